@@ -1,0 +1,86 @@
+// Package event records what happened to a subject: one row per event, written
+// in the transaction of the change itself, with versions without gaps.
+package event
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"archivist/pkg/table"
+)
+
+// Subject is what an event is about, e.g. {"Job", "01J…-00001"}.
+type Subject struct{ Type, ID string }
+
+// PK is the partition of the subject's own row and of its events.
+func (s Subject) PK() string { return partitions[s.Type] + s.ID }
+
+var partitions = map[string]string{"Batch": "BATCH#", "Job": "JOB#", "Object": "OBJECT#"}
+
+// Outcomes of what happened.
+const (
+	Success = "success"
+	Failure = "failure"
+)
+
+// Row is one event (source: the object-model-events text, "event"). Time is in
+// milliseconds since 1970. Detail is JSON, typed per event type.
+type Row struct {
+	table.Head
+	ID          string `dynamo:"id"`
+	SubjectType string `dynamo:"subject_type"`
+	SubjectID   string `dynamo:"subject_id"`
+	Version     int64  `dynamo:"version"`
+	Type        string `dynamo:"event_type"`
+	Time        int64  `dynamo:"at_ms"`
+	Outcome     string `dynamo:"outcome"`
+	Detail      string `dynamo:"detail,omitempty"`
+	Actor       string `dynamo:"actor"`
+	Component   string `dynamo:"component"`
+	Tx          string `dynamo:"tx_id"`
+	Schema      int    `dynamo:"schema_version"`
+}
+
+// New is what its writer says of an event.
+type New struct {
+	Type      string // dotted, e.g. "job.state"
+	Time      int64  // milliseconds since 1970
+	Outcome   string // Success unless set
+	Detail    any    // marshalled to JSON; under 64 KB
+	Actor     string // the person or account that caused it
+	Component string // the part of the system that did it
+}
+
+// Key of the subject's event of that version.
+func Key(s Subject, version int64) table.Key {
+	return table.Key{PK: s.PK(), SK: fmt.Sprintf("EV#%012d", version)}
+}
+
+// Append puts the event of the subject's next version into its transaction, and
+// makes it the proof of the commit. version is the number that the subject's
+// row has in the same transaction.
+func Append(tx *table.Tx, s Subject, version int64, e New) error {
+	detail, err := json.Marshal(e.Detail)
+	if err != nil {
+		return fmt.Errorf("event: detail of %s: %w", e.Type, err)
+	}
+	if e.Outcome == "" {
+		e.Outcome = Success
+	}
+	k := Key(s, version)
+	tx.Insert(&Row{
+		Head: table.Head{PK: k.PK, SK: k.SK}, ID: fmt.Sprintf("%s.%s", tx.ID(), s.Type),
+		SubjectType: s.Type, SubjectID: s.ID, Version: version, Type: e.Type, Time: e.Time,
+		Outcome: e.Outcome, Detail: string(detail), Actor: e.Actor, Component: e.Component, Tx: tx.ID(), Schema: 1,
+	})
+	tx.Prove(k)
+	return nil
+}
+
+// Page lists a subject's events, oldest first.
+func Page(ctx context.Context, t *table.Table, s Subject, cursor string) ([]Row, string, error) {
+	var rows []Row
+	next, err := t.Page(ctx, table.Query{PK: s.PK(), Prefix: "EV#", Cursor: cursor}, &rows)
+	return rows, next, err
+}

@@ -1,0 +1,83 @@
+// Package fault is the closed list of what can go wrong, so that every edge
+// (HTTP, command line, state machine) tells it in its own way from one table.
+package fault
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Kind says what a caller can do about an error.
+type Kind string
+
+// The kinds. Invalid: the input is wrong and says how. NotFound: there is no
+// such thing. Conflict: it is in another state than the action needs. Held: it
+// waits for a person or for another's lease. Lost: somebody else changed it
+// meanwhile. Unavailable: try the same again later.
+const (
+	Invalid     Kind = "Invalid"
+	NotFound    Kind = "NotFound"
+	Conflict    Kind = "Conflict"
+	Held        Kind = "Held"
+	Lost        Kind = "Lost"
+	Unavailable Kind = "Unavailable"
+)
+
+// Edge is how one kind is told at each edge of the system.
+type Edge struct {
+	Status int    // HTTP status
+	Exit   int    // exit code of the command line
+	Name   string // error name in a state machine
+}
+
+// Edges maps every kind to its edges; an error of no kind is told as Unknown.
+var Edges = map[Kind]Edge{
+	Invalid:     {422, 2, "Invalid"},
+	NotFound:    {404, 3, "NotFound"},
+	Conflict:    {409, 4, "Conflict"},
+	Held:        {423, 5, "Held"},
+	Lost:        {409, 6, "Lost"},
+	Unavailable: {503, 7, "Unavailable"},
+}
+
+// Unknown is the edge of an error that has no kind: a defect of ours.
+var Unknown = Edge{500, 1, "Unknown"}
+
+// Error is an error of a known kind with a message for the person who can act.
+type Error struct {
+	Kind Kind
+	Msg  string
+	Err  error // the cause, or nil; Msg already tells it
+}
+
+// Error returns the message.
+func (e *Error) Error() string { return e.Msg }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// New makes an error of a kind. A %w verb keeps its cause reachable.
+func New(k Kind, format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Kind: k, Msg: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// Of returns the kind of err, or "" when it has none.
+func Of(err error) Kind {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return ""
+}
+
+// Is reports whether err is of kind k.
+func Is(err error, k Kind) bool { return err != nil && Of(err) == k }
+
+// At returns the edge of err's kind.
+func At(err error) Edge {
+	if e, ok := Edges[Of(err)]; ok {
+		return e
+	}
+	return Unknown
+}

@@ -1,0 +1,175 @@
+package ingest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var rules = Rules{Timing: Timings["production"]}
+
+func TestChainOfTimes(t *testing.T) {
+	for name, timing := range Timings {
+		for _, s := range Stages {
+			if err := timing.Times(s).Check(); err != nil {
+				t.Errorf("%s, %s: %v", name, s.Name, err)
+			}
+		}
+	}
+}
+
+func TestTransitionsAreClosed(t *testing.T) {
+	for from, tos := range nextJob {
+		for _, to := range tos {
+			if _, known := nextJob[to]; !known {
+				t.Errorf("%s leads to %s, which has no row", from, to)
+			}
+		}
+	}
+	for from, tos := range nextBatch {
+		for _, to := range tos {
+			if _, known := nextBatch[to]; !known {
+				t.Errorf("batch %s leads to %s, which has no row", from, to)
+			}
+		}
+	}
+	for i, s := range Order[:len(Order)-1] {
+		if err := CheckJob(s, Order[i+1]); err != nil {
+			t.Error(err)
+		}
+	}
+	if CheckJob(Completed, Failed) == nil || CheckJob(Pending, Downloading) == nil {
+		t.Error("a step off the path is allowed")
+	}
+}
+
+// TestPathOfAJob follows a job from submission to its end and back from failure.
+func TestPathOfAJob(t *testing.T) {
+	now := time.UnixMilli(1_000_000)
+	j := Job{ID: "j", State: Pending, LocalIDs: []string{"x"}, Collection: "c"}
+	j = rules.Admit(j, now)
+	if j.State != Estimating || !j.HasSlot || j.Exec != 1 || j.LastSuccessful != "" {
+		t.Fatalf("admitted: %+v", j)
+	}
+	j = rules.Next(j, Result{Outcome: StepNext}, now)
+	if place, _ := j.Place(); j.State != Provisioning || j.HasSlot || place != PlaceProvisioning || j.Answer(Estimating, 1) != Parked {
+		t.Fatalf("estimated: %+v", j)
+	}
+	j = rules.Provision(j, now)
+	if j.State != Downloading || !j.HasSlot || !j.HasSpace || len(j.Locks) != 1 || j.LastSuccessful != Provisioning || j.Exec != 2 {
+		t.Fatalf("provisioned: %+v", j)
+	}
+	if j.Answer(Estimating, 1) != Superseded || j.Answer(Downloading, 2) != Continue {
+		t.Error("stale and current messages are confused")
+	}
+	failed := rules.Next(j, Fail(true, "404"), now)
+	if failed.State != Failed || failed.HasSlot || len(failed.Locks) > 0 || !failed.HasSpace || failed.Answer(Downloading, 2) != StageFail {
+		t.Fatalf("failed: %+v", failed)
+	}
+	again, err := rules.Requeue(failed, now)
+	if err != nil || again.State != Downloading || again.RetryCount != 1 || again.Exec != 3 || !again.HasSlot || len(again.Locks) != 1 || again.LastSuccessful != Provisioning {
+		t.Fatalf("requeued: %+v, %v", again, err)
+	}
+	for _, want := range []State{Processing, Storing, Recording, Notify, Completed} {
+		was := j.State
+		j = rules.Next(j, Result{Outcome: StepNext}, now)
+		if j.State != want || j.LastSuccessful != was || j.Answer(was, 2) != Success {
+			t.Fatalf("after %s: %+v", was, j)
+		}
+	}
+	if j.HasSlot || j.HasSpace || len(j.Locks) > 0 {
+		t.Errorf("a completed job keeps something: %+v", j)
+	}
+}
+
+func TestRequeueRefuses(t *testing.T) {
+	for _, j := range []Job{{State: Completed}, {State: Downloading}, {State: Failed, NotRecoverable: true, Message: "wrong digest"}} {
+		if _, err := rules.Requeue(j, time.Now()); err == nil {
+			t.Errorf("%s (not recoverable %v) was requeued", j.State, j.NotRecoverable)
+		}
+	}
+}
+
+// TestEveryUnfinishedJobHasAPlace: whatever happens, a job that is not ended or
+// held is at one gate, or due.
+func TestEveryUnfinishedJobHasAPlace(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now := time.UnixMilli(rapid.Int64Range(1, 1<<41).Draw(t, "now"))
+		j := rules.enter(Job{ID: "j"}, Pending, now)
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			was := j
+			switch place, _ := j.Place(); {
+			case place == PlacePending:
+				j = rules.Admit(j, now)
+			case place == PlaceProvisioning || place == PlaceParked:
+				j = rules.Provision(j, now)
+			case j.Running():
+				res := rapid.SampledFrom([]Result{{Outcome: StepNext}, {Outcome: StepContinue}, {Outcome: StepPark, Lock: "l"}, Fail(true, "x")}).Draw(t, "result")
+				if res.Outcome == StepPark && j.State == Estimating {
+					continue
+				}
+				j = rules.Next(j, res, now)
+			case j.State == Failed:
+				j, _ = rules.Requeue(j, now)
+			}
+			place, rank := j.Place()
+			if j.State.Open() && (place == "" || rank == "") {
+				t.Fatalf("%s → %s is nowhere", was.State, j.State)
+			}
+			if j.Running() && j.Due <= now.UnixMilli() {
+				t.Fatalf("%s has no due time in the future", j.State)
+			}
+			if j.Running() != j.HasSlot {
+				t.Fatalf("%s: running %v, slot %v", j.State, j.Running(), j.HasSlot)
+			}
+			if j.Exec < was.Exec {
+				t.Fatal("exec fell")
+			}
+		}
+	})
+}
+
+// TestChoose: what is chosen fits, and nothing that fits first is passed over.
+func TestChoose(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		free := Free{Slots: rapid.IntRange(-1, 5).Draw(t, "slots"), Space: rapid.Int64Range(0, 100).Draw(t, "space"), Reserve: 20}
+		var waiting []Want
+		for i := range rapid.IntRange(0, 8).Draw(t, "n") {
+			waiting = append(waiting, Want{ID: fmt.Sprint(i), Space: rapid.Int64Range(0, 60).Draw(t, "need"), Known: rapid.Bool().Draw(t, "known"), HasSpace: rapid.Bool().Draw(t, "has")})
+		}
+		got := Choose(free, waiting)
+		left, i := free, 0
+		for _, w := range waiting {
+			fits := left.Slots > 0 && (w.HasSpace || w.Space <= left.Space && (w.Known || left.Space >= left.Reserve))
+			chosen := i < len(got) && got[i].ID == w.ID
+			if fits != chosen {
+				t.Fatalf("%+v of %+v: fits %v, chosen %v", w, left, fits, chosen)
+			}
+			if chosen {
+				i++
+				left.Slots--
+				if !w.HasSpace {
+					left.Space -= w.Space
+				}
+			}
+		}
+		if i != len(got) {
+			t.Fatalf("chose %v of %v", got, waiting)
+		}
+	})
+}
+
+func TestBackoffEnds(t *testing.T) {
+	timing := Timings["production"]
+	c := timing.Times(Stages[1])
+	last := time.Duration(0)
+	for n := range 100 {
+		d := backoff(timing, c, n)
+		if d < last || d > timing.MaxBackoff {
+			t.Fatalf("repair %d: %s after %s", n, d, last)
+		}
+		last = d
+	}
+}

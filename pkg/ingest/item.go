@@ -1,0 +1,211 @@
+package ingest
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+)
+
+// Work is how an item (a job or a batch) is driven. Times are milliseconds
+// since 1970.
+type Work struct {
+	Exec       int64  `dynamo:"exec_no"`              // which execution drives it now
+	Tries      int    `dynamo:"tries,omitempty"`      // takes since its last progress
+	Due        int64  `dynamo:"due_ms,omitempty"`     // when the sweep looks at it
+	Repairs    int    `dynamo:"repairs,omitempty"`    // repairs since its last progress
+	Entered    int64  `dynamo:"entered,omitempty"`    // when it came into its state or to its gate
+	Parked     bool   `dynamo:"parked,omitempty"`     // waits for a lock, without an execution
+	Waits      string `dynamo:"waits_for,omitempty"`  // the lock that it waits for
+	WaitsOn    string `dynamo:"waits_on,omitempty"`   // the job that holds the lock
+	Checkpoint string `dynamo:"checkpoint,omitempty"` // how far the step is, in its own words
+}
+
+// progress resets what counts towards giving up.
+func (w *Work) progress() { w.Tries, w.Repairs = 0, 0 }
+
+// Payload is what is to be ingested, by reference.
+type Payload struct {
+	URL       string `dynamo:"url" json:"url"`
+	Type      string `dynamo:"payload_type" json:"type,omitempty"` // file | object-manifest
+	Filename  string `dynamo:"filename,omitempty" json:"filename,omitempty"`
+	Size      int64  `dynamo:"size_said,omitempty" json:"size,omitempty"` // bytes; 0 = not given
+	Algorithm string `dynamo:"algorithm,omitempty" json:"-"`
+	Digest    string `dynamo:"digest,omitempty" json:"-"`
+}
+
+// Payload types.
+const (
+	TypeFile           = "file"
+	TypeObjectManifest = "object-manifest"
+)
+
+// Metadata is the depositor's kernel description (ERC: who, what, when, where).
+type Metadata struct {
+	Who   string `dynamo:"who,omitempty" json:"who,omitempty"`
+	What  string `dynamo:"what,omitempty" json:"what,omitempty"`
+	When  string `dynamo:"when_said,omitempty" json:"when,omitempty"`
+	Where string `dynamo:"where_said,omitempty" json:"where,omitempty"`
+}
+
+// Job is one object on its way into the archive.
+type Job struct {
+	ID         string `dynamo:"id"`
+	Batch      string `dynamo:"batch"`
+	Row        int    `dynamo:"batch_row"` // from 1
+	Collection string `dynamo:"collection"`
+	Submitter  string `dynamo:"submitter,omitempty"`
+	Mode       string `dynamo:"mode"` // add
+	Payload
+	Metadata
+	Primary  string   `dynamo:"ark,omitempty"` // ark:/NAAN/name, once known
+	LocalIDs []string `dynamo:"local_ids,omitempty"`
+	Created  int64    `dynamo:"created"` // milliseconds
+
+	State          State  `dynamo:"job_state"`
+	LastSuccessful State  `dynamo:"last_successful,omitempty"`
+	Message        string `dynamo:"message,omitempty"`
+	NotRecoverable bool   `dynamo:"not_recoverable,omitempty"`
+	RetryCount     int    `dynamo:"retry_count"`
+	Work
+
+	Priority    int      `dynamo:"priority"`
+	SpaceNeeded int64    `dynamo:"space_needed"` // bytes; 0 = unknown
+	SizeKnown   bool     `dynamo:"size_known"`
+	HasSlot     bool     `dynamo:"has_slot,omitempty"`
+	HasSpace    bool     `dynamo:"has_space,omitempty"`
+	Locks       []string `dynamo:"locks,omitempty"` // lock keys that it owns
+
+	Files         int    `dynamo:"files,omitempty"` // of the producer, once downloaded
+	Bytes         int64  `dynamo:"bytes,omitempty"`
+	Stamp         int64  `dynamo:"stamp_ms,omitempty"` // created of the OCFL version, fixed before first use
+	ObjectVersion int    `dynamo:"ocfl_version,omitempty"`
+	NoChange      bool   `dynamo:"no_change,omitempty"`
+	Inventory     string `dynamo:"inventory_digest,omitempty"` // sha512 of the committed inventory
+}
+
+// Wanted lists the lock keys that the job must own to go past gate 2: its
+// object's ark and its local ids per owner, as far as they are known.
+func (j *Job) Wanted() []string {
+	var keys []string
+	if j.Primary != "" {
+		keys = append(keys, "ark#"+j.Primary)
+	}
+	for _, id := range j.LocalIDs {
+		keys = append(keys, "local#"+j.Collection+"#"+id)
+	}
+	return keys
+}
+
+// Running reports whether an execution drives the job.
+func (j *Job) Running() bool {
+	_, stage := StageOf(j.State)
+	return stage && !j.Parked
+}
+
+// Places in the index "work": the gates, and due#shard.
+const (
+	PlacePending      = "pending"
+	PlaceProvisioning = "provisioning"
+	PlaceParked       = "parked"
+	DueShards         = 4
+)
+
+// Place returns where an unfinished job is in the index "work": at exactly one
+// gate, or due. A Held job waits for a person and an ended one for nobody.
+func (j *Job) Place() (place, rank string) {
+	queue := fmt.Sprintf("%03d#%013d#%s", j.Priority, j.Entered, j.ID)
+	switch {
+	case j.Parked:
+		return PlaceParked, queue
+	case j.State == Pending:
+		return PlacePending, queue
+	case j.State == Provisioning:
+		return PlaceProvisioning, queue
+	case j.Running():
+		return due(j.ID, j.Due)
+	}
+	return "", ""
+}
+
+func due(id string, at int64) (place, rank string) {
+	h := fnv.New32a()
+	h.Write([]byte(id))
+	return DuePlace(int(h.Sum32() % DueShards)), DueRank(at) + "#" + id
+}
+
+// DueRank orders due items by time, in milliseconds.
+func DueRank(at int64) string { return fmt.Sprintf("%013d", at) }
+
+// DuePlace names one shard of the items that are due, in order of time.
+func DuePlace(shard int) string { return fmt.Sprintf("due#%d", shard) }
+
+// Batch is one submission.
+type Batch struct {
+	ID         string     `dynamo:"id"`
+	Collection string     `dynamo:"collection"`
+	Submitter  string     `dynamo:"submitter,omitempty"`
+	Mode       string     `dynamo:"mode"`
+	State      BatchState `dynamo:"batch_state"`
+	Created    int64      `dynamo:"created"`
+	Note       string     `dynamo:"note,omitempty"`
+	Payload
+	Metadata
+	Primary  string   `dynamo:"ark,omitempty"`
+	LocalIDs []string `dynamo:"local_ids,omitempty"`
+	Work
+	Unpacked int    `dynamo:"unpacked"` // jobs made so far
+	Expected int    `dynamo:"expected"` // jobs in all, once sealed
+	Sealed   bool   `dynamo:"sealed"`
+	Message  string `dynamo:"message,omitempty"`
+	Report   string `dynamo:"report,omitempty"` // key of the saved report
+}
+
+// Place returns where an unfinished batch is in the index "work".
+func (b *Batch) Place() (place, rank string) {
+	switch b.State {
+	case BatchPending, BatchProcessing, BatchReporting, BatchUpdateReporting:
+		return due("batch:"+b.ID, b.Due)
+	}
+	return "", ""
+}
+
+// JobID is the id of a batch's job: the batch's id and the row's number.
+func JobID(batch string, row int) string { return fmt.Sprintf("%s-%05d", batch, row) }
+
+// Counts of a batch's jobs by class. Once sealed, the classes sum to Expected.
+type Counts struct {
+	Processing int64 `dynamo:"n_processing" json:"processing"`
+	Held       int64 `dynamo:"n_held" json:"held"`
+	Failed     int64 `dynamo:"n_failed" json:"failed"`
+	Completed  int64 `dynamo:"n_completed" json:"completed"`
+	Deleted    int64 `dynamo:"n_deleted" json:"deleted"`
+}
+
+// Open is how many jobs keep the batch from reporting.
+func (c Counts) Open() int64 { return c.Processing + c.Held }
+
+// Sum of all classes.
+func (c Counts) Sum() int64 { return c.Open() + c.Failed + c.Completed + c.Deleted }
+
+// Moved returns what a change of class adds to the counts.
+func Moved(from, to State) map[string]int64 {
+	add := map[string]int64{}
+	if from.Class() != to.Class() {
+		if from != "" {
+			add[string(from.Class())] = -1
+		}
+		add[string(to.Class())] = 1
+	}
+	return add
+}
+
+// backoff is when the sweep looks again after the nth repair.
+func backoff(t Timing, c Times, repairs int) time.Duration {
+	d := c.Grace
+	for range repairs {
+		if d *= 2; d >= t.MaxBackoff {
+			return max(t.MaxBackoff, c.Grace)
+		}
+	}
+	return d
+}

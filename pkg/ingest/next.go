@@ -1,0 +1,271 @@
+package ingest
+
+import (
+	"slices"
+	"time"
+
+	"archivist/pkg/fault"
+)
+
+// Outcome is how a step ended.
+type Outcome string
+
+// Outcomes. Next: the state is done. Continue: progress was made and the time
+// budget is spent. Park: a lock is taken. Fail: it cannot be done.
+const (
+	StepNext     Outcome = "next"
+	StepContinue Outcome = "continue"
+	StepPark     Outcome = "park"
+	StepFail     Outcome = "fail"
+)
+
+// Result is what a step says of its work. A step changes its copy of the item
+// for what it found out; Result says where the item goes.
+type Result struct {
+	Outcome     Outcome
+	Lock        string // Park: the lock that is taken
+	Owner       string // Park: the job that owns it
+	Reason      string // Fail: what is wrong and what to do
+	Recoverable bool   // Fail: a requeue can succeed
+}
+
+// Fail is the result of a step that cannot be done.
+func Fail(recoverable bool, reason string) Result {
+	return Result{Outcome: StepFail, Reason: reason, Recoverable: recoverable}
+}
+
+// Rules are the settings that the pure rules need.
+type Rules struct {
+	Timing Timing
+}
+
+func (r Rules) grace(stage Stage) int64 { return r.Timing.Times(stage).Grace.Milliseconds() }
+
+// enter puts a job into a state at now: a running state gets a due time, a gate
+// its entry time.
+func (r Rules) enter(j Job, to State, now time.Time) Job {
+	j.State, j.Entered, j.Parked, j.Waits, j.WaitsOn = to, now.UnixMilli(), false, "", ""
+	j.progress()
+	return r.due(j, now)
+}
+
+func (r Rules) due(j Job, now time.Time) Job {
+	j.Due = 0
+	if stage, ok := StageOf(j.State); ok && !j.Parked {
+		j.Due = now.UnixMilli() + r.grace(stage)
+	}
+	return j
+}
+
+// Next is the job after a step of its state ended with res at now.
+func (r Rules) Next(j Job, res Result, now time.Time) Job {
+	switch res.Outcome {
+	case StepNext:
+		j.LastSuccessful, j.Message, j.Checkpoint = j.State, "", ""
+		j = r.enter(j, After(j.State), now)
+	case StepContinue:
+		j.progress()
+		j = r.due(j, now)
+	case StepPark:
+		j.Parked, j.Waits, j.WaitsOn, j.Entered = true, res.Lock, res.Owner, now.UnixMilli()
+		j.progress()
+		j = r.due(j, now)
+	default:
+		j = r.Failed(j, res.Reason, res.Recoverable, now)
+	}
+	return release(j)
+}
+
+// Failed is the job after it failed for a reason.
+func (r Rules) Failed(j Job, reason string, recoverable bool, now time.Time) Job {
+	j.Message, j.NotRecoverable, j.Checkpoint = reason, !recoverable, ""
+	return release(r.enter(j, Failed, now))
+}
+
+// release gives back what the job's state needs no longer: a slot belongs to a
+// running job, locks end with Recording, space with the work files.
+func release(j Job) Job {
+	if !j.Running() {
+		j.HasSlot = false
+	}
+	if j.Parked || !slices.Contains([]State{Provisioning, Downloading, Processing, Storing, Recording}, j.State) {
+		j.Locks = nil
+	}
+	if j.State == Completed || j.State == Deleted {
+		j.HasSpace = false
+	}
+	return j
+}
+
+// Admit is the job let in by gate 1: it gets a slot and an execution.
+func (r Rules) Admit(j Job, now time.Time) Job {
+	j.Exec++
+	j.HasSlot = true
+	return r.enter(j, Estimating, now)
+}
+
+// Provision is the job let on by gate 2, with a slot, space and every lock
+// known by now: from Provisioning to Downloading, or from parking to its state.
+func (r Rules) Provision(j Job, now time.Time) Job {
+	to := j.State
+	if to == Provisioning {
+		to, j.LastSuccessful = Downloading, Provisioning
+	}
+	j.Exec++
+	j.HasSlot, j.HasSpace, j.Locks = true, true, j.Wanted()
+	return r.enter(j, to, now)
+}
+
+// Repair is the item after the sweep gave it a new execution.
+func (r Rules) Repair(w Work, stage Stage, now time.Time) Work {
+	w.Exec++
+	w.Repairs++
+	w.Due = now.Add(backoff(r.Timing, r.Timing.Times(stage), w.Repairs)).UnixMilli()
+	return w
+}
+
+// Requeue is a failed job back at the state after its last successful one. The
+// slot is taken without testing the limit; locks that are taken park it.
+func (r Rules) Requeue(j Job, now time.Time) (Job, error) {
+	switch {
+	case j.State != Failed:
+		return j, fault.New(fault.Conflict, "job %s is %s; only a Failed job can be requeued", j.ID, j.State)
+	case j.NotRecoverable:
+		return j, fault.New(fault.Conflict, "job %s cannot be requeued: %s. A new submission is needed", j.ID, j.Message)
+	}
+	to := After(j.LastSuccessful)
+	j.RetryCount++
+	j = r.enter(j, to, now)
+	if j.Running() {
+		j.Exec++
+		j.HasSlot, j.HasSpace = true, true
+		if to != Notify {
+			j.Locks = j.Wanted()
+		}
+	}
+	j.Message = ""
+	return j, nil
+}
+
+// Park is a job that was about to run, parked instead for a lock that is taken.
+func (r Rules) Park(j Job, lock, owner string, now time.Time) Job {
+	return r.Next(j, Result{Outcome: StepPark, Lock: lock, Owner: owner}, now)
+}
+
+// Answer is what a message's token is told. It is decided by the row alone.
+type Answer string
+
+// Answers: Success goes on in the execution; the others are error names that
+// the definition catches. Keep leaves the token alone.
+const (
+	Success    Answer = "Success"
+	Continue   Answer = "Continue"
+	Parked     Answer = "Parked"
+	Superseded Answer = "Superseded"
+	StageFail  Answer = "StageFailed"
+)
+
+// Answer says what the token of execution exec at state at is told, given the
+// job as it is now.
+func (j *Job) Answer(at State, exec int64) Answer {
+	switch {
+	case j.Exec != exec:
+		return Superseded
+	case j.State == at && !j.Parked:
+		return Continue
+	case j.State == Failed:
+		return StageFail
+	case j.Parked || j.State == Provisioning && past(j.State, at):
+		return Parked
+	case past(j.State, at):
+		return Success
+	}
+	return Superseded
+}
+
+// Answer says what the token of execution exec at a batch's stage is told.
+func (b *Batch) Answer(stage Stage, exec int64) Answer {
+	now, working := StageOfBatch(b.State)
+	switch {
+	case b.Exec != exec:
+		return Superseded
+	case working && now == stage:
+		return Continue
+	}
+	return Success
+}
+
+// Wake is one wake-up that an item is owed.
+type Wake struct {
+	Kind WakeKind
+	ID   string // of the job or batch
+	Exec int64
+	At   string // the state or step where the execution begins
+}
+
+// WakeKind is what a wake-up does.
+type WakeKind string
+
+// The wake-ups: an execution of ingest-job or ingest-batch, a look at the gates,
+// a look whether the batch can report.
+const (
+	StartJob   WakeKind = "start-job"
+	StartBatch WakeKind = "start-batch"
+	LookGates  WakeKind = "look-gates"
+	CloseBatch WakeKind = "close-batch"
+)
+
+// Wakes are the wake-ups that a job is owed after a change from was to is. With
+// a zero was they are all that it can be owed: the sweep asks like that.
+func Wakes(was, is Job) []Wake {
+	var out []Wake
+	if is.Running() && is.Exec != was.Exec {
+		out = append(out, Wake{StartJob, is.ID, is.Exec, string(is.State)})
+	}
+	place, _ := is.Place()
+	waits := place == PlacePending || place == PlaceProvisioning || place == PlaceParked
+	freed := was.HasSlot && !is.HasSlot || len(was.Locks) > len(is.Locks) || was.HasSpace && !is.HasSpace
+	if waits || freed {
+		out = append(out, Wake{Kind: LookGates})
+	}
+	if !is.State.Open() && (was.State == "" || was.State.Open()) {
+		out = append(out, Wake{Kind: CloseBatch, ID: is.Batch})
+	}
+	return out
+}
+
+// BatchWakes are the wake-ups that a batch is owed after a change.
+func BatchWakes(was, is Batch) []Wake {
+	var out []Wake
+	if stage, ok := StageOfBatch(is.State); ok && is.Exec != was.Exec {
+		out = append(out, Wake{StartBatch, is.ID, is.Exec, stage.Name})
+	}
+	if is.Unpacked != was.Unpacked {
+		out = append(out, Wake{Kind: LookGates})
+	}
+	if is.State == BatchProcessing && is.Sealed {
+		out = append(out, Wake{Kind: CloseBatch, ID: is.ID})
+	}
+	return out
+}
+
+// EnterBatch puts a batch into a state at now, with an execution if it has a stage.
+func (r Rules) EnterBatch(b Batch, to BatchState, now time.Time) Batch {
+	b.State, b.Entered = to, now.UnixMilli()
+	b.progress()
+	if _, ok := StageOfBatch(to); ok {
+		b.Exec++
+	}
+	return r.DueBatch(b, now)
+}
+
+// DueBatch sets when the sweep looks at the batch.
+func (r Rules) DueBatch(b Batch, now time.Time) Batch {
+	b.Due = 0
+	if stage, ok := StageOfBatch(b.State); ok {
+		b.Due = now.UnixMilli() + r.grace(stage)
+	} else if b.State == BatchProcessing {
+		b.Due = now.Add(backoff(r.Timing, r.Timing.Times(Stage{}), b.Repairs)).UnixMilli()
+	}
+	return b
+}

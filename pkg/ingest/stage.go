@@ -1,0 +1,130 @@
+package ingest
+
+import (
+	"fmt"
+	"time"
+)
+
+// Stage is a step with a worker: one queue, one function, one state of a
+// definition. A new stage is a row here, a file in pkg/stage and a state in the
+// definition; a test requires the three sets to be equal.
+type Stage struct {
+	Name  string     // of the queue and of the function: "download"
+	Job   State      // the job state that it works on, or ""
+	Batch BatchState // the batch state that it works on, or ""
+	Long  bool       // moves content: the long time-out and a time budget
+	Tries int        // takes without progress before the item fails
+}
+
+// Stages lists every stage, in the order of the work.
+var Stages = []Stage{
+	{Name: "unpack", Batch: BatchPending, Tries: 10},
+	{Name: "estimate", Job: Estimating, Tries: 10},
+	{Name: "download", Job: Downloading, Long: true, Tries: 10},
+	{Name: "process", Job: Processing, Tries: 10},
+	{Name: "store", Job: Storing, Long: true, Tries: 10},
+	{Name: "record", Job: Recording, Tries: 10},
+	{Name: "notify", Job: Notify, Tries: 10},
+	{Name: "report", Batch: BatchReporting, Tries: 10},
+}
+
+// StageNamed returns the stage of that name.
+func StageNamed(name string) (Stage, bool) {
+	for _, s := range Stages {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Stage{}, false
+}
+
+// StageOf returns the stage that works on jobs in state s.
+func StageOf(s State) (Stage, bool) {
+	for _, st := range Stages {
+		if st.Job == s && s != "" {
+			return st, true
+		}
+	}
+	return Stage{}, false
+}
+
+// StageOfBatch returns the stage that works on batches in state s.
+func StageOfBatch(s BatchState) (Stage, bool) {
+	if s == BatchUpdateReporting {
+		s = BatchReporting
+	}
+	for _, st := range Stages {
+		if st.Batch == s && s != "" {
+			return st, true
+		}
+	}
+	return Stage{}, false
+}
+
+// Timing is the chain of times, as settings. Each is the reason of the next:
+// a lease outlives its function, a message comes back just after the lease, a
+// queue outlasts several deliveries, a state outlasts its queue, and the sweep
+// comes last.
+type Timing struct {
+	Short, Long time.Duration // time-outs of functions
+	Margin      time.Duration // lease = time-out + Margin
+	Return      time.Duration // visibility = time-out + Return
+	Sweep       time.Duration // grace = visibility + Sweep
+	MaxBackoff  time.Duration // of repeated repairs
+	Clock       time.Duration // time-out of the clock function
+	Pause       time.Duration // a long step's time budget ends this long before its function's time-out
+}
+
+// Timings by name: production, and quick for local tests. The same chain holds.
+var Timings = map[string]Timing{
+	"production": {Short: 60 * time.Second, Long: 5 * time.Minute, Margin: 5 * time.Second, Return: 30 * time.Second,
+		Sweep: 2 * time.Minute, MaxBackoff: time.Hour, Clock: 50 * time.Second, Pause: time.Minute},
+	"quick": {Short: 6 * time.Second, Long: 10 * time.Second, Margin: time.Second, Return: 3 * time.Second,
+		Sweep: 4 * time.Second, MaxBackoff: 20 * time.Second, Clock: 20 * time.Second, Pause: 2 * time.Second},
+}
+
+// Times are the lengths that hold for one stage.
+type Times struct {
+	Timeout    time.Duration // L, of the function
+	Lease      time.Duration // L + margin
+	Visibility time.Duration // V, of the queue
+	Retention  time.Duration // Q, of the queue; SQS takes 60 s at least
+	State      time.Duration // X, of the state
+	DeadLetter time.Duration // retention of the dead-letter queue; SQS takes 14 days at most
+	Grace      time.Duration // after which the sweep looks
+	Budget     time.Duration // a long step stops itself after this
+}
+
+// Times derives the chain for a stage.
+func (t Timing) Times(s Stage) Times {
+	l, budget := t.Short, t.Short*3/4
+	if s.Long {
+		l, budget = t.Long, t.Long-t.Pause
+	}
+	v := l + t.Return
+	q := max(4*v, time.Minute)
+	return Times{Timeout: l, Lease: l + t.Margin, Visibility: v, Retention: q, State: q + l + t.Margin + time.Second,
+		DeadLetter: 14 * 24 * time.Hour, Grace: v + t.Sweep, Budget: budget}
+}
+
+// Check returns an error naming the first link of the chain that does not hold.
+func (c Times) Check() error {
+	for _, link := range []struct {
+		ok   bool
+		rule string
+	}{
+		{c.Lease > c.Timeout, "the lease must outlive the function"},
+		{c.Visibility > c.Lease, "a message must come back after the lease"},
+		{c.Retention > 3*c.Visibility, "a queue must outlast three deliveries"},
+		{c.Retention >= time.Minute, "SQS retains for 60 s at least"},
+		{c.State > c.Retention+c.Lease, "a state must outlast its queue and the last lease"},
+		{c.DeadLetter > c.Retention, "a dead letter must outlast its queue"},
+		{c.Grace > c.Visibility, "the sweep must come after the message's return"},
+		{c.Budget > 0 && c.Budget < c.Timeout, "the time budget must end within the time-out"},
+	} {
+		if !link.ok {
+			return fmt.Errorf("ingest: times %+v: %s", c, link.rule)
+		}
+	}
+	return nil
+}

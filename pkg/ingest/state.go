@@ -1,0 +1,147 @@
+// Package ingest is the ingest queue as values: batches, jobs, their states,
+// and the rules that move them. It decides; it touches nothing.
+package ingest
+
+import "fmt"
+
+// State of a job. Stored strings are never renamed.
+type State string
+
+// The job's states (source: merritt-state-transitions). Who moves a job in and
+// out: Pending by unpack, out by gate 1 · Held by admit or an admin ·
+// Estimating, Downloading … Notify by their stages · Provisioning waits for gate
+// 2 · Failed by a stage or an admin, out by requeue · Completed by notify ·
+// Deleted by an admin.
+const (
+	Pending      State = "Pending"
+	Held         State = "Held"
+	Estimating   State = "Estimating"
+	Provisioning State = "Provisioning"
+	Downloading  State = "Downloading"
+	Processing   State = "Processing"
+	Storing      State = "Storing"
+	Recording    State = "Recording"
+	Notify       State = "Notify"
+	Completed    State = "Completed"
+	Failed       State = "Failed"
+	Deleted      State = "Deleted"
+)
+
+// Order is the states of the successful path, in order.
+var Order = []State{Pending, Estimating, Provisioning, Downloading, Processing, Storing, Recording, Notify, Completed}
+
+var nextJob = map[State][]State{
+	"":           {Pending},
+	Pending:      {Held, Estimating, Deleted},
+	Held:         {Pending, Deleted},
+	Estimating:   {Provisioning, Failed},
+	Provisioning: {Downloading, Failed},
+	Downloading:  {Processing, Failed},
+	Processing:   {Storing, Failed},
+	Storing:      {Recording, Failed},
+	Recording:    {Notify, Failed},
+	Notify:       {Completed, Failed},
+	Failed:       {Pending, Provisioning, Downloading, Processing, Storing, Recording, Notify, Deleted}, // requeue: the state after the last successful one
+	Completed:    {},
+	Deleted:      {},
+}
+
+// After returns the state that follows s on the successful path: Pending after
+// "", since a job that succeeded in nothing begins again.
+func After(s State) State {
+	for i, o := range Order[:len(Order)-1] {
+		if o == s {
+			return Order[i+1]
+		}
+	}
+	return Pending
+}
+
+// past reports whether a comes after b on the successful path.
+func past(a, b State) bool {
+	ia, ib := -1, -1
+	for i, o := range Order {
+		if o == a {
+			ia = i
+		}
+		if o == b {
+			ib = i
+		}
+	}
+	return ib >= 0 && ia > ib
+}
+
+// CheckJob returns an error that names both states when from may not become to.
+func CheckJob(from, to State) error { return check("job", nextJob, from, to) }
+
+func check[S ~string](what string, table map[S][]S, from, to S) error {
+	for _, s := range table[from] {
+		if s == to {
+			return nil
+		}
+	}
+	return fmt.Errorf("ingest: a %s cannot go from %q to %q", what, from, to)
+}
+
+// Class is what a job counts as in its batch.
+type Class string
+
+// The classes. Every job of a sealed batch is in exactly one.
+const (
+	ClassProcessing Class = "n_processing"
+	ClassHeld       Class = "n_held"
+	ClassFailed     Class = "n_failed"
+	ClassCompleted  Class = "n_completed"
+	ClassDeleted    Class = "n_deleted"
+)
+
+// Class returns the class that a state counts as, "" for no state.
+func (s State) Class() Class {
+	switch s {
+	case "":
+		return ""
+	case Held:
+		return ClassHeld
+	case Failed:
+		return ClassFailed
+	case Completed:
+		return ClassCompleted
+	case Deleted:
+		return ClassDeleted
+	}
+	return ClassProcessing
+}
+
+// Open reports whether a job in this state still keeps its batch from reporting.
+func (s State) Open() bool { return s.Class() == ClassProcessing || s.Class() == ClassHeld }
+
+// BatchState is the state of a batch.
+type BatchState string
+
+// The batch's states. Unpack leaves BatchPending; the last job to close moves
+// BatchProcessing on; report leaves BatchReporting and BatchUpdateReporting.
+const (
+	BatchPending         BatchState = "Pending"
+	BatchHeld            BatchState = "Held"
+	BatchProcessing      BatchState = "Processing"
+	BatchReporting       BatchState = "Reporting"
+	BatchUpdateReporting BatchState = "UpdateReporting"
+	BatchCompleted       BatchState = "Completed"
+	BatchFailed          BatchState = "Failed"
+	BatchDeleted         BatchState = "Deleted"
+)
+
+var nextBatch = map[BatchState][]BatchState{
+	"":                   {BatchPending},
+	BatchPending:         {BatchHeld, BatchProcessing, BatchFailed},
+	BatchHeld:            {BatchPending, BatchDeleted},
+	BatchProcessing:      {BatchReporting},
+	BatchReporting:       {BatchCompleted, BatchFailed},
+	BatchFailed:          {BatchUpdateReporting, BatchDeleted},
+	BatchUpdateReporting: {BatchCompleted, BatchFailed},
+	BatchCompleted:       {BatchDeleted}, // cleanup
+	BatchDeleted:         {},
+}
+
+// CheckBatch returns an error that names both states when from may not become to.
+func CheckBatch(from, to BatchState) error { return check("batch", nextBatch, from, to) }

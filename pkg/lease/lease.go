@@ -1,0 +1,105 @@
+// Package lease lets one worker at a time do a thing: a lease on the row that
+// it guards, or a lease row of its own with a fence that only rises.
+package lease
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/table"
+)
+
+// On is the lease part of a row. Holder is unique per take; Until is when the
+// lease ends, in milliseconds since 1970. Every write of the row is conditioned
+// on its rev, so a holder whose lease has passed on cannot write.
+type On struct {
+	Holder string `dynamo:"holder,omitempty"`
+	Until  int64  `dynamo:"until_ms,omitempty"`
+}
+
+// Live reports whether somebody holds the lease at now.
+func (l *On) Live(now time.Time) bool { return l.Holder != "" && now.UnixMilli() < l.Until }
+
+// Take gives the lease to holder. The caller has seen that it is not live.
+func (l *On) Take(holder string, now time.Time, ttl time.Duration) {
+	l.Holder, l.Until = holder, now.Add(ttl).UnixMilli()
+}
+
+// Release gives the lease back.
+func (l *On) Release() { *l = On{} }
+
+// Lease is a held lease row.
+type Lease struct {
+	Name  string
+	Fence int64 // higher than that of every holder before
+	Until time.Time
+	row   row
+}
+
+type row struct {
+	table.Head
+	On
+	Fence int64 `dynamo:"fence"`
+}
+
+func key(name string) table.Key { return table.Key{PK: "LEASE#" + name, SK: "LEASE"} }
+
+// Store keeps leases that guard no row: the clock's, a component's.
+type Store struct {
+	Table *table.Table
+	Now   func() time.Time
+	NewID func() string
+}
+
+// HeldError says that another holder has the lease, and until when.
+type HeldError struct {
+	Name, Holder string
+	Until        time.Time
+}
+
+// Error names the lease, its holder and its end.
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("lease %s is held by %s until %s", e.Name, e.Holder, e.Until.UTC().Format(time.RFC3339))
+}
+
+// Acquire takes the lease on name for ttl. It returns a Held with a *HeldError
+// inside if another holder has it, and a Lost if one was faster. Transactions
+// under the lease carry its Guard; they fail once it has passed on.
+func (s *Store) Acquire(ctx context.Context, name string, ttl time.Duration) (Lease, error) {
+	now, holder := s.Now(), s.NewID()
+	r := row{Head: table.Head{PK: key(name).PK, SK: key(name).SK}}
+	err := s.Table.Get(ctx, key(name), &r)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return Lease{}, err
+	}
+	if r.Live(now) {
+		held := &HeldError{name, r.Holder, time.UnixMilli(r.Until)}
+		return Lease{}, &fault.Error{Kind: fault.Held, Msg: held.Error(), Err: held}
+	}
+	r.Take(holder, now, ttl)
+	r.Fence++
+	tx := s.Table.Begin(holder)
+	if r.Rev == 0 {
+		tx.Insert(&r)
+	} else {
+		tx.Save(&r)
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return Lease{}, err
+	}
+	return Lease{Name: name, Fence: r.Fence, Until: now.Add(ttl), row: r}, nil
+}
+
+// Guard makes tx depend on the lease not having passed on.
+func (l Lease) Guard(tx *table.Tx) { tx.Require(key(l.Name), "fence = ?", l.Fence) }
+
+// Release gives the lease back before its end. A Lost means that it had
+// passed on already.
+func (s *Store) Release(ctx context.Context, l Lease) error {
+	l.row.Release()
+	tx := s.Table.Begin(s.NewID())
+	tx.Save(&l.row)
+	return tx.Commit(ctx)
+}

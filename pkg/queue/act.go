@@ -1,0 +1,145 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/table"
+)
+
+// Requeue puts a failed job back at the state after its last successful one.
+// It is refused with the reason where that cannot help. Said again, it finds
+// the job no longer Failed and is refused too: nothing happens twice.
+func (q *Queue) Requeue(ctx context.Context, id, reason, actor string) (*Job, error) {
+	for {
+		row, err := q.Job(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		is, err := q.Rules.Requeue(row.Job, q.Now())
+		if err != nil {
+			return nil, err
+		}
+		if len(is.Locks) > 0 {
+			lock, owner, err := q.taken(ctx, &is)
+			if err != nil {
+				return nil, err
+			}
+			if lock != "" {
+				is = q.Rules.Park(is, lock, owner, q.Now())
+			}
+		}
+		err = q.changeJob(ctx, row, is, why{event: "job.requeued", actor: actor, component: "admin", reason: reason})
+		if err == nil {
+			return row, nil
+		}
+		if !fault.Is(err, fault.Lost) {
+			return nil, fmt.Errorf("queue: requeue job %s: %w", id, err)
+		}
+	}
+}
+
+// ForceFail fails a running or waiting job by an admin's word: its worker, if
+// there is one, is fenced by the rev.
+func (q *Queue) ForceFail(ctx context.Context, id, reason, actor string) (*Job, error) {
+	for {
+		row, err := q.Job(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if err := ingest.CheckJob(row.State, ingest.Failed); err != nil {
+			return nil, fault.New(fault.Conflict, "job %s is %s; only a job from Estimating to Notify can be failed", id, row.State)
+		}
+		is := q.Rules.Failed(row.Job, "failed by "+actor+": "+reason, true, q.Now())
+		old, running := ExecutionName(id, row.Exec), row.Running()
+		row.Release()
+		err = q.changeJob(ctx, row, is, why{event: "job.state", actor: actor, component: "admin", reason: reason})
+		switch {
+		case err == nil && running:
+			if err := q.Executions.Stop(ctx, MachineJob, old, "failed by "+actor); err != nil {
+				q.Log.Warn("the execution was not stopped; what it says is superseded", "execution", old, "error", err)
+			}
+			return row, nil
+		case !fault.Is(err, fault.Lost):
+			return row, err
+		}
+	}
+}
+
+// Page is a page of rows with the cursor of the next.
+type Page[T any] struct {
+	Items  []T
+	Cursor string
+}
+
+// Jobs lists a batch's jobs in the order of their rows, from the row after
+// after, at most 100.
+func (q *Queue) Jobs(ctx context.Context, batch string, after int) ([]Job, error) {
+	b, err := q.Batch(ctx, batch)
+	if err != nil {
+		return nil, err
+	}
+	var out []Job
+	for n := after + 1; n <= min(b.Unpacked, after+100); n++ {
+		j, err := q.Job(ctx, ingest.JobID(batch, n))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, *j)
+	}
+	return out, nil
+}
+
+// listed is the pointer that the index "list" gives.
+type listed struct {
+	table.Head
+	ID string `dynamo:"id"`
+}
+
+// List pages through a collection's batches or jobs, newest first.
+func (q *Queue) list(ctx context.Context, shelf, cursor string) ([]string, string, error) {
+	var rows []listed
+	next, err := q.Table.Page(ctx, table.Query{Index: "list", PK: shelf, Cursor: cursor, Desc: true, Limit: 50}, &rows)
+	ids := make([]string, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	return ids, next, err
+}
+
+// BatchesOf lists a collection's batches, newest first.
+func (q *Queue) BatchesOf(ctx context.Context, collection, cursor string) (Page[Batch], error) {
+	ids, next, err := q.list(ctx, "batches#"+collection, cursor)
+	page := Page[Batch]{Cursor: next}
+	for _, id := range ids {
+		var b *Batch
+		if b, err = q.Batch(ctx, id); err != nil {
+			return page, err
+		}
+		page.Items = append(page.Items, *b)
+	}
+	return page, err
+}
+
+// JobsOf lists a collection's jobs, newest first.
+func (q *Queue) JobsOf(ctx context.Context, collection, cursor string) (Page[Job], error) {
+	ids, next, err := q.list(ctx, "jobs#"+collection, cursor)
+	page := Page[Job]{Cursor: next}
+	for _, id := range ids {
+		var j *Job
+		if j, err = q.Job(ctx, id); err != nil {
+			return page, err
+		}
+		page.Items = append(page.Items, *j)
+	}
+	return page, err
+}
+
+// Events lists what happened to a job or batch, oldest first.
+func (q *Queue) Events(ctx context.Context, subject event.Subject, cursor string) (Page[event.Row], error) {
+	rows, next, err := event.Page(ctx, q.Table, subject, cursor)
+	return Page[event.Row]{rows, next}, err
+}

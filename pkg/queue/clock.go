@@ -1,0 +1,277 @@
+package queue
+
+import (
+	"context"
+	"time"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/lease"
+	"archivist/pkg/table"
+)
+
+// Clock runs the gates and the sweep, one at a time under one lease.
+type Clock struct {
+	Queue  *Queue
+	Leases *lease.Store
+}
+
+// leaseName of the clock.
+const leaseName = "clock"
+
+// Tick lets waiting jobs through the gates and, if sweep is set, repairs what
+// is past due. A Held means that another tick is under way: ask again later.
+func (c *Clock) Tick(ctx context.Context, sweep bool) error {
+	l, err := c.Leases.Acquire(ctx, leaseName, c.Queue.Rules.Timing.Clock+c.Queue.Rules.Timing.Margin)
+	if err != nil {
+		return err
+	}
+	err = c.gates(ctx, l)
+	if err == nil && sweep {
+		err = c.Queue.Sweep(ctx)
+	}
+	if e := c.Leases.Release(ctx, l); err == nil && !fault.Is(e, fault.Lost) {
+		err = e
+	}
+	return err
+}
+
+// gates lets jobs on that wait inside first (they hold space), then new ones.
+func (c *Clock) gates(ctx context.Context, l lease.Lease) error {
+	free, err := c.Queue.free(ctx)
+	if err != nil {
+		return err
+	}
+	for _, place := range []string{ingest.PlaceParked, ingest.PlaceProvisioning, ingest.PlacePending} {
+		if err := c.gate(ctx, l, place, &free); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// candidate is a waiting job as the index shows it.
+type candidate struct {
+	table.Head
+	ID         string `dynamo:"id"`
+	Space      int64  `dynamo:"space_needed"`
+	Known      bool   `dynamo:"size_known"`
+	Collection string `dynamo:"collection"`
+}
+
+// gate looks, in order, at the waiting jobs of one place and lets on those that
+// fit. The index only finds them: each is read before it is decided.
+func (c *Clock) gate(ctx context.Context, l lease.Lease, place string, free *ingest.Free) error {
+	query := table.Query{Index: "work", PK: place, Limit: 100}
+	for free.Slots > 0 {
+		var page []candidate
+		next, err := c.Queue.Table.Page(ctx, query, &page)
+		if err != nil {
+			return err
+		}
+		for _, w := range page {
+			if free.Slots <= 0 {
+				return nil
+			}
+			if err := c.let(ctx, l, place, w, free); err != nil {
+				return err
+			}
+		}
+		if query.Cursor = next; next == "" {
+			return nil
+		}
+	}
+	return nil
+}
+
+// let lets one job on if it fits and its locks are free, and takes what it got
+// out of free.
+func (c *Clock) let(ctx context.Context, l lease.Lease, place string, w candidate, free *ingest.Free) error {
+	q := c.Queue
+	row, err := q.Job(ctx, w.ID)
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if now, _ := row.Job.Place(); now != place {
+		return nil // the index lags: it went on already
+	}
+	want := ingest.Want{ID: w.ID, HasSpace: true}
+	if place != ingest.PlacePending {
+		want = ingest.Want{ID: w.ID, Space: row.SpaceNeeded, Known: row.SizeKnown, HasSpace: row.HasSpace}
+	}
+	if len(ingest.Choose(*free, []ingest.Want{want})) == 0 {
+		return nil
+	}
+	is := q.Rules.Admit(row.Job, q.Now())
+	if place != ingest.PlacePending {
+		if lock, _, err := q.taken(ctx, &row.Job); err != nil || lock != "" {
+			return err
+		}
+		is = q.Rules.Provision(row.Job, q.Now())
+	}
+	err = q.changeJob(ctx, row, is, why{event: "job.state", component: "clock"}, l.Guard)
+	switch {
+	case fault.Is(err, fault.Lost) && !q.holds(ctx, c.Leases, l):
+		return err // the lease passed on: what is free is no longer ours to say
+	case fault.Is(err, fault.Lost):
+		return nil // the job was changed meanwhile; the next tick sees it
+	case err == nil:
+		free.Slots--
+		if !want.HasSpace {
+			free.Space -= want.Space
+		}
+	}
+	return err
+}
+
+func (q *Queue) holds(ctx context.Context, s *lease.Store, l lease.Lease) bool {
+	tx := q.Table.Begin(q.NewID())
+	l.Guard(tx)
+	return s.Now().Before(l.Until) && tx.Commit(ctx) == nil
+}
+
+// due is an item past its due time as the index shows it.
+type due struct {
+	table.Head
+	ID string `dynamo:"id"`
+}
+
+// Sweep looks at every item that is past due and repairs it.
+func (q *Queue) Sweep(ctx context.Context) error {
+	for shard := range ingest.DueShards {
+		var page []due
+		to := dueRank(q.Now())
+		_, err := q.Table.Page(ctx, table.Query{Index: "work", PK: ingest.DuePlace(shard), From: "0", To: to, Limit: q.Settings.SweepPage}, &page)
+		if err != nil {
+			return err
+		}
+		for _, d := range page {
+			var err error
+			if d.PK == batchKey(d.ID).PK {
+				err = q.repairBatch(ctx, d.ID)
+			} else {
+				err = q.repairJob(ctx, d.ID)
+			}
+			if err != nil && !fault.Is(err, fault.Lost) && !fault.Is(err, fault.NotFound) {
+				q.Log.Warn("a repair failed; the next sweep tries again", "id", d.ID, "error", err)
+			}
+		}
+	}
+	return nil
+}
+
+// repairJob gives a job that is past due a new execution at its state, and
+// stops the old one. An execution that a person stopped fails the job.
+func (q *Queue) repairJob(ctx context.Context, id string) error {
+	row, err := q.Job(ctx, id)
+	if err != nil {
+		return err
+	}
+	now := q.Now()
+	stage, working := ingest.StageOf(row.State)
+	if !working || row.Parked || now.UnixMilli() < row.Due {
+		return nil
+	}
+	if row.Live(now) {
+		return q.later(ctx, row, time.UnixMilli(row.Until).Add(q.Rules.Timing.Times(stage).Grace))
+	}
+	if err := q.failIfStopped(ctx, row); err != nil || row.State == ingest.Failed {
+		return err
+	}
+	old := ExecutionName(row.Job.ID, row.Exec)
+	is := row.Job
+	is.Work = q.Rules.Repair(is.Work, stage, now)
+	if err := q.changeJob(ctx, row, is, why{event: "job.repaired", component: "sweep", reason: "no progress by its due time"}); err != nil {
+		return err
+	}
+	q.repaired(ctx, MachineJob, old)
+	return nil
+}
+
+func (q *Queue) repaired(ctx context.Context, machine, old string) {
+	q.Metric("Repairs", 1)
+	if err := q.Executions.Stop(ctx, machine, old, "replaced by the sweep"); err != nil {
+		q.Log.Warn("the old execution was not stopped; what it says is superseded", "execution", old, "error", err)
+	}
+}
+
+func (q *Queue) later(ctx context.Context, row *Job, at time.Time) error {
+	row.Due = at.UnixMilli()
+	tx := q.Table.Begin(q.NewID())
+	q.write(tx, row)
+	return tx.Commit(ctx)
+}
+
+// failIfStopped fails a job whose execution a person stopped.
+func (q *Queue) failIfStopped(ctx context.Context, row *Job) error {
+	reason, stopped, err := q.Executions.StoppedByHand(ctx, MachineJob, ExecutionName(row.Job.ID, row.Exec))
+	if err != nil || !stopped {
+		return err
+	}
+	is := q.Rules.Failed(row.Job, "the execution was stopped by hand: "+reason, true, q.Now())
+	row.Release()
+	return q.changeJob(ctx, row, is, why{event: "job.state", component: "sweep", reason: is.Message})
+}
+
+// Stopped is told that an execution of a job ended by a stop. It fails the job
+// if that execution drives it, without waiting for the sweep.
+func (q *Queue) Stopped(ctx context.Context, job string, exec int64) error {
+	row, err := q.Job(ctx, job)
+	if err != nil || row.Exec != exec || !row.Running() {
+		return err
+	}
+	return q.failIfStopped(ctx, row)
+}
+
+// repairBatch gives a batch that is past due a new execution at its step, or
+// looks whether it can report.
+func (q *Queue) repairBatch(ctx context.Context, id string) error {
+	row, err := q.Batch(ctx, id)
+	if err != nil {
+		return err
+	}
+	now := q.Now()
+	if place, _ := row.Batch.Place(); place == "" || now.UnixMilli() < row.Due {
+		return nil
+	}
+	is := row.Batch
+	stage, working := ingest.StageOfBatch(is.State)
+	if row.Live(now) {
+		is.Due = time.UnixMilli(row.Until).Add(q.Rules.Timing.Times(stage).Grace).UnixMilli()
+		return q.changeBatch(ctx, row, is, why{})
+	}
+	if !working {
+		return q.lookAgain(ctx, row)
+	}
+	old := ExecutionName(is.ID, is.Exec)
+	is.Work = q.Rules.Repair(is.Work, stage, now)
+	if err := q.changeBatch(ctx, row, is, why{event: "batch.repaired", component: "sweep", reason: "no progress by its due time"}); err != nil {
+		return err
+	}
+	q.repaired(ctx, MachineBatch, old)
+	return nil
+}
+
+// lookAgain tries to close a batch in Processing; if it cannot close yet, the
+// next look is later.
+func (q *Queue) lookAgain(ctx context.Context, row *Batch) error {
+	if err := q.CloseBatch(ctx, row.Batch.ID); err != nil {
+		return err
+	}
+	again, err := q.Batch(ctx, row.Batch.ID)
+	if err != nil || again.State != ingest.BatchProcessing {
+		if err == nil {
+			q.Metric("Repairs", 1) // nobody told the batch that its last job closed
+		}
+		return err
+	}
+	is := again.Batch
+	is.Repairs++
+	return q.changeBatch(ctx, again, q.Rules.DueBatch(is, q.Now()), why{})
+}
+
+// dueRank is the greatest rank in the index of what is due at now.
+func dueRank(now time.Time) string { return ingest.DueRank(now.UnixMilli()) + "~" }

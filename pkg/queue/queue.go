@@ -1,0 +1,280 @@
+// Package queue is the ingest service: it keeps batches and jobs as rows and
+// moves them by one transaction per change, drives them through executions,
+// lets them through the gates, and repairs what got lost.
+package queue
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/lease"
+	"archivist/pkg/table"
+)
+
+// Executions starts and stops the state machines' executions. They are
+// wake-ups: nothing is decided from them but a person's stop.
+type Executions interface {
+	// Start begins an execution of a machine ("ingest-job" or "ingest-batch").
+	// A name that was used before is no error: it was started.
+	Start(ctx context.Context, machine, name string, input Message) error
+	// Stop ends an execution; one that has ended is no error.
+	Stop(ctx context.Context, machine, name, why string) error
+	// StoppedByHand reports whether somebody aborted the execution, and what they said.
+	StoppedByHand(ctx context.Context, machine, name string) (why string, stopped bool, err error)
+}
+
+// The machines.
+const (
+	MachineJob   = "ingest-job"
+	MachineBatch = "ingest-batch"
+)
+
+// Settings bound what the gates give out and what one tick does.
+type Settings struct {
+	MaxInFlight int   // running jobs at once; the concurrency of every stage is at least this
+	Space       int64 // bytes of work files at once
+	Reserve     int64 // jobs of unknown size wait while less than this is free
+	SweepPage   int   // items looked at per shard and tick, so that a tick ends in time
+}
+
+// DefaultSettings are those of a deployment that says nothing: 100 jobs keep
+// within Lambda's default concurrency of an account, 10 TB is a large deposit day.
+var DefaultSettings = Settings{MaxInFlight: 100, Space: 10 << 40, Reserve: 1 << 40, SweepPage: 200}
+
+// Queue is the service. Every field is needed.
+type Queue struct {
+	Table      *table.Table
+	Now        func() time.Time
+	NewID      func() string
+	Executions Executions
+	Poke       func(ctx context.Context) error // asks the clock to look at the gates
+	Metric     func(name string, n float64)
+	Rules      ingest.Rules
+	Settings   Settings
+	Log        *slog.Logger
+}
+
+// Message is what a stage's queue carries and an execution begins with: which
+// item, under which execution, in which state or step, and the token to answer.
+type Message struct {
+	Job   string `json:"job,omitempty"`
+	Batch string `json:"batch,omitempty"`
+	Exec  int64  `json:"exec"`
+	State string `json:"state,omitempty"`
+	Step  string `json:"step,omitempty"`
+	Token string `json:"token,omitempty"`
+}
+
+// Job is a job's row.
+type Job struct {
+	table.Head
+	Version int64 `dynamo:"version"`
+	lease.On
+	ingest.Job
+}
+
+// Batch is a batch's row.
+type Batch struct {
+	table.Head
+	Version int64 `dynamo:"version"`
+	lease.On
+	ingest.Batch
+}
+
+// Counts is a batch's count row.
+type Counts struct {
+	table.Head
+	ingest.Counts
+}
+
+func jobKey(id string) table.Key   { return table.Key{PK: "JOB#" + id, SK: "JOB"} }
+func batchKey(id string) table.Key { return table.Key{PK: "BATCH#" + id, SK: "BATCH"} }
+func countKey(id string) table.Key { return table.Key{PK: "BATCH#" + id, SK: "COUNT"} }
+
+func jobSubject(id string) event.Subject   { return event.Subject{Type: "Job", ID: id} }
+func batchSubject(id string) event.Subject { return event.Subject{Type: "Batch", ID: id} }
+
+func head(k table.Key) table.Head { return table.Head{PK: k.PK, SK: k.SK} }
+
+// Job reads a job. A missing one is a NotFound.
+func (q *Queue) Job(ctx context.Context, id string) (*Job, error) {
+	var row Job
+	if err := q.Table.Get(ctx, jobKey(id), &row); err != nil {
+		return nil, named(err, "job", id)
+	}
+	return &row, nil
+}
+
+// Batch reads a batch. A missing one is a NotFound.
+func (q *Queue) Batch(ctx context.Context, id string) (*Batch, error) {
+	var row Batch
+	if err := q.Table.Get(ctx, batchKey(id), &row); err != nil {
+		return nil, named(err, "batch", id)
+	}
+	return &row, nil
+}
+
+// Counts reads a batch's counts.
+func (q *Queue) Counts(ctx context.Context, batch string) (ingest.Counts, error) {
+	var row Counts
+	err := q.Table.Get(ctx, countKey(batch), &row)
+	return row.Counts, named(err, "batch", batch)
+}
+
+func named(err error, what, id string) error {
+	if fault.Is(err, fault.NotFound) {
+		return fault.New(fault.NotFound, "there is no %s %q", what, id)
+	}
+	return err
+}
+
+// Change is the detail of a job's or batch's event.
+type Change struct {
+	From   string `json:"from,omitempty"`
+	To     string `json:"to"`
+	Exec   int64  `json:"exec"`
+	Reason string `json:"reason,omitempty"`
+	Parked bool   `json:"parked,omitempty"`
+}
+
+// why is who caused a change, and for what.
+type why struct {
+	event, actor, component, reason string
+}
+
+// putJob writes a job's row as it shall be, with its event, and whatever must
+// agree: the slot, space and lock rows, and the batch's counts. A job that is
+// new is counted by the chunk that makes it.
+func (q *Queue) putJob(tx *table.Tx, row *Job, is ingest.Job, w why) error {
+	was := row.Job
+	if was.State != is.State {
+		if err := ingest.CheckJob(was.State, is.State); err != nil {
+			return err
+		}
+	}
+	row.Job = is
+	row.Version++
+	q.write(tx, row)
+	e := event.New{Type: w.event, Time: q.Now().UnixMilli(), Actor: w.actor, Component: w.component,
+		Detail: Change{From: string(was.State), To: string(is.State), Exec: is.Exec, Reason: w.reason, Parked: is.Parked}}
+	if is.State == ingest.Failed {
+		e.Outcome = event.Failure
+	}
+	if err := event.Append(tx, jobSubject(is.ID), row.Version, e); err != nil {
+		return err
+	}
+	if add := ingest.Moved(was.State, is.State); was.State != "" && len(add) > 0 {
+		tx.Count(countKey(is.Batch), add)
+	}
+	scarce(tx, was, is)
+	return nil
+}
+
+// write puts a job's row into the transaction, at its place in the indexes.
+func (q *Queue) write(tx *table.Tx, row *Job) {
+	row.Head.Place, row.Head.Rank = row.Job.Place()
+	row.Head.Shelf, row.Head.Since = "jobs#"+row.Collection, fmt.Sprintf("%013d#%s", row.Created, row.Job.ID)
+	if row.Rev == 0 {
+		tx.Insert(row)
+	} else {
+		tx.Save(row)
+	}
+}
+
+// putBatch writes a batch's row as it shall be, with its event if w names one.
+func (q *Queue) putBatch(tx *table.Tx, row *Batch, is ingest.Batch, w why) error {
+	was := row.Batch
+	if was.State != is.State {
+		if err := ingest.CheckBatch(was.State, is.State); err != nil {
+			return err
+		}
+	}
+	row.Batch = is
+	row.Head.Place, row.Head.Rank = is.Place()
+	row.Head.Shelf, row.Head.Since = "batches#"+is.Collection, fmt.Sprintf("%013d#%s", is.Created, is.ID)
+	if w.event != "" {
+		row.Version++
+	}
+	if row.Rev == 0 {
+		tx.Insert(row)
+	} else {
+		tx.Save(row)
+	}
+	if w.event == "" {
+		return nil
+	}
+	e := event.New{Type: w.event, Time: q.Now().UnixMilli(), Actor: w.actor, Component: w.component,
+		Detail: Change{From: string(was.State), To: string(is.State), Exec: is.Exec, Reason: w.reason}}
+	if is.State == ingest.BatchFailed {
+		e.Outcome = event.Failure
+	}
+	return event.Append(tx, batchSubject(is.ID), row.Version, e)
+}
+
+// changeJob commits one change of a job and sends the wake-ups that it is owed.
+// more adds what else must be in the transaction.
+func (q *Queue) changeJob(ctx context.Context, row *Job, is ingest.Job, w why, more ...func(*table.Tx)) error {
+	was := row.Job
+	tx := q.Table.Begin(q.NewID())
+	if err := q.putJob(tx, row, is, w); err != nil {
+		return err
+	}
+	for _, add := range more {
+		add(tx)
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return err
+	}
+	q.wake(ctx, ingest.Wakes(was, is))
+	return nil
+}
+
+// changeBatch is changeJob for a batch.
+func (q *Queue) changeBatch(ctx context.Context, row *Batch, is ingest.Batch, w why, more ...func(*table.Tx)) error {
+	was := row.Batch
+	tx := q.Table.Begin(q.NewID())
+	if err := q.putBatch(tx, row, is, w); err != nil {
+		return err
+	}
+	for _, add := range more {
+		add(tx)
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return err
+	}
+	q.wake(ctx, ingest.BatchWakes(was, is))
+	return nil
+}
+
+// wake sends wake-ups. One that fails is only logged: the change is committed,
+// and the sweep sends again what is owed.
+func (q *Queue) wake(ctx context.Context, wakes []ingest.Wake) {
+	for _, w := range wakes {
+		if err := q.send(ctx, w); err != nil {
+			q.Log.Warn("a wake-up failed; the sweep will send it", "kind", w.Kind, "id", w.ID, "exec", w.Exec, "error", err)
+		}
+	}
+}
+
+func (q *Queue) send(ctx context.Context, w ingest.Wake) error {
+	switch w.Kind {
+	case ingest.StartJob:
+		return q.Executions.Start(ctx, MachineJob, ExecutionName(w.ID, w.Exec), Message{Job: w.ID, Exec: w.Exec, State: w.At})
+	case ingest.StartBatch:
+		return q.Executions.Start(ctx, MachineBatch, ExecutionName(w.ID, w.Exec), Message{Batch: w.ID, Exec: w.Exec, Step: w.At})
+	case ingest.LookGates:
+		return q.Poke(ctx)
+	case ingest.CloseBatch:
+		return q.CloseBatch(ctx, w.ID)
+	}
+	return fmt.Errorf("queue: no wake-up %q", w.Kind)
+}
+
+// ExecutionName is the name of the execution that drives an item: unique, since
+// exec only rises.
+func ExecutionName(id string, exec int64) string { return fmt.Sprintf("%s-%d", id, exec) }

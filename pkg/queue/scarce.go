@@ -1,0 +1,102 @@
+package queue
+
+import (
+	"context"
+	"slices"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/table"
+)
+
+// Scarce is a row that is owned by a job: a slot, space, or a lock. It is
+// inserted by the transaction that grants it and deleted by the one that
+// leaves, so it cannot be given back twice and cannot drift.
+type Scarce struct {
+	table.Head
+	Owner string `dynamo:"owned_by"` // job id
+	Bytes int64  `dynamo:"bytes,omitempty"`
+}
+
+// Partitions of the rows that count: what is free is the capacity less these.
+const (
+	slotPK  = "SLOT"
+	spacePK = "SPACE"
+)
+
+func slotKey(job string) table.Key  { return table.Key{PK: slotPK, SK: job} }
+func spaceKey(job string) table.Key { return table.Key{PK: spacePK, SK: job} }
+func lockKey(name string) table.Key { return table.Key{PK: "LOCK#" + name, SK: "LOCK"} }
+
+// scarce puts into tx what a change of a job takes and gives back.
+func scarce(tx *table.Tx, was, is ingest.Job) {
+	grant := func(k table.Key, bytes int64) {
+		tx.Insert(&Scarce{Head: head(k), Owner: is.ID, Bytes: bytes})
+	}
+	switch {
+	case is.HasSlot && !was.HasSlot:
+		grant(slotKey(is.ID), 0)
+	case was.HasSlot && !is.HasSlot:
+		tx.RemoveOwned(slotKey(is.ID), is.ID)
+	}
+	switch {
+	case is.HasSpace && !was.HasSpace:
+		grant(spaceKey(is.ID), is.SpaceNeeded)
+	case was.HasSpace && !is.HasSpace:
+		tx.RemoveOwned(spaceKey(is.ID), is.ID)
+	case is.HasSpace && was.SpaceNeeded != is.SpaceNeeded:
+		tx.Count(spaceKey(is.ID), map[string]int64{"bytes": is.SpaceNeeded - was.SpaceNeeded})
+	}
+	for _, l := range is.Locks {
+		if !slices.Contains(was.Locks, l) {
+			grant(lockKey(l), 0)
+		}
+	}
+	for _, l := range was.Locks {
+		if !slices.Contains(is.Locks, l) {
+			tx.RemoveOwned(lockKey(l), is.ID)
+		}
+	}
+}
+
+// taken returns the first of the job's wanted locks that another job owns.
+func (q *Queue) taken(ctx context.Context, j *ingest.Job) (lock, owner string, err error) {
+	for _, l := range j.Wanted() {
+		var row Scarce
+		err := q.Table.Get(ctx, lockKey(l), &row)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return "", "", err
+		}
+		if err == nil && row.Owner != j.ID {
+			return l, row.Owner, nil
+		}
+	}
+	return "", "", nil
+}
+
+// free counts what the gates can give out now.
+func (q *Queue) free(ctx context.Context) (ingest.Free, error) {
+	f := ingest.Free{Slots: q.Settings.MaxInFlight, Space: q.Settings.Space, Reserve: q.Settings.Reserve}
+	err := q.each(ctx, table.Query{PK: slotPK, Limit: 1000}, func(Scarce) { f.Slots-- })
+	if err != nil {
+		return f, err
+	}
+	err = q.each(ctx, table.Query{PK: spacePK, Limit: 1000}, func(s Scarce) { f.Space -= s.Bytes })
+	return f, err
+}
+
+func (q *Queue) each(ctx context.Context, query table.Query, f func(Scarce)) error {
+	for {
+		var page []Scarce
+		next, err := q.Table.Page(ctx, query, &page)
+		if err != nil {
+			return err
+		}
+		for _, s := range page {
+			f(s)
+		}
+		if query.Cursor = next; next == "" {
+			return nil
+		}
+	}
+}

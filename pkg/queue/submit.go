@@ -1,0 +1,164 @@
+package queue
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/table"
+)
+
+// KeepKeys is how long an Idempotency-Key is honoured.
+const KeepKeys = 7 * 24 * time.Hour
+
+// remembered is the row of an Idempotency-Key.
+type remembered struct {
+	table.Head
+	Batch string `dynamo:"batch"`
+	Body  string `dynamo:"body_sha256"`
+	Until int64  `dynamo:"until_ms"`
+}
+
+// Submit makes a batch in state Pending and starts it. body is the request as it
+// came: the same key with the same body within KeepKeys gives the same batch,
+// with another body a Conflict. An empty key is no key.
+func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []byte, actor string) (*Batch, error) {
+	now := q.Now()
+	id := q.NewID()
+	b.ID, b.Created = id, now.UnixMilli()
+	is := q.Rules.EnterBatch(b, ingest.BatchPending, now)
+	row := &Batch{Head: head(batchKey(id))}
+	tx := q.Table.Begin(id)
+	if err := q.putBatch(tx, row, is, why{event: "batch.state", actor: actor, component: "api"}); err != nil {
+		return nil, err
+	}
+	tx.Insert(&Counts{Head: head(countKey(id))})
+	if key != "" {
+		known, err := q.remember(ctx, tx, key, body, id, now)
+		if known != nil || err != nil {
+			return known, err
+		}
+	}
+	err := tx.Commit(ctx)
+	if key != "" && fault.Is(err, fault.Lost) {
+		// Somebody used the key between our look and our commit.
+		return q.recall(ctx, key, body, now)
+	}
+	if err != nil {
+		return nil, err
+	}
+	q.wake(ctx, ingest.BatchWakes(ingest.Batch{}, is))
+	return row, nil
+}
+
+func keyRow(key string) table.Key {
+	sum := sha256.Sum256([]byte(key))
+	return table.Key{PK: "KEY#" + hex.EncodeToString(sum[:]), SK: "KEY"}
+}
+
+func digestOf(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
+}
+
+// remember puts the key's row into tx, or returns the batch that the key has.
+func (q *Queue) remember(ctx context.Context, tx *table.Tx, key string, body []byte, batch string, now time.Time) (*Batch, error) {
+	row := remembered{Head: head(keyRow(key))}
+	err := q.Table.Get(ctx, row.Key(), &row)
+	switch {
+	case err == nil && now.UnixMilli() < row.Until:
+		return q.recall(ctx, key, body, now)
+	case err != nil && !fault.Is(err, fault.NotFound):
+		return nil, err
+	}
+	until := now.Add(KeepKeys)
+	row.Batch, row.Body, row.Until, row.Gone = batch, digestOf(body), until.UnixMilli(), until.Unix()
+	if row.Rev == 0 {
+		tx.Insert(&row)
+	} else {
+		tx.Save(&row)
+	}
+	return nil, nil
+}
+
+func (q *Queue) recall(ctx context.Context, key string, body []byte, now time.Time) (*Batch, error) {
+	var row remembered
+	if err := q.Table.Get(ctx, keyRow(key), &row); err != nil {
+		return nil, err
+	}
+	if row.Body != digestOf(body) {
+		return nil, fault.New(fault.Conflict, "the Idempotency-Key was used with another request, for batch %s; use a new key for a new submission", row.Batch)
+	}
+	return q.Batch(ctx, row.Batch)
+}
+
+// ChunkJobs is how many jobs one transaction makes: two rows each, beside the
+// batch, its counts and its event, within DynamoDB's 100.
+const ChunkJobs = 45
+
+// Unpack makes the batch's next jobs. The batch's row holds how far it is, so a
+// chunk happens once; the one that reaches expected seals the batch and moves it
+// to Processing. The jobs' ids follow from their rows.
+func (q *Queue) Unpack(ctx context.Context, row *Batch, jobs []ingest.Job, expected int) error {
+	now := q.Now()
+	was, is := row.Batch, row.Batch
+	tx := q.Table.Begin(q.NewID())
+	for _, j := range jobs {
+		is.Unpacked++
+		j.Row, j.ID, j.Batch, j.Created = is.Unpacked, ingest.JobID(is.ID, is.Unpacked), is.ID, now.UnixMilli()
+		j.State, j.Entered = ingest.Pending, now.UnixMilli()
+		jr := &Job{Head: head(jobKey(j.ID)), Version: 1, Job: j}
+		q.write(tx, jr)
+		e := event.New{Type: "job.state", Time: j.Created, Component: "unpack", Actor: is.Submitter, Detail: Change{To: string(ingest.Pending)}}
+		if err := event.Append(tx, jobSubject(j.ID), 1, e); err != nil {
+			return err
+		}
+	}
+	w := why{}
+	is.Tries, is.Repairs = 0, 0
+	if is.Unpacked == expected {
+		is.Sealed, is.Expected = true, expected
+		is = q.Rules.EnterBatch(is, ingest.BatchProcessing, now)
+		row.Release()
+		w = why{event: "batch.state", actor: is.Submitter, component: "unpack"}
+	} else {
+		is = q.Rules.DueBatch(is, now)
+	}
+	tx.Count(countKey(is.ID), map[string]int64{string(ingest.ClassProcessing): int64(len(jobs))})
+	if err := q.putBatch(tx, row, is, w); err != nil {
+		return err
+	}
+	if w.event == "" {
+		tx.Prove(batchKey(is.ID))
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return err
+	}
+	q.wake(ctx, ingest.BatchWakes(was, is))
+	return nil
+}
+
+// CloseBatch moves a sealed batch without open jobs to Reporting. It is tried
+// by whoever closed a job, by the sealer and by the sweep; one of them does it.
+func (q *Queue) CloseBatch(ctx context.Context, id string) error {
+	counts, err := q.Counts(ctx, id)
+	if err != nil || counts.Open() > 0 {
+		return err
+	}
+	row, err := q.Batch(ctx, id)
+	if err != nil || row.State != ingest.BatchProcessing || !row.Sealed {
+		return err
+	}
+	is := q.Rules.EnterBatch(row.Batch, ingest.BatchReporting, q.Now())
+	err = q.changeBatch(ctx, row, is, why{event: "batch.state", component: "queue"}, func(tx *table.Tx) {
+		tx.Require(countKey(id), "n_processing = ? AND n_held = ?", 0, 0)
+	})
+	if fault.Is(err, fault.Lost) {
+		return nil // somebody else did it, or a job was requeued meanwhile
+	}
+	return err
+}

@@ -1,0 +1,288 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/table"
+)
+
+// Answers tells a token's execution how its stage ended. Tokens that are
+// unknown, answered or timed out count as answered: whether an answer is stale
+// is decided by the row, never by the refusal of a token.
+type Answers interface {
+	Answer(ctx context.Context, token string, a ingest.Answer, cause string) error
+}
+
+// Held is an item that a worker has taken. The step changes its copies; only
+// the worker writes them, under the lease.
+type Held struct {
+	Job   *ingest.Job   // the job, or nil
+	Batch *ingest.Batch // the batch, or nil
+	Until time.Time     // the step's time budget
+
+	q     *Queue
+	job   *Job
+	batch *Batch
+	also  []func(*table.Tx)
+}
+
+// Step does one state's work on a taken item, from whatever point an earlier
+// try got to. An error is a try that may succeed later (a store that does not
+// answer); what can never succeed is an ingest.Fail.
+type Step func(ctx context.Context, h *Held) (ingest.Result, error)
+
+// Checkpoint saves the item as the step has changed it, under the same lease,
+// with the rows that add puts into the transaction. After a Lost the step has
+// to end: somebody else has the item.
+func (h *Held) Checkpoint(ctx context.Context, add ...func(*table.Tx)) error {
+	tx := h.q.Table.Begin(h.q.NewID())
+	was := h.job.Job
+	h.job.Job = *h.Job
+	h.q.write(tx, h.job)
+	scarce(tx, was, *h.Job)
+	for _, a := range add {
+		a(tx)
+	}
+	return tx.Commit(ctx)
+}
+
+// Also puts rows into the transaction that ends the step, if it ends well.
+func (h *Held) Also(add func(*table.Tx)) { h.also = append(h.also, add) }
+
+// Unpack makes the batch's next jobs under the lease; see Queue.Unpack.
+func (h *Held) Unpack(ctx context.Context, jobs []ingest.Job, expected int) error {
+	err := h.q.Unpack(ctx, h.batch, jobs, expected)
+	*h.Batch = h.batch.Batch
+	return err
+}
+
+// Worker is a stage's worker: it takes an item, does the step, commits, and
+// answers the token (architecture: the five steps of a stage).
+type Worker struct {
+	Queue   *Queue
+	Stage   ingest.Stage
+	Step    Step
+	Answers Answers
+}
+
+// Handle works on one message. It returns how long the message is to be kept
+// hidden before it comes again; 0 means that it is done and can be deleted.
+func (w *Worker) Handle(ctx context.Context, m Message) (keep time.Duration, err error) {
+	h, answer, keep, err := w.take(ctx, m)
+	if err != nil || keep > 0 {
+		return keep, err
+	}
+	cause := ""
+	if h != nil {
+		if answer, cause, keep, err = w.work(ctx, h, m); err != nil || keep > 0 {
+			return keep, err
+		}
+	}
+	if m.Token == "" {
+		return 0, nil
+	}
+	return 0, w.Answers.Answer(ctx, m.Token, answer, cause)
+}
+
+// take reads the item and takes its lease. Without a Held, the message is
+// stale (tell the answer) or early (keep it).
+func (w *Worker) take(ctx context.Context, m Message) (h *Held, a ingest.Answer, keep time.Duration, err error) {
+	for range 3 {
+		if m.Batch != "" {
+			h, a, keep, err = w.takeBatch(ctx, m)
+		} else {
+			h, a, keep, err = w.takeJob(ctx, m)
+		}
+		if !fault.Is(err, fault.Lost) {
+			break
+		}
+	}
+	if fault.Is(err, fault.NotFound) {
+		return nil, ingest.Superseded, 0, nil // cleaned away: nothing is left to do
+	}
+	return h, a, keep, err
+}
+
+func (w *Worker) takeJob(ctx context.Context, m Message) (*Held, ingest.Answer, time.Duration, error) {
+	q, now := w.Queue, w.Queue.Now()
+	row, err := q.Job(ctx, m.Job)
+	if err != nil {
+		return nil, "", 0, err
+	}
+	at := ingest.State(m.State)
+	if a := row.Answer(at, m.Exec); a != ingest.Continue || at != w.Stage.Job {
+		return nil, a, 0, nil
+	}
+	if row.Live(now) {
+		return nil, "", w.comeBack(row.Until, now), nil
+	}
+	times := q.Rules.Timing.Times(w.Stage)
+	is := row.Job
+	if is.Tries++; is.Tries > w.Stage.Tries {
+		is = q.Rules.Failed(row.Job, gaveUp(w.Stage, row.Tries, row.Message), true, now)
+		row.Release()
+		err := q.changeJob(ctx, row, is, why{event: "job.state", component: w.Stage.Name, reason: is.Message})
+		return nil, is.Answer(at, m.Exec), 0, err
+	}
+	is.Due = now.Add(times.Grace).UnixMilli()
+	tx := q.Table.Begin(q.NewID())
+	row.Take(tx.ID(), now, times.Lease)
+	row.Job = is
+	q.write(tx, row)
+	if err := tx.Commit(ctx); err != nil {
+		return nil, "", 0, err
+	}
+	return &Held{Job: &is, Until: now.Add(times.Budget), q: q, job: row}, "", 0, nil
+}
+
+func (w *Worker) takeBatch(ctx context.Context, m Message) (*Held, ingest.Answer, time.Duration, error) {
+	q, now := w.Queue, w.Queue.Now()
+	row, err := q.Batch(ctx, m.Batch)
+	if err != nil {
+		return nil, "", 0, err
+	}
+	if a := row.Answer(w.Stage, m.Exec); a != ingest.Continue {
+		return nil, a, 0, nil
+	}
+	if row.Live(now) {
+		return nil, "", w.comeBack(row.Until, now), nil
+	}
+	times := q.Rules.Timing.Times(w.Stage)
+	is := row.Batch
+	if is.Tries++; is.Tries > w.Stage.Tries && is.State == ingest.BatchPending {
+		is.Message = gaveUp(w.Stage, row.Tries, row.Message)
+		is = q.Rules.EnterBatch(is, ingest.BatchFailed, now)
+		row.Release()
+		err := q.changeBatch(ctx, row, is, why{event: "batch.state", component: w.Stage.Name, reason: is.Message})
+		return nil, is.Answer(w.Stage, m.Exec), 0, err
+	}
+	is.Due = now.Add(times.Grace).UnixMilli()
+	tx := q.Table.Begin(q.NewID())
+	row.Take(tx.ID(), now, times.Lease)
+	if err := q.putBatch(tx, row, is, why{}); err != nil {
+		return nil, "", 0, err
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return nil, "", 0, err
+	}
+	return &Held{Batch: &is, Until: now.Add(times.Budget), q: q, batch: row}, "", 0, nil
+}
+
+// comeBack is how long a message waits for the lease that another holds.
+func (w *Worker) comeBack(until int64, now time.Time) time.Duration {
+	left := time.UnixMilli(until).Sub(now)
+	return left + time.Duration(w.Queue.Table.Jitter()*float64(time.Second)) + time.Second
+}
+
+func gaveUp(s ingest.Stage, tries int, last string) string {
+	if last == "" {
+		last = "the worker ended without an answer each time (crashed, out of memory, or timed out)"
+	}
+	return fmt.Sprintf("%s was tried %d times without success: %s", s.Name, tries, last)
+}
+
+// work does the step and commits what it says.
+func (w *Worker) work(ctx context.Context, h *Held, m Message) (ingest.Answer, string, time.Duration, error) {
+	if h.Batch != nil {
+		return w.workBatch(ctx, h, m)
+	}
+	q := w.Queue
+	res, err := w.Step(ctx, h)
+	if fault.Is(err, fault.Lost) {
+		return "", "", time.Second, nil // the item is another's now: the message is judged again
+	}
+	if err != nil {
+		return "", "", w.again(ctx, h, err), nil
+	}
+	is := q.Rules.Next(*h.Job, res, q.Now())
+	h.job.Release()
+	e := why{event: "job.state", component: w.Stage.Name, reason: res.Reason}
+	if res.Outcome == ingest.StepContinue {
+		e.event = "job.continued"
+	}
+	also := h.also
+	if res.Outcome != ingest.StepNext {
+		also = nil
+	}
+	err = q.changeJob(ctx, h.job, is, e, also...)
+	if fault.Is(err, fault.Lost) {
+		return "", "", time.Second, nil
+	}
+	return is.Answer(w.Stage.Job, m.Exec), res.Reason, 0, err
+}
+
+func (w *Worker) workBatch(ctx context.Context, h *Held, m Message) (ingest.Answer, string, time.Duration, error) {
+	q := w.Queue
+	res, err := w.Step(ctx, h)
+	if fault.Is(err, fault.Lost) {
+		return "", "", time.Second, nil
+	}
+	if err != nil {
+		return "", "", w.again(ctx, h, err), nil
+	}
+	switch {
+	case res.Outcome == ingest.StepContinue:
+	case h.Batch.State == ingest.BatchProcessing: // unpack sealed it, in its last chunk
+		return h.Batch.Answer(w.Stage, m.Exec), "", 0, nil
+	default:
+		err = q.endBatch(ctx, h, res)
+	}
+	if fault.Is(err, fault.Lost) {
+		return "", "", time.Second, nil
+	}
+	return h.Batch.Answer(w.Stage, m.Exec), res.Reason, 0, err
+}
+
+// endBatch closes a batch whose report is saved, or whose manifest is no good.
+// It is Completed only if no job failed, seen in the same transaction.
+func (q *Queue) endBatch(ctx context.Context, h *Held, res ingest.Result) error {
+	counts, err := q.Counts(ctx, h.Batch.ID)
+	if err != nil {
+		return err
+	}
+	to := ingest.BatchFailed
+	also := h.also
+	if res.Outcome == ingest.StepNext && counts.Failed == 0 && counts.Open() == 0 {
+		to = ingest.BatchCompleted
+		also = append(also, func(tx *table.Tx) {
+			tx.Require(countKey(h.Batch.ID), "n_failed = ? AND n_processing = ? AND n_held = ?", 0, 0, 0)
+		})
+	}
+	h.Batch.Message = res.Reason
+	is := q.Rules.EnterBatch(*h.Batch, to, q.Now())
+	h.batch.Release()
+	*h.Batch = is
+	return q.changeBatch(ctx, h.batch, is, why{event: "batch.state", component: "report", reason: res.Reason}, also...)
+}
+
+// again writes down why a try failed, gives the lease back, and says when to
+// try again. When even that fails the lease simply runs out.
+func (w *Worker) again(ctx context.Context, h *Held, cause error) time.Duration {
+	q := w.Queue
+	q.Log.Warn("a try failed", "stage", w.Stage.Name, "error", cause)
+	tx := q.Table.Begin(q.NewID())
+	tries := 0
+	if h.Batch != nil {
+		tries = h.batch.Tries
+		h.batch.Release()
+		is := h.batch.Batch
+		is.Message = cause.Error()
+		if q.putBatch(tx, h.batch, is, why{}) != nil {
+			return time.Second
+		}
+	} else {
+		tries = h.job.Tries
+		h.job.Release()
+		h.job.Message = cause.Error()
+		q.write(tx, h.job)
+	}
+	if err := tx.Commit(ctx); err != nil {
+		q.Log.Warn("the failed try could not be written down", "error", err)
+	}
+	bound := min(time.Second<<min(tries, 6), q.Rules.Timing.Short)
+	return time.Second + time.Duration(q.Table.Jitter()*float64(bound))
+}

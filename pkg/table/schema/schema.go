@@ -1,0 +1,62 @@
+// Package schema is the shape of the one table as data: infrastructure and
+// tests create it from here.
+package schema
+
+import (
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Names of the key attributes, and of the attribute that lets DynamoDB clean
+// old rows away.
+const (
+	PK  = "pk"
+	SK  = "sk"
+	TTL = "gone"
+)
+
+// Index is a sparse global index over string keys.
+type Index struct {
+	Name, PK, SK string
+	// Include lists what is projected beside the keys. Leases, tokens and
+	// progress are not: writing them must not cost an index write.
+	Include []string
+}
+
+// Indexes of the table. work: every unfinished item, in exactly one place.
+// list: batches and objects by collection, newest found by time.
+var Indexes = []Index{
+	{Name: "work", PK: "place", SK: "ranking", Include: []string{"id", "space_needed", "size_known", "collection", "entered"}},
+	{Name: "list", PK: "shelf", SK: "since", Include: []string{"id", "job_state", "batch_state", "collection", "ark"}},
+}
+
+// CreateTable is the request that makes the table in a local DynamoDB.
+func CreateTable(name string) *dynamodb.CreateTableInput {
+	in := &dynamodb.CreateTableInput{
+		TableName:           aws.String(name),
+		BillingMode:         types.BillingModePayPerRequest,
+		KeySchema:           keys(PK, SK),
+		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
+	}
+	names := []string{PK, SK}
+	for _, ix := range Indexes {
+		names = append(names, ix.PK, ix.SK)
+		in.GlobalSecondaryIndexes = append(in.GlobalSecondaryIndexes, types.GlobalSecondaryIndex{
+			IndexName:  aws.String(ix.Name),
+			KeySchema:  keys(ix.PK, ix.SK),
+			Projection: &types.Projection{ProjectionType: types.ProjectionTypeInclude, NonKeyAttributes: ix.Include},
+		})
+	}
+	for _, n := range names {
+		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String(n), AttributeType: types.ScalarAttributeTypeS})
+	}
+	return in
+}
+
+func keys(pk, sk string) []types.KeySchemaElement {
+	return []types.KeySchemaElement{
+		{AttributeName: aws.String(pk), KeyType: types.KeyTypeHash},
+		{AttributeName: aws.String(sk), KeyType: types.KeyTypeRange},
+	}
+}

@@ -1,0 +1,181 @@
+// Package table keeps every row of the system in one DynamoDB table: rows
+// carry a revision, a change is one transaction conditioned on the revisions
+// that it read, and a commit whose answer was lost is settled by reading.
+package table
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/guregu/dynamo/v2"
+
+	"archivist/pkg/fault"
+)
+
+// Key is the primary key of a row.
+type Key struct{ PK, SK string }
+
+// String returns the key as people read it.
+func (k Key) String() string { return k.PK + "/" + k.SK }
+
+// Head is what every row begins with. Rev is raised by every write of the row;
+// Wid is the id of the transaction that wrote it last. Place and Rank put the
+// row into the index "work", Shelf and Since into "list"; empty means not there.
+// Gone is when DynamoDB may clean the row away (TTL, seconds since 1970); it is
+// never a lock or a time-out.
+type Head struct {
+	PK    string `dynamo:"pk,hash"`
+	SK    string `dynamo:"sk,range"`
+	Rev   int64  `dynamo:"rev"`
+	Wid   string `dynamo:"wid"`
+	Place string `dynamo:"place,omitempty"`
+	Rank  string `dynamo:"ranking,omitempty"`
+	Shelf string `dynamo:"shelf,omitempty"`
+	Since string `dynamo:"since,omitempty"`
+	Gone  int64  `dynamo:"gone,omitempty"`
+}
+
+// Key returns the row's primary key.
+func (h *Head) Key() Key    { return Key{h.PK, h.SK} }
+func (h *Head) head() *Head { return h }
+
+// Row is a pointer to a struct that embeds Head.
+type Row interface {
+	Key() Key
+	head() *Head
+}
+
+// Table is the one table. Wait and Jitter may be replaced by a simulation.
+type Table struct {
+	Rows   dynamo.Table
+	DB     *dynamo.DB
+	Wait   func(ctx context.Context, d time.Duration) error // sleeps unless ctx ends
+	Jitter func() float64                                   // uniform in [0,1)
+}
+
+// New returns the table of that name.
+func New(db *dynamo.DB, name string) *Table {
+	return &Table{Rows: db.Table(name), DB: db, Wait: wait, Jitter: rand.Float64}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// Get reads one row consistently into row. A missing row is a NotFound.
+func (t *Table) Get(ctx context.Context, k Key, row any) error {
+	return t.retry(ctx, "read "+k.String(), func() error {
+		err := t.Rows.Get("pk", k.PK).Range("sk", dynamo.Equal, k.SK).Consistent(true).One(ctx, row)
+		if errors.Is(err, dynamo.ErrNotFound) {
+			return fault.New(fault.NotFound, "no row %s", k)
+		}
+		return err
+	})
+}
+
+// Query asks for rows in key order. Zero values mean: the whole partition, the
+// first page, ascending, 100 rows.
+type Query struct {
+	Index  string // "" the table itself (read consistently), "work" or "list"
+	PK     string // partition: pk, place or shelf
+	Prefix string // of sk, ranking or since
+	From   string // least sk, ranking or since, included
+	To     string // greatest sk, ranking or since, included; needs From
+	Desc   bool
+	Limit  int
+	Cursor string // of the page before
+}
+
+var indexKeys = map[string][2]string{"": {"pk", "sk"}, "work": {"place", "ranking"}, "list": {"shelf", "since"}}
+
+// Page reads one page of rows into out, a pointer to a slice, and returns the
+// cursor of the next page, "" at the end. Index reads may lag: they find
+// candidates and never decide.
+func (t *Table) Page(ctx context.Context, q Query, out any) (string, error) {
+	keys, ok := indexKeys[q.Index]
+	if !ok {
+		return "", fmt.Errorf("table: no index %q", q.Index)
+	}
+	var next string
+	err := t.retry(ctx, "query "+q.PK, func() error {
+		get := t.Rows.Get(keys[0], q.PK).SearchLimit(max(1, defaultTo(q.Limit, 100)))
+		switch {
+		case q.Prefix != "":
+			get.Range(keys[1], dynamo.BeginsWith, q.Prefix)
+		case q.To != "":
+			get.Range(keys[1], dynamo.Between, q.From, q.To)
+		case q.From != "":
+			get.Range(keys[1], dynamo.GreaterOrEqual, q.From)
+		}
+		if q.Index == "" {
+			get.Consistent(true)
+		} else {
+			get.Index(q.Index)
+		}
+		if q.Desc {
+			get.Order(dynamo.Descending)
+		}
+		if q.Cursor != "" {
+			from, err := decodeCursor(q.Cursor, keys)
+			if err != nil {
+				return err
+			}
+			get.StartFrom(from)
+		}
+		last, err := get.AllWithLastEvaluatedKey(ctx, out)
+		next = encodeCursor(last)
+		return err
+	})
+	return next, err
+}
+
+func defaultTo(n, d int) int {
+	if n == 0 {
+		return d
+	}
+	return n
+}
+
+func encodeCursor(last dynamo.PagingKey) string {
+	if len(last) == 0 {
+		return ""
+	}
+	flat := map[string]string{}
+	for name, v := range last {
+		if s, ok := v.(*types.AttributeValueMemberS); ok {
+			flat[name] = s.Value
+		}
+	}
+	b, _ := json.Marshal(flat)
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+func decodeCursor(cursor string, keys [2]string) (dynamo.PagingKey, error) {
+	bad := fault.New(fault.Invalid, "cursor: this is not a cursor of this list; use the one that the page before gave, or leave it out")
+	b, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return nil, bad
+	}
+	flat := map[string]string{}
+	if json.Unmarshal(b, &flat) != nil || flat["pk"] == "" || flat[keys[0]] == "" || flat[keys[1]] == "" {
+		return nil, bad
+	}
+	key := dynamo.PagingKey{}
+	for name, s := range flat {
+		key[name] = &types.AttributeValueMemberS{Value: s}
+	}
+	return key, nil
+}

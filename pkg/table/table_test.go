@@ -1,0 +1,264 @@
+package table_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/table"
+	"archivist/pkg/table/tabletest"
+)
+
+type thing struct {
+	table.Head
+	Name  string `dynamo:"called"`
+	Owner string `dynamo:"owned_by,omitempty"`
+	Count int64  `dynamo:"n,omitempty"`
+}
+
+func newThing(pk, sk string) *thing { return &thing{Head: table.Head{PK: pk, SK: sk}} }
+
+func commit(t *testing.T, tb *table.Table, id string, f func(*table.Tx)) {
+	t.Helper()
+	tx := tb.Begin(id)
+	f(tx)
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatalf("commit %s: %v", id, err)
+	}
+}
+
+func get(t *testing.T, tb *table.Table, k table.Key) thing {
+	t.Helper()
+	var got thing
+	if err := tb.Get(t.Context(), k, &got); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestRevIsTheFence(t *testing.T) {
+	tb := tabletest.Open(t)
+	a := newThing("a", "x")
+	commit(t, tb, "1", func(tx *table.Tx) { tx.Insert(a); tx.Insert(newThing("b", "x")) })
+	stale := get(t, tb, a.Key())
+	commit(t, tb, "2", func(tx *table.Tx) { a.Name = "second"; tx.Save(a) })
+	tx := tb.Begin("3")
+	stale.Name = "third"
+	tx.Save(&stale)
+	err := tx.Commit(t.Context())
+	var ce *table.ConditionError
+	if !fault.Is(err, fault.Lost) || !errors.As(err, &ce) || !ce.Failed(a.Key()) {
+		t.Fatalf("a stale save gave %v", err)
+	}
+	if got := get(t, tb, a.Key()); got.Name != "second" || got.Rev != 2 || got.Wid != "2" {
+		t.Errorf("the row is %+v", got)
+	}
+}
+
+func TestTransactionIsWhole(t *testing.T) {
+	tb := tabletest.Open(t)
+	commit(t, tb, "1", func(tx *table.Tx) { tx.Insert(newThing("lock", "x")) })
+	for name, second := range map[string]func(*table.Tx){
+		"insert": func(tx *table.Tx) { tx.Insert(newThing("lock", "x")) },
+		"remove": func(tx *table.Tx) { tx.RemoveOwned(table.Key{PK: "lock", SK: "x"}, "nobody") },
+		"check":  func(tx *table.Tx) { tx.Require(table.Key{PK: "lock", SK: "x"}, "n = ?", 7) },
+		"count":  func(tx *table.Tx) { tx.Count(table.Key{PK: "gone", SK: "x"}, map[string]int64{"n": 1}) },
+	} {
+		tx := tb.Begin("2")
+		tx.Insert(newThing("new", name))
+		second(tx)
+		if err := tx.Commit(t.Context()); !fault.Is(err, fault.Lost) {
+			t.Errorf("%s: got %v, want Lost", name, err)
+		}
+		var row thing
+		if err := tb.Get(t.Context(), table.Key{PK: "new", SK: name}, &row); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: half of the transaction was written: %v", name, err)
+		}
+	}
+}
+
+func TestCountAndRemoveOwned(t *testing.T) {
+	tb := tabletest.Open(t)
+	k := table.Key{PK: "c", SK: "x"}
+	row := newThing("c", "x")
+	row.Owner = "me"
+	commit(t, tb, "1", func(tx *table.Tx) { tx.Insert(row) })
+	commit(t, tb, "2", func(tx *table.Tx) { tx.Count(k, map[string]int64{"n": 3}) })
+	commit(t, tb, "3", func(tx *table.Tx) { tx.Count(k, map[string]int64{"n": -1}); tx.Insert(newThing("d", "x")) })
+	if got := get(t, tb, k); got.Count != 2 || got.Rev != 3 {
+		t.Errorf("counted %+v", got)
+	}
+	commit(t, tb, "4", func(tx *table.Tx) { tx.RemoveOwned(k, "me") })
+	var gone thing
+	if err := tb.Get(t.Context(), k, &gone); !fault.Is(err, fault.NotFound) {
+		t.Errorf("after removal: %v", err)
+	}
+}
+
+func TestPages(t *testing.T) {
+	tb := tabletest.Open(t)
+	for i := range 7 {
+		row := newThing("p", fmt.Sprintf("s%d", i))
+		row.Place, row.Rank = "gate", fmt.Sprintf("%03d", 9-i)
+		commit(t, tb, fmt.Sprint(i), func(tx *table.Tx) { tx.Insert(row) })
+	}
+	walk := func(q table.Query) (got string) {
+		for {
+			var rows []thing
+			next, err := tb.Page(t.Context(), q, &rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range rows {
+				got += r.SK[1:]
+			}
+			if q.Cursor = next; next == "" {
+				return got
+			}
+		}
+	}
+	for want, q := range map[string]table.Query{
+		"0123456": {PK: "p", Limit: 3},
+		"6543210": {PK: "p", Limit: 2, Desc: true},
+		"6543":    {Index: "work", PK: "gate", From: "0", To: "006", Limit: 3},
+		"345":     {PK: "p", From: "s3", To: "s5", Limit: 1},
+		"456":     {PK: "p", From: "s4"},
+		"2":       {PK: "p", Prefix: "s2"},
+		"":        {PK: "nothing"},
+	} {
+		if got := walk(q); got != want {
+			t.Errorf("%+v: got %s, want %s", q, got, want)
+		}
+	}
+	var rows []thing
+	if _, err := tb.Page(t.Context(), table.Query{PK: "p", Cursor: "rubbish"}, &rows); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a bad cursor gave %v", err)
+	}
+}
+
+// TestAmbiguousCommits: whatever happens to the answer, Commit tells the truth.
+func TestAmbiguousCommits(t *testing.T) {
+	lost := errors.New("the connection broke")
+	cases := map[string]struct {
+		do   func(n int, call func() error) error // n counts the writes
+		want fault.Kind
+	}{
+		"the answer is lost":          {func(n int, call func() error) error { return after(n == 1, call, lost) }, ""},
+		"lost before the effect":      {func(n int, call func() error) error { return before(n == 1, call, lost) }, ""},
+		"repeated by the SDK":         {func(n int, call func() error) error { _ = call(); return call() }, ""},
+		"throttled, then lost":        {func(n int, call func() error) error { return throttledThenLost(n, call, lost) }, ""},
+		"conflicts, then happens":     {func(n int, call func() error) error { return before(n < 5, call, tabletest.Conflicted()) }, ""},
+		"conflicts for ever":          {func(n int, call func() error) error { return tabletest.Conflicted() }, fault.Unavailable},
+		"never answered, no effect":   {func(n int, call func() error) error { return lost }, fault.Unavailable},
+		"never answered, but effects": {func(n int, call func() error) error { _ = call(); return lost }, ""},
+	}
+	for name, c := range cases {
+		for _, rows := range []int{1, 3} {
+			synctest.Test(t, func(t *testing.T) {
+				fake := tabletest.New()
+				n := 0
+				tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: fake, Do: func(op string, call func() error) error {
+					if op == "GetItem" {
+						return call()
+					}
+					n++
+					return c.do(n, call)
+				}})
+				started := time.Now()
+				tx := tb.Begin("mine")
+				for i := range rows {
+					tx.Insert(newThing("r", fmt.Sprint(i)))
+				}
+				if err := tx.Commit(t.Context()); fault.Of(err) != c.want || (err == nil) != (c.want == "") {
+					t.Errorf("%s, %d rows: got %v, want kind %q", name, rows, err, c.want)
+				}
+				if took := time.Since(started); took > 60*time.Second {
+					t.Errorf("%s: retried for %s; a lease would be over", name, took)
+				}
+			})
+		}
+	}
+}
+
+func after(fails bool, call func() error, err error) error {
+	if e := call(); !fails {
+		return e
+	}
+	return err
+}
+
+func before(fails bool, call func() error, err error) error {
+	if fails {
+		return err
+	}
+	return call()
+}
+
+func throttledThenLost(n int, call func() error, lost error) error {
+	switch n {
+	case 1:
+		return tabletest.Throttled()
+	case 2:
+		_ = call()
+		return lost
+	}
+	return call()
+}
+
+// TestSomebodyElses: a lost race is told as lost, also when the answer was lost.
+func TestSomebodyElses(t *testing.T) {
+	fake := tabletest.New()
+	theirs := tabletest.Table(fake).Begin("theirs")
+	theirs.Insert(newThing("r", "0"))
+	if err := theirs.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: fake, Do: func(op string, call func() error) error {
+		if n++; n == 1 {
+			_ = call()
+			return errors.New("lost")
+		}
+		return call()
+	}})
+	tx := tb.Begin("mine")
+	tx.Insert(newThing("r", "0"))
+	if err := tx.Commit(context.Background()); !fault.Is(err, fault.Lost) {
+		t.Errorf("got %v, want Lost", err)
+	}
+}
+
+func TestFakeRefuses(t *testing.T) {
+	tb := tabletest.Table(tabletest.New())
+	big := newThing("big", "x")
+	big.Name = string(make([]byte, 401<<10))
+	for name, f := range map[string]func(*table.Tx){
+		"400 KB":        func(tx *table.Tx) { tx.Insert(big) },
+		"one row twice": func(tx *table.Tx) { tx.Insert(newThing("a", "x")); tx.Count(table.Key{PK: "a", SK: "x"}, nil) },
+		"reserved word": func(tx *table.Tx) { tx.Require(table.Key{PK: "a", SK: "x"}, "state = ?", 1) },
+		"grammar":       func(tx *table.Tx) { tx.Require(table.Key{PK: "a", SK: "x"}, "contains(pk, ?)", "x") },
+	} {
+		tx := tb.Begin("1")
+		f(tx)
+		if err := tx.Commit(t.Context()); err == nil || fault.Is(err, fault.Lost) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	tx := tb.Begin("many")
+	for i := range 101 {
+		tx.Insert(newThing("m", fmt.Sprint(i)))
+	}
+	if err := tx.Commit(t.Context()); err == nil {
+		t.Error("101 rows were committed")
+	}
+	var txc *types.TransactionCanceledException
+	if !errors.As(tabletest.Conflicted(), &txc) {
+		t.Error("a conflict is not what DynamoDB sends")
+	}
+}

@@ -1,0 +1,277 @@
+// Package tabletest is a DynamoDB in this process, for tests: the same
+// conditions, limits and errors as the service, with indexes that lag. It
+// understands only what the system sends and fails by name on anything else.
+package tabletest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	"github.com/guregu/dynamo/v2"
+	"github.com/guregu/dynamo/v2/dynamodbiface"
+
+	"archivist/pkg/table"
+	"archivist/pkg/table/schema"
+)
+
+// Item is a row as DynamoDB keeps it.
+type Item = map[string]types.AttributeValue
+
+// Change is one row's part of a write; nil means that the row is not there.
+type Change struct{ Before, After Item }
+
+// Fake is the table. It is safe for concurrent use.
+type Fake struct {
+	dynamodbiface.DynamoDBAPI // the calls that are not understood: nil, so they fail
+
+	// Lag, when set, is asked at every index read how many writes the index is behind.
+	Lag func() int
+	// Watch, when set, sees every committed write, whole, in order.
+	Watch func([]Change)
+
+	mu      sync.Mutex
+	rows    map[string]*shelf
+	indexes map[string]map[string]*shelf
+	log     []Change // writes that the indexes have not taken yet
+}
+
+// New returns an empty table.
+func New() *Fake {
+	f := &Fake{rows: map[string]*shelf{}, indexes: map[string]map[string]*shelf{}}
+	for _, ix := range schema.Indexes {
+		f.indexes[ix.Name] = map[string]*shelf{}
+	}
+	return f
+}
+
+// Table returns the fake as the system's table, through client, which wraps
+// the fake or is the fake itself.
+func Table(client dynamodbiface.DynamoDBAPI) *table.Table {
+	return table.New(dynamo.NewFromIface(client), "archivist")
+}
+
+// shelf is a partition in order of its range key.
+type shelf struct {
+	order []string
+	items map[string]Item
+}
+
+func (s *shelf) put(k string, it Item) {
+	if _, ok := s.items[k]; !ok {
+		i, _ := slices.BinarySearch(s.order, k)
+		s.order = slices.Insert(s.order, i, k)
+	}
+	s.items[k] = it
+}
+
+func (s *shelf) remove(k string) {
+	if _, ok := s.items[k]; ok {
+		i, _ := slices.BinarySearch(s.order, k)
+		s.order = slices.Delete(s.order, i, i+1)
+		delete(s.items, k)
+	}
+}
+
+func shelfOf(m map[string]*shelf, k string) *shelf {
+	if m[k] == nil {
+		m[k] = &shelf{items: map[string]Item{}}
+	}
+	return m[k]
+}
+
+func str(it Item, name string) string {
+	s, _ := it[name].(*types.AttributeValueMemberS)
+	if s == nil {
+		return ""
+	}
+	return s.Value
+}
+
+func (f *Fake) get(k table.Key) Item {
+	if s := f.rows[k.PK]; s != nil {
+		return s.items[k.SK]
+	}
+	return nil
+}
+
+func (f *Fake) write(k table.Key, it Item) Change {
+	c := Change{Before: f.get(k), After: it}
+	if it == nil {
+		shelfOf(f.rows, k.PK).remove(k.SK)
+	} else {
+		shelfOf(f.rows, k.PK).put(k.SK, it)
+	}
+	return c
+}
+
+func (f *Fake) committed(cs []Change) {
+	f.log = append(f.log, cs...)
+	if f.Watch != nil {
+		f.Watch(cs)
+	}
+}
+
+// catchUp lets the indexes take all but the last lag writes.
+func (f *Fake) catchUp(lag int) {
+	n := max(0, len(f.log)-lag)
+	for _, c := range f.log[:n] {
+		for _, ix := range schema.Indexes {
+			parts := f.indexes[ix.Name]
+			if p := str(c.Before, ix.PK); p != "" {
+				shelfOf(parts, p).remove(indexKey(c.Before, ix))
+			}
+			if p := str(c.After, ix.PK); p != "" {
+				shelfOf(parts, p).put(indexKey(c.After, ix), project(c.After, ix))
+			}
+		}
+	}
+	f.log = slices.Delete(f.log, 0, n)
+}
+
+func indexKey(it Item, ix schema.Index) string {
+	return str(it, ix.SK) + "\x00" + str(it, schema.PK) + "\x00" + str(it, schema.SK)
+}
+
+func project(it Item, ix schema.Index) Item {
+	out := Item{}
+	for _, n := range append([]string{schema.PK, schema.SK, ix.PK, ix.SK}, ix.Include...) {
+		if v, ok := it[n]; ok {
+			out[n] = v
+		}
+	}
+	return out
+}
+
+// All returns a copy of every row, in key order.
+func (f *Fake) All() []Item {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []Item
+	for _, pk := range slices.Sorted(maps.Keys(f.rows)) {
+		for _, sk := range f.rows[pk].order {
+			out = append(out, maps.Clone(f.rows[pk].items[sk]))
+		}
+	}
+	return out
+}
+
+// Row returns one row, nil when it is not there.
+func (f *Fake) Row(k table.Key) Item {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.get(k))
+}
+
+func invalid(format string, args ...any) error {
+	return &smithy.GenericAPIError{Code: "ValidationException", Message: fmt.Sprintf(format, args...), Fault: smithy.FaultClient}
+}
+
+func keyOf(it Item) (table.Key, error) {
+	k := table.Key{PK: str(it, schema.PK), SK: str(it, schema.SK)}
+	if k.PK == "" || k.SK == "" {
+		return k, invalid("one of the key values is missing or empty")
+	}
+	return k, nil
+}
+
+// GetItem reads a row; the system reads consistently only.
+func (f *Fake) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	if in.ConsistentRead == nil || !*in.ConsistentRead || in.ProjectionExpression != nil {
+		return nil, invalid("tabletest: a read that is not consistent, or projected, is not understood")
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	k, err := keyOf(in.Key)
+	if err != nil {
+		return nil, err
+	}
+	return &dynamodb.GetItemOutput{Item: maps.Clone(f.get(k))}, nil
+}
+
+// PutItem writes a row under its condition.
+func (f *Fake) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	err := f.single(types.TransactWriteItem{Put: &types.Put{Item: in.Item, ConditionExpression: in.ConditionExpression,
+		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues, TableName: in.TableName}})
+	return &dynamodb.PutItemOutput{}, err
+}
+
+// UpdateItem changes a row under its condition.
+func (f *Fake) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	err := f.single(types.TransactWriteItem{Update: &types.Update{Key: in.Key, ConditionExpression: in.ConditionExpression, UpdateExpression: in.UpdateExpression,
+		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues, TableName: in.TableName}})
+	return &dynamodb.UpdateItemOutput{}, err
+}
+
+// DeleteItem removes a row under its condition.
+func (f *Fake) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	err := f.single(types.TransactWriteItem{Delete: &types.Delete{Key: in.Key, ConditionExpression: in.ConditionExpression,
+		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues, TableName: in.TableName}})
+	return &dynamodb.DeleteItemOutput{}, err
+}
+
+func (f *Fake) single(w types.TransactWriteItem) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, err := f.prepare(w)
+	if err != nil {
+		return err
+	}
+	if !p.holds {
+		return &types.ConditionalCheckFailedException{Message: aws.String("The conditional request failed"), Item: p.old}
+	}
+	f.committed([]Change{f.write(p.key, p.new)})
+	return nil
+}
+
+// TransactWriteItems writes all or nothing. It forgets client request tokens
+// at once: nothing may depend on the ten minutes that DynamoDB keeps them.
+func (f *Fake) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(in.TransactItems) > table.MaxActions {
+		return nil, invalid("a transaction of %d actions; the limit is %d", len(in.TransactItems), table.MaxActions)
+	}
+	seen := map[table.Key]bool{}
+	size := 0
+	var plans []plan
+	reasons := make([]types.CancellationReason, len(in.TransactItems))
+	cancelled := false
+	for i, w := range in.TransactItems {
+		p, err := f.prepare(w)
+		if err != nil {
+			return nil, err
+		}
+		if seen[p.key] {
+			return nil, invalid("Transaction request cannot include multiple operations on one item")
+		}
+		seen[p.key] = true
+		size += itemSize(p.new)
+		reasons[i].Code = aws.String("None")
+		if !p.holds {
+			cancelled = true
+			reasons[i] = types.CancellationReason{Code: aws.String("ConditionalCheckFailed"), Message: aws.String("The conditional request failed")}
+		}
+		plans = append(plans, p)
+	}
+	if size > 4<<20 {
+		return nil, invalid("a transaction of %d bytes; the limit is 4 MB", size)
+	}
+	if cancelled {
+		return nil, &types.TransactionCanceledException{Message: aws.String("Transaction cancelled"), CancellationReasons: reasons}
+	}
+	var cs []Change
+	for _, p := range plans {
+		if !p.checkOnly {
+			cs = append(cs, f.write(p.key, p.new))
+		}
+	}
+	f.committed(cs)
+	return &dynamodb.TransactWriteItemsOutput{}, nil
+}

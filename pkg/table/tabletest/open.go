@@ -1,0 +1,51 @@
+package tabletest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/guregu/dynamo/v2"
+
+	"archivist/pkg/table"
+	"archivist/pkg/table/schema"
+)
+
+// EndpointVariable names the DynamoDB that the suites run on instead of the
+// fake, e.g. that of DynamoDB Local or MiniStack.
+const EndpointVariable = "ARCHIVIST_TEST_DYNAMODB"
+
+var opened atomic.Int64
+
+// Open returns an empty table: of the fake, or of the DynamoDB at the endpoint
+// that EndpointVariable names.
+func Open(t testing.TB) *table.Table {
+	endpoint := os.Getenv(EndpointVariable)
+	if endpoint == "" {
+		return Table(New())
+	}
+	return Real(t, endpoint)
+}
+
+// Real returns an empty table of the DynamoDB at endpoint.
+func Real(t testing.TB, endpoint string) *table.Table {
+	client := dynamodb.New(dynamodb.Options{Region: "us-east-1", BaseEndpoint: aws.String(endpoint),
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", "")})
+	name := fmt.Sprintf("test-%d-%d", time.Now().UnixNano(), opened.Add(1))
+	if _, err := client.CreateTable(context.Background(), schema.CreateTable(name)); err != nil {
+		t.Fatalf("create table at %s: %v", endpoint, err)
+	}
+	t.Cleanup(func() {
+		_, err := client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: aws.String(name)})
+		if err != nil {
+			t.Errorf("delete table: %v", err)
+		}
+	})
+	return table.New(dynamo.NewFromIface(client), name)
+}

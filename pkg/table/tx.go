@@ -1,0 +1,288 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	"github.com/guregu/dynamo/v2"
+
+	"archivist/pkg/fault"
+)
+
+// MaxActions is DynamoDB's limit on the rows of one transaction.
+const MaxActions = 100
+
+// Tx is one change: all of its rows are written, or none. Compose it, then
+// Commit it once.
+type Tx struct {
+	t     *Table
+	id    string
+	ops   []op
+	proof *Key
+}
+
+type op struct {
+	key    Key
+	row    Row // written row, or nil
+	put    *dynamo.Put
+	del    *dynamo.Delete
+	update *dynamo.Update
+	check  *dynamo.ConditionCheck
+}
+
+// Begin starts a transaction. id is unique to this change and made beforehand:
+// every row that it writes carries it, so that a commit whose answer was lost
+// can be told from somebody else's.
+func (t *Table) Begin(id string) *Tx { return &Tx{t: t, id: id} }
+
+// ID returns the id that Begin was given.
+func (tx *Tx) ID() string { return tx.id }
+
+// Insert writes a row that must not exist yet; its rev becomes 1.
+func (tx *Tx) Insert(row Row) {
+	h := row.head()
+	h.Rev, h.Wid = 1, tx.id
+	tx.add(op{key: h.Key(), row: row, put: tx.t.Rows.Put(row).If("attribute_not_exists(pk)")})
+}
+
+// Save writes a row that was read, on the condition that nobody wrote it since:
+// its rev is the fence.
+func (tx *Tx) Save(row Row) {
+	h := row.head()
+	read := h.Rev
+	h.Rev, h.Wid = read+1, tx.id
+	tx.add(op{key: h.Key(), row: row, put: tx.t.Rows.Put(row).If("rev = ?", read)})
+}
+
+// Remove deletes a row that was read, on the condition that nobody wrote it since.
+func (tx *Tx) Remove(row Row) {
+	h := row.head()
+	tx.add(op{key: h.Key(), del: tx.t.Rows.Delete("pk", h.PK).Range("sk", h.SK).If("rev = ?", h.Rev)})
+}
+
+// RemoveOwned deletes a row that owner owns. Nobody else's row can go this way.
+func (tx *Tx) RemoveOwned(k Key, owner string) {
+	tx.add(op{key: k, del: tx.t.Rows.Delete("pk", k.PK).Range("sk", k.SK).If("owned_by = ?", owner)})
+}
+
+// Count adds to the numbers of an existing row.
+func (tx *Tx) Count(k Key, add map[string]int64) {
+	u := tx.t.Rows.Update("pk", k.PK).Range("sk", k.SK).Add("rev", 1).Set("wid", tx.id).If("attribute_exists(pk)")
+	for name, n := range add {
+		u.Add(name, n)
+	}
+	tx.add(op{key: k, update: u})
+}
+
+// Require makes the commit depend on a row that it does not write: the
+// condition is guregu's expression with its arguments.
+func (tx *Tx) Require(k Key, condition string, args ...any) {
+	tx.add(op{key: k, check: tx.t.Rows.Check("pk", k.PK).Range("sk", k.SK).If(condition, args...)})
+}
+
+// Prove names the inserted row that tells for ever who made this change (the
+// event row). Without it the first written row tells.
+func (tx *Tx) Prove(k Key) { tx.proof = &k }
+
+func (tx *Tx) add(o op) {
+	tx.ops = append(tx.ops, o)
+	if tx.proof == nil && o.row != nil {
+		tx.proof = &o.key
+	}
+}
+
+// ConditionError says that a transaction was refused because rows were not as
+// it needed them. Keys are those rows.
+type ConditionError struct{ Keys []Key }
+
+// Error names the rows.
+func (e *ConditionError) Error() string {
+	names := make([]string, len(e.Keys))
+	for i, k := range e.Keys {
+		names[i] = k.String()
+	}
+	return "table: changed meanwhile: " + strings.Join(names, ", ")
+}
+
+// Failed reports whether the row k was one of them.
+func (e *ConditionError) Failed(k Key) bool {
+	for _, f := range e.Keys {
+		if f == k {
+			return true
+		}
+	}
+	return false
+}
+
+// Commit makes the change. nil means that it happened, exactly once, even when
+// answers were lost on the way. A Lost (with a *ConditionError inside) means
+// that it did not and cannot: read again. An Unavailable means that it is not
+// known to have happened: ask "is it done?" before doing it again.
+func (tx *Tx) Commit(ctx context.Context) error {
+	if len(tx.ops) == 0 || len(tx.ops) > MaxActions {
+		return fmt.Errorf("table: a transaction of %d rows", len(tx.ops))
+	}
+	err := tx.t.retry(ctx, "commit", func() error {
+		err := tx.send(ctx)
+		if err == nil || transient(err) == refused {
+			return err
+		}
+		mine, readErr := tx.happened(ctx)
+		switch {
+		case mine:
+			return nil
+		case isCondition(err) && readErr == nil:
+			return &ConditionError{tx.failed(err)}
+		case isCondition(err):
+			return readErr
+		}
+		return err
+	})
+	var ce *ConditionError
+	if errors.As(err, &ce) {
+		return &fault.Error{Kind: fault.Lost, Msg: ce.Error(), Err: ce}
+	}
+	return err
+}
+
+// happened asks the proof row whether this transaction wrote it.
+func (tx *Tx) happened(ctx context.Context) (bool, error) {
+	if tx.proof == nil {
+		return false, nil
+	}
+	var h Head
+	err := tx.t.Get(ctx, *tx.proof, &h)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	return err == nil && h.Wid == tx.id, err
+}
+
+// send makes one request. One row alone needs no transaction, which costs double.
+func (tx *Tx) send(ctx context.Context) error {
+	if len(tx.ops) == 1 {
+		switch o := tx.ops[0]; {
+		case o.put != nil:
+			return o.put.Run(ctx)
+		case o.del != nil:
+			return o.del.Run(ctx)
+		case o.update != nil:
+			return o.update.Run(ctx)
+		}
+	}
+	w := tx.t.DB.WriteTx()
+	for _, o := range tx.ops {
+		switch {
+		case o.put != nil:
+			w.Put(o.put)
+		case o.del != nil:
+			w.Delete(o.del)
+		case o.update != nil:
+			w.Update(o.update)
+		case o.check != nil:
+			w.Check(o.check)
+		}
+	}
+	return w.Run(ctx)
+}
+
+// failed lists the rows whose conditions did not hold.
+func (tx *Tx) failed(err error) []Key {
+	var cancelled *types.TransactionCanceledException
+	if !errors.As(err, &cancelled) {
+		return []Key{tx.ops[0].key}
+	}
+	var keys []Key
+	for i, r := range cancelled.CancellationReasons {
+		if r.Code != nil && *r.Code == "ConditionalCheckFailed" && i < len(tx.ops) {
+			keys = append(keys, tx.ops[i].key)
+		}
+	}
+	return keys
+}
+
+func isCondition(err error) bool { return dynamo.IsCondCheckFailed(err) }
+
+// answer is what an error says about a request.
+type answer int
+
+const (
+	final   answer = iota // it will be refused again
+	refused               // it did not happen; the same may succeed later
+	unknown               // it may have happened
+)
+
+// transient classifies an error of DynamoDB's. The SDK retries neither
+// conflicts nor cancelled transactions (AWS SDK for Go v2, retry.Standard), so
+// they are retried here, and only here.
+func transient(err error) answer {
+	var cancelled *types.TransactionCanceledException
+	if errors.As(err, &cancelled) {
+		return cancelledAnswer(cancelled)
+	}
+	var kind *fault.Error
+	var ce *ConditionError
+	if errors.As(err, &kind) || errors.As(err, &ce) || isCondition(err) || errors.Is(err, dynamo.ErrNotFound) {
+		return final
+	}
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		switch api.ErrorCode() {
+		case "TransactionConflictException", "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded":
+			return refused
+		case "TransactionInProgressException", "InternalServerError", "ServiceUnavailable":
+			return unknown
+		}
+		if api.ErrorFault() == smithy.FaultServer {
+			return unknown
+		}
+		return final
+	}
+	return unknown // the connection broke, the answer did not come
+}
+
+func cancelledAnswer(e *types.TransactionCanceledException) answer {
+	found := unknown
+	for _, r := range e.CancellationReasons {
+		if r.Code == nil {
+			continue
+		}
+		switch *r.Code {
+		case "ConditionalCheckFailed", "ValidationError", "ItemCollectionSizeLimitExceeded":
+			return final
+		case "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded":
+			found = refused
+		}
+	}
+	return found
+}
+
+// Retries of one request: full jitter under a growing bound, about 40 s in all
+// and at most 60 s, so that they end before a stage's lease does.
+const (
+	maxTries  = 12
+	firstWait = 50 * time.Millisecond
+	mostWait  = 5 * time.Second
+)
+
+func (t *Table) retry(ctx context.Context, what string, f func() error) error {
+	bound := firstWait
+	for try := 1; ; try++ {
+		err := f()
+		if err == nil || transient(err) == final {
+			return err
+		}
+		if ctx.Err() != nil || try == maxTries {
+			return &fault.Error{Kind: fault.Unavailable, Msg: fmt.Sprintf("table: %s: given up after %d tries: %v", what, try, err), Err: err}
+		}
+		if t.Wait(ctx, time.Duration(t.Jitter()*float64(bound))) != nil {
+			return &fault.Error{Kind: fault.Unavailable, Msg: "table: " + what + ": stopped: " + err.Error(), Err: err}
+		}
+		bound = min(2*bound, mostWait)
+	}
+}

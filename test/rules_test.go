@@ -1,0 +1,151 @@
+// Package test holds what is tested on the system as a whole. This file keeps
+// the promises that the repository makes about itself.
+package test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = ".."
+
+// layers are the packages in order: each may import those before it. Values
+// import nothing of ours.
+var layers = []struct {
+	dirs []string
+	why  string
+}{
+	{[]string{"pkg/fault", "pkg/checkm", "pkg/anvl", "pkg/ark", "pkg/premis", "pkg/table/schema", "statemachines", "events"}, "values and formats stand alone"},
+	{[]string{"pkg/ingest"}, "the rules know only the kinds of errors"},
+	{[]string{"pkg/api/v1"}, "the wire types need no AWS, so that the command line needs none"},
+	{[]string{"pkg/table"}, "the table knows no domain word"},
+	{[]string{"pkg/table/tabletest"}, "the twin of the table"},
+	{[]string{"pkg/lease"}, "leases are rows"},
+	{[]string{"pkg/event"}, "events are rows"},
+	{[]string{"pkg/inventory"}, "objects are rows with events"},
+	{[]string{"pkg/ocfl", "pkg/fetch"}, "adapters to S3 and HTTP"},
+	{[]string{"pkg/queue"}, "the service decides and composes the transactions"},
+	{[]string{"pkg/stage"}, "stages do, the queue decides"},
+	{[]string{"pkg/api"}, "handlers translate"},
+	{[]string{"pkg/boot"}, "wires everything; time, ids and environment enter here"},
+}
+
+func layerOf(dir string) int {
+	for i, l := range layers {
+		if slices.Contains(l.dirs, dir) {
+			return i
+		}
+	}
+	return -1
+}
+
+// goFiles parses every Go file of the repository below dir.
+func goFiles(t *testing.T, each func(path string, f *ast.File, src []byte)) {
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || d.Name() == "node_modules" || d.Name() == "cdk.out") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, src, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(root, path)
+		each(filepath.ToSlash(rel), f, src)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestImports: packages import downwards only.
+func TestImports(t *testing.T) {
+	goFiles(t, func(path string, f *ast.File, _ []byte) {
+		dir := filepath.ToSlash(filepath.Dir(path))
+		if strings.HasSuffix(path, "_test.go") || !strings.HasPrefix(dir, "pkg/") {
+			return
+		}
+		mine := layerOf(dir)
+		if mine < 0 {
+			t.Errorf("%s: the package %s has no place in layers", path, dir)
+			return
+		}
+		for _, imp := range f.Imports {
+			name, ours := strings.CutPrefix(strings.Trim(imp.Path.Value, `"`), "archivist/")
+			if !ours {
+				continue
+			}
+			if other := layerOf(name); other < 0 || other >= mine {
+				t.Errorf("%s imports %s, which is not below it: %s", path, name, layers[mine].why)
+			}
+		}
+	})
+}
+
+// TestPackageComments: a package says in one sentence with a verb what it is for.
+func TestPackageComments(t *testing.T) {
+	commented, seen := map[string]bool{}, map[string]string{}
+	goFiles(t, func(path string, f *ast.File, _ []byte) {
+		dir := filepath.Dir(path)
+		seen[dir] = f.Name.Name
+		if f.Doc != nil && len(f.Doc.Text()) > 20 {
+			commented[dir] = true
+		}
+	})
+	for dir := range seen {
+		if !commented[dir] {
+			t.Errorf("%s: no file has a package comment", dir)
+		}
+	}
+}
+
+// TestBelowBoot: wall clock, environment and random ids enter in boot.
+func TestBelowBoot(t *testing.T) {
+	banned := regexp.MustCompile(`\b(time\.Now|os\.Getenv|os\.LookupEnv|ulid\.Make|uuid\.New)\(`)
+	goFiles(t, func(path string, _ *ast.File, src []byte) {
+		if !strings.HasPrefix(path, "pkg/") || strings.HasPrefix(path, "pkg/boot/") || strings.HasPrefix(path, "pkg/table/tabletest/") || strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		if m := banned.Find(src); m != nil {
+			t.Errorf("%s: %s belongs into boot", path, m)
+		}
+	})
+}
+
+// TestSizes: a newcomer reads a file in one sitting and a function at a glance.
+func TestSizes(t *testing.T) {
+	goFiles(t, func(path string, f *ast.File, src []byte) {
+		lines := func(from, to token.Pos) int { return strings.Count(string(src[from-f.FileStart:to-f.FileStart]), "\n") + 1 }
+		if n := strings.Count(string(src), "\n"); n > 500 {
+			t.Errorf("%s has %d lines; the ceiling is 500", path, n)
+		}
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok {
+				if n := lines(fn.Pos(), fn.End()); n > 70 {
+					t.Errorf("%s: %s has %d lines; the ceiling is 70", path, fn.Name.Name, n)
+				}
+				if n := lines(fn.Pos(), fn.End()); strings.HasPrefix(path, "functions/") && n > 30 {
+					t.Errorf("%s: %s has %d lines; a function's main has at most 30", path, fn.Name.Name, n)
+				}
+			}
+		}
+	})
+}
