@@ -8,6 +8,12 @@ LOCAL = $(GO) run ./localstack/archivist-local
 help: ## print this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
+run: ## install, build, start, deploy, submit the sample and show it; leaves the stack up
+	$(LOCAL) run
+
+stop: ## stop the stack that make run left up and forget its state
+	$(LOCAL) stop
+
 check: ## vet, staticcheck, tests without an emulator (under a minute)
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...

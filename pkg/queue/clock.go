@@ -112,7 +112,7 @@ func (c *Clock) let(ctx context.Context, l lease.Lease, place string, w candidat
 		}
 		is = q.Rules.Provision(row.Job, q.Now())
 	}
-	err = q.changeJob(ctx, row, is, why{event: "job.state", component: "clock"}, l.Guard)
+	err = q.changeJob(ctx, row, is, why{event: "job.state", component: "clock"}, func(tx *table.Tx) error { l.Guard(tx); return nil })
 	switch {
 	case fault.Is(err, fault.Lost) && !q.holds(ctx, c.Leases, l):
 		return err // the lease passed on: what is free is no longer ours to say

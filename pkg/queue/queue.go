@@ -218,14 +218,16 @@ func (q *Queue) putBatch(tx *table.Tx, row *Batch, is ingest.Batch, w why) error
 
 // changeJob commits one change of a job and sends the wake-ups that it is owed.
 // more adds what else must be in the transaction.
-func (q *Queue) changeJob(ctx context.Context, row *Job, is ingest.Job, w why, more ...func(*table.Tx)) error {
+func (q *Queue) changeJob(ctx context.Context, row *Job, is ingest.Job, w why, more ...func(*table.Tx) error) error {
 	was := row.Job
 	tx := q.Table.Begin(q.NewID())
 	if err := q.putJob(tx, row, is, w); err != nil {
 		return err
 	}
 	for _, add := range more {
-		add(tx)
+		if err := add(tx); err != nil {
+			return err
+		}
 	}
 	if err := tx.Commit(ctx); err != nil {
 		return err
@@ -235,14 +237,16 @@ func (q *Queue) changeJob(ctx context.Context, row *Job, is ingest.Job, w why, m
 }
 
 // changeBatch is changeJob for a batch.
-func (q *Queue) changeBatch(ctx context.Context, row *Batch, is ingest.Batch, w why, more ...func(*table.Tx)) error {
+func (q *Queue) changeBatch(ctx context.Context, row *Batch, is ingest.Batch, w why, more ...func(*table.Tx) error) error {
 	was := row.Batch
 	tx := q.Table.Begin(q.NewID())
 	if err := q.putBatch(tx, row, is, w); err != nil {
 		return err
 	}
 	for _, add := range more {
-		add(tx)
+		if err := add(tx); err != nil {
+			return err
+		}
 	}
 	if err := tx.Commit(ctx); err != nil {
 		return err

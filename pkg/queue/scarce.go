@@ -26,7 +26,9 @@ const (
 
 func slotKey(job string) table.Key  { return table.Key{PK: slotPK, SK: job} }
 func spaceKey(job string) table.Key { return table.Key{PK: spacePK, SK: job} }
-func lockKey(name string) table.Key { return table.Key{PK: "LOCK#" + name, SK: "LOCK"} }
+
+// LockKey is the key of a lock's row, e.g. of "ark#ark:/99999/fk4tq65d6k".
+func LockKey(name string) table.Key { return table.Key{PK: "LOCK#" + name, SK: "LOCK"} }
 
 // scarce puts into tx what a change of a job takes and gives back.
 func scarce(tx *table.Tx, was, is ingest.Job) {
@@ -49,12 +51,12 @@ func scarce(tx *table.Tx, was, is ingest.Job) {
 	}
 	for _, l := range is.Locks {
 		if !slices.Contains(was.Locks, l) {
-			grant(lockKey(l), 0)
+			grant(LockKey(l), 0)
 		}
 	}
 	for _, l := range was.Locks {
 		if !slices.Contains(is.Locks, l) {
-			tx.RemoveOwned(lockKey(l), is.ID)
+			tx.RemoveOwned(LockKey(l), is.ID)
 		}
 	}
 }
@@ -63,7 +65,7 @@ func scarce(tx *table.Tx, was, is ingest.Job) {
 func (q *Queue) taken(ctx context.Context, j *ingest.Job) (lock, owner string, err error) {
 	for _, l := range j.Wanted() {
 		var row Scarce
-		err := q.Table.Get(ctx, lockKey(l), &row)
+		err := q.Table.Get(ctx, LockKey(l), &row)
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			return "", "", err
 		}

@@ -154,8 +154,9 @@ func (q *Queue) CloseBatch(ctx context.Context, id string) error {
 		return err
 	}
 	is := q.Rules.EnterBatch(row.Batch, ingest.BatchReporting, q.Now())
-	err = q.changeBatch(ctx, row, is, why{event: "batch.state", component: "queue"}, func(tx *table.Tx) {
+	err = q.changeBatch(ctx, row, is, why{event: "batch.state", component: "queue"}, func(tx *table.Tx) error {
 		tx.Require(countKey(id), "n_processing = ? AND n_held = ?", 0, 0)
+		return nil
 	})
 	if fault.Is(err, fault.Lost) {
 		return nil // somebody else did it, or a job was requeued meanwhile

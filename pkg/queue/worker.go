@@ -27,7 +27,7 @@ type Held struct {
 	q     *Queue
 	job   *Job
 	batch *Batch
-	also  []func(*table.Tx)
+	also  []func(*table.Tx) error
 }
 
 // Step does one state's work on a taken item, from whatever point an earlier
@@ -40,18 +40,31 @@ type Step func(ctx context.Context, h *Held) (ingest.Result, error)
 // to end: somebody else has the item.
 func (h *Held) Checkpoint(ctx context.Context, add ...func(*table.Tx)) error {
 	tx := h.q.Table.Begin(h.q.NewID())
-	was := h.job.Job
-	h.job.Job = *h.Job
-	h.q.write(tx, h.job)
-	scarce(tx, was, *h.Job)
+	row := *h.job
+	row.Job = *h.Job
+	h.q.write(tx, &row)
+	scarce(tx, h.job.Job, *h.Job)
 	for _, a := range add {
 		a(tx)
 	}
-	return tx.Commit(ctx)
+	err := tx.Commit(ctx)
+	if err == nil {
+		*h.job = row
+	}
+	return err
+}
+
+// StillMine returns a Lost once the job's row is no longer as this worker left it.
+func (h *Held) StillMine(ctx context.Context) error {
+	now, err := h.q.Job(ctx, h.job.Job.ID)
+	if err == nil && now.Rev != h.job.Rev {
+		err = fault.New(fault.Lost, "job %s has passed on", h.job.Job.ID)
+	}
+	return err
 }
 
 // Also puts rows into the transaction that ends the step, if it ends well.
-func (h *Held) Also(add func(*table.Tx)) { h.also = append(h.also, add) }
+func (h *Held) Also(add func(*table.Tx) error) { h.also = append(h.also, add) }
 
 // Unpack makes the batch's next jobs under the lease; see Queue.Unpack.
 func (h *Held) Unpack(ctx context.Context, jobs []ingest.Job, expected int) error {
@@ -248,8 +261,9 @@ func (q *Queue) endBatch(ctx context.Context, h *Held, res ingest.Result) error 
 	also := h.also
 	if res.Outcome == ingest.StepNext && counts.Failed == 0 && counts.Open() == 0 {
 		to = ingest.BatchCompleted
-		also = append(also, func(tx *table.Tx) {
+		also = append(also, func(tx *table.Tx) error {
 			tx.Require(countKey(h.Batch.ID), "n_failed = ? AND n_processing = ? AND n_held = ?", 0, 0, 0)
+			return nil
 		})
 	}
 	h.Batch.Message = res.Reason

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/fault"
+)
+
+type jobCmd struct {
+	List    jobListCmd    `cmd:"" help:"List a collection's or a batch's jobs."`
+	Show    jobShowCmd    `cmd:"" help:"Show a job and what happened to it."`
+	Watch   jobWatchCmd   `cmd:"" help:"Watch a job until it ends."`
+	Requeue jobRequeueCmd `cmd:"" help:"Put a failed job back at the state where it broke."`
+	Fail    jobFailCmd    `cmd:"" help:"Fail a job that runs or waits."`
+}
+
+type jobListCmd struct {
+	Collection string `short:"c" xor:"of" required:""`
+	Batch      string `short:"b" xor:"of" required:""`
+	State      string `help:"Only jobs in this state."`
+}
+
+func (c *jobListCmd) Run(a *app) error {
+	path := "/v1/jobs?collection=" + url.QueryEscape(c.Collection) + "&state=" + url.QueryEscape(c.State)
+	if c.Batch != "" {
+		path = "/v1/batches/" + url.PathEscape(c.Batch) + "/jobs?state=" + url.QueryEscape(c.State)
+	}
+	list, err := v1.All[v1.Job](a.ctx, a.client, path)
+	if err != nil {
+		return err
+	}
+	return a.print(list, func(w io.Writer) { jobTable(w, list) })
+}
+
+func jobTable(w io.Writer, list []v1.Job) {
+	var body []table.Row
+	for _, j := range list {
+		version := ""
+		if j.Version > 0 {
+			version = fmt.Sprintf("v%d", j.Version)
+		}
+		body = append(body, table.Row{j.ID, j.State, j.Identifiers.Primary, version, j.Progress.Files, size(j.Progress.Bytes), j.Message})
+	}
+	t := table.Row{"job", "state", "ark", "version", "files", "size", "message"}
+	rows(w, t, body)
+}
+
+type jobShowCmd struct {
+	ID string `arg:""`
+}
+
+func (c *jobShowCmd) Run(a *app) error {
+	j, err := v1.Get[v1.Job](a.ctx, a.client, "/v1/jobs/"+url.PathEscape(c.ID))
+	if err != nil {
+		return err
+	}
+	events, err := v1.All[v1.Event](a.ctx, a.client, "/v1/jobs/"+url.PathEscape(c.ID)+"/events")
+	if err != nil {
+		return err
+	}
+	return a.print(struct {
+		v1.Job
+		Events []v1.Event `json:"events"`
+	}{j, events}, func(w io.Writer) {
+		fields(w, "job", j.ID, "batch", j.Batch, "state", j.State, "last success", j.LastSuccessfulState, "ark", j.Identifiers.Primary, "local ids", strings.Join(j.Identifiers.Local, ", "),
+			"version", j.Version, "files", j.Progress.Files, "size", size(j.Progress.Bytes), "priority", j.Priority, "retries", j.RetryCount, "message", j.Message)
+		var body []table.Row
+		for _, e := range events {
+			body = append(body, table.Row{e.Version, e.Time, e.Type, e.Outcome, e.Component, string(e.Detail)})
+		}
+		rows(w, table.Row{"#", "time", "event", "outcome", "by", "detail"}, body)
+	})
+}
+
+type jobWatchCmd struct {
+	ID string `arg:""`
+}
+
+func (c *jobWatchCmd) Run(a *app) error {
+	seen := ""
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		j, err := v1.Get[v1.Job](a.ctx, a.client, "/v1/jobs/"+url.PathEscape(c.ID))
+		if err != nil {
+			return err
+		}
+		if j.State != seen {
+			seen = j.State
+			fmt.Fprintln(a.out, strings.TrimSpace(j.State+" "+j.Progress.Done+" "+j.Message))
+		}
+		switch j.State {
+		case "Completed", "Deleted":
+			return nil
+		case "Failed":
+			return fault.New(fault.Conflict, "job %s failed: %s", j.ID, j.Message)
+		}
+		select {
+		case <-a.ctx.Done():
+			return a.ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+type jobRequeueCmd struct {
+	ID     string `arg:""`
+	Reason string `required:"" help:"Why it will succeed now."`
+}
+
+func (c *jobRequeueCmd) Run(a *app) error { return a.act(c.ID, "requeue", c.Reason) }
+
+type jobFailCmd struct {
+	ID     string `arg:""`
+	Reason string `required:"" help:"Why it shall not go on."`
+}
+
+func (c *jobFailCmd) Run(a *app) error { return a.act(c.ID, "fail", c.Reason) }
+
+func (a *app) act(id, action, reason string) error {
+	var j v1.Job
+	err := a.client.Call(a.ctx, http.MethodPost, "/v1/jobs/"+url.PathEscape(id)+"/actions", v1.Action{Action: action, Reason: reason}, &j)
+	if err != nil {
+		return err
+	}
+	return a.print(j, func(w io.Writer) { fmt.Fprintf(w, "job %s %s\n", j.ID, j.State) })
+}

@@ -1,0 +1,21 @@
+// Command api is the function that answers the HTTP API.
+package main
+
+import (
+	"context"
+	"log"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
+
+	"archivist/pkg/boot"
+)
+
+func main() {
+	system, err := boot.New(context.Background(), os.Getenv)
+	if err != nil {
+		log.Fatal(err)
+	}
+	lambda.Start(httpadapter.New(system.HTTP()).ProxyWithContext)
+}

@@ -1,0 +1,20 @@
+// Command clock is the function that runs the gates and the sweep.
+package main
+
+import (
+	"context"
+	"log"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"archivist/pkg/boot"
+)
+
+func main() {
+	system, err := boot.New(context.Background(), os.Getenv)
+	if err != nil {
+		log.Fatal(err)
+	}
+	lambda.Start(system.ClockHandler())
+}

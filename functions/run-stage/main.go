@@ -1,0 +1,24 @@
+// Command run-stage is the function of one stage: the environment names which.
+package main
+
+import (
+	"context"
+	"log"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"archivist/pkg/boot"
+)
+
+func main() {
+	system, err := boot.New(context.Background(), os.Getenv)
+	if err != nil {
+		log.Fatal(err)
+	}
+	handler, err := system.StageHandler()
+	if err != nil {
+		log.Fatal(err)
+	}
+	lambda.Start(handler)
+}

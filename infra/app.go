@@ -1,0 +1,176 @@
+package main
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awseventstargets"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdaeventsources"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsstepfunctions"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+
+	"archivist/pkg/boot"
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+)
+
+// AppProps of the app stack.
+type AppProps struct {
+	Settings Settings
+	Data     *Data
+}
+
+// App is the stack of what can be made again: queues, functions, machines, the API.
+type App struct {
+	awscdk.Stack
+	Stages   []*Stage
+	Machines map[string]awsstepfunctions.StateMachine
+	Wake     awssqs.Queue
+	WakeDead awssqs.Queue
+	Clock    awslambda.Function
+	API      awslambda.Function
+}
+
+// NewApp makes the app stack.
+func NewApp(scope constructs.Construct, id string, p AppProps) *App {
+	a := &App{Stack: awscdk.NewStack(scope, jsii.String(id), &awscdk.StackProps{Description: jsii.String("Archivist: queues, functions, state machines, API")}),
+		Machines: map[string]awsstepfunctions.StateMachine{}}
+	timing := ingest.Timings[p.Settings.Timing]
+	for _, st := range ingest.Stages {
+		a.Stages = append(a.Stages, newQueues(a.Stack, st, timing.Times(st)))
+	}
+	for _, name := range []string{queue.MachineJob, queue.MachineBatch} {
+		a.Machines[name] = newMachine(a.Stack, name, timing, a.Stages)
+	}
+	a.newWake(timing)
+	base := FunctionProps{Settings: p.Settings, Data: p.Data, Env: map[string]*string{
+		boot.EnvWake: a.Wake.QueueUrl(), boot.EnvJobMachine: a.Machines[queue.MachineJob].StateMachineArn(), boot.EnvBatchMachine: a.Machines[queue.MachineBatch].StateMachineArn()}}
+	for _, st := range a.Stages {
+		st.newHandler(a.Stack, base, timing.Times(st.Stage))
+		a.grantWork(st)
+	}
+	a.newClock(base, timing)
+	a.newAPI(base)
+	a.newAlarms(p.Settings)
+	a.outputs(p.Data)
+	return a
+}
+
+// grantWork gives a stage the wake-ups that its changes owe.
+func (a *App) grantWork(st *Stage) {
+	a.Wake.GrantSendMessages(st.Handler)
+	a.Machines[queue.MachineBatch].GrantTaskResponse(st.Handler)
+	a.Machines[queue.MachineJob].GrantTaskResponse(st.Handler)
+	a.Machines[queue.MachineBatch].GrantStartExecution(st.Handler) // the last job to close starts the report
+}
+
+// newWake makes the queue whose messages ask the clock to look at the gates.
+func (a *App) newWake(timing ingest.Timing) {
+	a.WakeDead = awssqs.NewQueue(a.Stack, jsii.String("wake-dead"), &awssqs.QueueProps{RetentionPeriod: awscdk.Duration_Days(jsii.Number(14)), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true)})
+	// A wake-up is worth nothing after a few minutes: the rule looks each minute.
+	a.Wake = awssqs.NewQueue(a.Stack, jsii.String("wake"), &awssqs.QueueProps{
+		RetentionPeriod: awscdk.Duration_Minutes(jsii.Number(10)), VisibilityTimeout: seconds(timing.Clock + timing.Return), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true),
+		DeadLetterQueue: &awssqs.DeadLetterQueue{Queue: a.WakeDead, MaxReceiveCount: jsii.Number(1000)},
+	})
+}
+
+// newClock makes the clock's function, its rule, and what else wakes it.
+func (a *App) newClock(p FunctionProps, timing ingest.Timing) {
+	p.Code, p.Timeout, p.Memory = "clock", timing.Clock, 512
+	env := map[string]*string{boot.EnvQueue: a.Wake.QueueUrl()}
+	for k, v := range p.Env {
+		env[k] = v
+	}
+	p.Env = env
+	a.Clock = newFunction(a.Stack, "clock", p)
+	p.Data.Table.GrantReadWriteData(a.Clock)
+	a.Wake.GrantSendMessages(a.Clock)
+	for _, m := range a.Machines {
+		m.GrantStartExecution(a.Clock)
+		m.GrantExecution(a.Clock, jsii.String("states:StopExecution"), jsii.String("states:DescribeExecution"))
+	}
+	a.Clock.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("cloudwatch:PutMetricData"), Resources: jsii.Strings("*"),
+		Conditions: &map[string]any{"StringEquals": map[string]any{"cloudwatch:namespace": boot.Namespace}}}))
+	a.Clock.AddEventSource(awslambdaeventsources.NewSqsEventSource(a.Wake, &awslambdaeventsources.SqsEventSourceProps{
+		BatchSize: jsii.Number(10), ReportBatchItemFailures: jsii.Bool(true), MaxConcurrency: jsii.Number(2)}))
+	target := func() *[]awsevents.IRuleTarget {
+		return &[]awsevents.IRuleTarget{awseventstargets.NewLambdaFunction(a.Clock, &awseventstargets.LambdaFunctionProps{DeadLetterQueue: a.WakeDead, RetryAttempts: jsii.Number(2)})}
+	}
+	awsevents.NewRule(a.Stack, jsii.String("EachMinute"), &awsevents.RuleProps{Schedule: awsevents.Schedule_Rate(awscdk.Duration_Minutes(jsii.Number(1))), Targets: target()})
+	awsevents.NewRule(a.Stack, jsii.String("Stopped"), &awsevents.RuleProps{Targets: target(), EventPattern: &awsevents.EventPattern{
+		Source: jsii.Strings("aws.states"), DetailType: jsii.Strings("Step Functions Execution Status Change"),
+		Detail: &map[string]any{"status": []string{"ABORTED"}, "stateMachineArn": []*string{a.Machines[queue.MachineJob].StateMachineArn()}}}})
+}
+
+// apiStage is the name of the API's only stage, and its path.
+const apiStage = "prod"
+
+// newAPI makes the REST API in front of its function. On AWS every call needs
+// an API key until callers have tokens.
+func (a *App) newAPI(p FunctionProps) {
+	p.Code, p.Timeout, p.Memory = "api", 29e9, 512
+	env := map[string]*string{boot.EnvBase: jsii.String("/" + apiStage)}
+	for k, v := range p.Env {
+		env[k] = v
+	}
+	p.Env = env
+	a.API = newFunction(a.Stack, "api", p)
+	p.Data.Table.GrantReadWriteData(a.API)
+	p.Data.Storage.GrantRead(a.API, nil)
+	p.Data.Work.GrantRead(a.API, jsii.String("reports/*"))
+	a.Wake.GrantSendMessages(a.API)
+	for _, m := range a.Machines {
+		m.GrantStartExecution(a.API)
+		m.GrantExecution(a.API, jsii.String("states:StopExecution"))
+	}
+	logs := awslogs.NewLogGroup(a.Stack, jsii.String("AccessLog"), &awslogs.LogGroupProps{Retention: awslogs.RetentionDays_SIX_MONTHS, RemovalPolicy: awscdk.RemovalPolicy_DESTROY})
+	rest := awsapigateway.NewLambdaRestApi(a.Stack, jsii.String("Api"), &awsapigateway.LambdaRestApiProps{
+		Handler: a.API, Proxy: jsii.Bool(true), CloudWatchRole: jsii.Bool(false),
+		DefaultMethodOptions: &awsapigateway.MethodOptions{ApiKeyRequired: jsii.Bool(!p.Settings.Local)},
+		DeployOptions: &awsapigateway.StageOptions{StageName: jsii.String(apiStage), TracingEnabled: jsii.Bool(true),
+			AccessLogDestination: awsapigateway.NewLogGroupLogDestination(logs), AccessLogFormat: awsapigateway.AccessLogFormat_JsonWithStandardFields(nil)},
+	})
+	if !p.Settings.Local {
+		plan := rest.AddUsagePlan(jsii.String("Plan"), &awsapigateway.UsagePlanProps{ApiStages: &[]*awsapigateway.UsagePlanPerApiStage{{Api: rest, Stage: rest.DeploymentStage()}},
+			Throttle: &awsapigateway.ThrottleSettings{RateLimit: jsii.Number(50), BurstLimit: jsii.Number(100)}})
+		plan.AddApiKey(rest.AddApiKey(jsii.String("Key"), nil), nil)
+	}
+	awscdk.NewCfnOutput(a.Stack, jsii.String("apiId"), &awscdk.CfnOutputProps{Value: rest.RestApiId()})
+	awscdk.NewCfnOutput(a.Stack, jsii.String("apiUrl"), &awscdk.CfnOutputProps{Value: rest.Url()})
+}
+
+// newAlarms watches what a person must hear of.
+func (a *App) newAlarms(s Settings) {
+	topic := newTopic(a.Stack, s)
+	alarm := func(id, says string, m awscloudwatch.IMetric, above float64, periods float64) {
+		al := awscloudwatch.NewAlarm(a.Stack, jsii.String(id), &awscloudwatch.AlarmProps{Metric: m, Threshold: jsii.Number(above), EvaluationPeriods: jsii.Number(periods),
+			ComparisonOperator: awscloudwatch.ComparisonOperator_GREATER_THAN_THRESHOLD, TreatMissingData: awscloudwatch.TreatMissingData_NOT_BREACHING, AlarmDescription: jsii.String(says)})
+		al.AddAlarmAction(topic)
+	}
+	own := func(name, statistic string, minutes float64) awscloudwatch.IMetric {
+		return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{Namespace: jsii.String(boot.Namespace), MetricName: jsii.String(name), Statistic: jsii.String(statistic), Period: awscdk.Duration_Minutes(jsii.Number(minutes))})
+	}
+	alarm("ManyRepairs", "The sweep repaired more than 20 items in 15 minutes: wake-ups get lost", own("Repairs", "Sum", 15), 20, 1)
+	alarm("OldestWaiting", "A job has waited at a gate for more than a day", own("OldestWaiting", "Maximum", 5), 24*3600, 3)
+	for _, st := range a.Stages {
+		alarm("Dead-"+st.Name, "Messages of "+st.Name+" could not be handled; their items are driven on by the sweep", st.Dead.MetricApproximateNumberOfMessagesVisible(nil), 0, 1)
+	}
+	alarm("Dead-wake", "The clock could not be woken", a.WakeDead.MetricApproximateNumberOfMessagesVisible(nil), 0, 1)
+	alarm("ClockErrors", "The clock fails: nothing is let in and nothing repaired", a.Clock.MetricErrors(nil), 2, 3)
+}
+
+func (a *App) outputs(d *Data) {
+	for name, v := range map[string]*string{"tableName": d.Table.TableName(), "storageBucket": d.Storage.BucketName(), "workBucket": d.Work.BucketName(),
+		"jobMachine": a.Machines[queue.MachineJob].StateMachineArn(), "batchMachine": a.Machines[queue.MachineBatch].StateMachineArn(), "clockFunction": a.Clock.FunctionName()} {
+		awscdk.NewCfnOutput(a.Stack, jsii.String(name), &awscdk.CfnOutputProps{Value: v})
+	}
+	for _, st := range a.Stages {
+		awscdk.NewCfnOutput(a.Stack, jsii.String("queue"+st.Name), &awscdk.CfnOutputProps{Value: st.Queue.QueueUrl()})
+	}
+}

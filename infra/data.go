@@ -1,0 +1,69 @@
+package main
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+
+	"archivist/pkg/table/schema"
+)
+
+// Data is the stack of what must never be lost: the table and the buckets. A
+// deletion of the stack keeps them.
+type Data struct {
+	awscdk.Stack
+	Table   awsdynamodb.Table
+	Storage awss3.Bucket
+	Work    awss3.Bucket
+}
+
+// NewData makes the data stack.
+func NewData(scope constructs.Construct, id string, s Settings) *Data {
+	d := &Data{Stack: awscdk.NewStack(scope, jsii.String(id), &awscdk.StackProps{Description: jsii.String("Archivist: the table and the buckets")})}
+	d.Table = newTable(d.Stack, s)
+	d.Storage = newBucket(d.Stack, "Storage", s, nil)
+	d.Work = newBucket(d.Stack, "Work", s, &[]*awss3.LifecycleRule{
+		{Id: jsii.String("unfinished-uploads"), AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(7)), Enabled: jsii.Bool(true)},
+		{Id: jsii.String("forgotten-work-files"), Prefix: jsii.String("jobs/"), Expiration: awscdk.Duration_Days(jsii.Number(90)),
+			NoncurrentVersionExpiration: awscdk.Duration_Days(jsii.Number(7)), Enabled: jsii.Bool(true)},
+	})
+	d.Storage.AddToResourcePolicy(neverDeleteVersions(d.Storage))
+	return d
+}
+
+func newTable(scope constructs.Construct, s Settings) awsdynamodb.Table {
+	key := func(name string) *awsdynamodb.Attribute {
+		return &awsdynamodb.Attribute{Name: jsii.String(name), Type: awsdynamodb.AttributeType_STRING}
+	}
+	t := awsdynamodb.NewTable(scope, jsii.String("Table"), &awsdynamodb.TableProps{
+		PartitionKey: key(schema.PK), SortKey: key(schema.SK), BillingMode: awsdynamodb.BillingMode_PAY_PER_REQUEST,
+		TimeToLiveAttribute: jsii.String(schema.TTL), Stream: awsdynamodb.StreamViewType_NEW_AND_OLD_IMAGES,
+		PointInTimeRecoverySpecification: &awsdynamodb.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: jsii.Bool(true)},
+		Encryption:                       awsdynamodb.TableEncryption_AWS_MANAGED,
+		DeletionProtection:               jsii.Bool(!s.Local), RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
+	})
+	for _, ix := range schema.Indexes {
+		t.AddGlobalSecondaryIndex(&awsdynamodb.GlobalSecondaryIndexProps{IndexName: jsii.String(ix.Name), PartitionKey: key(ix.PK), SortKey: key(ix.SK),
+			ProjectionType: awsdynamodb.ProjectionType_INCLUDE, NonKeyAttributes: jsii.Strings(ix.Include...)})
+	}
+	return t
+}
+
+func newBucket(scope constructs.Construct, id string, s Settings, rules *[]*awss3.LifecycleRule) awss3.Bucket {
+	return awss3.NewBucket(scope, jsii.String(id), &awss3.BucketProps{
+		Versioned: jsii.Bool(true), Encryption: awss3.BucketEncryption_S3_MANAGED, EnforceSSL: jsii.Bool(!s.Local),
+		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(), RemovalPolicy: awscdk.RemovalPolicy_RETAIN, LifecycleRules: rules,
+	})
+}
+
+// neverDeleteVersions keeps every principal from deleting what is stored for
+// good: what a role removes can be brought back.
+func neverDeleteVersions(b awss3.Bucket) awsiam.PolicyStatement {
+	return awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Sid: jsii.String("NeverDeleteVersions"), Effect: awsiam.Effect_DENY, Principals: &[]awsiam.IPrincipal{awsiam.NewAnyPrincipal()},
+		Actions: jsii.Strings("s3:DeleteObjectVersion"), Resources: &[]*string{b.ArnForObjects(jsii.String("*"))},
+	})
+}

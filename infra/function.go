@@ -1,0 +1,57 @@
+package main
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+
+	"archivist/pkg/boot"
+)
+
+// FunctionProps of one of our functions.
+type FunctionProps struct {
+	Settings Settings
+	Data     *Data
+	Code     string // folder below functions/, built to dist/
+	Timeout  time.Duration
+	Memory   float64 // MB
+	Env      map[string]*string
+}
+
+// newFunction makes a function with the environment that boot reads. It grants
+// nothing: who uses a function grants what it needs.
+func newFunction(scope constructs.Construct, id string, p FunctionProps) awslambda.Function {
+	env := map[string]*string{
+		boot.EnvTable: p.Data.Table.TableName(), boot.EnvStorage: p.Data.Storage.BucketName(), boot.EnvWork: p.Data.Work.BucketName(),
+		boot.EnvTiming: jsii.String(p.Settings.Timing), boot.EnvInFlight: jsii.Sprintf("%d", p.Settings.MaxInFlight),
+		boot.EnvNAAN: jsii.String(p.Settings.NAAN), boot.EnvShoulder: jsii.String(p.Settings.Shoulder),
+	}
+	if p.Settings.Local {
+		env[boot.EnvAllow] = jsii.String("127.0.0.0/8,::1/128")
+		if p.Settings.Faults != "" {
+			env[boot.EnvFaults] = jsii.String(p.Settings.Faults)
+		}
+	}
+	for k, v := range p.Env {
+		env[k] = v
+	}
+	architecture := awslambda.Architecture_ARM_64()
+	if p.Settings.Local && runtime.GOARCH == "amd64" {
+		architecture = awslambda.Architecture_X86_64()
+	}
+	return awslambda.NewFunction(scope, jsii.String(id), &awslambda.FunctionProps{
+		Runtime: awslambda.Runtime_PROVIDED_AL2023(), Architecture: architecture, Handler: jsii.String("bootstrap"),
+		Code:    awslambda.Code_FromAsset(jsii.String("../dist/"+p.Code), nil),
+		Timeout: seconds(p.Timeout), MemorySize: jsii.Number(p.Memory), Environment: &env,
+		LogGroup: awslogs.NewLogGroup(scope, jsii.String(id+"Log"), &awslogs.LogGroupProps{Retention: awslogs.RetentionDays_SIX_MONTHS, RemovalPolicy: awscdk.RemovalPolicy_DESTROY}),
+	})
+}
+
+func seconds(d time.Duration) awscdk.Duration {
+	return awscdk.Duration_Seconds(jsii.Number(d.Seconds()))
+}

@@ -1,0 +1,304 @@
+// Package localstack installs, starts, deploys to and stops the local AWS on
+// which the system is developed and tested.
+package localstack
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Stack is one local AWS with the system deployed to it.
+type Stack struct {
+	Root    string            // of the checkout
+	Name    string            // of the folder below .local that holds its state
+	Port    int               // on loopback
+	Context map[string]string // of the CDK app
+	Log     io.Writer         // progress
+}
+
+// Outputs say where everything is.
+type Outputs struct {
+	APIURL           string            `json:"apiUrl"`
+	EndpointURL      string            `json:"endpointUrl"`
+	Region           string            `json:"region"`
+	TableName        string            `json:"tableName"`
+	StorageBucket    string            `json:"storageBucket"`
+	WorkBucket       string            `json:"workBucket"`
+	SampleCollection string            `json:"sampleCollection"`
+	SampleURL        string            `json:"sampleUrl,omitempty"`
+	All              map[string]string `json:"all"` // every output of the app stack
+}
+
+// Region is where everything is locally.
+const Region = "us-east-1"
+
+func (s *Stack) say(format string, args ...any) { fmt.Fprintf(s.Log, format+"\n", args...) }
+
+func (s *Stack) path(parts ...string) string {
+	return filepath.Join(append([]string{s.Root}, parts...)...)
+}
+
+// State is a path below the stack's own folder.
+func (s *Stack) State(parts ...string) string {
+	return s.path(append([]string{".local", s.Name}, parts...)...)
+}
+
+// Endpoint is the local AWS's URL.
+func (s *Stack) Endpoint() string { return fmt.Sprintf("http://127.0.0.1:%d", s.Port) }
+
+// run runs a command to its end; on failure its output is in the error.
+func (s *Stack) run(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env = dir, env
+	var out, all bytes.Buffer
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &all), &all
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, tail(all.String(), 60))
+	}
+	return out.String(), nil
+}
+
+func tail(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// once does f unless it was done for the same content of file.
+func (s *Stack) once(mark, file string, f func() error) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(data)
+	want := hex.EncodeToString(sum[:])
+	if have, err := os.ReadFile(mark); err == nil && string(have) == want {
+		return nil
+	}
+	if err := f(); err != nil {
+		return err
+	}
+	return os.WriteFile(mark, []byte(want), 0o644)
+}
+
+// Python is the interpreter of the project's own environment.
+func (s *Stack) Python() string { return s.path(".local", "venv", "bin", "python") }
+
+// InstallPython makes the Python environment with MiniStack and ocfl-py.
+func (s *Stack) InstallPython(ctx context.Context) error {
+	if err := os.MkdirAll(s.path(".local"), 0o755); err != nil {
+		return err
+	}
+	venv, wanted := s.path(".local", "venv"), s.path("localstack", "requirements.txt")
+	return s.once(filepath.Join(s.path(".local"), "venv.done"), wanted, func() error {
+		s.say("installing MiniStack (Python) …")
+		if _, err := s.run(ctx, s.Root, os.Environ(), "python3", "-m", "venv", "--clear", venv); err != nil {
+			return err
+		}
+		_, err := s.run(ctx, s.Root, os.Environ(), s.Python(), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r", wanted)
+		return err
+	})
+}
+
+// InstallCDK installs the CDK's command line from its lock file.
+func (s *Stack) InstallCDK(ctx context.Context) error {
+	return s.once(s.path(".local", "npm.done"), s.path("infra", "package-lock.json"), func() error {
+		s.say("installing the CDK command line (npm ci) …")
+		_, err := s.run(ctx, s.path("infra"), os.Environ(), "npm", "ci", "--no-audit", "--no-fund")
+		return err
+	})
+}
+
+// Functions that are built for deployment.
+var Functions = []string{"api", "run-stage", "clock"}
+
+// Build builds every function for an architecture, and the command line.
+func (s *Stack) Build(ctx context.Context, goarch string) error {
+	s.say("building the functions …")
+	env := append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+goarch)
+	for _, f := range Functions {
+		_, err := s.run(ctx, s.Root, env, "go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", s.path("dist", f, "bootstrap"), "./functions/"+f)
+		if err != nil {
+			return err
+		}
+	}
+	_, err := s.run(ctx, s.Root, os.Environ(), "go", "build", "-o", s.path("dist", "archivist"), "./cmd/archivist")
+	return err
+}
+
+// Healthy reports whether the local AWS answers.
+func (s *Stack) Healthy() bool {
+	client := http.Client{Timeout: 2 * time.Second}
+	resp, err := client.Get(s.Endpoint() + "/_ministack/health")
+	if err != nil {
+		return false
+	}
+	resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+// Start starts MiniStack, unless it is up. It outlives this process.
+func (s *Stack) Start(ctx context.Context) error {
+	if s.Healthy() {
+		return nil
+	}
+	s.say("starting MiniStack on port %d …", s.Port)
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(), fmt.Sprintf("GATEWAY_PORT=%d", s.Port), "BIND_HOST=127.0.0.1",
+		"AWS_ENDPOINT_URL=" + s.Endpoint(), "LOG_LEVEL=WARNING"}
+	if err := s.Detach("ministack", env, s.Python(), s.path("localstack", "emulator.py")); err != nil {
+		return err
+	}
+	return s.await(ctx, "MiniStack", s.Healthy)
+}
+
+func (s *Stack) await(ctx context.Context, what string, ready func() bool) error {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
+	defer cancel()
+	for !ready() {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not come up; its log is in %s", what, s.State())
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// Detach starts a process that outlives this one, in a session of its own. Its
+// output goes to NAME.log and its process id to NAME.pid.
+func (s *Stack) Detach(name string, env []string, command ...string) error {
+	if err := os.MkdirAll(s.State(), 0o755); err != nil {
+		return err
+	}
+	log, err := os.Create(s.State(name + ".log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.Root, env, log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	return os.WriteFile(s.State(name+".pid"), []byte(strconv.Itoa(cmd.Process.Pid)), 0o644)
+}
+
+// Stop ends every process of the stack and forgets its state.
+func (s *Stack) Stop(ctx context.Context) error {
+	pids, err := filepath.Glob(s.State("*.pid"))
+	if err != nil {
+		return err
+	}
+	for _, file := range pids {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		pid, err := strconv.Atoi(string(data))
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		// The session: MiniStack's functions are its children.
+		if err := syscall.Kill(-pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return err
+		}
+	}
+	if err := s.await(ctx, "the end of MiniStack", func() bool { return !s.Healthy() }); err != nil {
+		return err
+	}
+	return os.RemoveAll(s.State())
+}
+
+// environ is the environment in which AWS's tools find the local AWS.
+func (s *Stack) environ() []string {
+	return append(os.Environ(), "AWS_ENDPOINT_URL="+s.Endpoint(), "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION="+Region, "AWS_DEFAULT_REGION="+Region,
+		"AWS_ENDPOINT_URL_S3="+s.Endpoint(), "CDK_DISABLE_VERSION_CHECK=1", "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=1", "CDK_DEFAULT_ACCOUNT=000000000000", "CDK_DEFAULT_REGION="+Region)
+}
+
+// Deploy deploys the app with the CDK's command line and writes the outputs.
+func (s *Stack) Deploy(ctx context.Context) (Outputs, error) {
+	s.say("deploying with the CDK …")
+	cdk := s.path("infra", "node_modules", ".bin", "cdk")
+	args := []string{"--output", s.State("cdk.out"), "-c", "local=true"}
+	for k, v := range s.Context {
+		args = append(args, "-c", k+"="+v)
+	}
+	env := s.environ()
+	if _, err := os.Stat(s.State("bootstrapped")); err != nil {
+		if _, err := s.run(ctx, s.path("infra"), env, cdk, append([]string{"bootstrap", "aws://000000000000/" + Region}, args...)...); err != nil {
+			return Outputs{}, err
+		}
+		if err := os.WriteFile(s.State("bootstrapped"), nil, 0o644); err != nil {
+			return Outputs{}, err
+		}
+	}
+	written := s.State("cdk-outputs.json")
+	if _, err := s.run(ctx, s.path("infra"), env, cdk, append([]string{"deploy", "--all", "--require-approval", "never", "--outputs-file", written}, args...)...); err != nil {
+		return Outputs{}, err
+	}
+	return s.outputs(written)
+}
+
+func (s *Stack) outputs(written string) (o Outputs, err error) {
+	data, err := os.ReadFile(written)
+	if err != nil {
+		return o, err
+	}
+	var stacks map[string]map[string]string
+	if err := json.Unmarshal(data, &stacks); err != nil {
+		return o, fmt.Errorf("%s: %w", written, err)
+	}
+	all := stacks["Archivist"]
+	o = Outputs{EndpointURL: s.Endpoint(), Region: Region, TableName: all["tableName"], StorageBucket: all["storageBucket"], WorkBucket: all["workBucket"],
+		SampleCollection: SampleCollection, All: all, APIURL: fmt.Sprintf("%s/restapis/%s/prod/_user_request_", s.Endpoint(), all["apiId"])}
+	for name, v := range map[string]string{"apiId": all["apiId"], "tableName": o.TableName, "storageBucket": o.StorageBucket} {
+		if v == "" {
+			return o, fmt.Errorf("the deployment has no output %s", name)
+		}
+	}
+	return o, s.Save(o)
+}
+
+// Save writes the outputs where tools find them.
+func (s *Stack) Save(o Outputs) error {
+	data, err := json.MarshalIndent(o, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(s.State("outputs.json"), append(data, '\n'), 0o644)
+}
+
+// Load reads the outputs of a stack that is deployed.
+func (s *Stack) Load() (o Outputs, err error) {
+	data, err := os.ReadFile(s.State("outputs.json"))
+	if err != nil {
+		return o, err
+	}
+	return o, json.Unmarshal(data, &o)
+}
+
+// Up installs, builds, starts and deploys.
+func (s *Stack) Up(ctx context.Context, goarch string) (Outputs, error) {
+	for _, step := range []func(context.Context) error{s.InstallPython, s.InstallCDK, func(ctx context.Context) error { return s.Build(ctx, goarch) }, s.Start} {
+		if err := step(ctx); err != nil {
+			return Outputs{}, err
+		}
+	}
+	return s.Deploy(ctx)
+}

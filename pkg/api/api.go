@@ -1,0 +1,131 @@
+// Package api answers the HTTP API: it checks requests, asks the services, and
+// translates.
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/bucket"
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/inventory"
+	"archivist/pkg/ocfl"
+	"archivist/pkg/queue"
+)
+
+// API holds what the handlers need.
+type API struct {
+	Queue     *queue.Queue
+	Inventory inventory.Store
+	Root      ocfl.Root
+	Work      bucket.Bucket
+	Log       *slog.Logger
+	Base      string // path before /v1 under which clients reach it, e.g. "/prod"
+}
+
+// output of a handler: the body as JSON.
+type output[T any] struct{ Body T }
+
+// Handler returns the API's routes, with the OpenAPI document at /openapi.json
+// and its pages at /docs.
+func (a *API) Handler() http.Handler {
+	mux := http.NewServeMux()
+	config := huma.DefaultConfig("Archivist", "1.0.0")
+	config.OpenAPI.Servers = []*huma.Server{{URL: a.Base + "/"}}
+	config.CreateHooks = nil // no $schema fields: answers are what the types say
+	h := humago.New(mux, config)
+	a.batches(h)
+	a.jobs(h)
+	a.objects(h)
+	return mux
+}
+
+// get registers a reading route.
+func get[I, O any](a *API, h huma.API, path, summary string, f func(context.Context, *I) (O, error)) {
+	huma.Register(h, huma.Operation{Method: http.MethodGet, Path: path, Summary: summary, OperationID: operationID(path)},
+		func(ctx context.Context, in *I) (*output[O], error) {
+			out, err := f(ctx, in)
+			if err != nil {
+				return nil, a.told(err)
+			}
+			return &output[O]{out}, nil
+		})
+}
+
+// operationID names a reading route after its fixed parts: "get-batches-jobs",
+// and one thing of many with "-one".
+func operationID(path string) string {
+	id, one := "get", ""
+	for part := range strings.SplitSeq(strings.TrimPrefix(path, "/v1/"), "/") {
+		if one = ""; strings.HasPrefix(part, "{") {
+			one = "-one"
+			continue
+		}
+		id += "-" + part
+	}
+	return id + one
+}
+
+// told turns an error into an answer (RFC 9457). One without a kind is a defect:
+// its text is for the log, not for the client.
+func (a *API) told(err error) error {
+	var e *fault.Error
+	if errors.As(err, &e) {
+		return huma.NewError(fault.At(err).Status, e.Msg)
+	}
+	a.Log.Error("a request failed by a defect", "error", err)
+	return huma.NewError(http.StatusInternalServerError, "something went wrong here; the operator finds it in the log")
+}
+
+func instant(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
+
+func list[T, R any](p queue.Page[R], f func(R) T) v1.List[T] {
+	out := v1.List[T]{Items: make([]T, 0, len(p.Items)), Cursor: p.Cursor}
+	for _, r := range p.Items {
+		out.Items = append(out.Items, f(r))
+	}
+	return out
+}
+
+func wireEvent(r event.Row) v1.Event {
+	return v1.Event{ID: r.ID, Version: r.Version, Type: r.Type, Time: instant(r.Time), Outcome: r.Outcome, Actor: r.Actor, Component: r.Component, Detail: json.RawMessage(r.Detail)}
+}
+
+func (a *API) events(subject string) func(ctx context.Context, in *IDCursor) (v1.List[v1.Event], error) {
+	return func(ctx context.Context, in *IDCursor) (v1.List[v1.Event], error) {
+		p, err := a.Queue.Events(ctx, event.Subject{Type: subject, ID: in.ID}, in.Cursor)
+		if err == nil && len(p.Items) == 0 && in.Cursor == "" {
+			err = fault.New(fault.NotFound, "there is no %s %q", subject, in.ID)
+		}
+		return list(p, wireEvent), err
+	}
+}
+
+func wireExplanation(x queue.Explanation, err error) (v1.Explanation, error) {
+	return v1.Explanation{State: x.State, WaitsFor: x.Waits, Why: x.Why, On: x.On}, err
+}
+
+// IDInput and the inputs below are parameters of routes. They are exported
+// because huma fills embedded structs only then.
+type IDInput struct {
+	ID string `path:"id" maxLength:"64"`
+}
+
+// IDCursor names a thing and a page of a list of it.
+type IDCursor struct {
+	ID     string `path:"id" maxLength:"64"`
+	Cursor string `query:"cursor"`
+}
+
+func location(base, id string) string { return fmt.Sprintf("%s/v1/batches/%s", base, id) }

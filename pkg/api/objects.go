@@ -1,0 +1,177 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"path"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/ark"
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/inventory"
+	"archivist/pkg/ocfl"
+	"archivist/pkg/queue"
+)
+
+// ARKInput names an object by the two parts of its ARK.
+type ARKInput struct {
+	NAAN string `path:"naan" maxLength:"20"`
+	Name string `path:"name" maxLength:"200"`
+}
+
+func (in ARKInput) ark() string { return ark.ARK{NAAN: in.NAAN, Name: in.Name}.String() }
+
+// ARKCursor names an object and a page of a list of it.
+type ARKCursor struct {
+	ARKInput
+	Cursor string `query:"cursor"`
+}
+
+// VersionInput names a version of an object.
+type VersionInput struct {
+	ARKInput
+	Version int `path:"n" minimum:"1"`
+}
+
+// found is the answer of a redirect to a file's content.
+type found struct {
+	Status   int
+	Location string `header:"Location"`
+}
+
+// contentFor is how long a redirect to content can be used.
+const contentFor = 15 * time.Minute
+
+func (a *API) objects(h huma.API) {
+	get(a, h, "/v1/objects", "Find objects by collection, local id or ark", a.find)
+	get(a, h, "/v1/objects/{naan}/{name}", "An object", func(ctx context.Context, in *ARKInput) (v1.Object, error) {
+		o, err := a.Inventory.Object(ctx, in.ark())
+		if err != nil {
+			return v1.Object{}, err
+		}
+		return wireObject(o), nil
+	})
+	get(a, h, "/v1/objects/{naan}/{name}/versions", "An object's versions, oldest first", func(ctx context.Context, in *ARKCursor) (v1.List[v1.Version], error) {
+		rows, next, err := a.Inventory.Versions(ctx, in.ark(), in.Cursor)
+		return list(queue.Page[inventory.Version]{Items: rows, Cursor: next}, func(v inventory.Version) v1.Version {
+			return v1.Version{Version: v.Number, Created: instant(v.Created), Job: v.Job, Files: v.Files, Bytes: v.Bytes, InventoryDigest: v.Digest}
+		}), err
+	})
+	get(a, h, "/v1/objects/{naan}/{name}/versions/{n}/files", "A version's files by path", a.files)
+	get(a, h, "/v1/objects/{naan}/{name}/events", "What happened to an object, oldest first", func(ctx context.Context, in *ARKCursor) (v1.List[v1.Event], error) {
+		p, err := a.Queue.Events(ctx, event.Subject{Type: "Object", ID: in.ark()}, in.Cursor)
+		return list(p, wireEvent), err
+	})
+	huma.Register(h, huma.Operation{Method: http.MethodGet, Path: "/v1/objects/{naan}/{name}/versions/{n}/content", Summary: "A file's content, by a redirect", OperationID: "get-content", DefaultStatus: http.StatusFound},
+		func(ctx context.Context, in *struct {
+			VersionInput
+			Path string `query:"path" required:"true" example:"producer/a.pdf"`
+		}) (*found, error) {
+			url, err := a.content(ctx, in.VersionInput, in.Path)
+			if err != nil {
+				return nil, a.told(err)
+			}
+			return &found{http.StatusFound, url}, nil
+		})
+}
+
+func (a *API) content(ctx context.Context, in VersionInput, file string) (string, error) {
+	stored, err := a.stored(ctx, in)
+	if err != nil {
+		return "", err
+	}
+	key, err := stored.Key(in.Version, file)
+	if err != nil {
+		return "", err
+	}
+	return a.Root.Bucket.Presign(ctx, key, path.Base(file), contentFor)
+}
+
+// stored reads a recorded object from the storage root.
+func (a *API) stored(ctx context.Context, in VersionInput) (*ocfl.Stored, error) {
+	o, err := a.Inventory.Object(ctx, in.ark())
+	if err != nil {
+		return nil, err
+	}
+	if in.Version > o.HeadOf {
+		return nil, fault.New(fault.NotFound, "%s has %d versions, not %d", o.ARK, o.HeadOf, in.Version)
+	}
+	return a.Root.Head(ctx, o.ARK)
+}
+
+// filesPage bounds a page of files.
+const filesPage = 1000
+
+func (a *API) files(ctx context.Context, in *struct {
+	VersionInput
+	Cursor string `query:"cursor"`
+}) (v1.List[v1.File], error) {
+	out := v1.List[v1.File]{Items: []v1.File{}}
+	stored, err := a.stored(ctx, in.VersionInput)
+	if err != nil {
+		return out, err
+	}
+	files, err := a.Root.Files(ctx, stored, in.Version)
+	if err != nil {
+		return out, err
+	}
+	for _, f := range files {
+		if f.Path <= in.Cursor && in.Cursor != "" {
+			continue
+		}
+		if len(out.Items) == filesPage {
+			out.Cursor = out.Items[filesPage-1].Path
+			break
+		}
+		out.Items = append(out.Items, v1.File{Path: f.Path, Size: f.Size, Digests: f.Digests})
+	}
+	return out, nil
+}
+
+func (a *API) find(ctx context.Context, in *struct {
+	Collection string `query:"collection"`
+	LocalID    string `query:"localId"`
+	ARK        string `query:"ark"`
+	Cursor     string `query:"cursor"`
+}) (v1.List[v1.Object], error) {
+	out := v1.List[v1.Object]{Items: []v1.Object{}}
+	var arks []string
+	switch {
+	case in.ARK != "":
+		parsed, err := ark.Parse(in.ARK)
+		if err != nil {
+			return out, fault.New(fault.Invalid, "ark: %w", err)
+		}
+		arks = []string{parsed.String()}
+	case in.Collection == "":
+		return out, fault.New(fault.Invalid, "give an ark, or a collection, or a collection with a localId")
+	case in.LocalID != "":
+		known, err := a.Inventory.ByLocalID(ctx, in.Collection, in.LocalID)
+		if err != nil || known == "" {
+			return out, err
+		}
+		arks = []string{known}
+	default:
+		var err error
+		if arks, out.Cursor, err = a.Inventory.Collection(ctx, in.Collection, in.Cursor); err != nil {
+			return out, err
+		}
+	}
+	for _, id := range arks {
+		o, err := a.Inventory.Object(ctx, id)
+		if err != nil {
+			return out, err
+		}
+		out.Items = append(out.Items, wireObject(o))
+	}
+	return out, nil
+}
+
+func wireObject(o *inventory.Object) v1.Object {
+	return v1.Object{ARK: o.ARK, Collection: o.Collection, Title: o.Title, LocalIDs: o.LocalIDs, Version: o.HeadOf,
+		Created: instant(o.Created), Modified: instant(o.Modified), InventoryDigest: o.Digest, Stored: ocfl.Prefix(o.ARK)}
+}

@@ -1,0 +1,137 @@
+package v1
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"archivist/pkg/fault"
+)
+
+// Client calls the API at URL. Key, if set, is sent as x-api-key.
+type Client struct {
+	URL  string
+	Key  string
+	HTTP *http.Client
+}
+
+// Call makes one request and decodes the answer into out, unless out is nil. An
+// answer that is an error becomes one of a kind, with all that it says.
+func (c *Client) Call(ctx context.Context, method, path string, in, out any, headers ...string) error {
+	resp, err := c.do(ctx, method, path, in, headers)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if out == nil {
+		return nil
+	}
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		return fault.New(fault.Unavailable, "the answer of %s is not JSON: %w", path, err)
+	}
+	return nil
+}
+
+func (c *Client) do(ctx context.Context, method, path string, in any, headers []string) (*http.Response, error) {
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.URL, "/")+path, body)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "the API's URL %q cannot be used: %w", c.URL, err)
+	}
+	req.Header.Set("content-type", "application/json")
+	if c.Key != "" {
+		req.Header.Set("x-api-key", c.Key)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := c.HTTP.Do(req)
+	if err != nil {
+		return nil, fault.New(fault.Unavailable, "the API does not answer at %s; is it up (make run), and is the URL right? %w", c.URL, err)
+	}
+	if resp.StatusCode >= 400 {
+		defer resp.Body.Close()
+		return nil, problem(resp)
+	}
+	return resp, nil
+}
+
+func problem(resp *http.Response) error {
+	var p Problem
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if json.Unmarshal(data, &p) != nil || p.Detail == "" {
+		p.Detail = fmt.Sprintf("%s: %s", resp.Status, strings.TrimSpace(string(data)))
+	}
+	for _, e := range p.Errors {
+		p.Detail += fmt.Sprintf("; %s: %s", e.Location, e.Message)
+	}
+	kind := fault.Unavailable
+	for k, edge := range fault.Edges {
+		if edge.Status == resp.StatusCode && k != fault.Lost {
+			kind = k
+		}
+	}
+	if resp.StatusCode == http.StatusBadRequest {
+		kind = fault.Invalid
+	}
+	return &fault.Error{Kind: kind, Msg: p.Detail}
+}
+
+// Submit submits a batch. The same key with the same request gives the same batch.
+func (c *Client) Submit(ctx context.Context, in BatchRequest, key string) (out Accepted, err error) {
+	err = c.Call(ctx, http.MethodPost, "/v1/batches", in, &out, "Idempotency-Key", key)
+	return out, err
+}
+
+// Get reads one thing at a path, e.g. "/v1/jobs/x", as a T.
+func Get[T any](ctx context.Context, c *Client, path string) (out T, err error) {
+	err = c.Call(ctx, http.MethodGet, path, nil, &out)
+	return out, err
+}
+
+// All reads every page of a list at a path, which may have a query.
+func All[T any](ctx context.Context, c *Client, path string) (out []T, err error) {
+	for cursor := ""; ; {
+		at := path
+		if cursor != "" {
+			sep := "?"
+			if strings.Contains(path, "?") {
+				sep = "&"
+			}
+			at += sep + "cursor=" + url.QueryEscape(cursor)
+		}
+		page, err := Get[List[T]](ctx, c, at)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, page.Items...)
+		if cursor = page.Cursor; cursor == "" {
+			return out, nil
+		}
+	}
+}
+
+// ObjectPath is the path of an object, given its ark in canonical form.
+func ObjectPath(ark string) string { return "/v1/objects/" + strings.TrimPrefix(ark, "ark:/") }
+
+// Content streams a file of a stored version.
+func (c *Client) Content(ctx context.Context, ark string, version int, path string) (io.ReadCloser, error) {
+	at := fmt.Sprintf("%s/versions/%d/content?path=%s", ObjectPath(ark), version, url.QueryEscape(path))
+	resp, err := c.do(ctx, http.MethodGet, at, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}

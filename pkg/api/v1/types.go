@@ -1,0 +1,185 @@
+// Package v1 is the wire form of the API: its types, and a client that needs
+// nothing but HTTP.
+package v1
+
+import "encoding/json"
+
+// Digest is a depositor's digest of the payload.
+type Digest struct {
+	Algorithm string `json:"algorithm" doc:"adler32, crc32, md5, sha1, sha256, sha384 or sha512; case and hyphens do not count" example:"sha256"`
+	Value     string `json:"value" doc:"in hexadecimal"`
+}
+
+// Payload is what is to be ingested, by reference.
+type Payload struct {
+	URL      string  `json:"url" format:"uri" doc:"http or https" example:"https://example.org/manifest.checkm"`
+	Type     string  `json:"type,omitempty" enum:"file,object-manifest" doc:"told from the content when not given"`
+	Filename string  `json:"filename,omitempty" doc:"of a file; the last part of the URL when not given"`
+	Size     int64   `json:"size,omitempty" minimum:"0" doc:"bytes"`
+	Digest   *Digest `json:"digest,omitempty"`
+}
+
+// Identifiers of an object: its ark, and the depositor's own.
+type Identifiers struct {
+	Primary string   `json:"primary,omitempty" doc:"an ARK of this archive" example:"ark:/99999/fk4tq65d6k"`
+	Local   []string `json:"local,omitempty" maxItems:"20" doc:"the depositor's own; a known one means a new version of that object"`
+}
+
+// Metadata is the kernel description (ERC).
+type Metadata struct {
+	Who   string `json:"who,omitempty" maxLength:"2000" doc:"creator"`
+	What  string `json:"what,omitempty" maxLength:"2000" doc:"title"`
+	When  string `json:"when,omitempty" maxLength:"200" doc:"date"`
+	Where string `json:"where,omitempty" maxLength:"2000"`
+}
+
+// BatchRequest is a submission.
+type BatchRequest struct {
+	Collection  string       `json:"collection" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$" example:"maps"`
+	Submitter   string       `json:"submitter,omitempty" maxLength:"200"`
+	Mode        string       `json:"mode,omitempty" enum:"add" doc:"add: the payload is the complete new state of the object"`
+	Payload     Payload      `json:"payload"`
+	Identifiers *Identifiers `json:"identifiers,omitempty"`
+	Metadata    *Metadata    `json:"metadata,omitempty"`
+	Note        string       `json:"note,omitempty" maxLength:"2000"`
+}
+
+// Accepted answers a submission.
+type Accepted struct {
+	ID    string `json:"id"`
+	State string `json:"state"`
+}
+
+// Counts of a batch's jobs.
+type Counts struct {
+	Expected   int   `json:"expected"`
+	Processing int64 `json:"processing"`
+	Held       int64 `json:"held"`
+	Failed     int64 `json:"failed"`
+	Completed  int64 `json:"completed"`
+	Deleted    int64 `json:"deleted"`
+}
+
+// Batch is a batch as it is now.
+type Batch struct {
+	ID         string          `json:"id"`
+	State      string          `json:"state"`
+	Collection string          `json:"collection"`
+	Submitter  string          `json:"submitter,omitempty"`
+	Note       string          `json:"note,omitempty"`
+	Created    string          `json:"created"`
+	Counts     Counts          `json:"counts"`
+	Report     json.RawMessage `json:"report,omitempty"`
+	Message    string          `json:"message,omitempty"`
+}
+
+// Progress of a job.
+type Progress struct {
+	Files int    `json:"files"`
+	Bytes int64  `json:"bytes"`
+	Done  string `json:"done,omitempty"`
+}
+
+// Job is a job as it is now.
+type Job struct {
+	ID                  string      `json:"id"`
+	Batch               string      `json:"batch"`
+	Collection          string      `json:"collection"`
+	State               string      `json:"state"`
+	LastSuccessfulState string      `json:"lastSuccessfulState,omitempty"`
+	Parked              bool        `json:"parked,omitempty"`
+	Priority            int         `json:"priority"`
+	SpaceNeeded         int64       `json:"spaceNeeded"`
+	RetryCount          int         `json:"retryCount"`
+	Recoverable         bool        `json:"recoverable,omitempty"`
+	Identifiers         Identifiers `json:"identifiers"`
+	Version             int         `json:"version,omitempty"`
+	NoChange            bool        `json:"noChange,omitempty"`
+	InventoryDigest     string      `json:"inventoryDigest,omitempty"`
+	Message             string      `json:"message,omitempty"`
+	Progress            Progress    `json:"progress"`
+}
+
+// Event is something that happened to a job, a batch or an object.
+type Event struct {
+	ID        string          `json:"id"`
+	Version   int64           `json:"version"`
+	Type      string          `json:"type"`
+	Time      string          `json:"time"`
+	Outcome   string          `json:"outcome"`
+	Actor     string          `json:"actor,omitempty"`
+	Component string          `json:"component,omitempty"`
+	Detail    json.RawMessage `json:"detail,omitempty"`
+}
+
+// Explanation names the one thing that an item waits for.
+type Explanation struct {
+	State    string `json:"state"`
+	WaitsFor string `json:"waitsFor"`
+	Why      string `json:"why"`
+	On       string `json:"on,omitempty"`
+}
+
+// Action on a job.
+type Action struct {
+	Action string `json:"action" enum:"requeue,fail"`
+	Reason string `json:"reason" minLength:"1" maxLength:"2000"`
+}
+
+// Object is a preserved object.
+type Object struct {
+	ARK             string   `json:"ark"`
+	Collection      string   `json:"collection"`
+	Title           string   `json:"title,omitempty"`
+	LocalIDs        []string `json:"localIds,omitempty"`
+	Version         int      `json:"version"`
+	Created         string   `json:"created"`
+	Modified        string   `json:"modified"`
+	InventoryDigest string   `json:"inventoryDigest"`
+	Stored          string   `json:"stored,omitempty" doc:"where the object is: the prefix of its keys in the storage bucket"`
+}
+
+// Version is one version of an object.
+type Version struct {
+	Version         int    `json:"version"`
+	Created         string `json:"created"`
+	Job             string `json:"job,omitempty"`
+	Files           int    `json:"files"`
+	Bytes           int64  `json:"bytes"`
+	InventoryDigest string `json:"inventoryDigest"`
+}
+
+// File is one file of a version.
+type File struct {
+	Path      string            `json:"path"`
+	Size      int64             `json:"size"`
+	MediaType string            `json:"mediaType,omitempty"`
+	Digests   map[string]string `json:"digests"`
+}
+
+// Queue is the queue at a glance.
+type Queue struct {
+	Waiting       map[string]int `json:"waiting"`
+	Running       int            `json:"running"`
+	MaxInFlight   int            `json:"maxInFlight"`
+	SpaceFree     int64          `json:"spaceFree"`
+	OldestWaiting string         `json:"oldestWaiting,omitempty"`
+	OldestSince   string         `json:"oldestSince,omitempty"`
+}
+
+// List is a page of a list.
+type List[T any] struct {
+	Items  []T    `json:"items"`
+	Cursor string `json:"cursor,omitempty" doc:"of the next page; absent on the last"`
+}
+
+// Problem is an error (RFC 9457).
+type Problem struct {
+	Status int    `json:"status"`
+	Title  string `json:"title"`
+	Detail string `json:"detail"`
+	Errors []struct {
+		Message  string `json:"message"`
+		Location string `json:"location"`
+	} `json:"errors"`
+}

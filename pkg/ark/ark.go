@@ -1,0 +1,75 @@
+// Package ark reads and makes Archival Resource Keys, with the NOID check
+// character.
+package ark
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// Alphabet of minted names: no vowels, so that no words arise, and no l
+// (NOID, "noid check digit algorithm").
+const Alphabet = "0123456789bcdfghjkmnpqrstvwxz"
+
+// Random is how many random characters a minted name has.
+const Random = 9
+
+// ErrSyntax says that a text is no ARK.
+var ErrSyntax = errors.New("an ARK has the form ark:/NAAN/name, e.g. ark:/99999/fk4tq65d6k")
+
+var form = regexp.MustCompile(`^ark:/?([0-9bcdfghjkmnpqrstvwxz]{5,9})/([A-Za-z0-9=~*+@_$.]+)$`)
+
+// ARK is an identifier's two parts.
+type ARK struct{ NAAN, Name string }
+
+// String returns the canonical form ark:/NAAN/name.
+func (a ARK) String() string { return "ark:/" + a.NAAN + "/" + a.Name }
+
+// Parse understands ark:/NAAN/name, ark:NAAN/name, hyphens, percent-encoding
+// and resolver URLs. Any other text is ErrSyntax.
+func Parse(s string) (ARK, error) {
+	if i := strings.Index(strings.ToLower(s), "ark:"); i > 0 && strings.Contains(s[:i], "://") {
+		s = s[i:]
+	}
+	if d, err := url.PathUnescape(s); err == nil {
+		s = d
+	}
+	if len(s) > 4 {
+		s = strings.ToLower(s[:4]) + s[4:]
+	}
+	m := form.FindStringSubmatch(strings.TrimSuffix(strings.ReplaceAll(s, "-", ""), "/"))
+	if m == nil {
+		return ARK{}, fmt.Errorf("%q: %w", s, ErrSyntax)
+	}
+	return ARK{m[1], m[2]}, nil
+}
+
+// Mint makes a name on a shoulder ("fk4") from random numbers: rnd(n) is
+// uniform in [0,n). Whether it is free is for the caller to find out.
+func Mint(naan, shoulder string, rnd func(n int) int) ARK {
+	var b strings.Builder
+	b.WriteString(shoulder)
+	for range Random {
+		b.WriteByte(Alphabet[rnd(len(Alphabet))])
+	}
+	return ARK{naan, b.String() + string(CheckCharacter(naan+"/"+b.String()))}
+}
+
+// CheckCharacter is the NOID check character of NAAN/name: the sum of position
+// × value, positions from 1, modulo 29. Characters outside the alphabet count 0.
+func CheckCharacter(s string) byte {
+	sum := 0
+	for i := range len(s) {
+		sum += (i + 1) * max(0, strings.IndexByte(Alphabet, s[i]))
+	}
+	return Alphabet[sum%len(Alphabet)]
+}
+
+// Valid reports whether the name ends in its check character.
+func (a ARK) Valid() bool {
+	n := len(a.Name) - 1
+	return n > 0 && CheckCharacter(a.NAAN+"/"+a.Name[:n]) == a.Name[n]
+}

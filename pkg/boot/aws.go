@@ -1,0 +1,133 @@
+package boot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+)
+
+// executions are Step Functions.
+type executions struct {
+	client *sfn.Client
+	arns   map[string]string // by machine
+}
+
+var _ queue.Executions = (*executions)(nil)
+var _ queue.Answers = (*executions)(nil)
+
+// Start begins an execution. On AWS and LocalStack the same name and input give
+// the same execution, on MiniStack an error; all mean that it was started.
+func (e *executions) Start(ctx context.Context, machine, name string, in queue.Message) error {
+	input, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	_, err = e.client.StartExecution(ctx, &sfn.StartExecutionInput{StateMachineArn: aws.String(e.arns[machine]), Name: &name, Input: aws.String(string(input))})
+	var exists *types.ExecutionAlreadyExists
+	if errors.As(err, &exists) {
+		return nil
+	}
+	return err
+}
+
+// execution is the ARN of a machine's execution by name.
+func (e *executions) execution(machine, name string) *string {
+	return aws.String(strings.Replace(e.arns[machine], ":stateMachine:", ":execution:", 1) + ":" + name)
+}
+
+// ourStop is the error name of executions that the system stops itself.
+const ourStop = "Superseded"
+
+// Stop ends an execution.
+func (e *executions) Stop(ctx context.Context, machine, name, why string) error {
+	_, err := e.client.StopExecution(ctx, &sfn.StopExecutionInput{ExecutionArn: e.execution(machine, name), Error: aws.String(ourStop), Cause: &why})
+	var gone *types.ExecutionDoesNotExist
+	if errors.As(err, &gone) {
+		return nil
+	}
+	return err
+}
+
+// StoppedByHand asks whether somebody else than the system stopped an execution.
+func (e *executions) StoppedByHand(ctx context.Context, machine, name string) (string, bool, error) {
+	out, err := e.client.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: e.execution(machine, name)})
+	var gone *types.ExecutionDoesNotExist
+	if errors.As(err, &gone) {
+		return "", false, nil
+	}
+	if err != nil || out.Status != types.ExecutionStatusAborted || aws.ToString(out.Error) == ourStop {
+		return "", false, err
+	}
+	why := strings.TrimSpace(aws.ToString(out.Error) + " " + aws.ToString(out.Cause))
+	if why == "" {
+		why = "no reason was given"
+	}
+	return why, true, nil
+}
+
+// Answer tells a token how its stage ended. Platforms refuse tokens that are
+// answered, timed out or unknown in different ways: all count as answered.
+func (e *executions) Answer(ctx context.Context, token string, a ingest.Answer, cause string) error {
+	var err error
+	if a == ingest.Success {
+		_, err = e.client.SendTaskSuccess(ctx, &sfn.SendTaskSuccessInput{TaskToken: &token, Output: aws.String("{}")})
+	} else {
+		if len(cause) > 1000 {
+			cause = cause[:1000]
+		}
+		_, err = e.client.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{TaskToken: &token, Error: aws.String(string(a)), Cause: &cause})
+	}
+	var gone *types.TaskDoesNotExist
+	var invalid *types.InvalidToken
+	var late *types.TaskTimedOut
+	if errors.As(err, &gone) || errors.As(err, &invalid) || errors.As(err, &late) {
+		return nil
+	}
+	return err
+}
+
+// poke asks the clock to look at the gates.
+func (s *System) poke(ctx context.Context) error {
+	_, err := s.SQS.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(s.Env(EnvWake)), MessageBody: aws.String(`{"look":"gates"}`)})
+	return err
+}
+
+// Namespace of the system's own metrics.
+const Namespace = "Archivist"
+
+type metrics struct {
+	client *cloudwatch.Client
+	log    *slog.Logger
+}
+
+// put counts something. A metric that is lost harms nobody: it is only logged.
+func (m *metrics) put(name string, n float64) {
+	_, err := m.client.PutMetricData(context.Background(), &cloudwatch.PutMetricDataInput{Namespace: aws.String(Namespace),
+		MetricData: []cwtypes.MetricDatum{{MetricName: &name, Value: &n}}})
+	if err != nil {
+		m.log.Warn("a metric was lost", "metric", name, "value", n, "error", err)
+	}
+}
+
+// executionName splits the name of a job's execution into the job and its exec.
+func executionName(name string) (job string, exec int64, ok bool) {
+	i := strings.LastIndex(name, "-")
+	if i < 0 {
+		return "", 0, false
+	}
+	_, err := fmt.Sscan(name[i+1:], &exec)
+	return name[:i], exec, err == nil
+}

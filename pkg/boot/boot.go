@@ -1,0 +1,146 @@
+// Package boot wires the system from its environment: clients, the clock, ids
+// and the services. Time and chance enter here and nowhere below.
+package boot
+
+import (
+	"context"
+	crand "crypto/rand"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/guregu/dynamo/v2"
+	"github.com/oklog/ulid/v2"
+
+	"archivist/pkg/api"
+	"archivist/pkg/bucket"
+	"archivist/pkg/fetch"
+	"archivist/pkg/ingest"
+	"archivist/pkg/inventory"
+	"archivist/pkg/lease"
+	"archivist/pkg/ocfl"
+	"archivist/pkg/queue"
+	"archivist/pkg/stage"
+	"archivist/pkg/table"
+)
+
+// The environment of every function. infra sets it.
+const (
+	EnvTable        = "ARCHIVIST_TABLE"
+	EnvStorage      = "ARCHIVIST_STORAGE_BUCKET"
+	EnvWork         = "ARCHIVIST_WORK_BUCKET"
+	EnvWake         = "ARCHIVIST_WAKE_QUEUE"
+	EnvJobMachine   = "ARCHIVIST_JOB_MACHINE"
+	EnvBatchMachine = "ARCHIVIST_BATCH_MACHINE"
+	EnvTiming       = "ARCHIVIST_TIMING"    // name of a timing, e.g. "production"
+	EnvStage        = "ARCHIVIST_STAGE"     // name of the stage, of a stage's function
+	EnvQueue        = "ARCHIVIST_QUEUE"     // URL of the stage's queue
+	EnvInFlight     = "ARCHIVIST_IN_FLIGHT" // running jobs at once
+	EnvNAAN         = "ARCHIVIST_NAAN"
+	EnvShoulder     = "ARCHIVIST_SHOULDER"
+	EnvAllow        = "ARCHIVIST_ALLOW"  // private networks to fetch from, e.g. "127.0.0.0/8"
+	EnvFaults       = "ARCHIVIST_FAULTS" // local only: a file with the faults of a test
+	EnvBase         = "ARCHIVIST_BASE"   // path of the API's stage
+)
+
+// System is everything wired.
+type System struct {
+	Env    Env
+	Queue  *queue.Queue
+	Clock  *queue.Clock
+	Stages *stage.Stages
+	API    *api.API
+	Answer queue.Answers
+	SQS    *sqs.Client
+	Log    *slog.Logger
+	faults *faults
+}
+
+// Env reads a variable of the environment, "" when it is not set.
+type Env func(name string) string
+
+// New wires the system from env.
+func New(ctx context.Context, env Env) (*System, error) {
+	cfg, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("boot: AWS configuration: %w", err)
+	}
+	timing, ok := ingest.Timings[env(EnvTiming)]
+	if !ok {
+		return nil, fmt.Errorf("boot: %s: there is no timing %q", EnvTiming, env(EnvTiming))
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stdout, nil))
+	f, err := readFaults(env)
+	if err != nil {
+		return nil, err
+	}
+	s := &System{Env: env, Log: log, SQS: sqs.NewFromConfig(cfg), faults: f}
+	t := table.New(dynamo.NewFromIface(dynamodb.NewFromConfig(cfg)), env(EnvTable))
+	machines := &executions{client: sfn.NewFromConfig(cfg), arns: map[string]string{queue.MachineJob: env(EnvJobMachine), queue.MachineBatch: env(EnvBatchMachine)}}
+	s.Answer = machines
+	settings := queue.DefaultSettings
+	if n, err := strconv.Atoi(env(EnvInFlight)); err == nil && n > 0 {
+		settings.MaxInFlight = n
+	}
+	s.Queue = &queue.Queue{Table: t, Now: time.Now, NewID: newID, Executions: machines, Poke: s.poke,
+		Metric: (&metrics{cloudwatch.NewFromConfig(cfg), log}).put, Rules: ingest.Rules{Timing: timing}, Settings: settings, Log: log}
+	s.Clock = &queue.Clock{Queue: s.Queue, Leases: &lease.Store{Table: t, Now: time.Now, NewID: newID}}
+	return s, s.content(cfg, t)
+}
+
+// content wires what works on content: buckets, fetching, the storage root.
+func (s *System) content(cfg aws.Config, t *table.Table) error {
+	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
+		o.UsePathStyle = cfg.BaseEndpoint != nil // local hosts have no bucket names in their DNS
+		o.APIOptions = append(o.APIOptions, s.faults.middleware)
+	})
+	work := bucket.Bucket{Client: client, Name: s.Env(EnvWork)}
+	root := ocfl.Root{Bucket: bucket.Bucket{Client: client, Name: s.Env(EnvStorage)}, Work: work}
+	guard, err := allowed(s.Env(EnvAllow))
+	if err != nil {
+		return err
+	}
+	objects := inventory.Store{Table: t}
+	s.Stages = &stage.Stages{Queue: s.Queue, Inventory: objects, Root: root, Work: work, Fetch: fetch.New(guard, rand.Float64),
+		Now: time.Now, Random: random, NAAN: s.Env(EnvNAAN), Shoulder: s.Env(EnvShoulder), Parallel: 4}
+	s.API = &api.API{Queue: s.Queue, Inventory: objects, Root: root, Work: work, Log: s.Log, Base: s.Env(EnvBase)}
+	return nil
+}
+
+func allowed(list string) (g fetch.Guard, err error) {
+	for part := range strings.SplitSeq(list, ",") {
+		if part == "" {
+			continue
+		}
+		p, err := netip.ParsePrefix(part)
+		if err != nil {
+			return g, fmt.Errorf("boot: %s: %w", EnvAllow, err)
+		}
+		g.Allow = append(g.Allow, p)
+	}
+	return g, nil
+}
+
+func newID() string { return ulid.Make().String() }
+
+// random is uniform in [0,n), from the system's source: arks are not to be guessed.
+func random(n int) int {
+	i, err := crand.Int(crand.Reader, big.NewInt(int64(n)))
+	if err != nil {
+		panic(err) // the system has no randomness: nothing can be trusted
+	}
+	return int(i.Int64())
+}

@@ -1,0 +1,145 @@
+package boot
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+)
+
+// StageHandler is the function of the stage that the environment names.
+func (s *System) StageHandler() (func(context.Context, events.SQSEvent) (events.SQSEventResponse, error), error) {
+	name := s.Env(EnvStage)
+	st, known := ingest.StageNamed(name)
+	step, does := s.Stages.Steps()[name]
+	if !known || !does {
+		return nil, fmt.Errorf("boot: %s: there is no stage %q", EnvStage, name)
+	}
+	worker := &queue.Worker{Queue: s.Queue, Stage: st, Step: s.faults.step(name, step), Answers: s.Answer}
+	return func(ctx context.Context, in events.SQSEvent) (out events.SQSEventResponse, err error) {
+		for _, record := range in.Records {
+			if !s.message(ctx, worker, record) {
+				out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: record.MessageId})
+			}
+		}
+		return out, nil
+	}, nil
+}
+
+// message handles one message and reports whether it is done. One that is to be
+// kept comes back after the time that the worker says.
+func (s *System) message(ctx context.Context, w *queue.Worker, record events.SQSMessage) (done bool) {
+	var m queue.Message
+	if err := json.Unmarshal([]byte(record.Body), &m); err != nil || m.Job == "" && m.Batch == "" {
+		s.Log.Error("a message that is none of ours; it goes to the dead letters", "message", record.MessageId, "error", err)
+		return false
+	}
+	log := s.Log.With("stage", w.Stage.Name, "job", m.Job, "batch", m.Batch, "exec", m.Exec, "state", m.State+m.Step)
+	started := s.Queue.Now()
+	keep, err := w.Handle(ctx, m)
+	switch {
+	case err != nil:
+		log.Error("not handled; the message comes back", "error", err)
+	case keep > 0:
+		log.Info("kept", "for", keep.String())
+		s.hide(ctx, record, keep)
+	default:
+		log.Info("handled", "ms", s.Queue.Now().Sub(started).Milliseconds())
+		return true
+	}
+	return false
+}
+
+// hide keeps a message from coming again for a while.
+func (s *System) hide(ctx context.Context, record events.SQSMessage, keep time.Duration) {
+	_, err := s.SQS.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: aws.String(s.Env(EnvQueue)),
+		ReceiptHandle: &record.ReceiptHandle, VisibilityTimeout: int32(min(keep.Seconds()+1, 12*3600))})
+	if err != nil {
+		s.Log.Warn("a message could not be hidden; it comes back after its visibility time-out", "error", err)
+	}
+}
+
+// ClockEvent is what wakes the clock: the minute's rule, a poke, or an
+// execution that was stopped.
+type ClockEvent struct {
+	Records    []events.SQSMessage `json:"Records"`
+	DetailType string              `json:"detail-type"`
+	Detail     struct {
+		Name   string `json:"name"`
+		Status string `json:"status"`
+	} `json:"detail"`
+}
+
+// busy is when a poke is tried again that met another tick.
+const busy = 2 * time.Second
+
+// ClockHandler is the function of the clock.
+func (s *System) ClockHandler() func(context.Context, ClockEvent) (events.SQSEventResponse, error) {
+	return func(ctx context.Context, in ClockEvent) (out events.SQSEventResponse, err error) {
+		if in.DetailType == "Step Functions Execution Status Change" {
+			job, exec, ok := executionName(in.Detail.Name)
+			if !ok {
+				return out, nil
+			}
+			if err := s.Queue.Stopped(ctx, job, exec); !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Lost) {
+				return out, err
+			}
+			return out, nil
+		}
+		poked := len(in.Records) > 0
+		err = s.Clock.Tick(ctx, !poked)
+		if fault.Is(err, fault.Held) || fault.Is(err, fault.Lost) {
+			err = nil
+			for _, r := range in.Records { // the tick under way may have passed what this one is about
+				s.hide(ctx, r, busy)
+				out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: r.MessageId})
+			}
+		}
+		if err == nil && !poked {
+			s.age(ctx)
+		}
+		return out, err
+	}
+}
+
+// age measures the oldest waiting job, in seconds.
+func (s *System) age(ctx context.Context) {
+	o, err := s.Queue.Overview(ctx)
+	if err != nil {
+		s.Log.Warn("the oldest waiting job is not known", "error", err)
+		return
+	}
+	if since, err := time.Parse(time.RFC3339, o.OldestSince); err == nil {
+		s.Queue.Metric("OldestWaiting", s.Queue.Now().Sub(since).Seconds())
+	}
+}
+
+// HTTP is the API's handler. A defect is logged here, where the request is known.
+func (s *System) HTTP() http.Handler {
+	api := s.API.Handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		started := s.Queue.Now()
+		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+		api.ServeHTTP(seen, r)
+		s.Log.Info("request", "method", r.Method, "path", r.URL.Path, "status", seen.status, "ms", s.Queue.Now().Sub(started).Milliseconds())
+	})
+}
+
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}

@@ -1,0 +1,175 @@
+// Package bucket reads and writes one S3 bucket: conditional puts, streamed
+// uploads, verified copies.
+package bucket
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/s3/manager"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"archivist/pkg/fault"
+)
+
+// PartSize of multipart uploads in bytes: 10,000 parts carry 640 GB, and two
+// buffers fit beside four transfers into a small function's memory.
+const PartSize = 64 << 20
+
+// Bucket is one bucket.
+type Bucket struct {
+	Client *s3.Client
+	Name   string
+}
+
+// Info is what S3 says of an object. CRC64NVME is base64, and empty where the
+// store computes none over the whole object.
+type Info struct {
+	Size      int64
+	ETag      string
+	CRC64NVME string
+}
+
+// told turns S3's error into one of a kind.
+func (b Bucket) told(op, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var resp *smithyhttp.ResponseError
+	var api smithy.APIError
+	switch {
+	case errors.As(err, &resp) && resp.HTTPStatusCode() == http.StatusNotFound:
+		return fault.New(fault.NotFound, "s3: %s %s: there is no such object: %w", op, key, err)
+	case errors.As(err, &resp) && resp.HTTPStatusCode() == http.StatusPreconditionFailed,
+		errors.As(err, &api) && api.ErrorCode() == "ConditionalRequestConflict":
+		return fault.New(fault.Lost, "s3: %s %s: it is not as it was read: %w", op, key, err)
+	}
+	return fmt.Errorf("s3: %s %s: %w", op, key, err)
+}
+
+// Open streams an object. A missing one is a NotFound.
+func (b Bucket) Open(ctx context.Context, key string) (io.ReadCloser, Info, error) {
+	out, err := b.Client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.Name, Key: &key})
+	if err != nil {
+		return nil, Info{}, b.told("get", key, err)
+	}
+	return out.Body, Info{Size: aws.ToInt64(out.ContentLength), ETag: aws.ToString(out.ETag)}, nil
+}
+
+// Read reads a whole, small object.
+func (b Bucket) Read(ctx context.Context, key string) ([]byte, Info, error) {
+	body, info, err := b.Open(ctx, key)
+	if err != nil {
+		return nil, info, err
+	}
+	defer body.Close()
+	data, err := io.ReadAll(body)
+	return data, info, b.told("get", key, err)
+}
+
+// Head asks for an object's size and checksum. A missing one is a NotFound.
+func (b Bucket) Head(ctx context.Context, key string) (Info, error) {
+	out, err := b.Client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.Name, Key: &key, ChecksumMode: types.ChecksumModeEnabled})
+	if err != nil {
+		return Info{}, b.told("head", key, err)
+	}
+	info := Info{Size: aws.ToInt64(out.ContentLength), ETag: aws.ToString(out.ETag)}
+	if out.ChecksumType == types.ChecksumTypeFullObject {
+		info.CRC64NVME = aws.ToString(out.ChecksumCRC64NVME)
+	}
+	return info, nil
+}
+
+// Condition of a Put; the zero value is none.
+type Condition struct {
+	Absent bool   // only if there is no such object
+	ETag   string // only if the object is still this one
+}
+
+// Put writes a small object under a condition. A Lost says that the condition
+// did not hold. A put whose answer was lost may find its own object.
+func (b Bucket) Put(ctx context.Context, key string, body []byte, c Condition) error {
+	in := &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: bytes.NewReader(body)}
+	if c.Absent {
+		in.IfNoneMatch = aws.String("*")
+	}
+	if c.ETag != "" {
+		in.IfMatch = aws.String(c.ETag)
+	}
+	_, err := b.Client.PutObject(ctx, in)
+	return b.told("put", key, err)
+}
+
+// Upload streams body into an object in constant memory.
+func (b Bucket) Upload(ctx context.Context, key string, size int64, body io.Reader) error {
+	up := manager.NewUploader(b.Client, func(u *manager.Uploader) {
+		u.Concurrency = 1
+		u.PartSize = min(PartSize, max(manager.MinUploadPartSize, size+1))
+	})
+	_, err := up.Upload(ctx, &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: body, ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme})
+	return b.told("upload", key, err)
+}
+
+// CopySource escapes a bucket and key for the header: the one form that every
+// platform reads alike.
+func CopySource(bucket, key string) string {
+	segs := strings.Split(key, "/")
+	for i, s := range segs {
+		segs[i] = strings.ReplaceAll(url.QueryEscape(s), "+", "%20")
+	}
+	return bucket + "/" + strings.Join(segs, "/")
+}
+
+// CopyFrom copies an object of up to 5 GB from another bucket, by S3 itself.
+func (b Bucket) CopyFrom(ctx context.Context, from Bucket, fromKey, key string) error {
+	_, err := b.Client.CopyObject(ctx, &s3.CopyObjectInput{Bucket: &b.Name, Key: &key, CopySource: aws.String(CopySource(from.Name, fromKey)),
+		ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme})
+	return b.told("copy to", key, err)
+}
+
+// List calls each with every object below prefix, in order of the keys.
+func (b Bucket) List(ctx context.Context, prefix string, each func(key string, size int64) error) error {
+	pages := s3.NewListObjectsV2Paginator(b.Client, &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &prefix})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return b.told("list", prefix, err)
+		}
+		for _, o := range page.Contents {
+			if err := each(aws.ToString(o.Key), aws.ToInt64(o.Size)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Delete removes one object; in a bucket with versions, only its newest face.
+func (b Bucket) Delete(ctx context.Context, key string) error {
+	_, err := b.Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key})
+	return b.told("delete", key, err)
+}
+
+// Presign returns a URL that reads one object for ttl, under a file name.
+func (b Bucket) Presign(ctx context.Context, key, filename string, ttl time.Duration) (string, error) {
+	in := &s3.GetObjectInput{Bucket: &b.Name, Key: &key}
+	if filename != "" {
+		in.ResponseContentDisposition = aws.String("attachment; filename*=UTF-8''" + url.PathEscape(filename))
+	}
+	out, err := s3.NewPresignClient(b.Client).PresignGetObject(ctx, in, s3.WithPresignExpires(ttl))
+	if err != nil {
+		return "", b.told("presign", key, err)
+	}
+	return out.URL, nil
+}

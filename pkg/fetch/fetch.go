@@ -1,0 +1,211 @@
+// Package fetch gets depositors' content over HTTP: it refuses addresses
+// inside our network, retries what may pass, and digests what comes.
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"archivist/pkg/fault"
+)
+
+// Client fetches. Its fields are settings with a reason each.
+type Client struct {
+	HTTP   *http.Client
+	Tries  int            // of one request
+	Jitter func() float64 // uniform in [0,1)
+	First  time.Duration  // wait before the second try at most; it doubles
+	Wait   func(context.Context, time.Duration) error
+}
+
+// Guard says which addresses may be fetched from.
+type Guard struct {
+	Allow []netip.Prefix // beside the public ones, e.g. 127.0.0.0/8 locally
+}
+
+// refuse returns why an address may not be fetched from. It is asked after the
+// name was resolved, for each connection, so that neither a redirect nor a name
+// that changes gets around it (server-side request forgery).
+func (g Guard) refuse(a netip.Addr) string {
+	a = a.Unmap()
+	for _, p := range g.Allow {
+		if p.Contains(a) {
+			return ""
+		}
+	}
+	switch {
+	case a.IsLoopback(), a.IsPrivate(), a.IsLinkLocalUnicast(), a.IsLinkLocalMulticast(), a.IsMulticast(), a.IsUnspecified(), shared.Contains(a):
+		return "it is inside a private network"
+	}
+	return ""
+}
+
+var shared = netip.MustParsePrefix("100.64.0.0/10") // RFC 6598
+
+// RefusedError says that a host may not be fetched from.
+type RefusedError struct{ Address, Why string }
+
+// Error names the address.
+func (e *RefusedError) Error() string { return "the address " + e.Address + " is refused: " + e.Why }
+
+// New returns a client that keeps to g.
+func New(g Guard, jitter func() float64) *Client {
+	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
+		ap, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return err
+		}
+		if why := g.refuse(ap.Addr()); why != "" {
+			return &RefusedError{address, why}
+		}
+		return nil
+	}}
+	transport := &http.Transport{DialContext: dialer.DialContext, ResponseHeaderTimeout: 30 * time.Second, MaxIdleConnsPerHost: 8, DisableCompression: true}
+	return &Client{HTTP: &http.Client{Transport: transport, CheckRedirect: redirect}, Tries: 4, Jitter: jitter, First: 500 * time.Millisecond, Wait: wait}
+}
+
+func redirect(req *http.Request, via []*http.Request) error {
+	if len(via) >= 5 {
+		return errors.New("more than 5 redirects")
+	}
+	if req.URL.Scheme != "http" && req.URL.Scheme != "https" {
+		return fmt.Errorf("a redirect to %s", req.URL.Scheme)
+	}
+	return nil
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// StatusError is an answer other than a success.
+type StatusError struct {
+	URL    string // redacted
+	Status int
+}
+
+// Error names the URL and the status.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s answered %d %s", e.URL, e.Status, http.StatusText(e.Status))
+}
+
+// Final reports whether asking again cannot help.
+func (e *StatusError) Final() bool {
+	return e.Status >= 400 && e.Status < 500 && e.Status != 408 && e.Status != 425 && e.Status != 429
+}
+
+// Redact takes out of a URL what must not be logged or stored: credentials and
+// queries, which may be signatures.
+func Redact(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "(a URL that cannot be read)"
+	}
+	u.User = nil
+	if u.RawQuery != "" {
+		u.RawQuery = "redacted"
+	}
+	u.Fragment = ""
+	return u.String()
+}
+
+// Get streams the content at raw to use, from its beginning on each try. A
+// failure of use is tried again like one of the network, unless it is final.
+// The error is Invalid when trying again cannot help, else Unavailable.
+func (c *Client) Get(ctx context.Context, raw string, use func(body io.Reader, size int64) error) error {
+	return c.try(ctx, raw, func() error {
+		resp, err := c.request(ctx, http.MethodGet, raw, "")
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return &StatusError{Redact(raw), resp.StatusCode}
+		}
+		return use(resp.Body, resp.ContentLength)
+	})
+}
+
+// Size asks for the size of the content at raw in bytes: by HEAD, else by a
+// GET of its first byte. ok is false when the server does not say.
+func (c *Client) Size(ctx context.Context, raw string) (size int64, ok bool) {
+	if resp, err := c.request(ctx, http.MethodHead, raw, ""); err == nil {
+		resp.Body.Close()
+		if resp.StatusCode == http.StatusOK && resp.ContentLength >= 0 {
+			return resp.ContentLength, true
+		}
+	}
+	resp, err := c.request(ctx, http.MethodGet, raw, "bytes=0-0")
+	if err != nil {
+		return 0, false
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusPartialContent {
+		_, total, _ := strings.Cut(resp.Header.Get("Content-Range"), "/")
+		size, err = strconv.ParseInt(total, 10, 64)
+		return size, err == nil
+	}
+	return resp.ContentLength, resp.StatusCode == http.StatusOK && resp.ContentLength >= 0
+}
+
+func (c *Client) request(ctx context.Context, method, raw, bytes string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, raw, nil)
+	if err != nil || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
+		return nil, fault.New(fault.Invalid, "%s: only http and https URLs are fetched", Redact(raw))
+	}
+	if bytes != "" {
+		req.Header.Set("Range", bytes)
+	}
+	return c.HTTP.Do(req)
+}
+
+// try does f until it succeeds, cannot, or the tries are used up.
+func (c *Client) try(ctx context.Context, raw string, f func() error) error {
+	bound := c.First
+	for n := 1; ; n++ {
+		err := f()
+		if err == nil || fault.Of(err) != "" {
+			return err
+		}
+		var status *StatusError
+		var refused *RefusedError
+		if errors.As(err, &refused) || errors.As(err, &status) && status.Final() {
+			return &fault.Error{Kind: fault.Invalid, Msg: message(raw, err), Err: err}
+		}
+		if n == c.Tries || ctx.Err() != nil || c.Wait(ctx, time.Duration(c.Jitter()*float64(bound))) != nil {
+			return &fault.Error{Kind: fault.Unavailable, Msg: fmt.Sprintf("%s (tried %d times)", message(raw, err), n), Err: err}
+		}
+		bound *= 2
+	}
+}
+
+// message tells a network error without the URL that net/http puts into it,
+// which may hold a signature.
+func message(raw string, err error) string {
+	var status *StatusError
+	if errors.As(err, &status) {
+		return status.Error()
+	}
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return Redact(raw) + ": " + err.Error()
+}

@@ -1,0 +1,121 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"archivist/pkg/fault"
+)
+
+func local(allow ...string) *Client {
+	var g Guard
+	for _, a := range allow {
+		g.Allow = append(g.Allow, netip.MustParsePrefix(a))
+	}
+	c := New(g, func() float64 { return 0 })
+	c.Wait = func(context.Context, time.Duration) error { return nil }
+	return c
+}
+
+func TestDigests(t *testing.T) {
+	d := NewDigester("md5", "adler32", "unknown")
+	io.WriteString(d, "123456789")
+	sums := d.Sums()
+	for name, want := range map[string]string{ // check values of the published algorithms
+		"md5": "25f9e794323b453885f5181f1b624d0b", "adler32": "091e01de",
+		"sha256": "15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225",
+	} {
+		if sums[name] != want {
+			t.Errorf("%s: got %s, want %s", name, sums[name], want)
+		}
+	}
+	if got := d.CRC64NVME(); got != "rosUhgp5mIg=" { // 0xAE8B14860A799888
+		t.Errorf("CRC64NVME is %s", got)
+	}
+	if len(sums) != 4 || d.Size != 9 {
+		t.Errorf("%d digests of %d bytes", len(sums), d.Size)
+	}
+}
+
+func TestRetries(t *testing.T) {
+	n := 0
+	answers := []int{500, 429, 200}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(answers[min(n, len(answers)-1)])
+		n++
+		io.WriteString(w, "content")
+	}))
+	defer srv.Close()
+	get := func() (string, error) {
+		var got string
+		err := local("127.0.0.0/8").Get(t.Context(), srv.URL+"/a?secret=1", func(body io.Reader, _ int64) error {
+			b, err := io.ReadAll(body)
+			got = string(b)
+			return err
+		})
+		return got, err
+	}
+	if got, err := get(); err != nil || got != "content" || n != 3 {
+		t.Errorf("got %q after %d requests, %v", got, n, err)
+	}
+	n, answers = 0, []int{404}
+	_, err := get()
+	var status *StatusError
+	if !fault.Is(err, fault.Invalid) || !errors.As(err, &status) || n != 1 || strings.Contains(err.Error(), "secret") {
+		t.Errorf("404: %v after %d requests", err, n)
+	}
+	n, answers = 0, []int{503}
+	if _, err := get(); !fault.Is(err, fault.Unavailable) || n != 4 {
+		t.Errorf("503: %v after %d requests", err, n)
+	}
+}
+
+func TestGuard(t *testing.T) {
+	srv := httptest.NewServer(http.NotFoundHandler())
+	defer srv.Close()
+	err := local().Get(t.Context(), srv.URL, func(io.Reader, int64) error { return nil })
+	var refused *RefusedError
+	if !fault.Is(err, fault.Invalid) || !errors.As(err, &refused) {
+		t.Errorf("loopback was fetched from: %v", err)
+	}
+	for _, a := range []string{"127.0.0.1", "10.1.2.3", "192.168.1.1", "169.254.169.254", "::1", "fe80::1", "fd00::1", "100.64.0.1", "0.0.0.0", "::ffff:127.0.0.1"} {
+		if (Guard{}).refuse(netip.MustParseAddr(a)) == "" {
+			t.Errorf("%s is allowed", a)
+		}
+	}
+	if (Guard{}).refuse(netip.MustParseAddr("8.8.8.8")) != "" {
+		t.Error("a public address is refused")
+	}
+}
+
+func TestSize(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead && r.URL.Path == "/nohead" {
+			w.WriteHeader(405)
+			return
+		}
+		http.ServeContent(w, r, "x", time.Time{}, strings.NewReader("0123456789"))
+	}))
+	defer srv.Close()
+	for _, path := range []string{"/a", "/nohead"} {
+		if n, ok := local("127.0.0.0/8").Size(t.Context(), srv.URL+path); !ok || n != 10 {
+			t.Errorf("%s: %d, %v", path, n, ok)
+		}
+	}
+	if _, ok := local("127.0.0.0/8").Size(t.Context(), "http://127.0.0.1:1/"); ok {
+		t.Error("a dead server has a size")
+	}
+}
+
+func TestRedact(t *testing.T) {
+	if got := Redact("https://me:pw@host/a?X-Amz-Signature=1#f"); got != "https://host/a?redacted" {
+		t.Error(got)
+	}
+}

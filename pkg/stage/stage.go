@@ -1,0 +1,110 @@
+// Package stage does the work of the ingest's stages, one file per stage. A
+// step can run again from any point of a crash: it asks first what is done.
+package stage
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"archivist/pkg/ark"
+	"archivist/pkg/bucket"
+	"archivist/pkg/fault"
+	"archivist/pkg/fetch"
+	"archivist/pkg/ingest"
+	"archivist/pkg/inventory"
+	"archivist/pkg/ocfl"
+	"archivist/pkg/queue"
+)
+
+// Stages holds what the steps need.
+type Stages struct {
+	Queue     *queue.Queue
+	Inventory inventory.Store
+	Root      ocfl.Root
+	Work      bucket.Bucket
+	Fetch     *fetch.Client
+	Now       func() time.Time
+	Random    func(n int) int // uniform in [0,n), from a source that cannot be guessed
+	NAAN      string          // of minted arks
+	Shoulder  string
+	Parallel  int // transfers at once of one job
+}
+
+// Steps returns every stage's step by the stage's name.
+func (s *Stages) Steps() map[string]queue.Step {
+	return map[string]queue.Step{
+		"unpack":   s.unpack,
+		"estimate": s.estimate,
+		"download": s.download,
+		"process":  s.process,
+		"store":    s.store,
+		"record":   s.record,
+		"notify":   s.notify,
+		"report":   s.report,
+	}
+}
+
+var next = ingest.Result{Outcome: ingest.StepNext}
+
+// workPrefix is where a job's work files are; nobody else writes there.
+func workPrefix(job string) string { return "jobs/" + job + "/" }
+
+// failed turns an error of fetching into a result: content that cannot be had
+// fails the job, and can be had again once it is mended at the source.
+func failed(err error) (ingest.Result, error) {
+	switch fault.Of(err) {
+	case fault.Invalid, fault.Unavailable:
+		return ingest.Fail(true, err.Error()+". Mend it at the source, then requeue the job"), nil
+	}
+	return ingest.Result{}, err
+}
+
+// resolve finds the job's object: by its local ids, and by the ark that the
+// depositor gave. It returns why the submission is refused, or "".
+func (s *Stages) resolve(ctx context.Context, j *ingest.Job) (refused string, err error) {
+	found, by := "", ""
+	for _, id := range j.LocalIDs {
+		known, err := s.Inventory.ByLocalID(ctx, j.Collection, id)
+		if err != nil {
+			return "", err
+		}
+		if known != "" && found != "" && known != found {
+			return fmt.Sprintf("the local ids %q and %q are of different objects (%s, %s); submit one object at a time", by, id, found, known), nil
+		}
+		if known != "" {
+			found, by = known, id
+		}
+	}
+	if j.Primary == "" {
+		j.Primary = found
+		return "", nil
+	}
+	given, err := ark.Parse(j.Primary)
+	if err != nil {
+		return "the primary identifier is no ARK: " + err.Error(), nil
+	}
+	j.Primary = given.String()
+	if found != "" && found != j.Primary {
+		return fmt.Sprintf("the local id %q is that of another object than %s; leave one of them out", by, j.Primary), nil
+	}
+	return s.allowed(ctx, j, given)
+}
+
+// allowed asks whether a given ark may be used: that of an object of this
+// collection, or a new one on our shoulder.
+func (s *Stages) allowed(ctx context.Context, j *ingest.Job, given ark.ARK) (string, error) {
+	object, err := s.Inventory.Object(ctx, given.String())
+	switch {
+	case err == nil && object.Collection != j.Collection:
+		return fmt.Sprintf("%s is not an object that this submission may change", given), nil
+	case err == nil:
+		return "", nil
+	case !fault.Is(err, fault.NotFound):
+		return "", err
+	case given.NAAN != s.NAAN || !strings.HasPrefix(given.Name, s.Shoulder):
+		return fmt.Sprintf("%s is not on the shoulder ark:/%s/%s of this archive; leave it out and one is minted", given, s.NAAN, s.Shoulder), nil
+	}
+	return "", nil
+}
