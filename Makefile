@@ -1,9 +1,10 @@
 # Archivist. `make` alone prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help run test check deploy stop bench build
+.PHONY: help run stop test check race infra deploy bench build
 
 GO ?= go
 LOCAL = $(GO) run ./localstack/archivist-local
+FAST = ./pkg/... ./statemachines/... ./events/... ./localstack/... ./cmd/... ./test
 
 help: ## print this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -17,4 +18,27 @@ stop: ## stop the stack that make run left up and forget its state
 check: ## vet, staticcheck, tests without an emulator (under a minute)
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
-	$(GO) test ./pkg/... ./statemachines/... ./events/... ./test ./test/sim
+	$(GO) test $(FAST) ./test/sim
+
+test: ## everything: check, 10,000 seeds, three DynamoDBs, templates, end to end
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	$(GO) test -count=1 -v $(FAST) | grep -vE '^=== (RUN|PAUSE|CONT)'
+	$(GO) test -count=1 -v -timeout 10m ./test/sim -seeds=10000
+	$(GO) test -count=1 -race ./test/sim -run TestSimulation -seeds=200
+	$(LOCAL) with dynamodb $(GO) test -count=1 -v ./pkg/table/... ./pkg/lease ./pkg/queue
+	$(LOCAL) with ministack $(GO) test -count=1 -v ./pkg/table ./pkg/lease ./pkg/queue
+	$(MAKE) infra
+	$(GO) test -count=1 -v -timeout 20m ./test/e2e
+
+infra: ## the templates: our assertions, cfn-lint, checkov
+	$(LOCAL) lint
+
+build: ## build the functions for AWS and the command line
+	$(LOCAL) build
+
+deploy: build ## deploy to the AWS account of the environment; CONTEXT='-c name=value …'
+	cd infra && npm ci --no-audit --no-fund && npx cdk deploy --all $(CONTEXT)
+
+bench: ## measure; results go to bench/RESULTS.md
+	$(LOCAL) with dynamodb $(GO) test -count=1 -run '^$$' -bench . -benchtime 2s ./bench/...

@@ -113,11 +113,28 @@ func (s *Stack) InstallPython(ctx context.Context) error {
 	})
 }
 
+// CDK is the CDK's command line. It lies outside of the Go packages' folders,
+// since it brings templates that are no Go.
+func (s *Stack) CDK() string { return s.path(".local", "cdk", "node_modules", ".bin", "cdk") }
+
 // InstallCDK installs the CDK's command line from its lock file.
 func (s *Stack) InstallCDK(ctx context.Context) error {
-	return s.once(s.path(".local", "npm.done"), s.path("infra", "package-lock.json"), func() error {
+	dir := s.path(".local", "cdk")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return s.once(s.path(".local", "cdk.done"), s.path("infra", "package-lock.json"), func() error {
 		s.say("installing the CDK command line (npm ci) …")
-		_, err := s.run(ctx, s.path("infra"), os.Environ(), "npm", "ci", "--no-audit", "--no-fund")
+		for _, file := range []string{"package.json", "package-lock.json"} {
+			data, err := os.ReadFile(s.path("infra", file))
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(dir, file), data, 0o644); err != nil {
+				return err
+			}
+		}
+		_, err := s.run(ctx, dir, os.Environ(), "npm", "ci", "--no-audit", "--no-fund")
 		return err
 	})
 }
@@ -234,14 +251,13 @@ func (s *Stack) environ() []string {
 // Deploy deploys the app with the CDK's command line and writes the outputs.
 func (s *Stack) Deploy(ctx context.Context) (Outputs, error) {
 	s.say("deploying with the CDK …")
-	cdk := s.path("infra", "node_modules", ".bin", "cdk")
 	args := []string{"--output", s.State("cdk.out"), "-c", "local=true"}
 	for k, v := range s.Context {
 		args = append(args, "-c", k+"="+v)
 	}
 	env := s.environ()
 	if _, err := os.Stat(s.State("bootstrapped")); err != nil {
-		if _, err := s.run(ctx, s.path("infra"), env, cdk, append([]string{"bootstrap", "aws://000000000000/" + Region}, args...)...); err != nil {
+		if _, err := s.run(ctx, s.path("infra"), env, s.CDK(), append([]string{"bootstrap", "aws://000000000000/" + Region}, args...)...); err != nil {
 			return Outputs{}, err
 		}
 		if err := os.WriteFile(s.State("bootstrapped"), nil, 0o644); err != nil {
@@ -249,7 +265,7 @@ func (s *Stack) Deploy(ctx context.Context) (Outputs, error) {
 		}
 	}
 	written := s.State("cdk-outputs.json")
-	if _, err := s.run(ctx, s.path("infra"), env, cdk, append([]string{"deploy", "--all", "--require-approval", "never", "--outputs-file", written}, args...)...); err != nil {
+	if _, err := s.run(ctx, s.path("infra"), env, s.CDK(), append([]string{"deploy", "--all", "--require-approval", "never", "--outputs-file", written}, args...)...); err != nil {
 		return Outputs{}, err
 	}
 	return s.outputs(written)

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"archivist/pkg/table/tabletest"
 )
 
 const root = ".."
@@ -31,7 +33,8 @@ var layers = []struct {
 	{[]string{"pkg/lease"}, "leases are rows"},
 	{[]string{"pkg/event"}, "events are rows"},
 	{[]string{"pkg/inventory"}, "objects are rows with events"},
-	{[]string{"pkg/ocfl", "pkg/fetch"}, "adapters to S3 and HTTP"},
+	{[]string{"pkg/bucket", "pkg/fetch"}, "adapters to S3 and HTTP"},
+	{[]string{"pkg/ocfl"}, "the storage root is keys in a bucket"},
 	{[]string{"pkg/queue"}, "the service decides and composes the transactions"},
 	{[]string{"pkg/stage"}, "stages do, the queue decides"},
 	{[]string{"pkg/api"}, "handlers translate"},
@@ -133,7 +136,9 @@ func TestBelowBoot(t *testing.T) {
 // TestSizes: a newcomer reads a file in one sitting and a function at a glance.
 func TestSizes(t *testing.T) {
 	goFiles(t, func(path string, f *ast.File, src []byte) {
-		lines := func(from, to token.Pos) int { return strings.Count(string(src[from-f.FileStart:to-f.FileStart]), "\n") + 1 }
+		lines := func(from, to token.Pos) int {
+			return strings.Count(string(src[from-f.FileStart:to-f.FileStart]), "\n") + 1
+		}
 		if n := strings.Count(string(src), "\n"); n > 500 {
 			t.Errorf("%s has %d lines; the ceiling is 500", path, n)
 		}
@@ -145,6 +150,19 @@ func TestSizes(t *testing.T) {
 				if n := lines(fn.Pos(), fn.End()); strings.HasPrefix(path, "functions/") && n > 30 {
 					t.Errorf("%s: %s has %d lines; a function's main has at most 30", path, fn.Name.Name, n)
 				}
+			}
+		}
+	})
+}
+
+// TestAttributeNames: no attribute has a reserved word for its name, so that
+// expressions can be read as they are.
+func TestAttributeNames(t *testing.T) {
+	tag := regexp.MustCompile(`dynamo:"([a-z0-9_]+)`)
+	goFiles(t, func(path string, _ *ast.File, src []byte) {
+		for _, m := range tag.FindAllSubmatch(src, -1) {
+			if tabletest.Reserved(string(m[1])) {
+				t.Errorf("%s: the attribute %s is a reserved word of DynamoDB", path, m[1])
 			}
 		}
 	})

@@ -25,7 +25,7 @@ func (w *Work) progress() { w.Tries, w.Repairs = 0, 0 }
 
 // Payload is what is to be ingested, by reference.
 type Payload struct {
-	URL       string `dynamo:"url" json:"url"`
+	URL       string `dynamo:"source_url" json:"url"`
 	Type      string `dynamo:"payload_type" json:"type,omitempty"` // file | object-manifest
 	Filename  string `dynamo:"filename,omitempty" json:"filename,omitempty"`
 	Size      int64  `dynamo:"size_said,omitempty" json:"size,omitempty"` // bytes; 0 = not given
@@ -50,11 +50,11 @@ type Metadata struct {
 // Job is one object on its way into the archive.
 type Job struct {
 	ID         string `dynamo:"id"`
-	Batch      string `dynamo:"batch"`
+	Batch      string `dynamo:"batch_id"`
 	Row        int    `dynamo:"batch_row"` // from 1
-	Collection string `dynamo:"collection"`
+	Collection string `dynamo:"coll"`
 	Submitter  string `dynamo:"submitter,omitempty"`
-	Mode       string `dynamo:"mode"` // add
+	Mode       string `dynamo:"ingest_mode"` // add
 	Payload
 	Metadata
 	Primary  string   `dynamo:"ark,omitempty"` // ark:/NAAN/name, once known
@@ -73,7 +73,7 @@ type Job struct {
 	SizeKnown   bool     `dynamo:"size_known"`
 	HasSlot     bool     `dynamo:"has_slot,omitempty"`
 	HasSpace    bool     `dynamo:"has_space,omitempty"`
-	Locks       []string `dynamo:"locks,omitempty"` // lock keys that it owns
+	Locks       []string `dynamo:"lock_keys,omitempty"` // lock keys that it owns
 
 	Files         int    `dynamo:"files,omitempty"` // of the producer, once downloaded
 	Bytes         int64  `dynamo:"bytes,omitempty"`
@@ -142,9 +142,9 @@ func DuePlace(shard int) string { return fmt.Sprintf("due#%d", shard) }
 // Batch is one submission.
 type Batch struct {
 	ID         string     `dynamo:"id"`
-	Collection string     `dynamo:"collection"`
+	Collection string     `dynamo:"coll"`
 	Submitter  string     `dynamo:"submitter,omitempty"`
-	Mode       string     `dynamo:"mode"`
+	Mode       string     `dynamo:"ingest_mode"`
 	State      BatchState `dynamo:"batch_state"`
 	Created    int64      `dynamo:"created"`
 	Note       string     `dynamo:"note,omitempty"`

@@ -16,7 +16,7 @@ type Object struct {
 	table.Head
 	Number     int64    `dynamo:"version"` // of its events
 	ARK        string   `dynamo:"ark"`
-	Collection string   `dynamo:"collection"`
+	Collection string   `dynamo:"coll"`
 	Title      string   `dynamo:"title,omitempty"`
 	LocalIDs   []string `dynamo:"local_ids,omitempty"`
 	HeadOf     int      `dynamo:"head_version"`

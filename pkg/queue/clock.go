@@ -56,7 +56,7 @@ type candidate struct {
 	ID         string `dynamo:"id"`
 	Space      int64  `dynamo:"space_needed"`
 	Known      bool   `dynamo:"size_known"`
-	Collection string `dynamo:"collection"`
+	Collection string `dynamo:"coll"`
 }
 
 // gate looks, in order, at the waiting jobs of one place and lets on those that

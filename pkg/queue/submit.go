@@ -18,7 +18,7 @@ const KeepKeys = 7 * 24 * time.Hour
 // remembered is the row of an Idempotency-Key.
 type remembered struct {
 	table.Head
-	Batch string `dynamo:"batch"`
+	Batch string `dynamo:"batch_id"`
 	Body  string `dynamo:"body_sha256"`
 	Until int64  `dynamo:"until_ms"`
 }

@@ -17,7 +17,7 @@ import (
 
 type thing struct {
 	table.Head
-	Name  string `dynamo:"called"`
+	Name  string `dynamo:"word"`
 	Owner string `dynamo:"owned_by,omitempty"`
 	Count int64  `dynamo:"n,omitempty"`
 }

@@ -27,8 +27,8 @@ type Index struct {
 // Indexes of the table. work: every unfinished item, in exactly one place.
 // list: batches and objects by collection, newest found by time.
 var Indexes = []Index{
-	{Name: "work", PK: "place", SK: "ranking", Include: []string{"id", "space_needed", "size_known", "collection", "entered"}},
-	{Name: "list", PK: "shelf", SK: "since", Include: []string{"id", "job_state", "batch_state", "collection", "ark"}},
+	{Name: "work", PK: "place", SK: "ranking", Include: []string{"id", "space_needed", "size_known", "coll", "entered"}},
+	{Name: "list", PK: "shelf", SK: "since", Include: []string{"id", "job_state", "batch_state", "coll", "ark"}},
 }
 
 // CreateTable is the request that makes the table in a local DynamoDB.

@@ -48,7 +48,7 @@ func (f *Fake) prepare(w types.TransactWriteItem) (plan, error) {
 	if p.holds, err = e.condition(p.old); err != nil {
 		return p, err
 	}
-	if update != nil && p.holds {
+	if update != nil { // a bad expression is refused whether the condition holds or not
 		if p.new, err = e.update(*update, p.old, keyed); err != nil {
 			return p, err
 		}

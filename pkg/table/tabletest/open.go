@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -49,3 +50,6 @@ func Real(t testing.TB, endpoint string) *table.Table {
 	})
 	return table.New(dynamo.NewFromIface(client), name)
 }
+
+// Reserved reports whether a name is one of DynamoDB's reserved words.
+func Reserved(name string) bool { return reservedWords[strings.ToUpper(name)] }

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
+	"github.com/aws/jsii-runtime-go"
+
+	"archivist/pkg/ingest"
+)
+
+// resource is one resource of a template.
+type resource struct {
+	Type           string
+	DeletionPolicy string
+	Properties     map[string]any
+}
+
+// synth makes both stacks and returns all of their resources by logical id.
+func synth(t *testing.T, s Settings) map[string]resource {
+	t.Helper()
+	app := awscdk.NewApp(nil)
+	data, main := build(app, s)
+	out := map[string]resource{}
+	for _, stack := range []awscdk.Stack{data.Stack, main.Stack} {
+		b, err := json.Marshal(assertions.Template_FromStack(stack, nil).ToJSON())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var template struct{ Resources map[string]resource }
+		if err := json.Unmarshal(b, &template); err != nil {
+			t.Fatal(err)
+		}
+		for id, r := range template.Resources {
+			out[id] = r
+		}
+	}
+	return out
+}
+
+var production = Settings{Timing: "production", MaxInFlight: 100, NAAN: "99999", Shoulder: "fk4"}
+
+func of(all map[string]resource, kind string) map[string]resource {
+	out := map[string]resource{}
+	for id, r := range all {
+		if r.Type == kind {
+			out[id] = r
+		}
+	}
+	return out
+}
+
+func number(v any) float64 { n, _ := v.(float64); return n }
+
+func TestMain(m *testing.M) {
+	defer jsii.Close()
+	m.Run()
+}
+
+// TestNothingIsLost: the table and the buckets are kept, protected, encrypted,
+// and under the logical ids that a deployment knows them by.
+func TestNothingIsLost(t *testing.T) {
+	all := synth(t, production)
+	for id, kind := range map[string]string{"TableCD117FA1": "AWS::DynamoDB::Table", "Storage07F31EBC": "AWS::S3::Bucket", "WorkBF636A8B": "AWS::S3::Bucket"} {
+		r, there := all[id]
+		if !there || r.Type != kind {
+			t.Errorf("there is no %s %s; a new logical id would replace what is stored", kind, id)
+			continue
+		}
+		if r.DeletionPolicy != "Retain" {
+			t.Errorf("%s goes with its stack", id)
+		}
+	}
+	table := all["TableCD117FA1"].Properties
+	recovery, _ := table["PointInTimeRecoverySpecification"].(map[string]any)
+	sse, _ := table["SSESpecification"].(map[string]any)
+	if recovery["PointInTimeRecoveryEnabled"] != true || table["DeletionProtectionEnabled"] != true || sse["SSEEnabled"] != true || table["StreamSpecification"] == nil {
+		t.Errorf("the table is not protected: %v", table)
+	}
+	for id, r := range of(all, "AWS::S3::Bucket") {
+		versioning, _ := r.Properties["VersioningConfiguration"].(map[string]any)
+		if versioning["Status"] != "Enabled" || r.Properties["BucketEncryption"] == nil || r.Properties["PublicAccessBlockConfiguration"] == nil {
+			t.Errorf("%s: %v", id, r.Properties)
+		}
+	}
+	policies, _ := json.Marshal(of(all, "AWS::S3::BucketPolicy"))
+	if !strings.Contains(string(policies), "NeverDeleteVersions") {
+		t.Error("versions of stored objects can be deleted")
+	}
+}
+
+// TestChainOfTimes: the chain holds in the template, stage by stage.
+func TestChainOfTimes(t *testing.T) {
+	for name := range ingest.Timings {
+		s := production
+		s.Timing = name
+		all := synth(t, s)
+		machines, _ := json.Marshal(of(all, "AWS::StepFunctions::StateMachine"))
+		for _, st := range ingest.Stages {
+			want := ingest.Timings[name].Times(st)
+			if err := want.Check(); err != nil {
+				t.Error(err)
+			}
+			queue := find(t, all, "AWS::SQS::Queue", st.Name)
+			dead := find(t, all, "AWS::SQS::Queue", st.Name+"dead")
+			fn := find(t, all, "AWS::Lambda::Function", "run"+st.Name)
+			got := ingest.Times{Timeout: secs(fn.Properties["Timeout"]), Lease: want.Lease, Visibility: secs(queue.Properties["VisibilityTimeout"]),
+				Retention: secs(queue.Properties["MessageRetentionPeriod"]), State: want.State, DeadLetter: secs(dead.Properties["MessageRetentionPeriod"]), Grace: want.Grace, Budget: want.Budget}
+			if err := got.Check(); err != nil || got != want {
+				t.Errorf("%s, %s: the template has %+v, the chain is %+v (%v)", name, st.Name, got, want, err)
+			}
+			if !strings.Contains(string(machines), `TimeoutSeconds\":`+jsonNumber(want.State.Seconds())) {
+				t.Errorf("%s: no state waits %s", st.Name, want.State)
+			}
+			if queue.Properties["RedrivePolicy"] == nil {
+				t.Errorf("%s has no dead-letter queue", st.Name)
+			}
+		}
+		for id, r := range of(all, "AWS::Lambda::EventSourceMapping") {
+			scaling, _ := r.Properties["ScalingConfig"].(map[string]any)
+			if n := number(scaling["MaximumConcurrency"]); !strings.HasPrefix(id, "clock") && n < float64(s.MaxInFlight) {
+				t.Errorf("%s runs %v at once; %d are let in", id, n, s.MaxInFlight)
+			}
+		}
+	}
+}
+
+func secs(v any) time.Duration { return time.Duration(number(v)) * time.Second }
+
+func jsonNumber(f float64) string { b, _ := json.Marshal(f); return string(b) }
+
+// find returns the one resource of a type whose logical id is name and a hash.
+func find(t *testing.T, all map[string]resource, kind, name string) resource {
+	t.Helper()
+	for id, r := range of(all, kind) {
+		if len(id) == len(name)+8 && strings.HasPrefix(id, name) {
+			return r
+		}
+	}
+	t.Fatalf("no %s %s", kind, name)
+	return resource{}
+}
+
+// TestLeastPrivilege: no grant is for every action of a service or, but for
+// what has no resources, for every resource.
+func TestLeastPrivilege(t *testing.T) {
+	noResources := map[string]bool{"cloudwatch:PutMetricData": true, "xray:PutTraceSegments": true, "xray:PutTelemetryRecords": true, "xray:GetSamplingRules": true, "xray:GetSamplingTargets": true}
+	for id, r := range of(synth(t, production), "AWS::IAM::Policy") {
+		doc, _ := r.Properties["PolicyDocument"].(map[string]any)
+		statements, _ := doc["Statement"].([]any)
+		for _, st := range statements {
+			s, _ := st.(map[string]any)
+			actions, ok := s["Action"].([]any)
+			if !ok {
+				actions = []any{s["Action"]}
+			}
+			for _, a := range actions {
+				name, _ := a.(string)
+				if name == "*" || strings.HasSuffix(name, ":*") {
+					t.Errorf("%s grants %s", id, name)
+				}
+				if s["Resource"] == "*" && !noResources[name] {
+					t.Errorf("%s grants %s on every resource", id, name)
+				}
+				if name == "s3:DeleteObjectVersion" {
+					t.Errorf("%s may delete versions", id)
+				}
+			}
+		}
+	}
+}
+
+// TestSomebodyHears: every dead-letter queue, the repairs and the oldest waiting
+// job have an alarm, and each alarm tells somebody.
+func TestSomebodyHears(t *testing.T) {
+	all := synth(t, production)
+	alarms := of(all, "AWS::CloudWatch::Alarm")
+	text, _ := json.Marshal(alarms)
+	for id := range of(all, "AWS::SQS::Queue") {
+		if strings.Contains(id, "dead") && !strings.Contains(string(text), id) {
+			t.Errorf("nobody hears of messages in %s", id)
+		}
+	}
+	for _, metric := range []string{"Repairs", "OldestWaiting", "Errors"} {
+		if !strings.Contains(string(text), `"MetricName":"`+metric+`"`) {
+			t.Errorf("no alarm on %s", metric)
+		}
+	}
+	for id, a := range alarms {
+		if a.Properties["AlarmActions"] == nil {
+			t.Errorf("%s tells nobody", id)
+		}
+	}
+	for id, r := range of(all, "AWS::Events::Rule") {
+		targets, _ := json.Marshal(r.Properties["Targets"])
+		if !strings.Contains(string(targets), "DeadLetterConfig") {
+			t.Errorf("%s: an event that its target does not take is lost", id)
+		}
+	}
+}
+
+// TestOpenLocallyOnly: on AWS every method needs a key.
+func TestOpenLocallyOnly(t *testing.T) {
+	for id, r := range of(synth(t, production), "AWS::ApiGateway::Method") {
+		if r.Properties["ApiKeyRequired"] != true {
+			t.Errorf("%s is open to everybody", id)
+		}
+	}
+	env, _ := json.Marshal(of(synth(t, production), "AWS::Lambda::Function"))
+	for _, v := range []string{"ARCHIVIST_ALLOW", "ARCHIVIST_FAULTS"} {
+		if strings.Contains(string(env), v) {
+			t.Errorf("%s is set outside of a local stack", v)
+		}
+	}
+}

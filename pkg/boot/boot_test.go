@@ -1,0 +1,72 @@
+package boot
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	lambdaevents "github.com/aws/aws-lambda-go/events"
+
+	"archivist/events"
+	"archivist/pkg/queue"
+)
+
+// strictly decodes a sample, refusing fields that the type does not know where
+// the type is ours.
+func sample(t *testing.T, name string, into any) {
+	t.Helper()
+	data, err := events.Files.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+}
+
+func TestSamplePayloads(t *testing.T) {
+	var in lambdaevents.SQSEvent
+	sample(t, "run-stage.message.json", &in)
+	dec := json.NewDecoder(strings.NewReader(in.Records[0].Body))
+	dec.DisallowUnknownFields()
+	var m queue.Message
+	if err := dec.Decode(&m); err != nil || m.Exec != 2 || m.State != "Downloading" || m.Token == "" {
+		t.Errorf("the message is %+v, %v", m, err)
+	}
+	for name, want := range map[string]struct {
+		records int
+		kind    string
+		exec    string
+	}{
+		"clock.minute.json":  {0, "Scheduled Event", ""},
+		"clock.poke.json":    {1, "", ""},
+		"clock.stopped.json": {0, "Step Functions Execution Status Change", "01M7ZBMEYHBB62YP6RY21T1GQ6-00001-2"},
+	} {
+		var c ClockEvent
+		sample(t, name, &c)
+		if len(c.Records) != want.records || c.DetailType != want.kind || c.Detail.Name != want.exec {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+	files, err := events.Files.ReadDir(".")
+	if err != nil || len(files) != 4 {
+		t.Errorf("%d samples, %v: each has a test here", len(files), err)
+	}
+}
+
+func TestExecutionName(t *testing.T) {
+	name := queue.ExecutionName("01M7-00001", 12)
+	if job, exec, ok := executionName(name); !ok || job != "01M7-00001" || exec != 12 {
+		t.Errorf("%s became %s, %d, %v", name, job, exec, ok)
+	}
+	if _, _, ok := executionName("byhand"); ok {
+		t.Error("a name that is none of ours was read")
+	}
+}
+
+func TestFaultsAreLocalOnly(t *testing.T) {
+	env := map[string]string{EnvFaults: "/tmp/x"}
+	if _, err := readFaults(func(n string) string { return env[n] }); err == nil {
+		t.Error("faults were accepted without a local endpoint")
+	}
+}

@@ -1,0 +1,348 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/lease"
+	"archivist/pkg/queue"
+	"archivist/pkg/table/tabletest"
+)
+
+// bench is the service on an empty table (the fake, DynamoDB Local or
+// MiniStack's), with a clock that the test moves and executions that it reads.
+type bench struct {
+	*testing.T
+	q       *queue.Queue
+	c       *queue.Clock
+	now     time.Time
+	started []queue.Message
+	stopped map[string]bool
+	told    []string
+	pokes   int
+	repairs int
+}
+
+func newBench(t *testing.T) *bench {
+	b := &bench{T: t, now: time.UnixMilli(1_795_000_000_000), stopped: map[string]bool{}}
+	n := 0
+	now := func() time.Time { return b.now }
+	id := func() string { n++; return fmt.Sprintf("ID%06d", n) }
+	tb := tabletest.Open(t)
+	b.q = &queue.Queue{Table: tb, Now: now, NewID: id, Executions: b, Poke: func(context.Context) error { b.pokes++; return nil },
+		Metric: func(string, float64) { b.repairs++ }, Rules: ingest.Rules{Timing: ingest.Timings["production"]},
+		Settings: queue.Settings{MaxInFlight: 2, Space: 1000, Reserve: 100, SweepPage: 50}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	b.c = &queue.Clock{Queue: b.q, Leases: &lease.Store{Table: tb, Now: now, NewID: id}}
+	return b
+}
+
+func (b *bench) Start(_ context.Context, _, _ string, in queue.Message) error {
+	b.started = append(b.started, in)
+	return nil
+}
+func (b *bench) Stop(_ context.Context, _, name, _ string) error { b.stopped[name] = true; return nil }
+func (b *bench) StoppedByHand(_ context.Context, _, name string) (string, bool, error) {
+	return "a person", b.stopped["by hand "+name], nil
+}
+func (b *bench) Answer(_ context.Context, token string, a ingest.Answer, cause string) error {
+	b.told = append(b.told, fmt.Sprintf("%s %s %s", token, a, cause))
+	return nil
+}
+
+// handle lets a worker of the stage handle a message with a step.
+func (b *bench) handle(m queue.Message, step queue.Step) time.Duration {
+	b.Helper()
+	stage, ok := ingest.StageNamed(m.Step)
+	if m.Job != "" {
+		stage, ok = ingest.StageOf(ingest.State(m.State))
+	}
+	if !ok {
+		b.Fatalf("no stage for %+v", m)
+	}
+	keep, err := (&queue.Worker{Queue: b.q, Stage: stage, Step: step, Answers: b}).Handle(b.Context(), m)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return keep
+}
+
+func ok(_ context.Context, _ *queue.Held) (ingest.Result, error) {
+	return ingest.Result{Outcome: ingest.StepNext}, nil
+}
+
+func (b *bench) tick() {
+	b.Helper()
+	if err := b.c.Tick(b.Context(), true); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// last is the last execution that was started.
+func (b *bench) last() queue.Message {
+	b.Helper()
+	if len(b.started) == 0 {
+		b.Fatal("no execution was started")
+	}
+	m := b.started[len(b.started)-1]
+	m.Token = "token"
+	return m
+}
+
+// submit submits a batch of n jobs and unpacks it; the first has a local id.
+func (b *bench) submit(n int, local string) string {
+	b.Helper()
+	row, err := b.q.Submit(b.Context(), ingest.Batch{Collection: "c", Mode: "add"}, "", nil, "me")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.handle(b.last(), func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+		var jobs []ingest.Job
+		for i := range n {
+			j := ingest.Job{Collection: "c", Priority: 5, SizeKnown: true}
+			if i == 0 && local != "" {
+				j.LocalIDs = []string{local}
+			}
+			jobs = append(jobs, j)
+		}
+		return ingest.Result{Outcome: ingest.StepNext}, h.Unpack(ctx, jobs, n)
+	})
+	return row.Batch.ID
+}
+
+func (b *bench) job(id string) ingest.Job {
+	b.Helper()
+	row, err := b.q.Job(b.Context(), id)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return row.Job
+}
+
+func TestJobToTheEnd(t *testing.T) {
+	b := newBench(t)
+	batch := b.submit(1, "x")
+	id := ingest.JobID(batch, 1)
+	b.tick()
+	b.handle(b.last(), ok) // estimate
+	if j := b.job(id); j.State != ingest.Provisioning || b.told[len(b.told)-1] != "token Parked " {
+		t.Fatalf("after estimate: %s, told %v", j.State, b.told)
+	}
+	b.tick()
+	m := b.last()
+	for _, want := range []ingest.State{ingest.Processing, ingest.Storing, ingest.Recording, ingest.Notify, ingest.Completed} {
+		b.handle(m, ok)
+		if j := b.job(id); j.State != want {
+			t.Fatalf("after %s: %s, want %s", m.State, j.State, want)
+		}
+		m.State = string(want)
+	}
+	b.handle(b.last(), ok) // the report, which the last job's end started
+	row, err := b.q.Batch(t.Context(), batch)
+	if err != nil || row.State != ingest.BatchCompleted {
+		t.Errorf("the batch is %s, %v", row.State, err)
+	}
+	c, err := b.q.Counts(t.Context(), batch)
+	if err != nil || c != (ingest.Counts{Completed: 1}) {
+		t.Errorf("the counts are %+v, %v", c, err)
+	}
+	if b.repairs != 0 {
+		t.Errorf("%d repairs", b.repairs)
+	}
+}
+
+func TestStaleMessages(t *testing.T) {
+	b := newBench(t)
+	id := ingest.JobID(b.submit(1, ""), 1)
+	b.tick()
+	estimate := b.last()
+	b.handle(estimate, ok)
+	b.handle(estimate, func(context.Context, *queue.Held) (ingest.Result, error) {
+		t.Error("a stale message was worked on")
+		return ingest.Result{}, nil
+	})
+	if got := b.told[len(b.told)-1]; got != "token Parked " {
+		t.Errorf("a repeated message was told %q", got)
+	}
+	b.tick()
+	b.handle(estimate, ok)
+	if got := b.told[len(b.told)-1]; got != "token Superseded " {
+		t.Errorf("a message of an old execution was told %q", got)
+	}
+	if m := b.last(); m.Job != id || m.State != string(ingest.Downloading) || m.Exec != 2 {
+		t.Errorf("started %+v", m)
+	}
+}
+
+// TestOneWorker: a second message for a job that is held comes back after the
+// lease; a worker that is too slow cannot write.
+func TestOneWorker(t *testing.T) {
+	b := newBench(t)
+	id := ingest.JobID(b.submit(1, ""), 1)
+	b.tick()
+	m := b.last()
+	lease := b.q.Rules.Timing.Short + b.q.Rules.Timing.Margin
+	b.handle(m, func(context.Context, *queue.Held) (ingest.Result, error) {
+		if keep := b.handle(m, ok); keep < lease {
+			t.Errorf("a second worker is told to come back after %s; the lease is %s", keep, lease)
+		}
+		b.now = b.now.Add(lease + time.Second)
+		b.handle(m, ok) // the lease has run out: another worker does it
+		return ingest.Fail(false, "too late"), nil
+	})
+	if j := b.job(id); j.State != ingest.Provisioning {
+		t.Errorf("the slow worker wrote: %s %s", j.State, j.Message)
+	}
+}
+
+func TestTriesEnd(t *testing.T) {
+	b := newBench(t)
+	id := ingest.JobID(b.submit(1, ""), 1)
+	b.tick()
+	m := b.last()
+	for range 10 {
+		keep := b.handle(m, func(context.Context, *queue.Held) (ingest.Result, error) {
+			return ingest.Result{}, errors.New("the disk is full")
+		})
+		if keep == 0 {
+			t.Fatal("a failed try is done with")
+		}
+		b.now = b.now.Add(keep)
+	}
+	b.handle(m, ok)
+	if j := b.job(id); j.State != ingest.Failed || !strings.Contains(j.Message, "10 times") || !strings.Contains(j.Message, "disk is full") {
+		t.Errorf("after 10 tries: %s %q", j.State, j.Message)
+	}
+	if _, err := b.q.Requeue(t.Context(), id, "more disk", "me"); err != nil {
+		t.Fatal(err)
+	}
+	if j := b.job(id); j.State != ingest.Pending || j.Tries != 0 || j.RetryCount != 1 {
+		t.Errorf("requeued: %+v", j)
+	}
+}
+
+func TestSlotsAndLocks(t *testing.T) {
+	b := newBench(t)
+	first, second := ingest.JobID(b.submit(3, "same"), 1), ""
+	b.tick()
+	if n := len(b.started); n != 3 { // one unpack, two estimates
+		t.Fatalf("%d executions; MaxInFlight is 2", n)
+	}
+	x, err := b.q.ExplainJob(t.Context(), strings.TrimSuffix(first, "1")+"3")
+	if err != nil || x.Waits != "slot" {
+		t.Errorf("the third waits for %+v, %v", x, err)
+	}
+	b.q.Settings.MaxInFlight = 4
+	second = ingest.JobID(b.submit(1, "same"), 1)
+	b.tick()
+	for _, m := range b.started {
+		if m.Job != "" {
+			m.Token = "t"
+			b.handle(m, ok)
+		}
+	}
+	b.tick() // all but the second of one local id go on to download
+	x, err = b.q.ExplainJob(t.Context(), second)
+	if err != nil || x.Waits != "lock" || x.On != first {
+		t.Errorf("the second of one local id waits for %+v, %v", x, err)
+	}
+	if _, err := b.q.ForceFail(t.Context(), first, "make way", "me"); err != nil {
+		t.Fatal(err)
+	}
+	b.tick()
+	if j := b.job(second); j.State != ingest.Downloading || len(j.Locks) != 1 {
+		t.Errorf("after the lock went: %s %v", j.State, j.Locks)
+	}
+	row, err := b.q.Requeue(t.Context(), first, "again", "me")
+	if err != nil || !row.Parked || row.WaitsOn != second || row.HasSlot {
+		t.Errorf("requeued into a taken lock: %+v, %v", row, err)
+	}
+}
+
+func TestSweepRepairsOnce(t *testing.T) {
+	b := newBench(t)
+	id := ingest.JobID(b.submit(1, ""), 1)
+	b.tick()
+	b.now = b.now.Add(time.Hour)
+	b.tick()
+	j := b.job(id)
+	if j.Exec != 2 || b.repairs != 1 || !b.stopped[queue.ExecutionName(id, 1)] || b.last().Exec != 2 {
+		t.Errorf("repaired: %+v, %d repairs, started %+v", j.Work, b.repairs, b.last())
+	}
+	b.tick()
+	if b.repairs != 1 {
+		t.Errorf("%d repairs; it is not due again", b.repairs)
+	}
+	b.stopped["by hand "+queue.ExecutionName(id, 2)] = true
+	b.now = b.now.Add(2 * time.Hour)
+	b.tick()
+	if j := b.job(id); j.State != ingest.Failed || !strings.Contains(j.Message, "stopped by hand: a person") {
+		t.Errorf("stopped by hand: %s %q", j.State, j.Message)
+	}
+}
+
+func TestIdempotencyKey(t *testing.T) {
+	b := newBench(t)
+	submit := func(key, body string) (*queue.Batch, error) {
+		return b.q.Submit(t.Context(), ingest.Batch{Collection: "c"}, key, []byte(body), "me")
+	}
+	one, err := submit("k", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if two, err := submit("k", "a"); err != nil || two.Batch.ID != one.Batch.ID {
+		t.Errorf("the same key: %v, %v", two, err)
+	}
+	if _, err := submit("k", "b"); !fault.Is(err, fault.Conflict) {
+		t.Errorf("another body: %v", err)
+	}
+	b.now = b.now.Add(queue.KeepKeys)
+	if later, err := submit("k", "b"); err != nil || later.Batch.ID == one.Batch.ID {
+		t.Errorf("after a week: %v, %v", later, err)
+	}
+}
+
+func TestUnpackInChunks(t *testing.T) {
+	b := newBench(t)
+	const n = 100
+	row, err := b.q.Submit(t.Context(), ingest.Batch{Collection: "c"}, "", nil, "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunks := func(until int) queue.Step {
+		return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+			for h.Batch.Unpacked < until {
+				jobs := make([]ingest.Job, min(queue.ChunkJobs, n-h.Batch.Unpacked))
+				if err := h.Unpack(ctx, jobs, n); err != nil {
+					return ingest.Result{}, err
+				}
+			}
+			if until < n {
+				return ingest.Result{}, errors.New("died half-way")
+			}
+			return ingest.Result{Outcome: ingest.StepNext}, nil
+		}
+	}
+	m := b.last()
+	b.now = b.now.Add(b.handle(m, chunks(50)))
+	b.handle(m, chunks(n))
+	got, err := b.q.Batch(t.Context(), row.Batch.ID)
+	if err != nil || got.State != ingest.BatchProcessing || got.Expected != n || !got.Sealed {
+		t.Fatalf("unpacked: %+v, %v", got.Batch, err)
+	}
+	c, err := b.q.Counts(t.Context(), row.Batch.ID)
+	if err != nil || c != (ingest.Counts{Processing: n}) {
+		t.Errorf("the counts are %+v, %v", c, err)
+	}
+	jobs, err := b.q.Jobs(t.Context(), row.Batch.ID, 90)
+	if err != nil || len(jobs) != 10 || jobs[9].Row != n {
+		t.Errorf("the last page has %d jobs, %v", len(jobs), err)
+	}
+}

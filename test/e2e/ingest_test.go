@@ -1,0 +1,227 @@
+package e2e
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"archivist/localstack"
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/fault"
+)
+
+const soon = 60 * time.Second
+
+// Test1Sample: the sample's real files become preserved, verified objects, with
+// the digests that their depositor gave, and no repair was needed for it.
+func Test1Sample(t *testing.T) {
+	handler, err := localstack.SampleHandler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := newSource(t)
+	src.Config.Handler = handler
+	objects, err := localstack.SampleObjects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := map[string]string{}
+	files := 0
+	for _, o := range objects {
+		_, jobs[o.LocalID] = submit(t, src.URL+"/manifests/"+o.LocalID+".checkm?round=1", "", o.LocalID)
+		files += len(o.Files)
+	}
+	if len(objects) < 6 || files < 15 {
+		t.Fatalf("the sample has %d objects of %d files", len(objects), files)
+	}
+	for _, o := range objects {
+		j := ends(t, jobs[o.LocalID], "Completed", 2*soon)
+		if j.Version != 1 || j.Progress.Files != len(o.Files)+1 {
+			t.Errorf("%s: %+v", o.LocalID, j)
+		}
+		for _, f := range o.Files {
+			want, err := os.ReadFile(filepath.Join(stack.Root, "localstack", "sample", "files", f))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := content(t, j, "producer/"+f); !bytes.Equal(got, want) {
+				t.Errorf("%s: %s came back with %d bytes, %d were deposited", o.LocalID, f, len(got), len(want))
+			}
+		}
+		eventsOf(t, j.ID)
+	}
+	if n := repairs(t); n != 0 {
+		t.Errorf("%v repairs in a run without faults", n)
+	}
+	validRoot(t)
+}
+
+// content reads a stored file back through the API.
+func content(t *testing.T, j v1.Job, path string) []byte {
+	t.Helper()
+	body, err := client.Content(t.Context(), j.Identifiers.Primary, j.Version, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	data, err := io.ReadAll(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// validRoot copies the storage root out of the bucket and lets a validator that
+// is not ours judge it, with every digest.
+func validRoot(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	pages := s3.NewListObjectsV2Paginator(buckets(), &s3.ListObjectsV2Input{Bucket: &out.StorageBucket})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range page.Contents {
+			got, err := buckets().GetObject(t.Context(), &s3.GetObjectInput{Bucket: &out.StorageBucket, Key: o.Key})
+			if err != nil {
+				t.Fatal(err)
+			}
+			to := filepath.Join(dir, filepath.FromSlash(aws.ToString(o.Key)))
+			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			data, err := io.ReadAll(got.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(to, data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ocfl := filepath.Join(stack.Root, ".local", "venv", "bin")
+	said, err := exec.Command(stack.Python(), filepath.Join(ocfl, "ocfl-root.py"), "validate", "--root", dir, "--validate-objects", "--check-digests").CombinedOutput()
+	if err != nil || !strings.Contains(string(said), "are VALID") || !strings.Contains(string(said), "is VALID") || strings.Contains(string(said), "INVALID") {
+		t.Errorf("ocfl-root.py: %v\n%s", err, said)
+	}
+	objects, err := filepath.Glob(filepath.Join(dir, "*", "*", "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		said, err := exec.Command(stack.Python(), filepath.Join(ocfl, "ocfl-object.py"), "validate", "--objdir", o).CombinedOutput()
+		if err != nil || !strings.Contains(string(said), "is VALID") {
+			t.Errorf("ocfl-object.py: %v\n%s", err, said)
+		}
+	}
+}
+
+// Test2WhatIsWrong: each wrong submission fails with a message that says what is
+// wrong, and only what can be mended can be requeued.
+func Test2WhatIsWrong(t *testing.T) {
+	src := newSource(t)
+	src.put("/good.txt", []byte("good content"))
+	wrong := src.row("/good.txt")
+	wrong.Digest = strings.Repeat("0", 32)
+	missing := src.row("/good.txt")
+	missing.URL, missing.Name = src.URL+"/late.txt", "late.txt"
+	cut := src.manifest(t, "/cut.checkm", src.row("/good.txt"))
+	src.put("/cut.checkm", bytes.Replace(src.files["/cut.checkm"], []byte("#%eof\n"), nil, 1))
+
+	_, digest := submit(t, src.manifest(t, "/wrong.checkm", wrong), "object-manifest")
+	batch404, notFound := submit(t, src.manifest(t, "/missing.checkm", src.row("/good.txt"), missing), "object-manifest")
+	_, noEOF := submit(t, cut, "object-manifest")
+	for job, says := range map[string]string{digest: "the depositor's md5 is 0000", notFound: "404", noEOF: "#%eof"} {
+		j := ends(t, job, "Failed", soon)
+		if !strings.Contains(j.Message, says) {
+			t.Errorf("job %s says %q, not %q", job, j.Message, says)
+		}
+	}
+	for _, job := range []string{digest, noEOF} {
+		err := requeue(t, job)
+		if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "new submission") {
+			t.Errorf("requeue of %s: %v", job, err)
+		}
+	}
+	until(t, "the batch reports", soon, func() bool { return batchOf(t, batch404).State == "Failed" })
+	if b := batchOf(t, batch404); b.Counts.Failed != 1 || !strings.Contains(string(b.Report), "404") {
+		t.Errorf("the batch is %+v with report %s", b, b.Report)
+	}
+	src.put("/late.txt", []byte("good content"))
+	if err := requeue(t, notFound); err != nil {
+		t.Fatal(err)
+	}
+	j := ends(t, notFound, "Completed", soon)
+	if j.RetryCount != 1 || string(content(t, j, "producer/late.txt")) != "good content" {
+		t.Errorf("after the requeue: %+v", j)
+	}
+	if b := batchOf(t, batch404); b.Counts.Failed != 0 || b.Counts.Completed != 1 {
+		t.Errorf("the counts are %+v", b.Counts)
+	}
+}
+
+func requeue(t *testing.T, job string) error {
+	t.Helper()
+	return client.Call(t.Context(), http.MethodPost, "/v1/jobs/"+job+"/actions", v1.Action{Action: "requeue", Reason: "mended"}, nil)
+}
+
+func batchOf(t *testing.T, id string) v1.Batch {
+	t.Helper()
+	b, err := v1.Get[v1.Batch](t.Context(), client, "/v1/batches/"+id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Test3Repeats: a repeated submission is one batch; two jobs for one local id
+// make two versions of one object, one after the other.
+func Test3Repeats(t *testing.T) {
+	src := newSource(t)
+	in := v1.BatchRequest{Collection: "e2e", Payload: v1.Payload{URL: src.put("/a.txt", []byte("first")), Type: "file"}, Identifiers: &v1.Identifiers{Local: []string{"repeats"}}}
+	one, err := client.Submit(t.Context(), in, "the same key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := client.Submit(t.Context(), in, "the same key")
+	if err != nil || one.ID != two.ID {
+		t.Errorf("the same key gave %s and %s, %v", one.ID, two.ID, err)
+	}
+	in.Note = "another body"
+	if _, err := client.Submit(t.Context(), in, "the same key"); !fault.Is(err, fault.Conflict) {
+		t.Errorf("another body gave %v", err)
+	}
+	ends(t, one.ID+"-00001", "Completed", soon)
+
+	src.put("/b.txt", []byte("second content, held back"))
+	src.put("/c.txt", []byte("third content"))
+	release := src.hold("/b.txt")
+	_, first := submit(t, src.URL+"/b.txt", "file", "chain")
+	until(t, "the first downloads", soon, func() bool { return jobOf(t, first).State == "Downloading" })
+	_, second := submit(t, src.URL+"/c.txt", "file", "chain")
+	until(t, "the second waits for the first", soon, func() bool {
+		x, err := v1.Get[v1.Explanation](t.Context(), client, "/v1/jobs/"+second+"/explain")
+		return err == nil && x.WaitsFor == "lock" && x.On == first
+	})
+	release()
+	a, b := ends(t, first, "Completed", soon), ends(t, second, "Completed", soon)
+	if a.Identifiers.Primary != b.Identifiers.Primary || a.Version != 1 || b.Version != 2 {
+		t.Errorf("the jobs made %s v%d and %s v%d", a.Identifiers.Primary, a.Version, b.Identifiers.Primary, b.Version)
+	}
+	if got := string(content(t, a, "producer/b.txt")); got != "second content, held back" {
+		t.Errorf("version 1 has %q", got)
+	}
+	if got := string(content(t, b, "producer/c.txt")); got != "third content" {
+		t.Errorf("version 2 has %q", got)
+	}
+}

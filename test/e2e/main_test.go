@@ -1,0 +1,209 @@
+// Package e2e runs the deployed system: the real CDK app on a local AWS, real
+// HTTP sources, real S3 objects; and breaks it on purpose.
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"archivist/events"
+	"archivist/localstack"
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/boot"
+	"archivist/pkg/ingest"
+)
+
+// The system under test, and clients of it.
+var (
+	stack   *localstack.Stack
+	out     localstack.Outputs
+	client  *v1.Client
+	cfg     aws.Config
+	ticking atomic.Bool // whether the test plays the clock
+	faults  string
+	timing  = ingest.Timings["quick"]
+)
+
+const tickEach = 5 * time.Second
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	ctx := context.Background()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		panic(err)
+	}
+	dir, err := os.MkdirTemp("", "archivist-e2e-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	faults = filepath.Join(dir, "faults.json")
+	stack = &localstack.Stack{Root: root, Name: "e2e", Port: 4567, Log: os.Stderr, Context: map[string]string{"timing": "quick", "maxInFlight": "20", "faults": faults}}
+	defer func() {
+		if err := stack.Stop(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}()
+	if out, err = stack.Up(ctx, runtime.GOARCH); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	client = &v1.Client{URL: out.APIURL, HTTP: http.DefaultClient}
+	cfg = aws.Config{Region: out.Region, BaseEndpoint: &out.EndpointURL, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}
+	ticking.Store(true)
+	clock, stop := context.WithCancel(ctx)
+	defer stop()
+	go play(clock)
+	return m.Run()
+}
+
+// play invokes the clock more often than its rule does, as the rule would.
+func play(ctx context.Context) {
+	payload, err := events.Files.ReadFile("clock.minute.json")
+	if err != nil {
+		panic(err)
+	}
+	functions := lambda.NewFromConfig(cfg)
+	tick := time.NewTicker(tickEach)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if !ticking.Load() {
+			continue
+		}
+		name := out.All["clockFunction"]
+		if r, err := functions.Invoke(ctx, &lambda.InvokeInput{FunctionName: &name, Payload: payload}); err != nil || r.FunctionError != nil {
+			fmt.Fprintf(os.Stderr, "clock: %v %+v\n", err, r)
+		}
+	}
+}
+
+func queues() *sqs.Client   { return sqs.NewFromConfig(cfg) }
+func machines() *sfn.Client { return sfn.NewFromConfig(cfg) }
+func buckets() *s3.Client {
+	return s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true })
+}
+
+// until looks every 200 ms until f is true, at most for within.
+func until(t *testing.T, what string, within time.Duration, f func() bool) {
+	t.Helper()
+	deadline := time.After(within)
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for !f() {
+		select {
+		case <-deadline:
+			t.Fatalf("%s: not within %s", what, within)
+		case <-tick.C:
+		}
+	}
+}
+
+// submit submits one object and returns its batch and job.
+func submit(t *testing.T, url, kind string, ids ...string) (batch, job string) {
+	t.Helper()
+	in := v1.BatchRequest{Collection: "e2e", Submitter: t.Name(), Payload: v1.Payload{URL: url, Type: kind}, Identifiers: &v1.Identifiers{Local: ids}, Metadata: &v1.Metadata{What: t.Name()}}
+	b, err := client.Submit(t.Context(), in, fmt.Sprintf("%s-%v-%d", t.Name(), ids, time.Now().UnixNano()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.ID, ingest.JobID(b.ID, 1)
+}
+
+func jobOf(t *testing.T, id string) v1.Job {
+	t.Helper()
+	j, err := v1.Get[v1.Job](t.Context(), client, "/v1/jobs/"+id)
+	if err != nil {
+		return v1.Job{ID: id} // not unpacked yet
+	}
+	return j
+}
+
+// ends waits for a job to end in a state.
+func ends(t *testing.T, id, state string, within time.Duration) v1.Job {
+	t.Helper()
+	var j v1.Job
+	until(t, fmt.Sprintf("job %s %s", id, state), within, func() bool {
+		j = jobOf(t, id)
+		if j.State == "Failed" && state != "Failed" {
+			t.Fatalf("job %s failed: %s", id, j.Message)
+		}
+		return j.State == state
+	})
+	return j
+}
+
+func eventsOf(t *testing.T, job string) []v1.Event {
+	t.Helper()
+	all, err := v1.All[v1.Event](t.Context(), client, "/v1/jobs/"+job+"/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range all {
+		if e.Version != int64(i+1) {
+			t.Fatalf("job %s: event %d has version %d", job, i+1, e.Version)
+		}
+	}
+	return all
+}
+
+// repairs is the metric that the sweep counts.
+func repairs(t *testing.T) float64 {
+	t.Helper()
+	got, err := cloudwatch.NewFromConfig(cfg).GetMetricStatistics(t.Context(), &cloudwatch.GetMetricStatisticsInput{
+		Namespace: aws.String(boot.Namespace), MetricName: aws.String("Repairs"), Statistics: []cwtypes.Statistic{cwtypes.StatisticSum},
+		StartTime: aws.Time(time.Now().Add(-2 * time.Hour)), EndTime: aws.Time(time.Now().Add(time.Minute)), Period: aws.Int32(10800)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, p := range got.Datapoints {
+		sum += aws.ToFloat64(p.Sum)
+	}
+	return sum
+}
+
+func setFaults(t *testing.T, f []boot.Fault) {
+	t.Helper()
+	data, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(faults, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func decode(t *testing.T, e v1.Event, into any) {
+	t.Helper()
+	if err := json.Unmarshal(e.Detail, into); err != nil {
+		t.Fatal(err)
+	}
+}

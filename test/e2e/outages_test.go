@@ -1,0 +1,266 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"archivist/pkg/boot"
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+)
+
+// Test4KillStore: the function of Store dies before each of its writes, in a job
+// of its own each; the sweep and the returned messages bring every one to its end.
+func Test4KillStore(t *testing.T) {
+	const writes = 16 // more than Store makes for one file; the last ones find nothing to kill
+	src := newSource(t)
+	dir := t.TempDir()
+	var all []boot.Fault
+	for n := 1; n <= writes; n++ {
+		all = append(all, boot.Fault{Stage: "store", Local: fmt.Sprintf("kill-%d", n), Write: int64(n), Fired: filepath.Join(dir, fmt.Sprint(n))})
+	}
+	setFaults(t, all)
+	defer setFaults(t, nil)
+	jobs := map[int]string{}
+	for n := 1; n <= writes; n++ {
+		_, jobs[n] = submit(t, src.put(fmt.Sprintf("/kill-%d.txt", n), fmt.Appendf(nil, "content of %d", n)), "file", fmt.Sprintf("kill-%d", n))
+	}
+	died := 0
+	for n := 1; n <= writes; n++ {
+		j := ends(t, jobs[n], "Completed", 3*time.Minute)
+		if got := string(content(t, j, fmt.Sprintf("producer/kill-%d.txt", n))); got != fmt.Sprintf("content of %d", n) {
+			t.Errorf("job %d stored %q", n, got)
+		}
+		if _, err := os.Stat(filepath.Join(dir, fmt.Sprint(n))); err == nil {
+			died++
+		}
+	}
+	if died < 12 {
+		t.Errorf("the function died %d times; Store makes more writes than that", died)
+	}
+	t.Logf("Store died before %d different writes", died)
+	validRoot(t)
+}
+
+// Test5EverythingAtOnce: functions are killed while jobs download, the first
+// message of each stage is lost, an execution is stopped by hand, and the clock
+// misses five ticks. Every job ends as it should, in time.
+func Test5EverythingAtOnce(t *testing.T) {
+	before := repairs(t)
+	src := newSource(t)
+	dropped := dropFirst(t)
+	const n = 6
+	var jobs []string
+	var release []func()
+	for i := range n {
+		path := fmt.Sprintf("/big-%d.bin", i)
+		src.put(path, []byte(strings.Repeat(fmt.Sprint(i), 200_000)))
+		release = append(release, src.hold(path))
+		_, job := submit(t, src.URL+path, "file", fmt.Sprintf("faults-%d", i))
+		jobs = append(jobs, job)
+	}
+	started := time.Now()
+	until(t, "three jobs download", 3*time.Minute, func() bool { return inState(t, jobs, "Downloading") >= 3 && src.underWay() >= 3 })
+	if killed := killFunctions(t); killed < 3 {
+		t.Errorf("%d functions were killed", killed)
+	}
+	ticking.Store(false)
+	time.AfterFunc(5*tickEach, func() { ticking.Store(true) })
+
+	stopped := stopOne(t, jobs)
+	for _, r := range release {
+		r()
+	}
+	for i, job := range jobs {
+		if job == stopped {
+			j := ends(t, job, "Failed", 3*time.Minute)
+			if !strings.Contains(j.Message, "stopped by hand") || !strings.Contains(j.Message, "tired of it") {
+				t.Errorf("the stopped job says %q", j.Message)
+			}
+			if err := requeue(t, job); err != nil {
+				t.Fatal(err)
+			}
+		}
+		j := ends(t, job, "Completed", 6*time.Minute)
+		if got := content(t, j, fmt.Sprintf("producer/big-%d.bin", i)); len(got) != 200_000 {
+			t.Errorf("job %d stored %d bytes", i, len(got))
+		}
+		inTime(t, job)
+	}
+	for stage, ok := range dropped() {
+		if !ok {
+			t.Errorf("no message of %s was dropped", stage)
+		}
+	}
+	if n := repairs(t) - before; n < 1 {
+		t.Errorf("the repair metric rose by %v", n)
+	} else {
+		t.Logf("%v repairs, all jobs ended after %s", n, time.Since(started).Round(time.Second))
+	}
+	validRoot(t)
+}
+
+func inState(t *testing.T, jobs []string, state string) (n int) {
+	for _, j := range jobs {
+		if jobOf(t, j).State == state {
+			n++
+		}
+	}
+	return n
+}
+
+// inTime holds a job's time against the graces of the faults that it met: one
+// for each repair and each killed function, and the ticks that were missed.
+func inTime(t *testing.T, job string) {
+	t.Helper()
+	all := eventsOf(t, job)
+	long, _ := ingest.StageNamed("download")
+	grace := timing.Times(long).Grace
+	allowed := time.Minute + grace + 5*tickEach // the usual path on a loaded machine, the kill, the clock
+	for _, e := range all {
+		if e.Type == "job.repaired" || e.Type == "job.requeued" {
+			allowed += grace + timing.MaxBackoff
+		}
+	}
+	first, err := time.Parse(time.RFC3339, all[0].Time)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := time.Parse(time.RFC3339, all[len(all)-1].Time)
+	if err != nil {
+		t.Fatal(err)
+	}
+	repaired := 0
+	for _, e := range all {
+		if e.Type == "job.repaired" {
+			repaired++
+		}
+	}
+	t.Logf("job %s: %s, %d repairs", job, last.Sub(first), repaired)
+	if took := last.Sub(first); took > allowed {
+		t.Errorf("job %s took %s, allowed were %s", job, took, allowed)
+	}
+}
+
+// dropFirst takes the first message of every stage of a job out of its queue
+// before its function can see it.
+func dropFirst(t *testing.T) (dropped func() map[string]bool) {
+	functions := lambda.NewFromConfig(cfg)
+	maps, err := functions.ListEventSourceMappings(t.Context(), &lambda.ListEventSourceMappingsInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	done := map[string]bool{}
+	for _, st := range ingest.Stages {
+		url := out.All["queue"+st.Name]
+		name := url[strings.LastIndex(url, "/")+1:]
+		for _, m := range maps.EventSourceMappings {
+			if !strings.HasSuffix(aws.ToString(m.EventSourceArn), ":"+name) {
+				continue
+			}
+			done[st.Name] = false
+			enable(t, functions, *m.UUID, false)
+			go func() {
+				ok := drop(t, url)
+				enable(t, functions, *m.UUID, true)
+				mu.Lock()
+				done[st.Name] = ok
+				mu.Unlock()
+			}()
+		}
+	}
+	if len(done) != len(ingest.Stages) {
+		t.Fatalf("%d of %d stages have a queue and a function", len(done), len(ingest.Stages))
+	}
+	return func() map[string]bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return done
+	}
+}
+
+func enable(t *testing.T, c *lambda.Client, uuid string, on bool) {
+	if _, err := c.UpdateEventSourceMapping(t.Context(), &lambda.UpdateEventSourceMappingInput{UUID: &uuid, Enabled: &on}); err != nil {
+		t.Error(err)
+	}
+}
+
+func drop(t *testing.T, url string) bool {
+	for t.Context().Err() == nil {
+		got, err := queues().ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, WaitTimeSeconds: 5, MaxNumberOfMessages: 1})
+		if err != nil {
+			return false
+		}
+		for _, m := range got.Messages {
+			_, err := queues().DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &url, ReceiptHandle: m.ReceiptHandle})
+			return err == nil
+		}
+	}
+	return false
+}
+
+// killFunctions ends every process that serves a function of this stack, with
+// SIGKILL.
+func killFunctions(t *testing.T) (killed int) {
+	t.Helper()
+	procs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range procs {
+		exe, err := os.Readlink(p + "/exe")
+		if err != nil || !strings.HasPrefix(filepath.Base(exe), "bootstrap") {
+			continue
+		}
+		env, err := os.ReadFile(p + "/environ")
+		if err != nil || !strings.Contains(string(env), boot.EnvTable+"="+out.TableName) || !strings.Contains(string(env), fmt.Sprint(stack.Port)) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if syscall.Kill(pid, syscall.SIGKILL) == nil {
+			killed++
+		}
+	}
+	return killed
+}
+
+// stopOne stops the execution of a job that downloads, as a person would in the
+// console.
+func stopOne(t *testing.T, jobs []string) (stopped string) {
+	t.Helper()
+	for _, id := range jobs {
+		if jobOf(t, id).State != "Downloading" {
+			continue
+		}
+		exec := int64(0)
+		for _, e := range eventsOf(t, id) {
+			var c queue.Change
+			if decode(t, e, &c); c.Exec > exec {
+				exec = c.Exec
+			}
+		}
+		arn := strings.Replace(out.All["jobMachine"], ":stateMachine:", ":execution:", 1) + ":" + queue.ExecutionName(id, exec)
+		if _, err := machines().StopExecution(t.Context(), &sfn.StopExecutionInput{ExecutionArn: &arn, Cause: aws.String("tired of it")}); err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	t.Fatal("no job downloads")
+	return ""
+}
