@@ -37,8 +37,8 @@ infra: ## the templates: our assertions, cfn-lint, checkov
 build: ## build the functions for AWS and the command line
 	$(LOCAL) build
 
-deploy: build ## deploy to the AWS account of the environment; CONTEXT='-c name=value …'
-	cd infra && npm ci --no-audit --no-fund && npx cdk deploy --all $(CONTEXT)
+deploy: ## deploy to the AWS account of the environment; CONTEXT='-c name=value …'
+	$(LOCAL) deploy $(CONTEXT)
 
 bench: ## measure; results go to bench/RESULTS.md
 	$(LOCAL) with dynamodb $(GO) test -count=1 -run '^$$' -bench . -benchtime 2s ./bench/...

@@ -3,11 +3,12 @@
 package main
 
 import (
-	"archivist/pkg/ingest"
 	"fmt"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/jsii-runtime-go"
+
+	"archivist/pkg/ingest"
 )
 
 // Settings are the deployment's choices, from the CDK context (-c name=value).

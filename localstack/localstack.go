@@ -105,12 +105,17 @@ func (s *Stack) InstallPython(ctx context.Context) error {
 	venv, wanted := s.path(".local", "venv"), s.path("localstack", "requirements.txt")
 	return s.once(filepath.Join(s.path(".local"), "venv.done"), wanted, func() error {
 		s.say("installing MiniStack (Python) …")
-		if _, err := s.run(ctx, s.Root, os.Environ(), "python3", "-m", "venv", "--clear", venv); err != nil {
-			return err
-		}
-		_, err := s.run(ctx, s.Root, os.Environ(), s.Python(), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r", wanted)
-		return err
+		return s.venv(ctx, venv, wanted)
 	})
+}
+
+// venv makes a Python environment with exactly the packages of a file.
+func (s *Stack) venv(ctx context.Context, dir, requirements string) error {
+	if _, err := s.run(ctx, s.Root, os.Environ(), "python3", "-m", "venv", "--clear", dir); err != nil {
+		return err
+	}
+	_, err := s.run(ctx, s.Root, os.Environ(), filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r", requirements)
+	return err
 }
 
 // CDK is the CDK's command line. It lies outside of the Go packages' folders,

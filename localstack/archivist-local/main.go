@@ -47,10 +47,16 @@ func command(ctx context.Context, args []string) error {
 		return s.Stop(ctx)
 	case len(args) == 1 && args[0] == "sample":
 		return serve()
+	case len(args) == 1 && args[0] == "build":
+		return s.Build(ctx, "arm64")
+	case len(args) == 1 && args[0] == "lint":
+		return s.Lint(ctx)
+	case len(args) > 0 && args[0] == "deploy":
+		return s.DeployToAWS(ctx, args[1:])
 	case len(args) > 2 && args[0] == "with":
 		return with(ctx, root, args[1], args[2:])
 	}
-	return errors.New("usage: archivist-local run | stop | sample | with dynamodb|ministack COMMAND…")
+	return errors.New("usage: archivist-local run | stop | sample | build | lint | deploy [-c NAME=VALUE…] | with dynamodb|ministack COMMAND…")
 }
 
 // with runs a command with a DynamoDB of its own beside it.
