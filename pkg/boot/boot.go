@@ -107,8 +107,8 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 		o.UsePathStyle = cfg.BaseEndpoint != nil // local hosts have no bucket names in their DNS
 		o.APIOptions = append(o.APIOptions, s.faults.middleware)
 	})
-	work := bucket.Bucket{Client: client, Name: s.Env(EnvWork)}
-	root := ocfl.Root{Bucket: bucket.Bucket{Client: client, Name: s.Env(EnvStorage)}, Work: work}
+	work := bucket.Bucket{Client: client, Name: s.Env(EnvWork), Limits: bucket.DefaultLimits}
+	root := ocfl.Root{Bucket: bucket.Bucket{Client: client, Name: s.Env(EnvStorage), Limits: bucket.DefaultLimits}, Work: work}
 	guard, err := allowed(s.Env(EnvAllow))
 	if err != nil {
 		return err

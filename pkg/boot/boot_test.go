@@ -48,8 +48,13 @@ func TestSamplePayloads(t *testing.T) {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
+	var request lambdaevents.APIGatewayProxyRequest
+	sample(t, "api.request.json", &request)
+	if request.HTTPMethod != "GET" || request.PathParameters["proxy"] == "" {
+		t.Errorf("the request is %+v", request)
+	}
 	files, err := events.Files.ReadDir(".")
-	if err != nil || len(files) != 4 {
+	if err != nil || len(files) != 5 {
 		t.Errorf("%d samples, %v: each has a test here", len(files), err)
 	}
 }

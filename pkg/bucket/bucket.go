@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/feature/s3/manager"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
@@ -23,14 +22,11 @@ import (
 	"archivist/pkg/fault"
 )
 
-// PartSize of multipart uploads in bytes: 10,000 parts carry 640 GB, and two
-// buffers fit beside four transfers into a small function's memory.
-const PartSize = 64 << 20
-
 // Bucket is one bucket.
 type Bucket struct {
 	Client *s3.Client
 	Name   string
+	Limits Limits
 }
 
 // Info is what S3 says of an object. CRC64NVME is base64, and empty where the
@@ -111,16 +107,6 @@ func (b Bucket) Put(ctx context.Context, key string, body []byte, c Condition) e
 	return b.told("put", key, err)
 }
 
-// Upload streams body into an object in constant memory.
-func (b Bucket) Upload(ctx context.Context, key string, size int64, body io.Reader) error {
-	up := manager.NewUploader(b.Client, func(u *manager.Uploader) {
-		u.Concurrency = 1
-		u.PartSize = min(PartSize, max(manager.MinUploadPartSize, size+1))
-	})
-	_, err := up.Upload(ctx, &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: body, ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme})
-	return b.told("upload", key, err)
-}
-
 // CopySource escapes a bucket and key for the header: the one form that every
 // platform reads alike.
 func CopySource(bucket, key string) string {
@@ -129,13 +115,6 @@ func CopySource(bucket, key string) string {
 		segs[i] = strings.ReplaceAll(url.QueryEscape(s), "+", "%20")
 	}
 	return bucket + "/" + strings.Join(segs, "/")
-}
-
-// CopyFrom copies an object of up to 5 GB from another bucket, by S3 itself.
-func (b Bucket) CopyFrom(ctx context.Context, from Bucket, fromKey, key string) error {
-	_, err := b.Client.CopyObject(ctx, &s3.CopyObjectInput{Bucket: &b.Name, Key: &key, CopySource: aws.String(CopySource(from.Name, fromKey)),
-		ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme})
-	return b.told("copy to", key, err)
 }
 
 // List calls each with every object below prefix, in order of the keys.

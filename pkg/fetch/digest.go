@@ -5,14 +5,17 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/sha512"
+	"encoding"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"hash"
 	"hash/adler32"
 	"hash/crc32"
 	"hash/crc64"
 	"io"
+	"maps"
 )
 
 // nvme is the polynomial of CRC-64/NVME, reflected.
@@ -29,7 +32,7 @@ type Digester struct {
 	Size  int64
 	named map[string]hash.Hash
 	crc   hash.Hash64
-	all   io.Writer
+	to    io.Writer
 }
 
 // NewDigester always computes sha256, sha512 and CRC64NVME, and those asked
@@ -43,14 +46,14 @@ func NewDigester(asked ...string) *Digester {
 			to = append(to, d.named[name])
 		}
 	}
-	d.all = io.MultiWriter(to...)
+	d.to = io.MultiWriter(to...)
 	return d
 }
 
 // Write takes the next bytes.
 func (d *Digester) Write(p []byte) (int, error) {
 	d.Size += int64(len(p))
-	return d.all.Write(p)
+	return d.to.Write(p)
 }
 
 // Sums returns the digests so far, in hexadecimal by name.
@@ -65,4 +68,44 @@ func (d *Digester) Sums() map[string]string {
 // CRC64NVME returns the checksum so far as S3 writes it: base64, big endian.
 func (d *Digester) CRC64NVME() string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, d.crc.Sum64()))
+}
+
+// State is a Digester half-way, as it is saved between two processes: each
+// hash's own binary state by algorithm.
+type State struct {
+	Size   int64             `json:"size"`
+	Hashes map[string][]byte `json:"hashes"`
+}
+
+const crcName = "crc64nvme"
+
+// State returns the digester's state.
+func (d *Digester) State() (State, error) {
+	s := State{d.Size, map[string][]byte{}}
+	for name, h := range d.all() {
+		b, err := h.(encoding.BinaryMarshaler).MarshalBinary()
+		if err != nil {
+			return s, fmt.Errorf("fetch: state of %s: %w", name, err)
+		}
+		s.Hashes[name] = b
+	}
+	return s, nil
+}
+
+// Restore makes d go on where the saved one was. Both were made for the same
+// algorithms.
+func (d *Digester) Restore(s State) error {
+	for name, h := range d.all() {
+		if err := h.(encoding.BinaryUnmarshaler).UnmarshalBinary(s.Hashes[name]); err != nil {
+			return fmt.Errorf("fetch: restore %s: %w", name, err)
+		}
+	}
+	d.Size = s.Size
+	return nil
+}
+
+func (d *Digester) all() map[string]hash.Hash {
+	out := maps.Clone(d.named)
+	out[crcName] = d.crc
+	return out
 }

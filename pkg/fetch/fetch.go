@@ -126,33 +126,85 @@ func Redact(raw string) string {
 	return u.String()
 }
 
-// Get streams the content at raw to use, from its beginning on each try. A
-// failure of use is tried again like one of the network, unless it is final.
+// Stream is content on its way.
+type Stream struct {
+	io.Reader
+	From      int64  // offset of its first byte
+	Size      int64  // of the whole content; -1 when the server does not say
+	Validator string // ETag or date by which the same content is known again
+}
+
+// Half says how much of the content is there already, and by which validator
+// the rest is known to belong to it.
+type Half struct {
+	Offset    int64
+	Validator string
+}
+
+// ErrStop is returned by a use that wants no more of the content now. Get
+// returns it as it is.
+var ErrStop = errors.New("fetch: stopped")
+
+// Get streams the content at raw to use. have is asked at each try for what is
+// there already; nil means nothing ever is. A server that cannot give the rest,
+// or has other content now, gives all from the beginning: From says so. A
+// failure of use is tried again like one of the network, unless it is of a kind.
 // The error is Invalid when trying again cannot help, else Unavailable.
-func (c *Client) Get(ctx context.Context, raw string, use func(body io.Reader, size int64) error) error {
+func (c *Client) Get(ctx context.Context, raw string, have func() Half, use func(Stream) error) error {
 	return c.try(ctx, raw, func() error {
-		resp, err := c.request(ctx, http.MethodGet, raw, "")
+		var half Half
+		if have != nil {
+			half = have()
+		}
+		if half.Validator == "" {
+			half = Half{}
+		}
+		resp, err := c.from(ctx, raw, half)
 		if err != nil {
 			return err
 		}
 		defer resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
+		st := Stream{Reader: resp.Body, Size: resp.ContentLength, Validator: validator(resp)}
+		switch resp.StatusCode {
+		case http.StatusOK:
+		case http.StatusPartialContent:
+			st.From = half.Offset
+			if st.Size >= 0 {
+				st.Size += half.Offset
+			}
+		default:
 			return &StatusError{Redact(raw), resp.StatusCode}
 		}
-		return use(resp.Body, resp.ContentLength)
+		return use(st)
 	})
+}
+
+func (c *Client) from(ctx context.Context, raw string, half Half) (*http.Response, error) {
+	if half.Offset == 0 {
+		return c.request(ctx, http.MethodGet, raw)
+	}
+	return c.request(ctx, http.MethodGet, raw, "Range", fmt.Sprintf("bytes=%d-", half.Offset), "If-Range", half.Validator)
+}
+
+// validator is what a range request can be conditioned on (RFC 9110, section
+// 13.1.5): a strong ETag, or the date.
+func validator(resp *http.Response) string {
+	if tag := resp.Header.Get("ETag"); tag != "" && !strings.HasPrefix(tag, "W/") {
+		return tag
+	}
+	return resp.Header.Get("Last-Modified")
 }
 
 // Size asks for the size of the content at raw in bytes: by HEAD, else by a
 // GET of its first byte. ok is false when the server does not say.
 func (c *Client) Size(ctx context.Context, raw string) (size int64, ok bool) {
-	if resp, err := c.request(ctx, http.MethodHead, raw, ""); err == nil {
+	if resp, err := c.request(ctx, http.MethodHead, raw); err == nil {
 		resp.Body.Close()
 		if resp.StatusCode == http.StatusOK && resp.ContentLength >= 0 {
 			return resp.ContentLength, true
 		}
 	}
-	resp, err := c.request(ctx, http.MethodGet, raw, "bytes=0-0")
+	resp, err := c.request(ctx, http.MethodGet, raw, "Range", "bytes=0-0")
 	if err != nil {
 		return 0, false
 	}
@@ -165,13 +217,13 @@ func (c *Client) Size(ctx context.Context, raw string) (size int64, ok bool) {
 	return resp.ContentLength, resp.StatusCode == http.StatusOK && resp.ContentLength >= 0
 }
 
-func (c *Client) request(ctx context.Context, method, raw, bytes string) (*http.Response, error) {
+func (c *Client) request(ctx context.Context, method, raw string, headers ...string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, raw, nil)
 	if err != nil || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
 		return nil, fault.New(fault.Invalid, "%s: only http and https URLs are fetched", Redact(raw))
 	}
-	if bytes != "" {
-		req.Header.Set("Range", bytes)
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
 	}
 	return c.HTTP.Do(req)
 }
@@ -181,7 +233,7 @@ func (c *Client) try(ctx context.Context, raw string, f func() error) error {
 	bound := c.First
 	for n := 1; ; n++ {
 		err := f()
-		if err == nil || fault.Of(err) != "" {
+		if err == nil || fault.Of(err) != "" || errors.Is(err, ErrStop) {
 			return err
 		}
 		var status *StatusError

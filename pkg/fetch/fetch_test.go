@@ -55,7 +55,7 @@ func TestRetries(t *testing.T) {
 	defer srv.Close()
 	get := func() (string, error) {
 		var got string
-		err := local("127.0.0.0/8").Get(t.Context(), srv.URL+"/a?secret=1", func(body io.Reader, _ int64) error {
+		err := local("127.0.0.0/8").Get(t.Context(), srv.URL+"/a?secret=1", nil, func(body Stream) error {
 			b, err := io.ReadAll(body)
 			got = string(b)
 			return err
@@ -80,7 +80,7 @@ func TestRetries(t *testing.T) {
 func TestGuard(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	defer srv.Close()
-	err := local().Get(t.Context(), srv.URL, func(io.Reader, int64) error { return nil })
+	err := local().Get(t.Context(), srv.URL, nil, func(Stream) error { return nil })
 	var refused *RefusedError
 	if !fault.Is(err, fault.Invalid) || !errors.As(err, &refused) {
 		t.Errorf("loopback was fetched from: %v", err)
@@ -117,5 +117,81 @@ func TestSize(t *testing.T) {
 func TestRedact(t *testing.T) {
 	if got := Redact("https://me:pw@host/a?X-Amz-Signature=1#f"); got != "https://host/a?redacted" {
 		t.Error(got)
+	}
+}
+
+// TestResume: half of the content is not fetched again, unless it changed.
+func TestResume(t *testing.T) {
+	content, etag := strings.Repeat("0123456789", 100), `"one"`
+	sent := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", etag)
+		counted := &counter{ResponseWriter: w, n: &sent}
+		http.ServeContent(counted, r, "x", time.Time{}, strings.NewReader(content))
+	}))
+	defer srv.Close()
+	var got []byte
+	var seen string
+	get := func(limit int) error {
+		return local("127.0.0.0/8").Get(t.Context(), srv.URL, func() Half { return Half{int64(len(got)), seen} }, func(s Stream) error {
+			if s.From != int64(len(got)) {
+				got = got[:0]
+			}
+			if s.Size != int64(len(content)) {
+				t.Errorf("the size is %d", s.Size)
+			}
+			seen = s.Validator
+			b := make([]byte, limit)
+			n, err := io.ReadFull(s, b)
+			got = append(got, b[:n]...)
+			if err == io.ErrUnexpectedEOF || err == io.EOF {
+				return nil
+			}
+			return ErrStop
+		})
+	}
+	if err := get(600); !errors.Is(err, ErrStop) || len(got) != 600 {
+		t.Fatalf("stopped with %d bytes, %v", len(got), err)
+	}
+	sent = 0
+	if err := get(5000); err != nil || string(got) != content || sent != 400 {
+		t.Errorf("%d bytes, %d of them sent again, %v", len(got), sent, err)
+	}
+	got, etag, content = got[:600], `"two"`, strings.Repeat("abcdefghij", 100)
+	if err := get(5000); err != nil || string(got) != content {
+		t.Errorf("other content was mixed in: %.20s…, %v", got, err)
+	}
+}
+
+type counter struct {
+	http.ResponseWriter
+	n *int
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c.n += len(p)
+	return c.ResponseWriter.Write(p)
+}
+
+func TestDigestsGoOn(t *testing.T) {
+	whole, half := NewDigester("md5", "adler32", "crc32", "sha1", "sha384"), NewDigester("md5", "adler32", "crc32", "sha1", "sha384")
+	io.WriteString(whole, "one two")
+	io.WriteString(half, "one")
+	state, err := half.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := NewDigester("md5", "adler32", "crc32", "sha1", "sha384")
+	if err := rest.Restore(state); err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(rest, " two")
+	for name, want := range whole.Sums() {
+		if rest.Sums()[name] != want {
+			t.Errorf("%s: %s, want %s", name, rest.Sums()[name], want)
+		}
+	}
+	if rest.CRC64NVME() != whole.CRC64NVME() || rest.Size != 7 {
+		t.Error("the checksum or the size differs")
 	}
 }

@@ -146,7 +146,7 @@ func (r Root) content(ctx context.Context, key string, f File) error {
 			return nil
 		}
 	}
-	if err := r.Bucket.CopyFrom(ctx, r.Work, f.Source, key); err != nil {
+	if err := r.Bucket.CopyFrom(ctx, r.Work, f.Source, key, f.Size); err != nil {
 		return err
 	}
 	info, err := r.Bucket.Head(ctx, key)

@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"path"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
-	"archivist/pkg/bucket"
 	"archivist/pkg/checkm"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
@@ -34,6 +33,7 @@ type Entry struct {
 
 func ledgerKey(job string) string      { return workPrefix(job) + "ledger.json" }
 func fileKey(job string, n int) string { return fmt.Sprintf("%sfiles/%06d", workPrefix(job), n) }
+func halfKey(job string, n int) string { return fmt.Sprintf("%shalf/%06d.json", workPrefix(job), n) }
 func doneKey(job string, n int) string { return fmt.Sprintf("%sdone/%06d.json", workPrefix(job), n) }
 
 // download gets every file that is not there yet, within the time budget, and
@@ -48,7 +48,7 @@ func (s *Stages) download(ctx context.Context, h *queue.Held) (ingest.Result, er
 	if err != nil {
 		return ingest.Result{}, err
 	}
-	d := &transfer{s: s, job: j, limit: make(chan struct{}, s.Parallel)}
+	d := &transfer{s: s, job: j, until: h.Until, limit: make(chan struct{}, s.Parallel)}
 	for n, row := range rows {
 		if done[n] {
 			continue
@@ -66,7 +66,7 @@ func (s *Stages) download(ctx context.Context, h *queue.Held) (ingest.Result, er
 	switch {
 	case d.refused != "":
 		return ingest.Fail(false, d.refused), nil
-	case d.err != nil:
+	case d.err != nil && !errors.Is(d.err, fetch.ErrStop):
 		return failed(d.err)
 	case len(done)+d.got < len(rows):
 		j.Checkpoint = fmt.Sprintf("%d of %d files", len(done)+d.got, len(rows))
@@ -92,6 +92,7 @@ func (s *Stages) doneFiles(ctx context.Context, job string) (map[int]bool, error
 type transfer struct {
 	s     *Stages
 	job   *ingest.Job
+	until time.Time
 	limit chan struct{}
 	wg    sync.WaitGroup
 
@@ -127,52 +128,16 @@ func (d *transfer) stopped() bool {
 
 // file gets one file into the work bucket, checks it, and notes that it is done.
 func (d *transfer) file(ctx context.Context, n int, row checkm.Row) error {
-	var sums *fetch.Digester
-	var ours error // the work bucket's, not the source's
-	key := fileKey(d.job.ID, n)
-	err := d.s.Fetch.Get(ctx, row.URL, func(body io.Reader, size int64) error {
-		sums, ours = fetch.NewDigester("md5", "sha1", row.Algorithm), nil
-		from := &source{Reader: body}
-		err := d.s.Work.Upload(ctx, key, max(size, 0), io.TeeReader(from, sums))
-		if err != nil && from.err == nil {
-			ours = err
-		}
-		if err == nil && size >= 0 && sums.Size != size {
-			err = fmt.Errorf("%d of %d bytes came", sums.Size, size)
-		}
-		return err
-	})
-	if ours != nil {
-		return fmt.Errorf("file %s: %w", row.Name, ours)
-	}
+	sums, err := d.fetch(ctx, n, row)
 	if err != nil {
 		return fmt.Errorf("file %s: %w", row.Name, err)
 	}
-	entry, err := describe(row, sums, key)
+	entry, err := describe(row, sums, fileKey(d.job.ID, n))
 	if err != nil {
 		return err
 	}
 	entry.At = d.s.Now().UnixMilli()
-	data, err := json.Marshal(entry)
-	if err != nil {
-		return err
-	}
-	return d.s.Work.Put(ctx, doneKey(d.job.ID, n), data, bucket.Condition{})
-}
-
-// source remembers whether reading failed, which tells the source's failures
-// from the work bucket's.
-type source struct {
-	io.Reader
-	err error
-}
-
-func (r *source) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	if err != nil && err != io.EOF {
-		r.err = err
-	}
-	return n, err
+	return d.s.putJSON(ctx, doneKey(d.job.ID, n), entry)
 }
 
 // describe holds a file that came against what the depositor said of it. A
@@ -232,11 +197,7 @@ func (s *Stages) endDownload(ctx context.Context, j *ingest.Job, n int) (ingest.
 
 func (s *Stages) saveLedger(ctx context.Context, job string, ledger []Entry) error {
 	slices.SortFunc(ledger, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
-	data, err := json.Marshal(ledger)
-	if err != nil {
-		return err
-	}
-	return s.Work.Put(ctx, ledgerKey(job), data, bucket.Condition{})
+	return s.putJSON(ctx, ledgerKey(job), ledger)
 }
 
 func (s *Stages) ledger(ctx context.Context, key string) ([]Entry, error) {

@@ -53,7 +53,7 @@ func manifestKey(job string) string { return workPrefix(job) + "manifest.checkm"
 // and its own rules, and keeps it: what was checked is what is downloaded.
 func (s *Stages) saveManifest(ctx context.Context, j *ingest.Job) (ingest.Result, error) {
 	var data []byte
-	err := s.Fetch.Get(ctx, j.URL, func(body io.Reader, _ int64) (err error) {
+	err := s.Fetch.Get(ctx, j.URL, nil, func(body fetch.Stream) (err error) {
 		data, err = io.ReadAll(io.LimitReader(body, maxManifest+1))
 		return err
 	})

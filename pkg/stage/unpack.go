@@ -27,7 +27,7 @@ func (s *Stages) unpack(ctx context.Context, h *queue.Held) (ingest.Result, erro
 // now is taken for a file; its job says what is wrong.
 func (s *Stages) sniff(ctx context.Context, url string) string {
 	kind := ingest.TypeFile
-	err := s.Fetch.Get(ctx, url, func(body io.Reader, _ int64) error {
+	err := s.Fetch.Get(ctx, url, nil, func(body fetch.Stream) error {
 		start := make([]byte, 512)
 		n, err := io.ReadFull(body, start)
 		if checkm.IsManifest(start[:n]) {

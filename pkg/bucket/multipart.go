@@ -1,0 +1,127 @@
+package bucket
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// Limits are sizes in bytes that a test may make small.
+type Limits struct {
+	Part     int64 // least part of an upload: four in memory at once fit a small function
+	Copy     int64 // above it S3 copies in parts only
+	CopyPart int64 // of such a copy
+}
+
+// DefaultLimits: S3 copies at most 5 GB at once; a part takes at most 5 GiB and
+// there are at most 10,000 of them.
+var DefaultLimits = Limits{Part: 16 << 20, Copy: 5_000_000_000, CopyPart: 1 << 30}
+
+const maxParts = 9000 // of S3's 10,000, to be on the safe side of a size that was said wrong
+
+// PartSize is the size of the parts of an upload of size bytes (-1: unknown).
+func (l Limits) PartSize(size int64) int64 {
+	const step = 1 << 20
+	return max(l.Part, (size/maxParts/step+1)*step)
+}
+
+// Upload is a multipart upload under way. It can be saved as JSON and gone on
+// with by another process.
+type Upload struct {
+	Key   string `json:"key"`
+	ID    string `json:"id"`
+	Parts []Part `json:"parts"`
+}
+
+// Part is one uploaded part.
+type Part struct {
+	ETag string `json:"etag"`
+	CRC  string `json:"crc,omitempty"` // CRC64NVME, base64
+}
+
+// Begin begins a multipart upload.
+func (b Bucket) Begin(ctx context.Context, key string) (*Upload, error) {
+	out, err := b.Client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &b.Name, Key: &key,
+		ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme, ChecksumType: types.ChecksumTypeFullObject})
+	if err != nil {
+		return nil, b.told("begin upload of", key, err)
+	}
+	return &Upload{Key: key, ID: aws.ToString(out.UploadId)}, nil
+}
+
+// Add uploads the next part.
+func (b Bucket) Add(ctx context.Context, u *Upload, data []byte) error {
+	out, err := b.Client.UploadPart(ctx, &s3.UploadPartInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, PartNumber: aws.Int32(int32(len(u.Parts) + 1)),
+		Body: bytes.NewReader(data), ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme})
+	if err != nil {
+		return b.told("upload a part of", u.Key, err)
+	}
+	u.Parts = append(u.Parts, Part{aws.ToString(out.ETag), aws.ToString(out.ChecksumCRC64NVME)})
+	return nil
+}
+
+// Complete makes the uploaded parts an object. One that was completed before,
+// by a call whose answer was lost, is no error.
+func (b Bucket) Complete(ctx context.Context, u *Upload) error {
+	parts := make([]types.CompletedPart, len(u.Parts))
+	for i, p := range u.Parts {
+		parts[i] = types.CompletedPart{PartNumber: aws.Int32(int32(i + 1)), ETag: &p.ETag}
+		if p.CRC != "" {
+			parts[i].ChecksumCRC64NVME = &p.CRC
+		}
+	}
+	_, err := b.Client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID,
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts}})
+	if gone(err) {
+		if _, headErr := b.Head(ctx, u.Key); headErr == nil {
+			return nil
+		}
+	}
+	return b.told("complete upload of", u.Key, err)
+}
+
+// gone reports whether S3 no longer knows an upload.
+func gone(err error) bool {
+	var resp *smithyhttp.ResponseError
+	return errors.As(err, &resp) && resp.HTTPStatusCode() == http.StatusNotFound
+}
+
+// Abort forgets an upload and its parts. One that is gone is no error.
+func (b Bucket) Abort(ctx context.Context, u *Upload) error {
+	_, err := b.Client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID})
+	if gone(err) {
+		return nil
+	}
+	return b.told("abort upload of", u.Key, err)
+}
+
+// CopyFrom copies an object of size bytes from another bucket, by S3 itself: at
+// once, or in parts where it is larger than S3 copies at once.
+func (b Bucket) CopyFrom(ctx context.Context, from Bucket, fromKey, key string, size int64) error {
+	source := aws.String(CopySource(from.Name, fromKey))
+	if size <= b.Limits.Copy {
+		_, err := b.Client.CopyObject(ctx, &s3.CopyObjectInput{Bucket: &b.Name, Key: &key, CopySource: source, ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme})
+		return b.told("copy to", key, err)
+	}
+	u, err := b.Begin(ctx, key)
+	if err != nil {
+		return err
+	}
+	for at := int64(0); at < size; at += b.Limits.CopyPart {
+		last := min(at+b.Limits.CopyPart, size) - 1
+		out, err := b.Client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{Bucket: &b.Name, Key: &key, UploadId: &u.ID, PartNumber: aws.Int32(int32(len(u.Parts) + 1)),
+			CopySource: source, CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", at, last))})
+		if err != nil {
+			return errors.Join(b.told("copy a part to", key, err), b.Abort(ctx, u))
+		}
+		u.Parts = append(u.Parts, Part{aws.ToString(out.CopyPartResult.ETag), aws.ToString(out.CopyPartResult.ChecksumCRC64NVME)})
+	}
+	return b.Complete(ctx, u)
+}

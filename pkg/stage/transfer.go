@@ -1,0 +1,135 @@
+package stage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"archivist/pkg/bucket"
+	"archivist/pkg/checkm"
+	"archivist/pkg/fault"
+	"archivist/pkg/fetch"
+)
+
+// half is a file that is not all there yet: its upload, its digests so far, and
+// by what the rest is known to belong to it. It is saved after each part, so that
+// another process fetches at most one part again.
+type half struct {
+	Upload    *bucket.Upload `json:"upload,omitempty"`
+	Digests   fetch.State    `json:"digests"`
+	Validator string         `json:"validator"`
+	All       bool           `json:"all,omitempty"` // every part is there
+
+	key  string
+	sums *fetch.Digester
+	ours error // a failure of the work bucket, not of the source
+}
+
+// fetch brings one file into the work bucket in constant memory and returns its
+// digests. It stops with fetch.ErrStop when the time budget is spent.
+func (d *transfer) fetch(ctx context.Context, n int, row checkm.Row) (*fetch.Digester, error) {
+	h, err := d.s.loadHalf(ctx, halfKey(d.job.ID, n), row)
+	if err != nil {
+		return nil, err
+	}
+	if h.All {
+		return h.sums, d.s.Work.Complete(ctx, h.Upload)
+	}
+	have := func() fetch.Half { return fetch.Half{Offset: h.sums.Size, Validator: h.Validator} }
+	err = d.s.Fetch.Get(ctx, row.URL, have, func(st fetch.Stream) error {
+		h.ours = nil
+		err := d.take(ctx, h, fileKey(d.job.ID, n), row, st)
+		if h.ours != nil {
+			return fault.New(fault.Lost, "storage") // ends the tries: the source is not to blame
+		}
+		return err
+	})
+	if h.ours != nil {
+		return nil, h.ours
+	}
+	return h.sums, err
+}
+
+func newSums(row checkm.Row) *fetch.Digester { return fetch.NewDigester("md5", "sha1", row.Algorithm) }
+
+func (s *Stages) loadHalf(ctx context.Context, key string, row checkm.Row) (*half, error) {
+	h := &half{key: key, sums: newSums(row)}
+	data, _, err := s.Work.Read(ctx, key)
+	if fault.Is(err, fault.NotFound) {
+		return h, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, h); err != nil {
+		return nil, fmt.Errorf("stage: %s: %w", key, err)
+	}
+	return h, h.sums.Restore(h.Digests)
+}
+
+// take streams what comes into the upload, part by part.
+func (d *transfer) take(ctx context.Context, h *half, key string, row checkm.Row, st fetch.Stream) error {
+	if st.From != h.sums.Size || st.From == 0 {
+		if h.Upload != nil {
+			h.ours = d.s.Work.Abort(ctx, h.Upload)
+		}
+		h.Upload, h.sums = nil, newSums(row)
+	}
+	if h.ours != nil {
+		return h.ours
+	}
+	h.Validator = st.Validator
+	buf := make([]byte, min(d.s.Work.Limits.PartSize(st.Size), max(st.Size-st.From, 0)+1))
+	if st.Size < 0 {
+		buf = make([]byte, d.s.Work.Limits.PartSize(-1))
+	}
+	for {
+		n, err := io.ReadFull(st, buf)
+		whole := err == io.EOF || err == io.ErrUnexpectedEOF
+		if err != nil && !whole {
+			return err
+		}
+		if whole && st.Size >= 0 && h.sums.Size+int64(n) != st.Size {
+			return fmt.Errorf("%d of %d bytes came", h.sums.Size+int64(n), st.Size)
+		}
+		if h.ours = d.part(ctx, h, key, buf[:n], whole); h.ours != nil || whole {
+			return h.ours
+		}
+		if !d.s.Now().Before(d.until) {
+			return fetch.ErrStop
+		}
+	}
+}
+
+// part stores the next bytes. What fits into one part needs no upload in parts.
+func (d *transfer) part(ctx context.Context, h *half, key string, data []byte, last bool) (err error) {
+	if last && h.Upload == nil {
+		_, _ = h.sums.Write(data) // a digester takes everything
+		return d.s.Work.Put(ctx, key, data, bucket.Condition{})
+	}
+	if h.Upload == nil {
+		if h.Upload, err = d.s.Work.Begin(ctx, key); err != nil {
+			return err
+		}
+	}
+	if len(data) > 0 {
+		err := d.s.Work.Add(ctx, h.Upload, data)
+		if fault.Is(err, fault.NotFound) { // it was cleaned away as too old: the next try begins anew
+			return errors.Join(err, d.s.Work.Delete(ctx, h.key))
+		}
+		if err != nil {
+			return err
+		}
+		_, _ = h.sums.Write(data)
+	}
+	if h.Digests, err = h.sums.State(); err != nil {
+		return err
+	}
+	h.All = last
+	if err := d.s.putJSON(ctx, h.key, h); err != nil || !last {
+		return err
+	}
+	return d.s.Work.Complete(ctx, h.Upload)
+}
