@@ -24,7 +24,7 @@ test: ## everything: check, 10,000 seeds, three DynamoDBs, templates, end to end
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	$(GO) test -count=1 -v $(FAST) | grep -vE '^=== (RUN|PAUSE|CONT)'
-	$(GO) test -count=1 -v -timeout 10m ./test/sim -seeds=10000
+	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/sim -seeds=10000
 	$(GO) test -count=1 -race ./test/sim -run TestSimulation -seeds=200
 	$(LOCAL) with dynamodb $(GO) test -count=1 -v ./pkg/table/... ./pkg/lease ./pkg/queue
 	$(LOCAL) with ministack $(GO) test -count=1 -v ./pkg/table ./pkg/lease ./pkg/queue

@@ -94,6 +94,9 @@ func newWorld(seed uint64, m mutant) *world {
 	return w
 }
 
+// maxInFlight is small, so that jobs wait for slots.
+const maxInFlight = 2
+
 var timing = ingest.Timings["production"]
 
 func (w *world) newActor(name string) *actor {
@@ -112,7 +115,8 @@ func (w *world) newActor(name string) *actor {
 	}
 	a.q = &queue.Queue{Table: t, Now: time.Now, NewID: newID, Executions: a, Poke: func(context.Context) error { return nil },
 		Metric: func(name string, _ float64) { w.repairs++ }, Rules: ingest.Rules{Timing: timing},
-		Settings: queue.Settings{MaxInFlight: 2, Space: 100, Reserve: 10, SweepPage: 50}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+		// Failed jobs keep their space with their work files, so there is room for all.
+		Settings: queue.Settings{MaxInFlight: maxInFlight, Space: 1000, Reserve: 10, SweepPage: 50}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	a.c = &queue.Clock{Queue: a.q, Leases: &lease.Store{Table: t, Now: time.Now, NewID: newID}}
 	return a
 }
@@ -121,8 +125,14 @@ func (a *actor) wait(ctx context.Context, d time.Duration) error {
 	if a.dead {
 		return errDead
 	}
+	return a.sleep(d)
+}
+
+// sleep lets time pass, and then waits for the scheduler: two actors that wake
+// at one instant must not run side by side, or a seed would not replay.
+func (a *actor) sleep(d time.Duration) error {
 	time.Sleep(d)
-	return nil
+	return a.do("awake", func() error { return nil })
 }
 
 // do is every call that an actor makes to anything: it waits until the
@@ -167,6 +177,9 @@ func (a *actor) do(op string, call func() error) error {
 // pick is the fault of the next call.
 func (w *world) pick(p *parked) trouble {
 	if w.calm || w.rng.IntN(100) >= 12 {
+		return none
+	}
+	if p.op == "awake" {
 		return none
 	}
 	write := p.op != "GetItem" && p.op != "Query"
