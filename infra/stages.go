@@ -56,6 +56,8 @@ func (st *Stage) newHandler(scope constructs.Construct, p FunctionProps, t inges
 // grantContent gives each stage what its step does with content, and no more.
 func (st *Stage) grantContent(d *Data) {
 	switch st.Name {
+	case "unpack":
+		d.Work.GrantReadWrite(st.Handler, jsii.String("batches/*"))
 	case "estimate", "download", "process":
 		d.Work.GrantReadWrite(st.Handler, jsii.String("jobs/*"))
 	case "store":

@@ -213,7 +213,7 @@ func (s *Stack) Detach(name string, env []string, command ...string) error {
 	}
 	defer log.Close()
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.Root, env, log, log
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.State(), env, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return err

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,12 +25,13 @@ type cli struct {
 	Key  string `help:"API key." env:"ARCHIVIST_API_KEY" placeholder:"KEY"`
 	JSON bool   `help:"Print JSON instead of text." name:"json"`
 
-	Submit  submitCmd  `cmd:"" help:"Submit content by its URL."`
-	Batch   batchCmd   `cmd:"" help:"Look at batches."`
-	Job     jobCmd     `cmd:"" help:"Look at jobs and act on them."`
-	Object  objectCmd  `cmd:"" help:"Look at preserved objects and get their content."`
-	Queue   queueCmd   `cmd:"" help:"The queue at a glance."`
-	Explain explainCmd `cmd:"" help:"Say the one thing that a batch or job waits for."`
+	Submit   submitCmd   `cmd:"" help:"Submit content by its URL."`
+	Batch    batchCmd    `cmd:"" help:"Look at batches."`
+	Job      jobCmd      `cmd:"" help:"Look at jobs and act on them."`
+	Object   objectCmd   `cmd:"" help:"Look at preserved objects and get their content."`
+	Manifest manifestCmd `cmd:"" help:"Check manifests."`
+	Queue    queueCmd    `cmd:"" help:"The queue at a glance."`
+	Explain  explainCmd  `cmd:"" help:"Say the one thing that a batch or job waits for."`
 }
 
 // app is what every command gets.
@@ -51,7 +53,9 @@ func main() {
 	}
 	err := k.Run(&app{ctx: ctx, client: &v1.Client{URL: c.URL, Key: c.Key, HTTP: http.DefaultClient}, json: c.JSON, out: os.Stdout})
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "archivist: "+err.Error())
+		if !errors.Is(err, errRejected) {
+			fmt.Fprintln(os.Stderr, "archivist: "+err.Error())
+		}
 		os.Exit(fault.At(err).Exit)
 	}
 }

@@ -11,9 +11,9 @@ import (
 )
 
 type submitCmd struct {
-	Source     string   `arg:"" help:"URL of a file or of an object manifest."`
+	Source     string   `arg:"" help:"URL of a file or of a manifest."`
 	Collection string   `required:"" short:"c" help:"Collection."`
-	Type       string   `help:"file or object-manifest; told from the content when not given." placeholder:"TYPE"`
+	Type       string   `help:"file, object-manifest, batch-manifest or single-file-batch-manifest; told from the content when not given." placeholder:"TYPE"`
 	Filename   string   `help:"Name under which a file is kept." placeholder:"NAME"`
 	Digest     string   `help:"Digest of the payload, e.g. sha256:2cf2…" placeholder:"ALGORITHM:HEX"`
 	Local      []string `name:"local-id" help:"Your own identifier of the object; a known one makes a new version." placeholder:"ID" sep:"none"`

@@ -95,7 +95,7 @@ func (a *API) batch(ctx context.Context, b *queue.Batch) (v1.Batch, error) {
 
 // batchOf checks a request beyond what its schema says.
 func batchOf(in v1.BatchRequest) (ingest.Batch, error) {
-	b := ingest.Batch{Collection: in.Collection, Submitter: in.Submitter, Mode: "add", Note: in.Note}
+	b := ingest.Batch{Collection: in.Collection, Submitter: in.Submitter, Mode: "add", Note: in.Note, IfVersion: in.IfVersion, Mail: in.Notification}
 	u, err := url.Parse(in.Payload.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return b, fault.New(fault.Invalid, "payload.url: found %q; expected an http or https URL", in.Payload.URL)

@@ -1,75 +1,159 @@
 package checkm
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 )
 
-const start = "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest\n#%prefix | nfo: | x\n#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName | nie:mimeType\n"
+const (
+	profile = "#%profile | http://uc3.cdlib.org/registry/ingest/manifest/"
+	fields  = "#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName | nie:mimeType\n"
+	start   = "#%checkm_0.7\n" + profile + "mrt-ingest-manifest\n#%prefix | nfo: | x\n" + fields
+	batch   = "#%checkm_0.7\n" + profile + "mrt-batch-manifest\n#%prefix | nfo: | x\n#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName | mrt:primaryIdentifier | mrt:localIdentifier | mrt:creator | mrt:title | mrt:date\n"
+	md5     = "d41d8cd98f00b204e9800998ecf8427e"
+	good    = "http://x/a | md5 | " + md5 + " | 0 | | a.txt |\n"
+	eof     = "#%eof\n"
+)
 
-const md5 = "d41d8cd98f00b204e9800998ecf8427e"
+// ruleCases has one small manifest per rule (source: the section on manifests).
+var ruleCases = []struct {
+	name, text string
+	severity   Severity // "" = accepted without a problem
+	line       int
+	says       string
+}{
+	{"the smallest", start + good + eof, "", 0, ""},
+	{"a byte order mark", "\ufeff" + start + good + eof, Warning, 1, "byte order mark"},
+	{"CRLF", strings.ReplaceAll(start+good+eof, "\n", "\r\n"), "", 0, ""},
+	{"directives in any case", "#%CHECKM_0.7\n#%PROFILE | http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest\n#%Prefix | a | b\n#%Fields | nfo:fileUrl\nhttp://x/a | | | | | a.txt\n#%EOF\n", Error, 5, "not declared"},
+	{"#%columns for #%fields", strings.Replace(start, "#%fields", "#%columns", 1) + good + eof, "", 0, ""},
+	{"comments and blank lines", start + "# a comment\n\n   \n" + good + "\n" + eof, "", 0, ""},
+	{"an unknown directive", start + "#%colour | red\n" + good + eof, Warning, 5, "not known"},
+	{"the older registry", strings.Replace(start, "ingest/manifest/mrt-ingest-manifest", "mrt/mrt-object-manifest", 1) + good + eof, "", 0, ""},
+	{"no declaration", strings.TrimPrefix(start, "#%checkm_0.7\n") + good + eof, Warning, 6, "no #%checkm"},
+	{"no prefix", strings.Replace(start, "#%prefix | nfo: | x\n", "", 1) + good + eof, Warning, 6, "no #%prefix"},
+	{"no fields", strings.Replace(start, fields, "", 1) + good + eof, Warning, 6, "no #%fields"},
+	{"no final line break", start + good + "#%eof", Warning, 6, "no line break"},
+	{"no profile", "#%checkm_0.7\n#%prefix | a | b\n" + fields + good + eof, Error, 6, "no #%profile"},
+	{"an unknown profile", "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-other\n#%prefix | a | b\n" + fields + good + eof, Error, 2, "found the profile"},
+	{"a known profile elsewhere", "#%checkm_0.7\n#%profile | http://example.org/mrt-ingest-manifest\n#%prefix | a | b\n" + fields + good + eof, Error, 2, "found the profile"},
+	{"no eof", start + good, Error, 6, "no #%eof"},
+	{"a line after eof", start + good + eof + "more\n", Warning, 7, "after #%eof"},
+	{"nothing listed", start + eof, Error, 6, "lists nothing"},
+	{"columns match by the part after the colon", strings.Replace(start, "nfo:fileUrl", "other:fileURL", 1) + good + eof, "", 0, ""},
+	{"an unknown column", strings.Replace(start, "nie:mimeType", "nie:colour", 1) + good + eof, Warning, 4, `"nie:colour" is not known`},
+	{"another order", strings.Replace(start, "nfo:hashAlgorithm | nfo:hashValue", "nfo:hashValue | nfo:hashAlgorithm", 1) + "http://x/a | " + md5 + " | md5 | 0 | | a.txt |\n" + eof, Warning, 4, "another order"},
+	{"an order declared that is not the rows'", strings.Replace(start, "nfo:fileUrl | nfo:hashAlgorithm", "nfo:hashAlgorithm | nfo:fileUrl", 1) + good + eof, Warning, 5, "first column"},
+	{"missing trailing columns", start + "http://x/a | md5 | " + md5 + " | 0 | | a.txt\n" + eof, "", 0, ""},
+	{"an empty column too many", start + strings.TrimSuffix(good, "\n") + " | \n" + eof, Warning, 5, "empty column"},
+	{"a filled column too many", start + strings.TrimSuffix(good, "\n") + " | | more\n" + eof, Error, 5, "not declared"},
+	{"%20 and %7c in a name", start + "http://x/a%20b | md5 | " + md5 + " | 0 | | a%20b%7cc%7Cd |\n" + eof, "", 0, ""},
+	{"no name", start + "http://x/dir/a.txt | md5 | " + md5 + " | 0 | | |\n" + eof, Warning, 5, `"dir/a.txt" is taken`},
+	{"a name twice", start + good + good + eof, Error, 6, "line 5 too"},
+	{"a case-only clash", start + good + strings.Replace(good, "a.txt", "A.txt", 1) + eof, Warning, 6, "in case only"},
+	{"a file that is a folder", start + strings.Replace(good, "a.txt", "a", 1) + strings.Replace(good, "a.txt", "a/b", 1) + eof, Error, 5, "also the folder"},
+	{"..", start + strings.Replace(good, "a.txt", "../a", 1) + eof, Error, 5, "path segment"},
+	{"an absolute name", start + strings.Replace(good, "a.txt", "/a", 1) + eof, Error, 5, "begins or ends with a slash"},
+	{"a control character", start + strings.Replace(good, "a.txt", "a\x01b", 1) + eof, Error, 5, "control character"},
+	{"a line that is not UTF-8", start + "http://x/\xff\n" + good + eof, Error, 5, "not UTF-8"},
+	{"s3", start + strings.Replace(good, "http://x/a", "s3://bucket/a", 1) + eof, "", 0, ""},
+	{"ftp", start + strings.Replace(good, "http://", "ftp://", 1) + eof, Error, 5, "expected an http"},
+	{"no URL", start + strings.Replace(good, "http://x/a", "", 1) + eof, Error, 5, "expected an http"},
+	{"an algorithm alone", start + strings.Replace(good, md5, "", 1) + eof, Error, 5, "no digest"},
+	{"a digest alone", start + strings.Replace(good, "| md5 |", "| |", 1) + eof, Error, 5, "no algorithm"},
+	{"md2", start + strings.Replace(good, "| md5 |", "| md2 |", 1) + eof, Error, 5, "found the algorithm"},
+	{"an algorithm with a hyphen, in capitals", start + "http://x/a | SHA-256 | " + strings.Repeat("AB", 32) + " | 0 | | a |\n" + eof, "", 0, ""},
+	{"a short digest", start + strings.Replace(good, md5, "abc", 1) + eof, Error, 5, "digest of 3 characters"},
+	{"a digest that is not hexadecimal", start + strings.Replace(good, md5, strings.Repeat("x", 32), 1) + eof, Error, 5, "hexadecimal"},
+	{"no digest", start + "http://x/a | | | 0 | | a |\n" + eof, Warning, 5, "no digest"},
+	{"a size that is no number", start + strings.Replace(good, "| 0 |", "| big |", 1) + eof, Error, 5, "found the size"},
+	{"a negative size", start + strings.Replace(good, "| 0 |", "| -1 |", 1) + eof, Error, 5, "found the size"},
+	{"a date that is none", start + strings.Replace(good, "| 0 | |", "| 0 | yesterday |", 1) + eof, Warning, 5, "ISO 8601"},
+	{"a date", start + strings.Replace(good, "| 0 | |", "| 0 | 2026-11-21T15:30:00Z |", 1) + eof, "", 0, ""},
+	{"CSV", "fileUrl,hash\nhttp://x/a,1\n", Error, 1, "looks like CSV"},
+	{"a batch", batch + "http://x/a | md5 | " + md5 + " | 0 | | a.checkm | ark:/99999/fk4tq65d6k | one; two | A | B | 2026\n" + eof, "", 0, ""},
+	{"a primary identifier that is no ARK", batch + "http://x/a | md5 | " + md5 + " | 0 | | a.checkm | doi:10.1/2 | | | |\n" + eof, Error, 5, "expected an ARK"},
+	{"a name twice in a batch", batch + strings.Repeat("http://x/a | md5 | "+md5+" | 0 | | a.checkm | | | | |\n", 2) + eof, "", 0, ""},
+	{"no name in a batch", batch + "http://x/dir/a.checkm | md5 | " + md5 + " | 0 | | | | | | |\n" + eof, Warning, 5, `"a.checkm" is taken`},
+}
 
-func TestRead(t *testing.T) {
-	cases := []struct {
-		name, text string
-		want       string // of the first error, "" = accepted
-	}{
-		{"the smallest", start + "http://x/a | md5 | " + md5 + " | 0 | | a.txt |\n#%eof\n", ""},
-		{"any case, CRLF, comments, blank lines", strings.ToUpper(start[:13]) + strings.ReplaceAll(start[13:], "\n", "\r\n") + "\r\n# c\r\nhttp://x/a|MD5|" + strings.ToUpper(md5) + "|0||a.txt|\r\n#%EOF\r\n", ""},
-		{"missing trailing columns", start + "http://x/a.txt\n#%eof\n", ""},
-		{"%20 and %7c decode in names", start + "http://x/a%20b | | | | | a%20b%7cc\n#%eof", ""},
-		{"sha-256 with a hyphen", start + "http://x/a | SHA-256 | " + strings.Repeat("0", 64) + " | | | a\n#%eof", ""},
-		{"no eof", start + "http://x/a.txt\n", "no #%eof"},
-		{"no profile", "#%checkm_0.7\nhttp://x/a.txt\n#%eof", "no #%profile"},
-		{"another profile", "#%checkm_0.7\n#%profile | http://x/other\nhttp://x/a.txt\n#%eof", "not known"},
-		{"no file", start + "#%eof", "lists no file"},
-		{"ftp", start + "ftp://x/a | | | | | a\n#%eof", "expected an http"},
-		{"algorithm alone", start + "http://x/a | md5 | | | | a\n#%eof", "no digest"},
-		{"digest alone", start + "http://x/a | | " + md5 + " | | | a\n#%eof", "no algorithm"},
-		{"md2", start + "http://x/a | md2 | " + md5 + " | | | a\n#%eof", "found the algorithm"},
-		{"short digest", start + "http://x/a | md5 | abc | | | a\n#%eof", "found a digest of 3"},
-		{"size", start + "http://x/a | | | many | | a\n#%eof", "found the size"},
-		{"name twice", start + "http://x/a | | | | | a\nhttp://x/b | | | | | a\n#%eof", "is that of line 5"},
-		{"file and folder", start + "http://x/a | | | | | a\nhttp://x/b | | | | | a/b\n#%eof", "also the folder"},
-		{"..", start + "http://x/a | | | | | ../a\n#%eof", "path segment"},
-		{"extra column", start + "http://x/a | | | | | a | | more\n#%eof", "not declared"},
-		{"CSV", "fileUrl,hash\nhttp://x/a,1\n", "looks like CSV"},
+func TestRules(t *testing.T) {
+	if len(ruleCases) < 40 {
+		t.Errorf("%d cases", len(ruleCases))
 	}
-	for _, c := range cases {
-		m, problems, err := Read(strings.NewReader(c.text))
+	for _, c := range ruleCases {
+		_, problems, err := Read(strings.NewReader(c.text), Options{}, nil)
 		if err != nil {
-			t.Fatal(err)
+			t.Errorf("%s: %v", c.name, err)
+			continue
 		}
-		bad := Rejected(problems)
-		switch {
-		case c.want == "" && len(bad) > 0:
-			t.Errorf("%s: rejected: %v", c.name, bad)
-		case c.want == "" && len(m.Rows) != 1:
-			t.Errorf("%s: %d rows", c.name, len(m.Rows))
-		case c.want != "" && (len(bad) == 0 || !strings.Contains(bad[0].String(), c.want)):
-			t.Errorf("%s: got %v, want %q", c.name, bad, c.want)
+		if rejected := len(Rejected(problems)) > 0; rejected != (c.severity == Error) || c.severity == "" && len(problems) > 0 {
+			t.Errorf("%s: %v", c.name, problems)
+			continue
+		}
+		found := c.severity == ""
+		for _, p := range problems {
+			found = found || p.Severity == c.severity && p.Line == c.line && strings.Contains(p.Message, c.says)
+		}
+		if !found {
+			t.Errorf("%s: got %+v, want a %s at line %d that says %q", c.name, problems, c.severity, c.line, c.says)
 		}
 	}
 }
 
+func TestRequireDigest(t *testing.T) {
+	_, problems, err := Read(strings.NewReader(start+"http://x/a | | | 0 | | a |\n"+eof), Options{RequireDigest: true}, nil)
+	if err != nil || len(Rejected(problems)) != 1 {
+		t.Errorf("%v, %v", problems, err)
+	}
+}
+
+func TestColumnsOfProblems(t *testing.T) {
+	_, problems, err := Read(strings.NewReader(start+"http://x/a | md5 |  abc | 0 | | a |\n"+eof), Options{}, nil)
+	if err != nil || len(problems) != 1 || problems[0].Column != 21 {
+		t.Errorf("%+v, %v", problems, err)
+	}
+}
+
+func TestAllProblemsAtOnce(t *testing.T) {
+	_, problems, err := Read(strings.NewReader(start+strings.Repeat("ftp://x/a | md5 | abc | big | | .. |\n", 60)+eof), Options{}, nil)
+	if err != nil || len(problems) != MaxProblems {
+		t.Errorf("%d problems, %v", len(problems), err)
+	}
+}
+
+func TestBatchRows(t *testing.T) {
+	_, rows, problems, err := ReadAll(strings.NewReader(batch+"http://x/a%20b | MD5 | "+strings.ToUpper(md5)+" | 7 | | a%20b | ark:/99999/fk4tq65d6k | one; two ;one | A%7cB | C | 2026\n"+eof), Options{})
+	want := []Row{{Line: 5, URL: "http://x/a%20b", Algorithm: "md5", Digest: md5, Size: 7, Name: "a b", Primary: "ark:/99999/fk4tq65d6k", Local: []string{"one", "two"}, Creator: "A|B", Title: "C", Date: "2026"}}
+	if err != nil || len(problems) > 0 || !reflect.DeepEqual(rows, want) {
+		t.Errorf("got %+v, %v, %v", rows, problems, err)
+	}
+}
+
+// FuzzRoundTrip: what is written is read back the same.
 func FuzzRoundTrip(f *testing.F) {
-	f.Add("http://x/a", "dir/a b|c", int64(5))
-	f.Fuzz(func(t *testing.T, u, name string, size int64) {
-		if strings.TrimSpace(name) != name || strings.ContainsAny(name, "%") || BadName(name) != "" || size < 0 || strings.ContainsAny(u, "| \n\r\t") {
+	f.Add("http://x/a", "dir/a b|c", "A; B", int64(5))
+	f.Fuzz(func(t *testing.T, u, name, title string, size int64) {
+		if strings.TrimSpace(name) != name || strings.TrimSpace(title) != title || strings.ContainsAny(name+title, "%\r\n") || BadName(name) != "" || size < 0 || strings.ContainsAny(u, "| \n\r\t") {
 			return
 		}
-		var b strings.Builder
-		in := Row{URL: "http://x/" + u, Algorithm: "md5", Digest: md5, Size: size, Name: name}
-		if err := Write(&b, "http://x/mrt-ingest-manifest", []Row{in}); err != nil {
+		in := Row{URL: "http://x/" + u, Algorithm: "md5", Digest: md5, Size: size, Name: name, Title: title}
+		var object, list strings.Builder
+		if err := Write(&object, profile+"mrt-ingest-manifest", []Row{in}); err != nil {
 			t.Fatal(err)
 		}
-		m, problems, err := Read(strings.NewReader(b.String()))
-		if err != nil || len(m.Rows) != 1 {
-			return // a URL that is none
+		if err := WriteBatch(&list, profile+"mrt-batch-manifest", []Row{in}); err != nil {
+			t.Fatal(err)
 		}
-		got := m.Rows[0]
-		if got.Name != name || got.Size != size || got.Digest != md5 {
-			t.Errorf("%+v became %+v (%v)", in, got, problems)
+		for _, text := range []string{object.String(), list.String()} {
+			_, rows, problems, err := ReadAll(strings.NewReader(text), Options{})
+			if err != nil || len(Rejected(problems)) > 0 {
+				continue // a URL that is none, or text that is not UTF-8
+			}
+			if len(rows) != 1 || rows[0].Name != name || rows[0].Size != size || rows[0].Digest != md5 || text == list.String() && rows[0].Title != title {
+				t.Errorf("%+v became %+v", in, rows)
+			}
 		}
 	})
 }

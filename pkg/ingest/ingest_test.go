@@ -131,34 +131,72 @@ func TestEveryUnfinishedJobHasAPlace(t *testing.T) {
 	})
 }
 
-// TestChoose: what is chosen fits, and nothing that fits first is passed over.
+// TestChoose: what is chosen fits, nothing that fits first is passed over, no
+// collection gets more than its share, and an impatient head keeps the space.
 func TestChoose(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		free := Free{Slots: rapid.IntRange(-1, 5).Draw(t, "slots"), Space: rapid.Int64Range(0, 100).Draw(t, "space"), Reserve: 20}
+		free := Free{Slots: rapid.IntRange(-1, 5).Draw(t, "slots"), Space: rapid.Int64Range(0, 100).Draw(t, "space"), Reserve: 20,
+			Share: rapid.IntRange(0, 2).Draw(t, "share"), Taken: map[string]int{}, Patience: time.Duration(rapid.IntRange(0, 1).Draw(t, "patience")) * time.Hour}
 		var waiting []Want
 		for i := range rapid.IntRange(0, 8).Draw(t, "n") {
-			waiting = append(waiting, Want{ID: fmt.Sprint(i), Space: rapid.Int64Range(0, 60).Draw(t, "need"), Known: rapid.Bool().Draw(t, "known"), HasSpace: rapid.Bool().Draw(t, "has")})
+			waiting = append(waiting, Want{ID: fmt.Sprint(i), Collection: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "collection"), Space: rapid.Int64Range(0, 60).Draw(t, "need"),
+				Known: rapid.Bool().Draw(t, "known"), HasSpace: rapid.Bool().Draw(t, "has"), Waited: time.Duration(rapid.IntRange(0, 2).Draw(t, "waited")) * time.Hour})
 		}
-		got := Choose(free, waiting)
-		left, i := free, 0
+		chosen, after := Choose(free, waiting)
+		is := map[string]bool{}
+		for _, w := range chosen {
+			is[w.ID] = true
+		}
+		slots, space, taken, kept := free.Slots, free.Space, map[string]int{}, false
 		for _, w := range waiting {
-			fits := left.Slots > 0 && (w.HasSpace || w.Space <= left.Space && (w.Known || left.Space >= left.Reserve))
-			chosen := i < len(got) && got[i].ID == w.ID
-			if fits != chosen {
-				t.Fatalf("%+v of %+v: fits %v, chosen %v", w, left, fits, chosen)
+			room := w.HasSpace || !kept && w.Space <= space && (w.Known || space >= free.Reserve) || kept && w.Space == 0 && w.Known
+			fits := slots > 0 && room && (free.Share == 0 || taken[w.Collection] < free.Share)
+			if fits != is[w.ID] {
+				t.Fatalf("%+v: fits %v, chosen %v", w, fits, is[w.ID])
 			}
-			if chosen {
-				i++
-				left.Slots--
+			if !room && slots > 0 && (free.Share == 0 || taken[w.Collection] < free.Share) && free.Patience > 0 && w.Waited >= free.Patience {
+				kept = true
+			}
+			if fits {
+				slots--
+				taken[w.Collection]++
 				if !w.HasSpace {
-					left.Space -= w.Space
+					space -= w.Space
 				}
 			}
 		}
-		if i != len(got) {
-			t.Fatalf("chose %v of %v", got, waiting)
+		if after.Slots != slots || !kept && after.Space != space {
+			t.Fatalf("left are %+v, want %d slots and %d bytes", after, slots, space)
 		}
 	})
+}
+
+func TestBatchPriority(t *testing.T) {
+	for n, want := range map[int]int{0: 5, 1: 5, 2: 11, 10: 28, 100: 51, 1000: 74, 30000: 99} {
+		if got := BatchPriority(n); got != want {
+			t.Errorf("%d jobs: priority %d, want %d", n, got, want)
+		}
+	}
+}
+
+// TestTurn: waiting jobs come by priority, then age; with aging a worse one that
+// waited long enough comes first.
+func TestTurn(t *testing.T) {
+	at := func(r Rules, priority int, ms int64) string {
+		_, turn := func() (string, string) {
+			j := r.New(Job{ID: "j", Priority: priority}, time.UnixMilli(ms))
+			return j.Place()
+		}()
+		return turn
+	}
+	aging := Rules{Timing: rules.Timing, Aging: time.Minute}
+	hour := time.Hour.Milliseconds()
+	if at(rules, 5, hour) > at(rules, 6, 0) || at(rules, 5, 1) > at(rules, 5, 2) {
+		t.Error("not by priority, then age")
+	}
+	if at(aging, 5, hour) < at(aging, 6, 0) || at(aging, 5, 0) > at(aging, 6, 0) {
+		t.Error("no aging")
+	}
 }
 
 func TestBackoffEnds(t *testing.T) {

@@ -26,17 +26,19 @@ func (w *Work) progress() { w.Tries, w.Repairs = 0, 0 }
 // Payload is what is to be ingested, by reference.
 type Payload struct {
 	URL       string `dynamo:"source_url" json:"url"`
-	Type      string `dynamo:"payload_type" json:"type,omitempty"` // file | object-manifest
+	Type      string `dynamo:"payload_type" json:"type,omitempty"`
 	Filename  string `dynamo:"filename,omitempty" json:"filename,omitempty"`
 	Size      int64  `dynamo:"size_said,omitempty" json:"size,omitempty"` // bytes; 0 = not given
 	Algorithm string `dynamo:"algorithm,omitempty" json:"-"`
 	Digest    string `dynamo:"digest,omitempty" json:"-"`
 }
 
-// Payload types.
+// Payload types. The batch ones list objects: each an object manifest, or a file.
 const (
-	TypeFile           = "file"
-	TypeObjectManifest = "object-manifest"
+	TypeFile            = "file"
+	TypeObjectManifest  = "object-manifest"
+	TypeBatchManifest   = "batch-manifest"
+	TypeSingleFileBatch = "single-file-batch-manifest"
 )
 
 // Metadata is the depositor's kernel description (ERC: who, what, when, where).
@@ -69,6 +71,8 @@ type Job struct {
 	Work
 
 	Priority    int      `dynamo:"priority"`
+	Turn        string   `dynamo:"turn,omitempty"` // its place among those that wait
+	IfVersion   int      `dynamo:"if_version,omitempty"`
 	SpaceNeeded int64    `dynamo:"space_needed"` // bytes; 0 = unknown
 	SizeKnown   bool     `dynamo:"size_known"`
 	HasSlot     bool     `dynamo:"has_slot,omitempty"`
@@ -96,6 +100,16 @@ func (j *Job) Wanted() []string {
 	return keys
 }
 
+// Chain lists the keys for which the job stands in line: those that it wants,
+// from its submission until its version is recorded. Jobs for one object or
+// local id work in the order of their submission. A held job lets others pass.
+func (j *Job) Chain() []string {
+	if j.State.Class() != ClassProcessing || j.State == Notify {
+		return nil
+	}
+	return j.Wanted()
+}
+
 // Running reports whether an execution drives the job.
 func (j *Job) Running() bool {
 	_, stage := StageOf(j.State)
@@ -113,14 +127,13 @@ const (
 // Place returns where an unfinished job is in the index "work": at exactly one
 // gate, or due. A Held job waits for a person and an ended one for nobody.
 func (j *Job) Place() (place, rank string) {
-	queue := fmt.Sprintf("%03d#%013d#%s", j.Priority, j.Entered, j.ID)
 	switch {
 	case j.Parked:
-		return PlaceParked, queue
+		return PlaceParked, j.Turn
 	case j.State == Pending:
-		return PlacePending, queue
+		return PlacePending, j.Turn
 	case j.State == Provisioning:
-		return PlaceProvisioning, queue
+		return PlaceProvisioning, j.Turn
 	case j.Running():
 		return due(j.ID, j.Due)
 	}
@@ -153,11 +166,13 @@ type Batch struct {
 	Primary  string   `dynamo:"ark,omitempty"`
 	LocalIDs []string `dynamo:"local_ids,omitempty"`
 	Work
-	Unpacked int    `dynamo:"unpacked"` // jobs made so far
-	Expected int    `dynamo:"expected"` // jobs in all, once sealed
-	Sealed   bool   `dynamo:"sealed"`
-	Message  string `dynamo:"message,omitempty"`
-	Report   string `dynamo:"report,omitempty"` // key of the saved report
+	Unpacked  int      `dynamo:"unpacked"` // jobs made so far
+	Expected  int      `dynamo:"expected"` // jobs in all, once sealed
+	Sealed    bool     `dynamo:"sealed"`
+	Message   string   `dynamo:"message,omitempty"`
+	Report    string   `dynamo:"report,omitempty"` // key of the saved report
+	IfVersion int      `dynamo:"if_version,omitempty"`
+	Mail      []string `dynamo:"mail,omitempty"` // whom the report goes to
 }
 
 // Place returns where an unfinished batch is in the index "work".

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -37,6 +38,24 @@ func Fail(recoverable bool, reason string) Result {
 // Rules are the settings that the pure rules need.
 type Rules struct {
 	Timing Timing
+	// Aging, if not 0, is how long a job waits until it is worth one step of
+	// priority more, so that low never starves.
+	Aging time.Duration
+}
+
+// turn orders waiting jobs: by priority, then age; with aging by the time at
+// which each would come to priority 0, which does not change while it waits.
+func (r Rules) turn(j Job) string {
+	if r.Aging == 0 {
+		return fmt.Sprintf("%03d#%013d#%s", j.Priority, j.Entered, j.ID)
+	}
+	return fmt.Sprintf("%013d#%s", j.Entered+int64(j.Priority)*r.Aging.Milliseconds(), j.ID)
+}
+
+// New is a job as it is made: Pending at now.
+func (r Rules) New(j Job, now time.Time) Job {
+	j.Created = now.UnixMilli()
+	return r.enter(j, Pending, now)
 }
 
 func (r Rules) grace(stage Stage) int64 { return r.Timing.Times(stage).Grace.Milliseconds() }
@@ -45,6 +64,7 @@ func (r Rules) grace(stage Stage) int64 { return r.Timing.Times(stage).Grace.Mil
 // its entry time.
 func (r Rules) enter(j Job, to State, now time.Time) Job {
 	j.State, j.Entered, j.Parked, j.Waits, j.WaitsOn = to, now.UnixMilli(), false, "", ""
+	j.Turn = r.turn(j)
 	j.progress()
 	return r.due(j, now)
 }
@@ -68,6 +88,7 @@ func (r Rules) Next(j Job, res Result, now time.Time) Job {
 		j = r.due(j, now)
 	case StepPark:
 		j.Parked, j.Waits, j.WaitsOn, j.Entered = true, res.Lock, res.Owner, now.UnixMilli()
+		j.Turn = r.turn(j)
 		j.progress()
 		j = r.due(j, now)
 	default:

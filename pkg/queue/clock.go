@@ -98,19 +98,20 @@ func (c *Clock) let(ctx context.Context, l lease.Lease, place string, w candidat
 	if now, _ := row.Job.Place(); now != place {
 		return nil // the index lags: it went on already
 	}
-	want := ingest.Want{ID: w.ID, HasSpace: true}
-	if place != ingest.PlacePending {
-		want = ingest.Want{ID: w.ID, Space: row.SpaceNeeded, Known: row.SizeKnown, HasSpace: row.HasSpace}
-	}
-	if len(ingest.Choose(*free, []ingest.Want{want})) == 0 {
-		return nil
-	}
-	is := q.Rules.Admit(row.Job, q.Now())
+	now := q.Now()
+	want := ingest.Want{ID: w.ID, Collection: row.Collection, HasSpace: true}
+	is := q.Rules.Admit(row.Job, now)
 	if place != ingest.PlacePending {
 		if lock, _, err := q.taken(ctx, &row.Job); err != nil || lock != "" {
 			return err
 		}
-		is = q.Rules.Provision(row.Job, q.Now())
+		want = ingest.Want{ID: w.ID, Collection: row.Collection, Space: row.SpaceNeeded, Known: row.SizeKnown, HasSpace: row.HasSpace, Waited: now.Sub(time.UnixMilli(row.Entered))}
+		is = q.Rules.Provision(row.Job, now)
+	}
+	chosen, left := ingest.Choose(*free, []ingest.Want{want})
+	if len(chosen) == 0 {
+		free.Space = left.Space // an impatient job keeps what there is
+		return nil
 	}
 	err = q.changeJob(ctx, row, is, why{event: "job.state", component: "clock"}, func(tx *table.Tx) error { l.Guard(tx); return nil })
 	switch {
@@ -119,10 +120,7 @@ func (c *Clock) let(ctx context.Context, l lease.Lease, place string, w candidat
 	case fault.Is(err, fault.Lost):
 		return nil // the job was changed meanwhile; the next tick sees it
 	case err == nil:
-		free.Slots--
-		if !want.HasSpace {
-			free.Space -= want.Space
-		}
+		*free = left
 	}
 	return err
 }

@@ -36,15 +36,17 @@ const (
 
 // Settings bound what the gates give out and what one tick does.
 type Settings struct {
-	MaxInFlight int   // running jobs at once; the concurrency of every stage is at least this
-	Space       int64 // bytes of work files at once
-	Reserve     int64 // jobs of unknown size wait while less than this is free
-	SweepPage   int   // items looked at per shard and tick, so that a tick ends in time
+	MaxInFlight int           // running jobs at once; the concurrency of every stage is at least this
+	Space       int64         // bytes of work files at once
+	Reserve     int64         // jobs of unknown size wait while less than this is free
+	Share       int           // running jobs of one collection at once; 0 = all
+	Patience    time.Duration // after it a waiting job keeps the space that comes free for itself; 0 = never
+	SweepPage   int           // items looked at per shard and tick, so that a tick ends in time
 }
 
 // DefaultSettings are those of a deployment that says nothing: 100 jobs keep
 // within Lambda's default concurrency of an account, 10 TB is a large deposit day.
-var DefaultSettings = Settings{MaxInFlight: 100, Space: 10 << 40, Reserve: 1 << 40, SweepPage: 200}
+var DefaultSettings = Settings{MaxInFlight: 100, Space: 10 << 40, Reserve: 1 << 40, Patience: 6 * time.Hour, SweepPage: 200}
 
 // Queue is the service. Every field is needed.
 type Queue struct {

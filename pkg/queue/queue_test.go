@@ -319,8 +319,8 @@ func TestUnpackInChunks(t *testing.T) {
 	chunks := func(until int) queue.Step {
 		return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
 			for h.Batch.Unpacked < until {
-				jobs := make([]ingest.Job, min(queue.ChunkJobs, n-h.Batch.Unpacked))
-				if err := h.Unpack(ctx, jobs, n); err != nil {
+				jobs := make([]ingest.Job, n-h.Batch.Unpacked)
+				if err := h.Unpack(ctx, jobs[:queue.Chunk(jobs)], n); err != nil {
 					return ingest.Result{}, err
 				}
 			}
@@ -344,5 +344,54 @@ func TestUnpackInChunks(t *testing.T) {
 	jobs, err := b.q.Jobs(t.Context(), row.Batch.ID, 90)
 	if err != nil || len(jobs) != 10 || jobs[9].Row != n {
 		t.Errorf("the last page has %d jobs, %v", len(jobs), err)
+	}
+}
+
+// TestChain: jobs for one local id work in the order of their submission, also
+// where a later one has the better priority, and a failed one lets the others pass.
+func TestChain(t *testing.T) {
+	b := newBench(t)
+	b.q.Settings.MaxInFlight = 10
+	var ids []string
+	for range 3 {
+		ids = append(ids, ingest.JobID(b.submit(1, "same"), 1))
+	}
+	b.tick()
+	for _, m := range b.started {
+		if m.Job != "" {
+			m.Token = "t"
+			b.handle(m, func(_ context.Context, h *queue.Held) (ingest.Result, error) {
+				if m.Job != ids[0] {
+					h.Job.Priority = 0
+				}
+				return ingest.Result{Outcome: ingest.StepNext}, nil
+			})
+		}
+	}
+	states := func() (out []ingest.State) {
+		for _, id := range ids {
+			out = append(out, b.job(id).State)
+		}
+		return out
+	}
+	b.tick()
+	if got := fmt.Sprint(states()); got != "[Downloading Provisioning Provisioning]" {
+		t.Errorf("first %s", got)
+	}
+	for _, id := range ids[:2] {
+		if _, err := b.q.ForceFail(t.Context(), id, "next", "me"); err != nil {
+			t.Fatal(err)
+		}
+		b.tick()
+	}
+	if got := fmt.Sprint(states()); got != "[Failed Failed Downloading]" {
+		t.Errorf("then %s", got)
+	}
+	if _, err := b.q.Requeue(t.Context(), ids[0], "again", "me"); err != nil {
+		t.Fatal(err)
+	}
+	x, err := b.q.ExplainJob(t.Context(), ids[0])
+	if err != nil || x.Waits != "lock" || x.On != ids[2] {
+		t.Errorf("the requeued one waits for %+v, %v", x, err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/table"
 )
@@ -14,8 +13,9 @@ import (
 // leaves, so it cannot be given back twice and cannot drift.
 type Scarce struct {
 	table.Head
-	Owner string `dynamo:"owned_by"` // job id
-	Bytes int64  `dynamo:"bytes,omitempty"`
+	Owner      string `dynamo:"owned_by"` // job id
+	Bytes      int64  `dynamo:"bytes,omitempty"`
+	Collection string `dynamo:"coll,omitempty"`
 }
 
 // Partitions of the rows that count: what is free is the capacity less these.
@@ -33,7 +33,7 @@ func LockKey(name string) table.Key { return table.Key{PK: "LOCK#" + name, SK: "
 // scarce puts into tx what a change of a job takes and gives back.
 func scarce(tx *table.Tx, was, is ingest.Job) {
 	grant := func(k table.Key, bytes int64) {
-		tx.Insert(&Scarce{Head: head(k), Owner: is.ID, Bytes: bytes})
+		tx.Insert(&Scarce{Head: head(k), Owner: is.ID, Bytes: bytes, Collection: is.Collection})
 	}
 	switch {
 	case is.HasSlot && !was.HasSlot:
@@ -49,28 +49,41 @@ func scarce(tx *table.Tx, was, is ingest.Job) {
 	case is.HasSpace && was.SpaceNeeded != is.SpaceNeeded:
 		tx.Count(spaceKey(is.ID), map[string]int64{"bytes": is.SpaceNeeded - was.SpaceNeeded})
 	}
-	for _, l := range is.Locks {
-		if !slices.Contains(was.Locks, l) {
-			grant(LockKey(l), 0)
+	each := func(had, has []string, key func(name string) table.Key) {
+		for _, l := range has {
+			if !slices.Contains(had, l) {
+				grant(key(l), 0)
+			}
+		}
+		for _, l := range had {
+			if !slices.Contains(has, l) {
+				tx.RemoveOwned(key(l), is.ID)
+			}
 		}
 	}
-	for _, l := range was.Locks {
-		if !slices.Contains(is.Locks, l) {
-			tx.RemoveOwned(LockKey(l), is.ID)
-		}
-	}
+	each(was.Locks, is.Locks, LockKey)
+	each(was.Chain(), is.Chain(), func(name string) table.Key { return lineKey(name, is.ID) })
 }
 
-// taken returns the first of the job's wanted locks that another job owns.
+// lineKey is a job's place in the line before a lock. Job ids rise with the
+// submissions, so the line is in their order.
+func lineKey(name, job string) table.Key { return table.Key{PK: LockKey(name).PK, SK: "WAITS#" + job} }
+
+// taken returns the first of the job's wanted locks that is not its turn: who
+// owns the lock, or who stands in line before it.
 func (q *Queue) taken(ctx context.Context, j *ingest.Job) (lock, owner string, err error) {
 	for _, l := range j.Wanted() {
-		var row Scarce
-		err := q.Table.Get(ctx, LockKey(l), &row)
-		if err != nil && !fault.Is(err, fault.NotFound) {
+		var rows []Scarce
+		if _, err := q.Table.Page(ctx, table.Query{PK: LockKey(l).PK, Limit: 2}, &rows); err != nil {
 			return "", "", err
 		}
-		if err == nil && row.Owner != j.ID {
-			return l, row.Owner, nil
+		for _, row := range rows { // the lock sorts before the line
+			if row.Owner != j.ID {
+				return l, row.Owner, nil
+			}
+			if row.SK != LockKey(l).SK {
+				break
+			}
 		}
 	}
 	return "", "", nil
@@ -78,8 +91,11 @@ func (q *Queue) taken(ctx context.Context, j *ingest.Job) (lock, owner string, e
 
 // free counts what the gates can give out now.
 func (q *Queue) free(ctx context.Context) (ingest.Free, error) {
-	f := ingest.Free{Slots: q.Settings.MaxInFlight, Space: q.Settings.Space, Reserve: q.Settings.Reserve}
-	err := q.each(ctx, table.Query{PK: slotPK, Limit: 1000}, func(Scarce) { f.Slots-- })
+	f := ingest.Free{Slots: q.Settings.MaxInFlight, Space: q.Settings.Space, Reserve: q.Settings.Reserve, Share: q.Settings.Share, Patience: q.Settings.Patience, Taken: map[string]int{}}
+	err := q.each(ctx, table.Query{PK: slotPK, Limit: 1000}, func(s Scarce) {
+		f.Slots--
+		f.Taken[s.Collection]++
+	})
 	if err != nil {
 		return f, err
 	}

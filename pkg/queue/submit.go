@@ -96,9 +96,21 @@ func (q *Queue) recall(ctx context.Context, key string, body []byte, now time.Ti
 	return q.Batch(ctx, row.Batch)
 }
 
-// ChunkJobs is how many jobs one transaction makes: two rows each, beside the
+// chunkRows is how many rows the jobs of one transaction may have, beside the
 // batch, its counts and its event, within DynamoDB's 100.
-const ChunkJobs = 45
+const chunkRows = 95
+
+// Chunk returns how many of the jobs, from the first, one transaction makes: a
+// job has its row, its event, and its place in line for each identifier.
+func Chunk(jobs []ingest.Job) int {
+	rows := 0
+	for i, j := range jobs {
+		if rows += 2 + len(j.Wanted()); rows > chunkRows {
+			return max(i, 1)
+		}
+	}
+	return len(jobs)
+}
 
 // Unpack makes the batch's next jobs. The batch's row holds how far it is, so a
 // chunk happens once; the one that reaches expected seals the batch and moves it
@@ -109,10 +121,11 @@ func (q *Queue) Unpack(ctx context.Context, row *Batch, jobs []ingest.Job, expec
 	tx := q.Table.Begin(q.NewID())
 	for _, j := range jobs {
 		is.Unpacked++
-		j.Row, j.ID, j.Batch, j.Created = is.Unpacked, ingest.JobID(is.ID, is.Unpacked), is.ID, now.UnixMilli()
-		j.State, j.Entered = ingest.Pending, now.UnixMilli()
+		j.Row, j.ID, j.Batch = is.Unpacked, ingest.JobID(is.ID, is.Unpacked), is.ID
+		j = q.Rules.New(j, now)
 		jr := &Job{Head: head(jobKey(j.ID)), Version: 1, Job: j}
 		q.write(tx, jr)
+		scarce(tx, ingest.Job{ID: j.ID}, j)
 		e := event.New{Type: "job.state", Time: j.Created, Component: "unpack", Actor: is.Submitter, Detail: Change{To: string(ingest.Pending)}}
 		if err := event.Append(tx, jobSubject(j.ID), 1, e); err != nil {
 			return err

@@ -52,32 +52,55 @@ func manifestKey(job string) string { return workPrefix(job) + "manifest.checkm"
 // saveManifest fetches the manifest, checks it against the depositor's digest
 // and its own rules, and keeps it: what was checked is what is downloaded.
 func (s *Stages) saveManifest(ctx context.Context, j *ingest.Job) (ingest.Result, error) {
+	data, res, err := s.fetchManifest(ctx, j.URL, j.Payload, maxManifest)
+	if err != nil || res.Outcome == ingest.StepFail {
+		return res, err
+	}
+	m, problems, err := checkm.Read(bytes.NewReader(data), checkm.Options{}, nil)
+	if why := rejected(m, problems, err, checkm.Object); why != "" {
+		return ingest.Fail(false, why), nil
+	}
+	return next, s.Work.Put(ctx, manifestKey(j.ID), data, bucket.Condition{})
+}
+
+// fetchManifest reads a manifest of at most limit bytes and holds it against
+// the depositor's digest.
+func (s *Stages) fetchManifest(ctx context.Context, url string, p ingest.Payload, limit int64) ([]byte, ingest.Result, error) {
 	var data []byte
-	err := s.Fetch.Get(ctx, j.URL, nil, func(body fetch.Stream) (err error) {
-		data, err = io.ReadAll(io.LimitReader(body, maxManifest+1))
+	err := s.Fetch.Get(ctx, url, nil, func(body fetch.Stream) (err error) {
+		data, err = io.ReadAll(io.LimitReader(body, limit+1))
 		return err
 	})
 	if err != nil {
-		return failed(fmt.Errorf("the manifest cannot be fetched: %w", err))
+		res, err := failed(fmt.Errorf("the manifest cannot be fetched: %w", err))
+		return nil, res, err
 	}
-	if len(data) > maxManifest {
-		return ingest.Fail(false, fmt.Sprintf("the manifest is larger than %d bytes; submit several objects", maxManifest)), nil
+	if int64(len(data)) > limit {
+		return nil, ingest.Fail(false, fmt.Sprintf("the manifest is larger than %d bytes; split it into several submissions", limit)), nil
 	}
-	if why := wrongDigest("the manifest", data, j.Payload); why != "" {
-		return ingest.Fail(false, why), nil
+	if why := wrongDigest("the manifest", data, p); why != "" {
+		return nil, ingest.Fail(false, why), nil
 	}
-	_, problems, err := checkm.Read(bytes.NewReader(data))
+	return data, next, nil
+}
+
+// rejected says why a manifest that was read is not taken, "" if it is.
+func rejected(m checkm.Manifest, problems []checkm.Problem, err error, want checkm.Kind) string {
 	if err != nil {
-		return ingest.Fail(false, "the manifest is corrupt: "+err.Error()), nil
+		return "the manifest is corrupt: " + err.Error()
 	}
-	if bad := checkm.Rejected(problems); len(bad) > 0 {
-		lines := make([]string, len(bad))
-		for i, p := range bad {
-			lines[i] = p.String()
-		}
-		return ingest.Fail(false, "the manifest is rejected: "+strings.Join(lines, "; ")), nil
+	bad := checkm.Rejected(problems)
+	if len(bad) == 0 && m.Kind != want {
+		return fmt.Sprintf("the manifest is of the kind %q by its profile; expected %q for this payload type", m.Kind, want)
 	}
-	return next, s.Work.Put(ctx, manifestKey(j.ID), data, bucket.Condition{})
+	lines := make([]string, len(bad))
+	for i, p := range bad {
+		lines[i] = p.String()
+	}
+	if len(bad) == 0 {
+		return ""
+	}
+	return "the manifest is rejected: " + strings.Join(lines, "; ")
 }
 
 // wrongDigest says how data differs from the depositor's digest, "" if it does not.
@@ -103,8 +126,8 @@ func (s *Stages) rows(ctx context.Context, j *ingest.Job) ([]checkm.Row, error) 
 		return nil, err
 	}
 	defer body.Close()
-	m, _, err := checkm.Read(body)
-	return m.Rows, err
+	_, rows, _, err := checkm.ReadAll(body, checkm.Options{})
+	return rows, err
 }
 
 func fileRow(j *ingest.Job) checkm.Row {

@@ -21,6 +21,12 @@ func (s *Stages) process(ctx context.Context, h *queue.Held) (ingest.Result, err
 	if err != nil {
 		return ingest.Result{}, err
 	}
+	if refused == "" {
+		refused, err = s.overtaken(ctx, h.Job)
+	}
+	if err != nil {
+		return ingest.Result{}, err
+	}
 	if refused != "" {
 		return ingest.Fail(false, refused), nil
 	}
@@ -36,6 +42,28 @@ func (s *Stages) process(ctx context.Context, h *queue.Held) (ingest.Result, err
 		return ingest.Result{}, err
 	}
 	return next, s.saveVersion(ctx, h.Job.ID, append(files, system...))
+}
+
+// overtaken says that the object is not at the version that the submission was
+// made for, if it named one.
+func (s *Stages) overtaken(ctx context.Context, j *ingest.Job) (string, error) {
+	if j.IfVersion == 0 {
+		return "", nil
+	}
+	now := 0
+	if j.Primary != "" {
+		o, err := s.Inventory.Object(ctx, j.Primary)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return "", err
+		}
+		if err == nil {
+			now = o.HeadOf
+		}
+	}
+	if now == j.IfVersion {
+		return "", nil
+	}
+	return fmt.Sprintf("the submission was made for version %d of the object, which is at version %d; look at what changed, then submit anew", j.IfVersion, now), nil
 }
 
 // identify mints an ark if the job has none, and takes the ark's lock. Both, and

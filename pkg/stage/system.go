@@ -144,14 +144,14 @@ func (s *Stages) submissionManifest(ctx context.Context, j *ingest.Job) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	m, _, err := checkm.Read(bytes.NewReader(data))
+	_, rows, _, err := checkm.ReadAll(bytes.NewReader(data), checkm.Options{})
 	if err != nil {
 		return nil, err
 	}
 	d := fetch.NewDigester()
 	_, _ = d.Write(data) // a digester takes everything
 	kept := string(data)
-	for _, r := range m.Rows {
+	for _, r := range rows {
 		if clean := fetch.Redact(r.URL); clean != r.URL {
 			kept = strings.ReplaceAll(kept, r.URL, clean)
 		}

@@ -13,7 +13,7 @@ type Digest struct {
 // Payload is what is to be ingested, by reference.
 type Payload struct {
 	URL      string  `json:"url" format:"uri" doc:"http or https" example:"https://example.org/manifest.checkm"`
-	Type     string  `json:"type,omitempty" enum:"file,object-manifest" doc:"told from the content when not given"`
+	Type     string  `json:"type,omitempty" enum:"file,object-manifest,batch-manifest,single-file-batch-manifest" doc:"told from the content when not given"`
 	Filename string  `json:"filename,omitempty" doc:"of a file; the last part of the URL when not given"`
 	Size     int64   `json:"size,omitempty" minimum:"0" doc:"bytes"`
 	Digest   *Digest `json:"digest,omitempty"`
@@ -35,13 +35,15 @@ type Metadata struct {
 
 // BatchRequest is a submission.
 type BatchRequest struct {
-	Collection  string       `json:"collection" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$" example:"maps"`
-	Submitter   string       `json:"submitter,omitempty" maxLength:"200"`
-	Mode        string       `json:"mode,omitempty" enum:"add" doc:"add: the payload is the complete new state of the object"`
-	Payload     Payload      `json:"payload"`
-	Identifiers *Identifiers `json:"identifiers,omitempty"`
-	Metadata    *Metadata    `json:"metadata,omitempty"`
-	Note        string       `json:"note,omitempty" maxLength:"2000"`
+	Collection   string       `json:"collection" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$" example:"maps"`
+	Submitter    string       `json:"submitter,omitempty" maxLength:"200"`
+	Mode         string       `json:"mode,omitempty" enum:"add" doc:"add: the payload is the complete new state of the object"`
+	Payload      Payload      `json:"payload"`
+	Identifiers  *Identifiers `json:"identifiers,omitempty"`
+	Metadata     *Metadata    `json:"metadata,omitempty"`
+	IfVersion    int          `json:"ifVersion,omitempty" minimum:"1" doc:"refuse if the object is at another version"`
+	Notification []string     `json:"notification,omitempty" maxItems:"20" doc:"mail addresses that the report goes to"`
+	Note         string       `json:"note,omitempty" maxLength:"2000"`
 }
 
 // Accepted answers a submission.

@@ -1,0 +1,95 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/checkm"
+	"archivist/pkg/ingest"
+)
+
+// list puts a batch manifest of object manifests, and returns its URL.
+func (s *source) list(t *testing.T, path, profile string, rows ...checkm.Row) string {
+	t.Helper()
+	var b strings.Builder
+	if err := checkm.WriteBatch(&b, "http://uc3.cdlib.org/registry/ingest/manifest/"+profile, rows); err != nil {
+		t.Fatal(err)
+	}
+	return s.put(path, []byte(b.String()))
+}
+
+// Test3aBatch: of five objects in a batch manifest two are good. The others fail
+// alone, each with its reason; what can be mended is.
+func Test3aBatch(t *testing.T) {
+	src := newSource(t)
+	src.put("/good.txt", []byte("good content"))
+	wrong, missing := src.row("/good.txt"), src.row("/good.txt")
+	wrong.Digest = strings.Repeat("0", 32)
+	missing.URL = src.URL + "/late.txt"
+	src.manifest(t, "/wrong.checkm", wrong)
+	src.manifest(t, "/missing.checkm", missing)
+	src.manifest(t, "/one.checkm", src.row("/good.txt"))
+	src.manifest(t, "/two.checkm", src.row("/good.txt"))
+	src.put("/cut.checkm", []byte(strings.TrimSuffix(string(src.files["/one.checkm"]), "#%eof\n")))
+	var rows []checkm.Row
+	for _, m := range []string{"/wrong.checkm", "/missing.checkm", "/cut.checkm", "/one.checkm", "/two.checkm"} {
+		r := src.row(m)
+		r.Local, r.Title, r.Creator, r.Date = []string{"five" + m}, "Object "+m, "Me; You", "2026"
+		rows = append(rows, r)
+	}
+	batch, _ := submit(t, src.list(t, "/batch.checkm", "mrt-batch-manifest", rows...), "")
+	until(t, "the batch reports", 2*soon, func() bool { return batchOf(t, batch).State == "Failed" })
+	b := batchOf(t, batch)
+	if want := (v1.Counts{Expected: 5, Failed: 3, Completed: 2}); b.Counts != want {
+		t.Errorf("the counts are %+v", b.Counts)
+	}
+	for n, says := range map[int]string{1: "the depositor's md5 is 0000", 2: "404", 3: "#%eof"} {
+		j := jobOf(t, ingest.JobID(batch, n))
+		if j.State != "Failed" || !strings.Contains(j.Message, says) || !strings.Contains(string(b.Report), says) {
+			t.Errorf("job %d: %s %q", n, j.State, j.Message)
+		}
+	}
+	for n := 4; n <= 5; n++ {
+		j := jobOf(t, ingest.JobID(batch, n))
+		if j.State != "Completed" || j.Priority != ingest.BatchPriority(5) || string(content(t, j, "producer/good.txt")) != "good content" {
+			t.Errorf("job %d: %+v", n, j)
+		}
+		if erc := string(content(t, j, "system/mrt-erc.txt")); !strings.Contains(erc, "what: Object /") || !strings.Contains(erc, "who: Me; You") {
+			t.Errorf("job %d: %s", n, erc)
+		}
+	}
+	src.put("/late.txt", []byte("good content"))
+	if err := requeue(t, ingest.JobID(batch, 2)); err != nil {
+		t.Fatal(err)
+	}
+	ends(t, ingest.JobID(batch, 2), "Completed", soon)
+	if want := (v1.Counts{Expected: 5, Failed: 2, Completed: 3}); batchOf(t, batch).Counts != want {
+		t.Errorf("after the requeue the counts are %+v", batchOf(t, batch).Counts)
+	}
+}
+
+// Test3bSingleFiles: each row of a single-file batch becomes an object; a batch
+// manifest that is no good makes no job.
+func Test3bSingleFiles(t *testing.T) {
+	src := newSource(t)
+	var rows []checkm.Row
+	for _, name := range []string{"/a b.txt", "/c.txt"} {
+		src.put(name, []byte("content of "+name))
+		r := src.row(name)
+		r.URL = src.URL + strings.ReplaceAll(name, " ", "%20")
+		rows = append(rows, r)
+	}
+	batch, job := submit(t, src.list(t, "/files.checkm", "mrt-single-file-batch-manifest", rows...), "")
+	until(t, "the batch completes", soon, func() bool { return batchOf(t, batch).State == "Completed" })
+	if got := string(content(t, jobOf(t, job), "producer/a b.txt")); got != "content of /a b.txt" {
+		t.Errorf("stored %q", got)
+	}
+	rows[0].Algorithm, rows[1].URL = "md2", "nowhere"
+	batch, _ = submit(t, src.list(t, "/bad.checkm", "mrt-single-file-batch-manifest", rows...), "")
+	until(t, "the batch fails", soon, func() bool { return batchOf(t, batch).State == "Failed" })
+	b := batchOf(t, batch)
+	if b.Counts != (v1.Counts{}) || !strings.Contains(b.Message, "md2") || !strings.Contains(b.Message, "nowhere") {
+		t.Errorf("%+v", b)
+	}
+}
