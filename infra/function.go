@@ -31,6 +31,9 @@ func newFunction(scope constructs.Construct, id string, p FunctionProps) awslamb
 		boot.EnvTiming: jsii.String(p.Settings.Timing), boot.EnvInFlight: jsii.Sprintf("%d", p.Settings.MaxInFlight),
 		boot.EnvNAAN: jsii.String(p.Settings.NAAN), boot.EnvShoulder: jsii.String(p.Settings.Shoulder),
 	}
+	if p.Settings.MailFrom != "" {
+		env[boot.EnvMailFrom] = jsii.String(p.Settings.MailFrom)
+	}
 	if p.Settings.Local {
 		env[boot.EnvAllow] = jsii.String("127.0.0.0/8,::1/128")
 		if p.Settings.Faults != "" {

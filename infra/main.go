@@ -19,6 +19,7 @@ type Settings struct {
 	NAAN        string // of minted arks; 99999 is for tests only
 	Shoulder    string
 	Faults      string // local only: file with the faults of a test
+	MailFrom    string // sender of reports; the address must be verified with SES; "" = no mail
 	AlarmMail   string // who is told of alarms, or ""
 }
 
@@ -31,7 +32,7 @@ func read(app awscdk.App) Settings {
 		return or
 	}
 	s := Settings{Local: text("local", "") == "true", Timing: text("timing", "production"), NAAN: text("naan", "99999"), Shoulder: text("shoulder", "fk4"),
-		Faults: text("faults", ""), AlarmMail: text("alarmMail", "")}
+		Faults: text("faults", ""), AlarmMail: text("alarmMail", ""), MailFrom: text("mailFrom", "")}
 	if _, err := fmt.Sscan(text("maxInFlight", "100"), &s.MaxInFlight); err != nil || s.MaxInFlight < 1 {
 		panic("maxInFlight: expected a number of jobs, e.g. -c maxInFlight=100")
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdaeventsources"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
@@ -51,6 +52,10 @@ func (st *Stage) newHandler(scope constructs.Construct, p FunctionProps, t inges
 	}))
 	p.Data.Table.GrantReadWriteData(st.Handler)
 	st.grantContent(p.Data)
+	if from := p.Settings.MailFrom; from != "" && st.Batch != "" {
+		st.Handler.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("ses:SendRawEmail"),
+			Resources: &[]*string{awscdk.Stack_Of(scope).FormatArn(&awscdk.ArnComponents{Service: jsii.String("ses"), Resource: jsii.String("identity"), ResourceName: jsii.String(from)})}}))
+	}
 }
 
 // grantContent gives each stage what its step does with content, and no more.
@@ -58,6 +63,8 @@ func (st *Stage) grantContent(d *Data) {
 	switch st.Name {
 	case "unpack":
 		d.Work.GrantReadWrite(st.Handler, jsii.String("batches/*"))
+		d.Work.GrantRead(st.Handler, jsii.String("reports/*"))
+		d.Work.GrantPut(st.Handler, jsii.String("reports/*"))
 	case "estimate", "download", "process":
 		d.Work.GrantReadWrite(st.Handler, jsii.String("jobs/*"))
 	case "store":
@@ -69,6 +76,7 @@ func (st *Stage) grantContent(d *Data) {
 		d.Work.GrantRead(st.Handler, jsii.String("jobs/*"))
 		d.Work.GrantDelete(st.Handler, jsii.String("jobs/*"))
 	case "report":
+		d.Work.GrantRead(st.Handler, jsii.String("reports/*")) // for the link in the mail
 		d.Work.GrantPut(st.Handler, jsii.String("reports/*"))
 	}
 }

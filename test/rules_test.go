@@ -25,7 +25,7 @@ var layers = []struct {
 	dirs []string
 	why  string
 }{
-	{[]string{"pkg/fault", "pkg/checkm", "pkg/anvl", "pkg/ark", "pkg/premis", "pkg/table/schema", "statemachines", "events"}, "values and formats stand alone"},
+	{[]string{"pkg/fault", "pkg/checkm", "pkg/anvl", "pkg/ark", "pkg/premis", "pkg/notify", "pkg/table/schema", "statemachines", "events"}, "values and formats stand alone"},
 	{[]string{"pkg/ingest"}, "the rules know only the kinds of errors"},
 	{[]string{"pkg/api/v1"}, "the wire types need no AWS, so that the command line needs none"},
 	{[]string{"pkg/table"}, "the table knows no domain word"},

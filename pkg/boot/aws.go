@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
+	"github.com/aws/aws-sdk-go-v2/service/ses"
+	sestypes "github.com/aws/aws-sdk-go-v2/service/ses/types"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -120,6 +122,14 @@ func (m *metrics) put(name string, n float64) {
 	if err != nil {
 		m.log.Warn("a metric was lost", "metric", name, "value", n, "error", err)
 	}
+}
+
+// mailer sends mail by SES (its first version: the only one that every platform has).
+type mailer struct{ client *ses.Client }
+
+func (m *mailer) send(ctx context.Context, raw []byte) error {
+	_, err := m.client.SendRawEmail(ctx, &ses.SendRawEmailInput{RawMessage: &sestypes.RawMessage{Data: raw}})
+	return err
 }
 
 // executionName splits the name of a job's execution into the job and its exec.

@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/ses"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/guregu/dynamo/v2"
@@ -51,9 +52,10 @@ const (
 	EnvInFlight     = "ARCHIVIST_IN_FLIGHT" // running jobs at once
 	EnvNAAN         = "ARCHIVIST_NAAN"
 	EnvShoulder     = "ARCHIVIST_SHOULDER"
-	EnvAllow        = "ARCHIVIST_ALLOW"  // private networks to fetch from, e.g. "127.0.0.0/8"
-	EnvFaults       = "ARCHIVIST_FAULTS" // local only: a file with the faults of a test
-	EnvBase         = "ARCHIVIST_BASE"   // path of the API's stage
+	EnvAllow        = "ARCHIVIST_ALLOW"     // private networks to fetch from, e.g. "127.0.0.0/8"
+	EnvFaults       = "ARCHIVIST_FAULTS"    // local only: a file with the faults of a test
+	EnvMailFrom     = "ARCHIVIST_MAIL_FROM" // sender of mails, verified with SES
+	EnvBase         = "ARCHIVIST_BASE"      // path of the API's stage
 )
 
 // System is everything wired.
@@ -115,7 +117,8 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	}
 	objects := inventory.Store{Table: t}
 	s.Stages = &stage.Stages{Queue: s.Queue, Inventory: objects, Root: root, Work: work, Fetch: fetch.New(guard, rand.Float64),
-		Now: time.Now, Random: random, NAAN: s.Env(EnvNAAN), Shoulder: s.Env(EnvShoulder), Parallel: 4}
+		Now: time.Now, Random: random, NAAN: s.Env(EnvNAAN), Shoulder: s.Env(EnvShoulder), Parallel: 4,
+		MailFrom: s.Env(EnvMailFrom), SendMail: (&mailer{ses.NewFromConfig(cfg)}).send}
 	s.API = &api.API{Queue: s.Queue, Inventory: objects, Root: root, Work: work, Log: s.Log, Base: s.Env(EnvBase)}
 	return nil
 }

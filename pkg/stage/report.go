@@ -2,39 +2,23 @@ package stage
 
 import (
 	"context"
+	"time"
 
+	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
+	"archivist/pkg/notify"
 	"archivist/pkg/queue"
 )
-
-// Report is what a depositor hears of a batch, saved on it.
-type Report struct {
-	Batch     string         `json:"batch"`
-	At        string         `json:"at"`
-	Completed []ReportedJob  `json:"completed"`
-	Failed    []ReportedJob  `json:"failed"`
-	Open      []ReportedJob  `json:"open,omitempty"` // requeued while the report was made
-	Counts    map[string]int `json:"counts"`
-}
-
-// ReportedJob is one job's line of a report.
-type ReportedJob struct {
-	Job      string   `json:"job"`
-	ARK      string   `json:"ark,omitempty"`
-	Version  int      `json:"version,omitempty"`
-	NoChange bool     `json:"noChange,omitempty"`
-	LocalIDs []string `json:"localIds,omitempty"`
-	Files    int      `json:"files,omitempty"`
-	Bytes    int64    `json:"bytes,omitempty"`
-	Message  string   `json:"message,omitempty"`
-}
 
 // ReportKey is where a batch's report is in the work bucket.
 func ReportKey(batch string) string { return "reports/" + batch + ".json" }
 
-// report gathers how every job of the batch ended and saves it.
+// linkFor is how long the link to a report can be used.
+const linkFor = 7 * 24 * time.Hour
+
+// report gathers how every job of the batch ended, saves it, and sends it.
 func (s *Stages) report(ctx context.Context, h *queue.Held) (ingest.Result, error) {
-	r := Report{Batch: h.Batch.ID, At: stamp(s.Now().UnixMilli()), Completed: []ReportedJob{}, Failed: []ReportedJob{}}
+	r := s.newReport(h.Batch)
 	for after := 0; ; {
 		jobs, err := s.Queue.Jobs(ctx, h.Batch.ID, after)
 		if err != nil {
@@ -45,9 +29,11 @@ func (s *Stages) report(ctx context.Context, h *queue.Held) (ingest.Result, erro
 		}
 		after += len(jobs)
 		for _, j := range jobs {
-			line := ReportedJob{Job: j.Job.ID, ARK: j.Primary, Version: j.ObjectVersion, NoChange: j.NoChange, LocalIDs: j.LocalIDs, Files: j.Files, Bytes: j.Bytes, Message: j.Message}
+			line := notify.Job{Job: j.Job.ID, Source: fetch.Redact(j.URL), ARK: j.Primary, Version: j.ObjectVersion, NoChange: j.NoChange, LocalIDs: j.LocalIDs, Title: j.What,
+				Files: j.Files, Bytes: j.Bytes, Message: j.Message, Recoverable: !j.NotRecoverable}
 			switch j.State {
 			case ingest.Completed:
+				line.Recoverable = false
 				r.Completed = append(r.Completed, line)
 			case ingest.Failed:
 				r.Failed = append(r.Failed, line)
@@ -57,6 +43,43 @@ func (s *Stages) report(ctx context.Context, h *queue.Held) (ingest.Result, erro
 		}
 	}
 	r.Counts = map[string]int{"completed": len(r.Completed), "failed": len(r.Failed), "open": len(r.Open)}
-	h.Batch.Report = ReportKey(h.Batch.ID)
-	return next, s.putJSON(ctx, h.Batch.Report, r)
+	return next, s.publish(ctx, h.Batch, r)
+}
+
+// newReport begins a report. Its time is that at which the batch came to
+// reporting, so that a second try makes the same one.
+func (s *Stages) newReport(b *ingest.Batch) notify.Report {
+	return notify.Report{Batch: b.ID, Collection: b.Collection, Note: b.Note, At: stamp(b.Entered), Completed: []notify.Job{}, Failed: []notify.Job{}}
+}
+
+// publish saves a report and mails it to whom the submission names.
+func (s *Stages) publish(ctx context.Context, b *ingest.Batch, r notify.Report) error {
+	b.Report = ReportKey(b.ID)
+	if err := s.putJSON(ctx, b.Report, r); err != nil {
+		return err
+	}
+	if s.MailFrom == "" || len(b.Mail) == 0 {
+		return nil
+	}
+	link, err := s.Work.Presign(ctx, b.Report, b.ID+".json", linkFor)
+	if err != nil {
+		return err
+	}
+	m, err := notify.ForReport(r, s.MailFrom, b.Mail, link)
+	if err != nil {
+		return err
+	}
+	raw, err := m.Encode(s.Now())
+	if err != nil {
+		return err
+	}
+	return s.SendMail(ctx, raw)
+}
+
+// refuse ends the unpacking of a submission that is no good: its depositor hears
+// of it, and no job is made.
+func (s *Stages) refuse(ctx context.Context, b *ingest.Batch, why ingest.Result) (ingest.Result, error) {
+	r := s.newReport(b)
+	r.Message = why.Reason
+	return why, s.publish(ctx, b, r)
 }

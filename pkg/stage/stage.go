@@ -29,7 +29,9 @@ type Stages struct {
 	Random    func(n int) int // uniform in [0,n), from a source that cannot be guessed
 	NAAN      string          // of minted arks
 	Shoulder  string
-	Parallel  int // transfers at once of one job
+	Parallel  int    // transfers at once of one job
+	MailFrom  string // sender of mails; "" = none are sent
+	SendMail  func(ctx context.Context, raw []byte) error
 }
 
 // Steps returns every stage's step by the stage's name.

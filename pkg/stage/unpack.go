@@ -48,12 +48,15 @@ func (s *Stages) unpack(ctx context.Context, h *queue.Held) (ingest.Result, erro
 // where an earlier try got to.
 func (s *Stages) unpackList(ctx context.Context, h *queue.Held, row string, kind checkm.Kind) (ingest.Result, error) {
 	data, res, err := s.batchManifest(ctx, h.Batch)
-	if err != nil || res.Outcome == ingest.StepFail {
+	if err == nil && res.Outcome == ingest.StepFail {
+		return s.refuse(ctx, h.Batch, res)
+	}
+	if err != nil {
 		return res, err
 	}
 	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), checkm.Options{})
 	if why := rejected(m, problems, err, kind); why != "" {
-		return ingest.Fail(false, why), nil
+		return s.refuse(ctx, h.Batch, ingest.Fail(false, why))
 	}
 	jobs := make([]ingest.Job, len(rows))
 	for i, r := range rows {

@@ -59,6 +59,15 @@ func Test3aBatch(t *testing.T) {
 			t.Errorf("job %d: %s", n, erc)
 		}
 	}
+	mail := mails(t, batch)
+	if len(mail) != 1 {
+		t.Fatalf("%d mails", len(mail))
+	}
+	for _, says := range []string{"3 of 5 objects failed", "md5 is 0000", "404", "#%eof", "PRESERVED", "It can be requeued", "A new submission is needed"} {
+		if !strings.Contains(mail[0], says) {
+			t.Errorf("the mail does not say %q: %s", says, mail[0])
+		}
+	}
 	src.put("/late.txt", []byte("good content"))
 	if err := requeue(t, ingest.JobID(batch, 2)); err != nil {
 		t.Fatal(err)
@@ -89,6 +98,9 @@ func Test3bSingleFiles(t *testing.T) {
 	batch, _ = submit(t, src.list(t, "/bad.checkm", "mrt-single-file-batch-manifest", rows...), "")
 	until(t, "the batch fails", soon, func() bool { return batchOf(t, batch).State == "Failed" })
 	b := batchOf(t, batch)
+	if len(mails(t, "Submission failed")) != 1 {
+		t.Error("nobody heard that the submission failed")
+	}
 	if b.Counts != (v1.Counts{}) || !strings.Contains(b.Message, "md2") || !strings.Contains(b.Message, "nowhere") {
 		t.Errorf("%+v", b)
 	}

@@ -7,10 +7,13 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,6 +24,7 @@ import (
 	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/ses"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -42,6 +46,8 @@ var (
 	timing  = ingest.Timings["quick"]
 )
 
+const sender = "archive@example.org"
+
 const tickEach = 5 * time.Second
 
 func TestMain(m *testing.M) {
@@ -61,7 +67,7 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	faults = filepath.Join(dir, "faults.json")
-	stack = &localstack.Stack{Root: root, Name: "e2e", Port: 4567, Log: os.Stderr, Context: map[string]string{"timing": "quick", "maxInFlight": "20", "faults": faults}}
+	stack = &localstack.Stack{Root: root, Name: "e2e", Port: 4567, Log: os.Stderr, Context: map[string]string{"timing": "quick", "maxInFlight": "20", "faults": faults, "mailFrom": sender}}
 	defer func() {
 		if err := stack.Stop(ctx); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -73,6 +79,11 @@ func run(m *testing.M) int {
 	}
 	client = &v1.Client{URL: out.APIURL, HTTP: http.DefaultClient}
 	cfg = aws.Config{Region: out.Region, BaseEndpoint: &out.EndpointURL, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}
+	// Locally an identity is verified at once; on AWS its owner answers a mail.
+	if _, err := ses.NewFromConfig(cfg).VerifyEmailIdentity(ctx, &ses.VerifyEmailIdentityInput{EmailAddress: aws.String(sender)}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	ticking.Store(true)
 	clock, stop := context.WithCancel(ctx)
 	defer stop()
@@ -129,7 +140,7 @@ func until(t *testing.T, what string, within time.Duration, f func() bool) {
 // submit submits one object and returns its batch and job.
 func submit(t *testing.T, url, kind string, ids ...string) (batch, job string) {
 	t.Helper()
-	in := v1.BatchRequest{Collection: "e2e", Submitter: t.Name(), Payload: v1.Payload{URL: url, Type: kind}, Identifiers: &v1.Identifiers{Local: ids}, Metadata: &v1.Metadata{What: t.Name()}}
+	in := v1.BatchRequest{Collection: "e2e", Submitter: t.Name(), Payload: v1.Payload{URL: url, Type: kind}, Identifiers: &v1.Identifiers{Local: ids}, Metadata: &v1.Metadata{What: t.Name()}, Notification: []string{strings.ToLower(t.Name()) + "@example.org"}}
 	b, err := client.Submit(t.Context(), in, fmt.Sprintf("%s-%v-%d", t.Name(), ids, time.Now().UnixNano()))
 	if err != nil {
 		t.Fatal(err)
@@ -206,4 +217,25 @@ func decode(t *testing.T, e v1.Event, into any) {
 	if err := json.Unmarshal(e.Detail, into); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// mails returns the mails to the test's address that say a text, as the local AWS
+// keeps them.
+func mails(t *testing.T, says string) (found []string) {
+	t.Helper()
+	resp, err := http.Get(out.EndpointURL + "/_ministack/ses/messages")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var all struct{ Messages map[string][]json.RawMessage } // by account
+	if err := json.NewDecoder(resp.Body).Decode(&all); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range slices.Concat(slices.Collect(maps.Values(all.Messages))...) {
+		if text := string(m); strings.Contains(text, strings.ToLower(t.Name())+"@example.org") && strings.Contains(text, says) {
+			found = append(found, text)
+		}
+	}
+	return found
 }

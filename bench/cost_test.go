@@ -1,0 +1,240 @@
+// Package bench measures what the system costs and how fast it is. Absolute
+// times mean nothing on shared machines; ratios in one run and counted calls do.
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/guregu/dynamo/v2/dynamodbiface"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/lease"
+	"archivist/pkg/queue"
+	"archivist/pkg/table"
+	"archivist/pkg/table/schema"
+	"archivist/pkg/table/tabletest"
+)
+
+// meter counts what AWS would bill. Units are DynamoDB's: a write unit is 1 KB,
+// in a transaction two; a consistent read unit is 4 KB.
+type meter struct {
+	dynamodbiface.DynamoDBAPI
+	calls, reads, writes, sqs, transitions, lambda float64
+}
+
+func kb(n int) float64 { return float64((n + 1023) / 1024) }
+
+// indexed is what a row costs in the indexes beside itself: one write for each
+// that it is in, and about one more when it moves, which a put cannot see.
+func indexed(it map[string]types.AttributeValue) (n float64) {
+	for _, ix := range schema.Indexes {
+		if it[ix.PK] != nil {
+			n += 1.5
+		}
+	}
+	return n
+}
+
+func size(it map[string]types.AttributeValue) (n int) {
+	for name, v := range it {
+		n += len(name)
+		switch x := v.(type) {
+		case *types.AttributeValueMemberS:
+			n += len(x.Value)
+		case *types.AttributeValueMemberN:
+			n += len(x.Value)/2 + 1
+		default:
+			n += 20
+		}
+	}
+	return n
+}
+
+func (m *meter) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	m.calls++
+	out, err := m.DynamoDBAPI.GetItem(ctx, in, o...)
+	if out != nil {
+		m.reads += max(1, float64((size(out.Item)+4095)/4096))
+	}
+	return out, err
+}
+
+func (m *meter) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	m.calls++
+	m.reads++
+	return m.DynamoDBAPI.Query(ctx, in, o...)
+}
+
+func (m *meter) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	m.calls++
+	m.writes += kb(size(in.Item)) + indexed(in.Item)
+	return m.DynamoDBAPI.PutItem(ctx, in, o...)
+}
+
+func (m *meter) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	m.calls++
+	for _, w := range in.TransactItems {
+		m.writes += 2
+		if w.Put != nil {
+			m.writes += 2*(kb(size(w.Put.Item))-1) + indexed(w.Put.Item)
+		}
+	}
+	return m.DynamoDBAPI.TransactWriteItems(ctx, in, o...)
+}
+
+// machine is the service on a table, its executions being messages in order.
+type machine struct {
+	q     *queue.Queue
+	c     *queue.Clock
+	m     *meter
+	queue []queue.Message
+}
+
+func newMachine(db dynamodbiface.DynamoDBAPI, name func(*meter) *table.Table, slots int) *machine {
+	m := &machine{m: &meter{DynamoDBAPI: db}}
+	tb := name(m.m)
+	var n atomic.Int64
+	id := func() string { return fmt.Sprintf("01M7ZBMEYHBB62YP6R%08d", n.Add(1)) } // as long as a ULID
+	m.q = &queue.Queue{Table: tb, Now: time.Now, NewID: id, Executions: m, Metric: func(string, float64) {}, Rules: ingest.Rules{Timing: ingest.Timings["production"]},
+		Poke:     func(context.Context) error { m.m.sqs += 3; return nil }, // send, receive, delete
+		Settings: queue.Settings{MaxInFlight: slots, Space: 1 << 50, SweepPage: 100}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	m.c = &queue.Clock{Queue: m.q, Leases: &lease.Store{Table: tb, Now: time.Now, NewID: id}}
+	return m
+}
+
+func (m *machine) Start(_ context.Context, _, _ string, in queue.Message) error {
+	m.m.transitions++ // the first choice
+	m.send(in)
+	return nil
+}
+
+func (m *machine) send(in queue.Message) {
+	m.m.transitions++
+	m.m.sqs += 3 // send, receive, delete
+	m.m.lambda++
+	in.Token = "t"
+	m.queue = append(m.queue, in)
+}
+
+func (m *machine) Stop(context.Context, string, string, string) error { return nil }
+func (m *machine) StoppedByHand(context.Context, string, string) (string, bool, error) {
+	return "", false, nil
+}
+
+// answers goes on in an execution.
+type answers struct {
+	m  *machine
+	in queue.Message
+}
+
+func (a answers) Answer(_ context.Context, _ string, ans ingest.Answer, _ string) error {
+	to := ingest.After(ingest.State(a.in.State))
+	if ans == ingest.Success && a.in.Job != "" && to != ingest.Completed {
+		a.in.State = string(to)
+		a.m.send(a.in)
+		return nil
+	}
+	a.m.m.transitions++ // the end
+	return nil
+}
+
+func (m *machine) drain(ctx context.Context, jobs int) error {
+	for len(m.queue) > 0 {
+		in := m.queue[0]
+		m.queue = m.queue[1:]
+		stage, _ := ingest.StageNamed(in.Step)
+		if in.Job != "" {
+			stage, _ = ingest.StageOf(ingest.State(in.State))
+		}
+		w := queue.Worker{Queue: m.q, Stage: stage, Answers: answers{m, in}, Step: func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+			if stage.Name == "unpack" {
+				all := make([]ingest.Job, jobs)
+				for i := range all {
+					all[i] = ingest.Job{Collection: "bench", Submitter: "somebody", Mode: "add", LocalIDs: []string{fmt.Sprint("local-", i)}, SizeKnown: true,
+						Payload:  ingest.Payload{URL: "https://example.org/some/path/of/usual/length/manifest.checkm", Type: "object-manifest", Algorithm: "sha256", Digest: fmt.Sprintf("%064d", i)},
+						Metadata: ingest.Metadata{Who: "An author", What: "A title of usual length", When: "2026"}}
+				}
+				for h.Batch.Unpacked < jobs {
+					left := all[h.Batch.Unpacked:]
+					if err := h.Unpack(ctx, left[:queue.Chunk(left)], jobs); err != nil {
+						return ingest.Result{}, err
+					}
+				}
+			}
+			return ingest.Result{Outcome: ingest.StepNext}, nil
+		}}
+		if _, err := w.Handle(ctx, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Prices in US$ (us-east-1, 2026-11-21).
+const (
+	perWrite      = 0.625e-6
+	perRead       = 0.125e-6
+	perTransition = 25e-6
+	perSQS        = 0.40e-6
+	perLambda     = 0.20e-6
+	perGBs        = 0.0000133334
+)
+
+// TestCost: a thousand jobs' orchestration costs what bench/RESULTS.md says, and
+// at most 0.40 US$. A rise needs a reason there.
+func TestCost(t *testing.T) {
+	const jobs = 100
+	m := newMachine(tabletest.New(), func(m *meter) *table.Table { return tabletest.Table(m) }, 50)
+	ctx := t.Context()
+	if _, err := m.q.Submit(ctx, ingest.Batch{Collection: "bench"}, "", nil, "me"); err != nil {
+		t.Fatal(err)
+	}
+	for range 40 {
+		if err := m.drain(ctx, jobs); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.c.Tick(ctx, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := m.q.Counts(ctx, "01M7ZBMEYHBB62YP6R00000001")
+	if err != nil || c.Completed != jobs {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	per := func(n float64) float64 { return n * 1000 / jobs }
+	const seconds, gb = 0.15, 0.5 // of one orchestration step, without its content
+	parts := []struct {
+		name  string
+		count float64
+		price float64
+		most  float64 // counted on 2026-11-21, with a little room
+	}{
+		{"state transitions", m.m.transitions, perTransition, 10_200},
+		{"DynamoDB write units", m.m.writes, perWrite, 200_000},
+		{"DynamoDB read units", m.m.reads, perRead, 60_000},
+		{"SQS requests", m.m.sqs, perSQS, 60_000},
+		{"Lambda requests", m.m.lambda, perLambda, 8_000},
+		{"Lambda GB-seconds", m.m.lambda * seconds * gb, perGBs, 800},
+	}
+	sum := 0.0
+	for _, p := range parts {
+		n := per(p.count)
+		sum += n * p.price
+		t.Logf("%-22s %9.0f per 1,000 jobs  US$ %.4f", p.name, n, n*p.price)
+		if n > p.most {
+			t.Errorf("%s: %.0f per 1,000 jobs, at most %.0f are said in bench/RESULTS.md", p.name, n, p.most)
+		}
+	}
+	t.Logf("%-22s %9.0f calls of DynamoDB  US$ %.4f in all", "sum", per(m.m.calls), sum)
+	if sum > 0.40 {
+		t.Errorf("orchestration costs US$ %.4f per 1,000 jobs; the goal is 0.40", sum)
+	}
+}
