@@ -22,6 +22,7 @@ import (
 	"archivist/pkg/inventory"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
+	"archivist/pkg/stage"
 )
 
 // API holds what the handlers need.
@@ -30,6 +31,7 @@ type API struct {
 	Inventory inventory.Store
 	Root      ocfl.Root
 	Work      bucket.Bucket
+	Stages    *stage.Stages
 	Log       *slog.Logger
 	Base      string // path before /v1 under which clients reach it, e.g. "/prod"
 }
@@ -48,6 +50,7 @@ func (a *API) Handler() http.Handler {
 	a.batches(h)
 	a.jobs(h)
 	a.objects(h)
+	a.reindexing(h)
 	return mux
 }
 

@@ -119,7 +119,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	s.Stages = &stage.Stages{Queue: s.Queue, Inventory: objects, Root: root, Work: work, Fetch: fetch.New(guard, rand.Float64),
 		Now: time.Now, Random: random, NAAN: s.Env(EnvNAAN), Shoulder: s.Env(EnvShoulder), Parallel: 4,
 		MailFrom: s.Env(EnvMailFrom), SendMail: (&mailer{ses.NewFromConfig(cfg)}).send}
-	s.API = &api.API{Queue: s.Queue, Inventory: objects, Root: root, Work: work, Log: s.Log, Base: s.Env(EnvBase)}
+	s.API = &api.API{Queue: s.Queue, Inventory: objects, Root: root, Work: work, Stages: s.Stages, Log: s.Log, Base: s.Env(EnvBase)}
 	return nil
 }
 

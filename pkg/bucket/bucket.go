@@ -134,6 +134,26 @@ func (b Bucket) List(ctx context.Context, prefix string, each func(key string, s
 	return nil
 }
 
+// Page lists the next keys from a cursor ("" at the beginning), and the cursor
+// of the rest ("" at the end).
+func (b Bucket) Page(ctx context.Context, cursor string) (keys []string, next string, err error) {
+	in := &s3.ListObjectsV2Input{Bucket: &b.Name}
+	if cursor != "" {
+		in.StartAfter = &cursor
+	}
+	out, err := b.Client.ListObjectsV2(ctx, in)
+	if err != nil {
+		return nil, "", b.told("list", "", err)
+	}
+	for _, o := range out.Contents {
+		keys = append(keys, aws.ToString(o.Key))
+	}
+	if aws.ToBool(out.IsTruncated) && len(keys) > 0 {
+		next = keys[len(keys)-1]
+	}
+	return keys, next, nil
+}
+
 // Delete removes one object; in a bucket with versions, only its newest face.
 func (b Bucket) Delete(ctx context.Context, key string) error {
 	_, err := b.Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key})

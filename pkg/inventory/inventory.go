@@ -113,56 +113,108 @@ func (s Store) Collection(ctx context.Context, collection, cursor string) ([]str
 	return arks, next, err
 }
 
-// Record is a stored version to be recorded.
+// Record is a stored object to be recorded.
 type Record struct {
-	Object  Object  // as it shall be; only ARK, Collection, Title, LocalIDs, HeadOf, Digest are read
-	Version Version // its newest version
-	Actor   string
+	Object   Object    // as it shall be; ARK, Collection, Title, LocalIDs, HeadOf and Digest are read
+	Versions []Version // its versions beyond those that are recorded, oldest first
+	Actor    string
+}
+
+// Known is how many versions of an object are recorded.
+func (s Store) Known(ctx context.Context, ark string) (int, error) {
+	o, err := s.Object(ctx, ark)
+	if fault.Is(err, fault.NotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return o.HeadOf, nil
 }
 
 // Prepare reads what stands and returns what puts the record into a
 // transaction. nil means that all of it is recorded already. A local id that is
 // another object's is a Conflict.
 func (s Store) Prepare(ctx context.Context, r Record, now int64) (func(*table.Tx) error, error) {
-	row := Object{Head: head(objectKey(r.Object.ARK)), ARK: r.Object.ARK, Collection: r.Object.Collection, Created: r.Version.Created}
-	if err := s.Table.Get(ctx, row.Key(), &row); err != nil && !fault.Is(err, fault.NotFound) {
+	row := Object{Head: head(objectKey(r.Object.ARK)), ARK: r.Object.ARK, Collection: r.Object.Collection}
+	err := s.Table.Get(ctx, row.Key(), &row)
+	if fault.Is(err, fault.NotFound) {
+		row.Number, err = s.lastEvent(ctx, r.Object.ARK)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if row.HeadOf >= r.Object.HeadOf {
-		return nil, nil
+	fresh, err := s.fresh(ctx, &r.Object)
+	if err != nil {
+		return nil, err
 	}
-	var fresh []string
-	for _, id := range r.Object.LocalIDs {
-		ark, err := s.ByLocalID(ctx, row.Collection, id)
-		switch {
-		case err != nil:
-			return nil, err
-		case ark == "":
-			fresh = append(fresh, id)
-		case ark != row.ARK:
-			return nil, fault.New(fault.Conflict, "the local id %q is that of %s, not of %s", id, ark, row.ARK)
+	var versions []Version
+	for _, v := range r.Versions {
+		if v.Number > row.HeadOf {
+			versions = append(versions, v)
 		}
+	}
+	if len(versions) == 0 && len(fresh) == 0 {
+		return nil, nil
 	}
 	kind := "modify"
 	if row.Rev == 0 {
 		kind = "create"
 	}
-	row.Title, row.LocalIDs, row.HeadOf, row.Digest, row.Modified = r.Object.Title, r.Object.LocalIDs, r.Object.HeadOf, r.Object.Digest, r.Version.Created
-	return func(tx *table.Tx) error {
-		row.Number++
-		row.Head.Shelf, row.Head.Since = "objects#"+row.Collection, fmt.Sprintf("%013d#%s", row.Modified, row.ARK)
-		if row.Rev == 0 {
-			tx.Insert(&row)
-		} else {
-			tx.Save(&row)
+	if len(versions) > 0 {
+		row.Title, row.LocalIDs, row.HeadOf, row.Digest = r.Object.Title, r.Object.LocalIDs, r.Object.HeadOf, r.Object.Digest
+		row.Modified = versions[len(versions)-1].Created
+		if row.Created == 0 {
+			row.Created = versions[0].Created
 		}
-		v := r.Version
+	}
+	return func(tx *table.Tx) error {
+		return put(tx, &row, versions, fresh, event.New{Type: "object." + kind, Time: now, Actor: r.Actor, Component: "record",
+			Detail: map[string]any{"version": row.HeadOf, "versions": len(versions), "localIds": fresh}})
+	}, nil
+}
+
+// fresh are the local ids that stand for no object yet.
+func (s Store) fresh(ctx context.Context, o *Object) (fresh []string, err error) {
+	for _, id := range o.LocalIDs {
+		ark, err := s.ByLocalID(ctx, o.Collection, id)
+		switch {
+		case err != nil:
+			return nil, err
+		case ark == "":
+			fresh = append(fresh, id)
+		case ark != o.ARK:
+			return nil, fault.New(fault.Conflict, "the local id %q is that of %s, not of %s", id, ark, o.ARK)
+		}
+	}
+	return fresh, nil
+}
+
+func put(tx *table.Tx, row *Object, versions []Version, fresh []string, e event.New) error {
+	row.Number++
+	row.Head.Shelf, row.Head.Since = "objects#"+row.Collection, fmt.Sprintf("%013d#%s", row.Modified, row.ARK)
+	if row.Rev == 0 {
+		tx.Insert(row)
+	} else {
+		tx.Save(row)
+	}
+	for _, v := range versions {
 		v.Head, v.ARK = head(versionKey(row.ARK, v.Number)), row.ARK
 		tx.Insert(&v)
-		for _, id := range fresh {
-			tx.Insert(&localID{Head: head(localKey(row.Collection, id)), ARK: row.ARK})
-		}
-		return event.Append(tx, event.Subject{Type: "Object", ID: row.ARK}, row.Number, event.New{Type: "object." + kind, Time: now, Actor: r.Actor,
-			Component: "record", Detail: map[string]any{"version": v.Number, "files": v.Files, "bytes": v.Bytes, "job": v.Job}})
-	}, nil
+	}
+	for _, id := range fresh {
+		tx.Insert(&localID{Head: head(localKey(row.Collection, id)), ARK: row.ARK})
+	}
+	return event.Append(tx, event.Subject{Type: "Object", ID: row.ARK}, row.Number, e)
+}
+
+// lastEvent is the version of an object's last event, 0 if it has none: the
+// history stands also where the row was lost.
+func (s Store) lastEvent(ctx context.Context, ark string) (int64, error) {
+	var rows []event.Row
+	_, err := s.Table.Page(ctx, table.Query{PK: objectKey(ark).PK, Prefix: "EV#", Desc: true, Limit: 1}, &rows)
+	if err != nil || len(rows) == 0 {
+		return 0, err
+	}
+	return rows[0].Version, nil
 }

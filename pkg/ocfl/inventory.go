@@ -59,6 +59,9 @@ func (inv *Inventory) HeadNumber() int {
 	return n
 }
 
+// CreatedAt is when a version was made.
+func (inv *Inventory) CreatedAt(n int) time.Time { return inv.Versions[fmt.Sprintf("v%d", n)].Created }
+
 // State returns a version's files: digest by logical path.
 func (inv *Inventory) State(n int) map[string]string {
 	out := map[string]string{}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -315,4 +316,45 @@ func (r Root) Files(ctx context.Context, s *Stored, n int) ([]FileInfo, error) {
 		out = append(out, f)
 	}
 	return out, nil
+}
+
+// VersionDigest is the sha512 of a version's inventory, as its sidecar says; of
+// the newest, that of the root inventory.
+func (r Root) VersionDigest(ctx context.Context, s *Stored, n int) (string, error) {
+	if n == s.HeadNumber() {
+		return s.Digest, nil
+	}
+	data, _, err := r.Bucket.Read(ctx, fmt.Sprintf("%sv%d/%s", Prefix(s.ID), n, sidecarName))
+	if err != nil {
+		return "", err
+	}
+	digest, _, _ := strings.Cut(string(data), " ")
+	return digest, nil
+}
+
+// objectKeys matches the declaration of an object below the root.
+var objectKeys = regexp.MustCompile(`^[0-9a-f]{3}/[0-9a-f]{3}/[0-9a-f]{3}/[^/]+/0=ocfl_object_1\.1$`)
+
+// Objects lists the ids of the objects among the next keys of the storage root,
+// from a cursor ("" at the beginning), and the cursor of the rest ("" at the end).
+func (r Root) Objects(ctx context.Context, cursor string) (ids []string, next string, err error) {
+	keys, next, err := r.Bucket.Page(ctx, cursor)
+	for _, key := range keys {
+		if !objectKeys.MatchString(key) {
+			continue
+		}
+		data, _, err := r.Bucket.Read(ctx, strings.TrimSuffix(key, objectDeclaration)+inventoryName)
+		if fault.Is(err, fault.NotFound) {
+			continue // its first version was never committed
+		}
+		var inv Inventory
+		if err == nil {
+			err = json.Unmarshal(data, &inv)
+		}
+		if err != nil {
+			return ids, "", fmt.Errorf("ocfl: inventory beside %s: %w", key, err)
+		}
+		ids = append(ids, inv.ID)
+	}
+	return ids, next, err
 }

@@ -14,6 +14,9 @@ import (
 	"archivist/pkg/queue"
 )
 
+// versionsAtOnce bounds how many versions one transaction records.
+const versionsAtOnce = 50
+
 // record makes the stored version findable, by ark and by local id. What it
 // writes follows from the stored object alone.
 func (s *Stages) record(ctx context.Context, h *queue.Held) (ingest.Result, error) {
@@ -22,7 +25,7 @@ func (s *Stages) record(ctx context.Context, h *queue.Held) (ingest.Result, erro
 	if err != nil {
 		return ingest.Result{}, err
 	}
-	r, err := s.describeStored(ctx, stored)
+	r, err := s.describe(ctx, stored, stored.HeadNumber())
 	if err != nil {
 		return ingest.Result{}, err
 	}
@@ -38,15 +41,74 @@ func (s *Stages) record(ctx context.Context, h *queue.Held) (ingest.Result, erro
 	return next, nil
 }
 
-// describeStored reads what is to be recorded from the stored object.
-func (s *Stages) describeStored(ctx context.Context, stored *ocfl.Stored) (inventory.Record, error) {
-	n := stored.HeadNumber()
-	version := stored.Versions[stored.Head]
-	files, err := s.Root.Files(ctx, stored, n)
+// Reindex writes the rows of a stored object that are missing, from the storage
+// root alone. It returns whether any were.
+func (s *Stages) Reindex(ctx context.Context, ark, actor string) (changed bool, err error) {
+	stored, err := s.Root.Head(ctx, ark)
+	if err != nil {
+		return false, err
+	}
+	for {
+		known, err := s.Inventory.Known(ctx, ark)
+		if err != nil {
+			return changed, err
+		}
+		r, err := s.describe(ctx, stored, min(known+versionsAtOnce, stored.HeadNumber()))
+		if err != nil {
+			return changed, err
+		}
+		r.Actor = actor
+		put, err := s.Inventory.Prepare(ctx, r, s.Now().UnixMilli())
+		if err != nil || put == nil {
+			return changed, err
+		}
+		tx := s.Queue.Table.Begin(s.Queue.NewID())
+		if err := put(tx); err != nil {
+			return changed, err
+		}
+		if err := tx.Commit(ctx); err != nil && !fault.Is(err, fault.Lost) {
+			return changed, err
+		}
+		changed = true
+	}
+}
+
+// describe reads what is to be recorded of a stored object up to version n,
+// beyond the versions that are recorded.
+func (s *Stages) describe(ctx context.Context, stored *ocfl.Stored, n int) (inventory.Record, error) {
+	known, err := s.Inventory.Known(ctx, stored.ID)
 	if err != nil {
 		return inventory.Record{}, err
 	}
-	v := inventory.Version{Number: n, Created: version.Created.UnixMilli(), Digest: stored.Digest}
+	var r inventory.Record
+	kept := map[string]string{}
+	for v := min(known+1, n); v <= n; v++ {
+		row, elements, err := s.describeVersion(ctx, stored, v)
+		if err != nil {
+			return r, err
+		}
+		kept = elements
+		r.Versions = append(r.Versions, row)
+	}
+	r.Object = inventory.Object{ARK: stored.ID, Collection: kept["collection"], Title: kept["what"], HeadOf: n, Digest: r.Versions[len(r.Versions)-1].Digest}
+	for id := range strings.SplitSeq(kept["localIdentifier"], ";") {
+		if id = strings.TrimSpace(id); id != "" {
+			r.Object.LocalIDs = append(r.Object.LocalIDs, id)
+		}
+	}
+	return r, nil
+}
+
+// describeVersion reads one version and the elements of its system files.
+func (s *Stages) describeVersion(ctx context.Context, stored *ocfl.Stored, n int) (inventory.Version, map[string]string, error) {
+	files, err := s.Root.Files(ctx, stored, n)
+	if err != nil {
+		return inventory.Version{}, nil, err
+	}
+	v := inventory.Version{Number: n, Created: stored.CreatedAt(n).UnixMilli()}
+	if v.Digest, err = s.Root.VersionDigest(ctx, stored, n); err != nil {
+		return v, nil, err
+	}
 	for _, f := range files {
 		if strings.HasPrefix(f.Path, "producer/") {
 			v.Files++
@@ -56,17 +118,11 @@ func (s *Stages) describeStored(ctx context.Context, stored *ocfl.Stored) (inven
 	kept := map[string]string{}
 	for _, name := range []string{"system/mrt-mom.txt", "system/mrt-erc.txt", "system/mrt-ingest.txt"} {
 		if err := s.read(ctx, stored, n, name, kept); err != nil {
-			return inventory.Record{}, err
+			return v, nil, err
 		}
 	}
 	v.Job = kept["job"]
-	o := inventory.Object{ARK: stored.ID, Collection: kept["collection"], Title: kept["what"], HeadOf: n, Digest: stored.Digest}
-	for id := range strings.SplitSeq(kept["localIdentifier"], ";") {
-		if id = strings.TrimSpace(id); id != "" {
-			o.LocalIDs = append(o.LocalIDs, id)
-		}
-	}
-	return inventory.Record{Object: o, Version: v}, nil
+	return v, kept, nil
 }
 
 // read reads the elements of a stored ANVL file; the first of a name counts.

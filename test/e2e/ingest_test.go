@@ -2,8 +2,10 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"archivist/localstack"
@@ -223,5 +227,74 @@ func Test3Repeats(t *testing.T) {
 	}
 	if got := string(content(t, b, "producer/c.txt")); got != "third content" {
 		t.Errorf("version 2 has %q", got)
+	}
+}
+
+// Test3cReindex: the rows of objects are a function of the storage root. With all
+// of them gone, a reindex brings back the same.
+func Test3cReindex(t *testing.T) {
+	src := newSource(t)
+	src.put("/a.txt", []byte("first"))
+	src.put("/b.txt", []byte("second"))
+	_, one := submit(t, src.manifest(t, "/a.checkm", src.row("/a.txt")), "object-manifest", "reindex", "another name")
+	j := ends(t, one, "Completed", soon)
+	_, two := submit(t, src.manifest(t, "/b.checkm", src.row("/a.txt"), src.row("/b.txt")), "object-manifest", "reindex", "another name")
+	ends(t, two, "Completed", soon)
+	receipt, err := v1.Get[v1.Receipt](t.Context(), client, "/v1/jobs/"+two+"/receipt")
+	if err != nil || receipt.Version != 2 || len(receipt.Files) != 2 || receipt.Files[1].Given == nil || receipt.Files[1].Given.Value != src.row("/b.txt").Digest || receipt.Files[1].Digests["md5"] != src.row("/b.txt").Digest {
+		t.Errorf("the receipt is %+v, %v", receipt, err)
+	}
+	look := func() string {
+		o, err := v1.Get[v1.Object](t.Context(), client, v1.ObjectPath(j.Identifiers.Primary))
+		if err != nil {
+			return err.Error()
+		}
+		v, err := v1.All[v1.Version](t.Context(), client, v1.ObjectPath(o.ARK)+"/versions")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := v1.All[v1.Object](t.Context(), client, "/v1/objects?collection=e2e&localId=another+name")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%+v %+v %+v", o, v, l)
+	}
+	before := look()
+	forget(t, "OBJECT#"+j.Identifiers.Primary, "LOCAL#e2e#reindex", "LOCAL#e2e#another name")
+	if gone := look(); !strings.Contains(gone, "there is no object") {
+		t.Fatalf("not forgotten: %s", gone)
+	}
+	var did v1.Reindexed
+	for cursor := ""; ; cursor = did.Cursor {
+		if err := client.Call(t.Context(), http.MethodPost, "/v1/reindex?cursor="+url.QueryEscape(cursor), nil, &did); err != nil {
+			t.Fatal(err)
+		}
+		if did.Cursor == "" {
+			break
+		}
+	}
+	if after := look(); after != before {
+		t.Errorf("before %s\nafter  %s", before, after)
+	}
+}
+
+// forget deletes the rows of partitions, but not their events.
+func forget(t *testing.T, partitions ...string) {
+	t.Helper()
+	db := dynamodb.NewFromConfig(cfg)
+	for _, pk := range partitions {
+		rows, err := db.Query(t.Context(), &dynamodb.QueryInput{TableName: &out.TableName, KeyConditionExpression: aws.String("pk = :p"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":p": &types.AttributeValueMemberS{Value: pk}}})
+		if err != nil || len(rows.Items) == 0 {
+			t.Fatalf("%s: %d rows, %v", pk, len(rows.Items), err)
+		}
+		for _, row := range rows.Items {
+			if sk := row["sk"].(*types.AttributeValueMemberS).Value; strings.HasPrefix(sk, "EV#") {
+				continue
+			}
+			if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &out.TableName, Key: map[string]types.AttributeValue{"pk": row["pk"], "sk": row["sk"]}}); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }

@@ -185,3 +185,29 @@ type Problem struct {
 		Location string `json:"location"`
 	} `json:"errors"`
 }
+
+// Reindexed says what a reindex did.
+type Reindexed struct {
+	Objects int    `json:"objects"` // looked at
+	Changed int    `json:"changed"` // of which rows were missing
+	Cursor  string `json:"cursor,omitempty" doc:"of the rest; absent at the end"`
+}
+
+// ReceiptFile is one file of a receipt.
+type ReceiptFile struct {
+	Path    string            `json:"path"`
+	Size    int64             `json:"size"`
+	Digests map[string]string `json:"digests" doc:"computed from what came"`
+	Given   *Digest           `json:"given,omitempty" doc:"by the depositor; it was found to be right"`
+}
+
+// Receipt says what is preserved of a job.
+type Receipt struct {
+	Job      string        `json:"job"`
+	Batch    string        `json:"batch"`
+	ARK      string        `json:"ark"`
+	Version  int           `json:"version"`
+	NoChange bool          `json:"noChange,omitempty"`
+	Created  string        `json:"created"`
+	Files    []ReceiptFile `json:"files"`
+}
