@@ -1,0 +1,165 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"cirello.io/dynamolock/v2"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"archivist/pkg/checkm"
+	"archivist/pkg/ingest"
+	"archivist/pkg/lease"
+	"archivist/pkg/table"
+	"archivist/pkg/table/tabletest"
+)
+
+func endpoint(b *testing.B) string {
+	e := os.Getenv(tabletest.EndpointVariable)
+	if e == "" {
+		b.Skip("measured on DynamoDB Local: make bench")
+	}
+	return e
+}
+
+// BenchmarkLease takes and releases one lease, ours and dynamolock's, on the
+// same DynamoDB Local.
+func BenchmarkLease(b *testing.B) {
+	at := endpoint(b)
+	b.Run("archivist", func(b *testing.B) {
+		n := 0
+		s := &lease.Store{Table: tabletest.Real(b, at), Now: time.Now, NewID: func() string { n++; return fmt.Sprint(n) }}
+		for b.Loop() {
+			l, err := s.Acquire(b.Context(), "bench", time.Minute)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := s.Release(b.Context(), l); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("dynamolock", func(b *testing.B) {
+		db := dynamodb.New(dynamodb.Options{Region: "us-east-1", BaseEndpoint: aws.String(at), Credentials: credentials.NewStaticCredentialsProvider("local", "local", "")})
+		name := fmt.Sprint("locks-", time.Now().UnixNano())
+		c, err := dynamolock.New(db, name, dynamolock.WithLeaseDuration(time.Minute), dynamolock.DisableHeartbeat())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := c.CreateTable(name, dynamolock.WithProvisionedThroughput(&types.ProvisionedThroughput{ReadCapacityUnits: aws.Int64(5), WriteCapacityUnits: aws.Int64(5)})); err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			l, err := c.AcquireLockWithContext(b.Context(), "bench")
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := c.ReleaseLockWithContext(b.Context(), l); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkAdmission lets one job through gate 1 while many wait: its median
+// must not grow with them.
+func BenchmarkAdmission(b *testing.B) {
+	at := endpoint(b)
+	for _, waiting := range []int{100, 10_000, 100_000} {
+		b.Run(fmt.Sprint(waiting), func(b *testing.B) {
+			real := tabletest.Real(b, at)
+			m := newMachine(real.DB.Client(), func(*meter) *table.Table { return real }, 1)
+			fill(b, real, waiting)
+			var took []time.Duration
+			for b.Loop() {
+				started := time.Now()
+				if err := m.c.Tick(b.Context(), false); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(started))
+				if len(m.queue) == 0 {
+					b.Fatal("nothing was let in")
+				}
+				last := m.queue[len(m.queue)-1]
+				if _, err := m.q.ForceFail(b.Context(), last.Job, "measured", "bench"); err != nil { // its slot is free again
+					b.Fatal(err)
+				}
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+		})
+	}
+}
+
+// fill writes waiting jobs as a batch would.
+func fill(b *testing.B, t *table.Table, n int) {
+	rules := ingest.Rules{Timing: ingest.Timings["production"]}
+	type row struct {
+		table.Head
+		Version int64 `dynamo:"version"`
+		ingest.Job
+	}
+	count := &struct {
+		table.Head
+		ingest.Counts
+	}{Head: table.Head{PK: "BATCH#b", SK: "COUNT", Rev: 1, Wid: "x"}, Counts: ingest.Counts{Processing: int64(n)}}
+	rows := []any{count}
+	for i := range n {
+		j := rules.New(ingest.Job{ID: fmt.Sprintf("b-%06d", i), Batch: "b", Row: i, Collection: "bench", Priority: i % 90, SizeKnown: true}, time.UnixMilli(int64(i)))
+		r := &row{Head: table.Head{PK: "JOB#" + j.ID, SK: "JOB", Rev: 1, Wid: "x"}, Version: 1, Job: j}
+		r.Head.Place, r.Head.Rank = j.Place()
+		rows = append(rows, r)
+	}
+	for chunk := range slices.Chunk(rows, 500) {
+		if _, err := t.Rows.Batch("pk", "sk").Write().Put(chunk...).Run(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// manifestOf streams a manifest of n rows.
+func manifestOf(n int) io.Reader {
+	r, w := io.Pipe()
+	go func() {
+		io.WriteString(w, "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-single-file-batch-manifest\n#%prefix | a | b\n#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName\n")
+		for i := range n {
+			fmt.Fprintf(w, "https://example.org/files/%d.tif | sha256 | %064x | %d | 2026-11-21 | %d.tif\n", i, i, i, i)
+		}
+		io.WriteString(w, "#%eof\n")
+		w.Close()
+	}()
+	return r
+}
+
+// BenchmarkManifest parses a million rows; memory must not grow with them.
+func BenchmarkManifest(b *testing.B) {
+	const rows = 1_000_000
+	for b.Loop() {
+		var before, now runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		most := uint64(0)
+		m, problems, err := checkm.Read(manifestOf(rows), checkm.Options{}, func(r checkm.Row) error {
+			if r.Line%100_000 == 0 {
+				runtime.GC()
+				runtime.ReadMemStats(&now)
+				most = max(most, now.HeapAlloc)
+			}
+			return nil
+		})
+		if err != nil || m.Rows != rows || len(problems) > 0 {
+			b.Fatalf("%d rows, %v, %v", m.Rows, problems, err)
+		}
+		b.ReportMetric(float64(most-min(most, before.HeapAlloc))/(1<<20), "live-MiB")
+	}
+	b.ReportMetric(float64(b.N)*rows/b.Elapsed().Seconds(), "rows/s")
+}
