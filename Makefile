@@ -4,7 +4,7 @@
 
 GO ?= go
 LOCAL = $(GO) run ./localstack/archivist-local
-FAST = ./pkg/... ./statemachines/... ./events/... ./localstack/... ./cmd/... ./test
+FAST = ./pkg/... ./statemachines/... ./events/... ./localstack/... ./cmd/... ./bench ./test
 
 help: ## print this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'

@@ -91,6 +91,8 @@ func (a *App) newClock(p FunctionProps, timing ingest.Timing) {
 	a.Clock = newFunction(a.Stack, "clock", p)
 	p.Data.Table.GrantReadWriteData(a.Clock)
 	a.Wake.GrantSendMessages(a.Clock)
+	p.Data.Work.GrantRead(a.Clock, jsii.String("jobs/*")) // the work files of jobs that failed long ago
+	p.Data.Work.GrantDelete(a.Clock, jsii.String("jobs/*"))
 	for _, m := range a.Machines {
 		m.GrantStartExecution(a.Clock)
 		m.GrantExecution(a.Clock, jsii.String("states:StopExecution"), jsii.String("states:DescribeExecution"))

@@ -98,7 +98,7 @@ func New(ctx context.Context, env Env) (*System, error) {
 		settings.MaxInFlight = n
 	}
 	s.Queue = &queue.Queue{Table: t, Now: time.Now, NewID: newID, Executions: machines, Poke: s.poke,
-		Metric: (&metrics{cloudwatch.NewFromConfig(cfg), log}).put, Rules: ingest.Rules{Timing: timing}, Settings: settings, Log: log}
+		Metric: (&metrics{cloudwatch.NewFromConfig(cfg), log}).put, Rules: ingest.Rules{Timing: timing, FailedRetention: ingest.DefaultFailedRetention}, Settings: settings, Log: log}
 	s.Clock = &queue.Clock{Queue: s.Queue, Leases: &lease.Store{Table: t, Now: time.Now, NewID: newID}}
 	return s, s.content(cfg, t)
 }
@@ -119,6 +119,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	s.Stages = &stage.Stages{Queue: s.Queue, Inventory: objects, Root: root, Work: work, Fetch: fetch.New(guard, rand.Float64),
 		Now: time.Now, Random: random, NAAN: s.Env(EnvNAAN), Shoulder: s.Env(EnvShoulder), Parallel: 4,
 		MailFrom: s.Env(EnvMailFrom), SendMail: (&mailer{ses.NewFromConfig(cfg)}).send}
+	s.Queue.Clean = s.Stages.Clean
 	s.API = &api.API{Queue: s.Queue, Inventory: objects, Root: root, Work: work, Stages: s.Stages, Log: s.Log, Base: s.Env(EnvBase)}
 	return nil
 }

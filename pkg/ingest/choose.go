@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"maps"
 	"math"
 	"time"
 )
@@ -48,6 +49,7 @@ func Choose(free Free, waiting []Want) ([]Want, Free) {
 		}
 		free.Slots--
 		if free.Share > 0 {
+			free.Taken = maps.Clone(free.Taken) // the caller's stays as it was
 			free.Taken[w.Collection]++
 		}
 		out = append(out, w)

@@ -125,7 +125,8 @@ const (
 )
 
 // Place returns where an unfinished job is in the index "work": at exactly one
-// gate, or due. A Held job waits for a person and an ended one for nobody.
+// gate, or due. A Held job waits for a person and an ended one for nobody; a
+// failed one is due when its work files are to be cleaned away.
 func (j *Job) Place() (place, rank string) {
 	switch {
 	case j.Parked:
@@ -134,11 +135,14 @@ func (j *Job) Place() (place, rank string) {
 		return PlacePending, j.Turn
 	case j.State == Provisioning:
 		return PlaceProvisioning, j.Turn
-	case j.Running():
+	case j.Running() || j.Uncleaned():
 		return due(j.ID, j.Due)
 	}
 	return "", ""
 }
+
+// Uncleaned reports whether a failed job still has work files, and their space.
+func (j *Job) Uncleaned() bool { return j.State == Failed && j.HasSpace }
 
 func due(id string, at int64) (place, rank string) {
 	h := fnv.New32a()

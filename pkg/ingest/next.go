@@ -41,7 +41,13 @@ type Rules struct {
 	// Aging, if not 0, is how long a job waits until it is worth one step of
 	// priority more, so that low never starves.
 	Aging time.Duration
+	// FailedRetention is how long a failed job keeps its work files and their
+	// space, so that a requeue need not fetch again.
+	FailedRetention time.Duration
 }
+
+// DefaultFailedRetention is a month: long enough for a depositor to mend a source.
+const DefaultFailedRetention = 30 * 24 * time.Hour
 
 // turn orders waiting jobs: by priority, then age; with aging by the time at
 // which each would come to priority 0, which does not change while it waits.
@@ -100,7 +106,21 @@ func (r Rules) Next(j Job, res Result, now time.Time) Job {
 // Failed is the job after it failed for a reason.
 func (r Rules) Failed(j Job, reason string, recoverable bool, now time.Time) Job {
 	j.Message, j.NotRecoverable, j.Checkpoint = reason, !recoverable, ""
-	return release(r.enter(j, Failed, now))
+	j = release(r.enter(j, Failed, now))
+	if j.Uncleaned() {
+		j.Due = now.Add(r.FailedRetention).UnixMilli()
+	}
+	return j
+}
+
+// Cleaned is a failed job without its work files. If its version is not stored
+// yet, it has to begin again.
+func (r Rules) Cleaned(j Job) Job {
+	j.HasSpace, j.Due = false, 0
+	if !past(j.LastSuccessful, Processing) {
+		j.LastSuccessful = ""
+	}
+	return j
 }
 
 // release gives back what the job's state needs no longer: a slot belongs to a

@@ -2,7 +2,9 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
@@ -18,6 +20,9 @@ func (q *Queue) Requeue(ctx context.Context, id, reason, actor string) (*Job, er
 		row, err := q.Job(ctx, id)
 		if err != nil {
 			return nil, err
+		}
+		if row.State == ingest.Failed && row.Live(q.Now()) {
+			return nil, fault.New(fault.Held, "job %s: its work files are being cleaned away; try again after %s", id, instant(row.Until))
 		}
 		is, err := q.Rules.Requeue(row.Job, q.Now())
 		if err != nil {
@@ -75,6 +80,9 @@ type Page[T any] struct {
 	Cursor string
 }
 
+// readers bounds how many rows of a page are read at once.
+const readers = 16
+
 // Jobs lists a batch's jobs in the order of their rows, from the row after
 // after, at most 100.
 func (q *Queue) Jobs(ctx context.Context, batch string, after int) ([]Job, error) {
@@ -82,15 +90,22 @@ func (q *Queue) Jobs(ctx context.Context, batch string, after int) ([]Job, error
 	if err != nil {
 		return nil, err
 	}
-	var out []Job
-	for n := after + 1; n <= min(b.Unpacked, after+100); n++ {
-		j, err := q.Job(ctx, ingest.JobID(batch, n))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, *j)
+	out := make([]Job, max(0, min(b.Unpacked-after, 100)))
+	failed := make([]error, len(out))
+	gate := make(chan struct{}, readers)
+	var wg sync.WaitGroup
+	for i := range out {
+		gate <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-gate }()
+			j, err := q.Job(ctx, ingest.JobID(batch, after+1+i))
+			if failed[i] = err; err == nil {
+				out[i] = *j
+			}
+		})
 	}
-	return out, nil
+	wg.Wait()
+	return out, errors.Join(failed...)
 }
 
 // listed is the pointer that the index "list" gives.

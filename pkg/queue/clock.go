@@ -19,16 +19,18 @@ type Clock struct {
 // leaseName of the clock.
 const leaseName = "clock"
 
-// Tick lets waiting jobs through the gates and, if sweep is set, repairs what
-// is past due. A Held means that another tick is under way: ask again later.
+// Tick repairs what is past due, if sweep is set, and lets waiting jobs through
+// the gates. A Held means that another tick is under way: ask again later.
 func (c *Clock) Tick(ctx context.Context, sweep bool) error {
 	l, err := c.Leases.Acquire(ctx, leaseName, c.Queue.Rules.Timing.Clock+c.Queue.Rules.Timing.Margin)
 	if err != nil {
 		return err
 	}
-	err = c.gates(ctx, l)
-	if err == nil && sweep {
+	if sweep {
 		err = c.Queue.Sweep(ctx)
+	}
+	if err == nil {
+		err = c.gates(ctx, l)
 	}
 	if e := c.Leases.Release(ctx, l); err == nil && !fault.Is(e, fault.Lost) {
 		err = e
@@ -37,13 +39,15 @@ func (c *Clock) Tick(ctx context.Context, sweep bool) error {
 }
 
 // gates lets jobs on that wait inside first (they hold space), then new ones.
+// They stop at half of the clock's time: who was not looked at is at the next tick.
 func (c *Clock) gates(ctx context.Context, l lease.Lease) error {
+	until := c.Queue.Now().Add(c.Queue.Rules.Timing.Clock / 2)
 	free, err := c.Queue.free(ctx)
 	if err != nil {
 		return err
 	}
 	for _, place := range []string{ingest.PlaceParked, ingest.PlaceProvisioning, ingest.PlacePending} {
-		if err := c.gate(ctx, l, place, &free); err != nil {
+		if err := c.gate(ctx, l, place, &free, until); err != nil {
 			return err
 		}
 	}
@@ -56,14 +60,22 @@ type candidate struct {
 	ID         string `dynamo:"id"`
 	Space      int64  `dynamo:"space_needed"`
 	Known      bool   `dynamo:"size_known"`
+	Entered    int64  `dynamo:"entered"`
 	Collection string `dynamo:"coll"`
+}
+
+// want is what a candidate would take, as far as the index tells. A parked job
+// holds its space already, a new one needs none yet.
+func (w candidate) want(place string, now time.Time) ingest.Want {
+	return ingest.Want{ID: w.ID, Collection: w.Collection, Space: w.Space, Known: w.Known, HasSpace: place != ingest.PlaceProvisioning,
+		Waited: now.Sub(time.UnixMilli(w.Entered))}
 }
 
 // gate looks, in order, at the waiting jobs of one place and lets on those that
 // fit. The index only finds them: each is read before it is decided.
-func (c *Clock) gate(ctx context.Context, l lease.Lease, place string, free *ingest.Free) error {
+func (c *Clock) gate(ctx context.Context, l lease.Lease, place string, free *ingest.Free, until time.Time) error {
 	query := table.Query{Index: "work", PK: place, Limit: 100}
-	for free.Slots > 0 {
+	for free.Slots > 0 && c.Queue.Now().Before(until) {
 		var page []candidate
 		next, err := c.Queue.Table.Page(ctx, query, &page)
 		if err != nil {
@@ -72,6 +84,11 @@ func (c *Clock) gate(ctx context.Context, l lease.Lease, place string, free *ing
 		for _, w := range page {
 			if free.Slots <= 0 {
 				return nil
+			}
+			chosen, left := ingest.Choose(*free, []ingest.Want{w.want(place, c.Queue.Now())})
+			if len(chosen) == 0 {
+				free.Space = left.Space // an impatient job keeps what there is
+				continue
 			}
 			if err := c.let(ctx, l, place, w, free); err != nil {
 				return err
@@ -110,8 +127,7 @@ func (c *Clock) let(ctx context.Context, l lease.Lease, place string, w candidat
 	}
 	chosen, left := ingest.Choose(*free, []ingest.Want{want})
 	if len(chosen) == 0 {
-		free.Space = left.Space // an impatient job keeps what there is
-		return nil
+		return nil // the index lags: it needs more by now
 	}
 	err = q.changeJob(ctx, row, is, why{event: "job.state", component: "clock"}, func(tx *table.Tx) error { l.Guard(tx); return nil })
 	switch {
@@ -169,8 +185,14 @@ func (q *Queue) repairJob(ctx context.Context, id string) error {
 		return err
 	}
 	now := q.Now()
+	if now.UnixMilli() < row.Due {
+		return nil
+	}
+	if row.Uncleaned() && !row.Live(now) {
+		return q.clean(ctx, row, now)
+	}
 	stage, working := ingest.StageOf(row.State)
-	if !working || row.Parked || now.UnixMilli() < row.Due {
+	if !working || row.Parked {
 		return nil
 	}
 	if row.Live(now) {
@@ -187,6 +209,23 @@ func (q *Queue) repairJob(ctx context.Context, id string) error {
 	}
 	q.repaired(ctx, MachineJob, old)
 	return nil
+}
+
+// clean removes the work files of a job that failed long ago and gives their
+// space back. It holds the job's lease meanwhile, so that a requeue cannot begin
+// to fetch what is being removed.
+func (q *Queue) clean(ctx context.Context, row *Job, now time.Time) error {
+	tx := q.Table.Begin(q.NewID())
+	row.Take(tx.ID(), now, q.Rules.Timing.Clock+q.Rules.Timing.Margin)
+	q.write(tx, row)
+	if err := tx.Commit(ctx); err != nil {
+		return err
+	}
+	if err := q.Clean(ctx, row.Job.ID); err != nil {
+		return err
+	}
+	row.Release()
+	return q.changeJob(ctx, row, q.Rules.Cleaned(row.Job), why{event: "job.cleaned", component: "sweep", reason: "its work files were kept long enough"})
 }
 
 func (q *Queue) repaired(ctx context.Context, machine, old string) {

@@ -56,6 +56,7 @@ type Queue struct {
 	Executions Executions
 	Poke       func(ctx context.Context) error // asks the clock to look at the gates
 	Metric     func(name string, n float64)
+	Clean      func(ctx context.Context, job string) error // removes a job's work files
 	Rules      ingest.Rules
 	Settings   Settings
 	Log        *slog.Logger
@@ -222,30 +223,20 @@ func (q *Queue) putBatch(tx *table.Tx, row *Batch, is ingest.Batch, w why) error
 // more adds what else must be in the transaction.
 func (q *Queue) changeJob(ctx context.Context, row *Job, is ingest.Job, w why, more ...func(*table.Tx) error) error {
 	was := row.Job
-	tx := q.Table.Begin(q.NewID())
-	if err := q.putJob(tx, row, is, w); err != nil {
-		return err
-	}
-	for _, add := range more {
-		if err := add(tx); err != nil {
-			return err
-		}
-	}
-	if err := tx.Commit(ctx); err != nil {
-		return err
-	}
-	q.wake(ctx, ingest.Wakes(was, is))
-	return nil
+	put := func(tx *table.Tx) error { return q.putJob(tx, row, is, w) }
+	return q.commit(ctx, append([]func(*table.Tx) error{put}, more...), func() []ingest.Wake { return ingest.Wakes(was, is) })
 }
 
 // changeBatch is changeJob for a batch.
 func (q *Queue) changeBatch(ctx context.Context, row *Batch, is ingest.Batch, w why, more ...func(*table.Tx) error) error {
 	was := row.Batch
+	put := func(tx *table.Tx) error { return q.putBatch(tx, row, is, w) }
+	return q.commit(ctx, append([]func(*table.Tx) error{put}, more...), func() []ingest.Wake { return ingest.BatchWakes(was, is) })
+}
+
+func (q *Queue) commit(ctx context.Context, parts []func(*table.Tx) error, owed func() []ingest.Wake) error {
 	tx := q.Table.Begin(q.NewID())
-	if err := q.putBatch(tx, row, is, w); err != nil {
-		return err
-	}
-	for _, add := range more {
+	for _, add := range parts {
 		if err := add(tx); err != nil {
 			return err
 		}
@@ -253,7 +244,7 @@ func (q *Queue) changeBatch(ctx context.Context, row *Batch, is ingest.Batch, w 
 	if err := tx.Commit(ctx); err != nil {
 		return err
 	}
-	q.wake(ctx, ingest.BatchWakes(was, is))
+	q.wake(ctx, owed())
 	return nil
 }
 

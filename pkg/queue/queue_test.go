@@ -29,6 +29,7 @@ type bench struct {
 	told    []string
 	pokes   int
 	repairs int
+	cleaned []string
 }
 
 func newBench(t *testing.T) *bench {
@@ -38,7 +39,8 @@ func newBench(t *testing.T) *bench {
 	id := func() string { n++; return fmt.Sprintf("ID%06d", n) }
 	tb := tabletest.Open(t)
 	b.q = &queue.Queue{Table: tb, Now: now, NewID: id, Executions: b, Poke: func(context.Context) error { b.pokes++; return nil },
-		Metric: func(string, float64) { b.repairs++ }, Rules: ingest.Rules{Timing: ingest.Timings["production"]},
+		Metric: func(string, float64) { b.repairs++ }, Rules: ingest.Rules{Timing: ingest.Timings["production"], FailedRetention: 24 * time.Hour},
+		Clean:    func(_ context.Context, job string) error { b.cleaned = append(b.cleaned, job); return nil },
 		Settings: queue.Settings{MaxInFlight: 2, Space: 1000, Reserve: 100, SweepPage: 50}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	b.c = &queue.Clock{Queue: b.q, Leases: &lease.Store{Table: tb, Now: now, NewID: id}}
 	return b
@@ -393,5 +395,32 @@ func TestChain(t *testing.T) {
 	x, err := b.q.ExplainJob(t.Context(), ids[0])
 	if err != nil || x.Waits != "lock" || x.On != ids[2] {
 		t.Errorf("the requeued one waits for %+v, %v", x, err)
+	}
+}
+
+// TestFailedIsCleaned: after its retention a failed job gives its space back, and
+// a requeue begins again.
+func TestFailedIsCleaned(t *testing.T) {
+	b := newBench(t)
+	id := ingest.JobID(b.submit(1, ""), 1)
+	b.tick()
+	b.handle(b.last(), ok)
+	b.tick()
+	m := b.last()
+	b.handle(m, ok)
+	m.State = string(ingest.Processing)
+	b.handle(m, func(context.Context, *queue.Held) (ingest.Result, error) { return ingest.Fail(true, "no"), nil })
+	b.tick()
+	if j := b.job(id); !j.HasSpace || j.LastSuccessful != ingest.Downloading || len(b.cleaned) > 0 {
+		t.Errorf("just failed: %+v, cleaned %v", j, b.cleaned)
+	}
+	b.now = b.now.Add(25 * time.Hour)
+	b.tick()
+	if j := b.job(id); j.HasSpace || j.State != ingest.Failed || fmt.Sprint(b.cleaned) != fmt.Sprint([]string{id}) {
+		t.Errorf("after a day: %+v, cleaned %v", j, b.cleaned)
+	}
+	b.tick()
+	if row, err := b.q.Requeue(t.Context(), id, "again", "me"); err != nil || row.State != ingest.Pending || len(b.cleaned) != 1 {
+		t.Errorf("requeued: %+v, %v", row, err)
 	}
 }

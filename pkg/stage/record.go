@@ -146,6 +146,10 @@ func (s *Stages) read(ctx context.Context, stored *ocfl.Stored, n int, path stri
 
 // notify ends the job's work: the work files are no longer needed.
 func (s *Stages) notify(ctx context.Context, h *queue.Held) (ingest.Result, error) {
-	err := s.Work.List(ctx, workPrefix(h.Job.ID), func(key string, _ int64) error { return s.Work.Delete(ctx, key) })
-	return next, err
+	return next, s.Clean(ctx, h.Job.ID)
+}
+
+// Clean removes a job's work files.
+func (s *Stages) Clean(ctx context.Context, job string) error {
+	return s.Work.List(ctx, workPrefix(job), func(key string, _ int64) error { return s.Work.Delete(ctx, key) })
 }

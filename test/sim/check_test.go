@@ -26,11 +26,12 @@ type checker struct {
 	granted map[string]bool // slots that a gate gave
 	spaces  map[string]bool
 	locks   map[string]string
+	lines   map[string]map[string]bool // job → locks before which it stands in line
 }
 
 func newChecker(w *world) *checker {
 	return &checker{w: w, jobs: map[string]queue.Job{}, batches: map[string]queue.Batch{}, counts: map[string]ingest.Counts{},
-		slots: map[string]bool{}, granted: map[string]bool{}, spaces: map[string]bool{}, locks: map[string]string{}}
+		slots: map[string]bool{}, granted: map[string]bool{}, spaces: map[string]bool{}, locks: map[string]string{}, lines: map[string]map[string]bool{}}
 }
 
 func (c *checker) fail(format string, args ...any) {
@@ -126,6 +127,13 @@ func (c *checker) row(ch tabletest.Change, events map[string]event.Row) (job str
 	case pk == "SPACE":
 		c.spaces[sk] = there
 		return sk
+	case strings.HasPrefix(sk, "WAITS#"):
+		job := strings.TrimPrefix(sk, "WAITS#")
+		if c.lines[job] == nil {
+			c.lines[job] = map[string]bool{}
+		}
+		c.lines[job][strings.TrimPrefix(pk, "LOCK#")] = there
+		return job
 	case sk == "LOCK":
 		c.locks[pk] = ""
 		if there {
@@ -204,6 +212,9 @@ func (c *checker) agrees(id string) {
 		if c.locks["LOCK#"+l] != id {
 			c.fail("job %s: lock %s is owned by %q", id, l, c.locks["LOCK#"+l])
 		}
+	}
+	if chain := j.Chain(); c.held(c.lines[id]) != len(chain) {
+		c.fail("job %s (%s) stands in line for %v, its rows are %v", id, j.State, chain, c.lines[id])
 	}
 	if j.Running() && !j.HasSlot {
 		c.fail("job %s runs in %s without a slot", id, j.State)
