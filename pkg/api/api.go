@@ -84,6 +84,10 @@ func operationID(path string) string {
 // its text is for the log, not for the client.
 func (a *API) told(err error) error {
 	var e *fault.Error
+	if fault.Is(err, fault.Unavailable) {
+		a.Log.Warn("a request could not be answered", "error", err)
+		return huma.NewError(fault.At(err).Status, "the archive cannot answer right now; try again in a minute")
+	}
 	if errors.As(err, &e) {
 		return huma.NewError(fault.At(err).Status, e.Msg)
 	}

@@ -424,3 +424,59 @@ func TestFailedIsCleaned(t *testing.T) {
 		t.Errorf("requeued: %+v, %v", row, err)
 	}
 }
+
+// TestFiveHundred: of one large batch each admission is the best that waits, no
+// job has two holders, and the counts sum to the batch at each look.
+func TestFiveHundred(t *testing.T) {
+	const n, slots = 500, 7
+	b := newBench(t)
+	b.q.Settings.MaxInFlight = slots
+	row, err := b.q.Submit(t.Context(), ingest.Batch{Collection: "c"}, "", nil, "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := row.Batch.ID
+	b.handle(b.last(), func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+		var jobs []ingest.Job
+		for i := range n {
+			jobs = append(jobs, ingest.Job{Collection: "c", Priority: (i * 7919) % 100, SizeKnown: true})
+		}
+		for h.Batch.Unpacked < n {
+			left := jobs[h.Batch.Unpacked:]
+			if err := h.Unpack(ctx, left[:queue.Chunk(left)], n); err != nil {
+				return ingest.Result{}, err
+			}
+		}
+		return ingest.Result{Outcome: ingest.StepNext}, nil
+	})
+	waiting := map[string]string{} // turn by job
+	for i := 1; i <= n; i++ {
+		id := ingest.JobID(batch, i)
+		waiting[id] = b.job(id).Turn
+	}
+	for seen := len(b.started); len(waiting) > 0; {
+		b.tick()
+		if len(b.started) == seen {
+			t.Fatalf("nothing was let in with %d waiting", len(waiting))
+		}
+		for ; seen < len(b.started); seen++ {
+			m := b.started[seen]
+			for id, turn := range waiting {
+				if turn < waiting[m.Job] {
+					t.Fatalf("%s (%s) was let in before %s (%s)", m.Job, waiting[m.Job], id, turn)
+				}
+			}
+			delete(waiting, m.Job)
+			b.handle(m, func(context.Context, *queue.Held) (ingest.Result, error) {
+				if keep := b.handle(m, ok); keep == 0 {
+					t.Errorf("job %s has two holders", m.Job)
+				}
+				return ingest.Fail(false, "done with"), nil
+			})
+		}
+		c, err := b.q.Counts(t.Context(), batch)
+		if err != nil || c.Sum() != n || c.Failed != int64(n-len(waiting)) {
+			t.Fatalf("the counts are %+v with %d waiting, %v", c, len(waiting), err)
+		}
+	}
+}
