@@ -65,8 +65,11 @@ func (st *Stage) grantContent(d *Data) {
 		d.Work.GrantReadWrite(st.Handler, jsii.String("batches/*"))
 		d.Work.GrantRead(st.Handler, jsii.String("reports/*"))
 		d.Work.GrantPut(st.Handler, jsii.String("reports/*"))
-	case "estimate", "download", "process":
+	case "estimate", "download":
 		d.Work.GrantReadWrite(st.Handler, jsii.String("jobs/*"))
+	case "process":
+		d.Work.GrantReadWrite(st.Handler, jsii.String("jobs/*"))
+		d.Storage.GrantRead(st.Handler, nil) // the description of the version before
 	case "store":
 		d.Work.GrantRead(st.Handler, jsii.String("jobs/*"))
 		d.Storage.GrantReadWrite(st.Handler, nil)

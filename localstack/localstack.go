@@ -178,6 +178,10 @@ func (s *Stack) Start(ctx context.Context) error {
 		return nil
 	}
 	s.say("starting MiniStack on port %d …", s.Port)
+	// It begins empty: nothing of an earlier one, that may have died, is there.
+	if err := os.RemoveAll(s.State("bootstrapped")); err != nil {
+		return err
+	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(), fmt.Sprintf("GATEWAY_PORT=%d", s.Port), "BIND_HOST=127.0.0.1",
 		"AWS_ENDPOINT_URL=" + s.Endpoint(), "LOG_LEVEL=WARNING"}
 	if err := s.Detach("ministack", env, s.Python(), s.path("localstack", "emulator.py")); err != nil {

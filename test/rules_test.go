@@ -26,6 +26,7 @@ var layers = []struct {
 	why  string
 }{
 	{[]string{"pkg/fault", "pkg/checkm", "pkg/anvl", "pkg/ark", "pkg/premis", "pkg/notify", "pkg/table/schema", "statemachines", "events"}, "values and formats stand alone"},
+	{[]string{"pkg/erc"}, "descriptions are read from ANVL and XML"},
 	{[]string{"pkg/ingest"}, "the rules know only the kinds of errors"},
 	{[]string{"pkg/api/v1"}, "the wire types need no AWS, so that the command line needs none"},
 	{[]string{"pkg/table"}, "the table knows no domain word"},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"archivist/pkg/ark"
 	"archivist/pkg/fault"
@@ -17,31 +16,34 @@ import (
 // process fixes the object's identifier and the version's time, and writes the
 // system files: after it every byte and digest of the version is decided.
 func (s *Stages) process(ctx context.Context, h *queue.Held) (ingest.Result, error) {
-	refused, err := s.resolve(ctx, h.Job)
+	files, err := s.ledger(ctx, ledgerKey(h.Job.ID))
 	if err != nil {
 		return ingest.Result{}, err
 	}
-	if refused == "" {
-		refused, err = s.overtaken(ctx, h.Job)
-	}
-	if err != nil {
-		return ingest.Result{}, err
-	}
-	if refused != "" {
-		return ingest.Fail(false, refused), nil
+	for _, ask := range []func() (string, error){
+		func() (string, error) { return s.describeJob(ctx, h.Job, files) },
+		func() (string, error) { return s.resolve(ctx, h.Job) },
+		func() (string, error) { return s.overtaken(ctx, h.Job) },
+	} {
+		refused, err := ask()
+		if err != nil {
+			return ingest.Result{}, err
+		}
+		if refused != "" {
+			return ingest.Fail(false, refused), nil
+		}
 	}
 	if res, err := s.identify(ctx, h); err != nil || res.Outcome != ingest.StepNext {
 		return res, err
 	}
-	files, err := s.ledger(ctx, ledgerKey(h.Job.ID))
-	if err != nil {
+	if err := s.fromBefore(ctx, h.Job); err != nil {
 		return ingest.Result{}, err
 	}
 	system, err := s.systemFiles(ctx, h.Job, files)
 	if err != nil {
 		return ingest.Result{}, err
 	}
-	return next, s.saveVersion(ctx, h.Job.ID, append(files, system...))
+	return next, s.putJSON(ctx, versionKey(h.Job.ID), append(files, system...))
 }
 
 // overtaken says that the object is not at the version that the submission was
@@ -75,7 +77,7 @@ func (s *Stages) identify(ctx context.Context, h *queue.Held) (ingest.Result, er
 		if minted {
 			j.Primary = ark.Mint(s.NAAN, s.Shoulder, s.Random).String()
 		}
-		if j.Stamp != 0 && !minted && slices.Contains(j.Locks, "ark#"+j.Primary) {
+		if j.Stamp != 0 && !minted && len(j.Locks) == len(j.Wanted()) {
 			return next, nil
 		}
 		before := *j
@@ -95,25 +97,24 @@ func (s *Stages) identify(ctx context.Context, h *queue.Held) (ingest.Result, er
 		if !errors.As(err, &ce) {
 			return ingest.Result{}, err
 		}
-		taken := j.Primary
+		tried := *j
 		*j = before
-		switch {
-		case ce.Failed(inventory.ReservedKey(taken)):
+		if minted && ce.Failed(inventory.ReservedKey(tried.Primary)) {
+			j.Primary = ""
 			continue // drawn before: draw again
-		case ce.Failed(queue.LockKey("ark#" + taken)):
-			return ingest.Result{Outcome: ingest.StepPark, Lock: "ark#" + taken}, nil
+		}
+		for _, lock := range tried.Wanted() {
+			if ce.Failed(queue.LockKey(lock)) {
+				return ingest.Result{Outcome: ingest.StepPark, Lock: lock}, nil
+			}
 		}
 		return ingest.Result{}, err
 	}
 	return ingest.Result{}, fault.New(fault.Unavailable, "no free ark was drawn in 5 tries on ark:/%s/%s", s.NAAN, s.Shoulder)
 }
 
+// versionKey is the ledger of the whole version, the producer's files and the system's.
 func versionKey(job string) string { return workPrefix(job) + "version.json" }
-
-// saveVersion writes the ledger of the whole version, producer's and system's.
-func (s *Stages) saveVersion(ctx context.Context, job string, files []Entry) error {
-	return s.putJSON(ctx, versionKey(job), files)
-}
 
 // message is what the version says of itself: it tells whose it is.
 func message(j *ingest.Job) string {

@@ -264,13 +264,13 @@ func Test3cReindex(t *testing.T) {
 	if gone := look(); !strings.Contains(gone, "there is no object") {
 		t.Fatalf("not forgotten: %s", gone)
 	}
-	var did v1.Reindexed
-	for cursor := ""; ; cursor = did.Cursor {
+	for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
+		var did v1.Reindexed // anew: an absent cursor must not leave the last one
 		if err := client.Call(t.Context(), http.MethodPost, "/v1/reindex?cursor="+url.QueryEscape(cursor), nil, &did); err != nil {
 			t.Fatal(err)
 		}
-		if did.Cursor == "" {
-			break
+		if cursor = did.Cursor; pages > 100 {
+			t.Fatal("the pages do not end")
 		}
 	}
 	if after := look(); after != before {
@@ -296,5 +296,31 @@ func forget(t *testing.T, partitions ...string) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// Test3eDescription: what the package says goes before what the form says, and
+// what nothing says is taken from the version before.
+func Test3eDescription(t *testing.T) {
+	src := newSource(t)
+	src.put("/a.txt", []byte("content"))
+	src.put("/mrt-erc.txt", []byte("erc:\nwho: (:unas)\nwhat: From the package\nwhere: from-the-package\n"))
+	src.put("/mrt-dc.xml", []byte(`<dc xmlns="http://purl.org/dc/elements/1.1/"><creator>From Dublin Core</creator><title>Not this</title></dc>`))
+	_, one := submit(t, src.manifest(t, "/one.checkm", src.row("/a.txt"), src.row("/mrt-erc.txt"), src.row("/mrt-dc.xml")), "object-manifest", "description")
+	j := ends(t, one, "Completed", soon)
+	says := string(content(t, j, "system/mrt-erc.txt"))
+	for _, want := range []string{"who: From Dublin Core", "what: From the package", "when: (:unas)", "where: " + j.Identifiers.Primary, "where: description", "where: from-the-package"} {
+		if !strings.Contains(says, want) {
+			t.Errorf("no %q in %s", want, says)
+		}
+	}
+	b, err := client.Submit(t.Context(), v1.BatchRequest{Collection: "e2e", Payload: v1.Payload{URL: src.URL + "/a.txt", Type: "file"}, Identifiers: &v1.Identifiers{Local: []string{"from-the-package"}}, Metadata: &v1.Metadata{When: "1843"}}, "described")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := ends(t, b.ID+"-00001", "Completed", soon)
+	says = string(content(t, again, "system/mrt-erc.txt"))
+	if again.Identifiers.Primary != j.Identifiers.Primary || again.Version != 2 || !strings.Contains(says, "what: From the package") || !strings.Contains(says, "when: 1843") {
+		t.Errorf("%+v: %s", again, says)
 	}
 }
