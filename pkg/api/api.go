@@ -40,17 +40,19 @@ type API struct {
 type output[T any] struct{ Body T }
 
 // Handler returns the API's routes, with the OpenAPI document at /openapi.json
-// and its pages at /docs.
+// and a page about them at /docs.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("Archivist", "1.0.0")
 	config.OpenAPI.Servers = []*huma.Server{{URL: a.Base + "/"}}
+	config.DocsPath = ""     // ours needs nothing from elsewhere
 	config.CreateHooks = nil // no $schema fields: answers are what the types say
 	h := humago.New(mux, config)
 	a.batches(h)
 	a.jobs(h)
 	a.objects(h)
 	a.reindexing(h)
+	mux.HandleFunc("GET /docs", docs(h))
 	return mux
 }
 

@@ -170,6 +170,15 @@ func TestOpenAPI(t *testing.T) {
 			ids[op.OperationID] = method + " " + path
 		}
 	}
+	resp, err := http.Get(c.URL + "/docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	page, err := io.ReadAll(resp.Body)
+	if err != nil || !strings.Contains(string(page), "POST /v1/batches") || strings.Contains(string(page), "<script") || !strings.Contains(string(page), `href="openapi.json"`) {
+		t.Errorf("the page is %s, %v", page, err)
+	}
 	if len(ids) < 15 {
 		t.Errorf("only %d operations", len(ids))
 	}
