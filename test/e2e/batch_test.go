@@ -1,10 +1,8 @@
 package e2e
 
 import (
-	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/checkm"
@@ -106,24 +104,4 @@ func Test3bSingleFiles(t *testing.T) {
 	if b.Counts != (v1.Counts{}) || !strings.Contains(b.Message, "md2") || !strings.Contains(b.Message, "nowhere") {
 		t.Errorf("%+v", b)
 	}
-}
-
-// Test3dHundred: a hundred objects in one batch, and how fast.
-func Test3dHundred(t *testing.T) {
-	const n = 100
-	src := newSource(t)
-	var rows []checkm.Row
-	for i := range n {
-		path := fmt.Sprintf("/file-%d.txt", i)
-		src.put(path, fmt.Appendf(nil, "content %d", i))
-		rows = append(rows, src.row(path))
-	}
-	started := time.Now()
-	batch, _ := submit(t, src.list(t, "/hundred.checkm", "mrt-single-file-batch-manifest", rows...), "")
-	until(t, "the batch completes", 5*time.Minute, func() bool { return batchOf(t, batch).State == "Completed" })
-	took := time.Since(started)
-	if want := (v1.Counts{Expected: n, Completed: n}); batchOf(t, batch).Counts != want {
-		t.Errorf("the counts are %+v", batchOf(t, batch).Counts)
-	}
-	t.Logf("%d jobs in %s: %.1f jobs/s", n, took.Round(time.Second), n/took.Seconds())
 }
