@@ -1,6 +1,6 @@
 # Archivist. `make` alone prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help run stop test check race infra deploy bench build
+.PHONY: help run stop test check infra deploy bench build
 
 GO ?= go
 LOCAL = $(GO) run ./localstack/archivist-local

@@ -218,11 +218,11 @@ func TestCost(t *testing.T) {
 		most  float64 // counted on 2026-11-21, with a little room
 	}{
 		{"state transitions", m.m.transitions, perTransition, 10_200},
-		{"DynamoDB write units", m.m.writes, perWrite, 200_000},
-		{"DynamoDB read units", m.m.reads, perRead, 60_000},
-		{"SQS requests", m.m.sqs, perSQS, 60_000},
-		{"Lambda requests", m.m.lambda, perLambda, 8_000},
-		{"Lambda GB-seconds", m.m.lambda * seconds * gb, perGBs, 800},
+		{"DynamoDB write units", m.m.writes, perWrite, 118_000},
+		{"DynamoDB read units", m.m.reads, perRead, 15_000},
+		{"SQS requests", m.m.sqs, perSQS, 28_500},
+		{"Lambda requests", m.m.lambda, perLambda, 6_100},
+		{"Lambda GB-seconds", m.m.lambda * seconds * gb, perGBs, 460},
 	}
 	sum := 0.0
 	for _, p := range parts {

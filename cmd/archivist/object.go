@@ -64,8 +64,14 @@ func (v *version) find(a *app) (v1.Object, error) {
 	return o, err
 }
 
-func (v *version) files(a *app, o v1.Object) ([]v1.File, error) {
-	return v1.All[v1.File](a.ctx, a.client, fmt.Sprintf("%s/versions/%d/files", v1.ObjectPath(o.ARK), v.Version))
+// files reads the object and the version's files.
+func (v *version) files(a *app) (v1.Object, []v1.File, error) {
+	o, err := v.find(a)
+	if err != nil {
+		return o, nil, err
+	}
+	files, err := v1.All[v1.File](a.ctx, a.client, fmt.Sprintf("%s/versions/%d/files", v1.ObjectPath(o.ARK), v.Version))
+	return o, files, err
 }
 
 type objectShowCmd struct{ version }
@@ -95,11 +101,7 @@ func (c *objectShowCmd) Run(a *app) error {
 type objectFilesCmd struct{ version }
 
 func (c *objectFilesCmd) Run(a *app) error {
-	o, err := c.find(a)
-	if err != nil {
-		return err
-	}
-	files, err := c.files(a, o)
+	_, files, err := c.files(a)
 	if err != nil {
 		return err
 	}
@@ -154,11 +156,7 @@ type objectGetCmd struct {
 }
 
 func (c *objectGetCmd) Run(a *app) error {
-	o, err := c.find(a)
-	if err != nil {
-		return err
-	}
-	files, err := c.files(a, o)
+	o, files, err := c.files(a)
 	if err != nil {
 		return err
 	}

@@ -162,6 +162,32 @@ func (b Bucket) Delete(ctx context.Context, key string) error {
 	return b.told("delete", key, err)
 }
 
+// DeleteAll removes the objects below prefix, a thousand at a time, as long as
+// more says so. It returns whether none is left.
+func (b Bucket) DeleteAll(ctx context.Context, prefix string, more func() bool) (all bool, err error) {
+	for more() {
+		page, err := b.Client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &prefix})
+		if err != nil {
+			return false, b.told("list", prefix, err)
+		}
+		if len(page.Contents) == 0 {
+			return true, nil
+		}
+		keys := make([]types.ObjectIdentifier, len(page.Contents))
+		for i, o := range page.Contents {
+			keys[i].Key = o.Key
+		}
+		out, err := b.Client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: &types.Delete{Objects: keys, Quiet: aws.Bool(true)}})
+		if err != nil {
+			return false, b.told("delete below", prefix, err)
+		}
+		if len(out.Errors) > 0 {
+			return false, fmt.Errorf("s3: delete %s: %s", aws.ToString(out.Errors[0].Key), aws.ToString(out.Errors[0].Message))
+		}
+	}
+	return false, nil
+}
+
 // Presign returns a URL that reads one object for ttl, under a file name.
 func (b Bucket) Presign(ctx context.Context, key, filename string, ttl time.Duration) (string, error) {
 	in := &s3.GetObjectInput{Bucket: &b.Name, Key: &key}

@@ -213,7 +213,7 @@ func (q *Queue) repairJob(ctx context.Context, id string) error {
 
 // clean removes the work files of a job that failed long ago and gives their
 // space back. It holds the job's lease meanwhile, so that a requeue cannot begin
-// to fetch what is being removed.
+// to fetch what is being removed, and takes a quarter of the clock's time at most.
 func (q *Queue) clean(ctx context.Context, row *Job, now time.Time) error {
 	tx := q.Table.Begin(q.NewID())
 	row.Take(tx.ID(), now, q.Rules.Timing.Clock+q.Rules.Timing.Margin)
@@ -221,10 +221,16 @@ func (q *Queue) clean(ctx context.Context, row *Job, now time.Time) error {
 	if err := tx.Commit(ctx); err != nil {
 		return err
 	}
-	if err := q.Clean(ctx, row.Job.ID); err != nil {
+	all, err := q.Clean(ctx, row.Job.ID, now.Add(q.Rules.Timing.Clock/4))
+	if err != nil {
 		return err
 	}
 	row.Release()
+	if !all { // it stays due: the next sweep goes on
+		tx := q.Table.Begin(q.NewID())
+		q.write(tx, row)
+		return tx.Commit(ctx)
+	}
 	return q.changeJob(ctx, row, q.Rules.Cleaned(row.Job), why{event: "job.cleaned", component: "sweep", reason: "its work files were kept long enough"})
 }
 

@@ -56,10 +56,11 @@ type Queue struct {
 	Executions Executions
 	Poke       func(ctx context.Context) error // asks the clock to look at the gates
 	Metric     func(name string, n float64)
-	Clean      func(ctx context.Context, job string) error // removes a job's work files
-	Rules      ingest.Rules
-	Settings   Settings
-	Log        *slog.Logger
+	// Clean removes a job's work files until a time, and returns whether none is left.
+	Clean    func(ctx context.Context, job string, until time.Time) (all bool, err error)
+	Rules    ingest.Rules
+	Settings Settings
+	Log      *slog.Logger
 }
 
 // Message is what a stage's queue carries and an execution begins with: which

@@ -62,6 +62,10 @@ func Test1Sample(t *testing.T) {
 			}
 		}
 		eventsOf(t, j.ID)
+		left, err := buckets().ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &out.WorkBucket, Prefix: aws.String("jobs/" + j.ID + "/")})
+		if err != nil || len(left.Contents) > 0 {
+			t.Errorf("%s: %d work files are left, %v", o.LocalID, len(left.Contents), err)
+		}
 	}
 	if n := repairs(t); n != 0 {
 		t.Errorf("%v repairs in a run without faults", n)

@@ -115,7 +115,9 @@ func (w *world) newActor(name string) *actor {
 	}
 	a.q = &queue.Queue{Table: t, Now: time.Now, NewID: newID, Executions: a, Poke: func(context.Context) error { return nil },
 		Metric: func(name string, _ float64) { w.repairs++ }, Rules: ingest.Rules{Timing: timing, FailedRetention: time.Hour},
-		Clean: func(context.Context, string) error { return a.do("clean", func() error { return nil }) },
+		Clean: func(context.Context, string, time.Time) (bool, error) {
+			return w.calm || a.rng.IntN(2) == 0, a.do("clean", func() error { return nil })
+		},
 		// Failed jobs keep their space with their work files until they are cleaned away.
 		Settings: queue.Settings{MaxInFlight: maxInFlight, Space: 100, Reserve: 10, SweepPage: 50}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	a.c = &queue.Clock{Queue: a.q, Leases: &lease.Store{Table: t, Now: time.Now, NewID: newID}}
