@@ -22,8 +22,10 @@ require (
 	github.com/aws/smithy-go v1.28.8
 	github.com/awslabs/aws-lambda-go-api-proxy v0.16.2
 	github.com/danielgtaylor/huma/v2 v2.37.2
+	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/guregu/dynamo/v2 v2.6.0
 	github.com/jedib0t/go-pretty/v6 v6.6.8
+	github.com/lanrat/extsort v1.5.0
 	github.com/oklog/ulid/v2 v2.1.2
 	github.com/schollz/progressbar/v3 v3.18.0
 	github.com/wneessen/go-mail v0.8.1

@@ -20,6 +20,7 @@ type FunctionProps struct {
 	Code     string // folder below functions/, built to dist/
 	Timeout  time.Duration
 	Memory   float64 // MB
+	Disk     float64 // MB of /tmp; 0 = the 512 that every function has
 	Env      map[string]*string
 }
 
@@ -47,7 +48,11 @@ func newFunction(scope constructs.Construct, id string, p FunctionProps) awslamb
 	if p.Settings.Local && runtime.GOARCH == "amd64" {
 		architecture = awslambda.Architecture_X86_64()
 	}
-	return awslambda.NewFunction(scope, jsii.String(id), &awslambda.FunctionProps{
+	var disk awscdk.Size
+	if p.Disk > 0 {
+		disk = awscdk.Size_Mebibytes(jsii.Number(p.Disk))
+	}
+	return awslambda.NewFunction(scope, jsii.String(id), &awslambda.FunctionProps{EphemeralStorageSize: disk,
 		Runtime: awslambda.Runtime_PROVIDED_AL2023(), Architecture: architecture, Handler: jsii.String("bootstrap"),
 		Code:    awslambda.Code_FromAsset(jsii.String("../dist/"+p.Code), nil),
 		Timeout: seconds(p.Timeout), MemorySize: jsii.Number(p.Memory), Environment: &env,

@@ -41,6 +41,9 @@ func newQueues(scope constructs.Construct, st ingest.Stage, t ingest.Times) *Sta
 // at a time. Its concurrency is at least what the gates let in.
 func (st *Stage) newHandler(scope constructs.Construct, p FunctionProps, t ingest.Times) {
 	p.Code, p.Timeout, p.Memory = "run-stage", t.Timeout, 512
+	if st.Name == "process" || st.Name == "store" {
+		p.Disk = 4096 // for sorting an object's files: about 1 KB each and version
+	}
 	env := map[string]*string{boot.EnvStage: jsii.String(st.Name), boot.EnvQueue: st.Queue.QueueUrl()}
 	for k, v := range p.Env {
 		env[k] = v
@@ -65,13 +68,10 @@ func (st *Stage) grantContent(d *Data) {
 		d.Work.GrantReadWrite(st.Handler, jsii.String("batches/*"))
 		d.Work.GrantRead(st.Handler, jsii.String("reports/*"))
 		d.Work.GrantPut(st.Handler, jsii.String("reports/*"))
-	case "estimate", "download":
+	case "estimate", "download", "process":
 		d.Work.GrantReadWrite(st.Handler, jsii.String("jobs/*"))
-	case "process":
-		d.Work.GrantReadWrite(st.Handler, jsii.String("jobs/*"))
-		d.Storage.GrantRead(st.Handler, nil) // the description of the version before
 	case "store":
-		d.Work.GrantRead(st.Handler, jsii.String("jobs/*"))
+		d.Work.GrantReadWrite(st.Handler, jsii.String("jobs/*"))
 		d.Storage.GrantReadWrite(st.Handler, nil)
 	case "record":
 		d.Storage.GrantRead(st.Handler, nil)

@@ -25,7 +25,7 @@ var layers = []struct {
 	dirs []string
 	why  string
 }{
-	{[]string{"pkg/fault", "pkg/checkm", "pkg/anvl", "pkg/ark", "pkg/premis", "pkg/notify", "pkg/table/schema", "statemachines", "events"}, "values and formats stand alone"},
+	{[]string{"pkg/fault", "pkg/checkm", "pkg/anvl", "pkg/ark", "pkg/premis", "pkg/notify", "pkg/spill", "pkg/table/schema", "statemachines", "events"}, "values and formats stand alone"},
 	{[]string{"pkg/erc"}, "descriptions are read from ANVL and XML"},
 	{[]string{"pkg/ingest"}, "the rules know only the kinds of errors"},
 	{[]string{"pkg/api/v1"}, "the wire types need no AWS, so that the command line needs none"},
@@ -35,6 +35,7 @@ var layers = []struct {
 	{[]string{"pkg/event"}, "events are rows"},
 	{[]string{"pkg/inventory"}, "objects are rows with events"},
 	{[]string{"pkg/bucket", "pkg/fetch"}, "adapters to S3 and HTTP"},
+	{[]string{"pkg/bucket/buckettest"}, "the twin of S3"},
 	{[]string{"pkg/ocfl"}, "the storage root is keys in a bucket"},
 	{[]string{"pkg/queue"}, "the service decides and composes the transactions"},
 	{[]string{"pkg/stage"}, "stages do, the queue decides"},

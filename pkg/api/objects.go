@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"path"
+	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -15,6 +16,7 @@ import (
 	"archivist/pkg/inventory"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
+	"archivist/pkg/stage"
 )
 
 // ARKInput names an object by the two parts of its ARK.
@@ -84,7 +86,7 @@ func (a *API) content(ctx context.Context, in VersionInput, file string) (string
 	if err != nil {
 		return "", err
 	}
-	key, err := stored.Key(in.Version, file)
+	key, err := a.Root.Key(ctx, stored, in.Version, file)
 	if err != nil {
 		return "", err
 	}
@@ -106,6 +108,22 @@ func (a *API) stored(ctx context.Context, in VersionInput) (*ocfl.Stored, error)
 // filesPage bounds a page of files.
 const filesPage = 1000
 
+// page reads the next files of a version from a cursor, which is a place in the
+// version's list of files; "" at the beginning, and at the end.
+func (a *API) page(ctx context.Context, stored *ocfl.Stored, version int, cursor string) (files []stage.Entry, next string, err error) {
+	from := int64(0)
+	if cursor != "" {
+		if from, err = strconv.ParseInt(cursor, 10, 64); err != nil || from < 1 {
+			return nil, "", fault.New(fault.Invalid, "cursor: %q is none of this list; leave it out to begin again", cursor)
+		}
+	}
+	files, to, err := a.Stages.Files(ctx, stored, version, from, filesPage)
+	if len(files) == filesPage {
+		next = strconv.FormatInt(to, 10)
+	}
+	return files, next, err
+}
+
 func (a *API) files(ctx context.Context, in *struct {
 	VersionInput
 	Cursor string `query:"cursor"`
@@ -115,19 +133,22 @@ func (a *API) files(ctx context.Context, in *struct {
 	if err != nil {
 		return out, err
 	}
-	files, err := a.Root.Files(ctx, stored, in.Version)
+	files, next, err := a.page(ctx, stored, in.Version, in.Cursor)
 	if err != nil {
 		return out, err
 	}
 	for _, f := range files {
-		if f.Path <= in.Cursor && in.Cursor != "" {
-			continue
+		out.Items = append(out.Items, v1.File{Path: f.Path, Size: f.Size, MediaType: f.MediaType, Digests: f.Digests})
+	}
+	if out.Cursor = next; next != "" {
+		return out, nil
+	}
+	for _, path := range stored.SystemFiles(in.Version) {
+		size, err := a.Root.Size(ctx, stored, in.Version, path)
+		if err != nil {
+			return out, err
 		}
-		if len(out.Items) == filesPage {
-			out.Cursor = out.Items[filesPage-1].Path
-			break
-		}
-		out.Items = append(out.Items, v1.File{Path: f.Path, Size: f.Size, Digests: f.Digests})
+		out.Items = append(out.Items, v1.File{Path: path, Size: size, Digests: map[string]string{"sha512": stored.Digest512(in.Version, path)}})
 	}
 	return out, nil
 }

@@ -3,19 +3,19 @@ package api
 import (
 	"context"
 	"net/http"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/checkm"
 	"archivist/pkg/fault"
-	"archivist/pkg/ocfl"
-	"archivist/pkg/queue"
 )
 
-// receipt says what is preserved of a job, from the stored object.
-func (a *API) receipt(ctx context.Context, in *IDInput) (v1.Receipt, error) {
+// receipt says what is preserved of a job, from the stored object: a page of its
+// files at a time.
+func (a *API) receipt(ctx context.Context, in *struct {
+	IDInput
+	Cursor string `query:"cursor"`
+}) (v1.Receipt, error) {
 	j, err := a.Queue.Job(ctx, in.ID)
 	if err != nil {
 		return v1.Receipt{}, err
@@ -27,45 +27,20 @@ func (a *API) receipt(ctx context.Context, in *IDInput) (v1.Receipt, error) {
 	if err != nil {
 		return v1.Receipt{}, err
 	}
-	files, err := a.Root.Files(ctx, stored, j.ObjectVersion)
+	files, next, err := a.page(ctx, stored, j.ObjectVersion, in.Cursor)
 	if err != nil {
 		return v1.Receipt{}, err
 	}
-	given, err := a.given(ctx, j, stored)
-	if err != nil {
-		return v1.Receipt{}, err
-	}
-	r := v1.Receipt{Job: in.ID, Batch: j.Batch, ARK: j.Primary, Version: j.ObjectVersion, NoChange: j.NoChange, Created: instant(stored.CreatedAt(j.ObjectVersion).UnixMilli()), Files: []v1.ReceiptFile{}}
+	r := v1.Receipt{Job: in.ID, Batch: j.Batch, ARK: j.Primary, Version: j.ObjectVersion, NoChange: j.NoChange,
+		Created: instant(stored.Versions[j.ObjectVersion].Created.UnixMilli()), Files: []v1.ReceiptFile{}, Cursor: next}
 	for _, f := range files {
-		if name, of := strings.CutPrefix(f.Path, "producer/"); of {
-			r.Files = append(r.Files, v1.ReceiptFile{Path: f.Path, Size: f.Size, Digests: f.Digests, Given: given[name]})
+		file := v1.ReceiptFile{Path: f.Path, Size: f.Size, Digests: f.Digests}
+		if f.Given != "" {
+			file.Given = &v1.Digest{Algorithm: f.Given, Value: f.Digests[f.Given]}
 		}
+		r.Files = append(r.Files, file)
 	}
 	return r, nil
-}
-
-// given are the depositor's digests by file name: of the manifest that is kept
-// with the version, or of the one file.
-func (a *API) given(ctx context.Context, j *queue.Job, stored *ocfl.Stored) (map[string]*v1.Digest, error) {
-	out := map[string]*v1.Digest{}
-	if d := j.Payload.Digest; d != "" {
-		out[j.Payload.Filename] = &v1.Digest{Algorithm: j.Algorithm, Value: d}
-	}
-	body, err := a.Root.Open(ctx, stored, j.ObjectVersion, "system/mrt-submission-manifest.checkm")
-	if fault.Is(err, fault.NotFound) {
-		return out, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer body.Close()
-	_, _, err = checkm.Read(body, checkm.Options{}, func(r checkm.Row) error {
-		if r.Digest != "" {
-			out[r.Name] = &v1.Digest{Algorithm: r.Algorithm, Value: r.Digest}
-		}
-		return nil
-	})
-	return out, err
 }
 
 // reindexing registers the routes that rebuild rows from the storage root.

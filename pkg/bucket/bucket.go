@@ -56,7 +56,17 @@ func (b Bucket) told(op, key string, err error) error {
 
 // Open streams an object. A missing one is a NotFound.
 func (b Bucket) Open(ctx context.Context, key string) (io.ReadCloser, Info, error) {
-	out, err := b.Client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.Name, Key: &key})
+	return b.open(ctx, key, &s3.GetObjectInput{Bucket: &b.Name, Key: &key})
+}
+
+// OpenFrom streams an object from a byte on, which is within it.
+func (b Bucket) OpenFrom(ctx context.Context, key string, from int64) (io.ReadCloser, error) {
+	body, _, err := b.open(ctx, key, &s3.GetObjectInput{Bucket: &b.Name, Key: &key, Range: aws.String(fmt.Sprintf("bytes=%d-", from))})
+	return body, err
+}
+
+func (b Bucket) open(ctx context.Context, key string, in *s3.GetObjectInput) (io.ReadCloser, Info, error) {
+	out, err := b.Client.GetObject(ctx, in)
 	if err != nil {
 		return nil, Info{}, b.told("get", key, err)
 	}
@@ -80,13 +90,16 @@ func (b Bucket) Head(ctx context.Context, key string) (Info, error) {
 	if err != nil {
 		return Info{}, b.told("head", key, err)
 	}
-	info := Info{Size: aws.ToInt64(out.ContentLength), ETag: aws.ToString(out.ETag)}
-	// A checksum of checksums ends in the number of parts; MiniStack gives one
-	// under the name of a full one.
-	if sum := aws.ToString(out.ChecksumCRC64NVME); out.ChecksumType == types.ChecksumTypeFullObject && !strings.Contains(sum, "-") {
-		info.CRC64NVME = sum
+	return Info{Size: aws.ToInt64(out.ContentLength), ETag: aws.ToString(out.ETag), CRC64NVME: fullCRC(out.ChecksumCRC64NVME, out.ChecksumType)}, nil
+}
+
+// fullCRC is a checksum over a whole object, or "". A checksum of checksums ends
+// in the number of parts; MiniStack gives one under the name of a full one.
+func fullCRC(sum *string, kind types.ChecksumType) string {
+	if kind != types.ChecksumTypeFullObject || strings.Contains(aws.ToString(sum), "-") {
+		return ""
 	}
-	return info, nil
+	return aws.ToString(sum)
 }
 
 // Condition of a Put; the zero value is none.
@@ -95,16 +108,21 @@ type Condition struct {
 	ETag   string // only if the object is still this one
 }
 
+func (c Condition) headers() (ifNoneMatch, ifMatch *string) {
+	if c.Absent {
+		ifNoneMatch = aws.String("*")
+	}
+	if c.ETag != "" {
+		ifMatch = aws.String(c.ETag)
+	}
+	return ifNoneMatch, ifMatch
+}
+
 // Put writes a small object under a condition. A Lost says that the condition
 // did not hold. A put whose answer was lost may find its own object.
 func (b Bucket) Put(ctx context.Context, key string, body []byte, c Condition) error {
 	in := &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: bytes.NewReader(body)}
-	if c.Absent {
-		in.IfNoneMatch = aws.String("*")
-	}
-	if c.ETag != "" {
-		in.IfMatch = aws.String(c.ETag)
-	}
+	in.IfNoneMatch, in.IfMatch = c.headers()
 	_, err := b.Client.PutObject(ctx, in)
 	return b.told("put", key, err)
 }

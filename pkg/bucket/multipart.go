@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"archivist/pkg/fault"
 )
 
 // Limits are sizes in bytes that a test may make small.
@@ -70,6 +72,16 @@ func (b Bucket) Add(ctx context.Context, u *Upload, data []byte) error {
 // Complete makes the uploaded parts an object. One that was completed before,
 // by a call whose answer was lost, is no error.
 func (b Bucket) Complete(ctx context.Context, u *Upload) error {
+	err := b.complete(ctx, u, Condition{})
+	if fault.Is(err, fault.NotFound) {
+		if _, headErr := b.Head(ctx, u.Key); headErr == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func (b Bucket) complete(ctx context.Context, u *Upload, c Condition) error {
 	parts := make([]types.CompletedPart, len(u.Parts))
 	for i, p := range u.Parts {
 		parts[i] = types.CompletedPart{PartNumber: aws.Int32(int32(i + 1)), ETag: &p.ETag}
@@ -77,13 +89,9 @@ func (b Bucket) Complete(ctx context.Context, u *Upload) error {
 			parts[i].ChecksumCRC64NVME = &p.CRC
 		}
 	}
-	_, err := b.Client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID,
-		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts}})
-	if gone(err) {
-		if _, headErr := b.Head(ctx, u.Key); headErr == nil {
-			return nil
-		}
-	}
+	in := &s3.CompleteMultipartUploadInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, MultipartUpload: &types.CompletedMultipartUpload{Parts: parts}}
+	in.IfNoneMatch, in.IfMatch = c.headers()
+	_, err := b.Client.CompleteMultipartUpload(ctx, in)
 	return b.told("complete upload of", u.Key, err)
 }
 
@@ -103,25 +111,97 @@ func (b Bucket) Abort(ctx context.Context, u *Upload) error {
 }
 
 // CopyFrom copies an object of size bytes from another bucket, by S3 itself: at
-// once, or in parts where it is larger than S3 copies at once.
-func (b Bucket) CopyFrom(ctx context.Context, from Bucket, fromKey, key string, size int64) error {
+// once, or in parts where it is larger than S3 copies at once. It returns what
+// S3 says of the copy, where it says it at once.
+func (b Bucket) CopyFrom(ctx context.Context, from Bucket, fromKey, key string, size int64) (crc64 string, err error) {
 	source := aws.String(CopySource(from.Name, fromKey))
 	if size <= b.Limits.Copy {
-		_, err := b.Client.CopyObject(ctx, &s3.CopyObjectInput{Bucket: &b.Name, Key: &key, CopySource: source, ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme})
-		return b.told("copy to", key, err)
+		out, err := b.Client.CopyObject(ctx, &s3.CopyObjectInput{Bucket: &b.Name, Key: &key, CopySource: source, ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme})
+		if err != nil {
+			return "", b.told("copy to", key, err)
+		}
+		return fullCRC(out.CopyObjectResult.ChecksumCRC64NVME, out.CopyObjectResult.ChecksumType), nil
 	}
 	u, err := b.Begin(ctx, key)
 	if err != nil {
-		return err
+		return "", err
 	}
 	for at := int64(0); at < size; at += b.Limits.CopyPart {
 		last := min(at+b.Limits.CopyPart, size) - 1
 		out, err := b.Client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{Bucket: &b.Name, Key: &key, UploadId: &u.ID, PartNumber: aws.Int32(int32(len(u.Parts) + 1)),
 			CopySource: source, CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", at, last))})
 		if err != nil {
-			return errors.Join(b.told("copy a part to", key, err), b.Abort(ctx, u))
+			return "", errors.Join(b.told("copy a part to", key, err), b.Abort(ctx, u))
 		}
 		u.Parts = append(u.Parts, Part{aws.ToString(out.CopyPartResult.ETag), aws.ToString(out.CopyPartResult.ChecksumCRC64NVME)})
 	}
-	return b.Complete(ctx, u)
+	return "", b.Complete(ctx, u)
+}
+
+// Writer writes an object as a stream in constant memory: at once if it fits
+// into one part, else in parts. Nothing is there before Close.
+type Writer struct {
+	b         Bucket
+	ctx       context.Context
+	key       string
+	condition Condition
+	buf       []byte
+	upload    *Upload
+}
+
+// Writer begins an object that is written under a condition.
+func (b Bucket) Writer(ctx context.Context, key string, c Condition) *Writer {
+	return &Writer{b: b, ctx: ctx, key: key, condition: c}
+}
+
+// Write takes the next bytes.
+func (w *Writer) Write(p []byte) (int, error) {
+	for taken := 0; taken < len(p); {
+		n := min(len(p)-taken, int(w.b.Limits.Part)-len(w.buf))
+		w.buf = append(w.buf, p[taken:taken+n]...)
+		taken += n
+		if len(w.buf) == int(w.b.Limits.Part) {
+			if err := w.part(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return len(p), nil
+}
+
+func (w *Writer) part() (err error) {
+	if w.upload == nil {
+		if w.upload, err = w.b.Begin(w.ctx, w.key); err != nil {
+			return err
+		}
+	}
+	err = w.b.Add(w.ctx, w.upload, w.buf)
+	w.buf = w.buf[:0]
+	return err
+}
+
+// Close makes the object. A Lost says that the condition does not hold; after a
+// lost answer it can be by our own object.
+func (w *Writer) Close() error {
+	if w.upload == nil {
+		return w.b.Put(w.ctx, w.key, w.buf, w.condition)
+	}
+	if len(w.buf) > 0 {
+		if err := w.part(); err != nil {
+			return err
+		}
+	}
+	err := w.b.complete(w.ctx, w.upload, w.condition)
+	if fault.Is(err, fault.NotFound) { // completed before, or cleaned away
+		return fault.New(fault.Lost, "%w", err)
+	}
+	return err
+}
+
+// Abort forgets what was written.
+func (w *Writer) Abort() error {
+	if w.upload == nil {
+		return nil
+	}
+	return w.b.Abort(w.ctx, w.upload)
 }

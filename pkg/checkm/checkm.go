@@ -116,7 +116,7 @@ func IsManifest(start []byte) bool {
 // them is an Error; rows are given before that is known. The error is one of
 // reading itself, or each's own.
 func Read(in io.Reader, o Options, each func(Row) error) (Manifest, []Problem, error) {
-	r := &reader{options: o, names: map[string]int{}, folded: map[string]string{}}
+	r := &reader{options: o, seen: seen{map[name]int32{}, map[name]int32{}, map[name]int32{}}}
 	lines := bufio.NewReaderSize(in, 64<<10)
 	for {
 		line, err := lines.ReadString('\n')
@@ -151,16 +151,38 @@ func ReadAll(in io.Reader, o Options) (Manifest, []Row, []Problem, error) {
 
 var encoder = strings.NewReplacer("|", "%7c", "\n", "%0a")
 
-// Write writes rows as an object manifest of a profile, with #%eof.
-func Write(w io.Writer, profile string, rows []Row) error {
+// Writer writes an object manifest row by row.
+type Writer struct{ b *bufio.Writer }
+
+// NewWriter begins a manifest of a profile.
+func NewWriter(w io.Writer, profile string) *Writer {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "#%%checkm_0.7\n#%%profile | %s\n#%%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n", profile)
 	fmt.Fprintf(b, "#%%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName | nie:mimeType\n")
+	return &Writer{b}
+}
+
+// Row writes one row.
+func (w *Writer) Row(r Row) error {
+	_, err := fmt.Fprintf(w.b, "%s | %s | %s | %s | %s | %s | %s\n", r.URL, r.Algorithm, r.Digest, sizeText(r.Size), r.Modified, encoder.Replace(r.Name), r.MediaType)
+	return err
+}
+
+// Close ends the manifest with #%eof.
+func (w *Writer) Close() error {
+	fmt.Fprintf(w.b, "#%%eof\n")
+	return w.b.Flush()
+}
+
+// Write writes rows as an object manifest of a profile, with #%eof.
+func Write(w io.Writer, profile string, rows []Row) error {
+	m := NewWriter(w, profile)
 	for _, r := range rows {
-		fmt.Fprintf(b, "%s | %s | %s | %s | %s | %s | %s\n", r.URL, r.Algorithm, r.Digest, sizeText(r.Size), r.Modified, encoder.Replace(r.Name), r.MediaType)
+		if err := m.Row(r); err != nil {
+			return err
+		}
 	}
-	fmt.Fprintf(b, "#%%eof\n")
-	return b.Flush()
+	return m.Close()
 }
 
 // WriteBatch writes rows as a batch manifest of a profile, with #%eof.

@@ -1,6 +1,7 @@
 package checkm
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/url"
 	"path"
@@ -33,8 +34,7 @@ type reader struct {
 	profile  bool
 	eof      bool
 	csv      bool
-	names    map[string]int
-	folded   map[string]string
+	seen     seen
 }
 
 func (r *reader) add(s Severity, column int, format string, args ...any) {
@@ -226,12 +226,42 @@ func (r *reader) name(row *Row, at int) {
 	if r.m.Kind != Object && r.m.Kind != "" {
 		return // each row is an object of its own
 	}
-	if before, again := r.names[row.Name]; again {
-		r.add(Error, at, "the fileName %q is that of line %d too; expected each name once", row.Name, before)
-	} else if other, clash := r.folded[strings.ToLower(row.Name)]; clash {
-		r.add(Warning, at, "the fileName %q differs from %q in case only", row.Name, other)
+	r.clashes(row.Name, at)
+}
+
+// name stands for a file name: many are remembered, and they can be long.
+type name [16]byte
+
+func nameOf(s string) name {
+	sum := sha256.Sum256([]byte(s))
+	return name(sum[:16])
+}
+
+// seen is where names were, by line.
+type seen struct{ names, folded, folders map[name]int32 }
+
+// clashes reports a name that cannot be beside those before it.
+func (r *reader) clashes(file string, at int) {
+	line, is, folded := int32(r.line), nameOf(file), nameOf(strings.ToLower(file))
+	if before, again := r.seen.names[is]; again {
+		r.add(Error, at, "the fileName %q is that of line %d too; expected each name once", file, before)
+	} else if other, clash := r.seen.folded[folded]; clash {
+		r.add(Warning, at, "the fileName %q differs from that of line %d in case only", file, other)
 	}
-	r.names[row.Name], r.folded[strings.ToLower(row.Name)] = row.Line, row.Name
+	if below, clash := r.seen.folders[is]; clash {
+		r.add(Error, at, "the fileName %q is also the folder of the file of line %d", file, below)
+	}
+	for dir := path.Dir(file); dir != "." && dir != "/"; dir = path.Dir(dir) {
+		folder := nameOf(dir)
+		if is, clash := r.seen.names[folder]; clash {
+			r.add(Error, at, "the folder %q of this file is also the fileName of line %d", dir, is)
+		}
+		if _, known := r.seen.folders[folder]; known {
+			break // and with it those above
+		}
+		r.seen.folders[folder] = line
+	}
+	r.seen.names[is], r.seen.folded[folded] = line, line
 }
 
 // arkForm is as much of an ARK as a manifest can be held to.
@@ -295,12 +325,5 @@ func (r *reader) end() {
 	}
 	if r.m.Rows == 0 {
 		r.add(Error, 0, "the manifest lists nothing")
-	}
-	for name := range r.names {
-		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-			if line, clash := r.names[dir]; clash {
-				r.problems = append(r.problems, Problem{Error, line, 0, fmt.Sprintf("the fileName %q is also the folder of %q", dir, name)})
-			}
-		}
 	}
 }

@@ -18,6 +18,7 @@ type Work struct {
 	Waits      string `dynamo:"waits_for,omitempty"`  // the lock that it waits for
 	WaitsOn    string `dynamo:"waits_on,omitempty"`   // the job that holds the lock
 	Checkpoint string `dynamo:"checkpoint,omitempty"` // how far the step is, in its own words
+	Done       int    `dynamo:"done_no,omitempty"`    // how far the step is, counted in what it works on
 }
 
 // progress resets what counts towards giving up.
@@ -79,9 +80,12 @@ type Job struct {
 	HasSpace    bool     `dynamo:"has_space,omitempty"`
 	Locks       []string `dynamo:"lock_keys,omitempty"` // lock keys that it owns
 
-	Files         int    `dynamo:"files,omitempty"` // of the producer, once downloaded
-	Bytes         int64  `dynamo:"bytes,omitempty"`
-	Stamp         int64  `dynamo:"stamp_ms,omitempty"` // created of the OCFL version, fixed before first use
+	Files         int    `dynamo:"files,omitempty"`      // of the producer, once estimated
+	Bytes         int64  `dynamo:"bytes,omitempty"`      // of these, once downloaded
+	Fetched       int64  `dynamo:"fetched_ms,omitempty"` // when the download ended
+	Warned        int    `dynamo:"warned,omitempty"`     // files whose size was not the depositor's
+	Checked       int    `dynamo:"checked,omitempty"`    // files with a digest of the depositor
+	Stamp         int64  `dynamo:"stamp_ms,omitempty"`   // created of the OCFL version, fixed before first use
 	ObjectVersion int    `dynamo:"ocfl_version,omitempty"`
 	NoChange      bool   `dynamo:"no_change,omitempty"`
 	Inventory     string `dynamo:"inventory_digest,omitempty"` // sha512 of the committed inventory

@@ -87,7 +87,7 @@ func (r Rules) due(j Job, now time.Time) Job {
 func (r Rules) Next(j Job, res Result, now time.Time) Job {
 	switch res.Outcome {
 	case StepNext:
-		j.LastSuccessful, j.Message, j.Checkpoint = j.State, "", ""
+		j.LastSuccessful, j.Message, j.Checkpoint, j.Done = j.State, "", "", 0
 		j = r.enter(j, After(j.State), now)
 	case StepContinue:
 		j.progress()
@@ -105,7 +105,7 @@ func (r Rules) Next(j Job, res Result, now time.Time) Job {
 
 // Failed is the job after it failed for a reason.
 func (r Rules) Failed(j Job, reason string, recoverable bool, now time.Time) Job {
-	j.Message, j.NotRecoverable, j.Checkpoint = reason, !recoverable, ""
+	j.Message, j.NotRecoverable, j.Checkpoint, j.Done = reason, !recoverable, "", 0
 	j = release(r.enter(j, Failed, now))
 	if j.Uncleaned() {
 		j.Due = now.Add(r.FailedRetention).UnixMilli()

@@ -21,9 +21,9 @@ var Stages = []Stage{
 	{Name: "unpack", Batch: BatchPending, Tries: 10},
 	{Name: "estimate", Job: Estimating, Tries: 10},
 	{Name: "download", Job: Downloading, Long: true, Tries: 10},
-	{Name: "process", Job: Processing, Tries: 10},
+	{Name: "process", Job: Processing, Long: true, Tries: 10},
 	{Name: "store", Job: Storing, Long: true, Tries: 10},
-	{Name: "record", Job: Recording, Tries: 10},
+	{Name: "record", Job: Recording, Long: true, Tries: 10},
 	{Name: "notify", Job: Notify, Tries: 10},
 	{Name: "report", Batch: BatchReporting, Tries: 10},
 }

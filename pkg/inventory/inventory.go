@@ -18,6 +18,8 @@ type Object struct {
 	ARK        string   `dynamo:"ark"`
 	Collection string   `dynamo:"coll"`
 	Title      string   `dynamo:"title,omitempty"`
+	Who        string   `dynamo:"who,omitempty"`
+	When       string   `dynamo:"when_said,omitempty"`
 	LocalIDs   []string `dynamo:"local_ids,omitempty"`
 	HeadOf     int      `dynamo:"head_version"`
 	Created    int64    `dynamo:"created"`
@@ -115,7 +117,7 @@ func (s Store) Collection(ctx context.Context, collection, cursor string) ([]str
 
 // Record is a stored object to be recorded.
 type Record struct {
-	Object   Object    // as it shall be; ARK, Collection, Title, LocalIDs, HeadOf and Digest are read
+	Object   Object    // as it shall be; ARK, Collection, Title, Who, When, LocalIDs, HeadOf and Digest are read
 	Versions []Version // its versions beyond those that are recorded, oldest first
 	Actor    string
 }
@@ -162,7 +164,8 @@ func (s Store) Prepare(ctx context.Context, r Record, now int64) (func(*table.Tx
 		kind = "create"
 	}
 	if len(versions) > 0 {
-		row.Title, row.LocalIDs, row.HeadOf, row.Digest = r.Object.Title, r.Object.LocalIDs, r.Object.HeadOf, r.Object.Digest
+		row.Title, row.Who, row.When = r.Object.Title, r.Object.Who, r.Object.When
+		row.LocalIDs, row.HeadOf, row.Digest = r.Object.LocalIDs, r.Object.HeadOf, r.Object.Digest
 		row.Modified = versions[len(versions)-1].Created
 		if row.Created == 0 {
 			row.Created = versions[0].Created

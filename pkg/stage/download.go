@@ -2,90 +2,57 @@ package stage
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"mime"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	"archivist/pkg/bucket"
 	"archivist/pkg/checkm"
+	"archivist/pkg/fault"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
 )
 
-// Entry is one line of a job's ledger: a file that is in the work bucket, with
-// everything that was learned of it.
-type Entry struct {
-	ocfl.File
-	URL       string `json:"url"` // redacted
-	MediaType string `json:"mediaType"`
-	Modified  string `json:"modified,omitempty"`
-	Given     string `json:"given,omitempty"` // the depositor's algorithm, if there was a digest
-	Warning   string `json:"warning,omitempty"`
-	At        int64  `json:"at"` // milliseconds since 1970
-}
-
-func ledgerKey(job string) string      { return workPrefix(job) + "ledger.json" }
 func fileKey(job string, n int) string { return fmt.Sprintf("%sfiles/%06d", workPrefix(job), n) }
-func halfKey(job string, n int) string { return fmt.Sprintf("%shalf/%06d.json", workPrefix(job), n) }
-func doneKey(job string, n int) string { return fmt.Sprintf("%sdone/%06d.json", workPrefix(job), n) }
+func halfKey(job, what string) string  { return workPrefix(job) + "half/" + what + ".json" }
 
-// download gets every file that is not there yet, within the time budget, and
-// then writes the ledger.
+// errStopped ends the reading of the rows.
+var errStopped = errors.New("stopped")
+
+// download gets every file that is not there yet, segment by segment, within the
+// time budget.
 func (s *Stages) download(ctx context.Context, h *queue.Held) (ingest.Result, error) {
 	j := h.Job
-	rows, err := s.rows(ctx, j)
-	if err != nil {
-		return ingest.Result{}, err
-	}
-	done, err := s.doneFiles(ctx, j.ID)
+	done, err := s.segments(ctx, j.ID)
 	if err != nil {
 		return ingest.Result{}, err
 	}
 	d := &transfer{s: s, job: j, until: h.Until, limit: make(chan struct{}, s.Parallel)}
-	for n, row := range rows {
+	err = s.inSegments(ctx, j, func(n int, rows []checkm.Row) error {
 		if done[n] {
-			continue
+			d.got += len(rows)
+			return nil
 		}
-		d.limit <- struct{}{}
-		if d.stopped() || !s.Now().Before(h.Until) {
-			break
-		}
-		d.wg.Go(func() {
-			defer func() { <-d.limit }()
-			d.note(d.file(ctx, n, row))
-		})
-	}
-	d.wg.Wait()
+		return d.segment(ctx, n, rows)
+	})
 	switch {
 	case d.refused != "":
 		return ingest.Fail(false, d.refused), nil
 	case d.err != nil && !errors.Is(d.err, fetch.ErrStop):
 		return failed(d.err)
-	case len(done)+d.got < len(rows):
-		j.Checkpoint = fmt.Sprintf("%d of %d files", len(done)+d.got, len(rows))
+	case errors.Is(err, errStopped):
+		j.Checkpoint = fmt.Sprintf("%d of %d files", d.got, j.Files)
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
+	case err != nil:
+		return ingest.Result{}, err
 	}
-	return s.endDownload(ctx, j, len(rows))
-}
-
-// doneFiles are the numbers of the files that earlier tries finished.
-func (s *Stages) doneFiles(ctx context.Context, job string) (map[int]bool, error) {
-	done := map[int]bool{}
-	err := s.Work.List(ctx, workPrefix(job)+"done/", func(key string, _ int64) error {
-		var n int
-		if _, err := fmt.Sscanf(path.Base(key), "%06d.json", &n); err == nil {
-			done[n] = true
-		}
-		return nil
-	})
-	return done, err
+	return s.endDownload(ctx, j)
 }
 
 // transfer is one try's downloads.
@@ -94,7 +61,6 @@ type transfer struct {
 	job   *ingest.Job
 	until time.Time
 	limit chan struct{}
-	wg    sync.WaitGroup
 
 	mu      sync.Mutex
 	got     int
@@ -126,18 +92,65 @@ func (d *transfer) stopped() bool {
 	return d.err != nil || d.refused != ""
 }
 
-// file gets one file into the work bucket, checks it, and notes that it is done.
-func (d *transfer) file(ctx context.Context, n int, row checkm.Row) error {
-	sums, err := d.fetch(ctx, n, row)
-	if err != nil {
-		return fmt.Errorf("file %s: %w", row.Name, err)
-	}
-	entry, err := describe(row, sums, fileKey(d.job.ID, n))
-	if err != nil {
+// segment gets the files of one segment. What it has when it must stop is kept,
+// so that finished files are not fetched again; a file larger than a part is kept
+// at once.
+func (d *transfer) segment(ctx context.Context, n int, rows []checkm.Row) error {
+	entries := make([]*Entry, len(rows))
+	if err := d.s.getJSON(ctx, unfinishedKey(d.job.ID, n), &entries); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
-	entry.At = d.s.Now().UnixMilli()
-	return d.s.putJSON(ctx, doneKey(d.job.ID, n), entry)
+	var wg sync.WaitGroup
+	for i, row := range rows {
+		if entries[i] != nil {
+			d.note(nil)
+			continue
+		}
+		d.limit <- struct{}{}
+		if d.stopped() || !d.s.Now().Before(d.until) {
+			<-d.limit
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-d.limit }()
+			e, err := d.file(ctx, n*segmentFiles+i, row)
+			if err == nil {
+				err = d.keep(ctx, n, entries, i, e)
+			}
+			d.note(err)
+		})
+	}
+	wg.Wait()
+	if slices.Contains(entries, nil) {
+		return errors.Join(errStopped, d.s.putJSON(ctx, unfinishedKey(d.job.ID, n), entries, bucket.Condition{}))
+	}
+	// A finished segment is never written again: not by one who comes late either.
+	err := d.s.putJSON(ctx, segmentKey(d.job.ID, n), entries, bucket.Condition{Absent: true})
+	if fault.Is(err, fault.Lost) {
+		return nil
+	}
+	return err
+}
+
+// keep notes that a file is there.
+func (d *transfer) keep(ctx context.Context, n int, entries []*Entry, i int, e Entry) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	entries[i] = &e
+	if e.Size <= d.s.Work.Limits.Part {
+		return nil
+	}
+	return d.s.putJSON(ctx, unfinishedKey(d.job.ID, n), entries, bucket.Condition{})
+}
+
+// file gets one file into the work bucket and checks it.
+func (d *transfer) file(ctx context.Context, n int, row checkm.Row) (Entry, error) {
+	key := fileKey(d.job.ID, n)
+	sums, err := d.fetch(ctx, key, halfKey(d.job.ID, path.Base(key)), row)
+	if err != nil {
+		return Entry{}, fmt.Errorf("file %s: %w", row.Name, err)
+	}
+	return describe(row, sums, key)
 }
 
 // describe holds a file that came against what the depositor said of it. A
@@ -171,43 +184,29 @@ func defaultType(name string) string {
 	return "application/octet-stream"
 }
 
-// endDownload writes the ledger, in order of the paths, and corrects what the
-// estimate guessed.
-func (s *Stages) endDownload(ctx context.Context, j *ingest.Job, n int) (ingest.Result, error) {
-	ledger := make([]Entry, n)
-	for i := range ledger {
-		data, _, err := s.Work.Read(ctx, doneKey(j.ID, i))
+// endDownload corrects what the estimate guessed.
+func (s *Stages) endDownload(ctx context.Context, j *ingest.Job) (ingest.Result, error) {
+	n := 0
+	j.Bytes, j.Warned, j.Checked, j.Fetched = 0, 0, 0, s.Now().UnixMilli()
+	for e, err := range s.entries(ctx, j) {
 		if err != nil {
 			return ingest.Result{}, err
 		}
-		if err := json.Unmarshal(data, &ledger[i]); err != nil {
-			return ingest.Result{}, fmt.Errorf("stage: ledger of %s: %w", j.ID, err)
+		n++
+		j.Bytes += e.Size
+		if e.Given != "" {
+			j.Checked++
+		}
+		if e.Warning != "" {
+			j.Warned++
 		}
 	}
-	j.Files, j.Bytes = n, 0
-	for _, e := range ledger {
-		j.Bytes += e.Size
+	if n != j.Files {
+		return ingest.Result{}, fmt.Errorf("stage: the ledger of %s has %d files, its manifest %d", j.ID, n, j.Files)
 	}
 	if !j.SizeKnown {
 		j.Priority = max(0, j.Priority-ingest.UnknownSizePenalty)
 	}
 	j.SpaceNeeded, j.SizeKnown = j.Bytes, true
-	return next, s.saveLedger(ctx, j.ID, ledger)
-}
-
-func (s *Stages) saveLedger(ctx context.Context, job string, ledger []Entry) error {
-	slices.SortFunc(ledger, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
-	return s.putJSON(ctx, ledgerKey(job), ledger)
-}
-
-func (s *Stages) ledger(ctx context.Context, key string) ([]Entry, error) {
-	data, _, err := s.Work.Read(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	var ledger []Entry
-	if err := json.Unmarshal(data, &ledger); err != nil {
-		return nil, fmt.Errorf("stage: %s: %w", key, err)
-	}
-	return ledger, nil
+	return next, nil
 }

@@ -1,23 +1,18 @@
 package stage
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"sync"
 
-	"archivist/pkg/bucket"
 	"archivist/pkg/checkm"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 )
-
-// maxManifest bounds an object manifest in bytes: 360,000 rows of 150 bytes
-// are 54 MB.
-const maxManifest = 64 << 20
 
 // estimate fetches and checks the manifest, finds the target, and sums sizes.
 // Only size never fails it.
@@ -30,16 +25,31 @@ func (s *Stages) estimate(ctx context.Context, h *queue.Held) (ingest.Result, er
 	if refused != "" {
 		return ingest.Fail(false, refused), nil
 	}
-	if j.Payload.Type == ingest.TypeObjectManifest {
-		if res, err := s.saveManifest(ctx, j); err != nil || res.Outcome == ingest.StepFail {
-			return res, err
+	if j.Done == 0 {
+		j.Files, j.SpaceNeeded, j.SizeKnown = 1, 0, true
+		if j.Payload.Type == ingest.TypeObjectManifest {
+			if res, err := s.saveManifest(ctx, h); err != nil || res.Outcome != ingest.StepNext {
+				return res, err
+			}
 		}
 	}
-	rows, err := s.rows(ctx, j)
+	err = s.inSegments(ctx, j, func(n int, rows []checkm.Row) error {
+		if n < j.Done {
+			return nil
+		}
+		s.sizes(ctx, j, rows)
+		if j.Done = n + 1; s.Now().Before(h.Until) || j.Done*segmentFiles >= j.Files {
+			return nil
+		}
+		return errStopped
+	})
+	if errors.Is(err, errStopped) {
+		j.Checkpoint = fmt.Sprintf("sizes of %d of %d files", j.Done*segmentFiles, j.Files)
+		return ingest.Result{Outcome: ingest.StepContinue}, nil
+	}
 	if err != nil {
 		return ingest.Result{}, err
 	}
-	j.SpaceNeeded, j.SizeKnown = s.sizes(ctx, rows)
 	if !j.SizeKnown {
 		j.SpaceNeeded = 0
 		j.Priority = min(j.Priority+ingest.UnknownSizePenalty, ingest.WorstPriority)
@@ -51,16 +61,36 @@ func manifestKey(job string) string { return workPrefix(job) + "manifest.checkm"
 
 // saveManifest fetches the manifest, checks it against the depositor's digest
 // and its own rules, and keeps it: what was checked is what is downloaded.
-func (s *Stages) saveManifest(ctx context.Context, j *ingest.Job) (ingest.Result, error) {
-	data, res, err := s.fetchManifest(ctx, j.URL, j.Payload, maxManifest)
-	if err != nil || res.Outcome == ingest.StepFail {
-		return res, err
+func (s *Stages) saveManifest(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+	j := h.Job
+	d := &transfer{s: s, job: j, until: h.Until}
+	row := fileRow(j)
+	row.Size = -1 // the depositor's size of a manifest is of no use beside its digest
+	sums, err := d.fetch(ctx, manifestKey(j.ID), halfKey(j.ID, "manifest"), row)
+	if errors.Is(err, fetch.ErrStop) {
+		j.Checkpoint = "fetching the manifest"
+		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	}
-	m, problems, err := checkm.Read(bytes.NewReader(data), checkm.Options{}, nil)
-	if why := rejected(m, problems, err, checkm.Object); why != "" {
+	if err != nil {
+		return failed(fmt.Errorf("the manifest cannot be fetched: %w", err))
+	}
+	if why := wrongDigest("the manifest", sums, j.Payload); why != "" {
 		return ingest.Fail(false, why), nil
 	}
-	return next, s.Work.Put(ctx, manifestKey(j.ID), data, bucket.Condition{})
+	body, _, err := s.Work.Open(ctx, manifestKey(j.ID))
+	if err != nil {
+		return ingest.Result{}, err
+	}
+	defer body.Close()
+	m, problems, err := checkm.Read(body, checkm.Options{}, nil)
+	if err != nil {
+		return ingest.Result{}, err
+	}
+	if why := rejected(m, problems, nil, checkm.Object); why != "" {
+		return ingest.Fail(false, why), nil
+	}
+	j.Files = m.Rows
+	return next, nil
 }
 
 // fetchManifest reads a manifest of at most limit bytes and holds it against
@@ -78,7 +108,9 @@ func (s *Stages) fetchManifest(ctx context.Context, url string, p ingest.Payload
 	if int64(len(data)) > limit {
 		return nil, ingest.Fail(false, fmt.Sprintf("the manifest is larger than %d bytes; split it into several submissions", limit)), nil
 	}
-	if why := wrongDigest("the manifest", data, p); why != "" {
+	d := fetch.NewDigester(p.Algorithm)
+	_, _ = d.Write(data) // a digester takes everything
+	if why := wrongDigest("the manifest", d, p); why != "" {
 		return nil, ingest.Fail(false, why), nil
 	}
 	return data, next, nil
@@ -103,47 +135,24 @@ func rejected(m checkm.Manifest, problems []checkm.Problem, err error, want chec
 	return "the manifest is rejected: " + strings.Join(lines, "; ")
 }
 
-// wrongDigest says how data differs from the depositor's digest, "" if it does not.
-func wrongDigest(what string, data []byte, p ingest.Payload) string {
+// wrongDigest says how what came differs from the depositor's digest, "" if it
+// does not.
+func wrongDigest(what string, came *fetch.Digester, p ingest.Payload) string {
 	if p.Digest == "" {
 		return ""
 	}
-	d := fetch.NewDigester(p.Algorithm)
-	_, _ = d.Write(data) // a digester takes everything
-	if got := d.Sums()[p.Algorithm]; got != p.Digest {
-		return fmt.Sprintf("%s: the depositor's %s is %s, but what came (%d bytes) has %s", what, p.Algorithm, p.Digest, len(data), got)
+	if got := came.Sums()[p.Algorithm]; got != p.Digest {
+		return fmt.Sprintf("%s: the depositor's %s is %s, but what came (%d bytes) has %s", what, p.Algorithm, p.Digest, came.Size, got)
 	}
 	return ""
 }
 
-// rows returns the files that the job is to download.
-func (s *Stages) rows(ctx context.Context, j *ingest.Job) ([]checkm.Row, error) {
-	if j.Payload.Type != ingest.TypeObjectManifest {
-		return []checkm.Row{fileRow(j)}, nil
-	}
-	body, _, err := s.Work.Open(ctx, manifestKey(j.ID))
-	if err != nil {
-		return nil, err
-	}
-	defer body.Close()
-	_, rows, _, err := checkm.ReadAll(body, checkm.Options{})
-	return rows, err
-}
-
-func fileRow(j *ingest.Job) checkm.Row {
-	size := int64(-1)
-	if j.Payload.Size > 0 {
-		size = j.Payload.Size
-	}
-	return checkm.Row{URL: j.URL, Algorithm: j.Payload.Algorithm, Digest: j.Payload.Digest, Size: size, Name: j.Payload.Filename}
-}
-
-// sizes sums what the servers say, and the manifest where they are silent.
-func (s *Stages) sizes(ctx context.Context, rows []checkm.Row) (sum int64, known bool) {
-	known = true
+// sizes adds to the job's what the servers say, and the manifest where they are
+// silent.
+func (s *Stages) sizes(ctx context.Context, j *ingest.Job, rows []checkm.Row) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	gate := make(chan struct{}, 2*s.Parallel)
+	gate := make(chan struct{}, 4*s.Parallel)
 	for _, row := range rows {
 		gate <- struct{}{}
 		wg.Go(func() {
@@ -154,10 +163,9 @@ func (s *Stages) sizes(ctx context.Context, rows []checkm.Row) (sum int64, known
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			sum += size
-			known = known && ok
+			j.SpaceNeeded += size
+			j.SizeKnown = j.SizeKnown && ok
 		})
 	}
 	wg.Wait()
-	return sum, known
 }

@@ -24,21 +24,31 @@ var inPackage = []struct {
 	{"producer/mrt-dc.xml", erc.ReadDC},
 }
 
+func describes(path string) bool {
+	for _, d := range inPackage {
+		if d.path == path {
+			return true
+		}
+	}
+	return false
+}
+
 // maxDescription bounds a description in bytes.
 const maxDescription = 1 << 20
 
 // describeJob settles the job's description, element by element: the package's ERC,
 // its DataCite, its Dublin Core, then what the manifest's row or the form said.
 // An ark among its "where" is the primary identifier; the others are local ids.
-// It returns why the submission is refused, or "".
-func (s *Stages) describeJob(ctx context.Context, j *ingest.Job, files []Entry) (refused string, err error) {
+// files are the package's descriptions by path. It returns why the submission is
+// refused, or "".
+func (s *Stages) describeJob(ctx context.Context, j *ingest.Job, files map[string]Entry) (refused string, err error) {
 	k := erc.Kernel{}
 	for _, d := range inPackage {
-		i := slices.IndexFunc(files, func(e Entry) bool { return e.Path == d.path })
-		if i < 0 {
+		file, has := files[d.path]
+		if !has {
 			continue
 		}
-		body, _, err := s.Work.Open(ctx, files[i].Source)
+		body, _, err := s.Work.Open(ctx, file.Source)
 		if err != nil {
 			return "", err
 		}
@@ -81,23 +91,19 @@ func identifiers(j *ingest.Job, where []string) (refused string) {
 // fromBefore fills what nothing said from the description of the object's newest
 // version.
 func (s *Stages) fromBefore(ctx context.Context, j *ingest.Job) error {
-	if j.Primary == "" || j.Who != "" && j.What != "" && j.When != "" {
+	if j.Who != "" && j.What != "" && j.When != "" {
 		return nil
 	}
-	stored, err := s.Root.Head(ctx, j.Primary)
+	o, err := s.Inventory.Object(ctx, j.Primary)
 	if fault.Is(err, fault.NotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	kept := map[string]string{}
-	if err := s.read(ctx, stored, stored.HeadNumber(), "system/mrt-erc.txt", kept); err != nil {
-		return err
-	}
-	for name, to := range map[string]*string{"who": &j.Who, "what": &j.What, "when": &j.When} {
-		if *to == "" && !erc.Absent(kept[name]) {
-			*to = kept[name]
+	for from, to := range map[*string]*string{&o.Who: &j.Who, &o.Title: &j.What, &o.When: &j.When} {
+		if *to == "" && !erc.Absent(*from) {
+			*to = *from
 		}
 	}
 	return nil

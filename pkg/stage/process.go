@@ -10,18 +10,30 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
 	"archivist/pkg/queue"
+	"archivist/pkg/spill"
 	"archivist/pkg/table"
 )
 
 // process fixes the object's identifier and the version's time, and writes the
 // system files: after it every byte and digest of the version is decided.
 func (s *Stages) process(ctx context.Context, h *queue.Held) (ingest.Result, error) {
-	files, err := s.ledger(ctx, ledgerKey(h.Job.ID))
-	if err != nil {
-		return ingest.Result{}, err
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	files := spill.New[Entry](ctx)
+	described := map[string]Entry{}
+	for e, err := range s.entries(ctx, h.Job) {
+		if err == nil {
+			err = files.Add(e.Path, e)
+		}
+		if err != nil {
+			return ingest.Result{}, err
+		}
+		if describes(e.Path) {
+			described[e.Path] = e
+		}
 	}
 	for _, ask := range []func() (string, error){
-		func() (string, error) { return s.describeJob(ctx, h.Job, files) },
+		func() (string, error) { return s.describeJob(ctx, h.Job, described) },
 		func() (string, error) { return s.resolve(ctx, h.Job) },
 		func() (string, error) { return s.overtaken(ctx, h.Job) },
 	} {
@@ -39,11 +51,7 @@ func (s *Stages) process(ctx context.Context, h *queue.Held) (ingest.Result, err
 	if err := s.fromBefore(ctx, h.Job); err != nil {
 		return ingest.Result{}, err
 	}
-	system, err := s.systemFiles(ctx, h.Job, files)
-	if err != nil {
-		return ingest.Result{}, err
-	}
-	return next, s.putJSON(ctx, versionKey(h.Job.ID), append(files, system...))
+	return next, s.systemFiles(ctx, h.Job, files)
 }
 
 // overtaken says that the object is not at the version that the submission was
@@ -112,9 +120,6 @@ func (s *Stages) identify(ctx context.Context, h *queue.Held) (ingest.Result, er
 	}
 	return ingest.Result{}, fault.New(fault.Unavailable, "no free ark was drawn in 5 tries on ark:/%s/%s", s.NAAN, s.Shoulder)
 }
-
-// versionKey is the ledger of the whole version, the producer's files and the system's.
-func versionKey(job string) string { return workPrefix(job) + "version.json" }
 
 // message is what the version says of itself: it tells whose it is.
 func message(j *ingest.Job) string {

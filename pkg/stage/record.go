@@ -26,7 +26,7 @@ func (s *Stages) record(ctx context.Context, h *queue.Held) (ingest.Result, erro
 	if err != nil {
 		return ingest.Result{}, err
 	}
-	r, err := s.describe(ctx, stored, stored.HeadNumber())
+	r, err := s.describe(ctx, stored, stored.Head)
 	if err != nil {
 		return ingest.Result{}, err
 	}
@@ -54,7 +54,7 @@ func (s *Stages) Reindex(ctx context.Context, ark, actor string) (changed bool, 
 		if err != nil {
 			return changed, err
 		}
-		r, err := s.describe(ctx, stored, min(known+versionsAtOnce, stored.HeadNumber()))
+		r, err := s.describe(ctx, stored, min(known+versionsAtOnce, stored.Head))
 		if err != nil {
 			return changed, err
 		}
@@ -91,7 +91,7 @@ func (s *Stages) describe(ctx context.Context, stored *ocfl.Stored, n int) (inve
 		kept = elements
 		r.Versions = append(r.Versions, row)
 	}
-	r.Object = inventory.Object{ARK: stored.ID, Collection: kept["collection"], Title: kept["what"], HeadOf: n, Digest: r.Versions[len(r.Versions)-1].Digest}
+	r.Object = inventory.Object{ARK: stored.ID, Collection: kept["collection"], Title: kept["what"], Who: kept["who"], When: kept["when"], HeadOf: n, Digest: r.Versions[len(r.Versions)-1].Digest}
 	for id := range strings.SplitSeq(kept["localIdentifier"], ";") {
 		if id = strings.TrimSpace(id); id != "" {
 			r.Object.LocalIDs = append(r.Object.LocalIDs, id)
@@ -102,19 +102,13 @@ func (s *Stages) describe(ctx context.Context, stored *ocfl.Stored, n int) (inve
 
 // describeVersion reads one version and the elements of its system files.
 func (s *Stages) describeVersion(ctx context.Context, stored *ocfl.Stored, n int) (inventory.Version, map[string]string, error) {
-	files, err := s.Root.Files(ctx, stored, n)
-	if err != nil {
-		return inventory.Version{}, nil, err
-	}
-	v := inventory.Version{Number: n, Created: stored.CreatedAt(n).UnixMilli()}
-	if v.Digest, err = s.Root.VersionDigest(ctx, stored, n); err != nil {
+	v := inventory.Version{Number: n, Created: stored.Versions[n].Created.UnixMilli()}
+	var err error
+	if v.Files, v.Bytes, err = s.sum(ctx, stored, n); err != nil {
 		return v, nil, err
 	}
-	for _, f := range files {
-		if strings.HasPrefix(f.Path, "producer/") {
-			v.Files++
-			v.Bytes += f.Size
-		}
+	if v.Digest, err = s.Root.VersionDigest(ctx, stored, n); err != nil {
+		return v, nil, err
 	}
 	kept := map[string]string{}
 	for _, name := range []string{"system/mrt-mom.txt", "system/mrt-erc.txt", "system/mrt-ingest.txt"} {
@@ -128,7 +122,7 @@ func (s *Stages) describeVersion(ctx context.Context, stored *ocfl.Stored, n int
 
 // read reads the elements of a stored ANVL file; the first of a name counts.
 func (s *Stages) read(ctx context.Context, stored *ocfl.Stored, n int, path string, into map[string]string) error {
-	body, err := s.Root.Open(ctx, stored, n, path)
+	body, err := s.Root.Open(ctx, stored, n, path, 0)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"archivist/pkg/bucket"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 	"archivist/pkg/notify"
@@ -55,7 +56,7 @@ func (s *Stages) newReport(b *ingest.Batch) notify.Report {
 // publish saves a report and mails it to whom the submission names.
 func (s *Stages) publish(ctx context.Context, b *ingest.Batch, r notify.Report) error {
 	b.Report = ReportKey(b.ID)
-	if err := s.putJSON(ctx, b.Report, r); err != nil {
+	if err := s.putJSON(ctx, b.Report, r, bucket.Condition{}); err != nil {
 		return err
 	}
 	if s.MailFrom == "" || len(b.Mail) == 0 {

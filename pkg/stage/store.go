@@ -2,36 +2,175 @@ package stage
 
 import (
 	"context"
+	"fmt"
+	"iter"
+	"sync"
 	"time"
 
+	"archivist/pkg/bucket"
+	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
 )
 
-// store writes the version into the storage root and verifies it there.
+func planKey(job string) string      { return workPrefix(job) + "plan.json" }
+func inventoryKey(job string) string { return workPrefix(job) + "inventory.json" }
+func contentKey(job string, n int) string {
+	return fmt.Sprintf("%scontent/%06d.json", workPrefix(job), n)
+}
+
+// store writes the version into the storage root and verifies it there: it
+// prepares the inventory, copies the content segment by segment, and commits.
+// Each of these ends within a time budget.
 func (s *Stages) store(ctx context.Context, h *queue.Held) (ingest.Result, error) {
 	j := h.Job
-	entries, err := s.ledger(ctx, versionKey(j.ID))
-	if err != nil {
-		return ingest.Result{}, err
-	}
-	files := make([]ocfl.File, len(entries))
-	for i, e := range entries {
-		files[i] = e.File
-	}
 	if err := s.Root.Init(ctx); err != nil {
 		return ingest.Result{}, err
 	}
+	p, fresh, err := s.plan(ctx, j)
+	if err != nil {
+		return ingest.Result{}, err
+	}
+	if !p.NoChange && !p.Written {
+		if p.Follows == "" {
+			if err := s.Root.Declare(ctx, p.ID); err != nil {
+				return ingest.Result{}, err
+			}
+		}
+		last := (p.Contents + segmentFiles - 1) / segmentFiles
+		for j.Done < last || fresh {
+			if !s.Now().Before(h.Until) {
+				j.Checkpoint = fmt.Sprintf("%d of %d new files copied", min(j.Done*segmentFiles, p.Contents), p.Contents)
+				return ingest.Result{Outcome: ingest.StepContinue}, nil
+			}
+			if fresh = false; j.Done < last {
+				if err := s.copySegment(ctx, j, j.Done); err != nil {
+					return ingest.Result{}, err
+				}
+				j.Done++
+			}
+		}
+		err := s.Root.Publish(ctx, p, inventoryKey(j.ID), h.StillMine)
+		if fault.Is(err, fault.Lost) && h.StillMine(ctx) == nil { // prepared for another version than stands now
+			j.Checkpoint, j.Done = "preparing again", 0
+			return ingest.Result{Outcome: ingest.StepContinue}, nil
+		}
+		if err != nil {
+			return ingest.Result{}, err
+		}
+	}
+	digest, err := s.Root.Finish(ctx, p.ID)
+	if err != nil {
+		return ingest.Result{}, err
+	}
+	j.ObjectVersion, j.NoChange, j.Inventory = p.Number, p.NoChange, digest
+	return next, nil
+}
+
+// plan prepares the version, unless an earlier try did and the object is still
+// the one that it was prepared for.
+func (s *Stages) plan(ctx context.Context, j *ingest.Job) (p ocfl.Prepared, fresh bool, err error) {
+	err = s.getJSON(ctx, planKey(j.ID), &p)
+	if err == nil {
+		state, err := s.Root.State(ctx, p)
+		if err != nil || state != ocfl.Overtaken {
+			p.Written = p.Written || state == ocfl.Committed
+			return p, false, err
+		}
+	} else if !fault.Is(err, fault.NotFound) {
+		return p, false, err
+	}
+	j.Done = 0
 	submitter := j.Submitter
 	if submitter == "" {
 		submitter = "unknown"
 	}
-	done, err := s.Root.Commit(ctx, ocfl.Commit{ID: j.Primary, Job: j.ID, Files: files, Fence: h.StillMine,
-		Version: ocfl.Version{Created: time.UnixMilli(j.Stamp).UTC(), Message: message(j), User: &ocfl.User{Name: submitter, Address: "urn:archivist:submitter"}}})
-	if err != nil {
-		return ingest.Result{}, err
+	w := s.Work.Writer(ctx, inventoryKey(j.ID), bucket.Condition{})
+	contents := &contents{s: s, ctx: ctx, job: j.ID}
+	p, err = s.Root.Prepare(ctx, ocfl.Draft{ID: j.Primary, Job: j.ID, Files: s.version(ctx, j),
+		Version: ocfl.Version{Created: time.UnixMilli(j.Stamp).UTC(), Message: message(j), User: &ocfl.User{Name: submitter, Address: "urn:archivist:submitter"}}}, w, contents.add)
+	if err == nil {
+		err = contents.flush()
 	}
-	j.ObjectVersion, j.NoChange, j.Inventory = done.Number, done.NoChange, done.Digest
-	return next, nil
+	if err != nil {
+		_ = w.Abort() // what is left is removed by the bucket's own rule
+		return p, false, err
+	}
+	if err := w.Close(); err != nil {
+		return p, false, err
+	}
+	return p, true, s.putJSON(ctx, planKey(j.ID), p, bucket.Condition{})
+}
+
+// version gives every file of the version: the producer's and the system's.
+func (s *Stages) version(ctx context.Context, j *ingest.Job) iter.Seq2[ocfl.File, error] {
+	return func(yield func(ocfl.File, error) bool) {
+		for e, err := range s.entries(ctx, j) {
+			if !yield(e.File, err) || err != nil {
+				return
+			}
+		}
+		var system []ocfl.File
+		if err := s.getJSON(ctx, systemKey(j.ID), &system); err != nil {
+			yield(ocfl.File{}, err)
+			return
+		}
+		for _, f := range system {
+			if !yield(f, nil) {
+				return
+			}
+		}
+	}
+}
+
+// contents writes down what is to be copied, segment by segment.
+type contents struct {
+	s    *Stages
+	ctx  context.Context
+	job  string
+	n    int
+	list []ocfl.Content
+}
+
+func (c *contents) add(file ocfl.Content) error {
+	if c.list = append(c.list, file); len(c.list) < segmentFiles {
+		return nil
+	}
+	return c.flush()
+}
+
+func (c *contents) flush() error {
+	if len(c.list) == 0 {
+		return nil
+	}
+	err := c.s.putJSON(c.ctx, contentKey(c.job, c.n), c.list, bucket.Condition{})
+	c.n, c.list = c.n+1, c.list[:0]
+	return err
+}
+
+// copySegment copies the files of one segment and verifies the copies.
+func (s *Stages) copySegment(ctx context.Context, j *ingest.Job, n int) error {
+	var list []ocfl.Content
+	if err := s.getJSON(ctx, contentKey(j.ID, n), &list); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	limit := make(chan struct{}, 4*s.Parallel) // S3 copies: nothing of it is in memory here
+	for _, c := range list {
+		limit <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-limit }()
+			if ctx.Err() != nil {
+				return
+			}
+			if err := s.Root.Copy(ctx, j.Primary, c); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
 }

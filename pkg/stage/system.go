@@ -1,12 +1,13 @@
 package stage
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
-	"slices"
+	"io"
 	"strings"
 	"time"
 
@@ -16,52 +17,76 @@ import (
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
+	"archivist/pkg/spill"
 )
 
-func (s *Stages) putJSON(ctx context.Context, key string, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("stage: %s: %w", key, err)
+func systemKey(job string) string { return workPrefix(job) + "system.json" }
+
+// systemFiles writes the system files of a version to the work bucket, and notes
+// which they are. They follow from the job's row and the ledger alone, so that a
+// second try writes the same bytes.
+func (s *Stages) systemFiles(ctx context.Context, j *ingest.Job, sorted *spill.Sorter[Entry]) error {
+	var system []ocfl.File
+	for _, f := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{
+		{FilesName, func(w io.Writer) error { return fileLines(w, sorted) }},
+		{"system/mrt-ingest.txt", bytesOf(ingestText(j))},
+		{"system/mrt-mom.txt", bytesOf(momText(j))},
+		{"system/mrt-owner.txt", bytesOf(lines(anvl.Element{Name: "owner", Value: j.Collection}))},
+		{"system/mrt-membership.txt", bytesOf(lines(anvl.Element{Name: "collection", Value: j.Collection}))},
+		{"system/mrt-erc.txt", bytesOf(ercText(j))},
+		{"system/mrt-dc.xml", func(w io.Writer) error { return dcXML(w, j) }},
+		{"system/premis.xml", preservation(j).Write},
+		{"system/mrt-manifest.checkm", func(w io.Writer) error { return s.storageManifest(ctx, w, j) }},
+		{"system/mrt-submission-manifest.checkm", func(w io.Writer) error { return s.submissionManifest(ctx, w, j) }},
+	} {
+		if f.name == "system/mrt-submission-manifest.checkm" && j.Payload.Type != ingest.TypeObjectManifest {
+			continue
+		}
+		file, err := s.systemFile(ctx, j, f.name, f.write)
+		if err != nil {
+			return err
+		}
+		system = append(system, file)
 	}
-	return s.Work.Put(ctx, key, data, bucket.Condition{})
+	return s.putJSON(ctx, systemKey(j.ID), system, bucket.Condition{})
 }
 
-// systemFiles writes the system files of a version to the work bucket and
-// returns their entries. They follow from the job's row and the ledger alone,
-// so that a second try writes the same bytes.
-func (s *Stages) systemFiles(ctx context.Context, j *ingest.Job, files []Entry) ([]Entry, error) {
-	texts := map[string][]byte{
-		"mrt-ingest.txt":     ingestText(j),
-		"mrt-mom.txt":        momText(j),
-		"mrt-owner.txt":      lines(anvl.Element{Name: "owner", Value: j.Collection}),
-		"mrt-membership.txt": lines(anvl.Element{Name: "collection", Value: j.Collection}),
-		"mrt-erc.txt":        ercText(j),
+func bytesOf(text []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
 	}
-	var err error
-	if texts["mrt-dc.xml"], err = dcXML(j); err != nil {
-		return nil, err
+}
+
+// systemFile writes one system file to the work bucket as a stream.
+func (s *Stages) systemFile(ctx context.Context, j *ingest.Job, name string, write func(io.Writer) error) (ocfl.File, error) {
+	key := workPrefix(j.ID) + name
+	w, d := s.Work.Writer(ctx, key, bucket.Condition{}), fetch.NewDigester("md5", "sha1")
+	if err := write(io.MultiWriter(w, d)); err != nil {
+		_ = w.Abort() // what is left is removed by the bucket's own rule
+		return ocfl.File{}, err
 	}
-	if texts["mrt-manifest.checkm"], err = storageManifest(files); err != nil {
-		return nil, err
-	}
-	if j.Payload.Type == ingest.TypeObjectManifest {
-		if texts["mrt-submission-manifest.checkm"], err = s.submissionManifest(ctx, j); err != nil {
-			return nil, err
+	return ocfl.File{Path: name, Size: d.Size, Digests: d.Sums(), CRC64: d.CRC64NVME(), Source: key}, w.Close()
+}
+
+// fileLines lists the producer's files as JSON, one a line, in order of the paths.
+func fileLines(w io.Writer, sorted *spill.Sorter[Entry]) error {
+	b := bufio.NewWriter(w)
+	enc := json.NewEncoder(b)
+	for r, err := range sorted.Sorted() {
+		if err != nil {
+			return err
+		}
+		e := r.Value
+		e.Source = "" // in the work bucket: it means nothing later
+		if err := enc.Encode(e); err != nil {
+			return err
 		}
 	}
-	var out []Entry
-	for name, text := range texts {
-		key := workPrefix(j.ID) + "system/" + name
-		if err := s.Work.Put(ctx, key, text, bucket.Condition{}); err != nil {
-			return nil, err
-		}
-		d := fetch.NewDigester("md5", "sha1")
-		_, _ = d.Write(text) // a digester takes everything
-		out = append(out, Entry{File: ocfl.File{Path: "system/" + name, Size: d.Size, Digests: d.Sums(), CRC64: d.CRC64NVME(), Source: key},
-			MediaType: defaultType(name), At: j.Stamp})
-	}
-	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
-	return out, nil
+	return b.Flush()
 }
 
 func lines(elements ...anvl.Element) []byte {
@@ -108,7 +133,7 @@ type dublinCore struct {
 	Identifier []string `xml:"http://purl.org/dc/elements/1.1/ identifier"`
 }
 
-func dcXML(j *ingest.Job) ([]byte, error) {
+func dcXML(w io.Writer, j *ingest.Job) error {
 	one := func(s string) []string {
 		if s == "" {
 			return nil
@@ -117,47 +142,101 @@ func dcXML(j *ingest.Job) ([]byte, error) {
 	}
 	dc := dublinCore{Creator: one(j.Who), Title: one(j.What), Date: one(j.When), Identifier: append([]string{j.Primary}, j.LocalIDs...)}
 	body, err := xml.MarshalIndent(dc, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("stage: Dublin Core of %s: %w", j.ID, err)
+	if err == nil {
+		_, err = fmt.Fprintf(w, "%s%s\n", xml.Header, body)
 	}
-	return append([]byte(xml.Header), append(body, '\n')...), nil
+	return err
 }
 
 const storageProfile = "http://uc3.cdlib.org/registry/store/manifest/mrt-add-manifest"
 
 // storageManifest lists the producer's files with their sha256 and where they
-// came from.
-func storageManifest(files []Entry) ([]byte, error) {
-	rows := make([]checkm.Row, len(files))
-	for i, f := range files {
-		rows[i] = checkm.Row{URL: f.URL, Algorithm: "sha256", Digest: f.Digests["sha256"], Size: f.Size, Modified: f.Modified, Name: f.Path, MediaType: f.MediaType}
+// came from, in order of the paths.
+func (s *Stages) storageManifest(ctx context.Context, w io.Writer, j *ingest.Job) error {
+	body, _, err := s.Work.Open(ctx, workPrefix(j.ID)+FilesName)
+	if err != nil {
+		return err
 	}
-	var b bytes.Buffer
-	err := checkm.Write(&b, storageProfile, rows)
-	return b.Bytes(), err
+	defer body.Close()
+	m := checkm.NewWriter(w, storageProfile)
+	for in := json.NewDecoder(body); ; {
+		var f Entry
+		if err := in.Decode(&f); err == io.EOF {
+			return m.Close()
+		} else if err != nil {
+			return err
+		}
+		if err := m.Row(checkm.Row{URL: f.URL, Algorithm: "sha256", Digest: f.Digests["sha256"], Size: f.Size, Modified: f.Modified, Name: f.Path, MediaType: f.MediaType}); err != nil {
+			return err
+		}
+	}
 }
 
 // submissionManifest is the depositor's manifest as it is kept: credentials and
 // signed queries are taken out, and the digest of what came is noted.
-func (s *Stages) submissionManifest(ctx context.Context, j *ingest.Job) ([]byte, error) {
-	data, _, err := s.Work.Read(ctx, manifestKey(j.ID))
-	if err != nil {
-		return nil, err
+func (s *Stages) submissionManifest(ctx context.Context, w io.Writer, j *ingest.Job) error {
+	clean, sums := true, fetch.NewDigester()
+	if err := s.manifestLines(ctx, j, func(line string, row *checkm.Row) error {
+		clean = clean && (row == nil || fetch.Redact(row.URL) == row.URL)
+		_, _ = io.WriteString(sums, line) // a digester takes everything
+		return nil
+	}); err != nil {
+		return err
 	}
-	_, rows, _, err := checkm.ReadAll(bytes.NewReader(data), checkm.Options{})
-	if err != nil {
-		return nil, err
-	}
-	d := fetch.NewDigester()
-	_, _ = d.Write(data) // a digester takes everything
-	kept := string(data)
-	for _, r := range rows {
-		if clean := fetch.Redact(r.URL); clean != r.URL {
-			kept = strings.ReplaceAll(kept, r.URL, clean)
+	if !clean {
+		if _, err := fmt.Fprintf(w, "# redacted; the submitted manifest had sha256 %s\n", sums.Sums()["sha256"]); err != nil {
+			return err
 		}
 	}
-	if kept == string(data) {
-		return data, nil
+	return s.manifestLines(ctx, j, func(line string, row *checkm.Row) error {
+		if row != nil {
+			line = strings.ReplaceAll(line, row.URL, fetch.Redact(row.URL))
+		}
+		_, err := io.WriteString(w, line)
+		return err
+	})
+}
+
+// manifestLines gives each line of the job's manifest, with its row if it is one.
+func (s *Stages) manifestLines(ctx context.Context, j *ingest.Job, each func(line string, row *checkm.Row) error) error {
+	body, _, err := s.Work.Open(ctx, manifestKey(j.ID))
+	if err != nil {
+		return err
 	}
-	return fmt.Appendf(nil, "# redacted; the submitted manifest had sha256 %s\n%s", d.Sums()["sha256"], kept), nil
+	defer body.Close()
+	text, n := bufio.NewReader(body), 0
+	to := func(line int, row *checkm.Row) error {
+		for n < line {
+			n++
+			text, err := text.ReadString('\n')
+			if err != nil && err != io.EOF {
+				return err
+			}
+			var of *checkm.Row
+			if n == line {
+				of = row
+			}
+			if err := each(text, of); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := s.rows(ctx, j, func(r checkm.Row) error { return to(r.Line, &r) }); err != nil {
+		return err
+	}
+	for {
+		line, err := text.ReadString('\n')
+		if line != "" {
+			if err := each(line, nil); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("stage: manifest of %s: %w", j.ID, err)
+		}
+	}
 }

@@ -2,7 +2,6 @@ package stage
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,10 +26,11 @@ type half struct {
 	ours error // a failure of the work bucket, not of the source
 }
 
-// fetch brings one file into the work bucket in constant memory and returns its
-// digests. It stops with fetch.ErrStop when the time budget is spent.
-func (d *transfer) fetch(ctx context.Context, n int, row checkm.Row) (*fetch.Digester, error) {
-	h, err := d.s.loadHalf(ctx, halfKey(d.job.ID, n), row)
+// fetch brings one file to a key of the work bucket in constant memory and
+// returns its digests. It stops with fetch.ErrStop when the time budget is spent;
+// what is there by then is noted at the key half.
+func (d *transfer) fetch(ctx context.Context, key, half string, row checkm.Row) (*fetch.Digester, error) {
+	h, err := d.s.loadHalf(ctx, half, row)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (d *transfer) fetch(ctx context.Context, n int, row checkm.Row) (*fetch.Dig
 	have := func() fetch.Half { return fetch.Half{Offset: h.sums.Size, Validator: h.Validator} }
 	err = d.s.Fetch.Get(ctx, row.URL, have, func(st fetch.Stream) error {
 		h.ours = nil
-		err := d.take(ctx, h, fileKey(d.job.ID, n), row, st)
+		err := d.take(ctx, h, key, row, st)
 		if h.ours != nil {
 			return fault.New(fault.Lost, "storage") // ends the tries: the source is not to blame
 		}
@@ -56,15 +56,12 @@ func newSums(row checkm.Row) *fetch.Digester { return fetch.NewDigester("md5", "
 
 func (s *Stages) loadHalf(ctx context.Context, key string, row checkm.Row) (*half, error) {
 	h := &half{key: key, sums: newSums(row)}
-	data, _, err := s.Work.Read(ctx, key)
+	err := s.getJSON(ctx, key, h)
 	if fault.Is(err, fault.NotFound) {
 		return h, nil
 	}
 	if err != nil {
 		return nil, err
-	}
-	if err := json.Unmarshal(data, h); err != nil {
-		return nil, fmt.Errorf("stage: %s: %w", key, err)
 	}
 	return h, h.sums.Restore(h.Digests)
 }
@@ -128,7 +125,7 @@ func (d *transfer) part(ctx context.Context, h *half, key string, data []byte, l
 		return err
 	}
 	h.All = last
-	if err := d.s.putJSON(ctx, h.key, h); err != nil || !last {
+	if err := d.s.putJSON(ctx, h.key, h, bucket.Condition{}); err != nil || !last {
 		return err
 	}
 	return d.s.Work.Complete(ctx, h.Upload)

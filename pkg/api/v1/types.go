@@ -210,4 +210,5 @@ type Receipt struct {
 	NoChange bool          `json:"noChange,omitempty"`
 	Created  string        `json:"created"`
 	Files    []ReceiptFile `json:"files"`
+	Cursor   string        `json:"cursor,omitempty" doc:"of the next files; none after the last"`
 }

@@ -1,0 +1,214 @@
+package bench
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"archivist/pkg/bucket"
+	"archivist/pkg/bucket/buckettest"
+	"archivist/pkg/checkm"
+	"archivist/pkg/fetch"
+	"archivist/pkg/ingest"
+	"archivist/pkg/inventory"
+	"archivist/pkg/ocfl"
+	"archivist/pkg/queue"
+	"archivist/pkg/stage"
+	"archivist/pkg/table"
+	"archivist/pkg/table/tabletest"
+)
+
+var largeFiles = flag.Int("files", 1200, "files of the large object")
+
+// twinVariable makes this test program the twins' process: their memory is not
+// to be measured.
+const twinVariable = "ARCHIVIST_BENCH_TWINS"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(twinVariable); dir != "" {
+		serveTwins(dir)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// serveTwins serves an S3 and a depositor's server until its input ends. It says
+// where as its first line.
+func serveTwins(dir string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/source/{version}/manifest.checkm", func(w http.ResponseWriter, r *http.Request) {
+		version, _ := strconv.Atoi(r.PathValue("version"))
+		files, _ := strconv.Atoi(r.URL.Query().Get("files"))
+		m := checkm.NewWriter(w, "http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest")
+		for i := range files {
+			text := content(version, i)
+			sum := sha256.Sum256([]byte(text))
+			_ = m.Row(checkm.Row{URL: fmt.Sprintf("http://%s/source/%d/files/%d", r.Host, version, i), Algorithm: "sha256", Digest: hex.EncodeToString(sum[:]), Size: int64(len(text)),
+				Name: fmt.Sprintf("a folder/of usual length %03d/and a file %06d.txt", (i*7919)%997, i)})
+		}
+		_ = m.Close()
+	})
+	mux.HandleFunc("/source/{version}/files/{n}", func(w http.ResponseWriter, r *http.Request) {
+		version, _ := strconv.Atoi(r.PathValue("version"))
+		n, _ := strconv.Atoi(r.PathValue("n"))
+		text := content(version, n)
+		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+		_, _ = w.Write([]byte(text))
+	})
+	mux.Handle("/", buckettest.New(dir))
+	fmt.Println("http://" + l.Addr().String())
+	go func() { _ = http.Serve(l, mux) }()
+	_, _ = os.Stdin.Read(make([]byte, 1))
+}
+
+// content of a file: each version changes one file of a hundred.
+func content(version, n int) string {
+	for ; version > 1 && n%100 != version; version-- {
+	}
+	return fmt.Sprintf("file %d as of version %d\n", n, version)
+}
+
+func startTwins(t *testing.T) string {
+	t.Helper()
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), twinVariable+"="+t.TempDir())
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		_ = c.Wait()
+	})
+	line := make([]byte, 100)
+	n, err := out.Read(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(line[:n]))
+}
+
+// usage is what a stage took of one version.
+type usage struct {
+	time time.Duration
+	runs int
+	heap atomic.Uint64 // most bytes in use, seen every few milliseconds
+}
+
+// measured runs a step and watches its heap.
+func (u *usage) measured(s queue.Step) queue.Step {
+	return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+		runtime.GC()
+		started, done, watched := time.Now(), make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(watched)
+			var m runtime.MemStats
+			for tick := time.NewTicker(5 * time.Millisecond); ; {
+				select {
+				case <-done:
+					return
+				case <-tick.C:
+					runtime.ReadMemStats(&m)
+					u.heap.Store(max(u.heap.Load(), m.HeapInuse+m.StackInuse))
+				}
+			}
+		}()
+		defer func() {
+			u.time += time.Since(started)
+			u.runs++
+			close(done)
+			<-watched
+		}()
+		return s(ctx, h)
+	}
+}
+
+func largeStages(q *queue.Queue, url string) *stage.Stages {
+	client := buckettest.Client(url)
+	work := bucket.Bucket{Client: client, Name: "work", Limits: bucket.DefaultLimits}
+	return &stage.Stages{Queue: q, Inventory: inventory.Store{Table: q.Table}, Work: work, Root: ocfl.Root{Bucket: bucket.Bucket{Client: client, Name: "storage", Limits: bucket.DefaultLimits}, Work: work},
+		Fetch: fetch.New(fetch.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, rand.Float64),
+		Now:   time.Now, Random: rand.IntN, NAAN: "99999", Shoulder: "fk4", Parallel: 4}
+}
+
+// TestLargeObject takes three versions of an object of very many files through
+// every stage. With few files it proves that segments and continuing work; `make
+// bench` gives it 360,000 and its table goes to RESULTS.md.
+func TestLargeObject(t *testing.T) {
+	url, ctx := startTwins(t), t.Context()
+	m := newMachine(tabletest.New(), func(m *meter) *table.Table { return tabletest.Table(m) }, 50)
+	if *largeFiles < 10_000 { // little time at once, so that each long stage is continued
+		m.q.Rules.Timing = ingest.Timing{Short: 200 * time.Millisecond, Long: 400 * time.Millisecond, Pause: 250 * time.Millisecond, Margin: time.Minute, Return: time.Minute, Sweep: time.Minute, MaxBackoff: time.Hour, Clock: time.Minute}
+	}
+	s := largeStages(m.q, url)
+	ark, continued := "", 0
+	for version := 1; version <= 3; version++ {
+		used := map[string]*usage{}
+		m.step = func(st ingest.Stage) queue.Step {
+			if used[st.Name] == nil {
+				used[st.Name] = &usage{}
+			}
+			return used[st.Name].measured(s.Steps()[st.Name])
+		}
+		b, err := m.q.Submit(ctx, ingest.Batch{Collection: "bench", Mode: "add", LocalIDs: []string{"large"},
+			Payload: ingest.Payload{URL: fmt.Sprintf("%s/source/%d/manifest.checkm?files=%d", url, version, *largeFiles), Type: ingest.TypeObjectManifest}}, "", nil, "me")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			if err := m.drain(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.c.Tick(ctx, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		j, err := m.q.Job(ctx, ingest.JobID(b.ID, 1))
+		if err != nil || j.State != ingest.Completed || j.ObjectVersion != version || j.Files != *largeFiles {
+			t.Fatalf("version %d: %s, v%d of %d files: %s, %v", version, j.State, j.ObjectVersion, j.Files, j.Message, err)
+		}
+		ark = j.Primary
+		for _, st := range ingest.Stages {
+			if u := used[st.Name]; u != nil && st.Job != "" {
+				t.Logf("v%d %-9s %6.1f s in %d runs  %5.1f us a file  %5.1f MiB at most", version, st.Name, u.time.Seconds(), u.runs, float64(u.time.Microseconds())/float64(*largeFiles), float64(u.heap.Load())/(1<<20))
+				continued += u.runs - 1
+			}
+		}
+	}
+	if *largeFiles < 10_000 && continued < 3 {
+		t.Errorf("the stages were continued %d times only", continued)
+	}
+	o, err := s.Inventory.Object(ctx, ark)
+	if err != nil || o.HeadOf != 3 {
+		t.Errorf("the object is recorded as %+v, %v", o, err)
+	}
+	rows, _, err := s.Inventory.Versions(ctx, ark, "")
+	if err != nil || len(rows) != 3 || rows[2].Files != *largeFiles {
+		t.Errorf("its versions are %+v, %v", rows, err)
+	}
+}

@@ -1,0 +1,451 @@
+// Package buckettest is a twin of S3 in this process, for tests: real requests of
+// the real client, content on disk. What it does not know fails by name.
+package buckettest
+
+import (
+	"bytes"
+	"crypto/md5"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/xml"
+	"fmt"
+	"hash/crc64"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"archivist/pkg/bucket"
+)
+
+var nvme = crc64.MakeTable(0x9a6c9329ac4bc9b5)
+
+// object is one object: small ones are in memory, others in a file.
+type object struct {
+	data []byte
+	file string
+	size int64
+	etag string
+	crc  string
+}
+
+// Twin holds buckets. It is an http.Handler of path-style requests.
+type Twin struct {
+	Dir string // for what is larger than a few KB
+	// Calls counts requests by operation.
+	Calls map[string]int
+	// Before, if set, may refuse a request: it returns a status, or 0.
+	Before func(op, key string) int
+
+	mu      sync.Mutex
+	objects map[string]object // by bucket/key
+	sorted  []string          // their names, nil after a change
+	uploads map[string]map[int]object
+	n       int
+}
+
+// New makes a twin with its content below dir.
+func New(dir string) *Twin {
+	return &Twin{Dir: dir, Calls: map[string]int{}, objects: map[string]object{}, uploads: map[string]map[int]object{}}
+}
+
+// Open starts a twin for a test and returns buckets of it by name.
+func Open(t testing.TB, names ...string) (*Twin, []bucket.Bucket) {
+	t.Helper()
+	twin := New(t.TempDir())
+	server := httptest.NewServer(twin)
+	t.Cleanup(server.Close)
+	out := make([]bucket.Bucket, len(names))
+	for i, name := range names {
+		out[i] = bucket.Bucket{Client: Client(server.URL), Name: name, Limits: bucket.DefaultLimits}
+	}
+	return twin, out
+}
+
+// Client is an S3 client of a twin.
+func Client(url string) *s3.Client {
+	return s3.New(s3.Options{BaseEndpoint: &url, Region: "us-east-1", UsePathStyle: true, Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
+		RetryMaxAttempts: 1, HTTPClient: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}})
+}
+
+type fail struct {
+	status int
+	code   string
+}
+
+func (f *fail) Error() string { return f.code }
+
+// ServeHTTP answers one request.
+func (t *Twin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name, q := strings.TrimPrefix(r.URL.Path, "/"), r.URL.Query()
+	op := operation(r, name, q)
+	t.mu.Lock()
+	t.Calls[op]++
+	t.mu.Unlock()
+	err := error(nil)
+	if t.Before != nil {
+		if status := t.Before(op, name); status != 0 {
+			err = &fail{status, "Refused"}
+		}
+	}
+	if err == nil {
+		err = t.serve(op, name, q, w, r)
+	}
+	if f, ok := err.(*fail); ok {
+		w.WriteHeader(f.status)
+		if r.Method != http.MethodHead {
+			fmt.Fprintf(w, "<Error><Code>%s</Code><Message>%s</Message></Error>", f.code, name)
+		}
+	} else if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+func operation(r *http.Request, name string, q url.Values) string {
+	copies := r.Header.Get("X-Amz-Copy-Source") != ""
+	switch {
+	case r.Method == http.MethodGet && q.Has("list-type"):
+		return "List"
+	case r.Method == http.MethodPut && q.Has("uploadId") && copies:
+		return "UploadPartCopy"
+	case r.Method == http.MethodPut && q.Has("uploadId"):
+		return "UploadPart"
+	case r.Method == http.MethodPut && copies:
+		return "Copy"
+	case r.Method == http.MethodPost && q.Has("uploads"):
+		return "Begin"
+	case r.Method == http.MethodPost && q.Has("uploadId"):
+		return "Complete"
+	case r.Method == http.MethodPost && q.Has("delete"):
+		return "DeleteObjects"
+	case r.Method == http.MethodDelete && q.Has("uploadId"):
+		return "Abort"
+	}
+	return r.Method + " object"
+}
+
+func (t *Twin) serve(op, name string, q url.Values, w http.ResponseWriter, r *http.Request) error {
+	switch op {
+	case "GET object", "HEAD object":
+		return t.get(name, w, r)
+	case "PUT object":
+		return t.put(name, w, r)
+	case "DELETE object":
+		t.remove(name)
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	case "Copy":
+		return t.copy(name, w, r)
+	case "List":
+		return t.list(strings.TrimSuffix(name, "/"), q, w)
+	case "DeleteObjects":
+		return t.deleteObjects(strings.TrimSuffix(name, "/"), w, r)
+	}
+	return t.multipart(op, name, q, w, r)
+}
+
+// keep stores bytes, those of large objects in a file.
+func (t *Twin) keep(in io.Reader) (object, error) {
+	sum, crc := md5.New(), crc64.New(nvme)
+	var o object
+	small := make([]byte, 4096)
+	n, err := io.ReadFull(in, small)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		o.data, o.size = slices.Clone(small[:n]), int64(n)
+		sum.Write(o.data)
+		crc.Write(o.data)
+	} else if err != nil {
+		return o, err
+	} else {
+		f, err := os.CreateTemp(t.Dir, "object")
+		if err != nil {
+			return o, err
+		}
+		defer f.Close()
+		o.file = f.Name()
+		if o.size, err = io.Copy(io.MultiWriter(f, sum, crc), io.MultiReader(bytes.NewReader(small), in)); err != nil {
+			return o, err
+		}
+	}
+	o.etag = `"` + hex.EncodeToString(sum.Sum(nil)) + `"`
+	o.crc = base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, crc.Sum64()))
+	return o, nil
+}
+
+type readSeekCloser interface {
+	io.ReadSeeker
+	io.Closer
+}
+
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }
+
+func (o object) open() (readSeekCloser, error) {
+	if o.file == "" {
+		return inMemory{bytes.NewReader(o.data)}, nil
+	}
+	return os.Open(filepath.Clean(o.file))
+}
+
+func (t *Twin) find(name string) (object, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o, ok := t.objects[name]
+	if !ok {
+		return o, &fail{404, "NoSuchKey"}
+	}
+	return o, nil
+}
+
+func (t *Twin) get(name string, w http.ResponseWriter, r *http.Request) error {
+	o, err := t.find(name)
+	if err != nil {
+		return err
+	}
+	body, err := o.open()
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	from := int64(0)
+	if text := r.Header.Get("Range"); text != "" {
+		if _, err := fmt.Sscanf(text, "bytes=%d-", &from); err != nil || from >= o.size {
+			return &fail{416, "InvalidRange"}
+		}
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, o.size-1, o.size))
+	}
+	w.Header().Set("ETag", o.etag)
+	w.Header().Set("Content-Length", strconv.FormatInt(o.size-from, 10))
+	if from == 0 {
+		w.Header().Set("X-Amz-Checksum-Crc64nvme", o.crc)
+		w.Header().Set("X-Amz-Checksum-Type", "FULL_OBJECT")
+	} else {
+		w.WriteHeader(http.StatusPartialContent)
+	}
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	if _, err := body.Seek(from, io.SeekStart); err != nil {
+		return err
+	}
+	_, _ = io.Copy(w, body) // a reader that goes away is its own loss
+	return nil
+}
+
+// set makes o the object of that name, under the request's conditions.
+func (t *Twin) set(name string, o object, h http.Header) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	old, had := t.objects[name]
+	switch {
+	case h.Get("If-None-Match") == "*" && had, h.Get("If-Match") != "" && had && h.Get("If-Match") != old.etag:
+		return &fail{412, "PreconditionFailed"}
+	case h.Get("If-Match") != "" && !had:
+		return &fail{404, "NoSuchKey"}
+	}
+	t.objects[name] = o
+	if !had {
+		t.sorted = nil
+	}
+	return nil
+}
+
+func (t *Twin) put(name string, w http.ResponseWriter, r *http.Request) error {
+	o, err := t.keep(r.Body)
+	if err == nil {
+		err = t.set(name, o, r.Header)
+	}
+	w.Header().Set("ETag", o.etag)
+	return err
+}
+
+func (t *Twin) remove(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.objects, name)
+	t.sorted = nil
+}
+
+func (t *Twin) source(r *http.Request) (object, error) {
+	name, err := url.PathUnescape(r.Header.Get("X-Amz-Copy-Source"))
+	if err != nil {
+		return object{}, err
+	}
+	return t.find(strings.TrimPrefix(name, "/"))
+}
+
+func (t *Twin) copy(name string, w http.ResponseWriter, r *http.Request) error {
+	o, err := t.source(r)
+	if err == nil {
+		err = t.set(name, o, r.Header) // content is never changed in place: both can have it
+	}
+	if err == nil {
+		fmt.Fprintf(w, "<CopyObjectResult><ETag>%s</ETag><ChecksumCRC64NVME>%s</ChecksumCRC64NVME><ChecksumType>FULL_OBJECT</ChecksumType></CopyObjectResult>", o.etag, o.crc)
+	}
+	return err
+}
+
+func (t *Twin) list(in string, q url.Values, w http.ResponseWriter) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.sorted == nil {
+		for name := range t.objects {
+			t.sorted = append(t.sorted, name)
+		}
+		slices.Sort(t.sorted)
+	}
+	prefix := in + "/" + q.Get("prefix")
+	after := max(prefix, in+"/"+q.Get("start-after")+"\x00", in+"/"+q.Get("continuation-token")+"\x00")
+	if q.Get("start-after") == "" && q.Get("continuation-token") == "" {
+		after = prefix
+	}
+	i, _ := slices.BinarySearch(t.sorted, after)
+	var page struct {
+		XMLName  xml.Name `xml:"ListBucketResult"`
+		Contents []struct {
+			Key  string
+			Size int64
+		}
+		IsTruncated           bool
+		NextContinuationToken string `xml:",omitempty"`
+	}
+	for ; i < len(t.sorted) && strings.HasPrefix(t.sorted[i], prefix); i++ {
+		if len(page.Contents) == 1000 {
+			page.IsTruncated, page.NextContinuationToken = true, page.Contents[999].Key
+			break
+		}
+		page.Contents = append(page.Contents, struct {
+			Key  string
+			Size int64
+		}{strings.TrimPrefix(t.sorted[i], in+"/"), t.objects[t.sorted[i]].size})
+	}
+	return xml.NewEncoder(w).Encode(page)
+}
+
+func (t *Twin) deleteObjects(in string, w http.ResponseWriter, r *http.Request) error {
+	var list struct {
+		Object []struct{ Key string }
+	}
+	if err := xml.NewDecoder(r.Body).Decode(&list); err != nil {
+		return err
+	}
+	for _, o := range list.Object {
+		t.remove(in + "/" + o.Key)
+	}
+	_, err := io.WriteString(w, "<DeleteResult></DeleteResult>")
+	return err
+}
+
+func (t *Twin) multipart(op, name string, q url.Values, w http.ResponseWriter, r *http.Request) error {
+	id := q.Get("uploadId")
+	t.mu.Lock()
+	parts, known := t.uploads[id]
+	t.mu.Unlock()
+	if op != "Begin" && !known {
+		return &fail{404, "NoSuchUpload"}
+	}
+	switch op {
+	case "Begin":
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.n++
+		id = fmt.Sprint("upload", t.n)
+		t.uploads[id] = map[int]object{}
+		_, err := fmt.Fprintf(w, "<InitiateMultipartUploadResult><UploadId>%s</UploadId></InitiateMultipartUploadResult>", id)
+		return err
+	case "UploadPart", "UploadPartCopy":
+		return t.part(op, parts, q, w, r)
+	case "Complete":
+		return t.complete(name, id, parts, w, r)
+	case "Abort":
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.uploads, id)
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	return fmt.Errorf("buckettest: %s is not known", op)
+}
+
+func (t *Twin) part(op string, parts map[int]object, q url.Values, w http.ResponseWriter, r *http.Request) error {
+	in := io.Reader(r.Body)
+	if op == "UploadPartCopy" {
+		o, err := t.source(r)
+		if err != nil {
+			return err
+		}
+		body, err := o.open()
+		if err != nil {
+			return err
+		}
+		defer body.Close()
+		var from, last int64
+		if _, err := fmt.Sscanf(r.Header.Get("X-Amz-Copy-Source-Range"), "bytes=%d-%d", &from, &last); err != nil {
+			return err
+		}
+		if _, err := body.Seek(from, io.SeekStart); err != nil {
+			return err
+		}
+		in = io.LimitReader(body, last-from+1)
+	}
+	o, err := t.keep(in)
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(q.Get("partNumber"))
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	parts[n] = o
+	w.Header().Set("ETag", o.etag)
+	w.Header().Set("X-Amz-Checksum-Crc64nvme", o.crc)
+	if op == "UploadPartCopy" {
+		_, err = fmt.Fprintf(w, "<CopyPartResult><ETag>%s</ETag><ChecksumCRC64NVME>%s</ChecksumCRC64NVME></CopyPartResult>", o.etag, o.crc)
+	}
+	return err
+}
+
+func (t *Twin) complete(name, id string, parts map[int]object, w http.ResponseWriter, r *http.Request) error {
+	var readers []io.Reader
+	for n := 1; n <= len(parts); n++ {
+		body, err := parts[n].open()
+		if err != nil {
+			return err
+		}
+		defer body.Close()
+		readers = append(readers, body)
+	}
+	o, err := t.keep(io.MultiReader(readers...))
+	if err != nil {
+		return err
+	}
+	o.etag = fmt.Sprintf(`"%s-%d"`, strings.Trim(o.etag, `"`), len(parts))
+	if err := t.set(name, o, r.Header); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.uploads, id)
+	for _, p := range parts {
+		if p.file != "" {
+			_ = os.Remove(p.file)
+		}
+	}
+	_, err = fmt.Fprintf(w, "<CompleteMultipartUploadResult><ETag>%s</ETag></CompleteMultipartUploadResult>", aws.ToString(&o.etag))
+	return err
+}

@@ -1,0 +1,321 @@
+package ocfl
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"archivist/pkg/bucket"
+	"archivist/pkg/bucket/buckettest"
+	"archivist/pkg/fault"
+	"archivist/pkg/fetch"
+)
+
+// inventory is the whole of one, as the specification has it.
+type inventory struct {
+	ID              string              `json:"id"`
+	Type            string              `json:"type"`
+	DigestAlgorithm string              `json:"digestAlgorithm"`
+	Head            string              `json:"head"`
+	Manifest        map[string][]string `json:"manifest"`
+	Versions        map[string]struct {
+		Version
+		State map[string][]string `json:"state"`
+	} `json:"versions"`
+	Fixity map[string]map[string][]string `json:"fixity"`
+}
+
+const id = "ark:/99999/fk4tq65d6k"
+
+type fixture struct {
+	twin *buckettest.Twin
+	root Root
+}
+
+func open(t testing.TB) fixture {
+	twin, buckets := buckettest.Open(t, "storage", "work")
+	buckets[0].Limits.Part, buckets[1].Limits.Part = 5000, 5000 // inventories go in parts
+	return fixture{twin, Root{Bucket: buckets[0], Work: buckets[1]}}
+}
+
+// file puts content into the work bucket.
+func (f fixture) file(t testing.TB, path, content string) File {
+	d := fetch.NewDigester("md5", "sha1")
+	_, _ = d.Write([]byte(content))
+	key := "jobs/" + path
+	if err := f.root.Work.Put(context.Background(), key, []byte(content), bucket.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	return File{Path: path, Size: d.Size, Digests: d.Sums(), CRC64: d.CRC64NVME(), Source: key}
+}
+
+func all(files []File) iter.Seq2[File, error] {
+	return func(yield func(File, error) bool) {
+		for _, f := range files {
+			if !yield(f, nil) {
+				return
+			}
+		}
+	}
+}
+
+// prepare and commit do what a job's storing does.
+func (f fixture) prepare(t testing.TB, job string, files []File) (Prepared, []Content) {
+	ctx := context.Background()
+	w := f.root.Work.Writer(ctx, "inventory-"+job, bucket.Condition{})
+	var contents []Content
+	p, err := f.root.Prepare(ctx, Draft{ID: id, Job: job, Files: all(files), Version: Version{Created: time.UnixMilli(1000), Message: "by " + job}}, w, func(c Content) error {
+		contents = append(contents, c)
+		return nil
+	})
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, contents
+}
+
+func mine(context.Context) error { return nil }
+
+func (f fixture) commit(t testing.TB, p Prepared, job string, contents []Content) error {
+	ctx := context.Background()
+	if !p.NoChange && !p.Written {
+		if err := f.root.Declare(ctx, id); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range contents {
+			if err := f.root.Copy(ctx, id, c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.root.Publish(ctx, p, "inventory-"+job, mine); err != nil {
+			return err
+		}
+	}
+	_, err := f.root.Finish(ctx, id)
+	return err
+}
+
+func (f fixture) read(t testing.TB, key string) []byte {
+	data, _, err := f.root.Bucket.Read(context.Background(), Prefix(id)+key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// check holds the stored object against the states that were committed.
+func (f fixture) check(t testing.TB, states []map[string]string) {
+	var inv inventory
+	if err := json.Unmarshal(f.read(t, inventoryName), &inv); err != nil {
+		t.Fatal(err)
+	}
+	if len(inv.Versions) != len(states) || inv.Head != fmt.Sprintf("v%d", len(states)) || inv.ID != id {
+		t.Fatalf("%s has %d versions and head %s, expected %d", inv.ID, len(inv.Versions), inv.Head, len(states))
+	}
+	named := map[string]bool{objectDeclaration: true, inventoryName: true, sidecarName: true}
+	for n, want := range states {
+		v := fmt.Sprintf("v%d", n+1)
+		named[v+"/"+inventoryName], named[v+"/"+sidecarName] = true, true
+		got := map[string]string{}
+		for digest, paths := range inv.Versions[v].State {
+			content := string(f.read(t, inv.Manifest[digest][0]))
+			for _, p := range paths {
+				got[p] = content
+			}
+		}
+		if !maps.Equal(got, want) {
+			t.Fatalf("%s is %v, expected %v", v, got, want)
+		}
+	}
+	contents, fixed := map[string]bool{}, 0
+	for _, paths := range inv.Manifest {
+		for _, p := range paths {
+			named[p], contents[p] = true, true
+		}
+	}
+	for name, block := range inv.Fixity {
+		for digest, paths := range block {
+			for _, p := range paths {
+				d := fetch.NewDigester(name)
+				_, _ = d.Write(f.read(t, p))
+				if d.Sums()[name] != digest || !contents[p] {
+					t.Fatalf("fixity: %s of %s is not %s", name, p, digest)
+				}
+				fixed++
+			}
+		}
+	}
+	if fixed != 3*len(contents) {
+		t.Fatalf("%d digests in fixity of %d contents", fixed, len(contents))
+	}
+	err := f.root.Bucket.List(context.Background(), Prefix(id), func(key string, _ int64) error {
+		if !named[strings.TrimPrefix(key, Prefix(id))] {
+			t.Fatalf("%s is there, and no inventory names it", key)
+		}
+		return nil
+	})
+	if head := f.read(t, inv.Head+"/"+inventoryName); err != nil || !bytes.Equal(head, f.read(t, inventoryName)) {
+		t.Fatalf("the head's inventory is not the root's, %v", err)
+	}
+}
+
+// Versions of random files, with jobs that die half-way before them, are what was
+// committed, byte by byte, and nothing else is left.
+func TestVersions(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		f := open(t)
+		var states []map[string]string
+		for n := range rapid.IntRange(1, 5).Draw(rt, "versions") {
+			state := rapid.MapOf(rapid.SampledFrom([]string{"producer/a", "producer/b/ä \"x\"", "producer/c", "producer/d%20", "producer/" + strings.Repeat("long/", 220) + "e"}),
+				rapid.SampledFrom([]string{"", "one", "two", "three", strings.Repeat("four", 3000)})).Draw(rt, "state")
+			state["system/job"] = fmt.Sprint("job ", n)
+			var files []File
+			for _, path := range slices.Sorted(maps.Keys(state)) {
+				files = append(files, f.file(t, path, state[path]))
+			}
+			if rapid.Bool().Draw(rt, "a dead job before") {
+				dead, contents := f.prepare(t, fmt.Sprint("dead", n), append([]File{f.file(t, "producer/of the dead", fmt.Sprint(n))}, files...))
+				for _, c := range contents {
+					if err := f.root.Copy(t.Context(), id, c); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if rapid.Bool().Draw(rt, "claimed") {
+					if err := f.root.claim(t.Context(), Prefix(id)+fmt.Sprintf("v%d/", dead.Number)+inventoryName, dead, fmt.Sprint("inventory-dead", n), mine); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			job := fmt.Sprint("job", n)
+			p, contents := f.prepare(t, job, files)
+			if err := f.commit(t, p, job, contents); err != nil {
+				t.Fatal(err)
+			}
+			same := len(states) > 0 && maps.Equal(producer(states[len(states)-1]), producer(state))
+			if same != p.NoChange {
+				t.Fatalf("no change is %v, expected %v", p.NoChange, same)
+			}
+			if !same {
+				states = append(states, state)
+			}
+			if again, _ := f.prepare(t, job, files); again.Written == same || again.Number != p.Number {
+				t.Fatalf("prepared again: %+v", again)
+			}
+		}
+		f.check(t, states)
+		stored, err := f.root.Head(t.Context(), id)
+		if err != nil || stored.Head != len(states) {
+			t.Fatalf("%+v, %v", stored, err)
+		}
+		for n, state := range states {
+			for path, content := range state {
+				key, err := f.root.Key(t.Context(), stored, n+1, path)
+				if data, _, readErr := f.root.Bucket.Read(t.Context(), key); err != nil || readErr != nil || string(data) != content {
+					t.Fatalf("%s of v%d: %q, %v, %v", path, n+1, data, err, readErr)
+				}
+			}
+		}
+	})
+}
+
+func producer(state map[string]string) map[string]string {
+	out := maps.Clone(state)
+	maps.DeleteFunc(out, func(path, _ string) bool { return !strings.HasPrefix(path, "producer/") })
+	return out
+}
+
+// A crash before any S3 write of a commit leaves the object as it was or as it
+// shall be, and doing it all again ends well.
+func TestDiesAnywhere(t *testing.T) {
+	for at := 1; ; at++ {
+		f := open(t)
+		one := []File{f.file(t, "producer/a", "one"), f.file(t, "system/job", "job1")}
+		p, contents := f.prepare(t, "job1", one)
+		if err := f.commit(t, p, "job1", contents); err != nil {
+			t.Fatal(err)
+		}
+		two := []File{f.file(t, "producer/a", "two"), f.file(t, "producer/b", "one"), f.file(t, "system/job", "job2")}
+		p, contents = f.prepare(t, "job2", two)
+		writes, died := 0, false
+		f.twin.Before = func(op, _ string) int {
+			if op == "GET object" || op == "HEAD object" || op == "List" {
+				return 0
+			}
+			if writes++; writes >= at {
+				died = true
+				return 503
+			}
+			return 0
+		}
+		func() { // as far as it gets
+			ctx := t.Context()
+			_ = f.root.Declare(ctx, id)
+			for _, c := range contents {
+				_ = f.root.Copy(ctx, id, c)
+			}
+			if f.root.Publish(ctx, p, "inventory-job2", mine) == nil {
+				_, _ = f.root.Finish(ctx, id)
+			}
+		}()
+		f.twin.Before = nil
+		state, err := f.root.State(t.Context(), p)
+		if err != nil || state == Overtaken {
+			t.Fatalf("after a crash at write %d: %s, %v", at, state, err)
+		}
+		if state == Open {
+			if err := f.commit(t, p, "job2", contents); err != nil {
+				t.Fatal(err)
+			}
+		} else if _, err := f.root.Finish(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		f.check(t, []map[string]string{{"producer/a": "one", "system/job": "job1"}, {"producer/a": "two", "producer/b": "one", "system/job": "job2"}})
+		if !died {
+			if at < 7 {
+				t.Errorf("a commit has %d writes only", at-1)
+			}
+			return
+		}
+	}
+}
+
+// One whose object passed on is told so, and changes nothing.
+func TestOvertaken(t *testing.T) {
+	f := open(t)
+	slow, slowContents := f.prepare(t, "slow", []File{f.file(t, "producer/a", "slow")})
+	p, contents := f.prepare(t, "quick", []File{f.file(t, "producer/a", "quick")})
+	if err := f.commit(t, p, "quick", contents); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := f.root.State(t.Context(), slow); err != nil || state != Overtaken {
+		t.Errorf("the state is %s, %v", state, err)
+	}
+	lost := func(context.Context) error { return fault.New(fault.Lost, "the lock is another's") }
+	if err := f.root.Publish(t.Context(), slow, "inventory-slow", lost); !fault.Is(err, fault.Lost) {
+		t.Errorf("publishing gave %v", err)
+	}
+	f.check(t, []map[string]string{{"producer/a": "quick"}})
+	_ = slowContents
+}
+
+// A copy that is not what came is found, whatever the store says of it.
+func TestCopyIsVerified(t *testing.T) {
+	f := open(t)
+	file := f.file(t, "producer/a", strings.Repeat("x", 9000))
+	file.Source = f.file(t, "producer/other", strings.Repeat("y", 9000)).Source
+	if err := f.root.Copy(t.Context(), id, Content{file, "v1/content/job/producer/a"}); err == nil {
+		t.Error("another content was taken")
+	}
+}

@@ -1,0 +1,347 @@
+package ocfl
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"io"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/spill"
+)
+
+// Draft is a version that is to be written.
+type Draft struct {
+	ID    string // of the object
+	Job   string // whose keys the new content gets
+	Files iter.Seq2[File, error]
+	Version
+}
+
+// Content is a file whose bytes the object does not have yet.
+type Content struct {
+	File
+	To string `json:"to"` // content path: "v1/content/{job}/producer/a.pdf"
+}
+
+// Prepared is a version whose inventory is written down, outside of the root.
+type Prepared struct {
+	ID       string `json:"id"`
+	Number   int    `json:"number"`
+	Digest   string `json:"digest"`             // sha512 of the inventory
+	Follows  string `json:"follows,omitempty"`  // ETag of the root inventory that it follows; "": there is none
+	Contents int    `json:"contents"`           // files whose bytes are new
+	NoChange bool   `json:"noChange,omitempty"` // the head has the same producer's files: no version is needed
+	Written  bool   `json:"written,omitempty"`  // the version stands already
+}
+
+// fixityNames are the algorithms that OCFL has names for beside sha512 (OCFL
+// 1.1, section 2, "Digest Algorithms"); others stay in the list of files.
+var fixityNames = []string{"md5", "sha1", "sha256"}
+
+// preparer merges an object's inventory, as it is read, with a draft.
+type preparer struct {
+	draft Draft
+	done  Prepared
+	copy  func(Content) error
+
+	out    *bufio.Writer
+	files  *spill.Sorter[known]
+	fixity map[string]*spill.Sorter[[]string]
+	state  *os.File // the new version's state, written while the manifest is
+	opened bool     // the list of versions is begun
+
+	was, is hash.Hash // of the producer's files in the head and in the draft
+	head    int
+}
+
+// known is what is known of a digest: where the object has it, or a file of the draft.
+type known struct {
+	Has  []string `json:"has,omitempty"`
+	File *File    `json:"file,omitempty"`
+}
+
+// Prepare writes the inventory that the object will have with the draft to out,
+// and gives copy each file whose bytes are new. The files' order does not count.
+// It changes nothing in the root. Memory does not grow with the files, the disk
+// of the system's temporary folder does.
+func (r Root) Prepare(ctx context.Context, d Draft, out io.Writer, copy func(Content) error) (Prepared, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	state, err := os.CreateTemp("", "state")
+	if err != nil {
+		return Prepared{}, fmt.Errorf("ocfl: %w", err)
+	}
+	defer os.Remove(state.Name())
+	defer state.Close()
+	sum := sha512.New()
+	p := &preparer{draft: d, copy: copy, out: bufio.NewWriterSize(io.MultiWriter(out, sum), 64<<10), files: spill.New[known](ctx),
+		fixity: map[string]*spill.Sorter[[]string]{}, state: state, was: sha256.New(), is: sha256.New(), done: Prepared{ID: d.ID}}
+	for _, name := range fixityNames {
+		p.fixity[name] = spill.New[[]string](ctx)
+	}
+	for f, err := range d.Files {
+		if err == nil {
+			err = p.files.Add(f.Digests["sha512"], known{File: &f})
+		}
+		if err != nil {
+			return Prepared{}, err
+		}
+	}
+	if err := p.write(ctx, r); err != nil {
+		return Prepared{}, err
+	}
+	p.done.Digest = hex.EncodeToString(sum.Sum(nil))
+	return p.done, nil
+}
+
+// write merges what stands with the draft, section by section.
+func (p *preparer) write(ctx context.Context, r Root) error {
+	stands, err := r.Bucket.Head(ctx, Prefix(p.draft.ID)+inventoryName)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	if err == nil {
+		if p.head, err = r.headNumber(ctx, p.draft.ID); err != nil {
+			return err
+		}
+		p.done.Follows = stands.ETag
+	}
+	p.done.Number = p.head + 1
+	fmt.Fprintf(p.out, `{"id":%s,"type":%q,"digestAlgorithm":"sha512","head":"v%d","manifest":{`, quote(p.draft.ID), specification, p.done.Number)
+	if p.head == 0 {
+		err = p.merge()
+	} else {
+		err = p.follow(ctx, r)
+	}
+	if err == nil {
+		err = p.end()
+	}
+	return err
+}
+
+// follow reads the inventory that the draft comes after.
+func (p *preparer) follow(ctx context.Context, r Root) error {
+	info, err := r.scan(ctx, Prefix(p.draft.ID)+inventoryName, visitor{
+		manifest:    func(digest string, paths []string) error { return p.files.Add(digest, known{Has: paths}) },
+		manifestEnd: p.merge,
+		begin: func(n int) error {
+			fmt.Fprintf(p.out, `%s"v%d":{"state":{`, p.comma(), n)
+			return nil
+		},
+		state: p.kept(),
+		end:   p.meta,
+		fixity: func(algorithm, digest string, paths []string) error {
+			if p.fixity[algorithm] == nil {
+				return fmt.Errorf("fixity has the algorithm %q, which this archive does not write", algorithm)
+			}
+			return p.fixity[algorithm].Add(digest, paths)
+		},
+	})
+	if err == nil && info.ETag != p.done.Follows {
+		err = fault.New(fault.Lost, "the object %s changed while it was read", p.draft.ID)
+	}
+	return err
+}
+
+// merge writes the manifest, then the new version's state to a file.
+func (p *preparer) merge() error {
+	w := bufio.NewWriter(p.state)
+	first, firstState := true, true
+	for digest, group := range grouped(p.files.Sorted()) {
+		if group.err != nil {
+			return group.err
+		}
+		var has, names []string
+		var file *File
+		for _, k := range group.values {
+			if k.File == nil {
+				has = k.Has
+				continue
+			}
+			names = append(names, k.File.Path)
+			file = k.File
+		}
+		slices.Sort(names)
+		if has == nil {
+			to := p.path(digest, names[len(names)-1])
+			has = []string{to}
+			if err := p.isNew(file, to); err != nil {
+				return err
+			}
+		}
+		entry(p.out, &first, digest, has)
+		if len(names) > 0 {
+			entry(w, &firstState, digest, names)
+			sumUp(p.is, digest, names)
+		}
+	}
+	p.out.WriteString(`},"versions":{`)
+	return w.Flush()
+}
+
+// path is where new content goes. Of equal files the last name counts, so that a
+// system file is found below system/. A key over S3's limit ends in the digest.
+func (p *preparer) path(digest, name string) string {
+	to := fmt.Sprintf("v%d/content/%s/", p.done.Number, p.draft.Job)
+	if len(Prefix(p.draft.ID))+len(to)+len(name) > 1024 {
+		name = name[:strings.IndexByte(name, '/')+1] + digest
+	}
+	return to + name
+}
+
+func (p *preparer) isNew(f *File, to string) error {
+	p.done.Contents++
+	for _, name := range fixityNames {
+		if d := f.Digests[name]; d != "" {
+			if err := p.fixity[name].Add(d, []string{to}); err != nil {
+				return err
+			}
+		}
+	}
+	return p.copy(Content{*f, to})
+}
+
+// kept copies the states of the versions before.
+func (p *preparer) kept() func(n int, digest string, paths []string) error {
+	first, of := true, 0
+	return func(n int, digest string, paths []string) error {
+		if n != of {
+			first, of = true, n
+		}
+		entry(p.out, &first, digest, paths)
+		if n == p.head {
+			sumUp(p.was, digest, paths)
+		}
+		return nil
+	}
+}
+
+func (p *preparer) comma() string {
+	if p.opened {
+		return ","
+	}
+	p.opened = true
+	return ""
+}
+
+// meta ends a version.
+func (p *preparer) meta(n int, v Version) error {
+	if v.Message == p.draft.Message {
+		p.done.Written, p.done.Number = true, n
+	}
+	return p.writeMeta(v)
+}
+
+func (p *preparer) writeMeta(v Version) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("ocfl: version of %s: %w", p.draft.ID, err)
+	}
+	_, err = p.out.WriteString("}," + string(data[1:]))
+	return err
+}
+
+// end writes the new version and the fixity.
+func (p *preparer) end() error {
+	fmt.Fprintf(p.out, `%s"v%d":{"state":{`, p.comma(), p.head+1)
+	if _, err := p.state.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if _, err := io.Copy(p.out, p.state); err != nil {
+		return err
+	}
+	if err := p.writeMeta(p.draft.Version); err != nil {
+		return err
+	}
+	p.out.WriteString(`},"fixity":{`)
+	for i, name := range fixityNames {
+		if i > 0 {
+			p.out.WriteByte(',')
+		}
+		fmt.Fprintf(p.out, `%q:{`, name)
+		first := true
+		for digest, group := range grouped(p.fixity[name].Sorted()) {
+			if group.err != nil {
+				return group.err
+			}
+			entry(p.out, &first, digest, slices.Sorted(slices.Values(slices.Concat(group.values...))))
+		}
+		p.out.WriteByte('}')
+	}
+	p.out.WriteString("}}")
+	p.done.NoChange = !p.done.Written && p.head > 0 && string(p.was.Sum(nil)) == string(p.is.Sum(nil))
+	if p.done.NoChange {
+		p.done.Number = p.head
+	}
+	return p.out.Flush()
+}
+
+// entry writes one digest with its paths.
+func entry(w *bufio.Writer, first *bool, digest string, paths []string) {
+	if !*first {
+		w.WriteByte(',')
+	}
+	*first = false
+	w.WriteString(quote(digest) + ":[")
+	for i, path := range paths {
+		if i > 0 {
+			w.WriteByte(',')
+		}
+		w.WriteString(quote(path))
+	}
+	w.WriteByte(']')
+}
+
+func quote(s string) string {
+	data, _ := jsontext.AppendQuote(nil, s) // names that are no UTF-8 were refused
+	return string(data)
+}
+
+// sumUp takes the producer's files of one digest into a sum over a state.
+func sumUp(h hash.Hash, digest string, paths []string) {
+	for _, path := range paths {
+		if strings.HasPrefix(path, "producer/") {
+			fmt.Fprintf(h, "%s %s\n", digest, path)
+		}
+	}
+}
+
+type group[V any] struct {
+	values []V
+	err    error
+}
+
+// grouped gathers the records of one key.
+func grouped[V any](records iter.Seq2[spill.Record[V], error]) iter.Seq2[string, group[V]] {
+	return func(yield func(string, group[V]) bool) {
+		key, values := "", []V(nil)
+		for r, err := range records {
+			if err != nil {
+				yield("", group[V]{err: err})
+				return
+			}
+			if r.Key != key && values != nil {
+				if !yield(key, group[V]{values: values}) {
+					return
+				}
+				values = nil
+			}
+			key, values = r.Key, append(values, r.Value)
+		}
+		if values != nil {
+			yield(key, group[V]{values: values})
+		}
+	}
+}

@@ -1,0 +1,79 @@
+// Package spill sorts more records than fit into memory: what does not fit
+// spills to files of the system's temporary folder.
+package spill
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"os"
+	"strings"
+
+	"github.com/lanrat/extsort"
+)
+
+// inMemory is how many records are sorted at once in memory.
+const inMemory = 10_000
+
+// Sorter sorts records by key, then by their JSON. Keys are without NUL.
+type Sorter[V any] struct {
+	ctx  context.Context
+	in   chan string
+	out  <-chan string
+	errs <-chan error
+	done chan struct{} // closed once no more input is taken
+}
+
+// New makes a sorter. The end of ctx ends it wherever it is, and removes its files.
+func New[V any](ctx context.Context) *Sorter[V] {
+	s := &Sorter[V]{ctx: ctx, in: make(chan string, 100), done: make(chan struct{})}
+	sorter, out, errs := extsort.Strings(s.in, &extsort.Config{ChunkSize: inMemory, NumWorkers: 1, SortedChanBuffSize: 100, TempFilesDir: os.TempDir()})
+	s.out, s.errs = out, errs
+	go func() {
+		defer close(s.done)
+		sorter.Sort(ctx)
+	}()
+	return s
+}
+
+// Add takes a record. It fails when ctx ended or the disk is full.
+func (s *Sorter[V]) Add(key string, v V) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("spill: %s: %w", key, err)
+	}
+	select {
+	case s.in <- key + "\x00" + string(data):
+		return nil
+	case <-s.done:
+		return fmt.Errorf("spill: %w", <-s.errs)
+	case <-s.ctx.Done():
+		return s.ctx.Err()
+	}
+}
+
+// Record is one sorted record, or why there are no more.
+type Record[V any] struct {
+	Key   string
+	Value V
+}
+
+// Sorted ends the input and gives every record in order, once.
+func (s *Sorter[V]) Sorted() iter.Seq2[Record[V], error] {
+	return func(yield func(Record[V], error) bool) {
+		close(s.in)
+		for line := range s.out {
+			var r Record[V]
+			key, data, _ := strings.Cut(line, "\x00")
+			r.Key = key
+			err := json.Unmarshal([]byte(data), &r.Value)
+			if !yield(r, err) || err != nil {
+				return
+			}
+		}
+		if err := <-s.errs; err != nil {
+			yield(Record[V]{}, fmt.Errorf("spill: %w", err))
+		}
+	}
+}
