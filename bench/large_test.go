@@ -22,6 +22,7 @@ import (
 	"archivist/pkg/bucket"
 	"archivist/pkg/bucket/buckettest"
 	"archivist/pkg/checkm"
+	"archivist/pkg/collection"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
@@ -151,7 +152,7 @@ func (u *usage) measured(s queue.Step) queue.Step {
 func largeStages(q *queue.Queue, url string) *stage.Stages {
 	client := buckettest.Client(url)
 	work := bucket.Bucket{Client: client, Name: "work", Limits: bucket.DefaultLimits}
-	return &stage.Stages{Queue: q, Inventory: inventory.Store{Table: q.Table}, Work: work, Root: ocfl.Root{Bucket: bucket.Bucket{Client: client, Name: "storage", Limits: bucket.DefaultLimits}, Work: work},
+	return &stage.Stages{Queue: q, Inventory: inventory.Store{Table: q.Table}, Collections: collection.Store{Table: q.Table}, Work: work, Root: ocfl.Root{Bucket: bucket.Bucket{Client: client, Name: "storage", Limits: bucket.DefaultLimits}, Work: work},
 		Fetch: fetch.New(fetch.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, rand.Float64),
 		Now:   time.Now, Random: rand.IntN, NAAN: "99999", Shoulder: "fk4", Parallel: 4}
 }

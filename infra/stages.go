@@ -13,6 +13,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"archivist/pkg/boot"
+	"archivist/pkg/collection"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 	"archivist/statemachines"
@@ -78,6 +79,9 @@ func (st *Stage) grantContent(d *Data) {
 	case "notify":
 		d.Work.GrantRead(st.Handler, jsii.String("jobs/*"))
 		d.Work.GrantDelete(st.Handler, jsii.String("jobs/*"))
+		st.Handler.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("secretsmanager:GetSecretValue"),
+			Resources: &[]*string{awscdk.Stack_Of(st.Handler).FormatArn(&awscdk.ArnComponents{Service: jsii.String("secretsmanager"), Resource: jsii.String("secret"),
+				ResourceName: jsii.String(collection.SecretPrefix + "*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME})}}))
 	case "report":
 		d.Work.GrantRead(st.Handler, jsii.String("reports/*")) // for the link in the mail
 		d.Work.GrantPut(st.Handler, jsii.String("reports/*"))

@@ -33,7 +33,7 @@ var layers = []struct {
 	{[]string{"pkg/table/tabletest"}, "the twin of the table"},
 	{[]string{"pkg/lease"}, "leases are rows"},
 	{[]string{"pkg/event"}, "events are rows"},
-	{[]string{"pkg/inventory"}, "objects are rows with events"},
+	{[]string{"pkg/inventory", "pkg/collection"}, "objects and profiles are rows with events"},
 	{[]string{"pkg/bucket", "pkg/fetch"}, "adapters to S3 and HTTP"},
 	{[]string{"pkg/bucket/buckettest"}, "the twin of S3"},
 	{[]string{"pkg/ocfl"}, "the storage root is keys in a bucket"},

@@ -25,13 +25,14 @@ type cli struct {
 	Key  string `help:"API key." env:"ARCHIVIST_API_KEY" placeholder:"KEY"`
 	JSON bool   `help:"Print JSON instead of text." name:"json"`
 
-	Submit   submitCmd   `cmd:"" help:"Submit content by its URL."`
-	Batch    batchCmd    `cmd:"" help:"Look at batches."`
-	Job      jobCmd      `cmd:"" help:"Look at jobs and act on them."`
-	Object   objectCmd   `cmd:"" help:"Look at preserved objects and get their content."`
-	Manifest manifestCmd `cmd:"" help:"Check manifests."`
-	Queue    queueCmd    `cmd:"" help:"The queue at a glance."`
-	Explain  explainCmd  `cmd:"" help:"Say the one thing that a batch or job waits for."`
+	Submit     submitCmd     `cmd:"" help:"Submit content by its URL."`
+	Batch      batchCmd      `cmd:"" help:"Look at batches."`
+	Job        jobCmd        `cmd:"" help:"Look at jobs and act on them."`
+	Object     objectCmd     `cmd:"" help:"Look at preserved objects and get their content."`
+	Collection collectionCmd `cmd:"" help:"Look at collections' profiles and change them."`
+	Manifest   manifestCmd   `cmd:"" help:"Check manifests."`
+	Queue      queueCmd      `cmd:"" help:"The queue at a glance."`
+	Explain    explainCmd    `cmd:"" help:"Say the one thing that a batch or job waits for."`
 }
 
 // app is what every command gets.

@@ -17,6 +17,7 @@ import (
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/bucket"
+	"archivist/pkg/collection"
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
 	"archivist/pkg/inventory"
@@ -27,13 +28,14 @@ import (
 
 // API holds what the handlers need.
 type API struct {
-	Queue     *queue.Queue
-	Inventory inventory.Store
-	Root      ocfl.Root
-	Work      bucket.Bucket
-	Stages    *stage.Stages
-	Log       *slog.Logger
-	Base      string // path before /v1 under which clients reach it, e.g. "/prod"
+	Queue       *queue.Queue
+	Inventory   inventory.Store
+	Collections collection.Store
+	Root        ocfl.Root
+	Work        bucket.Bucket
+	Stages      *stage.Stages
+	Log         *slog.Logger
+	Base        string // path before /v1 under which clients reach it, e.g. "/prod"
 }
 
 // output of a handler: the body as JSON.
@@ -52,6 +54,7 @@ func (a *API) Handler() http.Handler {
 	a.jobs(h)
 	a.objects(h)
 	a.reindexing(h)
+	a.collections(h)
 	mux.HandleFunc("GET /docs", docs(h))
 	return mux
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/ses"
 	sestypes "github.com/aws/aws-sdk-go-v2/service/ses/types"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
@@ -130,6 +131,17 @@ type mailer struct{ client *ses.Client }
 func (m *mailer) send(ctx context.Context, raw []byte) error {
 	_, err := m.client.SendRawEmail(ctx, &ses.SendRawEmailInput{RawMessage: &sestypes.RawMessage{Data: raw}})
 	return err
+}
+
+// secrets are kept by Secrets Manager.
+type secrets struct{ client *secretsmanager.Client }
+
+func (s *secrets) read(ctx context.Context, name string) (string, error) {
+	out, err := s.client.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &name})
+	if err != nil {
+		return "", err
+	}
+	return aws.ToString(out.SecretString), nil
 }
 
 // executionName splits the name of a job's execution into the job and its exec.

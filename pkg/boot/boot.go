@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/ses"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -28,6 +29,7 @@ import (
 
 	"archivist/pkg/api"
 	"archivist/pkg/bucket"
+	"archivist/pkg/collection"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
@@ -116,11 +118,12 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 		return err
 	}
 	objects := inventory.Store{Table: t}
-	s.Stages = &stage.Stages{Queue: s.Queue, Inventory: objects, Root: root, Work: work, Fetch: fetch.New(guard, rand.Float64),
+	profiles := collection.Store{Table: t, NewID: newID, Plain: cfg.BaseEndpoint != nil}
+	s.Stages = &stage.Stages{Queue: s.Queue, Inventory: objects, Collections: profiles, Root: root, Work: work, Fetch: fetch.New(guard, rand.Float64),
 		Now: time.Now, Random: random, NAAN: s.Env(EnvNAAN), Shoulder: s.Env(EnvShoulder), Parallel: 4,
-		MailFrom: s.Env(EnvMailFrom), SendMail: (&mailer{ses.NewFromConfig(cfg)}).send}
+		MailFrom: s.Env(EnvMailFrom), SendMail: (&mailer{ses.NewFromConfig(cfg)}).send, Secret: (&secrets{secretsmanager.NewFromConfig(cfg)}).read}
 	s.Queue.Clean = s.Stages.Clean
-	s.API = &api.API{Queue: s.Queue, Inventory: objects, Root: root, Work: work, Stages: s.Stages, Log: s.Log, Base: s.Env(EnvBase)}
+	s.API = &api.API{Queue: s.Queue, Inventory: objects, Collections: profiles, Root: root, Work: work, Stages: s.Stages, Log: s.Log, Base: s.Env(EnvBase)}
 	return nil
 }
 

@@ -3,6 +3,7 @@
 package fetch
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ func New(g Guard, jitter func() float64) *Client {
 		}
 		return nil
 	}}
-	transport := &http.Transport{DialContext: dialer.DialContext, ResponseHeaderTimeout: 30 * time.Second, MaxIdleConnsPerHost: 8, DisableCompression: true}
+	transport := &http.Transport{DialContext: dialer.DialContext, ResponseHeaderTimeout: 30 * time.Second, MaxIdleConnsPerHost: 32, DisableCompression: true}
 	return &Client{HTTP: &http.Client{Transport: transport, CheckRedirect: redirect}, Tries: 4, Jitter: jitter, First: 500 * time.Millisecond, Wait: wait}
 }
 
@@ -194,6 +195,36 @@ func validator(resp *http.Response) string {
 	}
 	return resp.Header.Get("Last-Modified")
 }
+
+// Post sends a body and expects a success. headers are asked for at each try.
+// The error is Invalid when trying again cannot help, else Unavailable.
+func (c *Client) Post(ctx context.Context, raw string, body []byte, headers func() map[string]string) error {
+	return c.try(ctx, raw, func() error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, raw, bytes.NewReader(body))
+		if err != nil {
+			return fault.New(fault.Invalid, "%s: it is no URL", Redact(raw))
+		}
+		for name, value := range headers() {
+			req.Header.Set(name, value)
+		}
+		direct := *c.HTTP
+		direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // what is signed goes to whom it is for
+		direct.Timeout = postTimeout
+		resp, err := direct.Do(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
+		if resp.StatusCode < 200 || resp.StatusCode > 299 {
+			return &StatusError{Redact(raw), resp.StatusCode}
+		}
+		return nil
+	})
+}
+
+// postTimeout bounds one try: four must fit into a function's time.
+const postTimeout = 8 * time.Second
 
 // Size asks for the size of the content at raw in bytes: by HEAD, else by a
 // GET of its first byte. ok is false when the server does not say.

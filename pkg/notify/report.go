@@ -116,6 +116,37 @@ func ForReport(r Report, from string, to []string, link string) (Mail, error) {
 	return m, nil
 }
 
+// Queued is what a depositor hears when a submission was understood.
+type Queued struct {
+	Batch, Collection, Note, At string
+	Objects                     int
+}
+
+// ForQueued composes the mail that a submission waits for its turn.
+func ForQueued(q Queued, from string, to []string) (Mail, error) {
+	m := Mail{ID: q.Batch + ".queued@archivist", From: from, To: to, Subject: fmt.Sprintf("%d objects queued: %s to %s", q.Objects, q.Batch, q.Collection)}
+	note := ""
+	if q.Note != "" {
+		note = "Note: " + q.Note + "\n\n"
+	}
+	m.Text = fmt.Sprintf("%s\n\n%sThe submission of %s was understood and waits for its turn. A report follows when all of it has ended.\n\nThis message may come twice; then it has the same id.\n", m.Subject, note, q.At)
+	var b bytes.Buffer
+	err := queuedHTML.Execute(&b, struct {
+		Queued
+		Subject string
+	}{q, m.Subject})
+	m.HTML = b.String()
+	return m, err
+}
+
+var queuedHTML = template.Must(template.New("queued").Parse(`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{{.Subject}}</title></head>
+<body><h1>{{.Subject}}</h1>
+{{with .Note}}<p>Note: {{.}}</p>{{end}}
+<p>The submission of {{.At}} was understood and waits for its turn. A report follows when all of it has ended.</p>
+<p>This message may come twice; then it has the same id.</p></body></html>
+`))
+
 func subject(r Report) string {
 	switch {
 	case r.Message != "":

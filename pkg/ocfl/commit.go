@@ -183,8 +183,8 @@ func (r Root) claim(ctx context.Context, key string, p Prepared, inventory strin
 func sidecar(digest string) []byte { return []byte(digest + " " + inventoryName + "\n") }
 
 // Finish mends what a crash around a commit can leave: a stale sidecar, a version
-// inventory that is not the root's, and keys in the newest version's folder that
-// no inventory names. It returns the sha512 of the root inventory. The caller
+// inventory that is not the root's, keys in the newest version's folder that no
+// inventory names, and a version that nobody committed. It returns the sha512 of the root inventory. The caller
 // owns the object's lock.
 func (r Root) Finish(ctx context.Context, id string) (digest string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -229,7 +229,11 @@ func (r Root) Finish(ctx context.Context, id string) (digest string, err error) 
 	if err != nil {
 		return "", err
 	}
-	return s.digest, r.sweep(ctx, prefix+folder, named)
+	if err := r.sweep(ctx, prefix+folder, named); err != nil {
+		return "", err
+	}
+	// A version that nobody committed is of a job that is over.
+	return s.digest, r.Bucket.List(ctx, fmt.Sprintf("%sv%d/", prefix, head+1), func(key string, _ int64) error { return r.Bucket.Delete(ctx, key) })
 }
 
 // sweep removes keys of a version's folder that the inventory does not name: they

@@ -28,6 +28,8 @@ type Held struct {
 	job   *Job
 	batch *Batch
 	also  []func(*table.Tx) error
+
+	remark string
 }
 
 // Step does one state's work on a taken item, from whatever point an earlier
@@ -65,6 +67,9 @@ func (h *Held) StillMine(ctx context.Context) error {
 
 // Also puts rows into the transaction that ends the step, if it ends well.
 func (h *Held) Also(add func(*table.Tx) error) { h.also = append(h.also, add) }
+
+// Remark puts a sentence into the event that ends the step.
+func (h *Held) Remark(text string) { h.remark = text }
 
 // Unpack makes the batch's next jobs under the lease; see Queue.Unpack.
 func (h *Held) Unpack(ctx context.Context, jobs []ingest.Job, expected int) error {
@@ -214,6 +219,9 @@ func (w *Worker) work(ctx context.Context, h *Held, m Message) (ingest.Answer, s
 	is := q.Rules.Next(*h.Job, res, q.Now())
 	h.job.Release()
 	e := why{event: "job.state", component: w.Stage.Name, reason: res.Reason}
+	if e.reason == "" {
+		e.reason = h.remark
+	}
 	if res.Outcome == ingest.StepContinue {
 		e.event = "job.continued"
 	}

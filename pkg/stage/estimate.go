@@ -82,7 +82,11 @@ func (s *Stages) saveManifest(ctx context.Context, h *queue.Held) (ingest.Result
 		return ingest.Result{}, err
 	}
 	defer body.Close()
-	m, problems, err := checkm.Read(body, checkm.Options{}, nil)
+	profile, _, err := s.Collections.Profile(ctx, j.Collection)
+	if err != nil {
+		return ingest.Result{}, err
+	}
+	m, problems, err := checkm.Read(body, checkm.Options{RequireDigest: profile.RequireDigest}, nil)
 	if err != nil {
 		return ingest.Result{}, err
 	}

@@ -81,9 +81,13 @@ func (s *Stages) overtaken(ctx context.Context, j *ingest.Job) (string, error) {
 func (s *Stages) identify(ctx context.Context, h *queue.Held) (ingest.Result, error) {
 	j := h.Job
 	minted := j.Primary == ""
+	shoulder, err := s.shoulder(ctx, j)
+	if err != nil {
+		return ingest.Result{}, err
+	}
 	for range 5 {
 		if minted {
-			j.Primary = ark.Mint(s.NAAN, s.Shoulder, s.Random).String()
+			j.Primary = ark.Mint(s.NAAN, shoulder, s.Random).String()
 		}
 		if j.Stamp != 0 && !minted && len(j.Locks) == len(j.Wanted()) {
 			return next, nil
@@ -118,7 +122,7 @@ func (s *Stages) identify(ctx context.Context, h *queue.Held) (ingest.Result, er
 		}
 		return ingest.Result{}, err
 	}
-	return ingest.Result{}, fault.New(fault.Unavailable, "no free ark was drawn in 5 tries on ark:/%s/%s", s.NAAN, s.Shoulder)
+	return ingest.Result{}, fault.New(fault.Unavailable, "no free ark was drawn in 5 tries on ark:/%s/%s", s.NAAN, shoulder)
 }
 
 // message is what the version says of itself: it tells whose it is.

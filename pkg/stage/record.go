@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"archivist/pkg/anvl"
 	"archivist/pkg/fault"
@@ -137,18 +136,4 @@ func (s *Stages) read(ctx context.Context, stored *ocfl.Stored, n int, path stri
 		}
 	}
 	return nil
-}
-
-// notify ends the job's work: the work files are no longer needed.
-func (s *Stages) notify(ctx context.Context, h *queue.Held) (ingest.Result, error) {
-	all, err := s.Clean(ctx, h.Job.ID, h.Until)
-	if err == nil && !all {
-		return ingest.Result{Outcome: ingest.StepContinue}, nil
-	}
-	return next, err
-}
-
-// Clean removes a job's work files until a time, and returns whether none is left.
-func (s *Stages) Clean(ctx context.Context, job string, until time.Time) (all bool, err error) {
-	return s.Work.DeleteAll(ctx, workPrefix(job), func() bool { return s.Now().Before(until) })
 }

@@ -53,28 +53,19 @@ func (s *Stages) newReport(b *ingest.Batch) notify.Report {
 	return notify.Report{Batch: b.ID, Collection: b.Collection, Note: b.Note, At: stamp(b.Entered), Completed: []notify.Job{}, Failed: []notify.Job{}}
 }
 
-// publish saves a report and mails it to whom the submission names.
+// publish saves a report and mails it.
 func (s *Stages) publish(ctx context.Context, b *ingest.Batch, r notify.Report) error {
 	b.Report = ReportKey(b.ID)
 	if err := s.putJSON(ctx, b.Report, r, bucket.Condition{}); err != nil {
 		return err
 	}
-	if s.MailFrom == "" || len(b.Mail) == 0 {
-		return nil
-	}
-	link, err := s.Work.Presign(ctx, b.Report, b.ID+".json", linkFor)
-	if err != nil {
-		return err
-	}
-	m, err := notify.ForReport(r, s.MailFrom, b.Mail, link)
-	if err != nil {
-		return err
-	}
-	raw, err := m.Encode(s.Now())
-	if err != nil {
-		return err
-	}
-	return s.SendMail(ctx, raw)
+	return s.mail(ctx, b, false, func(to []string) (notify.Mail, error) {
+		link, err := s.Work.Presign(ctx, b.Report, b.ID+".json", linkFor)
+		if err != nil {
+			return notify.Mail{}, err
+		}
+		return notify.ForReport(r, s.MailFrom, to, link)
+	})
 }
 
 // refuse ends the unpacking of a submission that is no good: its depositor hears

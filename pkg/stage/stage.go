@@ -10,6 +10,7 @@ import (
 
 	"archivist/pkg/ark"
 	"archivist/pkg/bucket"
+	"archivist/pkg/collection"
 	"archivist/pkg/fault"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
@@ -20,18 +21,20 @@ import (
 
 // Stages holds what the steps need.
 type Stages struct {
-	Queue     *queue.Queue
-	Inventory inventory.Store
-	Root      ocfl.Root
-	Work      bucket.Bucket
-	Fetch     *fetch.Client
-	Now       func() time.Time
-	Random    func(n int) int // uniform in [0,n), from a source that cannot be guessed
-	NAAN      string          // of minted arks
-	Shoulder  string
-	Parallel  int    // transfers at once of one job
-	MailFrom  string // sender of mails; "" = none are sent
-	SendMail  func(ctx context.Context, raw []byte) error
+	Queue       *queue.Queue
+	Inventory   inventory.Store
+	Collections collection.Store
+	Root        ocfl.Root
+	Work        bucket.Bucket
+	Fetch       *fetch.Client
+	Now         func() time.Time
+	Random      func(n int) int // uniform in [0,n), from a source that cannot be guessed
+	NAAN        string          // of minted arks
+	Shoulder    string
+	Parallel    int    // transfers at once of one job
+	MailFrom    string // sender of mails; "" = none are sent
+	SendMail    func(ctx context.Context, raw []byte) error
+	Secret      func(ctx context.Context, name string) (string, error) // reads a secret by its name
 }
 
 // Steps returns every stage's step by the stage's name.
@@ -105,8 +108,19 @@ func (s *Stages) allowed(ctx context.Context, j *ingest.Job, given ark.ARK) (str
 		return "", nil
 	case !fault.Is(err, fault.NotFound):
 		return "", err
-	case given.NAAN != s.NAAN || !strings.HasPrefix(given.Name, s.Shoulder):
-		return fmt.Sprintf("%s is not on the shoulder ark:/%s/%s of this archive; leave it out and one is minted", given, s.NAAN, s.Shoulder), nil
 	}
-	return "", nil
+	shoulder, err := s.shoulder(ctx, j)
+	if err == nil && (given.NAAN != s.NAAN || !strings.HasPrefix(given.Name, shoulder)) {
+		return fmt.Sprintf("%s is not on the shoulder ark:/%s/%s of this collection; leave it out and one is minted", given, s.NAAN, shoulder), nil
+	}
+	return "", err
+}
+
+// shoulder is where the job's collection has its arks.
+func (s *Stages) shoulder(ctx context.Context, j *ingest.Job) (string, error) {
+	profile, _, err := s.Collections.Profile(ctx, j.Collection)
+	if profile.Shoulder == "" {
+		return s.Shoulder, err
+	}
+	return profile.Shoulder, err
 }

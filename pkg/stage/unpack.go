@@ -8,6 +8,7 @@ import (
 
 	"archivist/pkg/bucket"
 	"archivist/pkg/checkm"
+	"archivist/pkg/collection"
 	"archivist/pkg/fault"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
@@ -39,8 +40,16 @@ func (s *Stages) unpack(ctx context.Context, h *queue.Held) (ingest.Result, erro
 		return s.unpackList(ctx, h, list.row, list.kind)
 	}
 	j := ingest.Job{Collection: b.Collection, Submitter: b.Submitter, Mode: b.Mode, Payload: b.Payload, Metadata: b.Metadata,
-		Primary: b.Primary, LocalIDs: b.LocalIDs, IfVersion: b.IfVersion, Priority: ingest.DefaultPriority}
+		Primary: b.Primary, LocalIDs: b.LocalIDs, IfVersion: b.IfVersion}
 	j.Payload.Type = kind
+	profile, _, err := s.Collections.Profile(ctx, b.Collection)
+	if err != nil {
+		return ingest.Result{}, err
+	}
+	j.Priority = priority(profile, 1)
+	if err := s.tellQueued(ctx, b, 1); err != nil {
+		return ingest.Result{}, err
+	}
 	return next, h.Unpack(ctx, []ingest.Job{j}, 1)
 }
 
@@ -54,13 +63,20 @@ func (s *Stages) unpackList(ctx context.Context, h *queue.Held, row string, kind
 	if err != nil {
 		return res, err
 	}
-	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), checkm.Options{})
+	profile, _, err := s.Collections.Profile(ctx, h.Batch.Collection)
+	if err != nil {
+		return ingest.Result{}, err
+	}
+	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), checkm.Options{RequireDigest: profile.RequireDigest && row == ingest.TypeFile})
 	if why := rejected(m, problems, err, kind); why != "" {
 		return s.refuse(ctx, h.Batch, ingest.Fail(false, why))
 	}
+	if err := s.tellQueued(ctx, h.Batch, len(rows)); err != nil {
+		return ingest.Result{}, err
+	}
 	jobs := make([]ingest.Job, len(rows))
 	for i, r := range rows {
-		jobs[i] = jobOf(h.Batch, r, row, ingest.BatchPriority(len(rows)))
+		jobs[i] = jobOf(h.Batch, r, row, priority(profile, len(rows)))
 	}
 	for h.Batch.Unpacked < len(jobs) {
 		left := jobs[h.Batch.Unpacked:]
@@ -72,6 +88,14 @@ func (s *Stages) unpackList(ctx context.Context, h *queue.Held, row string, kind
 		}
 	}
 	return next, nil
+}
+
+// priority of a batch's jobs: the profile's, else by how many there are.
+func priority(p collection.Profile, jobs int) int {
+	if p.Priority != nil {
+		return *p.Priority
+	}
+	return ingest.BatchPriority(jobs)
 }
 
 func batchManifestKey(batch string) string { return "batches/" + batch + "/manifest.checkm" }

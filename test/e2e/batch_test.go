@@ -59,11 +59,11 @@ func Test3aBatch(t *testing.T) {
 			t.Errorf("job %d: %s", n, erc)
 		}
 	}
-	mail := mails(t, batch)
+	mail := mails(t, "3 of 5 objects failed: "+batch)
 	if len(mail) != 1 {
 		t.Fatalf("%d mails", len(mail))
 	}
-	for _, says := range []string{"3 of 5 objects failed", "md5 is 0000", "404", "#%eof", "PRESERVED", "It can be requeued", "A new submission is needed"} {
+	for _, says := range []string{"md5 is 0000", "404", "#%eof", "PRESERVED", "It can be requeued", "A new submission is needed"} {
 		if !strings.Contains(mail[0], says) {
 			t.Errorf("the mail does not say %q: %s", says, mail[0])
 		}

@@ -101,6 +101,12 @@ func Get[T any](ctx context.Context, c *Client, path string) (out T, err error) 
 	return out, err
 }
 
+// Put replaces the thing at a path and returns it as a T.
+func Put[T any](ctx context.Context, c *Client, path string, in any) (out T, err error) {
+	err = c.Call(ctx, http.MethodPut, path, in, &out)
+	return out, err
+}
+
 // All reads every page of a list at a path, which may have a query.
 func All[T any](ctx context.Context, c *Client, path string) (out []T, err error) {
 	for cursor := ""; ; {

@@ -1,0 +1,54 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/collection"
+	"archivist/pkg/event"
+)
+
+// NameInput names a collection.
+type NameInput struct {
+	Name string `path:"name" maxLength:"100"`
+}
+
+func (a *API) collections(h huma.API) {
+	get(a, h, "/v1/collections/{name}", "A collection's profile", func(ctx context.Context, in *NameInput) (v1.Collection, error) {
+		p, known, err := a.Collections.Profile(ctx, in.Name)
+		return v1.Collection{Name: in.Name, Default: !known, Profile: wireProfile(p)}, err
+	})
+	get(a, h, "/v1/collections/{name}/events", "What happened to a collection's profile, oldest first", func(ctx context.Context, in *struct {
+		NameInput
+		Cursor string `query:"cursor"`
+	}) (v1.List[v1.Event], error) {
+		p, err := a.Queue.Events(ctx, event.Subject{Type: "Collection", ID: in.Name}, in.Cursor)
+		return list(p, wireEvent), err
+	})
+	huma.Register(h, huma.Operation{Method: http.MethodPut, Path: "/v1/collections/{name}", Summary: "Make or replace a collection's profile", OperationID: "put-collection"},
+		func(ctx context.Context, in *struct {
+			NameInput
+			Body v1.Profile
+		}) (*output[v1.Collection], error) {
+			p := collection.Profile{Title: in.Body.Title, Priority: in.Body.Priority, Shoulder: in.Body.Shoulder, RequireDigest: in.Body.RequireDigest,
+				Notify: in.Body.Notification, Suppress: collection.Suppress(in.Body.Suppress)}
+			if c := in.Body.Callback; c != nil {
+				p.Callback = collection.Callback{URL: c.URL, Secret: c.Secret, Mode: collection.Mode(c.Mode)}
+			}
+			if err := a.Collections.Put(ctx, in.Name, p, "an operator", a.Queue.Now().UnixMilli()); err != nil {
+				return nil, a.told(err)
+			}
+			return &output[v1.Collection]{v1.Collection{Name: in.Name, Profile: wireProfile(p)}}, nil
+		})
+}
+
+func wireProfile(p collection.Profile) v1.Profile {
+	out := v1.Profile{Title: p.Title, Priority: p.Priority, Shoulder: p.Shoulder, RequireDigest: p.RequireDigest, Notification: p.Notify, Suppress: string(p.Suppress)}
+	if c := p.Callback; c.URL != "" {
+		out.Callback = &v1.Callback{URL: c.URL, Secret: c.Secret, Mode: string(c.Mode)}
+	}
+	return out
+}

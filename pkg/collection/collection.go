@@ -1,0 +1,149 @@
+// Package collection keeps the profiles of collections: how what is submitted to
+// one is taken in, and who hears of it.
+package collection
+
+import (
+	"context"
+	"net/mail"
+	"net/url"
+	"regexp"
+	"slices"
+
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/table"
+)
+
+// Profile is how a collection is treated. The zero value is the default: what a
+// collection has that nobody made a profile for.
+type Profile struct {
+	Title         string   `dynamo:"title,omitempty" json:"title,omitempty"`
+	Priority      *int     `dynamo:"priority,omitempty" json:"priority,omitempty"` // of its jobs, 0 (best) to 999; not given: by the size of the batch
+	Shoulder      string   `dynamo:"shoulder,omitempty" json:"shoulder,omitempty"` // of its arks; "": that of the archive
+	RequireDigest bool     `dynamo:"require_digest,omitempty" json:"requireDigest,omitempty"`
+	Notify        []string `dynamo:"notify,omitempty" json:"notification,omitempty"` // mail addresses, beside those of a submission
+	Suppress      Suppress `dynamo:"suppress,omitempty" json:"suppress,omitempty"`
+	Callback      Callback `dynamo:"callback,omitempty" json:"callback"`
+}
+
+// Suppress says which mails are not sent.
+type Suppress string
+
+// None sends all, Partial no mail that a submission is queued, Full none at all.
+const (
+	None    Suppress = "none"
+	Partial Suppress = "partial"
+	Full    Suppress = "full"
+)
+
+// Callback is a request to a depositor's server for each preserved job.
+type Callback struct {
+	URL    string `dynamo:"callback_url,omitempty" json:"url,omitempty"`
+	Secret string `dynamo:"secret_name,omitempty" json:"secret,omitempty"` // name in Secrets Manager of the key that signs it
+	Mode   Mode   `dynamo:"callback_mode,omitempty" json:"mode,omitempty"`
+}
+
+// Mode says what becomes of a job whose callback cannot be delivered.
+type Mode string
+
+// Required fails the job until it is requeued, BestEffort completes it and says so.
+const (
+	Required   Mode = "required"
+	BestEffort Mode = "best-effort"
+)
+
+// SecretPrefix begins the names of secrets that functions may read.
+const SecretPrefix = "archivist/"
+
+type row struct {
+	table.Head
+	Number  int64 `dynamo:"version"` // of its events
+	Profile `dynamo:"profile"`
+}
+
+func key(name string) table.Key { return table.Key{PK: "COLLECTION#" + name, SK: "COLLECTION"} }
+
+// Store keeps profiles.
+type Store struct {
+	Table *table.Table
+	NewID func() string
+	// Plain allows callbacks to servers without TLS: on a local stack only.
+	Plain bool
+}
+
+// Profile reads a collection's profile; known says whether it has one of its own.
+func (s Store) Profile(ctx context.Context, name string) (p Profile, known bool, err error) {
+	var r row
+	err = s.Table.Get(ctx, key(name), &r)
+	if fault.Is(err, fault.NotFound) {
+		return Profile{}, false, nil
+	}
+	return r.Profile, err == nil, err
+}
+
+// Put makes or replaces a collection's profile. The same profile again changes
+// nothing.
+func (s Store) Put(ctx context.Context, name string, p Profile, actor string, now int64) error {
+	if err := s.check(name, p); err != nil {
+		return err
+	}
+	r := row{Head: table.Head{PK: key(name).PK, SK: key(name).SK}}
+	if err := s.Table.Get(ctx, key(name), &r); err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	tx := s.Table.Begin(s.NewID())
+	fresh := r.Rev == 0
+	r.Profile = p
+	r.Number++
+	if fresh {
+		tx.Insert(&r)
+	} else {
+		tx.Save(&r)
+	}
+	if err := event.Append(tx, event.Subject{Type: "Collection", ID: name}, r.Number, event.New{Type: "collection.profile", Time: now, Actor: actor, Component: "api", Detail: p}); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+var shoulders = regexp.MustCompile(`^[0-9bcdfghjkmnpqrstvwxz]{2,20}$`)
+
+func (s Store) check(name string, p Profile) error {
+	switch {
+	case !names.MatchString(name):
+		return fault.New(fault.Invalid, "name: %q: expected 1 to 100 letters, digits, dots, hyphens and underscores", name)
+	case p.Priority != nil && (*p.Priority < 0 || *p.Priority > 999):
+		return fault.New(fault.Invalid, "priority: %d: expected 0 (best) to 999", *p.Priority)
+	case p.Shoulder != "" && !shoulders.MatchString(p.Shoulder):
+		return fault.New(fault.Invalid, "shoulder: %q: expected 2 to 20 digits and consonants, e.g. fk4", p.Shoulder)
+	case !slices.Contains([]Suppress{"", None, Partial, Full}, p.Suppress):
+		return fault.New(fault.Invalid, "suppress: %q: expected none, partial or full", p.Suppress)
+	case !slices.Contains([]Mode{"", Required, BestEffort}, p.Callback.Mode):
+		return fault.New(fault.Invalid, "callback.mode: %q: expected required or best-effort", p.Callback.Mode)
+	}
+	for _, to := range p.Notify {
+		if _, err := mail.ParseAddress(to); err != nil {
+			return fault.New(fault.Invalid, "notification: %q is no mail address", to)
+		}
+	}
+	if p.Callback.URL == "" {
+		return nil
+	}
+	u, err := url.Parse(p.Callback.URL)
+	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !s.Plain) {
+		return fault.New(fault.Invalid, "callback.url: %q: expected an https URL", p.Callback.URL)
+	}
+	if len(p.Callback.Secret) <= len(SecretPrefix) || p.Callback.Secret[:len(SecretPrefix)] != SecretPrefix {
+		return fault.New(fault.Invalid, "callback.secret: %q: expected the name of a secret in Secrets Manager that begins with %q; the secret is the key that signs the request", p.Callback.Secret, SecretPrefix)
+	}
+	return nil
+}
+
+// Recipients are whom mails go to: whom the submission names, and the
+// collection's own.
+func (p Profile) Recipients(named []string) []string {
+	all := slices.Concat(named, p.Notify)
+	slices.Sort(all)
+	return slices.Compact(all)
+}

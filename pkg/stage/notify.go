@@ -1,0 +1,93 @@
+package stage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"archivist/pkg/collection"
+	"archivist/pkg/ingest"
+	"archivist/pkg/notify"
+	"archivist/pkg/queue"
+)
+
+// notify ends the job's work: the work files are no longer needed, and the
+// depositor's server hears of the version, if the profile names one.
+func (s *Stages) notify(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+	j := h.Job
+	all, err := s.Clean(ctx, j.ID, h.Until)
+	if err != nil {
+		return ingest.Result{}, err
+	}
+	if !all {
+		return ingest.Result{Outcome: ingest.StepContinue}, nil
+	}
+	j.HasSpace = false
+	profile, _, err := s.Collections.Profile(ctx, j.Collection)
+	if err != nil || profile.Callback.URL == "" {
+		return next, err
+	}
+	err = s.callback(ctx, profile.Callback, j)
+	switch {
+	case err == nil:
+		return next, nil
+	case profile.Callback.Mode == collection.BestEffort:
+		h.Remark(fmt.Sprintf("the callback was not delivered: %v", err))
+		return next, nil
+	}
+	return ingest.Fail(true, fmt.Sprintf("preserved as %s v%d; notification failed: %v. Do not submit again: mend the server, then requeue the job", j.Primary, j.ObjectVersion, err)), nil
+}
+
+// callback tells a depositor's server that the job is preserved.
+func (s *Stages) callback(ctx context.Context, c collection.Callback, j *ingest.Job) error {
+	key, err := s.Secret(ctx, c.Secret)
+	if err != nil {
+		return fmt.Errorf("the secret %s cannot be read: %w", c.Secret, err)
+	}
+	body, err := json.Marshal(notify.Preserved{ID: j.ID + ".preserved", Type: "job.preserved", Job: j.ID, Batch: j.Batch, Collection: j.Collection, ARK: j.Primary,
+		Version: j.ObjectVersion, NoChange: j.NoChange, LocalIDs: append([]string{}, j.LocalIDs...), Files: j.Files, Bytes: j.Bytes, InventoryDigest: j.Inventory})
+	if err != nil {
+		return err
+	}
+	return s.Fetch.Post(ctx, c.URL, body, func() map[string]string {
+		return map[string]string{"Content-Type": "application/json", notify.SignatureHeader: notify.Sign(key, body, s.Now())}
+	})
+}
+
+// Clean removes a job's work files until a time, and returns whether none is left.
+func (s *Stages) Clean(ctx context.Context, job string, until time.Time) (all bool, err error) {
+	return s.Work.DeleteAll(ctx, workPrefix(job), func() bool { return s.Now().Before(until) })
+}
+
+// mail sends a mail about a batch to whom its submission and its collection's
+// profile name, unless that is suppressed.
+func (s *Stages) mail(ctx context.Context, b *ingest.Batch, queued bool, compose func(to []string) (notify.Mail, error)) error {
+	profile, _, err := s.Collections.Profile(ctx, b.Collection)
+	if err != nil {
+		return err
+	}
+	to := profile.Recipients(b.Mail)
+	if s.MailFrom == "" || len(to) == 0 || profile.Suppress == collection.Full || queued && profile.Suppress == collection.Partial {
+		return nil
+	}
+	m, err := compose(to)
+	if err != nil {
+		return err
+	}
+	raw, err := m.Encode(s.Now())
+	if err != nil {
+		return err
+	}
+	return s.SendMail(ctx, raw)
+}
+
+// tellQueued mails that a submission was understood and waits for its turn.
+func (s *Stages) tellQueued(ctx context.Context, b *ingest.Batch, jobs int) error {
+	if b.Unpacked > 0 {
+		return nil // an earlier try did
+	}
+	return s.mail(ctx, b, true, func(to []string) (notify.Mail, error) {
+		return notify.ForQueued(notify.Queued{Batch: b.ID, Collection: b.Collection, Note: b.Note, Objects: jobs, At: stamp(b.Created)}, s.MailFrom, to)
+	})
+}

