@@ -1,13 +1,13 @@
 # Archivist. `make` alone prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help run stop test check infra deploy bench build
+.PHONY: help run stop test test-localstack check infra deploy bench build
 
 GO ?= go
 LOCAL = $(GO) run ./localstack/archivist-local
 FAST = ./pkg/... ./statemachines/... ./events/... ./localstack/... ./cmd/... ./bench ./test
 
 help: ## print this help
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 run: ## install, build, start, deploy, submit the sample and show it; leaves the stack up
 	$(LOCAL) run
@@ -30,6 +30,10 @@ test: ## everything: check, 10,000 seeds, three DynamoDBs, templates, end to end
 	$(LOCAL) with ministack $(GO) test -count=1 -v ./pkg/table ./pkg/lease ./pkg/queue
 	$(MAKE) infra
 	$(GO) test -count=1 -v -timeout 20m ./test/e2e
+	$(MAKE) test-localstack
+
+test-localstack: ## the end-to-end tests on LocalStack's open core (Python 3.13, Java, Maven; skipped without)
+	$(GO) test -count=1 -v -timeout 25m ./test/e2e -localstack
 
 infra: ## the templates: our assertions, cfn-lint, checkov
 	$(LOCAL) lint

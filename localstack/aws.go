@@ -65,6 +65,6 @@ func (s *Stack) installLinters(ctx context.Context) error {
 	}
 	return s.once(filepath.Join(dir, "done"), wanted, func() error {
 		s.say("installing cfn-lint and checkov (Python) …")
-		return s.venv(ctx, filepath.Join(dir, "venv"), wanted)
+		return s.venv(ctx, "python3", filepath.Join(dir, "venv"), wanted)
 	})
 }

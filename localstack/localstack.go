@@ -26,6 +26,7 @@ type Stack struct {
 	Root    string            // of the checkout
 	Name    string            // of the folder below .local that holds its state
 	Port    int               // on loopback
+	Core    bool              // LocalStack's open core, in place of MiniStack
 	Context map[string]string // of the CDK app
 	Log     io.Writer         // progress
 }
@@ -105,13 +106,13 @@ func (s *Stack) InstallPython(ctx context.Context) error {
 	venv, wanted := s.path(".local", "venv"), s.path("localstack", "requirements.txt")
 	return s.once(filepath.Join(s.path(".local"), "venv.done"), wanted, func() error {
 		s.say("installing MiniStack (Python) …")
-		return s.venv(ctx, venv, wanted)
+		return s.venv(ctx, "python3", venv, wanted)
 	})
 }
 
 // venv makes a Python environment with exactly the packages of a file.
-func (s *Stack) venv(ctx context.Context, dir, requirements string) error {
-	if _, err := s.run(ctx, s.Root, os.Environ(), "python3", "-m", "venv", "--clear", dir); err != nil {
+func (s *Stack) venv(ctx context.Context, python, dir, requirements string) error {
+	if _, err := s.run(ctx, s.Root, os.Environ(), python, "-m", "venv", "--clear", dir); err != nil {
 		return err
 	}
 	_, err := s.run(ctx, s.Root, os.Environ(), filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r", requirements)
@@ -163,6 +164,9 @@ func (s *Stack) Build(ctx context.Context, goarch string) error {
 
 // Healthy reports whether the local AWS answers.
 func (s *Stack) Healthy() bool {
+	if s.Core {
+		return s.coreHealthy()
+	}
 	client := http.Client{Timeout: 2 * time.Second}
 	resp, err := client.Get(s.Endpoint() + "/_ministack/health")
 	if err != nil {
@@ -172,22 +176,36 @@ func (s *Stack) Healthy() bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// Start starts MiniStack, unless it is up. It outlives this process.
+// emulator is the name of the local AWS.
+func (s *Stack) emulator() string {
+	if s.Core {
+		return "LocalStack"
+	}
+	return "MiniStack"
+}
+
+// Start starts the local AWS, unless it is up. It outlives this process.
 func (s *Stack) Start(ctx context.Context) error {
 	if s.Healthy() {
 		return nil
 	}
-	s.say("starting MiniStack on port %d …", s.Port)
+	s.say("starting %s on port %d …", s.emulator(), s.Port)
 	// It begins empty: nothing of an earlier one, that may have died, is there.
 	if err := os.RemoveAll(s.State("bootstrapped")); err != nil {
 		return err
+	}
+	if s.Core {
+		if err := s.startCore(); err != nil {
+			return err
+		}
+		return s.await(ctx, s.emulator(), s.Healthy)
 	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(), fmt.Sprintf("GATEWAY_PORT=%d", s.Port), "BIND_HOST=127.0.0.1",
 		"AWS_ENDPOINT_URL=" + s.Endpoint(), "LOG_LEVEL=WARNING"}
 	if err := s.Detach("ministack", env, s.Python(), s.path("localstack", "emulator.py")); err != nil {
 		return err
 	}
-	return s.await(ctx, "MiniStack", s.Healthy)
+	return s.await(ctx, s.emulator(), s.Healthy)
 }
 
 func (s *Stack) await(ctx context.Context, what string, ready func() bool) error {
@@ -245,7 +263,7 @@ func (s *Stack) Stop(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.await(ctx, "the end of MiniStack", func() bool { return !s.Healthy() }); err != nil {
+	if err := s.await(ctx, "the end of "+s.emulator(), func() bool { return !s.Healthy() }); err != nil {
 		return err
 	}
 	return os.RemoveAll(s.State())
@@ -292,6 +310,12 @@ func (s *Stack) outputs(written string) (o Outputs, err error) {
 	all := stacks["Archivist"]
 	o = Outputs{EndpointURL: s.Endpoint(), Region: Region, TableName: all["tableName"], StorageBucket: all["storageBucket"], WorkBucket: all["workBucket"],
 		SampleCollection: SampleCollection, All: all, APIURL: fmt.Sprintf("%s/restapis/%s/prod/_user_request_", s.Endpoint(), all["apiId"])}
+	if s.Core {
+		o.APIURL = fmt.Sprintf("%s/_aws/execute-api/%s/prod", s.Endpoint(), all["apiId"])
+		if err := s.fallbacks(); err != nil {
+			return o, err
+		}
+	}
 	for name, v := range map[string]string{"apiId": all["apiId"], "tableName": o.TableName, "storageBucket": o.StorageBucket} {
 		if v == "" {
 			return o, fmt.Errorf("the deployment has no output %s", name)
@@ -320,7 +344,11 @@ func (s *Stack) Load() (o Outputs, err error) {
 
 // Up installs, builds, starts and deploys.
 func (s *Stack) Up(ctx context.Context, goarch string) (Outputs, error) {
-	for _, step := range []func(context.Context) error{s.InstallPython, s.InstallCDK, func(ctx context.Context) error { return s.Build(ctx, goarch) }, s.Start} {
+	core := func(context.Context) error { return nil }
+	if s.Core {
+		core = s.installCore
+	}
+	for _, step := range []func(context.Context) error{s.InstallPython, core, s.InstallCDK, func(ctx context.Context) error { return s.Build(ctx, goarch) }, s.Start} {
 		if err := step(ctx); err != nil {
 			return Outputs{}, err
 		}
