@@ -249,3 +249,54 @@ func TestCost(t *testing.T) {
 		t.Errorf("orchestration costs US$ %.4f per 1,000 jobs; the goal is 0.40", sum)
 	}
 }
+
+// TestIdleCost: a system that nobody uses costs what bench/RESULTS.md says, and at
+// most 5 US$ a month, storage apart. The clock's calls are counted; the other
+// numbers follow from the template, which a test of infra holds to them.
+func TestIdleCost(t *testing.T) {
+	m := newMachine(tabletest.New(), func(m *meter) *table.Table { return tabletest.Table(m) }, 50)
+	if err := m.c.Tick(t.Context(), true); err != nil { // the first makes the lease's row
+		t.Fatal(err)
+	}
+	*m.m = meter{DynamoDBAPI: m.m.DynamoDBAPI}
+	if err := m.c.Tick(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	queues := float64(len(ingest.Stages) + 1)
+	const (
+		ticks      = 60 * 24 * 30.0
+		pollers    = 5.0   // Lambda's long polls at once of an idle queue
+		perPoll    = 20.0  // seconds
+		perAlarm   = 0.10  // US$ a month
+		perMetric  = 0.30  // US$ a month
+		perPut     = 10e-6 // PutMetricData
+		ownMetrics = 2.0   // Repairs, OldestWaiting
+		free       = 1.0e6 // SQS requests a month
+		ageReads   = 4.0   // Overview, each tick
+		seconds    = 0.2   // of a tick
+		gb         = 0.5   // of the clock
+	)
+	alarms := float64(len(ingest.Stages) + 4)
+	sum := 0.0
+	for _, p := range []struct {
+		name  string
+		count float64
+		price float64
+	}{
+		{"SQS long polls beyond the free ones", queues*pollers*ticks*60/perPoll - free, perSQS},
+		{"alarms", alarms, perAlarm},
+		{"own metrics", ownMetrics, perMetric},
+		{"metrics put", ticks, perPut},
+		{"Lambda requests", ticks, perLambda},
+		{"Lambda GB-seconds", ticks * seconds * gb, perGBs},
+		{"DynamoDB write units", m.m.writes * ticks, perWrite},
+		{"DynamoDB read units", (m.m.reads + ageReads) * ticks, perRead},
+	} {
+		sum += p.count * p.price
+		t.Logf("%-36s %11.0f a month  US$ %.3f", p.name, p.count, p.count*p.price)
+	}
+	t.Logf("%-36s %11s          US$ %.2f", "sum", "", sum)
+	if sum > 5 {
+		t.Errorf("idling costs US$ %.2f a month; the goal is 5", sum)
+	}
+}

@@ -58,6 +58,9 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 	a.newClock(base, timing)
 	a.newAPI(base)
 	a.newAlarms(p.Settings)
+	if !p.Settings.Local {
+		a.newDashboard()
+	}
 	a.outputs(p.Data)
 	return a
 }
@@ -154,9 +157,6 @@ func (a *App) newAlarms(s Settings) {
 		al := awscloudwatch.NewAlarm(a.Stack, jsii.String(id), &awscloudwatch.AlarmProps{Metric: m, Threshold: jsii.Number(above), EvaluationPeriods: jsii.Number(periods),
 			ComparisonOperator: awscloudwatch.ComparisonOperator_GREATER_THAN_THRESHOLD, TreatMissingData: awscloudwatch.TreatMissingData_NOT_BREACHING, AlarmDescription: jsii.String(says)})
 		al.AddAlarmAction(topic)
-	}
-	own := func(name, statistic string, minutes float64) awscloudwatch.IMetric {
-		return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{Namespace: jsii.String(boot.Namespace), MetricName: jsii.String(name), Statistic: jsii.String(statistic), Period: awscdk.Duration_Minutes(jsii.Number(minutes))})
 	}
 	alarm("ManyRepairs", "The sweep repaired more than 20 items in 15 minutes: wake-ups get lost", own("Repairs", "Sum", 15), 20, 1)
 	alarm("OldestWaiting", "A job has waited at a gate for more than a day", own("OldestWaiting", "Maximum", 5), 24*3600, 3)

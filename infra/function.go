@@ -29,7 +29,7 @@ type FunctionProps struct {
 func newFunction(scope constructs.Construct, id string, p FunctionProps) awslambda.Function {
 	env := map[string]*string{
 		boot.EnvTable: p.Data.Table.TableName(), boot.EnvStorage: p.Data.Storage.BucketName(), boot.EnvWork: p.Data.Work.BucketName(),
-		boot.EnvTiming: jsii.String(p.Settings.Timing), boot.EnvInFlight: jsii.Sprintf("%d", p.Settings.MaxInFlight),
+		boot.EnvTiming: jsii.String(p.Settings.Timing), boot.EnvLimits: jsii.String(p.Settings.Limits.String()),
 		boot.EnvNAAN: jsii.String(p.Settings.NAAN), boot.EnvShoulder: jsii.String(p.Settings.Shoulder),
 	}
 	if p.Settings.MailFrom != "" {

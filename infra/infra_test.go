@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/jsii-runtime-go"
 
+	"archivist/pkg/boot"
 	"archivist/pkg/ingest"
 )
 
@@ -42,7 +43,7 @@ func synth(t *testing.T, s Settings) map[string]resource {
 	return out
 }
 
-var production = Settings{Timing: "production", MaxInFlight: 100, NAAN: "99999", Shoulder: "fk4"}
+var production = Settings{Timing: "production", Limits: boot.DefaultLimits, NAAN: "99999", Shoulder: "fk4"}
 
 func of(all map[string]resource, kind string) map[string]resource {
 	out := map[string]resource{}
@@ -122,8 +123,8 @@ func TestChainOfTimes(t *testing.T) {
 		}
 		for id, r := range of(all, "AWS::Lambda::EventSourceMapping") {
 			scaling, _ := r.Properties["ScalingConfig"].(map[string]any)
-			if n := number(scaling["MaximumConcurrency"]); !strings.HasPrefix(id, "clock") && n < float64(s.MaxInFlight) {
-				t.Errorf("%s runs %v at once; %d are let in", id, n, s.MaxInFlight)
+			if n := number(scaling["MaximumConcurrency"]); !strings.HasPrefix(id, "clock") && n < float64(s.Limits.MaxInFlight) {
+				t.Errorf("%s runs %v at once; %d are let in", id, n, s.Limits.MaxInFlight)
 			}
 		}
 	}
@@ -188,6 +189,16 @@ func TestSomebodyHears(t *testing.T) {
 	for _, metric := range []string{"Repairs", "OldestWaiting", "Errors"} {
 		if !strings.Contains(string(text), `"MetricName":"`+metric+`"`) {
 			t.Errorf("no alarm on %s", metric)
+		}
+	}
+	// bench/cost_test.go counts on these.
+	if n, m := len(alarms), len(of(all, "AWS::Lambda::EventSourceMapping")); n != len(ingest.Stages)+4 || m != len(ingest.Stages)+1 {
+		t.Errorf("%d alarms and %d polled queues: what idling costs has changed", n, m)
+	}
+	board, _ := json.Marshal(of(all, "AWS::CloudWatch::Dashboard"))
+	for _, st := range ingest.Stages {
+		if !strings.Contains(string(board), st.Name+": oldest message") {
+			t.Errorf("the dashboard does not show %s", st.Name)
 		}
 	}
 	for id, a := range alarms {

@@ -8,19 +8,20 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/jsii-runtime-go"
 
+	"archivist/pkg/boot"
 	"archivist/pkg/ingest"
 )
 
 // Settings are the deployment's choices, from the CDK context (-c name=value).
 type Settings struct {
-	Local       bool   // for an emulator: host architecture, loopback sources, no deletion protection
-	Timing      string // name of the chain of times
-	MaxInFlight int    // running jobs at once
-	NAAN        string // of minted arks; 99999 is for tests only
-	Shoulder    string
-	Faults      string // local only: file with the faults of a test
-	MailFrom    string // sender of reports; the address must be verified with SES; "" = no mail
-	AlarmMail   string // who is told of alarms, or ""
+	Local     bool   // for an emulator: host architecture, loopback sources, no deletion protection
+	Timing    string // name of the chain of times
+	Limits    boot.Limits
+	NAAN      string // of minted arks; 99999 is for tests only
+	Shoulder  string
+	Faults    string // local only: file with the faults of a test
+	MailFrom  string // sender of reports; the address must be verified with SES; "" = no mail
+	AlarmMail string // who is told of alarms, or ""
 }
 
 // read takes the settings out of the context; what is not given has a default.
@@ -33,8 +34,15 @@ func read(app awscdk.App) Settings {
 	}
 	s := Settings{Local: text("local", "") == "true", Timing: text("timing", "production"), NAAN: text("naan", "99999"), Shoulder: text("shoulder", "fk4"),
 		Faults: text("faults", ""), AlarmMail: text("alarmMail", ""), MailFrom: text("mailFrom", "")}
-	if _, err := fmt.Sscan(text("maxInFlight", "100"), &s.MaxInFlight); err != nil || s.MaxInFlight < 1 {
-		panic("maxInFlight: expected a number of jobs, e.g. -c maxInFlight=100")
+	s.Limits = boot.DefaultLimits
+	for name, to := range s.Limits.Named() {
+		given := text(name, fmt.Sprint(*to))
+		if _, err := fmt.Sscan(given, to); err != nil || *to < 0 {
+			panic(fmt.Sprintf("%s: found %q; expected a whole number, e.g. -c %s=%d", name, given, name, *boot.DefaultLimits.Named()[name]))
+		}
+	}
+	if s.Limits.MaxInFlight == 0 {
+		panic("maxInFlight: expected 1 or more jobs")
 	}
 	if _, ok := ingest.Timings[s.Timing]; !ok {
 		panic("timing: expected production or quick")

@@ -52,7 +52,7 @@ func (st *Stage) newHandler(scope constructs.Construct, p FunctionProps, t inges
 	p.Env = env
 	st.Handler = newFunction(scope, "run-"+st.Name, p)
 	st.Handler.AddEventSource(awslambdaeventsources.NewSqsEventSource(st.Queue, &awslambdaeventsources.SqsEventSourceProps{
-		BatchSize: jsii.Number(1), ReportBatchItemFailures: jsii.Bool(true), MaxConcurrency: jsii.Number(max(2, p.Settings.MaxInFlight)),
+		BatchSize: jsii.Number(1), ReportBatchItemFailures: jsii.Bool(true), MaxConcurrency: jsii.Number(max(2, p.Settings.Limits.MaxInFlight)),
 	}))
 	p.Data.Table.GrantReadWriteData(st.Handler)
 	st.grantContent(p.Data)

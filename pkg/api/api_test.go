@@ -38,7 +38,7 @@ func serve(t *testing.T, do func(op string, call func() error) error) (*v1.Clien
 	tb.Wait = func(context.Context, time.Duration) error { return nil }
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	q := &queue.Queue{Table: tb, Now: time.Now, NewID: func() string { n++; return fmt.Sprintf("ID%04d", n) }, Executions: &none{}, Poke: func(context.Context) error { return nil },
-		Metric: func(string, float64) {}, Rules: ingest.Rules{Timing: ingest.Timings["production"]}, Settings: queue.DefaultSettings, Log: log}
+		Metric: func(string, float64) {}, Rules: ingest.Rules{Timing: ingest.Timings["production"]}, Settings: queue.Settings{MaxInFlight: 100, Space: 10 << 40, SweepPage: 200}, Log: log}
 	srv := httptest.NewServer((&api.API{Queue: q, Inventory: inventory.Store{Table: tb}, Log: log, Base: "/prod"}).Handler())
 	t.Cleanup(srv.Close)
 	return &v1.Client{URL: srv.URL, HTTP: srv.Client()}, q

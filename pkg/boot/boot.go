@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -48,10 +47,10 @@ const (
 	EnvWake         = "ARCHIVIST_WAKE_QUEUE"
 	EnvJobMachine   = "ARCHIVIST_JOB_MACHINE"
 	EnvBatchMachine = "ARCHIVIST_BATCH_MACHINE"
-	EnvTiming       = "ARCHIVIST_TIMING"    // name of a timing, e.g. "production"
-	EnvStage        = "ARCHIVIST_STAGE"     // name of the stage, of a stage's function
-	EnvQueue        = "ARCHIVIST_QUEUE"     // URL of the stage's queue
-	EnvInFlight     = "ARCHIVIST_IN_FLIGHT" // running jobs at once
+	EnvTiming       = "ARCHIVIST_TIMING" // name of a timing, e.g. "production"
+	EnvStage        = "ARCHIVIST_STAGE"  // name of the stage, of a stage's function
+	EnvQueue        = "ARCHIVIST_QUEUE"  // URL of the stage's queue
+	EnvLimits       = "ARCHIVIST_LIMITS" // Limits as JSON
 	EnvNAAN         = "ARCHIVIST_NAAN"
 	EnvShoulder     = "ARCHIVIST_SHOULDER"
 	EnvAllow        = "ARCHIVIST_ALLOW"     // private networks to fetch from, e.g. "127.0.0.0/8"
@@ -95,12 +94,13 @@ func New(ctx context.Context, env Env) (*System, error) {
 	t := table.New(dynamo.NewFromIface(dynamodb.NewFromConfig(cfg)), env(EnvTable))
 	machines := &executions{client: sfn.NewFromConfig(cfg), arns: map[string]string{queue.MachineJob: env(EnvJobMachine), queue.MachineBatch: env(EnvBatchMachine)}}
 	s.Answer = machines
-	settings := queue.DefaultSettings
-	if n, err := strconv.Atoi(env(EnvInFlight)); err == nil && n > 0 {
-		settings.MaxInFlight = n
+	limits, err := ParseLimits(env(EnvLimits))
+	if err != nil {
+		return nil, err
 	}
+	rules := limits.rules(timing)
 	s.Queue = &queue.Queue{Table: t, Now: time.Now, NewID: newID, Executions: machines, Poke: s.poke,
-		Metric: (&metrics{cloudwatch.NewFromConfig(cfg), log}).put, Rules: ingest.Rules{Timing: timing, FailedRetention: ingest.DefaultFailedRetention}, Settings: settings, Log: log}
+		Metric: (&metrics{cloudwatch.NewFromConfig(cfg), log}).put, Rules: rules, Settings: limits.settings(), Log: log}
 	s.Clock = &queue.Clock{Queue: s.Queue, Leases: &lease.Store{Table: t, Now: time.Now, NewID: newID}}
 	return s, s.content(cfg, t)
 }

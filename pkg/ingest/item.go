@@ -183,11 +183,15 @@ type Batch struct {
 	Mail      []string `dynamo:"mail,omitempty"` // whom the report goes to
 }
 
-// Place returns where an unfinished batch is in the index "work".
+// Place returns where a batch is in the index "work" that has something before it.
 func (b *Batch) Place() (place, rank string) {
 	switch b.State {
 	case BatchPending, BatchProcessing, BatchReporting, BatchUpdateReporting:
 		return due("batch:"+b.ID, b.Due)
+	case BatchCompleted, BatchDeleted:
+		if b.Due > 0 { // when its rows go
+			return due("batch:"+b.ID, b.Due)
+		}
 	}
 	return "", ""
 }

@@ -44,10 +44,10 @@ type Rules struct {
 	// FailedRetention is how long a failed job keeps its work files and their
 	// space, so that a requeue need not fetch again.
 	FailedRetention time.Duration
+	// Retention is how long the rows of a Completed batch and its jobs are kept; 0
+	// is for ever. Their events stay.
+	Retention time.Duration
 }
-
-// DefaultFailedRetention is a month: long enough for a depositor to mend a source.
-const DefaultFailedRetention = 30 * 24 * time.Hour
 
 // turn orders waiting jobs: by priority, then age; with aging by the time at
 // which each would come to priority 0, which does not change while it waits.
@@ -305,6 +305,8 @@ func (r Rules) DueBatch(b Batch, now time.Time) Batch {
 	b.Due = 0
 	if stage, ok := StageOfBatch(b.State); ok {
 		b.Due = now.UnixMilli() + r.grace(stage)
+	} else if b.State == BatchCompleted && r.Retention > 0 {
+		b.Due = now.Add(r.Retention).UnixMilli()
 	} else if b.State == BatchProcessing {
 		b.Due = now.Add(backoff(r.Timing, r.Timing.Times(Stage{}), b.Repairs)).UnixMilli()
 	}

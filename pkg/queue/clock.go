@@ -281,6 +281,9 @@ func (q *Queue) repairBatch(ctx context.Context, id string) error {
 		return nil
 	}
 	is := row.Batch
+	if is.State == ingest.BatchCompleted || is.State == ingest.BatchDeleted {
+		return q.retire(ctx, row)
+	}
 	stage, working := ingest.StageOfBatch(is.State)
 	if row.Live(now) {
 		is.Due = time.UnixMilli(row.Until).Add(q.Rules.Timing.Times(stage).Grace).UnixMilli()

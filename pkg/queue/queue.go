@@ -44,10 +44,6 @@ type Settings struct {
 	SweepPage   int           // items looked at per shard and tick, so that a tick ends in time
 }
 
-// DefaultSettings are those of a deployment that says nothing: 100 jobs keep
-// within Lambda's default concurrency of an account, 10 TB is a large deposit day.
-var DefaultSettings = Settings{MaxInFlight: 100, Space: 10 << 40, Reserve: 1 << 40, Patience: 6 * time.Hour, SweepPage: 200}
-
 // Queue is the service. Every field is needed.
 type Queue struct {
 	Table      *table.Table

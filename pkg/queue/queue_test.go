@@ -117,7 +117,13 @@ func (b *bench) submit(n int, local string) string {
 			}
 			jobs = append(jobs, j)
 		}
-		return ingest.Result{Outcome: ingest.StepNext}, h.Unpack(ctx, jobs, n)
+		for h.Batch.Unpacked < n {
+			left := jobs[h.Batch.Unpacked:]
+			if err := h.Unpack(ctx, left[:queue.Chunk(left)], n); err != nil {
+				return ingest.Result{}, err
+			}
+		}
+		return ingest.Result{Outcome: ingest.StepNext}, nil
 	})
 	return row.Batch.ID
 }

@@ -285,7 +285,13 @@ func (q *Queue) endBatch(ctx context.Context, h *Held, res ingest.Result) error 
 // try again. When even that fails the lease simply runs out.
 func (w *Worker) again(ctx context.Context, h *Held, cause error) time.Duration {
 	q := w.Queue
-	q.Log.Warn("a try failed", "stage", w.Stage.Name, "error", cause)
+	log := q.Log.With("stage", w.Stage.Name)
+	if h.Job != nil {
+		log = log.With("batch", h.Job.Batch, "job", h.Job.ID, "exec", h.Job.Exec)
+	} else {
+		log = log.With("batch", h.Batch.ID, "exec", h.Batch.Exec)
+	}
+	log.Warn("a try failed", "error", cause)
 	tx := q.Table.Begin(q.NewID())
 	tries := 0
 	if h.Batch != nil {
@@ -303,7 +309,7 @@ func (w *Worker) again(ctx context.Context, h *Held, cause error) time.Duration 
 		q.write(tx, h.job)
 	}
 	if err := tx.Commit(ctx); err != nil {
-		q.Log.Warn("the failed try could not be written down", "error", err)
+		log.Warn("the failed try could not be written down", "error", err)
 	}
 	bound := min(time.Second<<min(tries, 6), q.Rules.Timing.Short)
 	return time.Second + time.Duration(q.Table.Jitter()*float64(bound))

@@ -26,6 +26,7 @@ type checker struct {
 	granted map[string]bool // slots that a gate gave
 	spaces  map[string]bool
 	locks   map[string]string
+	retired int
 	lines   map[string]map[string]bool // job → locks before which it stands in line
 }
 
@@ -106,11 +107,23 @@ func (c *checker) row(ch tabletest.Change, events map[string]event.Row) (job str
 	switch {
 	case sk == "JOB":
 		is := read[queue.Job](it)
+		if !there {
+			if c.batches[is.Batch].State != ingest.BatchDeleted {
+				c.fail("the row of job %s went before its batch", is.Job.ID)
+			}
+			delete(c.jobs, is.Job.ID)
+			return is.Job.ID
+		}
 		c.job(c.jobs[is.Job.ID], is, events["Job"+is.Job.ID])
 		c.jobs[is.Job.ID] = is
 		return is.Job.ID
 	case sk == "BATCH":
 		is := read[queue.Batch](it)
+		if !there {
+			delete(c.batches, is.Batch.ID)
+			c.retired++
+			return ""
+		}
 		c.batch(c.batches[is.Batch.ID], is, events["Batch"+is.Batch.ID])
 		c.batches[is.Batch.ID] = is
 	case sk == "COUNT":
@@ -120,7 +133,7 @@ func (c *checker) row(ch tabletest.Change, events map[string]event.Row) (job str
 		// counting: what the gates themselves let in must be within it.
 		c.slots[sk] = there
 		c.granted[sk] = there && events["Job"+sk].Component == "clock"
-		if n := c.held(c.granted); n > maxInFlight {
+		if n := c.held(c.granted); n > maxInFlight || c.w.share > 0 && n > c.w.share {
 			c.fail("the gates over-started: %d slots", n)
 		}
 		return sk
@@ -231,6 +244,9 @@ func (c *checker) recount() {
 		sum[j.Batch][j.State.Class()]++
 	}
 	for id, b := range c.batches {
+		if b.State == ingest.BatchDeleted {
+			continue // its jobs' rows go
+		}
 		n, got := sum[id], c.counts[id]
 		want := ingest.Counts{Processing: n[ingest.ClassProcessing], Held: n[ingest.ClassHeld], Failed: n[ingest.ClassFailed], Completed: n[ingest.ClassCompleted], Deleted: n[ingest.ClassDeleted]}
 		if got != want {
@@ -251,6 +267,22 @@ func (c *checker) success(m queue.Message) {
 	if j.Exec == m.Exec && string(j.State) == m.State {
 		c.fail("success was answered for job %s at %s, which it has not left", m.Job, m.State)
 	}
+}
+
+// allRetired names what is left of completed batches after their rows were kept
+// long enough.
+func (c *checker) allRetired() error {
+	for id, b := range c.batches {
+		if b.State != ingest.BatchFailed {
+			return fmt.Errorf("batch %s is still there, %s", id, b.State)
+		}
+	}
+	for id, j := range c.jobs {
+		if _, there := c.batches[j.Batch]; !there {
+			return fmt.Errorf("job %s is there without its batch", id)
+		}
+	}
+	return nil
 }
 
 // atRest names what has not come to rest.

@@ -144,6 +144,42 @@ func (w *world) settle(ctx context.Context) {
 	if err := w.check.atRest(); w.check.err == nil && err != nil {
 		w.check.fail("not at rest: %v", err)
 	}
+	for _, j := range w.check.jobs {
+		if j.State == ingest.Completed {
+			w.completed++
+		}
+	}
+	w.retire(ctx)
+}
+
+// retire lets the time pass for which rows are kept; the clock dies at times.
+func (w *world) retire(ctx context.Context) {
+	if w.check.err != nil {
+		return
+	}
+	w.calm = false
+	done := 0
+	a := w.newActor("later")
+	time.Sleep(retention)
+	go func() {
+		for range quiet {
+			a.dead = false
+			_ = a.sleep(timing.Clock + timing.Margin) // the lease of a tick that died is over
+			a.tick(ctx)
+			if w.check.allRetired() == nil {
+				break
+			}
+		}
+		a.dead = false
+		_ = a.sleep(0)
+		w.mu.Lock()
+		done++
+		w.mu.Unlock()
+	}()
+	w.run(&done, 1)
+	if err := w.check.allRetired(); w.check.err == nil && err != nil {
+		w.check.fail("not retired: %v", err)
+	}
 }
 
 // sweepSeeds runs seeds on both cores until bad finds one.
@@ -176,13 +212,10 @@ func sweepSeeds(t *testing.T, from uint64, n int, m mutant, bad func(seed uint64
 // TestSimulation: no seed violates an invariant.
 func TestSimulation(t *testing.T) {
 	started := time.Now()
-	completed := atomic.Int64{}
+	completed, retired := atomic.Int64{}, atomic.Int64{}
 	calls, repairs := sweepSeeds(t, *first, *seeds, mutant{}, func(seed uint64, w *world) bool {
-		for _, j := range w.check.jobs {
-			if j.State == ingest.Completed {
-				completed.Add(1)
-			}
-		}
+		completed.Add(int64(w.completed))
+		retired.Add(int64(w.check.retired))
 		if w.check.err != nil {
 			t.Errorf("seed %d: %v (replay with -seeds=1 -seed=%d)", seed, w.check.err, seed)
 		}
@@ -191,10 +224,10 @@ func TestSimulation(t *testing.T) {
 		}
 		return w.check.err != nil
 	})
-	if completed.Load() == 0 || repairs == 0 {
-		t.Errorf("%d jobs completed, %d repairs: a simulation in which nothing happens proves nothing", completed.Load(), repairs)
+	if completed.Load() == 0 || repairs == 0 || retired.Load() == 0 {
+		t.Errorf("%d jobs completed, %d repairs, %d batches retired: a simulation in which nothing happens proves nothing", completed.Load(), repairs, retired.Load())
 	}
-	t.Logf("%d seeds, %d calls (%d a seed), %d jobs completed, %d repairs, in %s", *seeds, calls, calls/int64(*seeds), completed.Load(), repairs, time.Since(started).Round(time.Second))
+	t.Logf("%d seeds, %d calls (%d a seed), %d jobs completed, %d repairs, %d batches retired, in %s", *seeds, calls, calls/int64(*seeds), completed.Load(), repairs, retired.Load(), time.Since(started).Round(time.Second))
 }
 
 // TestReplay: a seed gives the same history each time.

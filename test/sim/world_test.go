@@ -69,6 +69,11 @@ type world struct {
 	ids     int
 	calm    bool // faults have stopped
 	repairs int
+
+	share     int // of the gates' settings; most seeds have none
+	patience  time.Duration
+	aging     time.Duration
+	completed int // jobs
 }
 
 // actor is one process: a worker, an admin or a clock.
@@ -87,6 +92,15 @@ func (w *world) log(format string, args ...any) {
 
 func newWorld(seed uint64, m mutant) *world {
 	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), fake: tabletest.New(), mutant: m, started: map[string]bool{}, stopped: map[string]bool{}}
+	if w.rng.IntN(4) == 0 {
+		w.share = 1
+	}
+	if w.rng.IntN(3) == 0 {
+		w.patience = 10 * time.Minute
+	}
+	if w.rng.IntN(3) == 0 {
+		w.aging = time.Minute
+	}
 	w.store = &store{w: w, heads: map[string][]string{}}
 	w.check = newChecker(w)
 	w.fake.Watch = w.check.commit
@@ -98,6 +112,9 @@ func newWorld(seed uint64, m mutant) *world {
 const maxInFlight = 2
 
 var timing = ingest.Timings["production"]
+
+// retention of a completed batch's rows: longer than all that happens before.
+const retention = 30 * 24 * time.Hour
 
 func (w *world) newActor(name string) *actor {
 	a := &actor{w: w, name: name, rng: rand.New(rand.NewPCG(w.rng.Uint64(), 2))}
@@ -114,12 +131,12 @@ func (w *world) newActor(name string) *actor {
 		return fmt.Sprintf("ID%06d", w.ids)
 	}
 	a.q = &queue.Queue{Table: t, Now: time.Now, NewID: newID, Executions: a, Poke: func(context.Context) error { return nil },
-		Metric: func(name string, _ float64) { w.repairs++ }, Rules: ingest.Rules{Timing: timing, FailedRetention: time.Hour},
+		Metric: func(name string, _ float64) { w.repairs++ }, Rules: ingest.Rules{Timing: timing, FailedRetention: time.Hour, Retention: retention, Aging: w.aging},
 		Clean: func(context.Context, string, time.Time) (bool, error) {
 			return w.calm || a.rng.IntN(2) == 0, a.do("clean", func() error { return nil })
 		},
 		// Failed jobs keep their space with their work files until they are cleaned away.
-		Settings: queue.Settings{MaxInFlight: maxInFlight, Space: 100, Reserve: 10, SweepPage: 50}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+		Settings: queue.Settings{MaxInFlight: maxInFlight, Space: 100, Reserve: 10, Share: w.share, Patience: w.patience, SweepPage: 50}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	a.c = &queue.Clock{Queue: a.q, Leases: &lease.Store{Table: t, Now: time.Now, NewID: newID}}
 	return a
 }

@@ -1,0 +1,61 @@
+package boot
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+)
+
+// Limits are the choices of a deployment about what runs at once and what is kept
+// for how long. infra takes them from the CDK context, under the names of the JSON.
+type Limits struct {
+	MaxInFlight     int `json:"maxInFlight"`     // running jobs at once
+	Share           int `json:"share"`           // running jobs of one collection at once; 0 = all
+	SpaceGiB        int `json:"spaceGiB"`        // of work files at once
+	ReserveGiB      int `json:"reserveGiB"`      // jobs of unknown size wait while less than this is free
+	PatienceMinutes int `json:"patienceMinutes"` // after it a waiting job keeps the space that comes free for itself; 0 = never
+	AgingMinutes    int `json:"agingMinutes"`    // a waiting job gains one step of priority in this time; 0 = never
+	FailedDays      int `json:"failedDays"`      // a failed job's work files are kept for a requeue
+	KeepDays        int `json:"keepDays"`        // rows of a completed batch are kept; 0 = for ever
+}
+
+// DefaultLimits are those of a deployment that says nothing: 100 jobs keep within
+// Lambda's default concurrency of an account, 10 TiB is a large deposit day.
+var DefaultLimits = Limits{MaxInFlight: 100, SpaceGiB: 10 << 10, ReserveGiB: 1 << 10, PatienceMinutes: 6 * 60, FailedDays: 30, KeepDays: 365}
+
+// Named gives every limit by its name.
+func (l *Limits) Named() map[string]*int {
+	return map[string]*int{"maxInFlight": &l.MaxInFlight, "share": &l.Share, "spaceGiB": &l.SpaceGiB, "reserveGiB": &l.ReserveGiB, "patienceMinutes": &l.PatienceMinutes,
+		"agingMinutes": &l.AgingMinutes, "failedDays": &l.FailedDays, "keepDays": &l.KeepDays}
+}
+
+// String returns the limits as JSON.
+func (l Limits) String() string {
+	data, _ := json.Marshal(l) // numbers always have a form
+	return string(data)
+}
+
+// ParseLimits reads limits as String writes them.
+func ParseLimits(text string) (Limits, error) {
+	l := DefaultLimits
+	if err := json.Unmarshal([]byte(text), &l); err != nil {
+		return l, fmt.Errorf("boot: %s: %w", EnvLimits, err)
+	}
+	return l, nil
+}
+
+func (l Limits) settings() queue.Settings {
+	return queue.Settings{MaxInFlight: l.MaxInFlight, Space: int64(l.SpaceGiB) << 30, Reserve: int64(l.ReserveGiB) << 30, Share: l.Share,
+		Patience: time.Duration(l.PatienceMinutes) * time.Minute, SweepPage: sweepPage}
+}
+
+// sweepPage bounds a tick, so that it ends in time.
+const sweepPage = 200
+
+func (l Limits) rules(timing ingest.Timing) ingest.Rules {
+	const day = 24 * time.Hour
+	return ingest.Rules{Timing: timing, Aging: time.Duration(l.AgingMinutes) * time.Minute, FailedRetention: time.Duration(l.FailedDays) * day, Retention: time.Duration(l.KeepDays) * day}
+}

@@ -1,0 +1,64 @@
+package queue
+
+import (
+	"context"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+)
+
+// retireChunk is how many job rows go in one transaction.
+const retireChunk = 50
+
+// retire removes the rows of a batch that is Completed for longer than they are
+// kept: the batch becomes Deleted, then its jobs' rows go from the last to the
+// first, and at the end its own. Events stay. It goes on where an earlier look
+// stopped, and takes a quarter of the clock's time at most.
+func (q *Queue) retire(ctx context.Context, row *Batch) error {
+	until := q.Now().Add(q.Rules.Timing.Clock / 4)
+	if row.State == ingest.BatchCompleted {
+		is := q.Rules.EnterBatch(row.Batch, ingest.BatchDeleted, q.Now())
+		is.Due = q.Now().UnixMilli()
+		if err := q.changeBatch(ctx, row, is, why{event: "batch.state", component: "sweep", reason: "its rows were kept long enough; its history stays"}); err != nil {
+			return err
+		}
+	}
+	for row.Unpacked > 0 {
+		if !q.Now().Before(until) {
+			return nil // it stays due: the next sweep goes on
+		}
+		if err := q.retireJobs(ctx, row); err != nil {
+			return err
+		}
+	}
+	var counts Counts
+	if err := q.Table.Get(ctx, countKey(row.Batch.ID), &counts); err != nil {
+		return err
+	}
+	tx := q.Table.Begin(q.NewID())
+	tx.Remove(row)
+	tx.Remove(&counts)
+	return tx.Commit(ctx)
+}
+
+// retireJobs removes the last job rows that are left, and notes that on the batch.
+func (q *Queue) retireJobs(ctx context.Context, row *Batch) error {
+	tx := q.Table.Begin(q.NewID())
+	left := max(0, row.Unpacked-retireChunk)
+	for n := left + 1; n <= row.Unpacked; n++ {
+		job, err := q.Job(ctx, ingest.JobID(row.Batch.ID, n))
+		if fault.Is(err, fault.NotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		tx.Remove(job)
+	}
+	is := row.Batch
+	is.Unpacked = left
+	if err := q.putBatch(tx, row, is, why{}); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}

@@ -1,0 +1,69 @@
+package queue_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+)
+
+// TestRetire: after its retention the rows of a completed batch go, not before;
+// its history stays, and a failed batch stays whole.
+func TestRetire(t *testing.T) {
+	b := newBench(t)
+	b.q.Rules.Retention = 10 * 24 * time.Hour
+	b.q.Settings.MaxInFlight = 500
+	const jobs = 60 // more than go in one transaction
+	batch := b.submit(jobs, "x")
+	bad := b.submit(1, "y")
+	b.tick()
+	fails := func(context.Context, *queue.Held) (ingest.Result, error) { return ingest.Fail(false, "no good"), nil }
+	for i := 0; i < len(b.started); i++ { // each execution that is started, to its end
+		for m := b.started[i]; m.Step != "unpack"; {
+			m.Token = "t"
+			if m.Job == ingest.JobID(bad, 1) {
+				b.handle(m, fails)
+				break
+			}
+			b.handle(m, ok)
+			if to := ingest.After(ingest.State(m.State)); m.Job != "" && to != ingest.Provisioning && to != ingest.Completed {
+				m.State = string(to)
+				continue
+			}
+			break
+		}
+		b.tick()
+	}
+	for id, want := range map[string]ingest.BatchState{batch: ingest.BatchCompleted, bad: ingest.BatchFailed} {
+		if row, err := b.q.Batch(t.Context(), id); err != nil || row.State != want {
+			t.Fatalf("batch %s: %+v, %v", id, row, err)
+		}
+	}
+	b.now = b.now.Add(9 * 24 * time.Hour)
+	b.tick()
+	if _, err := b.q.Job(t.Context(), ingest.JobID(batch, jobs)); err != nil {
+		t.Errorf("a row went too early: %v", err)
+	}
+	b.now = b.now.Add(2 * 24 * time.Hour)
+	b.tick()
+	if _, err := b.q.Batch(t.Context(), batch); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the batch is still there: %v", err)
+	}
+	for n := 1; n <= jobs; n++ {
+		if _, err := b.q.Job(t.Context(), ingest.JobID(batch, n)); !fault.Is(err, fault.NotFound) {
+			t.Errorf("job %d is still there: %v", n, err)
+		}
+	}
+	if _, err := b.q.Job(t.Context(), ingest.JobID(bad, 1)); err != nil {
+		t.Errorf("a failed batch lost its job: %v", err)
+	}
+	for _, s := range []event.Subject{{Type: "Batch", ID: batch}, {Type: "Job", ID: ingest.JobID(batch, 1)}} {
+		if p, err := b.q.Events(t.Context(), s, ""); err != nil || len(p.Items) < 3 {
+			t.Errorf("the history of %v is %v, %v", s, p.Items, err)
+		}
+	}
+}
