@@ -6,9 +6,12 @@ import (
 	"encoding/hex"
 	"flag"
 	"fmt"
+	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -19,10 +22,13 @@ import (
 	"testing"
 	"time"
 
+	"archivist/pkg/api"
+	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/bucket"
 	"archivist/pkg/bucket/buckettest"
 	"archivist/pkg/checkm"
 	"archivist/pkg/collection"
+	"archivist/pkg/fault"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
@@ -63,7 +69,7 @@ func serveTwins(dir string) {
 			text := content(version, i)
 			sum := sha256.Sum256([]byte(text))
 			_ = m.Row(checkm.Row{URL: fmt.Sprintf("http://%s/source/%d/files/%d", r.Host, version, i), Algorithm: "sha256", Digest: hex.EncodeToString(sum[:]), Size: int64(len(text)),
-				Name: fmt.Sprintf("a folder/of usual length %03d/and a file %06d.txt", (i*7919)%997, i)})
+				Name: fileName(i)})
 		}
 		_ = m.Close()
 	})
@@ -157,6 +163,47 @@ func largeStages(q *queue.Queue, url string) *stage.Stages {
 		Now:   time.Now, Random: rand.IntN, NAAN: "99999", Shoulder: "fk4", Parallel: 4}
 }
 
+func fileName(i int) string {
+	return fmt.Sprintf("a folder/of usual length %03d/and a file %06d.txt", (i*7919)%997, i)
+}
+
+// readBack reads the second version through the API: its list in pages, and some
+// files.
+func readBack(t *testing.T, s *stage.Stages, ark string) {
+	t.Helper()
+	a := &api.API{Queue: s.Queue, Inventory: s.Inventory, Collections: s.Collections, Root: s.Root, Work: s.Work, Stages: s, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	server := httptest.NewServer(a.Handler())
+	defer server.Close()
+	client := &v1.Client{URL: server.URL, HTTP: http.DefaultClient}
+	started := time.Now()
+	files, err := v1.All[v1.File](t.Context(), client, v1.ObjectPath(ark)+"/versions/2/files")
+	if err != nil || len(files) != *largeFiles+10 {
+		t.Fatalf("%d files are listed, %v", len(files), err)
+	}
+	seen := map[string]bool{}
+	for _, f := range files {
+		seen[f.Path] = true
+	}
+	listed := time.Since(started)
+	const some = 20
+	for range some {
+		n := rand.IntN(*largeFiles)
+		body, err := client.Content(t.Context(), ark, 2, "producer/"+fileName(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(body)
+		body.Close()
+		if err != nil || string(text) != content(2, n) || !seen["producer/"+fileName(n)] {
+			t.Errorf("file %d is %q, expected %q, %v", n, text, content(2, n), err)
+		}
+	}
+	if _, err := client.Content(t.Context(), ark, 2, "producer/nothing"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	t.Logf("listed in %.1f s; a file's content is found in %.0f ms", listed.Seconds(), float64((time.Since(started)-listed).Milliseconds())/(some+1))
+}
+
 // TestLargeObject takes three versions of an object of very many files through
 // every stage. With few files it proves that segments and continuing work; `make
 // bench` gives it 360,000 and its table goes to RESULTS.md.
@@ -204,6 +251,7 @@ func TestLargeObject(t *testing.T) {
 	if *largeFiles < 10_000 && continued < 3 {
 		t.Errorf("the stages were continued %d times only", continued)
 	}
+	readBack(t, s, ark)
 	o, err := s.Inventory.Object(ctx, ark)
 	if err != nil || o.HeadOf != 3 {
 		t.Errorf("the object is recorded as %+v, %v", o, err)

@@ -45,7 +45,7 @@ func read(app awscdk.App) Settings {
 		panic("maxInFlight: expected 1 or more jobs")
 	}
 	if _, ok := ingest.Timings[s.Timing]; !ok {
-		panic("timing: expected production or quick")
+		panic("timing: expected production, quick or measured")
 	}
 	return s
 }

@@ -29,6 +29,7 @@ type Stack struct {
 	Core    bool              // LocalStack's open core, in place of MiniStack
 	Context map[string]string // of the CDK app
 	Log     io.Writer         // progress
+	Env     []string          // of the emulator, beside what it needs
 }
 
 // Outputs say where everything is.
@@ -202,7 +203,7 @@ func (s *Stack) Start(ctx context.Context) error {
 	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(), fmt.Sprintf("GATEWAY_PORT=%d", s.Port), "BIND_HOST=127.0.0.1",
 		"AWS_ENDPOINT_URL=" + s.Endpoint(), "LOG_LEVEL=WARNING"}
-	if err := s.Detach("ministack", env, s.Python(), s.path("localstack", "emulator.py")); err != nil {
+	if err := s.Detach("ministack", append(env, s.Env...), s.Python(), s.path("localstack", "emulator.py")); err != nil {
 		return err
 	}
 	return s.await(ctx, s.emulator(), s.Healthy)

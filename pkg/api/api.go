@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -36,6 +37,9 @@ type API struct {
 	Stages      *stage.Stages
 	Log         *slog.Logger
 	Base        string // path before /v1 under which clients reach it, e.g. "/prod"
+
+	mu    sync.Mutex
+	known map[string]*ocfl.Stored // inventories that were read
 }
 
 // output of a handler: the body as JSON.

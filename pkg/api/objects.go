@@ -86,7 +86,7 @@ func (a *API) content(ctx context.Context, in VersionInput, file string) (string
 	if err != nil {
 		return "", err
 	}
-	key, err := a.Root.Key(ctx, stored, in.Version, file)
+	key, err := a.Stages.Content(ctx, stored, in.Version, file)
 	if err != nil {
 		return "", err
 	}
@@ -102,7 +102,34 @@ func (a *API) stored(ctx context.Context, in VersionInput) (*ocfl.Stored, error)
 	if in.Version > o.HeadOf {
 		return nil, fault.New(fault.NotFound, "%s has %d versions, not %d", o.ARK, o.HeadOf, in.Version)
 	}
-	return a.Root.Head(ctx, o.ARK)
+	return a.head(ctx, o.ARK)
+}
+
+// mostKnown bounds the inventories that are remembered.
+const mostKnown = 100
+
+// head reads an object's inventory, unless it is as it was read before: that of an
+// object of very many files takes seconds.
+func (a *API) head(ctx context.Context, id string) (*ocfl.Stored, error) {
+	a.mu.Lock()
+	known := a.known[id]
+	a.mu.Unlock()
+	if known != nil {
+		if same, err := a.Root.Same(ctx, known); err != nil || same {
+			return known, err
+		}
+	}
+	stored, err := a.Root.Head(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.known) >= mostKnown || a.known == nil {
+		a.known = map[string]*ocfl.Stored{}
+	}
+	a.known[id] = stored
+	return stored, nil
 }
 
 // filesPage bounds a page of files.

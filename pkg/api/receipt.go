@@ -23,7 +23,7 @@ func (a *API) receipt(ctx context.Context, in *struct {
 	if j.ObjectVersion == 0 {
 		return v1.Receipt{}, fault.New(fault.Conflict, "job %s is %s: nothing of it is preserved yet", in.ID, j.State)
 	}
-	stored, err := a.Root.Head(ctx, j.Primary)
+	stored, err := a.head(ctx, j.Primary)
 	if err != nil {
 		return v1.Receipt{}, err
 	}

@@ -59,9 +59,13 @@ func (b Bucket) Open(ctx context.Context, key string) (io.ReadCloser, Info, erro
 	return b.open(ctx, key, &s3.GetObjectInput{Bucket: &b.Name, Key: &key})
 }
 
-// OpenFrom streams an object from a byte on, which is within it.
+// OpenFrom streams an object from a byte on; beyond its end there is nothing.
 func (b Bucket) OpenFrom(ctx context.Context, key string, from int64) (io.ReadCloser, error) {
 	body, _, err := b.open(ctx, key, &s3.GetObjectInput{Bucket: &b.Name, Key: &key, Range: aws.String(fmt.Sprintf("bytes=%d-", from))})
+	var resp *smithyhttp.ResponseError
+	if errors.As(err, &resp) && resp.HTTPStatusCode() == http.StatusRequestedRangeNotSatisfiable {
+		return http.NoBody, nil
+	}
 	return body, err
 }
 

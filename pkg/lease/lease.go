@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/guregu/dynamo/v2"
+
 	"archivist/pkg/fault"
 	"archivist/pkg/table"
 )
@@ -35,7 +37,6 @@ type Lease struct {
 	Name  string
 	Fence int64 // higher than that of every holder before
 	Until time.Time
-	row   row
 }
 
 type row struct {
@@ -65,31 +66,21 @@ func (e *HeldError) Error() string {
 }
 
 // Acquire takes the lease on name for ttl. It returns a Held with a *HeldError
-// inside if another holder has it, and a Lost if one was faster. Transactions
-// under the lease carry its Guard; they fail once it has passed on.
+// inside if another holder has it. Transactions under the lease carry its Guard;
+// they fail once it has passed on.
 func (s *Store) Acquire(ctx context.Context, name string, ttl time.Duration) (Lease, error) {
 	now, holder := s.Now(), s.NewID()
-	r := row{Head: table.Head{PK: key(name).PK, SK: key(name).SK}}
-	err := s.Table.Get(ctx, key(name), &r)
-	if err != nil && !fault.Is(err, fault.NotFound) {
-		return Lease{}, err
-	}
-	if r.Live(now) {
+	until := now.Add(ttl)
+	var r row
+	err := s.Table.Change(ctx, key(name), holder, func(u *dynamo.Update) {
+		u.Set("holder", holder).Set("until_ms", until.UnixMilli()).Add("fence", 1)
+		u.If("attribute_not_exists(holder) OR until_ms <= ?", now.UnixMilli())
+	}, &r)
+	if fault.Is(err, fault.Lost) {
 		held := &HeldError{name, r.Holder, time.UnixMilli(r.Until)}
 		return Lease{}, &fault.Error{Kind: fault.Held, Msg: held.Error(), Err: held}
 	}
-	r.Take(holder, now, ttl)
-	r.Fence++
-	tx := s.Table.Begin(holder)
-	if r.Rev == 0 {
-		tx.Insert(&r)
-	} else {
-		tx.Save(&r)
-	}
-	if err := tx.Commit(ctx); err != nil {
-		return Lease{}, err
-	}
-	return Lease{Name: name, Fence: r.Fence, Until: now.Add(ttl), row: r}, nil
+	return Lease{Name: name, Fence: r.Fence, Until: until}, err
 }
 
 // Guard makes tx depend on the lease not having passed on.
@@ -98,8 +89,7 @@ func (l Lease) Guard(tx *table.Tx) { tx.Require(key(l.Name), "fence = ?", l.Fenc
 // Release gives the lease back before its end. A Lost means that it had
 // passed on already.
 func (s *Store) Release(ctx context.Context, l Lease) error {
-	l.row.Release()
-	tx := s.Table.Begin(s.NewID())
-	tx.Save(&l.row)
-	return tx.Commit(ctx)
+	return s.Table.Change(ctx, key(l.Name), s.NewID(), func(u *dynamo.Update) {
+		u.Remove("holder", "until_ms").If("fence = ?", l.Fence)
+	}, &row{})
 }

@@ -221,7 +221,9 @@ func TestVersions(t *testing.T) {
 		}
 		for n, state := range states {
 			for path, content := range state {
-				key, err := f.root.Key(t.Context(), stored, n+1, path)
+				d := fetch.NewDigester()
+				_, _ = d.Write([]byte(content))
+				key, err := f.root.Content(t.Context(), stored, d.Sums()["sha512"])
 				if data, _, readErr := f.root.Bucket.Read(t.Context(), key); err != nil || readErr != nil || string(data) != content {
 					t.Fatalf("%s of v%d: %q, %v, %v", path, n+1, data, err, readErr)
 				}

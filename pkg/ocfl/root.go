@@ -12,6 +12,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"archivist/pkg/bucket"
 	"archivist/pkg/fault"
 )
@@ -46,6 +49,8 @@ type Stored struct {
 	Versions map[int]Version
 	system   map[int]map[string]string // digests by path, below system/
 	content  map[string]string         // content paths by digest
+	etag     string
+	from, to int64 // where the manifest is in the root inventory
 }
 
 // scanned is what is known of an inventory after it was read.
@@ -97,6 +102,7 @@ func (r Root) headNumber(ctx context.Context, id string) (int, error) {
 func (r Root) Head(ctx context.Context, id string) (*Stored, error) {
 	s := &Stored{Versions: map[int]Version{}, system: map[int]map[string]string{}, content: map[string]string{}}
 	is, err := r.scan(ctx, Prefix(id)+inventoryName, visitor{
+		region: func(from, to int64) { s.from, s.to = from, to },
 		manifest: func(digest string, paths []string) error {
 			if strings.Contains(paths[0], "/system/") {
 				s.content[digest] = paths[0]
@@ -120,7 +126,7 @@ func (r Root) Head(ctx context.Context, id string) (*Stored, error) {
 	if is.id != id {
 		return nil, fmt.Errorf("ocfl: the inventory at %s is of %q", Prefix(id), is.id)
 	}
-	s.ID, s.Head, s.Digest = is.id, is.head, is.digest
+	s.ID, s.Head, s.Digest, s.etag = is.id, is.head, is.digest, is.ETag
 	return s, nil
 }
 
@@ -143,47 +149,57 @@ func (r Root) Open(ctx context.Context, s *Stored, n int, path string, from int6
 	return body, err
 }
 
-// Key is where a file of a version is in the bucket. A path that the version
-// does not have is a NotFound.
+// Key is where a system file of a version is in the bucket. A path that the
+// version does not have is a NotFound.
 func (r Root) Key(ctx context.Context, s *Stored, n int, path string) (string, error) {
 	digest := s.system[n][path]
-	if digest != "" && s.content[digest] != "" {
-		return Prefix(s.ID) + s.content[digest], nil
-	}
-	inventory := Prefix(s.ID) + inventoryName
-	seen := func(err error) error {
-		if errors.Is(err, errSeen) {
-			return nil
-		}
-		return err
-	}
 	if digest == "" {
-		_, err := r.scan(ctx, inventory, visitor{state: func(of int, d string, paths []string) error {
-			if of != n || !slices.Contains(paths, path) {
-				return nil
-			}
-			digest = d
-			return errSeen
-		}})
-		if seen(err) != nil {
-			return "", err
-		}
-	}
-	content := ""
-	_, err := r.scan(ctx, inventory, visitor{manifest: func(d string, paths []string) error {
-		if d != digest {
-			return nil
-		}
-		content = paths[0]
-		return errSeen
-	}})
-	if seen(err) != nil {
-		return "", err
-	}
-	if content == "" {
 		return "", fault.New(fault.NotFound, "%s v%d has no file %q", s.ID, n, path)
 	}
-	return Prefix(s.ID) + content, nil
+	return r.Content(ctx, s, digest)
+}
+
+// Content is where the content with a sha512 is in the bucket. It is searched in
+// the inventory, which is not read as a whole.
+func (r Root) Content(ctx context.Context, s *Stored, digest string) (string, error) {
+	if s.content[digest] != "" {
+		return Prefix(s.ID) + s.content[digest], nil
+	}
+	key := Prefix(s.ID) + inventoryName
+	at, found, err := r.Bucket.Search(ctx, key, s.from, s.to, digest, firstEntry)
+	if err != nil {
+		return "", err
+	}
+	if !found {
+		return "", fault.New(fault.NotFound, "%s has no content with the sha512 %s", s.ID, digest)
+	}
+	body, err := r.Bucket.OpenFrom(ctx, key, at+int64(len(digest))+3) // after "digest":
+	if err != nil {
+		return "", err
+	}
+	defer body.Close()
+	var paths []string
+	if err := json.UnmarshalDecode(jsontext.NewDecoder(body), &paths); err != nil || len(paths) == 0 {
+		return "", fmt.Errorf("ocfl: %s at byte %d: %w", key, at, err)
+	}
+	return Prefix(s.ID) + paths[0], nil
+}
+
+var entryPattern = regexp.MustCompile(`"([0-9a-f]{128})":\[`)
+
+// firstEntry finds the first entry of a manifest in a text.
+func firstEntry(text []byte, _ bool) (at int, digest string, ok bool) {
+	m := entryPattern.FindSubmatchIndex(text)
+	if m == nil {
+		return 0, "", false
+	}
+	return m[0], string(text[m[2]:m[3]]), true
+}
+
+// Same reports whether an object is still as it was read.
+func (r Root) Same(ctx context.Context, s *Stored) (bool, error) {
+	now, err := r.Bucket.Head(ctx, Prefix(s.ID)+inventoryName)
+	return now.ETag == s.etag, err
 }
 
 // Size is how many bytes a file of a version has.

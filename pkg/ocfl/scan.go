@@ -13,6 +13,7 @@ import (
 // visitor is told what an inventory says, in the order of the file; what is nil
 // is not told. An inventory of very many files is never in memory as a whole.
 type visitor struct {
+	region      func(from, to int64) // where the manifest is, in bytes
 	manifest    func(digest string, paths []string) error
 	manifestEnd func() error
 	begin       func(n int) error
@@ -79,8 +80,15 @@ func (s *scanner) member(name string) (err error) {
 		s.head, err = number(head)
 		return err
 	case "manifest":
-		if err := s.block(s.manifest); err != nil || s.manifestEnd == nil {
+		from := s.dec.InputOffset()
+		if err := s.block(s.manifest); err != nil {
 			return err
+		}
+		if s.region != nil {
+			s.region(from, s.dec.InputOffset())
+		}
+		if s.manifestEnd == nil {
+			return nil
 		}
 		return s.manifestEnd()
 	case "versions":

@@ -26,11 +26,12 @@ func (c *Clock) Tick(ctx context.Context, sweep bool) error {
 	if err != nil {
 		return err
 	}
+	began, most := c.Queue.Now(), c.Queue.Rules.Timing.Clock
 	if sweep {
-		err = c.Queue.Sweep(ctx)
+		err = c.Queue.Sweep(ctx, began.Add(most/4))
 	}
 	if err == nil {
-		err = c.gates(ctx, l)
+		err = c.gates(ctx, l, began.Add(most*3/4))
 	}
 	if e := c.Leases.Release(ctx, l); err == nil && !fault.Is(e, fault.Lost) {
 		err = e
@@ -38,10 +39,9 @@ func (c *Clock) Tick(ctx context.Context, sweep bool) error {
 	return err
 }
 
-// gates lets jobs on that wait inside first (they hold space), then new ones.
-// They stop at half of the clock's time: who was not looked at is at the next tick.
-func (c *Clock) gates(ctx context.Context, l lease.Lease) error {
-	until := c.Queue.Now().Add(c.Queue.Rules.Timing.Clock / 2)
+// gates lets jobs on that wait inside first (they hold space), then new ones,
+// until a time: who was not looked at is at the next tick.
+func (c *Clock) gates(ctx context.Context, l lease.Lease, until time.Time) error {
 	free, err := c.Queue.free(ctx)
 	if err != nil {
 		return err
@@ -153,9 +153,12 @@ type due struct {
 	ID string `dynamo:"id"`
 }
 
-// Sweep looks at every item that is past due and repairs it.
-func (q *Queue) Sweep(ctx context.Context) error {
-	for shard := range ingest.DueShards {
+// Sweep looks at the items that are past due, oldest first in each shard, and
+// repairs them. It begins no repair after a time; one takes a quarter of the
+// clock's time at most. Each minute another shard is the first.
+func (q *Queue) Sweep(ctx context.Context, until time.Time) error {
+	for i := range ingest.DueShards {
+		shard := (int(q.Now().Unix()/60) + i) % ingest.DueShards
 		var page []due
 		to := dueRank(q.Now())
 		_, err := q.Table.Page(ctx, table.Query{Index: "work", PK: ingest.DuePlace(shard), From: "0", To: to, Limit: q.Settings.SweepPage}, &page)
@@ -163,6 +166,9 @@ func (q *Queue) Sweep(ctx context.Context) error {
 			return err
 		}
 		for _, d := range page {
+			if !q.Now().Before(until) {
+				return nil
+			}
 			var err error
 			if d.PK == batchKey(d.ID).PK {
 				err = q.repairBatch(ctx, d.ID)

@@ -1,12 +1,14 @@
 package stage
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
 	"path"
+	"strings"
 
 	"archivist/pkg/bucket"
 	"archivist/pkg/checkm"
@@ -151,6 +153,49 @@ func (s *Stages) Files(ctx context.Context, stored *ocfl.Stored, version int, fr
 		files = append(files, e)
 	}
 	return files, from + lines.InputOffset() + 1, nil
+}
+
+// Content is where a file of a stored version is in the bucket. A path that the
+// version does not have is a NotFound. It is searched, in some small reads.
+func (s *Stages) Content(ctx context.Context, stored *ocfl.Stored, version int, file string) (string, error) {
+	if !strings.HasPrefix(file, "producer/") {
+		return s.Root.Key(ctx, stored, version, file)
+	}
+	list, err := s.Root.Key(ctx, stored, version, FilesName)
+	if err != nil {
+		return "", err
+	}
+	info, err := s.Root.Bucket.Head(ctx, list)
+	if err != nil {
+		return "", err
+	}
+	at, found, err := s.Root.Bucket.Search(ctx, list, 0, info.Size, file, firstLine)
+	if err != nil {
+		return "", err
+	}
+	if !found {
+		return "", fault.New(fault.NotFound, "%s v%d has no file %q", stored.ID, version, file)
+	}
+	files, _, err := s.Files(ctx, stored, version, at, 1)
+	if err != nil {
+		return "", err
+	}
+	return s.Root.Content(ctx, stored, files[0].Digests["sha512"])
+}
+
+// firstLine finds the first whole line of a list of files in a text.
+func firstLine(text []byte, start bool) (at int, file string, ok bool) {
+	if !start {
+		if at = bytes.IndexByte(text, '\n') + 1; at == 0 {
+			return 0, "", false
+		}
+	}
+	line, _, whole := bytes.Cut(text[at:], []byte("\n"))
+	var e Entry
+	if !whole || json.Unmarshal(line, &e) != nil {
+		return 0, "", false
+	}
+	return at, e.Path, true
 }
 
 // sum counts the producer's files of a stored version and their bytes.

@@ -86,6 +86,25 @@ func (t *Table) Get(ctx context.Context, k Key, row any) error {
 	})
 }
 
+// Change changes one row in one call and reads it as it is then into row. how says
+// what and on which condition; id is unique to this change. A Lost means that the
+// condition did not hold; row is then as it is.
+func (t *Table) Change(ctx context.Context, k Key, id string, how func(*dynamo.Update), row Row) error {
+	return t.retry(ctx, "change "+k.String(), func() error {
+		u := t.Rows.Update("pk", k.PK).Range("sk", k.SK).Add("rev", 1).Set("wid", id)
+		how(u)
+		err := u.Value(ctx, row)
+		if !isCondition(err) {
+			return err
+		}
+		// It may be by an answer that was lost: then the change is ours.
+		if err := t.Get(ctx, k, row); err != nil || row.head().Wid == id {
+			return err
+		}
+		return &fault.Error{Kind: fault.Lost, Msg: "table: changed meanwhile: " + k.String(), Err: &ConditionError{[]Key{k}}}
+	})
+}
+
 // Query asks for rows in key order. Zero values mean: the whole partition, the
 // first page, ascending, 100 rows.
 type Query struct {

@@ -3,6 +3,7 @@ package e2e
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -86,10 +87,55 @@ func kernelBuffers(t *testing.T) (sum int64) {
 	return sum
 }
 
+// gigabyte makes the large file one of 1 GiB, and a step's time budget 20 s.
+var gigabyte = flag.Bool("gigabyte", false, "Test4aLarge with 1 GiB and a time budget of 20 s (run it alone)")
+
+// watchMemory notes the most memory that the process of each stage's function had
+// resident, in bytes, until the returned function is called.
+func watchMemory(t *testing.T) (peaks func() map[string]int64) {
+	most, done, ended := map[string]int64{}, make(chan struct{}), make(chan struct{})
+	look := func() {
+		for _, p := range functionsOf(t) {
+			status, err := os.ReadFile(p.dir + "/status")
+			if err != nil {
+				continue // it ended
+			}
+			var kb int64
+			if _, text, ok := strings.Cut(string(status), "VmHWM:"); ok {
+				_, _ = fmt.Sscan(text, &kb)
+			}
+			most[p.stage] = max(most[p.stage], kb<<10)
+		}
+	}
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(300 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				look()
+				return
+			case <-tick.C:
+				look()
+			}
+		}
+	}()
+	return func() map[string]int64 {
+		close(done)
+		<-ended
+		return most
+	}
+}
+
 // Test4aLarge: a file in many parts whose function is killed at half goes on
 // where the last part ended, and comes back whole.
 func Test4aLarge(t *testing.T) {
-	const size = 100 << 20
+	size, patience := int64(100<<20), 3*time.Minute
+	if *gigabyte {
+		size, patience = 1<<30, 15*time.Minute
+	}
+	peaks := watchMemory(t)
 	var killed atomic.Bool
 	var next atomic.Int64 // where the first request after the kill began
 	next.Store(-1)
@@ -119,7 +165,7 @@ func Test4aLarge(t *testing.T) {
 	}
 	select {
 	case <-waiting:
-	case <-time.After(soon):
+	case <-time.After(patience):
 		t.Fatal("half of the file never came")
 	}
 	killed.Store(true)
@@ -127,12 +173,18 @@ func Test4aLarge(t *testing.T) {
 		t.Error("no function was killed")
 	}
 	close(release)
-	j := ends(t, b.ID+"-00001", "Completed", 3*time.Minute)
+	j := ends(t, b.ID+"-00001", "Completed", patience)
 	// What the server has sent and the function has not read yet is in the kernel.
 	if again := size/2 - next.Load(); next.Load() < bucket.DefaultLimits.Part || again > bucket.DefaultLimits.Part+kernelBuffers(t) {
 		t.Errorf("after the kill %d bytes were fetched again; a part has %d", again, bucket.DefaultLimits.Part)
 	}
 	t.Logf("killed at %d MiB, it went on at %d MiB", size/2>>20, next.Load()>>20)
+	for stage, peak := range peaks() {
+		t.Logf("%-9s at most %d MiB resident", stage, peak>>20)
+		if peak > 128<<20 {
+			t.Errorf("%s had %d MiB resident, at most 128 are allowed", stage, peak>>20)
+		}
+	}
 	body, err := client.Content(t.Context(), j.Identifiers.Primary, 1, "producer/large.bin")
 	if err != nil {
 		t.Fatal(err)

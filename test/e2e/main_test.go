@@ -70,12 +70,19 @@ func run(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	faults = filepath.Join(dir, "faults.json")
 	stack = &localstack.Stack{Root: root, Name: "e2e", Port: 4567, Log: os.Stderr, Context: map[string]string{"timing": "quick", "maxInFlight": "20", "faults": faults, "mailFrom": sender}}
+	if *gigabyte {
+		timing = ingest.Timings["measured"]
+		stack.Context["timing"] = "measured"
+		stack.Env = []string{"S3_PERSIST=1", "S3_DATA_DIR=" + filepath.Join(dir, "s3")} // content on disk
+	}
 	if *core {
 		if missing := localstack.CoreMissing(); missing != "" && os.Getenv("CI") == "" {
 			fmt.Println("SKIPPED: the end-to-end tests on LocalStack need " + missing)
 			return 0
 		}
 		stack.Core, stack.Name, stack.Port = true, "e2e-localstack", 4600
+		timing = ingest.Timings["measured"] // it is slower
+		stack.Context["timing"] = "measured"
 	}
 	defer func() {
 		if err := stack.Stop(ctx); err != nil {
@@ -120,9 +127,16 @@ func play(ctx context.Context) {
 		}
 		name := out.All["clockFunction"]
 		if r, err := functions.Invoke(ctx, &lambda.InvokeInput{FunctionName: &name, Payload: payload}); err != nil || r.FunctionError != nil {
-			fmt.Fprintf(os.Stderr, "clock: %v %+v\n", err, r)
+			fmt.Fprintf(os.Stderr, "clock: %v %s\n", err, payloadOf(r))
 		}
 	}
+}
+
+func payloadOf(r *lambda.InvokeOutput) []byte {
+	if r == nil {
+		return nil
+	}
+	return r.Payload
 }
 
 func queues() *sqs.Client   { return sqs.NewFromConfig(cfg) }

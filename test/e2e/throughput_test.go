@@ -21,7 +21,7 @@ func Test6Hundred(t *testing.T) {
 	}
 	started := time.Now()
 	batch, _ := submit(t, src.list(t, "/hundred.checkm", "mrt-single-file-batch-manifest", rows...), "")
-	until(t, "the batch completes", 5*time.Minute, func() bool { return batchOf(t, batch).State == "Completed" })
+	until(t, "the batch completes", 9*time.Minute, func() bool { return batchOf(t, batch).State == "Completed" })
 	took := time.Since(started)
 	if want := (v1.Counts{Expected: n, Completed: n}); batchOf(t, batch).Counts != want {
 		t.Errorf("the counts are %+v", batchOf(t, batch).Counts)

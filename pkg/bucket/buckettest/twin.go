@@ -220,16 +220,18 @@ func (t *Twin) get(name string, w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer body.Close()
-	from := int64(0)
-	if text := r.Header.Get("Range"); text != "" {
-		if _, err := fmt.Sscanf(text, "bytes=%d-", &from); err != nil || from >= o.size {
+	from, last := int64(0), o.size-1
+	ranged := r.Header.Get("Range")
+	if ranged != "" {
+		if n, _ := fmt.Sscanf(ranged, "bytes=%d-%d", &from, &last); n == 0 || from >= o.size {
 			return &fail{416, "InvalidRange"}
 		}
-		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, o.size-1, o.size))
+		last = min(last, o.size-1)
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, last, o.size))
 	}
 	w.Header().Set("ETag", o.etag)
-	w.Header().Set("Content-Length", strconv.FormatInt(o.size-from, 10))
-	if from == 0 {
+	w.Header().Set("Content-Length", strconv.FormatInt(last-from+1, 10))
+	if ranged == "" {
 		w.Header().Set("X-Amz-Checksum-Crc64nvme", o.crc)
 		w.Header().Set("X-Amz-Checksum-Type", "FULL_OBJECT")
 	} else {
@@ -241,7 +243,7 @@ func (t *Twin) get(name string, w http.ResponseWriter, r *http.Request) error {
 	if _, err := body.Seek(from, io.SeekStart); err != nil {
 		return err
 	}
-	_, _ = io.Copy(w, body) // a reader that goes away is its own loss
+	_, _ = io.CopyN(w, body, last-from+1) // a reader that goes away is its own loss
 	return nil
 }
 

@@ -197,37 +197,42 @@ func (f *Fake) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(*
 
 // PutItem writes a row under its condition.
 func (f *Fake) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	err := f.single(types.TransactWriteItem{Put: &types.Put{Item: in.Item, ConditionExpression: in.ConditionExpression,
+	_, err := f.single(types.TransactWriteItem{Put: &types.Put{Item: in.Item, ConditionExpression: in.ConditionExpression,
 		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues, TableName: in.TableName}})
 	return &dynamodb.PutItemOutput{}, err
 }
 
 // UpdateItem changes a row under its condition.
 func (f *Fake) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	err := f.single(types.TransactWriteItem{Update: &types.Update{Key: in.Key, ConditionExpression: in.ConditionExpression, UpdateExpression: in.UpdateExpression,
+	now, err := f.single(types.TransactWriteItem{Update: &types.Update{Key: in.Key, ConditionExpression: in.ConditionExpression, UpdateExpression: in.UpdateExpression,
 		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues, TableName: in.TableName}})
-	return &dynamodb.UpdateItemOutput{}, err
+	out := &dynamodb.UpdateItemOutput{}
+	if err == nil && in.ReturnValues == types.ReturnValueAllNew {
+		out.Attributes = now
+	}
+	return out, err
 }
 
 // DeleteItem removes a row under its condition.
 func (f *Fake) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
-	err := f.single(types.TransactWriteItem{Delete: &types.Delete{Key: in.Key, ConditionExpression: in.ConditionExpression,
+	_, err := f.single(types.TransactWriteItem{Delete: &types.Delete{Key: in.Key, ConditionExpression: in.ConditionExpression,
 		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues, TableName: in.TableName}})
 	return &dynamodb.DeleteItemOutput{}, err
 }
 
-func (f *Fake) single(w types.TransactWriteItem) error {
+// single does one write and returns the row as it is then.
+func (f *Fake) single(w types.TransactWriteItem) (Item, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p, err := f.prepare(w)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !p.holds {
-		return &types.ConditionalCheckFailedException{Message: aws.String("The conditional request failed"), Item: p.old}
+		return nil, &types.ConditionalCheckFailedException{Message: aws.String("The conditional request failed"), Item: p.old}
 	}
 	f.committed([]Change{f.write(p.key, p.new)})
-	return nil
+	return maps.Clone(p.new), nil
 }
 
 // TransactWriteItems writes all or nothing. It forgets client request tokens
