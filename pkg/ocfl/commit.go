@@ -113,16 +113,22 @@ func (r Root) verify(ctx context.Context, key string, f File, info bucket.Info) 
 	return nil
 }
 
+// Owner is the job that holds the object's lock. Its worker may be late, and the
+// lock another's by now: so what others left behind is not touched unasked.
+type Owner struct {
+	Job   string
+	Fence func(ctx context.Context) error                     // an error once the lock is another's
+	Over  func(ctx context.Context, job string) (bool, error) // whether another job has ended
+}
+
 // Publish commits a prepared version whose content is all there: it puts the
 // version's inventory, then the root's, which is the commit, from whatever point
 // an earlier try got to. inventory is the key in the work bucket where Prepare
-// wrote. The caller owns the object's lock; fence returns an error once it does
-// not, and is asked before something is overwritten that another job left
-// behind. A Lost says that the object is at another version than it was.
-func (r Root) Publish(ctx context.Context, p Prepared, inventory string, fence func(context.Context) error) error {
+// wrote. A Lost says that the object is at another version than it was.
+func (r Root) Publish(ctx context.Context, p Prepared, inventory string, o Owner) error {
 	prefix := Prefix(p.ID)
 	version := fmt.Sprintf("%sv%d/", prefix, p.Number)
-	if err := r.claim(ctx, version+inventoryName, p, inventory, fence); err != nil {
+	if err := r.claim(ctx, version+inventoryName, p, inventory, o.Fence); err != nil {
 		return err
 	}
 	if err := r.Bucket.Put(ctx, version+sidecarName, sidecar(p.Digest), bucket.Condition{}); err != nil {
@@ -182,11 +188,20 @@ func (r Root) claim(ctx context.Context, key string, p Prepared, inventory strin
 
 func sidecar(digest string) []byte { return []byte(digest + " " + inventoryName + "\n") }
 
+// MissingError says that content is not there which an inventory names.
+type MissingError struct{ Key string }
+
+// Error names the first key.
+func (e *MissingError) Error() string {
+	return "ocfl: " + e.Key + " is named by the inventory and not there"
+}
+
 // Finish mends what a crash around a commit can leave: a stale sidecar, a version
 // inventory that is not the root's, keys in the newest version's folder that no
-// inventory names, and a version that nobody committed. It returns the sha512 of the root inventory. The caller
-// owns the object's lock.
-func (r Root) Finish(ctx context.Context, id string) (digest string, err error) {
+// inventory names, and a version that nobody committed. It makes sure that the
+// newest version's content is there, else it returns a *MissingError. It returns
+// the sha512 of the root inventory.
+func (r Root) Finish(ctx context.Context, id string, o Owner) (digest string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	prefix := Prefix(id)
@@ -212,43 +227,94 @@ func (r Root) Finish(ctx context.Context, id string) (digest string, err error) 
 	if s.head != head {
 		return "", fault.New(fault.Lost, "the object %s changed while it was read", id)
 	}
+	if err := r.inventories(ctx, prefix, folder, s); err != nil {
+		return "", err
+	}
+	if err := r.sweep(ctx, prefix+folder, named); err != nil {
+		return "", err
+	}
+	return s.digest, r.sweepNext(ctx, fmt.Sprintf("%sv%d/", prefix, head+1), o)
+}
+
+// inventories makes the sidecars and the newest version's inventory agree with the
+// root's.
+func (r Root) inventories(ctx context.Context, prefix, folder string, s scanned) error {
 	for _, key := range []string{prefix + sidecarName, prefix + folder + sidecarName} {
-		if now, _, err := r.Bucket.Read(ctx, key); err == nil && string(now) == string(sidecar(s.digest)) {
+		now, _, err := r.Bucket.Read(ctx, key)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return err
+		}
+		if err == nil && string(now) == string(sidecar(s.digest)) {
 			continue
-		} else if err != nil && !fault.Is(err, fault.NotFound) {
-			return "", err
 		}
 		if err := r.Bucket.Put(ctx, key, sidecar(s.digest), bucket.Condition{}); err != nil {
-			return "", err
+			return err
 		}
 	}
 	same, err := r.holds(ctx, prefix+folder+inventoryName, s.digest)
 	if err == nil && !same {
 		_, err = r.Bucket.CopyFrom(ctx, r.Bucket, prefix+inventoryName, prefix+folder+inventoryName, s.Size)
 	}
-	if err != nil {
-		return "", err
-	}
-	if err := r.sweep(ctx, prefix+folder, named); err != nil {
-		return "", err
-	}
-	// A version that nobody committed is of a job that is over.
-	return s.digest, r.Bucket.List(ctx, fmt.Sprintf("%sv%d/", prefix, head+1), func(key string, _ int64) error { return r.Bucket.Delete(ctx, key) })
+	return err
 }
 
-// sweep removes keys of a version's folder that the inventory does not name: they
-// are of a job that died before it could commit.
+// sweep removes keys of a committed version's folder that its inventory does not
+// name: they are of a job that died, or was overtaken, and can never be named.
 func (r Root) sweep(ctx context.Context, folder string, named *spill.Sorter[bool]) error {
 	next, stop := iter.Pull2(named.Sorted())
 	defer stop()
 	name, err, more := next()
-	return errors.Join(err, r.Bucket.List(ctx, folder, func(key string, _ int64) error {
-		for err == nil && more && name.Key < key {
-			name, err, more = next()
+	listErr := r.Bucket.List(ctx, folder, func(key string, _ int64) error {
+		if err == nil && more && name.Key < key && strings.HasPrefix(key, folder+"content/") {
+			return &MissingError{name.Key}
 		}
-		if err != nil || more && name.Key == key || key == folder+inventoryName || key == folder+sidecarName {
+		if err != nil || key == folder+inventoryName || key == folder+sidecarName {
+			return err
+		}
+		if more && name.Key == key {
+			name, err, more = next()
 			return err
 		}
 		return r.Bucket.Delete(ctx, key)
-	}))
+	})
+	if err == nil && listErr == nil && more {
+		err = &MissingError{name.Key}
+	}
+	return errors.Join(err, listErr)
+}
+
+// sweepNext removes a version that nobody committed, if every job that wrote it
+// has ended, or is the owner. What a job writes that runs now stays.
+func (r Root) sweepNext(ctx context.Context, folder string, o Owner) error {
+	over, all := map[string]bool{o.Job: true}, true
+	writer := func(key string) string {
+		rest, _ := strings.CutPrefix(key, folder+"content/")
+		job, _, _ := strings.Cut(rest, "/")
+		return job
+	}
+	found := false
+	err := r.Bucket.List(ctx, folder, func(key string, _ int64) error {
+		found = true
+		job := writer(key)
+		if _, known := over[job]; known || !strings.HasPrefix(key, folder+"content/") {
+			return nil
+		}
+		ended, err := o.Over(ctx, job)
+		over[job] = ended
+		all = all && ended
+		return err
+	})
+	if err != nil || !found {
+		return err
+	}
+	if err := o.Fence(ctx); err != nil {
+		return err
+	}
+	return r.Bucket.List(ctx, folder, func(key string, _ int64) error {
+		content := strings.HasPrefix(key, folder+"content/")
+		if content && !over[writer(key)] || !content && !all {
+			return nil
+		}
+		return r.Bucket.Delete(ctx, key)
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -86,7 +87,10 @@ func (f fixture) prepare(t testing.TB, job string, files []File) (Prepared, []Co
 	return p, contents
 }
 
-func mine(context.Context) error { return nil }
+// owner of the lock beside jobs that have all ended.
+func owner(job string) Owner {
+	return Owner{job, func(context.Context) error { return nil }, func(context.Context, string) (bool, error) { return true, nil }}
+}
 
 func (f fixture) commit(t testing.TB, p Prepared, job string, contents []Content) error {
 	ctx := context.Background()
@@ -99,11 +103,11 @@ func (f fixture) commit(t testing.TB, p Prepared, job string, contents []Content
 				t.Fatal(err)
 			}
 		}
-		if err := f.root.Publish(ctx, p, "inventory-"+job, mine); err != nil {
+		if err := f.root.Publish(ctx, p, "inventory-"+job, owner(job)); err != nil {
 			return err
 		}
 	}
-	_, err := f.root.Finish(ctx, id)
+	_, err := f.root.Finish(ctx, id, owner(job))
 	return err
 }
 
@@ -193,7 +197,7 @@ func TestVersions(t *testing.T) {
 					}
 				}
 				if rapid.Bool().Draw(rt, "claimed") {
-					if err := f.root.claim(t.Context(), Prefix(id)+fmt.Sprintf("v%d/", dead.Number)+inventoryName, dead, fmt.Sprint("inventory-dead", n), mine); err != nil {
+					if err := f.root.claim(t.Context(), Prefix(id)+fmt.Sprintf("v%d/", dead.Number)+inventoryName, dead, fmt.Sprint("inventory-dead", n), owner("").Fence); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -267,8 +271,8 @@ func TestDiesAnywhere(t *testing.T) {
 			for _, c := range contents {
 				_ = f.root.Copy(ctx, id, c)
 			}
-			if f.root.Publish(ctx, p, "inventory-job2", mine) == nil {
-				_, _ = f.root.Finish(ctx, id)
+			if f.root.Publish(ctx, p, "inventory-job2", owner("job2")) == nil {
+				_, _ = f.root.Finish(ctx, id, owner("job2"))
 			}
 		}()
 		f.twin.Before = nil
@@ -280,7 +284,7 @@ func TestDiesAnywhere(t *testing.T) {
 			if err := f.commit(t, p, "job2", contents); err != nil {
 				t.Fatal(err)
 			}
-		} else if _, err := f.root.Finish(t.Context(), id); err != nil {
+		} else if _, err := f.root.Finish(t.Context(), id, owner("job2")); err != nil {
 			t.Fatal(err)
 		}
 		f.check(t, []map[string]string{{"producer/a": "one", "system/job": "job1"}, {"producer/a": "two", "producer/b": "one", "system/job": "job2"}})
@@ -304,12 +308,52 @@ func TestOvertaken(t *testing.T) {
 	if state, err := f.root.State(t.Context(), slow); err != nil || state != Overtaken {
 		t.Errorf("the state is %s, %v", state, err)
 	}
-	lost := func(context.Context) error { return fault.New(fault.Lost, "the lock is another's") }
+	lost := owner("slow")
+	lost.Fence = func(context.Context) error { return fault.New(fault.Lost, "the lock is another's") }
 	if err := f.root.Publish(t.Context(), slow, "inventory-slow", lost); !fault.Is(err, fault.Lost) {
 		t.Errorf("publishing gave %v", err)
 	}
 	f.check(t, []map[string]string{{"producer/a": "quick"}})
 	_ = slowContents
+}
+
+// One who comes late takes nothing away from a job that stores now, and content
+// that is gone is found at the end.
+func TestLateFinish(t *testing.T) {
+	f := open(t)
+	ctx := t.Context()
+	one := []File{f.file(t, "producer/a", "one"), f.file(t, "producer/b", "two")}
+	p, contents := f.prepare(t, "first", one)
+	if err := f.commit(t, p, "first", contents); err != nil {
+		t.Fatal(err)
+	}
+	p, contents = f.prepare(t, "second", []File{f.file(t, "producer/a", "three"), f.file(t, "producer/b", "four")})
+	for _, c := range contents {
+		if err := f.root.Copy(ctx, id, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	late := owner("first")
+	late.Over = func(_ context.Context, job string) (bool, error) { return job != "second", nil }
+	if _, err := f.root.Finish(ctx, id, late); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.commit(t, p, "second", nil); err != nil { // its content was copied before
+		t.Fatal(err)
+	}
+	f.check(t, []map[string]string{{"producer/a": "one", "producer/b": "two"}, {"producer/a": "three", "producer/b": "four"}})
+	for _, c := range contents {
+		if err := f.root.Bucket.Delete(ctx, Prefix(id)+c.To); err != nil {
+			t.Fatal(err)
+		}
+		var missing *MissingError
+		if _, err := f.root.Finish(ctx, id, late); !errors.As(err, &missing) || missing.Key != Prefix(id)+c.To {
+			t.Errorf("%s is gone, and Finish says %v", c.To, err)
+		}
+		if err := f.root.Copy(ctx, id, c); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // A copy that is not what came is found, whatever the store says of it.

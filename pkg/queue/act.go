@@ -47,6 +47,16 @@ func (q *Queue) Requeue(ctx context.Context, id, reason, actor string) (*Job, er
 	}
 }
 
+// Over reports whether a job has ended, or is gone: it writes nothing any more,
+// unless somebody requeues it.
+func (q *Queue) Over(ctx context.Context, id string) (bool, error) {
+	row, err := q.Job(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return true, nil
+	}
+	return err == nil && !row.State.Open(), err
+}
+
 // ForceFail fails a running or waiting job by an admin's word: its worker, if
 // there is one, is fenced by the rev.
 func (q *Queue) ForceFail(ctx context.Context, id, reason, actor string) (*Job, error) {

@@ -36,7 +36,7 @@ func preservation(j *ingest.Job) premis.Document {
 		outcome, note = "warning", fmt.Sprintf("%d files have a right digest and another size than the depositor said; see %s", j.Warned, FilesName)
 	}
 	add("transfer", j.Fetched, outcome, note, "%d files, %d bytes were fetched from where the depositor said", j.Files, j.Bytes)
-	add("message digest calculation", j.Fetched, "success", "", "md5, sha1, sha256, sha512 and CRC64NVME of every file, and the depositor's own algorithm")
+	add("message digest calculation", j.Fetched, "success", "", "sha256, sha512 and CRC64NVME of every file, and the depositor's own algorithm")
 	if j.Checked > 0 {
 		add("fixity check", j.Fetched, "success", "", "%d of %d files had a digest of the depositor; all were found right", j.Checked, j.Files)
 	}

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -28,6 +29,7 @@ func (s *Stages) store(ctx context.Context, h *queue.Held) (ingest.Result, error
 	if err := s.Root.Init(ctx); err != nil {
 		return ingest.Result{}, err
 	}
+	owner := ocfl.Owner{Job: j.ID, Fence: h.StillMine, Over: s.Queue.Over}
 	p, fresh, err := s.plan(ctx, j)
 	if err != nil {
 		return ingest.Result{}, err
@@ -51,7 +53,7 @@ func (s *Stages) store(ctx context.Context, h *queue.Held) (ingest.Result, error
 				j.Done++
 			}
 		}
-		err := s.Root.Publish(ctx, p, inventoryKey(j.ID), h.StillMine)
+		err := s.Root.Publish(ctx, p, inventoryKey(j.ID), owner)
 		if fault.Is(err, fault.Lost) && h.StillMine(ctx) == nil { // prepared for another version than stands now
 			j.Checkpoint, j.Done = "preparing again", 0
 			return ingest.Result{Outcome: ingest.StepContinue}, nil
@@ -60,12 +62,26 @@ func (s *Stages) store(ctx context.Context, h *queue.Held) (ingest.Result, error
 			return ingest.Result{}, err
 		}
 	}
-	digest, err := s.Root.Finish(ctx, p.ID)
+	digest, err := s.Root.Finish(ctx, p.ID, owner)
+	if missing := new(ocfl.MissingError); errors.As(err, &missing) && !p.NoChange {
+		return s.copyAgain(ctx, j, p, missing)
+	}
 	if err != nil {
 		return ingest.Result{}, err
 	}
 	j.ObjectVersion, j.NoChange, j.Inventory = p.Number, p.NoChange, digest
 	return next, nil
+}
+
+// copyAgain begins the copying again: what was stored is no longer all there.
+func (s *Stages) copyAgain(ctx context.Context, j *ingest.Job, p ocfl.Prepared, why error) (ingest.Result, error) {
+	s.Queue.Log.Error("stored content is gone, it is copied again", "job", j.ID, "error", why)
+	for n := range (p.Contents + segmentFiles - 1) / segmentFiles {
+		if err := s.copySegment(ctx, j, n); err != nil {
+			return ingest.Result{}, err
+		}
+	}
+	return ingest.Result{}, why // the next try makes sure that all is there
 }
 
 // plan prepares the version, unless an earlier try did and the object is still

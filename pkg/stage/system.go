@@ -64,7 +64,7 @@ func bytesOf(text []byte) func(io.Writer) error {
 // systemFile writes one system file to the work bucket as a stream.
 func (s *Stages) systemFile(ctx context.Context, j *ingest.Job, name string, write func(io.Writer) error) (ocfl.File, error) {
 	key := workPrefix(j.ID) + name
-	w, d := s.Work.Writer(ctx, key, bucket.Condition{}), fetch.NewDigester("md5", "sha1")
+	w, d := s.Work.Writer(ctx, key, bucket.Condition{}), fetch.NewDigester()
 	if err := write(io.MultiWriter(w, d)); err != nil {
 		_ = w.Abort() // what is left is removed by the bucket's own rule
 		return ocfl.File{}, err

@@ -52,7 +52,7 @@ func (d *transfer) fetch(ctx context.Context, key, half string, row checkm.Row) 
 	return h.sums, err
 }
 
-func newSums(row checkm.Row) *fetch.Digester { return fetch.NewDigester("md5", "sha1", row.Algorithm) }
+func newSums(row checkm.Row) *fetch.Digester { return fetch.NewDigester(row.Algorithm) }
 
 func (s *Stages) loadHalf(ctx context.Context, key string, row checkm.Row) (*half, error) {
 	h := &half{key: key, sums: newSums(row)}

@@ -9,9 +9,13 @@ import (
 	"archivist/pkg/checkm"
 )
 
-// Test6Hundred: a hundred objects in one batch, and how fast.
+// Test6Hundred: a hundred objects in one batch, and how fast. LocalStack, which is
+// made for correctness, gets thirty.
 func Test6Hundred(t *testing.T) {
-	const n = 100
+	n := 100
+	if *core {
+		n = 30
+	}
 	src := newSource(t)
 	var rows []checkm.Row
 	for i := range n {
@@ -23,8 +27,8 @@ func Test6Hundred(t *testing.T) {
 	batch, _ := submit(t, src.list(t, "/hundred.checkm", "mrt-single-file-batch-manifest", rows...), "")
 	until(t, "the batch completes", 9*time.Minute, func() bool { return batchOf(t, batch).State == "Completed" })
 	took := time.Since(started)
-	if want := (v1.Counts{Expected: n, Completed: n}); batchOf(t, batch).Counts != want {
+	if want := (v1.Counts{Expected: n, Completed: int64(n)}); batchOf(t, batch).Counts != want {
 		t.Errorf("the counts are %+v", batchOf(t, batch).Counts)
 	}
-	t.Logf("%d jobs in %s: %.1f jobs/s", n, took.Round(time.Second), n/took.Seconds())
+	t.Logf("%d jobs in %s: %.1f jobs/s", n, took.Round(time.Second), float64(n)/took.Seconds())
 }
