@@ -26,6 +26,7 @@ func (s *System) StageHandler() (func(context.Context, events.SQSEvent) (events.
 	}
 	worker := &queue.Worker{Queue: s.Queue, Stage: st, Step: s.faults.step(name, step), Answers: s.Answer}
 	return func(ctx context.Context, in events.SQSEvent) (out events.SQSEventResponse, err error) {
+		out.BatchItemFailures = []events.SQSBatchItemFailure{} // a null is not read everywhere
 		for _, record := range in.Records {
 			if !s.message(ctx, worker, record) {
 				out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: record.MessageId})
@@ -85,6 +86,7 @@ const busy = 2 * time.Second
 // ClockHandler is the function of the clock.
 func (s *System) ClockHandler() func(context.Context, ClockEvent) (events.SQSEventResponse, error) {
 	return func(ctx context.Context, in ClockEvent) (out events.SQSEventResponse, err error) {
+		out.BatchItemFailures = []events.SQSBatchItemFailure{}
 		if in.DetailType == "Step Functions Execution Status Change" {
 			job, exec, ok := executionName(in.Detail.Name)
 			if !ok {
