@@ -44,5 +44,11 @@ build: ## build the functions for AWS and the command line
 deploy: ## deploy to the AWS account of the environment; CONTEXT='-c name=value …'
 	$(LOCAL) deploy $(CONTEXT)
 
-bench: ## measure; results go to bench/RESULTS.md
-	$(LOCAL) with dynamodb $(GO) test -count=1 -run '^$$' -bench . -benchtime 2s ./bench/...
+bench: ## measure (about half an hour); results go to bench/RESULTS.md
+	$(LOCAL) with dynamodb $(GO) test -count=1 -run '^$$' -bench 'Lease' -benchtime 20s ./bench
+	$(LOCAL) with dynamodb $(GO) test -count=1 -run '^$$' -bench 'Admission' -benchtime 60x ./bench -waiting 10000
+	$(LOCAL) with dynamodb $(GO) test -count=1 -run '^$$' -bench 'Admission' -benchtime 60x ./bench -waiting 100000
+	$(GO) test -count=1 -run '^$$' -bench 'Manifest|Download|Init' -benchtime 2s ./bench
+	$(GO) test -count=1 -v -run 'TestCost|TestIdleCost' ./bench
+	$(GO) test -count=1 -v -timeout 60m -run TestLargeObject ./bench -files 360000
+	$(GO) test -count=1 -v -timeout 30m -run Test4aLarge ./test/e2e -gigabyte
