@@ -20,6 +20,7 @@ import (
 	"archivist/pkg/checkm"
 	"archivist/pkg/ingest"
 	"archivist/pkg/lease"
+	"archivist/pkg/queue/queuetest"
 	"archivist/pkg/table"
 	"archivist/pkg/table/schema"
 	"archivist/pkg/table/tabletest"
@@ -115,16 +116,15 @@ func BenchmarkAdmission(b *testing.B) {
 	for _, n := range sizes {
 		real := tabletest.Real(b, at)
 		fill(b, real, n)
-		m := newMachine(real.DB.Client(), func(*meter) *table.Table { return real }, 1)
+		m := queuetest.New(real, time.Now, 1)
 		admit = append(admit, func() (time.Duration, error) {
 			started := time.Now()
-			err := m.c.Tick(b.Context(), false)
+			err := m.Clock.Tick(b.Context(), false)
 			took := time.Since(started)
-			if err != nil || len(m.queue) == 0 {
+			if err != nil || m.Transitions == 0 {
 				return 0, fmt.Errorf("nothing was let in: %w", err)
 			}
-			last := m.queue[len(m.queue)-1]
-			_, err = m.q.ForceFail(b.Context(), last.Job, "measured", "bench") // its slot is free again
+			_, err = m.Queue.ForceFail(b.Context(), m.Last().Job, "measured", "bench") // its slot is free again
 			return took, err
 		})
 	}

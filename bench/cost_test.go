@@ -5,9 +5,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,9 +13,8 @@ import (
 	"github.com/guregu/dynamo/v2/dynamodbiface"
 
 	"archivist/pkg/ingest"
-	"archivist/pkg/lease"
 	"archivist/pkg/queue"
-	"archivist/pkg/table"
+	"archivist/pkg/queue/queuetest"
 	"archivist/pkg/table/schema"
 	"archivist/pkg/table/tabletest"
 )
@@ -27,7 +23,7 @@ import (
 // in a transaction two; a consistent read unit is 4 KB.
 type meter struct {
 	dynamodbiface.DynamoDBAPI
-	calls, reads, writes, sqs, transitions, lambda float64
+	calls, reads, writes float64
 }
 
 func kb(n int) float64 { return float64((n + 1023) / 1024) }
@@ -90,64 +86,10 @@ func (m *meter) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWri
 	return m.DynamoDBAPI.TransactWriteItems(ctx, in, o...)
 }
 
-// machine is the service on a table, its executions being messages in order.
-type machine struct {
-	q     *queue.Queue
-	c     *queue.Clock
-	m     *meter
-	queue []queue.Message
-	step  func(ingest.Stage) queue.Step // of a stage
-}
-
-func newMachine(db dynamodbiface.DynamoDBAPI, name func(*meter) *table.Table, slots int) *machine {
-	m := &machine{m: &meter{DynamoDBAPI: db}}
-	tb := name(m.m)
-	var n atomic.Int64
-	id := func() string { return fmt.Sprintf("01M7ZBMEYHBB62YP6R%08d", n.Add(1)) } // as long as a ULID
-	m.q = &queue.Queue{Table: tb, Now: time.Now, NewID: id, Executions: m, Metric: func(string, float64) {}, Rules: ingest.Rules{Timing: ingest.Timings["production"]},
-		Poke:     func(context.Context) error { m.m.sqs += 3; return nil }, // send, receive, delete
-		Settings: queue.Settings{MaxInFlight: slots, Space: 1 << 50, SweepPage: 100}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
-	m.c = &queue.Clock{Queue: m.q, Leases: &lease.Store{Table: tb, Now: time.Now, NewID: id}}
-	return m
-}
-
-func (m *machine) Start(_ context.Context, _, _ string, in queue.Message) error {
-	m.m.transitions++ // the first choice
-	m.send(in)
-	return nil
-}
-
-func (m *machine) send(in queue.Message) {
-	m.m.transitions++
-	m.m.sqs += 3 // send, receive, delete
-	m.m.lambda++
-	in.Token = "t"
-	m.queue = append(m.queue, in)
-}
-
-func (m *machine) Stop(context.Context, string, string, string) error { return nil }
-func (m *machine) StoppedByHand(context.Context, string, string) (string, bool, error) {
-	return "", false, nil
-}
-
-// answers goes on in an execution.
-type answers struct {
-	m  *machine
-	in queue.Message
-}
-
-func (a answers) Answer(_ context.Context, _ string, ans ingest.Answer, _ string) error {
-	to := ingest.After(ingest.State(a.in.State))
-	if ans == ingest.Continue {
-		to = ingest.State(a.in.State)
-	}
-	if (ans == ingest.Success || ans == ingest.Continue) && a.in.Job != "" && to != ingest.Completed {
-		a.in.State = string(to)
-		a.m.send(a.in)
-		return nil
-	}
-	a.m.m.transitions++ // the end
-	return nil
+// newMachine is the service on a table whose calls are counted.
+func newMachine(slots int) (*queuetest.Machine, *meter) {
+	m := &meter{DynamoDBAPI: tabletest.New()}
+	return queuetest.New(tabletest.Table(m), time.Now, slots), m
 }
 
 // unpacks makes jobs, as they are in a batch manifest of usual length; the other
@@ -172,22 +114,6 @@ func unpacks(jobs int) func(ingest.Stage) queue.Step {
 	}
 }
 
-func (m *machine) drain(ctx context.Context) error {
-	for len(m.queue) > 0 {
-		in := m.queue[0]
-		m.queue = m.queue[1:]
-		stage, _ := ingest.StageNamed(in.Step)
-		if in.Job != "" {
-			stage, _ = ingest.StageOf(ingest.State(in.State))
-		}
-		w := queue.Worker{Queue: m.q, Stage: stage, Answers: answers{m, in}, Step: m.step(stage)}
-		if _, err := w.Handle(ctx, in); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Prices in US$ (us-east-1, 2026-11-21).
 const (
 	perWrite      = 0.625e-6
@@ -202,21 +128,16 @@ const (
 // at most 0.40 US$. A rise needs a reason there.
 func TestCost(t *testing.T) {
 	const jobs = 100
-	m := newMachine(tabletest.New(), func(m *meter) *table.Table { return tabletest.Table(m) }, 50)
-	m.step = unpacks(jobs)
+	m, count := newMachine(50)
+	m.Step = unpacks(jobs)
 	ctx := t.Context()
-	if _, err := m.q.Submit(ctx, ingest.Batch{Collection: "bench"}, "", nil, "me"); err != nil {
+	if _, err := m.Queue.Submit(ctx, ingest.Batch{Collection: "bench"}, "", nil, "me"); err != nil {
 		t.Fatal(err)
 	}
-	for range 40 {
-		if err := m.drain(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.c.Tick(ctx, true); err != nil {
-			t.Fatal(err)
-		}
+	if err := m.Run(ctx, 40); err != nil {
+		t.Fatal(err)
 	}
-	c, err := m.q.Counts(ctx, "01M7ZBMEYHBB62YP6R00000001")
+	c, err := m.Queue.Counts(ctx, "01M7ZBMEYHBB62YP6R00000001")
 	if err != nil || c.Completed != jobs {
 		t.Fatalf("%+v, %v", c, err)
 	}
@@ -228,12 +149,12 @@ func TestCost(t *testing.T) {
 		price float64
 		most  float64 // counted on 2026-11-21, with a little room
 	}{
-		{"state transitions", m.m.transitions, perTransition, 10_200},
-		{"DynamoDB write units", m.m.writes, perWrite, 118_000},
-		{"DynamoDB read units", m.m.reads, perRead, 15_000},
-		{"SQS requests", m.m.sqs, perSQS, 28_500},
-		{"Lambda requests", m.m.lambda, perLambda, 6_100},
-		{"Lambda GB-seconds", m.m.lambda * seconds * gb, perGBs, 460},
+		{"state transitions", m.Transitions, perTransition, 10_200},
+		{"DynamoDB write units", count.writes, perWrite, 118_000},
+		{"DynamoDB read units", count.reads, perRead, 15_000},
+		{"SQS requests", m.SQS, perSQS, 28_500},
+		{"Lambda requests", m.Lambda, perLambda, 6_100},
+		{"Lambda GB-seconds", m.Lambda * seconds * gb, perGBs, 460},
 	}
 	sum := 0.0
 	for _, p := range parts {
@@ -244,7 +165,7 @@ func TestCost(t *testing.T) {
 			t.Errorf("%s: %.0f per 1,000 jobs, at most %.0f are said in bench/RESULTS.md", p.name, n, p.most)
 		}
 	}
-	t.Logf("%-22s %9.0f calls of DynamoDB  US$ %.4f in all", "sum", per(m.m.calls), sum)
+	t.Logf("%-22s %9.0f calls of DynamoDB  US$ %.4f in all", "sum", per(count.calls), sum)
 	if sum > 0.40 {
 		t.Errorf("orchestration costs US$ %.4f per 1,000 jobs; the goal is 0.40", sum)
 	}
@@ -254,12 +175,12 @@ func TestCost(t *testing.T) {
 // most 5 US$ a month, storage apart. The clock's calls are counted; the other
 // numbers follow from the template, which a test of infra holds to them.
 func TestIdleCost(t *testing.T) {
-	m := newMachine(tabletest.New(), func(m *meter) *table.Table { return tabletest.Table(m) }, 50)
-	if err := m.c.Tick(t.Context(), true); err != nil { // the first makes the lease's row
+	m, count := newMachine(50)
+	if err := m.Clock.Tick(t.Context(), true); err != nil { // the first makes the lease's row
 		t.Fatal(err)
 	}
-	*m.m = meter{DynamoDBAPI: m.m.DynamoDBAPI}
-	if err := m.c.Tick(t.Context(), true); err != nil {
+	*count = meter{DynamoDBAPI: count.DynamoDBAPI}
+	if err := m.Clock.Tick(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
 	queues := float64(len(ingest.Stages) + 1)
@@ -289,8 +210,8 @@ func TestIdleCost(t *testing.T) {
 		{"metrics put", ticks, perPut},
 		{"Lambda requests", ticks, perLambda},
 		{"Lambda GB-seconds", ticks * seconds * gb, perGBs},
-		{"DynamoDB write units", m.m.writes * ticks, perWrite},
-		{"DynamoDB read units", (m.m.reads + ageReads) * ticks, perRead},
+		{"DynamoDB write units", count.writes * ticks, perWrite},
+		{"DynamoDB read units", (count.reads + ageReads) * ticks, perRead},
 	} {
 		sum += p.count * p.price
 		t.Logf("%-36s %11.0f a month  US$ %.3f", p.name, p.count, p.count*p.price)

@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"os"
 	"os/exec"
 	"runtime"
@@ -24,19 +23,13 @@ import (
 
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/bucket"
 	"archivist/pkg/bucket/buckettest"
 	"archivist/pkg/checkm"
-	"archivist/pkg/collection"
 	"archivist/pkg/fault"
-	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
-	"archivist/pkg/inventory"
-	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
 	"archivist/pkg/stage"
-	"archivist/pkg/table"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/stage/stagetest"
 )
 
 var largeFiles = flag.Int("files", 1200, "files of the large object")
@@ -155,14 +148,6 @@ func (u *usage) measured(s queue.Step) queue.Step {
 	}
 }
 
-func largeStages(q *queue.Queue, url string) *stage.Stages {
-	client := buckettest.Client(url)
-	work := bucket.Bucket{Client: client, Name: "work", Limits: bucket.DefaultLimits}
-	return &stage.Stages{Queue: q, Inventory: inventory.Store{Table: q.Table}, Collections: collection.Store{Table: q.Table}, Work: work, Root: ocfl.Root{Bucket: bucket.Bucket{Client: client, Name: "storage", Limits: bucket.DefaultLimits}, Work: work},
-		Fetch: fetch.New(fetch.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, rand.Float64),
-		Now:   time.Now, Random: rand.IntN, NAAN: "99999", Shoulder: "fk4", Parallel: 4}
-}
-
 func fileName(i int) string {
 	return fmt.Sprintf("a folder/of usual length %03d/and a file %06d.txt", (i*7919)%997, i)
 }
@@ -209,34 +194,29 @@ func readBack(t *testing.T, s *stage.Stages, ark string) {
 // bench` gives it 360,000 and its table goes to RESULTS.md.
 func TestLargeObject(t *testing.T) {
 	url, ctx := startTwins(t), t.Context()
-	m := newMachine(tabletest.New(), func(m *meter) *table.Table { return tabletest.Table(m) }, 50)
+	m, _ := newMachine(50)
 	if *largeFiles < 10_000 { // little time at once, so that each long stage is continued
-		m.q.Rules.Timing = ingest.Timing{Short: 200 * time.Millisecond, Long: 400 * time.Millisecond, Pause: 250 * time.Millisecond, Margin: time.Minute, Return: time.Minute, Sweep: time.Minute, MaxBackoff: time.Hour, Clock: time.Minute}
+		m.Queue.Rules.Timing = ingest.Timing{Short: 200 * time.Millisecond, Long: 400 * time.Millisecond, Pause: 250 * time.Millisecond, Margin: time.Minute, Return: time.Minute, Sweep: time.Minute, MaxBackoff: time.Hour, Clock: time.Minute}
 	}
-	s := largeStages(m.q, url)
+	s := stagetest.New(m, url)
 	ark, continued := "", 0
 	for version := 1; version <= 3; version++ {
 		used := map[string]*usage{}
-		m.step = func(st ingest.Stage) queue.Step {
+		m.Step = func(st ingest.Stage) queue.Step {
 			if used[st.Name] == nil {
 				used[st.Name] = &usage{}
 			}
 			return used[st.Name].measured(s.Steps()[st.Name])
 		}
-		b, err := m.q.Submit(ctx, ingest.Batch{Collection: "bench", Mode: "add", LocalIDs: []string{"large"},
+		b, err := m.Queue.Submit(ctx, ingest.Batch{Collection: "bench", Mode: "add", LocalIDs: []string{"large"},
 			Payload: ingest.Payload{URL: fmt.Sprintf("%s/source/%d/manifest.checkm?files=%d", url, version, *largeFiles), Type: ingest.TypeObjectManifest}}, "", nil, "me")
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 10 {
-			if err := m.drain(ctx); err != nil {
-				t.Fatal(err)
-			}
-			if err := m.c.Tick(ctx, true); err != nil {
-				t.Fatal(err)
-			}
+		if err := m.Run(ctx, 10); err != nil {
+			t.Fatal(err)
 		}
-		j, err := m.q.Job(ctx, ingest.JobID(b.ID, 1))
+		j, err := m.Queue.Job(ctx, ingest.JobID(b.ID, 1))
 		if err != nil || j.State != ingest.Completed || j.ObjectVersion != version || j.Files != *largeFiles {
 			t.Fatalf("version %d: %s, v%d of %d files: %s, %v", version, j.State, j.ObjectVersion, j.Files, j.Message, err)
 		}

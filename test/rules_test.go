@@ -38,7 +38,9 @@ var layers = []struct {
 	{[]string{"pkg/bucket/buckettest"}, "the twin of S3"},
 	{[]string{"pkg/ocfl"}, "the storage root is keys in a bucket"},
 	{[]string{"pkg/queue"}, "the service decides and composes the transactions"},
+	{[]string{"pkg/queue/queuetest"}, "drives the service in a test"},
 	{[]string{"pkg/stage"}, "stages do, the queue decides"},
+	{[]string{"pkg/stage/stagetest"}, "the stages on twins"},
 	{[]string{"pkg/api"}, "handlers translate"},
 	{[]string{"pkg/boot"}, "wires everything; time, ids and environment enter here"},
 }

@@ -1,0 +1,123 @@
+// Package queuetest drives the service in a test without an emulator: executions
+// are messages in order, each handled once.
+package queuetest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/lease"
+	"archivist/pkg/queue"
+	"archivist/pkg/table"
+)
+
+// Machine is the service on a table with its executions.
+type Machine struct {
+	Queue *queue.Queue
+	Clock *queue.Clock
+	Step  func(ingest.Stage) queue.Step // of a stage
+	// What AWS would bill: state transitions, SQS requests, Lambda requests.
+	Transitions, SQS, Lambda float64
+
+	waiting []queue.Message
+}
+
+var _ queue.Executions = (*Machine)(nil)
+
+// New makes a machine on a table, with so many slots.
+func New(t *table.Table, now func() time.Time, slots int) *Machine {
+	m := &Machine{}
+	var n atomic.Int64
+	id := func() string { return fmt.Sprintf("01M7ZBMEYHBB62YP6R%08d", n.Add(1)) } // as long as a ULID
+	m.Queue = &queue.Queue{Table: t, Now: now, NewID: id, Executions: m, Metric: func(string, float64) {}, Rules: ingest.Rules{Timing: ingest.Timings["production"], FailedRetention: time.Hour},
+		Poke:     func(context.Context) error { m.SQS += perMessage; return nil },
+		Settings: queue.Settings{MaxInFlight: slots, Space: 1 << 50, SweepPage: 100}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	m.Clock = &queue.Clock{Queue: m.Queue, Leases: &lease.Store{Table: t, Now: now, NewID: id}}
+	return m
+}
+
+// perMessage is how many requests a message takes: send, receive, delete.
+const perMessage = 3
+
+// Start begins an execution.
+func (m *Machine) Start(_ context.Context, _, _ string, in queue.Message) error {
+	m.Transitions++ // the first choice
+	m.send(in)
+	return nil
+}
+
+func (m *Machine) send(in queue.Message) {
+	m.Transitions++
+	m.SQS += perMessage
+	m.Lambda++
+	in.Token = "t"
+	m.waiting = append(m.waiting, in)
+}
+
+// Stop does nothing: what is superseded answers so.
+func (m *Machine) Stop(context.Context, string, string, string) error { return nil }
+
+// StoppedByHand says that nobody did.
+func (m *Machine) StoppedByHand(context.Context, string, string) (string, bool, error) {
+	return "", false, nil
+}
+
+// Last is the message that was sent last.
+func (m *Machine) Last() queue.Message { return m.waiting[len(m.waiting)-1] }
+
+// answers goes on in an execution.
+type answers struct {
+	m  *Machine
+	in queue.Message
+}
+
+// Answer sends the next state's message, or the same one's again.
+func (a answers) Answer(_ context.Context, _ string, ans ingest.Answer, _ string) error {
+	to := ingest.After(ingest.State(a.in.State))
+	if ans == ingest.Continue {
+		to = ingest.State(a.in.State)
+	}
+	if (ans == ingest.Success || ans == ingest.Continue) && a.in.Job != "" && to != ingest.Completed {
+		a.in.State = string(to)
+		a.m.send(a.in)
+		return nil
+	}
+	a.m.Transitions++ // the end
+	return nil
+}
+
+// Drain handles the messages that are there, and those that they cause. One that
+// is kept for later is lost: the sweep finds its item.
+func (m *Machine) Drain(ctx context.Context) error {
+	for len(m.waiting) > 0 {
+		in := m.waiting[0]
+		m.waiting = m.waiting[1:]
+		stage, _ := ingest.StageNamed(in.Step)
+		if in.Job != "" {
+			stage, _ = ingest.StageOf(ingest.State(in.State))
+		}
+		w := queue.Worker{Queue: m.Queue, Stage: stage, Answers: answers{m, in}, Step: m.Step(stage)}
+		if _, err := w.Handle(ctx, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Run handles messages and ticks in turns.
+func (m *Machine) Run(ctx context.Context, ticks int) error {
+	for range ticks {
+		if err := m.Drain(ctx); err != nil {
+			return err
+		}
+		if err := m.Clock.Tick(ctx, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
