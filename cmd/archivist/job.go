@@ -18,6 +18,7 @@ type jobCmd struct {
 	List    jobListCmd    `cmd:"" help:"List a collection's or a batch's jobs."`
 	Show    jobShowCmd    `cmd:"" help:"Show a job and what happened to it."`
 	Watch   jobWatchCmd   `cmd:"" help:"Watch a job until it ends."`
+	Receipt jobReceiptCmd `cmd:"" help:"Show what is preserved of a job, file by file, with its digests."`
 	Requeue jobRequeueCmd `cmd:"" help:"Put a failed job back at the state where it broke."`
 	Fail    jobFailCmd    `cmd:"" help:"Fail a job that runs or waits."`
 }
@@ -71,7 +72,7 @@ func (c *jobShowCmd) Run(a *app) error {
 		Events []v1.Event `json:"events"`
 	}{j, events}, func(w io.Writer) {
 		fields(w, "job", j.ID, "batch", j.Batch, "state", j.State, "last success", j.LastSuccessfulState, "ark", j.Identifiers.Primary, "local ids", strings.Join(j.Identifiers.Local, ", "),
-			"version", j.Version, "files", j.Progress.Files, "size", size(j.Progress.Bytes), "priority", j.Priority, "retries", j.RetryCount, "message", j.Message)
+			"version", j.Version, "files", j.Progress.Files, "size", size(j.Progress.Bytes), "progress", j.Progress.Done, "priority", j.Priority, "retries", j.RetryCount, "message", j.Message)
 		var body []table.Row
 		for _, e := range events {
 			body = append(body, table.Row{e.Version, e.Time, e.Type, e.Outcome, e.Component, string(e.Detail)})
@@ -93,9 +94,9 @@ func (c *jobWatchCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		if j.State != seen {
-			seen = j.State
-			fmt.Fprintln(a.out, strings.TrimSpace(j.State+" "+j.Progress.Done+" "+j.Message))
+		if now := strings.TrimSpace(j.State + " " + j.Progress.Done + " " + j.Message); now != seen {
+			seen = now
+			fmt.Fprintln(a.out, now)
 		}
 		switch j.State {
 		case "Completed", "Deleted":
@@ -109,6 +110,39 @@ func (c *jobWatchCmd) Run(a *app) error {
 		case <-tick.C:
 		}
 	}
+}
+
+type jobReceiptCmd struct {
+	ID string `arg:""`
+}
+
+func (c *jobReceiptCmd) Run(a *app) error {
+	path := "/v1/jobs/" + url.PathEscape(c.ID) + "/receipt"
+	r, err := v1.Get[v1.Receipt](a.ctx, a.client, path)
+	for next := r.Cursor; err == nil && next != ""; {
+		var page v1.Receipt
+		page, err = v1.Get[v1.Receipt](a.ctx, a.client, path+"?cursor="+url.QueryEscape(next))
+		r.Files, next = append(r.Files, page.Files...), page.Cursor
+	}
+	if err != nil {
+		return err
+	}
+	r.Cursor = ""
+	return a.print(r, func(w io.Writer) {
+		fields(w, "job", r.Job, "batch", r.Batch, "ark", r.ARK, "version", r.Version, "created", r.Created)
+		if r.NoChange {
+			fmt.Fprintln(w, "Nothing had changed: no version was made.")
+		}
+		var body []table.Row
+		for _, f := range r.Files {
+			given := ""
+			if f.Given != nil {
+				given = f.Given.Algorithm
+			}
+			body = append(body, table.Row{f.Path, f.Size, f.Digests["sha256"], given})
+		}
+		rows(w, table.Row{"file", "bytes", "sha256", "depositor's digest, found right"}, body)
+	})
 }
 
 type jobRequeueCmd struct {
