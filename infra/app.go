@@ -129,6 +129,7 @@ func (a *App) newAPI(p FunctionProps) {
 	p.Data.Table.GrantReadWriteData(a.API)
 	p.Data.Storage.GrantRead(a.API, nil)
 	p.Data.Work.GrantRead(a.API, jsii.String("reports/*"))
+	p.Data.Work.GrantRead(a.API, jsii.String("jobs/*")) // what a job at Storing has prepared
 	a.Wake.GrantSendMessages(a.API)
 	for _, m := range a.Machines {
 		m.GrantStartExecution(a.API)

@@ -122,7 +122,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	s.Stages = &stage.Stages{Queue: s.Queue, Inventory: objects, Collections: profiles, Root: root, Work: work, Fetch: fetch.New(guard, rand.Float64),
 		Now: time.Now, Random: random, NAAN: s.Env(EnvNAAN), Shoulder: s.Env(EnvShoulder), Parallel: 4,
 		MailFrom: s.Env(EnvMailFrom), SendMail: (&mailer{ses.NewFromConfig(cfg)}).send, Secret: (&secrets{secretsmanager.NewFromConfig(cfg)}).read}
-	s.Queue.Clean = s.Stages.Clean
+	s.Queue.Clean, s.Queue.Stored = s.Stages.Clean, s.Stages.Stored
 	s.API = &api.API{Queue: s.Queue, Inventory: objects, Collections: profiles, Root: root, Work: work, Stages: s.Stages, Log: s.Log, Base: s.Env(EnvBase)}
 	return nil
 }

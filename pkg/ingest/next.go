@@ -3,6 +3,7 @@ package ingest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"archivist/pkg/fault"
@@ -105,12 +106,22 @@ func (r Rules) Next(j Job, res Result, now time.Time) Job {
 
 // Failed is the job after it failed for a reason.
 func (r Rules) Failed(j Job, reason string, recoverable bool, now time.Time) Job {
-	j.Message, j.NotRecoverable, j.Checkpoint, j.Done = reason, !recoverable, "", 0
+	j.Message, j.NotRecoverable, j.Checkpoint, j.Done = preserved(j, reason), !recoverable, "", 0
 	j = release(r.enter(j, Failed, now))
 	if j.Uncleaned() {
 		j.Due = now.Add(r.FailedRetention).UnixMilli()
 	}
 	return j
+}
+
+// preserved is why a job failed; one whose version is stored says so first, so that
+// nobody submits it again.
+func preserved(j Job, reason string) string {
+	const says = "preserved as "
+	if j.ObjectVersion == 0 || strings.HasPrefix(reason, says) {
+		return reason
+	}
+	return fmt.Sprintf("%s%s v%d; %s. Do not submit again: requeue the job", says, j.Primary, j.ObjectVersion, strings.TrimSuffix(reason, "."))
 }
 
 // Cleaned is a failed job without its work files. If its version is not stored

@@ -58,7 +58,8 @@ func (q *Queue) Over(ctx context.Context, id string) (bool, error) {
 }
 
 // ForceFail fails a running or waiting job by an admin's word: its worker, if
-// there is one, is fenced by the rev.
+// there is one, is fenced by the rev. At Storing the storage is asked first, so that
+// a version that is committed is not denied.
 func (q *Queue) ForceFail(ctx context.Context, id, reason, actor string) (*Job, error) {
 	for {
 		row, err := q.Job(ctx, id)
@@ -68,7 +69,13 @@ func (q *Queue) ForceFail(ctx context.Context, id, reason, actor string) (*Job, 
 		if err := ingest.CheckJob(row.State, ingest.Failed); err != nil {
 			return nil, fault.New(fault.Conflict, "job %s is %s; only a job from Estimating to Notify can be failed", id, row.State)
 		}
-		is := q.Rules.Failed(row.Job, "failed by "+actor+": "+reason, true, q.Now())
+		job := row.Job
+		if job.State == ingest.Storing && q.Stored != nil {
+			if err := q.Stored(ctx, &job); err != nil {
+				return nil, err
+			}
+		}
+		is := q.Rules.Failed(job, "failed by "+actor+": "+reason, true, q.Now())
 		old, running := ExecutionName(id, row.Exec), row.Running()
 		row.Release()
 		err = q.changeJob(ctx, row, is, why{event: "job.state", actor: actor, component: "admin", reason: reason})

@@ -44,7 +44,7 @@ type Settings struct {
 	SweepPage   int           // items looked at per shard and tick, so that a tick ends in time
 }
 
-// Queue is the service. Every field is needed.
+// Queue is the service. Every field is needed but Stored.
 type Queue struct {
 	Table      *table.Table
 	Now        func() time.Time
@@ -53,7 +53,10 @@ type Queue struct {
 	Poke       func(ctx context.Context) error // asks the clock to look at the gates
 	Metric     func(name string, n float64)
 	// Clean removes a job's work files until a time, and returns whether none is left.
-	Clean    func(ctx context.Context, job string, until time.Time) (all bool, err error)
+	Clean func(ctx context.Context, job string, until time.Time) (all bool, err error)
+	// Stored asks the storage whether the version of a job at Storing is committed,
+	// and if so notes on the job which it is. nil: nobody can be asked.
+	Stored   func(ctx context.Context, j *ingest.Job) error
 	Rules    ingest.Rules
 	Settings Settings
 	Log      *slog.Logger

@@ -12,6 +12,7 @@ import (
 	"archivist/pkg/bucket/buckettest"
 	"archivist/pkg/collection"
 	"archivist/pkg/ingest"
+	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
 	"archivist/pkg/queue/queuetest"
 	"archivist/pkg/stage"
@@ -125,6 +126,42 @@ func TestVersions(t *testing.T) {
 	}
 	if _, err := w.s.Content(t.Context(), stored, 3, "producer/b.txt"); err == nil {
 		t.Error("a file that was left out is still in the complete state")
+	}
+}
+
+// TestFailedAfterCommit: a job that is failed by hand after its version was
+// committed says that it is preserved, and goes on from there.
+func TestFailedAfterCommit(t *testing.T) {
+	w, ctx := newTwins(t), t.Context()
+	committed := atomic.Bool{}
+	w.s3.Before = func(op, name string) int {
+		root := strings.HasSuffix(name, "/inventory.json") && strings.HasPrefix(name, "storage/") && !strings.Contains(name, "/v1/")
+		if op == "PUT object" && root {
+			committed.Store(true) // this one still gets through
+		} else if committed.Load() && op == "PUT object" && strings.HasPrefix(name, "storage/") {
+			return http.StatusServiceUnavailable
+		}
+		return 0
+	}
+	id := w.submit("a.txt")
+	if j := w.job(id); j.State != ingest.Storing || !committed.Load() {
+		t.Fatalf("the job is %s", j.State)
+	}
+	if _, err := w.m.Queue.ForceFail(ctx, id, "enough", "me"); err != nil {
+		t.Fatal(err)
+	}
+	if j := w.job(id); !strings.HasPrefix(j.Message, "preserved as "+j.Primary+" v1; failed by me: enough") || j.LastSuccessful != ingest.Processing {
+		t.Errorf("it says %q", j.Message)
+	}
+	w.s3.Before = nil
+	if _, err := w.m.Queue.Requeue(ctx, id, "go on", "me"); err != nil {
+		t.Fatal(err)
+	}
+	w.run()
+	j := w.ended(id, 1, false)
+	sidecar, _, err := w.s.Root.Bucket.Read(ctx, ocfl.Prefix(j.Primary)+"inventory.json.sha512")
+	if err != nil || !strings.HasPrefix(string(sidecar), j.Inventory+" ") {
+		t.Errorf("the sidecar is %q, %v: the commit was not finished", sidecar, err)
 	}
 }
 

@@ -119,6 +119,24 @@ func (s *Stages) plan(ctx context.Context, j *ingest.Job) (p ocfl.Prepared, fres
 	return p, true, s.putJSON(ctx, planKey(j.ID), p, bucket.Condition{})
 }
 
+// Stored asks whether the version of a job at Storing is committed, and if so notes
+// on the job which it is. What is left to do of it is done by a requeue.
+func (s *Stages) Stored(ctx context.Context, j *ingest.Job) error {
+	var p ocfl.Prepared
+	err := s.getJSON(ctx, planKey(j.ID), &p)
+	if fault.Is(err, fault.NotFound) || err == nil && p.NoChange {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	state, err := s.Root.State(ctx, p)
+	if err == nil && (state == ocfl.Committed || p.Written) {
+		j.ObjectVersion = p.Number
+	}
+	return err
+}
+
 // version gives every file of the version: the producer's and the system's.
 func (s *Stages) version(ctx context.Context, j *ingest.Job) iter.Seq2[ocfl.File, error] {
 	return func(yield func(ocfl.File, error) bool) {
