@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -19,12 +20,12 @@ import (
 type Limits struct {
 	Part     int64 // least part of an upload: four in memory at once fit a small function
 	Copy     int64 // above it S3 copies in parts only
-	CopyPart int64 // of such a copy
+	CopyPart int64 // least part of such a copy
 }
 
 // DefaultLimits: S3 copies at most 5 GB at once; a part takes at most 5 GiB and
 // there are at most 10,000 of them.
-var DefaultLimits = Limits{Part: 16 << 20, Copy: 5_000_000_000, CopyPart: 1 << 30}
+var DefaultLimits = Limits{Part: 16 << 20, Copy: 5_000_000_000, CopyPart: 512 << 20}
 
 const maxParts = 9000 // of S3's 10,000, to be on the safe side of a size that was said wrong
 
@@ -110,32 +111,56 @@ func (b Bucket) Abort(ctx context.Context, u *Upload) error {
 	return b.told("abort upload of", u.Key, err)
 }
 
-// CopyFrom copies an object of size bytes from another bucket, by S3 itself: at
-// once, or in parts where it is larger than S3 copies at once. It returns what
-// S3 says of the copy, where it says it at once.
-func (b Bucket) CopyFrom(ctx context.Context, from Bucket, fromKey, key string, size int64) (crc64 string, err error) {
-	source := aws.String(CopySource(from.Name, fromKey))
-	if size <= b.Limits.Copy {
-		out, err := b.Client.CopyObject(ctx, &s3.CopyObjectInput{Bucket: &b.Name, Key: &key, CopySource: source, ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme})
-		if err != nil {
-			return "", b.told("copy to", key, err)
-		}
-		return fullCRC(out.CopyObjectResult.ChecksumCRC64NVME, out.CopyObjectResult.ChecksumType), nil
-	}
-	u, err := b.Begin(ctx, key)
+// CopyFrom copies an object of at most Limits.Copy bytes from another bucket, by
+// S3 itself. It returns what S3 says of the copy, where it says it at once.
+func (b Bucket) CopyFrom(ctx context.Context, from Bucket, fromKey, key string) (crc64 string, err error) {
+	out, err := b.Client.CopyObject(ctx, &s3.CopyObjectInput{Bucket: &b.Name, Key: &key, CopySource: aws.String(CopySource(from.Name, fromKey)), ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme})
 	if err != nil {
-		return "", err
+		return "", b.told("copy to", key, err)
 	}
-	for at := int64(0); at < size; at += b.Limits.CopyPart {
-		last := min(at+b.Limits.CopyPart, size) - 1
-		out, err := b.Client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{Bucket: &b.Name, Key: &key, UploadId: &u.ID, PartNumber: aws.Int32(int32(len(u.Parts) + 1)),
-			CopySource: source, CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", at, last))})
-		if err != nil {
-			return "", errors.Join(b.told("copy a part to", key, err), b.Abort(ctx, u))
-		}
-		u.Parts = append(u.Parts, Part{aws.ToString(out.CopyPartResult.ETag), aws.ToString(out.CopyPartResult.ChecksumCRC64NVME)})
+	return fullCRC(out.CopyObjectResult.ChecksumCRC64NVME, out.CopyObjectResult.ChecksumType), nil
+}
+
+// copiesAtOnce is how many parts of one object S3 copies side by side.
+const copiesAtOnce = 16
+
+// copyPartSize is the size of the parts of a copy of size bytes.
+func (l Limits) copyPartSize(size int64) int64 {
+	const step = 1 << 20
+	if size <= maxParts*l.CopyPart {
+		return l.CopyPart
 	}
-	return "", b.Complete(ctx, u)
+	return (size/maxParts/step + 1) * step
+}
+
+// CopyParts copies the next parts of an object of size bytes from another bucket
+// into an upload, some at once, and reports whether all are there. An upload that
+// was saved after it goes on from there.
+func (b Bucket) CopyParts(ctx context.Context, from Bucket, fromKey string, u *Upload, size int64) (all bool, err error) {
+	part := b.Limits.copyPartSize(size)
+	parts := int((size + part - 1) / part)
+	next := make([]Part, min(copiesAtOnce, parts-len(u.Parts)))
+	errs := make([]error, len(next))
+	var wg sync.WaitGroup
+	for i := range next {
+		n := len(u.Parts) + i
+		wg.Go(func() {
+			last := min(int64(n+1)*part, size) - 1
+			out, err := b.Client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, PartNumber: aws.Int32(int32(n + 1)),
+				CopySource: aws.String(CopySource(from.Name, fromKey)), CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", int64(n)*part, last))})
+			if err != nil {
+				errs[i] = b.told("copy a part to", u.Key, err)
+				return
+			}
+			next[i] = Part{aws.ToString(out.CopyPartResult.ETag), aws.ToString(out.CopyPartResult.ChecksumCRC64NVME)}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return false, err
+	}
+	u.Parts = append(u.Parts, next...)
+	return len(u.Parts) == parts, nil
 }
 
 // Writer writes an object as a stream in constant memory: at once if it fits

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha512"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -67,26 +68,67 @@ func (r Root) Declare(ctx context.Context, id string) error {
 	return r.Bucket.Put(ctx, Prefix(id)+objectDeclaration, []byte("ocfl_object_1.1\n"), bucket.Condition{})
 }
 
+// ErrStop says that a copy is not at its end, and goes on where it stopped when it
+// is asked for again.
+var ErrStop = errors.New("ocfl: stopped")
+
 // Copy copies one file to its key and verifies the copy. A large one that is
-// there already is not copied again.
-func (r Root) Copy(ctx context.Context, id string, c Content) error {
+// there already is not copied again; one that is copied in parts stops with
+// ErrStop once more says so.
+func (r Root) Copy(ctx context.Context, id string, c Content, more func() bool) error {
 	key := Prefix(id) + c.To
 	if c.Size > r.Bucket.Limits.Part {
 		if info, err := r.Bucket.Head(ctx, key); err == nil && r.verify(ctx, key, c.File, info) == nil {
 			return nil
 		}
 	}
-	crc, err := r.Bucket.CopyFrom(ctx, r.Work, c.Source, key, c.Size)
+	info := bucket.Info{Size: c.Size}
+	var err error
+	if c.Size > r.Bucket.Limits.Copy {
+		err = r.copyParts(ctx, key, c, more)
+	} else {
+		info.CRC64NVME, err = r.Bucket.CopyFrom(ctx, r.Work, c.Source, key)
+	}
 	if err != nil {
 		return err
 	}
-	info := bucket.Info{Size: c.Size, CRC64NVME: crc}
-	if crc == "" {
+	if info.CRC64NVME == "" {
 		if info, err = r.Bucket.Head(ctx, key); err != nil {
 			return err
 		}
 	}
 	return r.verify(ctx, key, c.File, info)
+}
+
+// copyParts copies a file in parts. How far it is stands beside the file in the
+// work bucket.
+func (r Root) copyParts(ctx context.Context, key string, c Content, more func() bool) error {
+	note, u := c.Source+".copy", &bucket.Upload{}
+	data, _, err := r.Work.Read(ctx, note)
+	if err == nil {
+		err = json.Unmarshal(data, u)
+	}
+	if fault.Is(err, fault.NotFound) || err == nil && u.Key != key { // none, or of a version that was overtaken
+		u, err = r.Bucket.Begin(ctx, key)
+	}
+	for all := false; err == nil && !all; {
+		if !more() {
+			return ErrStop
+		}
+		if all, err = r.Bucket.CopyParts(ctx, r.Work, c.Source, u, c.Size); err != nil {
+			break
+		}
+		if data, err = json.Marshal(u); err == nil {
+			err = r.Work.Put(ctx, note, data, bucket.Condition{})
+		}
+	}
+	if err == nil {
+		err = r.Bucket.Complete(ctx, u)
+	}
+	if fault.Is(err, fault.NotFound) { // the upload was cleaned away as too old: the next try begins anew
+		return errors.Join(err, r.Work.Delete(ctx, note))
+	}
+	return err
 }
 
 // verify compares a stored file with what was downloaded: by the store's own
@@ -253,7 +295,7 @@ func (r Root) inventories(ctx context.Context, prefix, folder string, s scanned)
 	}
 	same, err := r.holds(ctx, prefix+folder+inventoryName, s.digest)
 	if err == nil && !same {
-		_, err = r.Bucket.CopyFrom(ctx, r.Bucket, prefix+inventoryName, prefix+folder+inventoryName, s.Size)
+		_, err = r.Bucket.CopyFrom(ctx, r.Bucket, prefix+inventoryName, prefix+folder+inventoryName)
 	}
 	return err
 }

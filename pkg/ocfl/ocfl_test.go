@@ -87,6 +87,8 @@ func (f fixture) prepare(t testing.TB, job string, files []File) (Prepared, []Co
 	return p, contents
 }
 
+func always() bool { return true }
+
 // owner of the lock beside jobs that have all ended.
 func owner(job string) Owner {
 	return Owner{job, func(context.Context) error { return nil }, func(context.Context, string) (bool, error) { return true, nil }}
@@ -99,7 +101,7 @@ func (f fixture) commit(t testing.TB, p Prepared, job string, contents []Content
 			t.Fatal(err)
 		}
 		for _, c := range contents {
-			if err := f.root.Copy(ctx, id, c); err != nil {
+			if err := f.root.Copy(ctx, id, c, always); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -192,7 +194,7 @@ func TestVersions(t *testing.T) {
 			if rapid.Bool().Draw(rt, "a dead job before") {
 				dead, contents := f.prepare(t, fmt.Sprint("dead", n), append([]File{f.file(t, "producer/of the dead", fmt.Sprint(n))}, files...))
 				for _, c := range contents {
-					if err := f.root.Copy(t.Context(), id, c); err != nil {
+					if err := f.root.Copy(t.Context(), id, c, always); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -269,7 +271,7 @@ func TestDiesAnywhere(t *testing.T) {
 			ctx := t.Context()
 			_ = f.root.Declare(ctx, id)
 			for _, c := range contents {
-				_ = f.root.Copy(ctx, id, c)
+				_ = f.root.Copy(ctx, id, c, always)
 			}
 			if f.root.Publish(ctx, p, "inventory-job2", owner("job2")) == nil {
 				_, _ = f.root.Finish(ctx, id, owner("job2"))
@@ -329,7 +331,7 @@ func TestLateFinish(t *testing.T) {
 	}
 	p, contents = f.prepare(t, "second", []File{f.file(t, "producer/a", "three"), f.file(t, "producer/b", "four")})
 	for _, c := range contents {
-		if err := f.root.Copy(ctx, id, c); err != nil {
+		if err := f.root.Copy(ctx, id, c, always); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -350,9 +352,37 @@ func TestLateFinish(t *testing.T) {
 		if _, err := f.root.Finish(ctx, id, late); !errors.As(err, &missing) || missing.Key != Prefix(id)+c.To {
 			t.Errorf("%s is gone, and Finish says %v", c.To, err)
 		}
-		if err := f.root.Copy(ctx, id, c); err != nil {
+		if err := f.root.Copy(ctx, id, c, always); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A large copy that has to stop goes on where it was, and copies no part twice.
+func TestCopyGoesOn(t *testing.T) {
+	f := open(t)
+	f.root.Bucket.Limits.Copy, f.root.Bucket.Limits.CopyPart = 1000, 100
+	content := strings.Repeat("0123456789", 900)
+	c := Content{f.file(t, "producer/a", content), "v1/content/job/producer/a"}
+	tries := 0
+	for err := ErrStop; errors.Is(err, ErrStop); tries++ {
+		asked := 0
+		err = f.root.Copy(t.Context(), id, c, func() bool { asked++; return asked == 1 })
+		if err != nil && !errors.Is(err, ErrStop) {
+			t.Fatal(err)
+		}
+		if err == nil {
+			break
+		}
+	}
+	if tries != 5 || f.twin.Calls["UploadPartCopy"] != 90 || f.twin.Calls["Begin"] != 1 {
+		t.Errorf("stopped %d times, %v", tries, f.twin.Calls)
+	}
+	if got := string(f.read(t, c.To)); got != content {
+		t.Errorf("%d bytes were copied of %d, or others", len(got), len(content))
+	}
+	if err := f.root.Copy(t.Context(), id, c, always); err != nil || f.twin.Calls["UploadPartCopy"] != 90 {
+		t.Errorf("what is there is copied again: %v, %v", err, f.twin.Calls)
 	}
 }
 
@@ -361,7 +391,7 @@ func TestCopyIsVerified(t *testing.T) {
 	f := open(t)
 	file := f.file(t, "producer/a", strings.Repeat("x", 9000))
 	file.Source = f.file(t, "producer/other", strings.Repeat("y", 9000)).Source
-	if err := f.root.Copy(t.Context(), id, Content{file, "v1/content/job/producer/a"}); err == nil {
+	if err := f.root.Copy(t.Context(), id, Content{file, "v1/content/job/producer/a"}, always); err == nil {
 		t.Error("another content was taken")
 	}
 }

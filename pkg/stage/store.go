@@ -47,7 +47,11 @@ func (s *Stages) store(ctx context.Context, h *queue.Held) (ingest.Result, error
 				return ingest.Result{Outcome: ingest.StepContinue}, nil
 			}
 			if fresh = false; j.Done < last {
-				if err := s.copySegment(ctx, j, j.Done); err != nil {
+				err := s.copySegment(ctx, h, j.Done)
+				if errors.Is(err, ocfl.ErrStop) {
+					continue // the time is up
+				}
+				if err != nil {
 					return ingest.Result{}, err
 				}
 				j.Done++
@@ -64,7 +68,7 @@ func (s *Stages) store(ctx context.Context, h *queue.Held) (ingest.Result, error
 	}
 	digest, err := s.Root.Finish(ctx, p.ID, owner)
 	if missing := new(ocfl.MissingError); errors.As(err, &missing) && !p.NoChange {
-		return s.copyAgain(ctx, j, p, missing)
+		return s.copyAgain(ctx, h, p, missing)
 	}
 	if err != nil {
 		return ingest.Result{}, err
@@ -74,10 +78,10 @@ func (s *Stages) store(ctx context.Context, h *queue.Held) (ingest.Result, error
 }
 
 // copyAgain begins the copying again: what was stored is no longer all there.
-func (s *Stages) copyAgain(ctx context.Context, j *ingest.Job, p ocfl.Prepared, why error) (ingest.Result, error) {
-	s.Queue.Log.Error("stored content is gone, it is copied again", "job", j.ID, "error", why)
+func (s *Stages) copyAgain(ctx context.Context, h *queue.Held, p ocfl.Prepared, why error) (ingest.Result, error) {
+	s.Queue.Log.Error("stored content is gone, it is copied again", "job", h.Job.ID, "error", why)
 	for n := range (p.Contents + segmentFiles - 1) / segmentFiles {
-		if err := s.copySegment(ctx, j, n); err != nil {
+		if err := s.copySegment(ctx, h, n); err != nil {
 			return ingest.Result{}, err
 		}
 	}
@@ -184,9 +188,9 @@ func (c *contents) flush() error {
 }
 
 // copySegment copies the files of one segment and verifies the copies.
-func (s *Stages) copySegment(ctx context.Context, j *ingest.Job, n int) error {
+func (s *Stages) copySegment(ctx context.Context, h *queue.Held, n int) error {
 	var list []ocfl.Content
-	if err := s.getJSON(ctx, contentKey(j.ID, n), &list); err != nil {
+	if err := s.getJSON(ctx, contentKey(h.Job.ID, n), &list); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -200,7 +204,7 @@ func (s *Stages) copySegment(ctx context.Context, j *ingest.Job, n int) error {
 			if ctx.Err() != nil {
 				return
 			}
-			if err := s.Root.Copy(ctx, j.Primary, c); err != nil {
+			if err := s.Root.Copy(ctx, h.Job.Primary, c, func() bool { return s.Now().Before(h.Until) }); err != nil {
 				cancel(err)
 			}
 		})
