@@ -119,7 +119,7 @@ const apiStage = "prod"
 // newAPI makes the REST API in front of its function. On AWS every call needs
 // an API key until callers have tokens.
 func (a *App) newAPI(p FunctionProps) {
-	p.Code, p.Timeout, p.Memory = "api", 29e9, 512
+	p.Code, p.Timeout, p.Memory = "api", 29e9, 1024 // the inventory of very many files is read within the time that a gateway waits
 	env := map[string]*string{boot.EnvBase: jsii.String("/" + apiStage)}
 	for k, v := range p.Env {
 		env[k] = v
