@@ -33,7 +33,7 @@ func (s *Stages) download(ctx context.Context, h *queue.Held) (ingest.Result, er
 	if err != nil {
 		return ingest.Result{}, err
 	}
-	d := &transfer{s: s, job: j, until: h.Until, limit: make(chan struct{}, s.Parallel)}
+	d := &transfer{s: s, job: j, began: s.Now(), until: h.Until, limit: make(chan struct{}, s.Parallel)}
 	err = s.inSegments(ctx, j, func(n int, rows []checkm.Row) error {
 		if done[n] {
 			d.got += len(rows)
@@ -59,7 +59,8 @@ func (s *Stages) download(ctx context.Context, h *queue.Held) (ingest.Result, er
 type transfer struct {
 	s     *Stages
 	job   *ingest.Job
-	until time.Time
+	began time.Time // of the step's time budget
+	until time.Time // its end
 	limit chan struct{}
 
 	mu      sync.Mutex

@@ -63,7 +63,7 @@ func manifestKey(job string) string { return workPrefix(job) + "manifest.checkm"
 // and its own rules, and keeps it: what was checked is what is downloaded.
 func (s *Stages) saveManifest(ctx context.Context, h *queue.Held) (ingest.Result, error) {
 	j := h.Job
-	d := &transfer{s: s, job: j, until: h.Until}
+	d := &transfer{s: s, job: j, began: s.Now(), until: h.Until}
 	row := fileRow(j)
 	row.Size = -1 // the depositor's size of a manifest is of no use beside its digest
 	sums, err := d.fetch(ctx, manifestKey(j.ID), halfKey(j.ID, "manifest"), row)

@@ -1,9 +1,11 @@
 package stage_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -162,6 +164,51 @@ func TestFailedAfterCommit(t *testing.T) {
 	sidecar, _, err := w.s.Root.Bucket.Read(ctx, ocfl.Prefix(j.Primary)+"inventory.json.sha512")
 	if err != nil || !strings.HasPrefix(string(sidecar), j.Inventory+" ") {
 		t.Errorf("the sidecar is %q, %v: the commit was not finished", sidecar, err)
+	}
+}
+
+// TestSlowSource: a source that stalls within a part loses what came only if that
+// is too little to be kept.
+func TestSlowSource(t *testing.T) {
+	w := newTwins(t)
+	w.m.Queue.Rules.Timing.Pause = w.m.Queue.Rules.Timing.Long - time.Second // a budget of a second
+	content := strings.Repeat("0123456789abcdef", 1<<19)                     // 8 MiB
+	var asked []string
+	slow := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		out.Header().Set("ETag", `"same"`)
+		if r.Method == http.MethodGet && r.Header.Get("Range") != "bytes=0-0" {
+			asked = append(asked, r.Header.Get("Range"))
+			if len(asked) == 1 {
+				out.Header().Set("Content-Length", strconv.Itoa(len(content)))
+				_, _ = out.Write([]byte(content[:6<<20]))
+				_ = http.NewResponseController(out).Flush()
+				<-r.Context().Done()
+				return
+			}
+		}
+		http.ServeContent(out, r, "slow.bin", time.Time{}, strings.NewReader(content))
+	}))
+	defer slow.Close()
+	j := w.ended(w.submit("slow.bin", func(b *ingest.Batch) { b.URL = slow.URL }), 1, false)
+	if len(asked) != 2 || asked[1] != fmt.Sprintf("bytes=%d-", 6<<20) || j.Bytes != int64(len(content)) {
+		t.Errorf("asked for %v, %d bytes are there", asked, j.Bytes)
+	}
+}
+
+// TestSilentSource: a source that does not answer within a time budget is a failed
+// try that says so, not progress.
+func TestSilentSource(t *testing.T) {
+	w := newTwins(t)
+	w.m.Queue.Rules.Timing.Pause = w.m.Queue.Rules.Timing.Long - time.Second
+	silent := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && r.Header.Get("Range") == "" {
+			<-r.Context().Done()
+		}
+	}))
+	defer silent.Close()
+	j := w.job(w.submit("silent.bin", func(b *ingest.Batch) { b.URL, b.Size = silent.URL, 10 }))
+	if j.State != ingest.Downloading || j.Tries != 1 || !strings.Contains(j.Message, "too slow: 0 bytes came") {
+		t.Errorf("the job is %s after %d tries: %q", j.State, j.Tries, j.Message)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"archivist/pkg/bucket"
 	"archivist/pkg/checkm"
@@ -21,9 +22,11 @@ type half struct {
 	Validator string         `json:"validator"`
 	All       bool           `json:"all,omitempty"` // every part is there
 
-	key  string
-	sums *fetch.Digester
-	ours error // a failure of the work bucket, not of the source
+	key   string
+	began int64     // bytes that were there when this try began
+	since time.Time // when it began
+	sums  *fetch.Digester
+	ours  error // a failure of the work bucket, not of the source
 }
 
 // fetch brings one file to a key of the work bucket in constant memory and
@@ -38,7 +41,10 @@ func (d *transfer) fetch(ctx context.Context, key, half string, row checkm.Row) 
 		return h.sums, d.s.Work.Complete(ctx, h.Upload)
 	}
 	have := func() fetch.Half { return fetch.Half{Offset: h.sums.Size, Validator: h.Validator} }
-	err = d.s.Fetch.Get(ctx, row.URL, have, func(st fetch.Stream) error {
+	h.began, h.since = h.sums.Size, d.s.Now()
+	inTime, cancel := context.WithTimeout(ctx, d.until.Sub(d.s.Now())) // a source that stalls must not hold the step
+	defer cancel()
+	err = d.s.Fetch.Get(inTime, row.URL, have, func(st fetch.Stream) error {
 		h.ours = nil
 		err := d.take(ctx, h, key, row, st)
 		if h.ours != nil {
@@ -46,8 +52,11 @@ func (d *transfer) fetch(ctx context.Context, key, half string, row checkm.Row) 
 		}
 		return err
 	})
-	if h.ours != nil {
+	switch {
+	case h.ours != nil:
 		return nil, h.ours
+	case err != nil && inTime.Err() != nil && fault.Is(err, fault.Unavailable):
+		return nil, d.late(ctx, h, key, nil)
 	}
 	return h.sums, err
 }
@@ -85,6 +94,9 @@ func (d *transfer) take(ctx context.Context, h *half, key string, row checkm.Row
 	for {
 		n, err := io.ReadFull(st, buf)
 		whole := err == io.EOF || err == io.ErrUnexpectedEOF
+		if err != nil && !whole && !d.s.Now().Before(d.until) {
+			return d.late(ctx, h, key, buf[:n])
+		}
 		if err != nil && !whole {
 			return err
 		}
@@ -98,6 +110,25 @@ func (d *transfer) take(ctx context.Context, h *half, key string, row checkm.Row
 			return fetch.ErrStop
 		}
 	}
+}
+
+// leastPart is the least that S3 takes as a part which is not the last.
+const leastPart = 5 << 20
+
+// late ends a try whose time is up before or in the middle of a part. What came is
+// kept if it makes a part. A try that had most of the time budget for itself and
+// got nothing is no progress, and says so.
+func (d *transfer) late(ctx context.Context, h *half, key string, data []byte) error {
+	if len(data) >= leastPart {
+		if h.ours = d.part(ctx, h, key, data, false); h.ours != nil {
+			return h.ours
+		}
+	}
+	if h.sums.Size == h.began && d.until.Sub(h.since) > d.until.Sub(d.began)/2 {
+		h.ours = fmt.Errorf("the source is too slow: %d bytes came in a whole time budget, %d are needed", len(data), leastPart)
+		return h.ours
+	}
+	return fetch.ErrStop
 }
 
 // part stores the next bytes. What fits into one part needs no upload in parts.
