@@ -167,7 +167,10 @@ func readBack(t *testing.T, s *stage.Stages, ark string) {
 	}
 	seen := map[string]bool{}
 	for _, f := range files {
-		seen[f.Path] = true
+		seen[f.Path] = len(f.Digests["sha256"]) == 64 && len(f.Digests["sha512"]) == 128
+	}
+	if !seen["system/premis.xml"] || !seen[stage.FilesName] {
+		t.Error("the system files are not listed with their digests")
 	}
 	listed := time.Since(started)
 	const some = 20

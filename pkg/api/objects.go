@@ -175,7 +175,7 @@ func (a *API) files(ctx context.Context, in *struct {
 		if err != nil {
 			return out, err
 		}
-		out.Items = append(out.Items, v1.File{Path: path, Size: size, Digests: map[string]string{"sha512": stored.Digest512(in.Version, path)}})
+		out.Items = append(out.Items, v1.File{Path: path, Size: size, Digests: stored.Digests(in.Version, path)})
 	}
 	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/mail"
 	"net/url"
+	"reflect"
 	"regexp"
 	"slices"
 
@@ -87,12 +88,18 @@ func (s Store) Put(ctx context.Context, name string, p Profile, actor string, no
 	if err := s.check(name, p); err != nil {
 		return err
 	}
+	if p.Callback.URL != "" && p.Callback.Mode == "" {
+		p.Callback.Mode = Required
+	}
 	r := row{Head: table.Head{PK: key(name).PK, SK: key(name).SK}}
 	if err := s.Table.Get(ctx, key(name), &r); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
-	tx := s.Table.Begin(s.NewID())
 	fresh := r.Rev == 0
+	if !fresh && reflect.DeepEqual(r.Profile, p) {
+		return nil
+	}
+	tx := s.Table.Begin(s.NewID())
 	r.Profile = p
 	r.Number++
 	if fresh {

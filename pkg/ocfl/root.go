@@ -49,6 +49,7 @@ type Stored struct {
 	Versions map[int]Version
 	system   map[int]map[string]string // digests by path, below system/
 	content  map[string]string         // content paths by digest
+	sha256   map[string]string         // by content path
 	etag     string
 	from, to int64 // where the manifest is in the root inventory
 }
@@ -100,7 +101,7 @@ func (r Root) headNumber(ctx context.Context, id string) (int, error) {
 // that differs is stale by a crash between the two, and mended by Finish. A
 // missing object is a NotFound.
 func (r Root) Head(ctx context.Context, id string) (*Stored, error) {
-	s := &Stored{Versions: map[int]Version{}, system: map[int]map[string]string{}, content: map[string]string{}}
+	s := &Stored{Versions: map[int]Version{}, system: map[int]map[string]string{}, content: map[string]string{}, sha256: map[string]string{}}
 	is, err := r.scan(ctx, Prefix(id)+inventoryName, visitor{
 		region: func(from, to int64) { s.from, s.to = from, to },
 		manifest: func(digest string, paths []string) error {
@@ -119,6 +120,14 @@ func (r Root) Head(ctx context.Context, id string) (*Stored, error) {
 			return nil
 		},
 		end: func(n int, v Version) error { s.Versions[n] = v; return nil },
+		fixity: func(algorithm, digest string, paths []string) error {
+			for _, p := range paths {
+				if algorithm == "sha256" && strings.Contains(p, "/system/") {
+					s.sha256[p] = digest
+				}
+			}
+			return nil
+		},
 	})
 	if err != nil {
 		return nil, err
@@ -133,8 +142,16 @@ func (r Root) Head(ctx context.Context, id string) (*Stored, error) {
 // SystemFiles are the paths of a version's system files, in order.
 func (s *Stored) SystemFiles(n int) []string { return slices.Sorted(maps.Keys(s.system[n])) }
 
-// Digest512 is the sha512 of a system file of a version, "" if it has none.
-func (s *Stored) Digest512(n int, path string) string { return s.system[n][path] }
+// Digests are those of a system file of a version, by name.
+func (s *Stored) Digests(n int, path string) map[string]string {
+	out := map[string]string{}
+	for name, digest := range map[string]string{"sha512": s.system[n][path], "sha256": s.sha256[s.content[s.system[n][path]]]} {
+		if digest != "" {
+			out[name] = digest
+		}
+	}
+	return out
+}
 
 // Open streams a file of a version by its logical path, from a byte on.
 func (r Root) Open(ctx context.Context, s *Stored, n int, path string, from int64) (io.ReadCloser, error) {
