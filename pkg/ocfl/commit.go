@@ -166,7 +166,8 @@ type Owner struct {
 // Publish commits a prepared version whose content is all there: it puts the
 // version's inventory, then the root's, which is the commit, from whatever point
 // an earlier try got to. inventory is the key in the work bucket where Prepare
-// wrote. A Lost says that the object is at another version than it was.
+// wrote. A Lost says that the object is at another version than it was, or that the
+// prepared inventory is another by now: it is to be prepared again.
 func (r Root) Publish(ctx context.Context, p Prepared, inventory string, o Owner) error {
 	prefix := Prefix(p.ID)
 	version := fmt.Sprintf("%sv%d/", prefix, p.Number)
@@ -198,7 +199,7 @@ func (r Root) put(ctx context.Context, key string, p Prepared, inventory string,
 	sum := sha512.New()
 	w := r.Bucket.Writer(ctx, key, c)
 	if _, err = io.Copy(io.MultiWriter(w, sum), body); err == nil && hex.EncodeToString(sum.Sum(nil)) != p.Digest {
-		err = fmt.Errorf("ocfl: the inventory at %s is not the one that was prepared for %s v%d", inventory, p.ID, p.Number)
+		err = fault.New(fault.Lost, "ocfl: the inventory at %s is not the one that was prepared for %s v%d", inventory, p.ID, p.Number)
 	}
 	if err != nil {
 		_ = w.Abort() // what is left is removed by the bucket's own rule
@@ -211,11 +212,14 @@ func (r Root) put(ctx context.Context, key string, p Prepared, inventory string,
 // job that is over, since we own the lock; its own commit will fail on the
 // root's condition.
 func (r Root) claim(ctx context.Context, key string, p Prepared, inventory string, fence func(context.Context) error) error {
-	err := r.put(ctx, key, p, inventory, bucket.Condition{Absent: true})
-	if !fault.Is(err, fault.Lost) {
-		return err
+	lost := r.put(ctx, key, p, inventory, bucket.Condition{Absent: true})
+	if !fault.Is(lost, fault.Lost) {
+		return lost
 	}
 	stands, err := r.Bucket.Head(ctx, key)
+	if fault.Is(err, fault.NotFound) {
+		return lost // it was not what stands there: what was prepared is another by now
+	}
 	if err != nil {
 		return err
 	}

@@ -358,6 +358,24 @@ func TestLateFinish(t *testing.T) {
 	}
 }
 
+// A prepared inventory that was overwritten is not committed.
+func TestPreparedByAnother(t *testing.T) {
+	f := open(t)
+	p, contents := f.prepare(t, "job", []File{f.file(t, "producer/a", "one")})
+	_, _ = f.prepare(t, "other", []File{f.file(t, "producer/b", "two")})
+	for _, c := range contents {
+		if err := f.root.Copy(t.Context(), id, c, always); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.root.Publish(t.Context(), p, "inventory-other", owner("job")); !fault.Is(err, fault.Lost) {
+		t.Errorf("publishing gave %v", err)
+	}
+	if _, err := f.root.Head(t.Context(), id); !fault.Is(err, fault.NotFound) {
+		t.Errorf("something was committed: %v", err)
+	}
+}
+
 // A large copy that has to stop goes on where it was, and copies no part twice.
 func TestCopyGoesOn(t *testing.T) {
 	f := open(t)

@@ -60,7 +60,7 @@ func (s *Stages) store(ctx context.Context, h *queue.Held) (ingest.Result, error
 		err := s.Root.Publish(ctx, p, inventoryKey(j.ID), owner)
 		if fault.Is(err, fault.Lost) && h.StillMine(ctx) == nil { // prepared for another version than stands now
 			j.Checkpoint, j.Done = "preparing again", 0
-			return ingest.Result{Outcome: ingest.StepContinue}, nil
+			return ingest.Result{Outcome: ingest.StepContinue}, s.Work.Delete(ctx, planKey(j.ID))
 		}
 		if err != nil {
 			return ingest.Result{}, err
