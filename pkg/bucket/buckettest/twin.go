@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"hash/crc64"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -51,7 +52,8 @@ type Twin struct {
 
 	mu      sync.Mutex
 	objects map[string]object // by bucket/key
-	sorted  []string          // their names, nil after a change
+	sorted  []string          // their names, nil after a new one; gone may be among them
+	gone    int
 	uploads map[string]map[int]object
 	n       int
 }
@@ -278,7 +280,20 @@ func (t *Twin) remove(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.objects, name)
-	t.sorted = nil
+	t.gone++
+}
+
+// names gives the names in order. Those that went are taken out now and then.
+func (t *Twin) names() []string {
+	if t.sorted == nil {
+		t.sorted = slices.Sorted(maps.Keys(t.objects))
+	} else if t.gone > 20_000 {
+		t.sorted = slices.DeleteFunc(t.sorted, func(name string) bool { _, there := t.objects[name]; return !there })
+	} else {
+		return t.sorted
+	}
+	t.gone = 0
+	return t.sorted
 }
 
 func (t *Twin) source(r *http.Request) (object, error) {
@@ -303,18 +318,13 @@ func (t *Twin) copy(name string, w http.ResponseWriter, r *http.Request) error {
 func (t *Twin) list(in string, q url.Values, w http.ResponseWriter) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.sorted == nil {
-		for name := range t.objects {
-			t.sorted = append(t.sorted, name)
-		}
-		slices.Sort(t.sorted)
-	}
+	names := t.names()
 	prefix := in + "/" + q.Get("prefix")
 	after := max(prefix, in+"/"+q.Get("start-after")+"\x00", in+"/"+q.Get("continuation-token")+"\x00")
 	if q.Get("start-after") == "" && q.Get("continuation-token") == "" {
 		after = prefix
 	}
-	i, _ := slices.BinarySearch(t.sorted, after)
+	i, _ := slices.BinarySearch(names, after)
 	var page struct {
 		XMLName  xml.Name `xml:"ListBucketResult"`
 		Contents []struct {
@@ -324,7 +334,11 @@ func (t *Twin) list(in string, q url.Values, w http.ResponseWriter) error {
 		IsTruncated           bool
 		NextContinuationToken string `xml:",omitempty"`
 	}
-	for ; i < len(t.sorted) && strings.HasPrefix(t.sorted[i], prefix); i++ {
+	for ; i < len(names) && strings.HasPrefix(names[i], prefix); i++ {
+		o, there := t.objects[names[i]]
+		if !there {
+			continue
+		}
 		if len(page.Contents) == 1000 {
 			page.IsTruncated, page.NextContinuationToken = true, page.Contents[999].Key
 			break
@@ -332,7 +346,7 @@ func (t *Twin) list(in string, q url.Values, w http.ResponseWriter) error {
 		page.Contents = append(page.Contents, struct {
 			Key  string
 			Size int64
-		}{strings.TrimPrefix(t.sorted[i], in+"/"), t.objects[t.sorted[i]].size})
+		}{strings.TrimPrefix(names[i], in+"/"), o.size})
 	}
 	return xml.NewEncoder(w).Encode(page)
 }
