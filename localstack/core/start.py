@@ -19,7 +19,7 @@ from localstack.runtime.server import twisted
 from localstack.services.dynamodb.server import DynamodbServer
 from localstack.services.lambda_.invocation import runtime_executor
 from localstack.services.lambda_.invocation.lambda_models import InvocationResult
-from localstack.utils.run import ShellCommandThread
+from localstack.utils.threads import FuncThread
 
 API = "/2018-06-01/runtime/"
 
@@ -207,7 +207,8 @@ def error(kind, message):
 def dynamodb(self):
     lib = os.environ["DYNAMODB_LOCAL_LIB"]
     command = ["java", "-Xmx1g", f"-Djava.library.path={lib}", "-cp", f"{lib}/*", "com.amazonaws.services.dynamodbv2.local.main.ServerRunner", "-port", str(self.port), "-inMemory"]
-    thread = ShellCommandThread(command, auto_restart=True, name="dynamodb-local")
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)  # in our session: it ends with us
+    thread = FuncThread(lambda *_: process.wait(), name="dynamodb-local", on_stop=lambda *_: process.terminate())
     thread.start()
     return thread
 
