@@ -160,7 +160,7 @@ func (w *world) retire(ctx context.Context) {
 	w.calm = false
 	done := 0
 	a := w.newActor("later")
-	time.Sleep(retention)
+	time.Sleep(retention) // of the bubble: outside of run, which would look twice a second for a month
 	go func() {
 		for range quiet {
 			a.dead = false
