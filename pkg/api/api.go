@@ -118,11 +118,11 @@ func wireEvent(r event.Row) v1.Event {
 	return v1.Event{ID: r.ID, Version: r.Version, Type: r.Type, Time: instant(r.Time), Outcome: r.Outcome, Actor: r.Actor, Component: r.Component, Detail: json.RawMessage(r.Detail)}
 }
 
-func (a *API) events(subject string) func(ctx context.Context, in *IDCursor) (v1.List[v1.Event], error) {
+func (a *API) events(subject event.Type) func(ctx context.Context, in *IDCursor) (v1.List[v1.Event], error) {
 	return func(ctx context.Context, in *IDCursor) (v1.List[v1.Event], error) {
 		p, err := a.Queue.Events(ctx, event.Subject{Type: subject, ID: in.ID}, in.Cursor)
 		if err == nil && len(p.Items) == 0 && in.Cursor == "" {
-			err = fault.New(fault.NotFound, "there is no %s %q", subject, in.ID)
+			err = fault.New(fault.NotFound, "there is no %s %q", strings.ToLower(subject.String()), in.ID)
 		}
 		return list(p, wireEvent), err
 	}

@@ -12,6 +12,7 @@ import (
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/checkm"
+	"archivist/pkg/event"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
@@ -77,7 +78,7 @@ func (a *API) batches(h huma.API) {
 		}
 		return wire, err
 	})
-	get(a, h, "/v1/batches/{id}/events", "What happened to a batch, oldest first", a.events("Batch"))
+	get(a, h, "/v1/batches/{id}/events", "What happened to a batch, oldest first", a.events(event.Batch))
 	get(a, h, "/v1/batches/{id}/explain", "The one thing that a batch waits for", func(ctx context.Context, in *IDInput) (v1.Explanation, error) {
 		return wireExplanation(a.Queue.ExplainBatch(ctx, in.ID))
 	})

@@ -9,6 +9,7 @@ import (
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/collection"
 	"archivist/pkg/event"
+	"archivist/pkg/queue"
 )
 
 // NameInput names a collection.
@@ -25,8 +26,8 @@ func (a *API) collections(h huma.API) {
 		NameInput
 		Cursor string `query:"cursor"`
 	}) (v1.List[v1.Event], error) {
-		p, err := a.Queue.Events(ctx, event.Subject{Type: "Collection", ID: in.Name}, in.Cursor)
-		return list(p, wireEvent), err
+		rows, next, err := a.Collections.Events(ctx, in.Name, in.Cursor)
+		return list(queue.Page[event.Row]{Items: rows, Cursor: next}, wireEvent), err
 	})
 	huma.Register(h, huma.Operation{Method: http.MethodPut, Path: "/v1/collections/{name}", Summary: "Make or replace a collection's profile", OperationID: "put-collection"},
 		func(ctx context.Context, in *struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/event"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
@@ -49,7 +50,7 @@ func (a *API) jobs(h huma.API) {
 		}
 		return wireJob(*j), nil
 	})
-	get(a, h, "/v1/jobs/{id}/events", "What happened to a job, oldest first", a.events("Job"))
+	get(a, h, "/v1/jobs/{id}/events", "What happened to a job, oldest first", a.events(event.Job))
 	get(a, h, "/v1/jobs/{id}/explain", "The one thing that a job waits for", func(ctx context.Context, in *IDInput) (v1.Explanation, error) {
 		return wireExplanation(a.Queue.ExplainJob(ctx, in.ID))
 	})

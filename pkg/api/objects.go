@@ -65,7 +65,7 @@ func (a *API) objects(h huma.API) {
 	})
 	get(a, h, "/v1/objects/{naan}/{name}/versions/{n}/files", "A version's files by path", a.files)
 	get(a, h, "/v1/objects/{naan}/{name}/events", "What happened to an object, oldest first", func(ctx context.Context, in *ARKCursor) (v1.List[v1.Event], error) {
-		p, err := a.Queue.Events(ctx, event.Subject{Type: "Object", ID: in.ark()}, in.Cursor)
+		p, err := a.Queue.Events(ctx, event.Subject{Type: event.Object, ID: in.ark()}, in.Cursor)
 		return list(p, wireEvent), err
 	})
 	huma.Register(h, huma.Operation{Method: http.MethodGet, Path: "/v1/objects/{naan}/{name}/versions/{n}/content", Summary: "A file's content, by a redirect", OperationID: "get-content", DefaultStatus: http.StatusFound},

@@ -62,7 +62,8 @@ type row struct {
 	Profile `dynamo:"profile"`
 }
 
-func key(name string) table.Key { return table.Key{PK: "COLLECTION#" + name, SK: "COLLECTION"} }
+func subject(name string) event.Subject { return event.Subject{Type: event.Collection, ID: name} }
+func key(name string) table.Key         { return subject(name).Key() }
 
 // Store keeps profiles.
 type Store struct {
@@ -88,6 +89,9 @@ func (s Store) Put(ctx context.Context, name string, p Profile, actor string, no
 	if err := s.check(name, p); err != nil {
 		return err
 	}
+	if err := s.moveEvents(ctx, name); err != nil {
+		return err
+	}
 	if p.Callback.URL != "" && p.Callback.Mode == "" {
 		p.Callback.Mode = Required
 	}
@@ -107,7 +111,7 @@ func (s Store) Put(ctx context.Context, name string, p Profile, actor string, no
 	} else {
 		tx.Save(&r)
 	}
-	if err := event.Append(tx, event.Subject{Type: "Collection", ID: name}, r.Number, event.New{Type: "collection.profile", Time: now, Actor: actor, Component: "api", Detail: p}); err != nil {
+	if err := event.Append(tx, subject(name), r.Number, event.New{Type: "collection.profile", Time: now, Actor: actor, Component: "api", Detail: p}); err != nil {
 		return err
 	}
 	return tx.Commit(ctx)

@@ -32,7 +32,7 @@ func TestPut(t *testing.T) {
 	if err := s.Put(t.Context(), "maps", want, "me", 2); err != nil {
 		t.Fatal(err)
 	}
-	events, _, err := event.Page(t.Context(), tb, event.Subject{Type: "Collection", ID: "maps"}, "")
+	events, _, err := event.Page(t.Context(), tb, event.Subject{Type: event.Collection, ID: "maps"}, "")
 	if err != nil || len(events) != 2 || events[1].Version != 2 {
 		t.Errorf("the history has %d events, %v", len(events), err)
 	}

@@ -6,17 +6,49 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"archivist/pkg/table"
 )
 
-// Subject is what an event is about, e.g. {"Job", "01J…-00001"}.
-type Subject struct{ Type, ID string }
+// Type is the type of a subject. It can only be one of those below: a type that
+// nobody made a partition for does not compile.
+type Type struct{ name string }
 
-// PK is the partition of the subject's own row and of its events.
-func (s Subject) PK() string { return partitions[s.Type] + s.ID }
+// The types of subjects.
+var (
+	Batch      = Type{"Batch"}
+	Job        = Type{"Job"}
+	Object     = Type{"Object"}
+	Collection = Type{"Collection"}
+)
 
-var partitions = map[string]string{"Batch": "BATCH#", "Job": "JOB#", "Object": "OBJECT#"}
+// Types lists every type.
+var Types = []Type{Batch, Job, Object, Collection}
+
+// String returns the type's name, e.g. "Job".
+func (t Type) String() string { return t.name }
+
+// Subject is what an event is about, e.g. {Job, "01J…-00001"}.
+type Subject struct {
+	Type Type
+	ID   string
+}
+
+// Key is the key of the subject's own row: "JOB#01J…-00001", "JOB". Its events
+// are in the same partition. It is made here only, so that the two cannot differ.
+func (s Subject) Key() table.Key {
+	name := strings.ToUpper(s.Type.name)
+	return table.Key{PK: name + "#" + s.ID, SK: name}
+}
+
+// check refuses a subject that is not complete.
+func (s Subject) check() error {
+	if s.Type.name == "" || s.ID == "" {
+		return fmt.Errorf("event: the subject %q %q has no type or no id", s.Type, s.ID)
+	}
+	return nil
+}
 
 // Outcomes of what happened.
 const (
@@ -52,15 +84,21 @@ type New struct {
 	Component string // the part of the system that did it
 }
 
+// Prefix begins the sort keys of events.
+const Prefix = "EV#"
+
 // Key of the subject's event of that version.
 func Key(s Subject, version int64) table.Key {
-	return table.Key{PK: s.PK(), SK: fmt.Sprintf("EV#%012d", version)}
+	return table.Key{PK: s.Key().PK, SK: fmt.Sprintf("%s%012d", Prefix, version)}
 }
 
 // Append puts the event of the subject's next version into its transaction, and
 // makes it the proof of the commit. version is the number that the subject's
 // row has in the same transaction.
 func Append(tx *table.Tx, s Subject, version int64, e New) error {
+	if err := s.check(); err != nil {
+		return err
+	}
 	detail, err := json.Marshal(e.Detail)
 	if err != nil {
 		return fmt.Errorf("event: detail of %s: %w", e.Type, err)
@@ -71,7 +109,7 @@ func Append(tx *table.Tx, s Subject, version int64, e New) error {
 	k := Key(s, version)
 	tx.Insert(&Row{
 		Head: table.Head{PK: k.PK, SK: k.SK}, ID: fmt.Sprintf("%s.%s", tx.ID(), s.Type),
-		SubjectType: s.Type, SubjectID: s.ID, Version: version, Type: e.Type, Time: e.Time,
+		SubjectType: s.Type.String(), SubjectID: s.ID, Version: version, Type: e.Type, Time: e.Time,
 		Outcome: e.Outcome, Detail: string(detail), Actor: e.Actor, Component: e.Component, Tx: tx.ID(), Schema: 1,
 	})
 	tx.Prove(k)
@@ -80,7 +118,10 @@ func Append(tx *table.Tx, s Subject, version int64, e New) error {
 
 // Page lists a subject's events, oldest first.
 func Page(ctx context.Context, t *table.Table, s Subject, cursor string) ([]Row, string, error) {
+	if err := s.check(); err != nil {
+		return nil, "", err
+	}
 	var rows []Row
-	next, err := t.Page(ctx, table.Query{PK: s.PK(), Prefix: "EV#", Cursor: cursor}, &rows)
+	next, err := t.Page(ctx, table.Query{PK: s.Key().PK, Prefix: Prefix, Cursor: cursor}, &rows)
 	return rows, next, err
 }

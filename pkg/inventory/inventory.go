@@ -50,9 +50,10 @@ type reserved struct {
 	Job string `dynamo:"job"`
 }
 
-func objectKey(ark string) table.Key { return table.Key{PK: "OBJECT#" + ark, SK: "OBJECT"} }
+func subject(ark string) event.Subject { return event.Subject{Type: event.Object, ID: ark} }
+func objectKey(ark string) table.Key   { return subject(ark).Key() }
 func versionKey(ark string, n int) table.Key {
-	return table.Key{PK: "OBJECT#" + ark, SK: fmt.Sprintf("V#%06d", n)}
+	return table.Key{PK: objectKey(ark).PK, SK: fmt.Sprintf("V#%06d", n)}
 }
 func localKey(collection, id string) table.Key {
 	return table.Key{PK: "LOCAL#" + collection + "#" + id, SK: "LOCAL"}
@@ -208,14 +209,14 @@ func put(tx *table.Tx, row *Object, versions []Version, fresh []string, e event.
 	for _, id := range fresh {
 		tx.Insert(&localID{Head: head(localKey(row.Collection, id)), ARK: row.ARK})
 	}
-	return event.Append(tx, event.Subject{Type: "Object", ID: row.ARK}, row.Number, e)
+	return event.Append(tx, subject(row.ARK), row.Number, e)
 }
 
 // lastEvent is the version of an object's last event, 0 if it has none: the
 // history stands also where the row was lost.
 func (s Store) lastEvent(ctx context.Context, ark string) (int64, error) {
 	var rows []event.Row
-	_, err := s.Table.Page(ctx, table.Query{PK: objectKey(ark).PK, Prefix: "EV#", Desc: true, Limit: 1}, &rows)
+	_, err := s.Table.Page(ctx, table.Query{PK: objectKey(ark).PK, Prefix: event.Prefix, Desc: true, Limit: 1}, &rows)
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}

@@ -95,12 +95,12 @@ type Counts struct {
 	ingest.Counts
 }
 
-func jobKey(id string) table.Key   { return table.Key{PK: "JOB#" + id, SK: "JOB"} }
-func batchKey(id string) table.Key { return table.Key{PK: "BATCH#" + id, SK: "BATCH"} }
-func countKey(id string) table.Key { return table.Key{PK: "BATCH#" + id, SK: "COUNT"} }
+func jobSubject(id string) event.Subject   { return event.Subject{Type: event.Job, ID: id} }
+func batchSubject(id string) event.Subject { return event.Subject{Type: event.Batch, ID: id} }
 
-func jobSubject(id string) event.Subject   { return event.Subject{Type: "Job", ID: id} }
-func batchSubject(id string) event.Subject { return event.Subject{Type: "Batch", ID: id} }
+func jobKey(id string) table.Key   { return jobSubject(id).Key() }
+func batchKey(id string) table.Key { return batchSubject(id).Key() }
+func countKey(id string) table.Key { return table.Key{PK: batchKey(id).PK, SK: "COUNT"} }
 
 func head(k table.Key) table.Head { return table.Head{PK: k.PK, SK: k.SK} }
 

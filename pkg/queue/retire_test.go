@@ -61,7 +61,7 @@ func TestRetire(t *testing.T) {
 	if _, err := b.q.Job(t.Context(), ingest.JobID(bad, 1)); err != nil {
 		t.Errorf("a failed batch lost its job: %v", err)
 	}
-	for _, s := range []event.Subject{{Type: "Batch", ID: batch}, {Type: "Job", ID: ingest.JobID(batch, 1)}} {
+	for _, s := range []event.Subject{{Type: event.Batch, ID: batch}, {Type: event.Job, ID: ingest.JobID(batch, 1)}} {
 		if p, err := b.q.Events(t.Context(), s, ""); err != nil || len(p.Items) < 3 {
 			t.Errorf("the history of %v is %v, %v", s, p.Items, err)
 		}

@@ -1,0 +1,62 @@
+package stage_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"archivist/pkg/collection"
+	"archivist/pkg/event"
+	"archivist/pkg/table"
+	"archivist/pkg/table/tabletest"
+)
+
+// partition is every partition key that the system writes: a prefix and an id, so
+// that no name that a person chooses can meet another kind's rows, or one of the
+// two partitions whose rows are counted.
+var partition = regexp.MustCompile(`^((BATCH|JOB|OBJECT|COLLECTION|LOCAL|ARK|LOCK|KEY|LEASE|MAIL)#.+|SLOT|SPACE)$`)
+
+// TestKeys: after work of every kind, with names chosen to collide, each row is in a
+// partition of its kind, and each event is beside the row of its subject.
+func TestKeys(t *testing.T) {
+	w := newTwins(t)
+	fake := tabletest.New()
+	w.m.Queue.Table = tabletest.Table(fake)
+	w.m.Clock.Leases.Table, w.s.Inventory.Table, w.s.Collections.Table = w.m.Queue.Table, w.m.Queue.Table, w.m.Queue.Table
+	for _, name := range []string{"SLOT", "SPACE", "JOB", "bench"} {
+		if err := w.s.Collections.Put(t.Context(), name, collection.Profile{Title: "x"}, "me", 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.ended(w.submit("a.txt"), 1, false)
+	rows, events := map[table.Key]bool{}, 0
+	key := func(it tabletest.Item) table.Key {
+		pk, _ := it["pk"].(*types.AttributeValueMemberS)
+		sk, _ := it["sk"].(*types.AttributeValueMemberS)
+		return table.Key{PK: pk.Value, SK: sk.Value}
+	}
+	for _, it := range fake.All() {
+		rows[key(it)] = true
+	}
+	for k := range rows {
+		if !partition.MatchString(k.PK) {
+			t.Errorf("the row %s is in no partition of a kind", k)
+		}
+		if !strings.HasPrefix(k.SK, event.Prefix) {
+			continue
+		}
+		events++
+		kind, _, _ := strings.Cut(k.PK, "#")
+		if !rows[table.Key{PK: k.PK, SK: kind}] {
+			t.Errorf("the event %s is not beside a row of its subject", k)
+		}
+	}
+	if events == 0 {
+		t.Error("no events were written")
+	}
+	if o, err := w.m.Queue.Overview(t.Context()); err != nil || o.Running != 0 {
+		t.Errorf("%d of %d slots are taken by nobody, %v", o.Running, o.MaxInFlight, err)
+	}
+}
