@@ -4,7 +4,6 @@ package collection
 
 import (
 	"context"
-	"net/mail"
 	"net/url"
 	"reflect"
 	"regexp"
@@ -12,6 +11,7 @@ import (
 
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
+	"archivist/pkg/notify"
 	"archivist/pkg/table"
 )
 
@@ -134,8 +134,8 @@ func (s Store) check(name string, p Profile) error {
 		return fault.New(fault.Invalid, "callback.mode: %q: expected required or best-effort", p.Callback.Mode)
 	}
 	for _, to := range p.Notify {
-		if _, err := mail.ParseAddress(to); err != nil {
-			return fault.New(fault.Invalid, "notification: %q is no mail address", to)
+		if err := notify.CheckAddress(to); err != nil {
+			return fault.New(fault.Invalid, "notification: %w", err)
 		}
 	}
 	if p.Callback.URL == "" {

@@ -51,6 +51,7 @@ func TestRefuses(t *testing.T) {
 		"suppress": {Suppress: "never"},
 		"mode":     {Callback: collection.Callback{Mode: "sometimes"}},
 		"mail":     {Notify: []string{"nobody"}},
+		"named":    {Notify: []string{"Me <me@example.org>"}},
 		"url":      {Callback: collection.Callback{URL: "ftp://example.org", Secret: "archivist/x"}},
 		"plain":    {Callback: collection.Callback{URL: "http://example.org", Secret: "archivist/x"}},
 		"secret":   {Callback: collection.Callback{URL: "https://example.org", Secret: "other"}},
