@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -106,9 +107,25 @@ func Rejected(problems []Problem) (out []Problem) {
 	return out
 }
 
-// IsManifest reports whether the beginning of a file is that of a manifest.
+// directive is a line by which a manifest is known.
+var directive = regexp.MustCompile(`(?i)^#%[ \t]*(checkm|profile|prefix|fields|columns|eof)`)
+
+// IsManifest reports whether the beginning of a file is that of a manifest: its
+// first line that is not blank or a comment is a directive. A manifest in UTF-16 is
+// one, too: reading it says what is wrong with it.
 func IsManifest(start []byte) bool {
-	return bytes.HasPrefix(bytes.TrimPrefix(start, []byte("\xef\xbb\xbf")), []byte("#%"))
+	if bytes.HasPrefix(start, []byte("\xff\xfe")) || bytes.HasPrefix(start, []byte("\xfe\xff")) {
+		start = bytes.ReplaceAll(start[2:], []byte{0}, nil)
+	}
+	for line := range bytes.Lines(bytes.TrimPrefix(start, []byte("\xef\xbb\xbf"))) {
+		switch line = bytes.TrimSpace(line); {
+		case directive.Match(line):
+			return true
+		case len(line) > 0 && line[0] != '#':
+			return false
+		}
+	}
+	return false
 }
 
 // Read reads a manifest, gives each row to each (which may be nil), and returns

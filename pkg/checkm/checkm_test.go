@@ -158,3 +158,19 @@ func FuzzRoundTrip(f *testing.F) {
 		}
 	})
 }
+
+func TestIsManifest(t *testing.T) {
+	for text, want := range map[string]bool{
+		"#%checkm_0.7\n":                 true,
+		"\ufeff#%CheckM_0.7\n":           true,
+		"\n# a comment\n #%profile | x":  true,
+		"\xff\xfe#\x00%\x00e\x00o\x00f":  true, // UTF-16
+		"#%% a cell of a notebook\n":     false,
+		"# a heading\ntext\n#%profile\n": false,
+		"":                               false,
+	} {
+		if got := IsManifest([]byte(text)); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}

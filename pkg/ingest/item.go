@@ -27,7 +27,8 @@ func (w *Work) progress() { w.Tries, w.Repairs = 0, 0 }
 // Payload is what is to be ingested, by reference.
 type Payload struct {
 	URL       string `dynamo:"source_url" json:"url"`
-	Type      string `dynamo:"payload_type" json:"type,omitempty"`
+	Type      string `dynamo:"payload_type" json:"type,omitempty"` // "" = not detected yet
+	Detected  bool   `dynamo:"type_detected,omitempty" json:"-"`   // the type was not given: it is detected from the content
 	Filename  string `dynamo:"filename,omitempty" json:"filename,omitempty"`
 	Size      int64  `dynamo:"size_said,omitempty" json:"size,omitempty"` // bytes; 0 = not given
 	Algorithm string `dynamo:"algorithm,omitempty" json:"-"`

@@ -41,9 +41,12 @@ func (s *Stages) download(ctx context.Context, h *queue.Held) (ingest.Result, er
 		}
 		return d.segment(ctx, n, rows)
 	})
+	var changed *changedError
 	switch {
 	case d.refused != "":
 		return ingest.Fail(false, d.refused), nil
+	case errors.As(d.err, &changed):
+		return s.beginAgain(ctx, h, changed.why)
 	case d.err != nil && !errors.Is(d.err, fetch.ErrStop):
 		return failed(d.err)
 	case errors.Is(err, errStopped):
@@ -53,6 +56,18 @@ func (s *Stages) download(ctx context.Context, h *queue.Held) (ingest.Result, er
 		return ingest.Result{}, err
 	}
 	return s.endDownload(ctx, j)
+}
+
+// beginAgain fails a job so that its requeue begins with detecting the payload's
+// type: nothing of what came is kept.
+func (s *Stages) beginAgain(ctx context.Context, h *queue.Held, why string) (ingest.Result, error) {
+	all, err := s.Clean(ctx, h.Job.ID, h.Until)
+	if err != nil || !all {
+		return ingest.Result{Outcome: ingest.StepContinue}, err
+	}
+	j := h.Job
+	j.LastSuccessful, j.Payload.Type, j.HasSpace = "", "", false
+	return ingest.Fail(true, why+". Correct it at the source if that is wrong, then requeue the job: its type is detected again"), nil
 }
 
 // transfer is one try's downloads.
@@ -68,6 +83,11 @@ type transfer struct {
 	err     error
 	refused string // a file that is not what the depositor said
 }
+
+// changedError says that the payload is not of the type that was detected.
+type changedError struct{ why string }
+
+func (e *changedError) Error() string { return e.why }
 
 type refusedError struct{ why string }
 
@@ -150,6 +170,13 @@ func (d *transfer) file(ctx context.Context, n int, row checkm.Row) (Entry, erro
 	sums, err := d.fetch(ctx, key, halfKey(d.job.ID, path.Base(key)), row)
 	if err != nil {
 		return Entry{}, fmt.Errorf("file %s: %w", row.Name, err)
+	}
+	why, err := d.s.notAsDetected(ctx, d.job, key)
+	if err != nil {
+		return Entry{}, err
+	}
+	if why != "" {
+		return Entry{}, &changedError{why}
 	}
 	return describe(row, sums, key)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 
@@ -26,6 +25,11 @@ func (s *Stages) estimate(ctx context.Context, h *queue.Held) (ingest.Result, er
 		return ingest.Fail(false, refused), nil
 	}
 	if j.Done == 0 {
+		if j.Detected {
+			if res, err := s.detectForJob(ctx, j, h.Until); err != nil || res.Outcome != ingest.StepNext {
+				return res, err
+			}
+		}
 		j.Files, j.SpaceNeeded, j.SizeKnown = 1, 0, true
 		if j.Payload.Type == ingest.TypeObjectManifest {
 			if res, err := s.saveManifest(ctx, h); err != nil || res.Outcome != ingest.StepNext {
@@ -74,6 +78,14 @@ func (s *Stages) saveManifest(ctx context.Context, h *queue.Held) (ingest.Result
 	if err != nil {
 		return failed(fmt.Errorf("the manifest cannot be fetched: %w", err))
 	}
+	start, err := s.startOf(ctx, manifestKey(j.ID))
+	if err != nil {
+		return ingest.Result{}, err
+	}
+	if err := strayPage(j.Payload, start); err != nil {
+		res, _ := failed(err)
+		return res, s.Work.Delete(ctx, halfKey(j.ID, "manifest")) // so that it is fetched again
+	}
 	if why := wrongDigest("the manifest", sums, j.Payload); why != "" {
 		return ingest.Fail(false, why), nil
 	}
@@ -97,29 +109,6 @@ func (s *Stages) saveManifest(ctx context.Context, h *queue.Held) (ingest.Result
 	return next, nil
 }
 
-// fetchManifest reads a manifest of at most limit bytes and holds it against
-// the depositor's digest.
-func (s *Stages) fetchManifest(ctx context.Context, url string, p ingest.Payload, limit int64) ([]byte, ingest.Result, error) {
-	var data []byte
-	err := s.Fetch.Get(ctx, url, nil, func(body fetch.Stream) (err error) {
-		data, err = io.ReadAll(io.LimitReader(body, limit+1))
-		return err
-	})
-	if err != nil {
-		res, err := failed(fmt.Errorf("the manifest cannot be fetched: %w", err))
-		return nil, res, err
-	}
-	if int64(len(data)) > limit {
-		return nil, ingest.Fail(false, fmt.Sprintf("the manifest is larger than %d bytes; split it into several submissions", limit)), nil
-	}
-	d := fetch.NewDigester(p.Algorithm)
-	_, _ = d.Write(data) // a digester takes everything
-	if why := wrongDigest("the manifest", d, p); why != "" {
-		return nil, ingest.Fail(false, why), nil
-	}
-	return data, next, nil
-}
-
 // rejected says why a manifest that was read is not taken, "" if it is.
 func rejected(m checkm.Manifest, problems []checkm.Problem, err error, want checkm.Kind) string {
 	if err != nil {
@@ -127,7 +116,7 @@ func rejected(m checkm.Manifest, problems []checkm.Problem, err error, want chec
 	}
 	bad := checkm.Rejected(problems)
 	if len(bad) == 0 && m.Kind != want {
-		return fmt.Sprintf("the manifest is of the kind %q by its profile; expected %q for this payload type", m.Kind, want)
+		return fmt.Sprintf("the manifest is of the kind %q by its profile; expected %q for this payload type. Submit it with the type of its profile", m.Kind, want)
 	}
 	lines := make([]string, len(bad))
 	for i, p := range bad {

@@ -4,6 +4,7 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -57,13 +58,27 @@ var next = ingest.Result{Outcome: ingest.StepNext}
 func workPrefix(job string) string { return "jobs/" + job + "/" }
 
 // failed turns an error of fetching into a result: content that cannot be had
-// fails the job, and can be had again once it is mended at the source.
+// fails the job. It can be requeued once the source is corrected, unless its
+// address is refused.
 func failed(err error) (ingest.Result, error) {
-	switch fault.Of(err) {
-	case fault.Invalid, fault.Unavailable:
-		return ingest.Fail(true, err.Error()+". Mend it at the source, then requeue the job"), nil
+	switch {
+	case !unfetched(err):
+		return ingest.Result{}, err
+	case !mayRecover(err):
+		return ingest.Fail(false, err.Error()+". Submit it again with a public URL"), nil
 	}
-	return ingest.Result{}, err
+	return ingest.Fail(true, err.Error()+". Correct it at the source, then requeue the job"), nil
+}
+
+// unfetched reports whether an error is that of a source, not one of ours.
+func unfetched(err error) bool {
+	return fault.Is(err, fault.Invalid) || fault.Is(err, fault.Unavailable)
+}
+
+// mayRecover reports whether a source can come to answer in another way.
+func mayRecover(err error) bool {
+	var refused *fetch.RefusedError
+	return unfetched(err) && !errors.As(err, &refused)
 }
 
 // resolve finds the job's object: by its local ids, and by the ark that the

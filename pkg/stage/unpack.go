@@ -3,7 +3,7 @@ package stage
 import (
 	"bytes"
 	"context"
-	"errors"
+	"fmt"
 	"io"
 
 	"archivist/pkg/bucket"
@@ -31,17 +31,17 @@ var batchKinds = map[string]struct {
 
 // unpack makes the batch's jobs, one per object.
 func (s *Stages) unpack(ctx context.Context, h *queue.Held) (ingest.Result, error) {
-	b := h.Batch
-	kind := b.Payload.Type
-	if kind == "" {
-		kind = s.sniff(ctx, b.URL)
+	kind, err := s.batchType(ctx, h)
+	if err != nil {
+		return s.unreachable(ctx, h, err)
 	}
 	if list, many := batchKinds[kind]; many {
 		return s.unpackList(ctx, h, list.row, list.kind)
 	}
+	b := h.Batch
 	j := ingest.Job{Collection: b.Collection, Submitter: b.Submitter, Mode: b.Mode, Payload: b.Payload, Metadata: b.Metadata,
 		Primary: b.Primary, LocalIDs: b.LocalIDs, IfVersion: b.IfVersion}
-	j.Payload.Type = kind
+	j.Payload.Type, j.Payload.Detected = kind, b.Payload.Type == ""
 	profile, _, err := s.Collections.Profile(ctx, b.Collection)
 	if err != nil {
 		return ingest.Result{}, err
@@ -53,15 +53,53 @@ func (s *Stages) unpack(ctx context.Context, h *queue.Held) (ingest.Result, erro
 	return next, h.Unpack(ctx, []ingest.Job{j}, 1)
 }
 
+// patience is how many tries of unpacking wait for a payload that cannot be fetched.
+const patience = 5
+
+// batchType is the type of a batch's payload: the depositor's, else that of what was
+// fetched. It is "" if the payload still cannot be fetched when the patience is
+// over: its one job finds the type, or says what is wrong and can be requeued.
+func (s *Stages) batchType(ctx context.Context, h *queue.Held) (string, error) {
+	p := h.Batch.Payload
+	if p.Type != "" {
+		return p.Type, nil
+	}
+	saved, err := s.startOf(ctx, batchManifestKey(h.Batch.ID))
+	if err == nil {
+		return typeOf(p, saved) // what an earlier try has begun to unpack
+	}
+	if !fault.Is(err, fault.NotFound) {
+		return "", err
+	}
+	kind, err := s.detect(ctx, p, h.Until)
+	if mayRecover(err) && h.Batch.Tries >= patience {
+		s.Queue.Log.Info("the payload's type could not be detected; its job tries again", "batch", h.Batch.ID, "error", err)
+		return "", nil
+	}
+	return kind, err
+}
+
+// unreachable ends a try of unpacking a payload that could not be fetched: it is
+// tried again, and refused when the patience is over.
+func (s *Stages) unreachable(ctx context.Context, h *queue.Held, err error) (ingest.Result, error) {
+	switch {
+	case !unfetched(err) || mayRecover(err) && h.Batch.Tries < patience:
+		return ingest.Result{}, err
+	case mayRecover(err):
+		return s.refuse(ctx, h.Batch, ingest.Fail(true, fmt.Sprintf("the payload cannot be fetched: %v. Correct it at the source, then submit it again", err)))
+	}
+	return s.refuse(ctx, h.Batch, ingest.Fail(false, fmt.Sprintf("the payload cannot be fetched: %v. Submit it again with a public URL", err)))
+}
+
 // unpackList makes a job of each row of a batch manifest, chunk by chunk from
 // where an earlier try got to.
 func (s *Stages) unpackList(ctx context.Context, h *queue.Held, row string, kind checkm.Kind) (ingest.Result, error) {
-	data, res, err := s.batchManifest(ctx, h.Batch)
-	if err == nil && res.Outcome == ingest.StepFail {
-		return s.refuse(ctx, h.Batch, res)
-	}
+	data, why, err := s.batchManifest(ctx, h)
 	if err != nil {
-		return res, err
+		return s.unreachable(ctx, h, err)
+	}
+	if why != "" {
+		return s.refuse(ctx, h.Batch, ingest.Fail(false, why))
 	}
 	profile, _, err := s.Collections.Profile(ctx, h.Batch.Collection)
 	if err != nil {
@@ -101,18 +139,35 @@ func priority(p collection.Profile, jobs int) int {
 func batchManifestKey(batch string) string { return "batches/" + batch + "/manifest.checkm" }
 
 // batchManifest fetches the manifest once and keeps it: every try of unpacking
-// sees the same rows.
-func (s *Stages) batchManifest(ctx context.Context, b *ingest.Batch) ([]byte, ingest.Result, error) {
-	key := batchManifestKey(b.ID)
-	data, _, err := s.Work.Read(ctx, key)
+// sees the same rows. It returns why the manifest is refused, or "".
+func (s *Stages) batchManifest(ctx context.Context, h *queue.Held) (data []byte, refused string, err error) {
+	key := batchManifestKey(h.Batch.ID)
+	data, _, err = s.Work.Read(ctx, key)
 	if !fault.Is(err, fault.NotFound) {
-		return data, next, err
+		return data, "", err
 	}
-	data, res, err := s.fetchManifest(ctx, b.URL, b.Payload, maxBatchManifest)
-	if err != nil || res.Outcome == ingest.StepFail {
-		return nil, res, err
+	p := h.Batch.Payload
+	inTime, cancel := context.WithTimeout(ctx, h.Until.Sub(s.Now()))
+	defer cancel()
+	err = s.Fetch.Get(inTime, p.URL, nil, func(body fetch.Stream) (err error) {
+		data, err = io.ReadAll(io.LimitReader(body, maxBatchManifest+1))
+		return err
+	})
+	if err != nil {
+		return nil, "", err
 	}
-	return data, next, s.Work.Put(ctx, key, data, bucket.Condition{})
+	if err := strayPage(p, data); err != nil {
+		return nil, "", err
+	}
+	if len(data) > maxBatchManifest {
+		return nil, fmt.Sprintf("the manifest is larger than %d bytes; split it into several submissions", maxBatchManifest), nil
+	}
+	d := fetch.NewDigester(p.Algorithm)
+	_, _ = d.Write(data) // a digester takes everything
+	if why := wrongDigest("the manifest", d, p); why != "" {
+		return nil, why, nil
+	}
+	return data, "", s.Work.Put(ctx, key, data, bucket.Condition{})
 }
 
 // jobOf makes a row's job. What the row says goes before what the form says.
@@ -127,35 +182,4 @@ func jobOf(b *ingest.Batch, r checkm.Row, kind string, priority int) ingest.Job 
 	return ingest.Job{Collection: b.Collection, Submitter: b.Submitter, Mode: b.Mode, Primary: r.Primary, LocalIDs: r.Local, Priority: priority,
 		Payload:  ingest.Payload{URL: r.URL, Type: kind, Filename: r.Name, Size: size, Algorithm: r.Algorithm, Digest: r.Digest},
 		Metadata: ingest.Metadata{Who: or(r.Creator, b.Who), What: or(r.Title, b.What), When: or(r.Date, b.When), Where: b.Where}}
-}
-
-// errSeen ends reading after the first row.
-var errSeen = errors.New("seen")
-
-// sniff tells a manifest from a file by its first bytes, and its kind by its
-// profile. What cannot be read now is taken for a file; its job says what is wrong.
-func (s *Stages) sniff(ctx context.Context, url string) string {
-	found := ingest.TypeFile
-	err := s.Fetch.Get(ctx, url, nil, func(body fetch.Stream) error {
-		start := make([]byte, 4096)
-		n, err := io.ReadFull(body, start)
-		if err != nil && err != io.ErrUnexpectedEOF && err != io.EOF {
-			return err
-		}
-		if !checkm.IsManifest(start[:n]) {
-			return nil
-		}
-		found = ingest.TypeObjectManifest
-		m, _, _ := checkm.Read(bytes.NewReader(start[:n]), checkm.Options{}, func(checkm.Row) error { return errSeen })
-		for t, list := range batchKinds {
-			if list.kind == m.Kind {
-				found = t
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		s.Queue.Log.Info("the payload's type could not be sniffed", "url", fetch.Redact(url), "error", err)
-	}
-	return found
 }
