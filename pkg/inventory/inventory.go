@@ -173,7 +173,7 @@ func (s Store) Prepare(ctx context.Context, r Record, now int64) (func(*table.Tx
 		}
 	}
 	return func(tx *table.Tx) error {
-		return put(tx, &row, versions, fresh, event.New{Type: "object." + kind, Time: now, Actor: r.Actor, Component: "record",
+		return put(tx, row, versions, fresh, event.New{Type: "object." + kind, Time: now, Actor: r.Actor, Component: "record",
 			Detail: map[string]any{"version": row.HeadOf, "versions": len(versions), "localIds": fresh}})
 	}, nil
 }
@@ -194,13 +194,13 @@ func (s Store) fresh(ctx context.Context, o *Object) (fresh []string, err error)
 	return fresh, nil
 }
 
-func put(tx *table.Tx, row *Object, versions []Version, fresh []string, e event.New) error {
+func put(tx *table.Tx, row Object, versions []Version, fresh []string, e event.New) error {
 	row.Number++
 	row.Head.Shelf, row.Head.Since = "objects#"+row.Collection, fmt.Sprintf("%013d#%s", row.Modified, row.ARK)
 	if row.Rev == 0 {
-		tx.Insert(row)
+		tx.Insert(&row)
 	} else {
-		tx.Save(row)
+		tx.Save(&row)
 	}
 	for _, v := range versions {
 		v.Head, v.ARK = head(versionKey(row.ARK, v.Number)), row.ARK

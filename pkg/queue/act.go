@@ -77,7 +77,6 @@ func (q *Queue) ForceFail(ctx context.Context, id, reason, actor string) (*Job, 
 		}
 		is := q.Rules.Failed(job, "failed by "+actor+": "+reason, true, q.Now())
 		old, running := ExecutionName(id, row.Exec), row.Running()
-		row.Release()
 		err = q.changeJob(ctx, row, is, why{event: "job.state", actor: actor, component: "admin", reason: reason})
 		switch {
 		case err == nil && running:

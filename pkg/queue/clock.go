@@ -222,8 +222,9 @@ func (q *Queue) repairJob(ctx context.Context, id string) error {
 // to fetch what is being removed, and takes a quarter of the clock's time at most.
 func (q *Queue) clean(ctx context.Context, row *Job, now time.Time) error {
 	tx := q.Table.Begin(q.NewID())
-	row.Take(tx.ID(), now, q.Rules.Timing.Clock+q.Rules.Timing.Margin)
-	q.write(tx, row)
+	next := *row
+	next.Take(tx.ID(), now, q.Rules.Timing.Clock+q.Rules.Timing.Margin)
+	q.writeJob(tx, row, next)
 	if err := tx.Commit(ctx); err != nil {
 		return err
 	}
@@ -231,10 +232,11 @@ func (q *Queue) clean(ctx context.Context, row *Job, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	row.Release()
 	if !all { // it stays due: the next sweep goes on
 		tx := q.Table.Begin(q.NewID())
-		q.write(tx, row)
+		next := *row
+		next.Release()
+		q.writeJob(tx, row, next)
 		return tx.Commit(ctx)
 	}
 	return q.changeJob(ctx, row, q.Rules.Cleaned(row.Job), why{event: "job.cleaned", component: "sweep", reason: "its work files were kept long enough"})
@@ -248,9 +250,10 @@ func (q *Queue) repaired(ctx context.Context, machine, old string) {
 }
 
 func (q *Queue) later(ctx context.Context, row *Job, at time.Time) error {
-	row.Due = at.UnixMilli()
 	tx := q.Table.Begin(q.NewID())
-	q.write(tx, row)
+	next := *row
+	next.Due = at.UnixMilli()
+	q.writeJob(tx, row, next)
 	return tx.Commit(ctx)
 }
 
@@ -261,7 +264,6 @@ func (q *Queue) failIfStopped(ctx context.Context, row *Job) error {
 		return err
 	}
 	is := q.Rules.Failed(row.Job, "the execution was stopped by hand: "+reason, true, q.Now())
-	row.Release()
 	return q.changeJob(ctx, row, is, why{event: "job.state", component: "sweep", reason: is.Message})
 }
 

@@ -152,7 +152,7 @@ type why struct {
 
 // putJob writes a job's row as it shall be, with its event, and whatever must
 // agree: the slot, space and lock rows, and the batch's counts. A job that is
-// new is counted by the chunk that makes it.
+// new is counted by the chunk that makes it. The job's lease ends with the change.
 func (q *Queue) putJob(tx *table.Tx, row *Job, is ingest.Job, w why) error {
 	was := row.Job
 	if was.State != is.State {
@@ -160,15 +160,17 @@ func (q *Queue) putJob(tx *table.Tx, row *Job, is ingest.Job, w why) error {
 			return err
 		}
 	}
-	row.Job = is
-	row.Version++
-	q.write(tx, row)
+	next := *row
+	next.Job = is
+	next.Version++
+	next.Release()
+	q.writeJob(tx, row, next)
 	e := event.New{Type: w.event, Time: q.Now().UnixMilli(), Actor: w.actor, Component: w.component,
 		Detail: Change{From: string(was.State), To: string(is.State), Exec: is.Exec, Reason: w.reason, Parked: is.Parked}}
 	if is.State == ingest.Failed {
 		e.Outcome = event.Failure
 	}
-	if err := event.Append(tx, jobSubject(is.ID), row.Version, e); err != nil {
+	if err := event.Append(tx, jobSubject(is.ID), next.Version, e); err != nil {
 		return err
 	}
 	if add := ingest.Moved(was.State, is.State); was.State != "" && len(add) > 0 {
@@ -178,18 +180,34 @@ func (q *Queue) putJob(tx *table.Tx, row *Job, is ingest.Job, w why) error {
 	return nil
 }
 
-// write puts a job's row into the transaction, at its place in the indexes.
-func (q *Queue) write(tx *table.Tx, row *Job) {
-	row.Head.Place, row.Head.Rank = row.Job.Place()
-	row.Head.Shelf, row.Head.Since = "jobs#"+row.Collection, fmt.Sprintf("%013d#%s", row.Created, row.Job.ID)
-	if row.Rev == 0 {
-		tx.Insert(row)
+// writeJob puts a job's row into the transaction as next is, at its place in the
+// indexes, on the condition that nobody wrote it since row was read. row becomes
+// next once the commit has succeeded.
+func (q *Queue) writeJob(tx *table.Tx, row *Job, next Job) {
+	next.Head.Place, next.Head.Rank = next.Job.Place()
+	next.Head.Shelf, next.Head.Since = "jobs#"+next.Collection, fmt.Sprintf("%013d#%s", next.Created, next.Job.ID)
+	if next.Rev == 0 {
+		tx.Insert(&next)
 	} else {
-		tx.Save(row)
+		tx.Save(&next)
 	}
+	tx.OnCommit(func() { *row = next })
+}
+
+// writeBatch is writeJob for a batch.
+func (q *Queue) writeBatch(tx *table.Tx, row *Batch, next Batch) {
+	next.Head.Place, next.Head.Rank = next.Batch.Place()
+	next.Head.Shelf, next.Head.Since = "batches#"+next.Collection, fmt.Sprintf("%013d#%s", next.Created, next.Batch.ID)
+	if next.Rev == 0 {
+		tx.Insert(&next)
+	} else {
+		tx.Save(&next)
+	}
+	tx.OnCommit(func() { *row = next })
 }
 
 // putBatch writes a batch's row as it shall be, with its event if w names one.
+// The batch's lease ends with an event, and stays without.
 func (q *Queue) putBatch(tx *table.Tx, row *Batch, is ingest.Batch, w why) error {
 	was := row.Batch
 	if was.State != is.State {
@@ -197,17 +215,13 @@ func (q *Queue) putBatch(tx *table.Tx, row *Batch, is ingest.Batch, w why) error
 			return err
 		}
 	}
-	row.Batch = is
-	row.Head.Place, row.Head.Rank = is.Place()
-	row.Head.Shelf, row.Head.Since = "batches#"+is.Collection, fmt.Sprintf("%013d#%s", is.Created, is.ID)
+	next := *row
+	next.Batch = is
 	if w.event != "" {
-		row.Version++
+		next.Version++
+		next.Release()
 	}
-	if row.Rev == 0 {
-		tx.Insert(row)
-	} else {
-		tx.Save(row)
-	}
+	q.writeBatch(tx, row, next)
 	if w.event == "" {
 		return nil
 	}
@@ -216,7 +230,7 @@ func (q *Queue) putBatch(tx *table.Tx, row *Batch, is ingest.Batch, w why) error
 	if is.State == ingest.BatchFailed {
 		e.Outcome = event.Failure
 	}
-	return event.Append(tx, batchSubject(is.ID), row.Version, e)
+	return event.Append(tx, batchSubject(is.ID), next.Version, e)
 }
 
 // changeJob commits one change of a job and sends the wake-ups that it is owed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"time"
 
 	"archivist/pkg/event"
@@ -27,6 +28,9 @@ type remembered struct {
 // came: the same key with the same body within KeepKeys gives the same batch,
 // with another body a Conflict. An empty key is no key.
 func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []byte, actor string) (*Batch, error) {
+	if err := checkIdentifiers(&b.Primary, &b.LocalIDs); err != nil {
+		return nil, err
+	}
 	now := q.Now()
 	id := q.NewID()
 	b.ID, b.Created = id, now.UnixMilli()
@@ -53,6 +57,20 @@ func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []b
 	}
 	q.wake(ctx, ingest.BatchWakes(ingest.Batch{}, is))
 	return row, nil
+}
+
+// checkIdentifiers trims the identifiers of one object and takes doubles out. An
+// Invalid says which of them cannot be taken.
+func checkIdentifiers(primary *string, local *[]string) error {
+	ids, err := ingest.CleanLocalIDs(*local)
+	if err != nil {
+		return err
+	}
+	*primary, *local = strings.TrimSpace(*primary), ids
+	if len(*primary) > ingest.MaxLocalIDBytes {
+		return fault.New(fault.Invalid, "the primary identifier has %d bytes; expected an ARK", len(*primary))
+	}
+	return nil
 }
 
 func keyRow(key string) table.Key {
@@ -124,7 +142,7 @@ func (q *Queue) Unpack(ctx context.Context, row *Batch, jobs []ingest.Job, expec
 		j.Row, j.ID, j.Batch = is.Unpacked, ingest.JobID(is.ID, is.Unpacked), is.ID
 		j = q.Rules.New(j, now)
 		jr := &Job{Head: head(jobKey(j.ID)), Version: 1, Job: j}
-		q.write(tx, jr)
+		q.writeJob(tx, jr, *jr)
 		scarce(tx, ingest.Job{ID: j.ID}, j)
 		e := event.New{Type: "job.state", Time: j.Created, Component: "unpack", Actor: is.Submitter, Detail: Change{To: string(ingest.Pending)}}
 		if err := event.Append(tx, jobSubject(j.ID), 1, e); err != nil {
@@ -136,7 +154,6 @@ func (q *Queue) Unpack(ctx context.Context, row *Batch, jobs []ingest.Job, expec
 	if is.Unpacked == expected {
 		is.Sealed, is.Expected = true, expected
 		is = q.Rules.EnterBatch(is, ingest.BatchProcessing, now)
-		row.Release()
 		w = why{event: "batch.state", actor: is.Submitter, component: "unpack"}
 	} else {
 		is = q.Rules.DueBatch(is, now)

@@ -42,18 +42,14 @@ type Step func(ctx context.Context, h *Held) (ingest.Result, error)
 // to end: somebody else has the item.
 func (h *Held) Checkpoint(ctx context.Context, add ...func(*table.Tx)) error {
 	tx := h.q.Table.Begin(h.q.NewID())
-	row := *h.job
-	row.Job = *h.Job
-	h.q.write(tx, &row)
+	next := *h.job
+	next.Job = *h.Job
+	h.q.writeJob(tx, h.job, next)
 	scarce(tx, h.job.Job, *h.Job)
 	for _, a := range add {
 		a(tx)
 	}
-	err := tx.Commit(ctx)
-	if err == nil {
-		*h.job = row
-	}
-	return err
+	return tx.Commit(ctx)
 }
 
 // StillMine returns a Lost once the job's row is no longer as this worker left it.
@@ -142,15 +138,15 @@ func (w *Worker) takeJob(ctx context.Context, m Message) (*Held, ingest.Answer, 
 	is := row.Job
 	if is.Tries++; is.Tries > w.Stage.Tries {
 		is = q.Rules.Failed(row.Job, gaveUp(w.Stage, row.Tries, row.Message), true, now)
-		row.Release()
 		err := q.changeJob(ctx, row, is, why{event: "job.state", component: w.Stage.Name, reason: is.Message})
 		return nil, is.Answer(at, m.Exec), 0, err
 	}
 	is.Due = now.Add(times.Grace).UnixMilli()
 	tx := q.Table.Begin(q.NewID())
-	row.Take(tx.ID(), now, times.Lease)
-	row.Job = is
-	q.write(tx, row)
+	next := *row
+	next.Job = is
+	next.Take(tx.ID(), now, times.Lease)
+	q.writeJob(tx, row, next)
 	if err := tx.Commit(ctx); err != nil {
 		return nil, "", 0, err
 	}
@@ -174,16 +170,15 @@ func (w *Worker) takeBatch(ctx context.Context, m Message) (*Held, ingest.Answer
 	if is.Tries++; is.Tries > w.Stage.Tries && is.State == ingest.BatchPending {
 		is.Message = gaveUp(w.Stage, row.Tries, row.Message)
 		is = q.Rules.EnterBatch(is, ingest.BatchFailed, now)
-		row.Release()
 		err := q.changeBatch(ctx, row, is, why{event: "batch.state", component: w.Stage.Name, reason: is.Message})
 		return nil, is.Answer(w.Stage, m.Exec), 0, err
 	}
 	is.Due = now.Add(times.Grace).UnixMilli()
 	tx := q.Table.Begin(q.NewID())
-	row.Take(tx.ID(), now, times.Lease)
-	if err := q.putBatch(tx, row, is, why{}); err != nil {
-		return nil, "", 0, err
-	}
+	next := *row
+	next.Batch = is
+	next.Take(tx.ID(), now, times.Lease)
+	q.writeBatch(tx, row, next)
 	if err := tx.Commit(ctx); err != nil {
 		return nil, "", 0, err
 	}
@@ -217,7 +212,6 @@ func (w *Worker) work(ctx context.Context, h *Held, m Message) (ingest.Answer, s
 		return "", "", w.again(ctx, h, err), nil
 	}
 	is := q.Rules.Next(*h.Job, res, q.Now())
-	h.job.Release()
 	e := why{event: "job.state", component: w.Stage.Name, reason: res.Reason}
 	if e.reason == "" {
 		e.reason = h.remark
@@ -233,7 +227,10 @@ func (w *Worker) work(ctx context.Context, h *Held, m Message) (ingest.Answer, s
 	if fault.Is(err, fault.Lost) {
 		return "", "", time.Second, nil
 	}
-	return is.Answer(w.Stage.Job, m.Exec), res.Reason, 0, err
+	if err != nil {
+		return "", "", w.again(ctx, h, err), nil
+	}
+	return is.Answer(w.Stage.Job, m.Exec), res.Reason, 0, nil
 }
 
 func (w *Worker) workBatch(ctx context.Context, h *Held, m Message) (ingest.Answer, string, time.Duration, error) {
@@ -255,7 +252,10 @@ func (w *Worker) workBatch(ctx context.Context, h *Held, m Message) (ingest.Answ
 	if fault.Is(err, fault.Lost) {
 		return "", "", time.Second, nil
 	}
-	return h.Batch.Answer(w.Stage, m.Exec), res.Reason, 0, err
+	if err != nil {
+		return "", "", w.again(ctx, h, err), nil
+	}
+	return h.Batch.Answer(w.Stage, m.Exec), res.Reason, 0, nil
 }
 
 // endBatch closes a batch whose report is saved, or whose manifest is no good.
@@ -274,11 +274,14 @@ func (q *Queue) endBatch(ctx context.Context, h *Held, res ingest.Result) error 
 			return nil
 		})
 	}
-	h.Batch.Message = res.Reason
-	is := q.Rules.EnterBatch(*h.Batch, to, q.Now())
-	h.batch.Release()
-	*h.Batch = is
-	return q.changeBatch(ctx, h.batch, is, why{event: "batch.state", component: "report", reason: res.Reason}, also...)
+	is := *h.Batch
+	is.Message = res.Reason
+	is = q.Rules.EnterBatch(is, to, q.Now())
+	err = q.changeBatch(ctx, h.batch, is, why{event: "batch.state", component: "report", reason: res.Reason}, also...)
+	if err == nil {
+		*h.Batch = is
+	}
+	return err
 }
 
 // again writes down why a try failed, gives the lease back, and says when to
@@ -295,18 +298,15 @@ func (w *Worker) again(ctx context.Context, h *Held, cause error) time.Duration 
 	tx := q.Table.Begin(q.NewID())
 	tries := 0
 	if h.Batch != nil {
-		tries = h.batch.Tries
-		h.batch.Release()
-		is := h.batch.Batch
-		is.Message = cause.Error()
-		if q.putBatch(tx, h.batch, is, why{}) != nil {
-			return time.Second
-		}
+		next := *h.batch
+		next.Message, tries = cause.Error(), next.Tries
+		next.Release()
+		q.writeBatch(tx, h.batch, next)
 	} else {
-		tries = h.job.Tries
-		h.job.Release()
-		h.job.Message = cause.Error()
-		q.write(tx, h.job)
+		next := *h.job
+		next.Message, tries = cause.Error(), next.Tries
+		next.Release()
+		q.writeJob(tx, h.job, next)
 	}
 	if err := tx.Commit(ctx); err != nil {
 		log.Warn("the failed try could not be written down", "error", err)

@@ -142,6 +142,65 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestCommitChangesTheRowAfterwards: a row is as the caller left it until the
+// commit has succeeded, whatever the commit failed for.
+func TestCommitChangesTheRowAfterwards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down := false
+		tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: tabletest.New(), Do: func(_ string, call func() error) error {
+			if down {
+				return errors.New("the connection broke")
+			}
+			return call()
+		}})
+		row, other := newThing("a", "x"), newThing("b", "x")
+		order := ""
+		commit(t, tb, "1", func(tx *table.Tx) {
+			tx.OnCommit(func() { order += "1" })
+			tx.Insert(row)
+			tx.OnCommit(func() { order += fmt.Sprintf(" 2 rev %d", row.Rev) })
+		})
+		if order != "1 2 rev 1" || row.Wid != "1" {
+			t.Errorf("after the commit ran %q, the row is %+v", order, row)
+		}
+		for name, c := range map[string]struct {
+			spoil func(tx *table.Tx)
+			want  fault.Kind
+		}{
+			"too many rows": {func(tx *table.Tx) {
+				for i := range table.MaxActions {
+					tx.Insert(newThing("m", fmt.Sprint(i)))
+				}
+			}, fault.Invalid},
+			"a row too large": {func(tx *table.Tx) {
+				tx.Insert(&thing{Head: table.Head{PK: "l", SK: "x"}, Name: string(make([]byte, table.MaxRowBytes))})
+			}, fault.Invalid},
+			"too many bytes": {func(tx *table.Tx) {
+				for i := range 12 {
+					tx.Insert(&thing{Head: table.Head{PK: "l", SK: fmt.Sprint(i)}, Name: string(make([]byte, 390<<10))})
+				}
+			}, fault.Invalid},
+			"a condition":  {func(tx *table.Tx) { tx.Require(table.Key{PK: "gone", SK: "x"}, "n = ?", 7) }, fault.Lost},
+			"not answered": {func(*table.Tx) { down = true }, fault.Unavailable},
+		} {
+			before := *row
+			tx := tb.Begin("2")
+			tx.Save(row)
+			tx.Insert(other)
+			tx.OnCommit(func() { t.Errorf("%s: OnCommit ran", name) })
+			c.spoil(tx)
+			if err := tx.Commit(t.Context()); !fault.Is(err, c.want) {
+				t.Errorf("%s: got %v, want %s", name, err, c.want)
+			}
+			down = false
+			if *row != before || other.Rev != 0 || other.Wid != "" {
+				t.Errorf("%s: the failed commit changed the rows: %+v, %+v", name, row, other)
+			}
+		}
+		commit(t, tb, "3", func(tx *table.Tx) { tx.Save(row) }) // what was read is still its fence
+	})
+}
+
 // TestAmbiguousCommits: whatever happens to the answer, Commit tells the truth.
 func TestAmbiguousCommits(t *testing.T) {
 	lost := errors.New("the connection broke")

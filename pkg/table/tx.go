@@ -14,25 +14,34 @@ import (
 	"archivist/pkg/fault"
 )
 
-// MaxActions is DynamoDB's limit on the rows of one transaction.
-const MaxActions = 100
+// DynamoDB's limits on one transaction and on one row.
+const (
+	MaxActions  = 100
+	MaxTxBytes  = 4 << 20
+	MaxRowBytes = 400 << 10
+)
 
 // Tx is one change: all of its rows are written, or none. Compose it, then
-// Commit it once.
+// Commit it once. The rows that the caller passes are written as they are at
+// that moment; they stay as they are until the commit has succeeded, and then
+// have their new revision.
 type Tx struct {
 	t     *Table
 	id    string
 	ops   []op
+	bytes int // of the rows that it puts
+	large *Key
 	proof *Key
+	then  []func()
 }
 
 type op struct {
-	key    Key
-	row    Row // written row, or nil
-	put    *dynamo.Put
-	del    *dynamo.Delete
-	update *dynamo.Update
-	check  *dynamo.ConditionCheck
+	key     Key
+	written bool // the row carries the transaction's id afterwards
+	put     *dynamo.Put
+	del     *dynamo.Delete
+	update  *dynamo.Update
+	check   *dynamo.ConditionCheck
 }
 
 // Begin starts a transaction. id is unique to this change and made beforehand:
@@ -43,20 +52,32 @@ func (t *Table) Begin(id string) *Tx { return &Tx{t: t, id: id} }
 // ID returns the id that Begin was given.
 func (tx *Tx) ID() string { return tx.id }
 
+// OnCommit runs f after the commit has succeeded, in the order of the calls.
+func (tx *Tx) OnCommit(f func()) { tx.then = append(tx.then, f) }
+
 // Insert writes a row that must not exist yet; its rev becomes 1.
-func (tx *Tx) Insert(row Row) {
-	h := row.head()
-	h.Rev, h.Wid = 1, tx.id
-	tx.add(op{key: h.Key(), row: row, put: tx.t.Rows.Put(row).If("attribute_not_exists(pk)")})
-}
+func (tx *Tx) Insert(row Row) { tx.put(row, 1, "attribute_not_exists(pk)") }
 
 // Save writes a row that was read, on the condition that nobody wrote it since:
 // its rev is the fence.
 func (tx *Tx) Save(row Row) {
+	read := row.head().Rev
+	tx.put(row, read+1, "rev = ?", read)
+}
+
+func (tx *Tx) put(row Row, rev int64, condition string, args ...any) {
 	h := row.head()
-	read := h.Rev
-	h.Rev, h.Wid = read+1, tx.id
-	tx.add(op{key: h.Key(), row: row, put: tx.t.Rows.Put(row).If("rev = ?", read)})
+	read := *h
+	h.Rev, h.Wid = rev, tx.id
+	put := tx.t.Rows.Put(row).If(condition, args...)
+	size := Size(row)
+	*h = read
+	k := h.Key()
+	if tx.bytes += size; size > MaxRowBytes {
+		tx.large = &k
+	}
+	tx.add(op{key: k, written: true, put: put})
+	tx.OnCommit(func() { h.Rev, h.Wid = rev, tx.id })
 }
 
 // Remove deletes a row that was read, on the condition that nobody wrote it since.
@@ -91,7 +112,7 @@ func (tx *Tx) Prove(k Key) { tx.proof = &k }
 
 func (tx *Tx) add(o op) {
 	tx.ops = append(tx.ops, o)
-	if tx.proof == nil && o.row != nil {
+	if tx.proof == nil && o.written {
 		tx.proof = &o.key
 	}
 }
@@ -122,10 +143,11 @@ func (e *ConditionError) Failed(k Key) bool {
 // Commit makes the change. nil means that it happened, exactly once, even when
 // answers were lost on the way. A Lost (with a *ConditionError inside) means
 // that it did not and cannot: read again. An Unavailable means that it is not
-// known to have happened: ask "is it done?" before doing it again.
+// known to have happened: ask "is it done?" before doing it again. An Invalid
+// means that it is larger than DynamoDB allows, and never can be made.
 func (tx *Tx) Commit(ctx context.Context) error {
-	if len(tx.ops) == 0 || len(tx.ops) > MaxActions {
-		return fmt.Errorf("table: a transaction of %d rows", len(tx.ops))
+	if err := tx.fits(); err != nil {
+		return err
 	}
 	err := tx.t.retry(ctx, "commit", func() error {
 		err := tx.send(ctx)
@@ -147,7 +169,27 @@ func (tx *Tx) Commit(ctx context.Context) error {
 	if errors.As(err, &ce) {
 		return &fault.Error{Kind: fault.Lost, Msg: ce.Error(), Err: ce}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	for _, f := range tx.then {
+		f()
+	}
+	return nil
+}
+
+func (tx *Tx) fits() error {
+	switch {
+	case len(tx.ops) == 0:
+		return fmt.Errorf("table: a transaction without rows")
+	case len(tx.ops) > MaxActions:
+		return fault.New(fault.Invalid, "table: a transaction of %d rows; at most %d can be written at once", len(tx.ops), MaxActions)
+	case tx.large != nil:
+		return fault.New(fault.Invalid, "table: the row %s has more than %d bytes", tx.large, MaxRowBytes)
+	case tx.bytes > MaxTxBytes:
+		return fault.New(fault.Invalid, "table: a transaction of %d bytes; at most %d can be written at once", tx.bytes, MaxTxBytes)
+	}
+	return nil
 }
 
 // happened asks the proof row whether this transaction wrote it.

@@ -1,0 +1,75 @@
+package ingest
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"archivist/pkg/fault"
+)
+
+// Bounds of local ids. A job has a row in line and a lock for each id, which
+// begin and end in one transaction; DynamoDB takes 100 rows in one, and keys of
+// 2,048 bytes.
+const (
+	MaxLocalIDs     = 20
+	MaxLocalIDBytes = 500
+)
+
+// CheckLocalID returns an Invalid that says why a local id is not taken, nil if
+// it is: 1 to MaxLocalIDBytes bytes of UTF-8 without control characters, without
+// blanks around it, and without ";", which separates ids in manifests.
+func CheckLocalID(id string) error {
+	why := ""
+	switch {
+	case id == "":
+		why = "is empty"
+	case len(id) > MaxLocalIDBytes:
+		return fault.New(fault.Invalid, "the local id that begins with %q has %d bytes; at most %d are taken", cut(id, 40), len(id), MaxLocalIDBytes)
+	case !utf8.ValidString(id) || strings.ContainsRune(id, utf8.RuneError):
+		why = "is not valid UTF-8"
+	case strings.ContainsFunc(id, unicode.IsControl):
+		why = "has a control character"
+	case strings.Contains(id, ";"):
+		why = `has a ";", which separates ids`
+	case strings.TrimSpace(id) != id:
+		why = "has blanks around it"
+	}
+	if why == "" {
+		return nil
+	}
+	return fault.New(fault.Invalid, "the local id %q %s", id, why)
+}
+
+// CleanLocalIDs returns the ids of one object trimmed and without doubles, in
+// their order, or an Invalid that says which of them is not taken, or that there
+// are more than MaxLocalIDs.
+func CleanLocalIDs(ids []string) ([]string, error) {
+	var out []string
+	for _, id := range ids {
+		id = strings.TrimSpace(id)
+		if err := CheckLocalID(id); err != nil {
+			return nil, err
+		}
+		if !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+		if len(out) > MaxLocalIDs {
+			return nil, fault.New(fault.Invalid, "an object has at most %d local ids in one submission; %d are given", MaxLocalIDs, len(ids))
+		}
+	}
+	return out, nil
+}
+
+// cut returns the first n bytes of text at most, cut at a character, with "…"
+// where something was left out.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…"
+}

@@ -1,0 +1,46 @@
+package table
+
+import (
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/guregu/dynamo/v2"
+)
+
+// Size is how many bytes a row counts for DynamoDB's limits (source: "Item sizes
+// and formats" in its developer guide). A row that cannot be stored has none:
+// writing it gives the error.
+func Size(row any) int {
+	item, err := dynamo.MarshalItem(row)
+	if err != nil {
+		return 0
+	}
+	n := 0
+	for name, v := range item {
+		n += len(name) + valueSize(v)
+	}
+	return n
+}
+
+func valueSize(v types.AttributeValue) int {
+	const container, element = 3, 1 // bytes that a list or map, and each of its elements, cost
+	switch x := v.(type) {
+	case *types.AttributeValueMemberS:
+		return len(x.Value)
+	case *types.AttributeValueMemberN:
+		return len(x.Value)/2 + 2
+	case *types.AttributeValueMemberB:
+		return len(x.Value)
+	case *types.AttributeValueMemberL:
+		n := container
+		for _, e := range x.Value {
+			n += element + valueSize(e)
+		}
+		return n
+	case *types.AttributeValueMemberM:
+		n := container
+		for name, e := range x.Value {
+			n += element + len(name) + valueSize(e)
+		}
+		return n
+	}
+	return 1
+}
