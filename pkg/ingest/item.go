@@ -87,6 +87,7 @@ type Job struct {
 	Warned        int    `dynamo:"warned,omitempty"`     // files whose size was not the depositor's
 	Checked       int    `dynamo:"checked,omitempty"`    // files with a digest of the depositor
 	Stamp         int64  `dynamo:"stamp_ms,omitempty"`   // created of the OCFL version, fixed before first use
+	Follows       string `dynamo:"follows,omitempty"`    // ETag of the root inventory that the system files were written for; "": there was no object
 	ObjectVersion int    `dynamo:"ocfl_version,omitempty"`
 	NoChange      bool   `dynamo:"no_change,omitempty"`
 	Inventory     string `dynamo:"inventory_digest,omitempty"` // sha512 of the committed inventory

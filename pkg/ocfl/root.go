@@ -213,6 +213,30 @@ func firstEntry(text []byte, _ bool) (at int, digest string, ok bool) {
 	return m[0], string(text[m[2]:m[3]]), true
 }
 
+// ETag is that of the root inventory as it was read; every version changes it.
+func (s *Stored) ETag() string { return s.etag }
+
+// Job is the job that wrote a version: new content has the job in its key. It is ""
+// where no system file of the version is new, or the version is not ours.
+func (s *Stored) Job(n int) string {
+	for _, digest := range s.system[n] {
+		if rest, ok := strings.CutPrefix(s.content[digest], fmt.Sprintf("v%d/content/", n)); ok {
+			job, _, _ := strings.Cut(rest, "/")
+			return job
+		}
+	}
+	return ""
+}
+
+// ETag is that of an object's root inventory now, "" if there is no such object.
+func (r Root) ETag(ctx context.Context, id string) (string, error) {
+	now, err := r.Bucket.Head(ctx, Prefix(id)+inventoryName)
+	if fault.Is(err, fault.NotFound) {
+		return "", nil
+	}
+	return now.ETag, err
+}
+
 // Same reports whether an object is still as it was read.
 func (r Root) Same(ctx context.Context, s *Stored) (bool, error) {
 	now, err := r.Bucket.Head(ctx, Prefix(s.ID)+inventoryName)

@@ -19,23 +19,19 @@ import (
 func (s *Stages) process(ctx context.Context, h *queue.Held) (ingest.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	files := spill.New[Entry](ctx)
-	described := map[string]Entry{}
-	for e, err := range s.entries(ctx, h.Job) {
-		if err == nil {
-			err = files.Add(e.Path, e)
-		}
-		if err != nil {
-			return ingest.Result{}, err
-		}
-		if describes(e.Path) {
-			described[e.Path] = e
-		}
+	files, described, err := s.gather(ctx, h.Job)
+	if err != nil {
+		return ingest.Result{}, err
 	}
 	for _, ask := range []func() (string, error){
 		func() (string, error) { return s.describeJob(ctx, h.Job, described) },
 		func() (string, error) { return s.resolve(ctx, h.Job) },
-		func() (string, error) { return s.overtaken(ctx, h.Job) },
+		func() (string, error) {
+			if h.Job.Primary != "" {
+				return "", nil // asked again below the object's lock
+			}
+			return unexpected(h.Job, 0), nil
+		},
 	} {
 		refused, err := ask()
 		if err != nil {
@@ -48,32 +44,33 @@ func (s *Stages) process(ctx context.Context, h *queue.Held) (ingest.Result, err
 	if res, err := s.identify(ctx, h); err != nil || res.Outcome != ingest.StepNext {
 		return res, err
 	}
-	if err := s.fromBefore(ctx, h.Job); err != nil {
-		return ingest.Result{}, err
-	}
-	return next, s.systemFiles(ctx, h.Job, files)
+	return s.settle(ctx, h.Job, files)
 }
 
-// overtaken says that the object is not at the version that the submission was
-// made for, if it named one.
-func (s *Stages) overtaken(ctx context.Context, j *ingest.Job) (string, error) {
-	if j.IfVersion == 0 {
-		return "", nil
-	}
-	now := 0
-	if j.Primary != "" {
-		o, err := s.Inventory.Object(ctx, j.Primary)
-		if err != nil && !fault.Is(err, fault.NotFound) {
-			return "", err
-		}
+// gather sorts the job's files by their paths, and finds the descriptions among them.
+func (s *Stages) gather(ctx context.Context, j *ingest.Job) (files *spill.Sorter[Entry], described map[string]Entry, err error) {
+	files, described = spill.New[Entry](ctx), map[string]Entry{}
+	for e, err := range s.entries(ctx, j) {
 		if err == nil {
-			now = o.HeadOf
+			err = files.Add(e.Path, e)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if describes(e.Path) {
+			described[e.Path] = e
 		}
 	}
-	if now == j.IfVersion {
-		return "", nil
+	return files, described, nil
+}
+
+// unexpected says that the object is not at the version that the submission was
+// made for, if it named one. head is 0 where there is no object.
+func unexpected(j *ingest.Job, head int) string {
+	if j.IfVersion == 0 || j.IfVersion == head {
+		return ""
 	}
-	return fmt.Sprintf("the submission was made for version %d of the object, which is at version %d; look at what changed, then submit anew", j.IfVersion, now), nil
+	return fmt.Sprintf("the submission was made for version %d of the object, which is at version %d; look at what changed, then submit anew", j.IfVersion, head)
 }
 
 // identify mints an ark if the job has none, and takes the ark's lock. Both, and

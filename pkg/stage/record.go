@@ -3,8 +3,6 @@ package stage
 import (
 	"context"
 	"fmt"
-	"io"
-	"strings"
 
 	"archivist/pkg/anvl"
 	"archivist/pkg/fault"
@@ -91,11 +89,7 @@ func (s *Stages) describe(ctx context.Context, stored *ocfl.Stored, n int) (inve
 		r.Versions = append(r.Versions, row)
 	}
 	r.Object = inventory.Object{ARK: stored.ID, Collection: kept["collection"], Title: kept["what"], Who: kept["who"], When: kept["when"], HeadOf: n, Digest: r.Versions[len(r.Versions)-1].Digest}
-	for id := range strings.SplitSeq(kept["localIdentifier"], ";") {
-		if id = strings.TrimSpace(id); id != "" {
-			r.Object.LocalIDs = append(r.Object.LocalIDs, id)
-		}
-	}
+	r.Object.LocalIDs = separate(kept["localIdentifier"])
 	return r, nil
 }
 
@@ -126,7 +120,7 @@ func (s *Stages) read(ctx context.Context, stored *ocfl.Stored, n int, path stri
 		return err
 	}
 	defer body.Close()
-	elements, err := anvl.Read(io.LimitReader(body, 1<<20))
+	elements, err := anvl.Read(body)
 	if err != nil {
 		return fmt.Errorf("stage: %s of %s: %w", path, stored.ID, err)
 	}

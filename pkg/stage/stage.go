@@ -113,15 +113,27 @@ func (s *Stages) resolve(ctx context.Context, j *ingest.Job) (refused string, er
 }
 
 // allowed asks whether a given ark may be used: that of an object of this
-// collection, or a new one on our shoulder.
+// collection, or a new one on our shoulder. Where there is no row of the object the
+// storage root is asked, since rows can be lost.
 func (s *Stages) allowed(ctx context.Context, j *ingest.Job, given ark.ARK) (string, error) {
 	object, err := s.Inventory.Object(ctx, given.String())
 	switch {
 	case err == nil && object.Collection != j.Collection:
-		return fmt.Sprintf("%s is not an object that this submission may change", given), nil
+		return foreign(given.String()), nil
 	case err == nil:
 		return "", nil
 	case !fault.Is(err, fault.NotFound):
+		return "", err
+	}
+	stored, err := s.Root.Head(ctx, given.String())
+	if err == nil {
+		id, err := s.identityOf(ctx, stored)
+		if err == nil && !id.is(j.Collection) {
+			return foreign(given.String()), nil
+		}
+		return "", err // its rows are brought back in Processing
+	}
+	if !fault.Is(err, fault.NotFound) {
 		return "", err
 	}
 	shoulder, err := s.shoulder(ctx, j)

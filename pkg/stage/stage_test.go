@@ -28,12 +28,13 @@ type twins struct {
 	m      *queuetest.Machine
 	s      *stage.Stages
 	s3     *buckettest.Twin
+	rows   *tabletest.Fake
 	source *httptest.Server
 	refuse atomic.Bool // to copy two.txt
 }
 
 func newTwins(t *testing.T) *twins {
-	w := &twins{T: t, s3: buckettest.New(t.TempDir())}
+	w := &twins{T: t, s3: buckettest.New(t.TempDir()), rows: tabletest.New()}
 	w.s3.Before = func(op, name string) int {
 		if w.refuse.Load() && op == "Copy" && strings.Contains(name, "producer/two.txt") {
 			return http.StatusServiceUnavailable
@@ -44,7 +45,7 @@ func newTwins(t *testing.T) *twins {
 	w.source = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("content of " + r.URL.Path)) }))
 	t.Cleanup(server.Close)
 	t.Cleanup(w.source.Close)
-	w.m = queuetest.New(tabletest.Table(tabletest.New()), time.Now, 50)
+	w.m = queuetest.New(tabletest.Table(w.rows), time.Now, 50)
 	w.s = stagetest.New(w.m, server.URL)
 	return w
 }

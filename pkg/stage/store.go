@@ -31,6 +31,9 @@ func (s *Stages) store(ctx context.Context, h *queue.Held) (ingest.Result, error
 	}
 	owner := ocfl.Owner{Job: j.ID, Fence: h.StillMine, Over: s.Queue.Over}
 	p, fresh, err := s.plan(ctx, j)
+	if errors.Is(err, errMoved) {
+		return s.again(ctx, j)
+	}
 	if err != nil {
 		return ingest.Result{}, err
 	}
@@ -88,8 +91,13 @@ func (s *Stages) copyAgain(ctx context.Context, h *queue.Held, p ocfl.Prepared, 
 	return ingest.Result{}, why // the next try makes sure that all is there
 }
 
+// errMoved says that the object is at another version than the system files were
+// written for.
+var errMoved = errors.New("the object moved on")
+
 // plan prepares the version, unless an earlier try did and the object is still
-// the one that it was prepared for.
+// the one that it was prepared for. It returns errMoved if the system files have to
+// be written again first.
 func (s *Stages) plan(ctx context.Context, j *ingest.Job) (p ocfl.Prepared, fresh bool, err error) {
 	err = s.getJSON(ctx, planKey(j.ID), &p)
 	if err == nil {
@@ -99,6 +107,13 @@ func (s *Stages) plan(ctx context.Context, j *ingest.Job) (p ocfl.Prepared, fres
 			return p, false, err
 		}
 	} else if !fault.Is(err, fault.NotFound) {
+		return p, false, err
+	}
+	moved, err := s.moved(ctx, j)
+	if err == nil && moved {
+		err = errMoved
+	}
+	if err != nil {
 		return p, false, err
 	}
 	j.Done = 0
@@ -119,6 +134,9 @@ func (s *Stages) plan(ctx context.Context, j *ingest.Job) (p ocfl.Prepared, fres
 	}
 	if err := w.Close(); err != nil {
 		return p, false, err
+	}
+	if p.Follows != j.Follows && !p.Written {
+		return p, false, errMoved
 	}
 	return p, true, s.putJSON(ctx, planKey(j.ID), p, bucket.Condition{})
 }

@@ -1,0 +1,147 @@
+package stage
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/ocfl"
+	"archivist/pkg/spill"
+)
+
+// identity is what a stored version says of whose and which object it is.
+type identity struct {
+	Owner, Collection string
+	LocalIDs          []string // all that the object ever had, in order
+}
+
+// is reports whether the object is one of a collection.
+func (i identity) is(collection string) bool {
+	return i.Owner == collection && i.Collection == collection
+}
+
+// identityOf reads whose a stored object is and which local ids it has, from its
+// newest version. An object that is not ours says nothing.
+func (s *Stages) identityOf(ctx context.Context, stored *ocfl.Stored) (id identity, err error) {
+	kept := map[string]string{}
+	for _, name := range []string{"system/mrt-mom.txt", "system/mrt-owner.txt", "system/mrt-membership.txt"} {
+		err := s.read(ctx, stored, stored.Head, name, kept)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return id, err
+		}
+	}
+	return identity{Owner: kept["owner"], Collection: kept["collection"], LocalIDs: separate(kept["localIdentifier"])}, nil
+}
+
+// separate gives the ids of a list that semicolons separate.
+func separate(list string) (ids []string) {
+	for id := range strings.SplitSeq(list, ";") {
+		if id = strings.TrimSpace(id); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// foreign refuses a submission for an object of another collection. It names neither.
+func foreign(ark string) string {
+	return ark + " is not an object that this submission may change"
+}
+
+// settle writes the system files for the object as it is stored now: it refuses
+// what is not the object's own collection's, and takes over what the object had.
+// The job owns the object's lock.
+func (s *Stages) settle(ctx context.Context, j *ingest.Job, files *spill.Sorter[Entry]) (ingest.Result, error) {
+	stored, err := s.Root.Head(ctx, j.Primary)
+	if fault.Is(err, fault.NotFound) {
+		stored, err = &ocfl.Stored{}, nil
+	}
+	if err != nil {
+		return ingest.Result{}, err
+	}
+	if why := unexpected(j, stored.Head); why != "" {
+		return ingest.Fail(false, why), nil
+	}
+	all := *j
+	if stored.Head > 0 {
+		id, err := s.identityOf(ctx, stored)
+		if err != nil {
+			return ingest.Result{}, err
+		}
+		if !id.is(j.Collection) {
+			return ingest.Fail(false, foreign(j.Primary)), nil
+		}
+		if refused, err := s.bringBack(ctx, j.Primary); err != nil || refused != "" {
+			return ingest.Fail(true, refused), err
+		}
+		all.LocalIDs = id.LocalIDs
+		for _, local := range j.LocalIDs {
+			if !slices.Contains(all.LocalIDs, local) {
+				all.LocalIDs = append(all.LocalIDs, local)
+			}
+		}
+	}
+	if err := s.fromBefore(ctx, j); err != nil {
+		return ingest.Result{}, err
+	}
+	all.Metadata, j.Follows = j.Metadata, stored.ETag()
+	return next, s.systemFiles(ctx, &all, files)
+}
+
+// bringBack writes the rows of a stored object that has none.
+func (s *Stages) bringBack(ctx context.Context, ark string) (refused string, err error) {
+	if _, err = s.Inventory.Object(ctx, ark); !fault.Is(err, fault.NotFound) {
+		return "", err
+	}
+	_, err = s.Reindex(ctx, ark, "archivist")
+	if fault.Is(err, fault.Conflict) {
+		return fmt.Sprintf("%s is stored, but its rows are missing and cannot be brought back: %v. Tell the archive's operator", ark, err), nil
+	}
+	return "", err
+}
+
+// moved reports whether the object is at another version than the job's system
+// files were written for, and not by the job itself.
+func (s *Stages) moved(ctx context.Context, j *ingest.Job) (bool, error) {
+	etag, err := s.Root.ETag(ctx, j.Primary)
+	if err != nil || etag == j.Follows {
+		return false, err
+	}
+	if etag == "" {
+		return true, nil
+	}
+	stored, err := s.Root.Head(ctx, j.Primary)
+	if err != nil {
+		return false, err
+	}
+	return !wrote(stored, j.ID), nil
+}
+
+// wrote reports whether a job's version is committed.
+func wrote(stored *ocfl.Stored, job string) bool {
+	for n := range stored.Versions {
+		if stored.Job(n) == job {
+			return true
+		}
+	}
+	return false
+}
+
+// again writes the system files of a job at Storing anew, since the object moved on.
+func (s *Stages) again(ctx context.Context, j *ingest.Job) (ingest.Result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	files, _, err := s.gather(ctx, j)
+	if err != nil {
+		return ingest.Result{}, err
+	}
+	res, err := s.settle(ctx, j, files)
+	if err != nil || res.Outcome != ingest.StepNext {
+		return res, err
+	}
+	j.Checkpoint, j.Done = "preparing again", 0
+	return ingest.Result{Outcome: ingest.StepContinue}, nil
+}

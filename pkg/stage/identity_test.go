@@ -1,0 +1,122 @@
+package stage_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/table"
+)
+
+// forget deletes the inventory's rows whose key begins with one of these; with
+// none, all of them: objects, versions, local ids, reservations. Events stay.
+func (w *twins) forget(keys ...string) (gone int) {
+	w.Helper()
+	if len(keys) == 0 {
+		keys = []string{"OBJECT#", "LOCAL#", "ARK#"}
+	}
+	for _, row := range w.rows.All() {
+		k := table.Key{PK: row["pk"].(*types.AttributeValueMemberS).Value, SK: row["sk"].(*types.AttributeValueMemberS).Value}
+		if strings.HasPrefix(k.SK, "EV#") || !slices.ContainsFunc(keys, func(begin string) bool { return strings.HasPrefix(k.String(), begin) }) {
+			continue
+		}
+		if err := w.s.Queue.Table.Rows.Delete("pk", k.PK).Range("sk", k.SK).Run(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		gone++
+	}
+	return gone
+}
+
+// of makes a submission with these identifiers.
+func of(ark string, local ...string) func(*ingest.Batch) {
+	return func(b *ingest.Batch) { b.Primary, b.LocalIDs = ark, local }
+}
+
+func in(collection string) func(*ingest.Batch) {
+	return func(b *ingest.Batch) { b.Collection = collection }
+}
+
+// TestRowsLostBeforeSubmission: an object whose rows are lost is still nobody
+// else's, and its own collection goes on with it.
+func TestRowsLostBeforeSubmission(t *testing.T) {
+	w := newTwins(t)
+	ark := w.ended(w.submit("a.txt", of("", "A")), 1, false).Primary
+	w.forget()
+	foreign := w.submit("b.txt", of(ark), in("maps"))
+	w.refused(foreign, "not an object that this submission may change")
+	if says := w.job(foreign).Message; strings.Contains(says, "bench") || strings.Contains(says, "maps") {
+		t.Errorf("the refusal names an owner: %s", says)
+	}
+	if stored, err := w.s.Root.Head(t.Context(), ark); err != nil || stored.Head != 1 {
+		t.Fatalf("the object has %d versions, %v", stored.Head, err)
+	}
+	own := w.ended(w.submit("b.txt", of(ark)), 2, false)
+	if again := w.ended(w.submit("c.txt", of("", "A")), 3, false); again.Primary != own.Primary {
+		t.Errorf("by its local id it is %s, by its ark %s", again.Primary, own.Primary)
+	}
+}
+
+// TestStoredOwnerCounts: a row that says another owner than the storage root does
+// not open the object.
+func TestStoredOwnerCounts(t *testing.T) {
+	w := newTwins(t)
+	j := w.ended(w.submit("a.txt"), 1, false)
+	row := w.rows.Row(table.Key{PK: "OBJECT#" + j.Primary, SK: "OBJECT"})
+	row["coll"] = &types.AttributeValueMemberS{Value: "maps"}
+	if err := w.s.Queue.Table.Rows.Put(row).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.refused(w.submit("b.txt", of(j.Primary), in("maps")), "not an object that this submission may change")
+}
+
+// TestIdentityAccumulates: every version lists all local ids that the object ever
+// had, so that the newest alone brings them back.
+func TestIdentityAccumulates(t *testing.T) {
+	w := newTwins(t)
+	ark := w.ended(w.submit("a.txt", of("", "A", "B")), 1, false).Primary
+	w.ended(w.submit("b.txt", of("", "A")), 2, false)
+	w.ended(w.submit("c.txt", of(ark)), 3, false)
+	w.ended(w.submit("d.txt", of(ark, "C")), 4, false)
+	w.forget()
+	if changed, err := w.s.Reindex(t.Context(), ark, "me"); err != nil || !changed {
+		t.Fatalf("changed %v, %v", changed, err)
+	}
+	o, err := w.s.Inventory.Object(t.Context(), ark)
+	if err != nil || !slices.Equal(o.LocalIDs, []string{"A", "B", "C"}) {
+		t.Errorf("it has %v, %v", o.LocalIDs, err)
+	}
+	for n, id := range []string{"A", "B", "C"} {
+		if j := w.ended(w.submit(id+".txt", of("", id)), 5+n, false); j.Primary != ark {
+			t.Errorf("%s is %s now, it was %s", id, j.Primary, ark)
+		}
+	}
+}
+
+// TestIdentityFollowsHead: a version that was prepared for another one than the
+// object is at now is described again, with what the object has now.
+func TestIdentityFollowsHead(t *testing.T) {
+	w, ctx := newTwins(t), t.Context()
+	w.refuse.Store(true)
+	two := w.submit("two.txt", of("", "A", "B"))
+	if _, err := w.m.Queue.ForceFail(ctx, two, "it does not come to an end", "me"); err != nil {
+		t.Fatal(err)
+	}
+	ark := w.job(two).Primary
+	w.ended(w.submit("three.txt", of(ark, "A", "C"), titled("Three")), 1, false)
+	w.refuse.Store(false)
+	if _, err := w.m.Queue.Requeue(ctx, two, "the store is back", "me"); err != nil {
+		t.Fatal(err)
+	}
+	w.run()
+	w.ended(two, 2, false)
+	o, err := w.s.Inventory.Object(ctx, ark)
+	if err != nil || !slices.Equal(o.LocalIDs, []string{"A", "C", "B"}) || o.Title != "Three" {
+		t.Errorf("it has %v, %q, %v", o.LocalIDs, o.Title, err)
+	}
+}
+
+func titled(what string) func(*ingest.Batch) { return func(b *ingest.Batch) { b.What = what } }
