@@ -124,6 +124,13 @@ func preserved(j Job, reason string) string {
 	return fmt.Sprintf("%s%s v%d; %s. Do not submit again: requeue the job", says, j.Primary, j.ObjectVersion, strings.TrimSuffix(reason, "."))
 }
 
+// Preserved is a failed job of which is known by now that its version is committed.
+func (r Rules) Preserved(j Job, version int) Job {
+	j.ObjectVersion = version
+	j.Message = preserved(j, j.Message)
+	return j
+}
+
 // Cleaned is a failed job without its work files. If its version is not stored
 // yet, it has to begin again.
 func (r Rules) Cleaned(j Job) Job {

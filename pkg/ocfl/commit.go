@@ -158,9 +158,10 @@ func (r Root) verify(ctx context.Context, key string, f File, info bucket.Info) 
 // Owner is the job that holds the object's lock. Its worker may be late, and the
 // lock another's by now: so what others left behind is not touched unasked.
 type Owner struct {
-	Job   string
-	Fence func(ctx context.Context) error                     // an error once the lock is another's
-	Over  func(ctx context.Context, job string) (bool, error) // whether another job has ended
+	Fence func(ctx context.Context) error // an error once the lock is another's
+	// Over reports whether a job has ended for so long that none of its workers can
+	// be late still.
+	Over func(ctx context.Context, job string) (bool, error)
 }
 
 // Publish commits a prepared version whose content is all there: it puts the
@@ -175,6 +176,9 @@ func (r Root) Publish(ctx context.Context, p Prepared, inventory string, o Owner
 		return err
 	}
 	if err := r.Bucket.Put(ctx, version+sidecarName, sidecar(p.Digest), bucket.Condition{}); err != nil {
+		return err
+	}
+	if err := o.Fence(ctx); err != nil { // S3 knows no fence: so it is asked at the last moment
 		return err
 	}
 	err := r.put(ctx, prefix+inventoryName, p, inventory, bucket.Condition{Absent: p.Follows == "", ETag: p.Follows})
@@ -329,10 +333,10 @@ func (r Root) sweep(ctx context.Context, folder string, named *spill.Sorter[bool
 	return errors.Join(err, listErr)
 }
 
-// sweepNext removes a version that nobody committed, if every job that wrote it
-// has ended, or is the owner. What a job writes that runs now stays.
+// sweepNext removes what jobs that are over wrote of a version that nobody
+// committed. What a late worker could still commit stays.
 func (r Root) sweepNext(ctx context.Context, folder string, o Owner) error {
-	over, all := map[string]bool{o.Job: true}, true
+	over, all := map[string]bool{}, true
 	writer := func(key string) string {
 		rest, _ := strings.CutPrefix(key, folder+"content/")
 		job, _, _ := strings.Cut(rest, "/")

@@ -90,8 +90,8 @@ func (f fixture) prepare(t testing.TB, job string, files []File) (Prepared, []Co
 func always() bool { return true }
 
 // owner of the lock beside jobs that have all ended.
-func owner(job string) Owner {
-	return Owner{job, func(context.Context) error { return nil }, func(context.Context, string) (bool, error) { return true, nil }}
+func owner() Owner {
+	return Owner{func(context.Context) error { return nil }, func(context.Context, string) (bool, error) { return true, nil }}
 }
 
 func (f fixture) commit(t testing.TB, p Prepared, job string, contents []Content) error {
@@ -105,11 +105,11 @@ func (f fixture) commit(t testing.TB, p Prepared, job string, contents []Content
 				t.Fatal(err)
 			}
 		}
-		if err := f.root.Publish(ctx, p, "inventory-"+job, owner(job)); err != nil {
+		if err := f.root.Publish(ctx, p, "inventory-"+job, owner()); err != nil {
 			return err
 		}
 	}
-	_, err := f.root.Finish(ctx, id, owner(job))
+	_, err := f.root.Finish(ctx, id, owner())
 	return err
 }
 
@@ -199,7 +199,7 @@ func TestVersions(t *testing.T) {
 					}
 				}
 				if rapid.Bool().Draw(rt, "claimed") {
-					if err := f.root.claim(t.Context(), Prefix(id)+fmt.Sprintf("v%d/", dead.Number)+inventoryName, dead, fmt.Sprint("inventory-dead", n), owner("").Fence); err != nil {
+					if err := f.root.claim(t.Context(), Prefix(id)+fmt.Sprintf("v%d/", dead.Number)+inventoryName, dead, fmt.Sprint("inventory-dead", n), owner().Fence); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -273,8 +273,8 @@ func TestDiesAnywhere(t *testing.T) {
 			for _, c := range contents {
 				_ = f.root.Copy(ctx, id, c, always)
 			}
-			if f.root.Publish(ctx, p, "inventory-job2", owner("job2")) == nil {
-				_, _ = f.root.Finish(ctx, id, owner("job2"))
+			if f.root.Publish(ctx, p, "inventory-job2", owner()) == nil {
+				_, _ = f.root.Finish(ctx, id, owner())
 			}
 		}()
 		f.twin.Before = nil
@@ -286,7 +286,7 @@ func TestDiesAnywhere(t *testing.T) {
 			if err := f.commit(t, p, "job2", contents); err != nil {
 				t.Fatal(err)
 			}
-		} else if _, err := f.root.Finish(t.Context(), id, owner("job2")); err != nil {
+		} else if _, err := f.root.Finish(t.Context(), id, owner()); err != nil {
 			t.Fatal(err)
 		}
 		f.check(t, []map[string]string{{"producer/a": "one", "system/job": "job1"}, {"producer/a": "two", "producer/b": "one", "system/job": "job2"}})
@@ -310,7 +310,7 @@ func TestOvertaken(t *testing.T) {
 	if state, err := f.root.State(t.Context(), slow); err != nil || state != Overtaken {
 		t.Errorf("the state is %s, %v", state, err)
 	}
-	lost := owner("slow")
+	lost := owner()
 	lost.Fence = func(context.Context) error { return fault.New(fault.Lost, "the lock is another's") }
 	if err := f.root.Publish(t.Context(), slow, "inventory-slow", lost); !fault.Is(err, fault.Lost) {
 		t.Errorf("publishing gave %v", err)
@@ -335,7 +335,7 @@ func TestLateFinish(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	late := owner("first")
+	late := owner()
 	late.Over = func(_ context.Context, job string) (bool, error) { return job != "second", nil }
 	if _, err := f.root.Finish(ctx, id, late); err != nil {
 		t.Fatal(err)
@@ -368,7 +368,7 @@ func TestPreparedByAnother(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := f.root.Publish(t.Context(), p, "inventory-other", owner("job")); !fault.Is(err, fault.Lost) {
+	if err := f.root.Publish(t.Context(), p, "inventory-other", owner()); !fault.Is(err, fault.Lost) {
 		t.Errorf("publishing gave %v", err)
 	}
 	if _, err := f.root.Head(t.Context(), id); !fault.Is(err, fault.NotFound) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
@@ -47,14 +48,39 @@ func (q *Queue) Requeue(ctx context.Context, id, reason, actor string) (*Job, er
 	}
 }
 
-// Over reports whether a job has ended, or is gone: it writes nothing any more,
-// unless somebody requeues it.
+// Over reports whether a job writes nothing any more: it has ended, or waits, and
+// for so long that a worker which it was taken from has reached the time-out of its
+// function. A job that is gone is over.
 func (q *Queue) Over(ctx context.Context, id string) (bool, error) {
 	row, err := q.Job(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		return true, nil
 	}
-	return err == nil && !row.State.Open(), err
+	if err != nil {
+		return false, err
+	}
+	quiet := q.Rules.Timing.Times(ingest.Stage{Long: true}).Grace
+	return !row.Running() && q.Now().Sub(time.UnixMilli(row.Entered)) >= quiet, nil
+}
+
+// Preserved notes on a failed job that its version is committed: its worker did so
+// after the job was taken from it. A job that says so already, or goes on, is left
+// as it is.
+func (q *Queue) Preserved(ctx context.Context, id string, version int) error {
+	for {
+		row, err := q.Job(ctx, id)
+		if fault.Is(err, fault.NotFound) {
+			return nil
+		}
+		if err != nil || row.State != ingest.Failed || row.ObjectVersion != 0 {
+			return err
+		}
+		is := q.Rules.Preserved(row.Job, version)
+		err = q.changeJob(ctx, row, is, why{event: "job.preserved", component: "store", reason: is.Message})
+		if !fault.Is(err, fault.Lost) {
+			return err
+		}
+	}
 }
 
 // ForceFail fails a running or waiting job by an admin's word: its worker, if

@@ -228,6 +228,9 @@ func (q *Queue) clean(ctx context.Context, row *Job, now time.Time) error {
 	if err := tx.Commit(ctx); err != nil {
 		return err
 	}
+	if err := q.lookStored(ctx, &row.Job); err != nil {
+		return err
+	}
 	all, err := q.Clean(ctx, row.Job.ID, now.Add(q.Rules.Timing.Clock/4))
 	if err != nil {
 		return err
@@ -240,6 +243,21 @@ func (q *Queue) clean(ctx context.Context, row *Job, now time.Time) error {
 		return tx.Commit(ctx)
 	}
 	return q.changeJob(ctx, row, q.Rules.Cleaned(row.Job), why{event: "job.cleaned", component: "sweep", reason: "its work files were kept long enough"})
+}
+
+// lookStored asks the storage once more about a job that failed at Storing: its
+// worker may have committed after it was failed by hand, and then died. Without the
+// work files nobody could tell.
+func (q *Queue) lookStored(ctx context.Context, j *ingest.Job) error {
+	if q.Stored == nil || j.LastSuccessful != ingest.Processing || j.ObjectVersion != 0 {
+		return nil
+	}
+	is := *j
+	if err := q.Stored(ctx, &is); err != nil || is.ObjectVersion == 0 {
+		return err
+	}
+	*j = q.Rules.Preserved(*j, is.ObjectVersion)
+	return nil
 }
 
 func (q *Queue) repaired(ctx context.Context, machine, old string) {

@@ -206,7 +206,7 @@ func (w *Worker) work(ctx context.Context, h *Held, m Message) (ingest.Answer, s
 	q := w.Queue
 	res, err := w.Step(ctx, h)
 	if fault.Is(err, fault.Lost) {
-		return "", "", time.Second, nil // the item is another's now: the message is judged again
+		return "", "", time.Second, q.tooLate(ctx, h) // the item is another's now: the message is judged again
 	}
 	if err != nil {
 		return "", "", w.again(ctx, h, err), nil
@@ -225,12 +225,21 @@ func (w *Worker) work(ctx context.Context, h *Held, m Message) (ingest.Answer, s
 	}
 	err = q.changeJob(ctx, h.job, is, e, also...)
 	if fault.Is(err, fault.Lost) {
-		return "", "", time.Second, nil
+		return "", "", time.Second, q.tooLate(ctx, h)
 	}
 	if err != nil {
 		return "", "", w.again(ctx, h, err), nil
 	}
 	return is.Answer(w.Stage.Job, m.Exec), res.Reason, 0, nil
+}
+
+// tooLate is what a worker has to say of a job that was taken from it: whether its
+// version is committed.
+func (q *Queue) tooLate(ctx context.Context, h *Held) error {
+	if h.Job.ObjectVersion == 0 || h.Job.NoChange {
+		return nil
+	}
+	return q.Preserved(ctx, h.Job.ID, h.Job.ObjectVersion)
 }
 
 func (w *Worker) workBatch(ctx context.Context, h *Held, m Message) (ingest.Answer, string, time.Duration, error) {

@@ -28,6 +28,9 @@ func (s *Stages) record(ctx context.Context, h *queue.Held) (ingest.Result, erro
 		return ingest.Result{}, err
 	}
 	r.Actor = j.Submitter
+	if err := s.preserved(ctx, r, j.ID); err != nil {
+		return ingest.Result{}, err
+	}
 	put, err := s.Inventory.Prepare(ctx, r, s.Now().UnixMilli())
 	if fault.Is(err, fault.Conflict) {
 		return ingest.Fail(false, fmt.Sprintf("preserved as %s v%d, but not recorded: %v", j.Primary, j.ObjectVersion, err)), nil
@@ -56,6 +59,9 @@ func (s *Stages) Reindex(ctx context.Context, ark, actor string) (changed bool, 
 			return changed, err
 		}
 		r.Actor = actor
+		if err := s.preserved(ctx, r, ""); err != nil {
+			return changed, err
+		}
 		put, err := s.Inventory.Prepare(ctx, r, s.Now().UnixMilli())
 		if err != nil || put == nil {
 			return changed, err
@@ -69,6 +75,20 @@ func (s *Stages) Reindex(ctx context.Context, ark, actor string) (changed bool, 
 		}
 		changed = true
 	}
+}
+
+// preserved notes versions that were not recorded yet on the jobs that stored them,
+// except one: such a job failed, and its worker committed too late to know.
+func (s *Stages) preserved(ctx context.Context, r inventory.Record, except string) error {
+	for _, v := range r.Versions {
+		if v.Job == "" || v.Job == except {
+			continue
+		}
+		if err := s.Queue.Preserved(ctx, v.Job, v.Number); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // describe reads what is to be recorded of a stored object up to version n,

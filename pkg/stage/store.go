@@ -29,7 +29,7 @@ func (s *Stages) store(ctx context.Context, h *queue.Held) (ingest.Result, error
 	if err := s.Root.Init(ctx); err != nil {
 		return ingest.Result{}, err
 	}
-	owner := ocfl.Owner{Job: j.ID, Fence: h.StillMine, Over: s.Queue.Over}
+	owner := ocfl.Owner{Fence: h.StillMine, Over: s.Queue.Over}
 	p, fresh, err := s.plan(ctx, j)
 	if errors.Is(err, errMoved) {
 		return s.again(ctx, j)
@@ -68,6 +68,7 @@ func (s *Stages) store(ctx context.Context, h *queue.Held) (ingest.Result, error
 		if err != nil {
 			return ingest.Result{}, err
 		}
+		j.ObjectVersion = p.Number // also for a worker that learns at the end that the job was taken from it
 	}
 	digest, err := s.Root.Finish(ctx, p.ID, owner)
 	if missing := new(ocfl.MissingError); errors.As(err, &missing) && !p.NoChange {
@@ -141,8 +142,9 @@ func (s *Stages) plan(ctx context.Context, j *ingest.Job) (p ocfl.Prepared, fres
 	return p, true, s.putJSON(ctx, planKey(j.ID), p, bucket.Condition{})
 }
 
-// Stored asks whether the version of a job at Storing is committed, and if so notes
-// on the job which it is. What is left to do of it is done by a requeue.
+// Stored asks whether the version of a job that is or was at Storing is committed,
+// and if so notes on the job which it is. What is left to do of it is done by a
+// requeue.
 func (s *Stages) Stored(ctx context.Context, j *ingest.Job) error {
 	var p ocfl.Prepared
 	err := s.getJSON(ctx, planKey(j.ID), &p)
@@ -153,10 +155,23 @@ func (s *Stages) Stored(ctx context.Context, j *ingest.Job) error {
 		return err
 	}
 	state, err := s.Root.State(ctx, p)
-	if err == nil && (state == ocfl.Committed || p.Written) {
-		j.ObjectVersion = p.Number
+	if err != nil || state == ocfl.Open && !p.Written {
+		return err
 	}
-	return err
+	if state == ocfl.Committed || p.Written {
+		j.ObjectVersion = p.Number
+		return nil
+	}
+	stored, err := s.Root.Head(ctx, p.ID) // the object went on: by this job's version first, or without it
+	if err != nil {
+		return err
+	}
+	for n, v := range stored.Versions {
+		if v.Message == message(j) {
+			j.ObjectVersion = n
+		}
+	}
+	return nil
 }
 
 // version gives every file of the version: the producer's and the system's.

@@ -1,0 +1,164 @@
+package stage_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/ocfl"
+)
+
+// late is a deployment in which the worker of a second version stops at one of its
+// writes. Meanwhile its job is failed by hand, and the next job of the object, which
+// brings what is stored already, runs to its end.
+type late struct {
+	*twins
+	offset         time.Duration
+	one, two, same string
+	dead           bool // the late worker does nothing more
+}
+
+// newLate stops the worker at its write of a key that ends in name. diesAfter ends
+// its process right after that write.
+func newLate(t *testing.T, name string, diesAfter bool) *late {
+	w := &late{twins: newTwins(t)}
+	here := func(key string) bool {
+		return strings.HasPrefix(key, "storage/") && strings.HasSuffix(key, name) && strings.Contains(key, "/v2/") == strings.Contains(name, "/v2/")
+	}
+	now := func() time.Time { return time.Now().Add(w.offset) }
+	w.m.Queue.Now, w.m.Clock.Leases.Now, w.s.Now = now, now, now
+	w.one = w.submit("one.txt")
+	stopped, written := false, false
+	w.s3.Before = func(op, key string) int {
+		if written && !here(key) {
+			w.dead = diesAfter
+		}
+		if w.dead {
+			return http.StatusServiceUnavailable
+		}
+		if !stopped && op == "PUT object" && here(key) {
+			stopped = true
+			if _, err := w.m.Queue.ForceFail(t.Context(), w.two, "it is too slow", "me"); err != nil {
+				t.Error(err)
+			}
+			w.run()
+			written = true
+		}
+		return 0
+	}
+	w.two = w.queued("two.txt")
+	if err := w.m.Drain(t.Context()); err != nil { // it is unpacked, and first in line
+		t.Fatal(err)
+	}
+	w.same = w.queued("one.txt")
+	w.run()
+	w.s3.Before, w.dead = nil, false
+	if !stopped {
+		t.Fatal("the worker did not come to its write")
+	}
+	w.ended(w.same, 1, true)
+	return w
+}
+
+// queued submits without running.
+func (w *late) queued(name string) string {
+	w.Helper()
+	b, err := w.m.Queue.Submit(w.Context(), ingest.Batch{Collection: "bench", Mode: "add", LocalIDs: []string{"one object"},
+		Payload: ingest.Payload{URL: w.source.URL + "/" + name, Type: ingest.TypeFile, Filename: name}}, "", nil, "me")
+	if err != nil {
+		w.Fatal(err)
+	}
+	return ingest.JobID(b.ID, 1)
+}
+
+// head is the object's newest version, whose content is read.
+func (w *late) head(file string) int {
+	w.Helper()
+	stored, err := w.s.Root.Head(w.Context(), w.job(w.one).Primary)
+	if err != nil {
+		w.Fatal(err)
+	}
+	key, err := w.s.Content(w.Context(), stored, stored.Head, "producer/"+file)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if data, _, err := w.s.Root.Bucket.Read(w.Context(), key); err != nil || string(data) != "content of /"+file {
+		w.Errorf("v%d has %q, %v", stored.Head, data, err)
+	}
+	return stored.Head
+}
+
+// keys counts what is stored of a job's version.
+func (w *late) keys(job string) (n int) {
+	w.Helper()
+	err := w.s.Root.Bucket.List(w.Context(), ocfl.Prefix(w.job(w.one).Primary), func(key string, _ int64) error {
+		if strings.Contains(key, "/content/"+job) {
+			n++
+		}
+		return nil
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return n
+}
+
+// TestLateWorkerIsFenced: a job that was failed by hand commits nothing after it.
+// What it copied stays until none of its workers can be late, and goes then.
+func TestLateWorkerIsFenced(t *testing.T) {
+	for _, name := range []string{"/v2/inventory.json", "/v2/inventory.json.sha512"} {
+		w := newLate(t, name, false)
+		if j := w.job(w.two); j.State != ingest.Failed || j.ObjectVersion != 0 || w.head("one.txt") != 1 {
+			t.Errorf("at %s: the late job is %s v%d, the object at v%d", name, j.State, j.ObjectVersion, w.head("one.txt"))
+		}
+		if w.keys(w.two) == 0 {
+			t.Errorf("at %s: what the job copied was removed while its worker could be late", name)
+		}
+		w.offset += w.m.Queue.Rules.Timing.Times(ingest.Stage{Long: true}).Grace
+		w.ended(w.submit("one.txt"), 1, true)
+		if n := w.keys(w.two); n > 0 {
+			t.Errorf("at %s: %d keys are left of a job that ended long ago", name, n)
+		}
+	}
+}
+
+// TestLateCommit: S3 knows no fence, so a worker can commit just after its job was
+// failed by hand. Then the version is complete, and the job says that it is preserved.
+func TestLateCommit(t *testing.T) {
+	const root = "/inventory.json"
+	for what, c := range map[string]struct {
+		dies bool
+		then func(w *late) // the next look at the job
+	}{
+		"it lives on":              {false, func(*late) {}},
+		"it dies, another comes":   {true, func(w *late) { w.ended(w.submit("three.txt"), 3, false) }},
+		"it dies, the same again":  {true, func(w *late) { w.ended(w.submit("two.txt"), 2, true) }},
+		"it dies, it is reindexed": {true, func(w *late) { _, _ = w.s.Reindex(w.Context(), w.job(w.one).Primary, "me") }},
+		"it dies, it is cleaned": {true, func(w *late) {
+			w.offset += 2 * w.m.Queue.Rules.FailedRetention
+			w.run()
+		}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newLate(t, root, c.dies)
+			if n := w.head("two.txt"); n != 2 {
+				t.Fatalf("the object is at v%d: nobody came late", n)
+			}
+			c.then(w)
+			j := w.job(w.two)
+			if !strings.HasPrefix(j.Message, "preserved as "+j.Primary+" v2; failed by me: it is too slow") || j.State != ingest.Failed || j.ObjectVersion != 2 {
+				t.Errorf("the job is %s v%d: %s", j.State, j.ObjectVersion, j.Message)
+			}
+		})
+	}
+	t.Run("it dies, it is requeued", func(t *testing.T) {
+		w := newLate(t, root, true)
+		if _, err := w.m.Queue.Requeue(t.Context(), w.two, "again", "me"); err != nil {
+			t.Fatal(err)
+		}
+		w.run()
+		w.ended(w.two, 2, false)
+	})
+}
