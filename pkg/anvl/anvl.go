@@ -7,47 +7,91 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 )
 
 // Element is one name with its value.
 type Element struct{ Name, Value string }
 
-// Write writes elements as lines "name: value". Line breaks inside a value
-// become continuation lines; elements without a value are left out.
+// Carries says why a line cannot carry a value so that Read gives the same one,
+// or "" if it can. Any length is carried.
+func Carries(value string) string {
+	switch {
+	case !utf8.ValidString(value):
+		return "is not UTF-8"
+	case strings.ContainsAny(value, "\n\r"):
+		return "has a line break"
+	case strings.Trim(value, " \t") != value:
+		return "begins or ends with a blank"
+	}
+	return ""
+}
+
+// Write writes elements as lines "name: value". Elements without a value are left
+// out. A value that a line cannot carry is an error, so that what Read gives is
+// what was written.
 func Write(w io.Writer, elements ...Element) error {
 	for _, e := range elements {
 		if e.Value == "" {
 			continue
 		}
-		value := strings.ReplaceAll(strings.ReplaceAll(e.Value, "\r\n", "\n"), "\n", "\n ")
-		if _, err := fmt.Fprintf(w, "%s: %s\n", e.Name, value); err != nil {
+		if why := Carries(e.Value); why != "" {
+			return fmt.Errorf("anvl: the value of %s %s", e.Name, why)
+		}
+		if _, err := fmt.Fprintf(w, "%s: %s\n", e.Name, e.Value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Read reads elements. A line that begins with a blank continues the value
-// before it, "#" lines are comments, empty lines are skipped.
+// Read reads elements. A line ends with LF, CRLF or CR, and may have any length. A
+// line that begins with a blank continues the value before it, joined by a blank
+// (ANVL, section 2: a value may be folded). "#" lines are comments, empty lines are
+// skipped, and so is a byte order mark. Text that is not UTF-8 is an error.
 func Read(r io.Reader) ([]Element, error) {
 	var out []Element
-	lines := bufio.NewScanner(r)
-	for n := 1; lines.Scan(); n++ {
-		line := strings.TrimSuffix(lines.Text(), "\r")
-		switch {
-		case strings.HasPrefix(line, "#") || strings.TrimSpace(line) == "":
-		case line[0] == ' ' || line[0] == '\t':
-			if len(out) == 0 {
-				return nil, fmt.Errorf("anvl: line %d continues nothing", n)
+	in := bufio.NewReader(r)
+	for n := 1; ; {
+		text, err := in.ReadString('\n')
+		if err != nil && err != io.EOF {
+			return nil, fmt.Errorf("anvl: line %d: %w", n, err)
+		}
+		if n == 1 {
+			text = strings.TrimPrefix(text, "\ufeff")
+		}
+		for line := range strings.SplitSeq(strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r"), "\r") {
+			if out, err = add(out, line, n); err != nil {
+				return nil, err
 			}
-			out[len(out)-1].Value += "\n" + strings.TrimSpace(line)
-		default:
-			name, value, ok := strings.Cut(line, ":")
-			if !ok {
-				return nil, fmt.Errorf("anvl: line %d has no colon: %q", n, line)
-			}
-			out = append(out, Element{strings.TrimSpace(name), strings.TrimSpace(value)})
+			n++
+		}
+		if !strings.HasSuffix(text, "\n") {
+			return out, nil
 		}
 	}
-	return out, lines.Err()
+}
+
+// add takes line n.
+func add(out []Element, line string, n int) ([]Element, error) {
+	if !utf8.ValidString(line) {
+		return nil, fmt.Errorf("anvl: line %d is not UTF-8; save the file as UTF-8", n)
+	}
+	value := strings.Trim(line, " \t")
+	switch {
+	case strings.HasPrefix(line, "#") || value == "":
+		return out, nil
+	case line[0] == ' ' || line[0] == '\t':
+		if len(out) == 0 {
+			return nil, fmt.Errorf("anvl: line %d continues nothing", n)
+		}
+		last := &out[len(out)-1]
+		last.Value = strings.TrimPrefix(last.Value+" "+value, " ")
+		return out, nil
+	}
+	name, value, ok := strings.Cut(line, ":")
+	if !ok {
+		return nil, fmt.Errorf("anvl: line %d has no colon: %.200q", n, line)
+	}
+	return append(out, Element{strings.Trim(name, " \t"), strings.Trim(value, " \t")}), nil
 }

@@ -1,21 +1,33 @@
-// Package erc reads kernel descriptions (who, what, when, where) from the forms
-// in which depositors put them into a package: ERC, Dublin Core, DataCite.
+// Package erc reads descriptions (who, what, when, where, and the other elements
+// of Dublin Core) from the forms in which depositors put them into a package: ERC,
+// Dublin Core, DataCite.
 package erc
 
 import (
-	"encoding/xml"
 	"fmt"
 	"io"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
 	"archivist/pkg/anvl"
 )
 
-// Kernel is a description: each element with its values in order.
+// Kernel is a description: each element with its values in order, each once. The
+// four of the kernel are of one line each.
 type Kernel struct {
-	Who, What, When, Where []string
+	Who   []string `json:"who,omitempty"`
+	What  []string `json:"what,omitempty"`
+	When  []string `json:"when,omitempty"`
+	Where []string `json:"where,omitempty"` // identifiers
+	// More has the other elements by their names in Dublin Core, e.g. "rights".
+	More map[string][]string `json:"more,omitempty"`
 }
+
+// Elements are the names of Dublin Core beside those that the kernel has, in the
+// order of its list (DCMES 1.1).
+var Elements = []string{"subject", "description", "publisher", "contributor", "type", "format", "source", "language", "relation", "coverage", "rights"}
 
 // Absent reports whether a value says that there is none: empty, or one of the
 // kernel's codes alone (Kernel Metadata, "coded values").
@@ -27,19 +39,60 @@ func Absent(v string) bool {
 	return false
 }
 
-func (k *Kernel) add(name string, values ...string) {
-	to := map[string]*[]string{"who": &k.Who, "what": &k.What, "when": &k.When, "where": &k.Where}[strings.ToLower(name)]
-	if to == nil {
+// breaks are what begins a new line, and the blanks around it.
+var breaks = regexp.MustCompile(`[ \t]*[\t\n\r\x{85}\x{2028}\x{2029}][ \t\n\r\x{85}\x{2028}\x{2029}]*`)
+
+// oneLine joins the lines of a value by a blank each.
+func oneLine(v string) string { return strings.TrimSpace(breaks.ReplaceAllString(v, " ")) }
+
+// Add adds values to an element that has them not yet: "who", "what", "when",
+// "where", or one of Elements; others are left out. Values that say that there is
+// none are, too. The identifiers of a "where" are separated by ";".
+func (k *Kernel) Add(name string, values ...string) {
+	name = strings.ToLower(name)
+	to := map[string]*[]string{"who": &k.Who, "what": &k.What, "when": &k.When, "where": &k.Where}[name]
+	if to == nil && !slices.Contains(Elements, name) {
 		return
 	}
+	var more []string
 	for _, v := range values {
-		if v = strings.TrimSpace(v); !Absent(v) && !slices.Contains(*to, v) {
+		switch {
+		case name == "where":
+			more = append(more, strings.Split(oneLine(v), ";")...)
+		case to != nil:
+			more = append(more, oneLine(v))
+		default:
+			more = append(more, v)
+		}
+	}
+	if to == nil {
+		if k.More == nil {
+			k.More = map[string][]string{}
+		}
+		all := k.More[name]
+		if merge(&all, more); all != nil {
+			k.More[name] = all
+		}
+		return
+	}
+	merge(to, more)
+}
+
+// merge adds the values that say something and are new.
+func merge(to *[]string, values []string) {
+	had := map[string]bool{}
+	for _, v := range *to {
+		had[v] = true
+	}
+	for _, v := range values {
+		if v = strings.TrimSpace(v); !Absent(v) && !had[v] {
+			had[v] = true
 			*to = append(*to, v)
 		}
 	}
 }
 
-// Or fills each element that k does not have from less.
+// Or fills each element that k does not have from less. Identifiers add up.
 func (k Kernel) Or(less Kernel) Kernel {
 	pick := func(a, b []string) []string {
 		if len(a) > 0 {
@@ -47,8 +100,21 @@ func (k Kernel) Or(less Kernel) Kernel {
 		}
 		return b
 	}
-	return Kernel{pick(k.Who, less.Who), pick(k.What, less.What), pick(k.When, less.When), pick(k.Where, less.Where)}
+	out := Kernel{Who: pick(k.Who, less.Who), What: pick(k.What, less.What), When: pick(k.When, less.When), Where: slices.Clone(k.Where)}
+	merge(&out.Where, less.Where)
+	if len(k.More)+len(less.More) > 0 {
+		out.More = maps.Clone(less.More)
+		if out.More == nil {
+			out.More = map[string][]string{}
+		}
+		maps.Copy(out.More, k.More)
+	}
+	return out
 }
+
+// synonyms are the kernel's names of elements of Dublin Core (Kernel Metadata, "ERC
+// and Dublin Core").
+var synonyms = map[string]string{"creator": "who", "title": "what", "date": "when", "identifier": "where"}
 
 // ReadERC reads an ERC record in ANVL, also its short form "erc: who|what|when|where".
 func ReadERC(r io.Reader) (Kernel, error) {
@@ -56,73 +122,37 @@ func ReadERC(r io.Reader) (Kernel, error) {
 	if err != nil {
 		return Kernel{}, fmt.Errorf("erc: %w", err)
 	}
-	var k Kernel
+	c := collector{}
 	for _, e := range elements {
 		if !strings.EqualFold(e.Name, "erc") {
-			k.add(e.Name, e.Value)
+			c.add(e.Name, e.Value)
 			continue
 		}
 		for i, v := range strings.Split(e.Value, "|") {
 			if names := []string{"who", "what", "when", "where"}; i < len(names) {
-				k.add(names[i], v)
+				c.add(names[i], v)
 			}
 		}
 	}
-	return k, nil
+	return c.kernel(), nil
 }
 
-const (
-	dcNamespace       = "http://purl.org/dc/elements/1.1/"
-	dataciteNamespace = "http://datacite.org/schema/kernel-"
-)
+// collector gathers the values of each element, to be added at once: there may be
+// very many.
+type collector map[string][]string
 
-var dcNames = map[string]string{"creator": "who", "title": "what", "date": "when", "identifier": "where"}
-var dataciteNames = map[string]string{"creatorName": "who", "title": "what", "publicationYear": "when", "identifier": "where", "alternateIdentifier": "where"}
-
-// ReadDC reads the elements of Dublin Core in an XML document.
-func ReadDC(r io.Reader) (Kernel, error) {
-	return readXML(r, func(n xml.Name) string {
-		if n.Space == dcNamespace {
-			return dcNames[n.Local]
-		}
-		return ""
-	})
+func (c collector) add(name, value string) {
+	name = strings.ToLower(name)
+	if kernel, has := synonyms[name]; has {
+		name = kernel
+	}
+	c[name] = append(c[name], value)
 }
 
-// ReadDataCite reads a DataCite record, of any version of its schema.
-func ReadDataCite(r io.Reader) (Kernel, error) {
-	return readXML(r, func(n xml.Name) string {
-		if strings.HasPrefix(n.Space, dataciteNamespace) {
-			return dataciteNames[n.Local]
-		}
-		return ""
-	})
-}
-
-// readXML collects the text of the elements that name has a word for. Entities
-// other than XML's own five are refused: encoding/xml expands no others.
-func readXML(r io.Reader, name func(xml.Name) string) (Kernel, error) {
+func (c collector) kernel() Kernel {
 	var k Kernel
-	d := xml.NewDecoder(r)
-	in, text := "", ""
-	for {
-		t, err := d.Token()
-		if err == io.EOF {
-			return k, nil
-		}
-		if err != nil {
-			return Kernel{}, fmt.Errorf("erc: %w", err)
-		}
-		switch t := t.(type) {
-		case xml.StartElement:
-			in, text = name(t.Name), ""
-		case xml.CharData:
-			text += string(t)
-		case xml.EndElement:
-			if in != "" {
-				k.add(in, text)
-			}
-			in = ""
-		}
+	for name, values := range c {
+		k.Add(name, values...)
 	}
+	return k
 }

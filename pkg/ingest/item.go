@@ -60,10 +60,11 @@ type Job struct {
 	Submitter  string `dynamo:"submitter,omitempty"`
 	Mode       string `dynamo:"ingest_mode"` // add
 	Payload
-	Metadata
-	Primary  string   `dynamo:"ark,omitempty"` // ark:/NAAN/name, once known
-	LocalIDs []string `dynamo:"local_ids,omitempty"`
-	Created  int64    `dynamo:"created"` // milliseconds
+	Metadata           // as it was submitted; from Processing on a summary of the version's description
+	Said     *Metadata `dynamo:"said,omitempty"` // as it was submitted, from Processing on
+	Primary  string    `dynamo:"ark,omitempty"`  // ark:/NAAN/name, once known
+	LocalIDs []string  `dynamo:"local_ids,omitempty"`
+	Created  int64     `dynamo:"created"` // milliseconds
 
 	State          State  `dynamo:"job_state"`
 	LastSuccessful State  `dynamo:"last_successful,omitempty"`

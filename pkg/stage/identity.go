@@ -26,19 +26,19 @@ func (i identity) is(collection string) bool {
 // identityOf reads whose a stored object is and which local ids it has, from its
 // newest version. An object that is not ours says nothing.
 func (s *Stages) identityOf(ctx context.Context, stored *ocfl.Stored) (id identity, err error) {
-	kept := map[string]string{}
+	kept := map[string][]string{}
 	for _, name := range []string{"system/mrt-mom.txt", "system/mrt-owner.txt", "system/mrt-membership.txt"} {
 		err := s.read(ctx, stored, stored.Head, name, kept)
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			return id, err
 		}
 	}
-	return identity{Owner: kept["owner"], Collection: kept["collection"], LocalIDs: separate(kept["localIdentifier"])}, nil
+	return identity{Owner: first(kept["owner"]), Collection: first(kept["collection"]), LocalIDs: separate(kept["localIdentifier"]...)}, nil
 }
 
-// separate gives the ids of a list that semicolons separate.
-func separate(list string) (ids []string) {
-	for id := range strings.SplitSeq(list, ";") {
+// separate gives the ids of lists that semicolons separate.
+func separate(lists ...string) (ids []string) {
+	for id := range strings.SplitSeq(strings.Join(lists, ";"), ";") {
 		if id = strings.TrimSpace(id); id != "" {
 			ids = append(ids, id)
 		}
@@ -65,6 +65,10 @@ func (s *Stages) settle(ctx context.Context, j *ingest.Job, files *spill.Sorter[
 	if why := unexpected(j, stored.Head); why != "" {
 		return ingest.Fail(false, why), nil
 	}
+	var d description
+	if err := s.getJSON(ctx, descriptionKey(j.ID), &d); err != nil {
+		return ingest.Result{}, err
+	}
 	all := *j
 	if stored.Head > 0 {
 		id, err := s.identityOf(ctx, stored)
@@ -83,12 +87,13 @@ func (s *Stages) settle(ctx context.Context, j *ingest.Job, files *spill.Sorter[
 				all.LocalIDs = append(all.LocalIDs, local)
 			}
 		}
+		if d.Kernel, err = s.fromBefore(ctx, stored, d.Kernel); err != nil {
+			return ingest.Result{}, err
+		}
 	}
-	if err := s.fromBefore(ctx, j); err != nil {
-		return ingest.Result{}, err
-	}
+	summarise(j, d.Kernel)
 	all.Metadata, j.Follows = j.Metadata, stored.ETag()
-	return next, s.systemFiles(ctx, &all, files)
+	return next, s.systemFiles(ctx, &all, d, files)
 }
 
 // bringBack writes the rows of a stored object that has none.

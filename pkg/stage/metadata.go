@@ -6,11 +6,12 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"archivist/pkg/ark"
 	"archivist/pkg/erc"
-	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
+	"archivist/pkg/ocfl"
 )
 
 // inPackage are the descriptions that a package may bring, best first. They
@@ -33,78 +34,139 @@ func describes(path string) bool {
 	return false
 }
 
-// maxDescription bounds a description in bytes.
+// maxDescription bounds a description of a package in bytes; a larger one is refused.
 const maxDescription = 1 << 20
+
+// description is what a version says of itself, and which identifiers were found
+// in that. What the submission says is settled once, in Processing, and kept in the
+// work bucket; what it does not say is that of the version before. The job's row has
+// a summary.
+type description struct {
+	erc.Kernel
+	ARK      string   `json:"ark,omitempty"`      // canonical; "" if there was none
+	LocalIDs []string `json:"localIds,omitempty"` // the other identifiers, in order
+}
+
+func descriptionKey(job string) string { return workPrefix(job) + "description.json" }
 
 // describeJob settles the job's description, element by element: the package's ERC,
 // its DataCite, its Dublin Core, then what the manifest's row or the form said.
-// An ark among its "where" is the primary identifier; the others are local ids.
-// files are the package's descriptions by path. It returns why the submission is
+// files are the package's descriptions by path. The job's identifiers stay as they
+// are; those that were found are in the result. refused says why the submission is
 // refused, or "".
-func (s *Stages) describeJob(ctx context.Context, j *ingest.Job, files map[string]Entry) (refused string, err error) {
-	k := erc.Kernel{}
-	for _, d := range inPackage {
-		file, has := files[d.path]
+func (s *Stages) describeJob(ctx context.Context, j *ingest.Job, files map[string]Entry) (d description, refused string, err error) {
+	for _, in := range inPackage {
+		file, has := files[in.path]
 		if !has {
 			continue
 		}
+		name := strings.TrimPrefix(in.path, "producer/")
+		if file.Size > maxDescription {
+			return d, fmt.Sprintf("%s has %d bytes, a description may have %d; shorten it, or leave it out", name, file.Size, maxDescription), nil
+		}
 		body, _, err := s.Work.Open(ctx, file.Source)
 		if err != nil {
-			return "", err
+			return d, "", err
 		}
-		found, err := d.read(io.LimitReader(body, maxDescription))
+		found, err := in.read(body)
 		body.Close()
 		if err != nil {
-			return fmt.Sprintf("%s cannot be read: %v; mend it or leave it out", strings.TrimPrefix(d.path, "producer/"), err), nil
+			return d, fmt.Sprintf("%s cannot be read: %v; correct it or leave it out", name, err), nil
 		}
-		k = k.Or(found)
+		d.Kernel = d.Or(found)
+	}
+	if j.Said == nil {
+		said := j.Metadata
+		j.Said = &said
 	}
 	form := erc.Kernel{}
-	for to, v := range map[*[]string]string{&form.Who: j.Who, &form.What: j.What, &form.When: j.When} {
-		if !erc.Absent(v) {
-			*to = []string{v}
-		}
-	}
-	k = k.Or(form)
-	j.Who, j.What, j.When = strings.Join(k.Who, "; "), strings.Join(k.What, "; "), strings.Join(k.When, "; ")
-	return identifiers(j, k.Where), nil
+	form.Add("who", j.Said.Who)
+	form.Add("what", j.Said.What)
+	form.Add("when", j.Said.When)
+	form.Add("where", j.Said.Where)
+	d.Kernel = d.Or(form)
+	summarise(j, d.Kernel)
+	return d, d.identifiers(), nil
 }
 
-// identifiers takes the "where" of a description into the job's identifiers.
-func identifiers(j *ingest.Job, where []string) (refused string) {
-	for _, w := range where {
+// identifiers tells the ark among the "where" of a description from its other
+// identifiers.
+func (d *description) identifiers() (refused string) {
+	for _, w := range d.Where {
 		id, err := ark.Parse(w)
-		if err != nil {
-			if !strings.Contains(w, ";") && !slices.Contains(j.LocalIDs, w) {
-				j.LocalIDs = append(j.LocalIDs, w)
-			}
-			continue
+		switch {
+		case err != nil:
+			d.LocalIDs = append(d.LocalIDs, w)
+		case d.ARK != "" && d.ARK != id.String():
+			return fmt.Sprintf("the description has two arks, %s and %s; leave one of them out", d.ARK, id)
+		default:
+			d.ARK = id.String()
 		}
-		if j.Primary != "" && j.Primary != id.String() {
-			return fmt.Sprintf("the package's description says %s, but the submission is for %s; make them agree", id, j.Primary)
-		}
-		j.Primary = id.String()
 	}
 	return ""
 }
 
-// fromBefore fills what nothing said from the description of the object's newest
-// version.
-func (s *Stages) fromBefore(ctx context.Context, j *ingest.Job) error {
-	if j.Who != "" && j.What != "" && j.When != "" {
-		return nil
-	}
-	o, err := s.Inventory.Object(ctx, j.Primary)
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for from, to := range map[*string]*string{&o.Who: &j.Who, &o.Title: &j.What, &o.When: &j.When} {
-		if *to == "" && !erc.Absent(*from) {
-			*to = *from
+// summarise puts a summary of a description on the job's row.
+func summarise(j *ingest.Job, k erc.Kernel) {
+	j.Who, j.What, j.When = summary(k.Who), summary(k.What), summary(k.When)
+}
+
+// maxSummary bounds the summary of an element in bytes.
+const maxSummary = 2000
+
+// summary is what a row says of an element: its values, cut at a character.
+func summary(values []string) string {
+	text := ""
+	for _, v := range values {
+		if erc.Absent(v) {
+			continue
+		}
+		if text != "" {
+			text += "; "
+		}
+		if text += v; len(text) > maxSummary {
+			break
 		}
 	}
-	return nil
+	if len(text) <= maxSummary {
+		return text
+	}
+	const more = "…"
+	end := maxSummary - len(more)
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + more
+}
+
+// fromBefore fills what nothing said from the description of the newest version of
+// the object, which is stored with it. Its identifiers are not taken: they are those
+// of the object.
+func (s *Stages) fromBefore(ctx context.Context, stored *ocfl.Stored, k erc.Kernel) (erc.Kernel, error) {
+	before, err := s.storedDescription(ctx, stored, stored.Head)
+	before.Where = nil
+	return k.Or(before), err
+}
+
+// storedDescription reads what a stored version says of itself.
+func (s *Stages) storedDescription(ctx context.Context, stored *ocfl.Stored, n int) (k erc.Kernel, err error) {
+	for _, in := range []struct {
+		path string
+		read func(io.Reader) (erc.Kernel, error)
+	}{{"system/mrt-erc.txt", erc.ReadERC}, {"system/mrt-dc.xml", erc.ReadDC}} {
+		if !slices.Contains(stored.SystemFiles(n), in.path) {
+			continue
+		}
+		body, err := s.Root.Open(ctx, stored, n, in.path, 0)
+		if err != nil {
+			return k, err
+		}
+		found, err := in.read(body)
+		body.Close()
+		if err != nil {
+			return k, fmt.Errorf("stage: %s of %s v%d: %w", in.path, stored.ID, n, err)
+		}
+		k = k.Or(found)
+	}
+	return k, nil
 }

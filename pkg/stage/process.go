@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"archivist/pkg/ark"
+	"archivist/pkg/bucket"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
@@ -23,8 +25,13 @@ func (s *Stages) process(ctx context.Context, h *queue.Held) (ingest.Result, err
 	if err != nil {
 		return ingest.Result{}, err
 	}
+	var d description
 	for _, ask := range []func() (string, error){
-		func() (string, error) { return s.describeJob(ctx, h.Job, described) },
+		func() (refused string, err error) {
+			d, refused, err = s.describeJob(ctx, h.Job, described)
+			return refused, err
+		},
+		func() (string, error) { return adopt(h.Job, d), nil },
 		func() (string, error) { return s.resolve(ctx, h.Job) },
 		func() (string, error) {
 			if h.Job.Primary != "" {
@@ -41,10 +48,29 @@ func (s *Stages) process(ctx context.Context, h *queue.Held) (ingest.Result, err
 			return ingest.Fail(false, refused), nil
 		}
 	}
+	if err := s.putJSON(ctx, descriptionKey(h.Job.ID), d, bucket.Condition{}); err != nil {
+		return ingest.Result{}, err
+	}
 	if res, err := s.identify(ctx, h); err != nil || res.Outcome != ingest.StepNext {
 		return res, err
 	}
 	return s.settle(ctx, h.Job, files)
+}
+
+// adopt takes the identifiers that were found in the package into the job's.
+func adopt(j *ingest.Job, d description) (refused string) {
+	for _, id := range d.LocalIDs {
+		if !slices.Contains(j.LocalIDs, id) {
+			j.LocalIDs = append(j.LocalIDs, id)
+		}
+	}
+	if d.ARK != "" && j.Primary != "" && j.Primary != d.ARK {
+		return fmt.Sprintf("the package's description says %s, but the submission is for %s; make them agree", d.ARK, j.Primary)
+	}
+	if d.ARK != "" {
+		j.Primary = d.ARK
+	}
+	return ""
 }
 
 // gather sorts the job's files by their paths, and finds the descriptions among them.

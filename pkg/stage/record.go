@@ -99,7 +99,7 @@ func (s *Stages) describe(ctx context.Context, stored *ocfl.Stored, n int) (inve
 		return inventory.Record{}, err
 	}
 	var r inventory.Record
-	kept := map[string]string{}
+	var kept map[string][]string
 	for v := min(known+1, n); v <= n; v++ {
 		row, elements, err := s.describeVersion(ctx, stored, v)
 		if err != nil {
@@ -108,13 +108,14 @@ func (s *Stages) describe(ctx context.Context, stored *ocfl.Stored, n int) (inve
 		kept = elements
 		r.Versions = append(r.Versions, row)
 	}
-	r.Object = inventory.Object{ARK: stored.ID, Collection: kept["collection"], Title: kept["what"], Who: kept["who"], When: kept["when"], HeadOf: n, Digest: r.Versions[len(r.Versions)-1].Digest}
-	r.Object.LocalIDs = separate(kept["localIdentifier"])
+	r.Object = inventory.Object{ARK: stored.ID, Collection: first(kept["collection"]), Title: summary(kept["what"]), Who: summary(kept["who"]), When: summary(kept["when"]),
+		HeadOf: n, Digest: r.Versions[len(r.Versions)-1].Digest}
+	r.Object.LocalIDs = separate(kept["localIdentifier"]...)
 	return r, nil
 }
 
 // describeVersion reads one version and the elements of its system files.
-func (s *Stages) describeVersion(ctx context.Context, stored *ocfl.Stored, n int) (inventory.Version, map[string]string, error) {
+func (s *Stages) describeVersion(ctx context.Context, stored *ocfl.Stored, n int) (inventory.Version, map[string][]string, error) {
 	v := inventory.Version{Number: n, Created: stored.Versions[n].Created.UnixMilli()}
 	var err error
 	if v.Files, v.Bytes, err = s.sum(ctx, stored, n); err != nil {
@@ -123,18 +124,25 @@ func (s *Stages) describeVersion(ctx context.Context, stored *ocfl.Stored, n int
 	if v.Digest, err = s.Root.VersionDigest(ctx, stored, n); err != nil {
 		return v, nil, err
 	}
-	kept := map[string]string{}
+	kept := map[string][]string{}
 	for _, name := range []string{"system/mrt-mom.txt", "system/mrt-erc.txt", "system/mrt-ingest.txt"} {
 		if err := s.read(ctx, stored, n, name, kept); err != nil {
 			return v, nil, err
 		}
 	}
-	v.Job = kept["job"]
+	v.Job = first(kept["job"])
 	return v, kept, nil
 }
 
-// read reads the elements of a stored ANVL file; the first of a name counts.
-func (s *Stages) read(ctx context.Context, stored *ocfl.Stored, n int, path string, into map[string]string) error {
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}
+
+// read reads the elements of a stored ANVL file, whose length Processing bounded.
+func (s *Stages) read(ctx context.Context, stored *ocfl.Stored, n int, path string, into map[string][]string) error {
 	body, err := s.Root.Open(ctx, stored, n, path, 0)
 	if err != nil {
 		return err
@@ -145,9 +153,7 @@ func (s *Stages) read(ctx context.Context, stored *ocfl.Stored, n int, path stri
 		return fmt.Errorf("stage: %s of %s: %w", path, stored.ID, err)
 	}
 	for _, e := range elements {
-		if _, had := into[e.Name]; !had {
-			into[e.Name] = e.Value
-		}
+		into[e.Name] = append(into[e.Name], e.Value)
 	}
 	return nil
 }

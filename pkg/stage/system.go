@@ -2,7 +2,6 @@ package stage
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"encoding/xml"
@@ -14,6 +13,7 @@ import (
 	"archivist/pkg/anvl"
 	"archivist/pkg/bucket"
 	"archivist/pkg/checkm"
+	"archivist/pkg/erc"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
@@ -23,21 +23,21 @@ import (
 func systemKey(job string) string { return workPrefix(job) + "system.json" }
 
 // systemFiles writes the system files of a version to the work bucket, and notes
-// which they are. They follow from the job's row and the ledger alone, so that a
-// second try writes the same bytes.
-func (s *Stages) systemFiles(ctx context.Context, j *ingest.Job, sorted *spill.Sorter[Entry]) error {
+// which they are. They follow from the job's row, its description and the ledger
+// alone, so that a second try writes the same bytes.
+func (s *Stages) systemFiles(ctx context.Context, j *ingest.Job, d description, sorted *spill.Sorter[Entry]) error {
 	var system []ocfl.File
 	for _, f := range []struct {
 		name  string
 		write func(io.Writer) error
 	}{
 		{FilesName, func(w io.Writer) error { return fileLines(w, sorted) }},
-		{"system/mrt-ingest.txt", bytesOf(ingestText(j))},
-		{"system/mrt-mom.txt", bytesOf(momText(j))},
-		{"system/mrt-owner.txt", bytesOf(lines(anvl.Element{Name: "owner", Value: j.Collection}))},
-		{"system/mrt-membership.txt", bytesOf(lines(anvl.Element{Name: "collection", Value: j.Collection}))},
-		{"system/mrt-erc.txt", bytesOf(ercText(j))},
-		{"system/mrt-dc.xml", func(w io.Writer) error { return dcXML(w, j) }},
+		{"system/mrt-ingest.txt", linesOf(ingestText(j))},
+		{"system/mrt-mom.txt", linesOf(momText(j))},
+		{"system/mrt-owner.txt", linesOf([]anvl.Element{{Name: "owner", Value: j.Collection}})},
+		{"system/mrt-membership.txt", linesOf([]anvl.Element{{Name: "collection", Value: j.Collection}})},
+		{"system/mrt-erc.txt", func(w io.Writer) error { return writeERC(w, j, d) }},
+		{"system/mrt-dc.xml", func(w io.Writer) error { return writeDC(w, j, d) }},
 		{"system/premis.xml", preservation(j).Write},
 		{"system/mrt-manifest.checkm", func(w io.Writer) error { return s.storageManifest(ctx, w, j) }},
 		{"system/mrt-submission-manifest.checkm", func(w io.Writer) error { return s.submissionManifest(ctx, w, j) }},
@@ -54,11 +54,8 @@ func (s *Stages) systemFiles(ctx context.Context, j *ingest.Job, sorted *spill.S
 	return s.putJSON(ctx, systemKey(j.ID), system, bucket.Condition{})
 }
 
-func bytesOf(text []byte) func(io.Writer) error {
-	return func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	}
+func linesOf(elements []anvl.Element) func(io.Writer) error {
+	return func(w io.Writer) error { return anvl.Write(w, elements...) }
 }
 
 // systemFile writes one system file to the work bucket as a stream.
@@ -89,63 +86,63 @@ func fileLines(w io.Writer, sorted *spill.Sorter[Entry]) error {
 	return b.Flush()
 }
 
-func lines(elements ...anvl.Element) []byte {
-	var b bytes.Buffer
-	_ = anvl.Write(&b, elements...) // a buffer takes everything
-	return b.Bytes()
-}
-
 func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
 
-func ingestText(j *ingest.Job) []byte {
-	return lines(anvl.Element{Name: "ingest", Value: "archivist"}, anvl.Element{Name: "batch", Value: j.Batch}, anvl.Element{Name: "job", Value: j.ID},
-		anvl.Element{Name: "collection", Value: j.Collection}, anvl.Element{Name: "submitter", Value: j.Submitter}, anvl.Element{Name: "mode", Value: j.Mode},
-		anvl.Element{Name: "payloadType", Value: j.Payload.Type}, anvl.Element{Name: "payloadURL", Value: fetch.Redact(j.URL)},
-		anvl.Element{Name: "submissionDate", Value: stamp(j.Created)}, anvl.Element{Name: "processDate", Value: stamp(j.Stamp)})
+func ingestText(j *ingest.Job) []anvl.Element {
+	return []anvl.Element{{Name: "ingest", Value: "archivist"}, {Name: "batch", Value: j.Batch}, {Name: "job", Value: j.ID},
+		{Name: "collection", Value: j.Collection}, {Name: "submitter", Value: j.Submitter}, {Name: "mode", Value: j.Mode},
+		{Name: "payloadType", Value: j.Payload.Type}, {Name: "payloadURL", Value: fetch.Redact(j.URL)},
+		{Name: "submissionDate", Value: stamp(j.Created)}, {Name: "processDate", Value: stamp(j.Stamp)}}
 }
 
-func momText(j *ingest.Job) []byte {
-	return lines(anvl.Element{Name: "primaryIdentifier", Value: j.Primary}, anvl.Element{Name: "type", Value: "MRT-curatorial"},
-		anvl.Element{Name: "role", Value: "MRT-content"}, anvl.Element{Name: "localIdentifier", Value: strings.Join(j.LocalIDs, "; ")})
+func momText(j *ingest.Job) []anvl.Element {
+	return []anvl.Element{{Name: "primaryIdentifier", Value: j.Primary}, {Name: "type", Value: "MRT-curatorial"},
+		{Name: "role", Value: "MRT-content"}, {Name: "localIdentifier", Value: strings.Join(j.LocalIDs, "; ")}}
 }
 
-// ercText is the kernel record (ERC): unknown elements are "(:unas)", unassigned.
-func ercText(j *ingest.Job) []byte {
-	or := func(s string) string {
-		if s == "" {
-			return "(:unas)"
+// writeERC writes the kernel record (ERC), each value in a line of its own. Elements
+// without one are "(:unas)", unassigned.
+func writeERC(w io.Writer, j *ingest.Job, d description) error {
+	var elements []anvl.Element
+	for _, e := range []struct {
+		name   string
+		values []string
+	}{{"who", d.Who}, {"what", d.What}, {"when", d.When}, {"where", append([]string{j.Primary}, j.LocalIDs...)}} {
+		if len(e.values) == 0 {
+			e.values = []string{"(:unas)"}
 		}
-		return s
-	}
-	elements := []anvl.Element{{Name: "who", Value: or(j.Who)}, {Name: "what", Value: or(j.What)}, {Name: "when", Value: or(j.When)}, {Name: "where", Value: j.Primary}}
-	for _, id := range j.LocalIDs {
-		elements = append(elements, anvl.Element{Name: "where", Value: id})
-	}
-	return append([]byte("erc:\n"), lines(elements...)...)
-}
-
-// dublinCore is a simple Dublin Core record (oai_dc).
-type dublinCore struct {
-	XMLName    xml.Name `xml:"http://www.openarchives.org/OAI/2.0/oai_dc/ dc"`
-	Creator    []string `xml:"http://purl.org/dc/elements/1.1/ creator,omitempty"`
-	Title      []string `xml:"http://purl.org/dc/elements/1.1/ title,omitempty"`
-	Date       []string `xml:"http://purl.org/dc/elements/1.1/ date,omitempty"`
-	Identifier []string `xml:"http://purl.org/dc/elements/1.1/ identifier"`
-}
-
-func dcXML(w io.Writer, j *ingest.Job) error {
-	one := func(s string) []string {
-		if s == "" {
-			return nil
+		for _, v := range e.values {
+			elements = append(elements, anvl.Element{Name: e.name, Value: v})
 		}
-		return []string{s}
 	}
-	dc := dublinCore{Creator: one(j.Who), Title: one(j.What), Date: one(j.When), Identifier: append([]string{j.Primary}, j.LocalIDs...)}
-	body, err := xml.MarshalIndent(dc, "", "  ")
-	if err == nil {
-		_, err = fmt.Fprintf(w, "%s%s\n", xml.Header, body)
+	b := bufio.NewWriter(w)
+	fmt.Fprintln(b, "erc:")
+	if err := anvl.Write(b, elements...); err != nil {
+		return err
 	}
-	return err
+	return b.Flush()
+}
+
+// writeDC writes a simple Dublin Core record (oai_dc).
+func writeDC(w io.Writer, j *ingest.Job, d description) error {
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, `%s<dc xmlns="http://www.openarchives.org/OAI/2.0/oai_dc/" xmlns:dc="http://purl.org/dc/elements/1.1/">`+"\n", xml.Header)
+	put := func(name string, values []string) {
+		for _, v := range values {
+			fmt.Fprintf(b, "  <dc:%s>", name)
+			_ = xml.EscapeText(b, []byte(v)) // b keeps the error
+			fmt.Fprintf(b, "</dc:%s>\n", name)
+		}
+	}
+	put("title", d.What)
+	put("creator", d.Who)
+	put("date", d.When)
+	for _, name := range erc.Elements {
+		put(name, d.More[name])
+	}
+	put("identifier", append([]string{j.Primary}, j.LocalIDs...))
+	fmt.Fprintln(b, "</dc>")
+	return b.Flush()
 }
 
 const storageProfile = "http://uc3.cdlib.org/registry/store/manifest/mrt-add-manifest"

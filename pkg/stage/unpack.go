@@ -9,6 +9,7 @@ import (
 	"archivist/pkg/bucket"
 	"archivist/pkg/checkm"
 	"archivist/pkg/collection"
+	"archivist/pkg/erc"
 	"archivist/pkg/fault"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
@@ -173,7 +174,7 @@ func (s *Stages) batchManifest(ctx context.Context, h *queue.Held) (data []byte,
 // jobOf makes a row's job. What the row says goes before what the form says.
 func jobOf(b *ingest.Batch, r checkm.Row, kind string, priority int) ingest.Job {
 	or := func(row, form string) string {
-		if row != "" {
+		if !erc.Absent(row) {
 			return row
 		}
 		return form

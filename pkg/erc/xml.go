@@ -1,0 +1,126 @@
+package erc
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/ianaindex"
+	"golang.org/x/text/encoding/unicode"
+)
+
+const (
+	dcNamespace       = "http://purl.org/dc/elements/1.1/"
+	dctermsNamespace  = "http://purl.org/dc/terms/"
+	dataciteNamespace = "http://datacite.org/schema/kernel-"
+)
+
+// dataciteNames are the elements of DataCite by those of Dublin Core (DataCite
+// Metadata Schema 4, appendix "Mapping to Dublin Core").
+var dataciteNames = map[string]string{
+	"creatorName": "creator", "title": "title", "publicationYear": "date", "identifier": "identifier", "alternateIdentifier": "identifier",
+	"subject": "subject", "description": "description", "publisher": "publisher", "contributorName": "contributor", "resourceType": "type",
+	"format": "format", "language": "language", "relatedIdentifier": "relation", "geoLocationPlace": "coverage", "rights": "rights",
+}
+
+// ReadDC reads the elements of Dublin Core in an XML document.
+func ReadDC(r io.Reader) (Kernel, error) {
+	return readXML(r, func(n xml.Name) string {
+		_, kernel := synonyms[n.Local]
+		if (n.Space == dcNamespace || n.Space == dctermsNamespace) && (kernel || slices.Contains(Elements, n.Local)) {
+			return n.Local
+		}
+		return ""
+	})
+}
+
+// ReadDataCite reads a DataCite record, of any version of its schema.
+func ReadDataCite(r io.Reader) (Kernel, error) {
+	return readXML(r, func(n xml.Name) string {
+		if strings.HasPrefix(n.Space, dataciteNamespace) {
+			return dataciteNames[n.Local]
+		}
+		return ""
+	})
+}
+
+// readXML collects the text of the elements that name has a word for, with that
+// of what is inside them. Entities other than XML's own five are refused:
+// encoding/xml expands no others.
+func readXML(r io.Reader, name func(xml.Name) string) (Kernel, error) {
+	in, err := utf8XML(r)
+	if err != nil {
+		return Kernel{}, err
+	}
+	d, c := xml.NewDecoder(in), collector{}
+	d.CharsetReader = charset
+	var text strings.Builder
+	for is, depth := "", 0; ; {
+		t, err := d.Token()
+		if err == io.EOF {
+			return c.kernel(), nil
+		}
+		if err != nil {
+			return Kernel{}, fmt.Errorf("erc: %w", err)
+		}
+		switch t := t.(type) {
+		case xml.StartElement:
+			if is != "" {
+				depth++
+				text.WriteByte('\n') // e.g. <br/>
+				break
+			}
+			is = name(t.Name)
+			text.Reset()
+		case xml.CharData:
+			text.Write(t)
+		case xml.EndElement:
+			if depth > 0 {
+				depth--
+				break
+			}
+			if is != "" {
+				c.add(is, text.String())
+			}
+			is = ""
+		}
+	}
+}
+
+// utf8XML decodes a document in UTF-16, which its own declaration cannot say
+// because it has to be read first, and drops a byte order mark (XML 1.0, appendix F).
+func utf8XML(r io.Reader) (io.Reader, error) {
+	in := bufio.NewReader(r)
+	start, err := in.Peek(4)
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("erc: %w", err)
+	}
+	order := unicode.Endianness(unicode.BigEndian)
+	switch {
+	case bytes.HasPrefix(start, []byte("\xef\xbb\xbf")):
+		_, err = in.Discard(3)
+		return in, err
+	case bytes.HasPrefix(start, []byte("\xff\xfe")), bytes.HasPrefix(start, []byte("<\x00?\x00")):
+		order = unicode.LittleEndian
+	case !bytes.HasPrefix(start, []byte("\xfe\xff")) && !bytes.HasPrefix(start, []byte("\x00<\x00?")):
+		return in, nil
+	}
+	return unicode.UTF16(order, unicode.UseBOM).NewDecoder().Reader(in), nil
+}
+
+// charset decodes a document in the charset that its declaration names.
+func charset(label string, in io.Reader) (io.Reader, error) {
+	if strings.HasPrefix(strings.ToLower(label), "utf-16") {
+		return in, nil // decoded already, else the declaration would not have been read
+	}
+	named, err := ianaindex.IANA.Encoding(label)
+	if err != nil || named == nil || named == encoding.Replacement {
+		return nil, fmt.Errorf("the charset %q is not known; save the file as UTF-8", label)
+	}
+	return named.NewDecoder().Reader(in), nil
+}

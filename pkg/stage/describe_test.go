@@ -1,0 +1,123 @@
+package stage_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"archivist/pkg/checkm"
+	"archivist/pkg/fetch"
+	"archivist/pkg/ingest"
+)
+
+// packages are sources of object manifests, each with files of its own.
+type packages struct {
+	*twins
+	server *httptest.Server
+	files  map[string][]byte
+}
+
+func newPackages(t *testing.T) *packages {
+	p := &packages{twins: newTwins(t), files: map[string][]byte{}}
+	p.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		content, has := p.files[strings.TrimPrefix(r.URL.Path, "/")]
+		if !has {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write(content)
+	}))
+	t.Cleanup(p.server.Close)
+	return p
+}
+
+// pack submits files as one object, changed by how, and runs what can run.
+func (p *packages) pack(files map[string]string, how ...func(*ingest.Batch)) string {
+	p.Helper()
+	var rows []checkm.Row
+	for name, content := range files {
+		d := fetch.NewDigester()
+		_, _ = d.Write([]byte(content))
+		p.files[name] = []byte(content)
+		rows = append(rows, checkm.Row{URL: p.server.URL + "/" + name, Algorithm: "sha256", Digest: d.Sums()["sha256"], Size: d.Size, Name: name})
+	}
+	var manifest bytes.Buffer
+	if err := checkm.Write(&manifest, "http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest", rows); err != nil {
+		p.Fatal(err)
+	}
+	p.files["object.checkm"] = manifest.Bytes()
+	return p.submit("object.checkm", append([]func(*ingest.Batch){func(b *ingest.Batch) {
+		b.URL, b.Type = p.server.URL+"/object.checkm", ingest.TypeObjectManifest
+	}}, how...)...)
+}
+
+// system is a system file of a stored version.
+func (w *twins) system(id, name string) string {
+	w.Helper()
+	j := w.job(id)
+	stored, err := w.s.Root.Head(w.Context(), j.Primary)
+	if err != nil {
+		w.Fatal(err)
+	}
+	key, err := w.s.Root.Key(w.Context(), stored, j.ObjectVersion, "system/"+name)
+	if err != nil {
+		w.Fatal(err)
+	}
+	data, _, err := w.s.Root.Bucket.Read(w.Context(), key)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return string(data)
+}
+
+func withMetadata(m ingest.Metadata) func(*ingest.Batch) {
+	return func(b *ingest.Batch) { b.Metadata = m }
+}
+
+// TestManyCreators: a description of very many values is preserved whole and
+// recorded; the rows have a summary.
+func TestManyCreators(t *testing.T) {
+	p := newPackages(t)
+	var cite strings.Builder
+	cite.WriteString(`<resource xmlns="http://datacite.org/schema/kernel-4"><titles><title>` + strings.Repeat("ü", 200_000) + `</title></titles>`)
+	for i := range 5154 {
+		fmt.Fprintf(&cite, "<creator><creatorName>Creator %d</creatorName></creator>", i)
+	}
+	id := p.pack(map[string]string{"mrt-datacite.xml": cite.String() + "</resource>"})
+	j := p.ended(id, 1, false)
+	if erc := p.system(id, "mrt-erc.txt"); strings.Count(erc, "\nwho: ") != 5154 || !strings.Contains(erc, strings.Repeat("ü", 200_000)) {
+		t.Errorf("the stored description has %d bytes, %d creators", len(erc), strings.Count(erc, "\nwho: "))
+	}
+	o, err := p.s.Inventory.Object(t.Context(), j.Primary)
+	if err != nil || len(o.Title) > 2000 || len(o.Who) > 2000 || !strings.HasPrefix(o.Who, "Creator 0; Creator 1; ") || !strings.HasSuffix(o.Title, "ü…") || j.What != o.Title {
+		t.Errorf("the row has %d and %d bytes, %v", len(o.Who), len(o.Title), err)
+	}
+	next := p.ended(p.pack(map[string]string{"other.txt": "other"}), 2, false)
+	if erc := p.system(next.Job.ID, "mrt-erc.txt"); strings.Count(erc, "\nwho: ") != 5154 {
+		t.Error("the next version, which says nothing of itself, does not have the description of the one before")
+	}
+}
+
+// TestDescription: where a description comes from, and what is refused.
+func TestDescription(t *testing.T) {
+	form := withMetadata(ingest.Metadata{Who: "form who", What: "form what", When: "(:unkn)", Where: "doi:10.5072/x; other"})
+	p := newPackages(t)
+	id := p.pack(map[string]string{"mrt-erc.txt": "\ufeffwho: A\nwho: B\nwhat: (:unkn)\nrights: CC0\n", "mrt-dc.xml": `<?xml version="1.0" encoding="ISO-8859-1"?><dc xmlns="http://purl.org/dc/elements/1.1/"><date>` + "1843\xb1" + `</date><subject>maths</subject></dc>`}, form)
+	p.ended(id, 1, false)
+	if erc := p.system(id, "mrt-erc.txt"); !strings.HasPrefix(erc, "erc:\nwho: A\nwho: B\nwhat: form what\nwhen: 1843±\nwhere: ark:/") || !strings.HasSuffix(erc, "\nwhere: one object\nwhere: doi:10.5072/x\nwhere: other\n") {
+		t.Errorf("the description is %s", erc)
+	}
+	if dc := p.system(id, "mrt-dc.xml"); !strings.Contains(dc, "<dc:rights>CC0</dc:rights>") || !strings.Contains(dc, "<dc:subject>maths</dc:subject>") || strings.Count(dc, "<dc:creator>") != 2 {
+		t.Errorf("the Dublin Core is %s", dc)
+	}
+	none := p.pack(map[string]string{"a.txt": "a"}, func(b *ingest.Batch) { b.LocalIDs = []string{"another"} })
+	if o, err := p.s.Inventory.Object(t.Context(), p.ended(none, 1, false).Primary); err != nil || o.Title != "" {
+		t.Errorf("the title of what has none is %q, %v", o.Title, err)
+	}
+	for says, file := range map[string]string{"save the file as UTF-8": "what: caf\xe9\n", "may have 1048576": "what: " + strings.Repeat("x", 1<<20), "two arks": "where: ark:/99999/fk4a; ark:/99999/fk4b\n"} {
+		p.refused(p.pack(map[string]string{"mrt-erc.txt": file}), says)
+	}
+}
