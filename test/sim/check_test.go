@@ -2,6 +2,8 @@ package sim
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,20 +21,30 @@ import (
 type checker struct {
 	w       *world
 	err     error
+	changes int // rows changed so far
 	jobs    map[string]queue.Job
 	batches map[string]queue.Batch
 	counts  map[string]ingest.Counts
-	slots   map[string]bool
-	granted map[string]bool // slots that a gate gave
-	spaces  map[string]bool
-	locks   map[string]string
+	slots   ledger
+	spaces  ledger
+	locks   map[string]string         // lock → who owns it
+	lines   map[string]map[string]int // lock → who stands in line → since which change
+	turned  map[string]int            // lock → its last change
+	changed map[string]int            // job → its last change
+	took    map[string]int            // job → when a worker took it last
+	acted   int                       // when the admin's action began
+	closed  map[string]closing        // batch → its last job
+	tick    tick
+	late    bool   // a job came to Storing
+	tied    string // the knot that stands
+	ties    int    // for so many ticks
 	retired int
-	lines   map[string]map[string]bool // job → locks before which it stands in line
 }
 
 func newChecker(w *world) *checker {
 	return &checker{w: w, jobs: map[string]queue.Job{}, batches: map[string]queue.Batch{}, counts: map[string]ingest.Counts{},
-		slots: map[string]bool{}, granted: map[string]bool{}, spaces: map[string]bool{}, locks: map[string]string{}, lines: map[string]map[string]bool{}}
+		slots: ledger{}, spaces: ledger{}, locks: map[string]string{}, lines: map[string]map[string]int{},
+		turned: map[string]int{}, changed: map[string]int{}, took: map[string]int{}, closed: map[string]closing{}}
 }
 
 func (c *checker) fail(format string, args ...any) {
@@ -71,15 +83,50 @@ func (c *checker) commit(changes []tabletest.Change) {
 		}
 	}
 	touched := map[string]bool{}
-	for _, ch := range changes {
-		if id := c.row(ch, events); id != "" {
+	count := false
+	var gone []queue.Job
+	for _, ch := range order(changes) {
+		c.changes++
+		if ch.After == nil && text(ch.Before, "sk") == "JOB" {
+			gone = append(gone, read[queue.Job](ch.Before))
+		}
+		id := c.row(ch, events)
+		if id != "" {
 			touched[id] = true
 		}
+		sk := text(either(ch), "sk")
+		count = count || sk == "JOB" || sk == "BATCH" || sk == "COUNT"
 	}
 	for id := range touched {
 		c.agrees(id)
 	}
-	c.recount()
+	for _, j := range gone {
+		c.fromTheEnd(&j)
+	}
+	if count {
+		c.recount()
+	}
+}
+
+// order puts the rows of jobs first: what a job gets is judged by the table as
+// it was before.
+func order(changes []tabletest.Change) []tabletest.Change {
+	out := make([]tabletest.Change, 0, len(changes))
+	for _, first := range []bool{true, false} {
+		for _, ch := range changes {
+			if (text(either(ch), "sk") == "JOB") == first {
+				out = append(out, ch)
+			}
+		}
+	}
+	return out
+}
+
+func either(ch tabletest.Change) tabletest.Item {
+	if ch.After != nil {
+		return ch.After
+	}
+	return ch.Before
 }
 
 func text(it tabletest.Item, name string) string {
@@ -99,73 +146,103 @@ func number(it tabletest.Item, name string) (n int64) {
 
 // row takes in one changed row, and returns the job that it belongs to.
 func (c *checker) row(ch tabletest.Change, events map[string]event.Row) (job string) {
-	it, there := ch.After, true
-	if it == nil {
-		it, there = ch.Before, false
-	}
+	it, there := either(ch), ch.After != nil
 	pk, sk := text(it, "pk"), text(it, "sk")
+	byGate := events["Job"+sk].Component == "clock"
 	switch {
 	case sk == "JOB":
-		is := read[queue.Job](it)
-		if !there {
-			if c.batches[is.Batch].State != ingest.BatchDeleted {
-				c.fail("the row of job %s went before its batch", is.Job.ID)
-			}
-			delete(c.jobs, is.Job.ID)
-			return is.Job.ID
-		}
-		c.job(c.jobs[is.Job.ID], is, events["Job"+is.Job.ID])
-		c.jobs[is.Job.ID] = is
-		return is.Job.ID
+		return c.jobRow(read[queue.Job](it), there, events)
 	case sk == "BATCH":
 		is := read[queue.Batch](it)
 		if !there {
-			delete(c.batches, is.Batch.ID)
-			c.retired++
+			c.goes(is.Batch.ID)
 			return ""
 		}
 		c.batch(c.batches[is.Batch.ID], is, events["Batch"+is.Batch.ID])
 		c.batches[is.Batch.ID] = is
 	case sk == "COUNT":
-		c.counts[strings.TrimPrefix(pk, "BATCH#")] = read[queue.Counts](it).Counts
-	case pk == "SLOT":
-		// A requeue takes its slot without testing the limit, also while a gate is
-		// counting: what the gates themselves let in must be within it.
-		c.slots[sk] = there
-		c.granted[sk] = there && events["Job"+sk].Component == "clock"
-		if n := c.held(c.granted); n > maxInFlight || c.w.share > 0 && n > c.w.share {
-			c.fail("the gates over-started: %d slots", n)
+		id := strings.TrimPrefix(pk, "BATCH#")
+		if c.counts[id] = read[queue.Counts](it).Counts; c.counts[id].Open() == 0 {
+			c.closed[id] = closing{c.w.acts, c.changes}
 		}
+	case pk == "SLOT":
+		c.slots.set(sk, reserved{collection: text(it, "coll"), n: 1}, there, byGate)
 		return sk
 	case pk == "SPACE":
-		c.spaces[sk] = there
+		c.spaces.set(sk, reserved{collection: text(it, "coll"), n: number(it, "bytes")}, there, byGate)
 		return sk
-	case strings.HasPrefix(sk, "WAITS#"):
-		job := strings.TrimPrefix(sk, "WAITS#")
-		if c.lines[job] == nil {
-			c.lines[job] = map[string]bool{}
-		}
-		c.lines[job][strings.TrimPrefix(pk, "LOCK#")] = there
-		return job
-	case sk == "LOCK":
-		c.locks[pk] = ""
-		if there {
-			c.locks[pk] = text(it, "owned_by")
-		}
+	case strings.HasPrefix(pk, "LOCK#"):
+		c.line(pk, sk, text(it, "owned_by"), there)
+		return text(it, "owned_by")
+	case strings.HasPrefix(pk, "LEASE#"):
+		c.lease(ch)
+	case strings.HasPrefix(sk, "EV#") && !there:
+		c.fail("%s/%s: an event was removed", pk, sk)
 	}
 	return ""
 }
 
-func (c *checker) held(m map[string]bool) (n int) {
-	for _, v := range m {
-		if v {
-			n++
+// lineInProcess is whether Process looks at the lines of the identifiers that it finds.
+const lineInProcess = false
+
+// jobRow takes in a job's row.
+func (c *checker) jobRow(is queue.Job, there bool, events map[string]event.Row) string {
+	id := is.Job.ID
+	if !there {
+		if c.batches[is.Batch].State != ingest.BatchDeleted {
+			c.fail("the row of job %s went before its batch", id)
 		}
+		delete(c.jobs, id)
+		return id
 	}
-	return n
+	was, e := c.jobs[id], events["Job"+id]
+	c.job(was, is, e)
+	got := len(is.Locks) > len(was.Locks)
+	switch {
+	case is.HasSlot && !was.HasSlot && e.Component == "clock":
+		c.granted(was.Job, is.Job)
+	case got && e.Component == "admin":
+		c.inTurn(&is.Job, c.acted)
+	case got && lineInProcess:
+		c.inTurn(&is.Job, c.took[id])
+	}
+	if is.Holder != "" && is.Holder != was.Holder {
+		c.took[id] = c.changes
+	}
+	c.late = c.late || is.State == ingest.Storing
+	c.jobs[id], c.changed[id] = is, c.changes
+	return id
 }
 
+// fromTheEnd holds a job whose row went against those that are left: they go from
+// the last, so that the batch's row says which are there.
+func (c *checker) fromTheEnd(gone *queue.Job) {
+	for id, j := range c.jobs {
+		if j.Batch == gone.Batch && j.Row > gone.Row {
+			c.fail("the row of job %s went before that of %s", gone.Job.ID, id)
+		}
+	}
+}
+
+// goes holds a batch's end against what is left of it.
+func (c *checker) goes(id string) {
+	if c.batches[id].State != ingest.BatchDeleted {
+		c.fail("the row of batch %s went while it was %s", id, c.batches[id].State)
+	}
+	for _, job := range c.sorted() {
+		if c.jobs[job].Batch == id {
+			c.fail("the row of batch %s went before that of job %s", id, job)
+		}
+	}
+	delete(c.batches, id)
+	c.retired++
+}
+
+// sorted lists the jobs by id, so that a seed replays.
+func (c *checker) sorted() []string { return slices.Sorted(maps.Keys(c.jobs)) }
+
 func (c *checker) job(was, is queue.Job, e event.Row) {
+	id := is.Job.ID
 	if was.State != is.State {
 		if err := ingest.CheckJob(was.State, is.State); err != nil {
 			c.fail("%v", err)
@@ -173,28 +250,40 @@ func (c *checker) job(was, is queue.Job, e event.Row) {
 	}
 	if was.State != is.State || was.Exec != is.Exec {
 		if e.Version != is.Version || is.Version != was.Version+1 {
-			c.fail("job %s went %s→%s (exec %d→%d) at version %d with event %d", is.Job.ID, was.State, is.State, was.Exec, is.Exec, is.Version, e.Version)
+			c.fail("job %s went %s→%s (exec %d→%d) at version %d with event %d", id, was.State, is.State, was.Exec, is.Exec, is.Version, e.Version)
 		}
 	} else if is.Version != was.Version && e.Version != is.Version {
-		c.fail("job %s: version %d without its event", is.Job.ID, is.Version)
+		c.fail("job %s: version %d without its event", id, is.Version)
 	}
 	if is.Exec < was.Exec {
-		c.fail("job %s: exec fell", is.Job.ID)
+		c.fail("job %s: exec fell", id)
 	}
-	place, _ := is.Job.Place()
-	if is.State.Open() && is.State != ingest.Held && place == "" {
-		c.fail("job %s in %s is nowhere", is.Job.ID, is.State)
-	}
+	c.placed(&is)
 	if is.State == ingest.Recording && was.State == ingest.Storing {
-		n := 0
-		for _, j := range c.w.store.head(object(&is.Job)) {
-			if j == is.Job.ID {
-				n++
-			}
+		if n := c.w.store.versions(&is.Job); n != 1 {
+			c.fail("job %s is Recording with %d stored versions", id, n)
 		}
-		if n != 1 {
-			c.fail("job %s is Recording with %d stored versions", is.Job.ID, n)
-		}
+	}
+	if is.State == ingest.Failed && was.State != ingest.Failed && is.Message == "" {
+		c.fail("job %s failed without a reason", id)
+	}
+}
+
+// placed holds a job's place in the indexes against its state: whatever is open
+// is at a gate with a turn, or is driven and has a due time.
+func (c *checker) placed(is *queue.Job) {
+	place, rank := is.Job.Place()
+	if place != is.Head.Place || rank != is.Head.Rank {
+		c.fail("job %s in %s is at %q %q of the index, and should be at %q %q", is.Job.ID, is.State, is.Head.Place, is.Head.Rank, place, rank)
+	}
+	gate := slices.Contains(gates, place)
+	switch {
+	case is.State.Open() && is.State != ingest.Held && place == "":
+		c.fail("job %s in %s is nowhere", is.Job.ID, is.State)
+	case gate && is.Turn == "":
+		c.fail("job %s in %s has no turn", is.Job.ID, is.State)
+	case place != "" && !gate && is.Due == 0:
+		c.fail("job %s in %s is never due", is.Job.ID, is.State)
 	}
 }
 
@@ -203,9 +292,16 @@ func (c *checker) batch(was, is queue.Batch, e event.Row) {
 		if err := ingest.CheckBatch(was.State, is.State); err != nil {
 			c.fail("%v", err)
 		}
-		if e.Version != is.Version {
+		if e.Version != is.Version || is.Version != was.Version+1 {
 			c.fail("batch %s went to %s without its event", is.Batch.ID, is.State)
 		}
+	}
+	place, rank := is.Batch.Place()
+	if place != is.Head.Place || rank != is.Head.Rank {
+		c.fail("batch %s in %s is at %q %q of the index, and should be at %q %q", is.Batch.ID, is.State, is.Head.Place, is.Head.Rank, place, rank)
+	}
+	if is.State == ingest.BatchFailed && was.State == ingest.BatchPending && c.counts[is.Batch.ID].Open() > 0 {
+		c.fail("batch %s failed with open jobs %+v, of which nobody will hear", is.Batch.ID, c.counts[is.Batch.ID])
 	}
 	if is.State == ingest.BatchCompleted && c.counts[is.Batch.ID].Open()+c.counts[is.Batch.ID].Failed > 0 {
 		c.fail("batch %s is Completed with counts %+v", is.Batch.ID, c.counts[is.Batch.ID])
@@ -215,19 +311,34 @@ func (c *checker) batch(was, is queue.Batch, e event.Row) {
 // agrees holds a job against its scarce rows.
 func (c *checker) agrees(id string) {
 	j := c.jobs[id]
-	if j.HasSlot != c.slots[id] {
-		c.fail("job %s (%s): slot %v, row %v", id, j.State, j.HasSlot, c.slots[id])
+	if j.HasSlot != c.slots[id].there {
+		c.fail("job %s (%s): slot %v, row %v", id, j.State, j.HasSlot, c.slots[id].there)
 	}
-	if j.HasSpace != c.spaces[id] {
-		c.fail("job %s (%s): space %v, row %v", id, j.State, j.HasSpace, c.spaces[id])
+	if j.HasSpace != c.spaces[id].there {
+		c.fail("job %s (%s): space %v, row %v", id, j.State, j.HasSpace, c.spaces[id].there)
+	}
+	if n := c.spaces[id].n; j.HasSpace && n != j.SpaceNeeded {
+		c.fail("job %s needs %d bytes, its row says %d", id, j.SpaceNeeded, n)
 	}
 	for _, l := range j.Locks {
-		if c.locks["LOCK#"+l] != id {
-			c.fail("job %s: lock %s is owned by %q", id, l, c.locks["LOCK#"+l])
+		if c.locks[l] != id {
+			c.fail("job %s: lock %s is owned by %q", id, l, c.locks[l])
 		}
 	}
-	if chain := j.Chain(); c.held(c.lines[id]) != len(chain) {
-		c.fail("job %s (%s) stands in line for %v, its rows are %v", id, j.State, chain, c.lines[id])
+	chain := j.Chain()
+	for _, l := range chain {
+		if _, stands := c.lines[l][id]; !stands {
+			c.fail("job %s (%s) is not in the line of %s", id, j.State, l)
+		}
+	}
+	n := 0
+	for _, line := range c.lines {
+		if _, stands := line[id]; stands {
+			n++
+		}
+	}
+	if n != len(chain) {
+		c.fail("job %s (%s) stands in %d lines, and should in %v", id, j.State, n, chain)
 	}
 	if j.Running() && !j.HasSlot {
 		c.fail("job %s runs in %s without a slot", id, j.State)
@@ -285,19 +396,31 @@ func (c *checker) allRetired() error {
 	return nil
 }
 
+// handled is told of a message that a worker handled without any fault since
+// from. If it closed the batch's last job, the batch knows.
+func (c *checker) handled(a *actor, from int) {
+	for id, b := range c.batches {
+		last := c.closed[id]
+		if last.by == a && last.at > from && b.Sealed && b.State == ingest.BatchProcessing && c.counts[id].Open() == 0 {
+			c.fail("batch %s has no open job, and nobody told it", id)
+		}
+	}
+}
+
+// closing is who closed the last job of a batch, and with which change.
+type closing struct {
+	by *actor
+	at int
+}
+
 // atRest names what has not come to rest.
 func (c *checker) atRest() error {
-	for id, j := range c.jobs {
+	for _, id := range c.sorted() {
+		j := c.jobs[id]
 		if j.State.Open() {
-			return fmt.Errorf("job %s is still %s (exec %d, parked %v)", id, j.State, j.Exec, j.Parked)
+			return fmt.Errorf("job %s is still %s (exec %d, parked %v; %s)", id, j.State, j.Exec, j.Parked, c.waitsFor())
 		}
-		n := 0
-		for _, v := range c.w.store.head(object(&j.Job)) {
-			if v == id {
-				n++
-			}
-		}
-		if j.State == ingest.Completed && n != 1 {
+		if n := c.w.store.versions(&j.Job); j.State == ingest.Completed && n != 1 {
 			return fmt.Errorf("job %s is Completed with %d versions", id, n)
 		}
 	}
@@ -306,8 +429,18 @@ func (c *checker) atRest() error {
 			return fmt.Errorf("batch %s is still %s", id, b.State)
 		}
 	}
-	if n := c.held(c.slots); n > 0 {
-		return fmt.Errorf("%d slots are held by nobody", n)
+	for id, r := range c.slots {
+		if r.there {
+			return fmt.Errorf("the slot of %s is held by nobody", id)
+		}
+	}
+	if len(c.locks) > 0 {
+		return fmt.Errorf("locks are held by nobody: %v", c.locks)
+	}
+	for lock, line := range c.lines {
+		if len(line) > 0 {
+			return fmt.Errorf("in the line of %s stands nobody: %v", lock, line)
+		}
 	}
 	return nil
 }

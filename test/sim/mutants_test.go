@@ -16,7 +16,7 @@ import (
 // production code.
 type mutant struct {
 	name    string
-	client  func(dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI
+	client  func(*actor, dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI
 	step    func(a *actor, m queue.Message, s queue.Step) queue.Step
 	noSweep bool
 }
@@ -25,8 +25,8 @@ var mutants = []mutant{
 	{name: "the rev condition stripped", client: without("rev =")},
 	{name: "a row put where one may stand already", client: without("attribute_not_exists(")},
 	{name: "the clock's fence not checked", client: without("fence =")},
-	{name: "a transaction committed piece by piece", client: func(c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI { return pieces{c} }},
-	{name: "a count written outside the transaction", client: func(c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI { return outside{c} }},
+	{name: "a transaction committed piece by piece", client: func(_ *actor, c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI { return pieces{c} }},
+	{name: "a count written outside the transaction", client: func(_ *actor, c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI { return outside{c} }},
 	{name: "the sweep left out", noSweep: true},
 	{name: "success answered for a stage that the job has not left", step: func(a *actor, m queue.Message, s queue.Step) queue.Step {
 		return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
@@ -42,8 +42,8 @@ type stripped struct {
 	condition string
 }
 
-func without(condition string) func(dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
-	return func(c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI { return stripped{c, condition} }
+func without(condition string) func(*actor, dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
+	return func(_ *actor, c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI { return stripped{c, condition} }
 }
 
 func (s stripped) strip(cond **string) bool {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,127 +19,131 @@ var (
 	first = flag.Uint64("seed", 1, "the first seed; with -seeds=1 it replays one and prints its history")
 )
 
-// bounds of one seed's faulty part.
-const (
-	rounds  = 7  // of each actor
-	batches = 2  // submitted
-	quiet   = 60 // rounds in which everything must come to rest
-)
+// quiet is in how many rounds everything must come to rest once the faults have stopped.
+const quiet = 60
 
 // simulate runs one seed and returns what it violated.
 func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
 	synctest.Test(t, func(t *testing.T) {
 		w = newWorld(seed, m)
 		ctx := context.Background()
-		done := 0
-		actors := 0
-		spawn := func(name string, f func(a *actor)) {
-			actors++
-			a := w.newActor(name)
-			go func() {
-				for range rounds {
-					died := a.dead
-					a.dead = false
-					_ = a.sleep(0)
-					if died {
-						a = w.newActor(name) // a new process takes the place of the one that died
-					}
-					f(a)
-					time.Sleep(time.Duration(a.rng.IntN(90)) * time.Second)
-				}
-				a.dead = false
-				_ = a.sleep(0)
-				w.mu.Lock()
-				done++
-				w.mu.Unlock()
-			}()
-			synctest.Wait()
-		}
-		submitted := 0
-		spawn("admin", func(a *actor) { a.administrate(ctx, &submitted) })
-		for i := range 2 {
-			spawn(fmt.Sprintf("clock%d", i), func(a *actor) { a.tick(ctx) })
-		}
-		for i := range 3 {
-			spawn(fmt.Sprintf("worker%d", i), func(a *actor) {
-				for range 2 {
-					if m, ok := w.arrive(a.rng); ok {
-						a.handle(ctx, m)
-					}
-				}
-			})
-		}
-		w.run(&done, actors)
+		w.storm(ctx)
 		w.settle(ctx)
+		w.retire(ctx)
 	})
 	return w
 }
 
+// crowd is actors that act in rounds until they have ended.
+type crowd struct {
+	w       *world
+	actors  int
+	done    int
+	between time.Duration // rounds, at most
+}
+
+// spawn starts an actor. One that dies gets a successor for its next round.
+func (c *crowd) spawn(name string, rounds int, f func(a *actor)) {
+	c.actors++
+	a := c.w.newActor(name)
+	go func() {
+		for range rounds {
+			a = c.w.revive(a)
+			f(a)
+			time.Sleep(time.Duration(a.rng.Int64N(int64(c.between))))
+		}
+		c.w.revive(a)
+		c.w.ended(&c.done)
+	}()
+	synctest.Wait()
+}
+
+// storm is the faulty part of a seed.
+func (w *world) storm(ctx context.Context) {
+	c := &crowd{w: w, between: 90 * time.Second}
+	submitted := 0
+	c.spawn("admin", w.s.rounds, func(a *actor) { a.administrate(ctx, &submitted) })
+	c.spawn("clock", w.s.rounds, func(a *actor) { a.tick(ctx, true) })
+	c.spawn("poked", w.s.rounds, func(a *actor) {
+		if w.pokes > 0 {
+			w.pokes = 0
+			a.tick(ctx, a.rng.IntN(4) == 0)
+		}
+	})
+	for i := range 3 {
+		c.spawn(fmt.Sprintf("worker%d", i), w.s.rounds, func(a *actor) { a.workOff(ctx, 2) })
+	}
+	w.run(&c.done, c.actors)
+}
+
+// workOff handles up to n messages.
+func (a *actor) workOff(ctx context.Context, n int) {
+	for range n {
+		if m, ok := a.w.arrive(a.rng); ok {
+			a.handle(ctx, m)
+		}
+	}
+}
+
 // administrate submits, requeues, fails, and stops executions.
 func (a *actor) administrate(ctx context.Context, submitted *int) {
-	if *submitted < batches {
+	a.begin(timing.Short)
+	if *submitted < len(a.w.s.plans) {
+		b := ingest.Batch{Collection: a.w.s.plans[*submitted][0].collection, Mode: "add", Note: fmt.Sprint(*submitted)}
 		*submitted++
-		b := ingest.Batch{Collection: "c", Mode: "add", Note: strings.Repeat("x", a.rng.IntN(3))}
 		_, _ = a.q.Submit(ctx, b, fmt.Sprint("key", *submitted), []byte("body"), "sim")
 		return
 	}
-	for id := range 40 {
-		job := ingest.JobID(fmt.Sprintf("ID%06d", id), 1)
-		j, known := a.w.check.jobs[job]
-		if !known || a.rng.IntN(2) == 0 {
-			continue
-		}
+	jobs := a.w.check.sorted()
+	a.rng.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
+	for _, id := range jobs {
+		j := a.w.check.jobs[id]
+		a.w.check.acted = a.w.check.changes
 		switch {
-		case j.State == ingest.Failed:
-			_, _ = a.q.Requeue(ctx, job, "again", "sim")
-		case j.Running() && a.rng.IntN(3) == 0:
-			a.w.stopped[queue.ExecutionName(job, j.Exec)] = true
-			_ = a.q.Stopped(ctx, job, j.Exec)
-		case a.rng.IntN(6) == 0:
-			_, _ = a.q.ForceFail(ctx, job, "no more", "sim")
+		case j.State == ingest.Failed && a.rng.IntN(2) == 0:
+			_, _ = a.q.Requeue(ctx, id, "again", "sim")
+		case j.Running() && a.rng.IntN(6) == 0:
+			a.w.stopped[queue.ExecutionName(id, j.Exec)] = true
+			_ = a.q.Stopped(ctx, id, j.Exec)
+		case a.rng.IntN(12) == 0:
+			_, _ = a.q.ForceFail(ctx, id, "no more", "sim")
+		default:
+			continue
 		}
 		return
 	}
 }
 
-// settle stops the faults, forgets every message on its way, and lets only the
-// sweep and workers run: everything must come to rest.
+// settle stops the faults, at once or after a while, forgets every message on
+// its way, and lets only the sweep and workers run: everything must come to rest.
 func (w *world) settle(ctx context.Context) {
+	if w.s.stormy > 0 {
+		c := &crowd{w: w, between: 4 * time.Minute}
+		c.spawn("clock", w.s.stormy, func(a *actor) { a.tick(ctx, true) })
+		c.spawn("worker", 2*w.s.stormy, func(a *actor) { a.workOff(ctx, 3) })
+		w.run(&c.done, c.actors)
+	}
 	w.calm = true
 	w.sent = nil
 	w.fake.Lag = nil
 	for _, call := range w.late {
 		_ = call()
 	}
-	done := 0
-	a := w.newActor("quiet")
-	go func() {
+	w.late = nil
+	c := &crowd{w: w, between: 1}
+	c.spawn("quiet", 1, func(a *actor) {
 		for range quiet {
-			if w.check.err != nil {
+			a.tick(ctx, true)
+			w.drain(ctx, a)
+			w.check.untied()
+			if w.check.err != nil || w.check.atRest() == nil {
 				break
 			}
-			a.tick(ctx)
-			for {
-				m, ok := w.arrive(w.rng)
-				if !ok {
-					break
-				}
-				before := len(w.sent)
-				a.handle(ctx, m)
-				if len(w.sent) > before+1 || len(w.sent) > 0 && w.sent[len(w.sent)-1] == m {
-					break // kept: time must pass
-				}
-			}
-			if w.check.atRest() == nil {
-				break
-			}
+			a.until = time.Time{}
 			time.Sleep(4 * time.Minute)
 		}
-		w.mu.Lock()
-		done++
-		w.mu.Unlock()
-	}()
-	w.run(&done, 1)
+	})
+	w.run(&c.done, c.actors)
 	if err := w.check.atRest(); w.check.err == nil && err != nil {
 		w.check.fail("not at rest: %v", err)
 	}
@@ -149,7 +152,21 @@ func (w *world) settle(ctx context.Context) {
 			w.completed++
 		}
 	}
-	w.retire(ctx)
+}
+
+// drain handles messages until none is left, or all are to be kept.
+func (w *world) drain(ctx context.Context, a *actor) {
+	for kept := 0; kept <= len(w.sent); {
+		m, ok := w.arrive(w.rng)
+		if !ok {
+			return
+		}
+		if a.handle(ctx, m) {
+			kept++
+		} else {
+			kept = 0
+		}
+	}
 }
 
 // retire lets the time pass for which rows are kept; the clock dies at times.
@@ -157,26 +174,16 @@ func (w *world) retire(ctx context.Context) {
 	if w.check.err != nil {
 		return
 	}
-	w.calm = false
-	done := 0
-	a := w.newActor("later")
-	time.Sleep(retention) // of the bubble: outside of run, which would look twice a second for a month
-	go func() {
-		for range quiet {
-			a.dead = false
+	w.calm, w.s.throttled, w.s.latency = false, "", 0
+	time.Sleep(retention) // of the bubble
+	c := &crowd{w: w, between: 1}
+	c.spawn("later", quiet, func(a *actor) {
+		if w.check.allRetired() != nil {
 			_ = a.sleep(timing.Clock + timing.Margin) // the lease of a tick that died is over
-			a.tick(ctx)
-			if w.check.allRetired() == nil {
-				break
-			}
+			a.tick(ctx, true)
 		}
-		a.dead = false
-		_ = a.sleep(0)
-		w.mu.Lock()
-		done++
-		w.mu.Unlock()
-	}()
-	w.run(&done, 1)
+	})
+	w.run(&c.done, c.actors)
 	if err := w.check.allRetired(); w.check.err == nil && err != nil {
 		w.check.fail("not retired: %v", err)
 	}
@@ -220,7 +227,7 @@ func TestSimulation(t *testing.T) {
 			t.Errorf("seed %d: %v (replay with -seeds=1 -seed=%d)", seed, w.check.err, seed)
 		}
 		if w.check.err != nil || *seeds == 1 {
-			t.Log("\n" + strings.Join(w.history, "\n"))
+			t.Log("\n" + w.story())
 		}
 		return w.check.err != nil
 	})

@@ -9,106 +9,216 @@ import (
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/table"
 )
 
-// store is a twin of the storage root: per object a chain of versions, each
-// written by a job. A version is committed by a conditional put on the head.
+// store is a twin of the storage root and the inventory: per object a chain of
+// versions, each written by a job, and which object a local id belongs to. A
+// version is committed by a conditional put on the head.
 type store struct {
 	w     *world
 	mu    sync.Mutex
-	heads map[string][]string // object → jobs of its versions
+	heads map[string][]string // ark → jobs of its versions
+	ids   map[string]string   // lock key of a local id → ark
 }
 
 var errPrecondition = errors.New("sim: precondition failed")
 
 // commit appends the job's version if the head is still what was seen.
-func (s *store) commit(object, job string, seen int) error {
+func (s *store) commit(ark, job string, seen int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.heads[object]) != seen {
+	if len(s.heads[ark]) != seen {
 		return errPrecondition
 	}
-	s.heads[object] = append(s.heads[object], job)
+	s.heads[ark] = append(s.heads[ark], job)
 	return nil
 }
 
-func (s *store) head(object string) []string {
+func (s *store) head(ark string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.heads[object])
+	return slices.Clone(s.heads[ark])
+}
+
+// versions counts the versions that a job wrote.
+func (s *store) versions(j *ingest.Job) (n int) {
+	for _, id := range s.head(j.Primary) {
+		if id == j.ID {
+			n++
+		}
+	}
+	return n
+}
+
+// record makes an object findable by its local ids. The locks on these must have
+// kept everybody else from giving one to another object.
+func (s *store) record(j *ingest.Job) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range localKeys(j) {
+		if had := s.ids[key]; had != "" && had != j.Primary {
+			s.w.check.fail("job %s: %s is recorded as %s and as %s", j.ID, key, had, j.Primary)
+		}
+		s.ids[key] = j.Primary
+	}
+	return nil
+}
+
+func localKeys(j *ingest.Job) []string {
+	return (&ingest.Job{Collection: j.Collection, LocalIDs: j.LocalIDs}).Wanted()
+}
+
+// resolve finds the job's object by its local ids; false if they are of two.
+func (s *store) resolve(j *ingest.Job) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range localKeys(j) {
+		known := s.ids[key]
+		if known != "" && j.Primary != "" && known != j.Primary {
+			return false
+		}
+		if known != "" {
+			j.Primary = known
+		}
+	}
+	return true
 }
 
 // step is a twin of a stage's step: the same shape of calls and results, with
 // nothing behind it but the store.
-func (a *actor) step(stage ingest.Stage, m queue.Message) queue.Step {
-	switch stage.Name {
-	case "unpack":
-		return a.unpack
-	case "store":
-		return a.storing
+func (a *actor) step(stage ingest.Stage) queue.Step {
+	do := map[string]queue.Step{"unpack": a.unpack, "estimate": a.estimate, "download": a.download, "process": a.process, "store": a.storing, "record": a.record}[stage.Name]
+	if do == nil {
+		do = func(context.Context, *queue.Held) (ingest.Result, error) {
+			return ingest.Result{Outcome: ingest.StepNext}, nil
+		}
 	}
 	return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
 		if err := a.do("work at "+stage.Name, func() error { return nil }); err != nil {
 			return ingest.Result{}, err
 		}
-		if h.Job == nil {
-			return ingest.Result{Outcome: ingest.StepNext}, nil
+		if h.Job != nil && !a.w.calm && a.rng.IntN(20) == 0 {
+			return ingest.Fail(a.rng.IntN(2) == 0, "the simulation says so"), nil
 		}
-		switch stage.Name {
-		case "estimate":
-			h.Job.SpaceNeeded, h.Job.SizeKnown = 40, true
-		case "download":
-			h.Job.SpaceNeeded = 30
-			if h.Job.Checkpoint == "" && a.rng.IntN(3) == 0 {
-				h.Job.Checkpoint = "half"
-				return ingest.Result{Outcome: ingest.StepContinue}, nil
-			}
-		case "process":
-			if h.Job.Primary == "" && len(h.Job.LocalIDs) == 0 {
-				h.Job.Primary = "ark:/99999/" + h.Job.ID
-				h.Job.Locks = h.Job.Wanted()
-				if err := h.Checkpoint(ctx); err != nil {
-					return ingest.Result{}, err
-				}
-			}
-		}
-		if n := a.rng.IntN(40); n < 2 && !a.w.calm {
-			return ingest.Fail(n == 0, "the simulation says so"), nil
-		}
-		return ingest.Result{Outcome: ingest.StepNext}, nil
+		return do(ctx, h)
 	}
 }
 
 func (a *actor) unpack(ctx context.Context, h *queue.Held) (ingest.Result, error) {
-	total := 1 + len(h.Batch.ID+h.Batch.Note)%3
+	var b int
+	fmt.Sscan(h.Batch.Note, &b)
+	total := len(a.w.s.plans[b])
 	for h.Batch.Unpacked < total {
-		n := h.Batch.Unpacked
-		j := ingest.Job{Collection: "c", Priority: 5, Mode: "add"}
-		if n == 0 {
-			j.LocalIDs = []string{"shared"} // of every batch: jobs that must form a chain
+		var jobs []ingest.Job
+		for row := h.Batch.Unpacked; row < total && len(jobs) < 1+a.rng.IntN(3); row++ {
+			jobs = append(jobs, a.w.s.job(b, row))
 		}
-		if err := h.Unpack(ctx, []ingest.Job{j}, total); err != nil {
+		if err := h.Unpack(ctx, jobs[:queue.Chunk(jobs)], total); err != nil {
 			return ingest.Result{}, err
+		}
+		if h.Batch.Unpacked < total && a.rng.IntN(4) == 0 {
+			return ingest.Result{Outcome: ingest.StepContinue}, nil
 		}
 	}
 	return ingest.Result{Outcome: ingest.StepNext}, nil
 }
 
-// object is what a job's content belongs to.
-func object(j *ingest.Job) string { return fmt.Sprint(j.Wanted()) }
-
-func (a *actor) storing(ctx context.Context, h *queue.Held) (ingest.Result, error) {
-	var head []string
-	o := object(h.Job)
-	if err := a.do("read head", func() error { head = a.w.store.head(o); return nil }); err != nil {
-		return ingest.Result{}, err
+func (a *actor) estimate(_ context.Context, h *queue.Held) (ingest.Result, error) {
+	p := a.w.s.of(h.Job)
+	h.Job.SpaceNeeded, h.Job.SizeKnown = p.size, p.known
+	if !p.known {
+		h.Job.Priority += ingest.UnknownSizePenalty
 	}
-	if !slices.Contains(head, h.Job.ID) { // is it already done?
-		seen := len(head)
-		err := a.do("commit version", func() error { return a.w.store.commit(o, h.Job.ID, seen) })
+	return a.resolve(h)
+}
+
+func (a *actor) resolve(h *queue.Held) (ingest.Result, error) {
+	one := true
+	err := a.do("look up", func() error { one = a.w.store.resolve(h.Job); return nil })
+	if err == nil && !one {
+		return ingest.Fail(false, "its identifiers are those of two objects"), nil
+	}
+	return ingest.Result{Outcome: ingest.StepNext}, err
+}
+
+func (a *actor) download(_ context.Context, h *queue.Held) (ingest.Result, error) {
+	p := a.w.s.of(h.Job)
+	if h.Job.Done < p.parts {
+		h.Job.Done++
+		return ingest.Result{Outcome: ingest.StepContinue}, nil
+	}
+	h.Job.SpaceNeeded, h.Job.SizeKnown = max(1, p.size+p.grows), true
+	return ingest.Result{Outcome: ingest.StepNext}, nil
+}
+
+// process fixes the identifiers and takes their locks, as the stage does.
+func (a *actor) process(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+	j := h.Job
+	for _, id := range a.w.s.of(j).inside {
+		if !slices.Contains(j.LocalIDs, id) && len(j.LocalIDs) < ingest.MaxLocalIDs {
+			j.LocalIDs = append(slices.Clip(j.LocalIDs), id)
+		}
+	}
+	if res, err := a.resolve(h); err != nil || res.Outcome != ingest.StepNext {
+		return res, err
+	}
+	before := *j
+	if j.Primary == "" {
+		j.Primary = "ark:/99999/" + j.ID
+	}
+	if len(j.Locks) < len(j.Wanted()) {
+		j.Locks = j.Wanted()
+		err := h.Checkpoint(ctx)
+		var ce *table.ConditionError
+		if errors.As(err, &ce) {
+			for _, lock := range j.Wanted() {
+				if ce.Failed(queue.LockKey(lock)) {
+					*j = before
+					return ingest.Result{Outcome: ingest.StepPark, Lock: lock}, nil
+				}
+			}
+		}
 		if err != nil {
 			return ingest.Result{}, err
 		}
 	}
+	return a.resolve(h) // under the locks the answer stays true
+}
+
+func (a *actor) storing(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+	if res, err := a.resolve(h); err != nil || res.Outcome != ingest.StepNext {
+		return res, err // while it had failed, its ids went to another object
+	}
+	var head []string
+	ark := h.Job.Primary
+	if err := a.do("read head", func() error { head = a.w.store.head(ark); return nil }); err != nil {
+		return ingest.Result{}, err
+	}
+	if !slices.Contains(head, h.Job.ID) { // is it already done?
+		if err := h.StillMine(ctx); err != nil {
+			return ingest.Result{}, err
+		}
+		seen := len(head)
+		err := a.do("commit version", func() error { return a.w.store.commit(ark, h.Job.ID, seen) })
+		if err != nil {
+			return ingest.Result{}, err
+		}
+		head = append(head, h.Job.ID)
+	}
+	h.Job.ObjectVersion = slices.Index(head, h.Job.ID) + 1
 	return ingest.Result{Outcome: ingest.StepNext}, nil
+}
+
+func (a *actor) record(_ context.Context, h *queue.Held) (ingest.Result, error) {
+	err := a.do("record", func() error { return a.w.store.record(h.Job) })
+	return ingest.Result{Outcome: ingest.StepNext}, err
+}
+
+// stored asks the storage whether a job's version is committed.
+func (a *actor) stored(_ context.Context, j *ingest.Job) error {
+	return a.do("ask the storage", func() error {
+		j.ObjectVersion = slices.Index(a.w.store.head(j.Primary), j.ID) + 1
+		return nil
+	})
 }

@@ -5,7 +5,6 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -24,26 +23,6 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// Faults of one call.
-type trouble int
-
-const (
-	none trouble = iota
-	crashBefore
-	crashAfter
-	lostAnswer
-	repeated
-	repeatedLate
-	slow
-	throttled
-	conflicted
-)
-
-var (
-	errDead = errors.New("sim: this worker is dead")
-	errLost = errors.New("sim: the answer was lost")
-)
-
 // parked is a call that waits to be let go.
 type parked struct {
 	actor *actor
@@ -54,73 +33,91 @@ type parked struct {
 // world is everything of one seed.
 type world struct {
 	rng     *rand.Rand
+	s       scenario
 	fake    *tabletest.Fake
 	mutant  mutant
 	mu      sync.Mutex
 	waiting []*parked
+	ready   chan struct{}  // somebody waits, or has ended
 	late    []func() error // repeated calls that have not landed yet
 	sent    []queue.Message
 	started map[string]bool
 	stopped map[string]bool
 	store   *store
 	check   *checker
-	history []string
+	history []step
+	acts    *actor // whose call goes on; nil: one that lands late
 	calls   int
 	ids     int
+	pokes   int
 	calm    bool // faults have stopped
 	repairs int
 
-	share     int // of the gates' settings; most seeds have none
-	patience  time.Duration
-	aging     time.Duration
 	completed int // jobs
+}
+
+// step is one line of a seed's history.
+type step struct {
+	actor, op string
+	t         trouble
+}
+
+func (s step) String() string {
+	if s.actor == "" {
+		return s.op
+	}
+	return fmt.Sprintf("%s %s %s", s.actor, s.op, s.t)
+}
+
+// story is the history as people read it.
+func (w *world) story() string {
+	var b strings.Builder
+	for _, s := range w.history {
+		fmt.Fprintln(&b, s)
+	}
+	return b.String()
 }
 
 // actor is one process: a worker, an admin or a clock.
 type actor struct {
-	w    *world
-	name string
-	dead bool
-	rng  *rand.Rand
-	q    *queue.Queue
-	c    *queue.Clock
+	w     *world
+	name  string
+	dead  bool
+	rng   *rand.Rand
+	skew  time.Duration // of its clock
+	until time.Time     // when its function is cut off; zero: never
+	met   int           // faults so far
+	q     *queue.Queue
+	c     *queue.Clock
 }
 
 func (w *world) log(format string, args ...any) {
-	w.history = append(w.history, fmt.Sprintf(format, args...))
+	w.history = append(w.history, step{op: fmt.Sprintf(format, args...)})
 }
 
 func newWorld(seed uint64, m mutant) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), fake: tabletest.New(), mutant: m, started: map[string]bool{}, stopped: map[string]bool{}}
-	if w.rng.IntN(4) == 0 {
-		w.share = 1
-	}
-	if w.rng.IntN(3) == 0 {
-		w.patience = 10 * time.Minute
-	}
-	if w.rng.IntN(3) == 0 {
-		w.aging = time.Minute
-	}
-	w.store = &store{w: w, heads: map[string][]string{}}
+	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), fake: tabletest.New(), mutant: m, started: map[string]bool{}, stopped: map[string]bool{}, ready: make(chan struct{}, 1)}
+	w.s = draw(w.rng)
+	w.store = &store{w: w, heads: map[string][]string{}, ids: map[string]string{}}
 	w.check = newChecker(w)
 	w.fake.Watch = w.check.commit
-	w.fake.Lag = func() int { return w.rng.IntN(6) }
+	w.fake.Lag = func() int { return w.rng.IntN(maxLag + 1) }
 	return w
 }
 
-// maxInFlight is small, so that jobs wait for slots.
-const maxInFlight = 2
+// maxLag is by how many changed rows the indexes may be behind.
+const maxLag = 5
 
 var timing = ingest.Timings["production"]
 
-// retention of a completed batch's rows: longer than all that happens before.
-const retention = 30 * 24 * time.Hour
-
 func (w *world) newActor(name string) *actor {
 	a := &actor{w: w, name: name, rng: rand.New(rand.NewPCG(w.rng.Uint64(), 2))}
-	var client dynamodbiface.DynamoDBAPI = &tabletest.Client{DynamoDBAPI: w.fake, Do: a.do}
+	if w.s.skew > 0 {
+		a.skew = time.Duration(a.rng.Int64N(int64(2*w.s.skew))) - w.s.skew
+	}
+	var client dynamodbiface.DynamoDBAPI = &tabletest.Client{DynamoDBAPI: w.fake, Do: a.do, Refuse: w.throttles}
 	if w.mutant.client != nil {
-		client = w.mutant.client(client)
+		client = w.mutant.client(a, client)
 	}
 	t := tabletest.Table(client)
 	t.Wait, t.Jitter = a.wait, a.rng.Float64
@@ -130,18 +127,30 @@ func (w *world) newActor(name string) *actor {
 		w.ids++
 		return fmt.Sprintf("ID%06d", w.ids)
 	}
-	a.q = &queue.Queue{Table: t, Now: time.Now, NewID: newID, Executions: a, Poke: func(context.Context) error { return nil },
-		Metric: func(name string, _ float64) { w.repairs++ }, Rules: ingest.Rules{Timing: timing, FailedRetention: time.Hour, Retention: retention, Aging: w.aging},
-		Clean: func(context.Context, string, time.Time) (bool, error) {
-			return w.calm || a.rng.IntN(2) == 0, a.do("clean", func() error { return nil })
-		},
+	now := func() time.Time { return time.Now().Add(a.skew) }
+	a.q = &queue.Queue{Table: t, Now: now, NewID: newID, Executions: a, Poke: a.poke, Stored: a.stored, Clean: a.clean,
+		Metric: func(name string, _ float64) { w.repairs++ },
+		Rules:  ingest.Rules{Timing: timing, FailedRetention: time.Hour, Retention: retention, Aging: w.s.aging},
 		// Failed jobs keep their space with their work files until they are cleaned away.
-		Settings: queue.Settings{MaxInFlight: maxInFlight, Space: 100, Reserve: 10, Share: w.share, Patience: w.patience, SweepPage: 50}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
-	a.c = &queue.Clock{Queue: a.q, Leases: &lease.Store{Table: t, Now: time.Now, NewID: newID}}
+		Settings: queue.Settings{MaxInFlight: maxInFlight, Space: capacity, Reserve: reserve, Share: w.s.share, Patience: w.s.patience, SweepPage: 50},
+		Log:      slog.New(slog.NewTextHandler(io.Discard, nil))}
+	a.c = &queue.Clock{Queue: a.q, Leases: &lease.Store{Table: t, Now: now, NewID: newID}}
 	return a
 }
 
-func (a *actor) wait(ctx context.Context, d time.Duration) error {
+func (a *actor) clean(context.Context, string, time.Time) (bool, error) {
+	return a.w.calm || a.rng.IntN(2) == 0, a.do("clean", func() error { return nil })
+}
+
+// poke asks for a look at the gates. It may get lost.
+func (a *actor) poke(context.Context) error {
+	if !a.dead && (a.w.calm || a.rng.IntN(4) > 0) {
+		a.w.pokes++
+	}
+	return nil
+}
+
+func (a *actor) wait(_ context.Context, d time.Duration) error {
 	if a.dead {
 		return errDead
 	}
@@ -155,73 +164,15 @@ func (a *actor) sleep(d time.Duration) error {
 	return a.do("awake", func() error { return nil })
 }
 
-// do is every call that an actor makes to anything: it waits until the
-// scheduler lets it go, and meets what the seed has for it.
-func (a *actor) do(op string, call func() error) error {
-	if a.dead {
-		return errDead
+// revive puts a new process into the place of one that died or was cut off.
+func (w *world) revive(a *actor) *actor {
+	died := a.dead
+	a.dead, a.until = false, time.Time{}
+	_ = a.sleep(0)
+	if died {
+		a = w.newActor(a.name)
 	}
-	p := &parked{actor: a, op: op, goOn: make(chan trouble)}
-	a.w.mu.Lock()
-	a.w.waiting = append(a.w.waiting, p)
-	a.w.mu.Unlock()
-	switch t := <-p.goOn; t {
-	case crashBefore:
-		a.dead = true
-		return errDead
-	case crashAfter:
-		err := call()
-		a.w.log("  (effect %v)", err)
-		a.dead = true
-		return errDead
-	case lostAnswer:
-		_ = call()
-		return errLost
-	case repeated:
-		_ = call()
-		return call()
-	case repeatedLate:
-		a.w.late = append(a.w.late, call)
-		return call()
-	case slow:
-		time.Sleep(timing.Long + timing.Return)
-		return a.do(op+" (slow)", call)
-	case throttled:
-		return tabletest.Throttled()
-	case conflicted:
-		return tabletest.Conflicted()
-	}
-	return call()
-}
-
-// pick is the fault of the next call.
-func (w *world) pick(p *parked) trouble {
-	if w.calm || w.rng.IntN(100) >= 12 {
-		return none
-	}
-	if p.op == "awake" {
-		return none
-	}
-	write := p.op != "GetItem" && p.op != "Query"
-	switch n := w.rng.IntN(10); {
-	case n == 0:
-		return crashBefore
-	case n == 1:
-		return crashAfter
-	case n == 2 && write:
-		return lostAnswer
-	case n == 3 && write:
-		return repeated
-	case n == 4 && write:
-		return repeatedLate
-	case n <= 6:
-		return slow
-	case n == 7:
-		return throttled
-	case n == 8 && p.op == "TransactWriteItems":
-		return conflicted
-	}
-	return none
+	return a
 }
 
 // run lets calls go one by one until every actor has ended.
@@ -238,12 +189,13 @@ func (w *world) run(done *int, actors int) {
 		}
 		if len(w.waiting) == 0 {
 			w.mu.Unlock()
-			time.Sleep(500 * time.Millisecond)
+			<-w.ready
 			continue
 		}
 		if len(w.late) > 0 && w.rng.IntN(4) == 0 {
 			call := w.late[0]
 			w.late = w.late[1:]
+			w.acts = nil
 			w.mu.Unlock()
 			w.log("a repeated call lands late: %v", call())
 			continue
@@ -252,11 +204,27 @@ func (w *world) run(done *int, actors int) {
 		i := w.rng.IntN(len(w.waiting))
 		p := w.waiting[i]
 		w.waiting = slices.Delete(w.waiting, i, i+1)
+		w.acts = p.actor
 		w.mu.Unlock()
 		t := w.pick(p)
 		w.calls++
-		w.log("%s %s %v", p.actor.name, p.op, t)
+		w.history = append(w.history, step{p.actor.name, p.op, t})
 		p.goOn <- t
+	}
+}
+
+// ended counts an actor that has ended.
+func (w *world) ended(done *int) {
+	w.mu.Lock()
+	*done++
+	w.mu.Unlock()
+	w.signal()
+}
+
+func (w *world) signal() {
+	select {
+	case w.ready <- struct{}{}:
+	default:
 	}
 }
 
@@ -338,28 +306,42 @@ func (w *world) keep(m queue.Message) {
 	w.sent = append(w.sent, m)
 }
 
-// handle lets an actor be the worker for one message.
-func (a *actor) handle(ctx context.Context, m queue.Message) {
-	var stage ingest.Stage
-	if m.Batch != "" {
-		stage, _ = ingest.StageNamed(m.Step)
-	} else {
+// handle lets an actor be the worker for one message. It returns whether the
+// message is kept for later.
+func (a *actor) handle(ctx context.Context, m queue.Message) bool {
+	stage, _ := ingest.StageNamed(m.Step)
+	if m.Batch == "" {
 		stage, _ = ingest.StageOf(ingest.State(m.State))
 	}
-	step := a.step(stage, m)
+	step := a.step(stage)
 	if a.w.mutant.step != nil {
 		step = a.w.mutant.step(a, m, step)
 	}
+	a.begin(timing.Times(stage).Timeout)
 	worker := queue.Worker{Queue: a.q, Stage: stage, Step: step, Answers: a}
+	met, from := a.met, a.w.check.changes
 	keep, err := worker.Handle(ctx, m)
+	if keep == 0 && err == nil && a.met == met {
+		a.w.check.handled(a, from)
+	}
 	if keep > 0 || err != nil {
 		a.w.keep(m)
+		return true
+	}
+	return false
+}
+
+// begin starts a function that may run so long.
+func (a *actor) begin(most time.Duration) {
+	if a.w.s.cutOff {
+		a.until = time.Now().Add(most)
 	}
 }
 
 // tick is one look of the clock.
-func (a *actor) tick(ctx context.Context) {
-	_ = a.c.Tick(ctx, !a.w.mutant.noSweep)
+func (a *actor) tick(ctx context.Context, sweep bool) {
+	a.begin(timing.Clock)
+	_ = a.c.Tick(ctx, sweep && !a.w.mutant.noSweep)
 }
 
 var _ queue.Executions = (*actor)(nil)

@@ -2,11 +2,14 @@ package tabletest
 
 import (
 	"context"
+	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/guregu/dynamo/v2/dynamodbiface"
+
+	"archivist/pkg/table/schema"
 )
 
 // Client passes every call to the DynamoDB below it through Do, which may
@@ -14,11 +17,17 @@ import (
 type Client struct {
 	dynamodbiface.DynamoDBAPI
 	Do func(op string, call func() error) error
+	// Refuse, when set, is asked for each partition of a request when it arrives,
+	// of the table or of an index. The first error is the answer.
+	Refuse func(partition string) error
 }
 
 func through[In, Out any](c *Client, op string, in In, f func(In) (Out, error)) (Out, error) {
 	var out Out
 	err := c.Do(op, func() (err error) {
+		if err := c.refused(in); err != nil {
+			return err
+		}
 		out, err = f(in)
 		return err
 	})
@@ -27,6 +36,59 @@ func through[In, Out any](c *Client, op string, in In, f func(In) (Out, error)) 
 		return none, err
 	}
 	return out, nil
+}
+
+func (c *Client) refused(in any) error {
+	if c.Refuse == nil {
+		return nil
+	}
+	for _, p := range partitions(in) {
+		if err := c.Refuse(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// partitions lists the partitions that a request touches.
+func partitions(in any) (pks []string) {
+	switch in := in.(type) {
+	case *dynamodb.GetItemInput:
+		return []string{str(in.Key, schema.PK)}
+	case *dynamodb.PutItemInput:
+		return []string{str(in.Item, schema.PK)}
+	case *dynamodb.UpdateItemInput:
+		return []string{str(in.Key, schema.PK)}
+	case *dynamodb.DeleteItemInput:
+		return []string{str(in.Key, schema.PK)}
+	case *dynamodb.QueryInput:
+		return queried(in)
+	case *dynamodb.TransactWriteItemsInput:
+		for _, w := range in.TransactItems {
+			switch {
+			case w.Put != nil:
+				pks = append(pks, str(w.Put.Item, schema.PK))
+			case w.Update != nil:
+				pks = append(pks, str(w.Update.Key, schema.PK))
+			case w.Delete != nil:
+				pks = append(pks, str(w.Delete.Key, schema.PK))
+			case w.ConditionCheck != nil:
+				pks = append(pks, str(w.ConditionCheck.Key, schema.PK))
+			}
+		}
+	}
+	return pks
+}
+
+func queried(in *dynamodb.QueryInput) (pks []string) {
+	for _, c := range in.KeyConditions {
+		if c.ComparisonOperator == types.ComparisonOperatorEq {
+			for _, v := range c.AttributeValueList {
+				pks = append(pks, str(Item{"": v}, ""))
+			}
+		}
+	}
+	return pks
 }
 
 // GetItem is passed through Do.
@@ -78,4 +140,20 @@ func Throttled() error {
 func Conflicted() error {
 	return &types.TransactionCanceledException{Message: aws.String("conflict"),
 		CancellationReasons: []types.CancellationReason{{Code: aws.String("TransactionConflict")}}}
+}
+
+// Mixed is a transaction's refusal for its conditions as DynamoDB gives it when
+// others write the same rows: rows whose condition held may be told as in
+// conflict. Any other error stays as it is.
+func Mixed(err error, pick func() bool) error {
+	var cancelled *types.TransactionCanceledException
+	if !errors.As(err, &cancelled) {
+		return err
+	}
+	for i, r := range cancelled.CancellationReasons {
+		if *r.Code == "None" && pick() {
+			cancelled.CancellationReasons[i].Code = aws.String("TransactionConflict")
+		}
+	}
+	return err
 }

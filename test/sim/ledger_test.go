@@ -1,0 +1,226 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/table/tabletest"
+)
+
+// reserved is a row that reserves something scarce, with what the tick under way
+// can have seen of it: it counted the rows at some time since it began.
+type reserved struct {
+	collection  string
+	there       bool
+	n           int64 // bytes, or 1 for a slot; 0 if it is not there
+	least, most int64 // of n, since the tick began; what a gate granted itself it knows
+	gate        bool  // granted by the tick under way
+}
+
+// ledger is the rows of one kind, by job.
+type ledger map[string]reserved
+
+// begin is called when a tick begins.
+func (l ledger) begin() {
+	for job, r := range l {
+		if !r.there {
+			delete(l, job)
+			continue
+		}
+		r.least, r.most, r.gate = r.n, r.n, false
+		l[job] = r
+	}
+}
+
+// set takes in a change of job's row.
+func (l ledger) set(job string, is reserved, there, byGate bool) {
+	r := l[job]
+	is.there, is.most, is.gate = there, r.most, r.gate
+	if !there {
+		is.n = 0
+	}
+	switch {
+	case byGate && there:
+		is.least, is.gate = is.n, true
+	case r.gate:
+		is.least = r.least // the tick counts what it granted, whatever became of it
+	case r.there:
+		is.least = min(r.least, is.n)
+	}
+	is.most = max(is.most, is.n)
+	l[job] = is
+}
+
+// sum adds up the rows of others than job, of one collection if it is not "".
+func (l ledger) sum(job, collection string, of func(reserved) int64) (n int64) {
+	for owner, r := range l {
+		if owner != job && (collection == "" || r.collection == collection) {
+			n += of(r)
+		}
+	}
+	return n
+}
+
+func least(r reserved) int64 { return r.least }
+func most(r reserved) int64  { return r.most }
+func now(r reserved) int64   { return r.n }
+
+// tick is the look at the gates that is under way: its fence is the newest.
+type tick struct {
+	began     int // changes when it began
+	throttled bool
+}
+
+// lease takes in a change of a lease row.
+func (c *checker) lease(ch tabletest.Change) {
+	if ch.After == nil {
+		c.fail("a lease row was removed: its fence would begin anew")
+		return
+	}
+	was, is := number(ch.Before, "fence"), number(ch.After, "fence")
+	if is < was || is > was+1 {
+		c.fail("the fence went from %d to %d", was, is)
+	}
+	if text(ch.After, "holder") != "" && text(ch.Before, "holder") != text(ch.After, "holder") && is != was+1 {
+		c.fail("the lease passed on without a new fence")
+	}
+	if is > was {
+		c.tick = tick{began: c.changes, throttled: c.w.throttling()}
+		c.slots.begin()
+		c.spaces.begin()
+	}
+}
+
+// granted holds what a gate gave job against the limits and the order, with the
+// table as it was before.
+func (c *checker) granted(was, is ingest.Job) {
+	c.tick.throttled = c.tick.throttled || c.w.throttling()
+	if n := c.slots.sum(is.ID, "", least); n+1 > maxInFlight {
+		c.fail("the gates over-started: %d slots and that of %s", n, is.ID)
+	}
+	if n := c.slots.sum(is.ID, is.Collection, least); c.w.s.share > 0 && n+1 > int64(c.w.s.share) {
+		c.fail("collection %s has more than its share: %d slots and that of %s", is.Collection, n, is.ID)
+	}
+	place, turn := was.Place()
+	if place != ingest.PlacePending && !was.HasSpace {
+		held, over := c.spaces.sum(is.ID, "", least), c.behind(is.ID)
+		if held+is.SpaceNeeded > capacity+over {
+			c.fail("%s was granted %d bytes beside %d of %d; those who wait for it hold %d", is.ID, is.SpaceNeeded, held, capacity, over)
+		}
+		if !is.SizeKnown && held-over > capacity-reserve {
+			c.fail("%s of unknown size was let on with %d of %d bytes taken", is.ID, held, capacity)
+		}
+	}
+	if place != ingest.PlacePending {
+		c.inTurn(&is, c.tick.began)
+	}
+	for _, other := range c.sorted() {
+		if other != is.ID && c.passedOver(other, place, turn, was.HasSpace) {
+			c.fail("%s was let on at %s before %s, which comes first and could run", is.ID, place, other)
+		}
+	}
+}
+
+// inTurn holds a job that got its locks against their lines: whoever stood
+// before it already at since must have been let on first.
+func (c *checker) inTurn(j *ingest.Job, since int) {
+	for _, lock := range j.Wanted() {
+		for other, at := range c.lines[lock] {
+			if other < j.ID && at <= since {
+				c.fail("%s got the lock %s before %s, which stands before it in line", j.ID, lock, other)
+			}
+		}
+	}
+}
+
+var gates = []string{ingest.PlaceParked, ingest.PlaceProvisioning, ingest.PlacePending}
+
+// passedOver reports whether id could have run, for certain, when the tick under
+// way looked at it: it waits unchanged since before the tick, what the indexes
+// lag aside, before turn at place.
+func (c *checker) passedOver(id, place, turn string, hadSpace bool) bool {
+	j := c.jobs[id].Job
+	at, mine := j.Place()
+	before := slices.Index(gates, at) - slices.Index(gates, place)
+	switch {
+	case before > 0 || before == 0 && mine > turn || !slices.Contains(gates, at):
+		return false
+	case c.changed[id] > c.tick.began-maxLag || c.tick.throttled:
+		return false
+	case c.slots.sum("", "", most) >= maxInFlight || c.w.s.share > 0 && c.slots.sum("", j.Collection, most) >= int64(c.w.s.share):
+		return false
+	}
+	if at == ingest.PlacePending {
+		return true
+	}
+	if !j.HasSpace {
+		taken := c.spaces.sum("", "", most)
+		if taken+j.SpaceNeeded > capacity || !j.SizeKnown && taken > capacity-reserve || c.w.s.patience > 0 {
+			return false // somebody impatient before it may keep the space
+		}
+	}
+	for _, lock := range j.Wanted() {
+		if c.locks[lock] != "" || c.turned[lock] > c.tick.began || c.first(lock) != id {
+			return false
+		}
+	}
+	return true
+}
+
+// first is who stands first in the line before a lock.
+func (c *checker) first(lock string) string {
+	first := ""
+	for job := range c.lines[lock] {
+		if first == "" || job < first {
+			first = job
+		}
+	}
+	return first
+}
+
+// behind is what those hold that wait for job, by the lines before locks.
+func (c *checker) behind(job string) (n int64) {
+	wait := map[string]bool{job: true}
+	for grew := true; grew; {
+		grew = false
+		for id, j := range c.jobs {
+			if wait[id] || j.Running() {
+				continue
+			}
+			for _, lock := range j.Chain() {
+				for other := range c.lines[lock] {
+					if other < id && wait[other] && !wait[id] {
+						wait[id], grew = true, true
+					}
+				}
+			}
+		}
+	}
+	for id := range wait {
+		if id != job {
+			n += c.spaces[id].most
+		}
+	}
+	return n
+}
+
+// line takes in a change of a place in line or of a lock.
+func (c *checker) line(pk, sk, owner string, there bool) {
+	lock := strings.TrimPrefix(pk, "LOCK#")
+	c.turned[lock] = c.changes
+	job, waits := strings.CutPrefix(sk, "WAITS#")
+	switch {
+	case !waits && there:
+		c.locks[lock] = owner
+	case !waits:
+		delete(c.locks, lock)
+	case there:
+		if c.lines[lock] == nil {
+			c.lines[lock] = map[string]int{}
+		}
+		c.lines[lock][job] = c.changes
+	default:
+		delete(c.lines[lock], job)
+	}
+}

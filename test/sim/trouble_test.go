@@ -1,0 +1,143 @@
+package sim
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"archivist/pkg/table/tabletest"
+)
+
+// trouble is what one call meets.
+type trouble int
+
+const (
+	none trouble = iota
+	crashBefore
+	crashAfter
+	lostAnswer
+	repeated
+	repeatedLate
+	slow
+	throttled
+	conflicted
+	mixed
+)
+
+func (t trouble) String() string {
+	return []string{"", "CRASHES BEFORE", "CRASHES AFTER", "ANSWER LOST", "REPEATED", "REPEATED LATE", "SLOW", "THROTTLED", "CONFLICT", "MIXED REASONS"}[t]
+}
+
+var (
+	errDead = errors.New("sim: this worker is dead")
+	errLost = errors.New("sim: the answer was lost")
+)
+
+// do is every call that an actor makes to anything: it waits until the
+// scheduler lets it go, and meets what the seed has for it.
+func (a *actor) do(op string, call func() error) error {
+	if a.over() {
+		return errDead
+	}
+	if a.w.s.latency > 0 && !a.w.calm && op != "awake" {
+		time.Sleep(time.Duration(a.rng.Int64N(int64(a.w.s.latency))))
+	}
+	p := &parked{actor: a, op: op, goOn: make(chan trouble)}
+	a.w.mu.Lock()
+	a.w.waiting = append(a.w.waiting, p)
+	a.w.mu.Unlock()
+	a.w.signal()
+	t := <-p.goOn
+	if a.over() {
+		return errDead
+	}
+	if t != none {
+		a.met++
+	}
+	return a.meet(t, op, call)
+}
+
+// over reports whether the process has died, or its time is up.
+func (a *actor) over() bool {
+	if !a.until.IsZero() && !time.Now().Before(a.until) {
+		a.dead = true
+	}
+	return a.dead
+}
+
+func (a *actor) meet(t trouble, op string, call func() error) error {
+	switch t {
+	case crashBefore:
+		a.dead = true
+		return errDead
+	case crashAfter:
+		err := call()
+		a.w.log("  (effect %v)", err)
+		a.dead = true
+		return errDead
+	case lostAnswer:
+		_ = call()
+		return errLost
+	case repeated:
+		_ = call()
+		return call()
+	case repeatedLate:
+		a.w.late = append(a.w.late, call)
+		return call()
+	case slow:
+		time.Sleep([]time.Duration{3 * time.Second, timing.Short + 10*time.Second, timing.Long + timing.Return}[a.rng.IntN(3)])
+		return a.do(op+" (slow)", call)
+	case throttled:
+		return tabletest.Throttled()
+	case conflicted:
+		return tabletest.Conflicted()
+	case mixed:
+		return tabletest.Mixed(call(), func() bool { return a.rng.IntN(2) == 0 })
+	}
+	return call()
+}
+
+// pick is the fault of the next call.
+func (w *world) pick(p *parked) trouble {
+	rate := w.s.rate
+	if w.s.late && !w.check.late {
+		rate = 2
+	}
+	if w.calm || w.rng.IntN(100) >= rate || p.op == "awake" {
+		return none
+	}
+	read := p.op == "GetItem" || p.op == "Query" || strings.HasPrefix(p.op, "look up") || strings.HasPrefix(p.op, "read") || strings.HasPrefix(p.op, "ask")
+	switch n := w.rng.IntN(11); {
+	case n == 0:
+		return crashBefore
+	case n == 1:
+		return crashAfter
+	case n == 2 && !read:
+		return lostAnswer
+	case n == 3 && !read:
+		return repeated
+	case n == 4 && !read:
+		return repeatedLate
+	case n <= 6:
+		return slow
+	case n == 7:
+		return throttled
+	case n == 8 && p.op == "TransactWriteItems":
+		return conflicted
+	case n >= 9 && p.op == "TransactWriteItems":
+		return mixed
+	}
+	return none
+}
+
+// throttles refuses what touches the partitions that are throttled now.
+func (w *world) throttles(partition string) error {
+	if w.throttling() && strings.HasPrefix(partition, w.s.throttled) {
+		return tabletest.Throttled()
+	}
+	return nil
+}
+
+func (w *world) throttling() bool {
+	return w.s.throttled != "" && !w.calm && w.s.from <= w.calls && w.calls < w.s.to
+}
