@@ -293,6 +293,9 @@ func BadName(name string) string {
 		if c < 0x20 || c == 0x7f {
 			return "has a control character"
 		}
+		if c == 0xfffe || c == 0xffff {
+			return fmt.Sprintf("has the character %U, which XML cannot hold", c)
+		}
 	}
 	for seg := range strings.SplitSeq(name, "/") {
 		if seg == "" || seg == "." || seg == ".." {

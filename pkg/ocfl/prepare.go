@@ -26,6 +26,9 @@ type Draft struct {
 	ID    string // of the object
 	Job   string // whose keys the new content gets
 	Files iter.Seq2[File, error]
+	// Counts says which logical paths make a difference: a draft whose files of these
+	// paths are those of the head is no change. nil means those below producer/.
+	Counts func(path string) bool
 	Version
 }
 
@@ -42,7 +45,7 @@ type Prepared struct {
 	Digest   string `json:"digest"`             // sha512 of the inventory
 	Follows  string `json:"follows,omitempty"`  // ETag of the root inventory that it follows; "": there is none
 	Contents int    `json:"contents"`           // files whose bytes are new
-	NoChange bool   `json:"noChange,omitempty"` // the head has the same producer's files: no version is needed
+	NoChange bool   `json:"noChange,omitempty"` // the head has the same files, as far as they count: no version is needed
 	Written  bool   `json:"written,omitempty"`  // the version stands already
 }
 
@@ -62,7 +65,7 @@ type preparer struct {
 	state  *os.File // the new version's state, written while the manifest is
 	opened bool     // the list of versions is begun
 
-	was, is hash.Hash // of the producer's files in the head and in the draft
+	was, is hash.Hash // of the files that count in the head and in the draft
 	head    int
 }
 
@@ -86,6 +89,9 @@ func (r Root) Prepare(ctx context.Context, d Draft, out io.Writer, copy func(Con
 	defer os.Remove(state.Name())
 	defer state.Close()
 	sum := sha512.New()
+	if d.Counts == nil {
+		d.Counts = func(path string) bool { return strings.HasPrefix(path, "producer/") }
+	}
 	p := &preparer{draft: d, copy: copy, out: bufio.NewWriterSize(io.MultiWriter(out, sum), 64<<10), files: spill.New[known](ctx),
 		fixity: map[string]*spill.Sorter[[]string]{}, state: state, was: sha256.New(), is: sha256.New(), done: Prepared{ID: d.ID}}
 	for _, name := range fixityNames {
@@ -210,7 +216,7 @@ func (p *preparer) put(g same, state *bufio.Writer, first, firstState *bool) err
 	entry(p.out, first, g.digest, g.has)
 	if len(g.names) > 0 {
 		entry(state, firstState, g.digest, g.names)
-		sumUp(p.is, g.digest, g.names)
+		p.sumUp(p.is, g.digest, g.names)
 	}
 	return nil
 }
@@ -246,7 +252,7 @@ func (p *preparer) kept() func(n int, digest string, paths []string) error {
 		}
 		entry(p.out, &first, digest, paths)
 		if n == p.head {
-			sumUp(p.was, digest, paths)
+			p.sumUp(p.was, digest, paths)
 		}
 		return nil
 	}
@@ -333,10 +339,10 @@ func quote(s string) string {
 	return string(data)
 }
 
-// sumUp takes the producer's files of one digest into a sum over a state.
-func sumUp(h hash.Hash, digest string, paths []string) {
+// sumUp takes the files of one digest that count into a sum over a state.
+func (p *preparer) sumUp(h hash.Hash, digest string, paths []string) {
 	for _, path := range paths {
-		if strings.HasPrefix(path, "producer/") {
+		if p.draft.Counts(path) {
 			fmt.Fprintf(h, "%s %s\n", digest, path)
 		}
 	}

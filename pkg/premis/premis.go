@@ -6,7 +6,9 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 const (
@@ -47,6 +49,22 @@ type Agent struct {
 	Name    string
 	Type    string
 	Version string
+}
+
+// Carries says why an XML document cannot carry a text, or "" if it can (XML 1.0,
+// section 2.2, "Char"). A replacement character says that one was lost before.
+func Carries(text string) string {
+	for i, c := range text {
+		switch {
+		case c == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
+			return "is not UTF-8"
+		case c == utf8.RuneError:
+			return "has the replacement character U+FFFD: a character was lost before"
+		case c < 0x20 && c != '\t' && c != '\n' && c != '\r', c == 0xfffe, c == 0xffff:
+			return fmt.Sprintf("has the character %U, which XML cannot hold", c)
+		}
+	}
+	return ""
 }
 
 type identifierXML struct {

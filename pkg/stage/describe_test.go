@@ -121,3 +121,51 @@ func TestDescription(t *testing.T) {
 		p.refused(p.pack(map[string]string{"mrt-erc.txt": file}), says)
 	}
 }
+
+// TestCorrectedDescription: another title or another local id is a new version of
+// the same content; nothing new is none.
+func TestCorrectedDescription(t *testing.T) {
+	p := newPackages(t)
+	files := map[string]string{"a.txt": "a", "b.txt": "b"}
+	title := func(what string) func(*ingest.Batch) { return withMetadata(ingest.Metadata{What: what}) }
+	first := p.ended(p.pack(files, title("Notse")), 1, false)
+	p.ended(p.pack(files, title("Notse")), 1, true)
+	copied := []string{}
+	p.s3.Before = func(op, name string) int {
+		if op == "Copy" && strings.Contains(name, "/producer/") {
+			copied = append(copied, name)
+		}
+		return 0
+	}
+	corrected := p.pack(files, title("Notes"))
+	p.ended(corrected, 2, false)
+	if erc := p.system(corrected, "mrt-erc.txt"); !strings.Contains(erc, "\nwhat: Notes\n") {
+		t.Errorf("the new version says %s", erc)
+	}
+	p.ended(p.pack(files, title("Notes")), 2, true)
+	p.ended(p.pack(files), 2, true) // nothing said: as before
+	p.ended(p.pack(files, func(b *ingest.Batch) { b.LocalIDs = append(b.LocalIDs, "a new id") }), 3, false)
+	known, err := p.s.Inventory.ByLocalID(t.Context(), "bench", "a new id")
+	if err != nil || known != first.Primary {
+		t.Errorf("the new id is that of %q, %v", known, err)
+	}
+	if len(copied) > 0 {
+		t.Errorf("%v were copied again", copied)
+	}
+}
+
+// TestUncarried: what the system files cannot hold is refused with the reason,
+// before anything is stored.
+func TestUncarried(t *testing.T) {
+	p := newPackages(t)
+	for says, file := range map[string]string{"title (what) \"a\\x01b\" has the character U+0001": "what: a\x01b\n", "U+FFFE": "rights: \ufffe\n", "a character was lost": "who: \ufffd\n", "local id \"x\\uffff\"": "where: x\uffff\n"} {
+		p.refused(p.pack(map[string]string{"mrt-erc.txt": file}), says)
+	}
+	err := p.s.Root.Bucket.List(t.Context(), "", func(key string, _ int64) error {
+		t.Errorf("%s was stored", key)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -8,10 +8,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"archivist/pkg/anvl"
 	"archivist/pkg/ark"
 	"archivist/pkg/erc"
+	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
+	"archivist/pkg/premis"
 )
 
 // inPackage are the descriptions that a package may bring, best first. They
@@ -104,6 +107,37 @@ func (d *description) identifiers() (refused string) {
 		}
 	}
 	return ""
+}
+
+// uncarried says which value of a job or its description cannot be written into the
+// version's system files so that it is read the same, or "" if all can.
+func uncarried(j *ingest.Job, d description) (refused string) {
+	is := func(name string, values ...string) {
+		for _, v := range values {
+			why := anvl.Carries(v)
+			if why == "" {
+				why = premis.Carries(v)
+			}
+			if why != "" && refused == "" {
+				refused = fmt.Sprintf("the %s %.100q %s; correct it and submit again", name, v, why)
+			}
+		}
+	}
+	is("collection", j.Collection)
+	is("submitter", j.Submitter)
+	is("URL", fetch.Redact(j.URL))
+	is("local id", j.LocalIDs...)
+	is("creator (who)", d.Who...)
+	is("title (what)", d.What...)
+	is("date (when)", d.When...)
+	for _, name := range erc.Elements {
+		for _, v := range d.More[name] {
+			if why := premis.Carries(v); why != "" && refused == "" {
+				refused = fmt.Sprintf("the %s %.100q of the description %s; correct it and submit again", name, v, why)
+			}
+		}
+	}
+	return refused
 }
 
 // summarise puts a summary of a description on the job's row.

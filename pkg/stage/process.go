@@ -32,6 +32,7 @@ func (s *Stages) process(ctx context.Context, h *queue.Held) (ingest.Result, err
 			return refused, err
 		},
 		func() (string, error) { return adopt(h.Job, d), nil },
+		func() (string, error) { return uncarried(h.Job, d), nil },
 		func() (string, error) { return s.resolve(ctx, h.Job) },
 		func() (string, error) {
 			if h.Job.Primary != "" {

@@ -124,7 +124,7 @@ func (s *Stages) plan(ctx context.Context, j *ingest.Job) (p ocfl.Prepared, fres
 	}
 	w := s.Work.Writer(ctx, inventoryKey(j.ID), bucket.Condition{})
 	contents := &contents{s: s, ctx: ctx, job: j.ID}
-	p, err = s.Root.Prepare(ctx, ocfl.Draft{ID: j.Primary, Job: j.ID, Files: s.version(ctx, j),
+	p, err = s.Root.Prepare(ctx, ocfl.Draft{ID: j.Primary, Job: j.ID, Files: s.version(ctx, j), Counts: counts,
 		Version: ocfl.Version{Created: time.UnixMilli(j.Stamp).UTC(), Message: message(j), User: &ocfl.User{Name: submitter, Address: "urn:archivist:submitter"}}}, w, contents.add)
 	if err == nil {
 		err = contents.flush()

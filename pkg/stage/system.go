@@ -54,6 +54,17 @@ func (s *Stages) systemFiles(ctx context.Context, j *ingest.Job, d description, 
 	return s.putJSON(ctx, systemKey(j.ID), system, bucket.Condition{})
 }
 
+// counts reports whether a file of a version makes it another than the one before:
+// the producer's files do, and the system files that say what the object is and
+// whose. The others say how this version came about.
+func counts(path string) bool {
+	switch path {
+	case "system/mrt-mom.txt", "system/mrt-owner.txt", "system/mrt-membership.txt", "system/mrt-erc.txt", "system/mrt-dc.xml":
+		return true
+	}
+	return strings.HasPrefix(path, "producer/")
+}
+
 func linesOf(elements []anvl.Element) func(io.Writer) error {
 	return func(w io.Writer) error { return anvl.Write(w, elements...) }
 }
