@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -23,7 +22,7 @@ type objectCmd struct {
 	Show    objectShowCmd  `cmd:"" help:"Show an object and its versions."`
 	Files   objectFilesCmd `cmd:"" help:"List a version's files."`
 	Get     objectGetCmd   `cmd:"" help:"Get a version's files and check their digests."`
-	Reindex reindexCmd     `cmd:"" help:"Rebuild missing rows from the storage root."`
+	Reindex reindexCmd     `cmd:"" help:"Rebuild missing rows from the storage root. Exit code 4 if some could not be."`
 }
 
 type objectListCmd struct {
@@ -111,41 +110,6 @@ func (c *objectFilesCmd) Run(a *app) error {
 			body = append(body, table.Row{f.Path, size(f.Size), f.Digests["sha256"]})
 		}
 		rows(w, table.Row{"path", "size", "sha256"}, body)
-	})
-}
-
-type reindexCmd struct {
-	ARK string `arg:"" optional:"" help:"ARK of one object."`
-	All bool   `help:"All objects of the storage root."`
-}
-
-func (c *reindexCmd) Run(a *app) error {
-	if (c.ARK == "") != c.All {
-		return fault.New(fault.Invalid, "give an ARK, or --all")
-	}
-	path := "/v1/reindex?"
-	if c.ARK != "" {
-		id, err := ark.Parse(c.ARK)
-		if err != nil {
-			return fault.New(fault.Invalid, "%w", err)
-		}
-		path += "ark=" + url.QueryEscape(id.String())
-	}
-	var sum v1.Reindexed
-	for cursor := ""; ; {
-		var page v1.Reindexed
-		if err := a.client.Call(a.ctx, http.MethodPost, path+"&cursor="+url.QueryEscape(cursor), nil, &page); err != nil {
-			return err
-		}
-		sum.Objects += page.Objects
-		sum.Changed += page.Changed
-		if cursor = page.Cursor; cursor == "" {
-			break
-		}
-		fmt.Fprintf(os.Stderr, "%d objects, %d changed …\n", sum.Objects, sum.Changed)
-	}
-	return a.print(sum, func(w io.Writer) {
-		fmt.Fprintf(w, "%d objects looked at, %d had rows missing\n", sum.Objects, sum.Changed)
 	})
 }
 

@@ -3,10 +3,12 @@ package api
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/ark"
 	"archivist/pkg/fault"
 )
 
@@ -43,31 +45,50 @@ func (a *API) receipt(ctx context.Context, in *struct {
 	return r, nil
 }
 
+// reindexFor is how long one request reindexes: a gateway waits 29 seconds.
+const reindexFor = 15 * time.Second
+
 // reindexing registers the routes that rebuild rows from the storage root.
 func (a *API) reindexing(h huma.API) {
 	get(a, h, "/v1/jobs/{id}/receipt", "What is preserved of a job, file by file", a.receipt)
 	huma.Register(h, huma.Operation{Method: http.MethodPost, Path: "/v1/reindex", Summary: "Rebuild missing rows of stored objects, a page at a time", OperationID: "reindex"},
 		func(ctx context.Context, in *struct {
 			ARK    string `query:"ark" doc:"of one object; all when not given"`
-			Cursor string `query:"cursor"`
+			Cursor string `query:"cursor" doc:"of the answer before; left out to begin"`
 		}) (*output[v1.Reindexed], error) {
-			ids, next := []string{in.ARK}, ""
-			if in.ARK == "" {
-				var err error
-				if ids, next, err = a.Root.Objects(ctx, in.Cursor); err != nil {
-					return nil, a.told(err)
-				}
-			}
-			out := v1.Reindexed{Objects: len(ids), Cursor: next}
-			for _, id := range ids {
-				changed, err := a.Stages.Reindex(ctx, id, "an operator")
-				if err != nil {
-					return nil, a.told(err)
-				}
-				if changed {
-					out.Changed++
-				}
+			out, err := a.reindex(ctx, in.ARK, in.Cursor)
+			if err != nil {
+				return nil, a.told(err)
 			}
 			return &output[v1.Reindexed]{out}, nil
 		})
+}
+
+func (a *API) reindex(ctx context.Context, id, cursor string) (v1.Reindexed, error) {
+	const actor = "an operator"
+	until := a.Stages.Now().Add(reindexFor)
+	if id == "" {
+		sum, err := a.Stages.ReindexAll(ctx, cursor, actor, until)
+		out := v1.Reindexed{Objects: sum.Objects, Changed: sum.Changed, Cursor: sum.Cursor}
+		for _, f := range sum.Failed {
+			out.Failed = append(out.Failed, v1.NotReindexed{ARK: f.ARK, Stored: f.Key, Why: f.Why})
+		}
+		return out, err
+	}
+	parsed, err := ark.Parse(id)
+	if err != nil {
+		return v1.Reindexed{}, fault.New(fault.Invalid, "ark: %w", err)
+	}
+	changed, done, err := a.Stages.Reindex(ctx, parsed.String(), actor, until)
+	if err != nil {
+		return v1.Reindexed{}, err
+	}
+	out := v1.Reindexed{}
+	if changed {
+		out.Changed = 1
+	}
+	if out.Objects = 1; !done {
+		out.Objects, out.Changed, out.Cursor = 0, 0, parsed.String() // to be asked for again
+	}
+	return out, nil
 }

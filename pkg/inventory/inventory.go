@@ -20,7 +20,8 @@ type Object struct {
 	Title      string   `dynamo:"title,omitempty"`
 	Who        string   `dynamo:"who,omitempty"`
 	When       string   `dynamo:"when_said,omitempty"`
-	LocalIDs   []string `dynamo:"local_ids,omitempty"`
+	LocalIDs   []string `dynamo:"local_ids,omitempty"`      // the first of them, MaxListed at most
+	LocalCount int      `dynamo:"local_id_count,omitempty"` // of all
 	HeadOf     int      `dynamo:"head_version"`
 	Created    int64    `dynamo:"created"`
 	Modified   int64    `dynamo:"modified"`
@@ -44,10 +45,17 @@ type localID struct {
 	ARK string `dynamo:"ark"`
 }
 
-// reserved is the permanent row of an ark: it is never used for another object.
-type reserved struct {
+// MaxListed is how many local ids an object's row lists. An object may have more:
+// each has a row of its own.
+const MaxListed = 100
+
+// Reserved is the permanent row of an ark: it is never used for another object, nor
+// by another collection. Job is the one that reserved it, and once a version is
+// stored the one that stored the first.
+type Reserved struct {
 	table.Head
-	Job string `dynamo:"job"`
+	Job        string `dynamo:"job"`
+	Collection string `dynamo:"coll,omitempty"`
 }
 
 func subject(ark string) event.Subject { return event.Subject{Type: event.Object, ID: ark} }
@@ -64,10 +72,10 @@ func ReservedKey(ark string) table.Key { return table.Key{PK: "ARK#" + ark, SK: 
 
 func head(k table.Key) table.Head { return table.Head{PK: k.PK, SK: k.SK} }
 
-// Reserve puts the permanent row of a new ark into a transaction, which fails
-// if the ark was ever used.
-func Reserve(tx *table.Tx, ark, job string) {
-	tx.Insert(&reserved{Head: head(ReservedKey(ark)), Job: job})
+// Reserve puts the permanent row of an ark into a transaction, which fails if
+// there is one.
+func Reserve(tx *table.Tx, ark, collection, job string) {
+	tx.Insert(&Reserved{Head: head(ReservedKey(ark)), Job: job, Collection: collection})
 }
 
 // Store reads the inventory.
@@ -83,6 +91,16 @@ func (s Store) Object(ctx context.Context, ark string) (*Object, error) {
 		return nil, err
 	}
 	return &row, nil
+}
+
+// Reserved reads the permanent row of an ark, nil if it was never used.
+func (s Store) Reserved(ctx context.Context, ark string) (*Reserved, error) {
+	row := Reserved{Head: head(ReservedKey(ark))}
+	err := s.Table.Get(ctx, row.Key(), &row)
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	return &row, err
 }
 
 // ByLocalID returns the ark that a local id stands for in a collection, or "".
@@ -114,111 +132,4 @@ func (s Store) Collection(ctx context.Context, collection, cursor string) ([]str
 		arks[i] = r.ARK
 	}
 	return arks, next, err
-}
-
-// Record is a stored object to be recorded.
-type Record struct {
-	Object   Object    // as it shall be; ARK, Collection, Title, Who, When, LocalIDs, HeadOf and Digest are read
-	Versions []Version // its versions beyond those that are recorded, oldest first
-	Actor    string
-}
-
-// Known is how many versions of an object are recorded.
-func (s Store) Known(ctx context.Context, ark string) (int, error) {
-	o, err := s.Object(ctx, ark)
-	if fault.Is(err, fault.NotFound) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	return o.HeadOf, nil
-}
-
-// Prepare reads what stands and returns what puts the record into a
-// transaction. nil means that all of it is recorded already. A local id that is
-// another object's is a Conflict.
-func (s Store) Prepare(ctx context.Context, r Record, now int64) (func(*table.Tx) error, error) {
-	row := Object{Head: head(objectKey(r.Object.ARK)), ARK: r.Object.ARK, Collection: r.Object.Collection}
-	err := s.Table.Get(ctx, row.Key(), &row)
-	if fault.Is(err, fault.NotFound) {
-		row.Number, err = s.lastEvent(ctx, r.Object.ARK)
-	}
-	if err != nil {
-		return nil, err
-	}
-	fresh, err := s.fresh(ctx, &r.Object)
-	if err != nil {
-		return nil, err
-	}
-	var versions []Version
-	for _, v := range r.Versions {
-		if v.Number > row.HeadOf {
-			versions = append(versions, v)
-		}
-	}
-	if len(versions) == 0 && len(fresh) == 0 {
-		return nil, nil
-	}
-	kind := "modify"
-	if row.Rev == 0 {
-		kind = "create"
-	}
-	if len(versions) > 0 {
-		row.Title, row.Who, row.When = r.Object.Title, r.Object.Who, r.Object.When
-		row.LocalIDs, row.HeadOf, row.Digest = r.Object.LocalIDs, r.Object.HeadOf, r.Object.Digest
-		row.Modified = versions[len(versions)-1].Created
-		if row.Created == 0 {
-			row.Created = versions[0].Created
-		}
-	}
-	return func(tx *table.Tx) error {
-		return put(tx, row, versions, fresh, event.New{Type: "object." + kind, Time: now, Actor: r.Actor, Component: "record",
-			Detail: map[string]any{"version": row.HeadOf, "versions": len(versions), "localIds": fresh}})
-	}, nil
-}
-
-// fresh are the local ids that stand for no object yet.
-func (s Store) fresh(ctx context.Context, o *Object) (fresh []string, err error) {
-	for _, id := range o.LocalIDs {
-		ark, err := s.ByLocalID(ctx, o.Collection, id)
-		switch {
-		case err != nil:
-			return nil, err
-		case ark == "":
-			fresh = append(fresh, id)
-		case ark != o.ARK:
-			return nil, fault.New(fault.Conflict, "the local id %q is that of %s, not of %s", id, ark, o.ARK)
-		}
-	}
-	return fresh, nil
-}
-
-func put(tx *table.Tx, row Object, versions []Version, fresh []string, e event.New) error {
-	row.Number++
-	row.Head.Shelf, row.Head.Since = "objects#"+row.Collection, fmt.Sprintf("%013d#%s", row.Modified, row.ARK)
-	if row.Rev == 0 {
-		tx.Insert(&row)
-	} else {
-		tx.Save(&row)
-	}
-	for _, v := range versions {
-		v.Head, v.ARK = head(versionKey(row.ARK, v.Number)), row.ARK
-		tx.Insert(&v)
-	}
-	for _, id := range fresh {
-		tx.Insert(&localID{Head: head(localKey(row.Collection, id)), ARK: row.ARK})
-	}
-	return event.Append(tx, subject(row.ARK), row.Number, e)
-}
-
-// lastEvent is the version of an object's last event, 0 if it has none: the
-// history stands also where the row was lost.
-func (s Store) lastEvent(ctx context.Context, ark string) (int64, error) {
-	var rows []event.Row
-	_, err := s.Table.Page(ctx, table.Query{PK: objectKey(ark).PK, Prefix: event.Prefix, Desc: true, Limit: 1}, &rows)
-	if err != nil || len(rows) == 0 {
-		return 0, err
-	}
-	return rows[0].Version, nil
 }

@@ -270,22 +270,34 @@ func (r Root) VersionDigest(ctx context.Context, s *Stored, n int) (string, erro
 // objectKeys matches the declaration of an object below the root.
 var objectKeys = regexp.MustCompile(`^[0-9a-f]{3}/[0-9a-f]{3}/[0-9a-f]{3}/[^/]+/0=ocfl_object_1\.1$`)
 
-// Objects lists the ids of the objects among the next keys of the storage root,
-// from a cursor ("" at the beginning), and the cursor of the rest ("" at the end).
-func (r Root) Objects(ctx context.Context, cursor string) (ids []string, next string, err error) {
-	keys, next, err := r.Bucket.Page(ctx, cursor)
-	for _, key := range keys {
-		if !objectKeys.MatchString(key) {
-			continue
+// Objects lists where objects are declared among the next keys of the storage root,
+// from a cursor ("" at the beginning), and the cursor of the rest ("" at the end). A
+// key of the list is a cursor, too.
+func (r Root) Objects(ctx context.Context, cursor string) (keys []string, next string, err error) {
+	all, next, err := r.Bucket.Page(ctx, cursor)
+	for _, key := range all {
+		if objectKeys.MatchString(key) {
+			keys = append(keys, key)
 		}
-		s, err := r.scan(ctx, strings.TrimSuffix(key, objectDeclaration)+inventoryName, visitor{manifest: func(string, []string) error { return errSeen }})
-		if fault.Is(err, fault.NotFound) {
-			continue // its first version was never committed
-		}
-		if err != nil && !errors.Is(err, errSeen) {
-			return ids, "", err
-		}
-		ids = append(ids, s.id)
 	}
-	return ids, next, err
+	return keys, next, err
+}
+
+// At returns the id of the object that is declared at a key. It is a NotFound if its
+// first version is not written yet, and an error if what is there is not at its place.
+func (r Root) At(ctx context.Context, key string) (string, error) {
+	prefix := strings.TrimSuffix(key, objectDeclaration)
+	s, err := r.scan(ctx, prefix+inventoryName, visitor{manifest: func(string, []string) error { return errSeen }})
+	if fault.Is(err, fault.NotFound) {
+		if _, missing := r.Bucket.Head(ctx, prefix+"v1/"+inventoryName); missing == nil {
+			return "", fmt.Errorf("ocfl: %s has versions, but no root inventory: it is lost, or the first version is not committed yet", prefix)
+		}
+	}
+	if err != nil && !errors.Is(err, errSeen) {
+		return s.id, err
+	}
+	if Prefix(s.id) != prefix {
+		return s.id, fmt.Errorf("ocfl: the inventory at %s is of %q, whose place is %s", prefix, s.id, Prefix(s.id))
+	}
+	return s.id, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
@@ -54,7 +55,7 @@ func foreign(ark string) string {
 // settle writes the system files for the object as it is stored now: it refuses
 // what is not the object's own collection's, and takes over what the object had.
 // The job owns the object's lock.
-func (s *Stages) settle(ctx context.Context, j *ingest.Job, files *spill.Sorter[Entry]) (ingest.Result, error) {
+func (s *Stages) settle(ctx context.Context, j *ingest.Job, files *spill.Sorter[Entry], until time.Time) (ingest.Result, error) {
 	stored, err := s.Root.Head(ctx, j.Primary)
 	if fault.Is(err, fault.NotFound) {
 		stored, err = &ocfl.Stored{}, nil
@@ -78,8 +79,8 @@ func (s *Stages) settle(ctx context.Context, j *ingest.Job, files *spill.Sorter[
 		if !id.is(j.Collection) {
 			return ingest.Fail(false, foreign(j.Primary)), nil
 		}
-		if refused, err := s.bringBack(ctx, j.Primary); err != nil || refused != "" {
-			return ingest.Fail(true, refused), err
+		if res, err := s.bringBack(ctx, j.Primary, until); err != nil || res.Outcome != ingest.StepNext {
+			return res, err
 		}
 		all.LocalIDs = id.LocalIDs
 		for _, local := range j.LocalIDs {
@@ -97,15 +98,18 @@ func (s *Stages) settle(ctx context.Context, j *ingest.Job, files *spill.Sorter[
 }
 
 // bringBack writes the rows of a stored object that has none.
-func (s *Stages) bringBack(ctx context.Context, ark string) (refused string, err error) {
-	if _, err = s.Inventory.Object(ctx, ark); !fault.Is(err, fault.NotFound) {
-		return "", err
+func (s *Stages) bringBack(ctx context.Context, ark string, until time.Time) (ingest.Result, error) {
+	if _, err := s.Inventory.Object(ctx, ark); !fault.Is(err, fault.NotFound) {
+		return next, err
 	}
-	_, err = s.Reindex(ctx, ark, "archivist")
+	_, done, err := s.Reindex(ctx, ark, "archivist", until)
 	if fault.Is(err, fault.Conflict) {
-		return fmt.Sprintf("%s is stored, but its rows are missing and cannot be brought back: %v. Tell the archive's operator", ark, err), nil
+		return ingest.Fail(true, fmt.Sprintf("%s is stored, but its rows are missing and cannot be brought back: %v. Tell the archive's operator", ark, err)), nil
 	}
-	return "", err
+	if err == nil && !done {
+		return ingest.Result{Outcome: ingest.StepContinue}, nil
+	}
+	return next, err
 }
 
 // moved reports whether the object is at another version than the job's system
@@ -136,14 +140,14 @@ func wrote(stored *ocfl.Stored, job string) bool {
 }
 
 // again writes the system files of a job at Storing anew, since the object moved on.
-func (s *Stages) again(ctx context.Context, j *ingest.Job) (ingest.Result, error) {
+func (s *Stages) again(ctx context.Context, j *ingest.Job, until time.Time) (ingest.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	files, _, err := s.gather(ctx, j)
 	if err != nil {
 		return ingest.Result{}, err
 	}
-	res, err := s.settle(ctx, j, files)
+	res, err := s.settle(ctx, j, files, until)
 	if err != nil || res.Outcome != ingest.StepNext {
 		return res, err
 	}

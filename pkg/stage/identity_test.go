@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -11,12 +12,15 @@ import (
 	"archivist/pkg/table"
 )
 
+// inventoryKeys begin the keys of the inventory's rows.
+var inventoryKeys = []string{"OBJECT#", "LOCAL#", "ARK#"}
+
 // forget deletes the inventory's rows whose key begins with one of these; with
 // none, all of them: objects, versions, local ids, reservations. Events stay.
 func (w *twins) forget(keys ...string) (gone int) {
 	w.Helper()
 	if len(keys) == 0 {
-		keys = []string{"OBJECT#", "LOCAL#", "ARK#"}
+		keys = inventoryKeys
 	}
 	for _, row := range w.rows.All() {
 		k := table.Key{PK: row["pk"].(*types.AttributeValueMemberS).Value, SK: row["sk"].(*types.AttributeValueMemberS).Value}
@@ -29,6 +33,15 @@ func (w *twins) forget(keys ...string) (gone int) {
 		gone++
 	}
 	return gone
+}
+
+// reindexed brings back the rows of an object.
+func (w *twins) reindexed(ark string) {
+	w.Helper()
+	changed, done, err := w.s.Reindex(w.Context(), ark, "me", time.Now().Add(time.Hour))
+	if err != nil || !changed || !done {
+		w.Fatalf("changed %v, done %v, %v", changed, done, err)
+	}
 }
 
 // of makes a submission with these identifiers.
@@ -82,9 +95,7 @@ func TestIdentityAccumulates(t *testing.T) {
 	w.ended(w.submit("c.txt", of(ark)), 3, false)
 	w.ended(w.submit("d.txt", of(ark, "C")), 4, false)
 	w.forget()
-	if changed, err := w.s.Reindex(t.Context(), ark, "me"); err != nil || !changed {
-		t.Fatalf("changed %v, %v", changed, err)
-	}
+	w.reindexed(ark)
 	o, err := w.s.Inventory.Object(t.Context(), ark)
 	if err != nil || !slices.Equal(o.LocalIDs, []string{"A", "B", "C"}) {
 		t.Errorf("it has %v, %v", o.LocalIDs, err)

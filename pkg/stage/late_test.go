@@ -135,7 +135,7 @@ func TestLateCommit(t *testing.T) {
 		"it lives on":              {false, func(*late) {}},
 		"it dies, another comes":   {true, func(w *late) { w.ended(w.submit("three.txt"), 3, false) }},
 		"it dies, the same again":  {true, func(w *late) { w.ended(w.submit("two.txt"), 2, true) }},
-		"it dies, it is reindexed": {true, func(w *late) { _, _ = w.s.Reindex(w.Context(), w.job(w.one).Primary, "me") }},
+		"it dies, it is reindexed": {true, func(w *late) { w.reindexed(w.job(w.one).Primary) }},
 		"it dies, it is cleaned": {true, func(w *late) {
 			w.offset += 2 * w.m.Queue.Rules.FailedRetention
 			w.run()

@@ -55,7 +55,7 @@ func (s *Stages) process(ctx context.Context, h *queue.Held) (ingest.Result, err
 	if res, err := s.identify(ctx, h); err != nil || res.Outcome != ingest.StepNext {
 		return res, err
 	}
-	return s.settle(ctx, h.Job, files)
+	return s.settle(ctx, h.Job, files, h.Until)
 }
 
 // adopt takes the identifiers that were found in the package into the job's.
@@ -123,7 +123,7 @@ func (s *Stages) identify(ctx context.Context, h *queue.Held) (ingest.Result, er
 		j.Locks = j.Wanted()
 		err := h.Checkpoint(ctx, func(tx *table.Tx) {
 			if minted {
-				inventory.Reserve(tx, j.Primary, j.ID)
+				inventory.Reserve(tx, j.Primary, j.Collection, j.ID)
 			}
 		})
 		if err == nil {

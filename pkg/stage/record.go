@@ -2,7 +2,9 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"archivist/pkg/anvl"
 	"archivist/pkg/fault"
@@ -10,128 +12,155 @@ import (
 	"archivist/pkg/inventory"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
+	"archivist/pkg/table"
 )
 
-// versionsAtOnce bounds how many versions one transaction records.
-const versionsAtOnce = 50
+// Bounds of the rows of one transaction. The last one has as many local ids and
+// versions as fit beside what a job at its limits gives back; those before have
+// nothing else.
+const (
+	idsAtLast      = ingest.MaxLocalIDs
+	versionsAtLast = 10
+	rowsAtOnce     = 50
+)
 
 // record makes the stored version findable, by ark and by local id. What it
 // writes follows from the stored object alone.
 func (s *Stages) record(ctx context.Context, h *queue.Held) (ingest.Result, error) {
 	j := h.Job
-	stored, err := s.Root.Head(ctx, j.Primary)
-	if err != nil {
+	put, err := s.missingRows(ctx, j.Primary, who{j.Submitter, j.ID}, h.Until)
+	switch {
+	case errors.Is(err, errStopped):
+		j.Checkpoint = "recording earlier versions"
+		return ingest.Result{Outcome: ingest.StepContinue}, nil
+	case fault.Is(err, fault.Conflict):
+		return ingest.Fail(true, fmt.Sprintf("preserved as %s v%d, but not recorded: %v", j.Primary, j.ObjectVersion, err)), nil
+	case err != nil:
 		return ingest.Result{}, err
+	case put != nil:
+		h.Also(put)
 	}
-	r, err := s.describe(ctx, stored, stored.Head)
-	if err != nil {
-		return ingest.Result{}, err
-	}
-	r.Actor = j.Submitter
-	if err := s.preserved(ctx, r, j.ID); err != nil {
-		return ingest.Result{}, err
-	}
-	put, err := s.Inventory.Prepare(ctx, r, s.Now().UnixMilli())
-	if fault.Is(err, fault.Conflict) {
-		return ingest.Fail(false, fmt.Sprintf("preserved as %s v%d, but not recorded: %v", j.Primary, j.ObjectVersion, err)), nil
-	}
-	if err != nil || put == nil {
-		return next, err
-	}
-	h.Also(put)
 	return next, nil
 }
 
-// Reindex writes the rows of a stored object that are missing, from the storage
-// root alone. It returns whether any were.
-func (s *Stages) Reindex(ctx context.Context, ark, actor string) (changed bool, err error) {
-	stored, err := s.Root.Head(ctx, ark)
-	if err != nil {
-		return false, err
+func (s *Stages) commit(ctx context.Context, put func(*table.Tx) error) error {
+	tx := s.Queue.Table.Begin(s.Queue.NewID())
+	if err := put(tx); err != nil {
+		return err
 	}
-	for {
-		known, err := s.Inventory.Known(ctx, ark)
-		if err != nil {
-			return changed, err
-		}
-		r, err := s.describe(ctx, stored, min(known+versionsAtOnce, stored.Head))
-		if err != nil {
-			return changed, err
-		}
-		r.Actor = actor
-		if err := s.preserved(ctx, r, ""); err != nil {
-			return changed, err
-		}
-		put, err := s.Inventory.Prepare(ctx, r, s.Now().UnixMilli())
-		if err != nil || put == nil {
-			return changed, err
-		}
-		tx := s.Queue.Table.Begin(s.Queue.NewID())
-		if err := put(tx); err != nil {
-			return changed, err
-		}
-		if err := tx.Commit(ctx); err != nil && !fault.Is(err, fault.Lost) {
-			return changed, err
-		}
-		changed = true
-	}
+	return tx.Commit(ctx)
 }
 
-// preserved notes versions that were not recorded yet on the jobs that stored them,
-// except one: such a job failed, and its worker committed too late to know.
-func (s *Stages) preserved(ctx context.Context, r inventory.Record, except string) error {
-	for _, v := range r.Versions {
-		if v.Job == "" || v.Job == except {
-			continue
+// who records: a job, or a person.
+type who struct{ actor, job string }
+
+// missingRows reads a stored object and writes those of its missing rows that do not
+// fit into the last transaction: local ids first, then versions. It returns what puts
+// the rest, and nil if no row is missing; see inventory.Store.Prepare. At until it
+// stops with errStopped.
+func (s *Stages) missingRows(ctx context.Context, ark string, by who, until time.Time) (func(*table.Tx) error, error) {
+	stored, err := s.Root.Head(ctx, ark)
+	if fault.Is(err, fault.NotFound) {
+		return nil, fault.New(fault.NotFound, "there is no object %s in the storage root", ark)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.describe(ctx, stored)
+	if err != nil {
+		return nil, err
+	}
+	r.Actor = by.actor
+	if len(r.Object.LocalIDs) > idsAtLast {
+		if err := s.recordIDs(ctx, &r.Object, until); err != nil {
+			return nil, err
 		}
-		if err := s.Queue.Preserved(ctx, v.Job, v.Number); err != nil {
+	}
+	missing, err := s.Inventory.Missing(ctx, ark, stored.Head)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range missing {
+		if len(r.Versions) == rowsAtOnce {
+			if err := s.putVersions(ctx, ark, r.Versions); err != nil {
+				return nil, err
+			}
+			r.Versions = nil
+		}
+		if i > 0 && !s.Now().Before(until) {
+			return nil, errors.Join(s.putVersions(ctx, ark, r.Versions), errStopped)
+		}
+		v, err := s.describeVersion(ctx, stored, n)
+		if err == nil && v.Job != "" && v.Job != by.job { // it failed, and its worker committed too late to know
+			err = s.Queue.Preserved(ctx, v.Job, n)
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.Versions = append(r.Versions, v)
+	}
+	if last := len(r.Versions) - 1; last >= versionsAtLast {
+		if err := s.putVersions(ctx, ark, r.Versions[:last]); err != nil {
+			return nil, err
+		}
+		r.Versions = r.Versions[last:]
+	}
+	return s.Inventory.Prepare(ctx, r, s.Now().UnixMilli())
+}
+
+// recordIDs writes the rows of an object's local ids but for the last ones.
+func (s *Stages) recordIDs(ctx context.Context, o *inventory.Object, until time.Time) error {
+	fresh, err := s.Inventory.Fresh(ctx, o)
+	if err != nil && !fault.Is(err, fault.Conflict) {
+		return err // a conflict is told in the end
+	}
+	for len(fresh) > idsAtLast {
+		if !s.Now().Before(until) {
+			return errStopped
+		}
+		chunk := fresh[:min(rowsAtOnce, len(fresh)-idsAtLast)]
+		if err := s.commit(ctx, func(tx *table.Tx) error { inventory.PutLocalIDs(tx, o, chunk); return nil }); err != nil {
 			return err
 		}
+		fresh = fresh[len(chunk):]
 	}
 	return nil
 }
 
-// describe reads what is to be recorded of a stored object up to version n,
-// beyond the versions that are recorded.
-func (s *Stages) describe(ctx context.Context, stored *ocfl.Stored, n int) (inventory.Record, error) {
-	known, err := s.Inventory.Known(ctx, stored.ID)
+func (s *Stages) putVersions(ctx context.Context, ark string, versions []inventory.Version) error {
+	if len(versions) == 0 {
+		return nil
+	}
+	return s.commit(ctx, func(tx *table.Tx) error { inventory.PutVersions(tx, ark, versions); return nil })
+}
+
+// describe reads what is to be recorded of a stored object, but for its versions.
+func (s *Stages) describe(ctx context.Context, stored *ocfl.Stored) (inventory.Record, error) {
+	id, err := s.identityOf(ctx, stored)
+	if err == nil && id.Collection == "" {
+		err = fault.New(fault.Invalid, "%s is stored, but does not say of which collection it is", stored.ID)
+	}
 	if err != nil {
 		return inventory.Record{}, err
 	}
-	var r inventory.Record
-	var kept map[string][]string
-	for v := min(known+1, n); v <= n; v++ {
-		row, elements, err := s.describeVersion(ctx, stored, v)
-		if err != nil {
-			return r, err
-		}
-		kept = elements
-		r.Versions = append(r.Versions, row)
+	kept := map[string][]string{}
+	if err := s.read(ctx, stored, stored.Head, "system/mrt-erc.txt", kept); err != nil {
+		return inventory.Record{}, err
 	}
-	r.Object = inventory.Object{ARK: stored.ID, Collection: first(kept["collection"]), Title: summary(kept["what"]), Who: summary(kept["who"]), When: summary(kept["when"]),
-		HeadOf: n, Digest: r.Versions[len(r.Versions)-1].Digest}
-	r.Object.LocalIDs = separate(kept["localIdentifier"]...)
-	return r, nil
+	return inventory.Record{First: stored.Job(1), Object: inventory.Object{ARK: stored.ID, Collection: id.Collection, LocalIDs: id.LocalIDs,
+		Title: summary(kept["what"]), Who: summary(kept["who"]), When: summary(kept["when"]), HeadOf: stored.Head, Digest: stored.Digest,
+		Created: stored.Versions[1].Created.UnixMilli(), Modified: stored.Versions[stored.Head].Created.UnixMilli()}}, nil
 }
 
-// describeVersion reads one version and the elements of its system files.
-func (s *Stages) describeVersion(ctx context.Context, stored *ocfl.Stored, n int) (inventory.Version, map[string][]string, error) {
-	v := inventory.Version{Number: n, Created: stored.Versions[n].Created.UnixMilli()}
+// describeVersion reads what is to be recorded of one version.
+func (s *Stages) describeVersion(ctx context.Context, stored *ocfl.Stored, n int) (inventory.Version, error) {
+	v := inventory.Version{Number: n, Created: stored.Versions[n].Created.UnixMilli(), Job: stored.Job(n)}
 	var err error
 	if v.Files, v.Bytes, err = s.sum(ctx, stored, n); err != nil {
-		return v, nil, err
+		return v, err
 	}
-	if v.Digest, err = s.Root.VersionDigest(ctx, stored, n); err != nil {
-		return v, nil, err
-	}
-	kept := map[string][]string{}
-	for _, name := range []string{"system/mrt-mom.txt", "system/mrt-erc.txt", "system/mrt-ingest.txt"} {
-		if err := s.read(ctx, stored, n, name, kept); err != nil {
-			return v, nil, err
-		}
-	}
-	v.Job = first(kept["job"])
-	return v, kept, nil
+	v.Digest, err = s.Root.VersionDigest(ctx, stored, n)
+	return v, err
 }
 
 func first(values []string) string {

@@ -32,7 +32,7 @@ func (s *Stages) store(ctx context.Context, h *queue.Held) (ingest.Result, error
 	owner := ocfl.Owner{Fence: h.StillMine, Over: s.Queue.Over}
 	p, fresh, err := s.plan(ctx, j)
 	if errors.Is(err, errMoved) {
-		return s.again(ctx, j)
+		return s.again(ctx, j, h.Until)
 	}
 	if err != nil {
 		return ingest.Result{}, err

@@ -188,9 +188,17 @@ type Problem struct {
 
 // Reindexed says what a reindex did.
 type Reindexed struct {
-	Objects int    `json:"objects"` // looked at
-	Changed int    `json:"changed"` // of which rows were missing
-	Cursor  string `json:"cursor,omitempty" doc:"of the rest; absent at the end"`
+	Objects int            `json:"objects"` // looked at
+	Changed int            `json:"changed"` // of which rows were missing
+	Failed  []NotReindexed `json:"failed,omitempty" doc:"objects that were not brought back as a whole"`
+	Cursor  string         `json:"cursor,omitempty" doc:"of the rest: ask again with it; absent at the end"`
+}
+
+// NotReindexed is an object that was not brought back as a whole, and why.
+type NotReindexed struct {
+	ARK    string `json:"ark,omitempty" doc:"absent where the object cannot be read"`
+	Stored string `json:"stored" doc:"where the object is declared in the storage bucket"`
+	Why    string `json:"why"`
 }
 
 // ReceiptFile is one file of a receipt.

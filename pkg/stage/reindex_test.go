@@ -1,0 +1,214 @@
+package stage_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"archivist/pkg/bucket"
+	"archivist/pkg/ocfl"
+	"archivist/pkg/stage"
+)
+
+// inventoryRows are the inventory's rows by their keys, without their bookkeeping.
+func (w *twins) inventoryRows() map[string]string {
+	out := map[string]string{}
+	for _, row := range w.rows.All() {
+		key := row["pk"].(*types.AttributeValueMemberS).Value + "/" + row["sk"].(*types.AttributeValueMemberS).Value
+		if strings.Contains(key, "/EV#") || !slices.ContainsFunc(inventoryKeys, func(begin string) bool { return strings.HasPrefix(key, begin) }) {
+			continue
+		}
+		text := ""
+		for _, name := range slices.Sorted(maps.Keys(row)) {
+			if !slices.Contains([]string{"rev", "wid", "version"}, name) {
+				text += fmt.Sprintf("%s=%s ", name, value(row[name]))
+			}
+		}
+		out[key] = text
+	}
+	return out
+}
+
+func value(v types.AttributeValue) string {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value
+	case *types.AttributeValueMemberN:
+		return v.Value
+	case *types.AttributeValueMemberL:
+		var all []string
+		for _, one := range v.Value {
+			all = append(all, value(one))
+		}
+		return strings.Join(all, ",")
+	}
+	return fmt.Sprintf("%T", v)
+}
+
+// same fails unless the inventory's rows are as they were.
+func (w *twins) same(before map[string]string) {
+	w.Helper()
+	after := w.inventoryRows()
+	for key, row := range before {
+		if after[key] != row {
+			w.Errorf("%s was %q, is %q", key, row, after[key])
+		}
+	}
+	for key := range after {
+		if _, was := before[key]; !was {
+			w.Errorf("%s is new", key)
+		}
+	}
+}
+
+// reindexAll reindexes the storage root, each request with so much time.
+func (w *twins) reindexAll(each time.Duration) (sum stage.Reindexed) {
+	w.Helper()
+	for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
+		page, err := w.s.ReindexAll(w.Context(), cursor, "me", time.Now().Add(each))
+		if err != nil || pages > 1000 {
+			w.Fatalf("page %d: %v", pages, err)
+		}
+		cursor = page.Cursor
+		sum.Objects += page.Objects
+		sum.Changed += page.Changed
+		sum.Failed = append(sum.Failed, page.Failed...)
+	}
+	return sum
+}
+
+// TestReindexEachRow: whichever row of an object is lost, the storage root brings
+// it back as it was, and says that it was missing.
+func TestReindexEachRow(t *testing.T) {
+	w := newTwins(t)
+	ark := w.ended(w.submit("a.txt", of("", "A", "B"), titled("One")), 1, false).Primary
+	w.ended(w.submit("b.txt", of(ark, "C")), 2, false)
+	w.ended(w.submit("c.txt", of(ark)), 3, false)
+	before := w.inventoryRows()
+	if len(before) != 1+3+3+1 {
+		t.Fatalf("there are %d rows: %v", len(before), slices.Sorted(maps.Keys(before)))
+	}
+	for key := range before {
+		if w.forget(key) != 1 {
+			t.Fatalf("%s was not deleted", key)
+		}
+		w.reindexed(ark)
+		w.same(before)
+	}
+	w.forget()
+	if sum := w.reindexAll(time.Hour); sum.Objects != 1 || sum.Changed != 1 || len(sum.Failed) > 0 {
+		t.Errorf("%+v", sum)
+	}
+	w.same(before)
+	if sum := w.reindexAll(time.Hour); sum.Objects != 1 || sum.Changed != 0 || len(sum.Failed) > 0 {
+		t.Errorf("again: %+v", sum)
+	}
+}
+
+// TestReindexGoesOn: what cannot be read, and what is in conflict, is listed; all
+// else is brought back.
+func TestReindexGoesOn(t *testing.T) {
+	w, ctx := newTwins(t), t.Context()
+	arks := map[string]string{}
+	for _, name := range []string{"good", "unreadable", "no root", "conflict", "no list", "misplaced", "also good"} {
+		arks[name] = w.ended(w.submit("a.txt", of("", name)), 1, false).Primary
+	}
+	before := w.inventoryRows()
+	w.forget()
+	put := func(key, text string) {
+		if err := w.s.Root.Bucket.Put(ctx, key, []byte(text), bucket.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root := func(name string) string { return ocfl.Prefix(arks[name]) + "inventory.json" }
+	put(root("unreadable"), "this was an inventory")
+	other, _, err := w.s.Root.Bucket.Read(ctx, root("good"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(root("misplaced"), string(other))
+	stored, err := w.s.Root.Head(ctx, arks["no list"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := w.s.Root.Key(ctx, stored, 1, stage.FilesName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{root("no root"), list} {
+		if err := w.s.Root.Bucket.Delete(ctx, key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	taker := w.ended(w.submit("b.txt", of("", "conflict")), 1, false).Primary // nobody could know
+	sum := w.reindexAll(time.Hour)
+	if sum.Objects != len(arks)+1 || sum.Changed != 3 {
+		t.Errorf("%d objects, %d changed", sum.Objects, sum.Changed)
+	}
+	says := map[string]string{"unreadable": "inventory at byte", "no root": "no root inventory", "conflict": `the local id "conflict" is that of ` + taker, "no list": stage.FilesName, "misplaced": "whose place is"}
+	if len(sum.Failed) != len(says) {
+		t.Errorf("listed are %+v", sum.Failed)
+	}
+	for _, f := range sum.Failed {
+		for name, why := range says {
+			if strings.HasPrefix(f.Key, ocfl.Prefix(arks[name])) && !strings.Contains(f.Why, why) {
+				t.Errorf("%s: %s", name, f.Why)
+			}
+		}
+	}
+	after := w.inventoryRows()
+	for key, row := range before {
+		whole := strings.Contains(key, arks["good"]) || strings.Contains(key, arks["also good"]) || strings.Contains(key, arks["conflict"]) && !strings.HasPrefix(key, "LOCAL#")
+		if whole && after[key] != row {
+			t.Errorf("%s was %q, is %q", key, row, after[key])
+		}
+	}
+}
+
+// TestReindexLarge: more versions and local ids than one transaction takes, without
+// the time for all of it at once.
+func TestReindexLarge(t *testing.T) {
+	w := newTwins(t)
+	ark, id := "", 0
+	for v := range 50 + 11 {
+		var ids []string
+		for ; v < 4 && len(ids) < 20; id++ {
+			ids = append(ids, fmt.Sprintf("%0500d", id)) // as long as they are taken
+		}
+		ark = w.ended(w.submit(fmt.Sprint(v), of(ark, ids...)), v+1, false).Primary
+	}
+	before := w.inventoryRows()
+	if len(before) != 1+61+80+1 {
+		t.Fatalf("there are %d rows", len(before))
+	}
+	w.forget()
+	if sum := w.reindexAll(time.Hour); sum.Objects != 1 || sum.Changed != 1 || len(sum.Failed) > 0 {
+		t.Errorf("%+v", sum)
+	}
+	w.same(before)
+	w.forget("OBJECT#"+ark+"/V#00005", "LOCAL#bench#"+fmt.Sprintf("%0500d", 7), "ARK#")
+	w.reindexed(ark)
+	w.same(before)
+	w.forget()
+	w.reindexAll(100 * time.Millisecond)
+	w.same(before)
+}
+
+// TestReindexResumes: with time for one object a request, all are looked at once.
+func TestReindexResumes(t *testing.T) {
+	w := newTwins(t)
+	for i := range 5 {
+		w.ended(w.submit("a.txt", of("", fmt.Sprint(i))), 1, false)
+	}
+	before := w.inventoryRows()
+	w.forget()
+	if sum := w.reindexAll(-time.Second); sum.Objects != 5 || sum.Changed != 5 || len(sum.Failed) > 0 {
+		t.Errorf("%+v", sum)
+	}
+	w.same(before)
+}
