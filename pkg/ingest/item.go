@@ -58,7 +58,8 @@ type Job struct {
 	Row        int    `dynamo:"batch_row"` // from 1
 	Collection string `dynamo:"coll"`
 	Submitter  string `dynamo:"submitter,omitempty"`
-	Mode       string `dynamo:"ingest_mode"` // add
+	Mode       string `dynamo:"ingest_mode"`    // add
+	Note       string `dynamo:"note,omitempty"` // what the depositor says of the batch
 	Payload
 	Metadata           // as it was submitted; from Processing on a summary of the version's description
 	Said     *Metadata `dynamo:"said,omitempty"` // as it was submitted, from Processing on

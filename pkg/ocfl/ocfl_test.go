@@ -413,3 +413,77 @@ func TestCopyIsVerified(t *testing.T) {
 		t.Error("another content was taken")
 	}
 }
+
+// TestAllKnownDigests: each digest that a depositor gave of some bytes is in the
+// fixity block: for another file of the same bytes, and for bytes that are stored.
+func TestAllKnownDigests(t *testing.T) {
+	f := open(t)
+	given := func(path, content string, algorithms ...string) File {
+		file := f.file(t, path, content)
+		for _, name := range []string{"md5", "sha1"} {
+			if !slices.Contains(algorithms, name) {
+				delete(file.Digests, name)
+			}
+		}
+		return file
+	}
+	fixity := func() map[string]map[string][]string {
+		var inv inventory
+		if err := json.Unmarshal(f.read(t, inventoryName), &inv); err != nil {
+			t.Fatal(err)
+		}
+		return inv.Fixity
+	}
+	both, later := given("producer/x", "equal", "md5", "sha1"), given("producer/x", "later", "md5", "sha1")
+	p, contents := f.prepare(t, "one", []File{given("producer/a", "equal", "md5"), given("producer/b", "equal", "sha1"), given("producer/c", "later")})
+	if err := f.commit(t, p, "one", contents); err != nil {
+		t.Fatal(err)
+	}
+	if got := fixity(); len(got["md5"][both.Digests["md5"]]) != 1 || len(got["sha1"][both.Digests["sha1"]]) != 1 {
+		t.Errorf("digests of equal bytes are missing: %v", got)
+	}
+	for n, algorithm := range []string{"md5", "sha1"} {
+		job := "again" + algorithm
+		p, contents = f.prepare(t, job, []File{given(fmt.Sprintf("producer/d%d", n), "later", algorithm), f.file(t, "system/job.txt", job)})
+		if err := f.commit(t, p, job, contents); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := fixity()
+	for _, algorithm := range []string{"md5", "sha1", "sha256"} {
+		if paths := got[algorithm][later.Digests[algorithm]]; len(paths) != 1 || paths[0] != "v1/content/one/producer/c" {
+			t.Errorf("%s of stored bytes: %v", algorithm, paths)
+		}
+	}
+}
+
+// TestLongPaths: what S3 or a file system cannot hold is stored below another path.
+// The logical path stays, and cannot get in the way of another file's content.
+func TestLongPaths(t *testing.T) {
+	f := open(t)
+	longest := strings.Repeat("s", 255)
+	segment, key := "producer/"+strings.Repeat("ü", 128), "producer"+strings.Repeat("/"+longest, 4)
+	digest := f.file(t, segment, "segment").Digests["sha512"]
+	fits := "producer/" + longest
+	trap := "producer/by-digest/" + digest
+	p, contents := f.prepare(t, "one", []File{f.file(t, segment, "segment"), f.file(t, key, "key"), f.file(t, fits, "fits"), f.file(t, trap, "trap")})
+	to := map[string]string{}
+	for _, c := range contents {
+		to[c.Path] = c.To
+		for s := range strings.SplitSeq(c.To, "/") {
+			if len(s) > 255 {
+				t.Errorf("%s is stored at %s", c.Path, c.To)
+			}
+		}
+		if len(Prefix(id)+c.To) > 1024 {
+			t.Errorf("the key of %s has %d bytes", c.Path, len(Prefix(id)+c.To))
+		}
+	}
+	if to[fits] != "v1/content/one/"+fits || to[trap] != "v1/content/one/"+trap || to[segment] != "v1/content/one/by-digest/"+digest {
+		t.Errorf("%v", to)
+	}
+	if err := f.commit(t, p, "one", contents); err != nil {
+		t.Fatal(err)
+	}
+	f.check(t, []map[string]string{{segment: "segment", key: "key", fits: "fits", trap: "trap"}})
+}

@@ -11,6 +11,7 @@ import (
 	"hash"
 	"io"
 	"iter"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ type Prepared struct {
 	Follows  string `json:"follows,omitempty"`  // ETag of the root inventory that it follows; "": there is none
 	Contents int    `json:"contents"`           // files whose bytes are new
 	NoChange bool   `json:"noChange,omitempty"` // the head has the same files, as far as they count: no version is needed
-	Written  bool   `json:"written,omitempty"`  // the version stands already
+	Written  bool   `json:"written,omitempty"`  // the job's version stands already
 }
 
 // fixityNames are the algorithms that OCFL has names for beside sha512 (OCFL
@@ -140,7 +141,10 @@ func (p *preparer) write(ctx context.Context, r Root) error {
 // follow reads the inventory that the draft comes after.
 func (p *preparer) follow(ctx context.Context, r Root) error {
 	info, err := r.scan(ctx, Prefix(p.draft.ID)+inventoryName, visitor{
-		manifest:    func(digest string, paths []string) error { return p.files.Add(digest, known{Has: paths}) },
+		manifest: func(digest string, paths []string) error {
+			p.recognise(paths)
+			return p.files.Add(digest, known{Has: paths})
+		},
 		manifestEnd: p.merge,
 		begin: func(n int) error {
 			fmt.Fprintf(p.out, `%s"v%d":{"state":{`, p.comma(), n)
@@ -161,13 +165,26 @@ func (p *preparer) follow(ctx context.Context, r Root) error {
 	return err
 }
 
+// recognise notes that the job's version stands already: content that it wrote is in
+// the manifest. A version always has a system file of its own.
+func (p *preparer) recognise(paths []string) {
+	for _, path := range paths {
+		version, rest, _ := strings.Cut(path, "/content/")
+		job, _, _ := strings.Cut(rest, "/")
+		if n, err := number(version); err == nil && job == p.draft.Job && n <= p.head {
+			p.done.Written, p.done.Number = true, n
+		}
+	}
+}
+
 // same is what has one digest: where the object has it, the draft's names for it,
-// and of these files the one of which most digests are known.
+// one of these files, and all that is known of the digests of the bytes.
 type same struct {
 	digest string
 	has    []string
 	names  []string
 	file   *File
+	known  map[string]string
 }
 
 // merge writes the manifest, then the new version's state to a file.
@@ -178,7 +195,7 @@ func (p *preparer) merge() error {
 	for r, err := range p.files.Sorted() {
 		if err == nil && r.Key != g.digest {
 			err = p.put(g, w, &first, &firstState)
-			g = same{digest: r.Key}
+			g = same{digest: r.Key, known: map[string]string{}}
 		}
 		if err != nil {
 			return err
@@ -189,9 +206,8 @@ func (p *preparer) merge() error {
 			continue
 		}
 		g.names = append(g.names, file.Path)
-		if g.file == nil || len(file.Digests) > len(g.file.Digests) {
-			g.file = file
-		}
+		g.file = file
+		maps.Copy(g.known, file.Digests) // depositors may give md5 for one name and sha1 for another
 	}
 	if err := p.put(g, w, &first, &firstState); err != nil {
 		return err
@@ -207,10 +223,18 @@ func (p *preparer) put(g same, state *bufio.Writer, first, firstState *bool) err
 	}
 	slices.Sort(g.names)
 	if g.has == nil {
-		to := p.path(g.digest, g.names[len(g.names)-1])
-		g.has = []string{to}
-		if err := p.isNew(g.file, to); err != nil {
+		g.file.Digests = g.known
+		g.has = []string{p.path(g.digest, g.names[len(g.names)-1])}
+		p.done.Contents++
+		if err := p.copy(Content{*g.file, g.has[0]}); err != nil {
 			return err
+		}
+	}
+	for _, name := range fixityNames {
+		if d := g.known[name]; d != "" {
+			if err := p.fixity[name].Add(d, g.has); err != nil {
+				return err
+			}
 		}
 	}
 	entry(p.out, first, g.digest, g.has)
@@ -221,26 +245,26 @@ func (p *preparer) put(g same, state *bufio.Writer, first, firstState *bool) err
 	return nil
 }
 
+// maxKey and maxSegment are how long a key in S3 and a name in the usual file
+// systems can be, in bytes.
+const (
+	maxKey     = 1024
+	maxSegment = 255
+)
+
 // path is where new content goes. Of equal files the last name counts, so that a
-// system file is found below system/. A key over S3's limit ends in the digest.
+// system file is found below system/. A path that S3 or a file system cannot hold
+// ends in the digest, where no logical path can be; the logical path stays.
 func (p *preparer) path(digest, name string) string {
 	to := fmt.Sprintf("v%d/content/%s/", p.done.Number, p.draft.Job)
-	if len(Prefix(p.draft.ID))+len(to)+len(name) > 1024 {
-		name = name[:strings.IndexByte(name, '/')+1] + digest
+	long := len(Prefix(p.draft.ID))+len(to)+len(name) > maxKey
+	for segment := range strings.SplitSeq(name, "/") {
+		long = long || len(segment) > maxSegment
+	}
+	if long {
+		name = "by-digest/" + digest
 	}
 	return to + name
-}
-
-func (p *preparer) isNew(f *File, to string) error {
-	p.done.Contents++
-	for _, name := range fixityNames {
-		if d := f.Digests[name]; d != "" {
-			if err := p.fixity[name].Add(d, []string{to}); err != nil {
-				return err
-			}
-		}
-	}
-	return p.copy(Content{*f, to})
 }
 
 // kept copies the states of the versions before.
@@ -267,10 +291,7 @@ func (p *preparer) comma() string {
 }
 
 // meta ends a version.
-func (p *preparer) meta(n int, v Version) error {
-	if v.Message == p.draft.Message {
-		p.done.Written, p.done.Number = true, n
-	}
+func (p *preparer) meta(_ int, v Version) error {
 	return p.writeMeta(v)
 }
 
@@ -306,7 +327,8 @@ func (p *preparer) end() error {
 			if group.err != nil {
 				return group.err
 			}
-			entry(p.out, &first, digest, slices.Sorted(slices.Values(slices.Concat(group.values...))))
+			// What a draft says again of stored bytes counts once.
+			entry(p.out, &first, digest, slices.Compact(slices.Sorted(slices.Values(slices.Concat(group.values...)))))
 		}
 		p.out.WriteByte('}')
 	}

@@ -11,6 +11,7 @@ import (
 	"archivist/pkg/checkm"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
+	"archivist/pkg/ocfl"
 )
 
 // packages are sources of object manifests, each with files of its own.
@@ -167,5 +168,31 @@ func TestUncarried(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestVersionMetadata: a version says who submitted it and why; a note that two
+// submissions share does not make the second the first.
+func TestVersionMetadata(t *testing.T) {
+	w := newTwins(t)
+	by := func(who, note string) func(*ingest.Batch) {
+		return func(b *ingest.Batch) { b.Submitter, b.Note = who, note }
+	}
+	j := w.ended(w.submit("a.txt", by("ada@example.org", "as agreed")), 1, false)
+	w.ended(w.submit("b.txt", by("Ada", "as agreed")), 2, false)
+	last := w.ended(w.submit("c.txt"), 3, false)
+	stored, err := w.s.Root.Head(t.Context(), j.Primary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range map[int]ocfl.Version{
+		1: {Message: "as agreed", User: &ocfl.User{Name: "ada@example.org", Address: "mailto:ada@example.org"}},
+		2: {Message: "as agreed", User: &ocfl.User{Name: "Ada", Address: "urn:uuid:"}},
+		3: {Message: "ingest of job " + last.Job.ID, User: &ocfl.User{Name: "unknown submitter", Address: "urn:uuid:"}},
+	} {
+		got := stored.Versions[n]
+		if !strings.HasPrefix(got.Message, want.Message) || got.User.Name != want.User.Name || !strings.HasPrefix(got.User.Address, want.User.Address) {
+			t.Errorf("v%d says %q by %+v, expected %q by %+v", n, got.Message, got.User, want.Message, want.User)
+		}
 	}
 }

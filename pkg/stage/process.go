@@ -148,8 +148,3 @@ func (s *Stages) identify(ctx context.Context, h *queue.Held) (ingest.Result, er
 	}
 	return ingest.Result{}, fault.New(fault.Unavailable, "no free ark was drawn in 5 tries on ark:/%s/%s", s.NAAN, shoulder)
 }
-
-// message is what the version says of itself: it tells whose it is.
-func message(j *ingest.Job) string {
-	return fmt.Sprintf("ingest of job %s, batch %s", j.ID, j.Batch)
-}

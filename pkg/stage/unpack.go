@@ -40,7 +40,7 @@ func (s *Stages) unpack(ctx context.Context, h *queue.Held) (ingest.Result, erro
 		return s.unpackList(ctx, h, list.row, list.kind)
 	}
 	b := h.Batch
-	j := ingest.Job{Collection: b.Collection, Submitter: b.Submitter, Mode: b.Mode, Payload: b.Payload, Metadata: b.Metadata,
+	j := ingest.Job{Collection: b.Collection, Submitter: b.Submitter, Mode: b.Mode, Note: b.Note, Payload: b.Payload, Metadata: b.Metadata,
 		Primary: b.Primary, LocalIDs: b.LocalIDs, IfVersion: b.IfVersion}
 	j.Payload.Type, j.Payload.Detected = kind, b.Payload.Type == ""
 	profile, _, err := s.Collections.Profile(ctx, b.Collection)
@@ -180,7 +180,7 @@ func jobOf(b *ingest.Batch, r checkm.Row, kind string, priority int) ingest.Job 
 		return form
 	}
 	size := max(r.Size, 0)
-	return ingest.Job{Collection: b.Collection, Submitter: b.Submitter, Mode: b.Mode, Primary: r.Primary, LocalIDs: r.Local, Priority: priority,
+	return ingest.Job{Collection: b.Collection, Submitter: b.Submitter, Mode: b.Mode, Note: b.Note, Primary: r.Primary, LocalIDs: r.Local, Priority: priority,
 		Payload:  ingest.Payload{URL: r.URL, Type: kind, Filename: r.Name, Size: size, Algorithm: r.Algorithm, Digest: r.Digest},
 		Metadata: ingest.Metadata{Who: or(r.Creator, b.Who), What: or(r.Title, b.What), When: or(r.Date, b.When), Where: b.Where}}
 }
