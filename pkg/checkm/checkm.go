@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -89,6 +88,7 @@ func Canonical(algorithm string) string {
 // Options of reading.
 type Options struct {
 	RequireDigest bool // a row without a digest is an Error
+	Stored        bool // the manifest is one that a NewStored wrote
 }
 
 // Manifest is what is known of a manifest that was read.
@@ -164,60 +164,4 @@ func ReadAll(in io.Reader, o Options) (Manifest, []Row, []Problem, error) {
 	var rows []Row
 	m, problems, err := Read(in, o, func(r Row) error { rows = append(rows, r); return nil })
 	return m, rows, problems, err
-}
-
-var encoder = strings.NewReplacer("|", "%7c", "\n", "%0a")
-
-// Writer writes an object manifest row by row.
-type Writer struct{ b *bufio.Writer }
-
-// NewWriter begins a manifest of a profile.
-func NewWriter(w io.Writer, profile string) *Writer {
-	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "#%%checkm_0.7\n#%%profile | %s\n#%%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n", profile)
-	fmt.Fprintf(b, "#%%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName | nie:mimeType\n")
-	return &Writer{b}
-}
-
-// Row writes one row.
-func (w *Writer) Row(r Row) error {
-	_, err := fmt.Fprintf(w.b, "%s | %s | %s | %s | %s | %s | %s\n", r.URL, r.Algorithm, r.Digest, sizeText(r.Size), r.Modified, encoder.Replace(r.Name), r.MediaType)
-	return err
-}
-
-// Close ends the manifest with #%eof.
-func (w *Writer) Close() error {
-	fmt.Fprintf(w.b, "#%%eof\n")
-	return w.b.Flush()
-}
-
-// Write writes rows as an object manifest of a profile, with #%eof.
-func Write(w io.Writer, profile string, rows []Row) error {
-	m := NewWriter(w, profile)
-	for _, r := range rows {
-		if err := m.Row(r); err != nil {
-			return err
-		}
-	}
-	return m.Close()
-}
-
-// WriteBatch writes rows as a batch manifest of a profile, with #%eof.
-func WriteBatch(w io.Writer, profile string, rows []Row) error {
-	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "#%%checkm_0.7\n#%%profile | %s\n#%%prefix | mrt: | http://merritt.cdlib.org/terms#\n#%%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n", profile)
-	fmt.Fprintf(b, "#%%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName | mrt:primaryIdentifier | mrt:localIdentifier | mrt:creator | mrt:title | mrt:date\n")
-	for _, r := range rows {
-		fmt.Fprintf(b, "%s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s\n", r.URL, r.Algorithm, r.Digest, sizeText(r.Size), r.Modified, encoder.Replace(r.Name),
-			r.Primary, encoder.Replace(strings.Join(r.Local, "; ")), encoder.Replace(r.Creator), encoder.Replace(r.Title), encoder.Replace(r.Date))
-	}
-	fmt.Fprintf(b, "#%%eof\n")
-	return b.Flush()
-}
-
-func sizeText(n int64) string {
-	if n < 0 {
-		return ""
-	}
-	return strconv.FormatInt(n, 10)
 }

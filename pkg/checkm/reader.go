@@ -87,6 +87,10 @@ func (r *reader) directive(line string) {
 
 func (r *reader) setProfile(value string, at int) {
 	r.profile = true
+	if r.options.Stored && value == StoredProfile {
+		r.m.Kind = Object
+		return
+	}
 	kind, known := profiles[path.Base(value)]
 	if !known || !strings.Contains(value, "/registry/ingest/manifest/") && !strings.Contains(value, "/registry/mrt/") {
 		r.add(Error, at, "found the profile %q; expected http://uc3.cdlib.org/registry/ingest/manifest/ with mrt-ingest-manifest, mrt-object-manifest, mrt-batch-manifest, mrt-container-batch-manifest or mrt-single-file-batch-manifest", value)
@@ -155,6 +159,10 @@ func (r *reader) row(line string) (Row, bool) {
 	}
 	r.m.Rows++
 	cells, at := r.cells(line)
+	decode := decode
+	if r.options.Stored {
+		decode = decodeStored
+	}
 	row := Row{Line: r.line, URL: cells["fileurl"], Digest: strings.ToLower(decode(cells["hashvalue"])), Size: -1, Modified: decode(cells["filelastmodified"]),
 		Name: decode(cells["filename"]), MediaType: decode(cells["mimetype"]), Creator: decode(cells["creator"]), Title: decode(cells["title"]), Date: decode(cells["date"])}
 	if !isURL(row.URL) {

@@ -196,3 +196,31 @@ func TestVersionMetadata(t *testing.T) {
 		}
 	}
 }
+
+// TestStoredManifests: the manifests that are kept with a version begin with their
+// declaration, say every name exactly, and hold no credentials.
+func TestStoredManifests(t *testing.T) {
+	p := newPackages(t)
+	names := []string{"a|b.txt", "blank at the end ", "plain.txt"}
+	var rows strings.Builder
+	for i, name := range names {
+		p.files[fmt.Sprint(i)] = []byte(name)
+		fmt.Fprintf(&rows, "http://user:secret@%s/%d | | | | 2026%%7c11 | %s | text/plain%%7cx\n", strings.TrimPrefix(p.server.URL, "http://"), i,
+			strings.NewReplacer("|", "%7c", " ", "%20").Replace(name))
+	}
+	p.files["signed.checkm"] = []byte("#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest\n" + rows.String() + "#%eof\n")
+	id := p.submit("signed.checkm", func(b *ingest.Batch) { b.URL, b.Type = p.server.URL+"/signed.checkm", ingest.TypeObjectManifest })
+	p.ended(id, 1, false)
+	_, read, problems, err := checkm.ReadAll(strings.NewReader(p.system(id, "mrt-manifest.checkm")), checkm.Options{Stored: true})
+	if err != nil || len(checkm.Rejected(problems)) > 0 || len(read) != len(names) {
+		t.Fatalf("%d rows, %v, %v", len(read), problems, err)
+	}
+	for i, row := range read {
+		if row.Name != "producer/"+names[i] || row.Modified != "2026|11" || row.MediaType != "text/plain|x" {
+			t.Errorf("%+v", row)
+		}
+	}
+	if kept := p.system(id, "mrt-submission-manifest.checkm"); !strings.HasPrefix(kept, "#%checkm_0.7\n# redacted; the submitted manifest had sha256 ") || strings.Contains(kept, "secret") {
+		t.Errorf("the submission manifest is kept as\n%s", kept)
+	}
+}

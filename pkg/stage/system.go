@@ -156,17 +156,16 @@ func writeDC(w io.Writer, j *ingest.Job, d description) error {
 	return b.Flush()
 }
 
-const storageProfile = "http://uc3.cdlib.org/registry/store/manifest/mrt-add-manifest"
-
-// storageManifest lists the producer's files with their sha256 and where they
-// came from, in order of the paths.
+// storageManifest lists the producer's files with their sha256, in order of the
+// paths. A file's URL is where it came from: where it is stored depends on the storage
+// root that one reads, and is in the OCFL inventory.
 func (s *Stages) storageManifest(ctx context.Context, w io.Writer, j *ingest.Job) error {
 	body, _, err := s.Work.Open(ctx, workPrefix(j.ID)+FilesName)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	m := checkm.NewWriter(w, storageProfile)
+	m := checkm.NewStored(w, "fileUrl is where a file came from; its stored content is found by fileName in the OCFL inventory")
 	for in := json.NewDecoder(body); ; {
 		var f Entry
 		if err := in.Decode(&f); err == io.EOF {
@@ -191,15 +190,15 @@ func (s *Stages) submissionManifest(ctx context.Context, w io.Writer, j *ingest.
 	}); err != nil {
 		return err
 	}
-	if !clean {
-		if _, err := fmt.Fprintf(w, "# redacted; the submitted manifest had sha256 %s\n", sums.Sums()["sha256"]); err != nil {
-			return err
-		}
-	}
+	first := true
 	return s.manifestLines(ctx, j, func(line string, row *checkm.Row) error {
 		if row != nil {
 			line = strings.ReplaceAll(line, row.URL, fetch.Redact(row.URL))
 		}
+		if first && !clean { // after the first line, which is #%checkm_0.7
+			line += fmt.Sprintf("# redacted; the submitted manifest had sha256 %s\n", sums.Sums()["sha256"])
+		}
+		first = false
 		_, err := io.WriteString(w, line)
 		return err
 	})
