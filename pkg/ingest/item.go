@@ -179,12 +179,14 @@ type Batch struct {
 	LocalIDs []string `dynamo:"local_ids,omitempty"`
 	Work
 	Unpacked  int      `dynamo:"unpacked"` // jobs made so far
-	Expected  int      `dynamo:"expected"` // jobs in all, once sealed
+	Expected  int      `dynamo:"expected"` // jobs in all, once the first are made
 	Sealed    bool     `dynamo:"sealed"`
 	Message   string   `dynamo:"message,omitempty"`
 	Report    string   `dynamo:"report,omitempty"` // key of the saved report
 	IfVersion int      `dynamo:"if_version,omitempty"`
 	Mail      []string `dynamo:"mail,omitempty"` // whom the report goes to
+	// Mails are those that were sent or given up.
+	Mails []MailResult `dynamo:"mails_ended,omitempty"`
 }
 
 // Place returns where a batch is in the index "work" that has something before it.

@@ -259,19 +259,20 @@ type Wake struct {
 	Kind WakeKind
 	ID   string // of the job or batch
 	Exec int64
-	At   string // the state or step where the execution begins
+	At   string // the state or step where the execution begins; the kind of the mail
 }
 
 // WakeKind is what a wake-up does.
 type WakeKind string
 
 // The wake-ups: an execution of ingest-job or ingest-batch, a look at the gates,
-// a look whether the batch can report.
+// a look whether the batch can report, a mail about a batch.
 const (
 	StartJob   WakeKind = "start-job"
 	StartBatch WakeKind = "start-batch"
 	LookGates  WakeKind = "look-gates"
 	CloseBatch WakeKind = "close-batch"
+	SendMail   WakeKind = "send-mail"
 )
 
 // Wakes are the wake-ups that a job is owed after a change from was to is. With
@@ -304,6 +305,9 @@ func BatchWakes(was, is Batch) []Wake {
 	}
 	if is.State == BatchProcessing && is.Sealed {
 		out = append(out, Wake{Kind: CloseBatch, ID: is.ID})
+	}
+	for _, kind := range Mails(was, is) { // last: nothing waits for a mail
+		out = append(out, Wake{SendMail, is.ID, is.Exec, string(kind)})
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"archivist/pkg/fault"
@@ -32,6 +33,9 @@ func (c *Clock) Tick(ctx context.Context, sweep bool) error {
 	}
 	if err == nil {
 		err = c.gates(ctx, l, began.Add(most*3/4))
+	}
+	if sweep {
+		err = errors.Join(err, c.Queue.SweepMails(ctx, began.Add(most*13/16)))
 	}
 	if e := c.Leases.Release(ctx, l); err == nil && !fault.Is(e, fault.Lost) {
 		err = e

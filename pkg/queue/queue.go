@@ -44,7 +44,7 @@ type Settings struct {
 	SweepPage   int           // items looked at per shard and tick, so that a tick ends in time
 }
 
-// Queue is the service. Every field is needed but Stored.
+// Queue is the service. Every field is needed but Stored and Compose.
 type Queue struct {
 	Table      *table.Table
 	Now        func() time.Time
@@ -56,7 +56,9 @@ type Queue struct {
 	Clean func(ctx context.Context, job string, until time.Time) (all bool, err error)
 	// Stored asks the storage whether the version of a job at Storing is committed,
 	// and if so notes on the job which it is. nil: nobody can be asked.
-	Stored   func(ctx context.Context, j *ingest.Job) error
+	Stored func(ctx context.Context, j *ingest.Job) error
+	// Compose makes mails ready to be sent. nil: no mails are owed.
+	Compose  Compose
 	Rules    ingest.Rules
 	Settings Settings
 	Log      *slog.Logger
@@ -222,6 +224,7 @@ func (q *Queue) putBatch(tx *table.Tx, row *Batch, is ingest.Batch, w why) error
 		next.Release()
 	}
 	q.writeBatch(tx, row, next)
+	q.owe(tx, was, is)
 	if w.event == "" {
 		return nil
 	}
@@ -282,6 +285,11 @@ func (q *Queue) send(ctx context.Context, w ingest.Wake) error {
 		return q.Poke(ctx)
 	case ingest.CloseBatch:
 		return q.CloseBatch(ctx, w.ID)
+	case ingest.SendMail:
+		if q.Compose == nil {
+			return nil
+		}
+		return q.sendMail(ctx, mailKey(w.ID, ingest.MailKind(w.At), w.Exec), q.Rules.Timing.Short/6)
 	}
 	return fmt.Errorf("queue: no wake-up %q", w.Kind)
 }

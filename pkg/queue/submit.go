@@ -150,9 +150,9 @@ func (q *Queue) Unpack(ctx context.Context, row *Batch, jobs []ingest.Job, expec
 		}
 	}
 	w := why{}
-	is.Tries, is.Repairs = 0, 0
+	is.Tries, is.Repairs, is.Expected = 0, 0, expected
 	if is.Unpacked == expected {
-		is.Sealed, is.Expected = true, expected
+		is.Sealed = true
 		is = q.Rules.EnterBatch(is, ingest.BatchProcessing, now)
 		w = why{event: "batch.state", actor: is.Submitter, component: "unpack"}
 	} else {

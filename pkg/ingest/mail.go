@@ -1,0 +1,147 @@
+package ingest
+
+import (
+	"slices"
+	"time"
+)
+
+// MailKind is what a mail about a batch tells.
+type MailKind string
+
+// Queued: the submission was read and its jobs wait for their turn. Report: how
+// the batch ended, or why it has no jobs.
+const (
+	MailQueued MailKind = "queued"
+	MailReport MailKind = "report"
+)
+
+// Mails are the mails that a change of a batch owes. Each becomes a row in the
+// transaction of the change.
+func Mails(was, is Batch) []MailKind {
+	var out []MailKind
+	if was.Unpacked == 0 && is.Unpacked > 0 {
+		out = append(out, MailQueued)
+	}
+	ended := func(s BatchState) bool { return s == BatchCompleted || s == BatchFailed }
+	if ended(is.State) && !ended(was.State) {
+		out = append(out, MailReport)
+	}
+	return out
+}
+
+// Mail is a mail that is owed until everybody whom it goes to has it or is given
+// up. Times are milliseconds since 1970.
+type Mail struct {
+	Batch string     `dynamo:"batch_id"`
+	Kind  MailKind   `dynamo:"mail_kind"`
+	Exec  int64      `dynamo:"exec_no"` // of the batch when the mail became owed
+	Owed  int64      `dynamo:"owed_ms"`
+	Tries int        `dynamo:"tries"`
+	Due   int64      `dynamo:"due_ms"` // of the next try
+	Ended bool       `dynamo:"ended,omitempty"`
+	To    []Delivery `dynamo:"deliveries,omitempty"`
+	// Problem is why the last try did not come to sending at all.
+	Problem string `dynamo:"problem,omitempty"`
+}
+
+// Delivery is how a mail went to one recipient.
+type Delivery struct {
+	To      string `dynamo:"to_address" json:"to"`
+	Sent    bool   `dynamo:"sent,omitempty" json:"sent"`
+	Refused bool   `dynamo:"refused,omitempty" json:"-"` // the mail service will hardly take it at another try
+	Problem string `dynamo:"problem,omitempty" json:"problem,omitempty"`
+}
+
+// MailResult is how a mail ended: to how many it was sent, and to whom not.
+type MailResult struct {
+	Kind   MailKind   `dynamo:"mail_kind" json:"mail"`
+	At     int64      `dynamo:"at_ms" json:"-"`
+	Tries  int        `dynamo:"tries" json:"tries"`
+	Sent   int        `dynamo:"sent" json:"sent"`
+	Failed []Delivery `dynamo:"failed,omitempty" json:"failed,omitempty"`
+}
+
+// mailWaits lie between the tries of a mail: about a day in all, so that a daily
+// quota of the mail service is new before the last.
+var mailWaits = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 8 * time.Hour, 12 * time.Hour}
+
+// MailTries is how often a mail is tried for a recipient, and MailRefusedTries
+// how often if the mail service refuses it.
+const (
+	MailTries        = 8
+	MailRefusedTries = 3
+)
+
+// PlaceMail is where mails that are owed are in the index "work", by their due time.
+const PlaceMail = "mail"
+
+// Place returns where the mail is in the index "work".
+func (m *Mail) Place() (place, rank string) {
+	return PlaceMail, DueRank(m.Due) + "#" + m.Batch + "#" + string(m.Kind)
+}
+
+// Take is the mail with one more try begun at now: if its sender dies, the next
+// try is due after the usual wait.
+func (m Mail) Take(now time.Time) Mail {
+	m.Tries++
+	m.Due = now.Add(mailWaits[min(m.Tries, len(mailWaits))-1]).UnixMilli()
+	return m
+}
+
+// Left are the recipients to whom the mail is to be sent: those of to that do not
+// have it and are not given up.
+func (m *Mail) Left(to []string) []string {
+	var out []string
+	for _, t := range to {
+		if d := m.delivery(t); d == nil || !d.Sent && !m.GivenUp(*d) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func (m *Mail) delivery(to string) *Delivery {
+	for i := range m.To {
+		if m.To[i].To == to {
+			return &m.To[i]
+		}
+	}
+	return nil
+}
+
+// GivenUp reports whether the mail is not tried again for a recipient.
+func (m *Mail) GivenUp(d Delivery) bool {
+	return m.Tries >= MailTries || d.Refused && m.Tries >= MailRefusedTries
+}
+
+// Keep is the mail without what failed for those whom it goes to no longer.
+func (m Mail) Keep(to []string) Mail {
+	m.To = slices.DeleteFunc(slices.Clone(m.To), func(d Delivery) bool { return !d.Sent && !slices.Contains(to, d.To) })
+	return m
+}
+
+// Note is the mail after its try for a recipient: problem is empty if it was sent.
+func (m Mail) Note(to, problem string, refused bool) Mail {
+	m.To = slices.Clone(m.To)
+	if m.delivery(to) == nil {
+		m.To = append(m.To, Delivery{To: to})
+	}
+	*m.delivery(to) = Delivery{To: to, Sent: problem == "", Refused: refused, Problem: problem}
+	return m
+}
+
+// Result is how the mail ended, after its last try at now.
+func (m *Mail) Result(now time.Time) MailResult {
+	r := MailResult{Kind: m.Kind, At: now.UnixMilli(), Tries: m.Tries}
+	for _, d := range m.To {
+		if d.Sent {
+			r.Sent++
+		} else {
+			r.Failed = append(r.Failed, d)
+		}
+	}
+	if m.Problem != "" {
+		r.Failed = append(r.Failed, Delivery{Problem: m.Problem})
+	}
+	return r
+}

@@ -1,0 +1,247 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/table"
+)
+
+// Compose makes a mail about a batch ready to be sent: to whom it goes, by the
+// submission and the collection's profile as they are now, and how it is sent to
+// one of them. A send that returns an Invalid was refused: it is tried less often.
+type Compose func(ctx context.Context, b *ingest.Batch, m ingest.Mail) (to []string, send func(ctx context.Context, to string) error, err error)
+
+// Mail is the row of a mail that is owed. It is put into the transaction that owes
+// it, and removed by the one that records on the batch how it ended. So a mail is
+// sent at least once, each time with the same id, and is no part of any step.
+type Mail struct {
+	table.Head
+	ingest.Mail
+}
+
+// mailKey is unique per mail: a batch that reports again owes another.
+func mailKey(batch string, kind ingest.MailKind, exec int64) table.Key {
+	return table.Key{PK: mailPK(batch), SK: fmt.Sprintf("%s#%d", kind, exec)}
+}
+
+func mailPK(batch string) string { return "MAIL#" + batch }
+
+// owe puts the mails that a change of a batch owes into its transaction.
+func (q *Queue) owe(tx *table.Tx, was, is ingest.Batch) {
+	if q.Compose == nil {
+		return
+	}
+	for _, kind := range ingest.Mails(was, is) {
+		now := q.Now().UnixMilli()
+		row := &Mail{Head: head(mailKey(is.ID, kind, is.Exec)), Mail: ingest.Mail{Batch: is.ID, Kind: kind, Exec: is.Exec, Owed: now, Due: now}}
+		row.Head.Place, row.Head.Rank = row.Mail.Place()
+		tx.Insert(row)
+	}
+}
+
+// mailed is a mail past its due time as the index shows it.
+type mailed struct{ table.Head }
+
+// mailPage is how many mails one sweep looks at.
+const mailPage = 50
+
+// SweepMails sends the mails that are due, the oldest first. It begins none after
+// a time; one takes an eighth of the clock's time at most.
+func (q *Queue) SweepMails(ctx context.Context, until time.Time) error {
+	if q.Compose == nil {
+		return nil
+	}
+	var page []mailed
+	query := table.Query{Index: "work", PK: ingest.PlaceMail, From: "0", To: dueRank(q.Now()), Limit: mailPage}
+	if _, err := q.Table.Page(ctx, query, &page); err != nil {
+		return err
+	}
+	for _, m := range page {
+		if !q.Now().Before(until) {
+			return nil
+		}
+		if err := q.sendMail(ctx, m.Key(), q.Rules.Timing.Clock/8); err != nil && !fault.Is(err, fault.Lost) {
+			q.Log.Warn("a mail was not sent; the next sweep tries again", "mail", m.Key(), "error", err)
+		}
+	}
+	return nil
+}
+
+// sendMail makes one try of a mail that is due, within a time, and records on the
+// batch how it went if that was the last.
+func (q *Queue) sendMail(ctx context.Context, k table.Key, limit time.Duration) error {
+	var row Mail
+	err := q.Table.Get(ctx, k, &row)
+	if fault.Is(err, fault.NotFound) || err == nil && q.Now().UnixMilli() < row.Due {
+		return nil // somebody else sends it
+	}
+	if err != nil {
+		return err
+	}
+	batch, err := q.Batch(ctx, row.Batch)
+	if fault.Is(err, fault.NotFound) {
+		return q.forget(ctx, &row)
+	}
+	if err != nil {
+		return err
+	}
+	if !row.Ended {
+		row.Mail = row.Mail.Take(q.Now())
+		if err := q.saveMail(ctx, &row); err != nil {
+			return err
+		}
+		row.Mail = q.try(ctx, &batch.Batch, row.Mail, limit)
+	}
+	switch {
+	case row.Ended && len(row.To) == 0 && row.Problem == "":
+		return q.forget(ctx, &row) // it goes to nobody
+	case row.Ended:
+		return q.settle(ctx, &row)
+	}
+	return q.saveMail(ctx, &row)
+}
+
+// try composes a mail and sends it to each recipient who does not have it.
+func (q *Queue) try(ctx context.Context, b *ingest.Batch, m ingest.Mail, limit time.Duration) ingest.Mail {
+	if m.Tries > ingest.MailTries {
+		m.Ended = true // the last try died
+		if m.Problem == "" {
+			m.Problem = "its sender ended without an answer (crashed, out of memory, or timed out)"
+		}
+		return m
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	to, send, err := q.Compose(ctx, b, m)
+	if err != nil {
+		q.Metric("MailFailures", 1)
+		m.Problem, m.Ended = clip(err.Error()), m.Tries >= ingest.MailTries
+		return m
+	}
+	m.Problem = ""
+	m = m.Keep(to)
+	for _, t := range m.Left(to) {
+		problem, refused := "", false
+		if err := send(ctx, t); err != nil {
+			q.Metric("MailFailures", 1)
+			q.Log.Warn("a mail was not sent", "batch", b.ID, "mail", m.Kind, "try", m.Tries, "error", err)
+			problem, refused = clip(err.Error()), fault.Is(err, fault.Invalid)
+		}
+		m = m.Note(t, problem, refused)
+	}
+	m.Ended = len(m.Left(to)) == 0
+	return m
+}
+
+// mostProblem bounds what is kept of an error, in bytes: a batch's row has some of them.
+const mostProblem = 300
+
+func clip(problem string) string {
+	if len(problem) <= mostProblem {
+		return problem
+	}
+	return strings.ToValidUTF8(problem[:mostProblem], "") + "…"
+}
+
+// settle records on the batch how a mail ended, with an event, and removes the
+// mail's row. While a worker has the batch, it waits: the worker must not lose it.
+func (q *Queue) settle(ctx context.Context, row *Mail) error {
+	result := row.Mail.Result(q.Now())
+	for range 3 {
+		batch, err := q.Batch(ctx, row.Batch)
+		if err != nil {
+			return err
+		}
+		if batch.Live(q.Now()) {
+			break
+		}
+		next := *batch
+		next.Mails = append(slices.Clone(batch.Mails), result)
+		next.Version++
+		tx := q.Table.Begin(q.NewID())
+		q.writeBatch(tx, batch, next)
+		e := event.New{Type: "batch.mail", Time: result.At, Component: "mail", Detail: result}
+		if len(result.Failed) > 0 {
+			e.Outcome = event.Failure
+		}
+		if err := event.Append(tx, batchSubject(next.Batch.ID), next.Version, e); err != nil {
+			return err
+		}
+		tx.Remove(row)
+		if err := tx.Commit(ctx); !fault.Is(err, fault.Lost) {
+			return err
+		}
+	}
+	row.Due = q.Now().Add(time.Minute).UnixMilli()
+	return q.saveMail(ctx, row)
+}
+
+func (q *Queue) saveMail(ctx context.Context, row *Mail) error {
+	row.Head.Place, row.Head.Rank = row.Mail.Place()
+	tx := q.Table.Begin(q.NewID())
+	tx.Save(row)
+	return tx.Commit(ctx)
+}
+
+func (q *Queue) forget(ctx context.Context, row *Mail) error {
+	tx := q.Table.Begin(q.NewID())
+	tx.Remove(row)
+	return tx.Commit(ctx)
+}
+
+// MailProblem is a mail about a batch that did not get to a recipient.
+type MailProblem struct {
+	Kind    ingest.MailKind
+	To      string // "" = to nobody, since it could not be composed
+	Problem string
+	Tries   int
+	NextTry int64 // milliseconds since 1970; 0 = given up
+}
+
+// String says it in a sentence.
+func (p MailProblem) String() string {
+	to := ""
+	if p.To != "" {
+		to = " to " + p.To
+	}
+	if p.NextTry == 0 {
+		return fmt.Sprintf("%s mail%s could not be delivered: %s; given up after %d tries", p.Kind, to, p.Problem, p.Tries)
+	}
+	return fmt.Sprintf("%s mail%s could not be delivered: %s; next try at %s", p.Kind, to, p.Problem, instant(p.NextTry))
+}
+
+// MailProblems lists the mails about a batch that are given up, and those that
+// failed and will be tried again.
+func (q *Queue) MailProblems(ctx context.Context, b *Batch) ([]MailProblem, error) {
+	out := MailsGivenUp(&b.Batch)
+	var rows []Mail
+	_, err := q.Table.Page(ctx, table.Query{PK: mailPK(b.Batch.ID)}, &rows)
+	for _, row := range rows {
+		for _, d := range row.Mail.Result(q.Now()).Failed {
+			p := MailProblem{row.Kind, d.To, d.Problem, row.Tries, row.Due}
+			if row.GivenUp(d) {
+				p.NextTry = 0
+			}
+			out = append(out, p)
+		}
+	}
+	return out, err
+}
+
+// MailsGivenUp lists the mails about a batch that are given up.
+func MailsGivenUp(b *ingest.Batch) []MailProblem {
+	var out []MailProblem
+	for _, r := range b.Mails {
+		for _, d := range r.Failed {
+			out = append(out, MailProblem{Kind: r.Kind, To: d.To, Problem: d.Problem, Tries: r.Tries})
+		}
+	}
+	return out
+}
