@@ -48,7 +48,7 @@ type Mail struct {
 type Delivery struct {
 	To      string `dynamo:"to_address" json:"to"`
 	Sent    bool   `dynamo:"sent,omitempty" json:"sent"`
-	Refused bool   `dynamo:"refused,omitempty" json:"-"` // the mail service will hardly take it at another try
+	GivenUp bool   `dynamo:"given_up,omitempty" json:"-"` // it is not tried again
 	Problem string `dynamo:"problem,omitempty" json:"problem,omitempty"`
 }
 
@@ -93,7 +93,7 @@ func (m Mail) Take(now time.Time) Mail {
 func (m *Mail) Left(to []string) []string {
 	var out []string
 	for _, t := range to {
-		if d := m.delivery(t); d == nil || !d.Sent && !m.GivenUp(*d) {
+		if d := m.delivery(t); d == nil || !d.Sent && !d.GivenUp {
 			out = append(out, t)
 		}
 	}
@@ -109,11 +109,6 @@ func (m *Mail) delivery(to string) *Delivery {
 	return nil
 }
 
-// GivenUp reports whether the mail is not tried again for a recipient.
-func (m *Mail) GivenUp(d Delivery) bool {
-	return m.Tries >= MailTries || d.Refused && m.Tries >= MailRefusedTries
-}
-
 // Keep is the mail without what failed for those whom it goes to no longer.
 func (m Mail) Keep(to []string) Mail {
 	m.To = slices.DeleteFunc(slices.Clone(m.To), func(d Delivery) bool { return !d.Sent && !slices.Contains(to, d.To) })
@@ -121,12 +116,14 @@ func (m Mail) Keep(to []string) Mail {
 }
 
 // Note is the mail after its try for a recipient: problem is empty if it was sent.
+// One that is refused will hardly be taken at another try.
 func (m Mail) Note(to, problem string, refused bool) Mail {
 	m.To = slices.Clone(m.To)
 	if m.delivery(to) == nil {
 		m.To = append(m.To, Delivery{To: to})
 	}
-	*m.delivery(to) = Delivery{To: to, Sent: problem == "", Refused: refused, Problem: problem}
+	last := m.Tries >= MailTries || refused && m.Tries >= MailRefusedTries
+	*m.delivery(to) = Delivery{To: to, Sent: problem == "", GivenUp: problem != "" && last, Problem: problem}
 	return m
 }
 

@@ -100,7 +100,11 @@ func (q *Queue) ExplainBatch(ctx context.Context, id string) (Explanation, error
 	case row.State == ingest.BatchFailed:
 		x.Waits, x.Why = "person", fmt.Sprintf("%d of its jobs failed: mend and requeue them, or submit anew", counts.Failed)
 	}
-	return x, nil
+	problems, err := q.MailProblems(ctx, row)
+	for _, p := range problems {
+		x.Why += ". " + p.String()
+	}
+	return x, err
 }
 
 func instant(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }

@@ -226,7 +226,7 @@ func (q *Queue) MailProblems(ctx context.Context, b *Batch) ([]MailProblem, erro
 	for _, row := range rows {
 		for _, d := range row.Mail.Result(q.Now()).Failed {
 			p := MailProblem{row.Kind, d.To, d.Problem, row.Tries, row.Due}
-			if row.GivenUp(d) {
+			if d.GivenUp {
 				p.NextTry = 0
 			}
 			out = append(out, p)

@@ -1,0 +1,356 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+	"archivist/pkg/table"
+	"archivist/pkg/table/tabletest"
+)
+
+// post is a mail service: it refuses what the test says, and keeps the rest.
+type post struct {
+	to     []string
+	refuse map[string]error // by recipient
+	broken error            // the mail cannot be composed
+	got    []string
+	asked  int
+	do     func(op string, call func() error) error // nil: the sender lives
+}
+
+func (p *post) compose(_ context.Context, b *ingest.Batch, m ingest.Mail) ([]string, func(context.Context, string) error, error) {
+	return p.to, func(ctx context.Context, to string) error {
+		send := func() error {
+			p.asked++
+			if err := p.refuse[to]; err != nil {
+				return err
+			}
+			p.got = append(p.got, fmt.Sprintf("%s.%s.%d to %s", b.ID, m.Kind, m.Exec, to))
+			return nil
+		}
+		if p.do == nil {
+			return send()
+		}
+		return p.do("send", send)
+	}, p.broken
+}
+
+// distinct are the different messages that came.
+func (p *post) distinct() []string {
+	out := slices.Clone(p.got)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (b *bench) batch(id string) ingest.Batch {
+	b.Helper()
+	row, err := b.q.Batch(b.Context(), id)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return row.Batch
+}
+
+// mails are the mails that are owed, and the batch's events about those that ended.
+func (b *bench) mails(id string) (owed []queue.Mail, ended []event.Row) {
+	b.Helper()
+	if _, err := b.q.Table.Page(b.Context(), table.Query{PK: "MAIL#" + id}, &owed); err != nil {
+		b.Fatal(err)
+	}
+	page, err := b.q.Events(b.Context(), event.Subject{Type: event.Batch, ID: id}, "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i, e := range page.Items {
+		if e.Version != int64(i+1) {
+			b.Errorf("event %d has version %d", i+1, e.Version)
+		}
+		if e.Type == "batch.mail" {
+			ended = append(ended, e)
+		}
+	}
+	return owed, ended
+}
+
+// toReport submits a batch whose one job fails, and returns the report's message.
+func (b *bench) toReport() (string, queue.Message) {
+	b.Helper()
+	id := b.submit(1, "")
+	b.tick()
+	b.handle(b.last(), func(context.Context, *queue.Held) (ingest.Result, error) { return ingest.Fail(false, "no"), nil })
+	return id, b.last()
+}
+
+// TestMailsAreSentAtOnce: the transaction that owes a mail is followed by its
+// sending, and the batch says how it went.
+func TestMailsAreSentAtOnce(t *testing.T) {
+	b := newBench(t)
+	p := &post{to: []string{"a@example.org", "b@example.org"}}
+	b.q.Compose = p.compose
+	id, report := b.toReport()
+	if owed, ended := b.mails(id); len(p.got) != 2 || !strings.Contains(p.got[0], ".queued.") || len(owed) != 0 || len(ended) != 1 || ended[0].Outcome != event.Success {
+		t.Fatalf("after unpacking: sent %v, owed %+v, ended %+v", p.got, owed, ended)
+	}
+	b.handle(report, ok)
+	owed, ended := b.mails(id)
+	if len(p.got) != 4 || !strings.Contains(p.got[3], ".report.") || len(owed) != 0 || len(ended) != 2 || b.repairs != 0 {
+		t.Errorf("after the report: sent %v, owed %+v, ended %+v", p.got, owed, ended)
+	}
+	if r := b.batch(id).Mails; len(r) != 2 || r[1].Kind != ingest.MailReport || r[1].Sent != 2 || len(r[1].Failed) != 0 {
+		t.Errorf("the batch says %+v", r)
+	}
+	if got := b.batch(id); got.State != ingest.BatchFailed {
+		t.Errorf("the batch is %s", got.State)
+	}
+}
+
+// TestRefusedSubmissionIsTold: a batch that ends before it has jobs owes a report,
+// whoever ends it.
+func TestRefusedSubmissionIsTold(t *testing.T) {
+	b := newBench(t)
+	p := &post{to: []string{"a@example.org"}}
+	b.q.Compose = p.compose
+	row, err := b.q.Submit(t.Context(), ingest.Batch{Collection: "c", Mode: "add"}, "", nil, "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := b.last()
+	for range 20 {
+		keep := b.handle(m, func(context.Context, *queue.Held) (ingest.Result, error) {
+			return ingest.Result{}, errors.New("the store is down")
+		})
+		b.now = b.now.Add(keep)
+	}
+	if got := b.batch(row.Batch.ID); got.State != ingest.BatchFailed || len(p.got) != 1 || !strings.Contains(p.got[0], ".report.") {
+		t.Errorf("the batch is %s, sent %v", got.State, p.got)
+	}
+}
+
+// TestRefusedRecipient: one refused recipient neither stops the others nor the
+// batch, is tried less often than one who cannot be reached now, and is named.
+func TestRefusedRecipient(t *testing.T) {
+	b := newBench(t)
+	p := &post{to: []string{"bad@example.org", "busy@example.org", "good@example.org"}, refuse: map[string]error{
+		"bad@example.org":  fault.New(fault.Invalid, "MessageRejected: Email address is not verified"),
+		"busy@example.org": fault.New(fault.Unavailable, "Throttling: Daily message quota exceeded")}}
+	b.q.Compose = p.compose
+	id, report := b.toReport()
+	b.handle(report, ok)
+	if len(p.got) != 2 || b.batch(id).State != ingest.BatchFailed {
+		t.Fatalf("sent %v, the batch is %s", p.got, b.batch(id).State)
+	}
+	x, err := b.q.ExplainBatch(t.Context(), id)
+	if err != nil || !strings.Contains(x.Why, "report mail to bad@example.org could not be delivered: MessageRejected: Email address is not verified; next try at ") {
+		t.Errorf("explained as %q, %v", x.Why, err)
+	}
+	began := b.now
+	for range 30 * 60 { // 30 hours
+		b.now = b.now.Add(time.Minute)
+		b.tick()
+	}
+	if n := 2 * (ingest.MailTries + ingest.MailRefusedTries + 1); p.asked != n || len(p.got) != 2 {
+		t.Errorf("%d tries, expected %d; sent %v", p.asked, n, p.got)
+	}
+	owed, ended := b.mails(id)
+	if len(owed) != 0 || len(ended) != 2 || ended[1].Outcome != event.Failure || !strings.Contains(ended[1].Detail, "Daily message quota exceeded") {
+		t.Errorf("owed %+v, ended %+v", owed, ended)
+	}
+	if at := time.UnixMilli(ended[1].Time).Sub(began); at < 20*time.Hour || at > 28*time.Hour {
+		t.Errorf("given up after %s", at)
+	}
+	row, err := b.q.Batch(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := b.q.MailProblems(t.Context(), row)
+	if err != nil || len(problems) != 4 || problems[2].String() != "report mail to bad@example.org could not be delivered: MessageRejected: Email address is not verified; given up after 8 tries" {
+		t.Errorf("%v, %v", problems, err)
+	}
+	if b.repairs != p.asked-2 { // the metric counts each failed try
+		t.Errorf("%d failures counted of %d", b.repairs, p.asked-2)
+	}
+}
+
+// TestRecipientsOfNow: a recipient who was taken out is not waited for, and a mail
+// to nobody is no event.
+func TestRecipientsOfNow(t *testing.T) {
+	b := newBench(t)
+	p := &post{to: []string{"gone@example.org", "a@example.org"}, refuse: map[string]error{"gone@example.org": errors.New("no")}}
+	b.q.Compose = p.compose
+	id, report := b.toReport()
+	p.to = []string{"a@example.org"}
+	b.now = b.now.Add(2 * time.Minute)
+	b.tick()
+	if owed, ended := b.mails(id); len(owed) != 0 || len(ended) != 1 || ended[0].Outcome != event.Success {
+		t.Errorf("owed %+v, ended %+v", owed, ended)
+	}
+	p.to = nil
+	b.handle(report, ok)
+	if owed, ended := b.mails(id); len(owed) != 0 || len(ended) != 1 || len(p.got) != 1 {
+		t.Errorf("owed %+v, ended %+v, sent %v", owed, ended, p.got)
+	}
+}
+
+// TestMailThatCannotBeComposed ends after its tries, and says why.
+func TestMailThatCannotBeComposed(t *testing.T) {
+	b := newBench(t)
+	p := &post{to: []string{"a@example.org"}, broken: errors.New("the report cannot be read: 403")}
+	b.q.Compose = p.compose
+	id, report := b.toReport()
+	b.handle(report, ok)
+	for range 30 {
+		b.now = b.now.Add(time.Hour)
+		b.tick()
+	}
+	owed, ended := b.mails(id)
+	r := b.batch(id).Mails
+	if len(owed) != 0 || len(ended) != 2 || len(r) != 2 || len(r[1].Failed) != 1 || !strings.Contains(r[1].Failed[0].Problem, "403") {
+		t.Errorf("owed %+v, the batch says %+v", owed, r)
+	}
+}
+
+// TestMailDoesNotDisturbAWorker: what became of a mail is recorded once no worker
+// has the batch; until then the mail is not sent again.
+func TestMailDoesNotDisturbAWorker(t *testing.T) {
+	b := newBench(t)
+	p := &post{to: []string{"a@example.org"}}
+	b.q.Compose = p.compose
+	row, err := b.q.Submit(t.Context(), ingest.Batch{Collection: "c", Mode: "add"}, "", nil, "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := row.Batch.ID
+	b.handle(b.last(), func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+		for n := range 3 {
+			if err := h.Unpack(ctx, make([]ingest.Job, 1), 3); err != nil {
+				t.Errorf("chunk %d: %v", n, err)
+			}
+			if owed, _ := b.mails(id); n == 0 && (len(p.got) != 1 || len(owed) != 1 || !owed[0].Ended) {
+				t.Errorf("sent %v, owed %+v", p.got, owed)
+			}
+			b.now = b.now.Add(2 * time.Second)
+			b.tick()
+		}
+		return ingest.Result{Outcome: ingest.StepNext}, nil
+	})
+	b.now = b.now.Add(2 * time.Minute)
+	b.tick()
+	if owed, ended := b.mails(id); len(p.got) != 1 || len(owed) != 0 || len(ended) != 1 {
+		t.Errorf("sent %v, owed %+v, ended %+v", p.got, owed, ended)
+	}
+}
+
+// errDead is what every call of a dead process returns.
+var errDead = errors.New("this process is dead")
+
+// TestMailSurvivesEveryCrash: whoever owes, sends or records a mail dies before or
+// after each of its calls. Afterwards every mail came, always with the same id,
+// and the batch says so once.
+func TestMailSurvivesEveryCrash(t *testing.T) {
+	twice := 0
+	for _, after := range []bool{false, true} {
+		for at := 1; ; at++ {
+			w := newCrash(t, at, after)
+			w.run()
+			if !w.dead {
+				break // it makes no more calls than this
+			}
+			if len(w.post.got) > 2 {
+				twice++
+			}
+		}
+	}
+	if twice == 0 {
+		t.Error("no mail came twice: the crash between sending and recording was not met")
+	}
+}
+
+// crash is a system of which one process dies at its nth call.
+type crash struct {
+	*bench
+	post   *post
+	mortal *queue.Queue
+	calls  int
+	at     int
+	after  bool
+	dead   bool
+}
+
+func newCrash(t *testing.T, at int, after bool) *crash {
+	w := &crash{bench: newBench(t), post: &post{to: []string{"a@example.org"}}, at: at, after: after}
+	fake := tabletest.New()
+	w.q.Table = tabletest.Table(fake)
+	w.c.Leases.Table = w.q.Table
+	w.q.Compose = w.post.compose
+	mortal := *w.q
+	mortal.Table = tabletest.Table(&tabletest.Client{DynamoDBAPI: fake, Do: w.do})
+	mortal.Table.Wait = func(context.Context, time.Duration) error { return errDead }
+	w.mortal = &mortal
+	return w
+}
+
+func (w *crash) do(_ string, call func() error) error {
+	if w.calls++; w.calls < w.at {
+		return call()
+	}
+	if w.calls == w.at && w.after {
+		_ = call()
+	}
+	w.dead = true
+	return errDead
+}
+
+// work lets the mortal process handle a message, and another one after it died.
+func (w *crash) work(m queue.Message, step queue.Step) {
+	stage, _ := ingest.StageNamed(m.Step)
+	w.post.do = w.do
+	_, _ = (&queue.Worker{Queue: w.mortal, Stage: stage, Step: step, Answers: w}).Handle(w.Context(), m)
+	w.post.do = nil
+}
+
+func (w *crash) run() {
+	w.Helper()
+	row, err := w.q.Submit(w.Context(), ingest.Batch{Collection: "c", Mode: "add"}, "", nil, "me")
+	if err != nil {
+		w.Fatal(err)
+	}
+	unpack := func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+		return ingest.Result{Outcome: ingest.StepNext}, h.Unpack(ctx, make([]ingest.Job, 1), 1)
+	}
+	w.work(w.last(), unpack)
+	fails := func(context.Context, *queue.Held) (ingest.Result, error) { return ingest.Fail(false, "no"), nil }
+	id := row.Batch.ID
+	for range 100 {
+		if len(w.batch(id).Mails) == 2 {
+			break
+		}
+		w.now = w.now.Add(2 * time.Minute)
+		w.tick()
+		switch m := w.last(); {
+		case m.Step == "unpack":
+			w.handle(m, unpack)
+		case m.Step == "report" && !w.dead:
+			w.work(m, ok)
+		case m.Step == "report":
+			w.handle(m, ok)
+		default:
+			w.handle(m, fails)
+		}
+	}
+	owed, ended := w.mails(id)
+	if got := w.batch(id); got.State != ingest.BatchFailed || len(got.Mails) != 2 {
+		w.Errorf("died at call %d (after it %v): the batch is %s with %+v", w.at, w.after, got.State, got.Mails)
+	}
+	if len(w.post.distinct()) != 2 || len(w.post.got) > 3 || len(owed) != 0 || len(ended) != 2 {
+		w.Errorf("died at call %d (after it %v): sent %v, owed %+v, ended %d", w.at, w.after, w.post.got, owed, len(ended))
+	}
+}
