@@ -17,7 +17,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go"
 
+	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 )
@@ -130,7 +132,22 @@ type mailer struct{ client *ses.Client }
 
 func (m *mailer) send(ctx context.Context, raw []byte) error {
 	_, err := m.client.SendRawEmail(ctx, &ses.SendRawEmailInput{RawMessage: &sestypes.RawMessage{Data: raw}})
-	return err
+	return mailError(err)
+}
+
+// mailError is an error of SES as a person reads it. What SES refuses for the
+// message itself, or for an address, is an Invalid.
+func mailError(err error) error {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return err
+	}
+	kind := fault.Unavailable
+	var rejected *sestypes.MessageRejected
+	if errors.As(err, &rejected) || api.ErrorCode() == "InvalidParameterValue" {
+		kind = fault.Invalid
+	}
+	return &fault.Error{Kind: kind, Msg: api.ErrorCode() + ": " + api.ErrorMessage(), Err: err}
 }
 
 // secrets are kept by Secrets Manager.

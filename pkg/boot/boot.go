@@ -57,6 +57,7 @@ const (
 	EnvFaults       = "ARCHIVIST_FAULTS"    // local only: a file with the faults of a test
 	EnvMailFrom     = "ARCHIVIST_MAIL_FROM" // sender of mails, verified with SES
 	EnvBase         = "ARCHIVIST_BASE"      // path of the API's stage
+	EnvAPI          = "ARCHIVIST_API_URL"   // of the API, for links in mails; "" = no links
 )
 
 // System is everything wired.
@@ -121,8 +122,11 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	profiles := collection.Store{Table: t, NewID: newID, Plain: cfg.BaseEndpoint != nil}
 	s.Stages = &stage.Stages{Queue: s.Queue, Inventory: objects, Collections: profiles, Root: root, Work: work, Fetch: fetch.New(guard, rand.Float64),
 		Now: time.Now, Random: random, NAAN: s.Env(EnvNAAN), Shoulder: s.Env(EnvShoulder), Parallel: 4,
-		MailFrom: s.Env(EnvMailFrom), SendMail: (&mailer{ses.NewFromConfig(cfg)}).send, Secret: (&secrets{secretsmanager.NewFromConfig(cfg)}).read}
+		MailFrom: s.Env(EnvMailFrom), API: strings.TrimSuffix(s.Env(EnvAPI), "/"), SendMail: (&mailer{ses.NewFromConfig(cfg)}).send, Secret: (&secrets{secretsmanager.NewFromConfig(cfg)}).read}
 	s.Queue.Clean, s.Queue.Stored = s.Stages.Clean, s.Stages.Stored
+	if s.Stages.MailFrom != "" {
+		s.Queue.Compose = s.Stages.Compose
+	}
 	s.API = &api.API{Queue: s.Queue, Inventory: objects, Collections: profiles, Root: root, Work: work, Stages: s.Stages, Log: s.Log, Base: s.Env(EnvBase)}
 	return nil
 }

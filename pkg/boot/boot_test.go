@@ -2,12 +2,19 @@ package boot
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ses"
 
 	"archivist/events"
+	"archivist/pkg/fault"
 	"archivist/pkg/queue"
 )
 
@@ -73,5 +80,22 @@ func TestFaultsAreLocalOnly(t *testing.T) {
 	env := map[string]string{EnvFaults: "/tmp/x"}
 	if _, err := readFaults(func(n string) string { return env[n] }); err == nil {
 		t.Error("faults were accepted without a local endpoint")
+	}
+}
+
+// TestMailErrors: what SES refuses is told from what may pass, by its kind and not
+// by its text, and in words.
+func TestMailErrors(t *testing.T) {
+	for code, want := range map[string]fault.Kind{"MessageRejected": fault.Invalid, "InvalidParameterValue": fault.Invalid, "Throttling": fault.Unavailable, "AccessDenied": fault.Unavailable} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintf(w, "<ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>it is so</Message></Error></ErrorResponse>", code)
+		}))
+		client := ses.New(ses.Options{Region: "us-east-1", BaseEndpoint: &server.URL, Retryer: aws.NopRetryer{}, Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")})
+		err := (&mailer{client}).send(t.Context(), []byte("x"))
+		server.Close()
+		if !fault.Is(err, want) || err.Error() != code+": it is so" {
+			t.Errorf("%s became %v of kind %q", code, err, fault.Of(err))
+		}
 	}
 }

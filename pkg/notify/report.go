@@ -6,130 +6,163 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
-	"time"
-
-	"github.com/wneessen/go-mail"
+	"strings"
+	"unicode"
 )
 
-// Report is what a depositor hears of a batch. It is saved on the batch.
+// Report is what a depositor hears of a batch. It is saved in the work bucket.
 type Report struct {
-	Batch      string         `json:"batch"`
-	Collection string         `json:"collection"`
-	Note       string         `json:"note,omitempty"`
-	At         string         `json:"at"`
-	Message    string         `json:"message,omitempty"` // why no job was made
-	Completed  []Job          `json:"completed"`
-	Failed     []Job          `json:"failed"`
-	Open       []Job          `json:"open,omitempty"` // requeued while the report was made
-	Counts     map[string]int `json:"counts"`
+	Batch      string `json:"batch"`
+	Collection string `json:"collection"`
+	Note       string `json:"note,omitempty"`
+	At         string `json:"at"`
+	Message    string `json:"message,omitempty"` // why the batch has no jobs
+	Problem    string `json:"problem,omitempty"` // why the jobs are not listed
+	Counts     Counts `json:"counts"`
+	Failed     []Job  `json:"failed"`
+	Completed  []Job  `json:"completed"`
+	Open       []Job  `json:"open"` // requeued while the report was made
 }
+
+// Counts is how many jobs of each kind a report has.
+type Counts struct {
+	Failed    int `json:"failed"`
+	Completed int `json:"completed"`
+	Open      int `json:"open"`
+}
+
+// Sum of all kinds.
+func (c Counts) Sum() int { return c.Failed + c.Completed + c.Open }
 
 // Job is one job's line of a report.
 type Job struct {
-	Job         string   `json:"job"`
-	Source      string   `json:"source,omitempty"` // redacted
-	ARK         string   `json:"ark,omitempty"`
-	Version     int      `json:"version,omitempty"`
-	NoChange    bool     `json:"noChange,omitempty"`
-	LocalIDs    []string `json:"localIds,omitempty"`
-	Title       string   `json:"title,omitempty"`
-	Files       int      `json:"files,omitempty"`
-	Bytes       int64    `json:"bytes,omitempty"`
-	Message     string   `json:"message,omitempty"`
-	Recoverable bool     `json:"recoverable,omitempty"`
+	Job             string   `json:"job"`
+	State           string   `json:"state"`
+	Source          string   `json:"source,omitempty"` // redacted
+	ARK             string   `json:"ark,omitempty"`
+	Version         int      `json:"version,omitempty"`
+	NoChange        bool     `json:"noChange,omitempty"`
+	InventoryDigest string   `json:"inventoryDigest,omitempty"` // sha512 of the OCFL inventory
+	LocalIDs        []string `json:"localIds,omitempty"`
+	Title           string   `json:"title,omitempty"`
+	Files           int      `json:"files,omitempty"`
+	Bytes           int64    `json:"bytes,omitempty"`
+	Warnings        int      `json:"warnings,omitempty"`    // files whose digest matched, and whose size differed
+	FileDetails     []File   `json:"fileDetails,omitempty"` // of jobs of a few files
+	Receipt         string   `json:"receipt,omitempty"`     // path of the API with all files
+	Problem         string   `json:"problem,omitempty"`     // why there are no file details
+	Message         string   `json:"message,omitempty"`     // why it failed
+	Recoverable     bool     `json:"recoverable,omitempty"`
+	Next            string   `json:"next,omitempty"` // what to do about it
 }
 
-// Mail is a message to be sent. ID is stable: a message that comes twice has
-// the same one, and readers show it once.
-type Mail struct {
-	ID      string
-	From    string
-	To      []string
-	Subject string
-	Text    string
-	HTML    string
-	Attach  map[string][]byte
+// File is one preserved file of a job.
+type File struct {
+	Path    string            `json:"path"`
+	Size    int64             `json:"size"`
+	Digests map[string]string `json:"digests"` // computed from what was received
+	Given   *Digest           `json:"given,omitempty"`
+	Warning string            `json:"warning,omitempty"`
 }
 
-// MaxAttached bounds attachments in bytes: SES takes 10 MB after base64.
-const MaxAttached = 5 << 20
+// Digest is one that the depositor gave, and that was verified.
+type Digest struct {
+	Algorithm string `json:"algorithm"`
+	Value     string `json:"value"`
+}
 
-// Encode returns the message in MIME form.
-func (m Mail) Encode(now time.Time) ([]byte, error) {
-	msg := mail.NewMsg()
-	if err := msg.From(m.From); err != nil {
-		return nil, fmt.Errorf("notify: from %q: %w", m.From, err)
+// NextStep is what to do about a failed job.
+func NextStep(recoverable bool) string {
+	if recoverable {
+		return "Correct the cause, then requeue the job."
 	}
-	if err := msg.To(m.To...); err != nil {
-		return nil, fmt.Errorf("notify: to %q: %w", m.To, err)
+	return "It cannot be requeued: a new submission is needed."
+}
+
+// Shown is how many jobs of a kind a mail lists.
+const Shown = 50
+
+// mostText bounds one text of a job in a mail, in bytes.
+const mostText = 1000
+
+// Cut bounds a text in bytes, at a character.
+func Cut(s string, most int) string {
+	if len(s) <= most {
+		return s
 	}
-	msg.Subject(m.Subject)
-	msg.SetMessageIDWithValue(m.ID)
-	msg.SetDateWithValue(now)
-	msg.SetBodyString(mail.TypeTextPlain, m.Text)
-	msg.AddAlternativeString(mail.TypeTextHTML, m.HTML)
-	for _, name := range []string{"completed.json", "failed.json"} {
-		if data, ok := m.Attach[name]; ok {
-			if err := msg.AttachReader(name, bytes.NewReader(data), mail.WithFileContentType("application/json")); err != nil {
-				return nil, fmt.Errorf("notify: attach %s: %w", name, err)
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// line is a text within one line: it can neither begin another one nor send
+// control characters to a terminal.
+func line(s string) string {
+	return Cut(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r) {
+			return ' '
+		}
+		return r
+	}, s), mostText)
+}
+
+// lines is a text of several lines, of which each is indented.
+func lines(s, indent string) string {
+	var b strings.Builder
+	for l := range strings.Lines(Cut(s, 4*mostText)) {
+		b.WriteString(indent + line(strings.TrimRight(l, "\r\n")) + "\n")
+	}
+	return b.String()
+}
+
+func each(all []string) string {
+	var out []string
+	for _, s := range all {
+		out = append(out, line(s))
+	}
+	return strings.Join(out, ", ")
+}
+
+func first(jobs []Job) []Job { return jobs[:min(len(jobs), Shown)] }
+
+// ForReport composes the mail of a report, to be addressed. If whole is set, the
+// report has all of its jobs, and they are attached. link is where the API has the
+// whole report, or "".
+func ForReport(r Report, whole bool, link string) (Mail, error) {
+	m := Mail{Subject: subject(r)}
+	if whole && r.Counts.Sum() > 0 {
+		for _, list := range []struct {
+			name string
+			jobs []Job
+		}{{"completed.json", r.Completed}, {"failed.json", r.Failed}} {
+			data, err := json.MarshalIndent(append([]Job{}, list.jobs...), "", "  ")
+			if err != nil {
+				return m, err
 			}
+			m.Attach = append(m.Attach, Attachment{list.name, data})
 		}
 	}
+	m.Text = plain(r, link, whole)
 	var b bytes.Buffer
-	_, err := msg.WriteTo(&b)
-	return b.Bytes(), err
-}
-
-// shown is how many jobs of a kind the text lists; all are attached.
-const shown = 50
-
-var text = template.Must(template.New("report").Funcs(template.FuncMap{"first": first}).Parse(reportHTML))
-
-func first(jobs []Job) []Job { return jobs[:min(len(jobs), shown)] }
-
-// ForReport composes the mail of a report. link is where the whole report can
-// be read, for when it is too large to attach.
-func ForReport(r Report, from string, to []string, link string) (Mail, error) {
-	m := Mail{ID: r.Batch + "." + r.At + "@archivist", From: from, To: to, Subject: subject(r), Attach: map[string][]byte{}}
-	size := 0
-	for name, jobs := range map[string][]Job{"completed.json": r.Completed, "failed.json": r.Failed} {
-		data, err := json.MarshalIndent(jobs, "", "  ")
-		if err != nil {
-			return m, err
-		}
-		size += len(data)
-		m.Attach[name] = data
-	}
-	linked := ""
-	if size > MaxAttached {
-		m.Attach, linked = nil, link
-	}
-	m.Text = plain(r, linked)
-	var b bytes.Buffer
-	if err := text.Execute(&b, struct {
+	err := reportHTML.Execute(&b, struct {
 		Report
 		Subject, Link string
-	}{r, m.Subject, linked}); err != nil {
-		return m, err
-	}
+		Cut, Whole    bool
+	}{r, m.Subject, link, isCut(r), whole})
 	m.HTML = b.String()
-	return m, nil
+	return m, err
 }
 
-// Queued is what a depositor hears when a submission was understood.
+func isCut(r Report) bool { return r.Counts.Failed > Shown || r.Counts.Completed > Shown }
+
+// Queued is what a depositor hears when a submission was read.
 type Queued struct {
 	Batch, Collection, Note, At string
 	Objects                     int
 }
 
-// ForQueued composes the mail that a submission waits for its turn.
-func ForQueued(q Queued, from string, to []string) (Mail, error) {
-	m := Mail{ID: q.Batch + ".queued@archivist", From: from, To: to, Subject: fmt.Sprintf("%d objects queued: %s to %s", q.Objects, q.Batch, q.Collection)}
-	note := ""
-	if q.Note != "" {
-		note = "Note: " + q.Note + "\n\n"
-	}
-	m.Text = fmt.Sprintf("%s\n\n%sThe submission of %s was understood and waits for its turn. A report follows when all of it has ended.\n\nThis message may come twice; then it has the same id.\n", m.Subject, note, q.At)
+// ForQueued composes the mail that a submission waits for its turn, to be addressed.
+func ForQueued(q Queued) (Mail, error) {
+	m := Mail{Subject: line(fmt.Sprintf("%s queued: %s to %s", objects(q.Objects), q.Batch, q.Collection))}
+	m.Text = fmt.Sprintf("%s\n\n%sThe submission of %s is queued. A report follows when all of its jobs have ended.\n", m.Subject, noted(q.Note), q.At)
 	var b bytes.Buffer
 	err := queuedHTML.Execute(&b, struct {
 		Queued
@@ -139,72 +172,117 @@ func ForQueued(q Queued, from string, to []string) (Mail, error) {
 	return m, err
 }
 
-var queuedHTML = template.Must(template.New("queued").Parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{{.Subject}}</title></head>
-<body><h1>{{.Subject}}</h1>
-{{with .Note}}<p>Note: {{.}}</p>{{end}}
-<p>The submission of {{.At}} was understood and waits for its turn. A report follows when all of it has ended.</p>
-<p>This message may come twice; then it has the same id.</p></body></html>
-`))
-
-func subject(r Report) string {
-	switch {
-	case r.Message != "":
-		return fmt.Sprintf("Submission failed: %s to %s", r.Batch, r.Collection)
-	case len(r.Failed) > 0:
-		return fmt.Sprintf("%d of %d objects failed: %s to %s", len(r.Failed), len(r.Failed)+len(r.Completed)+len(r.Open), r.Batch, r.Collection)
+func objects(n int) string {
+	if n == 1 {
+		return "1 object"
 	}
-	return fmt.Sprintf("%d objects preserved: %s to %s", len(r.Completed), r.Batch, r.Collection)
+	return fmt.Sprintf("%d objects", n)
 }
 
-func plain(r Report, link string) string {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s\n\n", subject(r))
-	if r.Note != "" {
-		fmt.Fprintf(&b, "Note: %s\n\n", r.Note)
+func noted(note string) string {
+	if note == "" {
+		return ""
 	}
+	return "Note:\n" + lines(note, "  ") + "\n"
+}
+
+func subject(r Report) string {
+	what := fmt.Sprintf("%s preserved", objects(r.Counts.Completed))
+	switch {
+	case r.Message != "":
+		what = "Submission failed"
+	case r.Counts.Failed > 0:
+		what = fmt.Sprintf("%d of %s failed", r.Counts.Failed, objects(r.Counts.Sum()))
+	}
+	return line(fmt.Sprintf("%s: %s to %s", what, r.Batch, r.Collection))
+}
+
+func plain(r Report, link string, whole bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n%s", subject(r), noted(r.Note))
 	if r.Message != "" {
-		fmt.Fprintf(&b, "%s\n\nNothing was taken in. Mend the submission and submit it again.\n", r.Message)
+		fmt.Fprintf(&b, "%s\nNo objects were ingested. Correct the submission and submit it again.\n", lines(r.Message, ""))
 	}
 	for _, j := range first(r.Failed) {
-		next := "A new submission is needed."
-		if j.Recoverable {
-			next = "It can be requeued once the cause is mended."
-		}
-		fmt.Fprintf(&b, "FAILED %s %s %v\n  %s\n  %s\n", j.Job, j.Title, j.LocalIDs, j.Message, next)
+		fmt.Fprintf(&b, "FAILED %s %s [%s]\n%s  %s\n", line(j.Job), line(j.Title), each(j.LocalIDs), lines(j.Message, "  "), j.Next)
 	}
 	for _, j := range first(r.Completed) {
-		change := fmt.Sprintf("version %d, %d files, %d bytes", j.Version, j.Files, j.Bytes)
-		if j.NoChange {
-			change = fmt.Sprintf("no change, still version %d", j.Version)
+		fmt.Fprintf(&b, "PRESERVED %s %s [%s]\n  %s\n", line(j.ARK), line(j.Title), each(j.LocalIDs), change(j))
+		if j.Warnings > 0 {
+			fmt.Fprintf(&b, "  Warning: %s\n", warning(j.Warnings))
 		}
-		fmt.Fprintf(&b, "PRESERVED %s %s %v\n  %s\n", j.ARK, j.Title, j.LocalIDs, change)
 	}
-	if len(r.Failed) > shown || len(r.Completed) > shown {
-		fmt.Fprintf(&b, "\nOnly the first %d of each kind are listed here.\n", shown)
+	if r.Counts.Open > 0 {
+		fmt.Fprintf(&b, "\nRequeued while this report was made, and not listed here: %d.\n", r.Counts.Open)
 	}
-	if link != "" {
-		fmt.Fprintf(&b, "\nThe whole report is too large for a mail. It can be read for 7 days at\n%s\n", link)
+	if isCut(r) {
+		fmt.Fprintf(&b, "\nOnly the first %d of each kind are listed here.\n", Shown)
 	}
-	fmt.Fprintf(&b, "\nThis message may come twice; then it has the same id. Batch %s, %s.\n", r.Batch, r.At)
+	if r.Problem != "" {
+		fmt.Fprintf(&b, "%sThe report was not saved: %sTo list the jobs: archivist job list -b %s\n", listed(r.Counts), lines(r.Problem, ""), r.Batch)
+	} else if r.Message == "" {
+		fmt.Fprintf(&b, "\n%s archivist batch report %s\n", where(whole), r.Batch)
+		if link != "" {
+			fmt.Fprintf(&b, "%s\n", link)
+		}
+	}
+	fmt.Fprintf(&b, "\nBatch %s, %s.\n", r.Batch, r.At)
 	return b.String()
 }
 
-const reportHTML = `<!doctype html>
+// listed counts the jobs of a report that does not list them.
+func listed(c Counts) string {
+	return fmt.Sprintf("Preserved: %d. Failed: %d.\n", c.Completed, c.Failed)
+}
+
+// where says where the whole report is.
+func where(attached bool) string {
+	if attached {
+		return "All jobs are in the attachments, and in the report:"
+	}
+	return "The attachments would be too large. All jobs are in the report:"
+}
+
+func change(j Job) string {
+	if j.NoChange {
+		return fmt.Sprintf("no change, still version %d", j.Version)
+	}
+	return fmt.Sprintf("version %d, %d files, %d bytes", j.Version, j.Files, j.Bytes)
+}
+
+func warning(files int) string {
+	return fmt.Sprintf("the digest matched, the size differed: %d files", files)
+}
+
+var functions = template.FuncMap{"first": first, "line": line, "each": each, "change": change, "warning": warning, "where": where, "listed": listed,
+	"text": func(s string) string { return lines(s, "") }}
+
+func page(name, body string) *template.Template {
+	return template.Must(template.New(name).Funcs(functions).Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{{.Subject}}</title></head>
 <body>
 <h1>{{.Subject}}</h1>
-{{with .Note}}<p>Note: {{.}}</p>{{end}}
-{{with .Message}}<p><strong>{{.}}</strong></p><p>Nothing was taken in. Mend the submission and submit it again.</p>{{end}}
-{{if .Failed}}<h2>Failed: {{len .Failed}}</h2>
-<table><thead><tr><th>Job</th><th>Object</th><th>What is wrong</th><th>What to do</th></tr></thead><tbody>
-{{range first .Failed}}<tr><td>{{.Job}}</td><td>{{.Title}} {{range .LocalIDs}}{{.}} {{end}}</td><td>{{.Message}}</td><td>{{if .Recoverable}}Mend the cause and requeue it{{else}}Submit anew{{end}}</td></tr>
+{{with .Note}}<p>Note: {{text .}}</p>{{end}}
+` + body + `</body></html>
+`))
+}
+
+var queuedHTML = page("queued", `<p>The submission of {{.At}} is queued. A report follows when all of its jobs have ended.</p>
+`)
+
+var reportHTML = page("report", `{{with .Message}}<p style="white-space:pre-line"><strong>{{text .}}</strong></p>
+<p>No objects were ingested. Correct the submission and submit it again.</p>{{end}}
+{{if .Failed}}<h2>Failed: {{.Counts.Failed}}</h2>
+<table><thead><tr><th>Job</th><th>Object</th><th>Reason</th><th>Next step</th></tr></thead><tbody>
+{{range first .Failed}}<tr><td>{{.Job}}</td><td>{{line .Title}} {{each .LocalIDs}}</td><td style="white-space:pre-line">{{text .Message}}</td><td>{{.Next}}</td></tr>
 {{end}}</tbody></table>{{end}}
-{{if .Completed}}<h2>Preserved: {{len .Completed}}</h2>
-<table><thead><tr><th>ARK</th><th>Version</th><th>Object</th><th>Files</th><th>Bytes</th></tr></thead><tbody>
-{{range first .Completed}}<tr><td>{{.ARK}}</td><td>{{.Version}}{{if .NoChange}} (no change){{end}}</td><td>{{.Title}} {{range .LocalIDs}}{{.}} {{end}}</td><td>{{.Files}}</td><td>{{.Bytes}}</td></tr>
+{{if .Completed}}<h2>Preserved: {{.Counts.Completed}}</h2>
+<table><thead><tr><th>ARK</th><th>Version</th><th>Object</th><th>Warnings</th></tr></thead><tbody>
+{{range first .Completed}}<tr><td>{{.ARK}}</td><td>{{change .}}</td><td>{{line .Title}} {{each .LocalIDs}}</td><td>{{if .Warnings}}{{warning .Warnings}}{{end}}</td></tr>
 {{end}}</tbody></table>{{end}}
-{{with .Link}}<p>The whole report is too large for a mail. <a href="{{.}}">It can be read here for 7 days.</a></p>{{end}}
-<p>This message may come twice; then it has the same id. Batch {{.Batch}}, {{.At}}.</p>
-</body></html>
-`
+{{if .Counts.Open}}<p>Requeued while this report was made, and not listed here: {{.Counts.Open}}.</p>{{end}}
+{{if .Cut}}<p>Only the first 50 of each kind are listed here.</p>{{end}}
+{{if .Problem}}<p>{{listed .Counts}}</p><p>The report was not saved: {{text .Problem}}</p><p>To list the jobs: <code>archivist job list -b {{.Batch}}</code></p>
+{{else if not .Message}}<p>{{where .Whole}} <code>archivist batch report {{.Batch}}</code>{{with .Link}}, <a href="{{.}}">{{.}}</a>{{end}}</p>{{end}}
+<p>Batch {{.Batch}}, {{.At}}.</p>
+`)

@@ -1,11 +1,12 @@
 package notify
 
 import (
-	"fmt"
+	"encoding/base64"
 	"io"
 	"mime"
 	"mime/multipart"
 	"net/mail"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -19,13 +20,16 @@ func parts(t *testing.T, raw []byte) (*mail.Message, map[string]string) {
 		t.Fatal(err)
 	}
 	out := map[string]string{}
-	var walk func(kind string, body io.Reader)
-	walk = func(kind string, body io.Reader) {
+	var walk func(kind, encoding string, body io.Reader)
+	walk = func(kind, encoding string, body io.Reader) {
 		media, params, err := mime.ParseMediaType(kind)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !strings.HasPrefix(media, "multipart/") {
+			if encoding == "base64" {
+				body = base64.NewDecoder(base64.StdEncoding, body)
+			}
 			data, err := io.ReadAll(body)
 			if err != nil {
 				t.Fatal(err)
@@ -33,7 +37,7 @@ func parts(t *testing.T, raw []byte) (*mail.Message, map[string]string) {
 			if params["name"] != "" {
 				media = params["name"]
 			}
-			out[media] = string(data)
+			out[media] = strings.ReplaceAll(string(data), "\r\n", "\n")
 			return
 		}
 		for r := multipart.NewReader(body, params["boundary"]); ; {
@@ -44,57 +48,171 @@ func parts(t *testing.T, raw []byte) (*mail.Message, map[string]string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			walk(p.Header.Get("Content-Type"), p)
+			walk(p.Header.Get("Content-Type"), p.Header.Get("Content-Transfer-Encoding"), p)
 		}
 	}
-	walk(msg.Header.Get("Content-Type"), msg.Body)
+	walk(msg.Header.Get("Content-Type"), "", msg.Body)
 	return msg, out
 }
 
-func TestReportMail(t *testing.T) {
-	r := Report{Batch: "B1", Collection: "maps", At: "2026-11-21T16:00:00Z",
-		Completed: []Job{{Job: "B1-2", ARK: "ark:/99999/fk4tq65d6k", Version: 2, Files: 3, Bytes: 70, Title: "<b>Map</b>"}},
-		Failed:    []Job{{Job: "B1-1", Message: "file a.txt: the depositor's md5 is 1", LocalIDs: []string{"x"}}, {Job: "B1-3", Message: "404", Recoverable: true}}}
-	m, err := ForReport(r, "archive@example.org", []string{"me@example.org", "you@example.org"}, "https://x/")
+// sent composes a report's mail, sends it, and reads it as a recipient.
+func sent(t *testing.T, r Report, whole bool, link string) (*mail.Message, map[string]string) {
+	t.Helper()
+	m, err := ForReport(r, whole, link)
 	if err != nil {
+		t.Fatal(err)
+	}
+	m.From, m.To = "archive@example.org", "me@example.org"
+	if m.ID, err = MessageID(m.From, m.To, "01ABC.report.2"); err != nil {
 		t.Fatal(err)
 	}
 	raw, err := m.Encode(time.Unix(0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	msg, got := parts(t, raw)
-	if s := msg.Header.Get("Subject"); s != "2 of 3 objects failed: B1 to maps" || msg.Header.Get("Message-ID") != "<B1.2026-11-21T16:00:00Z@archivist>" {
-		t.Errorf("%s, %s", s, msg.Header.Get("Message-ID"))
+	return parts(t, raw)
+}
+
+func heading(t *testing.T, msg *mail.Message) string {
+	t.Helper()
+	s, err := new(mime.WordDecoder).DecodeHeader(msg.Header.Get("Subject"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	for part, says := range map[string]string{"text/plain": "A new submission is needed", "text/html": "&lt;b&gt;Map&lt;/b&gt;", "completed.json": "", "failed.json": ""} {
-		if body, ok := got[part]; !ok || !strings.Contains(body, says) {
-			t.Errorf("%s: %.200s", part, body)
+	return s
+}
+
+func TestReportMail(t *testing.T) {
+	r := Report{Batch: "B1", Collection: "maps", At: "2026-11-21T16:00:00Z", Counts: Counts{Failed: 2, Completed: 1, Open: 1},
+		Completed: []Job{{Job: "B1-2", ARK: "ark:/99999/fk4tq65d6k", Version: 2, Files: 3, Bytes: 70, Title: "<b>Map</b>", Warnings: 1}},
+		Failed:    []Job{{Job: "B1-1", Message: "file a.txt: the depositor's md5 is 1", LocalIDs: []string{"x"}, Next: NextStep(false)}, {Job: "B1-3", Message: "404", Next: NextStep(true)}}}
+	msg, got := sent(t, r, true, "https://example.org/v1/batches/B1/report")
+	if s := heading(t, msg); s != "2 of 4 objects failed: B1 to maps" {
+		t.Error(s)
+	}
+	for part, says := range map[string][]string{
+		"text/plain":     {"a new submission is needed", "requeue the job", "the size differed: 1 files", "archivist batch report B1", "https://example.org/v1/batches/B1/report", "not listed here: 1."},
+		"text/html":      {"&lt;b&gt;Map&lt;/b&gt;", "a new submission is needed", "the size differed: 1 files", "https://example.org/v1/batches/B1/report"},
+		"completed.json": {"ark:/99999/fk4tq65d6k"}, "failed.json": {"404"}} {
+		for _, s := range says {
+			if body, there := got[part]; !there || !strings.Contains(body, s) {
+				t.Errorf("%s does not say %q: %.400s", part, s, body)
+			}
 		}
-	}
-	again, err := ForReport(r, "archive@example.org", []string{"me@example.org"}, "")
-	if err != nil || again.ID != m.ID {
-		t.Errorf("the id of a repeat is %s, %v", again.ID, err)
 	}
 }
 
-func TestLargeReportIsLinked(t *testing.T) {
-	r := Report{Batch: "B1", Collection: "maps"}
-	for i := range 30000 {
-		r.Completed = append(r.Completed, Job{Job: fmt.Sprintf("B1-%05d", i), Title: strings.Repeat("long ", 30)})
+// TestMessageID: an id has the form of RFC 5322, is stable, and differs by recipient.
+func TestMessageID(t *testing.T) {
+	form := regexp.MustCompile("^<[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9-]+([.][A-Za-z0-9-]+)+>$")
+	msg, _ := sent(t, Report{Batch: "B1", At: "2026-11-21T16:00:00Z"}, true, "")
+	again, _ := sent(t, Report{Batch: "B1"}, true, "")
+	id := msg.Header.Get("Message-ID")
+	if !form.MatchString(id) || !strings.HasSuffix(id, "@example.org>") || again.Header.Get("Message-ID") != id {
+		t.Errorf("%s, again %s", id, again.Header.Get("Message-ID"))
 	}
-	m, err := ForReport(r, "a@example.org", []string{"b@example.org"}, "https://x/report")
-	if err != nil || len(m.Attach) > 0 || !strings.Contains(m.Text, "https://x/report") || !strings.Contains(m.HTML, "https://x/report") || len(m.HTML) > 100_000 {
-		t.Errorf("%d attached, %d bytes of HTML, %v", len(m.Attach), len(m.HTML), err)
+	you, err := MessageID("Archive <archive@bücher.example>", "you@example.org", "01ABC.report.2")
+	if err != nil || "<"+you+">" == id || !strings.HasSuffix(you, "@xn--bcher-kva.example") || !form.MatchString("<"+you+">") {
+		t.Errorf("%s, %v", you, err)
+	}
+	if _, err := MessageID("nobody", "you@example.org", "x"); err == nil {
+		t.Error("a sender without address is accepted")
+	}
+}
+
+// TestOtherScripts: what is not ASCII arrives as it was, in 7-bit headers.
+func TestOtherScripts(t *testing.T) {
+	const title = "Bücher, 例え and 🜚"
+	m, err := ForReport(Report{Batch: "B1", Collection: "c", Note: title, Counts: Counts{Completed: 1}, Completed: []Job{{Title: title}}}, true, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.From, m.To, m.Subject, m.ID = "Archiv der Bücher <archive@example.org>", "me@bücher.example", title, "x@example.org"
+	raw, err := m.Encode(time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, _ := strings.Cut(string(raw), "\r\n\r\n")
+	for _, c := range head {
+		if c > 126 {
+			t.Fatalf("a header is not ASCII: %s", head)
+		}
+	}
+	msg, got := parts(t, raw)
+	from, err := msg.Header.AddressList("From")
+	if err != nil || from[0].Name != "Archiv der Bücher" || heading(t, msg) != title || msg.Header.Get("To") != "<me@xn--bcher-kva.example>" {
+		t.Errorf("from %v, %v, to %s: %s", from, err, msg.Header.Get("To"), heading(t, msg))
+	}
+	if !strings.Contains(got["text/plain"], title) || !strings.Contains(got["text/html"], title) {
+		t.Errorf("%s\n%s", got["text/plain"], got["text/html"])
+	}
+}
+
+// TestNobodyForgesLines: texts of depositors can neither begin a line of the report
+// nor reach a terminal as control characters.
+func TestNobodyForgesLines(t *testing.T) {
+	const evil = "x\nPRESERVED ark:/99999/fk4forged\r\nFAILED y\u2028PRESERVED z\x1b[31m\u202e\x00\u0085PRESERVED"
+	r := Report{Batch: "B1", Collection: "c", Note: evil, Counts: Counts{Failed: 1, Completed: 1},
+		Failed:    []Job{{Job: "B1-1", Title: evil, LocalIDs: []string{evil}, Message: evil, Next: NextStep(true)}},
+		Completed: []Job{{ARK: "ark:/1/2", Title: evil, LocalIDs: []string{evil}}}}
+	m, err := ForReport(r, true, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	queued, err := ForQueued(Queued{Batch: "B1", Collection: "c", Note: evil})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := 0
+	for _, text := range []string{m.Text, queued.Text} {
+		for l := range strings.SplitSeq(text, "\n") {
+			if strings.HasPrefix(l, "PRESERVED") || strings.HasPrefix(l, "FAILED") {
+				begin++
+			}
+			if strings.ContainsAny(l, "\x1b\x00\r\u0085\u2028\u202e") {
+				t.Errorf("%q", l)
+			}
+		}
+	}
+	if begin != 2 {
+		t.Errorf("%d lines of jobs, expected 2:\n%s", begin, m.Text)
+	}
+	for _, s := range []string{"\x1b", "\x00", "\u202e"} {
+		if strings.Contains(m.HTML, s) {
+			t.Errorf("the HTML has %q", s)
+		}
+	}
+}
+
+// TestLargeReportIsLinked: a mail has a bounded size whatever the report has.
+func TestLargeReportIsLinked(t *testing.T) {
+	r := Report{Batch: "B1", Collection: "maps", Counts: Counts{Failed: 30000, Completed: 30000}}
+	for range Shown {
+		r.Completed = append(r.Completed, Job{Title: strings.Repeat("long ", 30000)})
+		r.Failed = append(r.Failed, Job{Message: strings.Repeat("ü", 300000)})
+	}
+	msg, got := sent(t, r, false, "https://example.org/v1/batches/B1/report")
+	if s := heading(t, msg); s != "30000 of 60000 objects failed: B1 to maps" {
+		t.Error(s)
+	}
+	for part, body := range got {
+		if strings.HasSuffix(part, ".json") || len(body) > 600_000 || !strings.Contains(body, "https://example.org/v1/batches/B1/report") || !strings.Contains(body, "Only the first 50") {
+			t.Errorf("%s has %d bytes", part, len(body))
+		}
 	}
 }
 
 func TestSubmissionFailed(t *testing.T) {
-	m, err := ForReport(Report{Batch: "B1", Collection: "maps", Message: "the manifest is rejected: line 3"}, "a@example.org", []string{"b@example.org"}, "")
-	if err != nil || !strings.HasPrefix(m.Subject, "Submission failed") || !strings.Contains(m.Text, "line 3") {
-		t.Errorf("%+v, %v", m, err)
+	msg, got := sent(t, Report{Batch: "B1", Collection: "maps", Message: "the manifest is rejected:\nline 3: x\nline 4: y"}, true, "https://example.org/")
+	if !strings.HasPrefix(heading(t, msg), "Submission failed") || !strings.Contains(got["text/plain"], "\nline 4: y\n") || !strings.Contains(got["text/plain"], "No objects were ingested") {
+		t.Errorf("%s: %s", heading(t, msg), got["text/plain"])
 	}
-	if _, err := (Mail{From: "no address"}).Encode(time.Unix(0, 0)); err == nil {
-		t.Error("a bad address was taken")
+	if len(got) != 2 || strings.Contains(got["text/plain"], "https://") {
+		t.Errorf("%v", got)
+	}
+	for _, m := range []Mail{{From: "no address", To: "me@example.org"}, {From: "a@example.org", To: "Me <me@example.org>"}} {
+		if _, err := m.Encode(time.Unix(0, 0)); err == nil {
+			t.Errorf("%+v was encoded", m)
+		}
 	}
 }

@@ -59,35 +59,3 @@ func (s *Stages) callback(ctx context.Context, c collection.Callback, j *ingest.
 func (s *Stages) Clean(ctx context.Context, job string, until time.Time) (all bool, err error) {
 	return s.Work.DeleteAll(ctx, workPrefix(job), func() bool { return s.Now().Before(until) })
 }
-
-// mail sends a mail about a batch to whom its submission and its collection's
-// profile name, unless that is suppressed.
-func (s *Stages) mail(ctx context.Context, b *ingest.Batch, queued bool, compose func(to []string) (notify.Mail, error)) error {
-	profile, _, err := s.Collections.Profile(ctx, b.Collection)
-	if err != nil {
-		return err
-	}
-	to := profile.Recipients(b.Mail)
-	if s.MailFrom == "" || len(to) == 0 || profile.Suppress == collection.Full || queued && profile.Suppress == collection.Partial {
-		return nil
-	}
-	m, err := compose(to)
-	if err != nil {
-		return err
-	}
-	raw, err := m.Encode(s.Now())
-	if err != nil {
-		return err
-	}
-	return s.SendMail(ctx, raw)
-}
-
-// tellQueued mails that a submission was understood and waits for its turn.
-func (s *Stages) tellQueued(ctx context.Context, b *ingest.Batch, jobs int) error {
-	if b.Unpacked > 0 {
-		return nil // an earlier try did
-	}
-	return s.mail(ctx, b, true, func(to []string) (notify.Mail, error) {
-		return notify.ForQueued(notify.Queued{Batch: b.ID, Collection: b.Collection, Note: b.Note, Objects: jobs, At: stamp(b.Created)}, s.MailFrom, to)
-	})
-}

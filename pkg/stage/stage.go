@@ -34,6 +34,7 @@ type Stages struct {
 	Shoulder    string
 	Parallel    int    // transfers at once of one job
 	MailFrom    string // sender of mails; "" = none are sent
+	API         string // URL of the API before /v1, for links in mails; "" = no links
 	SendMail    func(ctx context.Context, raw []byte) error
 	Secret      func(ctx context.Context, name string) (string, error) // reads a secret by its name
 }

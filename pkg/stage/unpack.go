@@ -48,9 +48,6 @@ func (s *Stages) unpack(ctx context.Context, h *queue.Held) (ingest.Result, erro
 		return ingest.Result{}, err
 	}
 	j.Priority = priority(profile, 1)
-	if err := s.tellQueued(ctx, b, 1); err != nil {
-		return ingest.Result{}, err
-	}
 	return next, h.Unpack(ctx, []ingest.Job{j}, 1)
 }
 
@@ -87,9 +84,9 @@ func (s *Stages) unreachable(ctx context.Context, h *queue.Held, err error) (ing
 	case !unfetched(err) || mayRecover(err) && h.Batch.Tries < patience:
 		return ingest.Result{}, err
 	case mayRecover(err):
-		return s.refuse(ctx, h.Batch, ingest.Fail(true, fmt.Sprintf("the payload cannot be fetched: %v. Correct it at the source, then submit it again", err)))
+		return ingest.Fail(true, fmt.Sprintf("the payload cannot be fetched: %v. Correct it at the source, then submit it again", err)), nil
 	}
-	return s.refuse(ctx, h.Batch, ingest.Fail(false, fmt.Sprintf("the payload cannot be fetched: %v. Submit it again with a public URL", err)))
+	return ingest.Fail(false, fmt.Sprintf("the payload cannot be fetched: %v. Submit it again with a public URL", err)), nil
 }
 
 // unpackList makes a job of each row of a batch manifest, chunk by chunk from
@@ -100,7 +97,7 @@ func (s *Stages) unpackList(ctx context.Context, h *queue.Held, row string, kind
 		return s.unreachable(ctx, h, err)
 	}
 	if why != "" {
-		return s.refuse(ctx, h.Batch, ingest.Fail(false, why))
+		return ingest.Fail(false, why), nil
 	}
 	profile, _, err := s.Collections.Profile(ctx, h.Batch.Collection)
 	if err != nil {
@@ -108,10 +105,7 @@ func (s *Stages) unpackList(ctx context.Context, h *queue.Held, row string, kind
 	}
 	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), checkm.Options{RequireDigest: profile.RequireDigest && row == ingest.TypeFile})
 	if why := rejected(m, problems, err, kind); why != "" {
-		return s.refuse(ctx, h.Batch, ingest.Fail(false, why))
-	}
-	if err := s.tellQueued(ctx, h.Batch, len(rows)); err != nil {
-		return ingest.Result{}, err
+		return ingest.Fail(false, why), nil
 	}
 	jobs := make([]ingest.Job, len(rows))
 	for i, r := range rows {
