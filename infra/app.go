@@ -6,7 +6,6 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awseventstargets"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdaeventsources"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
@@ -96,12 +95,13 @@ func (a *App) newClock(p FunctionProps, timing ingest.Timing) {
 	a.Wake.GrantSendMessages(a.Clock)
 	p.Data.Work.GrantRead(a.Clock, jsii.String("jobs/*")) // the work files of jobs that failed long ago
 	p.Data.Work.GrantDelete(a.Clock, jsii.String("jobs/*"))
+	p.Data.Work.GrantRead(a.Clock, jsii.String("reports/*")) // for mails that are sent again
+	grantMail(a.Clock, p.Settings.MailFrom)
+	grantMetrics(a.Clock)
 	for _, m := range a.Machines {
 		m.GrantStartExecution(a.Clock)
 		m.GrantExecution(a.Clock, jsii.String("states:StopExecution"), jsii.String("states:DescribeExecution"))
 	}
-	a.Clock.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("cloudwatch:PutMetricData"), Resources: jsii.Strings("*"),
-		Conditions: &map[string]any{"StringEquals": map[string]any{"cloudwatch:namespace": boot.Namespace}}}))
 	a.Clock.AddEventSource(awslambdaeventsources.NewSqsEventSource(a.Wake, &awslambdaeventsources.SqsEventSourceProps{
 		BatchSize: jsii.Number(10), ReportBatchItemFailures: jsii.Bool(true), MaxConcurrency: jsii.Number(2)}))
 	target := func() *[]awsevents.IRuleTarget {
@@ -147,8 +147,24 @@ func (a *App) newAPI(p FunctionProps) {
 			Throttle: &awsapigateway.ThrottleSettings{RateLimit: jsii.Number(50), BurstLimit: jsii.Number(100)}})
 		plan.AddApiKey(rest.AddApiKey(jsii.String("Key"), nil), nil)
 	}
+	if !p.Settings.Local { // an emulator's API is not there
+		for _, f := range a.mailers() {
+			f.AddEnvironment(jsii.String(boot.EnvAPI), rest.Url(), nil)
+		}
+	}
 	awscdk.NewCfnOutput(a.Stack, jsii.String("apiId"), &awscdk.CfnOutputProps{Value: rest.RestApiId()})
 	awscdk.NewCfnOutput(a.Stack, jsii.String("apiUrl"), &awscdk.CfnOutputProps{Value: rest.Url()})
+}
+
+// mailers are the functions that send mails.
+func (a *App) mailers() []awslambda.Function {
+	out := []awslambda.Function{a.Clock}
+	for _, st := range a.Stages {
+		if st.Batch != "" {
+			out = append(out, st.Handler)
+		}
+	}
+	return out
 }
 
 // newAlarms watches what a person must hear of.
@@ -160,6 +176,9 @@ func (a *App) newAlarms(s Settings) {
 		al.AddAlarmAction(topic)
 	}
 	alarm("ManyRepairs", "The sweep repaired more than 20 items in 15 minutes: wake-ups get lost", own("Repairs", "Sum", 15), 20, 1)
+	if s.MailFrom != "" {
+		alarm("MailFailures", "Mails could not be sent; batch show and explain name the recipients and the reasons", own("MailFailures", "Sum", 60), 10, 1)
+	}
 	alarm("OldestWaiting", "A job has waited at a gate for more than a day", own("OldestWaiting", "Maximum", 5), 24*3600, 3)
 	for _, st := range a.Stages {
 		alarm("Dead-"+st.Name, "Messages of "+st.Name+" could not be handled; their items are driven on by the sweep", st.Dead.MetricApproximateNumberOfMessagesVisible(nil), 0, 1)

@@ -214,6 +214,45 @@ func TestSomebodyHears(t *testing.T) {
 	}
 }
 
+// TestMailsAreSent: who owes a mail or sends it again may do so, from the address or
+// from its domain, reads the report, and links to the API.
+func TestMailsAreSent(t *testing.T) {
+	s := production
+	s.MailFrom = "archive@example.org"
+	all := synth(t, s)
+	roles := map[string]string{}
+	for id, r := range of(all, "AWS::IAM::Policy") {
+		doc, _ := json.Marshal(r.Properties["PolicyDocument"])
+		roles[id] = string(doc)
+	}
+	for _, name := range []string{"rununpack", "runreport", "clock"} {
+		f := find(t, all, "AWS::Lambda::Function", name)
+		env, _ := json.Marshal(f.Properties["Environment"])
+		if !strings.Contains(string(env), boot.EnvAPI) {
+			t.Errorf("%s does not know the API's URL", name)
+		}
+		role := find(t, all, "AWS::IAM::Policy", name+"ServiceRoleDefaultPolicy")
+		doc, _ := json.Marshal(role.Properties["PolicyDocument"])
+		for _, grant := range []string{"ses:SendRawEmail", ":identity/archive@example.org", ":identity/example.org", "cloudwatch:PutMetricData"} {
+			if !strings.Contains(string(doc), grant) {
+				t.Errorf("%s may not send mails: no %s", name, grant)
+			}
+		}
+		if name != "rununpack" && !strings.Contains(string(doc), "/reports/*") {
+			t.Errorf("%s may not read reports", name)
+		}
+	}
+	alarms, _ := json.Marshal(of(all, "AWS::CloudWatch::Alarm"))
+	if !strings.Contains(string(alarms), "MailFailures") {
+		t.Error("nobody hears of mails that cannot be sent")
+	}
+	for id, doc := range roles {
+		if mails := strings.Contains(doc, "ses:"); mails != (strings.HasPrefix(id, "clock") || strings.HasPrefix(id, "rununpack") || strings.HasPrefix(id, "runreport")) {
+			t.Errorf("%s: may send mails is %v", id, mails)
+		}
+	}
+}
+
 // TestOpenLocallyOnly: on AWS every method needs a key.
 func TestOpenLocallyOnly(t *testing.T) {
 	for id, r := range of(synth(t, production), "AWS::ApiGateway::Method") {

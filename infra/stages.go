@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -56,10 +57,29 @@ func (st *Stage) newHandler(scope constructs.Construct, p FunctionProps, t inges
 	}))
 	p.Data.Table.GrantReadWriteData(st.Handler)
 	st.grantContent(p.Data)
-	if from := p.Settings.MailFrom; from != "" && st.Batch != "" {
-		st.Handler.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("ses:SendRawEmail"),
-			Resources: &[]*string{awscdk.Stack_Of(scope).FormatArn(&awscdk.ArnComponents{Service: jsii.String("ses"), Resource: jsii.String("identity"), ResourceName: jsii.String(from)})}}))
+	if st.Batch != "" { // its changes owe mails
+		grantMail(st.Handler, p.Settings.MailFrom)
+		grantMetrics(st.Handler)
 	}
+}
+
+// grantMail lets a function send mails from an address, which SES has verified
+// itself or by its domain.
+func grantMail(f awslambda.Function, from string) {
+	if from == "" {
+		return
+	}
+	var identities []*string
+	for _, name := range []string{from, from[strings.LastIndex(from, "@")+1:]} {
+		identities = append(identities, awscdk.Stack_Of(f).FormatArn(&awscdk.ArnComponents{Service: jsii.String("ses"), Resource: jsii.String("identity"), ResourceName: jsii.String(name)}))
+	}
+	f.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("ses:SendRawEmail"), Resources: &identities}))
+}
+
+// grantMetrics lets a function count the system's own metrics.
+func grantMetrics(f awslambda.Function) {
+	f.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("cloudwatch:PutMetricData"), Resources: jsii.Strings("*"),
+		Conditions: &map[string]any{"StringEquals": map[string]any{"cloudwatch:namespace": boot.Namespace}}}))
 }
 
 // grantContent gives each stage what its step does with content, and no more.
@@ -67,8 +87,6 @@ func (st *Stage) grantContent(d *Data) {
 	switch st.Name {
 	case "unpack":
 		d.Work.GrantReadWrite(st.Handler, jsii.String("batches/*"))
-		d.Work.GrantRead(st.Handler, jsii.String("reports/*"))
-		d.Work.GrantPut(st.Handler, jsii.String("reports/*"))
 	case "estimate", "download", "process":
 		d.Work.GrantReadWrite(st.Handler, jsii.String("jobs/*"))
 	case "store":
@@ -83,8 +101,11 @@ func (st *Stage) grantContent(d *Data) {
 			Resources: &[]*string{awscdk.Stack_Of(st.Handler).FormatArn(&awscdk.ArnComponents{Service: jsii.String("secretsmanager"), Resource: jsii.String("secret"),
 				ResourceName: jsii.String(collection.SecretPrefix + "*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME})}}))
 	case "report":
-		d.Work.GrantRead(st.Handler, jsii.String("reports/*")) // for the link in the mail
+		d.Work.GrantRead(st.Handler, jsii.String("batches/*")) // its pages under way
+		d.Work.GrantPut(st.Handler, jsii.String("batches/*"))
+		d.Work.GrantRead(st.Handler, jsii.String("reports/*")) // for the mail
 		d.Work.GrantPut(st.Handler, jsii.String("reports/*"))
+		d.Storage.GrantRead(st.Handler, nil) // the files of each object
 	}
 }
 

@@ -55,7 +55,7 @@ func ascii(address string) (string, error) {
 		}
 	}
 	host, err := domains.ToASCII(domain)
-	if err != nil || !strings.Contains(host, ".") {
+	if err != nil || !strings.Contains(host, ".") || strings.HasSuffix(host, ".") {
 		return bad(fmt.Sprintf("has no valid domain: %q", domain))
 	}
 	if len(local)+1+len(host) > MaxAddress {

@@ -17,7 +17,7 @@ func TestCheckAddress(t *testing.T) {
 	}
 	for _, bad := range []string{"", "me", "me@", "@example.org", "me at example.org", "Me <me@example.org>", "<me@example.org>", "me@example.org, you@example.org",
 		"me@example.org ", " me@example.org", "me@you@example.org", ".me@example.org", "me.@example.org", "m..e@example.org", "mé@example.org", "me@localhost",
-		"me@exa mple.org", "me@-example.org", "me@example..org", "me@.example.org", "me@[192.0.2.1]", "me@exa_mple.org", "me@example.org\r\nBcc: you@example.org",
+		"me@exa mple.org", "me@.example.org", "me@example.org.", "me@example.", "me@example..org", "me@.example.org", "me@[192.0.2.1]", "me@exa_mple.org", "me@example.org\r\nBcc: you@example.org",
 		"\"me\"@example.org", "me(x)@example.org", "m\x00e@example.org", strings.Repeat("a", 65) + "@example.org", "me@" + strings.Repeat("a", 64) + ".org",
 		"me@" + strings.Repeat("abc.", 63) + "org", "me@" + strings.Repeat("ü", 60) + "." + strings.Repeat("ü", 60) + ".org"} {
 		if CheckAddress(bad) == nil {
