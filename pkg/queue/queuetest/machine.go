@@ -78,11 +78,12 @@ type answers struct {
 
 // Answer sends the next state's message, or the same one's again.
 func (a answers) Answer(_ context.Context, _ string, ans ingest.Answer, _ string) error {
-	to := ingest.After(ingest.State(a.in.State))
 	if ans == ingest.Continue {
-		to = ingest.State(a.in.State)
+		a.m.send(a.in)
+		return nil
 	}
-	if (ans == ingest.Success || ans == ingest.Continue) && a.in.Job != "" && to != ingest.Completed {
+	to := ingest.After(ingest.State(a.in.State))
+	if ans == ingest.Success && a.in.Job != "" && to != ingest.Completed {
 		a.in.State = string(to)
 		a.m.send(a.in)
 		return nil
