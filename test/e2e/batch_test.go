@@ -63,7 +63,7 @@ func Test3aBatch(t *testing.T) {
 	if len(mail) != 1 {
 		t.Fatalf("%d mails", len(mail))
 	}
-	for _, says := range []string{"md5 is 0000", "404", "#%eof", "PRESERVED", "It can be requeued", "A new submission is needed"} {
+	for _, says := range []string{"md5 is 0000", "404", "#%eof", "PRESERVED", "requeue the job", "A new submission is needed"} {
 		if !strings.Contains(mail[0], says) {
 			t.Errorf("the mail does not say %q: %s", says, mail[0])
 		}
