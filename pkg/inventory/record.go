@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -116,6 +117,7 @@ func (s Store) Prepare(ctx context.Context, r Record, now int64) (func(*table.Tx
 		return nil, taken
 	}
 	is := row.with(r.Object)
+	added := slices.DeleteFunc(slices.Clone(is.LocalIDs), func(id string) bool { return slices.Contains(row.LocalIDs, id) })
 	held := reserved != nil && reserved.Collection == is.Collection && (r.First == "" || reserved.Job == r.First)
 	if held && row.Rev > 0 && len(r.Versions) == 0 && len(fresh) == 0 && reflect.DeepEqual(row, is) {
 		return nil, taken
@@ -126,7 +128,7 @@ func (s Store) Prepare(ctx context.Context, r Record, now int64) (func(*table.Tx
 		}
 		PutLocalIDs(tx, &is, fresh)
 		PutVersions(tx, is.ARK, r.Versions)
-		return is.put(tx, event.New{Time: now, Actor: r.Actor, Component: "record", Detail: map[string]any{"version": is.HeadOf, "versions": len(r.Versions), "localIds": fresh}})
+		return is.put(tx, event.New{Time: now, Actor: r.Actor, Component: "record", Detail: map[string]any{"version": is.HeadOf, "versions": len(r.Versions), "localIds": added}})
 	}, taken
 }
 

@@ -9,8 +9,10 @@ import (
 
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
+	"archivist/pkg/inventory"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/spill"
+	"archivist/pkg/table"
 )
 
 // identity is what a stored version says of whose and which object it is.
@@ -92,9 +94,28 @@ func (s *Stages) settle(ctx context.Context, j *ingest.Job, files *spill.Sorter[
 			return ingest.Result{}, err
 		}
 	}
+	if refused, err := s.reserveIDs(ctx, j); err != nil || refused != "" {
+		return ingest.Fail(false, refused), err
+	}
 	summarise(j, d.Kernel)
 	all.Metadata, j.Follows = j.Metadata, stored.ETag()
 	return next, s.systemFiles(ctx, &all, d, files)
+}
+
+// reserveIDs makes the job's local ids stand for its object before anything of it is
+// stored, and refuses those that are another object's by now. The job owns their
+// locks. A job that fails later gives the locks back: without these rows the next
+// submission with one of its ids would begin a second object.
+func (s *Stages) reserveIDs(ctx context.Context, j *ingest.Job) (refused string, err error) {
+	o := inventory.Object{ARK: j.Primary, Collection: j.Collection, LocalIDs: j.LocalIDs}
+	fresh, err := s.Inventory.Fresh(ctx, &o)
+	if fault.Is(err, fault.Conflict) {
+		return err.Error() + ". Submit one object at a time", nil
+	}
+	if err != nil || len(fresh) == 0 {
+		return "", err
+	}
+	return "", s.commit(ctx, func(tx *table.Tx) error { inventory.PutLocalIDs(tx, &o, fresh); return nil })
 }
 
 // bringBack writes the rows of a stored object that has none.

@@ -1,0 +1,83 @@
+package stage_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+)
+
+// failing makes a stage fail for the file of a name until end is called.
+func (w *twins) failing(stage, name string) (end func()) {
+	step, on := w.m.Step, true
+	w.m.Step = func(st ingest.Stage) queue.Step {
+		real := step(st)
+		return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+			if on && st.Name == stage && h.Job.Filename == name {
+				return ingest.Fail(true, "the test says so"), nil
+			}
+			return real(ctx, h)
+		}
+	}
+	return func() { on = false }
+}
+
+// TestLocalIDsStayWithTheirObject: a job that fails at any stage once its identifier
+// is fixed keeps its local ids for its object: a later submission with one of them
+// is of the same object, whichever of the two ends first.
+func TestLocalIDsStayWithTheirObject(t *testing.T) {
+	for _, stage := range []string{"store", "record", "notify"} {
+		t.Run(stage, func(t *testing.T) {
+			w := newTwins(t)
+			end := w.failing(stage, "one.txt")
+			one := w.submit("one.txt")
+			if j := w.job(one); j.State != ingest.Failed {
+				t.Fatalf("the first is %s: %s", j.State, j.Message)
+			}
+			two := w.submit("two.txt")
+			version := map[string]int{"store": 1, "record": 2, "notify": 2}[stage]
+			if got := w.ended(two, version, false).Primary; got != w.job(one).Primary {
+				t.Errorf("the id stands for %s and for %s", w.job(one).Primary, got)
+			}
+			end()
+			if stage == "store" {
+				return // an overtaken job is another matter
+			}
+			if _, err := w.m.Queue.Requeue(t.Context(), one, "go on", "me"); err != nil {
+				t.Fatal(err)
+			}
+			w.run()
+			w.ended(one, 1, false)
+		})
+	}
+}
+
+// TestLocalIDTakenWhileDownloading: an id that is found in a package, and that
+// another job records after the first look at it, is asked for again below the lock.
+func TestLocalIDTakenWhileDownloading(t *testing.T) {
+	w := newTwins(t)
+	base := w.source.Config.Handler
+	w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/mrt-erc.txt") {
+			_, _ = out.Write([]byte("erc:\nwho: a\nwhat: b\nwhen: 2020\nwhere: found\n"))
+			return
+		}
+		base.ServeHTTP(out, r)
+	})
+	nested := false
+	w.s3.Before = func(op, name string) int {
+		if op == "PUT object" && strings.HasSuffix(name, "/description.json") && !nested { // resolved, not locked yet
+			nested = true
+			w.ended(w.submit("other.txt", of("", "found")), 1, false)
+		}
+		return 0
+	}
+	id := w.submit("mrt-erc.txt", of("", "mine"))
+	w.refused(id, "found")
+	if j := w.job(id); j.ObjectVersion != 0 {
+		t.Errorf("it was stored as v%d", j.ObjectVersion)
+	}
+}
