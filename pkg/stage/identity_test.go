@@ -120,7 +120,7 @@ func TestIdentityFollowsHead(t *testing.T) {
 	ark := w.job(two).Primary
 	w.ended(w.submit("three.txt", of(ark, "A", "C"), titled("Three")), 1, false)
 	w.refuse.Store(false)
-	if _, err := w.m.Queue.Requeue(ctx, two, "the store is back", "me"); err != nil {
+	if _, err := w.m.Queue.RequeueConfirmed(ctx, two, "the store is back", "me"); err != nil {
 		t.Fatal(err)
 	}
 	w.run()

@@ -284,7 +284,7 @@ func TestOvertakenWhileStoring(t *testing.T) {
 	}
 	three := w.submit("three.txt")
 	w.refuse.Store(false)
-	if _, err := w.m.Queue.Requeue(ctx, two, "the store is back", "me"); err != nil {
+	if _, err := w.m.Queue.RequeueConfirmed(ctx, two, "the store is back", "me"); err != nil {
 		t.Fatal(err)
 	}
 	w.run()
