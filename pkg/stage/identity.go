@@ -102,7 +102,7 @@ func (s *Stages) settle(ctx context.Context, j *ingest.Job, files *spill.Sorter[
 	}
 	summarise(j, d.Kernel)
 	all.Metadata, j.Follows = j.Metadata, stored.ETag()
-	return next, s.systemFiles(ctx, &all, d, files)
+	return next, s.systemFiles(ctx, &all, d, stored.Head+1, files)
 }
 
 // reserveIDs makes the job's local ids stand for its object before anything of it is

@@ -32,6 +32,7 @@ type Stages struct {
 	Random      func(n int) int // uniform in [0,n), from a source that cannot be guessed
 	NAAN        string          // of minted arks
 	Shoulder    string
+	Version     string // of this software
 	Parallel    int    // transfers at once of one job
 	MailFrom    string // sender of mails; "" = none are sent
 	API         string // URL of the API before /v1, for links in mails; "" = no links
