@@ -16,9 +16,10 @@ import (
 )
 
 type batchCmd struct {
-	List  batchListCmd  `cmd:"" help:"List a collection's batches, newest first."`
-	Show  batchShowCmd  `cmd:"" help:"Show a batch, its jobs and its report."`
-	Watch batchWatchCmd `cmd:"" help:"Watch batches until they end."`
+	List   batchListCmd   `cmd:"" help:"List a collection's batches, newest first."`
+	Show   batchShowCmd   `cmd:"" help:"Show a batch and its jobs."`
+	Report batchReportCmd `cmd:"" help:"Show how each job of an ended batch ended; with --json everything that is known of it."`
+	Watch  batchWatchCmd  `cmd:"" help:"Watch batches until they end."`
 }
 
 type batchListCmd struct {
@@ -59,6 +60,12 @@ func (c *batchShowCmd) Run(a *app) error {
 	}{b, jobs}, func(w io.Writer) {
 		fields(w, "batch", b.ID, "state", b.State, "collection", b.Collection, "submitter", b.Submitter, "created", b.Created, "message", b.Message,
 			"jobs", fmt.Sprintf("%d expected, %d processing, %d held, %d completed, %d failed, %d deleted", b.Counts.Expected, b.Counts.Processing, b.Counts.Held, b.Counts.Completed, b.Counts.Failed, b.Counts.Deleted))
+		if b.Report != "" {
+			fields(w, "report", "archivist batch report "+b.ID)
+		}
+		for _, p := range b.MailProblems {
+			fields(w, "mail", printable(p.Text))
+		}
 		jobTable(w, jobs)
 	})
 }

@@ -55,6 +55,7 @@ func (a *API) Handler() http.Handler {
 	config.CreateHooks = nil // no $schema fields: answers are what the types say
 	h := humago.New(mux, config)
 	a.batches(h)
+	a.reports(h)
 	a.jobs(h)
 	a.objects(h)
 	a.reindexing(h)

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"path"
@@ -71,11 +70,10 @@ func (a *API) batches(h huma.API) {
 			return v1.Batch{}, err
 		}
 		wire, err := a.batch(ctx, b)
-		if err == nil && b.Report != "" {
-			var report []byte
-			report, _, err = a.Work.Read(ctx, b.Report)
-			wire.Report = json.RawMessage(report)
+		if err != nil {
+			return wire, err
 		}
+		wire.MailProblems, err = a.mailProblems(ctx, b)
 		return wire, err
 	})
 	get(a, h, "/v1/batches/{id}/events", "What happened to a batch, oldest first", a.events(event.Batch))
@@ -90,7 +88,7 @@ func (a *API) batches(h huma.API) {
 
 func (a *API) batch(ctx context.Context, b *queue.Batch) (v1.Batch, error) {
 	c, err := a.Queue.Counts(ctx, b.Batch.ID)
-	return v1.Batch{ID: b.Batch.ID, State: string(b.State), Collection: b.Collection, Submitter: b.Submitter, Note: b.Note, Created: instant(b.Created), Message: b.Message,
+	return v1.Batch{ID: b.Batch.ID, State: string(b.State), Collection: b.Collection, Submitter: b.Submitter, Note: b.Note, Created: instant(b.Created), Message: b.Message, Report: reportPath(b),
 		Counts: v1.Counts{Expected: b.Expected, Processing: c.Processing, Held: c.Held, Failed: c.Failed, Completed: c.Completed, Deleted: c.Deleted}}, err
 }
 

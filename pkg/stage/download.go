@@ -205,8 +205,10 @@ func describe(row checkm.Row, sums *fetch.Digester, key string) (Entry, error) {
 	return e, nil
 }
 
+// defaultType is the media type that a file's name suggests. It names no charset:
+// nobody said in which the file is.
 func defaultType(name string) string {
-	if t := mime.TypeByExtension(path.Ext(name)); t != "" {
+	if t, _, err := mime.ParseMediaType(mime.TypeByExtension(path.Ext(name))); err == nil {
 		return t
 	}
 	return "application/octet-stream"

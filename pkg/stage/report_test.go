@@ -91,3 +91,18 @@ func TestReport(t *testing.T) {
 		}
 	}
 }
+
+// TestNoCharsetIsMadeUp: a text file's type is recorded without a charset, unless the
+// depositor names one.
+func TestNoCharsetIsMadeUp(t *testing.T) {
+	w := newTwins(t)
+	j := w.ended(w.submit("latin1.txt"), 1, false)
+	stored, err := w.s.Root.Head(t.Context(), j.Primary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, _, err := w.s.Files(t.Context(), stored, 1, 0, 1)
+	if err != nil || len(files) != 1 || files[0].MediaType != "text/plain" {
+		t.Errorf("%+v, %v", files, err)
+	}
+}

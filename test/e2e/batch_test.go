@@ -40,13 +40,13 @@ func Test3aBatch(t *testing.T) {
 	}
 	batch, _ := submit(t, src.list(t, "/batch.checkm", "mrt-batch-manifest", rows...), "")
 	until(t, "the batch reports", 2*soon, func() bool { return batchOf(t, batch).State == "Failed" })
-	b := batchOf(t, batch)
+	b, report := batchOf(t, batch), reportOf(t, batch)
 	if want := (v1.Counts{Expected: 5, Failed: 3, Completed: 2}); b.Counts != want {
 		t.Errorf("the counts are %+v", b.Counts)
 	}
 	for n, says := range map[int]string{1: "the depositor's md5 is 0000", 2: "404", 3: "#%eof"} {
 		j := jobOf(t, ingest.JobID(batch, n))
-		if j.State != "Failed" || !strings.Contains(j.Message, says) || !strings.Contains(string(b.Report), says) {
+		if j.State != "Failed" || !strings.Contains(j.Message, says) || !strings.Contains(report, says) {
 			t.Errorf("job %d: %s %q", n, j.State, j.Message)
 		}
 	}
@@ -59,11 +59,12 @@ func Test3aBatch(t *testing.T) {
 			t.Errorf("job %d: %s", n, erc)
 		}
 	}
-	mail := mails(t, "3 of 5 objects failed: "+batch)
+	var mail []string
+	until(t, "the report is mailed", soon, func() bool { mail = mails(t, "3 of 5 objects failed: "+batch); return len(mail) > 0 })
 	if len(mail) != 1 {
 		t.Fatalf("%d mails", len(mail))
 	}
-	for _, says := range []string{"md5 is 0000", "404", "#%eof", "PRESERVED", "requeue the job", "A new submission is needed"} {
+	for _, says := range []string{"md5 is 0000", "404", "#%eof", "PRESERVED", "requeue the job", "a new submission is needed"} {
 		if !strings.Contains(mail[0], says) {
 			t.Errorf("the mail does not say %q: %s", says, mail[0])
 		}
@@ -98,9 +99,7 @@ func Test3bSingleFiles(t *testing.T) {
 	batch, _ = submit(t, src.list(t, "/bad.checkm", "mrt-single-file-batch-manifest", rows...), "")
 	until(t, "the batch fails", soon, func() bool { return batchOf(t, batch).State == "Failed" })
 	b := batchOf(t, batch)
-	if len(mails(t, "Submission failed")) != 1 {
-		t.Error("nobody heard that the submission failed")
-	}
+	until(t, "the mail says that the submission failed", soon, func() bool { return len(mails(t, "Submission failed")) == 1 })
 	if b.Counts != (v1.Counts{}) || !strings.Contains(b.Message, "md2") || !strings.Contains(b.Message, "nowhere") {
 		t.Errorf("%+v", b)
 	}

@@ -162,8 +162,8 @@ func Test2WhatIsWrong(t *testing.T) {
 		}
 	}
 	until(t, "the batch reports", soon, func() bool { return batchOf(t, batch404).State == "Failed" })
-	if b := batchOf(t, batch404); b.Counts.Failed != 1 || !strings.Contains(string(b.Report), "404") {
-		t.Errorf("the batch is %+v with report %s", b, b.Report)
+	if b, report := batchOf(t, batch404), reportOf(t, batch404); b.Counts.Failed != 1 || !strings.Contains(report, "404") {
+		t.Errorf("the batch is %+v with report %s", b, report)
 	}
 	src.put("/late.txt", []byte("good content"))
 	if err := requeue(t, notFound); err != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -178,6 +179,21 @@ func jobOf(t *testing.T, id string) v1.Job {
 		return v1.Job{ID: id} // not unpacked yet
 	}
 	return j
+}
+
+// reportOf is a batch's report as it is saved.
+func reportOf(t *testing.T, batch string) string {
+	t.Helper()
+	body, err := client.Report(t.Context(), batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	report, err := io.ReadAll(body)
+	if err != nil || !json.Valid(report) {
+		t.Fatalf("the report of %s is %s, %v", batch, report, err)
+	}
+	return string(report)
 }
 
 // ends waits for a job to end in a state.

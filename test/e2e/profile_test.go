@@ -144,6 +144,7 @@ func Test3gSuppressed(t *testing.T) {
 		batch, job := submitTo(t, "mail-"+level, src.put("/"+level, []byte(level)))
 		ends(t, job, "Completed", soon)
 		until(t, "the batch completes", soon, func() bool { return batchOf(t, batch).State == "Completed" })
+		until(t, "the mails of "+level, soon, func() bool { return len(mails(t, batch)) >= want })
 		if got := mails(t, batch); len(got) != want {
 			t.Errorf("%s: %d mails, expected %d: %v", level, len(got), want, got)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -57,7 +58,9 @@ func (c *Client) do(ctx context.Context, method, path string, in any, headers []
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	resp, err := c.HTTP.Do(req)
+	client := *c.HTTP
+	client.CheckRedirect = withoutKey
+	resp, err := client.Do(req)
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, "the API does not answer at %s; is it up (make run), and is the URL right? %w", c.URL, err)
 	}
@@ -66,6 +69,17 @@ func (c *Client) do(ctx context.Context, method, path string, in any, headers []
 		return nil, problem(resp)
 	}
 	return resp, nil
+}
+
+// withoutKey follows redirects to content, and keeps the API's key from where it is.
+func withoutKey(req *http.Request, via []*http.Request) error {
+	if len(via) >= 10 {
+		return errors.New("stopped after 10 redirects")
+	}
+	if req.URL.Host != via[0].URL.Host || req.URL.Scheme != via[0].URL.Scheme {
+		req.Header.Del("x-api-key")
+	}
+	return nil
 }
 
 func problem(resp *http.Response) error {
@@ -136,6 +150,16 @@ func ObjectPath(ark string) string { return "/v1/objects/" + strings.TrimPrefix(
 func (c *Client) Content(ctx context.Context, ark string, version int, path string) (io.ReadCloser, error) {
 	at := fmt.Sprintf("%s/versions/%d/content?path=%s", ObjectPath(ark), version, url.QueryEscape(path))
 	resp, err := c.do(ctx, http.MethodGet, at, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
+// Report streams a batch's report, a JSON document of any size. There is none until
+// the batch has ended: a NotFound.
+func (c *Client) Report(ctx context.Context, batch string) (io.ReadCloser, error) {
+	resp, err := c.do(ctx, http.MethodGet, "/v1/batches/"+url.PathEscape(batch)+"/report", nil, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -64,15 +64,26 @@ type Counts struct {
 
 // Batch is a batch as it is now.
 type Batch struct {
-	ID         string          `json:"id"`
-	State      string          `json:"state"`
-	Collection string          `json:"collection"`
-	Submitter  string          `json:"submitter,omitempty"`
-	Note       string          `json:"note,omitempty"`
-	Created    string          `json:"created"`
-	Counts     Counts          `json:"counts"`
-	Report     json.RawMessage `json:"report,omitempty"`
-	Message    string          `json:"message,omitempty"`
+	ID           string        `json:"id"`
+	State        string        `json:"state"`
+	Collection   string        `json:"collection"`
+	Submitter    string        `json:"submitter,omitempty"`
+	Note         string        `json:"note,omitempty"`
+	Created      string        `json:"created"`
+	Counts       Counts        `json:"counts"`
+	Report       string        `json:"report,omitempty" doc:"path of the API that gives the report; absent until there is one" example:"/v1/batches/01M7ZBMEYHBB62YP6RY21T1GQ6/report"`
+	Message      string        `json:"message,omitempty"`
+	MailProblems []MailProblem `json:"mailProblems,omitempty" doc:"mails about the batch that did not get to a recipient; of one batch only, not in lists"`
+}
+
+// MailProblem is a mail about a batch that did not get to a recipient.
+type MailProblem struct {
+	Mail    string `json:"mail" enum:"queued,report"`
+	To      string `json:"to,omitempty" doc:"absent if the mail could not be composed for anybody"`
+	Problem string `json:"problem"`
+	Tries   int    `json:"tries"`
+	NextTry string `json:"nextTry,omitempty" doc:"absent if it is given up"`
+	Text    string `json:"text" doc:"all of it in a sentence"`
 }
 
 // Progress of a job.

@@ -1,0 +1,85 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"archivist/pkg/api"
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/bucket"
+	"archivist/pkg/bucket/buckettest"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+	"archivist/pkg/stage"
+)
+
+// TestReportByRedirect: a batch names the path of its report, which redirects to the
+// document. A report of any size is no part of the batch, and the API's key stays
+// with the API.
+func TestReportByRedirect(t *testing.T) {
+	_, q := serve(t, through)
+	var keys []string
+	twin := buckettest.New(t.TempDir())
+	s3 := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys = append(keys, r.Header.Get("x-api-key"))
+		twin.ServeHTTP(w, r)
+	}))
+	defer s3.Close()
+	work := bucket.Bucket{Client: buckettest.Client(s3.URL), Name: "work", Limits: bucket.DefaultLimits}
+	srv := httptest.NewServer((&api.API{Queue: q, Work: work, Log: q.Log}).Handler())
+	defer srv.Close()
+	c := &v1.Client{URL: srv.URL, Key: "secret", HTTP: srv.Client()}
+	out, err := c.Submit(t.Context(), good, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Report(t.Context(), out.ID); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "has no report") {
+		t.Errorf("before there is one: %v", err)
+	}
+	large := `{"failed":["` + strings.Repeat("x", 8<<20) + `"]}` // more than a function may answer
+	if err := work.Put(t.Context(), stage.ReportKey(out.ID), []byte(large), bucket.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	end(t, q, out.ID)
+	b, err := v1.Get[v1.Batch](t.Context(), c, "/v1/batches/"+out.ID)
+	if err != nil || b.Report != "/v1/batches/"+out.ID+"/report" {
+		t.Errorf("%+v, %v", b, err)
+	}
+	if len(b.MailProblems) != 1 || b.MailProblems[0].To != "a@example.org" || b.MailProblems[0].NextTry == "" || !strings.Contains(b.MailProblems[0].Text, "report mail to a@example.org could not be delivered: no; next try at ") {
+		t.Errorf("%+v", b.MailProblems)
+	}
+	keys = nil
+	body, err := c.Report(t.Context(), out.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	if got, err := io.ReadAll(body); err != nil || string(got) != large {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	if len(keys) != 1 || keys[0] != "" {
+		t.Errorf("the storage was sent the keys %q", keys)
+	}
+}
+
+// end ends a batch with a report, whose mail is refused.
+func end(t *testing.T, q *queue.Queue, id string) {
+	t.Helper()
+	q.Compose = func(context.Context, *ingest.Batch, ingest.Mail) ([]string, func(context.Context, string) error, error) {
+		return []string{"a@example.org"}, func(context.Context, string) error { return errors.New("no") }, nil
+	}
+	unpack, _ := ingest.StageNamed("unpack")
+	w := queue.Worker{Queue: q, Stage: unpack, Step: func(_ context.Context, h *queue.Held) (ingest.Result, error) {
+		h.Batch.Report = stage.ReportKey(id)
+		return ingest.Fail(false, "it is no good"), nil
+	}}
+	if _, err := w.Handle(t.Context(), queue.Message{Batch: id, Exec: 1, Step: "unpack"}); err != nil {
+		t.Fatal(err)
+	}
+}
