@@ -27,6 +27,7 @@ type Client struct {
 	Jitter func() float64 // uniform in [0,1)
 	First  time.Duration  // wait before the second try at most; it doubles
 	Wait   func(context.Context, time.Duration) error
+	Limits Limits
 }
 
 // Guard says which addresses may be fetched from.
@@ -61,7 +62,7 @@ func (e *RefusedError) Error() string { return "the address " + e.Address + " is
 
 // New returns a client that keeps to g.
 func New(g Guard, jitter func() float64) *Client {
-	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
+	dialer := &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
 		ap, err := netip.ParseAddrPort(address)
 		if err != nil {
 			return err
@@ -71,8 +72,9 @@ func New(g Guard, jitter func() float64) *Client {
 		}
 		return nil
 	}}
-	transport := &http.Transport{DialContext: dialer.DialContext, ResponseHeaderTimeout: 30 * time.Second, MaxIdleConnsPerHost: 32, DisableCompression: true}
-	return &Client{HTTP: &http.Client{Transport: transport, CheckRedirect: redirect}, Tries: 4, Jitter: jitter, First: 500 * time.Millisecond, Wait: wait}
+	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 32, IdleConnTimeout: 90 * time.Second, DisableCompression: true}
+	return &Client{HTTP: &http.Client{Transport: transport, CheckRedirect: redirect}, Tries: 4, Jitter: jitter, First: 500 * time.Millisecond, Wait: wait,
+		Limits: DefaultLimits}
 }
 
 func redirect(req *http.Request, via []*http.Request) error {
@@ -100,11 +102,35 @@ func wait(ctx context.Context, d time.Duration) error {
 type StatusError struct {
 	URL    string // redacted
 	Status int
+	After  time.Duration // what the server asks to wait for; 0: it does not say
 }
 
 // Error names the URL and the status.
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("%s answered %d %s", e.URL, e.Status, http.StatusText(e.Status))
+	text := fmt.Sprintf("%s answered %d %s", e.URL, e.Status, http.StatusText(e.Status))
+	if e.After > 0 {
+		text += fmt.Sprintf(" and asks to wait %g s", e.After.Seconds())
+	}
+	return text
+}
+
+func statusError(raw string, resp *http.Response) *StatusError {
+	return &StatusError{Redact(raw), resp.StatusCode, retryAfter(resp.Header)}
+}
+
+// retryAfter is how long a server asks to wait (RFC 9110, section 10.2.3): seconds,
+// or a date, which is compared with the server's own clock.
+func retryAfter(h http.Header) time.Duration {
+	value := h.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	at, err := http.ParseTime(value)
+	now, nowErr := http.ParseTime(h.Get("Date"))
+	if err != nil || nowErr != nil {
+		return 0
+	}
+	return max(0, at.Sub(now))
 }
 
 // Final reports whether asking again cannot help.
@@ -125,6 +151,15 @@ func Redact(raw string) string {
 	}
 	u.Fragment = ""
 	return u.String()
+}
+
+// Host is whom a URL asks.
+func Host(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return u.Host
 }
 
 // Stream is content on its way.
@@ -174,7 +209,7 @@ func (c *Client) Get(ctx context.Context, raw string, have func() Half, use func
 				st.Size += half.Offset
 			}
 		default:
-			return &StatusError{Redact(raw), resp.StatusCode}
+			return statusError(raw, resp)
 		}
 		return use(st)
 	})
@@ -217,7 +252,7 @@ func (c *Client) Post(ctx context.Context, raw string, body []byte, headers func
 		defer resp.Body.Close()
 		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
 		if resp.StatusCode < 200 || resp.StatusCode > 299 {
-			return &StatusError{Redact(raw), resp.StatusCode}
+			return statusError(raw, resp)
 		}
 		return nil
 	})
@@ -227,25 +262,35 @@ func (c *Client) Post(ctx context.Context, raw string, body []byte, headers func
 const postTimeout = 8 * time.Second
 
 // Size asks for the size of the content at raw in bytes: by HEAD, else by a
-// GET of its first byte. ok is false when the server does not say.
-func (c *Client) Size(ctx context.Context, raw string) (size int64, ok bool) {
-	if resp, err := c.request(ctx, http.MethodHead, raw); err == nil {
-		resp.Body.Close()
-		if resp.StatusCode == http.StatusOK && resp.ContentLength >= 0 {
-			return resp.ContentLength, true
-		}
+// GET of its first byte. An error says why it is not known.
+func (c *Client) Size(ctx context.Context, raw string) (int64, error) {
+	size, err := c.sizeBy(ctx, http.MethodHead, raw)
+	if err == nil {
+		return size, nil
 	}
-	resp, err := c.request(ctx, http.MethodGet, raw, "Range", "bytes=0-0")
+	return c.sizeBy(ctx, http.MethodGet, raw, "Range", "bytes=0-0")
+}
+
+func (c *Client) sizeBy(ctx context.Context, method, raw string, headers ...string) (int64, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Limits.Small, &SilentError{"whole answer to a " + method, c.Limits.Small})
+	defer cancel()
+	resp, err := c.request(ctx, method, raw, headers...)
 	if err != nil {
-		return 0, false
+		return 0, err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusPartialContent {
+	switch {
+	case resp.StatusCode == http.StatusPartialContent:
 		_, total, _ := strings.Cut(resp.Header.Get("Content-Range"), "/")
-		size, err = strconv.ParseInt(total, 10, 64)
-		return size, err == nil
+		if size, err := strconv.ParseInt(total, 10, 64); err == nil {
+			return size, nil
+		}
+	case resp.StatusCode != http.StatusOK:
+		return 0, statusError(raw, resp)
+	case resp.ContentLength >= 0:
+		return resp.ContentLength, nil
 	}
-	return resp.ContentLength, resp.StatusCode == http.StatusOK && resp.ContentLength >= 0
+	return 0, fmt.Errorf("%s does not say its size", Redact(raw))
 }
 
 func (c *Client) request(ctx context.Context, method, raw string, headers ...string) (*http.Response, error) {
@@ -256,7 +301,21 @@ func (c *Client) request(ctx context.Context, method, raw string, headers ...str
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	return c.HTTP.Do(req)
+	return c.do(ctx, req)
+}
+
+// maxRetryAfter bounds the wait that a server asks for: with it, all tries end
+// within the time budget of a long stage.
+const maxRetryAfter = time.Minute
+
+// pause waits before the next try. It reports false if there is no time for it.
+func (c *Client) pause(ctx context.Context, err error, bound time.Duration) bool {
+	d := time.Duration(c.Jitter() * float64(bound))
+	var status *StatusError
+	if errors.As(err, &status) {
+		d = max(d, min(status.After, maxRetryAfter))
+	}
+	return ctx.Err() == nil && c.Wait(ctx, d) == nil
 }
 
 // try does f until it succeeds, cannot, or the tries are used up.
@@ -272,11 +331,18 @@ func (c *Client) try(ctx context.Context, raw string, f func() error) error {
 		if errors.As(err, &refused) || errors.As(err, &status) && status.Final() {
 			return &fault.Error{Kind: fault.Invalid, Msg: message(raw, err), Err: err}
 		}
-		if n == c.Tries || ctx.Err() != nil || c.Wait(ctx, time.Duration(c.Jitter()*float64(bound))) != nil {
-			return &fault.Error{Kind: fault.Unavailable, Msg: fmt.Sprintf("%s (tried %d times)", message(raw, err), n), Err: err}
+		if n == c.Tries || !c.pause(ctx, err, bound) {
+			return &fault.Error{Kind: fault.Unavailable, Msg: message(raw, err) + times(n), Err: err}
 		}
 		bound *= 2
 	}
+}
+
+func times(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" (tried %d times)", n)
 }
 
 // message tells a network error without the URL that net/http puts into it,

@@ -105,11 +105,11 @@ func TestSize(t *testing.T) {
 	}))
 	defer srv.Close()
 	for _, path := range []string{"/a", "/nohead"} {
-		if n, ok := local("127.0.0.0/8").Size(t.Context(), srv.URL+path); !ok || n != 10 {
-			t.Errorf("%s: %d, %v", path, n, ok)
+		if n, err := local("127.0.0.0/8").Size(t.Context(), srv.URL+path); err != nil || n != 10 {
+			t.Errorf("%s: %d, %v", path, n, err)
 		}
 	}
-	if _, ok := local("127.0.0.0/8").Size(t.Context(), "http://127.0.0.1:1/"); ok {
+	if _, err := local("127.0.0.0/8").Size(t.Context(), "http://127.0.0.1:1/"); err == nil {
 		t.Error("a dead server has a size")
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
+	"time"
 
 	"archivist/pkg/checkm"
 	"archivist/pkg/fetch"
@@ -37,21 +39,10 @@ func (s *Stages) estimate(ctx context.Context, h *queue.Held) (ingest.Result, er
 			}
 		}
 	}
-	err = s.inSegments(ctx, j, func(n int, rows []checkm.Row) error {
-		if n < j.Done {
-			return nil
-		}
-		s.sizes(ctx, j, rows)
-		if j.Done = n + 1; s.Now().Before(h.Until) || j.Done*segmentFiles >= j.Files {
-			return nil
-		}
-		return errStopped
-	})
-	if errors.Is(err, errStopped) {
-		j.Checkpoint = fmt.Sprintf("sizes of %d of %d files", j.Done*segmentFiles, j.Files)
+	if err := s.sizes(ctx, h); errors.Is(err, errStopped) {
+		j.Checkpoint = fmt.Sprintf("sizes of %d of %d files", j.Done, j.Files)
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
-	}
-	if err != nil {
+	} else if err != nil {
 		return ingest.Result{}, err
 	}
 	if !j.SizeKnown {
@@ -140,25 +131,99 @@ func wrongDigest(what string, came *fetch.Digester, p ingest.Payload) string {
 	return ""
 }
 
-// sizes adds to the job's what the servers say, and the manifest where they are
-// silent.
-func (s *Stages) sizes(ctx context.Context, j *ingest.Job, rows []checkm.Row) {
-	var mu sync.Mutex
+// sizePage is how many files are asked for at once: what is known of a page is
+// kept when the time is up.
+const sizePage = 100
+
+// sizes adds up what the servers say, and the manifest where they are silent. It
+// returns errStopped when the time is up; the job's Done is how many files are
+// counted by then.
+func (s *Stages) sizes(ctx context.Context, h *queue.Held) error {
+	j, n := h.Job, 0
+	budget := h.Until.Sub(s.Now())
+	ctx, cancel := context.WithTimeout(ctx, budget)
+	defer cancel()
+	a := &asker{s: s, last: h.Until.Add(-min(2*s.Fetch.Limits.Small, budget/2)), silent: map[string]bool{}}
+	page := make([]checkm.Row, 0, sizePage)
+	count := func() error {
+		known := a.ask(ctx, page)
+		for _, size := range known {
+			j.SizeKnown = j.SizeKnown && size >= 0
+			j.SpaceNeeded = min(j.SpaceNeeded, math.MaxInt64/2) + min(max(size, 0), math.MaxInt64/2)
+		}
+		j.Done += len(known)
+		if len(known) < len(page) {
+			return errStopped
+		}
+		page = page[:0]
+		return nil
+	}
+	err := s.rows(ctx, j, func(row checkm.Row) error {
+		if n++; n <= j.Done {
+			return nil
+		}
+		if page = append(page, row); len(page) < sizePage {
+			return nil
+		}
+		return count()
+	})
+	if err == nil {
+		err = count()
+	}
+	return err
+}
+
+// asker asks servers for sizes. One that was silent is not asked again.
+type asker struct {
+	s    *Stages
+	last time.Time // to begin with a file, so that both of its requests end in time
+	any  bool
+
+	mu     sync.Mutex
+	silent map[string]bool // by host
+}
+
+// ask returns the sizes of the first rows, in bytes; -1 is unknown. There are fewer
+// than rows when the time is up, but the first of all is always asked for: each try
+// gets further.
+func (a *asker) ask(ctx context.Context, rows []checkm.Row) []int64 {
+	sizes := make([]int64, len(rows))
+	gate := make(chan struct{}, 4*a.s.Parallel)
 	var wg sync.WaitGroup
-	gate := make(chan struct{}, 4*s.Parallel)
-	for _, row := range rows {
+	asked := 0
+	for i, row := range rows {
 		gate <- struct{}{}
+		if a.any && !a.s.Now().Before(a.last) {
+			break
+		}
+		a.any = true
+		asked++
 		wg.Go(func() {
 			defer func() { <-gate }()
-			size, ok := s.Fetch.Size(ctx, row.URL)
-			if !ok && row.Size >= 0 {
-				size, ok = row.Size, true
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			j.SpaceNeeded += size
-			j.SizeKnown = j.SizeKnown && ok
+			sizes[i] = a.size(ctx, row)
 		})
 	}
 	wg.Wait()
+	return sizes[:asked]
+}
+
+func (a *asker) size(ctx context.Context, row checkm.Row) int64 {
+	host := fetch.Host(row.URL)
+	a.mu.Lock()
+	known := a.silent[host]
+	a.mu.Unlock()
+	if known {
+		return row.Size
+	}
+	size, err := a.s.Fetch.Size(ctx, row.URL)
+	if err == nil {
+		return size
+	}
+	var silent *fetch.SilentError
+	if errors.As(err, &silent) {
+		a.mu.Lock()
+		a.silent[host] = true
+		a.mu.Unlock()
+	}
+	return row.Size
 }

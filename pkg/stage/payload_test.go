@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -100,13 +101,21 @@ func (u *unreliable) begin(name string) {
 	u.settle()
 }
 
-// settle runs the queue for some hours of its clock.
+// settle runs the queue for two hours of its clock, or until the batch has ended.
 func (u *unreliable) settle() {
 	u.Helper()
 	for range 30 {
 		u.later += 4 * time.Minute
 		if err := u.m.Run(u.Context(), 1); err != nil {
 			u.Fatal(err)
+		}
+		b, err := u.m.Queue.Batch(u.Context(), u.batch)
+		if err != nil {
+			u.Fatal(err)
+		}
+		open := func(j queue.Job) bool { return j.State.Open() }
+		if b.State != ingest.BatchPending && !slices.ContainsFunc(u.jobs(), open) {
+			return
 		}
 	}
 }

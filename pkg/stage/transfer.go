@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"archivist/pkg/bucket"
@@ -56,7 +57,7 @@ func (d *transfer) fetch(ctx context.Context, key, half string, row checkm.Row) 
 	case h.ours != nil:
 		return nil, h.ours
 	case err != nil && inTime.Err() != nil && fault.Is(err, fault.Unavailable):
-		return nil, d.late(ctx, h, key, nil)
+		return nil, d.late(ctx, h, key, nil, err)
 	}
 	return h.sums, err
 }
@@ -92,16 +93,17 @@ func (d *transfer) take(ctx context.Context, h *half, key string, row checkm.Row
 		buf = make([]byte, d.s.Work.Limits.PartSize(-1))
 	}
 	for {
-		n, err := io.ReadFull(st, buf)
-		whole := err == io.EOF || err == io.ErrUnexpectedEOF
-		if err != nil && !whole && !d.s.Now().Before(d.until) {
-			return d.late(ctx, h, key, buf[:n])
+		n, err := fill(st, buf)
+		whole := err == io.EOF
+		if whole && st.Size >= 0 && h.sums.Size+int64(n) != st.Size {
+			err, whole = io.ErrUnexpectedEOF, false
 		}
 		if err != nil && !whole {
+			err = &partialError{h.sums.Size + int64(n), st.Size, fetch.Host(row.URL), err}
+			if !d.s.Now().Before(d.until) {
+				return d.late(ctx, h, key, buf[:n], err)
+			}
 			return err
-		}
-		if whole && st.Size >= 0 && h.sums.Size+int64(n) != st.Size {
-			return fmt.Errorf("%d of %d bytes came", h.sums.Size+int64(n), st.Size)
 		}
 		if h.ours = d.part(ctx, h, key, buf[:n], whole); h.ours != nil || whole {
 			return h.ours
@@ -112,20 +114,63 @@ func (d *transfer) take(ctx context.Context, h *half, key string, row checkm.Row
 	}
 }
 
+// fill reads until the buffer is full. The error io.EOF is the end of the content;
+// io.ErrUnexpectedEOF is a connection that was cut.
+func fill(r io.Reader, buf []byte) (n int, err error) {
+	for n < len(buf) && err == nil {
+		var m int
+		m, err = r.Read(buf[n:])
+		n += m
+	}
+	return n, err
+}
+
+// partialError says how much of a file came before a failure.
+type partialError struct {
+	came, size int64 // size is -1 when the server does not say
+	host       string
+	err        error
+}
+
+// Error names both, and the cause.
+func (e *partialError) Error() string {
+	of := ""
+	if e.size >= 0 {
+		of = " of " + grouped(e.size)
+	}
+	why := e.err.Error()
+	if e.err == io.ErrUnexpectedEOF {
+		why = "then the connection was closed"
+	}
+	return fmt.Sprintf("%s%s bytes came from %s; %s", grouped(e.came), of, e.host, why)
+}
+
+// Unwrap returns the cause.
+func (e *partialError) Unwrap() error { return e.err }
+
+// grouped writes a number with a comma after each three digits.
+func grouped(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
 // leastPart is the least that S3 takes as a part which is not the last.
 const leastPart = 5 << 20
 
 // late ends a try whose time is up before or in the middle of a part. What came is
 // kept if it makes a part. A try that had most of the time budget for itself and
-// got nothing is no progress, and says so.
-func (d *transfer) late(ctx context.Context, h *half, key string, data []byte) error {
+// got nothing is no progress, and says so with its cause.
+func (d *transfer) late(ctx context.Context, h *half, key string, data []byte, cause error) error {
 	if len(data) >= leastPart {
 		if h.ours = d.part(ctx, h, key, data, false); h.ours != nil {
 			return h.ours
 		}
 	}
 	if h.sums.Size == h.began && d.until.Sub(h.since) > d.until.Sub(d.began)/2 {
-		h.ours = fmt.Errorf("the source is too slow: %d bytes came in a whole time budget, %d are needed", len(data), leastPart)
+		h.ours = fmt.Errorf("the source is too slow for a try of %s: %v", d.until.Sub(d.began).Round(time.Second), cause)
 		return h.ours
 	}
 	return fetch.ErrStop

@@ -1,0 +1,179 @@
+package fetch
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"time"
+)
+
+// Limits bound what one request waits for, so that a server that hangs costs
+// little time and the message says what did not come.
+type Limits struct {
+	Connect time.Duration // until the name is resolved and there is a connection
+	TLS     time.Duration // of the handshake
+	Header  time.Duration // from the request until the response's header
+	Data    time.Duration // until the next bytes of the content
+	Small   time.Duration // of a whole request that asks for a size only
+}
+
+// DefaultLimits: four tries without data end within the time budget of a long
+// stage; the two requests for a size end within that of a short one.
+var DefaultLimits = Limits{Connect: 10 * time.Second, TLS: 10 * time.Second, Header: 30 * time.Second, Data: 45 * time.Second, Small: 10 * time.Second}
+
+// SilentError says what a server did not send, and for how long it was waited for.
+type SilentError struct {
+	What string
+	For  time.Duration // 0: until the caller's own time was up
+}
+
+// Error says both.
+func (e *SilentError) Error() string {
+	if e.For == 0 {
+		return "no " + e.What + " until the time for this try was up"
+	}
+	return fmt.Sprintf("no %s for %g s", e.What, e.For.Seconds())
+}
+
+// phase is what a request waits for; the phases come in this order.
+type phase int
+
+const (
+	connecting phase = iota + 1
+	handshake
+	header
+	data
+)
+
+// watch ends a request whose present phase takes too long.
+type watch struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	limits Limits
+
+	mu    sync.Mutex
+	now   phase
+	timer *time.Timer
+}
+
+func watched(ctx context.Context, l Limits) *watch {
+	w := &watch{limits: l}
+	ctx, w.cancel = context.WithCancelCause(ctx)
+	w.ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn:           func(string) { w.begin(connecting) },
+		TLSHandshakeStart: func() { w.advance(handshake) },
+		TLSHandshakeDone:  func(tls.ConnectionState, error) { w.advance(header) },
+		GotConn:           func(httptrace.GotConnInfo) { w.advance(header) },
+		WroteRequest:      func(httptrace.WroteRequestInfo) { w.advance(header) },
+	})
+	w.begin(connecting)
+	return w
+}
+
+func (p phase) of(l Limits) *SilentError {
+	switch p {
+	case connecting:
+		return &SilentError{"connection", l.Connect}
+	case handshake:
+		return &SilentError{"end of the TLS handshake", l.TLS}
+	case header:
+		return &SilentError{"response header", l.Header}
+	}
+	return &SilentError{"data", l.Data}
+}
+
+// begin waits for a phase from now on.
+func (w *watch) begin(p phase) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.start(p)
+}
+
+// advance is begin for a phase after the present one. A connection that is made
+// beside the one in use has its phases, too; they do not count.
+func (w *watch) advance(p phase) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p > w.now {
+		w.start(p)
+	}
+}
+
+func (w *watch) start(p phase) {
+	w.pause()
+	w.now = p
+	silent := p.of(w.limits)
+	w.timer = time.AfterFunc(silent.For, func() { w.cancel(silent) })
+}
+
+func (w *watch) pause() {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// end forgets the request.
+func (w *watch) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pause()
+	w.cancel(nil)
+}
+
+// told is the error of a request, or what it waited for when it was ended.
+func (w *watch) told(err error) error {
+	if err == nil || err == io.EOF || w.ctx.Err() == nil {
+		return err
+	}
+	var silent *SilentError
+	if errors.As(context.Cause(w.ctx), &silent) {
+		return silent
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return &SilentError{What: w.now.of(w.limits).What}
+}
+
+// do sends a request whose waiting is bounded. Closing the response's body ends it.
+func (c *Client) do(ctx context.Context, req *http.Request) (*http.Response, error) {
+	w := watched(ctx, c.Limits)
+	resp, err := c.HTTP.Do(req.WithContext(w.ctx))
+	if err != nil {
+		err = w.told(err)
+		w.end()
+		return nil, err
+	}
+	w.mu.Lock()
+	w.pause()
+	w.mu.Unlock()
+	resp.Body = &body{resp.Body, w}
+	return resp, nil
+}
+
+// body is a response's content: each read has its time.
+type body struct {
+	io.ReadCloser
+	w *watch
+}
+
+// Read returns a SilentError when nothing comes.
+func (b *body) Read(p []byte) (int, error) {
+	b.w.begin(data)
+	n, err := b.ReadCloser.Read(p)
+	b.w.mu.Lock()
+	b.w.pause()
+	b.w.mu.Unlock()
+	return n, b.w.told(err)
+}
+
+// Close ends the request.
+func (b *body) Close() error {
+	err := b.ReadCloser.Close()
+	b.w.end()
+	return err
+}

@@ -1,0 +1,108 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"archivist/pkg/fault"
+)
+
+// TestSilentServers: whatever a server does not send, its request ends in time, and
+// the message says what was waited for.
+func TestSilentServers(t *testing.T) {
+	mute, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	half := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "1400")
+		_, _ = io.WriteString(w, "twelve bytes")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	defer half.Close()
+	for _, c := range []struct {
+		url, says string
+		dial      func(ctx context.Context, network, address string) (net.Conn, error)
+	}{
+		{"http://archive.invalid/a?secret=1", "http://archive.invalid/a?redacted: no connection for 0.05 s (tried 2 times)",
+			func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }},
+		{"https://" + mute.Addr().String() + "/a", ": no end of the TLS handshake for 0.05 s", nil},
+		{"http://" + mute.Addr().String() + "/a", ": no response header for 0.05 s", nil},
+		{half.URL, half.URL + ": no data for 0.05 s", nil},
+	} {
+		f := local("127.0.0.0/8")
+		f.Tries = 2
+		short := 50 * time.Millisecond
+		f.Limits = Limits{short, short, short, short, short}
+		if c.dial != nil {
+			f.HTTP.Transport.(*http.Transport).DialContext = c.dial
+		}
+		read := func(s Stream) error { _, err := io.ReadAll(s); return err }
+		err := f.Get(t.Context(), c.url, nil, read)
+		var silent *SilentError
+		if !fault.Is(err, fault.Unavailable) || !errors.As(err, &silent) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v; expected %q", c.url, err, c.says)
+		}
+		f.Limits = DefaultLimits
+		ctx, cancel := context.WithTimeout(t.Context(), short)
+		err = f.Get(ctx, c.url, nil, read)
+		cancel()
+		if what, _, _ := strings.Cut(c.says[strings.Index(c.says, ": no ")+2:], " for"); err == nil || !strings.Contains(err.Error(), what+" until the time for this try was up") {
+			t.Errorf("%s: %v; expected %q", c.url, err, what)
+		}
+	}
+}
+
+// TestSizeOfHangingHead: a server that does not answer a HEAD is asked by a GET, and
+// one that answers neither has an unknown size, in time.
+func TestSizeOfHangingHead(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead || r.URL.Path == "/never" {
+			<-r.Context().Done()
+			return
+		}
+		http.ServeContent(w, r, "x", time.Time{}, strings.NewReader("0123456789"))
+	}))
+	defer srv.Close()
+	c := local("127.0.0.0/8")
+	c.Limits.Small = 50 * time.Millisecond
+	if n, err := c.Size(t.Context(), srv.URL+"/a"); err != nil || n != 10 {
+		t.Errorf("%d, %v", n, err)
+	}
+	var silent *SilentError
+	if _, err := c.Size(t.Context(), srv.URL+"/never"); !errors.As(err, &silent) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestRetryAfter: the wait that a server asks for is kept, up to a limit.
+func TestRetryAfter(t *testing.T) {
+	for asks, want := range map[string]time.Duration{"7": 7 * time.Second, "3600": maxRetryAfter, "soon": 0, "Sun, 06 Nov 1994 08:49:57 GMT": 20 * time.Second} {
+		n := 0
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if n++; n > 1 {
+				return
+			}
+			w.Header().Set("Date", "Sun, 06 Nov 1994 08:49:37 GMT")
+			w.Header().Set("Retry-After", asks)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}))
+		c := local("127.0.0.0/8")
+		var waited []time.Duration
+		c.Wait = func(_ context.Context, d time.Duration) error { waited = append(waited, d); return nil }
+		err := c.Get(t.Context(), srv.URL, nil, func(Stream) error { return nil })
+		if err != nil || len(waited) != 1 || waited[0] != want {
+			t.Errorf("%s: waited %v, %v", asks, waited, err)
+		}
+		srv.Close()
+	}
+}

@@ -1,0 +1,121 @@
+package stage_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+)
+
+// TestSlowHosts: the sizes of 500 files on 500 hosts that do not answer are unknown,
+// each host is asked once, and no try takes longer than it may.
+func TestSlowHosts(t *testing.T) {
+	w := newTwins(t)
+	var later, asked, longest atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	w.m.Queue.Now, w.m.Clock.Leases.Now, w.s.Now = now, now, now
+	rows := make([]string, 500)
+	for i := range rows {
+		rows[i] = fmt.Sprintf("http://host%d.invalid/a | | | | | a%d |", i, i)
+	}
+	list := manifest("mrt-ingest-manifest", fileFields, rows...)
+	w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) { _, _ = out.Write([]byte(list)) })
+	real := w.s.Fetch.HTTP.Transport
+	w.s.Fetch.HTTP.Transport = transport(func(r *http.Request) (*http.Response, error) {
+		if !strings.HasSuffix(r.URL.Host, ".invalid") {
+			return real.RoundTrip(r)
+		}
+		if r.Method == http.MethodHead {
+			asked.Add(1)
+		}
+		later.Add(int64(time.Second)) // 10 s beside nine others
+		return nil, errors.New("no answer")
+	})
+	steps := w.m.Step
+	w.m.Step = timed(steps, now, &longest)
+	in := ingest.Batch{Collection: "bench", Mode: "add", Payload: ingest.Payload{URL: w.source.URL, Type: ingest.TypeObjectManifest, Filename: "x"}}
+	b, err := w.m.Queue.Submit(t.Context(), in, "", nil, "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	estimated := false
+	for range 50 {
+		if err := w.m.Clock.Tick(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.m.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		j := w.job(ingest.JobID(b.Batch.ID, 1))
+		if estimated = j.LastSuccessful == ingest.Estimating; estimated || j.State == ingest.Failed {
+			break
+		}
+	}
+	j := w.job(ingest.JobID(b.Batch.ID, 1))
+	if !estimated || j.SizeKnown || j.Files != 500 {
+		t.Errorf("%s, %d files, size known %v: %s", j.State, j.Files, j.SizeKnown, j.Message)
+	}
+	if n := asked.Load(); n != 500 {
+		t.Errorf("%d requests for the sizes of 500 files", n)
+	}
+	if budget := w.m.Queue.Rules.Timing.Short; time.Duration(longest.Load()) >= budget {
+		t.Errorf("a try took %s of %s", time.Duration(longest.Load()), budget)
+	}
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+// TestSourceWithoutHead: a server that does not answer a HEAD is no reason to wait
+// long, nor to fail.
+func TestSourceWithoutHead(t *testing.T) {
+	w := newTwins(t)
+	w.s.Fetch.Limits.Small = 50 * time.Millisecond
+	source := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
+			<-r.Context().Done()
+			return
+		}
+		_, _ = out.Write([]byte("content"))
+	}))
+	defer source.Close()
+	w.ended(w.submit("a.txt", func(b *ingest.Batch) { b.URL = source.URL }), 1, false)
+}
+
+// TestCutConnection: content of unknown length whose connection is cut is not taken
+// for whole.
+func TestCutConnection(t *testing.T) {
+	w := newTwins(t)
+	w.s.Fetch.Tries = 1
+	source := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		_, _ = out.Write([]byte("half of the con"))
+		_ = http.NewResponseController(out).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	defer source.Close()
+	j := w.job(w.submit("a.txt", func(b *ingest.Batch) { b.URL = source.URL }))
+	if j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message, "15 bytes came from "+source.Listener.Addr().String()+"; then the connection was closed") {
+		t.Errorf("%s: %q", j.State, j.Message)
+	}
+}
+
+// timed notes how long the longest try takes by a clock.
+func timed(steps func(ingest.Stage) queue.Step, now func() time.Time, longest *atomic.Int64) func(ingest.Stage) queue.Step {
+	return func(s ingest.Stage) queue.Step {
+		return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+			began := now()
+			res, err := steps(s)(ctx, h)
+			longest.Store(max(longest.Load(), int64(now().Sub(began))))
+			return res, err
+		}
+	}
+}
