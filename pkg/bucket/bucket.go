@@ -45,14 +45,30 @@ func (b Bucket) told(op, key string, err error) error {
 	var resp *smithyhttp.ResponseError
 	var api smithy.APIError
 	switch {
+	case errors.As(err, &api) && api.ErrorCode() == "NoSuchBucket":
 	case errors.As(err, &resp) && resp.HTTPStatusCode() == http.StatusNotFound:
 		return fault.New(fault.NotFound, "s3: %s %s: there is no such object: %w", op, key, err)
 	case errors.As(err, &resp) && resp.HTTPStatusCode() == http.StatusPreconditionFailed,
 		errors.As(err, &api) && api.ErrorCode() == "ConditionalRequestConflict":
 		return fault.New(fault.Lost, "s3: %s %s: it is not as it was read: %w", op, key, err)
 	}
-	return fmt.Errorf("s3: %s %s: %w", op, key, err)
+	return &Error{b.Name, op, key, err}
 }
+
+// Error is a failure of S3 that is none of a kind.
+type Error struct {
+	Bucket, Op, Key string
+	Err             error
+}
+
+// Error names the operation and the key.
+func (e *Error) Error() string { return fmt.Sprintf("s3: %s %s: %v", e.Op, e.Key, e.Err) }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Resource names the bucket for people.
+func (e *Error) Resource() string { return "the bucket " + e.Bucket }
 
 // Open streams an object. A missing one is a NotFound.
 func (b Bucket) Open(ctx context.Context, key string) (io.ReadCloser, Info, error) {

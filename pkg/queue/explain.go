@@ -26,6 +26,7 @@ func (q *Queue) ExplainJob(ctx context.Context, id string) (Explanation, error) 
 	j := &row.Job
 	x := Explanation{State: string(j.State)}
 	place, _ := j.Place()
+	stage, _ := ingest.StageOf(j.State)
 	switch {
 	case j.State == ingest.Failed && j.NotRecoverable:
 		x.Waits, x.Why = "nothing", "it failed and cannot be requeued; a new submission is needed: "+j.Message
@@ -38,12 +39,9 @@ func (q *Queue) ExplainJob(ctx context.Context, id string) (Explanation, error) 
 	case place == ingest.PlacePending || place == ingest.PlaceProvisioning || place == ingest.PlaceParked:
 		return q.explainGate(ctx, j, x)
 	case row.Live(q.Now()):
-		x.Waits, x.Why = "worker", fmt.Sprintf("a worker has it until %s at the latest (try %d)", instant(row.Until), j.Tries)
+		x.Waits, x.Why = "worker", fmt.Sprintf("a worker has it until %s at the latest (try %d)", instant(row.Until), j.Tries)+lastTry(j.Work, stage, j.Message, 1)
 	default:
-		x.Waits, x.Why = "execution", fmt.Sprintf("execution %s brings it to a worker; the sweep looks at it at %s", ExecutionName(id, j.Exec), instant(j.Due))
-		if j.Message != "" {
-			x.Why += "; the last try failed: " + j.Message
-		}
+		x.Waits, x.Why = "execution", fmt.Sprintf("execution %s brings it to a worker; the sweep looks at it at %s", ExecutionName(id, j.Exec), instant(j.Due))+lastTry(j.Work, stage, j.Message, 0)
 	}
 	return x, nil
 }
@@ -88,11 +86,12 @@ func (q *Queue) ExplainBatch(ctx context.Context, id string) (Explanation, error
 		return Explanation{}, err
 	}
 	x := Explanation{State: string(row.State), Waits: "nothing", Why: "it has ended"}
-	switch _, working := ingest.StageOfBatch(row.State); {
+	switch stage, working := ingest.StageOfBatch(row.State); {
 	case row.Live(q.Now()):
-		x.Waits, x.Why = "worker", "a worker has it until "+instant(row.Until)+" at the latest"
+		x.Waits, x.Why = "worker", "a worker has it until "+instant(row.Until)+" at the latest"+lastTry(row.Work, stage, row.Message, 1)
 	case working:
-		x.Waits, x.Why = "execution", fmt.Sprintf("execution %s brings it to a worker; the sweep looks at it at %s", ExecutionName(id, row.Exec), instant(row.Due))
+		x.Waits, x.Why = "execution", fmt.Sprintf("execution %s brings it to a worker; the sweep looks at it at %s", ExecutionName(id, row.Exec), instant(row.Due))+
+			lastTry(row.Work, stage, row.Message, 0)
 	case row.State == ingest.BatchProcessing:
 		x.Waits, x.Why = "jobs", fmt.Sprintf("%d of its %d jobs are open, %d of them held", counts.Open(), row.Expected, counts.Held)
 	case row.State == ingest.BatchHeld:

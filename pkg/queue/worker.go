@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"archivist/pkg/fault"
@@ -137,7 +136,7 @@ func (w *Worker) takeJob(ctx context.Context, m Message) (*Held, ingest.Answer, 
 	times := q.Rules.Timing.Times(w.Stage)
 	is := row.Job
 	if is.Tries++; is.Tries > w.Stage.Tries {
-		is = q.Rules.Failed(row.Job, gaveUp(w.Stage, row.Tries, row.Message), true, now)
+		is = q.Rules.Failed(row.Job, gaveUp(w.Stage, row.Tries, row.Message, "Correct that, then requeue the job"), true, now)
 		err := q.changeJob(ctx, row, is, why{event: "job.state", component: w.Stage.Name, reason: is.Message})
 		return nil, is.Answer(at, m.Exec), 0, err
 	}
@@ -168,7 +167,7 @@ func (w *Worker) takeBatch(ctx context.Context, m Message) (*Held, ingest.Answer
 	times := q.Rules.Timing.Times(w.Stage)
 	is := row.Batch
 	if is.Tries++; is.Tries > w.Stage.Tries && is.State == ingest.BatchPending {
-		is.Message = gaveUp(w.Stage, row.Tries, row.Message)
+		is.Message = gaveUp(w.Stage, row.Tries, row.Message, "Correct that, then submit it again")
 		is = q.Rules.EnterBatch(is, ingest.BatchFailed, now)
 		err := q.changeBatch(ctx, row, is, why{event: "batch.state", component: w.Stage.Name, reason: is.Message})
 		return nil, is.Answer(w.Stage, m.Exec), 0, err
@@ -191,20 +190,13 @@ func (w *Worker) comeBack(until int64, now time.Time) time.Duration {
 	return left + time.Duration(w.Queue.Table.Jitter()*float64(time.Second)) + time.Second
 }
 
-func gaveUp(s ingest.Stage, tries int, last string) string {
-	if last == "" {
-		last = "the worker ended without an answer each time (crashed, out of memory, or timed out)"
-	}
-	return fmt.Sprintf("%s was tried %d times without success: %s", s.Name, tries, last)
-}
-
 // work does the step and commits what it says.
 func (w *Worker) work(ctx context.Context, h *Held, m Message) (ingest.Answer, string, time.Duration, error) {
 	if h.Batch != nil {
 		return w.workBatch(ctx, h, m)
 	}
 	q := w.Queue
-	res, err := w.Step(ctx, h)
+	res, err := w.step(ctx, h)
 	if fault.Is(err, fault.Lost) {
 		return "", "", time.Second, q.tooLate(ctx, h) // the item is another's now: the message is judged again
 	}
@@ -244,7 +236,7 @@ func (q *Queue) tooLate(ctx context.Context, h *Held) error {
 
 func (w *Worker) workBatch(ctx context.Context, h *Held, m Message) (ingest.Answer, string, time.Duration, error) {
 	q := w.Queue
-	res, err := w.Step(ctx, h)
+	res, err := w.step(ctx, h)
 	if fault.Is(err, fault.Lost) {
 		return "", "", time.Second, nil
 	}
@@ -308,12 +300,12 @@ func (w *Worker) again(ctx context.Context, h *Held, cause error) time.Duration 
 	tries := 0
 	if h.Batch != nil {
 		next := *h.batch
-		next.Message, tries = cause.Error(), next.Tries
+		next.Message, tries = causeOf(cause), next.Tries
 		next.Release()
 		q.writeBatch(tx, h.batch, next)
 	} else {
 		next := *h.job
-		next.Message, tries = cause.Error(), next.Tries
+		next.Message, tries = causeOf(cause), next.Tries
 		next.Release()
 		q.writeJob(tx, h.job, next)
 	}

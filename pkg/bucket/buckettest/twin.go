@@ -89,6 +89,17 @@ type fail struct {
 
 func (f *fail) Error() string { return f.code }
 
+// refusal is the code that S3 gives with a status.
+func refusal(status int) string {
+	switch status {
+	case http.StatusForbidden:
+		return "AccessDenied"
+	case http.StatusServiceUnavailable:
+		return "SlowDown"
+	}
+	return "Refused"
+}
+
 // ServeHTTP answers one request.
 func (t *Twin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, q := strings.TrimPrefix(r.URL.Path, "/"), r.URL.Query()
@@ -99,7 +110,7 @@ func (t *Twin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := error(nil)
 	if t.Before != nil {
 		if status := t.Before(op, name); status != 0 {
-			err = &fail{status, "Refused"}
+			err = &fail{status, refusal(status)}
 		}
 	}
 	if err == nil {

@@ -1,0 +1,188 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+)
+
+// resource is an error that names what refused, e.g. "the bucket archivist-work".
+type resource interface {
+	error
+	Resource() string
+}
+
+// causeOf tells why a try failed in a sentence for people: what refused, with which
+// code, and what to do. An error that is none of AWS's says it itself.
+func causeOf(err error) string {
+	var api smithy.APIError
+	var op *smithy.OperationError
+	var network net.Error
+	switch {
+	case errors.Is(err, errTimeUp):
+		return "the time of the function ran out" + during(err) + ". It is tried again; if it happens each time, give the function more time or the source less to do"
+	case errors.As(err, &api):
+		return subject(err) + " " + verdict(api, operation(err))
+	case errors.As(err, &op) && errors.As(err, &network):
+		return fmt.Sprintf("%s did not answer %s: %v. It is tried again", subject(err), op.Operation(), rootOf(err))
+	}
+	return err.Error()
+}
+
+// verdict says what an answer of AWS's means, by its code.
+func verdict(api smithy.APIError, operation string) string {
+	code := api.ErrorCode()
+	var cancelled *types.TransactionCanceledException
+	if errors.As(api, &cancelled) {
+		for _, r := range cancelled.CancellationReasons {
+			if c := aws.ToString(r.Code); c != "" && c != "None" {
+				code = c
+				break
+			}
+		}
+	}
+	what := operation + ": " + code
+	if operation == "" {
+		what = code
+	}
+	switch {
+	case denied[code]:
+		return "refused " + what + ". Check the permissions of the stage's function, then requeue"
+	case throttled[code]:
+		return "is throttled: " + what + ". It is tried again; if it lasts, look at the metrics and quotas of that service"
+	case missing[code]:
+		return "is not there: " + what + ". Check the deployment, then requeue"
+	case api.ErrorFault() == smithy.FaultServer || code == "InternalError" || code == "ServiceUnavailable":
+		return "failed: " + what + ". It is tried again"
+	}
+	return "refused " + what + ": " + api.ErrorMessage()
+}
+
+// Codes of AWS's answers by what a person has to do about them.
+var (
+	denied = set("AccessDenied", "AccessDeniedException", "Forbidden", "UnauthorizedOperation", "NotAuthorized", "AllAccessDisabled",
+		"KMS.AccessDeniedException", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "ExpiredTokenException", "UnrecognizedClientException")
+	throttled = set("ProvisionedThroughputExceededException", "ThrottlingException", "Throttling", "RequestLimitExceeded", "SlowDown", "TooManyRequestsException",
+		"KMS.ThrottlingException", "TransactionConflictException",
+		"ThrottlingError", "ProvisionedThroughputExceeded", "TransactionConflict")
+	missing = set("NoSuchBucket", "ResourceNotFoundException", "TableNotFoundException")
+)
+
+func set(codes ...string) map[string]bool {
+	out := map[string]bool{}
+	for _, c := range codes {
+		out[c] = true
+	}
+	return out
+}
+
+// subject is what an error is about: what it names itself, else the service.
+func subject(err error) string {
+	var named resource
+	if errors.As(err, &named) {
+		return named.Resource()
+	}
+	var op *smithy.OperationError
+	if errors.As(err, &op) && op.Service() != "DynamoDB" {
+		return op.Service()
+	}
+	return "the table"
+}
+
+func operation(err error) string {
+	var op *smithy.OperationError
+	if errors.As(err, &op) {
+		return op.Operation()
+	}
+	return ""
+}
+
+// rootOf is the innermost cause.
+func rootOf(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}
+
+// errTimeUp ends a step just before its function's time does, so that the worker can
+// still write down what it was doing.
+var errTimeUp = errors.New("the time of the function ran out")
+
+// timeUpError is a step's error after its time ran out.
+type timeUpError struct{ err error }
+
+// Error is that of the step.
+func (e *timeUpError) Error() string { return e.err.Error() }
+
+// Unwrap returns errTimeUp and the step's error.
+func (e *timeUpError) Unwrap() []error { return []error{errTimeUp, e.err} }
+
+func during(err error) string {
+	var e *timeUpError
+	if !errors.As(err, &e) {
+		return ""
+	}
+	var op *smithy.OperationError
+	if errors.As(e.err, &op) {
+		return fmt.Sprintf(" while %s was asked for %s", subject(e.err), op.Operation())
+	}
+	if fault.Of(e.err) != "" {
+		return ": " + e.err.Error()
+	}
+	return ""
+}
+
+// step does the worker's step within its function's time, less a twelfth to write
+// down how it ended.
+func (w *Worker) step(ctx context.Context, h *Held) (ingest.Result, error) {
+	limit := w.Queue.Rules.Timing.Times(w.Stage).Timeout
+	inTime, cancel := context.WithTimeoutCause(ctx, limit-limit/12, errTimeUp)
+	defer cancel()
+	res, err := w.Step(inTime, h)
+	if err != nil && errors.Is(context.Cause(inTime), errTimeUp) && !fault.Is(err, fault.Lost) {
+		err = &timeUpError{err}
+	}
+	return res, err
+}
+
+// unsaid is what is known of a worker that was ended before it could say why.
+func unsaid(stage ingest.Stage) string {
+	return fmt.Sprintf("the worker ended without an answer: it was killed, or ran out of memory or time. The log of the function %s says which "+
+		"(\"signal: killed\" or \"Runtime exited\": give it more memory; \"Task timed out\": more time)", stage.Name)
+}
+
+// gaveUp is why an item fails that was tried too often: the last cause that was seen.
+func gaveUp(s ingest.Stage, tries int, last, then string) string {
+	if last == "" {
+		last = unsaid(s)
+	}
+	return fmt.Sprintf("%s was tried %d times without success: %s. %s", s.Name, tries, strings.TrimSuffix(last, "."), then)
+}
+
+// lastTry is what explain says of the tries that have ended; running is 1 while a
+// worker is at another one.
+func lastTry(w ingest.Work, stage ingest.Stage, message string, running int) string {
+	switch {
+	case message != "":
+		return "; the last try failed: " + message
+	case w.Tries > running:
+		return "; the last try failed: " + unsaid(stage)
+	case w.Repairs > 1 && w.Tries == 0:
+		return fmt.Sprintf("; no worker could take it, though it was started anew %d times: look at the log of the function %s, at its permissions for the table, and at its dead-letter queue",
+			w.Repairs, stage.Name)
+	}
+	return ""
+}

@@ -1,0 +1,298 @@
+package stage_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/smithy-go"
+
+	"archivist/pkg/event"
+	"archivist/pkg/fetch"
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+	"archivist/pkg/table/tabletest"
+)
+
+// troubled is a deployment of which one part fails.
+type troubled struct {
+	*unreliable
+	db       *tabletest.Client
+	at       atomic.Value // the stage whose step runs now, or ""
+	payload  ingest.Payload
+	draining bool                            // workers handle messages
+	stage    string                          // that fails
+	step     func(ctx context.Context) error // in place of the stage's step, if set
+	bucket   func(op, name string) int       // what the buckets answer while the stage's step runs
+	table    func(partition string) error    // what the table answers meanwhile
+	take     func(partition string) error    // what it answers a worker outside of a step
+	client   func(c *fetch.Client)           // changes how the sources are fetched
+	source   func(http.ResponseWriter, *http.Request)
+}
+
+func newTroubled(t *testing.T) *troubled {
+	u := &troubled{unreliable: newUnreliable(t, "")}
+	u.at.Store("")
+	u.db = &tabletest.Client{DynamoDBAPI: u.rows, Do: func(_ string, call func() error) error { return call() }}
+	*u.m.Queue.Table = *tabletest.Table(u.db)
+	u.m.Queue.Table.Wait = func(context.Context, time.Duration) error { return nil }
+	u.db.Refuse = func(partition string) error {
+		switch {
+		case u.at.Load() == u.stage && u.table != nil:
+			return u.table(partition)
+		case u.at.Load() == "" && u.draining && u.take != nil:
+			return u.take(partition)
+		}
+		return nil
+	}
+	u.s3.Before = func(op, name string) int {
+		if u.bucket != nil && u.at.Load() == u.stage {
+			return u.bucket(op, name)
+		}
+		return 0
+	}
+	steps := u.m.Step
+	u.m.Step = func(s ingest.Stage) queue.Step {
+		return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+			u.at.Store(s.Name)
+			defer u.at.Store("")
+			if u.step != nil && s.Name == u.stage {
+				return ingest.Result{}, u.step(ctx)
+			}
+			return steps(s)(ctx, h)
+		}
+	}
+	u.source = func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("content")) }
+	u.unreliable.source.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { u.source(w, r) })
+	u.payload = ingest.Payload{URL: u.unreliable.source.URL + "/a.txt", Type: ingest.TypeFile, Filename: "a.txt"}
+	return u
+}
+
+// errKilled is what a worker panics with that is killed.
+var errKilled = errors.New("killed")
+
+// drive handles messages and ticks for three hours. Errors and deaths of workers are
+// what this is about.
+func (u *troubled) drive(each func()) {
+	ctx := u.Context()
+	for range 45 {
+		u.later += 4 * time.Minute
+		for range 20 {
+			if u.drained(ctx) {
+				break
+			}
+		}
+		each()
+		_ = u.m.Clock.Tick(ctx, true)
+	}
+}
+
+func (u *troubled) drained(ctx context.Context) (done bool) {
+	u.draining = true
+	defer func() {
+		u.draining = false
+		if r := recover(); r != nil && r != errKilled {
+			panic(r)
+		}
+		u.at.Store("")
+	}()
+	return u.m.Drain(ctx) == nil
+}
+
+var denied = &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "not authorized", Fault: smithy.FaultClient}
+
+// causes are what can be wrong, and what a person must read of it.
+var causes = []struct {
+	name     string
+	arrange  func(u *troubled)
+	says     []string
+	final    bool // it cannot be requeued
+	unseen   bool // nobody saw the cause
+	unfailed bool // the job cannot be failed, since nobody may write its row: explain says it
+}{
+	{name: "source silent", says: []string{"/a.txt: no response header for 0.05 s", "Correct it at the source, then requeue"},
+		arrange: func(u *troubled) {
+			u.s.Fetch.Limits = shortLimits
+			u.source = func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+		}},
+	{name: "source slow", says: []string{"12 of 1,400 bytes came from 127.0.0.1", "no data for 0.05 s", "Correct it at the source, then requeue"},
+		arrange: func(u *troubled) {
+			u.s.Fetch.Limits = shortLimits
+			u.source = func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Length", "1400")
+				if r.Method == http.MethodHead {
+					return
+				}
+				_, _ = w.Write([]byte("twelve bytes"))
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+			}
+		}},
+	{name: "404", says: []string{"/a.txt answered 404 Not Found", "Correct it at the source, then requeue"},
+		arrange: func(u *troubled) { u.source = http.NotFound }},
+	{name: "503", says: []string{"/a.txt answered 503 Service Unavailable and asks to wait 7 s (tried 4 times)", "Correct it at the source, then requeue"},
+		arrange: func(u *troubled) {
+			u.source = func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", "7")
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		}},
+	{name: "connection refused", says: []string{"connection refused", "Correct it at the source, then requeue"},
+		arrange: func(u *troubled) { u.way, u.failing = "connection refused", func(*http.Request) bool { return true } }},
+	{name: "redirect into a private network", final: true, says: []string{"169.254.169.254:80 is refused", "public"},
+		arrange: func(u *troubled) {
+			u.source = func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, "http://169.254.169.254/latest", http.StatusFound)
+			}
+		}},
+	{name: "certificate", says: []string{"certificate signed by unknown authority", "Correct it at the source, then requeue"},
+		arrange: func(u *troubled) {
+			tls := httptest.NewTLSServer(http.NotFoundHandler())
+			u.Cleanup(tls.Close)
+			u.payload.URL = tls.URL + "/a.txt"
+		}},
+	{name: "bad manifest", final: true, says: []string{`the manifest is rejected: line 5, column 1: found "nonsense"; expected an http, https or s3 URL`},
+		arrange: func(u *troubled) {
+			u.payload.Type = ingest.TypeObjectManifest
+			u.source = func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = w.Write([]byte(manifest("mrt-ingest-manifest", fileFields, "nonsense | | | | | a |")))
+			}
+		}},
+	{name: "wrong digest", final: true, says: []string{"the depositor's md5 is 00000000000000000000000000000000, but what came (7 bytes) has 9a0364b9e99bb480dd25e1f0284c8555"},
+		arrange: func(u *troubled) { u.payload.Algorithm, u.payload.Digest = "md5", strings.Repeat("0", 32) }},
+	{name: "work bucket refuses", says: []string{"the bucket work refused PutObject: AccessDenied", "Check the permissions of the stage's function", "requeue"},
+		arrange: func(u *troubled) { u.stage, u.bucket = "download", refuse("work/", http.StatusForbidden) }},
+	{name: "storage bucket refuses", says: []string{"the bucket storage refused", "AccessDenied", "Check the permissions of the stage's function", "requeue"},
+		arrange: func(u *troubled) { u.stage, u.bucket = "store", refuse("storage/", http.StatusForbidden) }},
+	{name: "storage bucket is slow down", says: []string{"the bucket storage is throttled", "SlowDown", "requeue"},
+		arrange: func(u *troubled) { u.stage, u.bucket = "store", refuse("storage/", http.StatusServiceUnavailable) }},
+	{name: "table throttled", says: []string{"the table is throttled: ", "ProvisionedThroughputExceeded", "quotas", "requeue"},
+		arrange: func(u *troubled) {
+			u.stage, u.table = "process", func(string) error { return tabletest.Throttled() }
+		}},
+	{name: "permission for some rows missing", says: []string{"the table refused ", "AccessDeniedException", "Check the permissions of the stage's function"},
+		arrange: func(u *troubled) { u.stage, u.table = "process", func(string) error { return denied } }},
+	{name: "permission for the table missing", unfailed: true, says: []string{"no worker could take it", "permissions for the table", "function estimate"},
+		arrange: func(u *troubled) {
+			u.take = func(partition string) error {
+				if strings.HasPrefix(partition, "JOB#") && strings.HasSuffix(partition, "-00001") {
+					return denied
+				}
+				return nil
+			}
+		}},
+	{name: "worker killed, or out of memory", unseen: true, says: []string{"the worker ended without an answer: it was killed, or ran out of memory or time", "log of the function download", "requeue"},
+		arrange: func(u *troubled) { u.stage, u.step = "download", func(context.Context) error { panic(errKilled) } }},
+	{name: "function time-out", says: []string{"the time of the function ran out", "requeue"},
+		arrange: func(u *troubled) {
+			u.m.Queue.Rules.Timing.Long, u.m.Queue.Rules.Timing.Pause = 60*time.Millisecond, 20*time.Millisecond
+			u.stage, u.step = "store", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		}},
+	{name: "a cause was seen before the worker was killed", says: []string{"connection reset by peer", "requeue"},
+		arrange: func(u *troubled) {
+			n := 0
+			u.stage, u.step = "download", func(context.Context) error {
+				if n++; n == 1 {
+					return syscall.ECONNRESET
+				}
+				panic(errKilled)
+			}
+		}},
+}
+
+var shortLimits = fetch.Limits{Connect: time.Second, TLS: time.Second, Header: 50 * time.Millisecond, Data: 50 * time.Millisecond, Small: 50 * time.Millisecond}
+
+func refuse(prefix string, status int) func(op, name string) int {
+	return func(op, name string) int {
+		if strings.HasPrefix(name, prefix) && strings.HasPrefix(op, "PUT") {
+			return status
+		}
+		return 0
+	}
+}
+
+// TestTrueCause: whatever is wrong, the job's message, explain, the event and the
+// report name it and what to do next.
+func TestTrueCause(t *testing.T) {
+	for _, c := range causes {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			u := newTroubled(t)
+			c.arrange(u)
+			b, err := u.m.Queue.Submit(t.Context(), ingest.Batch{Collection: "bench", Mode: "add", Payload: u.payload}, "", nil, "me")
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := ingest.JobID(b.Batch.ID, 1)
+			explained := map[string]bool{}
+			u.drive(func() {
+				if x, err := u.m.Queue.ExplainJob(t.Context(), id); err == nil {
+					explained[x.Why] = true
+				}
+			})
+			u.take = nil
+			u.told(c.says, id, explained, c.unfailed)
+			for text := range explained {
+				if strings.Contains(text, "ended without an answer") && !c.unseen {
+					t.Errorf("explain said %q of a cause that was seen", text)
+				}
+			}
+			j := u.job(id)
+			if c.unfailed {
+				return
+			}
+			if j.State != ingest.Failed || j.NotRecoverable != c.final {
+				t.Errorf("the job is %s, final %v: %s", j.State, j.NotRecoverable, j.Message)
+			}
+		})
+	}
+}
+
+// told fails unless every place where a person looks says all of it.
+func (u *troubled) told(says []string, id string, explained map[string]bool, unfailed bool) {
+	u.Helper()
+	places := map[string]string{}
+	for text := range explained {
+		places["explain"] += text + "\n"
+	}
+	if !unfailed {
+		places["the job"] = u.job(id).Message
+		places["the events"] = u.events(id)
+		report, _, err := u.s.Work.Read(u.Context(), "reports/"+u.job(id).Batch+".json")
+		if err != nil {
+			u.Error(err)
+		}
+		places["the report"] = strings.ReplaceAll(string(report), `\"`, `"`)
+		places["the report"] = strings.ReplaceAll(places["the report"], `\u0026`, `&`)
+	}
+	for place, text := range places {
+		for _, want := range says {
+			if !strings.Contains(text, want) {
+				u.Errorf("%s does not say %q: %s", place, want, text)
+			}
+		}
+	}
+}
+
+func (u *troubled) events(id string) string {
+	u.Helper()
+	out := ""
+	for cursor := ""; ; {
+		p, err := u.m.Queue.Events(u.Context(), event.Subject{Type: event.Job, ID: id}, cursor)
+		if err != nil {
+			u.Fatal(err)
+		}
+		for _, e := range p.Items {
+			out += strings.ReplaceAll(e.Detail, `\"`, `"`) + "\n"
+		}
+		if cursor = p.Cursor; cursor == "" {
+			return out
+		}
+	}
+}
