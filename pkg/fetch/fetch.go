@@ -47,7 +47,7 @@ func (g Guard) refuse(a netip.Addr) string {
 	}
 	switch {
 	case a.IsLoopback(), a.IsPrivate(), a.IsLinkLocalUnicast(), a.IsLinkLocalMulticast(), a.IsMulticast(), a.IsUnspecified(), shared.Contains(a):
-		return "it is inside a private network"
+		return "it is inside a private network; a public address is needed"
 	}
 	return ""
 }

@@ -26,7 +26,7 @@ func CheckLocalID(id string) error {
 	case id == "":
 		why = "is empty"
 	case len(id) > MaxLocalIDBytes:
-		return fault.New(fault.Invalid, "the local id that begins with %q has %d bytes; at most %d are taken", cut(id, 40), len(id), MaxLocalIDBytes)
+		return fault.New(fault.Invalid, "the local id that begins with %q has %d bytes; at most %d are taken", Cut(id, 40), len(id), MaxLocalIDBytes)
 	case !utf8.ValidString(id) || strings.ContainsRune(id, utf8.RuneError):
 		why = "is not valid UTF-8"
 	case strings.ContainsFunc(id, unicode.IsControl):
@@ -62,9 +62,9 @@ func CleanLocalIDs(ids []string) ([]string, error) {
 	return out, nil
 }
 
-// cut returns the first n bytes of text at most, cut at a character, with "…"
+// Cut returns the first n bytes of text at most, cut at a character, with "…"
 // where something was left out.
-func cut(text string, n int) string {
+func Cut(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}

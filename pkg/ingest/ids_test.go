@@ -55,7 +55,7 @@ func TestCleanLocalIDs(t *testing.T) {
 
 func TestCut(t *testing.T) {
 	for in, want := range map[string]string{"abcd": "abcd", "abcde": "abcd…", "abcé": "abc…"} {
-		if got := cut(in, 4); got != want {
+		if got := Cut(in, 4); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}

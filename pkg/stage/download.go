@@ -7,6 +7,7 @@ import (
 	"mime"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,12 +44,12 @@ func (s *Stages) download(ctx context.Context, h *queue.Held) (ingest.Result, er
 	})
 	var changed *changedError
 	switch {
-	case d.refused != "":
-		return ingest.Fail(false, d.refused), nil
 	case errors.As(d.err, &changed):
 		return s.beginAgain(ctx, h, changed.why)
 	case d.err != nil && !errors.Is(d.err, fetch.ErrStop):
-		return failed(d.err)
+		return ingest.Result{}, d.err
+	case len(d.problems) > 0:
+		return d.failure(), nil
 	case errors.Is(err, errStopped):
 		j.Checkpoint = fmt.Sprintf("%d of %d files", d.got, j.Files)
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
@@ -78,30 +79,47 @@ type transfer struct {
 	until time.Time // its end
 	limit chan struct{}
 
-	mu      sync.Mutex
-	got     int
-	err     error
-	refused string // a file that is not what the depositor said
+	mu       sync.Mutex
+	got      int
+	err      error // ends the try
+	problems []problem
 }
+
+// problem is a file that cannot be taken.
+type problem struct {
+	n     int // of the file
+	why   string
+	final bool // another try gives the same
+}
+
+// maxProblems is how many files that cannot be taken are named. Then the download
+// ends: a source that is down is not asked for every file.
+const maxProblems = 20
+
+// maxProblem bounds what is said of one of them, in bytes.
+const maxProblem = 400
 
 // changedError says that the payload is not of the type that was detected.
 type changedError struct{ why string }
 
 func (e *changedError) Error() string { return e.why }
 
+// refusedError says that a file is not what the depositor said.
 type refusedError struct{ why string }
 
 func (e *refusedError) Error() string { return e.why }
 
-func (d *transfer) note(err error) {
+// note counts a file, or keeps why it cannot be taken, or what ends the try.
+func (d *transfer) note(n int, row checkm.Row, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var refused *refusedError
 	switch {
 	case err == nil:
 		d.got++
-	case errors.As(err, &refused):
-		d.refused = refused.why
+	case errors.As(err, &refused), unfetched(err):
+		why := fmt.Sprintf("file %s: %v", ingest.Cut(row.Name, maxProblem/4), err)
+		d.problems = append(d.problems, problem{n, ingest.Cut(why, maxProblem), !mayRecover(err)})
 	case d.err == nil:
 		d.err = err
 	}
@@ -110,7 +128,27 @@ func (d *transfer) note(err error) {
 func (d *transfer) stopped() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.err != nil || d.refused != ""
+	return d.err != nil || len(d.problems) >= maxProblems
+}
+
+// failure names every file that cannot be taken.
+func (d *transfer) failure() ingest.Result {
+	slices.SortFunc(d.problems, func(a, b problem) int { return a.n - b.n })
+	final, whys := false, make([]string, len(d.problems))
+	for i, p := range d.problems {
+		final, whys[i] = final || p.final, p.why
+	}
+	text := strings.Join(whys[:min(len(whys), maxProblems)], "; ")
+	if len(whys) > 1 {
+		text = fmt.Sprintf("%d of %d files cannot be taken: %s", len(whys), d.job.Files, text)
+	}
+	if left := d.job.Files - d.got - len(whys); left > 0 {
+		text += fmt.Sprintf("; %d files were not tried", left)
+	}
+	if final {
+		return ingest.Fail(false, text+". Correct the files or what is said of them, then submit it again")
+	}
+	return ingest.Fail(true, text+". Correct it at the source, then requeue the job")
 }
 
 // segment gets the files of one segment. What it has when it must stop is kept,
@@ -124,7 +162,7 @@ func (d *transfer) segment(ctx context.Context, n int, rows []checkm.Row) error 
 	var wg sync.WaitGroup
 	for i, row := range rows {
 		if entries[i] != nil {
-			d.note(nil)
+			d.note(i, row, nil)
 			continue
 		}
 		d.limit <- struct{}{}
@@ -138,12 +176,16 @@ func (d *transfer) segment(ctx context.Context, n int, rows []checkm.Row) error 
 			if err == nil {
 				err = d.keep(ctx, n, entries, i, e)
 			}
-			d.note(err)
+			d.note(n*segmentFiles+i, row, err)
 		})
 	}
 	wg.Wait()
 	if slices.Contains(entries, nil) {
-		return errors.Join(errStopped, d.s.putJSON(ctx, unfinishedKey(d.job.ID, n), entries, bucket.Condition{}))
+		err := d.s.putJSON(ctx, unfinishedKey(d.job.ID, n), entries, bucket.Condition{})
+		if err == nil && (d.stopped() || !d.s.Now().Before(d.until)) {
+			err = errStopped
+		}
+		return err // without one, a file has a problem: those of other segments are looked for, too
 	}
 	// A finished segment is never written again: not by one who comes late either.
 	err := d.s.putJSON(ctx, segmentKey(d.job.ID, n), entries, bucket.Condition{Absent: true})
@@ -169,7 +211,7 @@ func (d *transfer) file(ctx context.Context, n int, row checkm.Row) (Entry, erro
 	key := fileKey(d.job.ID, n)
 	sums, err := d.fetch(ctx, key, halfKey(d.job.ID, path.Base(key)), row)
 	if err != nil {
-		return Entry{}, fmt.Errorf("file %s: %w", row.Name, err)
+		return Entry{}, err
 	}
 	why, err := d.s.notAsDetected(ctx, d.job, key)
 	if err != nil {
@@ -193,13 +235,13 @@ func describe(row checkm.Row, sums *fetch.Digester, key string) (Entry, error) {
 	if row.Digest != "" {
 		e.Given = row.Algorithm
 		if digests[row.Algorithm] != row.Digest {
-			return e, &refusedError{fmt.Sprintf("file %s: the depositor's %s is %s, but what came (%d bytes) has %s", row.Name, row.Algorithm, row.Digest, sums.Size, digests[row.Algorithm])}
+			return e, &refusedError{fmt.Sprintf("the depositor's %s is %s, but what came (%d bytes) has %s", row.Algorithm, row.Digest, sums.Size, digests[row.Algorithm])}
 		}
 	}
 	if row.Size >= 0 && row.Size != sums.Size {
 		e.Warning = fmt.Sprintf("the depositor's size is %d bytes, but %d came", row.Size, sums.Size)
 		if row.Digest == "" {
-			return e, &refusedError{fmt.Sprintf("file %s: %s, and there is no digest to tell which is right", row.Name, e.Warning)}
+			return e, &refusedError{e.Warning + ", and there is no digest to tell which is right"}
 		}
 	}
 	return e, nil

@@ -67,7 +67,7 @@ func failed(err error) (ingest.Result, error) {
 	case !unfetched(err):
 		return ingest.Result{}, err
 	case !mayRecover(err):
-		return ingest.Fail(false, err.Error()+". Submit it again with a public URL"), nil
+		return ingest.Fail(false, err.Error()+". Correct the URL, then submit it again"), nil
 	}
 	return ingest.Fail(true, err.Error()+". Correct it at the source, then requeue the job"), nil
 }

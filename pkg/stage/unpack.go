@@ -86,7 +86,7 @@ func (s *Stages) unreachable(ctx context.Context, h *queue.Held, err error) (ing
 	case mayRecover(err):
 		return ingest.Fail(true, fmt.Sprintf("the payload cannot be fetched: %v. Correct it at the source, then submit it again", err)), nil
 	}
-	return ingest.Fail(false, fmt.Sprintf("the payload cannot be fetched: %v. Submit it again with a public URL", err)), nil
+	return ingest.Fail(false, fmt.Sprintf("the payload cannot be fetched: %v. Correct the URL, then submit it again", err)), nil
 }
 
 // unpackList makes a job of each row of a batch manifest, chunk by chunk from
