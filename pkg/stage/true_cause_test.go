@@ -32,7 +32,6 @@ type troubled struct {
 	bucket   func(op, name string) int       // what the buckets answer while the stage's step runs
 	table    func(partition string) error    // what the table answers meanwhile
 	take     func(partition string) error    // what it answers a worker outside of a step
-	client   func(c *fetch.Client)           // changes how the sources are fetched
 	source   func(http.ResponseWriter, *http.Request)
 }
 
