@@ -383,9 +383,8 @@ func (c *checker) success(m queue.Message) {
 // allRetired names what is left of completed batches after their rows were kept
 // long enough.
 func (c *checker) allRetired() error {
-	late := c.mayBeLate()
 	for id, b := range c.batches {
-		if b.State != ingest.BatchFailed && !late[id] {
+		if b.State != ingest.BatchFailed {
 			return fmt.Errorf("batch %s is still there, %s", id, b.State)
 		}
 	}
@@ -414,12 +413,11 @@ type closing struct {
 	at int
 }
 
-// atRest names what has not come to rest, though it needs nothing that refuses.
+// atRest names what has not come to rest.
 func (c *checker) atRest() error {
-	late := c.mayBeLate()
 	for _, id := range c.sorted() {
 		j := c.jobs[id]
-		if j.State.Open() && !late[id] {
+		if j.State.Open() {
 			return fmt.Errorf("job %s is still %s (exec %d, parked %v; %s)", id, j.State, j.Exec, j.Parked, c.waitsFor())
 		}
 		if n := c.w.store.versions(&j.Job); j.State == ingest.Completed && n != 1 {
@@ -427,7 +425,7 @@ func (c *checker) atRest() error {
 		}
 	}
 	for id, b := range c.batches {
-		if b.State != ingest.BatchCompleted && b.State != ingest.BatchFailed && !late[id] {
+		if b.State != ingest.BatchCompleted && b.State != ingest.BatchFailed {
 			return fmt.Errorf("batch %s is still %s", id, b.State)
 		}
 	}
@@ -436,14 +434,12 @@ func (c *checker) atRest() error {
 			return fmt.Errorf("the slot of %s is held by nobody", id)
 		}
 	}
-	for lock, owner := range c.locks {
-		return fmt.Errorf("the lock %s is held by %s", lock, owner)
+	if len(c.locks) > 0 {
+		return fmt.Errorf("locks are held by nobody: %v", c.locks)
 	}
 	for lock, line := range c.lines {
-		for job := range line {
-			if !late[job] {
-				return fmt.Errorf("%s stands in the line of %s", job, lock)
-			}
+		if len(line) > 0 {
+			return fmt.Errorf("in the line of %s stands nobody: %v", lock, line)
 		}
 	}
 	return nil

@@ -135,9 +135,8 @@ type Explanation struct {
 
 // Action on a job.
 type Action struct {
-	Action  string `json:"action" enum:"requeue,fail"`
-	Reason  string `json:"reason" minLength:"1" maxLength:"2000"`
-	Confirm bool   `json:"confirm,omitempty" doc:"of requeue: also if the object has a version by a later submission, which the job then replaces as the newest"`
+	Action string `json:"action" enum:"requeue,fail"`
+	Reason string `json:"reason" minLength:"1" maxLength:"2000"`
 }
 
 // Object is a preserved object.

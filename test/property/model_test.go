@@ -1,0 +1,246 @@
+package property
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"archivist/pkg/ark"
+	"archivist/pkg/ingest"
+)
+
+// archive is what should be preserved by now.
+type archive struct {
+	objects map[string]*known
+	order   []string
+	ids     map[string]string // ark by collection and local id
+}
+
+// known is an object that should be preserved.
+type known struct {
+	ark, collection string
+	versions        []version
+}
+
+// version is what a version should say.
+type version struct {
+	files           map[string][]byte
+	who, what, when string
+	ids             []string
+}
+
+func newArchive() *archive { return &archive{objects: map[string]*known{}, ids: map[string]string{}} }
+
+func (k *known) head() version {
+	if k == nil || len(k.versions) == 0 {
+		return version{}
+	}
+	return k.versions[len(k.versions)-1]
+}
+
+// add records that a job became a version.
+func (a *archive) add(id, collection string, v version) {
+	k := a.objects[id]
+	if k == nil {
+		k = &known{ark: id, collection: collection}
+		a.objects[id], a.order = k, append(a.order, id)
+	}
+	k.versions = append(k.versions, v)
+	for _, local := range v.ids {
+		a.ids[collection+"\x00"+local] = id
+	}
+}
+
+// shoulders of the collections.
+var shoulders = map[string]string{"maps": "fk4", "books": "fk7"}
+
+// ark is the one that a submission names.
+func (w *world) ark(ref, submission, object int) string {
+	switch {
+	case ref > 0 && len(w.known.order) > 0:
+		return w.known.order[(ref-1)%len(w.known.order)]
+	case ref >= 0:
+		return ""
+	}
+	n := 0
+	given := ark.Mint("99999", shoulders["maps"], func(most int) int { n++; return (submission*7 + object*3 + n) % most })
+	if ref == -2 {
+		last := given.Name[len(given.Name)-1]
+		given.Name = given.Name[:len(given.Name)-1] + string(ark.Alphabet[(strings.IndexByte(ark.Alphabet, last)+1)%len(ark.Alphabet)])
+	}
+	return given.String()
+}
+
+// ref is how its ark was chosen.
+func (j *job) ref() int {
+	if many(j.submission.Kind) {
+		return j.object.Row.Primary
+	}
+	return j.submission.Form.Primary
+}
+
+// local are the local ids that a job brings, in order.
+func (j *job) local() (ids []string) {
+	from := j.submission.Form.Local
+	if many(j.submission.Kind) {
+		from = j.object.Row.Local
+	}
+	from = append(from[:len(from):len(from)], j.inPackage()...)
+	for _, id := range from {
+		if trimmed := strings.TrimSpace(string(id)); !slices.Contains(ids, trimmed) {
+			ids = append(ids, trimmed)
+		}
+	}
+	return ids
+}
+
+// inPackage are those that its package brings.
+func (j *job) inPackage() []value {
+	for _, d := range []said{j.object.ERC, j.object.DataCite, j.object.DC} {
+		if len(d.Local) > 0 {
+			return d.Local
+		}
+	}
+	return nil
+}
+
+// element is the best of what was said of one element.
+func (j *job) element(of func(said) value, before string) string {
+	for _, s := range j.said {
+		switch v := strings.TrimSpace(string(of(s))); v {
+		case "", "(:unas)", "(:unkn)", "(:unav)", "(:null)":
+		default:
+			return v
+		}
+	}
+	return before
+}
+
+// version is what a job should make of an object.
+func (j *job) version(before version, given map[string][]byte) version {
+	v := version{files: given, ids: slices.Clone(before.ids)}
+	v.who = j.element(func(s said) value { return s.Who }, before.who)
+	v.what = j.element(func(s said) value { return s.What }, before.what)
+	v.when = j.element(func(s said) value { return s.When }, before.when)
+	for _, id := range j.local() {
+		if !slices.Contains(v.ids, id) {
+			v.ids = append(v.ids, id)
+		}
+	}
+	return v
+}
+
+// same reports whether nothing is different.
+func (v version) same(other version) bool {
+	return equalFiles(v.files, other.files) && v.who == other.who && v.what == other.what && v.when == other.when && slices.Equal(v.ids, other.ids)
+}
+
+func equalFiles(a, b map[string][]byte) bool {
+	return maps.EqualFunc(a, b, func(a, b []byte) bool { return string(a) == string(b) })
+}
+
+// conflict says why a job must be refused for its identifiers, "" if it need not.
+func (a *archive) conflict(j *job) string {
+	s := j.submission
+	own := map[string]bool{}
+	for _, id := range j.local() {
+		if known := a.ids[s.Collection+"\x00"+id]; known != "" {
+			own[known] = true
+		}
+	}
+	stands := a.objects[j.primary]
+	switch {
+	case len(own) > 1:
+		return "its local ids are of different objects"
+	case stands == nil && j.ref() == -2:
+		return "its ark has a wrong check character"
+	case j.primary != "" && stands == nil && s.Collection != "maps":
+		return "its ark is not on the collection's shoulder"
+	case stands != nil && stands.collection != s.Collection:
+		return "its ark is another collection's"
+	case j.primary != "" && len(own) == 1 && !own[j.primary]:
+		return "its local id is another object's"
+	case j.primary == "" && len(own) == 1 && a.onlyInPackage(j):
+		return "its package names another object"
+	}
+	if s.IfVersion == 2 {
+		return "it was made for another version"
+	}
+	return ""
+}
+
+// onlyInPackage reports whether the object is named by the package alone.
+func (a *archive) onlyInPackage(j *job) bool {
+	named := j.submission.Form.Local
+	if many(j.submission.Kind) {
+		named = j.object.Row.Local
+	}
+	for _, id := range named {
+		if a.ids[j.submission.Collection+"\x00"+string(id)] != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// target is the object for which a submission is, as far as its ids say.
+func (a *archive) target(j *job) *known {
+	if j.primary != "" {
+		return a.objects[j.primary]
+	}
+	for _, id := range j.local() {
+		if known := a.ids[j.submission.Collection+"\x00"+id]; known != "" {
+			return a.objects[known]
+		}
+	}
+	return nil
+}
+
+// refused says why a job must fail, given what its sources gave; "" if it must not.
+func (w *world) refused(j *job) string {
+	s := j.submission
+	for _, f := range j.object.files() {
+		given := w.source.given(j.paths[j.name(f)])
+		if given == nil {
+			continue
+		}
+		switch {
+		case f.Check.digest([]byte(f.Content)) != f.Check.digest(given) && f.Check.Algorithm != "", f.Check.refuses():
+			return fmt.Sprintf("%s is not what the depositor said", f.Name)
+		case s.Kind != ingest.TypeObjectManifest && s.Kind != ingest.TypeBatchManifest && f.Check.size([]byte(f.Content)) == "0": // 0 claims nothing
+		case f.Check.Algorithm == "" && f.Check.size([]byte(f.Content)) != f.Check.size(given):
+			return fmt.Sprintf("%s has another size than the depositor said", f.Name)
+		}
+	}
+	if given := w.source.given(j.payload.at); s.Untyped && strings.HasPrefix(string(given), "<") && !strings.HasSuffix(j.payload.name, ".html") {
+		return "a web page came where nobody said that one is expected"
+	}
+	if s.Collection == "books" && slices.ContainsFunc(j.object.files(), func(f file) bool { return f.Check.Algorithm == "" }) {
+		return "its collection requires a digest of each file"
+	}
+	if s.Kind == ingest.TypeBatchManifest || s.Kind == ingest.TypeObjectManifest {
+		if j.object.Check.Algorithm != "" && j.object.Check.Wrong {
+			return "its manifest is not what the depositor said"
+		}
+	}
+	for at, text := range j.manifests {
+		if given := w.source.given(at); given != nil && string(given) != text {
+			return "its manifest was not given"
+		}
+	}
+	return w.known.conflict(j)
+}
+
+// name is the one under which a file is kept: in manifests some characters are
+// encoded.
+func (j *job) name(f file) string {
+	if j.submission.Kind == ingest.TypeFile {
+		return string(f.Name)
+	}
+	return decode(string(f.Name))
+}
+
+func decode(s string) string {
+	return strings.TrimSpace(strings.NewReplacer("%20", " ", "%7c", "|", "%7C", "|").Replace(s))
+}

@@ -1,0 +1,266 @@
+package property
+
+import (
+	"context"
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/collection"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+)
+
+// TestMain fixes the seed, so that a run says the same as the one before; another
+// one is given by -rapid.seed.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	given := map[string]bool{}
+	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	for name, value := range map[string]string{"rapid.seed": "1", "rapid.checks": "75", "rapid.nofailfile": "true", "rapid.shrinktime": "10s"} {
+		if !given[name] {
+			if err := flag.Set(name, value); err != nil {
+				panic(err)
+			}
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// TestToldIsStored: after any well-formed submissions, the batch, its report, the
+// job, its receipt, the object, its versions, its files and the stored version say
+// the same, and this is what was asked for.
+func TestToldIsStored(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) { check(t, r, histories(3).Draw(r, "history")) })
+}
+
+// check plays a history in a new world.
+func check(t *testing.T, r *rapid.T, h history) {
+	wrong, log := inWorld(t, func(ctx context.Context, w *world) {
+		w.profile(ctx, "books", collection.Profile{Shoulder: shoulders["books"], RequireDigest: true})
+		for n, s := range h.Submissions {
+			w.play(ctx, n, s)
+			if len(w.wrong) > 0 {
+				return
+			}
+		}
+		w.rebuild(ctx)
+	})
+	if len(wrong) > 0 {
+		var texts []string
+		for _, x := range wrong {
+			texts = append(texts, x.text)
+		}
+		r.Logf("%s\nThe log ends with:\n%s", strings.Join(texts, "\n"), tail(log, 5))
+		r.Fatal(wrong[0].kind) // the same in each attempt to make the history smaller
+	}
+}
+
+func tail(log string, n int) string {
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	for i, line := range lines {
+		lines[i] = short(line)
+	}
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// play submits, repairs what failed until nothing more can be done, and judges
+// what came of it.
+func (w *world) play(ctx context.Context, n int, s submission) {
+	in, jobs := w.present(n, s)
+	for try := range 2 {
+		out, err := w.api.Submit(ctx, in, "")
+		if err != nil {
+			w.notAccepted(s, err)
+			return
+		}
+		w.rest(ctx, []string{out.ID})
+		made := w.requeue(ctx, out.ID)
+		if len(w.wrong) > 0 {
+			return
+		}
+		if try > 0 || !s.troubled() || !lost(s, made) {
+			w.judge(ctx, out.ID, s, jobs, made)
+			return
+		}
+		if len(made) == 0 {
+			w.unpacked(ctx, out.ID, s, nil)
+		}
+	}
+}
+
+// lost reports whether a batch's list was not to be had, so that it has to be
+// submitted again.
+func lost(s submission, made []v1.Job) bool {
+	return len(made) == 0 || many(s.Kind) && s.Untyped && len(made) == 1 && made[0].State == string(ingest.Failed)
+}
+
+// troubled reports whether a source of the submission fails.
+func (s submission) troubled() bool {
+	return s.Failing.How != fine || slices.ContainsFunc(s.Objects, func(o object) bool {
+		return o.Failing.How != fine || slices.ContainsFunc(o.Files, func(f file) bool { return f.Failing.How != fine })
+	})
+}
+
+// requeue repairs the sources and requeues the jobs that can be, and returns all.
+func (w *world) requeue(ctx context.Context, batch string) []v1.Job {
+	for range 3 {
+		jobs := w.jobs(ctx, batch)
+		again := false
+		w.source.repair()
+		for _, j := range jobs {
+			if !j.Recoverable {
+				continue
+			}
+			err := w.api.Call(ctx, "POST", "/v1/jobs/"+j.ID+"/actions", v1.Action{Action: "requeue", Reason: "the source works again"}, nil)
+			if err != nil && !fault.Is(err, fault.Conflict) {
+				w.fail("requeue of %s: %v", j.ID, err)
+			}
+			again = again || err == nil
+		}
+		if !again {
+			return jobs
+		}
+		w.rest(ctx, []string{batch})
+	}
+	return w.jobs(ctx, batch)
+}
+
+func (w *world) jobs(ctx context.Context, batch string) []v1.Job {
+	jobs, err := v1.All[v1.Job](ctx, w.api, "/v1/batches/"+batch+"/jobs")
+	if err != nil {
+		w.fail("the jobs of %s: %v", batch, err)
+	}
+	return jobs
+}
+
+// notAccepted judges a submission that the API refused.
+func (w *world) notAccepted(s submission, err error) {
+	if !fault.Is(err, fault.Invalid) {
+		w.fail("the submission is answered with %v", err)
+		return
+	}
+	if s.Kind == ingest.TypeFile && s.Collection == "books" && s.Objects[0].Files[0].Check.Algorithm == "" || s.Form.Primary == -2 {
+		return
+	}
+	w.fail("a good submission is refused: %v", err)
+}
+
+// unpacked judges a batch of which no job was made.
+func (w *world) unpacked(ctx context.Context, batch string, s submission, jobs []*job) {
+	b, err := v1.Get[v1.Batch](ctx, w.api, "/v1/batches/"+batch)
+	if err != nil || b.State != string(ingest.BatchFailed) || b.Message == "" {
+		w.fail("batch %s has no jobs, is %s and says %q, %v", batch, b.State, b.Message, err)
+	}
+	w.sentence(b.Message)
+	for _, j := range jobs {
+		if w.refused(j) != "" || s.Check.refuses() && s.Check.Algorithm != "" {
+			return
+		}
+	}
+	if jobs != nil {
+		w.fail("batch %s has no jobs, though nothing was wrong with it: %s", batch, short(b.Message))
+	}
+}
+
+// sentence holds a message against what no message may say.
+func (w *world) sentence(message string) {
+	for _, bad := range []string{"without an answer", "panic", "%!", "ConditionalCheckFailed"} {
+		if strings.Contains(message, bad) {
+			w.fail("a person is told %q", short(message))
+		}
+	}
+}
+
+// judge holds what came of a submission against what it meant.
+func (w *world) judge(ctx context.Context, batch string, s submission, jobs []*job, made []v1.Job) {
+	if len(made) == 0 {
+		w.unpacked(ctx, batch, s, jobs)
+		return
+	}
+	if len(made) != len(jobs) {
+		w.fail("%d jobs are made of %d objects", len(made), len(jobs))
+		return
+	}
+	type pair struct {
+		*job
+		v1.Job
+	}
+	var pairs []pair
+	for i := range jobs {
+		pairs = append(pairs, pair{jobs[i], made[i]})
+	}
+	for _, p := range pairs { // before any of them is known
+		w.outcome(p.job, p.Job)
+	}
+	slices.SortStableFunc(pairs, func(a, b pair) int { return a.Version*2 + flagOf(a.NoChange) - b.Version*2 - flagOf(b.NoChange) })
+	root := w.root()
+	for _, p := range pairs {
+		if p.State == string(ingest.Completed) && len(w.wrong) == 0 {
+			w.preserved(ctx, p.job, p.Job, root[p.Identifiers.Primary])
+		}
+	}
+	w.leftOver(pairsOf(pairs, func(p pair) v1.Job { return p.Job }))
+	if len(w.wrong) == 0 {
+		w.report(ctx, batch, made)
+	}
+}
+
+func pairsOf[P, T any](in []P, f func(P) T) (out []T) {
+	for _, p := range in {
+		out = append(out, f(p))
+	}
+	return out
+}
+
+func flagOf(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// outcome holds how a job ended against how it had to.
+func (w *world) outcome(j *job, made v1.Job) {
+	must := w.refused(j)
+	switch {
+	case pending[must]:
+	case made.State == string(ingest.Completed) && must != "":
+		w.fail("%s is preserved as %s v%d, though %s", made.ID, made.Identifiers.Primary, made.Version, must)
+	case made.State == string(ingest.Failed) && must == "" && !made.Recoverable:
+		w.fail("%s failed, though nothing was wrong with it: %s", made.ID, short(made.Message))
+	case made.State == string(ingest.Failed):
+		if must == "" {
+			w.fail("%s failed again, though its sources work: %s", made.ID, short(made.Message))
+		}
+		if made.Message == "" {
+			w.fail("%s failed and does not say why", made.ID)
+		}
+		switch ingest.State(made.LastSuccessfulState) {
+		case ingest.Processing, ingest.Storing, ingest.Recording:
+			w.fail("%s failed after %s for what was to be seen before: %s", made.ID, made.LastSuccessfulState, short(made.Message))
+		}
+		w.sentence(made.Message)
+	case made.State != string(ingest.Completed):
+		w.fail("%s ended as %s", made.ID, made.State)
+	}
+}
+
+// leftOver looks for what jobs left behind: a failed one nothing in the storage
+// root, a completed one no work files.
+func (w *world) leftOver(made []v1.Job) {
+	for bucket, ended := range map[string]ingest.State{"storage": ingest.Failed, "work": ingest.Completed} {
+		keys := w.keys(bucket)
+		for _, j := range made {
+			if i := slices.IndexFunc(keys, func(key string) bool { return strings.Contains(key, j.ID+"/") }); i >= 0 && j.State == string(ended) {
+				w.fail("%s is %s, and %s is left of it", j.ID, ended, keys[i])
+			}
+		}
+	}
+}

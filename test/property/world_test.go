@@ -1,0 +1,249 @@
+// Package property submits random content to the production API and stages, on
+// twins of S3 and DynamoDB, and holds everything that the archive says of it
+// against what the sources gave and what lies in the storage root.
+package property
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"archivist/pkg/api"
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/bucket/buckettest"
+	"archivist/pkg/collection"
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+	"archivist/pkg/queue/queuetest"
+	"archivist/pkg/stage"
+	"archivist/pkg/stage/stagetest"
+	"archivist/pkg/table/tabletest"
+)
+
+// world is one archive on twins in a bubble of its own time, with the sources of
+// its depositors.
+type world struct {
+	m      *queuetest.Machine
+	s      *stage.Stages
+	fake   *tabletest.Fake
+	twin   *buckettest.Twin
+	api    *v1.Client
+	source *source
+	known  *archive
+
+	mu    sync.Mutex
+	mails [][]byte
+	log   bytes.Buffer
+	wrong []finding // what is not as promised
+}
+
+// finding is something wrong; kind is the same for others like it.
+type finding struct{ kind, text string }
+
+// inWorld runs f in a new world and returns what it found wrong.
+func inWorld(t *testing.T, f func(ctx context.Context, w *world)) (wrong []finding, log string) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t.TempDir())
+		defer w.source.close()
+		f(t.Context(), w)
+		wrong, log = w.wrong, w.log.String()
+	})
+	return wrong, log
+}
+
+func newWorld(dir string) *world {
+	w := &world{fake: tabletest.New(), twin: buckettest.New(dir), source: newSource(), known: newArchive()}
+	w.m = queuetest.New(tabletest.Table(w.fake), time.Now, 50)
+	w.m.Queue.Log = slog.New(slog.NewTextHandler(&locked{w: w}, nil))
+	w.s = stagetest.New(w.m, "http://s3")
+	w.s.Work.Client = client(w)
+	w.s.Root.Work.Client, w.s.Root.Bucket.Client = w.s.Work.Client, w.s.Work.Client
+	w.source.serve(w.s.Fetch)
+	w.s.MailFrom, w.s.SendMail = "archive@example.org", func(_ context.Context, raw []byte) error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.mails = append(w.mails, raw)
+		return nil
+	}
+	w.s.Random = rand.New(rand.NewPCG(1, 1)).IntN
+	w.m.Step = func(st ingest.Stage) queue.Step { return w.guarded(st.Name, w.s.Steps()[st.Name]) }
+	handler := &api.API{Queue: w.m.Queue, Inventory: w.s.Inventory, Collections: w.s.Collections, Root: w.s.Root, Work: w.s.Work, Stages: w.s, Log: w.m.Queue.Log}
+	w.api = &v1.Client{URL: "http://archive", HTTP: &http.Client{Transport: inProcess{w, "archive", handler.Handler()},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return w
+}
+
+func client(w *world) *s3.Client {
+	return s3.New(s3.Options{BaseEndpoint: aws.String("http://s3"), Region: "us-east-1", UsePathStyle: true, RetryMaxAttempts: 1,
+		Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""), HTTPClient: &http.Client{Transport: inProcess{w, "s3", w.twin}}})
+}
+
+// profile gives a collection a profile.
+func (w *world) profile(ctx context.Context, name string, p collection.Profile) {
+	if err := w.s.Collections.Put(ctx, name, p, "test", time.Now().UnixMilli()); err != nil {
+		w.fail("the profile of %s: %v", name, err)
+	}
+}
+
+// fail notes what is not as promised.
+func (w *world) fail(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wrong = append(w.wrong, finding{format, fmt.Sprintf(format, args...)})
+}
+
+// locked is the log, which many write to.
+type locked struct{ w *world }
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	return l.w.log.Write(p)
+}
+
+// guarded turns a step's panic into a failure of the test that names the
+// submission.
+func (w *world) guarded(name string, step queue.Step) queue.Step {
+	return func(ctx context.Context, h *queue.Held) (res ingest.Result, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				w.fail("%s panics: %v\n%s", name, p, debug.Stack())
+				err = fmt.Errorf("panic: %v", p)
+			}
+		}()
+		return step(ctx, h)
+	}
+}
+
+// inProcess carries requests to a handler without a network.
+type inProcess struct {
+	w       *world
+	host    string
+	handler http.Handler
+}
+
+func (p inProcess) RoundTrip(r *http.Request) (resp *http.Response, err error) {
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	in := r.Clone(r.Context())
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	defer in.Body.Close()
+	defer func() {
+		if v := recover(); v != nil {
+			p.w.fail("%s %s panics: %v\n%s", r.Method, r.URL, v, debug.Stack())
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	rec := httptest.NewRecorder()
+	p.handler.ServeHTTP(rec, in)
+	resp = rec.Result()
+	resp.Request = r
+	return resp, nil
+}
+
+// rest lets the archive work until nothing is under way.
+func (w *world) rest(ctx context.Context, batches []string) {
+	for n := range 300 {
+		if err := w.m.Run(ctx, 1); err != nil {
+			w.fail("the queue: %v", err)
+			return
+		}
+		if !slices.ContainsFunc(batches, func(id string) bool { return w.open(ctx, id) }) {
+			return
+		}
+		time.Sleep(time.Minute * time.Duration(1+n/30))
+	}
+	for _, id := range batches {
+		w.fail("batch %s does not come to an end: %s", id, w.explain(ctx, id))
+	}
+}
+
+func (w *world) open(ctx context.Context, batch string) bool {
+	b, err := v1.Get[v1.Batch](ctx, w.api, "/v1/batches/"+batch)
+	if err != nil {
+		w.fail("batch %s: %v", batch, err)
+		return false
+	}
+	return b.Counts.Processing > 0 || b.State != string(ingest.BatchCompleted) && b.State != string(ingest.BatchFailed)
+}
+
+func (w *world) explain(ctx context.Context, batch string) string {
+	x, err := v1.Get[v1.Explanation](ctx, w.api, "/v1/batches/"+batch+"/explain")
+	jobs, jobsErr := v1.All[v1.Job](ctx, w.api, "/v1/batches/"+batch+"/jobs")
+	text := fmt.Sprintf("%+v %v %v", x, err, jobsErr)
+	for _, j := range jobs {
+		text += fmt.Sprintf("; %s is %s: %s", j.ID, j.State, short(j.Message))
+	}
+	return text
+}
+
+// object reads an object of a bucket, without our own client.
+func (w *world) object(bucket, key string) ([]byte, bool) {
+	rec := httptest.NewRecorder()
+	w.twin.ServeHTTP(rec, &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/" + bucket + "/" + key}, Header: http.Header{}, Body: http.NoBody})
+	return rec.Body.Bytes(), rec.Code == http.StatusOK
+}
+
+// keys lists the keys of a bucket, without our own client.
+func (w *world) keys(bucket string) (keys []string) {
+	for after := ""; ; {
+		q := url.Values{"list-type": {"2"}, "continuation-token": {after}}
+		rec := httptest.NewRecorder()
+		w.twin.ServeHTTP(rec, &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/" + bucket, RawQuery: q.Encode()}, Header: http.Header{}, Body: http.NoBody})
+		var page struct {
+			Contents              []struct{ Key string }
+			NextContinuationToken string
+		}
+		if err := xml.Unmarshal(rec.Body.Bytes(), &page); err != nil {
+			w.fail("the list of %s: %v", bucket, err)
+			return keys
+		}
+		for _, c := range page.Contents {
+			keys = append(keys, c.Key)
+		}
+		if after = page.NextContinuationToken; after == "" {
+			return keys
+		}
+	}
+}
+
+// read follows a redirect to content and reads it.
+func (w *world) read(location string) []byte {
+	u, err := url.Parse(location)
+	if err != nil {
+		w.fail("the redirect to %s: %v", location, err)
+		return nil
+	}
+	bucket, key, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
+	data, _ := w.object(bucket, key)
+	return data
+}
+
+// text is an attribute of a row.
+func text(item tabletest.Item, name string) string {
+	if s, ok := item[name].(*types.AttributeValueMemberS); ok {
+		return s.Value
+	}
+	return ""
+}
