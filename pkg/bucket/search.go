@@ -15,37 +15,61 @@ const block = 64 << 10
 // Search finds a record in a part of an object, from byte from to byte to, whose
 // records are in order of their keys: some small reads in place of one that reads
 // all. first finds the first whole record that begins in a piece of the text, and
-// its key. Search returns where the record with the wanted key begins.
+// its key. Search returns where the record with the wanted key begins. Records can
+// be longer than a block.
 func (b Bucket) Search(ctx context.Context, key string, from, to int64, want string, first func(text []byte, start bool) (at int, key string, ok bool)) (int64, bool, error) {
 	low, high := from, to
 	for high-low > block {
 		mid := low + (high-low)/2
-		text, err := b.piece(ctx, key, mid, min(mid+block, high))
+		at, k, ok, err := b.after(ctx, key, mid, to, first)
 		if err != nil {
 			return 0, false, err
 		}
-		at, k, ok := first(text, false)
-		if ok && k <= want {
-			low = mid + int64(at)
-			if k == want {
-				return low, true, nil
-			}
+		if !ok || mid+int64(at) >= high || k > want {
+			high = mid
 			continue
 		}
-		high = mid
+		low = mid + int64(at)
+		if k == want {
+			return low, true, nil
+		}
 	}
 	// The record begins before high, and may end after it.
-	text, err := b.piece(ctx, key, low, min(high+block, to))
-	if err != nil {
-		return 0, false, err
-	}
-	for pos, start := 0, low == from; ; start = false {
-		at, k, ok := first(text[pos:], start)
-		if !ok || k > want {
-			return 0, false, nil
+	for size := high - low + block; ; size *= 2 {
+		text, err := b.piece(ctx, key, low, min(low+size, to))
+		if err != nil {
+			return 0, false, err
 		}
-		if pos += at; k == want {
-			return low + int64(pos), true, nil
+		pos, found, over := scan(text, low == from, want, first)
+		if found || over || low+size >= to {
+			return low + int64(pos), found, nil
+		}
+	}
+}
+
+// after finds the first whole record that begins after mid.
+func (b Bucket) after(ctx context.Context, key string, mid, to int64, first func([]byte, bool) (int, string, bool)) (at int, k string, ok bool, err error) {
+	for size := int64(block); ; size *= 2 {
+		text, err := b.piece(ctx, key, mid, min(mid+size, to))
+		if err != nil {
+			return 0, "", false, err
+		}
+		if at, k, ok = first(text, false); ok || mid+size >= to {
+			return at, k, ok, nil
+		}
+	}
+}
+
+// scan looks for a record in a text in which records follow each other; over says
+// that there is a later one.
+func scan(text []byte, start bool, want string, first func([]byte, bool) (int, string, bool)) (pos int, found, over bool) {
+	for ; ; start = false {
+		at, k, ok := first(text[pos:], start)
+		if !ok {
+			return 0, false, false
+		}
+		if pos += at; k >= want {
+			return pos, k == want, k > want
 		}
 		pos++
 	}

@@ -61,3 +61,30 @@ func TestSearch(t *testing.T) {
 		}
 	}
 }
+
+// TestSearchLongRecords: a record that is longer than what is read at once hides
+// neither itself nor those around it.
+func TestSearchLongRecords(t *testing.T) {
+	_, buckets := buckettest.Open(t, "b")
+	b := buckets[0]
+	rng := rand.New(rand.NewPCG(2, 2))
+	for range 4 {
+		var text bytes.Buffer
+		at := map[string]int64{}
+		for i := range 30 {
+			key := fmt.Sprintf("k%06d", i*2)
+			at[key] = int64(text.Len())
+			fmt.Fprintf(&text, "%s%s\n", key, strings.Repeat(".", []int{0, 100, 1000, 70_000, 200_000}[rng.IntN(5)]))
+		}
+		if err := b.Put(t.Context(), "text", text.Bytes(), bucket.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 62 {
+			want := fmt.Sprintf("k%06d", i)
+			got, found, err := b.Search(t.Context(), "text", 0, int64(text.Len()), want, line)
+			if place, is := at[want]; err != nil || found != is || found && got != place {
+				t.Fatalf("%s is at %d (%v), Search says %d, %v, %v", want, place, is, got, found, err)
+			}
+		}
+	}
+}
