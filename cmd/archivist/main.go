@@ -48,7 +48,7 @@ func main() {
 	defer stop()
 	var c cli
 	k := kong.Parse(&c, kong.Name("archivist"), kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Description("The command line of the Archivist. Exit codes: 0 done, 2 invalid input, 3 not found, 4 conflict, 5 held, 6 lost, 7 unavailable, 1 anything else."))
+		kong.Description("The command line of the Archivist. Exit codes: 0 done, 2 invalid input, 3 not found, 4 conflict, 5 held, 6 lost, 7 unavailable, 8 got under other names, 1 anything else."))
 	if c.URL == "" {
 		c.URL = localURL()
 	}
@@ -57,8 +57,16 @@ func main() {
 		if !errors.Is(err, errRejected) {
 			fmt.Fprintln(os.Stderr, "archivist: "+err.Error())
 		}
-		os.Exit(fault.At(err).Exit)
+		os.Exit(exitCode(err))
 	}
+}
+
+// exitCode is the code of an error: that of its kind, or exitRenamed.
+func exitCode(err error) int {
+	if _, all := err.(*renamedError); all {
+		return exitRenamed
+	}
+	return fault.At(err).Exit
 }
 
 // localURL is the API of the stack that `make run` left up here, if any.

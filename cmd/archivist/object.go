@@ -1,16 +1,11 @@
 package main
 
 import (
-	"crypto/sha512"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"net/url"
-	"os"
-	"path/filepath"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/schollz/progressbar/v3"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ark"
@@ -111,78 +106,4 @@ func (c *objectFilesCmd) Run(a *app) error {
 		}
 		rows(w, table.Row{"path", "size", "sha256"}, body)
 	})
-}
-
-type objectGetCmd struct {
-	version
-	Paths []string `arg:"" optional:"" name:"path" help:"Files, e.g. producer/a.pdf; all when not given."`
-	Dir   string   `short:"o" default:"." help:"Folder to write to."`
-}
-
-func (c *objectGetCmd) Run(a *app) error {
-	o, files, err := c.files(a)
-	if err != nil {
-		return err
-	}
-	wanted := map[string]bool{}
-	for _, p := range c.Paths {
-		wanted[p] = true
-	}
-	got := []v1.File{}
-	for _, f := range files {
-		if len(wanted) > 0 && !wanted[f.Path] {
-			continue
-		}
-		delete(wanted, f.Path)
-		if err := c.get(a, o, f); err != nil {
-			return err
-		}
-		got = append(got, f)
-		if len(c.Paths) > 0 && len(wanted) == 0 {
-			break
-		}
-	}
-	for p := range wanted {
-		return fault.New(fault.NotFound, "%s v%d has no file %q", o.ARK, c.Version, p)
-	}
-	return a.print(got, func(w io.Writer) {
-		for _, f := range got {
-			fmt.Fprintf(w, "%s %s\n", f.Digests["sha512"][:16], filepath.Join(c.Dir, filepath.FromSlash(f.Path)))
-		}
-	})
-}
-
-// get writes one file and checks it. A file that is not what is stored is not
-// left behind under its name.
-func (c *objectGetCmd) get(a *app, o v1.Object, f v1.File) error {
-	to := filepath.Join(c.Dir, filepath.FromSlash(f.Path))
-	if !filepath.IsLocal(filepath.FromSlash(f.Path)) {
-		return fault.New(fault.Invalid, "the path %q leads out of the folder", f.Path)
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	body, err := a.client.Content(a.ctx, o.ARK, c.Version, f.Path)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	part, err := os.CreateTemp(filepath.Dir(to), ".part-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(part.Name())
-	bar := progressbar.NewOptions64(f.Size, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetDescription(f.Path), progressbar.OptionShowBytes(true), progressbar.OptionClearOnFinish())
-	sum := sha512.New()
-	_, err = io.Copy(io.MultiWriter(part, sum, bar), body)
-	if e := part.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return fault.New(fault.Unavailable, "%s: %w", f.Path, err)
-	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != f.Digests["sha512"] {
-		return fmt.Errorf("%s: what came has sha512 %s, stored is %s; tell the archive's operator", f.Path, got, f.Digests["sha512"])
-	}
-	return os.Rename(part.Name(), to)
 }
