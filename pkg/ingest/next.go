@@ -322,6 +322,12 @@ func (r Rules) EnterBatch(b Batch, to BatchState, now time.Time) Batch {
 	return r.DueBatch(b, now)
 }
 
+// ContinueBatch is a batch after a step that made progress and is not at its end.
+func (r Rules) ContinueBatch(b Batch, now time.Time) Batch {
+	b.progress()
+	return r.DueBatch(b, now)
+}
+
 // DueBatch sets when the sweep looks at the batch.
 func (r Rules) DueBatch(b Batch, now time.Time) Batch {
 	b.Due = 0

@@ -117,27 +117,40 @@ func (q *Queue) try(ctx context.Context, b *ingest.Batch, m ingest.Mail, limit t
 		}
 		return m
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	inTime, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	to, send, err := q.Compose(ctx, b, m)
+	to, send, err := q.Compose(inTime, b, m)
 	if err != nil {
 		q.Metric("MailFailures", 1)
-		m.Problem, m.Ended = clip(err.Error()), m.Tries >= ingest.MailTries
+		m.Problem, m.Ended = clip(causeOf(err)), m.Tries >= ingest.MailTries
 		return m
 	}
 	m.Problem = ""
 	m = m.Keep(to)
 	for _, t := range m.Left(to) {
-		problem, refused := "", false
-		if err := send(ctx, t); err != nil {
-			q.Metric("MailFailures", 1)
-			q.Log.Warn("a mail was not sent", "batch", b.ID, "mail", m.Kind, "try", m.Tries, "error", err)
-			problem, refused = clip(err.Error()), fault.Is(err, fault.Invalid)
-		}
-		m = m.Note(t, problem, refused)
+		m = q.sendTo(inTime, b, m, t, send)
 	}
 	m.Ended = len(m.Left(to)) == 0
 	return m
+}
+
+// sendTo sends a mail to one recipient. Whom the time of the try does not reach is
+// left to the next one.
+func (q *Queue) sendTo(ctx context.Context, b *ingest.Batch, m ingest.Mail, to string, send func(context.Context, string) error) ingest.Mail {
+	err := ctx.Err()
+	if err == nil {
+		err = send(ctx, to)
+	}
+	if err == nil {
+		return m.Note(to, "", false)
+	}
+	problem, refused := clip(err.Error()), fault.Is(err, fault.Invalid)
+	if ctx.Err() != nil {
+		problem, refused = "the mail service did not answer in time", false
+	}
+	q.Metric("MailFailures", 1)
+	q.Log.Warn("a mail was not sent", "batch", b.ID, "mail", m.Kind, "try", m.Tries, "to", to, "error", err)
+	return m.Note(to, problem, refused)
 }
 
 // mostProblem bounds what is kept of an error, in bytes: a batch's row has some of them.

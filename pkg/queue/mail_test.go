@@ -354,3 +354,67 @@ func (w *crash) run() {
 		w.Errorf("died at call %d (after it %v): sent %v, owed %+v, ended %d", w.at, w.after, w.post.got, owed, len(ended))
 	}
 }
+
+// TestReportEndsAfterItsTries: a report that cannot be made ends its batch, with the
+// cause, and the depositor hears of it.
+func TestReportEndsAfterItsTries(t *testing.T) {
+	b := newBench(t)
+	p := &post{to: []string{"a@example.org"}}
+	b.q.Compose = p.compose
+	id, report := b.toReport()
+	for range 20 {
+		keep := b.handle(report, func(context.Context, *queue.Held) (ingest.Result, error) {
+			return ingest.Result{}, errors.New("the work bucket refuses: 403")
+		})
+		b.now = b.now.Add(keep)
+	}
+	if got := b.batch(id); got.State != ingest.BatchFailed || !strings.Contains(got.Message, "the work bucket refuses: 403") || len(p.got) != 2 {
+		t.Errorf("the batch is %s: %q; sent %v", got.State, got.Message, p.got)
+	}
+}
+
+// TestContinueGivesTheLeaseBack: a batch's step that goes on in another message is
+// taken again at once, and its progress counts as such.
+func TestContinueGivesTheLeaseBack(t *testing.T) {
+	b := newBench(t)
+	id, report := b.toReport()
+	for n := range 30 { // more than a report may be tried
+		done := fmt.Sprint(n)
+		keep := b.handle(report, func(_ context.Context, h *queue.Held) (ingest.Result, error) {
+			if n > 0 && h.Batch.Checkpoint != fmt.Sprint(n-1) {
+				t.Errorf("it goes on from %q", h.Batch.Checkpoint)
+			}
+			h.Batch.Checkpoint = done
+			return ingest.Result{Outcome: ingest.StepContinue}, nil
+		})
+		if keep != 0 {
+			t.Fatalf("message %d is kept for %s", n, keep)
+		}
+		if told := b.told[len(b.told)-1]; told != "token Continue " {
+			t.Fatalf("told %q", told)
+		}
+	}
+	b.handle(report, ok)
+	if got := b.batch(id); got.State != ingest.BatchFailed || len(got.Mails) != 0 {
+		t.Errorf("the batch is %s", got.State)
+	}
+}
+
+// TestSilentMailService: a mail service that does not answer costs a try, and is named.
+func TestSilentMailService(t *testing.T) {
+	b := newBench(t)
+	b.q.Rules.Timing.Short = 6 * time.Millisecond // a try has a sixth of it
+	asked := 0
+	b.q.Compose = func(context.Context, *ingest.Batch, ingest.Mail) ([]string, func(context.Context, string) error, error) {
+		return []string{"a@example.org", "b@example.org"}, func(ctx context.Context, _ string) error { asked++; <-ctx.Done(); return ctx.Err() }, nil
+	}
+	id := b.submit(1, "")
+	row, err := b.q.Batch(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := b.q.MailProblems(t.Context(), row)
+	if err != nil || asked != 1 || row.State != ingest.BatchProcessing || len(problems) != 2 || problems[1].Problem != "the mail service did not answer in time" || problems[1].NextTry == 0 {
+		t.Errorf("%v, %v, asked %d times; the batch is %s", problems, err, asked, row.State)
+	}
+}

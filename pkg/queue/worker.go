@@ -166,8 +166,12 @@ func (w *Worker) takeBatch(ctx context.Context, m Message) (*Held, ingest.Answer
 	}
 	times := q.Rules.Timing.Times(w.Stage)
 	is := row.Batch
-	if is.Tries++; is.Tries > w.Stage.Tries && is.State == ingest.BatchPending {
-		is.Message = gaveUp(w.Stage, row.Tries, row.Message, "Correct that, then submit it again")
+	if is.Tries++; is.Tries > w.Stage.Tries {
+		then := "Correct that, then submit it again"
+		if is.State != ingest.BatchPending {
+			then = "Its jobs have ended, and can be listed with their receipts"
+		}
+		is.Message = gaveUp(w.Stage, row.Tries, row.Message, then)
 		is = q.Rules.EnterBatch(is, ingest.BatchFailed, now)
 		err := q.changeBatch(ctx, row, is, why{event: "batch.state", component: w.Stage.Name, reason: is.Message})
 		return nil, is.Answer(w.Stage, m.Exec), 0, err
@@ -245,6 +249,7 @@ func (w *Worker) workBatch(ctx context.Context, h *Held, m Message) (ingest.Answ
 	}
 	switch {
 	case res.Outcome == ingest.StepContinue:
+		err = q.continueBatch(ctx, h)
 	case h.Batch.State == ingest.BatchProcessing: // unpack sealed it, in its last chunk
 		return h.Batch.Answer(w.Stage, m.Exec), "", 0, nil
 	default:
@@ -257,6 +262,17 @@ func (w *Worker) workBatch(ctx context.Context, h *Held, m Message) (ingest.Answ
 		return "", "", w.again(ctx, h, err), nil
 	}
 	return h.Batch.Answer(w.Stage, m.Exec), res.Reason, 0, nil
+}
+
+// continueBatch saves a batch whose step made progress and goes on in another
+// message, and gives its lease back.
+func (q *Queue) continueBatch(ctx context.Context, h *Held) error {
+	next := *h.batch
+	next.Batch = q.Rules.ContinueBatch(*h.Batch, q.Now())
+	next.Release()
+	tx := q.Table.Begin(q.NewID())
+	q.writeBatch(tx, h.batch, next)
+	return tx.Commit(ctx)
 }
 
 // endBatch closes a batch whose report is saved, or whose manifest is no good.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"archivist/pkg/collection"
 	"archivist/pkg/fault"
@@ -108,5 +109,35 @@ func TestSubmissionFailedIsMailed(t *testing.T) {
 	b, err := w.m.Queue.Batch(t.Context(), row.Batch.ID)
 	if err != nil || b.State != ingest.BatchFailed || b.Report != "" || len(*sent) != 1 || !strings.HasPrefix((*sent)[0], "me@example.org: Submission failed: ") {
 		t.Errorf("the batch is %+v, %v; sent %q", b, err, *sent)
+	}
+}
+
+// TestReportThatCannotBeSaved: a work bucket that refuses the report ends the batch
+// after its tries, with the cause; mail says so, and how many are preserved.
+func TestReportThatCannotBeSaved(t *testing.T) {
+	w := newTwins(t)
+	now := time.Now()
+	w.m.Queue.Now, w.s.Now, w.m.Clock.Leases.Now = func() time.Time { return now }, func() time.Time { return now }, func() time.Time { return now }
+	sent := w.mails(all)
+	w.s3.Before = func(op, name string) int {
+		if op == "PUT object" && strings.HasPrefix(name, "work/reports/") {
+			return 403
+		}
+		return 0
+	}
+	job := w.ended(w.submit("a.txt", func(b *ingest.Batch) { b.Mail = []string{"me@example.org"} }), 1, false).Job.ID
+	for range 40 {
+		if w.batchOf(job).State != ingest.BatchReporting {
+			break
+		}
+		now = now.Add(time.Hour)
+		w.run()
+	}
+	b := w.batchOf(job)
+	if b.State != ingest.BatchFailed || !strings.Contains(b.Message, "report was tried 10 times without success: the bucket work refused PutObject: AccessDenied") || b.Report != "" {
+		t.Errorf("the batch is %s after %d tries: %q", b.State, b.Tries, b.Message)
+	}
+	if len(*sent) != 2 || !strings.Contains((*sent)[1], "1 object preserved") {
+		t.Errorf("sent %q", *sent)
 	}
 }

@@ -69,19 +69,21 @@ func (s *Stages) report(ctx context.Context, h *queue.Held) (ingest.Result, erro
 	return next, nil
 }
 
-// makePages saves the pages that are missing, as long as there is time.
+// makePages saves the pages that are missing, one at least, as long as there is time
+// for more. Whether all are saved and there is time to join them is all.
 func (s *Stages) makePages(ctx context.Context, h *queue.Held, pages int) (all bool, err error) {
 	saved := map[string]bool{}
 	err = s.Work.List(ctx, pagePrefix(h.Batch), func(key string, _ int64) error { saved[path.Base(key)] = true; return nil })
 	if err != nil {
 		return false, err
 	}
+	began := len(saved)
 	for n := range pages {
 		key := pageKey(h.Batch, n)
 		if saved[path.Base(key)] {
 			continue
 		}
-		if !s.Now().Before(h.Until) {
+		if len(saved) > began && !s.Now().Before(h.Until) {
 			return false, nil
 		}
 		page, err := s.makePage(ctx, h.Batch, n)
@@ -91,8 +93,9 @@ func (s *Stages) makePages(ctx context.Context, h *queue.Held, pages int) (all b
 		if err := s.putJSON(ctx, key, page, bucket.Condition{}); err != nil {
 			return false, err
 		}
+		saved[path.Base(key)] = true
 	}
-	return s.Now().Before(h.Until), nil
+	return len(saved) == began || s.Now().Before(h.Until), nil
 }
 
 // makePage reads how the jobs of page n ended.

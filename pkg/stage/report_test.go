@@ -1,16 +1,19 @@
 package stage_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"archivist/pkg/checkm"
 	"archivist/pkg/ingest"
 	"archivist/pkg/notify"
+	"archivist/pkg/queue"
 )
 
 // report reads a batch's saved report.
@@ -104,5 +107,84 @@ func TestNoCharsetIsMadeUp(t *testing.T) {
 	files, _, err := w.s.Files(t.Context(), stored, 1, 0, 1)
 	if err != nil || len(files) != 1 || files[0].MediaType != "text/plain" {
 		t.Errorf("%+v, %v", files, err)
+	}
+}
+
+// failingJobs makes the twins' jobs fail at Estimate, n of a batch, without sources.
+func (w *twins) failingJobs(n int) {
+	jobs := make([]ingest.Job, n)
+	for i := range jobs {
+		jobs[i] = ingest.Job{Collection: "bench", Metadata: ingest.Metadata{What: fmt.Sprint("object ", i+1, " ", strings.Repeat("x", 100))}}
+	}
+	real := w.m.Step
+	w.m.Step = func(st ingest.Stage) queue.Step {
+		switch st.Name {
+		case "unpack":
+			return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+				for h.Batch.Unpacked < n {
+					left := jobs[h.Batch.Unpacked:]
+					if err := h.Unpack(ctx, left[:queue.Chunk(left)], n); err != nil {
+						return ingest.Result{}, err
+					}
+				}
+				return ingest.Result{Outcome: ingest.StepNext}, nil
+			}
+		case "estimate":
+			return func(_ context.Context, h *queue.Held) (ingest.Result, error) {
+				return ingest.Fail(true, h.Job.ID+" cannot be fetched"), nil
+			}
+		}
+		return real(st)
+	}
+}
+
+// TestReportInPages: a report of many jobs goes on from the page where its time was
+// up, through the state machine, and has every job once. No page is made twice.
+func TestReportInPages(t *testing.T) {
+	w := newTwins(t)
+	const n = 1100
+	w.failingJobs(n)
+	w.m.Queue.Settings.MaxInFlight = n
+	now := time.Now()
+	w.m.Queue.Now, w.s.Now, w.m.Clock.Leases.Now = func() time.Time { return now }, func() time.Time { return now }, func() time.Time { return now }
+	pages := map[string]int{}
+	w.s3.Before = func(op, name string) int {
+		if op == "PUT object" && strings.Contains(name, "/report-") {
+			pages[name]++
+			now = now.Add(30 * time.Second) // two pages are more than the step's time
+		}
+		return 0
+	}
+	sent := w.mails(all)
+	row, err := w.m.Queue.Submit(t.Context(), ingest.Batch{Collection: "bench", Mode: "add", Mail: []string{"me@example.org"}}, "", nil, "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.m.Run(t.Context(), 4); err != nil {
+		t.Fatal(err)
+	}
+	b, err := w.m.Queue.Batch(t.Context(), row.Batch.ID)
+	if err != nil || b.State != ingest.BatchFailed || b.Repairs != 0 {
+		t.Fatalf("the batch is %s after %d repairs, %v", b.State, b.Repairs, err)
+	}
+	if len(pages) != 5 {
+		t.Errorf("%d pages", len(pages))
+	}
+	for name, times := range pages {
+		if times != 1 {
+			t.Errorf("%s was made %d times", name, times)
+		}
+	}
+	r := w.report(row.Batch.ID)
+	if r.Counts.Failed != n || len(r.Failed) != n {
+		t.Fatalf("%+v, %d lines", r.Counts, len(r.Failed))
+	}
+	for i, f := range r.Failed {
+		if f.Job != ingest.JobID(row.Batch.ID, i+1) || !strings.Contains(f.Message, f.Job) {
+			t.Fatalf("line %d is of %s: %s", i, f.Job, f.Message)
+		}
+	}
+	if len(*sent) != 2 || !strings.Contains((*sent)[1], "1100 of 1100 objects failed") {
+		t.Errorf("sent %q", *sent)
 	}
 }
