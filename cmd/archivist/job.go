@@ -146,22 +146,27 @@ func (c *jobReceiptCmd) Run(a *app) error {
 }
 
 type jobRequeueCmd struct {
-	ID     string `arg:""`
-	Reason string `required:"" help:"Why it will succeed now."`
+	ID      string `arg:""`
+	Reason  string `required:"" help:"Why it will succeed now."`
+	Confirm bool   `help:"Also if the object has a version by a later submission, which the job then replaces as the newest."`
 }
 
-func (c *jobRequeueCmd) Run(a *app) error { return a.act(c.ID, "requeue", c.Reason) }
+func (c *jobRequeueCmd) Run(a *app) error {
+	return a.act(c.ID, v1.Action{Action: "requeue", Reason: c.Reason, Confirm: c.Confirm})
+}
 
 type jobFailCmd struct {
 	ID     string `arg:""`
 	Reason string `required:"" help:"Why it shall not go on."`
 }
 
-func (c *jobFailCmd) Run(a *app) error { return a.act(c.ID, "fail", c.Reason) }
+func (c *jobFailCmd) Run(a *app) error {
+	return a.act(c.ID, v1.Action{Action: "fail", Reason: c.Reason})
+}
 
-func (a *app) act(id, action, reason string) error {
+func (a *app) act(id string, action v1.Action) error {
 	var j v1.Job
-	err := a.client.Call(a.ctx, http.MethodPost, "/v1/jobs/"+url.PathEscape(id)+"/actions", v1.Action{Action: action, Reason: reason}, &j)
+	err := a.client.Call(a.ctx, http.MethodPost, "/v1/jobs/"+url.PathEscape(id)+"/actions", action, &j)
 	if err != nil {
 		return err
 	}

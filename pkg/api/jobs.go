@@ -60,8 +60,11 @@ func (a *API) jobs(h huma.API) {
 			Body v1.Action
 		}) (*output[v1.Job], error) {
 			act := a.Queue.Requeue
-			if in.Body.Action == "fail" {
+			switch {
+			case in.Body.Action == "fail":
 				act = a.Queue.ForceFail
+			case in.Body.Confirm:
+				act = a.Queue.RequeueConfirmed
 			}
 			j, err := act(ctx, in.ID, in.Body.Reason, "an operator")
 			if err != nil {

@@ -11,7 +11,6 @@ import (
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ark"
-	"archivist/pkg/event"
 	"archivist/pkg/fault"
 	"archivist/pkg/inventory"
 	"archivist/pkg/ocfl"
@@ -64,10 +63,7 @@ func (a *API) objects(h huma.API) {
 		}), err
 	})
 	get(a, h, "/v1/objects/{naan}/{name}/versions/{n}/files", "A version's files by path", a.files)
-	get(a, h, "/v1/objects/{naan}/{name}/events", "What happened to an object, oldest first", func(ctx context.Context, in *ARKCursor) (v1.List[v1.Event], error) {
-		p, err := a.Queue.Events(ctx, event.Subject{Type: event.Object, ID: in.ark()}, in.Cursor)
-		return list(p, wireEvent), err
-	})
+	a.history(h)
 	huma.Register(h, huma.Operation{Method: http.MethodGet, Path: "/v1/objects/{naan}/{name}/versions/{n}/content", Summary: "A file's content, by a redirect", OperationID: "get-content", DefaultStatus: http.StatusFound},
 		func(ctx context.Context, in *struct {
 			VersionInput

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -121,7 +122,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	objects := inventory.Store{Table: t}
 	profiles := collection.Store{Table: t, NewID: newID, Plain: cfg.BaseEndpoint != nil}
 	s.Stages = &stage.Stages{Queue: s.Queue, Inventory: objects, Collections: profiles, Root: root, Work: work, Fetch: fetch.New(guard, rand.Float64),
-		Now: time.Now, Random: random, NAAN: s.Env(EnvNAAN), Shoulder: s.Env(EnvShoulder), Parallel: 4,
+		Now: time.Now, Random: random, NAAN: s.Env(EnvNAAN), Shoulder: s.Env(EnvShoulder), Version: version(), Parallel: 4,
 		MailFrom: s.Env(EnvMailFrom), API: strings.TrimSuffix(s.Env(EnvAPI), "/"), SendMail: (&mailer{ses.NewFromConfig(cfg)}).send, Secret: (&secrets{secretsmanager.NewFromConfig(cfg)}).read}
 	s.Queue.Clean, s.Queue.Stored = s.Stages.Clean, s.Stages.Stored
 	if s.Stages.MailFrom != "" {
@@ -129,6 +130,14 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	}
 	s.API = &api.API{Queue: s.Queue, Inventory: objects, Collections: profiles, Root: root, Work: work, Stages: s.Stages, Log: s.Log, Base: s.Env(EnvBase)}
 	return nil
+}
+
+// version of this software, as the build noted it.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
 }
 
 func allowed(list string) (g fetch.Guard, err error) {

@@ -1,8 +1,10 @@
 package ingest
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"time"
 )
 
@@ -90,6 +92,7 @@ type Job struct {
 	Checked       int    `dynamo:"checked,omitempty"`    // files with a digest of the depositor
 	Stamp         int64  `dynamo:"stamp_ms,omitempty"`   // created of the OCFL version, fixed before first use
 	Follows       string `dynamo:"follows,omitempty"`    // ETag of the root inventory that the system files were written for; "": there was no object
+	Permitted     int    `dynamo:"permitted,omitempty"`  // the newest version by a later submission that a person let it replace
 	ObjectVersion int    `dynamo:"ocfl_version,omitempty"`
 	NoChange      bool   `dynamo:"no_change,omitempty"`
 	Inventory     string `dynamo:"inventory_digest,omitempty"` // sha512 of the committed inventory
@@ -204,6 +207,21 @@ func (b *Batch) Place() (place, rank string) {
 
 // JobID is the id of a batch's job: the batch's id and the row's number.
 func JobID(batch string, row int) string { return fmt.Sprintf("%s-%05d", batch, row) }
+
+// SubmittedAfter reports whether job a is of a later submission than job b, or of a
+// later row of the same: ids of batches rise with time. An id that is no job's is
+// not.
+func SubmittedAfter(a, b string) bool {
+	batchA, rowA, isA := strings.Cut(a, "-")
+	batchB, rowB, isB := strings.Cut(b, "-")
+	return isA && isB && cmp.Or(cmp.Compare(batchA, batchB), cmp.Compare(len(rowA), len(rowB)), cmp.Compare(rowA, rowB)) > 0
+}
+
+// Overtaken says that a job would replace the newest version of its object, of which
+// one is by a later submission.
+func Overtaken(job, ark string, head, version int, by string) string {
+	return fmt.Sprintf("version %d of %s is by job %s, which was submitted later than job %s: this job would replace version %d as the newest", version, ark, by, job, head)
+}
 
 // Counts of a batch's jobs by class. Once sealed, the classes sum to Expected.
 type Counts struct {

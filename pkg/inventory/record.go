@@ -19,6 +19,15 @@ type Record struct {
 	First    string    // the job that stored its first version
 	Versions []Version // those that are missing, oldest first
 	Actor    string
+	Job      string // the one that stored the newest version just now; "" when rows are rebuilt
+}
+
+// Detail of the events of an object: what was recorded.
+type Detail struct {
+	Version  int      `json:"version"`       // the newest
+	Versions int      `json:"versions"`      // rows of versions that were written with it
+	LocalIDs []string `json:"localIds"`      // those that were not known before
+	Job      string   `json:"job,omitempty"` // that stored the version; "" when rows were rebuilt
 }
 
 // Missing are the numbers of the versions up to head that have no row, in order.
@@ -128,7 +137,7 @@ func (s Store) Prepare(ctx context.Context, r Record, now int64) (func(*table.Tx
 		}
 		PutLocalIDs(tx, &is, fresh)
 		PutVersions(tx, is.ARK, r.Versions)
-		return is.put(tx, event.New{Time: now, Actor: r.Actor, Component: "record", Detail: map[string]any{"version": is.HeadOf, "versions": len(r.Versions), "localIds": added}})
+		return is.put(tx, event.New{Time: now, Actor: r.Actor, Component: "record", Detail: Detail{is.HeadOf, len(r.Versions), added, r.Job}})
 	}, taken
 }
 

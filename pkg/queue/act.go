@@ -15,8 +15,13 @@ import (
 
 // Requeue puts a failed job back at the state after its last successful one.
 // It is refused with the reason where that cannot help. Said again, it finds
-// the job no longer Failed and is refused too: nothing happens twice.
+// the job no longer Failed and is refused too: nothing happens twice. A job that a
+// later submission has overtaken needs RequeueConfirmed.
 func (q *Queue) Requeue(ctx context.Context, id, reason, actor string) (*Job, error) {
+	return q.requeue(ctx, id, reason, actor, false)
+}
+
+func (q *Queue) requeue(ctx context.Context, id, reason, actor string, confirmed bool) (*Job, error) {
 	for {
 		row, err := q.Job(ctx, id)
 		if err != nil {
@@ -29,6 +34,9 @@ func (q *Queue) Requeue(ctx context.Context, id, reason, actor string) (*Job, er
 		if err != nil {
 			return nil, err
 		}
+		if is.Permitted, err = q.overtaken(ctx, &row.Job, confirmed); err != nil {
+			return nil, err
+		}
 		if len(is.Locks) > 0 {
 			lock, owner, err := q.taken(ctx, &is)
 			if err != nil {
@@ -38,7 +46,11 @@ func (q *Queue) Requeue(ctx context.Context, id, reason, actor string) (*Job, er
 				is = q.Rules.Park(is, lock, owner, q.Now())
 			}
 		}
-		err = q.changeJob(ctx, row, is, why{event: "job.requeued", actor: actor, component: "admin", reason: reason})
+		says := reason
+		if is.Permitted > row.Permitted {
+			says = fmt.Sprintf("%s (confirmed: it may replace version %d)", reason, is.Permitted)
+		}
+		err = q.changeJob(ctx, row, is, why{event: "job.requeued", actor: actor, component: "admin", reason: says})
 		if err == nil {
 			return row, nil
 		}

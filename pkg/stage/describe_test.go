@@ -224,3 +224,33 @@ func TestStoredManifests(t *testing.T) {
 		t.Errorf("the submission manifest is kept as\n%s", kept)
 	}
 }
+
+// TestPreservationMetadata: each version is a representation of its own, of the one
+// object; its files are there with fixity, size and format; agents do what they did.
+func TestPreservationMetadata(t *testing.T) {
+	p := newPackages(t)
+	p.s.Version = "v1.2.3"
+	by := func(b *ingest.Batch) { b.Submitter = "ada@example.org" }
+	first := p.pack(map[string]string{"a & b.txt": "a"}, by)
+	second := p.pack(map[string]string{"a & b.txt": "a", "c.txt": "c"}, by)
+	ark := p.ended(first, 1, false).Primary
+	for n, id := range map[int]string{1: first, 2: second} {
+		text := strings.ReplaceAll(p.system(id, "premis.xml"), "\n", "")
+		for _, want := range []string{
+			`<object xsi:type="intellectualEntity"><objectIdentifier><objectIdentifierType>ARK</objectIdentifierType><objectIdentifierValue>` + ark + "<",
+			`<object xsi:type="representation"><objectIdentifier><objectIdentifierType>archivist</objectIdentifierType><objectIdentifierValue>` + fmt.Sprintf("%s/v%d<", ark, n),
+			fmt.Sprintf("<linkingObjectIdentifierValue>%s/v%d<", ark, n), "<originalName>a &amp; b.txt</originalName>", "all matched", "<agentVersion>v1.2.3</agentVersion>",
+			"<messageDigestOriginator>depositor</messageDigestOriginator>", "<formatName>text/plain</formatName>", "validated against the rules of its profile", "GET /v1/objects/{naan}/{name}/events",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("v%d: %s is not in\n%s", n, want, text)
+			}
+		}
+		if files := strings.Count(text, `<object xsi:type="file">`); files != n {
+			t.Errorf("v%d has %d files", n, files)
+		}
+		if strings.Count(text, ">authorizer<") != 1 || strings.Contains(text, ">person<") {
+			t.Errorf("v%d: the submitter authorizes the transfer only, and is not known to be a person:\n%s", n, text)
+		}
+	}
+}

@@ -81,6 +81,9 @@ func (s *Stages) settle(ctx context.Context, j *ingest.Job, files *spill.Sorter[
 		if !id.is(j.Collection) {
 			return ingest.Fail(false, foreign(j.Primary)), nil
 		}
+		if why := overtaken(j, stored); why != "" {
+			return ingest.Fail(true, why), nil
+		}
 		if res, err := s.bringBack(ctx, j.Primary, until); err != nil || res.Outcome != ingest.StepNext {
 			return res, err
 		}
@@ -99,7 +102,7 @@ func (s *Stages) settle(ctx context.Context, j *ingest.Job, files *spill.Sorter[
 	}
 	summarise(j, d.Kernel)
 	all.Metadata, j.Follows = j.Metadata, stored.ETag()
-	return next, s.systemFiles(ctx, &all, d, files)
+	return next, s.systemFiles(ctx, &all, d, stored.Head+1, files)
 }
 
 // reserveIDs makes the job's local ids stand for its object before anything of it is
@@ -158,6 +161,20 @@ func wrote(stored *ocfl.Stored, job string) bool {
 		}
 	}
 	return false
+}
+
+// overtaken says that the object has a version by a later submission, which nobody
+// permitted the job to replace.
+func overtaken(j *ingest.Job, stored *ocfl.Stored) string {
+	if wrote(stored, j.ID) {
+		return ""
+	}
+	for n := stored.Head; n > j.Permitted; n-- {
+		if by := stored.Job(n); ingest.SubmittedAfter(by, j.ID) {
+			return ingest.Overtaken(j.ID, j.Primary, stored.Head, n, by) + ". Requeue the job with confirm if that is wanted"
+		}
+	}
+	return ""
 }
 
 // again writes the system files of a job at Storing anew, since the object moved on.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"archivist/pkg/ark"
 	"archivist/pkg/ingest"
 	"archivist/pkg/table"
 )
@@ -119,7 +120,7 @@ func TestIdentityFollowsHead(t *testing.T) {
 	ark := w.job(two).Primary
 	w.ended(w.submit("three.txt", of(ark, "A", "C"), titled("Three")), 1, false)
 	w.refuse.Store(false)
-	if _, err := w.m.Queue.Requeue(ctx, two, "the store is back", "me"); err != nil {
+	if _, err := w.m.Queue.RequeueConfirmed(ctx, two, "the store is back", "me"); err != nil {
 		t.Fatal(err)
 	}
 	w.run()
@@ -131,3 +132,67 @@ func TestIdentityFollowsHead(t *testing.T) {
 }
 
 func titled(what string) func(*ingest.Batch) { return func(b *ingest.Batch) { b.What = what } }
+
+// onShoulder is an ark with its check character.
+func onShoulder(name string) string {
+	return "ark:/99999/" + name + string(ark.CheckCharacter("99999/"+name))
+}
+
+// TestSuppliedARKs: an ark is its collection's from the first submission that uses
+// it on, and one that cannot be right is refused.
+func TestSuppliedARKs(t *testing.T) {
+	w := newTwins(t)
+	w.refuse.Store(true) // to store two.txt
+	fails := func(how ...func(*ingest.Batch)) string {
+		id := w.submit("two.txt", how...)
+		if _, err := w.m.Queue.ForceFail(t.Context(), id, "it does not come to an end", "me"); err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	given := onShoulder("fk4given")
+	minted, first := w.job(fails(of(""))).Primary, fails(of(given))
+	for _, ark := range []string{minted, given} {
+		w.refused(w.submit("b.txt", of(ark), in("maps")), "not an object that this submission may change")
+	}
+	w.ended(w.submit("b.txt", of(minted)), 1, false)
+	w.refuse.Store(false)
+	if _, err := w.m.Queue.Requeue(t.Context(), first, "the store is back", "me"); err != nil {
+		t.Fatal(err)
+	}
+	w.run()
+	w.ended(first, 1, false)
+	if row, err := w.s.Inventory.Reserved(t.Context(), given); err != nil || row == nil || row.Job != first || row.Collection != "bench" {
+		t.Errorf("the reservation is %+v, %v", row, err)
+	}
+	wrong := given[:len(given)-1] + "0"
+	if wrong == given {
+		wrong = given[:len(given)-1] + "1"
+	}
+	w.refused(w.submit("b.txt", of(wrong)), "the check character of "+wrong+" is wrong")
+	w.refused(w.submit("b.txt", of("ark:/99999/fk4")), "is the shoulder of this collection")
+	w.refused(w.submit("b.txt", of("ark:/12345/fk4abc")), "is not on the shoulder ark:/99999/fk4")
+}
+
+// TestMintedOnce: an ark whose rows are lost is not minted again.
+func TestMintedOnce(t *testing.T) {
+	w := newTwins(t)
+	draws, n := []int{}, 0
+	w.s.Random = func(int) int {
+		if n++; n > len(draws) {
+			draws = append(draws, len(draws)/9) // the first name is 000000000, the second 111111111
+		}
+		return draws[n-1]
+	}
+	one := w.ended(w.submit("a.txt", of("")), 1, false).Primary
+	w.forget()
+	n = 0
+	if two := w.ended(w.submit("a.txt", of("")), 1, false).Primary; one == two {
+		t.Errorf("%s was minted twice", one)
+	}
+	w.refuse.Store(true)
+	n = 0
+	if three := w.job(w.submit("two.txt", of(""))).Primary; three == one || three == "" {
+		t.Errorf("minted %q", three)
+	}
+}

@@ -132,6 +132,22 @@ func (s *Stages) getJSON(ctx context.Context, key string, into any) error {
 // their paths: one JSON object a line, with everything that is known of the file.
 const FilesName = "system/archivist-files.jsonl"
 
+// entriesOf gives the files of a list as it is read.
+func entriesOf(list io.Reader) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		for lines := json.NewDecoder(list); ; {
+			var e Entry
+			err := lines.Decode(&e)
+			if err == io.EOF {
+				return
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 // Files reads lines of the list of a version's files from a byte on, at most n,
 // and returns where the next begins; at the end there are fewer than n.
 func (s *Stages) Files(ctx context.Context, stored *ocfl.Stored, version int, from int64, n int) (files []Entry, next int64, err error) {

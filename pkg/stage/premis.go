@@ -1,45 +1,153 @@
 package stage
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"iter"
+	"mime"
+	"strings"
 	"time"
 
 	"archivist/pkg/ingest"
+	"archivist/pkg/notify"
 	"archivist/pkg/premis"
 )
 
-// preservation is what happened to the version until now, as PREMIS: one event
-// each for the whole version. What comes later, from its storing on, is in the
-// object's history.
-func preservation(j *ingest.Job) premis.Document {
-	local := func(value string) premis.Identifier { return premis.Identifier{Type: "local", Value: value} }
-	us := local("archivist")
-	d := premis.Document{Object: premis.Identifier{Type: "ARK", Value: j.Primary}, Agents: []premis.Agent{{ID: us, Name: "Archivist", Type: "software"}}}
+// ours is an identifier that this archive gave.
+func ours(value string) premis.Identifier { return premis.Identifier{Type: "archivist", Value: value} }
+
+// representation is a version of an object: each is one of its own.
+func representation(ark string, version int) premis.Identifier {
+	return ours(fmt.Sprintf("%s/v%d", ark, version))
+}
+
+// agents of this archive: the organization that runs it, and its software.
+func (s *Stages) agents() []premis.Agent {
+	return []premis.Agent{
+		{ID: premis.Identifier{Type: "NAAN", Value: s.NAAN}, Name: "Archive of the name assigning authority " + s.NAAN, Type: premis.Organization},
+		{ID: ours("archivist"), Name: "Archivist", Type: premis.Software, Version: s.Version},
+	}
+}
+
+// doers are the agents of an event that the archive carried out by itself.
+func (s *Stages) doers() (links []premis.Link) {
+	for i, a := range s.agents() {
+		links = append(links, premis.Link{Agent: a.ID, Role: []string{premis.Implementer, premis.ExecutingProgram}[i]})
+	}
+	return links
+}
+
+// submitter is the agent that asked for the ingest. A name does not say whose it is.
+func submitter(name string) premis.Agent {
+	a := premis.Agent{ID: ours("submitter:" + name), Name: name, Note: "The name under which the content was submitted; it may be that of a person, an organization or a program."}
+	if notify.CheckAddress(name) == nil {
+		a.ID = premis.Identifier{Type: "mail address", Value: name}
+	}
+	return a
+}
+
+// preservation writes what is preserved with the version and what happened to it until
+// now, as PREMIS: one event each for the whole version. It holds one file at a time.
+func (s *Stages) preservation(ctx context.Context, w io.Writer, j *ingest.Job, version int) error {
+	is, d := representation(j.Primary, version), premis.New(w)
+	file := func(e Entry) premis.Identifier { return ours(is.Value + "/" + e.Path) }
+	entity := premis.Object{Category: premis.Entity, IDs: []premis.Identifier{{Type: "ARK", Value: j.Primary}}}
 	for _, id := range j.LocalIDs {
-		d.Alternatives = append(d.Alternatives, local(id))
+		entity.IDs = append(entity.IDs, premis.Identifier{Type: "local", Value: id})
 	}
-	agents := []premis.Identifier{us}
+	whole := premis.Object{Category: premis.Representation, IDs: []premis.Identifier{is},
+		Relations: []premis.Relation{{Kind: premis.Represents, To: premis.To(entity.IDs[0])}, {Kind: premis.Includes, To: func(yield func(premis.Identifier, error) bool) {
+			for e, err := range s.listed(ctx, j) {
+				if !yield(file(e), err) || err != nil {
+					return
+				}
+			}
+		}}}}
+	for _, o := range []premis.Object{entity, whole} {
+		if err := d.Object(o); err != nil {
+			return err
+		}
+	}
+	for e, err := range s.listed(ctx, j) {
+		if err == nil {
+			err = d.Object(fileObject(e, file(e)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.events(d, j, is)
+	for _, a := range s.agents() {
+		d.Agent(a)
+	}
 	if j.Submitter != "" {
-		submitter := local("submitter:" + j.Submitter)
-		agents = append(agents, submitter)
-		d.Agents = append(d.Agents, premis.Agent{ID: submitter, Name: j.Submitter, Type: "person"})
+		d.Agent(submitter(j.Submitter))
 	}
-	add := func(kind string, at int64, outcome, note, detail string, args ...any) {
-		d.Events = append(d.Events, premis.Event{ID: local(fmt.Sprintf("%s#%s-%d", j.ID, "premis", len(d.Events)+1)), Type: kind, Time: time.UnixMilli(at),
-			Detail: fmt.Sprintf(detail, args...), Outcome: outcome, Note: note, Agents: agents})
+	return d.Close()
+}
+
+// fileObject describes a producer's file.
+func fileObject(e Entry, id premis.Identifier) premis.Object {
+	o := premis.Object{Category: premis.File, IDs: []premis.Identifier{id}, Size: e.Size, OriginalName: strings.TrimPrefix(e.Path, "producer/"),
+		Fixity: []premis.Fixity{{Algorithm: "sha512", Digest: e.Digests["sha512"], Originator: "archivist"}}}
+	if e.Given == "sha512" {
+		o.Fixity[0].Originator = "depositor"
+	} else if e.Given != "" {
+		o.Fixity = append(o.Fixity, premis.Fixity{Algorithm: e.Given, Digest: e.Digests[e.Given], Originator: "depositor"})
+	}
+	if kind, _, err := mime.ParseMediaType(e.MediaType); err == nil && premis.Carries(kind) == "" {
+		o.Format, o.FormatNote = kind, "media type as stated by the depositor or the source"
+	}
+	return o
+}
+
+// events writes what happened to a version until it was ready to be stored.
+func (s *Stages) events(d *premis.Writer, j *ingest.Job, is premis.Identifier) {
+	n := 0
+	add := func(kind string, at int64, outcome, note string, agents []premis.Link, detail string, args ...any) {
+		n++
+		d.Event(premis.Event{ID: ours(fmt.Sprintf("%s#premis-%d", j.ID, n)), Type: kind, Time: time.UnixMilli(at),
+			Detail: fmt.Sprintf(detail, args...), Outcome: outcome, Note: note, Agents: agents, Objects: []premis.Identifier{is}})
+	}
+	doers := s.doers()
+	asked := doers
+	if j.Submitter != "" {
+		asked = append(doers[:len(doers):len(doers)], premis.Link{Agent: submitter(j.Submitter).ID, Role: premis.Authorizer})
 	}
 	if j.Payload.Type == ingest.TypeObjectManifest {
-		add("validation", j.Fetched, "success", "", "the submission manifest was held against the rules of its profile")
+		add("validation", j.Fetched, premis.Success, "", doers, "The submission manifest was validated against the rules of its profile.")
 	}
-	outcome, note := "success", ""
+	outcome, note := premis.Success, ""
 	if j.Warned > 0 {
-		outcome, note = "warning", fmt.Sprintf("%d files have a right digest and another size than the depositor said; see %s", j.Warned, FilesName)
+		outcome = premis.Warning
+		note = fmt.Sprintf("%d files: the digest matched, the size differed from the one that the depositor stated; see %s.", j.Warned, FilesName)
 	}
-	add("transfer", j.Fetched, outcome, note, "%d files, %d bytes were fetched from where the depositor said", j.Files, j.Bytes)
-	add("message digest calculation", j.Fetched, "success", "", "sha256, sha512 and CRC64NVME of every file, and the depositor's own algorithm")
+	add("transfer", j.Fetched, outcome, note, asked, "%d files, %d bytes, were downloaded from the locations that the depositor gave.", j.Files, j.Bytes)
+	add("message digest calculation", j.Fetched, premis.Success, "", doers,
+		"SHA-256, SHA-512 and CRC-64/NVME were calculated for each file during the download, and the algorithm of each digest that the depositor gave.")
 	if j.Checked > 0 {
-		add("fixity check", j.Fetched, "success", "", "%d of %d files had a digest of the depositor; all were found right", j.Checked, j.Files)
+		add("fixity check", j.Fetched, premis.Success, "", doers, "%d of %d files had a digest from the depositor; all matched.", j.Checked, j.Files)
 	}
-	add("information package creation", j.Stamp, "success", "", "identifiers, descriptions and the list of files were written for job %s of batch %s", j.ID, j.Batch)
-	return d
+	add("information package creation", j.Stamp, premis.Success,
+		"This document is part of the version that it describes. Later events (fixity check of the stored copy, ingestion, accession) are in the archive's event log: "+
+			"GET /v1/objects/{naan}/{name}/events with Accept: application/xml.",
+		doers, "Identifiers, descriptions and lists of files were written for job %s of batch %s.", j.ID, j.Batch)
+}
+
+// listed gives every file of the version from the list that is stored with it.
+func (s *Stages) listed(ctx context.Context, j *ingest.Job) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		body, _, err := s.Work.Open(ctx, workPrefix(j.ID)+FilesName)
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		defer body.Close()
+		for e, err := range entriesOf(body) {
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
 }

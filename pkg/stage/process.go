@@ -100,20 +100,18 @@ func unexpected(j *ingest.Job, head int) string {
 	return fmt.Sprintf("the submission was made for version %d of the object, which is at version %d; look at what changed, then submit anew", j.IfVersion, head)
 }
 
-// identify mints an ark if the job has none, and takes the ark's lock. Both, and
-// the time of the version, are on the job's row before any use.
+// identify mints an ark if the job has none, reserves it, and takes the locks of the
+// job's identifiers. These, and the time of the version, are on the job's row before
+// any use.
 func (s *Stages) identify(ctx context.Context, h *queue.Held) (ingest.Result, error) {
 	j := h.Job
 	minted := j.Primary == ""
-	shoulder, err := s.shoulder(ctx, j)
-	if err != nil {
-		return ingest.Result{}, err
-	}
 	for range 5 {
-		if minted {
-			j.Primary = ark.Mint(s.NAAN, shoulder, s.Random).String()
+		reserve, refused, err := s.claimARK(ctx, j, minted)
+		if err != nil || refused != "" {
+			return ingest.Fail(false, refused), err
 		}
-		if j.Stamp != 0 && !minted && len(j.Locks) == len(j.Wanted()) {
+		if j.Stamp != 0 && !reserve && len(j.Locks) == len(j.Wanted()) {
 			return next, nil
 		}
 		before := *j
@@ -121,8 +119,8 @@ func (s *Stages) identify(ctx context.Context, h *queue.Held) (ingest.Result, er
 			j.Stamp = s.Now().UnixMilli()
 		}
 		j.Locks = j.Wanted()
-		err := h.Checkpoint(ctx, func(tx *table.Tx) {
-			if minted {
+		err = h.Checkpoint(ctx, func(tx *table.Tx) {
+			if reserve {
 				inventory.Reserve(tx, j.Primary, j.Collection, j.ID)
 			}
 		})
@@ -134,10 +132,11 @@ func (s *Stages) identify(ctx context.Context, h *queue.Held) (ingest.Result, er
 			return ingest.Result{}, err
 		}
 		tried := *j
-		*j = before
-		if minted && ce.Failed(inventory.ReservedKey(tried.Primary)) {
+		if *j = before; minted {
 			j.Primary = ""
-			continue // drawn before: draw again
+		}
+		if reserve && ce.Failed(inventory.ReservedKey(tried.Primary)) {
+			continue // reserved meanwhile
 		}
 		for _, lock := range tried.Wanted() {
 			if ce.Failed(queue.LockKey(lock)) {
@@ -146,5 +145,29 @@ func (s *Stages) identify(ctx context.Context, h *queue.Held) (ingest.Result, er
 		}
 		return ingest.Result{}, err
 	}
-	return ingest.Result{}, fault.New(fault.Unavailable, "no free ark was drawn in 5 tries on ark:/%s/%s", s.NAAN, shoulder)
+	return ingest.Result{}, fault.New(fault.Unavailable, "no free ark was found in 5 tries for job %s", j.ID)
+}
+
+// claimARK draws an ark for the job, or looks whether the one that it has is its
+// collection's to use. It returns whether that has to be reserved still.
+func (s *Stages) claimARK(ctx context.Context, j *ingest.Job, mint bool) (reserve bool, refused string, err error) {
+	if !mint {
+		row, err := s.Inventory.Reserved(ctx, j.Primary)
+		if err == nil && row != nil && row.Collection != "" && row.Collection != j.Collection && row.Job != j.ID {
+			refused = foreign(j.Primary)
+		}
+		return row == nil, refused, err
+	}
+	shoulder, err := s.shoulder(ctx, j)
+	for range 5 {
+		if err != nil {
+			return false, "", err
+		}
+		j.Primary = ark.Mint(s.NAAN, shoulder, s.Random).String()
+		var etag string
+		if etag, err = s.Root.ETag(ctx, j.Primary); err == nil && etag == "" {
+			return true, "", nil
+		}
+	}
+	return false, "", fault.New(fault.Unavailable, "5 arks were drawn on ark:/%s/%s that are objects' already", s.NAAN, shoulder)
 }

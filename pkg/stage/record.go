@@ -71,6 +71,9 @@ func (s *Stages) missingRows(ctx context.Context, ark string, by who, until time
 		return nil, err
 	}
 	r.Actor = by.actor
+	if by.job != "" && stored.Job(stored.Head) == by.job {
+		r.Job = by.job
+	}
 	if len(r.Object.LocalIDs) > idsAtLast {
 		if err := s.recordIDs(ctx, &r.Object, until); err != nil {
 			return nil, err

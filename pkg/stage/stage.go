@@ -32,6 +32,7 @@ type Stages struct {
 	Random      func(n int) int // uniform in [0,n), from a source that cannot be guessed
 	NAAN        string          // of minted arks
 	Shoulder    string
+	Version     string // of this software
 	Parallel    int    // transfers at once of one job
 	MailFrom    string // sender of mails; "" = none are sent
 	API         string // URL of the API before /v1, for links in mails; "" = no links
@@ -137,11 +138,29 @@ func (s *Stages) allowed(ctx context.Context, j *ingest.Job, given ark.ARK) (str
 	if !fault.Is(err, fault.NotFound) {
 		return "", err
 	}
-	shoulder, err := s.shoulder(ctx, j)
-	if err == nil && (given.NAAN != s.NAAN || !strings.HasPrefix(given.Name, shoulder)) {
-		return fmt.Sprintf("%s is not on the shoulder ark:/%s/%s of this collection; leave it out and one is minted", given, s.NAAN, shoulder), nil
+	reserved, err := s.Inventory.Reserved(ctx, given.String())
+	if err != nil {
+		return "", err
 	}
-	return "", err
+	if reserved != nil && reserved.Collection != j.Collection && reserved.Job != j.ID {
+		return foreign(given.String()), nil
+	}
+	shoulder, err := s.shoulder(ctx, j)
+	return mistaken(given, ark.ARK{NAAN: s.NAAN, Name: shoulder}), err
+}
+
+// mistaken says why a given ark cannot be that of a new object on a shoulder, or "".
+func mistaken(given, shoulder ark.ARK) string {
+	const instead = "; leave it out and one is minted"
+	switch {
+	case given.NAAN != shoulder.NAAN || !strings.HasPrefix(given.Name, shoulder.Name):
+		return fmt.Sprintf("%s is not on the shoulder %s of this collection%s", given, shoulder, instead)
+	case given == shoulder:
+		return fmt.Sprintf("%s is the shoulder of this collection, not an object's ARK%s", given, instead)
+	case !given.Valid():
+		return fmt.Sprintf("the check character of %s is wrong; correct the ARK, or%s", given, strings.TrimPrefix(instead, ";"))
+	}
+	return ""
 }
 
 // shoulder is where the job's collection has its arks.

@@ -223,6 +223,7 @@ func TestIdentifiers(t *testing.T) {
 	in := func(collection string) func(*ingest.Batch) {
 		return func(b *ingest.Batch) { b.Collection = collection }
 	}
+	given := onShoulder("fk4given")
 	if err := w.s.Collections.Put(t.Context(), "maps", collection.Profile{Shoulder: "fk7"}, "me", 0); err != nil {
 		t.Fatal(err)
 	}
@@ -231,15 +232,15 @@ func TestIdentifiers(t *testing.T) {
 	if !strings.HasPrefix(mine, "ark:/99999/fk4") || !strings.HasPrefix(maps, "ark:/99999/fk7") {
 		t.Errorf("minted %s and %s", mine, maps)
 	}
-	w.ended(w.submit("b.txt", with("ark:/99999/fk4given00")), 1, false)
+	w.ended(w.submit("b.txt", with(given)), 1, false)
 	w.refused(w.submit("b.txt", with("ark:/13030/xf93gt2q")), "not on the shoulder ark:/99999/fk4 of this collection")
-	w.refused(w.submit("b.txt", with("ark:/99999/fk4other00"), in("maps")), "not on the shoulder ark:/99999/fk7")
+	w.refused(w.submit("b.txt", with(onShoulder("fk4other")), in("maps")), "not on the shoulder ark:/99999/fk7")
 	other := w.submit("b.txt", with(mine), in("maps"))
 	w.refused(other, "not an object that this submission may change")
 	if strings.Contains(w.job(other).Message, "bench") {
 		t.Errorf("the refusal names the owner: %s", w.job(other).Message)
 	}
-	w.refused(w.submit("b.txt", with("ark:/99999/fk4given00", "one object")), `the local id "one object" is that of another object`)
+	w.refused(w.submit("b.txt", with(given, "one object")), `the local id "one object" is that of another object`)
 	w.ended(w.submit("c.txt", with("", "second")), 1, false)
 	w.refused(w.submit("d.txt", with("", "one object", "second")), "are of different objects")
 	w.refused(w.submit("d.txt", with("ark:/no")), "the primary identifier is no ARK")
@@ -283,7 +284,7 @@ func TestOvertakenWhileStoring(t *testing.T) {
 	}
 	three := w.submit("three.txt")
 	w.refuse.Store(false)
-	if _, err := w.m.Queue.Requeue(ctx, two, "the store is back", "me"); err != nil {
+	if _, err := w.m.Queue.RequeueConfirmed(ctx, two, "the store is back", "me"); err != nil {
 		t.Fatal(err)
 	}
 	w.run()

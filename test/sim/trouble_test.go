@@ -106,6 +106,9 @@ func (w *world) pick(p *parked) trouble {
 	if w.calm || w.rng.IntN(100) >= rate || p.op == "awake" {
 		return none
 	}
+	if p.op == "clean" {
+		return []trouble{none, crashBefore, crashAfter, throttled}[w.rng.IntN(4)] // what removes files is cut off before its lease ends
+	}
 	read := p.op == "GetItem" || p.op == "Query" || strings.HasPrefix(p.op, "look up") || strings.HasPrefix(p.op, "read") || strings.HasPrefix(p.op, "ask")
 	switch n := w.rng.IntN(11); {
 	case n == 0:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
@@ -20,9 +21,14 @@ type store struct {
 	mu    sync.Mutex
 	heads map[string][]string // ark → jobs of its versions
 	ids   map[string]string   // lock key of a local id → ark
+	files map[string]bool     // jobs whose work files are whole
 }
 
-var errPrecondition = errors.New("sim: precondition failed")
+var (
+	errPrecondition = errors.New("sim: precondition failed")
+	errConflict     = errors.New("sim: the id is another object's")
+	errRefused      = errors.New("sim: the dependency refuses")
+)
 
 // commit appends the job's version if the head is still what was seen.
 func (s *store) commit(ark, job string, seen int) error {
@@ -51,6 +57,10 @@ func (s *store) versions(j *ingest.Job) (n int) {
 	return n
 }
 
+// idsStay is whether a local id stays its object's from Process on, also when the
+// job fails after its version was stored.
+const idsStay = false
+
 // record makes an object findable by its local ids. The locks on these must have
 // kept everybody else from giving one to another object.
 func (s *store) record(j *ingest.Job) error {
@@ -58,7 +68,10 @@ func (s *store) record(j *ingest.Job) error {
 	defer s.mu.Unlock()
 	for _, key := range localKeys(j) {
 		if had := s.ids[key]; had != "" && had != j.Primary {
-			s.w.check.fail("job %s: %s is recorded as %s and as %s", j.ID, key, had, j.Primary)
+			if idsStay {
+				s.w.check.fail("job %s: %s is recorded as %s and as %s", j.ID, key, had, j.Primary)
+			}
+			return errConflict
 		}
 		s.ids[key] = j.Primary
 	}
@@ -85,6 +98,51 @@ func (s *store) resolve(j *ingest.Job) bool {
 	return true
 }
 
+// fetch puts a job's work files there.
+func (s *store) fetch(job string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files[job] = true
+	return nil
+}
+
+// needs finds it wrong that a job which works on its files has none.
+func (s *store) needs(job string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if j := s.w.check.jobs[job]; !s.files[job] && j.Running() {
+		s.w.check.fail("job %s in %s has no work files: they were removed", job, j.State)
+	}
+	return nil
+}
+
+// clean removes a job's work files until a time, and says whether none is left.
+func (a *actor) clean(_ context.Context, job string, _ time.Time) (all bool, err error) {
+	if a.w.s.refuses == refusesClean {
+		return false, errRefused
+	}
+	all = a.w.calm || a.rng.IntN(2) == 0
+	return all, a.do("clean", func() error {
+		a.w.store.mu.Lock()
+		defer a.w.store.mu.Unlock()
+		if all || cleaningTold {
+			delete(a.w.store.files, job)
+		}
+		return nil
+	})
+}
+
+// cleaningTold is whether a job says that its work files are being removed.
+const cleaningTold = false
+
+// refusesStep reports whether what a stage of this item needs refuses.
+func (w *world) refusesStep(h *queue.Held, stage string) bool {
+	if h.Batch != nil {
+		return stage == "report" && w.s.refuses == refusesReport && h.Batch.Note == "0"
+	}
+	return w.s.refuses == refusesStep && w.s.of(h.Job).refused == stage
+}
+
 // step is a twin of a stage's step: the same shape of calls and results, with
 // nothing behind it but the store.
 func (a *actor) step(stage ingest.Stage) queue.Step {
@@ -95,6 +153,9 @@ func (a *actor) step(stage ingest.Stage) queue.Step {
 		}
 	}
 	return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+		if a.w.refusesStep(h, stage.Name) {
+			return ingest.Result{}, errRefused
+		}
 		if err := a.do("work at "+stage.Name, func() error { return nil }); err != nil {
 			return ingest.Result{}, err
 		}
@@ -148,6 +209,9 @@ func (a *actor) download(_ context.Context, h *queue.Held) (ingest.Result, error
 		h.Job.Done++
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	}
+	if err := a.do("fetch", func() error { return a.w.store.fetch(h.Job.ID) }); err != nil {
+		return ingest.Result{}, err
+	}
 	h.Job.SpaceNeeded, h.Job.SizeKnown = max(1, p.size+p.grows), true
 	return ingest.Result{Outcome: ingest.StepNext}, nil
 }
@@ -155,6 +219,9 @@ func (a *actor) download(_ context.Context, h *queue.Held) (ingest.Result, error
 // process fixes the identifiers and takes their locks, as the stage does.
 func (a *actor) process(ctx context.Context, h *queue.Held) (ingest.Result, error) {
 	j := h.Job
+	if err := a.do("read files", func() error { return a.w.store.needs(j.ID) }); err != nil {
+		return ingest.Result{}, err
+	}
 	for _, id := range a.w.s.of(j).inside {
 		if !slices.Contains(j.LocalIDs, id) && len(j.LocalIDs) < ingest.MaxLocalIDs {
 			j.LocalIDs = append(slices.Clip(j.LocalIDs), id)
@@ -200,6 +267,9 @@ func (a *actor) storing(ctx context.Context, h *queue.Held) (ingest.Result, erro
 			return ingest.Result{}, err
 		}
 		seen := len(head)
+		if err := a.w.store.needs(h.Job.ID); err != nil {
+			return ingest.Result{}, err
+		}
 		err := a.do("commit version", func() error { return a.w.store.commit(ark, h.Job.ID, seen) })
 		if err != nil {
 			return ingest.Result{}, err
@@ -212,6 +282,9 @@ func (a *actor) storing(ctx context.Context, h *queue.Held) (ingest.Result, erro
 
 func (a *actor) record(_ context.Context, h *queue.Held) (ingest.Result, error) {
 	err := a.do("record", func() error { return a.w.store.record(h.Job) })
+	if errors.Is(err, errConflict) {
+		return ingest.Fail(false, "preserved, but not recorded"), nil
+	}
 	return ingest.Result{Outcome: ingest.StepNext}, err
 }
 

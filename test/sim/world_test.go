@@ -45,13 +45,14 @@ type world struct {
 	stopped map[string]bool
 	store   *store
 	check   *checker
+	began   time.Time
 	history []step
 	acts    *actor // whose call goes on; nil: one that lands late
 	calls   int
 	ids     int
 	pokes   int
 	calm    bool // faults have stopped
-	repairs int
+	metrics map[string]float64
 
 	completed int // jobs
 }
@@ -72,6 +73,7 @@ func (s step) String() string {
 // story is the history as people read it.
 func (w *world) story() string {
 	var b strings.Builder
+	fmt.Fprintf(&b, "%+v\n", w.s)
 	for _, s := range w.history {
 		fmt.Fprintln(&b, s)
 	}
@@ -87,8 +89,10 @@ type actor struct {
 	skew  time.Duration // of its clock
 	until time.Time     // when its function is cut off; zero: never
 	met   int           // faults so far
-	q     *queue.Queue
-	c     *queue.Clock
+
+	requeues bool // its call is part of a requeue
+	q        *queue.Queue
+	c        *queue.Clock
 }
 
 func (w *world) log(format string, args ...any) {
@@ -96,9 +100,10 @@ func (w *world) log(format string, args ...any) {
 }
 
 func newWorld(seed uint64, m mutant) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), fake: tabletest.New(), mutant: m, started: map[string]bool{}, stopped: map[string]bool{}, ready: make(chan struct{}, 1)}
+	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), fake: tabletest.New(), mutant: m, started: map[string]bool{}, stopped: map[string]bool{}, metrics: map[string]float64{}, ready: make(chan struct{}, 1)}
 	w.s = draw(w.rng)
-	w.store = &store{w: w, heads: map[string][]string{}, ids: map[string]string{}}
+	w.began = time.Now()
+	w.store = &store{w: w, heads: map[string][]string{}, ids: map[string]string{}, files: map[string]bool{}}
 	w.check = newChecker(w)
 	w.fake.Watch = w.check.commit
 	w.fake.Lag = func() int { return w.rng.IntN(maxLag + 1) }
@@ -129,17 +134,13 @@ func (w *world) newActor(name string) *actor {
 	}
 	now := func() time.Time { return time.Now().Add(a.skew) }
 	a.q = &queue.Queue{Table: t, Now: now, NewID: newID, Executions: a, Poke: a.poke, Stored: a.stored, Clean: a.clean,
-		Metric: func(name string, _ float64) { w.repairs++ },
-		Rules:  ingest.Rules{Timing: timing, FailedRetention: time.Hour, Retention: retention, Aging: w.s.aging},
+		Metric: func(name string, n float64) { w.metrics[name] += n },
+		Rules:  ingest.Rules{Timing: timing, FailedRetention: w.s.keepFailed, Retention: retention, Aging: w.s.aging},
 		// Failed jobs keep their space with their work files until they are cleaned away.
 		Settings: queue.Settings{MaxInFlight: maxInFlight, Space: capacity, Reserve: reserve, Share: w.s.share, Patience: w.s.patience, SweepPage: 50},
 		Log:      slog.New(slog.NewTextHandler(io.Discard, nil))}
 	a.c = &queue.Clock{Queue: a.q, Leases: &lease.Store{Table: t, Now: now, NewID: newID}}
 	return a
-}
-
-func (a *actor) clean(context.Context, string, time.Time) (bool, error) {
-	return a.w.calm || a.rng.IntN(2) == 0, a.do("clean", func() error { return nil })
 }
 
 // poke asks for a look at the gates. It may get lost.
@@ -228,8 +229,16 @@ func (w *world) signal() {
 	}
 }
 
+// refusesNow reports whether a dependency refuses that does so for a time.
+func (w *world) refusesNow(r refusal) bool {
+	return w.s.refuses == r && time.Since(w.began) < refusing
+}
+
 // Start makes an execution known. Its first message may arrive any time, or never.
-func (a *actor) Start(_ context.Context, _, name string, in queue.Message) error {
+func (a *actor) Start(_ context.Context, machine, name string, in queue.Message) error {
+	if a.w.refusesNow(refusesStart) && machine == queue.MachineJob {
+		return errRefused
+	}
 	return a.do("Start "+name, func() error {
 		if !a.w.started[name] {
 			a.w.started[name] = true
@@ -246,6 +255,9 @@ func (a *actor) Stop(_ context.Context, _, name, _ string) error {
 
 // StoppedByHand reports the executions that the scenario stopped.
 func (a *actor) StoppedByHand(_ context.Context, _, name string) (string, bool, error) {
+	if a.w.refusesNow(refusesDescribe) {
+		return "", false, errRefused
+	}
 	stopped := false
 	err := a.do("Describe "+name, func() error { stopped = a.w.stopped[name]; return nil })
 	return "by the simulation", stopped, err
@@ -341,7 +353,7 @@ func (a *actor) begin(most time.Duration) {
 // tick is one look of the clock.
 func (a *actor) tick(ctx context.Context, sweep bool) {
 	a.begin(timing.Clock)
-	_ = a.c.Tick(ctx, sweep && !a.w.mutant.noSweep)
+	_ = a.c.Tick(ctx, sweep)
 }
 
 var _ queue.Executions = (*actor)(nil)

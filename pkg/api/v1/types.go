@@ -135,8 +135,9 @@ type Explanation struct {
 
 // Action on a job.
 type Action struct {
-	Action string `json:"action" enum:"requeue,fail"`
-	Reason string `json:"reason" minLength:"1" maxLength:"2000"`
+	Action  string `json:"action" enum:"requeue,fail"`
+	Reason  string `json:"reason" minLength:"1" maxLength:"2000"`
+	Confirm bool   `json:"confirm,omitempty" doc:"of requeue: also if the object has a version by a later submission, which the job then replaces as the newest"`
 }
 
 // Object is a preserved object.

@@ -1,0 +1,70 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/negotiation"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/event"
+)
+
+// asXML are the media types for which an object's events are PREMIS.
+var asXML = []string{"application/xml", "text/xml"}
+
+// history registers the route of an object's events: JSON, or PREMIS by Accept.
+func (a *API) history(h huma.API) {
+	xml := huma.MediaType{Schema: &huma.Schema{Type: "string", Description: "PREMIS 3; the next page is in the header Link"}}
+	op := huma.Operation{Method: http.MethodGet, Path: "/v1/objects/{naan}/{name}/events", OperationID: operationID("/v1/objects/{naan}/{name}/events"),
+		Summary:   "What happened to an object, oldest first",
+		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{"application/json": {}, asXML[0]: &xml}}},
+		Middlewares: huma.Middlewares{func(c huma.Context, next func(huma.Context)) {
+			c.AppendHeader("Vary", "Accept")
+			kind := negotiation.SelectQValueFast(c.Header("Accept"), append([]string{"application/json"}, asXML...))
+			if !slices.Contains(asXML, kind) {
+				next(c)
+				return
+			}
+			if err := a.premis(c, kind); err != nil {
+				told := a.told(err).(huma.StatusError)
+				_ = huma.WriteErr(h, c, told.GetStatus(), told.Error())
+			}
+		}}}
+	huma.Register(h, op, func(ctx context.Context, in *ARKCursor) (*output[v1.List[v1.Event]], error) {
+		p, err := a.Queue.Events(ctx, event.Subject{Type: event.Object, ID: in.ark()}, in.Cursor)
+		if err != nil {
+			return nil, a.told(err)
+		}
+		return &output[v1.List[v1.Event]]{list(p, wireEvent)}, nil
+	})
+}
+
+// premis answers with a page of an object's events as PREMIS.
+func (a *API) premis(c huma.Context, kind string) error {
+	in := ARKInput{c.Param("naan"), c.Param("name")}
+	o, err := a.Inventory.Object(c.Context(), in.ark())
+	if err != nil {
+		return err
+	}
+	p, err := a.Queue.Events(c.Context(), event.Subject{Type: event.Object, ID: o.ARK}, c.Query("cursor"))
+	if err != nil {
+		return err
+	}
+	var doc bytes.Buffer
+	if err := a.Stages.History(&doc, o, p.Items); err != nil {
+		return err
+	}
+	if p.Cursor != "" {
+		c.SetHeader("Link", fmt.Sprintf(`<%s%s/events?cursor=%s>; rel="next"`, a.Base, v1.ObjectPath(o.ARK), url.QueryEscape(p.Cursor)))
+	}
+	c.SetHeader("Content-Type", kind+"; charset=utf-8")
+	c.SetStatus(http.StatusOK)
+	_, err = doc.WriteTo(c.BodyWriter())
+	return err
+}

@@ -1,0 +1,133 @@
+package stage_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+)
+
+// late is a source that gives nothing until it is open.
+func (w *twins) late(content string) (from func(*ingest.Batch), open func()) {
+	is := atomic.Bool{}
+	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if !is.Load() {
+			http.NotFound(out, r)
+			return
+		}
+		_, _ = out.Write([]byte(content))
+	}))
+	w.Cleanup(server.Close)
+	return func(b *ingest.Batch) { b.URL = server.URL + "/" + b.Filename }, func() { is.Store(true) }
+}
+
+// requeued requeues a job and runs it.
+func (w *twins) requeued(id string, how func(*queue.Queue) requeue) {
+	w.Helper()
+	if _, err := how(w.m.Queue)(w.Context(), id, "the source is back", "me"); err != nil {
+		w.Fatal(err)
+	}
+	w.run()
+}
+
+// stays fails unless a job is Failed for now, and says that it would replace a version.
+func (w *twins) stays(id, says string) {
+	w.Helper()
+	if j := w.job(id); j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message, says) {
+		w.Errorf("%s is %s: %q; expected it to say %q", id, j.State, j.Message, says)
+	}
+}
+
+// TestOvertaken: a job that failed while a later submission became a version is
+// requeued only by somebody who knows which version it replaces.
+func TestOvertaken(t *testing.T) {
+	w := newTwins(t)
+	from, open := w.late("the older content")
+	old := w.submit("a.txt", from)
+	w.stays(old, "404")
+	newer := w.ended(w.submit("b.txt"), 1, false)
+	open()
+	for range 2 {
+		_, err := w.m.Queue.Requeue(t.Context(), old, "the source is back", "me")
+		if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "version 1 of "+newer.Primary+" is by job "+newer.Job.ID) || !strings.Contains(err.Error(), "replace version 1") {
+			t.Fatalf("the requeue gave %v", err)
+		}
+		w.stays(old, "404")
+	}
+	w.requeued(old, func(q *queue.Queue) requeue { return q.RequeueConfirmed })
+	w.ended(old, 2, false)
+	w.ended(w.submit("c.txt"), 3, false)
+}
+
+// TestOvertakenTwice: a confirmation is for the version that was seen.
+func TestOvertakenTwice(t *testing.T) {
+	w := newTwins(t)
+	from, open := w.late("the older content")
+	old := w.submit("a.txt", from)
+	w.ended(w.submit("b.txt"), 1, false)
+	w.requeued(old, func(q *queue.Queue) requeue { return q.RequeueConfirmed })
+	w.stays(old, "404")
+	w.ended(w.submit("c.txt"), 2, false)
+	open()
+	if _, err := w.m.Queue.Requeue(t.Context(), old, "again", "me"); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "replace version 2") {
+		t.Errorf("the requeue gave %v", err)
+	}
+	w.requeued(old, func(q *queue.Queue) requeue { return q.RequeueConfirmed })
+	w.ended(old, 3, false)
+}
+
+// TestOvertakenUnseen: where the rows did not tell, Processing and Storing ask the
+// storage root.
+func TestOvertakenUnseen(t *testing.T) {
+	w := newTwins(t)
+	ark := w.ended(w.submit("a.txt"), 1, false).Primary
+	from, open := w.late("erc:\nwho: somebody\nwhere: " + ark + "\n")
+	old := w.submit("mrt-erc.txt", from, of("")) // nothing says yet which object it is
+	w.ended(w.submit("b.txt"), 2, false)
+	open()
+	w.requeued(old, func(q *queue.Queue) requeue { return q.Requeue })
+	w.stays(old, "replace version 2")
+	w.requeued(old, func(q *queue.Queue) requeue { return q.RequeueConfirmed })
+	w.ended(old, 3, false)
+
+	w.refuse.Store(true)
+	storing := w.submit("two.txt")
+	if _, err := w.m.Queue.ForceFail(t.Context(), storing, "it does not come to an end", "me"); err != nil {
+		t.Fatal(err)
+	}
+	w.ended(w.submit("c.txt"), 4, false)
+	w.forget("OBJECT#" + ark + "/V#000004")
+	w.refuse.Store(false)
+	w.requeued(storing, func(q *queue.Queue) requeue { return q.Requeue })
+	w.stays(storing, "replace version 4")
+}
+
+// TestNotOvertaken: a job whose own version is stored only finishes.
+func TestNotOvertaken(t *testing.T) {
+	w := newTwins(t)
+	down := atomic.Bool{}
+	w.s3.Before = func(op, name string) int {
+		if down.Load() && op == "PUT object" && strings.HasSuffix(name, "/inventory.json.sha512") && !strings.Contains(name, "/v1/") {
+			return http.StatusServiceUnavailable
+		}
+		return 0
+	}
+	down.Store(true)
+	first := w.submit("a.txt")
+	if _, err := w.m.Queue.ForceFail(t.Context(), first, "it does not come to an end", "me"); err != nil {
+		t.Fatal(err)
+	}
+	down.Store(false)
+	w.ended(w.submit("b.txt", of(w.job(first).Primary, "one object")), 2, false)
+	w.requeued(first, func(q *queue.Queue) requeue { return q.Requeue })
+	w.ended(first, 1, false)
+}
+
+// requeue is how a job is requeued.
+type requeue = func(ctx context.Context, id, reason, actor string) (*queue.Job, error)
