@@ -194,6 +194,31 @@ func (b Bucket) Page(ctx context.Context, cursor string) (keys []string, next st
 	return keys, next, nil
 }
 
+// Folders lists the names between a prefix, which ends in a slash, and the next slash.
+func (b Bucket) Folders(ctx context.Context, prefix string) (names []string, err error) {
+	pages := s3.NewListObjectsV2Paginator(b.Client, &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &prefix, Delimiter: aws.String("/")})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, b.told("list", prefix, err)
+		}
+		for _, p := range page.CommonPrefixes {
+			names = append(names, strings.TrimSuffix(strings.TrimPrefix(aws.ToString(p.Prefix), prefix), "/"))
+		}
+	}
+	return names, nil
+}
+
+// DeleteSame removes one object if it is the one with that ETag still. One that is
+// another by now, or gone, is no error: it is left.
+func (b Bucket) DeleteSame(ctx context.Context, key, etag string) error {
+	_, err := b.Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key, IfMatch: &etag})
+	if err = b.told("delete", key, err); fault.Is(err, fault.Lost) || fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
+}
+
 // Delete removes one object; in a bucket with versions, only its newest face.
 func (b Bucket) Delete(ctx context.Context, key string) error {
 	_, err := b.Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key})

@@ -112,9 +112,14 @@ func (b Bucket) Abort(ctx context.Context, u *Upload) error {
 }
 
 // CopyFrom copies an object of at most Limits.Copy bytes from another bucket, by
-// S3 itself. It returns what S3 says of the copy, where it says it at once.
-func (b Bucket) CopyFrom(ctx context.Context, from Bucket, fromKey, key string) (crc64 string, err error) {
-	out, err := b.Client.CopyObject(ctx, &s3.CopyObjectInput{Bucket: &b.Name, Key: &key, CopySource: aws.String(CopySource(from.Name, fromKey)), ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme})
+// S3 itself. It returns what S3 says of the copy, where it says it at once. With an
+// ETag it is a Lost if the object to be copied is no longer that one.
+func (b Bucket) CopyFrom(ctx context.Context, from Bucket, fromKey, key, etag string) (crc64 string, err error) {
+	in := &s3.CopyObjectInput{Bucket: &b.Name, Key: &key, CopySource: aws.String(CopySource(from.Name, fromKey)), ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme}
+	if etag != "" {
+		in.CopySourceIfMatch = &etag
+	}
+	out, err := b.Client.CopyObject(ctx, in)
 	if err != nil {
 		return "", b.told("copy to", key, err)
 	}

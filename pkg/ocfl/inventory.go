@@ -66,6 +66,32 @@ func Prefix(id string) string {
 	return strings.Join([]string{h[:3], h[3:6], h[6:9], encoded, ""}, "/")
 }
 
+// folderOf is the folder below v{n}/content/ to which an attempt of a job writes.
+func folderOf(job, attempt string) string {
+	if attempt == "" {
+		return job
+	}
+	return job + "." + attempt
+}
+
+// jobOf is the job that writes to a folder below v{n}/content/.
+func jobOf(folder string) string {
+	job, _, _ := strings.Cut(folder, ".")
+	return job
+}
+
+// writer tells by the path of some content which version it came with, and from which
+// folder; 0 if the path is not ours.
+func writer(path string) (version int, folder string) {
+	name, rest, _ := strings.Cut(path, "/content/")
+	folder, _, _ = strings.Cut(rest, "/")
+	version, err := number(name)
+	if err != nil || folder == "" {
+		return 0, ""
+	}
+	return version, folder
+}
+
 // rootFiles are the files of an empty storage root.
 func rootFiles() map[string][]byte {
 	layout, _ := json.MarshalIndent(map[string]string{"extension": layoutExtension,

@@ -91,7 +91,7 @@ func always() bool { return true }
 
 // owner of the lock beside jobs that have all ended.
 func owner() Owner {
-	return Owner{func(context.Context) error { return nil }, func(context.Context, string) (bool, error) { return true, nil }}
+	return Owner{Fence: func(context.Context) error { return nil }, Over: func(context.Context, string) (bool, error) { return true, nil }}
 }
 
 func (f fixture) commit(t testing.TB, p Prepared, job string, contents []Content) error {
@@ -199,7 +199,7 @@ func TestVersions(t *testing.T) {
 					}
 				}
 				if rapid.Bool().Draw(rt, "claimed") {
-					if err := f.root.claim(t.Context(), Prefix(id)+fmt.Sprintf("v%d/", dead.Number)+inventoryName, dead, fmt.Sprint("inventory-dead", n), owner().Fence); err != nil {
+					if err := f.root.claim(t.Context(), Prefix(id)+fmt.Sprintf("v%d/", dead.Number)+inventoryName, dead, fmt.Sprint("inventory-dead", n), owner()); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -24,9 +24,12 @@ import (
 
 // Draft is a version that is to be written.
 type Draft struct {
-	ID    string // of the object
-	Job   string // whose keys the new content gets
-	Files iter.Seq2[File, error]
+	ID  string // of the object
+	Job string // whose keys the new content gets
+	// Attempt is unique to who prepares: what is prepared again has keys of its own, so
+	// that what was removed of an earlier attempt is not named. Without a slash or dot.
+	Attempt string
+	Files   iter.Seq2[File, error]
 	// Counts says which logical paths make a difference: a draft whose files of these
 	// paths are those of the head is no change. nil means those below producer/.
 	Counts func(path string) bool
@@ -36,7 +39,7 @@ type Draft struct {
 // Content is a file whose bytes the object does not have yet.
 type Content struct {
 	File
-	To string `json:"to"` // content path: "v1/content/{job}/producer/a.pdf"
+	To string `json:"to"` // content path: "v1/content/{job}.{attempt}/producer/a.pdf"
 }
 
 // Prepared is a version whose inventory is written down, outside of the root.
@@ -45,6 +48,7 @@ type Prepared struct {
 	Number   int    `json:"number"`
 	Digest   string `json:"digest"`             // sha512 of the inventory
 	Follows  string `json:"follows,omitempty"`  // ETag of the root inventory that it follows; "": there is none
+	After    string `json:"after,omitempty"`    // its sha512
 	Contents int    `json:"contents"`           // files whose bytes are new
 	NoChange bool   `json:"noChange,omitempty"` // the head has the same files, as far as they count: no version is needed
 	Written  bool   `json:"written,omitempty"`  // the job's version stands already
@@ -159,6 +163,7 @@ func (p *preparer) follow(ctx context.Context, r Root) error {
 			return p.fixity[algorithm].Add(digest, paths)
 		},
 	})
+	p.done.After = info.digest
 	if err == nil && info.ETag != p.done.Follows {
 		err = fault.New(fault.Lost, "the object %s changed while it was read", p.draft.ID)
 	}
@@ -169,9 +174,7 @@ func (p *preparer) follow(ctx context.Context, r Root) error {
 // the manifest. A version always has a system file of its own.
 func (p *preparer) recognise(paths []string) {
 	for _, path := range paths {
-		version, rest, _ := strings.Cut(path, "/content/")
-		job, _, _ := strings.Cut(rest, "/")
-		if n, err := number(version); err == nil && job == p.draft.Job && n <= p.head {
+		if n, folder := writer(path); jobOf(folder) == p.draft.Job && n <= p.head {
 			p.done.Written, p.done.Number = true, n
 		}
 	}
@@ -256,7 +259,7 @@ const (
 // system file is found below system/. A path that S3 or a file system cannot hold
 // ends in the digest, where no logical path can be; the logical path stays.
 func (p *preparer) path(digest, name string) string {
-	to := fmt.Sprintf("v%d/content/%s/", p.done.Number, p.draft.Job)
+	to := fmt.Sprintf("v%d/content/%s/", p.done.Number, folderOf(p.draft.Job, p.draft.Attempt))
 	long := len(Prefix(p.draft.ID))+len(to)+len(name) > maxKey
 	for segment := range strings.SplitSeq(name, "/") {
 		long = long || len(segment) > maxSegment

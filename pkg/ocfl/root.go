@@ -220,9 +220,8 @@ func (s *Stored) ETag() string { return s.etag }
 // where no system file of the version is new, or the version is not ours.
 func (s *Stored) Job(n int) string {
 	for _, digest := range s.system[n] {
-		if rest, ok := strings.CutPrefix(s.content[digest], fmt.Sprintf("v%d/content/", n)); ok {
-			job, _, _ := strings.Cut(rest, "/")
-			return job
+		if by, folder := writer(s.content[digest]); by == n {
+			return jobOf(folder)
 		}
 	}
 	return ""

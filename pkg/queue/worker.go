@@ -51,6 +51,10 @@ func (h *Held) Checkpoint(ctx context.Context, add ...func(*table.Tx)) error {
 	return tx.Commit(ctx)
 }
 
+// Rev is the revision of the job's row as this worker wrote it last: no other worker
+// has the same.
+func (h *Held) Rev() int64 { return h.job.Rev }
+
 // StillMine returns a Lost once the job's row is no longer as this worker left it.
 func (h *Held) StillMine(ctx context.Context) error {
 	now, err := h.q.Job(ctx, h.job.Job.ID)

@@ -3,6 +3,7 @@ package stage
 import (
 	"context"
 	"crypto/sha1"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -19,11 +20,30 @@ import (
 	"archivist/pkg/queue"
 )
 
-func planKey(job string) string      { return workPrefix(job) + "plan.json" }
-func inventoryKey(job string) string { return workPrefix(job) + "inventory.json" }
-func contentKey(job string, n int) string {
-	return fmt.Sprintf("%scontent/%06d.json", workPrefix(job), n)
+func planKey(job string) string { return workPrefix(job) + "plan.json" }
+
+// plan is how a job's version is to be stored. Its inventory and the list of its new
+// content are in a folder that only who prepared it writes, so that a worker that
+// comes late changes nothing of a plan which another follows.
+type plan struct {
+	ocfl.Prepared
+	Attempt string `json:"attempt"`
+	Retry   int    `json:"retry"` // the job's retry count: a requeued job begins anew
+
+	etag  string // of the plan as it was read
+	fresh bool   // prepared by this worker
 }
+
+func (p *plan) folder(job string) string { return workPrefix(job) + "plan/" + p.Attempt + "/" }
+
+func (p *plan) inventoryKey(job string) string { return p.folder(job) + "inventory.json" }
+
+func (p *plan) contentKey(job string, n int) string {
+	return fmt.Sprintf("%scontent/%06d.json", p.folder(job), n)
+}
+
+// segments is how many lists of new content there are.
+func (p *plan) segments() int { return (p.Contents + segmentFiles - 1) / segmentFiles }
 
 // store writes the version into the storage root and verifies it there: it
 // prepares the inventory, copies the content segment by segment, and commits.
@@ -33,63 +53,97 @@ func (s *Stages) store(ctx context.Context, h *queue.Held) (ingest.Result, error
 	if err := s.Root.Init(ctx); err != nil {
 		return ingest.Result{}, err
 	}
-	owner := ocfl.Owner{Fence: h.StillMine, Over: s.Queue.Over}
-	p, fresh, err := s.plan(ctx, j)
+	owner := ocfl.Owner{Job: j.ID, Fence: h.StillMine, Over: s.Queue.Over}
+	p, err := s.plan(ctx, h)
 	if errors.Is(err, errMoved) {
 		return s.again(ctx, j, h.Until)
 	}
-	if err != nil {
-		return ingest.Result{}, err
+	if err == nil && !p.NoChange && !p.Written {
+		var all bool
+		if all, err = s.copyAll(ctx, h, p); err == nil && !all {
+			return ingest.Result{Outcome: ingest.StepContinue}, nil
+		}
+		if err == nil {
+			err = s.Root.Publish(ctx, p.Prepared, p.inventoryKey(j.ID), owner)
+		}
+		if err == nil {
+			j.ObjectVersion = p.Number // also for a worker that learns at the end that the job was taken from it
+		}
 	}
-	if !p.NoChange && !p.Written {
-		if p.Follows == "" {
-			if err := s.Root.Declare(ctx, p.ID); err != nil {
-				return ingest.Result{}, err
-			}
-		}
-		last := (p.Contents + segmentFiles - 1) / segmentFiles
-		for j.Done < last || fresh {
-			if !s.Now().Before(h.Until) {
-				j.Checkpoint = fmt.Sprintf("%d of %d new files copied", min(j.Done*segmentFiles, p.Contents), p.Contents)
-				return ingest.Result{Outcome: ingest.StepContinue}, nil
-			}
-			if fresh = false; j.Done < last {
-				err := s.copySegment(ctx, h, j.Done)
-				if errors.Is(err, ocfl.ErrStop) {
-					continue // the time is up
-				}
-				if err != nil {
-					return ingest.Result{}, err
-				}
-				j.Done++
-			}
-		}
-		err := s.Root.Publish(ctx, p, inventoryKey(j.ID), owner)
-		if fault.Is(err, fault.Lost) && h.StillMine(ctx) == nil { // prepared for another version than stands now
-			j.Checkpoint, j.Done = "preparing again", 0
-			return ingest.Result{Outcome: ingest.StepContinue}, s.Work.Delete(ctx, planKey(j.ID))
-		}
-		if err != nil {
-			return ingest.Result{}, err
-		}
-		j.ObjectVersion = p.Number // also for a worker that learns at the end that the job was taken from it
-	}
-	digest, err := s.Root.Finish(ctx, p.ID, owner)
-	if missing := new(ocfl.MissingError); errors.As(err, &missing) && !p.NoChange {
-		return s.copyAgain(ctx, h, p, missing)
+	digest := ""
+	if err == nil {
+		digest, err = s.Root.Finish(ctx, p.ID, owner)
 	}
 	if err != nil {
-		return ingest.Result{}, err
+		return s.notStored(ctx, h, p, err)
 	}
 	j.ObjectVersion, j.NoChange, j.Inventory = p.Number, p.NoChange, digest
 	return next, nil
 }
 
-// copyAgain begins the copying again: what was stored is no longer all there.
-func (s *Stages) copyAgain(ctx context.Context, h *queue.Held, p ocfl.Prepared, why error) (ingest.Result, error) {
-	s.Queue.Log.Error("stored content is gone, it is copied again", "job", h.Job.ID, "error", why)
-	for n := range (p.Contents + segmentFiles - 1) / segmentFiles {
-		if err := s.copySegment(ctx, h, n); err != nil {
+// copyAll copies the new content from where an earlier try got to, and returns
+// whether all of it is there. Preparing is enough for one time budget.
+func (s *Stages) copyAll(ctx context.Context, h *queue.Held, p *plan) (all bool, err error) {
+	j := h.Job
+	if p.Follows == "" {
+		if err := s.Root.Declare(ctx, p.ID); err != nil {
+			return false, err
+		}
+	}
+	for j.Done < p.segments() || p.fresh {
+		if !s.Now().Before(h.Until) {
+			j.Checkpoint = fmt.Sprintf("%d of %d new files copied", min(j.Done*segmentFiles, p.Contents), p.Contents)
+			return false, nil
+		}
+		if p.fresh = false; j.Done < p.segments() {
+			err := s.copySegment(ctx, h, p, j.Done)
+			if errors.Is(err, ocfl.ErrStop) {
+				continue // the time is up
+			}
+			if err != nil {
+				return false, err
+			}
+			j.Done++
+		}
+	}
+	return true, nil
+}
+
+// notStored decides what follows when the version could not be stored.
+func (s *Stages) notStored(ctx context.Context, h *queue.Held, p *plan, why error) (ingest.Result, error) {
+	j := h.Job
+	missing, claimed := new(ocfl.MissingError), new(ocfl.ClaimedError)
+	switch {
+	case errors.As(why, &missing) && !p.NoChange:
+		return s.copyAgain(ctx, h, p, missing)
+	case errors.As(why, &claimed):
+		j.Checkpoint = "waiting until no worker of job " + claimed.Job + " can commit any more"
+		return ingest.Result{Outcome: ingest.StepContinue}, s.Queue.Table.Wait(ctx, min(h.Until.Sub(s.Now()), time.Minute))
+	case fault.Is(why, fault.Lost) && h.StillMine(ctx) == nil: // the object is at another version than it was
+		j.Checkpoint, j.Done = "preparing again", 0
+		return ingest.Result{Outcome: ingest.StepContinue}, s.Work.Delete(ctx, planKey(j.ID))
+	}
+	return ingest.Result{}, why
+}
+
+// copyAgain begins the copying again: what was stored is no longer all there. Done
+// counts on beyond the segments meanwhile.
+func (s *Stages) copyAgain(ctx context.Context, h *queue.Held, p *plan, why error) (ingest.Result, error) {
+	j, last := h.Job, p.segments()
+	s.Queue.Log.Error("stored content is gone, it is copied again", "job", j.ID, "error", why)
+	if j.Done < last || j.Done >= 2*last {
+		j.Done = last
+	}
+	for ; j.Done < 2*last; j.Done++ {
+		err := ocfl.ErrStop
+		if s.Now().Before(h.Until) {
+			err = s.copySegment(ctx, h, p, j.Done-last)
+		}
+		if errors.Is(err, ocfl.ErrStop) {
+			j.Checkpoint = fmt.Sprintf("%d of %d new files copied again", (j.Done-last)*segmentFiles, p.Contents)
+			return ingest.Result{Outcome: ingest.StepContinue}, nil
+		}
+		if err != nil {
 			return ingest.Result{}, err
 		}
 	}
@@ -102,44 +156,67 @@ var errMoved = errors.New("the object moved on")
 
 // plan prepares the version, unless an earlier try did and the object is still
 // the one that it was prepared for. It returns errMoved if the system files have to
-// be written again first.
-func (s *Stages) plan(ctx context.Context, j *ingest.Job) (p ocfl.Prepared, fresh bool, err error) {
-	err = s.getJSON(ctx, planKey(j.ID), &p)
-	if err == nil {
-		state, err := s.Root.State(ctx, p)
+// be written again first, and a Lost if another worker of the job prepared meanwhile.
+func (s *Stages) plan(ctx context.Context, h *queue.Held) (*plan, error) {
+	j := h.Job
+	p, err := s.readPlan(ctx, j)
+	if err != nil {
+		return p, err
+	}
+	if p.ID != "" && p.Retry == j.RetryCount {
+		state, err := s.Root.State(ctx, p.Prepared)
 		if err != nil || state != ocfl.Overtaken {
 			p.Written = p.Written || state == ocfl.Committed
-			return p, false, err
+			return p, err
 		}
-	} else if !fault.Is(err, fault.NotFound) {
-		return p, false, err
 	}
 	moved, err := s.moved(ctx, j)
 	if err == nil && moved {
 		err = errMoved
 	}
 	if err != nil {
-		return p, false, err
+		return p, err
 	}
 	j.Done = 0
-	w := s.Work.Writer(ctx, inventoryKey(j.ID), bucket.Condition{})
-	contents := &contents{s: s, ctx: ctx, job: j.ID}
-	p, err = s.Root.Prepare(ctx, ocfl.Draft{ID: j.Primary, Job: j.ID, Files: s.version(ctx, j), Counts: counts,
+	p = &plan{Attempt: fmt.Sprint(h.Rev()), Retry: j.RetryCount, etag: p.etag, fresh: true}
+	return p, s.prepare(ctx, j, p)
+}
+
+// readPlan reads the plan as it stands; without an ID there is none.
+func (s *Stages) readPlan(ctx context.Context, j *ingest.Job) (*plan, error) {
+	p := &plan{}
+	data, info, err := s.Work.Read(ctx, planKey(j.ID))
+	if fault.Is(err, fault.NotFound) {
+		return p, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, p)
+	}
+	p.etag = info.ETag
+	return p, err
+}
+
+// prepare writes a new plan: its files first, then what names them.
+func (s *Stages) prepare(ctx context.Context, j *ingest.Job, p *plan) error {
+	w := s.Work.Writer(ctx, p.inventoryKey(j.ID), bucket.Condition{})
+	contents := &contents{s: s, ctx: ctx, key: func(n int) string { return p.contentKey(j.ID, n) }}
+	var err error
+	p.Prepared, err = s.Root.Prepare(ctx, ocfl.Draft{ID: j.Primary, Job: j.ID, Attempt: p.Attempt, Files: s.version(ctx, j), Counts: counts,
 		Version: versionOf(j)}, w, contents.add)
 	if err == nil {
 		err = contents.flush()
 	}
 	if err != nil {
 		_ = w.Abort() // what is left is removed by the bucket's own rule
-		return p, false, err
+		return err
 	}
 	if err := w.Close(); err != nil {
-		return p, false, err
+		return err
 	}
 	if p.Follows != j.Follows && !p.Written {
-		return p, false, errMoved
+		return errMoved
 	}
-	return p, true, s.putJSON(ctx, planKey(j.ID), p, bucket.Condition{})
+	return s.putJSON(ctx, planKey(j.ID), p, bucket.Condition{Absent: p.etag == "", ETag: p.etag})
 }
 
 // versionOf is what the version says of itself: the depositor's note and who
@@ -173,15 +250,11 @@ var submitters = []byte{0x0d, 0x5a, 0xe3, 0x5e, 0x2b, 0x7c, 0x4f, 0x0e, 0x9b, 0x
 // and if so notes on the job which it is. What is left to do of it is done by a
 // requeue.
 func (s *Stages) Stored(ctx context.Context, j *ingest.Job) error {
-	var p ocfl.Prepared
-	err := s.getJSON(ctx, planKey(j.ID), &p)
-	if fault.Is(err, fault.NotFound) || err == nil && p.NoChange {
-		return nil
-	}
-	if err != nil {
+	p, err := s.readPlan(ctx, j)
+	if err != nil || p.ID == "" || p.NoChange {
 		return err
 	}
-	state, err := s.Root.State(ctx, p)
+	state, err := s.Root.State(ctx, p.Prepared)
 	if err != nil || state == ocfl.Open && !p.Written {
 		return err
 	}
@@ -226,7 +299,7 @@ func (s *Stages) version(ctx context.Context, j *ingest.Job) iter.Seq2[ocfl.File
 type contents struct {
 	s    *Stages
 	ctx  context.Context
-	job  string
+	key  func(n int) string
 	n    int
 	list []ocfl.Content
 }
@@ -242,15 +315,15 @@ func (c *contents) flush() error {
 	if len(c.list) == 0 {
 		return nil
 	}
-	err := c.s.putJSON(c.ctx, contentKey(c.job, c.n), c.list, bucket.Condition{})
+	err := c.s.putJSON(c.ctx, c.key(c.n), c.list, bucket.Condition{})
 	c.n, c.list = c.n+1, c.list[:0]
 	return err
 }
 
 // copySegment copies the files of one segment and verifies the copies.
-func (s *Stages) copySegment(ctx context.Context, h *queue.Held, n int) error {
+func (s *Stages) copySegment(ctx context.Context, h *queue.Held, p *plan, n int) error {
 	var list []ocfl.Content
-	if err := s.getJSON(ctx, contentKey(h.Job.ID, n), &list); err != nil {
+	if err := s.getJSON(ctx, p.contentKey(h.Job.ID, n), &list); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

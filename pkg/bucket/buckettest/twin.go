@@ -24,7 +24,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
@@ -44,7 +43,8 @@ type object struct {
 
 // Twin holds buckets. It is an http.Handler of path-style requests.
 type Twin struct {
-	Dir string // for what is larger than a few KB
+	Dir   string // for what is larger than Small
+	Small int    // bytes of an object up to which it is in memory
 	// Calls counts requests by operation.
 	Calls map[string]int
 	// Before, if set, may refuse a request: it returns a status, or 0.
@@ -60,7 +60,7 @@ type Twin struct {
 
 // New makes a twin with its content below dir.
 func New(dir string) *Twin {
-	return &Twin{Dir: dir, Calls: map[string]int{}, objects: map[string]object{}, uploads: map[string]map[int]object{}}
+	return &Twin{Dir: dir, Small: 4096, Calls: map[string]int{}, objects: map[string]object{}, uploads: map[string]map[int]object{}}
 }
 
 // Open starts a twin for a test and returns buckets of it by name.
@@ -103,7 +103,7 @@ func refusal(status int) string {
 // ServeHTTP answers one request.
 func (t *Twin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, q := strings.TrimPrefix(r.URL.Path, "/"), r.URL.Query()
-	op := operation(r, name, q)
+	op := t.Operation(r)
 	t.mu.Lock()
 	t.Calls[op]++
 	t.mu.Unlock()
@@ -126,7 +126,9 @@ func (t *Twin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func operation(r *http.Request, name string, q url.Values) string {
+// Operation names what a request asks for, as Calls and Before do.
+func (t *Twin) Operation(r *http.Request) string {
+	q := r.URL.Query()
 	copies := r.Header.Get("X-Amz-Copy-Source") != ""
 	switch {
 	case r.Method == http.MethodGet && q.Has("list-type"):
@@ -156,6 +158,9 @@ func (t *Twin) serve(op, name string, q url.Values, w http.ResponseWriter, r *ht
 	case "PUT object":
 		return t.put(name, w, r)
 	case "DELETE object":
+		if o, err := t.find(name); err == nil && r.Header.Get("If-Match") != "" && r.Header.Get("If-Match") != o.etag {
+			return &fail{412, "PreconditionFailed"}
+		}
 		t.remove(name)
 		w.WriteHeader(http.StatusNoContent)
 		return nil
@@ -173,10 +178,9 @@ func (t *Twin) serve(op, name string, q url.Values, w http.ResponseWriter, r *ht
 func (t *Twin) keep(in io.Reader) (object, error) {
 	sum, crc := md5.New(), crc64.New(nvme)
 	var o object
-	small := make([]byte, 4096)
-	n, err := io.ReadFull(in, small)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		o.data, o.size = slices.Clone(small[:n]), int64(n)
+	small, err := io.ReadAll(io.LimitReader(in, int64(t.Small)))
+	if err == nil && len(small) < t.Small {
+		o.data, o.size = small, int64(len(small))
 		sum.Write(o.data)
 		crc.Write(o.data)
 	} else if err != nil {
@@ -287,6 +291,33 @@ func (t *Twin) put(name string, w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
+// Object is the content of an object as it is now.
+func (t *Twin) Object(name string) (data []byte, there bool) {
+	o, err := t.find(name)
+	if err != nil {
+		return nil, false
+	}
+	body, err := o.open()
+	if err != nil {
+		return nil, false
+	}
+	defer body.Close()
+	data, err = io.ReadAll(body)
+	return data, err == nil
+}
+
+// Names are those of the objects below a prefix, in order.
+func (t *Twin) Names(prefix string) (names []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, name := range t.names() {
+		if _, there := t.objects[name]; there && strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 func (t *Twin) remove(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -317,6 +348,9 @@ func (t *Twin) source(r *http.Request) (object, error) {
 
 func (t *Twin) copy(name string, w http.ResponseWriter, r *http.Request) error {
 	o, err := t.source(r)
+	if etag := r.Header.Get("X-Amz-Copy-Source-If-Match"); err == nil && etag != "" && etag != o.etag {
+		err = &fail{412, "PreconditionFailed"}
+	}
 	if err == nil {
 		err = t.set(name, o, r.Header) // content is never changed in place: both can have it
 	}
@@ -342,12 +376,20 @@ func (t *Twin) list(in string, q url.Values, w http.ResponseWriter) error {
 			Key  string
 			Size int64
 		}
+		CommonPrefixes        []struct{ Prefix string }
 		IsTruncated           bool
 		NextContinuationToken string `xml:",omitempty"`
 	}
 	for ; i < len(names) && strings.HasPrefix(names[i], prefix); i++ {
 		o, there := t.objects[names[i]]
 		if !there {
+			continue
+		}
+		if folder, _, in := strings.Cut(names[i][len(prefix):], "/"); in && q.Get("delimiter") == "/" {
+			folder = q.Get("prefix") + folder + "/"
+			if n := len(page.CommonPrefixes); n == 0 || page.CommonPrefixes[n-1].Prefix != folder {
+				page.CommonPrefixes = append(page.CommonPrefixes, struct{ Prefix string }{folder})
+			}
 			continue
 		}
 		if len(page.Contents) == 1000 {
@@ -373,106 +415,5 @@ func (t *Twin) deleteObjects(in string, w http.ResponseWriter, r *http.Request) 
 		t.remove(in + "/" + o.Key)
 	}
 	_, err := io.WriteString(w, "<DeleteResult></DeleteResult>")
-	return err
-}
-
-func (t *Twin) multipart(op, name string, q url.Values, w http.ResponseWriter, r *http.Request) error {
-	id := q.Get("uploadId")
-	t.mu.Lock()
-	parts, known := t.uploads[id]
-	t.mu.Unlock()
-	if op != "Begin" && !known {
-		return &fail{404, "NoSuchUpload"}
-	}
-	switch op {
-	case "Begin":
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.n++
-		id = fmt.Sprint("upload", t.n)
-		t.uploads[id] = map[int]object{}
-		_, err := fmt.Fprintf(w, "<InitiateMultipartUploadResult><UploadId>%s</UploadId></InitiateMultipartUploadResult>", id)
-		return err
-	case "UploadPart", "UploadPartCopy":
-		return t.part(op, parts, q, w, r)
-	case "Complete":
-		return t.complete(name, id, parts, w, r)
-	case "Abort":
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		delete(t.uploads, id)
-		w.WriteHeader(http.StatusNoContent)
-		return nil
-	}
-	return fmt.Errorf("buckettest: %s is not known", op)
-}
-
-func (t *Twin) part(op string, parts map[int]object, q url.Values, w http.ResponseWriter, r *http.Request) error {
-	in := io.Reader(r.Body)
-	if op == "UploadPartCopy" {
-		o, err := t.source(r)
-		if err != nil {
-			return err
-		}
-		body, err := o.open()
-		if err != nil {
-			return err
-		}
-		defer body.Close()
-		var from, last int64
-		if _, err := fmt.Sscanf(r.Header.Get("X-Amz-Copy-Source-Range"), "bytes=%d-%d", &from, &last); err != nil {
-			return err
-		}
-		if _, err := body.Seek(from, io.SeekStart); err != nil {
-			return err
-		}
-		in = io.LimitReader(body, last-from+1)
-	}
-	o, err := t.keep(in)
-	if err != nil {
-		return err
-	}
-	n, err := strconv.Atoi(q.Get("partNumber"))
-	if err != nil {
-		return err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	parts[n] = o
-	w.Header().Set("ETag", o.etag)
-	w.Header().Set("X-Amz-Checksum-Crc64nvme", o.crc)
-	if op == "UploadPartCopy" {
-		_, err = fmt.Fprintf(w, "<CopyPartResult><ETag>%s</ETag><ChecksumCRC64NVME>%s</ChecksumCRC64NVME></CopyPartResult>", o.etag, o.crc)
-	}
-	return err
-}
-
-func (t *Twin) complete(name, id string, parts map[int]object, w http.ResponseWriter, r *http.Request) error {
-	var readers []io.Reader
-	for n := 1; n <= len(parts); n++ {
-		body, err := parts[n].open()
-		if err != nil {
-			return err
-		}
-		defer body.Close()
-		readers = append(readers, body)
-	}
-	o, err := t.keep(io.MultiReader(readers...))
-	if err != nil {
-		return err
-	}
-	o.etag = fmt.Sprintf(`"%s-%d"`, strings.Trim(o.etag, `"`), len(parts))
-	if err := t.set(name, o, r.Header); err != nil {
-		return err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.uploads, id)
-	for _, p := range parts {
-		if p.file != "" {
-			_ = os.Remove(p.file)
-		}
-	}
-	_, err = fmt.Fprintf(w, "<CompleteMultipartUploadResult><ETag>%s</ETag></CompleteMultipartUploadResult>", aws.ToString(&o.etag))
 	return err
 }

@@ -1,0 +1,142 @@
+package ocfl
+
+import (
+	"context"
+	"crypto/sha512"
+	"encoding/hex"
+	"fmt"
+	"io"
+
+	"archivist/pkg/bucket"
+	"archivist/pkg/fault"
+)
+
+// Owner is the job that holds the object's lock. Its worker may be late, and the
+// lock another's by now: so what others left behind is not touched unasked.
+type Owner struct {
+	Job   string
+	Fence func(ctx context.Context) error // an error once the lock is another's
+	// Over reports whether a job has ended for so long that none of its workers can
+	// be late still.
+	Over func(ctx context.Context, job string) (bool, error)
+}
+
+// ClaimedError says that the next version is claimed by a job whose worker may still
+// commit it.
+type ClaimedError struct{ Job string }
+
+// Error names the job.
+func (e *ClaimedError) Error() string {
+	return "ocfl: job " + e.Job + " has claimed the next version, and its worker may not have ended"
+}
+
+// Publish commits a prepared version whose content is all there: it claims the
+// version by its inventory, then puts the root's, which is the commit, from whatever
+// point an earlier try got to. inventory is the key in the work bucket where Prepare
+// wrote. A Lost says that the object is at another version than it was, or that the
+// prepared inventory is another by now: it is to be prepared again. A *ClaimedError
+// says that it can be tried again later.
+//
+// Nobody takes over a claim whose job may still have a worker: S3 knows no fence, and
+// what a late worker commits has to be as it claimed it.
+func (r Root) Publish(ctx context.Context, p Prepared, inventory string, o Owner) error {
+	prefix := Prefix(p.ID)
+	if err := r.finishBefore(ctx, p, o); err != nil {
+		return err
+	}
+	version := fmt.Sprintf("%sv%d/", prefix, p.Number)
+	if err := r.claim(ctx, version+inventoryName, p, inventory, o); err != nil {
+		return err
+	}
+	err := r.Bucket.Put(ctx, version+sidecarName, sidecar(p.Digest), bucket.Condition{Absent: true})
+	if err != nil && !fault.Is(err, fault.Lost) { // an older one is replaced by Finish
+		return err
+	}
+	if err := o.Fence(ctx); err != nil { // at the last moment
+		return err
+	}
+	err = r.put(ctx, prefix+inventoryName, p, inventory, bucket.Condition{Absent: p.Follows == "", ETag: p.Follows})
+	if fault.Is(err, fault.Lost) {
+		// Ours, when the answer of our own put was lost; else somebody else's.
+		if same, readErr := r.holds(ctx, prefix+inventoryName, p.Digest); readErr != nil || !same {
+			return err
+		}
+		err = nil
+	}
+	return err
+}
+
+// finishBefore makes sure that the version before is finished: its job may have died
+// right after the commit, and once another follows nobody looks at it again.
+func (r Root) finishBefore(ctx context.Context, p Prepared, o Owner) error {
+	if p.Follows == "" {
+		return nil
+	}
+	now, _, err := r.Bucket.Read(ctx, Prefix(p.ID)+sidecarName)
+	if err == nil && string(now) == string(sidecar(p.After)) {
+		return nil
+	}
+	if err == nil || fault.Is(err, fault.NotFound) {
+		_, err = r.Finish(ctx, p.ID, o)
+	}
+	return err
+}
+
+// put streams the prepared inventory to a key, and makes sure that it is the one
+// that was prepared.
+func (r Root) put(ctx context.Context, key string, p Prepared, inventory string, c bucket.Condition) error {
+	body, _, err := r.Work.Open(ctx, inventory)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	sum := sha512.New()
+	w := r.Bucket.Writer(ctx, key, c)
+	if _, err = io.Copy(io.MultiWriter(w, sum), body); err == nil && hex.EncodeToString(sum.Sum(nil)) != p.Digest {
+		err = fault.New(fault.Lost, "ocfl: the inventory at %s is not the one that was prepared for %s v%d", inventory, p.ID, p.Number)
+	}
+	if err != nil {
+		_ = w.Abort() // what is left is removed by the bucket's own rule
+		return err
+	}
+	return w.Close()
+}
+
+// claim puts the version's inventory. One that stands there is replaced only if its
+// job is the owner, or over.
+func (r Root) claim(ctx context.Context, key string, p Prepared, inventory string, o Owner) error {
+	lost := r.put(ctx, key, p, inventory, bucket.Condition{Absent: true})
+	if !fault.Is(lost, fault.Lost) {
+		return lost
+	}
+	job := ""
+	stands, err := r.scan(ctx, key, visitor{manifest: func(_ string, paths []string) error {
+		for _, path := range paths {
+			if n, folder := writer(path); n == p.Number {
+				job = jobOf(folder)
+			}
+		}
+		return nil
+	}})
+	if fault.Is(err, fault.NotFound) {
+		return lost // it was not what stands there: what was prepared is another by now
+	}
+	if err != nil || stands.digest == p.Digest {
+		return err
+	}
+	if job != o.Job {
+		over, err := o.Over(ctx, job)
+		if err != nil {
+			return err
+		}
+		if !over {
+			return &ClaimedError{job}
+		}
+	}
+	if err := o.Fence(ctx); err != nil {
+		return err
+	}
+	return r.put(ctx, key, p, inventory, bucket.Condition{ETag: stands.ETag})
+}
+
+func sidecar(digest string) []byte { return []byte(digest + " " + inventoryName + "\n") }

@@ -1,0 +1,280 @@
+package storagesim
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/guregu/dynamo/v2/dynamodbiface"
+
+	"archivist/pkg/bucket"
+	"archivist/pkg/collection"
+	"archivist/pkg/fetch"
+	"archivist/pkg/ingest"
+	"archivist/pkg/inventory"
+	"archivist/pkg/lease"
+	"archivist/pkg/ocfl"
+	"archivist/pkg/queue"
+	"archivist/pkg/stage"
+	"archivist/pkg/table/tabletest"
+)
+
+// actor is one process: a worker, a person, or the clock.
+type actor struct {
+	w      *world
+	name   string
+	worker bool
+	direct bool      // its calls are no points of the schedule
+	end    time.Time // when its function's time is up; zero: never
+	dead   bool
+	job    string // what it works on
+	rng    *rand.Rand
+	rows   memory
+
+	q *queue.Queue
+	s *stage.Stages
+}
+
+// newActor makes a process with clients of its own.
+func (w *world) newActor(name string) *actor {
+	a := &actor{w: w, name: name, rng: rand.New(rand.NewPCG(w.rng.Uint64(), 2))}
+	var client dynamodbiface.DynamoDBAPI = &tabletest.Client{DynamoDBAPI: w.fake, Do: func(op string, effect func() error) error {
+		if a.direct {
+			return effect()
+		}
+		return a.do(op, "", effect)
+	}}
+	if w.mutant.noFence {
+		a.rows = memory{DynamoDBAPI: client}
+		client = &a.rows
+	}
+	t := tabletest.Table(client)
+	t.Wait, t.Jitter = a.wait, a.rng.Float64
+	a.q = &queue.Queue{Table: t, Now: time.Now, NewID: w.newID, Executions: w, Poke: w.poke, Metric: func(string, float64) {},
+		Rules:    ingest.Rules{Timing: timing, FailedRetention: retention},
+		Settings: queue.Settings{MaxInFlight: 10, Space: 1 << 30, SweepPage: 50}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	store := s3.New(s3.Options{BaseEndpoint: &s3URL, Region: "us-east-1", UsePathStyle: true, Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
+		RetryMaxAttempts: 1, HTTPClient: httpClient(a.s3)})
+	work := bucket.Bucket{Client: store, Name: "work", Limits: bucket.DefaultLimits}
+	a.s = &stage.Stages{Queue: a.q, Inventory: inventory.Store{Table: t}, Collections: collection.Store{Table: t, NewID: w.newID}, Work: work,
+		Root:  ocfl.Root{Bucket: bucket.Bucket{Client: store, Name: "storage", Limits: bucket.DefaultLimits}, Work: work},
+		Fetch: fetch.New(fetch.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, a.rng.Float64), Now: time.Now, Random: a.rng.IntN,
+		NAAN: "99999", Shoulder: "fk4", Parallel: 4}
+	a.s.Fetch.HTTP.Transport = w.source()
+	a.q.Clean, a.q.Stored = a.s.Clean, a.s.Stored
+	if w.mutant.wrap != nil {
+		w.mutant.wrap(a)
+	}
+	return a
+}
+
+var s3URL = "http://s3.invalid"
+
+func (a *actor) wait(_ context.Context, d time.Duration) error {
+	if a.direct {
+		return nil
+	}
+	time.Sleep(d)
+	if a.park("awake", "") != none {
+		return errDead
+	}
+	return nil
+}
+
+// httpClient is the SDK's client as a function.
+type httpClient func(*http.Request) (*http.Response, error)
+
+// Do sends one request.
+func (f httpClient) Do(r *http.Request) (*http.Response, error) { return f(r) }
+
+// s3 sends a request to the twin, when the scheduler lets it go.
+func (a *actor) s3(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+	}
+	op, key := a.w.twin.Operation(r), strings.TrimPrefix(r.URL.Path, "/")
+	if a.w.mutant.s3 != nil {
+		a.w.mutant.s3(op, key, r.Header)
+	}
+	var resp *http.Response
+	effect := func() error {
+		again := r.Clone(ctx)
+		again.Body = io.NopCloser(bytes.NewReader(body))
+		rec := httptest.NewRecorder()
+		a.w.twin.ServeHTTP(rec, again)
+		resp = rec.Result()
+		resp.Request = r
+		if rec.Code >= 300 {
+			a.w.log("  → %d", rec.Code)
+		}
+		a.w.check.written(op, key)
+		return nil
+	}
+	var err error
+	if a.direct {
+		err = effect()
+	} else {
+		err = a.do(op, key, effect)
+	}
+	if err == errRefused {
+		return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// kinds of calls.
+type kind int
+
+const (
+	reads kind = iota
+	writes
+)
+
+// kindOf tells what a call does, and whether it decides about a version.
+func kindOf(c *call) (k kind, ours bool) {
+	switch c.op {
+	case "GetItem", "Query", "GET object", "HEAD object", "List":
+		return reads, false
+	case "TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem":
+		return writes, false
+	}
+	if strings.HasPrefix(c.op, "handle ") {
+		return reads, false // it is not repeated as a whole
+	}
+	return writes, strings.HasPrefix(c.key, "storage/") && (strings.Contains(c.key, "/inventory.json") || c.op == "DELETE object")
+}
+
+// Start makes an execution known.
+func (w *world) Start(_ context.Context, _, name string, in queue.Message) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.started[name] {
+		w.started[name] = true
+		w.send(in, 0)
+	}
+	return nil
+}
+
+// Stop does nothing: what is superseded answers so.
+func (w *world) Stop(context.Context, string, string, string) error { return nil }
+
+// StoppedByHand says that nobody did.
+func (w *world) StoppedByHand(context.Context, string, string) (string, bool, error) {
+	return "", false, nil
+}
+
+func (w *world) poke(context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.poked = true
+	return nil
+}
+
+// send puts a message on its way.
+func (w *world) send(m queue.Message, later time.Duration) {
+	m.Token = fmt.Sprintf("%s|%s|%d|%s|%s", m.Job, m.Batch, m.Exec, m.State, m.Step)
+	w.sent = append(w.sent, message{m, time.Now().Add(later)})
+}
+
+// answers goes on in an execution.
+type answers struct {
+	w  *world
+	in queue.Message
+}
+
+// Answer sends the next state's message, or the same one's again.
+func (s answers) Answer(_ context.Context, _ string, ans ingest.Answer, _ string) error {
+	to := ingest.State(s.in.State)
+	if ans == ingest.Success {
+		to = ingest.After(to)
+	}
+	if (ans == ingest.Success || ans == ingest.Continue) && s.in.Job != "" && to != ingest.Completed {
+		s.w.mu.Lock()
+		defer s.w.mu.Unlock()
+		s.in.State = string(to)
+		s.w.send(s.in, time.Second)
+	}
+	return nil
+}
+
+// visible is the first message that can be seen.
+func (w *world) visible() int {
+	return slices.IndexFunc(w.sent, func(m message) bool { return !time.Now().Before(m.from) })
+}
+
+// arrive takes a message that can be seen: it may come again, or be forgotten.
+func (w *world) arrive(rng *rand.Rand) (queue.Message, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := w.visible()
+	if i < 0 {
+		return queue.Message{}, false
+	}
+	m := w.sent[i].Message
+	if w.calm || rng.IntN(20) > 0 {
+		w.sent = slices.Delete(w.sent, i, i+1)
+	}
+	if !w.calm && rng.IntN(40) == 0 {
+		return queue.Message{}, false // lost
+	}
+	return m, true
+}
+
+// handle lets an actor be the worker for one message. The stages that do not touch
+// the storage root are one point of the schedule each.
+func (a *actor) handle(m queue.Message) {
+	stage, _ := ingest.StageNamed(m.Step)
+	if m.Job != "" {
+		stage, _ = ingest.StageOf(ingest.State(m.State))
+	}
+	worker := queue.Worker{Queue: a.q, Stage: stage, Step: a.s.Steps()[stage.Name], Answers: answers{a.w, m}}
+	a.job, a.end = m.Job, time.Now().Add(life)
+	var keep time.Duration
+	var err error
+	a.direct = !slices.Contains([]string{"process", "store", "record", "notify"}, stage.Name)
+	if a.direct {
+		err = a.do("handle "+stage.Name, m.Job+m.Batch, func() error { keep, err = worker.Handle(ctx, m); return err })
+	} else {
+		if a.w.mutant.noFence {
+			a.rows.holds = "JOB#" + m.Job
+		}
+		keep, err = worker.Handle(ctx, m)
+	}
+	a.direct, a.job, a.end = false, "", time.Time{}
+	a.w.mu.Lock()
+	defer a.w.mu.Unlock()
+	if a.dead || err != nil {
+		keep = timing.Times(stage).Visibility
+	}
+	if keep > 0 {
+		a.w.sent = append(a.w.sent, message{m, time.Now().Add(keep)})
+	}
+}
+
+// tick is one look of the clock, one point of the schedule.
+func (a *actor) tick() {
+	c := &queue.Clock{Queue: a.q, Leases: &lease.Store{Table: a.q.Table, Now: time.Now, NewID: a.w.newID}}
+	_ = a.do("tick", "", func() error {
+		a.direct = true
+		defer func() { a.direct = false }()
+		return c.Tick(ctx, true)
+	})
+}

@@ -1,0 +1,326 @@
+package storagesim
+
+import (
+	"bytes"
+	"crypto/sha512"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/guregu/dynamo/v2"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+	"archivist/pkg/table/tabletest"
+)
+
+// checker sees every write to the storage root and to the jobs' rows, and keeps the
+// first violation.
+type checker struct {
+	w       *world
+	err     error
+	jobs    map[string]queue.Job
+	turn    map[string]int     // when a job came into line
+	objects map[string]*object // by prefix, "storage/…/"
+}
+
+// object is what was ever committed of one.
+type object struct {
+	versions []version
+	needed   map[string]string // sha512 of content, by key
+}
+
+// version is one that was committed.
+type version struct {
+	job   string
+	text  string            // its block in the inventory
+	state map[string]string // sha512 by logical path
+}
+
+// stored is an inventory as the specification has it, as far as it is checked.
+type stored struct {
+	ID       string                     `json:"id"`
+	Head     string                     `json:"head"`
+	Manifest map[string][]string        `json:"manifest"`
+	Versions map[string]json.RawMessage `json:"versions"`
+}
+
+func newChecker(w *world) *checker {
+	return &checker{w: w, jobs: map[string]queue.Job{}, turn: map[string]int{}, objects: map[string]*object{}}
+}
+
+func (c *checker) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf(format, args...)
+		c.w.log("VIOLATION %v", c.err)
+	}
+}
+
+var rootInventory = regexp.MustCompile(`^(storage/[0-9a-f]{3}/[0-9a-f]{3}/[0-9a-f]{3}/[^/]+/)inventory\.json$`)
+
+// written is called after each request that was sent to S3.
+func (c *checker) written(op, key string) {
+	if !strings.HasPrefix(key, "storage/") || op == "GET object" || op == "HEAD object" || op == "List" {
+		return
+	}
+	if m := rootInventory.FindStringSubmatch(key); m != nil {
+		c.committed(m[1])
+	}
+	for _, o := range c.objects {
+		if digest, needed := o.needed[key]; needed {
+			c.present(key, digest)
+		}
+	}
+}
+
+// present fails unless content is there as an inventory says.
+func (c *checker) present(key, digest string) {
+	data, there := c.w.twin.Object(key)
+	if !there {
+		c.fail("%s is gone, which a committed version names", key)
+	} else if sha(data) != digest {
+		c.fail("%s is another content than a committed version names", key)
+	}
+}
+
+func sha(data []byte) string {
+	sum := sha512.Sum512(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// committed takes in a root inventory as it is after a write.
+func (c *checker) committed(prefix string) {
+	data, there := c.w.twin.Object(prefix + "inventory.json")
+	o := c.objects[prefix]
+	if !there {
+		if o != nil {
+			c.fail("%s lost its root inventory", prefix)
+		}
+		return
+	}
+	if o == nil {
+		o = &object{needed: map[string]string{}}
+		c.objects[prefix] = o
+	}
+	var inv stored
+	if err := json.Unmarshal(data, &inv); err != nil {
+		c.fail("%s: %v", prefix, err)
+		return
+	}
+	was := len(o.versions)
+	versions := parse(inv)
+	for i, v := range o.versions {
+		if i >= len(versions) || versions[i].text != v.text {
+			c.fail("%s: v%d was committed by %s, and is another now", prefix, i+1, v.job)
+			return
+		}
+	}
+	if len(versions) > was+1 || inv.Head != "v"+strconv.Itoa(len(versions)) {
+		c.fail("%s went from v%d to %s with %d versions", prefix, was, inv.Head, len(versions))
+	}
+	o.versions = versions
+	for digest, paths := range inv.Manifest {
+		for _, p := range paths {
+			if o.needed[prefix+p] == "" {
+				o.needed[prefix+p] = digest
+				c.present(prefix+p, digest)
+			}
+		}
+	}
+	for _, v := range versions {
+		for path, digest := range v.state {
+			if len(inv.Manifest[digest]) == 0 {
+				c.fail("%s: the content of %s is in no manifest", prefix, path)
+			}
+		}
+	}
+	if len(versions) > was {
+		c.w.log("  committed v%d by %s", len(versions), versions[was].job)
+		c.order(versions)
+	}
+}
+
+var jobOf = regexp.MustCompile(`^ingest of job ([^,]+),`)
+
+func parse(inv stored) []version {
+	var out []version
+	for n := 1; n <= len(inv.Versions); n++ {
+		raw := inv.Versions["v"+strconv.Itoa(n)]
+		var block struct {
+			Message string
+			State   map[string][]string
+		}
+		_ = json.Unmarshal(raw, &block)
+		v := version{text: string(raw), state: map[string]string{}}
+		if m := jobOf.FindStringSubmatch(block.Message); m != nil {
+			v.job = m[1]
+		}
+		for digest, paths := range block.State {
+			for _, p := range paths {
+				v.state[p] = digest
+			}
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// order holds the newest version against those before: versions are in the order in
+// which the jobs came, but for jobs that were requeued, and a job has one at most.
+func (c *checker) order(versions []version) {
+	newest := versions[len(versions)-1]
+	for i, v := range versions[:len(versions)-1] {
+		if v.job == newest.job {
+			c.fail("job %s committed v%d and v%d", v.job, i+1, len(versions))
+		}
+		if c.turn[v.job] > c.turn[newest.job] && c.jobs[newest.job].RetryCount == 0 {
+			c.fail("v%d is by %s, which came after %s of v%d", i+1, v.job, newest.job, len(versions))
+		}
+	}
+}
+
+// rows is called with each write to the table.
+func (c *checker) rows(changes []tabletest.Change) {
+	for _, ch := range changes {
+		sk, _ := ch.After["sk"].(*types.AttributeValueMemberS)
+		if sk == nil || sk.Value != "JOB" {
+			continue
+		}
+		var is queue.Job
+		if err := dynamo.UnmarshalItem(ch.After, &is); err != nil {
+			panic(err)
+		}
+		was, known := c.jobs[is.Job.ID]
+		if !known {
+			c.turn[is.Job.ID] = len(c.turn)
+		}
+		c.jobs[is.Job.ID] = is
+		if was.State == is.State && was.ObjectVersion == is.ObjectVersion {
+			continue
+		}
+		c.w.log("  job %s is %s v%d: %s", is.Job.ID, is.State, is.ObjectVersion, is.Message)
+		if is.ObjectVersion > 0 {
+			c.holds(is)
+		}
+	}
+}
+
+// holds fails unless the version that a job names is committed and has what the
+// job's source gave.
+func (c *checker) holds(j queue.Job) {
+	o := c.object(j.Primary)
+	if o == nil || j.ObjectVersion > len(o.versions) {
+		c.fail("job %s says v%d of %s, which is not committed", j.Job.ID, j.ObjectVersion, j.Primary)
+		return
+	}
+	v := o.versions[j.ObjectVersion-1]
+	if !j.NoChange && v.job != j.Job.ID {
+		c.fail("job %s says v%d, which is by %s", j.Job.ID, j.ObjectVersion, v.job)
+	}
+	want := map[string]string{"producer/" + j.Filename: sha([]byte(contentOf(j.URL)))}
+	got := maps.Clone(v.state)
+	maps.DeleteFunc(got, func(path, _ string) bool { return !strings.HasPrefix(path, "producer/") })
+	if !maps.Equal(got, want) {
+		c.fail("job %s: v%d has other files than its source gave", j.Job.ID, j.ObjectVersion)
+	}
+	if j.IfVersion > 0 && !j.NoChange && j.ObjectVersion != j.IfVersion+1 {
+		c.fail("job %s was made for v%d and became v%d", j.Job.ID, j.IfVersion, j.ObjectVersion)
+	}
+}
+
+func (c *checker) object(ark string) *object { return c.objects["storage/"+prefixOf(ark)] }
+
+// open are the jobs that have not ended.
+func (c *checker) open() (n int) {
+	for _, j := range c.jobs {
+		if j.State.Open() {
+			n++
+		}
+	}
+	return n
+}
+
+// uncleaned reports whether failed jobs have work files.
+func (c *checker) uncleaned() bool {
+	for _, j := range c.jobs {
+		if j.Uncleaned() {
+			return true
+		}
+	}
+	return false
+}
+
+// atRest names what is not as it must be once nothing moves any more.
+func (c *checker) atRest() {
+	for _, id := range slices.Sorted(maps.Keys(c.jobs)) {
+		j := c.jobs[id]
+		if j.State.Open() {
+			c.fail("job %s is still %s: %s", id, j.State, j.Message)
+		}
+		if j.State == ingest.Completed && j.ObjectVersion == 0 {
+			c.fail("job %s is Completed without a version", id)
+		}
+		if (j.ObjectVersion > 0) != strings.HasPrefix(j.Message, "preserved as ") && j.State == ingest.Failed {
+			c.fail("job %s is Failed v%d and says %q", id, j.ObjectVersion, j.Message)
+		}
+		if o := c.object(j.Primary); o != nil {
+			for n, v := range o.versions {
+				if v.job == id && j.ObjectVersion != n+1 {
+					c.fail("job %s is %s v%d, and v%d is its", id, j.State, j.ObjectVersion, n+1)
+				}
+			}
+		}
+	}
+	for _, prefix := range slices.Sorted(maps.Keys(c.objects)) {
+		c.valid(prefix)
+	}
+}
+
+// valid checks an object as it stands: every inventory and sidecar, all content, and
+// that nothing else is there.
+func (c *checker) valid(prefix string) {
+	o := c.objects[prefix]
+	named := map[string]bool{"0=ocfl_object_1.1": true}
+	inventoryAt := func(folder string, n int) {
+		data, there := c.w.twin.Object(prefix + folder + "inventory.json")
+		side, _ := c.w.twin.Object(prefix + folder + "inventory.json.sha512")
+		if !there || string(side) != sha(data)+" inventory.json\n" {
+			c.fail("%s%s: the inventory is there: %v; its sidecar is %q", prefix, folder, there, side)
+			return
+		}
+		var inv stored
+		if err := json.Unmarshal(data, &inv); err != nil || inv.Head != "v"+strconv.Itoa(n) || len(inv.Versions) != n {
+			c.fail("%s%s: the inventory has the head %s, %v", prefix, folder, inv.Head, err)
+			return
+		}
+		for i, v := range parse(inv) {
+			if v.text != o.versions[i].text {
+				c.fail("%s%s: v%d is not as in the root inventory", prefix, folder, i+1)
+			}
+		}
+		named[folder+"inventory.json"], named[folder+"inventory.json.sha512"] = true, true
+	}
+	inventoryAt("", len(o.versions))
+	for n := range o.versions {
+		inventoryAt(fmt.Sprintf("v%d/", n+1), n+1)
+	}
+	root, _ := c.w.twin.Object(prefix + "inventory.json")
+	if head, _ := c.w.twin.Object(fmt.Sprintf("%sv%d/inventory.json", prefix, len(o.versions))); !bytes.Equal(root, head) {
+		c.fail("%s: the head's inventory is not the root's", prefix)
+	}
+	for key, digest := range o.needed {
+		c.present(key, digest)
+		named[strings.TrimPrefix(key, prefix)] = true
+	}
+	for _, key := range c.w.twin.Names(prefix) {
+		if !named[strings.TrimPrefix(key, prefix)] {
+			c.fail("%s is there, and no inventory names it", key)
+		}
+	}
+}

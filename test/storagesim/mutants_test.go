@@ -1,0 +1,104 @@
+package storagesim
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/guregu/dynamo/v2/dynamodbiface"
+)
+
+// mutant breaks one rule from outside: a wrapper, never a switch in the production
+// code.
+type mutant struct {
+	name    string
+	s3      func(op, key string, h http.Header) // changes a request
+	wrap    func(a *actor)
+	noFence bool // a worker sees its job as it left it
+}
+
+var mutants = []mutant{
+	{name: "the root inventory put without a condition", s3: func(op, key string, h http.Header) {
+		if rootInventory.MatchString(key) {
+			unconditional(h)
+		}
+	}},
+	{name: "a version's inventory claimed without a condition", s3: func(op, key string, h http.Header) {
+		if strings.HasSuffix(key, "/inventory.json") && !rootInventory.MatchString(key) {
+			unconditional(h)
+		}
+	}},
+	{name: "no look at the job before the commit", noFence: true},
+	{name: "the next version swept whatever its age", wrap: func(a *actor) {
+		q := *a.q
+		q.Rules.Timing.Long, q.Rules.Timing.Return, q.Rules.Timing.Sweep = 0, 0, 0
+		a.s.Queue = &q
+	}},
+	{name: "clean-up that removes stored content", wrap: func(a *actor) {
+		clean := a.q.Clean
+		a.q.Clean = func(ctx context.Context, job string, until time.Time) (bool, error) {
+			err := a.s.Root.Bucket.List(ctx, "", func(key string, _ int64) error {
+				if strings.Contains(key, "/content/"+job) {
+					return a.s.Root.Bucket.Delete(ctx, key)
+				}
+				return nil
+			})
+			if err != nil {
+				return false, err
+			}
+			return clean(ctx, job, until)
+		}
+	}},
+}
+
+func unconditional(h http.Header) {
+	h.Del("If-Match")
+	h.Del("If-None-Match")
+}
+
+// memory answers reads of one job from what this process wrote of it last.
+type memory struct {
+	dynamodbiface.DynamoDBAPI
+	holds string // pk
+	last  map[string]types.AttributeValue
+}
+
+func (m *memory) mine(it map[string]types.AttributeValue) bool {
+	pk, _ := it["pk"].(*types.AttributeValueMemberS)
+	sk, _ := it["sk"].(*types.AttributeValueMemberS)
+	return pk != nil && sk != nil && pk.Value == m.holds && sk.Value == "JOB"
+}
+
+func (m *memory) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	if m.last != nil && m.mine(in.Key) {
+		return &dynamodb.GetItemOutput{Item: m.last}, nil
+	}
+	return m.DynamoDBAPI.GetItem(ctx, in, o...)
+}
+
+func (m *memory) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	out, err := m.DynamoDBAPI.PutItem(ctx, in, o...)
+	m.note(in.Item, err)
+	return out, err
+}
+
+func (m *memory) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	out, err := m.DynamoDBAPI.TransactWriteItems(ctx, in, o...)
+	for _, i := range in.TransactItems {
+		if i.Put != nil {
+			m.note(i.Put.Item, err)
+		}
+	}
+	return out, err
+}
+
+func (m *memory) note(it map[string]types.AttributeValue, err error) {
+	if m.mine(it) {
+		if m.last = it; err != nil {
+			m.last = nil // it was told that it is too late
+		}
+	}
+}

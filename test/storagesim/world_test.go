@@ -1,0 +1,290 @@
+// Package storagesim runs the production code of the stages that touch the storage
+// root against an adversary: some jobs on one object, workers that come late, crash,
+// or repeat a call, people who fail and requeue jobs. Every call to S3 and to the
+// table is a point where a seed decides who goes on.
+package storagesim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"archivist/pkg/bucket/buckettest"
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+	"archivist/pkg/table/tabletest"
+)
+
+// trouble is what a call meets.
+type trouble string
+
+const (
+	none         trouble = ""
+	crashBefore  trouble = "crash before"
+	crashAfter   trouble = "crash after"
+	lostAnswer   trouble = "answer lost"
+	repeated     trouble = "repeated"
+	repeatedLate trouble = "repeated late"
+	slow         trouble = "slow"
+	refused      trouble = "refused"
+)
+
+var (
+	errDead    = errors.New("storagesim: this worker is dead")
+	errLost    = errors.New("storagesim: the answer was lost")
+	errRefused = errors.New("storagesim: refused")
+)
+
+var timing = ingest.Timings["production"]
+
+// life is how long after it took a message a worker can still do something: longer
+// than its lease. After it no call of it has an effect.
+var life = timing.Times(ingest.Stage{Long: true}).Visibility
+
+// retention of a failed job's work files.
+const retention = 24 * time.Hour
+
+// call is one call of an actor that waits to be let go.
+type call struct {
+	actor   *actor
+	op, key string
+	ready   func() bool // whether it can go on; nil: it can
+	goOn    chan trouble
+}
+
+func (c *call) String() string { return c.actor.name + " " + c.op + " " + c.key }
+
+// lateCall is a repeated call that has not landed yet.
+type lateCall struct {
+	what  string
+	until time.Time
+	call  func()
+}
+
+// message is one that was sent, and when it can be seen.
+type message struct {
+	queue.Message
+	from time.Time
+}
+
+// world is everything of one seed.
+type world struct {
+	rng    *rand.Rand
+	fake   *tabletest.Fake
+	twin   *buckettest.Twin
+	mutant mutant
+	check  *checker
+
+	mu      sync.Mutex
+	waiting []*call
+	late    []lateCall
+	sent    []message
+	started map[string]bool
+	stalled map[string]bool // jobs whose worker is slow
+	actors  int
+	poked   bool
+	ids     int
+
+	calm    bool // faults have stopped
+	over    bool // actors end
+	calls   int
+	history []string
+	wanted  []submission // what is submitted, in order
+}
+
+func newWorld(seed uint64, dir string, m mutant) *world {
+	w := &world{rng: rand.New(rand.NewPCG(seed, 7)), fake: tabletest.New(), twin: buckettest.New(dir), mutant: m, started: map[string]bool{}, stalled: map[string]bool{}}
+	w.twin.Small = 1 << 20
+	w.check = newChecker(w)
+	w.fake.Watch = w.check.rows
+	w.wanted = submissions(w.rng)
+	return w
+}
+
+func (w *world) log(format string, args ...any) {
+	w.history = append(w.history, time.Now().Format("15:04:05 ")+fmt.Sprintf(format, args...))
+}
+
+func (w *world) newID() string { // in the shape of a ULID: unique and rising
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ids++
+	return fmt.Sprintf("01M7ZBMEYHBB62YP6R%08d", w.ids)
+}
+
+// park waits until the scheduler lets a call go, and returns what it meets.
+func (a *actor) park(op, key string) trouble { return a.parkUntil(nil, op, key) }
+
+func (a *actor) parkUntil(ready func() bool, op, key string) trouble {
+	w := a.w
+	for {
+		w.mu.Lock()
+		if a.dead || !a.end.IsZero() && time.Now().After(a.end) {
+			a.dead = true
+			w.mu.Unlock()
+			return crashBefore
+		}
+		c := &call{actor: a, op: op, key: key, ready: ready, goOn: make(chan trouble)}
+		w.waiting = append(w.waiting, c)
+		w.mu.Unlock()
+		t := <-c.goOn
+		switch t {
+		case crashBefore, crashAfter:
+			w.mu.Lock()
+			a.dead = t == crashBefore || a.dead
+			w.mu.Unlock()
+		case slow:
+			a.stall()
+			continue
+		}
+		return t
+	}
+}
+
+// stall lets a worker be slow, at times past its lease.
+func (a *actor) stall() {
+	w := a.w
+	w.mu.Lock()
+	w.stalled[a.job] = true
+	d := time.Duration(a.rng.Int64N(int64(time.Until(a.end) + time.Second)))
+	w.mu.Unlock()
+	time.Sleep(d)
+	w.mu.Lock()
+	delete(w.stalled, a.job)
+	w.mu.Unlock()
+}
+
+// do makes one call as the scheduler says.
+func (a *actor) do(op, key string, effect func() error) error {
+	switch t := a.park(op, key); t {
+	case crashBefore:
+		return errDead
+	case crashAfter:
+		_ = effect()
+		a.die()
+		return errDead
+	case lostAnswer:
+		_ = effect()
+		return errLost
+	case repeated:
+		_ = effect()
+	case repeatedLate:
+		a.w.mu.Lock()
+		a.w.late = append(a.w.late, lateCall{a.name + " " + op + " " + key, a.end, func() { _ = effect() }})
+		a.w.mu.Unlock()
+	case refused:
+		return errRefused
+	}
+	return effect()
+}
+
+func (a *actor) die() {
+	a.w.mu.Lock()
+	defer a.w.mu.Unlock()
+	a.dead = true
+}
+
+// sleep lets time pass, and waits for the scheduler then: two actors that wake at
+// one instant must not run side by side, or a seed would not replay.
+func (a *actor) sleep(d time.Duration) {
+	time.Sleep(d)
+	a.park("awake", "")
+}
+
+// pick is what the next call meets.
+func (w *world) pick(c *call) trouble {
+	if w.calm || c.op == "awake" || !c.actor.worker {
+		return none
+	}
+	kind, ours := kindOf(c)
+	most := 5
+	if ours {
+		most = 9 // what decides about a version is where it hurts
+	}
+	if w.rng.IntN(100) >= most {
+		return none
+	}
+	switch n := w.rng.IntN(12); {
+	case n == 0:
+		return crashBefore
+	case n == 1:
+		return crashAfter
+	case n == 2 && kind == writes:
+		return lostAnswer
+	case n == 3 && kind == writes:
+		return repeated
+	case n == 4 && kind == writes:
+		return repeatedLate
+	case n == 5:
+		return refused
+	case n >= 8 || n >= 6 && ours:
+		return slow
+	}
+	return none
+}
+
+// run lets calls go one by one until done says so.
+func (w *world) run(done func() bool) {
+	for {
+		synctest.Wait()
+		w.mu.Lock()
+		if w.check.err != nil || done() {
+			w.mu.Unlock()
+			return
+		}
+		var can []*call
+		for _, c := range w.waiting {
+			if c.ready == nil || c.ready() {
+				can = append(can, c)
+			}
+		}
+		if len(can) == 0 {
+			w.mu.Unlock()
+			time.Sleep(500 * time.Millisecond)
+			continue
+		}
+		if l := w.nextLate(); l != nil {
+			w.mu.Unlock()
+			w.log("%s lands late", l.what)
+			l.call()
+			continue
+		}
+		slices.SortStableFunc(can, func(a, b *call) int {
+			return cmp.Or(cmp.Compare(a.actor.name, b.actor.name), cmp.Compare(a.op, b.op), cmp.Compare(a.key, b.key))
+		})
+		c := can[w.rng.IntN(len(can))]
+		w.waiting = slices.DeleteFunc(w.waiting, func(o *call) bool { return o == c })
+		w.mu.Unlock()
+		t := w.pick(c)
+		if c.op != "awake" {
+			w.calls++
+			w.log("%s %s", c, t)
+		}
+		c.goOn <- t
+	}
+}
+
+// nextLate chooses a repeated call that lands now, if any.
+func (w *world) nextLate() *lateCall {
+	for i, l := range w.late {
+		due := time.Now().After(l.until) // the network forgets it
+		if !due && w.rng.IntN(12) > 0 {
+			continue
+		}
+		w.late = slices.Delete(w.late, i, i+1)
+		if due {
+			return nil
+		}
+		return &l
+	}
+	return nil
+}
+
+// ctx of every actor: nobody is told that its time is up.
+var ctx = context.Background()
