@@ -53,6 +53,7 @@ func (a *API) Handler() http.Handler {
 	config.OpenAPI.Servers = []*huma.Server{{URL: a.Base + "/"}}
 	config.DocsPath = ""     // ours needs nothing from elsewhere
 	config.CreateHooks = nil // no $schema fields: answers are what the types say
+	config.Transformers = append(config.Transformers, withoutValues)
 	h := humago.New(mux, config)
 	a.batches(h)
 	a.reports(h)
@@ -62,6 +63,17 @@ func (a *API) Handler() http.Handler {
 	a.collections(h)
 	mux.HandleFunc("GET /docs", docs(h))
 	return mux
+}
+
+// withoutValues leaves out of an error what was sent: it may be large or secret. The
+// location names the field.
+func withoutValues(_ huma.Context, _ string, v any) (any, error) {
+	if e, is := v.(*huma.ErrorModel); is {
+		for _, d := range e.Errors {
+			d.Value = nil
+		}
+	}
+	return v, nil
 }
 
 // get registers a reading route.

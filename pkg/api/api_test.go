@@ -15,10 +15,12 @@ import (
 
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/collection"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
 	"archivist/pkg/queue"
+	"archivist/pkg/stage"
 	"archivist/pkg/table/tabletest"
 )
 
@@ -39,7 +41,9 @@ func serve(t *testing.T, do func(op string, call func() error) error) (*v1.Clien
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	q := &queue.Queue{Table: tb, Now: time.Now, NewID: func() string { n++; return fmt.Sprintf("ID%04d", n) }, Executions: &none{}, Poke: func(context.Context) error { return nil },
 		Metric: func(string, float64) {}, Rules: ingest.Rules{Timing: ingest.Timings["production"]}, Settings: queue.Settings{MaxInFlight: 100, Space: 10 << 40, SweepPage: 200}, Log: log}
-	srv := httptest.NewServer((&api.API{Queue: q, Inventory: inventory.Store{Table: tb}, Log: log, Base: "/prod"}).Handler())
+	profiles := collection.Store{Table: tb, NewID: q.NewID}
+	stages := &stage.Stages{Queue: q, Inventory: inventory.Store{Table: tb}, Collections: profiles, NAAN: "99999", Shoulder: "fk4"}
+	srv := httptest.NewServer((&api.API{Queue: q, Inventory: inventory.Store{Table: tb}, Collections: profiles, Stages: stages, Log: log, Base: "/prod"}).Handler())
 	t.Cleanup(srv.Close)
 	return &v1.Client{URL: srv.URL, HTTP: srv.Client()}, q
 }
@@ -93,6 +97,25 @@ func TestRefuses(t *testing.T) {
 		"algorithm":  {func(r *v1.BatchRequest) { r.Payload.Digest = &v1.Digest{Algorithm: "md2", Value: "00"} }, "payload.digest"},
 		"digest":     {func(r *v1.BatchRequest) { r.Payload.Digest = &v1.Digest{Algorithm: "MD5", Value: "xyz"} }, "payload.digest"},
 		"local id":   {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Local: []string{"a;b"}} }, "identifiers.local"},
+		"control":    {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Local: []string{"a\x01b"}} }, "identifiers.local"},
+		"long id":    {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Local: []string{strings.Repeat("é", 251)}} }, "502 bytes; at most 500"},
+		"not XML":    {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Local: []string{"a\uffff"}} }, "identifiers.local"},
+		"no ARK":     {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Primary: "doi:10.5072/x"} }, "identifiers.primary"},
+		"mistyped":   {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Primary: "ark:/99999/fk4tq65d6x"} }, "identifiers.primary"},
+		"shoulder":   {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Primary: "ark:/99999/fk4"} }, "identifiers.primary"},
+		"line break": {func(r *v1.BatchRequest) { r.Metadata = &v1.Metadata{What: "a\nb"} }, "metadata.what"},
+		"long title": {func(r *v1.BatchRequest) { r.Metadata = &v1.Metadata{What: strings.Repeat("é", 2001)} }, "metadata.what has 4002 bytes; at most 4000"},
+		"long URL":   {func(r *v1.BatchRequest) { r.Payload.URL = "https://x/" + strings.Repeat("a", 2048) }, "body.payload.url"},
+		"long name":  {func(r *v1.BatchRequest) { r.Payload.Filename = strings.Repeat("é/", 1500) }, "payload.filename"},
+		"FFFE":       {func(r *v1.BatchRequest) { r.Payload.Filename = "a\ufffe" }, "payload.filename"},
+		"submitter":  {func(r *v1.BatchRequest) { r.Submitter = "a\x00b" }, "submitter"},
+		"note":       {func(r *v1.BatchRequest) { r.Note = strings.Repeat("é", 1001) }, "note has 2002 bytes"},
+		"mail":       {func(r *v1.BatchRequest) { r.Notification = []string{"Me <me@example.org>"} }, "notification"},
+		"undigested": {func(r *v1.BatchRequest) { r.Collection, r.Payload.Type = "strict", "file" }, "payload.digest: the collection strict"},
+	}
+	profiles := collection.Store{Table: q.Table, NewID: q.NewID}
+	if err := profiles.Put(t.Context(), "strict", collection.Profile{RequireDigest: true}, "me", 0); err != nil {
+		t.Fatal(err)
 	}
 	for name, k := range cases {
 		in := good
@@ -111,6 +134,38 @@ func TestRefuses(t *testing.T) {
 	}
 	if _, err := v1.Get[json.RawMessage](t.Context(), c, "/v1/batches?collection=maps&cursor=rubbish"); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a bad cursor: %v", err)
+	}
+}
+
+// TestTaken: blanks around values and ids that are given twice are cleaned, and an ARK
+// is kept in its canonical form.
+func TestTaken(t *testing.T) {
+	c, q := serve(t, through)
+	in := good
+	in.Identifiers = &v1.Identifiers{Primary: "ark:99999/fk4-tq65-d6k", Local: []string{" one ", "one", "two"}}
+	in.Metadata, in.Notification = &v1.Metadata{What: " a title "}, []string{"me@example.org", "me@example.org"}
+	out, err := c.Submit(t.Context(), in, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := q.Batch(t.Context(), out.ID)
+	if err != nil || row.Primary != "ark:/99999/fk4tq65d6k" || strings.Join(row.LocalIDs, "|") != "one|two" || row.What != "a title" || len(row.Mail) != 1 {
+		t.Errorf("%+v, %v", row, err)
+	}
+}
+
+// TestErrorsKeepSecrets: an error names the field and says nothing of what was sent.
+func TestErrorsKeepSecrets(t *testing.T) {
+	c, _ := serve(t, through)
+	body := `{"collection": "a b", "payload": {"url": "https://me:secret@example.org/a"}, "secret": "` + strings.Repeat("secret", 1000) + `"}`
+	resp, err := c.HTTP.Post(c.URL+"/v1/batches", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != 422 || strings.Contains(strings.ReplaceAll(string(text), "body.secret", ""), "secret") || !strings.Contains(string(text), "body.collection") {
+		t.Errorf("%d %.2000s, %v", resp.StatusCode, text, err)
 	}
 }
 

@@ -5,15 +5,19 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/ark"
 	"archivist/pkg/checkm"
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
+	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
+	"archivist/pkg/notify"
 	"archivist/pkg/queue"
 )
 
@@ -33,6 +37,9 @@ func (a *API) batches(h huma.API) {
 	huma.Register(h, huma.Operation{Method: http.MethodPost, Path: "/v1/batches", Summary: "Submit a batch", OperationID: "submit", DefaultStatus: http.StatusAccepted},
 		func(ctx context.Context, in *submission) (*accepted, error) {
 			b, err := batchOf(in.Body)
+			if err == nil {
+				err = a.admissible(ctx, &b)
+			}
 			if err != nil {
 				return nil, a.told(err)
 			}
@@ -92,38 +99,87 @@ func (a *API) batch(ctx context.Context, b *queue.Batch) (v1.Batch, error) {
 		Counts: v1.Counts{Expected: b.Expected, Processing: c.Processing, Held: c.Held, Failed: c.Failed, Completed: c.Completed, Deleted: c.Deleted}}, err
 }
 
-// batchOf checks a request beyond what its schema says.
+// batchOf checks a request beyond what its schema says. An Invalid names the field.
 func batchOf(in v1.BatchRequest) (ingest.Batch, error) {
-	b := ingest.Batch{Collection: in.Collection, Submitter: in.Submitter, Mode: "add", Note: in.Note, IfVersion: in.IfVersion, Mail: in.Notification}
-	u, err := url.Parse(in.Payload.URL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return b, fault.New(fault.Invalid, "payload.url: found %q; expected an http or https URL", in.Payload.URL)
+	b := ingest.Batch{Collection: in.Collection, Submitter: strings.TrimSpace(in.Submitter), Mode: "add", Note: strings.TrimSpace(in.Note), IfVersion: in.IfVersion}
+	if err := ingest.CheckText("submitter", b.Submitter, ingest.MaxSubmitter); err != nil {
+		return b, err
 	}
-	b.Payload = ingest.Payload{URL: in.Payload.URL, Type: in.Payload.Type, Filename: in.Payload.Filename, Size: in.Payload.Size}
-	if b.Payload.Filename == "" {
-		b.Payload.Filename = path.Base(u.Path)
+	if err := ingest.CheckText("note", b.Note, ingest.MaxNote); err != nil {
+		return b, err
 	}
-	if why := checkm.BadName(b.Payload.Filename); why != "" {
-		return b, fault.New(fault.Invalid, "payload.filename: %q %s; give the name under which the file shall be kept", b.Payload.Filename, why)
-	}
-	if d := in.Payload.Digest; d != nil {
-		b.Algorithm, b.Payload.Digest = checkm.Canonical(d.Algorithm), strings.ToLower(d.Value)
-		n, known := checkm.Lengths[b.Algorithm]
-		if !known || len(b.Payload.Digest) != n || strings.Trim(b.Payload.Digest, "0123456789abcdef") != "" {
-			return b, fault.New(fault.Invalid, "payload.digest: %q is no digest of the algorithm %q; expected hexadecimal of adler32, crc32, md5, sha1, sha256, sha384 or sha512", d.Value, d.Algorithm)
+	for _, address := range in.Notification {
+		if err := notify.CheckAddress(address); err != nil {
+			return b, fault.New(fault.Invalid, "notification: %w", err)
 		}
+		if !slices.Contains(b.Mail, address) {
+			b.Mail = append(b.Mail, address)
+		}
+	}
+	if len(b.Mail) > ingest.MaxMails {
+		return b, fault.New(fault.Invalid, "notification: %d addresses; at most %d are taken", len(b.Mail), ingest.MaxMails)
+	}
+	var err error
+	if b.Payload, err = payloadOf(in.Payload); err != nil {
+		return b, err
 	}
 	if ids := in.Identifiers; ids != nil {
-		b.Primary = ids.Primary
-		for _, id := range ids.Local {
-			if strings.TrimSpace(id) == "" || len(id) > 500 || strings.ContainsAny(id, ";\n\r") {
-				return b, fault.New(fault.Invalid, "identifiers.local: %q: expected 1 to 500 characters without semicolon and line break", id)
-			}
+		if b.LocalIDs, err = ingest.CleanLocalIDs(ids.Local); err != nil {
+			return b, fault.New(fault.Invalid, "identifiers.local: %w", err)
 		}
-		b.LocalIDs = ids.Local
+		if ids.Primary != "" {
+			given, err := ark.Parse(ingest.Cut(ids.Primary, ingest.MaxLocalIDBytes))
+			if err != nil {
+				return b, fault.New(fault.Invalid, "identifiers.primary: %w", err)
+			}
+			b.Primary = given.String()
+		}
 	}
 	if m := in.Metadata; m != nil {
-		b.Metadata = ingest.Metadata{Who: m.Who, What: m.What, When: m.When, Where: m.Where}
+		b.Metadata, err = ingest.Metadata{Who: m.Who, What: m.What, When: m.When, Where: m.Where}.Clean(
+			[4]string{"metadata.who", "metadata.what", "metadata.when", "metadata.where"})
 	}
-	return b, nil
+	return b, err
+}
+
+func payloadOf(in v1.Payload) (p ingest.Payload, err error) {
+	u, err := url.Parse(in.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(in.URL) > ingest.MaxURL {
+		return p, fault.New(fault.Invalid, "payload.url: found %q; expected an http or https URL of at most %d bytes", ingest.Cut(fetch.Redact(in.URL), 200), ingest.MaxURL)
+	}
+	p = ingest.Payload{URL: in.URL, Type: in.Type, Filename: in.Filename, Size: in.Size}
+	if p.Filename == "" {
+		p.Filename = path.Base(u.Path)
+	}
+	if why := checkm.BadName(p.Filename); why != "" {
+		return p, fault.New(fault.Invalid, "payload.filename: %q %s; give the name under which the file shall be kept", ingest.Cut(p.Filename, 200), why)
+	}
+	if d := in.Digest; d != nil {
+		p.Algorithm, p.Digest = checkm.Canonical(d.Algorithm), strings.ToLower(d.Value)
+		n, known := checkm.Lengths[p.Algorithm]
+		if !known || len(p.Digest) != n || strings.Trim(p.Digest, "0123456789abcdef") != "" {
+			return p, fault.New(fault.Invalid, "payload.digest: %q is no digest of the algorithm %q; expected hexadecimal of adler32, crc32, md5, sha1, sha256, sha384 or sha512",
+				ingest.Cut(d.Value, 200), ingest.Cut(d.Algorithm, 50))
+		}
+	}
+	return p, nil
+}
+
+// admissible checks a submission against its collection's profile and what is stored.
+func (a *API) admissible(ctx context.Context, b *ingest.Batch) error {
+	profile, _, err := a.Collections.Profile(ctx, b.Collection)
+	if err != nil {
+		return err
+	}
+	if profile.RequireDigest && b.Payload.Type == ingest.TypeFile && b.Payload.Digest == "" {
+		return fault.New(fault.Invalid, "payload.digest: the collection %s takes no file without a digest; give its algorithm and value", b.Collection)
+	}
+	if b.Primary == "" || a.Stages == nil {
+		return nil
+	}
+	why, err := a.Stages.Mistyped(ctx, b.Collection, b.Primary)
+	if err == nil && why != "" {
+		err = fault.New(fault.Invalid, "identifiers.primary: %s", why)
+	}
+	return err
 }

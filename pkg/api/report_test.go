@@ -13,6 +13,7 @@ import (
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/bucket"
 	"archivist/pkg/bucket/buckettest"
+	"archivist/pkg/collection"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
@@ -32,7 +33,7 @@ func TestReportByRedirect(t *testing.T) {
 	}))
 	defer s3.Close()
 	work := bucket.Bucket{Client: buckettest.Client(s3.URL), Name: "work", Limits: bucket.DefaultLimits}
-	srv := httptest.NewServer((&api.API{Queue: q, Work: work, Log: q.Log}).Handler())
+	srv := httptest.NewServer((&api.API{Queue: q, Collections: collection.Store{Table: q.Table}, Work: work, Log: q.Log}).Handler())
 	defer srv.Close()
 	c := &v1.Client{URL: srv.URL, Key: "secret", HTTP: srv.Client()}
 	out, err := c.Submit(t.Context(), good, "")

@@ -5,6 +5,7 @@ package checkm
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -89,7 +90,18 @@ func Canonical(algorithm string) string {
 type Options struct {
 	RequireDigest bool // a row without a digest is an Error
 	Stored        bool // the manifest is one that a NewStored wrote
+	// Check, if set, is asked about each row beyond the manifest's own rules. It
+	// tells which column ("title") has what wrong with it.
+	Check func(r Row, wrong func(column, why string))
 }
+
+// Bounds of a manifest, in bytes. Names are bounded by MaxName.
+const (
+	MaxLine = 64 << 10
+	MaxURL  = 2048
+	maxCell = 255 // of a media type or a date
+	maxSaid = 500 // of a problem's message
+)
 
 // Manifest is what is known of a manifest that was read.
 type Manifest struct {
@@ -134,9 +146,9 @@ func IsManifest(start []byte) bool {
 // reading itself, or each's own.
 func Read(in io.Reader, o Options, each func(Row) error) (Manifest, []Problem, error) {
 	r := &reader{options: o, seen: seen{map[name]int32{}, map[name]int32{}, map[name]int32{}}}
-	lines := bufio.NewReaderSize(in, 64<<10)
+	lines := bufio.NewReaderSize(in, MaxLine)
 	for {
-		line, err := lines.ReadString('\n')
+		line, long, err := readLine(lines)
 		if err != nil && err != io.EOF {
 			return r.m, nil, fmt.Errorf("checkm: line %d: %w", r.line+1, err)
 		}
@@ -144,6 +156,11 @@ func Read(in io.Reader, o Options, each func(Row) error) (Manifest, []Problem, e
 			break
 		}
 		r.line++
+		if long {
+			r.add(Error, 0, "the line has more than %d bytes", MaxLine)
+			line = "#"
+			r.m.Rows++ // so that it is not told to be empty
+		}
 		row, is := r.take(strings.TrimSuffix(line, "\n"))
 		if is && each != nil {
 			if err := each(row); err != nil {
@@ -157,6 +174,17 @@ func Read(in io.Reader, o Options, each func(Row) error) (Manifest, []Problem, e
 	}
 	r.end()
 	return r.m, r.problems, nil
+}
+
+// readLine reads a line with its line break. One that is longer than the buffer is
+// passed over.
+func readLine(in *bufio.Reader) (line string, long bool, err error) {
+	text, err := in.ReadSlice('\n')
+	for errors.Is(err, bufio.ErrBufferFull) {
+		long = true
+		text, err = in.ReadSlice('\n')
+	}
+	return string(text), long, err
 }
 
 // ReadAll reads a manifest whole.

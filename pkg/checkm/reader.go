@@ -3,12 +3,14 @@ package checkm
 import (
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -37,10 +39,23 @@ type reader struct {
 	seen     seen
 }
 
+// add notes a problem. Of several errors at one place the first is told.
 func (r *reader) add(s Severity, column int, format string, args ...any) {
-	if len(r.problems) < MaxProblems {
-		r.problems = append(r.problems, Problem{s, r.line, column, fmt.Sprintf(format, args...)})
+	same := func(p Problem) bool { return p.Severity == Error && p.Line == r.line && p.Column == column }
+	if s == Error && column > 0 && slices.ContainsFunc(r.problems, same) {
+		return
 	}
+	if len(r.problems) < MaxProblems {
+		r.problems = append(r.problems, Problem{s, r.line, column, cut(fmt.Sprintf(format, args...), maxSaid)})
+	}
+}
+
+// cut returns the beginning of a text, cut at a character.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // take reads one line, which may be a row.
@@ -165,6 +180,9 @@ func (r *reader) row(line string) (Row, bool) {
 	}
 	row := Row{Line: r.line, URL: cells["fileurl"], Digest: strings.ToLower(decode(cells["hashvalue"])), Size: -1, Modified: decode(cells["filelastmodified"]),
 		Name: decode(cells["filename"]), MediaType: decode(cells["mimetype"]), Creator: decode(cells["creator"]), Title: decode(cells["title"]), Date: decode(cells["date"])}
+	if !r.options.Stored {
+		r.characters(cells, at)
+	}
 	if !isURL(row.URL) {
 		r.add(Error, max(1, at["fileurl"]), "found %q; expected an http, https or s3 URL", row.URL)
 	}
@@ -172,8 +190,30 @@ func (r *reader) row(line string) (Row, bool) {
 	r.numbers(&row, decode(cells["filesize"]), at)
 	r.name(&row, at["filename"])
 	r.identifiers(&row, decode(cells["primaryidentifier"]), decode(cells["localidentifier"]), at)
+	if r.options.Check != nil {
+		r.options.Check(row, func(column, why string) { r.add(Error, at[strings.ToLower(column)], "%s", why) })
+	}
 	return row, true
 }
+
+// characters reports cells that are too long for what they hold, or have a
+// character that cannot be kept.
+func (r *reader) characters(cells map[string]string, at map[string]int) {
+	for _, column := range slices.Sorted(maps.Keys(cells)) {
+		text := cells[column]
+		if i := strings.IndexFunc(text, unstorable); i >= 0 && column != "filename" { // a name has its own rules
+			r.add(Error, at[column]+i, "the column %s has the character %U; control characters cannot be kept", column, []rune(text[i:])[0])
+		}
+		most, bounded := map[string]int{"fileurl": MaxURL, "filelastmodified": maxCell, "mimetype": maxCell}[column]
+		if bounded && len(text) > most {
+			r.add(Error, at[column], "the column %s has %d bytes; at most %d are taken", column, len(text), most)
+		}
+	}
+}
+
+// unstorable reports whether a character cannot be kept by every later step: a
+// control character, or one that XML 1.0 does not have.
+func unstorable(c rune) bool { return unicode.IsControl(c) || c == 0xFFFE || c == 0xFFFF }
 
 var decoder = strings.NewReplacer("%20", " ", "%7c", "|", "%7C", "|")
 
@@ -228,7 +268,7 @@ func (r *reader) name(row *Row, at int) {
 		r.add(Warning, at, "there is no fileName; %q is taken from the URL", row.Name)
 	}
 	if reason := BadName(row.Name); reason != "" {
-		r.add(Error, at, "the fileName %q %s", row.Name, reason)
+		r.add(Error, at, "the fileName %q %s", cut(row.Name, 100), reason)
 		return
 	}
 	if r.m.Kind != Object && r.m.Kind != "" {
@@ -287,6 +327,9 @@ func (r *reader) identifiers(row *Row, primary, local string, at map[string]int)
 	}
 }
 
+// MaxName is the longest path of a file in bytes (the longest that Linux opens).
+const MaxName = 4096
+
 // BadName says why a file cannot be stored under this path, or "" if it can.
 func BadName(name string) string {
 	switch {
@@ -296,6 +339,8 @@ func BadName(name string) string {
 		return "is not UTF-8"
 	case strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/"):
 		return "begins or ends with a slash"
+	case len(name) > MaxName:
+		return fmt.Sprintf("has %d bytes; at most %d are taken", len(name), MaxName)
 	}
 	for _, c := range name {
 		if c < 0x20 || c == 0x7f {

@@ -107,8 +107,8 @@ func submitted(v string) (string, error) {
 		return "", fmt.Errorf("%q has %%20 or %%7c, which stand for other characters in a manifest", v)
 	case !utf8.ValidString(v):
 		return "", fmt.Errorf("%q is not UTF-8", v)
-	case strings.ContainsAny(v, "\n\r"):
-		return "", fmt.Errorf("%q has a line break", v)
+	case strings.ContainsFunc(v, unstorable):
+		return "", fmt.Errorf("%q has a control character or a line break", v)
 	}
 	out := edges(v, func(c rune) bool { return c == ' ' || c == '|' })
 	if strings.TrimSpace(out) != out {

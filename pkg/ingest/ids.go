@@ -3,7 +3,6 @@ package ingest
 import (
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"archivist/pkg/fault"
@@ -29,7 +28,7 @@ func CheckLocalID(id string) error {
 		return fault.New(fault.Invalid, "the local id that begins with %q has %d bytes; at most %d are taken", Cut(id, 40), len(id), MaxLocalIDBytes)
 	case !utf8.ValidString(id) || strings.ContainsRune(id, utf8.RuneError):
 		why = "is not valid UTF-8"
-	case strings.ContainsFunc(id, unicode.IsControl):
+	case strings.ContainsFunc(id, Unstorable):
 		why = "has a control character"
 	case strings.Contains(id, ";"):
 		why = `has a ";", which separates ids`

@@ -33,7 +33,7 @@ type Result struct {
 
 // Fail is the result of a step that cannot be done.
 func Fail(recoverable bool, reason string) Result {
-	return Result{Outcome: StepFail, Reason: reason, Recoverable: recoverable}
+	return Result{Outcome: StepFail, Reason: Cut(reason, MaxReason), Recoverable: recoverable}
 }
 
 // Rules are the settings that the pure rules need.

@@ -32,6 +32,9 @@ func (s *Stages) estimate(ctx context.Context, h *queue.Held) (ingest.Result, er
 				return res, err
 			}
 		}
+		if why, err := s.undigested(ctx, j.Collection, j.Payload); err != nil || why != "" {
+			return ingest.Fail(false, why), err
+		}
 		j.Files, j.SpaceNeeded, j.SizeKnown = 1, 0, true
 		if j.Payload.Type == ingest.TypeObjectManifest {
 			if res, err := s.saveManifest(ctx, h); err != nil || res.Outcome != ingest.StepNext {
@@ -50,6 +53,18 @@ func (s *Stages) estimate(ctx context.Context, h *queue.Held) (ingest.Result, er
 		j.Priority = min(j.Priority+ingest.UnknownSizePenalty, ingest.WorstPriority)
 	}
 	return next, nil
+}
+
+// undigested says that a file without a digest is not taken by its collection, or "".
+func (s *Stages) undigested(ctx context.Context, collection string, p ingest.Payload) (string, error) {
+	if p.Type != ingest.TypeFile || p.Digest != "" {
+		return "", nil
+	}
+	profile, _, err := s.Collections.Profile(ctx, collection)
+	if err != nil || !profile.RequireDigest {
+		return "", err
+	}
+	return fmt.Sprintf("the file has no digest, and the collection %s takes none without one. Submit it again with its digest", collection), nil
 }
 
 func manifestKey(job string) string { return workPrefix(job) + "manifest.checkm" }

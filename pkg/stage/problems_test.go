@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"archivist/pkg/collection"
 	"archivist/pkg/ingest"
 )
 
@@ -78,5 +79,55 @@ func TestManyFilesAreGone(t *testing.T) {
 	}
 	if n := strings.Count(j.Message, "answered 404"); n != 20 || len(j.Message) > 10_000 {
 		t.Errorf("%d files are named in %d bytes", n, len(j.Message))
+	}
+}
+
+// TestRowsThatCannotBeHeld: a batch manifest with a row that a later step could not
+// hold makes no job, and the message names its line and column.
+func TestRowsThatCannotBeHeld(t *testing.T) {
+	w := newTwins(t)
+	list := func(local, title string) string {
+		url := w.source.URL + "/a"
+		return manifest("mrt-batch-manifest", batchFields, url+" | | | | | a | | fine | | |", url+" | | | | | b | | "+local+" | | "+title+" |")
+	}
+	for text, says := range map[string]string{
+		list(strings.Repeat("é", 251), ""):              "line 6, column 42: the local id that begins with",
+		list(strings.Join(ids(21), ";"), ""):            "at most 20 local ids",
+		list("x\x07", ""):                               "the column localidentifier has the character U+0007",
+		list("a", strings.Repeat("é", 2001)):            "the title has 4002 bytes; at most 4000 are taken",
+		manifest("mrt-batch-manifest", batchFields, ""): "lists nothing",
+	} {
+		w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) { _, _ = out.Write([]byte(text)) })
+		id := w.submit("list", func(b *ingest.Batch) { b.Payload.Type = ingest.TypeBatchManifest })
+		b, err := w.m.Queue.Batch(t.Context(), strings.TrimSuffix(id, "-00001"))
+		if err != nil || b.State != ingest.BatchFailed || b.Unpacked != 0 || !strings.Contains(b.Message, says) {
+			t.Errorf("%s, %d jobs: %s, %v; expected %q", b.State, b.Unpacked, b.Message, err, says)
+		}
+	}
+}
+
+func ids(n int) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprint("id", i))
+	}
+	return out
+}
+
+// TestRequiredDigest: a collection that takes no file without a digest takes none,
+// whether its type was given or detected.
+func TestRequiredDigest(t *testing.T) {
+	w := newTwins(t)
+	if err := w.s.Collections.Put(t.Context(), "bench", collection.Profile{RequireDigest: true}, "me", 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, given := range []string{ingest.TypeFile, ""} {
+		id := w.submit("a.txt", func(b *ingest.Batch) { b.Payload.Type = given })
+		b, err := w.m.Queue.Batch(t.Context(), strings.TrimSuffix(id, "-00001"))
+		if err != nil || b.State != ingest.BatchFailed || !strings.Contains(b.Message, "the file has no digest") {
+			t.Errorf("type %q: %s: %s, %v", given, b.State, b.Message, err)
+		}
+		w.ended(w.submit("a.txt", func(b *ingest.Batch) {
+			b.Payload.Type, b.Payload.Algorithm, b.Payload.Digest = given, "md5", "cf275be45a385bbd6adf00aa6d2edbef"
+		}), 1, given == "")
 	}
 }

@@ -163,6 +163,27 @@ func mistaken(given, shoulder ark.ARK) string {
 	return ""
 }
 
+// Mistyped says why an ark on a collection's shoulder cannot be that of an object, or
+// "". Whether another ark may be used is found out in Estimate.
+func (s *Stages) Mistyped(ctx context.Context, collection, text string) (string, error) {
+	given, err := ark.Parse(text)
+	if err != nil {
+		return err.Error(), nil
+	}
+	name, err := s.shoulder(ctx, &ingest.Job{Collection: collection})
+	if err != nil || given.NAAN != s.NAAN || !strings.HasPrefix(given.Name, name) {
+		return "", err
+	}
+	why := mistaken(given, ark.ARK{NAAN: s.NAAN, Name: name})
+	if why == "" {
+		return "", nil
+	}
+	if _, err = s.Inventory.Object(ctx, given.String()); fault.Is(err, fault.NotFound) {
+		return why, nil
+	}
+	return "", err
+}
+
 // shoulder is where the job's collection has its arks.
 func (s *Stages) shoulder(ctx context.Context, j *ingest.Job) (string, error) {
 	profile, _, err := s.Collections.Profile(ctx, j.Collection)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"archivist/pkg/ark"
 	"archivist/pkg/bucket"
 	"archivist/pkg/checkm"
 	"archivist/pkg/collection"
@@ -43,6 +44,11 @@ func (s *Stages) unpack(ctx context.Context, h *queue.Held) (ingest.Result, erro
 	j := ingest.Job{Collection: b.Collection, Submitter: b.Submitter, Mode: b.Mode, Note: b.Note, Payload: b.Payload, Metadata: b.Metadata,
 		Primary: b.Primary, LocalIDs: b.LocalIDs, IfVersion: b.IfVersion}
 	j.Payload.Type, j.Payload.Detected = kind, b.Payload.Type == ""
+	if why, err := s.undigested(ctx, b.Collection, j.Payload); err != nil {
+		return ingest.Result{}, err
+	} else if why != "" {
+		return ingest.Fail(false, why), nil
+	}
 	profile, _, err := s.Collections.Profile(ctx, b.Collection)
 	if err != nil {
 		return ingest.Result{}, err
@@ -103,8 +109,12 @@ func (s *Stages) unpackList(ctx context.Context, h *queue.Held, row string, kind
 	if err != nil {
 		return ingest.Result{}, err
 	}
-	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), checkm.Options{RequireDigest: profile.RequireDigest && row == ingest.TypeFile})
-	if why := rejected(m, problems, err, kind); why != "" {
+	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), checkm.Options{RequireDigest: profile.RequireDigest && row == ingest.TypeFile, Check: checkRow})
+	why = rejected(m, problems, err, kind)
+	if why == "" && len(rows) > ingest.MaxJobs {
+		why = fmt.Sprintf("the manifest lists %d objects; at most %d are taken. Split it into several submissions", len(rows), ingest.MaxJobs)
+	}
+	if why != "" {
 		return ingest.Fail(false, why), nil
 	}
 	jobs := make([]ingest.Job, len(rows))
@@ -121,6 +131,21 @@ func (s *Stages) unpackList(ctx context.Context, h *queue.Held, row string, kind
 		}
 	}
 	return next, nil
+}
+
+// checkRow asks whether every later step can hold what a row of a batch manifest says.
+func checkRow(r checkm.Row, wrong func(column, why string)) {
+	if _, err := ingest.CleanLocalIDs(r.Local); err != nil {
+		wrong("localIdentifier", err.Error())
+	}
+	if _, err := ark.Parse(r.Primary); r.Primary != "" && err != nil {
+		wrong("primaryIdentifier", err.Error())
+	}
+	for _, cell := range []struct{ column, text string }{{"creator", r.Creator}, {"title", r.Title}, {"date", r.Date}} {
+		if err := ingest.CheckText("the "+cell.column, cell.text, ingest.MaxMetadata); err != nil {
+			wrong(cell.column, err.Error())
+		}
+	}
 }
 
 // priority of a batch's jobs: the profile's, else by how many there are.
@@ -162,7 +187,11 @@ func (s *Stages) batchManifest(ctx context.Context, h *queue.Held) (data []byte,
 	if why := wrongDigest("the manifest", d, p); why != "" {
 		return nil, why, nil
 	}
-	return data, "", s.Work.Put(ctx, key, data, bucket.Condition{})
+	err = s.Work.Put(ctx, key, data, bucket.Condition{Absent: true})
+	if fault.Is(err, fault.Lost) { // another try kept what it fetched
+		data, _, err = s.Work.Read(ctx, key)
+	}
+	return data, "", err
 }
 
 // jobOf makes a row's job. What the row says goes before what the form says.

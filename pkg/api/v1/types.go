@@ -12,30 +12,30 @@ type Digest struct {
 
 // Payload is what is to be ingested, by reference.
 type Payload struct {
-	URL      string  `json:"url" format:"uri" doc:"http or https" example:"https://example.org/manifest.checkm"`
+	URL      string  `json:"url" format:"uri" maxLength:"2048" doc:"http or https" example:"https://example.org/manifest.checkm"`
 	Type     string  `json:"type,omitempty" enum:"file,object-manifest,batch-manifest,single-file-batch-manifest" doc:"told from the content when not given"`
-	Filename string  `json:"filename,omitempty" doc:"of a file; the last part of the URL when not given"`
+	Filename string  `json:"filename,omitempty" maxLength:"4096" doc:"of a file; the last part of the URL when not given"`
 	Size     int64   `json:"size,omitempty" minimum:"0" doc:"bytes"`
 	Digest   *Digest `json:"digest,omitempty"`
 }
 
 // Identifiers of an object: its ark, and the depositor's own.
 type Identifiers struct {
-	Primary string   `json:"primary,omitempty" doc:"an ARK of this archive" example:"ark:/99999/fk4tq65d6k"`
+	Primary string   `json:"primary,omitempty" maxLength:"500" doc:"an ARK of this archive" example:"ark:/99999/fk4tq65d6k"`
 	Local   []string `json:"local,omitempty" maxItems:"20" doc:"the depositor's own; a known one means a new version of that object"`
 }
 
 // Metadata is the kernel description (ERC).
 type Metadata struct {
-	Who   string `json:"who,omitempty" maxLength:"2000" doc:"creator"`
-	What  string `json:"what,omitempty" maxLength:"2000" doc:"title"`
-	When  string `json:"when,omitempty" maxLength:"200" doc:"date"`
-	Where string `json:"where,omitempty" maxLength:"2000"`
+	Who   string `json:"who,omitempty" maxLength:"4000" doc:"creator; at most 4,000 bytes in one line, as the others"`
+	What  string `json:"what,omitempty" maxLength:"4000" doc:"title"`
+	When  string `json:"when,omitempty" maxLength:"4000" doc:"date"`
+	Where string `json:"where,omitempty" maxLength:"4000"`
 }
 
 // BatchRequest is a submission.
 type BatchRequest struct {
-	Collection   string       `json:"collection" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$" example:"maps"`
+	Collection   string       `json:"collection" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$" example:"maps"`
 	Submitter    string       `json:"submitter,omitempty" maxLength:"200"`
 	Mode         string       `json:"mode,omitempty" enum:"add" doc:"add: the payload is the complete new state of the object"`
 	Payload      Payload      `json:"payload"`
