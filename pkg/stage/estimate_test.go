@@ -2,6 +2,7 @@ package stage_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -117,5 +118,62 @@ func timed(steps func(ingest.Stage) queue.Step, now func() time.Time, longest *a
 			longest.Store(max(longest.Load(), int64(now().Sub(began))))
 			return res, err
 		}
+	}
+}
+
+// drip is a source that sends some bytes of its content per connection, from where it
+// is asked, and then nothing.
+func drip(t *testing.T, content, etag string, some int) *httptest.Server {
+	source := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		from := 0
+		_, _ = fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from)
+		if r.Method == http.MethodHead || r.Header.Get("Range") == "bytes=0-0" {
+			out.Header().Set("Content-Length", fmt.Sprint(len(content)))
+			return
+		}
+		if etag == "" || r.Header.Get("If-Range") != etag {
+			from = 0
+		}
+		out.Header().Set("Content-Length", fmt.Sprint(len(content)-from))
+		if etag != "" {
+			out.Header().Set("ETag", etag)
+		}
+		if from > 0 {
+			out.WriteHeader(http.StatusPartialContent)
+		}
+		_, _ = out.Write([]byte(content[from:min(len(content), from+some)]))
+		if from+some < len(content) {
+			_ = http.NewResponseController(out).Flush()
+			<-r.Context().Done()
+		}
+	}))
+	t.Cleanup(source.Close)
+	return source
+}
+
+// TestSlowSmallFile: a file that is smaller than a part and needs several tries is
+// gone on with where the last try ended, if the source can do that.
+func TestSlowSmallFile(t *testing.T) {
+	w := newTwins(t)
+	w.m.Queue.Rules.Timing.Long, w.m.Queue.Rules.Timing.Pause = 400*time.Millisecond, 200*time.Millisecond
+	content := strings.Repeat("0123456789", 100_000)
+	source := drip(t, content, `"same"`, 300_000)
+	j := w.ended(w.submit("a.txt", func(b *ingest.Batch) {
+		b.URL, b.Algorithm, b.Payload.Digest = source.URL, "sha256", fmt.Sprintf("%x", sha256.Sum256([]byte(content)))
+	}), 1, false)
+	if j.Bytes != int64(len(content)) {
+		t.Errorf("%d bytes", j.Bytes)
+	}
+}
+
+// TestSlowSourceThatBeginsAgain: a source that always begins at the beginning, and is
+// too slow for one try, is a failed try. It is not tried for ever.
+func TestSlowSourceThatBeginsAgain(t *testing.T) {
+	w := newTwins(t)
+	w.m.Queue.Rules.Timing.Long, w.m.Queue.Rules.Timing.Pause = 400*time.Millisecond, 200*time.Millisecond
+	source := drip(t, strings.Repeat("0123456789", 100_000), "", 300_000)
+	j := w.job(w.submit("a.txt", func(b *ingest.Batch) { b.URL = source.URL }))
+	if j.State != ingest.Downloading || j.Tries != 1 || !strings.Contains(j.Message, "the source is too slow for a try of 0s: ") || !strings.Contains(j.Message, "300,000 of 1,000,000 bytes came from") {
+		t.Errorf("the job is %s after %d tries: %q", j.State, j.Tries, j.Message)
 	}
 }

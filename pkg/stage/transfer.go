@@ -21,11 +21,12 @@ type half struct {
 	Upload    *bucket.Upload `json:"upload,omitempty"`
 	Digests   fetch.State    `json:"digests"`
 	Validator string         `json:"validator"`
-	All       bool           `json:"all,omitempty"` // every part is there
+	All       bool           `json:"all,omitempty"`  // every part is there
+	Rest      []byte         `json:"rest,omitempty"` // what came after the last part
+	Most      int64          `json:"most,omitempty"` // bytes that ever were there: only more is progress
 
 	key   string
-	began int64     // bytes that were there when this try began
-	since time.Time // when it began
+	since time.Time // when this try began
 	sums  *fetch.Digester
 	ours  error // a failure of the work bucket, not of the source
 }
@@ -41,8 +42,8 @@ func (d *transfer) fetch(ctx context.Context, key, half string, row checkm.Row) 
 	if h.All {
 		return h.sums, d.s.Work.Complete(ctx, h.Upload)
 	}
-	have := func() fetch.Half { return fetch.Half{Offset: h.sums.Size, Validator: h.Validator} }
-	h.began, h.since = h.sums.Size, d.s.Now()
+	have := func() fetch.Half { return fetch.Half{Offset: h.size(), Validator: h.Validator} }
+	h.Most, h.since = max(h.Most, h.size()), d.s.Now()
 	inTime, cancel := context.WithTimeout(ctx, d.until.Sub(d.s.Now())) // a source that stalls must not hold the step
 	defer cancel()
 	err = d.s.Fetch.Get(inTime, row.URL, have, func(st fetch.Stream) error {
@@ -57,10 +58,13 @@ func (d *transfer) fetch(ctx context.Context, key, half string, row checkm.Row) 
 	case h.ours != nil:
 		return nil, h.ours
 	case err != nil && inTime.Err() != nil && fault.Is(err, fault.Unavailable):
-		return nil, d.late(ctx, h, key, nil, err)
+		return nil, d.late(ctx, h, key, err)
 	}
 	return h.sums, err
 }
+
+// size is how many bytes are there.
+func (h *half) size() int64 { return h.sums.Size + int64(len(h.Rest)) }
 
 func newSums(row checkm.Row) *fetch.Digester { return fetch.NewDigester(row.Algorithm) }
 
@@ -78,33 +82,37 @@ func (s *Stages) loadHalf(ctx context.Context, key string, row checkm.Row) (*hal
 
 // take streams what comes into the upload, part by part.
 func (d *transfer) take(ctx context.Context, h *half, key string, row checkm.Row, st fetch.Stream) error {
-	if st.From != h.sums.Size || st.From == 0 {
+	if st.From != h.size() || st.From == 0 {
 		if h.Upload != nil {
 			h.ours = d.s.Work.Abort(ctx, h.Upload)
 		}
-		h.Upload, h.sums = nil, newSums(row)
+		h.Upload, h.sums, h.Rest = nil, newSums(row), nil
 	}
 	if h.ours != nil {
 		return h.ours
 	}
 	h.Validator = st.Validator
-	buf := make([]byte, min(d.s.Work.Limits.PartSize(st.Size), max(st.Size-st.From, 0)+1))
-	if st.Size < 0 {
-		buf = make([]byte, d.s.Work.Limits.PartSize(-1))
-	}
+	var buf []byte
 	for {
-		n, err := fill(st, buf)
+		if size := d.partSize(h, st.Size); len(buf) != size {
+			buf = make([]byte, size)
+		}
+		n := copy(buf, h.Rest)
+		m, err := fill(st, buf[n:])
+		n += m
 		whole := err == io.EOF
 		if whole && st.Size >= 0 && h.sums.Size+int64(n) != st.Size {
 			err, whole = io.ErrUnexpectedEOF, false
 		}
 		if err != nil && !whole {
-			err = &partialError{h.sums.Size + int64(n), st.Size, fetch.Host(row.URL), err}
+			h.Rest = buf[:n]
+			err = &partialError{h.size(), st.Size, fetch.Host(row.URL), err}
 			if !d.s.Now().Before(d.until) {
-				return d.late(ctx, h, key, buf[:n], err)
+				return d.late(ctx, h, key, err)
 			}
 			return err
 		}
+		h.Rest = nil
 		if h.ours = d.part(ctx, h, key, buf[:n], whole); h.ours != nil || whole {
 			return h.ours
 		}
@@ -112,6 +120,18 @@ func (d *transfer) take(ctx context.Context, h *half, key string, row checkm.Row
 			return fetch.ErrStop
 		}
 	}
+}
+
+// partSize is how many bytes make the next part of a file of a size, or of one whose
+// size is not known (-1): its parts grow, since S3 takes 10,000 only.
+func (d *transfer) partSize(h *half, size int64) int {
+	part := d.s.Work.Limits.PartSize(size)
+	if size >= 0 {
+		part = min(part, max(size-h.sums.Size, 0)+1)
+	} else if h.Upload != nil {
+		part <<= len(h.Upload.Parts) / 2000
+	}
+	return int(max(part, int64(len(h.Rest))+1))
 }
 
 // fill reads until the buffer is full. The error io.EOF is the end of the content;
@@ -161,19 +181,35 @@ func grouped(n int64) string {
 const leastPart = 5 << 20
 
 // late ends a try whose time is up before or in the middle of a part. What came is
-// kept if it makes a part. A try that had most of the time budget for itself and
-// got nothing is no progress, and says so with its cause.
-func (d *transfer) late(ctx context.Context, h *half, key string, data []byte, cause error) error {
+// kept. A try that had most of the time budget for itself and did not get further
+// than one before is no progress, and says so with its cause.
+func (d *transfer) late(ctx context.Context, h *half, key string, cause error) error {
+	data := h.Rest
 	if len(data) >= leastPart {
-		if h.ours = d.part(ctx, h, key, data, false); h.ours != nil {
-			return h.ours
-		}
+		h.Rest = nil
+		h.ours = d.part(ctx, h, key, data, false)
 	}
-	if h.sums.Size == h.began && d.until.Sub(h.since) > d.until.Sub(d.began)/2 {
+	further := h.size() > h.Most
+	if h.ours == nil && further {
+		h.Most = h.size()
+		h.ours = d.save(ctx, h)
+	}
+	if h.ours != nil {
+		return h.ours
+	}
+	if !further && d.until.Sub(h.since) > d.until.Sub(d.began)/2 {
 		h.ours = fmt.Errorf("the source is too slow for a try of %s: %v", d.until.Sub(d.began).Round(time.Second), cause)
 		return h.ours
 	}
 	return fetch.ErrStop
+}
+
+// save notes how much of the file is there.
+func (d *transfer) save(ctx context.Context, h *half) (err error) {
+	if h.Digests, err = h.sums.State(); err != nil {
+		return err
+	}
+	return d.s.putJSON(ctx, h.key, h, bucket.Condition{})
 }
 
 // part stores the next bytes. What fits into one part needs no upload in parts.
@@ -197,11 +233,8 @@ func (d *transfer) part(ctx context.Context, h *half, key string, data []byte, l
 		}
 		_, _ = h.sums.Write(data)
 	}
-	if h.Digests, err = h.sums.State(); err != nil {
-		return err
-	}
 	h.All = last
-	if err := d.s.putJSON(ctx, h.key, h, bucket.Condition{}); err != nil || !last {
+	if err := d.save(ctx, h); err != nil || !last {
 		return err
 	}
 	return d.s.Work.Complete(ctx, h.Upload)
