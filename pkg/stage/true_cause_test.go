@@ -262,7 +262,7 @@ func (u *troubled) told(says []string, id string, explained map[string]bool, unf
 	}
 	if !unfailed {
 		places["the job"] = u.job(id).Message
-		places["the events"] = u.events(id)
+		places["the events"] = u.events(event.Job, id)
 		report, _, err := u.s.Work.Read(u.Context(), "reports/"+u.job(id).Batch+".json")
 		if err != nil {
 			u.Error(err)
@@ -279,11 +279,11 @@ func (u *troubled) told(says []string, id string, explained map[string]bool, unf
 	}
 }
 
-func (u *troubled) events(id string) string {
+func (u *troubled) events(of event.Type, id string) string {
 	u.Helper()
 	out := ""
 	for cursor := ""; ; {
-		p, err := u.m.Queue.Events(u.Context(), event.Subject{Type: event.Job, ID: id}, cursor)
+		p, err := u.m.Queue.Events(u.Context(), event.Subject{Type: of, ID: id}, cursor)
 		if err != nil {
 			u.Fatal(err)
 		}
@@ -293,5 +293,60 @@ func (u *troubled) events(id string) string {
 		if cursor = p.Cursor; cursor == "" {
 			return out
 		}
+	}
+}
+
+// TestTrueCauseOfBatch: why a submission has no jobs is said by the batch and
+// its events.
+func TestTrueCauseOfBatch(t *testing.T) {
+	for name, c := range map[string]struct {
+		arrange func(u *troubled)
+		says    []string
+	}{
+		"404": {func(u *troubled) { u.source = http.NotFound },
+			[]string{"/a.txt answered 404 Not Found", "Correct it at the source, then submit it again"}},
+		"web page": {func(u *troubled) {
+			u.source = func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<!doctype html>")) }
+		}, []string{"/a.txt: a web page (HTML) came; expected a manifest", "submit it again"}},
+		"redirect into a private network": {func(u *troubled) {
+			u.source = func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, "http://10.0.0.1/", http.StatusFound)
+			}
+		}, []string{"10.0.0.1:80 is refused", "public", "submit it again"}},
+		"bad row": {func(u *troubled) {
+			u.source = func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = w.Write([]byte(manifest("mrt-batch-manifest", batchFields, "nonsense | | | | | a | | | | |")))
+			}
+		}, []string{`line 5, column 1: found "nonsense"; expected an http, https or s3 URL`}},
+		"work bucket refuses": {func(u *troubled) { u.stage, u.bucket = "unpack", refuse("work/batches/", http.StatusForbidden) },
+			[]string{"the bucket work refused PutObject: AccessDenied", "Check the permissions", "submit it again"}},
+		"worker killed": {func(u *troubled) { u.stage, u.step = "unpack", func(context.Context) error { panic(errKilled) } },
+			[]string{"it was killed, or ran out of memory or time", "log of the function unpack", "submit it again"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := newTroubled(t)
+			u.source = func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = w.Write([]byte(manifest("mrt-batch-manifest", batchFields, "http://x/a | | | | | a | | | | |")))
+			}
+			c.arrange(u)
+			u.payload.Type = ingest.TypeBatchManifest
+			b, err := u.m.Queue.Submit(t.Context(), ingest.Batch{Collection: "bench", Mode: "add", Payload: u.payload}, "", nil, "me")
+			if err != nil {
+				t.Fatal(err)
+			}
+			u.drive(func() {})
+			row, err := u.m.Queue.Batch(t.Context(), b.Batch.ID)
+			if err != nil || row.State != ingest.BatchFailed || row.Unpacked > 0 {
+				t.Fatalf("%s, %d jobs, %v", row.State, row.Unpacked, err)
+			}
+			for place, text := range map[string]string{"the batch": row.Message, "the events": u.events(event.Batch, b.Batch.ID)} {
+				for _, want := range c.says {
+					if !strings.Contains(text, want) {
+						t.Errorf("%s does not say %q: %s", place, want, text)
+					}
+				}
+			}
+		})
 	}
 }
