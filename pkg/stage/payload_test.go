@@ -191,6 +191,9 @@ func TestPayloadTypeIsNeverGuessed(t *testing.T) {
 	for way, says := range ways {
 		for _, stage := range []string{"unpack once", "unpack", string(ingest.Estimating), string(ingest.Downloading)} {
 			for name, file := range want {
+				if name == "batch.checkm" && !strings.HasPrefix(stage, "unpack") || name == "object.checkm" && stage == string(ingest.Downloading) {
+					continue // it is not fetched then
+				}
 				t.Run(way+"/"+stage+"/"+name, func(t *testing.T) {
 					t.Parallel()
 					u := newUnreliable(t, way)
@@ -204,8 +207,8 @@ func TestPayloadTypeIsNeverGuessed(t *testing.T) {
 						return fails
 					}
 					u.begin(name)
-					if asked := failed > 0; asked != (strings.HasPrefix(stage, "unpack") || stage == string(ingest.Estimating) && name != "batch.checkm" || name == "plain.txt") {
-						t.Fatalf("the source failed %d times", failed)
+					if failed == 0 {
+						t.Fatal("the source was not asked")
 					}
 					u.recover(t, name, stage, says)
 					for _, j := range u.jobs() {
