@@ -2,13 +2,19 @@ package stage_test
 
 import (
 	"bytes"
+	"encoding/xml"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"archivist/pkg/checkm"
+	"archivist/pkg/erc"
+	"archivist/pkg/fault"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
@@ -251,6 +257,82 @@ func TestPreservationMetadata(t *testing.T) {
 		}
 		if strings.Count(text, ">authorizer<") != 1 || strings.Contains(text, ">person<") {
 			t.Errorf("v%d: the submitter authorizes the transfer only, and is not known to be a person:\n%s", n, text)
+		}
+	}
+}
+
+// TestHostileDescriptions: whatever a package says of itself is refused before
+// anything is stored, or stored and recorded so that it is read the same.
+func TestHostileDescriptions(t *testing.T) {
+	p, rng := newPackages(t), rand.New(rand.NewPCG(3, 3))
+	parts := []string{"\n", "\r", "\r\n ", "\t", "\v", "\x00", "\u0085", "\u2028", " ", "\u00a0", ":", "#", ";", "%0a", "|", "]]>", "&", "<", `"`, "…", "e\u0301", "\u202e", "\U0010ffff",
+		"\ufdd0", "\ufffe", "\ufffd", "\ufeff", strings.Repeat("long ", 20_000), "(:unas)", "ark:/99999/fk4x"}
+	value := func() string {
+		var b strings.Builder
+		for range rng.IntN(5) {
+			b.WriteString(parts[rng.IntN(len(parts))] + string(rune('a'+rng.IntN(26))))
+		}
+		return b.String()
+	}
+	refused, kept := 0, 0
+	for i := range 30 {
+		var dc bytes.Buffer
+		dc.WriteString(`<dc xmlns="http://purl.org/dc/elements/1.1/">`)
+		for _, name := range []string{"creator", "creator", "title", "date", "rights", "description"} {
+			dc.WriteString("<" + name + ">")
+			_ = xml.EscapeText(&dc, []byte(value()))
+			dc.WriteString("</" + name + ">")
+		}
+		files := map[string]string{"mrt-dc.xml": dc.String() + "</dc>"}
+		if i%2 == 0 {
+			files = map[string]string{"mrt-erc.txt": "who: " + value() + "\nwhat: " + value() + "\nrights: " + value() + "\n"}
+		}
+		id := p.pack(files, func(b *ingest.Batch) { b.LocalIDs = []string{fmt.Sprint("object ", i)} })
+		j := p.job(id)
+		if j.State == ingest.Failed {
+			refused++
+			if _, err := p.s.Root.Head(t.Context(), j.Primary); j.Primary != "" && !fault.Is(err, fault.NotFound) || !j.NotRecoverable || j.LastSuccessful != ingest.Downloading {
+				t.Errorf("%q was refused with %q at %s, %v", files, j.Message, j.LastSuccessful, err)
+			}
+			continue
+		}
+		kept++
+		p.ended(id, 1, false)
+		o, err := p.s.Inventory.Object(t.Context(), j.Primary)
+		k, readErr := erc.ReadERC(strings.NewReader(p.system(id, "mrt-erc.txt")))
+		all, xmlErr := erc.ReadDC(strings.NewReader(p.system(id, "mrt-dc.xml")))
+		if err := errors.Join(err, readErr, xmlErr); err != nil {
+			t.Fatalf("%q: %v", files, err)
+		}
+		if !slices.Equal(k.Who, all.Who) || !slices.Equal(k.What, all.What) || len(o.Title) > 2000 || len(k.What) > 0 && !strings.HasPrefix(k.What[0], strings.TrimSuffix(o.Title, "…")) && len(k.What) == 1 {
+			t.Errorf("%q: the ERC has %q, %q, the Dublin Core %q, %q, the row %q", files, k.Who, k.What, all.Who, all.What, o.Title)
+		}
+	}
+	if refused < 5 || kept < 5 {
+		t.Errorf("%d refused, %d kept: the values say little", refused, kept)
+	}
+}
+
+// TestWhereOfList: identifiers of one object do not become those of each row.
+func TestWhereOfList(t *testing.T) {
+	p := newPackages(t)
+	p.files["list.checkm"] = []byte("#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-single-file-batch-manifest\n" + p.source.URL + "/a | | | | | a |\n#%eof\n")
+	for _, how := range []func(*ingest.Batch){
+		func(b *ingest.Batch) { b.Where = "doi:10.5072/x" },
+		func(b *ingest.Batch) { b.LocalIDs = []string{"one"} },
+	} {
+		b, err := p.m.Queue.Submit(t.Context(), func() ingest.Batch {
+			b := ingest.Batch{Collection: "bench", Mode: "add", Payload: ingest.Payload{URL: p.server.URL + "/list.checkm", Type: ingest.TypeSingleFileBatch}}
+			how(&b)
+			return b
+		}(), "", nil, "me")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.run()
+		row, err := p.m.Queue.Batch(t.Context(), b.ID)
+		if err != nil || row.State != ingest.BatchFailed || !strings.Contains(row.Message, "name one object") {
+			t.Errorf("the batch is %s: %q, %v", row.State, row.Message, err)
 		}
 	}
 }

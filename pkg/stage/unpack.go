@@ -117,6 +117,9 @@ func (s *Stages) unpackList(ctx context.Context, h *queue.Held, row string, kind
 	if why != "" {
 		return ingest.Fail(false, why), nil
 	}
+	if b := h.Batch; b.Where != "" || b.Primary != "" || len(b.LocalIDs) > 0 {
+		return ingest.Fail(false, "identifiers and metadata.where name one object, but the payload lists several; give them in its rows"), nil
+	}
 	jobs := make([]ingest.Job, len(rows))
 	for i, r := range rows {
 		jobs[i] = jobOf(h.Batch, r, row, priority(profile, len(rows)))
@@ -205,5 +208,5 @@ func jobOf(b *ingest.Batch, r checkm.Row, kind string, priority int) ingest.Job 
 	size := max(r.Size, 0)
 	return ingest.Job{Collection: b.Collection, Submitter: b.Submitter, Mode: b.Mode, Note: b.Note, Primary: r.Primary, LocalIDs: r.Local, Priority: priority,
 		Payload:  ingest.Payload{URL: r.URL, Type: kind, Filename: r.Name, Size: size, Algorithm: r.Algorithm, Digest: r.Digest},
-		Metadata: ingest.Metadata{Who: or(r.Creator, b.Who), What: or(r.Title, b.What), When: or(r.Date, b.When), Where: b.Where}}
+		Metadata: ingest.Metadata{Who: or(r.Creator, b.Who), What: or(r.Title, b.What), When: or(r.Date, b.When)}}
 }
