@@ -123,7 +123,8 @@ func (c *objectGetCmd) names(got []fetched) error {
 	if err := os.WriteFile(to, []byte(lines.String()), 0o644); err != nil {
 		return err
 	}
-	return &renamedError{fmt.Sprintf("%d files have names that this file system cannot hold; they were written under other names, which are listed in %s:%s", n, to, says.String())}
+	return &renamedError{fmt.Sprintf("%d files have names that this file system cannot hold; "+
+		"they were written under other names, which are listed in %s:%s", n, to, says.String())}
 }
 
 // get writes one file and checks it, under its own name if the file system can hold
@@ -211,7 +212,8 @@ func (c *objectGetCmd) fetch(a *app, o v1.Object, f v1.File) (name string, err e
 			os.Remove(part.Name())
 		}
 	}()
-	bar := progressbar.NewOptions64(f.Size, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetDescription(f.Path), progressbar.OptionShowBytes(true), progressbar.OptionClearOnFinish())
+	bar := progressbar.NewOptions64(f.Size, progressbar.OptionSetWriter(os.Stderr),
+		progressbar.OptionSetDescription(f.Path), progressbar.OptionShowBytes(true), progressbar.OptionClearOnFinish())
 	sum := sha512.New()
 	_, err = io.Copy(io.MultiWriter(part, sum, shown{bar}), body)
 	if e := part.Close(); err == nil {
@@ -221,7 +223,8 @@ func (c *objectGetCmd) fetch(a *app, o v1.Object, f v1.File) (name string, err e
 		return "", fault.New(fault.Unavailable, "%s: %w", f.Path, err)
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != f.Digests["sha512"] {
-		return "", fmt.Errorf("%s: the downloaded content has the sha512 %s, the stored content %s; tell the archive's operator", f.Path, got, f.Digests["sha512"])
+		return "", fmt.Errorf("%s: the downloaded content has the sha512 %s, the stored content %s; tell the archive's operator",
+			f.Path, got, f.Digests["sha512"])
 	}
 	return part.Name(), nil
 }

@@ -20,10 +20,12 @@ var asXML = []string{"application/xml", "text/xml"}
 
 // history registers the route of an object's events: JSON, or PREMIS by Accept.
 func (a *API) history(h huma.API) {
-	xml := huma.MediaType{Schema: &huma.Schema{Type: "string", Description: "PREMIS 3; the next page is in the header Link"}}
-	op := huma.Operation{Method: http.MethodGet, Path: "/v1/objects/{naan}/{name}/events", OperationID: operationID("/v1/objects/{naan}/{name}/events"),
+	const route = "/v1/objects/{naan}/{name}/events"
+	content := map[string]*huma.MediaType{"application/json": {}, // its schema is filled in
+		asXML[0]: {Schema: &huma.Schema{Type: "string", Description: "PREMIS 3; the next page is in the header Link"}}}
+	op := huma.Operation{Method: http.MethodGet, Path: route, OperationID: operationID(route),
 		Summary:   "What happened to an object, oldest first",
-		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{"application/json": {}, asXML[0]: &xml}}},
+		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: content}},
 		Middlewares: huma.Middlewares{func(c huma.Context, next func(huma.Context)) {
 			c.AppendHeader("Vary", "Accept")
 			kind := negotiation.SelectQValueFast(c.Header("Accept"), append([]string{"application/json"}, asXML...))
@@ -61,7 +63,8 @@ func (a *API) premis(c huma.Context, kind string) error {
 		return err
 	}
 	if p.Cursor != "" {
-		c.SetHeader("Link", fmt.Sprintf(`<%s%s/events?cursor=%s>; rel="next"`, a.Base, v1.ObjectPath(o.ARK), url.QueryEscape(p.Cursor)))
+		next := fmt.Sprintf("%s%s/events?cursor=%s", a.Base, v1.ObjectPath(o.ARK), url.QueryEscape(p.Cursor))
+		c.SetHeader("Link", fmt.Sprintf(`<%s>; rel="next"`, next))
 	}
 	c.SetHeader("Content-Type", kind+"; charset=utf-8")
 	c.SetStatus(http.StatusOK)

@@ -12,12 +12,15 @@ import (
 // block is how much a search reads at once.
 const block = 64 << 10
 
+// finder finds the first whole record that begins in a piece of a text, and its key;
+// start says that the piece begins with a record.
+type finder func(text []byte, start bool) (at int, key string, ok bool)
+
 // Search finds a record in a part of an object, from byte from to byte to, whose
 // records are in order of their keys: some small reads in place of one that reads
-// all. first finds the first whole record that begins in a piece of the text, and
-// its key. Search returns where the record with the wanted key begins. Records can
-// be longer than a block.
-func (b Bucket) Search(ctx context.Context, key string, from, to int64, want string, first func(text []byte, start bool) (at int, key string, ok bool)) (int64, bool, error) {
+// all. Search returns where the record with the wanted key begins. Records can be
+// longer than a block.
+func (b Bucket) Search(ctx context.Context, key string, from, to int64, want string, first finder) (int64, bool, error) {
 	low, high := from, to
 	for high-low > block {
 		mid := low + (high-low)/2
@@ -48,7 +51,7 @@ func (b Bucket) Search(ctx context.Context, key string, from, to int64, want str
 }
 
 // after finds the first whole record that begins after mid.
-func (b Bucket) after(ctx context.Context, key string, mid, to int64, first func([]byte, bool) (int, string, bool)) (at int, k string, ok bool, err error) {
+func (b Bucket) after(ctx context.Context, key string, mid, to int64, first finder) (at int, k string, ok bool, err error) {
 	for size := int64(block); ; size *= 2 {
 		text, err := b.piece(ctx, key, mid, min(mid+size, to))
 		if err != nil {
@@ -62,7 +65,7 @@ func (b Bucket) after(ctx context.Context, key string, mid, to int64, first func
 
 // scan looks for a record in a text in which records follow each other; over says
 // that there is a later one.
-func scan(text []byte, start bool, want string, first func([]byte, bool) (int, string, bool)) (pos int, found, over bool) {
+func scan(text []byte, start bool, want string, first finder) (pos int, found, over bool) {
 	for ; ; start = false {
 		at, k, ok := first(text[pos:], start)
 		if !ok {

@@ -14,14 +14,16 @@ import (
 // StoredProfile is the profile of the manifests that are stored with a version.
 const StoredProfile = "http://uc3.cdlib.org/registry/store/manifest/mrt-add-manifest"
 
+const fileFields = "#%%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize |" +
+	" nfo:fileLastModified | nfo:fileName"
+
 const objectHeader = "#%%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n" +
 	"#%%prefix | nie: | http://www.semanticdesktop.org/ontologies/2007/01/19/nie#\n" +
-	"#%%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName | nie:mimeType\n"
+	fileFields + " | nie:mimeType\n"
 
 const batchHeader = "#%%prefix | mrt: | http://merritt.cdlib.org/terms#\n" +
 	"#%%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n" +
-	"#%%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName |" +
-	" mrt:primaryIdentifier | mrt:localIdentifier | mrt:creator | mrt:title | mrt:date\n"
+	fileFields + " | mrt:primaryIdentifier | mrt:localIdentifier | mrt:creator | mrt:title | mrt:date\n"
 
 // Writer writes a manifest row by row. What it writes, Read reads as the same rows;
 // a value that a row cannot carry is an error.

@@ -27,7 +27,8 @@ type Kernel struct {
 
 // Elements are the names of Dublin Core beside those that the kernel has, in the
 // order of its list (DCMES 1.1).
-var Elements = []string{"subject", "description", "publisher", "contributor", "type", "format", "source", "language", "relation", "coverage", "rights"}
+var Elements = []string{"subject", "description", "publisher", "contributor", "type", "format", "source", "language",
+	"relation", "coverage", "rights"}
 
 // Absent reports whether a value says that there is none: empty, or one of the
 // kernel's codes alone (Kernel Metadata, "coded values").
@@ -100,7 +101,8 @@ func (k Kernel) Or(less Kernel) Kernel {
 		}
 		return b
 	}
-	out := Kernel{Who: pick(k.Who, less.Who), What: pick(k.What, less.What), When: pick(k.When, less.When), Where: slices.Clone(k.Where)}
+	out := Kernel{Who: pick(k.Who, less.Who), What: pick(k.What, less.What), When: pick(k.When, less.When)}
+	out.Where = slices.Clone(k.Where)
 	merge(&out.Where, less.Where)
 	if len(k.More)+len(less.More) > 0 {
 		out.More = maps.Clone(less.More)

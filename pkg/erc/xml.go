@@ -23,9 +23,10 @@ const (
 // dataciteNames are the elements of DataCite by those of Dublin Core (DataCite
 // Metadata Schema 4, appendix "Mapping to Dublin Core").
 var dataciteNames = map[string]string{
-	"creatorName": "creator", "title": "title", "publicationYear": "date", "identifier": "identifier", "alternateIdentifier": "identifier",
-	"subject": "subject", "description": "description", "publisher": "publisher", "contributorName": "contributor", "resourceType": "type",
-	"format": "format", "language": "language", "relatedIdentifier": "relation", "geoLocationPlace": "coverage", "rights": "rights",
+	"creatorName": "creator", "title": "title", "publicationYear": "date",
+	"identifier": "identifier", "alternateIdentifier": "identifier", "relatedIdentifier": "relation",
+	"subject": "subject", "description": "description", "publisher": "publisher", "contributorName": "contributor",
+	"resourceType": "type", "format": "format", "language": "language", "geoLocationPlace": "coverage", "rights": "rights",
 }
 
 // ReadDC reads the elements of Dublin Core in an XML document.

@@ -14,21 +14,28 @@ const vocabularies = "http://id.loc.gov/vocabulary/preservation/"
 
 // codes are the last parts of the terms' URIs, by vocabulary and term.
 var codes = map[string]map[string]string{
-	"eventType": {"accession": "acc", "capture": "cap", "compression": "com", "creation": "cre", "deaccession": "dea", "decompression": "dec",
-		"deletion": "del", "dissemination": "dis", "fixity check": "fix", "format identification": "for", "information package creation": "ipc",
-		"ingestion": "ing", "message digest calculation": "mes", "metadata modification": "mem", "migration": "mig", "modification": "mod",
-		"normalization": "nor", "policy assignment": "poa", "quarantine": "qua", "recovery": "rec", "replication": "rep", "transfer": "tra",
-		"unpacking": "unp", "validation": "val", "virus check": "vir"},
-	"eventOutcome":               {Success: "suc", Warning: "war", Failure: "fai"},
-	"eventRelatedAgentRole":      {Authorizer: "aut", Implementer: "imp", ExecutingProgram: "exe"},
-	"agentType":                  {Organization: "org", Person: "per", Software: "sof"},
-	"relationshipType":           {"structural": "str"},
-	"relationshipSubType":        {Represents: "rep", Includes: "inc"},
-	"cryptographicHashFunctions": {"MD5": "md5", "SHA-1": "sha1", "SHA-256": "sha256", "SHA-384": "sha384", "SHA-512": "sha512", "Adler-32": "adler", "CRC32": "crc32"},
+	"eventType": {
+		"accession": "acc", "deaccession": "dea", "deletion": "del", "dissemination": "dis", "fixity check": "fix",
+		"format identification": "for", "information package creation": "ipc", "ingestion": "ing",
+		"message digest calculation": "mes", "metadata modification": "mem", "policy assignment": "poa",
+		"replication": "rep", "transfer": "tra", "unpacking": "unp", "validation": "val", "virus check": "vir",
+	},
+	"eventOutcome":          {Success: "suc", Warning: "war", Failure: "fai"},
+	"eventRelatedAgentRole": {Authorizer: "aut", Implementer: "imp", ExecutingProgram: "exe"},
+	"agentType":             {Organization: "org", Person: "per", Software: "sof"},
+	"relationshipType":      {"structural": "str"},
+	"relationshipSubType":   {Represents: "rep", Includes: "inc"},
+	"cryptographicHashFunctions": {
+		"MD5": "md5", "SHA-1": "sha1", "SHA-256": "sha256", "SHA-384": "sha384", "SHA-512": "sha512",
+		"Adler-32": "adler", "CRC32": "crc32",
+	},
 }
 
 // algorithms are the vocabulary's terms by canonical name.
-var algorithms = map[string]string{"md5": "MD5", "sha1": "SHA-1", "sha256": "SHA-256", "sha384": "SHA-384", "sha512": "SHA-512", "adler32": "Adler-32", "crc32": "CRC32"}
+var algorithms = map[string]string{
+	"md5": "MD5", "sha1": "SHA-1", "sha256": "SHA-256", "sha384": "SHA-384", "sha512": "SHA-512",
+	"adler32": "Adler-32", "crc32": "CRC32",
+}
 
 // Writer writes a document as a stream: first all objects, then the events, then the
 // agents, as the schema orders them. The same calls always give the same bytes.
@@ -41,8 +48,9 @@ type Writer struct {
 func New(w io.Writer) *Writer {
 	d := &Writer{b: bufio.NewWriterSize(w, 64<<10)}
 	d.b.WriteString(xml.Header)
-	d.begin("premis", "xmlns", "http://www.loc.gov/premis/v3", "xmlns:xsi", "http://www.w3.org/2001/XMLSchema-instance",
-		"xsi:schemaLocation", "http://www.loc.gov/premis/v3 http://www.loc.gov/standards/premis/premis.xsd", "version", "3.0")
+	const space = "http://www.loc.gov/premis/v3"
+	d.begin("premis", "xmlns", space, "xmlns:xsi", "http://www.w3.org/2001/XMLSchema-instance",
+		"xsi:schemaLocation", space+" http://www.loc.gov/standards/premis/premis.xsd", "version", "3.0")
 	return d
 }
 

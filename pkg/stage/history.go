@@ -26,7 +26,8 @@ func (s *Stages) History(w io.Writer, o *inventory.Object, log []event.Row) erro
 		}
 		if n := details[i].Version; n > 0 && !seen[n] {
 			seen[n] = true
-			objects = append(objects, premis.Object{Category: premis.Representation, IDs: []premis.Identifier{representation(o.ARK, n)},
+			objects = append(objects, premis.Object{Category: premis.Representation,
+				IDs:       []premis.Identifier{representation(o.ARK, n)},
 				Relations: []premis.Relation{{Kind: premis.Represents, To: premis.To(entity)}}})
 		}
 	}
@@ -60,13 +61,15 @@ func (s *Stages) logged(ark string, row event.Row, detail inventory.Detail) (eve
 		if len(events) > 0 {
 			id = fmt.Sprintf("%s#%d", row.ID, len(events)+1)
 		}
-		events = append(events, premis.Event{ID: ours(id), Type: kind, Time: time.UnixMilli(row.Time), Detail: fmt.Sprintf(text, args...), Outcome: outcome, Agents: s.doers(), Objects: about})
+		events = append(events, premis.Event{ID: ours(id), Type: kind, Time: time.UnixMilli(row.Time),
+			Detail: fmt.Sprintf(text, args...), Outcome: outcome, Agents: s.doers(), Objects: about})
 	}
 	if detail.Job == "" {
-		add(row.Type, "The archive's index rows of the object were rebuilt from the storage root or changed, on behalf of %q.", row.Actor)
+		add(row.Type, "The archive's rows of the object were written again from the storage root, on behalf of %q.", row.Actor)
 		return events
 	}
-	add("fixity check", "Each file that job %s copied into the storage root was compared with the checksum calculated during the download; all matched. The time is that at which the version was recorded.", detail.Job)
+	add("fixity check", "Each file that job %s copied into the storage root was compared with the checksum that was "+
+		"calculated during the download; all matched. The time is that at which the version was recorded.", detail.Job)
 	add("ingestion", "Job %s stored version %d of the object in the storage root.", detail.Job, detail.Version)
 	if row.Type == "object.create" {
 		add("accession", "The object was recorded in the archive's inventory.")

@@ -57,7 +57,8 @@ func descriptionKey(job string) string { return workPrefix(job) + "description.j
 // files are the package's descriptions by path. The job's identifiers stay as they
 // are; those that were found are in the result. refused says why the submission is
 // refused, or "".
-func (s *Stages) describeJob(ctx context.Context, j *ingest.Job, files map[string]Entry) (d description, refused string, err error) {
+func (s *Stages) describeJob(ctx context.Context, j *ingest.Job, files map[string]Entry) (d description, refused string,
+	err error) {
 	for _, in := range inPackage {
 		file, has := files[in.path]
 		if !has {
@@ -65,7 +66,8 @@ func (s *Stages) describeJob(ctx context.Context, j *ingest.Job, files map[strin
 		}
 		name := strings.TrimPrefix(in.path, "producer/")
 		if file.Size > maxDescription {
-			return d, fmt.Sprintf("%s has %d bytes, a description may have %d; shorten it, or leave it out", name, file.Size, maxDescription), nil
+			return d, fmt.Sprintf("%s has %d bytes, a description may have %d; shorten it, or leave it out",
+				name, file.Size, maxDescription), nil
 		}
 		body, _, err := s.Work.Open(ctx, file.Source)
 		if err != nil {

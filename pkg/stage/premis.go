@@ -25,7 +25,8 @@ func representation(ark string, version int) premis.Identifier {
 // agents of this archive: the organization that runs it, and its software.
 func (s *Stages) agents() []premis.Agent {
 	return []premis.Agent{
-		{ID: premis.Identifier{Type: "NAAN", Value: s.NAAN}, Name: "Archive of the name assigning authority " + s.NAAN, Type: premis.Organization},
+		{ID: premis.Identifier{Type: "NAAN", Value: s.NAAN}, Type: premis.Organization,
+			Name: "Archive of the name assigning authority " + s.NAAN},
 		{ID: ours("archivist"), Name: "Archivist", Type: premis.Software, Version: s.Version},
 	}
 }
@@ -40,7 +41,8 @@ func (s *Stages) doers() (links []premis.Link) {
 
 // submitter is the agent that asked for the ingest. A name does not say whose it is.
 func submitter(name string) premis.Agent {
-	a := premis.Agent{ID: ours("submitter:" + name), Name: name, Note: "The name under which the content was submitted; it may be that of a person, an organization or a program."}
+	a := premis.Agent{ID: ours("submitter:" + name), Name: name, Note: "The name under which the content was submitted; " +
+		"it may be that of a person, an organization or a program."}
 	if notify.CheckAddress(name) == nil {
 		a.ID = premis.Identifier{Type: "mail address", Value: name}
 	}
@@ -56,14 +58,15 @@ func (s *Stages) preservation(ctx context.Context, w io.Writer, j *ingest.Job, v
 	for _, id := range j.LocalIDs {
 		entity.IDs = append(entity.IDs, premis.Identifier{Type: "local", Value: id})
 	}
-	whole := premis.Object{Category: premis.Representation, IDs: []premis.Identifier{is},
-		Relations: []premis.Relation{{Kind: premis.Represents, To: premis.To(entity.IDs[0])}, {Kind: premis.Includes, To: func(yield func(premis.Identifier, error) bool) {
-			for e, err := range s.listed(ctx, j) {
-				if !yield(file(e), err) || err != nil {
-					return
-				}
+	files := func(yield func(premis.Identifier, error) bool) {
+		for e, err := range s.listed(ctx, j) {
+			if !yield(file(e), err) || err != nil {
+				return
 			}
-		}}}}
+		}
+	}
+	whole := premis.Object{Category: premis.Representation, IDs: []premis.Identifier{is}, Relations: []premis.Relation{
+		{Kind: premis.Represents, To: premis.To(entity.IDs[0])}, {Kind: premis.Includes, To: files}}}
 	for _, o := range []premis.Object{entity, whole} {
 		if err := d.Object(o); err != nil {
 			return err
@@ -89,12 +92,14 @@ func (s *Stages) preservation(ctx context.Context, w io.Writer, j *ingest.Job, v
 
 // fileObject describes a producer's file.
 func fileObject(e Entry, id premis.Identifier) premis.Object {
-	o := premis.Object{Category: premis.File, IDs: []premis.Identifier{id}, Size: e.Size, OriginalName: strings.TrimPrefix(e.Path, "producer/"),
-		Fixity: []premis.Fixity{{Algorithm: "sha512", Digest: e.Digests["sha512"], Originator: "archivist"}}}
+	o := premis.Object{Category: premis.File, IDs: []premis.Identifier{id}, Size: e.Size,
+		OriginalName: strings.TrimPrefix(e.Path, "producer/"),
+		Fixity:       []premis.Fixity{{Algorithm: "sha512", Digest: e.Digests["sha512"], Originator: "archivist"}}}
 	if e.Given == "sha512" {
 		o.Fixity[0].Originator = "depositor"
 	} else if e.Given != "" {
-		o.Fixity = append(o.Fixity, premis.Fixity{Algorithm: e.Given, Digest: e.Digests[e.Given], Originator: "depositor"})
+		given := premis.Fixity{Algorithm: e.Given, Digest: e.Digests[e.Given], Originator: "depositor"}
+		o.Fixity = append(o.Fixity, given)
 	}
 	if kind, _, err := mime.ParseMediaType(e.MediaType); err == nil && premis.Carries(kind) == "" {
 		o.Format, o.FormatNote = kind, "media type as stated by the depositor or the source"
@@ -104,35 +109,42 @@ func fileObject(e Entry, id premis.Identifier) premis.Object {
 
 // events writes what happened to a version until it was ready to be stored.
 func (s *Stages) events(d *premis.Writer, j *ingest.Job, is premis.Identifier) {
-	n := 0
-	add := func(kind string, at int64, outcome, note string, agents []premis.Link, detail string, args ...any) {
+	n, doers := 0, s.doers()
+	add := func(e premis.Event, at int64, detail string, args ...any) {
 		n++
-		d.Event(premis.Event{ID: ours(fmt.Sprintf("%s#premis-%d", j.ID, n)), Type: kind, Time: time.UnixMilli(at),
-			Detail: fmt.Sprintf(detail, args...), Outcome: outcome, Note: note, Agents: agents, Objects: []premis.Identifier{is}})
-	}
-	doers := s.doers()
-	asked := doers
-	if j.Submitter != "" {
-		asked = append(doers[:len(doers):len(doers)], premis.Link{Agent: submitter(j.Submitter).ID, Role: premis.Authorizer})
+		e.ID, e.Time = ours(fmt.Sprintf("%s#premis-%d", j.ID, n)), time.UnixMilli(at)
+		e.Detail, e.Objects = fmt.Sprintf(detail, args...), []premis.Identifier{is}
+		if e.Outcome == "" {
+			e.Outcome = premis.Success
+		}
+		e.Agents = append(doers[:len(doers):len(doers)], e.Agents...)
+		d.Event(e)
 	}
 	if j.Payload.Type == ingest.TypeObjectManifest {
-		add("validation", j.Fetched, premis.Success, "", doers, "The submission manifest was validated against the rules of its profile.")
+		add(premis.Event{Type: "validation"}, j.Fetched,
+			"The submission manifest was validated against the rules of its profile.")
 	}
-	outcome, note := premis.Success, ""
+	transfer := premis.Event{Type: "transfer"}
+	if j.Submitter != "" {
+		transfer.Agents = []premis.Link{{Agent: submitter(j.Submitter).ID, Role: premis.Authorizer}}
+	}
 	if j.Warned > 0 {
-		outcome = premis.Warning
-		note = fmt.Sprintf("%d files: the digest matched, the size differed from the one that the depositor stated; see %s.", j.Warned, FilesName)
+		transfer.Outcome = premis.Warning
+		transfer.Note = fmt.Sprintf("%d files: the digest matched, the size differed from the one that the depositor stated; see %s.",
+			j.Warned, FilesName)
 	}
-	add("transfer", j.Fetched, outcome, note, asked, "%d files, %d bytes, were downloaded from the locations that the depositor gave.", j.Files, j.Bytes)
-	add("message digest calculation", j.Fetched, premis.Success, "", doers,
-		"SHA-256, SHA-512 and CRC-64/NVME were calculated for each file during the download, and the algorithm of each digest that the depositor gave.")
+	add(transfer, j.Fetched, "%d files, %d bytes, were downloaded from the locations that the depositor gave.", j.Files, j.Bytes)
+	add(premis.Event{Type: "message digest calculation"}, j.Fetched,
+		"SHA-256, SHA-512 and CRC-64/NVME were calculated for each file during the download, "+
+			"and the algorithm of each digest that the depositor gave.")
 	if j.Checked > 0 {
-		add("fixity check", j.Fetched, premis.Success, "", doers, "%d of %d files had a digest from the depositor; all matched.", j.Checked, j.Files)
+		add(premis.Event{Type: "fixity check"}, j.Fetched, "%d of %d files had a digest from the depositor; all matched.",
+			j.Checked, j.Files)
 	}
-	add("information package creation", j.Stamp, premis.Success,
-		"This document is part of the version that it describes. Later events (fixity check of the stored copy, ingestion, accession) are in the archive's event log: "+
-			"GET /v1/objects/{naan}/{name}/events with Accept: application/xml.",
-		doers, "Identifiers, descriptions and lists of files were written for job %s of batch %s.", j.ID, j.Batch)
+	add(premis.Event{Type: "information package creation", Note: "This document is part of the version that it describes. " +
+		"Later events (fixity check of the stored copy, ingestion, accession) are in the archive's event log: " +
+		"GET /v1/objects/{naan}/{name}/events with Accept: application/xml."}, j.Stamp,
+		"Identifiers, descriptions and lists of files were written for job %s of batch %s.", j.ID, j.Batch)
 }
 
 // listed gives every file of the version from the list that is stored with it.

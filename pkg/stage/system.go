@@ -137,7 +137,8 @@ func writeERC(w io.Writer, j *ingest.Job, d description) error {
 // writeDC writes a simple Dublin Core record (oai_dc).
 func writeDC(w io.Writer, j *ingest.Job, d description) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, `%s<dc xmlns="http://www.openarchives.org/OAI/2.0/oai_dc/" xmlns:dc="http://purl.org/dc/elements/1.1/">`+"\n", xml.Header)
+	fmt.Fprintf(b, "%s<dc xmlns=%q xmlns:dc=%q>\n", xml.Header,
+		"http://www.openarchives.org/OAI/2.0/oai_dc/", "http://purl.org/dc/elements/1.1/")
 	put := func(name string, values []string) {
 		for _, v := range values {
 			fmt.Fprintf(b, "  <dc:%s>", name)
@@ -160,10 +161,12 @@ func writeDC(w io.Writer, j *ingest.Job, d description) error {
 // paths. A file's URL is where it came from: where it is stored depends on the storage
 // root that one reads, and is in the OCFL inventory.
 func (s *Stages) storageManifest(ctx context.Context, w io.Writer, j *ingest.Job) error {
-	m := checkm.NewStored(w, "fileUrl is where a file came from; its stored content is found by fileName in the OCFL inventory")
+	m := checkm.NewStored(w, "fileUrl is where a file came from; "+
+		"its stored content is found by fileName in the OCFL inventory")
 	for f, err := range s.listed(ctx, j) {
 		if err == nil {
-			err = m.Row(checkm.Row{URL: f.URL, Algorithm: "sha256", Digest: f.Digests["sha256"], Size: f.Size, Modified: f.Modified, Name: f.Path, MediaType: f.MediaType})
+			err = m.Row(checkm.Row{URL: f.URL, Algorithm: "sha256", Digest: f.Digests["sha256"], Size: f.Size,
+				Modified: f.Modified, Name: f.Path, MediaType: f.MediaType})
 		}
 		if err != nil {
 			return err
