@@ -73,7 +73,8 @@ func printJobs(w io.Writer, dec *json.Decoder) error {
 		if err := dec.Decode(&j); err != nil {
 			return err
 		}
-		fmt.Fprintln(w, printable(fmt.Sprintf("%s %s %s %s", strings.ToUpper(j.State), j.Job, j.Title, strings.Join(j.LocalIDs, ", "))))
+		line := fmt.Sprintf("%s %s %s %s", strings.ToUpper(j.State), j.Job, j.Title, strings.Join(j.LocalIDs, ", "))
+		fmt.Fprintln(w, printable(line))
 		if j.Version > 0 {
 			change := ""
 			if j.NoChange {

@@ -63,7 +63,8 @@ type MailResult struct {
 
 // mailWaits lie between the tries of a mail: about a day in all, so that a daily
 // quota of the mail service is new before the last.
-var mailWaits = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 8 * time.Hour, 12 * time.Hour}
+var mailWaits = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute,
+	time.Hour, 3 * time.Hour, 8 * time.Hour, 12 * time.Hour}
 
 // MailTries is how often a mail is tried for a recipient, and MailRefusedTries
 // how often if the mail service refuses it.

@@ -50,7 +50,8 @@ func ascii(address string) (string, error) {
 		return bad("has a dot in a wrong place before the @")
 	}
 	for _, c := range local {
-		if letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'; !letter && c != '.' && !strings.ContainsRune(atoms, c) {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		if !letter && c != '.' && !strings.ContainsRune(atoms, c) {
 			return bad(fmt.Sprintf("has %q before the @", c))
 		}
 	}

@@ -68,7 +68,8 @@ func (m Mail) Encode(now time.Time) ([]byte, error) {
 	msg.SetBodyString(mail.TypeTextPlain, m.Text)
 	msg.AddAlternativeString(mail.TypeTextHTML, m.HTML)
 	for _, a := range m.Attach {
-		if err := msg.AttachReader(a.Name, bytes.NewReader(a.JSON), mail.WithFileContentType("application/json")); err != nil {
+		err := msg.AttachReader(a.Name, bytes.NewReader(a.JSON), mail.WithFileContentType("application/json"))
+		if err != nil {
 			return nil, fmt.Errorf("notify: attach %s: %w", a.Name, err)
 		}
 	}

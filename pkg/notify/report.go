@@ -162,7 +162,8 @@ type Queued struct {
 // ForQueued composes the mail that a submission waits for its turn, to be addressed.
 func ForQueued(q Queued) (Mail, error) {
 	m := Mail{Subject: line(fmt.Sprintf("%s queued: %s to %s", objects(q.Objects), q.Batch, q.Collection))}
-	m.Text = fmt.Sprintf("%s\n\n%sThe submission of %s is queued. A report follows when all of its jobs have ended.\n", m.Subject, noted(q.Note), q.At)
+	m.Text = fmt.Sprintf("%s\n\n%sThe submission of %s is queued. A report follows when all of its jobs have ended.\n",
+		m.Subject, noted(q.Note), q.At)
 	var b bytes.Buffer
 	err := queuedHTML.Execute(&b, struct {
 		Queued
@@ -201,10 +202,12 @@ func plain(r Report, link string, whole bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n%s", subject(r), noted(r.Note))
 	if r.Message != "" {
-		fmt.Fprintf(&b, "%s\nNo objects were ingested. Correct the submission and submit it again.\n", lines(r.Message, ""))
+		fmt.Fprintf(&b, "%s\nNo objects were ingested. Correct the submission and submit it again.\n",
+			lines(r.Message, ""))
 	}
 	for _, j := range first(r.Failed) {
-		fmt.Fprintf(&b, "FAILED %s %s [%s]\n%s  %s\n", line(j.Job), line(j.Title), each(j.LocalIDs), lines(j.Message, "  "), j.Next)
+		fmt.Fprintf(&b, "FAILED %s %s [%s]\n%s  %s\n",
+			line(j.Job), line(j.Title), each(j.LocalIDs), lines(j.Message, "  "), j.Next)
 	}
 	for _, j := range first(r.Completed) {
 		fmt.Fprintf(&b, "PRESERVED %s %s [%s]\n  %s\n", line(j.ARK), line(j.Title), each(j.LocalIDs), change(j))
@@ -219,7 +222,8 @@ func plain(r Report, link string, whole bool) string {
 		fmt.Fprintf(&b, "\nOnly the first %d of each kind are listed here.\n", Shown)
 	}
 	if r.Problem != "" {
-		fmt.Fprintf(&b, "%sThe report was not saved: %sTo list the jobs: archivist job list -b %s\n", listed(r.Counts), lines(r.Problem, ""), r.Batch)
+		fmt.Fprintf(&b, "%sThe report was not saved: %sTo list the jobs: archivist job list -b %s\n",
+			listed(r.Counts), lines(r.Problem, ""), r.Batch)
 	} else if r.Message == "" {
 		fmt.Fprintf(&b, "\n%s archivist batch report %s\n", where(whole), r.Batch)
 		if link != "" {
@@ -254,8 +258,10 @@ func warning(files int) string {
 	return fmt.Sprintf("the digest matched, the size differed: %d files", files)
 }
 
-var functions = template.FuncMap{"first": first, "line": line, "each": each, "change": change, "warning": warning, "where": where, "listed": listed,
-	"text": func(s string) string { return lines(s, "") }}
+var functions = template.FuncMap{
+	"first": first, "line": line, "each": each, "change": change, "warning": warning, "where": where, "listed": listed,
+	"text": func(s string) string { return lines(s, "") },
+}
 
 func page(name, body string) *template.Template {
 	return template.Must(template.New(name).Funcs(functions).Parse(`<!doctype html>

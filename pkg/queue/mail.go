@@ -16,7 +16,10 @@ import (
 // Compose makes a mail about a batch ready to be sent: to whom it goes, by the
 // submission and the collection's profile as they are now, and how it is sent to
 // one of them. A send that returns an Invalid was refused: it is tried less often.
-type Compose func(ctx context.Context, b *ingest.Batch, m ingest.Mail) (to []string, send func(ctx context.Context, to string) error, err error)
+type Compose func(ctx context.Context, b *ingest.Batch, m ingest.Mail) (to []string, send Send, err error)
+
+// Send sends a mail to one recipient. An Invalid says that it was refused.
+type Send = func(ctx context.Context, to string) error
 
 // Mail is the row of a mail that is owed. It is put into the transaction that owes
 // it, and removed by the one that records on the batch how it ended. So a mail is
@@ -40,7 +43,8 @@ func (q *Queue) owe(tx *table.Tx, was, is ingest.Batch) {
 	}
 	for _, kind := range ingest.Mails(was, is) {
 		now := q.Now().UnixMilli()
-		row := &Mail{Head: head(mailKey(is.ID, kind, is.Exec)), Mail: ingest.Mail{Batch: is.ID, Kind: kind, Exec: is.Exec, Owed: now, Due: now}}
+		row := &Mail{Head: head(mailKey(is.ID, kind, is.Exec))}
+		row.Mail = ingest.Mail{Batch: is.ID, Kind: kind, Exec: is.Exec, Owed: now, Due: now}
 		row.Head.Place, row.Head.Rank = row.Mail.Place()
 		tx.Insert(row)
 	}
@@ -136,7 +140,7 @@ func (q *Queue) try(ctx context.Context, b *ingest.Batch, m ingest.Mail, limit t
 
 // sendTo sends a mail to one recipient. Whom the time of the try does not reach is
 // left to the next one.
-func (q *Queue) sendTo(ctx context.Context, b *ingest.Batch, m ingest.Mail, to string, send func(context.Context, string) error) ingest.Mail {
+func (q *Queue) sendTo(ctx context.Context, b *ingest.Batch, m ingest.Mail, to string, send Send) ingest.Mail {
 	err := ctx.Err()
 	if err == nil {
 		err = send(ctx, to)
@@ -224,10 +228,11 @@ func (p MailProblem) String() string {
 	if p.To != "" {
 		to = " to " + p.To
 	}
+	then := "next try at " + instant(p.NextTry)
 	if p.NextTry == 0 {
-		return fmt.Sprintf("%s mail%s could not be delivered: %s; given up after %d tries", p.Kind, to, p.Problem, p.Tries)
+		then = fmt.Sprintf("given up after %d tries", p.Tries)
 	}
-	return fmt.Sprintf("%s mail%s could not be delivered: %s; next try at %s", p.Kind, to, p.Problem, instant(p.NextTry))
+	return fmt.Sprintf("%s mail%s could not be delivered: %s; %s", p.Kind, to, p.Problem, then)
 }
 
 // MailProblems lists the mails about a batch that are given up, and those that

@@ -13,22 +13,26 @@ import (
 	"archivist/pkg/notify"
 )
 
+// readPage reads page n of a report under way.
+type readPage func(n int) (reportPage, error)
+
 // joiner writes a report as a stream, one list after the other, and keeps what a
 // mail shows of it. It holds one page at a time.
 type joiner struct {
 	summary notify.Report
 	enc     *jsontext.Encoder
-	read    func(n int) (reportPage, error)
+	read    readPage
 	pages   int
-	has     []notify.Counts // of each page, once it was read
+	has     []map[string]bool // for which lists a page has lines, once it was read
 }
 
 // joinReport writes the pages of a batch's report as one JSON document, and beside
 // it the part that mails show if the whole is too large to be attached.
-func (s *Stages) joinReport(ctx context.Context, b *ingest.Batch, pages int, read func(n int) (reportPage, error)) error {
+func (s *Stages) joinReport(ctx context.Context, b *ingest.Batch, pages int, read readPage) error {
 	out := s.Work.Writer(ctx, ReportKey(b.ID), bucket.Condition{})
 	size := &counter{Writer: out}
-	j := &joiner{summary: reportOf(b), enc: jsontext.NewEncoder(size), read: read, pages: pages, has: make([]notify.Counts, pages)}
+	j := &joiner{summary: reportOf(b), enc: jsontext.NewEncoder(size), read: read, pages: pages}
+	j.has = make([]map[string]bool, pages)
 	if err := j.write(); err != nil {
 		_ = out.Abort()
 		return err
@@ -47,26 +51,19 @@ func (j *joiner) write() error {
 		return err
 	}
 	r := &j.summary
-	for _, f := range []struct{ name, value string }{{"batch", r.Batch}, {"collection", r.Collection}, {"note", r.Note}, {"at", r.At}} {
-		if err := j.member(f.name, f.value); err != nil {
+	for _, f := range [][2]string{{"batch", r.Batch}, {"collection", r.Collection}, {"note", r.Note}, {"at", r.At}} {
+		if err := j.member(f[0], f[1]); err != nil {
 			return err
 		}
 	}
-	for _, l := range []struct {
-		name string
-		of   func(p *reportPage) []json.RawMessage
-		n    func(c *notify.Counts) *int
-		show *[]notify.Job
-	}{
-		{"failed", func(p *reportPage) []json.RawMessage { return p.Failed }, func(c *notify.Counts) *int { return &c.Failed }, &r.Failed},
-		{"completed", func(p *reportPage) []json.RawMessage { return p.Completed }, func(c *notify.Counts) *int { return &c.Completed }, &r.Completed},
-		{"open", func(p *reportPage) []json.RawMessage { return p.Open }, func(c *notify.Counts) *int { return &c.Open }, &r.Open},
+	for _, l := range []reportList{
+		{"failed", func(p reportPage) lines { return p.Failed }, &r.Failed, &r.Counts.Failed},
+		{"completed", func(p reportPage) lines { return p.Completed }, &r.Completed, &r.Counts.Completed},
+		{"open", func(p reportPage) lines { return p.Open }, &r.Open, &r.Counts.Open},
 	} {
-		n, err := j.list(l.name, l.of, l.n, l.show)
-		if err != nil {
+		if err := j.list(l); err != nil {
 			return err
 		}
-		*l.n(&r.Counts) = n
 	}
 	if err := j.member("counts", r.Counts); err != nil {
 		return err
@@ -81,37 +78,55 @@ func (j *joiner) member(name string, value any) error {
 	return jsonv2.MarshalEncode(j.enc, value)
 }
 
-// list writes one list from all pages; the first list finds out which pages have
-// something for the others.
-func (j *joiner) list(name string, of func(*reportPage) []json.RawMessage, n func(*notify.Counts) *int, show *[]notify.Job) (sum int, err error) {
-	if err := j.enc.WriteToken(jsontext.String(name)); err != nil {
-		return 0, err
+type lines = []json.RawMessage
+
+// reportList is one list of a report: its lines of a page, the first of them as jobs
+// for mails, and how many there are.
+type reportList struct {
+	name string
+	of   func(reportPage) lines
+	show *[]notify.Job
+	n    *int
+}
+
+// list writes one list from the pages that have something for it; the first list
+// finds out which do.
+func (j *joiner) list(l reportList) error {
+	if err := j.enc.WriteToken(jsontext.String(l.name)); err != nil {
+		return err
 	}
 	if err := j.enc.WriteToken(jsontext.BeginArray); err != nil {
-		return 0, err
+		return err
 	}
 	for i := range j.pages {
-		if name != "failed" && *n(&j.has[i]) == 0 {
+		if j.has[i] != nil && !j.has[i][l.name] {
 			continue
 		}
 		p, err := j.read(i)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		j.has[i] = notify.Counts{Failed: len(p.Failed), Completed: len(p.Completed), Open: len(p.Open)}
-		for _, line := range of(&p) {
-			if err := j.enc.WriteValue(jsontext.Value(line)); err != nil {
-				return 0, err
-			}
-			if len(*show) < notify.Shown {
-				if err := keep(show, line); err != nil {
-					return 0, err
-				}
-			}
+		j.has[i] = map[string]bool{"completed": len(p.Completed) > 0, "open": len(p.Open) > 0}
+		if err := j.lines(l, l.of(p)); err != nil {
+			return err
 		}
-		sum += len(of(&p))
 	}
-	return sum, j.enc.WriteToken(jsontext.EndArray)
+	return j.enc.WriteToken(jsontext.EndArray)
+}
+
+func (j *joiner) lines(l reportList, all lines) error {
+	for _, line := range all {
+		if err := j.enc.WriteValue(jsontext.Value(line)); err != nil {
+			return err
+		}
+		if len(*l.show) < notify.Shown {
+			if err := keep(l.show, line); err != nil {
+				return err
+			}
+		}
+	}
+	*l.n += len(all)
+	return nil
 }
 
 // keep adds a line to those that a mail shows, without its files.

@@ -10,11 +10,12 @@ import (
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/notify"
+	"archivist/pkg/queue"
 )
 
 // Compose makes a mail about a batch ready (see queue.Compose): it goes to whom the
 // submission and the collection's profile name, unless that is suppressed.
-func (s *Stages) Compose(ctx context.Context, b *ingest.Batch, m ingest.Mail) (to []string, send func(ctx context.Context, to string) error, err error) {
+func (s *Stages) Compose(ctx context.Context, b *ingest.Batch, m ingest.Mail) (to []string, send queue.Send, err error) {
 	if s.MailFrom == "" {
 		return nil, nil, nil
 	}
@@ -23,7 +24,9 @@ func (s *Stages) Compose(ctx context.Context, b *ingest.Batch, m ingest.Mail) (t
 		return nil, nil, err
 	}
 	to = profile.Recipients(b.Mail)
-	if len(to) == 0 || profile.Suppress == collection.Full || m.Kind == ingest.MailQueued && profile.Suppress == collection.Partial {
+	suppressed := profile.Suppress == collection.Full ||
+		profile.Suppress == collection.Partial && m.Kind == ingest.MailQueued
+	if len(to) == 0 || suppressed {
 		return nil, nil, nil
 	}
 	message, err := s.message(ctx, b, m.Kind)
@@ -53,7 +56,8 @@ func (s *Stages) send(ctx context.Context, message notify.Mail, about, to string
 // message is what a mail says, not addressed yet.
 func (s *Stages) message(ctx context.Context, b *ingest.Batch, kind ingest.MailKind) (notify.Mail, error) {
 	if kind == ingest.MailQueued {
-		return notify.ForQueued(notify.Queued{Batch: b.ID, Collection: b.Collection, Note: b.Note, Objects: b.Expected, At: stamp(b.Created)})
+		return notify.ForQueued(notify.Queued{Batch: b.ID, Collection: b.Collection, Note: b.Note,
+			Objects: b.Expected, At: stamp(b.Created)})
 	}
 	r, whole, err := s.saved(ctx, b)
 	if err != nil {

@@ -73,7 +73,10 @@ func (s *Stages) report(ctx context.Context, h *queue.Held) (ingest.Result, erro
 // for more. Whether all are saved and there is time to join them is all.
 func (s *Stages) makePages(ctx context.Context, h *queue.Held, pages int) (all bool, err error) {
 	saved := map[string]bool{}
-	err = s.Work.List(ctx, pagePrefix(h.Batch), func(key string, _ int64) error { saved[path.Base(key)] = true; return nil })
+	err = s.Work.List(ctx, pagePrefix(h.Batch), func(key string, _ int64) error {
+		saved[path.Base(key)] = true
+		return nil
+	})
 	if err != nil {
 		return false, err
 	}
@@ -160,8 +163,9 @@ func (s *Stages) reportLines(ctx context.Context, jobs []queue.Job, lenient bool
 
 // reportLine is what a job's row says of how it ended.
 func reportLine(j *ingest.Job) notify.Job {
-	line := notify.Job{Job: j.ID, State: string(j.State), Source: fetch.Redact(j.URL), ARK: j.Primary, LocalIDs: j.LocalIDs, Title: j.What,
-		Version: j.ObjectVersion, NoChange: j.NoChange, InventoryDigest: j.Inventory, Files: j.Files, Bytes: j.Bytes, Warnings: j.Warned, Message: j.Message}
+	line := notify.Job{Job: j.ID, State: string(j.State), Source: fetch.Redact(j.URL), ARK: j.Primary, LocalIDs: j.LocalIDs,
+		Title: j.What, Version: j.ObjectVersion, NoChange: j.NoChange, InventoryDigest: j.Inventory,
+		Files: j.Files, Bytes: j.Bytes, Warnings: j.Warned, Message: j.Message}
 	if j.ObjectVersion > 0 {
 		line.Receipt = receiptPath(j.ID)
 	}
@@ -195,5 +199,6 @@ func (s *Stages) fileDetails(ctx context.Context, j *ingest.Job) ([]notify.File,
 // reportOf begins a report. Its time is that at which the batch came to its state,
 // so that a second try makes the same one.
 func reportOf(b *ingest.Batch) notify.Report {
-	return notify.Report{Batch: b.ID, Collection: b.Collection, Note: b.Note, At: stamp(b.Entered), Failed: []notify.Job{}, Completed: []notify.Job{}, Open: []notify.Job{}}
+	return notify.Report{Batch: b.ID, Collection: b.Collection, Note: b.Note, At: stamp(b.Entered),
+		Failed: []notify.Job{}, Completed: []notify.Job{}, Open: []notify.Job{}}
 }

@@ -114,7 +114,7 @@ func TestNoCharsetIsMadeUp(t *testing.T) {
 func (w *twins) failingJobs(n int) {
 	jobs := make([]ingest.Job, n)
 	for i := range jobs {
-		jobs[i] = ingest.Job{Collection: "bench", Metadata: ingest.Metadata{What: fmt.Sprint("object ", i+1, " ", strings.Repeat("x", 100))}}
+		jobs[i] = ingest.Job{Collection: "bench", Metadata: ingest.Metadata{What: fmt.Sprint("object ", i+1, " ", strings.Repeat("x", 6000))}}
 	}
 	real := w.m.Step
 	w.m.Step = func(st ingest.Stage) queue.Step {
@@ -156,6 +156,11 @@ func TestReportInPages(t *testing.T) {
 		return 0
 	}
 	sent := w.mails(all)
+	send, largest := w.s.SendMail, 0
+	w.s.SendMail = func(ctx context.Context, raw []byte) error {
+		largest = max(largest, len(raw))
+		return send(ctx, raw)
+	}
 	row, err := w.m.Queue.Submit(t.Context(), ingest.Batch{Collection: "bench", Mode: "add", Mail: []string{"me@example.org"}}, "", nil, "me")
 	if err != nil {
 		t.Fatal(err)
@@ -186,5 +191,8 @@ func TestReportInPages(t *testing.T) {
 	}
 	if len(*sent) != 2 || !strings.Contains((*sent)[1], "1100 of 1100 objects failed") {
 		t.Errorf("sent %q", *sent)
+	}
+	if info, err := w.s.Work.Head(t.Context(), b.Report); err != nil || info.Size < notify.MaxAttached || largest > 500_000 {
+		t.Errorf("the report has %d bytes, %v; its mail %d", info.Size, err, largest)
 	}
 }
