@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"time"
 )
@@ -67,7 +68,8 @@ type Job struct {
 	Said     *Metadata `dynamo:"said,omitempty"` // as it was submitted, from Processing on
 	Primary  string    `dynamo:"ark,omitempty"`  // ark:/NAAN/name, once known
 	LocalIDs []string  `dynamo:"local_ids,omitempty"`
-	Created  int64     `dynamo:"created"` // milliseconds
+	Found    int       `dynamo:"found_ids,omitempty"` // how many of LocalIDs, from the end, were found in the package
+	Created  int64     `dynamo:"created"`             // milliseconds
 
 	State          State  `dynamo:"job_state"`
 	LastSuccessful State  `dynamo:"last_successful,omitempty"`
@@ -96,6 +98,12 @@ type Job struct {
 	ObjectVersion int    `dynamo:"ocfl_version,omitempty"`
 	NoChange      bool   `dynamo:"no_change,omitempty"`
 	Inventory     string `dynamo:"inventory_digest,omitempty"` // sha512 of the committed inventory
+}
+
+// Submitted are the local ids that the submission named. They say which object is
+// meant; those that were found in its package do not.
+func (j *Job) Submitted() []string {
+	return slices.Clip(j.LocalIDs[:len(j.LocalIDs)-j.Found])
 }
 
 // Wanted lists the lock keys that the job must own to go past gate 2: its

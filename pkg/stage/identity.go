@@ -54,6 +54,54 @@ func foreign(ark string) string {
 	return ark + " is not an object that this submission may change"
 }
 
+// adopt takes the identifiers that were found in the package into the job's, once
+// the submission's own are resolved. An ark must be the one that was submitted, or
+// says which object it is. Local ids add to what the submission names; they never
+// make it one for another object. It returns why the submission is refused, or "".
+func (s *Stages) adopt(ctx context.Context, j *ingest.Job, d description) (refused string, err error) {
+	if d.ARK != "" && j.Primary == "" {
+		j.Primary = d.ARK
+		if refused, err := s.resolve(ctx, j); err != nil || refused != "" {
+			return refused, err
+		}
+	}
+	if d.ARK != "" && j.Primary != d.ARK {
+		return fmt.Sprintf("the package's description says %s, but the submission is for %s; make them agree", d.ARK, j.Primary), nil
+	}
+	if _, err := ingest.CleanLocalIDs(slices.Concat(j.Submitted(), d.LocalIDs)); err != nil {
+		return "with those in the package's description: " + err.Error(), nil
+	}
+	j.LocalIDs, j.Found = j.Submitted(), 0
+	for _, id := range d.LocalIDs {
+		if slices.Contains(j.LocalIDs, id) {
+			continue
+		}
+		if refused, err := s.adds(ctx, j, id); err != nil || refused != "" {
+			return refused, err
+		}
+		j.LocalIDs, j.Found = append(j.LocalIDs, id), j.Found+1
+	}
+	return "", nil
+}
+
+// adds asks whether a local id that was found in the package can be one of the job's
+// object. One that stands for an object of which nothing is stored, since the job
+// that reserved it failed, says which object a submission is that names none.
+func (s *Stages) adds(ctx context.Context, j *ingest.Job, id string) (refused string, err error) {
+	known, err := s.Inventory.ByLocalID(ctx, j.Collection, id)
+	if err != nil || known == "" || known == j.Primary {
+		return "", err
+	}
+	if j.Primary == "" {
+		etag, err := s.Root.ETag(ctx, known)
+		if err != nil || etag == "" {
+			j.Primary = known
+			return "", err
+		}
+	}
+	return fmt.Sprintf("the package's description names the local id %q, which is that of another object (%s): if it is meant, submit it by that id; if not, take the id out", id, known), nil
+}
+
 // settle writes the system files for the object as it is stored now: it refuses
 // what is not the object's own collection's, and takes over what the object had.
 // The job owns the object's lock.

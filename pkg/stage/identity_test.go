@@ -1,6 +1,7 @@
 package stage_test
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -195,4 +196,62 @@ func TestMintedOnce(t *testing.T) {
 	if three := w.job(w.submit("two.txt", of(""))).Primary; three == one || three == "" {
 		t.Errorf("minted %q", three)
 	}
+}
+
+// described lets the source give these descriptions by the names of the files.
+func (w *twins) described(files map[string]string) {
+	base := w.source.Config.Handler
+	w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if text, has := files[r.URL.Query().Get("of")]; has {
+			_, _ = out.Write([]byte(text))
+			return
+		}
+		base.ServeHTTP(out, r)
+	})
+}
+
+// saying submits an ERC as the package.
+func (w *twins) saying(of string) func(*ingest.Batch) {
+	return func(b *ingest.Batch) { b.URL, b.Filename = w.source.URL+"/mrt-erc.txt?of="+of, "mrt-erc.txt" }
+}
+
+// TestFoundIDs: identifiers in a package add to an object, and never make the
+// submission one for another object.
+func TestFoundIDs(t *testing.T) {
+	w := newTwins(t)
+	w.described(map[string]string{"B": "who: a\nwhere: B\n", "C": "who: a\nwhere: C; D\n"})
+	a := w.ended(w.submit("a.txt", of("", "A")), 1, false).Primary
+	b := w.ended(w.submit("b.txt", of("", "B")), 1, false).Primary
+	for name, ids := range map[string]func(*ingest.Batch){"none": of(""), "a local id": of("", "A"), "an ark": of(a), "a new local id": of("", "new")} {
+		id := w.submit("", w.saying("B"), ids)
+		w.refused(id, `names the local id "B", which is that of another object (`+b+`)`)
+		if j := w.job(id); j.ObjectVersion != 0 {
+			t.Errorf("%s: it was stored as %s v%d", name, j.Primary, j.ObjectVersion)
+		}
+	}
+	w.ended(w.submit("", w.saying("C"), of("", "A")), 2, false)
+	for n, id := range []string{"C", "D"} {
+		if j := w.ended(w.submit(id, of("", id)), 3+n, false); j.Primary != a {
+			t.Errorf("%s is %s, not %s", id, j.Primary, a)
+		}
+	}
+	w.ended(w.submit("", w.saying("B"), of("", "B")), 2, false)
+	w.ended(w.submit("", w.saying("B"), of(b)), 2, true)
+}
+
+// TestFoundIDsAgain: an id that was found stays a found one when the job runs again,
+// and one that only a failed job had is free for the same package submitted anew.
+func TestFoundIDsAgain(t *testing.T) {
+	w := newTwins(t)
+	w.described(map[string]string{"X": "who: a\nwhere: X\n"})
+	ended := w.failing("store", "mrt-erc.txt")
+	first := w.submit("", w.saying("X"), of(""))
+	if j := w.job(first); j.State != ingest.Failed || j.Found != 1 || !slices.Equal(j.LocalIDs, []string{"X"}) {
+		t.Fatalf("the first is %s with %v, %d found: %s", j.State, j.LocalIDs, j.Found, j.Message)
+	}
+	ended()
+	if second := w.ended(w.submit("", w.saying("X"), of("")), 1, false); second.Primary != w.job(first).Primary {
+		t.Errorf("X is %s and %s", w.job(first).Primary, second.Primary)
+	}
+	w.refused(w.submit("", w.saying("X"), of("")), `names the local id "X"`)
 }

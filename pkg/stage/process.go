@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"archivist/pkg/ark"
 	"archivist/pkg/bucket"
@@ -31,9 +30,9 @@ func (s *Stages) process(ctx context.Context, h *queue.Held) (ingest.Result, err
 			d, refused, err = s.describeJob(ctx, h.Job, described)
 			return refused, err
 		},
-		func() (string, error) { return adopt(h.Job, d), nil },
-		func() (string, error) { return uncarried(h.Job, d), nil },
 		func() (string, error) { return s.resolve(ctx, h.Job) },
+		func() (string, error) { return s.adopt(ctx, h.Job, d) },
+		func() (string, error) { return uncarried(h.Job, d), nil },
 		func() (string, error) {
 			if h.Job.Primary != "" {
 				return "", nil // asked again below the object's lock
@@ -56,22 +55,6 @@ func (s *Stages) process(ctx context.Context, h *queue.Held) (ingest.Result, err
 		return res, err
 	}
 	return s.settle(ctx, h.Job, files, h.Until)
-}
-
-// adopt takes the identifiers that were found in the package into the job's.
-func adopt(j *ingest.Job, d description) (refused string) {
-	for _, id := range d.LocalIDs {
-		if !slices.Contains(j.LocalIDs, id) {
-			j.LocalIDs = append(j.LocalIDs, id)
-		}
-	}
-	if d.ARK != "" && j.Primary != "" && j.Primary != d.ARK {
-		return fmt.Sprintf("the package's description says %s, but the submission is for %s; make them agree", d.ARK, j.Primary)
-	}
-	if d.ARK != "" {
-		j.Primary = d.ARK
-	}
-	return ""
 }
 
 // gather sorts the job's files by their paths, and finds the descriptions among them.

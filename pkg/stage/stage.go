@@ -83,11 +83,11 @@ func mayRecover(err error) bool {
 	return unfetched(err) && !errors.As(err, &refused)
 }
 
-// resolve finds the job's object: by its local ids, and by the ark that the
-// depositor gave. It returns why the submission is refused, or "".
+// resolve finds the job's object: by the local ids and by the ark that the depositor
+// gave. It returns why the submission is refused, or "".
 func (s *Stages) resolve(ctx context.Context, j *ingest.Job) (refused string, err error) {
 	found, by := "", ""
-	for _, id := range j.LocalIDs {
+	for _, id := range j.Submitted() {
 		known, err := s.Inventory.ByLocalID(ctx, j.Collection, id)
 		if err != nil {
 			return "", err
