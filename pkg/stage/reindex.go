@@ -73,14 +73,24 @@ func (s *Stages) ReindexAll(ctx context.Context, cursor, actor string, until tim
 	}
 	wg.Wait()
 	out := Reindexed{Cursor: cmp.Or(cursor, "0")} // no key sorts before that one, and "" is the end
+	whole := true
 	for i, l := range all {
-		if !l.done { // and what comes after it is looked at again
-			return out, ctx.Err()
+		if l.changed && l.done { // also after one that is not done: it is looked at again, and nothing is missing then
+			out.Changed++
 		}
-		out.Cursor = keys[i]
-		l.count(&out)
+		if whole = whole && l.done; !whole {
+			continue
+		}
+		if out.Cursor = keys[i]; !l.none {
+			out.Objects++
+		}
+		if l.failed != nil {
+			out.Failed = append(out.Failed, *l.failed)
+		}
 	}
-	out.Cursor = next
+	if whole {
+		out.Cursor = next
+	}
 	return out, ctx.Err()
 }
 
@@ -88,19 +98,6 @@ func (s *Stages) ReindexAll(ctx context.Context, cursor, actor string, until tim
 type looked struct {
 	done, none, changed bool
 	failed              *NotReindexed
-}
-
-func (l looked) count(sum *Reindexed) {
-	if l.none {
-		return
-	}
-	sum.Objects++
-	if l.changed {
-		sum.Changed++
-	}
-	if l.failed != nil {
-		sum.Failed = append(sum.Failed, *l.failed)
-	}
 }
 
 // look reindexes the object that is declared at a key.
