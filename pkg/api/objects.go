@@ -207,8 +207,8 @@ func (a *API) find(ctx context.Context, in *struct {
 	}
 	for _, id := range arks {
 		o, err := a.Inventory.Object(ctx, id)
-		if fault.Is(err, fault.NotFound) && in.LocalID != "" {
-			return out, nil // the id is reserved by a job that has stored nothing yet
+		if fault.Is(err, fault.NotFound) && in.ARK == "" {
+			continue // reserved by a job that has stored nothing yet, or the index lags
 		}
 		if err != nil {
 			return out, err

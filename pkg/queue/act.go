@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -159,6 +160,9 @@ func (q *Queue) Jobs(ctx context.Context, batch string, after int) ([]Job, error
 		})
 	}
 	wg.Wait()
+	if i := slices.IndexFunc(failed, func(err error) bool { return fault.Is(err, fault.NotFound) }); i >= 0 {
+		out, failed = out[:i], failed[:i] // the batch is being retired: its jobs go from the last to the first
+	}
 	return out, errors.Join(failed...)
 }
 
@@ -184,8 +188,11 @@ func (q *Queue) BatchesOf(ctx context.Context, collection, cursor string) (Page[
 	ids, next, err := q.list(ctx, "batches#"+collection, cursor)
 	page := Page[Batch]{Cursor: next}
 	for _, id := range ids {
-		var b *Batch
-		if b, err = q.Batch(ctx, id); err != nil {
+		b, err := q.Batch(ctx, id)
+		if fault.Is(err, fault.NotFound) {
+			continue // the index lags: its rows were cleaned away
+		}
+		if err != nil {
 			return page, err
 		}
 		page.Items = append(page.Items, *b)
@@ -198,8 +205,11 @@ func (q *Queue) JobsOf(ctx context.Context, collection, cursor string) (Page[Job
 	ids, next, err := q.list(ctx, "jobs#"+collection, cursor)
 	page := Page[Job]{Cursor: next}
 	for _, id := range ids {
-		var j *Job
-		if j, err = q.Job(ctx, id); err != nil {
+		j, err := q.Job(ctx, id)
+		if fault.Is(err, fault.NotFound) {
+			continue
+		}
+		if err != nil {
 			return page, err
 		}
 		page.Items = append(page.Items, *j)

@@ -9,6 +9,7 @@ import (
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/table/tabletest"
 )
 
 // TestRetire: after its retention the rows of a completed batch go, not before;
@@ -65,5 +66,48 @@ func TestRetire(t *testing.T) {
 		if p, err := b.q.Events(t.Context(), s, ""); err != nil || len(p.Items) < 3 {
 			t.Errorf("the history of %v is %v, %v", s, p.Items, err)
 		}
+	}
+}
+
+// TestListsWhileRowsGo: a list leaves out what is retired, also when its index does
+// not know yet.
+func TestListsWhileRowsGo(t *testing.T) {
+	b, rows := newBench(t), tabletest.New()
+	b.q.Table = tabletest.Table(rows)
+	b.c.Leases.Table = b.q.Table
+	gone, stays := b.submit(3, "x"), b.submit(1, "y")
+	row, err := b.q.Batch(t.Context(), gone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func() (batches, jobs int) {
+		all, err := b.q.BatchesOf(t.Context(), row.Collection, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		of, err := b.q.JobsOf(t.Context(), row.Collection, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all.Items), len(of.Items)
+	}
+	if batches, jobs := list(); batches != 2 || jobs != 4 {
+		t.Fatalf("%d batches, %d jobs", batches, jobs)
+	}
+	remove := func(pk, sk string) {
+		if err := b.q.Table.Rows.Delete("pk", pk).Range("sk", sk).Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows.Lag = func() int { return 4 }
+	remove("JOB#"+ingest.JobID(gone, 3), "JOB")
+	if left, err := b.q.Jobs(t.Context(), gone, 0); err != nil || len(left) != 2 {
+		t.Errorf("%d jobs are left, %v", len(left), err)
+	}
+	remove("JOB#"+ingest.JobID(gone, 2), "JOB")
+	remove("JOB#"+ingest.JobID(gone, 1), "JOB")
+	remove("BATCH#"+gone, "BATCH")
+	if batches, jobs := list(); batches != 1 || jobs != 1 {
+		t.Errorf("%d batches, %d jobs, of which %s stays", batches, jobs, stays)
 	}
 }
