@@ -3,6 +3,4 @@ package property
 // pending are reasons for which a submission should be refused and is not yet.
 var pending = map[string]bool{
 	"its collection requires a digest of each file": true,
-	"its ark has a wrong check character":           true,
-	"its package names another object":              true,
 }
