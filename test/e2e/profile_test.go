@@ -169,16 +169,9 @@ schema.assertValid(etree.parse(sys.argv[1]))
 print("valid")
 `
 
-// Test3hPremis: what is preserved with a version keeps to the published schema.
-func Test3hPremis(t *testing.T) {
-	src := newSource(t)
-	src.put("/a.txt", []byte("a"))
-	src.put("/b.txt", []byte("b"))
-	wrongSize := src.row("/b.txt")
-	wrongSize.Size = 7
-	_, job := submit(t, src.manifest(t, "/two.checkm", src.row("/a.txt"), wrongSize), "object-manifest", "premis & <more>")
-	j := ends(t, job, "Completed", soon)
-	doc := content(t, j, "system/premis.xml")
+// validPremis validates a document against the schema, and looks for texts in it.
+func validPremis(t *testing.T, doc []byte, wanted ...string) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "premis.xml")
 	if err := os.WriteFile(file, doc, 0o600); err != nil {
 		t.Fatal(err)
@@ -187,10 +180,41 @@ func Test3hPremis(t *testing.T) {
 	if err != nil || !strings.Contains(string(said), "valid") {
 		t.Errorf("the schema says %v: %s\n%s", err, said, doc)
 	}
-	for _, want := range []string{">transfer<", ">message digest calculation<", ">fixity check<", ">validation<", ">information package creation<", ">warning<", "2 of 2 files had a digest from the depositor; all matched", j.Identifiers.Primary,
-		"<object xsi:type=\"intellectualEntity\">", "<object xsi:type=\"representation\">", "<object xsi:type=\"file\">", ">executing program<", "<agentVersion>"} {
+	for _, want := range wanted {
 		if !strings.Contains(string(doc), want) {
 			t.Errorf("%q is not in %s", want, doc)
 		}
 	}
+}
+
+// Test3hPremis: what is preserved with a version, and what is told of it later, keeps
+// to the published schema.
+func Test3hPremis(t *testing.T) {
+	src := newSource(t)
+	src.put("/a.txt", []byte("a"))
+	src.put("/b.txt", []byte("b"))
+	wrongSize := src.row("/b.txt")
+	wrongSize.Size = 7
+	_, job := submit(t, src.manifest(t, "/two.checkm", src.row("/a.txt"), wrongSize), "object-manifest", "premis & <more>")
+	j := ends(t, job, "Completed", soon)
+	validPremis(t, content(t, j, "system/premis.xml"), j.Identifiers.Primary, ">transfer<", ">message digest calculation<",
+		">fixity check<", ">validation<", ">information package creation<", ">warning<",
+		"2 of 2 files had a digest from the depositor; all matched", `<object xsi:type="intellectualEntity">`,
+		`<object xsi:type="representation">`, `<object xsi:type="file">`, ">executing program<", "<agentVersion>")
+	at := client.URL + v1.ObjectPath(j.Identifiers.Primary) + "/events"
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "application/xml")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	log, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	validPremis(t, log, j.Identifiers.Primary, ">ingestion<", ">fixity check<", ">accession<", j.ID)
 }
