@@ -54,7 +54,7 @@ func TestWrite(t *testing.T) {
 	const terms = "http://id.loc.gov/vocabulary/preservation/"
 	for _, want := range []string{
 		"<objectIdentifierValue>a&lt;b</objectIdentifierValue>", "<eventDateTime>1970-01-01T00:00:01Z</eventDateTime>", "<originalName>a &amp; b</originalName>",
-		`<messageDigestAlgorithm authority="cryptographicHashFunctions" authorityURI="` + terms + `cryptographicHashFunctions" valueURI="` + terms + `cryptographicHashFunctions/sha512">SHA-512<`,
+		`<messageDigestAlgorithm valueURI="` + terms + `cryptographicHashFunctions/sha512">SHA-512<`,
 		`<linkingAgentRole authority="eventRelatedAgentRole" authorityURI="` + terms + `eventRelatedAgentRole" valueURI="` + terms + `eventRelatedAgentRole/exe">executing program<`,
 		"<eventType>our own</eventType>", "<agentVersion>1</agentVersion></agent>", "</agentName><agentNote>who it is, is not known</agentNote></agent></premis>",
 		"<eventOutcomeDetail><eventOutcomeDetailNote>n</eventOutcomeDetailNote></eventOutcomeDetail>",

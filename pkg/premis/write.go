@@ -92,7 +92,7 @@ func (d *Writer) characteristics(o Object) {
 			name = algorithms[name]
 		}
 		d.begin("fixity")
-		d.term("messageDigestAlgorithm", "cryptographicHashFunctions", name)
+		d.algorithm(name)
 		d.text("messageDigest", f.Digest)
 		d.text("messageDigestOriginator", f.Originator)
 		d.end()
@@ -111,6 +111,16 @@ func (d *Writer) characteristics(o Object) {
 	}
 	d.end()
 	d.end()
+}
+
+// algorithm writes the term of a digest algorithm with its URI alone: there may be very
+// many of them.
+func (d *Writer) algorithm(name string) {
+	if code := codes["cryptographicHashFunctions"][name]; code != "" {
+		d.text("messageDigestAlgorithm", name, "valueURI", vocabularies+"cryptographicHashFunctions/"+code)
+		return
+	}
+	d.text("messageDigestAlgorithm", name)
 }
 
 func (d *Writer) relation(r Relation) error {
