@@ -85,6 +85,7 @@ type Job struct {
 	SizeKnown   bool     `dynamo:"size_known"`
 	HasSlot     bool     `dynamo:"has_slot,omitempty"`
 	HasSpace    bool     `dynamo:"has_space,omitempty"`
+	Cleaning    bool     `dynamo:"cleaning,omitempty"`  // its work files are being removed
 	Locks       []string `dynamo:"lock_keys,omitempty"` // lock keys that it owns
 
 	Files         int    `dynamo:"files,omitempty"`      // of the producer, once estimated
@@ -135,11 +136,13 @@ func (j *Job) Running() bool {
 	return stage && !j.Parked
 }
 
-// Places in the index "work": the gates, and due#shard.
+// Places in the index "work": the gates, due#shard for what is to be repaired, and
+// one for what is to be removed, so that no repair waits behind a clean-up.
 const (
 	PlacePending      = "pending"
 	PlaceProvisioning = "provisioning"
 	PlaceParked       = "parked"
+	PlaceClean        = "clean"
 	DueShards         = 4
 )
 
@@ -154,8 +157,10 @@ func (j *Job) Place() (place, rank string) {
 		return PlacePending, j.Turn
 	case j.State == Provisioning:
 		return PlaceProvisioning, j.Turn
-	case j.Running() || j.Uncleaned():
+	case j.Running():
 		return due(j.ID, j.Due)
+	case j.Uncleaned():
+		return PlaceClean, DueRank(j.Due) + "#" + j.ID
 	}
 	return "", ""
 }
@@ -207,7 +212,7 @@ func (b *Batch) Place() (place, rank string) {
 		return due("batch:"+b.ID, b.Due)
 	case BatchCompleted, BatchDeleted:
 		if b.Due > 0 { // when its rows go
-			return due("batch:"+b.ID, b.Due)
+			return PlaceClean, DueRank(b.Due) + "#batch:" + b.ID
 		}
 	}
 	return "", ""

@@ -134,7 +134,7 @@ func (r Rules) Preserved(j Job, version int) Job {
 // Cleaned is a failed job without its work files. If its version is not stored
 // yet, it has to begin again.
 func (r Rules) Cleaned(j Job) Job {
-	j.HasSpace, j.Due = false, 0
+	j.HasSpace, j.Cleaning, j.Due, j.Repairs = false, false, 0, 0
 	if !past(j.LastSuccessful, Processing) {
 		j.LastSuccessful = ""
 	}
@@ -178,6 +178,12 @@ func (r Rules) Provision(j Job, now time.Time) Job {
 // Repair is the item after the sweep gave it a new execution.
 func (r Rules) Repair(w Work, stage Stage, now time.Time) Work {
 	w.Exec++
+	return r.Postpone(w, stage, now)
+}
+
+// Postpone is the item whose next look by the sweep is later, the more so the
+// more looks there were since its last progress.
+func (r Rules) Postpone(w Work, stage Stage, now time.Time) Work {
 	w.Repairs++
 	w.Due = now.Add(backoff(r.Timing, r.Timing.Times(stage), w.Repairs)).UnixMilli()
 	return w
@@ -191,6 +197,8 @@ func (r Rules) Requeue(j Job, now time.Time) (Job, error) {
 		return j, fault.New(fault.Conflict, "job %s is %s; only a Failed job can be requeued", j.ID, j.State)
 	case j.NotRecoverable:
 		return j, fault.New(fault.Conflict, "job %s cannot be requeued: %s. A new submission is needed", j.ID, j.Message)
+	case j.Cleaning:
+		return j, fault.New(fault.Held, "job %s: its work files are being removed; requeue it when that is done", j.ID)
 	}
 	to := After(j.LastSuccessful)
 	j.RetryCount++

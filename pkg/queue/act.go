@@ -28,9 +28,6 @@ func (q *Queue) requeue(ctx context.Context, id, reason, actor string, confirmed
 		if err != nil {
 			return nil, err
 		}
-		if row.State == ingest.Failed && row.Live(q.Now()) {
-			return nil, fault.New(fault.Held, "job %s: its work files are being cleaned away; try again after %s", id, instant(row.Until))
-		}
 		is, err := q.Rules.Requeue(row.Job, q.Now())
 		if err != nil {
 			return nil, err

@@ -102,7 +102,7 @@ func TestMailsAreSentAtOnce(t *testing.T) {
 	}
 	b.handle(report, ok)
 	owed, ended := b.mails(id)
-	if len(p.got) != 4 || !strings.Contains(p.got[3], ".report.") || len(owed) != 0 || len(ended) != 2 || b.repairs != 0 {
+	if len(p.got) != 4 || !strings.Contains(p.got[3], ".report.") || len(owed) != 0 || len(ended) != 2 || len(b.metrics) != 0 {
 		t.Errorf("after the report: sent %v, owed %+v, ended %+v", p.got, owed, ended)
 	}
 	if r := b.batch(id).Mails; len(r) != 2 || r[1].Kind != ingest.MailReport || r[1].Sent != 2 || len(r[1].Failed) != 0 {
@@ -175,8 +175,8 @@ func TestRefusedRecipient(t *testing.T) {
 	if err != nil || len(problems) != 4 || problems[2].String() != "report mail to bad@example.org could not be delivered: MessageRejected: Email address is not verified; given up after 8 tries" {
 		t.Errorf("%v, %v", problems, err)
 	}
-	if b.repairs != p.asked-2 { // the metric counts each failed try
-		t.Errorf("%d failures counted of %d", b.repairs, p.asked-2)
+	if int(b.metrics["MailFailures"]) != p.asked-2 { // the metric counts each failed try
+		t.Errorf("%v failures counted of %d", b.metrics["MailFailures"], p.asked-2)
 	}
 }
 

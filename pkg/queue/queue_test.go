@@ -29,17 +29,21 @@ type bench struct {
 	told    []string
 	pokes   int
 	repairs int
+	metrics map[string]float64
 	cleaned []string
 }
 
 func newBench(t *testing.T) *bench {
-	b := &bench{T: t, now: time.UnixMilli(1_795_000_000_000), stopped: map[string]bool{}}
+	b := &bench{T: t, now: time.UnixMilli(1_795_000_000_000), stopped: map[string]bool{}, metrics: map[string]float64{}}
 	n := 0
 	now := func() time.Time { return b.now }
 	id := func() string { n++; return fmt.Sprintf("ID%06d", n) }
 	tb := tabletest.Open(t)
 	b.q = &queue.Queue{Table: tb, Now: now, NewID: id, Executions: b, Poke: func(context.Context) error { b.pokes++; return nil },
-		Metric: func(string, float64) { b.repairs++ }, Rules: ingest.Rules{Timing: ingest.Timings["production"], FailedRetention: 24 * time.Hour},
+		Metric: func(name string, n float64) {
+			b.metrics[name] += n
+			b.repairs = int(b.metrics["Repairs"])
+		}, Rules: ingest.Rules{Timing: ingest.Timings["production"], FailedRetention: 24 * time.Hour},
 		Clean: func(_ context.Context, job string, _ time.Time) (bool, error) { // the first time it does not get to the end
 			b.cleaned = append(b.cleaned, job)
 			return len(b.cleaned) > 1, nil

@@ -13,9 +13,9 @@ const retireChunk = 50
 // retire removes the rows of a batch that is Completed for longer than they are
 // kept: the batch becomes Deleted, then its jobs' rows go from the last to the
 // first, and at the end its own. Events stay. It goes on where an earlier look
-// stopped, and takes a quarter of the clock's time at most.
+// stopped, and works for the time of one item.
 func (q *Queue) retire(ctx context.Context, row *Batch) error {
-	until := q.Now().Add(q.Rules.Timing.Clock / 4)
+	until := q.Now().Add(q.itemTime())
 	if row.State == ingest.BatchCompleted {
 		is := q.Rules.EnterBatch(row.Batch, ingest.BatchDeleted, q.Now())
 		is.Due = q.Now().UnixMilli()
@@ -25,7 +25,7 @@ func (q *Queue) retire(ctx context.Context, row *Batch) error {
 	}
 	for row.Unpacked > 0 {
 		if !q.Now().Before(until) {
-			return nil // it stays due: the next sweep goes on
+			return nil // the next sweep goes on
 		}
 		if err := q.retireJobs(ctx, row); err != nil {
 			return err
@@ -56,7 +56,7 @@ func (q *Queue) retireJobs(ctx context.Context, row *Batch) error {
 		tx.Remove(job)
 	}
 	is := row.Batch
-	is.Unpacked = left
+	is.Unpacked, is.Due, is.Repairs = left, q.Now().UnixMilli(), 0
 	if err := q.putBatch(tx, row, is, why{}); err != nil {
 		return err
 	}

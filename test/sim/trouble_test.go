@@ -136,6 +136,7 @@ func (w *world) pick(p *parked) trouble {
 // throttles refuses what touches the partitions that are throttled now.
 func (w *world) throttles(partition string) error {
 	if w.throttling() && strings.HasPrefix(partition, w.s.throttled) {
+		w.check.tick.throttled = true // the tick under way may give up a job, and goes on with the others
 		return tabletest.Throttled()
 	}
 	return nil
