@@ -61,6 +61,32 @@ func CleanLocalIDs(ids []string) ([]string, error) {
 	return out, nil
 }
 
+// CheckSubmission trims the identifiers of one object and takes doubles out. An
+// Invalid says what of the object cannot be taken.
+func CheckSubmission(primary *string, local *[]string, p Payload) error {
+	ids, err := CleanLocalIDs(*local)
+	if err != nil {
+		return err
+	}
+	*primary, *local = strings.TrimSpace(*primary), ids
+	switch {
+	case len(*primary) > MaxLocalIDBytes:
+		return fault.New(fault.Invalid, "the primary identifier has %d bytes; expected an ARK", len(*primary))
+	case p.Size < 0:
+		return fault.New(fault.Invalid, "the size of the payload is %d bytes; expected a positive number, or none", p.Size)
+	}
+	return nil
+}
+
+// Refused is what is kept of a row that cannot be ingested: enough to find it in
+// what was submitted.
+func Refused(j Job) Job {
+	const most = 2000
+	return Job{ID: j.ID, Batch: j.Batch, Row: j.Row, Collection: j.Collection, Submitter: Cut(j.Submitter, most), Mode: j.Mode, Priority: j.Priority,
+		Payload:  Payload{URL: Cut(j.URL, most), Type: j.Payload.Type, Filename: Cut(j.Filename, most)},
+		Metadata: Metadata{What: Cut(j.What, most)}}
+}
+
 // Cut returns the first n bytes of text at most, cut at a character, with "…"
 // where something was left out.
 func Cut(text string, n int) string {

@@ -194,13 +194,14 @@ type Batch struct {
 	Primary  string   `dynamo:"ark,omitempty"`
 	LocalIDs []string `dynamo:"local_ids,omitempty"`
 	Work
-	Unpacked  int      `dynamo:"unpacked"` // jobs made so far
-	Expected  int      `dynamo:"expected"` // jobs in all, once the first are made
-	Sealed    bool     `dynamo:"sealed"`
-	Message   string   `dynamo:"message,omitempty"`
-	Report    string   `dynamo:"report,omitempty"` // key of the saved report
-	IfVersion int      `dynamo:"if_version,omitempty"`
-	Mail      []string `dynamo:"mail,omitempty"` // whom the report goes to
+	Unpacked   int      `dynamo:"unpacked"` // jobs made so far
+	Expected   int      `dynamo:"expected"` // jobs in all, once the first are made
+	Sealed     bool     `dynamo:"sealed"`
+	Message    string   `dynamo:"message,omitempty"`
+	Incomplete string   `dynamo:"incomplete,omitempty"` // why not all of its rows became jobs
+	Report     string   `dynamo:"report,omitempty"`     // key of the saved report
+	IfVersion  int      `dynamo:"if_version,omitempty"`
+	Mail       []string `dynamo:"mail,omitempty"` // whom the report goes to
 	// Mails are those that were sent or given up.
 	Mails []MailResult `dynamo:"mails_ended,omitempty"`
 }
@@ -217,6 +218,10 @@ func (b *Batch) Place() (place, rank string) {
 	}
 	return "", ""
 }
+
+// MaxJobs is how many jobs a batch has at most: their ids keep the order of their
+// rows, of five digits.
+const MaxJobs = 99_999
 
 // JobID is the id of a batch's job: the batch's id and the row's number.
 func JobID(batch string, row int) string { return fmt.Sprintf("%s-%05d", batch, row) }

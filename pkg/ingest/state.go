@@ -31,7 +31,7 @@ const (
 var Order = []State{Pending, Estimating, Provisioning, Downloading, Processing, Storing, Recording, Notify, Completed}
 
 var nextJob = map[State][]State{
-	"":           {Pending},
+	"":           {Pending, Failed}, // Failed: a row that cannot be ingested
 	Pending:      {Held, Estimating, Deleted},
 	Held:         {Pending, Deleted},
 	Estimating:   {Provisioning, Failed},

@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"strings"
 	"time"
 
-	"archivist/pkg/event"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/table"
@@ -28,7 +26,7 @@ type remembered struct {
 // came: the same key with the same body within KeepKeys gives the same batch,
 // with another body a Conflict. An empty key is no key.
 func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []byte, actor string) (*Batch, error) {
-	if err := checkIdentifiers(&b.Primary, &b.LocalIDs); err != nil {
+	if err := ingest.CheckSubmission(&b.Primary, &b.LocalIDs, b.Payload); err != nil {
 		return nil, err
 	}
 	now := q.Now()
@@ -57,20 +55,6 @@ func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []b
 	}
 	q.wake(ctx, ingest.BatchWakes(ingest.Batch{}, is))
 	return row, nil
-}
-
-// checkIdentifiers trims the identifiers of one object and takes doubles out. An
-// Invalid says which of them cannot be taken.
-func checkIdentifiers(primary *string, local *[]string) error {
-	ids, err := ingest.CleanLocalIDs(*local)
-	if err != nil {
-		return err
-	}
-	*primary, *local = strings.TrimSpace(*primary), ids
-	if len(*primary) > ingest.MaxLocalIDBytes {
-		return fault.New(fault.Invalid, "the primary identifier has %d bytes; expected an ARK", len(*primary))
-	}
-	return nil
 }
 
 func keyRow(key string) table.Key {
@@ -112,64 +96,6 @@ func (q *Queue) recall(ctx context.Context, key string, body []byte, now time.Ti
 		return nil, fault.New(fault.Conflict, "the Idempotency-Key was used with another request, for batch %s; use a new key for a new submission", row.Batch)
 	}
 	return q.Batch(ctx, row.Batch)
-}
-
-// chunkRows is how many rows the jobs of one transaction may have, beside the
-// batch, its counts and its event, within DynamoDB's 100.
-const chunkRows = 95
-
-// Chunk returns how many of the jobs, from the first, one transaction makes: a
-// job has its row, its event, and its place in line for each identifier.
-func Chunk(jobs []ingest.Job) int {
-	rows := 0
-	for i, j := range jobs {
-		if rows += 2 + len(j.Wanted()); rows > chunkRows {
-			return max(i, 1)
-		}
-	}
-	return len(jobs)
-}
-
-// Unpack makes the batch's next jobs. The batch's row holds how far it is, so a
-// chunk happens once; the one that reaches expected seals the batch and moves it
-// to Processing. The jobs' ids follow from their rows.
-func (q *Queue) Unpack(ctx context.Context, row *Batch, jobs []ingest.Job, expected int) error {
-	now := q.Now()
-	was, is := row.Batch, row.Batch
-	tx := q.Table.Begin(q.NewID())
-	for _, j := range jobs {
-		is.Unpacked++
-		j.Row, j.ID, j.Batch = is.Unpacked, ingest.JobID(is.ID, is.Unpacked), is.ID
-		j = q.Rules.New(j, now)
-		jr := &Job{Head: head(jobKey(j.ID)), Version: 1, Job: j}
-		q.writeJob(tx, jr, *jr)
-		scarce(tx, ingest.Job{ID: j.ID}, j)
-		e := event.New{Type: "job.state", Time: j.Created, Component: "unpack", Actor: is.Submitter, Detail: Change{To: string(ingest.Pending)}}
-		if err := event.Append(tx, jobSubject(j.ID), 1, e); err != nil {
-			return err
-		}
-	}
-	w := why{}
-	is.Tries, is.Repairs, is.Expected = 0, 0, expected
-	if is.Unpacked == expected {
-		is.Sealed = true
-		is = q.Rules.EnterBatch(is, ingest.BatchProcessing, now)
-		w = why{event: "batch.state", actor: is.Submitter, component: "unpack"}
-	} else {
-		is = q.Rules.DueBatch(is, now)
-	}
-	tx.Count(countKey(is.ID), map[string]int64{string(ingest.ClassProcessing): int64(len(jobs))})
-	if err := q.putBatch(tx, row, is, w); err != nil {
-		return err
-	}
-	if w.event == "" {
-		tx.Prove(batchKey(is.ID))
-	}
-	if err := tx.Commit(ctx); err != nil {
-		return err
-	}
-	q.wake(ctx, ingest.BatchWakes(was, is))
-	return nil
 }
 
 // CloseBatch moves a sealed batch without open jobs to Reporting. It is tried

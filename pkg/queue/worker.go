@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"archivist/pkg/fault"
@@ -28,7 +29,8 @@ type Held struct {
 	batch *Batch
 	also  []func(*table.Tx) error
 
-	remark string
+	remark  string
+	invalid error // why the batch's jobs cannot be made
 }
 
 // Step does one state's work on a taken item, from whatever point an earlier
@@ -73,6 +75,9 @@ func (h *Held) Remark(text string) { h.remark = text }
 // Unpack makes the batch's next jobs under the lease; see Queue.Unpack.
 func (h *Held) Unpack(ctx context.Context, jobs []ingest.Job, expected int) error {
 	err := h.q.Unpack(ctx, h.batch, jobs, expected)
+	if fault.Is(err, fault.Invalid) {
+		h.invalid = err
+	}
 	*h.Batch = h.batch.Batch
 	return err
 }
@@ -171,12 +176,11 @@ func (w *Worker) takeBatch(ctx context.Context, m Message) (*Held, ingest.Answer
 	times := q.Rules.Timing.Times(w.Stage)
 	is := row.Batch
 	if is.Tries++; is.Tries > w.Stage.Tries {
-		then := "Correct that, then submit it again"
+		then := "Correct that, then submit again what is missing"
 		if is.State != ingest.BatchPending {
 			then = "Its jobs have ended, and can be listed with their receipts"
 		}
-		is.Message = gaveUp(w.Stage, row.Tries, row.Message, then)
-		is = q.Rules.EnterBatch(is, ingest.BatchFailed, now)
+		is = q.giveUp(row.Batch, gaveUp(w.Stage, row.Tries, row.Message, then))
 		err := q.changeBatch(ctx, row, is, why{event: "batch.state", component: w.Stage.Name, reason: is.Message})
 		return nil, is.Answer(w.Stage, m.Exec), 0, err
 	}
@@ -248,6 +252,9 @@ func (w *Worker) workBatch(ctx context.Context, h *Held, m Message) (ingest.Answ
 	if fault.Is(err, fault.Lost) {
 		return "", "", time.Second, nil
 	}
+	if err != nil && errors.Is(err, h.invalid) {
+		res, err = ingest.Fail(false, err.Error()), nil // what was submitted does not get better by another try
+	}
 	if err != nil {
 		return "", "", w.again(ctx, h, err), nil
 	}
@@ -282,13 +289,21 @@ func (q *Queue) continueBatch(ctx context.Context, h *Held) error {
 // endBatch closes a batch whose report is saved, or whose manifest is no good.
 // It is Completed only if no job failed, seen in the same transaction.
 func (q *Queue) endBatch(ctx context.Context, h *Held, res ingest.Result) error {
+	if res.Outcome == ingest.StepFail {
+		is := q.giveUp(*h.Batch, res.Reason)
+		err := q.changeBatch(ctx, h.batch, is, why{event: "batch.state", component: "unpack", reason: res.Reason}, h.also...)
+		if err == nil {
+			*h.Batch = is
+		}
+		return err
+	}
 	counts, err := q.Counts(ctx, h.Batch.ID)
 	if err != nil {
 		return err
 	}
 	to := ingest.BatchFailed
 	also := h.also
-	if res.Outcome == ingest.StepNext && counts.Failed == 0 && counts.Open() == 0 {
+	if h.Batch.Incomplete == "" && counts.Failed == 0 && counts.Open() == 0 {
 		to = ingest.BatchCompleted
 		also = append(also, func(tx *table.Tx) error {
 			tx.Require(countKey(h.Batch.ID), "n_failed = ? AND n_processing = ? AND n_held = ?", 0, 0, 0)
@@ -296,9 +311,9 @@ func (q *Queue) endBatch(ctx context.Context, h *Held, res ingest.Result) error 
 		})
 	}
 	is := *h.Batch
-	is.Message = res.Reason
+	is.Message = h.Batch.Incomplete
 	is = q.Rules.EnterBatch(is, to, q.Now())
-	err = q.changeBatch(ctx, h.batch, is, why{event: "batch.state", component: "report", reason: res.Reason}, also...)
+	err = q.changeBatch(ctx, h.batch, is, why{event: "batch.state", component: "report", reason: is.Message}, also...)
 	if err == nil {
 		*h.Batch = is
 	}
