@@ -101,6 +101,9 @@ func New(ctx context.Context, env Env) (*System, error) {
 		return nil, err
 	}
 	rules := limits.rules(timing)
+	if err := limits.settings().Check(); err != nil {
+		return nil, fmt.Errorf("boot: %s: %w", EnvLimits, err)
+	}
 	s.Queue = &queue.Queue{Table: t, Now: time.Now, NewID: newID, Executions: machines, Poke: s.poke,
 		Metric: (&metrics{cloudwatch.NewFromConfig(cfg), log}).put, Rules: rules, Settings: limits.settings(), Log: log}
 	s.Clock = &queue.Clock{Queue: s.Queue, Leases: &lease.Store{Table: t, Now: time.Now, NewID: newID}}

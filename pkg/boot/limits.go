@@ -19,17 +19,18 @@ type Limits struct {
 	PatienceMinutes int `json:"patienceMinutes"` // after it a waiting job keeps the space that comes free for itself; 0 = never
 	AgingMinutes    int `json:"agingMinutes"`    // a waiting job gains one step of priority in this time; 0 = never
 	FailedDays      int `json:"failedDays"`      // a failed job's work files are kept for a requeue
+	FailedKeepHours int `json:"failedKeepHours"` // they are kept so long even when others lack space
 	KeepDays        int `json:"keepDays"`        // rows of a completed batch are kept; 0 = for ever
 }
 
 // DefaultLimits are those of a deployment that says nothing: 100 jobs keep within
 // Lambda's default concurrency of an account, 10 TiB is a large deposit day.
-var DefaultLimits = Limits{MaxInFlight: 100, SpaceGiB: 10 << 10, ReserveGiB: 1 << 10, PatienceMinutes: 6 * 60, FailedDays: 30, KeepDays: 365}
+var DefaultLimits = Limits{MaxInFlight: 100, SpaceGiB: 10 << 10, ReserveGiB: 1 << 10, PatienceMinutes: 6 * 60, FailedDays: 30, FailedKeepHours: 24, KeepDays: 365}
 
 // Named gives every limit by its name.
 func (l *Limits) Named() map[string]*int {
 	return map[string]*int{"maxInFlight": &l.MaxInFlight, "share": &l.Share, "spaceGiB": &l.SpaceGiB, "reserveGiB": &l.ReserveGiB, "patienceMinutes": &l.PatienceMinutes,
-		"agingMinutes": &l.AgingMinutes, "failedDays": &l.FailedDays, "keepDays": &l.KeepDays}
+		"agingMinutes": &l.AgingMinutes, "failedDays": &l.FailedDays, "failedKeepHours": &l.FailedKeepHours, "keepDays": &l.KeepDays}
 }
 
 // String returns the limits as JSON.
@@ -49,7 +50,7 @@ func ParseLimits(text string) (Limits, error) {
 
 func (l Limits) settings() queue.Settings {
 	return queue.Settings{MaxInFlight: l.MaxInFlight, Space: int64(l.SpaceGiB) << 30, Reserve: int64(l.ReserveGiB) << 30, Share: l.Share,
-		Patience: time.Duration(l.PatienceMinutes) * time.Minute, SweepPage: sweepPage}
+		Patience: time.Duration(l.PatienceMinutes) * time.Minute, FailedKeep: time.Duration(l.FailedKeepHours) * time.Hour, SweepPage: sweepPage}
 }
 
 // sweepPage bounds a tick, so that it ends in time.

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"time"
@@ -10,6 +11,9 @@ import (
 type Free struct {
 	Slots    int
 	Space    int64          // bytes
+	Capacity int64          // bytes of the whole space
+	Parked   int64          // bytes that parked jobs hold
+	Kept     bool           // an impatient job keeps the space that comes free for itself
 	Reserve  int64          // jobs of unknown size wait while Space is below it
 	Share    int            // slots that one collection may have at once; 0 = all
 	Taken    map[string]int // slots by collection
@@ -23,12 +27,14 @@ type Want struct {
 	Space      int64         // bytes; gate 1 needs none
 	Known      bool          // the size is known
 	HasSpace   bool          // its reservation stands already
+	First      bool          // jobs that hold space are parked until it is done
 	Waited     time.Duration // since it came to the gate
 }
 
 // Choose takes, in the order given, every waiting job that fits into what is
 // free. A job that does not fit lets the ones behind it pass, until its patience
-// is at an end: then it keeps the space that comes free. It returns what is left.
+// is at an end: then it keeps the space that comes free, if it can ever be enough.
+// It returns what is left.
 func Choose(free Free, waiting []Want) ([]Want, Free) {
 	var out []Want
 	for _, w := range waiting {
@@ -39,10 +45,8 @@ func Choose(free Free, waiting []Want) ([]Want, Free) {
 			continue
 		}
 		if !w.HasSpace {
-			if w.Space > free.Space || !w.Known && free.Space < free.Reserve {
-				if free.Patience > 0 && w.Waited >= free.Patience {
-					free.Space = 0
-				}
+			if !free.Fits(w) {
+				free.Kept = free.Kept || free.keeps(w)
 				continue
 			}
 			free.Space -= w.Space
@@ -55,6 +59,49 @@ func Choose(free Free, waiting []Want) ([]Want, Free) {
 		out = append(out, w)
 	}
 	return out, free
+}
+
+// Fits reports whether there is space for a job. Space is a budget, not a disk:
+// what parked jobs hold does not count for one that they wait for, or they would
+// wait for each other for ever. Such a job fits at the latest when only parked ones
+// hold space.
+func (f Free) Fits(w Want) bool {
+	space := f.Space
+	switch {
+	case w.First:
+		space += f.Parked
+	case f.Kept && (w.Space > 0 || !w.Known):
+		return false
+	}
+	return w.Space <= space && (w.Known || space >= f.Reserve)
+}
+
+// keeps reports whether a job that does not fit keeps the space that comes free.
+func (f Free) keeps(w Want) bool {
+	return f.Patience > 0 && w.Waited >= f.Patience && w.Space <= f.Capacity && (w.Known || f.Reserve <= f.Capacity)
+}
+
+// TooLarge says why a job can never get its space out of capacity bytes, "" if it
+// can.
+func (j *Job) TooLarge(capacity int64) string {
+	switch {
+	case j.HasSpace:
+		return ""
+	case j.SpaceNeeded < 0:
+		return "its sizes add up to more than can be counted; correct them in the manifest and submit it again"
+	case j.SpaceNeeded > capacity:
+		return fmt.Sprintf("it needs %d bytes of work space, more than the whole space of %d bytes. Raise the setting spaceGiB and requeue the job, or submit the object in smaller parts", j.SpaceNeeded, capacity)
+	}
+	return ""
+}
+
+// AddSizes is the sum of two sizes in bytes, each positive, or the largest number
+// there is.
+func AddSizes(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // Priority of a job: 0 is best, 999 last.

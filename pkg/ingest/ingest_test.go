@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -127,46 +126,6 @@ func TestEveryUnfinishedJobHasAPlace(t *testing.T) {
 			if j.Exec < was.Exec {
 				t.Fatal("exec fell")
 			}
-		}
-	})
-}
-
-// TestChoose: what is chosen fits, nothing that fits first is passed over, no
-// collection gets more than its share, and an impatient head keeps the space.
-func TestChoose(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		free := Free{Slots: rapid.IntRange(-1, 5).Draw(t, "slots"), Space: rapid.Int64Range(0, 100).Draw(t, "space"), Reserve: 20,
-			Share: rapid.IntRange(0, 2).Draw(t, "share"), Taken: map[string]int{}, Patience: time.Duration(rapid.IntRange(0, 1).Draw(t, "patience")) * time.Hour}
-		var waiting []Want
-		for i := range rapid.IntRange(0, 8).Draw(t, "n") {
-			waiting = append(waiting, Want{ID: fmt.Sprint(i), Collection: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "collection"), Space: rapid.Int64Range(0, 60).Draw(t, "need"),
-				Known: rapid.Bool().Draw(t, "known"), HasSpace: rapid.Bool().Draw(t, "has"), Waited: time.Duration(rapid.IntRange(0, 2).Draw(t, "waited")) * time.Hour})
-		}
-		chosen, after := Choose(free, waiting)
-		is := map[string]bool{}
-		for _, w := range chosen {
-			is[w.ID] = true
-		}
-		slots, space, taken, kept := free.Slots, free.Space, map[string]int{}, false
-		for _, w := range waiting {
-			room := w.HasSpace || !kept && w.Space <= space && (w.Known || space >= free.Reserve) || kept && w.Space == 0 && w.Known
-			fits := slots > 0 && room && (free.Share == 0 || taken[w.Collection] < free.Share)
-			if fits != is[w.ID] {
-				t.Fatalf("%+v: fits %v, chosen %v", w, fits, is[w.ID])
-			}
-			if !room && slots > 0 && (free.Share == 0 || taken[w.Collection] < free.Share) && free.Patience > 0 && w.Waited >= free.Patience {
-				kept = true
-			}
-			if fits {
-				slots--
-				taken[w.Collection]++
-				if !w.HasSpace {
-					space -= w.Space
-				}
-			}
-		}
-		if after.Slots != slots || !kept && after.Space != space {
-			t.Fatalf("left are %+v, want %d slots and %d bytes", after, slots, space)
 		}
 	})
 }

@@ -219,10 +219,6 @@ func (b *Batch) Place() (place, rank string) {
 	return "", ""
 }
 
-// MaxJobs is how many jobs a batch has at most: their ids keep the order of their
-// rows, of five digits.
-const MaxJobs = 99_999
-
 // JobID is the id of a batch's job: the batch's id and the row's number.
 func JobID(batch string, row int) string { return fmt.Sprintf("%s-%05d", batch, row) }
 

@@ -85,10 +85,14 @@ func (c *Clock) gates(ctx context.Context, l lease.Lease, until time.Time) error
 	if err != nil {
 		return err
 	}
+	look := look{c: c, q: c.Queue, lease: l, until: until, free: free, behind: map[string]string{}, first: map[string]bool{}}
 	for _, place := range []string{ingest.PlaceParked, ingest.PlaceProvisioning, ingest.PlacePending} {
-		if err := c.gate(ctx, l, place, &free, until); err != nil {
+		if err := look.gate(ctx, place); err != nil {
 			return err
 		}
+	}
+	if look.short {
+		return c.Queue.cleanEarly(ctx, c.Queue.Now().Add(c.Queue.itemTime()/2))
 	}
 	return nil
 }
@@ -103,106 +107,163 @@ type candidate struct {
 	Collection string `dynamo:"coll"`
 }
 
+// look is one look at the gates.
+type look struct {
+	c      *Clock
+	q      *Queue
+	lease  lease.Lease
+	until  time.Time
+	free   ingest.Free
+	behind map[string]string // parked job that holds space → the job that it waits for
+	first  map[string]bool   // jobs for which such jobs wait, directly or through others
+	short  bool              // a job lacks nothing but space
+}
+
 // want is what a candidate would take, as far as the index tells. A parked job
 // holds its space already, a new one needs none yet.
-func (w candidate) want(place string, now time.Time) ingest.Want {
+func (k *look) want(place string, w candidate) ingest.Want {
 	return ingest.Want{ID: w.ID, Collection: w.Collection, Space: w.Space, Known: w.Known, HasSpace: place != ingest.PlaceProvisioning,
-		Waited: now.Sub(time.UnixMilli(w.Entered))}
+		First: k.first[w.ID], Waited: k.q.Now().Sub(time.UnixMilli(w.Entered))}
 }
 
 // gate looks, in order, at the waiting jobs of one place and lets on those that
 // fit. The index only finds them: each is read before it is decided.
-func (c *Clock) gate(ctx context.Context, l lease.Lease, place string, free *ingest.Free, until time.Time) error {
+func (k *look) gate(ctx context.Context, place string) error {
 	query := table.Query{Index: "work", PK: place, Limit: 100}
-	for free.Slots > 0 && c.Queue.Now().Before(until) {
+	for k.free.Slots > 0 && k.q.Now().Before(k.until) {
 		var page []candidate
-		next, err := c.Queue.Table.Page(ctx, query, &page)
+		next, err := k.q.Table.Page(ctx, query, &page)
 		if err != nil {
 			return err
 		}
 		for _, w := range page {
-			if free.Slots <= 0 {
+			if k.free.Slots <= 0 {
 				return nil
 			}
-			chosen, left := ingest.Choose(*free, []ingest.Want{w.want(place, c.Queue.Now())})
-			if len(chosen) == 0 {
-				free.Space = left.Space // an impatient job keeps what there is
+			want := k.want(place, w)
+			chosen, left := ingest.Choose(k.free, []ingest.Want{want})
+			if never := !want.HasSpace && w.Space > k.free.Capacity; len(chosen) == 0 && !never {
+				k.short = k.short || !want.HasSpace && !k.free.Fits(want)
+				k.free = left // an impatient job keeps what there is
 				continue
 			}
-			if err := c.let(ctx, l, place, w, free); err != nil {
+			if err := k.let(ctx, place, w.ID); err != nil {
 				return err
 			}
 		}
 		if query.Cursor = next; next == "" {
-			return nil
+			break
 		}
 	}
+	if place == ingest.PlaceParked {
+		k.roots(ctx)
+	}
 	return nil
+}
+
+// roots finds the jobs for which the parked ones wait, directly or through others:
+// who stands between may hold nothing. Only so many rows are read; the next tick
+// sees what is left.
+func (k *look) roots(ctx context.Context) {
+	const most = 200
+	read := 0
+	for id := range k.behind {
+		for next := k.behind[id]; next != "" && !k.first[next] && read < most; read++ {
+			k.first[next] = true
+			row, err := k.q.Job(ctx, next)
+			if err == nil {
+				_, next, err = k.q.taken(ctx, &row.Job)
+			}
+			if err != nil {
+				k.q.Log.Warn("it is not known for whom a job waits; the next tick looks again", "job", next, "error", err)
+				break
+			}
+		}
+	}
 }
 
 // let lets one job on if it fits and its locks are free, and takes what it got
 // out of free. An error is one of the gates as a whole: that of one job is the
 // job's own, and the others go on.
-func (c *Clock) let(ctx context.Context, l lease.Lease, place string, w candidate, free *ingest.Free) error {
-	q := c.Queue
-	row, err := q.Job(ctx, w.ID)
+func (k *look) let(ctx context.Context, place, id string) error {
+	row, err := k.q.Job(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		return nil
 	}
-	left := *free
+	left := k.free
 	if err == nil {
-		left, err = c.letOn(ctx, l, place, row, *free)
+		left, err = k.letOn(ctx, place, row)
 	}
 	switch {
 	case err == nil:
-		*free = left
+		k.free = left
 	case fault.Is(err, fault.Lost):
-		if !q.holds(ctx, c.Leases, l) {
+		if !k.q.holds(ctx, k.c.Leases, k.lease) {
 			return err // the lease passed on: what is free is no longer ours to say
 		}
 		// The job was changed meanwhile; the next tick sees it.
 	default:
 		if fault.Is(err, fault.Unavailable) {
-			*free = left // it may have happened
+			k.free = left // it may have happened
 		}
-		q.Log.Error("a job could not be let through its gate; the others go on", "job", w.ID, "place", place, "error", err)
-		q.Metric("GateErrors", 1)
+		k.q.Log.Error("a job could not be let through its gate; the others go on", "job", id, "place", place, "error", err)
+		k.q.Metric("GateErrors", 1)
 		if fault.Is(err, fault.Invalid) && row != nil {
-			c.failAtGate(ctx, l, row, err)
+			k.fail(ctx, row, err)
 		}
 	}
 	return nil
 }
 
-// letOn commits a job's way through a gate, and returns what is free then.
-func (c *Clock) letOn(ctx context.Context, l lease.Lease, place string, row *Job, free ingest.Free) (ingest.Free, error) {
-	q := c.Queue
+// letOn commits a job's way through a gate, and returns what is free then. An
+// Invalid means that the job can never go through.
+func (k *look) letOn(ctx context.Context, place string, row *Job) (ingest.Free, error) {
+	q := k.q
 	if now, _ := row.Job.Place(); now != place {
-		return free, nil // the index lags: it went on already
+		return k.free, nil // the index lags: it went on already
 	}
 	now := q.Now()
 	want := ingest.Want{ID: row.Job.ID, Collection: row.Collection, HasSpace: true}
 	is := q.Rules.Admit(row.Job, now)
 	if place != ingest.PlacePending {
-		if lock, _, err := q.taken(ctx, &row.Job); err != nil || lock != "" {
-			return free, err
+		if why := row.TooLarge(k.free.Capacity); why != "" {
+			return k.free, fault.New(fault.Invalid, "%s", why)
 		}
-		want = ingest.Want{ID: row.Job.ID, Collection: row.Collection, Space: row.SpaceNeeded, Known: row.SizeKnown, HasSpace: row.HasSpace, Waited: now.Sub(time.UnixMilli(row.Entered))}
+		lock, owner, err := q.taken(ctx, &row.Job)
+		if err != nil || lock != "" {
+			k.waits(&row.Job, owner)
+			return k.free, err
+		}
+		want = ingest.Want{ID: row.Job.ID, Collection: row.Collection, Space: row.SpaceNeeded, Known: row.SizeKnown, HasSpace: row.HasSpace,
+			First: k.first[row.Job.ID], Waited: now.Sub(time.UnixMilli(row.Entered))}
 		is = q.Rules.Provision(row.Job, now)
 	}
-	chosen, left := ingest.Choose(free, []ingest.Want{want})
+	chosen, left := ingest.Choose(k.free, []ingest.Want{want})
 	if len(chosen) == 0 {
-		return free, nil // the index lags: it needs more by now
+		return k.free, nil // the index lags: it needs more by now
 	}
-	return left, q.changeJob(ctx, row, is, why{event: "job.state", component: "clock"}, func(tx *table.Tx) error { l.Guard(tx); return nil })
+	return left, q.changeJob(ctx, row, is, why{event: "job.state", component: "clock"}, k.guard)
 }
 
-// failAtGate fails a job that can never go through its gate.
-func (c *Clock) failAtGate(ctx context.Context, l lease.Lease, row *Job, cause error) {
-	is := c.Queue.Rules.Failed(row.Job, cause.Error(), true, c.Queue.Now())
-	err := c.Queue.changeJob(ctx, row, is, why{event: "job.state", component: "clock", reason: is.Message}, func(tx *table.Tx) error { l.Guard(tx); return nil })
+func (k *look) guard(tx *table.Tx) error {
+	k.lease.Guard(tx)
+	return nil
+}
+
+// waits notes that a job which holds space stays parked for another.
+func (k *look) waits(j *ingest.Job, owner string) {
+	if j.Parked && j.HasSpace && owner != "" {
+		k.behind[j.ID] = owner
+		k.free.Parked = ingest.AddSizes(k.free.Parked, j.SpaceNeeded)
+	}
+}
+
+// fail fails a job that can never go through its gate.
+func (k *look) fail(ctx context.Context, row *Job, cause error) {
+	is := k.q.Rules.Failed(row.Job, cause.Error(), true, k.q.Now())
+	err := k.q.changeJob(ctx, row, is, why{event: "job.state", component: "clock", reason: is.Message}, k.guard)
 	if err != nil {
-		c.Queue.Log.Error("the job could not be failed; the next tick tries again", "job", row.Job.ID, "error", err)
+		k.q.Log.Error("the job could not be failed; the next tick tries again", "job", row.Job.ID, "error", err)
 	}
 }
 

@@ -59,12 +59,22 @@ func (q *Queue) explainGate(ctx context.Context, j *ingest.Job, x Explanation) (
 			return x, err
 		}
 	}
+	keeper, needs, err := q.keeper(ctx, j, free)
 	switch {
+	case err != nil:
+		return x, err
 	case lock != "":
 		x.Waits, x.On = "lock", owner
 		x.Why = fmt.Sprintf("job %s works on the same object (%s); this job goes on when that one is done", owner, lock)
 	case free.Slots <= 0:
 		x.Waits, x.Why = "slot", fmt.Sprintf("all %d slots are taken", q.Settings.MaxInFlight)
+	case free.Share > 0 && free.Taken[j.Collection] >= free.Share:
+		x.Waits, x.Why = "slot", fmt.Sprintf("its collection %s has all %d slots that one collection may have", j.Collection, free.Share)
+	case j.State != ingest.Pending && j.TooLarge(q.Settings.Space) != "":
+		x.Waits, x.Why = "space", j.TooLarge(q.Settings.Space)
+	case keeper != "":
+		x.Waits, x.On = "space", keeper
+		x.Why = fmt.Sprintf("job %s has waited longer than %s for %d bytes of work space and keeps what comes free; %d are free", keeper, q.Settings.Patience, needs, free.Space)
 	case j.State != ingest.Pending && !j.HasSpace && j.SpaceNeeded > free.Space:
 		x.Waits, x.Why = "space", fmt.Sprintf("it needs %d bytes of work space and %d are free", j.SpaceNeeded, free.Space)
 	case j.State != ingest.Pending && !j.HasSpace && !j.SizeKnown && free.Space < free.Reserve:
@@ -73,6 +83,29 @@ func (q *Queue) explainGate(ctx context.Context, j *ingest.Job, x Explanation) (
 		x.Waits, x.Why = "gate", "nothing is missing; the clock lets it on at its next look, within a minute"
 	}
 	return x, nil
+}
+
+// keeper is the job before j at gate 2 that keeps the space which comes free for
+// itself, and what it needs; "" if none does, among the first of those that wait.
+func (q *Queue) keeper(ctx context.Context, j *ingest.Job, free ingest.Free) (id string, needs int64, err error) {
+	place, turn := j.Place()
+	if place != ingest.PlaceProvisioning || free.Patience == 0 {
+		return "", 0, nil
+	}
+	var page []candidate
+	if _, err := q.Table.Page(ctx, table.Query{Index: "work", PK: place, From: "0", To: turn, Limit: 1000}, &page); err != nil {
+		return "", 0, err
+	}
+	for _, w := range page {
+		want := ingest.Want{ID: w.ID, Space: w.Space, Known: w.Known, Waited: q.Now().Sub(time.UnixMilli(w.Entered))}
+		if w.ID == j.ID {
+			break
+		}
+		if _, left := ingest.Choose(free, []ingest.Want{want}); left.Kept {
+			return w.ID, w.Space, nil
+		}
+	}
+	return "", 0, nil
 }
 
 // ExplainBatch says what a batch waits for.
@@ -97,13 +130,29 @@ func (q *Queue) ExplainBatch(ctx context.Context, id string) (Explanation, error
 	case row.State == ingest.BatchHeld:
 		x.Waits, x.Why = "person", "it is held until somebody releases it"
 	case row.State == ingest.BatchFailed:
-		x.Waits, x.Why = "person", fmt.Sprintf("%d of its jobs failed: mend and requeue them, or submit anew", counts.Failed)
+		x.Waits, x.Why = "person", failedBatch(row, counts)
 	}
 	problems, err := q.MailProblems(ctx, row)
 	for _, p := range problems {
 		x.Why += ". " + p.String()
 	}
 	return x, err
+}
+
+// failedBatch says what there is to do about a failed batch.
+func failedBatch(row *Batch, counts ingest.Counts) string {
+	const stays = "the batch stays Failed, since its report was made before, and a report cannot be updated yet"
+	switch {
+	case counts.Sum() == 0:
+		return "it has no jobs; correct it and submit it again: " + row.Message
+	case counts.Failed > 0:
+		return fmt.Sprintf("%d of its %d jobs failed; correct the causes and requeue the jobs, or submit their objects again", counts.Failed, counts.Sum())
+	case counts.Open() > 0:
+		return fmt.Sprintf("none of its jobs is failed now, and %d of %d are open; %s", counts.Open(), counts.Sum(), stays)
+	case row.Incomplete != "":
+		return fmt.Sprintf("all of its %d jobs are completed, but not all of its rows became jobs; submit the others again: %s", counts.Sum(), row.Incomplete)
+	}
+	return fmt.Sprintf("none of its jobs is failed now: all %d are completed; %s", counts.Sum()-counts.Deleted, stays)
 }
 
 func instant(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
@@ -127,15 +176,11 @@ func (q *Queue) Overview(ctx context.Context) (Overview, error) {
 	o := Overview{Waiting: map[string]int{}, Running: q.Settings.MaxInFlight - free.Slots, MaxInFlight: q.Settings.MaxInFlight, SpaceFree: free.Space}
 	oldest := int64(0)
 	for _, place := range []string{ingest.PlacePending, ingest.PlaceProvisioning, ingest.PlaceParked} {
-		var page []struct {
-			table.Head
-			ID      string `dynamo:"id"`
-			Entered int64  `dynamo:"entered"`
-		}
-		if _, err := q.Table.Page(ctx, table.Query{Index: "work", PK: place, Limit: 1000}, &page); err != nil {
+		page, err := q.waiting(ctx, place)
+		if err != nil {
 			return o, err
 		}
-		o.Waiting[place] = len(page)
+		o.Waiting[place] = min(len(page), countedMost)
 		for _, w := range page {
 			if oldest == 0 || w.Entered < oldest {
 				oldest, o.OldestWaiting, o.OldestSince = w.Entered, w.ID, instant(w.Entered)
@@ -143,4 +188,29 @@ func (q *Queue) Overview(ctx context.Context) (Overview, error) {
 		}
 	}
 	return o, nil
+}
+
+// countedMost bounds how many waiting jobs of a gate are looked at.
+const countedMost = 1000
+
+// waiting lists the first of those that wait at a gate. Where there are more, the
+// oldest of each worse priority is added: they come by priority, then age. With
+// aging the first are the oldest but for what their priority is worth.
+func (q *Queue) waiting(ctx context.Context, place string) ([]candidate, error) {
+	var page []candidate
+	next, err := q.Table.Page(ctx, table.Query{Index: "work", PK: place, Limit: countedMost}, &page)
+	for err == nil && next != "" && q.Rules.Aging == 0 {
+		last := page[len(page)-1]
+		priority := 0
+		if _, err := fmt.Sscanf(last.Rank, "%03d#", &priority); err != nil || priority >= ingest.WorstPriority {
+			break
+		}
+		var first []candidate
+		next, err = q.Table.Page(ctx, table.Query{Index: "work", PK: place, From: fmt.Sprintf("%03d#", priority+1), Limit: 1}, &first)
+		if len(first) == 0 {
+			break
+		}
+		page = append(page, first...)
+	}
+	return page, err
 }

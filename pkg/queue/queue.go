@@ -41,7 +41,30 @@ type Settings struct {
 	Reserve     int64         // jobs of unknown size wait while less than this is free
 	Share       int           // running jobs of one collection at once; 0 = all
 	Patience    time.Duration // after it a waiting job keeps the space that comes free for itself; 0 = never
+	FailedKeep  time.Duration // failed jobs keep their work files so long, even when others lack space
 	SweepPage   int           // items looked at per shard and tick, so that a tick ends in time
+}
+
+// Check returns an Invalid that names the setting with which work would never go
+// on, nil if there is none.
+func (s Settings) Check() error {
+	for _, rule := range []struct {
+		ok   bool
+		says string
+	}{
+		{s.MaxInFlight >= 1 && s.MaxInFlight <= 1000, "maxInFlight must be 1 to 1,000: more than 1,000 functions cannot take from one queue at once"},
+		{s.Space > 0, "spaceGiB must be positive"},
+		{s.Reserve >= 0 && s.Reserve <= s.Space, "reserveGiB must be 0 to spaceGiB: jobs of unknown size wait until so much is free"},
+		{s.Share >= 0, "share must not be negative"},
+		{s.Patience >= 0, "patienceMinutes must not be negative"},
+		{s.FailedKeep >= 0, "failedKeepHours must not be negative"},
+		{s.SweepPage >= 1, "a sweep must look at one item at least"},
+	} {
+		if !rule.ok {
+			return fault.New(fault.Invalid, "settings: %s", rule.says)
+		}
+	}
+	return nil
 }
 
 // Queue is the service. Every field is needed but Stored and Compose.

@@ -91,7 +91,7 @@ func (q *Queue) taken(ctx context.Context, j *ingest.Job) (lock, owner string, e
 
 // free counts what the gates can give out now.
 func (q *Queue) free(ctx context.Context) (ingest.Free, error) {
-	f := ingest.Free{Slots: q.Settings.MaxInFlight, Space: q.Settings.Space, Reserve: q.Settings.Reserve, Share: q.Settings.Share, Patience: q.Settings.Patience, Taken: map[string]int{}}
+	f := ingest.Free{Slots: q.Settings.MaxInFlight, Space: q.Settings.Space, Capacity: q.Settings.Space, Reserve: q.Settings.Reserve, Share: q.Settings.Share, Patience: q.Settings.Patience, Taken: map[string]int{}}
 	err := q.each(ctx, table.Query{PK: slotPK, Limit: 1000}, func(s Scarce) {
 		if s.Owner == "" {
 			return // not a slot: an event of a collection of that name, by an earlier release

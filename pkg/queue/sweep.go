@@ -181,6 +181,40 @@ func (q *Queue) lookStored(ctx context.Context, j *ingest.Job) error {
 	return nil
 }
 
+// cleanEarly removes work files of jobs that failed some time ago, the oldest
+// first, because a waiting job needs their space. One whose removal failed before
+// has its own time.
+func (q *Queue) cleanEarly(ctx context.Context, until time.Time) error {
+	now := q.Now()
+	var page []due
+	to := dueRank(now.Add(q.Rules.FailedRetention - q.Settings.FailedKeep))
+	_, err := q.Table.Page(ctx, table.Query{Index: "work", PK: ingest.PlaceClean, From: "0", To: to, Limit: earlyPage}, &page)
+	if err != nil {
+		return err
+	}
+	for _, d := range page {
+		if !q.Now().Before(until) {
+			return nil
+		}
+		if d.isBatch() {
+			continue
+		}
+		row, err := q.Job(ctx, d.ID)
+		kept := func() time.Duration { return now.Sub(time.UnixMilli(row.Entered)) }
+		if err == nil && row.Uncleaned() && !row.Live(now) && row.Repairs == 0 && kept() >= q.Settings.FailedKeep {
+			err = q.clean(ctx, row, now, "its space is needed by jobs that wait")
+		}
+		if err != nil && !fault.Is(err, fault.Lost) && !fault.Is(err, fault.NotFound) {
+			q.Log.Error("a failed job's space could not be given back; it is tried again later", "job", d.ID, "error", err)
+			q.Metric("RepairErrors", 1)
+		}
+	}
+	return nil
+}
+
+// earlyPage is how many failed jobs one tick looks at for their space.
+const earlyPage = 20
+
 func (q *Queue) repaired(ctx context.Context, machine, old string) {
 	q.Metric("Repairs", 1)
 	if err := q.Executions.Stop(ctx, machine, old, "replaced by the sweep"); err != nil {

@@ -150,9 +150,9 @@ func TestReportThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// TestContinueGivesTheLeaseBack: the next message of an execution is not kept
+// TestContinueTakesNoTries: the next message of an execution is not kept
 // waiting, however many it takes.
-func TestContinueGivesTheLeaseBack(t *testing.T) {
+func TestContinueTakesNoTries(t *testing.T) {
 	b := newBench(t)
 	if _, err := b.q.Submit(b.Context(), ingest.Batch{Collection: "c"}, "", nil, "me"); err != nil {
 		t.Fatal(err)

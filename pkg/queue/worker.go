@@ -216,6 +216,10 @@ func (w *Worker) work(ctx context.Context, h *Held, m Message) (ingest.Answer, s
 		return "", "", w.again(ctx, h, err), nil
 	}
 	is := q.Rules.Next(*h.Job, res, q.Now())
+	if why := is.TooLarge(q.Settings.Space); is.State == ingest.Provisioning && why != "" {
+		res = ingest.Fail(true, why)
+		is = q.Rules.Next(*h.Job, res, q.Now())
+	}
 	e := why{event: "job.state", component: w.Stage.Name, reason: res.Reason}
 	if e.reason == "" {
 		e.reason = h.remark

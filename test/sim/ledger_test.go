@@ -106,7 +106,7 @@ func (c *checker) granted(was, is ingest.Job) {
 	if place != ingest.PlacePending && !was.HasSpace {
 		held, over := c.spaces.sum(is.ID, "", least), c.behind(is.ID)
 		if held+is.SpaceNeeded > capacity+over {
-			c.fail("%s was granted %d bytes beside %d of %d; those who wait for it hold %d", is.ID, is.SpaceNeeded, held, capacity, over)
+			c.fail("%s was granted %d bytes beside %d of %d; those who wait hold %d", is.ID, is.SpaceNeeded, held, capacity, over)
 		}
 		if !is.SizeKnown && held-over > capacity-reserve {
 			c.fail("%s of unknown size was let on with %d of %d bytes taken", is.ID, held, capacity)
@@ -179,7 +179,8 @@ func (c *checker) first(lock string) string {
 	return first
 }
 
-// behind is what those hold that wait for job, by the lines before locks.
+// behind is what all those hold that are parked, if some of them wait for job, by
+// the lines before locks.
 func (c *checker) behind(job string) (n int64) {
 	wait := map[string]bool{job: true}
 	for grew := true; grew; {
@@ -197,8 +198,8 @@ func (c *checker) behind(job string) (n int64) {
 			}
 		}
 	}
-	for id := range wait {
-		if id != job {
+	for id, j := range c.jobs {
+		if id != job && !j.Running() && (wait[id] || j.Parked) && len(wait) > 1 {
 			n += c.spaces[id].most
 		}
 	}
