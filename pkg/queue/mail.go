@@ -160,6 +160,9 @@ func (q *Queue) sendTo(ctx context.Context, b *ingest.Batch, m ingest.Mail, to s
 // mostProblem bounds what is kept of an error, in bytes: a batch's row has some of them.
 const mostProblem = 300
 
+// mostMails bounds how many mails a batch's row tells of; its events tell of all.
+const mostMails = 6
+
 func clip(problem string) string {
 	if len(problem) <= mostProblem {
 		return problem
@@ -181,6 +184,7 @@ func (q *Queue) settle(ctx context.Context, row *Mail) error {
 		}
 		next := *batch
 		next.Mails = append(slices.Clone(batch.Mails), result)
+		next.Mails = next.Mails[max(0, len(next.Mails)-mostMails):]
 		next.Version++
 		tx := q.Table.Begin(q.NewID())
 		q.writeBatch(tx, batch, next)

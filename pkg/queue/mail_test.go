@@ -403,7 +403,7 @@ func TestContinueGivesTheLeaseBack(t *testing.T) {
 // TestSilentMailService: a mail service that does not answer costs a try, and is named.
 func TestSilentMailService(t *testing.T) {
 	b := newBench(t)
-	b.q.Rules.Timing.Short = 6 * time.Millisecond // a try has a sixth of it
+	b.q.Rules.Timing.Short = 3 * time.Millisecond // a try has a third of it
 	asked := 0
 	b.q.Compose = func(context.Context, *ingest.Batch, ingest.Mail) ([]string, func(context.Context, string) error, error) {
 		return []string{"a@example.org", "b@example.org"}, func(ctx context.Context, _ string) error { asked++; <-ctx.Done(); return ctx.Err() }, nil

@@ -312,7 +312,7 @@ func (q *Queue) send(ctx context.Context, w ingest.Wake) error {
 		if q.Compose == nil {
 			return nil
 		}
-		return q.sendMail(ctx, mailKey(w.ID, ingest.MailKind(w.At), w.Exec), q.Rules.Timing.Short/6)
+		return q.sendMail(ctx, mailKey(w.ID, ingest.MailKind(w.At), w.Exec), q.Rules.Timing.Short/3)
 	}
 	return fmt.Errorf("queue: no wake-up %q", w.Kind)
 }
