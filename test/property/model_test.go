@@ -3,6 +3,7 @@ package property
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -88,8 +89,14 @@ func (j *job) local() (ids []string) {
 	}
 	from = append(from[:len(from):len(from)], j.inPackage()...)
 	for _, id := range from {
-		if trimmed := strings.TrimSpace(string(id)); !slices.Contains(ids, trimmed) {
-			ids = append(ids, trimmed)
+		each := []string{string(id)}
+		if many(j.submission.Kind) {
+			each = strings.Split(decode(string(id)), ";")
+		}
+		for _, one := range each {
+			if one = strings.TrimSpace(one); one != "" && !slices.Contains(ids, one) {
+				ids = append(ids, one)
+			}
 		}
 	}
 	return ids
@@ -108,7 +115,7 @@ func (j *job) inPackage() []value {
 // element is the best of what was said of one element.
 func (j *job) element(of func(said) value, before string) string {
 	for _, s := range j.said {
-		switch v := strings.TrimSpace(string(of(s))); v {
+		switch v := oneLine(string(of(s))); v {
 		case "", "(:unas)", "(:unkn)", "(:unav)", "(:null)":
 		default:
 			return v
@@ -116,6 +123,11 @@ func (j *job) element(of func(said) value, before string) string {
 	}
 	return before
 }
+
+var breaks = regexp.MustCompile(`[ \t]*[\t\n\r\x{85}\x{2028}\x{2029}][ \t\n\r\x{85}\x{2028}\x{2029}]*`)
+
+// oneLine is a value without its line breaks.
+func oneLine(v string) string { return strings.TrimSpace(breaks.ReplaceAllString(v, " ")) }
 
 // version is what a job should make of an object.
 func (j *job) version(before version, given map[string][]byte) version {

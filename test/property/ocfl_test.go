@@ -35,7 +35,7 @@ func (w *world) root() map[string]*stored {
 	byPrefix := map[string]*stored{}
 	for _, key := range keys {
 		prefix, is := strings.CutSuffix(key, "/0=ocfl_object_1.1")
-		if !is {
+		if !is || strings.Count(prefix, "/") != 3 {
 			continue
 		}
 		o := &stored{prefix: prefix + "/", inventory: map[int]string{}, content: map[string][]byte{}}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -146,6 +148,10 @@ func (w *world) notAccepted(s submission, err error) {
 		w.fail("the submission is answered with %v", err)
 		return
 	}
+	w.sentence(err.Error())
+	if s.Strange {
+		return
+	}
 	if s.Kind == ingest.TypeFile && s.Collection == "books" && s.Objects[0].Files[0].Check.Algorithm == "" || s.Form.Primary == -2 {
 		return
 	}
@@ -160,7 +166,7 @@ func (w *world) unpacked(ctx context.Context, batch string, s submission, jobs [
 	}
 	w.sentence(b.Message)
 	for _, j := range jobs {
-		if w.refused(j) != "" || s.Check.refuses() && s.Check.Algorithm != "" {
+		if s.Strange || w.refused(j) != "" || s.Check.refuses() && s.Check.Algorithm != "" {
 			return
 		}
 	}
@@ -176,6 +182,9 @@ func (w *world) sentence(message string) {
 			w.fail("a person is told %q", short(message))
 		}
 	}
+	if len(message) > 20_000 || !utf8.ValidString(message) || strings.ContainsFunc(message, func(c rune) bool { return unicode.IsControl(c) && c != '\n' }) {
+		w.fail("a person is told %d bytes: %+q", len(message), short(message))
+	}
 }
 
 // judge holds what came of a submission against what it meant.
@@ -185,7 +194,7 @@ func (w *world) judge(ctx context.Context, batch string, s submission, jobs []*j
 		return
 	}
 	if len(made) != len(jobs) {
-		w.fail("%d jobs are made of %d objects", len(made), len(jobs))
+		w.fail("%d jobs are made of %d objects: %s", len(made), len(jobs), w.explain(ctx, batch))
 		return
 	}
 	type pair struct {
@@ -228,9 +237,13 @@ func flagOf(b bool) int {
 
 // outcome holds how a job ended against how it had to.
 func (w *world) outcome(j *job, made v1.Job) {
-	must := w.refused(j)
+	must, s := w.refused(j), j.submission
 	switch {
-	case pending[must]:
+	case made.State == string(ingest.Failed) && s.Strange && must == "":
+		if made.Recoverable {
+			w.fail("%s failed and can be requeued, which cannot help: %s", made.ID, short(made.Message))
+		}
+		w.early(made)
 	case made.State == string(ingest.Completed) && must != "":
 		w.fail("%s is preserved as %s v%d, though %s", made.ID, made.Identifiers.Primary, made.Version, must)
 	case made.State == string(ingest.Failed) && must == "" && !made.Recoverable:
@@ -239,17 +252,22 @@ func (w *world) outcome(j *job, made v1.Job) {
 		if must == "" {
 			w.fail("%s failed again, though its sources work: %s", made.ID, short(made.Message))
 		}
-		if made.Message == "" {
-			w.fail("%s failed and does not say why", made.ID)
-		}
-		switch ingest.State(made.LastSuccessfulState) {
-		case ingest.Processing, ingest.Storing, ingest.Recording:
-			w.fail("%s failed after %s for what was to be seen before: %s", made.ID, made.LastSuccessfulState, short(made.Message))
-		}
-		w.sentence(made.Message)
+		w.early(made)
 	case made.State != string(ingest.Completed):
 		w.fail("%s ended as %s", made.ID, made.State)
 	}
+}
+
+// early holds a failure against where it may happen.
+func (w *world) early(made v1.Job) {
+	if made.Message == "" {
+		w.fail("%s failed and does not say why", made.ID)
+	}
+	switch ingest.State(made.LastSuccessfulState) {
+	case ingest.Processing, ingest.Storing, ingest.Recording:
+		w.fail("%s failed after %s for what was to be seen before: %s", made.ID, made.LastSuccessfulState, short(made.Message))
+	}
+	w.sentence(made.Message)
 }
 
 // leftOver looks for what jobs left behind: a failed one nothing in the storage

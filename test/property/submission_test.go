@@ -13,6 +13,7 @@ import (
 	"hash"
 	"hash/adler32"
 	"hash/crc32"
+	"slices"
 	"strings"
 
 	v1 "archivist/pkg/api/v1"
@@ -45,6 +46,17 @@ func (v value) MarshalJSON() ([]byte, error) {
 	return json.Marshal(fmt.Sprintf("%+q", short(string(v))))
 }
 
+// values are texts of the submission; of many the first are printed.
+type values []value
+
+// MarshalJSON prints the values.
+func (v values) MarshalJSON() ([]byte, error) {
+	if len(v) > 25 {
+		return json.Marshal(append(slices.Clone([]value(v[:3])), value(fmt.Sprintf("… (%d)", len(v)))))
+	}
+	return json.Marshal([]value(v))
+}
+
 func short(s string) string {
 	if len(s) <= 400 {
 		return s
@@ -65,20 +77,25 @@ type submission struct {
 	Submitter  value   `json:",omitempty"`
 	Note       value   `json:",omitempty"`
 	Mail       []value `json:",omitempty"`
+	Strange    bool    `json:",omitempty"` // it has something for which it may be refused
 }
 
 // said is what one place says of an object.
 type said struct {
-	Who   value   `json:",omitempty"`
-	What  value   `json:",omitempty"`
-	When  value   `json:",omitempty"`
-	Local []value `json:",omitempty"`
+	Who   value  `json:",omitempty"`
+	What  value  `json:",omitempty"`
+	When  value  `json:",omitempty"`
+	Local values `json:",omitempty"`
 	// Primary names the ark: n is that of the nth object which is known, -1 a new
 	// one, -2 a new one with a wrong check character.
 	Primary int `json:",omitempty"`
+	// Raw is the text of the package's file that says it; "" is a plain one.
+	Raw value `json:",omitempty"`
 }
 
-func (s said) empty() bool { return s.Who == "" && s.What == "" && s.When == "" && len(s.Local) == 0 }
+func (s said) empty() bool {
+	return s.Who == "" && s.What == "" && s.When == "" && len(s.Local) == 0 && s.Raw == ""
+}
 
 // decoded is what a row of a manifest says.
 func (s said) decoded() said {
@@ -149,7 +166,7 @@ func (c claim) size(content []byte) string {
 	case wrongSize:
 		return fmt.Sprint(len(content) + 7)
 	}
-	return ""
+	return string(c.Size)
 }
 
 // refuses reports whether content must be refused for what is claimed of it.
@@ -166,7 +183,11 @@ func (o object) files() []file {
 		said said
 	}{{"mrt-erc.txt", ercText, o.ERC}, {"mrt-datacite.xml", dataciteText, o.DataCite}, {"mrt-dc.xml", dcText, o.DC}} {
 		if !d.said.empty() {
-			all = append(all[:len(all):len(all)], file{Name: value(d.name), Content: value(d.text(d.said))})
+			text := d.said.Raw
+			if text == "" {
+				text = value(d.text(d.said))
+			}
+			all = append(all[:len(all):len(all)], file{Name: value(d.name), Content: text})
 		}
 	}
 	return all
@@ -332,7 +353,7 @@ type row struct {
 
 // manifest writes a manifest, without our own code.
 func manifest(profile string, rows []row) string {
-	enc := strings.NewReplacer("|", "%7c")
+	enc := strings.NewReplacer("|", "%7c", "\n", "%0a", "\r", "%0d") // a row is a line
 	batch := strings.Contains(profile, "batch")
 	var b strings.Builder
 	fmt.Fprintf(&b, "#%%checkm_0.7\n#%%profile | http://uc3.cdlib.org/registry/ingest/manifest/%s\n#%%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n", profile)
