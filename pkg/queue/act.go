@@ -23,7 +23,7 @@ func (q *Queue) Requeue(ctx context.Context, id, reason, actor string) (*Job, er
 }
 
 func (q *Queue) requeue(ctx context.Context, id, reason, actor string, confirmed bool) (*Job, error) {
-	for {
+	for range actTries {
 		row, err := q.Job(ctx, id)
 		if err != nil {
 			return nil, err
@@ -56,6 +56,14 @@ func (q *Queue) requeue(ctx context.Context, id, reason, actor string, confirmed
 			return nil, fmt.Errorf("queue: requeue job %s: %w", id, err)
 		}
 	}
+	return nil, busy(id)
+}
+
+// actTries is how often an action on a job is tried that others change meanwhile.
+const actTries = 10
+
+func busy(job string) error {
+	return fault.New(fault.Unavailable, "job %s is changed by others all the time; try again in a moment", job)
 }
 
 // Over reports whether a job writes nothing any more: it has ended, or waits, and
@@ -77,7 +85,7 @@ func (q *Queue) Over(ctx context.Context, id string) (bool, error) {
 // after the job was taken from it. A job that says so already, or goes on, is left
 // as it is.
 func (q *Queue) Preserved(ctx context.Context, id string, version int) error {
-	for {
+	for range actTries {
 		row, err := q.Job(ctx, id)
 		if fault.Is(err, fault.NotFound) {
 			return nil
@@ -91,13 +99,14 @@ func (q *Queue) Preserved(ctx context.Context, id string, version int) error {
 			return err
 		}
 	}
+	return busy(id)
 }
 
 // ForceFail fails a running or waiting job by an admin's word: its worker, if
 // there is one, is fenced by the rev. At Storing the storage is asked first, so that
 // a version that is committed is not denied.
 func (q *Queue) ForceFail(ctx context.Context, id, reason, actor string) (*Job, error) {
-	for {
+	for range actTries {
 		row, err := q.Job(ctx, id)
 		if err != nil {
 			return nil, err
@@ -124,6 +133,7 @@ func (q *Queue) ForceFail(ctx context.Context, id, reason, actor string) (*Job, 
 			return row, err
 		}
 	}
+	return nil, busy(id)
 }
 
 // Page is a page of rows with the cursor of the next.

@@ -178,7 +178,7 @@ type why struct {
 // putJob writes a job's row as it shall be, with its event, and whatever must
 // agree: the slot, space and lock rows, and the batch's counts. A job that is
 // new is counted by the chunk that makes it. The job's lease ends with the change.
-func (q *Queue) putJob(tx *table.Tx, row *Job, is ingest.Job, w why) error {
+func (q *Queue) putJob(tx *table.Tx, row *Job, is ingest.Job, gone goneRows, w why) error {
 	was := row.Job
 	if was.State != is.State {
 		if err := ingest.CheckJob(was.State, is.State); err != nil {
@@ -201,7 +201,7 @@ func (q *Queue) putJob(tx *table.Tx, row *Job, is ingest.Job, w why) error {
 	if add := ingest.Moved(was.State, is.State); was.State != "" && len(add) > 0 {
 		tx.Count(countKey(is.Batch), add)
 	}
-	scarce(tx, was, is)
+	scarce(tx, was, is, gone)
 	return nil
 }
 
@@ -260,11 +260,22 @@ func (q *Queue) putBatch(tx *table.Tx, row *Batch, is ingest.Batch, w why) error
 }
 
 // changeJob commits one change of a job and sends the wake-ups that it is owed.
-// more adds what else must be in the transaction.
+// more adds what else must be in the transaction. Where a row that the job owns is
+// not there any more, because somebody removed it by hand, the change is made
+// without it: else the job could never end.
 func (q *Queue) changeJob(ctx context.Context, row *Job, is ingest.Job, w why, more ...func(*table.Tx) error) error {
 	was := row.Job
-	put := func(tx *table.Tx) error { return q.putJob(tx, row, is, w) }
-	return q.commit(ctx, append([]func(*table.Tx) error{put}, more...), func() []ingest.Wake { return ingest.Wakes(was, is) })
+	owed := func() []ingest.Wake { return ingest.Wakes(was, is) }
+	var gone goneRows
+	put := func(tx *table.Tx) error { return q.putJob(tx, row, is, gone, w) }
+	parts := append([]func(*table.Tx) error{put}, more...)
+	err := q.commit(ctx, parts, owed)
+	if gone = q.goneRows(ctx, err, &was); len(gone) == 0 {
+		return err
+	}
+	q.Log.Error("rows of a job were not there; it is changed without them", "job", was.ID, "rows", fmt.Sprint(gone))
+	q.Metric("MissingRows", float64(len(gone)))
+	return q.commit(ctx, parts, owed)
 }
 
 // changeBatch is changeJob for a batch.

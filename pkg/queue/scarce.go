@@ -2,8 +2,10 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"slices"
 
+	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/table"
 )
@@ -30,22 +32,62 @@ func spaceKey(job string) table.Key { return table.Key{PK: spacePK, SK: job} }
 // LockKey is the key of a lock's row, e.g. of "ark#ark:/99999/fk4tq65d6k".
 func LockKey(name string) table.Key { return table.Key{PK: "LOCK#" + name, SK: "LOCK"} }
 
-// scarce puts into tx what a change of a job takes and gives back.
-func scarce(tx *table.Tx, was, is ingest.Job) {
+// goneRows are rows that a job should own and that are not there.
+type goneRows []table.Key
+
+// goneRows returns which rows of a job a change failed for because they are not
+// there; none if anything else was not as it should be.
+func (q *Queue) goneRows(ctx context.Context, err error, j *ingest.Job) (gone goneRows) {
+	var ce *table.ConditionError
+	if !errors.As(err, &ce) {
+		return nil
+	}
+	var owned []table.Key
+	if j.HasSlot {
+		owned = append(owned, slotKey(j.ID))
+	}
+	if j.HasSpace {
+		owned = append(owned, spaceKey(j.ID))
+	}
+	for _, name := range j.Locks {
+		owned = append(owned, LockKey(name))
+	}
+	for _, name := range j.Chain() {
+		owned = append(owned, lineKey(name, j.ID))
+	}
+	for _, k := range ce.Keys {
+		var row Scarce
+		err := q.Table.Get(ctx, k, &row)
+		if !slices.Contains(owned, k) || err != nil && !fault.Is(err, fault.NotFound) || err == nil && row.Owner == j.ID {
+			return nil
+		}
+		gone = append(gone, k)
+	}
+	return gone
+}
+
+// scarce puts into tx what a change of a job takes and gives back, but for the
+// rows that are gone.
+func scarce(tx *table.Tx, was, is ingest.Job, gone goneRows) {
 	grant := func(k table.Key, bytes int64) {
 		tx.Insert(&Scarce{Head: head(k), Owner: is.ID, Bytes: bytes, Collection: is.Collection})
+	}
+	remove := func(k table.Key) {
+		if !slices.Contains(gone, k) {
+			tx.RemoveOwned(k, is.ID)
+		}
 	}
 	switch {
 	case is.HasSlot && !was.HasSlot:
 		grant(slotKey(is.ID), 0)
 	case was.HasSlot && !is.HasSlot:
-		tx.RemoveOwned(slotKey(is.ID), is.ID)
+		remove(slotKey(is.ID))
 	}
 	switch {
-	case is.HasSpace && !was.HasSpace:
+	case is.HasSpace && (!was.HasSpace || slices.Contains(gone, spaceKey(is.ID))):
 		grant(spaceKey(is.ID), is.SpaceNeeded)
 	case was.HasSpace && !is.HasSpace:
-		tx.RemoveOwned(spaceKey(is.ID), is.ID)
+		remove(spaceKey(is.ID))
 	case is.HasSpace && was.SpaceNeeded != is.SpaceNeeded:
 		tx.Count(spaceKey(is.ID), map[string]int64{"bytes": is.SpaceNeeded - was.SpaceNeeded})
 	}
@@ -57,7 +99,7 @@ func scarce(tx *table.Tx, was, is ingest.Job) {
 		}
 		for _, l := range had {
 			if !slices.Contains(has, l) {
-				tx.RemoveOwned(key(l), is.ID)
+				remove(key(l))
 			}
 		}
 	}
@@ -73,20 +115,29 @@ func lineKey(name, job string) table.Key { return table.Key{PK: LockKey(name).PK
 // owns the lock, or who stands in line before it.
 func (q *Queue) taken(ctx context.Context, j *ingest.Job) (lock, owner string, err error) {
 	for _, l := range j.Wanted() {
-		var rows []Scarce
-		if _, err := q.Table.Page(ctx, table.Query{PK: LockKey(l).PK, Limit: 2}, &rows); err != nil {
-			return "", "", err
-		}
-		for _, row := range rows { // the lock sorts before the line
-			if row.Owner != j.ID {
-				return l, row.Owner, nil
-			}
-			if row.SK != LockKey(l).SK {
-				break
-			}
+		if owner, err = q.before(ctx, l, j.ID); err != nil || owner != "" {
+			return l, owner, err
 		}
 	}
 	return "", "", nil
+}
+
+// before returns who owns a lock, or stands first in line for it; "" if that is
+// the job, or nobody.
+func (q *Queue) before(ctx context.Context, lock, job string) (owner string, err error) {
+	var rows []Scarce
+	if _, err := q.Table.Page(ctx, table.Query{PK: LockKey(lock).PK, Limit: 2}, &rows); err != nil {
+		return "", err
+	}
+	for _, row := range rows { // the lock sorts before the line
+		if row.Owner != job {
+			return row.Owner, nil
+		}
+		if row.SK != LockKey(lock).SK {
+			break
+		}
+	}
+	return "", nil
 }
 
 // free counts what the gates can give out now.

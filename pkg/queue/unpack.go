@@ -103,7 +103,7 @@ func (q *Queue) makeJob(tx *table.Tx, j ingest.Job, submitter string) (ingest.Jo
 	e.Time, e.Detail = j.Created, Change{To: string(j.State), Reason: refused}
 	row := &Job{Head: head(jobKey(j.ID)), Version: 1, Job: j}
 	q.writeJob(tx, row, *row)
-	scarce(tx, ingest.Job{ID: j.ID}, j)
+	scarce(tx, ingest.Job{ID: j.ID}, j, nil)
 	return j, event.Append(tx, jobSubject(j.ID), 1, e)
 }
 

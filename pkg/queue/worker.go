@@ -3,6 +3,8 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"archivist/pkg/fault"
@@ -40,13 +42,17 @@ type Step func(ctx context.Context, h *Held) (ingest.Result, error)
 
 // Checkpoint saves the item as the step has changed it, under the same lease,
 // with the rows that add puts into the transaction. After a Lost the step has
-// to end: somebody else has the item.
+// to end: somebody else has the item. A Lost with a *table.ConditionError that names
+// a lock means that it is not this job's turn for the lock.
 func (h *Held) Checkpoint(ctx context.Context, add ...func(*table.Tx)) error {
+	if err := h.inTurn(ctx); err != nil {
+		return err
+	}
 	tx := h.q.Table.Begin(h.q.NewID())
 	next := *h.job
 	next.Job = *h.Job
 	h.q.writeJob(tx, h.job, next)
-	scarce(tx, h.job.Job, *h.Job)
+	scarce(tx, h.job.Job, *h.Job, nil)
 	for _, a := range add {
 		a(tx)
 	}
@@ -56,6 +62,25 @@ func (h *Held) Checkpoint(ctx context.Context, add ...func(*table.Tx)) error {
 // Rev is the revision of the job's row as this worker wrote it last: no other worker
 // has the same.
 func (h *Held) Rev() int64 { return h.job.Rev }
+
+// inTurn returns a Lost if the step takes a lock that is another's, or before which
+// others stand in line.
+func (h *Held) inTurn(ctx context.Context) error {
+	for _, name := range h.Job.Locks {
+		if slices.Contains(h.job.Locks, name) {
+			continue
+		}
+		owner, err := h.q.before(ctx, name, h.Job.ID)
+		if err != nil {
+			return err
+		}
+		if owner != "" {
+			ce := &table.ConditionError{Keys: []table.Key{LockKey(name)}}
+			return &fault.Error{Kind: fault.Lost, Msg: fmt.Sprintf("job %s comes before job %s for %s", owner, h.Job.ID, name), Err: ce}
+		}
+	}
+	return nil
+}
 
 // StillMine returns a Lost once the job's row is no longer as this worker left it.
 func (h *Held) StillMine(ctx context.Context) error {
