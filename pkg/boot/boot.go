@@ -93,7 +93,7 @@ func New(ctx context.Context, env Env) (*System, error) {
 		return nil, err
 	}
 	s := &System{Env: env, Log: log, SQS: sqs.NewFromConfig(cfg), faults: f}
-	t := table.New(dynamo.NewFromIface(dynamodb.NewFromConfig(cfg)), env(EnvTable))
+	t := table.New(dynamo.NewFromIface(tableClient(cfg)), env(EnvTable))
 	machines := &executions{client: sfn.NewFromConfig(cfg), arns: map[string]string{queue.MachineJob: env(EnvJobMachine), queue.MachineBatch: env(EnvBatchMachine)}}
 	s.Answer = machines
 	limits, err := ParseLimits(env(EnvLimits))
@@ -108,6 +108,12 @@ func New(ctx context.Context, env Env) (*System, error) {
 		Metric: (&metrics{cloudwatch.NewFromConfig(cfg), log}).put, Rules: rules, Settings: limits.settings(), Log: log}
 	s.Clock = &queue.Clock{Queue: s.Queue, Leases: &lease.Store{Table: t, Now: time.Now, NewID: newID}}
 	return s, s.content(cfg, t)
+}
+
+// tableClient makes each request once: the table itself tries again, and two budgets
+// would multiply.
+func tableClient(cfg aws.Config) *dynamodb.Client {
+	return dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 }
 
 // content wires what works on content: buckets, fetching, the storage root.

@@ -77,20 +77,23 @@ func wait(ctx context.Context, d time.Duration) error {
 
 // Get reads one row consistently into row. A missing row is a NotFound.
 func (t *Table) Get(ctx context.Context, k Key, row any) error {
-	return t.retry(ctx, "read "+k.String(), func() error {
-		err := t.Rows.Get("pk", k.PK).Range("sk", dynamo.Equal, k.SK).Consistent(true).One(ctx, row)
-		if errors.Is(err, dynamo.ErrNotFound) {
-			return fault.New(fault.NotFound, "no row %s", k)
-		}
-		return err
-	})
+	return t.retry(ctx, "read "+k.String(), func(ctx context.Context) error { return t.get(ctx, k, row) })
+}
+
+// get is one try of Get.
+func (t *Table) get(ctx context.Context, k Key, row any) error {
+	err := t.Rows.Get("pk", k.PK).Range("sk", dynamo.Equal, k.SK).Consistent(true).One(ctx, row)
+	if errors.Is(err, dynamo.ErrNotFound) {
+		return fault.New(fault.NotFound, "no row %s", k)
+	}
+	return err
 }
 
 // Change changes one row in one call and reads it as it is then into row. how says
 // what and on which condition; id is unique to this change. A Lost means that the
 // condition did not hold; row is then as it is.
 func (t *Table) Change(ctx context.Context, k Key, id string, how func(*dynamo.Update), row Row) error {
-	return t.retry(ctx, "change "+k.String(), func() error {
+	return t.retry(ctx, "change "+k.String(), func(ctx context.Context) error {
 		u := t.Rows.Update("pk", k.PK).Range("sk", k.SK).Add("rev", 1).Set("wid", id)
 		how(u)
 		err := u.Value(ctx, row)
@@ -98,7 +101,7 @@ func (t *Table) Change(ctx context.Context, k Key, id string, how func(*dynamo.U
 			return err
 		}
 		// It may be by an answer that was lost: then the change is ours.
-		if err := t.Get(ctx, k, row); err != nil || row.head().Wid == id {
+		if err := t.get(ctx, k, row); err != nil || row.head().Wid == id {
 			return err
 		}
 		return &fault.Error{Kind: fault.Lost, Msg: "table: changed meanwhile: " + k.String(), Err: &ConditionError{[]Key{k}}}
@@ -129,7 +132,7 @@ func (t *Table) Page(ctx context.Context, q Query, out any) (string, error) {
 		return "", fmt.Errorf("table: no index %q", q.Index)
 	}
 	var next string
-	err := t.retry(ctx, "query "+q.PK, func() error {
+	err := t.retry(ctx, "query "+q.PK, func(ctx context.Context) error {
 		get := t.Rows.Get(keys[0], q.PK).SearchLimit(max(1, defaultTo(q.Limit, 100)))
 		switch {
 		case q.Prefix != "":

@@ -149,7 +149,7 @@ func (tx *Tx) Commit(ctx context.Context) error {
 	if err := tx.fits(); err != nil {
 		return err
 	}
-	err := tx.t.retry(ctx, "commit", func() error {
+	err := tx.t.retry(ctx, "commit", func(ctx context.Context) error {
 		err := tx.send(ctx)
 		if err == nil || transient(err) == refused {
 			return err
@@ -198,7 +198,7 @@ func (tx *Tx) happened(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	var h Head
-	err := tx.t.Get(ctx, *tx.proof, &h)
+	err := tx.t.get(ctx, *tx.proof, &h)
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
@@ -304,18 +304,23 @@ func cancelledAnswer(e *types.TransactionCanceledException) answer {
 	return found
 }
 
-// Retries of one request: full jitter under a growing bound, about 40 s in all
-// and at most 60 s, so that they end before a stage's lease does.
+// Retries of one request: full jitter under a growing bound. One budget holds for
+// all of a request, what settles a lost answer included, so that it ends before a
+// stage's lease does; nothing below may try again on its own account.
 const (
 	maxTries  = 12
 	firstWait = 50 * time.Millisecond
 	mostWait  = 5 * time.Second
+	tryTime   = 10 * time.Second // of one try that is not answered
+	budget    = 50 * time.Second
 )
 
-func (t *Table) retry(ctx context.Context, what string, f func() error) error {
+func (t *Table) retry(ctx context.Context, what string, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, budget)
+	defer cancel()
 	bound := firstWait
 	for try := 1; ; try++ {
-		err := f()
+		err := once(ctx, f)
 		if err == nil || transient(err) == final {
 			return err
 		}
@@ -327,4 +332,10 @@ func (t *Table) retry(ctx context.Context, what string, f func() error) error {
 		}
 		bound = min(2*bound, mostWait)
 	}
+}
+
+func once(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, tryTime)
+	defer cancel()
+	return f(ctx)
 }
