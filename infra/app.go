@@ -95,6 +95,7 @@ func (a *App) newClock(p FunctionProps, timing ingest.Timing) {
 	a.Wake.GrantSendMessages(a.Clock)
 	p.Data.Work.GrantRead(a.Clock, jsii.String("jobs/*")) // the work files of jobs that failed long ago
 	p.Data.Work.GrantDelete(a.Clock, jsii.String("jobs/*"))
+	p.Data.Storage.GrantRead(a.Clock, nil)                   // whether a version of such a job is committed
 	p.Data.Work.GrantRead(a.Clock, jsii.String("reports/*")) // for mails that are sent again
 	grantMail(a.Clock, p.Settings.MailFrom)
 	grantMetrics(a.Clock)

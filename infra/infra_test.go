@@ -175,6 +175,34 @@ func TestLeastPrivilege(t *testing.T) {
 	}
 }
 
+// TestWhoReadsStorage: each function that asks the storage root may list and read it.
+// Without the list a missing object cannot be told from a forbidden one.
+func TestWhoReadsStorage(t *testing.T) {
+	may := map[string]string{}
+	for _, r := range of(synth(t, production), "AWS::IAM::Policy") {
+		roles, _ := json.Marshal(r.Properties["Roles"])
+		doc, _ := r.Properties["PolicyDocument"].(map[string]any)
+		statements, _ := doc["Statement"].([]any)
+		for _, st := range statements {
+			text, _ := json.Marshal(st)
+			if strings.Contains(string(text), "Storage07F31EBC") {
+				may[string(roles)] += string(text)
+			}
+		}
+	}
+	for _, name := range []string{"estimate", "process", "store", "record", "report", "api", "clock"} {
+		granted := ""
+		for roles, text := range may {
+			if strings.Contains(strings.ToLower(roles), name+"servicerole") {
+				granted += text
+			}
+		}
+		if !strings.Contains(granted, "s3:GetObject") || !strings.Contains(granted, "s3:List") {
+			t.Errorf("%s is granted %s", name, granted)
+		}
+	}
+}
+
 // TestSomebodyHears: every dead-letter queue, the repairs and the oldest waiting
 // job have an alarm, and each alarm tells somebody.
 func TestSomebodyHears(t *testing.T) {

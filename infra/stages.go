@@ -87,8 +87,11 @@ func (st *Stage) grantContent(d *Data) {
 	switch st.Name {
 	case "unpack":
 		d.Work.GrantReadWrite(st.Handler, jsii.String("batches/*"))
-	case "estimate", "download", "process":
+	case "download":
 		d.Work.GrantReadWrite(st.Handler, jsii.String("jobs/*"))
+	case "estimate", "process":
+		d.Work.GrantReadWrite(st.Handler, jsii.String("jobs/*"))
+		d.Storage.GrantRead(st.Handler, nil) // whose an object is, and what it is called
 	case "store":
 		d.Work.GrantReadWrite(st.Handler, jsii.String("jobs/*"))
 		d.Storage.GrantReadWrite(st.Handler, nil)
