@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -157,6 +158,7 @@ func (t *Table) Page(ctx context.Context, q Query, out any) (string, error) {
 			}
 			get.StartFrom(from)
 		}
+		reflect.ValueOf(out).Elem().SetZero() // an earlier try may have been cut off in the middle
 		last, err := get.AllWithLastEvaluatedKey(ctx, out)
 		next = encodeCursor(last)
 		return err

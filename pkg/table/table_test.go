@@ -201,6 +201,28 @@ func TestCommitChangesTheRowAfterwards(t *testing.T) {
 	})
 }
 
+// TestSlowPage: a page that comes too late is read again, whole and once.
+func TestSlowPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: tabletest.New(), Do: func(op string, call func() error) error {
+			if op == "Query" {
+				if asked++; asked == 1 {
+					defer time.Sleep(time.Minute / 4)
+				}
+			}
+			return call()
+		}})
+		for i := range 3 {
+			commit(t, tb, fmt.Sprint(i), func(tx *table.Tx) { tx.Insert(newThing("p", fmt.Sprint(i))) })
+		}
+		rows := []thing{{Name: "of before"}}
+		if _, err := tb.Page(t.Context(), table.Query{PK: "p"}, &rows); err != nil || len(rows) != 3 || asked != 2 {
+			t.Errorf("%d rows after %d requests, %v", len(rows), asked, err)
+		}
+	})
+}
+
 // TestAmbiguousCommits: whatever happens to the answer, Commit tells the truth.
 func TestAmbiguousCommits(t *testing.T) {
 	lost := errors.New("the connection broke")

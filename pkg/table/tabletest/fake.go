@@ -195,6 +195,14 @@ func (f *Fake) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(*
 	return &dynamodb.GetItemOutput{Item: maps.Clone(f.get(k))}, nil
 }
 
+// DescribeTable is asked in vain when a page was cut off by the end of its context.
+func (f *Fake) DescribeTable(ctx context.Context, _ *dynamodb.DescribeTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return nil, invalid("tabletest: DescribeTable is not understood")
+}
+
 // PutItem writes a row under its condition.
 func (f *Fake) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	_, err := f.single(types.TransactWriteItem{Put: &types.Put{Item: in.Item, ConditionExpression: in.ConditionExpression,
