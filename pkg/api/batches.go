@@ -135,6 +135,9 @@ func batchOf(in v1.BatchRequest) (ingest.Batch, error) {
 			b.Primary = given.String()
 		}
 	}
+	if why := b.ForOneObject(); why != "" && (in.Payload.Type == ingest.TypeBatchManifest || in.Payload.Type == ingest.TypeSingleFileBatch) {
+		return b, fault.New(fault.Invalid, "%s", why)
+	}
 	if m := in.Metadata; m != nil {
 		b.Metadata, err = ingest.Metadata{Who: m.Who, What: m.What, When: m.When, Where: m.Where}.Clean(
 			[4]string{"metadata.who", "metadata.what", "metadata.when", "metadata.where"})
@@ -147,7 +150,10 @@ func payloadOf(in v1.Payload) (p ingest.Payload, err error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(in.URL) > ingest.MaxURL {
 		return p, fault.New(fault.Invalid, "payload.url: found %q; expected an http or https URL of at most %d bytes", ingest.Cut(fetch.Redact(in.URL), 200), ingest.MaxURL)
 	}
-	p = ingest.Payload{URL: in.URL, Type: in.Type, Filename: in.Filename, Size: in.Size}
+	p = ingest.Payload{URL: in.URL, Type: in.Type, Filename: in.Filename}
+	if in.Size != nil {
+		p.Size, p.Empty = *in.Size, *in.Size == 0
+	}
 	if p.Filename == "" {
 		p.Filename = path.Base(u.Path)
 	}

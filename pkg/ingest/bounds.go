@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -50,4 +51,20 @@ func (m Metadata) Clean(fields [4]string) (Metadata, error) {
 		}
 	}
 	return m, nil
+}
+
+// ForOneObject says what of a submission is for one object only and so cannot be with a
+// batch manifest, "" if nothing is.
+func (b *Batch) ForOneObject() string {
+	var names []string
+	for name, given := range map[string]bool{"identifiers.primary": b.Primary != "", "identifiers.local": len(b.LocalIDs) > 0, "ifVersion": b.IfVersion != 0} {
+		if given {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ") + ": this is for one object; leave it out, and give the identifiers in the rows of the manifest"
 }

@@ -33,7 +33,8 @@ type Payload struct {
 	Type      string `dynamo:"payload_type" json:"type,omitempty"` // "" = not detected yet
 	Detected  bool   `dynamo:"type_detected,omitempty" json:"-"`   // the type was not given: it is detected from the content
 	Filename  string `dynamo:"filename,omitempty" json:"filename,omitempty"`
-	Size      int64  `dynamo:"size_said,omitempty" json:"size,omitempty"` // bytes; 0 = not given
+	Size      int64  `dynamo:"size_said,omitempty" json:"size,omitempty"` // bytes; 0 = not given, unless Empty
+	Empty     bool   `dynamo:"said_empty,omitempty" json:"-"`             // the size was given as 0
 	Algorithm string `dynamo:"algorithm,omitempty" json:"-"`
 	Digest    string `dynamo:"digest,omitempty" json:"-"`
 }

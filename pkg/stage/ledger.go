@@ -85,7 +85,7 @@ func (s *Stages) rows(ctx context.Context, j *ingest.Job, each func(checkm.Row) 
 
 func fileRow(j *ingest.Job) checkm.Row {
 	size := int64(-1)
-	if j.Payload.Size > 0 {
+	if j.Payload.Size > 0 || j.Payload.Empty {
 		size = j.Payload.Size
 	}
 	return checkm.Row{URL: j.URL, Algorithm: j.Payload.Algorithm, Digest: j.Payload.Digest, Size: size, Name: j.Payload.Filename}

@@ -98,7 +98,7 @@ func TestRowsThatCannotBeHeld(t *testing.T) {
 		manifest("mrt-batch-manifest", batchFields, ""): "lists nothing",
 	} {
 		w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) { _, _ = out.Write([]byte(text)) })
-		id := w.submit("list", func(b *ingest.Batch) { b.Payload.Type = ingest.TypeBatchManifest })
+		id := w.submit("list", func(b *ingest.Batch) { b.Payload.Type, b.LocalIDs = ingest.TypeBatchManifest, nil })
 		b, err := w.m.Queue.Batch(t.Context(), strings.TrimSuffix(id, "-00001"))
 		if err != nil || b.State != ingest.BatchFailed || b.Unpacked != 0 || !strings.Contains(b.Message, says) {
 			t.Errorf("%s, %d jobs: %s, %v; expected %q", b.State, b.Unpacked, b.Message, err, says)
@@ -130,4 +130,25 @@ func TestRequiredDigest(t *testing.T) {
 			b.Payload.Type, b.Payload.Algorithm, b.Payload.Digest = given, "md5", "cf275be45a385bbd6adf00aa6d2edbef"
 		}), 1, given == "")
 	}
+}
+
+// TestOneObjectOnly: what a submission says of one object is not dropped from that of
+// many.
+func TestOneObjectOnly(t *testing.T) {
+	w := newTwins(t)
+	text := manifest("mrt-batch-manifest", batchFields, w.source.URL+"/a | | | | | a | | fine | | |")
+	w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) { _, _ = out.Write([]byte(text)) })
+	for _, given := range []string{ingest.TypeBatchManifest, ""} {
+		id := w.submit("list", func(b *ingest.Batch) { b.Payload.Type, b.IfVersion = given, 2 })
+		b, err := w.m.Queue.Batch(t.Context(), strings.TrimSuffix(id, "-00001"))
+		if err != nil || b.State != ingest.BatchFailed || !strings.Contains(b.Message, "identifiers.local, ifVersion: this is for one object") {
+			t.Errorf("type %q: %s: %s, %v", given, b.State, b.Message, err)
+		}
+	}
+}
+
+// TestSizeZero: a size of 0 is a size.
+func TestSizeZero(t *testing.T) {
+	w := newTwins(t)
+	w.refused(w.submit("a.txt", func(b *ingest.Batch) { b.Empty = true }), "the depositor's size is 0 bytes, but 17 came")
 }

@@ -38,6 +38,9 @@ func (s *Stages) unpack(ctx context.Context, h *queue.Held) (ingest.Result, erro
 		return s.unreachable(ctx, h, err)
 	}
 	if list, many := batchKinds[kind]; many {
+		if why := h.Batch.ForOneObject(); why != "" {
+			return ingest.Fail(false, "the payload is a batch manifest. "+why), nil
+		}
 		return s.unpackList(ctx, h, list.row, list.kind)
 	}
 	b := h.Batch
@@ -207,6 +210,7 @@ func jobOf(b *ingest.Batch, r checkm.Row, kind string, priority int) ingest.Job 
 	}
 	size := max(r.Size, 0)
 	return ingest.Job{Collection: b.Collection, Submitter: b.Submitter, Mode: b.Mode, Note: b.Note, Primary: r.Primary, LocalIDs: r.Local, Priority: priority,
-		Payload:  ingest.Payload{URL: r.URL, Type: kind, Filename: r.Name, Size: size, Algorithm: r.Algorithm, Digest: r.Digest},
+		Payload: ingest.Payload{URL: r.URL, Type: kind, Filename: r.Name, Size: size, Empty: r.Size == 0,
+			Algorithm: r.Algorithm, Digest: r.Digest},
 		Metadata: ingest.Metadata{Who: or(r.Creator, b.Who), What: or(r.Title, b.What), When: or(r.Date, b.When)}}
 }

@@ -15,7 +15,7 @@ type Payload struct {
 	URL      string  `json:"url" format:"uri" maxLength:"2048" doc:"http or https" example:"https://example.org/manifest.checkm"`
 	Type     string  `json:"type,omitempty" enum:"file,object-manifest,batch-manifest,single-file-batch-manifest" doc:"told from the content when not given"`
 	Filename string  `json:"filename,omitempty" maxLength:"4096" doc:"of a file; the last part of the URL when not given"`
-	Size     int64   `json:"size,omitempty" minimum:"0" doc:"bytes"`
+	Size     *int64  `json:"size,omitempty" minimum:"0" doc:"bytes; 0 is an empty file"`
 	Digest   *Digest `json:"digest,omitempty"`
 }
 
