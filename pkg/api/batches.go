@@ -101,7 +101,8 @@ func (a *API) batch(ctx context.Context, b *queue.Batch) (v1.Batch, error) {
 
 // batchOf checks a request beyond what its schema says. An Invalid names the field.
 func batchOf(in v1.BatchRequest) (ingest.Batch, error) {
-	b := ingest.Batch{Collection: in.Collection, Submitter: strings.TrimSpace(in.Submitter), Mode: "add", Note: strings.TrimSpace(in.Note), IfVersion: in.IfVersion}
+	b := ingest.Batch{Collection: in.Collection, Mode: "add", IfVersion: in.IfVersion,
+		Submitter: strings.TrimSpace(in.Submitter), Note: strings.TrimSpace(in.Note)}
 	if err := ingest.CheckText("submitter", b.Submitter, ingest.MaxSubmitter); err != nil {
 		return b, err
 	}
@@ -124,18 +125,12 @@ func batchOf(in v1.BatchRequest) (ingest.Batch, error) {
 		return b, err
 	}
 	if ids := in.Identifiers; ids != nil {
-		if b.LocalIDs, err = ingest.CleanLocalIDs(ids.Local); err != nil {
-			return b, fault.New(fault.Invalid, "identifiers.local: %w", err)
-		}
-		if ids.Primary != "" {
-			given, err := ark.Parse(ingest.Cut(ids.Primary, ingest.MaxLocalIDBytes))
-			if err != nil {
-				return b, fault.New(fault.Invalid, "identifiers.primary: %w", err)
-			}
-			b.Primary = given.String()
+		if err := identify(&b, *ids); err != nil {
+			return b, err
 		}
 	}
-	if why := b.ForOneObject(); why != "" && (in.Payload.Type == ingest.TypeBatchManifest || in.Payload.Type == ingest.TypeSingleFileBatch) {
+	many := in.Payload.Type == ingest.TypeBatchManifest || in.Payload.Type == ingest.TypeSingleFileBatch
+	if why := b.ForOneObject(); why != "" && many {
 		return b, fault.New(fault.Invalid, "%s", why)
 	}
 	if m := in.Metadata; m != nil {
@@ -145,10 +140,26 @@ func batchOf(in v1.BatchRequest) (ingest.Batch, error) {
 	return b, err
 }
 
+func identify(b *ingest.Batch, ids v1.Identifiers) (err error) {
+	if b.LocalIDs, err = ingest.CleanLocalIDs(ids.Local); err != nil {
+		return fault.New(fault.Invalid, "identifiers.local: %w", err)
+	}
+	if ids.Primary == "" {
+		return nil
+	}
+	given, err := ark.Parse(ids.Primary)
+	if err != nil {
+		return fault.New(fault.Invalid, "identifiers.primary: %w", err)
+	}
+	b.Primary = given.String()
+	return nil
+}
+
 func payloadOf(in v1.Payload) (p ingest.Payload, err error) {
 	u, err := url.Parse(in.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(in.URL) > ingest.MaxURL {
-		return p, fault.New(fault.Invalid, "payload.url: found %q; expected an http or https URL of at most %d bytes", ingest.Cut(fetch.Redact(in.URL), 200), ingest.MaxURL)
+		return p, fault.New(fault.Invalid, "payload.url: found %q; expected an http or https URL of at most %d bytes",
+			ingest.Cut(fetch.Redact(in.URL), 200), ingest.MaxURL)
 	}
 	p = ingest.Payload{URL: in.URL, Type: in.Type, Filename: in.Filename}
 	if in.Size != nil {
@@ -158,13 +169,15 @@ func payloadOf(in v1.Payload) (p ingest.Payload, err error) {
 		p.Filename = path.Base(u.Path)
 	}
 	if why := checkm.BadName(p.Filename); why != "" {
-		return p, fault.New(fault.Invalid, "payload.filename: %q %s; give the name under which the file shall be kept", ingest.Cut(p.Filename, 200), why)
+		return p, fault.New(fault.Invalid, "payload.filename: %q %s; give the name under which the file shall be kept",
+			ingest.Cut(p.Filename, 200), why)
 	}
 	if d := in.Digest; d != nil {
 		p.Algorithm, p.Digest = checkm.Canonical(d.Algorithm), strings.ToLower(d.Value)
 		n, known := checkm.Lengths[p.Algorithm]
 		if !known || len(p.Digest) != n || strings.Trim(p.Digest, "0123456789abcdef") != "" {
-			return p, fault.New(fault.Invalid, "payload.digest: %q is no digest of the algorithm %q; expected hexadecimal of adler32, crc32, md5, sha1, sha256, sha384 or sha512",
+			return p, fault.New(fault.Invalid, "payload.digest: %q is no digest of the algorithm %q; "+
+				"expected hexadecimal of adler32, crc32, md5, sha1, sha256, sha384 or sha512",
 				ingest.Cut(d.Value, 200), ingest.Cut(d.Algorithm, 50))
 		}
 	}
@@ -178,7 +191,8 @@ func (a *API) admissible(ctx context.Context, b *ingest.Batch) error {
 		return err
 	}
 	if profile.RequireDigest && b.Payload.Type == ingest.TypeFile && b.Payload.Digest == "" {
-		return fault.New(fault.Invalid, "payload.digest: the collection %s takes no file without a digest; give its algorithm and value", b.Collection)
+		return fault.New(fault.Invalid,
+			"payload.digest: the collection %s takes no file without a digest; give its algorithm and value", b.Collection)
 	}
 	if b.Primary == "" || a.Stages == nil {
 		return nil

@@ -202,7 +202,8 @@ func (r *reader) characters(cells map[string]string, at map[string]int) {
 	for _, column := range slices.Sorted(maps.Keys(cells)) {
 		text := cells[column]
 		if i := strings.IndexFunc(text, unstorable); i >= 0 && column != "filename" { // a name has its own rules
-			r.add(Error, at[column]+i, "the column %s has the character %U; control characters cannot be kept", column, []rune(text[i:])[0])
+			r.add(Error, at[column]+i, "the column %s has the character %U; control characters cannot be kept",
+				column, []rune(text[i:])[0])
 		}
 		most, bounded := map[string]int{"fileurl": MaxURL, "filelastmodified": maxCell, "mimetype": maxCell}[column]
 		if bounded && len(text) > most {

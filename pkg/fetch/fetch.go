@@ -72,9 +72,20 @@ func New(g Guard, jitter func() float64) *Client {
 		}
 		return nil
 	}}
-	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 32, IdleConnTimeout: 90 * time.Second, DisableCompression: true}
-	return &Client{HTTP: &http.Client{Transport: transport, CheckRedirect: redirect}, Tries: 4, Jitter: jitter, First: 500 * time.Millisecond, Wait: wait,
-		Limits: DefaultLimits}
+	transport := &http.Transport{
+		DialContext:         dialer.DialContext,
+		MaxIdleConnsPerHost: 32,
+		IdleConnTimeout:     90 * time.Second,
+		DisableCompression:  true,
+	}
+	return &Client{
+		HTTP:   &http.Client{Transport: transport, CheckRedirect: redirect},
+		Tries:  4,
+		Jitter: jitter,
+		First:  500 * time.Millisecond,
+		Wait:   wait,
+		Limits: DefaultLimits,
+	}
 }
 
 func redirect(req *http.Request, via []*http.Request) error {

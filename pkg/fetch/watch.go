@@ -24,7 +24,13 @@ type Limits struct {
 
 // DefaultLimits: four tries without data end within the time budget of a long
 // stage; the two requests for a size end within that of a short one.
-var DefaultLimits = Limits{Connect: 10 * time.Second, TLS: 10 * time.Second, Header: 30 * time.Second, Data: 45 * time.Second, Small: 10 * time.Second}
+var DefaultLimits = Limits{
+	Connect: 10 * time.Second,
+	TLS:     10 * time.Second,
+	Header:  30 * time.Second,
+	Data:    45 * time.Second,
+	Small:   10 * time.Second,
+}
 
 // SilentError says what a server did not send, and for how long it was waited for.
 type SilentError struct {
@@ -105,22 +111,27 @@ func (w *watch) advance(p phase) {
 }
 
 func (w *watch) start(p phase) {
-	w.pause()
+	w.stop()
 	w.now = p
 	silent := p.of(w.limits)
 	w.timer = time.AfterFunc(silent.For, func() { w.cancel(silent) })
 }
 
-func (w *watch) pause() {
+func (w *watch) stop() {
 	if w.timer != nil {
 		w.timer.Stop()
 	}
 }
 
-// end forgets the request.
-func (w *watch) end() {
+// pause waits for nothing until the next phase begins.
+func (w *watch) pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.stop()
+}
+
+// end forgets the request.
+func (w *watch) end() {
 	w.pause()
 	w.cancel(nil)
 }
@@ -148,9 +159,7 @@ func (c *Client) do(ctx context.Context, req *http.Request) (*http.Response, err
 		w.end()
 		return nil, err
 	}
-	w.mu.Lock()
 	w.pause()
-	w.mu.Unlock()
 	resp.Body = &body{resp.Body, w}
 	return resp, nil
 }
@@ -165,9 +174,7 @@ type body struct {
 func (b *body) Read(p []byte) (int, error) {
 	b.w.begin(data)
 	n, err := b.ReadCloser.Read(p)
-	b.w.mu.Lock()
 	b.w.pause()
-	b.w.mu.Unlock()
 	return n, b.w.told(err)
 }
 

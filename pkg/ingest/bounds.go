@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -36,7 +35,8 @@ func CheckText(field, text string, most int) error {
 	case !utf8.ValidString(text):
 		return fault.New(fault.Invalid, "%s is not valid UTF-8", field)
 	case strings.ContainsFunc(text, Unstorable):
-		return fault.New(fault.Invalid, "%s has a control character or a line break (%q); expected one line of text", field, Cut(text, 100))
+		return fault.New(fault.Invalid, "%s has a control character or a line break (%q); expected one line of text",
+			field, Cut(text, 100))
 	}
 	return nil
 }
@@ -57,14 +57,18 @@ func (m Metadata) Clean(fields [4]string) (Metadata, error) {
 // batch manifest, "" if nothing is.
 func (b *Batch) ForOneObject() string {
 	var names []string
-	for name, given := range map[string]bool{"identifiers.primary": b.Primary != "", "identifiers.local": len(b.LocalIDs) > 0, "ifVersion": b.IfVersion != 0} {
-		if given {
-			names = append(names, name)
-		}
+	if b.Primary != "" {
+		names = append(names, "identifiers.primary")
+	}
+	if len(b.LocalIDs) > 0 {
+		names = append(names, "identifiers.local")
+	}
+	if b.IfVersion != 0 {
+		names = append(names, "ifVersion")
 	}
 	if len(names) == 0 {
 		return ""
 	}
-	slices.Sort(names)
-	return strings.Join(names, ", ") + ": this is for one object; leave it out, and give the identifiers in the rows of the manifest"
+	return strings.Join(names, ", ") +
+		": this is for one object; leave it out, and give the identifiers in the rows of the manifest"
 }

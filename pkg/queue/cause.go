@@ -29,7 +29,8 @@ func causeOf(err error) string {
 	var network net.Error
 	switch {
 	case errors.Is(err, errTimeUp):
-		return "the time of the function ran out" + during(err) + ". It is tried again; if it happens each time, give the function more time or the source less to do"
+		return "the time of the function ran out" + during(err) +
+			". It is tried again; if it happens each time, give the function more time or the source less to do"
 	case errors.As(err, &api):
 		return subject(err) + " " + verdict(api, operation(err))
 	case errors.As(err, &op) && errors.As(err, &network):
@@ -69,9 +70,11 @@ func verdict(api smithy.APIError, operation string) string {
 
 // Codes of AWS's answers by what a person has to do about them.
 var (
-	denied = set("AccessDenied", "AccessDeniedException", "Forbidden", "UnauthorizedOperation", "NotAuthorized", "AllAccessDisabled",
-		"KMS.AccessDeniedException", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "ExpiredTokenException", "UnrecognizedClientException")
-	throttled = set("ProvisionedThroughputExceededException", "ThrottlingException", "Throttling", "RequestLimitExceeded", "SlowDown", "TooManyRequestsException",
+	denied = set("AccessDenied", "AccessDeniedException", "Forbidden", "UnauthorizedOperation", "NotAuthorized",
+		"AllAccessDisabled", "KMS.AccessDeniedException", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken",
+		"ExpiredTokenException", "UnrecognizedClientException")
+	throttled = set("ProvisionedThroughputExceededException", "ThrottlingException", "Throttling",
+		"RequestLimitExceeded", "SlowDown", "TooManyRequestsException",
 		"KMS.ThrottlingException", "TransactionConflictException",
 		"ThrottlingError", "ProvisionedThroughputExceeded", "TransactionConflict")
 	missing = set("NoSuchBucket", "ResourceNotFoundException", "TableNotFoundException")
@@ -160,7 +163,8 @@ func (w *Worker) step(ctx context.Context, h *Held) (ingest.Result, error) {
 
 // unsaid is what is known of a worker that was ended before it could say why.
 func unsaid(stage ingest.Stage) string {
-	return fmt.Sprintf("the worker ended without an answer: it was killed, or ran out of memory or time. The log of the function %s says which "+
+	return fmt.Sprintf("the worker ended without an answer: it was killed, or ran out of memory or time. "+
+		"The log of the function %s says which "+
 		"(\"signal: killed\" or \"Runtime exited\": give it more memory; \"Task timed out\": more time)", stage.Name)
 }
 
@@ -181,8 +185,8 @@ func lastTry(w ingest.Work, stage ingest.Stage, message string, running int) str
 	case w.Tries > running:
 		return "; the last try failed: " + unsaid(stage)
 	case w.Repairs > 1 && w.Tries == 0:
-		return fmt.Sprintf("; no worker could take it, though it was started anew %d times: look at the log of the function %s, at its permissions for the table, and at its dead-letter queue",
-			w.Repairs, stage.Name)
+		return fmt.Sprintf("; no worker could take it, though it was started anew %d times: look at the log of the "+
+			"function %s, at its permissions for the table, and at its dead-letter queue", w.Repairs, stage.Name)
 	}
 	return ""
 }

@@ -64,7 +64,8 @@ func (s *Stages) undigested(ctx context.Context, collection string, p ingest.Pay
 	if err != nil || !profile.RequireDigest {
 		return "", err
 	}
-	return fmt.Sprintf("the file has no digest, and the collection %s takes none without one. Submit it again with its digest", collection), nil
+	return fmt.Sprintf("the file has no digest, and the collection %s takes none without one. "+
+		"Submit it again with its digest", collection), nil
 }
 
 func manifestKey(job string) string { return workPrefix(job) + "manifest.checkm" }
@@ -122,7 +123,8 @@ func rejected(m checkm.Manifest, problems []checkm.Problem, err error, want chec
 	}
 	bad := checkm.Rejected(problems)
 	if len(bad) == 0 && m.Kind != want {
-		return fmt.Sprintf("the manifest is of the kind %q by its profile; expected %q for this payload type. Submit it with the type of its profile", m.Kind, want)
+		return fmt.Sprintf("the manifest is of the kind %q by its profile; expected %q for this payload type. "+
+			"Submit it with the type of its profile", m.Kind, want)
 	}
 	lines := make([]string, len(bad))
 	for i, p := range bad {

@@ -69,7 +69,8 @@ var pageExtensions = []string{".html", ".htm", ".xhtml", ".xht", ".shtml"}
 // strayPage is an error if a web page came where the payload's type and name tell
 // of something else: many servers say with status 200 that something went wrong.
 func strayPage(p ingest.Payload, start []byte) error {
-	if !isPage(start) || p.Type == ingest.TypeFile || p.Type == "" && slices.Contains(pageExtensions, strings.ToLower(path.Ext(p.Filename))) {
+	named := slices.Contains(pageExtensions, strings.ToLower(path.Ext(p.Filename)))
+	if !isPage(start) || p.Type == ingest.TypeFile || p.Type == "" && named {
 		return nil
 	}
 	expected := "the payload's type was not given; give the type file if the page itself is to be kept"
@@ -95,8 +96,8 @@ func (s *Stages) detectForJob(ctx context.Context, j *ingest.Job, until time.Tim
 		return failed(fmt.Errorf("the payload's type cannot be detected: %w", err))
 	}
 	if _, many := batchKinds[kind]; many {
-		return ingest.Fail(false, fmt.Sprintf("%s: the payload is a batch manifest, which could not be fetched when the submission was unpacked. Submit it again with the type %s",
-			fetch.Redact(j.URL), kind)), nil
+		return ingest.Fail(false, fmt.Sprintf("%s: the payload is a batch manifest, which could not be fetched when the "+
+			"submission was unpacked. Submit it again with the type %s", fetch.Redact(j.URL), kind)), nil
 	}
 	j.Payload.Type = kind
 	return next, nil

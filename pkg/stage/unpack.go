@@ -93,10 +93,12 @@ func (s *Stages) unreachable(ctx context.Context, h *queue.Held, err error) (ing
 	case !unfetched(err) || mayRecover(err) && h.Batch.Tries < patience:
 		return ingest.Result{}, err
 	case mayRecover(err):
-		return ingest.Fail(true, fmt.Sprintf("the payload cannot be fetched: %v. Correct it at the source, then submit it again", err)), nil
+		return ingest.Fail(true, unfetchable+err.Error()+". Correct it at the source, then submit it again"), nil
 	}
-	return ingest.Fail(false, fmt.Sprintf("the payload cannot be fetched: %v. Correct the URL, then submit it again", err)), nil
+	return ingest.Fail(false, unfetchable+err.Error()+". Correct the URL, then submit it again"), nil
 }
+
+const unfetchable = "the payload cannot be fetched: "
 
 // unpackList makes a job of each row of a batch manifest, chunk by chunk from
 // where an earlier try got to.
@@ -112,10 +114,12 @@ func (s *Stages) unpackList(ctx context.Context, h *queue.Held, row string, kind
 	if err != nil {
 		return ingest.Result{}, err
 	}
-	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), checkm.Options{RequireDigest: profile.RequireDigest && row == ingest.TypeFile, Check: checkRow})
+	options := checkm.Options{RequireDigest: profile.RequireDigest && row == ingest.TypeFile, Check: checkRow}
+	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), options)
 	why = rejected(m, problems, err, kind)
 	if why == "" && len(rows) > ingest.MaxJobs {
-		why = fmt.Sprintf("the manifest lists %d objects; at most %d are taken. Split it into several submissions", len(rows), ingest.MaxJobs)
+		why = fmt.Sprintf("the manifest lists %d objects; at most %d are taken. Split it into several submissions",
+			len(rows), ingest.MaxJobs)
 	}
 	if why != "" {
 		return ingest.Fail(false, why), nil
