@@ -199,7 +199,7 @@ func TestLargeObject(t *testing.T) {
 	url, ctx := startTwins(t), t.Context()
 	m, _ := newMachine(50)
 	if *largeFiles < 10_000 { // little time at once, so that each long stage is continued
-		m.Queue.Rules.Timing = ingest.Timing{Short: 2 * time.Second, Long: time.Second, Pause: 600 * time.Millisecond, Margin: time.Minute, Return: time.Minute, Sweep: time.Minute, MaxBackoff: time.Hour, Clock: time.Minute}
+		m.Queue.Rules.Timing = ingest.Timing{Short: 4 * time.Second, Long: 10 * time.Second, Pause: 9600 * time.Millisecond, Margin: time.Minute, Return: time.Minute, Sweep: time.Minute, MaxBackoff: time.Hour, Clock: time.Minute}
 	}
 	s := stagetest.New(m, url)
 	ark, continued := "", 0

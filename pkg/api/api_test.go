@@ -111,7 +111,7 @@ func TestRefuses(t *testing.T) {
 		"submitter":  {func(r *v1.BatchRequest) { r.Submitter = "a\x00b" }, "submitter"},
 		"note":       {func(r *v1.BatchRequest) { r.Note = strings.Repeat("é", 1001) }, "note has 2002 bytes"},
 		"mail":       {func(r *v1.BatchRequest) { r.Notification = []string{"Me <me@example.org>"} }, "notification"},
-		"one object": {func(r *v1.BatchRequest) { r.Payload.Type = "batch-manifest" }, "identifiers.local: this is for one object"},
+		"one object": {func(r *v1.BatchRequest) { r.Payload.Type = "batch-manifest" }, "identifiers.local name one object"},
 		"undigested": {func(r *v1.BatchRequest) { r.Collection, r.Payload.Type = "strict", "file" }, "payload.digest: the collection strict"},
 	}
 	profiles := collection.Store{Table: q.Table, NewID: q.NewID}

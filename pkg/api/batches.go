@@ -129,13 +129,13 @@ func batchOf(in v1.BatchRequest) (ingest.Batch, error) {
 			return b, err
 		}
 	}
-	many := in.Payload.Type == ingest.TypeBatchManifest || in.Payload.Type == ingest.TypeSingleFileBatch
-	if why := b.ForOneObject(); why != "" && many {
-		return b, fault.New(fault.Invalid, "%s", why)
-	}
 	if m := in.Metadata; m != nil {
 		b.Metadata, err = ingest.Metadata{Who: m.Who, What: m.What, When: m.When, Where: m.Where}.Clean(
 			[4]string{"metadata.who", "metadata.what", "metadata.when", "metadata.where"})
+	}
+	many := in.Payload.Type == ingest.TypeBatchManifest || in.Payload.Type == ingest.TypeSingleFileBatch
+	if why := b.ForOneObject(); err == nil && why != "" && many {
+		err = fault.New(fault.Invalid, "%s", why)
 	}
 	return b, err
 }

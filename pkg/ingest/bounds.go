@@ -63,6 +63,9 @@ func (b *Batch) ForOneObject() string {
 	if len(b.LocalIDs) > 0 {
 		names = append(names, "identifiers.local")
 	}
+	if b.Where != "" {
+		names = append(names, "metadata.where")
+	}
 	if b.IfVersion != 0 {
 		names = append(names, "ifVersion")
 	}
@@ -70,5 +73,5 @@ func (b *Batch) ForOneObject() string {
 		return ""
 	}
 	return strings.Join(names, ", ") +
-		": this is for one object; leave it out, and give the identifiers in the rows of the manifest"
+		" name one object, but the payload lists several; give them in the rows of the manifest"
 }

@@ -155,7 +155,7 @@ func drip(t *testing.T, content, etag string, some int) *httptest.Server {
 // gone on with where the last try ended, if the source can do that.
 func TestSlowSmallFile(t *testing.T) {
 	w := newTwins(t)
-	w.m.Queue.Rules.Timing.Long, w.m.Queue.Rules.Timing.Pause = 400*time.Millisecond, 200*time.Millisecond
+	w.m.Queue.Rules.Timing.Pause = w.m.Queue.Rules.Timing.Long - 200*time.Millisecond
 	content := strings.Repeat("0123456789", 100_000)
 	source := drip(t, content, `"same"`, 300_000)
 	j := w.ended(w.submit("a.txt", func(b *ingest.Batch) {
@@ -170,7 +170,7 @@ func TestSlowSmallFile(t *testing.T) {
 // too slow for one try, is a failed try. It is not tried for ever.
 func TestSlowSourceThatBeginsAgain(t *testing.T) {
 	w := newTwins(t)
-	w.m.Queue.Rules.Timing.Long, w.m.Queue.Rules.Timing.Pause = 400*time.Millisecond, 200*time.Millisecond
+	w.m.Queue.Rules.Timing.Pause = w.m.Queue.Rules.Timing.Long - 200*time.Millisecond
 	source := drip(t, strings.Repeat("0123456789", 100_000), "", 300_000)
 	j := w.job(w.submit("a.txt", func(b *ingest.Batch) { b.URL = source.URL }))
 	if j.State != ingest.Downloading || j.Tries != 1 || !strings.Contains(j.Message, "the source is too slow for a try of 0s: ") || !strings.Contains(j.Message, "300,000 of 1,000,000 bytes came from") {

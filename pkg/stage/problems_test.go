@@ -141,7 +141,7 @@ func TestOneObjectOnly(t *testing.T) {
 	for _, given := range []string{ingest.TypeBatchManifest, ""} {
 		id := w.submit("list", func(b *ingest.Batch) { b.Payload.Type, b.IfVersion = given, 2 })
 		b, err := w.m.Queue.Batch(t.Context(), strings.TrimSuffix(id, "-00001"))
-		if err != nil || b.State != ingest.BatchFailed || !strings.Contains(b.Message, "identifiers.local, ifVersion: this is for one object") {
+		if err != nil || b.State != ingest.BatchFailed || !strings.Contains(b.Message, "identifiers.local, ifVersion name one object") {
 			t.Errorf("type %q: %s: %s, %v", given, b.State, b.Message, err)
 		}
 	}

@@ -39,7 +39,7 @@ func (s *Stages) unpack(ctx context.Context, h *queue.Held) (ingest.Result, erro
 	}
 	if list, many := batchKinds[kind]; many {
 		if why := h.Batch.ForOneObject(); why != "" {
-			return ingest.Fail(false, "the payload is a batch manifest. "+why), nil
+			return ingest.Fail(false, why), nil
 		}
 		return s.unpackList(ctx, h, list.row, list.kind)
 	}
@@ -123,9 +123,6 @@ func (s *Stages) unpackList(ctx context.Context, h *queue.Held, row string, kind
 	}
 	if why != "" {
 		return ingest.Fail(false, why), nil
-	}
-	if b := h.Batch; b.Where != "" || b.Primary != "" || len(b.LocalIDs) > 0 {
-		return ingest.Fail(false, "identifiers and metadata.where name one object, but the payload lists several; give them in its rows"), nil
 	}
 	jobs := make([]ingest.Job, len(rows))
 	for i, r := range rows {
