@@ -57,11 +57,11 @@ func verdict(api smithy.APIError, operation string) string {
 	}
 	switch {
 	case denied[code]:
-		return "refused " + what + ". Check the permissions of the stage's function, then requeue"
+		return "refused " + what + ". Check the permissions of the stage's function"
 	case throttled[code]:
 		return "is throttled: " + what + ". It is tried again; if it lasts, look at the metrics and quotas of that service"
 	case missing[code]:
-		return "is not there: " + what + ". Check the deployment, then requeue"
+		return "is not there: " + what + ". Check the deployment"
 	case api.ErrorFault() == smithy.FaultServer || code == "InternalError" || code == "ServiceUnavailable":
 		return "failed: " + what + ". It is tried again"
 	}

@@ -3,6 +3,8 @@ package stage_test
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -152,7 +154,9 @@ var causes = []struct {
 		}},
 	{name: "certificate", says: []string{"certificate signed by unknown authority", "Correct it at the source, then requeue"},
 		arrange: func(u *troubled) {
-			tls := httptest.NewTLSServer(http.NotFoundHandler())
+			tls := httptest.NewUnstartedServer(http.NotFoundHandler())
+			tls.Config.ErrorLog = log.New(io.Discard, "", 0)
+			tls.StartTLS()
 			u.Cleanup(tls.Close)
 			u.payload.URL = tls.URL + "/a.txt"
 		}},
@@ -296,8 +300,8 @@ func (u *troubled) events(of event.Type, id string) string {
 	}
 }
 
-// TestTrueCauseOfBatch: why a submission has no jobs is said by the batch and
-// its events.
+// TestTrueCauseOfBatch: why a submission has no jobs is said by the batch, explain
+// and the events.
 func TestTrueCauseOfBatch(t *testing.T) {
 	for name, c := range map[string]struct {
 		arrange func(u *troubled)
@@ -319,9 +323,9 @@ func TestTrueCauseOfBatch(t *testing.T) {
 			}
 		}, []string{`line 5, column 1: found "nonsense"; expected an http, https or s3 URL`}},
 		"work bucket refuses": {func(u *troubled) { u.stage, u.bucket = "unpack", refuse("work/batches/", http.StatusForbidden) },
-			[]string{"the bucket work refused PutObject: AccessDenied", "Check the permissions", "submit it again"}},
+			[]string{"the bucket work refused PutObject: AccessDenied", "Check the permissions", "submit again"}},
 		"worker killed": {func(u *troubled) { u.stage, u.step = "unpack", func(context.Context) error { panic(errKilled) } },
-			[]string{"it was killed, or ran out of memory or time", "log of the function unpack", "submit it again"}},
+			[]string{"it was killed, or ran out of memory or time", "log of the function unpack", "submit again"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -340,7 +344,11 @@ func TestTrueCauseOfBatch(t *testing.T) {
 			if err != nil || row.State != ingest.BatchFailed || row.Unpacked > 0 {
 				t.Fatalf("%s, %d jobs, %v", row.State, row.Unpacked, err)
 			}
-			for place, text := range map[string]string{"the batch": row.Message, "the events": u.events(event.Batch, b.Batch.ID)} {
+			x, err := u.m.Queue.ExplainBatch(t.Context(), b.Batch.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for place, text := range map[string]string{"the batch": row.Message, "explain": x.Why, "the events": u.events(event.Batch, b.Batch.ID)} {
 				for _, want := range c.says {
 					if !strings.Contains(text, want) {
 						t.Errorf("%s does not say %q: %s", place, want, text)
