@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"archivist/pkg/bucket"
+	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/stage"
 )
@@ -180,7 +181,15 @@ func TestReindexLarge(t *testing.T) {
 		for ; v < 4 && len(ids) < 20; id++ {
 			ids = append(ids, fmt.Sprintf("%0500d", id)) // as long as they are taken
 		}
-		ark = w.ended(w.submit(fmt.Sprint(v), of(ark, ids...)), v+1, false).Primary
+		b, err := w.m.Queue.Submit(t.Context(), ingest.Batch{Collection: "bench", Mode: "add", Primary: ark, LocalIDs: ids,
+			Payload: ingest.Payload{URL: w.source.URL + "/a", Type: ingest.TypeFile, Filename: fmt.Sprint(v)}}, "", nil, "me")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.m.Run(t.Context(), 3); err != nil { // no more than it needs
+			t.Fatal(err)
+		}
+		ark = w.ended(ingest.JobID(b.ID, 1), v+1, false).Primary
 	}
 	before := w.inventoryRows()
 	if len(before) != 1+61+80+1 {

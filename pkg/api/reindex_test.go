@@ -1,0 +1,89 @@
+package api_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"archivist/pkg/api"
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/bucket"
+	"archivist/pkg/bucket/buckettest"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/ocfl"
+	"archivist/pkg/queue/queuetest"
+	"archivist/pkg/stage/stagetest"
+	"archivist/pkg/table/tabletest"
+)
+
+// TestIdentityRoutes: what a reindex cannot read is listed beside what it brought
+// back, and a job that was overtaken is requeued only with a confirmation.
+func TestIdentityRoutes(t *testing.T) {
+	s3 := httptest.NewServer(buckettest.New(t.TempDir()))
+	defer s3.Close()
+	source := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/missing" {
+			http.NotFound(w, r)
+		}
+		_, _ = w.Write([]byte(r.URL.Path))
+	}))
+	defer source.Close()
+	m := queuetest.New(tabletest.Table(tabletest.New()), time.Now, 50)
+	s := stagetest.New(m, s3.URL)
+	a := &api.API{Queue: m.Queue, Inventory: s.Inventory, Collections: s.Collections, Root: s.Root, Work: s.Work, Stages: s, Log: m.Queue.Log}
+	srv := httptest.NewServer(a.Handler())
+	defer srv.Close()
+	client := &v1.Client{URL: srv.URL, HTTP: srv.Client()}
+	submit := func(name, id string) string {
+		b, err := m.Queue.Submit(t.Context(), ingest.Batch{Collection: "maps", Mode: "add", LocalIDs: []string{id}, Payload: ingest.Payload{URL: source.URL + name, Type: ingest.TypeFile, Filename: "a"}}, "", nil, "me")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Run(t.Context(), 6); err != nil {
+			t.Fatal(err)
+		}
+		return ingest.JobID(b.ID, 1)
+	}
+	primary := func(job string) string {
+		j, err := m.Queue.Job(t.Context(), job)
+		if err != nil || j.State != ingest.Completed {
+			t.Fatalf("%+v, %v", j, err)
+		}
+		return j.Primary
+	}
+	old := submit("/missing", "one")
+	good, bad := primary(submit("/a", "one")), primary(submit("/b", "two"))
+
+	path := "/v1/jobs/" + old + "/actions"
+	act := v1.Action{Action: "requeue", Reason: "it is there now"}
+	err := client.Call(t.Context(), http.MethodPost, path, act, nil)
+	if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "version 1 of "+good) {
+		t.Errorf("the requeue gave %v", err)
+	}
+	act.Confirm = true
+	if err := client.Call(t.Context(), http.MethodPost, path, act, nil); err != nil {
+		t.Errorf("the confirmed requeue gave %v", err)
+	}
+
+	if err := s.Root.Bucket.Put(t.Context(), ocfl.Prefix(bad)+"inventory.json", []byte("{}"), bucket.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Inventory.Table.Rows.Delete("pk", "OBJECT#"+good).Range("sk", "OBJECT").Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var did v1.Reindexed
+	if err := client.Call(t.Context(), http.MethodPost, "/v1/reindex", nil, &did); err != nil {
+		t.Fatal(err)
+	}
+	if did.Objects != 2 || did.Changed != 1 || did.Cursor != "" || len(did.Failed) != 1 || !strings.HasPrefix(did.Failed[0].Stored, ocfl.Prefix(bad)) || did.Failed[0].Why == "" {
+		t.Errorf("it did %+v", did)
+	}
+	for ark, kind := range map[string]fault.Kind{"nonsense": fault.Invalid, "ark:/99999/fk4none": fault.NotFound} {
+		if err := client.Call(t.Context(), http.MethodPost, "/v1/reindex?ark="+ark, nil, nil); !fault.Is(err, kind) {
+			t.Errorf("%s: %v", ark, err)
+		}
+	}
+}
