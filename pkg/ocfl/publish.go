@@ -52,10 +52,7 @@ func (r Root) Publish(ctx context.Context, p Prepared, inventory string, o Owner
 	if err != nil && !fault.Is(err, fault.Lost) { // an older one is replaced by Finish
 		return err
 	}
-	if err := o.Fence(ctx); err != nil { // at the last moment
-		return err
-	}
-	err = r.put(ctx, prefix+inventoryName, p, inventory, bucket.Condition{Absent: p.Follows == "", ETag: p.Follows})
+	err = r.put(ctx, prefix+inventoryName, p, inventory, bucket.Condition{Absent: p.Follows == "", ETag: p.Follows}, o.Fence)
 	if fault.Is(err, fault.Lost) {
 		// Ours, when the answer of our own put was lost; else somebody else's.
 		if same, readErr := r.holds(ctx, prefix+inventoryName, p.Digest); readErr != nil || !same {
@@ -83,8 +80,8 @@ func (r Root) finishBefore(ctx context.Context, p Prepared, o Owner) error {
 }
 
 // put streams the prepared inventory to a key, and makes sure that it is the one
-// that was prepared.
-func (r Root) put(ctx context.Context, key string, p Prepared, inventory string, c bucket.Condition) error {
+// that was prepared. The fence, if any, is asked at the last moment.
+func (r Root) put(ctx context.Context, key string, p Prepared, inventory string, c bucket.Condition, fence func(context.Context) error) error {
 	body, _, err := r.Work.Open(ctx, inventory)
 	if err != nil {
 		return err
@@ -94,6 +91,9 @@ func (r Root) put(ctx context.Context, key string, p Prepared, inventory string,
 	w := r.Bucket.Writer(ctx, key, c)
 	if _, err = io.Copy(io.MultiWriter(w, sum), body); err == nil && hex.EncodeToString(sum.Sum(nil)) != p.Digest {
 		err = fault.New(fault.Lost, "ocfl: the inventory at %s is not the one that was prepared for %s v%d", inventory, p.ID, p.Number)
+	}
+	if err == nil && fence != nil {
+		err = fence(ctx)
 	}
 	if err != nil {
 		_ = w.Abort() // what is left is removed by the bucket's own rule
@@ -105,7 +105,7 @@ func (r Root) put(ctx context.Context, key string, p Prepared, inventory string,
 // claim puts the version's inventory. One that stands there is replaced only if its
 // job is the owner, or over.
 func (r Root) claim(ctx context.Context, key string, p Prepared, inventory string, o Owner) error {
-	lost := r.put(ctx, key, p, inventory, bucket.Condition{Absent: true})
+	lost := r.put(ctx, key, p, inventory, bucket.Condition{Absent: true}, nil)
 	if !fault.Is(lost, fault.Lost) {
 		return lost
 	}
@@ -133,10 +133,7 @@ func (r Root) claim(ctx context.Context, key string, p Prepared, inventory strin
 			return &ClaimedError{job}
 		}
 	}
-	if err := o.Fence(ctx); err != nil {
-		return err
-	}
-	return r.put(ctx, key, p, inventory, bucket.Condition{ETag: stands.ETag})
+	return r.put(ctx, key, p, inventory, bucket.Condition{ETag: stands.ETag}, o.Fence)
 }
 
 func sidecar(digest string) []byte { return []byte(digest + " " + inventoryName + "\n") }

@@ -38,7 +38,8 @@ type actor struct {
 	direct bool      // its calls are no points of the schedule
 	end    time.Time // when its function's time is up; zero: never
 	dead   bool
-	job    string // what it works on
+	job    string // what it works on, and under which execution
+	exec   int64
 	rng    *rand.Rand
 	rows   memory
 
@@ -129,6 +130,9 @@ func (a *actor) s3(r *http.Request) (*http.Response, error) {
 	if a.direct {
 		err = effect()
 	} else {
+		if op == "PUT object" && rootInventory.MatchString(key) {
+			a.w.check.sent(a)
+		}
 		err = a.do(op, key, effect)
 	}
 	if err == errRefused {
@@ -246,7 +250,7 @@ func (a *actor) handle(m queue.Message) {
 		stage, _ = ingest.StageOf(ingest.State(m.State))
 	}
 	worker := queue.Worker{Queue: a.q, Stage: stage, Step: a.s.Steps()[stage.Name], Answers: answers{a.w, m}}
-	a.job, a.end = m.Job, time.Now().Add(life)
+	a.job, a.exec, a.end = m.Job, m.Exec, time.Now().Add(life)
 	var keep time.Duration
 	var err error
 	a.direct = !slices.Contains([]string{"process", "store", "record", "notify"}, stage.Name)
@@ -254,11 +258,11 @@ func (a *actor) handle(m queue.Message) {
 		err = a.do("handle "+stage.Name, m.Job+m.Batch, func() error { keep, err = worker.Handle(ctx, m); return err })
 	} else {
 		if a.w.mutant.noFence {
-			a.rows.holds = "JOB#" + m.Job
+			a.rows.holds, a.rows.last = "JOB#"+m.Job, nil
 		}
 		keep, err = worker.Handle(ctx, m)
 	}
-	a.direct, a.job, a.end = false, "", time.Time{}
+	a.direct, a.job, a.end, a.rows.holds = false, "", time.Time{}, ""
 	a.w.mu.Lock()
 	defer a.w.mu.Unlock()
 	if a.dead || err != nil {

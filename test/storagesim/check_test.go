@@ -185,6 +185,14 @@ func (c *checker) order(versions []version) {
 	}
 }
 
+// sent is called when a worker sends a commit: its job was not taken from it when it
+// looked, right before.
+func (c *checker) sent(a *actor) {
+	if j := c.jobs[a.job]; j.State != ingest.Storing || j.Exec != a.exec {
+		c.fail("%s commits for job %s, which is %s in execution %d, not %d", a.name, a.job, j.State, j.Exec, a.exec)
+	}
+}
+
 // rows is called with each write to the table.
 func (c *checker) rows(changes []tabletest.Change) {
 	for _, ch := range changes {

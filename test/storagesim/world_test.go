@@ -62,9 +62,9 @@ func (c *call) String() string { return c.actor.name + " " + c.op + " " + c.key 
 
 // lateCall is a repeated call that has not landed yet.
 type lateCall struct {
-	what  string
-	until time.Time
-	call  func()
+	what string
+	at   time.Time
+	call func()
 }
 
 // message is one that was sent, and when it can be seen.
@@ -176,7 +176,8 @@ func (a *actor) do(op, key string, effect func() error) error {
 		_ = effect()
 	case repeatedLate:
 		a.w.mu.Lock()
-		a.w.late = append(a.w.late, lateCall{a.name + " " + op + " " + key, a.end, func() { _ = effect() }})
+		at := time.Now().Add(time.Duration(a.rng.Int64N(int64(time.Until(a.end) + time.Second))))
+		a.w.late = append(a.w.late, lateCall{a.name + " " + op + " " + key, at, func() { _ = effect() }})
 		a.w.mu.Unlock()
 	case refused:
 		return errRefused
@@ -204,8 +205,11 @@ func (w *world) pick(c *call) trouble {
 	}
 	kind, ours := kindOf(c)
 	most := 5
-	if ours {
-		most = 9 // what decides about a version is where it hurts
+	if ours { // what decides about a version is where it hurts
+		most = 12
+	}
+	if rootInventory.MatchString(c.key) && kind == writes {
+		most = 35
 	}
 	if w.rng.IntN(100) >= most {
 		return none
@@ -238,6 +242,12 @@ func (w *world) run(done func() bool) {
 			w.mu.Unlock()
 			return
 		}
+		if l := w.nextLate(); l != nil {
+			w.mu.Unlock()
+			w.log("%s lands late", l.what)
+			l.call()
+			continue
+		}
 		var can []*call
 		for _, c := range w.waiting {
 			if c.ready == nil || c.ready() {
@@ -247,12 +257,6 @@ func (w *world) run(done func() bool) {
 		if len(can) == 0 {
 			w.mu.Unlock()
 			time.Sleep(500 * time.Millisecond)
-			continue
-		}
-		if l := w.nextLate(); l != nil {
-			w.mu.Unlock()
-			w.log("%s lands late", l.what)
-			l.call()
 			continue
 		}
 		slices.SortStableFunc(can, func(a, b *call) int {
@@ -270,20 +274,15 @@ func (w *world) run(done func() bool) {
 	}
 }
 
-// nextLate chooses a repeated call that lands now, if any.
+// nextLate is a repeated call that lands now, if any.
 func (w *world) nextLate() *lateCall {
-	for i, l := range w.late {
-		due := time.Now().After(l.until) // the network forgets it
-		if !due && w.rng.IntN(12) > 0 {
-			continue
-		}
-		w.late = slices.Delete(w.late, i, i+1)
-		if due {
-			return nil
-		}
-		return &l
+	i := slices.IndexFunc(w.late, func(l lateCall) bool { return !time.Now().Before(l.at) })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	l := w.late[i]
+	w.late = slices.Delete(w.late, i, i+1)
+	return &l
 }
 
 // ctx of every actor: nobody is told that its time is up.
