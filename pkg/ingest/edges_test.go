@@ -1,0 +1,85 @@
+package ingest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+)
+
+// The transitions that the design has and that nothing makes yet: holds, deletion
+// by hand and a second report are actions that are still to come.
+var (
+	laterJob = []string{"Failed→Deleted", "Held→Deleted", "Held→Pending", "Pending→Deleted", "Pending→Held"}
+
+	laterBatch = []string{"Failed→Deleted", "Failed→UpdateReporting", "Held→Deleted", "Held→Pending", "Pending→Held",
+		"UpdateReporting→Completed", "UpdateReporting→Failed"}
+)
+
+// TestTransitionsThatAreMade follows every way that the rules have for a job, from a
+// new one: together with those still to come they are the whole table.
+func TestTransitionsThatAreMade(t *testing.T) {
+	now := time.UnixMilli(1)
+	made := map[string]bool{"→Pending": true, "→Failed": true}
+	type place struct{ at, last State }
+	seen := map[place]bool{}
+	waiting := []Job{rules.New(Job{}, now)}
+	for len(waiting) > 0 {
+		j := waiting[0]
+		waiting = waiting[1:]
+		if seen[place{j.State, j.LastSuccessful}] {
+			continue
+		}
+		seen[place{j.State, j.LastSuccessful}] = true
+		var next []Job
+		switch {
+		case j.State == Pending:
+			next = append(next, rules.Admit(j, now))
+		case j.State == Provisioning:
+			next = append(next, rules.Provision(j, now), rules.Failed(j, "by hand", true, now))
+		case j.Running():
+			next = append(next, rules.Next(j, Result{Outcome: StepNext}, now), rules.Next(j, Fail(true, "no"), now))
+		case j.State == Failed:
+			again, err := rules.Requeue(j, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next = append(next, again, rules.Cleaned(j))
+		}
+		for _, n := range next {
+			if n.State != j.State {
+				made[fmt.Sprintf("%s→%s", j.State, n.State)] = true
+			}
+			waiting = append(waiting, n)
+		}
+	}
+	whole(t, nextJob, made, laterJob)
+}
+
+// TestBatchTransitionsThatAreMade: those that the queue makes and those still to
+// come are the whole table.
+func TestBatchTransitionsThatAreMade(t *testing.T) {
+	made := map[string]bool{"→Pending": true, "Pending→Processing": true, "Pending→Failed": true, "Processing→Reporting": true,
+		"Reporting→Completed": true, "Reporting→Failed": true, "Completed→Deleted": true}
+	whole(t, nextBatch, made, laterBatch)
+}
+
+func whole[S ~string](t *testing.T, table map[S][]S, made map[string]bool, later []string) {
+	t.Helper()
+	left := map[string]bool{}
+	for from, tos := range table {
+		for _, to := range tos {
+			if edge := fmt.Sprintf("%s→%s", from, to); !made[edge] {
+				left[edge] = true
+			}
+			delete(made, fmt.Sprintf("%s→%s", from, to))
+		}
+	}
+	if got := slices.Sorted(maps.Keys(left)); !slices.Equal(got, later) {
+		t.Errorf("nothing makes %v; still to come are %v", got, later)
+	}
+	if len(made) > 0 {
+		t.Errorf("%v are made and not in the table", made)
+	}
+}

@@ -1,0 +1,93 @@
+package queue_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+)
+
+// through takes a job that runs to its end.
+func (b *bench) through(m queue.Message) {
+	b.Helper()
+	for j := b.job(m.Job); j.Running(); j = b.job(m.Job) {
+		m.State, m.Exec = string(j.State), j.Exec
+		b.handle(m, ok)
+	}
+}
+
+// TestExplainFailedBatch: what is said of a failed batch is true of its jobs now.
+func TestExplainFailedBatch(t *testing.T) {
+	b := newBench(t)
+	batch := b.submit(2, "")
+	b.tick()
+	for _, m := range b.take() {
+		b.handle(m, fails(true))
+	}
+	b.handle(b.last(), ok)
+	says := func(want ...string) {
+		t.Helper()
+		x, err := b.q.ExplainBatch(t.Context(), batch)
+		if err != nil || x.State != string(ingest.BatchFailed) {
+			t.Fatalf("%+v, %v", x, err)
+		}
+		for _, w := range want {
+			if !strings.Contains(x.Why, w) {
+				t.Errorf("it says %q, not %q", x.Why, w)
+			}
+		}
+	}
+	says("2 of its 2 jobs failed", "requeue")
+	for n := range 2 {
+		b.requeue(ingest.JobID(batch, n+1))
+	}
+	says("none of its jobs is failed now", "2 of 2 are open", "stays Failed")
+	b.tick()
+	for _, m := range b.take() {
+		b.handle(m, sized(1))
+	}
+	b.tick()
+	for _, m := range b.take() {
+		b.through(m)
+	}
+	says("all 2 are completed", "stays Failed", "cannot be updated yet")
+
+	row, err := b.q.Submit(t.Context(), ingest.Batch{Collection: "c"}, "", nil, "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.handle(b.last(), fails(false))
+	batch = row.Batch.ID
+	says("no jobs", "submit it again")
+}
+
+// TestExplainShare: a job whose collection has all that it may have says so.
+func TestExplainShare(t *testing.T) {
+	b := newBench(t)
+	b.q.Settings.Share = 1
+	batch := b.submit(2, "")
+	b.tick()
+	x, err := b.q.ExplainJob(t.Context(), ingest.JobID(batch, 2))
+	if err != nil || x.Waits != "slot" || !strings.Contains(x.Why, "collection c") {
+		t.Errorf("%+v, %v", x, err)
+	}
+}
+
+// TestOldestWaiting is found by age, however many of better priority wait.
+func TestOldestWaiting(t *testing.T) {
+	b := newBench(t)
+	old := ingest.JobID(b.submitJobs(ingest.Job{Collection: "c", Priority: 50}), 1)
+	b.now = b.now.Add(time.Hour)
+	b.submitJobs(ingest.Job{Collection: "c", Priority: 60})
+	better := make([]ingest.Job, 1001)
+	for i := range better {
+		better[i] = ingest.Job{Collection: "c", Priority: 4}
+	}
+	b.submitJobs(better...)
+	o, err := b.q.Overview(t.Context())
+	if err != nil || o.OldestWaiting != old || o.Waiting[ingest.PlacePending] != 1000 {
+		t.Errorf("the oldest is %s since %s of %v, want %s; %v", o.OldestWaiting, o.OldestSince, o.Waiting, old, err)
+	}
+}
