@@ -43,7 +43,8 @@ func (c *reindexCmd) Run(a *app) error {
 	}); err != nil || len(sum.Failed) == 0 {
 		return err
 	}
-	return fault.New(fault.Conflict, "%d of %d objects were not brought back as a whole; the list says why", len(sum.Failed), sum.Objects)
+	return fault.New(fault.Conflict, "%d of %d objects were not brought back as a whole; the list says why",
+		len(sum.Failed), sum.Objects)
 }
 
 // pages asks for one page after the other. What was done until an error is printed,

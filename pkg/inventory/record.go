@@ -137,7 +137,8 @@ func (s Store) Prepare(ctx context.Context, r Record, now int64) (func(*table.Tx
 		}
 		PutLocalIDs(tx, &is, fresh)
 		PutVersions(tx, is.ARK, r.Versions)
-		return is.put(tx, event.New{Time: now, Actor: r.Actor, Component: "record", Detail: Detail{is.HeadOf, len(r.Versions), added, r.Job}})
+		return is.put(tx, event.New{Time: now, Actor: r.Actor, Component: "record",
+			Detail: Detail{is.HeadOf, len(r.Versions), added, r.Job}})
 	}, taken
 }
 
@@ -150,9 +151,11 @@ func agree(row, stored *Object) error {
 	case row.Collection != stored.Collection:
 		return fault.New(fault.Conflict, "the row of %s is of another collection than the stored object", row.ARK)
 	case row.HeadOf > stored.HeadOf:
-		return fault.New(fault.Conflict, "the row of %s is at version %d, the stored object at version %d", row.ARK, row.HeadOf, stored.HeadOf)
+		return fault.New(fault.Conflict, "the row of %s is at version %d, the stored object at version %d",
+			row.ARK, row.HeadOf, stored.HeadOf)
 	case row.HeadOf == stored.HeadOf && row.Digest != stored.Digest:
-		return fault.New(fault.Conflict, "version %d of %s was recorded with the inventory digest %s, the stored one is %s", row.HeadOf, row.ARK, row.Digest, stored.Digest)
+		return fault.New(fault.Conflict, "version %d of %s was recorded with the inventory digest %s, the stored one is %s",
+			row.HeadOf, row.ARK, row.Digest, stored.Digest)
 	}
 	return nil
 }

@@ -52,5 +52,6 @@ func (q *Queue) overtaken(ctx context.Context, j *ingest.Job, confirmed bool) (p
 	case confirmed:
 		return head, nil
 	}
-	return 0, fault.New(fault.Conflict, "%s. Requeue it with confirm if that is wanted", ingest.Overtaken(j.ID, ark, head, later.Number, later.Job))
+	return 0, fault.New(fault.Conflict, "%s. Requeue it with confirm if that is wanted",
+		ingest.Overtaken(j.ID, ark, head, later.Number, later.Job))
 }

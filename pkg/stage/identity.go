@@ -66,7 +66,8 @@ func (s *Stages) adopt(ctx context.Context, j *ingest.Job, d description) (refus
 		}
 	}
 	if d.ARK != "" && j.Primary != d.ARK {
-		return fmt.Sprintf("the package's description says %s, but the submission is for %s; make them agree", d.ARK, j.Primary), nil
+		return fmt.Sprintf("the package's description says %s, but the submission is for %s; make them agree",
+			d.ARK, j.Primary), nil
 	}
 	if _, err := ingest.CleanLocalIDs(slices.Concat(j.Submitted(), d.LocalIDs)); err != nil {
 		return "with those in the package's description: " + err.Error(), nil
@@ -99,13 +100,16 @@ func (s *Stages) adds(ctx context.Context, j *ingest.Job, id string) (refused st
 			return "", err
 		}
 	}
-	return fmt.Sprintf("the package's description names the local id %q, which is that of another object (%s): if it is meant, submit it by that id; if not, take the id out", id, known), nil
+	return fmt.Sprintf("the package's description names the local id %q, which is that of another object (%s): "+
+		"if it is meant, submit it by that id; if not, take the id out", id, known), nil
 }
 
 // settle writes the system files for the object as it is stored now: it refuses
 // what is not the object's own collection's, and takes over what the object had.
 // The job owns the object's lock.
-func (s *Stages) settle(ctx context.Context, j *ingest.Job, files *spill.Sorter[Entry], until time.Time) (ingest.Result, error) {
+func (s *Stages) settle(
+	ctx context.Context, j *ingest.Job, files *spill.Sorter[Entry], until time.Time,
+) (ingest.Result, error) {
 	stored, err := s.Root.Head(ctx, j.Primary)
 	if fault.Is(err, fault.NotFound) {
 		stored, err = &ocfl.Stored{}, nil
@@ -113,37 +117,21 @@ func (s *Stages) settle(ctx context.Context, j *ingest.Job, files *spill.Sorter[
 	if err != nil {
 		return ingest.Result{}, err
 	}
-	if why := unexpected(j, stored.Head); why != "" {
-		return ingest.Fail(false, why), nil
-	}
 	var d description
 	if err := s.getJSON(ctx, descriptionKey(j.ID), &d); err != nil {
 		return ingest.Result{}, err
 	}
 	all := *j
 	if stored.Head > 0 {
-		id, err := s.identityOf(ctx, stored)
-		if err != nil {
-			return ingest.Result{}, err
-		}
-		if !id.is(j.Collection) {
-			return ingest.Fail(false, foreign(j.Primary)), nil
-		}
-		if why := overtaken(j, stored); why != "" {
-			return ingest.Fail(true, why), nil
-		}
-		if res, err := s.bringBack(ctx, j.Primary, until); err != nil || res.Outcome != ingest.StepNext {
+		if res, err := s.mine(ctx, j, stored, &all, until); err != nil || res.Outcome != ingest.StepNext {
 			return res, err
-		}
-		all.LocalIDs = id.LocalIDs
-		for _, local := range j.LocalIDs {
-			if !slices.Contains(all.LocalIDs, local) {
-				all.LocalIDs = append(all.LocalIDs, local)
-			}
 		}
 		if d.Kernel, err = s.fromBefore(ctx, stored, d.Kernel); err != nil {
 			return ingest.Result{}, err
 		}
+	}
+	if why := unexpected(j, stored.Head); why != "" {
+		return ingest.Fail(false, why), nil
 	}
 	if refused, err := s.reserveIDs(ctx, j); err != nil || refused != "" {
 		return ingest.Fail(false, refused), err
@@ -151,6 +139,31 @@ func (s *Stages) settle(ctx context.Context, j *ingest.Job, files *spill.Sorter[
 	summarise(j, d.Kernel)
 	all.Metadata, j.Follows = j.Metadata, stored.ETag()
 	return next, s.systemFiles(ctx, &all, d, stored.Head+1, files)
+}
+
+// mine asks whether the job may make a version of a stored object: one of its
+// collection, and of no later submission. It gives all the local ids that the object
+// had, and the job has.
+func (s *Stages) mine(
+	ctx context.Context, j *ingest.Job, stored *ocfl.Stored, all *ingest.Job, until time.Time,
+) (ingest.Result, error) {
+	id, err := s.identityOf(ctx, stored)
+	if err != nil {
+		return ingest.Result{}, err
+	}
+	if !id.is(j.Collection) {
+		return ingest.Fail(false, foreign(j.Primary)), nil
+	}
+	if why := overtaken(j, stored); why != "" {
+		return ingest.Fail(true, why), nil
+	}
+	all.LocalIDs = id.LocalIDs
+	for _, local := range j.LocalIDs {
+		if !slices.Contains(all.LocalIDs, local) {
+			all.LocalIDs = append(all.LocalIDs, local)
+		}
+	}
+	return s.bringBack(ctx, j.Primary, until)
 }
 
 // reserveIDs makes the job's local ids stand for its object before anything of it is
@@ -176,7 +189,8 @@ func (s *Stages) bringBack(ctx context.Context, ark string, until time.Time) (in
 	}
 	_, done, err := s.Reindex(ctx, ark, "archivist", until)
 	if fault.Is(err, fault.Conflict) {
-		return ingest.Fail(true, fmt.Sprintf("%s is stored, but its rows are missing and cannot be brought back: %v. Tell the archive's operator", ark, err)), nil
+		return ingest.Fail(true, fmt.Sprintf("%s is stored, but its rows are missing and cannot be brought back: %v. "+
+			"Tell the archive's operator", ark, err)), nil
 	}
 	if err == nil && !done {
 		return ingest.Result{Outcome: ingest.StepContinue}, nil

@@ -80,7 +80,8 @@ func unexpected(j *ingest.Job, head int) string {
 	if j.IfVersion == 0 || j.IfVersion == head {
 		return ""
 	}
-	return fmt.Sprintf("the submission was made for version %d of the object, which is at version %d; look at what changed, then submit anew", j.IfVersion, head)
+	return fmt.Sprintf("the submission was made for version %d of the object, which is at version %d; "+
+		"look at what changed, then submit anew", j.IfVersion, head)
 }
 
 // identify mints an ark if the job has none, reserves it, and takes the locks of the
@@ -152,5 +153,6 @@ func (s *Stages) claimARK(ctx context.Context, j *ingest.Job, mint bool) (reserv
 			return true, "", nil
 		}
 	}
-	return false, "", fault.New(fault.Unavailable, "5 arks were drawn on ark:/%s/%s that are objects' already", s.NAAN, shoulder)
+	return false, "", fault.New(fault.Unavailable, "5 arks were drawn on ark:/%s/%s that are objects' already",
+		s.NAAN, shoulder)
 }

@@ -93,7 +93,8 @@ func (s *Stages) resolve(ctx context.Context, j *ingest.Job) (refused string, er
 			return "", err
 		}
 		if known != "" && found != "" && known != found {
-			return fmt.Sprintf("the local ids %q and %q are of different objects (%s, %s); submit one object at a time", by, id, found, known), nil
+			return fmt.Sprintf("the local ids %q and %q are of different objects (%s, %s); submit one object at a time",
+				by, id, found, known), nil
 		}
 		if known != "" {
 			found, by = known, id
