@@ -418,3 +418,73 @@ func TestSilentMailService(t *testing.T) {
 		t.Errorf("%v, %v, asked %d times; the batch is %s", problems, err, asked, row.State)
 	}
 }
+
+// TestLaggingIndexSendsNothing: the index finds mails that are due; the row decides.
+func TestLaggingIndexSendsNothing(t *testing.T) {
+	b := newBench(t)
+	p := &post{to: []string{"a@example.org"}, refuse: map[string]error{"a@example.org": errors.New("no")}}
+	b.q.Compose = p.compose
+	owed, _ := b.mails(b.submit(1, ""))
+	owed[0].Rank = ingest.DueRank(0) // as the index may still show it
+	tx := b.q.Table.Begin("lags")
+	tx.Save(&owed[0])
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.tick()
+	if p.asked != 1 {
+		t.Errorf("asked %d times", p.asked)
+	}
+}
+
+// TestSenderThatDies: a mail whose sender died in its last try is given up, and not
+// sent again.
+func TestSenderThatDies(t *testing.T) {
+	b := newBench(t)
+	p := &post{to: []string{"a@example.org"}, refuse: map[string]error{"a@example.org": errors.New("no")}}
+	b.q.Compose = p.compose
+	id := b.submit(1, "")
+	owed, _ := b.mails(id)
+	owed[0].Tries = ingest.MailTries
+	tx := b.q.Table.Begin("dies")
+	tx.Save(&owed[0])
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.now = b.now.Add(2 * time.Minute)
+	b.tick()
+	left, ended := b.mails(id)
+	if p.asked != 1 || len(left) != 0 || len(ended) != 1 || !strings.Contains(ended[0].Detail, "its sender ended without an answer") {
+		t.Errorf("asked %d times, owed %+v, ended %+v", p.asked, left, ended)
+	}
+}
+
+// TestRecordedMailDoesNotKeepABatchOpen: who closes a batch just as a mail is recorded
+// on it closes it all the same.
+func TestRecordedMailDoesNotKeepABatchOpen(t *testing.T) {
+	b := newBench(t)
+	fake := tabletest.New()
+	b.q.Table = tabletest.Table(fake)
+	b.c.Leases.Table = b.q.Table
+	id := b.submit(1, "")
+	b.tick()
+	writes, now := 0, b.q.Now
+	b.q.Now = func() time.Time {
+		if row, err := b.q.Batch(t.Context(), id); err == nil && row.State == ingest.BatchProcessing {
+			counts, err := b.q.Counts(t.Context(), id)
+			if writes == 0 && err == nil && counts.Open() == 0 { // between the closer's look and its commit
+				writes++
+				tx := b.q.Table.Begin("mail")
+				tx.Save(row)
+				if err := tx.Commit(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		return now()
+	}
+	b.handle(b.last(), func(context.Context, *queue.Held) (ingest.Result, error) { return ingest.Fail(false, "no"), nil })
+	if got := b.batch(id); writes != 1 || got.State != ingest.BatchReporting {
+		t.Errorf("the batch is %s after %d writes", got.State, writes)
+	}
+}

@@ -147,7 +147,14 @@ func TestReportInPages(t *testing.T) {
 	w.m.Queue.Settings.MaxInFlight = n
 	now := time.Now()
 	w.m.Queue.Now, w.s.Now, w.m.Clock.Leases.Now = func() time.Time { return now }, func() time.Time { return now }, func() time.Time { return now }
-	pages := map[string]int{}
+	pages, steps := map[string]int{}, 0
+	step := w.m.Step
+	w.m.Step = func(st ingest.Stage) queue.Step {
+		if st.Name == "report" {
+			steps++
+		}
+		return step(st)
+	}
 	w.s3.Before = func(op, name string) int {
 		if op == "PUT object" && strings.Contains(name, "/report-") {
 			pages[name]++
@@ -172,8 +179,8 @@ func TestReportInPages(t *testing.T) {
 	if err != nil || b.State != ingest.BatchFailed || b.Repairs != 0 {
 		t.Fatalf("the batch is %s after %d repairs, %v", b.State, b.Repairs, err)
 	}
-	if len(pages) != 5 {
-		t.Errorf("%d pages", len(pages))
+	if len(pages) != 5 || steps != 3 {
+		t.Errorf("%d pages in %d steps", len(pages), steps)
 	}
 	for name, times := range pages {
 		if times != 1 {
