@@ -3,6 +3,8 @@ package queue
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"archivist/pkg/fault"
@@ -167,7 +169,7 @@ func (k *look) gate(ctx context.Context, place string) error {
 func (k *look) roots(ctx context.Context) {
 	const most = 200
 	read := 0
-	for id := range k.behind {
+	for _, id := range slices.Sorted(maps.Keys(k.behind)) {
 		for next := k.behind[id]; next != "" && !k.first[next] && read < most; read++ {
 			k.first[next] = true
 			row, err := k.q.Job(ctx, next)

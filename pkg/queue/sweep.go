@@ -60,9 +60,14 @@ func (q *Queue) sweepPlace(ctx context.Context, place string, until time.Time) e
 func (d due) isBatch() bool { return d.PK == batchKey(d.ID).PK }
 
 // repair looks at one item. A dependency that does not answer cannot use up the
-// time of the others.
+// time of the others: a repair and its postponement end within three quarters of a
+// sweep's time. A clean-up has twice the time in which it works.
 func (q *Queue) repair(ctx context.Context, d due) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*q.itemTime())
+	limit := q.itemTime()
+	if d.Place == ingest.PlaceClean {
+		limit *= 2
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if d.isBatch() {
 		return q.repairBatch(ctx, d.ID)
@@ -73,6 +78,8 @@ func (q *Queue) repair(ctx context.Context, d due) error {
 // postpone moves the due time of an item on whose repair failed, further each
 // time, if the repair has not done so itself.
 func (q *Queue) postpone(ctx context.Context, d due) error {
+	ctx, cancel := context.WithTimeout(ctx, q.itemTime()/2)
+	defer cancel()
 	tx := q.Table.Begin(q.NewID())
 	if d.isBatch() {
 		row, err := q.Batch(ctx, d.ID)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,32 +20,36 @@ import (
 // checker sees every write as it is committed and holds it against the
 // invariants of the system. It keeps the first violation.
 type checker struct {
-	w       *world
-	err     error
-	changes int // rows changed so far
-	jobs    map[string]queue.Job
-	batches map[string]queue.Batch
-	counts  map[string]ingest.Counts
-	slots   ledger
-	spaces  ledger
-	locks   map[string]string         // lock → who owns it
-	lines   map[string]map[string]int // lock → who stands in line → since which change
-	turned  map[string]int            // lock → its last change
-	changed map[string]int            // job → its last change
-	took    map[string]int            // job → when a worker took it last
-	acted   int                       // when the admin's action began
-	closed  map[string]closing        // batch → its last job
-	tick    tick
-	late    bool   // a job came to Storing
-	tied    string // the knot that stands
-	ties    int    // for so many ticks
-	retired int
+	w        *world
+	err      error
+	changes  int // rows changed so far
+	jobs     map[string]queue.Job
+	batches  map[string]queue.Batch
+	counts   map[string]ingest.Counts
+	slots    ledger
+	spaces   ledger
+	locks    map[string]string         // lock → who owns it
+	lines    map[string]map[string]int // lock → who stands in line → since which change
+	turned   map[string]int            // lock → its last change
+	changed  map[string]int            // job → its last change
+	took     map[string]int            // job → when a worker took it last
+	acted    int                       // when the admin's action began
+	closed   map[string]closing        // batch → its last job
+	tick     tick
+	repaired []string       // executions that the tick under way replaced
+	seen     map[string]int // what happened → how often
+	oldest   string         // the first job that was made
+	mails    int            // rows of mails that are owed
+	late     bool           // a job came to Storing
+	tied     string         // the knot that stands
+	ties     int            // for so many ticks
+	retired  int
 }
 
 func newChecker(w *world) *checker {
 	return &checker{w: w, jobs: map[string]queue.Job{}, batches: map[string]queue.Batch{}, counts: map[string]ingest.Counts{},
 		slots: ledger{}, spaces: ledger{}, locks: map[string]string{}, lines: map[string]map[string]int{},
-		turned: map[string]int{}, changed: map[string]int{}, took: map[string]int{}, closed: map[string]closing{}}
+		turned: map[string]int{}, changed: map[string]int{}, took: map[string]int{}, closed: map[string]closing{}, seen: map[string]int{}}
 }
 
 func (c *checker) fail(format string, args ...any) {
@@ -174,6 +179,10 @@ func (c *checker) row(ch tabletest.Change, events map[string]event.Row) (job str
 	case strings.HasPrefix(pk, "LOCK#"):
 		c.line(pk, sk, text(it, "owned_by"), there)
 		return text(it, "owned_by")
+	case strings.HasPrefix(pk, "MAIL#") && ch.Before == nil:
+		c.mails++
+	case strings.HasPrefix(pk, "MAIL#") && !there:
+		c.mails--
 	case strings.HasPrefix(pk, "LEASE#"):
 		c.lease(ch)
 	case strings.HasPrefix(sk, "EV#") && !there:
@@ -181,9 +190,6 @@ func (c *checker) row(ch tabletest.Change, events map[string]event.Row) (job str
 	}
 	return ""
 }
-
-// lineInProcess is whether Process looks at the lines of the identifiers that it finds.
-const lineInProcess = false
 
 // jobRow takes in a job's row.
 func (c *checker) jobRow(is queue.Job, there bool, events map[string]event.Row) string {
@@ -195,16 +201,19 @@ func (c *checker) jobRow(is queue.Job, there bool, events map[string]event.Row) 
 		delete(c.jobs, id)
 		return id
 	}
+	c.oldest = cmp.Or(c.oldest, id)
 	was, e := c.jobs[id], events["Job"+id]
 	c.job(was, is, e)
+	c.timely(was, is, e)
+	c.count(was, is, e)
 	got := len(is.Locks) > len(was.Locks)
 	switch {
 	case is.HasSlot && !was.HasSlot && e.Component == "clock":
 		c.granted(was.Job, is.Job)
 	case got && e.Component == "admin":
-		c.inTurn(&is.Job, c.acted)
-	case got && lineInProcess:
-		c.inTurn(&is.Job, c.took[id])
+		c.inTurn(&was.Job, &is.Job, c.acted)
+	case got:
+		c.inTurn(&was.Job, &is.Job, c.took[id])
 	}
 	if is.Holder != "" && is.Holder != was.Holder {
 		c.took[id] = c.changes
@@ -296,6 +305,12 @@ func (c *checker) batch(was, is queue.Batch, e event.Row) {
 			c.fail("batch %s went to %s without its event", is.Batch.ID, is.State)
 		}
 	}
+	if is.State == ingest.BatchReporting && was.State != is.State && (!is.Sealed || c.counts[is.Batch.ID].Open() > 0) {
+		c.fail("batch %s reports, sealed %v, with %+v", is.Batch.ID, is.Sealed, c.counts[is.Batch.ID])
+	}
+	if is.State == ingest.BatchDeleted && was.State != is.State {
+		c.retires(was)
+	}
 	place, rank := is.Batch.Place()
 	if place != is.Head.Place || rank != is.Head.Rank {
 		c.fail("batch %s in %s is at %q %q of the index, and should be at %q %q", is.Batch.ID, is.State, is.Head.Place, is.Head.Rank, place, rank)
@@ -325,7 +340,7 @@ func (c *checker) agrees(id string) {
 			c.fail("job %s: lock %s is owned by %q", id, l, c.locks[l])
 		}
 	}
-	chain := j.Chain()
+	chain := inLine(&j.Job)
 	for _, l := range chain {
 		if _, stands := c.lines[l][id]; !stands {
 			c.fail("job %s (%s) is not in the line of %s", id, j.State, l)
@@ -343,6 +358,16 @@ func (c *checker) agrees(id string) {
 	if j.Running() && !j.HasSlot {
 		c.fail("job %s runs in %s without a slot", id, j.State)
 	}
+}
+
+// inLine lists the locks before which a job stands in line: those of its
+// identifiers, from its submission until its version is recorded.
+func inLine(j *ingest.Job) []string {
+	switch j.State {
+	case ingest.Pending, ingest.Estimating, ingest.Provisioning, ingest.Downloading, ingest.Processing, ingest.Storing, ingest.Recording:
+		return j.Wanted()
+	}
+	return nil
 }
 
 // recount holds every batch's counts against its jobs.
@@ -380,23 +405,6 @@ func (c *checker) success(m queue.Message) {
 	}
 }
 
-// allRetired names what is left of completed batches after their rows were kept
-// long enough.
-func (c *checker) allRetired() error {
-	late := c.mayBeLate()
-	for id, b := range c.batches {
-		if b.State != ingest.BatchFailed && !late[id] {
-			return fmt.Errorf("batch %s is still there, %s", id, b.State)
-		}
-	}
-	for id, j := range c.jobs {
-		if _, there := c.batches[j.Batch]; !there {
-			return fmt.Errorf("job %s is there without its batch", id)
-		}
-	}
-	return nil
-}
-
 // handled is told of a message that a worker handled without any fault since
 // from. If it closed the batch's last job, the batch knows.
 func (c *checker) handled(a *actor, from int) {
@@ -412,39 +420,4 @@ func (c *checker) handled(a *actor, from int) {
 type closing struct {
 	by *actor
 	at int
-}
-
-// atRest names what has not come to rest, though it needs nothing that refuses.
-func (c *checker) atRest() error {
-	late := c.mayBeLate()
-	for _, id := range c.sorted() {
-		j := c.jobs[id]
-		if j.State.Open() && !late[id] {
-			return fmt.Errorf("job %s is still %s (exec %d, parked %v; %s)", id, j.State, j.Exec, j.Parked, c.waitsFor())
-		}
-		if n := c.w.store.versions(&j.Job); j.State == ingest.Completed && n != 1 {
-			return fmt.Errorf("job %s is Completed with %d versions", id, n)
-		}
-	}
-	for id, b := range c.batches {
-		if b.State != ingest.BatchCompleted && b.State != ingest.BatchFailed && !late[id] {
-			return fmt.Errorf("batch %s is still %s", id, b.State)
-		}
-	}
-	for id, r := range c.slots {
-		if r.there {
-			return fmt.Errorf("the slot of %s is held by nobody", id)
-		}
-	}
-	for lock, owner := range c.locks {
-		return fmt.Errorf("the lock %s is held by %s", lock, owner)
-	}
-	for lock, line := range c.lines {
-		for job := range line {
-			if !late[job] {
-				return fmt.Errorf("%s stands in the line of %s", job, lock)
-			}
-		}
-	}
-	return nil
 }

@@ -68,8 +68,8 @@ func now(r reserved) int64   { return r.n }
 
 // tick is the look at the gates that is under way: its fence is the newest.
 type tick struct {
-	began     int // changes when it began
-	throttled bool
+	began    int // changes when it began
+	troubled bool
 }
 
 // lease takes in a change of a lease row.
@@ -86,7 +86,9 @@ func (c *checker) lease(ch tabletest.Change) {
 		c.fail("the lease passed on without a new fence")
 	}
 	if is > was {
-		c.tick = tick{began: c.changes, throttled: c.w.throttling()}
+		c.passes(ch)
+		c.repaired = nil
+		c.tick = tick{began: c.changes, troubled: c.w.throttling()}
 		c.slots.begin()
 		c.spaces.begin()
 	}
@@ -95,28 +97,31 @@ func (c *checker) lease(ch tabletest.Change) {
 // granted holds what a gate gave job against the limits and the order, with the
 // table as it was before.
 func (c *checker) granted(was, is ingest.Job) {
-	c.tick.throttled = c.tick.throttled || c.w.throttling()
-	if n := c.slots.sum(is.ID, "", least); n+1 > maxInFlight {
+	c.tick.troubled = c.tick.troubled || c.w.throttling()
+	if n := c.slots.sum(is.ID, "", least); n+1 > int64(c.w.s.slots) {
 		c.fail("the gates over-started: %d slots and that of %s", n, is.ID)
 	}
 	if n := c.slots.sum(is.ID, is.Collection, least); c.w.s.share > 0 && n+1 > int64(c.w.s.share) {
 		c.fail("collection %s has more than its share: %d slots and that of %s", is.Collection, n, is.ID)
 	}
-	place, turn := was.Place()
+	place, _ := was.Place()
 	if place != ingest.PlacePending && !was.HasSpace {
 		held, over := c.spaces.sum(is.ID, "", least), c.behind(is.ID)
+		if held+is.SpaceNeeded > capacity {
+			c.met("granted over the limit")
+		}
 		if held+is.SpaceNeeded > capacity+over {
-			c.fail("%s was granted %d bytes beside %d of %d; those who wait hold %d", is.ID, is.SpaceNeeded, held, capacity, over)
+			c.fail("%s was granted %d bytes beside %d of %d; those who wait for it hold %d", is.ID, is.SpaceNeeded, held, capacity, over)
 		}
 		if !is.SizeKnown && held-over > capacity-reserve {
 			c.fail("%s of unknown size was let on with %d of %d bytes taken", is.ID, held, capacity)
 		}
 	}
 	if place != ingest.PlacePending {
-		c.inTurn(&is, c.tick.began)
+		c.inTurn(&was, &is, c.tick.began)
 	}
 	for _, other := range c.sorted() {
-		if other != is.ID && c.passedOver(other, place, turn, was.HasSpace) {
+		if other != is.ID && c.passedOver(other, was) {
 			c.fail("%s was let on at %s before %s, which comes first and could run", is.ID, place, other)
 		}
 	}
@@ -124,8 +129,11 @@ func (c *checker) granted(was, is ingest.Job) {
 
 // inTurn holds a job that got its locks against their lines: whoever stood
 // before it already at since must have been let on first.
-func (c *checker) inTurn(j *ingest.Job, since int) {
-	for _, lock := range j.Wanted() {
+func (c *checker) inTurn(was, j *ingest.Job, since int) {
+	for _, lock := range j.Locks {
+		if slices.Contains(was.Locks, lock) {
+			continue
+		}
 		for other, at := range c.lines[lock] {
 			if other < j.ID && at <= since {
 				c.fail("%s got the lock %s before %s, which stands before it in line", j.ID, lock, other)
@@ -138,17 +146,19 @@ var gates = []string{ingest.PlaceParked, ingest.PlaceProvisioning, ingest.PlaceP
 
 // passedOver reports whether id could have run, for certain, when the tick under
 // way looked at it: it waits unchanged since before the tick, what the indexes
-// lag aside, before turn at place.
-func (c *checker) passedOver(id, place, turn string, hadSpace bool) bool {
+// lag aside, before the one that was let on.
+func (c *checker) passedOver(id string, on ingest.Job) bool {
 	j := c.jobs[id].Job
-	at, mine := j.Place()
-	before := slices.Index(gates, at) - slices.Index(gates, place)
+	at, _ := j.Place()
+	place, _ := on.Place()
 	switch {
-	case before > 0 || before == 0 && mine > turn || !slices.Contains(gates, at):
+	case !slices.Contains(gates, at) || at != place && slices.Index(gates, at) > slices.Index(gates, place):
 		return false
-	case c.changed[id] > c.tick.began-maxLag || c.tick.throttled:
+	case at == place && !c.before(j, on):
 		return false
-	case c.slots.sum("", "", most) >= maxInFlight || c.w.s.share > 0 && c.slots.sum("", j.Collection, most) >= int64(c.w.s.share):
+	case c.changed[id] > c.tick.began-maxLag || c.tick.troubled:
+		return false
+	case c.slots.sum("", "", most) >= int64(c.w.s.slots) || c.w.s.share > 0 && c.slots.sum("", j.Collection, most) >= int64(c.w.s.share):
 		return false
 	}
 	if at == ingest.PlacePending {
@@ -179,8 +189,10 @@ func (c *checker) first(lock string) string {
 	return first
 }
 
-// behind is what all those hold that are parked, if some of them wait for job, by
-// the lines before locks.
+// behind is by how much job may be granted over the limit: what all parked jobs
+// hold, if one of those that hold some waits for job by the lines before locks,
+// directly or through others. (What only its own followers hold is not enough: two
+// jobs could each need what the other's followers hold.)
 func (c *checker) behind(job string) (n int64) {
 	wait := map[string]bool{job: true}
 	for grew := true; grew; {
@@ -189,7 +201,7 @@ func (c *checker) behind(job string) (n int64) {
 			if wait[id] || j.Running() {
 				continue
 			}
-			for _, lock := range j.Chain() {
+			for _, lock := range inLine(&j.Job) {
 				for other := range c.lines[lock] {
 					if other < id && wait[other] && !wait[id] {
 						wait[id], grew = true, true
@@ -198,10 +210,15 @@ func (c *checker) behind(job string) (n int64) {
 			}
 		}
 	}
+	held := false
 	for id, j := range c.jobs {
-		if id != job && !j.Running() && (wait[id] || j.Parked) && len(wait) > 1 {
+		if id != job && !j.Running() && (wait[id] || j.Parked) {
 			n += c.spaces[id].most
+			held = held || wait[id] && c.spaces[id].most > 0
 		}
+	}
+	if !held {
+		return 0
 	}
 	return n
 }

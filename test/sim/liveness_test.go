@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"archivist/pkg/ingest"
 )
@@ -14,9 +15,13 @@ import (
 // still none of them can go on unless a rule makes an exception.
 func (c *checker) knot() []string { return slices.Sorted(maps.Keys(c.stuck(nil))) }
 
-// stuck lists the jobs that can never go on while those that keep give nothing back.
+// stuck lists the jobs that can never go on while those that keep what they have
+// give nothing back.
 func (c *checker) stuck(keep map[string]bool) map[string]bool {
-	stuck := map[string]bool{}
+	stuck := maps.Clone(keep)
+	if stuck == nil {
+		stuck = map[string]bool{}
+	}
 	for id, j := range c.jobs {
 		if place, _ := j.Job.Place(); place == ingest.PlaceParked || place == ingest.PlaceProvisioning {
 			stuck[id] = true
@@ -26,7 +31,7 @@ func (c *checker) stuck(keep map[string]bool) map[string]bool {
 		shrank = false
 		for id := range stuck {
 			j := c.jobs[id].Job
-			if c.behindStuck(&j, stuck) == "" && c.fitsBeside(&j, stuck, keep) {
+			if !keep[id] && c.behindStuck(&j, stuck) == "" && c.fitsBeside(&j, stuck) {
 				delete(stuck, id)
 				shrank = true
 			}
@@ -51,14 +56,14 @@ func (c *checker) behindStuck(j *ingest.Job, stuck map[string]bool) string {
 }
 
 // fitsBeside reports whether j has space, or would have once only the stuck jobs
-// and those that keep it hold some.
-func (c *checker) fitsBeside(j *ingest.Job, stuck, keep map[string]bool) bool {
+// hold some.
+func (c *checker) fitsBeside(j *ingest.Job, stuck map[string]bool) bool {
 	if j.HasSpace {
 		return true
 	}
 	held := int64(0)
 	for id, r := range c.spaces {
-		if stuck[id] || keep[id] {
+		if stuck[id] {
 			held += r.n
 		}
 	}
@@ -87,9 +92,6 @@ func (c *checker) waitsFor() string {
 	return "a circle: " + strings.Join(says, "; ")
 }
 
-// untying is whether a gate unties knots of space and lines.
-const untying = false
-
 // knotTicks is for how many ticks with a free slot a knot may stand.
 const knotTicks = 10
 
@@ -99,8 +101,8 @@ func (c *checker) untied() {
 	switch {
 	case knot == "" || knot != c.tied:
 		c.tied, c.ties = knot, 0
-	case c.slots.sum("", "", now) < maxInFlight:
-		if c.ties++; c.ties > knotTicks && untying {
+	case c.slots.sum("", "", now) < int64(c.w.s.slots):
+		if c.ties++; c.ties > knotTicks {
 			c.fail("for %d ticks: %s", c.ties, c.waitsFor())
 		}
 	}
@@ -110,11 +112,6 @@ func (c *checker) untied() {
 // of each that it tells so: a message, or a metric.
 func (c *checker) mayBeLate() map[string]bool {
 	late := map[string]bool{}
-	if !untying {
-		for id := range c.stuck(nil) {
-			late[id], late[c.jobs[id].Batch] = true, true
-		}
-	}
 	switch c.w.s.refuses {
 	case refusesReport:
 		for id, b := range c.batches {
@@ -123,19 +120,60 @@ func (c *checker) mayBeLate() map[string]bool {
 			}
 		}
 	case refusesClean:
-		if tellsClean && c.w.metrics["RepairErrors"] == 0 {
-			return nil
-		}
 		keep := map[string]bool{}
 		for id, j := range c.jobs {
-			keep[id] = j.Uncleaned()
+			if j.Uncleaned() {
+				keep[id] = true
+			}
 		}
-		for id := range c.stuck(keep) {
-			late[id], late[c.jobs[id].Batch] = true, true
+		c.lateBehind(keep, late, c.w.metrics["RepairErrors"] > 0)
+	case refusesRows:
+		c.lateBehind(map[string]bool{c.oldest: true}, late, c.w.metrics["RepairErrors"]+c.w.metrics["GateErrors"] > 0)
+		late[c.oldest] = true
+		for id, j := range c.jobs { // its slot, its collection's share
+			late[id] = late[id] || c.w.s.share > 0 && c.slots[c.oldest].there && j.Collection == c.jobs[c.oldest].Collection
 		}
+	}
+	for id := range maps.Clone(late) {
+		late[c.jobs[id].Batch] = true
 	}
 	return late
 }
 
-// tellsClean is whether a clean-up that fails is told as a metric.
-const tellsClean = false
+// lateBehind adds those who wait for what some keep, if it was told.
+func (c *checker) lateBehind(keep, late map[string]bool, told bool) {
+	for id := range c.stuck(keep) {
+		if told {
+			late[id] = true
+		}
+	}
+}
+
+// gaveUp is said of what was tried too often.
+const gaveUp = "times without success"
+
+// quietly reports whether something happened when nothing failed any more but
+// what refuses.
+func (c *checker) quietly(at int64) bool { return time.UnixMilli(at).After(c.w.calmed.Add(c.w.s.skew)) }
+
+// told names an item that ended, or is late, for what refuses and does not say so.
+func (c *checker) told() error {
+	says := func(message string) bool { return strings.Contains(message, errRefused.Error()) }
+	for _, id := range c.sorted() {
+		j := c.jobs[id]
+		stage, _ := ingest.StageNamed(c.w.s.of(&j.Job).refused)
+		if c.w.s.refuses == refusesStep && stage.Job != "" && j.State == ingest.Failed && strings.Contains(j.Message, gaveUp) && c.quietly(j.Entered) && !says(j.Message) {
+			return fmt.Errorf("job %s: %s", id, j.Message)
+		}
+	}
+	for id, b := range c.batches {
+		first := b.Note == "0"
+		switch {
+		case c.w.s.refuses == refusesUnpack && first && b.Unpacked > 0 && b.Unpacked < len(c.w.s.plans[0]) && c.quietly(b.Entered) && !says(b.Incomplete):
+			return fmt.Errorf("batch %s has %d of %d jobs: %s", id, b.Unpacked, len(c.w.s.plans[0]), b.Incomplete)
+		case c.w.s.refuses == refusesReport && first && c.quietly(b.Entered) && !says(b.Message):
+			return fmt.Errorf("batch %s cannot report: %s", id, b.Message)
+		}
+	}
+	return nil
+}

@@ -11,9 +11,8 @@ import (
 
 // Settings that every seed shares. They are small, so that jobs wait.
 const (
-	maxInFlight = 2
-	capacity    = 100 // bytes of work space
-	reserve     = 25  // jobs of unknown size wait while less is free
+	capacity = 100 // bytes of work space
+	reserve  = 25  // jobs of unknown size wait while less is free
 )
 
 // retention of a completed batch's rows: longer than all that happens before.
@@ -24,6 +23,7 @@ type scenario struct {
 	plans  [][]plan // of each batch, its jobs
 	rounds int      // of each actor, with faults
 
+	slots    int
 	share    int // of the gates' settings; most seeds have none
 	patience time.Duration
 	aging    time.Duration
@@ -37,6 +37,9 @@ type scenario struct {
 
 	keepFailed time.Duration // for which failed jobs keep their work files
 	again      time.Duration // after it, failed jobs are requeued once everything rests; 0: never
+	tight      bool          // jobs share few ids, need much, and fail often: who holds space waits for who needs it
+	mails      bool          // mails are sent
+	poked      bool          // once the faults have stopped, no tick is asked to sweep
 	refuses    refusal       // which dependency refuses all the time
 
 	throttled string // a prefix of partitions that are throttled for a while
@@ -50,9 +53,31 @@ const (
 	refusesClean    refusal = "clean"    // removing work files
 	refusesStep     refusal = "step"     // what one job's stage needs
 	refusesReport   refusal = "report"   // where reports go
+	refusesUnpack   refusal = "unpack"   // what unpacking needs, after the first rows
+	refusesMail     refusal = "mail"     // one recipient's mail server
+	refusesRows     refusal = "rows"     // the rows of one job: its partition is throttled
 	refusesStart    refusal = "start"    // starting executions of jobs, for refusing
 	refusesDescribe refusal = "describe" // describing executions, for refusing
 )
+
+// tighten makes a scenario in which jobs wait for each other over ids and space.
+func (s *scenario) tighten(rng *rand.Rand) {
+	s.tight, s.again, s.keepFailed, s.share = true, time.Hour, 30*day, 0
+	for _, jobs := range s.plans {
+		for i := range jobs {
+			p := &jobs[i]
+			p.collection, p.ids, p.inside, p.ark = "c0", nil, nil, ""
+			for n := range 3 {
+				if rng.IntN(2) == 0 {
+					p.ids = append(p.ids, fmt.Sprint("tight", n))
+				}
+			}
+			p.size, p.known = int64(30+rng.IntN(40)), true
+		}
+	}
+}
+
+var refusals = []refusal{refusesClean, refusesStep, refusesReport, refusesUnpack, refusesMail, refusesRows, refusesStart, refusesDescribe}
 
 // refusing is for how long from the beginning what refuses for a time does so.
 const refusing = 3 * time.Hour
@@ -75,8 +100,9 @@ type plan struct {
 func draw(rng *rand.Rand) scenario {
 	s := scenario{rounds: 7, rate: 12}
 	one := func(n int) bool { return rng.IntN(n) == 0 }
+	s.slots = 2 + rng.IntN(3)
 	if one(4) {
-		s.share = 1
+		s.share = 1 + rng.IntN(2)
 	}
 	if one(3) {
 		s.patience = 10 * time.Minute
@@ -102,12 +128,13 @@ func draw(rng *rand.Rand) scenario {
 		s.from = 50 + rng.IntN(200)
 		s.to = s.from + 60
 	}
-	s.keepFailed = []time.Duration{time.Hour, time.Hour, 3 * time.Minute, 30 * 24 * time.Hour}[rng.IntN(keeps)]
+	s.keepFailed = []time.Duration{time.Hour, time.Hour, 3 * time.Minute, 30 * 24 * time.Hour}[rng.IntN(4)]
 	if one(4) {
 		s.again = time.Duration(1+rng.IntN(3)) * time.Hour
 	}
+	s.mails, s.poked = one(4), one(4)
 	if one(6) {
-		s.refuses = []refusal{refusesClean, refusesStep, refusesReport, refusesStart, refusesDescribe}[rng.IntN(5)]
+		s.refuses = refusals[rng.IntN(len(refusals))]
 	}
 	submitted, rows := 1+rng.IntN(2), 3
 	if one(12) {
@@ -128,14 +155,15 @@ func draw(rng *rand.Rand) scenario {
 		}
 		s.plans = append(s.plans, jobs)
 	}
+	s.mails = s.mails || s.refuses == refusesMail
+	if one(8) {
+		s.tighten(rng)
+	}
 	if p := &s.plans[0][0]; s.refuses == refusesStep {
 		p.refused = []string{"estimate", "download", "process", "store", "record", "notify"}[rng.IntN(6)]
 	}
 	return s
 }
-
-// keeps is how many of the times to keep failed jobs' files are drawn from.
-const keeps = 3
 
 func drawJob(rng *rand.Rand, collection string, most int) plan {
 	one := func(n int) bool { return rng.IntN(n) == 0 }
@@ -159,13 +187,31 @@ func drawJob(rng *rand.Rand, collection string, most int) plan {
 		p.collection = "c0" // most share their ids
 		p.ids = draw(1 + rng.IntN(most))
 	}
-	if one(4) {
+	if one(3) {
+		p.collection = "c0"
 		p.inside = draw(1 + rng.IntN(2))
+	}
+	if one(30) {
+		p.size, p.known = capacity+1, true // it can never be let on
+	}
+	if one(30) {
+		p.grows = capacity // and is let on all the same
+	}
+	if one(40) {
+		p.ids = []string{"no;id"}
 	}
 	if one(12) {
 		p.ark = "ark:/99999/given"
 	}
 	return p
+}
+
+// failing is one in how many steps fails.
+func (s *scenario) failing() int {
+	if s.tight {
+		return 4
+	}
+	return 20
 }
 
 // of finds a job's plan.

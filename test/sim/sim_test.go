@@ -4,6 +4,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -30,6 +32,7 @@ func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
 		ctx := context.Background()
 		w.storm(ctx)
 		w.settle(ctx)
+		w.deliverMails(ctx)
 		w.retire(ctx)
 	})
 	return w
@@ -54,7 +57,7 @@ func (c *crowd) spawn(name string, rounds int, f func(a *actor)) {
 			time.Sleep(time.Duration(a.rng.Int64N(int64(c.between))))
 		}
 		c.w.revive(a)
-		c.w.ended(&c.done)
+		c.w.leaves(&c.done)
 	}()
 	synctest.Wait()
 }
@@ -126,7 +129,7 @@ func (w *world) settle(ctx context.Context) {
 		c.spawn("worker", 2*w.s.stormy, func(a *actor) { a.workOff(ctx, 3) })
 		w.run(&c.done, c.actors)
 	}
-	w.calm = true
+	w.calm, w.calmed = true, time.Now()
 	w.sent = nil
 	w.fake.Lag = nil
 	for _, call := range w.late {
@@ -134,6 +137,9 @@ func (w *world) settle(ctx context.Context) {
 	}
 	w.late = nil
 	w.rest(ctx, func(*actor) {})
+	if err := w.check.told(); w.check.err == nil && err != nil {
+		w.check.fail("not told: %v", err)
+	}
 	if w.s.again > 0 || w.s.refuses != "" {
 		w.rest(ctx, func(a *actor) { w.mend(ctx, a) })
 	}
@@ -149,6 +155,7 @@ func (w *world) mend(ctx context.Context, a *actor) {
 	w.log("what refused %s refuses no more", w.s.refuses)
 	w.s.refuses = ""
 	_ = a.sleep(w.s.again)
+	a.tick(ctx, true) // it may begin to remove work files
 	for _, id := range w.check.sorted() {
 		if w.check.jobs[id].State == ingest.Failed && w.s.again > 0 {
 			a.requeue(ctx, id)
@@ -162,14 +169,35 @@ func (a *actor) requeue(ctx context.Context, id string) {
 	a.requeues = false
 }
 
+// deliverMails lets the time pass in which mails are tried.
+func (w *world) deliverMails(ctx context.Context) {
+	c := &crowd{w: w, between: 1}
+	c.spawn("mail", 40, func(a *actor) {
+		if w.check.err == nil && w.check.mails > 0 {
+			_ = a.sleep(time.Hour)
+			a.tick(ctx, true)
+		}
+	})
+	w.run(&c.done, c.actors)
+	if err := w.check.delivered(); w.check.err == nil && err != nil {
+		w.check.fail("not delivered: %v", err)
+	}
+}
+
 // patient is how long it may take until everything rests.
 func (w *world) patient() time.Duration {
 	most := quiet
 	if w.s.refuses == refusesStart || w.s.refuses == refusesDescribe {
 		most += max(0, refusing-time.Since(w.began))
 	}
+	if w.s.keepFailed > day {
+		most += 10 * day // each day a failed job's space is given to who needs it
+	}
 	return most
 }
+
+// errors is how many repairs and looks of a gate at a job failed.
+func (w *world) errors() float64 { return w.metrics["RepairErrors"] + w.metrics["GateErrors"] }
 
 // rest lets the clock and workers go on after first until everything rests.
 func (w *world) rest(ctx context.Context, first func(*actor)) {
@@ -177,21 +205,29 @@ func (w *world) rest(ctx context.Context, first func(*actor)) {
 	c.spawn("quiet", 1, func(a *actor) {
 		first(a)
 		for rounds, until := 0, time.Now().Add(w.patient()); time.Now().Before(until); rounds++ {
-			a.tick(ctx, true)
+			a.tick(ctx, !w.s.poked)
 			w.drain(ctx, a)
 			w.check.untied()
 			if w.check.err != nil || w.check.atRest() == nil {
 				break
 			}
 			a.until = time.Time{}
-			if time.Sleep(4 * time.Minute); rounds > 40 {
+			time.Sleep(5 * time.Minute)
+			switch {
+			case rounds > 40 && w.s.keepFailed > day:
+				time.Sleep(3 * time.Hour)
+			case rounds > 40:
 				time.Sleep(16 * time.Minute)
 			}
 		}
 	})
+	errors := w.errors()
 	w.run(&c.done, c.actors)
 	if err := w.check.atRest(); w.check.err == nil && err != nil {
 		w.check.fail("not at rest: %v", err)
+	}
+	if n := w.errors() - errors; w.s.refuses == "" && n > 0 {
+		w.check.fail("%v repairs or gates failed, though nothing did", n)
 	}
 }
 
@@ -261,7 +297,14 @@ func sweepSeeds(t *testing.T, from uint64, n int, m mutant, bad func(seed uint64
 func TestSimulation(t *testing.T) {
 	started := time.Now()
 	completed, retired := atomic.Int64{}, atomic.Int64{}
+	var mu sync.Mutex
+	seen := map[string]int{}
 	calls, repairs := sweepSeeds(t, *first, *seeds, mutant{}, func(seed uint64, w *world) bool {
+		mu.Lock()
+		for what, n := range w.check.seen {
+			seen[what] += n
+		}
+		mu.Unlock()
 		completed.Add(int64(w.completed))
 		retired.Add(int64(w.check.retired))
 		if w.check.err != nil {
@@ -274,6 +317,9 @@ func TestSimulation(t *testing.T) {
 	})
 	if completed.Load() == 0 || repairs == 0 || retired.Load() == 0 {
 		t.Errorf("%d jobs completed, %d repairs, %d batches retired: a simulation in which nothing happens proves nothing", completed.Load(), repairs, retired.Load())
+	}
+	for _, what := range slices.Sorted(maps.Keys(seen)) {
+		t.Logf("%-26s %d", what, seen[what])
 	}
 	t.Logf("%d seeds, %d calls (%d a seed), %d jobs completed, %d repairs, %d batches retired, in %s", *seeds, calls, calls/int64(*seeds), completed.Load(), repairs, retired.Load(), time.Since(started).Round(time.Second))
 }

@@ -53,14 +53,21 @@ func (a *actor) do(op string, call func() error) error {
 	}
 	if t != none {
 		a.met++
+		a.w.check.met(t.String())
+		if a.ticks {
+			a.w.check.tick.troubled = true // it may give up a job, and goes on with the others
+		}
 	}
 	return a.meet(t, op, call)
 }
 
 // over reports whether the process has died, or its time is up.
 func (a *actor) over() bool {
-	if !a.until.IsZero() && !time.Now().Before(a.until) {
+	if !a.dead && !a.until.IsZero() && !time.Now().Before(a.until) {
 		a.dead = true
+		a.w.mu.Lock()
+		a.w.check.met("cut off at its time-out")
+		a.w.mu.Unlock()
 	}
 	return a.dead
 }
@@ -135,8 +142,9 @@ func (w *world) pick(p *parked) trouble {
 
 // throttles refuses what touches the partitions that are throttled now.
 func (w *world) throttles(partition string) error {
-	if w.throttling() && strings.HasPrefix(partition, w.s.throttled) {
-		w.check.tick.throttled = true // the tick under way may give up a job, and goes on with the others
+	hot := w.s.refuses == refusesRows && w.calm && partition == "JOB#"+w.check.oldest
+	if hot || w.throttling() && strings.HasPrefix(partition, w.s.throttled) {
+		w.check.tick.troubled = true // the tick under way may give up a job, and goes on with the others
 		return tabletest.Throttled()
 	}
 	return nil

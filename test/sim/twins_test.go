@@ -26,7 +26,6 @@ type store struct {
 
 var (
 	errPrecondition = errors.New("sim: precondition failed")
-	errConflict     = errors.New("sim: the id is another object's")
 	errRefused      = errors.New("sim: the dependency refuses")
 )
 
@@ -57,21 +56,27 @@ func (s *store) versions(j *ingest.Job) (n int) {
 	return n
 }
 
-// idsStay is whether a local id stays its object's from Process on, also when the
-// job fails after its version was stored.
-const idsStay = false
+// reserve makes the job's local ids stand for its object, unless one is another's.
+func (s *store) reserve(j *ingest.Job) (mine bool) {
+	if mine = s.resolve(j); !mine {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range localKeys(j) {
+		s.ids[key] = j.Primary
+	}
+	return true
+}
 
-// record makes an object findable by its local ids. The locks on these must have
-// kept everybody else from giving one to another object.
+// record makes an object findable by its local ids. Locks and reservations must
+// have kept everybody else from giving one to another object.
 func (s *store) record(j *ingest.Job) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, key := range localKeys(j) {
-		if had := s.ids[key]; had != "" && had != j.Primary {
-			if idsStay {
-				s.w.check.fail("job %s: %s is recorded as %s and as %s", j.ID, key, had, j.Primary)
-			}
-			return errConflict
+		if had := s.ids[key]; had != j.Primary {
+			s.w.check.fail("job %s: %s is recorded as %s and as %s", j.ID, key, had, j.Primary)
 		}
 		s.ids[key] = j.Primary
 	}
@@ -121,19 +126,27 @@ func (a *actor) clean(_ context.Context, job string, _ time.Time) (all bool, err
 	if a.w.s.refuses == refusesClean {
 		return false, errRefused
 	}
-	all = a.w.calm || a.rng.IntN(2) == 0
-	return all, a.do("clean", func() error {
+	return a.rng.IntN(2) == 0, a.do("clean", func() error {
 		a.w.store.mu.Lock()
 		defer a.w.store.mu.Unlock()
-		if all || cleaningTold {
-			delete(a.w.store.files, job)
-		}
+		delete(a.w.store.files, job)
 		return nil
 	})
 }
 
-// cleaningTold is whether a job says that its work files are being removed.
-const cleaningTold = false
+// compose addresses a mail to two people; the second cannot be reached at times.
+func (a *actor) compose(_ context.Context, b *ingest.Batch, m ingest.Mail) ([]string, func(context.Context, string) error, error) {
+	to := []string{"one", "two"}
+	return to, func(_ context.Context, to string) error {
+		if a.w.s.refuses == refusesMail && to == "two" {
+			return errRefused
+		}
+		return a.do("mail", func() error {
+			a.w.mailed[fmt.Sprintf("%s %s %d %s", b.ID, m.Kind, m.Exec, to)]++
+			return nil
+		})
+	}, nil
+}
 
 // refusesStep reports whether what a stage of this item needs refuses.
 func (w *world) refusesStep(h *queue.Held, stage string) bool {
@@ -159,8 +172,8 @@ func (a *actor) step(stage ingest.Stage) queue.Step {
 		if err := a.do("work at "+stage.Name, func() error { return nil }); err != nil {
 			return ingest.Result{}, err
 		}
-		if h.Job != nil && !a.w.calm && a.rng.IntN(20) == 0 {
-			return ingest.Fail(a.rng.IntN(2) == 0, "the simulation says so"), nil
+		if h.Job != nil && !a.w.calm && a.rng.IntN(a.w.s.failing()) == 0 {
+			return ingest.Fail(a.w.s.tight || a.rng.IntN(2) == 0, "the simulation says so"), nil
 		}
 		return do(ctx, h)
 	}
@@ -171,6 +184,9 @@ func (a *actor) unpack(ctx context.Context, h *queue.Held) (ingest.Result, error
 	fmt.Sscan(h.Batch.Note, &b)
 	total := len(a.w.s.plans[b])
 	for h.Batch.Unpacked < total {
+		if a.w.s.refuses == refusesUnpack && b == 0 && h.Batch.Unpacked > 0 {
+			return ingest.Result{}, errRefused
+		}
 		var jobs []ingest.Job
 		for row := h.Batch.Unpacked; row < total && len(jobs) < 1+a.rng.IntN(3); row++ {
 			jobs = append(jobs, a.w.s.job(b, row))
@@ -250,7 +266,12 @@ func (a *actor) process(ctx context.Context, h *queue.Held) (ingest.Result, erro
 			return ingest.Result{}, err
 		}
 	}
-	return a.resolve(h) // under the locks the answer stays true
+	mine := false // under the locks the answer stays true
+	err := a.do("reserve ids", func() error { mine = a.w.store.reserve(j); return nil })
+	if err == nil && !mine {
+		return ingest.Fail(false, "an identifier is another object's by now"), nil
+	}
+	return ingest.Result{Outcome: ingest.StepNext}, err
 }
 
 func (a *actor) storing(ctx context.Context, h *queue.Held) (ingest.Result, error) {
@@ -282,9 +303,6 @@ func (a *actor) storing(ctx context.Context, h *queue.Held) (ingest.Result, erro
 
 func (a *actor) record(_ context.Context, h *queue.Held) (ingest.Result, error) {
 	err := a.do("record", func() error { return a.w.store.record(h.Job) })
-	if errors.Is(err, errConflict) {
-		return ingest.Fail(false, "preserved, but not recorded"), nil
-	}
 	return ingest.Result{Outcome: ingest.StepNext}, err
 }
 

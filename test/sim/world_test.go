@@ -17,6 +17,7 @@ import (
 
 	"github.com/guregu/dynamo/v2/dynamodbiface"
 
+	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/lease"
 	"archivist/pkg/queue"
@@ -42,7 +43,8 @@ type world struct {
 	late    []func() error // repeated calls that have not landed yet
 	sent    []queue.Message
 	started map[string]bool
-	stopped map[string]bool
+	stopped map[string]bool // by the scenario
+	ended   map[string]bool // executions that were told to stop
 	store   *store
 	check   *checker
 	began   time.Time
@@ -52,7 +54,9 @@ type world struct {
 	ids     int
 	pokes   int
 	calm    bool // faults have stopped
+	calmed  time.Time
 	metrics map[string]float64
+	mailed  map[string]int // mail and recipient → how often it was sent
 
 	completed int // jobs
 }
@@ -91,6 +95,7 @@ type actor struct {
 	met   int           // faults so far
 
 	requeues bool // its call is part of a requeue
+	ticks    bool // or of a tick
 	q        *queue.Queue
 	c        *queue.Clock
 }
@@ -100,7 +105,7 @@ func (w *world) log(format string, args ...any) {
 }
 
 func newWorld(seed uint64, m mutant) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), fake: tabletest.New(), mutant: m, started: map[string]bool{}, stopped: map[string]bool{}, metrics: map[string]float64{}, ready: make(chan struct{}, 1)}
+	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), fake: tabletest.New(), mutant: m, started: map[string]bool{}, stopped: map[string]bool{}, ended: map[string]bool{}, metrics: map[string]float64{}, mailed: map[string]int{}, ready: make(chan struct{}, 1)}
 	w.s = draw(w.rng)
 	w.began = time.Now()
 	w.store = &store{w: w, heads: map[string][]string{}, ids: map[string]string{}, files: map[string]bool{}}
@@ -137,8 +142,11 @@ func (w *world) newActor(name string) *actor {
 		Metric: func(name string, n float64) { w.metrics[name] += n },
 		Rules:  ingest.Rules{Timing: timing, FailedRetention: w.s.keepFailed, Retention: retention, Aging: w.s.aging},
 		// Failed jobs keep their space with their work files until they are cleaned away.
-		Settings: queue.Settings{MaxInFlight: maxInFlight, Space: capacity, Reserve: reserve, Share: w.s.share, Patience: w.s.patience, SweepPage: 50},
+		Settings: queue.Settings{MaxInFlight: w.s.slots, Space: capacity, Reserve: reserve, Share: w.s.share, Patience: w.s.patience, FailedKeep: day, SweepPage: 50},
 		Log:      slog.New(slog.NewTextHandler(io.Discard, nil))}
+	if w.s.mails {
+		a.q.Compose = a.compose
+	}
 	a.c = &queue.Clock{Queue: a.q, Leases: &lease.Store{Table: t, Now: now, NewID: newID}}
 	return a
 }
@@ -151,9 +159,13 @@ func (a *actor) poke(context.Context) error {
 	return nil
 }
 
-func (a *actor) wait(_ context.Context, d time.Duration) error {
+func (a *actor) wait(ctx context.Context, d time.Duration) error {
 	if a.dead {
 		return errDead
+	}
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
+		_ = a.sleep(time.Until(end))
+		return context.DeadlineExceeded
 	}
 	return a.sleep(d)
 }
@@ -214,8 +226,8 @@ func (w *world) run(done *int, actors int) {
 	}
 }
 
-// ended counts an actor that has ended.
-func (w *world) ended(done *int) {
+// leaves counts an actor that has ended.
+func (w *world) leaves(done *int) {
 	w.mu.Lock()
 	*done++
 	w.mu.Unlock()
@@ -250,7 +262,7 @@ func (a *actor) Start(_ context.Context, machine, name string, in queue.Message)
 
 // Stop ends an execution; the adversary may deliver what it sent all the same.
 func (a *actor) Stop(_ context.Context, _, name, _ string) error {
-	return a.do("Stop "+name, func() error { return nil })
+	return a.do("Stop "+name, func() error { a.w.ended[name] = true; return nil })
 }
 
 // StoppedByHand reports the executions that the scenario stopped.
@@ -353,7 +365,16 @@ func (a *actor) begin(most time.Duration) {
 // tick is one look of the clock.
 func (a *actor) tick(ctx context.Context, sweep bool) {
 	a.begin(timing.Clock)
-	_ = a.c.Tick(ctx, sweep)
+	met := a.met
+	a.ticks = true
+	defer func() { a.ticks = false }()
+	if err := a.c.Tick(ctx, sweep); err == nil && a.met == met {
+		a.w.check.ticked()
+	} else if fault.Is(err, fault.Held) {
+		a.w.check.met("met another tick")
+	} else if fault.Is(err, fault.Lost) {
+		a.w.check.met("lease lost")
+	}
 }
 
 var _ queue.Executions = (*actor)(nil)

@@ -1,0 +1,85 @@
+package sim
+
+import (
+	"fmt"
+
+	"archivist/pkg/ingest"
+)
+
+// delivered names a mail that is still owed, or of which the batch does not say
+// how it went.
+func (c *checker) delivered() error {
+	if c.mails != 0 {
+		return fmt.Errorf("%d mails are still owed", c.mails)
+	}
+	if !c.w.s.mails {
+		return nil
+	}
+	for id, b := range c.batches {
+		report := false
+		for _, m := range b.Mails {
+			report = report || m.Kind == ingest.MailReport
+			if m.Sent+len(m.Failed) != 2 || len(m.Failed) > 0 && m.Failed[0].Problem == "" {
+				return fmt.Errorf("batch %s says of its mail %+v", id, m)
+			}
+		}
+		if sent := c.w.mailed[fmt.Sprintf("%s %s %d one", id, ingest.MailReport, b.Exec)]; !report || sent == 0 {
+			return fmt.Errorf("batch %s: report told %v, sent %d times: %+v", id, report, sent, b.Mails)
+		}
+	}
+	return nil
+}
+
+// allRetired names what is left of completed batches after their rows were kept
+// long enough.
+func (c *checker) allRetired() error {
+	late := c.mayBeLate()
+	for id, b := range c.batches {
+		if b.State != ingest.BatchFailed && !late[id] {
+			return fmt.Errorf("batch %s is still there, %s", id, b.State)
+		}
+	}
+	for id, j := range c.jobs {
+		if _, there := c.batches[j.Batch]; !there {
+			return fmt.Errorf("job %s is there without its batch", id)
+		}
+	}
+	return nil
+}
+
+// atRest names what has not come to rest, though it needs nothing that refuses.
+func (c *checker) atRest() error {
+	late := c.mayBeLate()
+	for _, id := range c.sorted() {
+		j := c.jobs[id]
+		if j.State.Open() && !late[id] {
+			return fmt.Errorf("job %s is still %s (exec %d, parked %v; %s)", id, j.State, j.Exec, j.Parked, c.waitsFor())
+		}
+		if n := c.w.store.versions(&j.Job); j.State == ingest.Completed && n != 1 {
+			return fmt.Errorf("job %s is Completed with %d versions", id, n)
+		}
+	}
+	for id, b := range c.batches {
+		if b.State != ingest.BatchCompleted && b.State != ingest.BatchFailed && !late[id] {
+			return fmt.Errorf("batch %s is still %s", id, b.State)
+		}
+	}
+	for id, r := range c.slots {
+		if r.there && !late[id] {
+			return fmt.Errorf("the slot of %s is held by nobody", id)
+		}
+	}
+	for lock, owner := range c.locks {
+		if !late[owner] {
+			return fmt.Errorf("the lock %s is held by %s", lock, owner)
+		}
+	}
+	for lock, line := range c.lines {
+		for job := range line {
+			if !late[job] {
+				return fmt.Errorf("%s stands in the line of %s", job, lock)
+			}
+		}
+	}
+	return nil
+}

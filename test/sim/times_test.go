@@ -1,0 +1,119 @@
+package sim
+
+import (
+	"cmp"
+	"time"
+
+	"archivist/pkg/event"
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+	"archivist/pkg/table/tabletest"
+)
+
+// ahead reports whether a time, in milliseconds, is still to come by every
+// actor's clock.
+func (c *checker) ahead(ms int64) bool {
+	return time.UnixMilli(ms).After(time.Now().Add(2 * c.w.s.skew))
+}
+
+// timely holds a change of a job against the times of its row: nobody takes what
+// another holds, and no repair or clean-up comes before its time.
+func (c *checker) timely(was, is queue.Job, e event.Row) {
+	id := is.Job.ID
+	if was.Holder != "" && is.Holder != "" && was.Holder != is.Holder && c.ahead(was.Until) {
+		c.fail("job %s was taken while another holds it for %s", id, time.Until(time.UnixMilli(was.Until)))
+	}
+	switch e.Type {
+	case "job.repaired":
+		stage, _ := ingest.StageOf(is.State)
+		grace := timing.Times(stage).Grace
+		if c.ahead(was.Due) || was.Holder != "" && c.ahead(was.Until) {
+			c.fail("job %s was repaired before it was due", id)
+		}
+		if is.Due-was.Due < grace.Milliseconds() || is.Repairs != was.Repairs+1 {
+			c.fail("job %s is due again too soon after its repair %d", id, is.Repairs)
+		}
+		c.repaired = append(c.repaired, queue.ExecutionName(id, was.Exec))
+	case "job.continued":
+		if is.Tries != 0 || is.Repairs != 0 {
+			c.fail("job %s made progress, and has %d tries and %d repairs", id, is.Tries, is.Repairs)
+		}
+	case "job.cleaned":
+		if kept := time.Since(time.UnixMilli(was.Entered)) + 2*c.w.s.skew; kept < min(c.w.s.keepFailed, day) {
+			c.fail("the work files of job %s were kept for %s only", id, kept)
+		}
+		c.met("cleaned")
+	}
+	if failure := e.Outcome == event.Failure; e.Type == "job.state" && failure != (is.State == ingest.Failed) {
+		c.fail("job %s went to %s with the outcome %s", id, is.State, e.Outcome)
+	}
+	switch is.State {
+	case ingest.Notify, ingest.Completed, ingest.Failed, ingest.Pending:
+		if len(is.Locks) > 0 {
+			c.fail("job %s in %s owns %v", id, is.State, is.Locks)
+		}
+	}
+}
+
+// day is how long a failed job keeps its work files at least, if it is to keep
+// them longer.
+const day = 24 * time.Hour
+
+// retires holds the end of a batch against the time for which it is kept.
+func (c *checker) retires(was queue.Batch) {
+	if time.Since(time.UnixMilli(was.Entered))+2*c.w.s.skew < retention && was.State == ingest.BatchCompleted {
+		c.fail("batch %s was retired after %s", was.Batch.ID, time.Since(time.UnixMilli(was.Entered)))
+	}
+}
+
+// passes holds a lease that passes on against its end.
+func (c *checker) passes(ch tabletest.Change) {
+	if holder := text(ch.Before, "holder"); holder != "" && c.ahead(number(ch.Before, "until_ms")) {
+		c.fail("the lease of %s passed on before its end", holder)
+	}
+}
+
+// ticked is told of a tick that met no fault: the executions that it replaced
+// are stopped.
+func (c *checker) ticked() {
+	for _, name := range c.repaired {
+		if !c.w.ended[name] {
+			c.fail("execution %s was replaced, and not stopped", name)
+		}
+	}
+}
+
+// before reports whether j comes before k where both wait: by priority, then by
+// the time at which they came; with aging by the time at which priority 0 would
+// have had to come to be worth as much.
+func (c *checker) before(j, k ingest.Job) bool {
+	if c.w.s.aging > 0 {
+		worth := func(j ingest.Job) int64 { return j.Entered + int64(j.Priority)*c.w.s.aging.Milliseconds() }
+		return cmp.Or(cmp.Compare(worth(j), worth(k)), cmp.Compare(j.ID, k.ID)) < 0
+	}
+	return cmp.Or(cmp.Compare(j.Priority, k.Priority), cmp.Compare(j.Entered, k.Entered), cmp.Compare(j.ID, k.ID)) < 0
+}
+
+// met counts what happened, so that a run can tell what it tried.
+func (c *checker) met(what string) { c.seen[what]++ }
+
+// count notes what a change of a job shows.
+func (c *checker) count(was, is queue.Job, e event.Row) {
+	byGate := e.Component == "clock" && is.HasSlot && !was.HasSlot
+	for what, happened := range map[string]bool{
+		"refused as a row":         was.Job.ID == "" && is.State == ingest.Failed,
+		"parked":                   is.Parked && !was.Parked,
+		"let on from parking":      byGate && was.Parked,
+		"unknown size let on":      byGate && is.State == ingest.Downloading && !is.SizeKnown,
+		"many ids locked":          len(is.Locks) > 10 && len(was.Locks) == 0,
+		"requeued":                 was.State == ingest.Failed && is.State != ingest.Failed && was.Job.ID != "",
+		"requeued without space":   was.State == ingest.Failed && !was.HasSpace && is.HasSpace,
+		"failed after its commit":  is.State == ingest.Failed && was.State != ingest.Failed && is.ObjectVersion > 0,
+		"repaired":                 e.Type == "job.repaired",
+		"taken from a dead worker": was.Holder != "" && is.Holder != "" && was.Holder != is.Holder,
+	} {
+		if happened {
+			c.met(what)
+		}
+	}
+}
