@@ -171,6 +171,13 @@ func TestRequeueWaitsForTheCleanUp(t *testing.T) {
 		t.Fatal(ids, err)
 	}
 	id := ids.Items[0].Job.ID
+	clean := b.q.Clean
+	b.q.Clean = func(ctx context.Context, job string, until time.Time) (bool, error) {
+		if j := b.job(job); j.Due <= b.now.UnixMilli() { // if this process ended here, others would wait behind the job
+			t.Error("the next look was not put off before the clean-up")
+		}
+		return clean(ctx, job, until)
+	}
 	b.tick() // the first clean-up does not get to the end
 	if _, err := b.q.Requeue(t.Context(), id, "again", "me"); !fault.Is(err, fault.Held) {
 		t.Errorf("requeued half-way: %v", err)
