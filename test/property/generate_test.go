@@ -51,8 +51,11 @@ func fresh(t *rapid.T) submission {
 	objects := 1
 	if many(s.Kind) {
 		objects = rapid.IntRange(1, 3).Draw(t, "objects")
-		s.Form.Local, s.Form.Primary = nil, 0
-		s.Check, s.Failing = claimed(t), fails(t)
+		if s.Check, s.Failing = claimed(t), fails(t); !one(t, 12, "of one object") {
+			s.Form.Local, s.Form.Primary = nil, 0
+		} else if one(t, 3, "if version") {
+			s.IfVersion = 2
+		}
 	} else if one(t, 8, "if version") {
 		s.IfVersion = rapid.IntRange(1, 2).Draw(t, "version")
 	}
@@ -171,7 +174,7 @@ func again(t *rapid.T, s submission) submission {
 	case 6:
 		s.IfVersion = rapid.IntRange(0, 2).Draw(t, "version")
 	}
-	if many(s.Kind) {
+	if many(s.Kind) && s.IfVersion == 1 {
 		s.IfVersion = 0
 	}
 	return settle(s)

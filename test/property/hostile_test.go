@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf16"
 
@@ -91,7 +92,7 @@ const (
 	manyWhere = 10_000
 )
 
-func descriptions() []brought {
+var descriptions = sync.OnceValue(func() []brought {
 	erc, dc, cite := "mrt-erc.txt", "mrt-dc.xml", "mrt-datacite.xml"
 	return []brought{
 		{erc, "\ufefferc:\nwho: B\nwhat: O M\n", said{Who: "B", What: "O M"}, false},
@@ -134,7 +135,7 @@ func descriptions() []brought {
 		{cite, dataOpen + "<titles><title> \n </title></titles></resource>", said{}, false},
 		{cite, "not XML at all", said{}, true},
 	}
-}
+})
 
 // hostile puts one hostile value into a submission, and notes whether it may be
 // refused for it.
@@ -170,7 +171,11 @@ func hostile(t *rapid.T, s submission) submission {
 		}
 		s.Strange = true
 	case 3, 4:
-		if name := either(paths, strangePaths); !o.has(name) {
+		name := either(paths, strangePaths)
+		if s.Kind == ingest.TypeFile {
+			name = value(strings.ToValidUTF8(string(name), "\ufffd")) // as JSON carries it
+		}
+		if !o.has(name) {
 			f.Name = name
 		}
 		s.Strange = s.Strange || clashes(*o)

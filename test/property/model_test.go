@@ -81,21 +81,36 @@ func (j *job) ref() int {
 	return j.submission.Form.Primary
 }
 
-// local are the local ids that a job brings, in order.
-func (j *job) local() (ids []string) {
-	from := j.submission.Form.Local
+// named are the local ids that the submission itself gives a job, in order.
+func (j *job) named() []string {
 	if many(j.submission.Kind) {
-		from = j.object.Row.Local
+		return clean(j.object.Row.Local, true)
 	}
-	from = append(from[:len(from):len(from)], j.inPackage()...)
+	return clean(j.submission.Form.Local, false)
+}
+
+// local are all that a job brings, in order.
+func (j *job) local() []string {
+	ids := j.named()
+	for _, id := range clean(j.inPackage(), false) {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// clean are ids as they count; those of a manifest's row are encoded.
+func clean(from []value, row bool) (ids []string) {
+	had := map[string]bool{}
 	for _, id := range from {
 		each := []string{string(id)}
-		if many(j.submission.Kind) {
+		if row {
 			each = strings.Split(decode(string(id)), ";")
 		}
 		for _, one := range each {
-			if one = strings.TrimSpace(one); one != "" && !slices.Contains(ids, one) {
-				ids = append(ids, one)
+			if one = strings.TrimSpace(one); one != "" && !had[one] {
+				had[one], ids = true, append(ids, one)
 			}
 		}
 	}
@@ -184,12 +199,8 @@ func (a *archive) conflict(j *job) string {
 
 // onlyInPackage reports whether the object is named by the package alone.
 func (a *archive) onlyInPackage(j *job) bool {
-	named := j.submission.Form.Local
-	if many(j.submission.Kind) {
-		named = j.object.Row.Local
-	}
-	for _, id := range named {
-		if a.ids[j.submission.Collection+"\x00"+string(id)] != "" {
+	for _, id := range j.named() {
+		if a.ids[j.submission.Collection+"\x00"+id] != "" {
 			return false
 		}
 	}
@@ -212,6 +223,9 @@ func (a *archive) target(j *job) *known {
 // refused says why a job must fail, given what its sources gave; "" if it must not.
 func (w *world) refused(j *job) string {
 	s := j.submission
+	if many(s.Kind) && (len(s.Form.Local) > 0 || j.formPrimary != "" || s.IfVersion == 2) {
+		return "its form says of one object what is of several"
+	}
 	for _, f := range j.object.files() {
 		given := w.source.given(j.paths[j.name(f)])
 		if given == nil {
@@ -220,7 +234,6 @@ func (w *world) refused(j *job) string {
 		switch {
 		case f.Check.digest([]byte(f.Content)) != f.Check.digest(given) && f.Check.Algorithm != "", f.Check.refuses():
 			return fmt.Sprintf("%s is not what the depositor said", f.Name)
-		case s.Kind != ingest.TypeObjectManifest && s.Kind != ingest.TypeBatchManifest && f.Check.size([]byte(f.Content)) == "0": // 0 claims nothing
 		case f.Check.Algorithm == "" && f.Check.size([]byte(f.Content)) != f.Check.size(given):
 			return fmt.Sprintf("%s has another size than the depositor said", f.Name)
 		}

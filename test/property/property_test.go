@@ -152,6 +152,9 @@ func (w *world) notAccepted(s submission, err error) {
 	if s.Strange {
 		return
 	}
+	if many(s.Kind) && (len(s.Form.Local) > 0 || s.Form.Primary != 0 || s.IfVersion > 0) {
+		return
+	}
 	if s.Kind == ingest.TypeFile && s.Collection == "books" && s.Objects[0].Files[0].Check.Algorithm == "" || s.Form.Primary == -2 {
 		return
 	}

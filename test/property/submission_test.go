@@ -14,6 +14,7 @@ import (
 	"hash/adler32"
 	"hash/crc32"
 	"slices"
+	"strconv"
 	"strings"
 
 	v1 "archivist/pkg/api/v1"
@@ -253,13 +254,14 @@ func dcText(s said) string {
 
 // job is what one job of a submission is expected to do.
 type job struct {
-	submission submission
-	object     object
-	said       []said            // of the object, best first
-	primary    string            // the ark that it names, "" if none
-	paths      map[string]string // at the source, by name
-	manifests  map[string]string // what each manifest on the way to it has, by path
-	payload    row               // of the submission
+	submission  submission
+	object      object
+	said        []said            // of the object, best first
+	primary     string            // the ark that it names, "" if none
+	paths       map[string]string // at the source, by name
+	manifests   map[string]string // what each manifest on the way to it has, by path
+	payload     row               // of the submission
+	formPrimary string            // the ark that the form names
 }
 
 // present puts the submission's content at the source and returns the request,
@@ -285,6 +287,7 @@ func (w *world) present(n int, s submission) (in v1.BatchRequest, jobs []*job) {
 			j.paths[j.name(f)] = at
 			files = append(files, row{at, string(f.Content), string(f.Name), f.Check, said{}, ""})
 		}
+		j.formPrimary = in.Identifiers.Primary
 		j.said, j.primary = []said{o.ERC, o.DataCite, o.DC, o.Row.decoded(), s.Form}, in.Identifiers.Primary
 		if many(s.Kind) {
 			j.primary = w.ark(o.Row.Primary, n, i+1)
@@ -318,8 +321,8 @@ func (w *world) present(n int, s submission) (in v1.BatchRequest, jobs []*job) {
 	if d := payload.check.digest([]byte(payload.content)); d != "" {
 		in.Payload.Digest = &v1.Digest{Algorithm: payload.check.Algorithm, Value: d}
 	}
-	if text := payload.check.size([]byte(payload.content)); text != "" && s.Kind == ingest.TypeFile {
-		_, _ = fmt.Sscan(text, &in.Payload.Size)
+	if size, err := strconv.ParseInt(payload.check.size([]byte(payload.content)), 10, 64); err == nil && s.Kind == ingest.TypeFile {
+		in.Payload.Size = &size
 	}
 	return in, jobs
 }

@@ -191,19 +191,24 @@ func (w *world) told(ctx context.Context, j *job, made v1.Job, o *stored, v vers
 
 // content holds what a reader gets against what was given.
 func (w *world) content(ctx context.Context, at string, want []byte) {
+	if got := w.follow(ctx, at); string(got) != string(want) {
+		w.fail("%s gives %+q, not %+q", at, short(string(got)), short(string(want)))
+	}
+}
+
+// follow reads what a route redirects to.
+func (w *world) follow(ctx context.Context, at string) []byte {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.api.URL+at, nil)
 	if err != nil {
 		w.fail("%s: %v", at, err)
-		return
+		return nil
 	}
 	resp, err := w.api.HTTP.Do(req)
 	if err != nil || resp.StatusCode != http.StatusFound {
 		w.fail("%s: %+v, %v", at, resp, err)
-		return
+		return nil
 	}
-	if got := w.read(resp.Header.Get("Location")); string(got) != string(want) {
-		w.fail("%s gives %+q, not %+q", at, short(string(got)), short(string(want)))
-	}
+	return w.read(resp.Header.Get("Location"))
 }
 
 // object1 holds the object's row against its head.
@@ -294,11 +299,12 @@ func (w *world) report(ctx context.Context, batch string, made []v1.Job) {
 			LocalIDs                 []string
 			Files                    int
 			Bytes                    int64
+			FileDetails              []v1.File
 		}
 	}
-	data, ok := w.object("work", "reports/"+batch+".json")
-	if err := json.Unmarshal(data, &report); !ok || err != nil || report.Batch != batch {
-		w.fail("the report of %s: %v, %v", batch, ok, err)
+	data := w.follow(ctx, "/v1/batches/"+batch+"/report")
+	if err := json.Unmarshal(data, &report); err != nil || report.Batch != batch {
+		w.fail("the report of %s: %v", batch, err)
 		return
 	}
 	b, err := v1.Get[v1.Batch](ctx, w.api, "/v1/batches/"+batch)
@@ -317,6 +323,7 @@ func (w *world) report(ctx context.Context, batch string, made []v1.Job) {
 		if k := w.known.objects[line.ARK]; k != nil && line.Version > 0 && line.Version <= len(k.versions) {
 			v := k.versions[line.Version-1]
 			w.summarises("the report", line.Title, v.what)
+			w.files("the report", line.FileDetails, v.files)
 			for _, id := range line.LocalIDs {
 				if !slices.Contains(v.ids, id) {
 					w.fail("the report has the id %+q of %s, which has %+q", id, line.ARK, v.ids)
