@@ -95,13 +95,23 @@ func (c *checker) waitsFor() string {
 // knotTicks is for how many ticks with a free slot a knot may stand.
 const knotTicks = 10
 
+// uncleaned reports whether a failed job holds space, which it gives back in time.
+func (c *checker) uncleaned() bool {
+	for _, j := range c.jobs {
+		if j.Uncleaned() {
+			return true
+		}
+	}
+	return false
+}
+
 // untied counts the ticks after which the same jobs are in a knot.
 func (c *checker) untied() {
 	knot := strings.Join(c.knot(), " ")
 	switch {
 	case knot == "" || knot != c.tied:
 		c.tied, c.ties = knot, 0
-	case c.slots.sum("", "", now) < int64(c.w.s.slots):
+	case c.slots.sum("", "", now) < int64(c.w.s.slots) && !c.uncleaned():
 		if c.ties++; c.ties > knotTicks {
 			c.fail("for %d ticks: %s", c.ties, c.waitsFor())
 		}
