@@ -27,7 +27,7 @@ test: ## everything: check, 10,000 seeds, three DynamoDBs, templates, end to end
 	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/sim -seeds=10000
 	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/storagesim -seeds=2000 -mutants=1000
 	$(GO) test -count=1 -race ./test/sim -run TestSimulation -seeds=200
-	GOGC=400 $(GO) test -count=1 -v ./test/property -rapid.checks=1500
+	GOGC=400 $(GO) test -count=1 -v ./test/property -rapid.checks=1000
 	$(GO) test -count=1 -v ./test/reindex -seeds=40
 	$(LOCAL) with dynamodb $(GO) test -count=1 -v ./pkg/table/... ./pkg/lease ./pkg/queue
 	$(LOCAL) with ministack $(GO) test -count=1 -v ./pkg/table ./pkg/lease ./pkg/queue

@@ -83,7 +83,7 @@ func lines(n int, format string) value {
 	return value(b.String())
 }
 
-func creators1(n int) value { return value(strings.TrimSuffix(string(lines(n, "Creator %d; ")), "; ")) }
+func joinedCreators(n int) value { return value(strings.TrimSuffix(string(lines(n, "Creator %d; ")), "; ")) }
 
 const (
 	dcOpen    = `<dc xmlns:dc="http://purl.org/dc/elements/1.1/">`
@@ -100,7 +100,7 @@ var descriptions = sync.OnceValue(func() []brought {
 		{erc, "erc: Who|What|2026\n", said{Who: "Who", What: "What", When: "2026"}, false},
 		{erc, "erc:\n# who: no\nwho: a\n  b\n\tc\nwhat: d: e\n", said{Who: "a b c", What: "d: e"}, false},
 		{erc, "who:\n  folded\n", said{Who: "folded"}, false},
-		{erc, "erc:\n" + lines(5000, "who: Creator %d\n"), said{Who: creators1(5000)}, false},
+		{erc, "erc:\n" + lines(5000, "who: Creator %d\n"), said{Who: joinedCreators(5000)}, false},
 		{erc, "what: " + repeat("long ", 100_000) + "end\n", said{What: repeat("long ", 100_000) + "end"}, false},
 		{erc, value("what: ") + repeat("x", 2<<20) + "\n", said{}, true},
 		{erc, latin1("what: Zürich\n"), said{}, true},
@@ -130,8 +130,8 @@ var descriptions = sync.OnceValue(func() []brought {
 		{dc, dcOpen + "<dc:title>cut", said{}, true},
 		{dc, dcOpen + "<dc:title><![CDATA[<a>]]></dc:title></dc>", said{What: "<a>"}, false},
 		{dc, dcOpen + "<dc:title>a\n   b</dc:title><dc:rights>" + repeat("r", 100_000) + "</dc:rights></dc>", said{What: "a b"}, false},
-		{dc, dcOpen + lines(5000, "<dc:creator>Creator %d</dc:creator>") + "</dc>", said{Who: creators1(5000)}, false},
-		{cite, dataOpen + "<creators>" + lines(5154, "<creator><creatorName>Creator %d</creatorName></creator>") + "</creators></resource>", said{Who: creators1(5154)}, false},
+		{dc, dcOpen + lines(5000, "<dc:creator>Creator %d</dc:creator>") + "</dc>", said{Who: joinedCreators(5000)}, false},
+		{cite, dataOpen + "<creators>" + lines(5154, "<creator><creatorName>Creator %d</creatorName></creator>") + "</creators></resource>", said{Who: joinedCreators(5154)}, false},
 		{cite, dataOpen + "<titles><title> \n </title></titles></resource>", said{}, false},
 		{cite, "not XML at all", said{}, true},
 	}

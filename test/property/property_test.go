@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	given := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	for name, value := range map[string]string{"rapid.seed": "1", "rapid.checks": "75", "rapid.nofailfile": "true", "rapid.shrinktime": "10s"} {
+	for name, value := range map[string]string{"rapid.seed": "1", "rapid.checks": "100", "rapid.nofailfile": "true", "rapid.shrinktime": "10s"} {
 		if !given[name] {
 			if err := flag.Set(name, value); err != nil {
 				panic(err)

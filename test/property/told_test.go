@@ -181,7 +181,7 @@ func (w *world) told(ctx context.Context, j *job, made v1.Job, o *stored, v vers
 		w.equal("the version", row.Job, made.ID)
 	}
 	if made.Version == o.head() {
-		w.object1(ctx, at, o, v)
+		w.newest(ctx, at, o, v)
 	}
 	for name, data := range v.files {
 		w.content(ctx, fmt.Sprintf("%s/versions/%d/content?path=%s", at, made.Version, url.QueryEscape("producer/"+name)), data)
@@ -211,8 +211,8 @@ func (w *world) follow(ctx context.Context, at string) []byte {
 	return w.read(resp.Header.Get("Location"))
 }
 
-// object1 holds the object's row against its head.
-func (w *world) object1(ctx context.Context, at string, o *stored, v version) {
+// newest holds the object's row against its head.
+func (w *world) newest(ctx context.Context, at string, o *stored, v version) {
 	row, err := v1.Get[v1.Object](ctx, w.api, at)
 	w.equal("the object", []any{err, row.ARK, row.Version, row.InventoryDigest, row.Stored}, []any{error(nil), o.ID, o.head(), o.inventory[0], o.prefix})
 	w.summarises("the object", row.Title, v.what)
