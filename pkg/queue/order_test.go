@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"archivist/pkg/event"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
@@ -205,5 +206,17 @@ func TestRepairsBackOff(t *testing.T) {
 	}
 	if most := b.q.Rules.Timing.MaxBackoff; gap < most || gap > most+2*time.Minute || b.repairs > 30 {
 		t.Errorf("at last every %s; %d repairs in a day", gap, b.repairs)
+	}
+}
+
+// TestFailureIsTold: the event of a job that failed says that it was a failure.
+func TestFailureIsTold(t *testing.T) {
+	b := newBench(t)
+	id := ingest.JobID(b.submit(1, ""), 1)
+	b.tick()
+	b.handle(b.last(), fails(true))
+	p, err := b.q.Events(t.Context(), event.Subject{Type: event.Job, ID: id}, "")
+	if err != nil || len(p.Items) != 3 || p.Items[1].Outcome != event.Success || p.Items[2].Outcome != event.Failure {
+		t.Errorf("%+v, %v", p.Items, err)
 	}
 }
