@@ -83,7 +83,9 @@ func lines(n int, format string) value {
 	return value(b.String())
 }
 
-func joinedCreators(n int) value { return value(strings.TrimSuffix(string(lines(n, "Creator %d; ")), "; ")) }
+func joinedCreators(n int) value {
+	return value(strings.TrimSuffix(string(lines(n, "Creator %d; ")), "; "))
+}
 
 const (
 	dcOpen    = `<dc xmlns:dc="http://purl.org/dc/elements/1.1/">`
