@@ -159,6 +159,9 @@ func draw(rng *rand.Rand) scenario {
 	if one(8) {
 		s.tighten(rng)
 	}
+	if s.refuses == refusesRows && s.keepFailed > day {
+		s.keepFailed = time.Hour // early clean-ups begin with the oldest job, and wait while its row cannot be read
+	}
 	if p := &s.plans[0][0]; s.refuses == refusesStep {
 		p.refused = []string{"estimate", "download", "process", "store", "record", "notify"}[rng.IntN(6)]
 	}
