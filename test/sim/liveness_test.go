@@ -138,7 +138,7 @@ func (c *checker) mayBeLate() map[string]bool {
 		}
 		c.lateBehind(keep, late, c.w.metrics["RepairErrors"] > 0)
 	case refusesRows:
-		c.lateBehind(map[string]bool{c.oldest: true}, late, c.w.metrics["RepairErrors"]+c.w.metrics["GateErrors"] > 0)
+		c.lateBehind(c.keptBy(c.oldest), late, c.w.metrics["RepairErrors"]+c.w.metrics["GateErrors"] > 0)
 		late[c.oldest] = true
 		for id, j := range c.jobs { // its slot, its collection's share
 			late[id] = late[id] || c.w.s.share > 0 && c.slots[c.oldest].there && j.Collection == c.jobs[c.oldest].Collection
@@ -148,6 +148,20 @@ func (c *checker) mayBeLate() map[string]bool {
 		late[c.jobs[id].Batch] = true
 	}
 	return late
+}
+
+// keptBy lists the jobs that keep what they have while the row of one cannot be
+// read: clean-ups begin with the oldest, and wait for it.
+func (c *checker) keptBy(job string) map[string]bool {
+	keep := map[string]bool{job: true}
+	if oldest := c.jobs[job]; oldest.Uncleaned() {
+		for id, j := range c.jobs {
+			if j.Uncleaned() {
+				keep[id] = true
+			}
+		}
+	}
+	return keep
 }
 
 // lateBehind adds those who wait for what some keep, if it was told.
