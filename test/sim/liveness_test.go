@@ -144,6 +144,12 @@ func (c *checker) mayBeLate() map[string]bool {
 			late[id] = late[id] || c.w.s.share > 0 && c.slots[c.oldest].there && j.Collection == c.jobs[c.oldest].Collection
 		}
 	}
+	if c.w.s.patience > 0 && len(late) > 0 {
+		for id, j := range c.jobs { // an impatient job that is late keeps the space that is free
+			late[id] = late[id] || j.State == ingest.Provisioning && !j.HasSpace
+		}
+		c.lateBehind(maps.Clone(late), late, true)
+	}
 	for id := range maps.Clone(late) {
 		late[c.jobs[id].Batch] = true
 	}
