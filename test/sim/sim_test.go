@@ -191,7 +191,7 @@ func (w *world) patient() time.Duration {
 		most += max(0, refusing-time.Since(w.began))
 	}
 	if w.s.keepFailed > day {
-		most += 10 * day // each day a failed job's space is given to who needs it
+		most += 29 * day // each day a failed job's space is given to who needs it
 	}
 	return most
 }
