@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"archivist/pkg/ingest"
 )
@@ -182,26 +181,22 @@ func (c *checker) lateBehind(keep, late map[string]bool, told bool) {
 // gaveUp is said of what was tried too often.
 const gaveUp = "times without success"
 
-// quietly reports whether something happened when nothing failed any more but
-// what refuses.
-func (c *checker) quietly(at int64) bool { return time.UnixMilli(at).After(c.w.calmed.Add(c.w.s.skew)) }
-
 // told names an item that ended, or is late, for what refuses and does not say so.
 func (c *checker) told() error {
 	says := func(message string) bool { return strings.Contains(message, errRefused.Error()) }
 	for _, id := range c.sorted() {
 		j := c.jobs[id]
 		stage, _ := ingest.StageNamed(c.w.s.of(&j.Job).refused)
-		if c.w.s.refuses == refusesStep && stage.Job != "" && j.State == ingest.Failed && strings.Contains(j.Message, gaveUp) && c.quietly(j.Entered) && !says(j.Message) {
+		if c.w.s.refuses == refusesStep && stage.Job != "" && j.State == ingest.Failed && strings.Contains(j.Message, gaveUp) && c.w.refused[id] && !says(j.Message) {
 			return fmt.Errorf("job %s: %s", id, j.Message)
 		}
 	}
 	for id, b := range c.batches {
 		first := b.Note == "0"
 		switch {
-		case c.w.s.refuses == refusesUnpack && first && b.Unpacked > 0 && b.Unpacked < len(c.w.s.plans[0]) && c.quietly(b.Entered) && !says(b.Incomplete):
+		case c.w.s.refuses == refusesUnpack && first && b.Unpacked > 0 && b.Unpacked < len(c.w.s.plans[0]) && c.w.refused[id] && !says(b.Incomplete):
 			return fmt.Errorf("batch %s has %d of %d jobs: %s", id, b.Unpacked, len(c.w.s.plans[0]), b.Incomplete)
-		case c.w.s.refuses == refusesReport && first && c.quietly(b.Entered) && !says(b.Message):
+		case c.w.s.refuses == refusesReport && first && c.w.refused[id] && !says(b.Message):
 			return fmt.Errorf("batch %s cannot report: %s", id, b.Message)
 		}
 	}

@@ -129,7 +129,7 @@ func (w *world) settle(ctx context.Context) {
 		c.spawn("worker", 2*w.s.stormy, func(a *actor) { a.workOff(ctx, 3) })
 		w.run(&c.done, c.actors)
 	}
-	w.calm, w.calmed = true, time.Now()
+	w.calm = true
 	w.sent = nil
 	w.fake.Lag = nil
 	for _, call := range w.late {

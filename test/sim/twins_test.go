@@ -167,6 +167,11 @@ func (a *actor) step(stage ingest.Stage) queue.Step {
 	}
 	return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
 		if a.w.refusesStep(h, stage.Name) {
+			if h.Job != nil {
+				a.w.refused[h.Job.ID] = a.w.calm
+			} else {
+				a.w.refused[h.Batch.ID] = a.w.calm
+			}
 			return ingest.Result{}, errRefused
 		}
 		if err := a.do("work at "+stage.Name, func() error { return nil }); err != nil {
@@ -185,6 +190,7 @@ func (a *actor) unpack(ctx context.Context, h *queue.Held) (ingest.Result, error
 	total := len(a.w.s.plans[b])
 	for h.Batch.Unpacked < total {
 		if a.w.s.refuses == refusesUnpack && b == 0 && h.Batch.Unpacked > 0 {
+			a.w.refused[h.Batch.ID] = a.w.calm
 			return ingest.Result{}, errRefused
 		}
 		var jobs []ingest.Job
