@@ -77,7 +77,7 @@ func TestExplainShare(t *testing.T) {
 
 // TestOldestWaiting is found by age, however many of better priority wait.
 func TestOldestWaiting(t *testing.T) {
-	b := newBench(t)
+	b := newTwinBench(t)
 	old := ingest.JobID(b.submitJobs(ingest.Job{Collection: "c", Priority: 50}), 1)
 	b.now = b.now.Add(time.Hour)
 	b.submitJobs(ingest.Job{Collection: "c", Priority: 60})

@@ -138,7 +138,7 @@ func TestRefusedSubmissionIsTold(t *testing.T) {
 // TestRefusedRecipient: one refused recipient neither stops the others nor the
 // batch, is tried less often than one who cannot be reached now, and is named.
 func TestRefusedRecipient(t *testing.T) {
-	b := newBench(t)
+	b := newTwinBench(t)
 	p := &post{to: []string{"bad@example.org", "busy@example.org", "good@example.org"}, refuse: map[string]error{
 		"bad@example.org":  fault.New(fault.Invalid, "MessageRejected: Email address is not verified"),
 		"busy@example.org": fault.New(fault.Unavailable, "Throttling: Daily message quota exceeded")}}
@@ -202,7 +202,7 @@ func TestRecipientsOfNow(t *testing.T) {
 
 // TestMailThatCannotBeComposed ends after its tries, and says why.
 func TestMailThatCannotBeComposed(t *testing.T) {
-	b := newBench(t)
+	b := newTwinBench(t)
 	p := &post{to: []string{"a@example.org"}, broken: errors.New("the report cannot be read: 403")}
 	b.q.Compose = p.compose
 	id, report := b.toReport()
@@ -402,7 +402,7 @@ func TestContinueGivesTheLeaseBack(t *testing.T) {
 
 // TestSilentMailService: a mail service that does not answer costs a try, and is named.
 func TestSilentMailService(t *testing.T) {
-	b := newBench(t)
+	b := newTwinBench(t)
 	b.q.Rules.Timing.Short = 3 * time.Millisecond // a try has a third of it
 	asked := 0
 	b.q.Compose = func(context.Context, *ingest.Batch, ingest.Mail) ([]string, func(context.Context, string) error, error) {

@@ -63,7 +63,7 @@ func (b *bench) grants(pk string, n int, bytes int64) {
 // TestMoreThanAPage: neither what is taken nor who waits is counted by its first
 // page alone.
 func TestMoreThanAPage(t *testing.T) {
-	b := newBench(t)
+	b := newTwinBench(t)
 	b.q.Settings.MaxInFlight, b.q.Settings.Space = 2000, 2000
 	b.grants("SLOT", 1100, 0)
 	b.grants("SPACE", 1100, 1)
@@ -86,7 +86,7 @@ func TestMoreThanAPage(t *testing.T) {
 
 // TestGatesEndInTime: a look at the gates begins no new page when its time is over.
 func TestGatesEndInTime(t *testing.T) {
-	b := newBench(t)
+	b := newTwinBench(t)
 	b.q.Settings.MaxInFlight = 1000
 	batch := b.submit(250, "")
 	real := b.q.NewID
@@ -187,7 +187,7 @@ func TestLongStepTakesNoTries(t *testing.T) {
 // TestRepairsBackOff: an item that is repaired again and again is looked at ever
 // more rarely, and not before its time.
 func TestRepairsBackOff(t *testing.T) {
-	b := newBench(t)
+	b := newTwinBench(t)
 	id := ingest.JobID(b.submit(1, ""), 1)
 	b.tick()
 	last, gap := b.now, time.Duration(0)

@@ -14,6 +14,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/lease"
 	"archivist/pkg/queue"
+	"archivist/pkg/table"
 	"archivist/pkg/table/tabletest"
 )
 
@@ -33,12 +34,17 @@ type bench struct {
 	cleaned []string
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t *testing.T) *bench { return newBenchOn(t, tabletest.Open(t)) }
+
+// newTwinBench is always on the twin of DynamoDB: for tests of thousands of calls,
+// or of time, which a real one would only slow down.
+func newTwinBench(t *testing.T) *bench { return newBenchOn(t, tabletest.Table(tabletest.New())) }
+
+func newBenchOn(t *testing.T, tb *table.Table) *bench {
 	b := &bench{T: t, now: time.UnixMilli(1_795_000_000_000), stopped: map[string]bool{}, metrics: map[string]float64{}}
 	n := 0
 	now := func() time.Time { return b.now }
 	id := func() string { n++; return fmt.Sprintf("ID%06d", n) }
-	tb := tabletest.Open(t)
 	b.q = &queue.Queue{Table: tb, Now: now, NewID: id, Executions: b, Poke: func(context.Context) error { b.pokes++; return nil },
 		Metric: func(name string, n float64) {
 			b.metrics[name] += n

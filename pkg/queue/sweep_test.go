@@ -88,7 +88,7 @@ func TestCleanUpsKeepNoRepairWaiting(t *testing.T) {
 		"that never end": func(b *bench) (bool, error) { b.now = b.now.Add(time.Second); return false, nil },
 		"that take time": func(b *bench) (bool, error) { b.now = b.now.Add(150 * time.Millisecond); return true, nil },
 	} {
-		b := newBench(t)
+		b := newTwinBench(t)
 		b.q.Settings.SweepPage = 5
 		b.q.Clean = func(context.Context, string, time.Time) (bool, error) { return clean(b) }
 		b.failMany(100)
@@ -101,7 +101,7 @@ func TestCleanUpsKeepNoRepairWaiting(t *testing.T) {
 // TestFailingRepairsLetOthersPass: items whose repair fails each time do not keep
 // the ones behind them from being repaired.
 func TestFailingRepairsLetOthersPass(t *testing.T) {
-	b := newBench(t)
+	b := newTwinBench(t)
 	b.q.Settings.MaxInFlight, b.q.Settings.SweepPage = 1000, 5
 	silent := map[string]bool{}
 	b.q.Executions = deafExecutions{b, silent}
@@ -142,7 +142,7 @@ func (d deafExecutions) StoppedByHand(ctx context.Context, machine, name string)
 // TestAnyTickSweeps: where the minute's own tick is dropped each time, since it
 // meets a poke's, the pokes sweep in its place, once a minute.
 func TestAnyTickSweeps(t *testing.T) {
-	b := newBench(t)
+	b := newTwinBench(t)
 	ids := b.lose(2)
 	const minutes = 10
 	for range minutes * 60 {
