@@ -266,6 +266,8 @@ func (j *job) name(f file) string {
 	return decode(string(f.Name))
 }
 
+// decode is what a manifest's cell says that was written for a value. A row is a
+// line: a line break is written as an escape, and no reader takes that back.
 func decode(s string) string {
-	return strings.TrimSpace(strings.NewReplacer("%20", " ", "%7c", "|", "%7C", "|").Replace(s))
+	return strings.TrimSpace(strings.NewReplacer("%20", " ", "%7c", "|", "%7C", "|").Replace(lineBreaks.Replace(s)))
 }

@@ -354,9 +354,12 @@ type row struct {
 	primary           string
 }
 
+// lineBreaks are written as escapes in a manifest, since a row is a line.
+var lineBreaks = strings.NewReplacer("\n", "%0a", "\r", "%0d")
+
 // manifest writes a manifest, without our own code.
 func manifest(profile string, rows []row) string {
-	enc := strings.NewReplacer("|", "%7c", "\n", "%0a", "\r", "%0d") // a row is a line
+	enc := strings.NewReplacer("|", "%7c", "\n", "%0a", "\r", "%0d")
 	batch := strings.Contains(profile, "batch")
 	var b strings.Builder
 	fmt.Fprintf(&b, "#%%checkm_0.7\n#%%profile | http://uc3.cdlib.org/registry/ingest/manifest/%s\n#%%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n", profile)
