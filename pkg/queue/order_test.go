@@ -14,6 +14,13 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
+// newBench is on the DynamoDB that the suite runs on.
+func newBench(t *testing.T) *bench { return newBenchOn(t, tabletest.Open(t)) }
+
+// newTwinBench is always on the twin of DynamoDB: for tests of thousands of calls,
+// or of time, which a real one would only slow down.
+func newTwinBench(t *testing.T) *bench { return newBenchOn(t, tabletest.Table(tabletest.New())) }
+
 // TestGateOrder: of one free slot those that are parked come first, then those that
 // wait for space, then new ones.
 func TestGateOrder(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 	"archivist/pkg/lease"
 	"archivist/pkg/queue"
 	"archivist/pkg/table"
-	"archivist/pkg/table/tabletest"
 )
 
 // bench is the service on an empty table (the fake, DynamoDB Local or
@@ -33,12 +32,6 @@ type bench struct {
 	metrics map[string]float64
 	cleaned []string
 }
-
-func newBench(t *testing.T) *bench { return newBenchOn(t, tabletest.Open(t)) }
-
-// newTwinBench is always on the twin of DynamoDB: for tests of thousands of calls,
-// or of time, which a real one would only slow down.
-func newTwinBench(t *testing.T) *bench { return newBenchOn(t, tabletest.Table(tabletest.New())) }
 
 func newBenchOn(t *testing.T, tb *table.Table) *bench {
 	b := &bench{T: t, now: time.UnixMilli(1_795_000_000_000), stopped: map[string]bool{}, metrics: map[string]float64{}}
