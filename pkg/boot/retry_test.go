@@ -34,7 +34,7 @@ func TestCommitEndsInTime(t *testing.T) {
 			return nil, r.Context().Err()
 		},
 		"a late error": func(r *http.Request) (*http.Response, error) {
-			time.Sleep(9 * time.Second)
+			time.Sleep(9 * time.Second) // of the bubble
 			return nil, io.ErrUnexpectedEOF
 		},
 		"errors": func(r *http.Request) (*http.Response, error) {

@@ -55,7 +55,7 @@ func (b Bucket) told(op, key string, err error) error {
 	return &Error{b.Name, op, key, err}
 }
 
-// Error is a failure of S3 that is none of a kind.
+// Error is a failure of S3 that has no fault kind.
 type Error struct {
 	Bucket, Op, Key string
 	Err             error

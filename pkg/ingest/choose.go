@@ -13,7 +13,7 @@ type Free struct {
 	Space    int64          // bytes
 	Capacity int64          // bytes of the whole space
 	Parked   int64          // bytes that parked jobs hold
-	Kept     bool           // an impatient job keeps the space that comes free for itself
+	Kept     bool           // an impatient job reserves freed space
 	Reserve  int64          // jobs of unknown size wait while Space is below it
 	Share    int            // slots that one collection may have at once; 0 = all
 	Taken    map[string]int // slots by collection

@@ -25,7 +25,7 @@ func (e *MissingError) Error() string {
 // wrote to an older one was there when an earlier Finish looked.
 const lookBack = 10
 
-// Finish mends what a crash around a commit can leave: a version inventory that is
+// Finish repairs what a crash around a commit can leave: a version inventory that is
 // not the root's, keys that no inventory names, a version that nobody committed, and
 // at last a stale sidecar: while that is stale, the version is not finished. It makes
 // sure that the newest version's content is there, else it returns a *MissingError.

@@ -22,7 +22,7 @@ type resource interface {
 }
 
 // causeOf tells why a try failed in a sentence for people: what refused, with which
-// code, and what to do. An error that is none of AWS's says it itself.
+// code, and what to do. An error that is not from AWS is told as it is.
 func causeOf(err error) string {
 	var api smithy.APIError
 	var op *smithy.OperationError

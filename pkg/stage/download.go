@@ -60,7 +60,7 @@ func (s *Stages) download(ctx context.Context, h *queue.Held) (ingest.Result, er
 }
 
 // beginAgain fails a job so that its requeue begins with detecting the payload's
-// type: nothing of what came is kept.
+// type: nothing that was downloaded is kept.
 func (s *Stages) beginAgain(ctx context.Context, h *queue.Held, why string) (ingest.Result, error) {
 	all, err := s.Clean(ctx, h.Job.ID, h.Until)
 	if err != nil || !all {

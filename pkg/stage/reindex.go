@@ -94,7 +94,7 @@ func (s *Stages) ReindexAll(ctx context.Context, cursor, actor string, until tim
 	return out, ctx.Err()
 }
 
-// looked is what came of one object.
+// looked is the result for one object.
 type looked struct {
 	done, none, changed bool
 	failed              *NotReindexed

@@ -22,7 +22,7 @@ type half struct {
 	Digests   fetch.State    `json:"digests"`
 	Validator string         `json:"validator"`
 	All       bool           `json:"all,omitempty"`  // every part is there
-	Rest      []byte         `json:"rest,omitempty"` // what came after the last part
+	Rest      []byte         `json:"rest,omitempty"` // bytes received after the last part
 	Most      int64          `json:"most,omitempty"` // bytes that ever were there: only more is progress
 
 	key   string

@@ -208,7 +208,7 @@ func TestSlowPage(t *testing.T) {
 		tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: tabletest.New(), Do: func(op string, call func() error) error {
 			if op == "Query" {
 				if asked++; asked == 1 {
-					defer time.Sleep(time.Minute / 4)
+					defer time.Sleep(time.Minute / 4) // of the bubble
 				}
 			}
 			return call()

@@ -190,7 +190,7 @@ func (w *world) sentence(message string) {
 	}
 }
 
-// judge holds what came of a submission against what it meant.
+// judge compares the result of a submission with what it meant.
 func (w *world) judge(ctx context.Context, batch string, s submission, jobs []*job, made []v1.Job) {
 	if len(made) == 0 {
 		w.unpacked(ctx, batch, s, jobs)

@@ -172,7 +172,7 @@ func (w *world) rest(ctx context.Context, batches []string) {
 		if !slices.ContainsFunc(batches, func(id string) bool { return w.open(ctx, id) }) {
 			return
 		}
-		time.Sleep(time.Minute * time.Duration(1+n/30))
+		time.Sleep(time.Minute * time.Duration(1+n/30)) // of the bubble
 	}
 	for _, id := range batches {
 		w.fail("batch %s does not come to an end: %s", id, w.explain(ctx, id))

@@ -54,7 +54,7 @@ func (c *crowd) spawn(name string, rounds int, f func(a *actor)) {
 		for range rounds {
 			a = c.w.revive(a)
 			f(a)
-			time.Sleep(time.Duration(a.rng.Int64N(int64(c.between))))
+			time.Sleep(time.Duration(a.rng.Int64N(int64(c.between)))) // of the bubble
 		}
 		c.w.revive(a)
 		c.w.leaves(&c.done)
@@ -212,12 +212,12 @@ func (w *world) rest(ctx context.Context, first func(*actor)) {
 				break
 			}
 			a.until = time.Time{}
-			time.Sleep(5 * time.Minute)
+			time.Sleep(5 * time.Minute) // of the bubble
 			switch {
 			case rounds > 40 && w.s.keepFailed > day:
-				time.Sleep(3 * time.Hour)
+				time.Sleep(3 * time.Hour) // of the bubble
 			case rounds > 40:
-				time.Sleep(16 * time.Minute)
+				time.Sleep(16 * time.Minute) // of the bubble
 			}
 		}
 	})

@@ -40,7 +40,7 @@ func (a *actor) do(op string, call func() error) error {
 		return errDead
 	}
 	if a.w.s.latency > 0 && !a.w.calm && op != "awake" {
-		time.Sleep(time.Duration(a.rng.Int64N(int64(a.w.s.latency))))
+		time.Sleep(time.Duration(a.rng.Int64N(int64(a.w.s.latency)))) // of the bubble
 	}
 	p := &parked{actor: a, op: op, goOn: make(chan trouble)}
 	a.w.mu.Lock()

@@ -86,7 +86,7 @@ func (a *actor) wait(_ context.Context, d time.Duration) error {
 	if a.direct {
 		return nil
 	}
-	time.Sleep(d)
+	time.Sleep(d) // of the bubble
 	if a.park("awake", "") != none {
 		return errDead
 	}

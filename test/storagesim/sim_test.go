@@ -132,7 +132,7 @@ func (w *world) spawn(name string, worker bool, f func(a *actor)) {
 	go func() {
 		for !w.over {
 			if a.dead {
-				time.Sleep(time.Second)
+				time.Sleep(time.Second) // of the bubble
 				a = w.newActor(name)
 				a.worker = worker
 			}
@@ -161,7 +161,7 @@ func (w *world) drain() {
 			c.goOn <- crashBefore
 			synctest.Wait()
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // of the bubble
 	}
 }
 
