@@ -52,7 +52,7 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 		boot.EnvWake: a.Wake.QueueUrl(), boot.EnvJobMachine: a.Machines[queue.MachineJob].StateMachineArn(), boot.EnvBatchMachine: a.Machines[queue.MachineBatch].StateMachineArn()}}
 	for _, st := range a.Stages {
 		st.newHandler(a.Stack, base, timing.Times(st.Stage))
-		a.grantWork(st)
+		a.grantStage(st, base)
 	}
 	a.newClock(base, timing)
 	a.newAPI(base)
@@ -62,14 +62,6 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 	}
 	a.outputs(p.Data)
 	return a
-}
-
-// grantWork gives a stage the wake-ups that its changes owe.
-func (a *App) grantWork(st *Stage) {
-	a.Wake.GrantSendMessages(st.Handler)
-	a.Machines[queue.MachineBatch].GrantTaskResponse(st.Handler)
-	a.Machines[queue.MachineJob].GrantTaskResponse(st.Handler)
-	a.Machines[queue.MachineBatch].GrantStartExecution(st.Handler) // the last job to close starts the report
 }
 
 // newWake makes the queue whose messages ask the clock to look at the gates.
@@ -91,18 +83,7 @@ func (a *App) newClock(p FunctionProps, timing ingest.Timing) {
 	}
 	p.Env = env
 	a.Clock = newFunction(a.Stack, "clock", p)
-	p.Data.Table.GrantReadWriteData(a.Clock)
-	a.Wake.GrantSendMessages(a.Clock)
-	p.Data.Work.GrantRead(a.Clock, jsii.String("jobs/*")) // the work files of jobs that failed long ago
-	p.Data.Work.GrantDelete(a.Clock, jsii.String("jobs/*"))
-	p.Data.Storage.GrantRead(a.Clock, nil)                   // whether a version of such a job is committed
-	p.Data.Work.GrantRead(a.Clock, jsii.String("reports/*")) // for mails that are sent again
-	grantMail(a.Clock, p.Settings.MailFrom)
-	grantMetrics(a.Clock)
-	for _, m := range a.Machines {
-		m.GrantStartExecution(a.Clock)
-		m.GrantExecution(a.Clock, jsii.String("states:StopExecution"), jsii.String("states:DescribeExecution"))
-	}
+	a.grantClock(p)
 	a.Clock.AddEventSource(awslambdaeventsources.NewSqsEventSource(a.Wake, &awslambdaeventsources.SqsEventSourceProps{
 		BatchSize: jsii.Number(10), ReportBatchItemFailures: jsii.Bool(true), MaxConcurrency: jsii.Number(2)}))
 	target := func() *[]awsevents.IRuleTarget {
@@ -127,15 +108,7 @@ func (a *App) newAPI(p FunctionProps) {
 	}
 	p.Env = env
 	a.API = newFunction(a.Stack, "api", p)
-	p.Data.Table.GrantReadWriteData(a.API)
-	p.Data.Storage.GrantRead(a.API, nil)
-	p.Data.Work.GrantRead(a.API, jsii.String("reports/*"))
-	p.Data.Work.GrantRead(a.API, jsii.String("jobs/*")) // what a job at Storing has prepared
-	a.Wake.GrantSendMessages(a.API)
-	for _, m := range a.Machines {
-		m.GrantStartExecution(a.API)
-		m.GrantExecution(a.API, jsii.String("states:StopExecution"))
-	}
+	a.grantAPI(p)
 	logs := awslogs.NewLogGroup(a.Stack, jsii.String("AccessLog"), &awslogs.LogGroupProps{Retention: awslogs.RetentionDays_SIX_MONTHS, RemovalPolicy: awscdk.RemovalPolicy_DESTROY})
 	rest := awsapigateway.NewLambdaRestApi(a.Stack, jsii.String("Api"), &awsapigateway.LambdaRestApiProps{
 		Handler: a.API, Proxy: jsii.Bool(true), CloudWatchRole: jsii.Bool(false),

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"strings"
 	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdaeventsources"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
@@ -14,7 +12,6 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"archivist/pkg/boot"
-	"archivist/pkg/collection"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 	"archivist/statemachines"
@@ -55,61 +52,6 @@ func (st *Stage) newHandler(scope constructs.Construct, p FunctionProps, t inges
 	st.Handler.AddEventSource(awslambdaeventsources.NewSqsEventSource(st.Queue, &awslambdaeventsources.SqsEventSourceProps{
 		BatchSize: jsii.Number(1), ReportBatchItemFailures: jsii.Bool(true), MaxConcurrency: jsii.Number(max(2, p.Settings.Limits.MaxInFlight)),
 	}))
-	p.Data.Table.GrantReadWriteData(st.Handler)
-	st.grantContent(p.Data)
-	if st.Batch != "" { // its changes owe mails
-		grantMail(st.Handler, p.Settings.MailFrom)
-		grantMetrics(st.Handler)
-	}
-}
-
-// grantMail lets a function send mails from an address, which SES has verified
-// itself or by its domain.
-func grantMail(f awslambda.Function, from string) {
-	if from == "" {
-		return
-	}
-	var identities []*string
-	for _, name := range []string{from, from[strings.LastIndex(from, "@")+1:]} {
-		identities = append(identities, awscdk.Stack_Of(f).FormatArn(&awscdk.ArnComponents{Service: jsii.String("ses"), Resource: jsii.String("identity"), ResourceName: jsii.String(name)}))
-	}
-	f.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("ses:SendRawEmail"), Resources: &identities}))
-}
-
-// grantMetrics lets a function count the system's own metrics.
-func grantMetrics(f awslambda.Function) {
-	f.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("cloudwatch:PutMetricData"), Resources: jsii.Strings("*"),
-		Conditions: &map[string]any{"StringEquals": map[string]any{"cloudwatch:namespace": boot.Namespace}}}))
-}
-
-// grantContent gives each stage what its step does with content, and no more.
-func (st *Stage) grantContent(d *Data) {
-	switch st.Name {
-	case "unpack":
-		d.Work.GrantReadWrite(st.Handler, jsii.String("batches/*"))
-	case "download":
-		d.Work.GrantReadWrite(st.Handler, jsii.String("jobs/*"))
-	case "estimate", "process":
-		d.Work.GrantReadWrite(st.Handler, jsii.String("jobs/*"))
-		d.Storage.GrantRead(st.Handler, nil) // whose an object is, and what it is called
-	case "store":
-		d.Work.GrantReadWrite(st.Handler, jsii.String("jobs/*"))
-		d.Storage.GrantReadWrite(st.Handler, nil)
-	case "record":
-		d.Storage.GrantRead(st.Handler, nil)
-	case "notify":
-		d.Work.GrantRead(st.Handler, jsii.String("jobs/*"))
-		d.Work.GrantDelete(st.Handler, jsii.String("jobs/*"))
-		st.Handler.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("secretsmanager:GetSecretValue"),
-			Resources: &[]*string{awscdk.Stack_Of(st.Handler).FormatArn(&awscdk.ArnComponents{Service: jsii.String("secretsmanager"), Resource: jsii.String("secret"),
-				ResourceName: jsii.String(collection.SecretPrefix + "*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME})}}))
-	case "report":
-		d.Work.GrantRead(st.Handler, jsii.String("batches/*")) // its pages under way
-		d.Work.GrantPut(st.Handler, jsii.String("batches/*"))
-		d.Work.GrantRead(st.Handler, jsii.String("reports/*")) // for the mail
-		d.Work.GrantPut(st.Handler, jsii.String("reports/*"))
-		d.Storage.GrantRead(st.Handler, nil) // the files of each object
-	}
 }
 
 // newMachine makes a state machine from its definition, with its queues filled in.
