@@ -9,13 +9,10 @@ import (
 	"archivist/pkg/checkm"
 )
 
-// Test6Hundred: a hundred objects in one batch, and how fast. LocalStack, which is
-// made for correctness, gets thirty.
+// Test6Hundred: a hundred objects in one batch, and how fast.
 func Test6Hundred(t *testing.T) {
-	n := 100
-	if *core {
-		n = 30
-	}
+	miniStackOnly(t)
+	const n = 100
 	src := newSource(t)
 	var rows []checkm.Row
 	for i := range n {
