@@ -8,13 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"archivist/pkg/fault"
@@ -30,50 +27,10 @@ type Client struct {
 	Limits Limits
 }
 
-// Guard says which addresses may be fetched from.
-type Guard struct {
-	Allow []netip.Prefix // beside the public ones, e.g. 127.0.0.0/8 locally
-}
-
-// refuse returns why an address may not be fetched from. It is asked after the
-// name was resolved, for each connection, so that neither a redirect nor a name
-// that changes gets around it (server-side request forgery).
-func (g Guard) refuse(a netip.Addr) string {
-	a = a.Unmap()
-	for _, p := range g.Allow {
-		if p.Contains(a) {
-			return ""
-		}
-	}
-	switch {
-	case a.IsLoopback(), a.IsPrivate(), a.IsLinkLocalUnicast(), a.IsLinkLocalMulticast(), a.IsMulticast(), a.IsUnspecified(), shared.Contains(a):
-		return "it is inside a private network; a public address is needed"
-	}
-	return ""
-}
-
-var shared = netip.MustParsePrefix("100.64.0.0/10") // RFC 6598
-
-// RefusedError says that a host may not be fetched from.
-type RefusedError struct{ Address, Why string }
-
-// Error names the address.
-func (e *RefusedError) Error() string { return "the address " + e.Address + " is refused: " + e.Why }
-
 // New returns a client that keeps to g.
 func New(g Guard, jitter func() float64) *Client {
-	dialer := &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
-		ap, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return err
-		}
-		if why := g.refuse(ap.Addr()); why != "" {
-			return &RefusedError{address, why}
-		}
-		return nil
-	}}
 	transport := &http.Transport{
-		DialContext:         dialer.DialContext,
+		DialContext:         g.dialer().DialContext,
 		MaxIdleConnsPerHost: 32,
 		IdleConnTimeout:     90 * time.Second,
 		DisableCompression:  true,
@@ -88,7 +45,10 @@ func New(g Guard, jitter func() float64) *Client {
 	}
 }
 
+// redirect follows to http and https. net/http keeps credentials from other hosts; it
+// sends the URL that redirected as Referer, whose query may be a signature.
 func redirect(req *http.Request, via []*http.Request) error {
+	req.Header.Del("Referer")
 	if len(via) >= 5 {
 		return errors.New("more than 5 redirects")
 	}

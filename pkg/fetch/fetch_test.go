@@ -85,14 +85,6 @@ func TestGuard(t *testing.T) {
 	if !fault.Is(err, fault.Invalid) || !errors.As(err, &refused) {
 		t.Errorf("loopback was fetched from: %v", err)
 	}
-	for _, a := range []string{"127.0.0.1", "10.1.2.3", "192.168.1.1", "169.254.169.254", "::1", "fe80::1", "fd00::1", "100.64.0.1", "0.0.0.0", "::ffff:127.0.0.1"} {
-		if (Guard{}).refuse(netip.MustParseAddr(a)) == "" {
-			t.Errorf("%s is allowed", a)
-		}
-	}
-	if (Guard{}).refuse(netip.MustParseAddr("8.8.8.8")) != "" {
-		t.Error("a public address is refused")
-	}
 }
 
 func TestSize(t *testing.T) {
