@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"archivist/pkg/fault"
@@ -59,7 +60,7 @@ func (c *Client) do(ctx context.Context, method, path string, in any, headers []
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	client := *c.HTTP
-	client.CheckRedirect = withoutKey
+	client.CheckRedirect = withinAPI
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, "the API does not answer at %s; is it up (make run), and is the URL right? %w", c.URL, err)
@@ -71,15 +72,26 @@ func (c *Client) do(ctx context.Context, method, path string, in any, headers []
 	return resp, nil
 }
 
-// withoutKey follows redirects to content, and keeps the API's key from where it is.
-func withoutKey(req *http.Request, via []*http.Request) error {
+// withinAPI follows redirects, to content for example. Once one led to another origin,
+// no header of ours is sent: the key is the API's, and the URL may be, too.
+func withinAPI(req *http.Request, via []*http.Request) error {
 	if len(via) >= 10 {
 		return errors.New("stopped after 10 redirects")
 	}
-	if req.URL.Host != via[0].URL.Host || req.URL.Scheme != via[0].URL.Scheme {
-		req.Header.Del("x-api-key")
+	away := func(r *http.Request) bool { return origin(r.URL) != origin(via[0].URL) }
+	if away(req) || slices.ContainsFunc(via, away) {
+		req.Header = http.Header{}
 	}
 	return nil
+}
+
+// origin is what a key belongs to: scheme, host and port (RFC 6454).
+func origin(u *url.URL) string {
+	scheme, port := strings.ToLower(u.Scheme), u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[scheme]
+	}
+	return scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
 func problem(resp *http.Response) error {

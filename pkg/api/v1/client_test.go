@@ -1,0 +1,87 @@
+package v1
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// TestKeyStaysWithTheAPI: a redirect to another scheme, host or port, and whatever
+// that redirects to, gets neither the API's key nor a header of ours, nor the URL.
+func TestKeyStaysWithTheAPI(t *testing.T) {
+	seen := map[string]http.Header{}
+	var api *httptest.Server
+	content := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen[r.URL.Path] = r.Header
+		if r.URL.Path == "/back" {
+			http.Redirect(w, r, api.URL+"/chosen", http.StatusFound)
+			return
+		}
+		fmt.Fprint(w, "content")
+	}))
+	defer content.Close()
+	api = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen[r.URL.Path] = r.Header
+		switch r.URL.Path {
+		case "/v1/batches/moved/report":
+			http.Redirect(w, r, "/v1/batches/here/report", http.StatusFound)
+		case "/v1/batches/back/report":
+			http.Redirect(w, r, content.URL+"/back", http.StatusFound)
+		case "/v1/batches/here/report", "/v1/objects/99999/fk4/versions/1/content":
+			http.Redirect(w, r, content.URL+"/content?X-Amz-Signature=secret", http.StatusFound)
+		}
+	}))
+	defer api.Close()
+	c := &Client{URL: api.URL, Key: "the-key", HTTP: http.DefaultClient}
+	read := func(body io.ReadCloser, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer body.Close()
+		if _, err := io.ReadAll(body); err != nil {
+			t.Error(err)
+		}
+	}
+	ours := func(path string) bool { return seen[path].Get("X-Api-Key") == "the-key" }
+	none := func(path string) {
+		t.Helper()
+		for name := range seen[path] {
+			if name != "User-Agent" && name != "Accept-Encoding" {
+				t.Errorf("%s got the header %s: %s", path, name, seen[path][name])
+			}
+		}
+	}
+	read(c.Content(t.Context(), "ark:/99999/fk4", 1, "producer/a"))
+	none("/content")
+	read(c.Report(t.Context(), "moved"))
+	if !ours("/v1/batches/moved/report") || !ours("/v1/batches/here/report") {
+		t.Error("the API does not get its key on a redirect within itself")
+	}
+	none("/content")
+	read(c.Report(t.Context(), "back"))
+	none("/back")
+	none("/chosen")
+	if err := c.Call(t.Context(), http.MethodPost, "/v1/batches/here/report", map[string]string{}, nil, "Idempotency-Key", "k"); err != nil {
+		t.Error(err)
+	}
+	none("/content")
+}
+
+func TestOrigin(t *testing.T) {
+	for other, same := range map[string]bool{"https://API.example.org:443/b?c": true, "https://api.example.org/": true, "http://api.example.org/": false,
+		"https://api.example.org:8443/": false, "https://sub.api.example.org/": false, "https://example.org/": false, "https://api.example.org./": false} {
+		a, _ := url.Parse("https://api.example.org/prod")
+		b, err := url.Parse(other)
+		if err != nil || (origin(a) == origin(b)) != same {
+			t.Errorf("%s: same origin is %v", other, !same)
+		}
+	}
+	if u, _ := url.Parse("http://[::1]:80/"); !strings.HasSuffix(origin(u), "::1:80") {
+		t.Error(origin(u))
+	}
+}
