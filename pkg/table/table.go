@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -29,7 +28,7 @@ func (k Key) String() string { return k.PK + "/" + k.SK }
 // Wid is the id of the transaction that wrote it last. Place and Rank put the
 // row into the index "work", Shelf and Since into "list"; empty means not there.
 // Gone is when DynamoDB may clean the row away (TTL, seconds since 1970); it is
-// never a lock or a time-out.
+// never a lock or a time-out. Schema is the version of the row's form; see Upcaster.
 type Head struct {
 	PK    string `dynamo:"pk,hash"`
 	SK    string `dynamo:"sk,range"`
@@ -40,6 +39,8 @@ type Head struct {
 	Shelf string `dynamo:"shelf,omitempty"`
 	Since string `dynamo:"since,omitempty"`
 	Gone  int64  `dynamo:"gone,omitempty"`
+
+	Schema int64 `dynamo:"schema_no,omitempty"`
 }
 
 // Key returns the row's primary key.
@@ -83,11 +84,15 @@ func (t *Table) Get(ctx context.Context, k Key, row any) error {
 
 // get is one try of Get.
 func (t *Table) get(ctx context.Context, k Key, row any) error {
-	err := t.Rows.Get("pk", k.PK).Range("sk", dynamo.Equal, k.SK).Consistent(true).One(ctx, row)
+	var item Item
+	err := t.Rows.Get("pk", k.PK).Range("sk", dynamo.Equal, k.SK).Consistent(true).One(ctx, &item)
 	if errors.Is(err, dynamo.ErrNotFound) {
 		return fault.New(fault.NotFound, "no row %s", k)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return decode(item, row)
 }
 
 // Change changes one row in one call and reads it as it is then into row. how says
@@ -95,9 +100,13 @@ func (t *Table) get(ctx context.Context, k Key, row any) error {
 // condition did not hold; row is then as it is.
 func (t *Table) Change(ctx context.Context, k Key, id string, how func(*dynamo.Update), row Row) error {
 	return t.retry(ctx, "change "+k.String(), func(ctx context.Context) error {
-		u := t.Rows.Update("pk", k.PK).Range("sk", k.SK).Add("rev", 1).Set("wid", id)
-		how(u)
-		err := u.Value(ctx, row)
+		u := t.Rows.Update("pk", k.PK).Range("sk", k.SK).Add("rev", 1).Set("wid", id).Set(schemaName, Schema)
+		how(u.If(notNewer, Schema))
+		var item Item
+		err := u.Value(ctx, &item)
+		if err == nil {
+			return decode(item, row)
+		}
 		if !isCondition(err) {
 			return err
 		}
@@ -158,10 +167,13 @@ func (t *Table) Page(ctx context.Context, q Query, out any) (string, error) {
 			}
 			get.StartFrom(from)
 		}
-		reflect.ValueOf(out).Elem().SetZero() // an earlier try may have been cut off in the middle
-		last, err := get.AllWithLastEvaluatedKey(ctx, out)
+		var items []Item
+		last, err := get.AllWithLastEvaluatedKey(ctx, &items)
 		next = encodeCursor(last)
-		return err
+		if err != nil {
+			return err
+		}
+		return decodeAll(items, out, q.Index != "")
 	})
 	return next, err
 }

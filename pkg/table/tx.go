@@ -68,7 +68,7 @@ func (tx *Tx) Save(row Row) {
 func (tx *Tx) put(row Row, rev int64, condition string, args ...any) {
 	h := row.head()
 	read := *h
-	h.Rev, h.Wid = rev, tx.id
+	h.Rev, h.Wid, h.Schema = rev, tx.id, Schema
 	put := tx.t.Rows.Put(row).If(condition, args...)
 	size := Size(row)
 	*h = read
@@ -77,7 +77,7 @@ func (tx *Tx) put(row Row, rev int64, condition string, args ...any) {
 		tx.large = &k
 	}
 	tx.add(op{key: k, written: true, put: put})
-	tx.OnCommit(func() { h.Rev, h.Wid = rev, tx.id })
+	tx.OnCommit(func() { h.Rev, h.Wid, h.Schema = rev, tx.id, Schema })
 }
 
 // Remove deletes a row that was read, on the condition that nobody wrote it since.
@@ -93,7 +93,7 @@ func (tx *Tx) RemoveOwned(k Key, owner string) {
 
 // Count adds to the numbers of an existing row.
 func (tx *Tx) Count(k Key, add map[string]int64) {
-	u := tx.t.Rows.Update("pk", k.PK).Range("sk", k.SK).Add("rev", 1).Set("wid", tx.id).If("attribute_exists(pk)")
+	u := tx.t.Rows.Update("pk", k.PK).Range("sk", k.SK).Add("rev", 1).Set("wid", tx.id).If("attribute_exists(pk)").If(notNewer, Schema)
 	for name, n := range add {
 		u.Add(name, n)
 	}

@@ -1,0 +1,92 @@
+package table
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/guregu/dynamo/v2"
+
+	"archivist/pkg/fault"
+)
+
+// Schema is the version of the rows that this release writes. Raise it by one
+// whenever an attribute gets another name, type or meaning, or when an earlier
+// release would lose a new attribute that must not be lost, by writing the row as
+// it knows it; and give the row's type an Upcast. Rows without a version (0) are
+// from before there was one; they have the form of version 1.
+//
+// During a deployment both releases run: the earlier one refuses rows of the later
+// one, and its work is tried again. Going back to an earlier release is only
+// possible while nothing was written in a later version.
+const Schema = 1
+
+const schemaName = "schema_no"
+
+// Item is a row as it is stored, before it is decoded.
+type Item = map[string]types.AttributeValue
+
+// Upcaster is a row type whose form has changed. Upcast changes an item of an
+// earlier version into the present form. It is a pure function of the item, and is
+// called only if from < Schema.
+//
+// Attributes that are changed in place (Tx.Count, Table.Change) cannot be upcast:
+// they keep their names and meanings, or get new names.
+type Upcaster interface {
+	Upcast(from int64, item Item) error
+}
+
+// notNewer is the condition under which a row may be changed in place.
+const notNewer = "attribute_not_exists(" + schemaName + ") OR " + schemaName + " <= ?"
+
+// decode reads an item of the table into row. One that a later release wrote is an
+// Unavailable.
+func decode(item Item, row any) error {
+	from, err := schemaOf(item)
+	if err != nil {
+		return err
+	}
+	if up, ok := row.(Upcaster); ok && from < Schema {
+		if err := up.Upcast(from, item); err != nil {
+			return fmt.Errorf("table: a row of version %d: %w", from, err)
+		}
+	}
+	return dynamo.UnmarshalItem(item, row)
+}
+
+func schemaOf(item Item) (from int64, err error) {
+	v, ok := item[schemaName]
+	if !ok {
+		return 0, nil
+	}
+	if err := dynamo.Unmarshal(v, &from); err != nil {
+		return 0, fmt.Errorf("table: %s: %w", schemaName, err)
+	}
+	if from > Schema {
+		var k Head
+		_ = dynamo.UnmarshalItem(item, &k) // only for the message
+		return 0, fault.New(fault.Unavailable,
+			"the row %s was written by a newer release (version %d; this one reads up to %d): deploy that release, or wait until its deployment is complete",
+			k.Key(), from, Schema)
+	}
+	return from, nil
+}
+
+// decodeAll reads items into out, a pointer to a slice of rows. Items of an index have
+// only some attributes, and no version: they are decoded as they are.
+func decodeAll(items []Item, out any, index bool) error {
+	slice := reflect.ValueOf(out).Elem()
+	slice.SetZero() // an earlier try may have been cut off in the middle
+	for _, item := range items {
+		row := reflect.New(slice.Type().Elem())
+		read := decode
+		if index {
+			read = func(item Item, row any) error { return dynamo.UnmarshalItem(item, row) }
+		}
+		if err := read(item, row.Interface()); err != nil {
+			return err
+		}
+		slice.Set(reflect.Append(slice, row.Elem()))
+	}
+	return nil
+}
