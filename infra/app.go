@@ -40,6 +40,7 @@ type App struct {
 func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 	a := &App{Stack: awscdk.NewStack(scope, jsii.String(id), &awscdk.StackProps{Description: jsii.String("Archivist: queues, functions, state machines, API")}),
 		Machines: map[string]awsstepfunctions.StateMachine{}}
+	p.Data = p.Data.On(a.Stack, p.Settings.Table)
 	timing := ingest.Timings[p.Settings.Timing]
 	for _, st := range ingest.Stages {
 		a.Stages = append(a.Stages, newQueues(a.Stack, st, timing.Times(st)))

@@ -15,7 +15,7 @@ import (
 // deletion of the stack keeps them.
 type Data struct {
 	awscdk.Stack
-	Table   awsdynamodb.Table
+	Table   awsdynamodb.ITable
 	Storage awss3.Bucket
 	Work    awss3.Bucket
 }
@@ -23,7 +23,14 @@ type Data struct {
 // NewData makes the data stack.
 func NewData(scope constructs.Construct, id string, s Settings) *Data {
 	d := &Data{Stack: awscdk.NewStack(scope, jsii.String(id), &awscdk.StackProps{Description: jsii.String("Archivist: the table and the buckets")})}
-	d.Table = newTable(d.Stack, s)
+	own := newTable(d.Stack, s)
+	d.Table = own
+	// The app stack imports these unless it works on a restored table. They stay
+	// exported: CloudFormation refuses to remove an export that another stack still
+	// imports, and this stack is deployed before that one (AWS CloudFormation User
+	// Guide, "Get exported outputs from a deployed CloudFormation stack").
+	d.Stack.ExportValue(own.TableName(), nil)
+	d.Stack.ExportValue(own.TableArn(), nil)
 	unfinished := &awss3.LifecycleRule{Id: jsii.String("unfinished-uploads"), AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(7)), Enabled: jsii.Bool(true)}
 	d.Storage = newBucket(d.Stack, "Storage", s, &[]*awss3.LifecycleRule{unfinished})
 	d.Work = newBucket(d.Stack, "Work", s, &[]*awss3.LifecycleRule{unfinished,
@@ -34,6 +41,22 @@ func NewData(scope constructs.Construct, id string, s Settings) *Data {
 	})
 	d.Storage.AddToResourcePolicy(neverDeleteVersions(d.Storage))
 	return d
+}
+
+// On returns what the app stack works on: d, or d with a table that was restored
+// under another name, with the same indexes.
+func (d *Data) On(app awscdk.Stack, name string) *Data {
+	if name == "" {
+		return d
+	}
+	var indexes []string
+	for _, ix := range schema.Indexes {
+		indexes = append(indexes, ix.Name)
+	}
+	other := *d
+	other.Table = awsdynamodb.Table_FromTableAttributes(app, jsii.String("Restored"), &awsdynamodb.TableAttributes{
+		TableName: jsii.String(name), GlobalIndexes: jsii.Strings(indexes...)})
+	return &other
 }
 
 func newTable(scope constructs.Construct, s Settings) awsdynamodb.Table {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/jsii-runtime-go"
@@ -22,7 +23,11 @@ type Settings struct {
 	Faults    string // local only: file with the faults of a test
 	MailFrom  string // sender of reports; the address must be verified with SES; "" = no mail
 	AlarmMail string // who is told of alarms, or ""
+	Table     string // a restored table to work on; "" = that of the data stack
 }
+
+// tableName is what DynamoDB takes as one (API reference, "CreateTable").
+var tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
 
 // read takes the settings out of the context; what is not given has a default.
 func read(app awscdk.App) Settings {
@@ -33,7 +38,10 @@ func read(app awscdk.App) Settings {
 		return or
 	}
 	s := Settings{Local: text("local", "") == "true", Timing: text("timing", "production"), NAAN: text("naan", "99999"), Shoulder: text("shoulder", "fk4"),
-		Faults: text("faults", ""), AlarmMail: text("alarmMail", ""), MailFrom: text("mailFrom", "")}
+		Faults: text("faults", ""), AlarmMail: text("alarmMail", ""), MailFrom: text("mailFrom", ""), Table: text("table", "")}
+	if s.Table != "" && !tableName.MatchString(s.Table) {
+		panic("table: expected the name of a table, e.g. -c table=archivist-restored")
+	}
 	s.Limits = boot.DefaultLimits
 	for name, to := range s.Limits.Named() {
 		given := text(name, fmt.Sprint(*to))
