@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -107,30 +106,6 @@ func retryAfter(h http.Header) time.Duration {
 // Final reports whether asking again cannot help.
 func (e *StatusError) Final() bool {
 	return e.Status >= 400 && e.Status < 500 && e.Status != 408 && e.Status != 425 && e.Status != 429
-}
-
-// Redact takes out of a URL what must not be logged or stored: credentials and
-// queries, which may be signatures.
-func Redact(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return "(a URL that cannot be read)"
-	}
-	u.User = nil
-	if u.RawQuery != "" {
-		u.RawQuery = "redacted"
-	}
-	u.Fragment = ""
-	return u.String()
-}
-
-// Host is whom a URL asks.
-func Host(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return ""
-	}
-	return u.Host
 }
 
 // Stream is content on its way.
@@ -314,18 +289,4 @@ func times(n int) string {
 		return ""
 	}
 	return fmt.Sprintf(" (tried %d times)", n)
-}
-
-// message tells a network error without the URL that net/http puts into it,
-// which may hold a signature.
-func message(raw string, err error) string {
-	var status *StatusError
-	if errors.As(err, &status) {
-		return status.Error()
-	}
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err
-	}
-	return Redact(raw) + ": " + err.Error()
 }

@@ -1,0 +1,76 @@
+package fetch
+
+import (
+	"errors"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// unreadable stands for a URL that cannot be taken apart: any part of it may be secret.
+const unreadable = "(a URL that cannot be read)"
+
+// Redact takes out of a URL what must not be logged or stored: credentials, the query
+// and the fragment, values of path parameters (;token=…), and parts of the path that
+// say what they are (token=…, a JSON Web Token). A path that is a secret by itself,
+// as links for sharing have, looks like any other: it stays.
+func Redact(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Opaque != "" {
+		return unreadable
+	}
+	u.User, u.Fragment, u.RawFragment = nil, "", ""
+	if u.RawQuery != "" {
+		u.RawQuery = "redacted"
+	}
+	path := u.EscapedPath()
+	clean := webToken.ReplaceAllString(parameter.ReplaceAllString(path, "${1}redacted"), "redacted")
+	if clean == path {
+		return u.String()
+	}
+	if u.Path, err = url.PathUnescape(clean); err != nil {
+		return unreadable
+	}
+	u.RawPath = clean
+	return u.String()
+}
+
+var (
+	// parameter is one of a path's segment (RFC 3986, section 3.3), or a segment that
+	// is the value of something secret.
+	parameter = regexp.MustCompile(`(?i)((?:;|%3B)[^/;=]*(?:=|%3D)|/(?:[a-z_-]*(?:token|secret|password|signature|apikey|api_key|api-key)|sig|pwd|auth|session|sessionid)(?:=|%3D))[^/;]+`)
+	// webToken is a JSON Web Token (RFC 7519): its header is a JSON object in base64.
+	webToken = regexp.MustCompile(`eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*\.?[A-Za-z0-9_-]*`)
+	// inText are the parts of URLs in a text that may be secret: credentials, queries.
+	credentials = regexp.MustCompile(`//[^/\s"']*@`)
+	query       = regexp.MustCompile(`\?[^\s"']+`)
+)
+
+// redactText takes what may be secret out of the URLs in a text.
+func redactText(text string) string {
+	text = query.ReplaceAllString(credentials.ReplaceAllString(text, "//"), "?redacted")
+	return webToken.ReplaceAllString(parameter.ReplaceAllString(text, "${1}redacted"), "redacted")
+}
+
+// message tells an error of a request to raw without the URL that net/http puts into
+// it, and without the Location of a redirect that could not be read.
+func message(raw string, err error) string {
+	var status *StatusError
+	if errors.As(err, &status) {
+		return status.Error()
+	}
+	var u *url.Error
+	for errors.As(err, &u) {
+		err = u.Err
+	}
+	return Redact(raw) + ": " + strings.TrimSpace(redactText(err.Error()))
+}
+
+// Host is whom a URL asks.
+func Host(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
