@@ -43,3 +43,19 @@ func TestBounds(t *testing.T) {
 		}
 	}
 }
+
+// TestNoSecretsInMessages: what a message repeats of a cell has neither credentials nor a
+// query, also where the cell is in a wrong column.
+func TestNoSecretsInMessages(t *testing.T) {
+	const secret = "https://me:SECRET@host/a;token=SECRET?sig=SECRET#SECRET"
+	text := start + "ftp://me:SECRET@host/a?sig=SECRET | " + secret + " | x | " + secret + " | " + secret + " | a | | " + secret + "\n" + eof
+	_, problems, err := Read(strings.NewReader(text), Options{}, nil)
+	if err != nil || len(problems) < 5 {
+		t.Fatalf("%v, %v", problems, err)
+	}
+	for _, p := range problems {
+		if strings.Contains(p.String(), "SECRET") {
+			t.Error(p)
+		}
+	}
+}

@@ -58,6 +58,18 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
+// shown is what a message repeats of a cell: its beginning, without what is secret in a
+// URL (credentials, queries), as cells may be in a wrong column.
+func shown(text string) string {
+	if i := strings.LastIndexByte(text, '@'); i >= 0 {
+		text = "…" + text[i:]
+	}
+	if i := strings.IndexAny(text, "?#;"); i >= 0 {
+		text = text[:i] + "…"
+	}
+	return cut(text, 200)
+}
+
 // take reads one line, which may be a row.
 func (r *reader) take(line string) (row Row, is bool) {
 	if r.line == 1 && strings.HasPrefix(line, "\ufeff") {
@@ -108,7 +120,7 @@ func (r *reader) setProfile(value string, at int) {
 	}
 	kind, known := profiles[path.Base(value)]
 	if !known || !strings.Contains(value, "/registry/ingest/manifest/") && !strings.Contains(value, "/registry/mrt/") {
-		r.add(Error, at, "found the profile %q; expected http://uc3.cdlib.org/registry/ingest/manifest/ with mrt-ingest-manifest, mrt-object-manifest, mrt-batch-manifest, mrt-container-batch-manifest or mrt-single-file-batch-manifest", value)
+		r.add(Error, at, "found the profile %q; expected http://uc3.cdlib.org/registry/ingest/manifest/ with mrt-ingest-manifest, mrt-object-manifest, mrt-batch-manifest, mrt-container-batch-manifest or mrt-single-file-batch-manifest", shown(value))
 	}
 	r.m.Kind = kind
 }
@@ -119,7 +131,7 @@ func (r *reader) fields(rest string, at int) {
 		f = strings.TrimSpace(f)
 		name := strings.ToLower(f[strings.LastIndex(f, ":")+1:])
 		if !slices.Contains(objectColumns, name) && !slices.Contains(batchColumns, name) {
-			r.add(Warning, at, "the column %q is not known; it is ignored", f)
+			r.add(Warning, at, "the column %q is not known; it is ignored", shown(f))
 		}
 		r.declared = append(r.declared, name)
 	}
@@ -151,7 +163,7 @@ func (r *reader) cells(line string) (cells map[string]string, at map[string]int)
 		case text == "":
 			r.add(Warning, column, "there is an empty column more than the %d that are declared", len(order))
 		default:
-			r.add(Error, begins, "found %q in a column that is not declared; expected %d columns at most", text, len(order))
+			r.add(Error, begins, "found %q in a column that is not declared; expected %d columns at most", shown(text), len(order))
 		}
 		column += len(cell) + 1
 	}
@@ -184,7 +196,7 @@ func (r *reader) row(line string) (Row, bool) {
 		r.characters(cells, at)
 	}
 	if !isURL(row.URL) {
-		r.add(Error, max(1, at["fileurl"]), "found %q; expected an http, https or s3 URL", row.URL)
+		r.add(Error, max(1, at["fileurl"]), "found %q; expected an http, https or s3 URL", shown(row.URL))
 	}
 	r.digest(&row, cells["hashalgorithm"], at)
 	r.numbers(&row, decode(cells["filesize"]), at)
@@ -235,7 +247,7 @@ func (r *reader) digest(row *Row, algorithm string, at map[string]int) {
 	case row.Digest == "":
 		r.add(Error, at["hashalgorithm"], "there is an algorithm but no digest; expected it in the column hashValue")
 	case !known:
-		r.add(Error, at["hashalgorithm"], "found the algorithm %q; expected one of adler32, crc32, md5, sha1, sha256, sha384, sha512", algorithm)
+		r.add(Error, at["hashalgorithm"], "found the algorithm %q; expected one of adler32, crc32, md5, sha1, sha256, sha384, sha512", shown(algorithm))
 	case len(row.Digest) != length || strings.Trim(row.Digest, "0123456789abcdef") != "":
 		r.add(Error, at["hashvalue"], "found a digest of %d characters; expected %d hexadecimal characters for %s", len(row.Digest), length, row.Algorithm)
 	}
@@ -248,13 +260,13 @@ func (r *reader) numbers(row *Row, size string, at map[string]int) {
 	if size != "" {
 		n, err := strconv.ParseInt(size, 10, 64)
 		if err != nil || n < 0 {
-			r.add(Error, at["filesize"], "found the size %q; expected a number of bytes", size)
+			r.add(Error, at["filesize"], "found the size %q; expected a number of bytes", shown(size))
 		} else {
 			row.Size = n
 		}
 	}
 	if row.Modified != "" && !iso8601.MatchString(row.Modified) {
-		r.add(Warning, at["filelastmodified"], "found the date %q; expected ISO 8601, e.g. 2026-11-21T15:30:00Z; it is kept as text", row.Modified)
+		r.add(Warning, at["filelastmodified"], "found the date %q; expected ISO 8601, e.g. 2026-11-21T15:30:00Z; it is kept as text", shown(row.Modified))
 	}
 }
 
@@ -266,7 +278,7 @@ func (r *reader) name(row *Row, at int) {
 				row.Name = path.Base(u.Path)
 			}
 		}
-		r.add(Warning, at, "there is no fileName; %q is taken from the URL", row.Name)
+		r.add(Warning, at, "there is no fileName; %q is taken from the URL", cut(row.Name, 100))
 	}
 	if reason := BadName(row.Name); reason != "" {
 		r.add(Error, at, "the fileName %q %s", cut(row.Name, 100), reason)
@@ -319,7 +331,7 @@ var arkForm = regexp.MustCompile(`(?i)ark:/?[0-9bcdfghjkmnpqrstvwxz]{5,9}/[^\s|]
 func (r *reader) identifiers(row *Row, primary, local string, at map[string]int) {
 	row.Primary = primary
 	if primary != "" && !arkForm.MatchString(primary) {
-		r.add(Error, at["primaryidentifier"], "found the primaryIdentifier %q; expected an ARK, e.g. ark:/99999/fk4tq65d6k", primary)
+		r.add(Error, at["primaryidentifier"], "found the primaryIdentifier %q; expected an ARK, e.g. ark:/99999/fk4tq65d6k", shown(primary))
 	}
 	for id := range strings.SplitSeq(local, ";") {
 		if id = strings.TrimSpace(id); id != "" && !slices.Contains(row.Local, id) {
