@@ -34,7 +34,7 @@ func NewData(scope constructs.Construct, id string, s Settings) *Data {
 	unfinished := &awss3.LifecycleRule{Id: jsii.String("unfinished-uploads"), AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(7)), Enabled: jsii.Bool(true)}
 	d.Storage = newBucket(d.Stack, "Storage", s, &[]*awss3.LifecycleRule{unfinished})
 	d.Work = newBucket(d.Stack, "Work", s, &[]*awss3.LifecycleRule{unfinished,
-		{Id: jsii.String("forgotten-manifests"), Prefix: jsii.String("batches/"), Expiration: awscdk.Duration_Days(jsii.Number(90)),
+		{Id: jsii.String("forgotten-manifests"), Prefix: jsii.String("batches/"), Expiration: awscdk.Duration_Days(jsii.Number(14)),
 			NoncurrentVersionExpiration: awscdk.Duration_Days(jsii.Number(7)), Enabled: jsii.Bool(true)},
 		{Id: jsii.String("forgotten-work-files"), Prefix: jsii.String("jobs/"), Expiration: awscdk.Duration_Days(jsii.Number(90)),
 			NoncurrentVersionExpiration: awscdk.Duration_Days(jsii.Number(7)), Enabled: jsii.Bool(true)},

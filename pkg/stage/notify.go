@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"archivist/pkg/collection"
+	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 	"archivist/pkg/notify"
 	"archivist/pkg/queue"
@@ -23,7 +24,7 @@ func (s *Stages) notify(ctx context.Context, h *queue.Held) (ingest.Result, erro
 	if !all {
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	}
-	j.HasSpace = false
+	j.HasSpace, j.URL = false, fetch.Redact(j.URL) // it is not fetched again
 	profile, _, err := s.Collections.Profile(ctx, j.Collection)
 	if err != nil || profile.Callback.URL == "" {
 		return next, err

@@ -65,7 +65,7 @@ func (s *Stages) report(ctx context.Context, h *queue.Held) (ingest.Result, erro
 	if err := s.joinReport(ctx, b, pages, read); err != nil {
 		return ingest.Result{}, err
 	}
-	b.Report = ReportKey(b.ID)
+	b.Report, b.URL = ReportKey(b.ID), fetch.Redact(b.URL) // it is not fetched again
 	return next, nil
 }
 

@@ -31,8 +31,34 @@ var batchKinds = map[string]struct {
 	ingest.TypeSingleFileBatch: {ingest.TypeFile, checkm.SingleFileBatch},
 }
 
-// unpack makes the batch's jobs, one per object.
+// unpack makes the batch's jobs, one per object. What is refused is not fetched again:
+// its URL is kept without what may be secret.
 func (s *Stages) unpack(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+	res, err := s.unpackAny(ctx, h)
+	if err == nil && res.Outcome == ingest.StepFail {
+		h.Batch.URL = fetch.Redact(h.Batch.URL)
+		s.forget(ctx, h.Batch.ID)
+	}
+	return res, err
+}
+
+// forget removes the saved manifest of a batch, which has the URLs as they were
+// submitted. If that fails, a lifecycle rule removes it.
+func (s *Stages) forget(ctx context.Context, batch string) {
+	if err := s.Work.Delete(ctx, batchManifestKey(batch)); err != nil {
+		s.Queue.Log.Warn("the manifest of a batch could not be removed", "batch", batch, "error", err)
+	}
+}
+
+func (s *Stages) unpackAny(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+	if h.Batch.Unpacked > 0 { // the source may have other rows by now
+		if _, err := s.Work.Head(ctx, batchManifestKey(h.Batch.ID)); fault.Is(err, fault.NotFound) {
+			return ingest.Fail(false, fmt.Sprintf("the saved manifest is gone after %d of its objects; "+
+				"submit the others again", h.Batch.Unpacked)), nil
+		} else if err != nil {
+			return ingest.Result{}, err
+		}
+	}
 	kind, err := s.batchType(ctx, h)
 	if err != nil {
 		return s.unreachable(ctx, h, err)
@@ -133,10 +159,11 @@ func (s *Stages) unpackList(ctx context.Context, h *queue.Held, row string, kind
 		if err := h.Unpack(ctx, left[:queue.Chunk(left)], len(jobs)); err != nil {
 			return ingest.Result{}, err
 		}
-		if !s.Now().Before(h.Until) {
+		if h.Batch.Unpacked < len(jobs) && !s.Now().Before(h.Until) {
 			return ingest.Result{Outcome: ingest.StepContinue}, nil
 		}
 	}
+	s.forget(ctx, h.Batch.ID)
 	return next, nil
 }
 
