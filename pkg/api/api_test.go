@@ -32,6 +32,7 @@ func (n *none) Stop(context.Context, string, string, string) error         { ret
 func (n *none) StoppedByHand(context.Context, string, string) (string, bool, error) {
 	return "", false, nil
 }
+func (n *none) Problem(context.Context, string, string) (string, error) { return "", nil }
 
 // serve serves the API on an empty table, whose calls go through do.
 func serve(t *testing.T, do func(op string, call func() error) error) (*v1.Client, *queue.Queue) {

@@ -5,12 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
-	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/ses"
 	sestypes "github.com/aws/aws-sdk-go-v2/service/ses/types"
@@ -83,6 +80,57 @@ func (e *executions) StoppedByHand(ctx context.Context, machine, name string) (s
 	return why, true, nil
 }
 
+// Problem reads the end of an execution's history: which call the machine's last
+// state could not make. Its own answers, and messages that nobody answered, are no
+// problem of the machine.
+func (e *executions) Problem(ctx context.Context, machine, name string) (string, error) {
+	out, err := e.client.GetExecutionHistory(ctx, &sfn.GetExecutionHistoryInput{ExecutionArn: e.execution(machine, name), ReverseOrder: true, MaxResults: 25})
+	var gone *types.ExecutionDoesNotExist
+	if errors.As(err, &gone) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return problemOf(out.Events), nil
+}
+
+// problemOf reads events, the newest first, back to where the last task began.
+func problemOf(events []types.HistoryEvent) string {
+	problem := ""
+	for _, e := range events {
+		var code, cause *string
+		switch {
+		case e.TaskFailedEventDetails != nil:
+			code, cause = e.TaskFailedEventDetails.Error, e.TaskFailedEventDetails.Cause
+		case e.TaskSubmitFailedEventDetails != nil:
+			code, cause = e.TaskSubmitFailedEventDetails.Error, e.TaskSubmitFailedEventDetails.Cause
+		case e.TaskStartFailedEventDetails != nil:
+			code, cause = e.TaskStartFailedEventDetails.Error, e.TaskStartFailedEventDetails.Cause
+		case e.ExecutionFailedEventDetails != nil:
+			code, cause = e.ExecutionFailedEventDetails.Error, e.ExecutionFailedEventDetails.Cause
+		case e.Type == types.HistoryEventTypeTaskStateEntered:
+			if problem != "" {
+				problem = fmt.Sprintf("failed at %s: %s", aws.ToString(e.StateEnteredEventDetails.Name), problem)
+			}
+			return problem
+		}
+		if code != nil && !ours(*code) {
+			problem = strings.TrimSuffix(*code+": "+aws.ToString(cause), ": ")
+		}
+	}
+	return problem
+}
+
+// ours reports whether an error of a task is a worker's answer.
+func ours(code string) bool {
+	switch ingest.Answer(code) {
+	case ingest.Continue, ingest.Parked, ingest.Superseded, ingest.StageFail:
+		return true
+	}
+	return false
+}
+
 // Answer tells a token how its stage ended. Platforms refuse tokens that are
 // answered, timed out or unknown in different ways: all count as answered.
 func (e *executions) Answer(ctx context.Context, token string, a ingest.Answer, cause string) error {
@@ -108,23 +156,6 @@ func (e *executions) Answer(ctx context.Context, token string, a ingest.Answer, 
 func (s *System) poke(ctx context.Context) error {
 	_, err := s.SQS.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(s.Env(EnvWake)), MessageBody: aws.String(`{"look":"gates"}`)})
 	return err
-}
-
-// Namespace of the system's own metrics.
-const Namespace = "Archivist"
-
-type metrics struct {
-	client *cloudwatch.Client
-	log    *slog.Logger
-}
-
-// put counts something. A metric that is lost harms nobody: it is only logged.
-func (m *metrics) put(name string, n float64) {
-	_, err := m.client.PutMetricData(context.Background(), &cloudwatch.PutMetricDataInput{Namespace: aws.String(Namespace),
-		MetricData: []cwtypes.MetricDatum{{MetricName: &name, Value: &n}}})
-	if err != nil {
-		m.log.Warn("a metric was lost", "metric", name, "value", n, "error", err)
-	}
 }
 
 // mailer sends mail by SES (its first version: the only one that every platform has).

@@ -72,6 +72,7 @@ type System struct {
 	SQS    *sqs.Client
 	Log    *slog.Logger
 	faults *faults
+	metric *metrics
 }
 
 // Env reads a variable of the environment, "" when it is not set.
@@ -92,7 +93,9 @@ func New(ctx context.Context, env Env) (*System, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &System{Env: env, Log: log, SQS: sqs.NewFromConfig(cfg), faults: f}
+	counted := &metrics{client: cloudwatch.NewFromConfig(cfg), log: log}
+	cfg.APIOptions = append(cfg.APIOptions, counted.refusals)
+	s := &System{Env: env, Log: log, SQS: sqs.NewFromConfig(cfg), faults: f, metric: counted}
 	t := table.New(dynamo.NewFromIface(tableClient(cfg)), env(EnvTable))
 	machines := &executions{client: sfn.NewFromConfig(cfg), arns: map[string]string{queue.MachineJob: env(EnvJobMachine), queue.MachineBatch: env(EnvBatchMachine)}}
 	s.Answer = machines
@@ -105,7 +108,7 @@ func New(ctx context.Context, env Env) (*System, error) {
 		return nil, fmt.Errorf("boot: %s: %w", EnvLimits, err)
 	}
 	s.Queue = &queue.Queue{Table: t, Now: time.Now, NewID: newID, Executions: machines, Poke: s.poke,
-		Metric: (&metrics{cloudwatch.NewFromConfig(cfg), log}).put, Rules: rules, Settings: limits.settings(), Log: log}
+		Metric: counted.add, Rules: rules, Settings: limits.settings(), Log: log}
 	s.Clock = &queue.Clock{Queue: s.Queue, Leases: &lease.Store{Table: t, Now: time.Now, NewID: newID}}
 	return s, s.content(cfg, t)
 }

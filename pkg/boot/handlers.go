@@ -3,6 +3,7 @@ package boot
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -27,6 +28,7 @@ func (s *System) StageHandler() (func(context.Context, events.SQSEvent) (events.
 	worker := &queue.Worker{Queue: s.Queue, Stage: st, Step: s.faults.step(name, step), Answers: s.Answer}
 	return func(ctx context.Context, in events.SQSEvent) (out events.SQSEventResponse, err error) {
 		out.BatchItemFailures = []events.SQSBatchItemFailure{} // a null is not read everywhere
+		defer func() { _ = s.metric.put(ctx) }()               // the log says what was lost
 		for _, record := range in.Records {
 			if !s.message(ctx, worker, record) {
 				out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: record.MessageId})
@@ -83,19 +85,14 @@ type ClockEvent struct {
 // busy is when a poke is tried again that met another tick.
 const busy = 2 * time.Second
 
-// ClockHandler is the function of the clock.
+// ClockHandler is the function of the clock. A clock whose metrics are refused fails
+// each minute, since its errors are what is heard then.
 func (s *System) ClockHandler() func(context.Context, ClockEvent) (events.SQSEventResponse, error) {
 	return func(ctx context.Context, in ClockEvent) (out events.SQSEventResponse, err error) {
 		out.BatchItemFailures = []events.SQSBatchItemFailure{}
 		if in.DetailType == "Step Functions Execution Status Change" {
-			job, exec, ok := executionName(in.Detail.Name)
-			if !ok {
-				return out, nil
-			}
-			if err := s.Queue.Stopped(ctx, job, exec); !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Lost) {
-				return out, err
-			}
-			return out, nil
+			err = s.stopped(ctx, in.Detail.Name)
+			return out, errors.Join(err, s.metric.put(ctx))
 		}
 		poked := len(in.Records) > 0
 		err = s.Clock.Tick(ctx, !poked)
@@ -106,23 +103,25 @@ func (s *System) ClockHandler() func(context.Context, ClockEvent) (events.SQSEve
 				out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: r.MessageId})
 			}
 		}
-		if err == nil && !poked {
-			s.age(ctx)
+		if poked {
+			_ = s.metric.put(ctx) // the log says what was lost
+			return out, err
 		}
-		return out, err
+		return out, errors.Join(err, s.Queue.Measure(ctx), s.metric.put(ctx))
 	}
 }
 
-// age measures the oldest waiting job, in seconds.
-func (s *System) age(ctx context.Context) {
-	o, err := s.Queue.Overview(ctx)
-	if err != nil {
-		s.Log.Warn("the oldest waiting job is not known", "error", err)
-		return
+// stopped tells the queue that an execution was stopped, if it is a job's.
+func (s *System) stopped(ctx context.Context, name string) error {
+	job, exec, ok := executionName(name)
+	if !ok {
+		return nil
 	}
-	if since, err := time.Parse(time.RFC3339, o.OldestSince); err == nil {
-		s.Queue.Metric("OldestWaiting", s.Queue.Now().Sub(since).Seconds())
+	err := s.Queue.Stopped(ctx, job, exec)
+	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Lost) {
+		return nil
 	}
+	return err
 }
 
 // HTTP is the API's handler. A defect is logged here, where the request is known.
@@ -132,6 +131,7 @@ func (s *System) HTTP() http.Handler {
 		started := s.Queue.Now()
 		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 		api.ServeHTTP(seen, r)
+		_ = s.metric.put(r.Context()) // the log says what was lost
 		s.Log.Info("request", "method", r.Method, "path", r.URL.Path, "status", seen.status, "ms", s.Queue.Now().Sub(started).Milliseconds())
 	})
 }

@@ -16,6 +16,7 @@ type Work struct {
 	Tries      int    `dynamo:"tries,omitempty"`      // takes since its last progress
 	Due        int64  `dynamo:"due_ms,omitempty"`     // when the sweep looks at it
 	Repairs    int    `dynamo:"repairs,omitempty"`    // repairs since its last progress
+	Blocked    string `dynamo:"blocked,omitempty"`    // why no execution brought it to a worker, as far as it is known
 	Entered    int64  `dynamo:"entered,omitempty"`    // when it came into its state or to its gate
 	Parked     bool   `dynamo:"parked,omitempty"`     // waits for a lock, without an execution
 	Waits      string `dynamo:"waits_for,omitempty"`  // the lock that it waits for
@@ -25,7 +26,20 @@ type Work struct {
 }
 
 // progress resets what counts towards giving up.
-func (w *Work) progress() { w.Tries, w.Repairs = 0, 0 }
+func (w *Work) progress() { w.Tries, w.Repairs, w.Blocked = 0, 0, "" }
+
+// Taken notes that a worker has the item.
+func (w *Work) Taken() {
+	w.Tries++
+	w.Blocked = ""
+}
+
+// Stuck reports whether an item that was just repaired does not go on by itself: it
+// is known what keeps it, or the repairs before were in vain.
+func (w *Work) Stuck() bool { return w.Blocked != "" || w.Repairs >= StuckRepairs }
+
+// StuckRepairs is how many repairs in a row make an item stuck.
+const StuckRepairs = 3
 
 // Payload is what is to be ingested, by reference.
 type Payload struct {

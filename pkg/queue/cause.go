@@ -57,7 +57,7 @@ func verdict(api smithy.APIError, operation string) string {
 	}
 	switch {
 	case denied[code]:
-		return "refused " + what + ". Check the permissions of the stage's function"
+		return "refused " + what + ". Check the permissions of the function that made the call"
 	case throttled[code]:
 		return "is throttled: " + what + ". It is tried again; if it lasts, look at the metrics and quotas of that service"
 	case missing[code]:

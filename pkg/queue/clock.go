@@ -209,7 +209,7 @@ func (k *look) let(ctx context.Context, place, id string) error {
 			k.free = left // it may have happened
 		}
 		k.q.Log.Error("a job could not be let through its gate; the others go on", "job", id, "place", place, "error", err)
-		k.q.Metric("GateErrors", 1)
+		k.q.Metric(GateErrors, 1)
 		if fault.Is(err, fault.Invalid) && row != nil {
 			k.fail(ctx, row, err)
 		}

@@ -40,6 +40,8 @@ func (q *Queue) ExplainJob(ctx context.Context, id string) (Explanation, error) 
 		return q.explainGate(ctx, j, x)
 	case row.Live(q.Now()):
 		x.Waits, x.Why = "worker", fmt.Sprintf("a worker has it until %s at the latest (try %d)", instant(row.Until), j.Tries)+lastTry(j.Work, stage, j.Message, 1)
+	case j.Blocked != "":
+		x.Waits, x.Why = "person", blockedWhy(j.Work)
 	default:
 		x.Waits, x.Why = "execution", fmt.Sprintf("execution %s brings it to a worker; the sweep looks at it at %s", ExecutionName(id, j.Exec), instant(j.Due))+lastTry(j.Work, stage, j.Message, 0)
 	}
@@ -122,6 +124,8 @@ func (q *Queue) ExplainBatch(ctx context.Context, id string) (Explanation, error
 	switch stage, working := ingest.StageOfBatch(row.State); {
 	case row.Live(q.Now()):
 		x.Waits, x.Why = "worker", "a worker has it until "+instant(row.Until)+" at the latest"+lastTry(row.Work, stage, row.Message, 1)
+	case working && row.Blocked != "":
+		x.Waits, x.Why = "person", blockedWhy(row.Work)
 	case working:
 		x.Waits, x.Why = "execution", fmt.Sprintf("execution %s brings it to a worker; the sweep looks at it at %s", ExecutionName(id, row.Exec), instant(row.Due))+
 			lastTry(row.Work, stage, row.Message, 0)
@@ -156,61 +160,3 @@ func failedBatch(row *Batch, counts ingest.Counts) string {
 }
 
 func instant(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
-
-// Overview is the queue at a glance.
-type Overview struct {
-	Waiting       map[string]int `json:"waiting"` // by gate; at most 1,000 are counted
-	Running       int            `json:"running"`
-	MaxInFlight   int            `json:"maxInFlight"`
-	SpaceFree     int64          `json:"spaceFree"`               // bytes
-	OldestWaiting string         `json:"oldestWaiting,omitempty"` // job id
-	OldestSince   string         `json:"oldestSince,omitempty"`
-}
-
-// Overview counts what waits and what runs.
-func (q *Queue) Overview(ctx context.Context) (Overview, error) {
-	free, err := q.free(ctx)
-	if err != nil {
-		return Overview{}, err
-	}
-	o := Overview{Waiting: map[string]int{}, Running: q.Settings.MaxInFlight - free.Slots, MaxInFlight: q.Settings.MaxInFlight, SpaceFree: free.Space}
-	oldest := int64(0)
-	for _, place := range []string{ingest.PlacePending, ingest.PlaceProvisioning, ingest.PlaceParked} {
-		page, err := q.waiting(ctx, place)
-		if err != nil {
-			return o, err
-		}
-		o.Waiting[place] = min(len(page), countedMost)
-		for _, w := range page {
-			if oldest == 0 || w.Entered < oldest {
-				oldest, o.OldestWaiting, o.OldestSince = w.Entered, w.ID, instant(w.Entered)
-			}
-		}
-	}
-	return o, nil
-}
-
-// countedMost bounds how many waiting jobs of a gate are looked at.
-const countedMost = 1000
-
-// waiting lists the first of those that wait at a gate. Where there are more, the
-// oldest of each worse priority is added: they come by priority, then age. With
-// aging the first are the oldest but for what their priority is worth.
-func (q *Queue) waiting(ctx context.Context, place string) ([]candidate, error) {
-	var page []candidate
-	next, err := q.Table.Page(ctx, table.Query{Index: "work", PK: place, Limit: countedMost}, &page)
-	for err == nil && next != "" && q.Rules.Aging == 0 {
-		last := page[len(page)-1]
-		priority := 0
-		if _, err := fmt.Sscanf(last.Rank, "%03d#", &priority); err != nil || priority >= ingest.WorstPriority {
-			break
-		}
-		var first []candidate
-		next, err = q.Table.Page(ctx, table.Query{Index: "work", PK: place, From: fmt.Sprintf("%03d#", priority+1), Limit: 1}, &first)
-		if len(first) == 0 {
-			break
-		}
-		page = append(page, first...)
-	}
-	return page, err
-}

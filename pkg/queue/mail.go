@@ -125,7 +125,7 @@ func (q *Queue) try(ctx context.Context, b *ingest.Batch, m ingest.Mail, limit t
 	defer cancel()
 	to, send, err := q.Compose(inTime, b, m)
 	if err != nil {
-		q.Metric("MailFailures", 1)
+		q.Metric(MailFailures, 1)
 		m.Problem, m.Ended = clip(causeOf(err)), m.Tries >= ingest.MailTries
 		return m
 	}
@@ -152,7 +152,7 @@ func (q *Queue) sendTo(ctx context.Context, b *ingest.Batch, m ingest.Mail, to s
 	if ctx.Err() != nil {
 		problem, refused = "the mail service did not answer in time", false
 	}
-	q.Metric("MailFailures", 1)
+	q.Metric(MailFailures, 1)
 	q.Log.Warn("a mail was not sent", "batch", b.ID, "mail", m.Kind, "try", m.Tries, "to", to, "error", err)
 	return m.Note(to, problem, refused)
 }

@@ -26,6 +26,9 @@ type Executions interface {
 	Stop(ctx context.Context, machine, name, why string) error
 	// StoppedByHand reports whether somebody aborted the execution, and what they said.
 	StoppedByHand(ctx context.Context, machine, name string) (why string, stopped bool, err error)
+	// Problem says which call an execution could not make at its last try, and why;
+	// "" if it could, or if nobody knows.
+	Problem(ctx context.Context, machine, name string) (string, error)
 }
 
 // The machines.
@@ -194,6 +197,9 @@ func (q *Queue) putJob(tx *table.Tx, row *Job, is ingest.Job, gone goneRows, w w
 		Detail: Change{From: string(was.State), To: string(is.State), Exec: is.Exec, Reason: w.reason, Parked: is.Parked}}
 	if is.State == ingest.Failed {
 		e.Outcome = event.Failure
+		if was.State != is.State {
+			tx.OnCommit(func() { q.Metric(FailedJobs, 1) })
+		}
 	}
 	if err := event.Append(tx, jobSubject(is.ID), next.Version, e); err != nil {
 		return err
@@ -274,7 +280,7 @@ func (q *Queue) changeJob(ctx context.Context, row *Job, is ingest.Job, w why, m
 		return err
 	}
 	q.Log.Error("rows of a job were not there; it is changed without them", "job", was.ID, "rows", fmt.Sprint(gone))
-	q.Metric("MissingRows", float64(len(gone)))
+	q.Metric(MissingRows, float64(len(gone)))
 	return q.commit(ctx, parts, owed)
 }
 
@@ -305,6 +311,12 @@ func (q *Queue) wake(ctx context.Context, wakes []ingest.Wake) {
 	for _, w := range wakes {
 		if err := q.send(ctx, w); err != nil {
 			q.Log.Warn("a wake-up failed; the sweep will send it", "kind", w.Kind, "id", w.ID, "exec", w.Exec, "error", err)
+			switch w.Kind {
+			case ingest.StartJob:
+				q.block(ctx, w.ID, "", w.Exec, "its execution could not be started", err)
+			case ingest.StartBatch:
+				q.block(ctx, "", w.ID, w.Exec, "its execution could not be started", err)
+			}
 		}
 	}
 }

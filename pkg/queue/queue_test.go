@@ -21,20 +21,21 @@ import (
 // MiniStack's), with a clock that the test moves and executions that it reads.
 type bench struct {
 	*testing.T
-	q       *queue.Queue
-	c       *queue.Clock
-	now     time.Time
-	started []queue.Message
-	stopped map[string]bool
-	told    []string
-	pokes   int
-	repairs int
-	metrics map[string]float64
-	cleaned []string
+	q        *queue.Queue
+	c        *queue.Clock
+	now      time.Time
+	started  []queue.Message
+	stopped  map[string]bool
+	problems map[string]string // of executions
+	told     []string
+	pokes    int
+	repairs  int
+	metrics  map[string]float64
+	cleaned  []string
 }
 
 func newBenchOn(t *testing.T, tb *table.Table) *bench {
-	b := &bench{T: t, now: time.UnixMilli(1_795_000_000_000), stopped: map[string]bool{}, metrics: map[string]float64{}}
+	b := &bench{T: t, now: time.UnixMilli(1_795_000_000_000), stopped: map[string]bool{}, problems: map[string]string{}, metrics: map[string]float64{}}
 	n := 0
 	now := func() time.Time { return b.now }
 	id := func() string { n++; return fmt.Sprintf("ID%06d", n) }

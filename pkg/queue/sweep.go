@@ -49,7 +49,7 @@ func (q *Queue) sweepPlace(ctx context.Context, place string, until time.Time) e
 			continue
 		}
 		q.Log.Error("a repair failed; it is tried again later", "id", d.ID, "error", err)
-		q.Metric("RepairErrors", 1)
+		q.Metric(RepairErrors, 1)
 		if err := q.postpone(ctx, d); err != nil {
 			q.Log.Error("the repair could not be put off", "id", d.ID, "error", err)
 		}
@@ -136,10 +136,11 @@ func (q *Queue) repairJob(ctx context.Context, id string) error {
 	old := ExecutionName(row.Job.ID, row.Exec)
 	is := row.Job
 	is.Work = q.Rules.Repair(is.Work, stage, now)
-	if err := q.changeJob(ctx, row, is, why{event: "job.repaired", component: "sweep", reason: "no progress by its due time"}); err != nil {
+	is.Blocked = q.blocker(ctx, MachineJob, old, is.Work)
+	if err := q.changeJob(ctx, row, is, why{event: "job.repaired", component: "sweep", reason: noProgress(is.Work)}); err != nil {
 		return err
 	}
-	q.repaired(ctx, MachineJob, old)
+	q.repaired(ctx, MachineJob, old, is.Work)
 	return nil
 }
 
@@ -213,7 +214,7 @@ func (q *Queue) cleanEarly(ctx context.Context, until time.Time) error {
 		}
 		if err != nil && !fault.Is(err, fault.Lost) && !fault.Is(err, fault.NotFound) {
 			q.Log.Error("a failed job's space could not be given back; it is tried again later", "job", d.ID, "error", err)
-			q.Metric("RepairErrors", 1)
+			q.Metric(RepairErrors, 1)
 		}
 	}
 	return nil
@@ -222,8 +223,12 @@ func (q *Queue) cleanEarly(ctx context.Context, until time.Time) error {
 // earlyPage is how many failed jobs one tick looks at for their space.
 const earlyPage = 20
 
-func (q *Queue) repaired(ctx context.Context, machine, old string) {
-	q.Metric("Repairs", 1)
+// repaired counts a repair, and stops the execution that it replaced.
+func (q *Queue) repaired(ctx context.Context, machine, old string, w ingest.Work) {
+	q.Metric(Repairs, 1)
+	if w.Stuck() {
+		q.Metric(Stuck, 1)
+	}
 	if err := q.Executions.Stop(ctx, machine, old, "replaced by the sweep"); err != nil {
 		q.Log.Warn("the old execution was not stopped; what it says is superseded", "execution", old, "error", err)
 	}
@@ -282,10 +287,11 @@ func (q *Queue) repairBatch(ctx context.Context, id string) error {
 	}
 	old := ExecutionName(is.ID, is.Exec)
 	is.Work = q.Rules.Repair(is.Work, stage, now)
-	if err := q.changeBatch(ctx, row, is, why{event: "batch.repaired", component: "sweep", reason: "no progress by its due time"}); err != nil {
+	is.Blocked = q.blocker(ctx, MachineBatch, old, is.Work)
+	if err := q.changeBatch(ctx, row, is, why{event: "batch.repaired", component: "sweep", reason: noProgress(is.Work)}); err != nil {
 		return err
 	}
-	q.repaired(ctx, MachineBatch, old)
+	q.repaired(ctx, MachineBatch, old, is.Work)
 	return nil
 }
 
@@ -298,7 +304,7 @@ func (q *Queue) lookAgain(ctx context.Context, row *Batch) error {
 	again, err := q.Batch(ctx, row.Batch.ID)
 	if err != nil || again.State != ingest.BatchProcessing {
 		if err == nil {
-			q.Metric("Repairs", 1) // nobody told the batch that its last job closed
+			q.Metric(Repairs, 1) // nobody told the batch that its last job closed
 		}
 		return err
 	}

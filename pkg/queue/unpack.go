@@ -70,7 +70,7 @@ func (q *Queue) Unpack(ctx context.Context, row *Batch, jobs []ingest.Job, expec
 		count[string(made.State.Class())]++
 	}
 	w := why{}
-	is.Tries, is.Repairs, is.Expected = 0, 0, expected
+	is.Tries, is.Repairs, is.Blocked, is.Expected = 0, 0, "", expected
 	if is.Unpacked == expected {
 		is = q.seal(is)
 		w = why{event: "batch.state", actor: is.Submitter, component: "unpack"}
@@ -86,6 +86,9 @@ func (q *Queue) Unpack(ctx context.Context, row *Batch, jobs []ingest.Job, expec
 	}
 	if err := tx.Commit(ctx); err != nil {
 		return err
+	}
+	if failed := count[string(ingest.ClassFailed)]; failed > 0 {
+		q.Metric(FailedJobs, float64(failed))
 	}
 	q.wake(ctx, ingest.BatchWakes(was, is))
 	return nil

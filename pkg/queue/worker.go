@@ -132,7 +132,10 @@ func (w *Worker) Handle(ctx context.Context, m Message) (keep time.Duration, err
 	if m.Token == "" {
 		return 0, nil
 	}
-	return 0, w.Answers.Answer(ctx, m.Token, answer, cause)
+	if err = w.Answers.Answer(ctx, m.Token, answer, cause); err != nil {
+		w.Queue.block(ctx, m.Job, m.Batch, m.Exec, "the state machine was not told that "+w.Stage.Name+" is done", err)
+	}
+	return 0, err
 }
 
 // take reads the item and takes its lease. Without a Held, the message is
@@ -169,7 +172,7 @@ func (w *Worker) takeJob(ctx context.Context, m Message) (*Held, ingest.Answer, 
 	}
 	times := q.Rules.Timing.Times(w.Stage)
 	is := row.Job
-	if is.Tries++; is.Tries > w.Stage.Tries {
+	if is.Taken(); is.Tries > w.Stage.Tries {
 		is = q.Rules.Failed(row.Job, gaveUp(w.Stage, row.Tries, row.Message, "Correct that, then requeue the job"), true, now)
 		err := q.changeJob(ctx, row, is, why{event: "job.state", component: w.Stage.Name, reason: is.Message})
 		return nil, is.Answer(at, m.Exec), 0, err
@@ -200,7 +203,7 @@ func (w *Worker) takeBatch(ctx context.Context, m Message) (*Held, ingest.Answer
 	}
 	times := q.Rules.Timing.Times(w.Stage)
 	is := row.Batch
-	if is.Tries++; is.Tries > w.Stage.Tries {
+	if is.Taken(); is.Tries > w.Stage.Tries {
 		then := "Correct that, then submit again what is missing"
 		if is.State != ingest.BatchPending {
 			then = "Its jobs have ended, and can be listed with their receipts"

@@ -169,9 +169,9 @@ var causes = []struct {
 		}},
 	{name: "wrong digest", final: true, says: []string{"the depositor's md5 is 00000000000000000000000000000000, but what came (7 bytes) has 9a0364b9e99bb480dd25e1f0284c8555"},
 		arrange: func(u *troubled) { u.payload.Algorithm, u.payload.Digest = "md5", strings.Repeat("0", 32) }},
-	{name: "work bucket refuses", says: []string{"the bucket work refused PutObject: AccessDenied", "Check the permissions of the stage's function", "requeue"},
+	{name: "work bucket refuses", says: []string{"the bucket work refused PutObject: AccessDenied", "Check the permissions of the function that made the call", "requeue"},
 		arrange: func(u *troubled) { u.stage, u.bucket = "download", refuse("work/", http.StatusForbidden) }},
-	{name: "storage bucket refuses", says: []string{"the bucket storage refused", "AccessDenied", "Check the permissions of the stage's function", "requeue"},
+	{name: "storage bucket refuses", says: []string{"the bucket storage refused", "AccessDenied", "Check the permissions of the function that made the call", "requeue"},
 		arrange: func(u *troubled) { u.stage, u.bucket = "store", refuse("storage/", http.StatusForbidden) }},
 	{name: "storage bucket is slow down", says: []string{"the bucket storage is throttled", "SlowDown", "requeue"},
 		arrange: func(u *troubled) { u.stage, u.bucket = "store", refuse("storage/", http.StatusServiceUnavailable) }},
@@ -179,7 +179,7 @@ var causes = []struct {
 		arrange: func(u *troubled) {
 			u.stage, u.table = "process", func(string) error { return tabletest.Throttled() }
 		}},
-	{name: "permission for some rows missing", says: []string{"the table refused ", "AccessDeniedException", "Check the permissions of the stage's function"},
+	{name: "permission for some rows missing", says: []string{"the table refused ", "AccessDeniedException", "Check the permissions of the function that made the call"},
 		arrange: func(u *troubled) { u.stage, u.table = "process", func(string) error { return denied } }},
 	{name: "permission for the table missing", unfailed: true, says: []string{"no worker could take it", "permissions for the table", "function estimate"},
 		arrange: func(u *troubled) {

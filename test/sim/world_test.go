@@ -275,6 +275,14 @@ func (a *actor) StoppedByHand(_ context.Context, _, name string) (string, bool, 
 	return "by the simulation", stopped, err
 }
 
+// Problem says what explain tells, and from which nothing may follow.
+func (a *actor) Problem(_ context.Context, _, name string) (string, error) {
+	if a.w.refusesNow(refusesDescribe) {
+		return "", errRefused
+	}
+	return "could not send a message of " + name, nil
+}
+
 // Answer goes on in an execution. A success for a stage that the job has not
 // left is the worst that a worker can say.
 func (a *actor) Answer(_ context.Context, token string, ans ingest.Answer, _ string) error {

@@ -185,6 +185,9 @@ func (w *world) StoppedByHand(context.Context, string, string) (string, bool, er
 	return "", false, nil
 }
 
+// Problem says that there was none.
+func (w *world) Problem(context.Context, string, string) (string, error) { return "", nil }
+
 func (w *world) poke(context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -67,6 +67,9 @@ func (m *Machine) StoppedByHand(context.Context, string, string) (string, bool, 
 	return "", false, nil
 }
 
+// Problem says that there was none.
+func (m *Machine) Problem(context.Context, string, string) (string, error) { return "", nil }
+
 // Last is the message that was sent last.
 func (m *Machine) Last() queue.Message { return m.waiting[len(m.waiting)-1] }
 

@@ -1,0 +1,130 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/table"
+)
+
+// Overview is the queue at a glance.
+type Overview struct {
+	Waiting       map[string]int `json:"waiting"` // by gate; at most 1,000 are counted
+	Running       int            `json:"running"`
+	MaxInFlight   int            `json:"maxInFlight"`
+	SpaceFree     int64          `json:"spaceFree"`               // bytes
+	OldestWaiting string         `json:"oldestWaiting,omitempty"` // job id
+	OldestSince   string         `json:"oldestSince,omitempty"`
+}
+
+// gates are the places where jobs wait.
+var gates = []string{ingest.PlacePending, ingest.PlaceProvisioning, ingest.PlaceParked}
+
+// countedMost bounds how many waiting jobs of a gate are looked at.
+const countedMost = 1000
+
+// Overview counts what waits and what runs.
+func (q *Queue) Overview(ctx context.Context) (Overview, error) {
+	free, err := q.free(ctx)
+	if err != nil {
+		return Overview{}, err
+	}
+	o := Overview{Waiting: map[string]int{}, Running: q.Settings.MaxInFlight - free.Slots, MaxInFlight: q.Settings.MaxInFlight, SpaceFree: free.Space}
+	for _, place := range gates {
+		var page []candidate
+		if _, err := q.Table.Page(ctx, table.Query{Index: "work", PK: place, Limit: countedMost}, &page); err != nil {
+			return o, err
+		}
+		o.Waiting[place] = len(page)
+	}
+	oldest, err := q.oldest(ctx)
+	if oldest.ID != "" {
+		o.OldestWaiting, o.OldestSince = oldest.ID, instant(oldest.Entered)
+	}
+	return o, err
+}
+
+// oldest is the job that has waited longest at a gate, zero if none waits.
+func (q *Queue) oldest(ctx context.Context) (oldest candidate, err error) {
+	for _, place := range gates {
+		first := q.firstOfEach
+		if q.Rules.Aging > 0 {
+			first = q.firstOfAll
+		}
+		page, err := first(ctx, place)
+		if err != nil {
+			return oldest, err
+		}
+		for _, w := range page {
+			if oldest.ID == "" || w.Entered < oldest.Entered {
+				oldest = w
+			}
+		}
+	}
+	return oldest, nil
+}
+
+// firstOfEach lists the oldest job of each priority at a gate, where jobs are in the
+// order of priority, then age: one request for each priority that somebody has.
+func (q *Queue) firstOfEach(ctx context.Context, place string) (found []candidate, err error) {
+	from := ""
+	for priority := 0; priority <= ingest.WorstPriority; priority++ {
+		var first []candidate
+		_, err := q.Table.Page(ctx, table.Query{Index: "work", PK: place, From: from, Limit: 1}, &first)
+		if err != nil || len(first) == 0 {
+			return found, err
+		}
+		found = append(found, first[0])
+		if _, err := fmt.Sscanf(first[0].Rank, "%03d#", &priority); err != nil {
+			return found, nil // entered while jobs aged
+		}
+		from = fmt.Sprintf("%03d#", priority+1)
+	}
+	return found, nil
+}
+
+// firstOfAll lists the first jobs at a gate. With aging they are in the order of age
+// less what their priority is worth: the oldest is among them unless a thousand jobs
+// of better priority are before it.
+func (q *Queue) firstOfAll(ctx context.Context, place string) (page []candidate, err error) {
+	_, err = q.Table.Page(ctx, table.Query{Index: "work", PK: place, Limit: countedMost}, &page)
+	return page, err
+}
+
+// Measure puts the metrics that say how the queue is, as opposed to those that count
+// what happened: how long the oldest job has waited, in seconds, and how much of the
+// work space is granted, in percent. What is 0 is not put: an idle system has no
+// metrics to pay for.
+func (q *Queue) Measure(ctx context.Context) error {
+	oldest, err := q.oldest(ctx)
+	if err != nil {
+		return err
+	}
+	if oldest.ID != "" {
+		q.Metric(OldestWaiting, max(1, q.Now().Sub(time.UnixMilli(oldest.Entered)).Seconds()))
+	}
+	free, err := q.free(ctx)
+	if err != nil {
+		return err
+	}
+	if used := free.Capacity - free.Space; used > 0 {
+		q.Metric(SpaceUsed, float64(used)/float64(free.Capacity)*100)
+	}
+	return nil
+}
+
+// The system's own metrics. They are put only when there is something to tell.
+const (
+	Repairs       = "Repairs"       // repairs by the sweep
+	RepairErrors  = "RepairErrors"  // repairs and clean-ups that failed
+	GateErrors    = "GateErrors"    // jobs that could not be let through their gate
+	MissingRows   = "MissingRows"   // rows of jobs that were not there
+	MailFailures  = "MailFailures"  // tries of mails that failed
+	FailedJobs    = "FailedJobs"    // jobs that became Failed
+	Stuck         = "Stuck"         // repairs of items that do not go on by themselves
+	Refused       = "Refused"       // calls that AWS refused for want of a permission
+	OldestWaiting = "OldestWaiting" // seconds
+	SpaceUsed     = "SpaceUsed"     // percent
+)
