@@ -20,8 +20,8 @@ func (a *App) grantStage(st *Stage, p FunctionProps) {
 	st.grantContent(p.Data)
 	if st.Batch != "" { // its changes owe mails
 		grantMail(st.Handler, p.Settings.MailFrom)
-		grantMetrics(st.Handler)
 	}
+	grantMetrics(st.Handler)
 	a.Wake.GrantSendMessages(st.Handler)
 	a.Machines[queue.MachineBatch].GrantTaskResponse(st.Handler)
 	a.Machines[queue.MachineJob].GrantTaskResponse(st.Handler)
@@ -40,7 +40,7 @@ func (a *App) grantClock(p FunctionProps) {
 	grantMetrics(a.Clock)
 	for _, m := range a.Machines {
 		m.GrantStartExecution(a.Clock)
-		m.GrantExecution(a.Clock, jsii.String("states:StopExecution"), jsii.String("states:DescribeExecution"))
+		m.GrantExecution(a.Clock, jsii.String("states:StopExecution"), jsii.String("states:DescribeExecution"), jsii.String("states:GetExecutionHistory"))
 	}
 }
 
@@ -51,6 +51,7 @@ func (a *App) grantAPI(p FunctionProps) {
 	p.Data.Work.GrantRead(a.API, jsii.String("reports/*"))
 	p.Data.Work.GrantRead(a.API, jsii.String("jobs/*")) // what a job at Storing has prepared
 	a.Wake.GrantSendMessages(a.API)
+	grantMetrics(a.API)
 	for _, m := range a.Machines {
 		m.GrantStartExecution(a.API)
 		m.GrantExecution(a.API, jsii.String("states:StopExecution"))
