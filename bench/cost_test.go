@@ -180,21 +180,32 @@ func TestIdleCost(t *testing.T) {
 		t.Fatal(err)
 	}
 	*count = meter{DynamoDBAPI: count.DynamoDBAPI}
+	put := 0.0
+	m.Queue.Metric = func(string, float64) { put++ }
 	if err := m.Clock.Tick(t.Context(), true); err != nil {
 		t.Fatal(err)
+	}
+	if err := m.Queue.Measure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if put > 0 { // one that is put each minute costs 0.73 US$ a month
+		t.Errorf("an idle tick puts %.0f metrics", put)
 	}
 	queues := float64(len(ingest.Stages) + 1)
 	const (
 		ticks    = 60 * 24 * 30.0
-		pollers  = 5.0   // Lambda's long polls at once of an idle queue
-		perPoll  = 20.0  // seconds
-		perAlarm = 0.10  // US$ a month
-		free     = 1.0e6 // SQS requests a month
-		ageReads = 4.0   // Measure, each tick; without work it puts no metrics
-		seconds  = 0.2   // of a tick
-		gb       = 0.5   // of the clock
+		pollers  = 5.0    // Lambda's long polls at once of an idle queue
+		perPoll  = 20.0   // seconds
+		alarms   = 22.0   // each on one metric
+		perAlarm = 0.10   // US$ a month
+		free     = 1.0e6  // SQS requests a month
+		seconds  = 0.2    // of a tick
+		gb       = 0.5    // of the clock
+		logged   = 0.5e-6 // GB that Lambda itself logs of a tick: START, END, REPORT
+		perLog   = 0.50   // US$ per GB taken in
+		keyUses  = 12.0   // an hour: DynamoDB asks for the table's AWS-managed key every five minutes
+		perKey   = 3e-6   // US$
 	)
-	alarms := float64(len(ingest.Stages) + 4)
 	sum := 0.0
 	for _, p := range []struct {
 		name  string
@@ -206,10 +217,12 @@ func TestIdleCost(t *testing.T) {
 		{"Lambda requests", ticks, perLambda},
 		{"Lambda GB-seconds", ticks * seconds * gb, perGBs},
 		{"DynamoDB write units", count.writes * ticks, perWrite},
-		{"DynamoDB read units", (count.reads + ageReads) * ticks, perRead},
+		{"DynamoDB read units", count.reads * ticks, perRead},
+		{"GB of logs", ticks * logged, perLog},
+		{"uses of the table's key", keyUses * ticks / 60, perKey},
 	} {
 		sum += p.count * p.price
-		t.Logf("%-36s %11.0f a month  US$ %.3f", p.name, p.count, p.count*p.price)
+		t.Logf("%-36s %11.2f a month  US$ %.3f", p.name, p.count, p.count*p.price)
 	}
 	t.Logf("%-36s %11s          US$ %.2f", "sum", "", sum)
 	if sum > 5 {

@@ -3,7 +3,6 @@ package main
 import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awseventstargets"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
@@ -28,12 +27,15 @@ type AppProps struct {
 // App is the stack of what can be made again: queues, functions, machines, the API.
 type App struct {
 	awscdk.Stack
+	Data     *Data
 	Stages   []*Stage
+	Dead     awssqs.Queue // the dead letters of all stages: a message says of which item and state it is
 	Machines map[string]awsstepfunctions.StateMachine
 	Wake     awssqs.Queue
 	WakeDead awssqs.Queue
 	Clock    awslambda.Function
 	API      awslambda.Function
+	Rest     awsapigateway.RestApi
 }
 
 // NewApp makes the app stack.
@@ -41,9 +43,11 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 	a := &App{Stack: awscdk.NewStack(scope, jsii.String(id), &awscdk.StackProps{Description: jsii.String("Archivist: queues, functions, state machines, API")}),
 		Machines: map[string]awsstepfunctions.StateMachine{}}
 	p.Data = p.Data.On(a.Stack, p.Settings.Table)
+	a.Data = p.Data
 	timing := ingest.Timings[p.Settings.Timing]
+	a.Dead = newDead(a.Stack, "dead", timing.Times(ingest.Stages[0]))
 	for _, st := range ingest.Stages {
-		a.Stages = append(a.Stages, newQueues(a.Stack, st, timing.Times(st)))
+		a.Stages = append(a.Stages, newQueue(a.Stack, st, timing.Times(st), a.Dead))
 	}
 	for _, name := range []string{queue.MachineJob, queue.MachineBatch} {
 		a.Machines[name] = newMachine(a.Stack, name, timing, a.Stages)
@@ -67,12 +71,9 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 
 // newWake makes the queue whose messages ask the clock to look at the gates.
 func (a *App) newWake(timing ingest.Timing) {
-	a.WakeDead = awssqs.NewQueue(a.Stack, jsii.String("wake-dead"), &awssqs.QueueProps{RetentionPeriod: awscdk.Duration_Days(jsii.Number(14)), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true)})
-	// A wake-up is worth nothing after a few minutes: the rule looks each minute.
-	a.Wake = awssqs.NewQueue(a.Stack, jsii.String("wake"), &awssqs.QueueProps{
-		RetentionPeriod: awscdk.Duration_Minutes(jsii.Number(10)), VisibilityTimeout: seconds(timing.Clock + timing.Return), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true),
-		DeadLetterQueue: &awssqs.DeadLetterQueue{Queue: a.WakeDead, MaxReceiveCount: jsii.Number(1000)},
-	})
+	t := timing.Wake()
+	a.WakeDead = newDead(a.Stack, "wake-dead", t)
+	a.Wake = fed(a.Stack, "wake", t, a.WakeDead)
 }
 
 // newClock makes the clock's function, its rule, and what else wakes it.
@@ -111,12 +112,17 @@ func (a *App) newAPI(p FunctionProps) {
 	a.API = newFunction(a.Stack, "api", p)
 	a.grantAPI(p)
 	logs := awslogs.NewLogGroup(a.Stack, jsii.String("AccessLog"), &awslogs.LogGroupProps{Retention: awslogs.RetentionDays_SIX_MONTHS, RemovalPolicy: awscdk.RemovalPolicy_DESTROY})
+	// An account without a role for the logs of its APIs refuses a stage that has one ("Set up
+	// CloudWatch logging for REST APIs in API Gateway"). The role is the account's, for all of its
+	// APIs in the region, so it stays when the stack goes; the stage depends on it.
+	role := !p.Settings.Local && !p.Settings.LogRoleExists
 	rest := awsapigateway.NewLambdaRestApi(a.Stack, jsii.String("Api"), &awsapigateway.LambdaRestApiProps{
-		Handler: a.API, Proxy: jsii.Bool(true), CloudWatchRole: jsii.Bool(false),
+		Handler: a.API, Proxy: jsii.Bool(true), RestApiName: a.Stack.StackName(), CloudWatchRole: jsii.Bool(role), CloudWatchRoleRemovalPolicy: keptIf(role),
 		DefaultMethodOptions: &awsapigateway.MethodOptions{ApiKeyRequired: jsii.Bool(!p.Settings.Local)},
 		DeployOptions: &awsapigateway.StageOptions{StageName: jsii.String(apiStage), TracingEnabled: jsii.Bool(true),
 			AccessLogDestination: awsapigateway.NewLogGroupLogDestination(logs), AccessLogFormat: awsapigateway.AccessLogFormat_JsonWithStandardFields(nil)},
 	})
+	a.Rest = rest
 	if !p.Settings.Local {
 		plan := rest.AddUsagePlan(jsii.String("Plan"), &awsapigateway.UsagePlanProps{ApiStages: &[]*awsapigateway.UsagePlanPerApiStage{{Api: rest, Stage: rest.DeploymentStage()}},
 			Throttle: &awsapigateway.ThrottleSettings{RateLimit: jsii.Number(50), BurstLimit: jsii.Number(100)}})
@@ -131,6 +137,14 @@ func (a *App) newAPI(p FunctionProps) {
 	awscdk.NewCfnOutput(a.Stack, jsii.String("apiUrl"), &awscdk.CfnOutputProps{Value: rest.Url()})
 }
 
+// keptIf is the policy of what stays when its stack goes, if there is such a thing.
+func keptIf(there bool) awscdk.RemovalPolicy {
+	if there {
+		return awscdk.RemovalPolicy_RETAIN
+	}
+	return ""
+}
+
 // mailers are the functions that send mails.
 func (a *App) mailers() []awslambda.Function {
 	out := []awslambda.Function{a.Clock}
@@ -140,26 +154,6 @@ func (a *App) mailers() []awslambda.Function {
 		}
 	}
 	return out
-}
-
-// newAlarms watches what a person must hear of.
-func (a *App) newAlarms(s Settings) {
-	topic := newTopic(a.Stack, s)
-	alarm := func(id, says string, m awscloudwatch.IMetric, above float64, periods float64) {
-		al := awscloudwatch.NewAlarm(a.Stack, jsii.String(id), &awscloudwatch.AlarmProps{Metric: m, Threshold: jsii.Number(above), EvaluationPeriods: jsii.Number(periods),
-			ComparisonOperator: awscloudwatch.ComparisonOperator_GREATER_THAN_THRESHOLD, TreatMissingData: awscloudwatch.TreatMissingData_NOT_BREACHING, AlarmDescription: jsii.String(says)})
-		al.AddAlarmAction(topic)
-	}
-	alarm("ManyRepairs", "The sweep repaired more than 20 items in 15 minutes: wake-ups get lost", own("Repairs", "Sum", 15), 20, 1)
-	if s.MailFrom != "" {
-		alarm("MailFailures", "Mails could not be sent; batch show and explain name the recipients and the reasons", own("MailFailures", "Sum", 60), 10, 1)
-	}
-	alarm("OldestWaiting", "A job has waited at a gate for more than a day", own("OldestWaiting", "Maximum", 5), 24*3600, 3)
-	for _, st := range a.Stages {
-		alarm("Dead-"+st.Name, "Messages of "+st.Name+" could not be handled; their items are driven on by the sweep", st.Dead.MetricApproximateNumberOfMessagesVisible(nil), 0, 1)
-	}
-	alarm("Dead-wake", "The clock could not be woken", a.WakeDead.MetricApproximateNumberOfMessagesVisible(nil), 0, 1)
-	alarm("ClockErrors", "The clock fails: nothing is let in and nothing repaired", a.Clock.MetricErrors(nil), 2, 3)
 }
 
 func (a *App) outputs(d *Data) {

@@ -7,16 +7,13 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/jsii-runtime-go"
 
-	"archivist/pkg/boot"
+	"archivist/pkg/queue"
 )
 
-// own is one of the system's own metrics.
-func own(name, statistic string, minutes float64) awscloudwatch.IMetric {
-	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{Namespace: jsii.String(boot.Namespace), MetricName: jsii.String(name), Statistic: jsii.String(statistic), Period: awscdk.Duration_Minutes(jsii.Number(minutes))})
-}
-
 // newDashboard shows each stage at a glance. It is made of metrics that AWS has
-// anyway, of functions and queues, and of the log: they cost nothing while idle.
+// anyway, of functions and queues, and of the log: they cost nothing while idle. An account has
+// three dashboards of up to 50 metrics free; one with more costs 3 US$ a month (Amazon
+// CloudWatch Pricing).
 func (a *App) newDashboard() {
 	d := awscloudwatch.NewDashboard(a.Stack, jsii.String("Dashboard"), &awscloudwatch.DashboardProps{DefaultInterval: awscdk.Duration_Hours(jsii.Number(12))})
 	type metrics = []awscloudwatch.IMetric
@@ -28,21 +25,22 @@ func (a *App) newDashboard() {
 		return awscloudwatch.NewGraphWidget(p)
 	}
 	d.AddWidgets(
-		graph("Waiting longest (s)", metrics{own("OldestWaiting", "Maximum", 5)}, nil),
-		graph("Repairs by the sweep", metrics{own("Repairs", "Sum", 5)}, nil),
-		graph("Clock", metrics{a.Clock.MetricDuration(nil)}, metrics{a.Clock.MetricErrors(nil)}),
-		graph("API", metrics{a.API.MetricInvocations(nil), a.API.MetricErrors(nil)}, metrics{a.API.MetricDuration(nil)}),
+		graph("Waiting longest (s)", metrics{own(queue.OldestWaiting, "Maximum", 5)}, metrics{own(queue.SpaceUsed, "Maximum", 5)}),
+		graph("Repairs and failed jobs", metrics{own(queue.Repairs, "Sum", 5), own(queue.Stuck, "Sum", 5), own(queue.FailedJobs, "Sum", 5)}, nil),
+		graph("Clock", metrics{a.Clock.MetricDuration(nil)}, metrics{a.Clock.MetricErrors(nil), a.WakeDead.MetricApproximateNumberOfMessagesVisible(nil)}),
+		graph("API", metrics{a.Rest.MetricCount(nil), a.Rest.MetricServerError(nil)}, metrics{a.API.MetricDuration(nil)}),
 	)
 	var groups []*string
 	for _, st := range a.Stages {
 		d.AddWidgets(
-			graph(st.Name+": messages waiting and in work", metrics{st.Queue.MetricApproximateNumberOfMessagesVisible(nil), st.Queue.MetricApproximateNumberOfMessagesNotVisible(nil)}, nil),
+			graph(st.Name+": messages waiting", metrics{st.Queue.MetricApproximateNumberOfMessagesVisible(nil)}, nil),
 			graph(st.Name+": oldest message (s)", metrics{st.Queue.MetricApproximateAgeOfOldestMessage(nil)}, nil),
-			graph(st.Name+": runs and their time (ms)", metrics{st.Handler.MetricInvocations(nil)}, metrics{st.Handler.MetricDuration(nil)}),
-			graph(st.Name+": errors and dead letters", metrics{st.Handler.MetricErrors(nil), st.Dead.MetricApproximateNumberOfMessagesVisible(nil)}, nil),
+			graph(st.Name+": time of a run (ms)", metrics{st.Handler.MetricDuration(nil)}, nil),
+			graph(st.Name+": errors", metrics{st.Handler.MetricErrors(nil)}, nil),
 		)
 		groups = append(groups, st.Handler.LogGroup().LogGroupName())
 	}
+	d.AddWidgets(graph("Dead letters of the stages", metrics{a.Dead.MetricApproximateNumberOfMessagesVisible(nil)}, nil))
 	log := func(title string, lines ...*string) awscloudwatch.IWidget {
 		return awscloudwatch.NewLogQueryWidget(&awscloudwatch.LogQueryWidgetProps{Title: jsii.String(title), Width: jsii.Number(24), LogGroupNames: &groups, QueryLines: &lines, View: awscloudwatch.LogQueryVisualizationType_TABLE})
 	}

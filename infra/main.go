@@ -24,6 +24,8 @@ type Settings struct {
 	MailFrom  string // sender of reports; the address must be verified with SES; "" = no mail
 	AlarmMail string // who is told of alarms, or ""
 	Table     string // a restored table to work on; "" = that of the data stack
+
+	LogRoleExists bool // the account has a role for the logs of its APIs
 }
 
 // tableName is what DynamoDB takes as one (API reference, "CreateTable").
@@ -38,7 +40,8 @@ func read(app awscdk.App) Settings {
 		return or
 	}
 	s := Settings{Local: text("local", "") == "true", Timing: text("timing", "production"), NAAN: text("naan", "99999"), Shoulder: text("shoulder", "fk4"),
-		Faults: text("faults", ""), AlarmMail: text("alarmMail", ""), MailFrom: text("mailFrom", ""), Table: text("table", "")}
+		Faults: text("faults", ""), AlarmMail: text("alarmMail", ""), MailFrom: text("mailFrom", ""), Table: text("table", ""),
+		LogRoleExists: text("apiGatewayLogRole", "") == "existing"}
 	if s.Table != "" && !tableName.MatchString(s.Table) {
 		panic("table: expected the name of a table, e.g. -c table=archivist-restored")
 	}

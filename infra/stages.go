@@ -17,23 +17,30 @@ import (
 	"archivist/statemachines"
 )
 
-// Stage is one stage's queue with its dead letters, and its function.
+// Stage is one stage's queue and its function.
 type Stage struct {
 	ingest.Stage
 	Queue   awssqs.Queue
-	Dead    awssqs.Queue
 	Handler awslambda.Function
 }
 
-// newQueues makes a stage's queues: a message lives as long as the chain of
-// times says, and comes to the dead letters after every delivery was in vain.
-func newQueues(scope constructs.Construct, st ingest.Stage, t ingest.Times) *Stage {
-	dead := awssqs.NewQueue(scope, jsii.String(st.Name+"-dead"), &awssqs.QueueProps{RetentionPeriod: seconds(t.DeadLetter), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true)})
-	q := awssqs.NewQueue(scope, jsii.String(st.Name), &awssqs.QueueProps{
+// newQueue makes a stage's queue: a message lives as long as the chain of times
+// says, and comes to the dead letters after every delivery was in vain.
+func newQueue(scope constructs.Construct, st ingest.Stage, t ingest.Times, dead awssqs.Queue) *Stage {
+	return &Stage{Stage: st, Queue: fed(scope, st.Name, t, dead)}
+}
+
+// fed is a queue that feeds a function.
+func fed(scope constructs.Construct, id string, t ingest.Times, dead awssqs.Queue) awssqs.Queue {
+	return awssqs.NewQueue(scope, jsii.String(id), &awssqs.QueueProps{
 		RetentionPeriod: seconds(t.Retention), VisibilityTimeout: seconds(t.Visibility), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true),
-		DeadLetterQueue: &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(20)},
+		DeadLetterQueue: &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(t.Receives)},
 	})
-	return &Stage{Stage: st, Queue: q, Dead: dead}
+}
+
+// newDead is a queue of dead letters.
+func newDead(scope constructs.Construct, id string, t ingest.Times) awssqs.Queue {
+	return awssqs.NewQueue(scope, jsii.String(id), &awssqs.QueueProps{RetentionPeriod: seconds(t.DeadLetter), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true)})
 }
 
 // newHandler makes a stage's function and connects it to its queue, one message

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssnssubscriptions"
 	"github.com/aws/constructs-go/constructs/v10"
@@ -11,6 +13,16 @@ import (
 // newTopic makes the topic to which alarms go, and subscribes whom the settings name.
 func newTopic(scope constructs.Construct, s Settings) awscloudwatchactions.SnsAction {
 	topic := awssns.NewTopic(scope, jsii.String("Alarms"), &awssns.TopicProps{EnforceSSL: jsii.Bool(true)})
+	// The statement that requires TLS replaces the default policy, by which the account may
+	// publish; CloudWatch has to be allowed ("Why didn't I receive an SNS notification for my
+	// CloudWatch alarm trigger?").
+	account := awscdk.Stack_Of(topic)
+	topic.AddToResourcePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Sid: jsii.String("AlarmsPublish"), Principals: &[]awsiam.IPrincipal{awsiam.NewServicePrincipal(jsii.String("cloudwatch.amazonaws.com"), nil)},
+		Actions: jsii.Strings("sns:Publish"), Resources: &[]*string{topic.TopicArn()},
+		Conditions: &map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": account.Account()},
+			"ArnLike": map[string]any{"aws:SourceArn": account.FormatArn(&awscdk.ArnComponents{Service: jsii.String("cloudwatch"), Resource: jsii.String("alarm"), ResourceName: jsii.String("*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME})}},
+	}))
 	if s.AlarmMail != "" {
 		topic.AddSubscription(awssnssubscriptions.NewEmailSubscription(jsii.String(s.AlarmMail), nil))
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,6 +16,7 @@ import (
 
 	"archivist/events"
 	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 )
 
@@ -63,6 +65,32 @@ func TestSamplePayloads(t *testing.T) {
 	files, err := events.Files.ReadDir(".")
 	if err != nil || len(files) != 5 {
 		t.Errorf("%d samples, %v: each has a test here", len(files), err)
+	}
+}
+
+// TestPokesEnd: a poke that always meets another tick is answered before it is received so
+// often that it would be a dead letter.
+func TestPokesEnd(t *testing.T) {
+	for name, timing := range ingest.Timings {
+		sent := time.UnixMilli(1000)
+		now, last := sent, time.Duration(0)
+		for n := 1; ; n++ {
+			r := lambdaevents.SQSMessage{Attributes: map[string]string{"ApproximateReceiveCount": fmt.Sprint(n), "SentTimestamp": "1000"}}
+			keep := waits(r, now, timing.Clock+timing.Margin)
+			if keep == 0 {
+				break
+			}
+			if n >= timing.Wake().Receives || keep <= last {
+				t.Fatalf("%s: after %d times it waits %s", name, n, keep)
+			}
+			now, last = now.Add(keep), keep
+		}
+		if began := now.Add(-timing.Clock - timing.Margin); began.Before(sent) {
+			t.Errorf("%s: answered by a tick that can have begun before it was sent", name)
+		}
+	}
+	if keep := waits(lambdaevents.SQSMessage{}, time.Now(), time.Minute); keep != busy {
+		t.Errorf("a poke that says nothing waits %s", keep)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -82,8 +83,25 @@ type ClockEvent struct {
 	} `json:"detail"`
 }
 
-// busy is when a poke is tried again that met another tick.
+// busy is when a poke is tried again that met another tick; each time it is longer.
 const busy = 2 * time.Second
+
+// waits is how long a poke waits that met another tick, which may have passed what it is
+// about. It is 0 for one that was sent before that tick can have begun: the tick sees what
+// it is about, so it is answered. No poke becomes a dead letter by waiting.
+func waits(r events.SQSMessage, now time.Time, longest time.Duration) time.Duration {
+	received, sent := 1, now.UnixMilli() // where the platform does not say
+	if n, err := strconv.Atoi(r.Attributes["ApproximateReceiveCount"]); err == nil {
+		received = n
+	}
+	if ms, err := strconv.ParseInt(r.Attributes["SentTimestamp"], 10, 64); err == nil {
+		sent = ms
+	}
+	if now.Sub(time.UnixMilli(sent)) >= longest {
+		return 0
+	}
+	return busy * time.Duration(received)
+}
 
 // ClockHandler is the function of the clock. A clock whose metrics are refused fails
 // each minute, since its errors are what is heard then.
@@ -98,9 +116,12 @@ func (s *System) ClockHandler() func(context.Context, ClockEvent) (events.SQSEve
 		err = s.Clock.Tick(ctx, !poked)
 		if fault.Is(err, fault.Held) || fault.Is(err, fault.Lost) {
 			err = nil
-			for _, r := range in.Records { // the tick under way may have passed what this one is about
-				s.hide(ctx, r, busy)
-				out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: r.MessageId})
+			timing := s.Queue.Rules.Timing
+			for _, r := range in.Records {
+				if keep := waits(r, s.Queue.Now(), timing.Clock+timing.Margin); keep > 0 {
+					s.hide(ctx, r, keep)
+					out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: r.MessageId})
+				}
 			}
 		}
 		if poked {

@@ -19,6 +19,28 @@ func TestChainOfTimes(t *testing.T) {
 	}
 }
 
+// TestCrashesBecomeDeadLetters: the last delivery of a message that crashes its function
+// ends before the message expires, in each queue. Twenty deliveries of 90 s in a queue
+// that keeps messages for six minutes never made a dead letter.
+func TestCrashesBecomeDeadLetters(t *testing.T) {
+	for name, timing := range Timings {
+		queues := []Times{timing.Wake()}
+		for _, s := range Stages {
+			queues = append(queues, timing.Times(s))
+		}
+		for _, c := range queues {
+			if last := time.Duration(c.Receives) * c.Visibility; c.Receives < 5 || last >= c.Retention || !c.Redrives() {
+				t.Errorf("%s: %d deliveries of %s last %s, messages %s", name, c.Receives, c.Visibility, last, c.Retention)
+			}
+		}
+	}
+	c := Timings["production"].Times(Stages[0])
+	c.Receives = 20
+	if err := c.Check(); err == nil {
+		t.Error("20 deliveries were accepted")
+	}
+}
+
 func TestTransitionsAreClosed(t *testing.T) {
 	for from, tos := range nextJob {
 		for _, to := range tos {

@@ -63,7 +63,7 @@ func StageOfBatch(s BatchState) (Stage, bool) {
 
 // Timing is the chain of times, as settings. Each is the reason of the next:
 // a lease outlives its function, a message comes back just after the lease, a
-// queue outlasts several deliveries, a state outlasts its queue, and the sweep
+// queue outlasts all deliveries, a state outlasts its queue, and the sweep
 // comes last.
 type Timing struct {
 	Short, Long time.Duration // time-outs of functions
@@ -91,12 +91,31 @@ type Times struct {
 	Timeout    time.Duration // L, of the function
 	Lease      time.Duration // L + margin
 	Visibility time.Duration // V, of the queue
+	Receives   int           // deliveries of a message, all in vain, after which it is a dead letter
 	Retention  time.Duration // Q, of the queue; SQS takes 60 s at least
 	State      time.Duration // X, of the state
 	DeadLetter time.Duration // retention of the dead-letter queue; SQS takes 14 days at most
 	Grace      time.Duration // after which the sweep looks
 	Budget     time.Duration // a long step stops itself after this
 }
+
+// Deliveries before a message is a dead letter. Lambda's guide wants five at least for a
+// queue that feeds a function ("Creating and configuring an Amazon SQS event source mapping"):
+// an invocation that is throttled counts as one. The clock's queue has more, since a
+// wake-up that meets another tick comes again.
+const (
+	stageReceives = 5
+	wakeReceives  = 10
+)
+
+// Wake derives what holds for the queue that wakes the clock: only what a queue has.
+func (t Timing) Wake() Times {
+	v := t.Clock + t.Return
+	return Times{Timeout: t.Clock, Visibility: v, Receives: wakeReceives, Retention: (wakeReceives + 1) * v, DeadLetter: deadLetters}
+}
+
+// deadLetters are kept as long as SQS can.
+const deadLetters = 14 * 24 * time.Hour
 
 // Times derives the chain for a stage.
 func (t Timing) Times(s Stage) Times {
@@ -105,9 +124,16 @@ func (t Timing) Times(s Stage) Times {
 		l, budget = t.Long, t.Long-t.Pause
 	}
 	v := l + t.Return
-	q := max(4*v, time.Minute)
-	return Times{Timeout: l, Lease: l + t.Margin, Visibility: v, Retention: q, State: q + l + t.Margin + time.Second,
-		DeadLetter: 14 * 24 * time.Hour, Grace: v + t.Sweep, Budget: budget}
+	q := max((stageReceives+1)*v, time.Minute)
+	return Times{Timeout: l, Lease: l + t.Margin, Visibility: v, Receives: stageReceives, Retention: q, State: q + l + t.Margin + time.Second,
+		DeadLetter: deadLetters, Grace: v + t.Sweep, Budget: budget}
+}
+
+// Redrives reports whether a message that crashes its function becomes a dead letter
+// before it expires. SQS counts its age from when it was sent, and moves it when it would
+// be received once more; one time-out is left for waiting to be received at all.
+func (c Times) Redrives() bool {
+	return c.Receives >= stageReceives && time.Duration(c.Receives+1)*c.Visibility <= c.Retention
 }
 
 // Check returns an error naming the first link of the chain that does not hold.
@@ -120,6 +146,7 @@ func (c Times) Check() error {
 		{c.Visibility > c.Lease, "a message must come back after the lease"},
 		{c.Retention > 3*c.Visibility, "a queue must outlast three deliveries"},
 		{c.Retention >= time.Minute, "SQS retains for 60 s at least"},
+		{c.Redrives(), "a message must become a dead letter before it expires"},
 		{c.State > c.Retention+c.Lease, "a state must outlast its queue and the last lease"},
 		{c.DeadLetter > c.Retention, "a dead letter must outlast its queue"},
 		{c.Grace > c.Visibility, "the sweep must come after the message's return"},
