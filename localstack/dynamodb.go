@@ -2,23 +2,58 @@ package localstack
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 )
 
-// installDynamoDB installs DynamoDB Local; it needs Java and Maven.
+// installDynamoDB installs DynamoDB Local; it needs Java and Maven. Maven compares what
+// it gets with sums from the same place; ours are in SHA256SUMS.
 func (s *Stack) installDynamoDB(ctx context.Context) error {
 	lib, pom := s.path(".local", "dynamodb"), s.path("localstack", "dynamodb", "pom.xml")
-	if err := os.MkdirAll(lib, 0o755); err != nil {
+	if err := os.MkdirAll(s.path(".local"), 0o755); err != nil {
 		return err
 	}
 	return s.once(s.path(".local", "dynamodb.done"), pom, func() error {
 		s.say("installing DynamoDB Local (Maven) …")
+		if err := os.RemoveAll(lib); err != nil {
+			return err
+		}
 		_, err := s.run(ctx, s.path("localstack", "dynamodb"), os.Environ(), "mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+lib)
-		return err
+		if err != nil {
+			return err
+		}
+		return verify(lib, s.path("localstack", "dynamodb", "SHA256SUMS"))
 	})
+}
+
+// verify returns an error unless a folder has exactly the files of a list, which is as
+// sha256sum writes it.
+func verify(dir, list string) error {
+	want, err := os.ReadFile(list)
+	if err != nil {
+		return err
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var got strings.Builder
+	for _, f := range files {
+		data, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&got, "%x  %s\n", sha256.Sum256(data), f.Name())
+	}
+	if got.String() != string(want) {
+		return fmt.Errorf("the files in %s are not those of %s; compare: cd %s && sha256sum *", dir, list, dir)
+	}
+	return nil
 }
 
 // DynamoDB installs and starts DynamoDB Local and returns its URL.

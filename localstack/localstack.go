@@ -111,13 +111,23 @@ func (s *Stack) InstallPython(ctx context.Context) error {
 	})
 }
 
-// venv makes a Python environment with exactly the packages of a file.
+// venv makes a Python environment with exactly the packages of a file. What builds
+// those that are published as source has hashes, too: without isolation pip takes it
+// from the environment, and not the newest from the index.
 func (s *Stack) venv(ctx context.Context, python, dir, requirements string) error {
 	if _, err := s.run(ctx, s.Root, os.Environ(), python, "-m", "venv", "--clear", dir); err != nil {
 		return err
 	}
-	_, err := s.run(ctx, s.Root, os.Environ(), filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r", requirements)
-	return err
+	for _, args := range [][]string{
+		{"--only-binary", ":all:", "-r", s.path("localstack", "build-requirements.txt")},
+		{"--no-build-isolation", "-r", requirements},
+	} {
+		pip := []string{"-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes"}
+		if _, err := s.run(ctx, s.Root, os.Environ(), filepath.Join(dir, "bin", "python"), append(pip, args...)...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // CDK is the CDK's command line. It lies outside of the Go packages' folders,
