@@ -53,7 +53,8 @@ func (a *API) Handler() http.Handler {
 	config.OpenAPI.Servers = []*huma.Server{{URL: a.Base + "/"}}
 	config.DocsPath = ""     // ours needs nothing from elsewhere
 	config.CreateHooks = nil // no $schema fields: answers are what the types say
-	config.Transformers = append(config.Transformers, withoutValues)
+	config.Transformers = append(config.Transformers, bounded)
+	config.Formats = map[string]huma.Format{"application/json": strict, "json": strict}
 	h := humago.New(mux, config)
 	a.batches(h)
 	a.reports(h)
@@ -62,18 +63,7 @@ func (a *API) Handler() http.Handler {
 	a.reindexing(h)
 	a.collections(h)
 	mux.HandleFunc("GET /docs", docs(h))
-	return mux
-}
-
-// withoutValues leaves out of an error what was sent: it may be large or secret. The
-// location names the field.
-func withoutValues(_ huma.Context, _ string, v any) (any, error) {
-	if e, is := v.(*huma.ErrorModel); is {
-		for _, d := range e.Errors {
-			d.Value = nil
-		}
-	}
-	return v, nil
+	return a.guarded(mux)
 }
 
 // get registers a reading route.
@@ -114,8 +104,11 @@ func (a *API) told(err error) error {
 		return huma.NewError(fault.At(err).Status, e.Msg)
 	}
 	a.Log.Error("a request failed by a defect", "error", err)
-	return huma.NewError(http.StatusInternalServerError, "something went wrong here; the operator finds it in the log")
+	return huma.NewError(http.StatusInternalServerError, defect)
 }
+
+// defect is what a client hears of one.
+const defect = "something went wrong here; the operator finds it in the log"
 
 func instant(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
 

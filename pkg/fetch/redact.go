@@ -46,8 +46,8 @@ var (
 	query       = regexp.MustCompile(`\?[^\s"']+`)
 )
 
-// redactText takes what may be secret out of the URLs in a text.
-func redactText(text string) string {
+// RedactText takes what may be secret out of the URLs in a text.
+func RedactText(text string) string {
 	text = query.ReplaceAllString(credentials.ReplaceAllString(text, "//"), "?redacted")
 	return webToken.ReplaceAllString(parameter.ReplaceAllString(text, "${1}redacted"), "redacted")
 }
@@ -63,7 +63,7 @@ func message(raw string, err error) string {
 	for errors.As(err, &u) {
 		err = u.Err
 	}
-	return Redact(raw) + ": " + strings.TrimSpace(redactText(err.Error()))
+	return Redact(raw) + ": " + strings.TrimSpace(RedactText(err.Error()))
 }
 
 // Host is whom a URL asks.
