@@ -45,14 +45,14 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 	p.Data = p.Data.On(a.Stack, p.Settings.Table)
 	a.Data = p.Data
 	timing := ingest.Timings[p.Settings.Timing]
-	a.Dead = newDead(a.Stack, "dead", timing.Times(ingest.Stages[0]))
+	a.Dead = newDead(a.Stack, p.Settings, "dead", timing.Times(ingest.Stages[0]))
 	for _, st := range ingest.Stages {
-		a.Stages = append(a.Stages, newQueue(a.Stack, st, timing.Times(st), a.Dead))
+		a.Stages = append(a.Stages, newQueue(a.Stack, p.Settings, st, timing.Times(st), a.Dead))
 	}
 	for _, name := range []string{queue.MachineJob, queue.MachineBatch} {
 		a.Machines[name] = newMachine(a.Stack, name, timing, a.Stages)
 	}
-	a.newWake(timing)
+	a.newWake(p.Settings, timing)
 	base := FunctionProps{Settings: p.Settings, Data: p.Data, Env: map[string]*string{
 		boot.EnvWake: a.Wake.QueueUrl(), boot.EnvJobMachine: a.Machines[queue.MachineJob].StateMachineArn(), boot.EnvBatchMachine: a.Machines[queue.MachineBatch].StateMachineArn()}}
 	for _, st := range a.Stages {
@@ -70,10 +70,10 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 }
 
 // newWake makes the queue whose messages ask the clock to look at the gates.
-func (a *App) newWake(timing ingest.Timing) {
+func (a *App) newWake(s Settings, timing ingest.Timing) {
 	t := timing.Wake()
-	a.WakeDead = newDead(a.Stack, "wake-dead", t)
-	a.Wake = fed(a.Stack, "wake", t, a.WakeDead)
+	a.WakeDead = newDead(a.Stack, s, "wake-dead", t)
+	a.Wake = fed(a.Stack, s, "wake", t, a.WakeDead)
 }
 
 // newClock makes the clock's function, its rule, and what else wakes it.

@@ -79,7 +79,7 @@ func newTable(scope constructs.Construct, s Settings) awsdynamodb.Table {
 
 func newBucket(scope constructs.Construct, id string, s Settings, rules *[]*awss3.LifecycleRule) awss3.Bucket {
 	return awss3.NewBucket(scope, jsii.String(id), &awss3.BucketProps{
-		Versioned: jsii.Bool(true), Encryption: awss3.BucketEncryption_S3_MANAGED, EnforceSSL: jsii.Bool(!s.Local),
+		Versioned: jsii.Bool(true), Encryption: awss3.BucketEncryption_S3_MANAGED, EnforceSSL: s.tlsOnly(),
 		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(), RemovalPolicy: awscdk.RemovalPolicy_RETAIN, LifecycleRules: rules,
 	})
 }

@@ -31,6 +31,10 @@ type Settings struct {
 // tableName is what DynamoDB takes as one (API reference, "CreateTable").
 var tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
 
+// tlsOnly says whether a resource's policy refuses what does not come by TLS. An
+// emulator that evaluates policies is called without, and would refuse everything.
+func (s Settings) tlsOnly() *bool { return jsii.Bool(!s.Local) }
+
 // read takes the settings out of the context; what is not given has a default.
 func read(app awscdk.App) Settings {
 	text := func(name, or string) string {

@@ -26,21 +26,21 @@ type Stage struct {
 
 // newQueue makes a stage's queue: a message lives as long as the chain of times
 // says, and comes to the dead letters after every delivery was in vain.
-func newQueue(scope constructs.Construct, st ingest.Stage, t ingest.Times, dead awssqs.Queue) *Stage {
-	return &Stage{Stage: st, Queue: fed(scope, st.Name, t, dead)}
+func newQueue(scope constructs.Construct, s Settings, st ingest.Stage, t ingest.Times, dead awssqs.Queue) *Stage {
+	return &Stage{Stage: st, Queue: fed(scope, s, st.Name, t, dead)}
 }
 
 // fed is a queue that feeds a function.
-func fed(scope constructs.Construct, id string, t ingest.Times, dead awssqs.Queue) awssqs.Queue {
+func fed(scope constructs.Construct, s Settings, id string, t ingest.Times, dead awssqs.Queue) awssqs.Queue {
 	return awssqs.NewQueue(scope, jsii.String(id), &awssqs.QueueProps{
-		RetentionPeriod: seconds(t.Retention), VisibilityTimeout: seconds(t.Visibility), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true),
+		RetentionPeriod: seconds(t.Retention), VisibilityTimeout: seconds(t.Visibility), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: s.tlsOnly(),
 		DeadLetterQueue: &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(t.Receives)},
 	})
 }
 
 // newDead is a queue of dead letters.
-func newDead(scope constructs.Construct, id string, t ingest.Times) awssqs.Queue {
-	return awssqs.NewQueue(scope, jsii.String(id), &awssqs.QueueProps{RetentionPeriod: seconds(t.DeadLetter), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true)})
+func newDead(scope constructs.Construct, s Settings, id string, t ingest.Times) awssqs.Queue {
+	return awssqs.NewQueue(scope, jsii.String(id), &awssqs.QueueProps{RetentionPeriod: seconds(t.DeadLetter), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: s.tlsOnly()})
 }
 
 // newHandler makes a stage's function and connects it to its queue, one message

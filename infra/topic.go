@@ -12,7 +12,7 @@ import (
 
 // newTopic makes the topic to which alarms go, and subscribes whom the settings name.
 func newTopic(scope constructs.Construct, s Settings) awscloudwatchactions.SnsAction {
-	topic := awssns.NewTopic(scope, jsii.String("Alarms"), &awssns.TopicProps{EnforceSSL: jsii.Bool(true)})
+	topic := awssns.NewTopic(scope, jsii.String("Alarms"), &awssns.TopicProps{EnforceSSL: s.tlsOnly()})
 	// The statement that requires TLS replaces the default policy, by which the account may
 	// publish; CloudWatch has to be allowed ("Why didn't I receive an SNS notification for my
 	// CloudWatch alarm trigger?").
