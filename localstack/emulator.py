@@ -1,4 +1,5 @@
-"""Starts MiniStack for the project, with four changes of behaviour at run time:
+"""Starts MiniStack for the project, with four changes of behaviour at run time, beside
+those of permissions.py:
 
 the Lambda runtime API answers without Nagle's delay, a finished invocation does
 not wait long for more log lines, and connections are not closed after 1,000
@@ -20,6 +21,7 @@ runtime.Worker._drain_stderr_bounded = functools.partialmethod(
 s3._crc64nvme = awscrt.checksums.crc64nvme
 hypercorn.config.Config.keep_alive_max_requests = 10**9
 
-from ministack.app import main  # noqa: E402  (after the changes above)
+import permissions  # noqa: E402, F401  (after the changes above)
+from ministack.app import main  # noqa: E402
 
 main()

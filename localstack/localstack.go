@@ -30,6 +30,7 @@ type Stack struct {
 	Context map[string]string // of the CDK app
 	Log     io.Writer         // progress
 	Env     []string          // of the emulator, beside what it needs
+	Enforce bool              // policies are evaluated; every function has its own role's session (MiniStack only)
 }
 
 // Outputs say where everything is.
@@ -212,7 +213,7 @@ func (s *Stack) Start(ctx context.Context) error {
 		return s.await(ctx, s.emulator(), s.Healthy)
 	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(), fmt.Sprintf("GATEWAY_PORT=%d", s.Port), "BIND_HOST=127.0.0.1",
-		"AWS_ENDPOINT_URL=" + s.Endpoint(), "LOG_LEVEL=WARNING"}
+		"AWS_ENDPOINT_URL=" + s.Endpoint(), "LOG_LEVEL=WARNING", fmt.Sprintf("AUTH=%t", s.Enforce)}
 	if err := s.Detach("ministack", append(env, s.Env...), s.Python(), s.path("localstack", "emulator.py")); err != nil {
 		return err
 	}
@@ -296,6 +297,9 @@ func (s *Stack) Deploy(ctx context.Context) (Outputs, error) {
 	env := s.environ()
 	if _, err := os.Stat(s.State("bootstrapped")); err != nil {
 		if _, err := s.run(ctx, s.path("infra"), env, s.CDK(), append([]string{"bootstrap", "aws://000000000000/" + Region}, args...)...); err != nil {
+			return Outputs{}, err
+		}
+		if err := s.admitPlainHTTP(ctx); err != nil {
 			return Outputs{}, err
 		}
 		if err := os.WriteFile(s.State("bootstrapped"), nil, 0o644); err != nil {

@@ -38,7 +38,7 @@ func command(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	s := &localstack.Stack{Root: root, Name: "run", Port: port, Log: os.Stdout, Context: map[string]string{"timing": "quick", "maxInFlight": "20"}}
+	s := &localstack.Stack{Root: root, Name: "run", Port: port, Log: os.Stdout, Enforce: true, Context: map[string]string{"timing": "quick", "maxInFlight": "20"}}
 	switch {
 	case len(args) == 1 && args[0] == "run":
 		return run(ctx, s)

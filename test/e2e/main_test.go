@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
@@ -70,7 +69,7 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	faults = filepath.Join(dir, "faults.json")
-	stack = &localstack.Stack{Root: root, Name: "e2e", Port: 4567, Log: os.Stderr, Context: map[string]string{"timing": "quick", "maxInFlight": "20", "faults": faults, "mailFrom": sender}}
+	stack = &localstack.Stack{Root: root, Name: "e2e", Port: 4567, Log: os.Stderr, Enforce: true, Context: map[string]string{"timing": "quick", "maxInFlight": "20", "faults": faults, "mailFrom": sender}}
 	if *gigabyte {
 		timing = ingest.Timings["measured"]
 		stack.Context["timing"] = "measured"
@@ -95,7 +94,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	client = &v1.Client{URL: out.APIURL, HTTP: http.DefaultClient}
-	cfg = aws.Config{Region: out.Region, BaseEndpoint: &out.EndpointURL, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}
+	cfg = aws.Config{Region: out.Region, BaseEndpoint: &out.EndpointURL, Credentials: localstack.Root}
 	// Locally an identity is verified at once; on AWS its owner answers a mail.
 	if _, err := ses.NewFromConfig(cfg).VerifyEmailIdentity(ctx, &ses.VerifyEmailIdentityInput{EmailAddress: aws.String(sender)}); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -1,0 +1,29 @@
+package localstack
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// Root is the identity of the emulators' account: no policy refuses it.
+var Root = credentials.NewStaticCredentialsProvider("test", "test", "")
+
+// assets is the bucket that the CDK's bootstrapping makes for templates and code.
+const assets = "cdk-hnb659fds-assets-000000000000-" + Region
+
+// admitPlainHTTP removes the policy of the CDK's bucket: its one statement refuses
+// what does not come by TLS, which is all, where policies are evaluated.
+func (s *Stack) admitPlainHTTP(ctx context.Context) error {
+	if !s.Enforce || s.Core {
+		return nil
+	}
+	client := s3.New(s3.Options{Region: Region, BaseEndpoint: aws.String(s.Endpoint()), UsePathStyle: true, Credentials: Root})
+	if _, err := client.DeleteBucketPolicy(ctx, &s3.DeleteBucketPolicyInput{Bucket: aws.String(assets)}); err != nil {
+		return fmt.Errorf("the policy of the bucket %s: %w", assets, err)
+	}
+	return nil
+}

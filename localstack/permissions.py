@@ -1,0 +1,141 @@
+"""Brings MiniStack's evaluation of policies nearer to AWS, where the project needs it:
+
+- SendTaskSuccess and SendTaskFailure are authorised on the state machine that waits
+  for the token. MiniStack asks for "*", which a policy that names machines refuses.
+- A write to the table has the condition key dynamodb:LeadingKeys: its partition key;
+  in a transaction, that of each item.
+- A state machine sends messages as its own role. MiniStack sends them as the account.
+
+What each role asked for is written to the file that EVALUATED names, each kind of
+request once: role, action, resource and leading key (keys by what they begin with).
+
+Not evaluated here: what event source mappings, rules, alarms and the API may do. The
+tests of the templates look at those.
+"""
+import contextvars
+import json
+import os
+import re
+
+import ministack.app as app
+import ministack.core.iam_actions as actions
+import ministack.core.iam_evaluator as evaluator
+import ministack.services.stepfunctions as stepfunctions
+import ministack.services.sts as sts
+from ministack.core.responses import get_account_id, get_region
+
+_machine = contextvars.ContextVar("machine", default="")  # whose execution runs
+_waiting = {}  # machine by task token
+_written = set()  # kinds of requests
+
+
+def _wrap(module, name):
+    """Replaces a function of a module by one that gets the original first."""
+
+    def decorate(f):
+        original = getattr(module, name)
+        setattr(module, name, lambda *args, **kw: f(original, *args, **kw))
+
+    return decorate
+
+
+def _write(role, action, resource, leading=""):
+    """Notes a kind of request: keys are cut after their first part."""
+    if resource.startswith("arn:aws:s3:::"):
+        resource = re.sub(r"^([^/]*/[^/]*/).*", r"\1*", resource)
+    kind = (role, action, re.sub(r":execution:([^:]*):.*", r":execution:\1:*", resource), re.sub(r"#.*", "#", leading))
+    if "EVALUATED" in os.environ and kind not in _written:
+        _written.add(kind)
+        with open(os.environ["EVALUATED"], "a") as f:
+            f.write(json.dumps(dict(zip(("role", "action", "resource", "leading"), kind))) + "\n")
+
+
+@_wrap(stepfunctions, "_execute_task")
+def _(original, state, given, execution, ctx):
+    _machine.set((execution or {}).get("stateMachineArn", ""))
+    return original(state, given, execution, ctx)
+
+
+@_wrap(stepfunctions, "_invoke_with_callback")
+def _(original, resource, given, token, state):
+    _waiting[token] = _machine.get()
+    return original(resource, given, token, state)
+
+
+@_wrap(actions, "extract_resource_arn")
+def _(original, service, method, path, headers, body, *rest):
+    if service == "states":
+        token = json.loads(body or b"{}").get("taskToken")
+        if token in _waiting:
+            return _waiting[token]
+    return original(service, method, path, headers, body, *rest)
+
+
+@_wrap(actions, "extract_iam_action")
+def _(original, service, method, path, headers, body, params):
+    action = original(service, method, path, headers, body, params)
+    if service == "states" and action in ("states:SendTaskSuccess", "states:SendTaskFailure"):
+        if json.loads(body or b"{}").get("taskToken") not in _waiting:
+            return None  # a token that never was is refused as such
+    return action
+
+
+class _ItemAction(str):
+    """The action of one item of a transaction, with the item's partition key."""
+
+    leading = ""
+
+
+def _leading(detail):
+    row = detail.get("Key") or detail.get("Item") or {}
+    return row.get("pk", {}).get("S", "")
+
+
+@_wrap(actions, "dynamodb_transaction_checks")
+def _(original, action, body, *rest):
+    checks = original(action, body, *rest)
+    if not checks:
+        return checks
+    items = [detail for item in json.loads(body)["TransactItems"] for detail in item.values()]
+    out = []
+    for (name, arn), detail in zip(checks, items, strict=True):
+        name = _ItemAction(name)
+        name.leading = _leading(detail)
+        out.append((name, arn))
+    return out
+
+
+@_wrap(actions, "dynamodb_service_context")
+def _(original, body):
+    context = original(body)
+    if leading := _leading(json.loads(body or b"{}")):
+        context["dynamodb:LeadingKeys"] = [leading]
+    return context
+
+
+@_wrap(evaluator, "enforce")
+def _(original, key, action, *args, resource_arn="*", service_context=None):
+    context = dict(service_context or {})
+    if isinstance(action, _ItemAction):
+        context["dynamodb:LeadingKeys"] = [action.leading]
+    _, _, session = sts._sessions.get(key, {}).get("Arn", "").partition(":assumed-role/")
+    if session:
+        _write(session.split("/")[0], action, resource_arn, *context.get("dynamodb:LeadingKeys", []))
+    return original(key, action, *args, resource_arn=resource_arn, service_context=context)
+
+
+def _send_message(resource, given, original=stepfunctions._invoke_sqs_send_message):
+    if app.AUTH and _machine.get():
+        account, region = get_account_id(), get_region()
+        role = stepfunctions._state_machines[_machine.get()]["roleArn"].rsplit("/", 1)[-1]
+        queue = f"arn:aws:sqs:{region}:{account}:{given.get('QueueUrl', '').rsplit('/', 1)[-1]}"
+        _write(role, "sqs:SendMessage", queue)
+        who = f"arn:aws:sts::{account}:assumed-role/{role}/states"
+        ctx = evaluator.EvalContext(who, "AssumedRole", account, "sqs:SendMessage", queue, region)
+        if evaluator.evaluate(ctx, evaluator._gather_role_policies(role, account)).decision != "Allow":
+            raise stepfunctions._ExecutionError(
+                "SQS.SqsException", f"User: {who} is not authorized to perform: sqs:sendmessage on resource: {queue}")
+    return original(resource, given)
+
+
+stepfunctions._SERVICE_DISPATCH["arn:aws:states:::sqs:sendMessage"] = _send_message
