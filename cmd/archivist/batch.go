@@ -178,7 +178,7 @@ func (c *queueCmd) Run(a *app) error {
 	}
 	return a.print(q, func(w io.Writer) {
 		fields(w, "running", fmt.Sprintf("%d of %d slots", q.Running, q.MaxInFlight), "pending", q.Waiting["pending"], "provisioning", q.Waiting["provisioning"],
-			"parked", q.Waiting["parked"], "space free", size(q.SpaceFree), "oldest", strings.TrimSpace(q.OldestWaiting+" "+q.OldestSince))
+			"parked", q.Waiting["parked"], "space free", size(q.SpaceFree), "oldest", strings.TrimSpace(q.OldestWaiting+" "+q.OldestSince), "last sweep", q.LastSweep)
 	})
 }
 

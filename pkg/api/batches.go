@@ -89,7 +89,7 @@ func (a *API) batches(h huma.API) {
 	})
 	get(a, h, "/v1/queue", "The queue at a glance", func(ctx context.Context, _ *struct{}) (v1.Queue, error) {
 		o, err := a.Queue.Overview(ctx)
-		return v1.Queue{Waiting: o.Waiting, Running: o.Running, MaxInFlight: o.MaxInFlight, SpaceFree: o.SpaceFree, OldestWaiting: o.OldestWaiting, OldestSince: o.OldestSince}, err
+		return v1.Queue{Waiting: o.Waiting, Running: o.Running, MaxInFlight: o.MaxInFlight, SpaceFree: o.SpaceFree, OldestWaiting: o.OldestWaiting, OldestSince: o.OldestSince, LastSweep: o.LastSweep}, err
 	})
 }
 

@@ -60,9 +60,8 @@ func (c *Clock) Tick(ctx context.Context, sweep bool) error {
 
 // sweeps reports whether this tick sweeps, and if so writes down when.
 func (c *Clock) sweeps(ctx context.Context, l lease.Lease, asked bool) (bool, error) {
-	row := swept{Head: head(sweptKey)}
-	err := c.Queue.Table.Get(ctx, sweptKey, &row)
-	if err != nil && !fault.Is(err, fault.NotFound) {
+	row, err := c.Queue.swept(ctx)
+	if err != nil {
 		return false, err
 	}
 	now := c.Queue.Now()
@@ -78,6 +77,25 @@ func (c *Clock) sweeps(ctx context.Context, l lease.Lease, asked bool) (bool, er
 	}
 	l.Guard(tx)
 	return true, tx.Commit(ctx)
+}
+
+// swept reads the row of the last sweep; zero if there was none.
+func (q *Queue) swept(ctx context.Context) (swept, error) {
+	row := swept{Head: head(sweptKey)}
+	err := q.Table.Get(ctx, sweptKey, &row)
+	if fault.Is(err, fault.NotFound) {
+		err = nil
+	}
+	return row, err
+}
+
+// lastSweep is when the last sweep began; zero if there was none.
+func (q *Queue) lastSweep(ctx context.Context) (time.Time, error) {
+	row, err := q.swept(ctx)
+	if err != nil || row.At == 0 {
+		return time.Time{}, err
+	}
+	return time.UnixMilli(row.At), nil
 }
 
 // gates lets jobs on that wait inside first (they hold space), then new ones,

@@ -82,9 +82,26 @@ func (q *Queue) explainGate(ctx context.Context, j *ingest.Job, x Explanation) (
 	case j.State != ingest.Pending && !j.HasSpace && !j.SizeKnown && free.Space < free.Reserve:
 		x.Waits, x.Why = "space", fmt.Sprintf("its size is unknown, and such jobs wait while less than %d bytes are free", free.Reserve)
 	default:
-		x.Waits, x.Why = "gate", "nothing is missing; the clock lets it on at its next look, within a minute"
+		x.Waits = "gate"
+		x.Why, err = q.nextLook(ctx)
 	}
-	return x, nil
+	return x, err
+}
+
+// silentAfter is how old the last sweep is when the clock cannot be running: it
+// sweeps each minute.
+const silentAfter = 3 * sweepEvery
+
+// nextLook says when the clock looks at what it can let on, or that it does not run.
+func (q *Queue) nextLook(ctx context.Context) (string, error) {
+	last, err := q.lastSweep(ctx)
+	switch {
+	case last.IsZero():
+		return "nothing is missing, but the clock has never run: look at its rule and at the log of the function clock", err
+	case q.Now().Sub(last) > silentAfter:
+		return fmt.Sprintf("nothing is missing, but the clock has not run since %s: look at its rule and at the log of the function clock", instant(last.UnixMilli())), err
+	}
+	return "nothing is missing; the clock lets it on at its next look, within a minute", err
 }
 
 // keeper is the job before j at gate 2 that keeps the space which comes free for

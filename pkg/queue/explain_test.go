@@ -63,6 +63,24 @@ func TestExplainFailedBatch(t *testing.T) {
 	says("no jobs", "submit it again")
 }
 
+// TestClockDoesNotRun: a job that lacks nothing says since when the clock did not run.
+func TestClockDoesNotRun(t *testing.T) {
+	b := newBench(t)
+	id := ingest.JobID(b.submit(1, ""), 1)
+	b.explains(id, "gate", "the clock has never run")
+	b.q.Settings.MaxInFlight = 0
+	b.tick()
+	b.q.Settings.MaxInFlight = 1
+	ran := b.now
+	b.now = b.now.Add(2 * time.Minute)
+	b.explains(id, "gate", "within a minute")
+	b.now = b.now.Add(2 * time.Minute)
+	b.explains(id, "gate", "the clock has not run since "+ran.UTC().Format(time.RFC3339))
+	if o, err := b.q.Overview(t.Context()); err != nil || o.LastSweep != ran.UTC().Format(time.RFC3339) {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
 // TestExplainShare: a job whose collection has all that it may have says so.
 func TestExplainShare(t *testing.T) {
 	b := newBench(t)

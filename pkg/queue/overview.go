@@ -17,6 +17,7 @@ type Overview struct {
 	SpaceFree     int64          `json:"spaceFree"`               // bytes
 	OldestWaiting string         `json:"oldestWaiting,omitempty"` // job id
 	OldestSince   string         `json:"oldestSince,omitempty"`
+	LastSweep     string         `json:"lastSweep,omitempty"` // when the clock swept last; "" = never
 }
 
 // gates are the places where jobs wait.
@@ -38,6 +39,13 @@ func (q *Queue) Overview(ctx context.Context) (Overview, error) {
 			return o, err
 		}
 		o.Waiting[place] = len(page)
+	}
+	last, err := q.lastSweep(ctx)
+	if err != nil {
+		return o, err
+	}
+	if !last.IsZero() {
+		o.LastSweep = instant(last.UnixMilli())
 	}
 	oldest, err := q.oldest(ctx)
 	if oldest.ID != "" {
