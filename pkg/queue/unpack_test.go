@@ -120,7 +120,11 @@ func TestUnpackThatGivesUp(t *testing.T) {
 		if err != nil || row.State != ingest.BatchProcessing || !row.Sealed || row.Expected != 1 || !strings.Contains(row.Message, "gone") {
 			t.Fatalf("%s: given up: %+v, %v", name, row, err)
 		}
-		if told := b.told[len(b.told)-1]; !strings.Contains(told, string(ingest.Success)) {
+		want := ingest.Success
+		if name == "after its tries" {
+			want = ingest.StageFail // it is the worker that cannot do it: an alarm
+		}
+		if told := b.told[len(b.told)-1]; !strings.Contains(told, string(want)) {
 			t.Errorf("%s: the execution was told %q", name, told)
 		}
 		b.tick()
@@ -147,6 +151,9 @@ func TestReportThatCannotBeMade(t *testing.T) {
 	row, err := b.q.Batch(t.Context(), id)
 	if err != nil || row.State != ingest.BatchFailed || !strings.Contains(row.Message, "10 times") || !strings.Contains(row.Message, "the bucket refuses") {
 		t.Errorf("the batch is %s: %q, %v", row.State, row.Message, err)
+	}
+	if told := b.told[len(b.told)-1]; !strings.Contains(told, string(ingest.StageFail)) { // the execution fails, which is an alarm
+		t.Errorf("the execution was told %q", told)
 	}
 }
 

@@ -210,7 +210,7 @@ func (w *Worker) takeBatch(ctx context.Context, m Message) (*Held, ingest.Answer
 		}
 		is = q.giveUp(row.Batch, gaveUp(w.Stage, row.Tries, row.Message, then))
 		err := q.changeBatch(ctx, row, is, why{event: "batch.state", component: w.Stage.Name, reason: is.Message})
-		return nil, is.Answer(w.Stage, m.Exec), 0, err
+		return nil, ingest.StageFail, 0, err // failed executions of batches are an alarm
 	}
 	is.Due = now.Add(times.Grace).UnixMilli()
 	tx := q.Table.Begin(q.NewID())
