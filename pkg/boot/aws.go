@@ -30,8 +30,9 @@ type executions struct {
 var _ queue.Executions = (*executions)(nil)
 var _ queue.Answers = (*executions)(nil)
 
-// Start begins an execution. On AWS and LocalStack the same name and input give
-// the same execution, on MiniStack an error; all mean that it was started.
+// Start begins an execution. On AWS and LocalStack the name and input of a running
+// execution give the same one (Step Functions API reference, "StartExecution"); on
+// MiniStack they are a Conflict, too.
 func (e *executions) Start(ctx context.Context, machine, name string, in queue.Message) error {
 	input, err := json.Marshal(in)
 	if err != nil {
@@ -40,7 +41,7 @@ func (e *executions) Start(ctx context.Context, machine, name string, in queue.M
 	_, err = e.client.StartExecution(ctx, &sfn.StartExecutionInput{StateMachineArn: aws.String(e.arns[machine]), Name: &name, Input: aws.String(string(input))})
 	var exists *types.ExecutionAlreadyExists
 	if errors.As(err, &exists) {
-		return nil
+		return fault.New(fault.Conflict, "an execution with the name %s was started before", name)
 	}
 	return err
 }

@@ -4,10 +4,8 @@ package boot
 
 import (
 	"context"
-	crand "crypto/rand"
 	"fmt"
 	"log/slog"
-	"math/big"
 	"math/rand/v2"
 	"net/netip"
 	"os"
@@ -134,7 +132,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	objects := inventory.Store{Table: t}
 	profiles := collection.Store{Table: t, NewID: newID, Plain: cfg.BaseEndpoint != nil}
 	s.Stages = &stage.Stages{Queue: s.Queue, Inventory: objects, Collections: profiles, Root: root, Work: work, Fetch: fetch.New(guard, rand.Float64),
-		Now: time.Now, Random: random, NAAN: s.Env(EnvNAAN), Shoulder: s.Env(EnvShoulder), Version: version(), Parallel: 4,
+		Now: time.Now, Draw: stage.Draw, NAAN: s.Env(EnvNAAN), Shoulder: s.Env(EnvShoulder), Version: version(), Parallel: 4,
 		MailFrom: s.Env(EnvMailFrom), API: strings.TrimSuffix(s.Env(EnvAPI), "/"), SendMail: (&mailer{ses.NewFromConfig(cfg)}).send, Secret: (&secrets{secretsmanager.NewFromConfig(cfg)}).read}
 	s.Queue.Clean, s.Queue.Stored = s.Stages.Clean, s.Stages.Stored
 	if s.Stages.MailFrom != "" {
@@ -167,12 +165,3 @@ func allowed(list string) (g fetch.Guard, err error) {
 }
 
 func newID() string { return ulid.Make().String() }
-
-// random is uniform in [0,n), from the system's source: arks are not to be guessed.
-func random(n int) int {
-	i, err := crand.Int(crand.Reader, big.NewInt(int64(n)))
-	if err != nil {
-		panic(err) // the system has no randomness: nothing can be trusted
-	}
-	return int(i.Int64())
-}

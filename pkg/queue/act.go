@@ -84,7 +84,7 @@ func (q *Queue) Over(ctx context.Context, id string) (bool, error) {
 // Preserved notes on a failed job that its version is committed: its worker did so
 // after the job was taken from it. A job that says so already, or goes on, is left
 // as it is.
-func (q *Queue) Preserved(ctx context.Context, id string, version int) error {
+func (q *Queue) Preserved(ctx context.Context, id, ark string, version int) error {
 	for range actTries {
 		row, err := q.Job(ctx, id)
 		if fault.Is(err, fault.NotFound) {
@@ -93,7 +93,9 @@ func (q *Queue) Preserved(ctx context.Context, id string, version int) error {
 		if err != nil || row.State != ingest.Failed || row.ObjectVersion != 0 {
 			return err
 		}
-		is := q.Rules.Preserved(row.Job, version)
+		is := row.Job
+		is.Primary = ark // it may have been minted after the moment to which the table was restored
+		is = q.Rules.Preserved(is, version)
 		err = q.changeJob(ctx, row, is, why{event: "job.preserved", component: "store", reason: is.Message})
 		if !fault.Is(err, fault.Lost) {
 			return err

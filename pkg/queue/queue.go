@@ -19,8 +19,8 @@ import (
 // Executions starts and stops the state machines' executions. They are
 // wake-ups: nothing is decided from them but a person's stop.
 type Executions interface {
-	// Start begins an execution of a machine ("ingest-job" or "ingest-batch").
-	// A name that was used before is no error: it was started.
+	// Start begins an execution of a machine ("ingest-job" or "ingest-batch"). A
+	// Conflict says that its name was used before, in the last 90 days.
 	Start(ctx context.Context, machine, name string, input Message) error
 	// Stop ends an execution; one that has ended is no error.
 	Stop(ctx context.Context, machine, name, why string) error
@@ -309,7 +309,11 @@ func (q *Queue) commit(ctx context.Context, parts []func(*table.Tx) error, owed 
 // and the sweep sends again what is owed.
 func (q *Queue) wake(ctx context.Context, wakes []ingest.Wake) {
 	for _, w := range wakes {
-		if err := q.send(ctx, w); err != nil {
+		err := q.send(ctx, w)
+		if fault.Is(err, fault.Conflict) {
+			err = q.anew(ctx, w)
+		}
+		if err != nil {
 			q.Log.Warn("a wake-up failed; the sweep will send it", "kind", w.Kind, "id", w.ID, "exec", w.Exec, "error", err)
 			switch w.Kind {
 			case ingest.StartJob:
@@ -338,6 +342,33 @@ func (q *Queue) send(ctx context.Context, w ingest.Wake) error {
 		return q.sendMail(ctx, mailKey(w.ID, ingest.MailKind(w.At), w.Exec), q.Rules.Timing.Short/3)
 	}
 	return fmt.Errorf("queue: no wake-up %q", w.Kind)
+}
+
+// anew gives an item an execution of another name, since that of a wake-up was used
+// before: by an execution of a time that a restored table knows nothing of. It goes to
+// a number that no execution before can have, since numbers rise by one at a time.
+func (q *Queue) anew(ctx context.Context, w ingest.Wake) error {
+	number := func(old int64) int64 { return max(old+1, q.Now().Unix()) }
+	reason := why{event: "job.repaired", component: "queue", reason: "the name of its execution was used before"}
+	if w.Kind == ingest.StartJob {
+		row, err := q.Job(ctx, w.ID)
+		if err != nil || row.Exec != w.Exec || string(row.State) != w.At || !row.Running() {
+			return err // it went on
+		}
+		is := row.Job
+		is.Exec = number(is.Exec)
+		return q.changeJob(ctx, row, is, reason)
+	}
+	row, err := q.Batch(ctx, w.ID)
+	if err != nil {
+		return err
+	}
+	if stage, _ := ingest.StageOfBatch(row.State); row.Exec != w.Exec || stage.Name != w.At {
+		return nil
+	}
+	is := row.Batch
+	is.Exec, reason.event = number(is.Exec), "batch.repaired"
+	return q.changeBatch(ctx, row, is, reason)
 }
 
 // ExecutionName is the name of the execution that drives an item: unique, since

@@ -59,9 +59,9 @@ func (h *Held) Checkpoint(ctx context.Context, add ...func(*table.Tx)) error {
 	return tx.Commit(ctx)
 }
 
-// Rev is the revision of the job's row as this worker wrote it last: no other worker
-// has the same.
-func (h *Held) Rev() int64 { return h.job.Rev }
+// Take is the id of this take of the job: no other worker has the same, nor has one
+// of a time before the table was restored to an earlier moment.
+func (h *Held) Take() string { return h.job.Holder }
 
 // inTurn returns a Lost if the step takes a lock that is another's, or before which
 // others stand in line.
@@ -275,7 +275,7 @@ func (q *Queue) tooLate(ctx context.Context, h *Held) error {
 	if h.Job.ObjectVersion == 0 || h.Job.NoChange {
 		return nil
 	}
-	return q.Preserved(ctx, h.Job.ID, h.Job.ObjectVersion)
+	return q.Preserved(ctx, h.Job.ID, h.Job.Primary, h.Job.ObjectVersion)
 }
 
 func (w *Worker) workBatch(ctx context.Context, h *Held, m Message) (ingest.Answer, string, time.Duration, error) {

@@ -178,21 +178,15 @@ func TestSuppliedARKs(t *testing.T) {
 // TestMintedOnce: an ark whose rows are lost is not minted again.
 func TestMintedOnce(t *testing.T) {
 	w := newTwins(t)
-	draws, n := []int{}, 0
-	w.s.Random = func(int) int {
-		if n++; n > len(draws) {
-			draws = append(draws, len(draws)/9) // the first name is 000000000, the second 111111111
-		}
-		return draws[n-1]
+	w.s.Draw = func(_ string, try int) func(int) int { // the first name is 000000000, the second 111111111
+		return func(int) int { return try }
 	}
 	one := w.ended(w.submit("a.txt", of("")), 1, false).Primary
 	w.forget()
-	n = 0
 	if two := w.ended(w.submit("a.txt", of("")), 1, false).Primary; one == two {
 		t.Errorf("%s was minted twice", one)
 	}
 	w.refuse.Store(true)
-	n = 0
 	if three := w.job(w.submit("two.txt", of(""))).Primary; three == one || three == "" {
 		t.Errorf("minted %q", three)
 	}

@@ -2,6 +2,8 @@ package stage
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -89,9 +91,9 @@ func unexpected(j *ingest.Job, head int) string {
 // any use.
 func (s *Stages) identify(ctx context.Context, h *queue.Held) (ingest.Result, error) {
 	j := h.Job
-	minted := j.Primary == ""
+	minted, tries := j.Primary == "", 0
 	for range 5 {
-		reserve, refused, err := s.claimARK(ctx, j, minted)
+		reserve, refused, err := s.claimARK(ctx, j, minted, &tries)
 		if err != nil || refused != "" {
 			return ingest.Fail(false, refused), err
 		}
@@ -134,7 +136,7 @@ func (s *Stages) identify(ctx context.Context, h *queue.Held) (ingest.Result, er
 
 // claimARK draws an ark for the job, or looks whether the one that it has is its
 // collection's to use. It returns whether that has to be reserved still.
-func (s *Stages) claimARK(ctx context.Context, j *ingest.Job, mint bool) (reserve bool, refused string, err error) {
+func (s *Stages) claimARK(ctx context.Context, j *ingest.Job, mint bool, tries *int) (reserve bool, refused string, err error) {
 	if !mint {
 		row, err := s.Inventory.Reserved(ctx, j.Primary)
 		if err == nil && row != nil && row.Collection != "" && row.Collection != j.Collection && row.Job != j.ID {
@@ -143,16 +145,46 @@ func (s *Stages) claimARK(ctx context.Context, j *ingest.Job, mint bool) (reserv
 		return row == nil, refused, err
 	}
 	shoulder, err := s.shoulder(ctx, j)
+	if err != nil {
+		return false, "", err
+	}
 	for range 5 {
-		if err != nil {
-			return false, "", err
+		drawn := s.draw(shoulder, j.ID, *tries)
+		*tries++
+		version, there, err := s.versionBy(ctx, drawn, j.ID)
+		if err != nil || there && version == 0 {
+			if err != nil {
+				return false, "", err
+			}
+			continue // another's object
 		}
-		j.Primary = ark.Mint(s.NAAN, shoulder, s.Random).String()
-		var etag string
-		if etag, err = s.Root.ETag(ctx, j.Primary); err == nil && etag == "" {
+		j.Primary = drawn
+		if !there {
 			return true, "", nil
 		}
+		row, err := s.Inventory.Reserved(ctx, drawn) // the job stored it, before the table was restored
+		return row == nil, "", err
 	}
 	return false, "", fault.New(fault.Unavailable, "5 arks were drawn on ark:/%s/%s that are objects' already",
 		s.NAAN, shoulder)
+}
+
+// mostDraws is how many arks are drawn for a job at most.
+const mostDraws = 25
+
+// draw is the ark that a job gets at its first, second … try.
+func (s *Stages) draw(shoulder, job string, try int) string {
+	return ark.Mint(s.NAAN, shoulder, s.Draw(job, try)).String()
+}
+
+// Draw gives numbers that follow from a job's id, and so do the arks that are made of
+// them: a job that runs again because its table was restored gets the same ark. Who
+// does not know the id, which has 80 random bits, cannot guess them.
+func Draw(job string, try int) func(n int) int {
+	calls := 0
+	return func(n int) int {
+		calls++
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", job, try, calls))
+		return int(binary.BigEndian.Uint64(sum[:]) % uint64(n))
+	}
 }

@@ -96,7 +96,7 @@ func (s *Stages) missingRows(ctx context.Context, ark string, by who, until time
 		}
 		v, err := s.describeVersion(ctx, stored, n)
 		if err == nil && v.Job != "" && v.Job != by.job { // it failed, and its worker committed too late to know
-			err = s.Queue.Preserved(ctx, v.Job, n)
+			err = s.Queue.Preserved(ctx, v.Job, ark, n)
 		}
 		if err != nil {
 			return nil, err

@@ -29,8 +29,8 @@ type Stages struct {
 	Work        bucket.Bucket
 	Fetch       *fetch.Client
 	Now         func() time.Time
-	Random      func(n int) int // uniform in [0,n), from a source that cannot be guessed
-	NAAN        string          // of minted arks
+	Draw        func(job string, try int) func(n int) int // numbers for a job's ark; see Draw
+	NAAN        string                                    // of minted arks
 	Shoulder    string
 	Version     string // of this software
 	Parallel    int    // transfers at once of one job
@@ -44,10 +44,10 @@ type Stages struct {
 func (s *Stages) Steps() map[string]queue.Step {
 	return map[string]queue.Step{
 		"unpack":   s.unpack,
-		"estimate": s.estimate,
-		"download": s.download,
-		"process":  s.process,
-		"store":    s.store,
+		"estimate": s.orDone(s.estimate),
+		"download": s.orDone(s.download),
+		"process":  s.orDone(s.process),
+		"store":    s.orDone(s.store),
 		"record":   s.record,
 		"notify":   s.notify,
 		"report":   s.report,

@@ -29,6 +29,7 @@ type plan struct {
 	ocfl.Prepared
 	Attempt string `json:"attempt"`
 	Retry   int    `json:"retry"` // the job's retry count: a requeued job begins anew
+	Stamp   int64  `json:"stamp"` // the job's: one that was processed again, after a restore, begins anew
 
 	etag  string // of the plan as it was read
 	fresh bool   // prepared by this worker
@@ -163,7 +164,7 @@ func (s *Stages) plan(ctx context.Context, h *queue.Held) (*plan, error) {
 	if err != nil {
 		return p, err
 	}
-	if p.ID != "" && p.Retry == j.RetryCount {
+	if p.ID == j.Primary && p.Retry == j.RetryCount && p.Stamp == j.Stamp {
 		state, err := s.Root.State(ctx, p.Prepared)
 		if err != nil || state != ocfl.Overtaken {
 			p.Written = p.Written || state == ocfl.Committed
@@ -178,7 +179,7 @@ func (s *Stages) plan(ctx context.Context, h *queue.Held) (*plan, error) {
 		return p, err
 	}
 	j.Done = 0
-	p = &plan{Attempt: fmt.Sprint(h.Rev()), Retry: j.RetryCount, etag: p.etag, fresh: true}
+	p = &plan{Attempt: h.Take(), Retry: j.RetryCount, Stamp: j.Stamp, etag: p.etag, fresh: true}
 	return p, s.prepare(ctx, j, p)
 }
 

@@ -9,7 +9,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -83,7 +82,6 @@ func newWorld(dir string) *world {
 		w.mails = append(w.mails, raw)
 		return nil
 	}
-	w.s.Random = rand.New(rand.NewPCG(1, 1)).IntN
 	w.m.Step = func(st ingest.Stage) queue.Step { return w.guarded(st.Name, w.s.Steps()[st.Name]) }
 	handler := &api.API{Queue: w.m.Queue, Inventory: w.s.Inventory, Collections: w.s.Collections, Root: w.s.Root, Work: w.s.Work, Stages: w.s, Log: w.m.Queue.Log}
 	w.api = &v1.Client{URL: "http://archive", HTTP: &http.Client{Transport: inProcess{w, "archive", handler.Handler()},

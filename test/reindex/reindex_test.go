@@ -72,12 +72,13 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w.m = queuetest.New(tabletest.Table(w.rows), time.Now, 50)
 	w.s = stagetest.New(w.m, s3.URL)
 	draws := 0
-	w.s.Random = func(n int) int { // names differ in their first character only, so that they are drawn again and again
+	number := func(n int) int { // names differ in their first character only, so that they are drawn again and again
 		if draws++; draws%9 == 1 {
 			return w.rng.IntN(n)
 		}
 		return 0
 	}
+	w.s.Draw = func(string, int) func(int) int { return number }
 	for name, shoulder := range shoulders {
 		if err := w.s.Collections.Put(t.Context(), name, collection.Profile{Shoulder: shoulder}, "me", 0); err != nil {
 			t.Fatal(err)

@@ -70,7 +70,7 @@ func (w *world) newActor(name string) *actor {
 	work := bucket.Bucket{Client: store, Name: "work", Limits: bucket.DefaultLimits}
 	a.s = &stage.Stages{Queue: a.q, Inventory: inventory.Store{Table: t}, Collections: collection.Store{Table: t, NewID: w.newID}, Work: work,
 		Root:  ocfl.Root{Bucket: bucket.Bucket{Client: store, Name: "storage", Limits: bucket.DefaultLimits}, Work: work},
-		Fetch: fetch.New(fetch.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, a.rng.Float64), Now: time.Now, Random: a.rng.IntN,
+		Fetch: fetch.New(fetch.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, a.rng.Float64), Now: time.Now, Draw: stage.Draw,
 		NAAN: "99999", Shoulder: "fk4", Parallel: 4}
 	a.s.Fetch.HTTP.Transport = w.source()
 	a.q.Clean, a.q.Stored = a.s.Clean, a.s.Stored

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"sync/atomic"
 	"time"
 
+	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/lease"
 	"archivist/pkg/queue"
@@ -25,13 +27,14 @@ type Machine struct {
 	Transitions, SQS, Lambda float64
 
 	waiting []queue.Message
+	started map[string]bool // names of executions
 }
 
 var _ queue.Executions = (*Machine)(nil)
 
 // New makes a machine on a table, with so many slots.
 func New(t *table.Table, now func() time.Time, slots int) *Machine {
-	m := &Machine{}
+	m := &Machine{started: map[string]bool{}}
 	var n atomic.Int64
 	id := func() string { return fmt.Sprintf("01M7ZBMEYHBB62YP6R%08d", n.Add(1)) } // as long as a ULID
 	m.Queue = &queue.Queue{Table: t, Now: now, NewID: id, Executions: m, Metric: func(string, float64) {}, Rules: ingest.Rules{Timing: ingest.Timings["production"], FailedRetention: time.Hour},
@@ -44,8 +47,12 @@ func New(t *table.Table, now func() time.Time, slots int) *Machine {
 // perMessage is how many requests a message takes: send, receive, delete.
 const perMessage = 3
 
-// Start begins an execution.
-func (m *Machine) Start(_ context.Context, _, _ string, in queue.Message) error {
+// Start begins an execution, once by each name.
+func (m *Machine) Start(_ context.Context, _, name string, in queue.Message) error {
+	if m.started[name] {
+		return fault.New(fault.Conflict, "%s was started before", name)
+	}
+	m.started[name] = true
 	m.Transitions++ // the first choice
 	m.send(in)
 	return nil
@@ -73,6 +80,13 @@ func (m *Machine) Problem(context.Context, string, string) (string, error) { ret
 // Last is the message that was sent last.
 func (m *Machine) Last() queue.Message { return m.waiting[len(m.waiting)-1] }
 
+// Inherit gives the machine what another one leaves: the names of its executions, and
+// the messages that are under way.
+func (m *Machine) Inherit(from *Machine) {
+	maps.Copy(m.started, from.started)
+	m.waiting = append(m.waiting, from.waiting...)
+}
+
 // answers goes on in an execution.
 type answers struct {
 	m  *Machine
@@ -99,18 +113,27 @@ func (a answers) Answer(_ context.Context, _ string, ans ingest.Answer, _ string
 // is kept for later is lost: the sweep finds its item.
 func (m *Machine) Drain(ctx context.Context) error {
 	for len(m.waiting) > 0 {
-		in := m.waiting[0]
-		m.waiting = m.waiting[1:]
-		stage, _ := ingest.StageNamed(in.Step)
-		if in.Job != "" {
-			stage, _ = ingest.StageOf(ingest.State(in.State))
-		}
-		w := queue.Worker{Queue: m.Queue, Stage: stage, Answers: answers{m, in}, Step: m.Step(stage)}
-		if _, err := w.Handle(ctx, in); err != nil {
+		if err := m.One(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// One handles one message, if there is any.
+func (m *Machine) One(ctx context.Context) error {
+	if len(m.waiting) == 0 {
+		return nil
+	}
+	in := m.waiting[0]
+	m.waiting = m.waiting[1:]
+	stage, _ := ingest.StageNamed(in.Step)
+	if in.Job != "" {
+		stage, _ = ingest.StageOf(ingest.State(in.State))
+	}
+	w := queue.Worker{Queue: m.Queue, Stage: stage, Answers: answers{m, in}, Step: m.Step(stage)}
+	_, err := w.Handle(ctx, in)
+	return err
 }
 
 // Run handles messages and ticks in turns.

@@ -24,7 +24,7 @@ func New(m *queuetest.Machine, url string) *stage.Stages {
 	s := &stage.Stages{Queue: q, Inventory: inventory.Store{Table: q.Table}, Collections: collection.Store{Table: q.Table, NewID: q.NewID}, Work: work,
 		Root:  ocfl.Root{Bucket: bucket.Bucket{Client: client, Name: "storage", Limits: bucket.DefaultLimits}, Work: work},
 		Fetch: fetch.New(fetch.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, rand.Float64),
-		Now:   q.Now, Random: rand.IntN, NAAN: "99999", Shoulder: "fk4", Parallel: 4}
+		Now:   q.Now, Draw: stage.Draw, NAAN: "99999", Shoulder: "fk4", Parallel: 4}
 	q.Clean, q.Stored, q.Compose = s.Clean, s.Stored, s.Compose
 	m.Step = func(st ingest.Stage) queue.Step { return s.Steps()[st.Name] }
 	return s

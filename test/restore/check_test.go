@@ -1,0 +1,148 @@
+package restore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/guregu/dynamo/v2"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+	"archivist/pkg/table/tabletest"
+)
+
+// jobs are the rows of all jobs.
+func (w *world) jobs() (jobs []queue.Job) {
+	for _, item := range w.rows.All() {
+		if k := keyOf(item); k.SK == "JOB" {
+			var j queue.Job
+			if err := dynamo.UnmarshalItem(item, &j); err != nil {
+				w.Fatal(err)
+			}
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}
+
+// restless are the jobs and batches that have not ended.
+func (w *world) restless() (out []string) {
+	for _, item := range w.rows.All() {
+		job, batch := ingest.State(text(item, "job_state")), ingest.BatchState(text(item, "batch_state"))
+		switch k := keyOf(item); {
+		case k.SK == "JOB" && job.Open(), k.SK == "BATCH" && batch != ingest.BatchCompleted && batch != ingest.BatchFailed:
+			out = append(out, fmt.Sprintf("%s is %s%s: %s", k, job, batch, text(item, "message")))
+		}
+	}
+	return out
+}
+
+// rest lets everything come to rest within a few hours. Jobs whose work files are
+// gone, and those that say that they are preserved, are requeued.
+func (w *world) rest() {
+	w.Helper()
+	for range 4 * 60 {
+		for _, j := range w.jobs() {
+			if j.State == ingest.Failed && (strings.HasPrefix(j.Message, "its work files are gone") || j.ObjectVersion > 0) {
+				if _, err := w.m.Queue.Requeue(w.Context(), j.Job.ID, "as its message says", "me"); err != nil {
+					w.Fatal(err)
+				}
+			}
+		}
+		w.now = w.now.Add(time.Minute)
+		if err := w.m.Run(w.Context(), 1); err != nil {
+			w.Fatal(err)
+		}
+		if len(w.restless()) == 0 {
+			return
+		}
+	}
+	w.Fatalf("these never end: %q", w.restless())
+}
+
+// check holds the table and the storage against each other, and against what was
+// stored before the restore.
+func (w *world) check(before map[string]place, ends map[string]int) {
+	w.Helper()
+	after := w.stored()
+	for job, at := range before {
+		if after[job] != at {
+			w.Errorf("job %s was stored as %+v, is as %+v", job, at, after[job])
+		}
+	}
+	for _, j := range w.jobs() {
+		at, stored := after[j.Job.ID]
+		_, was := before[j.Job.ID]
+		ends[fmt.Sprintf("%s, stored before: %v", j.State, was)]++
+		switch {
+		case j.State == ingest.Completed && j.NoChange && !stored:
+		case j.State == ingest.Completed && stored && at == (place{j.Primary, j.ObjectVersion}):
+		default:
+			w.Errorf("job %s is %s as %s v%d, stored as %+v: %s", j.Job.ID, j.State, j.Primary, j.ObjectVersion, at, j.Message)
+		}
+	}
+	arks := map[string]int{}
+	for _, at := range after {
+		arks[at.ark] = max(arks[at.ark], at.version)
+	}
+	for ark, head := range arks {
+		o, err := w.s.Inventory.Object(w.Context(), ark)
+		if err != nil || o.HeadOf != head {
+			w.Errorf("%s has %d versions, its row says %+v, %v", ark, head, o, err)
+		}
+	}
+	for _, item := range w.rows.All() {
+		if pk := keyOf(item).PK; pk == "SLOT" || pk == "SPACE" || strings.HasPrefix(pk, "LOCK#") || strings.HasPrefix(pk, "LINE#") {
+			w.Errorf("at rest there is a row %s", keyOf(item))
+		}
+	}
+}
+
+// goesOn submits to each object by its local id, and something new.
+func (w *world) goesOn() {
+	w.Helper()
+	known := map[string]int{}
+	for n := range 3 {
+		id := fmt.Sprintf("id %d", n)
+		ark, err := w.s.Inventory.ByLocalID(w.Context(), "maps", id)
+		if err != nil {
+			w.Fatal(err)
+		}
+		if ark != "" {
+			o, err := w.s.Inventory.Object(w.Context(), ark)
+			if err != nil {
+				w.Fatal(err)
+			}
+			known[ark] = o.HeadOf
+		}
+		w.expect(ark, known[ark]+1, id)
+	}
+	w.expect("", 1)
+}
+
+// expect submits new content, and an object to come of it; "" is a new one.
+func (w *world) expect(ark string, version int, ids ...string) {
+	w.Helper()
+	w.made++
+	b, err := w.m.Queue.Submit(w.Context(), ingest.Batch{Collection: "maps", Mode: "add", LocalIDs: ids,
+		Payload: ingest.Payload{URL: fmt.Sprintf("http://127.0.0.1/%d.txt", w.made), Type: ingest.TypeFile, Filename: "new.txt"}}, "", nil, "me")
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.rest()
+	j, err := w.m.Queue.Job(w.Context(), ingest.JobID(b.ID, 1))
+	if err != nil || j.State != ingest.Completed || j.ObjectVersion != version || ark != "" && j.Primary != ark {
+		w.Errorf("%q became %s v%d, not %s v%d: %s, %s %v", slices.Concat(ids), j.Primary, j.ObjectVersion, ark, version, j.State, j.Message, err)
+	}
+}
+
+// text is an attribute of a row.
+func text(item tabletest.Item, name string) string {
+	if s, ok := item[name].(*types.AttributeValueMemberS); ok {
+		return s.Value
+	}
+	return ""
+}
