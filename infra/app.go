@@ -7,7 +7,6 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awseventstargets"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdaeventsources"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsstepfunctions"
 	"github.com/aws/constructs-go/constructs/v10"
@@ -40,7 +39,7 @@ type App struct {
 
 // NewApp makes the app stack.
 func NewApp(scope constructs.Construct, id string, p AppProps) *App {
-	a := &App{Stack: awscdk.NewStack(scope, jsii.String(id), &awscdk.StackProps{Description: jsii.String("Archivist: queues, functions, state machines, API")}),
+	a := &App{Stack: awscdk.NewStack(scope, jsii.String(id), &awscdk.StackProps{Description: jsii.String("Archivist: queues, functions, state machines, API"), TerminationProtection: jsii.Bool(!p.Settings.Local)}),
 		Machines: map[string]awsstepfunctions.StateMachine{}}
 	p.Data = p.Data.On(a.Stack, p.Settings.Table)
 	a.Data = p.Data
@@ -76,9 +75,19 @@ func (a *App) newWake(s Settings, timing ingest.Timing) {
 	a.Wake = fed(a.Stack, s, "wake", t, a.WakeDead)
 }
 
+// What runs in the clock and in the API at once, where it is reserved: the minute's tick, one
+// or two wake-ups and an execution that was stopped; calls of half a second at the rate
+// that the usage plan lets in. Reserving needs 100 unreserved in the account ("Configuring
+// reserved concurrency for a function"), and a new one has 10, so it is a choice.
+const (
+	clockReserve = 4
+	apiReserve   = 25
+)
+
 // newClock makes the clock's function, its rule, and what else wakes it.
 func (a *App) newClock(p FunctionProps, timing ingest.Timing) {
 	p.Code, p.Timeout, p.Memory = "clock", timing.Clock, 512
+	p.Reserve, p.Pokes = clockReserve, true // what it frees may let others through
 	env := map[string]*string{boot.EnvQueue: a.Wake.QueueUrl()}
 	for k, v := range p.Env {
 		env[k] = v
@@ -103,6 +112,7 @@ const apiStage = "prod"
 // newAPI makes the REST API in front of its function. On AWS every call needs
 // an API key until callers have tokens.
 func (a *App) newAPI(p FunctionProps) {
+	p.Reserve = apiReserve
 	p.Code, p.Timeout, p.Memory = "api", 29e9, 1024 // the inventory of very many files is read within the time that a gateway waits
 	env := map[string]*string{boot.EnvBase: jsii.String("/" + apiStage)}
 	for k, v := range p.Env {
@@ -111,7 +121,7 @@ func (a *App) newAPI(p FunctionProps) {
 	p.Env = env
 	a.API = newFunction(a.Stack, "api", p)
 	a.grantAPI(p)
-	logs := awslogs.NewLogGroup(a.Stack, jsii.String("AccessLog"), &awslogs.LogGroupProps{Retention: awslogs.RetentionDays_SIX_MONTHS, RemovalPolicy: awscdk.RemovalPolicy_DESTROY})
+	logs := newLog(a.Stack, "AccessLog", p.Settings)
 	// An account without a role for the logs of its APIs refuses a stage that has one ("Set up
 	// CloudWatch logging for REST APIs in API Gateway"). The role is the account's, for all of its
 	// APIs in the region, so it stays when the stack goes; the stage depends on it.
@@ -126,7 +136,9 @@ func (a *App) newAPI(p FunctionProps) {
 	if !p.Settings.Local {
 		plan := rest.AddUsagePlan(jsii.String("Plan"), &awsapigateway.UsagePlanProps{ApiStages: &[]*awsapigateway.UsagePlanPerApiStage{{Api: rest, Stage: rest.DeploymentStage()}},
 			Throttle: &awsapigateway.ThrottleSettings{RateLimit: jsii.Number(50), BurstLimit: jsii.Number(100)}})
-		plan.AddApiKey(rest.AddApiKey(jsii.String("Key"), nil), nil)
+		key := rest.AddApiKey(jsii.String("Key"), nil)
+		plan.AddApiKey(key, nil)
+		awscdk.NewCfnOutput(a.Stack, jsii.String("apiKeyId"), &awscdk.CfnOutputProps{Value: key.KeyId()})
 	}
 	if !p.Settings.Local { // an emulator's API is not there
 		for _, f := range a.mailers() {

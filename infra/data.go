@@ -22,7 +22,7 @@ type Data struct {
 
 // NewData makes the data stack.
 func NewData(scope constructs.Construct, id string, s Settings) *Data {
-	d := &Data{Stack: awscdk.NewStack(scope, jsii.String(id), &awscdk.StackProps{Description: jsii.String("Archivist: the table and the buckets")})}
+	d := &Data{Stack: awscdk.NewStack(scope, jsii.String(id), &awscdk.StackProps{Description: jsii.String("Archivist: the table and the buckets"), TerminationProtection: jsii.Bool(!s.Local)})}
 	own := newTable(d.Stack, s)
 	d.Table = own
 	// The app stack imports these unless it works on a restored table. They stay
@@ -31,13 +31,15 @@ func NewData(scope constructs.Construct, id string, s Settings) *Data {
 	// Guide, "Get exported outputs from a deployed CloudFormation stack").
 	d.Stack.ExportValue(own.TableName(), nil)
 	d.Stack.ExportValue(own.TableArn(), nil)
-	unfinished := &awss3.LifecycleRule{Id: jsii.String("unfinished-uploads"), AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(7)), Enabled: jsii.Bool(true)}
-	d.Storage = newBucket(d.Stack, "Storage", s, &[]*awss3.LifecycleRule{unfinished})
-	d.Work = newBucket(d.Stack, "Work", s, &[]*awss3.LifecycleRule{unfinished,
-		{Id: jsii.String("forgotten-manifests"), Prefix: jsii.String("batches/"), Expiration: awscdk.Duration_Days(jsii.Number(14)),
-			NoncurrentVersionExpiration: awscdk.Duration_Days(jsii.Number(7)), Enabled: jsii.Bool(true)},
-		{Id: jsii.String("forgotten-work-files"), Prefix: jsii.String("jobs/"), Expiration: awscdk.Duration_Days(jsii.Number(90)),
-			NoncurrentVersionExpiration: awscdk.Duration_Days(jsii.Number(7)), Enabled: jsii.Bool(true)},
+	// An upload goes on for days, and after a requeue: it is older than that only if its job is gone.
+	unfinished := &awss3.LifecycleRule{Id: jsii.String("unfinished-uploads"), AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(s.Limits.FailedDays + 30)), Enabled: jsii.Bool(true)}
+	d.Storage = newBucket(d.Stack, "Storage", s, true, &[]*awss3.LifecycleRule{unfinished})
+	// Work files of a job have no expiration: it counts from when an object was made, and a
+	// job may wait for ever. The system removes them: at the end, or failedDays after a
+	// failure. Nothing is worth a second version; those that a versioned bucket had go.
+	d.Work = newBucket(d.Stack, "Work", s, false, &[]*awss3.LifecycleRule{unfinished,
+		{Id: jsii.String("forgotten-manifests"), Prefix: jsii.String("batches/"), Expiration: awscdk.Duration_Days(jsii.Number(14)), Enabled: jsii.Bool(true)},
+		{Id: jsii.String("old-versions"), NoncurrentVersionExpiration: awscdk.Duration_Days(jsii.Number(1)), Enabled: jsii.Bool(true)},
 	})
 	d.Storage.AddToResourcePolicy(neverDeleteVersions(d.Storage))
 	return d
@@ -77,9 +79,9 @@ func newTable(scope constructs.Construct, s Settings) awsdynamodb.Table {
 	return t
 }
 
-func newBucket(scope constructs.Construct, id string, s Settings, rules *[]*awss3.LifecycleRule) awss3.Bucket {
+func newBucket(scope constructs.Construct, id string, s Settings, versions bool, rules *[]*awss3.LifecycleRule) awss3.Bucket {
 	return awss3.NewBucket(scope, jsii.String(id), &awss3.BucketProps{
-		Versioned: jsii.Bool(true), Encryption: awss3.BucketEncryption_S3_MANAGED, EnforceSSL: s.tlsOnly(),
+		Versioned: jsii.Bool(versions), Encryption: awss3.BucketEncryption_S3_MANAGED, EnforceSSL: s.tlsOnly(),
 		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(), RemovalPolicy: awscdk.RemovalPolicy_RETAIN, LifecycleRules: rules,
 	})
 }

@@ -22,6 +22,8 @@ type FunctionProps struct {
 	Memory   float64 // MB
 	Disk     float64 // MB of /tmp; 0 = the 512 that every function has
 	Env      map[string]*string
+	Reserve  int  // concurrency of its own, if the settings want that
+	Pokes    bool // sends to the queue that feeds it
 }
 
 // newFunction makes a function with the environment that boot reads. It grants
@@ -52,12 +54,31 @@ func newFunction(scope constructs.Construct, id string, p FunctionProps) awslamb
 	if p.Disk > 0 {
 		disk = awscdk.Size_Mebibytes(jsii.Number(p.Disk))
 	}
-	return awslambda.NewFunction(scope, jsii.String(id), &awslambda.FunctionProps{EphemeralStorageSize: disk,
+	var reserved *float64
+	if p.Settings.Reserve && p.Reserve > 0 {
+		reserved = jsii.Number(p.Reserve)
+	}
+	// What feeds itself is ended after some 16 rounds, unless that is allowed ("Use Lambda
+	// recursive loop detection to prevent infinite loops").
+	loop := awslambda.RecursiveLoop_TERMINATE
+	if p.Pokes {
+		loop = awslambda.RecursiveLoop_ALLOW
+	}
+	return awslambda.NewFunction(scope, jsii.String(id), &awslambda.FunctionProps{EphemeralStorageSize: disk, ReservedConcurrentExecutions: reserved, RecursiveLoop: loop,
 		Runtime: awslambda.Runtime_PROVIDED_AL2023(), Architecture: architecture, Handler: jsii.String("bootstrap"),
 		Code:    awslambda.Code_FromAsset(jsii.String("../dist/"+p.Code), nil),
 		Timeout: seconds(p.Timeout), MemorySize: jsii.Number(p.Memory), Environment: &env,
-		LogGroup: awslogs.NewLogGroup(scope, jsii.String(id+"Log"), &awslogs.LogGroupProps{Retention: awslogs.RetentionDays_SIX_MONTHS, RemovalPolicy: awscdk.RemovalPolicy_DESTROY}),
+		LogGroup: newLog(scope, id+"Log", p.Settings),
 	})
+}
+
+// newLog is a log. Whoever deletes the stack may want to know why: it stays, and expires.
+func newLog(scope constructs.Construct, id string, s Settings) awslogs.LogGroup {
+	policy := awscdk.RemovalPolicy_RETAIN
+	if s.Local {
+		policy = awscdk.RemovalPolicy_DESTROY
+	}
+	return awslogs.NewLogGroup(scope, jsii.String(id), &awslogs.LogGroupProps{Retention: awslogs.RetentionDays_SIX_MONTHS, RemovalPolicy: policy})
 }
 
 func seconds(d time.Duration) awscdk.Duration {

@@ -21,6 +21,9 @@ func (a *App) grantStage(st *Stage, p FunctionProps) {
 	if st.Batch != "" { // its changes owe mails
 		grantMail(st.Handler, p.Settings.MailFrom)
 	}
+	if st.Name == "notify" {
+		grantSecretsKey(st.Handler, p.Settings.SecretsKey)
+	}
 	grantMetrics(st.Handler)
 	a.Wake.GrantSendMessages(st.Handler)
 	a.Machines[queue.MachineBatch].GrantTaskResponse(st.Handler)
@@ -64,11 +67,24 @@ func grantMail(f awslambda.Function, from string) {
 	if from == "" {
 		return
 	}
-	var identities []*string
-	for _, name := range []string{from, from[strings.LastIndex(from, "@")+1:]} {
-		identities = append(identities, awscdk.Stack_Of(f).FormatArn(&awscdk.ArnComponents{Service: jsii.String("ses"), Resource: jsii.String("identity"), ResourceName: jsii.String(name)}))
+	// An identity may have a configuration set by default, which is asked for too ("Actions,
+	// resources, and condition keys for Amazon SES"); its name is not known here.
+	var resources []*string
+	for _, r := range [][2]string{{"identity", from}, {"identity", from[strings.LastIndex(from, "@")+1:]}, {"configuration-set", "*"}} {
+		resources = append(resources, awscdk.Stack_Of(f).FormatArn(&awscdk.ArnComponents{Service: jsii.String("ses"), Resource: jsii.String(r[0]), ResourceName: jsii.String(r[1])}))
 	}
-	f.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("ses:SendRawEmail"), Resources: &identities}))
+	f.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("ses:SendRawEmail"), Resources: &resources}))
+}
+
+// grantSecretsKey lets a function read secrets that are encrypted by a customer's own
+// key, through Secrets Manager only ("Secret encryption and decryption in AWS Secrets Manager").
+func grantSecretsKey(f awslambda.Function, arn string) {
+	if arn == "" {
+		return
+	}
+	via := "secretsmanager." + *awscdk.Stack_Of(f).Region() + "." + *awscdk.Stack_Of(f).UrlSuffix()
+	f.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("kms:Decrypt"), Resources: jsii.Strings(arn),
+		Conditions: &map[string]any{"StringEquals": map[string]any{"kms:ViaService": via}}}))
 }
 
 // grantMetrics lets a function count the system's own metrics.

@@ -9,7 +9,8 @@ import (
 )
 
 // DeployToAWS builds the functions and deploys both stacks to the account that
-// the environment's AWS credentials name. args go to the CDK, e.g. -c naan=12345.
+// the environment's AWS credentials name. args go to the CDK, e.g. -c maxInFlight=50; the
+// app refuses to be deployed without a naan and an alarmMail.
 func (s *Stack) DeployToAWS(ctx context.Context, args []string) error {
 	if err := s.InstallCDK(ctx); err != nil {
 		return err
@@ -31,7 +32,11 @@ func (s *Stack) Lint(ctx context.Context) error {
 		}
 	}
 	dir := s.path(".local", "lint", "cdk.out")
-	if _, err := s.run(ctx, s.path("infra"), s.environ(), s.CDK(), "synth", "--quiet", "--output", dir); err != nil {
+	synth := []string{"synth", "--quiet", "--output", dir}
+	for _, c := range []string{"naan=99999", "testArks=true", "alarmMail=ops@example.org", "mailFrom=archive@example.org", "reserve=true"} {
+		synth = append(synth, "-c", c)
+	}
+	if _, err := s.run(ctx, s.path("infra"), s.environ(), s.CDK(), synth...); err != nil {
 		return err
 	}
 	templates, err := filepath.Glob(filepath.Join(dir, "*.template.json"))

@@ -102,7 +102,7 @@ func New(ctx context.Context, env Env) (*System, error) {
 		return nil, err
 	}
 	rules := limits.rules(timing)
-	if err := limits.settings().Check(); err != nil {
+	if err := limits.Check(); err != nil {
 		return nil, fmt.Errorf("boot: %s: %w", EnvLimits, err)
 	}
 	s.Queue = &queue.Queue{Table: t, Now: time.Now, NewID: newID, Executions: machines, Poke: s.poke,

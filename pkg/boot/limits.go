@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 )
@@ -31,6 +32,40 @@ var DefaultLimits = Limits{MaxInFlight: 100, SpaceGiB: 10 << 10, ReserveGiB: 1 <
 func (l *Limits) Named() map[string]*int {
 	return map[string]*int{"maxInFlight": &l.MaxInFlight, "share": &l.Share, "spaceGiB": &l.SpaceGiB, "reserveGiB": &l.ReserveGiB, "patienceMinutes": &l.PatienceMinutes,
 		"agingMinutes": &l.AgingMinutes, "failedDays": &l.FailedDays, "failedKeepHours": &l.FailedKeepHours, "keepDays": &l.KeepDays}
+}
+
+// Bounds within which the numbers are: beyond them a product would not fit into an int64
+// of bytes or nanoseconds, or AWS refuses it.
+const (
+	mostJobs    = 1000           // an event source runs no more at once (AWS::Lambda::EventSourceMapping ScalingConfig)
+	mostGiB     = 1 << 30        // 1 EiB
+	mostDays    = 100 * 365      // a century
+	mostHours   = mostDays * 24  // a century
+	mostMinutes = mostHours * 60 // a century
+)
+
+// Check returns an Invalid that names the first limit that is out of its range, or with
+// which work would never go on.
+func (l Limits) Check() error {
+	for _, r := range []struct {
+		name        string
+		is, min, to int
+	}{
+		{"maxInFlight", l.MaxInFlight, 1, mostJobs},
+		{"share", l.Share, 0, mostJobs},
+		{"spaceGiB", l.SpaceGiB, 1, mostGiB},
+		{"reserveGiB", l.ReserveGiB, 0, l.SpaceGiB},
+		{"patienceMinutes", l.PatienceMinutes, 0, mostMinutes},
+		{"agingMinutes", l.AgingMinutes, 0, mostMinutes},
+		{"failedDays", l.FailedDays, 0, mostDays},
+		{"failedKeepHours", l.FailedKeepHours, 0, mostHours},
+		{"keepDays", l.KeepDays, 0, mostDays},
+	} {
+		if r.is < r.min || r.is > r.to {
+			return fault.New(fault.Invalid, "%s: found %d; expected %d to %d", r.name, r.is, r.min, r.to)
+		}
+	}
+	return l.settings().Check()
 }
 
 // String returns the limits as JSON.

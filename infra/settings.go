@@ -1,0 +1,148 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/mail"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/jsii-runtime-go"
+
+	"archivist/pkg/ark"
+	"archivist/pkg/boot"
+	"archivist/pkg/ingest"
+)
+
+// Settings are the deployment's choices, from the CDK context (-c name=value).
+type Settings struct {
+	Local     bool   // for an emulator: host architecture, loopback sources, no deletion protection
+	Timing    string // name of the chain of times
+	Limits    boot.Limits
+	NAAN      string // of minted arks
+	Shoulder  string
+	Faults    string // local only: file with the faults of a test
+	MailFrom  string // sender of reports; the address must be verified with SES; "" = no mail
+	AlarmMail string // who is told of alarms, or ""
+	Table     string // a restored table to work on; "" = that of the data stack
+
+	LogRoleExists bool              // the account has a role for the logs of its APIs
+	Reserve       bool              // concurrency of its own for the clock and the API
+	SecretsKey    string            // ARN of the key by which the secrets of callbacks are encrypted; "" = AWS's own
+	Tags          map[string]string // of every resource
+}
+
+// testNAANs are not of any archive: ARKs on them can never be resolved.
+var testNAANs = []string{"12345", "99999"}
+
+var (
+	// tableName is what DynamoDB takes as one (API reference, "CreateTable").
+	tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
+	keyARN    = regexp.MustCompile(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$`)
+)
+
+// tlsOnly says whether a resource's policy refuses what does not come by TLS. An
+// emulator that evaluates policies is called without, and would refuse everything.
+func (s Settings) tlsOnly() *bool { return jsii.Bool(!s.Local) }
+
+// read takes the settings out of the context, in which what is not given is "". A
+// deployment to AWS has to say what it cannot take back or would not hear of. All that is
+// wrong is in the error, a line each.
+func read(context func(name string) string) (s Settings, err error) {
+	text := func(name, or string) string {
+		if v := context(name); v != "" {
+			return v
+		}
+		return or
+	}
+	s = Settings{Local: text("local", "") == "true", Timing: text("timing", "production"), NAAN: text("naan", ""), Shoulder: text("shoulder", "fk4"),
+		Faults: text("faults", ""), AlarmMail: text("alarmMail", ""), MailFrom: text("mailFrom", ""), Table: text("table", ""),
+		LogRoleExists: text("apiGatewayLogRole", "") == "existing", Reserve: text("reserve", "") == "true", SecretsKey: text("secretsKey", "")}
+	var wrong []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			wrong = append(wrong, fmt.Errorf(format, args...))
+		}
+	}
+	s.Limits = boot.DefaultLimits
+	for name, to := range s.Limits.Named() {
+		given := text(name, strconv.Itoa(*to))
+		if n, err := strconv.Atoi(given); err == nil {
+			*to = n
+		} else {
+			check(false, "%s: found %q; expected a whole number, e.g. -c %s=%d", name, given, name, *to)
+		}
+	}
+	if err := s.Limits.Check(); err != nil {
+		wrong = append(wrong, err)
+	}
+	_, known := ingest.Timings[s.Timing]
+	check(known && (s.Local || s.Timing == "production"), "timing: found %q; it is production on AWS, and production, quick or measured locally", s.Timing)
+	check(s.Table == "" || tableName.MatchString(s.Table), "table: found %q; expected the name of a table, e.g. -c table=archivist-restored", s.Table)
+	check(s.SecretsKey == "" || keyARN.MatchString(s.SecretsKey), "secretsKey: found %q; expected the ARN of a KMS key, e.g. arn:aws:kms:us-east-1:111122223333:key/1234abcd-…", s.SecretsKey)
+	for name, value := range map[string]string{"apiGatewayLogRole": "existing", "reserve": "true", "local": "true", "testArks": "true"} {
+		check(text(name, value) == value, "%s: found %q; expected %s or nothing", name, context(name), value)
+	}
+	s.Tags, err = tags(text("tags", ""))
+	wrong = append(wrong, err)
+	wrong = append(wrong, s.identity(text("testArks", "") == "true")...)
+	wrong = append(wrong, s.people()...)
+	slices.SortFunc(wrong, func(a, b error) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	return s, errors.Join(wrong...)
+}
+
+// identity checks whose ARKs are minted: they are for ever.
+func (s *Settings) identity(tests bool) (wrong []error) {
+	switch {
+	case s.NAAN == "" && s.Local:
+		s.NAAN = "99999"
+	case s.NAAN == "":
+		return []error{errors.New("naan: give the number of your organization, e.g. -c naan=… (https://arks.org, free of charge): minted ARKs are for ever. For a trial: -c naan=99999 -c testArks=true")}
+	}
+	if slices.Contains(testNAANs, s.NAAN) && !s.Local && !tests {
+		wrong = append(wrong, fmt.Errorf("naan: %s is for tests; ARKs on it can never be resolved. For a trial say so: -c testArks=true", s.NAAN))
+	}
+	if a, err := ark.Parse("ark:/" + s.NAAN + "/" + s.Shoulder); err != nil || a.NAAN != s.NAAN || a.Name != s.Shoulder {
+		wrong = append(wrong, fmt.Errorf("naan, shoulder: ark:/%s/%s is no ARK", s.NAAN, s.Shoulder))
+	}
+	return wrong
+}
+
+// people checks who is told of what.
+func (s *Settings) people() (wrong []error) {
+	if s.AlarmMail == "" && !s.Local {
+		wrong = append(wrong, errors.New("alarmMail: give the address that is told of alarms, e.g. -c alarmMail=ops@example.org. Without it nobody hears of a failure; if that is meant: -c alarmMail=none"))
+	}
+	if s.AlarmMail == "none" {
+		s.AlarmMail = ""
+	}
+	for name, address := range map[string]string{"alarmMail": s.AlarmMail, "mailFrom": s.MailFrom} {
+		if a, err := mail.ParseAddress(address); address != "" && (err != nil || a.Address != address) {
+			wrong = append(wrong, fmt.Errorf("%s: found %q; expected a mail address, e.g. archive@example.org", name, address))
+		}
+	}
+	if s.Faults != "" && !s.Local {
+		wrong = append(wrong, errors.New("faults: for local stacks only"))
+	}
+	return wrong
+}
+
+// tags reads NAME=VALUE,NAME=VALUE. Names and values have the lengths and the characters
+// that all services take ("Tag naming limits and requirements").
+func tags(text string) (map[string]string, error) {
+	out := map[string]string{"application": "archivist"}
+	allowed := regexp.MustCompile(`^[\p{L}\p{N} _.:/+@-]*$`)
+	for pair := range strings.SplitSeq(text, ",") {
+		name, value, ok := strings.Cut(pair, "=")
+		if pair == "" {
+			continue
+		}
+		if !ok || name == "" || len(name) > 128 || len(value) > 256 || !allowed.MatchString(name+value) || strings.HasPrefix(strings.ToLower(name), "aws:") {
+			return out, fmt.Errorf("tags: found %q; expected NAME=VALUE,NAME=VALUE", pair)
+		}
+		out[name] = value
+	}
+	return out, nil
+}

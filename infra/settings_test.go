@@ -1,0 +1,186 @@
+package main
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+
+	"archivist/pkg/boot"
+)
+
+func given(context map[string]string) (Settings, error) {
+	return read(func(name string) string { return context[name] })
+}
+
+// enough is what a deployment to AWS has to say.
+var enough = map[string]string{"naan": "13030", "alarmMail": "ops@example.org"}
+
+// TestWhatIsLeftOut: a deployment to AWS says whose ARKs it mints and who hears of alarms;
+// tests say that they are tests. Locally nothing is needed.
+func TestWhatIsLeftOut(t *testing.T) {
+	if s, err := given(enough); err != nil || s.NAAN != "13030" || s.AlarmMail != "ops@example.org" || s.Tags["application"] != "archivist" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if s, err := given(map[string]string{"local": "true", "timing": "quick"}); err != nil || s.NAAN != "99999" || s.AlarmMail != "" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if s, err := given(map[string]string{"naan": "99999", "testArks": "true", "alarmMail": "none"}); err != nil || s.AlarmMail != "" || s.NAAN != "99999" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	_, err := given(nil)
+	if err == nil || !strings.Contains(err.Error(), "naan:") || !strings.Contains(err.Error(), "alarmMail:") {
+		t.Errorf("nothing was given: %v", err)
+	}
+}
+
+// TestWrongSettings: each wrong setting is named with what was found and what is expected.
+// An event source runs at most 1,000 invocations at once (AWS::Lambda::EventSourceMapping
+// ScalingConfig in the CloudFormation reference); numbers that overflow are refused.
+func TestWrongSettings(t *testing.T) {
+	for _, c := range []struct{ name, value, says string }{
+		{"naan", "99999", "testArks"},
+		{"naan", "12345", "testArks"},
+		{"naan", "abc", "no ARK"},
+		{"shoulder", "fk/4", "no ARK"},
+		{"alarmMail", "ops", "a mail address"},
+		{"mailFrom", "Archive <a@example.org>", "a mail address"},
+		{"timing", "quick", "production on AWS"},
+		{"faults", "/tmp/x", "local"},
+		{"maxInFlight", "1001", "1 to 1000"},
+		{"maxInFlight", "0", "1 to 1000"},
+		{"maxInFlight", "ten", "a whole number"},
+		{"maxInFlight", "10x", "a whole number"},
+		{"share", "-1", "0 to 1000"},
+		{"spaceGiB", "9000000000", "1 to"},
+		{"reserveGiB", "20000", "0 to 10240"},
+		{"failedDays", "200000", "0 to"},
+		{"keepDays", "-1", "0 to"},
+		{"table", "a b", "name of a table"},
+		{"secretsKey", "alias/x", "ARN"},
+		{"apiGatewayLogRole", "yes", "existing"},
+		{"reserve", "10", "true"},
+		{"tags", "cost", "NAME=VALUE"},
+		{"tags", "aws:x=y", "NAME=VALUE"},
+	} {
+		context := maps.Clone(enough)
+		context[c.name] = c.value
+		if _, err := given(context); err == nil || !strings.Contains(err.Error(), c.name) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s=%s: %v", c.name, c.value, err)
+		}
+	}
+	for name, value := range map[string]string{"maxInFlight": "1000", "failedDays": "0", "tags": "cost centre=4711,owner=library", "secretsKey": "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"} {
+		context := maps.Clone(enough)
+		context[name] = value
+		if _, err := given(context); err != nil {
+			t.Errorf("%s=%s: %v", name, value, err)
+		}
+	}
+}
+
+// TestProtected: the stacks of a deployment cannot be deleted by mistake, and their logs
+// outlive them; every resource that can have tags has those of the settings.
+func TestProtected(t *testing.T) {
+	s := heard()
+	s.Tags = map[string]string{"application": "archivist", "owner": "library"}
+	data, app := build(awscdk.NewApp(nil), s)
+	if *data.TerminationProtection() != true || *app.TerminationProtection() != true {
+		t.Error("a stack can be deleted")
+	}
+	all := synth(t, s)
+	for id, l := range of(all, "AWS::Logs::LogGroup") {
+		if l.DeletionPolicy != "Retain" || number(l.Properties["RetentionInDays"]) == 0 {
+			t.Errorf("%s goes with the stack, or stays for ever", id)
+		}
+	}
+	for id, r := range all {
+		switch r.Type {
+		case "AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::Lambda::Function", "AWS::SQS::Queue", "AWS::IAM::Role", "AWS::ApiGateway::Stage", "AWS::StepFunctions::StateMachine":
+			if tags := text(r.Properties["Tags"]); !strings.Contains(tags, `{"Key":"application","Value":"archivist"}`) || !strings.Contains(tags, `{"Key":"owner","Value":"library"}`) {
+				t.Errorf("%s has the tags %s", id, tags)
+			}
+		}
+	}
+}
+
+// TestWorkFilesStay: S3 never removes what a waiting or failed job needs, whatever failedDays
+// says: an expiration counts from when an object was made ("Managing the lifecycle of
+// objects"). An upload is given up only after its job's files are gone.
+func TestWorkFilesStay(t *testing.T) {
+	s := production
+	s.Limits.FailedDays = 400
+	for id, b := range of(synth(t, s), "AWS::S3::Bucket") {
+		rules, _ := b.Properties["LifecycleConfiguration"].(map[string]any)["Rules"].([]any)
+		aborts := false
+		for _, r := range rules {
+			rule, _ := r.(map[string]any)
+			if rule["ExpirationInDays"] != nil && rule["Prefix"] != "batches/" {
+				t.Errorf("%s: %v", id, rule)
+			}
+			if abort, ok := rule["AbortIncompleteMultipartUpload"].(map[string]any); ok {
+				aborts = number(abort["DaysAfterInitiation"]) > 400
+			}
+		}
+		if !aborts {
+			t.Errorf("%s: uploads of a failed job are removed before its other files: %v", id, rules)
+		}
+	}
+}
+
+// TestReserved: concurrency is reserved only where the settings ask for it, for the clock and
+// the API ("Configuring reserved concurrency for a function").
+func TestReserved(t *testing.T) {
+	for _, want := range []bool{false, true} {
+		s := production
+		s.Reserve = want
+		for id, f := range of(synth(t, s), "AWS::Lambda::Function") {
+			n := number(f.Properties["ReservedConcurrentExecutions"])
+			if is := n > 0; is != (want && (strings.HasPrefix(id, "clock") || strings.HasPrefix(id, "api"))) {
+				t.Errorf("reserve %v: %s has %v", want, id, n)
+			}
+		}
+	}
+}
+
+// TestFunctionsLast: no function has a runtime that AWS retires with a language's version
+// ("Lambda runtimes"), also none that the CDK adds; and only the clock, which wakes itself
+// when it has freed something, may go round ("Use Lambda recursive loop detection to
+// prevent infinite loops").
+func TestFunctionsLast(t *testing.T) {
+	all := synth(t, heard())
+	for id, f := range of(all, "AWS::Lambda::Function") {
+		if f.Properties["Runtime"] != "provided.al2023" {
+			t.Errorf("%s runs on %v", id, f.Properties["Runtime"])
+		}
+		if (f.Properties["RecursiveLoop"] == "Allow") != strings.HasPrefix(id, "clock") {
+			t.Errorf("%s: %v", id, f.Properties["RecursiveLoop"])
+		}
+	}
+	for id, r := range all {
+		if strings.HasPrefix(r.Type, "Custom::") || r.Type == "AWS::CloudFormation::CustomResource" {
+			t.Errorf("%s is a custom resource, made by a function of the CDK's", id)
+		}
+	}
+}
+
+// TestSecretsKey: callbacks' secrets may be encrypted by a customer's key, which is used
+// through Secrets Manager only ("Secret encryption and decryption in AWS Secrets Manager").
+func TestSecretsKey(t *testing.T) {
+	s := production
+	s.SecretsKey = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+	for id, p := range of(synth(t, s), "AWS::IAM::Policy") {
+		doc := text(p.Properties["PolicyDocument"])
+		is := strings.Contains(doc, `{"Action":"kms:Decrypt","Condition":{"StringEquals":{"kms:ViaService":`) && strings.Contains(doc, `"Resource":"`+s.SecretsKey+`"`)
+		if strings.Contains(doc, "kms:") != strings.HasPrefix(id, "runnotify") || is != strings.HasPrefix(id, "runnotify") {
+			t.Errorf("%s: %s", id, doc)
+		}
+	}
+}
+
+// TestLimitsOfADeployment: the defaults are within the bounds.
+func TestLimitsOfADeployment(t *testing.T) {
+	if err := boot.DefaultLimits.Check(); err != nil {
+		t.Error(err)
+	}
+}
