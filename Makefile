@@ -20,7 +20,7 @@ stop: ## stop the stack that make run left up and forget its state
 check: ## vet, staticcheck, tests without an emulator (under a minute)
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
-	$(GO) test $(FAST) ./test/sim ./test/storagesim ./test/property ./test/reindex
+	$(GO) test $(FAST) ./test/sim ./test/storagesim ./test/property ./test/reindex ./test/restore
 
 test: ## everything: check, 10,000 seeds, three DynamoDBs, templates, end to end
 	$(GO) vet ./...
@@ -31,6 +31,7 @@ test: ## everything: check, 10,000 seeds, three DynamoDBs, templates, end to end
 	$(GO) test -count=1 -race ./test/sim -run TestSimulation -seeds=200
 	GOGC=400 $(GO) test -count=1 -v ./test/property -rapid.checks=1000
 	$(GO) test -count=1 -v ./test/reindex -seeds=40
+	$(GO) test -count=1 -v ./test/restore -seeds=100
 	$(LOCAL) with dynamodb $(GO) test -count=1 -v -skip '$(MANY)' ./pkg/table/... ./pkg/lease ./pkg/queue
 	$(LOCAL) with ministack $(GO) test -count=1 -v ./pkg/table ./pkg/lease ./pkg/queue
 	$(MAKE) infra

@@ -1,6 +1,7 @@
 // Package restore tests what happens when the table goes back to an earlier moment,
-// and the storage root, the work files and the executions do not: everything comes
-// to rest, and nothing that is stored is lost or stored twice.
+// and the storage root, the work files and the executions do not, or when an earlier
+// release left it: everything comes to rest, and nothing that is stored is lost or
+// stored twice.
 package restore
 
 import (
@@ -11,6 +12,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -31,7 +33,7 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-var seeds = flag.Int("seeds", 30, "histories")
+var seeds = flag.Int("seeds", 12, "histories")
 var only = flag.Int("seed", -1, "only this history")
 
 // world is one archive on twins, with the storage that its tables have in common.
@@ -42,6 +44,8 @@ type world struct {
 	twin *buckettest.Twin
 	gone map[string]bool // paths that the source has no longer
 	made int             // submissions
+	// texts are what the source has at some paths, by their ends.
+	texts map[string]string
 
 	rows  *tabletest.Fake
 	image map[table.Key]tabletest.Item // the rows as they are
@@ -81,6 +85,7 @@ func (w *world) deploy(rows []tabletest.Item) {
 		Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""), HTTPClient: &http.Client{Transport: inProcess{w.twin}}})
 	w.s.Root.Work.Client, w.s.Root.Bucket.Client = w.s.Work.Client, w.s.Work.Client
 	w.s.Fetch.HTTP.Transport = inProcess{http.HandlerFunc(w.source)}
+	w.s.SendMail = func(context.Context, []byte) error { return nil }
 }
 
 func keyOf(item tabletest.Item) table.Key {
@@ -124,7 +129,10 @@ func (w *world) source(out http.ResponseWriter, r *http.Request) {
 		http.NotFound(out, r)
 		return
 	}
-	text := "content of " + r.URL.Path
+	text, special := w.texts[path.Base(r.URL.Path)]
+	if !special {
+		text = "content of " + r.URL.Path
+	}
 	if name, list := strings.CutSuffix(r.URL.Path, ".checkm"); list {
 		text = fmt.Sprintf(manifest, name, name)
 	}
