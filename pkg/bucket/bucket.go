@@ -147,6 +147,16 @@ func (b Bucket) Put(ctx context.Context, key string, body []byte, c Condition) e
 	return b.told("put", key, err)
 }
 
+// PutSum writes a small object of which S3 compares a checksum (base64), so that it
+// stores nothing else. It returns what S3 says of the object, where it says it at once.
+func (b Bucket) PutSum(ctx context.Context, key string, body []byte, crc64 string) (string, error) {
+	out, err := b.Client.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: bytes.NewReader(body), ChecksumCRC64NVME: &crc64})
+	if err != nil {
+		return "", b.told("put", key, err)
+	}
+	return fullCRC(out.ChecksumCRC64NVME, out.ChecksumType), nil
+}
+
 // CopySource escapes a bucket and key for the header: the one form that every
 // platform reads alike.
 func CopySource(bucket, key string) string {
@@ -157,21 +167,41 @@ func CopySource(bucket, key string) string {
 	return bucket + "/" + strings.Join(segs, "/")
 }
 
+// Listed is an object in a listing.
+type Listed struct{ Key, ETag string }
+
+func listed(page []types.Object) []Listed {
+	out := make([]Listed, len(page))
+	for i, o := range page {
+		out[i] = Listed{aws.ToString(o.Key), aws.ToString(o.ETag)}
+	}
+	return out
+}
+
 // List calls each with every object below prefix, in order of the keys.
-func (b Bucket) List(ctx context.Context, prefix string, each func(key string, size int64) error) error {
+func (b Bucket) List(ctx context.Context, prefix string, each func(Listed) error) error {
 	pages := s3.NewListObjectsV2Paginator(b.Client, &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &prefix})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return b.told("list", prefix, err)
 		}
-		for _, o := range page.Contents {
-			if err := each(aws.ToString(o.Key), aws.ToInt64(o.Size)); err != nil {
+		for _, o := range listed(page.Contents) {
+			if err := each(o); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// Few lists the objects below prefix if they fit into one page, else many says so.
+func (b Bucket) Few(ctx context.Context, prefix string) (all []Listed, many bool, err error) {
+	page, err := b.Client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &prefix})
+	if err != nil {
+		return nil, false, b.told("list", prefix, err)
+	}
+	return listed(page.Contents), aws.ToBool(page.IsTruncated), nil
 }
 
 // Page lists the next keys from a cursor ("" at the beginning), and the cursor
@@ -246,6 +276,9 @@ func (b Bucket) DeleteAll(ctx context.Context, prefix string, more func() bool) 
 		}
 		if len(out.Errors) > 0 {
 			return false, fmt.Errorf("s3: delete %s: %s", aws.ToString(out.Errors[0].Key), aws.ToString(out.Errors[0].Message))
+		}
+		if !aws.ToBool(page.IsTruncated) {
+			return true, nil
 		}
 	}
 	return false, nil

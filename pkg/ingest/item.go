@@ -145,6 +145,11 @@ func (j *Job) Chain() []string {
 	return j.Wanted()
 }
 
+// FirstTry reports whether no worker had the job in this state before: it need not look
+// for what an earlier try did. It is wrong for a table that was restored, so that it
+// must never be more than a saving: what is put is put on the condition that it is new.
+func (j *Job) FirstTry() bool { return j.RetryCount == 0 && j.Tries <= 1 && j.Checkpoint == "" }
+
 // Running reports whether an execution drives the job.
 func (j *Job) Running() bool {
 	_, stage := StageOf(j.State)

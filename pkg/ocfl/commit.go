@@ -69,7 +69,7 @@ func (r Root) Declare(ctx context.Context, id string) error {
 // is asked for again.
 var ErrStop = errors.New("ocfl: stopped")
 
-// Copy copies one file to its key and verifies the copy. A large one that is
+// Copy brings one file to its key and verifies what is stored. A large one that is
 // there already is not copied again; one that is copied in parts stops with
 // ErrStop once more says so.
 func (r Root) Copy(ctx context.Context, id string, c Content, more func() bool) error {
@@ -81,9 +81,12 @@ func (r Root) Copy(ctx context.Context, id string, c Content, more func() bool) 
 	}
 	info := bucket.Info{Size: c.Size}
 	var err error
-	if c.Size > r.Bucket.Limits.Copy {
+	switch {
+	case c.Source == "":
+		info.CRC64NVME, err = r.Bucket.PutSum(ctx, key, c.Data, c.CRC64)
+	case c.Size > r.Bucket.Limits.Copy:
 		err = r.copyParts(ctx, key, c, more)
-	} else {
+	default:
 		info.CRC64NVME, err = r.Bucket.CopyFrom(ctx, r.Work, c.Source, key, "")
 	}
 	if err != nil {

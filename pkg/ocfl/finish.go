@@ -30,56 +30,102 @@ const lookBack = 10
 // at last a stale sidecar: while that is stale, the version is not finished. It makes
 // sure that the newest version's content is there, else it returns a *MissingError.
 // It returns the sha512 of the root inventory. A Lost says that the object changed
-// meanwhile.
-func (r Root) Finish(ctx context.Context, id string, o Owner) (digest string, err error) {
+// meanwhile. What Publish says of the version that it committed right before is not
+// read again; it is nil after anything else.
+func (r Root) Finish(ctx context.Context, id string, o Owner, just *Published) (digest string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	prefix := Prefix(id)
-	side, stands, err := r.Bucket.Read(ctx, prefix+sidecarName) // before the inventory: it is replaced only if it is older
-	if err != nil && !fault.Is(err, fault.NotFound) {
-		return "", err
-	}
-	head, err := r.headNumber(ctx, id)
+	side, err := r.sidecar(ctx, prefix, just) // before the inventory: it is replaced only if it is older
 	if err != nil {
 		return "", err
 	}
-	folder := fmt.Sprintf("v%d/", head)
-	named, writers := spill.New[bool](ctx), map[int][]string{}
-	s, err := r.scan(ctx, prefix+inventoryName, visitor{manifest: func(_ string, paths []string) error {
-		for _, p := range paths {
-			if n, folder := writer(p); n > 0 && !slices.Contains(writers[n], folder) {
-				writers[n] = append(writers[n], folder)
-			}
-			if strings.HasPrefix(p, folder) {
-				if err := named.Add(prefix+p, true); err != nil {
-					return err
-				}
-			}
+	c := &contents{prefix: prefix, named: spill.New[bool](ctx), writers: map[int][]string{}}
+	s, err := r.newest(ctx, c, just)
+	if err != nil {
+		return "", err
+	}
+	folder := fmt.Sprintf("v%d/", s.head)
+	if just == nil || !just.agrees {
+		if err := r.versionInventory(ctx, prefix, folder, s); err != nil {
+			return "", err
 		}
-		return nil
-	}})
+	}
+	l, err := r.list(ctx, prefix)
 	if err != nil {
 		return "", err
 	}
-	if s.head != head {
-		return "", fault.New(fault.Lost, "the object %s changed while it was read", id)
-	}
-	if err := r.versionInventory(ctx, prefix, folder, s); err != nil {
+	if err := l.sweep(ctx, prefix+folder, c.named); err != nil {
 		return "", err
 	}
-	if err := r.sweep(ctx, prefix+folder, named); err != nil {
+	if err := l.sweepBefore(ctx, prefix, s.head, c.writers); err != nil {
 		return "", err
 	}
-	if err := r.sweepBefore(ctx, prefix, head, writers); err != nil {
+	if err := l.sweepNext(ctx, fmt.Sprintf("%sv%d/", prefix, s.head+1), o); err != nil {
 		return "", err
 	}
-	if err := r.sweepNext(ctx, fmt.Sprintf("%sv%d/", prefix, head+1), o); err != nil {
-		return "", err
-	}
-	if string(side) == string(sidecar(s.digest)) {
+	if side.text == string(sidecar(s.digest)) {
 		return s.digest, nil
 	}
-	return s.digest, r.Bucket.Put(ctx, prefix+sidecarName, sidecar(s.digest), bucket.Condition{Absent: stands.ETag == "", ETag: stands.ETag})
+	return s.digest, r.Bucket.Put(ctx, prefix+sidecarName, sidecar(s.digest), bucket.Condition{Absent: side.etag == "", ETag: side.etag})
+}
+
+// side is the sidecar of the root inventory; there is none without an ETag.
+type side struct{ text, etag string }
+
+func (r Root) sidecar(ctx context.Context, prefix string, just *Published) (side, error) {
+	if just != nil && just.side != nil {
+		return *just.side, nil
+	}
+	text, info, err := r.Bucket.Read(ctx, prefix+sidecarName)
+	if fault.Is(err, fault.NotFound) {
+		return side{}, nil
+	}
+	return side{string(text), info.ETag}, err
+}
+
+// contents are the keys that an inventory names in its newest version's folder, and
+// who wrote to each version's.
+type contents struct {
+	prefix, folder string
+	named          *spill.Sorter[bool]
+	writers        map[int][]string
+}
+
+// newest reads the root inventory, or the text of the one that was just put.
+func (r Root) newest(ctx context.Context, c *contents, just *Published) (scanned, error) {
+	v := visitor{
+		heads: func(n int) error { c.folder = fmt.Sprintf("v%d/", n); return nil },
+		manifest: func(_ string, paths []string) error {
+			if c.folder == "" {
+				return errHead
+			}
+			return c.add(paths)
+		},
+	}
+	if just == nil {
+		return r.scan(ctx, c.prefix+inventoryName, v)
+	}
+	text, err := just.text(ctx)
+	if err != nil {
+		return scanned{}, err
+	}
+	defer text.Close()
+	return scanText(text, v)
+}
+
+func (c *contents) add(paths []string) error {
+	for _, p := range paths {
+		if n, folder := writer(p); n > 0 && !slices.Contains(c.writers[n], folder) {
+			c.writers[n] = append(c.writers[n], folder)
+		}
+		if strings.HasPrefix(p, c.folder) {
+			if err := c.named.Add(c.prefix+p, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // versionInventory makes the newest version's inventory and its sidecar agree with
@@ -101,24 +147,53 @@ func (r Root) versionInventory(ctx context.Context, prefix, folder string, s sca
 	return err
 }
 
+// listing is what is below an object's prefix: of an object with few keys it is asked
+// for once, of others folder by folder.
+type listing struct {
+	bucket bucket.Bucket
+	few    []bucket.Listed
+	many   bool
+}
+
+func (r Root) list(ctx context.Context, prefix string) (l listing, err error) {
+	l.bucket = r.Bucket
+	l.few, l.many, err = r.Bucket.Few(ctx, prefix)
+	return l, err
+}
+
+// each calls f with every object below a folder, in order of the keys.
+func (l listing) each(ctx context.Context, folder string, f func(bucket.Listed) error) error {
+	if l.many {
+		return l.bucket.List(ctx, folder, f)
+	}
+	for _, o := range l.few {
+		if strings.HasPrefix(o.Key, folder) {
+			if err := f(o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // sweep removes keys of a committed version's folder that its inventory does not
 // name: they are of a job that died, or was overtaken, and can never be named.
-func (r Root) sweep(ctx context.Context, folder string, named *spill.Sorter[bool]) error {
+func (l listing) sweep(ctx context.Context, folder string, named *spill.Sorter[bool]) error {
 	next, stop := iter.Pull2(named.Sorted())
 	defer stop()
 	name, err, more := next()
-	listErr := r.Bucket.List(ctx, folder, func(key string, _ int64) error {
-		if err == nil && more && name.Key < key && strings.HasPrefix(key, folder+"content/") {
+	listErr := l.each(ctx, folder, func(o bucket.Listed) error {
+		if err == nil && more && name.Key < o.Key && strings.HasPrefix(o.Key, folder+"content/") {
 			return &MissingError{name.Key}
 		}
-		if err != nil || key == folder+inventoryName || key == folder+sidecarName {
+		if err != nil || o.Key == folder+inventoryName || o.Key == folder+sidecarName {
 			return err
 		}
-		if more && name.Key == key {
+		if more && name.Key == o.Key {
 			name, err, more = next()
 			return err
 		}
-		return r.Bucket.Delete(ctx, key)
+		return l.bucket.Delete(ctx, o.Key)
 	})
 	if err == nil && listErr == nil && more {
 		err = &MissingError{name.Key}
@@ -128,10 +203,10 @@ func (r Root) sweep(ctx context.Context, folder string, named *spill.Sorter[bool
 
 // sweepBefore removes from the versions before the newest what late workers wrote
 // there: folders that no inventory names.
-func (r Root) sweepBefore(ctx context.Context, prefix string, head int, writers map[int][]string) error {
+func (l listing) sweepBefore(ctx context.Context, prefix string, head int, writers map[int][]string) error {
 	for n := max(1, head-lookBack); n < head; n++ {
 		content := fmt.Sprintf("%sv%d/content/", prefix, n)
-		folders, err := r.Bucket.Folders(ctx, content)
+		folders, err := l.folders(ctx, content)
 		if err != nil {
 			return err
 		}
@@ -139,7 +214,8 @@ func (r Root) sweepBefore(ctx context.Context, prefix string, head int, writers 
 			if slices.Contains(writers[n], folder) {
 				continue
 			}
-			if err := r.Bucket.List(ctx, content+folder+"/", func(key string, _ int64) error { return r.Bucket.Delete(ctx, key) }); err != nil {
+			err := l.each(ctx, content+folder+"/", func(o bucket.Listed) error { return l.bucket.Delete(ctx, o.Key) })
+			if err != nil {
 				return err
 			}
 		}
@@ -147,13 +223,30 @@ func (r Root) sweepBefore(ctx context.Context, prefix string, head int, writers 
 	return nil
 }
 
+// folders are the names between a prefix, which ends in a slash, and the next slash.
+func (l listing) folders(ctx context.Context, prefix string) (names []string, err error) {
+	if l.many {
+		return l.bucket.Folders(ctx, prefix)
+	}
+	err = l.each(ctx, prefix, func(o bucket.Listed) error {
+		if name, _, in := strings.Cut(o.Key[len(prefix):], "/"); in && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		return nil
+	})
+	return names, err
+}
+
 // sweepNext removes what jobs that are over wrote of a version that nobody
 // committed. What a late worker could still commit stays.
-func (r Root) sweepNext(ctx context.Context, folder string, o Owner) error {
-	over, all, found := map[string]bool{}, true, false
-	err := r.Bucket.List(ctx, folder, func(key string, _ int64) error {
-		found = true
-		job, content := nextWriter(folder, key)
+func (l listing) sweepNext(ctx context.Context, folder string, o Owner) error {
+	over, all := map[string]bool{}, true
+	claims := map[string]string{} // ETags by key: another claim than this one is not removed
+	err := l.each(ctx, folder, func(k bucket.Listed) error {
+		job, content := nextWriter(folder, k.Key)
+		if !content {
+			claims[k.Key] = k.ETag
+		}
 		if _, known := over[job]; known || !content {
 			return nil
 		}
@@ -162,26 +255,18 @@ func (r Root) sweepNext(ctx context.Context, folder string, o Owner) error {
 		all = all && ended
 		return err
 	})
-	if err != nil || !found {
+	if err != nil || len(over)+len(claims) == 0 {
 		return err
-	}
-	claims := map[string]string{} // ETags by key: another claim than this one is not removed
-	for _, key := range []string{folder + inventoryName, folder + sidecarName} {
-		info, err := r.Bucket.Head(ctx, key)
-		if err != nil && !fault.Is(err, fault.NotFound) {
-			return err
-		}
-		claims[key] = info.ETag
 	}
 	if err := o.Fence(ctx); err != nil {
 		return err
 	}
-	return r.Bucket.List(ctx, folder, func(key string, _ int64) error {
-		switch job, content := nextWriter(folder, key); {
+	return l.each(ctx, folder, func(k bucket.Listed) error {
+		switch job, content := nextWriter(folder, k.Key); {
 		case content && over[job]:
-			return r.Bucket.Delete(ctx, key)
-		case !content && all && claims[key] != "":
-			return r.Bucket.DeleteSame(ctx, key, claims[key])
+			return l.bucket.Delete(ctx, k.Key)
+		case !content && all && claims[k.Key] != "":
+			return l.bucket.DeleteSame(ctx, k.Key, claims[k.Key])
 		}
 		return nil
 	})

@@ -42,7 +42,8 @@ type File struct {
 	Size    int64             `json:"size"`             // bytes
 	Digests map[string]string `json:"digests"`          // hexadecimal by name; sha512 always
 	CRC64   string            `json:"crc64nvme"`        // base64, as S3 writes it
-	Source  string            `json:"source,omitempty"` // key in the work bucket
+	Source  string            `json:"source,omitempty"` // key in the work bucket; "": the content is Data
+	Data    []byte            `json:"data,omitempty"`   // the content of a small file
 }
 
 // Prefix is where an object's keys begin, with a slash at the end (extension

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"maps"
 	"slices"
@@ -87,6 +88,14 @@ func (f fixture) prepare(t testing.TB, job string, files []File) (Prepared, []Co
 	return p, contents
 }
 
+// text opens an inventory that was prepared.
+func (f fixture) text(key string) Text {
+	return func(ctx context.Context) (io.ReadCloser, error) {
+		body, _, err := f.root.Work.Open(ctx, key)
+		return body, err
+	}
+}
+
 func always() bool { return true }
 
 // owner of the lock beside jobs that have all ended.
@@ -95,7 +104,7 @@ func owner() Owner {
 }
 
 func (f fixture) commit(t testing.TB, p Prepared, job string, contents []Content) error {
-	ctx := context.Background()
+	ctx, just := context.Background(), (*Published)(nil)
 	if !p.NoChange && !p.Written {
 		if err := f.root.Declare(ctx, id); err != nil {
 			t.Fatal(err)
@@ -105,11 +114,12 @@ func (f fixture) commit(t testing.TB, p Prepared, job string, contents []Content
 				t.Fatal(err)
 			}
 		}
-		if err := f.root.Publish(ctx, p, "inventory-"+job, owner()); err != nil {
+		var err error
+		if just, err = f.root.Publish(ctx, p, f.text("inventory-"+job), owner()); err != nil {
 			return err
 		}
 	}
-	_, err := f.root.Finish(ctx, id, owner())
+	_, err := f.root.Finish(ctx, id, owner(), just)
 	return err
 }
 
@@ -166,9 +176,9 @@ func (f fixture) check(t testing.TB, states []map[string]string) {
 	if fixed != 3*len(contents) {
 		t.Fatalf("%d digests in fixity of %d contents", fixed, len(contents))
 	}
-	err := f.root.Bucket.List(context.Background(), Prefix(id), func(key string, _ int64) error {
-		if !named[strings.TrimPrefix(key, Prefix(id))] {
-			t.Fatalf("%s is there, and no inventory names it", key)
+	err := f.root.Bucket.List(context.Background(), Prefix(id), func(o bucket.Listed) error {
+		if !named[strings.TrimPrefix(o.Key, Prefix(id))] {
+			t.Fatalf("%s is there, and no inventory names it", o.Key)
 		}
 		return nil
 	})
@@ -199,7 +209,7 @@ func TestVersions(t *testing.T) {
 					}
 				}
 				if rapid.Bool().Draw(rt, "claimed") {
-					if err := f.root.claim(t.Context(), Prefix(id)+fmt.Sprintf("v%d/", dead.Number)+inventoryName, dead, fmt.Sprint("inventory-dead", n), owner()); err != nil {
+					if err := f.root.claim(t.Context(), Prefix(id)+fmt.Sprintf("v%d/", dead.Number)+inventoryName, dead, f.text(fmt.Sprint("inventory-dead", n)), owner()); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -273,8 +283,8 @@ func TestDiesAnywhere(t *testing.T) {
 			for _, c := range contents {
 				_ = f.root.Copy(ctx, id, c, always)
 			}
-			if f.root.Publish(ctx, p, "inventory-job2", owner()) == nil {
-				_, _ = f.root.Finish(ctx, id, owner())
+			if just, err := f.root.Publish(ctx, p, f.text("inventory-job2"), owner()); err == nil {
+				_, _ = f.root.Finish(ctx, id, owner(), just)
 			}
 		}()
 		f.twin.Before = nil
@@ -286,7 +296,7 @@ func TestDiesAnywhere(t *testing.T) {
 			if err := f.commit(t, p, "job2", contents); err != nil {
 				t.Fatal(err)
 			}
-		} else if _, err := f.root.Finish(t.Context(), id, owner()); err != nil {
+		} else if _, err := f.root.Finish(t.Context(), id, owner(), nil); err != nil {
 			t.Fatal(err)
 		}
 		f.check(t, []map[string]string{{"producer/a": "one", "system/job": "job1"}, {"producer/a": "two", "producer/b": "one", "system/job": "job2"}})
@@ -312,7 +322,7 @@ func TestOvertaken(t *testing.T) {
 	}
 	lost := owner()
 	lost.Fence = func(context.Context) error { return fault.New(fault.Lost, "the lock is another's") }
-	if err := f.root.Publish(t.Context(), slow, "inventory-slow", lost); !fault.Is(err, fault.Lost) {
+	if _, err := f.root.Publish(t.Context(), slow, f.text("inventory-slow"), lost); !fault.Is(err, fault.Lost) {
 		t.Errorf("publishing gave %v", err)
 	}
 	f.check(t, []map[string]string{{"producer/a": "quick"}})
@@ -337,7 +347,7 @@ func TestLateFinish(t *testing.T) {
 	}
 	late := owner()
 	late.Over = func(_ context.Context, job string) (bool, error) { return job != "second", nil }
-	if _, err := f.root.Finish(ctx, id, late); err != nil {
+	if _, err := f.root.Finish(ctx, id, late, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.commit(t, p, "second", nil); err != nil { // its content was copied before
@@ -349,7 +359,7 @@ func TestLateFinish(t *testing.T) {
 			t.Fatal(err)
 		}
 		var missing *MissingError
-		if _, err := f.root.Finish(ctx, id, late); !errors.As(err, &missing) || missing.Key != Prefix(id)+c.To {
+		if _, err := f.root.Finish(ctx, id, late, nil); !errors.As(err, &missing) || missing.Key != Prefix(id)+c.To {
 			t.Errorf("%s is gone, and Finish says %v", c.To, err)
 		}
 		if err := f.root.Copy(ctx, id, c, always); err != nil {
@@ -368,7 +378,7 @@ func TestPreparedByAnother(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := f.root.Publish(t.Context(), p, "inventory-other", owner()); !fault.Is(err, fault.Lost) {
+	if _, err := f.root.Publish(t.Context(), p, f.text("inventory-other"), owner()); !fault.Is(err, fault.Lost) {
 		t.Errorf("publishing gave %v", err)
 	}
 	if _, err := f.root.Head(t.Context(), id); !fault.Is(err, fault.NotFound) {

@@ -119,22 +119,11 @@ func (r Root) Prepare(ctx context.Context, d Draft, out io.Writer, copy func(Con
 
 // write merges what stands with the draft, section by section.
 func (p *preparer) write(ctx context.Context, r Root) error {
-	stands, err := r.Bucket.Head(ctx, Prefix(p.draft.ID)+inventoryName)
-	if err != nil && !fault.Is(err, fault.NotFound) {
-		return err
-	}
-	if err == nil {
-		if p.head, err = r.headNumber(ctx, p.draft.ID); err != nil {
-			return err
+	err := p.follow(ctx, r)
+	if fault.Is(err, fault.NotFound) && p.head == 0 {
+		if err = p.begin(0); err == nil {
+			err = p.merge()
 		}
-		p.done.Follows = stands.ETag
-	}
-	p.done.Number = p.head + 1
-	fmt.Fprintf(p.out, `{"id":%s,"type":%q,"digestAlgorithm":"sha512","head":"v%d","manifest":{`, quote(p.draft.ID), specification, p.done.Number)
-	if p.head == 0 {
-		err = p.merge()
-	} else {
-		err = p.follow(ctx, r)
 	}
 	if err == nil {
 		err = p.end()
@@ -142,14 +131,30 @@ func (p *preparer) write(ctx context.Context, r Root) error {
 	return err
 }
 
-// follow reads the inventory that the draft comes after.
+// begin writes what comes before the manifest, once it is known which version the
+// draft follows.
+func (p *preparer) begin(head int) error {
+	p.head, p.done.Number = head, head+1
+	_, err := fmt.Fprintf(p.out, `{"id":%s,"type":%q,"digestAlgorithm":"sha512","head":"v%d","manifest":{`,
+		quote(p.draft.ID), specification, p.done.Number)
+	return err
+}
+
+// follow reads the inventory that the draft comes after. Its head comes before its
+// manifest: it is one of ours.
 func (p *preparer) follow(ctx context.Context, r Root) error {
 	info, err := r.scan(ctx, Prefix(p.draft.ID)+inventoryName, visitor{
+		heads: p.begin,
 		manifest: func(digest string, paths []string) error {
 			p.recognise(paths)
 			return p.files.Add(digest, known{Has: paths})
 		},
-		manifestEnd: p.merge,
+		manifestEnd: func() error {
+			if p.head == 0 {
+				return errHead
+			}
+			return p.merge()
+		},
 		begin: func(n int) error {
 			fmt.Fprintf(p.out, `%s"v%d":{"state":{`, p.comma(), n)
 			return nil
@@ -163,10 +168,7 @@ func (p *preparer) follow(ctx context.Context, r Root) error {
 			return p.fixity[algorithm].Add(digest, paths)
 		},
 	})
-	p.done.After = info.digest
-	if err == nil && info.ETag != p.done.Follows {
-		err = fault.New(fault.Lost, "the object %s changed while it was read", p.draft.ID)
-	}
+	p.done.Follows, p.done.After = info.ETag, info.digest
 	return err
 }
 

@@ -30,59 +30,70 @@ func (e *ClaimedError) Error() string {
 	return "ocfl: job " + e.Job + " has claimed the next version, and its worker may not have ended"
 }
 
+// Text opens an inventory that Prepare wrote.
+type Text func(ctx context.Context) (io.ReadCloser, error)
+
+// Published is what is known of a version that was committed right now.
+type Published struct {
+	text   Text
+	agrees bool  // the version's inventory and its sidecar are the root's
+	side   *side // the root's sidecar as it was before; nil: not known
+}
+
 // Publish commits a prepared version whose content is all there: it claims the
 // version by its inventory, then puts the root's, which is the commit, from whatever
-// point an earlier try got to. inventory is the key in the work bucket where Prepare
-// wrote. A Lost says that the object is at another version than it was, or that the
-// prepared inventory is another by now: it is to be prepared again. A *ClaimedError
-// says that it can be tried again later.
+// point an earlier try got to. text is the inventory that Prepare wrote. A Lost says
+// that the object is at another version than it was, or that the prepared inventory is
+// another by now: it is to be prepared again. A *ClaimedError says that it can be tried
+// again later.
 //
 // Nobody takes over a claim whose job may still have a worker: S3 knows no fence, and
 // what a late worker commits has to be as it claimed it.
-func (r Root) Publish(ctx context.Context, p Prepared, inventory string, o Owner) error {
+func (r Root) Publish(ctx context.Context, p Prepared, text Text, o Owner) (*Published, error) {
 	prefix := Prefix(p.ID)
-	if err := r.finishBefore(ctx, p, o); err != nil {
-		return err
+	side, err := r.finishBefore(ctx, p, o)
+	if err != nil {
+		return nil, err
 	}
 	version := fmt.Sprintf("%sv%d/", prefix, p.Number)
-	if err := r.claim(ctx, version+inventoryName, p, inventory, o); err != nil {
-		return err
+	if err := r.claim(ctx, version+inventoryName, p, text, o); err != nil {
+		return nil, err
 	}
-	err := r.Bucket.Put(ctx, version+sidecarName, sidecar(p.Digest), bucket.Condition{Absent: true})
+	err = r.Bucket.Put(ctx, version+sidecarName, sidecar(p.Digest), bucket.Condition{Absent: true})
 	if err != nil && !fault.Is(err, fault.Lost) { // an older one is replaced by Finish
-		return err
+		return nil, err
 	}
-	err = r.put(ctx, prefix+inventoryName, p, inventory, bucket.Condition{Absent: p.Follows == "", ETag: p.Follows}, o.Fence)
+	just := &Published{text: text, agrees: err == nil, side: side}
+	err = r.put(ctx, prefix+inventoryName, p, text, bucket.Condition{Absent: p.Follows == "", ETag: p.Follows}, o.Fence)
 	if fault.Is(err, fault.Lost) {
 		// Ours, when the answer of our own put was lost; else somebody else's.
 		if same, readErr := r.holds(ctx, prefix+inventoryName, p.Digest); readErr != nil || !same {
-			return err
+			return nil, err
 		}
-		err = nil
+		just, err = nil, nil // it can be long ago
 	}
-	return err
+	return just, err
 }
 
 // finishBefore makes sure that the version before is finished: its job may have died
-// right after the commit, and once another follows nobody looks at it again.
-func (r Root) finishBefore(ctx context.Context, p Prepared, o Owner) error {
+// right after the commit, and once another follows nobody looks at it again. It returns
+// the sidecar as it stands then, nil if that is not known.
+func (r Root) finishBefore(ctx context.Context, p Prepared, o Owner) (*side, error) {
 	if p.Follows == "" {
-		return nil
+		return &side{}, nil
 	}
-	now, _, err := r.Bucket.Read(ctx, Prefix(p.ID)+sidecarName)
-	if err == nil && string(now) == string(sidecar(p.After)) {
-		return nil
+	now, err := r.sidecar(ctx, Prefix(p.ID), nil)
+	if err != nil || now.text == string(sidecar(p.After)) {
+		return &now, err
 	}
-	if err == nil || fault.Is(err, fault.NotFound) {
-		_, err = r.Finish(ctx, p.ID, o)
-	}
-	return err
+	_, err = r.Finish(ctx, p.ID, o, nil)
+	return nil, err
 }
 
 // put streams the prepared inventory to a key, and makes sure that it is the one
 // that was prepared. The fence, if any, is asked at the last moment.
-func (r Root) put(ctx context.Context, key string, p Prepared, inventory string, c bucket.Condition, fence func(context.Context) error) error {
-	body, _, err := r.Work.Open(ctx, inventory)
+func (r Root) put(ctx context.Context, key string, p Prepared, text Text, c bucket.Condition, fence func(context.Context) error) error {
+	body, err := text(ctx)
 	if err != nil {
 		return err
 	}
@@ -90,7 +101,7 @@ func (r Root) put(ctx context.Context, key string, p Prepared, inventory string,
 	sum := sha512.New()
 	w := r.Bucket.Writer(ctx, key, c)
 	if _, err = io.Copy(io.MultiWriter(w, sum), body); err == nil && hex.EncodeToString(sum.Sum(nil)) != p.Digest {
-		err = fault.New(fault.Lost, "ocfl: the inventory at %s is not the one that was prepared for %s v%d", inventory, p.ID, p.Number)
+		err = fault.New(fault.Lost, "ocfl: the prepared inventory is not the one that was prepared for %s v%d", p.ID, p.Number)
 	}
 	if err == nil && fence != nil {
 		err = fence(ctx)
@@ -104,8 +115,8 @@ func (r Root) put(ctx context.Context, key string, p Prepared, inventory string,
 
 // claim puts the version's inventory. One that stands there is replaced only if its
 // job is the owner, or over.
-func (r Root) claim(ctx context.Context, key string, p Prepared, inventory string, o Owner) error {
-	lost := r.put(ctx, key, p, inventory, bucket.Condition{Absent: true}, nil)
+func (r Root) claim(ctx context.Context, key string, p Prepared, text Text, o Owner) error {
+	lost := r.put(ctx, key, p, text, bucket.Condition{Absent: true}, nil)
 	if !fault.Is(lost, fault.Lost) {
 		return lost
 	}
@@ -133,7 +144,7 @@ func (r Root) claim(ctx context.Context, key string, p Prepared, inventory strin
 			return &ClaimedError{job}
 		}
 	}
-	return r.put(ctx, key, p, inventory, bucket.Condition{ETag: stands.ETag}, o.Fence)
+	return r.put(ctx, key, p, text, bucket.Condition{ETag: stands.ETag}, o.Fence)
 }
 
 func sidecar(digest string) []byte { return []byte(digest + " " + inventoryName + "\n") }

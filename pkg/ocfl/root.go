@@ -26,13 +26,14 @@ type Root struct {
 }
 
 // Init writes what is missing of an empty storage root. Nothing that stands is
-// touched.
+// touched. The last file stands only if all do.
 func (r Root) Init(ctx context.Context) error {
 	files := rootFiles()
-	for _, key := range slices.Sorted(maps.Keys(files)) {
-		if _, err := r.Bucket.Head(ctx, key); err == nil {
-			continue
-		}
+	keys := slices.Sorted(maps.Keys(files))
+	if _, err := r.Bucket.Head(ctx, keys[len(keys)-1]); err == nil {
+		return nil
+	}
+	for _, key := range keys {
 		err := r.Bucket.Put(ctx, key, files[key], bucket.Condition{Absent: true})
 		if err != nil && !fault.Is(err, fault.Lost) {
 			return err
@@ -69,33 +70,30 @@ func (r Root) scan(ctx context.Context, key string, v visitor) (scanned, error) 
 		return scanned{}, err
 	}
 	defer body.Close()
+	s, err := scanText(body, v)
+	if s.Info = info; err != nil {
+		err = fmt.Errorf("%s: %w", key, err)
+	}
+	return s, err
+}
+
+// scanText reads an inventory.
+func scanText(text io.Reader, v visitor) (s scanned, err error) {
 	sum := sha512.New()
-	in := io.TeeReader(body, sum)
-	s := scanned{Info: info}
+	in := io.TeeReader(text, sum)
 	if s.id, s.head, err = scan(in, v); err != nil {
-		return s, fmt.Errorf("%s: %w", key, err)
+		return s, err
 	}
-	if _, err := io.Copy(io.Discard, in); err != nil {
-		return s, fmt.Errorf("ocfl: %s: %w", key, err)
-	}
+	_, err = io.Copy(io.Discard, in)
 	s.digest = hex.EncodeToString(sum.Sum(nil))
-	return s, nil
+	return s, err
 }
 
 // errSeen ends a scan that has seen enough.
 var errSeen = errors.New("seen")
 
-// headNumber reads the beginning of the root inventory.
-func (r Root) headNumber(ctx context.Context, id string) (int, error) {
-	s, err := r.scan(ctx, Prefix(id)+inventoryName, visitor{manifest: func(string, []string) error { return errSeen }})
-	if err != nil && !errors.Is(err, errSeen) {
-		return 0, err
-	}
-	if s.head == 0 {
-		return 0, fmt.Errorf("ocfl: the inventory of %s does not say its head before its manifest", id)
-	}
-	return s.head, nil
-}
+// errHead refuses an inventory that another software wrote in another order.
+var errHead = errors.New("it does not say its head before its manifest")
 
 // Head reads an object's root inventory, which is the truth about it: a sidecar
 // that differs is stale by a crash between the two, and mended by Finish. A

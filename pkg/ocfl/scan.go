@@ -13,6 +13,7 @@ import (
 // visitor is told what an inventory says, in the order of the file; what is nil
 // is not told. An inventory of very many files is never in memory as a whole.
 type visitor struct {
+	heads       func(n int) error    // the number of the newest version
 	region      func(from, to int64) // where the manifest is, in bytes
 	manifest    func(digest string, paths []string) error
 	manifestEnd func() error
@@ -77,8 +78,10 @@ func (s *scanner) member(name string) (err error) {
 		if err := s.value(&head); err != nil {
 			return err
 		}
-		s.head, err = number(head)
-		return err
+		if s.head, err = number(head); err != nil || s.heads == nil {
+			return err
+		}
+		return s.heads(s.head)
 	case "manifest":
 		from := s.dec.InputOffset()
 		if err := s.block(s.manifest); err != nil {

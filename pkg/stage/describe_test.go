@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"archivist/pkg/bucket"
 	"archivist/pkg/checkm"
 	"archivist/pkg/erc"
 	"archivist/pkg/fault"
@@ -168,8 +169,8 @@ func TestUncarried(t *testing.T) {
 	for says, file := range map[string]string{"title (what) \"a\\x01b\" has the character U+0001": "what: a\x01b\n", "U+FFFE": "rights: \ufffe\n", "a character was lost": "who: \ufffd\n", "local id \"x\\uffff\"": "where: x\uffff\n"} {
 		p.refused(p.pack(map[string]string{"mrt-erc.txt": file}), says)
 	}
-	err := p.s.Root.Bucket.List(t.Context(), "", func(key string, _ int64) error {
-		t.Errorf("%s was stored", key)
+	err := p.s.Root.Bucket.List(t.Context(), "", func(o bucket.Listed) error {
+		t.Errorf("%s was stored", o.Key)
 		return nil
 	})
 	if err != nil {

@@ -99,7 +99,7 @@ func (s *Stages) goOn(ctx context.Context, h *queue.Held) (ingest.Result, error)
 		}
 		return s.bringBack(ctx, j.Primary, h.Until)
 	case ingest.Storing:
-		digest, err := s.Root.Finish(ctx, j.Primary, ocfl.Owner{Job: j.ID, Fence: h.StillMine, Over: s.Queue.Over})
+		digest, err := s.Root.Finish(ctx, j.Primary, ocfl.Owner{Job: j.ID, Fence: h.StillMine, Over: s.Queue.Over}, nil)
 		if err != nil {
 			return ingest.Result{}, err
 		}

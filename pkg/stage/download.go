@@ -30,11 +30,15 @@ var errStopped = errors.New("stopped")
 // time budget.
 func (s *Stages) download(ctx context.Context, h *queue.Held) (ingest.Result, error) {
 	j := h.Job
-	done, err := s.segments(ctx, j.ID)
+	d := &transfer{s: s, job: j, began: s.Now(), until: h.Until, first: j.FirstTry(), limit: make(chan struct{}, s.Parallel)}
+	done, err := map[int]bool{}, error(nil)
+	if !d.first {
+		done, err = s.segments(ctx, j.ID)
+	}
 	if err != nil {
 		return ingest.Result{}, err
 	}
-	d := &transfer{s: s, job: j, began: s.Now(), until: h.Until, limit: make(chan struct{}, s.Parallel)}
+	d.own = len(done) == 0
 	err = s.inSegments(ctx, j, func(n int, rows []checkm.Row) error {
 		if done[n] {
 			d.got += len(rows)
@@ -56,19 +60,22 @@ func (s *Stages) download(ctx context.Context, h *queue.Held) (ingest.Result, er
 	case err != nil:
 		return ingest.Result{}, err
 	}
-	return s.endDownload(ctx, j)
+	return s.endDownload(ctx, d)
 }
 
-// beginAgain fails a job so that its requeue begins with detecting the payload's
-// type: nothing that was downloaded is kept.
+// beginAgain fails a job so that its requeue begins with Estimate, where a payload's
+// type that was not given is detected: nothing that was downloaded is kept.
 func (s *Stages) beginAgain(ctx context.Context, h *queue.Held, why string) (ingest.Result, error) {
 	all, err := s.Clean(ctx, h.Job.ID, h.Until)
 	if err != nil || !all {
 		return ingest.Result{Outcome: ingest.StepContinue}, err
 	}
 	j := h.Job
-	j.LastSuccessful, j.Payload.Type, j.HasSpace = "", "", false
-	return ingest.Fail(true, why+". Correct it at the source if that is wrong, then requeue the job: its type is detected again"), nil
+	j.LastSuccessful, j.HasSpace = "", false
+	if j.Detected {
+		j.Payload.Type = ""
+	}
+	return ingest.Fail(true, why+". Correct it at the source if that is wrong, then requeue the job: it begins again"), nil
 }
 
 // transfer is one try's downloads.
@@ -77,7 +84,11 @@ type transfer struct {
 	job   *ingest.Job
 	began time.Time // of the step's time budget
 	until time.Time // its end
+	first bool      // nothing can be there yet
 	limit chan struct{}
+
+	own  bool // the whole ledger is of this try
+	came tally
 
 	mu       sync.Mutex
 	got      int
@@ -99,7 +110,7 @@ const maxProblems = 20
 // maxProblem bounds what is said of one of them, in bytes.
 const maxProblem = 400
 
-// changedError says that the payload is not of the type that was detected.
+// changedError says that what was downloaded is not what it was before.
 type changedError struct{ why string }
 
 func (e *changedError) Error() string { return e.why }
@@ -156,8 +167,10 @@ func (d *transfer) failure() ingest.Result {
 // at once.
 func (d *transfer) segment(ctx context.Context, n int, rows []checkm.Row) error {
 	entries := make([]*Entry, len(rows))
-	if err := d.s.getJSON(ctx, unfinishedKey(d.job.ID, n), &entries); err != nil && !fault.Is(err, fault.NotFound) {
-		return err
+	if !d.first {
+		if err := d.s.getJSON(ctx, unfinishedKey(d.job.ID, n), &entries); err != nil && !fault.Is(err, fault.NotFound) {
+			return err
+		}
 	}
 	var wg sync.WaitGroup
 	for i, row := range rows {
@@ -190,9 +203,29 @@ func (d *transfer) segment(ctx context.Context, n int, rows []checkm.Row) error 
 	// A finished segment is never written again: not by one who comes late either.
 	err := d.s.putJSON(ctx, segmentKey(d.job.ID, n), entries, bucket.Condition{Absent: true})
 	if fault.Is(err, fault.Lost) {
-		return nil
+		d.own = false
+		return d.same(ctx, n, entries)
+	}
+	for _, e := range entries {
+		d.came.add(*e)
 	}
 	return err
+}
+
+// same compares a segment with the one that another try wrote. Both tries wrote to the
+// same keys: if the source changed between them, the files are not those of the ledger.
+func (d *transfer) same(ctx context.Context, n int, entries []*Entry) error {
+	var stands []Entry
+	if err := d.s.getJSON(ctx, segmentKey(d.job.ID, n), &stands); err != nil {
+		return err
+	}
+	for i, e := range stands {
+		if i >= len(entries) || e.Digests["sha512"] != entries[i].Digests["sha512"] {
+			d.note(i, checkm.Row{}, &changedError{"the content at the source changed while two tries downloaded it"})
+			return errStopped
+		}
+	}
+	return nil
 }
 
 // keep notes that a file is there.
@@ -209,18 +242,22 @@ func (d *transfer) keep(ctx context.Context, n int, entries []*Entry, i int, e E
 // file gets one file into the work bucket and checks it.
 func (d *transfer) file(ctx context.Context, n int, row checkm.Row) (Entry, error) {
 	key := fileKey(d.job.ID, n)
-	sums, err := d.fetch(ctx, key, halfKey(d.job.ID, path.Base(key)), row)
+	h, err := d.fetch(ctx, key, halfKey(d.job.ID, path.Base(key)), row)
 	if err != nil {
 		return Entry{}, err
 	}
-	why, err := d.s.notAsDetected(ctx, d.job, key)
+	came := d.s.workText(key)
+	if h.whole != nil {
+		came = inMemory(h.whole)
+	}
+	why, err := notAsDetected(ctx, d.job, came)
 	if err != nil {
 		return Entry{}, err
 	}
 	if why != "" {
 		return Entry{}, &changedError{why}
 	}
-	return describe(row, sums, key)
+	return describe(row, h.sums, key)
 }
 
 // describe holds a file that came against what the depositor said of it. A
@@ -256,25 +293,39 @@ func defaultType(name string) string {
 	return "application/octet-stream"
 }
 
-// endDownload corrects what the estimate guessed.
-func (s *Stages) endDownload(ctx context.Context, j *ingest.Job) (ingest.Result, error) {
-	n := 0
-	j.Bytes, j.Warned, j.Checked, j.Fetched = 0, 0, 0, s.Now().UnixMilli()
-	for e, err := range s.entries(ctx, j) {
-		if err != nil {
-			return ingest.Result{}, err
-		}
-		n++
-		j.Bytes += e.Size
-		if e.Given != "" {
-			j.Checked++
-		}
-		if e.Warning != "" {
-			j.Warned++
+// tally adds up files.
+type tally struct {
+	files, warned, checked int
+	bytes                  int64
+}
+
+func (t *tally) add(e Entry) {
+	t.files++
+	t.bytes += e.Size
+	if e.Given != "" {
+		t.checked++
+	}
+	if e.Warning != "" {
+		t.warned++
+	}
+}
+
+// endDownload corrects what the estimate guessed. A ledger that is not all of this try
+// is read.
+func (s *Stages) endDownload(ctx context.Context, d *transfer) (ingest.Result, error) {
+	j := d.job
+	if !d.own {
+		d.came = tally{}
+		for e, err := range s.entries(ctx, j) {
+			if err != nil {
+				return ingest.Result{}, err
+			}
+			d.came.add(e)
 		}
 	}
-	if n != j.Files {
-		return ingest.Result{}, fmt.Errorf("stage: the ledger of %s has %d files, its manifest %d", j.ID, n, j.Files)
+	j.Bytes, j.Warned, j.Checked, j.Fetched = d.came.bytes, d.came.warned, d.came.checked, s.Now().UnixMilli()
+	if d.came.files != j.Files {
+		return ingest.Result{}, fmt.Errorf("stage: the ledger of %s has %d files, its manifest %d", j.ID, d.came.files, j.Files)
 	}
 	if !j.SizeKnown {
 		j.Priority = max(0, j.Priority-ingest.UnknownSizePenalty)

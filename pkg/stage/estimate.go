@@ -12,6 +12,7 @@ import (
 	"archivist/pkg/checkm"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
+	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
 )
 
@@ -26,6 +27,7 @@ func (s *Stages) estimate(ctx context.Context, h *queue.Held) (ingest.Result, er
 	if refused != "" {
 		return ingest.Fail(false, refused), nil
 	}
+	manifest := s.workText(manifestKey(j.ID))
 	if j.Done == 0 {
 		if j.Detected {
 			if res, err := s.detectForJob(ctx, j, h.Until); err != nil || res.Outcome != ingest.StepNext {
@@ -37,12 +39,13 @@ func (s *Stages) estimate(ctx context.Context, h *queue.Held) (ingest.Result, er
 		}
 		j.Files, j.SpaceNeeded, j.SizeKnown = 1, 0, true
 		if j.Payload.Type == ingest.TypeObjectManifest {
-			if res, err := s.saveManifest(ctx, h); err != nil || res.Outcome != ingest.StepNext {
+			var res ingest.Result
+			if manifest, res, err = s.saveManifest(ctx, h); err != nil || res.Outcome != ingest.StepNext {
 				return res, err
 			}
 		}
 	}
-	if err := s.sizes(ctx, h); errors.Is(err, errStopped) {
+	if err := s.sizes(ctx, h, manifest); errors.Is(err, errStopped) {
 		j.Checkpoint = fmt.Sprintf("sizes of %d of %d files", j.Done, j.Files)
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	} else if err != nil {
@@ -72,31 +75,42 @@ func manifestKey(job string) string { return workPrefix(job) + "manifest.checkm"
 
 // saveManifest fetches the manifest, checks it against the depositor's digest
 // and its own rules, and keeps it: what was checked is what is downloaded.
-func (s *Stages) saveManifest(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+func (s *Stages) saveManifest(ctx context.Context, h *queue.Held) (manifest ocfl.Text, res ingest.Result, err error) {
 	j := h.Job
-	d := &transfer{s: s, job: j, began: s.Now(), until: h.Until}
+	d := &transfer{s: s, job: j, began: s.Now(), until: h.Until, first: j.FirstTry()}
 	row := fileRow(j)
 	row.Size = -1 // the depositor's size of a manifest is of no use beside its digest
-	sums, err := d.fetch(ctx, manifestKey(j.ID), halfKey(j.ID, "manifest"), row)
+	came, err := d.fetch(ctx, manifestKey(j.ID), halfKey(j.ID, "manifest"), row)
 	if errors.Is(err, fetch.ErrStop) {
 		j.Checkpoint = "fetching the manifest"
-		return ingest.Result{Outcome: ingest.StepContinue}, nil
+		return nil, ingest.Result{Outcome: ingest.StepContinue}, nil
 	}
 	if err != nil {
-		return failed(fmt.Errorf("the manifest cannot be fetched: %w", err))
+		res, err := failed(fmt.Errorf("the manifest cannot be fetched: %w", err))
+		return nil, res, err
 	}
-	start, err := s.startOf(ctx, manifestKey(j.ID))
+	manifest = s.workText(manifestKey(j.ID))
+	if came.whole != nil {
+		manifest = inMemory(came.whole)
+	}
+	start, err := startOf(ctx, manifest)
 	if err != nil {
-		return ingest.Result{}, err
+		return nil, ingest.Result{}, err
 	}
 	if err := strayPage(j.Payload, start); err != nil {
 		res, _ := failed(err)
-		return res, s.Work.Delete(ctx, halfKey(j.ID, "manifest")) // so that it is fetched again
+		return nil, res, s.Work.Delete(ctx, halfKey(j.ID, "manifest")) // so that it is fetched again
 	}
-	if why := wrongDigest("the manifest", sums, j.Payload); why != "" {
-		return ingest.Fail(false, why), nil
+	if why := wrongDigest("the manifest", came.sums, j.Payload); why != "" {
+		return nil, ingest.Fail(false, why), nil
 	}
-	body, _, err := s.Work.Open(ctx, manifestKey(j.ID))
+	res, err = s.checkManifest(ctx, j, manifest)
+	return manifest, res, err
+}
+
+// checkManifest holds a job's manifest against its rules, and counts its files.
+func (s *Stages) checkManifest(ctx context.Context, j *ingest.Job, manifest ocfl.Text) (ingest.Result, error) {
+	body, err := manifest(ctx)
 	if err != nil {
 		return ingest.Result{}, err
 	}
@@ -155,7 +169,7 @@ const sizePage = 100
 // sizes adds up what the servers say, and the manifest where they are silent. It
 // returns errStopped when the time is up; the job's Done is how many files are
 // counted by then.
-func (s *Stages) sizes(ctx context.Context, h *queue.Held) error {
+func (s *Stages) sizes(ctx context.Context, h *queue.Held, manifest ocfl.Text) error {
 	j, n := h.Job, 0
 	budget := h.Until.Sub(s.Now())
 	ctx, cancel := context.WithTimeout(ctx, budget)
@@ -175,7 +189,7 @@ func (s *Stages) sizes(ctx context.Context, h *queue.Held) error {
 		page = page[:0]
 		return nil
 	}
-	err := s.rows(ctx, j, func(row checkm.Row) error {
+	err := rows(ctx, j, manifest, func(row checkm.Row) error {
 		if n++; n <= j.Done {
 			return nil
 		}

@@ -7,10 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"archivist/pkg/bucket"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
 	"archivist/pkg/ocfl"
+	"archivist/pkg/queue"
 	"archivist/pkg/spill"
 	"archivist/pkg/table"
 )
@@ -108,22 +110,13 @@ func (s *Stages) adds(ctx context.Context, j *ingest.Job, id string) (refused st
 // what is not the object's own collection's, and takes over what the object had.
 // The job owns the object's lock.
 func (s *Stages) settle(
-	ctx context.Context, j *ingest.Job, files *spill.Sorter[Entry], until time.Time,
+	ctx context.Context, h *queue.Held, stored *ocfl.Stored, d description, files *spill.Sorter[Entry],
 ) (ingest.Result, error) {
-	stored, err := s.Root.Head(ctx, j.Primary)
-	if fault.Is(err, fault.NotFound) {
-		stored, err = &ocfl.Stored{}, nil
-	}
-	if err != nil {
-		return ingest.Result{}, err
-	}
-	var d description
-	if err := s.getJSON(ctx, descriptionKey(j.ID), &d); err != nil {
-		return ingest.Result{}, err
-	}
+	j := h.Job
 	all := *j
 	if stored.Head > 0 {
-		if res, err := s.mine(ctx, j, stored, &all, until); err != nil || res.Outcome != ingest.StepNext {
+		res, err := s.mine(ctx, j, stored, &all, h.Until)
+		if err != nil || res.Outcome != ingest.StepNext {
 			return res, err
 		}
 		if d.Kernel, err = s.fromBefore(ctx, stored, d.Kernel); err != nil {
@@ -138,7 +131,11 @@ func (s *Stages) settle(
 	}
 	summarise(j, d.Kernel)
 	all.Metadata, j.Follows = j.Metadata, stored.ETag()
-	return next, s.systemFiles(ctx, &all, d, stored.Head+1, files)
+	p := &packager{s: s, job: &all, version: stored.Head + 1, attempt: h.Take()}
+	if err := p.write(ctx, d, files); err != nil {
+		return ingest.Result{}, err
+	}
+	return next, s.putJSON(ctx, systemKey(j.ID), systemFiles{j.Follows, p.files}, bucket.Condition{})
 }
 
 // mine asks whether the job may make a version of a stored object: one of its
@@ -198,23 +195,6 @@ func (s *Stages) bringBack(ctx context.Context, ark string, until time.Time) (in
 	return next, err
 }
 
-// moved reports whether the object is at another version than the job's system
-// files were written for, and not by the job itself.
-func (s *Stages) moved(ctx context.Context, j *ingest.Job) (bool, error) {
-	etag, err := s.Root.ETag(ctx, j.Primary)
-	if err != nil || etag == j.Follows {
-		return false, err
-	}
-	if etag == "" {
-		return true, nil
-	}
-	stored, err := s.Root.Head(ctx, j.Primary)
-	if err != nil {
-		return false, err
-	}
-	return !wrote(stored, j.ID), nil
-}
-
 // wrote reports whether a job's version is committed.
 func wrote(stored *ocfl.Stored, job string) bool {
 	for n := range stored.Versions {
@@ -240,17 +220,25 @@ func overtaken(j *ingest.Job, stored *ocfl.Stored) string {
 }
 
 // again writes the system files of a job at Storing anew, since the object moved on.
-func (s *Stages) again(ctx context.Context, j *ingest.Job, until time.Time) (ingest.Result, error) {
+func (s *Stages) again(ctx context.Context, h *queue.Held) (ingest.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	files, _, err := s.gather(ctx, j)
+	files, described, err := s.gather(ctx, h.Job)
 	if err != nil {
 		return ingest.Result{}, err
 	}
-	res, err := s.settle(ctx, j, files, until)
+	d, refused, err := s.describeJob(ctx, h.Job, described)
+	if err != nil || refused != "" {
+		return ingest.Fail(false, refused), err
+	}
+	stored, err := s.stored(ctx, h.Job.Primary)
+	if err != nil {
+		return ingest.Result{}, err
+	}
+	res, err := s.settle(ctx, h, stored, d, files)
 	if err != nil || res.Outcome != ingest.StepNext {
 		return res, err
 	}
-	j.Checkpoint, j.Done = "preparing again", 0
+	h.Job.Checkpoint, h.Job.Done = "preparing again", 0
 	return ingest.Result{Outcome: ingest.StepContinue}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"archivist/pkg/bucket"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
 )
@@ -93,8 +94,8 @@ func (w *late) head(file string) int {
 // keys counts what is stored of a job's version.
 func (w *late) keys(job string) (n int) {
 	w.Helper()
-	err := w.s.Root.Bucket.List(w.Context(), ocfl.Prefix(w.job(w.one).Primary), func(key string, _ int64) error {
-		if strings.Contains(key, "/content/"+job) {
+	err := w.s.Root.Bucket.List(w.Context(), ocfl.Prefix(w.job(w.one).Primary), func(o bucket.Listed) error {
+		if strings.Contains(o.Key, "/content/"+job) {
 			n++
 		}
 		return nil

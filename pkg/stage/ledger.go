@@ -41,9 +41,9 @@ func unfinishedKey(job string, n int) string {
 // segments are the numbers of the segments that are finished.
 func (s *Stages) segments(ctx context.Context, job string) (map[int]bool, error) {
 	done := map[int]bool{}
-	err := s.Work.List(ctx, segmentPrefix(job), func(key string, _ int64) error {
+	err := s.Work.List(ctx, segmentPrefix(job), func(o bucket.Listed) error {
 		var n int
-		if _, err := fmt.Sscanf(path.Base(key), "%06d.json", &n); err == nil {
+		if _, err := fmt.Sscanf(path.Base(o.Key), "%06d.json", &n); err == nil {
 			done[n] = true
 		}
 		return nil
@@ -69,12 +69,13 @@ func (s *Stages) entries(ctx context.Context, j *ingest.Job) iter.Seq2[Entry, er
 	}
 }
 
-// rows gives each the files that the job is to download, in order.
-func (s *Stages) rows(ctx context.Context, j *ingest.Job, each func(checkm.Row) error) error {
+// rows gives each the files that the job is to download, in order. manifest is the
+// job's, if its payload is one.
+func rows(ctx context.Context, j *ingest.Job, manifest ocfl.Text, each func(checkm.Row) error) error {
 	if j.Payload.Type != ingest.TypeObjectManifest {
 		return each(fileRow(j))
 	}
-	body, _, err := s.Work.Open(ctx, manifestKey(j.ID))
+	body, err := manifest(ctx)
 	if err != nil {
 		return err
 	}
@@ -93,18 +94,18 @@ func fileRow(j *ingest.Job) checkm.Row {
 
 // inSegments gives each the job's rows by segments.
 func (s *Stages) inSegments(ctx context.Context, j *ingest.Job, each func(n int, rows []checkm.Row) error) error {
-	n, rows := 0, make([]checkm.Row, 0, segmentFiles)
-	err := s.rows(ctx, j, func(r checkm.Row) error {
-		rows = append(rows, r)
-		if len(rows) < segmentFiles {
+	n, segment := 0, make([]checkm.Row, 0, segmentFiles)
+	err := rows(ctx, j, s.workText(manifestKey(j.ID)), func(r checkm.Row) error {
+		segment = append(segment, r)
+		if len(segment) < segmentFiles {
 			return nil
 		}
-		err := each(n, rows)
-		n, rows = n+1, rows[:0]
+		err := each(n, segment)
+		n, segment = n+1, segment[:0]
 		return err
 	})
-	if err == nil && len(rows) > 0 {
-		err = each(n, rows)
+	if err == nil && len(segment) > 0 {
+		err = each(n, segment)
 	}
 	return err
 }

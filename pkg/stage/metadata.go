@@ -40,17 +40,14 @@ func describes(path string) bool {
 // maxDescription bounds a description of a package in bytes; a larger one is refused.
 const maxDescription = 1 << 20
 
-// description is what a version says of itself, and which identifiers were found
-// in that. What the submission says is settled once, in Processing, and kept in the
-// work bucket; what it does not say is that of the version before. The job's row has
-// a summary.
+// description is what a version says of itself, and which identifiers were found in
+// that. It follows from the submission and its package; what they do not say is that
+// of the version before. The job's row has a summary.
 type description struct {
 	erc.Kernel
 	ARK      string   `json:"ark,omitempty"`      // canonical; "" if there was none
 	LocalIDs []string `json:"localIds,omitempty"` // the other identifiers, in order
 }
-
-func descriptionKey(job string) string { return workPrefix(job) + "description.json" }
 
 // describeJob settles the job's description, element by element: the package's ERC,
 // its DataCite, its Dublin Core, then what the manifest's row or the form said.

@@ -15,6 +15,7 @@ import (
 	"archivist/pkg/fault"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
+	"archivist/pkg/ocfl"
 )
 
 // beginning is how much of a payload is read to tell its type, in bytes.
@@ -105,11 +106,11 @@ func (s *Stages) detectForJob(ctx context.Context, j *ingest.Job, until time.Tim
 
 // notAsDetected returns why what was downloaded is not the plain file that Estimate
 // detected, "" if it is.
-func (s *Stages) notAsDetected(ctx context.Context, j *ingest.Job, key string) (string, error) {
+func notAsDetected(ctx context.Context, j *ingest.Job, came ocfl.Text) (string, error) {
 	if !j.Detected || j.Payload.Type != ingest.TypeFile {
 		return "", nil
 	}
-	start, err := s.startOf(ctx, key)
+	start, err := startOf(ctx, came)
 	if err != nil {
 		return "", err
 	}
@@ -124,9 +125,9 @@ func (s *Stages) notAsDetected(ctx context.Context, j *ingest.Job, key string) (
 	return "", nil
 }
 
-// startOf reads the first bytes of a work file.
-func (s *Stages) startOf(ctx context.Context, key string) ([]byte, error) {
-	body, _, err := s.Work.Open(ctx, key)
+// startOf reads the first bytes of a text.
+func startOf(ctx context.Context, text ocfl.Text) ([]byte, error) {
+	body, err := text(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -51,15 +51,16 @@ func submitter(name string) premis.Agent {
 
 // preservation writes what is preserved with the version and what happened to it until
 // now, as PREMIS: one event each for the whole version. It holds one file at a time.
-func (s *Stages) preservation(ctx context.Context, w io.Writer, j *ingest.Job, version int) error {
-	is, d := representation(j.Primary, version), premis.New(w)
+func (p *packager) preservation(ctx context.Context, w io.Writer) error {
+	j := p.job
+	is, d := representation(j.Primary, p.version), premis.New(w)
 	file := func(e Entry) premis.Identifier { return ours(is.Value + "/" + e.Path) }
 	entity := premis.Object{Category: premis.Entity, IDs: []premis.Identifier{{Type: "ARK", Value: j.Primary}}}
 	for _, id := range j.LocalIDs {
 		entity.IDs = append(entity.IDs, premis.Identifier{Type: "local", Value: id})
 	}
 	files := func(yield func(premis.Identifier, error) bool) {
-		for e, err := range s.listed(ctx, j) {
+		for e, err := range p.entries(ctx) {
 			if !yield(file(e), err) || err != nil {
 				return
 			}
@@ -72,7 +73,7 @@ func (s *Stages) preservation(ctx context.Context, w io.Writer, j *ingest.Job, v
 			return err
 		}
 	}
-	for e, err := range s.listed(ctx, j) {
+	for e, err := range p.entries(ctx) {
 		if err == nil {
 			err = d.Object(fileObject(e, file(e)))
 		}
@@ -80,8 +81,8 @@ func (s *Stages) preservation(ctx context.Context, w io.Writer, j *ingest.Job, v
 			return err
 		}
 	}
-	s.events(d, j, is)
-	for _, a := range s.agents() {
+	p.s.events(d, j, is)
+	for _, a := range p.s.agents() {
 		d.Agent(a)
 	}
 	if j.Submitter != "" {
@@ -147,10 +148,10 @@ func (s *Stages) events(d *premis.Writer, j *ingest.Job, is premis.Identifier) {
 		"Identifiers, descriptions and lists of files were written for job %s of batch %s.", j.ID, j.Batch)
 }
 
-// listed gives every file of the version from the list that is stored with it.
-func (s *Stages) listed(ctx context.Context, j *ingest.Job) iter.Seq2[Entry, error] {
+// entries gives every file of the version from the list that is stored with it.
+func (p *packager) entries(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		body, _, err := s.Work.Open(ctx, workPrefix(j.ID)+FilesName)
+		body, err := p.listed(ctx)
 		if err != nil {
 			yield(Entry{}, err)
 			return

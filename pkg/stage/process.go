@@ -8,10 +8,10 @@ import (
 	"fmt"
 
 	"archivist/pkg/ark"
-	"archivist/pkg/bucket"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
+	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
 	"archivist/pkg/spill"
 	"archivist/pkg/table"
@@ -50,13 +50,27 @@ func (s *Stages) process(ctx context.Context, h *queue.Held) (ingest.Result, err
 			return ingest.Fail(false, refused), nil
 		}
 	}
-	if err := s.putJSON(ctx, descriptionKey(h.Job.ID), d, bucket.Condition{}); err != nil {
-		return ingest.Result{}, err
-	}
+	minted := h.Job.Primary == ""
 	if res, err := s.identify(ctx, h); err != nil || res.Outcome != ingest.StepNext {
 		return res, err
 	}
-	return s.settle(ctx, h.Job, files, h.Until)
+	stored := &ocfl.Stored{} // of an ark that was minted nothing is stored: it was looked for
+	if !minted {
+		if stored, err = s.stored(ctx, h.Job.Primary); err != nil {
+			return ingest.Result{}, err
+		}
+	}
+	return s.settle(ctx, h, stored, d, files)
+}
+
+// stored is an object as it stands in the storage root; one that is not there has no
+// version.
+func (s *Stages) stored(ctx context.Context, ark string) (*ocfl.Stored, error) {
+	stored, err := s.Root.Head(ctx, ark)
+	if fault.Is(err, fault.NotFound) {
+		return &ocfl.Stored{}, nil
+	}
+	return stored, err
 }
 
 // gather sorts the job's files by their paths, and finds the descriptions among them.

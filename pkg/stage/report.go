@@ -73,8 +73,8 @@ func (s *Stages) report(ctx context.Context, h *queue.Held) (ingest.Result, erro
 // for more. Whether all are saved and there is time to join them is all.
 func (s *Stages) makePages(ctx context.Context, h *queue.Held, pages int) (all bool, err error) {
 	saved := map[string]bool{}
-	err = s.Work.List(ctx, pagePrefix(h.Batch), func(key string, _ int64) error {
-		saved[path.Base(key)] = true
+	err = s.Work.List(ctx, pagePrefix(h.Batch), func(o bucket.Listed) error {
+		saved[path.Base(o.Key)] = true
 		return nil
 	})
 	if err != nil {

@@ -69,7 +69,7 @@ func TestLocalIDTakenWhileDownloading(t *testing.T) {
 	})
 	nested := false
 	w.s3.Before = func(op, name string) int {
-		if op == "PUT object" && strings.HasSuffix(name, "/description.json") && !nested { // resolved, not locked yet
+		if op == "HEAD object" && strings.HasSuffix(name, "/inventory.json") && !nested { // resolved, not locked yet
 			nested = true
 			w.ended(w.submit("other.txt", of("", "found")), 1, false)
 		}

@@ -67,10 +67,10 @@ func (w *twins) kept() (out []string) {
 		}
 	}
 	for _, in := range []bucket.Bucket{w.s.Work, w.s.Root.Bucket} {
-		err := in.List(w.Context(), "", func(key string, _ int64) error {
-			data, _, err := in.Read(w.Context(), key)
-			if bytes.Contains(data, []byte(secret)) || strings.Contains(key, secret) {
-				out = append(out, "file "+key)
+		err := in.List(w.Context(), "", func(o bucket.Listed) error {
+			data, _, err := in.Read(w.Context(), o.Key)
+			if bytes.Contains(data, []byte(secret)) || strings.Contains(o.Key, secret) {
+				out = append(out, "file "+o.Key)
 			}
 			return err
 		})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"archivist/pkg/ark"
@@ -38,6 +39,8 @@ type Stages struct {
 	API         string // URL of the API before /v1, for links in mails; "" = no links
 	SendMail    func(ctx context.Context, raw []byte) error
 	Secret      func(ctx context.Context, name string) (string, error) // reads a secret by its name
+
+	rooted atomic.Bool // the storage root is there
 }
 
 // Steps returns every stage's step by the stage's name.

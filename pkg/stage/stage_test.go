@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"archivist/pkg/bucket"
 	"archivist/pkg/bucket/buckettest"
 	"archivist/pkg/collection"
 	"archivist/pkg/ingest"
@@ -301,9 +302,9 @@ func TestOvertakenWhileStoring(t *testing.T) {
 			t.Errorf("v%d has %q, %v, %v", version, data, err, readErr)
 		}
 	}
-	err = w.s.Root.Bucket.List(ctx, "", func(key string, _ int64) error {
-		if strings.Contains(key, "/v2/content/"+two) {
-			t.Errorf("%s is left of what was overtaken", key)
+	err = w.s.Root.Bucket.List(ctx, "", func(o bucket.Listed) error {
+		if strings.Contains(o.Key, "/v2/content/"+two) {
+			t.Errorf("%s is left of what was overtaken", o.Key)
 		}
 		return nil
 	})

@@ -23,13 +23,16 @@ import (
 func planKey(job string) string { return workPrefix(job) + "plan.json" }
 
 // plan is how a job's version is to be stored. Its inventory and the list of its new
-// content are in a folder that only who prepared it writes, so that a worker that
-// comes late changes nothing of a plan which another follows.
+// content are part of it if they are small, else in a folder that only who prepared
+// it writes, so that a worker that comes late changes nothing of a plan which another
+// follows.
 type plan struct {
 	ocfl.Prepared
-	Attempt string `json:"attempt"`
-	Retry   int    `json:"retry"` // the job's retry count: a requeued job begins anew
-	Stamp   int64  `json:"stamp"` // the job's: one that was processed again, after a restore, begins anew
+	Attempt   string         `json:"attempt"`
+	Retry     int            `json:"retry"` // the job's retry count: a requeued job begins anew
+	Stamp     int64          `json:"stamp"` // the job's: one that was processed again, after a restore, begins anew
+	Inventory []byte         `json:"inventory,omitempty"`
+	List      []ocfl.Content `json:"list,omitempty"` // of the new content, if that is one segment
 
 	etag  string // of the plan as it was read
 	fresh bool   // prepared by this worker
@@ -51,21 +54,19 @@ func (p *plan) segments() int { return (p.Contents + segmentFiles - 1) / segment
 // Each of these ends within a time budget.
 func (s *Stages) store(ctx context.Context, h *queue.Held) (ingest.Result, error) {
 	j := h.Job
-	if err := s.Root.Init(ctx); err != nil {
-		return ingest.Result{}, err
-	}
 	owner := ocfl.Owner{Job: j.ID, Fence: h.StillMine, Over: s.Queue.Over}
 	p, err := s.plan(ctx, h)
 	if errors.Is(err, errMoved) {
-		return s.again(ctx, j, h.Until)
+		return s.again(ctx, h)
 	}
+	var just *ocfl.Published
 	if err == nil && !p.NoChange && !p.Written {
 		var all bool
 		if all, err = s.copyAll(ctx, h, p); err == nil && !all {
 			return ingest.Result{Outcome: ingest.StepContinue}, nil
 		}
 		if err == nil {
-			err = s.Root.Publish(ctx, p.Prepared, p.inventoryKey(j.ID), owner)
+			just, err = s.Root.Publish(ctx, p.Prepared, s.inventoryOf(j.ID, p), owner)
 		}
 		if err == nil {
 			j.ObjectVersion = p.Number // also for a worker that learns at the end that the job was taken from it
@@ -73,7 +74,7 @@ func (s *Stages) store(ctx context.Context, h *queue.Held) (ingest.Result, error
 	}
 	digest := ""
 	if err == nil {
-		digest, err = s.Root.Finish(ctx, p.ID, owner)
+		digest, err = s.Root.Finish(ctx, p.ID, owner, just)
 	}
 	if err != nil {
 		return s.notStored(ctx, h, p, err)
@@ -82,12 +83,24 @@ func (s *Stages) store(ctx context.Context, h *queue.Held) (ingest.Result, error
 	return next, nil
 }
 
+// declare says that an object is at its place in a storage root, which this process
+// looks for once.
+func (s *Stages) declare(ctx context.Context, id string) error {
+	if !s.rooted.Load() {
+		if err := s.Root.Init(ctx); err != nil {
+			return err
+		}
+		s.rooted.Store(true)
+	}
+	return s.Root.Declare(ctx, id)
+}
+
 // copyAll copies the new content from where an earlier try got to, and returns
 // whether all of it is there. Preparing is enough for one time budget.
 func (s *Stages) copyAll(ctx context.Context, h *queue.Held, p *plan) (all bool, err error) {
 	j := h.Job
 	if p.Follows == "" {
-		if err := s.Root.Declare(ctx, p.ID); err != nil {
+		if err := s.declare(ctx, p.ID); err != nil {
 			return false, err
 		}
 	}
@@ -158,11 +171,12 @@ var errMoved = errors.New("the object moved on")
 // plan prepares the version, unless an earlier try did and the object is still
 // the one that it was prepared for. It returns errMoved if the system files have to
 // be written again first, and a Lost if another worker of the job prepared meanwhile.
-func (s *Stages) plan(ctx context.Context, h *queue.Held) (*plan, error) {
+func (s *Stages) plan(ctx context.Context, h *queue.Held) (p *plan, err error) {
 	j := h.Job
-	p, err := s.readPlan(ctx, j)
-	if err != nil {
-		return p, err
+	if p = new(plan); !j.FirstTry() {
+		if p, err = s.readPlan(ctx, j); err != nil {
+			return p, err
+		}
 	}
 	if p.ID == j.Primary && p.Retry == j.RetryCount && p.Stamp == j.Stamp {
 		state, err := s.Root.State(ctx, p.Prepared)
@@ -170,13 +184,6 @@ func (s *Stages) plan(ctx context.Context, h *queue.Held) (*plan, error) {
 			p.Written = p.Written || state == ocfl.Committed
 			return p, err
 		}
-	}
-	moved, err := s.moved(ctx, j)
-	if err == nil && moved {
-		err = errMoved
-	}
-	if err != nil {
-		return p, err
 	}
 	j.Done = 0
 	p = &plan{Attempt: h.Take(), Retry: j.RetryCount, Stamp: j.Stamp, etag: p.etag, fresh: true}
@@ -199,25 +206,40 @@ func (s *Stages) readPlan(ctx context.Context, j *ingest.Job) (*plan, error) {
 
 // prepare writes a new plan: its files first, then what names them.
 func (s *Stages) prepare(ctx context.Context, j *ingest.Job, p *plan) error {
-	w := s.Work.Writer(ctx, p.inventoryKey(j.ID), bucket.Condition{})
-	contents := &contents{s: s, ctx: ctx, key: func(n int) string { return p.contentKey(j.ID, n) }}
-	var err error
-	p.Prepared, err = s.Root.Prepare(ctx, ocfl.Draft{ID: j.Primary, Job: j.ID, Attempt: p.Attempt, Files: s.version(ctx, j), Counts: counts,
-		Version: versionOf(j)}, w, contents.add)
-	if err == nil {
-		err = contents.flush()
+	var system systemFiles
+	err := s.getJSON(ctx, systemKey(j.ID), &system)
+	if fault.Is(err, fault.NotFound) || err == nil && system.Follows != j.Follows {
+		return errMoved // what stands there is not of this job's row
 	}
 	if err != nil {
-		_ = w.Abort() // what is left is removed by the bucket's own rule
 		return err
 	}
-	if err := w.Close(); err != nil {
+	w := s.textAt(ctx, p.inventoryKey(j.ID), smallInventory)
+	contents := &contents{s: s, ctx: ctx, key: func(n int) string { return p.contentKey(j.ID, n) }}
+	p.Prepared, err = s.Root.Prepare(ctx, ocfl.Draft{ID: j.Primary, Job: j.ID, Attempt: p.Attempt, Files: s.version(ctx, j, system.Files),
+		Counts: counts, Version: versionOf(j)}, w, contents.add)
+	if err == nil {
+		p.List, err = contents.close()
+	}
+	if err == nil && p.Follows != j.Follows && !p.Written {
+		err = errMoved
+	}
+	if err != nil {
+		w.Abort()
 		return err
 	}
-	if p.Follows != j.Follows && !p.Written {
-		return errMoved
+	if p.Inventory, _, err = w.Close(); err != nil {
+		return err
 	}
 	return s.putJSON(ctx, planKey(j.ID), p, bucket.Condition{Absent: p.etag == "", ETag: p.etag})
+}
+
+// inventoryOf opens the inventory of a plan.
+func (s *Stages) inventoryOf(job string, p *plan) ocfl.Text {
+	if p.Inventory != nil {
+		return inMemory(p.Inventory)
+	}
+	return s.workText(p.inventoryKey(job))
 }
 
 // versionOf is what the version says of itself: the depositor's note and who
@@ -276,17 +298,12 @@ func (s *Stages) Stored(ctx context.Context, j *ingest.Job) error {
 }
 
 // version gives every file of the version: the producer's and the system's.
-func (s *Stages) version(ctx context.Context, j *ingest.Job) iter.Seq2[ocfl.File, error] {
+func (s *Stages) version(ctx context.Context, j *ingest.Job, system []ocfl.File) iter.Seq2[ocfl.File, error] {
 	return func(yield func(ocfl.File, error) bool) {
 		for e, err := range s.entries(ctx, j) {
 			if !yield(e.File, err) || err != nil {
 				return
 			}
-		}
-		var system []ocfl.File
-		if err := s.getJSON(ctx, systemKey(j.ID), &system); err != nil {
-			yield(ocfl.File{}, err)
-			return
 		}
 		for _, f := range system {
 			if !yield(f, nil) {
@@ -306,16 +323,24 @@ type contents struct {
 }
 
 func (c *contents) add(file ocfl.Content) error {
-	if c.list = append(c.list, file); len(c.list) < segmentFiles {
-		return nil
+	if len(c.list) == segmentFiles {
+		if err := c.flush(); err != nil {
+			return err
+		}
 	}
-	return c.flush()
+	c.list = append(c.list, file)
+	return nil
+}
+
+// close ends the segments. The only one is not written, but returned.
+func (c *contents) close() ([]ocfl.Content, error) {
+	if c.n == 0 {
+		return c.list, nil
+	}
+	return nil, c.flush()
 }
 
 func (c *contents) flush() error {
-	if len(c.list) == 0 {
-		return nil
-	}
 	err := c.s.putJSON(c.ctx, c.key(c.n), c.list, bucket.Condition{})
 	c.n, c.list = c.n+1, c.list[:0]
 	return err
@@ -323,9 +348,11 @@ func (c *contents) flush() error {
 
 // copySegment copies the files of one segment and verifies the copies.
 func (s *Stages) copySegment(ctx context.Context, h *queue.Held, p *plan, n int) error {
-	var list []ocfl.Content
-	if err := s.getJSON(ctx, p.contentKey(h.Job.ID, n), &list); err != nil {
-		return err
+	list := p.List
+	if list == nil {
+		if err := s.getJSON(ctx, p.contentKey(h.Job.ID, n), &list); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"archivist/pkg/anvl"
-	"archivist/pkg/bucket"
 	"archivist/pkg/checkm"
 	"archivist/pkg/erc"
 	"archivist/pkg/fetch"
@@ -20,13 +19,33 @@ import (
 	"archivist/pkg/spill"
 )
 
-func systemKey(job string) string { return workPrefix(job) + "system.json" }
+// systemKey is where the system files of a job's version are listed, which has the
+// small ones. Those that a build before this one listed elsewhere are written again.
+func systemKey(job string) string { return workPrefix(job) + "version.json" }
 
-// systemFiles writes the system files of a version to the work bucket, and notes
-// which they are. version is its number. They follow from the job's row, its description and the ledger
-// alone, so that a second try writes the same bytes.
-func (s *Stages) systemFiles(ctx context.Context, j *ingest.Job, d description, version int, sorted *spill.Sorter[Entry]) error {
-	var system []ocfl.File
+// systemFiles are those of a version. Follows is the ETag of the root inventory that
+// they were written for.
+type systemFiles struct {
+	Follows string      `json:"follows"`
+	Files   []ocfl.File `json:"files"`
+}
+
+// packager writes the system files of one version. They follow from the job's row, its
+// description and the ledger alone, so that a second try writes the same bytes; but no
+// other try writes to the same keys.
+type packager struct {
+	s       *Stages
+	job     *ingest.Job
+	version int
+	attempt string
+	listed  ocfl.Text // the list of the producer's files, once it is written
+	files   []ocfl.File
+}
+
+// write writes every system file. Small ones are carried along.
+func (p *packager) write(ctx context.Context, d description, sorted *spill.Sorter[Entry]) error {
+	j := p.job
+	manifest := p.s.workText(manifestKey(j.ID))
 	for _, f := range []struct {
 		name  string
 		write func(io.Writer) error
@@ -38,20 +57,23 @@ func (s *Stages) systemFiles(ctx context.Context, j *ingest.Job, d description, 
 		{"system/mrt-membership.txt", linesOf([]anvl.Element{{Name: "collection", Value: j.Collection}})},
 		{"system/mrt-erc.txt", func(w io.Writer) error { return writeERC(w, j, d) }},
 		{"system/mrt-dc.xml", func(w io.Writer) error { return writeDC(w, j, d) }},
-		{"system/premis.xml", func(w io.Writer) error { return s.preservation(ctx, w, j, version) }},
-		{"system/mrt-manifest.checkm", func(w io.Writer) error { return s.storageManifest(ctx, w, j) }},
-		{"system/mrt-submission-manifest.checkm", func(w io.Writer) error { return s.submissionManifest(ctx, w, j) }},
+		{"system/premis.xml", func(w io.Writer) error { return p.preservation(ctx, w) }},
+		{"system/mrt-manifest.checkm", func(w io.Writer) error { return p.storageManifest(ctx, w) }},
+		{"system/mrt-submission-manifest.checkm", func(w io.Writer) error { return submissionManifest(ctx, w, j, manifest) }},
 	} {
 		if f.name == "system/mrt-submission-manifest.checkm" && j.Payload.Type != ingest.TypeObjectManifest {
 			continue
 		}
-		file, err := s.systemFile(ctx, j, f.name, f.write)
+		file, err := p.file(ctx, f.name, f.write)
 		if err != nil {
 			return err
 		}
-		system = append(system, file)
+		p.files = append(p.files, file)
+		if f.name == FilesName {
+			p.listed = p.s.textOf(file)
+		}
 	}
-	return s.putJSON(ctx, systemKey(j.ID), system, bucket.Condition{})
+	return nil
 }
 
 // counts reports whether a file of a version makes it another than the one before:
@@ -69,15 +91,20 @@ func linesOf(elements []anvl.Element) func(io.Writer) error {
 	return func(w io.Writer) error { return anvl.Write(w, elements...) }
 }
 
-// systemFile writes one system file to the work bucket as a stream.
-func (s *Stages) systemFile(ctx context.Context, j *ingest.Job, name string, write func(io.Writer) error) (ocfl.File, error) {
-	key := workPrefix(j.ID) + name
-	w, d := s.Work.Writer(ctx, key, bucket.Condition{}), fetch.NewDigester()
+// file writes one system file.
+func (p *packager) file(ctx context.Context, name string, write func(io.Writer) error) (ocfl.File, error) {
+	key := workPrefix(p.job.ID) + p.attempt + "/" + name
+	w, d := p.s.textAt(ctx, key, smallFile), fetch.NewDigester()
 	if err := write(io.MultiWriter(w, d)); err != nil {
-		_ = w.Abort() // what is left is removed by the bucket's own rule
+		w.Abort()
 		return ocfl.File{}, err
 	}
-	return ocfl.File{Path: name, Size: d.Size, Digests: d.Sums(), CRC64: d.CRC64NVME(), Source: key}, w.Close()
+	small, large, err := w.Close()
+	f := ocfl.File{Path: name, Size: d.Size, Digests: d.Sums(), CRC64: d.CRC64NVME(), Data: small}
+	if large {
+		f.Source = key
+	}
+	return f, err
 }
 
 // fileLines lists the producer's files as JSON, one a line, in order of the paths.
@@ -160,10 +187,10 @@ func writeDC(w io.Writer, j *ingest.Job, d description) error {
 // storageManifest lists the producer's files with their sha256, in order of the
 // paths. A file's URL is where it came from: where it is stored depends on the storage
 // root that one reads, and is in the OCFL inventory.
-func (s *Stages) storageManifest(ctx context.Context, w io.Writer, j *ingest.Job) error {
+func (p *packager) storageManifest(ctx context.Context, w io.Writer) error {
 	m := checkm.NewStored(w, "fileUrl is where a file came from; "+
 		"its stored content is found by fileName in the OCFL inventory")
-	for f, err := range s.listed(ctx, j) {
+	for f, err := range p.entries(ctx) {
 		if err == nil {
 			err = m.Row(checkm.Row{URL: f.URL, Algorithm: "sha256", Digest: f.Digests["sha256"], Size: f.Size,
 				Modified: f.Modified, Name: f.Path, MediaType: f.MediaType})
@@ -177,9 +204,9 @@ func (s *Stages) storageManifest(ctx context.Context, w io.Writer, j *ingest.Job
 
 // submissionManifest is the depositor's manifest as it is kept: credentials and
 // signed queries are taken out, and the digest of what came is noted.
-func (s *Stages) submissionManifest(ctx context.Context, w io.Writer, j *ingest.Job) error {
+func submissionManifest(ctx context.Context, w io.Writer, j *ingest.Job, manifest ocfl.Text) error {
 	clean, sums := true, fetch.NewDigester()
-	if err := s.manifestLines(ctx, j, func(line string, row *checkm.Row) error {
+	if err := manifestLines(ctx, j, manifest, func(line string, row *checkm.Row) error {
 		clean = clean && (row == nil || fetch.Redact(row.URL) == row.URL)
 		_, _ = io.WriteString(sums, line) // a digester takes everything
 		return nil
@@ -187,7 +214,7 @@ func (s *Stages) submissionManifest(ctx context.Context, w io.Writer, j *ingest.
 		return err
 	}
 	first := true
-	return s.manifestLines(ctx, j, func(line string, row *checkm.Row) error {
+	return manifestLines(ctx, j, manifest, func(line string, row *checkm.Row) error {
 		if row != nil {
 			line = strings.ReplaceAll(line, row.URL, fetch.Redact(row.URL))
 		}
@@ -201,8 +228,8 @@ func (s *Stages) submissionManifest(ctx context.Context, w io.Writer, j *ingest.
 }
 
 // manifestLines gives each line of the job's manifest, with its row if it is one.
-func (s *Stages) manifestLines(ctx context.Context, j *ingest.Job, each func(line string, row *checkm.Row) error) error {
-	body, _, err := s.Work.Open(ctx, manifestKey(j.ID))
+func manifestLines(ctx context.Context, j *ingest.Job, manifest ocfl.Text, each func(line string, row *checkm.Row) error) error {
+	body, err := manifest(ctx)
 	if err != nil {
 		return err
 	}
@@ -225,7 +252,7 @@ func (s *Stages) manifestLines(ctx context.Context, j *ingest.Job, each func(lin
 		}
 		return nil
 	}
-	if err := s.rows(ctx, j, func(r checkm.Row) error { return to(r.Line, &r) }); err != nil {
+	if err := rows(ctx, j, manifest, func(r checkm.Row) error { return to(r.Line, &r) }); err != nil {
 		return err
 	}
 	for {

@@ -26,21 +26,22 @@ type half struct {
 	Most      int64          `json:"most,omitempty"` // bytes that ever were there: only more is progress
 
 	key   string
+	whole []byte    // the file itself, if this try fetched it at once
 	since time.Time // when this try began
 	sums  *fetch.Digester
 	ours  error // a failure of the work bucket, not of the source
 }
 
-// fetch brings one file to a key of the work bucket in constant memory and
-// returns its digests. It stops with fetch.ErrStop when the time budget is spent;
-// what is there by then is noted at the key half.
-func (d *transfer) fetch(ctx context.Context, key, half string, row checkm.Row) (*fetch.Digester, error) {
-	h, err := d.s.loadHalf(ctx, half, row)
+// fetch brings one file to a key of the work bucket in constant memory, with its
+// digests. It stops with fetch.ErrStop when the time budget is spent;
+// what is there by then is noted at a key of its own.
+func (d *transfer) fetch(ctx context.Context, key, noted string, row checkm.Row) (*half, error) {
+	h, err := d.loadHalf(ctx, noted, row)
 	if err != nil {
 		return nil, err
 	}
 	if h.All {
-		return h.sums, d.s.Work.Complete(ctx, h.Upload)
+		return h, d.s.Work.Complete(ctx, h.Upload)
 	}
 	have := func() fetch.Half { return fetch.Half{Offset: h.size(), Validator: h.Validator} }
 	h.Most, h.since = max(h.Most, h.size()), d.s.Now()
@@ -60,7 +61,7 @@ func (d *transfer) fetch(ctx context.Context, key, half string, row checkm.Row) 
 	case err != nil && inTime.Err() != nil && fault.Is(err, fault.Unavailable):
 		return nil, d.late(ctx, h, key, err)
 	}
-	return h.sums, err
+	return h, err
 }
 
 // size is how many bytes are there.
@@ -68,9 +69,12 @@ func (h *half) size() int64 { return h.sums.Size + int64(len(h.Rest)) }
 
 func newSums(row checkm.Row) *fetch.Digester { return fetch.NewDigester(row.Algorithm) }
 
-func (s *Stages) loadHalf(ctx context.Context, key string, row checkm.Row) (*half, error) {
+func (d *transfer) loadHalf(ctx context.Context, key string, row checkm.Row) (*half, error) {
 	h := &half{key: key, sums: newSums(row)}
-	err := s.getJSON(ctx, key, h)
+	if d.first {
+		return h, nil
+	}
+	err := d.s.getJSON(ctx, key, h)
 	if fault.Is(err, fault.NotFound) {
 		return h, nil
 	}
@@ -216,6 +220,7 @@ func (d *transfer) save(ctx context.Context, h *half) (err error) {
 func (d *transfer) part(ctx context.Context, h *half, key string, data []byte, last bool) (err error) {
 	if last && h.Upload == nil {
 		_, _ = h.sums.Write(data) // a digester takes everything
+		h.whole = data
 		return d.s.Work.Put(ctx, key, data, bucket.Condition{})
 	}
 	if h.Upload == nil {

@@ -97,7 +97,7 @@ func (s *Stages) batchType(ctx context.Context, h *queue.Held) (string, error) {
 	if p.Type != "" {
 		return p.Type, nil
 	}
-	saved, err := s.startOf(ctx, batchManifestKey(h.Batch.ID))
+	saved, err := startOf(ctx, s.workText(batchManifestKey(h.Batch.ID)))
 	if err == nil {
 		return typeOf(p, saved) // what an earlier try has begun to unpack
 	}

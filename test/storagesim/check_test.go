@@ -172,14 +172,17 @@ func parse(inv stored) []version {
 }
 
 // order holds the newest version against those before: versions are in the order in
-// which the jobs came, but for jobs that were requeued, and a job has one at most.
+// which the jobs came, but for jobs that were requeued, and a job has one at most. One
+// that was submitted earlier passes those that came into line before it, since its
+// batch was unpacked late.
 func (c *checker) order(versions []version) {
 	newest := versions[len(versions)-1]
 	for i, v := range versions[:len(versions)-1] {
 		if v.job == newest.job {
 			c.fail("job %s committed v%d and v%d", v.job, i+1, len(versions))
 		}
-		if c.turn[v.job] > c.turn[newest.job] && c.jobs[newest.job].RetryCount == 0 {
+		came := c.turn[v.job] > c.turn[newest.job] && ingest.SubmittedAfter(v.job, newest.job)
+		if came && c.jobs[newest.job].RetryCount == 0 {
 			c.fail("v%d is by %s, which came after %s of v%d", i+1, v.job, newest.job, len(versions))
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/guregu/dynamo/v2/dynamodbiface"
+
+	"archivist/pkg/bucket"
 )
 
 // mutant breaks one rule from outside: a wrapper, never a switch in the production
@@ -40,9 +42,9 @@ var mutants = []mutant{
 	{name: "clean-up that removes stored content", wrap: func(a *actor) {
 		clean := a.q.Clean
 		a.q.Clean = func(ctx context.Context, job string, until time.Time) (bool, error) {
-			err := a.s.Root.Bucket.List(ctx, "", func(key string, _ int64) error {
-				if strings.Contains(key, "/content/"+job) {
-					return a.s.Root.Bucket.Delete(ctx, key)
+			err := a.s.Root.Bucket.List(ctx, "", func(o bucket.Listed) error {
+				if strings.Contains(o.Key, "/content/"+job) {
+					return a.s.Root.Bucket.Delete(ctx, o.Key)
 				}
 				return nil
 			})

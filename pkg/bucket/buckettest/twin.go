@@ -284,10 +284,18 @@ func (t *Twin) set(name string, o object, h http.Header) error {
 
 func (t *Twin) put(name string, w http.ResponseWriter, r *http.Request) error {
 	o, err := t.keep(r.Body)
+	sum := r.Header.Get("X-Amz-Checksum-Crc64nvme")
+	if err == nil && sum != "" && sum != o.crc {
+		err = &fail{400, "BadDigest"}
+	}
 	if err == nil {
 		err = t.set(name, o, r.Header)
 	}
 	w.Header().Set("ETag", o.etag)
+	if sum != "" {
+		w.Header().Set("X-Amz-Checksum-Crc64nvme", o.crc)
+		w.Header().Set("X-Amz-Checksum-Type", "FULL_OBJECT")
+	}
 	return err
 }
 
@@ -375,6 +383,7 @@ func (t *Twin) list(in string, q url.Values, w http.ResponseWriter) error {
 		Contents []struct {
 			Key  string
 			Size int64
+			ETag string
 		}
 		CommonPrefixes        []struct{ Prefix string }
 		IsTruncated           bool
@@ -399,7 +408,8 @@ func (t *Twin) list(in string, q url.Values, w http.ResponseWriter) error {
 		page.Contents = append(page.Contents, struct {
 			Key  string
 			Size int64
-		}{strings.TrimPrefix(names[i], in+"/"), o.size})
+			ETag string
+		}{strings.TrimPrefix(names[i], in+"/"), o.size, o.etag})
 	}
 	return xml.NewEncoder(w).Encode(page)
 }
