@@ -46,5 +46,5 @@ func (a *App) newDashboard() {
 	}
 	d.AddWidgets(log("Tries that failed, newest first", jsii.String("fields @timestamp, stage, batch, job, exec, error"), jsii.String(`filter level = "WARN" or level = "ERROR"`), jsii.String("sort @timestamp desc"), jsii.String("limit 50")))
 	d.AddWidgets(log("Steps by stage", jsii.String(`filter msg = "handled"`), jsii.String("stats count(*) as steps, avg(ms), pct(ms, 95), max(ms) by stage")))
-	awscdk.NewCfnOutput(a.Stack, jsii.String("dashboard"), &awscdk.CfnOutputProps{Value: jsii.String(fmt.Sprintf("https://console.aws.amazon.com/cloudwatch/home#dashboards:name=%s", *d.DashboardName()))})
+	awscdk.NewCfnOutput(a.Stack, jsii.String("dashboard"), &awscdk.CfnOutputProps{Value: jsii.String(fmt.Sprintf("https://console.aws.amazon.com/cloudwatch/home?region=%s#dashboards:name=%s", *a.Stack.Region(), *d.DashboardName()))})
 }

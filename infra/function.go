@@ -60,7 +60,7 @@ func newFunction(scope constructs.Construct, id string, p FunctionProps) awslamb
 	}
 	// What feeds itself is ended after some 16 rounds, unless that is allowed ("Use Lambda
 	// recursive loop detection to prevent infinite loops").
-	loop := awslambda.RecursiveLoop_TERMINATE
+	var loop awslambda.RecursiveLoop
 	if p.Pokes {
 		loop = awslambda.RecursiveLoop_ALLOW
 	}

@@ -20,6 +20,16 @@ func heard() Settings {
 	return s
 }
 
+// list is a list of objects of a template.
+func list(v any) (out []map[string]any) {
+	entries, _ := v.([]any)
+	for _, e := range entries {
+		m, _ := e.(map[string]any)
+		out = append(out, m)
+	}
+	return out
+}
+
 func text(v any) string { b, _ := json.Marshal(v); return string(b) }
 
 // refers reports whether a value is a reference to a resource: its Ref or one of its attributes.
@@ -32,9 +42,7 @@ func refers(v any, id string) bool {
 // it, and none denies it but for requests without TLS, which services do not send.
 func admits(policy any, service, action, target string) (conditions string, ok bool) {
 	doc, _ := policy.(map[string]any)
-	statements, _ := doc["Statement"].([]any)
-	for _, st := range statements {
-		s, _ := st.(map[string]any)
+	for _, s := range list(doc["Statement"]) {
 		actions := text(s["Action"])
 		about := strings.Contains(actions, `"`+action+`"`) || strings.Contains(actions, `"`+action[:strings.Index(action, ":")]+`:*"`)
 		switch {
@@ -103,12 +111,11 @@ func TestServicesMayCall(t *testing.T) {
 		return false
 	}
 	for rule, r := range of(all, "AWS::Events::Rule") {
-		targets, _ := r.Properties["Targets"].([]any)
+		targets := list(r.Properties["Targets"])
 		if len(targets) == 0 {
 			t.Errorf("%s has no target", rule)
 		}
-		for _, target := range targets {
-			to, _ := target.(map[string]any)
+		for _, to := range targets {
 			for fn := range of(all, "AWS::Lambda::Function") {
 				if refers(to["Arn"], fn) && !invokes("events.amazonaws.com", fn, rule) {
 					t.Errorf("%s may not invoke %s", rule, fn)
@@ -166,8 +173,7 @@ func fedBy(all map[string]resource, function any, queue string) bool {
 					continue
 				}
 				doc, _ := p.Properties["PolicyDocument"].(map[string]any)
-				statements, _ := doc["Statement"].([]any)
-				for _, st := range statements {
+				for _, st := range list(doc["Statement"]) {
 					s := text(st)
 					if refers(st, queue) && strings.Contains(s, "sqs:ReceiveMessage") && strings.Contains(s, "sqs:DeleteMessage") && strings.Contains(s, "sqs:GetQueueAttributes") {
 						return true
@@ -273,9 +279,14 @@ func TestSilenceIsHeard(t *testing.T) {
 // TestServicesAreHeard: what AWS counts of us has an alarm: errors of the API, throttles,
 // executions and mails that fail, dead letters.
 func TestServicesAreHeard(t *testing.T) {
-	watched := map[string]int{}
-	for _, a := range of(synth(t, heard()), "AWS::CloudWatch::Alarm") {
+	watched, all := map[string]int{}, synth(t, heard())
+	for _, a := range of(all, "AWS::CloudWatch::Alarm") {
 		watched[text(a.Properties["Namespace"])+text(a.Properties["MetricName"])]++
+		for _, d := range list(a.Properties["Dimensions"]) {
+			if d["Name"] == "ApiName" && d["Value"] != find(t, all, "AWS::ApiGateway::RestApi", "Api").Properties["Name"] {
+				t.Errorf("an alarm watches the API %v, which is not there", d["Value"])
+			}
+		}
 		if a.Properties["MetricName"] == nil {
 			t.Errorf("an alarm on several metrics costs as much as one on each: %v", a.Properties["AlarmDescription"])
 		}

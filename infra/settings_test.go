@@ -111,10 +111,9 @@ func TestWorkFilesStay(t *testing.T) {
 	s := production
 	s.Limits.FailedDays = 400
 	for id, b := range of(synth(t, s), "AWS::S3::Bucket") {
-		rules, _ := b.Properties["LifecycleConfiguration"].(map[string]any)["Rules"].([]any)
+		cycle, _ := b.Properties["LifecycleConfiguration"].(map[string]any)
 		aborts := false
-		for _, r := range rules {
-			rule, _ := r.(map[string]any)
+		for _, rule := range list(cycle["Rules"]) {
 			if rule["ExpirationInDays"] != nil && rule["Prefix"] != "batches/" {
 				t.Errorf("%s: %v", id, rule)
 			}
@@ -123,7 +122,7 @@ func TestWorkFilesStay(t *testing.T) {
 			}
 		}
 		if !aborts {
-			t.Errorf("%s: uploads of a failed job are removed before its other files: %v", id, rules)
+			t.Errorf("%s: uploads of a failed job are removed before its other files: %v", id, cycle)
 		}
 	}
 }
