@@ -53,6 +53,7 @@ func (a *App) watchClock() []watch {
 func watchItems() []watch {
 	return []watch{
 		{id: "ManyRepairs", says: "The sweep repaired more than 20 items in 15 minutes: wake-ups get lost", metric: own(queue.Repairs, "Sum", 15), above: 20, periods: 1},
+		{id: "Crashes", says: "Functions of stages ended in the middle of their work, more than 5 times in 15 minutes: out of memory or time, or a defect", metric: own(queue.Crashes, "Sum", 15), above: 5, periods: 1},
 		{id: "Stuck", says: "An item is repaired again and again and gets nowhere; explain names what it waits for", metric: own(queue.Stuck, "Sum", 15), periods: 1},
 		{id: "RepairErrors", says: "Repairs fail; the clock's log says why", metric: own(queue.RepairErrors, "Sum", 15), above: 5, periods: 1},
 		{id: "GateErrors", says: "Jobs could not be let through a gate; the clock's log says why", metric: own(queue.GateErrors, "Sum", 15), above: 5, periods: 1},
@@ -66,7 +67,8 @@ func watchItems() []watch {
 
 // watchServices are what AWS counts anyway. Throttles of functions are those of the whole
 // account in this region, because what they share is the account's concurrency ("Viewing
-// metrics for Lambda functions"). A stage that crashes shows as a dead letter.
+// metrics for Lambda functions"). Functions of stages that end in their work are counted by us,
+// in one metric in place of eight.
 func (a *App) watchServices() []watch {
 	sum := &awscloudwatch.MetricOptions{Statistic: jsii.String("Sum")}
 	table := func(operation string) awscloudwatch.IMetric {

@@ -27,6 +27,9 @@ func TestCrashesBecomeDeadLetters(t *testing.T) {
 		queues := []Times{timing.Wake()}
 		for _, s := range Stages {
 			queues = append(queues, timing.Times(s))
+			if n := timing.Times(s).Receives; n < s.Tries+3 {
+				t.Errorf("%s, %s: %d deliveries are too few for %d tries: what only fails would be a dead letter", name, s.Name, n, s.Tries)
+			}
 		}
 		for _, c := range queues {
 			if last := time.Duration(c.Receives) * c.Visibility; c.Receives < 5 || last >= c.Retention || !c.Redrives() {

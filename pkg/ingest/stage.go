@@ -99,12 +99,13 @@ type Times struct {
 	Budget     time.Duration // a long step stops itself after this
 }
 
-// Deliveries before a message is a dead letter. Lambda's guide wants five at least for a
-// queue that feeds a function ("Creating and configuring an Amazon SQS event source mapping"):
-// an invocation that is throttled counts as one. The clock's queue has more, since a
-// wake-up that meets another tick comes again.
+// Deliveries before a message is a dead letter. A stage's message comes again for each try
+// that failed, for the one that gives up, and for whoever meets another's lease or is
+// throttled; the clock's comes again when it meets another tick. Lambda's guide wants
+// five at least ("Creating and configuring an Amazon SQS event source mapping").
 const (
-	stageReceives = 5
+	leastReceives = 5
+	stageReceives = 15
 	wakeReceives  = 10
 )
 
@@ -133,7 +134,7 @@ func (t Timing) Times(s Stage) Times {
 // before it expires. SQS counts its age from when it was sent, and moves it when it would
 // be received once more; one time-out is left for waiting to be received at all.
 func (c Times) Redrives() bool {
-	return c.Receives >= stageReceives && time.Duration(c.Receives+1)*c.Visibility <= c.Retention
+	return c.Receives >= leastReceives && time.Duration(c.Receives+1)*c.Visibility <= c.Retention
 }
 
 // Check returns an error naming the first link of the chain that does not hold.

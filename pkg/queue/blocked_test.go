@@ -12,6 +12,7 @@ import (
 	"github.com/guregu/dynamo/v2/dynamodbiface"
 
 	"archivist/pkg/event"
+	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 	"archivist/pkg/table/tabletest"
@@ -202,6 +203,30 @@ func TestFailedJobsAreCounted(t *testing.T) {
 	b.submitJobs(ingest.Job{Collection: "c", LocalIDs: []string{"a", "b\x00"}}, ingest.Job{Collection: "c"})
 	if b.metrics[queue.FailedJobs] != 4 {
 		t.Errorf("%v; one row could not be ingested", b.metrics)
+	}
+}
+
+// TestCrashesAreCounted: a worker that ends without a word is counted by whoever comes
+// next; one whose step fails, or is done, is not.
+func TestCrashesAreCounted(t *testing.T) {
+	b := newBench(t)
+	b.submit(1, "")
+	b.tick()
+	m := b.last()
+	b.handle(m, func(context.Context, *queue.Held) (ingest.Result, error) {
+		return ingest.Result{}, fault.New(fault.Unavailable, "no answer")
+	})
+	ends := func(context.Context, *queue.Held) (ingest.Result, error) { panic("out of memory") }
+	for range 2 {
+		func() {
+			defer func() { _ = recover() }()
+			b.handle(m, ends)
+		}()
+		b.now = b.now.Add(2 * time.Minute)
+	}
+	b.handle(m, ok)
+	if b.metrics[queue.Crashes] != 2 {
+		t.Errorf("%v; two workers ended without a word", b.metrics)
 	}
 }
 

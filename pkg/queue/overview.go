@@ -131,6 +131,7 @@ const (
 	MissingRows   = "MissingRows"   // rows of jobs that were not there
 	MailFailures  = "MailFailures"  // tries of mails that failed
 	FailedJobs    = "FailedJobs"    // jobs that became Failed
+	Crashes       = "Crashes"       // workers that ended without giving their lease back
 	Stuck         = "Stuck"         // repairs of items that do not go on by themselves
 	Refused       = "Refused"       // calls that AWS refused for want of a permission
 	OldestWaiting = "OldestWaiting" // seconds

@@ -182,6 +182,7 @@ func (w *Worker) takeJob(ctx context.Context, m Message) (*Held, ingest.Answer, 
 	next := *row
 	next.Job = is
 	next.Take(tx.ID(), now, times.Lease)
+	q.crashed(tx, row.Holder)
 	q.writeJob(tx, row, next)
 	if err := tx.Commit(ctx); err != nil {
 		return nil, "", 0, err
@@ -217,11 +218,20 @@ func (w *Worker) takeBatch(ctx context.Context, m Message) (*Held, ingest.Answer
 	next := *row
 	next.Batch = is
 	next.Take(tx.ID(), now, times.Lease)
+	q.crashed(tx, row.Holder)
 	q.writeBatch(tx, row, next)
 	if err := tx.Commit(ctx); err != nil {
 		return nil, "", 0, err
 	}
 	return &Held{Batch: &is, Until: now.Add(times.Budget), q: q, batch: row}, "", 0, nil
+}
+
+// crashed counts, with a take, that the worker before ended without a word: whoever ends
+// well, or fails, gives its lease back.
+func (q *Queue) crashed(tx *table.Tx, holder string) {
+	if holder != "" {
+		tx.OnCommit(func() { q.Metric(Crashes, 1) })
+	}
 }
 
 // comeBack is how long a message waits for the lease that another holds.
