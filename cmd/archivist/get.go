@@ -90,7 +90,7 @@ func (c *objectGetCmd) Run(a *app) error {
 func list(w io.Writer, got []fetched) {
 	for _, f := range got {
 		if f.Error == "" {
-			fmt.Fprintf(w, "%s %s\n", f.Digests["sha512"][:16], f.Local)
+			fmt.Fprintf(w, "%s %s\n", f.Digests["sha512"][:16], printable(f.Local))
 		}
 	}
 }
@@ -212,8 +212,12 @@ func (c *objectGetCmd) fetch(a *app, o v1.Object, f v1.File) (name string, err e
 			os.Remove(part.Name())
 		}
 	}()
-	bar := progressbar.NewOptions64(f.Size, progressbar.OptionSetWriter(os.Stderr),
-		progressbar.OptionSetDescription(f.Path), progressbar.OptionShowBytes(true), progressbar.OptionClearOnFinish())
+	bars := a.bars
+	if bars == nil {
+		bars = io.Discard
+	}
+	bar := progressbar.NewOptions64(f.Size, progressbar.OptionSetWriter(bars),
+		progressbar.OptionSetDescription(printable(f.Path)), progressbar.OptionShowBytes(true), progressbar.OptionClearOnFinish())
 	sum := sha512.New()
 	_, err = io.Copy(io.MultiWriter(part, sum, shown{bar}), body)
 	if e := part.Close(); err == nil {

@@ -6,12 +6,10 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/fault"
 )
 
 type jobCmd struct {
@@ -81,37 +79,6 @@ func (c *jobShowCmd) Run(a *app) error {
 	})
 }
 
-type jobWatchCmd struct {
-	ID string `arg:""`
-}
-
-func (c *jobWatchCmd) Run(a *app) error {
-	seen := ""
-	tick := time.NewTicker(500 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		j, err := v1.Get[v1.Job](a.ctx, a.client, "/v1/jobs/"+url.PathEscape(c.ID))
-		if err != nil {
-			return err
-		}
-		if now := strings.TrimSpace(j.State + " " + j.Progress.Done + " " + j.Message); now != seen {
-			seen = now
-			fmt.Fprintln(a.out, now)
-		}
-		switch j.State {
-		case "Completed", "Deleted":
-			return nil
-		case "Failed":
-			return fault.New(fault.Conflict, "job %s failed: %s", j.ID, j.Message)
-		}
-		select {
-		case <-a.ctx.Done():
-			return a.ctx.Err()
-		case <-tick.C:
-		}
-	}
-}
-
 type jobReceiptCmd struct {
 	ID string `arg:""`
 }
@@ -170,5 +137,5 @@ func (a *app) act(id string, action v1.Action) error {
 	if err != nil {
 		return err
 	}
-	return a.print(j, func(w io.Writer) { fmt.Fprintf(w, "job %s %s\n", j.ID, j.State) })
+	return a.print(j, func(w io.Writer) { fmt.Fprintf(w, "job %s %s\n", printable(j.ID), printable(j.State)) })
 }

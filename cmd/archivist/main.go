@@ -11,9 +11,9 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/jedib0t/go-pretty/v6/table"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/fault"
@@ -40,26 +40,45 @@ type app struct {
 	ctx    context.Context
 	client *v1.Client
 	json   bool
-	out    io.Writer
+	out    io.Writer // a screen, unless JSON is printed
+	err    io.Writer // a screen
+	bars   io.Writer // where progress bars are drawn; nil: nowhere, it is no terminal
+	wait   func(context.Context, time.Duration) error
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
 	var c cli
 	k := kong.Parse(&c, kong.Name("archivist"), kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Description("The command line of the Archivist. Exit codes: 0 done, 2 invalid input, 3 not found, 4 conflict, 5 held, 6 lost, 7 unavailable, 8 got under other names, 1 anything else."))
+		kong.Description("The command line of the Archivist. Exit codes: 0 done, 2 invalid input, 3 not found, 4 conflict, 5 held, 6 lost, 7 unavailable, 8 got under other names, 130 interrupted, 1 anything else."))
 	if c.URL == "" {
 		c.URL = localURL()
 	}
-	err := k.Run(&app{ctx: ctx, client: &v1.Client{URL: c.URL, Key: c.Key, HTTP: http.DefaultClient}, json: c.JSON, out: os.Stdout})
-	if err != nil {
-		if !errors.Is(err, errRejected) {
-			fmt.Fprintln(os.Stderr, "archivist: "+err.Error())
-		}
-		os.Exit(exitCode(err))
+	a := &app{ctx: ctx, client: &v1.Client{URL: c.URL, Key: c.Key, HTTP: http.DefaultClient}, json: c.JSON,
+		out: &screen{to: os.Stdout}, err: &screen{to: os.Stderr}, wait: wait}
+	if a.json {
+		a.out = os.Stdout
 	}
+	if info, err := os.Stderr.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+		a.bars = os.Stderr
+	}
+	err := k.Run(a)
+	if err == nil {
+		return
+	}
+	if ctx.Err() != nil {
+		os.Exit(exitInterrupted)
+	}
+	if !errors.Is(err, errRejected) {
+		fmt.Fprintln(a.err, "archivist: "+err.Error())
+	}
+	os.Exit(exitCode(err))
 }
+
+// exitInterrupted is the exit code of a command that ^C ended, as shells have it.
+const exitInterrupted = 130
 
 // exitCode is the code of an error: that of its kind, or exitRenamed.
 func exitCode(err error) int {
@@ -88,36 +107,4 @@ func (a *app) print(v any, text func(w io.Writer)) error {
 	enc := json.NewEncoder(a.out)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
-}
-
-// rows prints a table.
-func rows(w io.Writer, header table.Row, body []table.Row) {
-	t := table.NewWriter()
-	t.SetOutputMirror(w)
-	t.SetStyle(table.StyleLight)
-	t.AppendHeader(header)
-	t.AppendRows(body)
-	t.Render()
-}
-
-// fields prints names with their values, leaving out what is empty.
-func fields(w io.Writer, pairs ...any) {
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if v := fmt.Sprint(pairs[i+1]); v != "" && v != "[]" {
-			fmt.Fprintf(w, "%-14s %s\n", pairs[i], v)
-		}
-	}
-}
-
-// size writes bytes for people.
-func size(n int64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	f, u := float64(n), 0
-	for f >= 1024 && u < len(units)-1 {
-		f, u = f/1024, u+1
-	}
-	if u == 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", f, units[u])
 }

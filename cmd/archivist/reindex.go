@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ark"
@@ -38,7 +37,7 @@ func (c *reindexCmd) Run(a *app) error {
 	if err := a.print(sum, func(w io.Writer) {
 		fmt.Fprintf(w, "%d objects looked at, %d had rows missing\n", sum.Objects, sum.Changed)
 		for _, f := range sum.Failed {
-			fmt.Fprintf(w, "not brought back: %s: %s\n", cmp.Or(f.ARK, f.Stored), f.Why)
+			fmt.Fprintf(w, "not brought back: %s: %s\n", printable(cmp.Or(f.ARK, f.Stored)), printable(f.Why))
 		}
 	}); err != nil || len(sum.Failed) == 0 {
 		return err
@@ -54,10 +53,10 @@ func (c *reindexCmd) pages(a *app, path string) (sum v1.Reindexed, err error) {
 		var page v1.Reindexed
 		if err := a.client.Call(a.ctx, http.MethodPost, path+"&cursor="+url.QueryEscape(cursor), nil, &page); err != nil {
 			for _, f := range sum.Failed {
-				fmt.Fprintf(os.Stderr, "not brought back: %s: %s\n", cmp.Or(f.ARK, f.Stored), f.Why)
+				fmt.Fprintf(a.err, "not brought back: %s: %s\n", printable(cmp.Or(f.ARK, f.Stored)), printable(f.Why))
 			}
 			if cursor != "" && c.All {
-				fmt.Fprintf(os.Stderr, "%d objects are done; go on with --cursor %q\n", sum.Objects, cursor)
+				fmt.Fprintf(a.err, "%d objects are done; go on with --cursor %q\n", sum.Objects, cursor)
 			}
 			return sum, err
 		}
@@ -67,6 +66,6 @@ func (c *reindexCmd) pages(a *app, path string) (sum v1.Reindexed, err error) {
 		if cursor = page.Cursor; cursor == "" {
 			return sum, nil
 		}
-		fmt.Fprintf(os.Stderr, "%d objects, %d changed, %d failed …\n", sum.Objects, sum.Changed, len(sum.Failed))
+		fmt.Fprintf(a.err, "%d objects, %d changed, %d failed …\n", sum.Objects, sum.Changed, len(sum.Failed))
 	}
 }

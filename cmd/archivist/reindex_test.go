@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -26,7 +27,7 @@ func TestReindexAll(t *testing.T) {
 	defer srv.Close()
 	run := func(c reindexCmd) (string, error) {
 		var out bytes.Buffer
-		err := c.Run(&app{ctx: t.Context(), client: &v1.Client{URL: srv.URL, HTTP: srv.Client()}, out: &out})
+		err := c.Run(&app{ctx: t.Context(), client: &v1.Client{URL: srv.URL, HTTP: srv.Client()}, out: &out, err: io.Discard})
 		return out.String(), err
 	}
 	says, err := run(reindexCmd{All: true})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 )
 
 type batchReportCmd struct {
@@ -55,7 +54,7 @@ func printReport(w io.Writer, report io.Reader) error {
 		default:
 			var value any
 			err = dec.Decode(&value)
-			fields(w, name, printable(fmt.Sprint(value)))
+			fields(w, name, value)
 		}
 		if err != nil {
 			return fmt.Errorf("the report cannot be read: %w", err)
@@ -93,14 +92,4 @@ func printJobs(w io.Writer, dec *json.Decoder) error {
 	}
 	_, err := dec.Token()
 	return err
-}
-
-// printable is a text without what a terminal would obey.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return ' '
-		}
-		return r
-	}, s)
 }

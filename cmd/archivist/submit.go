@@ -45,7 +45,7 @@ func (c *submitCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := a.print(out, func(w io.Writer) { fmt.Fprintf(w, "batch %s %s\n", out.ID, out.State) }); err != nil || !c.Watch {
+	if err := a.print(out, func(w io.Writer) { fmt.Fprintf(w, "batch %s %s\n", printable(out.ID), printable(out.State)) }); err != nil || !c.Watch {
 		return err
 	}
 	return a.watchBatches([]string{out.ID})
