@@ -1,62 +1,131 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
 	"github.com/aws/jsii-runtime-go"
 
 	"archivist/pkg/boot"
 	"archivist/pkg/collection"
 	"archivist/pkg/queue"
+	"archivist/pkg/table/schema"
 )
 
-// grantStage gives a stage's function its rows, its content, and the wake-ups that
-// its changes owe.
-func (a *App) grantStage(st *Stage, p FunctionProps) {
-	p.Data.Table.GrantReadWriteData(st.Handler)
-	st.grantContent(p.Data)
-	if st.Batch != "" { // its changes owe mails
-		grantMail(st.Handler, p.Settings.MailFrom)
+// allow lets a function do exactly these actions, on exactly these resources.
+func allow(f awslambda.Function, actions []string, resources ...*string) {
+	f.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings(actions...), Resources: &resources}))
+}
+
+// What is done with objects. A copy reads its source and puts its target (Amazon S3
+// User Guide, "Required permissions for Amazon S3 API operations"). Parts of an
+// upload and its completion are puts; giving it up is an action of its own.
+var (
+	get    = []string{"s3:GetObject"}
+	put    = []string{"s3:PutObject", "s3:AbortMultipartUpload"}
+	remove = []string{"s3:DeleteObject"}
+)
+
+// grantObjects lets a function do these to the objects that match, e.g. "jobs/*",
+// and list the bucket: without that a missing object looks like a forbidden one.
+func grantObjects(f awslambda.Function, b awss3.Bucket, matching string, actions ...[]string) {
+	allow(f, slices.Concat(actions...), b.ArnForObjects(jsii.String(matching)))
+	allow(f, []string{"s3:ListBucket"}, b.BucketArn())
+}
+
+// jobRows are what a step of a job may change, by what partition keys begin with: the
+// job, the batch that counts it, and what it holds, which it gives back if it fails.
+var jobRows = []string{"JOB#*", "BATCH#*", "LOCK#*", "SLOT", "SPACE"}
+
+// stageRows are the rows that each stage may change. So those that read what
+// strangers wrote cannot reach objects, profiles, or the scheduler's lease.
+var stageRows = map[string][]string{
+	"unpack":   {"BATCH#*", "JOB#*", "LOCK#*", "MAIL#*"},
+	"estimate": jobRows,
+	"download": jobRows,
+	"process":  slices.Concat(jobRows, []string{"ARK#*", "LOCAL#*"}), // it reserves names
+	"store":    jobRows,
+	"record":   slices.Concat(jobRows, []string{"ARK#*", "LOCAL#*", "OBJECT#*"}),
+	"notify":   jobRows,
+	"report":   {"BATCH#*", "MAIL#*"},
+}
+
+// grantRows lets a function read the table and change rows. Parts of a transaction
+// are authorised as the single actions that they are, each with the key of its row
+// (Service Authorization Reference, "Actions, resources, and condition keys for
+// Amazon DynamoDB"; ConditionCheckItem, which has that key, exists in transactions
+// only). Reading is not limited by key.
+func grantRows(f awslambda.Function, d *Data, keys []string) {
+	allow(f, []string{"dynamodb:GetItem", "dynamodb:Query"}, d.Table.TableArn())
+	write := &awsiam.PolicyStatementProps{Resources: &[]*string{d.Table.TableArn()},
+		Actions: jsii.Strings("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem")}
+	if keys != nil {
+		write.Conditions = &map[string]any{"ForAllValues:StringLike": map[string]any{"dynamodb:LeadingKeys": keys}}
 	}
+	f.AddToRolePolicy(awsiam.NewPolicyStatement(write))
+}
+
+// grantIndexes lets a function look for rows.
+func grantIndexes(f awslambda.Function, d *Data) {
+	for _, ix := range schema.Indexes {
+		allow(f, []string{"dynamodb:Query"}, jsii.String(*d.Table.TableArn()+"/index/"+ix.Name))
+	}
+}
+
+// grantStage gives a stage's function its rows, its content, its answers, and the
+// wake-ups that its changes owe.
+func (a *App) grantStage(st *Stage, p FunctionProps) {
+	grantRows(st.Handler, p.Data, stageRows[st.Name])
+	st.grantContent(p.Data)
 	if st.Name == "notify" {
 		grantSecretsKey(st.Handler, p.Settings.SecretsKey)
 	}
 	grantMetrics(st.Handler)
-	a.Wake.GrantSendMessages(st.Handler)
-	a.Machines[queue.MachineBatch].GrantTaskResponse(st.Handler)
-	a.Machines[queue.MachineJob].GrantTaskResponse(st.Handler)
-	a.Machines[queue.MachineBatch].GrantStartExecution(st.Handler) // the last job to close starts the report
+	allow(st.Handler, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
+	own := a.Machines[queue.MachineJob]
+	if st.Batch != "" {
+		own = a.Machines[queue.MachineBatch]
+		grantMail(st.Handler, p.Settings.MailFrom) // its changes owe mails
+	}
+	// The Service Authorization Reference names no resource for answers; AWS checks
+	// them on the machine that waits (so its refusals say).
+	allow(st.Handler, []string{"states:SendTaskSuccess", "states:SendTaskFailure"}, own.StateMachineArn())
+	// The last job to close starts the report.
+	allow(st.Handler, []string{"states:StartExecution"}, a.Machines[queue.MachineBatch].StateMachineArn())
 }
 
-// grantClock gives the clock's function what it does for others.
+// grantClock gives the clock's function what it does for others. It and the API
+// change rows of every kind.
 func (a *App) grantClock(p FunctionProps) {
-	p.Data.Table.GrantReadWriteData(a.Clock)
-	a.Wake.GrantSendMessages(a.Clock)
-	p.Data.Work.GrantRead(a.Clock, jsii.String("jobs/*")) // the work files of jobs that failed long ago
-	p.Data.Work.GrantDelete(a.Clock, jsii.String("jobs/*"))
-	p.Data.Storage.GrantRead(a.Clock, nil)                   // whether a version of such a job is committed
-	p.Data.Work.GrantRead(a.Clock, jsii.String("reports/*")) // for mails that are sent again
+	grantRows(a.Clock, p.Data, nil)
+	grantIndexes(a.Clock, p.Data)
+	allow(a.Clock, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
+	grantObjects(a.Clock, p.Data.Work, "jobs/*", remove) // the work files of jobs that failed long ago
+	grantObjects(a.Clock, p.Data.Storage, "*", get)      // whether a version of such a job is committed
+	grantObjects(a.Clock, p.Data.Work, "reports/*", get) // for mails that are sent again
 	grantMail(a.Clock, p.Settings.MailFrom)
 	grantMetrics(a.Clock)
 	for _, m := range a.Machines {
-		m.GrantStartExecution(a.Clock)
+		allow(a.Clock, []string{"states:StartExecution"}, m.StateMachineArn())
 		m.GrantExecution(a.Clock, jsii.String("states:StopExecution"), jsii.String("states:DescribeExecution"), jsii.String("states:GetExecutionHistory"))
 	}
 }
 
 // grantAPI gives the API's function what its routes do.
 func (a *App) grantAPI(p FunctionProps) {
-	p.Data.Table.GrantReadWriteData(a.API)
-	p.Data.Storage.GrantRead(a.API, nil)
-	p.Data.Work.GrantRead(a.API, jsii.String("reports/*"))
-	p.Data.Work.GrantRead(a.API, jsii.String("jobs/*")) // what a job at Storing has prepared
-	a.Wake.GrantSendMessages(a.API)
+	grantRows(a.API, p.Data, nil)
+	grantIndexes(a.API, p.Data)
+	grantObjects(a.API, p.Data.Storage, "*", get)
+	grantObjects(a.API, p.Data.Work, "reports/*", get)
+	grantObjects(a.API, p.Data.Work, "jobs/*", get) // what a job at Storing has prepared
+	allow(a.API, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
 	grantMetrics(a.API)
 	for _, m := range a.Machines {
-		m.GrantStartExecution(a.API)
+		allow(a.API, []string{"states:StartExecution"}, m.StateMachineArn())
 		m.GrantExecution(a.API, jsii.String("states:StopExecution"))
 	}
 }
@@ -95,30 +164,27 @@ func grantMetrics(f awslambda.Function) {
 
 // grantContent gives each stage what its step does with content, and no more.
 func (st *Stage) grantContent(d *Data) {
+	f := st.Handler
 	switch st.Name {
 	case "unpack":
-		d.Work.GrantReadWrite(st.Handler, jsii.String("batches/*"))
-	case "download":
-		d.Work.GrantReadWrite(st.Handler, jsii.String("jobs/*"))
+		grantObjects(f, d.Work, "batches/*", get, put, remove)
 	case "estimate", "process":
-		d.Work.GrantReadWrite(st.Handler, jsii.String("jobs/*"))
-		d.Storage.GrantRead(st.Handler, nil) // whose an object is, and what it is called
+		grantObjects(f, d.Work, "jobs/*", get, put, remove)
+		grantObjects(f, d.Storage, "*", get) // whose an object is, and what it is called
+	case "download":
+		grantObjects(f, d.Work, "jobs/*", get, put, remove)
 	case "store":
-		d.Work.GrantReadWrite(st.Handler, jsii.String("jobs/*"))
-		d.Storage.GrantReadWrite(st.Handler, nil)
+		grantObjects(f, d.Work, "jobs/*", get, put, remove)
+		grantObjects(f, d.Storage, "*", get, put, remove)
 	case "record":
-		d.Storage.GrantRead(st.Handler, nil)
+		grantObjects(f, d.Storage, "*", get)
 	case "notify":
-		d.Work.GrantRead(st.Handler, jsii.String("jobs/*"))
-		d.Work.GrantDelete(st.Handler, jsii.String("jobs/*"))
-		st.Handler.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("secretsmanager:GetSecretValue"),
-			Resources: &[]*string{awscdk.Stack_Of(st.Handler).FormatArn(&awscdk.ArnComponents{Service: jsii.String("secretsmanager"), Resource: jsii.String("secret"),
-				ResourceName: jsii.String(collection.SecretPrefix + "*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME})}}))
+		grantObjects(f, d.Work, "jobs/*", remove)
+		allow(f, []string{"secretsmanager:GetSecretValue"}, awscdk.Stack_Of(f).FormatArn(&awscdk.ArnComponents{Service: jsii.String("secretsmanager"),
+			Resource: jsii.String("secret"), ResourceName: jsii.String(collection.SecretPrefix + "*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME}))
 	case "report":
-		d.Work.GrantRead(st.Handler, jsii.String("batches/*")) // its pages under way
-		d.Work.GrantPut(st.Handler, jsii.String("batches/*"))
-		d.Work.GrantRead(st.Handler, jsii.String("reports/*")) // for the mail
-		d.Work.GrantPut(st.Handler, jsii.String("reports/*"))
-		d.Storage.GrantRead(st.Handler, nil) // the files of each object
+		grantObjects(f, d.Work, "batches/*", get, put, remove) // its pages under way
+		grantObjects(f, d.Work, "reports/*", get, put)         // also for the mail
+		grantObjects(f, d.Storage, "*", get)                   // the files of each object
 	}
 }

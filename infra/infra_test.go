@@ -161,35 +161,6 @@ func find(t *testing.T, all map[string]resource, kind, name string) resource {
 	return resource{}
 }
 
-// TestLeastPrivilege: no grant is for every action of a service or, but for
-// what has no resources, for every resource.
-func TestLeastPrivilege(t *testing.T) {
-	noResources := map[string]bool{"cloudwatch:PutMetricData": true, "xray:PutTraceSegments": true, "xray:PutTelemetryRecords": true, "xray:GetSamplingRules": true, "xray:GetSamplingTargets": true}
-	for id, r := range of(synth(t, production), "AWS::IAM::Policy") {
-		doc, _ := r.Properties["PolicyDocument"].(map[string]any)
-		statements, _ := doc["Statement"].([]any)
-		for _, st := range statements {
-			s, _ := st.(map[string]any)
-			actions, ok := s["Action"].([]any)
-			if !ok {
-				actions = []any{s["Action"]}
-			}
-			for _, a := range actions {
-				name, _ := a.(string)
-				if name == "*" || strings.HasSuffix(name, ":*") {
-					t.Errorf("%s grants %s", id, name)
-				}
-				if s["Resource"] == "*" && !noResources[name] {
-					t.Errorf("%s grants %s on every resource", id, name)
-				}
-				if name == "s3:DeleteObjectVersion" {
-					t.Errorf("%s may delete versions", id)
-				}
-			}
-		}
-	}
-}
-
 // TestWhoReadsStorage: each function that asks the storage root may list and read it.
 // Without the list a missing object cannot be told from a forbidden one.
 func TestWhoReadsStorage(t *testing.T) {

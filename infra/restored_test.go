@@ -76,7 +76,11 @@ func TestRestoredTable(t *testing.T) {
 			continue
 		}
 		granted++
-		for _, arn := range []string{":table/archivist-restored\"", ":table/archivist-restored/index/*"} {
+		want := []string{`:table/archivist-restored"`}
+		if strings.HasPrefix(id, "clock") || strings.HasPrefix(id, "api") {
+			want = append(want, ":table/archivist-restored/index/work", ":table/archivist-restored/index/list")
+		}
+		for _, arn := range want {
 			if !strings.Contains(string(doc), arn) {
 				t.Errorf("%s grants nothing on %s", id, arn)
 			}

@@ -83,7 +83,7 @@ func newMachine(scope constructs.Construct, name string, timing ingest.Timing, s
 	})
 	for _, st := range stages {
 		if queues[st.Name] != nil {
-			st.Queue.GrantSendMessages(m)
+			st.Queue.Grant(m, jsii.String("sqs:SendMessage"))
 		}
 	}
 	return m

@@ -4,6 +4,8 @@
   for the token. MiniStack asks for "*", which a policy that names machines refuses.
 - A write to the table has the condition key dynamodb:LeadingKeys: its partition key;
   in a transaction, that of each item.
+- A mail is sent on the authority of the identity that sends it, its address or domain.
+  MiniStack asks for "*".
 - A state machine sends messages as its own role. MiniStack sends them as the account.
 
 What each role asked for is written to the file that EVALUATED names, each kind of
@@ -12,10 +14,14 @@ request once: role, action, resource and leading key (keys by what they begin wi
 Not evaluated here: what event source mappings, rules, alarms and the API may do. The
 tests of the templates look at those.
 """
+import base64
 import contextvars
 import json
 import os
 import re
+from email import message_from_bytes
+from email.utils import parseaddr
+from urllib.parse import parse_qs
 
 import ministack.app as app
 import ministack.core.iam_actions as actions
@@ -68,6 +74,9 @@ def _(original, service, method, path, headers, body, *rest):
         token = json.loads(body or b"{}").get("taskToken")
         if token in _waiting:
             return _waiting[token]
+    if service == "ses" and (raw := parse_qs(body.decode("utf-8", "replace")).get("RawMessage.Data")):
+        sender = parseaddr(message_from_bytes(base64.b64decode(raw[0]))["From"])[1]
+        return f"arn:aws:ses:{get_region()}:{get_account_id()}:identity/{sender}"
     return original(service, method, path, headers, body, *rest)
 
 

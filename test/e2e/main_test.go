@@ -43,7 +43,9 @@ var (
 	cfg     aws.Config
 	ticking atomic.Bool // whether the test plays the clock
 	faults  string
-	timing  = ingest.Timings["quick"]
+	// evaluated is a file with each kind of request that a role made.
+	evaluated string
+	timing    = ingest.Timings["quick"]
 )
 
 var core = flag.Bool("localstack", false, "run on LocalStack's open core in place of MiniStack")
@@ -68,12 +70,13 @@ func run(m *testing.M) int {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	faults = filepath.Join(dir, "faults.json")
+	faults, evaluated = filepath.Join(dir, "faults.json"), filepath.Join(dir, "evaluated.jsonl")
 	stack = &localstack.Stack{Root: root, Name: "e2e", Port: 4567, Log: os.Stderr, Enforce: true, Context: map[string]string{"timing": "quick", "maxInFlight": "20", "faults": faults, "mailFrom": sender}}
+	stack.Env = []string{"EVALUATED=" + evaluated}
 	if *gigabyte {
 		timing = ingest.Timings["measured"]
 		stack.Context["timing"] = "measured"
-		stack.Env = []string{"S3_PERSIST=1", "S3_DATA_DIR=" + filepath.Join(dir, "s3")} // content on disk
+		stack.Env = append(stack.Env, "S3_PERSIST=1", "S3_DATA_DIR="+filepath.Join(dir, "s3")) // content on disk
 	}
 	if *core {
 		if missing := localstack.CoreMissing(); missing != "" && os.Getenv("CI") == "" {
