@@ -19,6 +19,18 @@ type watch struct {
 	silence  bool    // raised below 1, and by missing data
 }
 
+func (w watch) props() *awscloudwatch.AlarmProps {
+	p := &awscloudwatch.AlarmProps{AlarmDescription: jsii.String(w.says), Metric: w.metric,
+		Threshold: jsii.Number(w.above), EvaluationPeriods: jsii.Number(w.periods),
+		ComparisonOperator: awscloudwatch.ComparisonOperator_GREATER_THAN_THRESHOLD,
+		TreatMissingData:   awscloudwatch.TreatMissingData_NOT_BREACHING}
+	if w.silence {
+		p.ComparisonOperator = awscloudwatch.ComparisonOperator_LESS_THAN_THRESHOLD
+		p.TreatMissingData = awscloudwatch.TreatMissingData_BREACHING
+	}
+	return p
+}
+
 // newAlarms watches what a person must hear of. An alarm costs 0.10 US$ a month for each
 // metric that it names, so none is named twice, and no alarm is the sum of many
 // (Amazon CloudWatch Pricing).
@@ -26,13 +38,7 @@ func (a *App) newAlarms(s Settings) {
 	topic := newTopic(a.Stack, s)
 	for _, list := range [][]watch{a.watchClock(), watchItems(), a.watchServices(), watchMail(s)} {
 		for _, w := range list {
-			compare, missing := awscloudwatch.ComparisonOperator_GREATER_THAN_THRESHOLD, awscloudwatch.TreatMissingData_NOT_BREACHING
-			if w.silence {
-				compare, missing = awscloudwatch.ComparisonOperator_LESS_THAN_THRESHOLD, awscloudwatch.TreatMissingData_BREACHING
-			}
-			al := awscloudwatch.NewAlarm(a.Stack, jsii.String(w.id), &awscloudwatch.AlarmProps{Metric: w.metric, Threshold: jsii.Number(w.above), EvaluationPeriods: jsii.Number(w.periods),
-				ComparisonOperator: compare, TreatMissingData: missing, AlarmDescription: jsii.String(w.says)})
-			al.AddAlarmAction(topic)
+			awscloudwatch.NewAlarm(a.Stack, jsii.String(w.id), w.props()).AddAlarmAction(topic)
 		}
 	}
 }
@@ -42,9 +48,15 @@ func (a *App) newAlarms(s Settings) {
 // puts no zero for a function that is not invoked ("Types of metrics for Lambda functions").
 func (a *App) watchClock() []watch {
 	return []watch{
-		{id: "ClockSilent", says: "The clock has not run for 5 minutes: nothing is let in and nothing repaired", metric: a.Clock.MetricInvocations(nil), above: 1, periods: 1, silence: true},
-		{id: "ClockErrors", says: "The clock fails: nothing is let in and nothing repaired", metric: a.Clock.MetricErrors(nil), above: 2, periods: 3},
-		{id: "DeadWake", says: "The clock could not be woken; the messages can be purged once it runs", metric: a.WakeDead.MetricApproximateNumberOfMessagesVisible(nil), periods: 1},
+		{id: "ClockSilent",
+			says:   "The clock has not run for 5 minutes: nothing is let in and nothing repaired",
+			metric: a.Clock.MetricInvocations(nil), above: 1, periods: 1, silence: true},
+		{id: "ClockErrors",
+			says:   "The clock fails: nothing is let in and nothing repaired",
+			metric: a.Clock.MetricErrors(nil), above: 2, periods: 3},
+		{id: "DeadWake",
+			says:   "The clock could not be woken; the messages can be purged once it runs",
+			metric: a.WakeDead.MetricApproximateNumberOfMessagesVisible(nil), periods: 1},
 	}
 }
 
@@ -52,16 +64,39 @@ func (a *App) watchClock() []watch {
 // say, so that they cost nothing while idle, and missing data is good news.
 func watchItems() []watch {
 	return []watch{
-		{id: "ManyRepairs", says: "The sweep repaired more than 20 items in 15 minutes: wake-ups get lost", metric: own(queue.Repairs, "Sum", 15), above: 20, periods: 1},
-		{id: "Crashes", says: "Functions of stages ended in the middle of their work, more than 5 times in 15 minutes: out of memory or time, or a defect", metric: own(queue.Crashes, "Sum", 15), above: 5, periods: 1},
-		{id: "Stuck", says: "An item is repaired again and again and gets nowhere; explain names what it waits for", metric: own(queue.Stuck, "Sum", 15), periods: 1},
-		{id: "RepairErrors", says: "Repairs fail; the clock's log says why", metric: own(queue.RepairErrors, "Sum", 15), above: 5, periods: 1},
-		{id: "GateErrors", says: "Jobs could not be let through a gate; the clock's log says why", metric: own(queue.GateErrors, "Sum", 15), above: 5, periods: 1},
-		{id: "Refused", says: "AWS refused calls of functions or state machines for want of a permission; the logs and explain name them", metric: own(queue.Refused, "Sum", 15), periods: 1},
-		{id: "MissingRows", says: "Rows that an item owns were gone when it gave them back: the table was changed by somebody else", metric: own(queue.MissingRows, "Sum", 15), periods: 1},
-		{id: "OldestWaiting", says: "A job has waited at a gate for more than a day", metric: own(queue.OldestWaiting, "Maximum", 5), above: 24 * 3600, periods: 3},
-		{id: "SpaceUsed", says: "More than 90 % of the space for work files has been in use for an hour", metric: own(queue.SpaceUsed, "Maximum", 15), above: 90, periods: 4},
-		{id: "FailedJobs", says: "More than 100 jobs failed in an hour; the reports say why", metric: own(queue.FailedJobs, "Sum", 60), above: 100, periods: 1},
+		{id: "ManyRepairs",
+			says:   "The sweep repaired more than 20 items in 15 minutes: wake-ups get lost",
+			metric: own(queue.Repairs, "Sum", 15), above: 20, periods: 1},
+		{id: "Crashes",
+			says: "Functions of stages ended in the middle of their work, more than 5 times in 15 minutes: out " +
+				"of memory or time, or a defect",
+			metric: own(queue.Crashes, "Sum", 15), above: 5, periods: 1},
+		{id: "Stuck",
+			says:   "An item is repaired again and again and gets nowhere; explain names what it waits for",
+			metric: own(queue.Stuck, "Sum", 15), periods: 1},
+		{id: "RepairErrors",
+			says:   "Repairs fail; the clock's log says why",
+			metric: own(queue.RepairErrors, "Sum", 15), above: 5, periods: 1},
+		{id: "GateErrors",
+			says:   "Jobs could not be let through a gate; the clock's log says why",
+			metric: own(queue.GateErrors, "Sum", 15), above: 5, periods: 1},
+		{id: "Refused",
+			says: "AWS refused calls of functions or state machines for want of a permission; the logs and " +
+				"explain name them",
+			metric: own(queue.Refused, "Sum", 15), periods: 1},
+		{id: "MissingRows",
+			says: "Rows that an item owns were gone when it gave them back: the table was changed by somebody " +
+				"else",
+			metric: own(queue.MissingRows, "Sum", 15), periods: 1},
+		{id: "OldestWaiting",
+			says:   "A job has waited at a gate for more than a day",
+			metric: own(queue.OldestWaiting, "Maximum", 5), above: 24 * 3600, periods: 3},
+		{id: "SpaceUsed",
+			says:   "More than 90 % of the space for work files has been in use for an hour",
+			metric: own(queue.SpaceUsed, "Maximum", 15), above: 90, periods: 4},
+		{id: "FailedJobs",
+			says:   "More than 100 jobs failed in an hour; the reports say why",
+			metric: own(queue.FailedJobs, "Sum", 60), above: 100, periods: 1},
 	}
 }
 
@@ -72,22 +107,39 @@ func watchItems() []watch {
 func (a *App) watchServices() []watch {
 	sum := &awscloudwatch.MetricOptions{Statistic: jsii.String("Sum")}
 	table := func(operation string) awscloudwatch.IMetric {
-		return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{Namespace: jsii.String("AWS/DynamoDB"), MetricName: jsii.String("ThrottledRequests"), Statistic: jsii.String("Sum"), Period: minutes(5),
-			DimensionsMap: &map[string]*string{"TableName": a.Data.Table.TableName(), "Operation": jsii.String(operation)}})
+		m := metric("AWS/DynamoDB", "ThrottledRequests", "Sum", 5)
+		m.DimensionsMap = &map[string]*string{"TableName": a.Data.Table.TableName(), "Operation": jsii.String(operation)}
+		return awscloudwatch.NewMetric(m)
 	}
-	throttles := awscloudwatch.NewMetric(&awscloudwatch.MetricProps{Namespace: jsii.String("AWS/Lambda"), MetricName: jsii.String("Throttles"), Statistic: jsii.String("Sum"), Period: minutes(5)})
+	throttles := awscloudwatch.NewMetric(metric("AWS/Lambda", "Throttles", "Sum", 5))
 	failed := func(m awsstepfunctions.StateMachine) awscloudwatch.IMetric {
 		return m.MetricFailed(&awscloudwatch.MetricOptions{Statistic: jsii.String("Sum"), Period: minutes(60)})
 	}
 	return []watch{
-		{id: "DeadLetters", says: "Messages of stages could not be handled: their functions crash or cannot write; the items are driven on by the sweep", metric: a.Dead.MetricApproximateNumberOfMessagesVisible(nil), periods: 1},
-		{id: "ApiErrors", says: "The API answered more than 5 requests in 5 minutes with a 5xx", metric: a.Rest.MetricServerError(sum), above: 5, periods: 1},
-		{id: "Throttles", says: "Functions were throttled for 15 minutes: the account's concurrency is used up; ask for a higher quota or lower maxInFlight", metric: throttles, above: 10, periods: 3},
+		{id: "DeadLetters",
+			says: "Messages of stages could not be handled: their functions crash or cannot write; the items " +
+				"are driven on by the sweep",
+			metric: a.Dead.MetricApproximateNumberOfMessagesVisible(nil), periods: 1},
+		{id: "ApiErrors",
+			says:   "The API answered more than 5 requests in 5 minutes with a 5xx",
+			metric: a.Rest.MetricServerError(sum), above: 5, periods: 1},
+		{id: "Throttles",
+			says: "Functions were throttled for 15 minutes: the account's concurrency is used up; ask for a " +
+				"higher quota or lower maxInFlight",
+			metric: throttles, above: 10, periods: 3},
 		// Throttling of an index shows as a throttled request of the table.
-		{id: "TableWrites", says: "DynamoDB has throttled writes for 15 minutes", metric: table("TransactWriteItems"), above: 50, periods: 3},
-		{id: "TableReads", says: "DynamoDB has throttled reads for 15 minutes", metric: table("Query"), above: 50, periods: 3},
-		{id: "FailedExecutions", says: "More than 100 executions of jobs failed in an hour", metric: failed(a.Machines[queue.MachineJob]), above: 100, periods: 1},
-		{id: "FailedBatchExecutions", says: "An execution of a batch failed: unpacking or reporting was given up", metric: failed(a.Machines[queue.MachineBatch]), periods: 1},
+		{id: "TableWrites",
+			says:   "DynamoDB has throttled writes for 15 minutes",
+			metric: table("TransactWriteItems"), above: 50, periods: 3},
+		{id: "TableReads",
+			says:   "DynamoDB has throttled reads for 15 minutes",
+			metric: table("Query"), above: 50, periods: 3},
+		{id: "FailedExecutions",
+			says:   "More than 100 executions of jobs failed in an hour",
+			metric: failed(a.Machines[queue.MachineJob]), above: 100, periods: 1},
+		{id: "FailedBatchExecutions",
+			says:   "An execution of a batch failed: unpacking or reporting was given up",
+			metric: failed(a.Machines[queue.MachineBatch]), periods: 1},
 	}
 }
 
@@ -98,18 +150,30 @@ func watchMail(s Settings) []watch {
 		return nil
 	}
 	ses := func(name string) awscloudwatch.IMetric {
-		return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{Namespace: jsii.String("AWS/SES"), MetricName: jsii.String(name), Statistic: jsii.String("Maximum"), Period: minutes(60)})
+		return awscloudwatch.NewMetric(metric("AWS/SES", name, "Maximum", 60))
 	}
 	return []watch{
-		{id: "MailFailures", says: "Mails could not be sent; batch show and explain name the recipients and the reasons", metric: own(queue.MailFailures, "Sum", 60), above: 10, periods: 1},
-		{id: "MailBounces", says: "More than 4 % of the account's mails bounce; SES stops an account's mail above 10 %", metric: ses("Reputation.BounceRate"), above: 0.04, periods: 1},
-		{id: "MailComplaints", says: "More than 0.08 % of the account's mails are reported as spam; SES stops an account's mail above 0.5 %", metric: ses("Reputation.ComplaintRate"), above: 0.0008, periods: 1},
+		{id: "MailFailures",
+			says:   "Mails could not be sent; batch show and explain name the recipients and the reasons",
+			metric: own(queue.MailFailures, "Sum", 60), above: 10, periods: 1},
+		{id: "MailBounces",
+			says:   "More than 4 % of the account's mails bounce; SES stops an account's mail above 10 %",
+			metric: ses("Reputation.BounceRate"), above: 0.04, periods: 1},
+		{id: "MailComplaints",
+			says: "More than 0.08 % of the account's mails are reported as spam; SES stops an account's mail " +
+				"above 0.5 %",
+			metric: ses("Reputation.ComplaintRate"), above: 0.0008, periods: 1},
 	}
 }
 
 // own is one of the system's own metrics.
 func own(name, statistic string, period float64) awscloudwatch.IMetric {
-	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{Namespace: jsii.String(boot.Namespace), MetricName: jsii.String(name), Statistic: jsii.String(statistic), Period: minutes(period)})
+	return awscloudwatch.NewMetric(metric(boot.Namespace, name, statistic, period))
+}
+
+func metric(namespace, name, statistic string, period float64) *awscloudwatch.MetricProps {
+	return &awscloudwatch.MetricProps{Namespace: jsii.String(namespace), MetricName: jsii.String(name),
+		Statistic: jsii.String(statistic), Period: minutes(period)}
 }
 
 func minutes(n float64) awscdk.Duration { return awscdk.Duration_Minutes(jsii.Number(n)) }

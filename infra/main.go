@@ -34,7 +34,8 @@ func run() int {
 		return v
 	})
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "The settings are not right; nothing was changed.\n  %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+		lines := strings.ReplaceAll(err.Error(), "\n", "\n  ")
+		fmt.Fprintf(os.Stderr, "The settings are not right; nothing was changed.\n  %s\n", lines)
 		return 1
 	}
 	build(app, s)

@@ -57,16 +57,18 @@ func read(context func(name string) string) (s Settings, err error) {
 		}
 		return or
 	}
-	s = Settings{Local: text("local", "") == "true", Timing: text("timing", "production"), NAAN: text("naan", ""), Shoulder: text("shoulder", "fk4"),
-		Faults: text("faults", ""), AlarmMail: text("alarmMail", ""), MailFrom: text("mailFrom", ""), Table: text("table", ""),
-		LogRoleExists: text("apiGatewayLogRole", "") == "existing", Reserve: text("reserve", "") == "true", SecretsKey: text("secretsKey", "")}
+	s = Settings{Limits: boot.DefaultLimits, Timing: text("timing", "production"),
+		NAAN: context("naan"), Shoulder: text("shoulder", "fk4"),
+		AlarmMail: context("alarmMail"), MailFrom: context("mailFrom"),
+		Table: context("table"), SecretsKey: context("secretsKey"), Faults: context("faults"),
+		Local: context("local") == "true", Reserve: context("reserve") == "true",
+		LogRoleExists: context("apiGatewayLogRole") == "existing"}
 	var wrong []error
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
 			wrong = append(wrong, fmt.Errorf(format, args...))
 		}
 	}
-	s.Limits = boot.DefaultLimits
 	for name, to := range s.Limits.Named() {
 		given := text(name, strconv.Itoa(*to))
 		if n, err := strconv.Atoi(given); err == nil {
@@ -79,41 +81,47 @@ func read(context func(name string) string) (s Settings, err error) {
 		wrong = append(wrong, err)
 	}
 	_, known := ingest.Timings[s.Timing]
-	check(known && (s.Local || s.Timing == "production"), "timing: found %q; it is production on AWS, and production, quick or measured locally", s.Timing)
-	check(s.Table == "" || tableName.MatchString(s.Table), "table: found %q; expected the name of a table, e.g. -c table=archivist-restored", s.Table)
-	check(s.SecretsKey == "" || keyARN.MatchString(s.SecretsKey), "secretsKey: found %q; expected the ARN of a KMS key, e.g. arn:aws:kms:us-east-1:111122223333:key/1234abcd-…", s.SecretsKey)
+	check(known && (s.Local || s.Timing == "production"),
+		"timing: found %q; it is production on AWS, and production, quick or measured locally", s.Timing)
+	check(s.Table == "" || tableName.MatchString(s.Table),
+		"table: found %q; expected the name of a table, e.g. -c table=archivist-restored", s.Table)
+	check(s.SecretsKey == "" || keyARN.MatchString(s.SecretsKey),
+		"secretsKey: found %q; expected the ARN of a KMS key, e.g. arn:aws:kms:us-east-1:111122223333:key/…", s.SecretsKey)
+	check(s.Faults == "" || s.Local, "faults: for local stacks only")
 	for name, value := range map[string]string{"apiGatewayLogRole": "existing", "reserve": "true", "local": "true", "testArks": "true"} {
 		check(text(name, value) == value, "%s: found %q; expected %s or nothing", name, context(name), value)
 	}
-	s.Tags, err = tags(text("tags", ""))
-	wrong = append(wrong, err)
-	wrong = append(wrong, s.identity(text("testArks", "") == "true")...)
+	s.Tags, err = tags(context("tags"))
+	wrong = append(append(wrong, err), s.identity(context("testArks") == "true"))
 	wrong = append(wrong, s.people()...)
 	slices.SortFunc(wrong, func(a, b error) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	return s, errors.Join(wrong...)
 }
 
 // identity checks whose ARKs are minted: they are for ever.
-func (s *Settings) identity(tests bool) (wrong []error) {
-	switch {
-	case s.NAAN == "" && s.Local:
+func (s *Settings) identity(tests bool) error {
+	if s.NAAN == "" && s.Local {
 		s.NAAN = "99999"
+	}
+	shoulder := ark.ARK{NAAN: s.NAAN, Name: s.Shoulder}
+	parsed, err := ark.Parse(shoulder.String())
+	switch {
 	case s.NAAN == "":
-		return []error{errors.New("naan: give the number of your organization, e.g. -c naan=… (https://arks.org, free of charge): minted ARKs are for ever. For a trial: -c naan=99999 -c testArks=true")}
+		return errors.New("naan: give the number of your organization, e.g. -c naan=… (https://arks.org, free of charge): " +
+			"minted ARKs are for ever. For a trial: -c naan=99999 -c testArks=true")
+	case err != nil || parsed != shoulder:
+		return fmt.Errorf("naan, shoulder: %s is no ARK", shoulder)
+	case slices.Contains(testNAANs, s.NAAN) && !s.Local && !tests:
+		return fmt.Errorf("naan: %s is for tests; ARKs on it can never be resolved. For a trial: -c testArks=true", s.NAAN)
 	}
-	if slices.Contains(testNAANs, s.NAAN) && !s.Local && !tests {
-		wrong = append(wrong, fmt.Errorf("naan: %s is for tests; ARKs on it can never be resolved. For a trial say so: -c testArks=true", s.NAAN))
-	}
-	if a, err := ark.Parse("ark:/" + s.NAAN + "/" + s.Shoulder); err != nil || a.NAAN != s.NAAN || a.Name != s.Shoulder {
-		wrong = append(wrong, fmt.Errorf("naan, shoulder: ark:/%s/%s is no ARK", s.NAAN, s.Shoulder))
-	}
-	return wrong
+	return nil
 }
 
 // people checks who is told of what.
 func (s *Settings) people() (wrong []error) {
 	if s.AlarmMail == "" && !s.Local {
-		wrong = append(wrong, errors.New("alarmMail: give the address that is told of alarms, e.g. -c alarmMail=ops@example.org. Without it nobody hears of a failure; if that is meant: -c alarmMail=none"))
+		wrong = append(wrong, errors.New("alarmMail: give the address that is told of alarms, e.g. -c alarmMail=ops@example.org. "+
+			"Without it nobody hears of a failure; if that is meant: -c alarmMail=none"))
 	}
 	if s.AlarmMail == "none" {
 		s.AlarmMail = ""
@@ -123,9 +131,6 @@ func (s *Settings) people() (wrong []error) {
 			wrong = append(wrong, fmt.Errorf("%s: found %q; expected a mail address, e.g. archive@example.org", name, address))
 		}
 	}
-	if s.Faults != "" && !s.Local {
-		wrong = append(wrong, errors.New("faults: for local stacks only"))
-	}
 	return wrong
 }
 
@@ -133,13 +138,13 @@ func (s *Settings) people() (wrong []error) {
 // that all services take ("Tag naming limits and requirements").
 func tags(text string) (map[string]string, error) {
 	out := map[string]string{"application": "archivist"}
-	allowed := regexp.MustCompile(`^[\p{L}\p{N} _.:/+@-]*$`)
+	allowed := regexp.MustCompile(`^[\p{L}\p{N} _.:/+@-]{1,128}=[\p{L}\p{N} _.:/+@-]{0,256}$`)
 	for pair := range strings.SplitSeq(text, ",") {
-		name, value, ok := strings.Cut(pair, "=")
 		if pair == "" {
 			continue
 		}
-		if !ok || name == "" || len(name) > 128 || len(value) > 256 || !allowed.MatchString(name+value) || strings.HasPrefix(strings.ToLower(name), "aws:") {
+		name, value, _ := strings.Cut(pair, "=")
+		if !allowed.MatchString(pair) || strings.HasPrefix(strings.ToLower(name), "aws:") {
 			return out, fmt.Errorf("tags: found %q; expected NAME=VALUE,NAME=VALUE", pair)
 		}
 		out[name] = value

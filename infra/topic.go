@@ -17,11 +17,14 @@ func newTopic(scope constructs.Construct, s Settings) awscloudwatchactions.SnsAc
 	// publish; CloudWatch has to be allowed ("Why didn't I receive an SNS notification for my
 	// CloudWatch alarm trigger?").
 	account := awscdk.Stack_Of(topic)
+	alarms := account.FormatArn(&awscdk.ArnComponents{Service: jsii.String("cloudwatch"), Resource: jsii.String("alarm"),
+		ResourceName: jsii.String("*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME})
+	cloudwatch := awsiam.NewServicePrincipal(jsii.String("cloudwatch.amazonaws.com"), nil)
 	topic.AddToResourcePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-		Sid: jsii.String("AlarmsPublish"), Principals: &[]awsiam.IPrincipal{awsiam.NewServicePrincipal(jsii.String("cloudwatch.amazonaws.com"), nil)},
+		Sid: jsii.String("AlarmsPublish"), Principals: &[]awsiam.IPrincipal{cloudwatch},
 		Actions: jsii.Strings("sns:Publish"), Resources: &[]*string{topic.TopicArn()},
 		Conditions: &map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": account.Account()},
-			"ArnLike": map[string]any{"aws:SourceArn": account.FormatArn(&awscdk.ArnComponents{Service: jsii.String("cloudwatch"), Resource: jsii.String("alarm"), ResourceName: jsii.String("*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME})}},
+			"ArnLike": map[string]any{"aws:SourceArn": alarms}},
 	}))
 	if s.AlarmMail != "" {
 		topic.AddSubscription(awssnssubscriptions.NewEmailSubscription(jsii.String(s.AlarmMail), nil))
