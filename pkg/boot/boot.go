@@ -4,6 +4,7 @@ package boot
 
 import (
 	"context"
+	crand "crypto/rand"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -52,7 +53,7 @@ const (
 	EnvLimits       = "ARCHIVIST_LIMITS" // Limits as JSON
 	EnvNAAN         = "ARCHIVIST_NAAN"
 	EnvShoulder     = "ARCHIVIST_SHOULDER"
-	EnvAllow        = "ARCHIVIST_ALLOW"     // private networks to fetch from, e.g. "127.0.0.0/8"
+	EnvAllow        = "ARCHIVIST_ALLOW"     // local only: private networks to fetch from, e.g. "127.0.0.0/8"
 	EnvFaults       = "ARCHIVIST_FAULTS"    // local only: a file with the faults of a test
 	EnvMailFrom     = "ARCHIVIST_MAIL_FROM" // sender of mails, verified with SES
 	EnvBase         = "ARCHIVIST_BASE"      // path of the API's stage
@@ -125,7 +126,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	})
 	work := bucket.Bucket{Client: client, Name: s.Env(EnvWork), Limits: bucket.DefaultLimits}
 	root := ocfl.Root{Bucket: bucket.Bucket{Client: client, Name: s.Env(EnvStorage), Limits: bucket.DefaultLimits}, Work: work}
-	guard, err := allowed(s.Env(EnvAllow))
+	guard, err := allowed(s.Env)
 	if err != nil {
 		return err
 	}
@@ -150,7 +151,13 @@ func version() string {
 	return "(devel)"
 }
 
-func allowed(list string) (g fetch.Guard, err error) {
+// allowed are the private networks of EnvAllow. On AWS there are none: the function's
+// own runtime and its credentials are at such addresses.
+func allowed(env Env) (g fetch.Guard, err error) {
+	list := env(EnvAllow)
+	if list != "" && env("AWS_ENDPOINT_URL") == "" {
+		return g, fmt.Errorf("boot: %s is for local stacks only", EnvAllow)
+	}
 	for part := range strings.SplitSeq(list, ",") {
 		if part == "" {
 			continue
@@ -164,4 +171,8 @@ func allowed(list string) (g fetch.Guard, err error) {
 	return g, nil
 }
 
-func newID() string { return ulid.Make().String() }
+// ids are random from the system's source: those of the library's own are not, they
+// follow from the time at which the process began.
+var ids = &ulid.LockedMonotonicReader{MonotonicReader: ulid.Monotonic(crand.Reader, 0)}
+
+func newID() string { return ulid.MustNew(ulid.Now(), ids).String() }

@@ -104,10 +104,44 @@ func TestExecutionName(t *testing.T) {
 	}
 }
 
-func TestFaultsAreLocalOnly(t *testing.T) {
-	env := map[string]string{EnvFaults: "/tmp/x"}
-	if _, err := readFaults(func(n string) string { return env[n] }); err == nil {
-		t.Error("faults were accepted without a local endpoint")
+func TestLocalOnly(t *testing.T) {
+	for _, endpoint := range []string{"", "http://127.0.0.1:4566"} {
+		env := Env(func(n string) string {
+			return map[string]string{EnvFaults: "/tmp/x", EnvAllow: "127.0.0.0/8,::1/128", "AWS_ENDPOINT_URL": endpoint}[n]
+		})
+		if _, err := readFaults(env); (err == nil) != (endpoint != "") {
+			t.Errorf("faults at the endpoint %q: %v", endpoint, err)
+		}
+		if g, err := allowed(env); (err == nil) != (endpoint != "") || len(g.Allow) != 2*min(1, len(endpoint)) {
+			t.Errorf("private networks at the endpoint %q: %v, %v", endpoint, g, err)
+		}
+	}
+	if g, err := allowed(func(string) string { return "" }); err != nil || len(g.Allow) > 0 {
+		t.Errorf("%v, %v", g, err)
+	}
+}
+
+// TestIDs: ids that many make at once are different.
+func TestIDs(t *testing.T) {
+	const makers, each = 8, 1000
+	made := make(chan []string, makers)
+	for range makers {
+		go func() {
+			var own []string
+			for range each {
+				own = append(own, newID())
+			}
+			made <- own
+		}()
+	}
+	seen := map[string]bool{}
+	for range makers {
+		for _, id := range <-made {
+			if seen[id] || len(id) != 26 {
+				t.Fatalf("%s came twice, or is no ULID", id)
+			}
+			seen[id] = true
+		}
 	}
 }
 

@@ -33,6 +33,8 @@ func New(g Guard, jitter func() float64) *Client {
 		MaxIdleConnsPerHost: 32,
 		IdleConnTimeout:     90 * time.Second,
 		DisableCompression:  true,
+
+		MaxResponseHeaderBytes: 256 << 10,
 	}
 	return &Client{
 		HTTP:   &http.Client{Transport: transport, CheckRedirect: redirect},

@@ -238,7 +238,7 @@ type Receipt struct {
 type Profile struct {
 	Title         string    `json:"title,omitempty" maxLength:"500"`
 	Priority      *int      `json:"priority,omitempty" minimum:"0" maximum:"999" doc:"of its jobs, 0 is best; by default by the size of the batch"`
-	Shoulder      string    `json:"shoulder,omitempty" doc:"of its arks, e.g. fk4; by default that of the archive"`
+	Shoulder      string    `json:"shoulder,omitempty" maxLength:"20" doc:"of its arks, e.g. fk4; by default that of the archive"`
 	RequireDigest bool      `json:"requireDigest,omitempty" doc:"refuse manifests with a file that has no digest"`
 	Notification  []string  `json:"notification,omitempty" maxItems:"20" doc:"mail addresses, beside those of a submission"`
 	Suppress      string    `json:"suppress,omitempty" enum:"none,partial,full" doc:"mails that are not sent: none; partial: that a submission is queued; full: all"`
@@ -247,8 +247,8 @@ type Profile struct {
 
 // Callback is a signed request to a depositor's server for each preserved job.
 type Callback struct {
-	URL    string `json:"url" doc:"https"`
-	Secret string `json:"secret" doc:"name of the secret in Secrets Manager that signs the request; it begins with archivist/" example:"archivist/callback"`
+	URL    string `json:"url" maxLength:"2048" doc:"https"`
+	Secret string `json:"secret" maxLength:"512" doc:"name of the secret in Secrets Manager that signs the request; it begins with archivist/" example:"archivist/callback"`
 	Mode   string `json:"mode,omitempty" enum:"required,best-effort" doc:"required (by default): a job whose callback fails is Failed until it is requeued"`
 }
 
