@@ -94,6 +94,7 @@ func TestSecretsDoNotStay(t *testing.T) {
 		"object manifest":  {"/object.checkm", ingest.TypeObjectManifest, 1, nil},
 		"batch manifest":   {"/batch.checkm", ingest.TypeBatchManifest, 2, []string{"JOB#", "file jobs/"}}, // the second is no manifest
 		"refused manifest": {"/refused.checkm", ingest.TypeBatchManifest, 0, nil},
+		"wrong digest":     {"/wrong.txt", ingest.TypeFile, 1, nil},
 		"not there":        {"/404", ingest.TypeFile, 1, []string{"JOB#"}},
 		"bad redirect":     {"/moved", ingest.TypeFile, 1, []string{"JOB#"}},
 		"broken manifest":  {"/broken.checkm", ingest.TypeObjectManifest, 1, []string{"JOB#", "file jobs/"}},
@@ -113,6 +114,9 @@ func TestSecretsDoNotStay(t *testing.T) {
 				return nil
 			}
 			in := ingest.Batch{Collection: "bench", Mode: "add", Mail: []string{"me@example.org"}, Payload: ingest.Payload{URL: w.signed(c.path), Type: c.kind, Filename: "a.txt"}}
+			if c.path == "/wrong.txt" {
+				in.Payload.Algorithm, in.Payload.Digest = "md5", strings.Repeat("0", 32)
+			}
 			b, err := w.m.Queue.Submit(t.Context(), in, "key", []byte(w.signed(c.path)), "me")
 			if err != nil {
 				t.Fatal(err)

@@ -45,7 +45,7 @@ type Stages struct {
 
 // Steps returns every stage's step by the stage's name.
 func (s *Stages) Steps() map[string]queue.Step {
-	return map[string]queue.Step{
+	steps := map[string]queue.Step{
 		"unpack":   s.unpack,
 		"estimate": s.orDone(s.estimate),
 		"download": s.orDone(s.download),
@@ -54,6 +54,26 @@ func (s *Stages) Steps() map[string]queue.Step {
 		"record":   s.record,
 		"notify":   s.notify,
 		"report":   s.report,
+	}
+	for name, step := range steps {
+		steps[name] = forgetful(step)
+	}
+	return steps
+}
+
+// forgetful is a step that leaves no secret in the URL of what it fails for good: what
+// is not requeued is not fetched again.
+func forgetful(step queue.Step) queue.Step {
+	return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+		res, err := step(ctx, h)
+		switch {
+		case err != nil || res.Outcome != ingest.StepFail:
+		case h.Batch != nil:
+			h.Batch.URL = fetch.Redact(h.Batch.URL)
+		case !res.Recoverable:
+			h.Job.URL = fetch.Redact(h.Job.URL)
+		}
+		return res, err
 	}
 }
 

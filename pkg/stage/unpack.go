@@ -31,12 +31,10 @@ var batchKinds = map[string]struct {
 	ingest.TypeSingleFileBatch: {ingest.TypeFile, checkm.SingleFileBatch},
 }
 
-// unpack makes the batch's jobs, one per object. What is refused is not fetched again:
-// its URL is kept without what may be secret.
+// unpack makes the batch's jobs, one per object. What is refused is not kept.
 func (s *Stages) unpack(ctx context.Context, h *queue.Held) (ingest.Result, error) {
 	res, err := s.unpackAny(ctx, h)
 	if err == nil && res.Outcome == ingest.StepFail {
-		h.Batch.URL = fetch.Redact(h.Batch.URL)
 		s.forget(ctx, h.Batch.ID)
 	}
 	return res, err
