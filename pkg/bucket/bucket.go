@@ -255,6 +255,10 @@ func (b Bucket) Delete(ctx context.Context, key string) error {
 	return b.told("delete", key, err)
 }
 
+// fewDeletes is up to how many objects are deleted one by one: DELETE requests are
+// free, DeleteObjects is a POST ("Amazon S3 pricing").
+const fewDeletes = 10
+
 // DeleteAll removes the objects below prefix, a thousand at a time, as long as
 // more says so. It returns whether none is left.
 func (b Bucket) DeleteAll(ctx context.Context, prefix string, more func() bool) (all bool, err error) {
@@ -266,22 +270,37 @@ func (b Bucket) DeleteAll(ctx context.Context, prefix string, more func() bool) 
 		if len(page.Contents) == 0 {
 			return true, nil
 		}
-		keys := make([]types.ObjectIdentifier, len(page.Contents))
-		for i, o := range page.Contents {
-			keys[i].Key = o.Key
-		}
-		out, err := b.Client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: &types.Delete{Objects: keys, Quiet: aws.Bool(true)}})
-		if err != nil {
-			return false, b.told("delete below", prefix, err)
-		}
-		if len(out.Errors) > 0 {
-			return false, fmt.Errorf("s3: delete %s: %s", aws.ToString(out.Errors[0].Key), aws.ToString(out.Errors[0].Message))
+		if err := b.deletePage(ctx, prefix, page.Contents); err != nil {
+			return false, err
 		}
 		if !aws.ToBool(page.IsTruncated) {
 			return true, nil
 		}
 	}
 	return false, nil
+}
+
+func (b Bucket) deletePage(ctx context.Context, prefix string, page []types.Object) error {
+	if len(page) <= fewDeletes {
+		for _, o := range page {
+			if err := b.Delete(ctx, aws.ToString(o.Key)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	keys := make([]types.ObjectIdentifier, len(page))
+	for i, o := range page {
+		keys[i].Key = o.Key
+	}
+	out, err := b.Client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: &types.Delete{Objects: keys, Quiet: aws.Bool(true)}})
+	if err != nil {
+		return b.told("delete below", prefix, err)
+	}
+	if len(out.Errors) > 0 {
+		return fmt.Errorf("s3: delete %s: %s", aws.ToString(out.Errors[0].Key), aws.ToString(out.Errors[0].Message))
+	}
+	return nil
 }
 
 // Presign returns a URL that reads one object for ttl, under a file name.

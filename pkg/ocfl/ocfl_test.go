@@ -100,7 +100,8 @@ func always() bool { return true }
 
 // owner of the lock beside jobs that have all ended.
 func owner() Owner {
-	return Owner{Fence: func(context.Context) error { return nil }, Over: func(context.Context, string) (bool, error) { return true, nil }}
+	return Owner{Fence: func(context.Context) error { return nil }, Over: func(context.Context, string) (bool, error) { return true, nil },
+		Alone: func() bool { return true }}
 }
 
 func (f fixture) commit(t testing.TB, p Prepared, job string, contents []Content) error {
@@ -327,6 +328,45 @@ func TestOvertaken(t *testing.T) {
 	}
 	f.check(t, []map[string]string{{"producer/a": "quick"}})
 	_ = slowContents
+}
+
+// A claim of the job itself, made in another try, stays while a worker of that try may
+// commit it, and for ever if it did.
+func TestOwnClaim(t *testing.T) {
+	f := open(t)
+	ctx := t.Context()
+	one, contents := f.prepare(t, "job", []File{f.file(t, "producer/a", "one")})
+	text, _, err := f.root.Work.Read(ctx, "inventory-job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	earlier := func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+	key := Prefix(id) + "v1/" + inventoryName
+	if err := f.root.claim(ctx, key, one, earlier, owner()); err != nil {
+		t.Fatal(err)
+	}
+	two, _ := f.prepare(t, "job", []File{f.file(t, "producer/b", "two")})
+	again := owner()
+	again.Job, again.Alone = "job", func() bool { return false }
+	var claimed *ClaimedError
+	if _, err := f.root.Publish(ctx, two, f.text("inventory-job"), again); !errors.As(err, &claimed) || claimed.Job != "job" {
+		t.Errorf("the claim of an earlier try was taken over: %v", err)
+	}
+	for _, c := range contents {
+		if err := f.root.Copy(ctx, id, c, always); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.root.put(ctx, Prefix(id)+inventoryName, one, earlier, bucket.Condition{Absent: true}, nil); err != nil {
+		t.Fatal(err) // the late commit
+	}
+	again.Alone = func() bool { return true }
+	if _, err := f.root.Publish(ctx, two, f.text("inventory-job"), again); !fault.Is(err, fault.Lost) {
+		t.Errorf("after the earlier try committed: %v", err)
+	}
+	if stands := f.read(t, "v1/"+inventoryName); !bytes.Equal(stands, text) {
+		t.Error("the inventory of a committed version was replaced")
+	}
 }
 
 // One who comes late takes nothing away from a job that stores now, and content

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha512"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 
@@ -19,6 +20,9 @@ type Owner struct {
 	// Over reports whether a job has ended for so long that none of its workers can
 	// be late still.
 	Over func(ctx context.Context, job string) (bool, error)
+	// Alone reports whether every worker of the job that had prepared the version in
+	// another way must have ended.
+	Alone func() bool
 }
 
 // ClaimedError says that the next version is claimed by a job whose worker may still
@@ -113,8 +117,8 @@ func (r Root) put(ctx context.Context, key string, p Prepared, text Text, c buck
 	return w.Close()
 }
 
-// claim puts the version's inventory. One that stands there is replaced only if its
-// job is the owner, or over.
+// claim puts the version's inventory. One that stands there is replaced only if nobody
+// can commit it: a late worker that did would leave a version with another inventory.
 func (r Root) claim(ctx context.Context, key string, p Prepared, text Text, o Owner) error {
 	lost := r.put(ctx, key, p, text, bucket.Condition{Absent: true}, nil)
 	if !fault.Is(lost, fault.Lost) {
@@ -135,14 +139,19 @@ func (r Root) claim(ctx context.Context, key string, p Prepared, text Text, o Ow
 	if err != nil || stands.digest == p.Digest {
 		return err
 	}
+	over := job == o.Job && o.Alone()
 	if job != o.Job {
-		over, err := o.Over(ctx, job)
-		if err != nil {
-			return err
-		}
-		if !over {
-			return &ClaimedError{job}
-		}
+		over, err = o.Over(ctx, job)
+	}
+	if err != nil {
+		return err
+	}
+	if !over {
+		return &ClaimedError{job}
+	}
+	// Nobody can commit what stands any more. Was it committed a moment ago?
+	if etag, err := r.ETag(ctx, p.ID); err != nil || etag != p.Follows {
+		return errors.Join(lost, err)
 	}
 	return r.put(ctx, key, p, text, bucket.Condition{ETag: stands.ETag}, o.Fence)
 }

@@ -77,8 +77,13 @@ func (q *Queue) Over(ctx context.Context, id string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	return !row.Running() && q.Ended(row.Entered), nil
+}
+
+// Ended reports whether every worker that was at work at a time must have ended.
+func (q *Queue) Ended(at int64) bool {
 	quiet := q.Rules.Timing.Times(ingest.Stage{Long: true}).Grace
-	return !row.Running() && q.Now().Sub(time.UnixMilli(row.Entered)) >= quiet, nil
+	return q.Now().Sub(time.UnixMilli(at)) >= quiet
 }
 
 // Preserved notes on a failed job that its version is committed: its worker did so

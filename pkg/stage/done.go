@@ -5,7 +5,6 @@ import (
 
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
-	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
 )
 
@@ -99,7 +98,7 @@ func (s *Stages) goOn(ctx context.Context, h *queue.Held) (ingest.Result, error)
 		}
 		return s.bringBack(ctx, j.Primary, h.Until)
 	case ingest.Storing:
-		digest, err := s.Root.Finish(ctx, j.Primary, ocfl.Owner{Job: j.ID, Fence: h.StillMine, Over: s.Queue.Over}, nil)
+		digest, err := s.Root.Finish(ctx, j.Primary, s.owner(h, &plan{}), nil)
 		if err != nil {
 			return ingest.Result{}, err
 		}

@@ -131,11 +131,11 @@ func (s *Stages) settle(
 	}
 	summarise(j, d.Kernel)
 	all.Metadata, j.Follows = j.Metadata, stored.ETag()
-	p := &packager{s: s, job: &all, version: stored.Head + 1, attempt: h.Take()}
+	p := &packager{s: s, job: &all, version: stored.Head + 1, attempt: h.Take(), out: systemFiles{Follows: j.Follows}}
 	if err := p.write(ctx, d, files); err != nil {
 		return ingest.Result{}, err
 	}
-	return next, s.putJSON(ctx, systemKey(j.ID), systemFiles{j.Follows, p.files}, bucket.Condition{})
+	return next, s.putJSON(ctx, systemKey(j.ID), p.out, bucket.Condition{})
 }
 
 // mine asks whether the job may make a version of a stored object: one of its

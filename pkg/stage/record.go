@@ -67,6 +67,9 @@ func (s *Stages) missingRows(ctx context.Context, ark string, by who, until time
 	if err != nil {
 		return nil, err
 	}
+	if err := s.know(ctx, stored, by.job); err != nil {
+		return nil, err
+	}
 	r, err := s.describe(ctx, stored)
 	if err != nil {
 		return nil, err
@@ -110,6 +113,25 @@ func (s *Stages) missingRows(ctx context.Context, ark string, by who, until time
 		r.Versions = r.Versions[last:]
 	}
 	return s.Inventory.Prepare(ctx, r, s.Now().UnixMilli())
+}
+
+// know takes the small system files from a job's work file, so that each need not be
+// read from the storage root. They count only where the object names their digests.
+func (s *Stages) know(ctx context.Context, stored *ocfl.Stored, job string) error {
+	if job == "" {
+		return nil
+	}
+	var system systemFiles
+	err := s.getJSON(ctx, systemKey(job), &system)
+	for _, f := range system.Files {
+		if f.Source == "" {
+			stored.Know(f.Data)
+		}
+	}
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
 }
 
 // recordIDs writes the rows of an object's local ids but for the last ones.

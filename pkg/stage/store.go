@@ -31,6 +31,7 @@ type plan struct {
 	Attempt   string         `json:"attempt"`
 	Retry     int            `json:"retry"` // the job's retry count: a requeued job begins anew
 	Stamp     int64          `json:"stamp"` // the job's: one that was processed again, after a restore, begins anew
+	At        int64          `json:"at"`    // when it was prepared; who follows another plan was at work before
 	Inventory []byte         `json:"inventory,omitempty"`
 	List      []ocfl.Content `json:"list,omitempty"` // of the new content, if that is one segment
 
@@ -54,8 +55,8 @@ func (p *plan) segments() int { return (p.Contents + segmentFiles - 1) / segment
 // Each of these ends within a time budget.
 func (s *Stages) store(ctx context.Context, h *queue.Held) (ingest.Result, error) {
 	j := h.Job
-	owner := ocfl.Owner{Job: j.ID, Fence: h.StillMine, Over: s.Queue.Over}
 	p, err := s.plan(ctx, h)
+	owner := s.owner(h, p)
 	if errors.Is(err, errMoved) {
 		return s.again(ctx, h)
 	}
@@ -81,6 +82,11 @@ func (s *Stages) store(ctx context.Context, h *queue.Held) (ingest.Result, error
 	}
 	j.ObjectVersion, j.NoChange, j.Inventory = p.Number, p.NoChange, digest
 	return next, nil
+}
+
+// owner is the job as the owner of its object's lock, with its plan.
+func (s *Stages) owner(h *queue.Held, p *plan) ocfl.Owner {
+	return ocfl.Owner{Job: h.Job.ID, Fence: h.StillMine, Over: s.Queue.Over, Alone: func() bool { return s.Queue.Ended(p.At) }}
 }
 
 // declare says that an object is at its place in a storage root, which this process
@@ -186,7 +192,7 @@ func (s *Stages) plan(ctx context.Context, h *queue.Held) (p *plan, err error) {
 		}
 	}
 	j.Done = 0
-	p = &plan{Attempt: h.Take(), Retry: j.RetryCount, Stamp: j.Stamp, etag: p.etag, fresh: true}
+	p = &plan{Attempt: h.Take(), Retry: j.RetryCount, Stamp: j.Stamp, At: s.Now().UnixMilli(), etag: p.etag, fresh: true}
 	return p, s.prepare(ctx, j, p)
 }
 
@@ -216,7 +222,7 @@ func (s *Stages) prepare(ctx context.Context, j *ingest.Job, p *plan) error {
 	}
 	w := s.textAt(ctx, p.inventoryKey(j.ID), smallInventory)
 	contents := &contents{s: s, ctx: ctx, key: func(n int) string { return p.contentKey(j.ID, n) }}
-	p.Prepared, err = s.Root.Prepare(ctx, ocfl.Draft{ID: j.Primary, Job: j.ID, Attempt: p.Attempt, Files: s.version(ctx, j, system.Files),
+	p.Prepared, err = s.Root.Prepare(ctx, ocfl.Draft{ID: j.Primary, Job: j.ID, Attempt: p.Attempt, Files: s.version(ctx, j, system),
 		Counts: counts, Version: versionOf(j)}, w, contents.add)
 	if err == nil {
 		p.List, err = contents.close()
@@ -298,14 +304,16 @@ func (s *Stages) Stored(ctx context.Context, j *ingest.Job) error {
 }
 
 // version gives every file of the version: the producer's and the system's.
-func (s *Stages) version(ctx context.Context, j *ingest.Job, system []ocfl.File) iter.Seq2[ocfl.File, error] {
+func (s *Stages) version(ctx context.Context, j *ingest.Job, system systemFiles) iter.Seq2[ocfl.File, error] {
 	return func(yield func(ocfl.File, error) bool) {
-		for e, err := range s.entries(ctx, j) {
-			if !yield(e.File, err) || err != nil {
-				return
+		if len(system.Producer) < j.Files {
+			for e, err := range s.entries(ctx, j) {
+				if !yield(e.File, err) || err != nil {
+					return
+				}
 			}
 		}
-		for _, f := range system {
+		for _, f := range slices.Concat(system.Producer, system.Files) {
 			if !yield(f, nil) {
 				return
 			}

@@ -24,10 +24,11 @@ import (
 func systemKey(job string) string { return workPrefix(job) + "version.json" }
 
 // systemFiles are those of a version. Follows is the ETag of the root inventory that
-// they were written for.
+// they were written for. If the producer's files are few, they are there too.
 type systemFiles struct {
-	Follows string      `json:"follows"`
-	Files   []ocfl.File `json:"files"`
+	Follows  string      `json:"follows"`
+	Files    []ocfl.File `json:"files"`
+	Producer []ocfl.File `json:"producer,omitempty"`
 }
 
 // packager writes the system files of one version. They follow from the job's row, its
@@ -39,7 +40,7 @@ type packager struct {
 	version int
 	attempt string
 	listed  ocfl.Text // the list of the producer's files, once it is written
-	files   []ocfl.File
+	out     systemFiles
 }
 
 // write writes every system file. Small ones are carried along.
@@ -50,7 +51,7 @@ func (p *packager) write(ctx context.Context, d description, sorted *spill.Sorte
 		name  string
 		write func(io.Writer) error
 	}{
-		{FilesName, func(w io.Writer) error { return fileLines(w, sorted) }},
+		{FilesName, func(w io.Writer) error { return p.fileLines(w, sorted) }},
 		{"system/mrt-ingest.txt", linesOf(ingestText(j))},
 		{"system/mrt-mom.txt", linesOf(momText(j))},
 		{"system/mrt-owner.txt", linesOf([]anvl.Element{{Name: "owner", Value: j.Collection}})},
@@ -68,7 +69,7 @@ func (p *packager) write(ctx context.Context, d description, sorted *spill.Sorte
 		if err != nil {
 			return err
 		}
-		p.files = append(p.files, file)
+		p.out.Files = append(p.out.Files, file)
 		if f.name == FilesName {
 			p.listed = p.s.textOf(file)
 		}
@@ -108,7 +109,7 @@ func (p *packager) file(ctx context.Context, name string, write func(io.Writer) 
 }
 
 // fileLines lists the producer's files as JSON, one a line, in order of the paths.
-func fileLines(w io.Writer, sorted *spill.Sorter[Entry]) error {
+func (p *packager) fileLines(w io.Writer, sorted *spill.Sorter[Entry]) error {
 	b := bufio.NewWriter(w)
 	enc := json.NewEncoder(b)
 	for r, err := range sorted.Sorted() {
@@ -116,6 +117,9 @@ func fileLines(w io.Writer, sorted *spill.Sorter[Entry]) error {
 			return err
 		}
 		e := r.Value
+		if p.job.Files <= segmentFiles {
+			p.out.Producer = append(p.out.Producer, e.File)
+		}
 		e.Source = "" // in the work bucket: it means nothing later
 		if err := enc.Encode(e); err != nil {
 			return err
