@@ -1,0 +1,128 @@
+package ocfl
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	"archivist/pkg/bucket"
+	"archivist/pkg/fault"
+)
+
+// One whose object passed on is told so, and changes nothing.
+func TestOvertaken(t *testing.T) {
+	f := open(t)
+	slow, slowContents := f.prepare(t, "slow", []File{f.file(t, "producer/a", "slow")})
+	p, contents := f.prepare(t, "quick", []File{f.file(t, "producer/a", "quick")})
+	if err := f.commit(t, p, "quick", contents); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := f.root.State(t.Context(), slow); err != nil || state != Overtaken {
+		t.Errorf("the state is %s, %v", state, err)
+	}
+	lost := owner()
+	lost.Fence = func(context.Context) error { return fault.New(fault.Lost, "the lock is another's") }
+	if _, err := f.root.Publish(t.Context(), slow, f.text("inventory-slow"), lost); !fault.Is(err, fault.Lost) {
+		t.Errorf("publishing gave %v", err)
+	}
+	f.check(t, []map[string]string{{"producer/a": "quick"}})
+	_ = slowContents
+}
+
+// A claim of the job itself, made in another try, stays while a worker of that try may
+// commit it, and for ever if it did.
+func TestOwnClaim(t *testing.T) {
+	f := open(t)
+	ctx := t.Context()
+	one, contents := f.prepare(t, "job", []File{f.file(t, "producer/a", "one")})
+	text, _, err := f.root.Work.Read(ctx, "inventory-job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	earlier := func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+	key := Prefix(id) + "v1/" + inventoryName
+	if err := f.root.claim(ctx, key, one, earlier, owner()); err != nil {
+		t.Fatal(err)
+	}
+	two, _ := f.prepare(t, "job", []File{f.file(t, "producer/b", "two")})
+	again := owner()
+	again.Job, again.Alone = "job", func() bool { return false }
+	var claimed *ClaimedError
+	if _, err := f.root.Publish(ctx, two, f.text("inventory-job"), again); !errors.As(err, &claimed) || claimed.Job != "job" {
+		t.Errorf("the claim of an earlier try was taken over: %v", err)
+	}
+	for _, c := range contents {
+		if err := f.root.Copy(ctx, id, c, always); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.root.put(ctx, Prefix(id)+inventoryName, one, earlier, bucket.Condition{Absent: true}, nil); err != nil {
+		t.Fatal(err) // the late commit
+	}
+	again.Alone = func() bool { return true }
+	if _, err := f.root.Publish(ctx, two, f.text("inventory-job"), again); !fault.Is(err, fault.Lost) {
+		t.Errorf("after the earlier try committed: %v", err)
+	}
+	if stands := f.read(t, "v1/"+inventoryName); !bytes.Equal(stands, text) {
+		t.Error("the inventory of a committed version was replaced")
+	}
+}
+
+// One who comes late takes nothing away from a job that stores now, and content
+// that is gone is found at the end.
+func TestLateFinish(t *testing.T) {
+	f := open(t)
+	ctx := t.Context()
+	one := []File{f.file(t, "producer/a", "one"), f.file(t, "producer/b", "two")}
+	p, contents := f.prepare(t, "first", one)
+	if err := f.commit(t, p, "first", contents); err != nil {
+		t.Fatal(err)
+	}
+	p, contents = f.prepare(t, "second", []File{f.file(t, "producer/a", "three"), f.file(t, "producer/b", "four")})
+	for _, c := range contents {
+		if err := f.root.Copy(ctx, id, c, always); err != nil {
+			t.Fatal(err)
+		}
+	}
+	late := owner()
+	late.Over = func(_ context.Context, job string) (bool, error) { return job != "second", nil }
+	if _, err := f.root.Finish(ctx, id, late, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.commit(t, p, "second", nil); err != nil { // its content was copied before
+		t.Fatal(err)
+	}
+	f.check(t, []map[string]string{{"producer/a": "one", "producer/b": "two"}, {"producer/a": "three", "producer/b": "four"}})
+	for _, c := range contents {
+		if err := f.root.Bucket.Delete(ctx, Prefix(id)+c.To); err != nil {
+			t.Fatal(err)
+		}
+		var missing *MissingError
+		if _, err := f.root.Finish(ctx, id, late, nil); !errors.As(err, &missing) || missing.Key != Prefix(id)+c.To {
+			t.Errorf("%s is gone, and Finish says %v", c.To, err)
+		}
+		if err := f.root.Copy(ctx, id, c, always); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A prepared inventory that was overwritten is not committed.
+func TestPreparedByAnother(t *testing.T) {
+	f := open(t)
+	p, contents := f.prepare(t, "job", []File{f.file(t, "producer/a", "one")})
+	_, _ = f.prepare(t, "other", []File{f.file(t, "producer/b", "two")})
+	for _, c := range contents {
+		if err := f.root.Copy(t.Context(), id, c, always); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := f.root.Publish(t.Context(), p, f.text("inventory-other"), owner()); !fault.Is(err, fault.Lost) {
+		t.Errorf("publishing gave %v", err)
+	}
+	if _, err := f.root.Head(t.Context(), id); !fault.Is(err, fault.NotFound) {
+		t.Errorf("something was committed: %v", err)
+	}
+}
