@@ -5,6 +5,7 @@ import (
 
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
+	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 	"archivist/pkg/table"
 )
@@ -100,6 +101,7 @@ func (q *Queue) makeJob(tx *table.Tx, j ingest.Job, submitter string) (ingest.Jo
 	j = q.Rules.New(j, q.Now())
 	e := event.New{Type: "job.state", Component: "unpack", Actor: submitter}
 	if refused != "" {
+		j.URL = fetch.Redact(j.URL) // it is never fetched
 		j = q.Rules.Failed(j, refused, false, q.Now())
 		e.Outcome = event.Failure
 	}
@@ -120,7 +122,7 @@ func (q *Queue) seal(b ingest.Batch) ingest.Batch {
 // no more can be, or that no report can be made. One with jobs waits for them and
 // reports: a batch never ends before its jobs.
 func (q *Queue) giveUp(b ingest.Batch, reason string) ingest.Batch {
-	b.Message = reason
+	b.Message, b.URL = reason, fetch.Redact(b.URL) // it is not fetched again
 	if b.State == ingest.BatchPending && b.Unpacked > 0 {
 		b.Incomplete = reason
 		return q.seal(b)
