@@ -178,6 +178,7 @@ func (st *Stage) grantContent(d *Data) {
 		grantObjects(f, d.Storage, "*", get, put, remove)
 	case "record":
 		grantObjects(f, d.Storage, "*", get)
+		grantObjects(f, d.Work, "jobs/*", get) // small system files, which it need not read one by one
 	case "notify":
 		grantObjects(f, d.Work, "jobs/*", remove)
 		allow(f, []string{"secretsmanager:GetSecretValue"}, awscdk.Stack_Of(f).FormatArn(&awscdk.ArnComponents{Service: jsii.String("secretsmanager"),
