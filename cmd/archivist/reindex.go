@@ -2,10 +2,14 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"sync"
+	"time"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ark"
@@ -13,24 +17,23 @@ import (
 )
 
 type reindexCmd struct {
-	ARK    string `arg:"" optional:"" help:"ARK of one object."`
-	All    bool   `help:"All objects of the storage root."`
-	Cursor string `help:"With --all: go on where an earlier run stopped."`
+	ARK      string `arg:"" optional:"" help:"ARK of one object."`
+	All      bool   `help:"All objects of the storage root. A run that was interrupted goes on where it was."`
+	Again    bool   `help:"With --all: begin anew, also after an interrupted run."`
+	Parallel int    `help:"With --all: how many requests are under way at once." default:"4"`
 }
 
 func (c *reindexCmd) Run(a *app) error {
-	if (c.ARK == "") != c.All {
+	if (c.ARK == "") != c.All || c.Parallel < 1 {
 		return fault.New(fault.Invalid, "give an ARK, or --all")
 	}
-	path := "/v1/reindex?"
-	if c.ARK != "" {
-		id, err := ark.Parse(c.ARK)
-		if err != nil {
-			return fault.New(fault.Invalid, "%w", err)
-		}
-		path += "ark=" + url.QueryEscape(id.String())
+	var sum v1.Reindexed
+	var err error
+	if c.All {
+		sum, err = c.all(a)
+	} else {
+		sum, err = c.one(a)
 	}
-	sum, err := c.pages(a, path)
 	if err != nil {
 		return err
 	}
@@ -46,26 +49,90 @@ func (c *reindexCmd) Run(a *app) error {
 		len(sum.Failed), sum.Objects)
 }
 
-// pages asks for one page after the other. What was done until an error is printed,
-// and how to go on.
-func (c *reindexCmd) pages(a *app, path string) (sum v1.Reindexed, err error) {
-	for cursor := c.Cursor; ; {
-		var page v1.Reindexed
-		if err := a.client.Call(a.ctx, http.MethodPost, path+"&cursor="+url.QueryEscape(cursor), nil, &page); err != nil {
-			for _, f := range sum.Failed {
-				fmt.Fprintf(a.err, "not brought back: %s: %s\n", printable(cmp.Or(f.ARK, f.Stored)), printable(f.Why))
-			}
-			if cursor != "" && c.All {
-				fmt.Fprintf(a.err, "%d objects are done; go on with --cursor %q\n", sum.Objects, cursor)
-			}
+// one reindexes one object, which may take several requests.
+func (c *reindexCmd) one(a *app) (sum v1.Reindexed, err error) {
+	id, err := ark.Parse(c.ARK)
+	if err != nil {
+		return sum, fault.New(fault.Invalid, "%w", err)
+	}
+	for again := true; again; again = sum.Cursor != "" {
+		if sum, err = reindex(a.ctx, a.client, url.Values{"ark": {id.String()}}); err != nil {
 			return sum, err
 		}
-		sum.Objects += page.Objects
-		sum.Changed += page.Changed
-		sum.Failed = append(sum.Failed, page.Failed...)
-		if cursor = page.Cursor; cursor == "" {
-			return sum, nil
-		}
-		fmt.Fprintf(a.err, "%d objects, %d changed, %d failed …\n", sum.Objects, sum.Changed, len(sum.Failed))
 	}
+	return sum, nil
 }
+
+// all reindexes the storage root, some parts at once, and shows how far it is.
+func (c *reindexCmd) all(a *app) (v1.Reindexed, error) {
+	p, err := openProgress(a.client.URL, c.Again, a.err)
+	if err != nil {
+		return v1.Reindexed{}, err
+	}
+	if done := p.Sum.Objects; done > 0 {
+		fmt.Fprintf(a.err, "going on with an earlier run, which has looked at %d objects; --again begins anew\n", done)
+	}
+	ctx, stop := context.WithCancelCause(a.ctx)
+	defer stop(nil)
+	parts := make(chan *part, len(p.Parts))
+	for i := range p.Parts {
+		parts <- &p.Parts[i]
+	}
+	close(parts)
+	var wg sync.WaitGroup
+	for range c.Parallel {
+		wg.Go(func() {
+			for part := range parts {
+				if err := p.work(ctx, a.client, part); err != nil {
+					stop(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	p.end()
+	if err := context.Cause(ctx); err != nil {
+		if errors.Is(err, context.Canceled) {
+			err = fault.New(fault.Unavailable, "interrupted")
+		}
+		return p.Sum, fmt.Errorf("%w: %d objects are done; the same command goes on with the others", err, p.Sum.Objects)
+	}
+	return p.Sum, p.forget()
+}
+
+// work reindexes one part of the root from where it is.
+func (p *progress) work(ctx context.Context, client *v1.Client, at *part) error {
+	for at.Cursor != "" {
+		page, err := reindex(ctx, client, url.Values{"cursor": {at.Cursor}, "to": {at.To}})
+		if err != nil {
+			return err
+		}
+		if err := p.add(at, page); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// patience is how often a request is sent again that was not answered: a gateway's
+// time-out, or a function that is at its limit.
+const patience = 6
+
+func reindex(ctx context.Context, client *v1.Client, query url.Values) (page v1.Reindexed, err error) {
+	for try := range patience {
+		page = v1.Reindexed{}
+		err = client.Call(ctx, http.MethodPost, "/v1/reindex?"+query.Encode(), nil, &page)
+		if !fault.Is(err, fault.Unavailable) || try == patience-1 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return page, ctx.Err()
+		case <-time.After(retryAfter << try):
+		}
+	}
+	return page, err
+}
+
+// retryAfter is how long the first request waits that is sent again.
+var retryAfter = time.Second

@@ -54,9 +54,10 @@ func (a *API) reindexing(h huma.API) {
 	huma.Register(h, huma.Operation{Method: http.MethodPost, Path: "/v1/reindex", Summary: "Rebuild missing rows of stored objects, a page at a time", OperationID: "reindex"},
 		func(ctx context.Context, in *struct {
 			ARK    string `query:"ark" doc:"of one object; all when not given"`
-			Cursor string `query:"cursor" doc:"of the answer before; left out to begin"`
+			Cursor string `query:"cursor" doc:"of the answer before; left out to begin. Any beginning of a place in the storage root is one, e.g. a0"`
+			To     string `query:"to" doc:"ends before this place, e.g. b; so several can share the work"`
 		}) (*output[v1.Reindexed], error) {
-			out, err := a.reindex(ctx, in.ARK, in.Cursor)
+			out, err := a.reindex(ctx, in.ARK, in.Cursor, in.To)
 			if err != nil {
 				return nil, a.told(err)
 			}
@@ -64,11 +65,11 @@ func (a *API) reindexing(h huma.API) {
 		})
 }
 
-func (a *API) reindex(ctx context.Context, id, cursor string) (v1.Reindexed, error) {
+func (a *API) reindex(ctx context.Context, id, cursor, to string) (v1.Reindexed, error) {
 	const actor = "an operator"
 	until := a.Stages.Now().Add(reindexFor)
 	if id == "" {
-		sum, err := a.Stages.ReindexAll(ctx, cursor, actor, until)
+		sum, err := a.Stages.ReindexAll(ctx, cursor, to, actor, until)
 		out := v1.Reindexed{Objects: sum.Objects, Changed: sum.Changed, Cursor: sum.Cursor}
 		for _, f := range sum.Failed {
 			out.Failed = append(out.Failed, v1.NotReindexed{ARK: f.ARK, Stored: f.Key, Why: f.Why})

@@ -281,15 +281,30 @@ func (r Root) VersionDigest(ctx context.Context, s *Stored, n int) (string, erro
 // objectKeys matches the declaration of an object below the root.
 var objectKeys = regexp.MustCompile(`^[0-9a-f]{3}/[0-9a-f]{3}/[0-9a-f]{3}/[^/]+/0=ocfl_object_1\.1$`)
 
+// objectFolder matches the folder of an object in a key below the root.
+var objectFolder = regexp.MustCompile(`^[0-9a-f]{3}/[0-9a-f]{3}/[0-9a-f]{3}/[^/]+/`)
+
+// afterObject sorts behind every key that an object can have in its folder, of which
+// those of its versions, "v1/…", are the last (OCFL 1.1, section 3.1).
+const afterObject = "w"
+
 // Objects lists where objects are declared among the next keys of the storage root,
-// from a cursor ("" at the beginning), and the cursor of the rest ("" at the end). A
-// key of the list is a cursor, too.
-func (r Root) Objects(ctx context.Context, cursor string) (keys []string, next string, err error) {
+// from a cursor ("" at the beginning) up to a bound ("" for none), and the cursor of
+// the rest ("" at the end). A key of the list is a cursor, too, and so is "a0": of the
+// places that begin with a0. An object's declaration is the first of its keys: what
+// follows of an object of many files is passed over, not listed.
+func (r Root) Objects(ctx context.Context, cursor, to string) (keys []string, next string, err error) {
 	all, next, err := r.Bucket.Page(ctx, cursor)
 	for _, key := range all {
+		if to != "" && key >= to {
+			return keys, "", err
+		}
 		if objectKeys.MatchString(key) {
 			keys = append(keys, key)
 		}
+	}
+	if folder := objectFolder.FindString(next); folder != "" {
+		next = folder + afterObject
 	}
 	return keys, next, err
 }

@@ -51,13 +51,26 @@ type NotReindexed struct {
 const reindexers = 16
 
 // ReindexAll reindexes the next objects of the storage root from a cursor ("" at the
-// beginning) until a time. It goes on past an object that cannot be read, or whose
-// rows are in conflict with others', and lists it.
-func (s *Stages) ReindexAll(ctx context.Context, cursor, actor string, until time.Time) (Reindexed, error) {
-	keys, next, err := s.Root.Objects(ctx, cursor)
-	if err != nil {
-		return Reindexed{}, err
+// beginning) to a bound ("" for none), until a time, at least one. It goes on past an
+// object that cannot be read, or whose rows are in conflict with others', and lists it.
+// What it holds is one page of the root, whatever the root has.
+func (s *Stages) ReindexAll(ctx context.Context, cursor, to, actor string, until time.Time) (Reindexed, error) {
+	out := Reindexed{Cursor: cmp.Or(cursor, "0")} // no key sorts before that one, and "" is the end
+	for whole := true; whole && out.Cursor != ""; whole = whole && s.Now().Before(until) {
+		keys, next, err := s.Root.Objects(ctx, out.Cursor, to)
+		if err != nil {
+			return out, err
+		}
+		if whole = s.reindexPage(ctx, keys, actor, until, &out); whole {
+			out.Cursor = next
+		}
 	}
+	return out, ctx.Err()
+}
+
+// reindexPage reindexes the objects at some keys, adds what came of it to out, and
+// returns whether all were looked at. The cursor is at the last before which all were.
+func (s *Stages) reindexPage(ctx context.Context, keys []string, actor string, until time.Time, out *Reindexed) (whole bool) {
 	all := make([]looked, len(keys))
 	gate := make(chan struct{}, reindexers)
 	var wg sync.WaitGroup
@@ -72,8 +85,7 @@ func (s *Stages) ReindexAll(ctx context.Context, cursor, actor string, until tim
 		})
 	}
 	wg.Wait()
-	out := Reindexed{Cursor: cmp.Or(cursor, "0")} // no key sorts before that one, and "" is the end
-	whole := true
+	whole = true
 	for i, l := range all {
 		if l.changed && l.done { // also after one that is not done: it is looked at again, and nothing is missing then
 			out.Changed++
@@ -88,10 +100,7 @@ func (s *Stages) ReindexAll(ctx context.Context, cursor, actor string, until tim
 			out.Failed = append(out.Failed, *l.failed)
 		}
 	}
-	if whole {
-		out.Cursor = next
-	}
-	return out, ctx.Err()
+	return whole
 }
 
 // looked is the result for one object.

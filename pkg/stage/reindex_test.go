@@ -71,7 +71,7 @@ func (w *twins) same(before map[string]string) {
 func (w *twins) reindexAll(each time.Duration) (sum stage.Reindexed) {
 	w.Helper()
 	for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
-		page, err := w.s.ReindexAll(w.Context(), cursor, "me", time.Now().Add(each))
+		page, err := w.s.ReindexAll(w.Context(), cursor, "", "me", time.Now().Add(each))
 		if err != nil || pages > 1000 {
 			w.Fatalf("page %d: %v", pages, err)
 		}

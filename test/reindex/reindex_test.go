@@ -237,7 +237,7 @@ func (w *world) failed() (ids []string) {
 func (w *world) reindex() (sum stage.Reindexed) {
 	w.Helper()
 	for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
-		page, err := w.s.ReindexAll(w.Context(), cursor, "me", time.Now().Add(time.Duration(w.rng.IntN(50))*time.Millisecond))
+		page, err := w.s.ReindexAll(w.Context(), cursor, "", "me", time.Now().Add(time.Duration(w.rng.IntN(50))*time.Millisecond))
 		if err != nil || pages > 1000 {
 			w.Fatalf("page %d: %v", pages, err)
 		}
