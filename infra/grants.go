@@ -168,11 +168,9 @@ func (st *Stage) grantContent(d *Data) {
 	switch st.Name {
 	case "unpack":
 		grantObjects(f, d.Work, "batches/*", get, put, remove)
-	case "estimate", "process":
+	case "estimate", "download", "process":
 		grantObjects(f, d.Work, "jobs/*", get, put, remove)
-		grantObjects(f, d.Storage, "*", get) // whose an object is, and what it is called
-	case "download":
-		grantObjects(f, d.Work, "jobs/*", get, put, remove)
+		grantObjects(f, d.Storage, "*", get) // whose an object is, what it is called, and whether the job's version is stored already
 	case "store":
 		grantObjects(f, d.Work, "jobs/*", get, put, remove)
 		grantObjects(f, d.Storage, "*", get, put, remove)

@@ -176,7 +176,7 @@ func TestWhoReadsStorage(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"estimate", "process", "store", "record", "report", "api", "clock"} {
+	for _, name := range []string{"estimate", "download", "process", "store", "record", "report", "api", "clock"} {
 		granted := ""
 		for roles, text := range may {
 			if strings.Contains(strings.ToLower(roles), name+"servicerole") {

@@ -96,7 +96,15 @@ func (s *Stages) goOn(ctx context.Context, h *queue.Held) (ingest.Result, error)
 		if res, err := s.identify(ctx, h); err != nil || res.Outcome != ingest.StepNext {
 			return res, err
 		}
-		return s.bringBack(ctx, j.Primary, h.Until)
+		stored, err := s.Root.Head(ctx, j.Primary)
+		if err != nil {
+			return ingest.Result{}, err
+		}
+		id, err := s.identityOf(ctx, stored)
+		if err != nil {
+			return ingest.Result{}, err
+		}
+		return s.bringBack(ctx, j.Primary, id, h.Until)
 	case ingest.Storing:
 		digest, err := s.Root.Finish(ctx, j.Primary, s.owner(h, &plan{}), nil)
 		if err != nil {

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -154,13 +155,13 @@ func (s *Stages) mine(
 	if why := overtaken(j, stored); why != "" {
 		return ingest.Fail(true, why), nil
 	}
-	all.LocalIDs = id.LocalIDs
+	all.LocalIDs = slices.Clone(id.LocalIDs)
 	for _, local := range j.LocalIDs {
 		if !slices.Contains(all.LocalIDs, local) {
 			all.LocalIDs = append(all.LocalIDs, local)
 		}
 	}
-	return s.bringBack(ctx, j.Primary, until)
+	return s.bringBack(ctx, j.Primary, id, until)
 }
 
 // reserveIDs makes the job's local ids stand for its object before anything of it is
@@ -179,17 +180,19 @@ func (s *Stages) reserveIDs(ctx context.Context, j *ingest.Job) (refused string,
 	return "", s.commit(ctx, func(tx *table.Tx) error { inventory.PutLocalIDs(tx, &o, fresh); return nil })
 }
 
-// bringBack writes the rows of a stored object that has none.
-func (s *Stages) bringBack(ctx context.Context, ark string, until time.Time) (ingest.Result, error) {
+// bringBack writes the missing rows of the local ids of a stored object that has no
+// row of its own: a submission with one of them must find this object. Its other rows
+// are written when the job's version is recorded.
+func (s *Stages) bringBack(ctx context.Context, ark string, id identity, until time.Time) (ingest.Result, error) {
 	if _, err := s.Inventory.Object(ctx, ark); !fault.Is(err, fault.NotFound) {
 		return next, err
 	}
-	_, done, err := s.Reindex(ctx, ark, "archivist", until)
-	if fault.Is(err, fault.Conflict) {
+	err := s.recordIDs(ctx, &inventory.Object{ARK: ark, Collection: id.Collection, LocalIDs: id.LocalIDs}, 0, until)
+	switch {
+	case fault.Is(err, fault.Conflict):
 		return ingest.Fail(true, fmt.Sprintf("%s is stored, but its rows are missing and cannot be brought back: %v. "+
 			"Tell the archive's operator", ark, err)), nil
-	}
-	if err == nil && !done {
+	case errors.Is(err, errStopped):
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	}
 	return next, err

@@ -79,7 +79,8 @@ func (s *Stages) missingRows(ctx context.Context, ark string, by who, until time
 		r.Job = by.job
 	}
 	if len(r.Object.LocalIDs) > idsAtLast {
-		if err := s.recordIDs(ctx, &r.Object, until); err != nil {
+		err := s.recordIDs(ctx, &r.Object, idsAtLast, until)
+		if err != nil && !fault.Is(err, fault.Conflict) { // that is told in the end
 			return nil, err
 		}
 	}
@@ -134,23 +135,24 @@ func (s *Stages) know(ctx context.Context, stored *ocfl.Stored, job string) erro
 	return err
 }
 
-// recordIDs writes the rows of an object's local ids but for the last ones.
-func (s *Stages) recordIDs(ctx context.Context, o *inventory.Object, until time.Time) error {
-	fresh, err := s.Inventory.Fresh(ctx, o)
-	if err != nil && !fault.Is(err, fault.Conflict) {
-		return err // a conflict is told in the end
+// recordIDs writes the missing rows of an object's local ids but for the last ones. A
+// Conflict names those that are another object's; the others are written.
+func (s *Stages) recordIDs(ctx context.Context, o *inventory.Object, last int, until time.Time) error {
+	fresh, conflict := s.Inventory.Fresh(ctx, o)
+	if conflict != nil && !fault.Is(conflict, fault.Conflict) {
+		return conflict
 	}
-	for len(fresh) > idsAtLast {
+	for len(fresh) > last {
 		if !s.Now().Before(until) {
 			return errStopped
 		}
-		chunk := fresh[:min(rowsAtOnce, len(fresh)-idsAtLast)]
+		chunk := fresh[:min(rowsAtOnce, len(fresh)-last)]
 		if err := s.commit(ctx, func(tx *table.Tx) error { inventory.PutLocalIDs(tx, o, chunk); return nil }); err != nil {
 			return err
 		}
 		fresh = fresh[len(chunk):]
 	}
-	return nil
+	return conflict
 }
 
 func (s *Stages) putVersions(ctx context.Context, ark string, versions []inventory.Version) error {
