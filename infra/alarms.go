@@ -72,7 +72,8 @@ func watchItems() []watch {
 				"of memory or time, or a defect",
 			metric: own(queue.Crashes, "Sum", 15), above: 5, periods: 1},
 		{id: "Stuck",
-			says:   "An item is repaired again and again and gets nowhere; explain names what it waits for",
+			says: "An item is repaired again and again and gets nowhere, or AWS refuses a call that it needs; " +
+				"explain names it",
 			metric: own(queue.Stuck, "Sum", 15), periods: 1},
 		{id: "RepairErrors",
 			says:   "Repairs fail; the clock's log says why",
@@ -81,8 +82,7 @@ func watchItems() []watch {
 			says:   "Jobs could not be let through a gate; the clock's log says why",
 			metric: own(queue.GateErrors, "Sum", 15), above: 5, periods: 1},
 		{id: "Refused",
-			says: "AWS refused calls of functions or state machines for want of a permission; the logs and " +
-				"explain name them",
+			says:   "AWS refused calls of functions for want of a permission; their logs name the calls",
 			metric: own(queue.Refused, "Sum", 15), periods: 1},
 		{id: "MissingRows",
 			says: "Rows that an item owns were gone when it gave them back: the table was changed by somebody " +

@@ -45,6 +45,7 @@ func (s *System) message(ctx context.Context, w *queue.Worker, record events.SQS
 	var m queue.Message
 	if err := json.Unmarshal([]byte(record.Body), &m); err != nil || m.Job == "" && m.Batch == "" {
 		s.Log.Error("a message that is none of ours; it goes to the dead letters", "message", record.MessageId, "error", err)
+		s.hide(ctx, record, 0) // soon: it does not get better
 		return false
 	}
 	log := s.Log.With("stage", w.Stage.Name, "job", m.Job, "batch", m.Batch, "exec", m.Exec, "state", m.State+m.Step)

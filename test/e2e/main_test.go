@@ -33,6 +33,7 @@ import (
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/boot"
 	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
 )
 
 // The system under test, and clients of it.
@@ -229,8 +230,14 @@ func eventsOf(t *testing.T, job string) []v1.Event {
 // repairs is the metric that the sweep counts.
 func repairs(t *testing.T) float64 {
 	t.Helper()
+	return sumOf(t, boot.Namespace, queue.Repairs)
+}
+
+// sumOf is the sum of a metric in the last hours.
+func sumOf(t *testing.T, namespace, name string, of ...cwtypes.Dimension) float64 {
+	t.Helper()
 	got, err := cloudwatch.NewFromConfig(cfg).GetMetricStatistics(t.Context(), &cloudwatch.GetMetricStatisticsInput{
-		Namespace: aws.String(boot.Namespace), MetricName: aws.String("Repairs"), Statistics: []cwtypes.Statistic{cwtypes.StatisticSum},
+		Namespace: &namespace, MetricName: &name, Dimensions: of, Statistics: []cwtypes.Statistic{cwtypes.StatisticSum},
 		StartTime: aws.Time(time.Now().Add(-2 * time.Hour)), EndTime: aws.Time(time.Now().Add(time.Minute)), Period: aws.Int32(10800)})
 	if err != nil {
 		t.Fatal(err)

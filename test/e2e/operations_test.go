@@ -1,0 +1,269 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	lambdatypes "github.com/aws/aws-sdk-go-v2/service/lambda/types"
+	"github.com/aws/aws-sdk-go-v2/service/ses"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/boot"
+	"archivist/pkg/queue"
+)
+
+// TestOperations breaks what docs/operations.md says can break, and looks where its
+// table says that it shows.
+func TestOperations(t *testing.T) {
+	miniStackOnly(t) // it evaluates alarms and policies, and counts throttles
+	t.Run("clock-stopped", clockStopped)
+	t.Run("space-full", spaceFull)
+	t.Run("throttled", throttled)
+	t.Run("table-refused", tableRefused)
+	for name, f := range map[string]func(*testing.T){"machine-refused": machineRefused, "mail-refused": mailRefused, "poison": poison} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t)
+		})
+	}
+}
+
+// raised waits until an alarm of the template is raised.
+func raised(t *testing.T, id string) {
+	t.Helper()
+	name := regexp.MustCompile(`^Archivist-` + id + `[0-9A-F]{8}(-|$)`) // the CDK adds a hash, CloudFormation a suffix
+	until(t, "the alarm "+id, soon, func() bool {
+		out, err := cloudwatch.NewFromConfig(cfg).DescribeAlarms(t.Context(), &cloudwatch.DescribeAlarmsInput{StateValue: cwtypes.StateValueAlarm, MaxRecords: aws.Int32(100)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range out.MetricAlarms {
+			if name.MatchString(aws.ToString(a.AlarmName)) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// rises waits until one of the system's own metrics is more than it was.
+func rises(t *testing.T, metric string, was float64) {
+	t.Helper()
+	until(t, "the metric "+metric, soon, func() bool { return sumOf(t, boot.Namespace, metric) > was })
+}
+
+func explained(t *testing.T, id string) v1.Explanation {
+	t.Helper()
+	kind := "batches"
+	if strings.Contains(id, "-") {
+		kind = "jobs"
+	}
+	x, err := v1.Get[v1.Explanation](t.Context(), client, "/v1/"+kind+"/"+id+"/explain")
+	if err != nil {
+		return v1.Explanation{} // not unpacked yet
+	}
+	return x
+}
+
+// explains waits until it is said for what an item waits.
+func explains(t *testing.T, id, waits string, says ...string) {
+	t.Helper()
+	var x v1.Explanation
+	defer func() {
+		if t.Failed() {
+			t.Logf("the last explanation of %s: %+v", id, x)
+		}
+	}()
+	until(t, fmt.Sprintf("%s waits for %s: %q", id, waits, says), soon, func() bool {
+		x = explained(t, id)
+		for _, s := range says {
+			if !strings.Contains(x.Why, s) {
+				return false
+			}
+		}
+		return x.WaitsFor == waits || waits == ""
+	})
+}
+
+func function(name string) cwtypes.Dimension {
+	return cwtypes.Dimension{Name: aws.String("FunctionName"), Value: &name}
+}
+
+// clockStopped: without its rule and its queue the clock has no invocations, which is
+// what ClockSilent looks at; jobs wait for it.
+func clockStopped(t *testing.T) {
+	clock := out.All["clockFunction"]
+	runs := func() float64 { return sumOf(t, "AWS/Lambda", "Invocations", function(clock)) }
+	until(t, "the clock runs", soon, func() bool { return runs() > 0 })
+	start := stopClock(t, clock)
+	defer start()
+	src := newSource(t)
+	_, job := submit(t, src.put("/a.txt", []byte("a")), "file")
+	explains(t, job, "gate", "the clock")
+	before := runs()
+	_, other := submit(t, src.put("/b.txt", []byte("b")), "file")
+	explains(t, other, "gate", "the clock")
+	if now := runs(); now != before {
+		t.Errorf("the clock ran %v times while it was stopped", now-before)
+	}
+	start()
+	ends(t, job, "Completed", soon)
+}
+
+// stopClock takes away everything that wakes the clock. The function that it returns
+// gives it back.
+func stopClock(t *testing.T, clock string) (start func()) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	bus, functions := eventbridge.NewFromConfig(cfg), lambda.NewFromConfig(cfg)
+	rules, err := bus.ListRules(ctx, &eventbridge.ListRulesInput{NamePrefix: aws.String("Archivist-EachMinute")})
+	if err != nil || len(rules.Rules) != 1 {
+		t.Fatalf("the rules are %+v, %v", rules, err)
+	}
+	maps, err := functions.ListEventSourceMappings(ctx, &lambda.ListEventSourceMappingsInput{FunctionName: &clock})
+	if err != nil || len(maps.EventSourceMappings) != 1 {
+		t.Fatalf("the clock's queues are %+v, %v", maps, err)
+	}
+	ticking.Store(false)
+	enable(t, functions, *maps.EventSourceMappings[0].UUID, false)
+	if _, err := bus.DisableRule(ctx, &eventbridge.DisableRuleInput{Name: rules.Rules[0].Name}); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if _, err := bus.EnableRule(ctx, &eventbridge.EnableRuleInput{Name: rules.Rules[0].Name}); err != nil {
+			t.Error(err)
+		}
+		enable(t, functions, *maps.EventSourceMappings[0].UUID, true)
+		ticking.Store(true)
+	}
+}
+
+// spaceFull: while something holds all work space, jobs wait and say so.
+func spaceFull(t *testing.T) {
+	rows := dynamodb.NewFromConfig(cfg)
+	key := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "SPACE"}, "sk": &types.AttributeValueMemberS{Value: "operations"}}
+	row := map[string]types.AttributeValue{"owned_by": &types.AttributeValueMemberS{Value: "operations"}, "rev": &types.AttributeValueMemberN{Value: "1"},
+		"bytes": &types.AttributeValueMemberN{Value: fmt.Sprint(int64(boot.DefaultLimits.SpaceGiB) << 30)}}
+	for name, v := range key {
+		row[name] = v
+	}
+	if _, err := rows.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &out.TableName, Item: row}); err != nil {
+		t.Fatal(err)
+	}
+	free := func() {
+		if _, err := rows.DeleteItem(context.WithoutCancel(t.Context()), &dynamodb.DeleteItemInput{TableName: &out.TableName, Key: key}); err != nil {
+			t.Error(err)
+		}
+	}
+	defer free()
+	src := newSource(t)
+	_, job := submit(t, src.put("/a.txt", []byte("a")), "file")
+	explains(t, job, "space", "0 are free")
+	raised(t, "SpaceUsed")
+	free()
+	ends(t, job, "Completed", soon)
+}
+
+// throttled: a function without concurrency counts what it is throttled.
+func throttled(t *testing.T) {
+	functions, name := lambda.NewFromConfig(cfg), functionOf(t, "notify")
+	if _, err := functions.PutFunctionConcurrency(t.Context(), &lambda.PutFunctionConcurrencyInput{FunctionName: &name, ReservedConcurrentExecutions: aws.Int32(0)}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if _, err := functions.DeleteFunctionConcurrency(context.WithoutCancel(t.Context()), &lambda.DeleteFunctionConcurrencyInput{FunctionName: &name}); err != nil {
+			t.Error(err)
+		}
+	}()
+	_, err := functions.Invoke(t.Context(), &lambda.InvokeInput{FunctionName: &name, Payload: []byte("{}")}, func(o *lambda.Options) { o.Retryer = aws.NopRetryer{} })
+	var busy *lambdatypes.TooManyRequestsException
+	if !errors.As(err, &busy) || sumOf(t, "AWS/Lambda", "Throttles", function(name)) == 0 {
+		t.Errorf("it was invoked: %v", err)
+	}
+}
+
+// tableRefused: a function that may not read the table is heard of at its first call.
+func tableRefused(t *testing.T) {
+	restore := removeGrant(t, "report", "dynamodb:GetItem")
+	defer restore()
+	refused, failed := sumOf(t, boot.Namespace, queue.Refused), sumOf(t, boot.Namespace, queue.FailedJobs)
+	batch, job := submit(t, newSource(t).URL+"/missing.txt", "file")
+	explains(t, job, "person", "answered 404", "requeue")
+	rises(t, queue.FailedJobs, failed)
+	rises(t, queue.Refused, refused)
+	raised(t, "Refused")
+	if b := batchOf(t, batch); b.State != "Reporting" {
+		t.Errorf("the batch is %s", b.State)
+	}
+	restore()
+	until(t, "the batch reports", soon, func() bool { return batchOf(t, batch).State == "Failed" })
+}
+
+// machineRefused: a state machine that may not send to its queues is heard of at the
+// first repair of a job, with the cause.
+func machineRefused(t *testing.T) {
+	restore := removeGrant(t, "ingest-job", "sqs:SendMessage")
+	defer restore()
+	stuck := sumOf(t, boot.Namespace, queue.Stuck)
+	_, job := submit(t, newSource(t).put("/a.txt", []byte("a")), "file")
+	explains(t, job, "person", "the state machine ingest-job failed at Estimating", "not authorized to perform: sqs:sendmessage")
+	rises(t, queue.Stuck, stuck)
+	raised(t, "Stuck")
+	restore()
+	ends(t, job, "Completed", soon)
+}
+
+// mailRefused: what the mail service refuses is told by the batch.
+func mailRefused(t *testing.T) {
+	mail := ses.NewFromConfig(cfg)
+	if _, err := mail.DeleteIdentity(t.Context(), &ses.DeleteIdentityInput{Identity: aws.String(sender)}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if _, err := mail.VerifyEmailIdentity(context.WithoutCancel(t.Context()), &ses.VerifyEmailIdentityInput{EmailAddress: aws.String(sender)}); err != nil {
+			t.Error(err)
+		}
+	}()
+	failures := sumOf(t, boot.Namespace, queue.MailFailures)
+	batch, _ := submit(t, newSource(t).put("/a.txt", []byte("a")), "file")
+	rises(t, queue.MailFailures, failures)
+	explains(t, batch, "", "queued mail to "+strings.ToLower(t.Name())+"@example.org could not be delivered: ", "next try at")
+}
+
+// poison: a message that is none of the system's becomes a dead letter, and nothing
+// else is kept from being handled.
+func poison(t *testing.T) {
+	const body = "not of this system"
+	if _, err := queues().SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(out.All["queuerecord"]), MessageBody: aws.String(body)}); err != nil {
+		t.Fatal(err)
+	}
+	found, err := queues().ListQueues(t.Context(), &sqs.ListQueuesInput{QueueNamePrefix: aws.String("Archivist-dead")})
+	if err != nil || len(found.QueueUrls) != 1 {
+		t.Fatalf("the queues of dead letters are %v, %v", found, err)
+	}
+	until(t, "the dead letter", soon, func() bool {
+		got, err := queues().ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &found.QueueUrls[0], MaxNumberOfMessages: 10, VisibilityTimeout: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range got.Messages {
+			if aws.ToString(m.Body) == body {
+				_, err := queues().DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &found.QueueUrls[0], ReceiptHandle: m.ReceiptHandle})
+				return err == nil
+			}
+		}
+		return false
+	})
+}
