@@ -49,7 +49,7 @@ func (a *App) newAlarms(s Settings) {
 func (a *App) watchClock() []watch {
 	return []watch{
 		{id: "ClockSilent",
-			says:   "The clock has not run for 5 minutes: nothing is let in and nothing repaired",
+			says:   "The clock has not run for 5 minutes, or was deployed just now: nothing is let in and nothing repaired",
 			metric: a.Clock.MetricInvocations(nil), above: 1, periods: 1, silence: true},
 		{id: "ClockErrors",
 			says:   "The clock fails: nothing is let in and nothing repaired",

@@ -127,7 +127,10 @@ func (a *App) newAPI(p FunctionProps) {
 	// APIs in the region, so it stays when the stack goes; the stage depends on it.
 	role := !p.Settings.Local && !p.Settings.LogRoleExists
 	rest := awsapigateway.NewLambdaRestApi(a.Stack, jsii.String("Api"), &awsapigateway.LambdaRestApiProps{
-		Handler: a.API, Proxy: jsii.Bool(true), RestApiName: a.Stack.StackName(), CloudWatchRole: jsii.Bool(role), CloudWatchRoleRemovalPolicy: keptIf(role),
+		// Not every partition has edge-optimized endpoints, which are the default ("API endpoint
+		// types for REST APIs in API Gateway").
+		EndpointTypes: &[]awsapigateway.EndpointType{awsapigateway.EndpointType_REGIONAL},
+		Handler:       a.API, Proxy: jsii.Bool(true), RestApiName: a.Stack.StackName(), CloudWatchRole: jsii.Bool(role), CloudWatchRoleRemovalPolicy: keptIf(role),
 		DefaultMethodOptions: &awsapigateway.MethodOptions{ApiKeyRequired: jsii.Bool(!p.Settings.Local)},
 		DeployOptions: &awsapigateway.StageOptions{StageName: jsii.String(apiStage), TracingEnabled: jsii.Bool(true),
 			AccessLogDestination: awsapigateway.NewLogGroupLogDestination(logs), AccessLogFormat: awsapigateway.AccessLogFormat_JsonWithStandardFields(nil)},

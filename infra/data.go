@@ -39,7 +39,7 @@ func NewData(scope constructs.Construct, id string, s Settings) *Data {
 	// failure. Nothing is worth a second version; those that a versioned bucket had go.
 	d.Work = newBucket(d.Stack, "Work", s, false, &[]*awss3.LifecycleRule{unfinished,
 		{Id: jsii.String("forgotten-manifests"), Prefix: jsii.String("batches/"), Expiration: awscdk.Duration_Days(jsii.Number(14)), Enabled: jsii.Bool(true)},
-		{Id: jsii.String("old-versions"), NoncurrentVersionExpiration: awscdk.Duration_Days(jsii.Number(1)), Enabled: jsii.Bool(true)},
+		{Id: jsii.String("old-versions"), NoncurrentVersionExpiration: awscdk.Duration_Days(jsii.Number(1)), ExpiredObjectDeleteMarker: jsii.Bool(true), Enabled: jsii.Bool(true)},
 	})
 	d.Storage.AddToResourcePolicy(neverDeleteVersions(d.Storage))
 	return d

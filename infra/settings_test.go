@@ -148,11 +148,11 @@ func TestReserved(t *testing.T) {
 	}
 }
 
-// TestFunctionsLast: no function has a runtime that AWS retires with a language's version
+// TestRuntimesAndEndpoints: no function has a runtime that AWS retires with a language's version
 // ("Lambda runtimes"), also none that the CDK adds; and only the clock, which wakes itself
 // when it has freed something, may go round ("Use Lambda recursive loop detection to
 // prevent infinite loops").
-func TestFunctionsLast(t *testing.T) {
+func TestRuntimesAndEndpoints(t *testing.T) {
 	all := synth(t, heard())
 	for id, f := range of(all, "AWS::Lambda::Function") {
 		if f.Properties["Runtime"] != "provided.al2023" {
@@ -160,6 +160,13 @@ func TestFunctionsLast(t *testing.T) {
 		}
 		if (f.Properties["RecursiveLoop"] == "Allow") != strings.HasPrefix(id, "clock") {
 			t.Errorf("%s: %v", id, f.Properties["RecursiveLoop"])
+		}
+	}
+	// An edge-optimized endpoint is refused in some partitions ("API endpoint types for REST APIs
+	// in API Gateway").
+	for id, api := range of(all, "AWS::ApiGateway::RestApi") {
+		if text(api.Properties["EndpointConfiguration"]) != `{"Types":["REGIONAL"]}` {
+			t.Errorf("%s: %v", id, api.Properties["EndpointConfiguration"])
 		}
 	}
 	for id, r := range all {
