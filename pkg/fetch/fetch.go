@@ -180,12 +180,14 @@ func validator(resp *http.Response) string {
 }
 
 // Post sends a body and expects a success. headers are asked for at each try.
-// The error is Invalid when trying again cannot help, else Unavailable.
+// The error is Invalid when trying again cannot help, else Unavailable. It names the
+// host only: who may call such a URL is often said by its path.
 func (c *Client) Post(ctx context.Context, raw string, body []byte, headers func() map[string]string) error {
-	return c.try(ctx, raw, func() error {
+	site := site(raw)
+	return c.try(ctx, site, func() error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, raw, bytes.NewReader(body))
 		if err != nil {
-			return fault.New(fault.Invalid, "%s: it is no URL", Redact(raw))
+			return fault.New(fault.Invalid, "the URL cannot be read")
 		}
 		for name, value := range headers() {
 			req.Header.Set(name, value)
@@ -200,7 +202,7 @@ func (c *Client) Post(ctx context.Context, raw string, body []byte, headers func
 		defer resp.Body.Close()
 		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
 		if resp.StatusCode < 200 || resp.StatusCode > 299 {
-			return statusError(raw, resp)
+			return statusError(site, resp)
 		}
 		return nil
 	})

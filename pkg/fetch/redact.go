@@ -66,6 +66,15 @@ func message(raw string, err error) string {
 	return Redact(raw) + ": " + strings.TrimSpace(RedactText(err.Error()))
 }
 
+// site is the scheme and the host of a URL.
+func site(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return unreadable
+	}
+	return u.Scheme + "://" + u.Host
+}
+
 // Host is whom a URL asks.
 func Host(raw string) string {
 	u, err := url.Parse(raw)
