@@ -3,8 +3,10 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -114,7 +116,8 @@ func unpacks(jobs int) func(ingest.Stage) queue.Step {
 	}
 }
 
-// Prices in US$ (us-east-1, 2026-11-21).
+// Prices in US$ (us-east-1, 2026-11-22). Events of AWS services and rules on a schedule
+// are free ("Amazon EventBridge pricing"), and so are S3's own encryption keys.
 const (
 	perWrite      = 0.625e-6
 	perRead       = 0.125e-6
@@ -122,14 +125,57 @@ const (
 	perSQS        = 0.40e-6
 	perLambda     = 0.20e-6
 	perGBs        = 0.0000133334
+	perS3Write    = 5e-6 // PUT, COPY, POST, LIST
+	perS3Read     = 0.40e-6
+	perLogged     = 0.50 / (1 << 30) // a byte, CloudWatch Logs
+	perTrace      = 5e-6             // beyond the first 100,000 a month
+	perRequest    = 3.50e-6          // of the API, REST
+	perMail       = 0.10e-3
+	perMetricPut  = 10e-6
 )
 
-// TestCost: a thousand jobs' orchestration costs what bench/RESULTS.md says, and
-// at most 0.40 US$. A rise needs a reason there.
+// charge is one line of a bill.
+type charge struct {
+	name         string
+	count, price float64
+	most         float64 // the count is held to, if it is not 0
+}
+
+// bill prints what charges add up to, and holds them to their limits.
+func bill(t *testing.T, what string, charges []charge) (sum float64) {
+	t.Helper()
+	for _, c := range charges {
+		sum += c.count * c.price
+		t.Logf("%-26s %9.0f per 1,000 jobs  US$ %.4f", c.name, c.count, c.count*c.price)
+		if c.most > 0 && c.count > c.most {
+			t.Errorf("%s: %.0f per 1,000 jobs, at most %.0f are said in bench/RESULTS.md", c.name, c.count, c.most)
+		}
+	}
+	t.Logf("%-26s %9s                 US$ %.4f", what, "", sum)
+	return sum
+}
+
+// logged is how many bytes a function writes to its log for a message that it
+// handled: its own line (see boot), and Lambda's START, END and REPORT lines
+// ("Lambda log formats": text).
+func logged() float64 {
+	const lambdas = 350
+	var line bytes.Buffer
+	slog.New(slog.NewJSONHandler(&line, nil)).With("stage", "estimate", "job", ingest.JobID("01M7ZBMEYHBB62YP6R00000001", 1), "batch", "", "exec", 1,
+		"state", "Estimating").Info("handled", "ms", 123)
+	return float64(line.Len() + lambdas)
+}
+
+// TestCost: a thousand jobs cost what bench/RESULTS.md says: at most 0.40 US$ their
+// orchestration, apart from that storage requests and what watches over them. A rise
+// needs a reason there.
 func TestCost(t *testing.T) {
 	const jobs = 100
 	m, count := newMachine(50)
 	m.Step = unpacks(jobs)
+	var unusual countedLog
+	metrics := 0.0
+	m.Queue.Log, m.Queue.Metric = slog.New(slog.NewJSONHandler(&unusual, nil)), func(string, float64) { metrics++ }
 	ctx := t.Context()
 	if _, err := m.Queue.Submit(ctx, ingest.Batch{Collection: "bench"}, "", nil, "me"); err != nil {
 		t.Fatal(err)
@@ -142,33 +188,39 @@ func TestCost(t *testing.T) {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	per := func(n float64) float64 { return n * 1000 / jobs }
-	const seconds, gb = 0.15, 0.5 // of one orchestration step, without its content
-	parts := []struct {
-		name  string
-		count float64
-		price float64
-		most  float64 // counted on 2026-11-21, with a little room
-	}{
-		{"state transitions", m.Transitions, perTransition, 10_200},
-		{"DynamoDB write units", count.writes, perWrite, 118_000},
-		{"DynamoDB read units", count.reads, perRead, 15_000},
-		{"SQS requests", m.SQS, perSQS, 28_500},
-		{"Lambda requests", m.Lambda, perLambda, 6_100},
-		{"Lambda GB-seconds", m.Lambda * seconds * gb, perGBs, 460},
-	}
-	sum := 0.0
-	for _, p := range parts {
-		n := per(p.count)
-		sum += n * p.price
-		t.Logf("%-22s %9.0f per 1,000 jobs  US$ %.4f", p.name, n, n*p.price)
-		if n > p.most {
-			t.Errorf("%s: %.0f per 1,000 jobs, at most %.0f are said in bench/RESULTS.md", p.name, n, p.most)
-		}
-	}
-	t.Logf("%-22s %9.0f calls of DynamoDB  US$ %.4f in all", "sum", per(count.calls), sum)
+	const seconds, gb = 0.15, 0.5             // of one orchestration step, without its content
+	sum := bill(t, "orchestration", []charge{ // limits: counted on 2026-11-22, with a little room
+		{"state transitions", per(m.Transitions), perTransition, 10_200},
+		{"DynamoDB write units", per(count.writes), perWrite, 118_000},
+		{"DynamoDB read units", per(count.reads), perRead, 15_000},
+		{"SQS requests", per(m.SQS), perSQS, 28_500},
+		{"Lambda requests", per(m.Lambda), perLambda, 6_100},
+		{"Lambda GB-seconds", per(m.Lambda) * seconds * gb, perGBs, 460},
+	})
 	if sum > 0.40 {
 		t.Errorf("orchestration costs US$ %.4f per 1,000 jobs; the goal is 0.40", sum)
 	}
+	storage := bill(t, "storage requests", []charge{ // TestStorageRequests holds them; the report is the batch's
+		{"S3 PUT, COPY, POST, LIST", 1000*fileWrites + per(reportWrites), perS3Write, 0},
+		{"S3 GET, HEAD", 1000 * (fileReads + reportReads), perS3Read, 0},
+	})
+	const looks, mails = 20, 2 // requests and mails of a batch
+	watch := bill(t, "what watches", []charge{
+		{"bytes logged", per(m.Lambda*logged() + float64(unusual)), perLogged, 4_200_000},
+		{"X-Ray traces, if all are", per(m.Executions + looks), perTrace, 2_300},
+		{"API requests", per(looks), perRequest, 0},
+		{"mails", per(mails), perMail, 0},
+		{"metrics put, at most", per(metrics), perMetricPut, 200},
+	})
+	t.Logf("%.0f calls of DynamoDB; US$ %.4f in all", per(count.calls), sum+storage+watch)
+}
+
+// countedLog counts the bytes of a log.
+type countedLog float64
+
+func (l *countedLog) Write(p []byte) (int, error) {
+	*l += countedLog(len(p))
+	return len(p), nil
 }
 
 // TestIdleCost: a system that nobody uses costs what bench/RESULTS.md says, and at

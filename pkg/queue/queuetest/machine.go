@@ -23,8 +23,8 @@ type Machine struct {
 	Queue *queue.Queue
 	Clock *queue.Clock
 	Step  func(ingest.Stage) queue.Step // of a stage
-	// What AWS would bill: state transitions, SQS requests, Lambda requests.
-	Transitions, SQS, Lambda float64
+	// What AWS would bill: executions' traces, state transitions, SQS requests, Lambda requests.
+	Executions, Transitions, SQS, Lambda float64
 
 	waiting []queue.Message
 	started map[string]bool // names of executions
@@ -53,6 +53,7 @@ func (m *Machine) Start(_ context.Context, _, name string, in queue.Message) err
 		return fault.New(fault.Conflict, "%s was started before", name)
 	}
 	m.started[name] = true
+	m.Executions++
 	m.Transitions++ // the first choice
 	m.send(in)
 	return nil
