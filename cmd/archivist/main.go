@@ -68,11 +68,11 @@ func main() {
 	if err == nil {
 		return
 	}
+	if !errors.Is(err, errRejected) && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(a.err, "archivist: "+err.Error())
+	}
 	if ctx.Err() != nil {
 		os.Exit(exitInterrupted)
-	}
-	if !errors.Is(err, errRejected) {
-		fmt.Fprintln(a.err, "archivist: "+err.Error())
 	}
 	os.Exit(exitCode(err))
 }

@@ -65,7 +65,11 @@ func (c *reindexCmd) one(a *app) (sum v1.Reindexed, err error) {
 
 // all reindexes the storage root, some parts at once, and shows how far it is.
 func (c *reindexCmd) all(a *app) (v1.Reindexed, error) {
-	p, err := openProgress(a.client.URL, c.Again, a.err)
+	to := a.err
+	if a.bars != nil {
+		to = a.bars
+	}
+	p, err := openProgress(a.client.URL, c.Again, to)
 	if err != nil {
 		return v1.Reindexed{}, err
 	}

@@ -92,6 +92,7 @@ func evilAPI(t *testing.T) *v1.Client {
 // TestTerminalObeysNothing: whatever the archive answers, no command prints a character
 // that a terminal obeys, or a line that a depositor's text began. JSON is as it came.
 func TestTerminalObeysNothing(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // a reindex keeps its progress there
 	client := evilAPI(t)
 	for _, args := range []string{"batch list -c maps", "batch show x", "batch report x", "batch watch x", "job list -c maps", "job show x-1", "job watch x-1", "job receipt x-1",
 		"job requeue x-1 --reason r", "object list -c maps", "object show ark:/99999/fk4x", "object files ark:/99999/fk4x", "object reindex --all", "object get ark:/99999/fk4x",
