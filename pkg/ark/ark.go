@@ -22,6 +22,10 @@ var ErrSyntax = errors.New("an ARK has the form ark:/NAAN/name, e.g. ark:/99999/
 
 var form = regexp.MustCompile(`^ark:/?([0-9bcdfghjkmnpqrstvwxz]{5,9})/([A-Za-z0-9=~*+@_$.]+)$`)
 
+// MaxName bounds a name in bytes: identifiers are parts of keys, of which DynamoDB takes
+// 2,048 bytes and S3 1,024.
+const MaxName = 255
+
 // ARK is an identifier's two parts.
 type ARK struct{ NAAN, Name string }
 
@@ -29,7 +33,7 @@ type ARK struct{ NAAN, Name string }
 func (a ARK) String() string { return "ark:/" + a.NAAN + "/" + a.Name }
 
 // Parse understands ark:/NAAN/name, ark:NAAN/name, hyphens, percent-encoding
-// and resolver URLs. Any other text is ErrSyntax.
+// and resolver URLs. Any other text is ErrSyntax, and a name that is too long an error.
 func Parse(s string) (ARK, error) {
 	if i := strings.Index(strings.ToLower(s), "ark:"); i > 0 && strings.Contains(s[:i], "://") {
 		s = s[i:]
@@ -43,6 +47,9 @@ func Parse(s string) (ARK, error) {
 	m := form.FindStringSubmatch(strings.TrimSuffix(strings.ReplaceAll(s, "-", ""), "/"))
 	if m == nil {
 		return ARK{}, fmt.Errorf("%q: %w", s, ErrSyntax)
+	}
+	if len(m[2]) > MaxName {
+		return ARK{}, fmt.Errorf("the name of the ARK that begins with %.40q has %d bytes; at most %d are taken", s, len(m[2]), MaxName)
 	}
 	return ARK{m[1], m[2]}, nil
 }

@@ -2,6 +2,7 @@ package ark
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -38,6 +39,17 @@ func TestParse(t *testing.T) {
 		if want != "" && got.String() != want {
 			t.Errorf("%q: got %s (%v), want %s", in, got, err, want)
 		}
+	}
+}
+
+// TestLongName: no key is made of a name that no store takes as one.
+func TestLongName(t *testing.T) {
+	name := strings.Repeat("b", MaxName)
+	if a, err := Parse("ark:/99999/" + name); err != nil || a.Name != name {
+		t.Errorf("%d bytes: %v", MaxName, err)
+	}
+	if _, err := Parse("ark:/99999/" + name + "b"); err == nil || !strings.Contains(err.Error(), "has 256 bytes; at most 255") {
+		t.Errorf("%d bytes: %v", MaxName+1, err)
 	}
 }
 

@@ -103,14 +103,15 @@ type Job struct {
 	Cleaning    bool     `dynamo:"cleaning,omitempty"`  // its work files are being removed
 	Locks       []string `dynamo:"lock_keys,omitempty"` // lock keys that it owns
 
-	Files         int    `dynamo:"files,omitempty"`      // of the producer, once estimated
-	Bytes         int64  `dynamo:"bytes,omitempty"`      // of these, once downloaded
-	Fetched       int64  `dynamo:"fetched_ms,omitempty"` // when the download ended
-	Warned        int    `dynamo:"warned,omitempty"`     // files whose size was not the depositor's
-	Checked       int    `dynamo:"checked,omitempty"`    // files with a digest of the depositor
-	Stamp         int64  `dynamo:"stamp_ms,omitempty"`   // created of the OCFL version, fixed before first use
-	Follows       string `dynamo:"follows,omitempty"`    // ETag of the root inventory that the system files were written for; "": there was no object
-	Permitted     int    `dynamo:"permitted,omitempty"`  // the newest version by a later submission that a person let it replace
+	Manifest      string `dynamo:"manifest_key,omitempty"` // of the manifest in the work bucket, once it was checked
+	Files         int    `dynamo:"files,omitempty"`        // of the producer, once estimated
+	Bytes         int64  `dynamo:"bytes,omitempty"`        // of these, once downloaded
+	Fetched       int64  `dynamo:"fetched_ms,omitempty"`   // when the download ended
+	Warned        int    `dynamo:"warned,omitempty"`       // files whose size was not the depositor's
+	Checked       int    `dynamo:"checked,omitempty"`      // files with a digest of the depositor
+	Stamp         int64  `dynamo:"stamp_ms,omitempty"`     // created of the OCFL version, fixed before first use
+	Follows       string `dynamo:"follows,omitempty"`      // ETag of the root inventory that the system files were written for; "": there was no object
+	Permitted     int    `dynamo:"permitted,omitempty"`    // the newest version by a later submission that a person let it replace
 	ObjectVersion int    `dynamo:"ocfl_version,omitempty"`
 	NoChange      bool   `dynamo:"no_change,omitempty"`
 	Inventory     string `dynamo:"inventory_digest,omitempty"` // sha512 of the committed inventory

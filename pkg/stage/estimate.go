@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ func (s *Stages) estimate(ctx context.Context, h *queue.Held) (ingest.Result, er
 	if refused != "" {
 		return ingest.Fail(false, refused), nil
 	}
-	manifest := s.workText(manifestKey(j.ID))
+	manifest := s.workText(manifestKey(j))
 	if j.Done == 0 {
 		if j.Detected {
 			if res, err := s.detectForJob(ctx, j, h.Until); err != nil || res.Outcome != ingest.StepNext {
@@ -71,7 +72,9 @@ func (s *Stages) undigested(ctx context.Context, collection string, p ingest.Pay
 		"Submit it again with its digest", collection), nil
 }
 
-func manifestKey(job string) string { return workPrefix(job) + "manifest.checkm" }
+// manifestKey is where the manifest is that the job's row names. Each try of Estimate
+// keeps one of its own: a worker that comes late changes nothing of what was checked.
+func manifestKey(j *ingest.Job) string { return cmp.Or(j.Manifest, workPrefix(j.ID)+"manifest.checkm") }
 
 // saveManifest fetches the manifest, checks it against the depositor's digest
 // and its own rules, and keeps it: what was checked is what is downloaded.
@@ -80,7 +83,8 @@ func (s *Stages) saveManifest(ctx context.Context, h *queue.Held) (manifest ocfl
 	d := &transfer{s: s, job: j, began: s.Now(), until: h.Until, first: j.FirstTry()}
 	row := fileRow(j)
 	row.Size = -1 // the depositor's size of a manifest is of no use beside its digest
-	came, err := d.fetch(ctx, manifestKey(j.ID), halfKey(j.ID, "manifest"), row)
+	key := workPrefix(j.ID) + h.Take() + "/manifest.checkm"
+	came, err := d.fetch(ctx, key, halfKey(j.ID, "manifest"), row)
 	if errors.Is(err, fetch.ErrStop) {
 		j.Checkpoint = "fetching the manifest"
 		return nil, ingest.Result{Outcome: ingest.StepContinue}, nil
@@ -89,7 +93,10 @@ func (s *Stages) saveManifest(ctx context.Context, h *queue.Held) (manifest ocfl
 		res, err := failed(fmt.Errorf("the manifest cannot be fetched: %w", err))
 		return nil, res, err
 	}
-	manifest = s.workText(manifestKey(j.ID))
+	if j.Manifest = key; came.Upload != nil { // begun by an earlier try
+		j.Manifest = came.Upload.Key
+	}
+	manifest = s.workText(j.Manifest)
 	if came.whole != nil {
 		manifest = inMemory(came.whole)
 	}

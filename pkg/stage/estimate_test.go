@@ -177,3 +177,29 @@ func TestSlowSourceThatBeginsAgain(t *testing.T) {
 		t.Errorf("the job is %s after %d tries: %q", j.State, j.Tries, j.Message)
 	}
 }
+
+// TestManifestOfATry: no two tries keep the manifest at one key, so that one who comes
+// late does not change what another one checked.
+func TestManifestOfATry(t *testing.T) {
+	w := newTwins(t)
+	puts := map[string]bool{}
+	w.s3.Before = func(op, name string) int {
+		if op == "PUT object" && strings.HasSuffix(name, "/manifest.checkm") {
+			if puts[name] = true; len(puts) == 1 {
+				return http.StatusServiceUnavailable
+			}
+		}
+		return 0
+	}
+	id := w.manifestOf(func(url string) []string { return []string{url + "/a | | | | | a |"} })
+	if _, err := w.m.Queue.ForceFail(t.Context(), id, "it does not come to an end", "me"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.m.Queue.Requeue(t.Context(), id, "again", "me"); err != nil {
+		t.Fatal(err)
+	}
+	w.run()
+	if j := w.ended(id, 1, false); len(puts) != 2 || !puts["work/"+j.Manifest] {
+		t.Errorf("the manifest was kept at %v, the job names %q", puts, j.Manifest)
+	}
+}

@@ -95,7 +95,7 @@ func fileRow(j *ingest.Job) checkm.Row {
 // inSegments gives each the job's rows by segments.
 func (s *Stages) inSegments(ctx context.Context, j *ingest.Job, each func(n int, rows []checkm.Row) error) error {
 	n, segment := 0, make([]checkm.Row, 0, segmentFiles)
-	err := rows(ctx, j, s.workText(manifestKey(j.ID)), func(r checkm.Row) error {
+	err := rows(ctx, j, s.workText(manifestKey(j)), func(r checkm.Row) error {
 		segment = append(segment, r)
 		if len(segment) < segmentFiles {
 			return nil

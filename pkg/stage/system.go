@@ -46,7 +46,7 @@ type packager struct {
 // write writes every system file. Small ones are carried along.
 func (p *packager) write(ctx context.Context, d description, sorted *spill.Sorter[Entry]) error {
 	j := p.job
-	manifest := p.s.workText(manifestKey(j.ID))
+	manifest := p.s.workText(manifestKey(j))
 	for _, f := range []struct {
 		name  string
 		write func(io.Writer) error
