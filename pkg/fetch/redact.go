@@ -36,20 +36,29 @@ func Redact(raw string) string {
 }
 
 var (
-	// parameter is one of a path's segment (RFC 3986, section 3.3), or a segment that
-	// is the value of something secret.
-	parameter = regexp.MustCompile(`(?i)((?:;|%3B)[^/;=]*(?:=|%3D)|/(?:[a-z_-]*(?:token|secret|password|signature|apikey|api_key|api-key)|sig|pwd|auth|session|sessionid)(?:=|%3D))[^/;]+`)
+	parameter = parameters("")
 	// webToken is a JSON Web Token (RFC 7519): its header is a JSON object in base64.
 	webToken = regexp.MustCompile(`eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*\.?[A-Za-z0-9_-]*`)
-	// inText are the parts of URLs in a text that may be secret: credentials, queries.
-	credentials = regexp.MustCompile(`//[^/\s"']*@`)
-	query       = regexp.MustCompile(`\?[^\s"']+`)
+	// inText are the parts of URLs in a text that may be secret.
+	inText = []struct {
+		part *regexp.Regexp
+		by   string
+	}{{regexp.MustCompile(`//[^/\s"']*@`), "//"}, {regexp.MustCompile(`\?[^\s"']+`), "?redacted"}, {parameters(`\s"'?`), "${1}redacted"}, {webToken, "redacted"}}
 )
+
+// parameters finds what is before a value in a path: the name of a parameter (RFC 3986,
+// section 3.3), or a name that says that it is secret. A value has no character of not.
+func parameters(not string) *regexp.Regexp {
+	return regexp.MustCompile(`(?i)((?:;|%3B)[^/;=` + not + `]*(?:=|%3D)|` +
+		`/(?:[a-z_-]*(?:token|secret|password|signature|apikey|api_key|api-key)|sig|pwd|auth|session|sessionid)(?:=|%3D))[^/;` + not + `]+`)
+}
 
 // RedactText takes what may be secret out of the URLs in a text.
 func RedactText(text string) string {
-	text = query.ReplaceAllString(credentials.ReplaceAllString(text, "//"), "?redacted")
-	return webToken.ReplaceAllString(parameter.ReplaceAllString(text, "${1}redacted"), "redacted")
+	for _, secret := range inText {
+		text = secret.part.ReplaceAllString(text, secret.by)
+	}
+	return text
 }
 
 // message tells an error of a request to raw without the URL that net/http puts into

@@ -40,6 +40,19 @@ func TestRedact(t *testing.T) {
 	}
 }
 
+func TestRedactText(t *testing.T) {
+	for text, want := range map[string]string{
+		`Get "https://me:SECRET@host/a;token=SECRET?sig=SECRET#SECRET": EOF`: `Get "https://host/a;token=redacted?redacted": EOF`,
+		`failed; size = 3; is it up? try again`:                              `failed; size = 3; is it up? try again`,
+		`/token=SECRET/b and /%zz?SECRET`:                                    `/token=redacted/b and /%zz?redacted`,
+		`mail me@example.org`:                                                `mail me@example.org`,
+	} {
+		if got := RedactText(text); got != want {
+			t.Errorf("%s became %s", text, got)
+		}
+	}
+}
+
 // FuzzRedact: credentials, query and fragment never stay, and redacting twice is
 // redacting once.
 func FuzzRedact(f *testing.F) {
