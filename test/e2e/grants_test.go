@@ -3,7 +3,9 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -55,70 +57,76 @@ func everybody() []string {
 // functionOf is the full name of a function: of a stage, "clock" or "api".
 func functionOf(t *testing.T, name string) string {
 	t.Helper()
+	full, err := findFunction(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return full
+}
+
+func findFunction(ctx context.Context, name string) (string, error) {
 	prefix := "Archivist-" + name
 	if _, is := ingest.StageNamed(name); is {
 		prefix = "Archivist-run" + name
 	}
 	pages := lambda.NewListFunctionsPaginator(lambda.NewFromConfig(cfg), &lambda.ListFunctionsInput{})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(t.Context())
+		page, err := pages.NextPage(ctx)
 		if err != nil {
-			t.Fatal(err)
+			return "", err
 		}
 		for _, f := range page.Functions {
 			if strings.HasPrefix(aws.ToString(f.FunctionName), prefix) {
-				return *f.FunctionName
+				return *f.FunctionName, nil
 			}
 		}
 	}
-	t.Fatalf("no function %s…", prefix)
-	return ""
+	return "", fmt.Errorf("no function %s…", prefix)
 }
 
 // roleOf is the name of the role of a function or a state machine.
-func roleOf(t *testing.T, name string) string {
-	t.Helper()
-	arn := ""
+func roleOf(ctx context.Context, name string) (string, error) {
 	if output := map[string]string{"ingest-job": "jobMachine", "ingest-batch": "batchMachine"}[name]; output != "" {
-		m, err := machines().DescribeStateMachine(t.Context(), &sfn.DescribeStateMachineInput{StateMachineArn: aws.String(out.All[output])})
+		m, err := machines().DescribeStateMachine(ctx, &sfn.DescribeStateMachineInput{StateMachineArn: aws.String(out.All[output])})
 		if err != nil {
-			t.Fatal(err)
+			return "", err
 		}
-		arn = *m.RoleArn
-	} else {
-		f, err := lambda.NewFromConfig(cfg).GetFunctionConfiguration(t.Context(), &lambda.GetFunctionConfigurationInput{FunctionName: aws.String(functionOf(t, name))})
-		if err != nil {
-			t.Fatal(err)
-		}
-		arn = *f.Role
+		return path.Base(*m.RoleArn), nil
 	}
-	return arn[strings.LastIndex(arn, "/")+1:]
+	full, err := findFunction(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	f, err := lambda.NewFromConfig(cfg).GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{FunctionName: &full})
+	if err != nil {
+		return "", err
+	}
+	return path.Base(*f.Role), nil
 }
 
 // policiesOf are the inline policies of a role, by name.
-func policiesOf(t *testing.T, role string) map[string]document {
-	t.Helper()
-	names, err := roles().ListRolePolicies(t.Context(), &iam.ListRolePoliciesInput{RoleName: &role})
+func policiesOf(ctx context.Context, role string) (map[string]document, error) {
+	names, err := roles().ListRolePolicies(ctx, &iam.ListRolePoliciesInput{RoleName: &role})
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	all := map[string]document{}
 	for _, name := range names.PolicyNames {
-		p, err := roles().GetRolePolicy(t.Context(), &iam.GetRolePolicyInput{RoleName: &role, PolicyName: &name})
+		p, err := roles().GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: &role, PolicyName: &name})
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		text, err := url.QueryUnescape(aws.ToString(p.PolicyDocument))
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		var d document
 		if err := json.Unmarshal([]byte(text), &d); err != nil {
-			t.Fatalf("%s: %v: %s", name, err, text)
+			return nil, fmt.Errorf("%s: %w: %s", name, err, text)
 		}
 		all[name] = d
 	}
-	return all
+	return all, nil
 }
 
 func putPolicies(t *testing.T, role string, all map[string]document) {
@@ -141,8 +149,14 @@ func putPolicies(t *testing.T, role string, all map[string]document) {
 func removeGrant(t *testing.T, name, action string) (restore func()) {
 	t.Helper()
 	miniStackOnly(t) // the other emulator evaluates no policies
-	role := roleOf(t, name)
-	before := policiesOf(t, role)
+	role, err := roleOf(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := policiesOf(t.Context(), role)
+	if err != nil {
+		t.Fatal(err)
+	}
 	without, found := map[string]document{}, false
 	for policy, d := range before {
 		left := document{Version: d.Version}

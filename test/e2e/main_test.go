@@ -108,7 +108,12 @@ func run(m *testing.M) int {
 	clock, stop := context.WithCancel(ctx)
 	defer stop()
 	go play(clock)
-	return m.Run()
+	code := m.Run()
+	if err := checkGrants(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "FAIL: grants and calls differ:\n%v\n", err)
+		return max(code, 1)
+	}
+	return code
 }
 
 // play invokes the clock more often than its rule does, as the rule would.

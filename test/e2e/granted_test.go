@@ -1,0 +1,152 @@
+package e2e
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// request is a kind of call that a role made: S3's keys are cut after their first
+// part, partition keys after their kind.
+type request struct{ Role, Action, Resource, Leading string }
+
+// exceptions are grants that no test needs to use, and why they are there.
+var exceptions = []struct{ who, action, resource, why string }{
+	{"", "sqs:ReceiveMessage", "", "Lambda polls the queue with the function's role, which MiniStack does not evaluate"},
+	{"", "sqs:DeleteMessage", "", "as above"},
+	{"", "sqs:GetQueueAttributes", "", "as above"},
+	{"", "sqs:GetQueueUrl", "", "as above"},
+	{"", "sqs:ChangeMessageVisibility", "", "a message that is kept is hidden for a while; not every stage has to"},
+	{"", "s3:ListBucket", "", "without it a missing object looks like a forbidden one"},
+	{"", "s3:AbortMultipartUpload", "", "an upload is given up only when something breaks"},
+	{"", "cloudwatch:PutMetricData", "", "counts what goes wrong"},
+	{"", "xray:", "", "Step Functions traces with the machine's role, which MiniStack does not"},
+	{"", "ses:SendRawEmail", ":identity/example.org", "where not the address but its domain is verified"},
+	{"", "ses:SendRawEmail", ":configuration-set/*", "an identity may have one by default"},
+	{"notify", "secretsmanager:GetSecretValue", "", "a callback's secret is given in plain on an emulator"},
+}
+
+// checkGrants compares the requests of all roles with the policies that are deployed:
+// each is granted, and after a run of all tests each grant was used.
+func checkGrants(ctx context.Context) error {
+	if *core {
+		return nil // it evaluates nothing
+	}
+	made, err := requests()
+	if err != nil {
+		return err
+	}
+	partial := flag.Lookup("test.run").Value.String()+flag.Lookup("test.skip").Value.String() != ""
+	if partial {
+		fmt.Println("only some of the tests ran: grants that nothing uses are not looked for")
+	}
+	var found []error
+	for _, who := range everybody() {
+		role, err := roleOf(ctx, who)
+		if err != nil {
+			return err
+		}
+		policies, err := policiesOf(ctx, role)
+		if err != nil {
+			return err
+		}
+		var own []request
+		for _, r := range made {
+			if r.Role == role {
+				own = append(own, r)
+			}
+		}
+		var all []statement
+		for _, d := range policies {
+			all = append(all, d.Statement...)
+		}
+		found = append(found, missing(who, own, all)...)
+		if !partial {
+			if e := errors.Join(unused(who, own, all)...); e != nil {
+				fmt.Println(e)
+			}
+		}
+	}
+	return errors.Join(found...)
+}
+
+func requests() (all []request, err error) {
+	f, err := os.Open(evaluated)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		var r request
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, lines.Err()
+}
+
+// missing are the requests that no statement grants.
+func missing(who string, own []request, all []statement) (found []error) {
+	for _, r := range own {
+		grants := func(s statement) bool {
+			return slices.Contains(s.Action, r.Action) && slices.ContainsFunc(s.Resource, func(p string) bool { return like(p, r.Resource) }) && s.admits(r.Leading)
+		}
+		if !slices.ContainsFunc(all, grants) {
+			found = append(found, fmt.Errorf("%s asks for %s on %s %s, which is not granted", who, r.Action, r.Resource, r.Leading))
+		}
+	}
+	return found
+}
+
+// unused are the grants that no request needs: an action, a resource, or a leading key.
+func unused(who string, own []request, all []statement) (found []error) {
+	for _, s := range all {
+		for _, resource := range s.Resource {
+			for _, action := range s.Action {
+				used := slices.ContainsFunc(own, func(r request) bool { return r.Action == action && like(resource, r.Resource) && s.admits(r.Leading) })
+				if !used && !excepted(who, action, resource) {
+					found = append(found, fmt.Errorf("%s never asks for %s on %s", who, action, resource))
+				}
+			}
+		}
+		for _, key := range s.leading() {
+			if !slices.ContainsFunc(own, func(r request) bool { return slices.Contains(s.Action, r.Action) && like(key, r.Leading) }) {
+				found = append(found, fmt.Errorf("%s never changes rows of %s", who, key))
+			}
+		}
+	}
+	return found
+}
+
+func excepted(who, action, resource string) bool {
+	for _, e := range exceptions {
+		if cmp.Or(e.who, who) == who && strings.HasPrefix(action, e.action) && strings.Contains(resource, e.resource) {
+			return true
+		}
+	}
+	return false
+}
+
+// leading are the kinds of rows to which a statement is limited.
+func (s statement) leading() list {
+	return s.Condition["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
+}
+
+func (s statement) admits(leading string) bool {
+	return len(s.leading()) == 0 || slices.ContainsFunc(s.leading(), func(p string) bool { return like(p, leading) })
+}
+
+// like matches as policies do: * stands for anything.
+func like(pattern, text string) bool {
+	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$").MatchString(text)
+}
