@@ -50,7 +50,7 @@ func (c *Client) do(ctx context.Context, method, path string, in any, headers []
 	}
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.URL, "/")+path, body)
 	if err != nil {
-		return nil, fault.New(fault.Invalid, "the API's URL %q cannot be used: %w", c.URL, err)
+		return nil, fault.New(fault.Invalid, "the API's URL cannot be used: %w", err)
 	}
 	req.Header.Set("content-type", "application/json")
 	if c.Key != "" {
@@ -63,7 +63,7 @@ func (c *Client) do(ctx context.Context, method, path string, in any, headers []
 	client.CheckRedirect = withinAPI
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, fault.New(fault.Unavailable, "the API does not answer at %s; is it up (make run), and is the URL right? %w", c.URL, err)
+		return nil, fault.New(fault.Unavailable, "the API does not answer at %s; is it up (make run), and is the URL right? %w", req.URL.Redacted(), err)
 	}
 	if resp.StatusCode >= 400 {
 		defer resp.Body.Close()
