@@ -57,6 +57,7 @@ func TestWrongSettings(t *testing.T) {
 		{"spaceGiB", "9000000000", "1 to"},
 		{"reserveGiB", "20000", "0 to 10240"},
 		{"failedDays", "200000", "0 to"},
+		{"agingMinutes", "43201", "0 to 43200"},
 		{"keepDays", "-1", "0 to"},
 		{"table", "a b", "name of a table"},
 		{"secretsKey", "alias/x", "ARN"},

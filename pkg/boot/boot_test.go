@@ -94,6 +94,22 @@ func TestPokesEnd(t *testing.T) {
 	}
 }
 
+// TestAgingKeepsOrder: waiting jobs are sorted as text by a time of 13 digits. The slowest
+// aging that is accepted keeps the worst priority within them, until 2100 and longer.
+func TestAgingKeepsOrder(t *testing.T) {
+	l := DefaultLimits
+	l.AgingMinutes = mostAging
+	rules := l.rules(ingest.Timings["production"])
+	j := rules.New(ingest.Job{ID: "x", Priority: ingest.WorstPriority}, time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))
+	_, rank := j.Place()
+	if l.Check() != nil || len(rank) != len("0000000000000#x") {
+		t.Errorf("%v: the rank is %s", l.Check(), rank)
+	}
+	if l.AgingMinutes++; l.Check() == nil {
+		t.Error("a slower aging was accepted")
+	}
+}
+
 func TestExecutionName(t *testing.T) {
 	name := queue.ExecutionName("01M7-00001", 12)
 	if job, exec, ok := executionName(name); !ok || job != "01M7-00001" || exec != 12 {

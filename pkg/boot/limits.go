@@ -42,6 +42,7 @@ const (
 	mostDays    = 100 * 365      // a century
 	mostHours   = mostDays * 24  // a century
 	mostMinutes = mostHours * 60 // a century
+	mostAging   = 30 * 24 * 60   // a month: times it, the worst priority is still a time of 13 digits, as jobs are sorted by
 )
 
 // Check returns an Invalid that names the first limit that is out of its range, or with
@@ -56,7 +57,7 @@ func (l Limits) Check() error {
 		{"spaceGiB", l.SpaceGiB, 1, mostGiB},
 		{"reserveGiB", l.ReserveGiB, 0, l.SpaceGiB},
 		{"patienceMinutes", l.PatienceMinutes, 0, mostMinutes},
-		{"agingMinutes", l.AgingMinutes, 0, mostMinutes},
+		{"agingMinutes", l.AgingMinutes, 0, mostAging},
 		{"failedDays", l.FailedDays, 0, mostDays},
 		{"failedKeepHours", l.FailedKeepHours, 0, mostHours},
 		{"keepDays", l.KeepDays, 0, mostDays},
