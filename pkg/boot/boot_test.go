@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ses"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
 
 	"archivist/events"
 	"archivist/pkg/fault"
@@ -174,6 +175,19 @@ func TestMailErrors(t *testing.T) {
 		server.Close()
 		if !fault.Is(err, want) || err.Error() != code+": it is so" {
 			t.Errorf("%s became %v of kind %q", code, err, fault.Of(err))
+		}
+	}
+}
+
+// TestUsedName: the name of an execution that has ended is told from other refusals.
+func TestUsedName(t *testing.T) {
+	for code, want := range map[string]fault.Kind{"ExecutionAlreadyExists": fault.Conflict, "AccessDeniedException": ""} {
+		cfg, _ := asked(t, http.StatusBadRequest, fmt.Sprintf(`{"__type": %q, "message": "it is so"}`, code))
+		client := sfn.NewFromConfig(cfg, func(o *sfn.Options) { o.Retryer = aws.NopRetryer{} })
+		e := &executions{client: client, arns: map[string]string{queue.MachineJob: "arn:aws:states:us-east-1:000000000000:stateMachine:m"}}
+		err := e.Start(t.Context(), queue.MachineJob, "job-1", queue.Message{Job: "job", Exec: 1, State: "Storing"})
+		if err == nil || fault.Is(err, fault.Conflict) != (want == fault.Conflict) {
+			t.Errorf("%s became %v", code, err)
 		}
 	}
 }

@@ -310,7 +310,7 @@ func (q *Queue) commit(ctx context.Context, parts []func(*table.Tx) error, owed 
 func (q *Queue) wake(ctx context.Context, wakes []ingest.Wake) {
 	for _, w := range wakes {
 		err := q.send(ctx, w)
-		if fault.Is(err, fault.Conflict) {
+		if starts := w.Kind == ingest.StartJob || w.Kind == ingest.StartBatch; starts && fault.Is(err, fault.Conflict) {
 			err = q.anew(ctx, w)
 		}
 		if err != nil {
