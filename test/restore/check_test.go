@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/guregu/dynamo/v2"
 
+	"archivist/pkg/event"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 	"archivist/pkg/table/tabletest"
@@ -94,10 +95,61 @@ func (w *world) check(before map[string]place, ends map[string]int) {
 			w.Errorf("%s has %d versions, its row says %+v, %v", ark, head, o, err)
 		}
 	}
-	for _, item := range w.rows.All() {
-		if pk := keyOf(item).PK; pk == "SLOT" || pk == "SPACE" || strings.HasPrefix(pk, "LOCK#") || strings.HasPrefix(pk, "LINE#") {
-			w.Errorf("at rest there is a row %s", keyOf(item))
+	w.invariants("SLOT", "SPACE", "LOCK#", "MAIL#")
+}
+
+// invariants hold at rest: the counts of batches are those of their jobs, each change
+// of a job has its event, and nothing scarce is owned. none are kinds of rows that are
+// not there any more.
+func (w *world) invariants(none ...string) {
+	w.Helper()
+	counted := map[string]ingest.Counts{}
+	for _, j := range w.jobs() {
+		c := counted[j.Batch]
+		switch j.State.Class() {
+		case ingest.ClassCompleted:
+			c.Completed++
+		case ingest.ClassFailed:
+			c.Failed++
+		default:
+			w.Errorf("job %s is %s", j.Job.ID, j.State)
 		}
+		counted[j.Batch] = c
+		w.history(event.Subject{Type: event.Job, ID: j.Job.ID}, j.Version)
+	}
+	for batch, want := range counted {
+		if got, err := w.m.Queue.Counts(w.Context(), batch); err != nil || got != want {
+			w.Errorf("batch %s counts %+v, its jobs are %+v, %v", batch, got, want, err)
+		}
+	}
+	for _, item := range w.rows.All() {
+		for _, kind := range none {
+			if strings.HasPrefix(keyOf(item).PK, kind) {
+				w.Errorf("at rest there is a row %s", keyOf(item))
+			}
+		}
+	}
+}
+
+// history fails unless a subject has one event of each version.
+func (w *world) history(s event.Subject, versions int64) {
+	w.Helper()
+	next := int64(1)
+	for cursor, first := "", true; first || cursor != ""; first = false {
+		page, err := w.m.Queue.Events(w.Context(), s, cursor)
+		if err != nil {
+			w.Fatal(err)
+		}
+		for _, e := range page.Items {
+			if e.Version != next || e.Schema != 1 || e.Type == "" {
+				w.Errorf("event %d of %s is %+v", next, s.ID, e)
+			}
+			next++
+		}
+		cursor = page.Cursor
+	}
+	if next-1 != versions {
+		w.Errorf("%s is at version %d and has %d events", s.ID, versions, next-1)
 	}
 }
 
