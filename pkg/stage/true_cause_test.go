@@ -17,6 +17,7 @@ import (
 
 	"archivist/pkg/event"
 	"archivist/pkg/fetch"
+	"archivist/pkg/collection"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 	"archivist/pkg/table/tabletest"
@@ -189,6 +190,15 @@ var causes = []struct {
 				}
 				return nil
 			}
+		}},
+	{name: "secret refused", says: []string{"preserved as ark:/", "the secret archivist/bench cannot be read",
+		"AccessDeniedException", "requeue"},
+		arrange: func(u *troubled) {
+			p := collection.Profile{Callback: collection.Callback{URL: "https://example.org/", Secret: "archivist/bench"}}
+			if err := u.s.Collections.Put(u.Context(), "bench", p, "me", 0); err != nil {
+				u.Fatal(err)
+			}
+			u.s.Secret = func(context.Context, string) (string, error) { return "", denied }
 		}},
 	{name: "worker killed, or out of memory", unseen: true, says: []string{"the worker ended without an answer: it was killed, or ran out of memory or time", "log of the function download", "requeue"},
 		arrange: func(u *troubled) { u.stage, u.step = "download", func(context.Context) error { panic(errKilled) } }},
