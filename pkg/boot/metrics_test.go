@@ -77,7 +77,8 @@ func TestMetricsTogether(t *testing.T) {
 // TestRefusals: a call that is refused for want of a permission is counted, any other
 // error is not.
 func TestRefusals(t *testing.T) {
-	for code, want := range map[string]float64{"AccessDeniedException": 1, "ThrottlingException": 0, "StateMachineDoesNotExist": 0} {
+	for code, want := range map[string]float64{"AccessDeniedException": 1, "KmsAccessDeniedException": 1, "KmsInvalidStateException": 1,
+		"ThrottlingException": 0, "KmsThrottlingException": 0, "StateMachineDoesNotExist": 0} {
 		cfg, _ := asked(t, http.StatusBadRequest, `{"__type":"`+code+`"}`)
 		m := &metrics{log: quiet()}
 		cfg.APIOptions = append(cfg.APIOptions, m.refusals)

@@ -71,11 +71,12 @@ func verdict(api smithy.APIError, operation string) string {
 // Codes of AWS's answers by what a person has to do about them.
 var (
 	denied = set("AccessDenied", "AccessDeniedException", "Forbidden", "UnauthorizedOperation", "NotAuthorized",
-		"AllAccessDisabled", "KMS.AccessDeniedException", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken",
+		"AllAccessDisabled", "KMS.AccessDeniedException", "KMS.DisabledException", "KmsAccessDenied", "KmsDisabled",
+		"KmsAccessDeniedException", "KmsInvalidState", "KmsInvalidStateException", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken",
 		"ExpiredTokenException", "UnrecognizedClientException")
 	throttled = set("ProvisionedThroughputExceededException", "ThrottlingException", "Throttling",
 		"RequestLimitExceeded", "SlowDown", "TooManyRequestsException",
-		"KMS.ThrottlingException", "TransactionConflictException",
+		"KMS.ThrottlingException", "KmsThrottled", "KmsThrottlingException", "TransactionConflictException",
 		"ThrottlingError", "ProvisionedThroughputExceeded", "TransactionConflict")
 	missing = set("NoSuchBucket", "ResourceNotFoundException", "TableNotFoundException")
 )
