@@ -105,7 +105,7 @@ func (b *storageBench) ingest(what, localID, path, kind string, version int, noC
 // Requests of a job of one file, and of the report of its batch, which reads two
 // objects for each job of few files.
 const (
-	fileWrites, fileReads     = 21, 6
+	fileWrites, fileReads     = 21, 5
 	reportWrites, reportReads = 1, 2
 )
 
@@ -119,12 +119,12 @@ func TestStorageRequests(t *testing.T) {
 		noChange             bool
 		writes, reads        int // at most; the report is its batch's
 	}{
-		{"first of the process", "zero", "/zero.txt", ingest.TypeFile, 1, false, 24, 7},
+		{"first of the process", "zero", "/zero.txt", ingest.TypeFile, 1, false, 24, 6},
 		{"one file", "one", "/one.txt", ingest.TypeFile, 1, false, fileWrites, fileReads},
-		{"manifest of one file", "two", "/1/manifest.checkm", ingest.TypeObjectManifest, 1, false, 23, 8},
+		{"manifest of one file", "two", "/1/manifest.checkm", ingest.TypeObjectManifest, 1, false, 23, 7},
 		{"second version", "one", "/two.txt", ingest.TypeFile, 2, false, 15, 12},
 		{"no change", "one", "/two.txt", ingest.TypeFile, 2, true, 6, 15},
-		{"manifest of 100 files", "many", "/100/manifest.checkm", ingest.TypeObjectManifest, 1, false, 223, 8},
+		{"manifest of 100 files", "many", "/100/manifest.checkm", ingest.TypeObjectManifest, 1, false, 223, 7},
 	} {
 		by := b.ingest(c.what, c.id, c.path, c.kind, c.version, c.noChange)
 		var all storage

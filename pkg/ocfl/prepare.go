@@ -29,7 +29,10 @@ type Draft struct {
 	// Attempt is unique to who prepares: what is prepared again has keys of its own, so
 	// that what was removed of an earlier attempt is not named. Without a slash or dot.
 	Attempt string
-	Files   iter.Seq2[File, error]
+	// First says that the object had no version when its system files were written. It is
+	// not looked for again: the conditions of the commit find out.
+	First bool
+	Files iter.Seq2[File, error]
 	// Counts says which logical paths make a difference: a draft whose files of these
 	// paths are those of the head is no change. nil means those below producer/.
 	Counts func(path string) bool
@@ -119,7 +122,10 @@ func (r Root) Prepare(ctx context.Context, d Draft, out io.Writer, copy func(Con
 
 // write merges what stands with the draft, section by section.
 func (p *preparer) write(ctx context.Context, r Root) error {
-	err := p.follow(ctx, r)
+	err := error(fault.New(fault.NotFound, "no inventory was looked for"))
+	if !p.draft.First {
+		err = p.follow(ctx, r)
+	}
 	if fault.Is(err, fault.NotFound) && p.head == 0 {
 		if err = p.begin(0); err == nil {
 			err = p.merge()

@@ -223,7 +223,7 @@ func (s *Stages) prepare(ctx context.Context, j *ingest.Job, p *plan) error {
 	w := s.textAt(ctx, p.inventoryKey(j.ID), smallInventory)
 	contents := &contents{s: s, ctx: ctx, key: func(n int) string { return p.contentKey(j.ID, n) }}
 	p.Prepared, err = s.Root.Prepare(ctx, ocfl.Draft{ID: j.Primary, Job: j.ID, Attempt: p.Attempt, Files: s.version(ctx, j, system),
-		Counts: counts, Version: versionOf(j)}, w, contents.add)
+		Counts: counts, Version: versionOf(j), First: j.FirstTry() && j.Follows == ""}, w, contents.add)
 	if err == nil {
 		p.List, err = contents.close()
 	}
