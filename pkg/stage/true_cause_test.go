@@ -15,9 +15,9 @@ import (
 
 	"github.com/aws/smithy-go"
 
+	"archivist/pkg/collection"
 	"archivist/pkg/event"
 	"archivist/pkg/fetch"
-	"archivist/pkg/collection"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 	"archivist/pkg/table/tabletest"
