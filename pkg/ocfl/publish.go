@@ -146,12 +146,12 @@ func (r Root) claim(ctx context.Context, key string, p Prepared, text Text, o Ow
 	if err != nil {
 		return err
 	}
-	if !over {
-		return &ClaimedError{job}
-	}
-	// Nobody can commit what stands any more. Was it committed a moment ago?
+	// Was it committed meanwhile? If not, and if it is over, nobody can do so any more.
 	if etag, err := r.ETag(ctx, p.ID); err != nil || etag != p.Follows {
 		return errors.Join(lost, err)
+	}
+	if !over {
+		return &ClaimedError{job}
 	}
 	return r.put(ctx, key, p, text, bucket.Condition{ETag: stands.ETag}, o.Fence)
 }
