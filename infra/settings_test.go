@@ -113,9 +113,10 @@ func TestProtected(t *testing.T) {
 
 // TestWorkFilesStay: S3 never removes what a waiting or failed job needs, whatever failedDays
 // says: an expiration counts from when an object was made ("Managing the lifecycle of
-// objects"). An upload is given up only after its job's files are gone.
+// objects"). An upload is given up only after its job's files are gone. Manifests of
+// batches, which may have signed URLs, are removed soon if the system did not.
 func TestWorkFilesStay(t *testing.T) {
-	s := production
+	s, forgotten := production, 0
 	s.Limits.FailedDays = 400
 	for id, b := range of(synth(t, s), "AWS::S3::Bucket") {
 		cycle, _ := b.Properties["LifecycleConfiguration"].(map[string]any)
@@ -124,6 +125,9 @@ func TestWorkFilesStay(t *testing.T) {
 			if rule["ExpirationInDays"] != nil && rule["Prefix"] != "batches/" {
 				t.Errorf("%s: %v", id, rule)
 			}
+			if days := rule["ExpirationInDays"]; days != nil && number(days) <= 14 {
+				forgotten++
+			}
 			if abort, ok := rule["AbortIncompleteMultipartUpload"].(map[string]any); ok {
 				aborts = number(abort["DaysAfterInitiation"]) > 400
 			}
@@ -131,6 +135,9 @@ func TestWorkFilesStay(t *testing.T) {
 		if !aborts {
 			t.Errorf("%s: uploads of a failed job are removed before its other files: %v", id, cycle)
 		}
+	}
+	if forgotten != 1 {
+		t.Errorf("%d rules remove manifests of batches", forgotten)
 	}
 }
 
