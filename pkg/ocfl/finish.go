@@ -46,7 +46,7 @@ func (r Root) Finish(ctx context.Context, id string, o Owner, just *Published) (
 		return "", err
 	}
 	folder := fmt.Sprintf("v%d/", s.head)
-	if just == nil || !just.agrees {
+	if just == nil {
 		if err := r.versionInventory(ctx, prefix, folder, s); err != nil {
 			return "", err
 		}

@@ -37,11 +37,11 @@ func (e *ClaimedError) Error() string {
 // Text opens an inventory that Prepare wrote.
 type Text func(ctx context.Context) (io.ReadCloser, error)
 
-// Published is what is known of a version that was committed right now.
+// Published is what is known of a version that was committed right now: its own
+// inventory and that inventory's sidecar are as the root's.
 type Published struct {
-	text   Text
-	agrees bool  // the version's inventory and its sidecar are the root's
-	side   *side // the root's sidecar as it was before; nil: not known
+	text Text
+	side *side // the root's sidecar as it was before; nil: not known
 }
 
 // Publish commits a prepared version whose content is all there: it claims the
@@ -49,7 +49,7 @@ type Published struct {
 // point an earlier try got to. text is the inventory that Prepare wrote. A Lost says
 // that the object is at another version than it was, or that the prepared inventory is
 // another by now: it is to be prepared again. A *ClaimedError says that it can be tried
-// again later.
+// again later. Where Finish has to look at everything, no Published is returned.
 //
 // Nobody takes over a claim whose job may still have a worker: S3 knows no fence, and
 // what a late worker commits has to be as it claimed it.
@@ -67,7 +67,10 @@ func (r Root) Publish(ctx context.Context, p Prepared, text Text, o Owner) (*Pub
 	if err != nil && !fault.Is(err, fault.Lost) { // an older one is replaced by Finish
 		return nil, err
 	}
-	just := &Published{text: text, agrees: err == nil, side: side}
+	just := &Published{text, side}
+	if err != nil {
+		just = nil
+	}
 	err = r.put(ctx, prefix+inventoryName, p, text, bucket.Condition{Absent: p.Follows == "", ETag: p.Follows}, o.Fence)
 	if fault.Is(err, fault.Lost) {
 		// Ours, when the answer of our own put was lost; else somebody else's.
