@@ -67,10 +67,9 @@ func watchItems() []watch {
 		{id: "ManyRepairs",
 			says:   "The sweep repaired more than 20 items in 15 minutes: wake-ups get lost",
 			metric: own(queue.Repairs, "Sum", 15), above: 20, periods: 1},
-		{id: "Crashes",
-			says: "Functions of stages ended in the middle of their work, more than 5 times in 15 minutes: out " +
-				"of memory or time, or a defect",
-			metric: own(queue.Crashes, "Sum", 15), above: 5, periods: 1},
+		{id: "Crashes", // one job that crashes its worker again and again does so three times an hour
+			says:   "Functions of stages ended in the middle of their work: out of memory or time, or a defect",
+			metric: own(queue.Crashes, "Sum", 60), above: 2, periods: 1},
 		{id: "Stuck",
 			says: "An item is repaired again and again and gets nowhere, or AWS refuses a call that it needs; " +
 				"explain names it",
