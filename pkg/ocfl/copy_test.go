@@ -1,0 +1,30 @@
+package ocfl
+
+import (
+	"testing"
+
+	"archivist/pkg/fault"
+)
+
+// TestSmallFile: a file that is carried along is stored by one request, and not at all
+// if it is not what its checksum says.
+func TestSmallFile(t *testing.T) {
+	f := open(t)
+	file := f.file(t, "system/a", "one")
+	file.Source, file.Data = "", []byte("one")
+	c := Content{file, "v1/content/job/system/a"}
+	calls := f.twin.Calls["PUT object"]
+	if err := f.root.Copy(t.Context(), id, c, always); err != nil || f.twin.Calls["PUT object"] != calls+1 || f.twin.Calls["HEAD object"] != 0 {
+		t.Errorf("%v, requests: %v", err, f.twin.Calls)
+	}
+	if got := f.read(t, c.To); string(got) != "one" {
+		t.Errorf("%q was stored", got)
+	}
+	c.To, c.Data = "v1/content/job/system/b", []byte("eno")
+	if err := f.root.Copy(t.Context(), id, c, always); err == nil {
+		t.Error("another content than the checksum's was stored")
+	}
+	if _, err := f.root.Bucket.Head(t.Context(), Prefix(id)+c.To); !fault.Is(err, fault.NotFound) {
+		t.Errorf("another content than the checksum's is there: %v", err)
+	}
+}
