@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	pin  = regexp.MustCompile(`^[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.]*( ; [a-z_]+ [<>=!]+ '[0-9.]+')?$`)
-	sum  = regexp.MustCompile(`^--hash=sha256:[0-9a-f]{64}$`)
+	pin = regexp.MustCompile(`^[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.]*( ; [a-z_]+ [<>=!]+ '[0-9.]+')?$`)
+	sum = regexp.MustCompile(`^--hash=sha256:[0-9a-f]{64}$`)
 )
 
 // unpinned returns the logical lines of a requirements file that are not one package at
@@ -60,8 +60,9 @@ func TestPythonPackagesHaveHashes(t *testing.T) {
 		}
 	}
 	const hash = "--hash=sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-	for line, want := range map[string]int{"a==1 \\\n    " + hash: 0, "a==1 ; python_full_version < '3.11' " + hash: 0, "a==1": 1, "a>=1 " + hash: 1, "a==1 --hash=md5:00": 1,
-		"--index-url https://example.org/simple": 1, "a @ https://example.org/a.whl " + hash: 1, "-e . " + hash: 1, "a==1 " + hash + " --trusted-host x": 1} {
+	for line, want := range map[string]int{"a==1 \\\n    " + hash: 0, "a==1 ; python_full_version < '3.11' " + hash: 0,
+		"a==1": 1, "a>=1 " + hash: 1, "a==1 --hash=md5:00": 1, "--index-url https://example.org/simple": 1,
+		"a @ https://example.org/a.whl " + hash: 1, "-e . " + hash: 1, "a==1 " + hash + " --trusted-host x": 1} {
 		if bad, _ := unpinned(bufio.NewScanner(strings.NewReader(line))); len(bad) != want {
 			t.Errorf("%q: %q", line, bad)
 		}

@@ -24,7 +24,13 @@ func printable(s string) string {
 // obeyed reports whether a terminal would do something else than show a character,
 // beside beginning a line and going to the next column.
 func obeyed(r rune) bool {
-	return unicode.IsControl(r) && r != '\n' && r != '\t' || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
+	switch r {
+	case '\n', '\t':
+		return false
+	case '\u2028', '\u2029':
+		return true
+	}
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 }
 
 // screen writes text for people: whatever a command prints, a terminal obeys none of it.

@@ -60,21 +60,24 @@ func page[T any]() v1.List[T] { return v1.List[T]{Items: []T{evilOf[T]()}} }
 
 // evilAPI answers every route with texts that a terminal must not obey.
 func evilAPI(t *testing.T) *v1.Client {
-	report, err := json.Marshal(map[string]any{"batch": evil, "message": evil, "failed": []any{map[string]any{"job": evil, "title": evil, "message": evil, "state": evil,
-		"localIds": []string{evil}, "version": 1, "ark": evil, "next": evil}}})
+	job1 := map[string]any{"job": evil, "title": evil, "message": evil, "state": evil, "localIds": []string{evil},
+		"version": 1, "ark": evil, "next": evil}
+	report, err := json.Marshal(map[string]any{"batch": evil, "message": evil, "failed": []any{job1}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	batch, job := evilOf[v1.Batch](), evilOf[v1.Job]()
-	batch.State, job.State = "Completed", "Failed"
+	receipt, reindexed := evilOf[v1.Receipt](), evilOf[v1.Reindexed]()
+	batch.State, job.State, receipt.Cursor, reindexed.Cursor = "Completed", "Failed", "", ""
 	answers := []struct {
 		path string
 		body any
 	}{
-		{"/report", json.RawMessage(report)}, {"/explain", evilOf[v1.Explanation]()}, {"/receipt", func() v1.Receipt { r := evilOf[v1.Receipt](); r.Cursor = ""; return r }()},
-		{"/events", page[v1.Event]()}, {"/versions", page[v1.Version]()}, {"/files", page[v1.File]()}, {"/jobs/", job}, {"/jobs", page[v1.Job]()},
-		{"/batches/", batch}, {"/batches", page[v1.Batch]()}, {"/objects/", evilOf[v1.Object]()}, {"/objects", page[v1.Object]()},
-		{"/collections/", evilOf[v1.Collection]()}, {"/queue", evilOf[v1.Queue]()}, {"/reindex", func() v1.Reindexed { r := evilOf[v1.Reindexed](); r.Cursor = ""; return r }()},
+		{"/report", json.RawMessage(report)}, {"/explain", evilOf[v1.Explanation]()}, {"/receipt", receipt},
+		{"/events", page[v1.Event]()}, {"/versions", page[v1.Version]()}, {"/files", page[v1.File]()},
+		{"/jobs/", job}, {"/jobs", page[v1.Job]()}, {"/batches/", batch}, {"/batches", page[v1.Batch]()},
+		{"/objects/", evilOf[v1.Object]()}, {"/objects", page[v1.Object]()},
+		{"/collections/", evilOf[v1.Collection]()}, {"/queue", evilOf[v1.Queue]()}, {"/reindex", reindexed},
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, a := range answers {
@@ -94,8 +97,9 @@ func evilAPI(t *testing.T) *v1.Client {
 func TestTerminalObeysNothing(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // a reindex keeps its progress there
 	client := evilAPI(t)
-	for _, args := range []string{"batch list -c maps", "batch show x", "batch report x", "batch watch x", "job list -c maps", "job show x-1", "job watch x-1", "job receipt x-1",
-		"job requeue x-1 --reason r", "object list -c maps", "object show ark:/99999/fk4x", "object files ark:/99999/fk4x", "object reindex --all", "object get ark:/99999/fk4x",
+	for _, args := range []string{"batch list -c maps", "batch show x", "batch report x", "batch watch x",
+		"job list -c maps", "job show x-1", "job watch x-1", "job receipt x-1", "job requeue x-1 --reason r",
+		"object list -c maps", "object show ark:/99999/fk4x", "object files ark:/99999/fk4x", "object reindex --all", "object get ark:/99999/fk4x",
 		"collection show maps", "queue", "explain x", "submit https://example.org/a -c maps"} {
 		for _, json := range []bool{false, true} {
 			var c cli

@@ -28,7 +28,8 @@ type jobWatchCmd struct {
 func (c *jobWatchCmd) Run(a *app) error {
 	return a.watch(func() (s sight, err error) {
 		j, err := v1.Get[v1.Job](a.ctx, a.client, "/v1/jobs/"+url.PathEscape(c.ID))
-		s = sight{things: []any{j}, of: 1, text: printable(strings.TrimSpace(j.State + " " + j.Progress.Done + " " + j.Message))}
+		text := strings.TrimSpace(j.State + " " + j.Progress.Done + " " + j.Message)
+		s = sight{things: []any{j}, of: 1, text: printable(text)}
 		s.over = j.State == "Completed" || j.State == "Deleted" || j.State == "Failed"
 		if j.State == "Failed" {
 			s.failed = fault.New(fault.Conflict, "job %s failed: %s", j.ID, printable(j.Message))
@@ -49,41 +50,45 @@ type sight struct {
 // watchBatches shows batches until they have ended. It fails if one did. A look is one
 // request for each: their counts are enough.
 func (a *app) watchBatches(ids []string) error {
-	return a.watch(func() (s sight, err error) {
-		var all v1.Counts
-		ended, failed := 0, 0
-		for _, id := range ids {
-			b, err := v1.Get[v1.Batch](a.ctx, a.client, "/v1/batches/"+url.PathEscape(id))
+	return a.watch(func() (sight, error) {
+		batches := make([]v1.Batch, len(ids))
+		for i, id := range ids {
+			var err error
+			batches[i], err = v1.Get[v1.Batch](a.ctx, a.client, "/v1/batches/"+url.PathEscape(id))
 			if err != nil {
-				return s, err
-			}
-			n := b.Counts
-			s.things = append(s.things, b)
-			s.done += n.Completed + n.Failed + n.Deleted
-			s.of += max(int64(n.Expected), n.Processing+n.Held+n.Completed+n.Failed+n.Deleted)
-			all.Processing, all.Held, all.Completed, all.Failed = all.Processing+n.Processing, all.Held+n.Held, all.Completed+n.Completed, all.Failed+n.Failed
-			if b.State == "Failed" {
-				failed++
-			}
-			if b.State == "Failed" || b.State == "Completed" || b.State == "Deleted" || b.State == "Held" {
-				ended++
+				return sight{}, err
 			}
 		}
-		s.text = fmt.Sprintf("%d of %d jobs done", s.done, s.of)
-		for _, c := range []struct {
-			n    int64
-			what string
-		}{{all.Processing, "processing"}, {all.Held, "held"}, {all.Completed, "completed"}, {all.Failed, "failed"}} {
-			if c.n > 0 {
-				s.text += fmt.Sprintf(", %d %s", c.n, c.what)
-			}
-		}
-		s.over = ended == len(ids)
-		if failed > 0 {
-			s.failed = fault.New(fault.Conflict, "%d of %d batches failed; archivist batch show says why", failed, len(ids))
-		}
-		return s, nil
+		return sightOf(batches), nil
 	})
+}
+
+// sightOf sums batches up.
+func sightOf(batches []v1.Batch) (s sight) {
+	var processing, held, completed, failed int64
+	states := map[string]int{}
+	for _, b := range batches {
+		n := b.Counts
+		s.things = append(s.things, b)
+		s.done += n.Completed + n.Failed + n.Deleted
+		s.of += max(int64(n.Expected), n.Processing+n.Held+n.Completed+n.Failed+n.Deleted)
+		processing, held, completed, failed = processing+n.Processing, held+n.Held, completed+n.Completed, failed+n.Failed
+		states[b.State]++
+	}
+	s.text = fmt.Sprintf("%d of %d jobs done", s.done, s.of)
+	for _, c := range []struct {
+		n    int64
+		what string
+	}{{processing, "processing"}, {held, "held"}, {completed, "completed"}, {failed, "failed"}} {
+		if c.n > 0 {
+			s.text += fmt.Sprintf(", %d %s", c.n, c.what)
+		}
+	}
+	s.over = states["Completed"]+states["Failed"]+states["Deleted"]+states["Held"] == len(batches)
+	if n := states["Failed"]; n > 0 {
+		s.failed = fault.New(fault.Conflict, "%d of %d batches failed; archivist batch show says why", n, len(batches))
+	}
+	return s
 }
 
 // mostMissed is how many looks in a row may get no answer.

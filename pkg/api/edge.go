@@ -30,7 +30,8 @@ func bounded(_ huma.Context, _ string, v any) (any, error) {
 	}
 	e.Detail = ingest.Cut(fetch.RedactText(e.Detail), mostMessage)
 	if n := len(e.Errors); n > mostDetails {
-		e.Errors = append(e.Errors[:mostDetails:mostDetails], &huma.ErrorDetail{Message: fmt.Sprintf("%d more are wrong", n-mostDetails)})
+		more := &huma.ErrorDetail{Message: fmt.Sprintf("%d more are wrong", n-mostDetails)}
+		e.Errors = append(e.Errors[:mostDetails:mostDetails], more)
 	}
 	for _, d := range e.Errors {
 		d.Value = nil
@@ -66,7 +67,8 @@ func (a *API) guarded(next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		defer func() {
 			if p := recover(); p != nil {
-				a.Log.Error("a request failed by a panic", "method", r.Method, "path", r.URL.Path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				a.Log.Error("a request failed by a panic", "method", r.Method, "path", r.URL.Path,
+					"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 				h.Set("Content-Type", "application/problem+json")
 				w.WriteHeader(http.StatusInternalServerError)
 				_, _ = w.Write([]byte(`{"status":500,"title":"Internal Server Error","detail":"` + defect + `"}`))

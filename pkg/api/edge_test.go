@@ -82,7 +82,8 @@ func TestErrorsAreBounded(t *testing.T) {
 		"unknown action": {"POST", "/v1/jobs/x/actions", `{"action":"` + large + `","reason":"x"}`, 422, nil},
 	} {
 		resp, text := ask(t, k.method, c.URL+k.path, k.body, k.headers...)
-		if resp.StatusCode != k.status || len(text) > 8000 || !json.Valid([]byte(text)) || resp.Header.Get("Content-Type") != "application/problem+json" {
+		if resp.StatusCode != k.status || len(text) > 8000 || !json.Valid([]byte(text)) ||
+			resp.Header.Get("Content-Type") != "application/problem+json" {
 			t.Errorf("%s: %d, %d bytes: %.300s", name, resp.StatusCode, len(text), text)
 		}
 		if n := strings.Count(text, "SECRET"); strings.Contains(k.body, "SECRET@") && n > 0 || n > 700 {
@@ -104,8 +105,9 @@ func TestWhatIsCheckedIsUsed(t *testing.T) {
 		"objects merged": `{"collection":"maps","payload":{"filename":"` + long + `"},"payload":{"url":"https://e.org/a"}}`,
 		"escaped":        `{"collection":"maps","payload":{"url":"https://e.org/a"},"note":"a","n\u006fte":"b"}`,
 		"not UTF-8":      "{\"collection\":\"maps\",\"payload\":{\"url\":\"https://e.org/a\"},\"note\":\"\xff\"}",
-		"deep":           `{"collection":"maps","payload":{"url":"https://e.org/a"},"note":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`,
-		"two documents":  `{"collection":"maps","payload":{"url":"https://e.org/a"}}{}`,
+		"deep": `{"collection":"maps","payload":{"url":"https://e.org/a"},"note":` +
+			strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`,
+		"two documents": `{"collection":"maps","payload":{"url":"https://e.org/a"}}{}`,
 	} {
 		if resp, text := ask(t, "POST", c.URL+"/v1/batches", body); resp.StatusCode != 400 && resp.StatusCode != 422 || len(text) > 2000 {
 			t.Errorf("%s: %d %.500s", name, resp.StatusCode, text)
@@ -123,8 +125,9 @@ func TestHeaders(t *testing.T) {
 		resp, text := ask(t, "GET", c.URL+path, "")
 		h := resp.Header
 		csp := h.Get("Content-Security-Policy")
-		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-store" || h.Get("Referrer-Policy") != "no-referrer" ||
-			!strings.Contains(csp, "default-src 'none'") || !strings.Contains(csp, "frame-ancestors 'none'") || strings.Contains(csp, "script") {
+		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-store" ||
+			h.Get("Referrer-Policy") != "no-referrer" || !strings.Contains(csp, "default-src 'none'") ||
+			!strings.Contains(csp, "frame-ancestors 'none'") || strings.Contains(csp, "script") {
 			t.Errorf("%s: %v %.100s", path, h, text)
 		}
 	}
@@ -134,13 +137,16 @@ func TestHeaders(t *testing.T) {
 // sent, and answered.
 func TestPanicIsAnswered(t *testing.T) {
 	var log bytes.Buffer
-	tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: tabletest.New(), Do: func(string, func() error) error { panic(errors.New("out of range")) }})
+	broken := func(string, func() error) error { panic(errors.New("out of range")) }
+	tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: tabletest.New(), Do: broken})
 	tb.Wait = func(context.Context, time.Duration) error { return nil }
 	q := &queue.Queue{Table: tb, Now: time.Now, NewID: func() string { return "ID" }}
 	srv := httptest.NewServer((&api.API{Queue: q, Log: slog.New(slog.NewJSONHandler(&log, nil))}).Handler())
 	defer srv.Close()
 	resp, text := ask(t, "GET", srv.URL+"/v1/jobs/x?token=SECRET", "SECRET", "Authorization", "SECRET", "X-Api-Key", "SECRET")
-	if resp.StatusCode != 500 || !json.Valid([]byte(text)) || !strings.Contains(log.String(), "out of range") || !strings.Contains(log.String(), "edge.go") || strings.Contains(log.String()+text, "SECRET") {
-		t.Errorf("%d %s; the log says %s", resp.StatusCode, text, log.String())
+	said := log.String()
+	if resp.StatusCode != 500 || !json.Valid([]byte(text)) || strings.Contains(said+text, "SECRET") ||
+		!strings.Contains(said, "out of range") || !strings.Contains(said, "edge.go") {
+		t.Errorf("%d %s; the log says %s", resp.StatusCode, text, said)
 	}
 }

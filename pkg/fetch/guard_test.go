@@ -69,7 +69,8 @@ func TestGuardAllowsGlobalUnicastOnly(t *testing.T) {
 			}
 		}
 	}
-	for _, a := range []string{"8.8.8.8", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8", "1.0.0.0", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0",
+	for _, a := range []string{"8.8.8.8", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8",
+		"1.0.0.0", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0",
 		"172.15.255.255", "172.32.0.0", "192.0.1.0", "198.17.255.255", "198.20.0.0", "223.255.255.255",
 		"2001:200::1", "2606:4700::1111", "2a00:1450:4001::1", "3ffe:ffff::1"} {
 		if why := (Guard{}).refuse(netip.MustParseAddr(a)); why != "" {
@@ -145,8 +146,9 @@ func (n *names) resolver(t *testing.T) *net.Resolver {
 			q := m.Questions[0]
 			if q.Type == dnsmessage.TypeA {
 				for _, a := range n.next() {
-					m.Answers = append(m.Answers, dnsmessage.Resource{Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class},
-						Body: &dnsmessage.AResource{A: netip.MustParseAddr(a).As4()}})
+					m.Answers = append(m.Answers, dnsmessage.Resource{
+						Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class},
+						Body:   &dnsmessage.AResource{A: netip.MustParseAddr(a).As4()}})
 				}
 			}
 			answer, err := m.Pack()

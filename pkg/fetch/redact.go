@@ -43,14 +43,20 @@ var (
 	inText = []struct {
 		part *regexp.Regexp
 		by   string
-	}{{regexp.MustCompile(`//[^/\s"']*@`), "//"}, {regexp.MustCompile(`\?[^\s"']+`), "?redacted"}, {parameters(`\s"'?`), "${1}redacted"}, {webToken, "redacted"}}
+	}{
+		{regexp.MustCompile(`//[^/\s"']*@`), "//"},
+		{regexp.MustCompile(`\?[^\s"']+`), "?redacted"},
+		{parameters(`\s"'?`), "${1}redacted"},
+		{webToken, "redacted"},
+	}
 )
 
 // parameters finds what is before a value in a path: the name of a parameter (RFC 3986,
 // section 3.3), or a name that says that it is secret. A value has no character of not.
 func parameters(not string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)((?:;|%3B)[^/;=` + not + `]*(?:=|%3D)|` +
-		`/(?:[a-z_-]*(?:token|secret|password|signature|apikey|api_key|api-key)|sig|pwd|auth|session|sessionid)(?:=|%3D))[^/;` + not + `]+`)
+		`/(?:[a-z_-]*(?:token|secret|password|signature|apikey|api_key|api-key)|sig|pwd|auth|session|sessionid)` +
+		`(?:=|%3D))[^/;` + not + `]+`)
 }
 
 // RedactText takes what may be secret out of the URLs in a text.

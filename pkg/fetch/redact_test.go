@@ -59,7 +59,8 @@ func FuzzRedact(f *testing.F) {
 	f.Add("user", "pw", "/a;token=x/b", "q=1", "frag")
 	f.Add("", "", "/%2F;%zz", "a", "b")
 	f.Fuzz(func(t *testing.T, user, password, path, query, fragment string) {
-		u := url.URL{Scheme: "https", User: url.UserPassword(user+"SECRET", password+"SECRET"), Host: "host", Path: "/" + path, RawQuery: query + "SECRET", Fragment: fragment + "SECRET"}
+		u := url.URL{Scheme: "https", User: url.UserPassword(user+"SECRET", password+"SECRET"), Host: "host",
+			Path: "/" + path, RawQuery: query + "SECRET", Fragment: fragment + "SECRET"}
 		got := Redact(u.String())
 		if strings.Count(got, "SECRET") > strings.Count(path, "SECRET") {
 			t.Errorf("%s became %s", u.String(), got)
@@ -99,9 +100,10 @@ func TestErrorsHaveNoSecrets(t *testing.T) {
 // TestCallbacksNameTheHost: what a depositor is told of a callback that failed has no
 // part of its URL but the host.
 func TestCallbacksNameTheHost(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/SECRET", http.StatusFound) }))
+	srv := httptest.NewServer(http.RedirectHandler("/SECRET", http.StatusFound))
 	defer srv.Close()
-	for _, base := range []string{srv.URL, strings.Replace(srv.URL, "http://", "http://SECRET@", 1), "http://127.0.0.1:1", "http://10.0.0.1", "http://%zz"} {
+	known := strings.Replace(srv.URL, "http://", "http://SECRET@", 1)
+	for _, base := range []string{srv.URL, known, "http://127.0.0.1:1", "http://10.0.0.1", "http://%zz"} {
 		err := local("127.0.0.0/8").Post(t.Context(), base+"/services/SECRET?SECRET", nil, func() map[string]string { return nil })
 		if err == nil || strings.Contains(err.Error(), "SECRET") || strings.Contains(err.Error(), "services") {
 			t.Errorf("%s: %v", base, err)

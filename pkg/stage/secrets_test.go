@@ -28,10 +28,12 @@ func (w *twins) signed(path string) string {
 func (w *twins) serveSigned() {
 	files := manifest("mrt-ingest-manifest", fileFields, w.signed("/inside.txt")+" | | | | | inside.txt |")
 	texts := map[string]string{
-		"/object.checkm":  files,
-		"/batch.checkm":   manifest("mrt-batch-manifest", batchFields, w.signed("/object.checkm")+" | | | | | o.checkm | | a1 | | |", w.signed("/single.txt")+" | | | | | o.checkm | | a2 | | |"),
-		"/refused.checkm": manifest("mrt-batch-manifest", batchFields, w.signed("/object.checkm")+" | "+w.signed("/")+" | | | | o.checkm | | a1 | | |"),
-		"/broken.checkm":  manifest("mrt-ingest-manifest", fileFields, w.signed("/404")+" | | | | | inside.txt |"),
+		"/object.checkm": files,
+		"/batch.checkm": manifest("mrt-batch-manifest", batchFields, w.signed("/object.checkm")+" | | | | | o.checkm | | a1 | | |",
+			w.signed("/single.txt")+" | | | | | o.checkm | | a2 | | |"),
+		"/refused.checkm": manifest("mrt-batch-manifest", batchFields,
+			w.signed("/object.checkm")+" | "+w.signed("/")+" | | | | o.checkm | | a1 | | |"),
+		"/broken.checkm": manifest("mrt-ingest-manifest", fileFields, w.signed("/404")+" | | | | | inside.txt |"),
 	}
 	w.source.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		path, _, _ := strings.Cut(r.URL.Path, ";")
@@ -113,7 +115,8 @@ func TestSecretsDoNotStay(t *testing.T) {
 				said.Write(raw)
 				return nil
 			}
-			in := ingest.Batch{Collection: "bench", Mode: "add", Mail: []string{"me@example.org"}, Payload: ingest.Payload{URL: w.signed(c.path), Type: c.kind, Filename: "a.txt"}}
+			in := ingest.Batch{Collection: "bench", Mode: "add", Mail: []string{"me@example.org"},
+				Payload: ingest.Payload{URL: w.signed(c.path), Type: c.kind, Filename: "a.txt"}}
 			if c.path == "/wrong.txt" {
 				in.Payload.Algorithm, in.Payload.Digest = "md5", strings.Repeat("0", 32)
 			}

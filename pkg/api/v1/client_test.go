@@ -73,8 +73,9 @@ func TestKeyStaysWithTheAPI(t *testing.T) {
 }
 
 func TestOrigin(t *testing.T) {
-	for other, same := range map[string]bool{"https://API.example.org:443/b?c": true, "https://api.example.org/": true, "http://api.example.org/": false,
-		"https://api.example.org:8443/": false, "https://sub.api.example.org/": false, "https://example.org/": false, "https://api.example.org./": false} {
+	for other, same := range map[string]bool{"https://API.example.org:443/b?c": true, "https://api.example.org/": true,
+		"http://api.example.org/": false, "https://api.example.org:8443/": false, "https://sub.api.example.org/": false,
+		"https://example.org/": false, "https://api.example.org./": false} {
 		a, _ := url.Parse("https://api.example.org/prod")
 		b, err := url.Parse(other)
 		if err != nil || (origin(a) == origin(b)) != same {
