@@ -85,7 +85,8 @@ func (e *executions) StoppedByHand(ctx context.Context, machine, name string) (s
 // state could not make. Its own answers, and messages that nobody answered, are no
 // problem of the machine.
 func (e *executions) Problem(ctx context.Context, machine, name string) (string, error) {
-	out, err := e.client.GetExecutionHistory(ctx, &sfn.GetExecutionHistoryInput{ExecutionArn: e.execution(machine, name), ReverseOrder: true, MaxResults: 25})
+	out, err := e.client.GetExecutionHistory(ctx, &sfn.GetExecutionHistoryInput{
+		ExecutionArn: e.execution(machine, name), ReverseOrder: true, MaxResults: 25})
 	var gone *types.ExecutionDoesNotExist
 	if errors.As(err, &gone) {
 		return "", nil

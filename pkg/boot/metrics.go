@@ -62,12 +62,15 @@ func (m *metrics) put(ctx context.Context) error {
 // for want of a permission. Who called deals with the error; a person has to hear of
 // it whatever becomes of it.
 func (m *metrics) refusals(stack *middleware.Stack) error {
-	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("refusals", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+	count := func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
+		middleware.InitializeOutput, middleware.Metadata, error) {
 		out, meta, err := next.HandleInitialize(ctx, in)
 		if queue.Denied(err) {
 			m.add(queue.Refused, 1)
-			m.log.Error("AWS refused a call: a permission is missing", "service", middleware.GetServiceID(ctx), "operation", middleware.GetOperationName(ctx), "error", err)
+			m.log.Error("AWS refused a call: a permission is missing",
+				"service", middleware.GetServiceID(ctx), "operation", middleware.GetOperationName(ctx), "error", err)
 		}
 		return out, meta, err
-	}), middleware.Before)
+	}
+	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("refusals", count), middleware.Before)
 }

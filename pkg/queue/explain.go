@@ -99,7 +99,8 @@ func (q *Queue) nextLook(ctx context.Context) (string, error) {
 	case last.IsZero():
 		return "nothing is missing, but the clock has never run: look at its rule and at the log of the function clock", err
 	case q.Now().Sub(last) > silentAfter:
-		return fmt.Sprintf("nothing is missing, but the clock has not run since %s: look at its rule and at the log of the function clock", instant(last.UnixMilli())), err
+		return fmt.Sprintf("nothing is missing, but the clock has not run since %s: look at its rule and at the log of the function clock",
+			instant(last.UnixMilli())), err
 	}
 	return "nothing is missing; the clock lets it on at its next look, within a minute", err
 }

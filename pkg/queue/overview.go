@@ -32,7 +32,8 @@ func (q *Queue) Overview(ctx context.Context) (Overview, error) {
 	if err != nil {
 		return Overview{}, err
 	}
-	o := Overview{Waiting: map[string]int{}, Running: q.Settings.MaxInFlight - free.Slots, MaxInFlight: q.Settings.MaxInFlight, SpaceFree: free.Space}
+	o := Overview{Waiting: map[string]int{}, Running: q.Settings.MaxInFlight - free.Slots, MaxInFlight: q.Settings.MaxInFlight,
+		SpaceFree: free.Space}
 	for _, place := range gates {
 		var page []candidate
 		if _, err := q.Table.Page(ctx, table.Query{Index: "work", PK: place, Limit: countedMost}, &page); err != nil {
