@@ -291,3 +291,36 @@ func TestUsedNames(t *testing.T) {
 	w.reindex()
 	w.check(w.stored(), map[string]int{})
 }
+
+// TestRepeatedSubmission: who repeats a request after a restore gets the batch that is
+// known, or a new one whose job stores nothing that is stored already.
+func TestRepeatedSubmission(t *testing.T) {
+	w := newWorld(t, 1)
+	ask := func(id string) string {
+		in := ingest.Batch{Collection: "maps", Mode: "add", LocalIDs: []string{id}, Payload: ingest.Payload{URL: "http://127.0.0.1/" + id, Type: ingest.TypeFile, Filename: "a.txt"}}
+		b, err := w.m.Queue.Submit(t.Context(), in, "key of "+id, []byte(id), "me")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.rest()
+		return b.ID
+	}
+	known := ask("known")
+	w.saved = slices.Collect(maps.Values(w.image))
+	forgotten := ask("forgotten")
+	before := w.stored()
+	w.now = w.now.Add(time.Hour)
+	w.deploy(w.saved)
+	w.reindex()
+	if again := ask("known"); again != known {
+		t.Errorf("the batch %s was known, and is %s now", known, again)
+	}
+	again := ask("forgotten")
+	j, err := w.m.Queue.Job(t.Context(), ingest.JobID(again, 1))
+	if err != nil || again == forgotten || j.State != ingest.Completed || !j.NoChange || j.ObjectVersion != 1 {
+		t.Errorf("the repeated submission is %+v, %v", j, err)
+	}
+	if after := w.stored(); !maps.Equal(after, before) {
+		t.Errorf("stored was %v, is %v", before, after)
+	}
+}
