@@ -56,5 +56,6 @@ bench: ## measure (about half an hour); results go to bench/RESULTS.md
 	$(LOCAL) with dynamodb $(GO) test -count=1 -run '^$$' -bench 'Admission' -benchtime 60x ./bench -waiting 100000
 	$(GO) test -count=1 -run '^$$' -bench 'Manifest|Download|Init' -benchtime 2s ./bench
 	$(GO) test -count=1 -v -run 'TestCost|TestIdleCost' ./bench
+	$(GO) test -count=1 -v -run TestReindex ./bench -objects 10000
 	$(GO) test -count=1 -v -timeout 60m -run TestLargeObject ./bench -files 360000
 	$(GO) test -count=1 -v -timeout 30m -run Test4aLarge ./test/e2e -gigabyte

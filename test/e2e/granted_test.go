@@ -90,6 +90,8 @@ func requests() (all []request, err error) {
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			return nil, err
 		}
+		// While a restored table was worked on, the grants were the same on that one.
+		r.Resource = strings.Replace(r.Resource, ":table/"+restoredTable, ":table/"+out.TableName, 1)
 		all = append(all, r)
 	}
 	return all, lines.Err()

@@ -1,0 +1,194 @@
+package e2e
+
+import (
+	"context"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	v1 "archivist/pkg/api/v1"
+)
+
+// restoredTable is the name of the restored table.
+const restoredTable = "archivist-restored"
+
+var restoring = flag.Bool("restoring", false, "run Test6Restore, which deploys twice (about three minutes)")
+
+// on deploys the system on a table; "" is the data stack's own.
+func on(t *testing.T, table string) {
+	t.Helper()
+	if stack.Context["table"] = table; table == "" {
+		delete(stack.Context, "table")
+	}
+	o, err := stack.Deploy(context.WithoutCancel(t.Context()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out = o
+	if table != "" && out.TableName != table {
+		t.Fatalf("the system works on %s", out.TableName)
+	}
+}
+
+// reindexAll is `archivist object reindex --all`.
+func reindexAll(t *testing.T) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(stack.Root, "dist", "archivist"), "object", "reindex", "--all")
+	cmd.Env = append(os.Environ(), "ARCHIVIST_API="+out.APIURL, "XDG_CACHE_HOME="+t.TempDir())
+	said, err := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != 0 && code != 4 { // 4: objects that other tests left incomplete
+		t.Fatalf("reindex: %v\n%s", err, said)
+	}
+	return string(said)
+}
+
+// kept is what a job came to, as far as it must be the same after a restore.
+type kept struct {
+	ark     string
+	version int
+}
+
+func keptBy(j v1.Job) kept { return kept{j.Identifiers.Primary, j.Version} }
+
+// Test6Restore follows docs/restore.md: the table goes back to an earlier moment under
+// another name, and the storage root, the work files and the executions do not. Then
+// the table is lost altogether.
+func Test6Restore(t *testing.T) {
+	if miniStackOnly(t); !*restoring {
+		t.Skip("without -restoring")
+	}
+	own := out.TableName
+	defer func() {
+		if out.TableName != own {
+			on(t, "")
+		}
+	}()
+	src := newSource(t)
+	for path, text := range map[string]string{"/one.txt": "one", "/two.txt": "two", "/held.txt": strings.Repeat("held", 100_000), "/alone.txt": strings.Repeat("alone", 100_000)} {
+		src.put(path, []byte(text))
+	}
+	_, first := submit(t, src.URL+"/one.txt", "file", "restored")
+	ends(t, first, "Completed", soon)
+	release := src.hold("/held.txt")
+	_, held := submit(t, src.manifest(t, "/held.checkm", src.row("/held.txt")), "object-manifest", "held")
+	_, behind := submit(t, src.URL+"/two.txt", "file", "held") // stands in line behind it
+	releaseAlone := src.hold("/alone.txt")
+	_, alone := submit(t, src.manifest(t, "/alone.checkm", src.row("/alone.txt"), src.row("/one.txt")), "object-manifest")
+	until(t, "two jobs download", 2*soon, func() bool { return inState(t, []string{held, alone}, "Downloading") == 2 && src.underWay() == 2 })
+	_, new := submit(t, src.URL+"/one.txt", "file")
+
+	// MiniStack knows no earlier moments: this is the one.
+	db := dynamodb.NewFromConfig(cfg)
+	restored := restoredTable
+	if _, err := db.RestoreTableToPointInTime(t.Context(), &dynamodb.RestoreTableToPointInTimeInput{SourceTableName: &own, TargetTableName: &restored,
+		UseLatestRestorableTime: aws.Bool(true)}); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	releaseAlone()
+	before := map[string]kept{}
+	for _, job := range []string{first, held, behind, alone, new} {
+		before[job] = keptBy(ends(t, job, "Completed", 3*time.Minute))
+	}
+	_, second := submit(t, src.URL+"/two.txt", "file", "restored") // the restored table knows nothing of these
+	_, late := submit(t, src.URL+"/two.txt", "file", "late")
+	ends(t, second, "Completed", soon)
+	lateARK := ends(t, late, "Completed", soon).Identifiers.Primary
+	src.mu.Lock()
+	delete(src.files, "/held.txt") // nor can these be fetched again
+	delete(src.files, "/alone.txt")
+	src.mu.Unlock()
+
+	on(t, restored)
+	protect(t, db, restored)
+	if said := reindexAll(t); !strings.Contains(said, "had rows missing") {
+		t.Errorf("the reindex says %s", said)
+	}
+	for job, was := range before {
+		if now := keptBy(ends(t, job, "Completed", 5*time.Minute)); now != was {
+			t.Errorf("job %s was %+v, is %+v", job, was, now)
+		}
+	}
+	_, next := submit(t, src.URL+"/one.txt", "file", "late")
+	if j := ends(t, next, "Completed", soon); keptBy(j) != (kept{lateARK, 2}) {
+		t.Errorf("the next version of %s is %+v", lateARK, keptBy(j))
+	}
+	validRoot(t)
+
+	lost(t, db, src, lateARK, before[first].ark)
+	backAgain(t, lateARK)
+}
+
+// lost empties the table: the storage root alone brings the objects back.
+func lost(t *testing.T, db *dynamodb.Client, src *source, lateARK, firstARK string) {
+	t.Helper()
+	empty(t, db, restoredTable)
+	if _, err := v1.Get[v1.Object](t.Context(), client, v1.ObjectPath(lateARK)); err == nil {
+		t.Fatal("the table is not empty")
+	}
+	reindexAll(t)
+	_, next := submit(t, src.URL+"/two.txt", "file", "restored")
+	if j := ends(t, next, "Completed", soon); keptBy(j) != (kept{firstARK, 3}) {
+		t.Errorf("the next version of %s is %+v", firstARK, keptBy(j))
+	}
+}
+
+// backAgain goes back to the data stack's own table, which knows of one version of an
+// object that has two.
+func backAgain(t *testing.T, lateARK string) {
+	t.Helper()
+	on(t, "")
+	if o, err := v1.Get[v1.Object](t.Context(), client, v1.ObjectPath(lateARK)); err != nil || o.Version != 1 {
+		t.Errorf("on its own table again: %+v, %v", o, err)
+	}
+	reindexAll(t) // what was stored meanwhile
+	if o, err := v1.Get[v1.Object](t.Context(), client, v1.ObjectPath(lateARK)); err != nil || o.Version != 2 {
+		t.Errorf("after a reindex: %+v, %v", o, err)
+	}
+}
+
+// protect sets what a restored table lacks, as docs/restore.md says.
+func protect(t *testing.T, db *dynamodb.Client, name string) {
+	t.Helper()
+	if _, err := db.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{TableName: &name,
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("gone"), Enabled: aws.Bool(true)}}); err != nil {
+		t.Error(err)
+	}
+	if _, err := db.UpdateContinuousBackups(t.Context(), &dynamodb.UpdateContinuousBackupsInput{TableName: &name,
+		PointInTimeRecoverySpecification: &types.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: aws.Bool(true)}}); err != nil {
+		t.Error(err)
+	}
+	if _, err := db.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{TableName: &name,
+		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages}}); err != nil {
+		t.Error(err)
+	}
+	is, err := db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &name})
+	if err != nil || len(is.Table.GlobalSecondaryIndexes) != 2 {
+		t.Errorf("the restored table has %d indexes, %v", len(is.Table.GlobalSecondaryIndexes), err)
+	}
+}
+
+// empty removes every row of a table.
+func empty(t *testing.T, db *dynamodb.Client, name string) {
+	t.Helper()
+	pages := dynamodb.NewScanPaginator(db, &dynamodb.ScanInput{TableName: &name, ProjectionExpression: aws.String("pk, sk")})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range page.Items {
+			if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &name, Key: key}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
