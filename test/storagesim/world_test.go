@@ -209,7 +209,7 @@ func (w *world) pick(c *call) trouble {
 		most = 12
 	}
 	if rootInventory.MatchString(c.key) && kind == writes {
-		most = 35
+		most = 60
 	}
 	if w.rng.IntN(100) >= most {
 		return none
