@@ -31,6 +31,7 @@ var exceptions = []struct{ who, action, resource, why string }{
 	{"", "xray:", "", "Step Functions traces with the machine's role, which MiniStack does not"},
 	{"", "ses:SendRawEmail", ":identity/example.org", "where not the address but its domain is verified"},
 	{"", "ses:SendRawEmail", ":configuration-set/*", "an identity may have one by default"},
+	{"download", "s3:GetObject", "-storage", "a job that runs again after a restore asks whether its version is stored (Test6Restore)"},
 	{"notify", "secretsmanager:GetSecretValue", "", "a callback's secret is given in plain on an emulator"},
 }
 
