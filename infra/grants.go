@@ -13,12 +13,12 @@ import (
 	"archivist/pkg/boot"
 	"archivist/pkg/collection"
 	"archivist/pkg/queue"
-	"archivist/pkg/table/schema"
 )
 
 // allow lets a function do exactly these actions, on exactly these resources.
 func allow(f awslambda.Function, actions []string, resources ...*string) {
-	f.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings(actions...), Resources: &resources}))
+	f.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Actions: jsii.Strings(actions...), Resources: &resources}))
 }
 
 // What is done with objects. A copy reads its source and puts its target (Amazon S3
@@ -60,19 +60,20 @@ var stageRows = map[string][]string{
 // Amazon DynamoDB"; ConditionCheckItem, which has that key, exists in transactions
 // only). Reading is not limited by key.
 func grantRows(f awslambda.Function, d *Data, keys []string) {
-	allow(f, []string{"dynamodb:GetItem", "dynamodb:Query"}, d.Table.TableArn())
-	write := &awsiam.PolicyStatementProps{Resources: &[]*string{d.Table.TableArn()},
-		Actions: jsii.Strings("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem")}
+	allow(f, []string{"dynamodb:GetItem"}, d.Table.TableArn())
+	write := &awsiam.PolicyStatementProps{Resources: &[]*string{d.Table.TableArn()}, Actions: jsii.Strings(
+		"dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem")}
 	if keys != nil {
 		write.Conditions = &map[string]any{"ForAllValues:StringLike": map[string]any{"dynamodb:LeadingKeys": keys}}
 	}
 	f.AddToRolePolicy(awsiam.NewPolicyStatement(write))
 }
 
-// grantIndexes lets a function look for rows.
-func grantIndexes(f awslambda.Function, d *Data) {
-	for _, ix := range schema.Indexes {
-		allow(f, []string{"dynamodb:Query"}, jsii.String(*d.Table.TableArn()+"/index/"+ix.Name))
+// grantSearch lets a function look for rows, also in these indexes.
+func grantSearch(f awslambda.Function, d *Data, indexes ...string) {
+	allow(f, []string{"dynamodb:Query"}, d.Table.TableArn())
+	for _, name := range indexes {
+		allow(f, []string{"dynamodb:Query"}, jsii.String(*d.Table.TableArn()+"/index/"+name))
 	}
 }
 
@@ -80,12 +81,14 @@ func grantIndexes(f awslambda.Function, d *Data) {
 // wake-ups that its changes owe.
 func (a *App) grantStage(st *Stage, p FunctionProps) {
 	grantRows(st.Handler, p.Data, stageRows[st.Name])
+	if st.Name == "process" || st.Name == "record" { // the line before a lock, an object's versions and events
+		grantSearch(st.Handler, p.Data)
+	}
 	st.grantContent(p.Data)
 	if st.Name == "notify" {
 		grantSecretsKey(st.Handler, p.Settings.SecretsKey)
 	}
 	grantMetrics(st.Handler)
-	allow(st.Handler, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
 	own := a.Machines[queue.MachineJob]
 	if st.Batch != "" {
 		own = a.Machines[queue.MachineBatch]
@@ -94,15 +97,17 @@ func (a *App) grantStage(st *Stage, p FunctionProps) {
 	// The Service Authorization Reference names no resource for answers; AWS checks
 	// them on the machine that waits (so its refusals say).
 	allow(st.Handler, []string{"states:SendTaskSuccess", "states:SendTaskFailure"}, own.StateMachineArn())
-	// The last job to close starts the report.
-	allow(st.Handler, []string{"states:StartExecution"}, a.Machines[queue.MachineBatch].StateMachineArn())
+	if st.Name != "report" { // the last job to close starts it; what is freed wakes the clock
+		allow(st.Handler, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
+		allow(st.Handler, []string{"states:StartExecution"}, a.Machines[queue.MachineBatch].StateMachineArn())
+	}
 }
 
 // grantClock gives the clock's function what it does for others. It and the API
 // change rows of every kind.
 func (a *App) grantClock(p FunctionProps) {
 	grantRows(a.Clock, p.Data, nil)
-	grantIndexes(a.Clock, p.Data)
+	grantSearch(a.Clock, p.Data, "work")
 	allow(a.Clock, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
 	grantObjects(a.Clock, p.Data.Work, "jobs/*", remove) // the work files of jobs that failed long ago
 	grantObjects(a.Clock, p.Data.Storage, "*", get)      // whether a version of such a job is committed
@@ -111,14 +116,15 @@ func (a *App) grantClock(p FunctionProps) {
 	grantMetrics(a.Clock)
 	for _, m := range a.Machines {
 		allow(a.Clock, []string{"states:StartExecution"}, m.StateMachineArn())
-		m.GrantExecution(a.Clock, jsii.String("states:StopExecution"), jsii.String("states:DescribeExecution"), jsii.String("states:GetExecutionHistory"))
+		m.GrantExecution(a.Clock, jsii.String("states:StopExecution"), jsii.String("states:DescribeExecution"),
+			jsii.String("states:GetExecutionHistory"))
 	}
 }
 
 // grantAPI gives the API's function what its routes do.
 func (a *App) grantAPI(p FunctionProps) {
 	grantRows(a.API, p.Data, nil)
-	grantIndexes(a.API, p.Data)
+	grantSearch(a.API, p.Data, "work", "list")
 	grantObjects(a.API, p.Data.Storage, "*", get)
 	grantObjects(a.API, p.Data.Work, "reports/*", get)
 	grantObjects(a.API, p.Data.Work, "jobs/*", get) // what a job at Storing has prepared
@@ -182,8 +188,8 @@ func (st *Stage) grantContent(d *Data) {
 		allow(f, []string{"secretsmanager:GetSecretValue"}, awscdk.Stack_Of(f).FormatArn(&awscdk.ArnComponents{Service: jsii.String("secretsmanager"),
 			Resource: jsii.String("secret"), ResourceName: jsii.String(collection.SecretPrefix + "*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME}))
 	case "report":
-		grantObjects(f, d.Work, "batches/*", get, put, remove) // its pages under way
-		grantObjects(f, d.Work, "reports/*", get, put)         // also for the mail
-		grantObjects(f, d.Storage, "*", get)                   // the files of each object
+		grantObjects(f, d.Work, "batches/*", get, put) // its pages under way
+		grantObjects(f, d.Work, "reports/*", get, put) // also for the mail
+		grantObjects(f, d.Storage, "*", get)           // the files of each object
 	}
 }

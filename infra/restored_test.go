@@ -78,7 +78,7 @@ func TestRestoredTable(t *testing.T) {
 		granted++
 		want := []string{`:table/archivist-restored"`}
 		if strings.HasPrefix(id, "clock") || strings.HasPrefix(id, "api") {
-			want = append(want, ":table/archivist-restored/index/work", ":table/archivist-restored/index/list")
+			want = append(want, ":table/archivist-restored/index/work")
 		}
 		for _, arn := range want {
 			if !strings.Contains(string(doc), arn) {
