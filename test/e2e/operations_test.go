@@ -32,7 +32,9 @@ func TestOperations(t *testing.T) {
 	t.Run("space-full", spaceFull)
 	t.Run("throttled", throttled)
 	t.Run("table-refused", tableRefused)
-	for name, f := range map[string]func(*testing.T){"machine-refused": machineRefused, "mail-refused": mailRefused, "poison": poison} {
+	t.Run("start-refused", startRefused)
+	for name, f := range map[string]func(*testing.T){
+		"machine-refused": machineRefused, "mail-refused": mailRefused, "poison": poison} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f(t)
@@ -45,7 +47,8 @@ func raised(t *testing.T, id string) {
 	t.Helper()
 	name := regexp.MustCompile(`^Archivist-` + id + `[0-9A-F]{8}(-|$)`) // the CDK adds a hash, CloudFormation a suffix
 	until(t, "the alarm "+id, soon, func() bool {
-		out, err := cloudwatch.NewFromConfig(cfg).DescribeAlarms(t.Context(), &cloudwatch.DescribeAlarmsInput{StateValue: cwtypes.StateValueAlarm, MaxRecords: aws.Int32(100)})
+		out, err := cloudwatch.NewFromConfig(cfg).DescribeAlarms(t.Context(), &cloudwatch.DescribeAlarmsInput{
+			StateValue: cwtypes.StateValueAlarm, MaxRecords: aws.Int32(100)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,17 +156,17 @@ func stopClock(t *testing.T, clock string) (start func()) {
 // spaceFull: while something holds all work space, jobs wait and say so.
 func spaceFull(t *testing.T) {
 	rows := dynamodb.NewFromConfig(cfg)
-	key := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "SPACE"}, "sk": &types.AttributeValueMemberS{Value: "operations"}}
-	row := map[string]types.AttributeValue{"owned_by": &types.AttributeValueMemberS{Value: "operations"}, "rev": &types.AttributeValueMemberN{Value: "1"},
-		"bytes": &types.AttributeValueMemberN{Value: fmt.Sprint(int64(boot.DefaultLimits.SpaceGiB) << 30)}}
-	for name, v := range key {
-		row[name] = v
-	}
+	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+	number := func(n int64) types.AttributeValue { return &types.AttributeValueMemberN{Value: fmt.Sprint(n)} }
+	key := map[string]types.AttributeValue{"pk": text("SPACE"), "sk": text("operations")}
+	row := map[string]types.AttributeValue{"pk": key["pk"], "sk": key["sk"], "owned_by": text("operations"), "rev": number(1),
+		"bytes": number(int64(boot.DefaultLimits.SpaceGiB) << 30)}
 	if _, err := rows.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &out.TableName, Item: row}); err != nil {
 		t.Fatal(err)
 	}
 	free := func() {
-		if _, err := rows.DeleteItem(context.WithoutCancel(t.Context()), &dynamodb.DeleteItemInput{TableName: &out.TableName, Key: key}); err != nil {
+		ctx := context.WithoutCancel(t.Context())
+		if _, err := rows.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &out.TableName, Key: key}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -179,15 +182,18 @@ func spaceFull(t *testing.T) {
 // throttled: a function without concurrency counts what it is throttled.
 func throttled(t *testing.T) {
 	functions, name := lambda.NewFromConfig(cfg), functionOf(t, "notify")
-	if _, err := functions.PutFunctionConcurrency(t.Context(), &lambda.PutFunctionConcurrencyInput{FunctionName: &name, ReservedConcurrentExecutions: aws.Int32(0)}); err != nil {
+	none := &lambda.PutFunctionConcurrencyInput{FunctionName: &name, ReservedConcurrentExecutions: aws.Int32(0)}
+	if _, err := functions.PutFunctionConcurrency(t.Context(), none); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if _, err := functions.DeleteFunctionConcurrency(context.WithoutCancel(t.Context()), &lambda.DeleteFunctionConcurrencyInput{FunctionName: &name}); err != nil {
+		ctx := context.WithoutCancel(t.Context())
+		if _, err := functions.DeleteFunctionConcurrency(ctx, &lambda.DeleteFunctionConcurrencyInput{FunctionName: &name}); err != nil {
 			t.Error(err)
 		}
 	}()
-	_, err := functions.Invoke(t.Context(), &lambda.InvokeInput{FunctionName: &name, Payload: []byte("{}")}, func(o *lambda.Options) { o.Retryer = aws.NopRetryer{} })
+	_, err := functions.Invoke(t.Context(), &lambda.InvokeInput{FunctionName: &name, Payload: []byte("{}")},
+		func(o *lambda.Options) { o.Retryer = aws.NopRetryer{} })
 	var busy *lambdatypes.TooManyRequestsException
 	if !errors.As(err, &busy) || sumOf(t, "AWS/Lambda", "Throttles", function(name)) == 0 {
 		t.Errorf("it was invoked: %v", err)
@@ -211,6 +217,19 @@ func tableRefused(t *testing.T) {
 	until(t, "the batch reports", soon, func() bool { return batchOf(t, batch).State == "Failed" })
 }
 
+// startRefused: a job whose execution the clock may not start says so at once.
+func startRefused(t *testing.T) {
+	restore := removeGrant(t, "clock", "states:StartExecution")
+	defer restore()
+	stuck := sumOf(t, boot.Namespace, queue.Stuck)
+	_, job := submit(t, newSource(t).put("/a.txt", []byte("a")), "file")
+	explains(t, job, "person", "its execution could not be started: SFN refused StartExecution: AccessDenied")
+	rises(t, queue.Stuck, stuck)
+	raised(t, "Stuck")
+	restore()
+	ends(t, job, "Completed", soon)
+}
+
 // machineRefused: a state machine that may not send to its queues is heard of at the
 // first repair of a job, with the cause.
 func machineRefused(t *testing.T) {
@@ -218,7 +237,8 @@ func machineRefused(t *testing.T) {
 	defer restore()
 	stuck := sumOf(t, boot.Namespace, queue.Stuck)
 	_, job := submit(t, newSource(t).put("/a.txt", []byte("a")), "file")
-	explains(t, job, "person", "the state machine ingest-job failed at Estimating", "not authorized to perform: sqs:sendmessage")
+	explains(t, job, "person", "the state machine ingest-job failed at Estimating",
+		"not authorized to perform: sqs:sendmessage")
 	rises(t, queue.Stuck, stuck)
 	raised(t, "Stuck")
 	restore()
@@ -232,35 +252,39 @@ func mailRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if _, err := mail.VerifyEmailIdentity(context.WithoutCancel(t.Context()), &ses.VerifyEmailIdentityInput{EmailAddress: aws.String(sender)}); err != nil {
+		ctx := context.WithoutCancel(t.Context())
+		if _, err := mail.VerifyEmailIdentity(ctx, &ses.VerifyEmailIdentityInput{EmailAddress: aws.String(sender)}); err != nil {
 			t.Error(err)
 		}
 	}()
 	failures := sumOf(t, boot.Namespace, queue.MailFailures)
 	batch, _ := submit(t, newSource(t).put("/a.txt", []byte("a")), "file")
 	rises(t, queue.MailFailures, failures)
-	explains(t, batch, "", "queued mail to "+strings.ToLower(t.Name())+"@example.org could not be delivered: ", "next try at")
+	explains(t, batch, "", "queued mail to "+strings.ToLower(t.Name())+"@example.org could not be delivered: ",
+		"next try at")
 }
 
 // poison: a message that is none of the system's becomes a dead letter, and nothing
 // else is kept from being handled.
 func poison(t *testing.T) {
 	const body = "not of this system"
-	if _, err := queues().SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(out.All["queuerecord"]), MessageBody: aws.String(body)}); err != nil {
+	in := &sqs.SendMessageInput{QueueUrl: aws.String(out.All["queuerecord"]), MessageBody: aws.String(body)}
+	if _, err := queues().SendMessage(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
 	found, err := queues().ListQueues(t.Context(), &sqs.ListQueuesInput{QueueNamePrefix: aws.String("Archivist-dead")})
 	if err != nil || len(found.QueueUrls) != 1 {
 		t.Fatalf("the queues of dead letters are %v, %v", found, err)
 	}
+	dead := &found.QueueUrls[0]
 	until(t, "the dead letter", soon, func() bool {
-		got, err := queues().ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &found.QueueUrls[0], MaxNumberOfMessages: 10, VisibilityTimeout: 1})
+		got, err := queues().ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: dead, MaxNumberOfMessages: 10, VisibilityTimeout: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range got.Messages {
 			if aws.ToString(m.Body) == body {
-				_, err := queues().DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &found.QueueUrls[0], ReceiptHandle: m.ReceiptHandle})
+				_, err := queues().DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: dead, ReceiptHandle: m.ReceiptHandle})
 				return err == nil
 			}
 		}
