@@ -11,8 +11,8 @@
 What each role asked for is written to the file that EVALUATED names, each kind of
 request once: role, action, resource and leading key (keys by what they begin with).
 
-Policies are parsed once, and a function's session is looked up by its key alone: else
-evaluation takes half of the emulator's time.
+Policies are parsed once, and a session is looked up by its key alone: else evaluation
+adds half to the CPU time of the emulator.
 
 Not evaluated here: what event source mappings, rules, alarms and the API may do. The
 tests of the templates look at those.
