@@ -37,7 +37,6 @@ var exceptions = []struct{ who, action, resource, why string }{
 	{"", "dynamodb:ConditionCheckItem", "", "as above"},
 	{"notify", "secretsmanager:GetSecretValue", "", "a callback's secret is given in plain on an emulator"},
 	{"estimate", "s3:GetObject", "/jobs/", "only another try, or a long manifest, is read again"},
-	{"download", "s3:GetObject", "-storage", "a job that runs again after a restore asks whether its version is stored"},
 	// Every stage can end its job, with all that this owes; the tests do so in some.
 	{jobStages, keyOfRow, "BATCH#*", "the batch counts a job that ends"},
 	{jobStages, keyOfRow, "SLOT", "a job that ends or waits gives its slot back"},

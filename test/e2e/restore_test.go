@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,8 +18,6 @@ import (
 
 // restoredTable is the name of the restored table.
 const restoredTable = "archivist-restored"
-
-var restoring = flag.Bool("restoring", false, "run Test6Restore, which deploys twice (about three minutes)")
 
 // on deploys the system on a table; "" is the data stack's own.
 func on(t *testing.T, table string) {
@@ -62,9 +59,7 @@ func keptBy(j v1.Job) kept { return kept{j.Identifiers.Primary, j.Version} }
 // another name, and the storage root, the work files and the executions do not. Then
 // the table is lost altogether.
 func Test6Restore(t *testing.T) {
-	if miniStackOnly(t); !*restoring {
-		t.Skip("without -restoring")
-	}
+	miniStackOnly(t)
 	own := out.TableName
 	defer func() {
 		if out.TableName != own {
@@ -135,7 +130,7 @@ func lost(t *testing.T, db *dynamodb.Client, src *source, lateARK, firstARK stri
 		t.Fatal("the table is not empty")
 	}
 	reindexAll(t)
-	_, next := submit(t, src.URL+"/two.txt", "file", "restored")
+	_, next := submit(t, src.URL+"/one.txt", "file", "restored") // its newest version is of the other
 	if j := ends(t, next, "Completed", soon); keptBy(j) != (kept{firstARK, 3}) {
 		t.Errorf("the next version of %s is %+v", firstARK, keptBy(j))
 	}
