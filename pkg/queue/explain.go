@@ -76,9 +76,9 @@ func (q *Queue) explainGate(ctx context.Context, j *ingest.Job, x Explanation) (
 		x.Waits, x.Why = "space", j.TooLarge(q.Settings.Space)
 	case keeper != "":
 		x.Waits, x.On = "space", keeper
-		x.Why = fmt.Sprintf("job %s has waited longer than %s for %d bytes of work space and keeps what comes free; %d are free", keeper, q.Settings.Patience, needs, free.Space)
+		x.Why = fmt.Sprintf("job %s has waited longer than %s for %d bytes of work space and keeps what comes free; %d are free", keeper, q.Settings.Patience, needs, max(0, free.Space))
 	case j.State != ingest.Pending && !j.HasSpace && j.SpaceNeeded > free.Space:
-		x.Waits, x.Why = "space", fmt.Sprintf("it needs %d bytes of work space and %d are free", j.SpaceNeeded, free.Space)
+		x.Waits, x.Why = "space", fmt.Sprintf("it needs %d bytes of work space and %d are free", j.SpaceNeeded, max(0, free.Space))
 	case j.State != ingest.Pending && !j.HasSpace && !j.SizeKnown && free.Space < free.Reserve:
 		x.Waits, x.Why = "space", fmt.Sprintf("its size is unknown, and such jobs wait while less than %d bytes are free", free.Reserve)
 	default:

@@ -33,7 +33,7 @@ func (q *Queue) Overview(ctx context.Context) (Overview, error) {
 		return Overview{}, err
 	}
 	o := Overview{Waiting: map[string]int{}, Running: q.Settings.MaxInFlight - free.Slots, MaxInFlight: q.Settings.MaxInFlight,
-		SpaceFree: free.Space}
+		SpaceFree: max(0, free.Space)} // more than all may be granted, to jobs that parked ones wait for
 	for _, place := range gates {
 		var page []candidate
 		if _, err := q.Table.Page(ctx, table.Query{Index: "work", PK: place, Limit: countedMost}, &page); err != nil {
