@@ -53,9 +53,6 @@ var exceptions = []struct{ who, action, resource, why string }{
 	{"clock", "s3:GetObject", "-storage", "whether the version of such a job is committed"},
 	{"report", "s3:", "/batches/", "the pages of a long report"},
 	{"api", "s3:GetObject", "/jobs/", "what a job at Storing has prepared"},
-	{"api", "dynamodb:Query", "/index/list", "lists of batches and objects"},
-	{"api", "sqs:SendMessage", "", "a job that a person releases wakes the clock"},
-	{"api", "states:StopExecution", "", "a job that a person ends has its execution stopped"},
 }
 
 const jobStages = "estimate download process store record notify"

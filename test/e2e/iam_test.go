@@ -128,6 +128,9 @@ func TestPresignedURLs(t *testing.T) {
 		{"a link after its end", http.MethodGet, presigned(3 * time.Minute), http.StatusForbidden, "Request has expired"},
 		{"no signature", http.MethodGet, at, http.StatusForbidden, "AccessDenied"},
 	} {
+		if *core && c.link == at {
+			continue // LocalStack's core checks signatures, but lets in who has none
+		}
 		if status, body, _ := fetched(t, c.method, c.link); status != c.status || !strings.Contains(body, c.says) {
 			t.Errorf("%s gives %d %s", c.what, status, body)
 		}

@@ -265,6 +265,19 @@ func killFunctions(t *testing.T) (killed int) {
 	return killed
 }
 
+// executionOf is the ARN of a job's newest execution.
+func executionOf(t *testing.T, job string) string {
+	t.Helper()
+	exec := int64(0)
+	for _, e := range eventsOf(t, job) {
+		var c queue.Change
+		if decode(t, e, &c); c.Exec > exec {
+			exec = c.Exec
+		}
+	}
+	return strings.Replace(out.All["jobMachine"], ":stateMachine:", ":execution:", 1) + ":" + queue.ExecutionName(job, exec)
+}
+
 // stopOne stops the execution of a job that downloads, as a person would in the
 // console.
 func stopOne(t *testing.T, jobs []string) (stopped string) {
@@ -273,14 +286,7 @@ func stopOne(t *testing.T, jobs []string) (stopped string) {
 		if jobOf(t, id).State != "Downloading" {
 			continue
 		}
-		exec := int64(0)
-		for _, e := range eventsOf(t, id) {
-			var c queue.Change
-			if decode(t, e, &c); c.Exec > exec {
-				exec = c.Exec
-			}
-		}
-		arn := strings.Replace(out.All["jobMachine"], ":stateMachine:", ":execution:", 1) + ":" + queue.ExecutionName(id, exec)
+		arn := executionOf(t, id)
 		if _, err := machines().StopExecution(t.Context(), &sfn.StopExecutionInput{ExecutionArn: &arn, Cause: aws.String("tired of it")}); err != nil {
 			t.Fatal(err)
 		}
