@@ -132,8 +132,8 @@ func (a *App) grantAPI(p FunctionProps) {
 	grantMetrics(a.API)
 	for _, m := range a.Machines {
 		allow(a.API, []string{"states:StartExecution"}, m.StateMachineArn())
-		m.GrantExecution(a.API, jsii.String("states:StopExecution"))
 	}
+	a.Machines[queue.MachineJob].GrantExecution(a.API, jsii.String("states:StopExecution")) // of a job that a person fails
 }
 
 // grantMail lets a function send mails from an address, which SES has verified
