@@ -161,7 +161,8 @@ func bill(t *testing.T, what string, charges []charge) (sum float64) {
 func logged() float64 {
 	const lambdas = 350
 	var line bytes.Buffer
-	slog.New(slog.NewJSONHandler(&line, nil)).With("stage", "estimate", "job", ingest.JobID("01M7ZBMEYHBB62YP6R00000001", 1), "batch", "", "exec", 1,
+	slog.New(slog.NewJSONHandler(&line, nil)).With("stage", "estimate", "job",
+		ingest.JobID("01M7ZBMEYHBB62YP6R00000001", 1), "batch", "", "exec", 1,
 		"state", "Estimating").Info("handled", "ms", 123)
 	return float64(line.Len() + lambdas)
 }
@@ -254,7 +255,7 @@ func TestIdleCost(t *testing.T) {
 		seconds  = 0.2    // of a tick
 		gb       = 0.5    // of the clock
 		logged   = 0.5e-6 // GB that Lambda itself logs of a tick: START, END, REPORT
-		perLog   = 0.50   // US$ per GB taken in
+		perLog   = 0.50   // US$ per GB ingested
 		keyUses  = 12.0   // an hour: DynamoDB asks for the table's AWS-managed key every five minutes
 		perKey   = 3e-6   // US$
 	)

@@ -35,14 +35,18 @@ var objects = flag.Int("objects", 100, "how many objects TestReindex brings back
 func TestReindex(t *testing.T) {
 	twin, fake := buckettest.New(t.TempDir()), tabletest.New()
 	var s3Calls, rowCalls atomic.Int64
-	client := &tabletest.Client{DynamoDBAPI: fake, Do: func(_ string, call func() error) error { rowCalls.Add(1); return call() }}
+	client := &tabletest.Client{DynamoDBAPI: fake, Do: func(_ string, call func() error) error {
+		rowCalls.Add(1)
+		return call()
+	}}
 	m := queuetest.New(tabletest.Table(client), time.Now, 50)
 	server := httptest.NewServer(twin)
 	defer server.Close()
 	s := stagetest.New(m, server.URL)
 	fillRoot(t, s, *objects)
 	twin.Before = func(string, string) int { s3Calls.Add(1); return 0 }
-	handler := &api.API{Queue: m.Queue, Inventory: s.Inventory, Collections: s.Collections, Root: s.Root, Work: s.Work, Stages: s, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	handler := &api.API{Queue: m.Queue, Inventory: s.Inventory, Collections: s.Collections,
+		Root: s.Root, Work: s.Work, Stages: s, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	gateway := httptest.NewServer(handler.Handler())
 	defer gateway.Close()
 	c := &v1.Client{URL: gateway.URL, HTTP: gateway.Client()}
@@ -63,8 +67,9 @@ func TestReindex(t *testing.T) {
 		n := int64(*objects)
 		var mem runtime.MemStats
 		runtime.ReadMemStats(&mem)
-		t.Logf("%s: %d objects in %s, %.0f a second; for each %.1f requests to S3, %.1f to the table; %d requests to the API; heap %d MB",
-			run, n, took.Round(time.Millisecond), float64(n)/took.Seconds(), float64(s3Calls.Load())/float64(n), float64(rowCalls.Load())/float64(n), requests, mem.HeapInuse>>20)
+		t.Logf("%s: %d objects in %s, %.0f a second; for each %.1f requests to S3, %.1f to the table; "+
+			"%d requests to the API; heap %d MB", run, n, took.Round(time.Millisecond), float64(n)/took.Seconds(),
+			float64(s3Calls.Load())/float64(n), float64(rowCalls.Load())/float64(n), requests, mem.HeapInuse>>20)
 		if most := 9*n + 64; s3Calls.Load() > most || rowCalls.Load() > 8*n {
 			t.Errorf("%s: %d requests to S3 and %d to the table for %d objects", run, s3Calls.Load(), rowCalls.Load(), n)
 		}
@@ -93,7 +98,9 @@ func reindexAll(t *testing.T, c *v1.Client) (sum v1.Reindexed, requests int) {
 				}
 				query.Set("cursor", page.Cursor)
 				mu.Lock()
-				sum.Objects, sum.Changed, sum.Failed = sum.Objects+page.Objects, sum.Changed+page.Changed, append(sum.Failed, page.Failed...)
+				sum.Objects += page.Objects
+				sum.Changed += page.Changed
+				sum.Failed = append(sum.Failed, page.Failed...)
 				requests++
 				mu.Unlock()
 			}
@@ -129,9 +136,10 @@ func fillRoot(t *testing.T, s *stage.Stages, n int) {
 func stored(i int) map[string]string {
 	id, job := fmt.Sprintf("ark:/99999/fk4%09d", i), fmt.Sprintf("01M7ZBMEYHBB62YP6R%08d-00001", i)
 	content := "content of " + id
+	listed := fmt.Sprintf(`{"path":"producer/a.txt","size":%d,"digests":{"sha512":%q}}`+"\n", len(content), digest(content))
 	files := map[string]string{
 		"producer/a.txt":                content,
-		"system/archivist-files.jsonl":  fmt.Sprintf(`{"path":"producer/a.txt","size":%d,"digests":{"sha512":%q}}`+"\n", len(content), digest(content)),
+		"system/archivist-files.jsonl":  listed,
 		"system/mrt-erc.txt":            fmt.Sprintf("erc:\nwho: Anna\nwhat: title %d\nwhen: 1901\nwhere: %s\n", i, id),
 		"system/mrt-membership.txt":     "collection: maps\n",
 		"system/mrt-mom.txt":            fmt.Sprintf("primaryIdentifier: %s\nlocalIdentifier: id %d\n", id, i),
@@ -147,8 +155,9 @@ func stored(i int) map[string]string {
 		manifest[digest(text)], state[digest(text)] = []string{to}, []string{path}
 		out[prefix+to] = text
 	}
-	inventory, _ := json.Marshal(map[string]any{"id": id, "type": "https://ocfl.io/1.1/spec/#inventory", "digestAlgorithm": "sha512", "head": "v1", "manifest": manifest,
-		"versions": map[string]any{"v1": map[string]any{"created": "2026-11-22T00:00:00Z", "message": "ingest of job " + job, "state": state}}})
+	v1 := map[string]any{"created": "2026-11-22T00:00:00Z", "message": "ingest of job " + job, "state": state}
+	inventory, _ := json.Marshal(map[string]any{"id": id, "type": "https://ocfl.io/1.1/spec/#inventory",
+		"digestAlgorithm": "sha512", "head": "v1", "manifest": manifest, "versions": map[string]any{"v1": v1}})
 	for _, folder := range []string{"", "v1/"} {
 		out[prefix+folder+"inventory.json"] = string(inventory)
 		out[prefix+folder+"inventory.json.sha512"] = digest(string(inventory)) + " inventory.json\n"

@@ -69,7 +69,9 @@ func newStorageBench(t *testing.T) *storageBench {
 		}
 		_ = m.Close()
 	})
-	mux.HandleFunc("/{name}", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "content of ", r.PathValue("name")) })
+	mux.HandleFunc("/{name}", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "content of ", r.PathValue("name"))
+	})
 	b.source = httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	t.Cleanup(b.source.Close)
@@ -87,7 +89,8 @@ func newStorageBench(t *testing.T) *storageBench {
 func (b *storageBench) ingest(what, localID, path, kind string, version int, noChange bool) map[string]*storage {
 	b.Helper()
 	b.counts, b.stage = map[string]*storage{}, "submit"
-	in := ingest.Batch{Collection: "bench", Mode: "add", LocalIDs: []string{localID}, Payload: ingest.Payload{URL: b.source.URL + path, Type: kind, Filename: "a.txt"}}
+	in := ingest.Batch{Collection: "bench", Mode: "add", LocalIDs: []string{localID},
+		Payload: ingest.Payload{URL: b.source.URL + path, Type: kind, Filename: "a.txt"}}
 	batch, err := b.m.Queue.Submit(b.Context(), in, "", nil, "me")
 	if err == nil {
 		err = b.m.Run(b.Context(), 8)
@@ -141,7 +144,8 @@ func TestStorageRequests(t *testing.T) {
 		}
 		t.Logf("%-22s %3d = %3d PUT, COPY, POST, LIST + %2d GET, HEAD:%s", c.what, all.sum(), all.writes, all.reads, line)
 		if all.writes > c.writes || all.reads > c.reads {
-			t.Errorf("%s: %d and %d requests, at most %d and %d are said in bench/RESULTS.md", c.what, all.writes, all.reads, c.writes, c.reads)
+			t.Errorf("%s: %d and %d requests, at most %d and %d are said in bench/RESULTS.md",
+				c.what, all.writes, all.reads, c.writes, c.reads)
 		}
 	}
 }

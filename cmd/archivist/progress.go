@@ -25,6 +25,7 @@ type progress struct {
 	mu     sync.Mutex
 	file   string
 	to     io.Writer // where it is shown
+	inLine bool      // it is a terminal: in one line
 	began  time.Time
 	before int // objects of earlier runs
 	shown  time.Time
@@ -42,12 +43,13 @@ type part struct {
 const reindexParts = 16
 
 // openProgress reads the progress of an interrupted run against an API, or begins anew.
-func openProgress(api string, again bool, to io.Writer) (*progress, error) {
+func openProgress(api string, again bool, to io.Writer, inLine bool) (*progress, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return nil, fmt.Errorf("no folder to keep the progress in: %w", err)
 	}
-	p := &progress{file: filepath.Join(dir, "archivist", fmt.Sprintf("reindex-%x.json", sha256.Sum256([]byte(api)))), to: to, began: time.Now()}
+	p := &progress{file: filepath.Join(dir, "archivist", fmt.Sprintf("reindex-%x.json", sha256.Sum256([]byte(api)))),
+		to: to, inLine: inLine, began: time.Now()}
 	data, err := os.ReadFile(p.file)
 	if err == nil && !again {
 		if err := json.Unmarshal(data, p); err != nil || len(p.Parts) != reindexParts {
@@ -97,16 +99,11 @@ func (p *progress) add(at *part, page v1.Reindexed) error {
 // show tells how far it is: on a terminal in one line, else now and then.
 func (p *progress) show() {
 	now := time.Now()
-	terminal := false
-	if f, is := p.to.(*os.File); is {
-		info, err := f.Stat()
-		terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
-	}
-	if !terminal && now.Sub(p.shown) < 10*time.Second {
+	if !p.inLine && now.Sub(p.shown) < 10*time.Second {
 		return
 	}
 	p.shown = now
-	if terminal {
+	if p.inLine {
 		fmt.Fprintf(p.to, "\r\x1b[K%s", p.text(now.Sub(p.began)))
 	} else {
 		fmt.Fprintln(p.to, p.text(now.Sub(p.began)))

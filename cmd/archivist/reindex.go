@@ -69,7 +69,7 @@ func (c *reindexCmd) all(a *app) (v1.Reindexed, error) {
 	if a.bars != nil {
 		to = a.bars
 	}
-	p, err := openProgress(a.client.URL, c.Again, to)
+	p, err := openProgress(a.client.URL, c.Again, to, a.bars != nil)
 	if err != nil {
 		return v1.Reindexed{}, err
 	}

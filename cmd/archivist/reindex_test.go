@@ -127,7 +127,7 @@ func TestReindexIsPatient(t *testing.T) {
 func TestReindexProgress(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
-	p, err := openProgress("http://archive", false, io.Discard)
+	p, err := openProgress("http://archive", false, io.Discard, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestReindexProgress(t *testing.T) {
 	if got := p.text(20 * time.Second); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if p, err = openProgress("http://archive", false, io.Discard); err != nil || p.Sum.Objects != 1000 || p.Parts[8].Cursor != "880/0" {
+	if p, err = openProgress("http://archive", false, io.Discard, false); err != nil || p.Sum.Objects != 1000 || p.Parts[8].Cursor != "880/0" {
 		t.Errorf("read back: %+v, %v", p, err)
 	}
 }

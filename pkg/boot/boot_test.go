@@ -117,7 +117,7 @@ func TestExecutionName(t *testing.T) {
 		t.Errorf("%s became %s, %d, %v", name, job, exec, ok)
 	}
 	if _, _, ok := executionName("byhand"); ok {
-		t.Error("a name that is none of ours was read")
+		t.Error("a name that the system did not give was read")
 	}
 }
 

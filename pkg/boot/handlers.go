@@ -44,7 +44,7 @@ func (s *System) StageHandler() (func(context.Context, events.SQSEvent) (events.
 func (s *System) message(ctx context.Context, w *queue.Worker, record events.SQSMessage) (done bool) {
 	var m queue.Message
 	if err := json.Unmarshal([]byte(record.Body), &m); err != nil || m.Job == "" && m.Batch == "" {
-		s.Log.Error("a message that is none of ours; it goes to the dead letters", "message", record.MessageId, "error", err)
+		s.Log.Error("a message that the system did not send; it goes to the dead letters", "message", record.MessageId, "error", err)
 		s.hide(ctx, record, 0) // soon: it does not get better
 		return false
 	}

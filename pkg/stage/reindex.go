@@ -68,7 +68,7 @@ func (s *Stages) ReindexAll(ctx context.Context, cursor, to, actor string, until
 	return out, ctx.Err()
 }
 
-// reindexPage reindexes the objects at some keys, adds what came of it to out, and
+// reindexPage reindexes the objects at some keys, adds the results to out, and
 // returns whether all were looked at. The cursor is at the last before which all were.
 func (s *Stages) reindexPage(ctx context.Context, keys []string, actor string, until time.Time, out *Reindexed) (whole bool) {
 	all := make([]looked, len(keys))

@@ -82,7 +82,7 @@ func Test3aBatch(t *testing.T) {
 // Test3bSingleFiles: each row of a single-file batch becomes an object; a batch
 // manifest that is no good makes no job.
 func Test3bSingleFiles(t *testing.T) {
-	miniStackOnly(t)
+	miniStackOnly(t, ownCode)
 	src := newSource(t)
 	var rows []checkm.Row
 	for _, name := range []string{"/a b.txt", "/c.txt"} {

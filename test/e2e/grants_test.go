@@ -148,7 +148,7 @@ func putPolicies(t *testing.T, role string, all map[string]document) {
 // the test, puts it back.
 func removeGrant(t *testing.T, name, action string) (restore func()) {
 	t.Helper()
-	miniStackOnly(t) // the other emulator evaluates no policies
+	miniStackOnly(t, "LocalStack's core evaluates no policies")
 	role, err := roleOf(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)

@@ -237,7 +237,7 @@ func Test3Repeats(t *testing.T) {
 // Test3cReindex: the rows of objects are a function of the storage root. With all
 // of them gone, a reindex brings back the same.
 func Test3cReindex(t *testing.T) {
-	miniStackOnly(t)
+	miniStackOnly(t, ownCode)
 	src := newSource(t)
 	src.put("/a.txt", []byte("first"))
 	src.put("/b.txt", []byte("second"))
@@ -307,7 +307,7 @@ func forget(t *testing.T, partitions ...string) {
 // Test3eDescription: what the package says goes before what the form says, and
 // what nothing says is taken from the version before.
 func Test3eDescription(t *testing.T) {
-	miniStackOnly(t)
+	miniStackOnly(t, ownCode)
 	src := newSource(t)
 	src.put("/a.txt", []byte("content"))
 	src.put("/mrt-erc.txt", []byte("erc:\nwho: (:unas)\nwhat: From the package\nwhere: from-the-package\n"))

@@ -2,11 +2,14 @@ package e2e
 
 import "testing"
 
-// miniStackOnly leaves a test out on LocalStack's core: what it tests is our own code, which
-// calls no service there in a way that the other tests do not. The lane stays short.
-func miniStackOnly(t *testing.T) {
+// ownCode is why most tests run on one emulator only: they call no service in a way that
+// others do not, and LocalStack's core takes several times as long for them.
+const ownCode = "it tests code that does not depend on the emulator"
+
+// miniStackOnly leaves a test out on LocalStack's core, for a reason.
+func miniStackOnly(t *testing.T, why string) {
 	t.Helper()
 	if *core {
-		t.Skip("runs on MiniStack; nothing in it depends on the emulator")
+		t.Skip("runs on MiniStack only: " + why)
 	}
 }

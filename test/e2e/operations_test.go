@@ -27,7 +27,7 @@ import (
 // TestOperations breaks what docs/operations.md says can break, and looks where its
 // table says that it shows.
 func TestOperations(t *testing.T) {
-	miniStackOnly(t) // it evaluates alarms and policies, and counts throttles
+	miniStackOnly(t, "LocalStack's core evaluates no policies and counts no throttles")
 	t.Run("clock-stopped", clockStopped)
 	t.Run("space-full", spaceFull)
 	t.Run("throttled", throttled)
@@ -264,7 +264,7 @@ func mailRefused(t *testing.T) {
 		"next try at")
 }
 
-// poison: a message that is none of the system's becomes a dead letter, and nothing
+// poison: a message that the system did not send becomes a dead letter, and nothing
 // else is kept from being handled.
 func poison(t *testing.T) {
 	const body = "not of this system"

@@ -25,7 +25,7 @@ import (
 // Test4KillStore: the function of Store dies before each of its writes, in a job
 // of its own each; the sweep and the returned messages bring every one to its end.
 func Test4KillStore(t *testing.T) {
-	miniStackOnly(t)
+	miniStackOnly(t, ownCode)
 	const writes = 18 // more than Store makes for one file; the last ones find nothing to kill
 	src := newSource(t)
 	dir := t.TempDir()

@@ -138,7 +138,7 @@ func Test3fCallback(t *testing.T) {
 
 // Test3gSuppressed: how many mails a submission causes is as its profile says.
 func Test3gSuppressed(t *testing.T) {
-	miniStackOnly(t)
+	miniStackOnly(t, ownCode)
 	src := newSource(t)
 	for level, want := range map[string]int{"none": 2, "partial": 1, "full": 0} {
 		putProfile(t, "mail-"+level, v1.Profile{Suppress: level})
@@ -191,7 +191,7 @@ func validPremis(t *testing.T, doc []byte, wanted ...string) {
 // Test3hPremis: what is preserved with a version, and what is told of it later, keeps
 // to the published schema.
 func Test3hPremis(t *testing.T) {
-	miniStackOnly(t)
+	miniStackOnly(t, ownCode)
 	src := newSource(t)
 	src.put("/a.txt", []byte("a"))
 	src.put("/b.txt", []byte("b"))

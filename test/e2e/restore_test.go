@@ -59,7 +59,7 @@ func keptBy(j v1.Job) kept { return kept{j.Identifiers.Primary, j.Version} }
 // another name, and the storage root, the work files and the executions do not. Then
 // the table is lost altogether.
 func Test6Restore(t *testing.T) {
-	miniStackOnly(t)
+	miniStackOnly(t, "its two deployments take LocalStack's core too long")
 	own := out.TableName
 	defer func() {
 		if out.TableName != own {

@@ -11,7 +11,7 @@ import (
 
 // Test6Hundred: a hundred objects in one batch, and how fast.
 func Test6Hundred(t *testing.T) {
-	miniStackOnly(t)
+	miniStackOnly(t, ownCode)
 	const n = 100
 	src := newSource(t)
 	var rows []checkm.Row

@@ -73,7 +73,7 @@ func tail(log string, n int) string {
 }
 
 // play submits, repairs what failed until nothing more can be done, and judges
-// what came of it.
+// the results.
 func (w *world) play(ctx context.Context, n int, s submission) {
 	in, jobs := w.present(n, s)
 	for try := range 2 {

@@ -148,7 +148,7 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// upgraded holds what came of the dump against what had to.
+// upgraded checks where each job of the dump ended, and what is stored.
 func (w *world) upgraded(d dump, before map[string]place) {
 	w.Helper()
 	after, jobs := w.stored(), 0
