@@ -119,7 +119,7 @@ func BenchmarkAdmission(b *testing.B) {
 		m := queuetest.New(real, time.Now, 1)
 		admit = append(admit, func() (time.Duration, error) {
 			started := time.Now()
-			err := m.Clock.Tick(b.Context(), false)
+			err := m.Scheduler.Tick(b.Context(), false)
 			took := time.Since(started)
 			if err != nil || m.Transitions == 0 {
 				return 0, fmt.Errorf("nothing was let in: %w", err)
@@ -166,12 +166,12 @@ func fill(b *testing.B, t *table.Table, n int) {
 	count := &struct {
 		table.Head
 		ingest.Counts
-	}{Head: table.Head{PK: "BATCH#b", SK: "COUNT", Rev: 1, Wid: "x"}, Counts: ingest.Counts{Processing: int64(n)}}
+	}{Head: table.Head{PK: "BATCH#b", SK: "COUNT", Rev: 1, TxID: "x"}, Counts: ingest.Counts{Processing: int64(n)}}
 	rows := []any{count}
 	for i := range n {
 		j := rules.New(ingest.Job{ID: fmt.Sprintf("b-%06d", i), Batch: "b", Row: i, Collection: "bench", Priority: i % 90, SizeKnown: true}, time.UnixMilli(int64(i)))
-		r := &row{Head: table.Head{PK: "JOB#" + j.ID, SK: "JOB", Rev: 1, Wid: "x"}, Version: 1, Job: j}
-		r.Head.Place, r.Head.Rank = j.Place()
+		r := &row{Head: table.Head{PK: "JOB#" + j.ID, SK: "JOB", Rev: 1, TxID: "x"}, Version: 1, Job: j}
+		r.Head.WorkPK, r.Head.WorkSK = j.WorkKey()
 		rows = append(rows, r)
 	}
 	for chunk := range slices.Chunk(rows, 500) {

@@ -104,7 +104,7 @@ func unpacks(jobs int) func(ingest.Stage) queue.Step {
 			Metadata: ingest.Metadata{Who: "An author", What: "A title of usual length", When: "2026"}}
 	}
 	return func(stage ingest.Stage) queue.Step {
-		return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+		return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 			for stage.Name == "unpack" && h.Batch.Unpacked < jobs {
 				left := all[h.Batch.Unpacked:]
 				if err := h.Unpack(ctx, left[:queue.Chunk(left)], jobs); err != nil {
@@ -225,17 +225,17 @@ func (l *countedLog) Write(p []byte) (int, error) {
 }
 
 // TestIdleCost: a system that nobody uses costs what bench/RESULTS.md says, and at
-// most 5 US$ a month, storage apart. The clock's calls are counted; the other
+// most 5 US$ a month, storage apart. The scheduler's calls are counted; the other
 // numbers follow from the template, which a test of infra holds to them.
 func TestIdleCost(t *testing.T) {
 	m, count := newMachine(50)
-	if err := m.Clock.Tick(t.Context(), true); err != nil { // the first makes the lease's row
+	if err := m.Scheduler.Tick(t.Context(), true); err != nil { // the first makes the lease's row
 		t.Fatal(err)
 	}
 	*count = meter{DynamoDBAPI: count.DynamoDBAPI}
 	put := 0.0
 	m.Queue.Metric = func(string, float64) { put++ }
-	if err := m.Clock.Tick(t.Context(), true); err != nil {
+	if err := m.Scheduler.Tick(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Queue.Measure(t.Context()); err != nil {
@@ -253,7 +253,7 @@ func TestIdleCost(t *testing.T) {
 		perAlarm = 0.10   // US$ a month
 		free     = 1.0e6  // SQS requests a month
 		seconds  = 0.2    // of a tick
-		gb       = 0.5    // of the clock
+		gb       = 0.5    // of the scheduler
 		logged   = 0.5e-6 // GB that Lambda itself logs of a tick: START, END, REPORT
 		perLog   = 0.50   // US$ per GB ingested
 		keyUses  = 12.0   // an hour: DynamoDB asks for the table's AWS-managed key every five minutes

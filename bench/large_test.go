@@ -122,7 +122,7 @@ type usage struct {
 
 // measured runs a step and watches its heap.
 func (u *usage) measured(s queue.Step) queue.Step {
-	return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+	return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 		runtime.GC()
 		started, done, watched := time.Now(), make(chan struct{}), make(chan struct{})
 		go func() {
@@ -199,7 +199,7 @@ func TestLargeObject(t *testing.T) {
 	url, ctx := startTwins(t), t.Context()
 	m, _ := newMachine(50)
 	if *largeFiles < 10_000 { // little time at once, so that each long stage is continued
-		m.Queue.Rules.Timing = ingest.Timing{Short: 4 * time.Second, Long: 10 * time.Second, Pause: 9600 * time.Millisecond, Margin: time.Minute, Return: time.Minute, Sweep: time.Minute, MaxBackoff: time.Hour, Clock: time.Minute}
+		m.Queue.Rules.Timing = ingest.Timing{Short: 4 * time.Second, Long: 10 * time.Second, Pause: 9600 * time.Millisecond, Margin: time.Minute, Return: time.Minute, Sweep: time.Minute, MaxBackoff: time.Hour, Scheduler: time.Minute}
 	}
 	s := stagetest.New(m, url)
 	ark, continued := "", 0

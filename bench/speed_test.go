@@ -62,7 +62,7 @@ func BenchmarkDownload(b *testing.B) {
 // BenchmarkInit starts a function until it asks for its first event: the cold start
 // that is ours.
 func BenchmarkInit(b *testing.B) {
-	for _, name := range []string{"api", "run-stage", "clock"} {
+	for _, name := range []string{"api", "run-stage", "scheduler"} {
 		b.Run(name, func(b *testing.B) {
 			program := filepath.Join(b.TempDir(), "bootstrap")
 			build := exec.Command("go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", program, "../functions/"+name)

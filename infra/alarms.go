@@ -36,26 +36,26 @@ func (w watch) props() *awscloudwatch.AlarmProps {
 // (Amazon CloudWatch Pricing).
 func (a *App) newAlarms(s Settings) {
 	topic := newTopic(a.Stack, s)
-	for _, list := range [][]watch{a.watchClock(), watchItems(), a.watchServices(), watchMail(s)} {
+	for _, list := range [][]watch{a.watchScheduler(), watchItems(), a.watchServices(), watchMail(s)} {
 		for _, w := range list {
 			awscloudwatch.NewAlarm(a.Stack, jsii.String(w.id), w.props()).AddAlarmAction(topic)
 		}
 	}
 }
 
-// watchClock: everything else that the system counts comes from the clock or is repaired
-// by it, and treats missing data as good news. So the clock itself must be heard: Lambda
+// watchScheduler: everything else that the system counts comes from the scheduler or is repaired
+// by it, and treats missing data as good news. So the scheduler itself must be heard: Lambda
 // puts no zero for a function that is not invoked ("Types of metrics for Lambda functions").
-func (a *App) watchClock() []watch {
+func (a *App) watchScheduler() []watch {
 	return []watch{
-		{id: "ClockSilent",
-			says:   "The clock has not run for 5 minutes, or was deployed just now: nothing is let in and nothing repaired",
-			metric: a.Clock.MetricInvocations(nil), above: 1, periods: 1, silence: true},
-		{id: "ClockErrors",
-			says:   "The clock fails: nothing is let in and nothing repaired",
-			metric: a.Clock.MetricErrors(nil), above: 2, periods: 3},
+		{id: "SchedulerSilent",
+			says:   "The scheduler has not run for 5 minutes, or was deployed just now: nothing is let in and nothing repaired",
+			metric: a.Scheduler.MetricInvocations(nil), above: 1, periods: 1, silence: true},
+		{id: "SchedulerErrors",
+			says:   "The scheduler fails: nothing is let in and nothing repaired",
+			metric: a.Scheduler.MetricErrors(nil), above: 2, periods: 3},
 		{id: "DeadWake",
-			says:   "The clock could not be woken; the messages can be purged once it runs",
+			says:   "The scheduler could not be woken; the messages can be purged once it runs",
 			metric: a.WakeDead.MetricApproximateNumberOfMessagesVisible(nil), periods: 1},
 	}
 }
@@ -75,10 +75,10 @@ func watchItems() []watch {
 				"explain names it",
 			metric: own(queue.Stuck, "Sum", 15), periods: 1},
 		{id: "RepairErrors",
-			says:   "Repairs fail; the clock's log says why",
+			says:   "Repairs fail; the scheduler's log says why",
 			metric: own(queue.RepairErrors, "Sum", 15), above: 5, periods: 1},
 		{id: "GateErrors",
-			says:   "Jobs could not be let through a gate; the clock's log says why",
+			says:   "Jobs could not be let through a gate; the scheduler's log says why",
 			metric: own(queue.GateErrors, "Sum", 15), above: 5, periods: 1},
 		{id: "Refused",
 			says:   "AWS refused calls of functions for want of a permission; their logs name the calls",

@@ -26,15 +26,15 @@ type AppProps struct {
 // App is the stack of what can be made again: queues, functions, machines, the API.
 type App struct {
 	awscdk.Stack
-	Data     *Data
-	Stages   []*Stage
-	Dead     awssqs.Queue // the dead letters of all stages: a message says of which item and state it is
-	Machines map[string]awsstepfunctions.StateMachine
-	Wake     awssqs.Queue
-	WakeDead awssqs.Queue
-	Clock    awslambda.Function
-	API      awslambda.Function
-	Rest     awsapigateway.RestApi
+	Data      *Data
+	Stages    []*Stage
+	Dead      awssqs.Queue // the dead letters of all stages: a message says of which item and state it is
+	Machines  map[string]awsstepfunctions.StateMachine
+	Wake      awssqs.Queue
+	WakeDead  awssqs.Queue
+	Scheduler awslambda.Function
+	API       awslambda.Function
+	Rest      awsapigateway.RestApi
 }
 
 // NewApp makes the app stack.
@@ -58,7 +58,7 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 		st.newHandler(a.Stack, base, timing.Times(st.Stage))
 		a.grantStage(st, base)
 	}
-	a.newClock(base, timing)
+	a.newScheduler(base, timing)
 	a.newAPI(base)
 	a.newAlarms(p.Settings)
 	if !p.Settings.Local {
@@ -68,37 +68,37 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 	return a
 }
 
-// newWake makes the queue whose messages ask the clock to look at the gates.
+// newWake makes the queue whose messages ask the scheduler to look at the gates.
 func (a *App) newWake(s Settings, timing ingest.Timing) {
 	t := timing.Wake()
 	a.WakeDead = newDead(a.Stack, s, "wake-dead", t)
 	a.Wake = fed(a.Stack, s, "wake", t, a.WakeDead)
 }
 
-// What runs in the clock and in the API at once, where it is reserved: the minute's tick, one
+// What runs in the scheduler and in the API at once, where it is reserved: the minute's tick, one
 // or two wake-ups and an execution that was stopped; calls of half a second at the rate
 // that the usage plan lets in. Reserving needs 100 unreserved in the account ("Configuring
 // reserved concurrency for a function"), and a new one has 10, so it is a choice.
 const (
-	clockReserve = 4
-	apiReserve   = 25
+	schedulerReserve = 4
+	apiReserve       = 25
 )
 
-// newClock makes the clock's function, its rule, and what else wakes it.
-func (a *App) newClock(p FunctionProps, timing ingest.Timing) {
-	p.Code, p.Timeout, p.Memory = "clock", timing.Clock, 512
-	p.Reserve, p.Pokes = clockReserve, true // what it frees may let others through
+// newScheduler makes the scheduler's function, its rule, and what else wakes it.
+func (a *App) newScheduler(p FunctionProps, timing ingest.Timing) {
+	p.Code, p.Timeout, p.Memory = "scheduler", timing.Scheduler, 512
+	p.Reserve, p.Pokes = schedulerReserve, true // what it frees may let others through
 	env := map[string]*string{boot.EnvQueue: a.Wake.QueueUrl()}
 	for k, v := range p.Env {
 		env[k] = v
 	}
 	p.Env = env
-	a.Clock = newFunction(a.Stack, "clock", p)
-	a.grantClock(p)
-	a.Clock.AddEventSource(awslambdaeventsources.NewSqsEventSource(a.Wake, &awslambdaeventsources.SqsEventSourceProps{
+	a.Scheduler = newFunction(a.Stack, "scheduler", p)
+	a.grantScheduler(p)
+	a.Scheduler.AddEventSource(awslambdaeventsources.NewSqsEventSource(a.Wake, &awslambdaeventsources.SqsEventSourceProps{
 		BatchSize: jsii.Number(10), ReportBatchItemFailures: jsii.Bool(true), MaxConcurrency: jsii.Number(2)}))
 	target := func() *[]awsevents.IRuleTarget {
-		return &[]awsevents.IRuleTarget{awseventstargets.NewLambdaFunction(a.Clock, &awseventstargets.LambdaFunctionProps{DeadLetterQueue: a.WakeDead, RetryAttempts: jsii.Number(2)})}
+		return &[]awsevents.IRuleTarget{awseventstargets.NewLambdaFunction(a.Scheduler, &awseventstargets.LambdaFunctionProps{DeadLetterQueue: a.WakeDead, RetryAttempts: jsii.Number(2)})}
 	}
 	awsevents.NewRule(a.Stack, jsii.String("EachMinute"), &awsevents.RuleProps{Schedule: awsevents.Schedule_Rate(awscdk.Duration_Minutes(jsii.Number(1))), Targets: target()})
 	awsevents.NewRule(a.Stack, jsii.String("Stopped"), &awsevents.RuleProps{Targets: target(), EventPattern: &awsevents.EventPattern{
@@ -162,7 +162,7 @@ func keptIf(there bool) awscdk.RemovalPolicy {
 
 // mailers are the functions that send mails.
 func (a *App) mailers() []awslambda.Function {
-	out := []awslambda.Function{a.Clock}
+	out := []awslambda.Function{a.Scheduler}
 	for _, st := range a.Stages {
 		if st.Batch != "" {
 			out = append(out, st.Handler)
@@ -173,7 +173,7 @@ func (a *App) mailers() []awslambda.Function {
 
 func (a *App) outputs(d *Data) {
 	for name, v := range map[string]*string{"tableName": d.Table.TableName(), "storageBucket": d.Storage.BucketName(), "workBucket": d.Work.BucketName(),
-		"jobMachine": a.Machines[queue.MachineJob].StateMachineArn(), "batchMachine": a.Machines[queue.MachineBatch].StateMachineArn(), "clockFunction": a.Clock.FunctionName()} {
+		"jobMachine": a.Machines[queue.MachineJob].StateMachineArn(), "batchMachine": a.Machines[queue.MachineBatch].StateMachineArn(), "schedulerFunction": a.Scheduler.FunctionName()} {
 		awscdk.NewCfnOutput(a.Stack, jsii.String(name), &awscdk.CfnOutputProps{Value: v})
 	}
 	for _, st := range a.Stages {

@@ -27,7 +27,7 @@ func (a *App) newDashboard() {
 	d.AddWidgets(
 		graph("Waiting longest (s)", metrics{own(queue.OldestWaiting, "Maximum", 5)}, metrics{own(queue.SpaceUsed, "Maximum", 5)}),
 		graph("Repairs and failed jobs", metrics{own(queue.Repairs, "Sum", 5), own(queue.Stuck, "Sum", 5), own(queue.FailedJobs, "Sum", 5)}, nil),
-		graph("Clock", metrics{a.Clock.MetricDuration(nil)}, metrics{a.Clock.MetricErrors(nil), a.WakeDead.MetricApproximateNumberOfMessagesVisible(nil)}),
+		graph("Scheduler", metrics{a.Scheduler.MetricDuration(nil)}, metrics{a.Scheduler.MetricErrors(nil), a.WakeDead.MetricApproximateNumberOfMessagesVisible(nil)}),
 		graph("API", metrics{a.Rest.MetricCount(nil), a.Rest.MetricServerError(nil)}, metrics{a.API.MetricDuration(nil)}),
 	)
 	var groups []*string

@@ -97,26 +97,26 @@ func (a *App) grantStage(st *Stage, p FunctionProps) {
 	// The Service Authorization Reference names no resource for answers; AWS checks
 	// them on the machine that waits (so its refusals say).
 	allow(st.Handler, []string{"states:SendTaskSuccess", "states:SendTaskFailure"}, own.StateMachineArn())
-	if st.Name != "report" { // the last job to close starts it; what is freed wakes the clock
+	if st.Name != "report" { // the last job to close starts it; what is freed wakes the scheduler
 		allow(st.Handler, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
 		allow(st.Handler, []string{"states:StartExecution"}, a.Machines[queue.MachineBatch].StateMachineArn())
 	}
 }
 
-// grantClock gives the clock's function what it does for others. It and the API
+// grantScheduler gives the scheduler's function what it does for others. It and the API
 // change rows of every kind.
-func (a *App) grantClock(p FunctionProps) {
-	grantRows(a.Clock, p.Data, nil)
-	grantSearch(a.Clock, p.Data, "work")
-	allow(a.Clock, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
-	grantObjects(a.Clock, p.Data.Work, "jobs/*", remove) // the work files of jobs that failed long ago
-	grantObjects(a.Clock, p.Data.Storage, "*", get)      // whether a version of such a job is committed
-	grantObjects(a.Clock, p.Data.Work, "reports/*", get) // for mails that are sent again
-	grantMail(a.Clock, p.Settings.MailFrom)
-	grantMetrics(a.Clock)
+func (a *App) grantScheduler(p FunctionProps) {
+	grantRows(a.Scheduler, p.Data, nil)
+	grantSearch(a.Scheduler, p.Data, "work")
+	allow(a.Scheduler, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
+	grantObjects(a.Scheduler, p.Data.Work, "jobs/*", remove) // the work files of jobs that failed long ago
+	grantObjects(a.Scheduler, p.Data.Storage, "*", get)      // whether a version of such a job is committed
+	grantObjects(a.Scheduler, p.Data.Work, "reports/*", get) // for mails that are sent again
+	grantMail(a.Scheduler, p.Settings.MailFrom)
+	grantMetrics(a.Scheduler)
 	for _, m := range a.Machines {
-		allow(a.Clock, []string{"states:StartExecution"}, m.StateMachineArn())
-		m.GrantExecution(a.Clock, jsii.String("states:StopExecution"), jsii.String("states:DescribeExecution"),
+		allow(a.Scheduler, []string{"states:StartExecution"}, m.StateMachineArn())
+		m.GrantExecution(a.Scheduler, jsii.String("states:StopExecution"), jsii.String("states:DescribeExecution"),
 			jsii.String("states:GetExecutionHistory"))
 	}
 }

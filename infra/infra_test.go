@@ -119,12 +119,12 @@ func TestChainOfTimes(t *testing.T) {
 			}
 		}
 		wake := queueTimes(t, all, "wake", "wakedead")
-		if wake.Timeout = secs(find(t, all, "AWS::Lambda::Function", "clock").Properties["Timeout"]); wake != ingest.Timings[name].Wake() || !wake.Redrives() {
-			t.Errorf("%s: the template has %+v for the clock's queue", name, wake)
+		if wake.Timeout = secs(find(t, all, "AWS::Lambda::Function", "scheduler").Properties["Timeout"]); wake != ingest.Timings[name].Wake() || !wake.Redrives() {
+			t.Errorf("%s: the template has %+v for the scheduler's queue", name, wake)
 		}
 		for id, r := range of(all, "AWS::Lambda::EventSourceMapping") {
 			scaling, _ := r.Properties["ScalingConfig"].(map[string]any)
-			if n := number(scaling["MaximumConcurrency"]); !strings.HasPrefix(id, "clock") && n < float64(s.Limits.MaxInFlight) {
+			if n := number(scaling["MaximumConcurrency"]); !strings.HasPrefix(id, "scheduler") && n < float64(s.Limits.MaxInFlight) {
 				t.Errorf("%s runs %v at once; %d are let in", id, n, s.Limits.MaxInFlight)
 			}
 		}
@@ -176,7 +176,7 @@ func TestWhoReadsStorage(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"estimate", "download", "process", "store", "record", "report", "api", "clock"} {
+	for _, name := range []string{"estimate", "download", "process", "store", "record", "report", "api", "scheduler"} {
 		granted := ""
 		for roles, text := range may {
 			if strings.Contains(strings.ToLower(roles), name+"servicerole") {
@@ -209,7 +209,7 @@ func TestMailsAreSent(t *testing.T) {
 		doc, _ := json.Marshal(r.Properties["PolicyDocument"])
 		roles[id] = string(doc)
 	}
-	for _, name := range []string{"rununpack", "runreport", "clock"} {
+	for _, name := range []string{"rununpack", "runreport", "scheduler"} {
 		f := find(t, all, "AWS::Lambda::Function", name)
 		env, _ := json.Marshal(f.Properties["Environment"])
 		if !strings.Contains(string(env), boot.EnvAPI) {
@@ -231,7 +231,7 @@ func TestMailsAreSent(t *testing.T) {
 		t.Error("nobody hears of mails that cannot be sent")
 	}
 	for id, doc := range roles {
-		if mails := strings.Contains(doc, "ses:"); mails != (strings.HasPrefix(id, "clock") || strings.HasPrefix(id, "rununpack") || strings.HasPrefix(id, "runreport")) {
+		if mails := strings.Contains(doc, "ses:"); mails != (strings.HasPrefix(id, "scheduler") || strings.HasPrefix(id, "rununpack") || strings.HasPrefix(id, "runreport")) {
 			t.Errorf("%s: may send mails is %v", id, mails)
 		}
 	}

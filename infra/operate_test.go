@@ -262,7 +262,7 @@ func TestEveryMetricIsHeard(t *testing.T) {
 	}
 }
 
-// TestSilenceIsHeard: an alarm is raised when the clock does not run. Lambda puts no zeros,
+// TestSilenceIsHeard: an alarm is raised when the scheduler does not run. Lambda puts no zeros,
 // so missing data must breach ("Configuring how CloudWatch alarms treat missing data"); for
 // all others it is good news.
 func TestSilenceIsHeard(t *testing.T) {
@@ -275,7 +275,7 @@ func TestSilenceIsHeard(t *testing.T) {
 		silent++
 		if p["TreatMissingData"] != "breaching" || p["MetricName"] != "Invocations" || p["Statistic"] != "Sum" ||
 			p["ComparisonOperator"] != "LessThanThreshold" || number(p["Threshold"]) != 1 || number(p["Period"]) != 300 ||
-			!strings.Contains(text(p["Dimensions"]), `{"Ref":"clock`) {
+			!strings.Contains(text(p["Dimensions"]), `{"Ref":"scheduler`) {
 			t.Errorf("%s: %v", id, p)
 		}
 	}

@@ -77,7 +77,7 @@ func TestRestoredTable(t *testing.T) {
 		}
 		granted++
 		want := []string{`:table/archivist-restored"`}
-		if strings.HasPrefix(id, "clock") || strings.HasPrefix(id, "api") {
+		if strings.HasPrefix(id, "scheduler") || strings.HasPrefix(id, "api") {
 			want = append(want, ":table/archivist-restored/index/work")
 		}
 		for _, arn := range want {

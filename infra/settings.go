@@ -29,7 +29,7 @@ type Settings struct {
 	Table     string // a restored table to work on; "" = that of the data stack
 
 	LogRoleExists bool              // the account has a role for the logs of its APIs
-	Reserve       bool              // concurrency of its own for the clock and the API
+	Reserve       bool              // concurrency of its own for the scheduler and the API
 	SecretsKey    string            // ARN of the key by which the secrets of callbacks are encrypted; "" = AWS's own
 	Tags          map[string]string // of every resource
 }
@@ -82,7 +82,7 @@ func read(context func(name string) string) (s Settings, err error) {
 	}
 	_, known := ingest.Timings[s.Timing]
 	check(known && (s.Local || s.Timing == "production"),
-		"timing: found %q; it is production on AWS, and production, quick or measured locally", s.Timing)
+		"timing: found %q; it is production on AWS, and production, quick or slow locally", s.Timing)
 	check(s.Table == "" || tableName.MatchString(s.Table),
 		"table: found %q; expected the name of a table, e.g. -c table=archivist-restored", s.Table)
 	check(s.SecretsKey == "" || keyARN.MatchString(s.SecretsKey),

@@ -141,7 +141,7 @@ func TestWorkFilesStay(t *testing.T) {
 	}
 }
 
-// TestReserved: concurrency is reserved only where the settings ask for it, for the clock and
+// TestReserved: concurrency is reserved only where the settings ask for it, for the scheduler and
 // the API ("Configuring reserved concurrency for a function").
 func TestReserved(t *testing.T) {
 	for _, want := range []bool{false, true} {
@@ -149,7 +149,7 @@ func TestReserved(t *testing.T) {
 		s.Reserve = want
 		for id, f := range of(synth(t, s), "AWS::Lambda::Function") {
 			n := number(f.Properties["ReservedConcurrentExecutions"])
-			if is := n > 0; is != (want && (strings.HasPrefix(id, "clock") || strings.HasPrefix(id, "api"))) {
+			if is := n > 0; is != (want && (strings.HasPrefix(id, "scheduler") || strings.HasPrefix(id, "api"))) {
 				t.Errorf("reserve %v: %s has %v", want, id, n)
 			}
 		}
@@ -157,7 +157,7 @@ func TestReserved(t *testing.T) {
 }
 
 // TestRuntimesAndEndpoints: no function has a runtime that AWS retires with a language's version
-// ("Lambda runtimes"), also none that the CDK adds; and only the clock, which wakes itself
+// ("Lambda runtimes"), also none that the CDK adds; and only the scheduler, which wakes itself
 // when it has freed something, may go round ("Use Lambda recursive loop detection to
 // prevent infinite loops").
 func TestRuntimesAndEndpoints(t *testing.T) {
@@ -166,7 +166,7 @@ func TestRuntimesAndEndpoints(t *testing.T) {
 		if f.Properties["Runtime"] != "provided.al2023" {
 			t.Errorf("%s runs on %v", id, f.Properties["Runtime"])
 		}
-		if (f.Properties["RecursiveLoop"] == "Allow") != strings.HasPrefix(id, "clock") {
+		if (f.Properties["RecursiveLoop"] == "Allow") != strings.HasPrefix(id, "scheduler") {
 			t.Errorf("%s: %v", id, f.Properties["RecursiveLoop"])
 		}
 	}

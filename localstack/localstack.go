@@ -158,7 +158,7 @@ func (s *Stack) InstallCDK(ctx context.Context) error {
 }
 
 // Functions that are built for deployment.
-var Functions = []string{"api", "run-stage", "clock"}
+var Functions = []string{"api", "run-stage", "scheduler"}
 
 // Build builds every function for an architecture, and the command line.
 func (s *Stack) Build(ctx context.Context, goarch string) error {

@@ -72,7 +72,7 @@ func get[I, O any](a *API, h huma.API, path, summary string, f func(context.Cont
 		func(ctx context.Context, in *I) (*output[O], error) {
 			out, err := f(ctx, in)
 			if err != nil {
-				return nil, a.told(err)
+				return nil, a.problem(err)
 			}
 			return &output[O]{out}, nil
 		})
@@ -92,9 +92,9 @@ func operationID(path string) string {
 	return id + one
 }
 
-// told turns an error into an answer (RFC 9457). One without a kind is a defect:
+// problem turns an error into an answer (RFC 9457). One without a kind is a defect:
 // its text is for the log, not for the client.
-func (a *API) told(err error) error {
+func (a *API) problem(err error) error {
 	var e *fault.Error
 	if fault.Is(err, fault.Unavailable) {
 		a.Log.Warn("a request could not be answered", "error", err)

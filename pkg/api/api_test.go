@@ -40,7 +40,7 @@ func serve(t *testing.T, do func(op string, call func() error) error) (*v1.Clien
 	tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: tabletest.New(), Do: do})
 	tb.Wait = func(context.Context, time.Duration) error { return nil }
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	q := &queue.Queue{Table: tb, Now: time.Now, NewID: func() string { n++; return fmt.Sprintf("ID%04d", n) }, Executions: &none{}, Poke: func(context.Context) error { return nil },
+	q := &queue.Queue{Table: tb, Now: time.Now, NewID: func() string { n++; return fmt.Sprintf("ID%04d", n) }, Executions: &none{}, Wake: func(context.Context) error { return nil },
 		Metric: func(string, float64) {}, Rules: ingest.Rules{Timing: ingest.Timings["production"]}, Settings: queue.Settings{MaxInFlight: 100, Space: 10 << 40, SweepPage: 200}, Log: log}
 	profiles := collection.Store{Table: tb, NewID: q.NewID}
 	stages := &stage.Stages{Queue: q, Inventory: inventory.Store{Table: tb}, Collections: profiles, NAAN: "99999", Shoulder: "fk4"}

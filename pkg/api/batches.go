@@ -41,11 +41,11 @@ func (a *API) batches(h huma.API) {
 				err = a.admissible(ctx, &b)
 			}
 			if err != nil {
-				return nil, a.told(err)
+				return nil, a.problem(err)
 			}
 			row, err := a.Queue.Submit(ctx, b, in.Key, in.RawBody, b.Submitter)
 			if err != nil {
-				return nil, a.told(err)
+				return nil, a.problem(err)
 			}
 			return &accepted{http.StatusAccepted, location(a.Base, row.Batch.ID), v1.Accepted{ID: row.Batch.ID, State: string(row.State)}}, nil
 		})

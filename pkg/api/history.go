@@ -34,14 +34,14 @@ func (a *API) history(h huma.API) {
 				return
 			}
 			if err := a.premis(c, kind); err != nil {
-				told := a.told(err).(huma.StatusError)
+				told := a.problem(err).(huma.StatusError)
 				_ = huma.WriteErr(h, c, told.GetStatus(), told.Error())
 			}
 		}}}
 	huma.Register(h, op, func(ctx context.Context, in *ARKCursor) (*output[v1.List[v1.Event]], error) {
 		p, err := a.Queue.Events(ctx, event.Subject{Type: event.Object, ID: in.ark()}, in.Cursor)
 		if err != nil {
-			return nil, a.told(err)
+			return nil, a.problem(err)
 		}
 		return &output[v1.List[v1.Event]]{list(p, wireEvent)}, nil
 	})

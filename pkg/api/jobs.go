@@ -68,7 +68,7 @@ func (a *API) jobs(h huma.API) {
 			}
 			j, err := act(ctx, in.ID, in.Body.Reason, "an operator")
 			if err != nil {
-				return nil, a.told(err)
+				return nil, a.problem(err)
 			}
 			return &output[v1.Job]{wireJob(*j)}, nil
 		})

@@ -71,7 +71,7 @@ func (a *API) objects(h huma.API) {
 		}) (*found, error) {
 			url, err := a.content(ctx, in.VersionInput, in.Path)
 			if err != nil {
-				return nil, a.told(err)
+				return nil, a.problem(err)
 			}
 			return &found{http.StatusFound, url}, nil
 		})

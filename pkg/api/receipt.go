@@ -59,7 +59,7 @@ func (a *API) reindexing(h huma.API) {
 		}) (*output[v1.Reindexed], error) {
 			out, err := a.reindex(ctx, in.ARK, in.Cursor, in.To)
 			if err != nil {
-				return nil, a.told(err)
+				return nil, a.problem(err)
 			}
 			return &output[v1.Reindexed]{out}, nil
 		})

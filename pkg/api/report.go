@@ -21,7 +21,7 @@ func (a *API) reports(h huma.API) {
 		func(ctx context.Context, in *IDInput) (*found, error) {
 			url, err := a.report(ctx, in.ID)
 			if err != nil {
-				return nil, a.told(err)
+				return nil, a.problem(err)
 			}
 			return &found{http.StatusFound, url}, nil
 		})

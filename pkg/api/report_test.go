@@ -76,7 +76,7 @@ func end(t *testing.T, q *queue.Queue, id string) {
 		return []string{"a@example.org"}, func(context.Context, string) error { return errors.New("no") }, nil
 	}
 	unpack, _ := ingest.StageNamed("unpack")
-	w := queue.Worker{Queue: q, Stage: unpack, Step: func(_ context.Context, h *queue.Held) (ingest.Result, error) {
+	w := queue.Worker{Queue: q, Stage: unpack, Step: func(_ context.Context, h *queue.Claim) (ingest.Result, error) {
 		h.Batch.Report = stage.ReportKey(id)
 		return ingest.Fail(false, "it is no good"), nil
 	}}

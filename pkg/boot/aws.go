@@ -154,7 +154,7 @@ func (e *executions) Answer(ctx context.Context, token string, a ingest.Answer, 
 	return err
 }
 
-// poke asks the clock to look at the gates.
+// poke asks the scheduler to look at the gates.
 func (s *System) poke(ctx context.Context) error {
 	_, err := s.SQS.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(s.Env(EnvWake)), MessageBody: aws.String(`{"look":"gates"}`)})
 	return err

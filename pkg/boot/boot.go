@@ -1,4 +1,4 @@
-// Package boot wires the system from its environment: clients, the clock, ids
+// Package boot wires the system from its environment: clients, the scheduler, ids
 // and the services. Time and chance enter here and nowhere below.
 package boot
 
@@ -62,16 +62,16 @@ const (
 
 // System is everything wired.
 type System struct {
-	Env    Env
-	Queue  *queue.Queue
-	Clock  *queue.Clock
-	Stages *stage.Stages
-	API    *api.API
-	Answer queue.Answers
-	SQS    *sqs.Client
-	Log    *slog.Logger
-	faults *faults
-	metric *metrics
+	Env       Env
+	Queue     *queue.Queue
+	Scheduler *queue.Scheduler
+	Stages    *stage.Stages
+	API       *api.API
+	Answer    queue.Answers
+	SQS       *sqs.Client
+	Log       *slog.Logger
+	faults    *faults
+	metric    *metrics
 }
 
 // Env reads a variable of the environment, "" when it is not set.
@@ -106,9 +106,9 @@ func New(ctx context.Context, env Env) (*System, error) {
 	if err := limits.Check(); err != nil {
 		return nil, fmt.Errorf("boot: %s: %w", EnvLimits, err)
 	}
-	s.Queue = &queue.Queue{Table: t, Now: time.Now, NewID: newID, Executions: machines, Poke: s.poke,
+	s.Queue = &queue.Queue{Table: t, Now: time.Now, NewID: newID, Executions: machines, Wake: s.poke,
 		Metric: counted.add, Rules: rules, Settings: limits.settings(), Log: log}
-	s.Clock = &queue.Clock{Queue: s.Queue, Leases: &lease.Store{Table: t, Now: time.Now, NewID: newID}}
+	s.Scheduler = &queue.Scheduler{Queue: s.Queue, Leases: &lease.Store{Table: t, Now: time.Now, NewID: newID}}
 	return s, s.content(cfg, t)
 }
 

@@ -48,11 +48,11 @@ func TestSamplePayloads(t *testing.T) {
 		kind    string
 		exec    string
 	}{
-		"clock.minute.json":  {0, "Scheduled Event", ""},
-		"clock.poke.json":    {1, "", ""},
-		"clock.stopped.json": {0, "Step Functions Execution Status Change", "01M7ZBMEYHBB62YP6RY21T1GQ6-00001-2"},
+		"scheduler.minute.json":  {0, "Scheduled Event", ""},
+		"scheduler.wake.json":    {1, "", ""},
+		"scheduler.stopped.json": {0, "Step Functions Execution Status Change", "01M7ZBMEYHBB62YP6RY21T1GQ6-00001-2"},
 	} {
-		var c ClockEvent
+		var c SchedulerEvent
 		sample(t, name, &c)
 		if len(c.Records) != want.records || c.DetailType != want.kind || c.Detail.Name != want.exec {
 			t.Errorf("%s: %+v", name, c)
@@ -77,7 +77,7 @@ func TestPokesEnd(t *testing.T) {
 		now, last := sent, time.Duration(0)
 		for n := 1; ; n++ {
 			r := lambdaevents.SQSMessage{Attributes: map[string]string{"ApproximateReceiveCount": fmt.Sprint(n), "SentTimestamp": "1000"}}
-			keep := waits(r, now, timing.Clock+timing.Margin)
+			keep := waits(r, now, timing.Scheduler+timing.Margin)
 			if keep == 0 {
 				break
 			}
@@ -86,7 +86,7 @@ func TestPokesEnd(t *testing.T) {
 			}
 			now, last = now.Add(keep), keep
 		}
-		if began := now.Add(-timing.Clock - timing.Margin); began.Before(sent) {
+		if began := now.Add(-timing.Scheduler - timing.Margin); began.Before(sent) {
 			t.Errorf("%s: answered by a tick that can have begun before it was sent", name)
 		}
 	}
@@ -102,7 +102,7 @@ func TestAgingKeepsOrder(t *testing.T) {
 	l.AgingMinutes = mostAging
 	rules := l.rules(ingest.Timings["production"])
 	j := rules.New(ingest.Job{ID: "x", Priority: ingest.WorstPriority}, time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))
-	_, rank := j.Place()
+	_, rank := j.WorkKey()
 	if l.Check() != nil || len(rank) != len("0000000000000#x") {
 		t.Errorf("%v: the rank is %s", l.Check(), rank)
 	}

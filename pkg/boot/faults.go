@@ -59,7 +59,7 @@ func (f *faults) step(name string, s queue.Step) queue.Step {
 	if f.file == "" {
 		return s
 	}
-	return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+	return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 		f.dying.Store(0)
 		data, err := os.ReadFile(f.file)
 		var all []Fault

@@ -73,9 +73,9 @@ func (s *System) hide(ctx context.Context, record events.SQSMessage, keep time.D
 	}
 }
 
-// ClockEvent is what wakes the clock: the minute's rule, a poke, or an
+// SchedulerEvent is what wakes the scheduler: the minute's rule, a poke, or an
 // execution that was stopped.
-type ClockEvent struct {
+type SchedulerEvent struct {
 	Records    []events.SQSMessage `json:"Records"`
 	DetailType string              `json:"detail-type"`
 	Detail     struct {
@@ -104,22 +104,22 @@ func waits(r events.SQSMessage, now time.Time, longest time.Duration) time.Durat
 	return busy * time.Duration(received)
 }
 
-// ClockHandler is the function of the clock. A clock whose metrics are refused fails
+// SchedulerHandler is the function of the scheduler. A scheduler whose metrics are refused fails
 // each minute, since its errors are what is heard then.
-func (s *System) ClockHandler() func(context.Context, ClockEvent) (events.SQSEventResponse, error) {
-	return func(ctx context.Context, in ClockEvent) (out events.SQSEventResponse, err error) {
+func (s *System) SchedulerHandler() func(context.Context, SchedulerEvent) (events.SQSEventResponse, error) {
+	return func(ctx context.Context, in SchedulerEvent) (out events.SQSEventResponse, err error) {
 		out.BatchItemFailures = []events.SQSBatchItemFailure{}
 		if in.DetailType == "Step Functions Execution Status Change" {
 			err = s.stopped(ctx, in.Detail.Name)
 			return out, errors.Join(err, s.metric.put(ctx))
 		}
 		poked := len(in.Records) > 0
-		err = s.Clock.Tick(ctx, !poked)
-		if fault.Is(err, fault.Held) || fault.Is(err, fault.Lost) {
+		err = s.Scheduler.Tick(ctx, !poked)
+		if fault.Is(err, fault.Held) || fault.Is(err, fault.Stale) {
 			err = nil
 			timing := s.Queue.Rules.Timing
 			for _, r := range in.Records {
-				if keep := waits(r, s.Queue.Now(), timing.Clock+timing.Margin); keep > 0 {
+				if keep := waits(r, s.Queue.Now(), timing.Scheduler+timing.Margin); keep > 0 {
 					s.hide(ctx, r, keep)
 					out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: r.MessageId})
 				}
@@ -140,7 +140,7 @@ func (s *System) stopped(ctx context.Context, name string) error {
 		return nil
 	}
 	err := s.Queue.Stopped(ctx, job, exec)
-	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Lost) {
+	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Stale) {
 		return nil
 	}
 	return err

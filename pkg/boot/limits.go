@@ -49,8 +49,8 @@ const (
 // which work would never go on.
 func (l Limits) Check() error {
 	for _, r := range []struct {
-		name        string
-		is, min, to int
+		name           string
+		value, min, to int
 	}{
 		{"maxInFlight", l.MaxInFlight, 1, mostJobs},
 		{"share", l.Share, 0, mostJobs},
@@ -62,8 +62,8 @@ func (l Limits) Check() error {
 		{"failedKeepHours", l.FailedKeepHours, 0, mostHours},
 		{"keepDays", l.KeepDays, 0, mostDays},
 	} {
-		if r.is < r.min || r.is > r.to {
-			return fault.New(fault.Invalid, "%s: found %d; expected %d to %d", r.name, r.is, r.min, r.to)
+		if r.value < r.min || r.value > r.to {
+			return fault.New(fault.Invalid, "%s: found %d; expected %d to %d", r.name, r.value, r.min, r.to)
 		}
 	}
 	return l.settings().Check()

@@ -50,7 +50,7 @@ func (b Bucket) told(op, key string, err error) error {
 		return fault.New(fault.NotFound, "s3: %s %s: there is no such object: %w", op, key, err)
 	case errors.As(err, &resp) && resp.HTTPStatusCode() == http.StatusPreconditionFailed,
 		errors.As(err, &api) && api.ErrorCode() == "ConditionalRequestConflict":
-		return fault.New(fault.Lost, "s3: %s %s: it is not as it was read: %w", op, key, err)
+		return fault.New(fault.Stale, "s3: %s %s: it is not as it was read: %w", op, key, err)
 	}
 	return &Error{b.Name, op, key, err}
 }
@@ -243,7 +243,7 @@ func (b Bucket) Folders(ctx context.Context, prefix string) (names []string, err
 // another by now, or gone, is no error: it is left.
 func (b Bucket) DeleteSame(ctx context.Context, key, etag string) error {
 	_, err := b.Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key, IfMatch: &etag})
-	if err = b.told("delete", key, err); fault.Is(err, fault.Lost) || fault.Is(err, fault.NotFound) {
+	if err = b.told("delete", key, err); fault.Is(err, fault.Stale) || fault.Is(err, fault.NotFound) {
 		return nil
 	}
 	return err

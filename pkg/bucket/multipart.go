@@ -223,7 +223,7 @@ func (w *Writer) Close() error {
 	}
 	err := w.b.complete(w.ctx, w.upload, w.condition)
 	if fault.Is(err, fault.NotFound) { // completed before, or cleaned away
-		return fault.New(fault.Lost, "%w", err)
+		return fault.New(fault.Stale, "%w", err)
 	}
 	return err
 }

@@ -41,7 +41,7 @@ func (s Store) moveEvents(ctx context.Context, name string) error {
 			tx.Remove(&old)
 		}
 		// A Lost means that another request moved them meanwhile.
-		if err := tx.Commit(ctx); err != nil && !fault.Is(err, fault.Lost) {
+		if err := tx.Commit(ctx); err != nil && !fault.Is(err, fault.Stale) {
 			return err
 		}
 	}

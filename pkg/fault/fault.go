@@ -12,14 +12,14 @@ type Kind string
 
 // The kinds. Invalid: the input is wrong and says how. NotFound: there is no
 // such thing. Conflict: it is in another state than the action needs. Held: it
-// waits for a person or for another's lease. Lost: somebody else changed it
+// waits for a person or for another's lease. Stale: somebody else changed it
 // meanwhile. Unavailable: try the same again later.
 const (
 	Invalid     Kind = "Invalid"
 	NotFound    Kind = "NotFound"
 	Conflict    Kind = "Conflict"
 	Held        Kind = "Held"
-	Lost        Kind = "Lost"
+	Stale       Kind = "Lost"
 	Unavailable Kind = "Unavailable"
 )
 
@@ -36,7 +36,7 @@ var Edges = map[Kind]Edge{
 	NotFound:    {404, 3, "NotFound"},
 	Conflict:    {409, 4, "Conflict"},
 	Held:        {423, 5, "Held"},
-	Lost:        {409, 6, "Lost"},
+	Stale:       {409, 6, "Lost"},
 	Unavailable: {503, 7, "Unavailable"},
 }
 

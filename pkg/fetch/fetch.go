@@ -118,9 +118,9 @@ type Stream struct {
 	Validator string // ETag or date by which the same content is known again
 }
 
-// Half says how much of the content is there already, and by which validator
+// Partial says how much of the content is there already, and by which validator
 // the rest is known to belong to it.
-type Half struct {
+type Partial struct {
 	Offset    int64
 	Validator string
 }
@@ -134,14 +134,14 @@ var ErrStop = errors.New("fetch: stopped")
 // or has other content now, gives all from the beginning: From says so. A
 // failure of use is tried again like one of the network, unless it is of a kind.
 // The error is Invalid when trying again cannot help, else Unavailable.
-func (c *Client) Get(ctx context.Context, raw string, have func() Half, use func(Stream) error) error {
+func (c *Client) Get(ctx context.Context, raw string, have func() Partial, use func(Stream) error) error {
 	return c.try(ctx, raw, func() error {
-		var half Half
+		var half Partial
 		if have != nil {
 			half = have()
 		}
 		if half.Validator == "" {
-			half = Half{}
+			half = Partial{}
 		}
 		resp, err := c.from(ctx, raw, half)
 		if err != nil {
@@ -163,7 +163,7 @@ func (c *Client) Get(ctx context.Context, raw string, have func() Half, use func
 	})
 }
 
-func (c *Client) from(ctx context.Context, raw string, half Half) (*http.Response, error) {
+func (c *Client) from(ctx context.Context, raw string, half Partial) (*http.Response, error) {
 	if half.Offset == 0 {
 		return c.request(ctx, http.MethodGet, raw)
 	}

@@ -119,7 +119,7 @@ func TestResume(t *testing.T) {
 	var got []byte
 	var seen string
 	get := func(limit int) error {
-		return local("127.0.0.0/8").Get(t.Context(), srv.URL, func() Half { return Half{int64(len(got)), seen} }, func(s Stream) error {
+		return local("127.0.0.0/8").Get(t.Context(), srv.URL, func() Partial { return Partial{int64(len(got)), seen} }, func(s Stream) error {
 			if s.From != int64(len(got)) {
 				got = got[:0]
 			}

@@ -227,7 +227,7 @@ func TestRedirectsTellNothing(t *testing.T) {
 	}))
 	defer first.Close()
 	raw := strings.Replace(first.URL, "http://", "http://me:secret@", 1) + "/a?X-Amz-Signature=secret"
-	err := local("127.0.0.0/8").Get(t.Context(), raw, func() Half { return Half{3, `"one"`} }, func(Stream) error { return nil })
+	err := local("127.0.0.0/8").Get(t.Context(), raw, func() Partial { return Partial{3, `"one"`} }, func(Stream) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

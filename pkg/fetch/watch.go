@@ -136,8 +136,8 @@ func (w *watch) end() {
 	w.cancel(nil)
 }
 
-// told is the error of a request, or what it waited for when it was ended.
-func (w *watch) told(err error) error {
+// cause is the error of a request, or what it waited for when it was ended.
+func (w *watch) cause(err error) error {
 	if err == nil || err == io.EOF || w.ctx.Err() == nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (c *Client) do(ctx context.Context, req *http.Request) (*http.Response, err
 	w := watched(ctx, c.Limits)
 	resp, err := c.HTTP.Do(req.WithContext(w.ctx))
 	if err != nil {
-		err = w.told(err)
+		err = w.cause(err)
 		w.end()
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (b *body) Read(p []byte) (int, error) {
 	b.w.begin(data)
 	n, err := b.ReadCloser.Read(p)
 	b.w.pause()
-	return n, b.w.told(err)
+	return n, b.w.cause(err)
 }
 
 // Close ends the request.

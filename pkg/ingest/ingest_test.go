@@ -78,7 +78,7 @@ func TestPathOfAJob(t *testing.T) {
 		t.Fatalf("admitted: %+v", j)
 	}
 	j = rules.Next(j, Result{Outcome: StepNext}, now)
-	if place, _ := j.Place(); j.State != Provisioning || j.HasSlot || place != PlaceProvisioning || j.Answer(Estimating, 1) != Parked {
+	if place, _ := j.WorkKey(); j.State != Provisioning || j.HasSlot || place != WorkProvisioning || j.Answer(Estimating, 1) != Parked {
 		t.Fatalf("estimated: %+v", j)
 	}
 	j = rules.Provision(j, now)
@@ -97,10 +97,10 @@ func TestPathOfAJob(t *testing.T) {
 		t.Fatalf("requeued: %+v, %v", again, err)
 	}
 	for _, want := range []State{Processing, Storing, Recording, Notify, Completed} {
-		was := j.State
+		prev := j.State
 		j = rules.Next(j, Result{Outcome: StepNext}, now)
-		if j.State != want || j.LastSuccessful != was || j.Answer(was, 2) != Success {
-			t.Fatalf("after %s: %+v", was, j)
+		if j.State != want || j.LastSuccessful != prev || j.Answer(prev, 2) != Success {
+			t.Fatalf("after %s: %+v", prev, j)
 		}
 	}
 	if j.HasSlot || j.HasSpace || len(j.Locks) > 0 {
@@ -123,11 +123,11 @@ func TestEveryUnfinishedJobHasAPlace(t *testing.T) {
 		now := time.UnixMilli(rapid.Int64Range(1, 1<<41).Draw(t, "now"))
 		j := rules.enter(Job{ID: "j"}, Pending, now)
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
-			was := j
-			switch place, _ := j.Place(); {
-			case place == PlacePending:
+			prev := j
+			switch place, _ := j.WorkKey(); {
+			case place == WorkPending:
 				j = rules.Admit(j, now)
-			case place == PlaceProvisioning || place == PlaceParked:
+			case place == WorkProvisioning || place == WorkParked:
 				j = rules.Provision(j, now)
 			case j.Running():
 				res := rapid.SampledFrom([]Result{{Outcome: StepNext}, {Outcome: StepContinue}, {Outcome: StepPark, Lock: "l"}, Fail(true, "x")}).Draw(t, "result")
@@ -138,9 +138,9 @@ func TestEveryUnfinishedJobHasAPlace(t *testing.T) {
 			case j.State == Failed:
 				j, _ = rules.Requeue(j, now)
 			}
-			place, rank := j.Place()
+			place, rank := j.WorkKey()
 			if j.State.Open() && (place == "" || rank == "") {
-				t.Fatalf("%s → %s is nowhere", was.State, j.State)
+				t.Fatalf("%s → %s is nowhere", prev.State, j.State)
 			}
 			if j.Running() && j.Due <= now.UnixMilli() {
 				t.Fatalf("%s has no due time in the future", j.State)
@@ -148,7 +148,7 @@ func TestEveryUnfinishedJobHasAPlace(t *testing.T) {
 			if j.Running() != j.HasSlot {
 				t.Fatalf("%s: running %v, slot %v", j.State, j.Running(), j.HasSlot)
 			}
-			if j.Exec < was.Exec {
+			if j.Exec < prev.Exec {
 				t.Fatal("exec fell")
 			}
 		}
@@ -169,7 +169,7 @@ func TestTurn(t *testing.T) {
 	at := func(r Rules, priority int, ms int64) string {
 		_, turn := func() (string, string) {
 			j := r.New(Job{ID: "j", Priority: priority}, time.UnixMilli(ms))
-			return j.Place()
+			return j.WorkKey()
 		}()
 		return turn
 	}

@@ -28,8 +28,8 @@ type Work struct {
 // progress resets what counts towards giving up.
 func (w *Work) progress() { w.Tries, w.Repairs, w.Blocked = 0, 0, "" }
 
-// Taken notes that a worker has the item.
-func (w *Work) Taken() {
+// Claimed notes that a worker has the item.
+func (w *Work) Claimed() {
 	w.Tries++
 	w.Blocked = ""
 }
@@ -123,9 +123,9 @@ func (j *Job) Submitted() []string {
 	return slices.Clip(j.LocalIDs[:len(j.LocalIDs)-j.Found])
 }
 
-// Wanted lists the lock keys that the job must own to go past gate 2: its
+// LockKeys lists the lock keys that the job must own to go past gate 2: its
 // object's ark and its local ids per owner, as far as they are known.
-func (j *Job) Wanted() []string {
+func (j *Job) LockKeys() []string {
 	var keys []string
 	if j.Primary != "" {
 		keys = append(keys, "ark#"+j.Primary)
@@ -136,14 +136,14 @@ func (j *Job) Wanted() []string {
 	return keys
 }
 
-// Chain lists the keys for which the job stands in line: those that it wants,
+// QueuedLocks lists the keys for which the job stands in line: those that it wants,
 // from its submission until its version is recorded. Jobs for one object or
 // local id work in the order of their submission. A held job lets others pass.
-func (j *Job) Chain() []string {
+func (j *Job) QueuedLocks() []string {
 	if j.State.Class() != ClassProcessing || j.State == Notify {
 		return nil
 	}
-	return j.Wanted()
+	return j.LockKeys()
 }
 
 // FirstTry reports whether no worker had the job in this state before: it need not look
@@ -160,28 +160,28 @@ func (j *Job) Running() bool {
 // Places in the index "work": the gates, due#shard for what is to be repaired, and
 // one for what is to be removed, so that no repair waits behind a clean-up.
 const (
-	PlacePending      = "pending"
-	PlaceProvisioning = "provisioning"
-	PlaceParked       = "parked"
-	PlaceClean        = "clean"
-	DueShards         = 4
+	WorkPending      = "pending"
+	WorkProvisioning = "provisioning"
+	WorkParked       = "parked"
+	WorkCleanUp      = "clean"
+	DueShards        = 4
 )
 
-// Place returns where an unfinished job is in the index "work": at exactly one
+// WorkKey returns where an unfinished job is in the index "work": at exactly one
 // gate, or due. A Held job waits for a person and an ended one for nobody; a
 // failed one is due when its work files are to be cleaned away.
-func (j *Job) Place() (place, rank string) {
+func (j *Job) WorkKey() (place, rank string) {
 	switch {
 	case j.Parked:
-		return PlaceParked, j.Turn
+		return WorkParked, j.Turn
 	case j.State == Pending:
-		return PlacePending, j.Turn
+		return WorkPending, j.Turn
 	case j.State == Provisioning:
-		return PlaceProvisioning, j.Turn
+		return WorkProvisioning, j.Turn
 	case j.Running():
 		return due(j.ID, j.Due)
 	case j.Uncleaned():
-		return PlaceClean, DueRank(j.Due) + "#" + j.ID
+		return WorkCleanUp, DueSK(j.Due) + "#" + j.ID
 	}
 	return "", ""
 }
@@ -192,14 +192,14 @@ func (j *Job) Uncleaned() bool { return j.State == Failed && j.HasSpace }
 func due(id string, at int64) (place, rank string) {
 	h := fnv.New32a()
 	h.Write([]byte(id))
-	return DuePlace(int(h.Sum32() % DueShards)), DueRank(at) + "#" + id
+	return DuePK(int(h.Sum32() % DueShards)), DueSK(at) + "#" + id
 }
 
-// DueRank orders due items by time, in milliseconds.
-func DueRank(at int64) string { return fmt.Sprintf("%013d", at) }
+// DueSK orders due items by time, in milliseconds.
+func DueSK(at int64) string { return fmt.Sprintf("%013d", at) }
 
-// DuePlace names one shard of the items that are due, in order of time.
-func DuePlace(shard int) string { return fmt.Sprintf("due#%d", shard) }
+// DuePK names one shard of the items that are due, in order of time.
+func DuePK(shard int) string { return fmt.Sprintf("due#%d", shard) }
 
 // Batch is one submission.
 type Batch struct {
@@ -227,14 +227,14 @@ type Batch struct {
 	Mails []MailResult `dynamo:"mails_ended,omitempty"`
 }
 
-// Place returns where a batch is in the index "work" that has something before it.
-func (b *Batch) Place() (place, rank string) {
+// WorkKey returns where a batch is in the index "work" that has something before it.
+func (b *Batch) WorkKey() (place, rank string) {
 	switch b.State {
 	case BatchPending, BatchProcessing, BatchReporting, BatchUpdateReporting:
 		return due("batch:"+b.ID, b.Due)
 	case BatchCompleted, BatchDeleted:
 		if b.Due > 0 { // when its rows go
-			return PlaceClean, DueRank(b.Due) + "#batch:" + b.ID
+			return WorkCleanUp, DueSK(b.Due) + "#batch:" + b.ID
 		}
 	}
 	return "", ""

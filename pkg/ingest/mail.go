@@ -17,13 +17,13 @@ const (
 
 // Mails are the mails that a change of a batch owes. Each becomes a row in the
 // transaction of the change.
-func Mails(was, is Batch) []MailKind {
+func Mails(prev, next Batch) []MailKind {
 	var out []MailKind
-	if was.Unpacked == 0 && is.Unpacked > 0 {
+	if prev.Unpacked == 0 && next.Unpacked > 0 {
 		out = append(out, MailQueued)
 	}
 	ended := func(s BatchState) bool { return s == BatchCompleted || s == BatchFailed }
-	if ended(is.State) && !ended(was.State) {
+	if ended(next.State) && !ended(prev.State) {
 		out = append(out, MailReport)
 	}
 	return out
@@ -76,9 +76,9 @@ const (
 // PlaceMail is where mails that are owed are in the index "work", by their due time.
 const PlaceMail = "mail"
 
-// Place returns where the mail is in the index "work".
-func (m *Mail) Place() (place, rank string) {
-	return PlaceMail, DueRank(m.Due) + "#" + m.Batch + "#" + string(m.Kind)
+// WorkKey returns where the mail is in the index "work".
+func (m *Mail) WorkKey() (place, rank string) {
+	return PlaceMail, DueSK(m.Due) + "#" + m.Batch + "#" + string(m.Kind)
 }
 
 // Take is the mail with one more try begun at now: if its sender dies, the next

@@ -171,7 +171,7 @@ func (r Rules) Provision(j Job, now time.Time) Job {
 		to, j.LastSuccessful = Downloading, Provisioning
 	}
 	j.Exec++
-	j.HasSlot, j.HasSpace, j.Locks = true, true, j.Wanted()
+	j.HasSlot, j.HasSpace, j.Locks = true, true, j.LockKeys()
 	return r.enter(j, to, now)
 }
 
@@ -207,7 +207,7 @@ func (r Rules) Requeue(j Job, now time.Time) (Job, error) {
 		j.Exec++
 		j.HasSlot, j.HasSpace = true, true
 		if to != Notify {
-			j.Locks = j.Wanted()
+			j.Locks = j.LockKeys()
 		}
 	}
 	j.Message = ""
@@ -285,37 +285,37 @@ const (
 
 // Wakes are the wake-ups that a job is owed after a change from was to is. With
 // a zero was they are all that it can be owed: the sweep asks like that.
-func Wakes(was, is Job) []Wake {
+func Wakes(prev, next Job) []Wake {
 	var out []Wake
-	if is.Running() && is.Exec != was.Exec {
-		out = append(out, Wake{StartJob, is.ID, is.Exec, string(is.State)})
+	if next.Running() && next.Exec != prev.Exec {
+		out = append(out, Wake{StartJob, next.ID, next.Exec, string(next.State)})
 	}
-	place, _ := is.Place()
-	waits := place == PlacePending || place == PlaceProvisioning || place == PlaceParked
-	freed := was.HasSlot && !is.HasSlot || len(was.Locks) > len(is.Locks) || was.HasSpace && !is.HasSpace
+	place, _ := next.WorkKey()
+	waits := place == WorkPending || place == WorkProvisioning || place == WorkParked
+	freed := prev.HasSlot && !next.HasSlot || len(prev.Locks) > len(next.Locks) || prev.HasSpace && !next.HasSpace
 	if waits || freed {
 		out = append(out, Wake{Kind: LookGates})
 	}
-	if !is.State.Open() && (was.State == "" || was.State.Open()) {
-		out = append(out, Wake{Kind: CloseBatch, ID: is.Batch})
+	if !next.State.Open() && (prev.State == "" || prev.State.Open()) {
+		out = append(out, Wake{Kind: CloseBatch, ID: next.Batch})
 	}
 	return out
 }
 
 // BatchWakes are the wake-ups that a batch is owed after a change.
-func BatchWakes(was, is Batch) []Wake {
+func BatchWakes(prev, next Batch) []Wake {
 	var out []Wake
-	if stage, ok := StageOfBatch(is.State); ok && is.Exec != was.Exec {
-		out = append(out, Wake{StartBatch, is.ID, is.Exec, stage.Name})
+	if stage, ok := StageOfBatch(next.State); ok && next.Exec != prev.Exec {
+		out = append(out, Wake{StartBatch, next.ID, next.Exec, stage.Name})
 	}
-	if is.Unpacked != was.Unpacked {
+	if next.Unpacked != prev.Unpacked {
 		out = append(out, Wake{Kind: LookGates})
 	}
-	if is.State == BatchProcessing && is.Sealed {
-		out = append(out, Wake{Kind: CloseBatch, ID: is.ID})
+	if next.State == BatchProcessing && next.Sealed {
+		out = append(out, Wake{Kind: CloseBatch, ID: next.ID})
 	}
-	for _, kind := range Mails(was, is) { // last: nothing waits for a mail
-		out = append(out, Wake{SendMail, is.ID, is.Exec, string(kind)})
+	for _, kind := range Mails(prev, next) { // last: nothing waits for a mail
+		out = append(out, Wake{SendMail, next.ID, next.Exec, string(kind)})
 	}
 	return out
 }

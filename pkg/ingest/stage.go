@@ -71,19 +71,19 @@ type Timing struct {
 	Return      time.Duration // visibility = time-out + Return
 	Sweep       time.Duration // grace = visibility + Sweep
 	MaxBackoff  time.Duration // of repeated repairs
-	Clock       time.Duration // time-out of the clock function
+	Scheduler   time.Duration // time-out of the scheduler function
 	Pause       time.Duration // a long step's time budget ends this long before its function's time-out
 }
 
-// Timings by name: production; quick for local tests; measured, with a time budget
+// Timings by name: production; quick for local tests; slow, with a time budget
 // of 20 s for long steps. The same chain holds.
 var Timings = map[string]Timing{
 	"production": {Short: 60 * time.Second, Long: 5 * time.Minute, Margin: 5 * time.Second, Return: 30 * time.Second,
-		Sweep: 2 * time.Minute, MaxBackoff: time.Hour, Clock: 50 * time.Second, Pause: time.Minute},
+		Sweep: 2 * time.Minute, MaxBackoff: time.Hour, Scheduler: 50 * time.Second, Pause: time.Minute},
 	"quick": {Short: 6 * time.Second, Long: 10 * time.Second, Margin: time.Second, Return: 3 * time.Second,
-		Sweep: 4 * time.Second, MaxBackoff: 20 * time.Second, Clock: 20 * time.Second, Pause: 2 * time.Second},
-	"measured": {Short: 20 * time.Second, Long: 30 * time.Second, Margin: time.Second, Return: 3 * time.Second,
-		Sweep: 4 * time.Second, MaxBackoff: 20 * time.Second, Clock: 20 * time.Second, Pause: 10 * time.Second},
+		Sweep: 4 * time.Second, MaxBackoff: 20 * time.Second, Scheduler: 20 * time.Second, Pause: 2 * time.Second},
+	"slow": {Short: 20 * time.Second, Long: 30 * time.Second, Margin: time.Second, Return: 3 * time.Second,
+		Sweep: 4 * time.Second, MaxBackoff: 20 * time.Second, Scheduler: 20 * time.Second, Pause: 10 * time.Second},
 }
 
 // Times are the lengths that hold for one stage.
@@ -101,7 +101,7 @@ type Times struct {
 
 // Deliveries before a message is a dead letter. A stage's message comes again for each try
 // that failed, for the one that gives up, and for whoever meets another's lease or is
-// throttled; the clock's comes again when it meets another tick. Lambda's guide wants
+// throttled; the scheduler's comes again when it meets another tick. Lambda's guide wants
 // five at least ("Creating and configuring an Amazon SQS event source mapping").
 const (
 	leastReceives = 5
@@ -109,10 +109,10 @@ const (
 	wakeReceives  = 10
 )
 
-// Wake derives what holds for the queue that wakes the clock: only what a queue has.
+// Wake derives what holds for the queue that wakes the scheduler: only what a queue has.
 func (t Timing) Wake() Times {
-	v := t.Clock + t.Return
-	return Times{Timeout: t.Clock, Visibility: v, Receives: wakeReceives, Retention: (wakeReceives + 1) * v, DeadLetter: deadLetters}
+	v := t.Scheduler + t.Return
+	return Times{Timeout: t.Scheduler, Visibility: v, Receives: wakeReceives, Retention: (wakeReceives + 1) * v, DeadLetter: deadLetters}
 }
 
 // deadLetters are kept as long as SQS can.

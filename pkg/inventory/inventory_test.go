@@ -41,7 +41,7 @@ func TestLongestLocalID(t *testing.T) {
 		t.Errorf("the key of the row has %d bytes, or is another", len(key.PK))
 	}
 	j := ingest.Job{Collection: o.Collection, LocalIDs: o.LocalIDs}
-	if lock := queue.LockKey(j.Wanted()[0]); len(lock.PK) > most {
+	if lock := queue.LockKey(j.LockKeys()[0]); len(lock.PK) > most {
 		t.Errorf("the key of the lock has %d bytes", len(lock.PK))
 	}
 }

@@ -168,7 +168,7 @@ func (row Object) with(o Object) Object {
 		row.LocalIDs = o.LocalIDs[:MaxListed]
 	}
 	row.Created, row.Modified = o.Created, o.Modified
-	row.Head.Shelf, row.Head.Since = "objects#"+row.Collection, fmt.Sprintf("%013d#%s", row.Modified, row.ARK)
+	row.Head.ListPK, row.Head.ListSK = "objects#"+row.Collection, fmt.Sprintf("%013d#%s", row.Modified, row.ARK)
 	return row
 }
 
@@ -185,14 +185,14 @@ func (row *Object) put(tx *table.Tx, e event.New) error {
 }
 
 // reserve makes the ark's permanent row say which object it is.
-func reserve(tx *table.Tx, was *Reserved, o *Object, job string) {
-	if was == nil {
+func reserve(tx *table.Tx, prev *Reserved, o *Object, job string) {
+	if prev == nil {
 		Reserve(tx, o.ARK, o.Collection, job)
 		return
 	}
-	is := *was
-	is.Collection, is.Job = o.Collection, job
-	tx.Save(&is)
+	next := *prev
+	next.Collection, next.Job = o.Collection, job
+	tx.Save(&next)
 }
 
 // lastEvent is the version of an object's last event, 0 if it has none: the

@@ -47,7 +47,7 @@ type row struct {
 
 func key(name string) table.Key { return table.Key{PK: "LEASE#" + name, SK: "LEASE"} }
 
-// Store keeps leases that guard no row: the clock's, a component's.
+// Store keeps leases that guard no row: the scheduler's, a component's.
 type Store struct {
 	Table *table.Table
 	Now   func() time.Time
@@ -76,7 +76,7 @@ func (s *Store) Acquire(ctx context.Context, name string, ttl time.Duration) (Le
 		u.Set("holder", holder).Set("until_ms", until.UnixMilli()).Add("fence", 1)
 		u.If("attribute_not_exists(holder) OR until_ms <= ?", now.UnixMilli())
 	}, &r)
-	if fault.Is(err, fault.Lost) {
+	if fault.Is(err, fault.Stale) {
 		held := &HeldError{name, r.Holder, time.UnixMilli(r.Until)}
 		return Lease{}, &fault.Error{Kind: fault.Held, Msg: held.Error(), Err: held}
 	}

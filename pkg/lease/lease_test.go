@@ -37,13 +37,13 @@ func TestOneHolderAndRisingFence(t *testing.T) {
 		tx.Insert(&struct{ table.Head }{table.Head{PK: id, SK: "x"}})
 		return tx.Commit(t.Context())
 	}
-	if err := guarded(first, "old"); !fault.Is(err, fault.Lost) {
+	if err := guarded(first, "old"); !fault.Is(err, fault.Stale) {
 		t.Errorf("the old holder wrote: %v", err)
 	}
 	if err := guarded(second, "new"); err != nil {
 		t.Errorf("the holder could not write: %v", err)
 	}
-	if err := s.Release(t.Context(), first); !fault.Is(err, fault.Lost) {
+	if err := s.Release(t.Context(), first); !fault.Is(err, fault.Stale) {
 		t.Errorf("the old holder released: %v", err)
 	}
 	if err := s.Release(t.Context(), second); err != nil {

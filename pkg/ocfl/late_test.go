@@ -23,8 +23,8 @@ func TestOvertaken(t *testing.T) {
 		t.Errorf("the state is %s, %v", state, err)
 	}
 	lost := owner()
-	lost.Fence = func(context.Context) error { return fault.New(fault.Lost, "the lock is another's") }
-	if _, err := f.root.Publish(t.Context(), slow, f.text("inventory-slow"), lost); !fault.Is(err, fault.Lost) {
+	lost.Fence = func(context.Context) error { return fault.New(fault.Stale, "the lock is another's") }
+	if _, err := f.root.Publish(t.Context(), slow, f.text("inventory-slow"), lost); !fault.Is(err, fault.Stale) {
 		t.Errorf("publishing gave %v", err)
 	}
 	f.check(t, []map[string]string{{"producer/a": "quick"}})
@@ -62,7 +62,7 @@ func TestOwnClaim(t *testing.T) {
 		t.Fatal(err) // the late commit
 	}
 	again.Alone = func() bool { return true }
-	if _, err := f.root.Publish(ctx, two, f.text("inventory-job"), again); !fault.Is(err, fault.Lost) {
+	if _, err := f.root.Publish(ctx, two, f.text("inventory-job"), again); !fault.Is(err, fault.Stale) {
 		t.Errorf("after the earlier try committed: %v", err)
 	}
 	if stands := f.read(t, "v1/"+inventoryName); !bytes.Equal(stands, text) {
@@ -119,7 +119,7 @@ func TestPreparedByAnother(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := f.root.Publish(t.Context(), p, f.text("inventory-other"), owner()); !fault.Is(err, fault.Lost) {
+	if _, err := f.root.Publish(t.Context(), p, f.text("inventory-other"), owner()); !fault.Is(err, fault.Stale) {
 		t.Errorf("publishing gave %v", err)
 	}
 	if _, err := f.root.Head(t.Context(), id); !fault.Is(err, fault.NotFound) {

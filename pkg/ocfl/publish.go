@@ -64,7 +64,7 @@ func (r Root) Publish(ctx context.Context, p Prepared, text Text, o Owner) (*Pub
 		return nil, err
 	}
 	err = r.Bucket.Put(ctx, version+sidecarName, sidecar(p.Digest), bucket.Condition{Absent: true})
-	if err != nil && !fault.Is(err, fault.Lost) { // an older one is replaced by Finish
+	if err != nil && !fault.Is(err, fault.Stale) { // an older one is replaced by Finish
 		return nil, err
 	}
 	just := &Published{text, side}
@@ -72,7 +72,7 @@ func (r Root) Publish(ctx context.Context, p Prepared, text Text, o Owner) (*Pub
 		just = nil
 	}
 	err = r.put(ctx, prefix+inventoryName, p, text, bucket.Condition{Absent: p.Follows == "", ETag: p.Follows}, o.Fence)
-	if fault.Is(err, fault.Lost) {
+	if fault.Is(err, fault.Stale) {
 		// Ours, when the answer of our own put was lost; else somebody else's.
 		if same, readErr := r.holds(ctx, prefix+inventoryName, p.Digest); readErr != nil || !same {
 			return nil, err
@@ -108,7 +108,7 @@ func (r Root) put(ctx context.Context, key string, p Prepared, text Text, c buck
 	sum := sha512.New()
 	w := r.Bucket.Writer(ctx, key, c)
 	if _, err = io.Copy(io.MultiWriter(w, sum), body); err == nil && hex.EncodeToString(sum.Sum(nil)) != p.Digest {
-		err = fault.New(fault.Lost, "ocfl: the prepared inventory is not the one that was prepared for %s v%d", p.ID, p.Number)
+		err = fault.New(fault.Stale, "ocfl: the prepared inventory is not the one that was prepared for %s v%d", p.ID, p.Number)
 	}
 	if err == nil && fence != nil {
 		err = fence(ctx)
@@ -124,7 +124,7 @@ func (r Root) put(ctx context.Context, key string, p Prepared, text Text, c buck
 // can commit it: a late worker that did would leave a version with another inventory.
 func (r Root) claim(ctx context.Context, key string, p Prepared, text Text, o Owner) error {
 	lost := r.put(ctx, key, p, text, bucket.Condition{Absent: true}, nil)
-	if !fault.Is(lost, fault.Lost) {
+	if !fault.Is(lost, fault.Stale) {
 		return lost
 	}
 	job := ""

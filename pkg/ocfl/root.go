@@ -36,7 +36,7 @@ func (r Root) Init(ctx context.Context) error {
 	}
 	for _, key := range keys {
 		err := r.Bucket.Put(ctx, key, files[key], bucket.Condition{Absent: true})
-		if err != nil && !fault.Is(err, fault.Lost) {
+		if err != nil && !fault.Is(err, fault.Stale) {
 			return err
 		}
 	}

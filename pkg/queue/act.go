@@ -36,7 +36,7 @@ func (q *Queue) requeue(ctx context.Context, id, reason, actor string, confirmed
 			return nil, err
 		}
 		if len(is.Locks) > 0 {
-			lock, owner, err := q.taken(ctx, &is)
+			lock, owner, err := q.blockedBy(ctx, &is)
 			if err != nil {
 				return nil, err
 			}
@@ -52,7 +52,7 @@ func (q *Queue) requeue(ctx context.Context, id, reason, actor string, confirmed
 		if err == nil {
 			return row, nil
 		}
-		if !fault.Is(err, fault.Lost) {
+		if !fault.Is(err, fault.Stale) {
 			return nil, fmt.Errorf("queue: requeue job %s: %w", id, err)
 		}
 	}
@@ -66,10 +66,10 @@ func busy(job string) error {
 	return fault.New(fault.Unavailable, "job %s is changed by others all the time; try again in a moment", job)
 }
 
-// Over reports whether a job writes nothing any more: it has ended, or waits, and
+// JobEnded reports whether a job writes nothing any more: it has ended, or waits, and
 // for so long that a worker which it was taken from has reached the time-out of its
 // function. A job that is gone is over.
-func (q *Queue) Over(ctx context.Context, id string) (bool, error) {
+func (q *Queue) JobEnded(ctx context.Context, id string) (bool, error) {
 	row, err := q.Job(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		return true, nil
@@ -102,7 +102,7 @@ func (q *Queue) Preserved(ctx context.Context, id, ark string, version int) erro
 		is.Primary = ark // it may have been minted after the moment to which the table was restored
 		is = q.Rules.Preserved(is, version)
 		err = q.changeJob(ctx, row, is, why{event: "job.preserved", component: "store", reason: is.Message})
-		if !fault.Is(err, fault.Lost) {
+		if !fault.Is(err, fault.Stale) {
 			return err
 		}
 	}
@@ -136,7 +136,7 @@ func (q *Queue) ForceFail(ctx context.Context, id, reason, actor string) (*Job, 
 				q.Log.Warn("the execution was not stopped; what it says is superseded", "execution", old, "error", err)
 			}
 			return row, nil
-		case !fault.Is(err, fault.Lost):
+		case !fault.Is(err, fault.Stale):
 			return row, err
 		}
 	}

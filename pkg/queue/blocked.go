@@ -40,7 +40,7 @@ func (q *Queue) block(ctx context.Context, job, batch string, exec int64, what s
 	if batch != "" {
 		note = func() error { return q.blockBatch(ctx, batch, exec, says) }
 	}
-	if err := note(); err != nil && !fault.Is(err, fault.Lost) {
+	if err := note(); err != nil && !fault.Is(err, fault.Stale) {
 		q.Log.Warn("a refused call could not be noted", "job", job, "batch", batch, "error", err)
 	}
 }

@@ -86,7 +86,7 @@ func TestMachineIsRefused(t *testing.T) {
 	if err != nil || !strings.Contains(fmt.Sprint(events), cause) {
 		t.Errorf("the events are %v, %v", events, err)
 	}
-	b.handle(b.take()[0], func(context.Context, *queue.Held) (ingest.Result, error) {
+	b.handle(b.take()[0], func(context.Context, *queue.Claim) (ingest.Result, error) {
 		b.explains(id, "worker")
 		return ingest.Result{Outcome: ingest.StepNext}, nil
 	})
@@ -213,10 +213,10 @@ func TestCrashesAreCounted(t *testing.T) {
 	b.submit(1, "")
 	b.tick()
 	m := b.last()
-	b.handle(m, func(context.Context, *queue.Held) (ingest.Result, error) {
+	b.handle(m, func(context.Context, *queue.Claim) (ingest.Result, error) {
 		return ingest.Result{}, fault.New(fault.Unavailable, "no answer")
 	})
-	ends := func(context.Context, *queue.Held) (ingest.Result, error) { panic("out of memory") }
+	ends := func(context.Context, *queue.Claim) (ingest.Result, error) { panic("out of memory") }
 	for range 2 {
 		func() {
 			defer func() { _ = recover() }()
@@ -244,7 +244,7 @@ func (c *queries) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(
 	return out, err
 }
 
-// TestMeasure: what the clock measures each minute is the oldest by age, and costs a
+// TestMeasure: what the scheduler measures each minute is the oldest by age, and costs a
 // request for each priority, however many wait.
 func TestMeasure(t *testing.T) {
 	count := &queries{DynamoDBAPI: tabletest.New()}

@@ -21,7 +21,7 @@ import (
 
 // sized is a step that finds out how much space its job needs.
 func sized(n int64) queue.Step {
-	return func(_ context.Context, h *queue.Held) (ingest.Result, error) {
+	return func(_ context.Context, h *queue.Claim) (ingest.Result, error) {
 		h.Job.SpaceNeeded, h.Job.SizeKnown = n, true
 		return ingest.Result{Outcome: ingest.StepNext}, nil
 	}
@@ -29,7 +29,7 @@ func sized(n int64) queue.Step {
 
 // fails is a step that ends in failure.
 func fails(recoverable bool) queue.Step {
-	return func(context.Context, *queue.Held) (ingest.Result, error) { return ingest.Fail(recoverable, "no"), nil }
+	return func(context.Context, *queue.Claim) (ingest.Result, error) { return ingest.Fail(recoverable, "no"), nil }
 }
 
 // many are n local ids.
@@ -42,7 +42,7 @@ func many(n int) (ids []string) {
 
 // unpackAll is the step that makes the batch's jobs, in as many chunks as it takes.
 func unpackAll(jobs []ingest.Job) queue.Step {
-	return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+	return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 		for h.Batch.Unpacked < len(jobs) {
 			left := jobs[h.Batch.Unpacked:]
 			if err := h.Unpack(ctx, left[:queue.Chunk(left)], len(jobs)); err != nil {
@@ -135,7 +135,7 @@ func TestRowsAtTheCap(t *testing.T) {
 	b.handle(m, ok)
 	m.State = string(ingest.Processing)
 	rows("park", func() {
-		b.handle(m, func(context.Context, *queue.Held) (ingest.Result, error) {
+		b.handle(m, func(context.Context, *queue.Claim) (ingest.Result, error) {
 			return ingest.Result{Outcome: ingest.StepPark, Lock: "local#c#id000"}, nil
 		})
 	})
@@ -147,10 +147,10 @@ func TestRowsAtTheCap(t *testing.T) {
 	b.handle(m, ok)
 	m.State = string(ingest.Recording)
 	rows("record", func() {
-		b.handle(m, func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+		b.handle(m, func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 			put, err := inventory.Store{Table: b.q.Table}.Prepare(ctx, inventory.Record{Versions: []inventory.Version{{Number: 1}},
 				Object: inventory.Object{ARK: capArk, Collection: "c", LocalIDs: h.Job.LocalIDs, HeadOf: 1}}, 1)
-			h.Also(put)
+			h.OnCommit(put)
 			return ingest.Result{Outcome: ingest.StepNext}, err
 		})
 	})
@@ -182,8 +182,8 @@ func TestSubmitRefusesBadIdentifiers(t *testing.T) {
 // TestTryThatCannotCommit: when the end of a step cannot be committed, the true
 // reason is written down, the lease is given back, and the tries come to an end.
 func TestTryThatCannotCommit(t *testing.T) {
-	tooMany := func(_ context.Context, h *queue.Held) (ingest.Result, error) {
-		h.Also(func(tx *table.Tx) error {
+	tooMany := func(_ context.Context, h *queue.Claim) (ingest.Result, error) {
+		h.OnCommit(func(tx *table.Tx) error {
 			for i := range table.MaxActions {
 				tx.Require(table.Key{PK: "x", SK: fmt.Sprint(i)}, "attribute_not_exists(pk)")
 			}
@@ -223,7 +223,7 @@ func TestFailedCommitLeavesTheItem(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop := errors.New("the step gives up")
-	b.handle(b.last(), func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+	b.handle(b.last(), func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 		before := h.Batch.Unpacked
 		if err := h.Unpack(ctx, make([]ingest.Job, 60), 60); !fault.Is(err, fault.Invalid) || h.Batch.Unpacked != before {
 			t.Errorf("a chunk of 60 jobs: %v, %d unpacked", err, h.Batch.Unpacked)
@@ -235,7 +235,7 @@ func TestFailedCommitLeavesTheItem(t *testing.T) {
 	})
 	b.tick()
 	m := b.last()
-	b.handle(m, func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+	b.handle(m, func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 		h.Job.Checkpoint = "first"
 		tooMany := func(tx *table.Tx) {
 			for i := range table.MaxActions {

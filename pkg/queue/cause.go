@@ -151,12 +151,12 @@ func during(err error) string {
 
 // step does the worker's step within its function's time, less a twelfth to write
 // down how it ended.
-func (w *Worker) step(ctx context.Context, h *Held) (ingest.Result, error) {
+func (w *Worker) step(ctx context.Context, h *Claim) (ingest.Result, error) {
 	limit := w.Queue.Rules.Timing.Times(w.Stage).Timeout
 	inTime, cancel := context.WithTimeoutCause(ctx, limit-limit/12, errTimeUp)
 	defer cancel()
 	res, err := w.Step(inTime, h)
-	if err != nil && errors.Is(context.Cause(inTime), errTimeUp) && !fault.Is(err, fault.Lost) {
+	if err != nil && errors.Is(context.Cause(inTime), errTimeUp) && !fault.Is(err, fault.Stale) {
 		err = &timeUpError{err}
 	}
 	return res, err

@@ -25,7 +25,7 @@ func (q *Queue) ExplainJob(ctx context.Context, id string) (Explanation, error) 
 	}
 	j := &row.Job
 	x := Explanation{State: string(j.State)}
-	place, _ := j.Place()
+	place, _ := j.WorkKey()
 	stage, _ := ingest.StageOf(j.State)
 	switch {
 	case j.State == ingest.Failed && j.NotRecoverable:
@@ -36,7 +36,7 @@ func (q *Queue) ExplainJob(ctx context.Context, id string) (Explanation, error) 
 		x.Waits, x.Why = "person", "it is held until somebody releases it"
 	case !j.State.Open():
 		x.Waits, x.Why = "nothing", "it has ended"
-	case place == ingest.PlacePending || place == ingest.PlaceProvisioning || place == ingest.PlaceParked:
+	case place == ingest.WorkPending || place == ingest.WorkProvisioning || place == ingest.WorkParked:
 		return q.explainGate(ctx, j, x)
 	case row.Live(q.Now()):
 		x.Waits, x.Why = "worker", fmt.Sprintf("a worker has it until %s at the latest (try %d)", instant(row.Until), j.Tries)+lastTry(j.Work, stage, j.Message, 1)
@@ -49,7 +49,7 @@ func (q *Queue) ExplainJob(ctx context.Context, id string) (Explanation, error) 
 }
 
 // explainGate says what a job at a gate lacks: a lock, a slot, space, or only
-// the clock's next look.
+// the scheduler's next look.
 func (q *Queue) explainGate(ctx context.Context, j *ingest.Job, x Explanation) (Explanation, error) {
 	free, err := q.free(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func (q *Queue) explainGate(ctx context.Context, j *ingest.Job, x Explanation) (
 	}
 	var lock, owner string
 	if j.State != ingest.Pending {
-		if lock, owner, err = q.taken(ctx, j); err != nil {
+		if lock, owner, err = q.blockedBy(ctx, j); err != nil {
 			return x, err
 		}
 	}
@@ -88,28 +88,28 @@ func (q *Queue) explainGate(ctx context.Context, j *ingest.Job, x Explanation) (
 	return x, err
 }
 
-// silentAfter is how old the last sweep is when the clock cannot be running: it
+// silentAfter is how old the last sweep is when the scheduler cannot be running: it
 // sweeps each minute.
 const silentAfter = 3 * sweepEvery
 
-// nextLook says when the clock looks at what it can let on, or that it does not run.
+// nextLook says when the scheduler looks at what it can let on, or that it does not run.
 func (q *Queue) nextLook(ctx context.Context) (string, error) {
 	last, err := q.lastSweep(ctx)
 	switch {
 	case last.IsZero():
-		return "nothing is missing, but the clock has never run: look at its rule and at the log of the function clock", err
+		return "nothing is missing, but the scheduler has never run: look at its rule and at the log of the function scheduler", err
 	case q.Now().Sub(last) > silentAfter:
-		return fmt.Sprintf("nothing is missing, but the clock has not run since %s: look at its rule and at the log of the function clock",
+		return fmt.Sprintf("nothing is missing, but the scheduler has not run since %s: look at its rule and at the log of the function scheduler",
 			instant(last.UnixMilli())), err
 	}
-	return "nothing is missing; the clock lets it on at its next look, within a minute", err
+	return "nothing is missing; the scheduler lets it on at its next look, within a minute", err
 }
 
 // keeper is the job before j at gate 2 that keeps the space which comes free for
 // itself, and what it needs; "" if none does, among the first of those that wait.
 func (q *Queue) keeper(ctx context.Context, j *ingest.Job, free ingest.Free) (id string, needs int64, err error) {
-	place, turn := j.Place()
-	if place != ingest.PlaceProvisioning || free.Patience == 0 {
+	place, turn := j.WorkKey()
+	if place != ingest.WorkProvisioning || free.Patience == 0 {
 		return "", 0, nil
 	}
 	var page []candidate

@@ -63,11 +63,11 @@ func TestExplainFailedBatch(t *testing.T) {
 	says("no jobs", "submit it again")
 }
 
-// TestClockDoesNotRun: a job that lacks nothing says since when the clock did not run.
-func TestClockDoesNotRun(t *testing.T) {
+// TestSchedulerDoesNotRun: a job that lacks nothing says since when the scheduler did not run.
+func TestSchedulerDoesNotRun(t *testing.T) {
 	b := newBench(t)
 	id := ingest.JobID(b.submit(1, ""), 1)
-	b.explains(id, "gate", "the clock has never run")
+	b.explains(id, "gate", "the scheduler has never run")
 	b.q.Settings.MaxInFlight = 0
 	b.tick()
 	b.q.Settings.MaxInFlight = 1
@@ -75,7 +75,7 @@ func TestClockDoesNotRun(t *testing.T) {
 	b.now = b.now.Add(2 * time.Minute)
 	b.explains(id, "gate", "within a minute")
 	b.now = b.now.Add(2 * time.Minute)
-	b.explains(id, "gate", "the clock has not run since "+ran.UTC().Format(time.RFC3339))
+	b.explains(id, "gate", "the scheduler has not run since "+ran.UTC().Format(time.RFC3339))
 	if o, err := b.q.Overview(t.Context()); err != nil || o.LastSweep != ran.UTC().Format(time.RFC3339) {
 		t.Errorf("%+v, %v", o, err)
 	}
@@ -105,7 +105,7 @@ func TestOldestWaiting(t *testing.T) {
 	}
 	b.submitJobs(better...)
 	o, err := b.q.Overview(t.Context())
-	if err != nil || o.OldestWaiting != old || o.Waiting[ingest.PlacePending] != 1000 {
+	if err != nil || o.OldestWaiting != old || o.Waiting[ingest.WorkPending] != 1000 {
 		t.Errorf("the oldest is %s since %s of %v, want %s; %v", o.OldestWaiting, o.OldestSince, o.Waiting, old, err)
 	}
 }

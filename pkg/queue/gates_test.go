@@ -28,8 +28,8 @@ func (b *bench) overfill(id string, n int) {
 	for i, name := range many(n) {
 		row.LocalIDs = append(row.LocalIDs, name)
 		tx := b.q.Table.Begin(b.q.NewID())
-		line := table.Key{PK: queue.LockKey(row.Wanted()[i]).PK, SK: "WAITS#" + id}
-		tx.Insert(&queue.Scarce{Head: table.Head{PK: line.PK, SK: line.SK}, Owner: id})
+		line := table.Key{PK: queue.LockKey(row.LockKeys()[i]).PK, SK: "WAITS#" + id}
+		tx.Insert(&queue.Reservation{Head: table.Head{PK: line.PK, SK: line.SK}, Owner: id})
 		if err := tx.Commit(b.Context()); err != nil {
 			b.Fatal(err)
 		}

@@ -37,15 +37,15 @@ func mailKey(batch string, kind ingest.MailKind, exec int64) table.Key {
 func mailPK(batch string) string { return "MAIL#" + batch }
 
 // owe puts the mails that a change of a batch owes into its transaction.
-func (q *Queue) owe(tx *table.Tx, was, is ingest.Batch) {
+func (q *Queue) owe(tx *table.Tx, prev, next ingest.Batch) {
 	if q.Compose == nil {
 		return
 	}
-	for _, kind := range ingest.Mails(was, is) {
+	for _, kind := range ingest.Mails(prev, next) {
 		now := q.Now().UnixMilli()
-		row := &Mail{Head: head(mailKey(is.ID, kind, is.Exec))}
-		row.Mail = ingest.Mail{Batch: is.ID, Kind: kind, Exec: is.Exec, Owed: now, Due: now}
-		row.Head.Place, row.Head.Rank = row.Mail.Place()
+		row := &Mail{Head: head(mailKey(next.ID, kind, next.Exec))}
+		row.Mail = ingest.Mail{Batch: next.ID, Kind: kind, Exec: next.Exec, Owed: now, Due: now}
+		row.Head.WorkPK, row.Head.WorkSK = row.Mail.WorkKey()
 		tx.Insert(row)
 	}
 }
@@ -57,7 +57,7 @@ type mailed struct{ table.Head }
 const mailPage = 50
 
 // SweepMails sends the mails that are due, the oldest first. It begins none after
-// a time; one takes an eighth of the clock's time at most.
+// a time; one takes an eighth of the scheduler's time at most.
 func (q *Queue) SweepMails(ctx context.Context, until time.Time) error {
 	if q.Compose == nil {
 		return nil
@@ -71,7 +71,7 @@ func (q *Queue) SweepMails(ctx context.Context, until time.Time) error {
 		if !q.Now().Before(until) {
 			return nil
 		}
-		if err := q.sendMail(ctx, m.Key(), q.Rules.Timing.Clock/8); err != nil && !fault.Is(err, fault.Lost) {
+		if err := q.sendMail(ctx, m.Key(), q.Rules.Timing.Scheduler/8); err != nil && !fault.Is(err, fault.Stale) {
 			q.Log.Warn("a mail was not sent; the next sweep tries again", "mail", m.Key(), "error", err)
 		}
 	}
@@ -196,7 +196,7 @@ func (q *Queue) settle(ctx context.Context, row *Mail) error {
 			return err
 		}
 		tx.Remove(row)
-		if err := tx.Commit(ctx); !fault.Is(err, fault.Lost) {
+		if err := tx.Commit(ctx); !fault.Is(err, fault.Stale) {
 			return err
 		}
 	}
@@ -205,7 +205,7 @@ func (q *Queue) settle(ctx context.Context, row *Mail) error {
 }
 
 func (q *Queue) saveMail(ctx context.Context, row *Mail) error {
-	row.Head.Place, row.Head.Rank = row.Mail.Place()
+	row.Head.WorkPK, row.Head.WorkSK = row.Mail.WorkKey()
 	tx := q.Table.Begin(q.NewID())
 	tx.Save(row)
 	return tx.Commit(ctx)

@@ -86,7 +86,7 @@ func (b *bench) toReport() (string, queue.Message) {
 	b.Helper()
 	id := b.submit(1, "")
 	b.tick()
-	b.handle(b.last(), func(context.Context, *queue.Held) (ingest.Result, error) { return ingest.Fail(false, "no"), nil })
+	b.handle(b.last(), func(context.Context, *queue.Claim) (ingest.Result, error) { return ingest.Fail(false, "no"), nil })
 	return id, b.last()
 }
 
@@ -125,7 +125,7 @@ func TestRefusedSubmissionIsTold(t *testing.T) {
 	}
 	m := b.last()
 	for range 20 {
-		keep := b.handle(m, func(context.Context, *queue.Held) (ingest.Result, error) {
+		keep := b.handle(m, func(context.Context, *queue.Claim) (ingest.Result, error) {
 			return ingest.Result{}, errors.New("the store is down")
 		})
 		b.now = b.now.Add(keep)
@@ -229,7 +229,7 @@ func TestMailDoesNotDisturbAWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := row.Batch.ID
-	b.handle(b.last(), func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+	b.handle(b.last(), func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 		for n := range 3 {
 			if err := h.Unpack(ctx, make([]ingest.Job, 1), 3); err != nil {
 				t.Errorf("chunk %d: %v", n, err)
@@ -323,11 +323,11 @@ func (w *crash) run() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	unpack := func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+	unpack := func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 		return ingest.Result{Outcome: ingest.StepNext}, h.Unpack(ctx, make([]ingest.Job, 1), 1)
 	}
 	w.work(w.last(), unpack)
-	fails := func(context.Context, *queue.Held) (ingest.Result, error) { return ingest.Fail(false, "no"), nil }
+	fails := func(context.Context, *queue.Claim) (ingest.Result, error) { return ingest.Fail(false, "no"), nil }
 	id := row.Batch.ID
 	for range 100 {
 		if len(w.batch(id).Mails) == 2 {
@@ -363,7 +363,7 @@ func TestReportEndsAfterItsTries(t *testing.T) {
 	b.q.Compose = p.compose
 	id, report := b.toReport()
 	for range 20 {
-		keep := b.handle(report, func(context.Context, *queue.Held) (ingest.Result, error) {
+		keep := b.handle(report, func(context.Context, *queue.Claim) (ingest.Result, error) {
 			return ingest.Result{}, errors.New("the work bucket refuses: 403")
 		})
 		b.now = b.now.Add(keep)
@@ -380,7 +380,7 @@ func TestContinueGivesTheLeaseBack(t *testing.T) {
 	id, report := b.toReport()
 	for n := range 30 { // more than a report may be tried
 		done := fmt.Sprint(n)
-		keep := b.handle(report, func(_ context.Context, h *queue.Held) (ingest.Result, error) {
+		keep := b.handle(report, func(_ context.Context, h *queue.Claim) (ingest.Result, error) {
 			if n > 0 && h.Batch.Checkpoint != fmt.Sprint(n-1) {
 				t.Errorf("it goes on from %q", h.Batch.Checkpoint)
 			}
@@ -425,7 +425,7 @@ func TestLaggingIndexSendsNothing(t *testing.T) {
 	p := &post{to: []string{"a@example.org"}, refuse: map[string]error{"a@example.org": errors.New("no")}}
 	b.q.Compose = p.compose
 	owed, _ := b.mails(b.submit(1, ""))
-	owed[0].Rank = ingest.DueRank(0) // as the index may still show it
+	owed[0].WorkSK = ingest.DueSK(0) // as the index may still show it
 	tx := b.q.Table.Begin("lags")
 	tx.Save(&owed[0])
 	if err := tx.Commit(t.Context()); err != nil {
@@ -483,7 +483,7 @@ func TestRecordedMailDoesNotKeepABatchOpen(t *testing.T) {
 		}
 		return now()
 	}
-	b.handle(b.last(), func(context.Context, *queue.Held) (ingest.Result, error) { return ingest.Fail(false, "no"), nil })
+	b.handle(b.last(), func(context.Context, *queue.Claim) (ingest.Result, error) { return ingest.Fail(false, "no"), nil })
 	if got := b.batch(id); writes != 1 || got.State != ingest.BatchReporting {
 		t.Errorf("the batch is %s after %d writes", got.State, writes)
 	}

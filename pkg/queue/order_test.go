@@ -29,7 +29,7 @@ func TestGateOrder(t *testing.T) {
 	parked := b.estimated("", 10)
 	b.tick()
 	m := b.last()
-	b.handle(m, func(context.Context, *queue.Held) (ingest.Result, error) {
+	b.handle(m, func(context.Context, *queue.Claim) (ingest.Result, error) {
 		return ingest.Result{Outcome: ingest.StepPark, Lock: "gone by now"}, nil
 	})
 	b.q.Settings.MaxInFlight = 0
@@ -58,7 +58,7 @@ func (b *bench) grants(pk string, n int, bytes int64) {
 		tx := b.q.Table.Begin(fmt.Sprint(pk, i))
 		for range min(table.MaxActions, n-i) {
 			id := fmt.Sprintf("J%06d", i)
-			tx.Insert(&queue.Scarce{Head: table.Head{PK: pk, SK: id}, Owner: id, Bytes: bytes, Collection: "other"})
+			tx.Insert(&queue.Reservation{Head: table.Head{PK: pk, SK: id}, Owner: id, Bytes: bytes, Collection: "other"})
 			i++
 		}
 		if err := tx.Commit(b.Context()); err != nil {
@@ -98,7 +98,7 @@ func TestGatesEndInTime(t *testing.T) {
 	batch := b.submit(250, "")
 	real := b.q.NewID
 	b.q.NewID = func() string { b.now = b.now.Add(time.Second); return real() }
-	if err := b.c.Tick(t.Context(), false); err != nil && !fault.Is(err, fault.Lost) {
+	if err := b.c.Tick(t.Context(), false); err != nil && !fault.Is(err, fault.Stale) {
 		t.Fatal(err)
 	}
 	if first, last := b.job(ingest.JobID(batch, 1)), b.job(ingest.JobID(batch, 250)); first.State != ingest.Estimating || last.State != ingest.Pending {
@@ -149,8 +149,8 @@ func TestFailedStepWritesNothing(t *testing.T) {
 		b.submit(1, "")
 		b.tick()
 		k := table.Key{PK: "OBJECT#x", SK: "OBJECT"}
-		b.handle(b.last(), func(_ context.Context, h *queue.Held) (ingest.Result, error) {
-			h.Also(func(tx *table.Tx) error { tx.Insert(&table.Head{PK: k.PK, SK: k.SK}); return nil })
+		b.handle(b.last(), func(_ context.Context, h *queue.Claim) (ingest.Result, error) {
+			h.OnCommit(func(tx *table.Tx) error { tx.Insert(&table.Head{PK: k.PK, SK: k.SK}); return nil })
 			return end, nil
 		})
 		var row table.Head
@@ -180,7 +180,7 @@ func TestLongStepTakesNoTries(t *testing.T) {
 	b.tick()
 	m := b.last()
 	for range 30 {
-		if keep := b.handle(m, func(context.Context, *queue.Held) (ingest.Result, error) {
+		if keep := b.handle(m, func(context.Context, *queue.Claim) (ingest.Result, error) {
 			return ingest.Result{Outcome: ingest.StepContinue}, nil
 		}); keep != 0 {
 			t.Fatalf("kept for %s", keep)

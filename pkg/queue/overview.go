@@ -17,11 +17,11 @@ type Overview struct {
 	SpaceFree     int64          `json:"spaceFree"`               // bytes
 	OldestWaiting string         `json:"oldestWaiting,omitempty"` // job id
 	OldestSince   string         `json:"oldestSince,omitempty"`
-	LastSweep     string         `json:"lastSweep,omitempty"` // when the clock swept last; "" = never
+	LastSweep     string         `json:"lastSweep,omitempty"` // when the scheduler swept last; "" = never
 }
 
 // gates are the places where jobs wait.
-var gates = []string{ingest.PlacePending, ingest.PlaceProvisioning, ingest.PlaceParked}
+var gates = []string{ingest.WorkPending, ingest.WorkProvisioning, ingest.WorkParked}
 
 // countedMost bounds how many waiting jobs of a gate are looked at.
 const countedMost = 1000
@@ -86,7 +86,7 @@ func (q *Queue) firstOfEach(ctx context.Context, place string) (found []candidat
 			return found, err
 		}
 		found = append(found, first[0])
-		if _, err := fmt.Sscanf(first[0].Rank, "%03d#", &priority); err != nil {
+		if _, err := fmt.Sscanf(first[0].WorkSK, "%03d#", &priority); err != nil {
 			return found, nil // entered while jobs aged
 		}
 		from = fmt.Sprintf("%03d#", priority+1)

@@ -76,7 +76,7 @@ type Queue struct {
 	Now        func() time.Time
 	NewID      func() string
 	Executions Executions
-	Poke       func(ctx context.Context) error // asks the clock to look at the gates
+	Wake       func(ctx context.Context) error // asks the scheduler to look at the gates
 	Metric     func(name string, n float64)
 	// Clean removes a job's work files until a time, and returns whether none is left.
 	Clean func(ctx context.Context, job string, until time.Time) (all bool, err error)
@@ -182,9 +182,9 @@ type why struct {
 // agree: the slot, space and lock rows, and the batch's counts. A job that is
 // new is counted by the chunk that makes it. The job's lease ends with the change.
 func (q *Queue) putJob(tx *table.Tx, row *Job, is ingest.Job, gone goneRows, w why) error {
-	was := row.Job
-	if was.State != is.State {
-		if err := ingest.CheckJob(was.State, is.State); err != nil {
+	prev := row.Job
+	if prev.State != is.State {
+		if err := ingest.CheckJob(prev.State, is.State); err != nil {
 			return err
 		}
 	}
@@ -194,20 +194,20 @@ func (q *Queue) putJob(tx *table.Tx, row *Job, is ingest.Job, gone goneRows, w w
 	next.Release()
 	q.writeJob(tx, row, next)
 	e := event.New{Type: w.event, Time: q.Now().UnixMilli(), Actor: w.actor, Component: w.component,
-		Detail: Change{From: string(was.State), To: string(is.State), Exec: is.Exec, Reason: w.reason, Parked: is.Parked}}
+		Detail: Change{From: string(prev.State), To: string(is.State), Exec: is.Exec, Reason: w.reason, Parked: is.Parked}}
 	if is.State == ingest.Failed {
 		e.Outcome = event.Failure
-		if was.State != is.State {
+		if prev.State != is.State {
 			tx.OnCommit(func() { q.Metric(FailedJobs, 1) })
 		}
 	}
 	if err := event.Append(tx, jobSubject(is.ID), next.Version, e); err != nil {
 		return err
 	}
-	if add := ingest.Moved(was.State, is.State); was.State != "" && len(add) > 0 {
+	if add := ingest.Moved(prev.State, is.State); prev.State != "" && len(add) > 0 {
 		tx.Count(countKey(is.Batch), add)
 	}
-	scarce(tx, was, is, gone)
+	reserve(tx, prev, is, gone)
 	return nil
 }
 
@@ -215,8 +215,8 @@ func (q *Queue) putJob(tx *table.Tx, row *Job, is ingest.Job, gone goneRows, w w
 // indexes, on the condition that nobody wrote it since row was read. row becomes
 // next once the commit has succeeded.
 func (q *Queue) writeJob(tx *table.Tx, row *Job, next Job) {
-	next.Head.Place, next.Head.Rank = next.Job.Place()
-	next.Head.Shelf, next.Head.Since = "jobs#"+next.Collection, fmt.Sprintf("%013d#%s", next.Created, next.Job.ID)
+	next.Head.WorkPK, next.Head.WorkSK = next.Job.WorkKey()
+	next.Head.ListPK, next.Head.ListSK = "jobs#"+next.Collection, fmt.Sprintf("%013d#%s", next.Created, next.Job.ID)
 	if next.Rev == 0 {
 		tx.Insert(&next)
 	} else {
@@ -227,8 +227,8 @@ func (q *Queue) writeJob(tx *table.Tx, row *Job, next Job) {
 
 // writeBatch is writeJob for a batch.
 func (q *Queue) writeBatch(tx *table.Tx, row *Batch, next Batch) {
-	next.Head.Place, next.Head.Rank = next.Batch.Place()
-	next.Head.Shelf, next.Head.Since = "batches#"+next.Collection, fmt.Sprintf("%013d#%s", next.Created, next.Batch.ID)
+	next.Head.WorkPK, next.Head.WorkSK = next.Batch.WorkKey()
+	next.Head.ListPK, next.Head.ListSK = "batches#"+next.Collection, fmt.Sprintf("%013d#%s", next.Created, next.Batch.ID)
 	if next.Rev == 0 {
 		tx.Insert(&next)
 	} else {
@@ -240,9 +240,9 @@ func (q *Queue) writeBatch(tx *table.Tx, row *Batch, next Batch) {
 // putBatch writes a batch's row as it shall be, with its event if w names one.
 // The batch's lease ends with an event, and stays without.
 func (q *Queue) putBatch(tx *table.Tx, row *Batch, is ingest.Batch, w why) error {
-	was := row.Batch
-	if was.State != is.State {
-		if err := ingest.CheckBatch(was.State, is.State); err != nil {
+	prev := row.Batch
+	if prev.State != is.State {
+		if err := ingest.CheckBatch(prev.State, is.State); err != nil {
 			return err
 		}
 	}
@@ -253,12 +253,12 @@ func (q *Queue) putBatch(tx *table.Tx, row *Batch, is ingest.Batch, w why) error
 		next.Release()
 	}
 	q.writeBatch(tx, row, next)
-	q.owe(tx, was, is)
+	q.owe(tx, prev, is)
 	if w.event == "" {
 		return nil
 	}
 	e := event.New{Type: w.event, Time: q.Now().UnixMilli(), Actor: w.actor, Component: w.component,
-		Detail: Change{From: string(was.State), To: string(is.State), Exec: is.Exec, Reason: w.reason}}
+		Detail: Change{From: string(prev.State), To: string(is.State), Exec: is.Exec, Reason: w.reason}}
 	if is.State == ingest.BatchFailed {
 		e.Outcome = event.Failure
 	}
@@ -269,26 +269,26 @@ func (q *Queue) putBatch(tx *table.Tx, row *Batch, is ingest.Batch, w why) error
 // more adds what else must be in the transaction. Where a row that the job owns is
 // not there any more, because somebody removed it by hand, the change is made
 // without it: else the job could never end.
-func (q *Queue) changeJob(ctx context.Context, row *Job, is ingest.Job, w why, more ...func(*table.Tx) error) error {
-	was := row.Job
-	owed := func() []ingest.Wake { return ingest.Wakes(was, is) }
+func (q *Queue) changeJob(ctx context.Context, row *Job, next ingest.Job, w why, more ...func(*table.Tx) error) error {
+	prev := row.Job
+	owed := func() []ingest.Wake { return ingest.Wakes(prev, next) }
 	var gone goneRows
-	put := func(tx *table.Tx) error { return q.putJob(tx, row, is, gone, w) }
+	put := func(tx *table.Tx) error { return q.putJob(tx, row, next, gone, w) }
 	parts := append([]func(*table.Tx) error{put}, more...)
 	err := q.commit(ctx, parts, owed)
-	if gone = q.goneRows(ctx, err, &was); len(gone) == 0 {
+	if gone = q.goneRows(ctx, err, &prev); len(gone) == 0 {
 		return err
 	}
-	q.Log.Error("rows of a job were not there; it is changed without them", "job", was.ID, "rows", fmt.Sprint(gone))
+	q.Log.Error("rows of a job were not there; it is changed without them", "job", prev.ID, "rows", fmt.Sprint(gone))
 	q.Metric(MissingRows, float64(len(gone)))
 	return q.commit(ctx, parts, owed)
 }
 
 // changeBatch is changeJob for a batch.
-func (q *Queue) changeBatch(ctx context.Context, row *Batch, is ingest.Batch, w why, more ...func(*table.Tx) error) error {
-	was := row.Batch
-	put := func(tx *table.Tx) error { return q.putBatch(tx, row, is, w) }
-	return q.commit(ctx, append([]func(*table.Tx) error{put}, more...), func() []ingest.Wake { return ingest.BatchWakes(was, is) })
+func (q *Queue) changeBatch(ctx context.Context, row *Batch, next ingest.Batch, w why, more ...func(*table.Tx) error) error {
+	prev := row.Batch
+	put := func(tx *table.Tx) error { return q.putBatch(tx, row, next, w) }
+	return q.commit(ctx, append([]func(*table.Tx) error{put}, more...), func() []ingest.Wake { return ingest.BatchWakes(prev, next) })
 }
 
 func (q *Queue) commit(ctx context.Context, parts []func(*table.Tx) error, owed func() []ingest.Wake) error {
@@ -332,7 +332,7 @@ func (q *Queue) send(ctx context.Context, w ingest.Wake) error {
 	case ingest.StartBatch:
 		return q.Executions.Start(ctx, MachineBatch, ExecutionName(w.ID, w.Exec), Message{Batch: w.ID, Exec: w.Exec, Step: w.At})
 	case ingest.LookGates:
-		return q.Poke(ctx)
+		return q.Wake(ctx)
 	case ingest.CloseBatch:
 		return q.CloseBatch(ctx, w.ID)
 	case ingest.SendMail:

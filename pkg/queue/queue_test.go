@@ -22,7 +22,7 @@ import (
 type bench struct {
 	*testing.T
 	q        *queue.Queue
-	c        *queue.Clock
+	c        *queue.Scheduler
 	now      time.Time
 	started  []queue.Message
 	stopped  map[string]bool
@@ -39,7 +39,7 @@ func newBenchOn(t *testing.T, tb *table.Table) *bench {
 	n := 0
 	now := func() time.Time { return b.now }
 	id := func() string { n++; return fmt.Sprintf("ID%06d", n) }
-	b.q = &queue.Queue{Table: tb, Now: now, NewID: id, Executions: b, Poke: func(context.Context) error { b.pokes++; return nil },
+	b.q = &queue.Queue{Table: tb, Now: now, NewID: id, Executions: b, Wake: func(context.Context) error { b.pokes++; return nil },
 		Metric: func(name string, n float64) {
 			b.metrics[name] += n
 			b.repairs = int(b.metrics["Repairs"])
@@ -49,7 +49,7 @@ func newBenchOn(t *testing.T, tb *table.Table) *bench {
 			return len(b.cleaned) > 1, nil
 		},
 		Settings: queue.Settings{MaxInFlight: 2, Space: 1000, Reserve: 100, SweepPage: 50}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
-	b.c = &queue.Clock{Queue: b.q, Leases: &lease.Store{Table: tb, Now: now, NewID: id}}
+	b.c = &queue.Scheduler{Queue: b.q, Leases: &lease.Store{Table: tb, Now: now, NewID: id}}
 	return b
 }
 
@@ -83,7 +83,7 @@ func (b *bench) handle(m queue.Message, step queue.Step) time.Duration {
 	return keep
 }
 
-func ok(_ context.Context, _ *queue.Held) (ingest.Result, error) {
+func ok(_ context.Context, _ *queue.Claim) (ingest.Result, error) {
 	return ingest.Result{Outcome: ingest.StepNext}, nil
 }
 
@@ -112,7 +112,7 @@ func (b *bench) submit(n int, local string) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.handle(b.last(), func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+	b.handle(b.last(), func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 		var jobs []ingest.Job
 		for i := range n {
 			j := ingest.Job{Collection: "c", Priority: 5, SizeKnown: true}
@@ -179,7 +179,7 @@ func TestStaleMessages(t *testing.T) {
 	b.tick()
 	estimate := b.last()
 	b.handle(estimate, ok)
-	b.handle(estimate, func(context.Context, *queue.Held) (ingest.Result, error) {
+	b.handle(estimate, func(context.Context, *queue.Claim) (ingest.Result, error) {
 		t.Error("a stale message was worked on")
 		return ingest.Result{}, nil
 	})
@@ -204,7 +204,7 @@ func TestOneWorker(t *testing.T) {
 	b.tick()
 	m := b.last()
 	lease := b.q.Rules.Timing.Short + b.q.Rules.Timing.Margin
-	b.handle(m, func(context.Context, *queue.Held) (ingest.Result, error) {
+	b.handle(m, func(context.Context, *queue.Claim) (ingest.Result, error) {
 		if keep := b.handle(m, ok); keep < lease {
 			t.Errorf("a second worker is told to come back after %s; the lease is %s", keep, lease)
 		}
@@ -223,7 +223,7 @@ func TestTriesEnd(t *testing.T) {
 	b.tick()
 	m := b.last()
 	for range 10 {
-		keep := b.handle(m, func(context.Context, *queue.Held) (ingest.Result, error) {
+		keep := b.handle(m, func(context.Context, *queue.Claim) (ingest.Result, error) {
 			return ingest.Result{}, errors.New("the disk is full")
 		})
 		if keep == 0 {
@@ -332,7 +332,7 @@ func TestUnpackInChunks(t *testing.T) {
 		t.Fatal(err)
 	}
 	chunks := func(until int) queue.Step {
-		return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+		return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 			for h.Batch.Unpacked < until {
 				jobs := make([]ingest.Job, n-h.Batch.Unpacked)
 				if err := h.Unpack(ctx, jobs[:queue.Chunk(jobs)], n); err != nil {
@@ -375,7 +375,7 @@ func TestChain(t *testing.T) {
 	for _, m := range b.started {
 		if m.Job != "" {
 			m.Token = "t"
-			b.handle(m, func(_ context.Context, h *queue.Held) (ingest.Result, error) {
+			b.handle(m, func(_ context.Context, h *queue.Claim) (ingest.Result, error) {
 				if m.Job != ids[0] {
 					h.Job.Priority = 0
 				}
@@ -422,7 +422,7 @@ func TestFailedIsCleaned(t *testing.T) {
 	m := b.last()
 	b.handle(m, ok)
 	m.State = string(ingest.Processing)
-	b.handle(m, func(context.Context, *queue.Held) (ingest.Result, error) { return ingest.Fail(true, "no"), nil })
+	b.handle(m, func(context.Context, *queue.Claim) (ingest.Result, error) { return ingest.Fail(true, "no"), nil })
 	b.tick()
 	if j := b.job(id); !j.HasSpace || j.LastSuccessful != ingest.Downloading || len(b.cleaned) > 0 {
 		t.Errorf("just failed: %+v, cleaned %v", j, b.cleaned)
@@ -453,7 +453,7 @@ func TestFiveHundred(t *testing.T) {
 		t.Fatal(err)
 	}
 	batch := row.Batch.ID
-	b.handle(b.last(), func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+	b.handle(b.last(), func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 		var jobs []ingest.Job
 		for i := range n {
 			jobs = append(jobs, ingest.Job{Collection: "c", Priority: (i * 7919) % 100, SizeKnown: true})
@@ -484,7 +484,7 @@ func TestFiveHundred(t *testing.T) {
 				}
 			}
 			delete(waiting, m.Job)
-			b.handle(m, func(context.Context, *queue.Held) (ingest.Result, error) {
+			b.handle(m, func(context.Context, *queue.Claim) (ingest.Result, error) {
 				if keep := b.handle(m, ok); keep == 0 {
 					t.Errorf("job %s has two holders", m.Job)
 				}

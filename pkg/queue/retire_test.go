@@ -22,7 +22,7 @@ func TestRetire(t *testing.T) {
 	batch := b.submit(jobs, "x")
 	bad := b.submit(1, "y")
 	b.tick()
-	fails := func(context.Context, *queue.Held) (ingest.Result, error) { return ingest.Fail(false, "no good"), nil }
+	fails := func(context.Context, *queue.Claim) (ingest.Result, error) { return ingest.Fail(false, "no good"), nil }
 	for i := 0; i < len(b.started); i++ { // each execution that is started, to its end
 		for m := b.started[i]; m.Step != "unpack"; {
 			m.Token = "t"

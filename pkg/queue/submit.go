@@ -46,7 +46,7 @@ func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []b
 		}
 	}
 	err := tx.Commit(ctx)
-	if key != "" && fault.Is(err, fault.Lost) {
+	if key != "" && fault.Is(err, fault.Stale) {
 		// Somebody used the key between our look and our commit.
 		return q.recall(ctx, key, body, now)
 	}
@@ -78,7 +78,7 @@ func (q *Queue) remember(ctx context.Context, tx *table.Tx, key string, body []b
 		return nil, err
 	}
 	until := now.Add(KeepKeys)
-	row.Batch, row.Body, row.Until, row.Gone = batch, digestOf(body), until.UnixMilli(), until.Unix()
+	row.Batch, row.Body, row.Until, row.ExpiresAt = batch, digestOf(body), until.UnixMilli(), until.Unix()
 	if row.Rev == 0 {
 		tx.Insert(&row)
 	} else {
@@ -115,7 +115,7 @@ func (q *Queue) CloseBatch(ctx context.Context, id string) error {
 			tx.Require(countKey(id), "n_processing = ? AND n_held = ?", 0, 0)
 			return nil
 		})
-		if !fault.Is(err, fault.Lost) {
+		if !fault.Is(err, fault.Stale) {
 			return err
 		}
 	}

@@ -22,15 +22,15 @@ type due struct {
 func (q *Queue) Sweep(ctx context.Context, until time.Time) error {
 	for i := range ingest.DueShards {
 		shard := (int(q.Now().Unix()/60) + i) % ingest.DueShards
-		if err := q.sweepPlace(ctx, ingest.DuePlace(shard), until); err != nil {
+		if err := q.sweepPlace(ctx, ingest.DuePK(shard), until); err != nil {
 			return err
 		}
 	}
-	return q.sweepPlace(ctx, ingest.PlaceClean, q.Now().Add(q.itemTime()))
+	return q.sweepPlace(ctx, ingest.WorkCleanUp, q.Now().Add(q.itemTime()))
 }
 
 // itemTime is how long one repair or clean-up works; at twice that it is cut off.
-func (q *Queue) itemTime() time.Duration { return q.Rules.Timing.Clock / 8 }
+func (q *Queue) itemTime() time.Duration { return q.Rules.Timing.Scheduler / 8 }
 
 // sweepPlace looks at what is past due in one place of the index "work". What
 // fails is looked at again later, so that it never keeps the others waiting.
@@ -45,7 +45,7 @@ func (q *Queue) sweepPlace(ctx context.Context, place string, until time.Time) e
 			return nil
 		}
 		err := q.repair(ctx, d)
-		if err == nil || fault.Is(err, fault.Lost) || fault.Is(err, fault.NotFound) {
+		if err == nil || fault.Is(err, fault.Stale) || fault.Is(err, fault.NotFound) {
 			continue
 		}
 		q.Log.Error("a repair failed; it is tried again later", "id", d.ID, "error", err)
@@ -64,7 +64,7 @@ func (d due) isBatch() bool { return d.PK == batchKey(d.ID).PK }
 // sweep's time. A clean-up has twice the time in which it works.
 func (q *Queue) repair(ctx context.Context, d due) error {
 	limit := q.itemTime()
-	if d.Place == ingest.PlaceClean {
+	if d.WorkPK == ingest.WorkCleanUp {
 		limit *= 2
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -151,7 +151,7 @@ func (q *Queue) clean(ctx context.Context, row *Job, now time.Time, reason strin
 	tx := q.Table.Begin(q.NewID())
 	next := *row
 	next.Work, next.Cleaning = q.Rules.Postpone(row.Work, ingest.Stage{}, now), true
-	next.Take(tx.ID(), now, q.Rules.Timing.Clock+q.Rules.Timing.Margin)
+	next.Take(tx.ID(), now, q.Rules.Timing.Scheduler+q.Rules.Timing.Margin)
 	q.writeJob(tx, row, next)
 	if err := tx.Commit(ctx); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (q *Queue) cleanEarly(ctx context.Context, until time.Time) error {
 	now := q.Now()
 	var page []due
 	to := dueRank(now.Add(q.Rules.FailedRetention - q.Settings.FailedKeep))
-	_, err := q.Table.Page(ctx, table.Query{Index: "work", PK: ingest.PlaceClean, From: "0", To: to, Limit: earlyPage}, &page)
+	_, err := q.Table.Page(ctx, table.Query{Index: "work", PK: ingest.WorkCleanUp, From: "0", To: to, Limit: earlyPage}, &page)
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (q *Queue) cleanEarly(ctx context.Context, until time.Time) error {
 		if err == nil && row.Uncleaned() && !row.Live(now) && row.Repairs == 0 && kept() >= q.Settings.FailedKeep {
 			err = q.clean(ctx, row, now, "its space is needed by jobs that wait")
 		}
-		if err != nil && !fault.Is(err, fault.Lost) && !fault.Is(err, fault.NotFound) {
+		if err != nil && !fault.Is(err, fault.Stale) && !fault.Is(err, fault.NotFound) {
 			q.Log.Error("a failed job's space could not be given back; it is tried again later", "job", d.ID, "error", err)
 			q.Metric(RepairErrors, 1)
 		}
@@ -270,7 +270,7 @@ func (q *Queue) repairBatch(ctx context.Context, id string) error {
 		return err
 	}
 	now := q.Now()
-	if place, _ := row.Batch.Place(); place == "" || now.UnixMilli() < row.Due {
+	if place, _ := row.Batch.WorkKey(); place == "" || now.UnixMilli() < row.Due {
 		return nil
 	}
 	is := row.Batch
@@ -314,4 +314,4 @@ func (q *Queue) lookAgain(ctx context.Context, row *Batch) error {
 }
 
 // dueRank is the greatest rank in the index of what is due at now.
-func dueRank(now time.Time) string { return ingest.DueRank(now.UnixMilli()) + "~" }
+func dueRank(now time.Time) string { return ingest.DueSK(now.UnixMilli()) + "~" }

@@ -28,7 +28,7 @@ func Chunk(jobs []ingest.Job) int {
 	rows, bytes := 0, 0
 	for i, j := range jobs {
 		j, _ = admissible(j)
-		n := 2 + len(j.Wanted())
+		n := 2 + len(j.LockKeys())
 		rows, bytes = rows+n, bytes+table.Size(Job{Job: j})+n*rowBytes
 		if rows > chunkRows || bytes > chunkBytes {
 			return max(i, 1)
@@ -58,32 +58,32 @@ func (q *Queue) Unpack(ctx context.Context, row *Batch, jobs []ingest.Job, expec
 	if expected > ingest.MaxJobs {
 		return fault.New(fault.Invalid, "the batch has %d rows; at most %d are taken. Split it into several submissions", expected, ingest.MaxJobs)
 	}
-	was, is := row.Batch, row.Batch
+	prev, next := row.Batch, row.Batch
 	tx := q.Table.Begin(q.NewID())
 	count := map[string]int64{}
 	for _, j := range jobs {
-		is.Unpacked++
-		j.Row, j.ID, j.Batch = is.Unpacked, ingest.JobID(is.ID, is.Unpacked), is.ID
-		made, err := q.makeJob(tx, j, is.Submitter)
+		next.Unpacked++
+		j.Row, j.ID, j.Batch = next.Unpacked, ingest.JobID(next.ID, next.Unpacked), next.ID
+		made, err := q.makeJob(tx, j, next.Submitter)
 		if err != nil {
 			return err
 		}
 		count[string(made.State.Class())]++
 	}
 	w := why{}
-	is.Tries, is.Repairs, is.Blocked, is.Expected = 0, 0, "", expected
-	if is.Unpacked == expected {
-		is = q.seal(is)
-		w = why{event: "batch.state", actor: is.Submitter, component: "unpack"}
+	next.Tries, next.Repairs, next.Blocked, next.Expected = 0, 0, "", expected
+	if next.Unpacked == expected {
+		next = q.seal(next)
+		w = why{event: "batch.state", actor: next.Submitter, component: "unpack"}
 	} else {
-		is = q.Rules.DueBatch(is, q.Now())
+		next = q.Rules.DueBatch(next, q.Now())
 	}
-	tx.Count(countKey(is.ID), count)
-	if err := q.putBatch(tx, row, is, w); err != nil {
+	tx.Count(countKey(next.ID), count)
+	if err := q.putBatch(tx, row, next, w); err != nil {
 		return err
 	}
 	if w.event == "" {
-		tx.Prove(batchKey(is.ID))
+		tx.Prove(batchKey(next.ID))
 	}
 	if err := tx.Commit(ctx); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (q *Queue) Unpack(ctx context.Context, row *Batch, jobs []ingest.Job, expec
 	if failed := count[string(ingest.ClassFailed)]; failed > 0 {
 		q.Metric(FailedJobs, float64(failed))
 	}
-	q.wake(ctx, ingest.BatchWakes(was, is))
+	q.wake(ctx, ingest.BatchWakes(prev, next))
 	return nil
 }
 
@@ -108,7 +108,7 @@ func (q *Queue) makeJob(tx *table.Tx, j ingest.Job, submitter string) (ingest.Jo
 	e.Time, e.Detail = j.Created, Change{To: string(j.State), Reason: refused}
 	row := &Job{Head: head(jobKey(j.ID)), Version: 1, Job: j}
 	q.writeJob(tx, row, *row)
-	scarce(tx, ingest.Job{ID: j.ID}, j, nil)
+	reserve(tx, ingest.Job{ID: j.ID}, j, nil)
 	return j, event.Append(tx, jobSubject(j.ID), 1, e)
 }
 

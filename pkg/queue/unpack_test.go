@@ -84,7 +84,7 @@ func TestTooManyRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.handle(b.last(), func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+	b.handle(b.last(), func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 		return ingest.Result{Outcome: ingest.StepNext}, h.Unpack(ctx, make([]ingest.Job, 1), ingest.MaxJobs+1)
 	})
 	got, err := b.q.Batch(t.Context(), row.Batch.ID)
@@ -107,7 +107,7 @@ func TestUnpackThatGivesUp(t *testing.T) {
 		}
 		batch, m := row.Batch.ID, b.last()
 		for range 12 {
-			b.now = b.now.Add(b.handle(m, func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+			b.now = b.now.Add(b.handle(m, func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 				if h.Batch.Unpacked == 0 {
 					if err := h.Unpack(ctx, make([]ingest.Job, 1), 2); err != nil {
 						return ingest.Result{}, err
@@ -144,7 +144,7 @@ func TestReportThatCannotBeMade(t *testing.T) {
 	b.handle(b.last(), fails(false))
 	m := b.last()
 	for range 11 {
-		b.now = b.now.Add(b.handle(m, func(context.Context, *queue.Held) (ingest.Result, error) {
+		b.now = b.now.Add(b.handle(m, func(context.Context, *queue.Claim) (ingest.Result, error) {
 			return ingest.Result{}, errors.New("the bucket refuses")
 		}))
 	}
@@ -166,7 +166,7 @@ func TestContinueTakesNoTries(t *testing.T) {
 	}
 	m := b.last()
 	for n := range 30 { // more than the tries of the stage
-		keep := b.handle(m, func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+		keep := b.handle(m, func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 			b.now = b.now.Add(45 * time.Second)
 			if n%2 == 0 { // a step may go on without a new chunk
 				return ingest.Result{Outcome: ingest.StepContinue}, nil

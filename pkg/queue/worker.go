@@ -19,9 +19,9 @@ type Answers interface {
 	Answer(ctx context.Context, token string, a ingest.Answer, cause string) error
 }
 
-// Held is an item that a worker has taken. The step changes its copies; only
+// Claim is an item that a worker has taken. The step changes its copies; only
 // the worker writes them, under the lease.
-type Held struct {
+type Claim struct {
 	Job   *ingest.Job   // the job, or nil
 	Batch *ingest.Batch // the batch, or nil
 	Until time.Time     // the step's time budget
@@ -38,13 +38,13 @@ type Held struct {
 // Step does one state's work on a taken item, from whatever point an earlier
 // try got to. An error is a try that may succeed later (a store that does not
 // answer); what can never succeed is an ingest.Fail.
-type Step func(ctx context.Context, h *Held) (ingest.Result, error)
+type Step func(ctx context.Context, h *Claim) (ingest.Result, error)
 
 // Checkpoint saves the item as the step has changed it, under the same lease,
 // with the rows that add puts into the transaction. After a Lost the step has
 // to end: somebody else has the item. A Lost with a *table.ConditionError that names
 // a lock means that it is not this job's turn for the lock.
-func (h *Held) Checkpoint(ctx context.Context, add ...func(*table.Tx)) error {
+func (h *Claim) Checkpoint(ctx context.Context, add ...func(*table.Tx)) error {
 	if err := h.inTurn(ctx); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (h *Held) Checkpoint(ctx context.Context, add ...func(*table.Tx)) error {
 	next := *h.job
 	next.Job = *h.Job
 	h.q.writeJob(tx, h.job, next)
-	scarce(tx, h.job.Job, *h.Job, nil)
+	reserve(tx, h.job.Job, *h.Job, nil)
 	for _, a := range add {
 		a(tx)
 	}
@@ -61,11 +61,11 @@ func (h *Held) Checkpoint(ctx context.Context, add ...func(*table.Tx)) error {
 
 // Take is the id of this take of the job: no other worker has the same, nor has one
 // of a time before the table was restored to an earlier moment.
-func (h *Held) Take() string { return h.job.Holder }
+func (h *Claim) Take() string { return h.job.Holder }
 
 // inTurn returns a Lost if the step takes a lock that is another's, or before which
 // others stand in line.
-func (h *Held) inTurn(ctx context.Context) error {
+func (h *Claim) inTurn(ctx context.Context) error {
 	for _, name := range h.Job.Locks {
 		if slices.Contains(h.job.Locks, name) {
 			continue
@@ -76,29 +76,29 @@ func (h *Held) inTurn(ctx context.Context) error {
 		}
 		if owner != "" {
 			ce := &table.ConditionError{Keys: []table.Key{LockKey(name)}}
-			return &fault.Error{Kind: fault.Lost, Msg: fmt.Sprintf("job %s comes before job %s for %s", owner, h.Job.ID, name), Err: ce}
+			return &fault.Error{Kind: fault.Stale, Msg: fmt.Sprintf("job %s comes before job %s for %s", owner, h.Job.ID, name), Err: ce}
 		}
 	}
 	return nil
 }
 
-// StillMine returns a Lost once the job's row is no longer as this worker left it.
-func (h *Held) StillMine(ctx context.Context) error {
+// CheckLease returns a Lost once the job's row is no longer as this worker left it.
+func (h *Claim) CheckLease(ctx context.Context) error {
 	now, err := h.q.Job(ctx, h.job.Job.ID)
 	if err == nil && now.Rev != h.job.Rev {
-		err = fault.New(fault.Lost, "job %s has passed on", h.job.Job.ID)
+		err = fault.New(fault.Stale, "job %s has passed on", h.job.Job.ID)
 	}
 	return err
 }
 
-// Also puts rows into the transaction that ends the step, if it ends well.
-func (h *Held) Also(add func(*table.Tx) error) { h.also = append(h.also, add) }
+// OnCommit puts rows into the transaction that ends the step, if it ends well.
+func (h *Claim) OnCommit(add func(*table.Tx) error) { h.also = append(h.also, add) }
 
 // Remark puts a sentence into the event that ends the step.
-func (h *Held) Remark(text string) { h.remark = text }
+func (h *Claim) Remark(text string) { h.remark = text }
 
 // Unpack makes the batch's next jobs under the lease; see Queue.Unpack.
-func (h *Held) Unpack(ctx context.Context, jobs []ingest.Job, expected int) error {
+func (h *Claim) Unpack(ctx context.Context, jobs []ingest.Job, expected int) error {
 	err := h.q.Unpack(ctx, h.batch, jobs, expected)
 	if fault.Is(err, fault.Invalid) {
 		h.invalid = err
@@ -140,14 +140,14 @@ func (w *Worker) Handle(ctx context.Context, m Message) (keep time.Duration, err
 
 // take reads the item and takes its lease. Without a Held, the message is
 // stale (tell the answer) or early (keep it).
-func (w *Worker) take(ctx context.Context, m Message) (h *Held, a ingest.Answer, keep time.Duration, err error) {
+func (w *Worker) take(ctx context.Context, m Message) (h *Claim, a ingest.Answer, keep time.Duration, err error) {
 	for range 3 {
 		if m.Batch != "" {
 			h, a, keep, err = w.takeBatch(ctx, m)
 		} else {
 			h, a, keep, err = w.takeJob(ctx, m)
 		}
-		if !fault.Is(err, fault.Lost) {
+		if !fault.Is(err, fault.Stale) {
 			break
 		}
 	}
@@ -157,7 +157,7 @@ func (w *Worker) take(ctx context.Context, m Message) (h *Held, a ingest.Answer,
 	return h, a, keep, err
 }
 
-func (w *Worker) takeJob(ctx context.Context, m Message) (*Held, ingest.Answer, time.Duration, error) {
+func (w *Worker) takeJob(ctx context.Context, m Message) (*Claim, ingest.Answer, time.Duration, error) {
 	q, now := w.Queue, w.Queue.Now()
 	row, err := q.Job(ctx, m.Job)
 	if err != nil {
@@ -172,7 +172,7 @@ func (w *Worker) takeJob(ctx context.Context, m Message) (*Held, ingest.Answer, 
 	}
 	times := q.Rules.Timing.Times(w.Stage)
 	is := row.Job
-	if is.Taken(); is.Tries > w.Stage.Tries {
+	if is.Claimed(); is.Tries > w.Stage.Tries {
 		is = q.Rules.Failed(row.Job, gaveUp(w.Stage, row.Tries, row.Message, "Correct that, then requeue the job"), true, now)
 		err := q.changeJob(ctx, row, is, why{event: "job.state", component: w.Stage.Name, reason: is.Message})
 		return nil, is.Answer(at, m.Exec), 0, err
@@ -187,10 +187,10 @@ func (w *Worker) takeJob(ctx context.Context, m Message) (*Held, ingest.Answer, 
 	if err := tx.Commit(ctx); err != nil {
 		return nil, "", 0, err
 	}
-	return &Held{Job: &is, Until: now.Add(times.Budget), q: q, job: row}, "", 0, nil
+	return &Claim{Job: &is, Until: now.Add(times.Budget), q: q, job: row}, "", 0, nil
 }
 
-func (w *Worker) takeBatch(ctx context.Context, m Message) (*Held, ingest.Answer, time.Duration, error) {
+func (w *Worker) takeBatch(ctx context.Context, m Message) (*Claim, ingest.Answer, time.Duration, error) {
 	q, now := w.Queue, w.Queue.Now()
 	row, err := q.Batch(ctx, m.Batch)
 	if err != nil {
@@ -204,7 +204,7 @@ func (w *Worker) takeBatch(ctx context.Context, m Message) (*Held, ingest.Answer
 	}
 	times := q.Rules.Timing.Times(w.Stage)
 	is := row.Batch
-	if is.Taken(); is.Tries > w.Stage.Tries {
+	if is.Claimed(); is.Tries > w.Stage.Tries {
 		then := "Correct that, then submit again what is missing"
 		if is.State != ingest.BatchPending {
 			then = "Its jobs have ended, and can be listed with their receipts"
@@ -223,7 +223,7 @@ func (w *Worker) takeBatch(ctx context.Context, m Message) (*Held, ingest.Answer
 	if err := tx.Commit(ctx); err != nil {
 		return nil, "", 0, err
 	}
-	return &Held{Batch: &is, Until: now.Add(times.Budget), q: q, batch: row}, "", 0, nil
+	return &Claim{Batch: &is, Until: now.Add(times.Budget), q: q, batch: row}, "", 0, nil
 }
 
 // crashed counts, with a take, that the worker before ended without a word: whoever ends
@@ -241,13 +241,13 @@ func (w *Worker) comeBack(until int64, now time.Time) time.Duration {
 }
 
 // work does the step and commits what it says.
-func (w *Worker) work(ctx context.Context, h *Held, m Message) (ingest.Answer, string, time.Duration, error) {
+func (w *Worker) work(ctx context.Context, h *Claim, m Message) (ingest.Answer, string, time.Duration, error) {
 	if h.Batch != nil {
 		return w.workBatch(ctx, h, m)
 	}
 	q := w.Queue
 	res, err := w.step(ctx, h)
-	if fault.Is(err, fault.Lost) {
+	if fault.Is(err, fault.Stale) {
 		return "", "", time.Second, q.tooLate(ctx, h) // the item is another's now: the message is judged again
 	}
 	if err != nil {
@@ -270,7 +270,7 @@ func (w *Worker) work(ctx context.Context, h *Held, m Message) (ingest.Answer, s
 		also = nil
 	}
 	err = q.changeJob(ctx, h.job, is, e, also...)
-	if fault.Is(err, fault.Lost) {
+	if fault.Is(err, fault.Stale) {
 		return "", "", time.Second, q.tooLate(ctx, h)
 	}
 	if err != nil {
@@ -281,17 +281,17 @@ func (w *Worker) work(ctx context.Context, h *Held, m Message) (ingest.Answer, s
 
 // tooLate is what a worker has to say of a job that was taken from it: whether its
 // version is committed.
-func (q *Queue) tooLate(ctx context.Context, h *Held) error {
+func (q *Queue) tooLate(ctx context.Context, h *Claim) error {
 	if h.Job.ObjectVersion == 0 || h.Job.NoChange {
 		return nil
 	}
 	return q.Preserved(ctx, h.Job.ID, h.Job.Primary, h.Job.ObjectVersion)
 }
 
-func (w *Worker) workBatch(ctx context.Context, h *Held, m Message) (ingest.Answer, string, time.Duration, error) {
+func (w *Worker) workBatch(ctx context.Context, h *Claim, m Message) (ingest.Answer, string, time.Duration, error) {
 	q := w.Queue
 	res, err := w.step(ctx, h)
-	if fault.Is(err, fault.Lost) {
+	if fault.Is(err, fault.Stale) {
 		return "", "", time.Second, nil
 	}
 	if err != nil && errors.Is(err, h.invalid) {
@@ -308,7 +308,7 @@ func (w *Worker) workBatch(ctx context.Context, h *Held, m Message) (ingest.Answ
 	default:
 		err = q.endBatch(ctx, h, res)
 	}
-	if fault.Is(err, fault.Lost) {
+	if fault.Is(err, fault.Stale) {
 		return "", "", time.Second, nil
 	}
 	if err != nil {
@@ -319,7 +319,7 @@ func (w *Worker) workBatch(ctx context.Context, h *Held, m Message) (ingest.Answ
 
 // continueBatch saves a batch whose step made progress and goes on in another
 // message, and gives its lease back.
-func (q *Queue) continueBatch(ctx context.Context, h *Held) error {
+func (q *Queue) continueBatch(ctx context.Context, h *Claim) error {
 	next := *h.batch
 	next.Batch = q.Rules.ContinueBatch(*h.Batch, q.Now())
 	next.Release()
@@ -330,7 +330,7 @@ func (q *Queue) continueBatch(ctx context.Context, h *Held) error {
 
 // endBatch closes a batch whose report is saved, or whose manifest is no good.
 // It is Completed only if no job failed, seen in the same transaction.
-func (q *Queue) endBatch(ctx context.Context, h *Held, res ingest.Result) error {
+func (q *Queue) endBatch(ctx context.Context, h *Claim, res ingest.Result) error {
 	if res.Outcome == ingest.StepFail {
 		is := q.giveUp(*h.Batch, res.Reason)
 		err := q.changeBatch(ctx, h.batch, is, why{event: "batch.state", component: "unpack", reason: res.Reason}, h.also...)
@@ -364,7 +364,7 @@ func (q *Queue) endBatch(ctx context.Context, h *Held, res ingest.Result) error 
 
 // again writes down why a try failed, gives the lease back, and says when to
 // try again. When even that fails the lease simply runs out.
-func (w *Worker) again(ctx context.Context, h *Held, cause error) time.Duration {
+func (w *Worker) again(ctx context.Context, h *Claim, cause error) time.Duration {
 	q := w.Queue
 	log := q.Log.With("stage", w.Stage.Name)
 	if h.Job != nil {

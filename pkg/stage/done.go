@@ -13,7 +13,7 @@ import (
 // job has ended since then, its work files are gone, and perhaps its source. Then this
 // step is done, and so are those to Storing. On the usual path nothing is asked.
 func (s *Stages) orDone(step queue.Step) queue.Step {
-	return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+	return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 		var res ingest.Result
 		var err error
 		if h.Job.ObjectVersion == 0 {
@@ -89,7 +89,7 @@ func (s *Stages) versionBy(ctx context.Context, ark, job string) (version int, t
 }
 
 // goOn does what is left of a step whose job's version is stored.
-func (s *Stages) goOn(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+func (s *Stages) goOn(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 	h.Remark("its version is stored already")
 	switch j := h.Job; j.State {
 	case ingest.Processing: // the locks and the reservation, as for any other job

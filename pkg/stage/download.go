@@ -28,7 +28,7 @@ var errStopped = errors.New("stopped")
 
 // download gets every file that is not there yet, segment by segment, within the
 // time budget.
-func (s *Stages) download(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+func (s *Stages) download(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 	j := h.Job
 	d := &transfer{s: s, job: j, began: s.Now(), until: h.Until, first: j.FirstTry(), limit: make(chan struct{}, s.Parallel)}
 	done, err := map[int]bool{}, error(nil)
@@ -65,7 +65,7 @@ func (s *Stages) download(ctx context.Context, h *queue.Held) (ingest.Result, er
 
 // beginAgain fails a job so that its requeue begins with Estimate, where a payload's
 // type that was not given is detected: nothing that was downloaded is kept.
-func (s *Stages) beginAgain(ctx context.Context, h *queue.Held, why string) (ingest.Result, error) {
+func (s *Stages) beginAgain(ctx context.Context, h *queue.Claim, why string) (ingest.Result, error) {
 	all, err := s.Clean(ctx, h.Job.ID, h.Until)
 	if err != nil || !all {
 		return ingest.Result{Outcome: ingest.StepContinue}, err
@@ -202,7 +202,7 @@ func (d *transfer) segment(ctx context.Context, n int, rows []checkm.Row) error 
 	}
 	// A finished segment is never written again: not by one who comes late either.
 	err := d.s.putJSON(ctx, segmentKey(d.job.ID, n), entries, bucket.Condition{Absent: true})
-	if fault.Is(err, fault.Lost) {
+	if fault.Is(err, fault.Stale) {
 		d.own = false
 		return d.same(ctx, n, entries)
 	}

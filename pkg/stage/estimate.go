@@ -19,7 +19,7 @@ import (
 
 // estimate fetches and checks the manifest, finds the target, and sums sizes.
 // Only size never fails it.
-func (s *Stages) estimate(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+func (s *Stages) estimate(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 	j := h.Job
 	refused, err := s.resolve(ctx, j)
 	if err != nil {
@@ -78,7 +78,7 @@ func manifestKey(j *ingest.Job) string { return cmp.Or(j.Manifest, workPrefix(j.
 
 // saveManifest fetches the manifest, checks it against the depositor's digest
 // and its own rules, and keeps it: what was checked is what is downloaded.
-func (s *Stages) saveManifest(ctx context.Context, h *queue.Held) (manifest ocfl.Text, res ingest.Result, err error) {
+func (s *Stages) saveManifest(ctx context.Context, h *queue.Claim) (manifest ocfl.Text, res ingest.Result, err error) {
 	j := h.Job
 	d := &transfer{s: s, job: j, began: s.Now(), until: h.Until, first: j.FirstTry()}
 	row := fileRow(j)
@@ -176,7 +176,7 @@ const sizePage = 100
 // sizes adds up what the servers say, and the manifest where they are silent. It
 // returns errStopped when the time is up; the job's Done is how many files are
 // counted by then.
-func (s *Stages) sizes(ctx context.Context, h *queue.Held, manifest ocfl.Text) error {
+func (s *Stages) sizes(ctx context.Context, h *queue.Claim, manifest ocfl.Text) error {
 	j, n := h.Job, 0
 	budget := h.Until.Sub(s.Now())
 	ctx, cancel := context.WithTimeout(ctx, budget)

@@ -22,7 +22,7 @@ func TestSlowHosts(t *testing.T) {
 	w := newTwins(t)
 	var later, asked, longest atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
-	w.m.Queue.Now, w.m.Clock.Leases.Now, w.s.Now = now, now, now
+	w.m.Queue.Now, w.m.Scheduler.Leases.Now, w.s.Now = now, now, now
 	rows := make([]string, 500)
 	for i := range rows {
 		rows[i] = fmt.Sprintf("http://host%d.invalid/a | | | | | a%d |", i, i)
@@ -49,7 +49,7 @@ func TestSlowHosts(t *testing.T) {
 	}
 	estimated := false
 	for range 50 {
-		if err := w.m.Clock.Tick(t.Context(), true); err != nil {
+		if err := w.m.Scheduler.Tick(t.Context(), true); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.m.Drain(t.Context()); err != nil {
@@ -112,7 +112,7 @@ func TestCutConnection(t *testing.T) {
 // timed notes how long the longest try takes by a clock.
 func timed(steps func(ingest.Stage) queue.Step, now func() time.Time, longest *atomic.Int64) func(ingest.Stage) queue.Step {
 	return func(s ingest.Stage) queue.Step {
-		return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+		return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 			began := now()
 			res, err := steps(s)(ctx, h)
 			longest.Store(max(longest.Load(), int64(now().Sub(began))))

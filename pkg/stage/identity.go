@@ -111,7 +111,7 @@ func (s *Stages) adds(ctx context.Context, j *ingest.Job, id string) (refused st
 // what is not the object's own collection's, and takes over what the object had.
 // The job owns the object's lock.
 func (s *Stages) settle(
-	ctx context.Context, h *queue.Held, stored *ocfl.Stored, d description, files *spill.Sorter[Entry],
+	ctx context.Context, h *queue.Claim, stored *ocfl.Stored, d description, files *spill.Sorter[Entry],
 ) (ingest.Result, error) {
 	j := h.Job
 	all := *j
@@ -223,7 +223,7 @@ func overtaken(j *ingest.Job, stored *ocfl.Stored) string {
 }
 
 // again writes the system files of a job at Storing anew, since the object moved on.
-func (s *Stages) again(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+func (s *Stages) again(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	files, described, err := s.gather(ctx, h.Job)

@@ -29,7 +29,7 @@ func newLate(t *testing.T, name string, diesAfter bool) *late {
 		return strings.HasPrefix(key, "storage/") && strings.HasSuffix(key, name) && strings.Contains(key, "/v2/") == strings.Contains(name, "/v2/")
 	}
 	now := func() time.Time { return time.Now().Add(w.offset) }
-	w.m.Queue.Now, w.m.Clock.Leases.Now, w.s.Now = now, now, now
+	w.m.Queue.Now, w.m.Scheduler.Leases.Now, w.s.Now = now, now, now
 	w.one = w.submit("one.txt")
 	stopped, written := false, false
 	w.s3.Before = func(op, key string) int {

@@ -117,7 +117,7 @@ func TestSubmissionFailedIsMailed(t *testing.T) {
 func TestReportThatCannotBeSaved(t *testing.T) {
 	w := newTwins(t)
 	now := time.Now()
-	w.m.Queue.Now, w.s.Now, w.m.Clock.Leases.Now = func() time.Time { return now }, func() time.Time { return now }, func() time.Time { return now }
+	w.m.Queue.Now, w.s.Now, w.m.Scheduler.Leases.Now = func() time.Time { return now }, func() time.Time { return now }, func() time.Time { return now }
 	sent := w.mails(all)
 	w.s3.Before = func(op, name string) int {
 		if op == "PUT object" && strings.HasPrefix(name, "work/reports/") {

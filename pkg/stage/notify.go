@@ -15,7 +15,7 @@ import (
 
 // notify ends the job's work: the work files are no longer needed, and the
 // depositor's server hears of the version, if the profile names one.
-func (s *Stages) notify(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+func (s *Stages) notify(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 	j := h.Job
 	all, err := s.Clean(ctx, j.ID, h.Until)
 	if err != nil {

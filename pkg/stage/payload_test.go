@@ -21,7 +21,7 @@ type unreliable struct {
 	real    http.RoundTripper
 	failing func(r *http.Request) bool
 	way     string
-	later   time.Duration // how far the clock has been moved on
+	later   time.Duration // how far the scheduler has been moved on
 	batch   string
 }
 
@@ -37,7 +37,7 @@ var ways = map[string]string{
 func newUnreliable(t *testing.T, way string) *unreliable {
 	u := &unreliable{twins: newTwins(t), way: way, failing: func(*http.Request) bool { return false }}
 	now := func() time.Time { return time.Now().Add(u.later) }
-	u.m.Queue.Now, u.m.Clock.Leases.Now, u.s.Now = now, now, now
+	u.m.Queue.Now, u.m.Scheduler.Leases.Now, u.s.Now = now, now, now
 	u.m.Queue.Rules.Timing.MaxBackoff = time.Minute
 	u.m.Queue.Rules.FailedRetention = 1000 * time.Hour
 	u.s.Fetch.Wait = func(context.Context, time.Duration) error { return nil }

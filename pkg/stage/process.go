@@ -19,7 +19,7 @@ import (
 
 // process fixes the object's identifier and the version's time, and writes the
 // system files: after it every byte and digest of the version is decided.
-func (s *Stages) process(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+func (s *Stages) process(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	files, described, err := s.gather(ctx, h.Job)
@@ -103,7 +103,7 @@ func unexpected(j *ingest.Job, head int) string {
 // identify mints an ark if the job has none, reserves it, and takes the locks of the
 // job's identifiers. These, and the time of the version, are on the job's row before
 // any use.
-func (s *Stages) identify(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+func (s *Stages) identify(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 	j := h.Job
 	minted, tries := j.Primary == "", 0
 	for range 5 {
@@ -111,14 +111,14 @@ func (s *Stages) identify(ctx context.Context, h *queue.Held) (ingest.Result, er
 		if err != nil || refused != "" {
 			return ingest.Fail(false, refused), err
 		}
-		if j.Stamp != 0 && !reserve && len(j.Locks) == len(j.Wanted()) {
+		if j.Stamp != 0 && !reserve && len(j.Locks) == len(j.LockKeys()) {
 			return next, nil
 		}
 		before := *j
 		if j.Stamp == 0 {
 			j.Stamp = s.Now().UnixMilli()
 		}
-		j.Locks = j.Wanted()
+		j.Locks = j.LockKeys()
 		err = h.Checkpoint(ctx, func(tx *table.Tx) {
 			if reserve {
 				inventory.Reserve(tx, j.Primary, j.Collection, j.ID)
@@ -138,7 +138,7 @@ func (s *Stages) identify(ctx context.Context, h *queue.Held) (ingest.Result, er
 		if reserve && ce.Failed(inventory.ReservedKey(tried.Primary)) {
 			continue // reserved meanwhile
 		}
-		for _, lock := range tried.Wanted() {
+		for _, lock := range tried.LockKeys() {
 			if ce.Failed(queue.LockKey(lock)) {
 				return ingest.Result{Outcome: ingest.StepPark, Lock: lock}, nil
 			}

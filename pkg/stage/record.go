@@ -26,7 +26,7 @@ const (
 
 // record makes the stored version findable, by ark and by local id. What it
 // writes follows from the stored object alone.
-func (s *Stages) record(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+func (s *Stages) record(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 	j := h.Job
 	put, err := s.missingRows(ctx, j.Primary, who{j.Submitter, j.ID}, h.Until)
 	switch {
@@ -39,7 +39,7 @@ func (s *Stages) record(ctx context.Context, h *queue.Held) (ingest.Result, erro
 	case err != nil:
 		return ingest.Result{}, err
 	case put != nil:
-		h.Also(put)
+		h.OnCommit(put)
 	}
 	return next, nil
 }

@@ -19,13 +19,13 @@ func (s *Stages) Reindex(ctx context.Context, ark, actor string, until time.Time
 		switch {
 		case errors.Is(err, errStopped):
 			return true, false, nil
-		case fault.Is(err, fault.Lost):
+		case fault.Is(err, fault.Stale):
 			continue // recorded meanwhile by a job, or by another reindex
 		case put == nil:
 			return false, true, err
 		}
 		committed := s.commit(ctx, put)
-		if !fault.Is(committed, fault.Lost) {
+		if !fault.Is(committed, fault.Stale) {
 			return true, true, errors.Join(committed, err)
 		}
 	}

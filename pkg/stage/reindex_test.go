@@ -61,7 +61,7 @@ func (w *twins) same(before map[string]string) {
 		}
 	}
 	for key := range after {
-		if _, was := before[key]; !was {
+		if _, prev := before[key]; !prev {
 			w.Errorf("%s is new", key)
 		}
 	}

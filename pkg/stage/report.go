@@ -49,7 +49,7 @@ func pagePrefix(b *ingest.Batch) string { return fmt.Sprintf("batches/%s/report-
 
 // report gathers how every job of the batch ended, page by page from where an
 // earlier try got to, and joins the pages. The mail about it is apart (see Compose).
-func (s *Stages) report(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+func (s *Stages) report(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 	b := h.Batch
 	pages := (b.Unpacked + pageJobs - 1) / pageJobs
 	read := func(n int) (p reportPage, err error) { return p, s.getJSON(ctx, pageKey(b, n), &p) }
@@ -71,7 +71,7 @@ func (s *Stages) report(ctx context.Context, h *queue.Held) (ingest.Result, erro
 
 // makePages saves the pages that are missing, one at least, as long as there is time
 // for more. Whether all are saved and there is time to join them is all.
-func (s *Stages) makePages(ctx context.Context, h *queue.Held, pages int) (all bool, err error) {
+func (s *Stages) makePages(ctx context.Context, h *queue.Claim, pages int) (all bool, err error) {
 	saved := map[string]bool{}
 	err = s.Work.List(ctx, pagePrefix(h.Batch), func(o bucket.Listed) error {
 		saved[path.Base(o.Key)] = true

@@ -120,7 +120,7 @@ func (w *twins) failingJobs(n int) {
 	w.m.Step = func(st ingest.Stage) queue.Step {
 		switch st.Name {
 		case "unpack":
-			return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+			return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 				for h.Batch.Unpacked < n {
 					left := jobs[h.Batch.Unpacked:]
 					if err := h.Unpack(ctx, left[:queue.Chunk(left)], n); err != nil {
@@ -130,7 +130,7 @@ func (w *twins) failingJobs(n int) {
 				return ingest.Result{Outcome: ingest.StepNext}, nil
 			}
 		case "estimate":
-			return func(_ context.Context, h *queue.Held) (ingest.Result, error) {
+			return func(_ context.Context, h *queue.Claim) (ingest.Result, error) {
 				return ingest.Fail(true, h.Job.ID+" cannot be fetched"), nil
 			}
 		}
@@ -146,7 +146,7 @@ func TestReportInPages(t *testing.T) {
 	w.failingJobs(n)
 	w.m.Queue.Settings.MaxInFlight = n
 	now := time.Now()
-	w.m.Queue.Now, w.s.Now, w.m.Clock.Leases.Now = func() time.Time { return now }, func() time.Time { return now }, func() time.Time { return now }
+	w.m.Queue.Now, w.s.Now, w.m.Scheduler.Leases.Now = func() time.Time { return now }, func() time.Time { return now }, func() time.Time { return now }
 	pages, steps := map[string]int{}, 0
 	step := w.m.Step
 	w.m.Step = func(st ingest.Stage) queue.Step {

@@ -15,7 +15,7 @@ func (w *twins) failing(stage, name string) (end func()) {
 	step, on := w.m.Step, true
 	w.m.Step = func(st ingest.Stage) queue.Step {
 		real := step(st)
-		return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+		return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 			if on && st.Name == stage && h.Job.Filename == name {
 				return ingest.Fail(true, "the test says so"), nil
 			}

@@ -64,7 +64,7 @@ func (s *Stages) Steps() map[string]queue.Step {
 // forgetful is a step that leaves no secret in the URL of what it fails for good: what
 // is not requeued is not fetched again.
 func forgetful(step queue.Step) queue.Step {
-	return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+	return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 		res, err := step(ctx, h)
 		switch {
 		case err != nil || res.Outcome != ingest.StepFail:

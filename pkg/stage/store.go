@@ -53,7 +53,7 @@ func (p *plan) segments() int { return (p.Contents + segmentFiles - 1) / segment
 // store writes the version into the storage root and verifies it there: it
 // prepares the inventory, copies the content segment by segment, and commits.
 // Each of these ends within a time budget.
-func (s *Stages) store(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+func (s *Stages) store(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 	j := h.Job
 	p, err := s.plan(ctx, h)
 	owner := s.owner(h, p)
@@ -85,8 +85,8 @@ func (s *Stages) store(ctx context.Context, h *queue.Held) (ingest.Result, error
 }
 
 // owner is the job as the owner of its object's lock, with its plan.
-func (s *Stages) owner(h *queue.Held, p *plan) ocfl.Owner {
-	return ocfl.Owner{Job: h.Job.ID, Fence: h.StillMine, Over: s.Queue.Over, Alone: func() bool { return s.Queue.Ended(p.At) }}
+func (s *Stages) owner(h *queue.Claim, p *plan) ocfl.Owner {
+	return ocfl.Owner{Job: h.Job.ID, Fence: h.CheckLease, Over: s.Queue.JobEnded, Alone: func() bool { return s.Queue.Ended(p.At) }}
 }
 
 // declare says that an object is at its place in a storage root, which this process
@@ -103,7 +103,7 @@ func (s *Stages) declare(ctx context.Context, id string) error {
 
 // copyAll copies the new content from where an earlier try got to, and returns
 // whether all of it is there. Preparing is enough for one time budget.
-func (s *Stages) copyAll(ctx context.Context, h *queue.Held, p *plan) (all bool, err error) {
+func (s *Stages) copyAll(ctx context.Context, h *queue.Claim, p *plan) (all bool, err error) {
 	j := h.Job
 	if p.Follows == "" {
 		if err := s.declare(ctx, p.ID); err != nil {
@@ -130,7 +130,7 @@ func (s *Stages) copyAll(ctx context.Context, h *queue.Held, p *plan) (all bool,
 }
 
 // notStored decides what follows when the version could not be stored.
-func (s *Stages) notStored(ctx context.Context, h *queue.Held, p *plan, why error) (ingest.Result, error) {
+func (s *Stages) notStored(ctx context.Context, h *queue.Claim, p *plan, why error) (ingest.Result, error) {
 	j := h.Job
 	missing, claimed := new(ocfl.MissingError), new(ocfl.ClaimedError)
 	switch {
@@ -139,7 +139,7 @@ func (s *Stages) notStored(ctx context.Context, h *queue.Held, p *plan, why erro
 	case errors.As(why, &claimed):
 		j.Checkpoint = "waiting until no worker of job " + claimed.Job + " can commit any more"
 		return ingest.Result{Outcome: ingest.StepContinue}, s.Queue.Table.Wait(ctx, min(h.Until.Sub(s.Now()), time.Minute))
-	case fault.Is(why, fault.Lost) && h.StillMine(ctx) == nil: // the object is at another version than it was
+	case fault.Is(why, fault.Stale) && h.CheckLease(ctx) == nil: // the object is at another version than it was
 		j.Checkpoint, j.Done = "preparing again", 0
 		return ingest.Result{Outcome: ingest.StepContinue}, s.Work.Delete(ctx, planKey(j.ID))
 	}
@@ -148,7 +148,7 @@ func (s *Stages) notStored(ctx context.Context, h *queue.Held, p *plan, why erro
 
 // copyAgain begins the copying again: what was stored is no longer all there. Done
 // counts on beyond the segments meanwhile.
-func (s *Stages) copyAgain(ctx context.Context, h *queue.Held, p *plan, why error) (ingest.Result, error) {
+func (s *Stages) copyAgain(ctx context.Context, h *queue.Claim, p *plan, why error) (ingest.Result, error) {
 	j, last := h.Job, p.segments()
 	s.Queue.Log.Error("stored content is gone, it is copied again", "job", j.ID, "error", why)
 	if j.Done < last || j.Done >= 2*last {
@@ -177,7 +177,7 @@ var errMoved = errors.New("the object moved on")
 // plan prepares the version, unless an earlier try did and the object is still
 // the one that it was prepared for. It returns errMoved if the system files have to
 // be written again first, and a Lost if another worker of the job prepared meanwhile.
-func (s *Stages) plan(ctx context.Context, h *queue.Held) (p *plan, err error) {
+func (s *Stages) plan(ctx context.Context, h *queue.Claim) (p *plan, err error) {
 	j := h.Job
 	if p = new(plan); !j.FirstTry() {
 		if p, err = s.readPlan(ctx, j); err != nil {
@@ -355,7 +355,7 @@ func (c *contents) flush() error {
 }
 
 // copySegment copies the files of one segment and verifies the copies.
-func (s *Stages) copySegment(ctx context.Context, h *queue.Held, p *plan, n int) error {
+func (s *Stages) copySegment(ctx context.Context, h *queue.Claim, p *plan, n int) error {
 	list := p.List
 	if list == nil {
 		if err := s.getJSON(ctx, p.contentKey(h.Job.ID, n), &list); err != nil {

@@ -14,10 +14,10 @@ import (
 	"archivist/pkg/fetch"
 )
 
-// half is a file that is not all there yet: its upload, its digests so far, and
+// partial is a file that is not all there yet: its upload, its digests so far, and
 // by what the rest is known to belong to it. It is saved after each part, so that
 // another process fetches at most one part again.
-type half struct {
+type partial struct {
 	Upload    *bucket.Upload `json:"upload,omitempty"`
 	Digests   fetch.State    `json:"digests"`
 	Validator string         `json:"validator"`
@@ -35,7 +35,7 @@ type half struct {
 // fetch brings one file to a key of the work bucket in constant memory, with its
 // digests. It stops with fetch.ErrStop when the time budget is spent;
 // what is there by then is noted at a key of its own.
-func (d *transfer) fetch(ctx context.Context, key, noted string, row checkm.Row) (*half, error) {
+func (d *transfer) fetch(ctx context.Context, key, noted string, row checkm.Row) (*partial, error) {
 	h, err := d.loadHalf(ctx, noted, row)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (d *transfer) fetch(ctx context.Context, key, noted string, row checkm.Row)
 	if h.All {
 		return h, d.s.Work.Complete(ctx, h.Upload)
 	}
-	have := func() fetch.Half { return fetch.Half{Offset: h.size(), Validator: h.Validator} }
+	have := func() fetch.Partial { return fetch.Partial{Offset: h.size(), Validator: h.Validator} }
 	h.Most, h.since = max(h.Most, h.size()), d.s.Now()
 	inTime, cancel := context.WithTimeout(ctx, d.until.Sub(d.s.Now())) // a source that stalls must not hold the step
 	defer cancel()
@@ -51,7 +51,7 @@ func (d *transfer) fetch(ctx context.Context, key, noted string, row checkm.Row)
 		h.ours = nil
 		err := d.take(ctx, h, key, row, st)
 		if h.ours != nil {
-			return fault.New(fault.Lost, "storage") // ends the tries: the source is not to blame
+			return fault.New(fault.Stale, "storage") // ends the tries: the source is not to blame
 		}
 		return err
 	})
@@ -65,12 +65,12 @@ func (d *transfer) fetch(ctx context.Context, key, noted string, row checkm.Row)
 }
 
 // size is how many bytes are there.
-func (h *half) size() int64 { return h.sums.Size + int64(len(h.Rest)) }
+func (h *partial) size() int64 { return h.sums.Size + int64(len(h.Rest)) }
 
 func newSums(row checkm.Row) *fetch.Digester { return fetch.NewDigester(row.Algorithm) }
 
-func (d *transfer) loadHalf(ctx context.Context, key string, row checkm.Row) (*half, error) {
-	h := &half{key: key, sums: newSums(row)}
+func (d *transfer) loadHalf(ctx context.Context, key string, row checkm.Row) (*partial, error) {
+	h := &partial{key: key, sums: newSums(row)}
 	if d.first {
 		return h, nil
 	}
@@ -85,7 +85,7 @@ func (d *transfer) loadHalf(ctx context.Context, key string, row checkm.Row) (*h
 }
 
 // take streams what comes into the upload, part by part.
-func (d *transfer) take(ctx context.Context, h *half, key string, row checkm.Row, st fetch.Stream) error {
+func (d *transfer) take(ctx context.Context, h *partial, key string, row checkm.Row, st fetch.Stream) error {
 	if st.From != h.size() || st.From == 0 {
 		if h.Upload != nil {
 			h.ours = d.s.Work.Abort(ctx, h.Upload)
@@ -128,7 +128,7 @@ func (d *transfer) take(ctx context.Context, h *half, key string, row checkm.Row
 
 // partSize is how many bytes make the next part of a file of a size, or of one whose
 // size is not known (-1): its parts grow, since S3 takes 10,000 only.
-func (d *transfer) partSize(h *half, size int64) int {
+func (d *transfer) partSize(h *partial, size int64) int {
 	part := d.s.Work.Limits.PartSize(size)
 	if size >= 0 {
 		part = min(part, max(size-h.sums.Size, 0)+1)
@@ -187,7 +187,7 @@ const leastPart = 5 << 20
 // late ends a try whose time is up before or in the middle of a part. What came is
 // kept. A try that had most of the time budget for itself and did not get further
 // than one before is no progress, and says so with its cause.
-func (d *transfer) late(ctx context.Context, h *half, key string, cause error) error {
+func (d *transfer) late(ctx context.Context, h *partial, key string, cause error) error {
 	data := h.Rest
 	if len(data) >= leastPart {
 		h.Rest = nil
@@ -209,7 +209,7 @@ func (d *transfer) late(ctx context.Context, h *half, key string, cause error) e
 }
 
 // save notes how much of the file is there.
-func (d *transfer) save(ctx context.Context, h *half) (err error) {
+func (d *transfer) save(ctx context.Context, h *partial) (err error) {
 	if h.Digests, err = h.sums.State(); err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (d *transfer) save(ctx context.Context, h *half) (err error) {
 }
 
 // part stores the next bytes. What fits into one part needs no upload in parts.
-func (d *transfer) part(ctx context.Context, h *half, key string, data []byte, last bool) (err error) {
+func (d *transfer) part(ctx context.Context, h *partial, key string, data []byte, last bool) (err error) {
 	if last && h.Upload == nil {
 		_, _ = h.sums.Write(data) // a digester takes everything
 		h.whole = data

@@ -61,7 +61,7 @@ func newTroubled(t *testing.T) *troubled {
 	}
 	steps := u.m.Step
 	u.m.Step = func(s ingest.Stage) queue.Step {
-		return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+		return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 			u.at.Store(s.Name)
 			defer u.at.Store("")
 			if u.step != nil && s.Name == u.stage {
@@ -91,7 +91,7 @@ func (u *troubled) drive(each func()) {
 			}
 		}
 		each()
-		_ = u.m.Clock.Tick(ctx, true)
+		_ = u.m.Scheduler.Tick(ctx, true)
 	}
 }
 

@@ -32,7 +32,7 @@ var batchKinds = map[string]struct {
 }
 
 // unpack makes the batch's jobs, one per object. What is refused is not kept.
-func (s *Stages) unpack(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+func (s *Stages) unpack(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 	res, err := s.unpackAny(ctx, h)
 	if err == nil && res.Outcome == ingest.StepFail {
 		s.forget(ctx, h.Batch.ID)
@@ -48,7 +48,7 @@ func (s *Stages) forget(ctx context.Context, batch string) {
 	}
 }
 
-func (s *Stages) unpackAny(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+func (s *Stages) unpackAny(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 	if h.Batch.Unpacked > 0 { // the source may have other rows by now
 		if _, err := s.Work.Head(ctx, batchManifestKey(h.Batch.ID)); fault.Is(err, fault.NotFound) {
 			return ingest.Fail(false, fmt.Sprintf("the saved manifest is gone after %d of its objects; "+
@@ -90,7 +90,7 @@ const patience = 5
 // batchType is the type of a batch's payload: the depositor's, else that of what was
 // fetched. It is "" if the payload still cannot be fetched when the patience is
 // over: its one job finds the type, or says what is wrong and can be requeued.
-func (s *Stages) batchType(ctx context.Context, h *queue.Held) (string, error) {
+func (s *Stages) batchType(ctx context.Context, h *queue.Claim) (string, error) {
 	p := h.Batch.Payload
 	if p.Type != "" {
 		return p.Type, nil
@@ -112,7 +112,7 @@ func (s *Stages) batchType(ctx context.Context, h *queue.Held) (string, error) {
 
 // unreachable ends a try of unpacking a payload that could not be fetched: it is
 // tried again, and refused when the patience is over.
-func (s *Stages) unreachable(ctx context.Context, h *queue.Held, err error) (ingest.Result, error) {
+func (s *Stages) unreachable(ctx context.Context, h *queue.Claim, err error) (ingest.Result, error) {
 	switch {
 	case !unfetched(err) || mayRecover(err) && h.Batch.Tries < patience:
 		return ingest.Result{}, err
@@ -126,7 +126,7 @@ const unfetchable = "the payload cannot be fetched: "
 
 // unpackList makes a job of each row of a batch manifest, chunk by chunk from
 // where an earlier try got to.
-func (s *Stages) unpackList(ctx context.Context, h *queue.Held, row string, kind checkm.Kind) (ingest.Result, error) {
+func (s *Stages) unpackList(ctx context.Context, h *queue.Claim, row string, kind checkm.Kind) (ingest.Result, error) {
 	data, why, err := s.batchManifest(ctx, h)
 	if err != nil {
 		return s.unreachable(ctx, h, err)
@@ -192,7 +192,7 @@ func batchManifestKey(batch string) string { return "batches/" + batch + "/manif
 
 // batchManifest fetches the manifest once and keeps it: every try of unpacking
 // sees the same rows. It returns why the manifest is refused, or "".
-func (s *Stages) batchManifest(ctx context.Context, h *queue.Held) (data []byte, refused string, err error) {
+func (s *Stages) batchManifest(ctx context.Context, h *queue.Claim) (data []byte, refused string, err error) {
 	key := batchManifestKey(h.Batch.ID)
 	data, _, err = s.Work.Read(ctx, key)
 	if !fault.Is(err, fault.NotFound) {
@@ -220,7 +220,7 @@ func (s *Stages) batchManifest(ctx context.Context, h *queue.Held) (data []byte,
 		return nil, why, nil
 	}
 	err = s.Work.Put(ctx, key, data, bucket.Condition{Absent: true})
-	if fault.Is(err, fault.Lost) { // another try kept what it fetched
+	if fault.Is(err, fault.Stale) { // another try kept what it fetched
 		data, _, err = s.Work.Read(ctx, key)
 	}
 	return data, "", err

@@ -30,15 +30,15 @@ func (k Key) String() string { return k.PK + "/" + k.SK }
 // Gone is when DynamoDB may clean the row away (TTL, seconds since 1970); it is
 // never a lock or a time-out. Schema is the version of the row's form; see Upcaster.
 type Head struct {
-	PK    string `dynamo:"pk,hash"`
-	SK    string `dynamo:"sk,range"`
-	Rev   int64  `dynamo:"rev"`
-	Wid   string `dynamo:"wid"`
-	Place string `dynamo:"place,omitempty"`
-	Rank  string `dynamo:"ranking,omitempty"`
-	Shelf string `dynamo:"shelf,omitempty"`
-	Since string `dynamo:"since,omitempty"`
-	Gone  int64  `dynamo:"gone,omitempty"`
+	PK        string `dynamo:"pk,hash"`
+	SK        string `dynamo:"sk,range"`
+	Rev       int64  `dynamo:"rev"`
+	TxID      string `dynamo:"wid"`
+	WorkPK    string `dynamo:"place,omitempty"`
+	WorkSK    string `dynamo:"ranking,omitempty"`
+	ListPK    string `dynamo:"shelf,omitempty"`
+	ListSK    string `dynamo:"since,omitempty"`
+	ExpiresAt int64  `dynamo:"gone,omitempty"`
 
 	Schema int64 `dynamo:"schema_no,omitempty"`
 }
@@ -111,10 +111,10 @@ func (t *Table) Change(ctx context.Context, k Key, id string, how func(*dynamo.U
 			return err
 		}
 		// It may be by an answer that was lost: then the change is ours.
-		if err := t.get(ctx, k, row); err != nil || row.head().Wid == id {
+		if err := t.get(ctx, k, row); err != nil || row.head().TxID == id {
 			return err
 		}
-		return &fault.Error{Kind: fault.Lost, Msg: "table: changed meanwhile: " + k.String(), Err: &ConditionError{[]Key{k}}}
+		return &fault.Error{Kind: fault.Stale, Msg: "table: changed meanwhile: " + k.String(), Err: &ConditionError{[]Key{k}}}
 	})
 }
 

@@ -53,10 +53,10 @@ func TestRevIsTheFence(t *testing.T) {
 	tx.Save(&stale)
 	err := tx.Commit(t.Context())
 	var ce *table.ConditionError
-	if !fault.Is(err, fault.Lost) || !errors.As(err, &ce) || !ce.Failed(a.Key()) {
+	if !fault.Is(err, fault.Stale) || !errors.As(err, &ce) || !ce.Failed(a.Key()) {
 		t.Fatalf("a stale save gave %v", err)
 	}
-	if got := get(t, tb, a.Key()); got.Name != "second" || got.Rev != 2 || got.Wid != "2" {
+	if got := get(t, tb, a.Key()); got.Name != "second" || got.Rev != 2 || got.TxID != "2" {
 		t.Errorf("the row is %+v", got)
 	}
 }
@@ -73,7 +73,7 @@ func TestTransactionIsWhole(t *testing.T) {
 		tx := tb.Begin("2")
 		tx.Insert(newThing("new", name))
 		second(tx)
-		if err := tx.Commit(t.Context()); !fault.Is(err, fault.Lost) {
+		if err := tx.Commit(t.Context()); !fault.Is(err, fault.Stale) {
 			t.Errorf("%s: got %v, want Lost", name, err)
 		}
 		var row thing
@@ -105,7 +105,7 @@ func TestPages(t *testing.T) {
 	tb := tabletest.Open(t)
 	for i := range 7 {
 		row := newThing("p", fmt.Sprintf("s%d", i))
-		row.Place, row.Rank = "gate", fmt.Sprintf("%03d", 9-i)
+		row.WorkPK, row.WorkSK = "gate", fmt.Sprintf("%03d", 9-i)
 		commit(t, tb, fmt.Sprint(i), func(tx *table.Tx) { tx.Insert(row) })
 	}
 	walk := func(q table.Query) (got string) {
@@ -160,7 +160,7 @@ func TestCommitChangesTheRowAfterwards(t *testing.T) {
 			tx.Insert(row)
 			tx.OnCommit(func() { order += fmt.Sprintf(" 2 rev %d", row.Rev) })
 		})
-		if order != "1 2 rev 1" || row.Wid != "1" {
+		if order != "1 2 rev 1" || row.TxID != "1" {
 			t.Errorf("after the commit ran %q, the row is %+v", order, row)
 		}
 		for name, c := range map[string]struct {
@@ -180,7 +180,7 @@ func TestCommitChangesTheRowAfterwards(t *testing.T) {
 					tx.Insert(&thing{Head: table.Head{PK: "l", SK: fmt.Sprint(i)}, Name: string(make([]byte, 390<<10))})
 				}
 			}, fault.Invalid},
-			"a condition":  {func(tx *table.Tx) { tx.Require(table.Key{PK: "gone", SK: "x"}, "n = ?", 7) }, fault.Lost},
+			"a condition":  {func(tx *table.Tx) { tx.Require(table.Key{PK: "gone", SK: "x"}, "n = ?", 7) }, fault.Stale},
 			"not answered": {func(*table.Tx) { down = true }, fault.Unavailable},
 		} {
 			before := *row
@@ -193,7 +193,7 @@ func TestCommitChangesTheRowAfterwards(t *testing.T) {
 				t.Errorf("%s: got %v, want %s", name, err, c.want)
 			}
 			down = false
-			if *row != before || other.Rev != 0 || other.Wid != "" {
+			if *row != before || other.Rev != 0 || other.TxID != "" {
 				t.Errorf("%s: the failed commit changed the rows: %+v, %+v", name, row, other)
 			}
 		}
@@ -310,7 +310,7 @@ func TestSomebodyElses(t *testing.T) {
 	}})
 	tx := tb.Begin("mine")
 	tx.Insert(newThing("r", "0"))
-	if err := tx.Commit(context.Background()); !fault.Is(err, fault.Lost) {
+	if err := tx.Commit(context.Background()); !fault.Is(err, fault.Stale) {
 		t.Errorf("got %v, want Lost", err)
 	}
 }
@@ -327,7 +327,7 @@ func TestFakeRefuses(t *testing.T) {
 	} {
 		tx := tb.Begin("1")
 		f(tx)
-		if err := tx.Commit(t.Context()); err == nil || fault.Is(err, fault.Lost) {
+		if err := tx.Commit(t.Context()); err == nil || fault.Is(err, fault.Stale) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

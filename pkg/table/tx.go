@@ -68,7 +68,7 @@ func (tx *Tx) Save(row Row) {
 func (tx *Tx) put(row Row, rev int64, condition string, args ...any) {
 	h := row.head()
 	read := *h
-	h.Rev, h.Wid, h.Schema = rev, tx.id, Schema
+	h.Rev, h.TxID, h.Schema = rev, tx.id, Schema
 	put := tx.t.Rows.Put(row).If(condition, args...)
 	size := Size(row)
 	*h = read
@@ -77,7 +77,7 @@ func (tx *Tx) put(row Row, rev int64, condition string, args ...any) {
 		tx.large = &k
 	}
 	tx.add(op{key: k, written: true, put: put})
-	tx.OnCommit(func() { h.Rev, h.Wid, h.Schema = rev, tx.id, Schema })
+	tx.OnCommit(func() { h.Rev, h.TxID, h.Schema = rev, tx.id, Schema })
 }
 
 // Remove deletes a row that was read, on the condition that nobody wrote it since.
@@ -167,7 +167,7 @@ func (tx *Tx) Commit(ctx context.Context) error {
 	})
 	var ce *ConditionError
 	if errors.As(err, &ce) {
-		return &fault.Error{Kind: fault.Lost, Msg: ce.Error(), Err: ce}
+		return &fault.Error{Kind: fault.Stale, Msg: ce.Error(), Err: ce}
 	}
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func (tx *Tx) happened(ctx context.Context) (bool, error) {
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
-	return err == nil && h.Wid == tx.id, err
+	return err == nil && h.TxID == tx.id, err
 }
 
 // send makes one request. One row alone needs no transaction, which costs double.

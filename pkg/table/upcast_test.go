@@ -128,7 +128,7 @@ func TestNewerRowsAreRefused(t *testing.T) {
 	} {
 		err := f()
 		if name == "count" { // it is told which row was not as it must be
-			if !fault.Is(err, fault.Lost) {
+			if !fault.Is(err, fault.Stale) {
 				t.Errorf("count: got %v", err)
 			}
 		} else if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "a/new was written by a newer release") {

@@ -45,16 +45,16 @@ type document struct {
 // roles is for the admin: the tests call as the account itself.
 func roles() *iam.Client { return iam.NewFromConfig(cfg) }
 
-// everybody names what has a role: the stages, the clock, the API, the machines.
+// everybody names what has a role: the stages, the scheduler, the API, the machines.
 func everybody() []string {
-	names := []string{"clock", "api", "ingest-job", "ingest-batch"}
+	names := []string{"scheduler", "api", "ingest-job", "ingest-batch"}
 	for _, st := range ingest.Stages {
 		names = append(names, st.Name)
 	}
 	return names
 }
 
-// functionOf is the full name of a function: of a stage, "clock" or "api".
+// functionOf is the full name of a function: of a stage, "scheduler" or "api".
 func functionOf(t *testing.T, name string) string {
 	t.Helper()
 	full, err := findFunction(t.Context(), name)
@@ -143,7 +143,7 @@ func putPolicies(t *testing.T, role string, all map[string]document) {
 	}
 }
 
-// removeGrant takes an action out of the policies of a function (a stage, "clock",
+// removeGrant takes an action out of the policies of a function (a stage, "scheduler",
 // "api") or a state machine. The returned function, which also runs at the end of
 // the test, puts it back.
 func removeGrant(t *testing.T, name, action string) (restore func()) {

@@ -55,7 +55,7 @@ func TestEveryGrantCounts(t *testing.T) {
 		restore[i]()
 	}
 	until(t, "the batch completes", soon, func() bool { return batchOf(t, batch).State == "Completed" })
-	t.Run("clock", func(t *testing.T) { refused(t, "clock", "dynamodb:Query", "clock.minute.json") })
+	t.Run("scheduler", func(t *testing.T) { refused(t, "scheduler", "dynamodb:Query", "scheduler.minute.json") })
 	t.Run("api", func(t *testing.T) { refused(t, "api", "dynamodb:GetItem", "api.request.json") })
 }
 

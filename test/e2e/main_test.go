@@ -42,7 +42,7 @@ var (
 	out     localstack.Outputs
 	client  *v1.Client
 	cfg     aws.Config
-	ticking atomic.Bool // whether the test plays the clock
+	ticking atomic.Bool // whether the test plays the scheduler
 	faults  string
 	// evaluated is a file with each kind of request that a role made.
 	evaluated string
@@ -75,8 +75,8 @@ func run(m *testing.M) int {
 	stack = &localstack.Stack{Root: root, Name: "e2e", Port: 4567, Log: os.Stderr, Enforce: true, Context: map[string]string{"timing": "quick", "maxInFlight": "20", "faults": faults, "mailFrom": sender}}
 	stack.Env = []string{"EVALUATED=" + evaluated}
 	if *gigabyte {
-		timing = ingest.Timings["measured"]
-		stack.Context["timing"] = "measured"
+		timing = ingest.Timings["slow"]
+		stack.Context["timing"] = "slow"
 		stack.Env = append(stack.Env, "S3_PERSIST=1", "S3_DATA_DIR="+filepath.Join(dir, "s3")) // content on disk
 	}
 	if *core {
@@ -85,8 +85,8 @@ func run(m *testing.M) int {
 			return 0
 		}
 		stack.Core, stack.Name, stack.Port = true, "e2e-localstack", 4600
-		timing = ingest.Timings["measured"] // it is slower
-		stack.Context["timing"] = "measured"
+		timing = ingest.Timings["slow"] // it is slower
+		stack.Context["timing"] = "slow"
 	}
 	defer func() {
 		if err := stack.Stop(ctx); err != nil {
@@ -105,9 +105,9 @@ func run(m *testing.M) int {
 		return 1
 	}
 	ticking.Store(true)
-	clock, stop := context.WithCancel(ctx)
+	scheduler, stop := context.WithCancel(ctx)
 	defer stop()
-	go play(clock)
+	go play(scheduler)
 	code := m.Run()
 	if err := checkGrants(ctx); err != nil {
 		fmt.Fprintf(os.Stderr, "FAIL: grants and calls differ:\n%v\n", err)
@@ -116,9 +116,9 @@ func run(m *testing.M) int {
 	return code
 }
 
-// play invokes the clock more often than its rule does, as the rule would.
+// play invokes the scheduler more often than its rule does, as the rule would.
 func play(ctx context.Context) {
-	payload, err := events.Files.ReadFile("clock.minute.json")
+	payload, err := events.Files.ReadFile("scheduler.minute.json")
 	if err != nil {
 		panic(err)
 	}
@@ -134,9 +134,9 @@ func play(ctx context.Context) {
 		if !ticking.Load() {
 			continue
 		}
-		name := out.All["clockFunction"]
+		name := out.All["schedulerFunction"]
 		if r, err := functions.Invoke(ctx, &lambda.InvokeInput{FunctionName: &name, Payload: payload}); err != nil || r.FunctionError != nil {
-			fmt.Fprintf(os.Stderr, "clock: %v %s\n", err, payloadOf(r))
+			fmt.Fprintf(os.Stderr, "scheduler: %v %s\n", err, payloadOf(r))
 		}
 	}
 }

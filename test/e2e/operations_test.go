@@ -28,7 +28,7 @@ import (
 // table says that it shows.
 func TestOperations(t *testing.T) {
 	miniStackOnly(t, "LocalStack's core evaluates no policies and counts no throttles")
-	t.Run("clock-stopped", clockStopped)
+	t.Run("scheduler-stopped", schedulerStopped)
 	t.Run("space-full", spaceFull)
 	t.Run("throttled", throttled)
 	t.Run("table-refused", tableRefused)
@@ -62,9 +62,9 @@ func raised(t *testing.T, id string) {
 }
 
 // rises waits until one of the system's own metrics is more than it was.
-func rises(t *testing.T, metric string, was float64) {
+func rises(t *testing.T, metric string, prev float64) {
 	t.Helper()
-	until(t, "the metric "+metric, soon, func() bool { return sumOf(t, boot.Namespace, metric) > was })
+	until(t, "the metric "+metric, soon, func() bool { return sumOf(t, boot.Namespace, metric) > prev })
 }
 
 func explained(t *testing.T, id string) v1.Explanation {
@@ -104,30 +104,30 @@ func function(name string) cwtypes.Dimension {
 	return cwtypes.Dimension{Name: aws.String("FunctionName"), Value: &name}
 }
 
-// clockStopped: without its rule and its queue the clock has no invocations, which is
-// what ClockSilent looks at; jobs wait for it.
-func clockStopped(t *testing.T) {
-	clock := out.All["clockFunction"]
-	runs := func() float64 { return sumOf(t, "AWS/Lambda", "Invocations", function(clock)) }
-	until(t, "the clock runs", soon, func() bool { return runs() > 0 })
-	start := stopClock(t, clock)
+// schedulerStopped: without its rule and its queue the scheduler has no invocations, which is
+// what SchedulerSilent looks at; jobs wait for it.
+func schedulerStopped(t *testing.T) {
+	scheduler := out.All["schedulerFunction"]
+	runs := func() float64 { return sumOf(t, "AWS/Lambda", "Invocations", function(scheduler)) }
+	until(t, "the scheduler runs", soon, func() bool { return runs() > 0 })
+	start := stopScheduler(t, scheduler)
 	defer start()
 	src := newSource(t)
 	_, job := submit(t, src.put("/a.txt", []byte("a")), "file")
-	explains(t, job, "gate", "the clock")
+	explains(t, job, "gate", "the scheduler")
 	before := runs()
 	_, other := submit(t, src.put("/b.txt", []byte("b")), "file")
-	explains(t, other, "gate", "the clock")
+	explains(t, other, "gate", "the scheduler")
 	if now := runs(); now != before {
-		t.Errorf("the clock ran %v times while it was stopped", now-before)
+		t.Errorf("the scheduler ran %v times while it was stopped", now-before)
 	}
 	start()
 	ends(t, job, "Completed", soon)
 }
 
-// stopClock takes away everything that wakes the clock. The function that it returns
+// stopScheduler takes away everything that wakes the scheduler. The function that it returns
 // gives it back.
-func stopClock(t *testing.T, clock string) (start func()) {
+func stopScheduler(t *testing.T, scheduler string) (start func()) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	bus, functions := eventbridge.NewFromConfig(cfg), lambda.NewFromConfig(cfg)
@@ -135,9 +135,9 @@ func stopClock(t *testing.T, clock string) (start func()) {
 	if err != nil || len(rules.Rules) != 1 {
 		t.Fatalf("the rules are %+v, %v", rules, err)
 	}
-	maps, err := functions.ListEventSourceMappings(ctx, &lambda.ListEventSourceMappingsInput{FunctionName: &clock})
+	maps, err := functions.ListEventSourceMappings(ctx, &lambda.ListEventSourceMappingsInput{FunctionName: &scheduler})
 	if err != nil || len(maps.EventSourceMappings) != 1 {
-		t.Fatalf("the clock's queues are %+v, %v", maps, err)
+		t.Fatalf("the scheduler's queues are %+v, %v", maps, err)
 	}
 	ticking.Store(false)
 	enable(t, functions, *maps.EventSourceMappings[0].UUID, false)
@@ -217,9 +217,9 @@ func tableRefused(t *testing.T) {
 	until(t, "the batch reports", soon, func() bool { return batchOf(t, batch).State == "Failed" })
 }
 
-// startRefused: a job whose execution the clock may not start says so at once.
+// startRefused: a job whose execution the scheduler may not start says so at once.
 func startRefused(t *testing.T) {
-	restore := removeGrant(t, "clock", "states:StartExecution")
+	restore := removeGrant(t, "scheduler", "states:StartExecution")
 	defer restore()
 	stuck := sumOf(t, boot.Namespace, queue.Stuck)
 	_, job := submit(t, newSource(t).put("/a.txt", []byte("a")), "file")

@@ -57,7 +57,7 @@ func Test4KillStore(t *testing.T) {
 }
 
 // Test5EverythingAtOnce: functions are killed while jobs download, the first
-// message of each stage is lost, an execution is stopped by hand, and the clock
+// message of each stage is lost, an execution is stopped by hand, and the scheduler
 // misses five ticks. Every job ends as it should, in time.
 func Test5EverythingAtOnce(t *testing.T) {
 	before := repairs(t)
@@ -137,7 +137,7 @@ func inTime(t *testing.T, job string) {
 	all := eventsOf(t, job)
 	long, _ := ingest.StageNamed("download")
 	grace := timing.Times(long).Grace
-	allowed := time.Minute + grace + 5*tickEach // the usual path on a loaded machine, the kill, the clock
+	allowed := time.Minute + grace + 5*tickEach // the usual path on a loaded machine, the kill, the scheduler
 	for _, e := range all {
 		if e.Type == "job.repaired" || e.Type == "job.requeued" {
 			allowed += grace + timing.MaxBackoff

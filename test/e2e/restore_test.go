@@ -107,9 +107,9 @@ func Test6Restore(t *testing.T) {
 	if said := reindexAll(t); !strings.Contains(said, "had rows missing") {
 		t.Errorf("the reindex says %s", said)
 	}
-	for job, was := range before {
-		if now := keptBy(ends(t, job, "Completed", 5*time.Minute)); now != was {
-			t.Errorf("job %s was %+v, is %+v", job, was, now)
+	for job, prev := range before {
+		if now := keptBy(ends(t, job, "Completed", 5*time.Minute)); now != prev {
+			t.Errorf("job %s was %+v, is %+v", job, prev, now)
 		}
 	}
 	_, next := submit(t, src.URL+"/one.txt", "file", "late")

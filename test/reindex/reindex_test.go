@@ -86,7 +86,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	}
 	real := w.m.Step
 	w.m.Step = func(st ingest.Stage) queue.Step {
-		return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+		return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 			if h.Job != nil && w.fails[h.Job.Filename] == st.Name {
 				return ingest.Fail(true, "the test says so"), nil
 			}

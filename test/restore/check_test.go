@@ -76,8 +76,8 @@ func (w *world) check(before map[string]place, ends map[string]int) {
 	}
 	for _, j := range w.jobs() {
 		at, stored := after[j.Job.ID]
-		_, was := before[j.Job.ID]
-		ends[fmt.Sprintf("%s, stored before: %v", j.State, was)]++
+		_, prev := before[j.Job.ID]
+		ends[fmt.Sprintf("%s, stored before: %v", j.State, prev)]++
 		switch {
 		case j.State == ingest.Completed && j.NoChange && !stored:
 		case j.State == ingest.Completed && stored && at == (place{j.Primary, j.ObjectVersion}):

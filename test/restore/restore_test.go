@@ -73,12 +73,12 @@ func (w *world) deploy(rows []tabletest.Item) {
 	w.rows.Watch = w.write
 	tb := tabletest.Table(w.rows)
 	tb.Wait = func(_ context.Context, d time.Duration) error { w.now = w.now.Add(d); return nil }
-	was := w.m
+	prev := w.m
 	w.m = queuetest.New(tb, func() time.Time { return w.now }, 50)
-	if was != nil { // ids are never given twice, names of executions are known for 90 days
-		w.m.Inherit(was)
-		w.m.Queue.NewID = was.Queue.NewID
-		w.m.Clock.Leases.NewID = was.Queue.NewID
+	if prev != nil { // ids are never given twice, names of executions are known for 90 days
+		w.m.Inherit(prev)
+		w.m.Queue.NewID = prev.Queue.NewID
+		w.m.Scheduler.Leases.NewID = prev.Queue.NewID
 	}
 	w.s = stagetest.New(w.m, "http://s3")
 	w.s.Work.Client = s3.New(s3.Options{BaseEndpoint: aws.String("http://s3"), Region: "us-east-1", UsePathStyle: true, RetryMaxAttempts: 1,
@@ -175,7 +175,7 @@ func (w *world) some(n, submissions int) {
 			w.submit()
 		case k < 3:
 			w.now = w.now.Add(time.Minute)
-			err = w.m.Clock.Tick(w.Context(), true)
+			err = w.m.Scheduler.Tick(w.Context(), true)
 		default:
 			err = w.m.One(w.Context())
 		}

@@ -103,7 +103,7 @@ func (w *world) load(d dump) {
 		ids++
 		return fmt.Sprintf("01M7ZBMEYHBB62YP7R%08d", ids)
 	}
-	w.m.Clock.Leases.NewID = w.m.Queue.NewID
+	w.m.Scheduler.Leases.NewID = w.m.Queue.NewID
 	w.s.MailFrom = "archive@example.org"
 }
 

@@ -76,8 +76,8 @@ func (c *checker) commit(changes []tabletest.Change) {
 		if ch.After == nil {
 			continue
 		}
-		if was, is := number(ch.Before, "rev"), number(ch.After, "rev"); is != was+1 {
-			c.fail("%s/%s: rev went from %d to %d", text(ch.After, "pk"), text(ch.After, "sk"), was, is)
+		if prev, next := number(ch.Before, "rev"), number(ch.After, "rev"); next != prev+1 {
+			c.fail("%s/%s: rev went from %d to %d", text(ch.After, "pk"), text(ch.After, "sk"), prev, next)
 		}
 		if strings.HasPrefix(text(ch.After, "sk"), "EV#") {
 			e := read[event.Row](ch.After)
@@ -153,7 +153,7 @@ func number(it tabletest.Item, name string) (n int64) {
 func (c *checker) row(ch tabletest.Change, events map[string]event.Row) (job string) {
 	it, there := either(ch), ch.After != nil
 	pk, sk := text(it, "pk"), text(it, "sk")
-	byGate := events["Job"+sk].Component == "clock"
+	byGate := events["Job"+sk].Component == "scheduler"
 	switch {
 	case sk == "JOB":
 		return c.jobRow(read[queue.Job](it), there, events)
@@ -192,34 +192,34 @@ func (c *checker) row(ch tabletest.Change, events map[string]event.Row) (job str
 }
 
 // jobRow takes in a job's row.
-func (c *checker) jobRow(is queue.Job, there bool, events map[string]event.Row) string {
-	id := is.Job.ID
+func (c *checker) jobRow(next queue.Job, there bool, events map[string]event.Row) string {
+	id := next.Job.ID
 	if !there {
-		if c.batches[is.Batch].State != ingest.BatchDeleted {
+		if c.batches[next.Batch].State != ingest.BatchDeleted {
 			c.fail("the row of job %s went before its batch", id)
 		}
 		delete(c.jobs, id)
 		return id
 	}
 	c.oldest = cmp.Or(c.oldest, id)
-	was, e := c.jobs[id], events["Job"+id]
-	c.job(was, is, e)
-	c.timely(was, is, e)
-	c.count(was, is, e)
-	got := len(is.Locks) > len(was.Locks)
+	prev, e := c.jobs[id], events["Job"+id]
+	c.job(prev, next, e)
+	c.timely(prev, next, e)
+	c.count(prev, next, e)
+	got := len(next.Locks) > len(prev.Locks)
 	switch {
-	case is.HasSlot && !was.HasSlot && e.Component == "clock":
-		c.granted(was.Job, is.Job)
+	case next.HasSlot && !prev.HasSlot && e.Component == "scheduler":
+		c.granted(prev.Job, next.Job)
 	case got && e.Component == "admin":
-		c.inTurn(&was.Job, &is.Job, c.acted)
+		c.inTurn(&prev.Job, &next.Job, c.acted)
 	case got:
-		c.inTurn(&was.Job, &is.Job, c.took[id])
+		c.inTurn(&prev.Job, &next.Job, c.took[id])
 	}
-	if is.Holder != "" && is.Holder != was.Holder {
+	if next.Holder != "" && next.Holder != prev.Holder {
 		c.took[id] = c.changes
 	}
-	c.late = c.late || is.State == ingest.Storing
-	c.jobs[id], c.changed[id] = is, c.changes
+	c.late = c.late || next.State == ingest.Storing
+	c.jobs[id], c.changed[id] = next, c.changes
 	return id
 }
 
@@ -250,30 +250,30 @@ func (c *checker) goes(id string) {
 // sorted lists the jobs by id, so that a seed replays.
 func (c *checker) sorted() []string { return slices.Sorted(maps.Keys(c.jobs)) }
 
-func (c *checker) job(was, is queue.Job, e event.Row) {
-	id := is.Job.ID
-	if was.State != is.State {
-		if err := ingest.CheckJob(was.State, is.State); err != nil {
+func (c *checker) job(prev, next queue.Job, e event.Row) {
+	id := next.Job.ID
+	if prev.State != next.State {
+		if err := ingest.CheckJob(prev.State, next.State); err != nil {
 			c.fail("%v", err)
 		}
 	}
-	if was.State != is.State || was.Exec != is.Exec {
-		if e.Version != is.Version || is.Version != was.Version+1 {
-			c.fail("job %s went %s→%s (exec %d→%d) at version %d with event %d", id, was.State, is.State, was.Exec, is.Exec, is.Version, e.Version)
+	if prev.State != next.State || prev.Exec != next.Exec {
+		if e.Version != next.Version || next.Version != prev.Version+1 {
+			c.fail("job %s went %s→%s (exec %d→%d) at version %d with event %d", id, prev.State, next.State, prev.Exec, next.Exec, next.Version, e.Version)
 		}
-	} else if is.Version != was.Version && e.Version != is.Version {
-		c.fail("job %s: version %d without its event", id, is.Version)
+	} else if next.Version != prev.Version && e.Version != next.Version {
+		c.fail("job %s: version %d without its event", id, next.Version)
 	}
-	if is.Exec < was.Exec {
+	if next.Exec < prev.Exec {
 		c.fail("job %s: exec fell", id)
 	}
-	c.placed(&is)
-	if is.State == ingest.Recording && was.State == ingest.Storing {
-		if n := c.w.store.versions(&is.Job); n != 1 {
+	c.placed(&next)
+	if next.State == ingest.Recording && prev.State == ingest.Storing {
+		if n := c.w.store.versions(&next.Job); n != 1 {
 			c.fail("job %s is Recording with %d stored versions", id, n)
 		}
 	}
-	if is.State == ingest.Failed && was.State != ingest.Failed && is.Message == "" {
+	if next.State == ingest.Failed && prev.State != ingest.Failed && next.Message == "" {
 		c.fail("job %s failed without a reason", id)
 	}
 }
@@ -281,9 +281,9 @@ func (c *checker) job(was, is queue.Job, e event.Row) {
 // placed holds a job's place in the indexes against its state: whatever is open
 // is at a gate with a turn, or is driven and has a due time.
 func (c *checker) placed(is *queue.Job) {
-	place, rank := is.Job.Place()
-	if place != is.Head.Place || rank != is.Head.Rank {
-		c.fail("job %s in %s is at %q %q of the index, and should be at %q %q", is.Job.ID, is.State, is.Head.Place, is.Head.Rank, place, rank)
+	place, rank := is.Job.WorkKey()
+	if place != is.Head.WorkPK || rank != is.Head.WorkSK {
+		c.fail("job %s in %s is at %q %q of the index, and should be at %q %q", is.Job.ID, is.State, is.Head.WorkPK, is.Head.WorkSK, place, rank)
 	}
 	gate := slices.Contains(gates, place)
 	switch {
@@ -296,30 +296,30 @@ func (c *checker) placed(is *queue.Job) {
 	}
 }
 
-func (c *checker) batch(was, is queue.Batch, e event.Row) {
-	if was.State != is.State {
-		if err := ingest.CheckBatch(was.State, is.State); err != nil {
+func (c *checker) batch(prev, next queue.Batch, e event.Row) {
+	if prev.State != next.State {
+		if err := ingest.CheckBatch(prev.State, next.State); err != nil {
 			c.fail("%v", err)
 		}
-		if e.Version != is.Version || is.Version != was.Version+1 {
-			c.fail("batch %s went to %s without its event", is.Batch.ID, is.State)
+		if e.Version != next.Version || next.Version != prev.Version+1 {
+			c.fail("batch %s went to %s without its event", next.Batch.ID, next.State)
 		}
 	}
-	if is.State == ingest.BatchReporting && was.State != is.State && (!is.Sealed || c.counts[is.Batch.ID].Open() > 0) {
-		c.fail("batch %s reports, sealed %v, with %+v", is.Batch.ID, is.Sealed, c.counts[is.Batch.ID])
+	if next.State == ingest.BatchReporting && prev.State != next.State && (!next.Sealed || c.counts[next.Batch.ID].Open() > 0) {
+		c.fail("batch %s reports, sealed %v, with %+v", next.Batch.ID, next.Sealed, c.counts[next.Batch.ID])
 	}
-	if is.State == ingest.BatchDeleted && was.State != is.State {
-		c.retires(was)
+	if next.State == ingest.BatchDeleted && prev.State != next.State {
+		c.retires(prev)
 	}
-	place, rank := is.Batch.Place()
-	if place != is.Head.Place || rank != is.Head.Rank {
-		c.fail("batch %s in %s is at %q %q of the index, and should be at %q %q", is.Batch.ID, is.State, is.Head.Place, is.Head.Rank, place, rank)
+	place, rank := next.Batch.WorkKey()
+	if place != next.Head.WorkPK || rank != next.Head.WorkSK {
+		c.fail("batch %s in %s is at %q %q of the index, and should be at %q %q", next.Batch.ID, next.State, next.Head.WorkPK, next.Head.WorkSK, place, rank)
 	}
-	if is.State == ingest.BatchFailed && was.State == ingest.BatchPending && c.counts[is.Batch.ID].Open() > 0 {
-		c.fail("batch %s failed with open jobs %+v, of which nobody will hear", is.Batch.ID, c.counts[is.Batch.ID])
+	if next.State == ingest.BatchFailed && prev.State == ingest.BatchPending && c.counts[next.Batch.ID].Open() > 0 {
+		c.fail("batch %s failed with open jobs %+v, of which nobody will hear", next.Batch.ID, c.counts[next.Batch.ID])
 	}
-	if is.State == ingest.BatchCompleted && c.counts[is.Batch.ID].Open()+c.counts[is.Batch.ID].Failed > 0 {
-		c.fail("batch %s is Completed with counts %+v", is.Batch.ID, c.counts[is.Batch.ID])
+	if next.State == ingest.BatchCompleted && c.counts[next.Batch.ID].Open()+c.counts[next.Batch.ID].Failed > 0 {
+		c.fail("batch %s is Completed with counts %+v", next.Batch.ID, c.counts[next.Batch.ID])
 	}
 }
 
@@ -365,7 +365,7 @@ func (c *checker) agrees(id string) {
 func inLine(j *ingest.Job) []string {
 	switch j.State {
 	case ingest.Pending, ingest.Estimating, ingest.Provisioning, ingest.Downloading, ingest.Processing, ingest.Storing, ingest.Recording:
-		return j.Wanted()
+		return j.LockKeys()
 	}
 	return nil
 }

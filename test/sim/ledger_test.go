@@ -78,14 +78,14 @@ func (c *checker) lease(ch tabletest.Change) {
 		c.fail("a lease row was removed: its fence would begin anew")
 		return
 	}
-	was, is := number(ch.Before, "fence"), number(ch.After, "fence")
-	if is < was || is > was+1 {
-		c.fail("the fence went from %d to %d", was, is)
+	prev, next := number(ch.Before, "fence"), number(ch.After, "fence")
+	if next < prev || next > prev+1 {
+		c.fail("the fence went from %d to %d", prev, next)
 	}
-	if text(ch.After, "holder") != "" && text(ch.Before, "holder") != text(ch.After, "holder") && is != was+1 {
+	if text(ch.After, "holder") != "" && text(ch.Before, "holder") != text(ch.After, "holder") && next != prev+1 {
 		c.fail("the lease passed on without a new fence")
 	}
-	if is > was {
+	if next > prev {
 		c.passes(ch)
 		c.repaired = nil
 		c.tick = tick{began: c.changes, troubled: c.w.throttling()}
@@ -96,42 +96,42 @@ func (c *checker) lease(ch tabletest.Change) {
 
 // granted holds what a gate gave job against the limits and the order, with the
 // table as it was before.
-func (c *checker) granted(was, is ingest.Job) {
+func (c *checker) granted(prev, next ingest.Job) {
 	c.tick.troubled = c.tick.troubled || c.w.throttling()
-	if n := c.slots.sum(is.ID, "", least); n+1 > int64(c.w.s.slots) {
-		c.fail("the gates over-started: %d slots and that of %s", n, is.ID)
+	if n := c.slots.sum(next.ID, "", least); n+1 > int64(c.w.s.slots) {
+		c.fail("the gates over-started: %d slots and that of %s", n, next.ID)
 	}
-	if n := c.slots.sum(is.ID, is.Collection, least); c.w.s.share > 0 && n+1 > int64(c.w.s.share) {
-		c.fail("collection %s has more than its share: %d slots and that of %s", is.Collection, n, is.ID)
+	if n := c.slots.sum(next.ID, next.Collection, least); c.w.s.share > 0 && n+1 > int64(c.w.s.share) {
+		c.fail("collection %s has more than its share: %d slots and that of %s", next.Collection, n, next.ID)
 	}
-	place, _ := was.Place()
-	if place != ingest.PlacePending && !was.HasSpace {
-		held, over := c.spaces.sum(is.ID, "", least), c.behind(is.ID)
-		if held+is.SpaceNeeded > capacity {
+	place, _ := prev.WorkKey()
+	if place != ingest.WorkPending && !prev.HasSpace {
+		held, over := c.spaces.sum(next.ID, "", least), c.behind(next.ID)
+		if held+next.SpaceNeeded > capacity {
 			c.met("granted over the limit")
 		}
-		if held+is.SpaceNeeded > capacity+over {
-			c.fail("%s was granted %d bytes beside %d of %d; those who wait for it hold %d", is.ID, is.SpaceNeeded, held, capacity, over)
+		if held+next.SpaceNeeded > capacity+over {
+			c.fail("%s was granted %d bytes beside %d of %d; those who wait for it hold %d", next.ID, next.SpaceNeeded, held, capacity, over)
 		}
-		if !is.SizeKnown && held-over > capacity-reserve {
-			c.fail("%s of unknown size was let on with %d of %d bytes taken", is.ID, held, capacity)
+		if !next.SizeKnown && held-over > capacity-reserve {
+			c.fail("%s of unknown size was let on with %d of %d bytes taken", next.ID, held, capacity)
 		}
 	}
-	if place != ingest.PlacePending {
-		c.inTurn(&was, &is, c.tick.began)
+	if place != ingest.WorkPending {
+		c.inTurn(&prev, &next, c.tick.began)
 	}
 	for _, other := range c.sorted() {
-		if other != is.ID && c.passedOver(other, was) {
-			c.fail("%s was let on at %s before %s, which comes first and could run", is.ID, place, other)
+		if other != next.ID && c.passedOver(other, prev) {
+			c.fail("%s was let on at %s before %s, which comes first and could run", next.ID, place, other)
 		}
 	}
 }
 
 // inTurn holds a job that got its locks against their lines: whoever stood
 // before it already at since must have been let on first.
-func (c *checker) inTurn(was, j *ingest.Job, since int) {
+func (c *checker) inTurn(prev, j *ingest.Job, since int) {
 	for _, lock := range j.Locks {
-		if slices.Contains(was.Locks, lock) {
+		if slices.Contains(prev.Locks, lock) {
 			continue
 		}
 		for other, at := range c.lines[lock] {
@@ -142,15 +142,15 @@ func (c *checker) inTurn(was, j *ingest.Job, since int) {
 	}
 }
 
-var gates = []string{ingest.PlaceParked, ingest.PlaceProvisioning, ingest.PlacePending}
+var gates = []string{ingest.WorkParked, ingest.WorkProvisioning, ingest.WorkPending}
 
 // passedOver reports whether id could have run, for certain, when the tick under
 // way looked at it: it waits unchanged since before the tick, what the indexes
 // lag aside, before the one that was let on.
 func (c *checker) passedOver(id string, on ingest.Job) bool {
 	j := c.jobs[id].Job
-	at, _ := j.Place()
-	place, _ := on.Place()
+	at, _ := j.WorkKey()
+	place, _ := on.WorkKey()
 	switch {
 	case !slices.Contains(gates, at) || at != place && slices.Index(gates, at) > slices.Index(gates, place):
 		return false
@@ -161,7 +161,7 @@ func (c *checker) passedOver(id string, on ingest.Job) bool {
 	case c.slots.sum("", "", most) >= int64(c.w.s.slots) || c.w.s.share > 0 && c.slots.sum("", j.Collection, most) >= int64(c.w.s.share):
 		return false
 	}
-	if at == ingest.PlacePending {
+	if at == ingest.WorkPending {
 		return true
 	}
 	if !j.HasSpace {
@@ -170,7 +170,7 @@ func (c *checker) passedOver(id string, on ingest.Job) bool {
 			return false // somebody impatient before it may keep the space
 		}
 	}
-	for _, lock := range j.Wanted() {
+	for _, lock := range j.LockKeys() {
 		if c.locks[lock] != "" || c.turned[lock] > c.tick.began || c.first(lock) != id {
 			return false
 		}

@@ -22,7 +22,7 @@ func (c *checker) stuck(keep map[string]bool) map[string]bool {
 		stuck = map[string]bool{}
 	}
 	for id, j := range c.jobs {
-		if place, _ := j.Job.Place(); place == ingest.PlaceParked || place == ingest.PlaceProvisioning {
+		if place, _ := j.Job.WorkKey(); place == ingest.WorkParked || place == ingest.WorkProvisioning {
 			stuck[id] = true
 		}
 	}
@@ -41,7 +41,7 @@ func (c *checker) stuck(keep map[string]bool) map[string]bool {
 
 // behindStuck names a stuck job before which j is not let on.
 func (c *checker) behindStuck(j *ingest.Job, stuck map[string]bool) string {
-	for _, lock := range j.Wanted() {
+	for _, lock := range j.LockKeys() {
 		for other := range c.lines[lock] {
 			if other < j.ID && stuck[other] {
 				return other

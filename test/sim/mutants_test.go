@@ -25,13 +25,13 @@ type mutant struct {
 var mutants = []mutant{
 	{name: "the rev condition stripped", client: without("rev =")},
 	{name: "a row put where one may stand already", client: without("attribute_not_exists(")},
-	{name: "the clock's fence not checked", client: without("fence =")},
+	{name: "the scheduler's fence not checked", client: without("fence =")},
 	{name: "a lease taken while another holds it", client: without("until_ms")},
 	{name: "a transaction committed piece by piece", client: func(_ *actor, c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI { return pieces{c} }},
 	{name: "a count written outside the transaction", client: func(_ *actor, c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI { return outside{c} }},
 	{name: "the sweep left out", client: seeing("due#", func([]tabletest.Item) []tabletest.Item { return nil })},
 	{name: "success answered for a stage that the job has not left", step: func(a *actor, m queue.Message, s queue.Step) queue.Step {
-		return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+		return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 			_ = a.Answer(ctx, m.Token, ingest.Success, "")
 			return s(ctx, h)
 		}

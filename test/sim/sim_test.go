@@ -67,7 +67,7 @@ func (w *world) storm(ctx context.Context) {
 	c := &crowd{w: w, between: 90 * time.Second}
 	submitted := 0
 	c.spawn("admin", w.s.rounds, func(a *actor) { a.administrate(ctx, &submitted) })
-	c.spawn("clock", w.s.rounds, func(a *actor) { a.tick(ctx, true) })
+	c.spawn("scheduler", w.s.rounds, func(a *actor) { a.tick(ctx, true) })
 	c.spawn("poked", w.s.rounds, func(a *actor) {
 		if w.pokes > 0 {
 			w.pokes = 0
@@ -125,7 +125,7 @@ func (a *actor) administrate(ctx context.Context, submitted *int) {
 func (w *world) settle(ctx context.Context) {
 	if w.s.stormy > 0 {
 		c := &crowd{w: w, between: 4 * time.Minute}
-		c.spawn("clock", w.s.stormy, func(a *actor) { a.tick(ctx, true) })
+		c.spawn("scheduler", w.s.stormy, func(a *actor) { a.tick(ctx, true) })
 		c.spawn("worker", 2*w.s.stormy, func(a *actor) { a.workOff(ctx, 3) })
 		w.run(&c.done, c.actors)
 	}
@@ -199,7 +199,7 @@ func (w *world) patient() time.Duration {
 // errors is how many repairs and looks of a gate at a job failed.
 func (w *world) errors() float64 { return w.metrics["RepairErrors"] + w.metrics["GateErrors"] }
 
-// rest lets the clock and workers go on after first until everything rests.
+// rest lets the scheduler and workers go on after first until everything rests.
 func (w *world) rest(ctx context.Context, first func(*actor)) {
 	c := &crowd{w: w, between: 1}
 	c.spawn("quiet", 1, func(a *actor) {
@@ -246,7 +246,7 @@ func (w *world) drain(ctx context.Context, a *actor) {
 	}
 }
 
-// retire lets the time pass for which rows are kept; the clock dies at times.
+// retire lets the time pass for which rows are kept; the scheduler dies at times.
 func (w *world) retire(ctx context.Context) {
 	if w.check.err != nil {
 		return
@@ -256,7 +256,7 @@ func (w *world) retire(ctx context.Context) {
 	c := &crowd{w: w, between: 1}
 	c.spawn("later", 60, func(a *actor) {
 		if w.check.allRetired() != nil {
-			_ = a.sleep(timing.Clock + timing.Margin) // the lease of a tick that died is over
+			_ = a.sleep(timing.Scheduler + timing.Margin) // the lease of a tick that died is over
 			a.tick(ctx, true)
 		}
 	})

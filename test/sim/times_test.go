@@ -18,39 +18,39 @@ func (c *checker) ahead(ms int64) bool {
 
 // timely holds a change of a job against the times of its row: nobody takes what
 // another holds, and no repair or clean-up comes before its time.
-func (c *checker) timely(was, is queue.Job, e event.Row) {
-	id := is.Job.ID
-	if was.Holder != "" && is.Holder != "" && was.Holder != is.Holder && c.ahead(was.Until) {
-		c.fail("job %s was taken while another holds it for %s", id, time.Until(time.UnixMilli(was.Until)))
+func (c *checker) timely(prev, next queue.Job, e event.Row) {
+	id := next.Job.ID
+	if prev.Holder != "" && next.Holder != "" && prev.Holder != next.Holder && c.ahead(prev.Until) {
+		c.fail("job %s was taken while another holds it for %s", id, time.Until(time.UnixMilli(prev.Until)))
 	}
 	switch e.Type {
 	case "job.repaired":
-		stage, _ := ingest.StageOf(is.State)
+		stage, _ := ingest.StageOf(next.State)
 		grace := timing.Times(stage).Grace
-		if c.ahead(was.Due) || was.Holder != "" && c.ahead(was.Until) {
+		if c.ahead(prev.Due) || prev.Holder != "" && c.ahead(prev.Until) {
 			c.fail("job %s was repaired before it was due", id)
 		}
-		if is.Due-was.Due < grace.Milliseconds() || is.Repairs != was.Repairs+1 {
-			c.fail("job %s is due again too soon after its repair %d", id, is.Repairs)
+		if next.Due-prev.Due < grace.Milliseconds() || next.Repairs != prev.Repairs+1 {
+			c.fail("job %s is due again too soon after its repair %d", id, next.Repairs)
 		}
-		c.repaired = append(c.repaired, queue.ExecutionName(id, was.Exec))
+		c.repaired = append(c.repaired, queue.ExecutionName(id, prev.Exec))
 	case "job.continued":
-		if is.Tries != 0 || is.Repairs != 0 {
-			c.fail("job %s made progress, and has %d tries and %d repairs", id, is.Tries, is.Repairs)
+		if next.Tries != 0 || next.Repairs != 0 {
+			c.fail("job %s made progress, and has %d tries and %d repairs", id, next.Tries, next.Repairs)
 		}
 	case "job.cleaned":
-		if kept := time.Since(time.UnixMilli(was.Entered)) + 2*c.w.s.skew; kept < min(c.w.s.keepFailed, day) {
+		if kept := time.Since(time.UnixMilli(prev.Entered)) + 2*c.w.s.skew; kept < min(c.w.s.keepFailed, day) {
 			c.fail("the work files of job %s were kept for %s only", id, kept)
 		}
 		c.met("cleaned")
 	}
-	if failure := e.Outcome == event.Failure; e.Type == "job.state" && failure != (is.State == ingest.Failed) {
-		c.fail("job %s went to %s with the outcome %s", id, is.State, e.Outcome)
+	if failure := e.Outcome == event.Failure; e.Type == "job.state" && failure != (next.State == ingest.Failed) {
+		c.fail("job %s went to %s with the outcome %s", id, next.State, e.Outcome)
 	}
-	switch is.State {
+	switch next.State {
 	case ingest.Notify, ingest.Completed, ingest.Failed, ingest.Pending:
-		if len(is.Locks) > 0 {
-			c.fail("job %s in %s owns %v", id, is.State, is.Locks)
+		if len(next.Locks) > 0 {
+			c.fail("job %s in %s owns %v", id, next.State, next.Locks)
 		}
 	}
 }
@@ -60,9 +60,9 @@ func (c *checker) timely(was, is queue.Job, e event.Row) {
 const day = 24 * time.Hour
 
 // retires holds the end of a batch against the time for which it is kept.
-func (c *checker) retires(was queue.Batch) {
-	if time.Since(time.UnixMilli(was.Entered))+2*c.w.s.skew < retention && was.State == ingest.BatchCompleted {
-		c.fail("batch %s was retired after %s", was.Batch.ID, time.Since(time.UnixMilli(was.Entered)))
+func (c *checker) retires(prev queue.Batch) {
+	if time.Since(time.UnixMilli(prev.Entered))+2*c.w.s.skew < retention && prev.State == ingest.BatchCompleted {
+		c.fail("batch %s was retired after %s", prev.Batch.ID, time.Since(time.UnixMilli(prev.Entered)))
 	}
 }
 
@@ -98,19 +98,19 @@ func (c *checker) before(j, k ingest.Job) bool {
 func (c *checker) met(what string) { c.seen[what]++ }
 
 // count notes what a change of a job shows.
-func (c *checker) count(was, is queue.Job, e event.Row) {
-	byGate := e.Component == "clock" && is.HasSlot && !was.HasSlot
+func (c *checker) count(prev, next queue.Job, e event.Row) {
+	byGate := e.Component == "scheduler" && next.HasSlot && !prev.HasSlot
 	for what, happened := range map[string]bool{
-		"refused as a row":         was.Job.ID == "" && is.State == ingest.Failed,
-		"parked":                   is.Parked && !was.Parked,
-		"let on from parking":      byGate && was.Parked,
-		"unknown size let on":      byGate && is.State == ingest.Downloading && !is.SizeKnown,
-		"many ids locked":          len(is.Locks) > 10 && len(was.Locks) == 0,
-		"requeued":                 was.State == ingest.Failed && is.State != ingest.Failed && was.Job.ID != "",
-		"requeued without space":   was.State == ingest.Failed && !was.HasSpace && is.HasSpace,
-		"failed after its commit":  is.State == ingest.Failed && was.State != ingest.Failed && is.ObjectVersion > 0,
+		"refused as a row":         prev.Job.ID == "" && next.State == ingest.Failed,
+		"parked":                   next.Parked && !prev.Parked,
+		"let on from parking":      byGate && prev.Parked,
+		"unknown size let on":      byGate && next.State == ingest.Downloading && !next.SizeKnown,
+		"many ids locked":          len(next.Locks) > 10 && len(prev.Locks) == 0,
+		"requeued":                 prev.State == ingest.Failed && next.State != ingest.Failed && prev.Job.ID != "",
+		"requeued without space":   prev.State == ingest.Failed && !prev.HasSpace && next.HasSpace,
+		"failed after its commit":  next.State == ingest.Failed && prev.State != ingest.Failed && next.ObjectVersion > 0,
 		"repaired":                 e.Type == "job.repaired",
-		"taken from a dead worker": was.Holder != "" && is.Holder != "" && was.Holder != is.Holder,
+		"taken from a dead worker": prev.Holder != "" && next.Holder != "" && prev.Holder != next.Holder,
 	} {
 		if happened {
 			c.met(what)

@@ -84,7 +84,7 @@ func (s *store) record(j *ingest.Job) error {
 }
 
 func localKeys(j *ingest.Job) []string {
-	return (&ingest.Job{Collection: j.Collection, LocalIDs: j.LocalIDs}).Wanted()
+	return (&ingest.Job{Collection: j.Collection, LocalIDs: j.LocalIDs}).LockKeys()
 }
 
 // resolve finds the job's object by its local ids; false if they are of two.
@@ -149,7 +149,7 @@ func (a *actor) compose(_ context.Context, b *ingest.Batch, m ingest.Mail) ([]st
 }
 
 // refusesStep reports whether what a stage of this item needs refuses.
-func (w *world) refusesStep(h *queue.Held, stage string) bool {
+func (w *world) refusesStep(h *queue.Claim, stage string) bool {
 	if h.Batch != nil {
 		return stage == "report" && w.s.refuses == refusesReport && h.Batch.Note == "0"
 	}
@@ -161,11 +161,11 @@ func (w *world) refusesStep(h *queue.Held, stage string) bool {
 func (a *actor) step(stage ingest.Stage) queue.Step {
 	do := map[string]queue.Step{"unpack": a.unpack, "estimate": a.estimate, "download": a.download, "process": a.process, "store": a.storing, "record": a.record}[stage.Name]
 	if do == nil {
-		do = func(context.Context, *queue.Held) (ingest.Result, error) {
+		do = func(context.Context, *queue.Claim) (ingest.Result, error) {
 			return ingest.Result{Outcome: ingest.StepNext}, nil
 		}
 	}
-	return func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+	return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 		if a.w.refusesStep(h, stage.Name) {
 			if h.Job != nil {
 				a.w.refused[h.Job.ID] = a.w.calm
@@ -184,7 +184,7 @@ func (a *actor) step(stage ingest.Stage) queue.Step {
 	}
 }
 
-func (a *actor) unpack(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+func (a *actor) unpack(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 	var b int
 	fmt.Sscan(h.Batch.Note, &b)
 	total := len(a.w.s.plans[b])
@@ -207,7 +207,7 @@ func (a *actor) unpack(ctx context.Context, h *queue.Held) (ingest.Result, error
 	return ingest.Result{Outcome: ingest.StepNext}, nil
 }
 
-func (a *actor) estimate(_ context.Context, h *queue.Held) (ingest.Result, error) {
+func (a *actor) estimate(_ context.Context, h *queue.Claim) (ingest.Result, error) {
 	p := a.w.s.of(h.Job)
 	h.Job.SpaceNeeded, h.Job.SizeKnown = p.size, p.known
 	if !p.known {
@@ -216,7 +216,7 @@ func (a *actor) estimate(_ context.Context, h *queue.Held) (ingest.Result, error
 	return a.resolve(h)
 }
 
-func (a *actor) resolve(h *queue.Held) (ingest.Result, error) {
+func (a *actor) resolve(h *queue.Claim) (ingest.Result, error) {
 	one := true
 	err := a.do("look up", func() error { one = a.w.store.resolve(h.Job); return nil })
 	if err == nil && !one {
@@ -225,7 +225,7 @@ func (a *actor) resolve(h *queue.Held) (ingest.Result, error) {
 	return ingest.Result{Outcome: ingest.StepNext}, err
 }
 
-func (a *actor) download(_ context.Context, h *queue.Held) (ingest.Result, error) {
+func (a *actor) download(_ context.Context, h *queue.Claim) (ingest.Result, error) {
 	p := a.w.s.of(h.Job)
 	if h.Job.Done < p.parts {
 		h.Job.Done++
@@ -239,7 +239,7 @@ func (a *actor) download(_ context.Context, h *queue.Held) (ingest.Result, error
 }
 
 // process fixes the identifiers and takes their locks, as the stage does.
-func (a *actor) process(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+func (a *actor) process(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 	j := h.Job
 	if err := a.do("read files", func() error { return a.w.store.needs(j.ID) }); err != nil {
 		return ingest.Result{}, err
@@ -256,12 +256,12 @@ func (a *actor) process(ctx context.Context, h *queue.Held) (ingest.Result, erro
 	if j.Primary == "" {
 		j.Primary = "ark:/99999/" + j.ID
 	}
-	if len(j.Locks) < len(j.Wanted()) {
-		j.Locks = j.Wanted()
+	if len(j.Locks) < len(j.LockKeys()) {
+		j.Locks = j.LockKeys()
 		err := h.Checkpoint(ctx)
 		var ce *table.ConditionError
 		if errors.As(err, &ce) {
-			for _, lock := range j.Wanted() {
+			for _, lock := range j.LockKeys() {
 				if ce.Failed(queue.LockKey(lock)) {
 					*j = before
 					return ingest.Result{Outcome: ingest.StepPark, Lock: lock}, nil
@@ -280,7 +280,7 @@ func (a *actor) process(ctx context.Context, h *queue.Held) (ingest.Result, erro
 	return ingest.Result{Outcome: ingest.StepNext}, err
 }
 
-func (a *actor) storing(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+func (a *actor) storing(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 	if res, err := a.resolve(h); err != nil || res.Outcome != ingest.StepNext {
 		return res, err // while it had failed, its ids went to another object
 	}
@@ -290,7 +290,7 @@ func (a *actor) storing(ctx context.Context, h *queue.Held) (ingest.Result, erro
 		return ingest.Result{}, err
 	}
 	if !slices.Contains(head, h.Job.ID) { // is it already done?
-		if err := h.StillMine(ctx); err != nil {
+		if err := h.CheckLease(ctx); err != nil {
 			return ingest.Result{}, err
 		}
 		seen := len(head)
@@ -307,7 +307,7 @@ func (a *actor) storing(ctx context.Context, h *queue.Held) (ingest.Result, erro
 	return ingest.Result{Outcome: ingest.StepNext}, nil
 }
 
-func (a *actor) record(_ context.Context, h *queue.Held) (ingest.Result, error) {
+func (a *actor) record(_ context.Context, h *queue.Claim) (ingest.Result, error) {
 	err := a.do("record", func() error { return a.w.store.record(h.Job) })
 	return ingest.Result{Outcome: ingest.StepNext}, err
 }

@@ -1,5 +1,5 @@
 // Package sim runs the ingest queue's production code against an adversary:
-// workers, admins and clocks whose every call may crash, be repeated, get lost
+// workers, admins and schedulers whose every call may crash, be repeated, get lost
 // or come late, in an order that a seed decides.
 package sim
 
@@ -84,7 +84,7 @@ func (w *world) story() string {
 	return b.String()
 }
 
-// actor is one process: a worker, an admin or a clock.
+// actor is one process: a worker, an admin or a scheduler.
 type actor struct {
 	w     *world
 	name  string
@@ -97,7 +97,7 @@ type actor struct {
 	requeues bool // its call is part of a requeue
 	ticks    bool // or of a tick
 	q        *queue.Queue
-	c        *queue.Clock
+	c        *queue.Scheduler
 }
 
 func (w *world) log(format string, args ...any) {
@@ -138,7 +138,7 @@ func (w *world) newActor(name string) *actor {
 		return fmt.Sprintf("ID%06d", w.ids)
 	}
 	now := func() time.Time { return time.Now().Add(a.skew) }
-	a.q = &queue.Queue{Table: t, Now: now, NewID: newID, Executions: a, Poke: a.poke, Stored: a.stored, Clean: a.clean,
+	a.q = &queue.Queue{Table: t, Now: now, NewID: newID, Executions: a, Wake: a.poke, Stored: a.stored, Clean: a.clean,
 		Metric: func(name string, n float64) { w.metrics[name] += n },
 		Rules:  ingest.Rules{Timing: timing, FailedRetention: w.s.keepFailed, Retention: retention, Aging: w.s.aging},
 		// Failed jobs keep their space with their work files until they are cleaned away.
@@ -147,7 +147,7 @@ func (w *world) newActor(name string) *actor {
 	if w.s.mails {
 		a.q.Compose = a.compose
 	}
-	a.c = &queue.Clock{Queue: a.q, Leases: &lease.Store{Table: t, Now: now, NewID: newID}}
+	a.c = &queue.Scheduler{Queue: a.q, Leases: &lease.Store{Table: t, Now: now, NewID: newID}}
 	return a
 }
 
@@ -370,9 +370,9 @@ func (a *actor) begin(most time.Duration) {
 	}
 }
 
-// tick is one look of the clock.
+// tick is one look of the scheduler.
 func (a *actor) tick(ctx context.Context, sweep bool) {
-	a.begin(timing.Clock)
+	a.begin(timing.Scheduler)
 	met := a.met
 	a.ticks = true
 	defer func() { a.ticks = false }()
@@ -380,7 +380,7 @@ func (a *actor) tick(ctx context.Context, sweep bool) {
 		a.w.check.ticked()
 	} else if fault.Is(err, fault.Held) {
 		a.w.check.met("met another tick")
-	} else if fault.Is(err, fault.Lost) {
+	} else if fault.Is(err, fault.Stale) {
 		a.w.check.met("lease lost")
 	}
 }

@@ -30,7 +30,7 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// actor is one process: a worker, a person, or the clock.
+// actor is one process: a worker, a person, or the scheduler.
 type actor struct {
 	w      *world
 	name   string
@@ -62,7 +62,7 @@ func (w *world) newActor(name string) *actor {
 	}
 	t := tabletest.Table(client)
 	t.Wait, t.Jitter = a.wait, a.rng.Float64
-	a.q = &queue.Queue{Table: t, Now: time.Now, NewID: w.newID, Executions: w, Poke: w.poke, Metric: func(string, float64) {},
+	a.q = &queue.Queue{Table: t, Now: time.Now, NewID: w.newID, Executions: w, Wake: w.poke, Metric: func(string, float64) {},
 		Rules:    ingest.Rules{Timing: timing, FailedRetention: retention},
 		Settings: queue.Settings{MaxInFlight: 10, Space: 1 << 30, SweepPage: 50}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	store := s3.New(s3.Options{BaseEndpoint: &s3URL, Region: "us-east-1", UsePathStyle: true, Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
@@ -276,9 +276,9 @@ func (a *actor) handle(m queue.Message) {
 	}
 }
 
-// tick is one look of the clock, one point of the schedule.
+// tick is one look of the scheduler, one point of the schedule.
 func (a *actor) tick() {
-	c := &queue.Clock{Queue: a.q, Leases: &lease.Store{Table: a.q.Table, Now: time.Now, NewID: a.w.newID}}
+	c := &queue.Scheduler{Queue: a.q, Leases: &lease.Store{Table: a.q.Table, Now: time.Now, NewID: a.w.newID}}
 	_ = a.do("tick", "", func() error {
 		a.direct = true
 		defer func() { a.direct = false }()

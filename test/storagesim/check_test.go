@@ -113,7 +113,7 @@ func (c *checker) committed(prefix string) {
 		c.fail("%s: %v", prefix, err)
 		return
 	}
-	was := len(o.versions)
+	prev := len(o.versions)
 	versions := parse(inv)
 	for i, v := range o.versions {
 		if i >= len(versions) || versions[i].text != v.text {
@@ -121,8 +121,8 @@ func (c *checker) committed(prefix string) {
 			return
 		}
 	}
-	if len(versions) > was+1 || inv.Head != "v"+strconv.Itoa(len(versions)) {
-		c.fail("%s went from v%d to %s with %d versions", prefix, was, inv.Head, len(versions))
+	if len(versions) > prev+1 || inv.Head != "v"+strconv.Itoa(len(versions)) {
+		c.fail("%s went from v%d to %s with %d versions", prefix, prev, inv.Head, len(versions))
 	}
 	o.versions = versions
 	for digest, paths := range inv.Manifest {
@@ -140,8 +140,8 @@ func (c *checker) committed(prefix string) {
 			}
 		}
 	}
-	if len(versions) > was {
-		c.w.log("  committed v%d by %s", len(versions), versions[was].job)
+	if len(versions) > prev {
+		c.w.log("  committed v%d by %s", len(versions), versions[prev].job)
 		c.order(versions)
 	}
 }
@@ -203,21 +203,21 @@ func (c *checker) rows(changes []tabletest.Change) {
 		if sk == nil || sk.Value != "JOB" {
 			continue
 		}
-		var is queue.Job
-		if err := dynamo.UnmarshalItem(ch.After, &is); err != nil {
+		var next queue.Job
+		if err := dynamo.UnmarshalItem(ch.After, &next); err != nil {
 			panic(err)
 		}
-		was, known := c.jobs[is.Job.ID]
+		prev, known := c.jobs[next.Job.ID]
 		if !known {
-			c.turn[is.Job.ID] = len(c.turn)
+			c.turn[next.Job.ID] = len(c.turn)
 		}
-		c.jobs[is.Job.ID] = is
-		if was.State == is.State && was.ObjectVersion == is.ObjectVersion {
+		c.jobs[next.Job.ID] = next
+		if prev.State == next.State && prev.ObjectVersion == next.ObjectVersion {
 			continue
 		}
-		c.w.log("  job %s is %s v%d: %s", is.Job.ID, is.State, is.ObjectVersion, is.Message)
-		if is.ObjectVersion > 0 {
-			c.holds(is)
+		c.w.log("  job %s is %s v%d: %s", next.Job.ID, next.State, next.ObjectVersion, next.Message)
+		if next.ObjectVersion > 0 {
+			c.holds(next)
 		}
 	}
 }

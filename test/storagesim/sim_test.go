@@ -96,7 +96,7 @@ func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
 		w = newWorld(seed, dir, m)
 		began := time.Now()
 		w.spawn("admin", false, w.administrate)
-		w.spawn("clock", false, func(a *actor) {
+		w.spawn("scheduler", false, func(a *actor) {
 			next := time.Now().Add(time.Minute)
 			a.parkUntil(func() bool { return w.poked || !time.Now().Before(next) }, "awake", "")
 			w.poked = false

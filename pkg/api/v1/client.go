@@ -105,7 +105,7 @@ func problem(resp *http.Response) error {
 	}
 	kind := fault.Unavailable
 	for k, edge := range fault.Edges {
-		if edge.Status == resp.StatusCode && k != fault.Lost {
+		if edge.Status == resp.StatusCode && k != fault.Stale {
 			kind = k
 		}
 	}

@@ -179,7 +179,7 @@ type Queue struct {
 	SpaceFree     int64          `json:"spaceFree"`
 	OldestWaiting string         `json:"oldestWaiting,omitempty"`
 	OldestSince   string         `json:"oldestSince,omitempty"`
-	LastSweep     string         `json:"lastSweep,omitempty" doc:"when the clock swept last; it does so each minute"`
+	LastSweep     string         `json:"lastSweep,omitempty" doc:"when the scheduler swept last; it does so each minute"`
 }
 
 // List is a page of a list.

@@ -20,9 +20,9 @@ import (
 
 // Machine is the service on a table with its executions.
 type Machine struct {
-	Queue *queue.Queue
-	Clock *queue.Clock
-	Step  func(ingest.Stage) queue.Step // of a stage
+	Queue     *queue.Queue
+	Scheduler *queue.Scheduler
+	Step      func(ingest.Stage) queue.Step // of a stage
 	// What AWS would bill: executions' traces, state transitions, SQS requests, Lambda requests.
 	Executions, Transitions, SQS, Lambda float64
 
@@ -38,9 +38,9 @@ func New(t *table.Table, now func() time.Time, slots int) *Machine {
 	var n atomic.Int64
 	id := func() string { return fmt.Sprintf("01M7ZBMEYHBB62YP6R%08d", n.Add(1)) } // as long as a ULID
 	m.Queue = &queue.Queue{Table: t, Now: now, NewID: id, Executions: m, Metric: func(string, float64) {}, Rules: ingest.Rules{Timing: ingest.Timings["production"], FailedRetention: time.Hour},
-		Poke:     func(context.Context) error { m.SQS += perMessage; return nil },
+		Wake:     func(context.Context) error { m.SQS += perMessage; return nil },
 		Settings: queue.Settings{MaxInFlight: slots, Space: 1 << 50, SweepPage: 100}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
-	m.Clock = &queue.Clock{Queue: m.Queue, Leases: &lease.Store{Table: t, Now: now, NewID: id}}
+	m.Scheduler = &queue.Scheduler{Queue: m.Queue, Leases: &lease.Store{Table: t, Now: now, NewID: id}}
 	return m
 }
 
@@ -143,7 +143,7 @@ func (m *Machine) Run(ctx context.Context, ticks int) error {
 		if err := m.Drain(ctx); err != nil {
 			return err
 		}
-		if err := m.Clock.Tick(ctx, true); err != nil {
+		if err := m.Scheduler.Tick(ctx, true); err != nil {
 			return err
 		}
 	}

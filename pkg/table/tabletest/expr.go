@@ -281,8 +281,8 @@ func (e *expr) apply(it Item, verb string, t []string) error {
 			return invalid("tabletest: ADD takes numbers here")
 		}
 		sum := num(n.Value)
-		if was, ok := it[name].(*types.AttributeValueMemberN); ok {
-			sum.Add(sum, num(was.Value))
+		if prev, ok := it[name].(*types.AttributeValueMemberN); ok {
+			sum.Add(sum, num(prev.Value))
 		}
 		it[name] = &types.AttributeValueMemberN{Value: sum.RatString()}
 		return nil

@@ -175,7 +175,7 @@ func TestIndexesLag(t *testing.T) {
 	tb := tabletest.Table(fake)
 	type row struct{ table.Head }
 	tx := tb.Begin("1")
-	tx.Insert(&row{table.Head{PK: "a", SK: "1", Place: "gate", Rank: "1"}})
+	tx.Insert(&row{table.Head{PK: "a", SK: "1", WorkPK: "gate", WorkSK: "1"}})
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}

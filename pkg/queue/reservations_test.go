@@ -60,11 +60,11 @@ func TestSomebodyElsesRow(t *testing.T) {
 	b.tick()
 	second := ingest.JobID(b.submit(1, ""), 1)
 	b.tick()
-	b.handle(queue.Message{Job: second, Exec: 1, State: string(ingest.Estimating)}, func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+	b.handle(queue.Message{Job: second, Exec: 1, State: string(ingest.Estimating)}, func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 		h.Job.LocalIDs = []string{"x"}
-		h.Job.Locks = h.Job.Wanted()
+		h.Job.Locks = h.Job.LockKeys()
 		var ce *table.ConditionError
-		if err := h.Checkpoint(ctx); !fault.Is(err, fault.Lost) || !errors.As(err, &ce) || !ce.Failed(queue.LockKey("local#c#x")) {
+		if err := h.Checkpoint(ctx); !fault.Is(err, fault.Stale) || !errors.As(err, &ce) || !ce.Failed(queue.LockKey("local#c#x")) {
 			t.Errorf("the lock of %s was taken: %v", first, err)
 		}
 		return ingest.Fail(false, "done with"), nil
@@ -88,10 +88,10 @@ func TestLockFoundLate(t *testing.T) {
 	m := queue.Message{Job: second, Exec: 2, State: string(ingest.Downloading)}
 	b.handle(m, ok)
 	m.State = string(ingest.Processing)
-	identify := func(ctx context.Context, h *queue.Held) (ingest.Result, error) {
+	identify := func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 		h.Job.LocalIDs = []string{"x"}
 		before := *h.Job
-		h.Job.Locks = h.Job.Wanted()
+		h.Job.Locks = h.Job.LockKeys()
 		err := h.Checkpoint(ctx)
 		var ce *table.ConditionError
 		if errors.As(err, &ce) && ce.Failed(queue.LockKey("local#c#x")) {
@@ -129,7 +129,7 @@ func TestActionsEnd(t *testing.T) {
 	b.q.NewID = func() string { // before each commit somebody else changes the job
 		if !nested {
 			nested = true
-			b.handle(m, func(context.Context, *queue.Held) (ingest.Result, error) {
+			b.handle(m, func(context.Context, *queue.Claim) (ingest.Result, error) {
 				return ingest.Result{Outcome: ingest.StepContinue}, nil
 			})
 			nested = false

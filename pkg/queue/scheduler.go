@@ -13,13 +13,14 @@ import (
 	"archivist/pkg/table"
 )
 
-// Clock runs the gates and the sweep, one at a time under one lease.
-type Clock struct {
+// Scheduler runs the gates and the sweep, one at a time under one lease.
+type Scheduler struct {
 	Queue  *Queue
 	Leases *lease.Store
 }
 
-// leaseName of the clock.
+// leaseName of the scheduler.
+// leaseName is stored: under another name, the old and the new function of an upgrade would each hold a lease.
 const leaseName = "clock"
 
 // sweepEvery is how old the last sweep may be: then any tick sweeps. The minute's
@@ -37,12 +38,12 @@ var sweptKey = table.Key{PK: "LEASE#" + leaseName, SK: "SWEEP"} // beside the le
 // Tick repairs what is past due, if sweep is set or the last sweep is too old,
 // and lets waiting jobs through the gates. A Held means that another tick is under
 // way: ask again later.
-func (c *Clock) Tick(ctx context.Context, sweep bool) error {
-	l, err := c.Leases.Acquire(ctx, leaseName, c.Queue.Rules.Timing.Clock+c.Queue.Rules.Timing.Margin)
+func (c *Scheduler) Tick(ctx context.Context, sweep bool) error {
+	l, err := c.Leases.Acquire(ctx, leaseName, c.Queue.Rules.Timing.Scheduler+c.Queue.Rules.Timing.Margin)
 	if err != nil {
 		return err
 	}
-	began, most := c.Queue.Now(), c.Queue.Rules.Timing.Clock
+	began, most := c.Queue.Now(), c.Queue.Rules.Timing.Scheduler
 	if sweep, err = c.sweeps(ctx, l, sweep); sweep && err == nil {
 		err = c.Queue.Sweep(ctx, began.Add(most/4))
 	}
@@ -52,14 +53,14 @@ func (c *Clock) Tick(ctx context.Context, sweep bool) error {
 	if sweep {
 		err = errors.Join(err, c.Queue.SweepMails(ctx, began.Add(most*13/16)))
 	}
-	if e := c.Leases.Release(ctx, l); err == nil && !fault.Is(e, fault.Lost) {
+	if e := c.Leases.Release(ctx, l); err == nil && !fault.Is(e, fault.Stale) {
 		err = e
 	}
 	return err
 }
 
 // sweeps reports whether this tick sweeps, and if so writes down when.
-func (c *Clock) sweeps(ctx context.Context, l lease.Lease, asked bool) (bool, error) {
+func (c *Scheduler) sweeps(ctx context.Context, l lease.Lease, asked bool) (bool, error) {
 	row, err := c.Queue.swept(ctx)
 	if err != nil {
 		return false, err
@@ -100,13 +101,13 @@ func (q *Queue) lastSweep(ctx context.Context) (time.Time, error) {
 
 // gates lets jobs on that wait inside first (they hold space), then new ones,
 // until a time: who was not looked at is at the next tick.
-func (c *Clock) gates(ctx context.Context, l lease.Lease, until time.Time) error {
+func (c *Scheduler) gates(ctx context.Context, l lease.Lease, until time.Time) error {
 	free, err := c.Queue.free(ctx)
 	if err != nil {
 		return err
 	}
 	look := look{c: c, q: c.Queue, lease: l, until: until, free: free, behind: map[string]string{}, first: map[string]bool{}}
-	for _, place := range []string{ingest.PlaceParked, ingest.PlaceProvisioning, ingest.PlacePending} {
+	for _, place := range []string{ingest.WorkParked, ingest.WorkProvisioning, ingest.WorkPending} {
 		if err := look.gate(ctx, place); err != nil {
 			return err
 		}
@@ -129,7 +130,7 @@ type candidate struct {
 
 // look is one look at the gates.
 type look struct {
-	c      *Clock
+	c      *Scheduler
 	q      *Queue
 	lease  lease.Lease
 	until  time.Time
@@ -142,7 +143,7 @@ type look struct {
 // want is what a candidate would take, as far as the index tells. A parked job
 // holds its space already, a new one needs none yet.
 func (k *look) want(place string, w candidate) ingest.Want {
-	return ingest.Want{ID: w.ID, Collection: w.Collection, Space: w.Space, Known: w.Known, HasSpace: place != ingest.PlaceProvisioning,
+	return ingest.Want{ID: w.ID, Collection: w.Collection, Space: w.Space, Known: w.Known, HasSpace: place != ingest.WorkProvisioning,
 		First: k.first[w.ID], Waited: k.q.Now().Sub(time.UnixMilli(w.Entered))}
 }
 
@@ -167,7 +168,7 @@ func (k *look) gate(ctx context.Context, place string) error {
 				k.free = left // an impatient job keeps what there is
 				continue
 			}
-			if err := k.let(ctx, place, w.ID); err != nil {
+			if err := k.admit(ctx, place, w.ID); err != nil {
 				return err
 			}
 		}
@@ -175,7 +176,7 @@ func (k *look) gate(ctx context.Context, place string) error {
 			break
 		}
 	}
-	if place == ingest.PlaceParked {
+	if place == ingest.WorkParked {
 		k.roots(ctx)
 	}
 	return nil
@@ -192,7 +193,7 @@ func (k *look) roots(ctx context.Context) {
 			k.first[next] = true
 			row, err := k.q.Job(ctx, next)
 			if err == nil {
-				_, next, err = k.q.taken(ctx, &row.Job)
+				_, next, err = k.q.blockedBy(ctx, &row.Job)
 			}
 			if err != nil {
 				k.q.Log.Warn("it is not known for whom a job waits; the next tick looks again", "job", next, "error", err)
@@ -202,10 +203,10 @@ func (k *look) roots(ctx context.Context) {
 	}
 }
 
-// let lets one job on if it fits and its locks are free, and takes what it got
+// admit lets one job on if it fits and its locks are free, and takes what it got
 // out of free. An error is one of the gates as a whole: that of one job is the
 // job's own, and the others go on.
-func (k *look) let(ctx context.Context, place, id string) error {
+func (k *look) admit(ctx context.Context, place, id string) error {
 	row, err := k.q.Job(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		return nil
@@ -217,7 +218,7 @@ func (k *look) let(ctx context.Context, place, id string) error {
 	switch {
 	case err == nil:
 		k.free = left
-	case fault.Is(err, fault.Lost):
+	case fault.Is(err, fault.Stale):
 		if !k.q.holds(ctx, k.c.Leases, k.lease) {
 			return err // the lease passed on: what is free is no longer ours to say
 		}
@@ -239,30 +240,30 @@ func (k *look) let(ctx context.Context, place, id string) error {
 // Invalid means that the job can never go through.
 func (k *look) letOn(ctx context.Context, place string, row *Job) (ingest.Free, error) {
 	q := k.q
-	if now, _ := row.Job.Place(); now != place {
+	if now, _ := row.Job.WorkKey(); now != place {
 		return k.free, nil // the index lags: it went on already
 	}
 	now := q.Now()
 	want := ingest.Want{ID: row.Job.ID, Collection: row.Collection, HasSpace: true}
-	is := q.Rules.Admit(row.Job, now)
-	if place != ingest.PlacePending {
+	next := q.Rules.Admit(row.Job, now)
+	if place != ingest.WorkPending {
 		if why := row.TooLarge(k.free.Capacity); why != "" {
 			return k.free, fault.New(fault.Invalid, "%s", why)
 		}
-		lock, owner, err := q.taken(ctx, &row.Job)
+		lock, owner, err := q.blockedBy(ctx, &row.Job)
 		if err != nil || lock != "" {
 			k.waits(&row.Job, owner)
 			return k.free, err
 		}
 		want = ingest.Want{ID: row.Job.ID, Collection: row.Collection, Space: row.SpaceNeeded, Known: row.SizeKnown, HasSpace: row.HasSpace,
 			First: k.first[row.Job.ID], Waited: now.Sub(time.UnixMilli(row.Entered))}
-		is = q.Rules.Provision(row.Job, now)
+		next = q.Rules.Provision(row.Job, now)
 	}
 	chosen, left := ingest.Choose(k.free, []ingest.Want{want})
 	if len(chosen) == 0 {
 		return k.free, nil // the index lags: it needs more by now
 	}
-	return left, q.changeJob(ctx, row, is, why{event: "job.state", component: "clock"}, k.guard)
+	return left, q.changeJob(ctx, row, next, why{event: "job.state", component: "scheduler"}, k.guard)
 }
 
 func (k *look) guard(tx *table.Tx) error {
@@ -280,8 +281,8 @@ func (k *look) waits(j *ingest.Job, owner string) {
 
 // fail fails a job that can never go through its gate.
 func (k *look) fail(ctx context.Context, row *Job, cause error) {
-	is := k.q.Rules.Failed(row.Job, cause.Error(), true, k.q.Now())
-	err := k.q.changeJob(ctx, row, is, why{event: "job.state", component: "clock", reason: is.Message}, k.guard)
+	next := k.q.Rules.Failed(row.Job, cause.Error(), true, k.q.Now())
+	err := k.q.changeJob(ctx, row, next, why{event: "job.state", component: "scheduler", reason: next.Message}, k.guard)
 	if err != nil {
 		k.q.Log.Error("the job could not be failed; the next tick tries again", "job", row.Job.ID, "error", err)
 	}

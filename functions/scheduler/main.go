@@ -1,4 +1,4 @@
-// Command clock is the function that runs the gates and the sweep.
+// Command scheduler is the function that runs the gates and the sweep.
 package main
 
 import (
@@ -16,5 +16,5 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	lambda.Start(system.ClockHandler())
+	lambda.Start(system.SchedulerHandler())
 }

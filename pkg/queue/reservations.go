@@ -10,10 +10,10 @@ import (
 	"archivist/pkg/table"
 )
 
-// Scarce is a row that is owned by a job: a slot, space, or a lock. It is
+// Reservation is a row that is owned by a job: a slot, space, or a lock. It is
 // inserted by the transaction that grants it and deleted by the one that
 // leaves, so it cannot be given back twice and cannot drift.
-type Scarce struct {
+type Reservation struct {
 	table.Head
 	Owner      string `dynamo:"owned_by"` // job id
 	Bytes      int64  `dynamo:"bytes,omitempty"`
@@ -52,11 +52,11 @@ func (q *Queue) goneRows(ctx context.Context, err error, j *ingest.Job) (gone go
 	for _, name := range j.Locks {
 		owned = append(owned, LockKey(name))
 	}
-	for _, name := range j.Chain() {
+	for _, name := range j.QueuedLocks() {
 		owned = append(owned, lineKey(name, j.ID))
 	}
 	for _, k := range ce.Keys {
-		var row Scarce
+		var row Reservation
 		err := q.Table.Get(ctx, k, &row)
 		if !slices.Contains(owned, k) || err != nil && !fault.Is(err, fault.NotFound) || err == nil && row.Owner == j.ID {
 			return nil
@@ -66,30 +66,30 @@ func (q *Queue) goneRows(ctx context.Context, err error, j *ingest.Job) (gone go
 	return gone
 }
 
-// scarce puts into tx what a change of a job takes and gives back, but for the
+// reserve puts into tx what a change of a job takes and gives back, but for the
 // rows that are gone.
-func scarce(tx *table.Tx, was, is ingest.Job, gone goneRows) {
+func reserve(tx *table.Tx, prev, next ingest.Job, gone goneRows) {
 	grant := func(k table.Key, bytes int64) {
-		tx.Insert(&Scarce{Head: head(k), Owner: is.ID, Bytes: bytes, Collection: is.Collection})
+		tx.Insert(&Reservation{Head: head(k), Owner: next.ID, Bytes: bytes, Collection: next.Collection})
 	}
 	remove := func(k table.Key) {
 		if !slices.Contains(gone, k) {
-			tx.RemoveOwned(k, is.ID)
+			tx.RemoveOwned(k, next.ID)
 		}
 	}
 	switch {
-	case is.HasSlot && !was.HasSlot:
-		grant(slotKey(is.ID), 0)
-	case was.HasSlot && !is.HasSlot:
-		remove(slotKey(is.ID))
+	case next.HasSlot && !prev.HasSlot:
+		grant(slotKey(next.ID), 0)
+	case prev.HasSlot && !next.HasSlot:
+		remove(slotKey(next.ID))
 	}
 	switch {
-	case is.HasSpace && (!was.HasSpace || slices.Contains(gone, spaceKey(is.ID))):
-		grant(spaceKey(is.ID), is.SpaceNeeded)
-	case was.HasSpace && !is.HasSpace:
-		remove(spaceKey(is.ID))
-	case is.HasSpace && was.SpaceNeeded != is.SpaceNeeded:
-		tx.Count(spaceKey(is.ID), map[string]int64{"bytes": is.SpaceNeeded - was.SpaceNeeded})
+	case next.HasSpace && (!prev.HasSpace || slices.Contains(gone, spaceKey(next.ID))):
+		grant(spaceKey(next.ID), next.SpaceNeeded)
+	case prev.HasSpace && !next.HasSpace:
+		remove(spaceKey(next.ID))
+	case next.HasSpace && prev.SpaceNeeded != next.SpaceNeeded:
+		tx.Count(spaceKey(next.ID), map[string]int64{"bytes": next.SpaceNeeded - prev.SpaceNeeded})
 	}
 	each := func(had, has []string, key func(name string) table.Key) {
 		for _, l := range has {
@@ -103,18 +103,18 @@ func scarce(tx *table.Tx, was, is ingest.Job, gone goneRows) {
 			}
 		}
 	}
-	each(was.Locks, is.Locks, LockKey)
-	each(was.Chain(), is.Chain(), func(name string) table.Key { return lineKey(name, is.ID) })
+	each(prev.Locks, next.Locks, LockKey)
+	each(prev.QueuedLocks(), next.QueuedLocks(), func(name string) table.Key { return lineKey(name, next.ID) })
 }
 
 // lineKey is a job's place in the line before a lock. Job ids rise with the
 // submissions, so the line is in their order.
 func lineKey(name, job string) table.Key { return table.Key{PK: LockKey(name).PK, SK: "WAITS#" + job} }
 
-// taken returns the first of the job's wanted locks that is not its turn: who
+// blockedBy returns the first of the job's wanted locks that is not its turn: who
 // owns the lock, or who stands in line before it.
-func (q *Queue) taken(ctx context.Context, j *ingest.Job) (lock, owner string, err error) {
-	for _, l := range j.Wanted() {
+func (q *Queue) blockedBy(ctx context.Context, j *ingest.Job) (lock, owner string, err error) {
+	for _, l := range j.LockKeys() {
 		if owner, err = q.before(ctx, l, j.ID); err != nil || owner != "" {
 			return l, owner, err
 		}
@@ -125,7 +125,7 @@ func (q *Queue) taken(ctx context.Context, j *ingest.Job) (lock, owner string, e
 // before returns who owns a lock, or stands first in line for it; "" if that is
 // the job, or nobody.
 func (q *Queue) before(ctx context.Context, lock, job string) (owner string, err error) {
-	var rows []Scarce
+	var rows []Reservation
 	if _, err := q.Table.Page(ctx, table.Query{PK: LockKey(lock).PK, Limit: 2}, &rows); err != nil {
 		return "", err
 	}
@@ -143,7 +143,7 @@ func (q *Queue) before(ctx context.Context, lock, job string) (owner string, err
 // free counts what the gates can give out now.
 func (q *Queue) free(ctx context.Context) (ingest.Free, error) {
 	f := ingest.Free{Slots: q.Settings.MaxInFlight, Space: q.Settings.Space, Capacity: q.Settings.Space, Reserve: q.Settings.Reserve, Share: q.Settings.Share, Patience: q.Settings.Patience, Taken: map[string]int{}}
-	err := q.each(ctx, table.Query{PK: slotPK, Limit: 1000}, func(s Scarce) {
+	err := q.each(ctx, table.Query{PK: slotPK, Limit: 1000}, func(s Reservation) {
 		if s.Owner == "" {
 			return // not a slot: an event of a collection of that name, by an earlier release
 		}
@@ -153,13 +153,13 @@ func (q *Queue) free(ctx context.Context) (ingest.Free, error) {
 	if err != nil {
 		return f, err
 	}
-	err = q.each(ctx, table.Query{PK: spacePK, Limit: 1000}, func(s Scarce) { f.Space -= s.Bytes })
+	err = q.each(ctx, table.Query{PK: spacePK, Limit: 1000}, func(s Reservation) { f.Space -= s.Bytes })
 	return f, err
 }
 
-func (q *Queue) each(ctx context.Context, query table.Query, f func(Scarce)) error {
+func (q *Queue) each(ctx context.Context, query table.Query, f func(Reservation)) error {
 	for {
-		var page []Scarce
+		var page []Reservation
 		next, err := q.Table.Page(ctx, query, &page)
 		if err != nil {
 			return err
