@@ -161,7 +161,7 @@ func readBack(t *testing.T, s *stage.Stages, ark string) {
 	defer server.Close()
 	client := &v1.Client{URL: server.URL, HTTP: http.DefaultClient}
 	started := time.Now()
-	files, err := v1.All[v1.File](t.Context(), client, v1.ObjectPath(ark)+"/versions/2/files")
+	files, err := client.Files(t.Context(), ark, 2)
 	if err != nil || len(files) != *largeFiles+10 {
 		t.Fatalf("%d files are listed, %v", len(files), err)
 	}

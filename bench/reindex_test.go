@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http/httptest"
-	"net/url"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -86,17 +85,17 @@ func reindexAll(t *testing.T, c *v1.Client) (sum v1.Reindexed, requests int) {
 		wg.Go(func() {
 			gate <- struct{}{}
 			defer func() { <-gate }()
-			query := url.Values{"cursor": {fmt.Sprintf("%x", i)}}
+			part := v1.ReindexRequest{Cursor: fmt.Sprintf("%x", i)}
 			if i < 15 {
-				query.Set("to", fmt.Sprintf("%x", i+1))
+				part.To = fmt.Sprintf("%x", i+1)
 			}
-			for query.Get("cursor") != "" {
-				var page v1.Reindexed
-				if err := c.Call(t.Context(), "POST", "/v1/reindex?"+query.Encode(), nil, &page); err != nil {
+			for part.Cursor != "" {
+				page, err := c.Reindex(t.Context(), part)
+				if err != nil {
 					t.Error(err)
 					return
 				}
-				query.Set("cursor", page.Cursor)
+				part.Cursor = page.Cursor
 				mu.Lock()
 				sum.Objects += page.Objects
 				sum.Changed += page.Changed

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"net/url"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -24,7 +23,7 @@ type batchListCmd struct {
 }
 
 func (c *batchListCmd) Run(a *app) error {
-	list, err := v1.All[v1.Batch](a.ctx, a.client, "/v1/batches?collection="+url.QueryEscape(c.Collection)+"&state="+url.QueryEscape(c.State))
+	list, err := a.client.Batches(a.ctx, v1.Filter{Collection: c.Collection, State: c.State})
 	if err != nil {
 		return err
 	}
@@ -42,11 +41,11 @@ type batchShowCmd struct {
 }
 
 func (c *batchShowCmd) Run(a *app) error {
-	b, err := v1.Get[v1.Batch](a.ctx, a.client, "/v1/batches/"+url.PathEscape(c.ID))
+	b, err := a.client.Batch(a.ctx, c.ID)
 	if err != nil {
 		return err
 	}
-	jobs, err := v1.All[v1.Job](a.ctx, a.client, "/v1/batches/"+url.PathEscape(c.ID)+"/jobs")
+	jobs, err := a.client.Jobs(a.ctx, v1.Filter{Batch: c.ID})
 	if err != nil {
 		return err
 	}
@@ -69,7 +68,7 @@ func (c *batchShowCmd) Run(a *app) error {
 type queueCmd struct{}
 
 func (c *queueCmd) Run(a *app) error {
-	q, err := v1.Get[v1.Queue](a.ctx, a.client, "/v1/queue")
+	q, err := a.client.Queue(a.ctx)
 	if err != nil {
 		return err
 	}
@@ -84,11 +83,7 @@ type explainCmd struct {
 }
 
 func (c *explainCmd) Run(a *app) error {
-	kind := "jobs"
-	if !strings.Contains(c.ID, "-") {
-		kind = "batches"
-	}
-	x, err := v1.Get[v1.Explanation](a.ctx, a.client, "/v1/"+kind+"/"+url.PathEscape(c.ID)+"/explain")
+	x, err := a.client.Explain(a.ctx, c.ID)
 	if err != nil {
 		return err
 	}

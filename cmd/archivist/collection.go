@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 
 	v1 "archivist/pkg/api/v1"
@@ -21,7 +20,7 @@ type collectionShowCmd struct {
 }
 
 func (c *collectionShowCmd) Run(a *app) error {
-	got, err := v1.Get[v1.Collection](a.ctx, a.client, "/v1/collections/"+url.PathEscape(c.Name))
+	got, err := a.client.Collection(a.ctx, c.Name)
 	if err != nil {
 		return err
 	}
@@ -49,7 +48,7 @@ func (c *collectionSetCmd) Run(a *app) error {
 	if err := dec.Decode(&p); err != nil {
 		return fault.New(fault.Invalid, "%s is no profile: %w", c.File, err)
 	}
-	got, err := v1.Put[v1.Collection](a.ctx, a.client, "/v1/collections/"+url.PathEscape(c.Name), p)
+	got, err := a.client.PutCollection(a.ctx, c.Name, p)
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -28,11 +26,7 @@ type jobListCmd struct {
 }
 
 func (c *jobListCmd) Run(a *app) error {
-	path := "/v1/jobs?collection=" + url.QueryEscape(c.Collection) + "&state=" + url.QueryEscape(c.State)
-	if c.Batch != "" {
-		path = "/v1/batches/" + url.PathEscape(c.Batch) + "/jobs?state=" + url.QueryEscape(c.State)
-	}
-	list, err := v1.All[v1.Job](a.ctx, a.client, path)
+	list, err := a.client.Jobs(a.ctx, v1.Filter{Collection: c.Collection, Batch: c.Batch, State: c.State})
 	if err != nil {
 		return err
 	}
@@ -57,11 +51,11 @@ type jobShowCmd struct {
 }
 
 func (c *jobShowCmd) Run(a *app) error {
-	j, err := v1.Get[v1.Job](a.ctx, a.client, "/v1/jobs/"+url.PathEscape(c.ID))
+	j, err := a.client.Job(a.ctx, c.ID)
 	if err != nil {
 		return err
 	}
-	events, err := v1.All[v1.Event](a.ctx, a.client, "/v1/jobs/"+url.PathEscape(c.ID)+"/events")
+	events, err := a.client.Events(a.ctx, c.ID)
 	if err != nil {
 		return err
 	}
@@ -84,17 +78,10 @@ type jobReceiptCmd struct {
 }
 
 func (c *jobReceiptCmd) Run(a *app) error {
-	path := "/v1/jobs/" + url.PathEscape(c.ID) + "/receipt"
-	r, err := v1.Get[v1.Receipt](a.ctx, a.client, path)
-	for next := r.Cursor; err == nil && next != ""; {
-		var page v1.Receipt
-		page, err = v1.Get[v1.Receipt](a.ctx, a.client, path+"?cursor="+url.QueryEscape(next))
-		r.Files, next = append(r.Files, page.Files...), page.Cursor
-	}
+	r, err := a.client.Receipt(a.ctx, c.ID)
 	if err != nil {
 		return err
 	}
-	r.Cursor = ""
 	return a.print(r, func(w io.Writer) {
 		fields(w, "job", r.Job, "batch", r.Batch, "ark", r.ARK, "version", r.Version, "created", r.Created)
 		if r.NoChange {
@@ -132,8 +119,7 @@ func (c *jobFailCmd) Run(a *app) error {
 }
 
 func (a *app) act(id string, action v1.Action) error {
-	var j v1.Job
-	err := a.client.Call(a.ctx, http.MethodPost, "/v1/jobs/"+url.PathEscape(id)+"/actions", action, &j)
+	j, err := a.client.Act(a.ctx, id, action)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"net/url"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
@@ -26,7 +25,7 @@ type objectListCmd struct {
 }
 
 func (c *objectListCmd) Run(a *app) error {
-	list, err := v1.All[v1.Object](a.ctx, a.client, "/v1/objects?collection="+url.QueryEscape(c.Collection)+"&localId="+url.QueryEscape(c.LocalID))
+	list, err := a.client.Objects(a.ctx, v1.Filter{Collection: c.Collection, LocalID: c.LocalID})
 	if err != nil {
 		return err
 	}
@@ -51,7 +50,7 @@ func (v *version) find(a *app) (v1.Object, error) {
 	if err != nil {
 		return v1.Object{}, fault.New(fault.Invalid, "%w", err)
 	}
-	o, err := v1.Get[v1.Object](a.ctx, a.client, v1.ObjectPath(id.String()))
+	o, err := a.client.Object(a.ctx, id.String())
 	if v.Version == 0 {
 		v.Version = o.Version
 	}
@@ -64,7 +63,7 @@ func (v *version) files(a *app) (v1.Object, []v1.File, error) {
 	if err != nil {
 		return o, nil, err
 	}
-	files, err := v1.All[v1.File](a.ctx, a.client, fmt.Sprintf("%s/versions/%d/files", v1.ObjectPath(o.ARK), v.Version))
+	files, err := a.client.Files(a.ctx, o.ARK, v.Version)
 	return o, files, err
 }
 
@@ -75,7 +74,7 @@ func (c *objectShowCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	versions, err := v1.All[v1.Version](a.ctx, a.client, v1.ObjectPath(o.ARK)+"/versions")
+	versions, err := a.client.Versions(a.ctx, o.ARK)
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
@@ -56,7 +54,7 @@ func (c *reindexCmd) one(a *app) (sum v1.Reindexed, err error) {
 		return sum, fault.New(fault.Invalid, "%w", err)
 	}
 	for again := true; again; again = sum.Cursor != "" {
-		if sum, err = reindex(a.ctx, a.client, url.Values{"ark": {id.String()}}); err != nil {
+		if sum, err = reindex(a.ctx, a.client, v1.ReindexRequest{ARK: id.String()}); err != nil {
 			return sum, err
 		}
 	}
@@ -107,7 +105,7 @@ func (c *reindexCmd) all(a *app) (v1.Reindexed, error) {
 // work reindexes one part of the root from where it is.
 func (p *progress) work(ctx context.Context, client *v1.Client, at *part) error {
 	for at.Cursor != "" {
-		page, err := reindex(ctx, client, url.Values{"cursor": {at.Cursor}, "to": {at.To}})
+		page, err := reindex(ctx, client, v1.ReindexRequest{Cursor: at.Cursor, To: at.To})
 		if err != nil {
 			return err
 		}
@@ -122,10 +120,9 @@ func (p *progress) work(ctx context.Context, client *v1.Client, at *part) error 
 // time-out, or a function that is at its limit.
 const patience = 6
 
-func reindex(ctx context.Context, client *v1.Client, query url.Values) (page v1.Reindexed, err error) {
+func reindex(ctx context.Context, client *v1.Client, in v1.ReindexRequest) (page v1.Reindexed, err error) {
 	for try := range patience {
-		page = v1.Reindexed{}
-		err = client.Call(ctx, http.MethodPost, "/v1/reindex?"+query.Encode(), nil, &page)
+		page, err = client.Reindex(ctx, in)
 		if !fault.Is(err, fault.Unavailable) || try == patience-1 {
 			break
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
@@ -27,11 +26,11 @@ type jobWatchCmd struct {
 
 func (c *jobWatchCmd) Run(a *app) error {
 	return a.watch(func() (s sight, err error) {
-		j, err := v1.Get[v1.Job](a.ctx, a.client, "/v1/jobs/"+url.PathEscape(c.ID))
+		j, err := a.client.Job(a.ctx, c.ID)
 		text := strings.TrimSpace(j.State + " " + j.Progress.Done + " " + j.Message)
 		s = sight{things: []any{j}, of: 1, text: printable(text)}
-		s.over = j.State == "Completed" || j.State == "Deleted" || j.State == "Failed"
-		if j.State == "Failed" {
+		s.over = v1.Ended(j.State)
+		if j.State == v1.Failed {
 			s.failed = fault.New(fault.Conflict, "job %s failed: %s", j.ID, printable(j.Message))
 		}
 		return s, err
@@ -54,7 +53,7 @@ func (a *app) watchBatches(ids []string) error {
 		batches := make([]v1.Batch, len(ids))
 		for i, id := range ids {
 			var err error
-			batches[i], err = v1.Get[v1.Batch](a.ctx, a.client, "/v1/batches/"+url.PathEscape(id))
+			batches[i], err = a.client.Batch(a.ctx, id)
 			if err != nil {
 				return sight{}, err
 			}
@@ -84,8 +83,8 @@ func sightOf(batches []v1.Batch) (s sight) {
 			s.text += fmt.Sprintf(", %d %s", c.n, c.what)
 		}
 	}
-	s.over = states["Completed"]+states["Failed"]+states["Deleted"]+states["Held"] == len(batches)
-	if n := states["Failed"]; n > 0 {
+	s.over = states[v1.Completed]+states[v1.Failed]+states[v1.Deleted]+states[v1.Held] == len(batches)
+	if n := states[v1.Failed]; n > 0 {
 		s.failed = fault.New(fault.Conflict, "%d of %d batches failed; archivist batch show says why", n, len(batches))
 	}
 	return s

@@ -26,13 +26,13 @@ func submit(ctx context.Context, s *localstack.Stack, o localstack.Outputs) ([]s
 	fmt.Printf("submitting %d objects: %s\n", len(objects), names(objects))
 	var ids []string
 	for _, obj := range objects {
-		known, err := v1.Get[v1.List[v1.Object]](ctx, client(o), "/v1/objects?collection="+o.SampleCollection+"&localId="+obj.LocalID)
+		known, err := client(o).Objects(ctx, v1.Filter{Collection: o.SampleCollection, LocalID: obj.LocalID})
 		if err != nil {
 			return nil, err
 		}
 		round := 1
-		if len(known.Items) > 0 {
-			round = known.Items[0].Version + 1
+		if len(known) > 0 {
+			round = known[0].Version + 1
 		}
 		b, err := client(o).Submit(ctx, v1.BatchRequest{Collection: o.SampleCollection, Submitter: "make run",
 			Payload:     v1.Payload{URL: fmt.Sprintf("%s/manifests/%s.checkm?round=%d", o.SampleURL, obj.LocalID, round), Type: "object-manifest"},
@@ -53,12 +53,12 @@ func stored(ctx context.Context, o localstack.Outputs, batches []string) error {
 	t.SetStyle(table.StyleLight)
 	t.AppendHeader(table.Row{"ark", "version", "files", "bytes", "inventory sha512", "where stored"})
 	for _, b := range batches {
-		jobs, err := v1.All[v1.Job](ctx, client(o), "/v1/batches/"+b+"/jobs")
+		jobs, err := client(o).Jobs(ctx, v1.Filter{Batch: b})
 		if err != nil {
 			return err
 		}
 		for _, j := range jobs {
-			obj, err := v1.Get[v1.Object](ctx, client(o), v1.ObjectPath(j.Identifiers.Primary))
+			obj, err := client(o).Object(ctx, j.Identifiers.Primary)
 			if err != nil {
 				return err
 			}

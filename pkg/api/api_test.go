@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -66,15 +65,15 @@ func TestSubmit(t *testing.T) {
 	if again, err := c.Submit(t.Context(), good, "key"); err != nil || again.ID != out.ID {
 		t.Errorf("again: %+v, %v", again, err)
 	}
-	b, err := v1.Get[v1.Batch](t.Context(), c, "/v1/batches/"+out.ID)
+	b, err := c.Batch(t.Context(), out.ID)
 	if err != nil || b.Collection != "maps" || b.State != "Pending" {
 		t.Errorf("%+v, %v", b, err)
 	}
-	x, err := v1.Get[v1.Explanation](t.Context(), c, "/v1/batches/"+out.ID+"/explain")
+	x, err := c.Explain(t.Context(), out.ID)
 	if err != nil || x.WaitsFor != "execution" {
 		t.Errorf("%+v, %v", x, err)
 	}
-	events, err := v1.All[v1.Event](t.Context(), c, "/v1/batches/"+out.ID+"/events")
+	events, err := c.Events(t.Context(), out.ID)
 	if err != nil || len(events) != 1 || events[0].Version != 1 {
 		t.Errorf("%+v, %v", events, err)
 	}
@@ -130,11 +129,11 @@ func TestRefuses(t *testing.T) {
 		t.Errorf("something was left behind: %+v, %v", p, err)
 	}
 	for _, path := range []string{"/v1/batches/none", "/v1/jobs/none", "/v1/jobs/none/explain", "/v1/batches/none/events", "/v1/objects/99999/none", "/v1/nothing"} {
-		if _, err := v1.Get[json.RawMessage](t.Context(), c, path); !fault.Is(err, fault.NotFound) {
+		if err := c.Call(t.Context(), http.MethodGet, path, nil, nil); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if _, err := v1.Get[json.RawMessage](t.Context(), c, "/v1/batches?collection=maps&cursor=rubbish"); !fault.Is(err, fault.Invalid) {
+	if err := c.Call(t.Context(), http.MethodGet, "/v1/batches?collection=maps&cursor=rubbish", nil, nil); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a bad cursor: %v", err)
 	}
 }
@@ -179,7 +178,7 @@ func TestListsHavePages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all, err := v1.All[v1.Batch](t.Context(), c, "/v1/batches?collection=maps")
+	all, err := c.Batches(t.Context(), v1.Filter{Collection: "maps"})
 	if err != nil || len(all) != n {
 		t.Fatalf("%d batches, %v", len(all), err)
 	}
@@ -211,10 +210,11 @@ func TestDefects(t *testing.T) {
 
 func TestOpenAPI(t *testing.T) {
 	c, _ := serve(t, through)
-	doc, err := v1.Get[struct {
+	var doc struct {
 		OpenAPI string
 		Paths   map[string]map[string]struct{ OperationID string }
-	}](t.Context(), c, "/openapi.json")
+	}
+	err := c.Call(t.Context(), http.MethodGet, "/openapi.json", nil, &doc)
 	if err != nil || !strings.HasPrefix(doc.OpenAPI, "3.1") {
 		t.Fatalf("%+v, %v", doc, err)
 	}

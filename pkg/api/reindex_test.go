@@ -57,14 +57,13 @@ func TestIdentityRoutes(t *testing.T) {
 	old := submit("/missing", "one")
 	good, bad := primary(submit("/a", "one")), primary(submit("/b", "two"))
 
-	path := "/v1/jobs/" + old + "/actions"
 	act := v1.Action{Action: "requeue", Reason: "it is there now"}
-	err := client.Call(t.Context(), http.MethodPost, path, act, nil)
+	_, err := client.Act(t.Context(), old, act)
 	if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "version 1 of "+good) {
 		t.Errorf("the requeue gave %v", err)
 	}
 	act.Confirm = true
-	if err := client.Call(t.Context(), http.MethodPost, path, act, nil); err != nil {
+	if _, err := client.Act(t.Context(), old, act); err != nil {
 		t.Errorf("the confirmed requeue gave %v", err)
 	}
 
@@ -74,15 +73,15 @@ func TestIdentityRoutes(t *testing.T) {
 	if err := s.Inventory.Table.Rows.Delete("pk", "OBJECT#"+good).Range("sk", "OBJECT").Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var did v1.Reindexed
-	if err := client.Call(t.Context(), http.MethodPost, "/v1/reindex", nil, &did); err != nil {
+	did, err := client.Reindex(t.Context(), v1.ReindexRequest{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if did.Objects != 2 || did.Changed != 1 || did.Cursor != "" || len(did.Failed) != 1 || !strings.HasPrefix(did.Failed[0].Stored, ocfl.Prefix(bad)) || did.Failed[0].Why == "" {
 		t.Errorf("it did %+v", did)
 	}
 	for ark, kind := range map[string]fault.Kind{"nonsense": fault.Invalid, "ark:/99999/fk4none": fault.NotFound} {
-		if err := client.Call(t.Context(), http.MethodPost, "/v1/reindex?ark="+ark, nil, nil); !fault.Is(err, kind) {
+		if _, err := client.Reindex(t.Context(), v1.ReindexRequest{ARK: ark}); !fault.Is(err, kind) {
 			t.Errorf("%s: %v", ark, err)
 		}
 	}

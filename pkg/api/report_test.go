@@ -48,7 +48,7 @@ func TestReportByRedirect(t *testing.T) {
 		t.Fatal(err)
 	}
 	end(t, q, out.ID)
-	b, err := v1.Get[v1.Batch](t.Context(), c, "/v1/batches/"+out.ID)
+	b, err := c.Batch(t.Context(), out.ID)
 	if err != nil || b.Report != "/v1/batches/"+out.ID+"/report" {
 		t.Errorf("%+v, %v", b, err)
 	}

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"net/http"
 	"slices"
 	"testing"
 
@@ -22,7 +21,7 @@ func TestFailedByHand(t *testing.T) {
 	batch, job := submit(t, url, "file")
 	until(t, "the job downloads", soon, func() bool { return jobOf(t, job).State == "Downloading" && src.underWay() > 0 })
 	act := v1.Action{Action: "fail", Reason: "sent by mistake"}
-	if err := client.Call(t.Context(), http.MethodPost, "/v1/jobs/"+job+"/actions", act, nil); err != nil {
+	if _, err := client.Act(t.Context(), job, act); err != nil {
 		t.Fatal(err)
 	}
 	execution := executionOf(t, job)
@@ -35,7 +34,7 @@ func TestFailedByHand(t *testing.T) {
 	if j := jobOf(t, job); j.State != "Failed" || j.Version != 0 {
 		t.Errorf("the job is %+v", j)
 	}
-	failed, err := v1.All[v1.Job](t.Context(), client, "/v1/jobs?collection=e2e")
+	failed, err := client.Jobs(t.Context(), v1.Filter{Collection: "e2e"})
 	if err != nil || !slices.ContainsFunc(failed, func(j v1.Job) bool { return j.ID == job && j.State == "Failed" }) {
 		t.Errorf("the list does not show it: %d jobs, %v", len(failed), err)
 	}

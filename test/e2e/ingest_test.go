@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -180,12 +178,13 @@ func Test2WhatIsWrong(t *testing.T) {
 
 func requeue(t *testing.T, job string) error {
 	t.Helper()
-	return client.Call(t.Context(), http.MethodPost, "/v1/jobs/"+job+"/actions", v1.Action{Action: "requeue", Reason: "mended"}, nil)
+	_, err := client.Act(t.Context(), job, v1.Action{Action: "requeue", Reason: "the source is corrected"})
+	return err
 }
 
 func batchOf(t *testing.T, id string) v1.Batch {
 	t.Helper()
-	b, err := v1.Get[v1.Batch](t.Context(), client, "/v1/batches/"+id)
+	b, err := client.Batch(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +217,7 @@ func Test3Repeats(t *testing.T) {
 	until(t, "the first downloads", soon, func() bool { return jobOf(t, first).State == "Downloading" })
 	_, second := submit(t, src.URL+"/c.txt", "file", "chain")
 	until(t, "the second waits for the first", soon, func() bool {
-		x, err := v1.Get[v1.Explanation](t.Context(), client, "/v1/jobs/"+second+"/explain")
+		x, err := client.Explain(t.Context(), second)
 		return err == nil && x.WaitsFor == "lock" && x.On == first
 	})
 	release()
@@ -245,20 +244,20 @@ func Test3cReindex(t *testing.T) {
 	j := ends(t, one, "Completed", soon)
 	_, two := submit(t, src.manifest(t, "/b.checkm", src.row("/a.txt"), src.row("/b.txt")), "object-manifest", "reindex", "another name")
 	ends(t, two, "Completed", soon)
-	receipt, err := v1.Get[v1.Receipt](t.Context(), client, "/v1/jobs/"+two+"/receipt")
+	receipt, err := client.Receipt(t.Context(), two)
 	if err != nil || receipt.Version != 2 || len(receipt.Files) != 2 || receipt.Files[1].Given == nil || receipt.Files[1].Given.Value != src.row("/b.txt").Digest || receipt.Files[1].Digests["md5"] != src.row("/b.txt").Digest {
 		t.Errorf("the receipt is %+v, %v", receipt, err)
 	}
 	look := func() string {
-		o, err := v1.Get[v1.Object](t.Context(), client, v1.ObjectPath(j.Identifiers.Primary))
+		o, err := client.Object(t.Context(), j.Identifiers.Primary)
 		if err != nil {
 			return err.Error()
 		}
-		v, err := v1.All[v1.Version](t.Context(), client, v1.ObjectPath(o.ARK)+"/versions")
+		v, err := client.Versions(t.Context(), o.ARK)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := v1.All[v1.Object](t.Context(), client, "/v1/objects?collection=e2e&localId=another+name")
+		l, err := client.Objects(t.Context(), v1.Filter{Collection: "e2e", LocalID: "another name"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,8 +269,8 @@ func Test3cReindex(t *testing.T) {
 		t.Fatalf("not forgotten: %s", gone)
 	}
 	for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
-		var did v1.Reindexed // anew: an absent cursor must not leave the last one
-		if err := client.Call(t.Context(), http.MethodPost, "/v1/reindex?cursor="+url.QueryEscape(cursor), nil, &did); err != nil {
+		did, err := client.Reindex(t.Context(), v1.ReindexRequest{Cursor: cursor})
+		if err != nil {
 			t.Fatal(err)
 		}
 		if cursor = did.Cursor; pages > 100 {

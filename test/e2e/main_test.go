@@ -182,7 +182,7 @@ func submit(t *testing.T, url, kind string, ids ...string) (batch, job string) {
 
 func jobOf(t *testing.T, id string) v1.Job {
 	t.Helper()
-	j, err := v1.Get[v1.Job](t.Context(), client, "/v1/jobs/"+id)
+	j, err := client.Job(t.Context(), id)
 	if err != nil {
 		return v1.Job{ID: id} // not unpacked yet
 	}
@@ -220,7 +220,7 @@ func ends(t *testing.T, id, state string, within time.Duration) v1.Job {
 
 func eventsOf(t *testing.T, job string) []v1.Event {
 	t.Helper()
-	all, err := v1.All[v1.Event](t.Context(), client, "/v1/jobs/"+job+"/events")
+	all, err := client.Events(t.Context(), job)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,11 +69,7 @@ func rises(t *testing.T, metric string, prev float64) {
 
 func explained(t *testing.T, id string) v1.Explanation {
 	t.Helper()
-	kind := "batches"
-	if strings.Contains(id, "-") {
-		kind = "jobs"
-	}
-	x, err := v1.Get[v1.Explanation](t.Context(), client, "/v1/"+kind+"/"+id+"/explain")
+	x, err := client.Explain(t.Context(), id)
 	if err != nil {
 		return v1.Explanation{} // not unpacked yet
 	}

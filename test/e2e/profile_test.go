@@ -72,7 +72,7 @@ func (r *receiver) all() ([]notify.Preserved, int) {
 
 func putProfile(t *testing.T, name string, p v1.Profile) {
 	t.Helper()
-	if _, err := v1.Put[v1.Collection](t.Context(), client, "/v1/collections/"+name, p); err != nil {
+	if _, err := client.PutCollection(t.Context(), name, p); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -151,11 +151,11 @@ func Test3gSuppressed(t *testing.T) {
 		}
 	}
 	for _, p := range []v1.Profile{{Shoulder: "FK4"}, {Notification: []string{"nobody"}}, {Callback: &v1.Callback{URL: "https://example.org", Secret: "mine"}}, {Callback: &v1.Callback{URL: "ftp://example.org", Secret: "archivist/x"}}} {
-		if _, err := v1.Put[v1.Collection](t.Context(), client, "/v1/collections/bad", p); err == nil {
+		if _, err := client.PutCollection(t.Context(), "bad", p); err == nil {
 			t.Errorf("%+v was taken", p)
 		}
 	}
-	c, err := v1.Get[v1.Collection](t.Context(), client, "/v1/collections/bad")
+	c, err := client.Collection(t.Context(), "bad")
 	if err != nil || !c.Default {
 		t.Errorf("a profile that was refused left %+v, %v", c, err)
 	}

@@ -126,7 +126,7 @@ func Test6Restore(t *testing.T) {
 func lost(t *testing.T, db *dynamodb.Client, src *source, lateARK, firstARK string) {
 	t.Helper()
 	empty(t, db, restoredTable)
-	if _, err := v1.Get[v1.Object](t.Context(), client, v1.ObjectPath(lateARK)); err == nil {
+	if _, err := client.Object(t.Context(), lateARK); err == nil {
 		t.Fatal("the table is not empty")
 	}
 	reindexAll(t)
@@ -141,11 +141,11 @@ func lost(t *testing.T, db *dynamodb.Client, src *source, lateARK, firstARK stri
 func backAgain(t *testing.T, lateARK string) {
 	t.Helper()
 	on(t, "")
-	if o, err := v1.Get[v1.Object](t.Context(), client, v1.ObjectPath(lateARK)); err != nil || o.Version != 1 {
+	if o, err := client.Object(t.Context(), lateARK); err != nil || o.Version != 1 {
 		t.Errorf("on its own table again: %+v, %v", o, err)
 	}
 	reindexAll(t) // what was stored meanwhile
-	if o, err := v1.Get[v1.Object](t.Context(), client, v1.ObjectPath(lateARK)); err != nil || o.Version != 2 {
+	if o, err := client.Object(t.Context(), lateARK); err != nil || o.Version != 2 {
 		t.Errorf("after a reindex: %+v, %v", o, err)
 	}
 }

@@ -120,7 +120,7 @@ func (w *world) requeue(ctx context.Context, batch string) []v1.Job {
 			if !j.Recoverable {
 				continue
 			}
-			err := w.api.Call(ctx, "POST", "/v1/jobs/"+j.ID+"/actions", v1.Action{Action: "requeue", Reason: "the source works again"}, nil)
+			_, err := w.api.Act(ctx, j.ID, v1.Action{Action: "requeue", Reason: "the source works again"})
 			if err != nil && !fault.Is(err, fault.Conflict) {
 				w.fail("requeue of %s: %v", j.ID, err)
 			}
@@ -135,7 +135,7 @@ func (w *world) requeue(ctx context.Context, batch string) []v1.Job {
 }
 
 func (w *world) jobs(ctx context.Context, batch string) []v1.Job {
-	jobs, err := v1.All[v1.Job](ctx, w.api, "/v1/batches/"+batch+"/jobs")
+	jobs, err := w.api.Jobs(ctx, v1.Filter{Batch: batch})
 	if err != nil {
 		w.fail("the jobs of %s: %v", batch, err)
 	}
@@ -163,7 +163,7 @@ func (w *world) notAccepted(s submission, err error) {
 
 // unpacked judges a batch of which no job was made.
 func (w *world) unpacked(ctx context.Context, batch string, s submission, jobs []*job) {
-	b, err := v1.Get[v1.Batch](ctx, w.api, "/v1/batches/"+batch)
+	b, err := w.api.Batch(ctx, batch)
 	if err != nil || b.State != string(ingest.BatchFailed) || b.Message == "" {
 		w.fail("batch %s has no jobs, is %s and says %q, %v", batch, b.State, b.Message, err)
 	}

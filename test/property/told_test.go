@@ -154,7 +154,7 @@ func (w *world) told(ctx context.Context, j *job, made v1.Job, o *stored, v vers
 	}
 	inventory := o.inventory[made.Version]
 	w.equal("the job", []any{made.Progress.Files, made.Progress.Bytes, made.InventoryDigest}, []any{len(v.files), bytes, inventory})
-	receipt, err := v1.Get[v1.Receipt](ctx, w.api, "/v1/jobs/"+made.ID+"/receipt")
+	receipt, err := w.api.Receipt(ctx, made.ID)
 	w.equal("the receipt", []any{err, receipt.ARK, receipt.Version, receipt.NoChange}, []any{error(nil), o.ID, made.Version, made.NoChange})
 	var files []v1.File
 	for _, f := range receipt.Files {
@@ -163,14 +163,14 @@ func (w *world) told(ctx context.Context, j *job, made v1.Job, o *stored, v vers
 	w.files("the receipt", files, v.files)
 	w.given(j, receipt)
 	at := v1.ObjectPath(o.ID)
-	all, err := v1.All[v1.File](ctx, w.api, fmt.Sprintf("%s/versions/%d/files", at, made.Version))
+	all, err := w.api.Files(ctx, o.ID, made.Version)
 	if err != nil {
 		w.fail("the files of %s: %v", o.ID, err)
 	}
 	isProducers := func(f v1.File) bool { return strings.HasPrefix(f.Path, "producer/") }
 	w.files("the list of files", slices.DeleteFunc(slices.Clone(all), func(f v1.File) bool { return !isProducers(f) }), v.files)
 	w.systemFiles(slices.DeleteFunc(all, isProducers), o.files(made.Version, "system/"))
-	versions, err := v1.All[v1.Version](ctx, w.api, at+"/versions")
+	versions, err := w.api.Versions(ctx, o.ID)
 	if err != nil || len(versions) != len(w.known.objects[o.ID].versions) && o.head() == made.Version {
 		w.fail("%s has the versions %+v, %v", o.ID, versions, err)
 		return
@@ -213,14 +213,14 @@ func (w *world) follow(ctx context.Context, at string) []byte {
 
 // newest holds the object's row against its head.
 func (w *world) newest(ctx context.Context, at string, o *stored, v version) {
-	row, err := v1.Get[v1.Object](ctx, w.api, at)
+	row, err := w.api.Object(ctx, o.ID)
 	w.equal("the object", []any{err, row.ARK, row.Version, row.InventoryDigest, row.Stored}, []any{error(nil), o.ID, o.head(), o.inventory[0], o.prefix})
 	w.summarises("the object", row.Title, v.what)
 	w.equal("the object's ids", row.LocalIDs, v.ids)
 	collection := w.known.objects[o.ID].collection
 	w.equal("the object", row.Collection, collection)
 	for _, id := range v.ids {
-		found, err := v1.All[v1.Object](ctx, w.api, "/v1/objects?collection="+collection+"&localId="+url.QueryEscape(id))
+		found, err := w.api.Objects(ctx, v1.Filter{Collection: collection, LocalID: id})
 		if err != nil || len(found) != 1 || found[0].ARK != o.ID {
 			w.fail("the id %+q of %s finds %+v, %v", id, o.ID, found, err)
 		}
@@ -307,7 +307,7 @@ func (w *world) report(ctx context.Context, batch string, made []v1.Job) {
 		w.fail("the report of %s: %v", batch, err)
 		return
 	}
-	b, err := v1.Get[v1.Batch](ctx, w.api, "/v1/batches/"+batch)
+	b, err := w.api.Batch(ctx, batch)
 	if err != nil || b.Counts.Expected != len(made) || len(report.Completed)+len(report.Failed) != len(made) {
 		w.fail("batch %s has %+v, its report %d and %d jobs; %d were made, %v", batch, b.Counts, len(report.Completed), len(report.Failed), len(made), err)
 		return
@@ -377,8 +377,8 @@ func (w *world) rebuild(ctx context.Context) {
 func (w *world) reindex(ctx context.Context, when string, want map[string]tabletest.Item, changed int) {
 	sum := 0
 	for cursor := ""; ; {
-		var out v1.Reindexed
-		if err := w.api.Call(ctx, "POST", "/v1/reindex?cursor="+url.QueryEscape(cursor), nil, &out); err != nil {
+		out, err := w.api.Reindex(ctx, v1.ReindexRequest{Cursor: cursor})
+		if err != nil {
 			w.fail("reindex %s: %v", when, err)
 			return
 		}

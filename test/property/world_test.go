@@ -178,7 +178,7 @@ func (w *world) rest(ctx context.Context, batches []string) {
 }
 
 func (w *world) open(ctx context.Context, batch string) bool {
-	b, err := v1.Get[v1.Batch](ctx, w.api, "/v1/batches/"+batch)
+	b, err := w.api.Batch(ctx, batch)
 	if err != nil {
 		w.fail("batch %s: %v", batch, err)
 		return false
@@ -187,8 +187,8 @@ func (w *world) open(ctx context.Context, batch string) bool {
 }
 
 func (w *world) explain(ctx context.Context, batch string) string {
-	x, err := v1.Get[v1.Explanation](ctx, w.api, "/v1/batches/"+batch+"/explain")
-	jobs, jobsErr := v1.All[v1.Job](ctx, w.api, "/v1/batches/"+batch+"/jobs")
+	x, err := w.api.Explain(ctx, batch)
+	jobs, jobsErr := w.api.Jobs(ctx, v1.Filter{Batch: batch})
 	text := fmt.Sprintf("%+v %v %v", x, err, jobsErr)
 	for _, j := range jobs {
 		text += fmt.Sprintf("; %s is %s: %s", j.ID, j.State, short(j.Message))

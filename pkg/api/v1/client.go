@@ -62,6 +62,9 @@ func (c *Client) do(ctx context.Context, method, path string, in any, headers []
 	client := *c.HTTP
 	client.CheckRedirect = withinAPI
 	resp, err := client.Do(req)
+	if ctx.Err() != nil && err != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, "the API does not answer at %s; is it up (make run), and is the URL right? %w", req.URL.Redacted(), err)
 	}
@@ -113,67 +116,4 @@ func problem(resp *http.Response) error {
 		kind = fault.Invalid
 	}
 	return &fault.Error{Kind: kind, Msg: p.Detail}
-}
-
-// Submit submits a batch. The same key with the same request gives the same batch.
-func (c *Client) Submit(ctx context.Context, in BatchRequest, key string) (out Accepted, err error) {
-	err = c.Call(ctx, http.MethodPost, "/v1/batches", in, &out, "Idempotency-Key", key)
-	return out, err
-}
-
-// Get reads one thing at a path, e.g. "/v1/jobs/x", as a T.
-func Get[T any](ctx context.Context, c *Client, path string) (out T, err error) {
-	err = c.Call(ctx, http.MethodGet, path, nil, &out)
-	return out, err
-}
-
-// Put replaces the thing at a path and returns it as a T.
-func Put[T any](ctx context.Context, c *Client, path string, in any) (out T, err error) {
-	err = c.Call(ctx, http.MethodPut, path, in, &out)
-	return out, err
-}
-
-// All reads every page of a list at a path, which may have a query.
-func All[T any](ctx context.Context, c *Client, path string) (out []T, err error) {
-	for cursor := ""; ; {
-		at := path
-		if cursor != "" {
-			sep := "?"
-			if strings.Contains(path, "?") {
-				sep = "&"
-			}
-			at += sep + "cursor=" + url.QueryEscape(cursor)
-		}
-		page, err := Get[List[T]](ctx, c, at)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, page.Items...)
-		if cursor = page.Cursor; cursor == "" {
-			return out, nil
-		}
-	}
-}
-
-// ObjectPath is the path of an object, given its ark in canonical form.
-func ObjectPath(ark string) string { return "/v1/objects/" + strings.TrimPrefix(ark, "ark:/") }
-
-// Content streams a file of a stored version.
-func (c *Client) Content(ctx context.Context, ark string, version int, path string) (io.ReadCloser, error) {
-	at := fmt.Sprintf("%s/versions/%d/content?path=%s", ObjectPath(ark), version, url.QueryEscape(path))
-	resp, err := c.do(ctx, http.MethodGet, at, nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	return resp.Body, nil
-}
-
-// Report streams a batch's report, a JSON document of any size. There is none until
-// the batch has ended: a NotFound.
-func (c *Client) Report(ctx context.Context, batch string) (io.ReadCloser, error) {
-	resp, err := c.do(ctx, http.MethodGet, "/v1/batches/"+url.PathEscape(batch)+"/report", nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	return resp.Body, nil
 }

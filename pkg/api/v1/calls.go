@@ -1,0 +1,213 @@
+package v1
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"archivist/pkg/fault"
+)
+
+// Submit submits a batch. The same key with the same request gives the same batch.
+func (c *Client) Submit(ctx context.Context, in BatchRequest, key string) (out Accepted, err error) {
+	err = c.Call(ctx, http.MethodPost, "/v1/batches", in, &out, "Idempotency-Key", key)
+	return out, err
+}
+
+// Batches lists a collection's batches, newest first.
+func (c *Client) Batches(ctx context.Context, f Filter) ([]Batch, error) {
+	return list[Batch](ctx, c, "/v1/batches", f)
+}
+
+// Batch returns one batch.
+func (c *Client) Batch(ctx context.Context, id string) (Batch, error) {
+	return get[Batch](ctx, c, batchPath(id))
+}
+
+// Report streams a batch's report, a JSON document of any size. There is none until
+// the batch has ended: a NotFound.
+func (c *Client) Report(ctx context.Context, batch string) (io.ReadCloser, error) {
+	return c.stream(ctx, batchPath(batch)+"/report")
+}
+
+// Jobs lists the jobs of a batch in their order, if the filter names one, else those
+// of a collection, newest first.
+func (c *Client) Jobs(ctx context.Context, f Filter) ([]Job, error) {
+	path := "/v1/jobs"
+	if f.Batch != "" {
+		path = batchPath(f.Batch) + "/jobs"
+	}
+	return list[Job](ctx, c, path, f)
+}
+
+// Job returns one job.
+func (c *Client) Job(ctx context.Context, id string) (Job, error) {
+	return get[Job](ctx, c, jobPath(id))
+}
+
+// Receipt returns what is preserved of a job, with all of its files.
+func (c *Client) Receipt(ctx context.Context, job string) (Receipt, error) {
+	path := jobPath(job) + "/receipt"
+	out, err := get[Receipt](ctx, c, path)
+	for err == nil && out.Cursor != "" {
+		var page Receipt
+		page, err = get[Receipt](ctx, c, path+"?cursor="+url.QueryEscape(out.Cursor))
+		out.Files, out.Cursor = append(out.Files, page.Files...), page.Cursor
+	}
+	return out, err
+}
+
+// Act acts on a job and returns it as it is afterwards.
+func (c *Client) Act(ctx context.Context, job string, action Action) (out Job, err error) {
+	err = c.Call(ctx, http.MethodPost, jobPath(job)+"/actions", action, &out)
+	return out, err
+}
+
+// Explain says what a batch or a job waits for.
+func (c *Client) Explain(ctx context.Context, id string) (Explanation, error) {
+	path, err := pathOf(id)
+	if err == nil && KindOf(id) == KindObject {
+		err = fault.New(fault.Invalid, "%s is an object, and objects wait for nothing; give the id of a batch or a job", id)
+	}
+	if err != nil {
+		return Explanation{}, err
+	}
+	return get[Explanation](ctx, c, path+"/explain")
+}
+
+// Events lists what happened to a batch, a job or an object, oldest first.
+func (c *Client) Events(ctx context.Context, id string) ([]Event, error) {
+	path, err := pathOf(id)
+	if err != nil {
+		return nil, err
+	}
+	return list[Event](ctx, c, path+"/events", Filter{})
+}
+
+// Objects lists a collection's objects, last changed first.
+func (c *Client) Objects(ctx context.Context, f Filter) ([]Object, error) {
+	return list[Object](ctx, c, "/v1/objects", f)
+}
+
+// Object returns one object by its ARK in canonical form.
+func (c *Client) Object(ctx context.Context, ark string) (Object, error) {
+	return get[Object](ctx, c, ObjectPath(ark))
+}
+
+// Versions lists an object's versions, oldest first.
+func (c *Client) Versions(ctx context.Context, ark string) ([]Version, error) {
+	return list[Version](ctx, c, ObjectPath(ark)+"/versions", Filter{})
+}
+
+// Files lists the files of a version by path, those of the system last.
+func (c *Client) Files(ctx context.Context, ark string, version int) ([]File, error) {
+	return list[File](ctx, c, versionPath(ark, version)+"/files", Filter{})
+}
+
+// Content streams a file of a stored version.
+func (c *Client) Content(ctx context.Context, ark string, version int, path string) (io.ReadCloser, error) {
+	return c.stream(ctx, versionPath(ark, version)+"/content?path="+url.QueryEscape(path))
+}
+
+// Collection returns a collection's profile.
+func (c *Client) Collection(ctx context.Context, name string) (Collection, error) {
+	return get[Collection](ctx, c, collectionPath(name))
+}
+
+// PutCollection creates or replaces a collection's profile.
+func (c *Client) PutCollection(ctx context.Context, name string, p Profile) (out Collection, err error) {
+	err = c.Call(ctx, http.MethodPut, collectionPath(name), p, &out)
+	return out, err
+}
+
+// Queue returns the queue at a glance.
+func (c *Client) Queue(ctx context.Context) (Queue, error) { return get[Queue](ctx, c, "/v1/queue") }
+
+// ReindexRequest says what to reindex: one object, or the places of the storage root
+// from Cursor up to To. The zero value is all of it.
+type ReindexRequest struct {
+	ARK    string
+	Cursor string // of the answer before, "" to begin
+	To     string // "" to the end
+}
+
+// Reindex rebuilds missing rows of stored objects for some seconds. While the answer
+// has a cursor there is more to do.
+func (c *Client) Reindex(ctx context.Context, in ReindexRequest) (out Reindexed, err error) {
+	query := query("ark", in.ARK, "cursor", in.Cursor, "to", in.To)
+	err = c.Call(ctx, http.MethodPost, "/v1/reindex"+query, nil, &out)
+	return out, err
+}
+
+// Filter limits a list. Which fields a list looks at is said by its filter in the
+// API's description; the zero value of a field is no limit.
+type Filter struct {
+	Collection string
+	Batch      string
+	State      string
+	LocalID    string
+	Limit      int // most items to return
+}
+
+// get reads one thing at a path.
+func get[T any](ctx context.Context, c *Client, path string) (out T, err error) {
+	err = c.Call(ctx, http.MethodGet, path, nil, &out)
+	return out, err
+}
+
+// list reads the pages of a list, until the end or the filter's limit. It is empty,
+// not nil, if there is nothing.
+func list[T any](ctx context.Context, c *Client, path string, f Filter) ([]T, error) {
+	all := []T{}
+	for cursor := ""; ; {
+		query := query("collection", f.Collection, "state", f.State, "localId", f.LocalID, "cursor", cursor)
+		page, err := get[List[T]](ctx, c, path+query)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Items...)
+		if f.Limit > 0 && len(all) >= f.Limit {
+			return all[:f.Limit], nil
+		}
+		if cursor = page.Cursor; cursor == "" {
+			return all, nil
+		}
+	}
+}
+
+// query is the query of a URL from names and values, without those that are empty.
+func query(pairs ...string) string {
+	q := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
+}
+
+func batchPath(id string) string        { return "/v1/batches/" + url.PathEscape(id) }
+func jobPath(id string) string          { return "/v1/jobs/" + url.PathEscape(id) }
+func collectionPath(name string) string { return "/v1/collections/" + url.PathEscape(name) }
+
+// ObjectPath is the path of an object, given its ARK in canonical form.
+func ObjectPath(ark string) string { return "/v1/objects/" + strings.TrimPrefix(ark, "ark:/") }
+
+func versionPath(ark string, version int) string {
+	return fmt.Sprintf("%s/versions/%d", ObjectPath(ark), version)
+}
+
+// stream opens the body of an answer, which the caller closes.
+func (c *Client) stream(ctx context.Context, path string) (io.ReadCloser, error) {
+	resp, err := c.do(ctx, http.MethodGet, path, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}

@@ -1,0 +1,51 @@
+package v1
+
+import (
+	"strconv"
+	"strings"
+
+	"archivist/pkg/fault"
+)
+
+// Kind is what an id names.
+type Kind string
+
+// The kinds of ids.
+const (
+	KindUnknown Kind = ""
+	KindBatch   Kind = "batch"
+	KindJob     Kind = "job"
+	KindObject  Kind = "object"
+)
+
+// KindOf says what an id names by its form: an object's is an ARK, a job's is that of
+// its batch, a hyphen and its row in the manifest, and a batch's has no hyphen.
+func KindOf(id string) Kind {
+	batch, row, isJob := strings.Cut(id, "-")
+	_, err := strconv.ParseUint(row, 10, 32)
+	switch {
+	case strings.HasPrefix(id, "ark:"):
+		return KindObject
+	case strings.ContainsAny(id, "/ :") || batch == "":
+		return KindUnknown
+	case !isJob:
+		return KindBatch
+	case err == nil:
+		return KindJob
+	}
+	return KindUnknown
+}
+
+// pathOf is the path of what an id names.
+func pathOf(id string) (string, error) {
+	switch KindOf(id) {
+	case KindObject:
+		return ObjectPath(id), nil
+	case KindBatch:
+		return batchPath(id), nil
+	case KindJob:
+		return jobPath(id), nil
+	}
+	return "", fault.New(fault.Invalid, "%q is no id of a batch, a job or an object; "+
+		"batch and job ids are printed by archivist submit and archivist job list", id)
+}

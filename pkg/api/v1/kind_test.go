@@ -1,0 +1,146 @@
+package v1_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+)
+
+func TestKindOf(t *testing.T) {
+	for id, want := range map[string]v1.Kind{
+		"01M7ZBMEYHBB62YP6RY21T1GQ6":                    v1.KindBatch,
+		"01M7ZBMEYHBB62YP6RY21T1GQ6-00001":              v1.KindJob,
+		ingest.JobID("01M7ZBMEYHBB62YP6RY21T1GQ6", 1e6): v1.KindJob,
+		"ark:/99999/fk4tq65d6k":                         v1.KindObject,
+		"ark:99999/fk4-tq65-d6k":                        v1.KindObject,
+		"":                                              v1.KindUnknown,
+		"-00001":                                        v1.KindUnknown,
+		"map-of-ghent":                                  v1.KindUnknown,
+		"a/b":                                           v1.KindUnknown,
+	} {
+		if got := v1.KindOf(id); got != want {
+			t.Errorf("%q is %q, want %q", id, got, want)
+		}
+	}
+}
+
+// TestStates: the wire form has every state that the rules know.
+func TestStates(t *testing.T) {
+	for _, s := range append(slices.Clone(ingest.Order), ingest.Held, ingest.Failed, ingest.Deleted) {
+		if !slices.Contains(v1.JobStates, string(s)) {
+			t.Errorf("the job state %s is missing", s)
+		}
+	}
+	for _, s := range []ingest.BatchState{ingest.BatchPending, ingest.BatchHeld, ingest.BatchProcessing, ingest.BatchReporting,
+		ingest.BatchUpdateReporting, ingest.BatchCompleted, ingest.BatchFailed, ingest.BatchDeleted} {
+		if !slices.Contains(v1.BatchStates, string(s)) {
+			t.Errorf("the batch state %s is missing", s)
+		}
+	}
+	if len(v1.JobStates) != len(ingest.Order)+3 || len(v1.BatchStates) != 8 {
+		t.Errorf("states that the rules do not know: %v, %v", v1.JobStates, v1.BatchStates)
+	}
+}
+
+// TestCalls: each method asks for its own route, with ids escaped, and follows pages.
+func TestCalls(t *testing.T) {
+	const batch, job, ark = "B1", "B1-00002", "ark:/99999/fk4x"
+	calls := map[string]func(context.Context, *v1.Client) error{
+		"GET /v1/batches?collection=maps&state=Failed": func(ctx context.Context, c *v1.Client) error {
+			_, err := c.Batches(ctx, v1.Filter{Collection: "maps", State: v1.Failed})
+			return err
+		},
+		"GET /v1/batches/a%2Fb": func(ctx context.Context, c *v1.Client) error { _, err := c.Batch(ctx, "a/b"); return err },
+		"GET /v1/batches/B1/jobs": func(ctx context.Context, c *v1.Client) error {
+			_, err := c.Jobs(ctx, v1.Filter{Batch: batch})
+			return err
+		},
+		"GET /v1/jobs?collection=a+b": func(ctx context.Context, c *v1.Client) error {
+			_, err := c.Jobs(ctx, v1.Filter{Collection: "a b"})
+			return err
+		},
+		"GET /v1/jobs/B1-00002":               func(ctx context.Context, c *v1.Client) error { _, err := c.Job(ctx, job); return err },
+		"GET /v1/jobs/B1-00002/explain":       func(ctx context.Context, c *v1.Client) error { _, err := c.Explain(ctx, job); return err },
+		"GET /v1/batches/B1/explain":          func(ctx context.Context, c *v1.Client) error { _, err := c.Explain(ctx, batch); return err },
+		"GET /v1/jobs/B1-00002/events":        func(ctx context.Context, c *v1.Client) error { _, err := c.Events(ctx, job); return err },
+		"GET /v1/objects/99999/fk4x/events":   func(ctx context.Context, c *v1.Client) error { _, err := c.Events(ctx, ark); return err },
+		"GET /v1/jobs/B1-00002/receipt":       func(ctx context.Context, c *v1.Client) error { _, err := c.Receipt(ctx, job); return err },
+		"GET /v1/objects/99999/fk4x/versions": func(ctx context.Context, c *v1.Client) error { _, err := c.Versions(ctx, ark); return err },
+		"GET /v1/objects/99999/fk4x/versions/2/files": func(ctx context.Context, c *v1.Client) error {
+			_, err := c.Files(ctx, ark, 2)
+			return err
+		},
+		"POST /v1/jobs/B1-00002/actions": func(ctx context.Context, c *v1.Client) error {
+			_, err := c.Act(ctx, job, v1.Action{Action: "requeue"})
+			return err
+		},
+		"PUT /v1/collections/maps": func(ctx context.Context, c *v1.Client) error {
+			_, err := c.PutCollection(ctx, "maps", v1.Profile{})
+			return err
+		},
+		"POST /v1/reindex?cursor=a&to=b": func(ctx context.Context, c *v1.Client) error {
+			_, err := c.Reindex(ctx, v1.ReindexRequest{Cursor: "a", To: "b"})
+			return err
+		},
+	}
+	for want, call := range calls {
+		var asked []string
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked = append(asked, r.Method+" "+r.URL.RequestURI())
+			_, _ = w.Write([]byte(`{}`))
+		}))
+		err := call(t.Context(), &v1.Client{URL: srv.URL, HTTP: srv.Client()})
+		srv.Close()
+		if err != nil || len(asked) != 1 || asked[0] != want {
+			t.Errorf("%s: asked %q, %v", want, asked, err)
+		}
+	}
+}
+
+// TestPages: a list goes on to its end, or to the filter's limit, and is never null.
+func TestPages(t *testing.T) {
+	pages := map[string]string{"": `{"items":[{"id":"1"},{"id":"2"}],"cursor":"a"}`, "a": `{"items":[],"cursor":"b"}`, "b": `{"items":[{"id":"3"}]}`}
+	requests := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		_, _ = w.Write([]byte(pages[r.URL.Query().Get("cursor")]))
+	}))
+	defer srv.Close()
+	c := &v1.Client{URL: srv.URL, HTTP: srv.Client()}
+	for limit, want := range map[int]int{0: 3, 1: 1, 2: 2, 3: 3, 9: 3} {
+		if got, err := c.Jobs(t.Context(), v1.Filter{Collection: "maps", Limit: limit}); err != nil || len(got) != want {
+			t.Errorf("limit %d: %d items, %v", limit, len(got), err)
+		}
+	}
+	requests = 0
+	if _, err := c.Jobs(t.Context(), v1.Filter{Collection: "maps", Limit: 1}); err != nil || requests != 1 {
+		t.Errorf("%d requests for one item, %v", requests, err)
+	}
+	pages[""] = `{"items":[]}`
+	if got, err := c.Jobs(t.Context(), v1.Filter{Collection: "maps"}); err != nil || got == nil {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestRefusesIDs: what names nothing is refused before a request is made.
+func TestRefusesIDs(t *testing.T) {
+	c := &v1.Client{URL: "http://127.0.0.1:1", HTTP: http.DefaultClient}
+	for _, id := range []string{"", "a/b", "map-of-ghent", "ark:/99999/fk4x"} {
+		if _, err := c.Explain(t.Context(), id); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Job(ctx, "B-1"); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "answer") {
+		t.Errorf("an interrupt is told as %v", err)
+	}
+}
