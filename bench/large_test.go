@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"archivist/pkg/aip"
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/bucket/buckettest"
@@ -169,7 +170,7 @@ func readBack(t *testing.T, s *stage.Stages, ark string) {
 	for _, f := range files {
 		seen[f.Path] = len(f.Digests["sha256"]) == 64 && len(f.Digests["sha512"]) == 128
 	}
-	if !seen["system/premis.xml"] || !seen[stage.FilesName] {
+	if !seen["system/premis.xml"] || !seen[aip.ListName] {
 		t.Error("the system files are not listed with their digests")
 	}
 	listed := time.Since(started)

@@ -9,13 +9,13 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"archivist/pkg/aip"
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ark"
 	"archivist/pkg/fault"
 	"archivist/pkg/inventory"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
-	"archivist/pkg/stage"
 )
 
 // ARKInput names an object by the two parts of its ARK.
@@ -82,7 +82,7 @@ func (a *API) content(ctx context.Context, in VersionInput, file string) (string
 	if err != nil {
 		return "", err
 	}
-	key, err := a.Stages.Content(ctx, stored, in.Version, file)
+	key, err := aip.Of(a.Root, stored, in.Version).Content(ctx, file)
 	if err != nil {
 		return "", err
 	}
@@ -133,14 +133,14 @@ const filesPage = 1000
 
 // page reads the next files of a version from a cursor, which is a place in the
 // version's list of files; "" at the beginning, and at the end.
-func (a *API) page(ctx context.Context, stored *ocfl.Stored, version int, cursor string) (files []stage.Entry, next string, err error) {
+func (a *API) page(ctx context.Context, stored *ocfl.Stored, version int, cursor string) (files []aip.Entry, next string, err error) {
 	from := int64(0)
 	if cursor != "" {
 		if from, err = strconv.ParseInt(cursor, 10, 64); err != nil || from < 1 {
 			return nil, "", fault.New(fault.Invalid, "cursor: %q is none of this list; leave it out to begin again", cursor)
 		}
 	}
-	files, to, err := a.Stages.Files(ctx, stored, version, from, filesPage)
+	files, to, err := aip.Of(a.Root, stored, version).Files(ctx, from, filesPage)
 	if len(files) == filesPage {
 		next = strconv.FormatInt(to, 10)
 	}

@@ -97,7 +97,7 @@ func TestManyCreators(t *testing.T) {
 	id := p.pack(map[string]string{"mrt-datacite.xml": cite.String() + "</resource>"})
 	j := p.ended(id, 1, false)
 	if erc := p.system(id, "mrt-erc.txt"); strings.Count(erc, "\nwho: ") != 5154 || !strings.Contains(erc, strings.Repeat("ü", 200_000)) {
-		t.Errorf("the stored description has %d bytes, %d creators", len(erc), strings.Count(erc, "\nwho: "))
+		t.Errorf("the stored described has %d bytes, %d creators", len(erc), strings.Count(erc, "\nwho: "))
 	}
 	o, err := p.s.Inventory.Object(t.Context(), j.Primary)
 	if err != nil || len(o.Title) > 2000 || len(o.Who) > 2000 || !strings.HasPrefix(o.Who, "Creator 0; Creator 1; ") || !strings.HasSuffix(o.Title, "ü…") || j.What != o.Title {

@@ -3,6 +3,7 @@ package stage
 import (
 	"context"
 
+	"archivist/pkg/aip"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
@@ -100,7 +101,7 @@ func (s *Stages) goOn(ctx context.Context, h *queue.Claim) (ingest.Result, error
 		if err != nil {
 			return ingest.Result{}, err
 		}
-		id, err := s.identityOf(ctx, stored)
+		id, err := aip.Head(s.Root, stored).Identity(ctx)
 		if err != nil {
 			return ingest.Result{}, err
 		}
@@ -115,7 +116,7 @@ func (s *Stages) goOn(ctx context.Context, h *queue.Claim) (ingest.Result, error
 		if err != nil {
 			return ingest.Result{}, err
 		}
-		j.Files, j.Bytes, err = s.sum(ctx, stored, j.ObjectVersion)
+		j.Files, j.Bytes, err = aip.Of(s.Root, stored, j.ObjectVersion).Totals(ctx)
 		return next, err
 	}
 	return next, nil

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"archivist/pkg/aip"
 	"archivist/pkg/bucket"
 	"archivist/pkg/checkm"
 	"archivist/pkg/fault"
@@ -166,7 +167,7 @@ func (d *transfer) failure() ingest.Result {
 // so that finished files are not fetched again; a file larger than a part is kept
 // at once.
 func (d *transfer) segment(ctx context.Context, n int, rows []checkm.Row) error {
-	entries := make([]*Entry, len(rows))
+	entries := make([]*aip.Entry, len(rows))
 	if !d.first {
 		if err := d.s.getJSON(ctx, unfinishedKey(d.job.ID, n), &entries); err != nil && !fault.Is(err, fault.NotFound) {
 			return err
@@ -214,8 +215,8 @@ func (d *transfer) segment(ctx context.Context, n int, rows []checkm.Row) error 
 
 // same compares a segment with the one that another try wrote. Both tries wrote to the
 // same keys: if the source changed between them, the files are not those of the ledger.
-func (d *transfer) same(ctx context.Context, n int, entries []*Entry) error {
-	var stands []Entry
+func (d *transfer) same(ctx context.Context, n int, entries []*aip.Entry) error {
+	var stands []aip.Entry
 	if err := d.s.getJSON(ctx, segmentKey(d.job.ID, n), &stands); err != nil {
 		return err
 	}
@@ -229,7 +230,7 @@ func (d *transfer) same(ctx context.Context, n int, entries []*Entry) error {
 }
 
 // keep notes that a file is there.
-func (d *transfer) keep(ctx context.Context, n int, entries []*Entry, i int, e Entry) error {
+func (d *transfer) keep(ctx context.Context, n int, entries []*aip.Entry, i int, e aip.Entry) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	entries[i] = &e
@@ -240,11 +241,11 @@ func (d *transfer) keep(ctx context.Context, n int, entries []*Entry, i int, e E
 }
 
 // file gets one file into the work bucket and checks it.
-func (d *transfer) file(ctx context.Context, n int, row checkm.Row) (Entry, error) {
+func (d *transfer) file(ctx context.Context, n int, row checkm.Row) (aip.Entry, error) {
 	key := fileKey(d.job.ID, n)
 	h, err := d.fetch(ctx, key, halfKey(d.job.ID, path.Base(key)), row)
 	if err != nil {
-		return Entry{}, err
+		return aip.Entry{}, err
 	}
 	came := d.s.workText(key)
 	if h.whole != nil {
@@ -252,19 +253,19 @@ func (d *transfer) file(ctx context.Context, n int, row checkm.Row) (Entry, erro
 	}
 	why, err := notAsDetected(ctx, d.job, came)
 	if err != nil {
-		return Entry{}, err
+		return aip.Entry{}, err
 	}
 	if why != "" {
-		return Entry{}, &changedError{why}
+		return aip.Entry{}, &changedError{why}
 	}
 	return describe(row, h.sums, key)
 }
 
 // describe holds a file that came against what the depositor said of it. A
 // wrong digest refuses it; a wrong size only without a digest that is right.
-func describe(row checkm.Row, sums *fetch.Digester, key string) (Entry, error) {
+func describe(row checkm.Row, sums *fetch.Digester, key string) (aip.Entry, error) {
 	digests := sums.Sums()
-	e := Entry{File: ocfl.File{Path: "producer/" + row.Name, Size: sums.Size, Digests: digests, CRC64: sums.CRC64NVME(), Source: key},
+	e := aip.Entry{File: ocfl.File{Path: "producer/" + row.Name, Size: sums.Size, Digests: digests, CRC64: sums.CRC64NVME(), Source: key},
 		URL: fetch.Redact(row.URL), MediaType: row.MediaType, Modified: row.Modified}
 	if e.MediaType == "" {
 		e.MediaType = defaultType(row.Name)
@@ -299,7 +300,7 @@ type tally struct {
 	bytes                  int64
 }
 
-func (t *tally) add(e Entry) {
+func (t *tally) add(e aip.Entry) {
 	t.files++
 	t.bytes += e.Size
 	if e.Given != "" {

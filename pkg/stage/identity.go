@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
+	"archivist/pkg/aip"
 	"archivist/pkg/bucket"
+	"archivist/pkg/description"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
@@ -17,40 +18,6 @@ import (
 	"archivist/pkg/spill"
 	"archivist/pkg/table"
 )
-
-// identity is what a stored version says of whose and which object it is.
-type identity struct {
-	Owner, Collection string
-	LocalIDs          []string // all that the object ever had, in order
-}
-
-// is reports whether the object is one of a collection.
-func (i identity) is(collection string) bool {
-	return i.Owner == collection && i.Collection == collection
-}
-
-// identityOf reads whose a stored object is and which local ids it has, from its
-// newest version. An object that is not ours says nothing.
-func (s *Stages) identityOf(ctx context.Context, stored *ocfl.Stored) (id identity, err error) {
-	kept := map[string][]string{}
-	for _, name := range []string{"system/mrt-mom.txt", "system/mrt-owner.txt", "system/mrt-membership.txt"} {
-		err := s.read(ctx, stored, stored.Head, name, kept)
-		if err != nil && !fault.Is(err, fault.NotFound) {
-			return id, err
-		}
-	}
-	return identity{Owner: first(kept["owner"]), Collection: first(kept["collection"]), LocalIDs: separate(kept["localIdentifier"]...)}, nil
-}
-
-// separate gives the ids of lists that semicolons separate.
-func separate(lists ...string) (ids []string) {
-	for id := range strings.SplitSeq(strings.Join(lists, ";"), ";") {
-		if id = strings.TrimSpace(id); id != "" {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
 
 // foreign refuses a submission for an object of another collection. It names neither.
 func foreign(ark string) string {
@@ -61,7 +28,7 @@ func foreign(ark string) string {
 // the submission's own are resolved. An ark must be the one that was submitted, or
 // says which object it is. Local ids add to what the submission names; they never
 // make it one for another object. It returns why the submission is refused, or "".
-func (s *Stages) adopt(ctx context.Context, j *ingest.Job, d description) (refused string, err error) {
+func (s *Stages) adopt(ctx context.Context, j *ingest.Job, d description.Description) (refused string, err error) {
 	if d.ARK != "" && j.Primary == "" {
 		j.Primary = d.ARK
 		if refused, err := s.resolve(ctx, j); err != nil || refused != "" {
@@ -111,7 +78,7 @@ func (s *Stages) adds(ctx context.Context, j *ingest.Job, id string) (refused st
 // what is not the object's own collection's, and takes over what the object had.
 // The job owns the object's lock.
 func (s *Stages) settle(
-	ctx context.Context, h *queue.Claim, stored *ocfl.Stored, d description, files *spill.Sorter[Entry],
+	ctx context.Context, h *queue.Claim, stored *ocfl.Stored, d description.Description, files *spill.Sorter[aip.Entry],
 ) (ingest.Result, error) {
 	j := h.Job
 	all := *j
@@ -120,9 +87,11 @@ func (s *Stages) settle(
 		if err != nil || res.Outcome != ingest.StepNext {
 			return res, err
 		}
-		if d.Kernel, err = s.fromBefore(ctx, stored, d.Kernel); err != nil {
+		before, err := aip.Head(s.Root, stored).Description(ctx)
+		if err != nil {
 			return ingest.Result{}, err
 		}
+		d.Inherit(before)
 	}
 	if why := unexpected(j, stored.Head); why != "" {
 		return ingest.Fail(false, why), nil
@@ -130,7 +99,7 @@ func (s *Stages) settle(
 	if refused, err := s.reserveIDs(ctx, j); err != nil || refused != "" {
 		return ingest.Fail(false, refused), err
 	}
-	summarise(j, d.Kernel)
+	d.Summarise(&j.Metadata)
 	all.Metadata, j.Follows = j.Metadata, stored.ETag()
 	p := &packager{s: s, job: &all, version: stored.Head + 1, attempt: h.Take(), out: systemFiles{Follows: j.Follows}}
 	if err := p.write(ctx, d, files); err != nil {
@@ -145,11 +114,11 @@ func (s *Stages) settle(
 func (s *Stages) mine(
 	ctx context.Context, j *ingest.Job, stored *ocfl.Stored, all *ingest.Job, until time.Time,
 ) (ingest.Result, error) {
-	id, err := s.identityOf(ctx, stored)
+	id, err := aip.Head(s.Root, stored).Identity(ctx)
 	if err != nil {
 		return ingest.Result{}, err
 	}
-	if !id.is(j.Collection) {
+	if !id.In(j.Collection) {
 		return ingest.Fail(false, foreign(j.Primary)), nil
 	}
 	if why := overtaken(j, stored); why != "" {
@@ -183,7 +152,7 @@ func (s *Stages) reserveIDs(ctx context.Context, j *ingest.Job) (refused string,
 // bringBack writes the missing rows of the local ids of a stored object that has no
 // row of its own: a submission with one of them must find this object. Its other rows
 // are written when the job's version is recorded.
-func (s *Stages) bringBack(ctx context.Context, ark string, id identity, until time.Time) (ingest.Result, error) {
+func (s *Stages) bringBack(ctx context.Context, ark string, id aip.Identity, until time.Time) (ingest.Result, error) {
 	if _, err := s.Inventory.Object(ctx, ark); !fault.Is(err, fault.NotFound) {
 		return next, err
 	}

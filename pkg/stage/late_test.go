@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"archivist/pkg/aip"
 	"archivist/pkg/bucket"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
@@ -81,7 +82,7 @@ func (w *late) head(file string) int {
 	if err != nil {
 		w.Fatal(err)
 	}
-	key, err := w.s.Content(w.Context(), stored, stored.Head, "producer/"+file)
+	key, err := aip.Of(w.s.Root, stored, stored.Head).Content(w.Context(), "producer/"+file)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"archivist/pkg/aip"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 )
@@ -136,13 +137,13 @@ func (u *unreliable) content(j queue.Job) map[string]string {
 	if err != nil {
 		u.Fatal(err)
 	}
-	files, _, err := u.s.Files(u.Context(), stored, j.ObjectVersion, 0, 100)
+	files, _, err := aip.Of(u.s.Root, stored, j.ObjectVersion).Files(u.Context(), 0, 100)
 	if err != nil {
 		u.Fatal(err)
 	}
 	out := map[string]string{}
 	for _, f := range files {
-		key, err := u.s.Content(u.Context(), stored, j.ObjectVersion, f.Path)
+		key, err := aip.Of(u.s.Root, stored, j.ObjectVersion).Content(u.Context(), f.Path)
 		if err != nil {
 			u.Fatal(err)
 		}

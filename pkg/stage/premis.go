@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"archivist/pkg/aip"
 	"archivist/pkg/ingest"
 	"archivist/pkg/notify"
 	"archivist/pkg/premis"
@@ -54,7 +55,7 @@ func submitter(name string) premis.Agent {
 func (p *packager) preservation(ctx context.Context, w io.Writer) error {
 	j := p.job
 	is, d := representation(j.Primary, p.version), premis.New(w)
-	file := func(e Entry) premis.Identifier { return ours(is.Value + "/" + e.Path) }
+	file := func(e aip.Entry) premis.Identifier { return ours(is.Value + "/" + e.Path) }
 	entity := premis.Object{Category: premis.Entity, IDs: []premis.Identifier{{Type: "ARK", Value: j.Primary}}}
 	for _, id := range j.LocalIDs {
 		entity.IDs = append(entity.IDs, premis.Identifier{Type: "local", Value: id})
@@ -92,7 +93,7 @@ func (p *packager) preservation(ctx context.Context, w io.Writer) error {
 }
 
 // fileObject describes a producer's file.
-func fileObject(e Entry, id premis.Identifier) premis.Object {
+func fileObject(e aip.Entry, id premis.Identifier) premis.Object {
 	o := premis.Object{Category: premis.File, IDs: []premis.Identifier{id}, Size: e.Size,
 		OriginalName: strings.TrimPrefix(e.Path, "producer/"),
 		Fixity:       []premis.Fixity{{Algorithm: "sha512", Digest: e.Digests["sha512"], Originator: "archivist"}}}
@@ -132,7 +133,7 @@ func (s *Stages) events(d *premis.Writer, j *ingest.Job, is premis.Identifier) {
 	if j.Warned > 0 {
 		transfer.Outcome = premis.Warning
 		transfer.Note = fmt.Sprintf("%d files: the digest matched, the size differed from the one that the depositor stated; see %s.",
-			j.Warned, FilesName)
+			j.Warned, aip.ListName)
 	}
 	add(transfer, j.Fetched, "%d files, %d bytes, were downloaded from the locations that the depositor gave.", j.Files, j.Bytes)
 	add(premis.Event{Type: "message digest calculation"}, j.Fetched,
@@ -149,15 +150,15 @@ func (s *Stages) events(d *premis.Writer, j *ingest.Job, is premis.Identifier) {
 }
 
 // entries gives every file of the version from the list that is stored with it.
-func (p *packager) entries(ctx context.Context) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
+func (p *packager) entries(ctx context.Context) iter.Seq2[aip.Entry, error] {
+	return func(yield func(aip.Entry, error) bool) {
 		body, err := p.listed(ctx)
 		if err != nil {
-			yield(Entry{}, err)
+			yield(aip.Entry{}, err)
 			return
 		}
 		defer body.Close()
-		for e, err := range entriesOf(body) {
+		for e, err := range aip.Entries(body) {
 			if !yield(e, err) || err != nil {
 				return
 			}

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 
+	"archivist/pkg/aip"
 	"archivist/pkg/ark"
+	"archivist/pkg/description"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
@@ -26,7 +28,7 @@ func (s *Stages) process(ctx context.Context, h *queue.Claim) (ingest.Result, er
 	if err != nil {
 		return ingest.Result{}, err
 	}
-	var d description
+	var d description.Description
 	for _, ask := range []func() (string, error){
 		func() (refused string, err error) {
 			d, refused, err = s.describeJob(ctx, h.Job, described)
@@ -74,8 +76,8 @@ func (s *Stages) stored(ctx context.Context, ark string) (*ocfl.Stored, error) {
 }
 
 // gather sorts the job's files by their paths, and finds the descriptions among them.
-func (s *Stages) gather(ctx context.Context, j *ingest.Job) (files *spill.Sorter[Entry], described map[string]Entry, err error) {
-	files, described = spill.New[Entry](ctx), map[string]Entry{}
+func (s *Stages) gather(ctx context.Context, j *ingest.Job) (files *spill.Sorter[aip.Entry], described map[string]aip.Entry, err error) {
+	files, described = spill.New[aip.Entry](ctx), map[string]aip.Entry{}
 	for e, err := range s.entries(ctx, j) {
 		if err == nil {
 			err = files.Add(e.Path, e)
@@ -83,7 +85,7 @@ func (s *Stages) gather(ctx context.Context, j *ingest.Job) (files *spill.Sorter
 		if err != nil {
 			return nil, nil, err
 		}
-		if describes(e.Path) {
+		if description.IsSource(e.Path) {
 			described[e.Path] = e
 		}
 	}

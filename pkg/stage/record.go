@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"archivist/pkg/anvl"
+	"archivist/pkg/aip"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
@@ -70,7 +70,7 @@ func (s *Stages) missingRows(ctx context.Context, ark string, by who, until time
 	if err := s.know(ctx, stored, by.job); err != nil {
 		return nil, err
 	}
-	r, err := s.describe(ctx, stored)
+	r, err := aip.Head(s.Root, stored).Record(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (s *Stages) missingRows(ctx context.Context, ark string, by who, until time
 		if i > 0 && !s.Now().Before(until) {
 			return nil, errors.Join(s.putVersions(ctx, ark, r.Versions), errStopped)
 		}
-		v, err := s.describeVersion(ctx, stored, n)
+		v, err := aip.Of(s.Root, stored, n).Row(ctx)
 		if err == nil && v.Job != "" && v.Job != by.job { // it failed, and its worker committed too late to know
 			err = s.Queue.Preserved(ctx, v.Job, ark, n)
 		}
@@ -160,57 +160,4 @@ func (s *Stages) putVersions(ctx context.Context, ark string, versions []invento
 		return nil
 	}
 	return s.commit(ctx, func(tx *table.Tx) error { inventory.PutVersions(tx, ark, versions); return nil })
-}
-
-// describe reads what is to be recorded of a stored object, but for its versions.
-func (s *Stages) describe(ctx context.Context, stored *ocfl.Stored) (inventory.Record, error) {
-	id, err := s.identityOf(ctx, stored)
-	if err == nil && id.Collection == "" {
-		err = fault.New(fault.Invalid, "%s is stored, but does not say of which collection it is", stored.ID)
-	}
-	if err != nil {
-		return inventory.Record{}, err
-	}
-	kept := map[string][]string{}
-	if err := s.read(ctx, stored, stored.Head, "system/mrt-erc.txt", kept); err != nil {
-		return inventory.Record{}, err
-	}
-	return inventory.Record{First: stored.Job(1), Object: inventory.Object{ARK: stored.ID, Collection: id.Collection, LocalIDs: id.LocalIDs,
-		Title: summary(kept["what"]), Who: summary(kept["who"]), When: summary(kept["when"]), HeadOf: stored.Head, Digest: stored.Digest,
-		Created: stored.Versions[1].Created.UnixMilli(), Modified: stored.Versions[stored.Head].Created.UnixMilli()}}, nil
-}
-
-// describeVersion reads what is to be recorded of one version.
-func (s *Stages) describeVersion(ctx context.Context, stored *ocfl.Stored, n int) (inventory.Version, error) {
-	v := inventory.Version{Number: n, Created: stored.Versions[n].Created.UnixMilli(), Job: stored.Job(n)}
-	var err error
-	if v.Files, v.Bytes, err = s.sum(ctx, stored, n); err != nil {
-		return v, err
-	}
-	v.Digest, err = s.Root.VersionDigest(ctx, stored, n)
-	return v, err
-}
-
-func first(values []string) string {
-	if len(values) == 0 {
-		return ""
-	}
-	return values[0]
-}
-
-// read reads the elements of a stored ANVL file, whose length Processing bounded.
-func (s *Stages) read(ctx context.Context, stored *ocfl.Stored, n int, path string, into map[string][]string) error {
-	body, err := s.Root.Open(ctx, stored, n, path, 0)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	elements, err := anvl.Read(body)
-	if err != nil {
-		return fmt.Errorf("stage: %s of %s: %w", path, stored.ID, err)
-	}
-	for _, e := range elements {
-		into[e.Name] = append(into[e.Name], e.Value)
-	}
-	return nil
 }

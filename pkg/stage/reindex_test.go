@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"archivist/pkg/aip"
 	"archivist/pkg/bucket"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
@@ -137,7 +138,7 @@ func TestReindexGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := w.s.Root.Key(ctx, stored, 1, stage.FilesName)
+	list, err := w.s.Root.Key(ctx, stored, 1, aip.ListName)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func TestReindexGoesOn(t *testing.T) {
 	if sum.Objects != len(arks)+1 || sum.Changed != 3 {
 		t.Errorf("%d objects, %d changed", sum.Objects, sum.Changed)
 	}
-	says := map[string]string{"unreadable": "inventory at byte", "no root": "no root inventory", "conflict": `the local id "conflict" is that of ` + taker, "no list": stage.FilesName, "misplaced": "whose place is"}
+	says := map[string]string{"unreadable": "inventory at byte", "no root": "no root inventory", "conflict": `the local id "conflict" is that of ` + taker, "no list": aip.ListName, "misplaced": "whose place is"}
 	if len(sum.Failed) != len(says) {
 		t.Errorf("listed are %+v", sum.Failed)
 	}

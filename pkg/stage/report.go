@@ -7,6 +7,7 @@ import (
 	"path"
 	"sync"
 
+	"archivist/pkg/aip"
 	"archivist/pkg/bucket"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
@@ -182,7 +183,7 @@ func (s *Stages) fileDetails(ctx context.Context, j *ingest.Job) ([]notify.File,
 	if err != nil {
 		return nil, err
 	}
-	entries, _, err := s.Files(ctx, stored, j.ObjectVersion, 0, detailed+1)
+	entries, _, err := aip.Of(s.Root, stored, j.ObjectVersion).Files(ctx, 0, detailed+1)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"archivist/pkg/aip"
 	"archivist/pkg/checkm"
 	"archivist/pkg/ingest"
 	"archivist/pkg/notify"
@@ -104,7 +105,7 @@ func TestNoCharsetIsMadeUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, _, err := w.s.Files(t.Context(), stored, 1, 0, 1)
+	files, _, err := aip.Of(w.s.Root, stored, 1).Files(t.Context(), 0, 1)
 	if err != nil || len(files) != 1 || files[0].MediaType != "text/plain" {
 		t.Errorf("%+v, %v", files, err)
 	}

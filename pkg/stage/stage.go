@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"archivist/pkg/aip"
 	"archivist/pkg/ark"
 	"archivist/pkg/bucket"
 	"archivist/pkg/collection"
@@ -153,8 +154,8 @@ func (s *Stages) allowed(ctx context.Context, j *ingest.Job, given ark.ARK) (str
 	}
 	stored, err := s.Root.Head(ctx, given.String())
 	if err == nil {
-		id, err := s.identityOf(ctx, stored)
-		if err == nil && !id.is(j.Collection) {
+		id, err := aip.Head(s.Root, stored).Identity(ctx)
+		if err == nil && !id.In(j.Collection) {
 			return foreign(given.String()), nil
 		}
 		return "", err // its rows are brought back in Processing

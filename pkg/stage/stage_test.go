@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"archivist/pkg/aip"
 	"archivist/pkg/bucket"
 	"archivist/pkg/bucket/buckettest"
 	"archivist/pkg/collection"
@@ -121,14 +122,14 @@ func TestVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := w.s.Content(t.Context(), stored, 3, "producer/renamed.txt")
+	key, err := aip.Of(w.s.Root, stored, 3).Content(t.Context(), "producer/renamed.txt")
 	if err != nil || !strings.Contains(key, "/v1/content/"+first.Job.ID) {
 		t.Errorf("content that was stored is stored again at %s, %v", key, err)
 	}
 	if n := w.s3.Calls["Copy"] - copies; n >= len(stored.SystemFiles(3)) { // some of these are as before, too
 		t.Errorf("%d copies for %d system files", n, len(stored.SystemFiles(3)))
 	}
-	if _, err := w.s.Content(t.Context(), stored, 3, "producer/b.txt"); err == nil {
+	if _, err := aip.Of(w.s.Root, stored, 3).Content(t.Context(), "producer/b.txt"); err == nil {
 		t.Error("a file that was left out is still in the complete state")
 	}
 }
@@ -260,11 +261,11 @@ func TestCopyInParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := w.s.Content(t.Context(), stored, 1, "producer/a.txt")
+	key, err := aip.Of(w.s.Root, stored, 1).Content(t.Context(), "producer/a.txt")
 	if data, _, readErr := w.s.Root.Bucket.Read(t.Context(), key); err != nil || readErr != nil || string(data) != "content of /a.txt" {
 		t.Errorf("%q, %v, %v", data, err, readErr)
 	}
-	if files := stored.SystemFiles(1); !slices.Contains(files, "system/premis.xml") || !slices.Contains(files, stage.FilesName) {
+	if files := stored.SystemFiles(1); !slices.Contains(files, "system/premis.xml") || !slices.Contains(files, aip.ListName) {
 		t.Errorf("the system files are %v", files)
 	}
 }
@@ -297,7 +298,7 @@ func TestOvertakenWhileStoring(t *testing.T) {
 		t.Fatalf("%+v, %v", stored, err)
 	}
 	for version, name := range map[int]string{1: "one.txt", 2: "three.txt", 3: "two.txt"} {
-		key, err := w.s.Content(ctx, stored, version, "producer/"+name)
+		key, err := aip.Of(w.s.Root, stored, version).Content(ctx, "producer/"+name)
 		if data, _, readErr := w.s.Root.Bucket.Read(ctx, key); err != nil || readErr != nil || string(data) != "content of /"+name {
 			t.Errorf("v%d has %q, %v, %v", version, data, err, readErr)
 		}

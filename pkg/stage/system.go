@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"archivist/pkg/aip"
 	"archivist/pkg/anvl"
 	"archivist/pkg/checkm"
+	"archivist/pkg/description"
 	"archivist/pkg/erc"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
@@ -44,14 +46,14 @@ type packager struct {
 }
 
 // write writes every system file. Small ones are carried along.
-func (p *packager) write(ctx context.Context, d description, sorted *spill.Sorter[Entry]) error {
+func (p *packager) write(ctx context.Context, d description.Description, sorted *spill.Sorter[aip.Entry]) error {
 	j := p.job
 	manifest := p.s.workText(manifestKey(j))
 	for _, f := range []struct {
 		name  string
 		write func(io.Writer) error
 	}{
-		{FilesName, func(w io.Writer) error { return p.fileLines(w, sorted) }},
+		{aip.ListName, func(w io.Writer) error { return p.fileLines(w, sorted) }},
 		{"system/mrt-ingest.txt", linesOf(ingestText(j))},
 		{"system/mrt-mom.txt", linesOf(momText(j))},
 		{"system/mrt-owner.txt", linesOf([]anvl.Element{{Name: "owner", Value: j.Collection}})},
@@ -70,7 +72,7 @@ func (p *packager) write(ctx context.Context, d description, sorted *spill.Sorte
 			return err
 		}
 		p.out.Files = append(p.out.Files, file)
-		if f.name == FilesName {
+		if f.name == aip.ListName {
 			p.listed = p.s.textOf(file)
 		}
 	}
@@ -109,7 +111,7 @@ func (p *packager) file(ctx context.Context, name string, write func(io.Writer) 
 }
 
 // fileLines lists the producer's files as JSON, one a line, in order of the paths.
-func (p *packager) fileLines(w io.Writer, sorted *spill.Sorter[Entry]) error {
+func (p *packager) fileLines(w io.Writer, sorted *spill.Sorter[aip.Entry]) error {
 	b := bufio.NewWriter(w)
 	enc := json.NewEncoder(b)
 	for r, err := range sorted.Sorted() {
@@ -144,7 +146,7 @@ func momText(j *ingest.Job) []anvl.Element {
 
 // writeERC writes the kernel record (ERC), each value in a line of its own. Elements
 // without one are "(:unas)", unassigned.
-func writeERC(w io.Writer, j *ingest.Job, d description) error {
+func writeERC(w io.Writer, j *ingest.Job, d description.Description) error {
 	var elements []anvl.Element
 	for _, e := range []struct {
 		name   string
@@ -166,7 +168,7 @@ func writeERC(w io.Writer, j *ingest.Job, d description) error {
 }
 
 // writeDC writes a simple Dublin Core record (oai_dc).
-func writeDC(w io.Writer, j *ingest.Job, d description) error {
+func writeDC(w io.Writer, j *ingest.Job, d description.Description) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "%s<dc xmlns=%q xmlns:dc=%q>\n", xml.Header,
 		"http://www.openarchives.org/OAI/2.0/oai_dc/", "http://purl.org/dc/elements/1.1/")

@@ -1,0 +1,160 @@
+// Package aip reads what one stored version of an object contains: its files, whose
+// object it is, and how it is described. In the words of OAIS (ISO 14721) such a version
+// is an Archival Information Package.
+//
+// All of it is in the storage root and says itself what it is: the producer's files are
+// listed in order of their paths in [ListName], the rest is in the other system files.
+// So the API, receipts and the inventory's rows read it here, and none of them needs
+// the stages that wrote it.
+//
+//	stored, err := root.Head(ctx, "ark:/99999/fk4...")
+//	v := aip.Of(root, stored, stored.Head)
+//	files, next, err := v.Files(ctx, 0, 1000)
+package aip
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"archivist/pkg/anvl"
+	"archivist/pkg/erc"
+	"archivist/pkg/fault"
+	"archivist/pkg/ocfl"
+)
+
+// Version is one stored version of an object.
+type Version struct {
+	Root   ocfl.Root
+	Object *ocfl.Stored
+	Number int
+}
+
+// Of is version n of a stored object.
+func Of(root ocfl.Root, object *ocfl.Stored, n int) Version {
+	return Version{Root: root, Object: object, Number: n}
+}
+
+// Head is the newest version of a stored object.
+func Head(root ocfl.Root, object *ocfl.Stored) Version { return Of(root, object, object.Head) }
+
+func (v Version) open(ctx context.Context, path string, from int64) (io.ReadCloser, error) {
+	return v.Root.Open(ctx, v.Object, v.Number, path, from)
+}
+
+// Files reads at most n lines of the list of files from a byte on, and returns at
+// which byte the next line begins. At the end of the list there are fewer than n.
+func (v Version) Files(ctx context.Context, from int64, n int) (files []Entry, next int64, err error) {
+	body, err := v.open(ctx, ListName, from)
+	if err != nil {
+		return nil, from, err
+	}
+	defer body.Close()
+	lines := json.NewDecoder(body)
+	for len(files) < n {
+		var e Entry
+		err := lines.Decode(&e)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, from, fault.New(fault.Invalid, "byte %d of the list of files does not begin a line: %w", from, err)
+		}
+		files = append(files, e)
+	}
+	return files, from + lines.InputOffset() + 1, nil
+}
+
+// Content is the key in the storage bucket of a file's content. The file is searched for
+// with a few small reads. A path that the version does not have is a NotFound.
+func (v Version) Content(ctx context.Context, path string) (string, error) {
+	if !strings.HasPrefix(path, "producer/") {
+		return v.Root.Key(ctx, v.Object, v.Number, path)
+	}
+	list, err := v.Root.Key(ctx, v.Object, v.Number, ListName)
+	if err != nil {
+		return "", err
+	}
+	info, err := v.Root.Bucket.Head(ctx, list)
+	if err != nil {
+		return "", err
+	}
+	at, found, err := v.Root.Bucket.Search(ctx, list, 0, info.Size, path, firstLine)
+	if err != nil {
+		return "", err
+	}
+	if !found {
+		return "", fault.New(fault.NotFound, "%s v%d has no file %q", v.Object.ID, v.Number, path)
+	}
+	files, _, err := v.Files(ctx, at, 1)
+	if err != nil {
+		return "", err
+	}
+	return v.Root.Content(ctx, v.Object, files[0].Digests["sha512"])
+}
+
+// Totals counts the producer's files and their bytes.
+func (v Version) Totals(ctx context.Context) (files int, bytes int64, err error) {
+	body, err := v.open(ctx, ListName, 0)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer body.Close()
+	for lines := json.NewDecoder(body); ; files++ {
+		var e struct {
+			Size int64 `json:"size"`
+		}
+		err := lines.Decode(&e)
+		if err == io.EOF {
+			return files, bytes, nil
+		}
+		if err != nil {
+			return 0, 0, fmt.Errorf("aip: %s of %s: %w", ListName, v.Object.ID, err)
+		}
+		bytes += e.Size
+	}
+}
+
+// Description reads how the version is described. Elements that only the Dublin Core
+// record has are read from there.
+func (v Version) Description(ctx context.Context) (k erc.Kernel, err error) {
+	for _, in := range []struct {
+		path string
+		read func(io.Reader) (erc.Kernel, error)
+	}{{"system/mrt-erc.txt", erc.ReadERC}, {"system/mrt-dc.xml", erc.ReadDC}} {
+		if !slices.Contains(v.Object.SystemFiles(v.Number), in.path) {
+			continue
+		}
+		body, err := v.open(ctx, in.path, 0)
+		if err != nil {
+			return k, err
+		}
+		found, err := in.read(body)
+		body.Close()
+		if err != nil {
+			return k, fmt.Errorf("aip: %s of %s v%d: %w", in.path, v.Object.ID, v.Number, err)
+		}
+		k = k.Or(found)
+	}
+	return k, nil
+}
+
+// elements reads the elements of a stored ANVL file, whose length Processing bounded.
+func (v Version) elements(ctx context.Context, path string, into map[string][]string) error {
+	body, err := v.open(ctx, path, 0)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	elements, err := anvl.Read(body)
+	if err != nil {
+		return fmt.Errorf("aip: %s of %s: %w", path, v.Object.ID, err)
+	}
+	for _, e := range elements {
+		into[e.Name] = append(into[e.Name], e.Value)
+	}
+	return nil
+}

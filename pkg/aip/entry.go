@@ -1,0 +1,57 @@
+package aip
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"iter"
+
+	"archivist/pkg/ocfl"
+)
+
+// Entry is everything that is known of one producer's file. A job's ledger has one for
+// each file that was downloaded; the list of a version's files has the same ones.
+type Entry struct {
+	ocfl.File
+	URL       string `json:"url"` // redacted
+	MediaType string `json:"mediaType"`
+	Modified  string `json:"modified,omitempty"`
+	Given     string `json:"given,omitempty"` // the algorithm of the depositor's digest, "" if there was none
+	Warning   string `json:"warning,omitempty"`
+}
+
+// ListName is the system file that lists a version's producer files in order of their
+// paths, one JSON object a line.
+const ListName = "system/archivist-files.jsonl"
+
+// Entries reads a list of files as a stream.
+func Entries(list io.Reader) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		for lines := json.NewDecoder(list); ; {
+			var e Entry
+			err := lines.Decode(&e)
+			if err == io.EOF {
+				return
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// firstLine finds the first whole line in a part of a list of files, and the path of
+// its file. start says that the part begins with a line.
+func firstLine(text []byte, start bool) (at int, path string, ok bool) {
+	if !start {
+		if at = bytes.IndexByte(text, '\n') + 1; at == 0 {
+			return 0, "", false
+		}
+	}
+	line, _, whole := bytes.Cut(text[at:], []byte("\n"))
+	var e Entry
+	if !whole || json.Unmarshal(line, &e) != nil {
+		return 0, "", false
+	}
+	return at, e.Path, true
+}
