@@ -41,37 +41,14 @@ func CheckText(field, text string, most int) error {
 	return nil
 }
 
-// Clean returns the description without blanks around its elements, or an Invalid
-// that names the element that is not taken, as fields name who, what, when, where.
-func (m Metadata) Clean(fields [4]string) (Metadata, error) {
-	for i, text := range []*string{&m.Who, &m.What, &m.When, &m.Where} {
-		*text = strings.TrimSpace(*text)
-		if err := CheckText(fields[i], *text, MaxMetadata); err != nil {
-			return m, err
-		}
+// Cut returns the first n bytes of text at most, cut at a character, with "…"
+// where something was left out.
+func Cut(text string, n int) string {
+	if len(text) <= n {
+		return text
 	}
-	return m, nil
-}
-
-// ForOneObject says what of a submission is for one object only and so cannot be with a
-// batch manifest, "" if nothing is.
-func (b *Batch) ForOneObject() string {
-	var names []string
-	if b.Primary != "" {
-		names = append(names, "identifiers.primary")
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
 	}
-	if len(b.LocalIDs) > 0 {
-		names = append(names, "identifiers.local")
-	}
-	if b.Where != "" {
-		names = append(names, "metadata.where")
-	}
-	if b.IfVersion != 0 {
-		names = append(names, "ifVersion")
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return strings.Join(names, ", ") +
-		" name one object, but the payload lists several; give them in the rows of the manifest"
+	return text[:n] + "…"
 }

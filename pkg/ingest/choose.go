@@ -103,20 +103,3 @@ func AddSizes(a, b int64) int64 {
 	}
 	return a + b
 }
-
-// Priority of a job: 0 is best, 999 last.
-const (
-	DefaultPriority    = 5
-	UnknownSizePenalty = 10
-	WorstPriority      = 999
-	WorstBatchPriority = 99
-)
-
-// BatchPriority is the priority of each of n jobs of one batch (source: the
-// running system's formula): the more there are, the more they let others pass.
-func BatchPriority(n int) int {
-	if n <= 1 {
-		return DefaultPriority
-	}
-	return min(int(10*math.Log(float64(n))+DefaultPriority), WorstBatchPriority)
-}

@@ -50,15 +50,6 @@ type Rules struct {
 	Retention time.Duration
 }
 
-// turn orders waiting jobs: by priority, then age; with aging by the time at
-// which each would come to priority 0, which does not change while it waits.
-func (r Rules) turn(j Job) string {
-	if r.Aging == 0 {
-		return fmt.Sprintf("%03d#%013d#%s", j.Priority, j.Entered, j.ID)
-	}
-	return fmt.Sprintf("%013d#%s", j.Entered+int64(j.Priority)*r.Aging.Milliseconds(), j.ID)
-}
-
 // New is a job as it is made: Pending at now.
 func (r Rules) New(j Job, now time.Time) Job {
 	j.Created = now.UnixMilli()
@@ -175,20 +166,6 @@ func (r Rules) Provision(j Job, now time.Time) Job {
 	return r.enter(j, to, now)
 }
 
-// Repair is the item after the sweep gave it a new execution.
-func (r Rules) Repair(w Work, stage Stage, now time.Time) Work {
-	w.Exec++
-	return r.Postpone(w, stage, now)
-}
-
-// Postpone is the item whose next look by the sweep is later, the more so the
-// more looks there were since its last progress.
-func (r Rules) Postpone(w Work, stage Stage, now time.Time) Work {
-	w.Repairs++
-	w.Due = now.Add(backoff(r.Timing, r.Timing.Times(stage), w.Repairs)).UnixMilli()
-	return w
-}
-
 // Requeue is a failed job back at the state after its last successful one. The
 // slot is taken without testing the limit; locks that are taken park it.
 func (r Rules) Requeue(j Job, now time.Time) (Job, error) {
@@ -217,134 +194,4 @@ func (r Rules) Requeue(j Job, now time.Time) (Job, error) {
 // Park is a job that was about to run, parked instead for a lock that is taken.
 func (r Rules) Park(j Job, lock, owner string, now time.Time) Job {
 	return r.Next(j, Result{Outcome: StepPark, Lock: lock, Owner: owner}, now)
-}
-
-// Answer is what a message's token is told. It is decided by the row alone.
-type Answer string
-
-// Answers: Success goes on in the execution; the others are error names that
-// the definition catches. Keep leaves the token alone.
-const (
-	Success    Answer = "Success"
-	Continue   Answer = "Continue"
-	Parked     Answer = "Parked"
-	Superseded Answer = "Superseded"
-	StageFail  Answer = "StageFailed"
-)
-
-// Answer says what the token of execution exec at state at is told, given the
-// job as it is now.
-func (j *Job) Answer(at State, exec int64) Answer {
-	switch {
-	case j.Exec != exec:
-		return Superseded
-	case j.State == at && !j.Parked:
-		return Continue
-	case j.State == Failed:
-		return StageFail
-	case j.Parked || j.State == Provisioning && past(j.State, at):
-		return Parked
-	case past(j.State, at):
-		return Success
-	}
-	return Superseded
-}
-
-// Answer says what the token of execution exec at a batch's stage is told.
-func (b *Batch) Answer(stage Stage, exec int64) Answer {
-	now, working := StageOfBatch(b.State)
-	switch {
-	case b.Exec != exec:
-		return Superseded
-	case working && now == stage:
-		return Continue
-	}
-	return Success
-}
-
-// Wake is one wake-up that an item is owed.
-type Wake struct {
-	Kind WakeKind
-	ID   string // of the job or batch
-	Exec int64
-	At   string // the state or step where the execution begins; the kind of the mail
-}
-
-// WakeKind is what a wake-up does.
-type WakeKind string
-
-// The wake-ups: an execution of ingest-job or ingest-batch, a look at the gates,
-// a look whether the batch can report, a mail about a batch.
-const (
-	StartJob   WakeKind = "start-job"
-	StartBatch WakeKind = "start-batch"
-	LookGates  WakeKind = "look-gates"
-	CloseBatch WakeKind = "close-batch"
-	SendMail   WakeKind = "send-mail"
-)
-
-// Wakes are the wake-ups that a job is owed after a change from was to is. With
-// a zero was they are all that it can be owed: the sweep asks like that.
-func Wakes(prev, next Job) []Wake {
-	var out []Wake
-	if next.Running() && next.Exec != prev.Exec {
-		out = append(out, Wake{StartJob, next.ID, next.Exec, string(next.State)})
-	}
-	place, _ := next.WorkKey()
-	waits := place == WorkPending || place == WorkProvisioning || place == WorkParked
-	freed := prev.HasSlot && !next.HasSlot || len(prev.Locks) > len(next.Locks) || prev.HasSpace && !next.HasSpace
-	if waits || freed {
-		out = append(out, Wake{Kind: LookGates})
-	}
-	if !next.State.Open() && (prev.State == "" || prev.State.Open()) {
-		out = append(out, Wake{Kind: CloseBatch, ID: next.Batch})
-	}
-	return out
-}
-
-// BatchWakes are the wake-ups that a batch is owed after a change.
-func BatchWakes(prev, next Batch) []Wake {
-	var out []Wake
-	if stage, ok := StageOfBatch(next.State); ok && next.Exec != prev.Exec {
-		out = append(out, Wake{StartBatch, next.ID, next.Exec, stage.Name})
-	}
-	if next.Unpacked != prev.Unpacked {
-		out = append(out, Wake{Kind: LookGates})
-	}
-	if next.State == BatchProcessing && next.Sealed {
-		out = append(out, Wake{Kind: CloseBatch, ID: next.ID})
-	}
-	for _, kind := range Mails(prev, next) { // last: nothing waits for a mail
-		out = append(out, Wake{SendMail, next.ID, next.Exec, string(kind)})
-	}
-	return out
-}
-
-// EnterBatch puts a batch into a state at now, with an execution if it has a stage.
-func (r Rules) EnterBatch(b Batch, to BatchState, now time.Time) Batch {
-	b.State, b.Entered = to, now.UnixMilli()
-	b.progress()
-	if _, ok := StageOfBatch(to); ok {
-		b.Exec++
-	}
-	return r.DueBatch(b, now)
-}
-
-// ContinueBatch is a batch after a step that made progress and is not at its end.
-func (r Rules) ContinueBatch(b Batch, now time.Time) Batch {
-	b.progress()
-	return r.DueBatch(b, now)
-}
-
-// DueBatch sets when the sweep looks at the batch.
-func (r Rules) DueBatch(b Batch, now time.Time) Batch {
-	b.Due = 0
-	if stage, ok := StageOfBatch(b.State); ok {
-		b.Due = now.UnixMilli() + r.grace(stage)
-	} else if b.State == BatchCompleted && r.Retention > 0 {
-		b.Due = now.Add(r.Retention).UnixMilli()
-	} else if b.State == BatchProcessing {
-		b.Due = now.Add(backoff(r.Timing, r.Timing.Times(Stage{}), b.Repairs)).UnixMilli()
-	}
-	return b
 }

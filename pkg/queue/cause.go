@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -147,19 +146,6 @@ func during(err error) string {
 		return ": " + e.err.Error()
 	}
 	return ""
-}
-
-// step does the worker's step within its function's time, less a twelfth to write
-// down how it ended.
-func (w *Worker) step(ctx context.Context, h *Claim) (ingest.Result, error) {
-	limit := w.Queue.Rules.Timing.Times(w.Stage).Timeout
-	inTime, cancel := context.WithTimeoutCause(ctx, limit-limit/12, errTimeUp)
-	defer cancel()
-	res, err := w.Step(inTime, h)
-	if err != nil && errors.Is(context.Cause(inTime), errTimeUp) && !fault.Is(err, fault.Stale) {
-		err = &timeUpError{err}
-	}
-	return res, err
 }
 
 // unsaid is what is known of a worker that was ended before it could say why.

@@ -97,27 +97,3 @@ func (q *Queue) recall(ctx context.Context, key string, body []byte, now time.Ti
 	}
 	return q.Batch(ctx, row.Batch)
 }
-
-// CloseBatch moves a sealed batch without open jobs to Reporting. It is tried
-// by whoever closed a job, by the sealer and by the sweep; one of them does it.
-func (q *Queue) CloseBatch(ctx context.Context, id string) error {
-	for range 3 { // after a Lost somebody else did it, or a job was requeued, or only a mail was recorded
-		counts, err := q.Counts(ctx, id)
-		if err != nil || counts.Open() > 0 {
-			return err
-		}
-		row, err := q.Batch(ctx, id)
-		if err != nil || row.State != ingest.BatchProcessing || !row.Sealed {
-			return err
-		}
-		is := q.Rules.EnterBatch(row.Batch, ingest.BatchReporting, q.Now())
-		err = q.changeBatch(ctx, row, is, why{event: "batch.state", component: "queue"}, func(tx *table.Tx) error {
-			tx.Require(countKey(id), "n_processing = ? AND n_held = ?", 0, 0)
-			return nil
-		})
-		if !fault.Is(err, fault.Stale) {
-			return err
-		}
-	}
-	return nil // the sweep looks again
-}

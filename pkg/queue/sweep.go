@@ -6,6 +6,7 @@ import (
 
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
+	"archivist/pkg/lease"
 	"archivist/pkg/table"
 )
 
@@ -109,209 +110,57 @@ func (q *Queue) postpone(ctx context.Context, d due) error {
 	return tx.Commit(ctx)
 }
 
-// repairJob gives a job that is past due a new execution at its state, and
-// stops the old one. An execution that a person stopped fails the job.
-func (q *Queue) repairJob(ctx context.Context, id string) error {
-	row, err := q.Job(ctx, id)
-	if err != nil {
-		return err
-	}
-	now := q.Now()
-	if now.UnixMilli() < row.Due {
-		return nil
-	}
-	if row.Uncleaned() && !row.Live(now) {
-		return q.clean(ctx, row, now, "its work files were kept long enough")
-	}
-	stage, working := ingest.StageOf(row.State)
-	if !working || row.Parked {
-		return nil
-	}
-	if row.Live(now) {
-		return q.later(ctx, row, time.UnixMilli(row.Until).Add(q.Rules.Timing.Times(stage).Grace))
-	}
-	if err := q.failIfStopped(ctx, row); err != nil || row.State == ingest.Failed {
-		return err
-	}
-	old := ExecutionName(row.Job.ID, row.Exec)
-	is := row.Job
-	is.Work = q.Rules.Repair(is.Work, stage, now)
-	is.Blocked = q.blocker(ctx, MachineJob, old, is.Work)
-	if err := q.changeJob(ctx, row, is, why{event: "job.repaired", component: "sweep", reason: noProgress(is.Work)}); err != nil {
-		return err
-	}
-	q.repaired(ctx, MachineJob, old, is.Work)
-	return nil
-}
-
-// clean removes the work files of a job that failed and gives their space back.
-// It holds the job's lease meanwhile, and the job cannot be requeued until all is
-// removed. The next look is put off first: whatever happens, others have their turn.
-func (q *Queue) clean(ctx context.Context, row *Job, now time.Time, reason string) error {
-	tx := q.Table.Begin(q.NewID())
-	next := *row
-	next.Work, next.Cleaning = q.Rules.Postpone(row.Work, ingest.Stage{}, now), true
-	next.Take(tx.ID(), now, q.Rules.Timing.Scheduler+q.Rules.Timing.Margin)
-	q.writeJob(tx, row, next)
-	if err := tx.Commit(ctx); err != nil {
-		return err
-	}
-	if err := q.lookStored(ctx, &row.Job); err != nil {
-		return err
-	}
-	all, err := q.Clean(ctx, row.Job.ID, now.Add(q.itemTime()))
-	if err != nil {
-		return err
-	}
-	if !all { // the next sweep goes on
-		tx := q.Table.Begin(q.NewID())
-		next := *row
-		next.Release()
-		next.Due, next.Repairs = q.Now().UnixMilli(), 0
-		q.writeJob(tx, row, next)
-		return tx.Commit(ctx)
-	}
-	return q.changeJob(ctx, row, q.Rules.Cleaned(row.Job), why{event: "job.cleaned", component: "sweep", reason: reason})
-}
-
-// lookStored asks the storage once more about a job that failed at Storing: its
-// worker may have committed after it was failed by hand, and then died. Without the
-// work files nobody could tell.
-func (q *Queue) lookStored(ctx context.Context, j *ingest.Job) error {
-	if q.Stored == nil || j.LastSuccessful != ingest.Processing || j.ObjectVersion != 0 {
-		return nil
-	}
-	is := *j
-	if err := q.Stored(ctx, &is); err != nil || is.ObjectVersion == 0 {
-		return err
-	}
-	*j = q.Rules.Preserved(*j, is.ObjectVersion)
-	return nil
-}
-
-// cleanEarly removes work files of jobs that failed some time ago, the oldest
-// first, because a waiting job needs their space. One whose removal failed before
-// has its own time.
-func (q *Queue) cleanEarly(ctx context.Context, until time.Time) error {
-	now := q.Now()
-	var page []due
-	to := dueRank(now.Add(q.Rules.FailedRetention - q.Settings.FailedKeep))
-	_, err := q.Table.Page(ctx, table.Query{Index: "work", PK: ingest.WorkCleanUp, From: "0", To: to, Limit: earlyPage}, &page)
-	if err != nil {
-		return err
-	}
-	for _, d := range page {
-		if !q.Now().Before(until) {
-			return nil
-		}
-		if d.isBatch() {
-			continue
-		}
-		row, err := q.Job(ctx, d.ID)
-		kept := func() time.Duration { return now.Sub(time.UnixMilli(row.Entered)) }
-		if err == nil && row.Uncleaned() && !row.Live(now) && row.Repairs == 0 && kept() >= q.Settings.FailedKeep {
-			err = q.clean(ctx, row, now, "its space is needed by jobs that wait")
-		}
-		if err != nil && !fault.Is(err, fault.Stale) && !fault.Is(err, fault.NotFound) {
-			q.Log.Error("a failed job's space could not be given back; it is tried again later", "job", d.ID, "error", err)
-			q.Metric(RepairErrors, 1)
-		}
-	}
-	return nil
-}
-
-// earlyPage is how many failed jobs one tick looks at for their space.
-const earlyPage = 20
-
-// repaired counts a repair, and stops the execution that it replaced.
-func (q *Queue) repaired(ctx context.Context, machine, old string, w ingest.Work) {
-	q.Metric(Repairs, 1)
-	if w.Stuck() {
-		q.Metric(Stuck, 1)
-	}
-	if err := q.Executions.Stop(ctx, machine, old, "replaced by the sweep"); err != nil {
-		q.Log.Warn("the old execution was not stopped; what it says is superseded", "execution", old, "error", err)
-	}
-}
-
-func (q *Queue) later(ctx context.Context, row *Job, at time.Time) error {
-	tx := q.Table.Begin(q.NewID())
-	next := *row
-	next.Due = at.UnixMilli()
-	q.writeJob(tx, row, next)
-	return tx.Commit(ctx)
-}
-
-// failIfStopped fails a job whose execution a person stopped.
-func (q *Queue) failIfStopped(ctx context.Context, row *Job) error {
-	reason, stopped, err := q.Executions.StoppedByHand(ctx, MachineJob, ExecutionName(row.Job.ID, row.Exec))
-	if err != nil || !stopped {
-		return err
-	}
-	is := q.Rules.Failed(row.Job, "the execution was stopped by hand: "+reason, true, q.Now())
-	return q.changeJob(ctx, row, is, why{event: "job.state", component: "sweep", reason: is.Message})
-}
-
-// Stopped is told that an execution of a job ended by a stop. It fails the job
-// if that execution drives it, without waiting for the sweep.
-func (q *Queue) Stopped(ctx context.Context, job string, exec int64) error {
-	row, err := q.Job(ctx, job)
-	if err != nil || row.Exec != exec || !row.Running() {
-		return err
-	}
-	return q.failIfStopped(ctx, row)
-}
-
-// repairBatch gives a batch that is past due a new execution at its step, or
-// looks whether it can report.
-func (q *Queue) repairBatch(ctx context.Context, id string) error {
-	row, err := q.Batch(ctx, id)
-	if err != nil {
-		return err
-	}
-	now := q.Now()
-	if place, _ := row.Batch.WorkKey(); place == "" || now.UnixMilli() < row.Due {
-		return nil
-	}
-	is := row.Batch
-	if is.State == ingest.BatchCompleted || is.State == ingest.BatchDeleted {
-		return q.retire(ctx, row)
-	}
-	stage, working := ingest.StageOfBatch(is.State)
-	if row.Live(now) {
-		is.Due = time.UnixMilli(row.Until).Add(q.Rules.Timing.Times(stage).Grace).UnixMilli()
-		return q.changeBatch(ctx, row, is, why{})
-	}
-	if !working {
-		return q.lookAgain(ctx, row)
-	}
-	old := ExecutionName(is.ID, is.Exec)
-	is.Work = q.Rules.Repair(is.Work, stage, now)
-	is.Blocked = q.blocker(ctx, MachineBatch, old, is.Work)
-	if err := q.changeBatch(ctx, row, is, why{event: "batch.repaired", component: "sweep", reason: noProgress(is.Work)}); err != nil {
-		return err
-	}
-	q.repaired(ctx, MachineBatch, old, is.Work)
-	return nil
-}
-
-// lookAgain tries to close a batch in Processing; if it cannot close yet, the
-// next look is later.
-func (q *Queue) lookAgain(ctx context.Context, row *Batch) error {
-	if err := q.CloseBatch(ctx, row.Batch.ID); err != nil {
-		return err
-	}
-	again, err := q.Batch(ctx, row.Batch.ID)
-	if err != nil || again.State != ingest.BatchProcessing {
-		if err == nil {
-			q.Metric(Repairs, 1) // nobody told the batch that its last job closed
-		}
-		return err
-	}
-	is := again.Batch
-	is.Repairs++
-	return q.changeBatch(ctx, again, q.Rules.DueBatch(is, q.Now()), why{})
-}
-
 // dueRank is the greatest rank in the index of what is due at now.
 func dueRank(now time.Time) string { return ingest.DueSK(now.UnixMilli()) + "~" }
+
+// sweepEvery is how old the last sweep may be: then any tick sweeps. The minute's
+// own tick is dropped when it meets another.
+const sweepEvery = time.Minute
+
+// swept is the row that says when the last sweep began.
+type swept struct {
+	table.Head
+	At int64 `dynamo:"at_ms"`
+}
+
+var sweptKey = table.Key{PK: "LEASE#" + leaseName, SK: "SWEEP"} // beside the lease under which it is written
+
+// sweeps reports whether this tick sweeps, and if so writes down when.
+func (c *Scheduler) sweeps(ctx context.Context, l lease.Lease, asked bool) (bool, error) {
+	row, err := c.Queue.swept(ctx)
+	if err != nil {
+		return false, err
+	}
+	now := c.Queue.Now()
+	if !asked && now.Sub(time.UnixMilli(row.At)) < sweepEvery {
+		return false, nil
+	}
+	row.At = now.UnixMilli()
+	tx := c.Queue.Table.Begin(c.Queue.NewID())
+	if row.Rev == 0 {
+		tx.Insert(&row)
+	} else {
+		tx.Save(&row)
+	}
+	l.Guard(tx)
+	return true, tx.Commit(ctx)
+}
+
+// swept reads the row of the last sweep; zero if there was none.
+func (q *Queue) swept(ctx context.Context) (swept, error) {
+	row := swept{Head: head(sweptKey)}
+	err := q.Table.Get(ctx, sweptKey, &row)
+	if fault.Is(err, fault.NotFound) {
+		err = nil
+	}
+	return row, err
+}
+
+// lastSweep is when the last sweep began; zero if there was none.
+func (q *Queue) lastSweep(ctx context.Context) (time.Time, error) {
+	row, err := q.swept(ctx)
+	if err != nil || row.At == 0 {
+		return time.Time{}, err
+	}
+	return time.UnixMilli(row.At), nil
+}

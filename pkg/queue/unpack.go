@@ -111,21 +111,3 @@ func (q *Queue) makeJob(tx *table.Tx, j ingest.Job, submitter string) (ingest.Jo
 	reserve(tx, ingest.Job{ID: j.ID}, j, nil)
 	return j, event.Append(tx, jobSubject(j.ID), 1, e)
 }
-
-// seal is a batch of which no more jobs will be made.
-func (q *Queue) seal(b ingest.Batch) ingest.Batch {
-	b.Sealed, b.Expected = true, b.Unpacked
-	return q.Rules.EnterBatch(b, ingest.BatchProcessing, q.Now())
-}
-
-// giveUp is a batch of which some jobs, or none, were made when it turned out that
-// no more can be, or that no report can be made. One with jobs waits for them and
-// reports: a batch never ends before its jobs.
-func (q *Queue) giveUp(b ingest.Batch, reason string) ingest.Batch {
-	b.Message, b.URL = reason, fetch.Redact(b.URL) // it is not fetched again
-	if b.State == ingest.BatchPending && b.Unpacked > 0 {
-		b.Incomplete = reason
-		return q.seal(b)
-	}
-	return q.Rules.EnterBatch(b, ingest.BatchFailed, q.Now())
-}

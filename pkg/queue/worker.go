@@ -3,8 +3,6 @@ package queue
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"archivist/pkg/fault"
@@ -19,93 +17,10 @@ type Answers interface {
 	Answer(ctx context.Context, token string, a ingest.Answer, cause string) error
 }
 
-// Claim is an item that a worker has taken. The step changes its copies; only
-// the worker writes them, under the lease.
-type Claim struct {
-	Job   *ingest.Job   // the job, or nil
-	Batch *ingest.Batch // the batch, or nil
-	Until time.Time     // the step's time budget
-
-	q     *Queue
-	job   *Job
-	batch *Batch
-	also  []func(*table.Tx) error
-
-	remark  string
-	invalid error // why the batch's jobs cannot be made
-}
-
 // Step does one state's work on a taken item, from whatever point an earlier
 // try got to. An error is a try that may succeed later (a store that does not
 // answer); what can never succeed is an ingest.Fail.
 type Step func(ctx context.Context, h *Claim) (ingest.Result, error)
-
-// Checkpoint saves the item as the step has changed it, under the same lease,
-// with the rows that add puts into the transaction. After a Lost the step has
-// to end: somebody else has the item. A Lost with a *table.ConditionError that names
-// a lock means that it is not this job's turn for the lock.
-func (h *Claim) Checkpoint(ctx context.Context, add ...func(*table.Tx)) error {
-	if err := h.inTurn(ctx); err != nil {
-		return err
-	}
-	tx := h.q.Table.Begin(h.q.NewID())
-	next := *h.job
-	next.Job = *h.Job
-	h.q.writeJob(tx, h.job, next)
-	reserve(tx, h.job.Job, *h.Job, nil)
-	for _, a := range add {
-		a(tx)
-	}
-	return tx.Commit(ctx)
-}
-
-// Take is the id of this take of the job: no other worker has the same, nor has one
-// of a time before the table was restored to an earlier moment.
-func (h *Claim) Take() string { return h.job.Holder }
-
-// inTurn returns a Lost if the step takes a lock that is another's, or before which
-// others stand in line.
-func (h *Claim) inTurn(ctx context.Context) error {
-	for _, name := range h.Job.Locks {
-		if slices.Contains(h.job.Locks, name) {
-			continue
-		}
-		owner, err := h.q.before(ctx, name, h.Job.ID)
-		if err != nil {
-			return err
-		}
-		if owner != "" {
-			ce := &table.ConditionError{Keys: []table.Key{LockKey(name)}}
-			return &fault.Error{Kind: fault.Stale, Msg: fmt.Sprintf("job %s comes before job %s for %s", owner, h.Job.ID, name), Err: ce}
-		}
-	}
-	return nil
-}
-
-// CheckLease returns a Lost once the job's row is no longer as this worker left it.
-func (h *Claim) CheckLease(ctx context.Context) error {
-	now, err := h.q.Job(ctx, h.job.Job.ID)
-	if err == nil && now.Rev != h.job.Rev {
-		err = fault.New(fault.Stale, "job %s has passed on", h.job.Job.ID)
-	}
-	return err
-}
-
-// OnCommit puts rows into the transaction that ends the step, if it ends well.
-func (h *Claim) OnCommit(add func(*table.Tx) error) { h.also = append(h.also, add) }
-
-// Remark puts a sentence into the event that ends the step.
-func (h *Claim) Remark(text string) { h.remark = text }
-
-// Unpack makes the batch's next jobs under the lease; see Queue.Unpack.
-func (h *Claim) Unpack(ctx context.Context, jobs []ingest.Job, expected int) error {
-	err := h.q.Unpack(ctx, h.batch, jobs, expected)
-	if fault.Is(err, fault.Invalid) {
-		h.invalid = err
-	}
-	*h.Batch = h.batch.Batch
-	return err
-}
 
 // Worker is a stage's worker: it takes an item, does the step, commits, and
 // answers the token (architecture: the five steps of a stage).
@@ -279,15 +194,6 @@ func (w *Worker) work(ctx context.Context, h *Claim, m Message) (ingest.Answer, 
 	return is.Answer(w.Stage.Job, m.Exec), res.Reason, 0, nil
 }
 
-// tooLate is what a worker has to say of a job that was taken from it: whether its
-// version is committed.
-func (q *Queue) tooLate(ctx context.Context, h *Claim) error {
-	if h.Job.ObjectVersion == 0 || h.Job.NoChange {
-		return nil
-	}
-	return q.Preserved(ctx, h.Job.ID, h.Job.Primary, h.Job.ObjectVersion)
-}
-
 func (w *Worker) workBatch(ctx context.Context, h *Claim, m Message) (ingest.Answer, string, time.Duration, error) {
 	q := w.Queue
 	res, err := w.step(ctx, h)
@@ -328,40 +234,6 @@ func (q *Queue) continueBatch(ctx context.Context, h *Claim) error {
 	return tx.Commit(ctx)
 }
 
-// endBatch closes a batch whose report is saved, or whose manifest is no good.
-// It is Completed only if no job failed, seen in the same transaction.
-func (q *Queue) endBatch(ctx context.Context, h *Claim, res ingest.Result) error {
-	if res.Outcome == ingest.StepFail {
-		is := q.giveUp(*h.Batch, res.Reason)
-		err := q.changeBatch(ctx, h.batch, is, why{event: "batch.state", component: "unpack", reason: res.Reason}, h.also...)
-		if err == nil {
-			*h.Batch = is
-		}
-		return err
-	}
-	counts, err := q.Counts(ctx, h.Batch.ID)
-	if err != nil {
-		return err
-	}
-	to := ingest.BatchFailed
-	also := h.also
-	if h.Batch.Incomplete == "" && counts.Failed == 0 && counts.Open() == 0 {
-		to = ingest.BatchCompleted
-		also = append(also, func(tx *table.Tx) error {
-			tx.Require(countKey(h.Batch.ID), "n_failed = ? AND n_processing = ? AND n_held = ?", 0, 0, 0)
-			return nil
-		})
-	}
-	is := *h.Batch
-	is.Message = h.Batch.Incomplete
-	is = q.Rules.EnterBatch(is, to, q.Now())
-	err = q.changeBatch(ctx, h.batch, is, why{event: "batch.state", component: "report", reason: is.Message}, also...)
-	if err == nil {
-		*h.Batch = is
-	}
-	return err
-}
-
 // again writes down why a try failed, gives the lease back, and says when to
 // try again. When even that fails the lease simply runs out.
 func (w *Worker) again(ctx context.Context, h *Claim, cause error) time.Duration {
@@ -391,4 +263,17 @@ func (w *Worker) again(ctx context.Context, h *Claim, cause error) time.Duration
 	}
 	bound := min(time.Second<<min(tries, 6), q.Rules.Timing.Short)
 	return time.Second + time.Duration(q.Table.Jitter()*float64(bound))
+}
+
+// step does the worker's step within its function's time, less a twelfth to write
+// down how it ended.
+func (w *Worker) step(ctx context.Context, h *Claim) (ingest.Result, error) {
+	limit := w.Queue.Rules.Timing.Times(w.Stage).Timeout
+	inTime, cancel := context.WithTimeoutCause(ctx, limit-limit/12, errTimeUp)
+	defer cancel()
+	res, err := w.Step(inTime, h)
+	if err != nil && errors.Is(context.Cause(inTime), errTimeUp) && !fault.Is(err, fault.Stale) {
+		err = &timeUpError{err}
+	}
+	return res, err
 }

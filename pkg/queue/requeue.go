@@ -1,17 +1,62 @@
 package queue
 
 import (
-	"context"
-
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
+	"context"
+	"fmt"
 )
+
+// Requeue puts a failed job back at the state after its last successful one.
+// It is refused with the reason where that cannot help. Said again, it finds
+// the job no longer Failed and is refused too: nothing happens twice. A job that a
+// later submission has overtaken needs RequeueConfirmed.
+func (q *Queue) Requeue(ctx context.Context, id, reason, actor string) (*Job, error) {
+	return q.requeue(ctx, id, reason, actor, false)
+}
 
 // RequeueConfirmed is Requeue for a job that was overtaken: a person has seen which
 // version it will replace as the object's newest, and wants that.
 func (q *Queue) RequeueConfirmed(ctx context.Context, id, reason, actor string) (*Job, error) {
 	return q.requeue(ctx, id, reason, actor, true)
+}
+
+func (q *Queue) requeue(ctx context.Context, id, reason, actor string, confirmed bool) (*Job, error) {
+	for range actTries {
+		row, err := q.Job(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		is, err := q.Rules.Requeue(row.Job, q.Now())
+		if err != nil {
+			return nil, err
+		}
+		if is.Permitted, err = q.overtaken(ctx, &row.Job, confirmed); err != nil {
+			return nil, err
+		}
+		if len(is.Locks) > 0 {
+			lock, owner, err := q.blockedBy(ctx, &is)
+			if err != nil {
+				return nil, err
+			}
+			if lock != "" {
+				is = q.Rules.Park(is, lock, owner, q.Now())
+			}
+		}
+		says := reason
+		if is.Permitted > row.Permitted {
+			says = fmt.Sprintf("%s (confirmed: it may replace version %d)", reason, is.Permitted)
+		}
+		err = q.changeJob(ctx, row, is, why{event: "job.requeued", actor: actor, component: "admin", reason: says})
+		if err == nil {
+			return row, nil
+		}
+		if !fault.Is(err, fault.Stale) {
+			return nil, fmt.Errorf("queue: requeue job %s: %w", id, err)
+		}
+	}
+	return nil, busy(id)
 }
 
 // overtaken looks whether the object of a job that is to be requeued has a version
@@ -54,4 +99,11 @@ func (q *Queue) overtaken(ctx context.Context, j *ingest.Job, confirmed bool) (p
 	}
 	return 0, fault.New(fault.Conflict, "%s. Requeue it with confirm if that is wanted",
 		ingest.Overtaken(j.ID, ark, head, later.Number, later.Job))
+}
+
+// actTries is how often an action on a job is tried that others change meanwhile.
+const actTries = 10
+
+func busy(job string) error {
+	return fault.New(fault.Unavailable, "job %s is changed by others all the time; try again in a moment", job)
 }

@@ -3,43 +3,9 @@ package ingest
 import (
 	"cmp"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
-	"time"
 )
-
-// Work is how an item (a job or a batch) is driven. Times are milliseconds
-// since 1970.
-type Work struct {
-	Exec       int64  `dynamo:"exec_no"`              // which execution drives it now
-	Tries      int    `dynamo:"tries,omitempty"`      // takes since its last progress
-	Due        int64  `dynamo:"due_ms,omitempty"`     // when the sweep looks at it
-	Repairs    int    `dynamo:"repairs,omitempty"`    // repairs since its last progress
-	Blocked    string `dynamo:"blocked,omitempty"`    // why no execution brought it to a worker, as far as it is known
-	Entered    int64  `dynamo:"entered,omitempty"`    // when it came into its state or to its gate
-	Parked     bool   `dynamo:"parked,omitempty"`     // waits for a lock, without an execution
-	Waits      string `dynamo:"waits_for,omitempty"`  // the lock that it waits for
-	WaitsOn    string `dynamo:"waits_on,omitempty"`   // the job that holds the lock
-	Checkpoint string `dynamo:"checkpoint,omitempty"` // how far the step is, in its own words
-	Done       int    `dynamo:"done_no,omitempty"`    // how far the step is, counted in what it works on
-}
-
-// progress resets what counts towards giving up.
-func (w *Work) progress() { w.Tries, w.Repairs, w.Blocked = 0, 0, "" }
-
-// Claimed notes that a worker has the item.
-func (w *Work) Claimed() {
-	w.Tries++
-	w.Blocked = ""
-}
-
-// Stuck reports whether an item that was just repaired does not go on by itself: it
-// is known what keeps it, or the repairs before were in vain.
-func (w *Work) Stuck() bool { return w.Blocked != "" || w.Repairs >= StuckRepairs }
-
-// StuckRepairs is how many repairs in a row make an item stuck.
-const StuckRepairs = 3
 
 // Payload is what is to be ingested, by reference.
 type Payload struct {
@@ -157,16 +123,6 @@ func (j *Job) Running() bool {
 	return stage && !j.Parked
 }
 
-// Places in the index "work": the gates, due#shard for what is to be repaired, and
-// one for what is to be removed, so that no repair waits behind a clean-up.
-const (
-	WorkPending      = "pending"
-	WorkProvisioning = "provisioning"
-	WorkParked       = "parked"
-	WorkCleanUp      = "clean"
-	DueShards        = 4
-)
-
 // WorkKey returns where an unfinished job is in the index "work": at exactly one
 // gate, or due. A Held job waits for a person and an ended one for nobody; a
 // failed one is due when its work files are to be cleaned away.
@@ -189,57 +145,6 @@ func (j *Job) WorkKey() (place, rank string) {
 // Uncleaned reports whether a failed job still has work files, and their space.
 func (j *Job) Uncleaned() bool { return j.State == Failed && j.HasSpace }
 
-func due(id string, at int64) (place, rank string) {
-	h := fnv.New32a()
-	h.Write([]byte(id))
-	return DuePK(int(h.Sum32() % DueShards)), DueSK(at) + "#" + id
-}
-
-// DueSK orders due items by time, in milliseconds.
-func DueSK(at int64) string { return fmt.Sprintf("%013d", at) }
-
-// DuePK names one shard of the items that are due, in order of time.
-func DuePK(shard int) string { return fmt.Sprintf("due#%d", shard) }
-
-// Batch is one submission.
-type Batch struct {
-	ID         string     `dynamo:"id"`
-	Collection string     `dynamo:"coll"`
-	Submitter  string     `dynamo:"submitter,omitempty"`
-	Mode       string     `dynamo:"ingest_mode"`
-	State      BatchState `dynamo:"batch_state"`
-	Created    int64      `dynamo:"created"`
-	Note       string     `dynamo:"note,omitempty"`
-	Payload
-	Metadata
-	Primary  string   `dynamo:"ark,omitempty"`
-	LocalIDs []string `dynamo:"local_ids,omitempty"`
-	Work
-	Unpacked   int      `dynamo:"unpacked"` // jobs made so far
-	Expected   int      `dynamo:"expected"` // jobs in all, once the first are made
-	Sealed     bool     `dynamo:"sealed"`
-	Message    string   `dynamo:"message,omitempty"`
-	Incomplete string   `dynamo:"incomplete,omitempty"` // why not all of its rows became jobs
-	Report     string   `dynamo:"report,omitempty"`     // key of the saved report
-	IfVersion  int      `dynamo:"if_version,omitempty"`
-	Mail       []string `dynamo:"mail,omitempty"` // whom the report goes to
-	// Mails are those that were sent or given up.
-	Mails []MailResult `dynamo:"mails_ended,omitempty"`
-}
-
-// WorkKey returns where a batch is in the index "work" that has something before it.
-func (b *Batch) WorkKey() (place, rank string) {
-	switch b.State {
-	case BatchPending, BatchProcessing, BatchReporting, BatchUpdateReporting:
-		return due("batch:"+b.ID, b.Due)
-	case BatchCompleted, BatchDeleted:
-		if b.Due > 0 { // when its rows go
-			return WorkCleanUp, DueSK(b.Due) + "#batch:" + b.ID
-		}
-	}
-	return "", ""
-}
-
 // JobID is the id of a batch's job: the batch's id and the row's number.
 func JobID(batch string, row int) string { return fmt.Sprintf("%s-%05d", batch, row) }
 
@@ -256,42 +161,4 @@ func SubmittedAfter(a, b string) bool {
 // one is by a later submission.
 func Overtaken(job, ark string, head, version int, by string) string {
 	return fmt.Sprintf("version %d of %s is by job %s, which was submitted later than job %s: this job would replace version %d as the newest", version, ark, by, job, head)
-}
-
-// Counts of a batch's jobs by class. Once sealed, the classes sum to Expected.
-type Counts struct {
-	Processing int64 `dynamo:"n_processing" json:"processing"`
-	Held       int64 `dynamo:"n_held" json:"held"`
-	Failed     int64 `dynamo:"n_failed" json:"failed"`
-	Completed  int64 `dynamo:"n_completed" json:"completed"`
-	Deleted    int64 `dynamo:"n_deleted" json:"deleted"`
-}
-
-// Open is how many jobs keep the batch from reporting.
-func (c Counts) Open() int64 { return c.Processing + c.Held }
-
-// Sum of all classes.
-func (c Counts) Sum() int64 { return c.Open() + c.Failed + c.Completed + c.Deleted }
-
-// Moved returns what a change of class adds to the counts.
-func Moved(from, to State) map[string]int64 {
-	add := map[string]int64{}
-	if from.Class() != to.Class() {
-		if from != "" {
-			add[string(from.Class())] = -1
-		}
-		add[string(to.Class())] = 1
-	}
-	return add
-}
-
-// backoff is when the sweep looks again after the nth repair.
-func backoff(t Timing, c Times, repairs int) time.Duration {
-	d := c.Grace
-	for range repairs {
-		if d *= 2; d >= t.MaxBackoff {
-			return max(t.MaxBackoff, c.Grace)
-		}
-	}
-	return d
 }

@@ -1,0 +1,98 @@
+package ingest
+
+import "time"
+
+// Batch is one submission.
+type Batch struct {
+	ID         string     `dynamo:"id"`
+	Collection string     `dynamo:"coll"`
+	Submitter  string     `dynamo:"submitter,omitempty"`
+	Mode       string     `dynamo:"ingest_mode"`
+	State      BatchState `dynamo:"batch_state"`
+	Created    int64      `dynamo:"created"`
+	Note       string     `dynamo:"note,omitempty"`
+	Payload
+	Metadata
+	Primary  string   `dynamo:"ark,omitempty"`
+	LocalIDs []string `dynamo:"local_ids,omitempty"`
+	Work
+	Unpacked   int      `dynamo:"unpacked"` // jobs made so far
+	Expected   int      `dynamo:"expected"` // jobs in all, once the first are made
+	Sealed     bool     `dynamo:"sealed"`
+	Message    string   `dynamo:"message,omitempty"`
+	Incomplete string   `dynamo:"incomplete,omitempty"` // why not all of its rows became jobs
+	Report     string   `dynamo:"report,omitempty"`     // key of the saved report
+	IfVersion  int      `dynamo:"if_version,omitempty"`
+	Mail       []string `dynamo:"mail,omitempty"` // whom the report goes to
+	// Mails are those that were sent or given up.
+	Mails []MailResult `dynamo:"mails_ended,omitempty"`
+}
+
+// WorkKey returns where a batch is in the index "work" that has something before it.
+func (b *Batch) WorkKey() (place, rank string) {
+	switch b.State {
+	case BatchPending, BatchProcessing, BatchReporting, BatchUpdateReporting:
+		return due("batch:"+b.ID, b.Due)
+	case BatchCompleted, BatchDeleted:
+		if b.Due > 0 { // when its rows go
+			return WorkCleanUp, DueSK(b.Due) + "#batch:" + b.ID
+		}
+	}
+	return "", ""
+}
+
+// Counts of a batch's jobs by class. Once sealed, the classes sum to Expected.
+type Counts struct {
+	Processing int64 `dynamo:"n_processing" json:"processing"`
+	Held       int64 `dynamo:"n_held" json:"held"`
+	Failed     int64 `dynamo:"n_failed" json:"failed"`
+	Completed  int64 `dynamo:"n_completed" json:"completed"`
+	Deleted    int64 `dynamo:"n_deleted" json:"deleted"`
+}
+
+// Open is how many jobs keep the batch from reporting.
+func (c Counts) Open() int64 { return c.Processing + c.Held }
+
+// Sum of all classes.
+func (c Counts) Sum() int64 { return c.Open() + c.Failed + c.Completed + c.Deleted }
+
+// Moved returns what a change of class adds to the counts.
+func Moved(from, to State) map[string]int64 {
+	add := map[string]int64{}
+	if from.Class() != to.Class() {
+		if from != "" {
+			add[string(from.Class())] = -1
+		}
+		add[string(to.Class())] = 1
+	}
+	return add
+}
+
+// EnterBatch puts a batch into a state at now, with an execution if it has a stage.
+func (r Rules) EnterBatch(b Batch, to BatchState, now time.Time) Batch {
+	b.State, b.Entered = to, now.UnixMilli()
+	b.progress()
+	if _, ok := StageOfBatch(to); ok {
+		b.Exec++
+	}
+	return r.DueBatch(b, now)
+}
+
+// ContinueBatch is a batch after a step that made progress and is not at its end.
+func (r Rules) ContinueBatch(b Batch, now time.Time) Batch {
+	b.progress()
+	return r.DueBatch(b, now)
+}
+
+// DueBatch sets when the sweep looks at the batch.
+func (r Rules) DueBatch(b Batch, now time.Time) Batch {
+	b.Due = 0
+	if stage, ok := StageOfBatch(b.State); ok {
+		b.Due = now.UnixMilli() + r.grace(stage)
+	} else if b.State == BatchCompleted && r.Retention > 0 {
+		b.Due = now.Add(r.Retention).UnixMilli()
+	} else if b.State == BatchProcessing {
+		b.Due = now.Add(backoff(r.Timing, r.Timing.Times(Stage{}), b.Repairs)).UnixMilli()
+	}
+	return b
+}

@@ -1,0 +1,67 @@
+package ingest
+
+import (
+	"archivist/pkg/fault"
+	"strings"
+)
+
+// CheckSubmission trims the identifiers of one object and takes doubles out. An
+// Invalid says what of the object cannot be taken.
+func CheckSubmission(primary *string, local *[]string, p Payload) error {
+	ids, err := CleanLocalIDs(*local)
+	if err != nil {
+		return err
+	}
+	*primary, *local = strings.TrimSpace(*primary), ids
+	switch {
+	case len(*primary) > MaxLocalIDBytes:
+		return fault.New(fault.Invalid, "the primary identifier has %d bytes; expected an ARK", len(*primary))
+	case p.Size < 0:
+		return fault.New(fault.Invalid, "the size of the payload is %d bytes; expected a positive number, or none", p.Size)
+	}
+	return nil
+}
+
+// Clean returns the description without blanks around its elements, or an Invalid
+// that names the element that is not taken, as fields name who, what, when, where.
+func (m Metadata) Clean(fields [4]string) (Metadata, error) {
+	for i, text := range []*string{&m.Who, &m.What, &m.When, &m.Where} {
+		*text = strings.TrimSpace(*text)
+		if err := CheckText(fields[i], *text, MaxMetadata); err != nil {
+			return m, err
+		}
+	}
+	return m, nil
+}
+
+// ForOneObject says what of a submission is for one object only and so cannot be with a
+// batch manifest, "" if nothing is.
+func (b *Batch) ForOneObject() string {
+	var names []string
+	if b.Primary != "" {
+		names = append(names, "identifiers.primary")
+	}
+	if len(b.LocalIDs) > 0 {
+		names = append(names, "identifiers.local")
+	}
+	if b.Where != "" {
+		names = append(names, "metadata.where")
+	}
+	if b.IfVersion != 0 {
+		names = append(names, "ifVersion")
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return strings.Join(names, ", ") +
+		" name one object, but the payload lists several; give them in the rows of the manifest"
+}
+
+// Refused is what is kept of a row that cannot be ingested: enough to find it in
+// what was submitted.
+func Refused(j Job) Job {
+	const most = 2000
+	return Job{ID: j.ID, Batch: j.Batch, Row: j.Row, Collection: j.Collection, Submitter: Cut(j.Submitter, most), Mode: j.Mode, Priority: j.Priority,
+		Payload:  Payload{URL: Cut(j.URL, most), Type: j.Payload.Type, Filename: Cut(j.Filename, most)},
+		Metadata: Metadata{What: Cut(j.What, most)}}
+}

@@ -1,0 +1,59 @@
+package ingest
+
+// Wake is one wake-up that an item is owed.
+type Wake struct {
+	Kind WakeKind
+	ID   string // of the job or batch
+	Exec int64
+	At   string // the state or step where the execution begins; the kind of the mail
+}
+
+// WakeKind is what a wake-up does.
+type WakeKind string
+
+// The wake-ups: an execution of ingest-job or ingest-batch, a look at the gates,
+// a look whether the batch can report, a mail about a batch.
+const (
+	StartJob   WakeKind = "start-job"
+	StartBatch WakeKind = "start-batch"
+	LookGates  WakeKind = "look-gates"
+	CloseBatch WakeKind = "close-batch"
+	SendMail   WakeKind = "send-mail"
+)
+
+// Wakes are the wake-ups that a job is owed after a change from was to is. With
+// a zero was they are all that it can be owed: the sweep asks like that.
+func Wakes(prev, next Job) []Wake {
+	var out []Wake
+	if next.Running() && next.Exec != prev.Exec {
+		out = append(out, Wake{StartJob, next.ID, next.Exec, string(next.State)})
+	}
+	place, _ := next.WorkKey()
+	waits := place == WorkPending || place == WorkProvisioning || place == WorkParked
+	freed := prev.HasSlot && !next.HasSlot || len(prev.Locks) > len(next.Locks) || prev.HasSpace && !next.HasSpace
+	if waits || freed {
+		out = append(out, Wake{Kind: LookGates})
+	}
+	if !next.State.Open() && (prev.State == "" || prev.State.Open()) {
+		out = append(out, Wake{Kind: CloseBatch, ID: next.Batch})
+	}
+	return out
+}
+
+// BatchWakes are the wake-ups that a batch is owed after a change.
+func BatchWakes(prev, next Batch) []Wake {
+	var out []Wake
+	if stage, ok := StageOfBatch(next.State); ok && next.Exec != prev.Exec {
+		out = append(out, Wake{StartBatch, next.ID, next.Exec, stage.Name})
+	}
+	if next.Unpacked != prev.Unpacked {
+		out = append(out, Wake{Kind: LookGates})
+	}
+	if next.State == BatchProcessing && next.Sealed {
+		out = append(out, Wake{Kind: CloseBatch, ID: next.ID})
+	}
+	for _, kind := range Mails(prev, next) { // last: nothing waits for a mail
+		out = append(out, Wake{SendMail, next.ID, next.Exec, string(kind)})
+	}
+	return out
+}

@@ -1,0 +1,41 @@
+package queue
+
+import (
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"context"
+)
+
+// ForceFail fails a running or waiting job by an admin's word: its worker, if
+// there is one, is fenced by the rev. At Storing the storage is asked first, so that
+// a version that is committed is not denied.
+func (q *Queue) ForceFail(ctx context.Context, id, reason, actor string) (*Job, error) {
+	for range actTries {
+		row, err := q.Job(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if err := ingest.CheckJob(row.State, ingest.Failed); err != nil {
+			return nil, fault.New(fault.Conflict, "job %s is %s; only a job from Estimating to Notify can be failed", id, row.State)
+		}
+		job := row.Job
+		if job.State == ingest.Storing && q.Stored != nil {
+			if err := q.Stored(ctx, &job); err != nil {
+				return nil, err
+			}
+		}
+		is := q.Rules.Failed(job, "failed by "+actor+": "+reason, true, q.Now())
+		old, running := ExecutionName(id, row.Exec), row.Running()
+		err = q.changeJob(ctx, row, is, why{event: "job.state", actor: actor, component: "admin", reason: reason})
+		switch {
+		case err == nil && running:
+			if err := q.Executions.Stop(ctx, MachineJob, old, "failed by "+actor); err != nil {
+				q.Log.Warn("the execution was not stopped; what it says is superseded", "execution", old, "error", err)
+			}
+			return row, nil
+		case !fault.Is(err, fault.Stale):
+			return row, err
+		}
+	}
+	return nil, busy(id)
+}

@@ -1,0 +1,110 @@
+package queue
+
+import (
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"context"
+	"fmt"
+)
+
+// Executions starts and stops the state machines' executions. They are
+// wake-ups: nothing is decided from them but a person's stop.
+type Executions interface {
+	// Start begins an execution of a machine ("ingest-job" or "ingest-batch"). A
+	// Conflict says that its name was used before, in the last 90 days.
+	Start(ctx context.Context, machine, name string, input Message) error
+	// Stop ends an execution; one that has ended is no error.
+	Stop(ctx context.Context, machine, name, why string) error
+	// StoppedByHand reports whether somebody aborted the execution, and what they said.
+	StoppedByHand(ctx context.Context, machine, name string) (why string, stopped bool, err error)
+	// Problem says which call an execution could not make at its last try, and why;
+	// "" if it could, or if nobody knows.
+	Problem(ctx context.Context, machine, name string) (string, error)
+}
+
+// The machines.
+const (
+	MachineJob   = "ingest-job"
+	MachineBatch = "ingest-batch"
+)
+
+// Message is what a stage's queue carries and an execution begins with: which
+// item, under which execution, in which state or step, and the token to answer.
+type Message struct {
+	Job   string `json:"job,omitempty"`
+	Batch string `json:"batch,omitempty"`
+	Exec  int64  `json:"exec"`
+	State string `json:"state,omitempty"`
+	Step  string `json:"step,omitempty"`
+	Token string `json:"token,omitempty"`
+}
+
+// wake sends wake-ups. One that fails is only logged: the change is committed,
+// and the sweep sends again what is owed.
+func (q *Queue) wake(ctx context.Context, wakes []ingest.Wake) {
+	for _, w := range wakes {
+		err := q.send(ctx, w)
+		if starts := w.Kind == ingest.StartJob || w.Kind == ingest.StartBatch; starts && fault.Is(err, fault.Conflict) {
+			err = q.anew(ctx, w)
+		}
+		if err != nil {
+			q.Log.Warn("a wake-up failed; the sweep will send it", "kind", w.Kind, "id", w.ID, "exec", w.Exec, "error", err)
+			switch w.Kind {
+			case ingest.StartJob:
+				q.block(ctx, w.ID, "", w.Exec, "its execution could not be started", err)
+			case ingest.StartBatch:
+				q.block(ctx, "", w.ID, w.Exec, "its execution could not be started", err)
+			}
+		}
+	}
+}
+
+func (q *Queue) send(ctx context.Context, w ingest.Wake) error {
+	switch w.Kind {
+	case ingest.StartJob:
+		return q.Executions.Start(ctx, MachineJob, ExecutionName(w.ID, w.Exec), Message{Job: w.ID, Exec: w.Exec, State: w.At})
+	case ingest.StartBatch:
+		return q.Executions.Start(ctx, MachineBatch, ExecutionName(w.ID, w.Exec), Message{Batch: w.ID, Exec: w.Exec, Step: w.At})
+	case ingest.LookGates:
+		return q.Wake(ctx)
+	case ingest.CloseBatch:
+		return q.CloseBatch(ctx, w.ID)
+	case ingest.SendMail:
+		if q.Compose == nil {
+			return nil
+		}
+		return q.sendMail(ctx, mailKey(w.ID, ingest.MailKind(w.At), w.Exec), q.Rules.Timing.Short/3)
+	}
+	return fmt.Errorf("queue: no wake-up %q", w.Kind)
+}
+
+// anew gives an item an execution of another name, since that of a wake-up was used
+// before: by an execution of a time that a restored table knows nothing of. It goes to
+// a number that no execution before can have, since numbers rise by one at a time.
+func (q *Queue) anew(ctx context.Context, w ingest.Wake) error {
+	number := func(old int64) int64 { return max(old+1, q.Now().Unix()) }
+	reason := why{event: "job.repaired", component: "queue", reason: "the name of its execution was used before"}
+	if w.Kind == ingest.StartJob {
+		row, err := q.Job(ctx, w.ID)
+		if err != nil || row.Exec != w.Exec || string(row.State) != w.At || !row.Running() {
+			return err // it went on
+		}
+		is := row.Job
+		is.Exec = number(is.Exec)
+		return q.changeJob(ctx, row, is, reason)
+	}
+	row, err := q.Batch(ctx, w.ID)
+	if err != nil {
+		return err
+	}
+	if stage, _ := ingest.StageOfBatch(row.State); row.Exec != w.Exec || stage.Name != w.At {
+		return nil
+	}
+	is := row.Batch
+	is.Exec, reason.event = number(is.Exec), "batch.repaired"
+	return q.changeBatch(ctx, row, is, reason)
+}
+
+// ExecutionName is the name of the execution that drives an item: unique, since
+// exec only rises.
+func ExecutionName(id string, exec int64) string { return fmt.Sprintf("%s-%d", id, exec) }
