@@ -25,7 +25,7 @@ var layers = []struct {
 	dirs []string
 	why  string
 }{
-	{[]string{"pkg/fault", "pkg/checkm", "pkg/anvl", "pkg/ark", "pkg/premis", "pkg/notify", "pkg/spill", "pkg/table/schema", "statemachines", "events"}, "values and formats stand alone"},
+	{[]string{"pkg/fault", "pkg/checkm", "pkg/anvl", "pkg/ark", "pkg/premis", "pkg/notify", "pkg/spill", "pkg/backoff", "pkg/table/schema", "statemachines", "events"}, "values and formats stand alone"},
 	{[]string{"pkg/erc"}, "descriptions are read from ANVL and XML"},
 	{[]string{"pkg/ingest"}, "the rules know only the kinds of errors"},
 	{[]string{"pkg/api/v1"}, "the wire types need no AWS, so that the command line needs none"},
@@ -35,6 +35,7 @@ var layers = []struct {
 	{[]string{"pkg/event"}, "events are rows"},
 	{[]string{"pkg/inventory", "pkg/collection"}, "objects and profiles are rows with events"},
 	{[]string{"pkg/bucket", "pkg/fetch"}, "adapters to S3 and HTTP"},
+	{[]string{"pkg/callback"}, "callbacks keep to the guard and the retries of downloads"},
 	{[]string{"pkg/bucket/buckettest"}, "the twin of S3"},
 	{[]string{"pkg/ocfl"}, "the storage root is keys in a bucket"},
 	{[]string{"pkg/description"}, "how a version is described follows from records and rules"},

@@ -37,8 +37,8 @@ type Info struct {
 	CRC64NVME string
 }
 
-// told turns S3's error into one of a kind.
-func (b Bucket) told(op, key string, err error) error {
+// wrap turns S3's error into one of a kind.
+func (b Bucket) wrap(op, key string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (b Bucket) OpenFrom(ctx context.Context, key string, from int64) (io.ReadCl
 func (b Bucket) open(ctx context.Context, key string, in *s3.GetObjectInput) (io.ReadCloser, Info, error) {
 	out, err := b.Client.GetObject(ctx, in)
 	if err != nil {
-		return nil, Info{}, b.told("get", key, err)
+		return nil, Info{}, b.wrap("get", key, err)
 	}
 	return out.Body, Info{Size: aws.ToInt64(out.ContentLength), ETag: aws.ToString(out.ETag)}, nil
 }
@@ -101,14 +101,14 @@ func (b Bucket) Read(ctx context.Context, key string) ([]byte, Info, error) {
 	}
 	defer body.Close()
 	data, err := io.ReadAll(body)
-	return data, info, b.told("get", key, err)
+	return data, info, b.wrap("get", key, err)
 }
 
 // Head asks for an object's size and checksum. A missing one is a NotFound.
 func (b Bucket) Head(ctx context.Context, key string) (Info, error) {
 	out, err := b.Client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.Name, Key: &key, ChecksumMode: types.ChecksumModeEnabled})
 	if err != nil {
-		return Info{}, b.told("head", key, err)
+		return Info{}, b.wrap("head", key, err)
 	}
 	return Info{Size: aws.ToInt64(out.ContentLength), ETag: aws.ToString(out.ETag), CRC64NVME: fullCRC(out.ChecksumCRC64NVME, out.ChecksumType)}, nil
 }
@@ -144,7 +144,7 @@ func (b Bucket) Put(ctx context.Context, key string, body []byte, c Condition) e
 	in := &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: bytes.NewReader(body)}
 	in.IfNoneMatch, in.IfMatch = c.headers()
 	_, err := b.Client.PutObject(ctx, in)
-	return b.told("put", key, err)
+	return b.wrap("put", key, err)
 }
 
 // PutSum writes a small object of which S3 compares a checksum (base64), so that it
@@ -152,7 +152,7 @@ func (b Bucket) Put(ctx context.Context, key string, body []byte, c Condition) e
 func (b Bucket) PutSum(ctx context.Context, key string, body []byte, crc64 string) (string, error) {
 	out, err := b.Client.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: bytes.NewReader(body), ChecksumCRC64NVME: &crc64})
 	if err != nil {
-		return "", b.told("put", key, err)
+		return "", b.wrap("put", key, err)
 	}
 	return fullCRC(out.ChecksumCRC64NVME, out.ChecksumType), nil
 }
@@ -184,7 +184,7 @@ func (b Bucket) List(ctx context.Context, prefix string, each func(Listed) error
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return b.told("list", prefix, err)
+			return b.wrap("list", prefix, err)
 		}
 		for _, o := range listed(page.Contents) {
 			if err := each(o); err != nil {
@@ -199,7 +199,7 @@ func (b Bucket) List(ctx context.Context, prefix string, each func(Listed) error
 func (b Bucket) Few(ctx context.Context, prefix string) (all []Listed, many bool, err error) {
 	page, err := b.Client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &prefix})
 	if err != nil {
-		return nil, false, b.told("list", prefix, err)
+		return nil, false, b.wrap("list", prefix, err)
 	}
 	return listed(page.Contents), aws.ToBool(page.IsTruncated), nil
 }
@@ -213,7 +213,7 @@ func (b Bucket) Page(ctx context.Context, cursor string) (keys []string, next st
 	}
 	out, err := b.Client.ListObjectsV2(ctx, in)
 	if err != nil {
-		return nil, "", b.told("list", "", err)
+		return nil, "", b.wrap("list", "", err)
 	}
 	for _, o := range out.Contents {
 		keys = append(keys, aws.ToString(o.Key))
@@ -230,7 +230,7 @@ func (b Bucket) Folders(ctx context.Context, prefix string) (names []string, err
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, b.told("list", prefix, err)
+			return nil, b.wrap("list", prefix, err)
 		}
 		for _, p := range page.CommonPrefixes {
 			names = append(names, strings.TrimSuffix(strings.TrimPrefix(aws.ToString(p.Prefix), prefix), "/"))
@@ -243,7 +243,7 @@ func (b Bucket) Folders(ctx context.Context, prefix string) (names []string, err
 // another by now, or gone, is no error: it is left.
 func (b Bucket) DeleteSame(ctx context.Context, key, etag string) error {
 	_, err := b.Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key, IfMatch: &etag})
-	if err = b.told("delete", key, err); fault.Is(err, fault.Stale) || fault.Is(err, fault.NotFound) {
+	if err = b.wrap("delete", key, err); fault.Is(err, fault.Stale) || fault.Is(err, fault.NotFound) {
 		return nil
 	}
 	return err
@@ -252,7 +252,7 @@ func (b Bucket) DeleteSame(ctx context.Context, key, etag string) error {
 // Delete removes one object; in a bucket with versions, only its newest face.
 func (b Bucket) Delete(ctx context.Context, key string) error {
 	_, err := b.Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key})
-	return b.told("delete", key, err)
+	return b.wrap("delete", key, err)
 }
 
 // fewDeletes is up to how many objects are deleted one by one: DELETE requests are
@@ -265,7 +265,7 @@ func (b Bucket) DeleteAll(ctx context.Context, prefix string, more func() bool) 
 	for more() {
 		page, err := b.Client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &prefix})
 		if err != nil {
-			return false, b.told("list", prefix, err)
+			return false, b.wrap("list", prefix, err)
 		}
 		if len(page.Contents) == 0 {
 			return true, nil
@@ -295,7 +295,7 @@ func (b Bucket) deletePage(ctx context.Context, prefix string, page []types.Obje
 	}
 	out, err := b.Client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: &types.Delete{Objects: keys, Quiet: aws.Bool(true)}})
 	if err != nil {
-		return b.told("delete below", prefix, err)
+		return b.wrap("delete below", prefix, err)
 	}
 	if len(out.Errors) > 0 {
 		return fmt.Errorf("s3: delete %s: %s", aws.ToString(out.Errors[0].Key), aws.ToString(out.Errors[0].Message))
@@ -311,7 +311,7 @@ func (b Bucket) Presign(ctx context.Context, key, filename string, ttl time.Dura
 	}
 	out, err := s3.NewPresignClient(b.Client).PresignGetObject(ctx, in, s3.WithPresignExpires(ttl))
 	if err != nil {
-		return "", b.told("presign", key, err)
+		return "", b.wrap("presign", key, err)
 	}
 	return out.URL, nil
 }

@@ -54,7 +54,7 @@ func (b Bucket) Begin(ctx context.Context, key string) (*Upload, error) {
 	out, err := b.Client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &b.Name, Key: &key,
 		ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme, ChecksumType: types.ChecksumTypeFullObject})
 	if err != nil {
-		return nil, b.told("begin upload of", key, err)
+		return nil, b.wrap("begin upload of", key, err)
 	}
 	return &Upload{Key: key, ID: aws.ToString(out.UploadId)}, nil
 }
@@ -64,7 +64,7 @@ func (b Bucket) Add(ctx context.Context, u *Upload, data []byte) error {
 	out, err := b.Client.UploadPart(ctx, &s3.UploadPartInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, PartNumber: aws.Int32(int32(len(u.Parts) + 1)),
 		Body: bytes.NewReader(data), ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme})
 	if err != nil {
-		return b.told("upload a part of", u.Key, err)
+		return b.wrap("upload a part of", u.Key, err)
 	}
 	u.Parts = append(u.Parts, Part{aws.ToString(out.ETag), aws.ToString(out.ChecksumCRC64NVME)})
 	return nil
@@ -93,7 +93,7 @@ func (b Bucket) complete(ctx context.Context, u *Upload, c Condition) error {
 	in := &s3.CompleteMultipartUploadInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, MultipartUpload: &types.CompletedMultipartUpload{Parts: parts}}
 	in.IfNoneMatch, in.IfMatch = c.headers()
 	_, err := b.Client.CompleteMultipartUpload(ctx, in)
-	return b.told("complete upload of", u.Key, err)
+	return b.wrap("complete upload of", u.Key, err)
 }
 
 // gone reports whether S3 no longer knows an upload.
@@ -108,7 +108,7 @@ func (b Bucket) Abort(ctx context.Context, u *Upload) error {
 	if gone(err) {
 		return nil
 	}
-	return b.told("abort upload of", u.Key, err)
+	return b.wrap("abort upload of", u.Key, err)
 }
 
 // CopyFrom copies an object of at most Limits.Copy bytes from another bucket, by
@@ -121,7 +121,7 @@ func (b Bucket) CopyFrom(ctx context.Context, from Bucket, fromKey, key, etag st
 	}
 	out, err := b.Client.CopyObject(ctx, in)
 	if err != nil {
-		return "", b.told("copy to", key, err)
+		return "", b.wrap("copy to", key, err)
 	}
 	return fullCRC(out.CopyObjectResult.ChecksumCRC64NVME, out.CopyObjectResult.ChecksumType), nil
 }
@@ -154,7 +154,7 @@ func (b Bucket) CopyParts(ctx context.Context, from Bucket, fromKey string, u *U
 			out, err := b.Client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, PartNumber: aws.Int32(int32(n + 1)),
 				CopySource: aws.String(CopySource(from.Name, fromKey)), CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", int64(n)*part, last))})
 			if err != nil {
-				errs[i] = b.told("copy a part to", u.Key, err)
+				errs[i] = b.wrap("copy a part to", u.Key, err)
 				return
 			}
 			next[i] = Part{aws.ToString(out.CopyPartResult.ETag), aws.ToString(out.CopyPartResult.ChecksumCRC64NVME)}

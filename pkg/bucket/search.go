@@ -89,5 +89,5 @@ func (b Bucket) piece(ctx context.Context, key string, from, to int64) ([]byte, 
 	}
 	defer body.Close()
 	text, err := io.ReadAll(body)
-	return text, b.told("get", key, err)
+	return text, b.wrap("get", key, err)
 }

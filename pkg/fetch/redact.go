@@ -81,8 +81,8 @@ func message(raw string, err error) string {
 	return Redact(raw) + ": " + strings.TrimSpace(RedactText(err.Error()))
 }
 
-// site is the scheme and the host of a URL.
-func site(raw string) string {
+// Site is the scheme and the host of a URL.
+func Site(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return unreadable

@@ -2,14 +2,13 @@ package stage
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
+	"archivist/pkg/callback"
 	"archivist/pkg/collection"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
-	"archivist/pkg/notify"
 	"archivist/pkg/queue"
 )
 
@@ -46,14 +45,10 @@ func (s *Stages) callback(ctx context.Context, c collection.Callback, j *ingest.
 	if err != nil {
 		return fmt.Errorf("the secret %s cannot be read: %w", c.Secret, err)
 	}
-	body, err := json.Marshal(notify.Preserved{ID: j.ID + ".preserved", Type: "job.preserved", Job: j.ID, Batch: j.Batch, Collection: j.Collection, ARK: j.Primary,
-		Version: j.ObjectVersion, NoChange: j.NoChange, LocalIDs: append([]string{}, j.LocalIDs...), Files: j.Files, Bytes: j.Bytes, InventoryDigest: j.Inventory})
-	if err != nil {
-		return err
-	}
-	return s.Fetch.Post(ctx, c.URL, body, func() map[string]string {
-		return map[string]string{"Content-Type": "application/json", notify.SignatureHeader: notify.Sign(key, body, s.Now())}
-	})
+	p := callback.Preserved{ID: j.ID + ".preserved", Type: callback.TypePreserved, Job: j.ID, Batch: j.Batch,
+		Collection: j.Collection, ARK: j.Primary, Version: j.ObjectVersion, NoChange: j.NoChange,
+		LocalIDs: append([]string{}, j.LocalIDs...), Files: j.Files, Bytes: j.Bytes, InventoryDigest: j.Inventory}
+	return callback.Sender{Fetch: s.Fetch, Now: s.Now}.Send(ctx, c.URL, key, p)
 }
 
 // Clean removes a job's work files until a time, and returns whether none is left.

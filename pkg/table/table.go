@@ -4,6 +4,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/guregu/dynamo/v2"
 
+	"archivist/pkg/backoff"
 	"archivist/pkg/fault"
 )
 
@@ -63,18 +65,7 @@ type Table struct {
 
 // New returns the table of that name.
 func New(db *dynamo.DB, name string) *Table {
-	return &Table{Rows: db.Table(name), DB: db, Wait: wait, Jitter: rand.Float64}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	return &Table{Rows: db.Table(name), DB: db, Wait: backoff.Sleep, Jitter: rand.Float64}
 }
 
 // Get reads one row consistently into row. A missing row is a NotFound.
@@ -143,7 +134,7 @@ func (t *Table) Page(ctx context.Context, q Query, out any) (string, error) {
 	}
 	var next string
 	err := t.retry(ctx, "query "+q.PK, func(ctx context.Context) error {
-		get := t.Rows.Get(keys[0], q.PK).SearchLimit(max(1, defaultTo(q.Limit, 100)))
+		get := t.Rows.Get(keys[0], q.PK).SearchLimit(max(1, cmp.Or(q.Limit, 100)))
 		switch {
 		case q.Prefix != "":
 			get.Range(keys[1], dynamo.BeginsWith, q.Prefix)
@@ -176,13 +167,6 @@ func (t *Table) Page(ctx context.Context, q Query, out any) (string, error) {
 		return decodeAll(items, out, q.Index != "")
 	})
 	return next, err
-}
-
-func defaultTo(n, d int) int {
-	if n == 0 {
-		return d
-	}
-	return n
 }
 
 func encodeCursor(last dynamo.PagingKey) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/guregu/dynamo/v2"
 
+	"archivist/pkg/backoff"
 	"archivist/pkg/fault"
 )
 
@@ -308,17 +309,16 @@ func cancelledAnswer(e *types.TransactionCanceledException) answer {
 // all of a request, what settles a lost answer included, so that it ends before a
 // stage's lease does; nothing below may try again on its own account.
 const (
-	maxTries  = 12
-	firstWait = 50 * time.Millisecond
-	mostWait  = 5 * time.Second
-	tryTime   = 10 * time.Second // of one try that is not answered
-	budget    = 50 * time.Second
+	maxTries = 12
+	tryTime  = 10 * time.Second // of one try that is not answered
+	budget   = 50 * time.Second
 )
+
+var waits = backoff.Policy{First: 50 * time.Millisecond, Most: 5 * time.Second}
 
 func (t *Table) retry(ctx context.Context, what string, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
-	bound := firstWait
 	for try := 1; ; try++ {
 		err := once(ctx, f)
 		if err == nil || transient(err) == final {
@@ -327,10 +327,9 @@ func (t *Table) retry(ctx context.Context, what string, f func(context.Context) 
 		if ctx.Err() != nil || try == maxTries {
 			return &fault.Error{Kind: fault.Unavailable, Msg: fmt.Sprintf("table: %s: given up after %d tries: %v", what, try, err), Err: err}
 		}
-		if t.Wait(ctx, time.Duration(t.Jitter()*float64(bound))) != nil {
+		if t.Wait(ctx, waits.Delay(try, t.Jitter)) != nil {
 			return &fault.Error{Kind: fault.Unavailable, Msg: "table: " + what + ": stopped: " + err.Error(), Err: err}
 		}
-		bound = min(2*bound, mostWait)
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/callback"
 	"archivist/pkg/ingest"
-	"archivist/pkg/notify"
 )
 
 // receiver is a depositor's server that hears of preserved jobs.
@@ -27,7 +27,7 @@ type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
 	status int
-	heard  []notify.Preserved
+	heard  []callback.Preserved
 	wrong  int // requests whose signature does not hold
 }
 
@@ -37,18 +37,18 @@ func newReceiver(t *testing.T, status int) *receiver {
 	r := &receiver{status: status}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
-		var p notify.Preserved
+		var p callback.Preserved
 		if err != nil || json.Unmarshal(body, &p) != nil {
 			t.Errorf("the callback's body is %q", body)
 		}
 		var at int64
-		signature := req.Header.Get(notify.SignatureHeader)
+		signature := req.Header.Get(callback.SignatureHeader)
 		if _, err := fmt.Sscanf(signature, "t=%d,", &at); err != nil {
 			t.Errorf("the signature is %q", signature)
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if age := time.Since(time.Unix(at, 0)); signature != notify.Sign(key, body, time.Unix(at, 0)) || age > time.Minute {
+		if age := time.Since(time.Unix(at, 0)); signature != callback.Sign(key, body, time.Unix(at, 0)) || age > time.Minute {
 			r.wrong++
 		}
 		r.heard = append(r.heard, p)
@@ -64,7 +64,7 @@ func (r *receiver) answer(status int) {
 	r.status = status
 }
 
-func (r *receiver) all() ([]notify.Preserved, int) {
+func (r *receiver) all() ([]callback.Preserved, int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.heard, r.wrong

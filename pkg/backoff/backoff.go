@@ -1,0 +1,52 @@
+// Package backoff says how long to wait between the tries of a request: a random
+// time below a bound that doubles with each try ("full jitter"), so that clients
+// which failed together do not come back together.
+//
+//	waits := backoff.Policy{First: 50 * time.Millisecond, Most: 5 * time.Second}
+//	for try := 1; send() != nil; try++ {
+//		if err := backoff.Sleep(ctx, waits.Delay(try, rand.Float64)); err != nil {
+//			return err
+//		}
+//	}
+//
+// Which errors are worth another try, and how many, is for the caller to decide.
+// (Source: "Exponential Backoff And Jitter", AWS Architecture Blog.)
+package backoff
+
+import (
+	"context"
+	"time"
+)
+
+// Policy bounds the waits between tries.
+type Policy struct {
+	First time.Duration // the wait after the first try is shorter than this; the bound doubles
+	Most  time.Duration // the bound grows no further; 0: it always doubles
+}
+
+// Delay returns the wait after a number of tries, counted from 1. jitter is uniform
+// in [0,1).
+func (p Policy) Delay(tries int, jitter func() float64) time.Duration {
+	bound := p.First
+	for range tries - 1 {
+		if bound *= 2; p.Most > 0 && bound >= p.Most {
+			bound = p.Most
+			break
+		}
+	}
+
+	return time.Duration(jitter() * float64(bound))
+}
+
+// Sleep waits for d. It returns the context's error if that ends first.
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
