@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsstepfunctions"
 	"github.com/aws/jsii-runtime-go"
 
-	"archivist/pkg/boot"
+	"archivist/pkg/cloudwatch"
 	"archivist/pkg/queue"
 )
 
@@ -167,7 +167,7 @@ func watchMail(s Settings) []watch {
 
 // own is one of the system's own metrics.
 func own(name, statistic string, period float64) awscloudwatch.IMetric {
-	return awscloudwatch.NewMetric(metric(boot.Namespace, name, statistic, period))
+	return awscloudwatch.NewMetric(metric(cloudwatch.Namespace, name, statistic, period))
 }
 
 func metric(namespace, name, statistic string, period float64) *awscloudwatch.MetricProps {

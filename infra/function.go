@@ -11,6 +11,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"archivist/pkg/boot"
+	"archivist/pkg/crash"
 )
 
 // FunctionProps of one of our functions.
@@ -39,8 +40,8 @@ func newFunction(scope constructs.Construct, id string, p FunctionProps) awslamb
 	}
 	if p.Settings.Local {
 		env[boot.EnvAllow] = jsii.String("127.0.0.0/8,::1/128")
-		if p.Settings.Faults != "" {
-			env[boot.EnvFaults] = jsii.String(p.Settings.Faults)
+		if p.Settings.Crashes != "" {
+			env[crash.Env] = jsii.String(p.Settings.Crashes)
 		}
 	}
 	for k, v := range p.Env {

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
 	"github.com/aws/jsii-runtime-go"
 
-	"archivist/pkg/boot"
+	"archivist/pkg/cloudwatch"
 	"archivist/pkg/collection"
 	"archivist/pkg/queue"
 )
@@ -165,7 +165,7 @@ func grantSecretsKey(f awslambda.Function, arn string) {
 // grantMetrics lets a function count the system's own metrics.
 func grantMetrics(f awslambda.Function) {
 	f.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("cloudwatch:PutMetricData"), Resources: jsii.Strings("*"),
-		Conditions: &map[string]any{"StringEquals": map[string]any{"cloudwatch:namespace": boot.Namespace}}}))
+		Conditions: &map[string]any{"StringEquals": map[string]any{"cloudwatch:namespace": cloudwatch.Namespace}}}))
 }
 
 // grantContent gives each stage what its step does with content, and no more.

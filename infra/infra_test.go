@@ -245,7 +245,7 @@ func TestOpenLocallyOnly(t *testing.T) {
 		}
 	}
 	env, _ := json.Marshal(of(synth(t, production), "AWS::Lambda::Function"))
-	for _, v := range []string{"ARCHIVIST_ALLOW", "ARCHIVIST_FAULTS"} {
+	for _, v := range []string{"ARCHIVIST_ALLOW", "ARCHIVIST_CRASHES"} {
 		if strings.Contains(string(env), v) {
 			t.Errorf("%s is set outside of a local stack", v)
 		}

@@ -23,7 +23,7 @@ type Settings struct {
 	Limits    boot.Limits
 	NAAN      string // of minted arks
 	Shoulder  string
-	Faults    string // local only: file with the faults of a test
+	Crashes   string // local only: file that says where a test ends processes
 	MailFrom  string // sender of reports; the address must be verified with SES; "" = no mail
 	AlarmMail string // who is told of alarms, or ""
 	Table     string // a restored table to work on; "" = that of the data stack
@@ -60,7 +60,7 @@ func read(context func(name string) string) (s Settings, err error) {
 	s = Settings{Limits: boot.DefaultLimits, Timing: text("timing", "production"),
 		NAAN: context("naan"), Shoulder: text("shoulder", "fk4"),
 		AlarmMail: context("alarmMail"), MailFrom: context("mailFrom"),
-		Table: context("table"), SecretsKey: context("secretsKey"), Faults: context("faults"),
+		Table: context("table"), SecretsKey: context("secretsKey"), Crashes: context("crashes"),
 		Local: context("local") == "true", Reserve: context("reserve") == "true",
 		LogRoleExists: context("apiGatewayLogRole") == "existing"}
 	var wrong []error
@@ -87,7 +87,7 @@ func read(context func(name string) string) (s Settings, err error) {
 		"table: found %q; expected the name of a table, e.g. -c table=archivist-restored", s.Table)
 	check(s.SecretsKey == "" || keyARN.MatchString(s.SecretsKey),
 		"secretsKey: found %q; expected the ARN of a KMS key, e.g. arn:aws:kms:us-east-1:111122223333:key/…", s.SecretsKey)
-	check(s.Faults == "" || s.Local, "faults: for local stacks only")
+	check(s.Crashes == "" || s.Local, "crashes: for local stacks only")
 	for name, value := range map[string]string{"apiGatewayLogRole": "existing", "reserve": "true", "local": "true", "testArks": "true"} {
 		check(text(name, value) == value, "%s: found %q; expected %s or nothing", name, context(name), value)
 	}

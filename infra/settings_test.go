@@ -48,7 +48,7 @@ func TestWrongSettings(t *testing.T) {
 		{"alarmMail", "ops", "a mail address"},
 		{"mailFrom", "Archive <a@example.org>", "a mail address"},
 		{"timing", "quick", "production on AWS"},
-		{"faults", "/tmp/x", "local"},
+		{"crashes", "/tmp/x", "local"},
 		{"maxInFlight", "1001", "1 to 1000"},
 		{"maxInFlight", "0", "1 to 1000"},
 		{"maxInFlight", "ten", "a whole number"},

@@ -30,6 +30,7 @@ type Stack struct {
 	Context map[string]string // of the CDK app
 	Log     io.Writer         // progress
 	Env     []string          // of the emulator, beside what it needs
+	Tags    []string          // of the functions' build, e.g. "crash"
 	Enforce bool              // policies are evaluated; every function has its own role's session (MiniStack only)
 }
 
@@ -165,7 +166,9 @@ func (s *Stack) Build(ctx context.Context, goarch string) error {
 	s.say("building the functions …")
 	env := append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+goarch)
 	for _, f := range Functions {
-		_, err := s.run(ctx, s.Root, env, "go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", s.path("dist", f, "bootstrap"), "./functions/"+f)
+		tags := strings.Join(append([]string{"lambda.norpc"}, s.Tags...), ",")
+		_, err := s.run(ctx, s.Root, env, "go", "build", "-trimpath", "-tags", tags, "-ldflags", "-s -w",
+			"-o", s.path("dist", f, "bootstrap"), "./functions/"+f)
 		if err != nil {
 			return err
 		}

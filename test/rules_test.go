@@ -45,6 +45,10 @@ var layers = []struct {
 	{[]string{"pkg/stage"}, "stages do, the queue decides"},
 	{[]string{"pkg/stage/stagetest"}, "the stages on twins"},
 	{[]string{"pkg/api"}, "handlers translate"},
+	{[]string{"pkg/awstest"}, "an AWS endpoint for tests of adapters"},
+	{[]string{"pkg/stepfunctions", "pkg/sqs", "pkg/ses", "pkg/secretsmanager", "pkg/cloudwatch"}, "adapters to AWS, each behind what its users ask for"},
+	{[]string{"pkg/crash"}, "ends a worker's process in a test"},
+	{[]string{"pkg/lambda"}, "events become calls of the queue"},
 	{[]string{"pkg/boot"}, "wires everything; time, ids and environment enter here"},
 }
 
@@ -131,7 +135,8 @@ func TestPackageComments(t *testing.T) {
 func TestBelowBoot(t *testing.T) {
 	banned := regexp.MustCompile(`\b(time\.Now|os\.Getenv|os\.LookupEnv|ulid\.Make|uuid\.New)\(`)
 	goFiles(t, func(path string, _ *ast.File, src []byte) {
-		if !strings.HasPrefix(path, "pkg/") || strings.HasPrefix(path, "pkg/boot/") || strings.HasPrefix(path, "pkg/table/tabletest/") || strings.HasSuffix(path, "_test.go") {
+		if !strings.HasPrefix(path, "pkg/") || strings.HasPrefix(path, "pkg/boot/") || strings.HasPrefix(path, "pkg/table/tabletest/") ||
+			strings.HasSuffix(path, "_test.go") {
 			return
 		}
 		if m := banned.Find(src); m != nil {

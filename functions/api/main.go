@@ -17,5 +17,5 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	lambda.Start(httpadapter.New(system.HTTP()).ProxyWithContext)
+	lambda.Start(httpadapter.New(system.API()).ProxyWithContext)
 }

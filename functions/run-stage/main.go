@@ -16,9 +16,9 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	handler, err := system.StageHandler()
+	handler, err := system.Stage()
 	if err != nil {
 		log.Fatal(err)
 	}
-	lambda.Start(handler)
+	lambda.Start(handler.Handle)
 }

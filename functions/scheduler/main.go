@@ -16,5 +16,5 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	lambda.Start(system.SchedulerHandler())
+	lambda.Start(system.Scheduler().Handle)
 }

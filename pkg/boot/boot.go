@@ -1,5 +1,12 @@
-// Package boot wires the system from its environment: clients, the scheduler, ids
-// and the services. Time and chance enter here and nowhere below.
+// Package boot wires the system from the environment of a function: AWS clients,
+// services, ids and the clock. Time, chance and the environment enter here, and nowhere
+// below.
+//
+// A function's main is three calls:
+//
+//	system, err := boot.New(ctx, os.Getenv)
+//	handler, err := system.Stage()
+//	lambda.Start(handler.Handle)
 package boot
 
 import (
@@ -16,26 +23,32 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	awscloudwatch "github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
-	"github.com/aws/aws-sdk-go-v2/service/ses"
+	awssecretsmanager "github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	awsses "github.com/aws/aws-sdk-go-v2/service/ses"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/guregu/dynamo/v2"
 	"github.com/oklog/ulid/v2"
 
 	"archivist/pkg/api"
 	"archivist/pkg/bucket"
+	"archivist/pkg/cloudwatch"
 	"archivist/pkg/collection"
+	"archivist/pkg/crash"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
 	"archivist/pkg/lease"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
+	"archivist/pkg/secretsmanager"
+	"archivist/pkg/ses"
+	"archivist/pkg/sqs"
 	"archivist/pkg/stage"
+	"archivist/pkg/stepfunctions"
 	"archivist/pkg/table"
 )
 
@@ -54,7 +67,6 @@ const (
 	EnvNAAN         = "ARCHIVIST_NAAN"
 	EnvShoulder     = "ARCHIVIST_SHOULDER"
 	EnvAllow        = "ARCHIVIST_ALLOW"     // local only: private networks to fetch from, e.g. "127.0.0.0/8"
-	EnvFaults       = "ARCHIVIST_FAULTS"    // local only: a file with the faults of a test
 	EnvMailFrom     = "ARCHIVIST_MAIL_FROM" // sender of mails, verified with SES
 	EnvBase         = "ARCHIVIST_BASE"      // path of the API's stage
 	EnvAPI          = "ARCHIVIST_API_URL"   // of the API, for links in mails; "" = no links
@@ -62,16 +74,16 @@ const (
 
 // System is everything wired.
 type System struct {
-	Env       Env
-	Queue     *queue.Queue
-	Scheduler *queue.Scheduler
-	Stages    *stage.Stages
-	API       *api.API
-	Answer    queue.Answers
-	SQS       *sqs.Client
-	Log       *slog.Logger
-	faults    *faults
-	metric    *metrics
+	env        Env
+	log        *slog.Logger
+	queue      *queue.Queue
+	scheduler  *queue.Scheduler
+	stages     *stage.Stages
+	api        *api.API
+	executions *stepfunctions.Executions
+	sqs        *awssqs.Client
+	metrics    *cloudwatch.Metrics
+	crashes    *crash.Injector
 }
 
 // Env reads a variable of the environment, "" when it is not set.
@@ -87,30 +99,29 @@ func New(ctx context.Context, env Env) (*System, error) {
 	if !ok {
 		return nil, fmt.Errorf("boot: %s: there is no timing %q", EnvTiming, env(EnvTiming))
 	}
-	log := slog.New(slog.NewJSONHandler(os.Stdout, nil))
-	f, err := readFaults(env)
-	if err != nil {
-		return nil, err
-	}
-	counted := &metrics{client: cloudwatch.NewFromConfig(cfg), log: log}
-	cfg.APIOptions = append(cfg.APIOptions, counted.refusals)
-	s := &System{Env: env, Log: log, SQS: sqs.NewFromConfig(cfg), faults: f, metric: counted}
-	t := table.New(dynamo.NewFromIface(tableClient(cfg)), env(EnvTable))
-	machines := &executions{client: sfn.NewFromConfig(cfg), arns: map[string]string{queue.MachineJob: env(EnvJobMachine), queue.MachineBatch: env(EnvBatchMachine)}}
-	s.Answer = machines
 	limits, err := ParseLimits(env(EnvLimits))
 	if err != nil {
 		return nil, err
 	}
-	rules := limits.rules(timing)
 	if err := limits.Check(); err != nil {
 		return nil, fmt.Errorf("boot: %s: %w", EnvLimits, err)
 	}
-	s.Queue = &queue.Queue{Table: t, Now: time.Now, NewID: newID, Executions: machines, Wake: s.poke,
-		Metric: counted.add, Rules: rules, Settings: limits.settings(), Log: log}
-	s.Scheduler = &queue.Scheduler{Queue: s.Queue, Leases: &lease.Store{Table: t, Now: time.Now, NewID: newID}}
+	log := slog.New(slog.NewJSONHandler(os.Stdout, nil))
+	metrics := &cloudwatch.Metrics{Client: awscloudwatch.NewFromConfig(cfg), Log: log}
+	cfg.APIOptions = append(cfg.APIOptions, metrics.CountRefusals)
+	s := &System{env: env, log: log, sqs: awssqs.NewFromConfig(cfg), metrics: metrics, crashes: crash.New(env)}
+	s.executions = &stepfunctions.Executions{Client: sfn.NewFromConfig(cfg), ARNs: map[string]string{
+		queue.MachineJob: env(EnvJobMachine), queue.MachineBatch: env(EnvBatchMachine)}}
+	t := table.New(dynamo.NewFromIface(tableClient(cfg)), env(EnvTable))
+	s.queue = &queue.Queue{Table: t, Now: time.Now, NewID: newID,
+		Executions: s.executions, Wake: s.queueAt(EnvWake).Wake, Metric: metrics.Add,
+		Rules: limits.rules(timing), Settings: limits.settings(), Log: log}
+	s.scheduler = &queue.Scheduler{Queue: s.queue, Leases: &lease.Store{Table: t, Now: time.Now, NewID: newID}}
 	return s, s.content(cfg, t)
 }
+
+// queueAt is the queue whose URL is in a variable of the environment.
+func (s *System) queueAt(name string) sqs.Queue { return sqs.Queue{Client: s.sqs, URL: s.env(name)} }
 
 // tableClient makes each request once: the table itself tries again, and two budgets
 // would multiply.
@@ -122,24 +133,25 @@ func tableClient(cfg aws.Config) *dynamodb.Client {
 func (s *System) content(cfg aws.Config, t *table.Table) error {
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = cfg.BaseEndpoint != nil // local hosts have no bucket names in their DNS
-		o.APIOptions = append(o.APIOptions, s.faults.middleware)
+		o.APIOptions = append(o.APIOptions, s.crashes.CountWrites)
 	})
-	work := bucket.Bucket{Client: client, Name: s.Env(EnvWork), Limits: bucket.DefaultLimits}
-	root := ocfl.Root{Bucket: bucket.Bucket{Client: client, Name: s.Env(EnvStorage), Limits: bucket.DefaultLimits}, Work: work}
-	guard, err := allowed(s.Env)
+	work := bucket.Bucket{Client: client, Name: s.env(EnvWork), Limits: bucket.DefaultLimits}
+	root := ocfl.Root{Bucket: bucket.Bucket{Client: client, Name: s.env(EnvStorage), Limits: bucket.DefaultLimits}, Work: work}
+	guard, err := allowed(s.env)
 	if err != nil {
 		return err
 	}
 	objects := inventory.Store{Table: t}
 	profiles := collection.Store{Table: t, NewID: newID, Plain: cfg.BaseEndpoint != nil}
-	s.Stages = &stage.Stages{Queue: s.Queue, Inventory: objects, Collections: profiles, Root: root, Work: work, Fetch: fetch.New(guard, rand.Float64),
-		Now: time.Now, Draw: stage.Draw, NAAN: s.Env(EnvNAAN), Shoulder: s.Env(EnvShoulder), Version: version(), Parallel: 4,
-		MailFrom: s.Env(EnvMailFrom), API: strings.TrimSuffix(s.Env(EnvAPI), "/"), SendMail: (&mailer{ses.NewFromConfig(cfg)}).send, Secret: (&secrets{secretsmanager.NewFromConfig(cfg)}).read}
-	s.Queue.Clean, s.Queue.Stored = s.Stages.Clean, s.Stages.Stored
-	if s.Stages.MailFrom != "" {
-		s.Queue.Compose = s.Stages.Compose
+	s.stages = &stage.Stages{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root, Work: work, Fetch: fetch.New(guard, rand.Float64),
+		Now: time.Now, Draw: stage.Draw, NAAN: s.env(EnvNAAN), Shoulder: s.env(EnvShoulder), Version: version(), Parallel: 4,
+		MailFrom: s.env(EnvMailFrom), API: strings.TrimSuffix(s.env(EnvAPI), "/"), SendMail: (&ses.Mailer{Client: awsses.NewFromConfig(cfg)}).Send,
+		Secret: (&secretsmanager.Secrets{Client: awssecretsmanager.NewFromConfig(cfg)}).Read}
+	s.queue.Clean, s.queue.Stored = s.stages.Clean, s.stages.Stored
+	if s.stages.MailFrom != "" {
+		s.queue.Compose = s.stages.Compose
 	}
-	s.API = &api.API{Queue: s.Queue, Inventory: objects, Collections: profiles, Root: root, Work: work, Stages: s.Stages, Log: s.Log, Base: s.Env(EnvBase)}
+	s.api = &api.API{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root, Work: work, Stages: s.stages, Log: s.log, Base: s.env(EnvBase)}
 	return nil
 }
 

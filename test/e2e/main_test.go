@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	awscloudwatch "github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -31,7 +31,8 @@ import (
 	"archivist/events"
 	"archivist/localstack"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/boot"
+	"archivist/pkg/cloudwatch"
+	"archivist/pkg/crash"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 )
@@ -43,7 +44,7 @@ var (
 	client  *v1.Client
 	cfg     aws.Config
 	ticking atomic.Bool // whether the test plays the scheduler
-	faults  string
+	crashes string      // the file that says where processes end
 	// evaluated is a file with each kind of request that a role made.
 	evaluated string
 	timing    = ingest.Timings["quick"]
@@ -71,8 +72,9 @@ func run(m *testing.M) int {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	faults, evaluated = filepath.Join(dir, "faults.json"), filepath.Join(dir, "evaluated.jsonl")
-	stack = &localstack.Stack{Root: root, Name: "e2e", Port: 4567, Log: os.Stderr, Enforce: true, Context: map[string]string{"timing": "quick", "maxInFlight": "20", "faults": faults, "mailFrom": sender}}
+	crashes, evaluated = filepath.Join(dir, "crashes.json"), filepath.Join(dir, "evaluated.jsonl")
+	stack = &localstack.Stack{Root: root, Name: "e2e", Port: 4567, Log: os.Stderr, Enforce: true, Tags: []string{"crash"},
+		Context: map[string]string{"timing": "quick", "maxInFlight": "20", "crashes": crashes, "mailFrom": sender}}
 	stack.Env = []string{"EVALUATED=" + evaluated}
 	if *gigabyte {
 		timing = ingest.Timings["slow"]
@@ -235,13 +237,13 @@ func eventsOf(t *testing.T, job string) []v1.Event {
 // repairs is the metric that the sweep counts.
 func repairs(t *testing.T) float64 {
 	t.Helper()
-	return sumOf(t, boot.Namespace, queue.Repairs)
+	return sumOf(t, cloudwatch.Namespace, queue.Repairs)
 }
 
 // sumOf is the sum of a metric in the last hours.
 func sumOf(t *testing.T, namespace, name string, of ...cwtypes.Dimension) float64 {
 	t.Helper()
-	got, err := cloudwatch.NewFromConfig(cfg).GetMetricStatistics(t.Context(), &cloudwatch.GetMetricStatisticsInput{
+	got, err := awscloudwatch.NewFromConfig(cfg).GetMetricStatistics(t.Context(), &awscloudwatch.GetMetricStatisticsInput{
 		Namespace: &namespace, MetricName: &name, Dimensions: of, Statistics: []cwtypes.Statistic{cwtypes.StatisticSum},
 		StartTime: aws.Time(time.Now().Add(-2 * time.Hour)), EndTime: aws.Time(time.Now().Add(time.Minute)), Period: aws.Int32(10800)})
 	if err != nil {
@@ -254,13 +256,13 @@ func sumOf(t *testing.T, namespace, name string, of ...cwtypes.Dimension) float6
 	return sum
 }
 
-func setFaults(t *testing.T, f []boot.Fault) {
+func setCrashes(t *testing.T, points []crash.Point) {
 	t.Helper()
-	data, err := json.Marshal(f)
+	data, err := json.Marshal(points)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(faults, data, 0o600); err != nil {
+	if err := os.WriteFile(crashes, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	awscloudwatch "github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -21,6 +21,7 @@ import (
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/boot"
+	"archivist/pkg/cloudwatch"
 	"archivist/pkg/queue"
 )
 
@@ -47,7 +48,7 @@ func raised(t *testing.T, id string) {
 	t.Helper()
 	name := regexp.MustCompile(`^Archivist-` + id + `[0-9A-F]{8}(-|$)`) // the CDK adds a hash, CloudFormation a suffix
 	until(t, "the alarm "+id, soon, func() bool {
-		out, err := cloudwatch.NewFromConfig(cfg).DescribeAlarms(t.Context(), &cloudwatch.DescribeAlarmsInput{
+		out, err := awscloudwatch.NewFromConfig(cfg).DescribeAlarms(t.Context(), &awscloudwatch.DescribeAlarmsInput{
 			StateValue: cwtypes.StateValueAlarm, MaxRecords: aws.Int32(100)})
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +65,7 @@ func raised(t *testing.T, id string) {
 // rises waits until one of the system's own metrics is more than it was.
 func rises(t *testing.T, metric string, prev float64) {
 	t.Helper()
-	until(t, "the metric "+metric, soon, func() bool { return sumOf(t, boot.Namespace, metric) > prev })
+	until(t, "the metric "+metric, soon, func() bool { return sumOf(t, cloudwatch.Namespace, metric) > prev })
 }
 
 func explained(t *testing.T, id string) v1.Explanation {
@@ -200,7 +201,7 @@ func throttled(t *testing.T) {
 func tableRefused(t *testing.T) {
 	restore := removeGrant(t, "report", "dynamodb:GetItem")
 	defer restore()
-	refused, failed := sumOf(t, boot.Namespace, queue.Refused), sumOf(t, boot.Namespace, queue.FailedJobs)
+	refused, failed := sumOf(t, cloudwatch.Namespace, queue.Refused), sumOf(t, cloudwatch.Namespace, queue.FailedJobs)
 	batch, job := submit(t, newSource(t).URL+"/missing.txt", "file")
 	explains(t, job, "person", "answered 404", "requeue")
 	rises(t, queue.FailedJobs, failed)
@@ -217,7 +218,7 @@ func tableRefused(t *testing.T) {
 func startRefused(t *testing.T) {
 	restore := removeGrant(t, "scheduler", "states:StartExecution")
 	defer restore()
-	stuck := sumOf(t, boot.Namespace, queue.Stuck)
+	stuck := sumOf(t, cloudwatch.Namespace, queue.Stuck)
 	_, job := submit(t, newSource(t).put("/a.txt", []byte("a")), "file")
 	explains(t, job, "person", "its execution could not be started: SFN refused StartExecution: AccessDenied")
 	rises(t, queue.Stuck, stuck)
@@ -231,7 +232,7 @@ func startRefused(t *testing.T) {
 func machineRefused(t *testing.T) {
 	restore := removeGrant(t, "ingest-job", "sqs:SendMessage")
 	defer restore()
-	stuck := sumOf(t, boot.Namespace, queue.Stuck)
+	stuck := sumOf(t, cloudwatch.Namespace, queue.Stuck)
 	_, job := submit(t, newSource(t).put("/a.txt", []byte("a")), "file")
 	explains(t, job, "person", "the state machine ingest-job failed at Estimating",
 		"not authorized to perform: sqs:sendmessage")
@@ -253,7 +254,7 @@ func mailRefused(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	failures := sumOf(t, boot.Namespace, queue.MailFailures)
+	failures := sumOf(t, cloudwatch.Namespace, queue.MailFailures)
 	batch, _ := submit(t, newSource(t).put("/a.txt", []byte("a")), "file")
 	rises(t, queue.MailFailures, failures)
 	explains(t, batch, "", "queued mail to "+strings.ToLower(t.Name())+"@example.org could not be delivered: ",

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"archivist/pkg/boot"
+	"archivist/pkg/crash"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 )
@@ -29,12 +30,12 @@ func Test4KillStore(t *testing.T) {
 	const writes = 18 // more than Store makes for one file; the last ones find nothing to kill
 	src := newSource(t)
 	dir := t.TempDir()
-	var all []boot.Fault
+	var all []crash.Point
 	for n := 1; n <= writes; n++ {
-		all = append(all, boot.Fault{Stage: "store", Local: fmt.Sprintf("kill-%d", n), Write: int64(n), Fired: filepath.Join(dir, fmt.Sprint(n))})
+		all = append(all, crash.Point{Stage: "store", LocalID: fmt.Sprintf("kill-%d", n), Write: int64(n), Marker: filepath.Join(dir, fmt.Sprint(n))})
 	}
-	setFaults(t, all)
-	defer setFaults(t, nil)
+	setCrashes(t, all)
+	defer setCrashes(t, nil)
 	jobs := map[int]string{}
 	for n := 1; n <= writes; n++ {
 		_, jobs[n] = submit(t, src.put(fmt.Sprintf("/kill-%d.txt", n), fmt.Appendf(nil, "content of %d", n)), "file", fmt.Sprintf("kill-%d", n))

@@ -1,4 +1,10 @@
-package boot
+// Package cloudwatch counts what the system itself has to tell, as metrics of Amazon
+// CloudWatch.
+//
+// A request costs as much as a thousand values. So values are added up while an
+// invocation lasts, and put by one request at its end; an invocation that has nothing
+// to tell puts none, and an idle system costs nothing.
+package cloudwatch
 
 import (
 	"context"
@@ -19,17 +25,17 @@ import (
 // Namespace of the system's own metrics.
 const Namespace = "Archivist"
 
-// metrics are gathered while an invocation lasts, and put by one request at its end:
-// the request is what costs. An invocation that has nothing to tell puts none.
-type metrics struct {
-	client *cloudwatch.Client
-	log    *slog.Logger
-	mu     sync.Mutex
-	sums   map[string]float64
+// Metrics are the values of one invocation.
+type Metrics struct {
+	Client *cloudwatch.Client
+	Log    *slog.Logger
+
+	mu   sync.Mutex
+	sums map[string]float64
 }
 
-// add counts something.
-func (m *metrics) add(name string, n float64) {
+// Add adds n to a metric.
+func (m *Metrics) Add(name string, n float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.sums == nil {
@@ -38,8 +44,8 @@ func (m *metrics) add(name string, n float64) {
 	m.sums[name] += n
 }
 
-// put sends what was gathered. What could not be sent is lost, and logged.
-func (m *metrics) put(ctx context.Context) error {
+// Put sends what was added since the last Put. What cannot be sent is lost, and logged.
+func (m *Metrics) Put(ctx context.Context) error {
 	m.mu.Lock()
 	sums := m.sums
 	m.sums = nil
@@ -51,23 +57,23 @@ func (m *metrics) put(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		in.MetricData = append(in.MetricData, types.MetricDatum{MetricName: &name, Value: aws.Float64(sums[name])})
 	}
-	if _, err := m.client.PutMetricData(ctx, in); err != nil {
-		m.log.Error("metrics were lost", "metrics", fmt.Sprint(sums), "error", err)
+	if _, err := m.Client.PutMetricData(ctx, in); err != nil {
+		m.Log.Error("metrics were lost", "metrics", fmt.Sprint(sums), "error", err)
 		return err
 	}
 	return nil
 }
 
-// refusals counts, on every client but CloudWatch's own, the calls that AWS refused
-// for want of a permission. Who called deals with the error; a person has to hear of
-// it whatever becomes of it.
-func (m *metrics) refusals(stack *middleware.Stack) error {
+// CountRefusals is middleware for every AWS client but CloudWatch's own. It counts the
+// calls that AWS refused because a permission is missing. The caller handles the error;
+// an operator has to hear of it whatever the caller does.
+func (m *Metrics) CountRefusals(stack *middleware.Stack) error {
 	count := func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
 		middleware.InitializeOutput, middleware.Metadata, error) {
 		out, meta, err := next.HandleInitialize(ctx, in)
 		if queue.Denied(err) {
-			m.add(queue.Refused, 1)
-			m.log.Error("AWS refused a call: a permission is missing",
+			m.Add(queue.Refused, 1)
+			m.Log.Error("AWS refused a call: a permission is missing",
 				"service", middleware.GetServiceID(ctx), "operation", middleware.GetOperationName(ctx), "error", err)
 		}
 		return out, meta, err

@@ -1,4 +1,17 @@
-package boot
+// Package stepfunctions starts, stops and answers the executions of the system's
+// state machines on AWS Step Functions.
+//
+// It is the adapter behind queue.Executions and queue.Answers. Step Functions and the
+// emulators tell the same condition in different ways; here each becomes what the
+// queue expects: a name that was used before is a Conflict, stopping an execution that
+// is gone succeeds, and a task token that is unknown, answered or timed out counts as
+// answered.
+//
+//	executions := &stepfunctions.Executions{
+//		Client: sfn.NewFromConfig(cfg),
+//		ARNs:   map[string]string{queue.MachineJob: jobARN, queue.MachineBatch: batchARN},
+//	}
+package stepfunctions
 
 import (
 	"context"
@@ -8,37 +21,34 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
-	"github.com/aws/aws-sdk-go-v2/service/ses"
-	sestypes "github.com/aws/aws-sdk-go-v2/service/ses/types"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/smithy-go"
 
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 )
 
-// executions are Step Functions.
-type executions struct {
-	client *sfn.Client
-	arns   map[string]string // by machine
+// Executions are the executions of the system's state machines.
+type Executions struct {
+	Client *sfn.Client
+	ARNs   map[string]string // of the state machines, by their names in the queue
 }
 
-var _ queue.Executions = (*executions)(nil)
-var _ queue.Answers = (*executions)(nil)
+var (
+	_ queue.Executions = (*Executions)(nil)
+	_ queue.Answers    = (*Executions)(nil)
+)
 
 // Start begins an execution. On AWS and LocalStack the name and input of a running
 // execution give the same one (Step Functions API reference, "StartExecution"); on
 // MiniStack they are a Conflict, too.
-func (e *executions) Start(ctx context.Context, machine, name string, in queue.Message) error {
+func (e *Executions) Start(ctx context.Context, machine, name string, in queue.Message) error {
 	input, err := json.Marshal(in)
 	if err != nil {
 		return err
 	}
-	_, err = e.client.StartExecution(ctx, &sfn.StartExecutionInput{StateMachineArn: aws.String(e.arns[machine]), Name: &name, Input: aws.String(string(input))})
+	_, err = e.Client.StartExecution(ctx, &sfn.StartExecutionInput{StateMachineArn: aws.String(e.ARNs[machine]), Name: &name, Input: aws.String(string(input))})
 	var exists *types.ExecutionAlreadyExists
 	if errors.As(err, &exists) {
 		return fault.New(fault.Conflict, "an execution with the name %s was started before", name)
@@ -47,16 +57,16 @@ func (e *executions) Start(ctx context.Context, machine, name string, in queue.M
 }
 
 // execution is the ARN of a machine's execution by name.
-func (e *executions) execution(machine, name string) *string {
-	return aws.String(strings.Replace(e.arns[machine], ":stateMachine:", ":execution:", 1) + ":" + name)
+func (e *Executions) execution(machine, name string) *string {
+	return aws.String(strings.Replace(e.ARNs[machine], ":stateMachine:", ":execution:", 1) + ":" + name)
 }
 
 // ourStop is the error name of executions that the system stops itself.
 const ourStop = "Superseded"
 
 // Stop ends an execution.
-func (e *executions) Stop(ctx context.Context, machine, name, why string) error {
-	_, err := e.client.StopExecution(ctx, &sfn.StopExecutionInput{ExecutionArn: e.execution(machine, name), Error: aws.String(ourStop), Cause: &why})
+func (e *Executions) Stop(ctx context.Context, machine, name, why string) error {
+	_, err := e.Client.StopExecution(ctx, &sfn.StopExecutionInput{ExecutionArn: e.execution(machine, name), Error: aws.String(ourStop), Cause: &why})
 	var gone *types.ExecutionDoesNotExist
 	if errors.As(err, &gone) {
 		return nil
@@ -65,8 +75,8 @@ func (e *executions) Stop(ctx context.Context, machine, name, why string) error 
 }
 
 // StoppedByHand asks whether somebody else than the system stopped an execution.
-func (e *executions) StoppedByHand(ctx context.Context, machine, name string) (string, bool, error) {
-	out, err := e.client.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: e.execution(machine, name)})
+func (e *Executions) StoppedByHand(ctx context.Context, machine, name string) (string, bool, error) {
+	out, err := e.Client.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: e.execution(machine, name)})
 	var gone *types.ExecutionDoesNotExist
 	if errors.As(err, &gone) {
 		return "", false, nil
@@ -84,8 +94,8 @@ func (e *executions) StoppedByHand(ctx context.Context, machine, name string) (s
 // Problem reads the end of an execution's history: which call the machine's last
 // state could not make. Its own answers, and messages that nobody answered, are no
 // problem of the machine.
-func (e *executions) Problem(ctx context.Context, machine, name string) (string, error) {
-	out, err := e.client.GetExecutionHistory(ctx, &sfn.GetExecutionHistoryInput{
+func (e *Executions) Problem(ctx context.Context, machine, name string) (string, error) {
+	out, err := e.Client.GetExecutionHistory(ctx, &sfn.GetExecutionHistoryInput{
 		ExecutionArn: e.execution(machine, name), ReverseOrder: true, MaxResults: 25})
 	var gone *types.ExecutionDoesNotExist
 	if errors.As(err, &gone) {
@@ -135,15 +145,15 @@ func ours(code string) bool {
 
 // Answer tells a token how its stage ended. Platforms refuse tokens that are
 // answered, timed out or unknown in different ways: all count as answered.
-func (e *executions) Answer(ctx context.Context, token string, a ingest.Answer, cause string) error {
+func (e *Executions) Answer(ctx context.Context, token string, a ingest.Answer, cause string) error {
 	var err error
 	if a == ingest.Success {
-		_, err = e.client.SendTaskSuccess(ctx, &sfn.SendTaskSuccessInput{TaskToken: &token, Output: aws.String("{}")})
+		_, err = e.Client.SendTaskSuccess(ctx, &sfn.SendTaskSuccessInput{TaskToken: &token, Output: aws.String("{}")})
 	} else {
 		if len(cause) > 1000 {
 			cause = cause[:1000]
 		}
-		_, err = e.client.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{TaskToken: &token, Error: aws.String(string(a)), Cause: &cause})
+		_, err = e.Client.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{TaskToken: &token, Error: aws.String(string(a)), Cause: &cause})
 	}
 	var gone *types.TaskDoesNotExist
 	var invalid *types.InvalidToken
@@ -152,54 +162,4 @@ func (e *executions) Answer(ctx context.Context, token string, a ingest.Answer, 
 		return nil
 	}
 	return err
-}
-
-// poke asks the scheduler to look at the gates.
-func (s *System) poke(ctx context.Context) error {
-	_, err := s.SQS.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(s.Env(EnvWake)), MessageBody: aws.String(`{"look":"gates"}`)})
-	return err
-}
-
-// mailer sends mail by SES (its first version: the only one that every platform has).
-type mailer struct{ client *ses.Client }
-
-func (m *mailer) send(ctx context.Context, raw []byte) error {
-	_, err := m.client.SendRawEmail(ctx, &ses.SendRawEmailInput{RawMessage: &sestypes.RawMessage{Data: raw}})
-	return mailError(err)
-}
-
-// mailError is an error of SES as a person reads it. What SES refuses for the
-// message itself, or for an address, is an Invalid.
-func mailError(err error) error {
-	var api smithy.APIError
-	if !errors.As(err, &api) {
-		return err
-	}
-	kind := fault.Unavailable
-	var rejected *sestypes.MessageRejected
-	if errors.As(err, &rejected) || api.ErrorCode() == "InvalidParameterValue" {
-		kind = fault.Invalid
-	}
-	return &fault.Error{Kind: kind, Msg: api.ErrorCode() + ": " + api.ErrorMessage(), Err: err}
-}
-
-// secrets are kept by Secrets Manager.
-type secrets struct{ client *secretsmanager.Client }
-
-func (s *secrets) read(ctx context.Context, name string) (string, error) {
-	out, err := s.client.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &name})
-	if err != nil {
-		return "", err
-	}
-	return aws.ToString(out.SecretString), nil
-}
-
-// executionName splits the name of a job's execution into the job and its exec.
-func executionName(name string) (job string, exec int64, ok bool) {
-	i := strings.LastIndex(name, "-")
-	if i < 0 {
-		return "", 0, false
-	}
-	_, err := fmt.Sscan(name[i+1:], &exec)
-	return name[:i], exec, err == nil
 }

@@ -1,0 +1,32 @@
+package boot
+
+import (
+	"fmt"
+	"net/http"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/lambda"
+	"archivist/pkg/queue"
+)
+
+// Stage is the function of the stage that the environment names.
+func (s *System) Stage() (*lambda.Stage, error) {
+	name := s.env(EnvStage)
+	st, known := ingest.StageNamed(name)
+	step, implemented := s.stages.Steps()[name]
+	if !known || !implemented {
+		return nil, fmt.Errorf("boot: %s: there is no stage %q", EnvStage, name)
+	}
+	worker := &queue.Worker{Queue: s.queue, Stage: st, Step: s.crashes.Step(name, step), Answers: s.executions}
+	return &lambda.Stage{Worker: worker, Queue: s.queueAt(EnvQueue), Metrics: s.metrics, Log: s.log}, nil
+}
+
+// Scheduler is the function of the scheduler.
+func (s *System) Scheduler() *lambda.Scheduler {
+	return &lambda.Scheduler{Scheduler: s.scheduler, Queue: s.queueAt(EnvQueue), Metrics: s.metrics, Log: s.log}
+}
+
+// API is the function of the API.
+func (s *System) API() http.Handler {
+	return &lambda.API{Routes: s.api.Handler(), Now: s.queue.Now, Metrics: s.metrics, Log: s.log}
+}

@@ -1,0 +1,20 @@
+// Package crash ends a function's process just before a chosen write to S3, so that
+// tests on the local stack can show that a job survives it.
+//
+// Only programs that are built with the tag "crash" do so; in all others an Injector
+// is empty. A test writes a list of Points as JSON to a file, whose name is in the
+// functions' environment, in the variable Env:
+//
+//	[{"stage": "store", "localId": "kill-3", "write": 3, "marker": "/tmp/died-3"}]
+package crash
+
+// Env is the variable of the environment that names the file with the points.
+const Env = "ARCHIVIST_CRASHES"
+
+// Point is where a process ends, once.
+type Point struct {
+	Stage   string `json:"stage"`
+	LocalID string `json:"localId"` // of the job
+	Write   int64  `json:"write"`   // the step's nth write to S3, which is not made
+	Marker  string `json:"marker"`  // file that is written when the process ends
+}

@@ -1,0 +1,69 @@
+//go:build crash
+
+package crash
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"sync/atomic"
+
+	"github.com/aws/smithy-go/middleware"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+)
+
+// Injector ends the process at the points of a file.
+type Injector struct {
+	file   string
+	left   atomic.Int64 // writes to S3 up to the one that is not made; 0 = no point is armed
+	marker string
+}
+
+// New returns an Injector for the file that the environment names.
+func New(env func(name string) string) *Injector { return &Injector{file: env(Env)} }
+
+// CountWrites is middleware for the S3 client: it counts writes, and ends the process
+// at the armed point.
+func (i *Injector) CountWrites(stack *middleware.Stack) error {
+	count := func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
+		middleware.InitializeOutput, middleware.Metadata, error) {
+		switch middleware.GetOperationName(ctx) {
+		case "PutObject", "CopyObject", "DeleteObject":
+			if i.left.Load() > 0 && i.left.Add(-1) == 0 {
+				_ = os.WriteFile(i.marker, []byte("died\n"), 0o600)
+				os.Exit(137)
+			}
+		}
+		return next.HandleInitialize(ctx, in)
+	}
+	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("crash", count), middleware.Before)
+}
+
+// Step arms the point that is for the stage and the job of a step, unless it has happened.
+func (i *Injector) Step(stage string, step queue.Step) queue.Step {
+	return func(ctx context.Context, c *queue.Claim) (ingest.Result, error) {
+		i.left.Store(0)
+		for _, p := range i.points() {
+			if c.Job == nil || p.Stage != stage || len(c.Job.LocalIDs) == 0 || c.Job.LocalIDs[0] != p.LocalID {
+				continue
+			}
+			if _, err := os.Stat(p.Marker); err != nil {
+				i.marker = p.Marker
+				i.left.Store(p.Write)
+			}
+		}
+		return step(ctx, c)
+	}
+}
+
+// points reads the file, which is not there while no test needs it.
+func (i *Injector) points() (all []Point) {
+	data, err := os.ReadFile(i.file)
+	if err != nil {
+		return nil
+	}
+	_ = json.Unmarshal(data, &all)
+	return all
+}

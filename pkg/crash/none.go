@@ -1,0 +1,21 @@
+//go:build !crash
+
+package crash
+
+import (
+	"github.com/aws/smithy-go/middleware"
+
+	"archivist/pkg/queue"
+)
+
+// Injector does nothing in this build.
+type Injector struct{}
+
+// New returns an Injector that does nothing.
+func New(func(name string) string) *Injector { return &Injector{} }
+
+// CountWrites does nothing.
+func (*Injector) CountWrites(*middleware.Stack) error { return nil }
+
+// Step returns the step as it is.
+func (*Injector) Step(_ string, step queue.Step) queue.Step { return step }

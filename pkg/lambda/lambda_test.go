@@ -1,0 +1,99 @@
+package lambda
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	lambdaevents "github.com/aws/aws-lambda-go/events"
+
+	"archivist/events"
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+)
+
+// sample decodes a sample.
+func sample(t *testing.T, name string, into any) {
+	t.Helper()
+	data, err := events.Files.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+}
+
+func TestSamplePayloads(t *testing.T) {
+	var in lambdaevents.SQSEvent
+	sample(t, "run-stage.message.json", &in)
+	dec := json.NewDecoder(strings.NewReader(in.Records[0].Body))
+	dec.DisallowUnknownFields()
+	var m queue.Message
+	if err := dec.Decode(&m); err != nil || m.Exec != 2 || m.State != "Downloading" || m.Token == "" {
+		t.Errorf("the message is %+v, %v", m, err)
+	}
+	for name, want := range map[string]struct {
+		records int
+		kind    string
+		exec    string
+	}{
+		"scheduler.minute.json":  {0, "Scheduled Event", ""},
+		"scheduler.wake.json":    {1, "", ""},
+		"scheduler.stopped.json": {0, "Step Functions Execution Status Change", "01M7ZBMEYHBB62YP6RY21T1GQ6-00001-2"},
+	} {
+		var c SchedulerEvent
+		sample(t, name, &c)
+		if len(c.Records) != want.records || c.DetailType != want.kind || c.Detail.Name != want.exec {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+	var request lambdaevents.APIGatewayProxyRequest
+	sample(t, "api.request.json", &request)
+	if request.HTTPMethod != "GET" || request.PathParameters["proxy"] == "" {
+		t.Errorf("the request is %+v", request)
+	}
+	files, err := events.Files.ReadDir(".")
+	if err != nil || len(files) != 5 {
+		t.Errorf("%d samples, %v: each has a test here", len(files), err)
+	}
+}
+
+// TestWakeUpsEnd: a wake-up that meets another tick each time is done before it is received
+// so often that it becomes a dead letter.
+func TestWakeUpsEnd(t *testing.T) {
+	for name, timing := range ingest.Timings {
+		sent := time.UnixMilli(1000)
+		now, last := sent, time.Duration(0)
+		for n := 1; ; n++ {
+			r := lambdaevents.SQSMessage{Attributes: map[string]string{
+				"ApproximateReceiveCount": fmt.Sprint(n), "SentTimestamp": "1000"}}
+			keep := delay(r, now, timing.Scheduler+timing.Margin)
+			if keep == 0 {
+				break
+			}
+			if n >= timing.Wake().Receives || keep <= last {
+				t.Fatalf("%s: after %d times it waits %s", name, n, keep)
+			}
+			now, last = now.Add(keep), keep
+		}
+		if began := now.Add(-timing.Scheduler - timing.Margin); began.Before(sent) {
+			t.Errorf("%s: answered by a tick that can have begun before it was sent", name)
+		}
+	}
+	if keep := delay(lambdaevents.SQSMessage{}, time.Now(), time.Minute); keep != busy {
+		t.Errorf("a wake-up without attributes waits %s", keep)
+	}
+}
+
+func TestExecutionName(t *testing.T) {
+	name := queue.ExecutionName("01M7-00001", 12)
+	if job, exec, ok := executionName(name); !ok || job != "01M7-00001" || exec != 12 {
+		t.Errorf("%s became %s, %d, %v", name, job, exec, ok)
+	}
+	if _, _, ok := executionName("byhand"); ok {
+		t.Error("a name that the system did not give was read")
+	}
+}

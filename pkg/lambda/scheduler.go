@@ -1,0 +1,114 @@
+package lambda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"archivist/pkg/cloudwatch"
+	"archivist/pkg/fault"
+	"archivist/pkg/queue"
+	"archivist/pkg/sqs"
+)
+
+// Scheduler is the function of the scheduler.
+type Scheduler struct {
+	Scheduler *queue.Scheduler
+	Queue     sqs.Queue // its wake-ups
+	Metrics   *cloudwatch.Metrics
+	Log       *slog.Logger
+}
+
+// SchedulerEvent is what invokes the scheduler: the minute's rule, wake-ups from its
+// queue, or an execution whose status changed.
+type SchedulerEvent struct {
+	Records    []events.SQSMessage `json:"Records"`
+	DetailType string              `json:"detail-type"`
+	Detail     struct {
+		Name   string `json:"name"`
+		Status string `json:"status"`
+	} `json:"detail"`
+}
+
+// Handle runs one tick. If the metrics of the minute's tick are refused, the invocation
+// fails: its errors are then the only sign that an operator gets.
+func (s *Scheduler) Handle(ctx context.Context, in SchedulerEvent) (events.SQSEventResponse, error) {
+	if in.DetailType == "Step Functions Execution Status Change" {
+		err := s.stopped(ctx, in.Detail.Name)
+		return none(), errors.Join(err, s.Metrics.Put(ctx))
+	}
+	woken := len(in.Records) > 0
+	out := none()
+	err := s.Scheduler.Tick(ctx, !woken)
+	if fault.Is(err, fault.Held) || fault.Is(err, fault.Stale) {
+		out, err = s.later(ctx, in.Records), nil
+	}
+	if woken {
+		_ = s.Metrics.Put(ctx) // the log says what was lost
+		return out, err
+	}
+	return out, errors.Join(err, s.Scheduler.Queue.Measure(ctx), s.Metrics.Put(ctx))
+}
+
+// later keeps wake-ups that met another tick, which may have passed what they are about.
+func (s *Scheduler) later(ctx context.Context, records []events.SQSMessage) events.SQSEventResponse {
+	out := none()
+	timing := s.Scheduler.Queue.Rules.Timing
+	for _, r := range records {
+		if keep := delay(r, s.Scheduler.Queue.Now(), timing.Scheduler+timing.Margin); keep > 0 {
+			hide(ctx, s.Log, s.Queue, r, keep)
+			out.BatchItemFailures = append(out.BatchItemFailures, again(r))
+		}
+	}
+	return out
+}
+
+// busy is the first delay of a wake-up that met another tick; each delay is longer.
+const busy = 2 * time.Second
+
+// delay is how long a wake-up waits that met another tick. It is 0 for one that was sent
+// before that tick can have begun: the tick sees what it is about, so it is done. No
+// wake-up becomes a dead letter by waiting.
+func delay(r events.SQSMessage, now time.Time, longestTick time.Duration) time.Duration {
+	received, sent := 1, now.UnixMilli() // where the platform does not say
+	if n, err := strconv.Atoi(r.Attributes["ApproximateReceiveCount"]); err == nil {
+		received = n
+	}
+	if ms, err := strconv.ParseInt(r.Attributes["SentTimestamp"], 10, 64); err == nil {
+		sent = ms
+	}
+	if now.Sub(time.UnixMilli(sent)) >= longestTick {
+		return 0
+	}
+	return busy * time.Duration(received)
+}
+
+// stopped tells the queue that an execution was stopped, if it is a job's.
+func (s *Scheduler) stopped(ctx context.Context, name string) error {
+	job, exec, ok := executionName(name)
+	if !ok {
+		return nil
+	}
+	err := s.Scheduler.Queue.Stopped(ctx, job, exec)
+	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Stale) {
+		return nil
+	}
+	return err
+}
+
+// executionName splits the name of an execution, as queue.ExecutionName makes it, into
+// the job and its exec.
+func executionName(name string) (job string, exec int64, ok bool) {
+	i := strings.LastIndex(name, "-")
+	if i < 0 {
+		return "", 0, false
+	}
+	_, err := fmt.Sscan(name[i+1:], &exec)
+	return name[:i], exec, err == nil
+}

@@ -1,0 +1,41 @@
+// Package ses sends mail by Amazon SES.
+//
+// It uses the first version of the SES API: the only one that both emulators have.
+// The queue decides when a mail is tried again; SES's refusals are told apart here.
+package ses
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/service/ses"
+	"github.com/aws/aws-sdk-go-v2/service/ses/types"
+	"github.com/aws/smithy-go"
+
+	"archivist/pkg/fault"
+)
+
+// Mailer sends mail.
+type Mailer struct{ Client *ses.Client }
+
+// Send sends a complete RFC 5322 message. It returns an Invalid if SES refuses the
+// message itself or one of its addresses, and an Unavailable if a later try may succeed.
+func (m *Mailer) Send(ctx context.Context, message []byte) error {
+	in := &ses.SendRawEmailInput{RawMessage: &types.RawMessage{Data: message}}
+	_, err := m.Client.SendRawEmail(ctx, in)
+	return asFault(err)
+}
+
+// asFault is an error of SES in the words that a person reads in a batch's history.
+func asFault(err error) error {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return err
+	}
+	kind := fault.Unavailable
+	var rejected *types.MessageRejected
+	if errors.As(err, &rejected) || api.ErrorCode() == "InvalidParameterValue" {
+		kind = fault.Invalid
+	}
+	return &fault.Error{Kind: kind, Msg: api.ErrorCode() + ": " + api.ErrorMessage(), Err: err}
+}
