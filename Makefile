@@ -1,9 +1,9 @@
 # Archivist. `make` alone prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help run stop test test-localstack check infra deploy bench build
+.PHONY: help run serve stop test test-localstack check infra deploy bench build
 
 GO ?= go
-LOCAL = $(GO) run ./localstack/archivist-local
+LOCAL = $(GO) build -o dist/archivist-local ./localstack/archivist-local && dist/archivist-local
 # Thousands of calls: DynamoDB Local takes minutes for them; the twin and MiniStack run them.
 MANY = TestFiveHundred|TestRetire|TestBadRowFailsAlone
 FAST = ./pkg/... ./statemachines/... ./events/... ./localstack/... ./cmd/... ./bench ./test
@@ -11,11 +11,14 @@ FAST = ./pkg/... ./statemachines/... ./events/... ./localstack/... ./cmd/... ./b
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
-run: ## install, build, start, deploy, submit the sample and show it; leaves the stack up
-	$(LOCAL) run
+run: ## start Archivist on this machine and preserve sample files; PORT=4666 chooses another port
+	@$(LOCAL) run
 
-stop: ## stop the stack that make run left up and forget its state
-	$(LOCAL) stop
+serve: ## serve a local folder so that it can be submitted: make serve FOLDER=path
+	@$(LOCAL) serve "$(FOLDER)"
+
+stop: ## stop what make run started and delete its data
+	@$(LOCAL) stop
 
 check: ## vet, staticcheck, tests without an emulator (under a minute)
 	$(GO) vet ./...

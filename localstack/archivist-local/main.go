@@ -1,28 +1,27 @@
-// Command archivist-local runs the system on this machine: up with the sample,
-// down, or a command with a local DynamoDB beside it.
+// Command archivist-local runs the system on this machine: it starts it with the
+// sample, serves folders to submit, stops it, and runs a command with a local DynamoDB.
+// The Makefile calls it.
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
-	"strings"
+	"strconv"
 	"time"
 
 	"archivist/localstack"
 )
 
-// Ports on loopback of what make run leaves up.
-const (
-	port       = 4566
-	samplePort = 4580
-)
+// usualPort is where the local AWS listens on loopback. Another is chosen by the
+// environment variable PORT; a stack that is up keeps its own.
+const usualPort = 4566
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -38,15 +37,20 @@ func command(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	s := &localstack.Stack{Root: root, Name: "run", Port: port, Log: os.Stdout, Enforce: true, Context: map[string]string{"timing": "quick", "maxInFlight": "20"}}
+	s, err := theStack(root)
+	if err != nil {
+		return err
+	}
 	switch {
 	case len(args) == 1 && args[0] == "run":
 		return run(ctx, s)
 	case len(args) == 1 && args[0] == "stop":
 		_ = os.Remove(filepath.Join(root, ".local", "outputs.json"))
 		return s.Stop(ctx)
-	case len(args) == 1 && args[0] == "sample":
-		return serve()
+	case len(args) == 2 && args[0] == "serve":
+		return serve(s, args[1])
+	case len(args) == 3 && args[0] == "sources":
+		return sources(args[1], args[2])
 	case len(args) == 1 && args[0] == "build":
 		return s.Build(ctx, "arm64")
 	case len(args) == 1 && args[0] == "lint":
@@ -56,7 +60,40 @@ func command(ctx context.Context, args []string) error {
 	case len(args) > 2 && args[0] == "with":
 		return with(ctx, root, args[1], args[2:])
 	}
-	return errors.New("usage: archivist-local run | stop | sample | build | lint | deploy [-c NAME=VALUE…] | with dynamodb|ministack COMMAND…")
+	return errors.New("usage: archivist-local run | stop | serve FOLDER | build | lint | deploy [-c NAME=VALUE…] | " +
+		"with dynamodb|ministack COMMAND…")
+}
+
+// theStack is the stack that make run leaves up.
+func theStack(root string) (*localstack.Stack, error) {
+	s := &localstack.Stack{Root: root, Name: "run", Port: usualPort, Log: &stopwatch{to: os.Stdout, started: time.Now()},
+		Enforce: true, Context: map[string]string{"timing": "quick", "maxInFlight": "20"}}
+	text := os.Getenv("PORT")
+	if o, err := s.Load(); err == nil {
+		if u, err := url.Parse(o.EndpointURL); err == nil {
+			text = u.Port()
+		}
+	}
+	if text == "" {
+		return s, nil
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil || port < 1024 || port > 65000 {
+		return nil, fmt.Errorf("PORT is %q; expected a number from 1024 to 65000", text)
+	}
+	s.Port = port
+	return s, nil
+}
+
+// stopwatch writes lines with the seconds since the start before them.
+type stopwatch struct {
+	to      io.Writer
+	started time.Time
+}
+
+func (w *stopwatch) Write(line []byte) (int, error) {
+	_, err := fmt.Fprintf(w.to, "%4d s  %s", int(time.Since(w.started).Seconds()), line)
+	return len(line), err
 }
 
 // with runs a command with a DynamoDB of its own beside it.
@@ -84,110 +121,4 @@ func with(ctx context.Context, root, kind string, argv []string) error {
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), "ARCHIVIST_TEST_DYNAMODB="+endpoint)
 	return errors.Join(cmd.Run(), s.Stop(context.WithoutCancel(ctx)))
-}
-
-func serve() error {
-	handler, err := localstack.SampleHandler()
-	if err != nil {
-		return err
-	}
-	return (&http.Server{Addr: fmt.Sprintf("127.0.0.1:%d", samplePort), Handler: handler, ReadHeaderTimeout: 10 * time.Second}).ListenAndServe()
-}
-
-// run brings everything up, submits the sample and shows it until it ends.
-func run(ctx context.Context, s *localstack.Stack) error {
-	started := time.Now()
-	o, err := s.Up(ctx, runtime.GOARCH)
-	if err != nil {
-		return err
-	}
-	o.SampleURL = fmt.Sprintf("http://127.0.0.1:%d", samplePort)
-	if err := s.Save(o); err != nil {
-		return err
-	}
-	if err := link(s); err != nil {
-		return err
-	}
-	if err := sampleServer(ctx, s, o.SampleURL); err != nil {
-		return err
-	}
-	ids, err := submit(ctx, s, o)
-	if err != nil {
-		return err
-	}
-	fmt.Println("watching …")
-	watch := append([]string{"--url", o.APIURL, "batch", "watch"}, ids...)
-	cmd := exec.CommandContext(ctx, filepath.Join(s.Root, "dist", "archivist"), watch...)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	if err := cmd.Run(); err != nil {
-		return err
-	}
-	if err := stored(ctx, o, ids); err != nil {
-		return err
-	}
-	fmt.Printf(`
-Up, after %s. Look further:
-  %s/docs
-  %s/openapi.json
-  dist/archivist object list -c %s        dist/archivist queue        dist/archivist --help
-  .local/outputs.json                     make stop
-`, time.Since(started).Round(time.Second), o.APIURL, o.APIURL, o.SampleCollection)
-	return nil
-}
-
-// link puts the outputs where the command line and people look for them.
-func link(s *localstack.Stack) error {
-	data, err := os.ReadFile(s.State("outputs.json"))
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(s.Root, ".local", "outputs.json"), data, 0o644)
-}
-
-func sampleServer(ctx context.Context, s *localstack.Stack, url string) error {
-	up := func() bool {
-		resp, err := http.Get(url + "/manifests/maps.checkm?round=0")
-		if err != nil {
-			return false
-		}
-		resp.Body.Close()
-		return resp.StatusCode == http.StatusOK
-	}
-	if up() {
-		return nil
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	copied := filepath.Join(s.Root, "dist", "archivist-local") // go run deletes its own program at its end
-	data, err := os.ReadFile(self)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(copied, data, 0o755); err != nil {
-		return err
-	}
-	if err := s.Detach("sample", os.Environ(), copied, "sample"); err != nil {
-		return err
-	}
-	for range 100 {
-		if up() {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-	return fmt.Errorf("the sample's server does not come up; its log is in %s", s.State("sample.log"))
-}
-
-func names(objects []localstack.SampleObject) string {
-	var out []string
-	for _, o := range objects {
-		out = append(out, o.LocalID)
-	}
-	return strings.Join(out, ", ")
 }
