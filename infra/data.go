@@ -9,6 +9,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"archivist/pkg/table/schema"
+	"archivist/pkg/workspace"
 )
 
 // Data is the stack of what must never be lost: the table and the buckets. A
@@ -38,7 +39,7 @@ func NewData(scope constructs.Construct, id string, s Settings) *Data {
 	// job may wait for ever. The system removes them: at the end, or failedDays after a
 	// failure. Nothing is worth a second version; those that a versioned bucket had go.
 	d.Work = newBucket(d.Stack, "Work", s, false, &[]*awss3.LifecycleRule{unfinished,
-		{Id: jsii.String("forgotten-manifests"), Prefix: jsii.String("batches/"), Expiration: awscdk.Duration_Days(jsii.Number(14)), Enabled: jsii.Bool(true)},
+		{Id: jsii.String("forgotten-manifests"), Prefix: jsii.String(workspace.Batches), Expiration: awscdk.Duration_Days(jsii.Number(14)), Enabled: jsii.Bool(true)},
 		{Id: jsii.String("old-versions"), NoncurrentVersionExpiration: awscdk.Duration_Days(jsii.Number(1)), ExpiredObjectDeleteMarker: jsii.Bool(true), Enabled: jsii.Bool(true)},
 	})
 	d.Storage.AddToResourcePolicy(neverDeleteVersions(d.Storage))

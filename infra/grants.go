@@ -13,6 +13,7 @@ import (
 	"archivist/pkg/cloudwatch"
 	"archivist/pkg/collection"
 	"archivist/pkg/queue"
+	"archivist/pkg/workspace"
 )
 
 // allow lets a function do exactly these actions, on exactly these resources.
@@ -109,9 +110,9 @@ func (a *App) grantScheduler(p FunctionProps) {
 	grantRows(a.Scheduler, p.Data, nil)
 	grantSearch(a.Scheduler, p.Data, "work")
 	allow(a.Scheduler, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
-	grantObjects(a.Scheduler, p.Data.Work, "jobs/*", remove) // the work files of jobs that failed long ago
-	grantObjects(a.Scheduler, p.Data.Storage, "*", get)      // whether a version of such a job is committed
-	grantObjects(a.Scheduler, p.Data.Work, "reports/*", get) // for mails that are sent again
+	grantObjects(a.Scheduler, p.Data.Work, workspace.Jobs+"*", remove) // the work files of jobs that failed long ago
+	grantObjects(a.Scheduler, p.Data.Storage, "*", get)                // whether a version of such a job is committed
+	grantObjects(a.Scheduler, p.Data.Work, workspace.Reports+"*", get) // for mails that are sent again
 	grantMail(a.Scheduler, p.Settings.MailFrom)
 	grantMetrics(a.Scheduler)
 	for _, m := range a.Machines {
@@ -126,8 +127,8 @@ func (a *App) grantAPI(p FunctionProps) {
 	grantRows(a.API, p.Data, nil)
 	grantSearch(a.API, p.Data, "work", "list")
 	grantObjects(a.API, p.Data.Storage, "*", get)
-	grantObjects(a.API, p.Data.Work, "reports/*", get)
-	grantObjects(a.API, p.Data.Work, "jobs/*", get) // what a job at Storing has prepared
+	grantObjects(a.API, p.Data.Work, workspace.Reports+"*", get)
+	grantObjects(a.API, p.Data.Work, workspace.Jobs+"*", get) // what a job at Storing has prepared
 	allow(a.API, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
 	grantMetrics(a.API)
 	for _, m := range a.Machines {
@@ -173,23 +174,23 @@ func (st *Stage) grantContent(d *Data) {
 	f := st.Handler
 	switch st.Name {
 	case "unpack":
-		grantObjects(f, d.Work, "batches/*", get, put, remove)
+		grantObjects(f, d.Work, workspace.Batches+"*", get, put, remove)
 	case "estimate", "download", "process":
-		grantObjects(f, d.Work, "jobs/*", get, put, remove)
+		grantObjects(f, d.Work, workspace.Jobs+"*", get, put, remove)
 		grantObjects(f, d.Storage, "*", get) // whose an object is, what it is called, and whether the job's version is stored already
 	case "store":
-		grantObjects(f, d.Work, "jobs/*", get, put, remove)
+		grantObjects(f, d.Work, workspace.Jobs+"*", get, put, remove)
 		grantObjects(f, d.Storage, "*", get, put, remove)
 	case "record":
 		grantObjects(f, d.Storage, "*", get)
-		grantObjects(f, d.Work, "jobs/*", get) // small system files, which it need not read one by one
+		grantObjects(f, d.Work, workspace.Jobs+"*", get) // small system files, which it need not read one by one
 	case "notify":
-		grantObjects(f, d.Work, "jobs/*", remove)
+		grantObjects(f, d.Work, workspace.Jobs+"*", remove)
 		allow(f, []string{"secretsmanager:GetSecretValue"}, awscdk.Stack_Of(f).FormatArn(&awscdk.ArnComponents{Service: jsii.String("secretsmanager"),
 			Resource: jsii.String("secret"), ResourceName: jsii.String(collection.SecretPrefix + "*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME}))
 	case "report":
-		grantObjects(f, d.Work, "batches/*", get, put) // its pages under way
-		grantObjects(f, d.Work, "reports/*", get, put) // also for the mail
-		grantObjects(f, d.Storage, "*", get)           // the files of each object
+		grantObjects(f, d.Work, workspace.Batches+"*", get, put) // its pages under way
+		grantObjects(f, d.Work, workspace.Reports+"*", get, put) // also for the mail
+		grantObjects(f, d.Storage, "*", get)                     // the files of each object
 	}
 }

@@ -40,6 +40,7 @@ var layers = []struct {
 	{[]string{"pkg/ocfl"}, "the storage root is keys in a bucket"},
 	{[]string{"pkg/description"}, "how a version is described follows from records and rules"},
 	{[]string{"pkg/aip"}, "what a stored version contains is read from the storage root"},
+	{[]string{"pkg/workspace"}, "what jobs keep in the work bucket is files of versions to be"},
 	{[]string{"pkg/queue"}, "the service decides and composes the transactions"},
 	{[]string{"pkg/queue/queuetest"}, "drives the service in a test"},
 	{[]string{"pkg/stage"}, "stages do, the queue decides"},

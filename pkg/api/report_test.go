@@ -17,7 +17,7 @@ import (
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
-	"archivist/pkg/stage"
+	"archivist/pkg/workspace"
 )
 
 // TestReportByRedirect: a batch names the path of its report, which redirects to the
@@ -44,7 +44,7 @@ func TestReportByRedirect(t *testing.T) {
 		t.Errorf("before there is one: %v", err)
 	}
 	large := `{"failed":["` + strings.Repeat("x", 8<<20) + `"]}` // more than a function may answer
-	if err := work.Put(t.Context(), stage.ReportKey(out.ID), []byte(large), bucket.Condition{}); err != nil {
+	if err := work.Put(t.Context(), workspace.ReportKey(out.ID), []byte(large), bucket.Condition{}); err != nil {
 		t.Fatal(err)
 	}
 	end(t, q, out.ID)
@@ -77,7 +77,7 @@ func end(t *testing.T, q *queue.Queue, id string) {
 	}
 	unpack, _ := ingest.StageNamed("unpack")
 	w := queue.Worker{Queue: q, Stage: unpack, Step: func(_ context.Context, h *queue.Claim) (ingest.Result, error) {
-		h.Batch.Report = stage.ReportKey(id)
+		h.Batch.Report = workspace.ReportKey(id)
 		return ingest.Fail(false, "it is no good"), nil
 	}}
 	if _, err := w.Handle(t.Context(), queue.Message{Batch: id, Exec: 1, Step: "unpack"}); err != nil {

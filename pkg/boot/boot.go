@@ -50,6 +50,7 @@ import (
 	"archivist/pkg/stage"
 	"archivist/pkg/stepfunctions"
 	"archivist/pkg/table"
+	"archivist/pkg/workspace"
 )
 
 // The environment of every function. infra sets it.
@@ -143,7 +144,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	}
 	objects := inventory.Store{Table: t}
 	profiles := collection.Store{Table: t, NewID: newID, Plain: cfg.BaseEndpoint != nil}
-	s.stages = &stage.Stages{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root, Work: work, Fetch: fetch.New(guard, rand.Float64),
+	s.stages = &stage.Stages{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root, Work: workspace.Store{Bucket: work}, Fetch: fetch.New(guard, rand.Float64),
 		Now: time.Now, Draw: stage.Draw, NAAN: s.env(EnvNAAN), Shoulder: s.env(EnvShoulder), Version: version(), Parallel: 4,
 		MailFrom: s.env(EnvMailFrom), API: strings.TrimSuffix(s.env(EnvAPI), "/"), SendMail: (&ses.Mailer{Client: awsses.NewFromConfig(cfg)}).Send,
 		Secret: (&secretsmanager.Secrets{Client: awssecretsmanager.NewFromConfig(cfg)}).Read}

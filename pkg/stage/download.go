@@ -19,10 +19,8 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
+	"archivist/pkg/workspace"
 )
-
-func fileKey(job string, n int) string { return fmt.Sprintf("%sfiles/%06d", workPrefix(job), n) }
-func halfKey(job, what string) string  { return workPrefix(job) + "half/" + what + ".json" }
 
 // errStopped ends the reading of the rows.
 var errStopped = errors.New("stopped")
@@ -169,7 +167,7 @@ func (d *transfer) failure() ingest.Result {
 func (d *transfer) segment(ctx context.Context, n int, rows []checkm.Row) error {
 	entries := make([]*aip.Entry, len(rows))
 	if !d.first {
-		if err := d.s.getJSON(ctx, unfinishedKey(d.job.ID, n), &entries); err != nil && !fault.Is(err, fault.NotFound) {
+		if err := d.s.Work.GetJSON(ctx, unfinishedKey(d.job.ID, n), &entries); err != nil && !fault.Is(err, fault.NotFound) {
 			return err
 		}
 	}
@@ -195,14 +193,14 @@ func (d *transfer) segment(ctx context.Context, n int, rows []checkm.Row) error 
 	}
 	wg.Wait()
 	if slices.Contains(entries, nil) {
-		err := d.s.putJSON(ctx, unfinishedKey(d.job.ID, n), entries, bucket.Condition{})
+		err := d.s.Work.PutJSON(ctx, unfinishedKey(d.job.ID, n), entries, bucket.Condition{})
 		if err == nil && (d.stopped() || !d.s.Now().Before(d.until)) {
 			err = errStopped
 		}
 		return err // without one, a file has a problem: those of other segments are looked for, too
 	}
 	// A finished segment is never written again: not by one who comes late either.
-	err := d.s.putJSON(ctx, segmentKey(d.job.ID, n), entries, bucket.Condition{Absent: true})
+	err := d.s.Work.PutJSON(ctx, segmentKey(d.job.ID, n), entries, bucket.Condition{Absent: true})
 	if fault.Is(err, fault.Stale) {
 		d.own = false
 		return d.same(ctx, n, entries)
@@ -217,7 +215,7 @@ func (d *transfer) segment(ctx context.Context, n int, rows []checkm.Row) error 
 // same keys: if the source changed between them, the files are not those of the ledger.
 func (d *transfer) same(ctx context.Context, n int, entries []*aip.Entry) error {
 	var stands []aip.Entry
-	if err := d.s.getJSON(ctx, segmentKey(d.job.ID, n), &stands); err != nil {
+	if err := d.s.Work.GetJSON(ctx, segmentKey(d.job.ID, n), &stands); err != nil {
 		return err
 	}
 	for i, e := range stands {
@@ -237,19 +235,19 @@ func (d *transfer) keep(ctx context.Context, n int, entries []*aip.Entry, i int,
 	if e.Size <= d.s.Work.Limits.Part {
 		return nil
 	}
-	return d.s.putJSON(ctx, unfinishedKey(d.job.ID, n), entries, bucket.Condition{})
+	return d.s.Work.PutJSON(ctx, unfinishedKey(d.job.ID, n), entries, bucket.Condition{})
 }
 
 // file gets one file into the work bucket and checks it.
 func (d *transfer) file(ctx context.Context, n int, row checkm.Row) (aip.Entry, error) {
-	key := fileKey(d.job.ID, n)
-	h, err := d.fetch(ctx, key, halfKey(d.job.ID, path.Base(key)), row)
+	key := workspace.FileKey(d.job.ID, n)
+	h, err := d.fetch(ctx, key, workspace.PartialKey(d.job.ID, path.Base(key)), row)
 	if err != nil {
 		return aip.Entry{}, err
 	}
-	came := d.s.workText(key)
+	came := d.s.Work.Text(key)
 	if h.whole != nil {
-		came = inMemory(h.whole)
+		came = workspace.InMemory(h.whole)
 	}
 	why, err := notAsDetected(ctx, d.job, came)
 	if err != nil {

@@ -1,7 +1,6 @@
 package stage
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
+	"archivist/pkg/workspace"
 )
 
 // estimate fetches and checks the manifest, finds the target, and sums sizes.
@@ -28,7 +28,7 @@ func (s *Stages) estimate(ctx context.Context, h *queue.Claim) (ingest.Result, e
 	if refused != "" {
 		return ingest.Fail(false, refused), nil
 	}
-	manifest := s.workText(manifestKey(j))
+	manifest := s.Work.Text(workspace.ManifestKey(j))
 	if j.Done == 0 {
 		if j.Detected {
 			if res, err := s.detectForJob(ctx, j, h.Until); err != nil || res.Outcome != ingest.StepNext {
@@ -72,10 +72,6 @@ func (s *Stages) undigested(ctx context.Context, collection string, p ingest.Pay
 		"Submit it again with its digest", collection), nil
 }
 
-// manifestKey is where the manifest is that the job's row names. Each try of Estimate
-// keeps one of its own: a worker that comes late changes nothing of what was checked.
-func manifestKey(j *ingest.Job) string { return cmp.Or(j.Manifest, workPrefix(j.ID)+"manifest.checkm") }
-
 // saveManifest fetches the manifest, checks it against the depositor's digest
 // and its own rules, and keeps it: what was checked is what is downloaded.
 func (s *Stages) saveManifest(ctx context.Context, h *queue.Claim) (manifest ocfl.Text, res ingest.Result, err error) {
@@ -83,8 +79,8 @@ func (s *Stages) saveManifest(ctx context.Context, h *queue.Claim) (manifest ocf
 	d := &transfer{s: s, job: j, began: s.Now(), until: h.Until, first: j.FirstTry()}
 	row := fileRow(j)
 	row.Size = -1 // the depositor's size of a manifest is of no use beside its digest
-	key := workPrefix(j.ID) + h.Take() + "/manifest.checkm"
-	came, err := d.fetch(ctx, key, halfKey(j.ID, "manifest"), row)
+	key := workspace.Prefix(j.ID) + h.Take() + "/manifest.checkm"
+	came, err := d.fetch(ctx, key, workspace.PartialKey(j.ID, "manifest"), row)
 	if errors.Is(err, fetch.ErrStop) {
 		j.Checkpoint = "fetching the manifest"
 		return nil, ingest.Result{Outcome: ingest.StepContinue}, nil
@@ -96,9 +92,9 @@ func (s *Stages) saveManifest(ctx context.Context, h *queue.Claim) (manifest ocf
 	if j.Manifest = key; came.Upload != nil { // begun by an earlier try
 		j.Manifest = came.Upload.Key
 	}
-	manifest = s.workText(j.Manifest)
+	manifest = s.Work.Text(j.Manifest)
 	if came.whole != nil {
-		manifest = inMemory(came.whole)
+		manifest = workspace.InMemory(came.whole)
 	}
 	start, err := startOf(ctx, manifest)
 	if err != nil {
@@ -106,7 +102,7 @@ func (s *Stages) saveManifest(ctx context.Context, h *queue.Claim) (manifest ocf
 	}
 	if err := strayPage(j.Payload, start); err != nil {
 		res, _ := failed(err)
-		return nil, res, s.Work.Delete(ctx, halfKey(j.ID, "manifest")) // so that it is fetched again
+		return nil, res, s.Work.Delete(ctx, workspace.PartialKey(j.ID, "manifest")) // so that it is fetched again
 	}
 	if why := wrongDigest("the manifest", came.sums, j.Payload); why != "" {
 		return nil, ingest.Fail(false, why), nil

@@ -17,6 +17,7 @@ import (
 	"archivist/pkg/queue"
 	"archivist/pkg/spill"
 	"archivist/pkg/table"
+	"archivist/pkg/workspace"
 )
 
 // foreign refuses a submission for an object of another collection. It names neither.
@@ -105,7 +106,7 @@ func (s *Stages) settle(
 	if err := p.write(ctx, d, files); err != nil {
 		return ingest.Result{}, err
 	}
-	return next, s.putJSON(ctx, systemKey(j.ID), p.out, bucket.Condition{})
+	return next, s.Work.PutJSON(ctx, workspace.SystemKey(j.ID), p.out, bucket.Condition{})
 }
 
 // mine asks whether the job may make a version of a stored object: one of its

@@ -11,6 +11,7 @@ import (
 	"archivist/pkg/bucket"
 	"archivist/pkg/ingest"
 	"archivist/pkg/notify"
+	"archivist/pkg/workspace"
 )
 
 // readPage reads page n of a report under way.
@@ -29,7 +30,7 @@ type joiner struct {
 // joinReport writes the pages of a batch's report as one JSON document, and beside
 // it the part that mails show if the whole is too large to be attached.
 func (s *Stages) joinReport(ctx context.Context, b *ingest.Batch, pages int, read readPage) error {
-	out := s.Work.Writer(ctx, ReportKey(b.ID), bucket.Condition{})
+	out := s.Work.Writer(ctx, workspace.ReportKey(b.ID), bucket.Condition{})
 	size := &counter{Writer: out}
 	j := &joiner{summary: reportOf(b), enc: jsontext.NewEncoder(size), read: read, pages: pages}
 	j.has = make([]map[string]bool, pages)
@@ -38,7 +39,7 @@ func (s *Stages) joinReport(ctx context.Context, b *ingest.Batch, pages int, rea
 		return err
 	}
 	if size.n > notify.MaxAttached {
-		if err := s.putJSON(ctx, summaryKey(b.ID), j.summary, bucket.Condition{}); err != nil {
+		if err := s.Work.PutJSON(ctx, workspace.SummaryKey(b.ID), j.summary, bucket.Condition{}); err != nil {
 			_ = out.Abort()
 			return err
 		}

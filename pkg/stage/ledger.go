@@ -2,7 +2,6 @@ package stage
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"path"
@@ -12,16 +11,17 @@ import (
 	"archivist/pkg/checkm"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
+	"archivist/pkg/workspace"
 )
 
 // segmentFiles is how many files a segment of the ledger has. The ledger is in the
 // manifest's order; nobody needs all of it at once.
 const segmentFiles = 500
 
-func segmentPrefix(job string) string     { return workPrefix(job) + "ledger/" }
+func segmentPrefix(job string) string     { return workspace.Prefix(job) + "ledger/" }
 func segmentKey(job string, n int) string { return fmt.Sprintf("%s%06d.json", segmentPrefix(job), n) }
 func unfinishedKey(job string, n int) string {
-	return fmt.Sprintf("%sunfinished/%06d.json", workPrefix(job), n)
+	return fmt.Sprintf("%sunfinished/%06d.json", workspace.Prefix(job), n)
 }
 
 // segments are the numbers of the segments that are finished.
@@ -42,7 +42,7 @@ func (s *Stages) entries(ctx context.Context, j *ingest.Job) iter.Seq2[aip.Entry
 	return func(yield func(aip.Entry, error) bool) {
 		for n := range (j.Files + segmentFiles - 1) / segmentFiles {
 			var segment []aip.Entry
-			if err := s.getJSON(ctx, segmentKey(j.ID, n), &segment); err != nil {
+			if err := s.Work.GetJSON(ctx, segmentKey(j.ID, n), &segment); err != nil {
 				yield(aip.Entry{}, err)
 				return
 			}
@@ -81,7 +81,7 @@ func fileRow(j *ingest.Job) checkm.Row {
 // inSegments gives each the job's rows by segments.
 func (s *Stages) inSegments(ctx context.Context, j *ingest.Job, each func(n int, rows []checkm.Row) error) error {
 	n, segment := 0, make([]checkm.Row, 0, segmentFiles)
-	err := rows(ctx, j, s.workText(manifestKey(j)), func(r checkm.Row) error {
+	err := rows(ctx, j, s.Work.Text(workspace.ManifestKey(j)), func(r checkm.Row) error {
 		segment = append(segment, r)
 		if len(segment) < segmentFiles {
 			return nil
@@ -94,23 +94,4 @@ func (s *Stages) inSegments(ctx context.Context, j *ingest.Job, each func(n int,
 		err = each(n, segment)
 	}
 	return err
-}
-
-func (s *Stages) putJSON(ctx context.Context, key string, v any, c bucket.Condition) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("stage: %s: %w", key, err)
-	}
-	return s.Work.Put(ctx, key, data, c)
-}
-
-func (s *Stages) getJSON(ctx context.Context, key string, into any) error {
-	data, _, err := s.Work.Read(ctx, key)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("stage: %s: %w", key, err)
-	}
-	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/notify"
 	"archivist/pkg/queue"
+	"archivist/pkg/workspace"
 )
 
 // Compose makes a mail about a batch ready (see queue.Compose): it goes to whom the
@@ -83,7 +84,7 @@ func (s *Stages) saved(ctx context.Context, b *ingest.Batch) (r notify.Report, w
 	}
 	key := b.Report
 	if whole = info.Size <= notify.MaxAttached; !whole {
-		key = summaryKey(b.ID)
+		key = workspace.SummaryKey(b.ID)
 	}
 	data, _, err := s.Work.Read(ctx, key)
 	if err == nil {

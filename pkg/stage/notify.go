@@ -53,5 +53,5 @@ func (s *Stages) callback(ctx context.Context, c collection.Callback, j *ingest.
 
 // Clean removes a job's work files until a time, and returns whether none is left.
 func (s *Stages) Clean(ctx context.Context, job string, until time.Time) (all bool, err error) {
-	return s.Work.DeleteAll(ctx, workPrefix(job), func() bool { return s.Now().Before(until) })
+	return s.Work.Clean(ctx, job, until, s.Now)
 }

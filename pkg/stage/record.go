@@ -13,6 +13,7 @@ import (
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
 	"archivist/pkg/table"
+	"archivist/pkg/workspace"
 )
 
 // Bounds of the rows of one transaction. The last one has as many local ids and
@@ -123,7 +124,7 @@ func (s *Stages) know(ctx context.Context, stored *ocfl.Stored, job string) erro
 		return nil
 	}
 	var system systemFiles
-	err := s.getJSON(ctx, systemKey(job), &system)
+	err := s.Work.GetJSON(ctx, workspace.SystemKey(job), &system)
 	for _, f := range system.Files {
 		if f.Source == "" {
 			stored.Know(f.Data)

@@ -13,13 +13,8 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/notify"
 	"archivist/pkg/queue"
+	"archivist/pkg/workspace"
 )
-
-// ReportKey is where a batch's report is in the work bucket.
-func ReportKey(batch string) string { return "reports/" + batch + ".json" }
-
-// summaryKey is where the part of a large report is that mails show.
-func summaryKey(batch string) string { return "reports/" + batch + ".summary.json" }
 
 // ReportPath is the path of the API that gives a batch's report.
 func ReportPath(batch string) string { return "/v1/batches/" + batch + "/report" }
@@ -42,18 +37,12 @@ type reportPage struct {
 	Open      []json.RawMessage `json:"open,omitempty"`
 }
 
-// pageKey is where a page of a report under way is. Each time that the batch comes
-// to reporting has its own, which a lifecycle rule cleans away.
-func pageKey(b *ingest.Batch, n int) string { return fmt.Sprintf("%s%06d.json", pagePrefix(b), n) }
-
-func pagePrefix(b *ingest.Batch) string { return fmt.Sprintf("batches/%s/report-%d/", b.ID, b.Entered) }
-
 // report gathers how every job of the batch ended, page by page from where an
 // earlier try got to, and joins the pages. The mail about it is apart (see Compose).
 func (s *Stages) report(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 	b := h.Batch
 	pages := (b.Unpacked + pageJobs - 1) / pageJobs
-	read := func(n int) (p reportPage, err error) { return p, s.getJSON(ctx, pageKey(b, n), &p) }
+	read := func(n int) (p reportPage, err error) { return p, s.Work.GetJSON(ctx, workspace.PageKey(b, n), &p) }
 	if pages <= 1 {
 		only, err := s.makePage(ctx, b, 0)
 		if err != nil {
@@ -66,7 +55,7 @@ func (s *Stages) report(ctx context.Context, h *queue.Claim) (ingest.Result, err
 	if err := s.joinReport(ctx, b, pages, read); err != nil {
 		return ingest.Result{}, err
 	}
-	b.Report, b.URL = ReportKey(b.ID), fetch.Redact(b.URL) // it is not fetched again
+	b.Report, b.URL = workspace.ReportKey(b.ID), fetch.Redact(b.URL) // it is not fetched again
 	return next, nil
 }
 
@@ -74,7 +63,7 @@ func (s *Stages) report(ctx context.Context, h *queue.Claim) (ingest.Result, err
 // for more. Whether all are saved and there is time to join them is all.
 func (s *Stages) makePages(ctx context.Context, h *queue.Claim, pages int) (all bool, err error) {
 	saved := map[string]bool{}
-	err = s.Work.List(ctx, pagePrefix(h.Batch), func(o bucket.Listed) error {
+	err = s.Work.List(ctx, workspace.PagePrefix(h.Batch), func(o bucket.Listed) error {
 		saved[path.Base(o.Key)] = true
 		return nil
 	})
@@ -83,7 +72,7 @@ func (s *Stages) makePages(ctx context.Context, h *queue.Claim, pages int) (all 
 	}
 	began := len(saved)
 	for n := range pages {
-		key := pageKey(h.Batch, n)
+		key := workspace.PageKey(h.Batch, n)
 		if saved[path.Base(key)] {
 			continue
 		}
@@ -94,7 +83,7 @@ func (s *Stages) makePages(ctx context.Context, h *queue.Claim, pages int) (all 
 		if err != nil {
 			return false, err
 		}
-		if err := s.putJSON(ctx, key, page, bucket.Condition{}); err != nil {
+		if err := s.Work.PutJSON(ctx, key, page, bucket.Condition{}); err != nil {
 			return false, err
 		}
 		saved[path.Base(key)] = true

@@ -68,7 +68,7 @@ func (w *twins) kept() (out []string) {
 			}
 		}
 	}
-	for _, in := range []bucket.Bucket{w.s.Work, w.s.Root.Bucket} {
+	for _, in := range []bucket.Bucket{w.s.Work.Bucket, w.s.Root.Bucket} {
 		err := in.List(w.Context(), "", func(o bucket.Listed) error {
 			data, _, err := in.Read(w.Context(), o.Key)
 			if bytes.Contains(data, []byte(secret)) || strings.Contains(o.Key, secret) {

@@ -12,7 +12,6 @@ import (
 
 	"archivist/pkg/aip"
 	"archivist/pkg/ark"
-	"archivist/pkg/bucket"
 	"archivist/pkg/collection"
 	"archivist/pkg/fault"
 	"archivist/pkg/fetch"
@@ -20,6 +19,7 @@ import (
 	"archivist/pkg/inventory"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
+	"archivist/pkg/workspace"
 )
 
 // Stages holds what the steps need.
@@ -28,7 +28,7 @@ type Stages struct {
 	Inventory   inventory.Store
 	Collections collection.Store
 	Root        ocfl.Root
-	Work        bucket.Bucket
+	Work        workspace.Store
 	Fetch       *fetch.Client
 	Now         func() time.Time
 	Draw        func(job string, try int) func(n int) int // numbers for a job's ark; see Draw
@@ -79,9 +79,6 @@ func forgetful(step queue.Step) queue.Step {
 }
 
 var next = ingest.Result{Outcome: ingest.StepNext}
-
-// workPrefix is where a job's work files are; nobody else writes there.
-func workPrefix(job string) string { return "jobs/" + job + "/" }
 
 // failed turns an error of fetching into a result: content that cannot be had
 // fails the job. It can be requeued once the source is corrected, unless its

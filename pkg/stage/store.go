@@ -18,9 +18,8 @@ import (
 	"archivist/pkg/notify"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
+	"archivist/pkg/workspace"
 )
-
-func planKey(job string) string { return workPrefix(job) + "plan.json" }
 
 // plan is how a job's version is to be stored. Its inventory and the list of its new
 // content are part of it if they are small, else in a folder that only who prepared
@@ -39,7 +38,7 @@ type plan struct {
 	fresh bool   // prepared by this worker
 }
 
-func (p *plan) folder(job string) string { return workPrefix(job) + "plan/" + p.Attempt + "/" }
+func (p *plan) folder(job string) string { return workspace.Prefix(job) + "plan/" + p.Attempt + "/" }
 
 func (p *plan) inventoryKey(job string) string { return p.folder(job) + "inventory.json" }
 
@@ -141,7 +140,7 @@ func (s *Stages) notStored(ctx context.Context, h *queue.Claim, p *plan, why err
 		return ingest.Result{Outcome: ingest.StepContinue}, s.Queue.Table.Wait(ctx, min(h.Until.Sub(s.Now()), time.Minute))
 	case fault.Is(why, fault.Stale) && h.CheckLease(ctx) == nil: // the object is at another version than it was
 		j.Checkpoint, j.Done = "preparing again", 0
-		return ingest.Result{Outcome: ingest.StepContinue}, s.Work.Delete(ctx, planKey(j.ID))
+		return ingest.Result{Outcome: ingest.StepContinue}, s.Work.Delete(ctx, workspace.PlanKey(j.ID))
 	}
 	return ingest.Result{}, why
 }
@@ -199,7 +198,7 @@ func (s *Stages) plan(ctx context.Context, h *queue.Claim) (p *plan, err error) 
 // readPlan reads the plan as it stands; without an ID there is none.
 func (s *Stages) readPlan(ctx context.Context, j *ingest.Job) (*plan, error) {
 	p := &plan{}
-	data, info, err := s.Work.Read(ctx, planKey(j.ID))
+	data, info, err := s.Work.Read(ctx, workspace.PlanKey(j.ID))
 	if fault.Is(err, fault.NotFound) {
 		return p, nil
 	}
@@ -213,14 +212,14 @@ func (s *Stages) readPlan(ctx context.Context, j *ingest.Job) (*plan, error) {
 // prepare writes a new plan: its files first, then what names them.
 func (s *Stages) prepare(ctx context.Context, j *ingest.Job, p *plan) error {
 	var system systemFiles
-	err := s.getJSON(ctx, systemKey(j.ID), &system)
+	err := s.Work.GetJSON(ctx, workspace.SystemKey(j.ID), &system)
 	if fault.Is(err, fault.NotFound) || err == nil && system.Follows != j.Follows {
 		return errMoved // what stands there is not of this job's row
 	}
 	if err != nil {
 		return err
 	}
-	w := s.textAt(ctx, p.inventoryKey(j.ID), smallInventory)
+	w := s.Work.Create(ctx, p.inventoryKey(j.ID), workspace.SmallInventory)
 	contents := &contents{s: s, ctx: ctx, key: func(n int) string { return p.contentKey(j.ID, n) }}
 	p.Prepared, err = s.Root.Prepare(ctx, ocfl.Draft{ID: j.Primary, Job: j.ID, Attempt: p.Attempt, Files: s.version(ctx, j, system),
 		Counts: counts, Version: versionOf(j), First: j.FirstTry() && j.Follows == ""}, w, contents.add)
@@ -237,15 +236,15 @@ func (s *Stages) prepare(ctx context.Context, j *ingest.Job, p *plan) error {
 	if p.Inventory, _, err = w.Close(); err != nil {
 		return err
 	}
-	return s.putJSON(ctx, planKey(j.ID), p, bucket.Condition{Absent: p.etag == "", ETag: p.etag})
+	return s.Work.PutJSON(ctx, workspace.PlanKey(j.ID), p, bucket.Condition{Absent: p.etag == "", ETag: p.etag})
 }
 
 // inventoryOf opens the inventory of a plan.
 func (s *Stages) inventoryOf(job string, p *plan) ocfl.Text {
 	if p.Inventory != nil {
-		return inMemory(p.Inventory)
+		return workspace.InMemory(p.Inventory)
 	}
-	return s.workText(p.inventoryKey(job))
+	return s.Work.Text(p.inventoryKey(job))
 }
 
 // versionOf is what the version says of itself: the depositor's note and who
@@ -349,7 +348,7 @@ func (c *contents) close() ([]ocfl.Content, error) {
 }
 
 func (c *contents) flush() error {
-	err := c.s.putJSON(c.ctx, c.key(c.n), c.list, bucket.Condition{})
+	err := c.s.Work.PutJSON(c.ctx, c.key(c.n), c.list, bucket.Condition{})
 	c.n, c.list = c.n+1, c.list[:0]
 	return err
 }
@@ -358,7 +357,7 @@ func (c *contents) flush() error {
 func (s *Stages) copySegment(ctx context.Context, h *queue.Claim, p *plan, n int) error {
 	list := p.List
 	if list == nil {
-		if err := s.getJSON(ctx, p.contentKey(h.Job.ID, n), &list); err != nil {
+		if err := s.Work.GetJSON(ctx, p.contentKey(h.Job.ID, n), &list); err != nil {
 			return err
 		}
 	}

@@ -19,11 +19,8 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/spill"
+	"archivist/pkg/workspace"
 )
-
-// systemKey is where the system files of a job's version are listed, which has the
-// small ones. Those that a build before this one listed elsewhere are written again.
-func systemKey(job string) string { return workPrefix(job) + "version.json" }
 
 // systemFiles are those of a version. Follows is the ETag of the root inventory that
 // they were written for. If the producer's files are few, they are there too.
@@ -48,7 +45,7 @@ type packager struct {
 // write writes every system file. Small ones are carried along.
 func (p *packager) write(ctx context.Context, d description.Description, sorted *spill.Sorter[aip.Entry]) error {
 	j := p.job
-	manifest := p.s.workText(manifestKey(j))
+	manifest := p.s.Work.Text(workspace.ManifestKey(j))
 	for _, f := range []struct {
 		name  string
 		write func(io.Writer) error
@@ -73,7 +70,7 @@ func (p *packager) write(ctx context.Context, d description.Description, sorted 
 		}
 		p.out.Files = append(p.out.Files, file)
 		if f.name == aip.ListName {
-			p.listed = p.s.textOf(file)
+			p.listed = p.s.Work.TextOf(file)
 		}
 	}
 	return nil
@@ -96,8 +93,8 @@ func linesOf(elements []anvl.Element) func(io.Writer) error {
 
 // file writes one system file.
 func (p *packager) file(ctx context.Context, name string, write func(io.Writer) error) (ocfl.File, error) {
-	key := workPrefix(p.job.ID) + p.attempt + "/" + name
-	w, d := p.s.textAt(ctx, key, smallFile), fetch.NewDigester()
+	key := workspace.Prefix(p.job.ID) + p.attempt + "/" + name
+	w, d := p.s.Work.Create(ctx, key, workspace.SmallFile), fetch.NewDigester()
 	if err := write(io.MultiWriter(w, d)); err != nil {
 		w.Abort()
 		return ocfl.File{}, err

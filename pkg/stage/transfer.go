@@ -74,7 +74,7 @@ func (d *transfer) loadHalf(ctx context.Context, key string, row checkm.Row) (*p
 	if d.first {
 		return h, nil
 	}
-	err := d.s.getJSON(ctx, key, h)
+	err := d.s.Work.GetJSON(ctx, key, h)
 	if fault.Is(err, fault.NotFound) {
 		return h, nil
 	}
@@ -213,7 +213,7 @@ func (d *transfer) save(ctx context.Context, h *partial) (err error) {
 	if h.Digests, err = h.sums.State(); err != nil {
 		return err
 	}
-	return d.s.putJSON(ctx, h.key, h, bucket.Condition{})
+	return d.s.Work.PutJSON(ctx, h.key, h, bucket.Condition{})
 }
 
 // part stores the next bytes. What fits into one part needs no upload in parts.

@@ -15,6 +15,7 @@ import (
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/workspace"
 )
 
 // maxBatchManifest bounds a batch manifest in bytes (source: the running
@@ -43,14 +44,14 @@ func (s *Stages) unpack(ctx context.Context, h *queue.Claim) (ingest.Result, err
 // forget removes the saved manifest of a batch, which has the URLs as they were
 // submitted. If that fails, a lifecycle rule removes it.
 func (s *Stages) forget(ctx context.Context, batch string) {
-	if err := s.Work.Delete(ctx, batchManifestKey(batch)); err != nil {
+	if err := s.Work.Delete(ctx, workspace.BatchManifestKey(batch)); err != nil {
 		s.Queue.Log.Warn("the manifest of a batch could not be removed", "batch", batch, "error", err)
 	}
 }
 
 func (s *Stages) unpackAny(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 	if h.Batch.Unpacked > 0 { // the source may have other rows by now
-		if _, err := s.Work.Head(ctx, batchManifestKey(h.Batch.ID)); fault.Is(err, fault.NotFound) {
+		if _, err := s.Work.Head(ctx, workspace.BatchManifestKey(h.Batch.ID)); fault.Is(err, fault.NotFound) {
 			return ingest.Fail(false, fmt.Sprintf("the saved manifest is gone after %d of its objects; "+
 				"submit the others again", h.Batch.Unpacked)), nil
 		} else if err != nil {
@@ -95,7 +96,7 @@ func (s *Stages) batchType(ctx context.Context, h *queue.Claim) (string, error) 
 	if p.Type != "" {
 		return p.Type, nil
 	}
-	saved, err := startOf(ctx, s.workText(batchManifestKey(h.Batch.ID)))
+	saved, err := startOf(ctx, s.Work.Text(workspace.BatchManifestKey(h.Batch.ID)))
 	if err == nil {
 		return typeOf(p, saved) // what an earlier try has begun to unpack
 	}
@@ -188,12 +189,10 @@ func priority(p collection.Profile, jobs int) int {
 	return ingest.BatchPriority(jobs)
 }
 
-func batchManifestKey(batch string) string { return "batches/" + batch + "/manifest.checkm" }
-
 // batchManifest fetches the manifest once and keeps it: every try of unpacking
 // sees the same rows. It returns why the manifest is refused, or "".
 func (s *Stages) batchManifest(ctx context.Context, h *queue.Claim) (data []byte, refused string, err error) {
-	key := batchManifestKey(h.Batch.ID)
+	key := workspace.BatchManifestKey(h.Batch.ID)
 	data, _, err = s.Work.Read(ctx, key)
 	if !fault.Is(err, fault.NotFound) {
 		return data, "", err

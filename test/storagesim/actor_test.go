@@ -28,6 +28,7 @@ import (
 	"archivist/pkg/queue"
 	"archivist/pkg/stage"
 	"archivist/pkg/table/tabletest"
+	"archivist/pkg/workspace"
 )
 
 // actor is one process: a worker, a person, or the scheduler.
@@ -68,7 +69,7 @@ func (w *world) newActor(name string) *actor {
 	store := s3.New(s3.Options{BaseEndpoint: &s3URL, Region: "us-east-1", UsePathStyle: true, Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
 		RetryMaxAttempts: 1, HTTPClient: httpClient(a.s3)})
 	work := bucket.Bucket{Client: store, Name: "work", Limits: bucket.DefaultLimits}
-	a.s = &stage.Stages{Queue: a.q, Inventory: inventory.Store{Table: t}, Collections: collection.Store{Table: t, NewID: w.newID}, Work: work,
+	a.s = &stage.Stages{Queue: a.q, Inventory: inventory.Store{Table: t}, Collections: collection.Store{Table: t, NewID: w.newID}, Work: workspace.Store{Bucket: work},
 		Root:  ocfl.Root{Bucket: bucket.Bucket{Client: store, Name: "storage", Limits: bucket.DefaultLimits}, Work: work},
 		Fetch: fetch.New(fetch.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, a.rng.Float64), Now: time.Now, Draw: stage.Draw,
 		NAAN: "99999", Shoulder: "fk4", Parallel: 4}

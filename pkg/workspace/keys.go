@@ -1,0 +1,58 @@
+package workspace
+
+import (
+	"cmp"
+	"fmt"
+
+	"archivist/pkg/ingest"
+)
+
+// The prefixes of the work bucket. A lifecycle rule removes what is left below each.
+const (
+	Jobs    = "jobs/"    // of one job each: removed when the job ends
+	Batches = "batches/" // of one batch each, while it is unpacked or reported
+	Reports = "reports/" // of the batches that have ended
+)
+
+// Prefix is where a job's work files are; nobody else writes there.
+func Prefix(job string) string { return Jobs + job + "/" }
+
+// FileKey is where the content of a job's nth file is.
+func FileKey(job string, n int) string { return fmt.Sprintf("%sfiles/%06d", Prefix(job), n) }
+
+// PartialKey is where the state of an unfinished transfer is.
+func PartialKey(job, what string) string { return Prefix(job) + "half/" + what + ".json" }
+
+// ManifestKey is where the manifest is that the job's row names. Each try of Estimate
+// keeps one of its own: a worker that comes late changes nothing of what was checked.
+func ManifestKey(j *ingest.Job) string {
+	return cmp.Or(j.Manifest, Prefix(j.ID)+"manifest.checkm")
+}
+
+// AttemptKey is where one try of a step keeps a file: no other try writes there.
+func AttemptKey(job, attempt, name string) string { return Prefix(job) + attempt + "/" + name }
+
+// SystemKey is where the system files of a job's version are listed, with the content
+// of the small ones.
+func SystemKey(job string) string { return Prefix(job) + "version.json" }
+
+// PlanKey is where the plan is by which a job's version is stored.
+func PlanKey(job string) string { return Prefix(job) + "plan.json" }
+
+// BatchManifestKey is where the manifest of a batch is while the batch is unpacked.
+func BatchManifestKey(batch string) string { return Batches + batch + "/manifest.checkm" }
+
+// PageKey is where page n of a report under way is.
+func PageKey(b *ingest.Batch, n int) string { return fmt.Sprintf("%s%06d.json", PagePrefix(b), n) }
+
+// PagePrefix is where the pages of a report under way are. Each time that the batch
+// comes to reporting has its own.
+func PagePrefix(b *ingest.Batch) string {
+	return fmt.Sprintf("%s%s/report-%d/", Batches, b.ID, b.Entered)
+}
+
+// ReportKey is where a batch's report is.
+func ReportKey(batch string) string { return Reports + batch + ".json" }
+
+// SummaryKey is where the part of a large report is that mails show.
+func SummaryKey(batch string) string { return Reports + batch + ".summary.json" }
