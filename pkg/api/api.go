@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -21,6 +20,7 @@ import (
 	"archivist/pkg/collection"
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
@@ -110,8 +110,6 @@ func (a *API) problem(err error) error {
 // defect is what a client hears of one.
 const defect = "something went wrong here; the operator finds it in the log"
 
-func instant(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
-
 func list[T, R any](p queue.Page[R], f func(R) T) v1.List[T] {
 	out := v1.List[T]{Items: make([]T, 0, len(p.Items)), Cursor: p.Cursor}
 	for _, r := range p.Items {
@@ -121,7 +119,7 @@ func list[T, R any](p queue.Page[R], f func(R) T) v1.List[T] {
 }
 
 func wireEvent(r event.Row) v1.Event {
-	return v1.Event{ID: r.ID, Version: r.Version, Type: r.Type, Time: instant(r.Time), Outcome: r.Outcome, Actor: r.Actor, Component: r.Component, Detail: json.RawMessage(r.Detail)}
+	return v1.Event{ID: r.ID, Version: r.Version, Type: r.Type, Time: ingest.Timestamp(r.Time), Outcome: r.Outcome, Actor: r.Actor, Component: r.Component, Detail: json.RawMessage(r.Detail)}
 }
 
 func (a *API) events(subject event.Type) func(ctx context.Context, in *IDCursor) (v1.List[v1.Event], error) {

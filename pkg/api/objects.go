@@ -13,6 +13,7 @@ import (
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ark"
 	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
@@ -59,7 +60,7 @@ func (a *API) objects(h huma.API) {
 	get(a, h, "/v1/objects/{naan}/{name}/versions", "An object's versions, oldest first", func(ctx context.Context, in *ARKCursor) (v1.List[v1.Version], error) {
 		rows, next, err := a.Inventory.Versions(ctx, in.ark(), in.Cursor)
 		return list(queue.Page[inventory.Version]{Items: rows, Cursor: next}, func(v inventory.Version) v1.Version {
-			return v1.Version{Version: v.Number, Created: instant(v.Created), Job: v.Job, Files: v.Files, Bytes: v.Bytes, InventoryDigest: v.Digest}
+			return v1.Version{Version: v.Number, Created: ingest.Timestamp(v.Created), Job: v.Job, Files: v.Files, Bytes: v.Bytes, InventoryDigest: v.Digest}
 		}), err
 	})
 	get(a, h, "/v1/objects/{naan}/{name}/versions/{n}/files", "A version's files by path", a.files)
@@ -220,5 +221,5 @@ func (a *API) find(ctx context.Context, in *struct {
 
 func wireObject(o *inventory.Object) v1.Object {
 	return v1.Object{ARK: o.ARK, Collection: o.Collection, Title: o.Title, LocalIDs: o.LocalIDs, Version: o.HeadOf,
-		Created: instant(o.Created), Modified: instant(o.Modified), InventoryDigest: o.Digest, Stored: ocfl.Prefix(o.ARK)}
+		Created: ingest.Timestamp(o.Created), Modified: ingest.Timestamp(o.Modified), InventoryDigest: o.Digest, Stored: ocfl.Prefix(o.ARK)}
 }

@@ -10,6 +10,7 @@ import (
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ark"
 	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
 )
 
 // receipt says what is preserved of a job, from the stored object: a page of its
@@ -34,7 +35,7 @@ func (a *API) receipt(ctx context.Context, in *struct {
 		return v1.Receipt{}, err
 	}
 	r := v1.Receipt{Job: in.ID, Batch: j.Batch, ARK: j.Primary, Version: j.ObjectVersion, NoChange: j.NoChange,
-		Created: instant(stored.Versions[j.ObjectVersion].Created.UnixMilli()), Files: []v1.ReceiptFile{}, Cursor: next}
+		Created: ingest.Timestamp(stored.Versions[j.ObjectVersion].Created.UnixMilli()), Files: []v1.ReceiptFile{}, Cursor: next}
 	for _, f := range files {
 		file := v1.ReceiptFile{Path: f.Path, Size: f.Size, Digests: f.Digests}
 		if f.Given != "" {

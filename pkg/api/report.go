@@ -8,6 +8,7 @@ import (
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 	"archivist/pkg/stage"
 )
@@ -54,7 +55,7 @@ func (a *API) mailProblems(ctx context.Context, b *queue.Batch) ([]v1.MailProble
 	for _, p := range problems {
 		wire := v1.MailProblem{Mail: string(p.Kind), To: p.To, Problem: p.Problem, Tries: p.Tries, Text: p.String()}
 		if p.NextTry > 0 {
-			wire.NextTry = instant(p.NextTry)
+			wire.NextTry = ingest.Timestamp(p.NextTry)
 		}
 		out = append(out, wire)
 	}

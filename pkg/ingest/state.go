@@ -2,7 +2,10 @@
 // and the rules that move them. It decides; it touches nothing.
 package ingest
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // State of a job. Stored strings are never renamed.
 type State string
@@ -49,36 +52,24 @@ var nextJob = map[State][]State{
 // After returns the state that follows s on the successful path: Pending after
 // "", since a job that succeeded in nothing begins again.
 func After(s State) State {
-	for i, o := range Order[:len(Order)-1] {
-		if o == s {
-			return Order[i+1]
-		}
+	if i := slices.Index(Order, s) + 1; i < len(Order) {
+		return Order[i]
 	}
 	return Pending
 }
 
 // past reports whether a comes after b on the successful path.
 func past(a, b State) bool {
-	ia, ib := -1, -1
-	for i, o := range Order {
-		if o == a {
-			ia = i
-		}
-		if o == b {
-			ib = i
-		}
-	}
-	return ib >= 0 && ia > ib
+	before := slices.Index(Order, b)
+	return before >= 0 && slices.Index(Order, a) > before
 }
 
 // CheckJob returns an error that names both states when from may not become to.
 func CheckJob(from, to State) error { return check("job", nextJob, from, to) }
 
 func check[S ~string](what string, table map[S][]S, from, to S) error {
-	for _, s := range table[from] {
-		if s == to {
-			return nil
-		}
+	if slices.Contains(table[from], to) {
+		return nil
 	}
 	return fmt.Errorf("ingest: a %s cannot go from %q to %q", what, from, to)
 }

@@ -39,11 +39,11 @@ func (q *Queue) ExplainJob(ctx context.Context, id string) (Explanation, error) 
 	case place == ingest.WorkPending || place == ingest.WorkProvisioning || place == ingest.WorkParked:
 		return q.explainGate(ctx, j, x)
 	case row.Live(q.Now()):
-		x.Waits, x.Why = "worker", fmt.Sprintf("a worker has it until %s at the latest (try %d)", instant(row.Until), j.Tries)+lastTry(j.Work, stage, j.Message, 1)
+		x.Waits, x.Why = "worker", fmt.Sprintf("a worker has it until %s at the latest (try %d)", ingest.Timestamp(row.Until), j.Tries)+lastTry(j.Work, stage, j.Message, 1)
 	case j.Blocked != "":
 		x.Waits, x.Why = "person", blockedWhy(j.Work)
 	default:
-		x.Waits, x.Why = "execution", fmt.Sprintf("execution %s brings it to a worker; the sweep looks at it at %s", ExecutionName(id, j.Exec), instant(j.Due))+lastTry(j.Work, stage, j.Message, 0)
+		x.Waits, x.Why = "execution", fmt.Sprintf("execution %s brings it to a worker; the sweep looks at it at %s", ExecutionName(id, j.Exec), ingest.Timestamp(j.Due))+lastTry(j.Work, stage, j.Message, 0)
 	}
 	return x, nil
 }
@@ -100,7 +100,7 @@ func (q *Queue) nextLook(ctx context.Context) (string, error) {
 		return "nothing is missing, but the scheduler has never run: look at its rule and at the log of the function scheduler", err
 	case q.Now().Sub(last) > silentAfter:
 		return fmt.Sprintf("nothing is missing, but the scheduler has not run since %s: look at its rule and at the log of the function scheduler",
-			instant(last.UnixMilli())), err
+			ingest.Timestamp(last.UnixMilli())), err
 	}
 	return "nothing is missing; the scheduler lets it on at its next look, within a minute", err
 }
@@ -141,11 +141,11 @@ func (q *Queue) ExplainBatch(ctx context.Context, id string) (Explanation, error
 	x := Explanation{State: string(row.State), Waits: "nothing", Why: "it has ended"}
 	switch stage, working := ingest.StageOfBatch(row.State); {
 	case row.Live(q.Now()):
-		x.Waits, x.Why = "worker", "a worker has it until "+instant(row.Until)+" at the latest"+lastTry(row.Work, stage, row.Message, 1)
+		x.Waits, x.Why = "worker", "a worker has it until "+ingest.Timestamp(row.Until)+" at the latest"+lastTry(row.Work, stage, row.Message, 1)
 	case working && row.Blocked != "":
 		x.Waits, x.Why = "person", blockedWhy(row.Work)
 	case working:
-		x.Waits, x.Why = "execution", fmt.Sprintf("execution %s brings it to a worker; the sweep looks at it at %s", ExecutionName(id, row.Exec), instant(row.Due))+
+		x.Waits, x.Why = "execution", fmt.Sprintf("execution %s brings it to a worker; the sweep looks at it at %s", ExecutionName(id, row.Exec), ingest.Timestamp(row.Due))+
 			lastTry(row.Work, stage, row.Message, 0)
 	case row.State == ingest.BatchProcessing:
 		x.Waits, x.Why = "jobs", fmt.Sprintf("%d of its %d jobs are open, %d of them held", counts.Open(), row.Expected, counts.Held)
@@ -176,5 +176,3 @@ func failedBatch(row *Batch, counts ingest.Counts) string {
 	}
 	return fmt.Sprintf("none of its jobs is failed now: all %d are completed; %s", counts.Sum()-counts.Deleted, stays)
 }
-
-func instant(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }

@@ -232,7 +232,7 @@ func (p MailProblem) String() string {
 	if p.To != "" {
 		to = " to " + p.To
 	}
-	then := "next try at " + instant(p.NextTry)
+	then := "next try at " + ingest.Timestamp(p.NextTry)
 	if p.NextTry == 0 {
 		then = fmt.Sprintf("given up after %d tries", p.Tries)
 	}

@@ -45,11 +45,11 @@ func (q *Queue) Overview(ctx context.Context) (Overview, error) {
 		return o, err
 	}
 	if !last.IsZero() {
-		o.LastSweep = instant(last.UnixMilli())
+		o.LastSweep = ingest.Timestamp(last.UnixMilli())
 	}
 	oldest, err := q.oldest(ctx)
 	if oldest.ID != "" {
-		o.OldestWaiting, o.OldestSince = oldest.ID, instant(oldest.Entered)
+		o.OldestWaiting, o.OldestSince = oldest.ID, ingest.Timestamp(oldest.Entered)
 	}
 	return o, err
 }

@@ -58,7 +58,7 @@ func (s *Stages) send(ctx context.Context, message notify.Mail, about, to string
 func (s *Stages) message(ctx context.Context, b *ingest.Batch, kind ingest.MailKind) (notify.Mail, error) {
 	if kind == ingest.MailQueued {
 		return notify.ForQueued(notify.Queued{Batch: b.ID, Collection: b.Collection, Note: b.Note,
-			Objects: b.Expected, At: stamp(b.Created)})
+			Objects: b.Expected, At: ingest.Timestamp(b.Created)})
 	}
 	r, whole, err := s.saved(ctx, b)
 	if err != nil {

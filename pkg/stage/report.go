@@ -189,6 +189,6 @@ func (s *Stages) fileDetails(ctx context.Context, j *ingest.Job) ([]notify.File,
 // reportOf begins a report. Its time is that at which the batch came to its state,
 // so that a second try makes the same one.
 func reportOf(b *ingest.Batch) notify.Report {
-	return notify.Report{Batch: b.ID, Collection: b.Collection, Note: b.Note, At: stamp(b.Entered),
+	return notify.Report{Batch: b.ID, Collection: b.Collection, Note: b.Note, At: ingest.Timestamp(b.Entered),
 		Failed: []notify.Job{}, Completed: []notify.Job{}, Open: []notify.Job{}}
 }

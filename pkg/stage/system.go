@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"archivist/pkg/aip"
 	"archivist/pkg/anvl"
@@ -127,13 +126,11 @@ func (p *packager) fileLines(w io.Writer, sorted *spill.Sorter[aip.Entry]) error
 	return b.Flush()
 }
 
-func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
-
 func ingestText(j *ingest.Job) []anvl.Element {
 	return []anvl.Element{{Name: "ingest", Value: "archivist"}, {Name: "batch", Value: j.Batch}, {Name: "job", Value: j.ID},
 		{Name: "collection", Value: j.Collection}, {Name: "submitter", Value: j.Submitter}, {Name: "mode", Value: j.Mode},
 		{Name: "payloadType", Value: j.Payload.Type}, {Name: "payloadURL", Value: fetch.Redact(j.URL)},
-		{Name: "submissionDate", Value: stamp(j.Created)}, {Name: "processDate", Value: stamp(j.Stamp)}}
+		{Name: "submissionDate", Value: ingest.Timestamp(j.Created)}, {Name: "processDate", Value: ingest.Timestamp(j.Stamp)}}
 }
 
 func momText(j *ingest.Job) []anvl.Element {

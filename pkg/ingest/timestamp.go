@@ -1,0 +1,7 @@
+package ingest
+
+import "time"
+
+// Timestamp writes milliseconds since 1970 as people and programs read them: ISO 8601
+// in UTC, to the second.
+func Timestamp(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
