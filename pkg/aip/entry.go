@@ -1,6 +1,7 @@
 package aip
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"io"
@@ -24,8 +25,25 @@ type Entry struct {
 // paths, one JSON object a line.
 const ListName = "system/archivist-files.jsonl"
 
-// Entries reads a list of files as a stream.
-func Entries(list io.Reader) iter.Seq2[Entry, error] {
+// WriteList writes a list of files. The key of an entry in the work bucket is left out:
+// it means nothing later.
+func WriteList(w io.Writer, entries iter.Seq2[Entry, error]) error {
+	b := bufio.NewWriter(w)
+	enc := json.NewEncoder(b)
+	for e, err := range entries {
+		if err != nil {
+			return err
+		}
+		e.Source = ""
+		if err := enc.Encode(e); err != nil {
+			return err
+		}
+	}
+	return b.Flush()
+}
+
+// ReadList reads a list of files as a stream.
+func ReadList(list io.Reader) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for lines := json.NewDecoder(list); ; {
 			var e Entry

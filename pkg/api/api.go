@@ -23,6 +23,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
 	"archivist/pkg/ocfl"
+	"archivist/pkg/provenance"
 	"archivist/pkg/queue"
 	"archivist/pkg/stage"
 )
@@ -35,6 +36,7 @@ type API struct {
 	Root        ocfl.Root
 	Work        bucket.Bucket
 	Stages      *stage.Stages
+	Archive     provenance.Archive // for histories in PREMIS
 	Log         *slog.Logger
 	Base        string // path before /v1 under which clients reach it, e.g. "/prod"
 

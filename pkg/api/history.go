@@ -59,7 +59,7 @@ func (a *API) premis(c huma.Context, kind string) error {
 		return err
 	}
 	var doc bytes.Buffer
-	if err := a.Stages.History(&doc, o, p.Items); err != nil {
+	if err := a.Archive.History(&doc, o, p.Items); err != nil {
 		return err
 	}
 	if p.Cursor != "" {

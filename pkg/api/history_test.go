@@ -12,8 +12,8 @@ import (
 	"archivist/pkg/api"
 	"archivist/pkg/fault"
 	"archivist/pkg/inventory"
+	"archivist/pkg/provenance"
 	"archivist/pkg/queue"
-	"archivist/pkg/stage"
 )
 
 // record puts an object's row with an event into the table.
@@ -39,7 +39,7 @@ func TestHistory(t *testing.T) {
 	record(t, q, 1, "J-1")
 	record(t, q, 2, "J-2")
 	record(t, q, 3, "")
-	a := &api.API{Queue: q, Inventory: inventory.Store{Table: q.Table}, Log: q.Log, Stages: &stage.Stages{NAAN: "99999", Version: "v1"}}
+	a := &api.API{Queue: q, Inventory: inventory.Store{Table: q.Table}, Log: q.Log, Archive: provenance.Archive{NAAN: "99999", Version: "v1"}}
 	srv := httptest.NewServer(a.Handler())
 	defer srv.Close()
 	get := func(path, accept string) (int, string, string) {

@@ -43,6 +43,7 @@ import (
 	"archivist/pkg/inventory"
 	"archivist/pkg/lease"
 	"archivist/pkg/ocfl"
+	"archivist/pkg/provenance"
 	"archivist/pkg/queue"
 	"archivist/pkg/secretsmanager"
 	"archivist/pkg/ses"
@@ -152,7 +153,8 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	if s.stages.MailFrom != "" {
 		s.queue.Compose = s.stages.Compose
 	}
-	s.api = &api.API{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root, Work: work, Stages: s.stages, Log: s.log, Base: s.env(EnvBase)}
+	s.api = &api.API{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root, Work: work, Stages: s.stages, Log: s.log,
+		Archive: provenance.Archive{NAAN: s.env(EnvNAAN), Version: version()}, Base: s.env(EnvBase)}
 	return nil
 }
 

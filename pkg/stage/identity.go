@@ -16,6 +16,7 @@ import (
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
 	"archivist/pkg/spill"
+	"archivist/pkg/systemfile"
 	"archivist/pkg/table"
 	"archivist/pkg/workspace"
 )
@@ -102,8 +103,8 @@ func (s *Stages) settle(
 	}
 	d.Summarise(&j.Metadata)
 	all.Metadata, j.Follows = j.Metadata, stored.ETag()
-	p := &packager{s: s, job: &all, version: stored.Head + 1, attempt: h.Take(), out: systemFiles{Follows: j.Follows}}
-	if err := p.write(ctx, d, files); err != nil {
+	p := &packager{s: s, job: &all, attempt: h.Take(), out: systemFiles{Follows: j.Follows}}
+	if err := p.write(ctx, systemfile.Version{Number: stored.Head + 1, Job: &all, Description: d}, files); err != nil {
 		return ingest.Result{}, err
 	}
 	return next, s.Work.PutJSON(ctx, workspace.SystemKey(j.ID), p.out, bucket.Condition{})

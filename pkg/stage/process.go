@@ -16,6 +16,7 @@ import (
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
 	"archivist/pkg/spill"
+	"archivist/pkg/systemfile"
 	"archivist/pkg/table"
 )
 
@@ -36,7 +37,7 @@ func (s *Stages) process(ctx context.Context, h *queue.Claim) (ingest.Result, er
 		},
 		func() (string, error) { return s.resolve(ctx, h.Job) },
 		func() (string, error) { return s.adopt(ctx, h.Job, d) },
-		func() (string, error) { return uncarried(h.Job, d), nil },
+		func() (string, error) { return systemfile.Refused(h.Job, d), nil },
 		func() (string, error) {
 			if h.Job.Primary != "" {
 				return "", nil // asked again below the object's lock

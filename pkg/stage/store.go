@@ -2,12 +2,10 @@ package stage
 
 import (
 	"context"
-	"crypto/sha1"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
-	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -15,9 +13,10 @@ import (
 	"archivist/pkg/bucket"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
-	"archivist/pkg/notify"
 	"archivist/pkg/ocfl"
+	"archivist/pkg/provenance"
 	"archivist/pkg/queue"
+	"archivist/pkg/systemfile"
 	"archivist/pkg/workspace"
 )
 
@@ -222,7 +221,7 @@ func (s *Stages) prepare(ctx context.Context, j *ingest.Job, p *plan) error {
 	w := s.Work.Create(ctx, p.inventoryKey(j.ID), workspace.SmallInventory)
 	contents := &contents{s: s, ctx: ctx, key: func(n int) string { return p.contentKey(j.ID, n) }}
 	p.Prepared, err = s.Root.Prepare(ctx, ocfl.Draft{ID: j.Primary, Job: j.ID, Attempt: p.Attempt, Files: s.version(ctx, j, system),
-		Counts: counts, Version: versionOf(j), First: j.FirstTry() && j.Follows == ""}, w, contents.add)
+		Counts: systemfile.Counts, Version: provenance.OCFL(j), First: j.FirstTry() && j.Follows == ""}, w, contents.add)
 	if err == nil {
 		p.List, err = contents.close()
 	}
@@ -246,33 +245,6 @@ func (s *Stages) inventoryOf(job string, p *plan) ocfl.Text {
 	}
 	return s.Work.Text(p.inventoryKey(job))
 }
-
-// versionOf is what the version says of itself: the depositor's note and who
-// submitted it (OCFL 1.1, section 3.5.3).
-func versionOf(j *ingest.Job) ocfl.Version {
-	v := ocfl.Version{Created: time.UnixMilli(j.Stamp).UTC(), Message: j.Note, User: &ocfl.User{Name: j.Submitter, Address: address(j.Submitter)}}
-	if v.Message == "" {
-		v.Message = fmt.Sprintf("ingest of job %s, batch %s", j.ID, j.Batch)
-	}
-	if v.User.Name == "" {
-		v.User = &ocfl.User{Name: "unknown submitter", Address: address("")}
-	}
-	return v
-}
-
-// address is a URI for a submitter: that of a mail address, else a name-based UUID
-// (RFC 9562, section 5.5), which is the same each time.
-func address(submitter string) string {
-	if notify.CheckAddress(submitter) == nil {
-		return (&url.URL{Scheme: "mailto", Opaque: url.PathEscape(submitter)}).String()
-	}
-	sum := sha1.Sum(append(slices.Clone(submitters), submitter...))
-	sum[6], sum[8] = sum[6]&0x0f|0x50, sum[8]&0x3f|0x80
-	return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
-}
-
-// submitters is the namespace of the UUIDs that stand for submitters.
-var submitters = []byte{0x0d, 0x5a, 0xe3, 0x5e, 0x2b, 0x7c, 0x4f, 0x0e, 0x9b, 0x62, 0x51, 0x47, 0xc8, 0x1d, 0xa9, 0x33}
 
 // Stored asks whether the version of a job that is or was at Storing is committed,
 // and if so notes on the job which it is. What is left to do of it is done by a

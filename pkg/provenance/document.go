@@ -1,7 +1,6 @@
-package stage
+package provenance
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"iter"
@@ -11,57 +10,21 @@ import (
 
 	"archivist/pkg/aip"
 	"archivist/pkg/ingest"
-	"archivist/pkg/notify"
 	"archivist/pkg/premis"
 )
 
-// ours is an identifier that this archive gave.
-func ours(value string) premis.Identifier { return premis.Identifier{Type: "archivist", Value: value} }
-
-// representation is a version of an object: each is one of its own.
-func representation(ark string, version int) premis.Identifier {
-	return ours(fmt.Sprintf("%s/v%d", ark, version))
-}
-
-// agents of this archive: the organization that runs it, and its software.
-func (s *Stages) agents() []premis.Agent {
-	return []premis.Agent{
-		{ID: premis.Identifier{Type: "NAAN", Value: s.NAAN}, Type: premis.Organization,
-			Name: "Archive of the name assigning authority " + s.NAAN},
-		{ID: ours("archivist"), Name: "Archivist", Type: premis.Software, Version: s.Version},
-	}
-}
-
-// doers are the agents of an event that the archive carried out by itself.
-func (s *Stages) doers() (links []premis.Link) {
-	for i, a := range s.agents() {
-		links = append(links, premis.Link{Agent: a.ID, Role: []string{premis.Implementer, premis.ExecutingProgram}[i]})
-	}
-	return links
-}
-
-// submitter is the agent that asked for the ingest. A name does not say whose it is.
-func submitter(name string) premis.Agent {
-	a := premis.Agent{ID: ours("submitter:" + name), Name: name, Note: "The name under which the content was submitted; " +
-		"it may be that of a person, an organization or a program."}
-	if notify.CheckAddress(name) == nil {
-		a.ID = premis.Identifier{Type: "mail address", Value: name}
-	}
-	return a
-}
-
-// preservation writes what is preserved with the version and what happened to it until
-// now, as PREMIS: one event each for the whole version. It holds one file at a time.
-func (p *packager) preservation(ctx context.Context, w io.Writer) error {
-	j := p.job
-	is, d := representation(j.Primary, p.version), premis.New(w)
+// Document writes what is preserved with a job's version and what happened to it until
+// now, as PREMIS: one event each for the whole version. It holds one file at a time, and
+// asks several times for the version's files.
+func (a Archive) Document(w io.Writer, j *ingest.Job, version int, list iter.Seq2[aip.Entry, error]) error {
+	is, d := representation(j.Primary, version), premis.New(w)
 	file := func(e aip.Entry) premis.Identifier { return ours(is.Value + "/" + e.Path) }
 	entity := premis.Object{Category: premis.Entity, IDs: []premis.Identifier{{Type: "ARK", Value: j.Primary}}}
 	for _, id := range j.LocalIDs {
 		entity.IDs = append(entity.IDs, premis.Identifier{Type: "local", Value: id})
 	}
 	files := func(yield func(premis.Identifier, error) bool) {
-		for e, err := range p.entries(ctx) {
+		for e, err := range list {
 			if !yield(file(e), err) || err != nil {
 				return
 			}
@@ -74,7 +37,7 @@ func (p *packager) preservation(ctx context.Context, w io.Writer) error {
 			return err
 		}
 	}
-	for e, err := range p.entries(ctx) {
+	for e, err := range list {
 		if err == nil {
 			err = d.Object(fileObject(e, file(e)))
 		}
@@ -82,9 +45,9 @@ func (p *packager) preservation(ctx context.Context, w io.Writer) error {
 			return err
 		}
 	}
-	p.s.events(d, j, is)
-	for _, a := range p.s.agents() {
-		d.Agent(a)
+	a.events(d, j, is)
+	for _, agent := range a.agents() {
+		d.Agent(agent)
 	}
 	if j.Submitter != "" {
 		d.Agent(submitter(j.Submitter))
@@ -110,8 +73,8 @@ func fileObject(e aip.Entry, id premis.Identifier) premis.Object {
 }
 
 // events writes what happened to a version until it was ready to be stored.
-func (s *Stages) events(d *premis.Writer, j *ingest.Job, is premis.Identifier) {
-	n, doers := 0, s.doers()
+func (a Archive) events(d *premis.Writer, j *ingest.Job, is premis.Identifier) {
+	n, doers := 0, a.doers()
 	add := func(e premis.Event, at int64, detail string, args ...any) {
 		n++
 		e.ID, e.Time = ours(fmt.Sprintf("%s#premis-%d", j.ID, n)), time.UnixMilli(at)
@@ -147,21 +110,4 @@ func (s *Stages) events(d *premis.Writer, j *ingest.Job, is premis.Identifier) {
 		"Later events (fixity check of the stored copy, ingestion, accession) are in the archive's event log: " +
 		"GET /v1/objects/{naan}/{name}/events with Accept: application/xml."}, j.Stamp,
 		"Identifiers, descriptions and lists of files were written for job %s of batch %s.", j.ID, j.Batch)
-}
-
-// entries gives every file of the version from the list that is stored with it.
-func (p *packager) entries(ctx context.Context) iter.Seq2[aip.Entry, error] {
-	return func(yield func(aip.Entry, error) bool) {
-		body, err := p.listed(ctx)
-		if err != nil {
-			yield(aip.Entry{}, err)
-			return
-		}
-		defer body.Close()
-		for e, err := range aip.Entries(body) {
-			if !yield(e, err) || err != nil {
-				return
-			}
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package stage
+package provenance
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 
 // History writes events of an object's log as PREMIS. What happened to a version
 // before it was stored is in the document that is stored with it.
-func (s *Stages) History(w io.Writer, o *inventory.Object, log []event.Row) error {
+func (a Archive) History(w io.Writer, o *inventory.Object, log []event.Row) error {
 	d, entity := premis.New(w), premis.Identifier{Type: "ARK", Value: o.ARK}
 	objects := []premis.Object{{Category: premis.Entity, IDs: []premis.Identifier{entity}}}
 	for _, id := range o.LocalIDs {
@@ -22,7 +22,7 @@ func (s *Stages) History(w io.Writer, o *inventory.Object, log []event.Row) erro
 	details, seen := make([]inventory.Detail, len(log)), map[int]bool{}
 	for i, row := range log {
 		if err := json.Unmarshal([]byte(row.Detail), &details[i]); err != nil {
-			return fmt.Errorf("stage: detail of event %d of %s: %w", row.Version, o.ARK, err)
+			return fmt.Errorf("provenance: detail of event %d of %s: %w", row.Version, o.ARK, err)
 		}
 		if n := details[i].Version; n > 0 && !seen[n] {
 			seen[n] = true
@@ -37,18 +37,18 @@ func (s *Stages) History(w io.Writer, o *inventory.Object, log []event.Row) erro
 		}
 	}
 	for i, row := range log {
-		for _, e := range s.logged(o.ARK, row, details[i]) {
+		for _, e := range a.logged(o.ARK, row, details[i]) {
 			d.Event(e)
 		}
 	}
-	for _, a := range s.agents() {
-		d.Agent(a)
+	for _, agent := range a.agents() {
+		d.Agent(agent)
 	}
 	return d.Close()
 }
 
 // logged is what one event of an object's log says in terms of PREMIS.
-func (s *Stages) logged(ark string, row event.Row, detail inventory.Detail) (events []premis.Event) {
+func (a Archive) logged(ark string, row event.Row, detail inventory.Detail) (events []premis.Event) {
 	about, outcome := []premis.Identifier{{Type: "ARK", Value: ark}}, premis.Success
 	if detail.Version > 0 {
 		about = append(about, representation(ark, detail.Version))
@@ -62,7 +62,7 @@ func (s *Stages) logged(ark string, row event.Row, detail inventory.Detail) (eve
 			id = fmt.Sprintf("%s#%d", row.ID, len(events)+1)
 		}
 		events = append(events, premis.Event{ID: ours(id), Type: kind, Time: time.UnixMilli(row.Time),
-			Detail: fmt.Sprintf(text, args...), Outcome: outcome, Agents: s.doers(), Objects: about})
+			Detail: fmt.Sprintf(text, args...), Outcome: outcome, Agents: a.doers(), Objects: about})
 	}
 	if detail.Job == "" {
 		add(row.Type, "The archive's rows of the object were written again from the storage root, on behalf of %q.", row.Actor)

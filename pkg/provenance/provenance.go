@@ -1,0 +1,93 @@
+// Package provenance says where a version comes from and what happened to it, in the
+// terms of PREMIS 3 and of OCFL.
+//
+// [Archive.Document] is stored with each version: what is preserved, and what happened
+// until the version was ready to be stored. [Archive.History] continues it from the
+// event log: a document that is part of a version cannot have later events. [OCFL] is
+// what a version's inventory says of its origin.
+//
+// A version is a representation of its own, named "{ark}/v{n}", of one intellectual
+// entity, the object.
+package provenance
+
+import (
+	"crypto/sha1"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/notify"
+	"archivist/pkg/ocfl"
+	"archivist/pkg/premis"
+)
+
+// Archive is who preserves: the organization that has the name assigning authority
+// number (NAAN), by a version of this software.
+type Archive struct {
+	NAAN    string
+	Version string
+}
+
+// ours is an identifier that this archive gave.
+func ours(value string) premis.Identifier { return premis.Identifier{Type: "archivist", Value: value} }
+
+// representation names a version of an object.
+func representation(ark string, version int) premis.Identifier {
+	return ours(fmt.Sprintf("%s/v%d", ark, version))
+}
+
+// agents are the organization that runs the archive, and its software.
+func (a Archive) agents() []premis.Agent {
+	return []premis.Agent{
+		{ID: premis.Identifier{Type: "NAAN", Value: a.NAAN}, Type: premis.Organization,
+			Name: "Archive of the name assigning authority " + a.NAAN},
+		{ID: ours("archivist"), Name: "Archivist", Type: premis.Software, Version: a.Version},
+	}
+}
+
+// doers are the agents of an event that the archive carried out by itself.
+func (a Archive) doers() (links []premis.Link) {
+	for i, agent := range a.agents() {
+		links = append(links, premis.Link{Agent: agent.ID, Role: []string{premis.Implementer, premis.ExecutingProgram}[i]})
+	}
+	return links
+}
+
+// submitter is the agent that asked for the ingest. A name does not say whose it is.
+func submitter(name string) premis.Agent {
+	a := premis.Agent{ID: ours("submitter:" + name), Name: name, Note: "The name under which the content was submitted; " +
+		"it may be that of a person, an organization or a program."}
+	if notify.CheckAddress(name) == nil {
+		a.ID = premis.Identifier{Type: "mail address", Value: name}
+	}
+	return a
+}
+
+// OCFL is what a job's version says of itself in the inventory: when it was made, the
+// depositor's note, and who submitted it (OCFL 1.1, section 3.5.3).
+func OCFL(j *ingest.Job) ocfl.Version {
+	v := ocfl.Version{Created: time.UnixMilli(j.Stamp).UTC(), Message: j.Note, User: &ocfl.User{Name: j.Submitter, Address: address(j.Submitter)}}
+	if v.Message == "" {
+		v.Message = fmt.Sprintf("ingest of job %s, batch %s", j.ID, j.Batch)
+	}
+	if v.User.Name == "" {
+		v.User = &ocfl.User{Name: "unknown submitter", Address: address("")}
+	}
+	return v
+}
+
+// address is a URI for a submitter: that of a mail address, else a name-based UUID
+// (RFC 9562, section 5.5), which is the same each time.
+func address(submitter string) string {
+	if notify.CheckAddress(submitter) == nil {
+		return (&url.URL{Scheme: "mailto", Opaque: url.PathEscape(submitter)}).String()
+	}
+	sum := sha1.Sum(append(slices.Clone(submitters), submitter...))
+	sum[6], sum[8] = sum[6]&0x0f|0x50, sum[8]&0x3f|0x80
+	return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+}
+
+// submitters is the namespace of the UUIDs that stand for submitters.
+var submitters = []byte{0x0d, 0x5a, 0xe3, 0x5e, 0x2b, 0x7c, 0x4f, 0x0e, 0x9b, 0x62, 0x51, 0x47, 0xc8, 0x1d, 0xa9, 0x33}

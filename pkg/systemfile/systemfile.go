@@ -1,0 +1,76 @@
+// Package systemfile writes the system files of a version: what the archive adds to the
+// producer's files, so that a stored version explains itself without the archive.
+//
+//	system/archivist-files.jsonl           the producer's files; see [aip.ListName]
+//	system/mrt-ingest.txt                  how the version was ingested
+//	system/mrt-mom.txt                     the object's identifiers (Merritt object model)
+//	system/mrt-owner.txt                   its owner
+//	system/mrt-membership.txt              its collection
+//	system/mrt-erc.txt                     its description, as an ERC record in ANVL
+//	system/mrt-dc.xml                      its description, as Dublin Core
+//	system/premis.xml                      its provenance; see [provenance.Archive.Document]
+//	system/mrt-manifest.checkm             the producer's files with their sha256
+//	system/mrt-submission-manifest.checkm  the manifest that was submitted, if there was one
+//
+// The files follow from the job, its description and its entries alone: written again,
+// they have the same bytes.
+package systemfile
+
+import (
+	"io"
+	"iter"
+	"strings"
+
+	"archivist/pkg/aip"
+	"archivist/pkg/anvl"
+	"archivist/pkg/description"
+	"archivist/pkg/ingest"
+	"archivist/pkg/provenance"
+)
+
+// Version is the version that the files belong to.
+type Version struct {
+	Number      int
+	Job         *ingest.Job // with every local id of its object
+	Description description.Description
+	Entries     iter.Seq2[aip.Entry, error] // by path; it is read several times
+	Manifest    func() (io.ReadCloser, error)
+	Archive     provenance.Archive
+}
+
+// File is one system file. Write writes its content.
+type File struct {
+	Path  string
+	Write func(io.Writer) error
+}
+
+// Files are the system files of a version but for the list of files, which the caller
+// writes first and reads the entries from.
+func (v Version) Files() []File {
+	j := v.Job
+	files := []File{
+		{"system/mrt-ingest.txt", lines(ingestion(j))},
+		{"system/mrt-mom.txt", lines(identifiers(j))},
+		{"system/mrt-owner.txt", lines([]anvl.Element{{Name: "owner", Value: j.Collection}})},
+		{"system/mrt-membership.txt", lines([]anvl.Element{{Name: "collection", Value: j.Collection}})},
+		{"system/mrt-erc.txt", v.writeERC},
+		{"system/mrt-dc.xml", v.writeDC},
+		{"system/premis.xml", func(w io.Writer) error { return v.Archive.Document(w, j, v.Number, v.Entries) }},
+		{"system/mrt-manifest.checkm", v.writeManifest},
+	}
+	if j.Payload.Type == ingest.TypeObjectManifest {
+		files = append(files, File{"system/mrt-submission-manifest.checkm", v.writeSubmitted})
+	}
+	return files
+}
+
+// Counts reports whether a file of a version makes it another than the one before:
+// the producer's files do, and the system files that say what the object is and
+// whose. The others say how this version came about.
+func Counts(path string) bool {
+	switch path {
+	case "system/mrt-mom.txt", "system/mrt-owner.txt", "system/mrt-membership.txt", "system/mrt-erc.txt", "system/mrt-dc.xml":
+		return true
+	}
+	return strings.HasPrefix(path, "producer/")
+}
