@@ -6,7 +6,7 @@ GO ?= go
 LOCAL = $(GO) build -o dist/archivist-local ./localstack/archivist-local && dist/archivist-local
 # Thousands of calls: DynamoDB Local takes minutes for them; the twin and MiniStack run them.
 MANY = TestFiveHundred|TestRetire|TestBadRowFailsAlone
-FAST = ./pkg/... ./statemachines/... ./events/... ./localstack/... ./cmd/... ./bench ./test
+FAST = ./pkg/... ./statemachines/... ./events/... ./localstack/... ./infra/toolchain ./cmd/... ./bench ./test
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -45,13 +45,13 @@ test-localstack: ## the end-to-end tests on LocalStack's open core (Python 3.13,
 	$(GO) test -count=1 -v -timeout 25m ./test/e2e -localstack
 
 infra: ## the templates: our assertions, cfn-lint, checkov
-	$(LOCAL) lint
+	$(DEPLOY) lint
 
 build: ## build the functions for AWS and the command line
-	$(LOCAL) build
+	$(DEPLOY) build
 
 deploy: ## deploy to the AWS account of the environment; CONTEXT='-c name=value …'
-	$(LOCAL) deploy $(CONTEXT)
+	$(DEPLOY) aws $(CONTEXT)
 
 bench: ## measure (about half an hour); results go to bench/RESULTS.md
 	$(LOCAL) with dynamodb $(GO) test -count=1 -run '^$$' -bench 'Lease' -benchtime 20s ./bench

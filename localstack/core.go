@@ -51,13 +51,10 @@ func (s *Stack) installCore(ctx context.Context) error {
 	if err := s.installDynamoDB(ctx); err != nil {
 		return err
 	}
-	dir, wanted := s.path(".local", "core"), s.path("localstack", "core", "requirements.txt")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	return s.once(filepath.Join(dir, "done"), wanted, func() error {
-		s.say("installing LocalStack's open core (Python) …")
-		return s.venv(ctx, python313(), filepath.Join(dir, "venv"), wanted)
+	dir, wanted := s.Path(".local", "core"), s.Path("localstack", "core", "requirements.txt")
+	return s.Once(filepath.Join(dir, "done"), wanted, func() error {
+		s.Say("installing LocalStack's open core (Python) …")
+		return s.Venv(ctx, python313(), filepath.Join(dir, "venv"), wanted)
 	})
 }
 
@@ -70,14 +67,14 @@ func (s *Stack) startCore() error {
 		}
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", s.Port)
-	env := []string{"PATH=" + s.path(".local", "core", "venv", "bin") + ":" + os.Getenv("PATH"), "HOME=" + s.State("home"), "TMPDIR=" + s.State("tmp"), "FILESYSTEM_ROOT=" + root,
+	env := []string{"PATH=" + s.Path(".local", "core", "venv", "bin") + ":" + os.Getenv("PATH"), "HOME=" + s.State("home"), "TMPDIR=" + s.State("tmp"), "FILESYSTEM_ROOT=" + root,
 		"GATEWAY_LISTEN=" + address, "LOCALSTACK_HOST=" + address, fmt.Sprintf("EXTERNAL_SERVICE_PORTS_START=%d", s.Port+10), fmt.Sprintf("EXTERNAL_SERVICE_PORTS_END=%d", s.Port+60),
 		"OVERRIDE_IN_DOCKER=0", "SKIP_SSL_CERT_DOWNLOAD=1", "DISABLE_EVENTS=1", "DNS_ADDRESS=0", "LAMBDA_RETRY_BASE_DELAY=1", "SQS_ENDPOINT_STRATEGY=path",
 		"PROVIDER_OVERRIDE_DYNAMODB=v2", // streams are DynamoDB Local's own
-		"DYNAMODB_LOCAL_LIB=" + s.path(".local", "dynamodb"), "DYNAMODB_IN_MEMORY=1",
+		"DYNAMODB_LOCAL_LIB=" + s.Path(".local", "dynamodb"), "DYNAMODB_IN_MEMORY=1",
 		"LAMBDA_EVENT_SOURCE_MAPPING_POLL_INTERVAL_SEC=0.05", "LAMBDA_EVENT_SOURCE_MAPPING_MAX_BACKOFF_ON_EMPTY_POLL_SEC=1", // else one message a second
 		"S3_SKIP_SIGNATURE_VALIDATION=0", "LS_LOG=warning"}
-	return s.Detach("core", env, s.path(".local", "core", "venv", "bin", "python"), s.path("localstack", "core", "start.py"))
+	return s.Detach("core", env, s.Path(".local", "core", "venv", "bin", "python"), s.Path("localstack", "core", "start.py"))
 }
 
 // coreHealthy asks for the version: other emulators answer the same path.

@@ -14,20 +14,17 @@ import (
 // installDynamoDB installs DynamoDB Local; it needs Java and Maven. Maven compares what
 // it gets with sums from the same place; ours are in SHA256SUMS.
 func (s *Stack) installDynamoDB(ctx context.Context) error {
-	lib, pom := s.path(".local", "dynamodb"), s.path("localstack", "dynamodb", "pom.xml")
-	if err := os.MkdirAll(s.path(".local"), 0o755); err != nil {
-		return err
-	}
-	return s.once(s.path(".local", "dynamodb.done"), pom, func() error {
-		s.say("installing DynamoDB Local (Maven) …")
+	lib, pom := s.Path(".local", "dynamodb"), s.Path("localstack", "dynamodb", "pom.xml")
+	return s.Once(s.Path(".local", "dynamodb.done"), pom, func() error {
+		s.Say("installing DynamoDB Local (Maven) …")
 		if err := os.RemoveAll(lib); err != nil {
 			return err
 		}
-		_, err := s.run(ctx, s.path("localstack", "dynamodb"), os.Environ(), "mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+lib)
+		_, err := s.Run(ctx, s.Path("localstack", "dynamodb"), os.Environ(), "mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+lib)
 		if err != nil {
 			return err
 		}
-		return verify(lib, s.path("localstack", "dynamodb", "SHA256SUMS"))
+		return verify(lib, s.Path("localstack", "dynamodb", "SHA256SUMS"))
 	})
 }
 
@@ -61,7 +58,7 @@ func (s *Stack) DynamoDB(ctx context.Context) (string, error) {
 	if err := s.installDynamoDB(ctx); err != nil {
 		return "", err
 	}
-	lib, address := s.path(".local", "dynamodb"), fmt.Sprintf("127.0.0.1:%d", s.Port)
+	lib, address := s.Path(".local", "dynamodb"), fmt.Sprintf("127.0.0.1:%d", s.Port)
 	err := s.Detach("dynamodb", os.Environ(), "java", "-Xmx1g", "-Djava.library.path="+lib, "-cp", lib+"/*", "com.amazonaws.services.dynamodbv2.local.main.ServerRunner", "-inMemory", "-port", fmt.Sprint(s.Port))
 	if err != nil {
 		return "", err

@@ -3,32 +3,28 @@
 package localstack
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
+
+	"archivist/infra/toolchain"
 )
 
 // Stack is one local AWS with the system deployed to it.
 type Stack struct {
-	Root    string            // of the checkout
+	toolchain.Checkout
 	Name    string            // of the folder below .local that holds its state
 	Port    int               // on loopback
 	Core    bool              // LocalStack's open core, in place of MiniStack
 	Context map[string]string // of the CDK app
-	Log     io.Writer         // progress
 	Env     []string          // of the emulator, beside what it needs
 	Tags    []string          // of the functions' build, e.g. "crash"
 	Enforce bool              // policies are evaluated; every function has its own role's session (MiniStack only)
@@ -50,131 +46,27 @@ type Outputs struct {
 // Region is where everything is locally.
 const Region = "us-east-1"
 
-func (s *Stack) say(format string, args ...any) { fmt.Fprintf(s.Log, format+"\n", args...) }
-
-func (s *Stack) path(parts ...string) string {
-	return filepath.Join(append([]string{s.Root}, parts...)...)
-}
-
 // State is a path below the stack's own folder.
 func (s *Stack) State(parts ...string) string {
-	return s.path(append([]string{".local", s.Name}, parts...)...)
+	return s.Path(append([]string{".local", s.Name}, parts...)...)
 }
+
+// Environment is the environment in which AWS's tools find the local AWS.
+func (s *Stack) Environment() []string { return toolchain.Environment(s.Endpoint(), Region) }
 
 // Endpoint is the local AWS's URL.
 func (s *Stack) Endpoint() string { return fmt.Sprintf("http://127.0.0.1:%d", s.Port) }
 
-// run runs a command to its end; on failure its output is in the error.
-func (s *Stack) run(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir, cmd.Env = dir, env
-	var out, all bytes.Buffer
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &all), &all
-	if err := cmd.Run(); err != nil {
-		return out.String(), fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, tail(all.String(), 60))
-	}
-	return out.String(), nil
-}
-
-func tail(text string, n int) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
-}
-
-// once does f unless it was done for the same content of file.
-func (s *Stack) once(mark, file string, f func() error) error {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	sum := sha256.Sum256(data)
-	want := hex.EncodeToString(sum[:])
-	if have, err := os.ReadFile(mark); err == nil && string(have) == want {
-		return nil
-	}
-	if err := f(); err != nil {
-		return err
-	}
-	return os.WriteFile(mark, []byte(want), 0o644)
-}
-
 // Python is the interpreter of the project's own environment.
-func (s *Stack) Python() string { return s.path(".local", "venv", "bin", "python") }
+func (s *Stack) Python() string { return s.Path(".local", "venv", "bin", "python") }
 
 // InstallPython makes the Python environment with MiniStack and ocfl-py.
 func (s *Stack) InstallPython(ctx context.Context) error {
-	if err := os.MkdirAll(s.path(".local"), 0o755); err != nil {
-		return err
-	}
-	venv, wanted := s.path(".local", "venv"), s.path("localstack", "requirements.txt")
-	return s.once(filepath.Join(s.path(".local"), "venv.done"), wanted, func() error {
-		s.say("installing MiniStack (Python) …")
-		return s.venv(ctx, "python3", venv, wanted)
+	venv, wanted := s.Path(".local", "venv"), s.Path("localstack", "requirements.txt")
+	return s.Once(filepath.Join(s.Path(".local"), "venv.done"), wanted, func() error {
+		s.Say("installing MiniStack (Python) …")
+		return s.Venv(ctx, "python3", venv, wanted)
 	})
-}
-
-// venv makes a Python environment with exactly the packages of a file. What builds
-// those that are published as source has hashes, too: without isolation pip takes it
-// from the environment, and not the newest from the index.
-func (s *Stack) venv(ctx context.Context, python, dir, requirements string) error {
-	if _, err := s.run(ctx, s.Root, os.Environ(), python, "-m", "venv", "--clear", dir); err != nil {
-		return err
-	}
-	for _, args := range [][]string{
-		{"--only-binary", ":all:", "-r", s.path("localstack", "build-requirements.txt")},
-		{"--no-build-isolation", "-r", requirements},
-	} {
-		pip := []string{"-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes"}
-		if _, err := s.run(ctx, s.Root, os.Environ(), filepath.Join(dir, "bin", "python"), append(pip, args...)...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// CDK is the CDK's command line. It lies outside of the Go packages' folders,
-// since it brings templates that are no Go.
-func (s *Stack) CDK() string { return s.path(".local", "cdk", "node_modules", ".bin", "cdk") }
-
-// InstallCDK installs the CDK's command line from its lock file.
-func (s *Stack) InstallCDK(ctx context.Context) error {
-	dir := s.path(".local", "cdk")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	return s.once(s.path(".local", "cdk.done"), s.path("infra", "package-lock.json"), func() error {
-		s.say("installing the CDK command line (npm ci) …")
-		for _, file := range []string{"package.json", "package-lock.json"} {
-			data, err := os.ReadFile(s.path("infra", file))
-			if err != nil {
-				return err
-			}
-			if err := os.WriteFile(filepath.Join(dir, file), data, 0o644); err != nil {
-				return err
-			}
-		}
-		_, err := s.run(ctx, dir, os.Environ(), "npm", "ci", "--no-audit", "--no-fund")
-		return err
-	})
-}
-
-// Functions that are built for deployment.
-var Functions = []string{"api", "run-stage", "scheduler"}
-
-// Build builds every function for an architecture, and the command line.
-func (s *Stack) Build(ctx context.Context, goarch string) error {
-	s.say("building the functions …")
-	env := append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+goarch)
-	for _, f := range Functions {
-		tags := strings.Join(append([]string{"lambda.norpc"}, s.Tags...), ",")
-		_, err := s.run(ctx, s.Root, env, "go", "build", "-trimpath", "-tags", tags, "-ldflags", "-s -w",
-			"-o", s.path("dist", f, "bootstrap"), "./functions/"+f)
-		if err != nil {
-			return err
-		}
-	}
-	_, err := s.run(ctx, s.Root, os.Environ(), "go", "build", "-o", s.path("dist", "archivist"), "./cmd/archivist")
-	return err
 }
 
 // Healthy reports whether the local AWS answers.
@@ -204,7 +96,7 @@ func (s *Stack) Start(ctx context.Context) error {
 	if s.Healthy() {
 		return nil
 	}
-	s.say("starting %s on port %d …", s.emulator(), s.Port)
+	s.Say("starting %s on port %d …", s.emulator(), s.Port)
 	// It begins empty: nothing of an earlier one, that may have died, is there.
 	if err := os.RemoveAll(s.State("bootstrapped")); err != nil {
 		return err
@@ -217,7 +109,7 @@ func (s *Stack) Start(ctx context.Context) error {
 	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(), fmt.Sprintf("GATEWAY_PORT=%d", s.Port), "BIND_HOST=127.0.0.1",
 		"AWS_ENDPOINT_URL=" + s.Endpoint(), "LOG_LEVEL=WARNING", fmt.Sprintf("AUTH=%t", s.Enforce)}
-	if err := s.Detach("ministack", append(env, s.Env...), s.Python(), s.path("localstack", "emulator.py")); err != nil {
+	if err := s.Detach("ministack", append(env, s.Env...), s.Python(), s.Path("localstack", "emulator.py")); err != nil {
 		return err
 	}
 	return s.await(ctx, s.emulator(), s.Healthy)
@@ -284,22 +176,16 @@ func (s *Stack) Stop(ctx context.Context) error {
 	return os.RemoveAll(s.State())
 }
 
-// environ is the environment in which AWS's tools find the local AWS.
-func (s *Stack) environ() []string {
-	return append(os.Environ(), "AWS_ENDPOINT_URL="+s.Endpoint(), "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION="+Region, "AWS_DEFAULT_REGION="+Region,
-		"AWS_ENDPOINT_URL_S3="+s.Endpoint(), "CDK_DISABLE_VERSION_CHECK=1", "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=1", "CDK_DEFAULT_ACCOUNT=000000000000", "CDK_DEFAULT_REGION="+Region)
-}
-
 // Deploy deploys the app with the CDK's command line and writes the outputs.
 func (s *Stack) Deploy(ctx context.Context) (Outputs, error) {
-	s.say("deploying with the CDK …")
+	s.Say("deploying with the CDK …")
 	args := []string{"--output", s.State("cdk.out"), "-c", "local=true"}
 	for k, v := range s.Context {
 		args = append(args, "-c", k+"="+v)
 	}
-	env := s.environ()
+	env := s.Environment()
 	if _, err := os.Stat(s.State("bootstrapped")); err != nil {
-		if _, err := s.run(ctx, s.path("infra"), env, s.CDK(), append([]string{"bootstrap", "aws://000000000000/" + Region}, args...)...); err != nil {
+		if _, err := s.Run(ctx, s.Path("infra"), env, s.CDK(), append([]string{"bootstrap", "aws://000000000000/" + Region}, args...)...); err != nil {
 			return Outputs{}, err
 		}
 		if err := s.admitPlainHTTP(ctx); err != nil {
@@ -310,7 +196,7 @@ func (s *Stack) Deploy(ctx context.Context) (Outputs, error) {
 		}
 	}
 	written := s.State("cdk-outputs.json")
-	if _, err := s.run(ctx, s.path("infra"), env, s.CDK(), append([]string{"deploy", "--all", "--require-approval", "never", "--outputs-file", written}, args...)...); err != nil {
+	if _, err := s.Run(ctx, s.Path("infra"), env, s.CDK(), append([]string{"deploy", "--all", "--require-approval", "never", "--outputs-file", written}, args...)...); err != nil {
 		return Outputs{}, err
 	}
 	return s.outputs(written)
@@ -366,7 +252,7 @@ func (s *Stack) Up(ctx context.Context, goarch string) (Outputs, error) {
 	if s.Core {
 		core = s.installCore
 	}
-	for _, step := range []func(context.Context) error{s.InstallPython, core, s.InstallCDK, func(ctx context.Context) error { return s.Build(ctx, goarch) }, s.Start} {
+	for _, step := range []func(context.Context) error{s.InstallPython, core, s.InstallCDK, func(ctx context.Context) error { return s.Build(ctx, goarch, s.Tags...) }, s.Start} {
 		if err := step(ctx); err != nil {
 			return Outputs{}, err
 		}

@@ -44,8 +44,11 @@ func unpinned(lines *bufio.Scanner) (out []string, packages int) {
 // TestPythonPackagesHaveHashes: what is installed is what was looked at, whoever serves it.
 func TestPythonPackagesHaveHashes(t *testing.T) {
 	files, err := filepath.Glob("*requirements.txt")
-	more, _ := filepath.Glob("*/*requirements.txt")
-	if files = append(files, more...); err != nil || len(files) < 4 {
+	for _, elsewhere := range []string{"*/*requirements.txt", "../infra/*/*requirements.txt"} {
+		more, _ := filepath.Glob(elsewhere)
+		files = append(files, more...)
+	}
+	if err != nil || len(files) < 4 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	for _, name := range files {

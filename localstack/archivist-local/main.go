@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"time"
 
+	"archivist/infra/toolchain"
 	"archivist/localstack"
 )
 
@@ -51,23 +52,18 @@ func command(ctx context.Context, args []string) error {
 		return serve(s, args[1])
 	case len(args) == 3 && args[0] == "sources":
 		return sources(args[1], args[2])
-	case len(args) == 1 && args[0] == "build":
-		return s.Build(ctx, "arm64")
-	case len(args) == 1 && args[0] == "lint":
-		return s.Lint(ctx)
-	case len(args) > 0 && args[0] == "deploy":
-		return s.DeployToAWS(ctx, args[1:])
 	case len(args) > 2 && args[0] == "with":
 		return with(ctx, root, args[1], args[2:])
 	}
-	return errors.New("usage: archivist-local run | stop | serve FOLDER | build | lint | deploy [-c NAME=VALUE…] | " +
+	return errors.New("usage: archivist-local run | stop | serve FOLDER | " +
 		"with dynamodb|ministack COMMAND…")
 }
 
 // theStack is the stack that make run leaves up.
 func theStack(root string) (*localstack.Stack, error) {
-	s := &localstack.Stack{Root: root, Name: "run", Port: usualPort, Log: &stopwatch{to: os.Stdout, started: time.Now()},
-		Enforce: true, Context: map[string]string{"timing": "quick", "maxInFlight": "20"}}
+	checkout := toolchain.Checkout{Root: root, Log: &stopwatch{to: os.Stdout, started: time.Now()}}
+	s := &localstack.Stack{Checkout: checkout, Name: "run", Port: usualPort, Enforce: true,
+		Context: map[string]string{"timing": "quick", "maxInFlight": "20"}}
 	text := os.Getenv("PORT")
 	if o, err := s.Load(); err == nil {
 		if u, err := url.Parse(o.EndpointURL); err == nil {
@@ -98,7 +94,7 @@ func (w *stopwatch) Write(line []byte) (int, error) {
 
 // with runs a command with a DynamoDB of its own beside it.
 func with(ctx context.Context, root, kind string, argv []string) error {
-	s := &localstack.Stack{Root: root, Name: "with-" + kind, Log: os.Stderr}
+	s := &localstack.Stack{Checkout: toolchain.Checkout{Root: root, Log: os.Stderr}, Name: "with-" + kind}
 	var endpoint string
 	var err error
 	switch kind {

@@ -29,6 +29,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"archivist/events"
+	"archivist/infra/toolchain"
 	"archivist/localstack"
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/cloudwatch"
@@ -73,7 +74,8 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	crashes, evaluated = filepath.Join(dir, "crashes.json"), filepath.Join(dir, "evaluated.jsonl")
-	stack = &localstack.Stack{Root: root, Name: "e2e", Port: 4567, Log: os.Stderr, Enforce: true, Tags: []string{"crash"},
+	stack = &localstack.Stack{Checkout: toolchain.Checkout{Root: root, Log: os.Stderr},
+		Name: "e2e", Port: 4567, Enforce: true, Tags: []string{"crash"},
 		Context: map[string]string{"timing": "quick", "maxInFlight": "20", "crashes": crashes, "mailFrom": sender}}
 	stack.Env = []string{"EVALUATED=" + evaluated}
 	if *gigabyte {

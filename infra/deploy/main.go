@@ -1,0 +1,132 @@
+// Command deploy builds the functions, lints the templates, and deploys the system to
+// an AWS account.
+//
+//	go run ./infra/deploy build
+//	go run ./infra/deploy lint
+//	go run ./infra/deploy aws -c naan=… -c alarmMail=…
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+
+	"archivist/infra/toolchain"
+)
+
+// arch is the architecture of the functions on AWS.
+const arch = "arm64"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := command(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func command(ctx context.Context, args []string) error {
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	c := toolchain.Checkout{Root: root, Log: os.Stdout}
+	switch {
+	case len(args) == 1 && args[0] == "build":
+		return c.Build(ctx, arch)
+	case len(args) == 1 && args[0] == "lint":
+		return lint(ctx, c)
+	case len(args) > 0 && args[0] == "aws":
+		return deploy(ctx, c, args[1:])
+	}
+	return errors.New("usage: deploy build | lint | aws [-c NAME=VALUE…]")
+}
+
+// prepare installs the CDK's command line and builds the functions.
+func prepare(ctx context.Context, c toolchain.Checkout) error {
+	if err := c.InstallCDK(ctx); err != nil {
+		return err
+	}
+	return c.Build(ctx, arch)
+}
+
+// deploy deploys both stacks to the account that the environment's AWS credentials
+// name. args go to the CDK. The app refuses to be deployed without a naan and an
+// alarmMail.
+func deploy(ctx context.Context, c toolchain.Checkout, args []string) error {
+	if err := prepare(ctx, c); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, c.CDK(), append([]string{"deploy", "--all"}, args...)...)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Path("infra"), os.Stdin, os.Stdout, os.Stderr
+	return cmd.Run()
+}
+
+// lint validates the templates of a deployment to AWS by our own tests, cfn-lint and
+// checkov.
+func lint(ctx context.Context, c toolchain.Checkout) error {
+	if err := prepare(ctx, c); err != nil {
+		return err
+	}
+	if err := installLinters(ctx, c); err != nil {
+		return err
+	}
+	templates, err := synthesise(ctx, c)
+	if err != nil {
+		return err
+	}
+	bin := c.Path(".local", "lint", "venv", "bin")
+	cfnLint := []string{filepath.Join(bin, "cfn-lint"), "--config-file", c.Path("infra", "cfnlint.yaml")}
+	checkov := []string{filepath.Join(bin, "checkov"), "--config-file", c.Path("infra", "checkov.yaml"),
+		"--compact", "--quiet", "--skip-download", "--framework", "cloudformation"}
+	for _, t := range templates {
+		cfnLint = append(cfnLint, t)
+		checkov = append(checkov, "--file", t)
+	}
+	for _, command := range [][]string{{"go", "test", "-count=1", "-v", "./infra"}, cfnLint, checkov} {
+		c.Say("%s …", filepath.Base(command[0]))
+		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+		cmd.Dir, cmd.Stdout, cmd.Stderr = c.Root, os.Stdout, os.Stderr
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("%s: %w", command[0], err)
+		}
+	}
+	return nil
+}
+
+// synthesise writes the templates of a deployment that uses every setting, and returns
+// their paths.
+func synthesise(ctx context.Context, c toolchain.Checkout) ([]string, error) {
+	dir := c.Path(".local", "lint", "cdk.out")
+	args := []string{"synth", "--quiet", "--output", dir}
+	for _, setting := range []string{
+		"naan=99999", "testArks=true", "alarmMail=ops@example.org", "mailFrom=archive@example.org", "reserve=true",
+	} {
+		args = append(args, "-c", setting)
+	}
+	env := toolchain.Environment("http://127.0.0.1:9", "us-east-1") // nobody answers there: no account is needed
+	if _, err := c.Run(ctx, c.Path("infra"), env, c.CDK(), args...); err != nil {
+		return nil, err
+	}
+	templates, err := filepath.Glob(filepath.Join(dir, "*.template.json"))
+	if err != nil {
+		return nil, err
+	}
+	if len(templates) != 2 {
+		return nil, fmt.Errorf("%d templates in %s, expected 2", len(templates), dir)
+	}
+	return templates, nil
+}
+
+func installLinters(ctx context.Context, c toolchain.Checkout) error {
+	dir, wanted := c.Path(".local", "lint"), c.Path("infra", "deploy", "requirements.txt")
+	return c.Once(filepath.Join(dir, "done"), wanted, func() error {
+		c.Say("installing cfn-lint and checkov (Python) …")
+		return c.Venv(ctx, "python3", filepath.Join(dir, "venv"), wanted)
+	})
+}
