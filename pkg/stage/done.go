@@ -7,6 +7,7 @@ import (
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/workspace"
 )
 
 // orDone is a step that asks, where it can get no further, whether the job's version
@@ -107,7 +108,7 @@ func (s *Stages) goOn(ctx context.Context, h *queue.Claim) (ingest.Result, error
 		}
 		return s.bringBack(ctx, j.Primary, id, h.Until)
 	case ingest.Storing:
-		digest, err := s.Root.Finish(ctx, j.Primary, s.owner(h, &plan{}), nil)
+		digest, err := s.Root.Finish(ctx, j.Primary, s.owner(h, &workspace.Plan{}), nil)
 		if err != nil {
 			return ingest.Result{}, err
 		}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"archivist/pkg/aip"
-	"archivist/pkg/bucket"
 	"archivist/pkg/checkm"
 	"archivist/pkg/fault"
 	"archivist/pkg/fetch"
@@ -32,13 +31,13 @@ func (s *Stages) download(ctx context.Context, h *queue.Claim) (ingest.Result, e
 	d := &transfer{s: s, job: j, began: s.Now(), until: h.Until, first: j.FirstTry(), limit: make(chan struct{}, s.Parallel)}
 	done, err := map[int]bool{}, error(nil)
 	if !d.first {
-		done, err = s.segments(ctx, j.ID)
+		done, err = s.Work.FinishedSegments(ctx, j.ID)
 	}
 	if err != nil {
 		return ingest.Result{}, err
 	}
 	d.own = len(done) == 0
-	err = s.inSegments(ctx, j, func(n int, rows []checkm.Row) error {
+	err = s.Work.Segments(ctx, j, func(n int, rows []checkm.Row) error {
 		if done[n] {
 			d.got += len(rows)
 			return nil
@@ -167,7 +166,8 @@ func (d *transfer) failure() ingest.Result {
 func (d *transfer) segment(ctx context.Context, n int, rows []checkm.Row) error {
 	entries := make([]*aip.Entry, len(rows))
 	if !d.first {
-		if err := d.s.Work.GetJSON(ctx, unfinishedKey(d.job.ID, n), &entries); err != nil && !fault.Is(err, fault.NotFound) {
+		var err error
+		if entries, err = d.s.Work.Unfinished(ctx, d.job.ID, n, len(rows)); err != nil {
 			return err
 		}
 	}
@@ -184,23 +184,22 @@ func (d *transfer) segment(ctx context.Context, n int, rows []checkm.Row) error 
 		}
 		wg.Go(func() {
 			defer func() { <-d.limit }()
-			e, err := d.file(ctx, n*segmentFiles+i, row)
+			e, err := d.file(ctx, n*workspace.SegmentFiles+i, row)
 			if err == nil {
 				err = d.keep(ctx, n, entries, i, e)
 			}
-			d.note(n*segmentFiles+i, row, err)
+			d.note(n*workspace.SegmentFiles+i, row, err)
 		})
 	}
 	wg.Wait()
 	if slices.Contains(entries, nil) {
-		err := d.s.Work.PutJSON(ctx, unfinishedKey(d.job.ID, n), entries, bucket.Condition{})
+		err := d.s.Work.PutUnfinished(ctx, d.job.ID, n, entries)
 		if err == nil && (d.stopped() || !d.s.Now().Before(d.until)) {
 			err = errStopped
 		}
 		return err // without one, a file has a problem: those of other segments are looked for, too
 	}
-	// A finished segment is never written again: not by one who comes late either.
-	err := d.s.Work.PutJSON(ctx, segmentKey(d.job.ID, n), entries, bucket.Condition{Absent: true})
+	err := d.s.Work.PutSegment(ctx, d.job.ID, n, entries)
 	if fault.Is(err, fault.Stale) {
 		d.own = false
 		return d.same(ctx, n, entries)
@@ -214,8 +213,8 @@ func (d *transfer) segment(ctx context.Context, n int, rows []checkm.Row) error 
 // same compares a segment with the one that another try wrote. Both tries wrote to the
 // same keys: if the source changed between them, the files are not those of the ledger.
 func (d *transfer) same(ctx context.Context, n int, entries []*aip.Entry) error {
-	var stands []aip.Entry
-	if err := d.s.Work.GetJSON(ctx, segmentKey(d.job.ID, n), &stands); err != nil {
+	stands, err := d.s.Work.Segment(ctx, d.job.ID, n)
+	if err != nil {
 		return err
 	}
 	for i, e := range stands {
@@ -235,7 +234,7 @@ func (d *transfer) keep(ctx context.Context, n int, entries []*aip.Entry, i int,
 	if e.Size <= d.s.Work.Limits.Part {
 		return nil
 	}
-	return d.s.Work.PutJSON(ctx, unfinishedKey(d.job.ID, n), entries, bucket.Condition{})
+	return d.s.Work.PutUnfinished(ctx, d.job.ID, n, entries)
 }
 
 // file gets one file into the work bucket and checks it.
@@ -315,7 +314,7 @@ func (s *Stages) endDownload(ctx context.Context, d *transfer) (ingest.Result, e
 	j := d.job
 	if !d.own {
 		d.came = tally{}
-		for e, err := range s.entries(ctx, j) {
+		for e, err := range s.Work.Entries(ctx, j) {
 			if err != nil {
 				return ingest.Result{}, err
 			}

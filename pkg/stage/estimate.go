@@ -77,7 +77,7 @@ func (s *Stages) undigested(ctx context.Context, collection string, p ingest.Pay
 func (s *Stages) saveManifest(ctx context.Context, h *queue.Claim) (manifest ocfl.Text, res ingest.Result, err error) {
 	j := h.Job
 	d := &transfer{s: s, job: j, began: s.Now(), until: h.Until, first: j.FirstTry()}
-	row := fileRow(j)
+	row := workspace.FileRow(j)
 	row.Size = -1 // the depositor's size of a manifest is of no use beside its digest
 	key := workspace.Prefix(j.ID) + h.Take() + "/manifest.checkm"
 	came, err := d.fetch(ctx, key, workspace.PartialKey(j.ID, "manifest"), row)
@@ -192,7 +192,7 @@ func (s *Stages) sizes(ctx context.Context, h *queue.Claim, manifest ocfl.Text) 
 		page = page[:0]
 		return nil
 	}
-	err := rows(ctx, j, manifest, func(row checkm.Row) error {
+	err := workspace.Rows(ctx, j, manifest, func(row checkm.Row) error {
 		if n++; n <= j.Done {
 			return nil
 		}

@@ -79,7 +79,7 @@ func (s *Stages) stored(ctx context.Context, ark string) (*ocfl.Stored, error) {
 // gather sorts the job's files by their paths, and finds the descriptions among them.
 func (s *Stages) gather(ctx context.Context, j *ingest.Job) (files *spill.Sorter[aip.Entry], described map[string]aip.Entry, err error) {
 	files, described = spill.New[aip.Entry](ctx), map[string]aip.Entry{}
-	for e, err := range s.entries(ctx, j) {
+	for e, err := range s.Work.Entries(ctx, j) {
 		if err == nil {
 			err = files.Add(e.Path, e)
 		}

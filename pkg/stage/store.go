@@ -2,7 +2,6 @@ package stage
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -10,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"archivist/pkg/bucket"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
@@ -19,34 +17,6 @@ import (
 	"archivist/pkg/systemfile"
 	"archivist/pkg/workspace"
 )
-
-// plan is how a job's version is to be stored. Its inventory and the list of its new
-// content are part of it if they are small, else in a folder that only who prepared
-// it writes, so that a worker that comes late changes nothing of a plan which another
-// follows.
-type plan struct {
-	ocfl.Prepared
-	Attempt   string         `json:"attempt"`
-	Retry     int            `json:"retry"` // the job's retry count: a requeued job begins anew
-	Stamp     int64          `json:"stamp"` // the job's: one that was processed again, after a restore, begins anew
-	At        int64          `json:"at"`    // when it was prepared; who follows another plan was at work before
-	Inventory []byte         `json:"inventory,omitempty"`
-	List      []ocfl.Content `json:"list,omitempty"` // of the new content, if that is one segment
-
-	etag  string // of the plan as it was read
-	fresh bool   // prepared by this worker
-}
-
-func (p *plan) folder(job string) string { return workspace.Prefix(job) + "plan/" + p.Attempt + "/" }
-
-func (p *plan) inventoryKey(job string) string { return p.folder(job) + "inventory.json" }
-
-func (p *plan) contentKey(job string, n int) string {
-	return fmt.Sprintf("%scontent/%06d.json", p.folder(job), n)
-}
-
-// segments is how many lists of new content there are.
-func (p *plan) segments() int { return (p.Contents + segmentFiles - 1) / segmentFiles }
 
 // store writes the version into the storage root and verifies it there: it
 // prepares the inventory, copies the content segment by segment, and commits.
@@ -65,7 +35,7 @@ func (s *Stages) store(ctx context.Context, h *queue.Claim) (ingest.Result, erro
 			return ingest.Result{Outcome: ingest.StepContinue}, nil
 		}
 		if err == nil {
-			just, err = s.Root.Publish(ctx, p.Prepared, s.inventoryOf(j.ID, p), owner)
+			just, err = s.Root.Publish(ctx, p.Prepared, s.Work.Inventory(j.ID, p), owner)
 		}
 		if err == nil {
 			j.ObjectVersion = p.Number // also for a worker that learns at the end that the job was taken from it
@@ -83,7 +53,7 @@ func (s *Stages) store(ctx context.Context, h *queue.Claim) (ingest.Result, erro
 }
 
 // owner is the job as the owner of its object's lock, with its plan.
-func (s *Stages) owner(h *queue.Claim, p *plan) ocfl.Owner {
+func (s *Stages) owner(h *queue.Claim, p *workspace.Plan) ocfl.Owner {
 	return ocfl.Owner{Job: h.Job.ID, Fence: h.CheckLease, Over: s.Queue.JobEnded, Alone: func() bool { return s.Queue.Ended(p.At) }}
 }
 
@@ -101,19 +71,19 @@ func (s *Stages) declare(ctx context.Context, id string) error {
 
 // copyAll copies the new content from where an earlier try got to, and returns
 // whether all of it is there. Preparing is enough for one time budget.
-func (s *Stages) copyAll(ctx context.Context, h *queue.Claim, p *plan) (all bool, err error) {
+func (s *Stages) copyAll(ctx context.Context, h *queue.Claim, p *workspace.Plan) (all bool, err error) {
 	j := h.Job
 	if p.Follows == "" {
 		if err := s.declare(ctx, p.ID); err != nil {
 			return false, err
 		}
 	}
-	for j.Done < p.segments() || p.fresh {
+	for j.Done < p.Segments() || p.Fresh {
 		if !s.Now().Before(h.Until) {
-			j.Checkpoint = fmt.Sprintf("%d of %d new files copied", min(j.Done*segmentFiles, p.Contents), p.Contents)
+			j.Checkpoint = fmt.Sprintf("%d of %d new files copied", min(j.Done*workspace.SegmentFiles, p.Contents), p.Contents)
 			return false, nil
 		}
-		if p.fresh = false; j.Done < p.segments() {
+		if p.Fresh = false; j.Done < p.Segments() {
 			err := s.copySegment(ctx, h, p, j.Done)
 			if errors.Is(err, ocfl.ErrStop) {
 				continue // the time is up
@@ -128,7 +98,7 @@ func (s *Stages) copyAll(ctx context.Context, h *queue.Claim, p *plan) (all bool
 }
 
 // notStored decides what follows when the version could not be stored.
-func (s *Stages) notStored(ctx context.Context, h *queue.Claim, p *plan, why error) (ingest.Result, error) {
+func (s *Stages) notStored(ctx context.Context, h *queue.Claim, p *workspace.Plan, why error) (ingest.Result, error) {
 	j := h.Job
 	missing, claimed := new(ocfl.MissingError), new(ocfl.ClaimedError)
 	switch {
@@ -146,8 +116,8 @@ func (s *Stages) notStored(ctx context.Context, h *queue.Claim, p *plan, why err
 
 // copyAgain begins the copying again: what was stored is no longer all there. Done
 // counts on beyond the segments meanwhile.
-func (s *Stages) copyAgain(ctx context.Context, h *queue.Claim, p *plan, why error) (ingest.Result, error) {
-	j, last := h.Job, p.segments()
+func (s *Stages) copyAgain(ctx context.Context, h *queue.Claim, p *workspace.Plan, why error) (ingest.Result, error) {
+	j, last := h.Job, p.Segments()
 	s.Queue.Log.Error("stored content is gone, it is copied again", "job", j.ID, "error", why)
 	if j.Done < last || j.Done >= 2*last {
 		j.Done = last
@@ -158,7 +128,7 @@ func (s *Stages) copyAgain(ctx context.Context, h *queue.Claim, p *plan, why err
 			err = s.copySegment(ctx, h, p, j.Done-last)
 		}
 		if errors.Is(err, ocfl.ErrStop) {
-			j.Checkpoint = fmt.Sprintf("%d of %d new files copied again", (j.Done-last)*segmentFiles, p.Contents)
+			j.Checkpoint = fmt.Sprintf("%d of %d new files copied again", (j.Done-last)*workspace.SegmentFiles, p.Contents)
 			return ingest.Result{Outcome: ingest.StepContinue}, nil
 		}
 		if err != nil {
@@ -175,14 +145,14 @@ var errMoved = errors.New("the object moved on")
 // plan prepares the version, unless an earlier try did and the object is still
 // the one that it was prepared for. It returns errMoved if the system files have to
 // be written again first, and a Lost if another worker of the job prepared meanwhile.
-func (s *Stages) plan(ctx context.Context, h *queue.Claim) (p *plan, err error) {
+func (s *Stages) plan(ctx context.Context, h *queue.Claim) (p *workspace.Plan, err error) {
 	j := h.Job
-	if p = new(plan); !j.FirstTry() {
-		if p, err = s.readPlan(ctx, j); err != nil {
+	if p = new(workspace.Plan); !j.FirstTry() {
+		if p, err = s.Work.Plan(ctx, j.ID); err != nil {
 			return p, err
 		}
 	}
-	if p.ID == j.Primary && p.Retry == j.RetryCount && p.Stamp == j.Stamp {
+	if p.IsOf(j) {
 		state, err := s.Root.State(ctx, p.Prepared)
 		if err != nil || state != ocfl.Overtaken {
 			p.Written = p.Written || state == ocfl.Committed
@@ -190,26 +160,12 @@ func (s *Stages) plan(ctx context.Context, h *queue.Claim) (p *plan, err error) 
 		}
 	}
 	j.Done = 0
-	p = &plan{Attempt: h.Take(), Retry: j.RetryCount, Stamp: j.Stamp, At: s.Now().UnixMilli(), etag: p.etag, fresh: true}
+	p = p.Replacing(j, h.Take(), s.Now().UnixMilli())
 	return p, s.prepare(ctx, j, p)
 }
 
-// readPlan reads the plan as it stands; without an ID there is none.
-func (s *Stages) readPlan(ctx context.Context, j *ingest.Job) (*plan, error) {
-	p := &plan{}
-	data, info, err := s.Work.Read(ctx, workspace.PlanKey(j.ID))
-	if fault.Is(err, fault.NotFound) {
-		return p, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, p)
-	}
-	p.etag = info.ETag
-	return p, err
-}
-
 // prepare writes a new plan: its files first, then what names them.
-func (s *Stages) prepare(ctx context.Context, j *ingest.Job, p *plan) error {
+func (s *Stages) prepare(ctx context.Context, j *ingest.Job, p *workspace.Plan) error {
 	var system systemFiles
 	err := s.Work.GetJSON(ctx, workspace.SystemKey(j.ID), &system)
 	if fault.Is(err, fault.NotFound) || err == nil && system.Follows != j.Follows {
@@ -218,12 +174,12 @@ func (s *Stages) prepare(ctx context.Context, j *ingest.Job, p *plan) error {
 	if err != nil {
 		return err
 	}
-	w := s.Work.Create(ctx, p.inventoryKey(j.ID), workspace.SmallInventory)
-	contents := &contents{s: s, ctx: ctx, key: func(n int) string { return p.contentKey(j.ID, n) }}
+	w, contents := s.Work.CreateInventory(ctx, j.ID, p), s.Work.CreateContents(j.ID, p)
 	p.Prepared, err = s.Root.Prepare(ctx, ocfl.Draft{ID: j.Primary, Job: j.ID, Attempt: p.Attempt, Files: s.version(ctx, j, system),
-		Counts: systemfile.Counts, Version: provenance.OCFL(j), First: j.FirstTry() && j.Follows == ""}, w, contents.add)
+		Counts: systemfile.Counts, Version: provenance.OCFL(j), First: j.FirstTry() && j.Follows == ""}, w,
+		func(file ocfl.Content) error { return contents.Add(ctx, file) })
 	if err == nil {
-		p.List, err = contents.close()
+		err = contents.Close(ctx)
 	}
 	if err == nil && p.Follows != j.Follows && !p.Written {
 		err = errMoved
@@ -235,22 +191,14 @@ func (s *Stages) prepare(ctx context.Context, j *ingest.Job, p *plan) error {
 	if p.Inventory, _, err = w.Close(); err != nil {
 		return err
 	}
-	return s.Work.PutJSON(ctx, workspace.PlanKey(j.ID), p, bucket.Condition{Absent: p.etag == "", ETag: p.etag})
-}
-
-// inventoryOf opens the inventory of a plan.
-func (s *Stages) inventoryOf(job string, p *plan) ocfl.Text {
-	if p.Inventory != nil {
-		return workspace.InMemory(p.Inventory)
-	}
-	return s.Work.Text(p.inventoryKey(job))
+	return s.Work.PutPlan(ctx, j.ID, p)
 }
 
 // Stored asks whether the version of a job that is or was at Storing is committed,
 // and if so notes on the job which it is. What is left to do of it is done by a
 // requeue.
 func (s *Stages) Stored(ctx context.Context, j *ingest.Job) error {
-	p, err := s.readPlan(ctx, j)
+	p, err := s.Work.Plan(ctx, j.ID)
 	if err != nil || p.ID == "" || p.NoChange {
 		return err
 	}
@@ -278,7 +226,7 @@ func (s *Stages) Stored(ctx context.Context, j *ingest.Job) error {
 func (s *Stages) version(ctx context.Context, j *ingest.Job, system systemFiles) iter.Seq2[ocfl.File, error] {
 	return func(yield func(ocfl.File, error) bool) {
 		if len(system.Producer) < j.Files {
-			for e, err := range s.entries(ctx, j) {
+			for e, err := range s.Work.Entries(ctx, j) {
 				if !yield(e.File, err) || err != nil {
 					return
 				}
@@ -292,46 +240,11 @@ func (s *Stages) version(ctx context.Context, j *ingest.Job, system systemFiles)
 	}
 }
 
-// contents writes down what is to be copied, segment by segment.
-type contents struct {
-	s    *Stages
-	ctx  context.Context
-	key  func(n int) string
-	n    int
-	list []ocfl.Content
-}
-
-func (c *contents) add(file ocfl.Content) error {
-	if len(c.list) == segmentFiles {
-		if err := c.flush(); err != nil {
-			return err
-		}
-	}
-	c.list = append(c.list, file)
-	return nil
-}
-
-// close ends the segments. The only one is not written, but returned.
-func (c *contents) close() ([]ocfl.Content, error) {
-	if c.n == 0 {
-		return c.list, nil
-	}
-	return nil, c.flush()
-}
-
-func (c *contents) flush() error {
-	err := c.s.Work.PutJSON(c.ctx, c.key(c.n), c.list, bucket.Condition{})
-	c.n, c.list = c.n+1, c.list[:0]
-	return err
-}
-
 // copySegment copies the files of one segment and verifies the copies.
-func (s *Stages) copySegment(ctx context.Context, h *queue.Claim, p *plan, n int) error {
-	list := p.List
-	if list == nil {
-		if err := s.Work.GetJSON(ctx, p.contentKey(h.Job.ID, n), &list); err != nil {
-			return err
-		}
+func (s *Stages) copySegment(ctx context.Context, h *queue.Claim, p *workspace.Plan, n int) error {
+	list, err := s.Work.Contents(ctx, h.Job.ID, p, n)
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -73,7 +73,7 @@ func (p *packager) file(ctx context.Context, name string, write func(io.Writer) 
 func (p *packager) producer(sorted *spill.Sorter[aip.Entry]) iter.Seq2[aip.Entry, error] {
 	return func(yield func(aip.Entry, error) bool) {
 		for r, err := range sorted.Sorted() {
-			if err == nil && p.job.Files <= segmentFiles {
+			if err == nil && p.job.Files <= workspace.SegmentFiles {
 				p.out.Producer = append(p.out.Producer, r.Value.File)
 			}
 			if !yield(r.Value, err) || err != nil {

@@ -23,6 +23,14 @@ func FileKey(job string, n int) string { return fmt.Sprintf("%sfiles/%06d", Pref
 // PartialKey is where the state of an unfinished transfer is.
 func PartialKey(job, what string) string { return Prefix(job) + "half/" + what + ".json" }
 
+func segmentPrefix(job string) string { return Prefix(job) + "ledger/" }
+
+func segmentKey(job string, n int) string { return fmt.Sprintf("%s%06d.json", segmentPrefix(job), n) }
+
+func unfinishedKey(job string, n int) string {
+	return fmt.Sprintf("%sunfinished/%06d.json", Prefix(job), n)
+}
+
 // ManifestKey is where the manifest is that the job's row names. Each try of Estimate
 // keeps one of its own: a worker that comes late changes nothing of what was checked.
 func ManifestKey(j *ingest.Job) string {
@@ -38,6 +46,14 @@ func SystemKey(job string) string { return Prefix(job) + "version.json" }
 
 // PlanKey is where the plan is by which a job's version is stored.
 func PlanKey(job string) string { return Prefix(job) + "plan.json" }
+
+func inventoryKey(job, attempt string) string { return planFolder(job, attempt) + "inventory.json" }
+
+func contentKey(job, attempt string, n int) string {
+	return fmt.Sprintf("%scontent/%06d.json", planFolder(job, attempt), n)
+}
+
+func planFolder(job, attempt string) string { return Prefix(job) + "plan/" + attempt + "/" }
 
 // BatchManifestKey is where the manifest of a batch is while the batch is unpacked.
 func BatchManifestKey(batch string) string { return Batches + batch + "/manifest.checkm" }

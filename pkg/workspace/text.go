@@ -12,10 +12,10 @@ import (
 // Texts up to these sizes, in bytes, are kept where they are named or in memory: each
 // request to S3 costs more than to carry them along.
 const (
-	SmallFile      = 64 << 10  // a system file, in the list of the system files
-	SmallInventory = 256 << 10 // the prepared inventory, in the plan
+	SmallFile = 64 << 10 // a system file, in the list of the system files
 
-	smallText = 1 << 20 // a work file that is read several times
+	smallInventory = 256 << 10 // the prepared inventory, in the plan
+	smallText      = 1 << 20   // a work file that is read several times
 )
 
 // TextWriter takes a text: it is in memory while it is small, else an object in the
