@@ -29,3 +29,9 @@ func backoff(t Timing, c Times, repairs int) time.Duration {
 	}
 	return d
 }
+
+// RetryWait bounds the random wait before a stage is tried again, after so many tries:
+// it doubles up to a minute, or to the time-out of a short stage.
+func (t Timing) RetryWait(tries int) time.Duration {
+	return min(time.Second<<min(tries, 6), t.Short)
+}

@@ -1,8 +1,9 @@
 package ingest
 
 import (
-	"archivist/pkg/fault"
 	"strings"
+
+	"archivist/pkg/fault"
 )
 
 // CheckSubmission trims the identifiers of one object and takes doubles out. An

@@ -17,59 +17,40 @@ func Denied(err error) bool {
 	return errors.As(err, &api) && denied[api.ErrorCode()]
 }
 
-// lasts reports whether an error is AWS's refusal of a call, which the next try is
+// isRefusal reports whether an error is AWS's refusal of a call, which the next try is
 // likely to meet again.
-func lasts(err error) bool {
+func isRefusal(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && !throttled[api.ErrorCode()] && api.ErrorFault() != smithy.FaultServer
 }
 
-// mostBlocked bounds what a row says of a refused call, in bytes.
-const mostBlocked = 600
+// maxBlocked bounds what a row says of a refused call, in bytes.
+const maxBlocked = 600
 
 // block notes on the row of a job, or else of a batch, which call was refused that
 // its execution exec needs, so that explain can say it. If that fails, only the
 // explanation is lost: the sweep sends again what is owed.
 func (q *Queue) block(ctx context.Context, job, batch string, exec int64, what string, cause error) {
-	if !lasts(cause) {
+	if !isRefusal(cause) {
 		return
 	}
 	q.Metric(Stuck, 1)
-	says := ingest.Cut(what+": "+causeOf(cause), mostBlocked)
-	note := func() error { return q.blockJob(ctx, job, exec, says) }
-	if batch != "" {
-		note = func() error { return q.blockBatch(ctx, batch, exec, says) }
-	}
-	if err := note(); err != nil && !fault.Is(err, fault.Stale) {
+	err := q.noteBlocked(ctx, job, batch, exec, ingest.Cut(what+": "+causeOf(cause), maxBlocked))
+	if err != nil && !fault.Is(err, fault.Stale) {
 		q.Log.Warn("a refused call could not be noted", "job", job, "batch", batch, "error", err)
 	}
 }
 
-func (q *Queue) blockJob(ctx context.Context, id string, exec int64, says string) error {
-	row, err := q.Job(ctx, id)
-	if err != nil || row.Exec != exec || !row.Running() || row.Live(q.Now()) || row.Blocked == says {
+func (q *Queue) noteBlocked(ctx context.Context, job, batch string, exec int64, text string) error {
+	it, err := q.item(ctx, job, batch)
+	if err != nil {
 		return err
 	}
-	next := *row
-	next.Blocked = says
-	tx := q.Table.Begin(q.NewID())
-	q.writeJob(tx, row, next)
-	return tx.Commit(ctx)
-}
-
-func (q *Queue) blockBatch(ctx context.Context, id string, exec int64, says string) error {
-	row, err := q.Batch(ctx, id)
-	if err != nil || row.Exec != exec || row.Live(q.Now()) || row.Blocked == says {
-		return err
-	}
-	if _, working := ingest.StageOfBatch(row.State); !working {
+	row := it.common()
+	if _, working := it.stage(); !working || row.Exec != exec || row.Live(q.Now()) || row.Blocked == text {
 		return nil
 	}
-	next := *row
-	next.Blocked = says
-	tx := q.Table.Begin(q.NewID())
-	q.writeBatch(tx, row, next)
-	return tx.Commit(ctx)
+	return q.rewrite(ctx, it, func(row common) { row.Blocked = text })
 }
 
 // blocker is what is known, when an item is repaired, of why its old execution did
@@ -82,9 +63,9 @@ func (q *Queue) blocker(ctx context.Context, machine, old string, w ingest.Work)
 	problem, err := q.Executions.Problem(ctx, machine, old)
 	switch {
 	case err != nil:
-		q.Log.Warn("it is not known what the execution met", "execution", old, "error", err)
+		q.Log.Warn("the history of an execution could not be read", "execution", old, "error", err)
 	case problem != "":
-		return ingest.Cut(fmt.Sprintf("the state machine %s %s", machine, problem), mostBlocked)
+		return ingest.Cut(fmt.Sprintf("the state machine %s %s", machine, problem), maxBlocked)
 	}
 	return w.Blocked
 }

@@ -31,15 +31,15 @@ func causeOf(err error) string {
 		return "the time of the function ran out" + during(err) +
 			". It is tried again; if it happens each time, give the function more time or the source less to do"
 	case errors.As(err, &api):
-		return subject(err) + " " + verdict(api, operation(err))
+		return subject(err) + " " + explainCode(api, operation(err))
 	case errors.As(err, &op) && errors.As(err, &network):
 		return fmt.Sprintf("%s did not answer %s: %v. It is tried again", subject(err), op.Operation(), rootOf(err))
 	}
 	return err.Error()
 }
 
-// verdict says what an answer of AWS's means, by its code.
-func verdict(api smithy.APIError, operation string) string {
+// explainCode says what an answer of AWS's means, by its code.
+func explainCode(api smithy.APIError, operation string) string {
 	code := api.ErrorCode()
 	var cancelled *types.TransactionCanceledException
 	if errors.As(api, &cancelled) {
@@ -148,17 +148,17 @@ func during(err error) string {
 	return ""
 }
 
-// unsaid is what is known of a worker that was ended before it could say why.
-func unsaid(stage ingest.Stage) string {
+// endedSilently is what is known of a worker that was ended before it could say why.
+func endedSilently(stage ingest.Stage) string {
 	return fmt.Sprintf("the worker ended without an answer: it was killed, or ran out of memory or time. "+
 		"The log of the function %s says which "+
 		"(\"signal: killed\" or \"Runtime exited\": give it more memory; \"Task timed out\": more time)", stage.Name)
 }
 
-// gaveUp is why an item fails that was tried too often: the last cause that was seen.
-func gaveUp(s ingest.Stage, tries int, last, then string) string {
+// triedTooOften is why an item fails at the end of its tries: the last cause that was seen.
+func triedTooOften(s ingest.Stage, tries int, last, then string) string {
 	if last == "" {
-		last = unsaid(s)
+		last = endedSilently(s)
 	}
 	return fmt.Sprintf("%s was tried %d times without success: %s. %s", s.Name, tries, strings.TrimSuffix(last, "."), then)
 }
@@ -170,7 +170,7 @@ func lastTry(w ingest.Work, stage ingest.Stage, message string, running int) str
 	case message != "":
 		return "; the last try failed: " + message
 	case w.Tries > running:
-		return "; the last try failed: " + unsaid(stage)
+		return "; the last try failed: " + endedSilently(stage)
 	case w.Repairs > 1 && w.Tries == 0:
 		return fmt.Sprintf("; no worker could take it, though it was started anew %d times: look at the log of the "+
 			"function %s, at its permissions for the table, and at its dead-letter queue", w.Repairs, stage.Name)

@@ -1,11 +1,12 @@
 package queue
 
 import (
+	"context"
+	"fmt"
+
 	"archivist/pkg/event"
 	"archivist/pkg/ingest"
 	"archivist/pkg/table"
-	"context"
-	"fmt"
 )
 
 // Change is the detail of a job's or batch's event.
@@ -17,41 +18,41 @@ type Change struct {
 	Parked bool   `json:"parked,omitempty"`
 }
 
-// why is who caused a change, and for what.
-type why struct {
+// origin is who caused a change, and why.
+type origin struct {
 	event, actor, component, reason string
 }
 
-// putJob writes a job's row as it shall be, with its event, and whatever must
-// agree: the slot, space and lock rows, and the batch's counts. A job that is
-// new is counted by the chunk that makes it. The job's lease ends with the change.
-func (q *Queue) putJob(tx *table.Tx, row *Job, is ingest.Job, gone goneRows, w why) error {
+// putJob puts into tx a job's row as next is, with its event, and whatever must
+// agree: the slot, space and lock rows, and the batch's counts. A new job is counted
+// by the chunk that makes it. The job's lease ends with the change.
+func (q *Queue) putJob(tx *table.Tx, row *Job, next ingest.Job, missing missingRows, by origin) error {
 	prev := row.Job
-	if prev.State != is.State {
-		if err := ingest.CheckJob(prev.State, is.State); err != nil {
+	if prev.State != next.State {
+		if err := ingest.CheckJob(prev.State, next.State); err != nil {
 			return err
 		}
 	}
-	next := *row
-	next.Job = is
-	next.Version++
-	next.Release()
-	q.writeJob(tx, row, next)
-	e := event.New{Type: w.event, Time: q.Now().UnixMilli(), Actor: w.actor, Component: w.component,
-		Detail: Change{From: string(prev.State), To: string(is.State), Exec: is.Exec, Reason: w.reason, Parked: is.Parked}}
-	if is.State == ingest.Failed {
+	changed := *row
+	changed.Job = next
+	changed.Version++
+	changed.Release()
+	q.writeJob(tx, row, changed)
+	e := event.New{Type: by.event, Time: q.Now().UnixMilli(), Actor: by.actor, Component: by.component,
+		Detail: Change{From: string(prev.State), To: string(next.State), Exec: next.Exec, Reason: by.reason, Parked: next.Parked}}
+	if next.State == ingest.Failed {
 		e.Outcome = event.Failure
-		if prev.State != is.State {
+		if prev.State != next.State {
 			tx.OnCommit(func() { q.Metric(FailedJobs, 1) })
 		}
 	}
-	if err := event.Append(tx, jobSubject(is.ID), next.Version, e); err != nil {
+	if err := event.Append(tx, jobSubject(next.ID), changed.Version, e); err != nil {
 		return err
 	}
-	if add := ingest.Moved(prev.State, is.State); prev.State != "" && len(add) > 0 {
-		tx.Count(countKey(is.Batch), add)
+	if add := ingest.Moved(prev.State, next.State); prev.State != "" && len(add) > 0 {
+		tx.Count(countKey(next.Batch), add)
 	}
-	reserve(tx, prev, is, gone)
+	reserve(tx, prev, next, missing)
 	return nil
 }
 
@@ -61,78 +62,80 @@ func (q *Queue) putJob(tx *table.Tx, row *Job, is ingest.Job, gone goneRows, w w
 func (q *Queue) writeJob(tx *table.Tx, row *Job, next Job) {
 	next.Head.WorkPK, next.Head.WorkSK = next.Job.WorkKey()
 	next.Head.ListPK, next.Head.ListSK = "jobs#"+next.Collection, fmt.Sprintf("%013d#%s", next.Created, next.Job.ID)
-	if next.Rev == 0 {
-		tx.Insert(&next)
-	} else {
-		tx.Save(&next)
-	}
+	put(tx, &next, next.Rev)
 	tx.OnCommit(func() { *row = next })
 }
 
-// putBatch writes a batch's row as it shall be, with its event if w names one.
+// putBatch puts into tx a batch's row as next is, with its event if by names one.
 // The batch's lease ends with an event, and stays without.
-func (q *Queue) putBatch(tx *table.Tx, row *Batch, is ingest.Batch, w why) error {
+func (q *Queue) putBatch(tx *table.Tx, row *Batch, next ingest.Batch, by origin) error {
 	prev := row.Batch
-	if prev.State != is.State {
-		if err := ingest.CheckBatch(prev.State, is.State); err != nil {
+	if prev.State != next.State {
+		if err := ingest.CheckBatch(prev.State, next.State); err != nil {
 			return err
 		}
 	}
-	next := *row
-	next.Batch = is
-	if w.event != "" {
-		next.Version++
-		next.Release()
+	changed := *row
+	changed.Batch = next
+	if by.event != "" {
+		changed.Version++
+		changed.Release()
 	}
-	q.writeBatch(tx, row, next)
-	q.owe(tx, prev, is)
-	if w.event == "" {
+	q.writeBatch(tx, row, changed)
+	q.owe(tx, prev, next)
+	if by.event == "" {
 		return nil
 	}
-	e := event.New{Type: w.event, Time: q.Now().UnixMilli(), Actor: w.actor, Component: w.component,
-		Detail: Change{From: string(prev.State), To: string(is.State), Exec: is.Exec, Reason: w.reason}}
-	if is.State == ingest.BatchFailed {
+	e := event.New{Type: by.event, Time: q.Now().UnixMilli(), Actor: by.actor, Component: by.component,
+		Detail: Change{From: string(prev.State), To: string(next.State), Exec: next.Exec, Reason: by.reason}}
+	if next.State == ingest.BatchFailed {
 		e.Outcome = event.Failure
 	}
-	return event.Append(tx, batchSubject(is.ID), next.Version, e)
+	return event.Append(tx, batchSubject(next.ID), changed.Version, e)
+}
+
+// put writes a row that was read, or a new one: its rev is 0.
+func put(tx *table.Tx, row table.Row, rev int64) {
+	if rev == 0 {
+		tx.Insert(row)
+	} else {
+		tx.Save(row)
+	}
 }
 
 // writeBatch is writeJob for a batch.
 func (q *Queue) writeBatch(tx *table.Tx, row *Batch, next Batch) {
 	next.Head.WorkPK, next.Head.WorkSK = next.Batch.WorkKey()
 	next.Head.ListPK, next.Head.ListSK = "batches#"+next.Collection, fmt.Sprintf("%013d#%s", next.Created, next.Batch.ID)
-	if next.Rev == 0 {
-		tx.Insert(&next)
-	} else {
-		tx.Save(&next)
-	}
+	put(tx, &next, next.Rev)
 	tx.OnCommit(func() { *row = next })
 }
 
 // changeJob commits one change of a job and sends the wake-ups that it is owed.
 // more adds what else must be in the transaction. Where a row that the job owns is
-// not there any more, because somebody removed it by hand, the change is made
-// without it: else the job could never end.
-func (q *Queue) changeJob(ctx context.Context, row *Job, next ingest.Job, w why, more ...func(*table.Tx) error) error {
+// missing, because somebody removed it by hand, the change is made without it: else
+// the job could never end.
+func (q *Queue) changeJob(ctx context.Context, row *Job, next ingest.Job, by origin, more ...func(*table.Tx) error) error {
 	prev := row.Job
 	owed := func() []ingest.Wake { return ingest.Wakes(prev, next) }
-	var gone goneRows
-	put := func(tx *table.Tx) error { return q.putJob(tx, row, next, gone, w) }
-	parts := append([]func(*table.Tx) error{put}, more...)
+	var missing missingRows
+	change := func(tx *table.Tx) error { return q.putJob(tx, row, next, missing, by) }
+	parts := append([]func(*table.Tx) error{change}, more...)
 	err := q.commit(ctx, parts, owed)
-	if gone = q.goneRows(ctx, err, &prev); len(gone) == 0 {
+	if missing = q.missingRows(ctx, err, &prev); len(missing) == 0 {
 		return err
 	}
-	q.Log.Error("rows of a job were not there; it is changed without them", "job", prev.ID, "rows", fmt.Sprint(gone))
-	q.Metric(MissingRows, float64(len(gone)))
+	q.Log.Error("rows that a job owns are missing; it is changed without them", "job", prev.ID, "rows", fmt.Sprint(missing))
+	q.Metric(MissingRows, float64(len(missing)))
 	return q.commit(ctx, parts, owed)
 }
 
 // changeBatch is changeJob for a batch.
-func (q *Queue) changeBatch(ctx context.Context, row *Batch, next ingest.Batch, w why, more ...func(*table.Tx) error) error {
+func (q *Queue) changeBatch(ctx context.Context, row *Batch, next ingest.Batch, by origin, more ...func(*table.Tx) error) error {
 	prev := row.Batch
-	put := func(tx *table.Tx) error { return q.putBatch(tx, row, next, w) }
-	return q.commit(ctx, append([]func(*table.Tx) error{put}, more...), func() []ingest.Wake { return ingest.BatchWakes(prev, next) })
+	change := func(tx *table.Tx) error { return q.putBatch(tx, row, next, by) }
+	owed := func() []ingest.Wake { return ingest.BatchWakes(prev, next) }
+	return q.commit(ctx, append([]func(*table.Tx) error{change}, more...), owed)
 }
 
 func (q *Queue) commit(ctx context.Context, parts []func(*table.Tx) error, owed func() []ingest.Wake) error {

@@ -1,11 +1,12 @@
 package queue
 
 import (
+	"context"
+	"time"
+
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/table"
-	"context"
-	"time"
 )
 
 // clean removes the work files of a job that failed and gives their space back.
@@ -35,7 +36,7 @@ func (q *Queue) clean(ctx context.Context, row *Job, now time.Time, reason strin
 		q.writeJob(tx, row, next)
 		return tx.Commit(ctx)
 	}
-	return q.changeJob(ctx, row, q.Rules.Cleaned(row.Job), why{event: "job.cleaned", component: "sweep", reason: reason})
+	return q.changeJob(ctx, row, q.Rules.Cleaned(row.Job), origin{event: "job.cleaned", component: "sweep", reason: reason})
 }
 
 // cleanEarly removes work files of jobs that failed some time ago, the oldest

@@ -1,17 +1,18 @@
 package queue
 
 import (
+	"context"
+
 	"archivist/pkg/fault"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 	"archivist/pkg/table"
-	"context"
 )
 
 // CloseBatch moves a sealed batch without open jobs to Reporting. It is tried
 // by whoever closed a job, by the sealer and by the sweep; one of them does it.
 func (q *Queue) CloseBatch(ctx context.Context, id string) error {
-	for range 3 { // after a Lost somebody else did it, or a job was requeued, or only a mail was recorded
+	for range 3 { // a Stale: another did it, a job was requeued, or only a mail was recorded
 		counts, err := q.Counts(ctx, id)
 		if err != nil || counts.Open() > 0 {
 			return err
@@ -20,11 +21,12 @@ func (q *Queue) CloseBatch(ctx context.Context, id string) error {
 		if err != nil || row.State != ingest.BatchProcessing || !row.Sealed {
 			return err
 		}
-		is := q.Rules.EnterBatch(row.Batch, ingest.BatchReporting, q.Now())
-		err = q.changeBatch(ctx, row, is, why{event: "batch.state", component: "queue"}, func(tx *table.Tx) error {
+		next := q.Rules.EnterBatch(row.Batch, ingest.BatchReporting, q.Now())
+		none := func(tx *table.Tx) error {
 			tx.Require(countKey(id), "n_processing = ? AND n_held = ?", 0, 0)
 			return nil
-		})
+		}
+		err = q.changeBatch(ctx, row, next, origin{event: "batch.state", component: "queue"}, none)
 		if !fault.Is(err, fault.Stale) {
 			return err
 		}
@@ -50,36 +52,39 @@ func (q *Queue) giveUp(b ingest.Batch, reason string) ingest.Batch {
 	return q.Rules.EnterBatch(b, ingest.BatchFailed, q.Now())
 }
 
-// endBatch closes a batch whose report is saved, or whose manifest is no good.
-// It is Completed only if no job failed, seen in the same transaction.
-func (q *Queue) endBatch(ctx context.Context, h *Claim, res ingest.Result) error {
-	if res.Outcome == ingest.StepFail {
-		is := q.giveUp(*h.Batch, res.Reason)
-		err := q.changeBatch(ctx, h.batch, is, why{event: "batch.state", component: "unpack", reason: res.Reason}, h.also...)
-		if err == nil {
-			*h.Batch = is
+// end ends a batch whose report is saved, or whose manifest cannot be used. It is
+// Completed only if no job failed, seen in the same transaction.
+func (row *Batch) end(ctx context.Context, c *Claim, res ingest.Result) error {
+	next, by, more := c.q.giveUp(*c.Batch, res.Reason), origin{event: "batch.state", component: "unpack", reason: res.Reason}, c.onCommit
+	if res.Outcome != ingest.StepFail {
+		var err error
+		if next, more, err = c.q.reported(ctx, c); err != nil {
+			return err
 		}
-		return err
+		by.component, by.reason = "report", next.Message
 	}
-	counts, err := q.Counts(ctx, h.Batch.ID)
+	err := c.q.changeBatch(ctx, row, next, by, more...)
+	if err == nil {
+		*c.Batch = next
+	}
+	return err
+}
+
+// reported is a batch whose report is saved, and what else its transaction has.
+func (q *Queue) reported(ctx context.Context, c *Claim) (next ingest.Batch, more []func(*table.Tx) error, err error) {
+	next, more = *c.Batch, c.onCommit
+	counts, err := q.Counts(ctx, next.ID)
 	if err != nil {
-		return err
+		return next, more, err
 	}
 	to := ingest.BatchFailed
-	also := h.also
-	if h.Batch.Incomplete == "" && counts.Failed == 0 && counts.Open() == 0 {
+	if next.Incomplete == "" && counts.Failed == 0 && counts.Open() == 0 {
 		to = ingest.BatchCompleted
-		also = append(also, func(tx *table.Tx) error {
-			tx.Require(countKey(h.Batch.ID), "n_failed = ? AND n_processing = ? AND n_held = ?", 0, 0, 0)
+		more = append(more, func(tx *table.Tx) error {
+			tx.Require(countKey(next.ID), "n_failed = ? AND n_processing = ? AND n_held = ?", 0, 0, 0)
 			return nil
 		})
 	}
-	is := *h.Batch
-	is.Message = h.Batch.Incomplete
-	is = q.Rules.EnterBatch(is, to, q.Now())
-	err = q.changeBatch(ctx, h.batch, is, why{event: "batch.state", component: "report", reason: is.Message}, also...)
-	if err == nil {
-		*h.Batch = is
-	}
-	return err
+	next.Message = next.Incomplete
+	return q.Rules.EnterBatch(next, to, q.Now()), more, nil
 }

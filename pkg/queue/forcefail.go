@@ -1,9 +1,10 @@
 package queue
 
 import (
+	"context"
+
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
-	"context"
 )
 
 // ForceFail fails a running or waiting job by an admin's word: its worker, if
@@ -24,9 +25,9 @@ func (q *Queue) ForceFail(ctx context.Context, id, reason, actor string) (*Job, 
 				return nil, err
 			}
 		}
-		is := q.Rules.Failed(job, "failed by "+actor+": "+reason, true, q.Now())
+		next := q.Rules.Failed(job, "failed by "+actor+": "+reason, true, q.Now())
 		old, running := ExecutionName(id, row.Exec), row.Running()
-		err = q.changeJob(ctx, row, is, why{event: "job.state", actor: actor, component: "admin", reason: reason})
+		err = q.changeJob(ctx, row, next, origin{event: "job.state", actor: actor, component: "admin", reason: reason})
 		switch {
 		case err == nil && running:
 			if err := q.Executions.Stop(ctx, MachineJob, old, "failed by "+actor); err != nil {

@@ -1,14 +1,15 @@
 package queue
 
 import (
-	"archivist/pkg/fault"
-	"archivist/pkg/ingest"
-	"archivist/pkg/lease"
-	"archivist/pkg/table"
 	"context"
 	"maps"
 	"slices"
 	"time"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/lease"
+	"archivist/pkg/table"
 )
 
 // gates lets jobs on that wait inside first (they hold space), then new ones,
@@ -175,7 +176,7 @@ func (k *look) letOn(ctx context.Context, place string, row *Job) (ingest.Free, 
 	if len(chosen) == 0 {
 		return k.free, nil // the index lags: it needs more by now
 	}
-	return left, q.changeJob(ctx, row, next, why{event: "job.state", component: "scheduler"}, k.guard)
+	return left, q.changeJob(ctx, row, next, origin{event: "job.state", component: "scheduler"}, k.guard)
 }
 
 func (k *look) guard(tx *table.Tx) error {
@@ -194,7 +195,7 @@ func (k *look) waits(j *ingest.Job, owner string) {
 // fail fails a job that can never go through its gate.
 func (k *look) fail(ctx context.Context, row *Job, cause error) {
 	next := k.q.Rules.Failed(row.Job, cause.Error(), true, k.q.Now())
-	err := k.q.changeJob(ctx, row, next, why{event: "job.state", component: "scheduler", reason: next.Message}, k.guard)
+	err := k.q.changeJob(ctx, row, next, origin{event: "job.state", component: "scheduler", reason: next.Message}, k.guard)
 	if err != nil {
 		k.q.Log.Error("the job could not be failed; the next tick tries again", "job", row.Job.ID, "error", err)
 	}

@@ -1,14 +1,15 @@
 package queue
 
 import (
-	"archivist/pkg/event"
-	"archivist/pkg/fault"
-	"archivist/pkg/ingest"
-	"archivist/pkg/table"
 	"context"
 	"errors"
 	"slices"
 	"sync"
+
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/table"
 )
 
 // Page is a page of rows with the cursor of the next.

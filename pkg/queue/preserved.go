@@ -1,10 +1,11 @@
 package queue
 
 import (
-	"archivist/pkg/fault"
-	"archivist/pkg/ingest"
 	"context"
 	"time"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
 )
 
 // Preserved notes on a failed job that its version is committed: its worker did so
@@ -19,10 +20,10 @@ func (q *Queue) Preserved(ctx context.Context, id, ark string, version int) erro
 		if err != nil || row.State != ingest.Failed || row.ObjectVersion != 0 {
 			return err
 		}
-		is := row.Job
-		is.Primary = ark // it may have been minted after the moment to which the table was restored
-		is = q.Rules.Preserved(is, version)
-		err = q.changeJob(ctx, row, is, why{event: "job.preserved", component: "store", reason: is.Message})
+		next := row.Job
+		next.Primary = ark // it may have been minted after the moment to which the table was restored
+		next = q.Rules.Preserved(next, version)
+		err = q.changeJob(ctx, row, next, origin{event: "job.preserved", component: "store", reason: next.Message})
 		if !fault.Is(err, fault.Stale) {
 			return err
 		}
@@ -37,21 +38,12 @@ func (q *Queue) lookStored(ctx context.Context, j *ingest.Job) error {
 	if q.Stored == nil || j.LastSuccessful != ingest.Processing || j.ObjectVersion != 0 {
 		return nil
 	}
-	is := *j
-	if err := q.Stored(ctx, &is); err != nil || is.ObjectVersion == 0 {
+	found := *j
+	if err := q.Stored(ctx, &found); err != nil || found.ObjectVersion == 0 {
 		return err
 	}
-	*j = q.Rules.Preserved(*j, is.ObjectVersion)
+	*j = q.Rules.Preserved(*j, found.ObjectVersion)
 	return nil
-}
-
-// tooLate is what a worker has to say of a job that was taken from it: whether its
-// version is committed.
-func (q *Queue) tooLate(ctx context.Context, h *Claim) error {
-	if h.Job.ObjectVersion == 0 || h.Job.NoChange {
-		return nil
-	}
-	return q.Preserved(ctx, h.Job.ID, h.Job.Primary, h.Job.ObjectVersion)
 }
 
 // JobEnded reports whether a job writes nothing any more: it has ended, or waits, and

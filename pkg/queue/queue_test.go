@@ -298,7 +298,7 @@ func TestSweepRepairsOnce(t *testing.T) {
 	b.stopped["by hand "+queue.ExecutionName(id, 2)] = true
 	b.now = b.now.Add(2 * time.Hour)
 	b.tick()
-	if j := b.job(id); j.State != ingest.Failed || !strings.Contains(j.Message, "stopped by hand: a person") {
+	if j := b.job(id); j.State != ingest.Failed || !strings.Contains(j.Message, "stopped its execution in AWS (a person)") {
 		t.Errorf("stopped by hand: %s %q", j.State, j.Message)
 	}
 }

@@ -1,77 +1,74 @@
 package queue
 
 import (
-	"archivist/pkg/ingest"
 	"context"
-	"time"
+	"fmt"
+
+	"archivist/pkg/ingest"
 )
 
-// repairJob gives a job that is past due a new execution at its state, and
-// stops the old one. An execution that a person stopped fails the job.
-func (q *Queue) repairJob(ctx context.Context, id string) error {
-	row, err := q.Job(ctx, id)
-	if err != nil {
-		return err
-	}
+// repair gives a job that is past due a new execution at its state, and stops the old
+// one. An execution that a person stopped fails the job.
+func (row *Job) repair(ctx context.Context, q *Queue) error {
 	now := q.Now()
-	if now.UnixMilli() < row.Due {
-		return nil
-	}
 	if row.Uncleaned() && !row.Live(now) {
-		return q.clean(ctx, row, now, "its work files were kept long enough")
+		return q.clean(ctx, row, now, "work files removed: the retention period of failed jobs has ended")
 	}
-	stage, working := ingest.StageOf(row.State)
-	if !working || row.Parked {
+	stage, working := row.stage()
+	if !working {
 		return nil
 	}
 	if row.Live(now) {
-		return q.later(ctx, row, time.UnixMilli(row.Until).Add(q.Rules.Timing.Times(stage).Grace))
+		return q.waitForLease(ctx, row, stage)
 	}
 	if err := q.failIfStopped(ctx, row); err != nil || row.State == ingest.Failed {
 		return err
 	}
 	old := ExecutionName(row.Job.ID, row.Exec)
-	is := row.Job
-	is.Work = q.Rules.Repair(is.Work, stage, now)
-	is.Blocked = q.blocker(ctx, MachineJob, old, is.Work)
-	if err := q.changeJob(ctx, row, is, why{event: "job.repaired", component: "sweep", reason: noProgress(is.Work)}); err != nil {
+	next := row.Job
+	next.Work = q.Rules.Repair(next.Work, stage, now)
+	next.Blocked = q.blocker(ctx, MachineJob, old, next.Work)
+	by := origin{event: "job.repaired", component: "sweep", reason: noProgress(next.Work)}
+	if err := q.changeJob(ctx, row, next, by); err != nil {
 		return err
 	}
-	q.repaired(ctx, MachineJob, old, is.Work)
+	q.repaired(ctx, MachineJob, old, next.Work)
 	return nil
 }
 
-// repairBatch gives a batch that is past due a new execution at its step, or
-// looks whether it can report.
-func (q *Queue) repairBatch(ctx context.Context, id string) error {
-	row, err := q.Batch(ctx, id)
-	if err != nil {
-		return err
-	}
+// repair gives a batch that is past due a new execution at its step, or looks whether
+// it can report, or removes its rows.
+func (row *Batch) repair(ctx context.Context, q *Queue) error {
 	now := q.Now()
-	if place, _ := row.Batch.WorkKey(); place == "" || now.UnixMilli() < row.Due {
+	if place, _ := row.Batch.WorkKey(); place == "" {
 		return nil
 	}
-	is := row.Batch
-	if is.State == ingest.BatchCompleted || is.State == ingest.BatchDeleted {
+	if row.State == ingest.BatchCompleted || row.State == ingest.BatchDeleted {
 		return q.retire(ctx, row)
 	}
-	stage, working := ingest.StageOfBatch(is.State)
+	stage, working := row.stage()
 	if row.Live(now) {
-		is.Due = time.UnixMilli(row.Until).Add(q.Rules.Timing.Times(stage).Grace).UnixMilli()
-		return q.changeBatch(ctx, row, is, why{})
+		return q.waitForLease(ctx, row, stage)
 	}
 	if !working {
 		return q.lookAgain(ctx, row)
 	}
-	old := ExecutionName(is.ID, is.Exec)
-	is.Work = q.Rules.Repair(is.Work, stage, now)
-	is.Blocked = q.blocker(ctx, MachineBatch, old, is.Work)
-	if err := q.changeBatch(ctx, row, is, why{event: "batch.repaired", component: "sweep", reason: noProgress(is.Work)}); err != nil {
+	old := ExecutionName(row.Batch.ID, row.Exec)
+	next := row.Batch
+	next.Work = q.Rules.Repair(next.Work, stage, now)
+	next.Blocked = q.blocker(ctx, MachineBatch, old, next.Work)
+	by := origin{event: "batch.repaired", component: "sweep", reason: noProgress(next.Work)}
+	if err := q.changeBatch(ctx, row, next, by); err != nil {
 		return err
 	}
-	q.repaired(ctx, MachineBatch, old, is.Work)
+	q.repaired(ctx, MachineBatch, old, next.Work)
 	return nil
+}
+
+// waitForLease moves an item's due time behind the lease of the worker that has it.
+func (q *Queue) waitForLease(ctx context.Context, it item, stage ingest.Stage) error {
+	grace := q.Rules.Timing.Times(stage).Grace
+	return q.rewrite(ctx, it, func(row common) { row.Due = row.Until + grace.Milliseconds() })
 }
 
 // lookAgain tries to close a batch in Processing; if it cannot close yet, the
@@ -87,9 +84,9 @@ func (q *Queue) lookAgain(ctx context.Context, row *Batch) error {
 		}
 		return err
 	}
-	is := again.Batch
-	is.Repairs++
-	return q.changeBatch(ctx, again, q.Rules.DueBatch(is, q.Now()), why{})
+	next := again.Batch
+	next.Repairs++
+	return q.changeBatch(ctx, again, q.Rules.DueBatch(next, q.Now()), origin{})
 }
 
 // repaired counts a repair, and stops the execution that it replaced.
@@ -98,17 +95,9 @@ func (q *Queue) repaired(ctx context.Context, machine, old string, w ingest.Work
 	if w.Stuck() {
 		q.Metric(Stuck, 1)
 	}
-	if err := q.Executions.Stop(ctx, machine, old, "replaced by the sweep"); err != nil {
+	if err := q.Executions.Stop(ctx, machine, old, "replaced by a new execution"); err != nil {
 		q.Log.Warn("the old execution was not stopped; what it says is superseded", "execution", old, "error", err)
 	}
-}
-
-func (q *Queue) later(ctx context.Context, row *Job, at time.Time) error {
-	tx := q.Table.Begin(q.NewID())
-	next := *row
-	next.Due = at.UnixMilli()
-	q.writeJob(tx, row, next)
-	return tx.Commit(ctx)
 }
 
 // failIfStopped fails a job whose execution a person stopped.
@@ -117,12 +106,13 @@ func (q *Queue) failIfStopped(ctx context.Context, row *Job) error {
 	if err != nil || !stopped {
 		return err
 	}
-	is := q.Rules.Failed(row.Job, "the execution was stopped by hand: "+reason, true, q.Now())
-	return q.changeJob(ctx, row, is, why{event: "job.state", component: "sweep", reason: is.Message})
+	message := fmt.Sprintf("an operator stopped its execution in AWS (%s). Requeue the job to continue it", reason)
+	next := q.Rules.Failed(row.Job, message, true, q.Now())
+	return q.changeJob(ctx, row, next, origin{event: "job.state", component: "sweep", reason: next.Message})
 }
 
-// Stopped is told that an execution of a job ended by a stop. It fails the job
-// if that execution drives it, without waiting for the sweep.
+// Stopped is called when an execution of a job was stopped. It fails the job if that
+// execution drives it, without waiting for the sweep.
 func (q *Queue) Stopped(ctx context.Context, job string, exec int64) error {
 	row, err := q.Job(ctx, job)
 	if err != nil || row.Exec != exec || !row.Running() {

@@ -1,11 +1,12 @@
 package queue
 
 import (
+	"context"
+	"fmt"
+
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
-	"context"
-	"fmt"
 )
 
 // Requeue puts a failed job back at the state after its last successful one.
@@ -28,27 +29,27 @@ func (q *Queue) requeue(ctx context.Context, id, reason, actor string, confirmed
 		if err != nil {
 			return nil, err
 		}
-		is, err := q.Rules.Requeue(row.Job, q.Now())
+		next, err := q.Rules.Requeue(row.Job, q.Now())
 		if err != nil {
 			return nil, err
 		}
-		if is.Permitted, err = q.overtaken(ctx, &row.Job, confirmed); err != nil {
+		if next.Permitted, err = q.overtaken(ctx, &row.Job, confirmed); err != nil {
 			return nil, err
 		}
-		if len(is.Locks) > 0 {
-			lock, owner, err := q.blockedBy(ctx, &is)
+		if len(next.Locks) > 0 {
+			lock, owner, err := q.blockedBy(ctx, &next)
 			if err != nil {
 				return nil, err
 			}
 			if lock != "" {
-				is = q.Rules.Park(is, lock, owner, q.Now())
+				next = q.Rules.Park(next, lock, owner, q.Now())
 			}
 		}
 		says := reason
-		if is.Permitted > row.Permitted {
-			says = fmt.Sprintf("%s (confirmed: it may replace version %d)", reason, is.Permitted)
+		if next.Permitted > row.Permitted {
+			says = fmt.Sprintf("%s (confirmed: it may replace version %d)", reason, next.Permitted)
 		}
-		err = q.changeJob(ctx, row, is, why{event: "job.requeued", actor: actor, component: "admin", reason: says})
+		err = q.changeJob(ctx, row, next, origin{event: "job.requeued", actor: actor, component: "admin", reason: says})
 		if err == nil {
 			return row, nil
 		}

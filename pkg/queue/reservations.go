@@ -32,12 +32,12 @@ func spaceKey(job string) table.Key { return table.Key{PK: spacePK, SK: job} }
 // LockKey is the key of a lock's row, e.g. of "ark#ark:/99999/fk4tq65d6k".
 func LockKey(name string) table.Key { return table.Key{PK: "LOCK#" + name, SK: "LOCK"} }
 
-// goneRows are rows that a job should own and that are not there.
-type goneRows []table.Key
+// missingRows are rows that a job should own and that are not there.
+type missingRows []table.Key
 
-// goneRows returns which rows of a job a change failed for because they are not
+// missingRows returns which rows of a job a change failed for because they are not
 // there; none if anything else was not as it should be.
-func (q *Queue) goneRows(ctx context.Context, err error, j *ingest.Job) (gone goneRows) {
+func (q *Queue) missingRows(ctx context.Context, err error, j *ingest.Job) (missing missingRows) {
 	var ce *table.ConditionError
 	if !errors.As(err, &ce) {
 		return nil
@@ -61,19 +61,19 @@ func (q *Queue) goneRows(ctx context.Context, err error, j *ingest.Job) (gone go
 		if !slices.Contains(owned, k) || err != nil && !fault.Is(err, fault.NotFound) || err == nil && row.Owner == j.ID {
 			return nil
 		}
-		gone = append(gone, k)
+		missing = append(missing, k)
 	}
-	return gone
+	return missing
 }
 
 // reserve puts into tx what a change of a job takes and gives back, but for the
-// rows that are gone.
-func reserve(tx *table.Tx, prev, next ingest.Job, gone goneRows) {
+// rows that are missing.
+func reserve(tx *table.Tx, prev, next ingest.Job, missing missingRows) {
 	grant := func(k table.Key, bytes int64) {
 		tx.Insert(&Reservation{Head: head(k), Owner: next.ID, Bytes: bytes, Collection: next.Collection})
 	}
 	remove := func(k table.Key) {
-		if !slices.Contains(gone, k) {
+		if !slices.Contains(missing, k) {
 			tx.RemoveOwned(k, next.ID)
 		}
 	}
@@ -84,7 +84,7 @@ func reserve(tx *table.Tx, prev, next ingest.Job, gone goneRows) {
 		remove(slotKey(next.ID))
 	}
 	switch {
-	case next.HasSpace && (!prev.HasSpace || slices.Contains(gone, spaceKey(next.ID))):
+	case next.HasSpace && (!prev.HasSpace || slices.Contains(missing, spaceKey(next.ID))):
 		grant(spaceKey(next.ID), next.SpaceNeeded)
 	case prev.HasSpace && !next.HasSpace:
 		remove(spaceKey(next.ID))

@@ -17,9 +17,9 @@ const retireChunk = 50
 func (q *Queue) retire(ctx context.Context, row *Batch) error {
 	until := q.Now().Add(q.itemTime())
 	if row.State == ingest.BatchCompleted {
-		is := q.Rules.EnterBatch(row.Batch, ingest.BatchDeleted, q.Now())
-		is.Due = q.Now().UnixMilli()
-		if err := q.changeBatch(ctx, row, is, why{event: "batch.state", component: "sweep", reason: "its rows were kept long enough; its history stays"}); err != nil {
+		next := q.Rules.EnterBatch(row.Batch, ingest.BatchDeleted, q.Now())
+		next.Due = q.Now().UnixMilli()
+		if err := q.changeBatch(ctx, row, next, origin{event: "batch.state", component: "sweep", reason: "its rows were kept long enough; its history stays"}); err != nil {
 			return err
 		}
 	}
@@ -55,9 +55,9 @@ func (q *Queue) retireJobs(ctx context.Context, row *Batch) error {
 		}
 		tx.Remove(job)
 	}
-	is := row.Batch
-	is.Unpacked, is.Due, is.Repairs = left, q.Now().UnixMilli(), 0
-	if err := q.putBatch(tx, row, is, why{}); err != nil {
+	next := row.Batch
+	next.Unpacked, next.Due, next.Repairs = left, q.Now().UnixMilli(), 0
+	if err := q.putBatch(tx, row, next, origin{}); err != nil {
 		return err
 	}
 	return tx.Commit(ctx)

@@ -32,10 +32,10 @@ func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []b
 	now := q.Now()
 	id := q.NewID()
 	b.ID, b.Created = id, now.UnixMilli()
-	is := q.Rules.EnterBatch(b, ingest.BatchPending, now)
+	next := q.Rules.EnterBatch(b, ingest.BatchPending, now)
 	row := &Batch{Head: head(batchKey(id))}
 	tx := q.Table.Begin(id)
-	if err := q.putBatch(tx, row, is, why{event: "batch.state", actor: actor, component: "api"}); err != nil {
+	if err := q.putBatch(tx, row, next, origin{event: "batch.state", actor: actor, component: "api"}); err != nil {
 		return nil, err
 	}
 	tx.Insert(&Counts{Head: head(countKey(id))})
@@ -53,7 +53,7 @@ func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []b
 	if err != nil {
 		return nil, err
 	}
-	q.wake(ctx, ingest.BatchWakes(ingest.Batch{}, is))
+	q.wake(ctx, ingest.BatchWakes(ingest.Batch{}, next))
 	return row, nil
 }
 
@@ -79,11 +79,7 @@ func (q *Queue) remember(ctx context.Context, tx *table.Tx, key string, body []b
 	}
 	until := now.Add(KeepKeys)
 	row.Batch, row.Body, row.Until, row.ExpiresAt = batch, digestOf(body), until.UnixMilli(), until.Unix()
-	if row.Rev == 0 {
-		tx.Insert(&row)
-	} else {
-		tx.Save(&row)
-	}
+	put(tx, &row, row.Rev)
 	return nil, nil
 }
 

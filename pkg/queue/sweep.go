@@ -70,44 +70,32 @@ func (q *Queue) repair(ctx context.Context, d due) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if d.isBatch() {
-		return q.repairBatch(ctx, d.ID)
+	it, err := q.dueItem(ctx, d)
+	if err != nil || q.Now().UnixMilli() < it.common().Due {
+		return err
 	}
-	return q.repairJob(ctx, d.ID)
+	return it.repair(ctx, q)
 }
 
-// postpone moves the due time of an item on whose repair failed, further each
-// time, if the repair has not done so itself.
+// dueItem reads the job or batch that the index shows.
+func (q *Queue) dueItem(ctx context.Context, d due) (item, error) {
+	if d.isBatch() {
+		return q.item(ctx, "", d.ID)
+	}
+	return q.item(ctx, d.ID, "")
+}
+
+// postpone moves the due time of an item whose repair failed, further each time, if
+// the repair has not done so itself.
 func (q *Queue) postpone(ctx context.Context, d due) error {
 	ctx, cancel := context.WithTimeout(ctx, q.itemTime()/2)
 	defer cancel()
-	tx := q.Table.Begin(q.NewID())
-	if d.isBatch() {
-		row, err := q.Batch(ctx, d.ID)
-		if err != nil {
-			return err
-		}
-		if q.Now().UnixMilli() < row.Due {
-			return nil
-		}
-		stage, _ := ingest.StageOfBatch(row.State)
-		next := *row
-		next.Work = q.Rules.Postpone(row.Work, stage, q.Now())
-		q.writeBatch(tx, row, next)
-		return tx.Commit(ctx)
-	}
-	row, err := q.Job(ctx, d.ID)
-	if err != nil {
+	it, err := q.dueItem(ctx, d)
+	if err != nil || q.Now().UnixMilli() < it.common().Due {
 		return err
 	}
-	if q.Now().UnixMilli() < row.Due {
-		return nil
-	}
-	stage, _ := ingest.StageOf(row.State)
-	next := *row
-	next.Work = q.Rules.Postpone(row.Work, stage, q.Now())
-	q.writeJob(tx, row, next)
-	return tx.Commit(ctx)
+	stage, _ := it.stage()
+	return q.rewrite(ctx, it, func(row common) { *row.Work = q.Rules.Postpone(*row.Work, stage, q.Now()) })
 }
 
 // dueRank is the greatest rank in the index of what is due at now.
@@ -137,11 +125,7 @@ func (c *Scheduler) sweeps(ctx context.Context, l lease.Lease, asked bool) (bool
 	}
 	row.At = now.UnixMilli()
 	tx := c.Queue.Table.Begin(c.Queue.NewID())
-	if row.Rev == 0 {
-		tx.Insert(&row)
-	} else {
-		tx.Save(&row)
-	}
+	put(tx, &row, row.Rev)
 	l.Guard(tx)
 	return true, tx.Commit(ctx)
 }

@@ -70,19 +70,19 @@ func (q *Queue) Unpack(ctx context.Context, row *Batch, jobs []ingest.Job, expec
 		}
 		count[string(made.State.Class())]++
 	}
-	w := why{}
+	by := origin{}
 	next.Tries, next.Repairs, next.Blocked, next.Expected = 0, 0, "", expected
 	if next.Unpacked == expected {
 		next = q.seal(next)
-		w = why{event: "batch.state", actor: next.Submitter, component: "unpack"}
+		by = origin{event: "batch.state", actor: next.Submitter, component: "unpack"}
 	} else {
 		next = q.Rules.DueBatch(next, q.Now())
 	}
 	tx.Count(countKey(next.ID), count)
-	if err := q.putBatch(tx, row, next, w); err != nil {
+	if err := q.putBatch(tx, row, next, by); err != nil {
 		return err
 	}
-	if w.event == "" {
+	if by.event == "" {
 		tx.Prove(batchKey(next.ID))
 	}
 	if err := tx.Commit(ctx); err != nil {

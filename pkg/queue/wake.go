@@ -1,10 +1,11 @@
 package queue
 
 import (
-	"archivist/pkg/fault"
-	"archivist/pkg/ingest"
 	"context"
 	"fmt"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
 )
 
 // Executions starts and stops the state machines' executions. They are
@@ -83,15 +84,15 @@ func (q *Queue) send(ctx context.Context, w ingest.Wake) error {
 // a number that no execution before can have, since numbers rise by one at a time.
 func (q *Queue) anew(ctx context.Context, w ingest.Wake) error {
 	number := func(old int64) int64 { return max(old+1, q.Now().Unix()) }
-	reason := why{event: "job.repaired", component: "queue", reason: "the name of its execution was used before"}
+	reason := origin{event: "job.repaired", component: "queue", reason: "the name of its execution was used before"}
 	if w.Kind == ingest.StartJob {
 		row, err := q.Job(ctx, w.ID)
 		if err != nil || row.Exec != w.Exec || string(row.State) != w.At || !row.Running() {
 			return err // it went on
 		}
-		is := row.Job
-		is.Exec = number(is.Exec)
-		return q.changeJob(ctx, row, is, reason)
+		next := row.Job
+		next.Exec = number(next.Exec)
+		return q.changeJob(ctx, row, next, reason)
 	}
 	row, err := q.Batch(ctx, w.ID)
 	if err != nil {
@@ -100,9 +101,9 @@ func (q *Queue) anew(ctx context.Context, w ingest.Wake) error {
 	if stage, _ := ingest.StageOfBatch(row.State); row.Exec != w.Exec || stage.Name != w.At {
 		return nil
 	}
-	is := row.Batch
-	is.Exec, reason.event = number(is.Exec), "batch.repaired"
-	return q.changeBatch(ctx, row, is, reason)
+	next := row.Batch
+	next.Exec, reason.event = number(next.Exec), "batch.repaired"
+	return q.changeBatch(ctx, row, next, reason)
 }
 
 // ExecutionName is the name of the execution that drives an item: unique, since

@@ -96,7 +96,7 @@ func Test5EverythingAtOnce(t *testing.T) {
 	for i, job := range jobs {
 		if job == stopped {
 			j := ends(t, job, "Failed", 3*time.Minute)
-			if !strings.Contains(j.Message, "stopped by hand") || !strings.Contains(j.Message, "tired of it") {
+			if !strings.Contains(j.Message, "stopped its execution") || !strings.Contains(j.Message, "tired of it") {
 				t.Errorf("the stopped job says %q", j.Message)
 			}
 			if err := requeue(t, job); err != nil {

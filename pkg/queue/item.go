@@ -1,0 +1,172 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/lease"
+	"archivist/pkg/table"
+)
+
+// item is what executions drive: the row of a job, or of a batch. Workers, the sweep
+// and the notes of refused calls do the same to both; what differs is here.
+type item interface {
+	// common is what both have. The row changes by rewrite only.
+	common() common
+	// rewrite puts the row into tx as change leaves it, on the condition that nobody
+	// wrote it since it was read.
+	rewrite(q *Queue, tx *table.Tx, change func(row common))
+	// stage is the stage that works on the item now, if any.
+	stage() (ingest.Stage, bool)
+	// judge says what the token of a message to a stage is told; Continue means that
+	// the item waits for that stage, by that execution.
+	judge(m Message, s ingest.Stage) ingest.Answer
+	// claim makes the copy that a step may change.
+	claim() *Claim
+	// exhaust fails the item, since its stage was tried too often.
+	exhaust(ctx context.Context, q *Queue, s ingest.Stage) (ingest.Answer, error)
+	// finish commits how a step ended.
+	finish(ctx context.Context, c *Claim, s ingest.Stage, res ingest.Result) (verdict, error)
+	// lose notes what a worker did to an item that was taken from it.
+	lose(ctx context.Context, c *Claim) error
+	// repair gives an item that is past due what it is owed.
+	repair(ctx context.Context, q *Queue) error
+	// logged are the item's ids, as log lines have them.
+	logged() []any
+}
+
+// common is what the rows of jobs and batches have in common.
+type common struct {
+	*ingest.Work
+	*lease.On
+	Message *string
+}
+
+var _, _ item = (*Job)(nil), (*Batch)(nil)
+
+// item reads a job, or else a batch.
+func (q *Queue) item(ctx context.Context, job, batch string) (item, error) {
+	if batch != "" {
+		return q.Batch(ctx, batch)
+	}
+	return q.Job(ctx, job)
+}
+
+func (row *Job) common() common { return common{&row.Work, &row.On, &row.Message} }
+
+func (row *Job) rewrite(q *Queue, tx *table.Tx, change func(row common)) {
+	next := *row
+	change(next.common())
+	q.writeJob(tx, row, next)
+}
+
+func (row *Job) stage() (ingest.Stage, bool) {
+	s, ok := ingest.StageOf(row.State)
+	return s, ok && !row.Parked
+}
+
+func (row *Job) judge(m Message, s ingest.Stage) ingest.Answer {
+	return row.Answer(ingest.State(m.State), m.Exec)
+}
+
+func (row *Job) claim() *Claim {
+	job := row.Job
+	return &Claim{Job: &job}
+}
+
+func (row *Job) exhaust(ctx context.Context, q *Queue, s ingest.Stage) (ingest.Answer, error) {
+	reason := triedTooOften(s, row.Tries, row.Message, "Correct that, then requeue the job")
+	next := q.Rules.Failed(row.Job, reason, true, q.Now())
+	err := q.changeJob(ctx, row, next, origin{event: "job.state", component: s.Name, reason: next.Message})
+	return next.Answer(s.Job, next.Exec), err
+}
+
+func (row *Job) finish(ctx context.Context, c *Claim, s ingest.Stage, res ingest.Result) (verdict, error) {
+	q := c.q
+	next := q.Rules.Next(*c.Job, res, q.Now())
+	if why := next.TooLarge(q.Settings.Space); next.State == ingest.Provisioning && why != "" {
+		res = ingest.Fail(true, why)
+		next = q.Rules.Next(*c.Job, res, q.Now())
+	}
+	by := origin{event: "job.state", component: s.Name, reason: cmp.Or(res.Reason, c.remark)}
+	if res.Outcome == ingest.StepContinue {
+		by.event = "job.continued"
+	}
+	var more []func(*table.Tx) error
+	if res.Outcome == ingest.StepNext {
+		more = c.onCommit
+	}
+	if err := q.changeJob(ctx, row, next, by, more...); err != nil {
+		return verdict{}, err
+	}
+	return verdict{answer: next.Answer(s.Job, next.Exec), cause: res.Reason}, nil
+}
+
+// lose notes on the job that its version is committed, if this worker did that.
+func (row *Job) lose(ctx context.Context, c *Claim) error {
+	if c.Job.ObjectVersion == 0 || c.Job.NoChange {
+		return nil
+	}
+	return c.q.Preserved(ctx, c.Job.ID, c.Job.Primary, c.Job.ObjectVersion)
+}
+
+func (row *Job) logged() []any {
+	return []any{"batch", row.Job.Batch, "job", row.Job.ID, "exec", row.Exec}
+}
+
+func (row *Batch) common() common { return common{&row.Work, &row.On, &row.Message} }
+
+func (row *Batch) rewrite(q *Queue, tx *table.Tx, change func(row common)) {
+	next := *row
+	change(next.common())
+	q.writeBatch(tx, row, next)
+}
+
+func (row *Batch) stage() (ingest.Stage, bool) { return ingest.StageOfBatch(row.State) }
+
+func (row *Batch) judge(m Message, s ingest.Stage) ingest.Answer { return row.Answer(s, m.Exec) }
+
+func (row *Batch) claim() *Claim {
+	batch := row.Batch
+	return &Claim{Batch: &batch}
+}
+
+func (row *Batch) exhaust(ctx context.Context, q *Queue, s ingest.Stage) (ingest.Answer, error) {
+	then := "Correct that, then submit again what is missing"
+	if row.State != ingest.BatchPending {
+		then = "Its jobs have ended, and can be listed with their receipts"
+	}
+	next := q.giveUp(row.Batch, triedTooOften(s, row.Tries, row.Message, then))
+	err := q.changeBatch(ctx, row, next, origin{event: "batch.state", component: s.Name, reason: next.Message})
+	return ingest.StageFail, err // failed executions of batches are an alarm
+}
+
+func (row *Batch) finish(ctx context.Context, c *Claim, s ingest.Stage, res ingest.Result) (verdict, error) {
+	var err error
+	switch {
+	case res.Outcome == ingest.StepContinue:
+		err = row.proceed(ctx, c)
+	case c.Batch.State == ingest.BatchProcessing: // Unpack sealed it, in its last chunk
+	default:
+		err = row.end(ctx, c, res)
+	}
+	if err != nil {
+		return verdict{}, err
+	}
+	return verdict{answer: c.Batch.Answer(s, c.Batch.Exec), cause: res.Reason}, nil
+}
+
+// proceed saves a batch whose step made progress and goes on in another message.
+func (row *Batch) proceed(ctx context.Context, c *Claim) error {
+	next := *row
+	next.Batch = c.q.Rules.ContinueBatch(*c.Batch, c.q.Now())
+	next.Release()
+	tx := c.q.Table.Begin(c.q.NewID())
+	c.q.writeBatch(tx, row, next)
+	return tx.Commit(ctx)
+}
+
+func (row *Batch) lose(context.Context, *Claim) error { return nil }
+
+func (row *Batch) logged() []any { return []any{"batch", row.Batch.ID, "exec", row.Exec} }
