@@ -43,6 +43,8 @@ var layers = []struct {
 	{[]string{"pkg/provenance"}, "what happened to a version follows from its job, its files and the event log"},
 	{[]string{"pkg/systemfile"}, "system files follow from the job, its description and its files"},
 	{[]string{"pkg/workspace"}, "what jobs keep in the work bucket is files of versions to be"},
+	{[]string{"pkg/payload"}, "what a payload is follows from its first bytes"},
+	{[]string{"pkg/transfer"}, "files are brought from their sources into the work bucket"},
 	{[]string{"pkg/queue"}, "the service decides and composes the transactions"},
 	{[]string{"pkg/queue/queuetest"}, "drives the service in a test"},
 	{[]string{"pkg/stage"}, "stages do, the queue decides"},

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"archivist/pkg/aip"
 	"archivist/pkg/checkm"
@@ -17,7 +16,9 @@ import (
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
+	"archivist/pkg/payload"
 	"archivist/pkg/queue"
+	"archivist/pkg/transfer"
 	"archivist/pkg/workspace"
 )
 
@@ -28,9 +29,10 @@ var errStopped = errors.New("stopped")
 // time budget.
 func (s *Stages) download(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 	j := h.Job
-	d := &transfer{s: s, job: j, began: s.Now(), until: h.Until, first: j.FirstTry(), limit: make(chan struct{}, s.Parallel)}
+	d := &try{job: j, limit: make(chan struct{}, s.Parallel), Transfer: transfer.Transfer{
+		Fetch: s.Fetch, Work: s.Work, Now: s.Now, Began: s.Now(), Until: h.Until, First: j.FirstTry()}}
 	done, err := map[int]bool{}, error(nil)
-	if !d.first {
+	if !d.First {
 		done, err = s.Work.FinishedSegments(ctx, j.ID)
 	}
 	if err != nil {
@@ -76,13 +78,10 @@ func (s *Stages) beginAgain(ctx context.Context, h *queue.Claim, why string) (in
 	return ingest.Fail(true, why+". Correct it at the source if that is wrong, then requeue the job: it begins again"), nil
 }
 
-// transfer is one try's downloads.
-type transfer struct {
-	s     *Stages
+// try is one try's downloads.
+type try struct {
+	transfer.Transfer
 	job   *ingest.Job
-	began time.Time // of the step's time budget
-	until time.Time // its end
-	first bool      // nothing can be there yet
 	limit chan struct{}
 
 	own  bool // the whole ledger is of this try
@@ -119,7 +118,7 @@ type refusedError struct{ why string }
 func (e *refusedError) Error() string { return e.why }
 
 // note counts a file, or keeps why it cannot be taken, or what ends the try.
-func (d *transfer) note(n int, row checkm.Row, err error) {
+func (d *try) note(n int, row checkm.Row, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var refused *refusedError
@@ -134,14 +133,14 @@ func (d *transfer) note(n int, row checkm.Row, err error) {
 	}
 }
 
-func (d *transfer) stopped() bool {
+func (d *try) stopped() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.err != nil || len(d.problems) >= maxProblems
 }
 
 // failure names every file that cannot be taken.
-func (d *transfer) failure() ingest.Result {
+func (d *try) failure() ingest.Result {
 	slices.SortFunc(d.problems, func(a, b problem) int { return a.n - b.n })
 	final, whys := false, make([]string, len(d.problems))
 	for i, p := range d.problems {
@@ -163,11 +162,11 @@ func (d *transfer) failure() ingest.Result {
 // segment gets the files of one segment. What it has when it must stop is kept,
 // so that finished files are not fetched again; a file larger than a part is kept
 // at once.
-func (d *transfer) segment(ctx context.Context, n int, rows []checkm.Row) error {
+func (d *try) segment(ctx context.Context, n int, rows []checkm.Row) error {
 	entries := make([]*aip.Entry, len(rows))
-	if !d.first {
+	if !d.First {
 		var err error
-		if entries, err = d.s.Work.Unfinished(ctx, d.job.ID, n, len(rows)); err != nil {
+		if entries, err = d.Work.Unfinished(ctx, d.job.ID, n, len(rows)); err != nil {
 			return err
 		}
 	}
@@ -178,7 +177,7 @@ func (d *transfer) segment(ctx context.Context, n int, rows []checkm.Row) error 
 			continue
 		}
 		d.limit <- struct{}{}
-		if d.stopped() || !d.s.Now().Before(d.until) {
+		if d.stopped() || d.TimeUp() {
 			<-d.limit
 			break
 		}
@@ -193,13 +192,13 @@ func (d *transfer) segment(ctx context.Context, n int, rows []checkm.Row) error 
 	}
 	wg.Wait()
 	if slices.Contains(entries, nil) {
-		err := d.s.Work.PutUnfinished(ctx, d.job.ID, n, entries)
-		if err == nil && (d.stopped() || !d.s.Now().Before(d.until)) {
+		err := d.Work.PutUnfinished(ctx, d.job.ID, n, entries)
+		if err == nil && (d.stopped() || d.TimeUp()) {
 			err = errStopped
 		}
 		return err // without one, a file has a problem: those of other segments are looked for, too
 	}
-	err := d.s.Work.PutSegment(ctx, d.job.ID, n, entries)
+	err := d.Work.PutSegment(ctx, d.job.ID, n, entries)
 	if fault.Is(err, fault.Stale) {
 		d.own = false
 		return d.same(ctx, n, entries)
@@ -212,8 +211,8 @@ func (d *transfer) segment(ctx context.Context, n int, rows []checkm.Row) error 
 
 // same compares a segment with the one that another try wrote. Both tries wrote to the
 // same keys: if the source changed between them, the files are not those of the ledger.
-func (d *transfer) same(ctx context.Context, n int, entries []*aip.Entry) error {
-	stands, err := d.s.Work.Segment(ctx, d.job.ID, n)
+func (d *try) same(ctx context.Context, n int, entries []*aip.Entry) error {
+	stands, err := d.Work.Segment(ctx, d.job.ID, n)
 	if err != nil {
 		return err
 	}
@@ -227,35 +226,31 @@ func (d *transfer) same(ctx context.Context, n int, entries []*aip.Entry) error 
 }
 
 // keep notes that a file is there.
-func (d *transfer) keep(ctx context.Context, n int, entries []*aip.Entry, i int, e aip.Entry) error {
+func (d *try) keep(ctx context.Context, n int, entries []*aip.Entry, i int, e aip.Entry) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	entries[i] = &e
-	if e.Size <= d.s.Work.Limits.Part {
+	if e.Size <= d.Work.Limits.Part {
 		return nil
 	}
-	return d.s.Work.PutUnfinished(ctx, d.job.ID, n, entries)
+	return d.Work.PutUnfinished(ctx, d.job.ID, n, entries)
 }
 
 // file gets one file into the work bucket and checks it.
-func (d *transfer) file(ctx context.Context, n int, row checkm.Row) (aip.Entry, error) {
+func (d *try) file(ctx context.Context, n int, row checkm.Row) (aip.Entry, error) {
 	key := workspace.FileKey(d.job.ID, n)
-	h, err := d.fetch(ctx, key, workspace.PartialKey(d.job.ID, path.Base(key)), row)
+	came, err := d.File(ctx, row, key, workspace.PartialKey(d.job.ID, path.Base(key)))
 	if err != nil {
 		return aip.Entry{}, err
 	}
-	came := d.s.Work.Text(key)
-	if h.whole != nil {
-		came = workspace.InMemory(h.whole)
-	}
-	why, err := notAsDetected(ctx, d.job, came)
+	why, err := payload.Changed(ctx, d.job, came.Text())
 	if err != nil {
 		return aip.Entry{}, err
 	}
 	if why != "" {
 		return aip.Entry{}, &changedError{why}
 	}
-	return describe(row, h.sums, key)
+	return describe(row, came.Sums, key)
 }
 
 // describe holds a file that came against what the depositor said of it. A
@@ -310,7 +305,7 @@ func (t *tally) add(e aip.Entry) {
 
 // endDownload corrects what the estimate guessed. A ledger that is not all of this try
 // is read.
-func (s *Stages) endDownload(ctx context.Context, d *transfer) (ingest.Result, error) {
+func (s *Stages) endDownload(ctx context.Context, d *try) (ingest.Result, error) {
 	j := d.job
 	if !d.own {
 		d.came = tally{}

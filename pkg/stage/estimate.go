@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,7 +12,9 @@ import (
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
+	"archivist/pkg/payload"
 	"archivist/pkg/queue"
+	"archivist/pkg/transfer"
 	"archivist/pkg/workspace"
 )
 
@@ -76,11 +77,11 @@ func (s *Stages) undigested(ctx context.Context, collection string, p ingest.Pay
 // and its own rules, and keeps it: what was checked is what is downloaded.
 func (s *Stages) saveManifest(ctx context.Context, h *queue.Claim) (manifest ocfl.Text, res ingest.Result, err error) {
 	j := h.Job
-	d := &transfer{s: s, job: j, began: s.Now(), until: h.Until, first: j.FirstTry()}
+	t := transfer.Transfer{Fetch: s.Fetch, Work: s.Work, Now: s.Now, Began: s.Now(), Until: h.Until, First: j.FirstTry()}
 	row := workspace.FileRow(j)
 	row.Size = -1 // the depositor's size of a manifest is of no use beside its digest
-	key := workspace.Prefix(j.ID) + h.Take() + "/manifest.checkm"
-	came, err := d.fetch(ctx, key, workspace.PartialKey(j.ID, "manifest"), row)
+	key, noted := workspace.AttemptKey(j.ID, h.Take(), "manifest.checkm"), workspace.PartialKey(j.ID, "manifest")
+	came, err := t.File(ctx, row, key, noted)
 	if errors.Is(err, fetch.ErrStop) {
 		j.Checkpoint = "fetching the manifest"
 		return nil, ingest.Result{Outcome: ingest.StepContinue}, nil
@@ -89,22 +90,16 @@ func (s *Stages) saveManifest(ctx context.Context, h *queue.Claim) (manifest ocf
 		res, err := failed(fmt.Errorf("the manifest cannot be fetched: %w", err))
 		return nil, res, err
 	}
-	if j.Manifest = key; came.Upload != nil { // begun by an earlier try
-		j.Manifest = came.Upload.Key
-	}
-	manifest = s.Work.Text(j.Manifest)
-	if came.whole != nil {
-		manifest = workspace.InMemory(came.whole)
-	}
-	start, err := startOf(ctx, manifest)
+	j.Manifest, manifest = came.Key, came.Text()
+	start, err := payload.Start(ctx, manifest)
 	if err != nil {
 		return nil, ingest.Result{}, err
 	}
-	if err := strayPage(j.Payload, start); err != nil {
+	if err := payload.CheckPage(j.Payload, start); err != nil {
 		res, _ := failed(err)
-		return nil, res, s.Work.Delete(ctx, workspace.PartialKey(j.ID, "manifest")) // so that it is fetched again
+		return nil, res, s.Work.Delete(ctx, noted) // so that it is fetched again
 	}
-	if why := wrongDigest("the manifest", came.sums, j.Payload); why != "" {
+	if why := payload.WrongDigest("the manifest", came.Sums, j.Payload); why != "" {
 		return nil, ingest.Fail(false, why), nil
 	}
 	res, err = s.checkManifest(ctx, j, manifest)
@@ -126,43 +121,11 @@ func (s *Stages) checkManifest(ctx context.Context, j *ingest.Job, manifest ocfl
 	if err != nil {
 		return ingest.Result{}, err
 	}
-	if why := rejected(m, problems, nil, checkm.Object); why != "" {
+	if why := payload.Rejected(m, problems, nil, checkm.Object); why != "" {
 		return ingest.Fail(false, why), nil
 	}
 	j.Files = m.Rows
 	return next, nil
-}
-
-// rejected says why a manifest that was read is not taken, "" if it is.
-func rejected(m checkm.Manifest, problems []checkm.Problem, err error, want checkm.Kind) string {
-	if err != nil {
-		return "the manifest is corrupt: " + err.Error()
-	}
-	bad := checkm.Rejected(problems)
-	if len(bad) == 0 && m.Kind != want {
-		return fmt.Sprintf("the manifest is of the kind %q by its profile; expected %q for this payload type. "+
-			"Submit it with the type of its profile", m.Kind, want)
-	}
-	lines := make([]string, len(bad))
-	for i, p := range bad {
-		lines[i] = p.String()
-	}
-	if len(bad) == 0 {
-		return ""
-	}
-	return "the manifest is rejected: " + strings.Join(lines, "; ")
-}
-
-// wrongDigest says how what came differs from the depositor's digest, "" if it
-// does not.
-func wrongDigest(what string, came *fetch.Digester, p ingest.Payload) string {
-	if p.Digest == "" {
-		return ""
-	}
-	if got := came.Sums()[p.Algorithm]; got != p.Digest {
-		return fmt.Sprintf("%s: the depositor's %s is %s, but what came (%d bytes) has %s", what, p.Algorithm, p.Digest, came.Size, got)
-	}
-	return ""
 }
 
 // sizePage is how many files are asked for at once: what is known of a page is
@@ -260,4 +223,20 @@ func (a *asker) size(ctx context.Context, row checkm.Row) int64 {
 		a.mu.Unlock()
 	}
 	return row.Size
+}
+
+// detectForJob tells the type of a job's payload that was submitted without one, from
+// what is there now. A batch manifest is refused: it is to be unpacked into jobs.
+func (s *Stages) detectForJob(ctx context.Context, j *ingest.Job, until time.Time) (ingest.Result, error) {
+	j.Payload.Type = ""
+	kind, err := payload.Detector{Fetch: s.Fetch, Now: s.Now}.Type(ctx, j.Payload, until)
+	if err != nil {
+		return failed(fmt.Errorf("the payload's type cannot be detected: %w", err))
+	}
+	if _, many := payload.Lists[kind]; many {
+		return ingest.Fail(false, fmt.Sprintf("%s: the payload is a batch manifest, which could not be fetched when the "+
+			"submission was unpacked. Submit it again with the type %s", fetch.Redact(j.URL), kind)), nil
+	}
+	j.Payload.Type = kind
+	return next, nil
 }

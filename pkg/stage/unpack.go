@@ -14,6 +14,7 @@ import (
 	"archivist/pkg/fault"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
+	"archivist/pkg/payload"
 	"archivist/pkg/queue"
 	"archivist/pkg/workspace"
 )
@@ -21,16 +22,6 @@ import (
 // maxBatchManifest bounds a batch manifest in bytes (source: the running
 // system's limit).
 const maxBatchManifest = 5 << 20
-
-// batchKinds are the payload types that list objects: what each row is, and the
-// kind of their manifest.
-var batchKinds = map[string]struct {
-	row  string
-	kind checkm.Kind
-}{
-	ingest.TypeBatchManifest:   {ingest.TypeObjectManifest, checkm.Batch},
-	ingest.TypeSingleFileBatch: {ingest.TypeFile, checkm.SingleFileBatch},
-}
 
 // unpack makes the batch's jobs, one per object. What is refused is not kept.
 func (s *Stages) unpack(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
@@ -62,11 +53,11 @@ func (s *Stages) unpackAny(ctx context.Context, h *queue.Claim) (ingest.Result, 
 	if err != nil {
 		return s.unreachable(ctx, h, err)
 	}
-	if list, many := batchKinds[kind]; many {
+	if list, many := payload.Lists[kind]; many {
 		if why := h.Batch.ForOneObject(); why != "" {
 			return ingest.Fail(false, why), nil
 		}
-		return s.unpackList(ctx, h, list.row, list.kind)
+		return s.unpackList(ctx, h, list.Row, list.Kind)
 	}
 	b := h.Batch
 	j := ingest.Job{Collection: b.Collection, Submitter: b.Submitter, Mode: b.Mode, Note: b.Note, Payload: b.Payload, Metadata: b.Metadata,
@@ -96,14 +87,14 @@ func (s *Stages) batchType(ctx context.Context, h *queue.Claim) (string, error) 
 	if p.Type != "" {
 		return p.Type, nil
 	}
-	saved, err := startOf(ctx, s.Work.Text(workspace.BatchManifestKey(h.Batch.ID)))
+	saved, err := payload.Start(ctx, s.Work.Text(workspace.BatchManifestKey(h.Batch.ID)))
 	if err == nil {
-		return typeOf(p, saved) // what an earlier try has begun to unpack
+		return payload.TypeOf(p, saved) // what an earlier try has begun to unpack
 	}
 	if !fault.Is(err, fault.NotFound) {
 		return "", err
 	}
-	kind, err := s.detect(ctx, p, h.Until)
+	kind, err := payload.Detector{Fetch: s.Fetch, Now: s.Now}.Type(ctx, p, h.Until)
 	if mayRecover(err) && h.Batch.Tries >= patience {
 		s.Queue.Log.Info("the payload's type could not be detected; its job tries again", "batch", h.Batch.ID, "error", err)
 		return "", nil
@@ -141,7 +132,7 @@ func (s *Stages) unpackList(ctx context.Context, h *queue.Claim, row string, kin
 	}
 	options := checkm.Options{RequireDigest: profile.RequireDigest && row == ingest.TypeFile, Check: checkRow}
 	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), options)
-	why = rejected(m, problems, err, kind)
+	why = payload.Rejected(m, problems, err, kind)
 	if why == "" && len(rows) > ingest.MaxJobs {
 		why = fmt.Sprintf("the manifest lists %d objects; at most %d are taken. Split it into several submissions",
 			len(rows), ingest.MaxJobs)
@@ -207,7 +198,7 @@ func (s *Stages) batchManifest(ctx context.Context, h *queue.Claim) (data []byte
 	if err != nil {
 		return nil, "", err
 	}
-	if err := strayPage(p, data); err != nil {
+	if err := payload.CheckPage(p, data); err != nil {
 		return nil, "", err
 	}
 	if len(data) > maxBatchManifest {
@@ -215,7 +206,7 @@ func (s *Stages) batchManifest(ctx context.Context, h *queue.Claim) (data []byte
 	}
 	d := fetch.NewDigester(p.Algorithm)
 	_, _ = d.Write(data) // a digester takes everything
-	if why := wrongDigest("the manifest", d, p); why != "" {
+	if why := payload.WrongDigest("the manifest", d, p); why != "" {
 		return nil, why, nil
 	}
 	err = s.Work.Put(ctx, key, data, bucket.Condition{Absent: true})

@@ -1,0 +1,42 @@
+package payload
+
+import (
+	"fmt"
+	"strings"
+
+	"archivist/pkg/checkm"
+	"archivist/pkg/fetch"
+	"archivist/pkg/ingest"
+)
+
+// Rejected says why a manifest that was read is not taken, "" if it is.
+func Rejected(m checkm.Manifest, problems []checkm.Problem, err error, want checkm.Kind) string {
+	if err != nil {
+		return "the manifest is corrupt: " + err.Error()
+	}
+	bad := checkm.Rejected(problems)
+	if len(bad) == 0 && m.Kind != want {
+		return fmt.Sprintf("the manifest is of the kind %q by its profile; expected %q for this payload type. "+
+			"Submit it with the type of its profile", m.Kind, want)
+	}
+	lines := make([]string, len(bad))
+	for i, p := range bad {
+		lines[i] = p.String()
+	}
+	if len(bad) == 0 {
+		return ""
+	}
+	return "the manifest is rejected: " + strings.Join(lines, "; ")
+}
+
+// WrongDigest says how what came differs from the depositor's digest, "" if it
+// does not.
+func WrongDigest(what string, came *fetch.Digester, p ingest.Payload) string {
+	if p.Digest == "" {
+		return ""
+	}
+	if got := came.Sums()[p.Algorithm]; got != p.Digest {
+		return fmt.Sprintf("%s: the depositor's %s is %s, but what came (%d bytes) has %s", what, p.Algorithm, p.Digest, came.Size, got)
+	}
+	return ""
+}

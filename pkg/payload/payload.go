@@ -1,0 +1,146 @@
+// Package payload tells what the payload of a submission is: a file, or a manifest that
+// lists files or objects.
+//
+// A depositor may leave the type out. It is then told from the first bytes of what is
+// really there, and never guessed: a payload that cannot be fetched, and a web page
+// where a manifest is expected, are errors. What is downloaded later is held against
+// the type that was detected.
+//
+//	d := payload.Detector{Fetch: client, Now: time.Now}
+//	kind, err := d.Type(ctx, job.Payload, claim.Until)
+package payload
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"archivist/pkg/checkm"
+	"archivist/pkg/fault"
+	"archivist/pkg/fetch"
+	"archivist/pkg/ingest"
+	"archivist/pkg/ocfl"
+)
+
+// List is a payload type that lists objects.
+type List struct {
+	Row  string      // the type of each row's payload
+	Kind checkm.Kind // of the manifest
+}
+
+// Lists are the payload types that list objects.
+var Lists = map[string]List{
+	ingest.TypeBatchManifest:   {ingest.TypeObjectManifest, checkm.Batch},
+	ingest.TypeSingleFileBatch: {ingest.TypeFile, checkm.SingleFileBatch},
+}
+
+// beginning is how much of a payload is read to tell its type, in bytes.
+const beginning = 64 << 10
+
+// Detector tells the type of payloads from what is at their URLs.
+type Detector struct {
+	Fetch *fetch.Client
+	Now   func() time.Time
+}
+
+// Type tells a payload's type from its first bytes, until a time. That it cannot be
+// fetched, or is a web page where none is expected, is an Invalid or Unavailable.
+func (d Detector) Type(ctx context.Context, p ingest.Payload, until time.Time) (string, error) {
+	start, err := d.start(ctx, p.URL, until)
+	if err != nil {
+		return "", err
+	}
+	return TypeOf(p, start)
+}
+
+// start reads the first bytes at a URL.
+func (d Detector) start(ctx context.Context, url string, until time.Time) (start []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, until.Sub(d.Now()))
+	defer cancel()
+	err = d.Fetch.Get(ctx, url, nil, func(body fetch.Stream) (err error) {
+		start, err = io.ReadAll(io.LimitReader(body, beginning))
+		return err
+	})
+	return start, err
+}
+
+// errSeen ends reading after the first row.
+var errSeen = errors.New("seen")
+
+// TypeOf tells a payload's type from its first bytes: a manifest's kind by its
+// profile, and anything else is a file.
+func TypeOf(p ingest.Payload, start []byte) (string, error) {
+	if err := CheckPage(p, start); err != nil {
+		return "", err
+	}
+	if !checkm.IsManifest(start) {
+		return ingest.TypeFile, nil
+	}
+	m, _, _ := checkm.Read(bytes.NewReader(start), checkm.Options{}, func(checkm.Row) error { return errSeen })
+	for t, list := range Lists {
+		if list.Kind == m.Kind {
+			return t, nil
+		}
+	}
+	return ingest.TypeObjectManifest, nil
+}
+
+// pageExtensions are those of files that are expected to be web pages.
+var pageExtensions = []string{".html", ".htm", ".xhtml", ".xht", ".shtml"}
+
+// CheckPage is an error if a web page came where the payload's type and name tell
+// of something else: many servers say with status 200 that something went wrong.
+func CheckPage(p ingest.Payload, start []byte) error {
+	named := slices.Contains(pageExtensions, strings.ToLower(path.Ext(p.Filename)))
+	if !isPage(start) || p.Type == ingest.TypeFile || p.Type == "" && named {
+		return nil
+	}
+	expected := "the payload's type was not given; give the type file if the page itself is to be kept"
+	if p.Type != "" {
+		expected = "expected a manifest"
+	}
+	return fault.New(fault.Unavailable, "%s: a web page (HTML) came; %s", fetch.Redact(p.URL), expected)
+}
+
+// isPage reports whether the beginning of a file is that of a web page.
+func isPage(start []byte) bool {
+	start = bytes.ToLower(bytes.TrimSpace(bytes.TrimPrefix(start[:min(len(start), 1024)], []byte("\xef\xbb\xbf"))))
+	return bytes.HasPrefix(start, []byte("<!doctype html")) || bytes.HasPrefix(start, []byte("<html")) ||
+		bytes.HasPrefix(start, []byte("<?xml")) && bytes.Contains(start, []byte("<html"))
+}
+
+// Changed says why what was downloaded is not the plain file that was detected, or "".
+func Changed(ctx context.Context, j *ingest.Job, came ocfl.Text) (why string, err error) {
+	if !j.Detected || j.Payload.Type != ingest.TypeFile {
+		return "", nil
+	}
+	start, err := Start(ctx, came)
+	if err != nil {
+		return "", err
+	}
+	p := j.Payload
+	p.Type = ""
+	switch kind, err := TypeOf(p, start); {
+	case err != nil:
+		return err.Error(), nil
+	case kind != ingest.TypeFile:
+		return fmt.Sprintf("%s: a manifest came; it was a plain file when its type was detected", fetch.Redact(j.URL)), nil
+	}
+	return "", nil
+}
+
+// Start reads as many of the first bytes of a text as tell its type.
+func Start(ctx context.Context, text ocfl.Text) ([]byte, error) {
+	body, err := text(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	return io.ReadAll(io.LimitReader(body, beginning))
+}

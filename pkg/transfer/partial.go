@@ -1,0 +1,93 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"archivist/pkg/bucket"
+	"archivist/pkg/checkm"
+	"archivist/pkg/fault"
+	"archivist/pkg/fetch"
+)
+
+// partial is a file that is not all there yet. Its exported fields are saved.
+type partial struct {
+	Upload    *bucket.Upload `json:"upload,omitempty"`
+	Digests   fetch.State    `json:"digests"`
+	Validator string         `json:"validator"`      // by which the rest is known to belong to it
+	All       bool           `json:"all,omitempty"`  // every part is there
+	Rest      []byte         `json:"rest,omitempty"` // bytes received after the last part
+	Most      int64          `json:"most,omitempty"` // bytes that ever were there: only more is progress
+
+	row   checkm.Row
+	key   string    // of the file
+	noted string    // the key of this state
+	whole []byte    // the file itself, if this try fetched it at once
+	since time.Time // when this try began
+	sums  *fetch.Digester
+	ours  error // a failure of the work bucket, not of the source
+}
+
+// size is how many bytes are there.
+func (p *partial) size() int64 { return p.sums.Size + int64(len(p.Rest)) }
+
+func newSums(row checkm.Row) *fetch.Digester { return fetch.NewDigester(row.Algorithm) }
+
+// load reads what is there of a file.
+func (t *Transfer) load(ctx context.Context, row checkm.Row, key, noted string) (*partial, error) {
+	p := &partial{row: row, key: key, noted: noted, sums: newSums(row)}
+	if t.First {
+		return p, nil
+	}
+	err := t.Work.GetJSON(ctx, noted, p)
+	if fault.Is(err, fault.NotFound) {
+		return p, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p, p.sums.Restore(p.Digests)
+}
+
+// save notes how much of the file is there.
+func (t *Transfer) save(ctx context.Context, p *partial) (err error) {
+	if p.Digests, err = p.sums.State(); err != nil {
+		return err
+	}
+	return t.Work.PutJSON(ctx, p.noted, p, bucket.Condition{})
+}
+
+// cutError says how much of a file came before the response broke off.
+type cutError struct {
+	came, size int64 // size is -1 when the server does not say
+	host       string
+	err        error
+}
+
+// Error names both, and the cause.
+func (e *cutError) Error() string {
+	of := ""
+	if e.size >= 0 {
+		of = " of " + grouped(e.size)
+	}
+	why := e.err.Error()
+	if e.err == io.ErrUnexpectedEOF {
+		why = "then the connection was closed"
+	}
+	return fmt.Sprintf("%s%s bytes came from %s; %s", grouped(e.came), of, e.host, why)
+}
+
+// Unwrap returns the cause.
+func (e *cutError) Unwrap() error { return e.err }
+
+// grouped writes a number with a comma after each three digits.
+func grouped(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
