@@ -97,7 +97,7 @@ func (r Rules) Next(j Job, res Result, now time.Time) Job {
 
 // Failed is the job after it failed for a reason.
 func (r Rules) Failed(j Job, reason string, recoverable bool, now time.Time) Job {
-	j.Message, j.NotRecoverable, j.Checkpoint, j.Done = preserved(j, reason), !recoverable, "", 0
+	j.Message, j.NotRecoverable, j.Checkpoint, j.Done = failure(j, reason), !recoverable, "", 0
 	j = release(r.enter(j, Failed, now))
 	if j.Uncleaned() {
 		j.Due = now.Add(r.FailedRetention).UnixMilli()
@@ -105,20 +105,24 @@ func (r Rules) Failed(j Job, reason string, recoverable bool, now time.Time) Job
 	return j
 }
 
-// preserved is why a job failed; one whose version is stored says so first, so that
-// nobody submits it again.
-func preserved(j Job, reason string) string {
-	const says = "preserved as "
-	if j.ObjectVersion == 0 || strings.HasPrefix(reason, says) {
+// failure is what a failed job says: its reason. If its version is stored, that comes
+// first, so that nobody submits it again.
+func failure(j Job, reason string) string {
+	if j.ObjectVersion == 0 {
 		return reason
 	}
-	return fmt.Sprintf("%s%s v%d; %s. Do not submit again: requeue the job", says, j.Primary, j.ObjectVersion, strings.TrimSuffix(reason, "."))
+	return fmt.Sprintf("preserved as %s v%d; %s. Do not submit again: requeue the job",
+		j.Primary, j.ObjectVersion, strings.TrimSuffix(reason, "."))
 }
 
-// Preserved is a failed job of which is known by now that its version is committed.
+// Preserved is a failed job of which is known by now that its version is stored. One
+// that says so already stays as it is.
 func (r Rules) Preserved(j Job, version int) Job {
+	if j.ObjectVersion != 0 {
+		return j
+	}
 	j.ObjectVersion = version
-	j.Message = preserved(j, j.Message)
+	j.Message = failure(j, j.Message)
 	return j
 }
 

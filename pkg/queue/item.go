@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"cmp"
 	"context"
 
 	"archivist/pkg/ingest"
@@ -89,18 +88,22 @@ func (row *Job) finish(ctx context.Context, c *Claim, s ingest.Stage, res ingest
 		res = ingest.Fail(true, why)
 		next = q.Rules.Next(*c.Job, res, q.Now())
 	}
-	by := origin{event: "job.state", component: s.Name, reason: cmp.Or(res.Reason, c.remark)}
-	if res.Outcome == ingest.StepContinue {
-		by.event = "job.continued"
-	}
+	by := origin{event: "job.state", component: s.Name, reason: c.remark}
 	var more []func(*table.Tx) error
-	if res.Outcome == ingest.StepNext {
+	var v verdict
+	switch res.Outcome {
+	case ingest.StepNext:
 		more = c.onCommit
+	case ingest.StepContinue:
+		by.event = "job.continued"
+	case ingest.StepFail:
+		by.reason, v.cause = next.Message, next.Message
 	}
 	if err := q.changeJob(ctx, row, next, by, more...); err != nil {
 		return verdict{}, err
 	}
-	return verdict{answer: next.Answer(s.Job, next.Exec), cause: res.Reason}, nil
+	v.answer = next.Answer(s.Job, next.Exec)
+	return v, nil
 }
 
 // lose notes on the job that its version is committed, if this worker did that.

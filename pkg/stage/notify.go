@@ -36,7 +36,7 @@ func (s *Stages) notify(ctx context.Context, h *queue.Claim) (ingest.Result, err
 		h.Remark(fmt.Sprintf("the callback was not delivered: %v", err))
 		return next, nil
 	}
-	return ingest.Fail(true, fmt.Sprintf("preserved as %s v%d; notification failed: %v. Do not submit again: mend the server, then requeue the job", j.Primary, j.ObjectVersion, err)), nil
+	return ingest.Fail(true, fmt.Sprintf("notification failed: %v. Correct the server of the callback", err)), nil
 }
 
 // callback tells a depositor's server that the job is preserved.

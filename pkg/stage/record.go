@@ -35,8 +35,7 @@ func (s *Stages) record(ctx context.Context, h *queue.Claim) (ingest.Result, err
 		j.Checkpoint = "recording earlier versions"
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	case fault.Is(err, fault.Conflict):
-		return ingest.Fail(true,
-			fmt.Sprintf("preserved as %s v%d, but not recorded: %v", j.Primary, j.ObjectVersion, err)), nil
+		return ingest.Fail(true, fmt.Sprintf("it could not be recorded: %v", err)), nil
 	case err != nil:
 		return ingest.Result{}, err
 	case put != nil:
