@@ -114,11 +114,6 @@ const apiStage = "prod"
 func (a *App) newAPI(p FunctionProps) {
 	p.Reserve = apiReserve
 	p.Code, p.Timeout, p.Memory = "api", 29e9, 1024 // the inventory of very many files is read within the time that a gateway waits
-	env := map[string]*string{boot.EnvBase: jsii.String("/" + apiStage)}
-	for k, v := range p.Env {
-		env[k] = v
-	}
-	p.Env = env
 	a.API = newFunction(a.Stack, "api", p)
 	a.grantAPI(p)
 	logs := newLog(a.Stack, "AccessLog", p.Settings)

@@ -5,8 +5,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -38,7 +36,6 @@ type API struct {
 	Stages      *stage.Stages
 	Archive     provenance.Archive // for histories in PREMIS
 	Log         *slog.Logger
-	Base        string // path before /v1 under which clients reach it, e.g. "/prod"
 
 	mu    sync.Mutex
 	known map[string]*ocfl.Stored // inventories that were read
@@ -52,7 +49,7 @@ type output[T any] struct{ Body T }
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("Archivist", "1.0.0")
-	config.OpenAPI.Servers = []*huma.Server{{URL: a.Base + "/"}}
+	config.OpenAPI.Servers = []*huma.Server{{URL: ".", Description: "Where this document is served"}}
 	config.DocsPath = ""     // ours needs nothing from elsewhere
 	config.CreateHooks = nil // no $schema fields: answers are what the types say
 	config.Transformers = append(config.Transformers, bounded)
@@ -65,7 +62,7 @@ func (a *API) Handler() http.Handler {
 	a.reindexing(h)
 	a.collections(h)
 	mux.HandleFunc("GET /docs", docs(h))
-	return a.guarded(mux)
+	return a.guarded(routed(mux))
 }
 
 // get registers a reading route.
@@ -94,34 +91,9 @@ func operationID(path string) string {
 	return id + one
 }
 
-// problem turns an error into an answer (RFC 9457). One without a kind is a defect:
-// its text is for the log, not for the client.
-func (a *API) problem(err error) error {
-	var e *fault.Error
-	if fault.Is(err, fault.Unavailable) {
-		a.Log.Warn("a request could not be answered", "error", err)
-		return huma.NewError(fault.At(err).Status, "the archive cannot answer right now; try again in a minute")
-	}
-	if errors.As(err, &e) {
-		return huma.NewError(fault.At(err).Status, e.Msg)
-	}
-	a.Log.Error("a request failed by a defect", "error", err)
-	return huma.NewError(http.StatusInternalServerError, defect)
-}
-
-// defect is what a client hears of one.
-const defect = "something went wrong here; the operator finds it in the log"
-
-func list[T, R any](p queue.Page[R], f func(R) T) v1.List[T] {
-	out := v1.List[T]{Items: make([]T, 0, len(p.Items)), Cursor: p.Cursor}
-	for _, r := range p.Items {
-		out.Items = append(out.Items, f(r))
-	}
-	return out
-}
-
 func wireEvent(r event.Row) v1.Event {
-	return v1.Event{ID: r.ID, Version: r.Version, Type: r.Type, Time: ingest.Timestamp(r.Time), Outcome: r.Outcome, Actor: r.Actor, Component: r.Component, Detail: json.RawMessage(r.Detail)}
+	return v1.Event{ID: r.ID, Version: r.Version, Type: r.Type, Time: ingest.Timestamp(r.Time), Outcome: r.Outcome,
+		Actor: r.Actor, Component: r.Component, Detail: json.RawMessage(r.Detail)}
 }
 
 func (a *API) events(subject event.Type) func(ctx context.Context, in *IDCursor) (v1.List[v1.Event], error) {
@@ -149,5 +121,3 @@ type IDCursor struct {
 	ID     string `path:"id" maxLength:"64"`
 	Cursor string `query:"cursor"`
 }
-
-func location(base, id string) string { return fmt.Sprintf("%s/v1/batches/%s", base, id) }

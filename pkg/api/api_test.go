@@ -43,7 +43,7 @@ func serve(t *testing.T, do func(op string, call func() error) error) (*v1.Clien
 		Metric: func(string, float64) {}, Rules: ingest.Rules{Timing: ingest.Timings["production"]}, Settings: queue.Settings{MaxInFlight: 100, Space: 10 << 40, SweepPage: 200}, Log: log}
 	profiles := collection.Store{Table: tb, NewID: q.NewID}
 	stages := &stage.Stages{Queue: q, Inventory: inventory.Store{Table: tb}, Collections: profiles, NAAN: "99999", Shoulder: "fk4"}
-	srv := httptest.NewServer((&api.API{Queue: q, Inventory: inventory.Store{Table: tb}, Collections: profiles, Stages: stages, Log: log, Base: "/prod"}).Handler())
+	srv := httptest.NewServer((&api.API{Queue: q, Inventory: inventory.Store{Table: tb}, Collections: profiles, Stages: stages, Log: log}).Handler())
 	t.Cleanup(srv.Close)
 	return &v1.Client{URL: srv.URL, HTTP: srv.Client()}, q
 }

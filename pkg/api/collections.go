@@ -39,7 +39,7 @@ func (a *API) collections(h huma.API) {
 			if c := in.Body.Callback; c != nil {
 				p.Callback = collection.Callback{URL: c.URL, Secret: c.Secret, Mode: collection.Mode(c.Mode)}
 			}
-			if err := a.Collections.Put(ctx, in.Name, p, "an operator", a.Queue.Now().UnixMilli()); err != nil {
+			if err := a.Collections.Put(ctx, in.Name, p, operator, a.Queue.Now().UnixMilli()); err != nil {
 				return nil, a.problem(err)
 			}
 			return &output[v1.Collection]{v1.Collection{Name: in.Name, Profile: wireProfile(p)}}, nil

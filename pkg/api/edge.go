@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path"
 	"runtime/debug"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
+	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 )
@@ -21,20 +24,20 @@ const (
 	mostDetails  = 20
 )
 
-// bounded leaves out of an error what was sent, which may be large or secret: values,
-// secrets in URLs, and more than a reader needs. The location names the field.
+// bounded leaves out of an error what was sent, which may be large or secret: secrets in
+// URLs, and more than a reader needs. The location names the field.
 func bounded(_ huma.Context, _ string, v any) (any, error) {
-	e, is := v.(*huma.ErrorModel)
+	e, is := v.(*refusal)
 	if !is {
 		return v, nil
 	}
 	e.Detail = ingest.Cut(fetch.RedactText(e.Detail), mostMessage)
 	if n := len(e.Errors); n > mostDetails {
-		more := &huma.ErrorDetail{Message: fmt.Sprintf("%d more are wrong", n-mostDetails)}
+		more := v1.FieldError{Message: fmt.Sprintf("%d more are wrong", n-mostDetails)}
 		e.Errors = append(e.Errors[:mostDetails:mostDetails], more)
 	}
-	for _, d := range e.Errors {
-		d.Value = nil
+	for i := range e.Errors {
+		d := &e.Errors[i]
 		d.Message = ingest.Cut(fetch.RedactText(d.Message), mostLocation)
 		d.Location = ingest.Cut(d.Location, mostLocation)
 	}
@@ -69,11 +72,42 @@ func (a *API) guarded(next http.Handler) http.Handler {
 			if p := recover(); p != nil {
 				a.Log.Error("a request failed by a panic", "method", r.Method, "path", r.URL.Path,
 					"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-				h.Set("Content-Type", "application/problem+json")
-				w.WriteHeader(http.StatusInternalServerError)
-				_, _ = w.Write([]byte(`{"status":500,"title":"Internal Server Error","detail":"` + defect + `"}`))
+				newRefusal(internalError, defect).write(w)
 			}
 		}()
 		next.ServeHTTP(w, r)
+	})
+}
+
+// methods are those that a route can have.
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+// routed refuses what no route is for, as a problem. A path that is not clean is no
+// route: the mux would redirect to a path that does not begin with the gateway's stage.
+func routed(mux *http.ServeMux) http.Handler {
+	has := func(r *http.Request, method string) bool {
+		asked := *r
+		asked.Method = method
+		_, pattern := mux.Handler(&asked)
+		return pattern != "" && path.Clean(r.URL.EscapedPath()) == r.URL.EscapedPath()
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if has(r, r.Method) {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		var allowed []string
+		for _, m := range methods {
+			if has(r, m) {
+				allowed = append(allowed, m)
+			}
+		}
+		if len(allowed) == 0 {
+			newRefusal(unknownRoute, "there is no route at this path; /openapi.json lists all").write(w)
+			return
+		}
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		detail := fmt.Sprintf("the route has no method %s; it has %s", ingest.Cut(r.Method, 20), strings.Join(allowed, ", "))
+		newRefusal(methodNotAllowed, detail).write(w)
 	})
 }

@@ -34,12 +34,15 @@ func (a *API) history(h huma.API) {
 				return
 			}
 			if err := a.premis(c, kind); err != nil {
-				told := a.problem(err).(huma.StatusError)
-				_ = huma.WriteErr(h, c, told.GetStatus(), told.Error())
+				refused := a.problem(err).(*refusal)
+				_ = huma.WriteErr(h, c, refused.Status, refused.Detail)
 			}
 		}}}
 	huma.Register(h, op, func(ctx context.Context, in *ARKCursor) (*output[v1.List[v1.Event]], error) {
 		p, err := a.Queue.Events(ctx, event.Subject{Type: event.Object, ID: in.ark()}, in.Cursor)
+		if err == nil && len(p.Items) == 0 {
+			_, err = a.Inventory.Object(ctx, in.ark())
+		}
 		if err != nil {
 			return nil, a.problem(err)
 		}
@@ -63,8 +66,7 @@ func (a *API) premis(c huma.Context, kind string) error {
 		return err
 	}
 	if p.Cursor != "" {
-		next := fmt.Sprintf("%s%s/events?cursor=%s", a.Base, v1.ObjectPath(o.ARK), url.QueryEscape(p.Cursor))
-		c.SetHeader("Link", fmt.Sprintf(`<%s>; rel="next"`, next))
+		c.SetHeader("Link", fmt.Sprintf(`<?cursor=%s>; rel="next"`, url.QueryEscape(p.Cursor))) // relative to the request
 	}
 	c.SetHeader("Content-Type", kind+"; charset=utf-8")
 	c.SetStatus(http.StatusOK)

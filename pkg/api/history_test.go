@@ -19,8 +19,14 @@ import (
 // record puts an object's row with an event into the table.
 func record(t *testing.T, q *queue.Queue, version int, job string) {
 	t.Helper()
+	recordAs(t, q, version, job, "a & b")
+}
+
+// recordAs is record with the object's local id.
+func recordAs(t *testing.T, q *queue.Queue, version int, job, localID string) {
+	t.Helper()
 	s := inventory.Store{Table: q.Table}
-	put, err := s.Prepare(t.Context(), inventory.Record{Actor: "ada", Job: job, Object: inventory.Object{ARK: "ark:/99999/fk4x", Collection: "maps", LocalIDs: []string{"a & b"}, HeadOf: version, Digest: job}}, int64(version)*1000)
+	put, err := s.Prepare(t.Context(), inventory.Record{Actor: "ada", Job: job, Object: inventory.Object{ARK: "ark:/99999/fk4x", Collection: "maps", LocalIDs: []string{localID}, HeadOf: version, Digest: job}}, int64(version)*1000)
 	if err != nil && !fault.Is(err, fault.NotFound) || put == nil {
 		t.Fatal(put == nil, err)
 	}

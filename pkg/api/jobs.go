@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strconv"
 
@@ -10,39 +9,32 @@ import (
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/event"
-	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 )
 
+// BatchJobs asks for a page of a batch's jobs.
+type BatchJobs struct {
+	IDCursor
+	State string `query:"state"`
+}
+
+// OfCollection asks for a page of a collection's batches or jobs.
+type OfCollection struct {
+	Collection string `query:"collection" required:"true"`
+	State      string `query:"state"`
+	Cursor     string `query:"cursor"`
+}
+
+// JobAction asks for an action on a job.
+type JobAction struct {
+	IDInput
+	Body v1.Action
+}
+
 func (a *API) jobs(h huma.API) {
-	get(a, h, "/v1/batches/{id}/jobs", "List a batch's jobs", func(ctx context.Context, in *struct {
-		IDCursor
-		State string `query:"state"`
-	}) (v1.List[v1.Job], error) {
-		after := 0
-		if in.Cursor != "" {
-			n, err := strconv.Atoi(in.Cursor)
-			if err != nil || n < 0 {
-				return v1.List[v1.Job]{}, fault.New(fault.Invalid, "cursor: %q is not a cursor of this list", in.Cursor)
-			}
-			after = n
-		}
-		jobs, err := a.Queue.Jobs(ctx, in.ID, after)
-		p := queue.Page[queue.Job]{Items: jobs}
-		if len(jobs) == 100 {
-			p.Cursor = fmt.Sprint(after + len(jobs))
-		}
-		return filtered(p, in.State), err
-	})
-	get(a, h, "/v1/jobs", "List a collection's jobs, newest first", func(ctx context.Context, in *struct {
-		Collection string `query:"collection" required:"true"`
-		State      string `query:"state"`
-		Cursor     string `query:"cursor"`
-	}) (v1.List[v1.Job], error) {
-		p, err := a.Queue.JobsOf(ctx, in.Collection, in.Cursor)
-		return filtered(p, in.State), err
-	})
+	get(a, h, "/v1/batches/{id}/jobs", "List a batch's jobs", a.jobsOfBatch)
+	get(a, h, "/v1/jobs", "List a collection's jobs, newest first", a.jobsOfCollection)
 	get(a, h, "/v1/jobs/{id}", "A job", func(ctx context.Context, in *IDInput) (v1.Job, error) {
 		j, err := a.Queue.Job(ctx, in.ID)
 		if err != nil {
@@ -51,46 +43,73 @@ func (a *API) jobs(h huma.API) {
 		return wireJob(*j), nil
 	})
 	get(a, h, "/v1/jobs/{id}/events", "What happened to a job, oldest first", a.events(event.Job))
-	get(a, h, "/v1/jobs/{id}/explain", "The one thing that a job waits for", func(ctx context.Context, in *IDInput) (v1.Explanation, error) {
-		return wireExplanation(a.Queue.ExplainJob(ctx, in.ID))
-	})
-	huma.Register(h, huma.Operation{Method: http.MethodPost, Path: "/v1/jobs/{id}/actions", Summary: "Act on a job", OperationID: "act-on-job"},
-		func(ctx context.Context, in *struct {
-			IDInput
-			Body v1.Action
-		}) (*output[v1.Job], error) {
-			act := a.Queue.Requeue
-			switch {
-			case in.Body.Action == "fail":
-				act = a.Queue.ForceFail
-			case in.Body.Confirm:
-				act = a.Queue.RequeueConfirmed
-			}
-			j, err := act(ctx, in.ID, in.Body.Reason, "an operator")
-			if err != nil {
-				return nil, a.problem(err)
-			}
-			return &output[v1.Job]{wireJob(*j)}, nil
+	get(a, h, "/v1/jobs/{id}/explain", "The one thing that a job waits for",
+		func(ctx context.Context, in *IDInput) (v1.Explanation, error) {
+			return wireExplanation(a.Queue.ExplainJob(ctx, in.ID))
 		})
+	get(a, h, "/v1/jobs/{id}/receipt", "What is preserved of a job, file by file", a.receipt)
+	huma.Register(h, huma.Operation{Method: http.MethodPost, Path: "/v1/jobs/{id}/actions",
+		Summary: "Act on a job", OperationID: "act-on-job"}, a.act)
 }
 
-func filtered(p queue.Page[queue.Job], state string) v1.List[v1.Job] {
-	all := list(p, wireJob)
-	if state == "" {
-		return all
+// pageOfJobs is how many jobs of a batch the queue gives at once.
+const pageOfJobs = 100
+
+// jobsOfBatch lists by the jobs' rows: the cursor is the row of the last one.
+func (a *API) jobsOfBatch(ctx context.Context, in *BatchJobs) (v1.List[v1.Job], error) {
+	state, err := filterBy(in.State, v1.JobStates)
+	if err != nil {
+		return v1.List[v1.Job]{}, err
 	}
-	out := v1.List[v1.Job]{Items: []v1.Job{}, Cursor: all.Cursor}
-	for _, j := range all.Items {
-		if j.State == state {
-			out.Items = append(out.Items, j)
+	read := func(cursor string) (p queue.Page[queue.Job], err error) {
+		after := 0
+		if cursor != "" {
+			if after, err = strconv.Atoi(cursor); err != nil || after < 1 {
+				return p, badCursor(cursor)
+			}
 		}
+		p.Items, err = a.Queue.Jobs(ctx, in.ID, after)
+		if len(p.Items) == pageOfJobs {
+			p.Cursor = strconv.Itoa(after + pageOfJobs)
+		}
+		return p, err
 	}
-	return out
+	p, err := filtered(a, read, in.Cursor, state, stateOfJob)
+	return list(p, wireJob), err
+}
+
+func (a *API) jobsOfCollection(ctx context.Context, in *OfCollection) (v1.List[v1.Job], error) {
+	state, err := filterBy(in.State, v1.JobStates)
+	if err != nil {
+		return v1.List[v1.Job]{}, err
+	}
+	read := func(cursor string) (queue.Page[queue.Job], error) { return a.Queue.JobsOf(ctx, in.Collection, cursor) }
+	p, err := filtered(a, read, in.Cursor, state, stateOfJob)
+	return list(p, wireJob), err
+}
+
+func stateOfJob(j queue.Job) string { return string(j.State) }
+
+func (a *API) act(ctx context.Context, in *JobAction) (*output[v1.Job], error) {
+	act := a.Queue.Requeue
+	switch {
+	case in.Body.Action == "fail":
+		act = a.Queue.ForceFail
+	case in.Body.Confirm:
+		act = a.Queue.RequeueConfirmed
+	}
+	j, err := act(ctx, in.ID, in.Body.Reason, operator)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	return &output[v1.Job]{wireJob(*j)}, nil
 }
 
 func wireJob(j queue.Job) v1.Job {
-	return v1.Job{ID: j.Job.ID, Batch: j.Batch, Collection: j.Collection, State: string(j.State), LastSuccessfulState: string(j.LastSuccessful), Parked: j.Parked,
-		Priority: j.Priority, SpaceNeeded: j.SpaceNeeded, RetryCount: j.RetryCount, Recoverable: j.State == ingest.Failed && !j.NotRecoverable,
-		Identifiers: v1.Identifiers{Primary: j.Primary, Local: j.LocalIDs}, Version: j.ObjectVersion, NoChange: j.NoChange, InventoryDigest: j.Inventory,
-		Message: j.Message, Progress: v1.Progress{Files: j.Files, Bytes: j.Bytes, Done: j.Checkpoint}}
+	return v1.Job{ID: j.Job.ID, Batch: j.Batch, Collection: j.Collection, State: string(j.State),
+		LastSuccessfulState: string(j.LastSuccessful), Parked: j.Parked, Priority: j.Priority, SpaceNeeded: j.SpaceNeeded,
+		RetryCount: j.RetryCount, Recoverable: j.State == ingest.Failed && !j.NotRecoverable,
+		Identifiers: v1.Identifiers{Primary: j.Primary, Local: j.LocalIDs}, Version: j.ObjectVersion, NoChange: j.NoChange,
+		InventoryDigest: j.Inventory, Message: j.Message,
+		Progress: v1.Progress{Files: j.Files, Bytes: j.Bytes, Done: j.Checkpoint}}
 }

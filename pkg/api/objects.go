@@ -57,12 +57,7 @@ func (a *API) objects(h huma.API) {
 		}
 		return wireObject(o), nil
 	})
-	get(a, h, "/v1/objects/{naan}/{name}/versions", "An object's versions, oldest first", func(ctx context.Context, in *ARKCursor) (v1.List[v1.Version], error) {
-		rows, next, err := a.Inventory.Versions(ctx, in.ark(), in.Cursor)
-		return list(queue.Page[inventory.Version]{Items: rows, Cursor: next}, func(v inventory.Version) v1.Version {
-			return v1.Version{Version: v.Number, Created: ingest.Timestamp(v.Created), Job: v.Job, Files: v.Files, Bytes: v.Bytes, InventoryDigest: v.Digest}
-		}), err
-	})
+	get(a, h, "/v1/objects/{naan}/{name}/versions", "An object's versions, oldest first", a.versions)
 	get(a, h, "/v1/objects/{naan}/{name}/versions/{n}/files", "A version's files by path", a.files)
 	a.history(h)
 	huma.Register(h, huma.Operation{Method: http.MethodGet, Path: "/v1/objects/{naan}/{name}/versions/{n}/content", Summary: "A file's content, by a redirect", OperationID: "get-content", DefaultStatus: http.StatusFound},
@@ -76,6 +71,18 @@ func (a *API) objects(h huma.API) {
 			}
 			return &found{http.StatusFound, url}, nil
 		})
+}
+
+func (a *API) versions(ctx context.Context, in *ARKCursor) (v1.List[v1.Version], error) {
+	rows, next, err := a.Inventory.Versions(ctx, in.ark(), in.Cursor)
+	if err == nil && len(rows) == 0 {
+		_, err = a.Inventory.Object(ctx, in.ark())
+	}
+	wire := func(v inventory.Version) v1.Version {
+		return v1.Version{Version: v.Number, Created: ingest.Timestamp(v.Created), Job: v.Job, Files: v.Files, Bytes: v.Bytes,
+			InventoryDigest: v.Digest}
+	}
+	return list(queue.Page[inventory.Version]{Items: rows, Cursor: next}, wire), err
 }
 
 func (a *API) content(ctx context.Context, in VersionInput, file string) (string, error) {
@@ -138,7 +145,7 @@ func (a *API) page(ctx context.Context, stored *ocfl.Stored, version int, cursor
 	from := int64(0)
 	if cursor != "" {
 		if from, err = strconv.ParseInt(cursor, 10, 64); err != nil || from < 1 {
-			return nil, "", fault.New(fault.Invalid, "cursor: %q is none of this list; leave it out to begin again", cursor)
+			return nil, "", badCursor(cursor)
 		}
 	}
 	files, to, err := aip.Of(a.Root, stored, version).Files(ctx, from, filesPage)
@@ -177,35 +184,18 @@ func (a *API) files(ctx context.Context, in *struct {
 	return out, nil
 }
 
-func (a *API) find(ctx context.Context, in *struct {
+// FindInput says which objects to find.
+type FindInput struct {
 	Collection string `query:"collection"`
 	LocalID    string `query:"localId"`
 	ARK        string `query:"ark"`
 	Cursor     string `query:"cursor"`
-}) (v1.List[v1.Object], error) {
+}
+
+func (a *API) find(ctx context.Context, in *FindInput) (v1.List[v1.Object], error) {
 	out := v1.List[v1.Object]{Items: []v1.Object{}}
-	var arks []string
-	switch {
-	case in.ARK != "":
-		parsed, err := ark.Parse(in.ARK)
-		if err != nil {
-			return out, fault.New(fault.Invalid, "ark: %w", err)
-		}
-		arks = []string{parsed.String()}
-	case in.Collection == "":
-		return out, fault.New(fault.Invalid, "give an ark, or a collection, or a collection with a localId")
-	case in.LocalID != "":
-		known, err := a.Inventory.ByLocalID(ctx, in.Collection, in.LocalID)
-		if err != nil || known == "" {
-			return out, err
-		}
-		arks = []string{known}
-	default:
-		var err error
-		if arks, out.Cursor, err = a.Inventory.Collection(ctx, in.Collection, in.Cursor); err != nil {
-			return out, err
-		}
-	}
+	arks, next, err := a.arks(ctx, in)
+	out.Cursor = next
 	for _, id := range arks {
 		o, err := a.Inventory.Object(ctx, id)
 		if fault.Is(err, fault.NotFound) && in.ARK == "" {
@@ -216,7 +206,31 @@ func (a *API) find(ctx context.Context, in *struct {
 		}
 		out.Items = append(out.Items, wireObject(o))
 	}
-	return out, nil
+	return out, err
+}
+
+// arks are those that a client asks for, a page at a time. An ark or a local id names
+// one object, so such a list has one page.
+func (a *API) arks(ctx context.Context, in *FindInput) (arks []string, next string, err error) {
+	switch {
+	case in.ARK == "" && in.Collection == "":
+		return nil, "", fault.New(fault.Invalid, "give an ark, or a collection, or a collection with a localId")
+	case in.ARK == "" && in.LocalID == "":
+		return a.Inventory.Collection(ctx, in.Collection, in.Cursor)
+	case in.Cursor != "":
+		return nil, "", badCursor(in.Cursor)
+	case in.ARK != "":
+		given, err := ark.Parse(in.ARK)
+		if err != nil {
+			return nil, "", fault.New(fault.Invalid, "ark: %w", err)
+		}
+		return []string{given.String()}, "", nil
+	}
+	known, err := a.Inventory.ByLocalID(ctx, in.Collection, in.LocalID)
+	if err != nil || known == "" {
+		return nil, "", err
+	}
+	return []string{known}, "", nil
 }
 
 func wireObject(o *inventory.Object) v1.Object {

@@ -70,7 +70,6 @@ const (
 	EnvShoulder     = "ARCHIVIST_SHOULDER"
 	EnvAllow        = "ARCHIVIST_ALLOW"     // local only: private networks to fetch from, e.g. "127.0.0.0/8"
 	EnvMailFrom     = "ARCHIVIST_MAIL_FROM" // sender of mails, verified with SES
-	EnvBase         = "ARCHIVIST_BASE"      // path of the API's stage
 	EnvAPI          = "ARCHIVIST_API_URL"   // of the API, for links in mails; "" = no links
 )
 
@@ -154,7 +153,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 		s.queue.Compose = s.stages.Compose
 	}
 	s.api = &api.API{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root, Work: work, Stages: s.stages, Log: s.log,
-		Archive: provenance.Archive{NAAN: s.env(EnvNAAN), Version: version()}, Base: s.env(EnvBase)}
+		Archive: provenance.Archive{NAAN: s.env(EnvNAAN), Version: version()}}
 	return nil
 }
 

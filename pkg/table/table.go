@@ -184,7 +184,7 @@ func encodeCursor(last dynamo.PagingKey) string {
 }
 
 func decodeCursor(cursor string, keys [2]string) (dynamo.PagingKey, error) {
-	bad := fault.New(fault.Invalid, "cursor: this is not a cursor of this list; use the one that the page before gave, or leave it out")
+	bad := fault.New(fault.Invalid, "invalid cursor; use that of the page before, or leave it out to begin again")
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
 		return nil, bad

@@ -48,8 +48,9 @@ type BatchRequest struct {
 
 // Accepted answers a submission.
 type Accepted struct {
-	ID    string `json:"id"`
-	State string `json:"state"`
+	ID       string   `json:"id"`
+	State    string   `json:"state"`
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Counts of a batch's jobs.
@@ -188,15 +189,19 @@ type List[T any] struct {
 	Cursor string `json:"cursor,omitempty" doc:"of the next page; absent on the last"`
 }
 
-// Problem is an error (RFC 9457).
+// Problem is a refusal (RFC 9457).
 type Problem struct {
-	Status int    `json:"status"`
-	Title  string `json:"title"`
-	Detail string `json:"detail"`
-	Errors []struct {
-		Message  string `json:"message"`
-		Location string `json:"location"`
-	} `json:"errors"`
+	Type   string       `json:"type" format:"uri"`
+	Title  string       `json:"title"`
+	Status int          `json:"status"`
+	Detail string       `json:"detail"`
+	Errors []FieldError `json:"errors,omitempty"`
+}
+
+// FieldError is what is wrong with one field of a request.
+type FieldError struct {
+	Location string `json:"location,omitempty"`
+	Message  string `json:"message"`
 }
 
 // Reindexed says what a reindex did.

@@ -1,0 +1,71 @@
+package api
+
+import (
+	"strings"
+	"time"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/fault"
+	"archivist/pkg/queue"
+)
+
+// A filtered list reads on until this many items match, or for this long: a gateway
+// waits 29 seconds. The cursor of the answer goes on where the search ended.
+const (
+	enough    = 50
+	searchFor = 10 * time.Second
+)
+
+// list is a page as the API sends it.
+func list[T, R any](p queue.Page[R], f func(R) T) v1.List[T] {
+	out := v1.List[T]{Items: make([]T, 0, len(p.Items)), Cursor: p.Cursor}
+	for _, r := range p.Items {
+		out.Items = append(out.Items, f(r))
+	}
+	return out
+}
+
+// filtered reads pages from a cursor on and keeps the items in one of some states. The
+// filter comes before the paging: an answer without items is the end of the list, or
+// the search took long.
+func filtered[T any](a *API, read func(cursor string) (queue.Page[T], error), cursor string,
+	in stateFilter, state func(T) string) (queue.Page[T], error) {
+	until := a.Queue.Now().Add(searchFor)
+	out := queue.Page[T]{Cursor: cursor}
+	for {
+		p, err := read(out.Cursor)
+		if err != nil || in == "" {
+			return p, err
+		}
+		for _, item := range p.Items {
+			if state(item) == string(in) {
+				out.Items = append(out.Items, item)
+			}
+		}
+		out.Cursor = p.Cursor
+		if p.Cursor == "" || len(out.Items) >= enough || !a.Queue.Now().Before(until) {
+			return out, nil
+		}
+	}
+}
+
+// stateFilter is the state that a list is limited to, "" for all.
+type stateFilter string
+
+// filterBy is a state that a client asks for, in any case of its letters.
+func filterBy(given string, known []string) (stateFilter, error) {
+	if given == "" {
+		return "", nil
+	}
+	for _, state := range known {
+		if strings.EqualFold(state, given) {
+			return stateFilter(state), nil
+		}
+	}
+	return "", fault.New(fault.Invalid, "state: found %q; expected one of %s", given, strings.Join(known, ", "))
+}
+
+// badCursor is the answer to a cursor that no page of the list had.
+func badCursor(found string) error {
+	return fault.New(fault.Invalid, "invalid cursor %q; use that of the page before, or leave it out to begin again", found)
+}

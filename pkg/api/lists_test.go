@@ -1,0 +1,181 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/table"
+)
+
+// page is one answer of a list, not followed by the others.
+func page[T any](t *testing.T, c *v1.Client, path string) (out v1.List[T]) {
+	t.Helper()
+	if err := c.Call(t.Context(), http.MethodGet, path, nil, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestFilterComesBeforePaging: the only matches of a long list are on its first page, in
+// any case of the state's letters.
+func TestFilterComesBeforePaging(t *testing.T) {
+	c, q := serve(t, through)
+	var ids []string
+	for i := range 160 { // a page has 50
+		out, err := c.Submit(t.Context(), good, fmt.Sprint(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, out.ID)
+	}
+	tx := q.Table.Begin("X")
+	for _, id := range ids[:2] { // the oldest come last
+		row, err := q.Batch(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row.State = ingest.BatchFailed
+		tx.Save(row)
+		tx.Prove(table.Key{PK: row.PK, SK: row.SK})
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, state := range []string{"Failed", "failed", "FAILED"} {
+		p := page[v1.Batch](t, c, "/v1/batches?collection=maps&state="+state)
+		if len(p.Items) != 2 || p.Cursor != "" {
+			t.Errorf("%s: %d items, cursor %q", state, len(p.Items), p.Cursor)
+		}
+	}
+	if p := page[v1.Batch](t, c, "/v1/batches?collection=maps&state=pending"); len(p.Items) < 50 || p.Cursor == "" {
+		t.Errorf("%d items, cursor %q", len(p.Items), p.Cursor)
+	}
+
+	// A search that takes long answers with what it has, and goes on with the cursor.
+	now := time.Now()
+	q.Now = func() time.Time { now = now.Add(6 * time.Second); return now }
+	all, requests := 0, 0
+	for cursor := ""; requests == 0 || cursor != ""; requests++ {
+		p := page[v1.Batch](t, c, "/v1/batches?collection=maps&state=failed&cursor="+cursor)
+		all, cursor = all+len(p.Items), p.Cursor
+	}
+	if all != 2 || requests != 2 {
+		t.Errorf("%d items in %d requests", all, requests)
+	}
+}
+
+// TestUnknownThings: a list of what there is not is a 404, and a state or cursor that no
+// list has is a 422 that says what is expected.
+func TestUnknownThings(t *testing.T) {
+	c, _ := serve(t, through)
+	out, err := c.Submit(t.Context(), good, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]struct {
+		kind fault.Kind
+		says string
+	}{
+		"/v1/objects/99999/none/versions":                   {fault.NotFound, "there is no object ark:/99999/none"},
+		"/v1/objects/99999/none/events":                     {fault.NotFound, "there is no object ark:/99999/none"},
+		"/v1/jobs/none/events":                              {fault.NotFound, `there is no job "none"`},
+		"/v1/jobs?collection=maps&state=done":               {fault.Invalid, `state: found "done"; expected one of Pending, Held`},
+		"/v1/batches?collection=maps&state=Storing":         {fault.Invalid, `state: found "Storing"; expected one of Pending`},
+		"/v1/batches/" + out.ID + "/jobs?state=ok":          {fault.Invalid, "state: found"},
+		"/v1/batches/" + out.ID + "/jobs?cursor=zz":         {fault.Invalid, `invalid cursor "zz"`},
+		"/v1/batches/" + out.ID + "/jobs?cursor=-1":         {fault.Invalid, `invalid cursor "-1"`},
+		"/v1/batches/" + out.ID + "/events?cursor=zz":       {fault.Invalid, "invalid cursor"},
+		"/v1/batches?collection=maps&cursor=zz":             {fault.Invalid, "invalid cursor"},
+		"/v1/jobs?collection=maps&cursor=zz":                {fault.Invalid, "invalid cursor"},
+		"/v1/objects?collection=maps&cursor=zz":             {fault.Invalid, "invalid cursor"},
+		"/v1/objects?collection=maps&localId=one&cursor=zz": {fault.Invalid, `invalid cursor "zz"`},
+		"/v1/objects?ark=ark:/99999/fk4x&cursor=zz":         {fault.Invalid, `invalid cursor "zz"`},
+		"/v1/collections/maps/events?cursor=zz":             {fault.Invalid, "invalid cursor"},
+	} {
+		err := c.Call(t.Context(), http.MethodGet, path, nil, nil)
+		if !fault.Is(err, want.kind) || !strings.Contains(err.Error(), want.says) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for _, query := range []string{"cursor=zz", "to=zz", "cursor=a%0A", "cursor=" + strings.Repeat("a", 2000), "ark=ark:/99999/fk4x&cursor=b", "ark=nonsense", "cursor=%ff", "cursor=a%ff"} {
+		if err := c.Call(t.Context(), http.MethodPost, "/v1/reindex?"+query, nil, nil); !fault.Is(err, fault.Invalid) {
+			t.Errorf("reindex of %.40s: %v", query, err)
+		}
+	}
+}
+
+// TestKeyIsComparedByMeaning: the same request in other words has the same key's batch,
+// another request has not.
+func TestKeyIsComparedByMeaning(t *testing.T) {
+	c, _ := serve(t, through)
+	submit := func(body string) (int, string) {
+		resp, text := ask(t, "POST", c.URL+"/v1/batches", body, "Idempotency-Key", "k")
+		return resp.StatusCode, text
+	}
+	status, first := submit(`{"collection":"maps","payload":{"url":"https://example.org/a.txt","size":5},"note":"n"}`)
+	if status != http.StatusAccepted {
+		t.Fatal(status, first)
+	}
+	for name, body := range map[string]string{
+		"order":  `{"note":"n","payload":{"size":5,"url":"https://example.org/a.txt"},"collection":"maps"}`,
+		"blanks": "{\n  \"collection\": \"maps\",\n  \"payload\": {\"url\": \"https://example.org/a.txt\", \"size\": 5 },\t\"note\": \"n\"}\n",
+		"escape": `{"collection":"m\u0061ps","payload":{"url":"https:\/\/example.org\/a.txt","size":5},"note":"n"}`,
+		"empty":  `{"collection":"maps","payload":{"url":"https://example.org/a.txt","size":5},"note":"n","submitter":""}`,
+	} {
+		if status, again := submit(body); status != http.StatusAccepted || again != first {
+			t.Errorf("%s: %d %s", name, status, again)
+		}
+	}
+	status, text := submit(`{"collection":"maps","payload":{"url":"https://example.org/a.txt","size":0},"note":"n"}`)
+	if status != http.StatusConflict || !strings.Contains(text, "Idempotency-Key") {
+		t.Errorf("another request: %d %s", status, text)
+	}
+}
+
+// TestLocationIsRelative: it leads to the batch under whatever path a gateway serves the API.
+func TestLocationIsRelative(t *testing.T) {
+	c, _ := serve(t, through)
+	gateway, err := url.Parse("https://example.execute-api.test/prod/v1/batches")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, _ := ask(t, "POST", c.URL+"/v1/batches", `{"collection":"maps","payload":{"url":"https://example.org/a.txt"}}`)
+	at, err := gateway.Parse(resp.Header.Get("Location"))
+	if err != nil || !strings.HasPrefix(at.String(), "https://example.execute-api.test/prod/v1/batches/ID") {
+		t.Errorf("%v, %v", at, err)
+	}
+	if resp, text := ask(t, "GET", c.URL+strings.TrimPrefix(at.Path, "/prod"), ""); resp.StatusCode != 200 {
+		t.Errorf("%s: %s", at, text)
+	}
+}
+
+// TestOtherFormOfLocalID: an id that only looks like a known one is another object's, and
+// its submitter is warned.
+func TestOtherFormOfLocalID(t *testing.T) {
+	c, q := serve(t, through)
+	recordAs(t, q, 1, "J-1", "carte de l'île") // composed
+	submit := func(id string) []string {
+		in := good
+		in.Identifiers = &v1.Identifiers{Local: []string{"plain", id}}
+		out, err := c.Submit(t.Context(), in, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Warnings
+	}
+	if w := submit("carte de l'i\u0302le"); len(w) != 1 || !strings.Contains(w[0], "ark:/99999/fk4x") {
+		t.Errorf("decomposed: %q", w)
+	}
+	for _, id := range []string{"carte de l'île", "autre île"} {
+		if w := submit(id); len(w) > 0 {
+			t.Errorf("%s: %q", id, w)
+		}
+	}
+}

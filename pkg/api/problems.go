@@ -1,0 +1,139 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/fault"
+)
+
+// problemType is a kind of refusal that a client can tell by its type.
+type problemType struct {
+	name   string // the last part of its URI
+	status int
+	title  string
+	advice string // what a client should do
+}
+
+// problemURI begins the URIs of the types. They are names, not addresses: they are the
+// same for every deployment, whatever its address is.
+const problemURI = "urn:archivist:problem:"
+
+// URI is the value of "type" in an answer.
+func (p problemType) URI() string { return problemURI + p.name }
+
+// The types of problems, in the order of their status. They are part of the interface:
+// one may be added, none may be renamed. The gateway answers with the first two and the
+// last one itself: the function does not see those requests.
+var (
+	notAuthorized    = problemType{"not-authorized", 403, "Not authorized", "Send the API key of the deployment in the header x-api-key."}
+	tooManyRequests  = problemType{"too-many-requests", 429, "Too many requests", "Wait some seconds, then send the request again."}
+	malformedRequest = problemType{"malformed-request", 400, "Malformed request", "Send a body that is valid JSON, with each name once."}
+	notFound         = problemType{"not-found", 404, "Not found", "Check the id. What was just submitted may have been deleted since."}
+	unknownRoute     = problemType{"unknown-route", 404, "Unknown route", "Check the path: /openapi.json lists all routes."}
+	methodNotAllowed = problemType{"method-not-allowed", 405, "Method not allowed", "Use a method that the header Allow names."}
+	conflict         = problemType{"conflict", 409, "Conflict", "Read the state, then decide: the action does not fit it."}
+	changed          = problemType{"changed", 409, "Changed by another request", "Read it again, then repeat the request."}
+	tooLarge         = problemType{"too-large", 413, "Request too large", "Send at most 1 MiB. Files are given by URL, not in the request."}
+	unsupportedMedia = problemType{"unsupported-media-type", 415, "Unsupported media type", "Send the body as application/json."}
+	invalidRequest   = problemType{"invalid-request", 422, "Invalid request", "Correct the fields that detail and errors name."}
+	held             = problemType{"held", 423, "Held", "Wait until it is released: a person or another worker holds it."}
+	internalError    = problemType{"internal-error", 500, "Internal error", "Tell the operator the time of the request: the log has the cause."}
+	unavailable      = problemType{"unavailable", 503, "Unavailable", "Send the same request again in a minute."}
+	gatewayTimeout   = problemType{"gateway-timeout", 504, "Gateway timeout", "Send the same request again; use an Idempotency-Key to submit."}
+)
+
+var problemTypes = []problemType{malformedRequest, notAuthorized, notFound, unknownRoute, methodNotAllowed, conflict,
+	changed, tooLarge, unsupportedMedia, invalidRequest, held, tooManyRequests, internalError, unavailable, gatewayTimeout}
+
+// ofKind is the type of each kind of error.
+var ofKind = map[fault.Kind]problemType{
+	fault.Invalid: invalidRequest, fault.NotFound: notFound, fault.Conflict: conflict,
+	fault.Held: held, fault.Stale: changed, fault.Unavailable: unavailable,
+}
+
+// ofStatus is the type of a status that the framework answers with.
+func ofStatus(status int) problemType {
+	for _, p := range problemTypes {
+		if p.status == status {
+			return p
+		}
+	}
+	if status < 500 {
+		return malformedRequest
+	}
+	return internalError
+}
+
+// refusal is a problem as the framework sends it.
+type refusal struct{ v1.Problem }
+
+func newRefusal(p problemType, detail string) *refusal {
+	return &refusal{v1.Problem{Type: p.URI(), Title: p.title, Status: p.status, Detail: detail}}
+}
+
+// Error returns the detail.
+func (r *refusal) Error() string { return r.Detail }
+
+// GetStatus returns the HTTP status.
+func (r *refusal) GetStatus() int { return r.Status }
+
+// ContentType is that of RFC 9457, whatever the client accepts.
+func (*refusal) ContentType(string) string { return problemMedia }
+
+// Schema is that of the wire type.
+func (*refusal) Schema(r huma.Registry) *huma.Schema {
+	return r.Schema(reflect.TypeFor[v1.Problem](), true, "Problem")
+}
+
+const problemMedia = "application/problem+json"
+
+// The framework makes its own errors, of validation for example, with this function.
+func init() {
+	huma.NewError = func(status int, detail string, errs ...error) huma.StatusError {
+		r := newRefusal(ofStatus(status), detail)
+		for _, err := range errs {
+			var d huma.ErrorDetailer
+			switch {
+			case errors.As(err, &d):
+				r.Errors = append(r.Errors, v1.FieldError{Message: d.ErrorDetail().Message, Location: d.ErrorDetail().Location})
+			case err != nil:
+				r.Errors = append(r.Errors, v1.FieldError{Message: err.Error()})
+			}
+		}
+		if status != r.Status {
+			r.Status, r.Title = status, http.StatusText(status)
+		}
+		return r
+	}
+}
+
+// defect is what a client hears of one.
+const defect = "something went wrong here; the operator finds the cause in the log"
+
+// problem turns an error into an answer. One without a kind is a defect: its text is
+// for the log, not for the client.
+func (a *API) problem(err error) error {
+	if fault.Is(err, fault.Unavailable) {
+		a.Log.Warn("a request could not be answered", "error", err)
+		return newRefusal(unavailable, "the archive cannot answer right now; try again in a minute")
+	}
+	var e *fault.Error
+	if errors.As(err, &e) {
+		return newRefusal(ofKind[e.Kind], e.Msg)
+	}
+	a.Log.Error("a request failed by a defect", "error", err)
+	return newRefusal(internalError, defect)
+}
+
+// write sends a problem without the framework.
+func (r *refusal) write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", problemMedia)
+	w.WriteHeader(r.Status)
+	_ = json.NewEncoder(w).Encode(r.Problem) // the reader went away
+}

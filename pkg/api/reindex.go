@@ -1,0 +1,87 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/ark"
+	"archivist/pkg/fault"
+)
+
+// reindexFor is how long one request reindexes: a gateway waits 29 seconds.
+const reindexFor = 15 * time.Second
+
+// ReindexInput says what to reindex.
+type ReindexInput struct {
+	ARK    string `query:"ark"`
+	Cursor string `query:"cursor"`
+	To     string `query:"to"`
+}
+
+// reindexing registers the route that rebuilds rows from the storage root.
+func (a *API) reindexing(h huma.API) {
+	huma.Register(h, huma.Operation{Method: http.MethodPost, Path: "/v1/reindex",
+		Summary: "Rebuild missing rows of stored objects, a page at a time", OperationID: "reindex"},
+		func(ctx context.Context, in *ReindexInput) (*output[v1.Reindexed], error) {
+			reindex := a.reindexAll
+			if in.ARK != "" {
+				reindex = a.reindexOne
+			}
+			out, err := reindex(ctx, in, a.Queue.Now().Add(reindexFor))
+			if err != nil {
+				return nil, a.problem(err)
+			}
+			return &output[v1.Reindexed]{out}, nil
+		})
+}
+
+// operator is who acts through the API, until callers have accounts.
+const operator = "an operator"
+
+// places matches the beginnings of keys in the storage root: those of objects begin
+// with a hexadecimal digit, and the last one is the description of the layout.
+var places = regexp.MustCompile(`^([0-9a-f][^\x00-\x1f\x7f\x{FFFD}]{0,999}|ocfl_layout\.json)$`)
+
+func (a *API) reindexAll(ctx context.Context, in *ReindexInput, until time.Time) (out v1.Reindexed, err error) {
+	if in.Cursor != "" && !places.MatchString(in.Cursor) {
+		return out, badCursor(in.Cursor)
+	}
+	if in.To != "" && !places.MatchString(in.To) {
+		return out, fault.New(fault.Invalid, "to: found %q; expected the beginning of a place in the storage root, e.g. a0", in.To)
+	}
+	sum, err := a.Stages.ReindexAll(ctx, in.Cursor, in.To, operator, until)
+	out = v1.Reindexed{Objects: sum.Objects, Changed: sum.Changed, Cursor: sum.Cursor}
+	for _, f := range sum.Failed {
+		out.Failed = append(out.Failed, v1.NotReindexed{ARK: f.ARK, Stored: f.Key, Why: f.Why})
+	}
+	return out, err
+}
+
+func (a *API) reindexOne(ctx context.Context, in *ReindexInput, until time.Time) (out v1.Reindexed, err error) {
+	given, err := ark.Parse(in.ARK)
+	if err != nil {
+		return out, fault.New(fault.Invalid, "ark: %w", err)
+	}
+	id := given.String()
+	if in.Cursor != "" && in.Cursor != id {
+		return out, badCursor(in.Cursor)
+	}
+	changed, done, err := a.Stages.Reindex(ctx, id, operator, until)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return out, fault.New(fault.NotFound, "there is no object %s in the storage root", id)
+	case err != nil:
+		return out, err
+	case !done:
+		return v1.Reindexed{Cursor: id}, nil // to be asked for again
+	case changed:
+		out.Changed = 1
+	}
+	out.Objects = 1
+	return out, nil
+}

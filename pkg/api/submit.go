@@ -1,0 +1,188 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/ark"
+	"archivist/pkg/checkm"
+	"archivist/pkg/fault"
+	"archivist/pkg/fetch"
+	"archivist/pkg/ingest"
+	"archivist/pkg/notify"
+)
+
+// Submission asks for a batch.
+type Submission struct {
+	Key  string `header:"Idempotency-Key" maxLength:"200"`
+	Body v1.BatchRequest
+}
+
+// Accepted answers a submission.
+type Accepted struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     v1.Accepted
+}
+
+func (a *API) submit(ctx context.Context, in *Submission) (*Accepted, error) {
+	b, err := batchOf(in.Body)
+	if err == nil {
+		err = a.admissible(ctx, &b)
+	}
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	// A key stands for what a request means, not for its bytes: the order of names, blanks
+	// between them and fields that are empty do not count.
+	meaning, err := json.Marshal(in.Body)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	row, err := a.Queue.Submit(ctx, b, in.Key, meaning, b.Submitter)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	warnings, err := a.otherForms(ctx, &b)
+	if err != nil { // the batch is accepted: a warning less
+		a.Log.Warn("the local ids were not compared in other Unicode forms", "batch", row.Batch.ID, "error", err)
+	}
+	// Relative to the request: the API does not know under which path a gateway serves it.
+	return &Accepted{http.StatusAccepted, "batches/" + row.Batch.ID,
+		v1.Accepted{ID: row.Batch.ID, State: string(row.State), Warnings: warnings}}, nil
+}
+
+// otherForms warns of local ids that are known only in another Unicode normalization
+// form: they look the same, and name another object.
+func (a *API) otherForms(ctx context.Context, b *ingest.Batch) (warnings []string, err error) {
+	for _, id := range b.LocalIDs {
+		for _, form := range []string{norm.NFC.String(id), norm.NFD.String(id)} {
+			if form == id {
+				continue
+			}
+			known, err := a.Inventory.ByLocalID(ctx, b.Collection, form)
+			if err != nil {
+				return warnings, err
+			}
+			if known != "" {
+				warnings = append(warnings, fmt.Sprintf("identifiers.local: %q looks like a local id of %s, but its characters are "+
+					"composed in another way (Unicode NFC and NFD); it names another object", id, known))
+			}
+		}
+	}
+	return warnings, nil
+}
+
+// batchOf checks a request beyond what its schema says. An Invalid names the field.
+func batchOf(in v1.BatchRequest) (ingest.Batch, error) {
+	b := ingest.Batch{Collection: in.Collection, Mode: "add", IfVersion: in.IfVersion,
+		Submitter: strings.TrimSpace(in.Submitter), Note: strings.TrimSpace(in.Note)}
+	if err := ingest.CheckText("submitter", b.Submitter, ingest.MaxSubmitter); err != nil {
+		return b, err
+	}
+	if err := ingest.CheckText("note", b.Note, ingest.MaxNote); err != nil {
+		return b, err
+	}
+	for _, address := range in.Notification {
+		if err := notify.CheckAddress(address); err != nil {
+			return b, fault.New(fault.Invalid, "notification: %w", err)
+		}
+		if !slices.Contains(b.Mail, address) {
+			b.Mail = append(b.Mail, address)
+		}
+	}
+	if len(b.Mail) > ingest.MaxMails {
+		return b, fault.New(fault.Invalid, "notification: %d addresses; at most %d are taken", len(b.Mail), ingest.MaxMails)
+	}
+	var err error
+	if b.Payload, err = payloadOf(in.Payload); err != nil {
+		return b, err
+	}
+	if ids := in.Identifiers; ids != nil {
+		if err := identify(&b, *ids); err != nil {
+			return b, err
+		}
+	}
+	if m := in.Metadata; m != nil {
+		b.Metadata, err = ingest.Metadata{Who: m.Who, What: m.What, When: m.When, Where: m.Where}.Clean(
+			[4]string{"metadata.who", "metadata.what", "metadata.when", "metadata.where"})
+	}
+	many := in.Payload.Type == ingest.TypeBatchManifest || in.Payload.Type == ingest.TypeSingleFileBatch
+	if why := b.ForOneObject(); err == nil && why != "" && many {
+		err = fault.New(fault.Invalid, "%s", why)
+	}
+	return b, err
+}
+
+func identify(b *ingest.Batch, ids v1.Identifiers) (err error) {
+	if b.LocalIDs, err = ingest.CleanLocalIDs(ids.Local); err != nil {
+		return fault.New(fault.Invalid, "identifiers.local: %w", err)
+	}
+	if ids.Primary == "" {
+		return nil
+	}
+	given, err := ark.Parse(ids.Primary)
+	if err != nil {
+		return fault.New(fault.Invalid, "identifiers.primary: %w", err)
+	}
+	b.Primary = given.String()
+	return nil
+}
+
+func payloadOf(in v1.Payload) (p ingest.Payload, err error) {
+	u, err := url.Parse(in.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(in.URL) > ingest.MaxURL {
+		return p, fault.New(fault.Invalid, "payload.url: found %q; expected an http or https URL of at most %d bytes",
+			ingest.Cut(fetch.Redact(in.URL), 200), ingest.MaxURL)
+	}
+	p = ingest.Payload{URL: in.URL, Type: in.Type, Filename: in.Filename}
+	if in.Size != nil {
+		p.Size, p.Empty = *in.Size, *in.Size == 0
+	}
+	if p.Filename == "" {
+		p.Filename = path.Base(u.Path)
+	}
+	if why := checkm.BadName(p.Filename); why != "" {
+		return p, fault.New(fault.Invalid, "payload.filename: %q %s; give the name under which the file shall be kept",
+			ingest.Cut(p.Filename, 200), why)
+	}
+	if d := in.Digest; d != nil {
+		p.Algorithm, p.Digest = checkm.Canonical(d.Algorithm), strings.ToLower(d.Value)
+		n, known := checkm.Lengths[p.Algorithm]
+		if !known || len(p.Digest) != n || strings.Trim(p.Digest, "0123456789abcdef") != "" {
+			return p, fault.New(fault.Invalid, "payload.digest: %q is no digest of the algorithm %q; "+
+				"expected hexadecimal of adler32, crc32, md5, sha1, sha256, sha384 or sha512",
+				ingest.Cut(d.Value, 200), ingest.Cut(d.Algorithm, 50))
+		}
+	}
+	return p, nil
+}
+
+// admissible checks a submission against its collection's profile and what is stored.
+func (a *API) admissible(ctx context.Context, b *ingest.Batch) error {
+	profile, _, err := a.Collections.Profile(ctx, b.Collection)
+	if err != nil {
+		return err
+	}
+	if profile.RequireDigest && b.Payload.Type == ingest.TypeFile && b.Payload.Digest == "" {
+		return fault.New(fault.Invalid,
+			"payload.digest: the collection %s takes no file without a digest; give its algorithm and value", b.Collection)
+	}
+	if b.Primary == "" || a.Stages == nil {
+		return nil
+	}
+	why, err := a.Stages.Mistyped(ctx, b.Collection, b.Primary)
+	if err == nil && why != "" {
+		err = fault.New(fault.Invalid, "identifiers.primary: %s", why)
+	}
+	return err
+}
