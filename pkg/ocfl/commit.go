@@ -14,18 +14,17 @@ import (
 	"archivist/pkg/fetch"
 )
 
-// State is how a prepared version stands to the root.
+// State says whether a prepared version can be committed.
 type State string
 
-// States. Open: it can be committed. Committed: it is the newest version.
-// Overtaken: the object is at another version than the one it follows.
+// States.
 const (
-	Open      State = "open"
-	Committed State = "committed"
-	Overtaken State = "overtaken"
+	Open      State = "open"      // it can be committed
+	Committed State = "committed" // it is the newest version
+	Overtaken State = "overtaken" // the object is at another version than the one it follows
 )
 
-// State asks whether a prepared version can be committed still, or was.
+// State asks for the state of a prepared version.
 func (r Root) State(ctx context.Context, p Prepared) (State, error) {
 	now, err := r.Bucket.Head(ctx, Prefix(p.ID)+inventoryName)
 	switch {
@@ -60,18 +59,18 @@ func (r Root) holds(ctx context.Context, key, digest string) (bool, error) {
 	return hex.EncodeToString(sum.Sum(nil)) == digest, nil
 }
 
-// Declare says that an object is at its place.
+// Declare writes the declaration of an object (OCFL 1.1, section 3.2).
 func (r Root) Declare(ctx context.Context, id string) error {
 	return r.Bucket.Put(ctx, Prefix(id)+objectDeclaration, []byte("ocfl_object_1.1\n"), bucket.Condition{})
 }
 
-// ErrStop says that a copy is not at its end, and goes on where it stopped when it
-// is asked for again.
+// ErrStop says that a copy has stopped before its end. It continues there when it is
+// asked for again.
 var ErrStop = errors.New("ocfl: stopped")
 
-// Copy brings one file to its key and verifies what is stored. A large one that is
-// there already is not copied again; one that is copied in parts stops with
-// ErrStop once more says so.
+// Copy copies one file to its key and verifies the stored copy. A large file that is
+// there already is not copied again. One that is copied in parts stops with ErrStop when
+// more returns false.
 func (r Root) Copy(ctx context.Context, id string, c Content, more func() bool) error {
 	key := Prefix(id) + c.To
 	if c.Size > r.Bucket.Limits.Part {
@@ -79,64 +78,90 @@ func (r Root) Copy(ctx context.Context, id string, c Content, more func() bool) 
 			return nil
 		}
 	}
-	info := bucket.Info{Size: c.Size}
-	var err error
-	switch {
-	case c.Source == "":
-		info.CRC64NVME, err = r.Bucket.PutSum(ctx, key, c.Data, c.CRC64)
-	case c.Size > r.Bucket.Limits.Copy:
-		err = r.copyParts(ctx, key, c, more)
-	default:
-		info.CRC64NVME, err = r.Bucket.CopyFrom(ctx, r.Work, c.Source, key, "")
-	}
+	checksum, err := r.copyTo(ctx, key, c, more)
 	if err != nil {
 		return err
 	}
-	if info.CRC64NVME == "" {
-		if info, err = r.Bucket.Head(ctx, key); err != nil {
+	info := bucket.Info{Size: c.Size, CRC64NVME: checksum}
+	if checksum == "" {
+		info, err = r.Bucket.Head(ctx, key)
+		if err != nil {
 			return err
 		}
 	}
 	return r.verify(ctx, key, c.File, info)
 }
 
-// copyParts copies a file in parts. How far it is stands beside the file in the
-// work bucket.
+// copyTo copies a file in the way that its size allows. It returns the CRC64NVME that
+// the store's answer says, "" if it says none.
+func (r Root) copyTo(ctx context.Context, key string, c Content, more func() bool) (checksum string, err error) {
+	switch {
+	case c.Source == "":
+		return r.Bucket.PutSum(ctx, key, c.Data, c.CRC64)
+	case c.Size > r.Bucket.Limits.Copy:
+		return "", r.copyParts(ctx, key, c, more)
+	}
+	return r.Bucket.CopyFrom(ctx, r.Work, c.Source, key, "")
+}
+
+// copyParts copies a file in parts. The state of the upload is beside the file in the
+// work bucket, so that the next try continues it.
 func (r Root) copyParts(ctx context.Context, key string, c Content, more func() bool) error {
-	note, u := c.Source+".copy", &bucket.Upload{}
-	data, _, err := r.Work.Read(ctx, note)
-	if err == nil {
-		err = json.Unmarshal(data, u)
-	}
-	if fault.Is(err, fault.NotFound) || err == nil && u.Key != key { // none, or of a version that was overtaken
-		u, err = r.Bucket.Begin(ctx, key)
-	}
+	note := c.Source + ".copy"
+	u, err := r.upload(ctx, key, note)
 	for all := false; err == nil && !all; {
 		if !more() {
 			return ErrStop
 		}
-		if all, err = r.Bucket.CopyParts(ctx, r.Work, c.Source, u, c.Size); err != nil {
-			break
-		}
-		if data, err = json.Marshal(u); err == nil {
-			err = r.Work.Put(ctx, note, data, bucket.Condition{})
+		all, err = r.Bucket.CopyParts(ctx, r.Work, c.Source, u, c.Size)
+		if err == nil {
+			err = r.keep(ctx, note, u)
 		}
 	}
 	if err == nil {
 		err = r.Bucket.Complete(ctx, u)
 	}
-	if fault.Is(err, fault.NotFound) { // the upload was cleaned away as too old: the next try begins anew
+	if fault.Is(err, fault.NotFound) { // S3 removed the upload as too old: the next try begins a new one
 		return errors.Join(err, r.Work.Delete(ctx, note))
 	}
 	return err
 }
 
-// verify compares a stored file with what was downloaded: by the store's own
-// checksum over the whole object, else by reading it again.
+// upload is the upload of which the state is noted, or a new one if there is none, or
+// one to the key of a version that was overtaken.
+func (r Root) upload(ctx context.Context, key, note string) (*bucket.Upload, error) {
+	data, _, err := r.Work.Read(ctx, note)
+	if fault.Is(err, fault.NotFound) {
+		return r.Bucket.Begin(ctx, key)
+	}
+	if err != nil {
+		return nil, err
+	}
+	u := &bucket.Upload{}
+	if err := json.Unmarshal(data, u); err != nil {
+		return nil, fmt.Errorf("ocfl: %s: %w", note, err)
+	}
+	if u.Key != key {
+		return r.Bucket.Begin(ctx, key)
+	}
+	return u, nil
+}
+
+func (r Root) keep(ctx context.Context, note string, u *bucket.Upload) error {
+	data, err := json.Marshal(u)
+	if err != nil {
+		return fmt.Errorf("ocfl: %s: %w", note, err)
+	}
+	return r.Work.Put(ctx, note, data, bucket.Condition{})
+}
+
+// verify compares a stored file with what was downloaded: by S3's own checksum over the
+// whole object, or by reading the file again if S3 has none.
 func (r Root) verify(ctx context.Context, key string, f File, info bucket.Info) error {
 	if info.CRC64NVME != "" {
 		if info.CRC64NVME != f.CRC64 || info.Size != f.Size {
-			return fmt.Errorf("ocfl: %s: the store says CRC64NVME %s and %d bytes, the download had %s and %d", key, info.CRC64NVME, info.Size, f.CRC64, f.Size)
+			return fmt.Errorf("ocfl: %s: the stored copy has CRC64NVME %s and %d bytes, the download had %s and %d",
+				key, info.CRC64NVME, info.Size, f.CRC64, f.Size)
 		}
 		return nil
 	}

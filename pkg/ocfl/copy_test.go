@@ -14,7 +14,8 @@ func TestSmallFile(t *testing.T) {
 	file.Source, file.Data = "", []byte("one")
 	c := Content{file, "v1/content/job/system/a"}
 	calls := f.twin.Calls["PUT object"]
-	if err := f.root.Copy(t.Context(), id, c, always); err != nil || f.twin.Calls["PUT object"] != calls+1 || f.twin.Calls["HEAD object"] != 0 {
+	err := f.root.Copy(t.Context(), id, c, always)
+	if err != nil || f.twin.Calls["PUT object"] != calls+1 || f.twin.Calls["HEAD object"] != 0 {
 		t.Errorf("%v, requests: %v", err, f.twin.Calls)
 	}
 	if got := f.read(t, c.To); string(got) != "one" {

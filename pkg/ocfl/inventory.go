@@ -1,6 +1,23 @@
-// Package ocfl keeps objects in an OCFL 1.1 storage root on S3: versions are
-// written under keys that only one job has, and committed by one conditional
-// put of the root inventory.
+// Package ocfl keeps objects in an OCFL 1.1 storage root on S3.
+//
+// A new version is written in four steps, each of which can be repeated after a crash:
+//
+//	prepared, err := root.Prepare(ctx, draft, inventory, copy) // nothing in the root changes
+//	err = root.Copy(ctx, id, content, more)                    // for each file whose bytes are new
+//	published, err := root.Publish(ctx, prepared, text, owner) // the commit
+//	digest, err := root.Finish(ctx, id, owner, published)      // removes what crashes left behind
+//
+// New content is copied to keys that only one attempt of one job has. The commit is one
+// conditional put of the object's root inventory, so of two jobs that prepared the same
+// version only one succeeds. The owner of the object's lock is asked before a claim or
+// content of another job is removed, since S3 cannot refuse the writes of a worker that
+// is late.
+//
+// Inventories of objects of very many files have hundreds of megabytes. They are read and
+// written as streams, and sorted on disk.
+//
+// [Root.Head] reads an object, [Root.Open] a file of one of its versions, [Root.Objects]
+// lists a root.
 package ocfl
 
 import (
@@ -46,6 +63,9 @@ type File struct {
 	Data    []byte            `json:"data,omitempty"`   // the content of a small file
 }
 
+// plain are the characters of an id that are not encoded.
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+
 // Prefix is where an object's keys begin, with a slash at the end (extension
 // 0003: sha256, three tuples of three characters, the encoded id).
 func Prefix(id string) string {
@@ -53,11 +73,10 @@ func Prefix(id string) string {
 	h := hex.EncodeToString(sum[:])
 	var name strings.Builder
 	for i := range len(id) {
-		c := id[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' {
-			name.WriteByte(c)
+		if strings.IndexByte(plain, id[i]) >= 0 {
+			name.WriteByte(id[i])
 		} else {
-			fmt.Fprintf(&name, "%%%02x", c)
+			fmt.Fprintf(&name, "%%%02x", id[i])
 		}
 	}
 	encoded := name.String()
@@ -67,7 +86,7 @@ func Prefix(id string) string {
 	return strings.Join([]string{h[:3], h[3:6], h[6:9], encoded, ""}, "/")
 }
 
-// folderOf is the folder below v{n}/content/ to which an attempt of a job writes.
+// folderOf is the name of the folder below v{n}/content/ to which an attempt of a job writes.
 func folderOf(job, attempt string) string {
 	if attempt == "" {
 		return job
@@ -81,8 +100,8 @@ func jobOf(folder string) string {
 	return job
 }
 
-// writer tells by the path of some content which version it came with, and from which
-// folder; 0 if the path is not ours.
+// writer says which version some content came with, by its path, and from which folder;
+// 0 if another software wrote it.
 func writer(path string) (version int, folder string) {
 	name, rest, _ := strings.Cut(path, "/content/")
 	folder, _, _ = strings.Cut(rest, "/")
@@ -97,7 +116,8 @@ func writer(path string) (version int, folder string) {
 func rootFiles() map[string][]byte {
 	layout, _ := json.MarshalIndent(map[string]string{"extension": layoutExtension,
 		"description": "sha256 of the object's id in three tuples of three characters, then the encoded id"}, "", "  ")
-	config, _ := json.MarshalIndent(map[string]any{"extensionName": layoutExtension, "digestAlgorithm": "sha256", "tupleSize": 3, "numberOfTuples": 3}, "", "  ")
+	config, _ := json.MarshalIndent(map[string]any{"extensionName": layoutExtension,
+		"digestAlgorithm": "sha256", "tupleSize": 3, "numberOfTuples": 3}, "", "  ")
 	return map[string][]byte{
 		rootDeclaration:    []byte("ocfl_1.1\n"),
 		"ocfl_layout.json": append(bytes.TrimSpace(layout), '\n'),

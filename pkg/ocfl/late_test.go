@@ -11,7 +11,7 @@ import (
 	"archivist/pkg/fault"
 )
 
-// One whose object passed on is told so, and changes nothing.
+// A job whose object moved on gets an error, and changes nothing.
 func TestOvertaken(t *testing.T) {
 	f := open(t)
 	slow, slowContents := f.prepare(t, "slow", []File{f.file(t, "producer/a", "slow")})
@@ -50,7 +50,8 @@ func TestOwnClaim(t *testing.T) {
 	again := owner()
 	again.Job, again.Alone = "job", func() bool { return false }
 	var claimed *ClaimedError
-	if _, err := f.root.Publish(ctx, two, f.text("inventory-job"), again); !errors.As(err, &claimed) || claimed.Job != "job" {
+	_, err = f.root.Publish(ctx, two, f.text("inventory-job"), again)
+	if !errors.As(err, &claimed) || claimed.Job != "job" {
 		t.Errorf("the claim of an earlier try was taken over: %v", err)
 	}
 	for _, c := range contents {
@@ -58,8 +59,9 @@ func TestOwnClaim(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := f.root.put(ctx, Prefix(id)+inventoryName, one, earlier, bucket.Condition{Absent: true}, nil); err != nil {
-		t.Fatal(err) // the late commit
+	late := f.root.put(ctx, Prefix(id)+inventoryName, one, earlier, bucket.Condition{Absent: true}, nil)
+	if late != nil {
+		t.Fatal(late) // the commit
 	}
 	again.Alone = func() bool { return true }
 	if _, err := f.root.Publish(ctx, two, f.text("inventory-job"), again); !fault.Is(err, fault.Stale) {
@@ -87,14 +89,17 @@ func TestLateFinish(t *testing.T) {
 		}
 	}
 	late := owner()
-	late.Over = func(_ context.Context, job string) (bool, error) { return job != "second", nil }
+	late.Ended = func(_ context.Context, job string) (bool, error) { return job != "second", nil }
 	if _, err := f.root.Finish(ctx, id, late, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.commit(t, p, "second", nil); err != nil { // its content was copied before
 		t.Fatal(err)
 	}
-	f.check(t, []map[string]string{{"producer/a": "one", "producer/b": "two"}, {"producer/a": "three", "producer/b": "four"}})
+	f.check(t, []map[string]string{
+		{"producer/a": "one", "producer/b": "two"},
+		{"producer/a": "three", "producer/b": "four"},
+	})
 	for _, c := range contents {
 		if err := f.root.Bucket.Delete(ctx, Prefix(id)+c.To); err != nil {
 			t.Fatal(err)

@@ -74,7 +74,8 @@ func (f fixture) prepare(t testing.TB, job string, files []File) (Prepared, []Co
 	ctx := context.Background()
 	w := f.root.Work.Writer(ctx, "inventory-"+job, bucket.Condition{})
 	var contents []Content
-	p, err := f.root.Prepare(ctx, Draft{ID: id, Job: job, Files: all(files), Version: Version{Created: time.UnixMilli(1000), Message: "by " + job}}, w, func(c Content) error {
+	p, err := f.root.Prepare(ctx, Draft{ID: id, Job: job, Files: all(files),
+		Version: Version{Created: time.UnixMilli(1000), Message: "by " + job}}, w, func(c Content) error {
 		contents = append(contents, c)
 		return nil
 	})
@@ -99,8 +100,11 @@ func always() bool { return true }
 
 // owner of the lock beside jobs that have all ended.
 func owner() Owner {
-	return Owner{Fence: func(context.Context) error { return nil }, Over: func(context.Context, string) (bool, error) { return true, nil },
-		Alone: func() bool { return true }}
+	return Owner{
+		Fence: func(context.Context) error { return nil },
+		Ended: func(context.Context, string) (bool, error) { return true, nil },
+		Alone: func() bool { return true },
+	}
 }
 
 func (f fixture) commit(t testing.TB, p Prepared, job string, contents []Content) error {
@@ -131,7 +135,7 @@ func (f fixture) read(t testing.TB, key string) []byte {
 	return data
 }
 
-// check holds the stored object against the states that were committed.
+// check compares the stored object with the states that were committed.
 func (f fixture) check(t testing.TB, states []map[string]string) {
 	var inv inventory
 	if err := json.Unmarshal(f.read(t, inventoryName), &inv); err != nil {
@@ -194,22 +198,26 @@ func TestVersions(t *testing.T) {
 		f := open(t)
 		var states []map[string]string
 		for n := range rapid.IntRange(1, 5).Draw(rt, "versions") {
-			state := rapid.MapOf(rapid.SampledFrom([]string{"producer/a", "producer/b/ä \"x\"", "producer/c", "producer/d%20", "producer/" + strings.Repeat("long/", 220) + "e"}),
-				rapid.SampledFrom([]string{"", "one", "two", "three", strings.Repeat("four", 3000)})).Draw(rt, "state")
+			paths := []string{"producer/a", "producer/b/ä \"x\"", "producer/c", "producer/d%20",
+				"producer/" + strings.Repeat("long/", 220) + "e"}
+			texts := []string{"", "one", "two", "three", strings.Repeat("four", 3000)}
+			state := rapid.MapOf(rapid.SampledFrom(paths), rapid.SampledFrom(texts)).Draw(rt, "state")
 			state["system/job"] = fmt.Sprint("job ", n)
 			var files []File
 			for _, path := range slices.Sorted(maps.Keys(state)) {
 				files = append(files, f.file(t, path, state[path]))
 			}
 			if rapid.Bool().Draw(rt, "a dead job before") {
-				dead, contents := f.prepare(t, fmt.Sprint("dead", n), append([]File{f.file(t, "producer/of the dead", fmt.Sprint(n))}, files...))
+				its := f.file(t, "producer/of the dead", fmt.Sprint(n))
+				dead, contents := f.prepare(t, fmt.Sprint("dead", n), append([]File{its}, files...))
 				for _, c := range contents {
 					if err := f.root.Copy(t.Context(), id, c, always); err != nil {
 						t.Fatal(err)
 					}
 				}
 				if rapid.Bool().Draw(rt, "claimed") {
-					if err := f.root.claim(t.Context(), Prefix(id)+fmt.Sprintf("v%d/", dead.Number)+inventoryName, dead, f.text(fmt.Sprint("inventory-dead", n)), owner()); err != nil {
+					key := fmt.Sprintf("%sv%d/%s", Prefix(id), dead.Number, inventoryName)
+					if err := f.root.claim(t.Context(), key, dead, f.text(fmt.Sprint("inventory-dead", n)), owner()); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -240,7 +248,8 @@ func TestVersions(t *testing.T) {
 				d := fetch.NewDigester()
 				_, _ = d.Write([]byte(content))
 				key, err := f.root.Content(t.Context(), stored, d.Sums()["sha512"])
-				if data, _, readErr := f.root.Bucket.Read(t.Context(), key); err != nil || readErr != nil || string(data) != content {
+				data, _, readErr := f.root.Bucket.Read(t.Context(), key)
+				if err != nil || readErr != nil || string(data) != content {
 					t.Fatalf("%s of v%d: %q, %v, %v", path, n+1, data, err, readErr)
 				}
 			}
@@ -299,7 +308,10 @@ func TestDiesAnywhere(t *testing.T) {
 		} else if _, err := f.root.Finish(t.Context(), id, owner(), nil); err != nil {
 			t.Fatal(err)
 		}
-		f.check(t, []map[string]string{{"producer/a": "one", "system/job": "job1"}, {"producer/a": "two", "producer/b": "one", "system/job": "job2"}})
+		f.check(t, []map[string]string{
+			{"producer/a": "one", "system/job": "job1"},
+			{"producer/a": "two", "producer/b": "one", "system/job": "job2"},
+		})
 		if !died {
 			if at < 7 {
 				t.Errorf("a commit has %d writes only", at-1)
@@ -337,7 +349,7 @@ func TestCopyGoesOn(t *testing.T) {
 	}
 }
 
-// A copy that is not what came is found, whatever the store says of it.
+// A copy that differs from the download is found, whatever S3 says of it.
 func TestCopyIsVerified(t *testing.T) {
 	f := open(t)
 	file := f.file(t, "producer/a", strings.Repeat("x", 9000))
@@ -368,7 +380,8 @@ func TestAllKnownDigests(t *testing.T) {
 		return inv.Fixity
 	}
 	both, later := given("producer/x", "equal", "md5", "sha1"), given("producer/x", "later", "md5", "sha1")
-	p, contents := f.prepare(t, "one", []File{given("producer/a", "equal", "md5"), given("producer/b", "equal", "sha1"), given("producer/c", "later")})
+	p, contents := f.prepare(t, "one", []File{given("producer/a", "equal", "md5"), given("producer/b", "equal", "sha1"),
+		given("producer/c", "later")})
 	if err := f.commit(t, p, "one", contents); err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +390,8 @@ func TestAllKnownDigests(t *testing.T) {
 	}
 	for n, algorithm := range []string{"md5", "sha1"} {
 		job := "again" + algorithm
-		p, contents = f.prepare(t, job, []File{given(fmt.Sprintf("producer/d%d", n), "later", algorithm), f.file(t, "system/job.txt", job)})
+		name := fmt.Sprintf("producer/d%d", n)
+		p, contents = f.prepare(t, job, []File{given(name, "later", algorithm), f.file(t, "system/job.txt", job)})
 		if err := f.commit(t, p, job, contents); err != nil {
 			t.Fatal(err)
 		}
@@ -399,7 +413,8 @@ func TestLongPaths(t *testing.T) {
 	digest := f.file(t, segment, "segment").Digests["sha512"]
 	fits := "producer/" + longest
 	trap := "producer/by-digest/" + digest
-	p, contents := f.prepare(t, "one", []File{f.file(t, segment, "segment"), f.file(t, key, "key"), f.file(t, fits, "fits"), f.file(t, trap, "trap")})
+	p, contents := f.prepare(t, "one", []File{f.file(t, segment, "segment"), f.file(t, key, "key"),
+		f.file(t, fits, "fits"), f.file(t, trap, "trap")})
 	to := map[string]string{}
 	for _, c := range contents {
 		to[c.Path] = c.To
@@ -412,7 +427,8 @@ func TestLongPaths(t *testing.T) {
 			t.Errorf("the key of %s has %d bytes", c.Path, len(Prefix(id)+c.To))
 		}
 	}
-	if to[fits] != "v1/content/one/"+fits || to[trap] != "v1/content/one/"+trap || to[segment] != "v1/content/one/by-digest/"+digest {
+	const folder = "v1/content/one/"
+	if to[fits] != folder+fits || to[trap] != folder+trap || to[segment] != folder+"by-digest/"+digest {
 		t.Errorf("%v", to)
 	}
 	if err := f.commit(t, p, "one", contents); err != nil {

@@ -1,64 +1,25 @@
 package ocfl
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"hash"
 	"io"
 	"iter"
 	"maps"
-	"os"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"archivist/pkg/fault"
 	"archivist/pkg/spill"
 )
 
-// Draft is a version that is to be written.
-type Draft struct {
-	ID  string // of the object
-	Job string // whose keys the new content gets
-	// Attempt is unique to who prepares: what is prepared again has keys of its own, so
-	// that what was removed of an earlier attempt is not named. Without a slash or dot.
-	Attempt string
-	// First says that the object had no version when its system files were written. It is
-	// not looked for again: the conditions of the commit find out.
-	First bool
-	Files iter.Seq2[File, error]
-	// Counts says which logical paths make a difference: a draft whose files of these
-	// paths are those of the head is no change. nil means those below producer/.
-	Counts func(path string) bool
-	Version
-}
-
-// Content is a file whose bytes the object does not have yet.
-type Content struct {
-	File
-	To string `json:"to"` // content path: "v1/content/{job}.{attempt}/producer/a.pdf"
-}
-
-// Prepared is a version whose inventory is written down, outside of the root.
-type Prepared struct {
-	ID       string `json:"id"`
-	Number   int    `json:"number"`
-	Digest   string `json:"digest"`             // sha512 of the inventory
-	Follows  string `json:"follows,omitempty"`  // ETag of the root inventory that it follows; "": there is none
-	After    string `json:"after,omitempty"`    // its sha512
-	Contents int    `json:"contents"`           // files whose bytes are new
-	NoChange bool   `json:"noChange,omitempty"` // the head has the same files, as far as they count: no version is needed
-	Written  bool   `json:"written,omitempty"`  // the job's version stands already
-}
-
-// fixityNames are the algorithms that OCFL has names for beside sha512 (OCFL
-// 1.1, section 2, "Digest Algorithms"); others stay in the list of files.
+// fixityNames are the algorithms that OCFL has names for beside sha512 (OCFL 1.1,
+// section 2, "Digest Algorithms"); others stay in the list of files.
 var fixityNames = []string{"md5", "sha1", "sha256"}
 
 // preparer merges an object's inventory, as it is read, with a draft.
@@ -66,15 +27,14 @@ type preparer struct {
 	draft Draft
 	done  Prepared
 	copy  func(Content) error
+	head  int // of the object; 0: it has no version
 
-	out    *bufio.Writer
+	out    *encoder
 	files  *spill.Sorter[known]
+	state  *spill.Sorter[[]string] // of the new version: it is known while the manifest is written
 	fixity map[string]*spill.Sorter[[]string]
-	state  *os.File // the new version's state, written while the manifest is
-	opened bool     // the list of versions is begun
 
-	was, is hash.Hash // of the files that count in the head and in the draft
-	head    int
+	prev, next hash.Hash // over the files that count, in the head and in the draft
 }
 
 // known is what is known of a digest: where the object has it, or a file of the draft.
@@ -83,28 +43,24 @@ type known struct {
 	File *File    `json:"file,omitempty"`
 }
 
-// Prepare writes the inventory that the object will have with the draft to out,
-// and gives copy each file whose bytes are new. The files' order does not count.
-// It changes nothing in the root. Memory does not grow with the files, the disk
-// of the system's temporary folder does.
+// Prepare writes to out the inventory that the object will have with the draft, and
+// calls copy with each file whose bytes are new. The files may come in any order.
+// Nothing in the root is changed. Memory does not grow with the number of files; the
+// disk of the system's temporary folder does.
 func (r Root) Prepare(ctx context.Context, d Draft, out io.Writer, copy func(Content) error) (Prepared, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	state, err := os.CreateTemp("", "state")
-	if err != nil {
-		return Prepared{}, fmt.Errorf("ocfl: %w", err)
-	}
-	defer os.Remove(state.Name())
-	defer state.Close()
 	sum := sha512.New()
-	if d.Counts == nil {
-		d.Counts = func(path string) bool { return strings.HasPrefix(path, "producer/") }
+	p := &preparer{
+		draft: d, done: Prepared{ID: d.ID}, copy: copy,
+		out: newEncoder(io.MultiWriter(out, sum)), files: spill.New[known](ctx), state: spill.New[[]string](ctx),
+		fixity: map[string]*spill.Sorter[[]string]{},
+		prev:   sha256.New(), next: sha256.New(),
 	}
-	p := &preparer{draft: d, copy: copy, out: bufio.NewWriterSize(io.MultiWriter(out, sum), 64<<10), files: spill.New[known](ctx),
-		fixity: map[string]*spill.Sorter[[]string]{}, state: state, was: sha256.New(), is: sha256.New(), done: Prepared{ID: d.ID}}
 	for _, name := range fixityNames {
 		p.fixity[name] = spill.New[[]string](ctx)
 	}
+
 	for f, err := range d.Files {
 		if err == nil {
 			err = p.files.Add(f.Digests["sha512"], known{File: &f})
@@ -120,36 +76,50 @@ func (r Root) Prepare(ctx context.Context, d Draft, out io.Writer, copy func(Con
 	return p.done, nil
 }
 
-// write merges what stands with the draft, section by section.
+// write merges the object's inventory with the draft, section by section.
 func (p *preparer) write(ctx context.Context, r Root) error {
-	err := error(fault.New(fault.NotFound, "no inventory was looked for"))
-	if !p.draft.First {
-		err = p.follow(ctx, r)
-	}
-	if fault.Is(err, fault.NotFound) && p.head == 0 {
-		if err = p.begin(0); err == nil {
+	follows, err := p.follow(ctx, r)
+	if err == nil && !follows {
+		err = p.begin(0)
+		if err == nil {
 			err = p.merge()
 		}
 	}
-	if err == nil {
-		err = p.end()
+	if err != nil {
+		return err
 	}
-	return err
+	return p.end()
 }
 
 // begin writes what comes before the manifest, once it is known which version the
 // draft follows.
 func (p *preparer) begin(head int) error {
 	p.head, p.done.Number = head, head+1
-	_, err := fmt.Fprintf(p.out, `{"id":%s,"type":%q,"digestAlgorithm":"sha512","head":"v%d","manifest":{`,
-		quote(p.draft.ID), specification, p.done.Number)
-	return err
+	p.out.text("id", p.draft.ID)
+	p.out.text("type", specification)
+	p.out.text("digestAlgorithm", "sha512")
+	p.out.text("head", fmt.Sprintf("v%d", p.done.Number))
+	p.out.begin("manifest")
+	return p.out.err
 }
 
-// follow reads the inventory that the draft comes after. Its head comes before its
-// manifest: it is one of ours.
-func (p *preparer) follow(ctx context.Context, r Root) error {
-	info, err := r.scan(ctx, Prefix(p.draft.ID)+inventoryName, visitor{
+// follow reads the inventory that the draft comes after, and returns whether there is
+// one. It must say its head before its manifest, as those of this package do.
+func (p *preparer) follow(ctx context.Context, r Root) (follows bool, err error) {
+	if p.draft.First {
+		return false, nil
+	}
+	info, err := r.scan(ctx, Prefix(p.draft.ID)+inventoryName, p.visitor())
+	if fault.Is(err, fault.NotFound) && p.head == 0 {
+		return false, nil
+	}
+	p.done.Follows, p.done.After = info.ETag, info.digest
+	return true, err
+}
+
+// visitor copies what the object has, and has the draft merged into it.
+func (p *preparer) visitor() visitor {
+	return visitor{
 		heads: p.begin,
 		manifest: func(digest string, paths []string) error {
 			p.recognise(paths)
@@ -161,99 +131,105 @@ func (p *preparer) follow(ctx context.Context, r Root) error {
 			}
 			return p.merge()
 		},
-		begin: func(n int) error {
-			fmt.Fprintf(p.out, `%s"v%d":{"state":{`, p.comma(), n)
-			return nil
+		begin: p.out.beginVersion,
+		state: func(n int, digest string, paths []string) error {
+			if n == p.head {
+				p.sumUp(p.prev, digest, paths)
+			}
+			return p.out.entry(digest, paths)
 		},
-		state: p.kept(),
-		end:   p.meta,
+		end: func(_ int, v Version) error { return p.out.endVersion(v) },
 		fixity: func(algorithm, digest string, paths []string) error {
 			if p.fixity[algorithm] == nil {
-				return fmt.Errorf("fixity has the algorithm %q, which this archive does not write", algorithm)
+				return fmt.Errorf("fixity has the algorithm %q; expected md5, sha1 or sha256", algorithm)
 			}
 			return p.fixity[algorithm].Add(digest, paths)
 		},
-	})
-	p.done.Follows, p.done.After = info.ETag, info.digest
-	return err
+	}
 }
 
-// recognise notes that the job's version stands already: content that it wrote is in
-// the manifest. A version always has a system file of its own.
+// recognise notes that the job's version is committed already: a content path of the
+// manifest has the job in it. Each version has content of its own, a system file at
+// least, and every version that was ever written has the job in its paths. What a
+// version's message says does not matter.
 func (p *preparer) recognise(paths []string) {
 	for _, path := range paths {
-		if n, folder := writer(path); jobOf(folder) == p.draft.Job && n <= p.head {
+		n, folder := writer(path)
+		if jobOf(folder) == p.draft.Job && n <= p.head {
 			p.done.Written, p.done.Number = true, n
 		}
 	}
 }
 
-// same is what has one digest: where the object has it, the draft's names for it,
-// one of these files, and all that is known of the digests of the bytes.
+// same is what has one digest: where the object has it, the draft's names for it, one
+// of the draft's files, and every digest of these bytes.
 type same struct {
-	digest string
-	has    []string
-	names  []string
-	file   *File
-	known  map[string]string
+	digest  string
+	has     []string
+	names   []string
+	file    *File
+	digests map[string]string
 }
 
-// merge writes the manifest, then the new version's state to a file.
+func (s *same) add(k known) {
+	if k.File == nil {
+		s.has = k.Has
+		return
+	}
+	s.names = append(s.names, k.File.Path)
+	s.file = k.File
+	maps.Copy(s.digests, k.File.Digests) // depositors may give md5 for one name and sha1 for another
+}
+
+// merge writes the manifest, and notes the new version's state.
 func (p *preparer) merge() error {
-	w := bufio.NewWriter(p.state)
-	first, firstState := true, true
-	var g same
+	var s same
 	for r, err := range p.files.Sorted() {
-		if err == nil && r.Key != g.digest {
-			err = p.put(g, w, &first, &firstState)
-			g = same{digest: r.Key, known: map[string]string{}}
+		if err == nil && r.Key != s.digest {
+			err = p.put(s)
+			s = same{digest: r.Key, digests: map[string]string{}}
 		}
 		if err != nil {
 			return err
 		}
-		file := r.Value.File
-		if file == nil {
-			g.has = r.Value.Has
-			continue
-		}
-		g.names = append(g.names, file.Path)
-		g.file = file
-		maps.Copy(g.known, file.Digests) // depositors may give md5 for one name and sha1 for another
+		s.add(r.Value)
 	}
-	if err := p.put(g, w, &first, &firstState); err != nil {
+	if err := p.put(s); err != nil {
 		return err
 	}
-	p.out.WriteString(`},"versions":{`)
-	return w.Flush()
+	p.out.end()
+	p.out.begin("versions")
+	return p.out.err
 }
 
-// put writes what has one digest.
-func (p *preparer) put(g same, state *bufio.Writer, first, firstState *bool) error {
-	if g.digest == "" {
+// put writes what has one digest into the manifest.
+func (p *preparer) put(s same) error {
+	if s.digest == "" {
 		return nil
 	}
-	slices.Sort(g.names)
-	if g.has == nil {
-		g.file.Digests = g.known
-		g.has = []string{p.path(g.digest, g.names[len(g.names)-1])}
+	slices.Sort(s.names)
+	if s.has == nil {
+		s.file.Digests = s.digests
+		s.has = []string{p.path(s.digest, s.names[len(s.names)-1])}
 		p.done.Contents++
-		if err := p.copy(Content{*g.file, g.has[0]}); err != nil {
+		if err := p.copy(Content{*s.file, s.has[0]}); err != nil {
 			return err
 		}
 	}
 	for _, name := range fixityNames {
-		if d := g.known[name]; d != "" {
-			if err := p.fixity[name].Add(d, g.has); err != nil {
+		if d := s.digests[name]; d != "" {
+			if err := p.fixity[name].Add(d, s.has); err != nil {
 				return err
 			}
 		}
 	}
-	entry(p.out, first, g.digest, g.has)
-	if len(g.names) > 0 {
-		entry(state, firstState, g.digest, g.names)
-		p.sumUp(p.is, g.digest, g.names)
+	if len(s.names) > 0 {
+		p.sumUp(p.next, s.digest, s.names)
+		if err := p.state.Add(s.digest, s.names); err != nil {
+			return err
+		}
 	}
-	return nil
+	return p.out.entry(s.digest, s.has)
 }
 
 // maxKey and maxSegment are how long a key in S3 and a name in the usual file
@@ -278,107 +254,62 @@ func (p *preparer) path(digest, name string) string {
 	return to + name
 }
 
-// kept copies the states of the versions before.
-func (p *preparer) kept() func(n int, digest string, paths []string) error {
-	first, of := true, 0
-	return func(n int, digest string, paths []string) error {
-		if n != of {
-			first, of = true, n
+// sumUp takes the files of one digest that count into a sum over a state.
+func (p *preparer) sumUp(h hash.Hash, digest string, paths []string) {
+	for _, path := range paths {
+		if p.draft.counts(path) {
+			fmt.Fprintf(h, "%s %s\n", digest, path)
 		}
-		entry(p.out, &first, digest, paths)
-		if n == p.head {
-			p.sumUp(p.was, digest, paths)
-		}
-		return nil
 	}
-}
-
-func (p *preparer) comma() string {
-	if p.opened {
-		return ","
-	}
-	p.opened = true
-	return ""
-}
-
-// meta ends a version.
-func (p *preparer) meta(_ int, v Version) error {
-	return p.writeMeta(v)
-}
-
-func (p *preparer) writeMeta(v Version) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("ocfl: version of %s: %w", p.draft.ID, err)
-	}
-	_, err = p.out.WriteString("}," + string(data[1:]))
-	return err
 }
 
 // end writes the new version and the fixity.
 func (p *preparer) end() error {
-	fmt.Fprintf(p.out, `%s"v%d":{"state":{`, p.comma(), p.head+1)
-	if _, err := p.state.Seek(0, io.SeekStart); err != nil {
+	if err := p.out.beginVersion(p.head + 1); err != nil {
 		return err
 	}
-	if _, err := io.Copy(p.out, p.state); err != nil {
-		return err
-	}
-	if err := p.writeMeta(p.draft.Version); err != nil {
-		return err
-	}
-	p.out.WriteString(`},"fixity":{`)
-	for i, name := range fixityNames {
-		if i > 0 {
-			p.out.WriteByte(',')
+	for r, err := range p.state.Sorted() {
+		if err == nil {
+			err = p.out.entry(r.Key, r.Value)
 		}
-		fmt.Fprintf(p.out, `%q:{`, name)
-		first := true
-		for digest, group := range grouped(p.fixity[name].Sorted()) {
-			if group.err != nil {
-				return group.err
-			}
-			// What a draft says again of stored bytes counts once.
-			entry(p.out, &first, digest, slices.Compact(slices.Sorted(slices.Values(slices.Concat(group.values...)))))
+		if err != nil {
+			return err
 		}
-		p.out.WriteByte('}')
 	}
-	p.out.WriteString("}}")
-	p.done.NoChange = !p.done.Written && p.head > 0 && string(p.was.Sum(nil)) == string(p.is.Sum(nil))
+	if err := p.out.endVersion(p.draft.Version); err != nil {
+		return err
+	}
+	p.out.end()
+
+	if err := p.endFixity(); err != nil {
+		return err
+	}
+	p.done.NoChange = !p.done.Written && p.head > 0 && bytes.Equal(p.prev.Sum(nil), p.next.Sum(nil))
 	if p.done.NoChange {
 		p.done.Number = p.head
 	}
-	return p.out.Flush()
+	return p.out.close()
 }
 
-// entry writes one digest with its paths.
-func entry(w *bufio.Writer, first *bool, digest string, paths []string) {
-	if !*first {
-		w.WriteByte(',')
-	}
-	*first = false
-	w.WriteString(quote(digest) + ":[")
-	for i, path := range paths {
-		if i > 0 {
-			w.WriteByte(',')
+// endFixity writes the fixity block, which is the last one.
+func (p *preparer) endFixity() error {
+	p.out.begin("fixity")
+	for _, name := range fixityNames {
+		p.out.begin(name)
+		for digest, all := range grouped(p.fixity[name].Sorted()) {
+			if all.err != nil {
+				return all.err
+			}
+			// What a draft says again of stored bytes counts once.
+			paths := slices.Compact(slices.Sorted(slices.Values(slices.Concat(all.values...))))
+			if err := p.out.entry(digest, paths); err != nil {
+				return err
+			}
 		}
-		w.WriteString(quote(path))
+		p.out.end()
 	}
-	w.WriteByte(']')
-}
-
-func quote(s string) string {
-	data, _ := jsontext.AppendQuote(nil, s) // names that are no UTF-8 were refused
-	return string(data)
-}
-
-// sumUp takes the files of one digest that count into a sum over a state.
-func (p *preparer) sumUp(h hash.Hash, digest string, paths []string) {
-	for _, path := range paths {
-		if p.draft.Counts(path) {
-			fmt.Fprintf(h, "%s %s\n", digest, path)
-		}
-	}
+	p.out.end()
+	return p.out.err
 }
 
 type group[V any] struct {

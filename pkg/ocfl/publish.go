@@ -13,13 +13,15 @@ import (
 )
 
 // Owner is the job that holds the object's lock. Its worker may be late, and the
-// lock another's by now: so what others left behind is not touched unasked.
+// lock another's by now: so it asks before it touches what others left behind.
 type Owner struct {
 	Job   string
 	Fence func(ctx context.Context) error // an error once the lock is another's
-	// Over reports whether a job has ended for so long that none of its workers can
-	// be late still.
-	Over func(ctx context.Context, job string) (bool, error)
+
+	// Ended reports whether a job ended so long ago that none of its workers can still
+	// write.
+	Ended func(ctx context.Context, job string) (bool, error)
+
 	// Alone reports whether every worker of the job that had prepared the version in
 	// another way must have ended.
 	Alone func() bool
@@ -31,7 +33,7 @@ type ClaimedError struct{ Job string }
 
 // Error names the job.
 func (e *ClaimedError) Error() string {
-	return "ocfl: job " + e.Job + " has claimed the next version, and its worker may not have ended"
+	return "ocfl: job " + e.Job + " has claimed the next version, and its worker may still be running"
 }
 
 // Text opens an inventory that Prepare wrote.
@@ -46,11 +48,11 @@ type Published struct {
 
 // Publish commits a prepared version whose content is all there: it claims the
 // version by its inventory, then puts the root's, which is the commit, from whatever
-// point an earlier try got to. text is the inventory that Prepare wrote. A Lost says
-// that the object is at another version than it was, or that the prepared inventory is
-// another by now: it is to be prepared again. A *ClaimedError says that it can be tried
-// again later. Where Finish has to look at everything, no Published is returned.
+// point an earlier try got to. text is the inventory that Prepare wrote. It returns nil
+// where Finish has to look at everything.
 //
+// A Stale says that the object is at another version than it was, or that the prepared
+// inventory is another by now: prepare it again. A *ClaimedError says: try again later.
 // Nobody takes over a claim whose job may still have a worker: S3 knows no fence, and
 // what a late worker commits has to be as it claimed it.
 func (r Root) Publish(ctx context.Context, p Prepared, text Text, o Owner) (*Published, error) {
@@ -71,7 +73,8 @@ func (r Root) Publish(ctx context.Context, p Prepared, text Text, o Owner) (*Pub
 	if err != nil {
 		just = nil
 	}
-	err = r.put(ctx, prefix+inventoryName, p, text, bucket.Condition{Absent: p.Follows == "", ETag: p.Follows}, o.Fence)
+	unchanged := bucket.Condition{Absent: p.Follows == "", ETag: p.Follows}
+	err = r.put(ctx, prefix+inventoryName, p, text, unchanged, o.Fence)
 	if fault.Is(err, fault.Stale) {
 		// Ours, when the answer of our own put was lost; else somebody else's.
 		if same, readErr := r.holds(ctx, prefix+inventoryName, p.Digest); readErr != nil || !same {
@@ -99,7 +102,9 @@ func (r Root) finishBefore(ctx context.Context, p Prepared, o Owner) (*side, err
 
 // put streams the prepared inventory to a key, and makes sure that it is the one
 // that was prepared. The fence, if any, is asked at the last moment.
-func (r Root) put(ctx context.Context, key string, p Prepared, text Text, c bucket.Condition, fence func(context.Context) error) error {
+func (r Root) put(
+	ctx context.Context, key string, p Prepared, text Text, c bucket.Condition, fence func(context.Context) error,
+) error {
 	body, err := text(ctx)
 	if err != nil {
 		return err
@@ -107,8 +112,10 @@ func (r Root) put(ctx context.Context, key string, p Prepared, text Text, c buck
 	defer body.Close()
 	sum := sha512.New()
 	w := r.Bucket.Writer(ctx, key, c)
-	if _, err = io.Copy(io.MultiWriter(w, sum), body); err == nil && hex.EncodeToString(sum.Sum(nil)) != p.Digest {
-		err = fault.New(fault.Stale, "ocfl: the prepared inventory is not the one that was prepared for %s v%d", p.ID, p.Number)
+	_, err = io.Copy(io.MultiWriter(w, sum), body)
+	if err == nil && hex.EncodeToString(sum.Sum(nil)) != p.Digest {
+		err = fault.New(fault.Stale, "ocfl: the inventory in the work bucket is not the one prepared for %s v%d",
+			p.ID, p.Number)
 	}
 	if err == nil && fence != nil {
 		err = fence(ctx)
@@ -123,40 +130,50 @@ func (r Root) put(ctx context.Context, key string, p Prepared, text Text, c buck
 // claim puts the version's inventory. One that stands there is replaced only if nobody
 // can commit it: a late worker that did would leave a version with another inventory.
 func (r Root) claim(ctx context.Context, key string, p Prepared, text Text, o Owner) error {
-	lost := r.put(ctx, key, p, text, bucket.Condition{Absent: true}, nil)
-	if !fault.Is(lost, fault.Stale) {
-		return lost
+	stale := r.put(ctx, key, p, text, bucket.Condition{Absent: true}, nil)
+	if !fault.Is(stale, fault.Stale) {
+		return stale
 	}
-	job := ""
-	stands, err := r.scan(ctx, key, visitor{manifest: func(_ string, paths []string) error {
+	claim, job, err := r.claimed(ctx, key, p.Number)
+	if fault.Is(err, fault.NotFound) {
+		return stale // nothing is claimed, but the prepared inventory is another by now
+	}
+	if err != nil || claim.digest == p.Digest {
+		return err
+	}
+	ended, err := o.ended(ctx, job)
+	if err != nil {
+		return err
+	}
+	// Was it committed meanwhile? If not, and if its worker has ended, it never will be.
+	if etag, err := r.ETag(ctx, p.ID); err != nil || etag != p.Follows {
+		return errors.Join(stale, err)
+	}
+	if !ended {
+		return &ClaimedError{job}
+	}
+	return r.put(ctx, key, p, text, bucket.Condition{ETag: claim.ETag}, o.Fence)
+}
+
+// claimed reads the inventory by which a version is claimed, and which job did that.
+func (r Root) claimed(ctx context.Context, key string, version int) (claim scanned, job string, err error) {
+	claim, err = r.scan(ctx, key, visitor{manifest: func(_ string, paths []string) error {
 		for _, path := range paths {
-			if n, folder := writer(path); n == p.Number {
+			if n, folder := writer(path); n == version {
 				job = jobOf(folder)
 			}
 		}
 		return nil
 	}})
-	if fault.Is(err, fault.NotFound) {
-		return lost // it was not what stands there: what was prepared is another by now
+	return claim, job, err
+}
+
+// ended reports whether no worker that claimed a version for a job can still commit it.
+func (o Owner) ended(ctx context.Context, job string) (bool, error) {
+	if job == o.Job {
+		return o.Alone(), nil
 	}
-	if err != nil || stands.digest == p.Digest {
-		return err
-	}
-	over := job == o.Job && o.Alone()
-	if job != o.Job {
-		over, err = o.Over(ctx, job)
-	}
-	if err != nil {
-		return err
-	}
-	// Was it committed meanwhile? If not, and if it is over, nobody can do so any more.
-	if etag, err := r.ETag(ctx, p.ID); err != nil || etag != p.Follows {
-		return errors.Join(lost, err)
-	}
-	if !over {
-		return &ClaimedError{job}
-	}
-	return r.put(ctx, key, p, text, bucket.Condition{ETag: stands.ETag}, o.Fence)
+	return o.Ended(ctx, job)
 }
 
 func sidecar(digest string) []byte { return []byte(digest + " " + inventoryName + "\n") }

@@ -73,7 +73,8 @@ func (r Root) scan(ctx context.Context, key string, v visitor) (scanned, error) 
 	}
 	defer body.Close()
 	s, err := scanText(body, v)
-	if s.Info = info; err != nil {
+	s.Info = info
+	if err != nil {
 		err = fmt.Errorf("%s: %w", key, err)
 	}
 	return s, err
@@ -83,7 +84,8 @@ func (r Root) scan(ctx context.Context, key string, v visitor) (scanned, error) 
 func scanText(text io.Reader, v visitor) (s scanned, err error) {
 	sum := sha512.New()
 	in := io.TeeReader(text, sum)
-	if s.id, s.head, err = scan(in, v); err != nil {
+	s.id, s.head, err = scan(in, v)
+	if err != nil {
 		return s, err
 	}
 	_, err = io.Copy(io.Discard, in)
@@ -101,8 +103,24 @@ var errHead = errors.New("it does not say its head before its manifest")
 // that differs is stale by a crash between the two, and mended by Finish. A
 // missing object is a NotFound.
 func (r Root) Head(ctx context.Context, id string) (*Stored, error) {
-	s := &Stored{Versions: map[int]Version{}, system: map[int]map[string]string{}, content: map[string]string{}, sha256: map[string]string{}}
-	is, err := r.scan(ctx, Prefix(id)+inventoryName, visitor{
+	s := &Stored{
+		Versions: map[int]Version{}, system: map[int]map[string]string{},
+		content: map[string]string{}, sha256: map[string]string{},
+	}
+	is, err := r.scan(ctx, Prefix(id)+inventoryName, s.visitor())
+	if err != nil {
+		return nil, err
+	}
+	if is.id != id {
+		return nil, fmt.Errorf("ocfl: the inventory at %s is of %q", Prefix(id), is.id)
+	}
+	s.ID, s.Head, s.Digest, s.etag = is.id, is.head, is.digest, is.ETag
+	return s, nil
+}
+
+// visitor takes what is remembered of an inventory: the versions, and the system files.
+func (s *Stored) visitor() visitor {
+	return visitor{
 		region: func(from, to int64) { s.from, s.to = from, to },
 		manifest: func(digest string, paths []string) error {
 			if strings.Contains(paths[0], "/system/") {
@@ -128,15 +146,7 @@ func (r Root) Head(ctx context.Context, id string) (*Stored, error) {
 			}
 			return nil
 		},
-	})
-	if err != nil {
-		return nil, err
 	}
-	if is.id != id {
-		return nil, fmt.Errorf("ocfl: the inventory at %s is of %q", Prefix(id), is.id)
-	}
-	s.ID, s.Head, s.Digest, s.etag = is.id, is.head, is.digest, is.ETag
-	return s, nil
 }
 
 // SystemFiles are the paths of a version's system files, in order.
@@ -145,10 +155,14 @@ func (s *Stored) SystemFiles(n int) []string { return slices.Sorted(maps.Keys(s.
 // Digests are those of a system file of a version, by name.
 func (s *Stored) Digests(n int, path string) map[string]string {
 	out := map[string]string{}
-	for name, digest := range map[string]string{"sha512": s.system[n][path], "sha256": s.sha256[s.content[s.system[n][path]]]} {
-		if digest != "" {
-			out[name] = digest
-		}
+	sha512 := s.system[n][path]
+	if sha512 == "" {
+		return out
+	}
+	out["sha512"] = sha512
+	sha256 := s.sha256[s.content[sha512]]
+	if sha256 != "" {
+		out["sha256"] = sha256
 	}
 	return out
 }
@@ -316,7 +330,8 @@ func (r Root) At(ctx context.Context, key string) (string, error) {
 	s, err := r.scan(ctx, prefix+inventoryName, visitor{manifest: func(string, []string) error { return errSeen }})
 	if fault.Is(err, fault.NotFound) {
 		if _, missing := r.Bucket.Head(ctx, prefix+"v1/"+inventoryName); missing == nil {
-			return "", fmt.Errorf("ocfl: %s has versions, but no root inventory: it is lost, or the first version is not committed yet", prefix)
+			return "", fmt.Errorf("ocfl: %s has versions, but no root inventory: "+
+				"it is lost, or the first version is not committed yet", prefix)
 		}
 	}
 	if err != nil && !errors.Is(err, errSeen) {

@@ -1,6 +1,7 @@
 package ocfl
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -10,8 +11,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// visitor is told what an inventory says, in the order of the file; what is nil
-// is not told. An inventory of very many files is never in memory as a whole.
+// visitor has a function for each part of an inventory. They are called in the order of
+// the file, so that an inventory of very many files is never in memory as a whole. Parts
+// without a function are skipped.
 type visitor struct {
 	heads       func(n int) error    // the number of the newest version
 	region      func(from, to int64) // where the manifest is, in bytes
@@ -39,7 +41,7 @@ func scan(in io.Reader, v visitor) (id string, head int, err error) {
 	s := &scanner{visitor: v, dec: jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true))}
 	err = s.object(s.member)
 	if err == nil && (s.id == "" || s.head == 0) {
-		err = fmt.Errorf("it has no id or no head")
+		err = errors.New("it has no id or no head")
 	}
 	if err != nil {
 		return s.id, s.head, fmt.Errorf("ocfl: inventory at byte %d: %w", s.dec.InputOffset(), err)
@@ -49,10 +51,12 @@ func scan(in io.Reader, v visitor) (id string, head int, err error) {
 
 // object reads an object member by member.
 func (s *scanner) object(each func(name string) error) error {
-	if t, err := s.dec.ReadToken(); err != nil {
+	t, err := s.dec.ReadToken()
+	if err != nil {
 		return err
-	} else if t.Kind() != '{' {
-		return fmt.Errorf("an object was expected, there is %s", t)
+	}
+	if t.Kind() != '{' {
+		return fmt.Errorf("expected an object, found %s", t)
 	}
 	for s.dec.PeekKind() != '}' {
 		t, err := s.dec.ReadToken()
@@ -63,7 +67,7 @@ func (s *scanner) object(each func(name string) error) error {
 			return err
 		}
 	}
-	_, err := s.dec.ReadToken()
+	_, err = s.dec.ReadToken()
 	return err
 }
 
@@ -78,33 +82,40 @@ func (s *scanner) member(name string) (err error) {
 		if err := s.value(&head); err != nil {
 			return err
 		}
-		if s.head, err = number(head); err != nil || s.heads == nil {
+		s.head, err = number(head)
+		if err != nil || s.heads == nil {
 			return err
 		}
 		return s.heads(s.head)
 	case "manifest":
-		from := s.dec.InputOffset()
-		if err := s.block(s.manifest); err != nil {
-			return err
-		}
-		if s.region != nil {
-			s.region(from, s.dec.InputOffset())
-		}
-		if s.manifestEnd == nil {
-			return nil
-		}
-		return s.manifestEnd()
+		return s.readManifest()
 	case "versions":
 		return s.object(s.version)
 	case "fixity":
-		return s.object(func(algorithm string) error {
-			if s.fixity == nil {
-				return s.dec.SkipValue()
-			}
-			return s.block(func(digest string, paths []string) error { return s.fixity(algorithm, digest, paths) })
-		})
+		return s.object(s.readFixity)
 	}
 	return s.dec.SkipValue()
+}
+
+func (s *scanner) readManifest() error {
+	from := s.dec.InputOffset()
+	if err := s.block(s.manifest); err != nil {
+		return err
+	}
+	if s.region != nil {
+		s.region(from, s.dec.InputOffset())
+	}
+	if s.manifestEnd == nil {
+		return nil
+	}
+	return s.manifestEnd()
+}
+
+func (s *scanner) readFixity(algorithm string) error {
+	if s.fixity == nil {
+		return s.dec.SkipValue()
+	}
+	return s.block(func(digest string, paths []string) error { return s.fixity(algorithm, digest, paths) })
 }
 
 // block reads digests with their paths.
@@ -132,33 +143,34 @@ func (s *scanner) version(name string) error {
 		}
 	}
 	var v Version
-	err = s.object(func(name string) error {
-		switch name {
-		case "created":
-			return s.value(&v.Created)
-		case "message":
-			return s.value(&v.Message)
-		case "user":
-			return s.value(&v.User)
-		case "state":
-			if s.state == nil {
-				return s.dec.SkipValue()
-			}
-			return s.block(func(digest string, paths []string) error { return s.state(n, digest, paths) })
-		}
-		return s.dec.SkipValue()
-	})
+	err = s.object(func(name string) error { return s.versionMember(n, &v, name) })
 	if err != nil || s.end == nil {
 		return err
 	}
 	return s.end(n, v)
 }
 
+func (s *scanner) versionMember(n int, v *Version, name string) error {
+	switch name {
+	case "created":
+		return s.value(&v.Created)
+	case "message":
+		return s.value(&v.Message)
+	case "user":
+		return s.value(&v.User)
+	case "state":
+		if s.state != nil {
+			return s.block(func(digest string, paths []string) error { return s.state(n, digest, paths) })
+		}
+	}
+	return s.dec.SkipValue()
+}
+
 // number of a version: 2 for "v2".
 func number(name string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimPrefix(name, "v"))
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("%q is no version", name)
+		return 0, fmt.Errorf("%q is not a version; expected v1, v2, …", name)
 	}
 	return n, nil
 }

@@ -54,7 +54,8 @@ func (s *Stages) store(ctx context.Context, h *queue.Claim) (ingest.Result, erro
 
 // owner is the job as the owner of its object's lock, with its plan.
 func (s *Stages) owner(h *queue.Claim, p *workspace.Plan) ocfl.Owner {
-	return ocfl.Owner{Job: h.Job.ID, Fence: h.CheckLease, Over: s.Queue.JobEnded, Alone: func() bool { return s.Queue.Ended(p.At) }}
+	return ocfl.Owner{Job: h.Job.ID, Fence: h.CheckLease, Ended: s.Queue.JobEnded,
+		Alone: func() bool { return s.Queue.Ended(p.At) }}
 }
 
 // declare says that an object is at its place in a storage root, which this process
