@@ -38,6 +38,9 @@ func newFunction(scope constructs.Construct, id string, p FunctionProps) awslamb
 	if p.Settings.MailFrom != "" {
 		env[boot.EnvMailFrom] = jsii.String(p.Settings.MailFrom)
 	}
+	if p.Settings.Contact != "" {
+		env[boot.EnvContact] = jsii.String(p.Settings.Contact)
+	}
 	if p.Settings.Local {
 		env[boot.EnvAllow] = jsii.String("127.0.0.0/8,::1/128")
 		if p.Settings.Crashes != "" {

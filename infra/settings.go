@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/mail"
@@ -25,6 +26,7 @@ type Settings struct {
 	Shoulder  string
 	Crashes   string // local only: file that says where a test ends processes
 	MailFrom  string // sender of reports; the address must be verified with SES; "" = no mail
+	Contact   string // http(s) or mailto URL that requests to sources name; "" = the address of MailFrom
 	AlarmMail string // who is told of alarms, or ""
 	Table     string // a restored table to work on; "" = that of the data stack
 
@@ -40,7 +42,9 @@ var testNAANs = []string{"12345", "99999"}
 var (
 	// tableName is what DynamoDB takes as one (API reference, "CreateTable").
 	tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
-	keyARN    = regexp.MustCompile(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$`)
+	// contactURL is a URL that a person can follow; it stands in a header.
+	contactURL = regexp.MustCompile(`^(https?://|mailto:)[!-'*-:<-~]+$`)
+	keyARN     = regexp.MustCompile(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$`)
 )
 
 // tlsOnly says whether a resource's policy refuses what does not come by TLS. An
@@ -51,15 +55,9 @@ func (s Settings) tlsOnly() *bool { return jsii.Bool(!s.Local) }
 // deployment to AWS has to say what it cannot take back or would not hear of. All that is
 // wrong is in the error, a line each.
 func read(context func(name string) string) (s Settings, err error) {
-	text := func(name, or string) string {
-		if v := context(name); v != "" {
-			return v
-		}
-		return or
-	}
-	s = Settings{Limits: boot.DefaultLimits, Timing: text("timing", "production"),
-		NAAN: context("naan"), Shoulder: text("shoulder", "fk4"),
-		AlarmMail: context("alarmMail"), MailFrom: context("mailFrom"),
+	s = Settings{Limits: boot.DefaultLimits, Timing: cmp.Or(context("timing"), "production"),
+		NAAN: context("naan"), Shoulder: cmp.Or(context("shoulder"), "fk4"),
+		AlarmMail: context("alarmMail"), MailFrom: context("mailFrom"), Contact: context("contact"),
 		Table: context("table"), SecretsKey: context("secretsKey"), Crashes: context("crashes"),
 		Local: context("local") == "true", Reserve: context("reserve") == "true",
 		LogRoleExists: context("apiGatewayLogRole") == "existing"}
@@ -70,7 +68,7 @@ func read(context func(name string) string) (s Settings, err error) {
 		}
 	}
 	for name, to := range s.Limits.Named() {
-		given := text(name, strconv.Itoa(*to))
+		given := cmp.Or(context(name), strconv.Itoa(*to))
 		if n, err := strconv.Atoi(given); err == nil {
 			*to = n
 		} else {
@@ -89,7 +87,7 @@ func read(context func(name string) string) (s Settings, err error) {
 		"secretsKey: found %q; expected the ARN of a KMS key, e.g. arn:aws:kms:us-east-1:111122223333:key/…", s.SecretsKey)
 	check(s.Crashes == "" || s.Local, "crashes: for local stacks only")
 	for name, value := range map[string]string{"apiGatewayLogRole": "existing", "reserve": "true", "local": "true", "testArks": "true"} {
-		check(text(name, value) == value, "%s: found %q; expected %s or nothing", name, context(name), value)
+		check(cmp.Or(context(name), value) == value, "%s: found %q; expected %s or nothing", name, context(name), value)
 	}
 	s.Tags, err = tags(context("tags"))
 	wrong = append(append(wrong, err), s.identity(context("testArks") == "true"))
@@ -130,6 +128,10 @@ func (s *Settings) people() (wrong []error) {
 		if a, err := mail.ParseAddress(address); address != "" && (err != nil || a.Address != address) {
 			wrong = append(wrong, fmt.Errorf("%s: found %q; expected a mail address, e.g. archive@example.org", name, address))
 		}
+	}
+	if s.Contact != "" && !contactURL.MatchString(s.Contact) {
+		wrong = append(wrong, fmt.Errorf("contact: found %q; expected a URL of a web page or a mail address, "+
+			"e.g. https://archive.example.org or mailto:archive@example.org", s.Contact))
 	}
 	return wrong
 }

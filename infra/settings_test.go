@@ -47,6 +47,8 @@ func TestWrongSettings(t *testing.T) {
 		{"shoulder", "fk/4", "no ARK"},
 		{"alarmMail", "ops", "a mail address"},
 		{"mailFrom", "Archive <a@example.org>", "a mail address"},
+		{"contact", "archive.example.org", "e.g. https://archive.example.org"},
+		{"contact", "javascript:alert(1)", "e.g. https://archive.example.org"},
 		{"timing", "quick", "production on AWS"},
 		{"crashes", "/tmp/x", "local"},
 		{"maxInFlight", "1001", "1 to 1000"},

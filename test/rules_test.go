@@ -25,7 +25,8 @@ var layers = []struct {
 	dirs []string
 	why  string
 }{
-	{[]string{"pkg/fault", "pkg/checkm", "pkg/anvl", "pkg/ark", "pkg/premis", "pkg/notify", "pkg/spill", "pkg/backoff", "pkg/table/schema", "statemachines", "events"}, "values and formats stand alone"},
+	{[]string{"pkg/fault", "pkg/source", "pkg/anvl", "pkg/ark", "pkg/premis", "pkg/notify", "pkg/spill", "pkg/backoff", "pkg/table/schema", "statemachines", "events"}, "values and formats stand alone"},
+	{[]string{"pkg/checkm"}, "manifests list only what can be fetched"},
 	{[]string{"pkg/erc"}, "descriptions are read from ANVL and XML"},
 	{[]string{"pkg/ingest"}, "the rules know only the kinds of errors"},
 	{[]string{"pkg/api/v1"}, "the wire types need no AWS, so that the command line needs none"},

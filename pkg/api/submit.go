@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
-	"path"
 	"slices"
 	"strings"
 
@@ -19,6 +17,7 @@ import (
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 	"archivist/pkg/notify"
+	"archivist/pkg/source"
 )
 
 // Submission asks for a batch.
@@ -139,17 +138,18 @@ func identify(b *ingest.Batch, ids v1.Identifiers) (err error) {
 }
 
 func payloadOf(in v1.Payload) (p ingest.Payload, err error) {
-	u, err := url.Parse(in.URL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(in.URL) > ingest.MaxURL {
-		return p, fault.New(fault.Invalid, "payload.url: found %q; expected an http or https URL of at most %d bytes",
-			ingest.Cut(fetch.Redact(in.URL), 200), ingest.MaxURL)
+	if err := source.Check(in.URL); err != nil {
+		return p, fault.New(fault.Invalid, "payload.url: found %q; %w", ingest.Cut(fetch.Redact(in.URL), 200), err)
+	}
+	if len(in.URL) > ingest.MaxURL {
+		return p, fault.New(fault.Invalid, "payload.url: found %d bytes; expected at most %d", len(in.URL), ingest.MaxURL)
 	}
 	p = ingest.Payload{URL: in.URL, Type: in.Type, Filename: in.Filename}
 	if in.Size != nil {
 		p.Size, p.Empty = *in.Size, *in.Size == 0
 	}
 	if p.Filename == "" {
-		p.Filename = path.Base(u.Path)
+		p.Filename = source.Base(in.URL)
 	}
 	if why := checkm.BadName(p.Filename); why != "" {
 		return p, fault.New(fault.Invalid, "payload.filename: %q %s; give the name under which the file shall be kept",

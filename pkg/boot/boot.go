@@ -70,6 +70,7 @@ const (
 	EnvShoulder     = "ARCHIVIST_SHOULDER"
 	EnvAllow        = "ARCHIVIST_ALLOW"     // local only: private networks to fetch from, e.g. "127.0.0.0/8"
 	EnvMailFrom     = "ARCHIVIST_MAIL_FROM" // sender of mails, verified with SES
+	EnvContact      = "ARCHIVIST_CONTACT"   // URL that requests to sources name, whom their operators can ask
 	EnvAPI          = "ARCHIVIST_API_URL"   // of the API, for links in mails; "" = no links
 )
 
@@ -144,7 +145,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	}
 	objects := inventory.Store{Table: t}
 	profiles := collection.Store{Table: t, NewID: newID, Plain: cfg.BaseEndpoint != nil}
-	s.stages = &stage.Stages{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root, Work: workspace.Store{Bucket: work}, Fetch: fetch.New(guard, rand.Float64),
+	s.stages = &stage.Stages{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root, Work: workspace.Store{Bucket: work}, Fetch: s.fetcher(guard),
 		Now: time.Now, Draw: stage.Draw, NAAN: s.env(EnvNAAN), Shoulder: s.env(EnvShoulder), Version: version(), Parallel: 4,
 		MailFrom: s.env(EnvMailFrom), API: strings.TrimSuffix(s.env(EnvAPI), "/"), SendMail: (&ses.Mailer{Client: awsses.NewFromConfig(cfg)}).Send,
 		Secret: (&secretsmanager.Secrets{Client: awssecretsmanager.NewFromConfig(cfg)}).Read}
@@ -155,6 +156,19 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	s.api = &api.API{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root, Work: work, Stages: s.stages, Log: s.log,
 		Archive: provenance.Archive{NAAN: s.env(EnvNAAN), Version: version()}}
 	return nil
+}
+
+// fetcher gets content from sources that are told who asks: by default, the address that
+// mails are sent from.
+func (s *System) fetcher(guard fetch.Guard) *fetch.Client {
+	contact := s.env(EnvContact)
+	if from := s.env(EnvMailFrom); contact == "" && from != "" {
+		contact = "mailto:" + from
+	}
+
+	client := fetch.New(guard, rand.Float64)
+	client.UserAgent = fetch.UserAgent(version(), contact)
+	return client
 }
 
 // version of this software, as the build noted it.

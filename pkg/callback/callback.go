@@ -86,6 +86,7 @@ func (s Sender) Send(ctx context.Context, url, key string, p Preserved) error {
 			return fault.New(fault.Invalid, "the URL of the callback cannot be parsed")
 		}
 		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("User-Agent", s.Fetch.UserAgent)
 		req.Header.Set(SignatureHeader, Sign(key, body, s.Now()))
 		return s.post(site, req)
 	})

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"archivist/pkg/source"
 )
 
 var objectColumns = []string{"fileurl", "hashalgorithm", "hashvalue", "filesize", "filelastmodified", "filename", "mimetype"}
@@ -171,8 +173,7 @@ func (r *reader) cells(line string) (cells map[string]string, at map[string]int)
 }
 
 func isURL(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https" || u.Scheme == "s3") && u.Host != ""
+	return source.Check(s) == nil
 }
 
 func (r *reader) row(line string) (Row, bool) {
@@ -195,8 +196,8 @@ func (r *reader) row(line string) (Row, bool) {
 	if !r.options.Stored {
 		r.characters(cells, at)
 	}
-	if !isURL(row.URL) {
-		r.add(Error, max(1, at["fileurl"]), "found %q; expected an http, https or s3 URL", shown(row.URL))
+	if err := source.Check(row.URL); err != nil {
+		r.add(Error, max(1, at["fileurl"]), "found %q; %v", shown(row.URL), err)
 	}
 	r.digest(&row, cells["hashalgorithm"], at)
 	r.numbers(&row, decode(cells["filesize"]), at)

@@ -1,5 +1,19 @@
-// Package fetch gets depositors' content over HTTP: it refuses addresses
-// inside our network, retries what may pass, and digests what comes.
+// Package fetch gets depositors' content over HTTP.
+//
+// A Client refuses addresses inside our network (Guard), bounds each phase of a request
+// (Limits), retries what may pass (Retry), and asks for the rest where a part is there
+// already. A Digester computes several digests of what comes, in one reading:
+//
+//	client := fetch.New(fetch.Guard{}, rand.Float64)
+//	digests := fetch.NewDigester("md5")
+//	err := client.Get(ctx, url, nil, func(s fetch.Stream) error {
+//		_, err := io.Copy(digests, s)
+//		return err
+//	})
+//
+// The error of a request is of the kind Invalid when asking again cannot help (404, an
+// address that is refused), else Unavailable. Its message begins with the URL, without
+// what is secret in it.
 package fetch
 
 import (
@@ -13,16 +27,18 @@ import (
 
 	"archivist/pkg/backoff"
 	"archivist/pkg/fault"
+	"archivist/pkg/source"
 )
 
 // Client fetches. Its fields are settings with a reason each.
 type Client struct {
-	HTTP   *http.Client
-	Tries  int            // of one request
-	Waits  backoff.Policy // between them, where the server does not ask for a longer one
-	Jitter func() float64 // uniform in [0,1)
-	Wait   func(context.Context, time.Duration) error
-	Limits Limits
+	HTTP      *http.Client
+	UserAgent string         // see UserAgent; "" is net/http's own
+	Tries     int            // of one request
+	Waits     backoff.Policy // between them, where the server does not ask for a longer one
+	Jitter    func() float64 // uniform in [0,1)
+	Wait      func(context.Context, time.Duration) error
+	Limits    Limits
 }
 
 // New returns a client that keeps to g.
@@ -45,17 +61,40 @@ func New(g Guard, jitter func() float64) *Client {
 	}
 }
 
-// redirect follows to http and https. net/http keeps credentials from other hosts; it
-// sends the URL that redirected as Referer, whose query may be a signature.
+// maxRedirects is how many redirects in a row are followed.
+const maxRedirects = 5
+
+// redirect follows to where content may be fetched from. net/http keeps credentials from
+// other hosts; it sends the URL that redirected as Referer, whose query may be a signature.
 func redirect(req *http.Request, via []*http.Request) error {
 	req.Header.Del("Referer")
-	if len(via) >= 5 {
-		return errors.New("more than 5 redirects")
+	if len(via) >= maxRedirects {
+		return fmt.Errorf("more than %d redirects", maxRedirects)
 	}
-	if req.URL.Scheme != "http" && req.URL.Scheme != "https" {
-		return fmt.Errorf("a redirect to %s", req.URL.Scheme)
+	if !source.Fetched(req.URL) {
+		return &RefusedError{Scheme: req.URL.Scheme}
 	}
 	return nil
+}
+
+// UserAgent is how requests name this software: "archivist/1.2.3 (+URL)", so that the
+// operator of a source knows whom to ask. contact is a web page or a mailto URL, or "".
+func UserAgent(version, contact string) string {
+	agent := "archivist/" + strings.TrimPrefix(visible(version), "v")
+	if contact = visible(contact); contact != "" {
+		agent += " (+" + contact + ")"
+	}
+	return agent
+}
+
+// visible leaves out what cannot be in a product or a comment (RFC 9110, section 5.6).
+func visible(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c <= ' ' || c > '~' || strings.ContainsRune("();", c) {
+			return -1
+		}
+		return c
+	}, text)
 }
 
 // Stream is content on its way.
@@ -64,6 +103,9 @@ type Stream struct {
 	From      int64  // offset of its first byte
 	Size      int64  // of the whole content; -1 when the server does not say
 	Validator string // ETag or date by which the same content is known again
+	// Encoding is how the server encoded the content although it was asked not to, e.g.
+	// "gzip" (RFC 9110, section 8.4). The bytes are those that came: they are not decoded.
+	Encoding string
 }
 
 // Partial says how much of the content is there already, and by which validator
@@ -84,38 +126,43 @@ var ErrStop = errors.New("fetch: stopped")
 // The error is Invalid when trying again cannot help, else Unavailable.
 func (c *Client) Get(ctx context.Context, raw string, have func() Partial, use func(Stream) error) error {
 	return c.Retry(ctx, raw, func() error {
-		var half Partial
+		var part Partial
 		if have != nil {
-			half = have()
+			part = have()
 		}
-		if half.Validator == "" {
-			half = Partial{}
+		if part.Validator == "" {
+			part = Partial{} // the rest could be of other content
 		}
-		resp, err := c.from(ctx, raw, half)
+
+		resp, err := c.from(ctx, raw, part)
 		if err != nil {
 			return err
 		}
 		defer resp.Body.Close()
-		st := Stream{Reader: resp.Body, Size: resp.ContentLength, Validator: validator(resp)}
+
+		st := Stream{Size: resp.ContentLength, Validator: validator(resp), Encoding: contentEncoding(resp)}
 		switch resp.StatusCode {
 		case http.StatusOK:
 		case http.StatusPartialContent:
-			st.From = half.Offset
+			st.From = part.Offset
 			if st.Size >= 0 {
-				st.Size += half.Offset
+				st.Size += part.Offset
 			}
 		default:
 			return NewStatusError(Redact(raw), resp)
 		}
+
+		st.Reader = &counted{r: resp.Body, received: st.From, size: st.Size}
 		return use(st)
 	})
 }
 
-func (c *Client) from(ctx context.Context, raw string, half Partial) (*http.Response, error) {
-	if half.Offset == 0 {
+func (c *Client) from(ctx context.Context, raw string, part Partial) (*http.Response, error) {
+	if part.Offset == 0 {
 		return c.request(ctx, http.MethodGet, raw)
 	}
-	return c.request(ctx, http.MethodGet, raw, "Range", fmt.Sprintf("bytes=%d-", half.Offset), "If-Range", half.Validator)
+	rest := fmt.Sprintf("bytes=%d-", part.Offset)
+	return c.request(ctx, http.MethodGet, raw, "Range", rest, "If-Range", part.Validator)
 }
 
 // validator is what a range request can be conditioned on (RFC 9110, section
@@ -127,10 +174,28 @@ func validator(resp *http.Response) string {
 	return resp.Header.Get("Last-Modified")
 }
 
+// contentEncoding is how the content is encoded, "" if it is as it is.
+func contentEncoding(resp *http.Response) string {
+	coding := strings.ToLower(strings.Join(resp.Header.Values("Content-Encoding"), ", "))
+	if coding == "identity" {
+		return ""
+	}
+	return coding
+}
+
+// request sends one request. headers are names and values in turn.
 func (c *Client) request(ctx context.Context, method, raw string, headers ...string) (*http.Response, error) {
+	if err := source.Check(raw); err != nil {
+		return nil, fault.New(fault.Invalid, "%s: %w", Redact(raw), err)
+	}
 	req, err := http.NewRequestWithContext(ctx, method, raw, nil)
-	if err != nil || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
-		return nil, fault.New(fault.Invalid, "%s: only http and https URLs are fetched", Redact(raw))
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "%s", unreadable)
+	}
+
+	req.Header.Set("Accept-Encoding", "identity") // what is kept is the file, not a compressed form of it
+	if c.UserAgent != "" {
+		req.Header.Set("User-Agent", c.UserAgent)
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])

@@ -1,8 +1,10 @@
 package fetch
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 )
 
@@ -11,11 +13,20 @@ type Guard struct {
 	Allow []netip.Prefix // beside the public ones, e.g. 127.0.0.0/8 locally
 }
 
-// RefusedError says that a host may not be fetched from.
-type RefusedError struct{ Address, Why string }
+// RefusedError says that something may not be fetched from: an address, or a URL of
+// another scheme to which a source redirects.
+type RefusedError struct {
+	Address netip.Addr
+	Scheme  string
+}
 
-// Error names the address.
-func (e *RefusedError) Error() string { return "the address " + e.Address + " is refused: " + e.Why }
+// Error names what is refused and why.
+func (e *RefusedError) Error() string {
+	if e.Scheme != "" {
+		return fmt.Sprintf("a URL of the scheme %q; only http and https URLs are fetched", e.Scheme)
+	}
+	return e.Address.String() + ", which is not a public address"
+}
 
 // reserved4 are the blocks of IPv4 in which no public host is: the IANA IPv4
 // Special-Purpose Address Registry (RFC 6890), also where it says "globally
@@ -68,12 +79,7 @@ func prefixes(all ...string) (out []netip.Prefix) {
 }
 
 func within(a netip.Addr, all []netip.Prefix) bool {
-	for _, p := range all {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // public reports whether an address is one of a host of the Internet. a is not an
@@ -89,25 +95,23 @@ func public(a netip.Addr) bool {
 	return global6.Contains(a) && !within(a, reserved6)
 }
 
-// refuse returns why an address may not be fetched from. It is asked after the
-// name was resolved, for each connection, so that neither a redirect nor a name
-// that changes gets around it (server-side request forgery).
-func (g Guard) refuse(a netip.Addr) string {
-	if a = a.Unmap(); within(a, g.Allow) || public(a) {
-		return ""
-	}
-	return "it is not a public address"
+// allows reports whether an address may be fetched from. It is asked after the name
+// was resolved, for each connection, so that neither a redirect nor a name that changes
+// gets around it (server-side request forgery).
+func (g Guard) allows(a netip.Addr) bool {
+	a = a.Unmap()
+	return within(a, g.Allow) || public(a)
 }
 
-// dialer connects to addresses that are not refused.
+// dialer connects to addresses that are allowed.
 func (g Guard) dialer() *net.Dialer {
 	return &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
 		ap, err := netip.ParseAddrPort(address)
 		if err != nil {
 			return err
 		}
-		if why := g.refuse(ap.Addr()); why != "" {
-			return &RefusedError{address, why}
+		if !g.allows(ap.Addr()) {
+			return &RefusedError{Address: ap.Addr()}
 		}
 		return nil
 	}}

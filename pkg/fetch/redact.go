@@ -67,18 +67,41 @@ func RedactText(text string) string {
 	return text
 }
 
-// message tells an error of a request to raw without the URL that net/http puts into
-// it, and without the Location of a redirect that could not be read.
+// message is the text of an error of a request to raw: without the URL that net/http
+// puts into it, and without the Location of a redirect that could not be parsed.
 func message(raw string, err error) string {
 	var status *StatusError
 	if errors.As(err, &status) {
 		return status.Error()
 	}
+
+	last := raw // the URL that was asked last: after redirects, another one
 	var u *url.Error
 	for errors.As(err, &u) {
-		err = u.Err
+		last, err = u.URL, u.Err
+	}
+	var refused *RefusedError
+	if errors.As(err, &refused) {
+		return Redact(raw) + ": " + refusal(Host(raw), Host(last), refused)
 	}
 	return Redact(raw) + ": " + strings.TrimSpace(RedactText(err.Error()))
+}
+
+// refusal says what was refused at a host, which another may have redirected to.
+func refusal(asked, last string, e *RefusedError) string {
+	address := e.Address.String()
+	named := !strings.Contains(last, address)
+	switch {
+	case e.Scheme != "":
+		return "redirects to " + e.Error()
+	case asked != last && named:
+		return "redirects to " + last + ", whose address is " + e.Error()
+	case asked != last:
+		return "redirects to " + last + strings.TrimPrefix(e.Error(), address)
+	case named:
+		return "the address of the host is " + e.Error()
+	}
+	return "the host is " + e.Error()
 }
 
 // Site is the scheme and the host of a URL.

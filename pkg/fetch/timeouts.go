@@ -39,11 +39,13 @@ type SilentError struct {
 }
 
 // Error says both.
-func (e *SilentError) Error() string {
+func (e *SilentError) Error() string { return "no " + e.What + e.howLong() }
+
+func (e *SilentError) howLong() string {
 	if e.For == 0 {
-		return "no " + e.What + " until the time for this try was up"
+		return " until the time for this try was up"
 	}
-	return fmt.Sprintf("no %s for %g s", e.What, e.For.Seconds())
+	return fmt.Sprintf(" for %g s", e.For.Seconds())
 }
 
 // phase is what a request waits for; the phases come in this order.

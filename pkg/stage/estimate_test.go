@@ -104,7 +104,7 @@ func TestCutConnection(t *testing.T) {
 	}))
 	defer source.Close()
 	j := w.job(w.submit("a.txt", func(b *ingest.Batch) { b.URL = source.URL }))
-	if j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message, "15 bytes came from "+source.Listener.Addr().String()+"; then the connection was closed") {
+	if j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message, source.URL+": received 15 bytes, then the connection was closed") {
 		t.Errorf("%s: %q", j.State, j.Message)
 	}
 }
@@ -173,7 +173,7 @@ func TestSlowSourceThatBeginsAgain(t *testing.T) {
 	w.m.Queue.Rules.Timing.Pause = w.m.Queue.Rules.Timing.Long - 200*time.Millisecond
 	source := drip(t, strings.Repeat("0123456789", 100_000), "", 300_000)
 	j := w.job(w.submit("a.txt", func(b *ingest.Batch) { b.URL = source.URL }))
-	if j.State != ingest.Downloading || j.Tries != 1 || !strings.Contains(j.Message, "the source is too slow for a try of 0s: ") || !strings.Contains(j.Message, "300,000 of 1,000,000 bytes came from") {
+	if j.State != ingest.Downloading || j.Tries != 1 || !strings.Contains(j.Message, "the source is too slow for a try of 0s: ") || !strings.Contains(j.Message, "received 300,000 of 1,000,000 bytes, then") {
 		t.Errorf("the job is %s after %d tries: %q", j.State, j.Tries, j.Message)
 	}
 }

@@ -123,7 +123,7 @@ var causes = []struct {
 			u.s.Fetch.Limits = shortLimits
 			u.source = func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 		}},
-	{name: "source slow", says: []string{"12 of 1,400 bytes came from 127.0.0.1", "no data for 0.05 s", "Correct it at the source, then requeue"},
+	{name: "source slow", says: []string{"received 12 of 1,400 bytes, then nothing for 0.05 s", "Correct it at the source, then requeue"},
 		arrange: func(u *troubled) {
 			u.s.Fetch.Limits = shortLimits
 			u.source = func(w http.ResponseWriter, r *http.Request) {
@@ -147,7 +147,7 @@ var causes = []struct {
 		}},
 	{name: "connection refused", says: []string{"connection refused", "Correct it at the source, then requeue"},
 		arrange: func(u *troubled) { u.way, u.failing = "connection refused", func(*http.Request) bool { return true } }},
-	{name: "redirect into a private network", final: true, says: []string{"169.254.169.254:80 is refused", "public"},
+	{name: "redirect into a private network", final: true, says: []string{"redirects to 169.254.169.254, which is not a public address", "submit it again"},
 		arrange: func(u *troubled) {
 			u.source = func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, "http://169.254.169.254/latest", http.StatusFound)
@@ -161,7 +161,7 @@ var causes = []struct {
 			u.Cleanup(tls.Close)
 			u.payload.URL = tls.URL + "/a.txt"
 		}},
-	{name: "bad manifest", final: true, says: []string{`the manifest is rejected: line 5, column 1: found "nonsense"; expected an http, https or s3 URL`},
+	{name: "bad manifest", final: true, says: []string{`the manifest is rejected: line 5, column 1: found "nonsense"; expected an http or https URL`},
 		arrange: func(u *troubled) {
 			u.payload.Type = ingest.TypeObjectManifest
 			u.source = func(w http.ResponseWriter, _ *http.Request) {
@@ -326,12 +326,12 @@ func TestTrueCauseOfBatch(t *testing.T) {
 			u.source = func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, "http://10.0.0.1/", http.StatusFound)
 			}
-		}, []string{"10.0.0.1:80 is refused", "public", "submit it again"}},
+		}, []string{"redirects to 10.0.0.1, which is not a public address", "submit it again"}},
 		"bad row": {func(u *troubled) {
 			u.source = func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = w.Write([]byte(manifest("mrt-batch-manifest", batchFields, "nonsense | | | | | a | | | | |")))
 			}
-		}, []string{`line 5, column 1: found "nonsense"; expected an http, https or s3 URL`}},
+		}, []string{`line 5, column 1: found "nonsense"; expected an http or https URL`}},
 		"work bucket refuses": {func(u *troubled) { u.stage, u.bucket = "unpack", refuse("work/batches/", http.StatusForbidden) },
 			[]string{"the bucket work refused PutObject: AccessDenied", "Check the permissions", "submit again"}},
 		"worker killed": {func(u *troubled) { u.stage, u.step = "unpack", func(context.Context) error { panic(errKilled) } },

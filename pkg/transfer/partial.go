@@ -2,9 +2,6 @@ package transfer
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"strconv"
 	"time"
 
 	"archivist/pkg/bucket"
@@ -58,36 +55,4 @@ func (t *Transfer) save(ctx context.Context, p *partial) (err error) {
 		return err
 	}
 	return t.Work.PutJSON(ctx, p.noted, p, bucket.Condition{})
-}
-
-// cutError says how much of a file came before the response broke off.
-type cutError struct {
-	came, size int64 // size is -1 when the server does not say
-	host       string
-	err        error
-}
-
-// Error names both, and the cause.
-func (e *cutError) Error() string {
-	of := ""
-	if e.size >= 0 {
-		of = " of " + grouped(e.size)
-	}
-	why := e.err.Error()
-	if e.err == io.ErrUnexpectedEOF {
-		why = "then the connection was closed"
-	}
-	return fmt.Sprintf("%s%s bytes came from %s; %s", grouped(e.came), of, e.host, why)
-}
-
-// Unwrap returns the cause.
-func (e *cutError) Unwrap() error { return e.err }
-
-// grouped writes a number with a comma after each three digits.
-func grouped(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
 }

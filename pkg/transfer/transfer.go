@@ -116,12 +116,9 @@ func (t *Transfer) take(ctx context.Context, p *partial, st fetch.Stream) error 
 		m, err := fill(st, buf[n:])
 		n += m
 		last := err == io.EOF
-		if last && st.Size >= 0 && p.sums.Size+int64(n) != st.Size {
-			err, last = io.ErrUnexpectedEOF, false
-		}
 		if err != nil && !last {
 			p.Rest = buf[:n]
-			return t.cut(ctx, p, &cutError{p.size(), st.Size, fetch.Host(p.row.URL), err})
+			return t.cut(ctx, p, err)
 		}
 		p.Rest = nil
 		if p.ours = t.part(ctx, p, buf[:n], last); p.ours != nil || last {
@@ -145,7 +142,7 @@ func (t *Transfer) beginAgain(ctx context.Context, p *partial) (err error) {
 // cut ends a response that broke off: the source is asked for the rest if there is time.
 func (t *Transfer) cut(ctx context.Context, p *partial, why error) error {
 	if t.TimeUp() {
-		return t.late(ctx, p, why)
+		return t.late(ctx, p, fmt.Errorf("%s: %w", fetch.Redact(p.row.URL), why))
 	}
 	return why
 }

@@ -1,0 +1,51 @@
+// Package source says which URLs content is fetched from: http and https URLs with a
+// host. Whoever reads a URL from a depositor (a submission, a manifest) and whoever
+// fetches it asks here, so that nothing is accepted that cannot be downloaded later.
+//
+//	if err := source.Check(row.URL); err != nil {
+//		return fmt.Errorf("fileUrl: %w", err)
+//	}
+//
+// Which addresses a host may have is another question: see fetch.Guard.
+package source
+
+import (
+	"errors"
+	"net/url"
+	"path"
+)
+
+var (
+	errURL = errors.New("expected an http or https URL")
+	errS3  = errors.New("expected an http or https URL; s3 URLs are not fetched, give a presigned https URL of the object")
+)
+
+// Check returns why nothing can be fetched from a URL. The error does not repeat the URL,
+// which may have secrets.
+func Check(raw string) error {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return errURL
+	case u.Scheme == "s3":
+		return errS3
+	case !Fetched(u):
+		return errURL
+	}
+	return nil
+}
+
+// Fetched reports whether content is fetched from a URL.
+func Fetched(u *url.URL) bool {
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+// Base is the last part of a URL's path, by which a file is called that has no other
+// name; "." if there is none.
+func Base(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "."
+	}
+	return path.Base(u.Path)
+}
