@@ -11,6 +11,7 @@ import (
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ark"
 	"archivist/pkg/fault"
+	"archivist/pkg/reindex"
 )
 
 // reindexFor is how long one request reindexes: a gateway waits 29 seconds.
@@ -28,11 +29,11 @@ func (a *API) reindexing(h huma.API) {
 	huma.Register(h, huma.Operation{Method: http.MethodPost, Path: "/v1/reindex",
 		Summary: "Rebuild missing rows of stored objects, a page at a time", OperationID: "reindex"},
 		func(ctx context.Context, in *ReindexInput) (*output[v1.Reindexed], error) {
-			reindex := a.reindexAll
+			run := a.reindexAll
 			if in.ARK != "" {
-				reindex = a.reindexOne
+				run = a.reindexOne
 			}
-			out, err := reindex(ctx, in, a.Queue.Now().Add(reindexFor))
+			out, err := run(ctx, in, a.Queue.Now().Add(reindexFor))
 			if err != nil {
 				return nil, a.problem(err)
 			}
@@ -47,6 +48,10 @@ const operator = "an operator"
 // with a hexadecimal digit, and the last one is the description of the layout.
 var places = regexp.MustCompile(`^([0-9a-f][^\x00-\x1f\x7f\x{FFFD}]{0,999}|ocfl_layout\.json)$`)
 
+func (a *API) reindexer() reindex.Reindexer {
+	return reindex.Reindexer{Root: a.Root, Inventory: a.Inventory, NewID: a.Queue.NewID, Now: a.Queue.Now, Preserved: a.Queue.Preserved}
+}
+
 func (a *API) reindexAll(ctx context.Context, in *ReindexInput, until time.Time) (out v1.Reindexed, err error) {
 	if in.Cursor != "" && !places.MatchString(in.Cursor) {
 		return out, badCursor(in.Cursor)
@@ -54,7 +59,7 @@ func (a *API) reindexAll(ctx context.Context, in *ReindexInput, until time.Time)
 	if in.To != "" && !places.MatchString(in.To) {
 		return out, fault.New(fault.Invalid, "to: found %q; expected the beginning of a place in the storage root, e.g. a0", in.To)
 	}
-	sum, err := a.Stages.ReindexAll(ctx, in.Cursor, in.To, operator, until)
+	sum, err := a.reindexer().All(ctx, in.Cursor, in.To, operator, until)
 	out = v1.Reindexed{Objects: sum.Objects, Changed: sum.Changed, Cursor: sum.Cursor}
 	for _, f := range sum.Failed {
 		out.Failed = append(out.Failed, v1.NotReindexed{ARK: f.ARK, Stored: f.Key, Why: f.Why})
@@ -71,7 +76,7 @@ func (a *API) reindexOne(ctx context.Context, in *ReindexInput, until time.Time)
 	if in.Cursor != "" && in.Cursor != id {
 		return out, badCursor(in.Cursor)
 	}
-	changed, done, err := a.Stages.Reindex(ctx, id, operator, until)
+	changed, done, err := a.reindexer().Object(ctx, id, operator, until)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return out, fault.New(fault.NotFound, "there is no object %s in the storage root", id)

@@ -15,6 +15,7 @@ import (
 	"archivist/pkg/inventory"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
+	"archivist/pkg/reindex"
 	"archivist/pkg/spill"
 	"archivist/pkg/systemfile"
 	"archivist/pkg/table"
@@ -158,12 +159,12 @@ func (s *Stages) bringBack(ctx context.Context, ark string, id aip.Identity, unt
 	if _, err := s.Inventory.Object(ctx, ark); !fault.Is(err, fault.NotFound) {
 		return next, err
 	}
-	err := s.recordIDs(ctx, &inventory.Object{ARK: ark, Collection: id.Collection, LocalIDs: id.LocalIDs}, 0, until)
+	err := s.Reindexer().LocalIDs(ctx, &inventory.Object{ARK: ark, Collection: id.Collection, LocalIDs: id.LocalIDs}, until)
 	switch {
 	case fault.Is(err, fault.Conflict):
 		return ingest.Fail(true, fmt.Sprintf("%s is stored, but its rows are missing and cannot be brought back: %v. "+
 			"Tell the archive's operator", ark, err)), nil
-	case errors.Is(err, errStopped):
+	case errors.Is(err, reindex.ErrStopped):
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	}
 	return next, err

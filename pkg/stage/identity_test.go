@@ -40,7 +40,7 @@ func (w *twins) forget(keys ...string) (gone int) {
 // reindexed brings back the rows of an object.
 func (w *twins) reindexed(ark string) {
 	w.Helper()
-	changed, done, err := w.s.Reindex(w.Context(), ark, "me", time.Now().Add(time.Hour))
+	changed, done, err := w.s.Reindexer().Object(w.Context(), ark, "me", time.Now().Add(time.Hour))
 	if err != nil || !changed || !done {
 		w.Fatalf("changed %v, done %v, %v", changed, done, err)
 	}

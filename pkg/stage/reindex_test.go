@@ -14,7 +14,7 @@ import (
 	"archivist/pkg/bucket"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
-	"archivist/pkg/stage"
+	"archivist/pkg/reindex"
 )
 
 // inventoryRows are the inventory's rows by their keys, without their bookkeeping.
@@ -69,10 +69,10 @@ func (w *twins) same(before map[string]string) {
 }
 
 // reindexAll reindexes the storage root, each request with so much time.
-func (w *twins) reindexAll(each time.Duration) (sum stage.Reindexed) {
+func (w *twins) reindexAll(each time.Duration) (sum reindex.Result) {
 	w.Helper()
 	for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
-		page, err := w.s.ReindexAll(w.Context(), cursor, "", "me", time.Now().Add(each))
+		page, err := w.s.Reindexer().All(w.Context(), cursor, "", "me", time.Now().Add(each))
 		if err != nil || pages > 1000 {
 			w.Fatalf("page %d: %v", pages, err)
 		}

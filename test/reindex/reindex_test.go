@@ -23,6 +23,7 @@ import (
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
 	"archivist/pkg/queue/queuetest"
+	"archivist/pkg/reindex"
 	"archivist/pkg/stage"
 	"archivist/pkg/stage/stagetest"
 	"archivist/pkg/table/tabletest"
@@ -234,10 +235,10 @@ func (w *world) failed() (ids []string) {
 }
 
 // reindex reindexes the whole storage root, a little at a time.
-func (w *world) reindex() (sum stage.Reindexed) {
+func (w *world) reindex() (sum reindex.Result) {
 	w.Helper()
 	for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
-		page, err := w.s.ReindexAll(w.Context(), cursor, "", "me", time.Now().Add(time.Duration(w.rng.IntN(50))*time.Millisecond))
+		page, err := w.s.Reindexer().All(w.Context(), cursor, "", "me", time.Now().Add(time.Duration(w.rng.IntN(50))*time.Millisecond))
 		if err != nil || pages > 1000 {
 			w.Fatalf("page %d: %v", pages, err)
 		}

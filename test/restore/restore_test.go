@@ -235,7 +235,7 @@ func (w *world) stored() map[string]place {
 // reindex brings back what the table does not know.
 func (w *world) reindex() {
 	for cursor, first := "", true; first || cursor != ""; first = false {
-		page, err := w.s.ReindexAll(w.Context(), cursor, "", "me", w.now.Add(time.Minute))
+		page, err := w.s.Reindexer().All(w.Context(), cursor, "", "me", w.now.Add(time.Minute))
 		if err != nil || len(page.Failed) > 0 {
 			w.Fatalf("reindex: %+v, %v", page.Failed, err)
 		}

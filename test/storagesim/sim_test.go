@@ -192,7 +192,7 @@ func (w *world) administrate(a *actor) {
 		}
 	}
 	if a.rng.IntN(6) == 0 {
-		_, _, _ = a.s.Reindex(ctx, ark, "sim", time.Now().Add(time.Minute))
+		_, _, _ = a.s.Reindexer().Object(ctx, ark, "sim", time.Now().Add(time.Minute))
 	}
 }
 
@@ -235,7 +235,7 @@ func (w *world) rest(what string) {
 // reindexed finds nothing to record of an object at rest.
 func (w *world) reindexed(a *actor) {
 	a.direct = true
-	changed, done, err := a.s.Reindex(ctx, ark, "sim", time.Now().Add(time.Minute))
+	changed, done, err := a.s.Reindexer().Object(ctx, ark, "sim", time.Now().Add(time.Minute))
 	if changed || !done || err != nil {
 		w.check.fail("reindex at rest: %v, %v", changed, err)
 	}

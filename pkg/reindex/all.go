@@ -1,0 +1,132 @@
+package reindex
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"archivist/pkg/fault"
+)
+
+// Object writes the missing rows of one stored object, until a time. It returns whether
+// any were missing, and whether all was looked at. A Conflict says what could not be
+// brought back; everything else was.
+func (x Reindexer) Object(ctx context.Context, ark, actor string, until time.Time) (changed, done bool, err error) {
+	for range 5 {
+		put, err := x.Missing(ctx, ark, By{Actor: actor}, until)
+		switch {
+		case errors.Is(err, ErrStopped):
+			return true, false, nil
+		case fault.Is(err, fault.Stale):
+			continue // recorded meanwhile by a job, or by another reindex
+		case put == nil:
+			return false, true, err
+		}
+		committed := x.commit(ctx, put)
+		if !fault.Is(committed, fault.Stale) {
+			return true, true, errors.Join(committed, err)
+		}
+	}
+	return false, true, fault.New(fault.Unavailable, "the rows of %s change all the time; try again later", ark)
+}
+
+// Result says what a reindex of many objects did.
+type Result struct {
+	Objects int // looked at
+	Changed int // of which rows were missing
+	Failed  []Failure
+	Cursor  string // where to go on; "" at the end
+}
+
+// Failure is an object that was not brought back as a whole, and why. ARK is "" where
+// the object cannot be read.
+type Failure struct {
+	ARK, Key string // Key is where it is in the storage bucket
+	Why      string
+}
+
+// parallel is how many objects are looked at side by side.
+const parallel = 16
+
+// All looks at the next objects of the storage root from a cursor ("" at the beginning)
+// to a bound ("" for none), until a time, at least at one. It lists an object that
+// cannot be read, or whose rows are in conflict with others', and goes on. What it holds
+// is one page of the root, whatever the root has.
+func (x Reindexer) All(ctx context.Context, cursor, to, actor string, until time.Time) (Result, error) {
+	out := Result{Cursor: cmp.Or(cursor, "0")} // no key sorts before that one, and "" is the end
+	for whole := true; whole && out.Cursor != ""; whole = whole && x.Now().Before(until) {
+		keys, next, err := x.Root.Objects(ctx, out.Cursor, to)
+		if err != nil {
+			return out, err
+		}
+		whole = x.page(ctx, keys, actor, until, &out)
+		if whole {
+			out.Cursor = next
+		}
+	}
+	return out, ctx.Err()
+}
+
+// page looks at the objects at some keys, adds the results to out, and returns whether
+// it looked at all. The cursor is at the last before which it did.
+func (x Reindexer) page(ctx context.Context, keys []string, actor string, until time.Time, out *Result) (whole bool) {
+	all := make([]looked, len(keys))
+	var g errgroup.Group
+	g.SetLimit(parallel)
+	for i, key := range keys {
+		g.Go(func() error {
+			if i == 0 || x.Now().Before(until) {
+				all[i] = x.look(ctx, key, actor, until)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait()
+
+	whole = true
+	for i, l := range all {
+		if l.changed && l.done { // also behind one that is not done: nothing of it will be missing next time
+			out.Changed++
+		}
+		whole = whole && l.done
+		if whole {
+			out.add(keys[i], l)
+		}
+	}
+	return whole
+}
+
+func (r *Result) add(key string, l looked) {
+	r.Cursor = key
+	if !l.none {
+		r.Objects++
+	}
+	if l.failed != nil {
+		r.Failed = append(r.Failed, *l.failed)
+	}
+}
+
+// looked is the result for one object.
+type looked struct {
+	done, none, changed bool
+	failed              *Failure
+}
+
+// look reindexes the object that is declared at a key.
+func (x Reindexer) look(ctx context.Context, key, actor string, until time.Time) (l looked) {
+	id, err := x.Root.At(ctx, key)
+	if fault.Is(err, fault.NotFound) {
+		return looked{done: true, none: true} // its first version was never committed
+	}
+	l.done = true
+	if err == nil {
+		l.changed, l.done, err = x.Object(ctx, id, actor, until)
+	}
+	if err != nil {
+		l.failed = &Failure{ARK: id, Key: key, Why: err.Error()}
+	}
+	return l
+}

@@ -1,0 +1,176 @@
+// Package reindex writes the rows of the inventory that are missing, from the storage
+// root alone.
+//
+// Each stored version says which object it is, whose, and what it contains; so the
+// inventory of all objects can be made again after its table was lost or restored. A job
+// that has stored a version records it in the same way.
+//
+//	x := reindex.Reindexer{Root: root, Inventory: objects, NewID: newID, Preserved: queue.Preserved, Now: time.Now}
+//	changed, done, err := x.Object(ctx, "ark:/99999/fk4...", "ada", until)
+package reindex
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"archivist/pkg/aip"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/inventory"
+	"archivist/pkg/ocfl"
+	"archivist/pkg/table"
+)
+
+// Bounds of the rows of one transaction. The last one has as many local ids and
+// versions as fit beside what a job at its limits gives back; those before have
+// nothing else.
+const (
+	idsAtLast      = ingest.MaxLocalIDs
+	versionsAtLast = 10
+	rowsAtOnce     = 50
+)
+
+// ErrStopped says that the time is up. What was written stays; go on by the same call.
+var ErrStopped = errors.New("reindex: the time is up")
+
+// Reindexer reads stored objects and writes rows.
+type Reindexer struct {
+	Root      ocfl.Root
+	Inventory inventory.Store
+	NewID     func() string // of transactions
+	Now       func() time.Time
+
+	// Preserved notes on a failed job that it stored a version after all: its worker
+	// committed too late to note it.
+	Preserved func(ctx context.Context, job, ark string, version int) error
+}
+
+// By is who has rows written.
+type By struct {
+	Actor string
+	Job   string   // the job that stored the newest version, "" if a person asks
+	Known [][]byte // small system files that the job wrote: they need not be read again
+}
+
+// Missing reads a stored object and writes those of its missing rows that do not fit
+// into one transaction: local ids first, then versions. It returns what puts the rest
+// into a transaction, or nil if no row is missing; see [inventory.Store.Prepare]. A
+// Conflict names local ids that are another object's.
+func (x Reindexer) Missing(ctx context.Context, ark string, by By, until time.Time) (func(*table.Tx) error, error) {
+	stored, err := x.Root.Head(ctx, ark)
+	if fault.Is(err, fault.NotFound) {
+		return nil, fault.New(fault.NotFound, "there is no object %s in the storage root", ark)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range by.Known { // a file counts only where the object names its digest
+		stored.Know(file)
+	}
+
+	r, err := aip.Head(x.Root, stored).Record(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.Actor = by.Actor
+	if by.Job != "" && stored.Job(stored.Head) == by.Job {
+		r.Job = by.Job
+	}
+	if len(r.Object.LocalIDs) > idsAtLast {
+		err := x.putLocalIDs(ctx, &r.Object, idsAtLast, until)
+		if err != nil && !fault.Is(err, fault.Conflict) { // Prepare returns the conflict
+			return nil, err
+		}
+	}
+	r.Versions, err = x.versions(ctx, stored, by.Job, until)
+	if err != nil {
+		return nil, err
+	}
+	return x.Inventory.Prepare(ctx, r, x.Now().UnixMilli())
+}
+
+// LocalIDs writes the missing rows of an object's local ids. A Conflict names those that
+// are another object's; the others are written.
+func (x Reindexer) LocalIDs(ctx context.Context, o *inventory.Object, until time.Time) error {
+	return x.putLocalIDs(ctx, o, 0, until)
+}
+
+// putLocalIDs leaves the last rows, at most that many, for another transaction.
+func (x Reindexer) putLocalIDs(ctx context.Context, o *inventory.Object, last int, until time.Time) error {
+	fresh, conflict := x.Inventory.Fresh(ctx, o)
+	if conflict != nil && !fault.Is(conflict, fault.Conflict) {
+		return conflict
+	}
+	for len(fresh) > last {
+		if !x.Now().Before(until) {
+			return ErrStopped
+		}
+		chunk := fresh[:min(rowsAtOnce, len(fresh)-last)]
+		err := x.commit(ctx, func(tx *table.Tx) error { inventory.PutLocalIDs(tx, o, chunk); return nil })
+		if err != nil {
+			return err
+		}
+		fresh = fresh[len(chunk):]
+	}
+	return conflict
+}
+
+// versions writes the missing rows of an object's versions but for the last ones, which
+// it returns.
+func (x Reindexer) versions(
+	ctx context.Context, stored *ocfl.Stored, job string, until time.Time,
+) (last []inventory.Version, err error) {
+	missing, err := x.Inventory.Missing(ctx, stored.ID, stored.Head)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range missing {
+		if len(last) == rowsAtOnce {
+			if err := x.putVersions(ctx, stored.ID, last); err != nil {
+				return nil, err
+			}
+			last = nil
+		}
+		if i > 0 && !x.Now().Before(until) {
+			return nil, errors.Join(x.putVersions(ctx, stored.ID, last), ErrStopped)
+		}
+		row, err := x.version(ctx, stored, n, job)
+		if err != nil {
+			return nil, err
+		}
+		last = append(last, row)
+	}
+	if n := len(last) - 1; n >= versionsAtLast {
+		if err := x.putVersions(ctx, stored.ID, last[:n]); err != nil {
+			return nil, err
+		}
+		last = last[n:]
+	}
+	return last, nil
+}
+
+// version reads the row of a version. A version of another job than the one that asks
+// was stored by a job that failed.
+func (x Reindexer) version(ctx context.Context, stored *ocfl.Stored, n int, job string) (inventory.Version, error) {
+	row, err := aip.Of(x.Root, stored, n).Row(ctx)
+	if err == nil && row.Job != "" && row.Job != job {
+		err = x.Preserved(ctx, row.Job, stored.ID, n)
+	}
+	return row, err
+}
+
+func (x Reindexer) putVersions(ctx context.Context, ark string, versions []inventory.Version) error {
+	if len(versions) == 0 {
+		return nil
+	}
+	return x.commit(ctx, func(tx *table.Tx) error { inventory.PutVersions(tx, ark, versions); return nil })
+}
+
+func (x Reindexer) commit(ctx context.Context, put func(*table.Tx) error) error {
+	tx := x.Inventory.Table.Begin(x.NewID())
+	if err := put(tx); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
