@@ -2,10 +2,9 @@ package main
 
 import (
 	"fmt"
-	"io"
+	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/jedib0t/go-pretty/v6/table"
 
 	v1 "archivist/pkg/api/v1"
 )
@@ -13,81 +12,148 @@ import (
 type batchCmd struct {
 	List   batchListCmd   `cmd:"" help:"List a collection's batches, newest first."`
 	Show   batchShowCmd   `cmd:"" help:"Show a batch and its jobs."`
-	Report batchReportCmd `cmd:"" help:"Show how each job of an ended batch ended; with --json everything that is known of it."`
-	Watch  batchWatchCmd  `cmd:"" help:"Watch batches until they end."`
+	Report batchReportCmd `cmd:"" help:"Show how each job of a batch ended, once the batch has."`
+	Watch  batchWatchCmd  `cmd:"" help:"Follow batches until they have ended."`
+}
+
+// limit is how much of a list is shown.
+type limit struct {
+	Limit int `short:"L" default:"100" help:"Show at most this many; 0 shows all." placeholder:"N"`
+}
+
+// more is the limit of a request that tells whether there is more than is shown.
+func (l limit) more() int {
+	if l.Limit <= 0 {
+		return 0
+	}
+	return l.Limit + 1
+}
+
+// limited cuts a list off at its limit, and says so.
+func limited[T any](a *app, l limit, list []T) []T {
+	if l.Limit <= 0 || len(list) <= l.Limit {
+		return list
+	}
+	fmt.Fprintf(a.errors, "archivist: only the first %d are shown; --limit 0 shows all\n", l.Limit)
+	return list[:l.Limit]
 }
 
 type batchListCmd struct {
-	Collection string `required:"" short:"c"`
-	State      string `help:"Only batches in this state."`
+	Collection string     `required:"" short:"c" help:"Collection of the batches." placeholder:"NAME"`
+	State      batchState `help:"Only batches in this state, e.g. failed." placeholder:"STATE"`
+	limit
 }
 
+func (batchListCmd) prints() any { return v1.Batch{} }
+
 func (c *batchListCmd) Run(a *app) error {
-	list, err := a.client.Batches(a.ctx, v1.Filter{Collection: c.Collection, State: c.State})
+	list, err := a.client.Batches(a.ctx, v1.Filter{Collection: c.Collection, State: string(c.State), Limit: c.more()})
 	if err != nil {
 		return err
 	}
-	return a.print(list, func(w io.Writer) {
-		var body []table.Row
-		for _, b := range list {
-			body = append(body, table.Row{b.ID, b.State, b.Created, b.Counts.Expected, b.Counts.Completed, b.Counts.Failed})
+	list = limited(a, c.limit, list)
+	return a.print(list, func(p page) {
+		count := func(n func(v1.Counts) int64) func(v1.Batch) string {
+			return func(b v1.Batch) string { return strconv.FormatInt(n(b.Counts), 10) }
 		}
-		rows(w, table.Row{"batch", "state", "created", "jobs", "completed", "failed"}, body)
+		table(p, list,
+			column[v1.Batch]{title: "batch", text: func(b v1.Batch) string { return b.ID }},
+			column[v1.Batch]{title: "state", text: func(b v1.Batch) string { return b.State }, style: stateStyle},
+			column[v1.Batch]{title: "created", text: func(b v1.Batch) string { return b.Created }},
+			column[v1.Batch]{title: "jobs", text: func(b v1.Batch) string { return strconv.Itoa(b.Counts.Expected) }},
+			column[v1.Batch]{title: "done", text: count(func(n v1.Counts) int64 { return n.Completed })},
+			column[v1.Batch]{title: "failed", text: count(func(n v1.Counts) int64 { return n.Failed })},
+			column[v1.Batch]{title: "note", text: func(b v1.Batch) string { return b.Note }, cut: true})
 	})
 }
 
 type batchShowCmd struct {
-	ID string `arg:""`
+	ID string `arg:"" name:"batch" help:"Id of a batch."`
 }
+
+// batchWithJobs is a batch as it is printed.
+type batchWithJobs struct {
+	v1.Batch
+	Jobs []v1.Job `json:"jobs"`
+}
+
+func (batchShowCmd) prints() any { return batchWithJobs{} }
 
 func (c *batchShowCmd) Run(a *app) error {
 	b, err := a.client.Batch(a.ctx, c.ID)
 	if err != nil {
 		return err
 	}
-	jobs, err := a.client.Jobs(a.ctx, v1.Filter{Batch: c.ID})
+	shown := limit{100}
+	if slices.Contains(a.json, "jobs") {
+		shown.Limit = 0
+	}
+	jobs, err := a.client.Jobs(a.ctx, v1.Filter{Batch: c.ID, Limit: shown.Limit})
 	if err != nil {
 		return err
 	}
-	return a.print(struct {
-		v1.Batch
-		Jobs []v1.Job `json:"jobs"`
-	}{b, jobs}, func(w io.Writer) {
-		fields(w, "batch", b.ID, "state", b.State, "collection", b.Collection, "submitter", b.Submitter, "created", b.Created, "message", b.Message,
-			"jobs", fmt.Sprintf("%d expected, %d processing, %d held, %d completed, %d failed, %d deleted", b.Counts.Expected, b.Counts.Processing, b.Counts.Held, b.Counts.Completed, b.Counts.Failed, b.Counts.Deleted))
+	return a.print(batchWithJobs{b, jobs}, func(p page) {
+		p.fields("batch", b.ID, "state", b.State, "collection", b.Collection, "submitter", b.Submitter, "note", b.Note,
+			"created", b.Created, "jobs", countsText(b.Counts), "message", b.Message)
 		if b.Report != "" {
-			fields(w, "report", "archivist batch report "+b.ID)
+			p.fields("report", "archivist batch report "+b.ID)
 		}
-		for _, p := range b.MailProblems {
-			fields(w, "mail", p.Text)
+		for _, m := range b.MailProblems {
+			p.fields("mail", m.Text)
 		}
-		jobTable(w, jobs)
+		fmt.Fprintln(p)
+		jobTable(p, jobs)
+		if hidden := b.Counts.Expected - len(jobs); hidden > 0 && len(jobs) == shown.Limit {
+			p.lines("", fmt.Sprintf("and %d more: archivist job list --batch %s --limit 0", hidden, b.ID))
+		}
 	})
+}
+
+// countsText is a batch's counts, without those that are 0.
+func countsText(n v1.Counts) string {
+	parts := []string{fmt.Sprintf("%d expected", n.Expected)}
+	for _, c := range []struct {
+		n    int64
+		what string
+	}{{n.Processing, "processing"}, {n.Held, "held"}, {n.Completed, "completed"}, {n.Failed, "failed"}, {n.Deleted, "deleted"}} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 type queueCmd struct{}
 
-func (c *queueCmd) Run(a *app) error {
+func (queueCmd) prints() any { return v1.Queue{} }
+
+func (queueCmd) Run(a *app) error {
 	q, err := a.client.Queue(a.ctx)
 	if err != nil {
 		return err
 	}
-	return a.print(q, func(w io.Writer) {
-		fields(w, "running", fmt.Sprintf("%d of %d slots", q.Running, q.MaxInFlight), "pending", q.Waiting["pending"], "provisioning", q.Waiting["provisioning"],
-			"parked", q.Waiting["parked"], "space free", size(q.SpaceFree), "oldest", strings.TrimSpace(q.OldestWaiting+" "+q.OldestSince), "last sweep", q.LastSweep)
+	return a.print(q, func(p page) {
+		pairs := []string{"running", fmt.Sprintf("%d of %d slots", q.Running, q.MaxInFlight)}
+		for _, place := range []string{"pending", "provisioning", "parked"} {
+			pairs = append(pairs, place, strconv.Itoa(q.Waiting[place]))
+		}
+		p.fields(append(pairs, "space free", size(q.SpaceFree),
+			"oldest", strings.TrimSpace(q.OldestWaiting+" "+q.OldestSince), "last sweep", q.LastSweep)...)
 	})
 }
 
 type explainCmd struct {
-	ID string `arg:"" help:"Id of a job or a batch."`
+	ID string `arg:"" name:"id" help:"Id of a batch or a job."`
 }
+
+func (explainCmd) prints() any { return v1.Explanation{} }
 
 func (c *explainCmd) Run(a *app) error {
 	x, err := a.client.Explain(a.ctx, c.ID)
 	if err != nil {
 		return err
 	}
-	return a.print(x, func(w io.Writer) {
-		fields(w, "state", x.State, "waits for", x.WaitsFor, "on", x.On, "why", x.Why)
+	return a.print(x, func(p page) {
+		p.fields("state", x.State, "why", x.Why, "waits for", x.WaitsFor, "on", x.On)
 	})
 }

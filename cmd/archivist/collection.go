@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"strings"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/fault"
@@ -12,12 +14,14 @@ import (
 
 type collectionCmd struct {
 	Show collectionShowCmd `cmd:"" help:"Show a collection's profile."`
-	Set  collectionSetCmd  `cmd:"" help:"Make or replace a collection's profile."`
+	Set  collectionSetCmd  `cmd:"" help:"Create or replace a collection's profile."`
 }
 
 type collectionShowCmd struct {
-	Name string `arg:""`
+	Name string `arg:"" help:"Name of a collection."`
 }
+
+func (collectionShowCmd) prints() any { return v1.Collection{} }
 
 func (c *collectionShowCmd) Run(a *app) error {
 	got, err := a.client.Collection(a.ctx, c.Name)
@@ -28,25 +32,23 @@ func (c *collectionShowCmd) Run(a *app) error {
 }
 
 type collectionSetCmd struct {
-	Name string `arg:""`
-	File string `arg:"" help:"JSON file with the profile, - for the standard input." example:"profile.json"`
+	Name string `arg:"" help:"Name of a collection."`
+	File string `arg:"" help:"JSON file that holds the profile, e.g. profile.json; - reads the standard input."`
 }
 
+func (collectionSetCmd) prints() any { return v1.Collection{} }
+
 func (c *collectionSetCmd) Run(a *app) error {
-	in := os.Stdin
-	if c.File != "-" {
-		f, err := os.Open(c.File)
-		if err != nil {
-			return fault.New(fault.Invalid, "%w", err)
-		}
-		defer f.Close()
-		in = f
+	in, err := a.open(c.File)
+	if err != nil {
+		return err
 	}
+	defer in.Close()
 	var p v1.Profile
 	dec := json.NewDecoder(in)
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&p); err != nil {
-		return fault.New(fault.Invalid, "%s is no profile: %w", c.File, err)
+		return fault.New(fault.Invalid, "%s is no profile: %w; archivist collection show %s --json profile prints one", c.File, err, c.Name)
 	}
 	got, err := a.client.PutCollection(a.ctx, c.Name, p)
 	if err != nil {
@@ -56,19 +58,35 @@ func (c *collectionSetCmd) Run(a *app) error {
 }
 
 func (a *app) showCollection(c v1.Collection) error {
-	return a.print(c, func(w io.Writer) {
-		p := c.Profile
-		priority, callback := "", ""
-		if p.Priority != nil {
-			priority = fmt.Sprint(*p.Priority)
-		}
-		if p.Callback != nil {
-			callback = fmt.Sprintf("%s, signed by %s, %s", p.Callback.URL, p.Callback.Secret, p.Callback.Mode)
-		}
+	return a.print(c, func(p page) {
+		profile := c.Profile
+		own, digests, priority, callback := "", "", "", ""
 		if c.Default {
-			fmt.Fprintln(w, "It has no profile of its own: the default holds.")
+			own = "none of its own: the defaults hold"
 		}
-		fields(w, "collection", c.Name, "title", p.Title, "priority", priority, "shoulder", p.Shoulder, "digests", map[bool]string{true: "required"}[p.RequireDigest],
-			"notification", p.Notification, "suppress", p.Suppress, "callback", callback)
+		if profile.RequireDigest {
+			digests = "required"
+		}
+		if profile.Priority != nil {
+			priority = strconv.Itoa(*profile.Priority)
+		}
+		if b := profile.Callback; b != nil {
+			callback = fmt.Sprintf("%s, signed by %s, %s", b.URL, b.Secret, b.Mode)
+		}
+		p.fields("collection", c.Name, "profile", own, "title", profile.Title, "priority", priority,
+			"shoulder", profile.Shoulder, "digests", digests, "notification", strings.Join(profile.Notification, ", "),
+			"suppress", profile.Suppress, "callback", callback)
 	})
+}
+
+// open opens a file of the user, - for the standard input.
+func (a *app) open(name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(a.machine.in), nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "%w", err)
+	}
+	return f, nil
 }

@@ -1,21 +1,15 @@
 package main
 
 import (
-	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
-	"syscall"
-	"unicode/utf8"
-
-	"github.com/schollz/progressbar/v3"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/fault"
@@ -23,132 +17,215 @@ import (
 
 type objectGetCmd struct {
 	version
-	Paths []string `arg:"" optional:"" name:"path" help:"Files, e.g. producer/a.pdf; all when not given."`
-	Dir   string   `short:"o" default:"." help:"Folder to write to."`
+	Paths []string `arg:"" optional:"" name:"path" help:"Files to get, e.g. producer/a.pdf; all if none is named."`
+	Dir   string   `short:"o" default:"." help:"Folder to write to; - writes one file to the standard output."`
+	Force bool     `help:"Overwrite files that are there and differ."`
 }
+
+func (objectGetCmd) prints() any { return fetched{} }
 
 // fetched is how it went with one file.
 type fetched struct {
 	v1.File
-	Local string `json:"local,omitempty"` // where it was written
-	Other bool   `json:"otherName,omitempty"`
-	Error string `json:"error,omitempty"`
+	Local string `json:"local"` // where it was written
+	Other bool   `json:"otherName"`
+	Kept  bool   `json:"kept"` // it was there already
+	Error string `json:"error"`
 }
 
-// renamedError says that all files came, some of them under other names.
-type renamedError struct{ message string }
-
-// Error says how many.
-func (e *renamedError) Error() string { return e.message }
-
-// exitRenamed is the exit code of a renamedError.
-const exitRenamed = 8
-
-// namesFile lists the files that were written under other names, as JSON lines.
-const namesFile = "archivist-other-names.jsonl"
-
 func (c *objectGetCmd) Run(a *app) error {
-	o, files, err := c.files(a)
+	if c.Dir == "-" && len(c.Paths) != 1 {
+		return usage("-o - writes one file: name its path, e.g. producer/a.pdf (archivist object files lists them)")
+	}
+	o, all, err := c.files(a)
 	if err != nil {
 		return err
 	}
-	wanted := map[string]bool{}
-	for _, p := range c.Paths {
-		wanted[p] = true
+	files, err := c.wanted(o, all)
+	if err != nil {
+		return err
 	}
-	got := []fetched{}
-	var failed error
-	for _, f := range files {
-		if len(c.Paths) > 0 && !wanted[f.Path] {
-			continue
+	if c.Dir == "-" {
+		return c.copyTo(a, a.out, o, files[0])
+	}
+	got, failed := c.getAll(a, o, files)
+	if a.ctx.Err() != nil {
+		return a.ctx.Err()
+	}
+	if err := a.print(got, func(p page) { list(p, got) }); err != nil {
+		return err
+	}
+	renamed := c.otherNames(got)
+	if len(failed) > 0 && renamed != nil {
+		fmt.Fprintln(a.errors, "archivist: "+renamed.Error())
+	}
+	if len(failed) > 0 {
+		return summary(failed, len(files))
+	}
+	return renamed
+}
+
+// wanted picks the files that are named.
+func (c *objectGetCmd) wanted(o v1.Object, all []v1.File) ([]v1.File, error) {
+	if len(c.Paths) == 0 {
+		return all, nil
+	}
+	byPath := map[string]v1.File{}
+	for _, f := range all {
+		byPath[f.Path] = f
+	}
+	var files []v1.File
+	for _, p := range c.Paths {
+		f, known := byPath[p]
+		if !known {
+			return nil, fault.New(fault.NotFound, "%s v%d has no file %q; archivist object files %s lists them", o.ARK, c.Number, p, o.ARK)
 		}
-		delete(wanted, f.Path)
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// getAll writes the files, and goes on after one that failed.
+func (c *objectGetCmd) getAll(a *app, o v1.Object, files []v1.File) (got []fetched, failed []error) {
+	line := a.statusTo(nil)
+	defer line.clear()
+	for n, f := range files {
 		result := fetched{File: f}
-		if result.Local, err = c.get(a, o, f); err != nil {
+		var err error
+		name := fmt.Sprintf("%d of %d  %s", n+1, len(files), f.Path)
+		if result.Local, result.Kept, err = c.get(a, o, f, line, name); err != nil {
 			result.Error = err.Error()
-			failed = errors.Join(failed, err)
+			failed = append(failed, err)
 		}
 		result.Other = err == nil && result.Local != filepath.Join(c.Dir, filepath.FromSlash(f.Path))
 		if got = append(got, result); a.ctx.Err() != nil {
 			break
 		}
 	}
-	for p := range wanted {
-		failed = errors.Join(failed, fault.New(fault.NotFound, "%s v%d has no file %q", o.ARK, c.Version, p))
-	}
-	if err := a.print(got, func(w io.Writer) { list(w, got) }); err != nil {
-		return err
-	}
-	renamed := c.names(got)
-	if failed != nil {
-		return errors.Join(failed, renamed)
-	}
-	return renamed
+	return got, failed
 }
 
-// list prints the files that came.
-func list(w io.Writer, got []fetched) {
+// summary says what failed, and has the kind of the first.
+func summary(failed []error, of int) error {
+	if of == 1 {
+		return failed[0]
+	}
+	var lines strings.Builder
+	for _, err := range failed {
+		lines.WriteString("\n  " + printable(err.Error()))
+	}
+	return &failures{fmt.Sprintf("%d of %d files were not written:%s", len(failed), of, lines.String()), failed[0]}
+}
+
+// failures are what went wrong with some files.
+type failures struct {
+	message string
+	first   error
+}
+
+// Error lists them.
+func (f *failures) Error() string { return f.message }
+
+// Unwrap returns the first.
+func (f *failures) Unwrap() error { return f.first }
+
+// list prints the files that came: for programs as sha512sum does, so that it can
+// check them.
+func list(p page, got []fetched) {
+	if p.width == 0 {
+		for _, f := range got {
+			if f.Error == "" {
+				fmt.Fprintln(p, sumLine(f.Digests["sha512"], f.Local))
+			}
+		}
+		return
+	}
+	var came []fetched
 	for _, f := range got {
 		if f.Error == "" {
-			fmt.Fprintf(w, "%s %s\n", f.Digests["sha512"][:16], printable(f.Local))
+			came = append(came, f)
 		}
 	}
+	table(p, came,
+		column[fetched]{title: "file", text: func(f fetched) string { return f.Local }, cut: true},
+		column[fetched]{title: "size", text: func(f fetched) string { return size(f.Size) }},
+		column[fetched]{title: "sha512", text: func(f fetched) string {
+			if f.Kept {
+				return "verified, was there"
+			}
+			return "verified"
+		}})
 }
 
-// names writes down which files were written under other names, and returns a
-// *renamedError if any were.
-func (c *objectGetCmd) names(got []fetched) error {
-	var lines, says strings.Builder
-	n := 0
-	for _, f := range got {
-		if !f.Other {
-			continue
-		}
-		n++
-		local, err := filepath.Rel(c.Dir, f.Local)
-		if err != nil {
-			return err
-		}
-		line, err := json.Marshal(map[string]string{"path": f.Path, "local": filepath.ToSlash(local)})
-		if err != nil {
-			return err
-		}
-		lines.Write(append(line, '\n'))
-		fmt.Fprintf(&says, "\n  %s\n    is %q", local, f.Path)
+// sumLine is a line of sha512sum (GNU coreutils, "md5sum invocation").
+func sumLine(digest, name string) string {
+	escaped := strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`).Replace(name)
+	if escaped != name {
+		digest = `\` + digest
 	}
-	if n == 0 {
-		return nil
-	}
-	to := filepath.Join(c.Dir, namesFile)
-	if err := os.WriteFile(to, []byte(lines.String()), 0o644); err != nil {
-		return err
-	}
-	return &renamedError{fmt.Sprintf("%d files have names that this file system cannot hold; "+
-		"they were written under other names, which are listed in %s:%s", n, to, says.String())}
+	return digest + "  " + escaped
 }
 
 // get writes one file and checks it, under its own name if the file system can hold
 // it. A file that is not what is stored is not left behind under its name.
-func (c *objectGetCmd) get(a *app, o v1.Object, f v1.File) (string, error) {
+func (c *objectGetCmd) get(a *app, o v1.Object, f v1.File, line *status, name string) (to string, kept bool, err error) {
 	own := filepath.FromSlash(f.Path)
 	if !filepath.IsLocal(own) {
-		return "", fault.New(fault.Invalid, "the path %q leads out of the folder", f.Path)
+		return "", false, fault.New(fault.Invalid, "the path %q leads out of the folder", f.Path)
 	}
-	part, err := c.fetch(a, o, f)
+	to = filepath.Join(c.Dir, own)
+	if kept, err := c.there(to, f); kept || err != nil {
+		return to, kept, err
+	}
+	part, err := c.fetch(a, o, f, line, name)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	defer os.Remove(part)
-	to := filepath.Join(c.Dir, own)
 	err = place(part, to)
-	if errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EILSEQ) {
+	if notHeld(err) {
 		to = filepath.Join(c.Dir, filepath.FromSlash(otherName(f.Path)))
 		err = place(part, to)
 	}
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", f.Path, err)
+		return "", false, fmt.Errorf("%s: %w", f.Path, err)
 	}
-	return to, nil
+	return to, false, nil
+}
+
+// there reports whether a file is there with the right content. Another one is a
+// Conflict unless it shall be overwritten.
+func (c *objectGetCmd) there(to string, f v1.File) (bool, error) {
+	info, err := os.Lstat(to)
+	if errors.Is(err, fs.ErrNotExist) || notHeld(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if info.Mode().IsRegular() && info.Size() == f.Size {
+		sum, err := sumOf(to)
+		if err != nil || sum == f.Digests["sha512"] {
+			return err == nil, err
+		}
+	}
+	if c.Force && info.Mode().IsRegular() {
+		return false, nil
+	}
+	return false, fault.New(fault.Conflict, "%s is there with other content; --force overwrites it", to)
+}
+
+func sumOf(name string) (string, error) {
+	in, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	sum := sha512.New()
+	if _, err := io.Copy(sum, in); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 func place(part, to string) error {
@@ -158,48 +235,8 @@ func place(part, to string) error {
 	return os.Rename(part, to)
 }
 
-// otherName is a name that file systems hold for a path that they do not: the
-// beginning of its folder and name, with a digest of the path that keeps it unique.
-func otherName(name string) string {
-	sum := sha256.Sum256([]byte(name))
-	ext := path.Ext(name)
-	if len(ext) > 20 || !plain(ext) {
-		ext = ""
-	}
-	base := strings.Map(func(r rune) rune {
-		if plain(string(r)) {
-			return r
-		}
-		return '_'
-	}, strings.TrimSuffix(path.Base(name), ext))
-	if len(base) > 100 {
-		base = base[:100]
-	}
-	return "other-names/" + base + "~" + hex.EncodeToString(sum[:16]) + ext
-}
-
-// shown is a progress bar; that more comes than was said is found by the digest.
-type shown struct{ bar *progressbar.ProgressBar }
-
-func (s shown) Write(p []byte) (int, error) {
-	_, _ = s.bar.Write(p)
-	return len(p), nil
-}
-
-// plain reports whether a text is of characters that every file system holds.
-func plain(s string) bool {
-	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
-	}) < 0
-}
-
 // fetch writes a file's content to a temporary file in the folder, and checks it.
-func (c *objectGetCmd) fetch(a *app, o v1.Object, f v1.File) (name string, err error) {
-	body, err := a.client.Content(a.ctx, o.ARK, c.Version, f.Path)
-	if err != nil {
-		return "", err
-	}
-	defer body.Close()
+func (c *objectGetCmd) fetch(a *app, o v1.Object, f v1.File, line *status, name string) (string, error) {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return "", err
 	}
@@ -207,28 +244,50 @@ func (c *objectGetCmd) fetch(a *app, o v1.Object, f v1.File) (name string, err e
 	if err != nil {
 		return "", err
 	}
-	defer func() {
-		if err != nil {
-			os.Remove(part.Name())
-		}
-	}()
-	bars := a.bars
-	if bars == nil {
-		bars = io.Discard
-	}
-	bar := progressbar.NewOptions64(f.Size, progressbar.OptionSetWriter(bars),
-		progressbar.OptionSetDescription(printable(f.Path)), progressbar.OptionShowBytes(true), progressbar.OptionClearOnFinish())
-	sum := sha512.New()
-	_, err = io.Copy(io.MultiWriter(part, sum, shown{bar}), body)
+	come := &arrival{line: line, name: name, of: f.Size, speed: meter{now: a.now}}
+	err = c.copyTo(a, io.MultiWriter(part, come), o, f)
 	if e := part.Close(); err == nil {
 		err = e
 	}
 	if err != nil {
-		return "", fault.New(fault.Unavailable, "%s: %w", f.Path, err)
-	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != f.Digests["sha512"] {
-		return "", fmt.Errorf("%s: the downloaded content has the sha512 %s, the stored content %s; tell the archive's operator",
-			f.Path, got, f.Digests["sha512"])
+		os.Remove(part.Name())
+		return "", err
 	}
 	return part.Name(), nil
+}
+
+// copyTo copies a file's content and checks its digest.
+func (c *objectGetCmd) copyTo(a *app, to io.Writer, o v1.Object, f v1.File) error {
+	body, err := a.client.Content(a.ctx, o.ARK, c.Number, f.Path)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	sum := sha512.New()
+	if _, err = io.Copy(io.MultiWriter(to, sum), body); err != nil {
+		return fault.New(fault.Unavailable, "%s: %w", f.Path, err)
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != f.Digests["sha512"] {
+		return fmt.Errorf("%s: the downloaded content has the sha512 %s, the stored content %s; tell the archive's operator",
+			f.Path, got, f.Digests["sha512"])
+	}
+	return nil
+}
+
+// arrival shows how much of a file has come.
+type arrival struct {
+	line     *status
+	name     string
+	done, of int64
+	speed    meter
+}
+
+// Write counts bytes.
+func (c *arrival) Write(p []byte) (int, error) {
+	c.done += int64(len(p))
+	if n := len(c.speed.samples); n == 0 || c.speed.now().Sub(c.speed.samples[n-1].at) >= redraw {
+		c.speed.add(c.done)
+		c.line.show(fmt.Sprintf("%s  %s  %s/s%s", percent(c.done, c.of), c.name, size(int64(c.speed.rate())), c.speed.left(c.of)), false)
+	}
+	return len(p), nil
 }

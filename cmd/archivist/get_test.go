@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,8 +17,9 @@ import (
 	"archivist/pkg/fault"
 )
 
-// archive serves one object's files; the content of a path is the path.
-func archive(t *testing.T, wrong string, paths ...string) *app {
+// archive serves one object's files; the content of a path is the path. It returns a
+// console for it, in an empty folder.
+func archive(t *testing.T, wrong string, paths ...string) *console {
 	t.Helper()
 	answer := func(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
 	mux := http.NewServeMux()
@@ -39,21 +41,22 @@ func archive(t *testing.T, wrong string, paths ...string) *app {
 	})
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)
-	return &app{ctx: t.Context(), client: &v1.Client{URL: srv.URL, HTTP: srv.Client()}, out: &bytes.Buffer{}}
+	t.Chdir(t.TempDir())
+	return with(t, srv.URL)
 }
+
+const getAll = "object get ark:/99999/fk4x"
 
 // TestGetOtherNames: a name that the file system cannot hold does not keep the other
 // files from coming, nor its own content.
 func TestGetOtherNames(t *testing.T) {
 	segment, long := "producer/"+strings.Repeat("s", 304)+".txt", "producer"+strings.Repeat("/"+strings.Repeat("d", 200), 25)+"/x"
 	paths := []string{segment, "producer/fits.txt", long}
-	dir := t.TempDir()
-	get := &objectGetCmd{version: version{ARK: "ark:/99999/fk4x"}, Dir: dir}
-	err := get.Run(archive(t, "", paths...))
-	if exitCode(err) != exitRenamed || !strings.Contains(err.Error(), "2 files have names") {
-		t.Fatalf("code %d: %v", exitCode(err), err)
+	c := archive(t, "", paths...)
+	if code := c.run(getAll + " -o out"); code != exitOtherNames || !strings.Contains(c.err.String(), "2 files with names") {
+		t.Fatalf("code %d: %s", code, &c.err)
 	}
-	list, err := os.ReadFile(filepath.Join(dir, namesFile))
+	list, err := os.ReadFile(filepath.Join("out", namesFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +69,7 @@ func TestGetOtherNames(t *testing.T) {
 		names[n.Path] = n.Local
 	}
 	for _, p := range paths {
-		content, err := os.ReadFile(filepath.Join(dir, names[p]))
+		content, err := os.ReadFile(filepath.Join("out", names[p]))
 		if err != nil || string(content) != p {
 			t.Errorf("%.30s… is at %q: %.30q, %v", p, names[p], content, err)
 		}
@@ -76,18 +79,73 @@ func TestGetOtherNames(t *testing.T) {
 	}
 }
 
-// TestGetGoesOn: a file that does not come as it is stored is told, and the others come.
+// TestGetGoesOn: a file that does not come as it is stored is told at the end, and the
+// others come.
 func TestGetGoesOn(t *testing.T) {
-	a, dir := archive(t, "producer/a.txt", "producer/a.txt", "producer/b.txt"), t.TempDir()
-	err := (&objectGetCmd{version: version{ARK: "ark:/99999/fk4x"}, Dir: dir}).Run(a)
-	if exitCode(err) != 1 || !strings.Contains(err.Error(), "producer/a.txt: the downloaded content has the sha512") {
-		t.Errorf("code %d: %v", exitCode(err), err)
+	c := archive(t, "producer/a.txt", "producer/a.txt", "producer/b.txt")
+	if code := c.run(getAll); code != 1 || !strings.Contains(c.err.String(), "1 of 2 files were not written:\n  producer/a.txt: the downloaded content has the sha512") {
+		t.Errorf("code %d: %s", code, &c.err)
 	}
-	if entries, err := os.ReadDir(filepath.Join(dir, "producer")); err != nil || len(entries) != 1 || entries[0].Name() != "b.txt" {
+	if entries, err := os.ReadDir("producer"); err != nil || len(entries) != 1 || entries[0].Name() != "b.txt" {
 		t.Errorf("%v, %v", entries, err)
 	}
-	err = (&objectGetCmd{version: version{ARK: "ark:/99999/fk4x"}, Dir: dir, Paths: []string{"producer/none", "producer/b.txt"}}).Run(a)
-	if exitCode(err) != fault.Edges[fault.NotFound].Exit {
-		t.Errorf("a file that is not there: %d, %v", exitCode(err), err)
+	if code := c.run(getAll + " producer/none producer/b.txt"); code != fault.Edges[fault.NotFound].Exit || !strings.Contains(c.err.String(), "archivist object files") {
+		t.Errorf("a file that is not there: %d, %s", code, &c.err)
+	}
+}
+
+// TestGetOverwritesOnlyByForce: a file that is there with other content stays, one with
+// the same content is not downloaded again.
+func TestGetOverwritesOnlyByForce(t *testing.T) {
+	c := archive(t, "", "a.txt", "b.txt")
+	if code := c.run(getAll); code != 0 || c.err.Len() > 0 {
+		t.Fatal(code, c.err.String())
+	}
+	if err := os.WriteFile("a.txt", []byte("mine!"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code := c.run(getAll); code != fault.Edges[fault.Conflict].Exit || !strings.Contains(c.err.String(), "a.txt is there with other content; --force overwrites it") {
+		t.Errorf("code %d: %s", code, &c.err)
+	}
+	if mine, err := os.ReadFile("a.txt"); err != nil || string(mine) != "mine!" {
+		t.Errorf("%q, %v", mine, err)
+	}
+	if code := c.run(getAll + " --force --json path,kept"); code != 0 || !strings.Contains(strings.Join(strings.Fields(c.out.String()), ""), `{"path":"a.txt","kept":false},{"path":"b.txt","kept":true}`) {
+		t.Errorf("code %d: %s%s", code, &c.out, &c.err)
+	}
+	if stored, err := os.ReadFile("a.txt"); err != nil || string(stored) != "a.txt" {
+		t.Errorf("%q, %v", stored, err)
+	}
+}
+
+// TestGetSums: what is printed in a pipe is what sha512sum checks, with names that it
+// must quote, and nothing else.
+func TestGetSums(t *testing.T) {
+	c := archive(t, "", "producer/a.txt", `producer/back\slash`, "producer/two words")
+	if code := c.run(getAll); code != 0 || c.err.Len() > 0 {
+		t.Fatal(code, c.err.String())
+	}
+	tool, err := exec.LookPath("sha512sum")
+	if err != nil {
+		t.Skip("there is no sha512sum here")
+	}
+	check := exec.CommandContext(t.Context(), tool, "--check", "--strict")
+	check.Stdin = bytes.NewReader(c.out.Bytes())
+	if out, err := check.CombinedOutput(); err != nil || strings.Count(string(out), ": OK") != 3 {
+		t.Errorf("%v: %s of\n%s", err, out, &c.out)
+	}
+}
+
+// TestGetToStandardOutput: one file goes to the standard output and nowhere else.
+func TestGetToStandardOutput(t *testing.T) {
+	c := archive(t, "wrong", "producer/a.txt", "wrong")
+	if code := c.run(getAll + " producer/a.txt -o -"); code != 0 || c.out.String() != "producer/a.txt" || c.err.Len() > 0 {
+		t.Errorf("code %d: %q %s", code, c.out.String(), &c.err)
+	}
+	if code := c.run(getAll + " wrong -o -"); code != 1 || !strings.Contains(c.err.String(), "tell the archive's operator") {
+		t.Errorf("code %d: %s", code, &c.err)
+	}
+	if entries, err := os.ReadDir("."); err != nil || len(entries) > 0 {
+		t.Errorf("%v, %v", entries, err)
 	}
 }

@@ -2,53 +2,80 @@ package main
 
 import (
 	"fmt"
-	"io"
+	"strconv"
 	"strings"
-
-	"github.com/jedib0t/go-pretty/v6/table"
 
 	v1 "archivist/pkg/api/v1"
 )
 
 type jobCmd struct {
-	List    jobListCmd    `cmd:"" help:"List a collection's or a batch's jobs."`
+	List    jobListCmd    `cmd:"" help:"List the jobs of a collection, newest first, or of a batch, in its order."`
 	Show    jobShowCmd    `cmd:"" help:"Show a job and what happened to it."`
-	Watch   jobWatchCmd   `cmd:"" help:"Watch a job until it ends."`
-	Receipt jobReceiptCmd `cmd:"" help:"Show what is preserved of a job, file by file, with its digests."`
-	Requeue jobRequeueCmd `cmd:"" help:"Put a failed job back at the state where it broke."`
+	Watch   jobWatchCmd   `cmd:"" help:"Follow a job until it has ended."`
+	Receipt jobReceiptCmd `cmd:"" help:"Show what is preserved of a job: each file with its digests."`
+	Requeue jobRequeueCmd `cmd:"" help:"Let a failed job go on at the step that failed."`
 	Fail    jobFailCmd    `cmd:"" help:"Fail a job that runs or waits."`
 }
 
 type jobListCmd struct {
-	Collection string `short:"c" xor:"of" required:""`
-	Batch      string `short:"b" xor:"of" required:""`
-	State      string `help:"Only jobs in this state."`
+	Collection string   `short:"c" xor:"of" required:"" help:"Jobs of this collection." placeholder:"NAME"`
+	Batch      string   `short:"b" xor:"of" required:"" help:"Jobs of this batch." placeholder:"ID"`
+	State      jobState `help:"Only jobs in this state, e.g. failed." placeholder:"STATE"`
+	limit
 }
 
+func (jobListCmd) prints() any { return v1.Job{} }
+
 func (c *jobListCmd) Run(a *app) error {
-	list, err := a.client.Jobs(a.ctx, v1.Filter{Collection: c.Collection, Batch: c.Batch, State: c.State})
+	list, err := a.client.Jobs(a.ctx, v1.Filter{Collection: c.Collection, Batch: c.Batch, State: string(c.State), Limit: c.more()})
 	if err != nil {
 		return err
 	}
-	return a.print(list, func(w io.Writer) { jobTable(w, list) })
+	list = limited(a, c.limit, list)
+	return a.print(list, func(p page) { jobTable(p, list) })
 }
 
-func jobTable(w io.Writer, list []v1.Job) {
-	var body []table.Row
-	for _, j := range list {
-		version := ""
-		if j.Version > 0 {
-			version = fmt.Sprintf("v%d", j.Version)
-		}
-		body = append(body, table.Row{j.ID, j.State, j.Identifiers.Primary, version, j.Progress.Files, size(j.Progress.Bytes), j.Message})
+func jobTable(p page, list []v1.Job) {
+	local := func(j v1.Job) string { return strings.Join(j.Identifiers.Local, ", ") }
+	table(p, list,
+		column[v1.Job]{title: "job", text: func(j v1.Job) string { return j.ID }},
+		column[v1.Job]{title: "state", text: func(j v1.Job) string { return j.State }, style: stateStyle},
+		column[v1.Job]{title: "local id", text: local, cut: true},
+		column[v1.Job]{title: "result", text: resultOf, cut: true, human: true},
+		column[v1.Job]{text: func(j v1.Job) string { return j.Identifiers.Primary }},
+		column[v1.Job]{text: func(j v1.Job) string { return versionText(j.Version) }},
+		column[v1.Job]{text: func(j v1.Job) string { return strconv.Itoa(j.Progress.Files) }},
+		column[v1.Job]{text: func(j v1.Job) string { return strconv.FormatInt(j.Progress.Bytes, 10) }},
+		column[v1.Job]{text: func(j v1.Job) string { return j.Message }})
+}
+
+// resultOf is what has become of a job: what is wrong, or which version was made.
+func resultOf(j v1.Job) string {
+	if j.Message != "" {
+		return j.Message
 	}
-	t := table.Row{"job", "state", "ark", "version", "files", "size", "message"}
-	rows(w, t, body)
+	return strings.TrimSpace(j.Identifiers.Primary + " " + versionText(j.Version))
+}
+
+// versionText is the name of a version, "" for none.
+func versionText(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("v%d", n)
 }
 
 type jobShowCmd struct {
-	ID string `arg:""`
+	ID string `arg:"" name:"job" help:"Id of a job."`
 }
+
+// jobWithEvents is a job as it is printed.
+type jobWithEvents struct {
+	v1.Job
+	Events []v1.Event `json:"events"`
+}
+
+func (jobShowCmd) prints() any { return jobWithEvents{} }
 
 func (c *jobShowCmd) Run(a *app) error {
 	j, err := a.client.Job(a.ctx, c.ID)
@@ -59,60 +86,83 @@ func (c *jobShowCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.print(struct {
-		v1.Job
-		Events []v1.Event `json:"events"`
-	}{j, events}, func(w io.Writer) {
-		fields(w, "job", j.ID, "batch", j.Batch, "state", j.State, "last success", j.LastSuccessfulState, "ark", j.Identifiers.Primary, "local ids", strings.Join(j.Identifiers.Local, ", "),
-			"version", j.Version, "files", j.Progress.Files, "size", size(j.Progress.Bytes), "progress", j.Progress.Done, "priority", j.Priority, "retries", j.RetryCount, "message", j.Message)
-		var body []table.Row
-		for _, e := range events {
-			body = append(body, table.Row{e.Version, e.Time, e.Type, e.Outcome, e.Component, string(e.Detail)})
+	return a.print(jobWithEvents{j, events}, func(p page) {
+		retries := ""
+		if j.RetryCount > 0 {
+			retries = strconv.Itoa(j.RetryCount)
 		}
-		rows(w, table.Row{"#", "time", "event", "outcome", "by", "detail"}, body)
+		p.fields("job", j.ID, "batch", j.Batch, "collection", j.Collection, "state", j.State, "message", j.Message,
+			"last success", j.LastSuccessfulState, "ark", j.Identifiers.Primary, "version", versionText(j.Version),
+			"local ids", strings.Join(j.Identifiers.Local, ", "), "files", strconv.Itoa(j.Progress.Files),
+			"size", size(j.Progress.Bytes), "priority", strconv.Itoa(j.Priority), "retries", retries)
+		fmt.Fprintln(p)
+		eventTable(p, events)
 	})
 }
 
-type jobReceiptCmd struct {
-	ID string `arg:""`
+func eventTable(p page, events []v1.Event) {
+	table(p, events,
+		column[v1.Event]{title: "#", text: func(e v1.Event) string { return strconv.FormatInt(e.Version, 10) }},
+		column[v1.Event]{title: "time", text: func(e v1.Event) string { return e.Time }},
+		column[v1.Event]{title: "event", text: func(e v1.Event) string { return e.Type }},
+		column[v1.Event]{title: "outcome", text: func(e v1.Event) string { return e.Outcome }, style: stateStyle},
+		column[v1.Event]{title: "by", text: func(e v1.Event) string { return e.Component }, cut: true},
+		column[v1.Event]{title: "detail", text: func(e v1.Event) string { return string(e.Detail) }, cut: true})
 }
+
+type jobReceiptCmd struct {
+	ID string `arg:"" name:"job" help:"Id of a job."`
+}
+
+func (jobReceiptCmd) prints() any { return v1.Receipt{} }
 
 func (c *jobReceiptCmd) Run(a *app) error {
 	r, err := a.client.Receipt(a.ctx, c.ID)
 	if err != nil {
 		return err
 	}
-	return a.print(r, func(w io.Writer) {
-		fields(w, "job", r.Job, "batch", r.Batch, "ark", r.ARK, "version", r.Version, "created", r.Created)
+	return a.print(r, func(p page) {
+		change := ""
 		if r.NoChange {
-			fmt.Fprintln(w, "Nothing had changed: no version was made.")
+			change = "none: no version was made"
 		}
-		var body []table.Row
-		for _, f := range r.Files {
-			given := ""
-			if f.Given != nil {
-				given = f.Given.Algorithm
-			}
-			body = append(body, table.Row{f.Path, f.Size, f.Digests["sha256"], given})
-		}
-		rows(w, table.Row{"file", "bytes", "sha256", "depositor's digest, found right"}, body)
+		p.fields("job", r.Job, "batch", r.Batch, "ark", r.ARK, "version", versionText(r.Version), "change", change, "created", r.Created)
+		fmt.Fprintln(p)
+		table(p, r.Files,
+			column[v1.ReceiptFile]{title: "file", text: func(f v1.ReceiptFile) string { return f.Path }, cut: true},
+			column[v1.ReceiptFile]{title: "size", text: func(f v1.ReceiptFile) string { return size(f.Size) },
+				raw: func(f v1.ReceiptFile) string { return strconv.FormatInt(f.Size, 10) }},
+			column[v1.ReceiptFile]{title: "verified", text: givenText},
+			column[v1.ReceiptFile]{title: "sha256", text: func(f v1.ReceiptFile) string { return f.Digests["sha256"] }, cut: true})
 	})
 }
 
-type jobRequeueCmd struct {
-	ID      string `arg:""`
-	Reason  string `required:"" help:"Why it will succeed now."`
-	Confirm bool   `help:"Also if the object has a version by a later submission, which the job then replaces as the newest."`
+// givenText is the algorithm of the digest that the depositor gave of a file.
+func givenText(f v1.ReceiptFile) string {
+	if f.Given == nil {
+		return ""
+	}
+	return f.Given.Algorithm
 }
+
+type jobRequeueCmd struct {
+	ID      string `arg:"" name:"job" help:"Id of a failed job."`
+	Reason  string `required:"" help:"Why it will succeed now, e.g. 'the server is back'." placeholder:"TEXT"`
+	Confirm bool   `help:"Requeue it even if the object has a version by a later submission, which the job then replaces as the newest."`
+}
+
+func (jobRequeueCmd) prints() any { return v1.Job{} }
 
 func (c *jobRequeueCmd) Run(a *app) error {
 	return a.act(c.ID, v1.Action{Action: "requeue", Reason: c.Reason, Confirm: c.Confirm})
 }
 
 type jobFailCmd struct {
-	ID     string `arg:""`
-	Reason string `required:"" help:"Why it shall not go on."`
+	ID     string `arg:"" name:"job" help:"Id of a job that runs or waits."`
+	Reason string `required:"" help:"Reason for failing the job." placeholder:"TEXT"`
 }
+
+func (jobFailCmd) prints() any { return v1.Job{} }
 
 func (c *jobFailCmd) Run(a *app) error {
 	return a.act(c.ID, v1.Action{Action: "fail", Reason: c.Reason})
@@ -123,5 +173,5 @@ func (a *app) act(id string, action v1.Action) error {
 	if err != nil {
 		return err
 	}
-	return a.print(j, func(w io.Writer) { fmt.Fprintf(w, "job %s %s\n", printable(j.ID), printable(j.State)) })
+	return a.print(j, func(p page) { p.fields("job", j.ID, "state", j.State) })
 }

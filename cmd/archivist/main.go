@@ -1,110 +1,78 @@
-// Command archivist is the command line of the archive: submit, watch, look,
-// act, and get content back.
+// Command archivist is the command line of the archive: submit content, follow it,
+// look at what is preserved, act on jobs, and get content back.
+//
+//	archivist submit https://example.org/map.tif --collection maps --local-id map-17 --watch
+//	archivist job list --collection maps --state failed
+//	archivist object get ark:/99999/fk4tq65d6k --dir ghent
+//
+// On a terminal lists are tables that fit it; in a pipe they are rows separated by
+// tabs; with --json they are JSON. What a command ends with is said by its exit code
+// (archivist help exit-codes).
 package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/signal"
 	"time"
 
 	"github.com/alecthomas/kong"
-
-	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/fault"
+	"golang.org/x/term"
 )
 
-// cli is every command.
+// cli is every command, with the flags that all of them have.
 type cli struct {
-	URL  string `help:"URL of the API." env:"ARCHIVIST_API" placeholder:"URL"`
-	Key  string `help:"API key." env:"ARCHIVIST_API_KEY" placeholder:"KEY"`
-	JSON bool   `help:"Print JSON instead of text." name:"json"`
+	API     string `help:"URL of the API." name:"api" placeholder:"URL" group:"Flags of every command:"`
+	APIKey  string `help:"Key of the API." name:"api-key" placeholder:"KEY" group:"Flags of every command:"`
+	Profile string `help:"Deployment to use, by its name in the config file." placeholder:"NAME" group:"Flags of every command:"`
+	JSON    string `help:"Print these fields as JSON, separated by commas; all prints every field, no value lists their names." name:"json" placeholder:"FIELDS" group:"Flags of every command:"`
 
-	Submit     submitCmd     `cmd:"" help:"Submit content by its URL."`
-	Batch      batchCmd      `cmd:"" help:"Look at batches."`
-	Job        jobCmd        `cmd:"" help:"Look at jobs and act on them."`
-	Object     objectCmd     `cmd:"" help:"Look at preserved objects and get their content."`
-	Collection collectionCmd `cmd:"" help:"Look at collections' profiles and change them."`
+	Version kong.VersionFlag `help:"Print the version and exit." group:"Flags of every command:"`
+
+	Submit     submitCmd     `cmd:"" help:"Submit a file or a manifest, by its URL."`
+	Batch      batchCmd      `cmd:"" help:"List and follow batches, and read their reports."`
+	Job        jobCmd        `cmd:"" help:"List and follow jobs, and act on them."`
+	Object     objectCmd     `cmd:"" help:"List preserved objects, and get their content."`
+	Collection collectionCmd `cmd:"" help:"Show and set the profiles of collections."`
 	Manifest   manifestCmd   `cmd:"" help:"Check manifests."`
-	Queue      queueCmd      `cmd:"" help:"The queue at a glance."`
-	Explain    explainCmd    `cmd:"" help:"Say the one thing that a batch or job waits for."`
-}
-
-// app is what every command gets.
-type app struct {
-	ctx    context.Context
-	client *v1.Client
-	json   bool
-	out    io.Writer // a screen, unless JSON is printed
-	err    io.Writer // a screen
-	bars   io.Writer // where progress bars are drawn; nil: nowhere, it is no terminal
-	wait   func(context.Context, time.Duration) error
+	Queue      queueCmd      `cmd:"" help:"Show what runs and what waits."`
+	Explain    explainCmd    `cmd:"" help:"Say what a batch or a job waits for, and what to do."`
+	Config     configCmd     `cmd:"" help:"Show which API is used, and why."`
+	Completion completionCmd `cmd:"" help:"Print the completion script of a shell."`
+	Help       helpCmd       `cmd:"" help:"Show help on a command or a topic: ${topics}."`
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
-	var c cli
-	k := kong.Parse(&c, kong.Name("archivist"), kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Description("The command line of the Archivist. Exit codes: 0 done, 2 invalid input, 3 not found, 4 conflict, 5 held, 6 lost, 7 unavailable, 8 got under other names, 130 interrupted, 1 anything else."))
-	if c.URL == "" {
-		c.URL = localURL()
-	}
-	a := &app{ctx: ctx, client: &v1.Client{URL: c.URL, Key: c.Key, HTTP: http.DefaultClient}, json: c.JSON,
-		out: &screen{to: os.Stdout}, err: &screen{to: os.Stderr}, wait: wait}
-	if a.json {
-		a.out = os.Stdout
-	}
-	if info, err := os.Stderr.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-		a.bars = os.Stderr
-	}
-	err := k.Run(a)
-	if err == nil {
-		return
-	}
-	if !errors.Is(err, errRejected) && !errors.Is(err, context.Canceled) {
-		fmt.Fprintln(a.err, "archivist: "+err.Error())
-	}
-	if ctx.Err() != nil {
-		os.Exit(exitInterrupted)
-	}
-	os.Exit(exitCode(err))
+
+	code := run(ctx, machine{in: os.Stdin, out: streamOf(os.Stdout), err: streamOf(os.Stderr), getenv: os.Getenv,
+		http: http.DefaultClient, now: time.Now, wait: wait}, os.Args[1:])
+	stop()
+	os.Exit(code)
 }
 
-// exitInterrupted is the exit code of a command that ^C ended, as shells have it.
-const exitInterrupted = 130
-
-// exitCode is the code of an error: that of its kind, or exitRenamed.
-func exitCode(err error) int {
-	if _, all := err.(*renamedError); all {
-		return exitRenamed
+// streamOf tells whether a file is a terminal, and how wide.
+func streamOf(f *os.File) stream {
+	if !term.IsTerminal(int(f.Fd())) {
+		return stream{Writer: f}
 	}
-	return fault.At(err).Exit
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 {
+		width = usualWidth
+	}
+	return stream{Writer: f, width: width}
 }
 
-// localURL is the API of the stack that `make run` left up here, if any.
-func localURL() string {
-	data, err := os.ReadFile(".local/outputs.json")
-	var o struct{ APIURL string }
-	if err != nil || json.Unmarshal(data, &o) != nil {
-		return ""
-	}
-	return o.APIURL
-}
-
-// print prints v as JSON, or calls text.
-func (a *app) print(v any, text func(w io.Writer)) error {
-	if !a.json {
-		text(a.out)
+// wait waits for a time, or until the context ends.
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
 		return nil
 	}
-	enc := json.NewEncoder(a.out)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }

@@ -4,25 +4,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"archivist/pkg/checkm"
 	"archivist/pkg/fault"
 )
 
 type manifestCmd struct {
-	Check manifestCheckCmd `cmd:"" help:"Check a manifest offline. Exit code 0: accepted, 1: rejected, 2: it cannot be read."`
+	Check manifestCheckCmd `cmd:"" help:"Check a manifest file against every rule, offline. Exit code 1: rejected."`
 }
 
 type manifestCheckCmd struct {
-	File          string `arg:"" help:"File, or - for standard input."`
-	RequireDigest bool   `help:"Reject files without a digest."`
+	File          string `arg:"" help:"Manifest file (archivist help manifests); - reads the standard input."`
+	RequireDigest bool   `help:"Reject files without a digest, as a collection with requireDigest does."`
 }
+
+func (manifestCheckCmd) offline()    {}
+func (manifestCheckCmd) prints() any { return checked{} }
 
 // errRejected is exit code 1; what is wrong has been printed.
 var errRejected = errors.New("rejected")
 
-// checked is the result as JSON.
+// checked is the result of a check.
 type checked struct {
 	Accepted bool             `json:"accepted"`
 	Kind     checkm.Kind      `json:"kind"`
@@ -31,32 +33,37 @@ type checked struct {
 }
 
 func (c *manifestCheckCmd) Run(a *app) error {
-	in := io.ReadCloser(os.Stdin)
-	if c.File != "-" {
-		f, err := os.Open(c.File)
-		if err != nil {
-			return fault.New(fault.Invalid, "%w", err)
-		}
-		in = f
+	in, err := a.open(c.File)
+	if err != nil {
+		return err
 	}
 	defer in.Close()
-	m, problems, err := checkm.Read(in, checkm.Options{RequireDigest: c.RequireDigest}, nil)
+	out, err := check(in, c.RequireDigest)
 	if err != nil {
 		return fault.New(fault.Invalid, "%s: %w", c.File, err)
 	}
-	out := checked{len(checkm.Rejected(problems)) == 0, m.Kind, m.Rows, append([]checkm.Problem{}, problems...)}
-	err = a.print(out, func(w io.Writer) {
-		for _, p := range problems {
-			fmt.Fprintf(w, "%s: %s: %s\n", c.File, p.Severity, p)
-		}
-		verdict := "accepted"
-		if !out.Accepted {
-			verdict = "rejected"
-		}
-		fmt.Fprintf(w, "%s: %s: %s manifest with %d rows\n", c.File, verdict, m.Kind, m.Rows)
-	})
+	err = a.print(out, func(p page) { out.show(p, c.File) })
 	if err == nil && !out.Accepted {
 		return errRejected
 	}
 	return err
+}
+
+// check reads a manifest and holds it against every rule.
+func check(in io.Reader, requireDigest bool) (checked, error) {
+	m, problems, err := checkm.Read(in, checkm.Options{RequireDigest: requireDigest}, nil)
+	return checked{Accepted: len(checkm.Rejected(problems)) == 0, Kind: m.Kind, Rows: m.Rows, Problems: problems}, err
+}
+
+// show prints what is wrong with a manifest, a line for each problem, and the verdict.
+func (c checked) show(w io.Writer, name string) {
+	verdict := "accepted"
+	if !c.Accepted {
+		verdict = "rejected"
+	}
+	for _, p := range c.Problems {
+		severity := string(p.Severity)
+		fmt.Fprintf(w, "%s: %s: %s\n", name, in(stateStyle(severity), severity), printable(p.String()))
+	}
+	fmt.Fprintf(w, "%s: %s: %s manifest with %s\n", name, in(stateStyle(verdict), verdict), c.Kind, count(c.Rows, "row"))
 }

@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
-	"time"
 
 	v1 "archivist/pkg/api/v1"
 )
@@ -22,13 +20,10 @@ type progress struct {
 	Parts []part       `json:"parts"`
 	Sum   v1.Reindexed `json:"sum"`
 
-	mu     sync.Mutex
-	file   string
-	to     io.Writer // where it is shown
-	inLine bool      // it is a terminal: in one line
-	began  time.Time
-	before int // objects of earlier runs
-	shown  time.Time
+	mu    sync.Mutex
+	file  string
+	line  *status
+	speed meter // in places of the storage root
 }
 
 // part is a part of the storage root: places from Cursor to To. Objects lie by a
@@ -43,19 +38,18 @@ type part struct {
 const reindexParts = 16
 
 // openProgress reads the progress of an interrupted run against an API, or begins anew.
-func openProgress(api string, again bool, to io.Writer, inLine bool) (*progress, error) {
+func openProgress(api string, again bool, line *status) (*progress, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return nil, fmt.Errorf("no folder to keep the progress in: %w", err)
 	}
 	p := &progress{file: filepath.Join(dir, "archivist", fmt.Sprintf("reindex-%x.json", sha256.Sum256([]byte(api)))),
-		to: to, inLine: inLine, began: time.Now()}
+		line: line, speed: meter{now: line.now}}
 	data, err := os.ReadFile(p.file)
 	if err == nil && !again {
 		if err := json.Unmarshal(data, p); err != nil || len(p.Parts) != reindexParts {
-			return nil, fmt.Errorf("%s is not the progress of a reindex; --again begins anew", p.file)
+			return nil, fmt.Errorf("%s is not the progress of a reindex; --again starts from the beginning", p.file)
 		}
-		p.before = p.Sum.Objects
 		return p, nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -96,45 +90,38 @@ func (p *progress) add(at *part, page v1.Reindexed) error {
 	return nil
 }
 
-// show tells how far it is: on a terminal in one line, else now and then.
+// show tells how far it is.
 func (p *progress) show() {
-	now := time.Now()
-	if !p.inLine && now.Sub(p.shown) < 10*time.Second {
-		return
-	}
-	p.shown = now
-	if p.inLine {
-		fmt.Fprintf(p.to, "\r\x1b[K%s", p.text(now.Sub(p.began)))
-	} else {
-		fmt.Fprintln(p.to, p.text(now.Sub(p.began)))
-	}
+	p.speed.add(p.done())
+	p.line.show(p.text(), false)
 }
 
-// text is the progress for people, after so much time of this run.
-func (p *progress) text(took time.Duration) string {
-	share := 0.0
+// places is how many folders of objects the storage root has.
+const places = 256 * reindexParts
+
+// done is how many of the places are done.
+func (p *progress) done() (n int64) {
 	for i, at := range p.Parts {
-		done := float64(at.At - i<<8)
 		if at.Cursor == "" {
-			done = 256
+			n += 256
+		} else {
+			n += int64(at.At - i<<8)
 		}
-		share += done / (256 * reindexParts)
 	}
-	text := fmt.Sprintf("%d objects, %d had rows missing, %d not brought back; about %.0f %%", p.Sum.Objects, p.Sum.Changed, len(p.Sum.Failed), 100*share)
-	rate := float64(p.Sum.Objects-p.before) / max(took.Seconds(), 0.001)
-	if share == 0 || rate == 0 {
-		return text
-	}
-	left := time.Duration(float64(p.Sum.Objects) / share * (1 - share) / rate * float64(time.Second))
-	return fmt.Sprintf("%s, %.0f a second, %s left", text, rate, left.Round(time.Second))
+	return n
+}
+
+// text is the progress for people. Objects lie by a digest, so places are as many as
+// they are.
+func (p *progress) text() string {
+	return fmt.Sprintf("%s  %d objects, %d restored, %d failed%s", percent(p.done(), places), p.Sum.Objects, p.Sum.Changed,
+		len(p.Sum.Failed), p.speed.left(places))
 }
 
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.shown = time.Time{}
-	p.show()
-	fmt.Fprintln(p.to)
+	p.line.clear()
 }
 
 // forget removes the file of a run that is complete.

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,7 +12,6 @@ import (
 	"time"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/fault"
 )
 
 // root is an API that reindexes some objects in each folder, so many a request.
@@ -55,18 +52,10 @@ func (s *root) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(page)
 }
 
-func runReindex(t *testing.T, ctx context.Context, url string, c reindexCmd) (string, error) {
-	t.Helper()
-	var out bytes.Buffer
-	err := c.Run(&app{ctx: ctx, client: &v1.Client{URL: url, HTTP: http.DefaultClient}, out: &out, err: io.Discard})
-	return out.String(), err
-}
-
 // TestReindexAll: every part is looked at once, an interrupted run goes on, what failed
 // before and after is listed at the end, and the exit code tells.
 func TestReindexAll(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	t.Setenv("HOME", t.TempDir())
+	emptyHome(t)
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	requests := 0
@@ -78,12 +67,15 @@ func TestReindexAll(t *testing.T) {
 	}}
 	srv := httptest.NewServer(s)
 	defer srv.Close()
-	if _, err := runReindex(t, ctx, srv.URL, reindexCmd{All: true, Parallel: 1}); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "the same command goes on") {
-		t.Fatalf("interrupted: %v", err)
+	c := with(t, srv.URL)
+	c.ctx = ctx
+	if code := c.run("object reindex --all --parallel 1"); code != exitInterrupted {
+		t.Fatalf("interrupted: %d %s", code, &c.err)
 	}
-	says, err := runReindex(t, t.Context(), srv.URL, reindexCmd{All: true, Parallel: 4})
-	if fault.At(err).Exit != 4 || !strings.Contains(err.Error(), "1 of 64 objects") || !strings.Contains(says, "080/o: it is no inventory") {
-		t.Errorf("it says %q and ends with %v", says, err)
+	c = with(t, srv.URL)
+	code := c.run("object reindex --all")
+	if code != 4 || !strings.Contains(c.err.String(), "1 of 64 objects") || !strings.Contains(c.out.String(), "080/o\tit is no inventory") || !strings.Contains(c.err.String(), "resuming an earlier run") {
+		t.Errorf("exit code %d\n%s%s", code, &c.out, &c.err)
 	}
 	again := 0
 	for _, n := range s.asked {
@@ -92,20 +84,17 @@ func TestReindexAll(t *testing.T) {
 	if len(s.asked) != 64 || again > 3 { // the answer to the interrupted request is lost
 		t.Errorf("%d places were looked at, %d of them twice", len(s.asked), again)
 	}
-	if says, _ := runReindex(t, t.Context(), srv.URL, reindexCmd{All: true, Parallel: 16}); !strings.Contains(says, "64 objects looked at") {
-		t.Errorf("the next run says %q", says)
+	if c.run("object reindex --all --parallel 16"); !strings.Contains(c.out.String(), "objects\t64\n") {
+		t.Errorf("the next run says %s", &c.out)
 	}
-	if _, err := runReindex(t, t.Context(), srv.URL, reindexCmd{ARK: "ark:/99999/fk4x", All: true, Parallel: 1}); !fault.Is(err, fault.Invalid) {
-		t.Errorf("an ARK and --all gave %v", err)
+	if code := c.run("object reindex --all ark:/99999/fk4x"); code != exitUsage {
+		t.Errorf("an ARK and --all gave %d", code)
 	}
 }
 
 // TestReindexIsPatient: a request that the gateway gives up on is sent again.
 func TestReindexIsPatient(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	t.Setenv("HOME", t.TempDir())
-	retryAfter = time.Millisecond
-	defer func() { retryAfter = time.Second }()
+	emptyHome(t)
 	requests, down := 0, false
 	srv := httptest.NewServer(&root{asked: map[string]int{}, before: func(*http.Request) int {
 		if requests++; down || requests%3 == 0 {
@@ -114,34 +103,42 @@ func TestReindexIsPatient(t *testing.T) {
 		return 0
 	}})
 	defer srv.Close()
-	if says, err := runReindex(t, t.Context(), srv.URL, reindexCmd{All: true, Parallel: 2}); !strings.Contains(says, "64 objects looked at") {
-		t.Errorf("it says %q, %v", says, err)
+	c := with(t, srv.URL)
+	if c.run("object reindex --all --parallel 1"); !strings.Contains(c.out.String(), "objects\t64\n") || len(c.waits) == 0 {
+		t.Errorf("it says %s%s", &c.out, &c.err)
 	}
 	down = true
-	if _, err := runReindex(t, t.Context(), srv.URL, reindexCmd{All: true, Parallel: 2}); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("an API that is down gave %v", err)
+	if code := c.run("object reindex --all --parallel 1"); code != 7 || !strings.Contains(c.err.String(), "the same command resumes") {
+		t.Errorf("an API that is down gave %d %s", code, &c.err)
 	}
 }
 
 // TestReindexProgress: what is shown while it runs.
 func TestReindexProgress(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	t.Setenv("HOME", t.TempDir())
-	p, err := openProgress("http://archive", false, io.Discard, false)
-	if err != nil {
-		t.Fatal(err)
+	emptyHome(t)
+	now := time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
+	open := func() *progress {
+		t.Helper()
+		p, err := openProgress("http://archive", false, &status{now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
 	}
+	p := open()
+	p.show()
 	for i := range 8 {
 		p.Parts[i].Cursor = ""
 	}
+	now = now.Add(20 * time.Second)
 	if err := p.add(&p.Parts[8], v1.Reindexed{Objects: 1000, Changed: 10, Cursor: "880/0"}); err != nil {
 		t.Fatal(err)
 	}
-	want := "1000 objects, 10 had rows missing, 0 not brought back; about 53 %, 50 a second, 18s left"
-	if got := p.text(20 * time.Second); got != want {
+	const want = " 53 %  1000 objects, 10 restored, 0 failed, 18s left"
+	if got := p.text(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if p, err = openProgress("http://archive", false, io.Discard, false); err != nil || p.Sum.Objects != 1000 || p.Parts[8].Cursor != "880/0" {
-		t.Errorf("read back: %+v, %v", p, err)
+	if p = open(); p.Sum.Objects != 1000 || p.Parts[8].Cursor != "880/0" {
+		t.Errorf("read back: %+v", p)
 	}
 }

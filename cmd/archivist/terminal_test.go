@@ -11,13 +11,11 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/alecthomas/kong"
-
 	v1 "archivist/pkg/api/v1"
 )
 
 // evil begins lines, moves the cursor, colours, rings, and turns the text around.
-const evil = "x\nFORGED a\r\nFORGED\u2028FORGED\u2029FORGED\x1b[2J\x1b]0;t\x07\x08\u009b31m\u0085FORGED\u202e\u2066\x7f\x00y"
+const evil = "x\nFORGED \ufdd3a\r\nFORGED\u2028FORGED\u2029FORGED\x1b[2J\x1b]0;t\x07\x08\u009b31m\u0085FORGED\u202e\u2066\x7f\x00y"
 
 // fill puts evil into every text of a value.
 func fill(v reflect.Value, depth int) {
@@ -56,10 +54,10 @@ func evilOf[T any]() T {
 	return v
 }
 
-func page[T any]() v1.List[T] { return v1.List[T]{Items: []T{evilOf[T]()}} }
+func listOf[T any]() v1.List[T] { return v1.List[T]{Items: []T{evilOf[T]()}} }
 
 // evilAPI answers every route with texts that a terminal must not obey.
-func evilAPI(t *testing.T) *v1.Client {
+func evilAPI(t *testing.T) string {
 	job1 := map[string]any{"job": evil, "title": evil, "message": evil, "state": evil, "localIds": []string{evil},
 		"version": 1, "ark": evil, "next": evil}
 	report, err := json.Marshal(map[string]any{"batch": evil, "message": evil, "failed": []any{job1}})
@@ -74,9 +72,9 @@ func evilAPI(t *testing.T) *v1.Client {
 		body any
 	}{
 		{"/report", json.RawMessage(report)}, {"/explain", evilOf[v1.Explanation]()}, {"/receipt", receipt},
-		{"/events", page[v1.Event]()}, {"/versions", page[v1.Version]()}, {"/files", page[v1.File]()},
-		{"/jobs/", job}, {"/jobs", page[v1.Job]()}, {"/batches/", batch}, {"/batches", page[v1.Batch]()},
-		{"/objects/", evilOf[v1.Object]()}, {"/objects", page[v1.Object]()},
+		{"/events", listOf[v1.Event]()}, {"/versions", listOf[v1.Version]()}, {"/files", listOf[v1.File]()},
+		{"/jobs/", job}, {"/jobs", listOf[v1.Job]()}, {"/batches/", batch}, {"/batches", listOf[v1.Batch]()},
+		{"/objects/", evilOf[v1.Object]()}, {"/objects", listOf[v1.Object]()},
 		{"/collections/", evilOf[v1.Collection]()}, {"/queue", evilOf[v1.Queue]()}, {"/reindex", reindexed},
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -89,53 +87,40 @@ func evilAPI(t *testing.T) *v1.Client {
 		http.Error(w, evil, http.StatusInternalServerError)
 	}))
 	t.Cleanup(srv.Close)
-	return &v1.Client{URL: srv.URL, HTTP: srv.Client()}
+	return srv.URL
 }
 
 // TestTerminalObeysNothing: whatever the archive answers, no command prints a character
 // that a terminal obeys, or a line that a depositor's text began. JSON is as it came.
 func TestTerminalObeysNothing(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // a reindex keeps its progress there
-	client := evilAPI(t)
-	for _, args := range []string{"batch list -c maps", "batch show x", "batch report x", "batch watch x",
+	emptyHome(t)
+	c := with(t, evilAPI(t))
+	c.env["NO_COLOR"] = "1"
+	for _, line := range []string{"batch list -c maps", "batch show x", "batch report x", "batch watch x",
 		"job list -c maps", "job show x-1", "job watch x-1", "job receipt x-1", "job requeue x-1 --reason r",
 		"object list -c maps", "object show ark:/99999/fk4x", "object files ark:/99999/fk4x", "object reindex --all", "object get ark:/99999/fk4x",
 		"collection show maps", "queue", "explain x", "submit https://example.org/a -c maps"} {
-		for _, json := range []bool{false, true} {
-			var c cli
-			parser, err := kong.New(&c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			k, err := parser.Parse(strings.Fields(args))
-			if err != nil {
-				t.Fatalf("%s: %v", args, err)
-			}
-			var out, errs bytes.Buffer
-			a := &app{ctx: t.Context(), client: client, json: json, out: &screen{to: &out}, err: &screen{to: &errs}, wait: wait}
-			if json {
-				a.out = &out
-			}
-			if err := k.Run(a); err != nil {
-				_, _ = io.WriteString(a.err, err.Error())
-			}
-			if json {
-				continue
-			}
-			for line := range strings.Lines(out.String()) {
-				if strings.HasPrefix(strings.TrimLeft(line, " │"), "FORGED") {
-					t.Errorf("%s: a line was begun: %q", args, line)
+		for _, width := range []int{0, 80} {
+			c.width = width
+			c.run(line)
+			text := strings.ReplaceAll(c.out.String()+c.err.String(), "\r\x1b[K", "") // ours: the status line
+			for printed := range strings.Lines(text) {
+				if strings.HasPrefix(printed, "FORGED") {
+					t.Errorf("%s: a line was begun: %q", line, printed)
 				}
 			}
-			for _, r := range out.String() + errs.String() {
-				if unicode.IsControl(r) && r != '\n' || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r) {
-					t.Errorf("%s: it prints %U", args, r)
+			for _, r := range text {
+				if unicode.IsControl(r) && r != '\n' && (r != '\t' || width > 0) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r) || styles[r] != "" {
+					t.Errorf("%s: it prints %U", line, r)
 					break
 				}
 			}
-			if out.Len()+errs.Len() == 0 {
-				t.Errorf("%s: nothing was printed", args)
+			if text == "" {
+				t.Errorf("%s: nothing was printed", line)
 			}
+		}
+		if c.run(line + " --json all"); c.out.Len() > 0 && !json.Valid(c.out.Bytes()) && !strings.Contains(line, "watch") {
+			t.Errorf("%s: no JSON: %.300s", line, &c.out)
 		}
 	}
 }

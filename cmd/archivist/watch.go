@@ -2,46 +2,76 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
-
-	"github.com/schollz/progressbar/v3"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/fault"
 )
 
 type batchWatchCmd struct {
-	IDs []string `arg:"" name:"id"`
+	IDs []string `arg:"" name:"batch" help:"Ids of batches."`
 }
+
+func (batchWatchCmd) prints() any { return v1.Batch{} }
 
 func (c *batchWatchCmd) Run(a *app) error { return a.watchBatches(c.IDs) }
 
 type jobWatchCmd struct {
-	ID string `arg:""`
+	ID string `arg:"" name:"job" help:"Id of a job."`
 }
+
+func (jobWatchCmd) prints() any { return v1.Job{} }
 
 func (c *jobWatchCmd) Run(a *app) error {
 	return a.watch(func() (s sight, err error) {
 		j, err := a.client.Job(a.ctx, c.ID)
-		text := strings.TrimSpace(j.State + " " + j.Progress.Done + " " + j.Message)
-		s = sight{things: []any{j}, of: 1, text: printable(text)}
-		s.over = v1.Ended(j.State)
+		s = sight{things: []any{j}, text: jobText(j), state: j.State, over: v1.Ended(j.State)}
 		if j.State == v1.Failed {
-			s.failed = fault.New(fault.Conflict, "job %s failed: %s", j.ID, printable(j.Message))
+			s.failed = fault.New(fault.Conflict, "job %s failed: %s; correct it and run: archivist job requeue %s --reason TEXT",
+				c.ID, printable(strings.TrimRight(j.Message, ".")), c.ID)
 		}
 		return s, err
 	})
+}
+
+// jobPath is the states of a job that goes well.
+var jobPath = []string{v1.Pending, v1.Estimating, v1.Provisioning, v1.Downloading, v1.Processing,
+	v1.Storing, v1.Recording, v1.Notify, v1.Completed}
+
+// jobText says where a job is on its path.
+func jobText(j v1.Job) string {
+	text := j.State
+	if step := slices.Index(jobPath, j.State); step >= 0 {
+		text = fmt.Sprintf("%s (%d of %d)", j.State, step+1, len(jobPath))
+	}
+	if j.Progress.Files > 0 {
+		text += fmt.Sprintf(", %s, %s", count(j.Progress.Files, "file"), size(j.Progress.Bytes))
+	}
+	for _, part := range []string{j.Progress.Done, j.Message, resultText(j)} {
+		if part != "" {
+			text += ", " + part
+		}
+	}
+	return text
+}
+
+// resultText is the version that a job made.
+func resultText(j v1.Job) string {
+	if j.State != v1.Completed {
+		return ""
+	}
+	return strings.TrimSpace(j.Identifiers.Primary + " " + versionText(j.Version))
 }
 
 // sight is what one look at things sees.
 type sight struct {
 	things   []any
 	text     string
-	done, of int64 // jobs
+	state    string // news if it changes
+	done, of int64  // jobs; none for things that do not say how much is left
 	over     bool
 	failed   error // of things that are over
 }
@@ -53,8 +83,7 @@ func (a *app) watchBatches(ids []string) error {
 		batches := make([]v1.Batch, len(ids))
 		for i, id := range ids {
 			var err error
-			batches[i], err = a.client.Batch(a.ctx, id)
-			if err != nil {
+			if batches[i], err = a.client.Batch(a.ctx, id); err != nil {
 				return sight{}, err
 			}
 		}
@@ -64,28 +93,29 @@ func (a *app) watchBatches(ids []string) error {
 
 // sightOf sums batches up.
 func sightOf(batches []v1.Batch) (s sight) {
-	var processing, held, completed, failed int64
+	var sum v1.Counts
 	states := map[string]int{}
+	failed := ""
 	for _, b := range batches {
 		n := b.Counts
 		s.things = append(s.things, b)
 		s.done += n.Completed + n.Failed + n.Deleted
 		s.of += max(int64(n.Expected), n.Processing+n.Held+n.Completed+n.Failed+n.Deleted)
-		processing, held, completed, failed = processing+n.Processing, held+n.Held, completed+n.Completed, failed+n.Failed
+		sum.Processing, sum.Held = sum.Processing+n.Processing, sum.Held+n.Held
+		sum.Completed, sum.Failed = sum.Completed+n.Completed, sum.Failed+n.Failed
 		states[b.State]++
-	}
-	s.text = fmt.Sprintf("%d of %d jobs done", s.done, s.of)
-	for _, c := range []struct {
-		n    int64
-		what string
-	}{{processing, "processing"}, {held, "held"}, {completed, "completed"}, {failed, "failed"}} {
-		if c.n > 0 {
-			s.text += fmt.Sprintf(", %d %s", c.n, c.what)
+		if b.State == v1.Failed && failed == "" {
+			failed = printable(b.ID)
 		}
 	}
+	s.text = fmt.Sprintf("%d of %s done", s.done, count(int(s.of), "job"))
+	if _, parts, some := strings.Cut(countsText(sum), ", "); some {
+		s.text += ": " + parts
+	}
+	s.state = fmt.Sprint(states)
 	s.over = states[v1.Completed]+states[v1.Failed]+states[v1.Deleted]+states[v1.Held] == len(batches)
 	if n := states[v1.Failed]; n > 0 {
-		s.failed = fault.New(fault.Conflict, "%d of %d batches failed; archivist batch show says why", n, len(batches))
+		s.failed = fault.New(fault.Conflict, "%d of %d batches failed; run archivist batch report %s for the reason", n, len(batches), failed)
 	}
 	return s
 }
@@ -127,54 +157,42 @@ func pause(n int) time.Duration {
 	return min(d, 10*time.Second)
 }
 
-// wait waits for a time, or until the context ends.
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
+// shower shows what a look saw: as a line of JSON for each thing that changed, else as
+// a status line. The last look is a line of the output.
+func (a *app) shower() func(sight) {
+	if a.json != nil {
+		return a.jsonShower()
+	}
+	line, speed, state := a.statusTo(a.screen), meter{now: a.now}, ""
+	return func(s sight) {
+		text := s.text
+		if s.of > 0 {
+			speed.add(s.done)
+			text = percent(s.done, s.of) + "  " + s.text
+		}
+		if s.over {
+			line.clear()
+			fmt.Fprintln(a.screen, printable(text))
+			return
+		}
+		if s.of > 0 {
+			text += speed.left(s.of)
+		}
+		line.show(text, s.state != state)
+		state = s.state
 	}
 }
 
-// shower shows what changed since the look before: as JSON lines, as a bar on a
-// terminal, else as lines of text.
-func (a *app) shower() func(sight) {
-	if a.json {
-		seen := map[int]string{}
-		return func(s sight) {
-			for i, thing := range s.things {
-				var line bytes.Buffer
-				_ = json.NewEncoder(&line).Encode(thing) // a wire type has a form
-				if line.String() != seen[i] {
-					seen[i] = line.String()
-					_, _ = line.WriteTo(a.out)
-				}
+func (a *app) jsonShower() func(sight) {
+	seen := map[int]string{}
+	return func(s sight) {
+		for i, thing := range s.things {
+			var line bytes.Buffer
+			_ = a.printLine(&line, thing) // a wire type has a form
+			if line.String() != seen[i] {
+				seen[i] = line.String()
+				_, _ = line.WriteTo(a.out)
 			}
 		}
-	}
-	seen := ""
-	lines := func(s sight) {
-		if s.text != seen {
-			seen = s.text
-			fmt.Fprintln(a.out, s.text)
-		}
-	}
-	if a.bars == nil {
-		return lines
-	}
-	bar := progressbar.NewOptions64(1, progressbar.OptionSetWriter(a.bars), progressbar.OptionSetWidth(30),
-		progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish())
-	return func(s sight) {
-		if s.over {
-			_ = bar.Finish()
-			lines(s)
-			return
-		}
-		bar.Describe(s.text)
-		bar.ChangeMax64(max(1, s.of))
-		_ = bar.Set64(s.done)
 	}
 }

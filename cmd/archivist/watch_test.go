@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -17,10 +15,10 @@ import (
 )
 
 // watched is an archive with batches of 30,000 jobs, of which each look sees 10,000 more
-// done; status makes an answer an error.
+// done; failing makes the first answers errors.
 type watched struct {
 	requests map[string]int
-	failing  int // answers that fail before the others
+	failing  int
 	last     string
 }
 
@@ -32,67 +30,95 @@ func (s *watched) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	b := v1.Batch{ID: "B", State: "Processing", Counts: v1.Counts{Expected: 30_000, Completed: int64(min(n-1, 3) * 10_000)}}
+	b := v1.Batch{ID: "B", State: v1.Processing, Counts: v1.Counts{Expected: 30_000, Completed: int64(min(n-1, 3) * 10_000)}}
 	if b.Counts.Processing = 30_000 - b.Counts.Completed; b.Counts.Processing == 0 {
 		b.State = s.last
 	}
 	_ = json.NewEncoder(w).Encode(b)
 }
 
-func watching(t *testing.T, s *watched) (*app, *bytes.Buffer, *[]time.Duration) {
+func watching(t *testing.T, s *watched) *console {
 	s.requests = map[string]int{}
 	srv := httptest.NewServer(s)
 	t.Cleanup(srv.Close)
-	var out bytes.Buffer
-	var waits []time.Duration
-	a := &app{ctx: t.Context(), client: &v1.Client{URL: srv.URL, HTTP: srv.Client()}, out: &out, err: &out,
-		wait: func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }}
-	return a, &out, &waits
+	return with(t, srv.URL)
 }
 
-// TestWatchReadsCounts: a look at a batch of any size is one request.
-func TestWatchReadsCounts(t *testing.T) {
-	s := &watched{last: "Completed"}
-	a, out, waits := watching(t, s)
-	if err := a.watchBatches([]string{"B", "C"}); err != nil {
-		t.Fatal(err)
+// TestWatchInAPipe: a look at a batch of any size is one request, a line comes at a
+// modest pace, and the last one says 100 %.
+func TestWatchInAPipe(t *testing.T) {
+	s := &watched{last: v1.Completed}
+	c := watching(t, s)
+	if code := c.run("batch watch B C"); code != 0 {
+		t.Fatal(code, c.err.String())
 	}
-	if len(s.requests) != 2 || s.requests["/v1/batches/B"] != 4 || s.requests["/v1/batches/C"] != 4 || len(*waits) != 3 {
-		t.Errorf("%v, %v", s.requests, *waits)
+	if len(s.requests) != 2 || s.requests["/v1/batches/B"] != 4 || s.requests["/v1/batches/C"] != 4 || len(c.waits) != 3 {
+		t.Errorf("%v, %v", s.requests, c.waits)
 	}
-	const want = "0 of 60000 jobs done, 60000 processing\n20000 of 60000 jobs done, 40000 processing, 20000 completed\n" +
-		"40000 of 60000 jobs done, 20000 processing, 40000 completed\n60000 of 60000 jobs done, 60000 completed\n"
-	if out.String() != want {
-		t.Errorf("%s", out)
+	const want = "  0 %  0 of 60000 jobs done: 60000 processing\n100 %  60000 of 60000 jobs done: 60000 completed\n"
+	if c.out.String() != want {
+		t.Errorf("%s", &c.out)
+	}
+	c = watching(t, &watched{last: v1.Completed})
+	c.onWait = func() { c.now = c.now.Add(pace) }
+	if c.run("batch watch B"); strings.Count(c.out.String(), "\n") != 4 {
+		t.Errorf("%s", &c.out)
 	}
 }
 
+// TestWatchOnATerminal: one line is written again and again, and fits; it says what is
+// left at the rate that was seen, and the last one stays.
+func TestWatchOnATerminal(t *testing.T) {
+	c := watching(t, &watched{last: v1.Completed})
+	c.width = 60
+	c.onWait = func() { c.now = c.now.Add(10*time.Second - c.waits[len(c.waits)-1]) } // 1,000 jobs a second
+	if code := c.run("batch watch B"); code != 0 || c.out.String() != "100 %  30000 of 30000 jobs done: 30000 completed\n" {
+		t.Errorf("%d %q", code, c.out.String())
+	}
+	shown := strings.Split(c.err.String(), "\r\x1b[K")
+	for _, line := range shown {
+		if len([]rune(line)) >= 60 || strings.Contains(line, "\n") {
+			t.Errorf("it does not fit: %q", line)
+		}
+	}
+	if len(shown) != 5 || shown[0] != "" || shown[4] != "" || !strings.HasPrefix(shown[3], " 66 %  20000 of 30000 jobs done: ") {
+		t.Errorf("%q", shown)
+	}
+	c = watching(t, &watched{last: v1.Completed})
+	c.width = 100
+	c.onWait = func() { c.now = c.now.Add(10*time.Second - c.waits[len(c.waits)-1]) }
+	if c.run("batch watch B"); !strings.Contains(c.err.String(), " 33 %  10000 of 30000 jobs done: 20000 processing, 10000 completed, 20s left") {
+		t.Errorf("%q", c.err.String())
+	}
+}
+
+// TestWatchFails: a batch that fails is an error that says what to run next; an API that
+// does not answer is looked at again for a while.
 func TestWatchFails(t *testing.T) {
-	a, _, _ := watching(t, &watched{last: "Failed"})
-	if err := a.watchBatches([]string{"B"}); !fault.Is(err, fault.Conflict) {
-		t.Errorf("%v", err)
+	c := watching(t, &watched{last: v1.Failed})
+	if code := c.run("batch watch B"); code != fault.Edges[fault.Conflict].Exit || !strings.Contains(c.err.String(), "run archivist batch report B") {
+		t.Errorf("%d %s", code, &c.err)
 	}
-	a, _, waits := watching(t, &watched{last: "Completed", failing: mostMissed})
-	if err := a.watchBatches([]string{"B"}); err != nil || len(*waits) < mostMissed {
-		t.Errorf("%d looks, %v", len(*waits), err)
+	c = watching(t, &watched{last: v1.Completed, failing: mostMissed})
+	if code := c.run("batch watch B"); code != 0 || len(c.waits) < mostMissed {
+		t.Errorf("%d looks, %d", len(c.waits), code)
 	}
-	a, _, waits = watching(t, &watched{last: "Completed", failing: 1000})
-	if err := a.watchBatches([]string{"B"}); !fault.Is(err, fault.Unavailable) || len(*waits) != mostMissed {
-		t.Errorf("%d looks, %v", len(*waits), err)
+	c = watching(t, &watched{last: v1.Completed, failing: 1000})
+	if code := c.run("batch watch B"); code != fault.Edges[fault.Unavailable].Exit || len(c.waits) != mostMissed {
+		t.Errorf("%d looks, %d", len(c.waits), code)
 	}
 }
 
-// TestWatchJSON: each line is a batch that changed.
+// TestWatchJSON: each line is a batch that changed, with the fields that were named.
 func TestWatchJSON(t *testing.T) {
-	a, out, _ := watching(t, &watched{last: "Completed"})
-	a.json = true
-	if err := a.watchBatches([]string{"B"}); err != nil {
-		t.Fatal(err)
+	c := watching(t, &watched{last: v1.Completed})
+	if code := c.run("batch watch B --json counts,note"); code != 0 {
+		t.Fatal(code)
 	}
 	var done []string
-	for line := range strings.Lines(out.String()) {
+	for line := range strings.Lines(c.out.String()) {
 		var b v1.Batch
-		if err := json.Unmarshal([]byte(line), &b); err != nil {
+		if err := json.Unmarshal([]byte(line), &b); err != nil || b.ID != "" || !strings.Contains(line, `"note":""`) {
 			t.Fatalf("%s: %v", line, err)
 		}
 		done = append(done, fmt.Sprint(b.Counts.Completed))
@@ -104,16 +130,30 @@ func TestWatchJSON(t *testing.T) {
 
 // TestWatchIsInterrupted: an interrupt ends it with nothing said, wherever it comes.
 func TestWatchIsInterrupted(t *testing.T) {
-	for _, where := range []string{"request", "pause"} {
-		a, out, _ := watching(t, &watched{last: "Completed"})
-		ctx, cancel := context.WithCancel(t.Context())
-		a.ctx, a.wait = ctx, func(ctx context.Context, _ time.Duration) error { cancel(); return wait(ctx, time.Hour) }
-		if where == "request" {
-			cancel()
-		}
-		if err := a.watchBatches([]string{"B"}); !errors.Is(err, context.Canceled) || strings.Contains(out.String(), "cancel") {
-			t.Errorf("%s: %v, %s", where, err, out)
-		}
+	c := watching(t, &watched{last: v1.Completed})
+	ctx, cancel := context.WithCancel(t.Context())
+	c.ctx, c.onWait = ctx, cancel
+	if code := c.run("batch watch B"); code != exitInterrupted || c.err.Len() > 0 {
+		t.Errorf("%d %s", code, &c.err)
+	}
+}
+
+// TestWatchJob: a job says where it is on its path, and what is wrong.
+func TestWatchJob(t *testing.T) {
+	jobs := []v1.Job{{State: v1.Pending}, {State: v1.Downloading, Progress: v1.Progress{Files: 2, Bytes: 2048}},
+		{State: v1.Failed, Message: "404 Not Found"}}
+	looks := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		j := jobs[looks]
+		looks++
+		j.ID = "B-00001"
+		_ = json.NewEncoder(w).Encode(j)
+	}))
+	defer srv.Close()
+	c := with(t, srv.URL)
+	const want = "Pending (1 of 9)\nDownloading (4 of 9), 2 files, 2.0 KiB\nFailed, 404 Not Found\n"
+	if code := c.run("job watch B-00001"); code != 4 || c.out.String() != want || !strings.Contains(c.err.String(), "archivist job requeue B-00001") {
+		t.Errorf("%d %s%s", code, &c.out, &c.err)
 	}
 }
 

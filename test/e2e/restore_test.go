@@ -104,7 +104,7 @@ func Test6Restore(t *testing.T) {
 
 	on(t, restored)
 	protect(t, db, restored)
-	if said := reindexAll(t); !strings.Contains(said, "had rows missing") {
+	if said := reindexAll(t); !strings.Contains(said, "restored\t") {
 		t.Errorf("the reindex says %s", said)
 	}
 	for job, prev := range before {

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"embed"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// Libraries for it are no longer kept (posener/complete, on which those for kong
+// stand, since 2019), and what is needed is little: the parser knows all commands.
+
+//go:embed completion/*
+var completionFiles embed.FS
+
+type completionCmd struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"${enum}"`
+}
+
+func (completionCmd) offline() {}
+
+// Help says how the script is used.
+func (completionCmd) Help() string {
+	return "bash:  source <(archivist completion bash)\n\n" +
+		"zsh:   archivist completion zsh > \"${fpath[1]}/_archivist\"\n\n" +
+		"fish:  archivist completion fish > ~/.config/fish/completions/archivist.fish"
+}
+
+func (c *completionCmd) Run(a *app) error {
+	script, err := completionFiles.ReadFile("completion/" + c.Shell)
+	if err == nil {
+		_, err = a.out.Write(script)
+	}
+	return err
+}
+
+// completeArg is the command by which the scripts ask what can come next.
+const completeArg = "__complete"
+
+// candidate is a word that can come next.
+type candidate struct{ word, help string }
+
+// complete prints what can come next on a command line, of which the last word may be
+// incomplete: a word and, after a tab, what it means.
+func complete(m machine, words []string) int {
+	var c cli
+	parser := parserOf(&c, m, func(int) {})
+	for _, w := range candidates(m, parser.Model.Node, words) {
+		fmt.Fprintf(m.out, "%s\t%s\n", w.word, strings.ReplaceAll(w.help, "\n", " "))
+	}
+	return 0
+}
+
+func candidates(m machine, node *kong.Node, words []string) (out []candidate) {
+	last := ""
+	if n := len(words); n > 0 {
+		words, last = words[:n-1], words[n-1]
+	}
+	if last == "=" { // bash makes it a word
+		last = ""
+	}
+	node, flag, at := follow(node, words)
+	head := ""
+	switch name, value, assigned := strings.Cut(last, "="); {
+	case flag != nil:
+		out = values(m, node, flag.Value)
+	case assigned && strings.HasPrefix(name, "--"):
+		if f := flagOf(node, name); f != nil {
+			head, last, out = name+"=", value, values(m, node, f.Value)
+		}
+	case strings.HasPrefix(last, "-"):
+		for _, f := range allFlags(node) {
+			out = append(out, candidate{"--" + f.Name, f.Help})
+		}
+	case len(node.Children) > 0:
+		for _, child := range node.Children {
+			out = append(out, candidate{child.Name, child.Help})
+		}
+	case len(node.Positional) > 0:
+		out = values(m, node, node.Positional[min(at, len(node.Positional)-1)])
+	}
+	if i := strings.LastIndex(last, ","); flag != nil && i >= 0 { // the next of a list
+		head, last = last[:i+1], last[i+1:]
+	}
+	out = slices.DeleteFunc(out, func(c candidate) bool {
+		return len(c.word) < len(last) || !strings.EqualFold(c.word[:len(last)], last)
+	})
+	for i := range out {
+		out[i].word = head + out[i].word
+	}
+	return out
+}
+
+// follow goes from a command along words. It returns the command that they lead to,
+// the flag whose value is next, if any, and how many arguments there have been.
+func follow(node *kong.Node, words []string) (_ *kong.Node, flag *kong.Flag, at int) {
+	for _, word := range words {
+		child := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word })
+		switch {
+		case word == "=":
+		case flag != nil:
+			flag = nil // it was its value
+		case strings.HasPrefix(word, "-"):
+			if f := flagOf(node, word); f != nil && !f.IsBool() {
+				flag = f
+			}
+		case child >= 0:
+			node, at = node.Children[child], 0
+		default:
+			at++
+		}
+	}
+	return node, flag, at
+}
+
+// allFlags are the flags of a command and of those above it.
+func allFlags(node *kong.Node) (flags []*kong.Flag) {
+	for _, group := range node.AllFlags(true) {
+		flags = append(flags, group...)
+	}
+	return flags
+}
+
+// flagOf is the flag that a word names, nil for none.
+func flagOf(node *kong.Node, word string) *kong.Flag {
+	for _, f := range allFlags(node) {
+		if word == "--"+f.Name || f.Short != 0 && word == "-"+string(f.Short) {
+			return f
+		}
+	}
+	return nil
+}
+
+// values are those that a flag or an argument can have; none if they are not known.
+func values(m machine, node *kong.Node, v *kong.Value) (out []candidate) {
+	words := v.EnumSlice()
+	if known, is := v.Target.Interface().(interface{ candidates() []string }); is {
+		words = known.candidates()
+	}
+	switch v.Name {
+	case "profile":
+		if s, _, err := readConfig(m); err == nil {
+			words = s.Profiles
+		}
+	case "json":
+		if p, is := node.Target.Addr().Interface().(printer); is {
+			words = append(fieldNames(reflect.TypeOf(p.prints())), "all")
+		}
+	case "topic":
+		words = topics()
+	}
+	for _, word := range words {
+		if word != "" {
+			out = append(out, candidate{word: word})
+		}
+	}
+	return out
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+)
+
+// otherNamesError says that all files came, some of them under other names.
+type otherNamesError struct{ message string }
+
+// Error says how many.
+func (e *otherNamesError) Error() string { return e.message }
+
+// namesFile lists the files that were written under other names, as JSON lines.
+const namesFile = "archivist-other-names.jsonl"
+
+// otherNames writes down which files were written under other names, and returns an
+// *otherNamesError if any were.
+func (c *objectGetCmd) otherNames(got []fetched) error {
+	var lines, says strings.Builder
+	n := 0
+	for _, f := range got {
+		if !f.Other {
+			continue
+		}
+		n++
+		local, err := filepath.Rel(c.Dir, f.Local)
+		if err != nil {
+			return err
+		}
+		line, err := json.Marshal(map[string]string{"path": f.Path, "local": filepath.ToSlash(local)})
+		if err != nil {
+			return err
+		}
+		lines.Write(append(line, '\n'))
+		fmt.Fprintf(&says, "\n  %s\n    is %q", local, f.Path)
+	}
+	if n == 0 {
+		return nil
+	}
+	to := filepath.Join(c.Dir, namesFile)
+	if err := os.WriteFile(to, []byte(lines.String()), 0o644); err != nil {
+		return err
+	}
+	return &otherNamesError{fmt.Sprintf("%s with names that this file system cannot hold: "+
+		"written under other names, which are listed in %s:%s", count(n, "file"), to, says.String())}
+}
+
+// notHeld reports whether the file system has no such names.
+func notHeld(err error) bool {
+	return errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EILSEQ)
+}
+
+// otherName is a name that file systems hold for a path that they do not: the
+// beginning of its folder and name, with a digest of the path that keeps it unique.
+func otherName(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	ext := path.Ext(name)
+	if len(ext) > 20 || !isPlain(ext) {
+		ext = ""
+	}
+	base := strings.Map(func(r rune) rune {
+		if isPlain(string(r)) {
+			return r
+		}
+		return '_'
+	}, strings.TrimSuffix(path.Base(name), ext))
+	if len(base) > 100 {
+		base = base[:100]
+	}
+	return "other-names/" + base + "~" + hex.EncodeToString(sum[:16]) + ext
+}
+
+// isPlain reports whether a text is of characters that every file system holds.
+func isPlain(s string) bool {
+	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
+	}) < 0
+}

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/fault"
+)
+
+// machine is what a command sees of the computer that it runs on.
+type machine struct {
+	in       io.Reader
+	out, err stream
+	getenv   func(string) string
+	http     *http.Client
+	now      func() time.Time
+	wait     func(context.Context, time.Duration) error
+}
+
+// stream is an output.
+type stream struct {
+	io.Writer
+	width int // columns of a terminal; 0 for a pipe or a file
+}
+
+// app is what every command gets.
+type app struct {
+	machine
+	ctx      context.Context
+	client   *v1.Client
+	settings settings
+	parser   *kong.Kong
+	json     []string // fields to print as JSON; none: text
+	screen   io.Writer
+	errors   io.Writer
+}
+
+// offline is a command that needs no API.
+type offline interface{ offline() }
+
+// printer is a command that prints values of a type, with --json its fields.
+type printer interface{ prints() any }
+
+// Exit codes beside those of the kinds of errors (fault.Edges).
+const (
+	exitUsage       = 2
+	exitOtherNames  = 8
+	exitInterrupted = 130 // as shells have it
+)
+
+// run runs a command and returns its exit code.
+func run(ctx context.Context, m machine, args []string) int {
+	if len(args) > 0 && args[0] == completeArg {
+		return complete(m, args[1:])
+	}
+	var c cli
+	exited := -1
+	parser := parserOf(&c, m, func(code int) { exited = code })
+	args, names := askForNames(args)
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	k, err := parser.Parse(args)
+	if exited >= 0 {
+		return exited // --help or --version
+	}
+	a := &app{machine: m, ctx: ctx, parser: parser, screen: m.screen(m.out), errors: m.screen(m.err)}
+	if names {
+		return a.listFields(k, err)
+	}
+	if err == nil {
+		err = a.prepare(&c, k)
+	}
+	if err == nil {
+		err = k.Run(a)
+	}
+	return a.end(err)
+}
+
+// parserOf makes the parser of the commands. It calls exit after --help and --version.
+func parserOf(c *cli, m machine, exit func(int)) *kong.Kong {
+	return kong.Must(c, kong.Name("archivist"), kong.Description(description), kong.Writers(m.screen(m.out), m.screen(m.err)),
+		kong.Exit(exit), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: usualWidth}),
+		kong.Vars{"version": "archivist " + buildVersion(), "topics": strings.Join(topics(), ", ")})
+}
+
+const description = "Archivist preserves content: submit it by URL, follow it, and get it back.\n\n" +
+	"  archivist submit https://example.org/map.tif -c maps --local-id map-17 --watch"
+
+// buildVersion is the version of the build, and the commit for one that is none.
+func buildVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	out := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && !strings.Contains(out, s.Value[:12]) {
+			out += " (" + s.Value[:12] + ")"
+		}
+	}
+	return strings.TrimSpace(out)
+}
+
+// prepare settles which API is used and what is printed.
+func (a *app) prepare(c *cli, k *kong.Context) error {
+	command := target(k)
+	if err := a.chooseFields(c.JSON, command); err != nil {
+		return err
+	}
+	var err error
+	if a.settings, err = settle(c, a.machine); err != nil {
+		return err
+	}
+	for _, warning := range a.settings.warnings {
+		a.warn("%s", warning)
+	}
+	a.client = &v1.Client{URL: a.settings.API, Key: a.settings.key, HTTP: a.http}
+	if _, is := command.(offline); !is && a.settings.API == "" {
+		return usage("no API is set: run in the folder of `make run`, or set ARCHIVIST_API (archivist help config)")
+	}
+	return nil
+}
+
+// warn tells of something that does not keep the command from being done.
+func (a *app) warn(format string, args ...any) {
+	fmt.Fprintln(a.errors, "archivist: "+in(yellow, "warning")+": "+printable(fmt.Sprintf(format, args...)))
+}
+
+// target is the command that was chosen, as a pointer to its struct.
+func target(k *kong.Context) any {
+	if k == nil || k.Selected() == nil {
+		return nil
+	}
+	return k.Selected().Target.Addr().Interface()
+}
+
+// chooseFields settles the fields to print as JSON.
+func (a *app) chooseFields(given string, command any) error {
+	if given == "" {
+		return nil
+	}
+	p, is := command.(printer)
+	if !is {
+		return usage("this command prints no JSON")
+	}
+	names := fieldNames(reflect.TypeOf(p.prints()))
+	if given == "all" {
+		a.json = names
+		return nil
+	}
+	for name := range strings.SplitSeq(given, ",") {
+		name = strings.TrimSpace(name)
+		if !slices.Contains(names, name) {
+			return usage("--json: there is no field %q; expected some of %s", name, strings.Join(names, ", "))
+		}
+		a.json = append(a.json, name)
+	}
+	return nil
+}
+
+// askForNames takes out a --json without a value, which asks for the names of fields.
+func askForNames(args []string) ([]string, bool) {
+	for i, arg := range args {
+		last := i == len(args)-1
+		if arg == "--" {
+			break
+		}
+		if arg == "--json=" || arg == "--json" && (last || strings.HasPrefix(args[i+1], "-")) {
+			return slices.Delete(slices.Clone(args), i, i+1), true
+		}
+	}
+	return args, false
+}
+
+// listFields lists the fields of a command, even if its other arguments are missing.
+func (a *app) listFields(k *kong.Context, err error) int {
+	var wrong *kong.ParseError
+	if errors.As(err, &wrong) {
+		k = wrong.Context
+	}
+	p, is := target(k).(printer)
+	if !is {
+		return a.end(usage("this command prints no JSON"))
+	}
+	fmt.Fprintln(a.errors, "Specify fields for --json, separated by commas, or all:")
+	for _, name := range fieldNames(reflect.TypeOf(p.prints())) {
+		fmt.Fprintln(a.errors, "  "+name)
+	}
+	return exitUsage
+}
+
+// usageError is a command line that cannot be run.
+type usageError struct{ message string }
+
+// Error says what is wrong with it.
+func (e *usageError) Error() string { return e.message }
+
+func usage(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+
+// end says what went wrong, in one line, and returns the exit code.
+func (a *app) end(err error) int {
+	var wrong *kong.ParseError
+	switch {
+	case err == nil:
+		return 0
+	case a.ctx.Err() != nil:
+		return exitInterrupted // who pressed ^C knows why it ended
+	case errors.Is(err, errRejected):
+	case errors.As(err, &wrong):
+		command := "archivist"
+		if node := wrong.Context.Selected(); node != nil {
+			command = node.FullPath()
+		} else if node := lastCommand(wrong.Context); node != "" {
+			command = node
+		}
+		fmt.Fprintf(a.errors, "archivist: %s; run %s --help\n", printable(err.Error()), command)
+	default:
+		fmt.Fprintln(a.errors, "archivist: "+err.Error())
+	}
+	return exitCode(err)
+}
+
+// lastCommand is the group of commands that a command line names.
+func lastCommand(k *kong.Context) (path string) {
+	for _, p := range k.Path {
+		if p.Command != nil {
+			path = p.Command.FullPath()
+		}
+	}
+	return path
+}
+
+// exitCode is the code of an error.
+func exitCode(err error) int {
+	var parse *kong.ParseError
+	var wrong *usageError
+	var others *otherNamesError
+	switch {
+	case errors.As(err, &parse), errors.As(err, &wrong):
+		return exitUsage
+	case errors.As(err, &others):
+		return exitOtherNames
+	}
+	return fault.At(err).Exit
+}
