@@ -1,6 +1,6 @@
 # Archivist. `make` alone prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help run serve stop test test-localstack check infra deploy bench build
+.PHONY: help run serve stop test e2e e2e-localstack check infra deploy bench build
 
 GO ?= go
 LOCAL = $(GO) build -o dist/archivist-local ./localstack/archivist-local && dist/archivist-local
@@ -38,11 +38,14 @@ test: ## everything: check, 10,000 seeds, three DynamoDBs, templates, end to end
 	$(LOCAL) with dynamodb $(GO) test -count=1 -v -skip '$(MANY)' ./pkg/table/... ./pkg/lease ./pkg/queue
 	$(LOCAL) with ministack $(GO) test -count=1 -v ./pkg/table ./pkg/lease ./pkg/queue
 	$(MAKE) infra
-	$(GO) test -count=1 -v -timeout 20m ./test/e2e
-	$(MAKE) test-localstack
+	$(MAKE) e2e
+	$(MAKE) e2e-localstack
 
-test-localstack: ## the end-to-end tests on LocalStack's open core (Python 3.13, Java, Maven; skipped without)
-	$(GO) test -count=1 -v -timeout 25m ./test/e2e -localstack
+e2e: ## the end-to-end tests on MiniStack, with policies
+	$(GO) test -count=1 -v -shuffle on -timeout 20m ./test/e2e -on ministack
+
+e2e-localstack: ## the end-to-end tests on LocalStack's open core (Python 3.13, Java, Maven; skipped without)
+	$(GO) test -count=1 -v -shuffle on -timeout 25m ./test/e2e -on localstack
 
 infra: ## the templates: our assertions, cfn-lint, checkov
 	$(DEPLOY) lint
@@ -61,4 +64,4 @@ bench: ## measure (about half an hour); results go to bench/RESULTS.md
 	$(GO) test -count=1 -v -run 'TestCost|TestIdleCost' ./bench
 	$(GO) test -count=1 -v -run TestReindex ./bench -objects 10000
 	$(GO) test -count=1 -v -timeout 60m -run TestLargeObject ./bench -files 360000
-	$(GO) test -count=1 -v -timeout 30m -run Test4aLarge ./test/e2e -gigabyte
+	$(GO) test -count=1 -v -timeout 30m -run TestKilledDownload ./test/e2e -on ministack -gigabyte

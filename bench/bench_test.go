@@ -74,23 +74,32 @@ func BenchmarkLease(b *testing.B) {
 
 // locks is dynamolock's take and release, in a table of their own.
 func locks(b *testing.B, at string, alike bool) func() error {
-	db := dynamodb.New(dynamodb.Options{Region: "us-east-1", BaseEndpoint: aws.String(at), Credentials: credentials.NewStaticCredentialsProvider("local", "local", "")})
-	in := &dynamodb.CreateTableInput{TableName: aws.String(fmt.Sprint("locks-", time.Now().UnixNano())), BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("key"), AttributeType: types.ScalarAttributeTypeS}},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("key"), KeyType: types.KeyTypeHash}}}
+	db := dynamodb.New(dynamodb.Options{Region: "us-east-1", BaseEndpoint: aws.String(at),
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", "")})
+	in := &dynamodb.CreateTableInput{TableName: aws.String(fmt.Sprint("locks-", time.Now().UnixNano())),
+		BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("key"),
+			AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("key"), KeyType: types.KeyTypeHash}}}
 	if alike {
-		in.StreamSpecification = &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages}
+		in.StreamSpecification = &types.StreamSpecification{StreamEnabled: aws.Bool(true),
+			StreamViewType: types.StreamViewTypeNewAndOldImages}
 		for _, ix := range schema.Indexes {
-			in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String(ix.PK), AttributeType: types.ScalarAttributeTypeS},
+			in.AttributeDefinitions = append(in.AttributeDefinitions,
+				types.AttributeDefinition{AttributeName: aws.String(ix.PK), AttributeType: types.ScalarAttributeTypeS},
 				types.AttributeDefinition{AttributeName: aws.String(ix.SK), AttributeType: types.ScalarAttributeTypeS})
-			in.GlobalSecondaryIndexes = append(in.GlobalSecondaryIndexes, types.GlobalSecondaryIndex{IndexName: aws.String(ix.Name), Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
-				KeySchema: []types.KeySchemaElement{{AttributeName: aws.String(ix.PK), KeyType: types.KeyTypeHash}, {AttributeName: aws.String(ix.SK), KeyType: types.KeyTypeRange}}})
+			in.GlobalSecondaryIndexes = append(in.GlobalSecondaryIndexes,
+				types.GlobalSecondaryIndex{IndexName: aws.String(ix.Name),
+					Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
+					KeySchema: []types.KeySchemaElement{{AttributeName: aws.String(ix.PK), KeyType: types.KeyTypeHash},
+						{AttributeName: aws.String(ix.SK), KeyType: types.KeyTypeRange}}})
 		}
 	}
 	if _, err := db.CreateTable(b.Context(), in); err != nil {
 		b.Fatal(err)
 	}
-	c, err := dynamolock.New(db, *in.TableName, dynamolock.WithLeaseDuration(time.Minute), dynamolock.DisableHeartbeat())
+	c, err := dynamolock.New(db, *in.TableName, dynamolock.WithLeaseDuration(time.Minute),
+		dynamolock.DisableHeartbeat())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -169,7 +178,8 @@ func fill(b *testing.B, t *table.Table, n int) {
 	}{Head: table.Head{PK: "BATCH#b", SK: "COUNT", Rev: 1, TxID: "x"}, Counts: ingest.Counts{Processing: int64(n)}}
 	rows := []any{count}
 	for i := range n {
-		j := rules.New(ingest.Job{ID: fmt.Sprintf("b-%06d", i), Batch: "b", Row: i, Collection: "bench", Priority: i % 90, SizeKnown: true}, time.UnixMilli(int64(i)))
+		j := rules.New(ingest.Job{ID: fmt.Sprintf("b-%06d", i), Batch: "b", Row: i, Collection: "bench",
+			Priority: i % 90, SizeKnown: true}, time.UnixMilli(int64(i)))
 		r := &row{Head: table.Head{PK: "JOB#" + j.ID, SK: "JOB", Rev: 1, TxID: "x"}, Version: 1, Job: j}
 		r.Head.WorkPK, r.Head.WorkSK = j.WorkKey()
 		rows = append(rows, r)
@@ -185,7 +195,11 @@ func fill(b *testing.B, t *table.Table, n int) {
 func manifestOf(n int) io.Reader {
 	r, w := io.Pipe()
 	go func() {
-		io.WriteString(w, "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-single-file-batch-manifest\n#%prefix | a | b\n#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName\n")
+		io.WriteString(w, `#%checkm_0.7
+#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-single-file-batch-manifest
+#%prefix | a | b
+#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName
+`)
 		for i := range n {
 			fmt.Fprintf(w, "https://example.org/files/%d.tif | sha256 | %064x | %d | 2026-11-21 | %d.tif\n", i, i, i, i)
 		}

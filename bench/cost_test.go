@@ -56,7 +56,8 @@ func size(it map[string]types.AttributeValue) (n int) {
 	return n
 }
 
-func (m *meter) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+func (m *meter) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	m.calls++
 	out, err := m.DynamoDBAPI.GetItem(ctx, in, o...)
 	if out != nil {
@@ -65,19 +66,22 @@ func (m *meter) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...fun
 	return out, err
 }
 
-func (m *meter) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+func (m *meter) Query(ctx context.Context, in *dynamodb.QueryInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	m.calls++
 	m.reads++
 	return m.DynamoDBAPI.Query(ctx, in, o...)
 }
 
-func (m *meter) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+func (m *meter) PutItem(ctx context.Context, in *dynamodb.PutItemInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	m.calls++
 	m.writes += kb(size(in.Item)) + indexed(in.Item)
 	return m.DynamoDBAPI.PutItem(ctx, in, o...)
 }
 
-func (m *meter) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (m *meter) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	m.calls++
 	for _, w := range in.TransactItems {
 		m.writes += 2
@@ -99,8 +103,10 @@ func newMachine(slots int) (*queuetest.Machine, *meter) {
 func unpacks(jobs int) func(ingest.Stage) queue.Step {
 	all := make([]ingest.Job, jobs)
 	for i := range all {
-		all[i] = ingest.Job{Collection: "bench", Submitter: "somebody", Mode: "add", LocalIDs: []string{fmt.Sprint("local-", i)}, SizeKnown: true,
-			Payload:  ingest.Payload{URL: "https://example.org/some/path/of/usual/length/manifest.checkm", Type: "object-manifest", Algorithm: "sha256", Digest: fmt.Sprintf("%064d", i)},
+		all[i] = ingest.Job{Collection: "bench", Submitter: "somebody", Mode: "add",
+			LocalIDs: []string{fmt.Sprint("local-", i)}, SizeKnown: true,
+			Payload: ingest.Payload{URL: "https://example.org/some/path/of/usual/length/manifest.checkm",
+				Type: "object-manifest", Algorithm: "sha256", Digest: fmt.Sprintf("%064d", i)},
 			Metadata: ingest.Metadata{Who: "An author", What: "A title of usual length", When: "2026"}}
 	}
 	return func(stage ingest.Stage) queue.Step {

@@ -70,7 +70,8 @@ func TestReindex(t *testing.T) {
 			"%d requests to the API; heap %d MB", run, n, took.Round(time.Millisecond), float64(n)/took.Seconds(),
 			float64(s3Calls.Load())/float64(n), float64(rowCalls.Load())/float64(n), requests, mem.HeapInuse>>20)
 		if most := 9*n + 64; s3Calls.Load() > most || rowCalls.Load() > 8*n {
-			t.Errorf("%s: %d requests to S3 and %d to the table for %d objects", run, s3Calls.Load(), rowCalls.Load(), n)
+			t.Errorf("%s: %d requests to S3 and %d to the table for %d objects", run, s3Calls.Load(),
+				rowCalls.Load(), n)
 		}
 	}
 }
@@ -135,7 +136,8 @@ func fillRoot(t *testing.T, s *stage.Stages, n int) {
 func stored(i int) map[string]string {
 	id, job := fmt.Sprintf("ark:/99999/fk4%09d", i), fmt.Sprintf("01M7ZBMEYHBB62YP6R%08d-00001", i)
 	content := "content of " + id
-	listed := fmt.Sprintf(`{"path":"producer/a.txt","size":%d,"digests":{"sha512":%q}}`+"\n", len(content), digest(content))
+	listed := fmt.Sprintf(`{"path":"producer/a.txt","size":%d,"digests":{"sha512":%q}}`+"\n", len(content),
+		digest(content))
 	files := map[string]string{
 		"producer/a.txt":                content,
 		"system/archivist-files.jsonl":  listed,

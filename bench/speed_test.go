@@ -65,7 +65,8 @@ func BenchmarkInit(b *testing.B) {
 	for _, name := range []string{"api", "run-stage", "scheduler"} {
 		b.Run(name, func(b *testing.B) {
 			program := filepath.Join(b.TempDir(), "bootstrap")
-			build := exec.Command("go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", program, "../functions/"+name)
+			build := exec.Command("go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o",
+				program, "../functions/"+name)
 			build.Env = append(os.Environ(), "CGO_ENABLED=0")
 			if said, err := build.CombinedOutput(); err != nil {
 				b.Fatalf("%v: %s", err, said)
@@ -84,7 +85,8 @@ func BenchmarkInit(b *testing.B) {
 			var took []time.Duration
 			for b.Loop() {
 				c := exec.Command(program)
-				c.Env = []string{"AWS_LAMBDA_RUNTIME_API=" + l.Addr().String(), "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=x", "AWS_SECRET_ACCESS_KEY=x",
+				c.Env = []string{"AWS_LAMBDA_RUNTIME_API=" + l.Addr().String(), "AWS_REGION=us-east-1",
+					"AWS_ACCESS_KEY_ID=x", "AWS_SECRET_ACCESS_KEY=x",
 					"ARCHIVIST_TIMING=production", "ARCHIVIST_STAGE=store", "ARCHIVIST_LIMITS={}"}
 				started := time.Now()
 				if err := c.Start(); err != nil {

@@ -65,7 +65,8 @@ func newStorageBench(t *testing.T) *storageBench {
 		_, _ = fmt.Sscan(r.PathValue("n"), &n)
 		m := checkm.NewWriter(w, "http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest")
 		for i := range n {
-			_ = m.Row(checkm.Row{URL: fmt.Sprintf("http://%s/%d.txt", r.Host, i), Size: -1, Name: fmt.Sprintf("%d.txt", i)})
+			_ = m.Row(checkm.Row{URL: fmt.Sprintf("http://%s/%d.txt", r.Host, i), Size: -1,
+				Name: fmt.Sprintf("%d.txt", i)})
 		}
 		_ = m.Close()
 	})
@@ -142,7 +143,8 @@ func TestStorageRequests(t *testing.T) {
 				all.writes, all.reads = all.writes+n.writes, all.reads+n.reads
 			}
 		}
-		t.Logf("%-22s %3d = %3d PUT, COPY, POST, LIST + %2d GET, HEAD:%s", c.what, all.sum(), all.writes, all.reads, line)
+		t.Logf("%-22s %3d = %3d PUT, COPY, POST, LIST + %2d GET, HEAD:%s", c.what, all.sum(), all.writes,
+			all.reads, line)
 		if all.writes > c.writes || all.reads > c.reads {
 			t.Errorf("%s: %d and %d requests, at most %d and %d are said in bench/RESULTS.md",
 				c.what, all.writes, all.reads, c.writes, c.reads)

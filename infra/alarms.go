@@ -49,7 +49,8 @@ func (a *App) newAlarms(s Settings) {
 func (a *App) watchScheduler() []watch {
 	return []watch{
 		{id: "SchedulerSilent",
-			says:   "The scheduler has not run for 5 minutes, or was deployed just now: nothing is let in and nothing repaired",
+			says: "The scheduler has not run for 5 minutes, or was deployed just now: " +
+				"no job is admitted and nothing is repaired",
 			metric: a.Scheduler.MetricInvocations(nil), above: 1, periods: 1, silence: true},
 		{id: "SchedulerErrors",
 			says:   "The scheduler fails: nothing is let in and nothing repaired",
@@ -107,7 +108,8 @@ func (a *App) watchServices() []watch {
 	sum := &awscloudwatch.MetricOptions{Statistic: jsii.String("Sum")}
 	table := func(operation string) awscloudwatch.IMetric {
 		m := metric("AWS/DynamoDB", "ThrottledRequests", "Sum", 5)
-		m.DimensionsMap = &map[string]*string{"TableName": a.Data.Table.TableName(), "Operation": jsii.String(operation)}
+		m.DimensionsMap = &map[string]*string{"TableName": a.Data.Table.TableName(),
+			"Operation": jsii.String(operation)}
 		return awscloudwatch.NewMetric(m)
 	}
 	throttles := awscloudwatch.NewMetric(metric("AWS/Lambda", "Throttles", "Sum", 5))

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
@@ -39,7 +41,9 @@ type App struct {
 
 // NewApp makes the app stack.
 func NewApp(scope constructs.Construct, id string, p AppProps) *App {
-	a := &App{Stack: awscdk.NewStack(scope, jsii.String(id), &awscdk.StackProps{Description: jsii.String("Archivist: queues, functions, state machines, API"), TerminationProtection: jsii.Bool(!p.Settings.Local)}),
+	a := &App{Stack: awscdk.NewStack(scope, jsii.String(id), &awscdk.StackProps{
+		Description:           jsii.String("Archivist: queues, functions, state machines, API"),
+		TerminationProtection: jsii.Bool(!p.Settings.Local)}),
 		Machines: map[string]awsstepfunctions.StateMachine{}}
 	p.Data = p.Data.On(a.Stack, p.Settings.Table)
 	a.Data = p.Data
@@ -53,7 +57,8 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 	}
 	a.newWake(p.Settings, timing)
 	base := FunctionProps{Settings: p.Settings, Data: p.Data, Env: map[string]*string{
-		boot.EnvWake: a.Wake.QueueUrl(), boot.EnvJobMachine: a.Machines[queue.MachineJob].StateMachineArn(), boot.EnvBatchMachine: a.Machines[queue.MachineBatch].StateMachineArn()}}
+		boot.EnvWake: a.Wake.QueueUrl(), boot.EnvJobMachine: a.Machines[queue.MachineJob].StateMachineArn(),
+		boot.EnvBatchMachine: a.Machines[queue.MachineBatch].StateMachineArn()}}
 	for _, st := range a.Stages {
 		st.newHandler(a.Stack, base, timing.Times(st.Stage))
 		a.grantStage(st, base)
@@ -95,15 +100,20 @@ func (a *App) newScheduler(p FunctionProps, timing ingest.Timing) {
 	p.Env = env
 	a.Scheduler = newFunction(a.Stack, "scheduler", p)
 	a.grantScheduler(p)
-	a.Scheduler.AddEventSource(awslambdaeventsources.NewSqsEventSource(a.Wake, &awslambdaeventsources.SqsEventSourceProps{
-		BatchSize: jsii.Number(10), ReportBatchItemFailures: jsii.Bool(true), MaxConcurrency: jsii.Number(2)}))
+	wake := &awslambdaeventsources.SqsEventSourceProps{
+		BatchSize: jsii.Number(10), ReportBatchItemFailures: jsii.Bool(true), MaxConcurrency: jsii.Number(2)}
+	a.Scheduler.AddEventSource(awslambdaeventsources.NewSqsEventSource(a.Wake, wake))
 	target := func() *[]awsevents.IRuleTarget {
-		return &[]awsevents.IRuleTarget{awseventstargets.NewLambdaFunction(a.Scheduler, &awseventstargets.LambdaFunctionProps{DeadLetterQueue: a.WakeDead, RetryAttempts: jsii.Number(2)})}
+		return &[]awsevents.IRuleTarget{awseventstargets.NewLambdaFunction(a.Scheduler,
+			&awseventstargets.LambdaFunctionProps{DeadLetterQueue: a.WakeDead, RetryAttempts: jsii.Number(2)})}
 	}
-	awsevents.NewRule(a.Stack, jsii.String("EachMinute"), &awsevents.RuleProps{Schedule: awsevents.Schedule_Rate(awscdk.Duration_Minutes(jsii.Number(1))), Targets: target()})
-	awsevents.NewRule(a.Stack, jsii.String("Stopped"), &awsevents.RuleProps{Targets: target(), EventPattern: &awsevents.EventPattern{
-		Source: jsii.Strings("aws.states"), DetailType: jsii.Strings("Step Functions Execution Status Change"),
-		Detail: &map[string]any{"status": []string{"ABORTED"}, "stateMachineArn": []*string{a.Machines[queue.MachineJob].StateMachineArn()}}}})
+	awsevents.NewRule(a.Stack, jsii.String("EachMinute"), &awsevents.RuleProps{
+		Schedule: awsevents.Schedule_Rate(minutes(1)), Targets: target()})
+	aborted := map[string]any{"status": []string{"ABORTED"},
+		"stateMachineArn": []*string{a.Machines[queue.MachineJob].StateMachineArn()}}
+	awsevents.NewRule(a.Stack, jsii.String("Stopped"), &awsevents.RuleProps{Targets: target(),
+		EventPattern: &awsevents.EventPattern{Source: jsii.Strings("aws.states"),
+			DetailType: jsii.Strings("Step Functions Execution Status Change"), Detail: &aborted}})
 }
 
 // apiStage is the name of the API's only stage, and its path.
@@ -113,7 +123,8 @@ const apiStage = "prod"
 // an API key until callers have tokens.
 func (a *App) newAPI(p FunctionProps) {
 	p.Reserve = apiReserve
-	p.Code, p.Timeout, p.Memory = "api", 29e9, 1024 // the inventory of very many files is read within the time that a gateway waits
+	// The inventory of very many files is read within the 29 s that a gateway waits.
+	p.Code, p.Timeout, p.Memory = "api", 29*time.Second, 1024
 	a.API = newFunction(a.Stack, "api", p)
 	a.grantAPI(p)
 	logs := newLog(a.Stack, "AccessLog", p.Settings)
@@ -125,15 +136,18 @@ func (a *App) newAPI(p FunctionProps) {
 		// Not every partition has edge-optimized endpoints, which are the default ("API endpoint
 		// types for REST APIs in API Gateway").
 		EndpointTypes: &[]awsapigateway.EndpointType{awsapigateway.EndpointType_REGIONAL},
-		Handler:       a.API, Proxy: jsii.Bool(true), RestApiName: a.Stack.StackName(), CloudWatchRole: jsii.Bool(role), CloudWatchRoleRemovalPolicy: keptIf(role),
-		DefaultMethodOptions: &awsapigateway.MethodOptions{ApiKeyRequired: jsii.Bool(!p.Settings.Local)},
+		Handler:       a.API, Proxy: jsii.Bool(true), RestApiName: a.Stack.StackName(), CloudWatchRole: jsii.Bool(role),
+		CloudWatchRoleRemovalPolicy: keptIf(role),
+		DefaultMethodOptions:        &awsapigateway.MethodOptions{ApiKeyRequired: jsii.Bool(!p.Settings.Local)},
 		DeployOptions: &awsapigateway.StageOptions{StageName: jsii.String(apiStage), TracingEnabled: jsii.Bool(true),
-			AccessLogDestination: awsapigateway.NewLogGroupLogDestination(logs), AccessLogFormat: awsapigateway.AccessLogFormat_JsonWithStandardFields(nil)},
+			AccessLogDestination: awsapigateway.NewLogGroupLogDestination(logs),
+			AccessLogFormat:      awsapigateway.AccessLogFormat_JsonWithStandardFields(nil)},
 	})
 	a.Rest = rest
 	if !p.Settings.Local {
-		plan := rest.AddUsagePlan(jsii.String("Plan"), &awsapigateway.UsagePlanProps{ApiStages: &[]*awsapigateway.UsagePlanPerApiStage{{Api: rest, Stage: rest.DeploymentStage()}},
-			Throttle: &awsapigateway.ThrottleSettings{RateLimit: jsii.Number(50), BurstLimit: jsii.Number(100)}})
+		plan := rest.AddUsagePlan(jsii.String("Plan"), &awsapigateway.UsagePlanProps{
+			ApiStages: &[]*awsapigateway.UsagePlanPerApiStage{{Api: rest, Stage: rest.DeploymentStage()}},
+			Throttle:  &awsapigateway.ThrottleSettings{RateLimit: jsii.Number(50), BurstLimit: jsii.Number(100)}})
 		key := rest.AddApiKey(jsii.String("Key"), nil)
 		plan.AddApiKey(key, nil)
 		awscdk.NewCfnOutput(a.Stack, jsii.String("apiKeyId"), &awscdk.CfnOutputProps{Value: key.KeyId()})
@@ -167,8 +181,11 @@ func (a *App) mailers() []awslambda.Function {
 }
 
 func (a *App) outputs(d *Data) {
-	for name, v := range map[string]*string{"tableName": d.Table.TableName(), "storageBucket": d.Storage.BucketName(), "workBucket": d.Work.BucketName(),
-		"jobMachine": a.Machines[queue.MachineJob].StateMachineArn(), "batchMachine": a.Machines[queue.MachineBatch].StateMachineArn(), "schedulerFunction": a.Scheduler.FunctionName()} {
+	for name, v := range map[string]*string{"tableName": d.Table.TableName(), "storageBucket": d.Storage.BucketName(),
+		"workBucket":        d.Work.BucketName(),
+		"jobMachine":        a.Machines[queue.MachineJob].StateMachineArn(),
+		"batchMachine":      a.Machines[queue.MachineBatch].StateMachineArn(),
+		"schedulerFunction": a.Scheduler.FunctionName()} {
 		awscdk.NewCfnOutput(a.Stack, jsii.String(name), &awscdk.CfnOutputProps{Value: v})
 	}
 	for _, st := range a.Stages {

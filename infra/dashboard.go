@@ -15,7 +15,8 @@ import (
 // three dashboards of up to 50 metrics free; one with more costs 3 US$ a month (Amazon
 // CloudWatch Pricing).
 func (a *App) newDashboard() {
-	d := awscloudwatch.NewDashboard(a.Stack, jsii.String("Dashboard"), &awscloudwatch.DashboardProps{DefaultInterval: awscdk.Duration_Hours(jsii.Number(12))})
+	d := awscloudwatch.NewDashboard(a.Stack, jsii.String("Dashboard"),
+		&awscloudwatch.DashboardProps{DefaultInterval: awscdk.Duration_Hours(jsii.Number(12))})
 	type metrics = []awscloudwatch.IMetric
 	graph := func(title string, left, right metrics) awscloudwatch.IWidget {
 		p := &awscloudwatch.GraphWidgetProps{Title: jsii.String(title), Width: jsii.Number(6), Left: &left}
@@ -25,10 +26,14 @@ func (a *App) newDashboard() {
 		return awscloudwatch.NewGraphWidget(p)
 	}
 	d.AddWidgets(
-		graph("Waiting longest (s)", metrics{own(queue.OldestWaiting, "Maximum", 5)}, metrics{own(queue.SpaceUsed, "Maximum", 5)}),
-		graph("Repairs and failed jobs", metrics{own(queue.Repairs, "Sum", 5), own(queue.Stuck, "Sum", 5), own(queue.FailedJobs, "Sum", 5)}, nil),
-		graph("Scheduler", metrics{a.Scheduler.MetricDuration(nil)}, metrics{a.Scheduler.MetricErrors(nil), a.WakeDead.MetricApproximateNumberOfMessagesVisible(nil)}),
-		graph("API", metrics{a.Rest.MetricCount(nil), a.Rest.MetricServerError(nil)}, metrics{a.API.MetricDuration(nil)}),
+		graph("Waiting longest (s)", metrics{own(queue.OldestWaiting, "Maximum", 5)},
+			metrics{own(queue.SpaceUsed, "Maximum", 5)}),
+		graph("Repairs and failed jobs", metrics{own(queue.Repairs, "Sum", 5), own(queue.Stuck, "Sum", 5),
+			own(queue.FailedJobs, "Sum", 5)}, nil),
+		graph("Scheduler", metrics{a.Scheduler.MetricDuration(nil)}, metrics{a.Scheduler.MetricErrors(nil),
+			a.WakeDead.MetricApproximateNumberOfMessagesVisible(nil)}),
+		graph("API", metrics{a.Rest.MetricCount(nil), a.Rest.MetricServerError(nil)},
+			metrics{a.API.MetricDuration(nil)}),
 	)
 	var groups []*string
 	for _, st := range a.Stages {
@@ -40,11 +45,20 @@ func (a *App) newDashboard() {
 		)
 		groups = append(groups, st.Handler.LogGroup().LogGroupName())
 	}
-	d.AddWidgets(graph("Dead letters of the stages", metrics{a.Dead.MetricApproximateNumberOfMessagesVisible(nil)}, nil))
+	dead := metrics{a.Dead.MetricApproximateNumberOfMessagesVisible(nil)}
+	d.AddWidgets(graph("Dead letters of the stages", dead, nil))
 	log := func(title string, lines ...*string) awscloudwatch.IWidget {
-		return awscloudwatch.NewLogQueryWidget(&awscloudwatch.LogQueryWidgetProps{Title: jsii.String(title), Width: jsii.Number(24), LogGroupNames: &groups, QueryLines: &lines, View: awscloudwatch.LogQueryVisualizationType_TABLE})
+		return awscloudwatch.NewLogQueryWidget(&awscloudwatch.LogQueryWidgetProps{Title: jsii.String(title),
+			Width: jsii.Number(24), LogGroupNames: &groups, QueryLines: &lines,
+			View: awscloudwatch.LogQueryVisualizationType_TABLE})
 	}
-	d.AddWidgets(log("Tries that failed, newest first", jsii.String("fields @timestamp, stage, batch, job, exec, error"), jsii.String(`filter level = "WARN" or level = "ERROR"`), jsii.String("sort @timestamp desc"), jsii.String("limit 50")))
-	d.AddWidgets(log("Steps by stage", jsii.String(`filter msg = "handled"`), jsii.String("stats count(*) as steps, avg(ms), pct(ms, 95), max(ms) by stage")))
-	awscdk.NewCfnOutput(a.Stack, jsii.String("dashboard"), &awscdk.CfnOutputProps{Value: jsii.String(fmt.Sprintf("https://console.aws.amazon.com/cloudwatch/home?region=%s#dashboards:name=%s", *a.Stack.Region(), *d.DashboardName()))})
+	d.AddWidgets(log("Tries that failed, newest first",
+		jsii.String("fields @timestamp, stage, batch, job, exec, error"),
+		jsii.String(`filter level = "WARN" or level = "ERROR"`), jsii.String("sort @timestamp desc"),
+		jsii.String("limit 50")))
+	d.AddWidgets(log("Steps by stage", jsii.String(`filter msg = "handled"`),
+		jsii.String("stats count(*) as steps, avg(ms), pct(ms, 95), max(ms) by stage")))
+	url := fmt.Sprintf("https://console.aws.amazon.com/cloudwatch/home?region=%s#dashboards:name=%s",
+		*a.Stack.Region(), *d.DashboardName())
+	awscdk.NewCfnOutput(a.Stack, jsii.String("dashboard"), &awscdk.CfnOutputProps{Value: &url})
 }

@@ -23,7 +23,9 @@ type Data struct {
 
 // NewData makes the data stack.
 func NewData(scope constructs.Construct, id string, s Settings) *Data {
-	d := &Data{Stack: awscdk.NewStack(scope, jsii.String(id), &awscdk.StackProps{Description: jsii.String("Archivist: the table and the buckets"), TerminationProtection: jsii.Bool(!s.Local)})}
+	d := &Data{Stack: awscdk.NewStack(scope, jsii.String(id),
+		&awscdk.StackProps{Description: jsii.String("Archivist: the table and the buckets"),
+			TerminationProtection: jsii.Bool(!s.Local)})}
 	own := newTable(d.Stack, s)
 	d.Table = own
 	// The app stack imports these unless it works on a restored table. They stay
@@ -33,14 +35,18 @@ func NewData(scope constructs.Construct, id string, s Settings) *Data {
 	d.Stack.ExportValue(own.TableName(), nil)
 	d.Stack.ExportValue(own.TableArn(), nil)
 	// An upload goes on for days, and after a requeue: it is older than that only if its job is gone.
-	unfinished := &awss3.LifecycleRule{Id: jsii.String("unfinished-uploads"), AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(s.Limits.FailedDays + 30)), Enabled: jsii.Bool(true)}
+	unfinished := &awss3.LifecycleRule{Id: jsii.String("unfinished-uploads"),
+		AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(s.Limits.FailedDays + 30)),
+		Enabled:                             jsii.Bool(true)}
 	d.Storage = newBucket(d.Stack, "Storage", s, true, &[]*awss3.LifecycleRule{unfinished})
 	// Work files of a job have no expiration: it counts from when an object was made, and a
 	// job may wait for ever. The system removes them: at the end, or failedDays after a
 	// failure. Nothing is worth a second version; those that a versioned bucket had go.
 	d.Work = newBucket(d.Stack, "Work", s, false, &[]*awss3.LifecycleRule{unfinished,
-		{Id: jsii.String("forgotten-manifests"), Prefix: jsii.String(workspace.Batches), Expiration: awscdk.Duration_Days(jsii.Number(14)), Enabled: jsii.Bool(true)},
-		{Id: jsii.String("old-versions"), NoncurrentVersionExpiration: awscdk.Duration_Days(jsii.Number(1)), ExpiredObjectDeleteMarker: jsii.Bool(true), Enabled: jsii.Bool(true)},
+		{Id: jsii.String("forgotten-manifests"), Prefix: jsii.String(workspace.Batches),
+			Expiration: awscdk.Duration_Days(jsii.Number(14)), Enabled: jsii.Bool(true)},
+		{Id: jsii.String("old-versions"), NoncurrentVersionExpiration: awscdk.Duration_Days(jsii.Number(1)),
+			ExpiredObjectDeleteMarker: jsii.Bool(true), Enabled: jsii.Bool(true)},
 	})
 	d.Storage.AddToResourcePolicy(neverDeleteVersions(d.Storage))
 	return d
@@ -66,24 +72,27 @@ func newTable(scope constructs.Construct, s Settings) awsdynamodb.Table {
 	key := func(name string) *awsdynamodb.Attribute {
 		return &awsdynamodb.Attribute{Name: jsii.String(name), Type: awsdynamodb.AttributeType_STRING}
 	}
+	recovery := &awsdynamodb.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: jsii.Bool(true)}
 	t := awsdynamodb.NewTable(scope, jsii.String("Table"), &awsdynamodb.TableProps{
 		PartitionKey: key(schema.PK), SortKey: key(schema.SK), BillingMode: awsdynamodb.BillingMode_PAY_PER_REQUEST,
 		TimeToLiveAttribute: jsii.String(schema.TTL), Stream: awsdynamodb.StreamViewType_NEW_AND_OLD_IMAGES,
-		PointInTimeRecoverySpecification: &awsdynamodb.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: jsii.Bool(true)},
-		Encryption:                       awsdynamodb.TableEncryption_AWS_MANAGED,
-		DeletionProtection:               jsii.Bool(!s.Local), RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
+		PointInTimeRecoverySpecification: recovery, Encryption: awsdynamodb.TableEncryption_AWS_MANAGED,
+		DeletionProtection: jsii.Bool(!s.Local), RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
 	})
 	for _, ix := range schema.Indexes {
-		t.AddGlobalSecondaryIndex(&awsdynamodb.GlobalSecondaryIndexProps{IndexName: jsii.String(ix.Name), PartitionKey: key(ix.PK), SortKey: key(ix.SK),
+		t.AddGlobalSecondaryIndex(&awsdynamodb.GlobalSecondaryIndexProps{IndexName: jsii.String(ix.Name),
+			PartitionKey: key(ix.PK), SortKey: key(ix.SK),
 			ProjectionType: awsdynamodb.ProjectionType_INCLUDE, NonKeyAttributes: jsii.Strings(ix.Include...)})
 	}
 	return t
 }
 
-func newBucket(scope constructs.Construct, id string, s Settings, versions bool, rules *[]*awss3.LifecycleRule) awss3.Bucket {
+func newBucket(scope constructs.Construct, id string, s Settings, versions bool,
+	rules *[]*awss3.LifecycleRule) awss3.Bucket {
 	return awss3.NewBucket(scope, jsii.String(id), &awss3.BucketProps{
 		Versioned: jsii.Bool(versions), Encryption: awss3.BucketEncryption_S3_MANAGED, EnforceSSL: s.tlsOnly(),
-		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(), RemovalPolicy: awscdk.RemovalPolicy_RETAIN, LifecycleRules: rules,
+		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(), RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
+		LifecycleRules: rules,
 	})
 }
 
@@ -91,7 +100,8 @@ func newBucket(scope constructs.Construct, id string, s Settings, versions bool,
 // good: what a role removes can be brought back.
 func neverDeleteVersions(b awss3.Bucket) awsiam.PolicyStatement {
 	return awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-		Sid: jsii.String("NeverDeleteVersions"), Effect: awsiam.Effect_DENY, Principals: &[]awsiam.IPrincipal{awsiam.NewAnyPrincipal()},
-		Actions: jsii.Strings("s3:DeleteObjectVersion"), Resources: &[]*string{b.ArnForObjects(jsii.String("*"))},
+		Sid: jsii.String("NeverDeleteVersions"), Effect: awsiam.Effect_DENY,
+		Principals: &[]awsiam.IPrincipal{awsiam.NewAnyPrincipal()},
+		Actions:    jsii.Strings("s3:DeleteObjectVersion"), Resources: &[]*string{b.ArnForObjects(jsii.String("*"))},
 	})
 }

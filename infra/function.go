@@ -31,7 +31,8 @@ type FunctionProps struct {
 // nothing: who uses a function grants what it needs.
 func newFunction(scope constructs.Construct, id string, p FunctionProps) awslambda.Function {
 	env := map[string]*string{
-		boot.EnvTable: p.Data.Table.TableName(), boot.EnvStorage: p.Data.Storage.BucketName(), boot.EnvWork: p.Data.Work.BucketName(),
+		boot.EnvTable: p.Data.Table.TableName(), boot.EnvStorage: p.Data.Storage.BucketName(),
+		boot.EnvWork:   p.Data.Work.BucketName(),
 		boot.EnvTiming: jsii.String(p.Settings.Timing), boot.EnvLimits: jsii.String(p.Settings.Limits.String()),
 		boot.EnvNAAN: jsii.String(p.Settings.NAAN), boot.EnvShoulder: jsii.String(p.Settings.Shoulder),
 	}
@@ -68,7 +69,8 @@ func newFunction(scope constructs.Construct, id string, p FunctionProps) awslamb
 	if p.Pokes {
 		loop = awslambda.RecursiveLoop_ALLOW
 	}
-	return awslambda.NewFunction(scope, jsii.String(id), &awslambda.FunctionProps{EphemeralStorageSize: disk, ReservedConcurrentExecutions: reserved, RecursiveLoop: loop,
+	return awslambda.NewFunction(scope, jsii.String(id), &awslambda.FunctionProps{EphemeralStorageSize: disk,
+		ReservedConcurrentExecutions: reserved, RecursiveLoop: loop,
 		Runtime: awslambda.Runtime_PROVIDED_AL2023(), Architecture: architecture, Handler: jsii.String("bootstrap"),
 		Code:    awslambda.Code_FromAsset(jsii.String("../dist/"+p.Code), nil),
 		Timeout: seconds(p.Timeout), MemorySize: jsii.Number(p.Memory), Environment: &env,
@@ -82,7 +84,8 @@ func newLog(scope constructs.Construct, id string, s Settings) awslogs.LogGroup 
 	if s.Local {
 		policy = awscdk.RemovalPolicy_DESTROY
 	}
-	return awslogs.NewLogGroup(scope, jsii.String(id), &awslogs.LogGroupProps{Retention: awslogs.RetentionDays_SIX_MONTHS, RemovalPolicy: policy})
+	return awslogs.NewLogGroup(scope, jsii.String(id),
+		&awslogs.LogGroupProps{Retention: awslogs.RetentionDays_SIX_MONTHS, RemovalPolicy: policy})
 }
 
 func seconds(d time.Duration) awscdk.Duration {

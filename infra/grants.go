@@ -134,7 +134,8 @@ func (a *App) grantAPI(p FunctionProps) {
 	for _, m := range a.Machines {
 		allow(a.API, []string{"states:StartExecution"}, m.StateMachineArn())
 	}
-	a.Machines[queue.MachineJob].GrantExecution(a.API, jsii.String("states:StopExecution")) // of a job that a person fails
+	// A person can fail a job, whose execution is then stopped.
+	a.Machines[queue.MachineJob].GrantExecution(a.API, jsii.String("states:StopExecution"))
 }
 
 // grantMail lets a function send mails from an address, which SES has verified
@@ -146,10 +147,12 @@ func grantMail(f awslambda.Function, from string) {
 	// An identity may have a configuration set by default, which is asked for too ("Actions,
 	// resources, and condition keys for Amazon SES"); its name is not known here.
 	var resources []*string
-	for _, r := range [][2]string{{"identity", from}, {"identity", from[strings.LastIndex(from, "@")+1:]}, {"configuration-set", "*"}} {
-		resources = append(resources, awscdk.Stack_Of(f).FormatArn(&awscdk.ArnComponents{Service: jsii.String("ses"), Resource: jsii.String(r[0]), ResourceName: jsii.String(r[1])}))
+	for _, r := range [][2]string{{"identity", from}, {"identity", from[strings.LastIndex(from, "@")+1:]},
+		{"configuration-set", "*"}} {
+		resources = append(resources, awscdk.Stack_Of(f).FormatArn(&awscdk.ArnComponents{Service: jsii.String("ses"),
+			Resource: jsii.String(r[0]), ResourceName: jsii.String(r[1])}))
 	}
-	f.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("ses:SendRawEmail"), Resources: &resources}))
+	allow(f, []string{"ses:SendRawEmail"}, resources...)
 }
 
 // grantSecretsKey lets a function read secrets that are encrypted by a customer's own
@@ -159,13 +162,15 @@ func grantSecretsKey(f awslambda.Function, arn string) {
 		return
 	}
 	via := "secretsmanager." + *awscdk.Stack_Of(f).Region() + "." + *awscdk.Stack_Of(f).UrlSuffix()
-	f.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("kms:Decrypt"), Resources: jsii.Strings(arn),
+	f.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("kms:Decrypt"),
+		Resources:  jsii.Strings(arn),
 		Conditions: &map[string]any{"StringEquals": map[string]any{"kms:ViaService": via}}}))
 }
 
 // grantMetrics lets a function count the system's own metrics.
 func grantMetrics(f awslambda.Function) {
-	f.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("cloudwatch:PutMetricData"), Resources: jsii.Strings("*"),
+	f.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings(
+		"cloudwatch:PutMetricData"), Resources: jsii.Strings("*"),
 		Conditions: &map[string]any{"StringEquals": map[string]any{"cloudwatch:namespace": cloudwatch.Namespace}}}))
 }
 
@@ -177,7 +182,8 @@ func (st *Stage) grantContent(d *Data) {
 		grantObjects(f, d.Work, workspace.Batches+"*", get, put, remove)
 	case "estimate", "download", "process":
 		grantObjects(f, d.Work, workspace.Jobs+"*", get, put, remove)
-		grantObjects(f, d.Storage, "*", get) // whose an object is, what it is called, and whether the job's version is stored already
+		// Whose an object is, what it is called, and whether the job's version is stored already.
+		grantObjects(f, d.Storage, "*", get)
 	case "store":
 		grantObjects(f, d.Work, workspace.Jobs+"*", get, put, remove)
 		grantObjects(f, d.Storage, "*", get, put, remove)
@@ -186,8 +192,9 @@ func (st *Stage) grantContent(d *Data) {
 		grantObjects(f, d.Work, workspace.Jobs+"*", get) // small system files, which it need not read one by one
 	case "notify":
 		grantObjects(f, d.Work, workspace.Jobs+"*", remove)
-		allow(f, []string{"secretsmanager:GetSecretValue"}, awscdk.Stack_Of(f).FormatArn(&awscdk.ArnComponents{Service: jsii.String("secretsmanager"),
-			Resource: jsii.String("secret"), ResourceName: jsii.String(collection.SecretPrefix + "*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME}))
+		secrets := &awscdk.ArnComponents{Service: jsii.String("secretsmanager"), Resource: jsii.String("secret"),
+			ResourceName: jsii.String(collection.SecretPrefix + "*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME}
+		allow(f, []string{"secretsmanager:GetSecretValue"}, awscdk.Stack_Of(f).FormatArn(secrets))
 	case "report":
 		grantObjects(f, d.Work, workspace.Batches+"*", get, put) // its pages under way
 		grantObjects(f, d.Work, workspace.Reports+"*", get, put) // also for the mail

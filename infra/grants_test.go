@@ -56,7 +56,8 @@ func grants(t *testing.T, all map[string]resource) (out []grant) {
 // TestLeastPrivilege: grants name exact actions and, but for what has no resources,
 // exact resources.
 func TestLeastPrivilege(t *testing.T) {
-	noResources := []string{"cloudwatch:PutMetricData", "xray:PutTraceSegments", "xray:PutTelemetryRecords", "xray:GetSamplingRules", "xray:GetSamplingTargets"}
+	noResources := []string{"cloudwatch:PutMetricData", "xray:PutTraceSegments", "xray:PutTelemetryRecords",
+		"xray:GetSamplingRules", "xray:GetSamplingTargets"}
 	for _, g := range grants(t, synth(t, production)) {
 		for _, name := range g.actions {
 			if strings.ContainsAny(name, "*?") {
@@ -85,7 +86,8 @@ func TestStagesWriteTheirRows(t *testing.T) {
 			}
 			found++
 			keys, _ := json.Marshal(stageRows[st.Name])
-			if want := `{"ForAllValues:StringLike":{"dynamodb:LeadingKeys":` + string(keys) + `}}`; g.condition != want {
+			want := `{"ForAllValues:StringLike":{"dynamodb:LeadingKeys":` + string(keys) + `}}`
+			if g.condition != want {
 				t.Errorf("%s changes rows if %s; expected %s", st.Name, g.condition, want)
 			}
 		}
@@ -95,7 +97,8 @@ func TestStagesWriteTheirRows(t *testing.T) {
 	}
 	for _, name := range []string{"unpack", "estimate", "download", "process"} {
 		for _, kind := range []string{"OBJECT#", "COLLECTION#", "KEY#", "LEASE#"} {
-			if slices.ContainsFunc(stageRows[name], func(k string) bool { return strings.HasPrefix(kind, strings.TrimSuffix(k, "*")) }) {
+			if slices.ContainsFunc(stageRows[name],
+				func(k string) bool { return strings.HasPrefix(kind, strings.TrimSuffix(k, "*")) }) {
 				t.Errorf("%s may change rows of %s", name, kind)
 			}
 		}

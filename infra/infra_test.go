@@ -67,7 +67,8 @@ func TestMain(m *testing.M) {
 // and under the logical ids that a deployment knows them by.
 func TestNothingIsLost(t *testing.T) {
 	all := synth(t, production)
-	for id, kind := range map[string]string{"TableCD117FA1": "AWS::DynamoDB::Table", "Storage07F31EBC": "AWS::S3::Bucket", "WorkBF636A8B": "AWS::S3::Bucket"} {
+	for id, kind := range map[string]string{"TableCD117FA1": "AWS::DynamoDB::Table",
+		"Storage07F31EBC": "AWS::S3::Bucket", "WorkBF636A8B": "AWS::S3::Bucket"} {
 		r, there := all[id]
 		if !there || r.Type != kind {
 			t.Errorf("there is no %s %s; a new logical id would replace what is stored", kind, id)
@@ -80,12 +81,13 @@ func TestNothingIsLost(t *testing.T) {
 	table := all["TableCD117FA1"].Properties
 	recovery, _ := table["PointInTimeRecoverySpecification"].(map[string]any)
 	sse, _ := table["SSESpecification"].(map[string]any)
-	if recovery["PointInTimeRecoveryEnabled"] != true || table["DeletionProtectionEnabled"] != true || sse["SSEEnabled"] != true || table["StreamSpecification"] == nil {
+	if recovery["PointInTimeRecoveryEnabled"] != true || table["DeletionProtectionEnabled"] != true ||
+		sse["SSEEnabled"] != true || table["StreamSpecification"] == nil {
 		t.Errorf("the table is not protected: %v", table)
 	}
 	for id, r := range of(all, "AWS::S3::Bucket") {
 		versioning, _ := r.Properties["VersioningConfiguration"].(map[string]any)
-		if kept := versioning["Status"] == "Enabled"; kept != strings.HasPrefix(id, "Storage") || // work files are made again
+		if kept := versioning["Status"] == "Enabled"; kept != strings.HasPrefix(id, "Storage") ||
 			r.Properties["BucketEncryption"] == nil || r.Properties["PublicAccessBlockConfiguration"] == nil {
 			t.Errorf("%s: %v", id, r.Properties)
 		}
@@ -110,7 +112,8 @@ func TestChainOfTimes(t *testing.T) {
 			}
 			fn := find(t, all, "AWS::Lambda::Function", "run"+st.Name)
 			got := queueTimes(t, all, st.Name, "dead")
-			got.Timeout, got.Lease, got.State, got.Grace, got.Budget = secs(fn.Properties["Timeout"]), want.Lease, want.State, want.Grace, want.Budget
+			got.Timeout, got.Lease, got.State, got.Grace, got.Budget = secs(fn.Properties["Timeout"]), want.Lease,
+				want.State, want.Grace, want.Budget
 			if err := got.Check(); err != nil || got != want {
 				t.Errorf("%s, %s: the template has %+v, the chain is %+v (%v)", name, st.Name, got, want, err)
 			}
@@ -119,12 +122,14 @@ func TestChainOfTimes(t *testing.T) {
 			}
 		}
 		wake := queueTimes(t, all, "wake", "wakedead")
-		if wake.Timeout = secs(find(t, all, "AWS::Lambda::Function", "scheduler").Properties["Timeout"]); wake != ingest.Timings[name].Wake() || !wake.Redrives() {
+		wake.Timeout = secs(find(t, all, "AWS::Lambda::Function", "scheduler").Properties["Timeout"])
+		if wake != ingest.Timings[name].Wake() || !wake.Redrives() {
 			t.Errorf("%s: the template has %+v for the scheduler's queue", name, wake)
 		}
 		for id, r := range of(all, "AWS::Lambda::EventSourceMapping") {
 			scaling, _ := r.Properties["ScalingConfig"].(map[string]any)
-			if n := number(scaling["MaximumConcurrency"]); !strings.HasPrefix(id, "scheduler") && n < float64(s.Limits.MaxInFlight) {
+			if n := number(scaling["MaximumConcurrency"]); !strings.HasPrefix(id, "scheduler") &&
+				n < float64(s.Limits.MaxInFlight) {
 				t.Errorf("%s runs %v at once; %d are let in", id, n, s.Limits.MaxInFlight)
 			}
 		}
@@ -142,7 +147,8 @@ func queueTimes(t *testing.T, all map[string]resource, name, dead string) ingest
 	if !strings.Contains(text(redrive["deadLetterTargetArn"]), `["`+dead) {
 		t.Errorf("%s: the dead letters go to %v", name, redrive)
 	}
-	return ingest.Times{Visibility: secs(q["VisibilityTimeout"]), Receives: int(number(redrive["maxReceiveCount"])), Retention: secs(q["MessageRetentionPeriod"]), DeadLetter: secs(letters.Properties["MessageRetentionPeriod"])}
+	return ingest.Times{Visibility: secs(q["VisibilityTimeout"]), Receives: int(number(redrive["maxReceiveCount"])),
+		Retention: secs(q["MessageRetentionPeriod"]), DeadLetter: secs(letters.Properties["MessageRetentionPeriod"])}
 }
 
 func secs(v any) time.Duration { return time.Duration(number(v)) * time.Second }
@@ -217,7 +223,8 @@ func TestMailsAreSent(t *testing.T) {
 		}
 		role := find(t, all, "AWS::IAM::Policy", name+"ServiceRoleDefaultPolicy")
 		doc, _ := json.Marshal(role.Properties["PolicyDocument"])
-		for _, grant := range []string{"ses:SendRawEmail", ":identity/archive@example.org", ":identity/example.org", ":configuration-set/*", "cloudwatch:PutMetricData"} {
+		for _, grant := range []string{"ses:SendRawEmail", ":identity/archive@example.org", ":identity/example.org",
+			":configuration-set/*", "cloudwatch:PutMetricData"} {
 			if !strings.Contains(string(doc), grant) {
 				t.Errorf("%s may not send mails: no %s", name, grant)
 			}
@@ -231,7 +238,8 @@ func TestMailsAreSent(t *testing.T) {
 		t.Error("nobody hears of mails that cannot be sent")
 	}
 	for id, doc := range roles {
-		if mails := strings.Contains(doc, "ses:"); mails != (strings.HasPrefix(id, "scheduler") || strings.HasPrefix(id, "rununpack") || strings.HasPrefix(id, "runreport")) {
+		if mails := strings.Contains(doc, "ses:"); mails != (strings.HasPrefix(id, "scheduler") ||
+			strings.HasPrefix(id, "rununpack") || strings.HasPrefix(id, "runreport")) {
 			t.Errorf("%s: may send mails is %v", id, mails)
 		}
 	}

@@ -77,15 +77,18 @@ func TestAlarmsReachSomebody(t *testing.T) {
 			conditions := ""
 			for _, p := range of(all, "AWS::SNS::TopicPolicy") {
 				if refers(p.Properties["Topics"], topic) {
-					conditions, _ = admits(p.Properties["PolicyDocument"], "cloudwatch.amazonaws.com", "sns:Publish", topic)
+					conditions, _ = admits(p.Properties["PolicyDocument"], "cloudwatch.amazonaws.com",
+						"sns:Publish", topic)
 				}
 			}
-			if !strings.Contains(conditions, `"aws:SourceAccount":{"Ref":"AWS::AccountId"}`) || !strings.Contains(conditions, ":alarm:*") {
+			if !strings.Contains(conditions, `"aws:SourceAccount":{"Ref":"AWS::AccountId"}`) ||
+				!strings.Contains(conditions, ":alarm:*") {
 				t.Errorf("%s cannot publish to %s, or others can: %q", id, topic, conditions)
 			}
 			subscribed := false
 			for _, sub := range of(all, "AWS::SNS::Subscription") {
-				subscribed = subscribed || refers(sub.Properties["TopicArn"], topic) && sub.Properties["Endpoint"] == "ops@example.org"
+				subscribed = subscribed || refers(sub.Properties["TopicArn"], topic) &&
+					sub.Properties["Endpoint"] == "ops@example.org"
 			}
 			if !subscribed {
 				t.Errorf("nobody is subscribed to %s", topic)
@@ -106,7 +109,8 @@ func TestServicesMayCall(t *testing.T) {
 	invokes := func(service, fn, source string) bool {
 		for _, p := range of(all, "AWS::Lambda::Permission") {
 			may := p.Properties["Principal"] == service && p.Properties["Action"] == "lambda:InvokeFunction"
-			if may && refers(p.Properties["FunctionName"], fn) && strings.Contains(text(p.Properties["SourceArn"]), `"`+source+`"`) {
+			if may && refers(p.Properties["FunctionName"], fn) &&
+				strings.Contains(text(p.Properties["SourceArn"]), `"`+source+`"`) {
 				return true
 			}
 		}
@@ -138,7 +142,8 @@ func TestServicesMayCall(t *testing.T) {
 	for id, m := range of(all, "AWS::ApiGateway::Method") {
 		for fn := range of(all, "AWS::Lambda::Function") {
 			for api := range of(all, "AWS::ApiGateway::RestApi") {
-				if strings.Contains(text(m.Properties["Integration"]), `"`+fn+`"`) && !invokes("apigateway.amazonaws.com", fn, api) {
+				if strings.Contains(text(m.Properties["Integration"]), `"`+fn+`"`) &&
+					!invokes("apigateway.amazonaws.com", fn, api) {
 					t.Errorf("%s may not invoke %s", id, fn)
 				}
 			}
@@ -177,7 +182,8 @@ func fedBy(all map[string]resource, function any, queue string) bool {
 				doc, _ := p.Properties["PolicyDocument"].(map[string]any)
 				for _, st := range list(doc["Statement"]) {
 					may := refers(st, queue)
-					for _, action := range []string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"} {
+					for _, action := range []string{"sqs:ReceiveMessage", "sqs:DeleteMessage",
+						"sqs:GetQueueAttributes"} {
 						may = may && strings.Contains(text(st), action)
 					}
 					if may {
@@ -274,7 +280,8 @@ func TestSilenceIsHeard(t *testing.T) {
 		}
 		silent++
 		if p["TreatMissingData"] != "breaching" || p["MetricName"] != "Invocations" || p["Statistic"] != "Sum" ||
-			p["ComparisonOperator"] != "LessThanThreshold" || number(p["Threshold"]) != 1 || number(p["Period"]) != 300 ||
+			p["ComparisonOperator"] != "LessThanThreshold" || number(p["Threshold"]) != 1 ||
+			number(p["Period"]) != 300 ||
 			!strings.Contains(text(p["Dimensions"]), `{"Ref":"scheduler`) {
 			t.Errorf("%s: %v", id, p)
 		}
@@ -291,7 +298,8 @@ func TestServicesAreHeard(t *testing.T) {
 	for _, a := range of(all, "AWS::CloudWatch::Alarm") {
 		watched[text(a.Properties["Namespace"])+text(a.Properties["MetricName"])]++
 		for _, d := range list(a.Properties["Dimensions"]) {
-			if d["Name"] == "ApiName" && d["Value"] != find(t, all, "AWS::ApiGateway::RestApi", "Api").Properties["Name"] {
+			api := find(t, all, "AWS::ApiGateway::RestApi", "Api").Properties["Name"]
+			if d["Name"] == "ApiName" && d["Value"] != api {
 				t.Errorf("an alarm watches the API %v, which is not there", d["Value"])
 			}
 		}

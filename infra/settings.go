@@ -84,9 +84,11 @@ func read(context func(name string) string) (s Settings, err error) {
 	check(s.Table == "" || tableName.MatchString(s.Table),
 		"table: found %q; expected the name of a table, e.g. -c table=archivist-restored", s.Table)
 	check(s.SecretsKey == "" || keyARN.MatchString(s.SecretsKey),
-		"secretsKey: found %q; expected the ARN of a KMS key, e.g. arn:aws:kms:us-east-1:111122223333:key/…", s.SecretsKey)
+		"secretsKey: found %q; expected the ARN of a KMS key, e.g. arn:aws:kms:us-east-1:111122223333:key/…",
+		s.SecretsKey)
 	check(s.Crashes == "" || s.Local, "crashes: for local stacks only")
-	for name, value := range map[string]string{"apiGatewayLogRole": "existing", "reserve": "true", "local": "true", "testArks": "true"} {
+	for name, value := range map[string]string{"apiGatewayLogRole": "existing", "reserve": "true", "local": "true",
+		"testArks": "true"} {
 		check(cmp.Or(context(name), value) == value, "%s: found %q; expected %s or nothing", name, context(name), value)
 	}
 	s.Tags, err = tags(context("tags"))
@@ -105,12 +107,14 @@ func (s *Settings) identity(tests bool) error {
 	parsed, err := ark.Parse(shoulder.String())
 	switch {
 	case s.NAAN == "":
-		return errors.New("naan: give the number of your organization, e.g. -c naan=… (https://arks.org, free of charge): " +
+		return errors.New("naan: give the number of your organization, e.g. -c naan=… " +
+			"(https://arks.org, free of charge): " +
 			"minted ARKs are for ever. For a trial: -c naan=99999 -c testArks=true")
 	case err != nil || parsed != shoulder:
 		return fmt.Errorf("naan, shoulder: %s is no ARK", shoulder)
 	case slices.Contains(testNAANs, s.NAAN) && !s.Local && !tests:
-		return fmt.Errorf("naan: %s is for tests; ARKs on it can never be resolved. For a trial: -c testArks=true", s.NAAN)
+		return fmt.Errorf("naan: %s is for tests; ARKs on it can never be resolved. For a trial: -c testArks=true",
+			s.NAAN)
 	}
 	return nil
 }
@@ -118,7 +122,8 @@ func (s *Settings) identity(tests bool) error {
 // people checks who is told of what.
 func (s *Settings) people() (wrong []error) {
 	if s.AlarmMail == "" && !s.Local {
-		wrong = append(wrong, errors.New("alarmMail: give the address that is told of alarms, e.g. -c alarmMail=ops@example.org. "+
+		wrong = append(wrong, errors.New("alarmMail: give the address that is told of alarms, e.g. -c "+
+			"alarmMail=ops@example.org. "+
 			"Without it nobody hears of a failure; if that is meant: -c alarmMail=none"))
 	}
 	if s.AlarmMail == "none" {
@@ -126,7 +131,8 @@ func (s *Settings) people() (wrong []error) {
 	}
 	for name, address := range map[string]string{"alarmMail": s.AlarmMail, "mailFrom": s.MailFrom} {
 		if a, err := mail.ParseAddress(address); address != "" && (err != nil || a.Address != address) {
-			wrong = append(wrong, fmt.Errorf("%s: found %q; expected a mail address, e.g. archive@example.org", name, address))
+			wrong = append(wrong, fmt.Errorf("%s: found %q; expected a mail address, e.g. archive@example.org",
+				name, address))
 		}
 	}
 	if s.Contact != "" && !contactURL.MatchString(s.Contact) {

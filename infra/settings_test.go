@@ -21,13 +21,16 @@ var enough = map[string]string{"naan": "13030", "alarmMail": "ops@example.org"}
 // TestWhatIsLeftOut: a deployment to AWS says whose ARKs it mints and who hears of alarms;
 // tests say that they are tests. Locally nothing is needed.
 func TestWhatIsLeftOut(t *testing.T) {
-	if s, err := given(enough); err != nil || s.NAAN != "13030" || s.AlarmMail != "ops@example.org" || s.Tags["application"] != "archivist" {
+	if s, err := given(enough); err != nil || s.NAAN != "13030" || s.AlarmMail != "ops@example.org" ||
+		s.Tags["application"] != "archivist" {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if s, err := given(map[string]string{"local": "true", "timing": "quick"}); err != nil || s.NAAN != "99999" || s.AlarmMail != "" {
+	if s, err := given(map[string]string{"local": "true", "timing": "quick"}); err != nil || s.NAAN != "99999" ||
+		s.AlarmMail != "" {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if s, err := given(map[string]string{"naan": "99999", "testArks": "true", "alarmMail": "none"}); err != nil || s.AlarmMail != "" || s.NAAN != "99999" {
+	if s, err := given(map[string]string{"naan": "99999", "testArks": "true", "alarmMail": "none"}); err != nil ||
+		s.AlarmMail != "" || s.NAAN != "99999" {
 		t.Errorf("%+v, %v", s, err)
 	}
 	_, err := given(nil)
@@ -71,11 +74,13 @@ func TestWrongSettings(t *testing.T) {
 		context := maps.Clone(enough)
 		context[c.name] = c.value
 		_, err := given(context)
-		if s := fmt.Sprint(err); !strings.Contains(s, c.name) || !strings.Contains(s, c.says) || strings.Contains(s, "\n") {
+		if s := fmt.Sprint(err); !strings.Contains(s, c.name) || !strings.Contains(s, c.says) ||
+			strings.Contains(s, "\n") {
 			t.Errorf("%s=%s: %v", c.name, c.value, err)
 		}
 	}
-	for name, value := range map[string]string{"maxInFlight": "1000", "failedDays": "0", "tags": "cost centre=4711,owner=library",
+	for name, value := range map[string]string{"maxInFlight": "1000", "failedDays": "0",
+		"tags":       "cost centre=4711,owner=library",
 		"secretsKey": "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"} {
 		context := maps.Clone(enough)
 		context[name] = value
@@ -104,7 +109,8 @@ func TestProtected(t *testing.T) {
 		switch r.Type {
 		case "AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::Lambda::Function", "AWS::SQS::Queue", "AWS::IAM::Role",
 			"AWS::ApiGateway::Stage", "AWS::StepFunctions::StateMachine":
-			for _, tag := range []string{`{"Key":"application","Value":"archivist"}`, `{"Key":"owner","Value":"library"}`} {
+			for _, tag := range []string{`{"Key":"application","Value":"archivist"}`,
+				`{"Key":"owner","Value":"library"}`} {
 				if tags := text(r.Properties["Tags"]); !strings.Contains(tags, tag) {
 					t.Errorf("%s has the tags %s", id, tags)
 				}
@@ -195,7 +201,8 @@ func TestSecretsKey(t *testing.T) {
 		doc := text(p.Properties["PolicyDocument"])
 		is := strings.Contains(doc, `{"Action":"kms:Decrypt","Condition":{"StringEquals":{"kms:ViaService":`) &&
 			strings.Contains(doc, `"Resource":"`+s.SecretsKey+`"`)
-		if strings.Contains(doc, "kms:") != strings.HasPrefix(id, "runnotify") || is != strings.HasPrefix(id, "runnotify") {
+		if strings.Contains(doc, "kms:") != strings.HasPrefix(id, "runnotify") ||
+			is != strings.HasPrefix(id, "runnotify") {
 			t.Errorf("%s: %s", id, doc)
 		}
 	}

@@ -33,14 +33,16 @@ func newQueue(scope constructs.Construct, s Settings, st ingest.Stage, t ingest.
 // fed is a queue that feeds a function.
 func fed(scope constructs.Construct, s Settings, id string, t ingest.Times, dead awssqs.Queue) awssqs.Queue {
 	return awssqs.NewQueue(scope, jsii.String(id), &awssqs.QueueProps{
-		RetentionPeriod: seconds(t.Retention), VisibilityTimeout: seconds(t.Visibility), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: s.tlsOnly(),
+		RetentionPeriod: seconds(t.Retention), VisibilityTimeout: seconds(t.Visibility),
+		Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: s.tlsOnly(),
 		DeadLetterQueue: &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(t.Receives)},
 	})
 }
 
 // newDead is a queue of dead letters.
 func newDead(scope constructs.Construct, s Settings, id string, t ingest.Times) awssqs.Queue {
-	return awssqs.NewQueue(scope, jsii.String(id), &awssqs.QueueProps{RetentionPeriod: seconds(t.DeadLetter), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: s.tlsOnly()})
+	return awssqs.NewQueue(scope, jsii.String(id), &awssqs.QueueProps{RetentionPeriod: seconds(t.DeadLetter),
+		Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: s.tlsOnly()})
 }
 
 // newHandler makes a stage's function and connects it to its queue, one message
@@ -56,13 +58,16 @@ func (st *Stage) newHandler(scope constructs.Construct, p FunctionProps, t inges
 	}
 	p.Env = env
 	st.Handler = newFunction(scope, "run-"+st.Name, p)
-	st.Handler.AddEventSource(awslambdaeventsources.NewSqsEventSource(st.Queue, &awslambdaeventsources.SqsEventSourceProps{
-		BatchSize: jsii.Number(1), ReportBatchItemFailures: jsii.Bool(true), MaxConcurrency: jsii.Number(max(2, p.Settings.Limits.MaxInFlight)),
-	}))
+	st.Handler.AddEventSource(awslambdaeventsources.NewSqsEventSource(st.Queue,
+		&awslambdaeventsources.SqsEventSourceProps{
+			BatchSize: jsii.Number(1), ReportBatchItemFailures: jsii.Bool(true),
+			MaxConcurrency: jsii.Number(max(2, p.Settings.Limits.MaxInFlight)),
+		}))
 }
 
 // newMachine makes a state machine from its definition, with its queues filled in.
-func newMachine(scope constructs.Construct, name string, timing ingest.Timing, stages []*Stage) awsstepfunctions.StateMachine {
+func newMachine(scope constructs.Construct, name string, timing ingest.Timing,
+	stages []*Stage) awsstepfunctions.StateMachine {
 	text, err := statemachines.Timed(name, func(stage string) time.Duration {
 		st, _ := ingest.StageNamed(stage)
 		return timing.Times(st).State

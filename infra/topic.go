@@ -17,7 +17,8 @@ func newTopic(scope constructs.Construct, s Settings) awscloudwatchactions.SnsAc
 	// publish; CloudWatch has to be allowed ("Why didn't I receive an SNS notification for my
 	// CloudWatch alarm trigger?").
 	account := awscdk.Stack_Of(topic)
-	alarms := account.FormatArn(&awscdk.ArnComponents{Service: jsii.String("cloudwatch"), Resource: jsii.String("alarm"),
+	alarms := account.FormatArn(&awscdk.ArnComponents{Service: jsii.String("cloudwatch"),
+		Resource:     jsii.String("alarm"),
 		ResourceName: jsii.String("*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME})
 	cloudwatch := awsiam.NewServicePrincipal(jsii.String("cloudwatch.amazonaws.com"), nil)
 	topic.AddToResourcePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{

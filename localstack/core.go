@@ -31,7 +31,8 @@ func CoreMissing() string {
 func python313() string {
 	candidates := []string{"python3.13"}
 	if out, err := exec.Command("pyenv", "root").Output(); err == nil {
-		found, _ := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "versions", "3.13.*", "bin", "python3.13"))
+		root := strings.TrimSpace(string(out))
+		found, _ := filepath.Glob(filepath.Join(root, "versions", "3.13.*", "bin", "python3.13"))
 		candidates = append(candidates, found...)
 	}
 	for _, c := range candidates {
@@ -67,14 +68,20 @@ func (s *Stack) startCore() error {
 		}
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", s.Port)
-	env := []string{"PATH=" + s.Path(".local", "core", "venv", "bin") + ":" + os.Getenv("PATH"), "HOME=" + s.State("home"), "TMPDIR=" + s.State("tmp"), "FILESYSTEM_ROOT=" + root,
-		"GATEWAY_LISTEN=" + address, "LOCALSTACK_HOST=" + address, fmt.Sprintf("EXTERNAL_SERVICE_PORTS_START=%d", s.Port+10), fmt.Sprintf("EXTERNAL_SERVICE_PORTS_END=%d", s.Port+60),
-		"OVERRIDE_IN_DOCKER=0", "SKIP_SSL_CERT_DOWNLOAD=1", "DISABLE_EVENTS=1", "DNS_ADDRESS=0", "LAMBDA_RETRY_BASE_DELAY=1", "SQS_ENDPOINT_STRATEGY=path",
+	env := []string{"PATH=" + s.Path(".local", "core", "venv", "bin") + ":" + os.Getenv("PATH"),
+		"HOME=" + s.State("home"), "TMPDIR=" + s.State("tmp"), "FILESYSTEM_ROOT=" + root,
+		"GATEWAY_LISTEN=" + address, "LOCALSTACK_HOST=" + address,
+		fmt.Sprintf("EXTERNAL_SERVICE_PORTS_START=%d", s.Port+10),
+		fmt.Sprintf("EXTERNAL_SERVICE_PORTS_END=%d", s.Port+60),
+		"OVERRIDE_IN_DOCKER=0", "SKIP_SSL_CERT_DOWNLOAD=1", "DISABLE_EVENTS=1", "DNS_ADDRESS=0",
+		"LAMBDA_RETRY_BASE_DELAY=1", "SQS_ENDPOINT_STRATEGY=path",
 		"PROVIDER_OVERRIDE_DYNAMODB=v2", // streams are DynamoDB Local's own
 		"DYNAMODB_LOCAL_LIB=" + s.Path(".local", "dynamodb"), "DYNAMODB_IN_MEMORY=1",
-		"LAMBDA_EVENT_SOURCE_MAPPING_POLL_INTERVAL_SEC=0.05", "LAMBDA_EVENT_SOURCE_MAPPING_MAX_BACKOFF_ON_EMPTY_POLL_SEC=1", // else one message a second
+		"LAMBDA_EVENT_SOURCE_MAPPING_POLL_INTERVAL_SEC=0.05",
+		"LAMBDA_EVENT_SOURCE_MAPPING_MAX_BACKOFF_ON_EMPTY_POLL_SEC=1", // else one message a second
 		"S3_SKIP_SIGNATURE_VALIDATION=0", "LS_LOG=warning"}
-	return s.Detach("core", env, s.Path(".local", "core", "venv", "bin", "python"), s.Path("localstack", "core", "start.py"))
+	return s.Detach("core", env, s.Path(".local", "core", "venv", "bin", "python"),
+		s.Path("localstack", "core", "start.py"))
 }
 
 // coreHealthy asks for the version: other emulators answer the same path.
@@ -97,7 +104,8 @@ func (s *Stack) fallbacks() error {
 		return err
 	}
 	for line := range strings.SplitSeq(string(log), "\n") {
-		if strings.Contains(line, "deployed as a fallback") || strings.Contains(line, "is not supported but was deployed") {
+		if strings.Contains(line, "deployed as a fallback") ||
+			strings.Contains(line, "is not supported but was deployed") {
 			return fmt.Errorf("LocalStack only seems to make a resource: %s", line)
 		}
 	}

@@ -20,7 +20,8 @@ func (s *Stack) installDynamoDB(ctx context.Context) error {
 		if err := os.RemoveAll(lib); err != nil {
 			return err
 		}
-		_, err := s.Run(ctx, s.Path("localstack", "dynamodb"), os.Environ(), "mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+lib)
+		_, err := s.Run(ctx, s.Path("localstack", "dynamodb"), os.Environ(), "mvn", "-q", "-B",
+			"dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+lib)
 		if err != nil {
 			return err
 		}
@@ -59,7 +60,8 @@ func (s *Stack) DynamoDB(ctx context.Context) (string, error) {
 		return "", err
 	}
 	lib, address := s.Path(".local", "dynamodb"), fmt.Sprintf("127.0.0.1:%d", s.Port)
-	err := s.Detach("dynamodb", os.Environ(), "java", "-Xmx1g", "-Djava.library.path="+lib, "-cp", lib+"/*", "com.amazonaws.services.dynamodbv2.local.main.ServerRunner", "-inMemory", "-port", fmt.Sprint(s.Port))
+	err := s.Detach("dynamodb", os.Environ(), "java", "-Xmx1g", "-Djava.library.path="+lib, "-cp", lib+"/*",
+		"com.amazonaws.services.dynamodbv2.local.main.ServerRunner", "-inMemory", "-port", fmt.Sprint(s.Port))
 	if err != nil {
 		return "", err
 	}

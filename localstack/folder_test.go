@@ -47,10 +47,11 @@ func TestFolder(t *testing.T) {
 
 	_, text := get(srv.URL + "/folders/my%20folder.checkm")
 	found := map[string]string{}
-	_, problems, err := checkm.Read(strings.NewReader(text), checkm.Options{RequireDigest: true}, func(r checkm.Row) error {
-		_, found[r.Name] = get(r.URL)
-		return nil
-	})
+	_, problems, err := checkm.Read(strings.NewReader(text), checkm.Options{RequireDigest: true},
+		func(r checkm.Row) error {
+			_, found[r.Name] = get(r.URL)
+			return nil
+		})
 	if err != nil || len(problems) > 0 {
 		t.Fatalf("%v %v in\n%s", err, problems, text)
 	}
@@ -78,7 +79,8 @@ func TestFolder(t *testing.T) {
 	if status, body := get(srv.URL + "/folders/my%20folder/link"); status == 200 {
 		t.Errorf("a link out of the folder is served: %q", body)
 	}
-	if _, err := FolderManifest(folder, "http://127.0.0.1/"); err == nil || !strings.Contains(err.Error(), "link is not a regular file") {
+	if _, err := FolderManifest(folder, "http://127.0.0.1/"); err == nil || !strings.Contains(err.Error(),
+		"link is not a regular file") {
 		t.Errorf("the manifest with a link: %v", err)
 	}
 }

@@ -21,7 +21,8 @@ func (s *Stack) admitPlainHTTP(ctx context.Context) error {
 	if !s.Enforce || s.Core {
 		return nil
 	}
-	client := s3.New(s3.Options{Region: Region, BaseEndpoint: aws.String(s.Endpoint()), UsePathStyle: true, Credentials: Root})
+	client := s3.New(s3.Options{Region: Region, BaseEndpoint: aws.String(s.Endpoint()), UsePathStyle: true,
+		Credentials: Root})
 	if _, err := client.DeleteBucketPolicy(ctx, &s3.DeleteBucketPolicyInput{Bucket: aws.String(assets)}); err != nil {
 		return fmt.Errorf("the policy of the bucket %s: %w", assets, err)
 	}

@@ -107,9 +107,11 @@ func (s *Stack) Start(ctx context.Context) error {
 		}
 		return s.await(ctx, s.emulator(), s.Healthy)
 	}
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(), fmt.Sprintf("GATEWAY_PORT=%d", s.Port), "BIND_HOST=127.0.0.1",
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(),
+		fmt.Sprintf("GATEWAY_PORT=%d", s.Port), "BIND_HOST=127.0.0.1",
 		"AWS_ENDPOINT_URL=" + s.Endpoint(), "LOG_LEVEL=WARNING", fmt.Sprintf("AUTH=%t", s.Enforce)}
-	if err := s.Detach("ministack", append(env, s.Env...), s.Python(), s.Path("localstack", "emulator.py")); err != nil {
+	if err := s.Detach("ministack", append(env, s.Env...), s.Python(),
+		s.Path("localstack", "emulator.py")); err != nil {
 		return err
 	}
 	return s.await(ctx, s.emulator(), s.Healthy)
@@ -185,7 +187,8 @@ func (s *Stack) Deploy(ctx context.Context) (Outputs, error) {
 	}
 	env := s.Environment()
 	if _, err := os.Stat(s.State("bootstrapped")); err != nil {
-		if _, err := s.Run(ctx, s.Path("infra"), env, s.CDK(), append([]string{"bootstrap", "aws://000000000000/" + Region}, args...)...); err != nil {
+		bootstrap := append([]string{"bootstrap", "aws://000000000000/" + Region}, args...)
+		if _, err := s.Run(ctx, s.Path("infra"), env, s.CDK(), bootstrap...); err != nil {
 			return Outputs{}, err
 		}
 		if err := s.admitPlainHTTP(ctx); err != nil {
@@ -196,7 +199,8 @@ func (s *Stack) Deploy(ctx context.Context) (Outputs, error) {
 		}
 	}
 	written := s.State("cdk-outputs.json")
-	if _, err := s.Run(ctx, s.Path("infra"), env, s.CDK(), append([]string{"deploy", "--all", "--require-approval", "never", "--outputs-file", written}, args...)...); err != nil {
+	deploy := append([]string{"deploy", "--all", "--require-approval", "never", "--outputs-file", written}, args...)
+	if _, err := s.Run(ctx, s.Path("infra"), env, s.CDK(), deploy...); err != nil {
 		return Outputs{}, err
 	}
 	return s.outputs(written)
@@ -212,15 +216,18 @@ func (s *Stack) outputs(written string) (o Outputs, err error) {
 		return o, fmt.Errorf("%s: %w", written, err)
 	}
 	all := stacks["Archivist"]
-	o = Outputs{EndpointURL: s.Endpoint(), Region: Region, TableName: all["tableName"], StorageBucket: all["storageBucket"], WorkBucket: all["workBucket"],
-		SampleCollection: SampleCollection, All: all, APIURL: fmt.Sprintf("%s/restapis/%s/prod/_user_request_", s.Endpoint(), all["apiId"])}
+	o = Outputs{EndpointURL: s.Endpoint(), Region: Region, TableName: all["tableName"],
+		StorageBucket: all["storageBucket"], WorkBucket: all["workBucket"],
+		SampleCollection: SampleCollection, All: all,
+		APIURL: fmt.Sprintf("%s/restapis/%s/prod/_user_request_", s.Endpoint(), all["apiId"])}
 	if s.Core {
 		o.APIURL = fmt.Sprintf("%s/_aws/execute-api/%s/prod", s.Endpoint(), all["apiId"])
 		if err := s.fallbacks(); err != nil {
 			return o, err
 		}
 	}
-	for name, v := range map[string]string{"apiId": all["apiId"], "tableName": o.TableName, "storageBucket": o.StorageBucket} {
+	for name, v := range map[string]string{"apiId": all["apiId"], "tableName": o.TableName,
+		"storageBucket": o.StorageBucket} {
 		if v == "" {
 			return o, fmt.Errorf("the deployment has no output %s", name)
 		}
@@ -252,7 +259,8 @@ func (s *Stack) Up(ctx context.Context, goarch string) (Outputs, error) {
 	if s.Core {
 		core = s.installCore
 	}
-	for _, step := range []func(context.Context) error{s.InstallPython, core, s.InstallCDK, func(ctx context.Context) error { return s.Build(ctx, goarch, s.Tags...) }, s.Start} {
+	for _, step := range []func(context.Context) error{s.InstallPython, core, s.InstallCDK,
+		func(ctx context.Context) error { return s.Build(ctx, goarch, s.Tags...) }, s.Start} {
 		if err := step(ctx); err != nil {
 			return Outputs{}, err
 		}

@@ -25,7 +25,8 @@ func unpinned(lines *bufio.Scanner) (out []string, packages int) {
 		if strings.HasPrefix(line, "#") || line == "" {
 			continue
 		}
-		if logical += " " + strings.TrimSuffix(line, `\`); strings.HasSuffix(line, `\`) {
+		logical += " " + strings.TrimSuffix(line, `\`)
+		if strings.HasSuffix(line, `\`) {
 			continue
 		}
 		name, hashes, _ := strings.Cut(logical, " --")
@@ -33,7 +34,8 @@ func unpinned(lines *bufio.Scanner) (out []string, packages int) {
 		for _, h := range strings.Fields("--" + hashes) {
 			ok = ok && sum.MatchString(h)
 		}
-		if packages++; !ok {
+		packages++
+		if !ok {
 			out = append(out, logical)
 		}
 		logical = ""

@@ -88,7 +88,8 @@ func manifest(o SampleObject, base, round string) ([]checkm.Row, error) {
 	add := func(at, name string, data []byte) {
 		h := hashes[o.Algorithm]()
 		h.Write(data)
-		rows = append(rows, checkm.Row{URL: base + at, Algorithm: o.Algorithm, Digest: hex.EncodeToString(h.Sum(nil)), Size: int64(len(data)), Name: name})
+		rows = append(rows, checkm.Row{URL: base + at, Algorithm: o.Algorithm, Digest: hex.EncodeToString(h.Sum(nil)),
+			Size: int64(len(data)), Name: name})
 	}
 	for _, f := range o.Files {
 		data, err := sample.ReadFile("sample/files/" + f)

@@ -27,7 +27,8 @@ func CheckTools(ctx context.Context) error {
 			return fmt.Errorf("%s was not found; install %s %d.%d or newer", t.command, t.name, t.major, t.minor)
 		}
 		if major, minor := versionIn(string(out)); major < t.major || major == t.major && minor < t.minor {
-			return fmt.Errorf("%s is version %d.%d; install %s %d.%d or newer", t.command, major, minor, t.name, t.major, t.minor)
+			return fmt.Errorf("%s is version %d.%d; install %s %d.%d or newer", t.command, major, minor, t.name,
+				t.major, t.minor)
 		}
 	}
 	return nil

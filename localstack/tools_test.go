@@ -22,7 +22,8 @@ func TestCheckTools(t *testing.T) {
 			if says == "" {
 				continue
 			}
-			if err := os.WriteFile(filepath.Join(bin, command), []byte("#!/bin/sh\necho "+says+"\n"), 0o755); err != nil {
+			if err := os.WriteFile(filepath.Join(bin, command), []byte("#!/bin/sh\necho "+says+"\n"),
+				0o755); err != nil {
 				t.Fatal(err)
 			}
 		}

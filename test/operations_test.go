@@ -68,7 +68,8 @@ func TestOperationsDocument(t *testing.T) {
 		}
 		for _, name := range cited {
 			name, part, divided := strings.Cut(name, "/")
-			if !strings.Contains(tests, "\nfunc "+name+"(t *testing.T)") || divided && !strings.Contains(tests, `"`+part+`"`) {
+			there := strings.Contains(tests, "\nfunc "+name+"(t *testing.T)")
+			if !there || divided && !strings.Contains(tests, `"`+part+`"`) {
 				t.Errorf("%q is shown by a test that is not there: %s %s", cells[0], name, part)
 			}
 		}
@@ -78,7 +79,8 @@ func TestOperationsDocument(t *testing.T) {
 			}
 		}
 	}
-	there := names(`\{id: "([A-Za-z]+)"`, sources(t, "../infra", func(name string) bool { return filepath.Base(name) == "alarms.go" }))
+	there := names(`\{id: "([A-Za-z]+)"`, sources(t, "../infra",
+		func(name string) bool { return filepath.Base(name) == "alarms.go" }))
 	if rows < 30 || len(there) < 10 {
 		t.Fatalf("%d rows and the alarms %v were found", rows, there)
 	}

@@ -25,7 +25,8 @@ var layers = []struct {
 	dirs []string
 	why  string
 }{
-	{[]string{"pkg/fault", "pkg/source", "pkg/anvl", "pkg/ark", "pkg/premis", "pkg/notify", "pkg/spill", "pkg/backoff", "pkg/table/schema", "statemachines", "events"}, "values and formats stand alone"},
+	{[]string{"pkg/fault", "pkg/source", "pkg/anvl", "pkg/ark", "pkg/premis", "pkg/notify", "pkg/spill", "pkg/backoff",
+		"pkg/table/schema", "statemachines", "events"}, "values and formats stand alone"},
 	{[]string{"pkg/checkm"}, "manifests list only what can be fetched"},
 	{[]string{"pkg/erc"}, "descriptions are read from ANVL and XML"},
 	{[]string{"pkg/ingest"}, "the rules know only the kinds of errors"},
@@ -53,7 +54,8 @@ var layers = []struct {
 	{[]string{"pkg/stage/stagetest"}, "the stages on twins"},
 	{[]string{"pkg/api"}, "handlers translate"},
 	{[]string{"pkg/awstest"}, "an AWS endpoint for tests of adapters"},
-	{[]string{"pkg/stepfunctions", "pkg/sqs", "pkg/ses", "pkg/secretsmanager", "pkg/cloudwatch"}, "adapters to AWS, each behind what its users ask for"},
+	{[]string{"pkg/stepfunctions", "pkg/sqs", "pkg/ses", "pkg/secretsmanager", "pkg/cloudwatch"},
+		"adapters to AWS, each behind what its users ask for"},
 	{[]string{"pkg/crash"}, "ends a worker's process in a test"},
 	{[]string{"pkg/lambda"}, "events become calls of the queue"},
 	{[]string{"pkg/boot"}, "wires everything; time, ids and environment enter here"},
@@ -74,7 +76,8 @@ func goFiles(t *testing.T, each func(path string, f *ast.File, src []byte)) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || d.Name() == "node_modules" || d.Name() == "cdk.out") {
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || d.Name() == "node_modules" ||
+			d.Name() == "cdk.out") {
 			return filepath.SkipDir
 		}
 		if !strings.HasSuffix(path, ".go") {
@@ -121,19 +124,24 @@ func TestImports(t *testing.T) {
 	})
 }
 
-// TestPackageComments: a package says in one sentence with a verb what it is for.
+// TestPackageComments: a package, and a command, says what it is for, beginning as go doc
+// wants it.
 func TestPackageComments(t *testing.T) {
 	commented, seen := map[string]bool{}, map[string]string{}
 	goFiles(t, func(path string, f *ast.File, _ []byte) {
 		dir := filepath.Dir(path)
-		seen[dir] = f.Name.Name
-		if f.Doc != nil && len(f.Doc.Text()) > 20 {
+		begins := "Package " + f.Name.Name + " "
+		if f.Name.Name == "main" {
+			begins = "Command " + filepath.Base(dir) + " "
+		}
+		seen[dir] = begins
+		if f.Doc != nil && strings.HasPrefix(f.Doc.Text(), begins) {
 			commented[dir] = true
 		}
 	})
-	for dir := range seen {
+	for dir, begins := range seen {
 		if !commented[dir] {
-			t.Errorf("%s: no file has a package comment", dir)
+			t.Errorf("%s: no file has a package comment that begins with %q", dir, begins)
 		}
 	}
 }
@@ -142,7 +150,8 @@ func TestPackageComments(t *testing.T) {
 func TestBelowBoot(t *testing.T) {
 	banned := regexp.MustCompile(`\b(time\.Now|os\.Getenv|os\.LookupEnv|ulid\.Make|uuid\.New)\(`)
 	goFiles(t, func(path string, _ *ast.File, src []byte) {
-		if !strings.HasPrefix(path, "pkg/") || strings.HasPrefix(path, "pkg/boot/") || strings.HasPrefix(path, "pkg/table/tabletest/") ||
+		if !strings.HasPrefix(path, "pkg/") || strings.HasPrefix(path, "pkg/boot/") ||
+			strings.HasPrefix(path, "pkg/table/tabletest/") ||
 			strings.HasSuffix(path, "_test.go") {
 			return
 		}

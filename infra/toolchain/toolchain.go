@@ -87,7 +87,8 @@ func (c Checkout) Venv(ctx context.Context, python, dir, requirements string) er
 		{"--only-binary", ":all:", "-r", c.Path("infra", "toolchain", "build-requirements.txt")},
 		{"--no-build-isolation", "-r", requirements},
 	} {
-		pip := []string{"-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes"}
+		pip := []string{"-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
+			"--require-hashes"}
 		_, err := c.Run(ctx, c.Root, os.Environ(), filepath.Join(dir, "bin", "python"), append(pip, args...)...)
 		if err != nil {
 			return err
@@ -151,6 +152,7 @@ func (c Checkout) Build(ctx context.Context, goarch string, tags ...string) erro
 func (c Checkout) buildFunction(ctx context.Context, name, to, goarch string, tags ...string) error {
 	env := append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+goarch)
 	all := strings.Join(append([]string{"lambda.norpc"}, tags...), ",")
-	_, err := c.Run(ctx, c.Root, env, "go", "build", "-trimpath", "-tags", all, "-ldflags", "-s -w", "-o", to, "./functions/"+name)
+	_, err := c.Run(ctx, c.Root, env, "go", "build", "-trimpath", "-tags", all, "-ldflags", "-s -w", "-o", to,
+		"./functions/"+name)
 	return err
 }

@@ -72,7 +72,8 @@ func portsAreFree(s *localstack.Stack) error {
 	for _, port := range []int{s.Port, sourcesPort(s)} {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
-			return fmt.Errorf("port %d is in use by another program; stop that program, or choose another port: make run PORT=%d", port, s.Port+100)
+			return fmt.Errorf("port %d is in use by another program; "+
+				"stop that program, or choose another port: make run PORT=%d", port, s.Port+100)
 		}
 		l.Close()
 	}
@@ -110,9 +111,10 @@ func submit(ctx context.Context, s *localstack.Stack, o localstack.Outputs) (bat
 			round = known[0].Version + 1
 		}
 		b, err := client.Submit(ctx, v1.BatchRequest{
-			Collection:  o.SampleCollection,
-			Submitter:   "make run",
-			Payload:     v1.Payload{URL: fmt.Sprintf("%s/manifests/%s.checkm?round=%d", o.SampleURL, obj.LocalID, round), Type: "object-manifest"},
+			Collection: o.SampleCollection,
+			Submitter:  "make run",
+			Payload: v1.Payload{Type: "object-manifest",
+				URL: fmt.Sprintf("%s/manifests/%s.checkm?round=%d", o.SampleURL, obj.LocalID, round)},
 			Identifiers: &v1.Identifiers{Local: []string{obj.LocalID}},
 			Metadata:    &v1.Metadata{Who: obj.Who, What: obj.What, When: obj.When},
 		}, fmt.Sprintf("sample-%s-%d", obj.LocalID, round))

@@ -138,22 +138,27 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 		o.APIOptions = append(o.APIOptions, s.crashes.CountWrites)
 	})
 	work := bucket.Bucket{Client: client, Name: s.env(EnvWork), Limits: bucket.DefaultLimits}
-	root := ocfl.Root{Bucket: bucket.Bucket{Client: client, Name: s.env(EnvStorage), Limits: bucket.DefaultLimits}, Work: work}
+	root := ocfl.Root{Bucket: bucket.Bucket{Client: client, Name: s.env(EnvStorage), Limits: bucket.DefaultLimits},
+		Work: work}
 	guard, err := allowed(s.env)
 	if err != nil {
 		return err
 	}
 	objects := inventory.Store{Table: t}
 	profiles := collection.Store{Table: t, NewID: newID, Plain: cfg.BaseEndpoint != nil}
-	s.stages = &stage.Stages{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root, Work: workspace.Store{Bucket: work}, Fetch: s.fetcher(guard),
-		Now: time.Now, Draw: stage.Draw, NAAN: s.env(EnvNAAN), Shoulder: s.env(EnvShoulder), Version: version(), Parallel: 4,
-		MailFrom: s.env(EnvMailFrom), API: strings.TrimSuffix(s.env(EnvAPI), "/"), SendMail: (&ses.Mailer{Client: awsses.NewFromConfig(cfg)}).Send,
-		Secret: (&secretsmanager.Secrets{Client: awssecretsmanager.NewFromConfig(cfg)}).Read}
+	s.stages = &stage.Stages{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root,
+		Work: workspace.Store{Bucket: work}, Fetch: s.fetcher(guard),
+		Now: time.Now, Draw: stage.Draw, NAAN: s.env(EnvNAAN), Shoulder: s.env(EnvShoulder), Version: version(),
+		Parallel: 4,
+		MailFrom: s.env(EnvMailFrom), API: strings.TrimSuffix(s.env(EnvAPI), "/"),
+		SendMail: (&ses.Mailer{Client: awsses.NewFromConfig(cfg)}).Send,
+		Secret:   (&secretsmanager.Secrets{Client: awssecretsmanager.NewFromConfig(cfg)}).Read}
 	s.queue.Clean, s.queue.Stored = s.stages.Clean, s.stages.Stored
 	if s.stages.MailFrom != "" {
 		s.queue.Compose = s.stages.Compose
 	}
-	s.api = &api.API{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root, Work: work, Stages: s.stages, Log: s.log,
+	s.api = &api.API{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root, Work: work,
+		Stages: s.stages, Log: s.log,
 		Archive: provenance.Archive{NAAN: s.env(EnvNAAN), Version: version()}}
 	return nil
 }

@@ -18,7 +18,8 @@ func TestAgingKeepsOrder(t *testing.T) {
 	if l.Check() != nil || len(rank) != len("0000000000000#x") {
 		t.Errorf("%v: the rank is %s", l.Check(), rank)
 	}
-	if l.AgingMinutes++; l.Check() == nil {
+	l.AgingMinutes++
+	if l.Check() == nil {
 		t.Error("a slower aging was accepted")
 	}
 }

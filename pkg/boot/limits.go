@@ -17,7 +17,7 @@ type Limits struct {
 	Share           int `json:"share"`           // running jobs of one collection at once; 0 = all
 	SpaceGiB        int `json:"spaceGiB"`        // of work files at once
 	ReserveGiB      int `json:"reserveGiB"`      // jobs of unknown size wait while less than this is free
-	PatienceMinutes int `json:"patienceMinutes"` // after it a waiting job keeps the space that comes free for itself; 0 = never
+	PatienceMinutes int `json:"patienceMinutes"` // after it a waiting job reserves freed space; 0 = never
 	AgingMinutes    int `json:"agingMinutes"`    // a waiting job gains one step of priority in this time; 0 = never
 	FailedDays      int `json:"failedDays"`      // a failed job's work files are kept for a requeue
 	FailedKeepHours int `json:"failedKeepHours"` // they are kept so long even when others lack space
@@ -26,23 +26,28 @@ type Limits struct {
 
 // DefaultLimits are those of a deployment that says nothing: 100 jobs keep within
 // Lambda's default concurrency of an account, 10 TiB is a large deposit day.
-var DefaultLimits = Limits{MaxInFlight: 100, SpaceGiB: 10 << 10, ReserveGiB: 1 << 10, PatienceMinutes: 6 * 60, FailedDays: 30, FailedKeepHours: 24, KeepDays: 365}
+var DefaultLimits = Limits{MaxInFlight: 100, SpaceGiB: 10 << 10, ReserveGiB: 1 << 10, PatienceMinutes: 6 * 60,
+	FailedDays: 30, FailedKeepHours: 24, KeepDays: 365}
 
 // Named gives every limit by its name.
 func (l *Limits) Named() map[string]*int {
-	return map[string]*int{"maxInFlight": &l.MaxInFlight, "share": &l.Share, "spaceGiB": &l.SpaceGiB, "reserveGiB": &l.ReserveGiB, "patienceMinutes": &l.PatienceMinutes,
-		"agingMinutes": &l.AgingMinutes, "failedDays": &l.FailedDays, "failedKeepHours": &l.FailedKeepHours, "keepDays": &l.KeepDays}
+	return map[string]*int{"maxInFlight": &l.MaxInFlight, "share": &l.Share, "spaceGiB": &l.SpaceGiB,
+		"reserveGiB": &l.ReserveGiB, "patienceMinutes": &l.PatienceMinutes,
+		"agingMinutes": &l.AgingMinutes, "failedDays": &l.FailedDays, "failedKeepHours": &l.FailedKeepHours,
+		"keepDays": &l.KeepDays}
 }
 
-// Bounds within which the numbers are: beyond them a product would not fit into an int64
-// of bytes or nanoseconds, or AWS refuses it.
+// Bounds of the numbers. Beyond them a product would not fit into an int64 of bytes or
+// nanoseconds, or AWS refuses it. An event source runs at most 1,000 invocations at once
+// (AWS::Lambda::EventSourceMapping ScalingConfig). With the slowest aging the worst
+// priority is still a time of 13 digits, by which jobs are sorted.
 const (
-	mostJobs    = 1000           // an event source runs no more at once (AWS::Lambda::EventSourceMapping ScalingConfig)
+	mostJobs    = 1000
 	mostGiB     = 1 << 30        // 1 EiB
 	mostDays    = 100 * 365      // a century
 	mostHours   = mostDays * 24  // a century
 	mostMinutes = mostHours * 60 // a century
-	mostAging   = 30 * 24 * 60   // a month: times it, the worst priority is still a time of 13 digits, as jobs are sorted by
+	mostAging   = 30 * 24 * 60   // a month
 )
 
 // Check returns an Invalid that names the first limit that is out of its range, or with
@@ -85,8 +90,10 @@ func ParseLimits(text string) (Limits, error) {
 }
 
 func (l Limits) settings() queue.Settings {
-	return queue.Settings{MaxInFlight: l.MaxInFlight, Space: int64(l.SpaceGiB) << 30, Reserve: int64(l.ReserveGiB) << 30, Share: l.Share,
-		Patience: time.Duration(l.PatienceMinutes) * time.Minute, FailedKeep: time.Duration(l.FailedKeepHours) * time.Hour, SweepPage: sweepPage}
+	return queue.Settings{MaxInFlight: l.MaxInFlight, Space: int64(l.SpaceGiB) << 30,
+		Reserve: int64(l.ReserveGiB) << 30, Share: l.Share,
+		Patience:   time.Duration(l.PatienceMinutes) * time.Minute,
+		FailedKeep: time.Duration(l.FailedKeepHours) * time.Hour, SweepPage: sweepPage}
 }
 
 // sweepPage bounds a tick, so that it ends in time.
@@ -94,5 +101,6 @@ const sweepPage = 200
 
 func (l Limits) rules(timing ingest.Timing) ingest.Rules {
 	const day = 24 * time.Hour
-	return ingest.Rules{Timing: timing, Aging: time.Duration(l.AgingMinutes) * time.Minute, FailedRetention: time.Duration(l.FailedDays) * day, Retention: time.Duration(l.KeepDays) * day}
+	return ingest.Rules{Timing: timing, Aging: time.Duration(l.AgingMinutes) * time.Minute,
+		FailedRetention: time.Duration(l.FailedDays) * day, Retention: time.Duration(l.KeepDays) * day}
 }

@@ -39,7 +39,8 @@ func TestCommitEndsInTime(t *testing.T) {
 		},
 		"errors": func(r *http.Request) (*http.Response, error) {
 			body := `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"no"}`
-			return &http.Response{StatusCode: 500, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader([]byte(body)))}, nil
+			return &http.Response{StatusCode: 500, Header: http.Header{},
+				Body: io.NopCloser(bytes.NewReader([]byte(body)))}, nil
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -48,7 +49,8 @@ func TestCommitEndsInTime(t *testing.T) {
 				asked++
 				return answer(r)
 			})
-			cfg := aws.Config{Region: "us-east-1", HTTPClient: counted, Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}
+			cfg := aws.Config{Region: "us-east-1", HTTPClient: counted,
+				Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}
 			tb := table.New(dynamo.NewFromIface(tableClient(cfg)), "t")
 			for n := range 5 {
 				began, before := time.Now(), asked
@@ -58,7 +60,8 @@ func TestCommitEndsInTime(t *testing.T) {
 				if err := tx.Commit(t.Context()); !fault.Is(err, fault.Unavailable) {
 					t.Errorf("%s: %v", name, err)
 				}
-				if took := time.Since(began); took > time.Minute || took >= lease || asked-before < 2 || asked-before > most {
+				if took := time.Since(began); took > time.Minute || took >= lease || asked-before < 2 ||
+					asked-before > most {
 					t.Errorf("%s: %s and %d requests", name, took, asked-before)
 				}
 			}

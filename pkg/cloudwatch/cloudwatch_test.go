@@ -29,7 +29,8 @@ func TestOneRequestPerInvocation(t *testing.T) {
 		t.Fatalf("%q, %v", *got, err)
 	}
 	body := (*got)[0]
-	if !strings.Contains(body, queue.Repairs) || !strings.Contains(body, queue.SpaceUsed) || !strings.Contains(body, Namespace) {
+	if !strings.Contains(body, queue.Repairs) || !strings.Contains(body, queue.SpaceUsed) ||
+		!strings.Contains(body, Namespace) {
 		t.Errorf("the request is %q", body)
 	}
 	if err := m.Put(t.Context()); err != nil || len(*got) != 1 {
@@ -53,7 +54,8 @@ func TestRefusals(t *testing.T) {
 		cfg, _ := awstest.Endpoint(t, http.StatusBadRequest, `{"__type":"`+code+`"}`)
 		m := &Metrics{Log: slog.New(slog.DiscardHandler)}
 		cfg.APIOptions = append(cfg.APIOptions, m.CountRefusals)
-		_, err := sfn.NewFromConfig(cfg).StopExecution(t.Context(), &sfn.StopExecutionInput{ExecutionArn: aws.String("arn")})
+		_, err := sfn.NewFromConfig(cfg).StopExecution(t.Context(),
+			&sfn.StopExecutionInput{ExecutionArn: aws.String("arn")})
 		if err == nil || m.sums[queue.Refused] != want {
 			t.Errorf("%s: %v, %v", code, m.sums, err)
 		}

@@ -43,7 +43,8 @@ func (s *Stage) handled(ctx context.Context, record events.SQSMessage) bool {
 		hide(ctx, s.Log, s.Queue, record, 0) // at once: waiting does not make it better
 		return false
 	}
-	log := s.Log.With("stage", s.Worker.Stage.Name, "job", m.Job, "batch", m.Batch, "exec", m.Exec, "state", m.State+m.Step)
+	log := s.Log.With("stage", s.Worker.Stage.Name, "job", m.Job, "batch", m.Batch,
+		"exec", m.Exec, "state", m.State+m.Step)
 	now := s.Worker.Queue.Now
 	started := now()
 	keep, err := s.Worker.Handle(ctx, m)

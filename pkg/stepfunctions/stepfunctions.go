@@ -48,7 +48,8 @@ func (e *Executions) Start(ctx context.Context, machine, name string, in queue.M
 	if err != nil {
 		return err
 	}
-	_, err = e.Client.StartExecution(ctx, &sfn.StartExecutionInput{StateMachineArn: aws.String(e.ARNs[machine]), Name: &name, Input: aws.String(string(input))})
+	_, err = e.Client.StartExecution(ctx, &sfn.StartExecutionInput{StateMachineArn: aws.String(e.ARNs[machine]),
+		Name: &name, Input: aws.String(string(input))})
 	var exists *types.ExecutionAlreadyExists
 	if errors.As(err, &exists) {
 		return fault.New(fault.Conflict, "an execution with the name %s was started before", name)
@@ -66,7 +67,8 @@ const ourStop = "Superseded"
 
 // Stop ends an execution.
 func (e *Executions) Stop(ctx context.Context, machine, name, why string) error {
-	_, err := e.Client.StopExecution(ctx, &sfn.StopExecutionInput{ExecutionArn: e.execution(machine, name), Error: aws.String(ourStop), Cause: &why})
+	_, err := e.Client.StopExecution(ctx, &sfn.StopExecutionInput{ExecutionArn: e.execution(machine, name),
+		Error: aws.String(ourStop), Cause: &why})
 	var gone *types.ExecutionDoesNotExist
 	if errors.As(err, &gone) {
 		return nil
@@ -153,7 +155,8 @@ func (e *Executions) Answer(ctx context.Context, token string, a ingest.Answer, 
 		if len(cause) > 1000 {
 			cause = cause[:1000]
 		}
-		_, err = e.Client.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{TaskToken: &token, Error: aws.String(string(a)), Cause: &cause})
+		_, err = e.Client.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{TaskToken: &token,
+			Error: aws.String(string(a)), Cause: &cause})
 	}
 	var gone *types.TaskDoesNotExist
 	var invalid *types.InvalidToken

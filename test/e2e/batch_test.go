@@ -19,9 +19,9 @@ func (s *source) list(t *testing.T, path, profile string, rows ...checkm.Row) st
 	return s.put(path, []byte(b.String()))
 }
 
-// Test3aBatch: of five objects in a batch manifest two are good. The others fail
+// TestBatchFailuresAreIsolated: of five objects in a batch manifest two are good. The others fail
 // alone, each with its reason; what can be mended is.
-func Test3aBatch(t *testing.T) {
+func TestBatchFailuresAreIsolated(t *testing.T) {
 	src := newSource(t)
 	src.put("/good.txt", []byte("good content"))
 	wrong, missing := src.row("/good.txt"), src.row("/good.txt")
@@ -52,19 +52,25 @@ func Test3aBatch(t *testing.T) {
 	}
 	for n := 4; n <= 5; n++ {
 		j := jobOf(t, ingest.JobID(batch, n))
-		if j.State != "Completed" || j.Priority != ingest.BatchPriority(5) || string(content(t, j, "producer/good.txt")) != "good content" {
+		if j.State != "Completed" || j.Priority != ingest.BatchPriority(5) ||
+			string(content(t, j, "producer/good.txt")) != "good content" {
 			t.Errorf("job %d: %+v", n, j)
 		}
-		if erc := string(content(t, j, "system/mrt-erc.txt")); !strings.Contains(erc, "what: Object /") || !strings.Contains(erc, "who: Me; You") {
+		if erc := string(content(t, j, "system/mrt-erc.txt")); !strings.Contains(erc, "what: Object /") ||
+			!strings.Contains(erc, "who: Me; You") {
 			t.Errorf("job %d: %s", n, erc)
 		}
 	}
 	var mail []string
-	until(t, "the report is mailed", soon, func() bool { mail = mails(t, "3 of 5 objects failed: "+batch); return len(mail) > 0 })
+	until(t, "the report is mailed", soon, func() bool {
+		mail = mails(t, "3 of 5 objects failed: "+batch)
+		return len(mail) > 0
+	})
 	if len(mail) != 1 {
 		t.Fatalf("%d mails", len(mail))
 	}
-	for _, says := range []string{"md5 is 0000", "404", "#%eof", "PRESERVED", "requeue the job", "a new submission is needed"} {
+	for _, says := range []string{"md5 is 0000", "404", "#%eof", "PRESERVED", "requeue the job",
+		"a new submission is needed"} {
 		if !strings.Contains(mail[0], says) {
 			t.Errorf("the mail does not say %q: %s", says, mail[0])
 		}
@@ -79,9 +85,9 @@ func Test3aBatch(t *testing.T) {
 	}
 }
 
-// Test3bSingleFiles: each row of a single-file batch becomes an object; a batch
+// TestSingleFileBatchMakesAnObjectOfEachRow: each row of a single-file batch becomes an object; a batch
 // manifest that is no good makes no job.
-func Test3bSingleFiles(t *testing.T) {
+func TestSingleFileBatchMakesAnObjectOfEachRow(t *testing.T) {
 	miniStackOnly(t, ownCode)
 	src := newSource(t)
 	var rows []checkm.Row
@@ -100,7 +106,8 @@ func Test3bSingleFiles(t *testing.T) {
 	batch, _ = submit(t, src.list(t, "/bad.checkm", "mrt-single-file-batch-manifest", rows...), "")
 	until(t, "the batch fails", soon, func() bool { return batchOf(t, batch).State == "Failed" })
 	b := batchOf(t, batch)
-	until(t, "the mail says that the submission failed", soon, func() bool { return len(mails(t, "Submission failed")) == 1 })
+	until(t, "the mail says that the submission failed", soon,
+		func() bool { return len(mails(t, "Submission failed")) == 1 })
 	if b.Counts != (v1.Counts{}) || !strings.Contains(b.Message, "md2") || !strings.Contains(b.Message, "nowhere") {
 		t.Errorf("%+v", b)
 	}

@@ -21,7 +21,8 @@ type request struct{ Role, Action, Resource, Leading string }
 // exceptions are grants that no test needs to use, and why they are there. who are
 // names of functions and machines, "" for all of them.
 var exceptions = []struct{ who, action, resource, why string }{
-	{"", "sqs:ReceiveMessage", "", "Lambda polls the queue with the function's role, which MiniStack does not evaluate"},
+	{"", "sqs:ReceiveMessage", "", "Lambda polls the queue with the function's role, which MiniStack does not " +
+		"evaluate"},
 	{"", "sqs:DeleteMessage", "", "as above"},
 	{"", "sqs:GetQueueAttributes", "", "as above"},
 	{"", "sqs:GetQueueUrl", "", "as above"},
@@ -63,7 +64,7 @@ const keyOfRow = "row"
 // checkGrants compares the requests of all roles with the policies that are deployed:
 // each is granted, and after a run of all tests each grant was used.
 func checkGrants(ctx context.Context) error {
-	if *core {
+	if onCore() {
 		return nil // it evaluates nothing
 	}
 	made, err := requests()

@@ -87,7 +87,8 @@ func findFunction(ctx context.Context, name string) (string, error) {
 // roleOf is the name of the role of a function or a state machine.
 func roleOf(ctx context.Context, name string) (string, error) {
 	if output := map[string]string{"ingest-job": "jobMachine", "ingest-batch": "batchMachine"}[name]; output != "" {
-		m, err := machines().DescribeStateMachine(ctx, &sfn.DescribeStateMachineInput{StateMachineArn: aws.String(out.All[output])})
+		m, err := machines().DescribeStateMachine(ctx,
+			&sfn.DescribeStateMachineInput{StateMachineArn: aws.String(out.All[output])})
 		if err != nil {
 			return "", err
 		}
@@ -97,7 +98,8 @@ func roleOf(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	f, err := lambda.NewFromConfig(cfg).GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{FunctionName: &full})
+	f, err := lambda.NewFromConfig(cfg).GetFunctionConfiguration(ctx,
+		&lambda.GetFunctionConfigurationInput{FunctionName: &full})
 	if err != nil {
 		return "", err
 	}
@@ -137,7 +139,8 @@ func putPolicies(t *testing.T, role string, all map[string]document) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := roles().PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &role, PolicyName: &name, PolicyDocument: aws.String(string(text))}); err != nil {
+		if _, err := roles().PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &role, PolicyName: &name,
+			PolicyDocument: aws.String(string(text))}); err != nil {
 			t.Fatal(err)
 		}
 	}

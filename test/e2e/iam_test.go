@@ -22,13 +22,14 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// TestEveryGrantCounts: a function that lacks a grant is refused the call, says
+// TestMissingGrantIsReportedAndSurvived: a function that lacks a grant is refused the call, says
 // which, and goes on when it has it again. So every function runs as its own role,
 // and this lane can fail.
-func TestEveryGrantCounts(t *testing.T) {
+func TestMissingGrantIsReportedAndSurvived(t *testing.T) {
 	miniStackOnly(t, "LocalStack's core evaluates no policies")
 	// One call of each stage's step.
-	broken := []struct{ stage, operation string }{{"unpack", "PutObject"}, {"estimate", "PutObject"}, {"download", "PutObject"}, {"process", "PutObject"},
+	broken := []struct{ stage, operation string }{{"unpack", "PutObject"}, {"estimate", "PutObject"},
+		{"download", "PutObject"}, {"process", "PutObject"},
 		{"store", "PutObject"}, {"record", "GetObject"}, {"notify", "DeleteObject"}, {"report", "PutObject"}}
 	if len(broken) != len(ingest.Stages) {
 		t.Fatalf("%d stages are looked at, there are %d", len(broken), len(ingest.Stages))
@@ -69,7 +70,8 @@ func refused(t *testing.T, name, action, event string) {
 	}
 	function := functionOf(t, name)
 	call := func() string {
-		r, err := lambda.NewFromConfig(cfg).Invoke(t.Context(), &lambda.InvokeInput{FunctionName: &function, Payload: payload, LogType: lambdatypes.LogTypeTail})
+		r, err := lambda.NewFromConfig(cfg).Invoke(t.Context(), &lambda.InvokeInput{FunctionName: &function,
+			Payload: payload, LogType: lambdatypes.LogTypeTail})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,12 +92,13 @@ func refused(t *testing.T, name, action, event string) {
 	}
 }
 
-// TestPresignedURLs: a link to content is good for its method, its key and its time.
-func TestPresignedURLs(t *testing.T) {
+// TestContentLinksAreLimited: a link to content is good for its method, its key and its time.
+func TestContentLinksAreLimited(t *testing.T) {
 	src := newSource(t)
 	_, job := submit(t, src.put("/signed.txt", []byte("signed content")), "file", "signed")
 	j := ends(t, job, "Completed", soon)
-	_, _, link := fetched(t, http.MethodGet, out.APIURL+v1.ObjectPath(j.Identifiers.Primary)+"/versions/1/content?path=producer/signed.txt")
+	_, _, link := fetched(t, http.MethodGet, out.APIURL+v1.ObjectPath(j.Identifiers.Primary)+
+		"/versions/1/content?path=producer/signed.txt")
 	if status, body, _ := fetched(t, http.MethodGet, link); status != http.StatusOK || body != "signed content" {
 		t.Fatalf("the link %q gives %d %s", link, status, body)
 	}
@@ -107,7 +110,8 @@ func TestPresignedURLs(t *testing.T) {
 	presigned := func(ago time.Duration) string {
 		signer := s3.NewPresignClient(buckets(), func(o *s3.PresignOptions) {
 			o.Expires = 2 * time.Minute
-			o.Presigner = past{v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }), ago} // as S3 takes keys
+			asS3 := func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }
+			o.Presigner = past{v4.NewSigner(asS3), ago}
 		})
 		p, err := signer.PresignGetObject(t.Context(), &s3.GetObjectInput{Bucket: &out.StorageBucket, Key: &key})
 		if err != nil {
@@ -123,12 +127,14 @@ func TestPresignedURLs(t *testing.T) {
 		{"another method", http.MethodHead, link, http.StatusForbidden, ""},
 		{"a deletion", http.MethodDelete, presigned(0), http.StatusForbidden, "SignatureDoesNotMatch"},
 		{"a write", http.MethodPut, presigned(0), http.StatusForbidden, "SignatureDoesNotMatch"},
-		{"another key", http.MethodGet, strings.Replace(link, "signed.txt", "other.txt", 1), http.StatusForbidden, "SignatureDoesNotMatch"},
+		{"another key", http.MethodGet, strings.Replace(link, "signed.txt", "other.txt", 1), http.StatusForbidden,
+			"SignatureDoesNotMatch"},
 		{"a link before its end", http.MethodGet, presigned(time.Minute), http.StatusOK, "signed content"},
-		{"a link after its end", http.MethodGet, presigned(3 * time.Minute), http.StatusForbidden, "Request has expired"},
+		{"a link after its end", http.MethodGet, presigned(3 * time.Minute), http.StatusForbidden,
+			"Request has expired"},
 		{"no signature", http.MethodGet, at, http.StatusForbidden, "AccessDenied"},
 	} {
-		if *core && c.link == at {
+		if onCore() && c.link == at {
 			continue // LocalStack's core checks signatures, but lets in who has none
 		}
 		if status, body, _ := fetched(t, c.method, c.link); status != c.status || !strings.Contains(body, c.says) {
@@ -143,7 +149,8 @@ type past struct {
 	ago time.Duration
 }
 
-func (p past) PresignHTTP(ctx context.Context, c aws.Credentials, r *http.Request, hash, service, region string, at time.Time, opts ...func(*v4.SignerOptions)) (string, http.Header, error) {
+func (p past) PresignHTTP(ctx context.Context, c aws.Credentials, r *http.Request, hash, service, region string,
+	at time.Time, opts ...func(*v4.SignerOptions)) (string, http.Header, error) {
 	return p.HTTPPresignerV4.PresignHTTP(ctx, c, r, hash, service, region, at.Add(-p.ago), opts...)
 }
 

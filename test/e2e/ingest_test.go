@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,13 +18,14 @@ import (
 	"archivist/localstack"
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
 )
 
 const soon = 60 * time.Second
 
-// Test1Sample: the sample's real files become preserved, verified objects, with
-// the digests that their depositor gave, and no repair was needed for it.
-func Test1Sample(t *testing.T) {
+// TestSampleIsPreserved: the sample's real files become preserved, verified objects with
+// the digests that their depositor gave, and no job of them needs a repair.
+func TestSampleIsPreserved(t *testing.T) {
 	handler, err := localstack.SampleHandler()
 	if err != nil {
 		t.Fatal(err)
@@ -45,8 +45,10 @@ func Test1Sample(t *testing.T) {
 	if len(objects) < 6 || files < 15 {
 		t.Fatalf("the sample has %d objects of %d files", len(objects), files)
 	}
+	var done []v1.Job
 	for _, o := range objects {
 		j := ends(t, jobs[o.LocalID], "Completed", 2*soon)
+		done = append(done, j)
 		if j.Version != 1 || j.Progress.Files != len(o.Files)+1 {
 			t.Errorf("%s: %+v", o.LocalID, j)
 		}
@@ -59,16 +61,16 @@ func Test1Sample(t *testing.T) {
 				t.Errorf("%s: %s came back with %d bytes, %d were deposited", o.LocalID, f, len(got), len(want))
 			}
 		}
-		eventsOf(t, j.ID)
-		left, err := buckets().ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &out.WorkBucket, Prefix: aws.String("jobs/" + j.ID + "/")})
+		if n := repairsOf(t, j.ID); n != 0 {
+			t.Errorf("%s: the job needed %d repairs in a run without faults", o.LocalID, n)
+		}
+		left, err := buckets().ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &out.WorkBucket,
+			Prefix: aws.String("jobs/" + j.ID + "/")})
 		if err != nil || len(left.Contents) > 0 {
 			t.Errorf("%s: %d work files are left, %v", o.LocalID, len(left.Contents), err)
 		}
 	}
-	if n := repairs(t); n != 0 {
-		t.Errorf("%v repairs in a run without faults", n)
-	}
-	validRoot(t)
+	validObjects(t, done...)
 }
 
 // content reads a stored file back through the API.
@@ -86,55 +88,9 @@ func content(t *testing.T, j v1.Job, path string) []byte {
 	return data
 }
 
-// validRoot copies the storage root out of the bucket and lets a validator that
-// is not ours judge it, with every digest.
-func validRoot(t *testing.T) {
-	t.Helper()
-	dir := t.TempDir()
-	pages := s3.NewListObjectsV2Paginator(buckets(), &s3.ListObjectsV2Input{Bucket: &out.StorageBucket})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, o := range page.Contents {
-			got, err := buckets().GetObject(t.Context(), &s3.GetObjectInput{Bucket: &out.StorageBucket, Key: o.Key})
-			if err != nil {
-				t.Fatal(err)
-			}
-			to := filepath.Join(dir, filepath.FromSlash(aws.ToString(o.Key)))
-			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			data, err := io.ReadAll(got.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(to, data, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	ocfl := filepath.Join(stack.Root, ".local", "venv", "bin")
-	said, err := exec.Command(stack.Python(), filepath.Join(ocfl, "ocfl-root.py"), "validate", "--root", dir, "--validate-objects", "--check-digests").CombinedOutput()
-	if err != nil || !strings.Contains(string(said), "are VALID") || !strings.Contains(string(said), "is VALID") || strings.Contains(string(said), "INVALID") {
-		t.Errorf("ocfl-root.py: %v\n%s", err, said)
-	}
-	objects, err := filepath.Glob(filepath.Join(dir, "*", "*", "*", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range objects {
-		said, err := exec.Command(stack.Python(), filepath.Join(ocfl, "ocfl-object.py"), "validate", "--objdir", o).CombinedOutput()
-		if err != nil || !strings.Contains(string(said), "is VALID") {
-			t.Errorf("ocfl-object.py: %v\n%s", err, said)
-		}
-	}
-}
-
-// Test2WhatIsWrong: each wrong submission fails with a message that says what is
+// TestWrongSubmissionsSayWhatIsWrong: each wrong submission fails with a message that says what is
 // wrong, and only what can be mended can be requeued.
-func Test2WhatIsWrong(t *testing.T) {
+func TestWrongSubmissionsSayWhatIsWrong(t *testing.T) {
 	src := newSource(t)
 	src.put("/good.txt", []byte("good content"))
 	wrong := src.row("/good.txt")
@@ -145,7 +101,8 @@ func Test2WhatIsWrong(t *testing.T) {
 	src.put("/cut.checkm", bytes.Replace(src.files["/cut.checkm"], []byte("#%eof\n"), nil, 1))
 
 	_, digest := submit(t, src.manifest(t, "/wrong.checkm", wrong), "object-manifest")
-	batch404, notFound := submit(t, src.manifest(t, "/missing.checkm", src.row("/good.txt"), missing), "object-manifest")
+	batch404, notFound := submit(t, src.manifest(t, "/missing.checkm", src.row("/good.txt"), missing),
+		"object-manifest")
 	_, noEOF := submit(t, cut, "object-manifest")
 	for job, says := range map[string]string{digest: "the depositor's md5 is 0000", notFound: "404", noEOF: "#%eof"} {
 		j := ends(t, job, "Failed", soon)
@@ -160,7 +117,8 @@ func Test2WhatIsWrong(t *testing.T) {
 		}
 	}
 	until(t, "the batch reports", soon, func() bool { return batchOf(t, batch404).State == "Failed" })
-	if b, report := batchOf(t, batch404), reportOf(t, batch404); b.Counts.Failed != 1 || !strings.Contains(report, "404") {
+	if b, report := batchOf(t, batch404), reportOf(t, batch404); b.Counts.Failed != 1 ||
+		!strings.Contains(report, "404") {
 		t.Errorf("the batch is %+v with report %s", b, report)
 	}
 	src.put("/late.txt", []byte("good content"))
@@ -191,11 +149,12 @@ func batchOf(t *testing.T, id string) v1.Batch {
 	return b
 }
 
-// Test3Repeats: a repeated submission is one batch; two jobs for one local id
-// make two versions of one object, one after the other.
-func Test3Repeats(t *testing.T) {
+// TestRepeatedSubmissionIsOneBatch: a submission that is sent again with its key is the
+// same batch; another one with this key is refused.
+func TestRepeatedSubmissionIsOneBatch(t *testing.T) {
 	src := newSource(t)
-	in := v1.BatchRequest{Collection: "e2e", Payload: v1.Payload{URL: src.put("/a.txt", []byte("first")), Type: "file"}, Identifiers: &v1.Identifiers{Local: []string{"repeats"}}}
+	in := v1.BatchRequest{Collection: "e2e", Payload: v1.Payload{URL: src.put("/a.txt", []byte("first")), Type: "file"},
+		Identifiers: &v1.Identifiers{Local: []string{"repeats"}}}
 	one, err := client.Submit(t.Context(), in, "the same key")
 	if err != nil {
 		t.Fatal(err)
@@ -208,8 +167,13 @@ func Test3Repeats(t *testing.T) {
 	if _, err := client.Submit(t.Context(), in, "the same key"); !fault.Is(err, fault.Conflict) {
 		t.Errorf("another body gave %v", err)
 	}
-	ends(t, one.ID+"-00001", "Completed", soon)
+	ends(t, ingest.JobID(one.ID, 1), "Completed", soon)
+}
 
+// TestJobsOfOneObjectRunInOrder: two jobs for one local id make two versions of one
+// object, one after the other.
+func TestJobsOfOneObjectRunInOrder(t *testing.T) {
+	src := newSource(t)
 	src.put("/b.txt", []byte("second content, held back"))
 	src.put("/c.txt", []byte("third content"))
 	release := src.hold("/b.txt")
@@ -233,19 +197,22 @@ func Test3Repeats(t *testing.T) {
 	}
 }
 
-// Test3cReindex: the rows of objects are a function of the storage root. With all
+// TestReindexRestoresRows: the rows of objects are a function of the storage root. With all
 // of them gone, a reindex brings back the same.
-func Test3cReindex(t *testing.T) {
+func TestReindexRestoresRows(t *testing.T) {
 	miniStackOnly(t, ownCode)
 	src := newSource(t)
 	src.put("/a.txt", []byte("first"))
 	src.put("/b.txt", []byte("second"))
 	_, one := submit(t, src.manifest(t, "/a.checkm", src.row("/a.txt")), "object-manifest", "reindex", "another name")
 	j := ends(t, one, "Completed", soon)
-	_, two := submit(t, src.manifest(t, "/b.checkm", src.row("/a.txt"), src.row("/b.txt")), "object-manifest", "reindex", "another name")
+	_, two := submit(t, src.manifest(t, "/b.checkm", src.row("/a.txt"), src.row("/b.txt")), "object-manifest",
+		"reindex", "another name")
 	ends(t, two, "Completed", soon)
 	receipt, err := client.Receipt(t.Context(), two)
-	if err != nil || receipt.Version != 2 || len(receipt.Files) != 2 || receipt.Files[1].Given == nil || receipt.Files[1].Given.Value != src.row("/b.txt").Digest || receipt.Files[1].Digests["md5"] != src.row("/b.txt").Digest {
+	if err != nil || receipt.Version != 2 || len(receipt.Files) != 2 || receipt.Files[1].Given == nil ||
+		receipt.Files[1].Given.Value != src.row("/b.txt").Digest ||
+		receipt.Files[1].Digests["md5"] != src.row("/b.txt").Digest {
 		t.Errorf("the receipt is %+v, %v", receipt, err)
 	}
 	look := func() string {
@@ -273,7 +240,8 @@ func Test3cReindex(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if cursor = did.Cursor; pages > 100 {
+		cursor = did.Cursor
+		if pages > 100 {
 			t.Fatal("the pages do not end")
 		}
 	}
@@ -287,7 +255,8 @@ func forget(t *testing.T, partitions ...string) {
 	t.Helper()
 	db := dynamodb.NewFromConfig(cfg)
 	for _, pk := range partitions {
-		rows, err := db.Query(t.Context(), &dynamodb.QueryInput{TableName: &out.TableName, KeyConditionExpression: aws.String("pk = :p"),
+		rows, err := db.Query(t.Context(), &dynamodb.QueryInput{TableName: &out.TableName,
+			KeyConditionExpression:    aws.String("pk = :p"),
 			ExpressionAttributeValues: map[string]types.AttributeValue{":p": &types.AttributeValueMemberS{Value: pk}}})
 		if err != nil || len(rows.Items) == 0 {
 			t.Fatalf("%s: %d rows, %v", pk, len(rows.Items), err)
@@ -296,36 +265,43 @@ func forget(t *testing.T, partitions ...string) {
 			if sk := row["sk"].(*types.AttributeValueMemberS).Value; strings.HasPrefix(sk, "EV#") {
 				continue
 			}
-			if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &out.TableName, Key: map[string]types.AttributeValue{"pk": row["pk"], "sk": row["sk"]}}); err != nil {
+			if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &out.TableName,
+				Key: map[string]types.AttributeValue{"pk": row["pk"], "sk": row["sk"]}}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 }
 
-// Test3eDescription: what the package says goes before what the form says, and
+// TestDescriptionPrecedence: what the package says goes before what the form says, and
 // what nothing says is taken from the version before.
-func Test3eDescription(t *testing.T) {
+func TestDescriptionPrecedence(t *testing.T) {
 	miniStackOnly(t, ownCode)
 	src := newSource(t)
 	src.put("/a.txt", []byte("content"))
 	src.put("/mrt-erc.txt", []byte("erc:\nwho: (:unas)\nwhat: From the package\nwhere: from-the-package\n"))
-	src.put("/mrt-dc.xml", []byte(`<dc xmlns="http://purl.org/dc/elements/1.1/"><creator>From Dublin Core</creator><title>Not this</title></dc>`))
-	_, one := submit(t, src.manifest(t, "/one.checkm", src.row("/a.txt"), src.row("/mrt-erc.txt"), src.row("/mrt-dc.xml")), "object-manifest", "description")
+	src.put("/mrt-dc.xml", []byte(`<dc xmlns="http://purl.org/dc/elements/1.1/">
+		<creator>From Dublin Core</creator><title>Not this</title></dc>`))
+	_, one := submit(t, src.manifest(t, "/one.checkm", src.row("/a.txt"), src.row("/mrt-erc.txt"),
+		src.row("/mrt-dc.xml")), "object-manifest", "description")
 	j := ends(t, one, "Completed", soon)
 	says := string(content(t, j, "system/mrt-erc.txt"))
-	for _, want := range []string{"who: From Dublin Core", "what: From the package", "when: (:unas)", "where: " + j.Identifiers.Primary, "where: description", "where: from-the-package"} {
+	for _, want := range []string{"who: From Dublin Core", "what: From the package", "when: (:unas)",
+		"where: " + j.Identifiers.Primary, "where: description", "where: from-the-package"} {
 		if !strings.Contains(says, want) {
 			t.Errorf("no %q in %s", want, says)
 		}
 	}
-	b, err := client.Submit(t.Context(), v1.BatchRequest{Collection: "e2e", Payload: v1.Payload{URL: src.URL + "/a.txt", Type: "file"}, Identifiers: &v1.Identifiers{Local: []string{"from-the-package"}}, Metadata: &v1.Metadata{When: "1843"}}, "described")
+	b, err := client.Submit(t.Context(), v1.BatchRequest{Collection: "e2e", Payload: v1.Payload{URL: src.URL + "/a.txt",
+		Type: "file"}, Identifiers: &v1.Identifiers{Local: []string{"from-the-package"}},
+		Metadata: &v1.Metadata{When: "1843"}}, "described")
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := ends(t, b.ID+"-00001", "Completed", soon)
+	again := ends(t, ingest.JobID(b.ID, 1), "Completed", soon)
 	says = string(content(t, again, "system/mrt-erc.txt"))
-	if again.Identifiers.Primary != j.Identifiers.Primary || again.Version != 2 || !strings.Contains(says, "what: From the package") || !strings.Contains(says, "when: 1843") {
+	if again.Identifiers.Primary != j.Identifiers.Primary || again.Version != 2 ||
+		!strings.Contains(says, "what: From the package") || !strings.Contains(says, "when: 1843") {
 		t.Errorf("%+v: %s", again, says)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/bucket"
+	"archivist/pkg/ingest"
 )
 
 // pattern is content of a size that need not be kept: byte n follows from n.
@@ -58,7 +59,8 @@ type half struct {
 
 func (h *half) Write(p []byte) (int, error) {
 	n, err := h.ResponseWriter.Write(p)
-	if h.at += int64(n); h.at >= h.stop {
+	h.at += int64(n)
+	if h.at >= h.stop {
 		h.once.Do(func() {
 			close(h.waiting)
 			select {
@@ -88,7 +90,8 @@ func kernelBuffers(t *testing.T) (sum int64) {
 }
 
 // gigabyte makes the large file one of 1 GiB, and a step's time budget 20 s.
-var gigabyte = flag.Bool("gigabyte", false, "Test4aLarge with 1 GiB and a time budget of 20 s (run it alone)")
+var gigabyte = flag.Bool("gigabyte", false, "TestKilledDownloadResumesAtTheLastPart with 1 GiB and a time budget of "+
+	"20 s (run it alone)")
 
 // watchMemory notes the most memory that the process of each stage's function had
 // resident, in bytes, until the returned function is called.
@@ -128,9 +131,9 @@ func watchMemory(t *testing.T) (peaks func() map[string]int64) {
 	}
 }
 
-// Test4aLarge: a file in many parts whose function is killed at half goes on
+// TestKilledDownloadResumesAtTheLastPart: a file in many parts whose function is killed at half goes on
 // where the last part ended, and comes back whole.
-func Test4aLarge(t *testing.T) {
+func TestKilledDownloadResumesAtTheLastPart(t *testing.T) {
 	size, patience := int64(100<<20), 3*time.Minute
 	if *gigabyte {
 		size, patience = 1<<30, 15*time.Minute
@@ -158,7 +161,8 @@ func Test4aLarge(t *testing.T) {
 	if _, err := io.Copy(sum, &pattern{size: size}); err != nil {
 		t.Fatal(err)
 	}
-	in := v1.BatchRequest{Collection: "e2e", Payload: v1.Payload{URL: src.URL + "/large.bin", Type: "file", Digest: &v1.Digest{Algorithm: "SHA-256", Value: strings.ToUpper(hex.EncodeToString(sum.Sum(nil)))}}}
+	in := v1.BatchRequest{Collection: "e2e", Payload: v1.Payload{URL: src.URL + "/large.bin", Type: "file",
+		Digest: &v1.Digest{Algorithm: "SHA-256", Value: strings.ToUpper(hex.EncodeToString(sum.Sum(nil)))}}}
 	b, err := client.Submit(t.Context(), in, "large")
 	if err != nil {
 		t.Fatal(err)
@@ -173,9 +177,10 @@ func Test4aLarge(t *testing.T) {
 		t.Error("no function was killed")
 	}
 	close(release)
-	j := ends(t, b.ID+"-00001", "Completed", patience)
+	j := ends(t, ingest.JobID(b.ID, 1), "Completed", patience)
 	// What the server has sent and the function has not read yet is in the kernel.
-	if again := size/2 - next.Load(); next.Load() < bucket.DefaultLimits.Part || again > bucket.DefaultLimits.Part+kernelBuffers(t) {
+	if again := size/2 - next.Load(); next.Load() < bucket.DefaultLimits.Part || again > bucket.DefaultLimits.Part+
+		kernelBuffers(t) {
 		t.Errorf("after the kill %d bytes were fetched again; a part has %d", again, bucket.DefaultLimits.Part)
 	}
 	t.Logf("killed at %d MiB, it went on at %d MiB", size/2>>20, next.Load()>>20)
@@ -191,7 +196,8 @@ func Test4aLarge(t *testing.T) {
 	}
 	defer body.Close()
 	got := sha256.New()
-	if n, err := io.Copy(got, body); err != nil || n != size || hex.EncodeToString(got.Sum(nil)) != hex.EncodeToString(sum.Sum(nil)) {
+	if n, err := io.Copy(got, body); err != nil || n != size ||
+		hex.EncodeToString(got.Sum(nil)) != hex.EncodeToString(sum.Sum(nil)) {
 		t.Errorf("%d bytes came back, %v", n, err)
 	}
 }

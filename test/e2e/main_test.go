@@ -51,15 +51,35 @@ var (
 	timing    = ingest.Timings["quick"]
 )
 
-var core = flag.Bool("localstack", false, "run on LocalStack's open core in place of MiniStack")
-
 const sender = "archive@example.org"
 
 const tickEach = 5 * time.Second
 
+// TestMain deploys the system, runs the tests, and compares the grants with the calls
+// that were made. Without a lane it does nothing of it, so that `go test ./...` is quick.
 func TestMain(m *testing.M) {
 	flag.Parse()
+	switch {
+	case flag.Lookup("test.list").Value.String() != "":
+		os.Exit(m.Run())
+	case *lane == "":
+		os.Exit(skip(m, "they deploy a stack; run them by make e2e, or with -on ministack"))
+	case *lane != ministack && *lane != core:
+		fmt.Fprintf(os.Stderr, "-on is %q; expected %s or %s\n", *lane, ministack, core)
+		os.Exit(2)
+	case *lane == core && localstack.CoreMissing() != "" && os.Getenv("CI") == "":
+		os.Exit(skip(m, "on this machine LocalStack lacks "+localstack.CoreMissing()))
+	}
 	os.Exit(run(m))
+}
+
+// skip runs no test, for a reason.
+func skip(m *testing.M, why string) int {
+	fmt.Println("SKIPPED: the end-to-end tests:", why)
+	if err := flag.Set("test.run", "^$"); err != nil {
+		panic(err)
+	}
+	return m.Run()
 }
 
 func run(m *testing.M) int {
@@ -83,11 +103,7 @@ func run(m *testing.M) int {
 		stack.Context["timing"] = "slow"
 		stack.Env = append(stack.Env, "S3_PERSIST=1", "S3_DATA_DIR="+filepath.Join(dir, "s3")) // content on disk
 	}
-	if *core {
-		if missing := localstack.CoreMissing(); missing != "" && os.Getenv("CI") == "" {
-			fmt.Println("SKIPPED: the end-to-end tests on LocalStack need " + missing)
-			return 0
-		}
+	if onCore() {
 		stack.Core, stack.Name, stack.Port = true, "e2e-localstack", 4600
 		timing = ingest.Timings["slow"] // it is slower
 		stack.Context["timing"] = "slow"
@@ -104,7 +120,8 @@ func run(m *testing.M) int {
 	client = &v1.Client{URL: out.APIURL, HTTP: http.DefaultClient}
 	cfg = aws.Config{Region: out.Region, BaseEndpoint: &out.EndpointURL, Credentials: localstack.Root}
 	// Locally an identity is verified at once; on AWS its owner answers a mail.
-	if _, err := ses.NewFromConfig(cfg).VerifyEmailIdentity(ctx, &ses.VerifyEmailIdentityInput{EmailAddress: aws.String(sender)}); err != nil {
+	if _, err := ses.NewFromConfig(cfg).VerifyEmailIdentity(ctx,
+		&ses.VerifyEmailIdentityInput{EmailAddress: aws.String(sender)}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -139,7 +156,8 @@ func play(ctx context.Context) {
 			continue
 		}
 		name := out.All["schedulerFunction"]
-		if r, err := functions.Invoke(ctx, &lambda.InvokeInput{FunctionName: &name, Payload: payload}); err != nil || r.FunctionError != nil {
+		if r, err := functions.Invoke(ctx, &lambda.InvokeInput{FunctionName: &name, Payload: payload}); err != nil ||
+			r.FunctionError != nil {
 			fmt.Fprintf(os.Stderr, "scheduler: %v %s\n", err, payloadOf(r))
 		}
 	}
@@ -176,7 +194,9 @@ func until(t *testing.T, what string, within time.Duration, f func() bool) {
 // submit submits one object and returns its batch and job.
 func submit(t *testing.T, url, kind string, ids ...string) (batch, job string) {
 	t.Helper()
-	in := v1.BatchRequest{Collection: "e2e", Submitter: t.Name(), Payload: v1.Payload{URL: url, Type: kind}, Identifiers: &v1.Identifiers{Local: ids}, Metadata: &v1.Metadata{What: t.Name()}, Notification: []string{strings.ToLower(t.Name()) + "@example.org"}}
+	in := v1.BatchRequest{Collection: "e2e", Submitter: t.Name(), Payload: v1.Payload{URL: url, Type: kind},
+		Identifiers: &v1.Identifiers{Local: ids}, Metadata: &v1.Metadata{What: t.Name()},
+		Notification: []string{strings.ToLower(t.Name()) + "@example.org"}}
 	b, err := client.Submit(t.Context(), in, fmt.Sprintf("%s-%v-%d", t.Name(), ids, time.Now().UnixNano()))
 	if err != nil {
 		t.Fatal(err)
@@ -236,6 +256,17 @@ func eventsOf(t *testing.T, job string) []v1.Event {
 	return all
 }
 
+// repairsOf is how often a job was repaired.
+func repairsOf(t *testing.T, job string) (n int) {
+	t.Helper()
+	for _, e := range eventsOf(t, job) {
+		if e.Type == "job.repaired" {
+			n++
+		}
+	}
+	return n
+}
+
 // repairs is the metric that the sweep counts.
 func repairs(t *testing.T) float64 {
 	t.Helper()
@@ -245,9 +276,12 @@ func repairs(t *testing.T) float64 {
 // sumOf is the sum of a metric in the last hours.
 func sumOf(t *testing.T, namespace, name string, of ...cwtypes.Dimension) float64 {
 	t.Helper()
-	got, err := awscloudwatch.NewFromConfig(cfg).GetMetricStatistics(t.Context(), &awscloudwatch.GetMetricStatisticsInput{
-		Namespace: &namespace, MetricName: &name, Dimensions: of, Statistics: []cwtypes.Statistic{cwtypes.StatisticSum},
-		StartTime: aws.Time(time.Now().Add(-2 * time.Hour)), EndTime: aws.Time(time.Now().Add(time.Minute)), Period: aws.Int32(10800)})
+	got, err := awscloudwatch.NewFromConfig(cfg).GetMetricStatistics(t.Context(),
+		&awscloudwatch.GetMetricStatisticsInput{
+			Namespace: &namespace, MetricName: &name, Dimensions: of,
+			Statistics: []cwtypes.Statistic{cwtypes.StatisticSum},
+			StartTime:  aws.Time(time.Now().Add(-2 * time.Hour)), EndTime: aws.Time(time.Now().Add(time.Minute)),
+			Period: aws.Int32(10800)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +326,7 @@ func mails(t *testing.T, says string) (found []string) {
 func sent(t *testing.T) (all []string) {
 	t.Helper()
 	at := "/_ministack/ses/messages"
-	if *core {
+	if onCore() {
 		at = "/_aws/ses"
 	}
 	resp, err := http.Get(out.EndpointURL + at)

@@ -156,7 +156,8 @@ func spaceFull(t *testing.T) {
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 	number := func(n int64) types.AttributeValue { return &types.AttributeValueMemberN{Value: fmt.Sprint(n)} }
 	key := map[string]types.AttributeValue{"pk": text("SPACE"), "sk": text("operations")}
-	row := map[string]types.AttributeValue{"pk": key["pk"], "sk": key["sk"], "owned_by": text("operations"), "rev": number(1),
+	row := map[string]types.AttributeValue{"pk": key["pk"], "sk": key["sk"], "owned_by": text("operations"),
+		"rev":   number(1),
 		"bytes": number(int64(boot.DefaultLimits.SpaceGiB) << 30)}
 	if _, err := rows.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &out.TableName, Item: row}); err != nil {
 		t.Fatal(err)
@@ -185,7 +186,8 @@ func throttled(t *testing.T) {
 	}
 	defer func() {
 		ctx := context.WithoutCancel(t.Context())
-		if _, err := functions.DeleteFunctionConcurrency(ctx, &lambda.DeleteFunctionConcurrencyInput{FunctionName: &name}); err != nil {
+		if _, err := functions.DeleteFunctionConcurrency(ctx,
+			&lambda.DeleteFunctionConcurrencyInput{FunctionName: &name}); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -250,7 +252,8 @@ func mailRefused(t *testing.T) {
 	}
 	defer func() {
 		ctx := context.WithoutCancel(t.Context())
-		if _, err := mail.VerifyEmailIdentity(ctx, &ses.VerifyEmailIdentityInput{EmailAddress: aws.String(sender)}); err != nil {
+		if _, err := mail.VerifyEmailIdentity(ctx,
+			&ses.VerifyEmailIdentityInput{EmailAddress: aws.String(sender)}); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -275,13 +278,15 @@ func poison(t *testing.T) {
 	}
 	dead := &found.QueueUrls[0]
 	until(t, "the dead letter", soon, func() bool {
-		got, err := queues().ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: dead, MaxNumberOfMessages: 10, VisibilityTimeout: 1})
+		got, err := queues().ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: dead,
+			MaxNumberOfMessages: 10, VisibilityTimeout: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range got.Messages {
 			if aws.ToString(m.Body) == body {
-				_, err := queues().DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: dead, ReceiptHandle: m.ReceiptHandle})
+				_, err := queues().DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: dead,
+					ReceiptHandle: m.ReceiptHandle})
 				return err == nil
 			}
 		}

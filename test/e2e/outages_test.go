@@ -17,33 +17,40 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/boot"
 	"archivist/pkg/crash"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 )
 
-// Test4KillStore: the function of Store dies before each of its writes, in a job
-// of its own each; the sweep and the returned messages bring every one to its end.
-func Test4KillStore(t *testing.T) {
+// TestStoreSurvivesDeathBeforeEachWrite: the function of Store dies before each of its
+// writes, each time in another job. Messages that come back and the sweep bring every
+// job to its end.
+func TestStoreSurvivesDeathBeforeEachWrite(t *testing.T) {
 	miniStackOnly(t, ownCode)
 	const writes = 18 // more than Store makes for one file; the last ones find nothing to kill
 	src := newSource(t)
 	dir := t.TempDir()
 	var all []crash.Point
 	for n := 1; n <= writes; n++ {
-		all = append(all, crash.Point{Stage: "store", LocalID: fmt.Sprintf("kill-%d", n), Write: int64(n), Marker: filepath.Join(dir, fmt.Sprint(n))})
+		all = append(all, crash.Point{Stage: "store", LocalID: fmt.Sprintf("kill-%d", n), Write: int64(n),
+			Marker: filepath.Join(dir, fmt.Sprint(n))})
 	}
 	setCrashes(t, all)
 	defer setCrashes(t, nil)
 	jobs := map[int]string{}
 	for n := 1; n <= writes; n++ {
-		_, jobs[n] = submit(t, src.put(fmt.Sprintf("/kill-%d.txt", n), fmt.Appendf(nil, "content of %d", n)), "file", fmt.Sprintf("kill-%d", n))
+		_, jobs[n] = submit(t, src.put(fmt.Sprintf("/kill-%d.txt", n), fmt.Appendf(nil, "content of %d", n)), "file",
+			fmt.Sprintf("kill-%d", n))
 	}
 	died := 0
+	var done []v1.Job
 	for n := 1; n <= writes; n++ {
 		j := ends(t, jobs[n], "Completed", 3*time.Minute)
-		if got := string(content(t, j, fmt.Sprintf("producer/kill-%d.txt", n))); got != fmt.Sprintf("content of %d", n) {
+		done = append(done, j)
+		if got := string(content(t, j, fmt.Sprintf("producer/kill-%d.txt", n))); got != fmt.Sprintf("content of %d",
+			n) {
 			t.Errorf("job %d stored %q", n, got)
 		}
 		if _, err := os.Stat(filepath.Join(dir, fmt.Sprint(n))); err == nil {
@@ -54,32 +61,25 @@ func Test4KillStore(t *testing.T) {
 		t.Errorf("the function died %d times; Store makes more writes than that", died)
 	}
 	t.Logf("Store died before %d different writes", died)
-	validRoot(t)
+	validObjects(t, done...)
 }
 
-// Test5EverythingAtOnce: functions are killed while jobs download, the first
+// TestJobsSurviveSimultaneousFaults: functions are killed while jobs download, the first
 // message of each stage is lost, an execution is stopped by hand, and the scheduler
 // misses five ticks. Every job ends as it should, in time.
-func Test5EverythingAtOnce(t *testing.T) {
+func TestJobsSurviveSimultaneousFaults(t *testing.T) {
 	before := repairs(t)
 	src := newSource(t)
 	dropped := dropFirst(t)
-	const n = 6
-	var jobs []string
-	var release []func()
-	for i := range n {
-		path := fmt.Sprintf("/big-%d.bin", i)
-		src.put(path, []byte(strings.Repeat(fmt.Sprint(i), 200_000)))
-		release = append(release, src.hold(path))
-		_, job := submit(t, src.URL+path, "file", fmt.Sprintf("faults-%d", i))
-		jobs = append(jobs, job)
-	}
+	jobs, release := heldJobs(t, src, 6)
 	started := time.Now()
 	atOnce := 3
-	if *core {
+	if onCore() {
 		atOnce = 1 // its queues give their functions one message after another
 	}
-	until(t, "jobs download", 3*time.Minute, func() bool { return inState(t, jobs, "Downloading") >= atOnce && src.underWay() >= atOnce })
+	until(t, "jobs download", 3*time.Minute, func() bool {
+		return inState(t, jobs, "Downloading") >= atOnce && src.underWay() >= atOnce
+	})
 	if killed := killFunctions(t); killed < atOnce {
 		t.Errorf("%d functions were killed", killed)
 	}
@@ -87,39 +87,63 @@ func Test5EverythingAtOnce(t *testing.T) {
 	time.AfterFunc(5*tickEach, func() { ticking.Store(true) })
 
 	stopped := ""
-	if !*core { // it does not stop an execution that waits for its token
+	if !onCore() { // it does not stop an execution that waits for its token
 		stopped = stopOne(t, jobs)
 	}
-	for _, r := range release {
-		r()
-	}
+	release()
+	var done []v1.Job
 	for i, job := range jobs {
 		if job == stopped {
-			j := ends(t, job, "Failed", 3*time.Minute)
-			if !strings.Contains(j.Message, "stopped its execution") || !strings.Contains(j.Message, "tired of it") {
-				t.Errorf("the stopped job says %q", j.Message)
-			}
-			if err := requeue(t, job); err != nil {
-				t.Fatal(err)
-			}
+			failedByHand(t, job)
 		}
 		j := ends(t, job, "Completed", 6*time.Minute)
 		if got := content(t, j, fmt.Sprintf("producer/big-%d.bin", i)); len(got) != 200_000 {
 			t.Errorf("job %d stored %d bytes", i, len(got))
 		}
 		inTime(t, job)
+		done = append(done, j)
 	}
 	for stage, ok := range dropped() {
 		if !ok {
 			t.Errorf("no message of %s was dropped", stage)
 		}
 	}
-	if n := repairs(t) - before; n < 1 {
+	n := repairs(t) - before
+	if n < 1 {
 		t.Errorf("the repair metric rose by %v", n)
-	} else {
-		t.Logf("%v repairs, all jobs ended after %s", n, time.Since(started).Round(time.Second))
 	}
-	validRoot(t)
+	t.Logf("%v repairs, all jobs ended after %s", n, time.Since(started).Round(time.Second))
+	validObjects(t, done...)
+}
+
+// heldJobs submits n files that come half only, until the returned function is called.
+func heldJobs(t *testing.T, src *source, n int) (jobs []string, release func()) {
+	t.Helper()
+	var all []func()
+	for i := range n {
+		path := fmt.Sprintf("/big-%d.bin", i)
+		src.put(path, []byte(strings.Repeat(fmt.Sprint(i), 200_000)))
+		all = append(all, src.hold(path))
+		_, job := submit(t, src.URL+path, "file", fmt.Sprintf("faults-%d", i))
+		jobs = append(jobs, job)
+	}
+	return jobs, func() {
+		for _, f := range all {
+			f()
+		}
+	}
+}
+
+// failedByHand looks at a job whose execution a person stopped, and requeues it.
+func failedByHand(t *testing.T, job string) {
+	t.Helper()
+	j := ends(t, job, "Failed", 3*time.Minute)
+	if !strings.Contains(j.Message, "stopped its execution") || !strings.Contains(j.Message, "tired of it") {
+		t.Errorf("the stopped job says %q", j.Message)
+	}
+	if err := requeue(t, job); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func inState(t *testing.T, jobs []string, state string) (n int) {
@@ -152,13 +176,7 @@ func inTime(t *testing.T, job string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repaired := 0
-	for _, e := range all {
-		if e.Type == "job.repaired" {
-			repaired++
-		}
-	}
-	t.Logf("job %s: %s, %d repairs", job, last.Sub(first), repaired)
+	t.Logf("job %s: %s, %d repairs", job, last.Sub(first), repairsOf(t, job))
 	if took := last.Sub(first); took > allowed {
 		t.Errorf("job %s took %s, allowed were %s", job, took, allowed)
 	}
@@ -205,19 +223,22 @@ func dropFirst(t *testing.T) (dropped func() map[string]bool) {
 }
 
 func enable(t *testing.T, c *lambda.Client, uuid string, on bool) {
-	if _, err := c.UpdateEventSourceMapping(context.WithoutCancel(t.Context()), &lambda.UpdateEventSourceMappingInput{UUID: &uuid, Enabled: &on}); err != nil {
+	if _, err := c.UpdateEventSourceMapping(context.WithoutCancel(t.Context()),
+		&lambda.UpdateEventSourceMappingInput{UUID: &uuid, Enabled: &on}); err != nil {
 		t.Error(err)
 	}
 }
 
 func drop(t *testing.T, url string) bool {
 	for t.Context().Err() == nil {
-		got, err := queues().ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, WaitTimeSeconds: 5, MaxNumberOfMessages: 1})
+		got, err := queues().ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, WaitTimeSeconds: 5,
+			MaxNumberOfMessages: 1})
 		if err != nil {
 			return false
 		}
 		for _, m := range got.Messages {
-			_, err := queues().DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &url, ReceiptHandle: m.ReceiptHandle})
+			_, err := queues().DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &url,
+				ReceiptHandle: m.ReceiptHandle})
 			return err == nil
 		}
 	}
@@ -240,7 +261,8 @@ func functionsOf(t *testing.T) (found []process) {
 			continue
 		}
 		env, err := os.ReadFile(p + "/environ")
-		if err != nil || !strings.Contains(string(env), boot.EnvTable+"="+out.TableName) || !strings.Contains(string(env), fmt.Sprint(stack.Port)) {
+		if err != nil || !strings.Contains(string(env), boot.EnvTable+"="+out.TableName) ||
+			!strings.Contains(string(env), fmt.Sprint(stack.Port)) {
 			continue
 		}
 		_, stage, _ := strings.Cut(string(env), boot.EnvStage+"=")
@@ -266,17 +288,22 @@ func killFunctions(t *testing.T) (killed int) {
 	return killed
 }
 
+// executionsOf is how many executions a job has had.
+func executionsOf(t *testing.T, job string) (n int64) {
+	t.Helper()
+	for _, e := range eventsOf(t, job) {
+		var c queue.Change
+		decode(t, e, &c)
+		n = max(n, c.Exec)
+	}
+	return n
+}
+
 // executionOf is the ARN of a job's newest execution.
 func executionOf(t *testing.T, job string) string {
 	t.Helper()
-	exec := int64(0)
-	for _, e := range eventsOf(t, job) {
-		var c queue.Change
-		if decode(t, e, &c); c.Exec > exec {
-			exec = c.Exec
-		}
-	}
-	return strings.Replace(out.All["jobMachine"], ":stateMachine:", ":execution:", 1) + ":" + queue.ExecutionName(job, exec)
+	name := queue.ExecutionName(job, executionsOf(t, job))
+	return strings.Replace(out.All["jobMachine"], ":stateMachine:", ":execution:", 1) + ":" + name
 }
 
 // stopOne stops the execution of a job that downloads, as a person would in the
@@ -288,7 +315,8 @@ func stopOne(t *testing.T, jobs []string) (stopped string) {
 			continue
 		}
 		arn := executionOf(t, id)
-		if _, err := machines().StopExecution(t.Context(), &sfn.StopExecutionInput{ExecutionArn: &arn, Cause: aws.String("tired of it")}); err != nil {
+		if _, err := machines().StopExecution(t.Context(), &sfn.StopExecutionInput{ExecutionArn: &arn,
+			Cause: aws.String("tired of it")}); err != nil {
 			t.Fatal(err)
 		}
 		return id

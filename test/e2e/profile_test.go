@@ -48,7 +48,8 @@ func newReceiver(t *testing.T, status int) *receiver {
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if age := time.Since(time.Unix(at, 0)); signature != callback.Sign(key, body, time.Unix(at, 0)) || age > time.Minute {
+		if age := time.Since(time.Unix(at, 0)); signature != callback.Sign(key, body, time.Unix(at, 0)) ||
+			age > time.Minute {
 			r.wrong++
 		}
 		r.heard = append(r.heard, p)
@@ -80,7 +81,8 @@ func putProfile(t *testing.T, name string, p v1.Profile) {
 // submitTo submits one file to a collection.
 func submitTo(t *testing.T, collection, url string) (batch, job string) {
 	t.Helper()
-	b, err := client.Submit(t.Context(), v1.BatchRequest{Collection: collection, Submitter: t.Name(), Payload: v1.Payload{URL: url, Type: "file"},
+	b, err := client.Submit(t.Context(), v1.BatchRequest{Collection: collection, Submitter: t.Name(),
+		Payload:      v1.Payload{URL: url, Type: "file"},
 		Notification: []string{strings.ToLower(t.Name()) + "@example.org"}}, "")
 	if err != nil {
 		t.Fatal(err)
@@ -88,10 +90,12 @@ func submitTo(t *testing.T, collection, url string) (batch, job string) {
 	return b.ID, ingest.JobID(b.ID, 1)
 }
 
-// Test3fCallback: a required callback that fails, fails its job, which says that
+// TestCallbackModes: a required callback that fails, fails its job, which says that
 // its content is safe; requeued it completes. One of best effort does not.
-func Test3fCallback(t *testing.T) {
-	if _, err := secretsmanager.NewFromConfig(cfg).CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("archivist/callback"), SecretString: aws.String(key)}); err != nil {
+func TestCallbackModes(t *testing.T) {
+	if _, err := secretsmanager.NewFromConfig(cfg).CreateSecret(t.Context(),
+		&secretsmanager.CreateSecretInput{Name: aws.String("archivist/callback"),
+			SecretString: aws.String(key)}); err != nil {
 		t.Fatal(err)
 	}
 	r, src := newReceiver(t, http.StatusGone), newSource(t)
@@ -100,7 +104,8 @@ func Test3fCallback(t *testing.T) {
 	putProfile(t, "called", v1.Profile{Callback: callback, Priority: &zero, Shoulder: "fk7"})
 	_, job := submitTo(t, "called", src.put("/a.txt", []byte("a")))
 	j := ends(t, job, "Failed", soon)
-	if !strings.Contains(j.Message, "preserved as "+j.Identifiers.Primary+" v1; notification failed") || !strings.Contains(j.Message, "Do not submit again") || strings.Contains(j.Message, "of=us") {
+	if !strings.Contains(j.Message, "preserved as "+j.Identifiers.Primary+" v1; notification failed") ||
+		!strings.Contains(j.Message, "Do not submit again") || strings.Contains(j.Message, "of=us") {
 		t.Errorf("it says %q", j.Message)
 	}
 	if j.Priority != 0 || !strings.HasPrefix(j.Identifiers.Primary, "ark:/99999/fk7") {
@@ -115,7 +120,8 @@ func Test3fCallback(t *testing.T) {
 	}
 	j = ends(t, job, "Completed", soon)
 	heard, wrong := r.all()
-	if len(heard) != 2 || wrong > 0 || heard[0].ID != heard[1].ID || heard[1].ARK != j.Identifiers.Primary || heard[1].Job != job || heard[1].Version != 1 || heard[1].Files != 1 {
+	if len(heard) != 2 || wrong > 0 || heard[0].ID != heard[1].ID || heard[1].ARK != j.Identifiers.Primary ||
+		heard[1].Job != job || heard[1].Version != 1 || heard[1].Files != 1 {
 		t.Errorf("heard %+v, %d with a wrong signature", heard, wrong)
 	}
 
@@ -136,8 +142,8 @@ func Test3fCallback(t *testing.T) {
 	}
 }
 
-// Test3gSuppressed: how many mails a submission causes is as its profile says.
-func Test3gSuppressed(t *testing.T) {
+// TestProfileSuppressesMail: how many mails a submission causes is as its profile says.
+func TestProfileSuppressesMail(t *testing.T) {
 	miniStackOnly(t, ownCode)
 	src := newSource(t)
 	for level, want := range map[string]int{"none": 2, "partial": 1, "full": 0} {
@@ -150,7 +156,9 @@ func Test3gSuppressed(t *testing.T) {
 			t.Errorf("%s: %d mails, expected %d: %v", level, len(got), want, got)
 		}
 	}
-	for _, p := range []v1.Profile{{Shoulder: "FK4"}, {Notification: []string{"nobody"}}, {Callback: &v1.Callback{URL: "https://example.org", Secret: "mine"}}, {Callback: &v1.Callback{URL: "ftp://example.org", Secret: "archivist/x"}}} {
+	for _, p := range []v1.Profile{{Shoulder: "FK4"}, {Notification: []string{"nobody"}},
+		{Callback: &v1.Callback{URL: "https://example.org", Secret: "mine"}},
+		{Callback: &v1.Callback{URL: "ftp://example.org", Secret: "archivist/x"}}} {
 		if _, err := client.PutCollection(t.Context(), "bad", p); err == nil {
 			t.Errorf("%+v was taken", p)
 		}
@@ -188,18 +196,20 @@ func validPremis(t *testing.T, doc []byte, wanted ...string) {
 	}
 }
 
-// Test3hPremis: what is preserved with a version, and what is told of it later, keeps
+// TestPREMISIsValid: what is preserved with a version, and what is told of it later, keeps
 // to the published schema.
-func Test3hPremis(t *testing.T) {
+func TestPREMISIsValid(t *testing.T) {
 	miniStackOnly(t, ownCode)
 	src := newSource(t)
 	src.put("/a.txt", []byte("a"))
 	src.put("/b.txt", []byte("b"))
 	wrongSize := src.row("/b.txt")
 	wrongSize.Size = 7
-	_, job := submit(t, src.manifest(t, "/two.checkm", src.row("/a.txt"), wrongSize), "object-manifest", "premis & <more>")
+	_, job := submit(t, src.manifest(t, "/two.checkm", src.row("/a.txt"), wrongSize), "object-manifest",
+		"premis & <more>")
 	j := ends(t, job, "Completed", soon)
-	validPremis(t, content(t, j, "system/premis.xml"), j.Identifiers.Primary, ">transfer<", ">message digest calculation<",
+	validPremis(t, content(t, j, "system/premis.xml"), j.Identifiers.Primary, ">transfer<",
+		">message digest calculation<",
 		">fixity check<", ">validation<", ">information package creation<", ">warning<",
 		"2 of 2 files had a digest from the depositor; all matched", `<object xsi:type="intellectualEntity">`,
 		`<object xsi:type="representation">`, `<object xsi:type="file">`, ">executing program<", "<agentVersion>")

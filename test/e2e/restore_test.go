@@ -22,7 +22,8 @@ const restoredTable = "archivist-restored"
 // on deploys the system on a table; "" is the data stack's own.
 func on(t *testing.T, table string) {
 	t.Helper()
-	if stack.Context["table"] = table; table == "" {
+	stack.Context["table"] = table
+	if table == "" {
 		delete(stack.Context, "table")
 	}
 	o, err := stack.Deploy(context.WithoutCancel(t.Context()))
@@ -38,7 +39,8 @@ func on(t *testing.T, table string) {
 // reindexAll is `archivist object reindex --all`.
 func reindexAll(t *testing.T) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(stack.Root, "dist", "archivist"), "object", "reindex", "--all")
+	cmd := exec.CommandContext(t.Context(), filepath.Join(stack.Root, "dist", "archivist"), "object",
+		"reindex", "--all")
 	cmd.Env = append(os.Environ(), "ARCHIVIST_API="+out.APIURL, "XDG_CACHE_HOME="+t.TempDir())
 	said, err := cmd.CombinedOutput()
 	if code := cmd.ProcessState.ExitCode(); code != 0 && code != 4 { // 4: objects that other tests left incomplete
@@ -55,10 +57,10 @@ type kept struct {
 
 func keptBy(j v1.Job) kept { return kept{j.Identifiers.Primary, j.Version} }
 
-// Test6Restore follows docs/restore.md: the table goes back to an earlier moment under
+// TestArchiveSurvivesLossOfItsTable follows docs/restore.md: the table goes back to an earlier moment under
 // another name, and the storage root, the work files and the executions do not. Then
 // the table is lost altogether.
-func Test6Restore(t *testing.T) {
+func TestArchiveSurvivesLossOfItsTable(t *testing.T) {
 	miniStackOnly(t, "its two deployments take LocalStack's core too long")
 	own := out.TableName
 	defer func() {
@@ -67,7 +69,8 @@ func Test6Restore(t *testing.T) {
 		}
 	}()
 	src := newSource(t)
-	for path, text := range map[string]string{"/one.txt": "one", "/two.txt": "two", "/held.txt": strings.Repeat("held", 100_000), "/alone.txt": strings.Repeat("alone", 100_000)} {
+	for path, text := range map[string]string{"/one.txt": "one", "/two.txt": "two", "/held.txt": strings.Repeat("held",
+		100_000), "/alone.txt": strings.Repeat("alone", 100_000)} {
 		src.put(path, []byte(text))
 	}
 	_, first := submit(t, src.URL+"/one.txt", "file", "restored")
@@ -76,15 +79,20 @@ func Test6Restore(t *testing.T) {
 	_, held := submit(t, src.manifest(t, "/held.checkm", src.row("/held.txt")), "object-manifest", "held")
 	_, behind := submit(t, src.URL+"/two.txt", "file", "held") // stands in line behind it
 	releaseAlone := src.hold("/alone.txt")
-	_, alone := submit(t, src.manifest(t, "/alone.checkm", src.row("/alone.txt"), src.row("/one.txt")), "object-manifest")
-	until(t, "two jobs download", 2*soon, func() bool { return inState(t, []string{held, alone}, "Downloading") == 2 && src.underWay() == 2 })
+	_, alone := submit(t, src.manifest(t, "/alone.checkm", src.row("/alone.txt"), src.row("/one.txt")),
+		"object-manifest")
+	until(t, "two jobs download", 2*soon, func() bool {
+		return inState(t, []string{held, alone}, "Downloading") == 2 &&
+			src.underWay() == 2
+	})
 	_, new := submit(t, src.URL+"/one.txt", "file")
 
 	// MiniStack knows no earlier moments: this is the one.
 	db := dynamodb.NewFromConfig(cfg)
 	restored := restoredTable
-	if _, err := db.RestoreTableToPointInTime(t.Context(), &dynamodb.RestoreTableToPointInTimeInput{SourceTableName: &own, TargetTableName: &restored,
-		UseLatestRestorableTime: aws.Bool(true)}); err != nil {
+	if _, err := db.RestoreTableToPointInTime(t.Context(),
+		&dynamodb.RestoreTableToPointInTimeInput{SourceTableName: &own, TargetTableName: &restored,
+			UseLatestRestorableTime: aws.Bool(true)}); err != nil {
 		t.Fatal(err)
 	}
 	release()
@@ -116,7 +124,7 @@ func Test6Restore(t *testing.T) {
 	if j := ends(t, next, "Completed", soon); keptBy(j) != (kept{lateARK, 2}) {
 		t.Errorf("the next version of %s is %+v", lateARK, keptBy(j))
 	}
-	validRoot(t)
+	validStorage(t)
 
 	lost(t, db, src, lateARK, before[first].ark)
 	backAgain(t, lateARK)
@@ -154,15 +162,18 @@ func backAgain(t *testing.T, lateARK string) {
 func protect(t *testing.T, db *dynamodb.Client, name string) {
 	t.Helper()
 	if _, err := db.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{TableName: &name,
-		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("gone"), Enabled: aws.Bool(true)}}); err != nil {
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("gone"),
+			Enabled: aws.Bool(true)}}); err != nil {
 		t.Error(err)
 	}
 	if _, err := db.UpdateContinuousBackups(t.Context(), &dynamodb.UpdateContinuousBackupsInput{TableName: &name,
-		PointInTimeRecoverySpecification: &types.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: aws.Bool(true)}}); err != nil {
+		PointInTimeRecoverySpecification: &types.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: aws.Bool(
+			true)}}); err != nil {
 		t.Error(err)
 	}
 	if _, err := db.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{TableName: &name,
-		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages}}); err != nil {
+		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true),
+			StreamViewType: types.StreamViewTypeNewAndOldImages}}); err != nil {
 		t.Error(err)
 	}
 	is, err := db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &name})
@@ -174,7 +185,8 @@ func protect(t *testing.T, db *dynamodb.Client, name string) {
 // empty removes every row of a table.
 func empty(t *testing.T, db *dynamodb.Client, name string) {
 	t.Helper()
-	pages := dynamodb.NewScanPaginator(db, &dynamodb.ScanInput{TableName: &name, ProjectionExpression: aws.String("pk, sk")})
+	pages := dynamodb.NewScanPaginator(db, &dynamodb.ScanInput{TableName: &name,
+		ProjectionExpression: aws.String("pk, sk")})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(t.Context())
 		if err != nil {

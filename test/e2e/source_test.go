@@ -100,7 +100,8 @@ func (s *source) row(path string) checkm.Row {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sum := md5.Sum(s.files[path])
-	return checkm.Row{URL: s.URL + path, Algorithm: "md5", Digest: hex.EncodeToString(sum[:]), Size: int64(len(s.files[path])), Name: strings.TrimPrefix(path, "/")}
+	return checkm.Row{URL: s.URL + path, Algorithm: "md5", Digest: hex.EncodeToString(sum[:]),
+		Size: int64(len(s.files[path])), Name: strings.TrimPrefix(path, "/")}
 }
 
 // manifest puts a manifest of rows, and returns its URL.

@@ -34,7 +34,8 @@ func (w *world) restless() (out []string) {
 	for _, item := range w.rows.All() {
 		job, batch := ingest.State(text(item, "job_state")), ingest.BatchState(text(item, "batch_state"))
 		switch k := keyOf(item); {
-		case k.SK == "JOB" && job.Open(), k.SK == "BATCH" && batch != ingest.BatchCompleted && batch != ingest.BatchFailed:
+		case k.SK == "JOB" && job.Open(),
+			k.SK == "BATCH" && batch != ingest.BatchCompleted && batch != ingest.BatchFailed:
 			out = append(out, fmt.Sprintf("%s is %s%s: %s", k, job, batch, text(item, "message")))
 		}
 	}
@@ -47,7 +48,8 @@ func (w *world) rest() {
 	w.Helper()
 	for range 4 * 60 {
 		for _, j := range w.jobs() {
-			if j.State == ingest.Failed && (strings.HasPrefix(j.Message, "its work files are gone") || j.ObjectVersion > 0) {
+			if j.State == ingest.Failed &&
+				(strings.HasPrefix(j.Message, "its work files are gone") || j.ObjectVersion > 0) {
 				if _, err := w.m.Queue.Requeue(w.Context(), j.Job.ID, "as its message says", "me"); err != nil {
 					w.Fatal(err)
 				}
@@ -82,7 +84,8 @@ func (w *world) check(before map[string]place, ends map[string]int) {
 		case j.State == ingest.Completed && j.NoChange && !stored:
 		case j.State == ingest.Completed && stored && at == (place{j.Primary, j.ObjectVersion}):
 		default:
-			w.Errorf("job %s is %s as %s v%d, stored as %+v: %s", j.Job.ID, j.State, j.Primary, j.ObjectVersion, at, j.Message)
+			w.Errorf("job %s is %s as %s v%d, stored as %+v: %s", j.Job.ID, j.State, j.Primary, j.ObjectVersion,
+				at, j.Message)
 		}
 	}
 	arks := map[string]int{}
@@ -180,14 +183,16 @@ func (w *world) expect(ark string, version int, ids ...string) {
 	w.Helper()
 	w.made++
 	b, err := w.m.Queue.Submit(w.Context(), ingest.Batch{Collection: "maps", Mode: "add", LocalIDs: ids,
-		Payload: ingest.Payload{URL: fmt.Sprintf("http://127.0.0.1/%d.txt", w.made), Type: ingest.TypeFile, Filename: "new.txt"}}, "", nil, "me")
+		Payload: ingest.Payload{URL: fmt.Sprintf("http://127.0.0.1/%d.txt", w.made), Type: ingest.TypeFile,
+			Filename: "new.txt"}}, "", nil, "me")
 	if err != nil {
 		w.Fatal(err)
 	}
 	w.rest()
 	j, err := w.m.Queue.Job(w.Context(), ingest.JobID(b.ID, 1))
 	if err != nil || j.State != ingest.Completed || j.ObjectVersion != version || ark != "" && j.Primary != ark {
-		w.Errorf("%q became %s v%d, not %s v%d: %s, %s %v", slices.Concat(ids), j.Primary, j.ObjectVersion, ark, version, j.State, j.Message, err)
+		w.Errorf("%q became %s v%d, not %s v%d: %s, %s %v", slices.Concat(ids), j.Primary, j.ObjectVersion, ark,
+			version, j.State, j.Message, err)
 	}
 }
 

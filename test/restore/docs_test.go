@@ -31,7 +31,8 @@ func TestDocumentedTable(t *testing.T) {
 	}
 	for i, want := range schema.Indexes {
 		ix := got[i]
-		if ix.IndexName != want.Name || ix.KeySchema[0].AttributeName != want.PK || ix.KeySchema[1].AttributeName != want.SK || !slices.Equal(ix.Projection.NonKeyAttributes, want.Include) {
+		if ix.IndexName != want.Name || ix.KeySchema[0].AttributeName != want.PK ||
+			ix.KeySchema[1].AttributeName != want.SK || !slices.Equal(ix.Projection.NonKeyAttributes, want.Include) {
 			t.Errorf("the document creates the index %+v, ours is %+v", ix, want)
 		}
 		if !strings.Contains(string(text), " "+want.PK+" "+want.SK) {

@@ -56,7 +56,8 @@ type world struct {
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{T: t, rng: rand.New(rand.NewPCG(seed, 9)), now: time.UnixMilli(1795300000000), twin: buckettest.New(t.TempDir()), gone: map[string]bool{}, until: -1}
+	w := &world{T: t, rng: rand.New(rand.NewPCG(seed, 9)), now: time.UnixMilli(1795300000000),
+		twin: buckettest.New(t.TempDir()), gone: map[string]bool{}, until: -1}
 	w.deploy(nil)
 	return w
 }
@@ -65,7 +66,8 @@ func newWorld(t *testing.T, seed uint64) *world {
 func (w *world) deploy(rows []tabletest.Item) {
 	w.rows, w.image = tabletest.New(), map[table.Key]tabletest.Item{}
 	for _, item := range rows {
-		if _, err := w.rows.PutItem(w.Context(), &dynamodb.PutItemInput{TableName: aws.String("t"), Item: item}); err != nil {
+		if _, err := w.rows.PutItem(w.Context(), &dynamodb.PutItemInput{TableName: aws.String("t"),
+			Item: item}); err != nil {
 			w.Fatal(err)
 		}
 		w.image[keyOf(item)] = item
@@ -81,8 +83,10 @@ func (w *world) deploy(rows []tabletest.Item) {
 		w.m.Scheduler.Leases.NewID = prev.Queue.NewID
 	}
 	w.s = stagetest.New(w.m, "http://s3")
-	w.s.Work.Client = s3.New(s3.Options{BaseEndpoint: aws.String("http://s3"), Region: "us-east-1", UsePathStyle: true, RetryMaxAttempts: 1,
-		Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""), HTTPClient: &http.Client{Transport: inProcess{w.twin}}})
+	w.s.Work.Client = s3.New(s3.Options{BaseEndpoint: aws.String("http://s3"), Region: "us-east-1", UsePathStyle: true,
+		RetryMaxAttempts: 1,
+		Credentials:      credentials.NewStaticCredentialsProvider("a", "b", ""),
+		HTTPClient:       &http.Client{Transport: inProcess{w.twin}}})
 	w.s.Root.Work.Client, w.s.Root.Bucket.Client = w.s.Work.Client, w.s.Work.Client
 	w.s.Fetch.HTTP.Transport = inProcess{http.HandlerFunc(w.source)}
 	w.s.SendMail = func(context.Context, []byte) error { return nil }
@@ -101,7 +105,8 @@ func (w *world) write(changes []tabletest.Change) {
 			w.image[keyOf(c.After)] = c.After
 		}
 	}
-	if w.until--; w.until == 0 {
+	w.until--
+	if w.until == 0 {
 		w.saved = slices.Collect(maps.Values(w.image))
 	}
 }
@@ -153,9 +158,12 @@ http://127.0.0.1%s/b | | | | | b.txt
 // came before.
 func (w *world) submit() {
 	w.made++
-	in := ingest.Batch{Collection: "maps", Mode: "add", Payload: ingest.Payload{URL: fmt.Sprintf("http://127.0.0.1/%d.txt", w.made), Type: ingest.TypeFile, Filename: "a.txt"}}
+	in := ingest.Batch{Collection: "maps", Mode: "add",
+		Payload: ingest.Payload{URL: fmt.Sprintf("http://127.0.0.1/%d.txt", w.made), Type: ingest.TypeFile,
+			Filename: "a.txt"}}
 	if w.rng.IntN(3) == 0 {
-		in.Payload = ingest.Payload{URL: fmt.Sprintf("http://127.0.0.1/%d.checkm", w.made), Type: ingest.TypeObjectManifest}
+		in.Payload = ingest.Payload{URL: fmt.Sprintf("http://127.0.0.1/%d.checkm", w.made),
+			Type: ingest.TypeObjectManifest}
 	}
 	if n := w.rng.IntN(5); n < 3 {
 		in.LocalIDs = []string{fmt.Sprintf("id %d", n)}
@@ -188,7 +196,8 @@ func (w *world) some(n, submissions int) {
 // restore puts the system on the rows as they were at the moment that was saved.
 func (w *world) restore() {
 	for job := range w.stored() {
-		if j, err := w.m.Queue.Job(w.Context(), job); err == nil && w.rng.IntN(2) == 0 { // what is stored need not be there any more
+		j, err := w.m.Queue.Job(w.Context(), job)
+		if err == nil && w.rng.IntN(2) == 0 { // what is stored need not be there any more
 			w.gone[strings.TrimPrefix(j.URL, "http://127.0.0.1")] = true
 		}
 	}
@@ -297,7 +306,8 @@ func TestUsedNames(t *testing.T) {
 func TestRepeatedSubmission(t *testing.T) {
 	w := newWorld(t, 1)
 	ask := func(id string) string {
-		in := ingest.Batch{Collection: "maps", Mode: "add", LocalIDs: []string{id}, Payload: ingest.Payload{URL: "http://127.0.0.1/" + id, Type: ingest.TypeFile, Filename: "a.txt"}}
+		in := ingest.Batch{Collection: "maps", Mode: "add", LocalIDs: []string{id},
+			Payload: ingest.Payload{URL: "http://127.0.0.1/" + id, Type: ingest.TypeFile, Filename: "a.txt"}}
 		b, err := w.m.Queue.Submit(t.Context(), in, "key of "+id, []byte(id), "me")
 		if err != nil {
 			t.Fatal(err)

@@ -85,7 +85,8 @@ func (w *world) load(d dump) {
 			w.Fatal(err)
 		}
 		rec := httptest.NewRecorder()
-		w.twin.ServeHTTP(rec, httptest.NewRequest(http.MethodPut, (&url.URL{Path: "/" + name}).String(), bytes.NewReader(body)))
+		w.twin.ServeHTTP(rec, httptest.NewRequest(http.MethodPut, (&url.URL{Path: "/" + name}).String(),
+			bytes.NewReader(body)))
 		if rec.Code != http.StatusOK {
 			w.Fatalf("%s: %s", name, rec.Body)
 		}
@@ -160,8 +161,11 @@ func (w *world) upgraded(d dump, before map[string]place) {
 	for _, j := range w.jobs() {
 		at, stored := after[j.Job.ID]
 		failed := strings.HasSuffix(j.URL, "/missing.txt")
-		if jobs++; failed != (j.State == ingest.Failed) || !failed && (stored == j.NoChange || stored && at != place{j.Primary, j.ObjectVersion}) {
-			w.Errorf("job %s of %s is %s as %s v%d, stored as %+v: %s", j.Job.ID, j.URL, j.State, j.Primary, j.ObjectVersion, at, j.Message)
+		jobs++
+		elsewhere := stored && at != place{j.Primary, j.ObjectVersion}
+		if failed != (j.State == ingest.Failed) || !failed && (stored == j.NoChange || elsewhere) {
+			w.Errorf("job %s of %s is %s as %s v%d, stored as %+v: %s", j.Job.ID, j.URL, j.State, j.Primary,
+				j.ObjectVersion, at, j.Message)
 		}
 	}
 	if jobs < 60 {

@@ -11,15 +11,18 @@ import (
 	v1 "archivist/pkg/api/v1"
 )
 
-// TestFailedByHand: a person fails a job that downloads. Its execution is stopped, the
+// TestOperatorFailsARunningJob: a person fails a job that downloads. Its execution is stopped, the
 // batch ends without a version, and the lists show it.
-func TestFailedByHand(t *testing.T) {
+func TestOperatorFailsARunningJob(t *testing.T) {
 	miniStackOnly(t, "LocalStack's core does not stop an execution that waits for its token")
 	src := newSource(t)
 	url := src.put("/byhand.txt", []byte("content that nobody wants any more"))
 	release := src.hold("/byhand.txt")
 	batch, job := submit(t, url, "file")
-	until(t, "the job downloads", soon, func() bool { return jobOf(t, job).State == "Downloading" && src.underWay() > 0 })
+	until(t, "the job downloads", soon, func() bool {
+		return jobOf(t, job).State == "Downloading" &&
+			src.underWay() > 0
+	})
 	act := v1.Action{Action: "fail", Reason: "sent by mistake"}
 	if _, err := client.Act(t.Context(), job, act); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,98 @@
+package e2e
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	v1 "archivist/pkg/api/v1"
+)
+
+// validate is a validator that is not ours, with every digest. It says how many objects
+// there are.
+const validate = `
+import sys, ocfl
+root = ocfl.StorageRoot(root=sys.argv[1])
+valid = root.validate(validate_objects=True, check_digests=True, log_warnings=True)
+if not valid or root.errors or root.good_objects != root.num_objects:
+    sys.exit(f"{root.good_objects} of {root.num_objects} objects are valid: {root.errors} {root.log}")
+print(root.num_objects)
+`
+
+// validObjects validates the objects of jobs as a storage root of their own.
+func validObjects(t *testing.T, jobs ...v1.Job) {
+	t.Helper()
+	prefixes := map[string]bool{}
+	for _, j := range jobs {
+		o, err := client.Object(t.Context(), j.Identifiers.Primary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prefixes[o.Stored+"/"] = true
+	}
+	dir := t.TempDir()
+	copyOut(t, dir, &s3.ListObjectsV2Input{Delimiter: aws.String("/")}) // what says that it is a root
+	for prefix := range prefixes {
+		copyOut(t, dir, &s3.ListObjectsV2Input{Prefix: &prefix})
+	}
+	validRoot(t, dir, len(prefixes))
+}
+
+// validStorage validates all that is in the storage bucket.
+func validStorage(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	copyOut(t, dir, &s3.ListObjectsV2Input{})
+	validRoot(t, dir, -1)
+}
+
+// validRoot validates a storage root in a folder, which has n objects; -1 = any number.
+func validRoot(t *testing.T, dir string, n int) {
+	t.Helper()
+	said, err := exec.Command(stack.Python(), "-c", validate, dir).CombinedOutput()
+	if found, _ := strconv.Atoi(strings.TrimSpace(string(said))); err != nil || found == 0 || n >= 0 && found != n {
+		t.Errorf("the validator found no storage root of %d valid objects: %v\n%s", n, err, said)
+	}
+}
+
+// copyOut copies what is listed in the storage bucket to a folder.
+func copyOut(t *testing.T, dir string, in *s3.ListObjectsV2Input) {
+	t.Helper()
+	in.Bucket = &out.StorageBucket
+	pages := s3.NewListObjectsV2Paginator(buckets(), in)
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range page.Contents {
+			download(t, aws.ToString(o.Key), filepath.Join(dir, filepath.FromSlash(aws.ToString(o.Key))))
+		}
+	}
+}
+
+func download(t *testing.T, key, to string) {
+	t.Helper()
+	got, err := buckets().GetObject(t.Context(), &s3.GetObjectInput{Bucket: &out.StorageBucket, Key: &key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	data, err := io.ReadAll(got.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

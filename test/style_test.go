@@ -1,0 +1,205 @@
+package test
+
+import (
+	"go/ast"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// widest is the most columns that a line has; a tab is four.
+const widest = 120
+
+// unfinished are packages that do not keep a rule yet, by the rule's test. The lists only
+// get shorter.
+var unfinished = map[string][]string{
+	"TestLineLength": {
+		"bench", "cmd/archivist", "pkg/aip", "pkg/anvl", "pkg/api", "pkg/api/v1", "pkg/ark", "pkg/bucket",
+		"pkg/bucket/buckettest", "pkg/callback", "pkg/checkm", "pkg/collection", "pkg/erc",
+		"pkg/fetch", "pkg/ingest", "pkg/inventory", "pkg/lease", "pkg/notify", "pkg/ocfl",
+		"pkg/payload", "pkg/premis", "pkg/provenance", "pkg/source", "pkg/queue", "pkg/queue/queuetest", "pkg/spill", "pkg/stage",
+		"pkg/stage/stagetest", "pkg/systemfile", "pkg/table", "pkg/table/schema",
+		"pkg/table/tabletest", "statemachines", "test/property", "test/reindex",
+		"test/sim", "test/storagesim",
+	},
+	"TestComplexity": {
+		"pkg/bucket/buckettest", "pkg/collection", "pkg/inventory", "pkg/notify", "pkg/queue", "pkg/stage",
+		"pkg/table/tabletest",
+	},
+	"TestIfHeaders": {
+		"cmd/archivist", "pkg/aip", "pkg/api", "pkg/api/v1", "pkg/backoff",
+		"pkg/bucket", "pkg/callback", "pkg/checkm", "pkg/description", "pkg/erc", "pkg/fetch",
+		"pkg/ingest", "pkg/inventory", "pkg/ocfl", "pkg/queue", "pkg/stage", "pkg/transfer", "pkg/table",
+		"pkg/table/tabletest", "test/property", "test/reindex", "test/sim",
+		"test/storagesim",
+	},
+}
+
+// report fails the test for a finding in a file, unless its package is unfinished.
+func report(t *testing.T, path, format string, args ...any) {
+	t.Helper()
+	if !slices.Contains(unfinished[t.Name()], filepath.ToSlash(filepath.Dir(path))) {
+		t.Errorf(path+format, args...)
+	}
+}
+
+// TestLineLength: code is read beside other code. What a raw string holds cannot be
+// broken, so it does not count.
+func TestLineLength(t *testing.T) {
+	goFiles(t, func(path string, f *ast.File, src []byte) {
+		for i, line := range strings.Split(withoutRawStrings(f, src), "\n") {
+			n := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    "))
+			if n > widest {
+				report(t, path, ":%d has %d columns; the ceiling is %d", i+1, n, widest)
+			}
+		}
+	})
+}
+
+// withoutRawStrings is a file's text, in which raw strings are empty.
+func withoutRawStrings(f *ast.File, src []byte) string {
+	text := slices.Clone(src)
+	var raw [][2]int
+	ast.Inspect(f, func(n ast.Node) bool {
+		if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING && strings.HasPrefix(l.Value, "`") {
+			raw = append(raw, [2]int{int(l.Pos() - f.FileStart), int(l.End() - f.FileStart)})
+		}
+		return true
+	})
+	for _, r := range slices.Backward(raw) {
+		lines := strings.Repeat("\n", strings.Count(string(src[r[0]:r[1]]), "\n"))
+		text = slices.Concat(text[:r[0]], []byte("``"+lines), text[r[1]:])
+	}
+	return string(text)
+}
+
+// Ceilings of cyclomatic complexity (McCabe): of any function, and of 99 % of them.
+const (
+	mostComplex  = 15
+	usualComplex = 12
+)
+
+// TestComplexity: a function has few ways through it. Tests are left out: they compare
+// much, one thing after the other.
+func TestComplexity(t *testing.T) {
+	var all []int
+	goFiles(t, func(path string, f *ast.File, _ []byte) {
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			n := complexity(fn)
+			all = append(all, n)
+			if n > mostComplex {
+				report(t, path, ": %s has complexity %d; the ceiling is %d", fn.Name.Name, n, mostComplex)
+			}
+		}
+	})
+	slices.Sort(all)
+	if p99 := all[len(all)*99/100]; p99 > usualComplex && len(unfinished[t.Name()]) == 0 {
+		t.Errorf("one function in a hundred has complexity %d; the ceiling is %d", p99, usualComplex)
+	}
+	t.Logf("%d functions: half have at most %d, 90 %% %d, 99 %% %d, all %d", len(all),
+		all[len(all)/2], all[len(all)*9/10], all[len(all)*99/100], all[len(all)-1])
+}
+
+// complexity is the number of decisions in a function, plus one.
+func complexity(fn *ast.FuncDecl) int {
+	n := 1
+	ast.Inspect(fn, func(node ast.Node) bool {
+		switch x := node.(type) {
+		case *ast.IfStmt, *ast.ForStmt, *ast.RangeStmt:
+			n++
+		case *ast.CaseClause:
+			n += min(1, len(x.List)) // not the default
+		case *ast.CommClause:
+			if x.Comm != nil {
+				n++
+			}
+		case *ast.BinaryExpr:
+			if x.Op == token.LAND || x.Op == token.LOR {
+				n++
+			}
+		}
+		return true
+	})
+	return n
+}
+
+// TestExportedComments: whatever other packages can use says what it is.
+func TestExportedComments(t *testing.T) {
+	goFiles(t, func(path string, f *ast.File, _ []byte) {
+		if strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		for _, d := range f.Decls {
+			for _, name := range uncommented(d) {
+				t.Errorf("%s: %s has no comment", path, name)
+			}
+		}
+	})
+}
+
+// uncommented are the exported names of a declaration that have no comment.
+func uncommented(d ast.Decl) (names []string) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Doc == nil && d.Name.IsExported() && (d.Recv == nil || exportedReceiver(d.Recv.List[0].Type)) {
+			names = append(names, d.Name.Name)
+		}
+	case *ast.GenDecl:
+		if d.Doc != nil {
+			return nil
+		}
+		for _, spec := range d.Specs {
+			if s, ok := spec.(*ast.TypeSpec); ok && s.Doc == nil && s.Name.IsExported() {
+				names = append(names, s.Name.Name)
+			}
+			if s, ok := spec.(*ast.ValueSpec); ok && s.Doc == nil && s.Comment == nil && s.Names[0].IsExported() {
+				names = append(names, s.Names[0].Name)
+			}
+		}
+	}
+	return names
+}
+
+func exportedReceiver(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return exportedReceiver(e.X)
+	case *ast.IndexExpr:
+		return exportedReceiver(e.X)
+	case *ast.Ident:
+		return e.IsExported()
+	}
+	return false
+}
+
+// TestIfHeaders: the header of an if declares what its condition looks at, and changes
+// nothing else. Setting err is as good as declaring it.
+func TestIfHeaders(t *testing.T) {
+	goFiles(t, func(path string, f *ast.File, src []byte) {
+		ast.Inspect(f, func(n ast.Node) bool {
+			i, ok := n.(*ast.IfStmt)
+			if ok && i.Init != nil && changes(i.Init) {
+				line := strings.Count(string(src[:i.Pos()-f.FileStart]), "\n") + 1
+				report(t, path, ":%d: the header of an if changes a variable; put it on a line of its own", line)
+			}
+			return true
+		})
+	})
+}
+
+// changes reports whether a statement does more than to declare variables, or to set err.
+func changes(s ast.Stmt) bool {
+	a, ok := s.(*ast.AssignStmt)
+	if !ok {
+		return true
+	}
+	last, _ := a.Lhs[len(a.Lhs)-1].(*ast.Ident)
+	return a.Tok != token.DEFINE && (a.Tok != token.ASSIGN || last == nil || last.Name != "err")
+}
