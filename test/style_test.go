@@ -20,14 +20,15 @@ var unfinished = map[string][]string{
 		"bench", "cmd/archivist", "pkg/aip", "pkg/anvl", "pkg/api", "pkg/api/v1", "pkg/ark", "pkg/bucket",
 		"pkg/bucket/buckettest", "pkg/callback", "pkg/checkm", "pkg/collection", "pkg/erc",
 		"pkg/fetch", "pkg/ingest", "pkg/inventory", "pkg/lease", "pkg/notify", "pkg/ocfl",
-		"pkg/payload", "pkg/premis", "pkg/provenance", "pkg/source", "pkg/queue", "pkg/queue/queuetest", "pkg/spill", "pkg/stage",
+		"pkg/payload", "pkg/premis", "pkg/provenance", "pkg/source", "pkg/queue",
+		"pkg/queue/queuetest", "pkg/spill", "pkg/stage",
 		"pkg/stage/stagetest", "pkg/systemfile", "pkg/table", "pkg/table/schema",
 		"pkg/table/tabletest", "statemachines", "test/property", "test/reindex",
 		"test/sim", "test/storagesim",
 	},
 	"TestComplexity": {
-		"pkg/bucket/buckettest", "pkg/collection", "pkg/inventory", "pkg/notify", "pkg/queue", "pkg/stage",
-		"pkg/table/tabletest",
+		"cmd/archivist", "pkg/bucket/buckettest", "pkg/collection", "pkg/inventory", "pkg/notify", "pkg/queue",
+		"pkg/stage", "pkg/table/tabletest",
 	},
 	"TestIfHeaders": {
 		"cmd/archivist", "pkg/aip", "pkg/api", "pkg/api/v1", "pkg/backoff",
