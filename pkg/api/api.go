@@ -107,7 +107,7 @@ func (a *API) events(subject event.Type) func(ctx context.Context, in *IDCursor)
 }
 
 func wireExplanation(x queue.Explanation, err error) (v1.Explanation, error) {
-	return v1.Explanation{State: x.State, WaitsFor: x.Waits, Why: x.Why, On: x.On}, err
+	return v1.Explanation{State: x.State, WaitsFor: string(x.Waits), Why: x.Why, On: x.On}, err
 }
 
 // IDInput and the inputs below are parameters of routes. They are exported

@@ -70,7 +70,7 @@ func TestSubmit(t *testing.T) {
 		t.Errorf("%+v, %v", b, err)
 	}
 	x, err := c.Explain(t.Context(), out.ID)
-	if err != nil || x.WaitsFor != "execution" {
+	if err != nil || x.WaitsFor != "start" {
 		t.Errorf("%+v, %v", x, err)
 	}
 	events, err := c.Events(t.Context(), out.ID)

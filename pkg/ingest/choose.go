@@ -88,9 +88,11 @@ func (j *Job) TooLarge(capacity int64) string {
 	case j.HasSpace:
 		return ""
 	case j.SpaceNeeded < 0:
-		return "its sizes add up to more than can be counted; correct them in the manifest and submit it again"
+		return "the sizes in its manifest add up to more than 2^63 bytes. Correct the manifest and submit it again"
 	case j.SpaceNeeded > capacity:
-		return fmt.Sprintf("it needs %d bytes of work space, more than the whole space of %d bytes. Raise the setting spaceGiB and requeue the job, or submit the object in smaller parts", j.SpaceNeeded, capacity)
+		return fmt.Sprintf("it needs %s bytes of work space, more than the whole space of %s bytes. "+
+			"Raise the setting spaceGiB and requeue the job, or submit the object in smaller parts",
+			Number(j.SpaceNeeded), Number(capacity))
 	}
 	return ""
 }

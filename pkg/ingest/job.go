@@ -162,3 +162,6 @@ func SubmittedAfter(a, b string) bool {
 func Overtaken(job, ark string, head, version int, by string) string {
 	return fmt.Sprintf("version %d of %s is by job %s, which was submitted later than job %s: this job would replace version %d as the newest", version, ark, by, job, head)
 }
+
+// Waiting reports whether the job waits at a gate, without an execution.
+func (j *Job) Waiting() bool { return j.Parked || j.State == Pending || j.State == Provisioning }

@@ -77,9 +77,3 @@ func noProgress(w ingest.Work) string {
 	}
 	return "no progress by its due time: " + w.Blocked
 }
-
-// blockedWhy is what explain says of an item whose execution cannot do its work.
-func blockedWhy(w ingest.Work) string {
-	return fmt.Sprintf("AWS refuses what it needs: %s. Correct that; the item then goes on by itself, at the latest after %s",
-		w.Blocked, ingest.Timestamp(w.Due))
-}

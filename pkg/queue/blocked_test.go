@@ -50,7 +50,7 @@ func refusal(operation, code string) error {
 }
 
 // explains fails the test unless a job or batch waits for what is said.
-func (b *bench) explains(id, waits string, says ...string) {
+func (b *bench) explains(id string, waits queue.WaitsOn, says ...string) {
 	b.Helper()
 	explain := b.q.ExplainBatch
 	if strings.Contains(id, "-") {
@@ -75,10 +75,10 @@ func TestMachineIsRefused(t *testing.T) {
 	batch := b.job(id).Batch
 	const cause = "failed at Estimating: SQS.SqsException: not authorized to perform: sqs:sendmessage"
 	b.problems[queue.ExecutionName(id, 1)] = cause
-	b.explains(id, "execution")
+	b.explains(id, queue.OnStart)
 	b.now = b.now.Add(10 * time.Minute)
 	b.tick()
-	b.explains(id, "person", "the state machine ingest-job "+cause)
+	b.explains(id, queue.OnPerson, "the state machine ingest-job "+cause)
 	if b.metrics[queue.Stuck] != 1 {
 		t.Errorf("the metrics are %v", b.metrics)
 	}
@@ -87,7 +87,7 @@ func TestMachineIsRefused(t *testing.T) {
 		t.Errorf("the events are %v, %v", events, err)
 	}
 	b.handle(b.take()[0], func(context.Context, *queue.Claim) (ingest.Result, error) {
-		b.explains(id, "worker")
+		b.explains(id, queue.OnWorker)
 		return ingest.Result{Outcome: ingest.StepNext}, nil
 	})
 	if j := b.job(id); j.Blocked != "" {
@@ -101,8 +101,8 @@ func TestMachineIsRefused(t *testing.T) {
 	b.problems[queue.ExecutionName(row.Batch.ID, 1)] = cause
 	b.now = b.now.Add(10 * time.Minute)
 	b.tick()
-	b.explains(row.Batch.ID, "person", "the state machine ingest-batch "+cause)
-	b.explains(batch, "jobs")
+	b.explains(row.Batch.ID, queue.OnPerson, "the state machine ingest-batch "+cause)
+	b.explains(batch, queue.OnJobs)
 }
 
 // TestStartIsRefused: an item whose execution may not be started says so at once,
@@ -113,7 +113,7 @@ func TestStartIsRefused(t *testing.T) {
 	b.q.Executions = r
 	id := ingest.JobID(b.submit(1, ""), 1)
 	b.tick()
-	b.explains(id, "person", "its execution could not be started", "SFN refused StartExecution: AccessDeniedException")
+	b.explains(id, queue.OnPerson, "its execution could not be started", "SFN refused StartExecution: AccessDeniedException")
 	if b.metrics[queue.Stuck] != 1 {
 		t.Errorf("the metrics are %v", b.metrics)
 	}
@@ -122,14 +122,14 @@ func TestStartIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.explains(row.Batch.ID, "person", "its execution could not be started")
+	b.explains(row.Batch.ID, queue.OnPerson, "its execution could not be started")
 
 	r.start = refusal("StartExecution", "ThrottlingException") // it passes
 	row, err = b.q.Submit(t.Context(), ingest.Batch{Collection: "c", Mode: "add"}, "", nil, "me")
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.explains(row.Batch.ID, "execution")
+	b.explains(row.Batch.ID, queue.OnStart)
 
 	r.start = nil
 	b.now = b.now.Add(10 * time.Minute)
@@ -154,7 +154,7 @@ func TestAnswerIsRefused(t *testing.T) {
 	if _, err := (&queue.Worker{Queue: b.q, Stage: stage, Step: ok, Answers: r}).Handle(t.Context(), m); err == nil {
 		t.Error("the message would be deleted")
 	}
-	b.explains(m.Job, "person", "was not told that download is done", "SFN refused SendTaskSuccess")
+	b.explains(m.Job, queue.OnPerson, "was not told that download is done", "SFN refused SendTaskSuccess")
 	if b.metrics[queue.Stuck] != 1 {
 		t.Errorf("the metrics are %v", b.metrics)
 	}

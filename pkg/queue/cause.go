@@ -151,8 +151,7 @@ func during(err error) string {
 // endedSilently is what is known of a worker that was ended before it could say why.
 func endedSilently(stage ingest.Stage) string {
 	return fmt.Sprintf("the worker ended without an answer: it was killed, or ran out of memory or time. "+
-		"The log of the function %s says which "+
-		"(\"signal: killed\" or \"Runtime exited\": give it more memory; \"Task timed out\": more time)", stage.Name)
+		"The log of the function %s says which", stage.Name)
 }
 
 // triedTooOften is why an item fails at the end of its tries: the last cause that was seen.
@@ -161,19 +160,4 @@ func triedTooOften(s ingest.Stage, tries int, last, then string) string {
 		last = endedSilently(s)
 	}
 	return fmt.Sprintf("%s was tried %d times without success: %s. %s", s.Name, tries, strings.TrimSuffix(last, "."), then)
-}
-
-// lastTry is what explain says of the tries that have ended; running is 1 while a
-// worker is at another one.
-func lastTry(w ingest.Work, stage ingest.Stage, message string, running int) string {
-	switch {
-	case message != "":
-		return "; the last try failed: " + message
-	case w.Tries > running:
-		return "; the last try failed: " + endedSilently(stage)
-	case w.Repairs > 1 && w.Tries == 0:
-		return fmt.Sprintf("; no worker could take it, though it was started anew %d times: look at the log of the "+
-			"function %s, at its permissions for the table, and at its dead-letter queue", w.Repairs, stage.Name)
-	}
-	return ""
 }

@@ -1,20 +1,57 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"time"
+	"strings"
 
+	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
-	"archivist/pkg/table"
 )
 
-// Explanation names the one thing that an item waits for.
+// Explanation says what an item waits for, or how it ended.
 type Explanation struct {
-	State string `json:"state"`
-	Waits string `json:"waitsFor"` // nothing | person | gate | lock | slot | space | worker | execution | jobs
-	Why   string `json:"why"`
-	On    string `json:"on,omitempty"` // the job or lock that it waits for
+	State   string  `json:"state"`
+	Waits   WaitsOn `json:"waitsFor"`
+	Why     string  `json:"why"`          // a sentence or two for depositors
+	On      string  `json:"on,omitempty"` // the job that it waits for
+	Details Details `json:"details"`      // for operators
+}
+
+// WaitsOn is what kind of thing an item waits for.
+type WaitsOn string
+
+// What items wait for.
+const (
+	OnNothing WaitsOn = "nothing" // it has ended
+	OnPerson  WaitsOn = "person"  // somebody must act
+	OnTurn    WaitsOn = "turn"    // nothing is missing: the scheduler admits it
+	OnLock    WaitsOn = "lock"    // another job works on the same object
+	OnSlot    WaitsOn = "slot"    // as many jobs run as may
+	OnSpace   WaitsOn = "space"   // work space
+	OnStart   WaitsOn = "start"   // a worker is about to take it
+	OnWorker  WaitsOn = "worker"  // a worker works on it
+	OnJobs    WaitsOn = "jobs"    // a batch's jobs
+)
+
+// Details are how an item is driven, as an operator looks for it in AWS. Times are
+// milliseconds since 1970, 0 if there is none.
+type Details struct {
+	Execution string // its name
+	Tries     int    // takes by a worker since its last progress
+	Repairs   int    // executions that replaced one without progress
+	Leased    int64  // until then a worker has it
+	Due       int64  // when the sweep looks at it
+}
+
+func details(it item, id string) Details {
+	row := it.common()
+	d := Details{Tries: row.Tries, Repairs: row.Repairs, Due: row.Due}
+	if _, driven := it.stage(); driven {
+		d.Execution, d.Leased = ExecutionName(id, row.Exec), row.Until
+	}
+	return d
 }
 
 // ExplainJob says what a job waits for, from its own row and the rows that it needs.
@@ -23,156 +60,146 @@ func (q *Queue) ExplainJob(ctx context.Context, id string) (Explanation, error) 
 	if err != nil {
 		return Explanation{}, err
 	}
+	return q.explainJob(ctx, row)
+}
+
+func (q *Queue) explainJob(ctx context.Context, row *Job) (x Explanation, err error) {
 	j := &row.Job
-	x := Explanation{State: string(j.State)}
-	place, _ := j.WorkKey()
-	stage, _ := ingest.StageOf(j.State)
-	switch {
-	case j.State == ingest.Failed && j.NotRecoverable:
-		x.Waits, x.Why = "nothing", "it failed and cannot be requeued; a new submission is needed: "+j.Message
-	case j.State == ingest.Failed:
-		x.Waits, x.Why = "person", "it failed; mend the cause and requeue it: "+j.Message
-	case j.State == ingest.Held:
-		x.Waits, x.Why = "person", "it is held until somebody releases it"
-	case !j.State.Open():
-		x.Waits, x.Why = "nothing", "it has ended"
-	case place == ingest.WorkPending || place == ingest.WorkProvisioning || place == ingest.WorkParked:
-		return q.explainGate(ctx, j, x)
-	case row.Live(q.Now()):
-		x.Waits, x.Why = "worker", fmt.Sprintf("a worker has it until %s at the latest (try %d)", ingest.Timestamp(row.Until), j.Tries)+lastTry(j.Work, stage, j.Message, 1)
-	case j.Blocked != "":
-		x.Waits, x.Why = "person", blockedWhy(j.Work)
+	switch _, driven := row.stage(); {
+	case driven:
+		x.Waits, x.Why = q.explainStage(row, doing(j))
+	case j.Waiting():
+		x, err = q.explainWaiting(ctx, j)
 	default:
-		x.Waits, x.Why = "execution", fmt.Sprintf("execution %s brings it to a worker; the sweep looks at it at %s", ExecutionName(id, j.Exec), ingest.Timestamp(j.Due))+lastTry(j.Work, stage, j.Message, 0)
+		x.Waits, x.Why = explainEnd(j)
 	}
-	return x, nil
-}
-
-// explainGate says what a job at a gate lacks: a lock, a slot, space, or only
-// the scheduler's next look.
-func (q *Queue) explainGate(ctx context.Context, j *ingest.Job, x Explanation) (Explanation, error) {
-	free, err := q.free(ctx)
-	if err != nil {
-		return x, err
-	}
-	var lock, owner string
-	if j.State != ingest.Pending {
-		if lock, owner, err = q.blockedBy(ctx, j); err != nil {
-			return x, err
-		}
-	}
-	keeper, needs, err := q.keeper(ctx, j, free)
-	switch {
-	case err != nil:
-		return x, err
-	case lock != "":
-		x.Waits, x.On = "lock", owner
-		x.Why = fmt.Sprintf("job %s works on the same object (%s); this job goes on when that one is done", owner, lock)
-	case free.Slots <= 0:
-		x.Waits, x.Why = "slot", fmt.Sprintf("all %d slots are taken", q.Settings.MaxInFlight)
-	case free.Share > 0 && free.Taken[j.Collection] >= free.Share:
-		x.Waits, x.Why = "slot", fmt.Sprintf("its collection %s has all %d slots that one collection may have", j.Collection, free.Share)
-	case j.State != ingest.Pending && j.TooLarge(q.Settings.Space) != "":
-		x.Waits, x.Why = "space", j.TooLarge(q.Settings.Space)
-	case keeper != "":
-		x.Waits, x.On = "space", keeper
-		x.Why = fmt.Sprintf("job %s has waited longer than %s for %d bytes of work space and keeps what comes free; %d are free", keeper, q.Settings.Patience, needs, max(0, free.Space))
-	case j.State != ingest.Pending && !j.HasSpace && j.SpaceNeeded > free.Space:
-		x.Waits, x.Why = "space", fmt.Sprintf("it needs %d bytes of work space and %d are free", j.SpaceNeeded, max(0, free.Space))
-	case j.State != ingest.Pending && !j.HasSpace && !j.SizeKnown && free.Space < free.Reserve:
-		x.Waits, x.Why = "space", fmt.Sprintf("its size is unknown, and such jobs wait while less than %d bytes are free", free.Reserve)
-	default:
-		x.Waits = "gate"
-		x.Why, err = q.nextLook(ctx)
-	}
+	x.State, x.Details = string(j.State), details(row, j.ID)
 	return x, err
 }
 
-// silentAfter is how old the last sweep is when the scheduler cannot be running: it
-// sweeps each minute.
-const silentAfter = 3 * sweepEvery
-
-// nextLook says when the scheduler looks at what it can let on, or that it does not run.
-func (q *Queue) nextLook(ctx context.Context) (string, error) {
-	last, err := q.lastSweep(ctx)
-	switch {
-	case last.IsZero():
-		return "nothing is missing, but the scheduler has never run: look at its rule and at the log of the function scheduler", err
-	case q.Now().Sub(last) > silentAfter:
-		return fmt.Sprintf("nothing is missing, but the scheduler has not run since %s: look at its rule and at the log of the function scheduler",
-			ingest.Timestamp(last.UnixMilli())), err
-	}
-	return "nothing is missing; the scheduler lets it on at its next look, within a minute", err
-}
-
-// keeper is the job before j at gate 2 that keeps the space which comes free for
-// itself, and what it needs; "" if none does, among the first of those that wait.
-func (q *Queue) keeper(ctx context.Context, j *ingest.Job, free ingest.Free) (id string, needs int64, err error) {
-	place, turn := j.WorkKey()
-	if place != ingest.WorkProvisioning || free.Patience == 0 {
-		return "", 0, nil
-	}
-	var page []candidate
-	if _, err := q.Table.Page(ctx, table.Query{Index: "work", PK: place, From: "0", To: turn, Limit: 1000}, &page); err != nil {
-		return "", 0, err
-	}
-	for _, w := range page {
-		want := ingest.Want{ID: w.ID, Space: w.Space, Known: w.Known, Waited: q.Now().Sub(time.UnixMilli(w.Entered))}
-		if w.ID == j.ID {
-			break
+// explainEnd says how a job ended, or that it is held.
+func explainEnd(j *ingest.Job) (WaitsOn, string) {
+	switch j.State {
+	case ingest.Held:
+		return OnPerson, "It is on hold until an operator releases it."
+	case ingest.Completed:
+		what := fmt.Sprintf("as version %d of %s", j.ObjectVersion, j.Primary)
+		if j.NoChange {
+			return OnNothing, "Completed: the same content is already preserved " + what + "."
 		}
-		if _, left := ingest.Choose(free, []ingest.Want{want}); left.Kept {
-			return w.ID, w.Space, nil
-		}
+		return OnNothing, "Completed: preserved " + what + "."
+	case ingest.Failed:
+		return explainFailed(j)
 	}
-	return "", 0, nil
+	return OnNothing, "It was deleted."
 }
 
-// ExplainBatch says what a batch waits for.
-func (q *Queue) ExplainBatch(ctx context.Context, id string) (Explanation, error) {
-	row, err := q.Batch(ctx, id)
-	if err != nil {
-		return Explanation{}, err
-	}
-	counts, err := q.Counts(ctx, id)
-	if err != nil {
-		return Explanation{}, err
-	}
-	x := Explanation{State: string(row.State), Waits: "nothing", Why: "it has ended"}
-	switch stage, working := ingest.StageOfBatch(row.State); {
-	case row.Live(q.Now()):
-		x.Waits, x.Why = "worker", "a worker has it until "+ingest.Timestamp(row.Until)+" at the latest"+lastTry(row.Work, stage, row.Message, 1)
-	case working && row.Blocked != "":
-		x.Waits, x.Why = "person", blockedWhy(row.Work)
-	case working:
-		x.Waits, x.Why = "execution", fmt.Sprintf("execution %s brings it to a worker; the sweep looks at it at %s", ExecutionName(id, row.Exec), ingest.Timestamp(row.Due))+
-			lastTry(row.Work, stage, row.Message, 0)
-	case row.State == ingest.BatchProcessing:
-		x.Waits, x.Why = "jobs", fmt.Sprintf("%d of its %d jobs are open, %d of them held", counts.Open(), row.Expected, counts.Held)
-	case row.State == ingest.BatchHeld:
-		x.Waits, x.Why = "person", "it is held until somebody releases it"
-	case row.State == ingest.BatchFailed:
-		x.Waits, x.Why = "person", failedBatch(row, counts)
-	}
-	problems, err := q.MailProblems(ctx, row)
-	for _, p := range problems {
-		x.Why += ". " + p.String()
-	}
-	return x, err
-}
-
-// failedBatch says what there is to do about a failed batch.
-func failedBatch(row *Batch, counts ingest.Counts) string {
-	const stays = "the batch stays Failed, since its report was made before, and a report cannot be updated yet"
+// explainFailed gives the job's message, which says what to do.
+func explainFailed(j *ingest.Job) (WaitsOn, string) {
+	why := fmt.Sprintf("Failed%s: %s", failedWhile(j), sentence(j.Message))
 	switch {
-	case counts.Sum() == 0:
-		return "it has no jobs; correct it and submit it again: " + row.Message
-	case counts.Failed > 0:
-		return fmt.Sprintf("%d of its %d jobs failed; correct the causes and requeue the jobs, or submit their objects again", counts.Failed, counts.Sum())
-	case counts.Open() > 0:
-		return fmt.Sprintf("none of its jobs is failed now, and %d of %d are open; %s", counts.Open(), counts.Sum(), stays)
-	case row.Incomplete != "":
-		return fmt.Sprintf("all of its %d jobs are completed, but not all of its rows became jobs; submit the others again: %s", counts.Sum(), row.Incomplete)
+	case j.NotRecoverable:
+		return OnNothing, why + " This job cannot be requeued."
+	case j.Cleaning:
+		return OnPerson, why + " Its work files are being removed; it can be requeued when that is done."
 	}
-	return fmt.Sprintf("none of its jobs is failed now: all %d are completed; %s", counts.Sum()-counts.Deleted, stays)
+	return OnPerson, why
+}
+
+// failedWhile says what a job did when it failed, if that is known: its work began again
+// once its work files were removed.
+func failedWhile(j *ingest.Job) string {
+	if j.LastSuccessful == "" {
+		return ""
+	}
+	switch at := ingest.After(j.LastSuccessful); at {
+	case ingest.Provisioning:
+		return " while waiting to download"
+	case ingest.Notify:
+		return " while notifying"
+	default:
+		return " while " + strings.ToLower(string(at))
+	}
+}
+
+// explainStage says what a stage does for an item, how far it is, and why the last try
+// failed.
+func (q *Queue) explainStage(it item, doing string) (WaitsOn, string) {
+	row := it.common()
+	stage, _ := it.stage()
+	if row.Checkpoint != "" {
+		doing += ": " + row.Checkpoint
+	}
+	live := row.Live(q.Now())
+	ended := row.Tries // tries that have ended
+	if live {
+		ended--
+	}
+	switch {
+	case live:
+		return OnWorker, fmt.Sprintf("%s, try %d.%s", doing, row.Tries, lastTry(row, stage, ended))
+	case row.Blocked != "":
+		return OnPerson, fmt.Sprintf("%s stopped; an operator must correct this: %s It then continues by itself, at the latest after %s.",
+			doing, sentence(row.Blocked), ingest.Timestamp(row.Due))
+	case row.Tries > 0:
+		return OnStart, fmt.Sprintf("%s; try %d starts shortly.%s", doing, row.Tries+1, lastTry(row, stage, ended))
+	case row.Repairs > 1:
+		return OnPerson, fmt.Sprintf("%s stopped: no worker could take it, though it was started anew %d times. "+
+			"An operator must check the log of the function %s, its permissions for the table, and its dead-letter queue.",
+			doing, row.Repairs, stage.Name)
+	}
+	return OnStart, doing + "; a worker starts shortly."
+}
+
+// lastTry says why the last of the tries that have ended failed.
+func lastTry(row common, stage ingest.Stage, ended int) string {
+	switch {
+	case *row.Message != "":
+		return " The last try failed: " + sentence(*row.Message)
+	case ended > 0:
+		return " The last try failed: " + sentence(endedSilently(stage))
+	}
+	return ""
+}
+
+// doing is what the stage of a job's state does, with what.
+func doing(j *ingest.Job) string {
+	switch j.State {
+	case ingest.Estimating:
+		return "Checking the size of " + payload(j)
+	case ingest.Downloading:
+		return "Downloading " + payload(j)
+	case ingest.Processing:
+		return "Identifying the object and describing its new version"
+	case ingest.Storing:
+		return "Storing the new version of " + cmp.Or(j.Primary, "the object")
+	case ingest.Recording:
+		return fmt.Sprintf("Recording version %d of %s", j.ObjectVersion, j.Primary)
+	case ingest.Notify:
+		return fmt.Sprintf("Preserved as version %d of %s; notifying the depositor's server", j.ObjectVersion, j.Primary)
+	}
+	return string(j.State)
+}
+
+// payload names what a job fetches.
+func payload(j *ingest.Job) string {
+	if j.Files > 1 {
+		return ingest.Number(j.Files) + " files"
+	}
+	url := fetch.Redact(j.URL)
+	host := fetch.Host(url)
+	name := cmp.Or(j.Filename, strings.TrimSuffix(url[strings.LastIndexByte(url, '/')+1:], "?redacted"))
+	if host == "" || name == "" {
+		return "the content"
+	}
+	return fmt.Sprintf("%s from %s", name, host)
+}
+
+// sentence ends a text as a sentence does.
+func sentence(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" || strings.HasSuffix(text, ".") || strings.HasSuffix(text, "…") {
+		return text
+	}
+	return text + "."
 }

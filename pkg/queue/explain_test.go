@@ -43,7 +43,7 @@ func TestExplainFailedBatch(t *testing.T) {
 	for n := range 2 {
 		b.requeue(ingest.JobID(batch, n+1))
 	}
-	says("none of its jobs is failed now", "2 of 2 are open", "stays Failed")
+	says("None of its 2 jobs is failed now", "2 are open again", "stays Failed")
 	b.tick()
 	for _, m := range b.take() {
 		b.handle(m, sized(1))
@@ -67,15 +67,15 @@ func TestExplainFailedBatch(t *testing.T) {
 func TestSchedulerDoesNotRun(t *testing.T) {
 	b := newBench(t)
 	id := ingest.JobID(b.submit(1, ""), 1)
-	b.explains(id, "gate", "the scheduler has never run")
+	b.explains(id, queue.OnPerson, "the scheduler has never run")
 	b.q.Settings.MaxInFlight = 0
 	b.tick()
 	b.q.Settings.MaxInFlight = 1
 	ran := b.now
 	b.now = b.now.Add(2 * time.Minute)
-	b.explains(id, "gate", "within a minute")
+	b.explains(id, queue.OnTurn, "each minute")
 	b.now = b.now.Add(2 * time.Minute)
-	b.explains(id, "gate", "the scheduler has not run since "+ran.UTC().Format(time.RFC3339))
+	b.explains(id, queue.OnPerson, "the scheduler has not run since "+ran.UTC().Format(time.RFC3339))
 	if o, err := b.q.Overview(t.Context()); err != nil || o.LastSweep != ran.UTC().Format(time.RFC3339) {
 		t.Errorf("%+v, %v", o, err)
 	}

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"fmt"
 
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
@@ -25,12 +26,16 @@ func (q *Queue) ForceFail(ctx context.Context, id, reason, actor string) (*Job, 
 				return nil, err
 			}
 		}
-		next := q.Rules.Failed(job, "failed by "+actor+": "+reason, true, q.Now())
+		message := fmt.Sprintf("stopped by %s: %s", actor, reason)
+		if job.ObjectVersion == 0 {
+			message = sentence(message) + " Requeue the job to continue it"
+		}
+		next := q.Rules.Failed(job, message, true, q.Now())
 		old, running := ExecutionName(id, row.Exec), row.Running()
 		err = q.changeJob(ctx, row, next, origin{event: "job.state", actor: actor, component: "admin", reason: reason})
 		switch {
 		case err == nil && running:
-			if err := q.Executions.Stop(ctx, MachineJob, old, "failed by "+actor); err != nil {
+			if err := q.Executions.Stop(ctx, MachineJob, old, "stopped by "+actor); err != nil {
 				q.Log.Warn("the execution was not stopped; what it says is superseded", "execution", old, "error", err)
 			}
 			return row, nil

@@ -24,10 +24,10 @@ func TestTooLargeFailsAtEstimate(t *testing.T) {
 	b := newBench(t)
 	b.q.Settings.Patience, b.q.Settings.MaxInFlight = time.Hour, 10
 	huge := b.estimated("", 5000) // of 1,000
-	if j := b.job(huge); j.State != ingest.Failed || !strings.Contains(j.Message, "5000 bytes") || j.HasSlot {
+	if j := b.job(huge); j.State != ingest.Failed || !strings.Contains(j.Message, "5,000 bytes") || j.HasSlot {
 		t.Errorf("the huge job is %+v", j)
 	}
-	if told := b.told[len(b.told)-1]; !strings.Contains(told, "StageFailed") || !strings.Contains(told, "5000") {
+	if told := b.told[len(b.told)-1]; !strings.Contains(told, "StageFailed") || !strings.Contains(told, "5,000") {
 		t.Errorf("its execution was told %q", told)
 	}
 	// One that fitted once, before the settings were changed.
@@ -35,7 +35,7 @@ func TestTooLargeFailsAtEstimate(t *testing.T) {
 	large := b.estimated("", 5000)
 	b.q.Settings.Space = 1000
 	b.now = b.now.Add(2 * time.Hour)
-	if x, err := b.q.ExplainJob(t.Context(), large); err != nil || x.Waits != "space" || !strings.Contains(x.Why, "spaceGiB") {
+	if x, err := b.q.ExplainJob(t.Context(), large); err != nil || x.Waits != queue.OnPerson || !strings.Contains(x.Why, "spaceGiB") {
 		t.Errorf("explained: %+v, %v", x, err)
 	}
 	small := b.estimated("", 10)

@@ -41,7 +41,7 @@ func Chunk(jobs []ingest.Job) int {
 // that it failed, "" if it can be ingested.
 func admissible(j ingest.Job) (ingest.Job, string) {
 	if err := ingest.CheckSubmission(&j.Primary, &j.LocalIDs, j.Payload); err != nil {
-		return ingest.Refused(j), err.Error()
+		return ingest.Refused(j), err.Error() + ". Correct it and submit the object again"
 	}
 	if table.Size(Job{Job: j}) > newBytes {
 		return ingest.Refused(j), "its description is too long; shorten it and submit the object again"

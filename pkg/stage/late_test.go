@@ -150,7 +150,7 @@ func TestLateCommit(t *testing.T) {
 			}
 			c.then(w)
 			j := w.job(w.two)
-			if !strings.HasPrefix(j.Message, "preserved as "+j.Primary+" v2; failed by me: it is too slow") || j.State != ingest.Failed || j.ObjectVersion != 2 {
+			if !strings.HasPrefix(j.Message, "preserved as "+j.Primary+" v2; stopped by me: it is too slow") || j.State != ingest.Failed || j.ObjectVersion != 2 {
 				t.Errorf("the job is %s v%d: %s", j.State, j.ObjectVersion, j.Message)
 			}
 		})

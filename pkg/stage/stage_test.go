@@ -155,7 +155,7 @@ func TestFailedAfterCommit(t *testing.T) {
 	if _, err := w.m.Queue.ForceFail(ctx, id, "enough", "me"); err != nil {
 		t.Fatal(err)
 	}
-	if j := w.job(id); !strings.HasPrefix(j.Message, "preserved as "+j.Primary+" v1; failed by me: enough") || j.LastSuccessful != ingest.Processing {
+	if j := w.job(id); !strings.HasPrefix(j.Message, "preserved as "+j.Primary+" v1; stopped by me: enough") || j.LastSuccessful != ingest.Processing {
 		t.Errorf("it says %q", j.Message)
 	}
 	w.s3.Before = nil

@@ -111,10 +111,10 @@ func schedulerStopped(t *testing.T) {
 	defer start()
 	src := newSource(t)
 	_, job := submit(t, src.put("/a.txt", []byte("a")), "file")
-	explains(t, job, "gate", "the scheduler")
+	explains(t, job, "turn", "the scheduler")
 	before := runs()
 	_, other := submit(t, src.put("/b.txt", []byte("b")), "file")
-	explains(t, other, "gate", "the scheduler")
+	explains(t, other, "turn", "the scheduler")
 	if now := runs(); now != before {
 		t.Errorf("the scheduler ran %v times while it was stopped", now-before)
 	}

@@ -1,0 +1,16 @@
+package ingest
+
+import "strconv"
+
+// Number writes a number with a comma after each three digits, as in 1,400.
+func Number[N ~int | ~int64](n N) string {
+	text := strconv.FormatInt(int64(n), 10)
+	first := 1
+	if n < 0 {
+		first = 2
+	}
+	for i := len(text) - 3; i >= first; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}

@@ -1,0 +1,182 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/table"
+)
+
+// ExplainBatch says what a batch waits for.
+func (q *Queue) ExplainBatch(ctx context.Context, id string) (Explanation, error) {
+	row, err := q.Batch(ctx, id)
+	if err != nil {
+		return Explanation{}, err
+	}
+	counts, err := q.Counts(ctx, id)
+	if err != nil {
+		return Explanation{}, err
+	}
+	x := Explanation{Waits: OnNothing}
+	switch row.State {
+	case ingest.BatchPending:
+		x.Waits, x.Why = q.explainStage(row, reading(&row.Batch))
+	case ingest.BatchReporting, ingest.BatchUpdateReporting:
+		x.Waits, x.Why = q.explainStage(row, fmt.Sprintf("All of its jobs have ended (%s); writing the report", ended(counts)))
+	case ingest.BatchProcessing:
+		x, err = q.explainOpen(ctx, row, counts)
+	case ingest.BatchHeld:
+		x.Waits, x.Why = OnPerson, "It is on hold until an operator releases it."
+	case ingest.BatchFailed:
+		x.Waits, x.Why = OnPerson, failedBatch(row, counts)
+	case ingest.BatchCompleted:
+		x.Why = fmt.Sprintf("All of its jobs have ended: %s.", ended(counts))
+	case ingest.BatchDeleted:
+		x.Why = "It was completed long ago; its history is kept, and its other records are being removed."
+	}
+	if err != nil {
+		return x, err
+	}
+	x.State, x.Details = string(row.State), details(row, id)
+	problems, err := q.MailProblems(ctx, row)
+	for _, p := range problems {
+		x.Why += " The " + p.String() + "."
+	}
+	return x, err
+}
+
+// reading is what unpack does for a batch.
+func reading(b *ingest.Batch) string {
+	if b.Unpacked == 0 {
+		return "Reading the submission"
+	}
+	return fmt.Sprintf("Reading the submission (%s of %s jobs made)", ingest.Number(b.Unpacked), ingest.Number(b.Expected))
+}
+
+// ended says how many jobs ended how.
+func ended(c ingest.Counts) string {
+	var parts []string
+	for _, class := range []struct {
+		n    int64
+		name string
+	}{{c.Completed, "completed"}, {c.Failed, "failed"}, {c.Deleted, "deleted"}} {
+		if class.n > 0 {
+			parts = append(parts, ingest.Number(class.n)+" "+class.name)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// explainOpen says how many jobs of a batch are open, and what one of them waits for.
+func (q *Queue) explainOpen(ctx context.Context, row *Batch, counts ingest.Counts) (Explanation, error) {
+	x := Explanation{Waits: OnJobs}
+	open := fmt.Sprintf("%s of its %s jobs have not ended", ingest.Number(counts.Open()), ingest.Number(row.Expected))
+	switch {
+	case counts.Open() == 0:
+		x.Waits, x.Why = OnStart, "All of its jobs have ended; the report starts shortly."
+		return x, nil
+	case counts.Held > 0:
+		open += fmt.Sprintf(", %s of them on hold", ingest.Number(counts.Held))
+	}
+	x.Why = open + "."
+	job, err := q.openJob(ctx, row.Batch.ID)
+	if err != nil || job == nil {
+		return x, err
+	}
+	its, err := q.explainJob(ctx, job)
+	if err != nil {
+		return x, err
+	}
+	x.On = job.Job.ID
+	x.Why += fmt.Sprintf(" Job %s: %s", x.On, strings.ToLower(its.Why[:1])+its.Why[1:])
+	return x, nil
+}
+
+// maxCompared is how many running jobs of a batch are read to find the one that keeps
+// it longest.
+const maxCompared = readers
+
+// openJob finds the job of a batch that others would ask about: among those that run
+// one that is in trouble, or the longest in its state; else the first that waits. It is
+// nil if none is among the first that wait anywhere.
+func (q *Queue) openJob(ctx context.Context, batch string) (*Job, error) {
+	ids, err := q.runningJobs(ctx, batch)
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) == 0 {
+		if ids, err = q.waitingJob(ctx, batch); err != nil {
+			return nil, err
+		}
+	}
+	var worst *Job
+	for _, id := range ids {
+		row, err := q.Job(ctx, id)
+		if fault.Is(err, fault.NotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if row.State.Open() && (worst == nil || moreTrouble(row, worst) > 0) {
+			worst = row
+		}
+	}
+	return worst, nil
+}
+
+// moreTrouble is positive if a is in more trouble than b: something keeps it, it was
+// tried or repaired more often, or it is longer in its state.
+func moreTrouble(a, b *Job) int {
+	return cmp.Or(min(len(a.Blocked), 1)-min(len(b.Blocked), 1), a.Tries+a.Repairs-b.Tries-b.Repairs, cmp.Compare(b.Entered, a.Entered))
+}
+
+// runningJobs lists the first jobs of a batch that have a slot.
+func (q *Queue) runningJobs(ctx context.Context, batch string) (ids []string, err error) {
+	err = q.each(ctx, table.Query{PK: slotPK, Limit: 1000}, func(s Reservation) {
+		if isOf(batch, s.Owner) && len(ids) < maxCompared {
+			ids = append(ids, s.Owner)
+		}
+	})
+	return ids, err
+}
+
+// waitingJob finds the first job of a batch that waits, among the first at each gate.
+func (q *Queue) waitingJob(ctx context.Context, batch string) ([]string, error) {
+	for _, place := range []string{ingest.WorkParked, ingest.WorkProvisioning, ingest.WorkPending} {
+		var page []candidate
+		if _, err := q.Table.Page(ctx, table.Query{Index: "work", PK: place, Limit: countedMost}, &page); err != nil {
+			return nil, err
+		}
+		if i := slices.IndexFunc(page, func(w candidate) bool { return isOf(batch, w.ID) }); i >= 0 {
+			return []string{page[i].ID}, nil
+		}
+	}
+	return nil, nil
+}
+
+// isOf reports whether a job is of a batch.
+func isOf(batch, job string) bool { return strings.HasPrefix(job, batch+"-") }
+
+// failedBatch says what there is to do about a failed batch.
+func failedBatch(row *Batch, counts ingest.Counts) string {
+	const stays = "the batch stays Failed, since its report cannot be updated yet"
+	failed, sum := ingest.Number(counts.Failed), ingest.Number(counts.Sum())
+	switch {
+	case counts.Sum() == 0:
+		return fmt.Sprintf("It has no jobs: %s Correct the submission and submit it again.", sentence(row.Message))
+	case counts.Failed > 0:
+		return fmt.Sprintf("%s of its %s jobs failed. Correct the causes, then requeue the jobs or submit their objects again.", failed, sum)
+	case counts.Open() > 0:
+		return fmt.Sprintf("None of its %s jobs is failed now, and %s are open again; %s.", sum, ingest.Number(counts.Open()), stays)
+	case row.Incomplete != "":
+		return fmt.Sprintf("All of its %s jobs are completed, but not all of its rows became jobs: %s Submit the others again.",
+			sum, sentence(row.Incomplete))
+	}
+	return fmt.Sprintf("None of its jobs is failed now: all %s are completed; %s.", ingest.Number(counts.Sum()-counts.Deleted), stays)
+}

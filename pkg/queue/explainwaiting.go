@@ -1,0 +1,177 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/table"
+)
+
+// line is where a job stands among those that wait for the same.
+type line struct {
+	ahead   int         // jobs before it
+	waiting int         // jobs in all
+	more    bool        // there are more: only the first were looked at
+	beyond  bool        // it is behind all that were looked at
+	before  []candidate // the jobs before it
+}
+
+// inLine looks for a job among the first that wait at its place. It is one request,
+// however many wait.
+func (q *Queue) inLine(ctx context.Context, j *ingest.Job) (l line, err error) {
+	place, turn := j.WorkKey()
+	var page []candidate
+	next, err := q.Table.Page(ctx, table.Query{Index: "work", PK: place, Limit: countedMost}, &page)
+	if err != nil {
+		return l, err
+	}
+	l.more, l.waiting = next != "", len(page)
+	for _, w := range page {
+		if w.ID != j.ID && w.WorkSK < turn {
+			l.before = append(l.before, w)
+		}
+	}
+	l.ahead = len(l.before)
+	l.waiting = max(l.waiting, l.ahead+1) // the index may not have the job yet
+	l.beyond = l.more && l.ahead == len(page)
+	return l, nil
+}
+
+// String says it in a sentence.
+func (l line) String() string {
+	of := ingest.Number(l.waiting)
+	if l.more {
+		of = "more than " + of
+	}
+	switch {
+	case l.beyond:
+		return fmt.Sprintf("At least %s waiting jobs are ahead.", ingest.Number(l.ahead))
+	case l.waiting == 1:
+		return "No other job is waiting."
+	case l.ahead == 0:
+		return fmt.Sprintf("It is the first of %s waiting jobs.", of)
+	case l.ahead == 1:
+		return fmt.Sprintf("1 of %s waiting jobs is ahead.", of)
+	}
+	return fmt.Sprintf("%s of %s waiting jobs are ahead.", ingest.Number(l.ahead), of)
+}
+
+// explainWaiting says what a waiting job lacks, and its place in the queue.
+func (q *Queue) explainWaiting(ctx context.Context, j *ingest.Job) (x Explanation, err error) {
+	free, err := q.free(ctx)
+	if err != nil {
+		return x, err
+	}
+	inLine, err := q.inLine(ctx, j)
+	if err != nil {
+		return x, err
+	}
+	x, err = q.explainLock(ctx, j)
+	if err == nil && x.Why == "" {
+		x = q.explainSlot(j, free)
+	}
+	if err == nil && x.Why == "" && j.State != ingest.Pending {
+		x = q.explainSpace(j, free, inLine)
+	}
+	if err == nil && x.Why == "" {
+		x, err = q.explainTurn(ctx)
+	}
+	x.Why = fmt.Sprintf("%s: %s", waitsTo(j), x.Why)
+	if x.Waits == OnSlot || x.Waits == OnTurn || x.Waits == OnSpace {
+		x.Why += " " + inLine.String()
+	}
+	return x, err
+}
+
+// waitsTo is what a waiting job does next.
+func waitsTo(j *ingest.Job) string {
+	switch {
+	case j.State == ingest.Pending:
+		return "Waiting to start"
+	case j.State == ingest.Provisioning:
+		return "Waiting to download " + payload(j)
+	}
+	return "Waiting to continue"
+}
+
+func (q *Queue) explainLock(ctx context.Context, j *ingest.Job) (x Explanation, err error) {
+	if j.State == ingest.Pending {
+		return x, nil
+	}
+	lock, owner, err := q.blockedBy(ctx, j)
+	if err != nil || lock == "" {
+		return x, err
+	}
+	return Explanation{Waits: OnLock, On: owner,
+		Why: fmt.Sprintf("job %s works on the same object and comes first. This job continues when that one has ended.", owner)}, nil
+}
+
+func (q *Queue) explainSlot(j *ingest.Job, free ingest.Free) (x Explanation) {
+	x.Waits = OnSlot
+	switch {
+	case free.Slots <= 0:
+		x.Why = fmt.Sprintf("the limit of running jobs (%s) is reached.", ingest.Number(q.Settings.MaxInFlight))
+	case free.Share > 0 && free.Taken[j.Collection] >= free.Share:
+		x.Why = fmt.Sprintf("collection %s has reached the limit of running jobs of one collection (%s).",
+			j.Collection, ingest.Number(free.Share))
+	}
+	return x
+}
+
+func (q *Queue) explainSpace(j *ingest.Job, free ingest.Free, inLine line) Explanation {
+	left := ingest.Number(max(0, free.Space))
+	keeper, reserved := q.keeper(j, free, inLine)
+	x := Explanation{Waits: OnSpace}
+	switch {
+	case j.TooLarge(q.Settings.Space) != "":
+		x.Waits, x.Why = OnPerson, sentence(j.TooLarge(q.Settings.Space))
+	case reserved:
+		x.On = keeper.ID
+		x.Why = fmt.Sprintf("freed work space is reserved for job %s, which has waited longer than %s for %s bytes; %s are free.",
+			keeper.ID, q.Settings.Patience, ingest.Number(keeper.Space), left)
+	case j.HasSpace:
+	case j.SpaceNeeded > free.Space:
+		x.Why = fmt.Sprintf("it needs %s bytes of work space and %s are free.", ingest.Number(j.SpaceNeeded), left)
+	case !j.SizeKnown && free.Space < free.Reserve:
+		x.Why = fmt.Sprintf("its size is unknown; such jobs wait until %s bytes of work space are free, and %s are.",
+			ingest.Number(free.Reserve), left)
+	}
+	return x
+}
+
+// keeper is the job before j for which freed space is reserved, if there is one.
+func (q *Queue) keeper(j *ingest.Job, free ingest.Free, inLine line) (keeper candidate, reserved bool) {
+	if j.State != ingest.Provisioning || j.Parked || free.Patience == 0 {
+		return keeper, false
+	}
+	for _, w := range inLine.before {
+		want := ingest.Want{ID: w.ID, Space: w.Space, Known: w.Known, Waited: q.Now().Sub(time.UnixMilli(w.Entered))}
+		if _, left := ingest.Choose(free, []ingest.Want{want}); left.Kept {
+			return w, true
+		}
+	}
+	return keeper, false
+}
+
+// silentAfter is how old the last sweep is when the scheduler cannot be running: it
+// sweeps each minute.
+const silentAfter = 3 * sweepEvery
+
+// explainTurn says when the scheduler admits a job that lacks nothing, or that it does
+// not run.
+func (q *Queue) explainTurn(ctx context.Context) (Explanation, error) {
+	const check = "An operator must check its rule and the log of the function scheduler."
+	last, err := q.lastSweep(ctx)
+	switch {
+	case err != nil:
+		return Explanation{}, err
+	case last.IsZero():
+		return Explanation{Waits: OnPerson, Why: "the scheduler has never run. " + check}, nil
+	case q.Now().Sub(last) > silentAfter:
+		return Explanation{Waits: OnPerson,
+			Why: fmt.Sprintf("the scheduler has not run since %s. %s", ingest.Timestamp(last.UnixMilli()), check)}, nil
+	}
+	return Explanation{Waits: OnTurn, Why: "the scheduler admits jobs each minute, in their order."}, nil
+}
