@@ -107,7 +107,15 @@ func (a *API) events(subject event.Type) func(ctx context.Context, in *IDCursor)
 }
 
 func wireExplanation(x queue.Explanation, err error) (v1.Explanation, error) {
-	return v1.Explanation{State: x.State, WaitsFor: string(x.Waits), Why: x.Why, On: x.On}, err
+	at := func(ms int64) string {
+		if ms == 0 {
+			return ""
+		}
+		return ingest.Timestamp(ms)
+	}
+	d := x.Details
+	return v1.Explanation{State: x.State, WaitsFor: string(x.Waits), Why: x.Why, On: x.On, Execution: d.Execution,
+		Tries: d.Tries, Repairs: d.Repairs, Leased: at(d.Leased), Due: at(d.Due)}, err
 }
 
 // IDInput and the inputs below are parameters of routes. They are exported

@@ -132,6 +132,12 @@ type Explanation struct {
 	WaitsFor string `json:"waitsFor"`
 	Why      string `json:"why"`
 	On       string `json:"on,omitempty"`
+	// For operators: how the item is driven.
+	Execution string `json:"execution,omitempty" doc:"name of the execution in Step Functions that drives the item"`
+	Tries     int    `json:"tries,omitempty" doc:"takes by a worker since the last progress"`
+	Repairs   int    `json:"repairs,omitempty" doc:"executions that replaced one without progress"`
+	Leased    string `json:"leasedUntil,omitempty" doc:"until when a worker has the item"`
+	Due       string `json:"nextCheck,omitempty" doc:"when the item is looked at if there is no progress"`
 }
 
 // Action on a job.
