@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	v1 "archivist/pkg/api/v1"
 )
@@ -29,12 +30,15 @@ func (l limit) more() int {
 	return l.Limit + 1
 }
 
-// limited cuts a list off at its limit, and says so.
+// limited cuts a list off at its limit, and says so, or that it is empty.
 func limited[T any](a *app, l limit, list []T) []T {
+	if len(list) == 0 && a.out.width > 0 {
+		fmt.Fprintln(a.errors, "Nothing was found.")
+	}
 	if l.Limit <= 0 || len(list) <= l.Limit {
 		return list
 	}
-	fmt.Fprintf(a.errors, "archivist: only the first %d are shown; --limit 0 shows all\n", l.Limit)
+	fmt.Fprintf(a.errors, "archivist: the first %d are shown; --limit 0 shows all\n", l.Limit)
 	return list[:l.Limit]
 }
 
@@ -59,11 +63,11 @@ func (c *batchListCmd) Run(a *app) error {
 		table(p, list,
 			column[v1.Batch]{title: "batch", text: func(b v1.Batch) string { return b.ID }},
 			column[v1.Batch]{title: "state", text: func(b v1.Batch) string { return b.State }, style: stateStyle},
-			column[v1.Batch]{title: "created", text: func(b v1.Batch) string { return b.Created }},
+			column[v1.Batch]{title: "created", text: func(b v1.Batch) string { return minute(b.Created) }, raw: func(b v1.Batch) string { return b.Created }},
 			column[v1.Batch]{title: "jobs", text: func(b v1.Batch) string { return strconv.Itoa(b.Counts.Expected) }},
 			column[v1.Batch]{title: "done", text: count(func(n v1.Counts) int64 { return n.Completed })},
 			column[v1.Batch]{title: "failed", text: count(func(n v1.Counts) int64 { return n.Failed })},
-			column[v1.Batch]{title: "note", text: func(b v1.Batch) string { return b.Note }, cut: true})
+			column[v1.Batch]{title: "note", text: func(b v1.Batch) string { return b.Note }, cut: 1})
 	})
 }
 
@@ -107,6 +111,14 @@ func (c *batchShowCmd) Run(a *app) error {
 			p.lines("", fmt.Sprintf("and %d more: archivist job list --batch %s --limit 0", hidden, b.ID))
 		}
 	})
+}
+
+// minute is a time of the API to the minute.
+func minute(t string) string {
+	if at, err := time.Parse(time.RFC3339, t); err == nil {
+		return at.UTC().Format("2006-01-02T15:04Z")
+	}
+	return t
 }
 
 // countsText is a batch's counts, without those that are 0.

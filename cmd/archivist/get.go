@@ -147,7 +147,7 @@ func list(p page, got []fetched) {
 		}
 	}
 	table(p, came,
-		column[fetched]{title: "file", text: func(f fetched) string { return f.Local }, cut: true},
+		column[fetched]{title: "file", text: func(f fetched) string { return f.Local }, cut: 1},
 		column[fetched]{title: "size", text: func(f fetched) string { return size(f.Size) }},
 		column[fetched]{title: "sha512", text: func(f fetched) string {
 			if f.Kept {
@@ -287,7 +287,11 @@ func (c *arrival) Write(p []byte) (int, error) {
 	c.done += int64(len(p))
 	if n := len(c.speed.samples); n == 0 || c.speed.now().Sub(c.speed.samples[n-1].at) >= redraw {
 		c.speed.add(c.done)
-		c.line.show(fmt.Sprintf("%s  %s  %s/s%s", percent(c.done, c.of), c.name, size(int64(c.speed.rate())), c.speed.left(c.of)), false)
+		speed := ""
+		if rate := c.speed.rate(); rate > 0 {
+			speed = ", " + size(int64(rate)) + "/s" + c.speed.left(c.of)
+		}
+		c.line.show(percent(c.done, c.of)+"  "+c.name+speed, false)
 	}
 	return len(p), nil
 }

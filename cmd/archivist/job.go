@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -40,8 +41,8 @@ func jobTable(p page, list []v1.Job) {
 	table(p, list,
 		column[v1.Job]{title: "job", text: func(j v1.Job) string { return j.ID }},
 		column[v1.Job]{title: "state", text: func(j v1.Job) string { return j.State }, style: stateStyle},
-		column[v1.Job]{title: "local id", text: local, cut: true},
-		column[v1.Job]{title: "result", text: resultOf, cut: true, human: true},
+		column[v1.Job]{title: "local id", text: local, cut: 1},
+		column[v1.Job]{title: "result", text: resultOf, cut: 2, human: true},
 		column[v1.Job]{text: func(j v1.Job) string { return j.Identifiers.Primary }},
 		column[v1.Job]{text: func(j v1.Job) string { return versionText(j.Version) }},
 		column[v1.Job]{text: func(j v1.Job) string { return strconv.Itoa(j.Progress.Files) }},
@@ -49,12 +50,12 @@ func jobTable(p page, list []v1.Job) {
 		column[v1.Job]{text: func(j v1.Job) string { return j.Message }})
 }
 
-// resultOf is what has become of a job: what is wrong, or which version was made.
+// resultOf is what has become of a job: what is wrong, or which object has it.
 func resultOf(j v1.Job) string {
 	if j.Message != "" {
 		return j.Message
 	}
-	return strings.TrimSpace(j.Identifiers.Primary + " " + versionText(j.Version))
+	return j.Identifiers.Primary
 }
 
 // versionText is the name of a version, "" for none.
@@ -106,8 +107,17 @@ func eventTable(p page, events []v1.Event) {
 		column[v1.Event]{title: "time", text: func(e v1.Event) string { return e.Time }},
 		column[v1.Event]{title: "event", text: func(e v1.Event) string { return e.Type }},
 		column[v1.Event]{title: "outcome", text: func(e v1.Event) string { return e.Outcome }, style: stateStyle},
-		column[v1.Event]{title: "by", text: func(e v1.Event) string { return e.Component }, cut: true},
-		column[v1.Event]{title: "detail", text: func(e v1.Event) string { return string(e.Detail) }, cut: true})
+		column[v1.Event]{title: "by", text: func(e v1.Event) string { return e.Component }, cut: 1},
+		column[v1.Event]{title: "detail", text: detailText, raw: func(e v1.Event) string { return string(e.Detail) }, cut: 2})
+}
+
+// detailText is the reason that an event gives, or all of its detail.
+func detailText(e v1.Event) string {
+	var detail struct{ Reason string }
+	if json.Unmarshal(e.Detail, &detail) == nil && detail.Reason != "" {
+		return detail.Reason
+	}
+	return string(e.Detail)
 }
 
 type jobReceiptCmd struct {
@@ -129,11 +139,11 @@ func (c *jobReceiptCmd) Run(a *app) error {
 		p.fields("job", r.Job, "batch", r.Batch, "ark", r.ARK, "version", versionText(r.Version), "change", change, "created", r.Created)
 		fmt.Fprintln(p)
 		table(p, r.Files,
-			column[v1.ReceiptFile]{title: "file", text: func(f v1.ReceiptFile) string { return f.Path }, cut: true},
+			column[v1.ReceiptFile]{title: "file", text: func(f v1.ReceiptFile) string { return f.Path }, cut: 1},
 			column[v1.ReceiptFile]{title: "size", text: func(f v1.ReceiptFile) string { return size(f.Size) },
 				raw: func(f v1.ReceiptFile) string { return strconv.FormatInt(f.Size, 10) }},
 			column[v1.ReceiptFile]{title: "verified", text: givenText},
-			column[v1.ReceiptFile]{title: "sha256", text: func(f v1.ReceiptFile) string { return f.Digests["sha256"] }, cut: true})
+			column[v1.ReceiptFile]{title: "sha256", text: func(f v1.ReceiptFile) string { return f.Digests["sha256"] }, cut: 1})
 	})
 }
 

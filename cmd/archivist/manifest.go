@@ -56,14 +56,13 @@ func check(in io.Reader, requireDigest bool) (checked, error) {
 }
 
 // show prints what is wrong with a manifest, a line for each problem, and the verdict.
-func (c checked) show(w io.Writer, name string) {
+func (c checked) show(p page, name string) {
 	verdict := "accepted"
 	if !c.Accepted {
 		verdict = "rejected"
 	}
-	for _, p := range c.Problems {
-		severity := string(p.Severity)
-		fmt.Fprintf(w, "%s: %s: %s\n", name, in(stateStyle(severity), severity), printable(p.String()))
+	for _, problem := range c.Problems {
+		p.lines("", fmt.Sprintf("%s: %s: %s", name, problem.Severity, problem))
 	}
-	fmt.Fprintf(w, "%s: %s: %s manifest with %s\n", name, in(stateStyle(verdict), verdict), c.Kind, count(c.Rows, "row"))
+	fmt.Fprintf(p, "%s: %s: %s manifest with %s\n", printable(name), in(stateStyle(verdict), verdict), c.Kind, count(c.Rows, "row"))
 }

@@ -33,13 +33,13 @@ func (c *objectListCmd) Run(a *app) error {
 	}
 	list = limited(a, c.limit, list)
 	return a.print(list, func(p page) {
-		modified := func(o v1.Object) string { return o.Modified }
 		table(p, list,
 			column[v1.Object]{title: "ark", text: func(o v1.Object) string { return o.ARK }},
 			column[v1.Object]{title: "version", text: func(o v1.Object) string { return versionText(o.Version) }},
-			column[v1.Object]{title: "title", text: func(o v1.Object) string { return o.Title }, cut: true},
-			column[v1.Object]{title: "local ids", text: func(o v1.Object) string { return strings.Join(o.LocalIDs, ", ") }, cut: true},
-			column[v1.Object]{title: "modified", text: func(o v1.Object) string { day, _, _ := strings.Cut(o.Modified, "T"); return day }, raw: modified})
+			column[v1.Object]{title: "title", text: func(o v1.Object) string { return o.Title }, cut: 1},
+			column[v1.Object]{title: "local ids", text: func(o v1.Object) string { return strings.Join(o.LocalIDs, ", ") }, cut: 1},
+			column[v1.Object]{title: "modified", text: func(o v1.Object) string { return minute(o.Modified) },
+				raw: func(o v1.Object) string { return o.Modified }})
 	})
 }
 
@@ -132,11 +132,11 @@ func (c *objectFilesCmd) Run(a *app) error {
 	}
 	return a.print(files, func(p page) {
 		table(p, files,
-			column[v1.File]{title: "path", text: func(f v1.File) string { return f.Path }, cut: true},
+			column[v1.File]{title: "path", text: func(f v1.File) string { return f.Path }, cut: 1},
 			column[v1.File]{title: "size", text: func(f v1.File) string { return size(f.Size) },
 				raw: func(f v1.File) string { return strconv.FormatInt(f.Size, 10) }},
-			column[v1.File]{title: "type", text: func(f v1.File) string { return f.MediaType }, cut: true},
-			column[v1.File]{title: "sha256", text: func(f v1.File) string { return f.Digests["sha256"] }, cut: true},
+			column[v1.File]{title: "type", text: func(f v1.File) string { return f.MediaType }, cut: 1},
+			column[v1.File]{title: "sha256", text: func(f v1.File) string { return f.Digests["sha256"] }, cut: 1},
 			column[v1.File]{text: func(f v1.File) string { return f.Digests["sha512"] }})
 	})
 }

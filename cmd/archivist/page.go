@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -53,7 +54,7 @@ type column[T any] struct {
 	title string // "" for a column that only programs get
 	text  func(T) string
 	raw   func(T) string    // for programs, if it is another text
-	cut   bool              // may be shortened to fit the terminal
+	cut   int               // may be shortened: its share of the room that is left
 	style func(string) rune // of a text
 	human bool              // programs do not get it
 }
@@ -99,7 +100,7 @@ func table[T any](p page, things []T, columns ...column[T]) {
 	})
 }
 
-func cuts[T any](columns []column[T]) (out []bool) {
+func cuts[T any](columns []column[T]) (out []int) {
 	for _, c := range columns {
 		out = append(out, c.cut)
 	}
@@ -110,7 +111,7 @@ func cuts[T any](columns []column[T]) (out []bool) {
 const gap = "  "
 
 // grid prints columns of cells, of which the first is the title.
-func (p page) grid(cells [][]string, cut []bool, style func(column int, text string) rune) {
+func (p page) grid(cells [][]string, cut []int, style func(column int, text string) rune) {
 	if len(cells) == 0 {
 		return
 	}
@@ -124,49 +125,62 @@ func (p page) grid(cells [][]string, cut []bool, style func(column int, text str
 	for row := range cells[0] {
 		var line strings.Builder
 		for i := range cells {
-			value := text.Snip(cells[i][row], width[i], "…")
-			pad := ""
-			if i < len(cells)-1 {
-				pad = strings.Repeat(" ", max(0, width[i]-text.StringWidthWithoutEscSequences(value))) + gap
+			if width[i] == 0 {
+				continue
 			}
+			value := text.Snip(cells[i][row], width[i], "…")
 			mark := bold
 			if row > 0 {
 				mark = style(i, cells[i][row])
 			}
-			line.WriteString(in(mark, value) + pad)
+			line.WriteString(in(mark, value))
+			line.WriteString(strings.Repeat(" ", max(0, width[i]-text.StringWidthWithoutEscSequences(value))) + gap)
 		}
 		fmt.Fprintln(p, strings.TrimRight(line.String(), " "))
 	}
 }
 
+// fewest is the width below which a shortened column says nothing.
+const fewest = 6
+
 // widths shares a terminal's columns out: what may not be cut gets what it needs, the
-// others equal shares of the rest, and none more than it needs.
-func widths(need []int, cut []bool, total int) []int {
-	out := append([]int{}, need...)
-	open := 0
-	for i := range out {
-		if cut[i] {
-			out[i] = 0
-			open++
+// others their shares of the rest, and none more than it needs. One that would get too
+// little gets nothing.
+func widths(need, cut []int, total int) []int {
+	out := make([]int, len(need))
+	shares := 0
+	for i := range need {
+		if cut[i] == 0 {
+			out[i] = need[i]
+			total -= need[i]
 		}
-		total -= out[i]
+		shares += cut[i]
 	}
-	for open > 0 {
-		share, given := max(total/open, 1), false
-		for i := range out {
-			if cut[i] && out[i] == 0 && need[i] <= share {
-				out[i], given = max(need[i], 1), true
-				total, open = total-out[i], open-1
+	for i := len(need) - 1; i >= 0 && total < 0; i-- { // too narrow even for these: cut from the right
+		less := min(out[i], -total)
+		out[i], total = out[i]-less, total+less
+	}
+	open := slices.Clone(cut)
+	settle := func(i, width int) {
+		out[i], open[i] = width, 0
+		total, shares = total-width, shares-cut[i]
+	}
+	for again := true; again; { // those that need less than their share leave more to the others
+		again = false
+		for i := range need {
+			if open[i] > 0 && need[i] <= max(total, 0)*open[i]/shares {
+				settle(i, need[i])
+				again = true
 			}
 		}
-		if given {
-			continue
-		}
-		for i := range out {
-			if cut[i] && out[i] == 0 {
-				out[i] = max(total/open, 1)
-				total, open = total-out[i], open-1
+	}
+	for i := range need {
+		if open[i] > 0 {
+			width := max(total, 0) * open[i] / shares
+			if width < fewest {
+				width = 0
 			}
+			settle(i, width)
 		}
 	}
 	return out

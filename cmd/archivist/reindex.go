@@ -45,7 +45,7 @@ func showReindexed(p page, sum v1.Reindexed) {
 	p.fields("objects", fmt.Sprint(sum.Objects), "restored", fmt.Sprint(sum.Changed), "failed", fmt.Sprint(len(sum.Failed)))
 	table(p, sum.Failed,
 		column[v1.NotReindexed]{title: "object", text: func(f v1.NotReindexed) string { return cmp.Or(f.ARK, f.Stored) }},
-		column[v1.NotReindexed]{title: "problem", text: func(f v1.NotReindexed) string { return f.Why }, cut: true})
+		column[v1.NotReindexed]{title: "problem", text: func(f v1.NotReindexed) string { return f.Why }, cut: 1})
 }
 
 // one reindexes one object, which may take several requests.

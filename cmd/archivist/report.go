@@ -75,6 +75,9 @@ func printReport(p page, report io.Reader) error {
 		case key == "counts":
 			var n struct{ Failed, Completed, Open int }
 			err = dec.Decode(&n)
+			if p.width > 0 {
+				fmt.Fprintln(p)
+			}
 			p.fields("jobs", fmt.Sprintf("%d completed, %d failed, %d open", n.Completed, n.Failed, n.Open))
 		default:
 			var value any

@@ -96,7 +96,7 @@ func parserOf(c *cli, m machine, exit func(int)) *kong.Kong {
 }
 
 const description = "Archivist preserves content: submit it by URL, follow it, and get it back.\n\n" +
-	"  archivist submit https://example.org/map.tif -c maps --local-id map-17 --watch"
+	"  archivist submit https://example.org/map.tif -c maps --watch"
 
 // buildVersion is the version of the build, and the commit for one that is none.
 func buildVersion() string {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"path"
@@ -16,6 +17,7 @@ import (
 	"archivist/pkg/ark"
 	"archivist/pkg/checkm"
 	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
 )
 
 type submitCmd struct {
@@ -41,9 +43,13 @@ type submitCmd struct {
 
 // submitted is a submission as it is printed.
 type submitted struct {
-	ID       string   `json:"id"` // of the batch; "" for a dry run
-	State    string   `json:"state"`
-	Warnings []string `json:"warnings"`
+	ID       string      `json:"id"` // of the batch; "" for a dry run
+	State    string      `json:"state"`
+	Warnings []string    `json:"warnings"`
+	Manifest checkm.Kind `json:"manifest"` // "" if none was checked
+	Rows     int         `json:"rows"`     // of the manifest
+	Object   string      `json:"object"`   // dry run: the object that gets a version, "" for a new one
+	Version  int         `json:"version"`  // dry run: the version that it gets
 }
 
 func (submitCmd) prints() any { return submitted{} }
@@ -58,7 +64,7 @@ func (c *submitCmd) Run(a *app) error {
 		return err
 	}
 	if c.DryRun {
-		return a.print(submitted{}, plan.show)
+		return a.print(submitted{Manifest: plan.manifest.Kind, Rows: plan.manifest.Rows, Object: plan.ark, Version: plan.version + 1}, plan.show)
 	}
 	key := c.Key
 	if key == "" {
@@ -75,7 +81,8 @@ func (c *submitCmd) Run(a *app) error {
 		fmt.Fprintf(a.errors, "batch %s\n", printable(out.ID))
 		return a.watchBatches([]string{out.ID})
 	}
-	return a.print(submitted(out), func(p page) {
+	done := submitted{ID: out.ID, State: out.State, Warnings: out.Warnings, Manifest: plan.manifest.Kind, Rows: plan.manifest.Rows}
+	return a.print(done, func(p page) {
 		if p.width == 0 {
 			fmt.Fprintln(p, printable(out.ID))
 			return
@@ -94,11 +101,15 @@ func (c *submitCmd) request() (v1.BatchRequest, error) {
 		return in, usage("%q is no http(s) URL; the archive downloads what is submitted, so put it on a web server first", c.Source)
 	}
 	if c.Digest != "" {
-		algorithm, value, ok := strings.Cut(c.Digest, ":")
-		if !ok {
-			return in, usage("--digest: expected ALGORITHM:HEX, e.g. sha256:2cf2…")
+		algorithm, value, _ := strings.Cut(c.Digest, ":")
+		if n, known := checkm.Lengths[checkm.Canonical(algorithm)]; !known || len(value) != n || strings.Trim(value, "0123456789abcdefABCDEF") != "" {
+			return in, usage("--digest: %q is no digest; expected ALGORITHM:HEX with one of %s, e.g. md5:5d41402abc4b2a76b9719d911017c592",
+				c.Digest, strings.Join(slices.Sorted(maps.Keys(checkm.Lengths)), ", "))
 		}
 		in.Payload.Digest = &v1.Digest{Algorithm: algorithm, Value: value}
+	}
+	if in.Identifiers.Local, err = ingest.CleanLocalIDs(c.Local); err != nil {
+		return in, usage("--local-id: %v", err)
 	}
 	if c.ARK == "" {
 		return in, nil
@@ -139,17 +150,18 @@ func (c *submitCmd) check(a *app, in *v1.BatchRequest) (p plan, err error) {
 		return p, err
 	}
 	p.manifest, err = check(body, profile.Profile.RequireDigest)
-	if err != nil && c.Manifest == "" && c.Type == "" {
-		return p, nil // what it is, the archive will find out
-	}
 	if err != nil {
 		return p, fault.New(fault.Invalid, "%s: %w", c.manifestName(), err)
 	}
 	if len(p.manifest.Problems) > 0 {
-		p.manifest.show(a.errors, c.manifestName())
+		p.manifest.show(page{a.errors, a.err.width}, c.manifestName())
 	}
 	if !p.manifest.Accepted {
-		return p, fault.New(fault.Invalid, "the manifest is rejected, and nothing was submitted; correct the lines above and submit it again")
+		otherwise := ""
+		if c.Type == "" {
+			otherwise = "; --type file preserves it as a file"
+		}
+		return p, fault.New(fault.Invalid, "the manifest is rejected and nothing was submitted; correct it and submit it again%s", otherwise)
 	}
 	return p, c.applies(p.manifest.Kind)
 }

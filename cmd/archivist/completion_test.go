@@ -1,0 +1,99 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCandidates: what can come next, from the commands themselves.
+func TestCandidates(t *testing.T) {
+	home := emptyHome(t)
+	file := filepath.Join(home, ".config", "archivist", "config.yaml")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("profiles: {live: {api: https://live}, test: {api: https://test}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := with(t, "")
+	c.env["HOME"] = home
+	for line, want := range map[string]string{
+		"":                                    "submit batch job object collection manifest queue explain config completion help",
+		"j":                                   "job",
+		"job re":                              "receipt requeue",
+		"job list --st":                       "--state",
+		"job list --state f":                  "Failed",
+		"job list --state=f":                  "--state=Failed",
+		"job list --state = f":                "Failed", // as bash splits it
+		"job list --state =":                  "Pending Held Estimating Provisioning Downloading Processing Storing Recording Notify Completed Failed Deleted",
+		"batch list -c maps --state P":        "Pending Processing",
+		"--profile ":                          "live test",
+		"--profile live job sh":               "show",
+		"object list --json t":                "title",
+		"object list --json ark,t":            "ark,title",
+		"submit https://example.org --type b": "batch-manifest",
+		"completion ":                         "bash zsh fish",
+		"help ex":                             "exit-codes",
+		"object reindex --a":                  "--api --api-key --all --again",
+		"job show ":                           "",
+		"manifest check ":                     "",
+	} {
+		words := strings.Split(line, " ")
+		if code := c.args(append([]string{completeArg}, words...)...); code != 0 {
+			t.Fatal(code)
+		}
+		var got []string
+		for l := range strings.Lines(c.out.String()) {
+			word, _, _ := strings.Cut(l, "\t")
+			got = append(got, word)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: got %q, want %q", line, strings.Join(got, " "), want)
+		}
+	}
+}
+
+// TestCompletionInShells: each shell, if it is there, takes its script and completes
+// with it.
+func TestCompletionInShells(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the command line")
+	}
+	bin := filepath.Join(t.TempDir(), "archivist")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	asks := map[string]string{
+		"bash": `source <(archivist completion bash)
+COMP_WORDS=(archivist job list --state = f); COMP_CWORD=5; _archivist; echo "${COMPREPLY[@]}"
+COMP_WORDS=(archivist job re); COMP_CWORD=2; _archivist; echo "${COMPREPLY[@]}"`,
+		"zsh": `autoload -U compinit; compinit -u -d "$1/zcompdump"; source <(archivist completion zsh)
+_describe() { print -r -- "${values[@]%%:*}" }
+for line in 'archivist job list --state f' 'archivist job re'; do words=(${=line}); CURRENT=$#words; _archivist; done`,
+		"fish": `archivist completion fish | source
+complete -C 'archivist job list --state f' | string split -f 1 \t | string join ' '
+complete -C 'archivist job re' | string split -f 1 \t | string join ' '`,
+	}
+	for shell, script := range asks {
+		t.Run(shell, func(t *testing.T) {
+			path, err := exec.LookPath(shell)
+			if err != nil {
+				t.Skipf("there is no %s here; what its script asks is tested in TestCandidates", shell)
+			}
+			home := t.TempDir()
+			flag := []string{"-c", script, shell, home}
+			if shell == "fish" {
+				flag = []string{"--no-config", "-c", script}
+			}
+			cmd := exec.CommandContext(t.Context(), path, flag...)
+			cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(bin)+":"+os.Getenv("PATH"), "HOME="+home, "TERM=dumb")
+			out, err := cmd.CombinedOutput()
+			if err != nil || string(out) != "Failed\nreceipt requeue\n" {
+				t.Errorf("%v: %q", err, out)
+			}
+		})
+	}
+}
