@@ -48,26 +48,23 @@ type output[T any] struct{ Body T }
 // and a page about them at /docs.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
-	config := huma.DefaultConfig("Archivist", "1.0.0")
-	config.OpenAPI.Servers = []*huma.Server{{URL: ".", Description: "Where this document is served"}}
-	config.DocsPath = ""     // ours needs nothing from elsewhere
-	config.CreateHooks = nil // no $schema fields: answers are what the types say
-	config.Transformers = append(config.Transformers, bounded)
-	config.Formats = map[string]huma.Format{"application/json": strict, "json": strict}
-	h := humago.New(mux, config)
+	h := humago.New(mux, configuration())
 	a.batches(h)
 	a.reports(h)
 	a.jobs(h)
 	a.objects(h)
 	a.reindexing(h)
 	a.collections(h)
+	if err := complete(h); err != nil {
+		panic(err) // a route without a description: no test of a handler passes
+	}
 	mux.HandleFunc("GET /docs", docs(h))
 	return a.guarded(routed(mux))
 }
 
-// get registers a reading route.
-func get[I, O any](a *API, h huma.API, path, summary string, f func(context.Context, *I) (O, error)) {
-	huma.Register(h, huma.Operation{Method: http.MethodGet, Path: path, Summary: summary, OperationID: operationID(path)},
+// get registers a reading route under the id by which operations describes it.
+func get[I, O any](a *API, h huma.API, path, id, summary string, f func(context.Context, *I) (O, error)) {
+	huma.Register(h, huma.Operation{Method: http.MethodGet, Path: path, Summary: summary, OperationID: id},
 		func(ctx context.Context, in *I) (*output[O], error) {
 			out, err := f(ctx, in)
 			if err != nil {
@@ -77,23 +74,14 @@ func get[I, O any](a *API, h huma.API, path, summary string, f func(context.Cont
 		})
 }
 
-// operationID names a reading route after its fixed parts: "get-batches-jobs",
-// and one thing of many with "-one".
-func operationID(path string) string {
-	id, one := "get", ""
-	for part := range strings.SplitSeq(strings.TrimPrefix(path, "/v1/"), "/") {
-		if one = ""; strings.HasPrefix(part, "{") {
-			one = "-one"
-			continue
-		}
-		id += "-" + part
-	}
-	return id + one
-}
-
 func wireEvent(r event.Row) v1.Event {
+	detail := json.RawMessage(r.Detail)
+	var profile collection.Profile
+	if r.Type == v1.EventCollectionProfile && json.Unmarshal(detail, &profile) == nil {
+		detail, _ = json.Marshal(wireProfile(profile)) // a struct of texts and numbers
+	}
 	return v1.Event{ID: r.ID, Version: r.Version, Type: r.Type, Time: ingest.Timestamp(r.Time), Outcome: r.Outcome,
-		Actor: r.Actor, Component: r.Component, Detail: json.RawMessage(r.Detail)}
+		Actor: r.Actor, Component: r.Component, Detail: detail}
 }
 
 func (a *API) events(subject event.Type) func(ctx context.Context, in *IDCursor) (v1.List[v1.Event], error) {

@@ -14,9 +14,9 @@ import (
 
 func (a *API) batches(h huma.API) {
 	huma.Register(h, huma.Operation{Method: http.MethodPost, Path: "/v1/batches", Summary: "Submit a batch",
-		OperationID: "submit", DefaultStatus: http.StatusAccepted}, a.submit)
-	get(a, h, "/v1/batches", "List a collection's batches, newest first", a.batchesOfCollection)
-	get(a, h, "/v1/batches/{id}", "A batch", func(ctx context.Context, in *IDInput) (v1.Batch, error) {
+		OperationID: "submitBatch", DefaultStatus: http.StatusAccepted}, a.submit)
+	get(a, h, "/v1/batches", "listBatches", "List a collection's batches", a.batchesOfCollection)
+	get(a, h, "/v1/batches/{id}", "getBatch", "Get a batch", func(ctx context.Context, in *IDInput) (v1.Batch, error) {
 		b, err := a.Queue.Batch(ctx, in.ID)
 		if err != nil {
 			return v1.Batch{}, err
@@ -28,12 +28,12 @@ func (a *API) batches(h huma.API) {
 		wire.MailProblems, err = a.mailProblems(ctx, b)
 		return wire, err
 	})
-	get(a, h, "/v1/batches/{id}/events", "What happened to a batch, oldest first", a.events(event.Batch))
-	get(a, h, "/v1/batches/{id}/explain", "The one thing that a batch waits for",
+	get(a, h, "/v1/batches/{id}/events", "listBatchEvents", "List a batch's events", a.events(event.Batch))
+	get(a, h, "/v1/batches/{id}/explain", "explainBatch", "Explain what a batch waits for",
 		func(ctx context.Context, in *IDInput) (v1.Explanation, error) {
 			return wireExplanation(a.Queue.ExplainBatch(ctx, in.ID))
 		})
-	get(a, h, "/v1/queue", "The queue at a glance", func(ctx context.Context, _ *struct{}) (v1.Queue, error) {
+	get(a, h, "/v1/queue", "getQueue", "Get the queue at a glance", func(ctx context.Context, _ *struct{}) (v1.Queue, error) {
 		o, err := a.Queue.Overview(ctx)
 		return v1.Queue{Waiting: o.Waiting, Running: o.Running, MaxInFlight: o.MaxInFlight, SpaceFree: o.SpaceFree,
 			OldestWaiting: o.OldestWaiting, OldestSince: o.OldestSince, LastSweep: o.LastSweep}, err

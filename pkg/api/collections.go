@@ -18,18 +18,18 @@ type NameInput struct {
 }
 
 func (a *API) collections(h huma.API) {
-	get(a, h, "/v1/collections/{name}", "A collection's profile", func(ctx context.Context, in *NameInput) (v1.Collection, error) {
+	get(a, h, "/v1/collections/{name}", "getCollection", "Get a collection's profile", func(ctx context.Context, in *NameInput) (v1.Collection, error) {
 		p, known, err := a.Collections.Profile(ctx, in.Name)
 		return v1.Collection{Name: in.Name, Default: !known, Profile: wireProfile(p)}, err
 	})
-	get(a, h, "/v1/collections/{name}/events", "What happened to a collection's profile, oldest first", func(ctx context.Context, in *struct {
+	get(a, h, "/v1/collections/{name}/events", "listCollectionEvents", "List a collection's events", func(ctx context.Context, in *struct {
 		NameInput
 		Cursor string `query:"cursor"`
 	}) (v1.List[v1.Event], error) {
 		rows, next, err := a.Collections.Events(ctx, in.Name, in.Cursor)
 		return list(queue.Page[event.Row]{Items: rows, Cursor: next}, wireEvent), err
 	})
-	huma.Register(h, huma.Operation{Method: http.MethodPut, Path: "/v1/collections/{name}", Summary: "Make or replace a collection's profile", OperationID: "put-collection"},
+	huma.Register(h, huma.Operation{Method: http.MethodPut, Path: "/v1/collections/{name}", Summary: "Put a collection's profile", OperationID: "putCollection"},
 		func(ctx context.Context, in *struct {
 			NameInput
 			Body v1.Profile

@@ -46,7 +46,8 @@ func bounded(_ huma.Context, _ string, v any) (any, error) {
 
 // Names are compared as they are written: what is checked would else not be what is
 // used where a name comes twice, in two spellings.
-func init() { huma.ValidateStrictCasing = true }
+// A list that is not there is left out or empty, never null.
+func init() { huma.ValidateStrictCasing, huma.DefaultArrayNullable = true, false }
 
 // strict is JSON whose objects have each name once (RFC 7493, section 2.3). Else one
 // reader of a request takes the first value of a name and another the last: what is
@@ -103,7 +104,7 @@ func routed(mux *http.ServeMux) http.Handler {
 			}
 		}
 		if len(allowed) == 0 {
-			newRefusal(unknownRoute, "there is no route at this path; /openapi.json lists all").write(w)
+			newRefusal(unknownRoute, noRoute).write(w)
 			return
 		}
 		w.Header().Set("Allow", strings.Join(allowed, ", "))

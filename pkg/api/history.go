@@ -23,8 +23,8 @@ func (a *API) history(h huma.API) {
 	const route = "/v1/objects/{naan}/{name}/events"
 	content := map[string]*huma.MediaType{"application/json": {}, // its schema is filled in
 		asXML[0]: {Schema: &huma.Schema{Type: "string", Description: "PREMIS 3; the next page is in the header Link"}}}
-	op := huma.Operation{Method: http.MethodGet, Path: route, OperationID: operationID(route),
-		Summary:   "What happened to an object, oldest first",
+	op := huma.Operation{Method: http.MethodGet, Path: route, OperationID: "listObjectEvents",
+		Summary:   "List an object's events",
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: content}},
 		Middlewares: huma.Middlewares{func(c huma.Context, next func(huma.Context)) {
 			c.AppendHeader("Vary", "Accept")

@@ -33,23 +33,23 @@ type JobAction struct {
 }
 
 func (a *API) jobs(h huma.API) {
-	get(a, h, "/v1/batches/{id}/jobs", "List a batch's jobs", a.jobsOfBatch)
-	get(a, h, "/v1/jobs", "List a collection's jobs, newest first", a.jobsOfCollection)
-	get(a, h, "/v1/jobs/{id}", "A job", func(ctx context.Context, in *IDInput) (v1.Job, error) {
+	get(a, h, "/v1/batches/{id}/jobs", "listBatchJobs", "List a batch's jobs", a.jobsOfBatch)
+	get(a, h, "/v1/jobs", "listJobs", "List a collection's jobs", a.jobsOfCollection)
+	get(a, h, "/v1/jobs/{id}", "getJob", "Get a job", func(ctx context.Context, in *IDInput) (v1.Job, error) {
 		j, err := a.Queue.Job(ctx, in.ID)
 		if err != nil {
 			return v1.Job{}, err
 		}
 		return wireJob(*j), nil
 	})
-	get(a, h, "/v1/jobs/{id}/events", "What happened to a job, oldest first", a.events(event.Job))
-	get(a, h, "/v1/jobs/{id}/explain", "The one thing that a job waits for",
+	get(a, h, "/v1/jobs/{id}/events", "listJobEvents", "List a job's events", a.events(event.Job))
+	get(a, h, "/v1/jobs/{id}/explain", "explainJob", "Explain what a job waits for",
 		func(ctx context.Context, in *IDInput) (v1.Explanation, error) {
 			return wireExplanation(a.Queue.ExplainJob(ctx, in.ID))
 		})
-	get(a, h, "/v1/jobs/{id}/receipt", "What is preserved of a job, file by file", a.receipt)
+	get(a, h, "/v1/jobs/{id}/receipt", "getReceipt", "Get a job's receipt", a.receipt)
 	huma.Register(h, huma.Operation{Method: http.MethodPost, Path: "/v1/jobs/{id}/actions",
-		Summary: "Act on a job", OperationID: "act-on-job"}, a.act)
+		Summary: "Act on a job", OperationID: "actOnJob"}, a.act)
 }
 
 // pageOfJobs is how many jobs of a batch the queue gives at once.
@@ -110,6 +110,6 @@ func wireJob(j queue.Job) v1.Job {
 		LastSuccessfulState: string(j.LastSuccessful), Parked: j.Parked, Priority: j.Priority, SpaceNeeded: j.SpaceNeeded,
 		RetryCount: j.RetryCount, Recoverable: j.State == ingest.Failed && !j.NotRecoverable,
 		Identifiers: v1.Identifiers{Primary: j.Primary, Local: j.LocalIDs}, Version: j.ObjectVersion, NoChange: j.NoChange,
-		InventoryDigest: j.Inventory, Message: j.Message,
+		InventoryDigest: j.Inventory, Warnings: j.Warned, Message: j.Message,
 		Progress: v1.Progress{Files: j.Files, Bytes: j.Bytes, Done: j.Checkpoint}}
 }

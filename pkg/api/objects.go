@@ -42,28 +42,28 @@ type VersionInput struct {
 // found is the answer of a redirect to a file's content.
 type found struct {
 	Status   int
-	Location string `header:"Location"`
+	Location string `header:"Location" doc:"A URL in the storage." example:"https://storage.example.org/key?signature"`
 }
 
 // contentFor is how long a redirect to content can be used.
 const contentFor = 15 * time.Minute
 
 func (a *API) objects(h huma.API) {
-	get(a, h, "/v1/objects", "Find objects by collection, local id or ark", a.find)
-	get(a, h, "/v1/objects/{naan}/{name}", "An object", func(ctx context.Context, in *ARKInput) (v1.Object, error) {
+	get(a, h, "/v1/objects", "findObjects", "Find objects", a.find)
+	get(a, h, "/v1/objects/{naan}/{name}", "getObject", "Get an object", func(ctx context.Context, in *ARKInput) (v1.Object, error) {
 		o, err := a.Inventory.Object(ctx, in.ark())
 		if err != nil {
 			return v1.Object{}, err
 		}
 		return wireObject(o), nil
 	})
-	get(a, h, "/v1/objects/{naan}/{name}/versions", "An object's versions, oldest first", a.versions)
-	get(a, h, "/v1/objects/{naan}/{name}/versions/{n}/files", "A version's files by path", a.files)
+	get(a, h, "/v1/objects/{naan}/{name}/versions", "listVersions", "List an object's versions", a.versions)
+	get(a, h, "/v1/objects/{naan}/{name}/versions/{n}/files", "listFiles", "List a version's files", a.files)
 	a.history(h)
-	huma.Register(h, huma.Operation{Method: http.MethodGet, Path: "/v1/objects/{naan}/{name}/versions/{n}/content", Summary: "A file's content, by a redirect", OperationID: "get-content", DefaultStatus: http.StatusFound},
+	huma.Register(h, huma.Operation{Method: http.MethodGet, Path: "/v1/objects/{naan}/{name}/versions/{n}/content", Summary: "Get a file's content", OperationID: "getContent", DefaultStatus: http.StatusFound},
 		func(ctx context.Context, in *struct {
 			VersionInput
-			Path string `query:"path" required:"true" example:"producer/a.pdf"`
+			Path string `query:"path" required:"true"`
 		}) (*found, error) {
 			url, err := a.content(ctx, in.VersionInput, in.Path)
 			if err != nil {

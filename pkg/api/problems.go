@@ -14,10 +14,11 @@ import (
 
 // problemType is a kind of refusal that a client can tell by its type.
 type problemType struct {
-	name   string // the last part of its URI
-	status int
-	title  string
-	advice string // what a client should do
+	name    string // the last part of its URI
+	status  int
+	title   string
+	advice  string // what a client should do
+	example string // of a detail
 }
 
 // problemURI begins the URIs of the types. They are names, not addresses: they are the
@@ -27,27 +28,52 @@ const problemURI = "urn:archivist:problem:"
 // URI is the value of "type" in an answer.
 func (p problemType) URI() string { return problemURI + p.name }
 
-// The types of problems, in the order of their status. They are part of the interface:
-// one may be added, none may be renamed. The gateway answers with the first two and the
-// last one itself: the function does not see those requests.
+// The types of problems. They are part of the interface: one may be added, none may be
+// renamed. Those of the gateway are its own answers: such a request does not reach the
+// function.
 var (
-	notAuthorized    = problemType{"not-authorized", 403, "Not authorized", "Send the API key of the deployment in the header x-api-key."}
-	tooManyRequests  = problemType{"too-many-requests", 429, "Too many requests", "Wait some seconds, then send the request again."}
-	malformedRequest = problemType{"malformed-request", 400, "Malformed request", "Send a body that is valid JSON, with each name once."}
-	notFound         = problemType{"not-found", 404, "Not found", "Check the id. What was just submitted may have been deleted since."}
-	unknownRoute     = problemType{"unknown-route", 404, "Unknown route", "Check the path: /openapi.json lists all routes."}
-	methodNotAllowed = problemType{"method-not-allowed", 405, "Method not allowed", "Use a method that the header Allow names."}
-	conflict         = problemType{"conflict", 409, "Conflict", "Read the state, then decide: the action does not fit it."}
-	changed          = problemType{"changed", 409, "Changed by another request", "Read it again, then repeat the request."}
-	tooLarge         = problemType{"too-large", 413, "Request too large", "Send at most 1 MiB. Files are given by URL, not in the request."}
-	unsupportedMedia = problemType{"unsupported-media-type", 415, "Unsupported media type", "Send the body as application/json."}
-	invalidRequest   = problemType{"invalid-request", 422, "Invalid request", "Correct the fields that detail and errors name."}
-	held             = problemType{"held", 423, "Held", "Wait until it is released: a person or another worker holds it."}
-	internalError    = problemType{"internal-error", 500, "Internal error", "Tell the operator the time of the request: the log has the cause."}
-	unavailable      = problemType{"unavailable", 503, "Unavailable", "Send the same request again in a minute."}
-	gatewayTimeout   = problemType{"gateway-timeout", 504, "Gateway timeout", "Send the same request again; use an Idempotency-Key to submit."}
+	malformedRequest = problemType{"malformed-request", 400, "Malformed request",
+		"Send a body that is valid JSON, with each name once.", "unexpected EOF"}
+	notAuthorized = problemType{"not-authorized", 403, "Not authorized", // the gateway's
+		"Send the API key of the deployment in the header x-api-key.", "Forbidden"}
+	notFound = problemType{"not-found", 404, "Not found",
+		"Check the id. What was submitted long ago may have been deleted.", `there is no job "01M7ZBMEYHBB62YP6RY21T1GQ6-00002"`}
+	unknownRoute = problemType{"unknown-route", 404, "Unknown route",
+		"Check the path: /openapi.json lists all routes.", noRoute}
+	methodNotAllowed = problemType{"method-not-allowed", 405, "Method not allowed",
+		"Use a method that the header Allow names.", "the route has no method DELETE; it has GET, HEAD, POST"}
+	conflict = problemType{"conflict", 409, "Conflict",
+		"Read the state and decide again: the action does not fit it.",
+		"job 01M7ZBMEYHBB62YP6RY21T1GQ6-00001 is Completed; only a failed job can be requeued"}
+	changed = problemType{"changed", 409, "Changed by another request",
+		"Read it again, then repeat the request.", "another request changed it at the same time"}
+	tooLarge = problemType{"too-large", 413, "Request too large",
+		"Send at most 1 MiB. Files are given by URL, not in the request.", "request body is too large limit=1048576 bytes"}
+	unsupportedMedia = problemType{"unsupported-media-type", 415, "Unsupported media type",
+		"Send the body as application/json.", "unknown content type: text/plain"}
+	invalidRequest = problemType{"invalid-request", 422, "Invalid request",
+		"Correct the fields that detail and errors name.", `state: found "done"; expected one of Pending, Held, Completed, Failed`}
+	held = problemType{"held", 423, "Held",
+		"Wait until it is released: a person or a worker holds it.", "the object is held by another job"}
+	tooManyRequests = problemType{"too-many-requests", 429, "Too many requests", // the gateway's
+		"Wait some seconds, then send the request again.", "Too Many Requests"}
+	internalError = problemType{"internal-error", 500, "Internal error",
+		"Tell the operator the time of the request: the log has the cause.", defect}
+	unavailable = problemType{"unavailable", 503, "Unavailable",
+		"Send the same request again in a minute.", notNow}
+	gatewayTimeout = problemType{"gateway-timeout", 504, "Gateway timeout", // the gateway's
+		"Send the same request again. A submission needs an Idempotency-Key for that.", "Endpoint request timed out"}
 )
 
+// What a client hears of a defect, of a service that does not answer, and of a path that
+// is none.
+const (
+	defect  = "something went wrong here; the operator finds the cause in the log"
+	notNow  = "the archive cannot answer right now; try again in a minute"
+	noRoute = "there is no route at this path; /openapi.json lists all"
+)
+
+// problemTypes are all types, by status.
 var problemTypes = []problemType{malformedRequest, notAuthorized, notFound, unknownRoute, methodNotAllowed, conflict,
 	changed, tooLarge, unsupportedMedia, invalidRequest, held, tooManyRequests, internalError, unavailable, gatewayTimeout}
 
@@ -113,15 +139,12 @@ func init() {
 	}
 }
 
-// defect is what a client hears of one.
-const defect = "something went wrong here; the operator finds the cause in the log"
-
 // problem turns an error into an answer. One without a kind is a defect: its text is
 // for the log, not for the client.
 func (a *API) problem(err error) error {
 	if fault.Is(err, fault.Unavailable) {
 		a.Log.Warn("a request could not be answered", "error", err)
-		return newRefusal(unavailable, "the archive cannot answer right now; try again in a minute")
+		return newRefusal(unavailable, notNow)
 	}
 	var e *fault.Error
 	if errors.As(err, &e) {

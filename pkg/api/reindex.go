@@ -27,7 +27,7 @@ type ReindexInput struct {
 // reindexing registers the route that rebuilds rows from the storage root.
 func (a *API) reindexing(h huma.API) {
 	huma.Register(h, huma.Operation{Method: http.MethodPost, Path: "/v1/reindex",
-		Summary: "Rebuild missing rows of stored objects, a page at a time", OperationID: "reindex"},
+		Summary: "Rebuild missing rows of stored objects", OperationID: "reindex"},
 		func(ctx context.Context, in *ReindexInput) (*output[v1.Reindexed], error) {
 			run := a.reindexAll
 			if in.ARK != "" {

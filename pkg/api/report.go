@@ -15,10 +15,8 @@ import (
 
 // reports registers the route of a batch's report.
 func (a *API) reports(h huma.API) {
-	huma.Register(h, huma.Operation{Method: http.MethodGet, Path: "/v1/batches/{id}/report",
-		OperationID: "get-batches-report", DefaultStatus: http.StatusFound, Summary: "A batch's report, by a redirect",
-		Description: "How each job ended, as a JSON document of any size: batch, collection, note, at, failed, completed, " +
-			"open, counts. The URL of the redirect can be used for 15 minutes at most."},
+	huma.Register(h, huma.Operation{Method: http.MethodGet, Path: "/v1/batches/{id}/report", OperationID: "getBatchReport",
+		DefaultStatus: http.StatusFound, Summary: "Get a batch's report"},
 		func(ctx context.Context, in *IDInput) (*found, error) {
 			url, err := a.report(ctx, in.ID)
 			if err != nil {

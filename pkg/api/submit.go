@@ -29,7 +29,7 @@ type Submission struct {
 // Accepted answers a submission.
 type Accepted struct {
 	Status   int
-	Location string `header:"Location"`
+	Location string `header:"Location" doc:"The batch, relative to the request." example:"batches/01M7ZBMEYHBB62YP6RY21T1GQ6"`
 	Body     v1.Accepted
 }
 

@@ -1,271 +1,441 @@
-// Package v1 is the wire form of the API: its types, and a client that needs
-// nothing but HTTP.
+// Package v1 is the API as a client sees it: what is sent and answered as JSON, and a
+// client that needs nothing but HTTP.
+//
+// A depositor submits a batch: one payload by its URL, a file or a manifest of files or
+// of objects. The archive makes a job of each object, and a job ends with a version of
+// an object, which a receipt lists file by file:
+//
+//	c := &v1.Client{URL: "https://archive.example.org/prod", Key: key, HTTP: http.DefaultClient}
+//	accepted, err := c.Submit(ctx, v1.BatchRequest{Collection: "maps",
+//		Payload: v1.Payload{URL: "https://example.org/map.checkm", Type: "object-manifest"}}, "")
+//	jobs, err := c.Jobs(ctx, v1.Filter{Batch: accepted.ID})
+//	receipt, err := c.Receipt(ctx, jobs[0].ID)
+//
+// Times are ISO 8601 in UTC, sizes are bytes, digests are hexadecimal. The comments of
+// the types and of their fields are also the descriptions in the OpenAPI document: the
+// API reads them from this file.
 package v1
 
 import "encoding/json"
 
-// Digest is a depositor's digest of the payload.
+// Digest of a file.
 type Digest struct {
-	Algorithm string `json:"algorithm" doc:"adler32, crc32, md5, sha1, sha256, sha384 or sha512; case and hyphens do not count" example:"sha256"`
-	Value     string `json:"value" doc:"in hexadecimal"`
+	// adler32, crc32, md5, sha1, sha256, sha384 or sha512. Case and hyphens do not count.
+	Algorithm string `json:"algorithm" example:"sha256"`
+	// The digest in hexadecimal.
+	Value string `json:"value" example:"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"`
 }
 
-// Payload is what is to be ingested, by reference.
+// Payload is what is ingested, by reference.
 type Payload struct {
-	URL      string  `json:"url" format:"uri" maxLength:"2048" doc:"http or https" example:"https://example.org/manifest.checkm"`
-	Type     string  `json:"type,omitempty" enum:"file,object-manifest,batch-manifest,single-file-batch-manifest" doc:"told from the content when not given"`
-	Filename string  `json:"filename,omitempty" maxLength:"4096" doc:"of a file; the last part of the URL when not given"`
-	Size     *int64  `json:"size,omitempty" minimum:"0" doc:"bytes; 0 is an empty file"`
-	Digest   *Digest `json:"digest,omitempty"`
+	// Where the payload is: an http or https URL.
+	URL string `json:"url" format:"uri" maxLength:"2048" example:"https://example.org/map.checkm"`
+	// What the payload is. The archive looks at its content if this is not given.
+	Type string `json:"type,omitempty" enum:"file,object-manifest,batch-manifest,single-file-batch-manifest"`
+	// The name under which a file is kept. The last part of the URL if it is not given.
+	Filename string `json:"filename,omitempty" maxLength:"4096" example:"map.tif"`
+	// The size in bytes; 0 is an empty file. What arrives is compared with it.
+	Size *int64 `json:"size,omitempty" minimum:"0" example:"1048576"`
+	// The depositor's digest of the payload. What arrives is compared with it.
+	Digest *Digest `json:"digest,omitempty"`
 }
 
-// Identifiers of an object: its ark, and the depositor's own.
+// Identifiers of an object.
 type Identifiers struct {
-	Primary string   `json:"primary,omitempty" maxLength:"500" doc:"an ARK of this archive" example:"ark:/99999/fk4tq65d6k"`
-	Local   []string `json:"local,omitempty" maxItems:"20" doc:"the depositor's own; a known one means a new version of that object"`
+	// The ARK of the object. In a submission: of an object that exists, or one to be used.
+	Primary string `json:"primary,omitempty" maxLength:"500" example:"ark:/99999/fk4tq65d6k"`
+	// The depositor's own ids. In a submission a known one means a new version of that object.
+	Local []string `json:"local,omitempty" maxItems:"20" example:"[\"map-1851\"]"`
 }
 
-// Metadata is the kernel description (ERC).
+// Metadata is the kernel description of an object (ERC).
 type Metadata struct {
-	Who   string `json:"who,omitempty" maxLength:"4000" doc:"creator; at most 4,000 bytes in one line, as the others"`
-	What  string `json:"what,omitempty" maxLength:"4000" doc:"title"`
-	When  string `json:"when,omitempty" maxLength:"4000" doc:"date"`
-	Where string `json:"where,omitempty" maxLength:"4000"`
+	// The creator. At most 4,000 bytes in one line, as the others.
+	Who string `json:"who,omitempty" maxLength:"4000" example:"Blunt, John"`
+	// The title.
+	What string `json:"what,omitempty" maxLength:"4000" example:"Map of the harbour"`
+	// The date.
+	When string `json:"when,omitempty" maxLength:"4000" example:"1851"`
+	// Where the original is, or its id there.
+	Where string `json:"where,omitempty" maxLength:"4000" example:"https://example.org/maps/1851"`
 }
 
 // BatchRequest is a submission.
 type BatchRequest struct {
-	Collection   string       `json:"collection" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$" example:"maps"`
-	Submitter    string       `json:"submitter,omitempty" maxLength:"200"`
-	Mode         string       `json:"mode,omitempty" enum:"add" doc:"add: the payload is the complete new state of the object"`
-	Payload      Payload      `json:"payload"`
-	Identifiers  *Identifiers `json:"identifiers,omitempty"`
-	Metadata     *Metadata    `json:"metadata,omitempty"`
-	IfVersion    int          `json:"ifVersion,omitempty" minimum:"1" doc:"refuse if the object is at another version"`
-	Notification []string     `json:"notification,omitempty" maxItems:"20" doc:"mail addresses that the report goes to"`
-	Note         string       `json:"note,omitempty" maxLength:"2000"`
+	// The collection that the objects belong to.
+	Collection string `json:"collection" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$" example:"maps"`
+	// Who submits: a name or an account. It is kept with the version.
+	Submitter string `json:"submitter,omitempty" maxLength:"200" example:"Map Library"`
+	// How the payload relates to what is stored. add: it is the complete new state of the object.
+	Mode string `json:"mode,omitempty" enum:"add"`
+	// What is ingested.
+	Payload Payload `json:"payload"`
+	// Identifiers of the object. Not for a payload of many objects, whose manifest has them.
+	Identifiers *Identifiers `json:"identifiers,omitempty"`
+	// The description of the object. Not for a payload of many objects.
+	Metadata *Metadata `json:"metadata,omitempty"`
+	// Refuse the job if the object is at another version than this one.
+	IfVersion int `json:"ifVersion,omitempty" minimum:"1" example:"1"`
+	// Mail addresses that the report is sent to, beside those of the collection.
+	Notification []string `json:"notification,omitempty" maxItems:"20" example:"[\"maps@example.org\"]"`
+	// What the depositor says of the batch. It is kept as the message of the version.
+	Note string `json:"note,omitempty" maxLength:"2000" example:"Scans of 2026"`
 }
 
 // Accepted answers a submission.
 type Accepted struct {
-	ID       string   `json:"id"`
-	State    string   `json:"state"`
+	// The id of the batch.
+	ID string `json:"id" example:"01M7ZBMEYHBB62YP6RY21T1GQ6"`
+	// The state of the batch.
+	State string `json:"state"`
+	// What the submitter should look at. The batch is accepted all the same.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Counts of a batch's jobs.
+// Counts are the numbers of a batch's jobs.
 type Counts struct {
-	Expected   int   `json:"expected"`
-	Processing int64 `json:"processing"`
-	Held       int64 `json:"held"`
-	Failed     int64 `json:"failed"`
-	Completed  int64 `json:"completed"`
-	Deleted    int64 `json:"deleted"`
+	// Jobs in all, once the manifest is read.
+	Expected int `json:"expected" example:"12"`
+	// Jobs under way.
+	Processing int64 `json:"processing" example:"2"`
+	// Jobs that a person holds.
+	Held int64 `json:"held" example:"0"`
+	// Jobs that failed.
+	Failed int64 `json:"failed" example:"1"`
+	// Jobs whose object is preserved.
+	Completed int64 `json:"completed" example:"9"`
+	// Jobs that were deleted.
+	Deleted int64 `json:"deleted" example:"0"`
 }
 
-// Batch is a batch as it is now.
+// Batch is a submission as it is now.
 type Batch struct {
-	ID           string        `json:"id"`
-	State        string        `json:"state"`
-	Collection   string        `json:"collection"`
-	Submitter    string        `json:"submitter,omitempty"`
-	Note         string        `json:"note,omitempty"`
-	Created      string        `json:"created"`
-	Counts       Counts        `json:"counts"`
-	Report       string        `json:"report,omitempty" doc:"path of the API that gives the report; absent until there is one" example:"/v1/batches/01M7ZBMEYHBB62YP6RY21T1GQ6/report"`
-	Message      string        `json:"message,omitempty"`
-	MailProblems []MailProblem `json:"mailProblems,omitempty" doc:"mails about the batch that did not get to a recipient; of one batch only, not in lists"`
+	// The id of the batch.
+	ID string `json:"id" example:"01M7ZBMEYHBB62YP6RY21T1GQ6"`
+	// The state of the batch.
+	State string `json:"state"`
+	// The collection that its objects belong to.
+	Collection string `json:"collection" example:"maps"`
+	// Who submitted it.
+	Submitter string `json:"submitter,omitempty" example:"Map Library"`
+	// What the depositor says of it.
+	Note string `json:"note,omitempty" example:"Scans of 2026"`
+	// When it was submitted.
+	Created string `json:"created" format:"date-time" example:"2026-11-22T09:30:00Z"`
+	// How many of its jobs are in which class of states.
+	Counts Counts `json:"counts"`
+	// The path, below the API's URL, of its report. Absent until there is one.
+	Report string `json:"report,omitempty" example:"/v1/batches/01M7ZBMEYHBB62YP6RY21T1GQ6/report"`
+	// Why it failed, or what its last step said.
+	Message string `json:"message,omitempty"`
+	// Mails about it that did not reach a recipient. Absent in lists.
+	MailProblems []MailProblem `json:"mailProblems,omitempty"`
 }
 
-// MailProblem is a mail about a batch that did not get to a recipient.
+// MailProblem is a mail about a batch that did not reach a recipient.
 type MailProblem struct {
-	Mail    string `json:"mail" enum:"queued,report"`
-	To      string `json:"to,omitempty" doc:"absent if the mail could not be composed for anybody"`
-	Problem string `json:"problem"`
-	Tries   int    `json:"tries"`
-	NextTry string `json:"nextTry,omitempty" doc:"absent if it is given up"`
-	Text    string `json:"text" doc:"all of it in a sentence"`
+	// Which mail: that the batch is queued, or its report.
+	Mail string `json:"mail" enum:"queued,report"`
+	// The recipient. Absent if the mail could not be composed for anybody.
+	To string `json:"to,omitempty" example:"maps@example.org"`
+	// What the mail service said.
+	Problem string `json:"problem" example:"Email address is not verified."`
+	// How often it was tried.
+	Tries int `json:"tries" example:"2"`
+	// When it is tried again. Absent if it is given up.
+	NextTry string `json:"nextTry,omitempty" format:"date-time" example:"2026-11-22T09:35:00Z"`
+	// All of it in a sentence.
+	Text string `json:"text"`
 }
 
 // Progress of a job.
 type Progress struct {
-	Files int    `json:"files"`
-	Bytes int64  `json:"bytes"`
-	Done  string `json:"done,omitempty"`
+	// Files of the object, once they are known.
+	Files int `json:"files" example:"3"`
+	// Bytes of these files, once they are known.
+	Bytes int64 `json:"bytes" example:"3145728"`
+	// How far the stage that runs has got, in words.
+	Done string `json:"done,omitempty" example:"1 of 3 files"`
 }
 
-// Job is a job as it is now.
+// Job is one object on its way into the archive, as it is now.
 type Job struct {
-	ID                  string      `json:"id"`
-	Batch               string      `json:"batch"`
-	Collection          string      `json:"collection"`
-	State               string      `json:"state"`
-	LastSuccessfulState string      `json:"lastSuccessfulState,omitempty"`
-	Parked              bool        `json:"parked,omitempty"`
-	Priority            int         `json:"priority"`
-	SpaceNeeded         int64       `json:"spaceNeeded"`
-	RetryCount          int         `json:"retryCount"`
-	Recoverable         bool        `json:"recoverable,omitempty"`
-	Identifiers         Identifiers `json:"identifiers"`
-	Version             int         `json:"version,omitempty"`
-	NoChange            bool        `json:"noChange,omitempty"`
-	InventoryDigest     string      `json:"inventoryDigest,omitempty"`
-	Message             string      `json:"message,omitempty"`
-	Progress            Progress    `json:"progress"`
+	// The id of the job: that of its batch, a hyphen, and its row in the manifest.
+	ID string `json:"id" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
+	// The id of its batch.
+	Batch string `json:"batch" example:"01M7ZBMEYHBB62YP6RY21T1GQ6"`
+	// The collection that the object belongs to.
+	Collection string `json:"collection" example:"maps"`
+	// The state of the job.
+	State string `json:"state"`
+	// The last state in which it succeeded: a requeue goes on after it.
+	LastSuccessfulState string `json:"lastSuccessfulState,omitempty"`
+	// It waits, without a worker, for something that another job has.
+	Parked bool `json:"parked,omitempty"`
+	// From 0, which is served first, to 999.
+	Priority int `json:"priority" minimum:"0" maximum:"999" example:"5"`
+	// Bytes of work space that it needs, 0 until they are known.
+	SpaceNeeded int64 `json:"spaceNeeded" example:"3145728"`
+	// How often its stages were tried again.
+	RetryCount int `json:"retryCount" example:"0"`
+	// It failed, and a requeue can help once the cause is corrected.
+	Recoverable bool `json:"recoverable,omitempty"`
+	// The identifiers of the object.
+	Identifiers Identifiers `json:"identifiers"`
+	// The version of the object that holds what the job brought. Absent until it is stored.
+	Version int `json:"version,omitempty" example:"1"`
+	// The object had this content already: no new version was made.
+	NoChange bool `json:"noChange,omitempty"`
+	// The sha512 of the OCFL inventory of that version.
+	InventoryDigest string `json:"inventoryDigest,omitempty"`
+	// Files whose digest matched, and whose size was not the depositor's. The receipt names them.
+	Warnings int `json:"warnings,omitempty" example:"0"`
+	// Why it failed, or what its last stage said.
+	Message string `json:"message,omitempty"`
+	// How far it has got.
+	Progress Progress `json:"progress"`
 }
 
-// Event is something that happened to a job, a batch or an object.
-type Event struct {
-	ID        string          `json:"id"`
-	Version   int64           `json:"version"`
-	Type      string          `json:"type"`
-	Time      string          `json:"time"`
-	Outcome   string          `json:"outcome"`
-	Actor     string          `json:"actor,omitempty"`
-	Component string          `json:"component,omitempty"`
-	Detail    json.RawMessage `json:"detail,omitempty"`
-}
-
-// Explanation names the one thing that an item waits for.
+// Explanation says what a batch or a job waits for.
 type Explanation struct {
-	State    string `json:"state"`
+	// The state of the batch or the job.
+	State string `json:"state"`
+	// The kind of what it waits for.
 	WaitsFor string `json:"waitsFor"`
-	Why      string `json:"why"`
-	On       string `json:"on,omitempty"`
-	// For operators: how the item is driven.
-	Execution string `json:"execution,omitempty" doc:"name of the execution in Step Functions that drives the item"`
-	Tries     int    `json:"tries,omitempty" doc:"takes by a worker since the last progress"`
-	Repairs   int    `json:"repairs,omitempty" doc:"executions that replaced one without progress"`
-	Leased    string `json:"leasedUntil,omitempty" doc:"until when a worker has the item"`
-	Due       string `json:"nextCheck,omitempty" doc:"when the item is looked at if there is no progress"`
+	// The whole answer, in a sentence or two.
+	Why string `json:"why" example:"12 of 343 waiting jobs are ahead of it."`
+	// The job or the lock that it waits for, if there is one.
+	On string `json:"on,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
+	// For operators: the execution in Step Functions that drives it.
+	Execution string `json:"execution,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001-2"`
+	// For operators: how often a worker took it since the last progress.
+	Tries int `json:"tries,omitempty" example:"1"`
+	// For operators: executions that replaced one without progress.
+	Repairs int `json:"repairs,omitempty" example:"0"`
+	// For operators: until when a worker has it.
+	Leased string `json:"leasedUntil,omitempty" format:"date-time" example:"2026-11-22T09:35:00Z"`
+	// For operators: when it is looked at if there is no progress.
+	Due string `json:"nextCheck,omitempty" format:"date-time" example:"2026-11-22T09:40:00Z"`
 }
 
 // Action on a job.
 type Action struct {
-	Action  string `json:"action" enum:"requeue,fail"`
-	Reason  string `json:"reason" minLength:"1" maxLength:"2000"`
-	Confirm bool   `json:"confirm,omitempty" doc:"of requeue: also if the object has a version by a later submission, which the job then replaces as the newest"`
+	// requeue: a failed job goes on after its last successful state. fail: a job under way fails.
+	Action string `json:"action" enum:"requeue,fail"`
+	// Why. It is kept in the job's events.
+	Reason string `json:"reason" minLength:"1" maxLength:"2000" example:"The source is reachable again."`
+	// Of a requeue: also if a later submission has stored a version, which the job then replaces as the newest.
+	Confirm bool `json:"confirm,omitempty"`
 }
 
 // Object is a preserved object.
 type Object struct {
-	ARK             string   `json:"ark"`
-	Collection      string   `json:"collection"`
-	Title           string   `json:"title,omitempty"`
-	LocalIDs        []string `json:"localIds,omitempty"`
-	Version         int      `json:"version"`
-	Created         string   `json:"created"`
-	Modified        string   `json:"modified"`
-	InventoryDigest string   `json:"inventoryDigest"`
-	Stored          string   `json:"stored,omitempty" doc:"where the object is: the prefix of its keys in the storage bucket"`
+	// The ARK of the object.
+	ARK string `json:"ark" example:"ark:/99999/fk4tq65d6k"`
+	// The collection that it belongs to.
+	Collection string `json:"collection" example:"maps"`
+	// The title of the newest version.
+	Title string `json:"title,omitempty" example:"Map of the harbour"`
+	// The depositor's ids, at most 100 of them.
+	LocalIDs []string `json:"localIds,omitempty" example:"[\"map-1851\"]"`
+	// The newest version.
+	Version int `json:"version" example:"1"`
+	// When the first version was stored.
+	Created string `json:"created" format:"date-time" example:"2026-11-22T09:31:12Z"`
+	// When the newest version was stored.
+	Modified string `json:"modified" format:"date-time" example:"2026-11-22T09:31:12Z"`
+	// The sha512 of the OCFL inventory of the newest version.
+	InventoryDigest string `json:"inventoryDigest"`
+	// Where the object is: the prefix of its keys in the storage bucket.
+	Stored string `json:"stored,omitempty" example:"0a1/b2c/3d4/ark%3a%2f99999%2ffk4tq65d6k/"`
 }
 
 // Version is one version of an object.
 type Version struct {
-	Version         int    `json:"version"`
-	Created         string `json:"created"`
-	Job             string `json:"job,omitempty"`
-	Files           int    `json:"files"`
-	Bytes           int64  `json:"bytes"`
+	// The number of the version, from 1.
+	Version int `json:"version" example:"1"`
+	// When it was stored.
+	Created string `json:"created" format:"date-time" example:"2026-11-22T09:31:12Z"`
+	// The job that stored it. Absent if that is not known.
+	Job string `json:"job,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
+	// Its files, with those of the system.
+	Files int `json:"files" example:"8"`
+	// The bytes of these files.
+	Bytes int64 `json:"bytes" example:"3151872"`
+	// The sha512 of its OCFL inventory.
 	InventoryDigest string `json:"inventoryDigest"`
 }
 
 // File is one file of a version.
 type File struct {
-	Path      string            `json:"path"`
-	Size      int64             `json:"size"`
-	MediaType string            `json:"mediaType,omitempty"`
-	Digests   map[string]string `json:"digests"`
+	// The path in the version: below producer/ as deposited, below system/ as the archive made it.
+	Path string `json:"path" example:"producer/map.tif"`
+	// The size in bytes.
+	Size int64 `json:"size" example:"1048576"`
+	// The media type, if it is known.
+	MediaType string `json:"mediaType,omitempty" example:"image/tiff"`
+	// Its digests by algorithm, in hexadecimal.
+	Digests map[string]string `json:"digests"`
 }
 
 // Queue is the queue at a glance.
 type Queue struct {
-	Waiting       map[string]int `json:"waiting"`
-	Running       int            `json:"running"`
-	MaxInFlight   int            `json:"maxInFlight"`
-	SpaceFree     int64          `json:"spaceFree"`
-	OldestWaiting string         `json:"oldestWaiting,omitempty"`
-	OldestSince   string         `json:"oldestSince,omitempty"`
-	LastSweep     string         `json:"lastSweep,omitempty" doc:"when the scheduler swept last; it does so each minute"`
+	// Jobs that wait, by where: pending, provisioning, parked. At most 1,000 of each are counted.
+	Waiting map[string]int `json:"waiting"`
+	// Jobs that run.
+	Running int `json:"running" example:"4"`
+	// How many jobs run at once at most.
+	MaxInFlight int `json:"maxInFlight" example:"20"`
+	// Bytes of work space that are free.
+	SpaceFree int64 `json:"spaceFree" example:"10995116277760"`
+	// The job that waits the longest.
+	OldestWaiting string `json:"oldestWaiting,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
+	// Since when it waits.
+	OldestSince string `json:"oldestSince,omitempty" format:"date-time" example:"2026-11-22T09:30:00Z"`
+	// When the scheduler last looked for jobs to repair. It does so each minute.
+	LastSweep string `json:"lastSweep,omitempty" format:"date-time" example:"2026-11-22T09:40:00Z"`
 }
 
 // List is a page of a list.
 type List[T any] struct {
-	Items  []T    `json:"items"`
-	Cursor string `json:"cursor,omitempty" doc:"of the next page; absent on the last"`
+	// The items of this page. A page may be short, or empty, and not be the last.
+	Items []T `json:"items"`
+	// Pass it as the parameter cursor to get the next page. Absent on the last page.
+	Cursor string `json:"cursor,omitempty"`
 }
 
 // Problem is a refusal (RFC 9457).
 type Problem struct {
-	Type   string       `json:"type" format:"uri"`
-	Title  string       `json:"title"`
-	Status int          `json:"status"`
-	Detail string       `json:"detail"`
+	// The type of the problem: a stable name for programs.
+	Type string `json:"type" format:"uri" example:"urn:archivist:problem:invalid-request"`
+	// The type in words.
+	Title string `json:"title" example:"Invalid request"`
+	// The HTTP status.
+	Status int `json:"status" example:"422"`
+	// What was found, what is expected, and what to do.
+	Detail string `json:"detail" example:"state: found \"done\"; expected one of Pending, Held, Completed, Failed"`
+	// The fields that are wrong, if the request was not of the documented form.
 	Errors []FieldError `json:"errors,omitempty"`
 }
 
 // FieldError is what is wrong with one field of a request.
 type FieldError struct {
-	Location string `json:"location,omitempty"`
-	Message  string `json:"message"`
+	// Where the field is.
+	Location string `json:"location,omitempty" example:"body.payload.url"`
+	// What is wrong with it.
+	Message string `json:"message" example:"expected string to be RFC 3986 uri"`
 }
 
 // Reindexed says what a reindex did.
 type Reindexed struct {
-	Objects int            `json:"objects"` // looked at
-	Changed int            `json:"changed"` // of which rows were missing
-	Failed  []NotReindexed `json:"failed,omitempty" doc:"objects that were not brought back as a whole"`
-	Cursor  string         `json:"cursor,omitempty" doc:"of the rest: ask again with it; absent at the end"`
+	// Objects that were looked at.
+	Objects int `json:"objects" example:"1000"`
+	// Those of which rows were missing, and were written.
+	Changed int `json:"changed" example:"2"`
+	// Objects that were not brought back as a whole.
+	Failed []NotReindexed `json:"failed,omitempty"`
+	// Ask again with it for the rest. Absent at the end.
+	Cursor string `json:"cursor,omitempty"`
 }
 
-// NotReindexed is an object that was not brought back as a whole, and why.
+// NotReindexed is an object that was not brought back as a whole.
 type NotReindexed struct {
-	ARK    string `json:"ark,omitempty" doc:"absent where the object cannot be read"`
-	Stored string `json:"stored" doc:"where the object is declared in the storage bucket"`
-	Why    string `json:"why"`
+	// The ARK of the object. Absent if the object cannot be read.
+	ARK string `json:"ark,omitempty" example:"ark:/99999/fk4tq65d6k"`
+	// Where the object is declared in the storage bucket.
+	Stored string `json:"stored"`
+	// Why.
+	Why string `json:"why"`
 }
 
 // ReceiptFile is one file of a receipt.
 type ReceiptFile struct {
-	Path    string            `json:"path"`
-	Size    int64             `json:"size"`
-	Digests map[string]string `json:"digests" doc:"computed from what came"`
-	Given   *Digest           `json:"given,omitempty" doc:"by the depositor; it was found to be right"`
+	// The path in the version.
+	Path string `json:"path" example:"producer/map.tif"`
+	// The size in bytes.
+	Size int64 `json:"size" example:"1048576"`
+	// Digests by algorithm, in hexadecimal, computed from what was received.
+	Digests map[string]string `json:"digests"`
+	// The depositor's digest. It matched.
+	Given *Digest `json:"given,omitempty"`
+	// What the depositor should look at: the digest matched, the size differed.
+	Warning string `json:"warning,omitempty"`
 }
 
 // Receipt says what is preserved of a job.
 type Receipt struct {
-	Job      string        `json:"job"`
-	Batch    string        `json:"batch"`
-	ARK      string        `json:"ark"`
-	Version  int           `json:"version"`
-	NoChange bool          `json:"noChange,omitempty"`
-	Created  string        `json:"created"`
-	Files    []ReceiptFile `json:"files"`
-	Cursor   string        `json:"cursor,omitempty" doc:"of the next files; none after the last"`
+	// The id of the job.
+	Job string `json:"job" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
+	// The id of its batch.
+	Batch string `json:"batch" example:"01M7ZBMEYHBB62YP6RY21T1GQ6"`
+	// The ARK of the object.
+	ARK string `json:"ark" example:"ark:/99999/fk4tq65d6k"`
+	// The version of the object.
+	Version int `json:"version" example:"1"`
+	// The object had this content already: no new version was made.
+	NoChange bool `json:"noChange,omitempty"`
+	// When the version was stored.
+	Created string `json:"created" format:"date-time" example:"2026-11-22T09:31:12Z"`
+	// The files of the version, a page of them.
+	Files []ReceiptFile `json:"files"`
+	// Pass it as the parameter cursor to get the next files. Absent on the last page.
+	Cursor string `json:"cursor,omitempty"`
 }
 
-// Profile is how a collection is treated. What is left out is as by default.
+// Profile is how a collection is treated. What is absent is as by default.
 type Profile struct {
-	Title         string    `json:"title,omitempty" maxLength:"500"`
-	Priority      *int      `json:"priority,omitempty" minimum:"0" maximum:"999" doc:"of its jobs, 0 is best; by default by the size of the batch"`
-	Shoulder      string    `json:"shoulder,omitempty" maxLength:"20" doc:"of its arks, e.g. fk4; by default that of the archive"`
-	RequireDigest bool      `json:"requireDigest,omitempty" doc:"refuse manifests with a file that has no digest"`
-	Notification  []string  `json:"notification,omitempty" maxItems:"20" doc:"mail addresses, beside those of a submission"`
-	Suppress      string    `json:"suppress,omitempty" enum:"none,partial,full" doc:"mails that are not sent: none; partial: that a submission is queued; full: all"`
-	Callback      *Callback `json:"callback,omitempty"`
+	// The title of the collection.
+	Title string `json:"title,omitempty" maxLength:"500" example:"Historical maps"`
+	// The priority of its jobs, 0 first. By default it follows from the size of the batch.
+	Priority *int `json:"priority,omitempty" minimum:"0" maximum:"999" example:"5"`
+	// The beginning of the ARKs that are minted for it. By default that of the archive.
+	Shoulder string `json:"shoulder,omitempty" maxLength:"20" example:"fk4"`
+	// Refuse files without a digest.
+	RequireDigest bool `json:"requireDigest,omitempty"`
+	// Mail addresses that hear of each submission, beside those of the submission.
+	Notification []string `json:"notification,omitempty" maxItems:"20" example:"[\"maps@example.org\"]"`
+	// Mails that are not sent. none: all are sent; partial: not that a batch is queued; full: none is sent.
+	Suppress string `json:"suppress,omitempty" enum:"none,partial,full"`
+	// A request to a server of the depositor for each preserved job.
+	Callback *Callback `json:"callback,omitempty"`
 }
 
 // Callback is a signed request to a depositor's server for each preserved job.
 type Callback struct {
-	URL    string `json:"url" maxLength:"2048" doc:"https"`
-	Secret string `json:"secret" maxLength:"512" doc:"name of the secret in Secrets Manager that signs the request; it begins with archivist/" example:"archivist/callback"`
-	Mode   string `json:"mode,omitempty" enum:"required,best-effort" doc:"required (by default): a job whose callback fails is Failed until it is requeued"`
+	// Where it is sent: an https URL.
+	URL string `json:"url" maxLength:"2048" example:"https://example.org/preserved"`
+	// The name of the secret in AWS Secrets Manager that signs it. It begins with archivist/.
+	Secret string `json:"secret" maxLength:"512" example:"archivist/callback"`
+	// required, the default: a job whose callback fails is Failed until it is requeued. best-effort: it completes.
+	Mode string `json:"mode,omitempty" enum:"required,best-effort"`
 }
 
 // Collection is a collection with its profile.
 type Collection struct {
-	Name    string  `json:"name"`
-	Default bool    `json:"default,omitempty" doc:"it has no profile of its own"`
+	// The name of the collection.
+	Name string `json:"name" example:"maps"`
+	// It has no profile of its own: the profile is the default.
+	Default bool `json:"default,omitempty"`
+	// How it is treated.
 	Profile Profile `json:"profile"`
+}
+
+// Event is something that happened to a batch, a job, an object or a collection.
+type Event struct {
+	// The id of the event.
+	ID string `json:"id" example:"01M7ZBMEYHBB62YP6RY21T1GQ7.Job"`
+	// Its number among the events of its subject, from 1 without gaps.
+	Version int64 `json:"version" example:"3"`
+	// What happened.
+	Type string `json:"type"`
+	// When it happened.
+	Time string `json:"time" format:"date-time" example:"2026-11-22T09:31:12Z"`
+	// Whether it succeeded.
+	Outcome string `json:"outcome" enum:"success,failure"`
+	// The person or account that caused it.
+	Actor string `json:"actor,omitempty" example:"an operator"`
+	// The part of the system that did it.
+	Component string `json:"component,omitempty" example:"scheduler"`
+	// The particulars. Their form follows from the type.
+	Detail json.RawMessage `json:"detail,omitempty"`
 }

@@ -1,0 +1,88 @@
+package api
+
+import (
+	"embed"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// The wire types are described once, by their comments: in go doc and in the OpenAPI
+// document.
+//
+//go:embed v1/types.go v1/details.go
+var sources embed.FS
+
+// comments are those of the wire types ("Job") and of their fields ("Job.state").
+var comments = sync.OnceValues(func() (map[string]string, error) {
+	out := map[string]string{}
+	err := fs.WalkDir(sources, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		src, err := sources.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, src, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, decl := range file.Decls {
+			if types, ok := decl.(*ast.GenDecl); ok && types.Tok == token.TYPE {
+				commented(types, out)
+			}
+		}
+		return nil
+	})
+	return out, err
+})
+
+// commented adds the comments of a type and of its fields.
+func commented(decl *ast.GenDecl, out map[string]string) {
+	spec := decl.Specs[0].(*ast.TypeSpec)
+	out[spec.Name.Name] = sentence(decl.Doc)
+	fields, ok := spec.Type.(*ast.StructType)
+	if !ok {
+		return
+	}
+	for _, f := range fields.Fields.List {
+		tag := reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("json")
+		name, _, _ := strings.Cut(tag, ",")
+		out[spec.Name.Name+"."+name] = sentence(f.Doc)
+	}
+}
+
+// sentence is a comment in one line.
+func sentence(c *ast.CommentGroup) string { return strings.Join(strings.Fields(c.Text()), " ") }
+
+// describe puts the comments of the wire types, and the values that their fields can
+// have, into the schemas of the document.
+func describe(r huma.Registry) error {
+	texts, err := comments()
+	if err != nil {
+		return err
+	}
+	for name, s := range r.Map() {
+		t := r.TypeFromRef("#/components/schemas/" + name)
+		typeName, _, _ := strings.Cut(t.Name(), "[") // List[Job] is a List
+		s.Description = texts[typeName]
+		for field, p := range s.Properties {
+			key := typeName + "." + field
+			p.Description = texts[key]
+			for _, value := range enums[key] {
+				p.Enum = append(p.Enum, value)
+			}
+			if len(p.Enum) > 0 && len(p.Examples) == 0 {
+				p.Examples = []any{p.Enum[0]}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/ingest"
+	"archivist/pkg/notify"
+	"archivist/pkg/queue"
+)
+
+type object = map[string]any
+
+// document is the OpenAPI document as a client gets it.
+func document(t *testing.T) object {
+	t.Helper()
+	c, _ := serve(t, through)
+	var doc object
+	if err := c.Call(t.Context(), http.MethodGet, "/openapi.json", nil, &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// operationsOf calls f for each operation of a document.
+func operationsOf(doc object, f func(name string, op object)) {
+	for path, item := range doc["paths"].(object) {
+		for method, op := range item.(object) {
+			f(strings.ToUpper(method)+" "+path, op.(object))
+		}
+	}
+}
+
+// TestEveryPropertyIsDescribed walks all schemas: each has a description, each property
+// has one and a type, and no object is untyped.
+func TestEveryPropertyIsDescribed(t *testing.T) {
+	doc := document(t)
+	properties := 0
+	var walk func(at string, schema object)
+	walk = func(at string, s object) {
+		typed := false
+		for _, key := range []string{"type", "$ref", "oneOf", "enum"} {
+			typed = typed || s[key] != nil
+		}
+		if !typed {
+			t.Errorf("%s: it has no type", at)
+		}
+		if s["type"] == "object" && s["properties"] == nil {
+			if of, is := s["additionalProperties"].(object); !is {
+				t.Errorf("%s: an object without properties", at)
+			} else {
+				walk(at+".*", of)
+			}
+		}
+		fields, _ := s["properties"].(object)
+		for name, p := range fields {
+			properties++
+			field := p.(object)
+			if field["description"] == nil || field["description"] == "" {
+				t.Errorf("%s.%s: it is not described", at, name)
+			}
+			walk(at+"."+name, field)
+		}
+		if items, is := s["items"].(object); is {
+			walk(at+"[]", items)
+		}
+	}
+	for name, s := range doc["components"].(object)["schemas"].(object) {
+		if d, _ := s.(object)["description"].(string); d == "" {
+			t.Errorf("%s: it is not described", name)
+		}
+		walk(name, s.(object))
+	}
+	if properties < 100 {
+		t.Errorf("only %d properties were looked at", properties)
+	}
+}
+
+// TestEveryOperationIsDescribed: a summary, a description, a tag, examples of what is
+// sent and answered, and the refusals; each parameter is described.
+func TestEveryOperationIsDescribed(t *testing.T) {
+	doc := document(t)
+	tags, ids, n := map[any]bool{}, map[any]string{}, 0
+	for _, tag := range doc["tags"].([]any) {
+		tags[tag.(object)["name"]] = true
+	}
+	operationsOf(doc, func(name string, op object) {
+		n++
+		if op["summary"] == nil || op["description"] == nil || op["operationId"] == nil || ids[op["operationId"]] != "" {
+			t.Errorf("%s: summary %v, description %v, id %v", name, op["summary"], op["description"], op["operationId"])
+		}
+		ids[op["operationId"]] = name
+		if list, _ := op["tags"].([]any); len(list) != 1 || !tags[list[0]] {
+			t.Errorf("%s: tags %v", name, op["tags"])
+		}
+		if body, has := op["requestBody"].(object); has && body["content"].(object)["application/json"].(object)["example"] == nil {
+			t.Errorf("%s: no example of a request", name)
+		}
+		checkAnswers(t, name, op["responses"].(object))
+		list, _ := op["parameters"].([]any)
+		for _, p := range list {
+			if d, _ := p.(object)["description"].(string); d == "" {
+				t.Errorf("%s: the parameter %v is not described", name, p.(object)["name"])
+			}
+		}
+	})
+	if n < 20 || doc["security"] == nil || doc["components"].(object)["securitySchemes"] == nil {
+		t.Errorf("%d operations, security %v", n, doc["security"])
+	}
+}
+
+func checkAnswers(t *testing.T, name string, answers object) {
+	t.Helper()
+	for _, status := range []string{"403", "422", "429", "500", "503", "504"} {
+		if answers[status] == nil {
+			t.Errorf("%s: no answer %s", name, status)
+		}
+	}
+	if strings.Contains(name, "{") && answers["404"] == nil && !strings.Contains(name, "/collections/") {
+		t.Errorf("%s: no answer 404", name)
+	}
+	good := false
+	for status, a := range answers {
+		content, _ := a.(object)["content"].(object)
+		if status[0] != '2' && status != "302" {
+			continue
+		}
+		good = true
+		if media, is := content["application/json"].(object); is && media["example"] == nil {
+			t.Errorf("%s: the answer %s has no example", name, status)
+		}
+	}
+	if !good {
+		t.Errorf("%s: no answer that it succeeded", name)
+	}
+}
+
+// TestExamplesAreAccepted: the example of each request is one that the API takes.
+func TestExamplesAreAccepted(t *testing.T) {
+	c, _ := serve(t, through)
+	operationsOf(document(t), func(name string, op object) {
+		body, has := op["requestBody"].(object)
+		if !has {
+			return
+		}
+		data, err := json.Marshal(body["content"].(object)["application/json"].(object)["example"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		method, path, _ := strings.Cut(name, " ")
+		path = strings.NewReplacer("{id}", "none", "{name}", "maps").Replace(path)
+		if resp, text := ask(t, method, c.URL+path, string(data)); resp.StatusCode >= 400 && resp.StatusCode != 404 {
+			t.Errorf("%s: the example gets %d %s", name, resp.StatusCode, text)
+		}
+	})
+}
+
+// TestWireTypesAgree: the states and the report of the wire are those that are stored.
+func TestWireTypesAgree(t *testing.T) {
+	for _, state := range []ingest.State{ingest.Pending, ingest.Held, ingest.Estimating, ingest.Provisioning, ingest.Downloading,
+		ingest.Processing, ingest.Storing, ingest.Recording, ingest.Notify, ingest.Completed, ingest.Failed, ingest.Deleted} {
+		if !slices.Contains(v1.JobStates, string(state)) {
+			t.Errorf("the state %s is not documented", state)
+		}
+	}
+	for _, kind := range []queue.WaitsOn{queue.OnNothing, queue.OnPerson, queue.OnTurn, queue.OnLock, queue.OnSlot, queue.OnSpace,
+		queue.OnStart, queue.OnWorker, queue.OnJobs} {
+		if !slices.Contains(v1.Waits, string(kind)) {
+			t.Errorf("%s is no documented kind of what an item waits for", kind)
+		}
+	}
+	file := notify.File{Path: "a", Size: 1, Digests: map[string]string{"md5": "d"}, Given: &notify.Digest{Algorithm: "md5", Value: "d"}, Warning: "w"}
+	job := notify.Job{Job: "j", State: "Failed", Source: "s", ARK: "a", Version: 1, NoChange: true, InventoryDigest: "i", LocalIDs: []string{"l"},
+		Title: "t", Files: 1, Bytes: 1, Warnings: 1, FileDetails: []notify.File{file}, Receipt: "r", Problem: "p", Message: "m", Recoverable: true, Next: "n"}
+	stored := notify.Report{Batch: "b", Collection: "c", Note: "n", At: "a", Message: "m", Problem: "p", Counts: notify.Counts{Failed: 1, Completed: 1, Open: 1},
+		Failed: []notify.Job{job}, Completed: []notify.Job{job}, Open: []notify.Job{job}}
+	want, err := json.Marshal(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wire v1.Report
+	if err := json.Unmarshal(want, &wire); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := json.Marshal(wire); err != nil || string(got) != string(want) {
+		t.Errorf("a report comes back as %s, not %s; %v", got, want, err)
+	}
+}
