@@ -157,7 +157,7 @@ func fileName(i int) string {
 // files.
 func readBack(t *testing.T, s *stage.Stages, ark string) {
 	t.Helper()
-	a := &api.API{Queue: s.Queue, Inventory: s.Inventory, Collections: s.Collections, Root: s.Root, Work: s.Work.Bucket, Stages: s, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	a := &api.API{Queue: s.Queue, Inventory: s.Inventory, Collections: s.Collections, Root: s.Root, Work: s.Work.Bucket, Identity: s.Identity(), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	server := httptest.NewServer(a.Handler())
 	defer server.Close()
 	client := &v1.Client{URL: server.URL, HTTP: http.DefaultClient}

@@ -18,12 +18,12 @@ import (
 	"archivist/pkg/collection"
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
+	"archivist/pkg/identity"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/provenance"
 	"archivist/pkg/queue"
-	"archivist/pkg/stage"
 )
 
 // API holds what the handlers need.
@@ -33,7 +33,7 @@ type API struct {
 	Collections collection.Store
 	Root        ocfl.Root
 	Work        bucket.Bucket
-	Stages      *stage.Stages
+	Identity    identity.Resolver
 	Archive     provenance.Archive // for histories in PREMIS
 	Log         *slog.Logger
 

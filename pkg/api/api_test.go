@@ -16,10 +16,10 @@ import (
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/collection"
 	"archivist/pkg/fault"
+	"archivist/pkg/identity"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
 	"archivist/pkg/queue"
-	"archivist/pkg/stage"
 	"archivist/pkg/table/tabletest"
 )
 
@@ -42,8 +42,9 @@ func serve(t *testing.T, do func(op string, call func() error) error) (*v1.Clien
 	q := &queue.Queue{Table: tb, Now: time.Now, NewID: func() string { n++; return fmt.Sprintf("ID%04d", n) }, Executions: &none{}, Wake: func(context.Context) error { return nil },
 		Metric: func(string, float64) {}, Rules: ingest.Rules{Timing: ingest.Timings["production"]}, Settings: queue.Settings{MaxInFlight: 100, Space: 10 << 40, SweepPage: 200}, Log: log}
 	profiles := collection.Store{Table: tb, NewID: q.NewID}
-	stages := &stage.Stages{Queue: q, Inventory: inventory.Store{Table: tb}, Collections: profiles, NAAN: "99999", Shoulder: "fk4"}
-	srv := httptest.NewServer((&api.API{Queue: q, Inventory: inventory.Store{Table: tb}, Collections: profiles, Stages: stages, Log: log}).Handler())
+	objects := inventory.Store{Table: tb}
+	ids := identity.Resolver{Inventory: objects, Collections: profiles, NAAN: "99999", Shoulder: "fk4"}
+	srv := httptest.NewServer((&api.API{Queue: q, Inventory: objects, Collections: profiles, Identity: ids, Log: log}).Handler())
 	t.Cleanup(srv.Close)
 	return &v1.Client{URL: srv.URL, HTTP: srv.Client()}, q
 }

@@ -33,7 +33,7 @@ func TestIdentityRoutes(t *testing.T) {
 	defer source.Close()
 	m := queuetest.New(tabletest.Table(tabletest.New()), time.Now, 50)
 	s := stagetest.New(m, s3.URL)
-	a := &api.API{Queue: m.Queue, Inventory: s.Inventory, Collections: s.Collections, Root: s.Root, Work: s.Work.Bucket, Stages: s, Log: m.Queue.Log}
+	a := &api.API{Queue: m.Queue, Inventory: s.Inventory, Collections: s.Collections, Root: s.Root, Work: s.Work.Bucket, Identity: s.Identity(), Log: m.Queue.Log}
 	srv := httptest.NewServer(a.Handler())
 	defer srv.Close()
 	client := &v1.Client{URL: srv.URL, HTTP: srv.Client()}

@@ -9,8 +9,8 @@ import (
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
+	"archivist/pkg/notify"
 	"archivist/pkg/queue"
-	"archivist/pkg/stage"
 )
 
 // reports registers the route of a batch's report.
@@ -43,7 +43,7 @@ func reportPath(b *queue.Batch) string {
 	if b.Report == "" {
 		return ""
 	}
-	return stage.ReportPath(b.Batch.ID)
+	return notify.ReportPath(b.Batch.ID)
 }
 
 // mailProblems are the mails about a batch that did not get to a recipient.

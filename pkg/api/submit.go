@@ -177,10 +177,10 @@ func (a *API) admissible(ctx context.Context, b *ingest.Batch) error {
 		return fault.New(fault.Invalid,
 			"payload.digest: the collection %s takes no file without a digest; give its algorithm and value", b.Collection)
 	}
-	if b.Primary == "" || a.Stages == nil {
+	if b.Primary == "" {
 		return nil
 	}
-	why, err := a.Stages.Mistyped(ctx, b.Collection, b.Primary)
+	why, err := a.Identity.Mistyped(ctx, b.Collection, b.Primary)
 	if err == nil && why != "" {
 		err = fault.New(fault.Invalid, "identifiers.primary: %s", why)
 	}

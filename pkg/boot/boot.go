@@ -39,6 +39,7 @@ import (
 	"archivist/pkg/collection"
 	"archivist/pkg/crash"
 	"archivist/pkg/fetch"
+	"archivist/pkg/identity"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
 	"archivist/pkg/lease"
@@ -148,17 +149,17 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	profiles := collection.Store{Table: t, NewID: newID, Plain: cfg.BaseEndpoint != nil}
 	s.stages = &stage.Stages{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root,
 		Work: workspace.Store{Bucket: work}, Fetch: s.fetcher(guard),
-		Now: time.Now, Draw: stage.Draw, NAAN: s.env(EnvNAAN), Shoulder: s.env(EnvShoulder), Version: version(),
+		Now: time.Now, Draw: identity.Draw, NAAN: s.env(EnvNAAN), Shoulder: s.env(EnvShoulder), Version: version(),
 		Parallel: 4,
 		MailFrom: s.env(EnvMailFrom), API: strings.TrimSuffix(s.env(EnvAPI), "/"),
 		SendMail: (&ses.Mailer{Client: awsses.NewFromConfig(cfg)}).Send,
 		Secret:   (&secretsmanager.Secrets{Client: awssecretsmanager.NewFromConfig(cfg)}).Read}
-	s.queue.Clean, s.queue.Stored = s.stages.Clean, s.stages.Stored
+	s.stages.Serve(s.queue)
 	if s.stages.MailFrom != "" {
-		s.queue.Compose = s.stages.Compose
+		s.queue.Compose = s.stages.Mail().Compose
 	}
 	s.api = &api.API{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root, Work: work,
-		Stages: s.stages, Log: s.log,
+		Identity: s.stages.Identity(), Log: s.log,
 		Archive: provenance.Archive{NAAN: s.env(EnvNAAN), Version: version()}}
 	return nil
 }

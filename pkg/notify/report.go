@@ -24,6 +24,17 @@ type Report struct {
 	Open       []Job  `json:"open"` // requeued while the report was made
 }
 
+// NewReport begins a report.
+func NewReport(batch, collection, note, at string) Report {
+	return Report{Batch: batch, Collection: collection, Note: note, At: at, Failed: []Job{}, Completed: []Job{}, Open: []Job{}}
+}
+
+// ReportPath is the path of the API that gives a batch's report.
+func ReportPath(batch string) string { return "/v1/batches/" + batch + "/report" }
+
+// ReceiptPath is the path of the API that gives a job's receipt.
+func ReceiptPath(job string) string { return "/v1/jobs/" + job + "/receipt" }
+
 // Counts is how many jobs of each kind a report has.
 type Counts struct {
 	Failed    int `json:"failed"`

@@ -253,6 +253,16 @@ func (s *Stored) Job(n int) string {
 	return ""
 }
 
+// VersionBy is the number of the version that a job wrote, 0 if it wrote none.
+func (s *Stored) VersionBy(job string) int {
+	for n := range s.Versions {
+		if s.Job(n) == job {
+			return n
+		}
+	}
+	return 0
+}
+
 // ETag is that of an object's root inventory now, "" if there is no such object.
 func (r Root) ETag(ctx context.Context, id string) (string, error) {
 	now, err := r.Bucket.Head(ctx, Prefix(id)+inventoryName)

@@ -96,6 +96,16 @@ func (x Reindexer) LocalIDs(ctx context.Context, o *inventory.Object, until time
 	return x.putLocalIDs(ctx, o, 0, until)
 }
 
+// ReserveLocalIDs writes the missing rows of an object's local ids, all or none: a
+// Conflict names those that are another object's.
+func (x Reindexer) ReserveLocalIDs(ctx context.Context, o *inventory.Object) error {
+	fresh, err := x.Inventory.Fresh(ctx, o)
+	if err != nil || len(fresh) == 0 {
+		return err
+	}
+	return x.commit(ctx, func(tx *table.Tx) error { inventory.PutLocalIDs(tx, o, fresh); return nil })
+}
+
 // putLocalIDs leaves the last rows, at most that many, for another transaction.
 func (x Reindexer) putLocalIDs(ctx context.Context, o *inventory.Object, last int, until time.Time) error {
 	fresh, conflict := x.Inventory.Fresh(ctx, o)

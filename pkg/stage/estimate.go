@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"sync"
 	"time"
 
 	"archivist/pkg/checkm"
+	"archivist/pkg/collection"
 	"archivist/pkg/fetch"
+	"archivist/pkg/identity"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/payload"
@@ -18,36 +18,47 @@ import (
 	"archivist/pkg/workspace"
 )
 
-// estimate fetches and checks the manifest, finds the target, and sums sizes.
+// Estimate fetches and checks the manifest, finds the target, and sums sizes.
 // Only size never fails it.
-func (s *Stages) estimate(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
-	j := h.Job
-	refused, err := s.resolve(ctx, j)
+type Estimate struct {
+	Identity    identity.Resolver
+	Collections collection.Store
+	Payloads    payload.Detector
+	Fetch       *fetch.Client
+	Work        workspace.Store
+	Now         func() time.Time
+	Parallel    int // sizes that are asked for at once
+}
+
+// Run estimates a job.
+func (e Estimate) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+	j := claim.Job
+	refused, err := e.Identity.Resolve(ctx, j)
 	if err != nil {
 		return ingest.Result{}, err
 	}
 	if refused != "" {
 		return ingest.Fail(false, refused), nil
 	}
-	manifest := s.Work.Text(workspace.ManifestKey(j))
+	manifest := e.Work.Text(workspace.ManifestKey(j))
 	if j.Done == 0 {
 		if j.Detected {
-			if res, err := s.detectForJob(ctx, j, h.Until); err != nil || res.Outcome != ingest.StepNext {
+			if res, err := e.detectForJob(ctx, j, claim.Until); err != nil || res.Outcome != ingest.StepNext {
 				return res, err
 			}
 		}
-		if why, err := s.undigested(ctx, j.Collection, j.Payload); err != nil || why != "" {
+		if why, err := undigested(ctx, e.Collections, j.Collection, j.Payload); err != nil || why != "" {
 			return ingest.Fail(false, why), err
 		}
 		j.Files, j.SpaceNeeded, j.SizeKnown = 1, 0, true
 		if j.Payload.Type == ingest.TypeObjectManifest {
 			var res ingest.Result
-			if manifest, res, err = s.saveManifest(ctx, h); err != nil || res.Outcome != ingest.StepNext {
+			if manifest, res, err = e.saveManifest(ctx, claim); err != nil || res.Outcome != ingest.StepNext {
 				return res, err
 			}
 		}
 	}
-	if err := s.sizes(ctx, h, manifest); errors.Is(err, errStopped) {
+	if err := e.sizes(ctx, claim, manifest); errors.Is(err, errStopped) {
 		j.Checkpoint = fmt.Sprintf("sizes of %d of %d files", j.Done, j.Files)
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	} else if err != nil {
@@ -61,11 +72,11 @@ func (s *Stages) estimate(ctx context.Context, h *queue.Claim) (ingest.Result, e
 }
 
 // undigested says that a file without a digest is not taken by its collection, or "".
-func (s *Stages) undigested(ctx context.Context, collection string, p ingest.Payload) (string, error) {
+func undigested(ctx context.Context, profiles collection.Store, collection string, p ingest.Payload) (string, error) {
 	if p.Type != ingest.TypeFile || p.Digest != "" {
 		return "", nil
 	}
-	profile, _, err := s.Collections.Profile(ctx, collection)
+	profile, _, err := profiles.Profile(ctx, collection)
 	if err != nil || !profile.RequireDigest {
 		return "", err
 	}
@@ -75,12 +86,12 @@ func (s *Stages) undigested(ctx context.Context, collection string, p ingest.Pay
 
 // saveManifest fetches the manifest, checks it against the depositor's digest
 // and its own rules, and keeps it: what was checked is what is downloaded.
-func (s *Stages) saveManifest(ctx context.Context, h *queue.Claim) (manifest ocfl.Text, res ingest.Result, err error) {
-	j := h.Job
-	t := transfer.Transfer{Fetch: s.Fetch, Work: s.Work, Now: s.Now, Began: s.Now(), Until: h.Until, First: j.FirstTry()}
+func (e Estimate) saveManifest(ctx context.Context, claim *queue.Claim) (manifest ocfl.Text, res ingest.Result, err error) {
+	j := claim.Job
+	t := transfer.Transfer{Fetch: e.Fetch, Work: e.Work, Now: e.Now, Began: e.Now(), Until: claim.Until, First: j.FirstTry()}
 	row := workspace.FileRow(j)
 	row.Size = -1 // the depositor's size of a manifest is of no use beside its digest
-	key, noted := workspace.AttemptKey(j.ID, h.Take(), "manifest.checkm"), workspace.PartialKey(j.ID, "manifest")
+	key, noted := workspace.AttemptKey(j.ID, claim.Take(), "manifest.checkm"), workspace.PartialKey(j.ID, "manifest")
 	came, err := t.File(ctx, row, key, noted)
 	if errors.Is(err, fetch.ErrStop) {
 		j.Checkpoint = "fetching the manifest"
@@ -97,23 +108,23 @@ func (s *Stages) saveManifest(ctx context.Context, h *queue.Claim) (manifest ocf
 	}
 	if err := payload.CheckPage(j.Payload, start); err != nil {
 		res, _ := failed(err)
-		return nil, res, s.Work.Delete(ctx, noted) // so that it is fetched again
+		return nil, res, e.Work.Delete(ctx, noted) // so that it is fetched again
 	}
 	if why := payload.WrongDigest("the manifest", came.Sums, j.Payload); why != "" {
 		return nil, ingest.Fail(false, why), nil
 	}
-	res, err = s.checkManifest(ctx, j, manifest)
+	res, err = e.checkManifest(ctx, j, manifest)
 	return manifest, res, err
 }
 
 // checkManifest holds a job's manifest against its rules, and counts its files.
-func (s *Stages) checkManifest(ctx context.Context, j *ingest.Job, manifest ocfl.Text) (ingest.Result, error) {
+func (e Estimate) checkManifest(ctx context.Context, j *ingest.Job, manifest ocfl.Text) (ingest.Result, error) {
 	body, err := manifest(ctx)
 	if err != nil {
 		return ingest.Result{}, err
 	}
 	defer body.Close()
-	profile, _, err := s.Collections.Profile(ctx, j.Collection)
+	profile, _, err := e.Collections.Profile(ctx, j.Collection)
 	if err != nil {
 		return ingest.Result{}, err
 	}
@@ -128,108 +139,11 @@ func (s *Stages) checkManifest(ctx context.Context, j *ingest.Job, manifest ocfl
 	return next, nil
 }
 
-// sizePage is how many files are asked for at once: what is known of a page is
-// kept when the time is up.
-const sizePage = 100
-
-// sizes adds up what the servers say, and the manifest where they are silent. It
-// returns errStopped when the time is up; the job's Done is how many files are
-// counted by then.
-func (s *Stages) sizes(ctx context.Context, h *queue.Claim, manifest ocfl.Text) error {
-	j, n := h.Job, 0
-	budget := h.Until.Sub(s.Now())
-	ctx, cancel := context.WithTimeout(ctx, budget)
-	defer cancel()
-	a := &asker{s: s, last: h.Until.Add(-min(2*s.Fetch.Limits.Small, budget/2)), silent: map[string]bool{}}
-	page := make([]checkm.Row, 0, sizePage)
-	count := func() error {
-		known := a.ask(ctx, page)
-		for _, size := range known {
-			j.SizeKnown = j.SizeKnown && size >= 0
-			j.SpaceNeeded = min(j.SpaceNeeded, math.MaxInt64/2) + min(max(size, 0), math.MaxInt64/2)
-		}
-		j.Done += len(known)
-		if len(known) < len(page) {
-			return errStopped
-		}
-		page = page[:0]
-		return nil
-	}
-	err := workspace.Rows(ctx, j, manifest, func(row checkm.Row) error {
-		if n++; n <= j.Done {
-			return nil
-		}
-		if page = append(page, row); len(page) < sizePage {
-			return nil
-		}
-		return count()
-	})
-	if err == nil {
-		err = count()
-	}
-	return err
-}
-
-// asker asks servers for sizes. One that was silent is not asked again.
-type asker struct {
-	s    *Stages
-	last time.Time // to begin with a file, so that both of its requests end in time
-	any  bool
-
-	mu     sync.Mutex
-	silent map[string]bool // by host
-}
-
-// ask returns the sizes of the first rows, in bytes; -1 is unknown. There are fewer
-// than rows when the time is up, but the first of all is always asked for: each try
-// gets further.
-func (a *asker) ask(ctx context.Context, rows []checkm.Row) []int64 {
-	sizes := make([]int64, len(rows))
-	gate := make(chan struct{}, 4*a.s.Parallel)
-	var wg sync.WaitGroup
-	asked := 0
-	for i, row := range rows {
-		gate <- struct{}{}
-		if a.any && !a.s.Now().Before(a.last) {
-			break
-		}
-		a.any = true
-		asked++
-		wg.Go(func() {
-			defer func() { <-gate }()
-			sizes[i] = a.size(ctx, row)
-		})
-	}
-	wg.Wait()
-	return sizes[:asked]
-}
-
-func (a *asker) size(ctx context.Context, row checkm.Row) int64 {
-	host := fetch.Host(row.URL)
-	a.mu.Lock()
-	known := a.silent[host]
-	a.mu.Unlock()
-	if known {
-		return row.Size
-	}
-	size, err := a.s.Fetch.Size(ctx, row.URL)
-	if err == nil {
-		return size
-	}
-	var silent *fetch.SilentError
-	if errors.As(err, &silent) {
-		a.mu.Lock()
-		a.silent[host] = true
-		a.mu.Unlock()
-	}
-	return row.Size
-}
-
 // detectForJob tells the type of a job's payload that was submitted without one, from
 // what is there now. A batch manifest is refused: it is to be unpacked into jobs.
-func (s *Stages) detectForJob(ctx context.Context, j *ingest.Job, until time.Time) (ingest.Result, error) {
+func (e Estimate) detectForJob(ctx context.Context, j *ingest.Job, until time.Time) (ingest.Result, error) {
 	j.Payload.Type = ""
-	kind, err := payload.Detector{Fetch: s.Fetch, Now: s.Now}.Type(ctx, j.Payload, until)
+	kind, err := e.Payloads.Type(ctx, j.Payload, until)
 	if err != nil {
 		return failed(fmt.Errorf("the payload's type cannot be detected: %w", err))
 	}

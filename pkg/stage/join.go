@@ -27,24 +27,30 @@ type joiner struct {
 	has     []map[string]bool // for which lists a page has lines, once it was read
 }
 
-// joinReport writes the pages of a batch's report as one JSON document, and beside
+// join writes the pages of a batch's report as one JSON document, and beside
 // it the part that mails show if the whole is too large to be attached.
-func (s *Stages) joinReport(ctx context.Context, b *ingest.Batch, pages int, read readPage) error {
-	out := s.Work.Writer(ctx, workspace.ReportKey(b.ID), bucket.Condition{})
+func (r Report) join(ctx context.Context, b *ingest.Batch, pages int, read readPage) error {
+	out := r.Work.Writer(ctx, workspace.ReportKey(b.ID), bucket.Condition{})
 	size := &counter{Writer: out}
-	j := &joiner{summary: reportOf(b), enc: jsontext.NewEncoder(size), read: read, pages: pages}
+	j := &joiner{summary: newReport(b), enc: jsontext.NewEncoder(size), read: read, pages: pages}
 	j.has = make([]map[string]bool, pages)
 	if err := j.write(); err != nil {
 		_ = out.Abort()
 		return err
 	}
 	if size.n > notify.MaxAttached {
-		if err := s.Work.PutJSON(ctx, workspace.SummaryKey(b.ID), j.summary, bucket.Condition{}); err != nil {
+		if err := r.Work.PutJSON(ctx, workspace.SummaryKey(b.ID), j.summary, bucket.Condition{}); err != nil {
 			_ = out.Abort()
 			return err
 		}
 	}
 	return out.Close()
+}
+
+// newReport begins a report. Its time is that at which the batch came to its state,
+// so that a second try makes the same one.
+func newReport(b *ingest.Batch) notify.Report {
+	return notify.NewReport(b.ID, b.Collection, b.Note, ingest.Timestamp(b.Entered))
 }
 
 func (j *joiner) write() error {

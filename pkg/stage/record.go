@@ -9,20 +9,25 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 	"archivist/pkg/reindex"
-	"archivist/pkg/table"
 	"archivist/pkg/workspace"
 )
 
-// record makes the stored version findable, by ark and by local id. What it
+// Record makes the stored version findable, by ARK and by local id. What it
 // writes follows from the stored object alone.
-func (s *Stages) record(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
-	j := h.Job
-	known, err := s.known(ctx, j.ID)
+type Record struct {
+	Reindexer reindex.Reindexer
+	Work      workspace.Store
+}
+
+// Run records a job's version.
+func (r Record) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+	j := claim.Job
+	known, err := r.known(ctx, j.ID)
 	if err != nil {
 		return ingest.Result{}, err
 	}
 	by := reindex.By{Actor: j.Submitter, Job: j.ID, Known: known}
-	put, err := s.Reindexer().Missing(ctx, j.Primary, by, h.Until)
+	put, err := r.Reindexer.Missing(ctx, j.Primary, by, claim.Until)
 	switch {
 	case errors.Is(err, reindex.ErrStopped):
 		j.Checkpoint = "recording earlier versions"
@@ -32,28 +37,14 @@ func (s *Stages) record(ctx context.Context, h *queue.Claim) (ingest.Result, err
 	case err != nil:
 		return ingest.Result{}, err
 	case put != nil:
-		h.OnCommit(put)
+		claim.OnCommit(put)
 	}
 	return next, nil
 }
 
-func (s *Stages) commit(ctx context.Context, put func(*table.Tx) error) error {
-	tx := s.Queue.Table.Begin(s.Queue.NewID())
-	if err := put(tx); err != nil {
-		return err
-	}
-	return tx.Commit(ctx)
-}
-
-// Reindexer writes the rows of stored objects.
-func (s *Stages) Reindexer() reindex.Reindexer {
-	return reindex.Reindexer{Root: s.Root, Inventory: s.Inventory, NewID: s.Queue.NewID, Now: s.Now, Preserved: s.Queue.Preserved}
-}
-
-// known reads the small system files of a job's version from its work files.
-func (s *Stages) known(ctx context.Context, job string) (files [][]byte, err error) {
-	var system systemFiles
-	err = s.Work.GetJSON(ctx, workspace.SystemKey(job), &system)
+// known reads the small system files of the job's version from its work files.
+func (r Record) known(ctx context.Context, job string) (files [][]byte, err error) {
+	system, err := r.Work.SystemFiles(ctx, job)
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil
 	}

@@ -5,22 +5,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"archivist/pkg/aip"
 	"archivist/pkg/bucket"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 	"archivist/pkg/notify"
+	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
 	"archivist/pkg/workspace"
 )
-
-// ReportPath is the path of the API that gives a batch's report.
-func ReportPath(batch string) string { return "/v1/batches/" + batch + "/report" }
-
-// receiptPath is the path of the API that gives a job's receipt.
-func receiptPath(job string) string { return "/v1/jobs/" + job + "/receipt" }
 
 const (
 	pageJobs    = 250 // jobs of one page: some seconds of work
@@ -37,22 +34,33 @@ type reportPage struct {
 	Open      []json.RawMessage `json:"open,omitempty"`
 }
 
-// report gathers how every job of the batch ended, page by page from where an
-// earlier try got to, and joins the pages. The mail about it is apart (see Compose).
-func (s *Stages) report(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
-	b := h.Batch
+// Report gathers how every job of the batch ended, page by page from where an
+// earlier try got to, and joins the pages. The mail about it is apart (package mail).
+type Report struct {
+	Root ocfl.Root
+	Work workspace.Store
+	Jobs func(ctx context.Context, batch string, after int) ([]queue.Job, error) // in order of their rows
+	Now  func() time.Time
+}
+
+// Run makes a batch's report.
+func (r Report) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+	b := claim.Batch
 	pages := (b.Unpacked + pageJobs - 1) / pageJobs
-	read := func(n int) (p reportPage, err error) { return p, s.Work.GetJSON(ctx, workspace.PageKey(b, n), &p) }
+	read := func(n int) (p reportPage, err error) {
+		err = r.Work.GetJSON(ctx, workspace.PageKey(b, n), &p)
+		return p, err
+	}
 	if pages <= 1 {
-		only, err := s.makePage(ctx, b, 0)
+		only, err := r.makePage(ctx, b, 0)
 		if err != nil {
 			return ingest.Result{}, err
 		}
 		read = func(int) (reportPage, error) { return only, nil }
-	} else if all, err := s.makePages(ctx, h, pages); err != nil || !all {
+	} else if all, err := r.makePages(ctx, claim, pages); err != nil || !all {
 		return ingest.Result{Outcome: ingest.StepContinue}, err
 	}
-	if err := s.joinReport(ctx, b, pages, read); err != nil {
+	if err := r.join(ctx, b, pages, read); err != nil {
 		return ingest.Result{}, err
 	}
 	b.Report, b.URL = workspace.ReportKey(b.ID), fetch.Redact(b.URL) // it is not fetched again
@@ -61,9 +69,9 @@ func (s *Stages) report(ctx context.Context, h *queue.Claim) (ingest.Result, err
 
 // makePages saves the pages that are missing, one at least, as long as there is time
 // for more. Whether all are saved and there is time to join them is all.
-func (s *Stages) makePages(ctx context.Context, h *queue.Claim, pages int) (all bool, err error) {
+func (r Report) makePages(ctx context.Context, claim *queue.Claim, pages int) (all bool, err error) {
 	saved := map[string]bool{}
-	err = s.Work.List(ctx, workspace.PagePrefix(h.Batch), func(o bucket.Listed) error {
+	err = r.Work.List(ctx, workspace.PagePrefix(claim.Batch), func(o bucket.Listed) error {
 		saved[path.Base(o.Key)] = true
 		return nil
 	})
@@ -72,37 +80,37 @@ func (s *Stages) makePages(ctx context.Context, h *queue.Claim, pages int) (all 
 	}
 	began := len(saved)
 	for n := range pages {
-		key := workspace.PageKey(h.Batch, n)
+		key := workspace.PageKey(claim.Batch, n)
 		if saved[path.Base(key)] {
 			continue
 		}
-		if len(saved) > began && !s.Now().Before(h.Until) {
+		if len(saved) > began && !r.Now().Before(claim.Until) {
 			return false, nil
 		}
-		page, err := s.makePage(ctx, h.Batch, n)
+		page, err := r.makePage(ctx, claim.Batch, n)
 		if err != nil {
 			return false, err
 		}
-		if err := s.Work.PutJSON(ctx, key, page, bucket.Condition{}); err != nil {
+		if err := r.Work.PutJSON(ctx, key, page, bucket.Condition{}); err != nil {
 			return false, err
 		}
 		saved[path.Base(key)] = true
 	}
-	return len(saved) == began || s.Now().Before(h.Until), nil
+	return len(saved) == began || r.Now().Before(claim.Until), nil
 }
 
 // makePage reads how the jobs of page n ended.
-func (s *Stages) makePage(ctx context.Context, b *ingest.Batch, n int) (reportPage, error) {
+func (r Report) makePage(ctx context.Context, b *ingest.Batch, n int) (reportPage, error) {
 	var p reportPage
 	last := min((n+1)*pageJobs, b.Unpacked)
 	for after := n * pageJobs; after < last; {
-		jobs, err := s.Queue.Jobs(ctx, b.ID, after)
+		jobs, err := r.Jobs(ctx, b.ID, after)
 		if err != nil {
 			return p, err
 		}
 		jobs = jobs[:min(len(jobs), last-after)]
 		after += len(jobs)
-		lines, err := s.reportLines(ctx, jobs, b.Tries > lenientAfter)
+		lines, err := r.reportLines(ctx, jobs, b.Tries > lenientAfter)
 		if err != nil {
 			return p, err
 		}
@@ -122,33 +130,35 @@ func (s *Stages) makePage(ctx context.Context, b *ingest.Batch, n int) (reportPa
 
 // reportLines makes the lines of jobs side by side. A lenient one says of files that
 // cannot be read that they cannot.
-func (s *Stages) reportLines(ctx context.Context, jobs []queue.Job, lenient bool) ([]json.RawMessage, error) {
-	lines, failed := make([]json.RawMessage, len(jobs)), make([]error, len(jobs))
-	gate := make(chan struct{}, reportReads)
-	var wg sync.WaitGroup
+func (r Report) reportLines(ctx context.Context, jobs []queue.Job, lenient bool) ([]json.RawMessage, error) {
+	lines := make([]json.RawMessage, len(jobs))
+	var side errgroup.Group
+	side.SetLimit(reportReads)
 	for i := range jobs {
-		gate <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-gate }()
-			j := &jobs[i].Job
-			line := reportLine(j)
-			if j.State == ingest.Completed && j.Files <= detailed {
-				if line.FileDetails, failed[i] = s.fileDetails(ctx, j); failed[i] != nil && lenient {
-					line.Problem, failed[i] = "the files could not be listed: "+failed[i].Error(), nil
-				}
+		side.Go(func() (err error) {
+			if lines[i], err = r.line(ctx, &jobs[i].Job, lenient); err != nil {
+				err = fmt.Errorf("report of job %s: %w", jobs[i].Job.ID, err)
 			}
-			if failed[i] == nil {
-				lines[i], failed[i] = json.Marshal(line)
-			}
+			return err
 		})
 	}
-	wg.Wait()
-	for i, err := range failed {
-		if err != nil {
-			return nil, fmt.Errorf("report of job %s: %w", jobs[i].Job.ID, err)
+	return lines, side.Wait()
+}
+
+// line makes the line of a job, with its files if they are few.
+func (r Report) line(ctx context.Context, j *ingest.Job, lenient bool) (json.RawMessage, error) {
+	line := reportLine(j)
+	if j.State == ingest.Completed && j.Files <= detailed {
+		var err error
+		line.FileDetails, err = r.fileDetails(ctx, j)
+		switch {
+		case err != nil && lenient:
+			line.Problem = "the files could not be listed: " + err.Error()
+		case err != nil:
+			return nil, err
 		}
 	}
-	return lines, nil
+	return json.Marshal(line)
 }
 
 // reportLine is what a job's row says of how it ended.
@@ -157,7 +167,7 @@ func reportLine(j *ingest.Job) notify.Job {
 		Title: j.What, Version: j.ObjectVersion, NoChange: j.NoChange, InventoryDigest: j.Inventory,
 		Files: j.Files, Bytes: j.Bytes, Warnings: j.Warned, Message: j.Message}
 	if j.ObjectVersion > 0 {
-		line.Receipt = receiptPath(j.ID)
+		line.Receipt = notify.ReceiptPath(j.ID)
 	}
 	if j.State == ingest.Failed {
 		line.Recoverable = !j.NotRecoverable
@@ -167,12 +177,12 @@ func reportLine(j *ingest.Job) notify.Job {
 }
 
 // fileDetails lists a job's preserved files from the stored object.
-func (s *Stages) fileDetails(ctx context.Context, j *ingest.Job) ([]notify.File, error) {
-	stored, err := s.Root.Head(ctx, j.Primary)
+func (r Report) fileDetails(ctx context.Context, j *ingest.Job) ([]notify.File, error) {
+	stored, err := r.Root.Head(ctx, j.Primary)
 	if err != nil {
 		return nil, err
 	}
-	entries, _, err := aip.Of(s.Root, stored, j.ObjectVersion).Files(ctx, 0, detailed+1)
+	entries, _, err := aip.Of(r.Root, stored, j.ObjectVersion).Files(ctx, 0, detailed+1)
 	if err != nil {
 		return nil, err
 	}
@@ -184,11 +194,4 @@ func (s *Stages) fileDetails(ctx context.Context, j *ingest.Job) ([]notify.File,
 		}
 	}
 	return out, nil
-}
-
-// reportOf begins a report. Its time is that at which the batch came to its state,
-// so that a second try makes the same one.
-func reportOf(b *ingest.Batch) notify.Report {
-	return notify.Report{Batch: b.ID, Collection: b.Collection, Note: b.Note, At: ingest.Timestamp(b.Entered),
-		Failed: []notify.Job{}, Completed: []notify.Job{}, Open: []notify.Job{}}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
+	"time"
 
 	"archivist/pkg/ark"
 	"archivist/pkg/bucket"
@@ -23,57 +25,67 @@ import (
 // system's limit).
 const maxBatchManifest = 5 << 20
 
-// unpack makes the batch's jobs, one per object. What is refused is not kept.
-func (s *Stages) unpack(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
-	res, err := s.unpackAny(ctx, h)
+// Unpack makes the batch's jobs, one per object. What is refused is not kept.
+type Unpack struct {
+	Work        workspace.Store
+	Collections collection.Store
+	Fetch       *fetch.Client
+	Payloads    payload.Detector
+	Now         func() time.Time
+	Log         *slog.Logger
+}
+
+// Run unpacks a batch.
+func (u Unpack) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+	res, err := u.unpack(ctx, claim)
 	if err == nil && res.Outcome == ingest.StepFail {
-		s.forget(ctx, h.Batch.ID)
+		u.forget(ctx, claim.Batch.ID)
 	}
 	return res, err
 }
 
 // forget removes the saved manifest of a batch, which has the URLs as they were
 // submitted. If that fails, a lifecycle rule removes it.
-func (s *Stages) forget(ctx context.Context, batch string) {
-	if err := s.Work.Delete(ctx, workspace.BatchManifestKey(batch)); err != nil {
-		s.Queue.Log.Warn("the manifest of a batch could not be removed", "batch", batch, "error", err)
+func (u Unpack) forget(ctx context.Context, batch string) {
+	if err := u.Work.Delete(ctx, workspace.BatchManifestKey(batch)); err != nil {
+		u.Log.Warn("the manifest of a batch could not be removed", "batch", batch, "error", err)
 	}
 }
 
-func (s *Stages) unpackAny(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
-	if h.Batch.Unpacked > 0 { // the source may have other rows by now
-		if _, err := s.Work.Head(ctx, workspace.BatchManifestKey(h.Batch.ID)); fault.Is(err, fault.NotFound) {
+func (u Unpack) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+	if claim.Batch.Unpacked > 0 { // the source may have other rows by now
+		if _, err := u.Work.Head(ctx, workspace.BatchManifestKey(claim.Batch.ID)); fault.Is(err, fault.NotFound) {
 			return ingest.Fail(false, fmt.Sprintf("the saved manifest is gone after %d of its objects; "+
-				"submit the others again", h.Batch.Unpacked)), nil
+				"submit the others again", claim.Batch.Unpacked)), nil
 		} else if err != nil {
 			return ingest.Result{}, err
 		}
 	}
-	kind, err := s.batchType(ctx, h)
+	kind, err := u.batchType(ctx, claim)
 	if err != nil {
-		return s.unreachable(ctx, h, err)
+		return u.unreachable(ctx, claim, err)
 	}
 	if list, many := payload.Lists[kind]; many {
-		if why := h.Batch.ForOneObject(); why != "" {
+		if why := claim.Batch.ForOneObject(); why != "" {
 			return ingest.Fail(false, why), nil
 		}
-		return s.unpackList(ctx, h, list.Row, list.Kind)
+		return u.unpackList(ctx, claim, list.Row, list.Kind)
 	}
-	b := h.Batch
+	b := claim.Batch
 	j := ingest.Job{Collection: b.Collection, Submitter: b.Submitter, Mode: b.Mode, Note: b.Note, Payload: b.Payload, Metadata: b.Metadata,
 		Primary: b.Primary, LocalIDs: b.LocalIDs, IfVersion: b.IfVersion}
 	j.Payload.Type, j.Payload.Detected = kind, b.Payload.Type == ""
-	if why, err := s.undigested(ctx, b.Collection, j.Payload); err != nil {
+	if why, err := undigested(ctx, u.Collections, b.Collection, j.Payload); err != nil {
 		return ingest.Result{}, err
 	} else if why != "" {
 		return ingest.Fail(false, why), nil
 	}
-	profile, _, err := s.Collections.Profile(ctx, b.Collection)
+	profile, _, err := u.Collections.Profile(ctx, b.Collection)
 	if err != nil {
 		return ingest.Result{}, err
 	}
 	j.Priority = priority(profile, 1)
-	return next, h.Unpack(ctx, []ingest.Job{j}, 1)
+	return next, claim.Unpack(ctx, []ingest.Job{j}, 1)
 }
 
 // patience is how many tries of unpacking wait for a payload that cannot be fetched.
@@ -82,21 +94,21 @@ const patience = 5
 // batchType is the type of a batch's payload: the depositor's, else that of what was
 // fetched. It is "" if the payload still cannot be fetched when the patience is
 // over: its one job finds the type, or says what is wrong and can be requeued.
-func (s *Stages) batchType(ctx context.Context, h *queue.Claim) (string, error) {
-	p := h.Batch.Payload
+func (u Unpack) batchType(ctx context.Context, claim *queue.Claim) (string, error) {
+	p := claim.Batch.Payload
 	if p.Type != "" {
 		return p.Type, nil
 	}
-	saved, err := payload.Start(ctx, s.Work.Text(workspace.BatchManifestKey(h.Batch.ID)))
+	saved, err := payload.Start(ctx, u.Work.Text(workspace.BatchManifestKey(claim.Batch.ID)))
 	if err == nil {
 		return payload.TypeOf(p, saved) // what an earlier try has begun to unpack
 	}
 	if !fault.Is(err, fault.NotFound) {
 		return "", err
 	}
-	kind, err := payload.Detector{Fetch: s.Fetch, Now: s.Now}.Type(ctx, p, h.Until)
-	if mayRecover(err) && h.Batch.Tries >= patience {
-		s.Queue.Log.Info("the payload's type could not be detected; its job tries again", "batch", h.Batch.ID, "error", err)
+	kind, err := u.Payloads.Type(ctx, p, claim.Until)
+	if mayRecover(err) && claim.Batch.Tries >= patience {
+		u.Log.Info("the payload's type could not be detected; its job tries again", "batch", claim.Batch.ID, "error", err)
 		return "", nil
 	}
 	return kind, err
@@ -104,9 +116,9 @@ func (s *Stages) batchType(ctx context.Context, h *queue.Claim) (string, error) 
 
 // unreachable ends a try of unpacking a payload that could not be fetched: it is
 // tried again, and refused when the patience is over.
-func (s *Stages) unreachable(ctx context.Context, h *queue.Claim, err error) (ingest.Result, error) {
+func (u Unpack) unreachable(ctx context.Context, claim *queue.Claim, err error) (ingest.Result, error) {
 	switch {
-	case !unfetched(err) || mayRecover(err) && h.Batch.Tries < patience:
+	case !unfetched(err) || mayRecover(err) && claim.Batch.Tries < patience:
 		return ingest.Result{}, err
 	case mayRecover(err):
 		return ingest.Fail(true, unfetchable+err.Error()+". Correct it at the source, then submit it again"), nil
@@ -118,15 +130,15 @@ const unfetchable = "the payload cannot be fetched: "
 
 // unpackList makes a job of each row of a batch manifest, chunk by chunk from
 // where an earlier try got to.
-func (s *Stages) unpackList(ctx context.Context, h *queue.Claim, row string, kind checkm.Kind) (ingest.Result, error) {
-	data, why, err := s.batchManifest(ctx, h)
+func (u Unpack) unpackList(ctx context.Context, claim *queue.Claim, row string, kind checkm.Kind) (ingest.Result, error) {
+	data, why, err := u.batchManifest(ctx, claim)
 	if err != nil {
-		return s.unreachable(ctx, h, err)
+		return u.unreachable(ctx, claim, err)
 	}
 	if why != "" {
 		return ingest.Fail(false, why), nil
 	}
-	profile, _, err := s.Collections.Profile(ctx, h.Batch.Collection)
+	profile, _, err := u.Collections.Profile(ctx, claim.Batch.Collection)
 	if err != nil {
 		return ingest.Result{}, err
 	}
@@ -142,18 +154,18 @@ func (s *Stages) unpackList(ctx context.Context, h *queue.Claim, row string, kin
 	}
 	jobs := make([]ingest.Job, len(rows))
 	for i, r := range rows {
-		jobs[i] = jobOf(h.Batch, r, row, priority(profile, len(rows)))
+		jobs[i] = jobOf(claim.Batch, r, row, priority(profile, len(rows)))
 	}
-	for h.Batch.Unpacked < len(jobs) {
-		left := jobs[h.Batch.Unpacked:]
-		if err := h.Unpack(ctx, left[:queue.Chunk(left)], len(jobs)); err != nil {
+	for claim.Batch.Unpacked < len(jobs) {
+		left := jobs[claim.Batch.Unpacked:]
+		if err := claim.Unpack(ctx, left[:queue.Chunk(left)], len(jobs)); err != nil {
 			return ingest.Result{}, err
 		}
-		if h.Batch.Unpacked < len(jobs) && !s.Now().Before(h.Until) {
+		if claim.Batch.Unpacked < len(jobs) && !u.Now().Before(claim.Until) {
 			return ingest.Result{Outcome: ingest.StepContinue}, nil
 		}
 	}
-	s.forget(ctx, h.Batch.ID)
+	u.forget(ctx, claim.Batch.ID)
 	return next, nil
 }
 
@@ -182,16 +194,16 @@ func priority(p collection.Profile, jobs int) int {
 
 // batchManifest fetches the manifest once and keeps it: every try of unpacking
 // sees the same rows. It returns why the manifest is refused, or "".
-func (s *Stages) batchManifest(ctx context.Context, h *queue.Claim) (data []byte, refused string, err error) {
-	key := workspace.BatchManifestKey(h.Batch.ID)
-	data, _, err = s.Work.Read(ctx, key)
+func (u Unpack) batchManifest(ctx context.Context, claim *queue.Claim) (data []byte, refused string, err error) {
+	key := workspace.BatchManifestKey(claim.Batch.ID)
+	data, _, err = u.Work.Read(ctx, key)
 	if !fault.Is(err, fault.NotFound) {
 		return data, "", err
 	}
-	p := h.Batch.Payload
-	inTime, cancel := context.WithTimeout(ctx, h.Until.Sub(s.Now()))
+	p := claim.Batch.Payload
+	inTime, cancel := context.WithTimeout(ctx, claim.Until.Sub(u.Now()))
 	defer cancel()
-	err = s.Fetch.Get(inTime, p.URL, nil, func(body fetch.Stream) (err error) {
+	err = u.Fetch.Get(inTime, p.URL, nil, func(body fetch.Stream) (err error) {
 		data, err = io.ReadAll(io.LimitReader(body, maxBatchManifest+1))
 		return err
 	})
@@ -209,9 +221,9 @@ func (s *Stages) batchManifest(ctx context.Context, h *queue.Claim) (data []byte
 	if why := payload.WrongDigest("the manifest", d, p); why != "" {
 		return nil, why, nil
 	}
-	err = s.Work.Put(ctx, key, data, bucket.Condition{Absent: true})
+	err = u.Work.Put(ctx, key, data, bucket.Condition{Absent: true})
 	if fault.Is(err, fault.Stale) { // another try kept what it fetched
-		data, _, err = s.Work.Read(ctx, key)
+		data, _, err = u.Work.Read(ctx, key)
 	}
 	return data, "", err
 }

@@ -83,7 +83,7 @@ func newWorld(dir string) *world {
 		return nil
 	}
 	w.m.Step = func(st ingest.Stage) queue.Step { return w.guarded(st.Name, w.s.Steps()[st.Name]) }
-	handler := &api.API{Queue: w.m.Queue, Inventory: w.s.Inventory, Collections: w.s.Collections, Root: w.s.Root, Work: w.s.Work.Bucket, Stages: w.s, Log: w.m.Queue.Log}
+	handler := &api.API{Queue: w.m.Queue, Inventory: w.s.Inventory, Collections: w.s.Collections, Root: w.s.Root, Work: w.s.Work.Bucket, Identity: w.s.Identity(), Log: w.m.Queue.Log}
 	w.api = &v1.Client{URL: "http://archive", HTTP: &http.Client{Transport: inProcess{w, "archive", handler.Handler()},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	return w

@@ -21,6 +21,7 @@ import (
 	"archivist/pkg/bucket"
 	"archivist/pkg/collection"
 	"archivist/pkg/fetch"
+	"archivist/pkg/identity"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
 	"archivist/pkg/lease"
@@ -71,10 +72,10 @@ func (w *world) newActor(name string) *actor {
 	work := bucket.Bucket{Client: store, Name: "work", Limits: bucket.DefaultLimits}
 	a.s = &stage.Stages{Queue: a.q, Inventory: inventory.Store{Table: t}, Collections: collection.Store{Table: t, NewID: w.newID}, Work: workspace.Store{Bucket: work},
 		Root:  ocfl.Root{Bucket: bucket.Bucket{Client: store, Name: "storage", Limits: bucket.DefaultLimits}, Work: work},
-		Fetch: fetch.New(fetch.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, a.rng.Float64), Now: time.Now, Draw: stage.Draw,
+		Fetch: fetch.New(fetch.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, a.rng.Float64), Now: time.Now, Draw: identity.Draw,
 		NAAN: "99999", Shoulder: "fk4", Parallel: 4}
 	a.s.Fetch.HTTP.Transport = w.source()
-	a.q.Clean, a.q.Stored = a.s.Clean, a.s.Stored
+	a.s.Serve(a.q)
 	if w.mutant.wrap != nil {
 		w.mutant.wrap(a)
 	}

@@ -1,0 +1,130 @@
+// Package mail composes the mails about a batch: that it is queued, and how its jobs
+// ended.
+//
+// What a mail says is in package notify; who gets it follows from the submission and
+// from the profile of its collection. A mail is composed when it is due, so that one
+// which could not be sent is sent again with the same text and the same Message-ID.
+//
+//	c := mail.Composer{Work: work, Collections: profiles, Counts: q.Counts, From: sender, Send: ses.Send}
+//	to, send, err := c.Compose(ctx, batch, owed)
+package mail
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"archivist/pkg/collection"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/notify"
+	"archivist/pkg/queue"
+	"archivist/pkg/workspace"
+)
+
+// Composer composes mails.
+type Composer struct {
+	Work        workspace.Store // has the reports
+	Collections collection.Store
+	Counts      func(ctx context.Context, batch string) (ingest.Counts, error)
+	From        string // sender; "" = no mails are sent
+	API         string // URL of the API before /v1, for links; "" = no links
+	Send        func(ctx context.Context, raw []byte) error
+}
+
+// Compose makes a mail about a batch ready (see queue.Compose): it goes to whom the
+// submission and the collection's profile name, unless that is suppressed.
+func (c Composer) Compose(
+	ctx context.Context, b *ingest.Batch, m ingest.Mail,
+) (to []string, send queue.Send, err error) {
+	if c.From == "" {
+		return nil, nil, nil
+	}
+	profile, _, err := c.Collections.Profile(ctx, b.Collection)
+	if err != nil {
+		return nil, nil, err
+	}
+	to = profile.Recipients(b.Mail)
+	suppressed := profile.Suppress == collection.Full ||
+		profile.Suppress == collection.Partial && m.Kind == ingest.MailQueued
+	if len(to) == 0 || suppressed {
+		return nil, nil, nil
+	}
+	message, err := c.message(ctx, b, m.Kind)
+	if err != nil {
+		return nil, nil, err
+	}
+	about := fmt.Sprintf("%s.%s.%d", b.ID, m.Kind, m.Exec)
+	return to, func(ctx context.Context, to string) error { return c.send(ctx, message, about, to, m) }, nil
+}
+
+// send sends a message to one recipient. One who has no mail address is refused.
+func (c Composer) send(ctx context.Context, message notify.Mail, about, to string, m ingest.Mail) (err error) {
+	if err := notify.CheckAddress(to); err != nil {
+		return fault.New(fault.Invalid, "%w", err)
+	}
+	message.From, message.To = c.From, to
+	if message.ID, err = notify.MessageID(c.From, to, about); err != nil {
+		return err
+	}
+	raw, err := message.Encode(time.UnixMilli(m.Owed))
+	if err != nil {
+		return err
+	}
+	return c.Send(ctx, raw)
+}
+
+// message is what a mail says, not addressed yet.
+func (c Composer) message(ctx context.Context, b *ingest.Batch, kind ingest.MailKind) (notify.Mail, error) {
+	if kind == ingest.MailQueued {
+		return notify.ForQueued(notify.Queued{Batch: b.ID, Collection: b.Collection, Note: b.Note,
+			Objects: b.Expected, At: ingest.Timestamp(b.Created)})
+	}
+	r, whole, err := c.saved(ctx, b)
+	if err != nil {
+		return notify.Mail{}, err
+	}
+	link := ""
+	if c.API != "" && b.Report != "" {
+		link = c.API + notify.ReportPath(b.ID)
+	}
+	return notify.ForReport(r, whole, link)
+}
+
+// saved reads as much of a batch's report as a mail needs. It is whole if it is
+// small enough to be attached. A batch that has none says why.
+func (c Composer) saved(ctx context.Context, b *ingest.Batch) (r notify.Report, whole bool, err error) {
+	if b.Report == "" {
+		r, err = c.unreported(ctx, b)
+		return r, false, err
+	}
+	info, err := c.Work.Head(ctx, b.Report)
+	if err != nil {
+		return r, false, err
+	}
+	key := b.Report
+	whole = info.Size <= notify.MaxAttached
+	if !whole {
+		key = workspace.SummaryKey(b.ID)
+	}
+	data, _, err := c.Work.Read(ctx, key)
+	if err == nil {
+		err = json.Unmarshal(data, &r)
+	}
+	return r, whole, err
+}
+
+// unreported is the report of a batch of which none is saved: it has no jobs, or its
+// report could not be made.
+func (c Composer) unreported(ctx context.Context, b *ingest.Batch) (notify.Report, error) {
+	r := notify.NewReport(b.ID, b.Collection, b.Note, ingest.Timestamp(b.Entered))
+	if b.Unpacked == 0 {
+		r.Message = b.Message
+		return r, nil
+	}
+	r.Problem = b.Message
+	counts, err := c.Counts(ctx, b.ID)
+	r.Counts = notify.Counts{Failed: int(counts.Failed), Completed: int(counts.Completed), Open: int(counts.Open())}
+	return r, err
+}

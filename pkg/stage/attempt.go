@@ -1,0 +1,200 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"archivist/pkg/aip"
+	"archivist/pkg/checkm"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/payload"
+	"archivist/pkg/transfer"
+	"archivist/pkg/workspace"
+)
+
+// attempt is the downloads of one try.
+type attempt struct {
+	transfer.Transfer
+	job      *ingest.Job
+	parallel int
+
+	own  bool // the whole ledger is of this try
+	came tally
+
+	mu       sync.Mutex
+	got      int
+	err      error // ends the try
+	problems []problem
+}
+
+// problem is a file that cannot be taken.
+type problem struct {
+	n     int // of the file
+	why   string
+	final bool // another try gives the same
+}
+
+// maxProblems is how many files that cannot be taken are named. Then the download
+// ends: a source that is down is not asked for every file.
+const maxProblems = 20
+
+// maxProblem bounds what is said of one of them, in bytes.
+const maxProblem = 400
+
+// changedError says that what was downloaded is not what it was before.
+type changedError struct{ why string }
+
+func (e *changedError) Error() string { return e.why }
+
+// refusedError says that a file is not what the depositor said.
+type refusedError struct{ why string }
+
+func (e *refusedError) Error() string { return e.why }
+
+// note counts a file, or keeps why it cannot be taken, or what ends the try.
+func (a *attempt) note(n int, row checkm.Row, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var refused *refusedError
+	switch {
+	case err == nil:
+		a.got++
+	case errors.As(err, &refused), unfetched(err):
+		why := fmt.Sprintf("file %s: %v", ingest.Cut(row.Name, maxProblem/4), err)
+		a.problems = append(a.problems, problem{n, ingest.Cut(why, maxProblem), !mayRecover(err)})
+	case a.err == nil:
+		a.err = err
+	}
+}
+
+func (a *attempt) stopped() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err != nil || len(a.problems) >= maxProblems
+}
+
+// failure names every file that cannot be taken.
+func (a *attempt) failure() ingest.Result {
+	slices.SortFunc(a.problems, func(a, b problem) int { return a.n - b.n })
+	final, whys := false, make([]string, len(a.problems))
+	for i, p := range a.problems {
+		final, whys[i] = final || p.final, p.why
+	}
+	text := strings.Join(whys[:min(len(whys), maxProblems)], "; ")
+	if len(whys) > 1 {
+		text = fmt.Sprintf("%d of %d files cannot be taken: %s", len(whys), a.job.Files, text)
+	}
+	if left := a.job.Files - a.got - len(whys); left > 0 {
+		text += fmt.Sprintf("; %d files were not tried", left)
+	}
+	if final {
+		return ingest.Fail(false, text+". Correct the files or what is said of them, then submit it again")
+	}
+	return ingest.Fail(true, text+". Correct it at the source, then requeue the job")
+}
+
+// segment gets the files of one segment. What it has when it must stop is kept,
+// so that finished files are not fetched again; a file larger than a part is kept
+// at once.
+func (a *attempt) segment(ctx context.Context, n int, rows []checkm.Row) error {
+	entries := make([]*aip.Entry, len(rows))
+	if !a.First {
+		var err error
+		if entries, err = a.Work.Unfinished(ctx, a.job.ID, n, len(rows)); err != nil {
+			return err
+		}
+	}
+	var side errgroup.Group
+	side.SetLimit(a.parallel)
+	for i, row := range rows {
+		if entries[i] != nil {
+			a.note(i, row, nil)
+			continue
+		}
+		side.Go(func() error {
+			if a.stopped() || a.TimeUp() {
+				return nil
+			}
+			e, err := a.file(ctx, n*workspace.SegmentFiles+i, row)
+			if err == nil {
+				err = a.keep(ctx, n, entries, i, e)
+			}
+			a.note(n*workspace.SegmentFiles+i, row, err)
+			return nil
+		})
+	}
+	_ = side.Wait() // what fails is noted
+	return a.save(ctx, n, entries)
+}
+
+// save keeps what is there of a segment.
+func (a *attempt) save(ctx context.Context, n int, entries []*aip.Entry) error {
+	if slices.Contains(entries, nil) {
+		err := a.Work.PutUnfinished(ctx, a.job.ID, n, entries)
+		if err == nil && (a.stopped() || a.TimeUp()) {
+			err = errStopped
+		}
+		return err // without one, a file has a problem: those of other segments are looked for, too
+	}
+	err := a.Work.PutSegment(ctx, a.job.ID, n, entries)
+	if fault.Is(err, fault.Stale) {
+		a.own = false
+		return a.same(ctx, n, entries)
+	}
+	for _, e := range entries {
+		a.came.add(*e)
+	}
+	return err
+}
+
+// same compares a segment with the one that another try wrote. Both tries wrote to the
+// same keys: if the source changed between them, the files are not those of the ledger.
+func (a *attempt) same(ctx context.Context, n int, entries []*aip.Entry) error {
+	stands, err := a.Work.Segment(ctx, a.job.ID, n)
+	if err != nil {
+		return err
+	}
+	for i, e := range stands {
+		if i >= len(entries) || e.Digests["sha512"] != entries[i].Digests["sha512"] {
+			a.note(i, checkm.Row{}, &changedError{"the content at the source changed while two tries downloaded it"})
+			return errStopped
+		}
+	}
+	return nil
+}
+
+// keep notes that a file is there.
+func (a *attempt) keep(ctx context.Context, n int, entries []*aip.Entry, i int, e aip.Entry) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	entries[i] = &e
+	if e.Size <= a.Work.Limits.Part {
+		return nil
+	}
+	return a.Work.PutUnfinished(ctx, a.job.ID, n, entries)
+}
+
+// file gets one file into the work bucket and checks it.
+func (a *attempt) file(ctx context.Context, n int, row checkm.Row) (aip.Entry, error) {
+	key := workspace.FileKey(a.job.ID, n)
+	came, err := a.File(ctx, row, key, workspace.PartialKey(a.job.ID, path.Base(key)))
+	if err != nil {
+		return aip.Entry{}, err
+	}
+	why, err := payload.Changed(ctx, a.job, came.Text())
+	if err != nil {
+		return aip.Entry{}, err
+	}
+	if why != "" {
+		return aip.Entry{}, &changedError{why}
+	}
+	return describe(row, came.Sums, key)
+}

@@ -1,0 +1,179 @@
+package stage
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"archivist/pkg/aip"
+	"archivist/pkg/description"
+	"archivist/pkg/fault"
+	"archivist/pkg/identity"
+	"archivist/pkg/ingest"
+	"archivist/pkg/ocfl"
+	"archivist/pkg/provenance"
+	"archivist/pkg/queue"
+	"archivist/pkg/spill"
+	"archivist/pkg/systemfile"
+	"archivist/pkg/workspace"
+)
+
+// Packager writes the system files of a job's version. Process does so, and Store once
+// more if the object is at another version by then.
+type Packager struct {
+	Root     ocfl.Root
+	Work     workspace.Store
+	Identity identity.Registrar
+	Archive  provenance.Archive
+}
+
+// pack is what a job's version is made of.
+type pack struct {
+	files       *spill.Sorter[aip.Entry] // the producer's, by their paths
+	description description.Description
+}
+
+// gather sorts the job's files by their paths, and settles its description from the
+// records among them and from what the submission said. refused says why the
+// submission is refused, or is "".
+func (p Packager) gather(ctx context.Context, j *ingest.Job) (made *pack, refused string, err error) {
+	made = &pack{files: spill.New[aip.Entry](ctx)}
+	records := map[string]description.Part{}
+	for e, err := range p.Work.Entries(ctx, j) {
+		if err == nil {
+			err = made.files.Add(e.Path, e)
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		if description.IsSource(e.Path) {
+			records[e.Path] = description.Part{Size: e.Size, Open: func() (io.ReadCloser, error) {
+				body, _, err := p.Work.Open(ctx, e.Source)
+				return body, err
+			}}
+		}
+	}
+	if j.Said == nil {
+		said := j.Metadata
+		j.Said = &said
+	}
+	made.description, refused, err = description.Settle(records, *j.Said)
+	if err == nil && refused == "" {
+		made.description.Summarise(&j.Metadata)
+	}
+	return made, refused, err
+}
+
+// stored is an object as it stands in the storage root; one that is not there has no
+// version.
+func (p Packager) stored(ctx context.Context, ark string) (*ocfl.Stored, error) {
+	stored, err := p.Root.Head(ctx, ark)
+	if fault.Is(err, fault.NotFound) {
+		return &ocfl.Stored{}, nil
+	}
+	return stored, err
+}
+
+// write writes the system files for the object as it is stored now: it refuses
+// what is not the object's own collection's, and takes over what the object had.
+// The job owns the object's lock.
+func (p Packager) write(ctx context.Context, claim *queue.Claim, stored *ocfl.Stored, made *pack) (ingest.Result, error) {
+	j := claim.Job
+	all, d := *j, made.description // the job with what the object had
+	if stored.Head > 0 {
+		res, err := p.inherit(ctx, claim, stored, &all, &d)
+		if err != nil || res.Outcome != ingest.StepNext {
+			return res, err
+		}
+	}
+	if why := unexpected(j, stored.Head); why != "" {
+		return ingest.Fail(false, why), nil
+	}
+	if refused, err := p.Identity.ReserveLocalIDs(ctx, j); err != nil || refused != "" {
+		return ingest.Fail(false, refused), err
+	}
+	d.Summarise(&j.Metadata)
+	all.Metadata, j.Follows = j.Metadata, stored.ETag()
+	w := &systemWriter{work: p.Work, job: &all, attempt: claim.Take(), out: workspace.SystemFiles{Follows: j.Follows}}
+	v := systemfile.Version{Number: stored.Head + 1, Job: &all, Description: d, Archive: p.Archive}
+	if err := w.write(ctx, v, made.files); err != nil {
+		return ingest.Result{}, err
+	}
+	return next, p.Work.PutSystemFiles(ctx, j.ID, w.out)
+}
+
+// again writes the system files of a job at Storing anew, since the object moved on.
+func (p Packager) again(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	made, refused, err := p.gather(ctx, claim.Job)
+	if err != nil || refused != "" {
+		return ingest.Fail(false, refused), err
+	}
+	stored, err := p.stored(ctx, claim.Job.Primary)
+	if err != nil {
+		return ingest.Result{}, err
+	}
+	res, err := p.write(ctx, claim, stored, made)
+	if err != nil || res.Outcome != ingest.StepNext {
+		return res, err
+	}
+	claim.Job.Checkpoint, claim.Job.Done = "preparing again", 0
+	return ingest.Result{Outcome: ingest.StepContinue}, nil
+}
+
+// inherit asks whether the job may make a version of a stored object: one of its
+// collection, and of no later submission. Then it gives the job all the local ids that
+// the object had, and the description what the object's said.
+func (p Packager) inherit(
+	ctx context.Context, claim *queue.Claim, stored *ocfl.Stored, all *ingest.Job, d *description.Description,
+) (ingest.Result, error) {
+	j, head := claim.Job, aip.Head(p.Root, stored)
+	id, err := head.Identity(ctx)
+	if err != nil {
+		return ingest.Result{}, err
+	}
+	if !id.In(j.Collection) {
+		return ingest.Fail(false, identity.Foreign(j.Primary)), nil
+	}
+	if why := overtaken(j, stored); why != "" {
+		return ingest.Fail(true, why), nil
+	}
+	all.LocalIDs = slices.Clone(id.LocalIDs)
+	for _, local := range j.LocalIDs {
+		if !slices.Contains(all.LocalIDs, local) {
+			all.LocalIDs = append(all.LocalIDs, local)
+		}
+	}
+	if res, err := p.Identity.BringBack(ctx, j.Primary, id, claim.Until); err != nil || res.Outcome != ingest.StepNext {
+		return res, err
+	}
+	before, err := head.Description(ctx)
+	d.Inherit(before)
+	return next, err
+}
+
+// unexpected says that the object is not at the version that the submission was
+// made for, if it named one. head is 0 where there is no object.
+func unexpected(j *ingest.Job, head int) string {
+	if j.IfVersion == 0 || j.IfVersion == head {
+		return ""
+	}
+	return fmt.Sprintf("the submission was made for version %d of the object, which is at version %d; "+
+		"look at what changed, then submit anew", j.IfVersion, head)
+}
+
+// overtaken says that the object has a version by a later submission, which nobody
+// permitted the job to replace.
+func overtaken(j *ingest.Job, stored *ocfl.Stored) string {
+	if stored.VersionBy(j.ID) > 0 {
+		return ""
+	}
+	for n := stored.Head; n > j.Permitted; n-- {
+		if by := stored.Job(n); ingest.SubmittedAfter(by, j.ID) {
+			return ingest.Overtaken(j.ID, j.Primary, stored.Head, n, by) + ". Requeue the job with confirm if that is wanted"
+		}
+	}
+	return ""
+}

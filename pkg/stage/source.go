@@ -1,0 +1,33 @@
+package stage
+
+import (
+	"errors"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/fetch"
+	"archivist/pkg/ingest"
+)
+
+// failed turns an error of fetching into a result: content that cannot be had
+// fails the job. It can be requeued once the source is corrected, unless its
+// address is refused.
+func failed(err error) (ingest.Result, error) {
+	switch {
+	case !unfetched(err):
+		return ingest.Result{}, err
+	case !mayRecover(err):
+		return ingest.Fail(false, err.Error()+". Correct the URL, then submit it again"), nil
+	}
+	return ingest.Fail(true, err.Error()+". Correct it at the source, then requeue the job"), nil
+}
+
+// unfetched reports whether an error is that of a source, not one of ours.
+func unfetched(err error) bool {
+	return fault.Is(err, fault.Invalid) || fault.Is(err, fault.Unavailable)
+}
+
+// mayRecover reports whether a source can come to answer in another way.
+func mayRecover(err error) bool {
+	var refused *fetch.RefusedError
+	return unfetched(err) && !errors.As(err, &refused)
+}
