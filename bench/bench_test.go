@@ -131,7 +131,7 @@ func BenchmarkAdmission(b *testing.B) {
 			err := m.Scheduler.Tick(b.Context(), false)
 			took := time.Since(started)
 			if err != nil || m.Transitions == 0 {
-				return 0, fmt.Errorf("nothing was let in: %w", err)
+				return 0, fmt.Errorf("no job was admitted: %w", err)
 			}
 			_, err = m.Queue.ForceFail(b.Context(), m.Last().Job, "measured", "bench") // its slot is free again
 			return took, err

@@ -10,7 +10,7 @@ import (
 	"archivist/pkg/queue"
 )
 
-// watch is an alarm: what a person must hear of.
+// watch is an alarm.
 type watch struct {
 	id, says string
 	metric   awscloudwatch.IMetric
@@ -31,7 +31,7 @@ func (w watch) props() *awscloudwatch.AlarmProps {
 	return p
 }
 
-// newAlarms watches what a person must hear of. An alarm costs 0.10 US$ a month for each
+// newAlarms makes the alarms. An alarm costs 0.10 US$ a month for each
 // metric that it names, so none is named twice, and no alarm is the sum of many
 // (Amazon CloudWatch Pricing).
 func (a *App) newAlarms(s Settings) {
@@ -43,56 +43,55 @@ func (a *App) newAlarms(s Settings) {
 	}
 }
 
-// watchScheduler: everything else that the system counts comes from the scheduler or is repaired
-// by it, and treats missing data as good news. So the scheduler itself must be heard: Lambda
-// puts no zero for a function that is not invoked ("Types of metrics for Lambda functions").
+// watchScheduler raises an alarm when the scheduler is silent. All other alarms depend on it:
+// they treat missing data as good. Lambda reports no zero for a function that is not invoked
+// ("Types of metrics for Lambda functions").
 func (a *App) watchScheduler() []watch {
 	return []watch{
 		{id: "SchedulerSilent",
 			says: "The scheduler has not run for 5 minutes, or was deployed just now: " +
-				"no job is admitted and nothing is repaired",
+				"no job is admitted, and nothing is repaired",
 			metric: a.Scheduler.MetricInvocations(nil), above: 1, periods: 1, silence: true},
 		{id: "SchedulerErrors",
-			says:   "The scheduler fails: nothing is let in and nothing repaired",
+			says:   "The scheduler fails: no job is admitted, and nothing is repaired",
 			metric: a.Scheduler.MetricErrors(nil), above: 2, periods: 3},
 		{id: "DeadWake",
-			says:   "The scheduler could not be woken; the messages can be purged once it runs",
+			says:   "Wake-ups of the scheduler became dead letters; purge them once the scheduler runs",
 			metric: a.WakeDead.MetricApproximateNumberOfMessagesVisible(nil), periods: 1},
 	}
 }
 
 // watchItems are the system's own metrics. They are put only when there is something to
-// say, so that they cost nothing while idle, and missing data is good news.
+// count, so an idle system pays nothing for them, and missing data is good.
 func watchItems() []watch {
 	return []watch{
 		{id: "ManyRepairs",
-			says:   "The sweep repaired more than 20 items in 15 minutes: wake-ups get lost",
+			says:   "The sweep repaired more than 20 items in 15 minutes: messages or executions get lost",
 			metric: own(queue.Repairs, "Sum", 15), above: 20, periods: 1},
 		{id: "Crashes", // one job that crashes its worker again and again does so three times an hour
-			says:   "Functions of stages ended in the middle of their work: out of memory or time, or a defect",
+			says:   "Functions of stages ended in the middle of a step: out of memory or time, or a defect",
 			metric: own(queue.Crashes, "Sum", 60), above: 2, periods: 1},
 		{id: "Stuck",
-			says: "An item is repaired again and again and gets nowhere, or AWS refuses a call that it needs; " +
-				"explain names it",
+			says: "An item is repaired again and again without progress, or AWS refuses a call that it needs; " +
+				"explain names the cause",
 			metric: own(queue.Stuck, "Sum", 15), periods: 1},
 		{id: "RepairErrors",
 			says:   "Repairs fail; the scheduler's log says why",
 			metric: own(queue.RepairErrors, "Sum", 15), above: 5, periods: 1},
 		{id: "GateErrors",
-			says:   "Jobs could not be let through a gate; the scheduler's log says why",
+			says:   "Jobs could not be admitted or provisioned; the scheduler's log says why",
 			metric: own(queue.GateErrors, "Sum", 15), above: 5, periods: 1},
 		{id: "Refused",
-			says:   "AWS refused calls of functions for want of a permission; their logs name the calls",
+			says:   "AWS refused calls because a permission is missing; the functions' logs name the calls",
 			metric: own(queue.Refused, "Sum", 15), periods: 1},
 		{id: "MissingRows",
-			says: "Rows that an item owns were gone when it gave them back: the table was changed by somebody " +
-				"else",
+			says:   "Slots, space or locks were gone when an item gave them back: something else changed the table",
 			metric: own(queue.MissingRows, "Sum", 15), periods: 1},
 		{id: "OldestWaiting",
-			says:   "A job has waited at a gate for more than a day",
+			says:   "A job has been waiting for more than a day",
 			metric: own(queue.OldestWaiting, "Maximum", 5), above: 24 * 3600, periods: 3},
 		{id: "SpaceUsed",
-			says:   "More than 90 % of the space for work files has been in use for an hour",
+			says:   "More than 90 % of the work space has been in use for an hour",
 			metric: own(queue.SpaceUsed, "Maximum", 15), above: 90, periods: 4},
 		{id: "FailedJobs",
 			says:   "More than 100 jobs failed in an hour; the reports say why",
@@ -100,10 +99,9 @@ func watchItems() []watch {
 	}
 }
 
-// watchServices are what AWS counts anyway. Throttles of functions are those of the whole
-// account in this region, because what they share is the account's concurrency ("Viewing
-// metrics for Lambda functions"). Functions of stages that end in their work are counted by us,
-// in one metric in place of eight.
+// watchServices are metrics that AWS counts anyway. Throttles are those of the whole account
+// in this region, because functions share the account's concurrency ("Viewing metrics for
+// Lambda functions"). Crashes of stages are one metric of our own instead of eight.
 func (a *App) watchServices() []watch {
 	sum := &awscloudwatch.MetricOptions{Statistic: jsii.String("Sum")}
 	table := func(operation string) awscloudwatch.IMetric {
@@ -118,15 +116,15 @@ func (a *App) watchServices() []watch {
 	}
 	return []watch{
 		{id: "DeadLetters",
-			says: "Messages of stages could not be handled: their functions crash or cannot write; the items " +
-				"are driven on by the sweep",
+			says: "Messages to stages became dead letters: functions crash or cannot write to the table; " +
+				"the sweep restarts the items",
 			metric: a.Dead.MetricApproximateNumberOfMessagesVisible(nil), periods: 1},
 		{id: "ApiErrors",
 			says:   "The API answered more than 5 requests in 5 minutes with a 5xx",
 			metric: a.Rest.MetricServerError(sum), above: 5, periods: 1},
 		{id: "Throttles",
-			says: "Functions were throttled for 15 minutes: the account's concurrency is used up; ask for a " +
-				"higher quota or lower maxInFlight",
+			says: "Functions were throttled for 15 minutes: the account's concurrency is used up; " +
+				"request a higher quota or lower maxInFlight",
 			metric: throttles, above: 10, periods: 3},
 		// Throttling of an index shows as a throttled request of the table.
 		{id: "TableWrites",
@@ -144,8 +142,8 @@ func (a *App) watchServices() []watch {
 	}
 }
 
-// watchMail: SES reviews an account from 5 % of bounces or 0.1 % of complaints on, and
-// then stops its mail ("Reputation metrics messages").
+// watchMail raises alarms before SES does something: it reviews an account from 5 % of
+// bounces or 0.1 % of complaints on, and then stops its mail ("Reputation metrics messages").
 func watchMail(s Settings) []watch {
 	if s.MailFrom == "" {
 		return nil

@@ -80,9 +80,9 @@ func (a *App) newWake(s Settings, timing ingest.Timing) {
 	a.Wake = fed(a.Stack, s, "wake", t, a.WakeDead)
 }
 
-// What runs in the scheduler and in the API at once, where it is reserved: the minute's tick, one
-// or two wake-ups and an execution that was stopped; calls of half a second at the rate
-// that the usage plan lets in. Reserving needs 100 unreserved in the account ("Configuring
+// Reserved concurrency, where the settings ask for it. The scheduler runs the minute's tick,
+// one or two wake-ups and an execution that was stopped; the API answers calls of half a
+// second at the rate that the usage plan admits. Reserving needs 100 unreserved in the account ("Configuring
 // reserved concurrency for a function"), and a new one has 10, so it is a choice.
 const (
 	schedulerReserve = 4
@@ -92,12 +92,8 @@ const (
 // newScheduler makes the scheduler's function, its rule, and what else wakes it.
 func (a *App) newScheduler(p FunctionProps, timing ingest.Timing) {
 	p.Code, p.Timeout, p.Memory = "scheduler", timing.Scheduler, 512
-	p.Reserve, p.Pokes = schedulerReserve, true // what it frees may let others through
-	env := map[string]*string{boot.EnvQueue: a.Wake.QueueUrl()}
-	for k, v := range p.Env {
-		env[k] = v
-	}
-	p.Env = env
+	p.Reserve, p.WakesItself = schedulerReserve, true // what it frees, others may take
+	p = p.with(map[string]*string{boot.EnvQueue: a.Wake.QueueUrl()})
 	a.Scheduler = newFunction(a.Stack, "scheduler", p)
 	a.grantScheduler(p)
 	wake := &awslambdaeventsources.SqsEventSourceProps{
@@ -152,7 +148,7 @@ func (a *App) newAPI(p FunctionProps) {
 		plan.AddApiKey(key, nil)
 		awscdk.NewCfnOutput(a.Stack, jsii.String("apiKeyId"), &awscdk.CfnOutputProps{Value: key.KeyId()})
 	}
-	if !p.Settings.Local { // an emulator's API is not there
+	if !p.Settings.Local { // an emulator has the API elsewhere
 		for _, f := range a.mailers() {
 			f.AddEnvironment(jsii.String(boot.EnvAPI), rest.Url(), nil)
 		}
@@ -161,7 +157,7 @@ func (a *App) newAPI(p FunctionProps) {
 	awscdk.NewCfnOutput(a.Stack, jsii.String("apiUrl"), &awscdk.CfnOutputProps{Value: rest.Url()})
 }
 
-// keptIf is the policy of what stays when its stack goes, if there is such a thing.
+// keptIf is the removal policy of a resource that stays when its stack is deleted, if it is there.
 func keptIf(there bool) awscdk.RemovalPolicy {
 	if there {
 		return awscdk.RemovalPolicy_RETAIN

@@ -96,8 +96,8 @@ func newBucket(scope constructs.Construct, id string, s Settings, versions bool,
 	})
 }
 
-// neverDeleteVersions keeps every principal from deleting what is stored for
-// good: what a role removes can be brought back.
+// neverDeleteVersions denies everybody to delete versions of objects, so that what a role
+// deletes can be restored.
 func neverDeleteVersions(b awss3.Bucket) awsiam.PolicyStatement {
 	return awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
 		Sid: jsii.String("NeverDeleteVersions"), Effect: awsiam.Effect_DENY,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"runtime"
 	"time"
 
@@ -23,12 +24,21 @@ type FunctionProps struct {
 	Memory   float64 // MB
 	Disk     float64 // MB of /tmp; 0 = the 512 that every function has
 	Env      map[string]*string
-	Reserve  int  // concurrency of its own, if the settings want that
-	Pokes    bool // sends to the queue that feeds it
+	Reserve  int // concurrency of its own, if the settings ask for it
+
+	// WakesItself says that it sends to the queue that feeds it.
+	WakesItself bool
+}
+
+// with returns the props with more variables of the environment.
+func (p FunctionProps) with(env map[string]*string) FunctionProps {
+	maps.Insert(env, maps.All(p.Env))
+	p.Env = env
+	return p
 }
 
 // newFunction makes a function with the environment that boot reads. It grants
-// nothing: who uses a function grants what it needs.
+// nothing: the caller grants what the function needs.
 func newFunction(scope constructs.Construct, id string, p FunctionProps) awslambda.Function {
 	env := map[string]*string{
 		boot.EnvTable: p.Data.Table.TableName(), boot.EnvStorage: p.Data.Storage.BucketName(),
@@ -48,9 +58,7 @@ func newFunction(scope constructs.Construct, id string, p FunctionProps) awslamb
 			env[crash.Env] = jsii.String(p.Settings.Crashes)
 		}
 	}
-	for k, v := range p.Env {
-		env[k] = v
-	}
+	maps.Insert(env, maps.All(p.Env))
 	architecture := awslambda.Architecture_ARM_64()
 	if p.Settings.Local && runtime.GOARCH == "amd64" {
 		architecture = awslambda.Architecture_X86_64()
@@ -63,10 +71,10 @@ func newFunction(scope constructs.Construct, id string, p FunctionProps) awslamb
 	if p.Settings.Reserve && p.Reserve > 0 {
 		reserved = jsii.Number(p.Reserve)
 	}
-	// What feeds itself is ended after some 16 rounds, unless that is allowed ("Use Lambda
-	// recursive loop detection to prevent infinite loops").
+	// Lambda stops a function that feeds itself after some 16 rounds, unless that is allowed
+	// ("Use Lambda recursive loop detection to prevent infinite loops").
 	var loop awslambda.RecursiveLoop
-	if p.Pokes {
+	if p.WakesItself {
 		loop = awslambda.RecursiveLoop_ALLOW
 	}
 	return awslambda.NewFunction(scope, jsii.String(id), &awslambda.FunctionProps{EphemeralStorageSize: disk,
@@ -78,7 +86,7 @@ func newFunction(scope constructs.Construct, id string, p FunctionProps) awslamb
 	})
 }
 
-// newLog is a log. Whoever deletes the stack may want to know why: it stays, and expires.
+// newLog makes a log group. It stays when the stack is deleted, and expires.
 func newLog(scope constructs.Construct, id string, s Settings) awslogs.LogGroup {
 	policy := awscdk.RemovalPolicy_RETAIN
 	if s.Local {

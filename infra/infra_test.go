@@ -130,7 +130,7 @@ func TestChainOfTimes(t *testing.T) {
 			scaling, _ := r.Properties["ScalingConfig"].(map[string]any)
 			if n := number(scaling["MaximumConcurrency"]); !strings.HasPrefix(id, "scheduler") &&
 				n < float64(s.Limits.MaxInFlight) {
-				t.Errorf("%s runs %v at once; %d are let in", id, n, s.Limits.MaxInFlight)
+				t.Errorf("%s runs %v at once; %d are admitted", id, n, s.Limits.MaxInFlight)
 			}
 		}
 	}
@@ -168,7 +168,7 @@ func find(t *testing.T, all map[string]resource, kind, name string) resource {
 }
 
 // TestWhoReadsStorage: each function that asks the storage root may list and read it.
-// Without the list a missing object cannot be told from a forbidden one.
+// Without the list a missing object looks like a forbidden one.
 func TestWhoReadsStorage(t *testing.T) {
 	may := map[string]string{}
 	for _, r := range of(synth(t, production), "AWS::IAM::Policy") {

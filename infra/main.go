@@ -1,5 +1,15 @@
-// Command infra is the CDK app: a data stack with what must never be lost, and
-// an app stack with what can be made again.
+// Command infra is the CDK app. It makes two stacks: ArchivistData with what must never be
+// lost (the table and the buckets), and Archivist with what can be made again (queues,
+// functions, state machines, the API, alarms).
+//
+// The settings of a deployment come from the context. They are checked before a template
+// is written; what is permanent, such as the NAAN of minted ARKs, has no default:
+//
+//	make deploy CONTEXT='-c naan=… -c alarmMail=ops@example.org'
+//
+// Each function is granted exactly the calls that it makes (grants.go); the end-to-end
+// tests compare both. Every time-out, visibility and retention follows from one chain of
+// times (ingest.Times), which the tests assert on the templates.
 package main
 
 import (
@@ -25,7 +35,7 @@ func build(app awscdk.App, s Settings) (*Data, *App) {
 }
 
 // run writes the templates, and returns the exit code. What is wrong with the settings
-// is the reader's to correct: it is told without a stack trace.
+// is the reader's to correct: it is reported without a stack trace.
 func run() int {
 	defer jsii.Close()
 	app := awscdk.NewApp(nil)

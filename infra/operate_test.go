@@ -235,7 +235,7 @@ func TestAccessLogHasARole(t *testing.T) {
 func TestEveryMetricIsHeard(t *testing.T) {
 	put := map[string]bool{}
 	// A constant is named as its metric.
-	pattern := regexp.MustCompile(`\b(?:Metric|m\.add)\((?:queue\.)?([A-Z][A-Za-z]+)`)
+	pattern := regexp.MustCompile(`\b(?:Metric|m\.Add)\((?:queue\.)?([A-Z][A-Za-z]+)`)
 	err := filepath.WalkDir("../pkg", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
@@ -258,12 +258,12 @@ func TestEveryMetricIsHeard(t *testing.T) {
 	}
 	for name := range put {
 		if !watched[name] {
-			t.Errorf("nobody hears of %s", name)
+			t.Errorf("the metric %s has no alarm", name)
 		}
 	}
 	for name := range watched {
 		if !put[name] {
-			t.Errorf("an alarm waits for %s, which nothing puts", name)
+			t.Errorf("the metric %s of an alarm is never put", name)
 		}
 	}
 }

@@ -27,7 +27,7 @@ type Settings struct {
 	Crashes   string // local only: file that says where a test ends processes
 	MailFrom  string // sender of reports; the address must be verified with SES; "" = no mail
 	Contact   string // http(s) or mailto URL that requests to sources name; "" = the address of MailFrom
-	AlarmMail string // who is told of alarms, or ""
+	AlarmMail string // address to which alarms are sent, or ""
 	Table     string // a restored table to work on; "" = that of the data stack
 
 	LogRoleExists bool              // the account has a role for the logs of its APIs
@@ -36,7 +36,7 @@ type Settings struct {
 	Tags          map[string]string // of every resource
 }
 
-// testNAANs are not of any archive: ARKs on them can never be resolved.
+// testNAANs belong to no archive: their ARKs can never be resolved.
 var testNAANs = []string{"12345", "99999"}
 
 var (
@@ -47,13 +47,13 @@ var (
 	keyARN     = regexp.MustCompile(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$`)
 )
 
-// tlsOnly says whether a resource's policy refuses what does not come by TLS. An
-// emulator that evaluates policies is called without, and would refuse everything.
+// tlsOnly says whether a resource's policy refuses calls without TLS. An emulator that
+// evaluates policies is called without TLS, and would refuse everything.
 func (s Settings) tlsOnly() *bool { return jsii.Bool(!s.Local) }
 
 // read takes the settings out of the context, in which what is not given is "". A
-// deployment to AWS has to say what it cannot take back or would not hear of. All that is
-// wrong is in the error, a line each.
+// deployment to AWS has no default for what is permanent, and for who hears of failures.
+// The error has a line for each wrong setting.
 func read(context func(name string) string) (s Settings, err error) {
 	s = Settings{Limits: boot.DefaultLimits, Timing: cmp.Or(context("timing"), "production"),
 		NAAN: context("naan"), Shoulder: cmp.Or(context("shoulder"), "fk4"),
@@ -80,7 +80,7 @@ func read(context func(name string) string) (s Settings, err error) {
 	}
 	_, known := ingest.Timings[s.Timing]
 	check(known && (s.Local || s.Timing == "production"),
-		"timing: found %q; it is production on AWS, and production, quick or slow locally", s.Timing)
+		"timing: found %q; expected production, or locally also quick or slow", s.Timing)
 	check(s.Table == "" || tableName.MatchString(s.Table),
 		"table: found %q; expected the name of a table, e.g. -c table=archivist-restored", s.Table)
 	check(s.SecretsKey == "" || keyARN.MatchString(s.SecretsKey),
@@ -98,7 +98,7 @@ func read(context func(name string) string) (s Settings, err error) {
 	return s, errors.Join(wrong...)
 }
 
-// identity checks whose ARKs are minted: they are for ever.
+// identity checks whose ARKs are minted: they are permanent.
 func (s *Settings) identity(tests bool) error {
 	if s.NAAN == "" && s.Local {
 		s.NAAN = "99999"
@@ -108,23 +108,23 @@ func (s *Settings) identity(tests bool) error {
 	switch {
 	case s.NAAN == "":
 		return errors.New("naan: give the number of your organization, e.g. -c naan=… " +
-			"(https://arks.org, free of charge): " +
-			"minted ARKs are for ever. For a trial: -c naan=99999 -c testArks=true")
+			"(https://arks.org, free of charge): minted ARKs are permanent. " +
+			"For a trial: -c naan=99999 -c testArks=true")
 	case err != nil || parsed != shoulder:
-		return fmt.Errorf("naan, shoulder: %s is no ARK", shoulder)
+		return fmt.Errorf("naan, shoulder: %s does not begin an ARK", shoulder)
 	case slices.Contains(testNAANs, s.NAAN) && !s.Local && !tests:
-		return fmt.Errorf("naan: %s is for tests; ARKs on it can never be resolved. For a trial: -c testArks=true",
+		return fmt.Errorf("naan: %s is for tests; its ARKs can never be resolved. For a trial: -c testArks=true",
 			s.NAAN)
 	}
 	return nil
 }
 
-// people checks who is told of what.
+// people checks the addresses to which, and in whose name, the deployment writes.
 func (s *Settings) people() (wrong []error) {
 	if s.AlarmMail == "" && !s.Local {
-		wrong = append(wrong, errors.New("alarmMail: give the address that is told of alarms, e.g. -c "+
-			"alarmMail=ops@example.org. "+
-			"Without it nobody hears of a failure; if that is meant: -c alarmMail=none"))
+		wrong = append(wrong, errors.New("alarmMail: give the address to which alarms are sent, "+
+			"e.g. -c alarmMail=ops@example.org. Without it nobody hears of a failure; "+
+			"if you mean that: -c alarmMail=none"))
 	}
 	if s.AlarmMail == "none" {
 		s.AlarmMail = ""

@@ -24,13 +24,13 @@ type Stage struct {
 	Handler awslambda.Function
 }
 
-// newQueue makes a stage's queue: a message lives as long as the chain of times
-// says, and comes to the dead letters after every delivery was in vain.
+// newQueue makes a stage's queue.
 func newQueue(scope constructs.Construct, s Settings, st ingest.Stage, t ingest.Times, dead awssqs.Queue) *Stage {
 	return &Stage{Stage: st, Queue: fed(scope, s, st.Name, t, dead)}
 }
 
-// fed is a queue that feeds a function.
+// fed makes a queue that feeds a function. A message is kept as long as the chain of
+// times says, and becomes a dead letter after its last delivery.
 func fed(scope constructs.Construct, s Settings, id string, t ingest.Times, dead awssqs.Queue) awssqs.Queue {
 	return awssqs.NewQueue(scope, jsii.String(id), &awssqs.QueueProps{
 		RetentionPeriod: seconds(t.Retention), VisibilityTimeout: seconds(t.Visibility),
@@ -39,30 +39,25 @@ func fed(scope constructs.Construct, s Settings, id string, t ingest.Times, dead
 	})
 }
 
-// newDead is a queue of dead letters.
+// newDead makes a dead-letter queue.
 func newDead(scope constructs.Construct, s Settings, id string, t ingest.Times) awssqs.Queue {
 	return awssqs.NewQueue(scope, jsii.String(id), &awssqs.QueueProps{RetentionPeriod: seconds(t.DeadLetter),
 		Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: s.tlsOnly()})
 }
 
 // newHandler makes a stage's function and connects it to its queue, one message
-// at a time. Its concurrency is at least what the gates let in.
+// at a time. Its concurrency is at least the number of jobs that the gates admit.
 func (st *Stage) newHandler(scope constructs.Construct, p FunctionProps, t ingest.Times) {
 	p.Code, p.Timeout, p.Memory = "run-stage", t.Timeout, 512
 	if st.Name == "process" || st.Name == "store" {
 		p.Disk = 4096 // for sorting an object's files: about 1 KB each and version
 	}
-	env := map[string]*string{boot.EnvStage: jsii.String(st.Name), boot.EnvQueue: st.Queue.QueueUrl()}
-	for k, v := range p.Env {
-		env[k] = v
-	}
-	p.Env = env
+	p = p.with(map[string]*string{boot.EnvStage: jsii.String(st.Name), boot.EnvQueue: st.Queue.QueueUrl()})
 	st.Handler = newFunction(scope, "run-"+st.Name, p)
-	st.Handler.AddEventSource(awslambdaeventsources.NewSqsEventSource(st.Queue,
-		&awslambdaeventsources.SqsEventSourceProps{
-			BatchSize: jsii.Number(1), ReportBatchItemFailures: jsii.Bool(true),
-			MaxConcurrency: jsii.Number(max(2, p.Settings.Limits.MaxInFlight)),
-		}))
+	source := &awslambdaeventsources.SqsEventSourceProps{
+		BatchSize: jsii.Number(1), ReportBatchItemFailures: jsii.Bool(true),
+		MaxConcurrency: jsii.Number(max(2, p.Settings.Limits.MaxInFlight))} // 2 is the least that Lambda takes
+	st.Handler.AddEventSource(awslambdaeventsources.NewSqsEventSource(st.Queue, source))
 }
 
 // newMachine makes a state machine from its definition, with its queues filled in.

@@ -1,5 +1,14 @@
-// Package localstack installs, starts, deploys to and stops the local AWS on
-// which the system is developed and tested.
+// Package localstack is the local AWS on which the system is developed and tested: it
+// installs and starts an emulator, deploys the real CDK app to it, and stops it.
+//
+// There are two emulators. MiniStack is quick, and evaluates policies: each function runs
+// with the session of its own role. LocalStack's open core is slower, and runs the same
+// end-to-end tests as a second opinion. DynamoDB Local can be started alone, for tests of
+// the table. None of them needs Docker: functions are processes of this machine.
+//
+//	stack := &localstack.Stack{Checkout: checkout, Name: "run", Port: 4566, Enforce: true}
+//	outputs, err := stack.Up(ctx, runtime.GOARCH)
+//	defer stack.Stop(ctx)
 package localstack
 
 import (
@@ -23,9 +32,9 @@ type Stack struct {
 	toolchain.Checkout
 	Name    string            // of the folder below .local that holds its state
 	Port    int               // on loopback
-	Core    bool              // LocalStack's open core, in place of MiniStack
+	Core    bool              // LocalStack's open core instead of MiniStack
 	Context map[string]string // of the CDK app
-	Env     []string          // of the emulator, beside what it needs
+	Env     []string          // of the emulator, in addition to what it needs
 	Tags    []string          // of the functions' build, e.g. "crash"
 	Enforce bool              // policies are evaluated; every function has its own role's session (MiniStack only)
 }

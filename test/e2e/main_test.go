@@ -1,5 +1,13 @@
-// Package e2e runs the deployed system: the real CDK app on a local AWS, real
-// HTTP sources, real S3 objects; and breaks it on purpose.
+// Package e2e tests the deployed system: the real CDK app on a local AWS, real HTTP
+// sources, real S3 objects; and breaks it on purpose.
+//
+// The tests run only where an emulator is named, since they deploy a stack first:
+//
+//	go test ./test/e2e -on ministack -run TestSampleIsPreserved
+//
+// They share that stack. So each submits items of its own and looks at nothing else;
+// their order does not matter (CI shuffles them). After a run of all, the grants of each
+// function are compared with the calls that it made.
 package e2e
 
 import (
