@@ -6,7 +6,7 @@ GO ?= go
 LOCAL = $(GO) build -o dist/archivist-local ./localstack/archivist-local && dist/archivist-local
 # Thousands of calls: DynamoDB Local takes minutes for them; the twin and MiniStack run them.
 MANY = TestFiveHundred|TestRetire|TestBadRowFailsAlone
-FAST = ./pkg/... ./statemachines/... ./events/... ./localstack/... ./infra/toolchain ./cmd/... ./bench ./test
+FAST = ./pkg/... ./statemachines/... ./events/... ./localstack/... ./infra/toolchain ./cmd/... ./bench ./test ./test/docs
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -41,13 +41,14 @@ test: ## everything: check, 10,000 seeds, three DynamoDBs, templates, end to end
 	$(MAKE) e2e
 	$(MAKE) e2e-localstack
 
-e2e: ## the end-to-end tests on MiniStack, with policies
+e2e: ## the end-to-end tests on MiniStack, with policies; then the commands of the documents
 	$(GO) test -count=1 -v -shuffle on -timeout 20m ./test/e2e -on ministack
+	$(GO) test -count=1 -v -timeout 10m ./test/docs -on ministack
 
 e2e-localstack: ## the end-to-end tests on LocalStack's open core (Python 3.13, Java, Maven; skipped without)
 	$(GO) test -count=1 -v -shuffle on -timeout 25m ./test/e2e -on localstack
 
-infra: ## the templates: our assertions, cfn-lint, checkov
+infra: ## the templates: our assertions, cfn-lint, checkov; the documents' AWS commands
 	$(DEPLOY) lint
 
 build: ## build the functions for AWS and the command line

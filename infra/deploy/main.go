@@ -68,7 +68,7 @@ func deploy(ctx context.Context, c toolchain.Checkout, args []string) error {
 }
 
 // lint validates the templates of a deployment to AWS by our own tests, cfn-lint and
-// checkov.
+// checkov, and the commands of the documents by the AWS command line.
 func lint(ctx context.Context, c toolchain.Checkout) error {
 	if err := prepare(ctx, c); err != nil {
 		return err
@@ -88,7 +88,8 @@ func lint(ctx context.Context, c toolchain.Checkout) error {
 		cfnLint = append(cfnLint, t)
 		checkov = append(checkov, "--file", t)
 	}
-	for _, command := range [][]string{{"go", "test", "-count=1", "-v", "./infra"}, cfnLint, checkov} {
+	documents := []string{"go", "test", "-count=1", "-v", "./test/docs", "-run", "TestRemoteCommands", "-aws", filepath.Join(bin, "aws")}
+	for _, command := range [][]string{{"go", "test", "-count=1", "-v", "./infra"}, cfnLint, checkov, documents} {
 		c.Say("%s …", filepath.Base(command[0]))
 		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 		cmd.Dir, cmd.Stdout, cmd.Stderr = c.Root, os.Stdout, os.Stderr
@@ -126,7 +127,7 @@ func synthesise(ctx context.Context, c toolchain.Checkout) ([]string, error) {
 func installLinters(ctx context.Context, c toolchain.Checkout) error {
 	dir, wanted := c.Path(".local", "lint"), c.Path("infra", "deploy", "requirements.txt")
 	return c.Once(filepath.Join(dir, "done"), wanted, func() error {
-		c.Say("installing cfn-lint and checkov (Python) …")
+		c.Say("installing cfn-lint, checkov and the AWS command line (Python) …")
 		return c.Venv(ctx, "python3", filepath.Join(dir, "venv"), wanted)
 	})
 }

@@ -1,0 +1,240 @@
+package docs
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// port is where the local AWS of these tests listens, and sources where its web server
+// for local content does; the documents have the usual ones.
+const (
+	port, sources        = "4766", "4780"
+	usualSources         = "4580"
+	usualHome            = "/home/you/archivist"
+	more                 = "…" // stands for lines of output that are not shown
+	limit                = 8 * time.Minute
+	startStack, endStack = "make run", "make stop"
+)
+
+// TestCommands follows the documents as a newcomer does, in a fresh copy of the
+// repository: every command that needs no AWS account is run, and prints what the
+// document shows. A stack that is up is not started again by the next document, and is
+// stopped at the end.
+func TestCommands(t *testing.T) {
+	if *on != "ministack" {
+		t.Skip("deploys to a local stack; run it with -on ministack")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	home := freshCopy(t)
+	env := append(os.Environ(), "NO_COLOR=1", "PORT="+port, "GOFLAGS=-trimpath", "XDG_CACHE_HOME="+cacheHome(t), "XDG_CONFIG_HOME="+t.TempDir())
+	r := reader{home: home, env: env}
+	t.Cleanup(func() {
+		stop := exec.Command("make", "stop")
+		stop.Dir, stop.Env = home, env
+		if said, err := stop.CombinedOutput(); err != nil {
+			t.Errorf("make stop: %v\n%s", err, said)
+		}
+	})
+	for _, document := range documents(t) {
+		t.Run(document, func(t *testing.T) { r.follow(t, ctx, document) })
+	}
+	if !r.up || r.commands < 25 {
+		t.Errorf("%d commands were run, make run among them: %t", r.commands, r.up)
+	}
+}
+
+// reader follows documents.
+type reader struct {
+	home     string
+	env      []string
+	up       bool
+	commands int
+}
+
+func (r *reader) follow(t *testing.T, ctx context.Context, document string) {
+	shell := newSession(t, ctx, r.home, r.env)
+	for _, b := range blocksOf(t, document) {
+		if b.remote || b.language != "sh" && b.language != "console" {
+			continue
+		}
+		var shown []string
+		for _, c := range b.commands() {
+			if c.text == startStack && r.up || c.text == endStack {
+				continue
+			}
+			started := time.Now()
+			output, status, err := shell.run(strings.ReplaceAll(c.text, ":"+usualSources, ":"+sources))
+			if err != nil {
+				t.Fatalf("%s: %v", c.text, err)
+			}
+			t.Logf("%.1f s  %s", time.Since(started).Seconds(), c.text)
+			r.commands++
+			r.up = r.up || c.text == startStack
+			for i, line := range output {
+				output[i] = strings.NewReplacer(r.home, usualHome, ":"+sources, ":"+usualSources).Replace(line)
+			}
+			if b.language == "sh" && status != 0 {
+				t.Errorf("%s:%d: exit status %d:\n%s", document, b.line, status, strings.Join(output, "\n"))
+			}
+			if b.language == "console" && !*update {
+				compare(t, b, c, output)
+			}
+			shown = append(append(shown, typed(c.text)...), recorded(c, output)...)
+		}
+		if b.language == "console" && *update && len(shown) > 0 {
+			rewrite(t, b, shown)
+		}
+	}
+}
+
+// typed is a command as a console block shows it.
+func typed(text string) []string {
+	return strings.Split("$ "+strings.ReplaceAll(text, "\n", "\n> "), "\n")
+}
+
+// recorded is the output to be shown below a command: where the document leaves lines
+// out, what it shows stays.
+func recorded(c command, output []string) []string {
+	if slices.Contains(c.want, more) {
+		return c.want
+	}
+	return output
+}
+
+// rewrite replaces the lines of a block in its document.
+func rewrite(t *testing.T, b block, shown []string) {
+	t.Helper()
+	path := filepath.Join(root, b.document)
+	now := blocksOf(t, b.document) // earlier blocks may have grown
+	i := slices.IndexFunc(now, func(o block) bool { return slices.Equal(o.lines, b.lines) })
+	if i < 0 {
+		t.Fatalf("%s:%d: the block is not there any more", b.document, b.line)
+	}
+	text := strings.Split(read(t, path), "\n")
+	for j, line := range shown {
+		shown[j] = strings.TrimRight(b.indent+line, " ")
+	}
+	from := now[i].line - 1
+	text = slices.Replace(text, from, from+len(b.lines), shown...)
+	if err := os.WriteFile(path, []byte(strings.Join(text, "\n")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// masks hide what differs between two runs.
+var masks = []struct {
+	pattern *regexp.Regexp
+	mask    string
+}{
+	{regexp.MustCompile(`\b[0-9A-HJKMNP-TV-Z]{26}\b`), "ID"},
+	{regexp.MustCompile(`ark:/[0-9]+/[0-9a-z]+`), "ARK"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ][0-9:.]+Z?`), "TIME"},
+	{regexp.MustCompile(`\b[0-9a-f]{8,}\b…?`), "HEX"},
+	{regexp.MustCompile(`[0-9]+([.,][0-9]+)?`), "N"},
+	{regexp.MustCompile(`[ ─┄-]{2,}|─`), " "},
+}
+
+func masked(line string) string {
+	for _, m := range masks {
+		line = m.pattern.ReplaceAllString(line, m.mask)
+	}
+	return strings.TrimSpace(line)
+}
+
+// compare holds the output of a command against what the document shows. Lines may
+// come in another order: some lists are sorted by time.
+func compare(t *testing.T, b block, c command, output []string) {
+	t.Helper()
+	left := map[string]int{}
+	for _, line := range output {
+		left[masked(line)]++
+	}
+	for _, line := range c.want {
+		if line == more || masked(line) == "" {
+			continue
+		}
+		if left[masked(line)]--; left[masked(line)] < 0 {
+			t.Errorf("%s:%d: %s\nthe document shows\n  %s\nbut the output is\n  %s", b.document, b.line, c.text, line, strings.Join(output, "\n  "))
+			return
+		}
+	}
+	for line, n := range left {
+		if n > 0 && line != "" && !slices.Contains(c.want, more) {
+			t.Errorf("%s:%d: %s\nthe document does not show\n  %s\nof the output\n  %s", b.document, b.line, c.text, line, strings.Join(output, "\n  "))
+			return
+		}
+	}
+}
+
+// freshCopy is the repository as a newcomer has it, but for the packages that are
+// installed already.
+func freshCopy(t *testing.T) string {
+	t.Helper()
+	from, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := filepath.Join(t.TempDir(), "archivist")
+	err = filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(from, path)
+		switch {
+		case d.IsDir() && slices.Contains([]string{".git", ".local", "dist"}, name):
+			return filepath.SkipDir
+		case d.IsDir():
+			return os.MkdirAll(filepath.Join(home, name), 0o755)
+		case d.Type().IsRegular():
+			return copyFile(filepath.Join(home, name), path)
+		}
+		return nil
+	})
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(home, ".local"), 0o755)
+	}
+	for _, name := range []string{"venv", "cdk"} {
+		installed := filepath.Join(from, ".local", name)
+		if _, missing := os.Stat(installed + ".done"); missing != nil || err != nil {
+			continue // the copy installs it
+		}
+		if err = copyFile(filepath.Join(home, ".local", name+".done"), installed+".done"); err == nil {
+			err = os.Symlink(installed, filepath.Join(home, ".local", name))
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return home
+}
+
+func copyFile(to, from string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, info.Mode().Perm())
+}
+
+// cacheHome is the user's: packages and builds are cached there.
+func cacheHome(t *testing.T) string {
+	t.Helper()
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
