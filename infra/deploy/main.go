@@ -88,7 +88,8 @@ func lint(ctx context.Context, c toolchain.Checkout) error {
 		cfnLint = append(cfnLint, t)
 		checkov = append(checkov, "--file", t)
 	}
-	documents := []string{"go", "test", "-count=1", "-v", "./test/docs", "-run", "TestRemoteCommands", "-aws", filepath.Join(bin, "aws")}
+	documents := []string{"go", "test", "-count=1", "-v", "./test/docs",
+		"-run", "TestRemoteCommands", "-aws", filepath.Join(bin, "aws")}
 	for _, command := range [][]string{{"go", "test", "-count=1", "-v", "./infra"}, cfnLint, checkov, documents} {
 		c.Say("%s …", filepath.Base(command[0]))
 		cmd := exec.CommandContext(ctx, command[0], command[1:]...)

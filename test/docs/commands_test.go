@@ -16,7 +16,8 @@ import (
 	"archivist/pkg/boot"
 )
 
-var aws = flag.String("aws", "", "path of the AWS command line (version 1): check the commands that need an AWS account")
+var aws = flag.String("aws", "",
+	"path of the AWS command line (version 1): check the commands that need an AWS account")
 
 // buildCommandLine builds the command line as dist/archivist of a folder.
 func buildCommandLine(t *testing.T, folder string) string {
@@ -52,32 +53,11 @@ func TestRemoteCommands(t *testing.T) {
 	if *aws == "" {
 		t.Skip("needs the AWS command line: -aws PATH")
 	}
-	program, err := filepath.Abs(*aws)
-	if err != nil {
-		t.Fatal(err)
-	}
-	repository, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
 	folder := t.TempDir()
-	refused := filepath.Join(folder, "refused")
-	archivist := buildCommandLine(t, folder)
-	api := httptest.NewServer(http.NotFoundHandler())
-	defer api.Close()
-	bin := filepath.Join(folder, "bin")
-	for name, script := range stubs {
-		script = "#!/bin/bash\n" + strings.ReplaceAll(script, "command make", lookPath(t, "make")) + "\n"
-		if err := os.MkdirAll(bin, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+	env := stubbed(t, folder)
+	if err := os.WriteFile(filepath.Join(folder, "maps.json"), []byte("{}"), 0o644); err != nil { // the reader's
+		t.Fatal(err)
 	}
-	env := append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "AWS="+program, "ARCHIVIST="+archivist, "REFUSED="+refused, "REPOSITORY="+repository,
-		"ARCHIVIST_API="+api.URL, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION=us-east-1", "AWS_DEFAULT_REGION=us-east-1",
-		"AWS_MAX_ATTEMPTS=1", "AWS_RETRY_MODE=standard", "XDG_CACHE_HOME="+t.TempDir())
 	checked := 0
 	for _, document := range documents(t) {
 		var script bytes.Buffer
@@ -87,18 +67,12 @@ func TestRemoteCommands(t *testing.T) {
 				script.WriteString(strings.Join(b.lines, "\n") + "\n")
 			}
 		}
-		if script.Len() == 0 {
-			continue
-		}
 		shell := exec.CommandContext(t.Context(), "bash", "-e")
 		shell.Dir, shell.Env, shell.Stdin = folder, env, &script
-		// maps.json is what a reader has.
-		if err := os.WriteFile(filepath.Join(folder, "maps.json"), []byte("{}"), 0o644); err != nil {
-			t.Fatal(err)
-		}
 		if said, err := shell.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", document, err, said)
 		}
+		refused := filepath.Join(folder, "refused")
 		if complaints, err := os.ReadFile(refused); err == nil {
 			t.Errorf("%s: %s", document, complaints)
 			_ = os.Remove(refused)
@@ -107,6 +81,37 @@ func TestRemoteCommands(t *testing.T) {
 	if checked < 15 {
 		t.Errorf("%d blocks were checked", checked)
 	}
+}
+
+// stubbed is an environment in which programs only check what they are asked for. They
+// write what they refuse to the file "refused" of a folder.
+func stubbed(t *testing.T, folder string) []string {
+	t.Helper()
+	program, err := filepath.Abs(*aws)
+	if err != nil {
+		t.Fatal(err)
+	}
+	repository, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(folder, "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, script := range stubs {
+		script = "#!/bin/bash\n" + strings.ReplaceAll(script, "command make", lookPath(t, "make")) + "\n"
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	api := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(api.Close)
+	return append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"),
+		"AWS="+program, "ARCHIVIST="+buildCommandLine(t, folder), "REPOSITORY="+repository,
+		"REFUSED="+filepath.Join(folder, "refused"), "ARCHIVIST_API="+api.URL, "XDG_CACHE_HOME="+t.TempDir(),
+		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION=us-east-1", "AWS_DEFAULT_REGION=us-east-1",
+		"AWS_MAX_ATTEMPTS=1", "AWS_RETRY_MODE=standard")
 }
 
 func lookPath(t *testing.T, name string) string {
@@ -120,7 +125,7 @@ func lookPath(t *testing.T, name string) string {
 
 var (
 	inline    = regexp.MustCompile("`((?:dist/)?archivist|make) ([a-z][^`]*)`")
-	firstWord = regexp.MustCompile(`^[a-z][a-z-]*$`)
+	firstWord = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 )
 
 // TestNamedCommands: commands that a sentence names are there.
@@ -130,7 +135,8 @@ func TestNamedCommands(t *testing.T) {
 	known := map[string]bool{}
 	checked := 0
 	for _, document := range documents(t) {
-		for _, m := range inline.FindAllStringSubmatch(fenced.ReplaceAllString(read(t, filepath.Join(root, document)), ""), -1) {
+		prose := fenced.ReplaceAllString(read(t, filepath.Join(root, document)), "")
+		for _, m := range inline.FindAllStringSubmatch(prose, -1) {
 			words := strings.Fields(m[2])
 			if end := slices.IndexFunc(words, func(w string) bool { return !firstWord.MatchString(w) }); end >= 0 {
 				words = words[:end]
@@ -174,15 +180,7 @@ func TestSettings(t *testing.T) {
 	for _, internal := range []string{"local", "timing", "crashes", "testArks"} { // of local stacks; of naan's row
 		delete(settings, internal)
 	}
-	_, table, _ := strings.Cut(read(t, filepath.Join(root, "docs/deploy.md")), "## Settings")
-	table, _, _ = strings.Cut(table, "\n## ")
-	described := map[string]bool{}
-	for line := range strings.Lines(table) {
-		first, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " |")
-		for _, m := range regexp.MustCompile("`([A-Za-z]+)`").FindAllStringSubmatch(first, -1) {
-			described[m[1]] = true
-		}
-	}
+	described := describedSettings(t)
 	if len(settings) < 12 {
 		t.Fatalf("found the settings %v", settings)
 	}
@@ -196,4 +194,19 @@ func TestSettings(t *testing.T) {
 			t.Errorf("docs/deploy.md describes %s, which is no setting", name)
 		}
 	}
+}
+
+// describedSettings are those of the table in docs/deploy.md.
+func describedSettings(t *testing.T) map[string]bool {
+	t.Helper()
+	_, table, _ := strings.Cut(read(t, filepath.Join(root, "docs/deploy.md")), "## Settings")
+	table, _, _ = strings.Cut(table, "\n## ")
+	described := map[string]bool{}
+	for line := range strings.Lines(table) {
+		first, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " |")
+		for _, m := range regexp.MustCompile("`([A-Za-z]+)`").FindAllStringSubmatch(first, -1) {
+			described[m[1]] = true
+		}
+	}
+	return described
 }

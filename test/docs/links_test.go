@@ -133,7 +133,8 @@ func TestPicture(t *testing.T) {
 func TestPaths(t *testing.T) {
 	text := read(t, filepath.Join(root, "docs/develop.md"))
 	named := map[string]bool{}
-	for _, m := range regexp.MustCompile("`((?:pkg|cmd|infra|functions|statemachines|test|localstack)/[a-zA-Z0-9_./-]+)`").FindAllStringSubmatch(text, -1) {
+	paths := regexp.MustCompile("`((?:pkg|cmd|infra|functions|statemachines|test|localstack)/[a-zA-Z0-9_./-]+)`")
+	for _, m := range paths.FindAllStringSubmatch(text, -1) {
 		named[m[1]] = true
 		if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
 			t.Errorf("docs/develop.md names %s, which is not there", m[1])

@@ -16,12 +16,12 @@ import (
 // port is where the local AWS of these tests listens, and sources where its web server
 // for local content does; the documents have the usual ones.
 const (
-	port, sources        = "4766", "4780"
-	usualSources         = "4580"
-	usualHome            = "/home/you/archivist"
-	more                 = "…" // stands for lines of output that are not shown
-	limit                = 8 * time.Minute
-	startStack, endStack = "make run", "make stop"
+	port, sources           = "4766", "4780"
+	usualPort, usualSources = "4566", "4580"
+	usualHome               = "/home/you/archivist"
+	more                    = "…" // stands for lines of output that are not shown
+	limit                   = 8 * time.Minute
+	startStack, endStack    = "make run", "make stop"
 )
 
 // TestCommands follows the documents as a newcomer does, in a fresh copy of the
@@ -35,7 +35,7 @@ func TestCommands(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	home := freshCopy(t)
-	env := append(os.Environ(), "NO_COLOR=1", "PORT="+port, "GOFLAGS=-trimpath", "XDG_CACHE_HOME="+cacheHome(t), "XDG_CONFIG_HOME="+t.TempDir())
+	env := append(os.Environ(), "NO_COLOR=1", "PORT="+port, "GOFLAGS=-trimpath", "XDG_CONFIG_HOME="+t.TempDir())
 	r := reader{home: home, env: env}
 	t.Cleanup(func() {
 		stop := exec.Command("make", "stop")
@@ -69,31 +69,40 @@ func (r *reader) follow(t *testing.T, ctx context.Context, document string) {
 		var shown []string
 		for _, c := range b.commands() {
 			if c.text == startStack && r.up || c.text == endStack {
+				shown = append(append(shown, typed(c.text)...), c.want...)
 				continue
 			}
-			started := time.Now()
-			output, status, err := shell.run(strings.ReplaceAll(c.text, ":"+usualSources, ":"+sources))
-			if err != nil {
-				t.Fatalf("%s: %v", c.text, err)
-			}
-			t.Logf("%.1f s  %s", time.Since(started).Seconds(), c.text)
-			r.commands++
-			r.up = r.up || c.text == startStack
-			for i, line := range output {
-				output[i] = strings.NewReplacer(r.home, usualHome, ":"+sources, ":"+usualSources).Replace(line)
-			}
-			if b.language == "sh" && status != 0 {
-				t.Errorf("%s:%d: exit status %d:\n%s", document, b.line, status, strings.Join(output, "\n"))
-			}
-			if b.language == "console" && !*update {
-				compare(t, b, c, output)
-			}
+			output := r.try(t, shell, b, c)
 			shown = append(append(shown, typed(c.text)...), recorded(c, output)...)
 		}
-		if b.language == "console" && *update && len(shown) > 0 {
+		if b.language == "console" && *update {
 			rewrite(t, b, shown)
 		}
 	}
+}
+
+// try runs a command, and returns its output as it would be in the usual place.
+func (r *reader) try(t *testing.T, shell *session, b block, c command) []string {
+	t.Helper()
+	started := time.Now()
+	output, status, err := shell.run(strings.ReplaceAll(c.text, ":"+usualSources, ":"+sources))
+	if err != nil {
+		t.Fatalf("%s: %v", c.text, err)
+	}
+	t.Logf("%.1f s  %s", time.Since(started).Seconds(), c.text)
+	r.commands++
+	r.up = r.up || c.text == startStack
+	usual := strings.NewReplacer(r.home, usualHome, ":"+sources, ":"+usualSources, ":"+port, ":"+usualPort)
+	for i, line := range output {
+		output[i] = usual.Replace(line)
+	}
+	switch {
+	case b.language == "sh" && status != 0:
+		t.Errorf("%s:%d: exit status %d:\n%s", b.document, b.line, status, strings.Join(output, "\n"))
+	case b.language == "console" && !*update:
+		compare(t, b, c, output)
+	}
+	return output
 }
 
 // typed is a command as a console block shows it.
@@ -158,20 +167,22 @@ func compare(t *testing.T, b block, c command, output []string) {
 	for _, line := range output {
 		left[masked(line)]++
 	}
+	var wrong []string
 	for _, line := range c.want {
-		if line == more || masked(line) == "" {
-			continue
-		}
-		if left[masked(line)]--; left[masked(line)] < 0 {
-			t.Errorf("%s:%d: %s\nthe document shows\n  %s\nbut the output is\n  %s", b.document, b.line, c.text, line, strings.Join(output, "\n  "))
-			return
+		left[masked(line)]--
+		if line != more && left[masked(line)] < 0 {
+			wrong = append(wrong, "is not in the output: "+line)
 		}
 	}
+	delete(left, "")
 	for line, n := range left {
-		if n > 0 && line != "" && !slices.Contains(c.want, more) {
-			t.Errorf("%s:%d: %s\nthe document does not show\n  %s\nof the output\n  %s", b.document, b.line, c.text, line, strings.Join(output, "\n  "))
-			return
+		if n > 0 && !slices.Contains(c.want, more) {
+			wrong = append(wrong, "is not in the document: "+line)
 		}
+	}
+	if len(wrong) > 0 {
+		t.Errorf("%s:%d: $ %s\n%s\nthe output:\n%s", b.document, b.line, c.text,
+			strings.Join(wrong, "\n"), strings.Join(output, "\n"))
 	}
 }
 
@@ -199,22 +210,33 @@ func freshCopy(t *testing.T) string {
 		}
 		return nil
 	})
-	if err == nil {
-		err = os.MkdirAll(filepath.Join(home, ".local"), 0o755)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, name := range []string{"venv", "cdk"} {
-		installed := filepath.Join(from, ".local", name)
-		if _, missing := os.Stat(installed + ".done"); missing != nil || err != nil {
-			continue // the copy installs it
-		}
-		if err = copyFile(filepath.Join(home, ".local", name+".done"), installed+".done"); err == nil {
-			err = os.Symlink(installed, filepath.Join(home, ".local", name))
-		}
+		share(t, filepath.Join(home, ".local", name), filepath.Join(from, ".local", name))
+	}
+	return home
+}
+
+// share makes an installed folder that of the copy, too. One that is not installed is
+// left to the copy.
+func share(t *testing.T, to, installed string) {
+	t.Helper()
+	_, missing := os.Stat(installed + ".done")
+	if missing != nil {
+		return
+	}
+	err := os.MkdirAll(filepath.Dir(to), 0o755)
+	if err == nil {
+		err = copyFile(to+".done", installed+".done")
+	}
+	if err == nil {
+		err = os.Symlink(installed, to)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return home
 }
 
 func copyFile(to, from string) error {
@@ -227,14 +249,4 @@ func copyFile(to, from string) error {
 		return err
 	}
 	return os.WriteFile(to, data, info.Mode().Perm())
-}
-
-// cacheHome is the user's: packages and builds are cached there.
-func cacheHome(t *testing.T) string {
-	t.Helper()
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }

@@ -80,33 +80,38 @@ func openTerminal(t *testing.T) (terminal, ours *os.File) {
 func (s *session) run(text string) (output []string, status int, err error) {
 	s.next++
 	script := filepath.Join(s.dir, fmt.Sprintf("%d.sh", s.next))
-	errors := filepath.Join(s.dir, fmt.Sprintf("%d.err", s.next))
-	if err := os.WriteFile(script, []byte(text+"\n"), 0o644); err != nil {
-		return nil, 0, err
-	}
-	_, err = fmt.Fprintf(s.in, "failed=0; set -E; trap 'failed=$?' ERR\n. %s </dev/null 2>%s; trap - ERR; printf '\\n%s%%d\\n' $failed\n",
-		script, errors, done)
+	complaints := filepath.Join(s.dir, fmt.Sprintf("%d.err", s.next))
+	err = os.WriteFile(script, []byte(text+"\n"), 0o644)
 	if err != nil {
 		return nil, 0, err
 	}
-	var said strings.Builder
+	_, err = fmt.Fprintf(s.in, "failed=0; set -E; trap 'failed=$?' ERR\n"+
+		". %s </dev/null 2>%s; trap - ERR; printf '\\n%s%%d\\n' $failed\n", script, complaints, done)
+	if err != nil {
+		return nil, 0, err
+	}
+	printed, status, err := s.untilDone()
+	if err != nil {
+		return nil, 0, fmt.Errorf("the shell ended: %w", err)
+	}
+	complained, err := os.ReadFile(complaints)
+	return lines(printed + string(complained)), status, err
+}
+
+// untilDone reads what a command prints, and its exit status.
+func (s *session) untilDone() (printed string, status int, err error) {
 	for {
 		line, err := s.out.ReadString('\n')
 		if err != nil {
-			return nil, 0, fmt.Errorf("the shell ended: %w", err)
+			return "", 0, err
 		}
-		if code, ended := strings.CutPrefix(strings.TrimSpace(line), done); ended {
+		code, ended := strings.CutPrefix(strings.TrimSpace(line), done)
+		if ended {
 			status, err = strconv.Atoi(code)
-			if err != nil {
-				return nil, 0, err
-			}
-			break
+			return printed, status, err
 		}
-		said.WriteString(line)
+		printed += line
 	}
-	complaints, err := os.ReadFile(errors)
-	said.Write(complaints)
-	return lines(said.String()), status, err
 }
 
 var colours = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
