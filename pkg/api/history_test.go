@@ -91,7 +91,7 @@ func TestHistory(t *testing.T) {
 	for _, e := range doc.Events {
 		types = append(types, e.Type)
 	}
-	if want := []string{"fixity check", "ingestion", "accession", "fixity check", "ingestion", "object.modify"}; !slices.Equal(types, want) {
+	if want := []string{"fixity check", "ingestion", "accession", "fixity check", "ingestion", "metadata modification"}; !slices.Equal(types, want) {
 		t.Errorf("events %v", types)
 	} else if e := doc.Events[4]; e.Time != "1970-01-01T00:00:02Z" || !slices.Contains(e.Objects, "ark:/99999/fk4x/v2") {
 		t.Errorf("the second ingestion is %+v", e)

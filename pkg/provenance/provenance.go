@@ -47,18 +47,19 @@ func (a Archive) agents() []premis.Agent {
 	}
 }
 
-// doers are the agents of an event that the archive carried out by itself.
-func (a Archive) doers() (links []premis.Link) {
+// implementers are the agents of an event that the archive carried out by itself.
+func (a Archive) implementers() (links []premis.Link) {
+	roles := []string{premis.Implementer, premis.ExecutingProgram}
 	for i, agent := range a.agents() {
-		links = append(links, premis.Link{Agent: agent.ID, Role: []string{premis.Implementer, premis.ExecutingProgram}[i]})
+		links = append(links, premis.Link{Agent: agent.ID, Role: roles[i]})
 	}
 	return links
 }
 
-// submitter is the agent that asked for the ingest. A name does not say whose it is.
+// submitter is the agent that asked for the ingest. Whether it is a person is not known.
 func submitter(name string) premis.Agent {
-	a := premis.Agent{ID: ours("submitter:" + name), Name: name, Note: "The name under which the content was submitted; " +
-		"it may be that of a person, an organization or a program."}
+	a := premis.Agent{ID: ours("submitter:" + name), Name: name,
+		Note: "The name under which the content was submitted. It can be that of a person, an organization or a program."}
 	if notify.CheckAddress(name) == nil {
 		a.ID = premis.Identifier{Type: "mail address", Value: name}
 	}
@@ -68,12 +69,16 @@ func submitter(name string) premis.Agent {
 // OCFL is what a job's version says of itself in the inventory: when it was made, the
 // depositor's note, and who submitted it (OCFL 1.1, section 3.5.3).
 func OCFL(j *ingest.Job) ocfl.Version {
-	v := ocfl.Version{Created: time.UnixMilli(j.Stamp).UTC(), Message: j.Note, User: &ocfl.User{Name: j.Submitter, Address: address(j.Submitter)}}
+	v := ocfl.Version{
+		Created: time.UnixMilli(j.Stamp).UTC(),
+		Message: j.Note,
+		User:    &ocfl.User{Name: j.Submitter, Address: address(j.Submitter)},
+	}
 	if v.Message == "" {
 		v.Message = fmt.Sprintf("ingest of job %s, batch %s", j.ID, j.Batch)
 	}
 	if v.User.Name == "" {
-		v.User = &ocfl.User{Name: "unknown submitter", Address: address("")}
+		v.User.Name = "unknown submitter"
 	}
 	return v
 }

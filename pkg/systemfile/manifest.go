@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"archivist/pkg/checkm"
@@ -14,8 +15,8 @@ import (
 // file's URL is where it came from: where it is stored depends on the storage root that
 // one reads, and is in the OCFL inventory.
 func (v Version) writeManifest(w io.Writer) error {
-	m := checkm.NewStored(w, "fileUrl is where a file came from; "+
-		"its stored content is found by fileName in the OCFL inventory")
+	m := checkm.NewStored(w, "fileUrl: where the file was downloaded from; "+
+		"fileName: its logical path in the OCFL inventory")
 	for f, err := range v.Entries {
 		if err == nil {
 			err = m.Row(checkm.Row{URL: f.URL, Algorithm: "sha256", Digest: f.Digests["sha256"], Size: f.Size,
@@ -39,65 +40,79 @@ func (v Version) writeSubmitted(w io.Writer) error {
 	}); err != nil {
 		return err
 	}
-	first := true
+	note := ""
+	if !clean {
+		note = fmt.Sprintf("# redacted; the submitted manifest had sha256 %s\n", sums.Sums()["sha256"])
+	}
 	return v.submitted(func(line string, row *checkm.Row) error {
 		if row != nil {
 			line = strings.ReplaceAll(line, row.URL, fetch.Redact(row.URL))
 		}
-		if first && !clean { // after the first line, which is #%checkm_0.7
-			line += fmt.Sprintf("# redacted; the submitted manifest had sha256 %s\n", sums.Sums()["sha256"])
-		}
-		first = false
+		line += note // after the first line, which is #%checkm_0.7
+		note = ""
 		_, err := io.WriteString(w, line)
 		return err
 	})
 }
 
-// submitted gives each line of the depositor's manifest, with its row if it is one.
+// submitted gives each line of the depositor's manifest, with its row if it is one. The
+// manifest is read twice at once, as rows and as lines: it can be long.
 func (v Version) submitted(each func(line string, row *checkm.Row) error) error {
 	rows, err := v.Manifest()
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	body, err := v.Manifest()
+	text, err := v.Manifest()
 	if err != nil {
 		return err
 	}
-	defer body.Close()
-	text, n := bufio.NewReader(body), 0
-	to := func(line int, row *checkm.Row) error {
-		for n < line {
-			n++
-			text, err := text.ReadString('\n')
-			if err != nil && err != io.EOF {
-				return err
-			}
-			var of *checkm.Row
-			if n == line {
-				of = row
-			}
-			if err := each(text, of); err != nil {
-				return err
-			}
+	defer text.Close()
+
+	l := lineReader{text: bufio.NewReader(text), each: each}
+	_, _, err = checkm.Read(rows, checkm.Options{}, func(row checkm.Row) error {
+		if err := l.until(row.Line); err != nil {
+			return err
 		}
-		return nil
+		return l.next(&row)
+	})
+	if err == nil {
+		err = l.until(math.MaxInt)
 	}
-	if _, _, err := checkm.Read(rows, checkm.Options{}, func(r checkm.Row) error { return to(r.Line, &r) }); err != nil {
+	if err != nil {
+		return fmt.Errorf("systemfile: manifest of %s: %w", v.Job.ID, err)
+	}
+	return nil
+}
+
+// lineReader gives each line of a text.
+type lineReader struct {
+	text *bufio.Reader
+	each func(line string, row *checkm.Row) error
+	read int // lines
+	end  bool
+}
+
+// until gives the lines before a line, which counts from 1.
+func (l *lineReader) until(line int) error {
+	for l.read < line-1 && !l.end {
+		if err := l.next(nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next gives the next line, with its row if it is one.
+func (l *lineReader) next(row *checkm.Row) error {
+	line, err := l.text.ReadString('\n')
+	l.read++
+	l.end = err == io.EOF
+	if err != nil && !l.end {
 		return err
 	}
-	for {
-		line, err := text.ReadString('\n')
-		if line != "" {
-			if err := each(line, nil); err != nil {
-				return err
-			}
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("systemfile: manifest of %s: %w", v.Job.ID, err)
-		}
+	if line == "" {
+		return nil
 	}
+	return l.each(line, row)
 }
