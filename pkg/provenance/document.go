@@ -116,13 +116,13 @@ func (a Archive) events(j *ingest.Job, version premis.Identifier) (events []prem
 		add(premis.Event{Type: "validation"}, j.Fetched,
 			"The submission manifest was validated against the rules of its profile.")
 	}
-	add(transferred(j), j.Fetched, "%d files (%d bytes) were downloaded from the URLs in the submission.", j.Files, j.Bytes)
+	add(transferred(j), j.Fetched, "Files downloaded from the URLs in the submission: %d (%d bytes).", j.Files, j.Bytes)
 	add(premis.Event{Type: "message digest calculation"}, j.Fetched,
-		"SHA-256, SHA-512 and CRC-64/NVME digests, and digests in the algorithms supplied by the depositor, "+
-			"were computed over %d bytes received.", j.Bytes)
+		"Digests computed over the %d bytes received: SHA-256, SHA-512 and CRC-64/NVME of each file, "+
+			"and its digest in the algorithm used by the depositor, if any.", j.Bytes)
 	if j.Checked > 0 {
 		add(premis.Event{Type: "fixity check"}, j.Fetched,
-			"%d of %d files had a digest supplied by the depositor; all were verified.", j.Checked, j.Files)
+			"The depositor supplied digests for %d of %d files; all of these were verified.", j.Checked, j.Files)
 	}
 	add(premis.Event{Type: "information package creation", Note: later}, j.Stamp,
 		"The system files (identifiers, description, manifests and this document) were created by job %s of batch %s.",
@@ -138,8 +138,8 @@ func transferred(j *ingest.Job) premis.Event {
 	}
 	if j.Warned > 0 {
 		e.Outcome = premis.Warning
-		e.Note = fmt.Sprintf("%d files: the digest matched, the size differed from the size stated by the depositor; see %s.",
-			j.Warned, aip.ListName)
+		e.Note = fmt.Sprintf("For %d of %d files the digest matched, the size differed from the size stated "+
+			"by the depositor; see %s.", j.Warned, j.Files, aip.ListName)
 	}
 	return e
 }

@@ -246,7 +246,7 @@ func TestPreservationMetadata(t *testing.T) {
 		for _, want := range []string{
 			`<object xsi:type="intellectualEntity"><objectIdentifier><objectIdentifierType>ARK</objectIdentifierType><objectIdentifierValue>` + ark + "<",
 			`<object xsi:type="representation"><objectIdentifier><objectIdentifierType>archivist</objectIdentifierType><objectIdentifierValue>` + fmt.Sprintf("%s/v%d<", ark, n),
-			fmt.Sprintf("<linkingObjectIdentifierValue>%s/v%d<", ark, n), "<originalName>a &amp; b.txt</originalName>", "all were verified", "<agentVersion>v1.2.3</agentVersion>",
+			fmt.Sprintf("<linkingObjectIdentifierValue>%s/v%d<", ark, n), "<originalName>a &amp; b.txt</originalName>", "all of these were verified", "<agentVersion>v1.2.3</agentVersion>",
 			"<messageDigestOriginator>depositor</messageDigestOriginator>", "<formatName>text/plain</formatName>", "validated against the rules of its profile", "GET /v1/objects/{naan}/{name}/events",
 		} {
 			if !strings.Contains(text, want) {

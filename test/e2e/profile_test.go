@@ -211,7 +211,7 @@ func TestPREMISIsValid(t *testing.T) {
 	validPremis(t, content(t, j, "system/premis.xml"), j.Identifiers.Primary, ">transfer<",
 		">message digest calculation<",
 		">fixity check<", ">validation<", ">information package creation<", ">warning<",
-		"2 of 2 files had a digest supplied by the depositor; all were verified", `<object xsi:type="intellectualEntity">`,
+		"digests for 2 of 2 files; all of these were verified", `<object xsi:type="intellectualEntity">`,
 		`<object xsi:type="representation">`, `<object xsi:type="file">`, ">executing program<", "<agentVersion>")
 	at := client.URL + v1.ObjectPath(j.Identifiers.Primary) + "/events"
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at, nil)

@@ -1,0 +1,147 @@
+package description_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"archivist/pkg/description"
+	"archivist/pkg/erc"
+	"archivist/pkg/ingest"
+)
+
+const (
+	ercFile      = "producer/mrt-erc.txt"
+	dataciteFile = "producer/mrt-datacite.xml"
+	dcFile       = "producer/mrt-dc.xml"
+)
+
+// text is a record of a package.
+func text(content string) description.Part {
+	return description.Part{Size: int64(len(content)), Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(content)), nil
+	}}
+}
+
+const (
+	datacite = `<resource xmlns="http://datacite.org/schema/kernel-4">` +
+		`<creators><creator><creatorName>DataCite who</creatorName></creator></creators>` +
+		`<titles><title>DataCite what</title></titles><publicationYear>2001</publicationYear></resource>`
+	dublinCore = `<dc xmlns="http://purl.org/dc/elements/1.1/"><creator>DC who</creator><title>DC what</title>` +
+		`<date>2002</date><rights>DC rights</rights></dc>`
+)
+
+var form = ingest.Metadata{Who: "form who", What: "form what", When: "2003", Where: "form id"}
+
+// TestPrecedence: each element comes from the best source that has it.
+func TestPrecedence(t *testing.T) {
+	for name, c := range map[string]struct {
+		parts map[string]description.Part
+		said  ingest.Metadata
+		want  string
+	}{
+		"nothing":            {want: "[] [] [] []"},
+		"the form":           {said: form, want: "[form who] [form what] [2003] [form id]"},
+		"DC before the form": {parts: map[string]description.Part{dcFile: text(dublinCore)}, said: form, want: "[DC who] [DC what] [2002] [form id]"},
+		"DataCite before DC": {parts: map[string]description.Part{dcFile: text(dublinCore), dataciteFile: text(datacite)},
+			want: "[DataCite who] [DataCite what] [2001] []"},
+		"ERC first, and what it lacks from the next": {
+			parts: map[string]description.Part{ercFile: text("what: ERC what\n"), dataciteFile: text(datacite)},
+			want:  "[DataCite who] [ERC what] [2001] []"},
+		"a code for nothing is nothing": {parts: map[string]description.Part{ercFile: text("what: (:unkn)\n")}, said: form,
+			want: "[form who] [form what] [2003] [form id]"},
+		"identifiers add up": {parts: map[string]description.Part{ercFile: text("where: a; b\n")}, said: form,
+			want: "[form who] [form what] [2003] [a b form id]"},
+		"below the top level nothing counts": {parts: map[string]description.Part{"producer/x/mrt-erc.txt": text("what: no\n")},
+			want: "[] [] [] []"},
+	} {
+		d, refused, err := description.Settle(c.parts, c.said)
+		if got := fmt.Sprint(d.Who, d.What, d.When, d.Where); err != nil || refused != "" || got != c.want {
+			t.Errorf("%s: got %s, want %s (%q, %v)", name, got, c.want, refused, err)
+		}
+	}
+}
+
+// TestInherit: what nothing gave is that of the version before, but for its identifiers.
+func TestInherit(t *testing.T) {
+	d := description.Description{Kernel: erc.Kernel{What: []string{"new"}}}
+	d.Inherit(erc.Kernel{Who: []string{"old who"}, What: []string{"old"}, Where: []string{"old id"},
+		More: map[string][]string{"rights": {"CC0"}}})
+	if got, want := fmt.Sprint(d.Who, d.What, d.Where, d.More), "[old who] [new] [] map[rights:[CC0]]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestIdentifiers: the ARK is told from the other identifiers, in any of its forms.
+func TestIdentifiers(t *testing.T) {
+	d, refused, err := description.Settle(nil, ingest.Metadata{Where: "doi:10.1/x; ark:99999/fk4a; ark:/99999/fk4a; y"})
+	if err != nil || refused != "" || d.ARK != "ark:/99999/fk4a" || !slices.Equal(d.LocalIDs, []string{"doi:10.1/x", "y"}) {
+		t.Errorf("got %q and %q (%q, %v)", d.ARK, d.LocalIDs, refused, err)
+	}
+}
+
+// TestRefused: a record that cannot be used is refused with the reason; a record that
+// could not be opened is an error.
+func TestRefused(t *testing.T) {
+	long := description.Part{Size: 1<<20 + 1, Open: func() (io.ReadCloser, error) { panic("it is not opened") }}
+	for want, part := range map[string]description.Part{
+		"mrt-erc.txt has 1048577 bytes, a description may have 1048576": long,
+		"mrt-erc.txt cannot be read": text("what: caf\xe9\n"),
+		"two arks":                   text("where: ark:/99999/fk4a; ark:/99999/fk4b\n"),
+	} {
+		_, refused, err := description.Settle(map[string]description.Part{ercFile: part}, form)
+		if err != nil || !strings.Contains(refused, want) {
+			t.Errorf("refused is %q, want %q (%v)", refused, want, err)
+		}
+	}
+	broken := errors.New("the bucket does not answer")
+	part := description.Part{Open: func() (io.ReadCloser, error) { return nil, broken }}
+	if _, refused, err := description.Settle(map[string]description.Part{ercFile: part}, form); !errors.Is(err, broken) {
+		t.Errorf("got %q, %v; want the error", refused, err)
+	}
+}
+
+// TestSummary: a row has a summary of at most 2,000 bytes, cut at a character.
+func TestSummary(t *testing.T) {
+	for name, c := range map[string]struct {
+		values []string
+		want   string
+	}{
+		"none":    {nil, ""},
+		"one":     {[]string{"a"}, "a"},
+		"several": {[]string{"a", "(:unas)", "b"}, "a; b"},
+		"fits":    {[]string{strings.Repeat("ü", 1000)}, strings.Repeat("ü", 1000)},
+		"long":    {[]string{strings.Repeat("ü", 1001)}, strings.Repeat("ü", 998) + "…"},
+		"many":    {slices.Repeat([]string{"x"}, 5000), strings.Repeat("x; ", 665) + "x;" + "…"},
+	} {
+		if got := description.Summary(c.values); got != c.want || len(got) > 2000 {
+			t.Errorf("%s: got %d bytes %.20q, want %d bytes %.20q", name, len(got), got, len(c.want), c.want)
+		}
+	}
+}
+
+// TestIsSource: the records are those that Settle reads.
+func TestIsSource(t *testing.T) {
+	for path, want := range map[string]bool{ercFile: true, dataciteFile: true, dcFile: true, "producer/a.txt": false, "mrt-erc.txt": false} {
+		if got := description.IsSource(path); got != want {
+			t.Errorf("%s: got %v, want %v", path, got, want)
+		}
+	}
+}
+
+// The package's own record says more than the submission; the rest comes from there.
+func Example() {
+	parts := map[string]description.Part{"producer/mrt-erc.txt": text("what: Notes by the Translator\nwhere: notebook 7\n")}
+	d, refused, err := description.Settle(parts, ingest.Metadata{Who: "Ada Lovelace", What: "Notes", When: "1843"})
+	fmt.Println(d.Who, d.What, d.When, d.LocalIDs, refused, err)
+
+	d.Inherit(erc.Kernel{More: map[string][]string{"rights": {"CC0"}}})
+	fmt.Println(slices.Collect(maps.Values(d.More)))
+	// Output:
+	// [Ada Lovelace] [Notes by the Translator] [1843] [notebook 7]  <nil>
+	// [[CC0]]
+}

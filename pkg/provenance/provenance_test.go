@@ -1,0 +1,157 @@
+package provenance_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"archivist/pkg/aip"
+	"archivist/pkg/event"
+	"archivist/pkg/ingest"
+	"archivist/pkg/inventory"
+	"archivist/pkg/ocfl"
+	"archivist/pkg/provenance"
+)
+
+var update = flag.Bool("update", false, "write the expected documents anew")
+
+var archive = provenance.Archive{NAAN: "99999", Version: "v1.2.3"}
+
+const ark = "ark:/99999/fk4tq65d6k"
+
+// job is one whose two files were downloaded.
+func job() *ingest.Job {
+	return &ingest.Job{
+		ID: "20261122-abc-00001", Batch: "20261122-abc", Primary: ark, LocalIDs: []string{"notes & more"},
+		Submitter: "ada@example.org", Payload: ingest.Payload{Type: ingest.TypeObjectManifest},
+		Files: 2, Bytes: 12, Checked: 1, Warned: 1, Fetched: 1_800_000_000_000, Stamp: 1_800_000_060_000,
+	}
+}
+
+func files(yield func(aip.Entry, error) bool) {
+	_ = yield(aip.Entry{MediaType: "text/plain; charset=utf-8", Given: "md5", File: ocfl.File{Path: "producer/a <b>.txt", Size: 5,
+		Digests: map[string]string{"sha512": "aa", "sha256": "ab", "md5": "ac"}}}, nil) &&
+		yield(aip.Entry{MediaType: "", File: ocfl.File{Path: "producer/c", Size: 7,
+			Digests: map[string]string{"sha512": "ca", "sha256": "cb"}}}, nil)
+}
+
+// golden compares a document with the expected one.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is another (run with -update if that is meant):\n%s", path, got)
+	}
+}
+
+// TestDocument: the whole document of a version, as it is stored.
+func TestDocument(t *testing.T) {
+	var doc bytes.Buffer
+	if err := archive.Document(&doc, job(), 2, files); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "document.xml", doc.Bytes())
+}
+
+// TestHistory: the whole history of an object that was stored, changed and reindexed.
+func TestHistory(t *testing.T) {
+	object := &inventory.Object{ARK: ark, LocalIDs: []string{"notes & more"}}
+	log := []event.Row{
+		{ID: "e1", Version: 1, Type: "object.create", Time: 1_800_000_000_000, Actor: "ada", Detail: `{"version":1,"job":"j1"}`},
+		{ID: "e2", Version: 2, Type: "object.modify", Time: 1_800_000_100_000, Actor: "ada", Detail: `{"version":2,"job":"j2"}`},
+		{ID: "e3", Version: 3, Type: "object.modify", Time: 1_800_000_200_000, Actor: "an operator", Detail: `{"version":2}`},
+	}
+	var doc bytes.Buffer
+	if err := archive.History(&doc, object, log); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "history.xml", doc.Bytes())
+
+	log[0].Detail = "{"
+	if err := archive.History(&doc, object, log); err == nil || !strings.Contains(err.Error(), "event 1 of "+ark) {
+		t.Errorf("an event that cannot be read gives %v", err)
+	}
+}
+
+// TestDocumentFails: an error of the list of files ends the document.
+func TestDocumentFails(t *testing.T) {
+	broken := fmt.Errorf("the bucket does not answer")
+	for _, at := range []int{1, 2} {
+		read := 0
+		var list iter.Seq2[aip.Entry, error] = func(yield func(aip.Entry, error) bool) {
+			if read++; read == at {
+				yield(aip.Entry{}, broken)
+				return
+			}
+			files(yield)
+		}
+		if err := archive.Document(&bytes.Buffer{}, job(), 1, list); err != broken {
+			t.Errorf("the list fails when it is read for the %d. time, and the document says %v", at, err)
+		}
+	}
+}
+
+// TestTerms: every event has a type of the vocabulary, with its URI, and the events of
+// what did not happen are not there.
+func TestTerms(t *testing.T) {
+	plain := job()
+	plain.Payload.Type, plain.Checked, plain.Warned, plain.Submitter = ingest.TypeFile, 0, 0, ""
+	var doc, rich bytes.Buffer
+	if err := archive.Document(&doc, plain, 1, files); err != nil {
+		t.Fatal(err)
+	}
+	for _, not := range []string{">validation<", ">fixity check<", ">warning<", ">authorizer<", "submitter"} {
+		if strings.Contains(doc.String(), not) {
+			t.Errorf("%s is in the document of a job without it", not)
+		}
+	}
+	if err := archive.Document(&rich, job(), 1, files); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{doc.String(), rich.String()} {
+		events := strings.Count(text, "<eventType ")
+		if known := strings.Count(text, `valueURI="http://id.loc.gov/vocabulary/preservation/eventType/`); known != events || events < 3 {
+			t.Errorf("%d of %d event types are terms of the vocabulary", known, events)
+		}
+	}
+}
+
+// TestOCFL: the version's message is the depositor's note, else names the job; a
+// submitter has an address in any case, always the same.
+func TestOCFL(t *testing.T) {
+	for _, c := range []struct{ submitter, note, message, name, address string }{
+		{"ada@example.org", "as agreed", "as agreed", "ada@example.org", "mailto:ada@example.org"},
+		{"Ada", "", "ingest of job 20261122-abc-00001, batch 20261122-abc", "Ada",
+			"urn:uuid:f762a3d0-85ed-5fd5-a711-b223a5a0295d"},
+		{"", "", "ingest of job 20261122-abc-00001, batch 20261122-abc", "unknown submitter",
+			"urn:uuid:9a66983e-6b87-5119-a4cf-93ecf2436357"},
+	} {
+		j := job()
+		j.Submitter, j.Note = c.submitter, c.note
+		v := provenance.OCFL(j)
+		if v.Message != c.message || v.User.Name != c.name || v.User.Address != c.address || v.Created.UnixMilli() != j.Stamp {
+			t.Errorf("%q: got %+v by %+v", c.submitter, v, *v.User)
+		}
+	}
+}
+
+// A version says in its inventory when it was made, why, and by whom.
+func ExampleOCFL() {
+	v := provenance.OCFL(&ingest.Job{ID: "j-1", Note: "as agreed", Submitter: "ada@example.org", Stamp: 1_800_000_000_000})
+	fmt.Println(v.Created.Format("2006-01-02"), v.Message, v.User.Address)
+	// Output: 2027-01-15 as agreed mailto:ada@example.org
+}
