@@ -90,8 +90,8 @@ func TestRefused(t *testing.T) {
 	long := description.Part{Size: 1<<20 + 1, Open: func() (io.ReadCloser, error) { panic("it is not opened") }}
 	for want, part := range map[string]description.Part{
 		"mrt-erc.txt has 1048577 bytes, a description may have 1048576": long,
-		"mrt-erc.txt cannot be read": text("what: caf\xe9\n"),
-		"two arks":                   text("where: ark:/99999/fk4a; ark:/99999/fk4b\n"),
+		"mrt-erc.txt cannot be read":                                    text("what: caf\xe9\n"),
+		"two arks":                                                      text("where: ark:/99999/fk4a; ark:/99999/fk4b\n"),
 	} {
 		_, refused, err := description.Settle(map[string]description.Part{ercFile: part}, form)
 		if err != nil || !strings.Contains(refused, want) {
