@@ -37,27 +37,36 @@ const (
 
 var form = ingest.Metadata{Who: "form who", What: "form what", When: "2003", Where: "form id"}
 
+// parts are the records of a package.
+type parts = map[string]description.Part
+
 // TestPrecedence: each element comes from the best source that has it.
 func TestPrecedence(t *testing.T) {
 	for name, c := range map[string]struct {
-		parts map[string]description.Part
+		parts parts
 		said  ingest.Metadata
 		want  string
 	}{
-		"nothing":            {want: "[] [] [] []"},
-		"the form":           {said: form, want: "[form who] [form what] [2003] [form id]"},
-		"DC before the form": {parts: map[string]description.Part{dcFile: text(dublinCore)}, said: form, want: "[DC who] [DC what] [2002] [form id]"},
-		"DataCite before DC": {parts: map[string]description.Part{dcFile: text(dublinCore), dataciteFile: text(datacite)},
-			want: "[DataCite who] [DataCite what] [2001] []"},
+		"nothing":  {want: "[] [] [] []"},
+		"the form": {said: form, want: "[form who] [form what] [2003] [form id]"},
+		"DC before the form": {
+			parts: parts{dcFile: text(dublinCore)}, said: form,
+			want: "[DC who] [DC what] [2002] [form id]"},
+		"DataCite before DC": {
+			parts: parts{dcFile: text(dublinCore), dataciteFile: text(datacite)},
+			want:  "[DataCite who] [DataCite what] [2001] []"},
 		"ERC first, and what it lacks from the next": {
-			parts: map[string]description.Part{ercFile: text("what: ERC what\n"), dataciteFile: text(datacite)},
+			parts: parts{ercFile: text("what: ERC what\n"), dataciteFile: text(datacite)},
 			want:  "[DataCite who] [ERC what] [2001] []"},
-		"a code for nothing is nothing": {parts: map[string]description.Part{ercFile: text("what: (:unkn)\n")}, said: form,
+		"a code for nothing is nothing": {
+			parts: parts{ercFile: text("what: (:unkn)\n")}, said: form,
 			want: "[form who] [form what] [2003] [form id]"},
-		"identifiers add up": {parts: map[string]description.Part{ercFile: text("where: a; b\n")}, said: form,
+		"identifiers add up": {
+			parts: parts{ercFile: text("where: a; b\n")}, said: form,
 			want: "[form who] [form what] [2003] [a b form id]"},
-		"below the top level nothing counts": {parts: map[string]description.Part{"producer/x/mrt-erc.txt": text("what: no\n")},
-			want: "[] [] [] []"},
+		"below the top level nothing counts": {
+			parts: parts{"producer/x/mrt-erc.txt": text("what: no\n")},
+			want:  "[] [] [] []"},
 	} {
 		d, refused, err := description.Settle(c.parts, c.said)
 		if got := fmt.Sprint(d.Who, d.What, d.When, d.Where); err != nil || refused != "" || got != c.want {
@@ -78,9 +87,13 @@ func TestInherit(t *testing.T) {
 
 // TestIdentifiers: the ARK is told from the other identifiers, in any of its forms.
 func TestIdentifiers(t *testing.T) {
-	d, refused, err := description.Settle(nil, ingest.Metadata{Where: "doi:10.1/x; ark:99999/fk4a; ark:/99999/fk4a; y"})
-	if err != nil || refused != "" || d.ARK != "ark:/99999/fk4a" || !slices.Equal(d.LocalIDs, []string{"doi:10.1/x", "y"}) {
-		t.Errorf("got %q and %q (%q, %v)", d.ARK, d.LocalIDs, refused, err)
+	said := ingest.Metadata{Where: "doi:10.1/x; ark:99999/fk4a; ark:/99999/fk4a; y"}
+	d, refused, err := description.Settle(nil, said)
+	if err != nil || refused != "" || d.ARK != "ark:/99999/fk4a" {
+		t.Errorf("the ARK is %q (%q, %v)", d.ARK, refused, err)
+	}
+	if want := []string{"doi:10.1/x", "y"}; !slices.Equal(d.LocalIDs, want) {
+		t.Errorf("the others are %q, want %q", d.LocalIDs, want)
 	}
 }
 
@@ -93,14 +106,15 @@ func TestRefused(t *testing.T) {
 		"mrt-erc.txt cannot be read":                                    text("what: caf\xe9\n"),
 		"two arks":                                                      text("where: ark:/99999/fk4a; ark:/99999/fk4b\n"),
 	} {
-		_, refused, err := description.Settle(map[string]description.Part{ercFile: part}, form)
+		_, refused, err := description.Settle(parts{ercFile: part}, form)
 		if err != nil || !strings.Contains(refused, want) {
 			t.Errorf("refused is %q, want %q (%v)", refused, want, err)
 		}
 	}
 	broken := errors.New("the bucket does not answer")
 	part := description.Part{Open: func() (io.ReadCloser, error) { return nil, broken }}
-	if _, refused, err := description.Settle(map[string]description.Part{ercFile: part}, form); !errors.Is(err, broken) {
+	_, refused, err := description.Settle(parts{ercFile: part}, form)
+	if !errors.Is(err, broken) {
 		t.Errorf("got %q, %v; want the error", refused, err)
 	}
 }
@@ -126,7 +140,9 @@ func TestSummary(t *testing.T) {
 
 // TestIsSource: the records are those that Settle reads.
 func TestIsSource(t *testing.T) {
-	for path, want := range map[string]bool{ercFile: true, dataciteFile: true, dcFile: true, "producer/a.txt": false, "mrt-erc.txt": false} {
+	for path, want := range map[string]bool{
+		ercFile: true, dataciteFile: true, dcFile: true, "producer/a.txt": false, "mrt-erc.txt": false,
+	} {
 		if got := description.IsSource(path); got != want {
 			t.Errorf("%s: got %v, want %v", path, got, want)
 		}
@@ -135,8 +151,8 @@ func TestIsSource(t *testing.T) {
 
 // The package's own record says more than the submission; the rest comes from there.
 func Example() {
-	parts := map[string]description.Part{"producer/mrt-erc.txt": text("what: Notes by the Translator\nwhere: notebook 7\n")}
-	d, refused, err := description.Settle(parts, ingest.Metadata{Who: "Ada Lovelace", What: "Notes", When: "1843"})
+	record := text("what: Notes by the Translator\nwhere: notebook 7\n")
+	d, refused, err := description.Settle(parts{"producer/mrt-erc.txt": record}, ingest.Metadata{Who: "Ada Lovelace", What: "Notes", When: "1843"})
 	fmt.Println(d.Who, d.What, d.When, d.LocalIDs, refused, err)
 
 	d.Inherit(erc.Kernel{More: map[string][]string{"rights": {"CC0"}}})

@@ -93,7 +93,8 @@ func TestDocumentFails(t *testing.T) {
 	for _, at := range []int{1, 2} {
 		read := 0
 		var list iter.Seq2[aip.Entry, error] = func(yield func(aip.Entry, error) bool) {
-			if read++; read == at {
+			read++
+			if read == at {
 				yield(aip.Entry{}, broken)
 				return
 			}
