@@ -102,9 +102,9 @@ func TestIdentifiers(t *testing.T) {
 func TestRefused(t *testing.T) {
 	long := description.Part{Size: 1<<20 + 1, Open: func() (io.ReadCloser, error) { panic("it is not opened") }}
 	for want, part := range map[string]description.Part{
-		"mrt-erc.txt has 1048577 bytes, a description may have 1048576": long,
-		"mrt-erc.txt cannot be read":                                    text("what: caf\xe9\n"),
-		"two arks":                                                      text("where: ark:/99999/fk4a; ark:/99999/fk4b\n"),
+		"mrt-erc.txt has 1048577 bytes": long,
+		"mrt-erc.txt cannot be read":    text("what: caf\xe9\n"),
+		"two arks":                      text("where: ark:/99999/fk4a; ark:/99999/fk4b\n"),
 	} {
 		_, refused, err := description.Settle(parts{ercFile: part}, form)
 		if err != nil || !strings.Contains(refused, want) {
@@ -152,7 +152,8 @@ func TestIsSource(t *testing.T) {
 // The package's own record says more than the submission; the rest comes from there.
 func Example() {
 	record := text("what: Notes by the Translator\nwhere: notebook 7\n")
-	d, refused, err := description.Settle(parts{"producer/mrt-erc.txt": record}, ingest.Metadata{Who: "Ada Lovelace", What: "Notes", When: "1843"})
+	said := ingest.Metadata{Who: "Ada Lovelace", What: "Notes", When: "1843"}
+	d, refused, err := description.Settle(parts{"producer/mrt-erc.txt": record}, said)
 	fmt.Println(d.Who, d.What, d.When, d.LocalIDs, refused, err)
 
 	d.Inherit(erc.Kernel{More: map[string][]string{"rights": {"CC0"}}})
