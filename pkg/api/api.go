@@ -58,7 +58,7 @@ func (a *API) Handler() http.Handler {
 	if err := complete(h); err != nil {
 		panic(err) // a route without a description: no test of a handler passes
 	}
-	mux.HandleFunc("GET /docs", docs(h))
+	docs(mux)
 	return a.guarded(routed(mux))
 }
 

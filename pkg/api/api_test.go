@@ -208,36 +208,3 @@ func TestDefects(t *testing.T) {
 		t.Errorf("told outside: %s", body)
 	}
 }
-
-func TestOpenAPI(t *testing.T) {
-	c, _ := serve(t, through)
-	var doc struct {
-		OpenAPI string
-		Paths   map[string]map[string]struct{ OperationID string }
-	}
-	err := c.Call(t.Context(), http.MethodGet, "/openapi.json", nil, &doc)
-	if err != nil || !strings.HasPrefix(doc.OpenAPI, "3.1") {
-		t.Fatalf("%+v, %v", doc, err)
-	}
-	ids := map[string]string{}
-	for path, methods := range doc.Paths {
-		for method, op := range methods {
-			if other, twice := ids[op.OperationID]; twice || op.OperationID == "" {
-				t.Errorf("%s %s has the operation id %q, as %s", method, path, op.OperationID, other)
-			}
-			ids[op.OperationID] = method + " " + path
-		}
-	}
-	resp, err := http.Get(c.URL + "/docs")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	page, err := io.ReadAll(resp.Body)
-	if err != nil || !strings.Contains(string(page), "POST /v1/batches") || strings.Contains(string(page), "<script") || !strings.Contains(string(page), `href="openapi.json"`) {
-		t.Errorf("the page is %s, %v", page, err)
-	}
-	if len(ids) < 15 {
-		t.Errorf("only %d operations", len(ids))
-	}
-}

@@ -1,56 +1,66 @@
 package api
 
 import (
-	"cmp"
-	"html/template"
+	"bytes"
+	"compress/gzip"
+	"embed"
+	"io"
+	"mime"
 	"net/http"
-	"slices"
-
-	"github.com/danielgtaylor/huma/v2"
+	"path"
+	"strings"
 )
 
-// operation is one route on the page.
-type operation struct {
-	Method, Path, Summary string
-	Parameters            []*huma.Param
-	Body                  bool
-}
+// The page at /docs renders the OpenAPI document with Scalar, which is in the program:
+// nothing is fetched from elsewhere, in a browser or in a build. A test compares the file
+// with that of the npm package.
+//
+//go:embed page
+var page embed.FS
 
-// docs shows the routes on a page that needs no script and nothing from
-// elsewhere. Its links are relative: the API does not know under which path a
-// gateway serves it.
-func docs(h huma.API) http.HandlerFunc {
-	var all []operation
-	for path, item := range h.OpenAPI().Paths {
-		for method, op := range map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPut: item.Put} {
-			if op != nil {
-				all = append(all, operation{method, path, op.Summary, op.Parameters, op.RequestBody != nil})
-			}
+// scalar is the renderer. Its version is in its name, so that browsers may keep it.
+const scalar = "scalar-1.72.1.js"
+
+// pagePolicy lets the page load scripts and data from the API only. The renderer puts
+// styles into the document; it evaluates no text as a script.
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+	"font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// docs registers the page and its files.
+func docs(mux *http.ServeMux) {
+	for route, file := range map[string]string{"/docs": "docs.html", "/docs/start.js": "start.js", "/docs/icon.svg": "icon.svg"} {
+		content, err := page.ReadFile("page/" + file)
+		if err != nil {
+			panic(err) // it is not in the program
 		}
+		mux.HandleFunc("GET "+route, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Security-Policy", pagePolicy)
+			w.Header().Set("Content-Type", mime.TypeByExtension(path.Ext(file)))
+			_, _ = w.Write(content) // the reader went away
+		})
 	}
-	slices.SortFunc(all, func(a, b operation) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method)) })
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
-		_ = docsPage.Execute(w, all) // the reader went away
-	}
+	mux.HandleFunc("GET /docs/"+scalar, renderer)
 }
 
-var docsPage = template.Must(template.New("docs").Parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Archivist API</title>
-<style>
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
-body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
-table { border-collapse: collapse; width: 100% }
-th, td { text-align: left; vertical-align: top; padding: .4rem .8rem .4rem 0; border-bottom: 1px solid color-mix(in srgb, currentColor 20%, transparent) }
-code { font-size: .95em }
-</style></head>
-<body>
-<h1>Archivist API</h1>
-<p>Lists are <code>{"items": […], "cursor": "…"}</code>; pass <code>cursor</code> to get the next page. Errors are RFC 9457 problem documents.
-The whole description, with every field: <a href="openapi.json">openapi.json</a>, <a href="openapi.yaml">openapi.yaml</a> (OpenAPI 3.1).</p>
-<table><thead><tr><th>Route</th><th>What it does</th><th>Parameters</th></tr></thead><tbody>
-{{range .}}<tr><td><code>{{.Method}} {{.Path}}</code></td><td>{{.Summary}}</td><td>{{range .Parameters}}<code>{{.Name}}</code> ({{.In}}{{if .Required}}, required{{end}}){{with .Description}}: {{.}}{{end}}<br>{{end}}{{if .Body}}JSON body{{end}}</td></tr>
-{{end}}</tbody></table>
-</body></html>
-`))
+// renderer serves the renderer compressed, as it is stored: as text, an answer of a
+// function would come near to the 6 MB that it may have.
+func renderer(w http.ResponseWriter, r *http.Request) {
+	content, err := page.ReadFile("page/" + scalar + ".gz")
+	if err != nil {
+		panic(err)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/javascript; charset=utf-8")
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Vary", "Accept-Encoding")
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		h.Set("Content-Encoding", "gzip")
+		_, _ = w.Write(content) // the reader went away
+		return
+	}
+	plain, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		panic(err)
+	}
+	_, _ = io.Copy(w, plain)
+}
