@@ -198,9 +198,11 @@ func TestGolden(t *testing.T) {
 					c.stdin = `{"requireDigest": true}`
 				}
 				code := c.run(g.line + form.flags)
-				fmt.Fprintf(&text, "$ archivist %s%s%s\n%s", g.line, form.flags, form.shown, c.out.String())
-				if said := strings.ReplaceAll(c.err.String(), "\r\x1b[K", ""); said != "" {
-					fmt.Fprintf(&text, "--- standard error\n%s", said)
+				fmt.Fprintf(&text, "$ archivist %s%s%s\n", g.line, form.flags, form.shown)
+				if form.width > 0 {
+					text.WriteString(c.seen())
+				} else if text.WriteString(c.out.String()); c.err.Len() > 0 {
+					fmt.Fprintf(&text, "--- standard error\n%s", &c.err)
 				}
 				fmt.Fprintf(&text, "--- exit code %d\n\n", code)
 				fits(t, form.width, c.out.String())

@@ -176,8 +176,8 @@ func widths(need, cut []int, total int) []int {
 	}
 	for i := range need {
 		if open[i] > 0 {
-			width := max(total, 0) * open[i] / shares
-			if width < fewest {
+			width := min(need[i], max(total, 0)*open[i]/shares)
+			if width < min(fewest, need[i]) {
 				width = 0
 			}
 			settle(i, width)

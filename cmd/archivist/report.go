@@ -7,26 +7,15 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	v1 "archivist/pkg/api/v1"
 )
 
 type batchReportCmd struct {
 	ID string `arg:"" name:"batch" help:"Id of a batch that has ended."`
 }
 
-// reportFields are the fields of the report, which is a document of its own.
-type reportFields struct {
-	Batch      json.RawMessage `json:"batch"`
-	Collection json.RawMessage `json:"collection"`
-	Note       json.RawMessage `json:"note"`
-	At         json.RawMessage `json:"at"`
-	Message    json.RawMessage `json:"message"`
-	Failed     json.RawMessage `json:"failed"`
-	Completed  json.RawMessage `json:"completed"`
-	Open       json.RawMessage `json:"open"`
-	Counts     json.RawMessage `json:"counts"`
-}
-
-func (batchReportCmd) prints() any { return reportFields{} }
+func (batchReportCmd) prints() any { return v1.Report{} }
 
 func (c *batchReportCmd) Run(a *app) error {
 	body, err := a.client.Report(a.ctx, c.ID)
@@ -34,27 +23,18 @@ func (c *batchReportCmd) Run(a *app) error {
 		return err
 	}
 	defer body.Close()
-	if len(a.json) == len(fieldNames(reflect.TypeFor[reportFields]())) { // a report of any size
+	if len(a.json) == len(fieldNames(reflect.TypeFor[v1.Report]())) { // a report of any size
 		_, err := io.Copy(a.out, body)
 		return err
 	}
 	if a.json == nil {
 		return printReport(a.page(), body)
 	}
-	var r reportFields
+	var r v1.Report
 	if err := json.NewDecoder(body).Decode(&r); err != nil {
 		return fmt.Errorf("the report is not JSON: %w", err)
 	}
 	return a.print(r, nil)
-}
-
-// reportJob is a job's line of a report, as far as it is shown.
-type reportJob struct {
-	Job, State, ARK, Title, Message, Next, Receipt string
-	Version, Files, Warnings                       int
-	NoChange                                       bool
-	LocalIDs                                       []string
-	Bytes                                          int64
 }
 
 // printReport prints a report of any size line by line as it comes.
@@ -73,7 +53,7 @@ func printReport(p page, report io.Reader) error {
 		case slices.Contains([]string{"failed", "completed", "open"}, key):
 			err = printJobs(p, dec)
 		case key == "counts":
-			var n struct{ Failed, Completed, Open int }
+			var n v1.ReportCounts
 			err = dec.Decode(&n)
 			if p.width > 0 {
 				fmt.Fprintln(p)
@@ -98,28 +78,28 @@ func printJobs(p page, dec *json.Decoder) error {
 		return err
 	}
 	for dec.More() {
-		var j reportJob
+		var j v1.ReportJob
 		if err := dec.Decode(&j); err != nil {
 			return err
 		}
-		j.print(p)
+		printJob(p, j)
 	}
 	_, err := dec.Token()
 	return err
 }
 
-// print prints a job: for programs in one line.
-func (j reportJob) print(p page) {
+// printJob prints how a job ended: for programs in one line.
+func printJob(p page, j v1.ReportJob) {
 	ids := strings.Join(j.LocalIDs, ", ")
 	if p.width == 0 {
-		table(p, []reportJob{j},
-			column[reportJob]{text: func(j reportJob) string { return j.Job }},
-			column[reportJob]{text: func(j reportJob) string { return j.State }},
-			column[reportJob]{text: func(j reportJob) string { return ids }},
-			column[reportJob]{text: func(j reportJob) string { return j.ARK }},
-			column[reportJob]{text: func(j reportJob) string { return versionText(j.Version) }},
-			column[reportJob]{text: func(j reportJob) string { return j.Title }},
-			column[reportJob]{text: func(j reportJob) string { return j.Message }})
+		table(p, []v1.ReportJob{j},
+			column[v1.ReportJob]{text: func(j v1.ReportJob) string { return j.Job }},
+			column[v1.ReportJob]{text: func(j v1.ReportJob) string { return j.State }},
+			column[v1.ReportJob]{text: func(j v1.ReportJob) string { return ids }},
+			column[v1.ReportJob]{text: func(j v1.ReportJob) string { return j.ARK }},
+			column[v1.ReportJob]{text: func(j v1.ReportJob) string { return versionText(j.Version) }},
+			column[v1.ReportJob]{text: func(j v1.ReportJob) string { return j.Title }},
+			column[v1.ReportJob]{text: func(j v1.ReportJob) string { return j.Message }})
 		return
 	}
 	fmt.Fprintf(p, "\n%s  %s\n", in(stateStyle(j.State), printable(j.State)), printable(j.Job))
@@ -134,7 +114,7 @@ func (j reportJob) print(p page) {
 	if j.Warnings > 0 {
 		texts = append(texts, "warning: the digest matched, the size differed: "+count(j.Warnings, "file"))
 	}
-	for _, text := range append(texts, j.Message, j.Next) {
+	for _, text := range append(texts, j.Message, j.Next, j.Problem) {
 		if text != "" {
 			p.lines("  ", text)
 		}

@@ -126,7 +126,7 @@ func (a *app) prepare(c *cli, k *kong.Context) error {
 	for _, warning := range a.settings.warnings {
 		a.warn("%s", warning)
 	}
-	a.client = &v1.Client{URL: a.settings.API, Key: a.settings.key, HTTP: a.http}
+	a.client = &v1.Client{URL: a.settings.API, Key: a.settings.key, HTTP: a.http, UserAgent: "archivist/" + strings.ReplaceAll(buildVersion(), " ", "-")}
 	if _, is := command.(offline); !is && a.settings.API == "" {
 		return usage("no API is set: run in the folder of `make run`, or set ARCHIVIST_API (archivist help config)")
 	}

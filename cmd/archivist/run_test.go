@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -23,6 +24,7 @@ type console struct {
 	now      time.Time
 	onWait   func()
 	out, err bytes.Buffer
+	both     bytes.Buffer // as a terminal gets it
 	waits    []time.Duration
 }
 
@@ -38,7 +40,9 @@ func (c *console) run(line string) int { return c.args(strings.Fields(line)...) 
 func (c *console) args(args ...string) int {
 	c.out.Reset()
 	c.err.Reset()
-	m := machine{in: strings.NewReader(c.stdin), out: stream{&c.out, c.width}, err: stream{&c.err, c.width},
+	c.both.Reset()
+	m := machine{in: strings.NewReader(c.stdin),
+		out: stream{io.MultiWriter(&c.out, &c.both), c.width}, err: stream{io.MultiWriter(&c.err, &c.both), c.width},
 		getenv: func(name string) string { return c.env[name] }, http: http.DefaultClient, now: func() time.Time { return c.now },
 		wait: func(ctx context.Context, d time.Duration) error {
 			c.waits, c.now = append(c.waits, d), c.now.Add(d)
@@ -48,6 +52,17 @@ func (c *console) args(args ...string) int {
 			return ctx.Err()
 		}}
 	return run(c.ctx, m, args)
+}
+
+// seen is what stays on the terminal: of a line that was written again, the last.
+func (c *console) seen() string {
+	const again = "\r\x1b[K"
+	var out strings.Builder
+	for line := range strings.Lines(c.both.String()) {
+		parts := strings.Split(line, again)
+		out.WriteString(parts[len(parts)-1])
+	}
+	return out.String()
 }
 
 // emptyHome keeps a test from the user's files, and from a stack that is up here.

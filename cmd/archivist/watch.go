@@ -114,8 +114,14 @@ func sightOf(batches []v1.Batch) (s sight) {
 	}
 	s.state = fmt.Sprint(states)
 	s.over = states[v1.Completed]+states[v1.Failed]+states[v1.Deleted]+states[v1.Held] == len(batches)
-	if n := states[v1.Failed]; n > 0 {
-		s.failed = fault.New(fault.Conflict, "%d of %d batches failed; run archivist batch report %s for the reason", n, len(batches), failed)
+	if s.of == 0 && !s.over {
+		s.text = "the manifest is being read"
+	}
+	switch n := states[v1.Failed]; {
+	case n > 0 && len(batches) == 1:
+		s.failed = fault.New(fault.Conflict, "the batch failed; archivist batch report %s says why", failed)
+	case n > 0:
+		s.failed = fault.New(fault.Conflict, "%d of %d batches failed; archivist batch report %s says why", n, len(batches), failed)
 	}
 	return s
 }

@@ -96,7 +96,7 @@ func TestWatchOnATerminal(t *testing.T) {
 // does not answer is looked at again for a while.
 func TestWatchFails(t *testing.T) {
 	c := watching(t, &watched{last: v1.Failed})
-	if code := c.run("batch watch B"); code != fault.Edges[fault.Conflict].Exit || !strings.Contains(c.err.String(), "run archivist batch report B") {
+	if code := c.run("batch watch B"); code != fault.Edges[fault.Conflict].Exit || !strings.Contains(c.err.String(), "archivist batch report B says why") {
 		t.Errorf("%d %s", code, &c.err)
 	}
 	c = watching(t, &watched{last: v1.Completed, failing: mostMissed})

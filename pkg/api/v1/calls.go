@@ -142,8 +142,8 @@ func (c *Client) Reindex(ctx context.Context, in ReindexRequest) (out Reindexed,
 	return out, err
 }
 
-// Filter limits a list. Which fields a list looks at is said by its filter in the
-// API's description; the zero value of a field is no limit.
+// Filter limits a list: batches by Collection and State, jobs by Collection or Batch
+// and by State, objects by Collection and LocalID. A field without a value is no limit.
 type Filter struct {
 	Collection string
 	Batch      string

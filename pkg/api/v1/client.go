@@ -15,11 +15,13 @@ import (
 	"archivist/pkg/fault"
 )
 
-// Client calls the API at URL. Key, if set, is sent as x-api-key.
+// Client calls the API at URL. Key, if set, is sent as x-api-key; UserAgent says who
+// calls.
 type Client struct {
-	URL  string
-	Key  string
-	HTTP *http.Client
+	URL       string
+	Key       string
+	UserAgent string
+	HTTP      *http.Client
 }
 
 // Call makes one request and decodes the answer into out, unless out is nil. An
@@ -55,6 +57,9 @@ func (c *Client) do(ctx context.Context, method, path string, in any, headers []
 	req.Header.Set("content-type", "application/json")
 	if c.Key != "" {
 		req.Header.Set("x-api-key", c.Key)
+	}
+	if c.UserAgent != "" {
+		req.Header.Set("User-Agent", c.UserAgent)
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
@@ -97,23 +102,33 @@ func origin(u *url.URL) string {
 	return scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
+// problem is the error of an answer that refuses a request.
 func problem(resp *http.Response) error {
 	var p Problem
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if json.Unmarshal(data, &p) != nil || p.Detail == "" {
-		p.Detail = fmt.Sprintf("%s: %s", resp.Status, strings.TrimSpace(string(data)))
+		p.Detail = fmt.Sprintf("the API answers %s: %s", resp.Status, strings.Join(strings.Fields(string(data)), " "))
 	}
 	for _, e := range p.Errors {
 		p.Detail += fmt.Sprintf("; %s: %s", e.Location, e.Message)
 	}
-	kind := fault.Unavailable
-	for k, edge := range fault.Edges {
-		if edge.Status == resp.StatusCode && k != fault.Stale {
-			kind = k
+	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
+		p.Detail = "the API refuses the key; set ARCHIVIST_API_KEY, or the key of a profile (archivist help config)"
+	}
+	return &fault.Error{Kind: kindOf(resp.StatusCode), Msg: p.Detail}
+}
+
+// kindOf is the kind of error that a status tells. What the client sent is Invalid
+// unless the table of edges knows better; too many requests and what happens inside
+// are Unavailable: the same request may succeed later.
+func kindOf(status int) fault.Kind {
+	for kind, edge := range fault.Edges {
+		if edge.Status == status && kind != fault.Stale {
+			return kind
 		}
 	}
-	if resp.StatusCode == http.StatusBadRequest {
-		kind = fault.Invalid
+	if status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout {
+		return fault.Invalid
 	}
-	return &fault.Error{Kind: kind, Msg: p.Detail}
+	return fault.Unavailable
 }

@@ -144,3 +144,38 @@ func TestRefusesIDs(t *testing.T) {
 		t.Errorf("an interrupt is told as %v", err)
 	}
 }
+
+// TestRefusals: an answer that is no success becomes an error of a kind, in one line
+// that says what to do; gateways answer with forms of their own.
+func TestRefusals(t *testing.T) {
+	for _, k := range []struct {
+		status int
+		body   string
+		kind   fault.Kind
+		says   string
+	}{
+		{403, `{"message":"Forbidden"}`, fault.Invalid, "the API refuses the key; set ARCHIVIST_API_KEY"},
+		{401, ``, fault.Invalid, "refuses the key"},
+		{404, `{"detail":"there is no job \"x\"","errors":null}`, fault.NotFound, `there is no job "x"`},
+		{422, `{"detail":"validation failed","errors":[{"location":"body.url","message":"expected a URL"}]}`, fault.Invalid, "validation failed; body.url: expected a URL"},
+		{405, "Method\nNot Allowed", fault.Invalid, "the API answers 405 Method Not Allowed: Method Not Allowed"},
+		{413, ``, fault.Invalid, "413"},
+		{423, `{"detail":"held"}`, fault.Held, "held"},
+		{409, `{"detail":"no"}`, fault.Conflict, "no"},
+		{429, `{"message":"Too Many Requests"}`, fault.Unavailable, "429"},
+		{500, `{"detail":"defect"}`, fault.Unavailable, "defect"},
+		{504, `{"message":"Endpoint request timed out"}`, fault.Unavailable, "504 Gateway Timeout"},
+	} {
+		agent := ""
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			agent = r.UserAgent()
+			w.WriteHeader(k.status)
+			_, _ = w.Write([]byte(k.body))
+		}))
+		_, err := (&v1.Client{URL: srv.URL, HTTP: srv.Client(), UserAgent: "archivist/1"}).Queue(t.Context())
+		srv.Close()
+		if !fault.Is(err, k.kind) || !strings.Contains(err.Error(), k.says) || strings.Contains(err.Error(), "\n") || agent != "archivist/1" {
+			t.Errorf("%d %s: %v of %q asked by %s", k.status, k.body, err, fault.Of(err), agent)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"archivist/pkg/api"
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/bucket/buckettest"
+	"archivist/pkg/queue/queuetest"
+	"archivist/pkg/stage/stagetest"
+	"archivist/pkg/table/tabletest"
+)
+
+// TestSession is a depositor's first day, against the real handlers, queue and stages
+// on tables and buckets in this process. It is recorded in testdata/session.txt, which
+// -update writes anew; its commands and how they end are compared.
+func TestSession(t *testing.T) {
+	file, err := filepath.Abs(filepath.Join("testdata", "session.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	emptyHome(t)
+	files := map[string]string{"/map.txt": "the map of Ghent", "/notes.txt": "what the surveyor wrote"}
+	source := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, known := files[r.URL.Path]
+		if !known {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(text))
+	}))
+	defer source.Close()
+	files["/ghent.checkm"] = objectProfile + prefixes + fileColumns +
+		fmt.Sprintf("%s/map.txt | md5 | 44ad42c2aa8a0f79c0dbf43d2c1d4b0b | 16 | | map.txt |\n%s/notes.txt | | | | | notes.txt |\n#%%eof\n", source.URL, source.URL)
+	s := newSession(t)
+	s.hide = map[string]string{source.URL: "https://files.example.org", s.console.env["ARCHIVIST_API"]: "https://archive.example.org"}
+
+	submit := "submit " + source.URL + "/ghent.checkm --collection maps --local-id map-17 --what Ghent"
+	s.do(submit+" --dry-run", 0)
+	s.do(submit+" --watch", 4) // the manifest has a wrong digest
+	jobs, err := s.client.Jobs(t.Context(), v1.Filter{Collection: "maps"})
+	if err != nil || len(jobs) != 1 {
+		t.Fatal(jobs, err)
+	}
+	s.do("batch report "+jobs[0].Batch, 0)
+	files["/ghent.checkm"] = strings.Replace(files["/ghent.checkm"], "44ad42c2aa8a0f79c0dbf43d2c1d4b0b", "9562ba425eb13bffe313e8434ba15377", 1)
+	s.do(submit+" --watch", 0)
+	s.do("object list --collection maps", 0)
+	objects, err := s.client.Objects(t.Context(), v1.Filter{Collection: "maps"})
+	if err != nil || len(objects) != 1 {
+		t.Fatal(objects, err)
+	}
+	s.do("object files "+objects[0].ARK, 0)
+	s.do("object get "+objects[0].ARK+" producer/map.txt --dir ghent", 0)
+	s.do("job list --collection maps --state failed --json id,state", 0)
+	s.do("queue", 0)
+	if got, err := os.ReadFile("ghent/producer/map.txt"); err != nil || string(got) != files["/map.txt"] {
+		t.Errorf("%q, %v", got, err)
+	}
+
+	if *update {
+		if err := os.WriteFile(file, []byte(s.text.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commands := regexp.MustCompile(`(?m)^(\$ archivist|--- exit code) .*$`)
+	recorded, err := os.ReadFile(file)
+	got, want := commands.FindAllString(s.text.String(), -1), commands.FindAllString(string(recorded), -1)
+	if err != nil || strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("%v: the session is another one than the recorded; run with -update\n%s", err, &s.text)
+	}
+}
+
+// session is an archive in this process, and somebody at its console.
+type session struct {
+	t       *testing.T
+	console *console
+	client  *v1.Client
+	hide    map[string]string
+	text    strings.Builder
+}
+
+func newSession(t *testing.T) *session {
+	s3 := httptest.NewServer(buckettest.New(t.TempDir()))
+	t.Cleanup(s3.Close)
+	c := with(t, "")
+	c.width, c.env["NO_COLOR"], c.env["USER"] = 80, "1", "ann"
+	now := func() time.Time {
+		c.now = c.now.Add(time.Millisecond)
+		return c.now
+	}
+	m := queuetest.New(tabletest.Table(tabletest.New()), now, 50)
+	stages := stagetest.New(m, s3.URL)
+	handler := &api.API{Queue: m.Queue, Inventory: stages.Inventory, Collections: stages.Collections,
+		Root: stages.Root, Work: stages.Work.Bucket, Identity: stages.Identity(), Log: m.Queue.Log}
+	srv := httptest.NewServer(handler.Handler())
+	t.Cleanup(srv.Close)
+	c.env["ARCHIVIST_API"] = srv.URL
+	c.onWait = func() {
+		if err := m.Run(t.Context(), 1); err != nil {
+			t.Error(err)
+		}
+	}
+	return &session{t: t, console: c, client: &v1.Client{URL: srv.URL, HTTP: srv.Client()}}
+}
+
+// do runs a command and records it.
+func (s *session) do(line string, want int) {
+	s.t.Helper()
+	code := s.console.run(line)
+	if code != want {
+		s.t.Fatalf("%s: exit code %d\n%s%s", line, code, &s.console.out, &s.console.err)
+	}
+	text := fmt.Sprintf("$ archivist %s\n%s--- exit code %d\n\n", line, s.console.seen(), code)
+	for real, shown := range s.hide {
+		text = strings.ReplaceAll(text, real, shown)
+	}
+	s.text.WriteString(text)
+}
