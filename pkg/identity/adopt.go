@@ -21,11 +21,11 @@ func (r Resolver) Adopt(ctx context.Context, j *ingest.Job, d description.Descri
 		}
 	}
 	if d.ARK != "" && j.Primary != d.ARK {
-		return fmt.Sprintf("the package's description says %s, but the submission is for %s; make them agree",
+		return fmt.Sprintf("the package's description names %s, but the submission is for %s. Correct one of them",
 			d.ARK, j.Primary), nil
 	}
 	if _, err := ingest.CleanLocalIDs(slices.Concat(j.Submitted(), d.LocalIDs)); err != nil {
-		return "with those in the package's description: " + err.Error(), nil
+		return "together with the identifiers in the package's description: " + err.Error(), nil
 	}
 	j.LocalIDs, j.Found = j.Submitted(), 0
 	for _, id := range d.LocalIDs {
@@ -55,6 +55,6 @@ func (r Resolver) adopt(ctx context.Context, j *ingest.Job, id string) (refused 
 			return "", err
 		}
 	}
-	return fmt.Sprintf("the package's description names the local id %q, which is that of another object (%s): "+
-		"if it is meant, submit it by that id; if not, take the id out", id, known), nil
+	return fmt.Sprintf("the package's description names the local id %q, which belongs to another object (%s). "+
+		"To update that object, submit with that id; otherwise remove the id from the description", id, known), nil
 }

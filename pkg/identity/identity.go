@@ -54,11 +54,11 @@ func (r Resolver) Resolve(ctx context.Context, j *ingest.Job) (refused string, e
 	}
 	given, err := ark.Parse(j.Primary)
 	if err != nil {
-		return "the primary identifier is no ARK: " + err.Error(), nil
+		return "the primary identifier is not an ARK: " + err.Error(), nil
 	}
 	j.Primary = given.String()
 	if found != "" && found != j.Primary {
-		return fmt.Sprintf("the local id %q is that of another object than %s; leave one of them out",
+		return fmt.Sprintf("the local id %q belongs to another object than %s. Remove one of them",
 			by, j.Primary), nil
 	}
 	return r.allowed(ctx, j, given)
@@ -72,8 +72,8 @@ func (r Resolver) byLocalIDs(ctx context.Context, j *ingest.Job) (found, by, ref
 			return "", "", "", err
 		}
 		if known != "" && found != "" && known != found {
-			return "", "", fmt.Sprintf("the local ids %q and %q are of different objects (%s, %s); "+
-				"submit one object at a time", by, id, found, known), nil
+			return "", "", fmt.Sprintf("the local ids %q and %q belong to different objects (%s, %s). "+
+				"Submit one object at a time", by, id, found, known), nil
 		}
 		if known != "" {
 			found, by = known, id
@@ -124,7 +124,7 @@ func (r Resolver) unused(ctx context.Context, j *ingest.Job, given ark.ARK) (ref
 
 // mistaken says why a given ARK cannot be that of a new object on a shoulder, or "".
 func mistaken(given, shoulder ark.ARK) string {
-	const instead = "leave it out and one is minted"
+	const instead = "omit it to have one minted"
 	switch {
 	case given.NAAN != shoulder.NAAN || !strings.HasPrefix(given.Name, shoulder.Name):
 		return fmt.Sprintf("%s is not on the shoulder %s of this collection; %s", given, shoulder, instead)

@@ -56,8 +56,8 @@ func (r Resolver) mint(ctx context.Context, j *ingest.Job, try int) (next int, r
 		row, err := r.Inventory.Reserved(ctx, drawn) // the job stored it, before the table was restored
 		return try + 1, row == nil, err
 	}
-	return try, false, fault.New(fault.Unavailable, "%d arks were drawn on ark:/%s/%s that are objects' already",
-		drawsAtOnce, r.NAAN, shoulder)
+	return try, false, fault.New(fault.Unavailable, "no unused ARK was found on ark:/%s/%s in %d tries",
+		r.NAAN, shoulder, drawsAtOnce)
 }
 
 // StoredBy asks whether the job's version is stored, and notes on the job which it is.

@@ -56,7 +56,7 @@ func (r Registrar) Assign(ctx context.Context, claim *queue.Claim) (ingest.Resul
 		}
 		return ingest.Result{}, err
 	}
-	return ingest.Result{}, fault.New(fault.Unavailable, "no free ark was found in 5 tries for job %s", j.ID)
+	return ingest.Result{}, fault.New(fault.Unavailable, "no unused ARK could be reserved for job %s in 5 tries", j.ID)
 }
 
 // choose draws an ARK for the job, or looks whether the one that it has is its
@@ -113,8 +113,8 @@ func (r Registrar) BringBack(ctx context.Context, ark string, id aip.Identity, u
 	err := r.Reindexer.LocalIDs(ctx, &o, until)
 	switch {
 	case fault.Is(err, fault.Conflict):
-		return ingest.Fail(true, fmt.Sprintf("%s is stored, but its rows are missing and cannot be brought back: %v. "+
-			"Tell the archive's operator", ark, err)), nil
+		return ingest.Fail(true, fmt.Sprintf("%s is stored, but its missing rows cannot be restored: %v. "+
+			"Contact the archive's operator", ark, err)), nil
 	case errors.Is(err, reindex.ErrStopped):
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	}

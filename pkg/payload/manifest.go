@@ -16,8 +16,8 @@ func Rejected(m checkm.Manifest, problems []checkm.Problem, err error, want chec
 	}
 	bad := checkm.Rejected(problems)
 	if len(bad) == 0 && m.Kind != want {
-		return fmt.Sprintf("the manifest is of the kind %q by its profile; expected %q for this payload type. "+
-			"Submit it with the type of its profile", m.Kind, want)
+		return fmt.Sprintf("the manifest's profile is that of the kind %q; this payload type expects %q. "+
+			"Submit it again with the matching type", m.Kind, want)
 	}
 	lines := make([]string, len(bad))
 	for i, p := range bad {
@@ -36,7 +36,7 @@ func WrongDigest(what string, came *fetch.Digester, p ingest.Payload) string {
 		return ""
 	}
 	if got := came.Sums()[p.Algorithm]; got != p.Digest {
-		return fmt.Sprintf("%s: the depositor's %s is %s, but what came (%d bytes) has %s", what, p.Algorithm, p.Digest, came.Size, got)
+		return fmt.Sprintf("%s: the depositor's %s is %s, but %s was computed over %d bytes received", what, p.Algorithm, p.Digest, got, came.Size)
 	}
 	return ""
 }

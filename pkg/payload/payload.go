@@ -101,11 +101,11 @@ func CheckPage(p ingest.Payload, start []byte) error {
 	if !isPage(start) || p.Type == ingest.TypeFile || p.Type == "" && named {
 		return nil
 	}
-	expected := "the payload's type was not given; give the type file if the page itself is to be kept"
+	expected := "no payload type was given. To preserve the page itself, submit it with the type file"
 	if p.Type != "" {
 		expected = "expected a manifest"
 	}
-	return fault.New(fault.Unavailable, "%s: a web page (HTML) came; %s", fetch.Redact(p.URL), expected)
+	return fault.New(fault.Unavailable, "%s: received a web page (HTML); %s", fetch.Redact(p.URL), expected)
 }
 
 // isPage reports whether the beginning of a file is that of a web page.
@@ -130,7 +130,7 @@ func Changed(ctx context.Context, j *ingest.Job, came ocfl.Text) (why string, er
 	case err != nil:
 		return err.Error(), nil
 	case kind != ingest.TypeFile:
-		return fmt.Sprintf("%s: a manifest came; it was a plain file when its type was detected", fetch.Redact(j.URL)), nil
+		return fmt.Sprintf("%s: received a manifest; it was a plain file when its type was detected", fetch.Redact(j.URL)), nil
 	}
 	return "", nil
 }

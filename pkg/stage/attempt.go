@@ -90,15 +90,15 @@ func (a *attempt) failure() ingest.Result {
 	}
 	text := strings.Join(whys[:min(len(whys), maxProblems)], "; ")
 	if len(whys) > 1 {
-		text = fmt.Sprintf("%d of %d files cannot be taken: %s", len(whys), a.job.Files, text)
+		text = fmt.Sprintf("%d of %d files failed: %s", len(whys), a.job.Files, text)
 	}
 	if left := a.job.Files - a.got - len(whys); left > 0 {
 		text += fmt.Sprintf("; %d files were not tried", left)
 	}
 	if final {
-		return ingest.Fail(false, text+". Correct the files or what is said of them, then submit it again")
+		return ingest.Fail(false, text+". Correct the files or the manifest, then submit it again")
 	}
-	return ingest.Fail(true, text+". Correct it at the source, then requeue the job")
+	return ingest.Fail(true, text+". Correct the source, then requeue the job")
 }
 
 // segment gets the files of one segment. What it has when it must stop is kept,
@@ -164,7 +164,7 @@ func (a *attempt) same(ctx context.Context, n int, entries []*aip.Entry) error {
 	}
 	for i, e := range stands {
 		if i >= len(entries) || e.Digests["sha512"] != entries[i].Digests["sha512"] {
-			a.note(i, checkm.Row{}, &changedError{"the content at the source changed while two tries downloaded it"})
+			a.note(i, checkm.Row{}, &changedError{"the content at the source changed during the download"})
 			return errStopped
 		}
 	}

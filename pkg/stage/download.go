@@ -79,7 +79,7 @@ func (d Download) beginAgain(ctx context.Context, claim *queue.Claim, why string
 	if j.Detected {
 		j.Payload.Type = ""
 	}
-	return ingest.Fail(true, why+". Correct it at the source if that is wrong, then requeue the job: it begins again"), nil
+	return ingest.Fail(true, why+". Correct the source if the content is wrong, then requeue the job; it starts over"), nil
 }
 
 // finish corrects what the estimate guessed. A ledger that is not all of this attempt

@@ -23,13 +23,14 @@ func describe(row checkm.Row, sums *fetch.Digester, key string) (aip.Entry, erro
 	if row.Digest != "" {
 		e.Given = row.Algorithm
 		if digests[row.Algorithm] != row.Digest {
-			return e, &refusedError{fmt.Sprintf("the depositor's %s is %s, but what came (%d bytes) has %s", row.Algorithm, row.Digest, sums.Size, digests[row.Algorithm])}
+			return e, &refusedError{fmt.Sprintf("the depositor's %s is %s, but %s was computed over %d bytes received",
+				row.Algorithm, row.Digest, digests[row.Algorithm], sums.Size)}
 		}
 	}
 	if row.Size >= 0 && row.Size != sums.Size {
-		e.Warning = fmt.Sprintf("the depositor's size is %d bytes, but %d came", row.Size, sums.Size)
+		e.Warning = fmt.Sprintf("the depositor's size is %d bytes, but %d were received", row.Size, sums.Size)
 		if row.Digest == "" {
-			return e, &refusedError{e.Warning + ", and there is no digest to tell which is right"}
+			return e, &refusedError{e.Warning + ", and there is no digest that shows which is correct"}
 		}
 	}
 	return e, nil

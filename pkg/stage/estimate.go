@@ -80,7 +80,7 @@ func undigested(ctx context.Context, profiles collection.Store, collection strin
 	if err != nil || !profile.RequireDigest {
 		return "", err
 	}
-	return fmt.Sprintf("the file has no digest, and the collection %s takes none without one. "+
+	return fmt.Sprintf("the file has no digest, but the collection %s requires one. "+
 		"Submit it again with its digest", collection), nil
 }
 

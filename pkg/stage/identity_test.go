@@ -218,7 +218,7 @@ func TestFoundIDs(t *testing.T) {
 	b := w.ended(w.submit("b.txt", of("", "B")), 1, false).Primary
 	for name, ids := range map[string]func(*ingest.Batch){"none": of(""), "a local id": of("", "A"), "an ark": of(a), "a new local id": of("", "new")} {
 		id := w.submit("", w.saying("B"), ids)
-		w.refused(id, `names the local id "B", which is that of another object (`+b+`)`)
+		w.refused(id, `names the local id "B", which belongs to another object (`+b+`)`)
 		if j := w.job(id); j.ObjectVersion != 0 {
 			t.Errorf("%s: it was stored as %s v%d", name, j.Primary, j.ObjectVersion)
 		}

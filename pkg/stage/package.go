@@ -160,8 +160,8 @@ func unexpected(j *ingest.Job, head int) string {
 	if j.IfVersion == 0 || j.IfVersion == head {
 		return ""
 	}
-	return fmt.Sprintf("the submission was made for version %d of the object, which is at version %d; "+
-		"look at what changed, then submit anew", j.IfVersion, head)
+	return fmt.Sprintf("the submission expects version %d of the object, which is at version %d. "+
+		"Review what changed, then submit it again", j.IfVersion, head)
 }
 
 // overtaken says that the object has a version by a later submission, which nobody

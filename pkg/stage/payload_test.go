@@ -32,7 +32,7 @@ var ways = map[string]string{
 	"503":                "503 Service Unavailable",
 	"timeout":            "no answer",
 	"connection refused": "connection refused",
-	"web page":           "a web page (HTML) came",
+	"web page":           "received a web page (HTML)",
 }
 
 func newUnreliable(t *testing.T, way string) *unreliable {
@@ -278,7 +278,7 @@ func TestTypeChangesAfterEstimate(t *testing.T) {
 	})
 	u.begin("object.checkm")
 	j := u.jobs()[0]
-	if j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message, "a manifest came") {
+	if j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message, "received a manifest") {
 		t.Fatalf("%s: %q", j.State, j.Message)
 	}
 	before = false

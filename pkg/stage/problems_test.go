@@ -50,8 +50,8 @@ func TestEveryWrongFileIsNamed(t *testing.T) {
 		return rows
 	}))
 	at := 0
-	for _, want := range []string{"5 of 1200 files cannot be taken: file digest7: the depositor's md5 is " + wrong, "; file digest407: ", "; file size: the depositor's size is 8 bytes, but 7 came",
-		"; file digest807: ", "; file gone: " + w.source.URL + "/gone answered 404 Not Found", ". Correct the files or what is said of them, then submit it again"} {
+	for _, want := range []string{"5 of 1200 files failed: file digest7: the depositor's md5 is " + wrong, "; file digest407: ", "; file size: the depositor's size is 8 bytes, but 7 were received",
+		"; file digest807: ", "; file gone: " + w.source.URL + "/gone answered 404 Not Found", ". Correct the files or the manifest, then submit it again"} {
 		i := strings.Index(j.Message[at:], want)
 		if i < 0 {
 			t.Fatalf("%q does not say %q after byte %d", j.Message, want, at)
@@ -74,7 +74,7 @@ func TestManyFilesAreGone(t *testing.T) {
 		}
 		return rows
 	}))
-	if j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message, "files were not tried") || !strings.Contains(j.Message, "Correct it at the source, then requeue") {
+	if j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message, "files were not tried") || !strings.Contains(j.Message, "Correct the source, then requeue") {
 		t.Errorf("%s: %s", j.State, j.Message)
 	}
 	if n := strings.Count(j.Message, "answered 404"); n != 20 || len(j.Message) > 10_000 {
@@ -150,5 +150,5 @@ func TestOneObjectOnly(t *testing.T) {
 // TestSizeZero: a size of 0 is a size.
 func TestSizeZero(t *testing.T) {
 	w := newTwins(t)
-	w.refused(w.submit("a.txt", func(b *ingest.Batch) { b.Empty = true }), "the depositor's size is 0 bytes, but 17 came")
+	w.refused(w.submit("a.txt", func(b *ingest.Batch) { b.Empty = true }), "the depositor's size is 0 bytes, but 17 were received")
 }

@@ -33,7 +33,7 @@ func (r Record) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 		j.Checkpoint = "recording earlier versions"
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	case fault.Is(err, fault.Conflict):
-		return ingest.Fail(true, fmt.Sprintf("it could not be recorded: %v", err)), nil
+		return ingest.Fail(true, fmt.Sprintf("the version could not be recorded: %v", err)), nil
 	case err != nil:
 		return ingest.Result{}, err
 	case put != nil:

@@ -18,7 +18,7 @@ func failed(err error) (ingest.Result, error) {
 	case !mayRecover(err):
 		return ingest.Fail(false, err.Error()+". Correct the URL, then submit it again"), nil
 	}
-	return ingest.Fail(true, err.Error()+". Correct it at the source, then requeue the job"), nil
+	return ingest.Fail(true, err.Error()+". Correct the source, then requeue the job"), nil
 }
 
 // unfetched reports whether an error is that of a source, not one of ours.

@@ -111,7 +111,7 @@ func TestVersions(t *testing.T) {
 	w.refused(w.submit("early.txt", madeFor(1)), "at version 0")
 	first := w.ended(w.submit("a.txt"), 1, false)
 	w.ended(w.submit("a.txt"), 1, true)
-	w.refused(w.submit("b.txt", madeFor(2)), "made for version 2 of the object, which is at version 1")
+	w.refused(w.submit("b.txt", madeFor(2)), "expects version 2 of the object, which is at version 1")
 	w.ended(w.submit("b.txt", madeFor(1)), 2, false)
 	copies := w.s3.Calls["Copy"]
 	renamed := w.ended(w.submit("a.txt", func(b *ingest.Batch) { b.Filename = "renamed.txt" }), 3, false)
@@ -242,10 +242,10 @@ func TestIdentifiers(t *testing.T) {
 	if strings.Contains(w.job(other).Message, "bench") {
 		t.Errorf("the refusal names the owner: %s", w.job(other).Message)
 	}
-	w.refused(w.submit("b.txt", with(given, "one object")), `the local id "one object" is that of another object`)
+	w.refused(w.submit("b.txt", with(given, "one object")), `the local id "one object" belongs to another object`)
 	w.ended(w.submit("c.txt", with("", "second")), 1, false)
-	w.refused(w.submit("d.txt", with("", "one object", "second")), "are of different objects")
-	w.refused(w.submit("d.txt", with("ark:/no")), "the primary identifier is no ARK")
+	w.refused(w.submit("d.txt", with("", "one object", "second")), "belong to different objects")
+	w.refused(w.submit("d.txt", with("ark:/no")), "the primary identifier is not an ARK")
 }
 
 // TestCopyInParts: what is larger than S3 copies at once goes in parts, and is

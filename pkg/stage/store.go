@@ -66,7 +66,7 @@ func (s Store) follow(ctx context.Context, claim *queue.Claim, plan *workspace.P
 
 // errMoved says that the object is at another version than the system files were
 // written for.
-var errMoved = errors.New("the object moved on")
+var errMoved = errors.New("the object has a newer version")
 
 // prepare plans the version, unless an earlier try did and the object is still
 // the one that it was planned for. It returns errMoved if the system files have to
@@ -239,7 +239,7 @@ func (s Store) recover(ctx context.Context, claim *queue.Claim, plan *workspace.
 	case errors.As(why, &missing) && !plan.NoChange:
 		return s.copyAgain(ctx, claim, plan, missing)
 	case errors.As(why, &claimed):
-		j.Checkpoint = "waiting until no worker of job " + claimed.Job + " can commit any more"
+		j.Checkpoint = "waiting for the workers of job " + claimed.Job + " to end"
 		wait := min(claim.Until.Sub(s.Now()), time.Minute)
 		return ingest.Result{Outcome: ingest.StepContinue}, s.Queue.Table.Wait(ctx, wait)
 	case fault.Is(why, fault.Stale) && claim.CheckLease(ctx) == nil: // the object is at another version than it was

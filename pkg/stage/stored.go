@@ -70,7 +70,7 @@ func (s Stored) Or(step queue.Step) queue.Step {
 			return s.goOn(ctx, claim)
 		case err != nil: // a work file
 			claim.Job.LastSuccessful, claim.Job.HasSpace = "", false
-			return ingest.Fail(true, "its work files are gone ("+err.Error()+"). Requeue the job: it begins again"), nil
+			return ingest.Fail(true, "its work files are gone ("+err.Error()+"). Requeue the job; it starts over"), nil
 		case claim.Job.ObjectVersion > 0:
 			return step(ctx, claim)
 		}
@@ -80,7 +80,7 @@ func (s Stored) Or(step queue.Step) queue.Step {
 
 // goOn does what is left of a step whose job's version is stored.
 func (s Stored) goOn(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
-	claim.Remark("its version is stored already")
+	claim.Remark("the version was stored already")
 	switch claim.Job.State {
 	case ingest.Processing:
 		return s.process(ctx, claim)

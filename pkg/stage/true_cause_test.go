@@ -118,12 +118,12 @@ var causes = []struct {
 	unseen   bool // nobody saw the cause
 	unfailed bool // the job cannot be failed, since nobody may write its row: explain says it
 }{
-	{name: "source silent", says: []string{"/a.txt: no response header for 0.05 s", "Correct it at the source, then requeue"},
+	{name: "source silent", says: []string{"/a.txt: no response header for 0.05 s", "Correct the source, then requeue"},
 		arrange: func(u *troubled) {
 			u.s.Fetch.Limits = shortLimits
 			u.source = func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 		}},
-	{name: "source slow", says: []string{"received 12 of 1,400 bytes, then nothing for 0.05 s", "Correct it at the source, then requeue"},
+	{name: "source slow", says: []string{"received 12 of 1,400 bytes, then nothing for 0.05 s", "Correct the source, then requeue"},
 		arrange: func(u *troubled) {
 			u.s.Fetch.Limits = shortLimits
 			u.source = func(w http.ResponseWriter, r *http.Request) {
@@ -136,16 +136,16 @@ var causes = []struct {
 				<-r.Context().Done()
 			}
 		}},
-	{name: "404", says: []string{"/a.txt answered 404 Not Found", "Correct it at the source, then requeue"},
+	{name: "404", says: []string{"/a.txt answered 404 Not Found", "Correct the source, then requeue"},
 		arrange: func(u *troubled) { u.source = http.NotFound }},
-	{name: "503", says: []string{"/a.txt answered 503 Service Unavailable and asks to wait 7 s (tried 4 times)", "Correct it at the source, then requeue"},
+	{name: "503", says: []string{"/a.txt answered 503 Service Unavailable and asks to wait 7 s (tried 4 times)", "Correct the source, then requeue"},
 		arrange: func(u *troubled) {
 			u.source = func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Retry-After", "7")
 				w.WriteHeader(http.StatusServiceUnavailable)
 			}
 		}},
-	{name: "connection refused", says: []string{"connection refused", "Correct it at the source, then requeue"},
+	{name: "connection refused", says: []string{"connection refused", "Correct the source, then requeue"},
 		arrange: func(u *troubled) { u.way, u.failing = "connection refused", func(*http.Request) bool { return true } }},
 	{name: "redirect into a private network", final: true, says: []string{"redirects to 169.254.169.254, which is not a public address", "submit it again"},
 		arrange: func(u *troubled) {
@@ -153,7 +153,7 @@ var causes = []struct {
 				http.Redirect(w, r, "http://169.254.169.254/latest", http.StatusFound)
 			}
 		}},
-	{name: "certificate", says: []string{"certificate signed by unknown authority", "Correct it at the source, then requeue"},
+	{name: "certificate", says: []string{"certificate signed by unknown authority", "Correct the source, then requeue"},
 		arrange: func(u *troubled) {
 			tls := httptest.NewUnstartedServer(http.NotFoundHandler())
 			tls.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -168,7 +168,7 @@ var causes = []struct {
 				_, _ = w.Write([]byte(manifest("mrt-ingest-manifest", fileFields, "nonsense | | | | | a |")))
 			}
 		}},
-	{name: "wrong digest", final: true, says: []string{"the depositor's md5 is 00000000000000000000000000000000, but what came (7 bytes) has 9a0364b9e99bb480dd25e1f0284c8555"},
+	{name: "wrong digest", final: true, says: []string{"the depositor's md5 is 00000000000000000000000000000000, but 9a0364b9e99bb480dd25e1f0284c8555 was computed over 7 bytes received"},
 		arrange: func(u *troubled) { u.payload.Algorithm, u.payload.Digest = "md5", strings.Repeat("0", 32) }},
 	{name: "work bucket refuses", says: []string{"the bucket work refused PutObject: AccessDenied", "Check the permissions of the function that made the call", "requeue"},
 		arrange: func(u *troubled) { u.stage, u.bucket = "download", refuse("work/", http.StatusForbidden) }},
@@ -318,10 +318,10 @@ func TestTrueCauseOfBatch(t *testing.T) {
 		says    []string
 	}{
 		"404": {func(u *troubled) { u.source = http.NotFound },
-			[]string{"/a.txt answered 404 Not Found", "Correct it at the source, then submit it again"}},
+			[]string{"/a.txt answered 404 Not Found", "Correct the source, then submit it again"}},
 		"web page": {func(u *troubled) {
 			u.source = func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<!doctype html>")) }
-		}, []string{"/a.txt: a web page (HTML) came; expected a manifest", "submit it again"}},
+		}, []string{"/a.txt: received a web page (HTML); expected a manifest", "submit it again"}},
 		"redirect into a private network": {func(u *troubled) {
 			u.source = func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, "http://10.0.0.1/", http.StatusFound)

@@ -55,8 +55,8 @@ func (u Unpack) forget(ctx context.Context, batch string) {
 func (u Unpack) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	if claim.Batch.Unpacked > 0 { // the source may have other rows by now
 		if _, err := u.Work.Head(ctx, workspace.BatchManifestKey(claim.Batch.ID)); fault.Is(err, fault.NotFound) {
-			return ingest.Fail(false, fmt.Sprintf("the saved manifest is gone after %d of its objects; "+
-				"submit the others again", claim.Batch.Unpacked)), nil
+			return ingest.Fail(false, fmt.Sprintf("the saved manifest is gone after %d of its objects were queued. "+
+				"Submit the others again", claim.Batch.Unpacked)), nil
 		} else if err != nil {
 			return ingest.Result{}, err
 		}
@@ -121,7 +121,7 @@ func (u Unpack) unreachable(ctx context.Context, claim *queue.Claim, err error) 
 	case !unfetched(err) || mayRecover(err) && claim.Batch.Tries < patience:
 		return ingest.Result{}, err
 	case mayRecover(err):
-		return ingest.Fail(true, unfetchable+err.Error()+". Correct it at the source, then submit it again"), nil
+		return ingest.Fail(true, unfetchable+err.Error()+". Correct the source, then submit it again"), nil
 	}
 	return ingest.Fail(false, unfetchable+err.Error()+". Correct the URL, then submit it again"), nil
 }
@@ -146,7 +146,7 @@ func (u Unpack) unpackList(ctx context.Context, claim *queue.Claim, row string, 
 	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), options)
 	why = payload.Rejected(m, problems, err, kind)
 	if why == "" && len(rows) > ingest.MaxJobs {
-		why = fmt.Sprintf("the manifest lists %d objects; at most %d are taken. Split it into several submissions",
+		why = fmt.Sprintf("the manifest lists %d objects; the limit is %d. Split it into several submissions",
 			len(rows), ingest.MaxJobs)
 	}
 	if why != "" {
