@@ -19,8 +19,8 @@ func (s *source) list(t *testing.T, path, profile string, rows ...checkm.Row) st
 	return s.put(path, []byte(b.String()))
 }
 
-// TestBatchFailuresAreIsolated: of five objects in a batch manifest two are good. The others fail
-// alone, each with its reason; what can be mended is.
+// TestBatchFailuresAreIsolated: of five objects in a batch manifest three are wrong. They
+// fail alone, each with its reason, and the one whose source is corrected is requeued.
 func TestBatchFailuresAreIsolated(t *testing.T) {
 	src := newSource(t)
 	src.put("/good.txt", []byte("good content"))
@@ -85,8 +85,8 @@ func TestBatchFailuresAreIsolated(t *testing.T) {
 	}
 }
 
-// TestSingleFileBatchMakesAnObjectOfEachRow: each row of a single-file batch becomes an object; a batch
-// manifest that is no good makes no job.
+// TestSingleFileBatchMakesAnObjectOfEachRow: each row of a single-file batch becomes an
+// object, and an invalid batch manifest makes no job.
 func TestSingleFileBatchMakesAnObjectOfEachRow(t *testing.T) {
 	miniStackOnly(t, ownCode)
 	src := newSource(t)

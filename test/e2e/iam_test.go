@@ -22,9 +22,9 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// TestMissingGrantIsReportedAndSurvived: a function that lacks a grant is refused the call, says
-// which, and goes on when it has it again. So every function runs as its own role,
-// and this lane can fail.
+// TestMissingGrantIsReportedAndSurvived: a function that lacks a grant is refused the call,
+// says which, and goes on when it has the grant again. So each function runs with its own
+// role, and this lane can fail.
 func TestMissingGrantIsReportedAndSurvived(t *testing.T) {
 	miniStackOnly(t, "LocalStack's core evaluates no policies")
 	// One call of each stage's step.
@@ -92,7 +92,8 @@ func refused(t *testing.T, name, action, event string) {
 	}
 }
 
-// TestContentLinksAreLimited: a link to content is good for its method, its key and its time.
+// TestContentLinksAreLimited: a link to content is valid for one method, one key and a
+// limited time.
 func TestContentLinksAreLimited(t *testing.T) {
 	src := newSource(t)
 	_, job := submit(t, src.put("/signed.txt", []byte("signed content")), "file", "signed")

@@ -88,8 +88,8 @@ func content(t *testing.T, j v1.Job, path string) []byte {
 	return data
 }
 
-// TestWrongSubmissionsSayWhatIsWrong: each wrong submission fails with a message that says what is
-// wrong, and only what can be mended can be requeued.
+// TestWrongSubmissionsSayWhatIsWrong: each wrong submission fails with a message that says
+// what is wrong, and only a job whose source can be corrected can be requeued.
 func TestWrongSubmissionsSayWhatIsWrong(t *testing.T) {
 	src := newSource(t)
 	src.put("/good.txt", []byte("good content"))
@@ -197,8 +197,8 @@ func TestJobsOfOneObjectRunInOrder(t *testing.T) {
 	}
 }
 
-// TestReindexRestoresRows: the rows of objects are a function of the storage root. With all
-// of them gone, a reindex brings back the same.
+// TestReindexRestoresRows: the rows of objects follow from the storage root. When they are
+// deleted, a reindex makes the same ones again.
 func TestReindexRestoresRows(t *testing.T) {
 	miniStackOnly(t, ownCode)
 	src := newSource(t)
@@ -273,8 +273,8 @@ func forget(t *testing.T, partitions ...string) {
 	}
 }
 
-// TestDescriptionPrecedence: what the package says goes before what the form says, and
-// what nothing says is taken from the version before.
+// TestDescriptionPrecedence: the package's description takes precedence over the form's,
+// and what neither has is taken from the version before.
 func TestDescriptionPrecedence(t *testing.T) {
 	miniStackOnly(t, ownCode)
 	src := newSource(t)

@@ -25,8 +25,8 @@ import (
 	"archivist/pkg/queue"
 )
 
-// TestOperations breaks what docs/operations.md says can break, and looks where its
-// table says that it shows.
+// TestOperations breaks what docs/operations.md says can break, and looks where the
+// table of that document says that it shows.
 func TestOperations(t *testing.T) {
 	miniStackOnly(t, "LocalStack's core evaluates no policies and counts no throttles")
 	t.Run("scheduler-stopped", schedulerStopped)
@@ -199,7 +199,7 @@ func throttled(t *testing.T) {
 	}
 }
 
-// tableRefused: a function that may not read the table is heard of at its first call.
+// tableRefused: a function that may not read the table raises an alarm at its first call.
 func tableRefused(t *testing.T) {
 	restore := removeGrant(t, "report", "dynamodb:GetItem")
 	defer restore()
@@ -229,8 +229,8 @@ func startRefused(t *testing.T) {
 	ends(t, job, "Completed", soon)
 }
 
-// machineRefused: a state machine that may not send to its queues is heard of at the
-// first repair of a job, with the cause.
+// machineRefused: a state machine that may not send to its queues raises an alarm at the
+// first repair of a job, which names the cause.
 func machineRefused(t *testing.T) {
 	restore := removeGrant(t, "ingest-job", "sqs:SendMessage")
 	defer restore()
@@ -244,7 +244,7 @@ func machineRefused(t *testing.T) {
 	ends(t, job, "Completed", soon)
 }
 
-// mailRefused: what the mail service refuses is told by the batch.
+// mailRefused: a mail that the mail service refuses is shown by the batch.
 func mailRefused(t *testing.T) {
 	mail := ses.NewFromConfig(cfg)
 	if _, err := mail.DeleteIdentity(t.Context(), &ses.DeleteIdentityInput{Identity: aws.String(sender)}); err != nil {
@@ -264,8 +264,8 @@ func mailRefused(t *testing.T) {
 		"next try at")
 }
 
-// poison: a message that the system did not send becomes a dead letter, and nothing
-// else is kept from being handled.
+// poison: a message that the system did not send becomes a dead letter, and holds up no
+// other.
 func poison(t *testing.T) {
 	const body = "not of this system"
 	in := &sqs.SendMessageInput{QueueUrl: aws.String(out.All["queuerecord"]), MessageBody: aws.String(body)}

@@ -178,7 +178,7 @@ schema.assertValid(etree.parse(sys.argv[1]))
 print("valid")
 `
 
-// validPremis validates a document against the schema, and looks for texts in it.
+// validPremis validates a document against the schema and looks for texts in it.
 func validPremis(t *testing.T, doc []byte, wanted ...string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "premis.xml")
@@ -196,8 +196,8 @@ func validPremis(t *testing.T, doc []byte, wanted ...string) {
 	}
 }
 
-// TestPREMISIsValid: what is preserved with a version, and what is told of it later, keeps
-// to the published schema.
+// TestPREMISIsValid: the PREMIS of a version, and that of its later events, are valid by
+// the published schema.
 func TestPREMISIsValid(t *testing.T) {
 	miniStackOnly(t, ownCode)
 	src := newSource(t)

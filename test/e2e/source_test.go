@@ -14,7 +14,7 @@ import (
 	"archivist/pkg/checkm"
 )
 
-// source is a depositor's web server that can be broken and mended.
+// source is a depositor's web server that tests break and repair.
 type source struct {
 	*httptest.Server
 	mu    sync.Mutex

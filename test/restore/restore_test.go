@@ -96,7 +96,7 @@ func keyOf(item tabletest.Item) table.Key {
 	return table.Key{PK: text(item, "pk"), SK: text(item, "sk")}
 }
 
-// write is told of each commit: at the moment that is restored, it saves the rows.
+// write sees each commit: at the moment that is restored, it saves the rows.
 func (w *world) write(changes []tabletest.Change) {
 	for _, c := range changes {
 		if c.After == nil {
