@@ -67,7 +67,8 @@ func (v Version) Record(ctx context.Context) (inventory.Record, error) {
 	}
 	return inventory.Record{First: v.Object.Job(1), Object: inventory.Object{
 		ARK: v.Object.ID, Collection: id.Collection, LocalIDs: id.LocalIDs,
-		Title: description.Summary(said["what"]), Who: description.Summary(said["who"]), When: description.Summary(said["when"]),
+		Title: description.Summary(said["what"]), Who: description.Summary(said["who"]),
+		When:   description.Summary(said["when"]),
 		HeadOf: v.Object.Head, Digest: v.Object.Digest,
 		Created:  v.Object.Versions[1].Created.UnixMilli(),
 		Modified: v.Object.Versions[v.Number].Created.UnixMilli(),

@@ -28,7 +28,8 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: got %q, %v, want %q", c.name, s, err, c.want)
 		}
 	}
-	for text, says := range map[string]string{" continues nothing": "line 1 continues", "who: A\nno colon": "line 2 has no colon", "who: A\rwhat: caf\xe9": "line 2 is not UTF-8"} {
+	for text, says := range map[string]string{" continues nothing": "line 1 continues",
+		"who: A\nno colon": "line 2 has no colon", "who: A\rwhat: caf\xe9": "line 2 is not UTF-8"} {
 		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q gave %v, expected that %s", text, err, says)
 		}
@@ -55,7 +56,8 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("%.100q became %.200q, %v", value, got, err)
 		}
 	}
-	hostile := rapid.SampledFrom([]string{"\n", "\r", "\r\n", "\u0085", "\u2028", "\u2029", "\v", "\x00", " ", "\t", "\u00a0", ":", "#", "%0a", "\ufeff", "\ufffe", "\xff", "e\u0301", "\U0010ffff", strings.Repeat("x", 70_000)})
+	hostile := rapid.SampledFrom([]string{"\n", "\r", "\r\n", "\u0085", "\u2028", "\u2029", "\v", "\x00", " ", "\t",
+		"\u00a0", ":", "#", "%0a", "\ufeff", "\ufffe", "\xff", "e\u0301", "\U0010ffff", strings.Repeat("x", 70_000)})
 	rapid.Check(t, func(t *rapid.T) {
 		var b strings.Builder
 		for range rapid.IntRange(0, 6).Draw(t, "parts") {

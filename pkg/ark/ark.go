@@ -49,7 +49,8 @@ func Parse(s string) (ARK, error) {
 		return ARK{}, fmt.Errorf("%q: %w", s, ErrSyntax)
 	}
 	if len(m[2]) > MaxName {
-		return ARK{}, fmt.Errorf("the name of the ARK that begins with %.40q has %d bytes; at most %d are taken", s, len(m[2]), MaxName)
+		return ARK{}, fmt.Errorf("the name of the ARK that begins with %.40q has %d bytes; at most %d are taken", s,
+			len(m[2]), MaxName)
 	}
 	return ARK{m[1], m[2]}, nil
 }

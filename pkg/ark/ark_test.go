@@ -7,7 +7,8 @@ import (
 )
 
 func TestCheckCharacter(t *testing.T) {
-	for _, s := range []string{"99999/fk4rx9d523", "99999/fk43f4wd4v", "99999/fk4tq65d6k", "13030/xf93gt2q"} { // real ones
+	// real ones
+	for _, s := range []string{"99999/fk4rx9d523", "99999/fk43f4wd4v", "99999/fk4tq65d6k", "13030/xf93gt2q"} {
 		a, err := Parse("ark:/" + s)
 		if err != nil || !a.Valid() {
 			t.Errorf("%s: %v, valid %v", s, err, a.Valid())
@@ -48,7 +49,8 @@ func TestLongName(t *testing.T) {
 	if a, err := Parse("ark:/99999/" + name); err != nil || a.Name != name {
 		t.Errorf("%d bytes: %v", MaxName, err)
 	}
-	if _, err := Parse("ark:/99999/" + name + "b"); err == nil || !strings.Contains(err.Error(), "has 256 bytes; at most 255") {
+	if _, err := Parse("ark:/99999/" + name + "b"); err == nil || !strings.Contains(err.Error(),
+		"has 256 bytes; at most 255") {
 		t.Errorf("%d bytes: %v", MaxName+1, err)
 	}
 }

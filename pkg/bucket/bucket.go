@@ -77,7 +77,8 @@ func (b Bucket) Open(ctx context.Context, key string) (io.ReadCloser, Info, erro
 
 // OpenFrom streams an object from a byte on; beyond its end there is nothing.
 func (b Bucket) OpenFrom(ctx context.Context, key string, from int64) (io.ReadCloser, error) {
-	body, _, err := b.open(ctx, key, &s3.GetObjectInput{Bucket: &b.Name, Key: &key, Range: aws.String(fmt.Sprintf("bytes=%d-", from))})
+	body, _, err := b.open(ctx, key, &s3.GetObjectInput{Bucket: &b.Name, Key: &key,
+		Range: aws.String(fmt.Sprintf("bytes=%d-", from))})
 	var resp *smithyhttp.ResponseError
 	if errors.As(err, &resp) && resp.HTTPStatusCode() == http.StatusRequestedRangeNotSatisfiable {
 		return http.NoBody, nil
@@ -106,11 +107,13 @@ func (b Bucket) Read(ctx context.Context, key string) ([]byte, Info, error) {
 
 // Head asks for an object's size and checksum. A missing one is a NotFound.
 func (b Bucket) Head(ctx context.Context, key string) (Info, error) {
-	out, err := b.Client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.Name, Key: &key, ChecksumMode: types.ChecksumModeEnabled})
+	out, err := b.Client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.Name, Key: &key,
+		ChecksumMode: types.ChecksumModeEnabled})
 	if err != nil {
 		return Info{}, b.wrap("head", key, err)
 	}
-	return Info{Size: aws.ToInt64(out.ContentLength), ETag: aws.ToString(out.ETag), CRC64NVME: fullCRC(out.ChecksumCRC64NVME, out.ChecksumType)}, nil
+	return Info{Size: aws.ToInt64(out.ContentLength), ETag: aws.ToString(out.ETag),
+		CRC64NVME: fullCRC(out.ChecksumCRC64NVME, out.ChecksumType)}, nil
 }
 
 // fullCRC is a checksum over a whole object, or "". A checksum of checksums ends
@@ -150,7 +153,8 @@ func (b Bucket) Put(ctx context.Context, key string, body []byte, c Condition) e
 // PutSum writes a small object of which S3 compares a checksum (base64), so that it
 // stores nothing else. It returns what S3 says of the object, where it says it at once.
 func (b Bucket) PutSum(ctx context.Context, key string, body []byte, crc64 string) (string, error) {
-	out, err := b.Client.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: bytes.NewReader(body), ChecksumCRC64NVME: &crc64})
+	out, err := b.Client.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: bytes.NewReader(body),
+		ChecksumCRC64NVME: &crc64})
 	if err != nil {
 		return "", b.wrap("put", key, err)
 	}
@@ -226,7 +230,8 @@ func (b Bucket) Page(ctx context.Context, cursor string) (keys []string, next st
 
 // Folders lists the names between a prefix, which ends in a slash, and the next slash.
 func (b Bucket) Folders(ctx context.Context, prefix string) (names []string, err error) {
-	pages := s3.NewListObjectsV2Paginator(b.Client, &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &prefix, Delimiter: aws.String("/")})
+	pages := s3.NewListObjectsV2Paginator(b.Client, &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &prefix,
+		Delimiter: aws.String("/")})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -293,7 +298,8 @@ func (b Bucket) deletePage(ctx context.Context, prefix string, page []types.Obje
 	for i, o := range page {
 		keys[i].Key = o.Key
 	}
-	out, err := b.Client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: &types.Delete{Objects: keys, Quiet: aws.Bool(true)}})
+	out, err := b.Client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: &types.Delete{Objects: keys,
+		Quiet: aws.Bool(true)}})
 	if err != nil {
 		return b.wrap("delete below", prefix, err)
 	}

@@ -61,8 +61,9 @@ func (b Bucket) Begin(ctx context.Context, key string) (*Upload, error) {
 
 // Add uploads the next part.
 func (b Bucket) Add(ctx context.Context, u *Upload, data []byte) error {
-	out, err := b.Client.UploadPart(ctx, &s3.UploadPartInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, PartNumber: aws.Int32(int32(len(u.Parts) + 1)),
-		Body: bytes.NewReader(data), ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme})
+	out, err := b.Client.UploadPart(ctx, &s3.UploadPartInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID,
+		PartNumber: aws.Int32(int32(len(u.Parts) + 1)),
+		Body:       bytes.NewReader(data), ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme})
 	if err != nil {
 		return b.wrap("upload a part of", u.Key, err)
 	}
@@ -90,7 +91,8 @@ func (b Bucket) complete(ctx context.Context, u *Upload, c Condition) error {
 			parts[i].ChecksumCRC64NVME = &p.CRC
 		}
 	}
-	in := &s3.CompleteMultipartUploadInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, MultipartUpload: &types.CompletedMultipartUpload{Parts: parts}}
+	in := &s3.CompleteMultipartUploadInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID,
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts}}
 	in.IfNoneMatch, in.IfMatch = c.headers()
 	_, err := b.Client.CompleteMultipartUpload(ctx, in)
 	return b.wrap("complete upload of", u.Key, err)
@@ -104,7 +106,8 @@ func gone(err error) bool {
 
 // Abort forgets an upload and its parts. One that is gone is no error.
 func (b Bucket) Abort(ctx context.Context, u *Upload) error {
-	_, err := b.Client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID})
+	_, err := b.Client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &b.Name, Key: &u.Key,
+		UploadId: &u.ID})
 	if gone(err) {
 		return nil
 	}
@@ -115,7 +118,8 @@ func (b Bucket) Abort(ctx context.Context, u *Upload) error {
 // S3 itself. It returns what S3 says of the copy, where it says it at once. With an
 // ETag it is a Lost if the object to be copied is no longer that one.
 func (b Bucket) CopyFrom(ctx context.Context, from Bucket, fromKey, key, etag string) (crc64 string, err error) {
-	in := &s3.CopyObjectInput{Bucket: &b.Name, Key: &key, CopySource: aws.String(CopySource(from.Name, fromKey)), ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme}
+	in := &s3.CopyObjectInput{Bucket: &b.Name, Key: &key, CopySource: aws.String(CopySource(from.Name, fromKey)),
+		ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme}
 	if etag != "" {
 		in.CopySourceIfMatch = &etag
 	}
@@ -141,7 +145,8 @@ func (l Limits) copyPartSize(size int64) int64 {
 // CopyParts copies the next parts of an object of size bytes from another bucket
 // into an upload, some at once, and reports whether all are there. An upload that
 // was saved after it goes on from there.
-func (b Bucket) CopyParts(ctx context.Context, from Bucket, fromKey string, u *Upload, size int64) (all bool, err error) {
+func (b Bucket) CopyParts(ctx context.Context, from Bucket, fromKey string, u *Upload, size int64) (all bool,
+	err error) {
 	part := b.Limits.copyPartSize(size)
 	parts := int((size + part - 1) / part)
 	next := make([]Part, min(copiesAtOnce, parts-len(u.Parts)))
@@ -151,8 +156,10 @@ func (b Bucket) CopyParts(ctx context.Context, from Bucket, fromKey string, u *U
 		n := len(u.Parts) + i
 		wg.Go(func() {
 			last := min(int64(n+1)*part, size) - 1
-			out, err := b.Client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, PartNumber: aws.Int32(int32(n + 1)),
-				CopySource: aws.String(CopySource(from.Name, fromKey)), CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", int64(n)*part, last))})
+			out, err := b.Client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{Bucket: &b.Name, Key: &u.Key,
+				UploadId: &u.ID, PartNumber: aws.Int32(int32(n + 1)),
+				CopySource:      aws.String(CopySource(from.Name, fromKey)),
+				CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", int64(n)*part, last))})
 			if err != nil {
 				errs[i] = b.wrap("copy a part to", u.Key, err)
 				return

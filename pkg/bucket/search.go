@@ -20,7 +20,8 @@ type finder func(text []byte, start bool) (at int, key string, ok bool)
 // records are in order of their keys: some small reads in place of one that reads
 // all. Search returns where the record with the wanted key begins. Records can be
 // longer than a block.
-func (b Bucket) Search(ctx context.Context, key string, from, to int64, want string, first finder) (int64, bool, error) {
+func (b Bucket) Search(ctx context.Context, key string, from, to int64, want string, first finder) (int64,
+	bool, error) {
 	low, high := from, to
 	for high-low > block {
 		mid := low + (high-low)/2
@@ -51,7 +52,8 @@ func (b Bucket) Search(ctx context.Context, key string, from, to int64, want str
 }
 
 // after finds the first whole record that begins after mid.
-func (b Bucket) after(ctx context.Context, key string, mid, to int64, first finder) (at int, k string, ok bool, err error) {
+func (b Bucket) after(ctx context.Context, key string, mid, to int64, first finder) (at int, k string, ok bool,
+	err error) {
 	for size := int64(block); ; size *= 2 {
 		text, err := b.piece(ctx, key, mid, min(mid+size, to))
 		if err != nil {
@@ -83,7 +85,8 @@ func (b Bucket) piece(ctx context.Context, key string, from, to int64) ([]byte, 
 	if from >= to {
 		return nil, nil
 	}
-	body, _, err := b.open(ctx, key, &s3.GetObjectInput{Bucket: &b.Name, Key: &key, Range: aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1))})
+	body, _, err := b.open(ctx, key, &s3.GetObjectInput{Bucket: &b.Name, Key: &key,
+		Range: aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1))})
 	if err != nil {
 		return nil, err
 	}

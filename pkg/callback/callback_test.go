@@ -25,7 +25,8 @@ func ExampleSign() {
 
 // sender has the times given, one a try, and may connect to this host.
 func sender(times ...int64) Sender {
-	client := fetch.New(fetch.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, func() float64 { return 0 })
+	client := fetch.New(fetch.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+		func() float64 { return 0 })
 	client.Wait = func(context.Context, time.Duration) error { return nil }
 	return Sender{client, func() time.Time {
 		now := times[0]
@@ -42,7 +43,8 @@ func TestEachTryIsSigned(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		at := int64(len(heard) + 1)
 		var p Preserved
-		if err := json.Unmarshal(body, &p); err != nil || p.ID != "j.preserved" || r.Header.Get("Content-Type") != "application/json" {
+		if err := json.Unmarshal(body, &p); err != nil || p.ID != "j.preserved" ||
+			r.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s, %v", body, err)
 		}
 		if got, want := r.Header.Get(SignatureHeader), Sign("key", body, time.Unix(at, 0)); got != want {

@@ -15,13 +15,16 @@ import (
 
 const (
 	profile = "#%profile | http://uc3.cdlib.org/registry/ingest/manifest/"
-	fields  = "#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName | nie:mimeType\n"
-	prefix  = "#%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n"
-	start   = "#%checkm_0.7\n" + profile + "mrt-ingest-manifest\n" + prefix + fields
-	batch   = "#%checkm_0.7\n" + profile + "mrt-batch-manifest\n" + prefix + "#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName | mrt:primaryIdentifier | mrt:localIdentifier | mrt:creator | mrt:title | mrt:date\n"
-	md5     = "d41d8cd98f00b204e9800998ecf8427e"
-	good    = "http://x/a | md5 | " + md5 + " | 0 | | a.txt |\n"
-	eof     = "#%eof\n"
+	fields  = "#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | " +
+		"nfo:fileName | nie:mimeType\n"
+	prefix = "#%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n"
+	start  = "#%checkm_0.7\n" + profile + "mrt-ingest-manifest\n" + prefix + fields
+	batch  = "#%checkm_0.7\n" + profile + "mrt-batch-manifest\n" + prefix +
+		"#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | " +
+		"nfo:fileName | mrt:primaryIdentifier | mrt:localIdentifier | mrt:creator | mrt:title | mrt:date\n"
+	md5  = "d41d8cd98f00b204e9800998ecf8427e"
+	good = "http://x/a | md5 | " + md5 + " | 0 | | a.txt |\n"
+	eof  = "#%eof\n"
 )
 
 // ruleCases has one small manifest per rule (source: the section on manifests).
@@ -34,42 +37,64 @@ var ruleCases = []struct {
 	{"the smallest", start + good + eof, "", 0, ""},
 	{"a byte order mark", "\ufeff" + start + good + eof, Warning, 1, "byte order mark"},
 	{"CRLF", strings.ReplaceAll(start+good+eof, "\n", "\r\n"), "", 0, ""},
-	{"directives in any case", "#%CHECKM_0.7\n#%PROFILE | http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest\n#%Prefix | a | b\n#%Fields | nfo:fileUrl\nhttp://x/a | | | | | a.txt\n#%EOF\n", Error, 5, "not declared"},
+	{"directives in any case",
+		"#%CHECKM_0.7\n#%PROFILE | http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest\n#%Prefix | a | " +
+			"b\n#%Fields | nfo:fileUrl\nhttp://x/a | | | | | a.txt\n#%EOF\n", Error, 5, "not declared"},
 	{"#%columns for #%fields", strings.Replace(start, "#%fields", "#%columns", 1) + good + eof, "", 0, ""},
 	{"comments and blank lines", start + "# a comment\n\n   \n" + good + "\n" + eof, "", 0, ""},
 	{"an unknown directive", start + "#%colour | red\n" + good + eof, Warning, 5, "not known"},
-	{"the older registry", strings.Replace(start, "ingest/manifest/mrt-ingest-manifest", "mrt/mrt-object-manifest", 1) + good + eof, "", 0, ""},
+	{"the older registry", strings.Replace(start, "ingest/manifest/mrt-ingest-manifest", "mrt/mrt-object-manifest", 1) +
+		good + eof, "", 0, ""},
 	{"no declaration", strings.TrimPrefix(start, "#%checkm_0.7\n") + good + eof, Warning, 6, "no #%checkm"},
 	{"no prefix", strings.Replace(start, prefix, "", 1) + good + eof, Warning, 6, "no #%prefix"},
 	{"no fields", strings.Replace(start, fields, "", 1) + good + eof, Warning, 6, "no #%fields"},
 	{"no final line break", start + good + "#%eof", Warning, 6, "no line break"},
 	{"no profile", "#%checkm_0.7\n#%prefix | a | b\n" + fields + good + eof, Error, 6, "no #%profile"},
-	{"an unknown profile", "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-other\n#%prefix | a | b\n" + fields + good + eof, Error, 2, "found the profile"},
-	{"a known profile elsewhere", "#%checkm_0.7\n#%profile | http://example.org/mrt-ingest-manifest\n#%prefix | a | b\n" + fields + good + eof, Error, 2, "found the profile"},
+	{"an unknown profile",
+		"#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-other\n#%prefix | a | b\n" +
+			fields + good + eof, Error, 2, "found the profile"},
+	{"a known profile elsewhere", "#%checkm_0.7\n#%profile | http://example.org/mrt-ingest-manifest\n#%prefix | " +
+		"a | b\n" + fields + good + eof, Error, 2, "found the profile"},
 	{"no eof", start + good, Error, 6, "no #%eof"},
 	{"a blank line after eof", start + good + eof + "\n", Warning, 7, "after #%eof"},
-	{"the prefixes of Merritt", strings.Replace(start, prefix, prefix+"#%prefix | mrt: | http://uc3.cdlib.org/ontology/mom#\n#%Prefix | NIE: | http://www.semanticdesktop.org/ontologies/2007/01/19/nie#\n", 1) + good + eof, "", 0, ""},
-	{"a prefix of another ontology", strings.Replace(start, "2007/03/22/nfo#", "1999/nfo#", 1) + good + eof, Warning, 3, "expected http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#"},
-	{"a prefix that is not the profile's", strings.Replace(start, prefix, prefix+"#%prefix | dc: | http://purl.org/dc/terms/\n", 1) + good + eof, Warning, 4, "\"dc:\" is not one of the profile's"},
+	{"the prefixes of Merritt", strings.Replace(start, prefix,
+		prefix+"#%prefix | mrt: | http://uc3.cdlib.org/ontology/mom#\n#%Prefix | NIE: | "+
+			"http://www.semanticdesktop.org/ontologies/2007/01/19/nie#\n", 1) + good + eof, "", 0, ""},
+	{"a prefix of another ontology", strings.Replace(start, "2007/03/22/nfo#", "1999/nfo#", 1) + good + eof, Warning, 3,
+		"expected http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#"},
+	{"a prefix that is not the profile's", strings.Replace(start, prefix,
+		prefix+"#%prefix | dc: | http://purl.org/dc/terms/\n", 1) + good + eof, Warning, 4,
+		"\"dc:\" is not one of the profile's"},
 	{"a line after eof", start + good + eof + "more\n", Warning, 7, "after #%eof"},
 	{"nothing listed", start + eof, Error, 6, "lists nothing"},
-	{"columns match by the part after the colon", strings.Replace(start, "nfo:fileUrl", "other:fileURL", 1) + good + eof, "", 0, ""},
-	{"an unknown column", strings.Replace(start, "nie:mimeType", "nie:colour", 1) + good + eof, Warning, 4, `"nie:colour" is not known`},
-	{"another order", strings.Replace(start, "nfo:hashAlgorithm | nfo:hashValue", "nfo:hashValue | nfo:hashAlgorithm", 1) + "http://x/a | " + md5 + " | md5 | 0 | | a.txt |\n" + eof, Warning, 4, "another order"},
-	{"an order declared that is not the rows'", strings.Replace(start, "nfo:fileUrl | nfo:hashAlgorithm", "nfo:hashAlgorithm | nfo:fileUrl", 1) + good + eof, Warning, 5, "first column"},
+	{"columns match by the part after the colon", strings.Replace(start, "nfo:fileUrl", "other:fileURL", 1) + good +
+		eof, "", 0, ""},
+	{"an unknown column", strings.Replace(start, "nie:mimeType", "nie:colour", 1) + good + eof, Warning, 4,
+		`"nie:colour" is not known`},
+	{"another order", strings.Replace(start, "nfo:hashAlgorithm | nfo:hashValue", "nfo:hashValue | nfo:hashAlgorithm",
+		1) + "http://x/a | " + md5 + " | md5 | 0 | | a.txt |\n" + eof, Warning, 4, "another order"},
+	{"an order declared that is not the rows'", strings.Replace(start, "nfo:fileUrl | nfo:hashAlgorithm",
+		"nfo:hashAlgorithm | nfo:fileUrl", 1) + good + eof, Warning, 5, "first column"},
 	{"missing trailing columns", start + "http://x/a | md5 | " + md5 + " | 0 | | a.txt\n" + eof, "", 0, ""},
 	{"an empty column too many", start + strings.TrimSuffix(good, "\n") + " | \n" + eof, Warning, 5, "empty column"},
-	{"a filled column too many", start + strings.TrimSuffix(good, "\n") + " | | more\n" + eof, Error, 5, "not declared"},
+	{"a filled column too many", start + strings.TrimSuffix(good, "\n") + " | | more\n" + eof, Error, 5,
+		"not declared"},
 	{"%20 and %7c in a name", start + "http://x/a%20b | md5 | " + md5 + " | 0 | | a%20b%7cc%7Cd |\n" + eof, "", 0, ""},
 	{"no name", start + "http://x/dir/a.txt | md5 | " + md5 + " | 0 | | |\n" + eof, Warning, 5, `"dir/a.txt" is taken`},
 	{"a name twice", start + good + good + eof, Error, 6, "line 5 too"},
-	{"a case-only clash", start + good + strings.Replace(good, "a.txt", "A.txt", 1) + eof, Warning, 6, "in case or in Unicode normalization only"},
-	{"NFC and NFD", start + strings.Replace(good, "a.txt", "caf\u00e9/a", 1) + strings.Replace(good, "a.txt", "cafe\u0301/a", 1) + eof, Warning, 6, "of line 5 in case or in Unicode normalization only"},
-	{"NFC and NFD of other names", start + strings.Replace(good, "a.txt", "caf\u00e9/a", 1) + strings.Replace(good, "a.txt", "cafe\u0301/b", 1) + eof, "", 0, ""},
-	{"a file that is a folder", start + strings.Replace(good, "a.txt", "a", 1) + strings.Replace(good, "a.txt", "a/b", 1) + eof, Error, 6, "also the fileName of line 5"},
-	{"a folder that is a file", start + strings.Replace(good, "a.txt", "a/b/c", 1) + strings.Replace(good, "a.txt", "a", 1) + eof, Error, 6, "the folder of the file of line 5"},
+	{"a case-only clash", start + good + strings.Replace(good, "a.txt", "A.txt", 1) + eof, Warning, 6,
+		"in case or in Unicode normalization only"},
+	{"NFC and NFD", start + strings.Replace(good, "a.txt", "caf\u00e9/a", 1) + strings.Replace(good, "a.txt",
+		"cafe\u0301/a", 1) + eof, Warning, 6, "of line 5 in case or in Unicode normalization only"},
+	{"NFC and NFD of other names", start + strings.Replace(good, "a.txt", "caf\u00e9/a", 1) + strings.Replace(good,
+		"a.txt", "cafe\u0301/b", 1) + eof, "", 0, ""},
+	{"a file that is a folder", start + strings.Replace(good, "a.txt", "a", 1) + strings.Replace(good, "a.txt", "a/b",
+		1) + eof, Error, 6, "also the fileName of line 5"},
+	{"a folder that is a file", start + strings.Replace(good, "a.txt", "a/b/c", 1) + strings.Replace(good, "a.txt", "a",
+		1) + eof, Error, 6, "the folder of the file of line 5"},
 	{"..", start + strings.Replace(good, "a.txt", "../a", 1) + eof, Error, 5, "path segment"},
-	{"an absolute name", start + strings.Replace(good, "a.txt", "/a", 1) + eof, Error, 5, "begins or ends with a slash"},
+	{"an absolute name", start + strings.Replace(good, "a.txt", "/a", 1) + eof, Error, 5,
+		"begins or ends with a slash"},
 	{"a control character", start + strings.Replace(good, "a.txt", "a\x01b", 1) + eof, Error, 5, "control character"},
 	{"a line that is not UTF-8", start + "http://x/\xff\n" + good + eof, Error, 5, "not UTF-8"},
 	{"s3", start + strings.Replace(good, "http://x/a", "s3://bucket/a", 1) + eof, Error, 5, "s3 URLs are not fetched"},
@@ -78,22 +103,33 @@ var ruleCases = []struct {
 	{"an algorithm alone", start + strings.Replace(good, md5, "", 1) + eof, Error, 5, "no digest"},
 	{"a digest alone", start + strings.Replace(good, "| md5 |", "| |", 1) + eof, Error, 5, "no algorithm"},
 	{"md2", start + strings.Replace(good, "| md5 |", "| md2 |", 1) + eof, Error, 5, "found the algorithm"},
-	{"an algorithm with a hyphen, in capitals", start + "http://x/a | SHA-256 | " + strings.Repeat("AB", 32) + " | 0 | | a |\n" + eof, "", 0, ""},
+	{"an algorithm with a hyphen, in capitals", start + "http://x/a | SHA-256 | " + strings.Repeat("AB", 32) +
+		" | 0 | | a |\n" + eof, "", 0, ""},
 	{"a short digest", start + strings.Replace(good, md5, "abc", 1) + eof, Error, 5, "digest of 3 characters"},
-	{"a digest that is not hexadecimal", start + strings.Replace(good, md5, strings.Repeat("x", 32), 1) + eof, Error, 5, "hexadecimal"},
+	{"a digest that is not hexadecimal", start + strings.Replace(good, md5, strings.Repeat("x", 32), 1) + eof, Error, 5,
+		"hexadecimal"},
 	{"no digest", start + "http://x/a | | | 0 | | a |\n" + eof, Warning, 5, "no digest"},
-	{"a size that is no number", start + strings.Replace(good, "| 0 |", "| big |", 1) + eof, Error, 5, "found the size"},
+	{"a size that is no number", start + strings.Replace(good, "| 0 |", "| big |", 1) + eof, Error, 5,
+		"found the size"},
 	{"a negative size", start + strings.Replace(good, "| 0 |", "| -1 |", 1) + eof, Error, 5, "found the size"},
-	{"a date that is none", start + strings.Replace(good, "| 0 | |", "| 0 | yesterday |", 1) + eof, Warning, 5, "ISO 8601"},
+	{"a date that is none", start + strings.Replace(good, "| 0 | |", "| 0 | yesterday |", 1) + eof, Warning, 5,
+		"ISO 8601"},
 	{"a date", start + strings.Replace(good, "| 0 | |", "| 0 | 2026-11-21T15:30:00Z |", 1) + eof, "", 0, ""},
 	{"CSV", "fileUrl,hash\nhttp://x/a,1\n", Error, 1, "looks like CSV"},
-	{"a batch", batch + "http://x/a | md5 | " + md5 + " | 0 | | a.checkm | ark:/99999/fk4tq65d6k | one; two | A | B | 2026\n" + eof, "", 0, ""},
-	{"a primary identifier that is no ARK", batch + "http://x/a | md5 | " + md5 + " | 0 | | a.checkm | doi:10.1/2 | | | |\n" + eof, Error, 5, "expected an ARK"},
-	{"a local id twice in a batch", batch + "http://x/a | | | | | a | | one; two\nhttp://x/b | md5 | " + md5 + " | 0 | | b | | three; two\n" + eof, Warning, 6, "the localIdentifier \"two\" is that of line 5 too"},
-	{"a local id twice in a batch, NFC and NFD", batch + "http://x/a | | | | | a | | \u00e9\nhttp://x/b | | | | | b | | e\u0301\n" + eof, Warning, 6, "in another Unicode normalization"},
-	{"a primary identifier twice in a batch", batch + "http://x/a | | | | | a | ark:/99999/fk4tq65d6k\nhttp://x/b | | | | | b | ark:99999/fk4tq65d6k\n" + eof, Warning, 6, "is that of line 5 too"},
-	{"a name twice in a batch", batch + strings.Repeat("http://x/a | md5 | "+md5+" | 0 | | a.checkm | | | | |\n", 2) + eof, "", 0, ""},
-	{"no name in a batch", batch + "http://x/dir/a.checkm | md5 | " + md5 + " | 0 | | | | | | |\n" + eof, Warning, 5, `"a.checkm" is taken`},
+	{"a batch", batch + "http://x/a | md5 | " + md5 + " | 0 | | a.checkm | ark:/99999/fk4tq65d6k | one; two | A | B " +
+		"| 2026\n" + eof, "", 0, ""},
+	{"a primary identifier that is no ARK", batch + "http://x/a | md5 | " + md5 + " | 0 | | a.checkm | doi:10.1/2 | " +
+		"| | |\n" + eof, Error, 5, "expected an ARK"},
+	{"a local id twice in a batch", batch + "http://x/a | | | | | a | | one; two\nhttp://x/b | md5 | " + md5 +
+		" | 0 | | b | | three; two\n" + eof, Warning, 6, "the localIdentifier \"two\" is that of line 5 too"},
+	{"a local id twice in a batch, NFC and NFD", batch + "http://x/a | | | | | a | | \u00e9\nhttp://x/b | | | | | b " +
+		"| | e\u0301\n" + eof, Warning, 6, "in another Unicode normalization"},
+	{"a primary identifier twice in a batch", batch + "http://x/a | | | | | a | ark:/99999/fk4tq65d6k\nhttp://x/b | " +
+		"| | | | b | ark:99999/fk4tq65d6k\n" + eof, Warning, 6, "is that of line 5 too"},
+	{"a name twice in a batch", batch + strings.Repeat("http://x/a | md5 | "+md5+" | 0 | | a.checkm | | | | |\n", 2) +
+		eof, "", 0, ""},
+	{"no name in a batch", batch + "http://x/dir/a.checkm | md5 | " + md5 + " | 0 | | | | | | |\n" + eof, Warning, 5,
+		`"a.checkm" is taken`},
 }
 
 func Example() {
@@ -128,7 +164,8 @@ func TestRules(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if rejected := len(Rejected(problems)) > 0; rejected != (c.severity == Error) || c.severity == "" && len(problems) > 0 {
+		if rejected := len(Rejected(problems)) > 0; rejected != (c.severity == Error) || c.severity == "" &&
+			len(problems) > 0 {
 			t.Errorf("%s: %v", c.name, problems)
 			continue
 		}
@@ -143,7 +180,8 @@ func TestRules(t *testing.T) {
 }
 
 func TestRequireDigest(t *testing.T) {
-	_, problems, err := Read(strings.NewReader(start+"http://x/a | | | 0 | | a |\n"+eof), Options{RequireDigest: true}, nil)
+	_, problems, err := Read(strings.NewReader(start+"http://x/a | | | 0 | | a |\n"+eof),
+		Options{RequireDigest: true}, nil)
 	if err != nil || len(Rejected(problems)) != 1 {
 		t.Errorf("%v, %v", problems, err)
 	}
@@ -157,7 +195,8 @@ func TestColumnsOfProblems(t *testing.T) {
 }
 
 func TestAllProblemsAtOnce(t *testing.T) {
-	_, problems, err := Read(strings.NewReader(start+strings.Repeat("ftp://x/a | md5 | abc | big | | .. |\n", 60)+eof), Options{}, nil)
+	_, problems, err := Read(strings.NewReader(start+strings.Repeat("ftp://x/a | md5 | abc | big | | .. |\n", 60)+eof),
+		Options{}, nil)
 	if err != nil || len(problems) != MaxProblems {
 		t.Errorf("%d problems, %v", len(problems), err)
 	}
@@ -177,8 +216,10 @@ func TestWarningsHideNoError(t *testing.T) {
 }
 
 func TestBatchRows(t *testing.T) {
-	_, rows, problems, err := ReadAll(strings.NewReader(batch+"http://x/a%20b | MD5 | "+strings.ToUpper(md5)+" | 7 | | a%20b | ark:/99999/fk4tq65d6k | one; two ;one | A%7cB | C | 2026\n"+eof), Options{})
-	want := []Row{{Line: 5, URL: "http://x/a%20b", Algorithm: "md5", Digest: md5, Size: 7, Name: "a b", Primary: "ark:/99999/fk4tq65d6k", Local: []string{"one", "two"}, Creator: "A|B", Title: "C", Date: "2026"}}
+	_, rows, problems, err := ReadAll(strings.NewReader(batch+"http://x/a%20b | MD5 | "+strings.ToUpper(md5)+
+		" | 7 | | a%20b | ark:/99999/fk4tq65d6k | one; two ;one | A%7cB | C | 2026\n"+eof), Options{})
+	want := []Row{{Line: 5, URL: "http://x/a%20b", Algorithm: "md5", Digest: md5, Size: 7, Name: "a b",
+		Primary: "ark:/99999/fk4tq65d6k", Local: []string{"one", "two"}, Creator: "A|B", Title: "C", Date: "2026"}}
 	if err != nil || len(problems) > 0 || !reflect.DeepEqual(rows, want) {
 		t.Errorf("got %+v, %v, %v", rows, problems, err)
 	}
@@ -187,7 +228,8 @@ func TestBatchRows(t *testing.T) {
 // TestRoundTrip: rows that are written are read the same, whatever their values are.
 // A manifest to be submitted refuses what it has no code for.
 func TestRoundTrip(t *testing.T) {
-	hostile := rapid.SampledFrom([]string{"|", "%7c", "%7C", "%20", "%25", "%", "%2", " ", "\t", "\n", "\r", "\u00a0", "\u0085", "\u2028", "\x01", "#", "\ufeff", "é", "/"})
+	hostile := rapid.SampledFrom([]string{"|", "%7c", "%7C", "%20", "%25", "%", "%2", " ", "\t", "\n", "\r", "\u00a0",
+		"\u0085", "\u2028", "\x01", "#", "\ufeff", "é", "/"})
 	text := rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(rapid.OneOf(hostile, rapid.StringN(0, 5, 20)), 0, 6).Draw(t, "parts"), "")
 	})
@@ -199,7 +241,8 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		in := Row{URL: "http://x/a", Algorithm: "md5", Digest: md5, Size: rapid.Int64Min(-1).Draw(t, "size"), Name: text.Draw(t, "name"), Modified: text.Draw(t, "date"), MediaType: text.Draw(t, "type")}
+		in := Row{URL: "http://x/a", Algorithm: "md5", Digest: md5, Size: rapid.Int64Min(-1).Draw(t, "size"),
+			Name: text.Draw(t, "name"), Modified: text.Draw(t, "date"), MediaType: text.Draw(t, "type")}
 		if BadName(in.Name) != "" {
 			in.Name = "a"
 		}
@@ -218,14 +261,16 @@ func TestRoundTrip(t *testing.T) {
 		} else if plain := regexp.MustCompile(`^[!-$&-~]*$`); plain.MatchString(in.Name + in.Modified + in.MediaType) {
 			t.Fatalf("%+v was refused: %v", in, err)
 		}
-		row := Row{URL: in.URL, Algorithm: in.Algorithm, Digest: in.Digest, Size: in.Size, Name: in.Name, Title: text.Draw(t, "title"), Creator: text.Draw(t, "creator"), Local: []string{"a", "b"}}
+		row := Row{URL: in.URL, Algorithm: in.Algorithm, Digest: in.Digest, Size: in.Size, Name: in.Name,
+			Title: text.Draw(t, "title"), Creator: text.Draw(t, "creator"), Local: []string{"a", "b"}}
 		var list strings.Builder
 		if WriteBatch(&list, profile[len("#%profile | "):]+"mrt-batch-manifest", []Row{row}) == nil {
 			again(t, list.String(), Options{}, row)
 		}
 	})
 	var b strings.Builder
-	if err := Write(&b, "p", []Row{{URL: "http://x/a|b c\n"}}); err != nil || !strings.Contains(b.String(), "\nhttp://x/a%7cb%20c%0a | ") {
+	if err := Write(&b, "p", []Row{{URL: "http://x/a|b c\n"}}); err != nil ||
+		!strings.Contains(b.String(), "\nhttp://x/a%7cb%20c%0a | ") {
 		t.Errorf("a URL is written as %s, %v", b.String(), err)
 	}
 }

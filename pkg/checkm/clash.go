@@ -79,7 +79,8 @@ func (r *reader) repeats(column, id string, at int) {
 	switch same, alike := r.ids.add(column+" "+id, r.line); {
 	case same == int32(r.line):
 	case same > 0:
-		r.add(Warning, at, "the %s %q is that of line %d too; both rows become versions of one object", column, id, same)
+		r.add(Warning, at, "the %s %q is that of line %d too; both rows become versions of one object",
+			column, id, same)
 	case alike > 0:
 		r.add(Warning, at, "the %s %q is that of line %d in another Unicode normalization; "+
 			"the rows become two objects", column, id, alike)

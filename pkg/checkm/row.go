@@ -28,8 +28,9 @@ func (r *reader) row(line string) (Row, bool) {
 	}
 
 	row := Row{Line: r.line, URL: cells["fileurl"], Digest: strings.ToLower(decode(cells["hashvalue"])), Size: -1,
-		Modified: decode(cells["filelastmodified"]), Name: decode(cells["filename"]), MediaType: decode(cells["mimetype"]),
-		Creator: decode(cells["creator"]), Title: decode(cells["title"]), Date: decode(cells["date"])}
+		Modified: decode(cells["filelastmodified"]), Name: decode(cells["filename"]),
+		MediaType: decode(cells["mimetype"]),
+		Creator:   decode(cells["creator"]), Title: decode(cells["title"]), Date: decode(cells["date"])}
 	if err := source.Check(row.URL); err != nil {
 		r.add(Error, max(1, at["fileurl"]), "found %q; %v", shown(row.URL), err)
 	}
@@ -159,7 +160,8 @@ func (r *reader) size(row *Row, text string, at int) {
 
 func (r *reader) modified(date string, at int) {
 	if date != "" && !iso8601.MatchString(date) {
-		r.add(Warning, at, "found the date %q; expected ISO 8601, e.g. 2026-11-21T15:30:00Z; it is kept as text", shown(date))
+		r.add(Warning, at, "found the date %q; expected ISO 8601, e.g. 2026-11-21T15:30:00Z; it is kept as text",
+			shown(date))
 	}
 }
 
@@ -199,7 +201,8 @@ func (r *reader) identifiers(row *Row, primary, local string, at map[string]int)
 	switch {
 	case primary == "":
 	case !arkForm.MatchString(primary):
-		r.add(Error, at["primaryidentifier"], "found the primaryIdentifier %q; expected an ARK, e.g. ark:/99999/fk4tq65d6k",
+		r.add(Error, at["primaryidentifier"], "found the primaryIdentifier %q; expected an ARK, e.g. "+
+			"ark:/99999/fk4tq65d6k",
 			shown(primary))
 	default:
 		r.repeats("primaryIdentifier", strings.Replace(primary, "ark:/", "ark:", 1), at["primaryidentifier"])

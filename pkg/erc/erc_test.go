@@ -22,29 +22,42 @@ func TestRead(t *testing.T) {
 		text string
 		want Kernel
 	}{
-		"ERC": {ReadERC, "erc:\nwho: Lovelace, Ada\nwho: Menabrea\nwhat: Notes\n upon the memoir\nwhen: 1843\nwhere: ark:/99999/x\nwhere: local\nwhere: local\nrights: none\ncolour: red\n",
-			Kernel{Who: []string{"Lovelace, Ada", "Menabrea"}, What: []string{"Notes upon the memoir"}, When: []string{"1843"}, Where: []string{"ark:/99999/x", "local"}, More: map[string][]string{"rights": {"none"}}}},
-		"byte order mark":  {ReadERC, "\ufeffwho: A\n", Kernel{Who: []string{"A"}}},
-		"identifiers":      {ReadERC, "where: a; b;\n", Kernel{Where: []string{"a", "b"}}},
-		"short form":       {ReadERC, "erc: Lovelace | Notes | 1843 | ark:/99999/x\n", Kernel{Who: []string{"Lovelace"}, What: []string{"Notes"}, When: []string{"1843"}, Where: []string{"ark:/99999/x"}}},
-		"coded":            {ReadERC, "who: (:unas)\nwhat: (:unkn)\nwhen: (:null)\nwhere: (:unav) something\n", Kernel{Where: []string{"(:unav) something"}}},
-		"lines are joined": {ReadDC, oai + "<d:title>\n  Notes \r\n upon\u2028the memoir</d:title></dc>", Kernel{What: []string{"Notes upon the memoir"}}},
-		"DC": {ReadDC, oai + `<d:creator>A</d:creator><d:creator>B</d:creator><d:title>T &amp; U</d:title><d:date>2026</d:date><d:rights>CC0</d:rights><d:subject>s</d:subject><d:subject>t</d:subject><other>x</other></dc>`,
-			Kernel{Who: []string{"A", "B"}, What: []string{"T & U"}, When: []string{"2026"}, More: map[string][]string{"rights": {"CC0"}, "subject": {"s", "t"}}}},
-		"DataCite": {ReadDataCite, cite + `<creators><creator><creatorName>A</creatorName></creator></creators><titles><title>T</title></titles><publicationYear>2026</publicationYear><descriptions><description>one<br/>two</description></descriptions></resource>`,
-			Kernel{Who: []string{"A"}, What: []string{"T"}, When: []string{"2026"}, More: map[string][]string{"description": {"one\ntwo"}}}},
+		"ERC": {ReadERC, "erc:\nwho: Lovelace, Ada\nwho: Menabrea\nwhat: Notes\n upon the memoir\nwhen: 1843\nwhere: " +
+			"ark:/99999/x\nwhere: local\nwhere: local\nrights: none\ncolour: red\n",
+			Kernel{Who: []string{"Lovelace, Ada", "Menabrea"}, What: []string{"Notes upon the memoir"},
+				When: []string{"1843"}, Where: []string{"ark:/99999/x", "local"},
+				More: map[string][]string{"rights": {"none"}}}},
+		"byte order mark": {ReadERC, "\ufeffwho: A\n", Kernel{Who: []string{"A"}}},
+		"identifiers":     {ReadERC, "where: a; b;\n", Kernel{Where: []string{"a", "b"}}},
+		"short form": {ReadERC, "erc: Lovelace | Notes | 1843 | ark:/99999/x\n", Kernel{Who: []string{"Lovelace"},
+			What: []string{"Notes"}, When: []string{"1843"}, Where: []string{"ark:/99999/x"}}},
+		"coded": {ReadERC, "who: (:unas)\nwhat: (:unkn)\nwhen: (:null)\nwhere: (:unav) something\n",
+			Kernel{Where: []string{"(:unav) something"}}},
+		"lines are joined": {ReadDC, oai + "<d:title>\n  Notes \r\n upon\u2028the memoir</d:title></dc>",
+			Kernel{What: []string{"Notes upon the memoir"}}},
+		"DC": {ReadDC, oai +
+			`<d:creator>A</d:creator><d:creator>B</d:creator><d:title>T &amp; U</d:title><d:date>2026</d:date><d:rights>CC0</d:rights><d:subject>s</d:subject><d:subject>t</d:subject><other>x</other></dc>`,
+			Kernel{Who: []string{"A", "B"}, What: []string{"T & U"}, When: []string{"2026"},
+				More: map[string][]string{"rights": {"CC0"}, "subject": {"s", "t"}}}},
+		"DataCite": {ReadDataCite,
+			cite + `<creators><creator><creatorName>A</creatorName></creator></creators><titles><title>T</title></titles><publicationYear>2026</publicationYear><descriptions><description>one<br/>two</description></descriptions></resource>`,
+			Kernel{Who: []string{"A"}, What: []string{"T"}, When: []string{"2026"},
+				More: map[string][]string{"description": {"one\ntwo"}}}},
 	} {
 		got, err := c.read(strings.NewReader(c.text))
 		if err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: got %+v, %v, want %+v", name, got, err, c.want)
 		}
 	}
-	for _, bad := range []string{"<dc", "<dc>&unknown;</dc>", `<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>`, `<?xml version="1.0" encoding="EBCDIC-none"?><x/>`} {
+	for _, bad := range []string{"<dc", "<dc>&unknown;</dc>",
+		`<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>`,
+		`<?xml version="1.0" encoding="EBCDIC-none"?><x/>`} {
 		if k, err := ReadDC(strings.NewReader(bad)); err == nil {
 			t.Errorf("%s was read as %v", bad, k)
 		}
 	}
-	if _, err := ReadERC(strings.NewReader("what: caf\xe9\n")); err == nil || !strings.Contains(err.Error(), "save the file as UTF-8") {
+	if _, err := ReadERC(strings.NewReader("what: caf\xe9\n")); err == nil || !strings.Contains(err.Error(),
+		"save the file as UTF-8") {
 		t.Errorf("an ERC in Latin-1 gave %v", err)
 	}
 }
@@ -73,13 +86,17 @@ func TestCharsets(t *testing.T) {
 		return s
 	}
 	for name, text := range map[string]string{
-		"UTF-8":                  doc(` encoding="UTF-8"`),
-		"UTF-8 with a BOM":       "\ufeff" + doc(` encoding="utf-8"`),
-		"windows-1252":           encoded(charmap.Windows1252.NewEncoder().String(doc(` encoding="windows-1252"`))),
-		"UTF-16 LE with BOM":     encoded(unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String(doc(` encoding="UTF-16"`))),
-		"UTF-16 BE with BOM":     encoded(unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewEncoder().String(doc(` encoding="utf-16"`))),
-		"UTF-16 LE without BOM":  encoded(unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder().String(doc(` encoding="UTF-16LE"`))),
-		"UTF-16, no declaration": encoded(unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewEncoder().String(doc(""))),
+		"UTF-8":            doc(` encoding="UTF-8"`),
+		"UTF-8 with a BOM": "\ufeff" + doc(` encoding="utf-8"`),
+		"windows-1252":     encoded(charmap.Windows1252.NewEncoder().String(doc(` encoding="windows-1252"`))),
+		"UTF-16 LE with BOM": encoded(unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String(
+			doc(` encoding="UTF-16"`))),
+		"UTF-16 BE with BOM": encoded(unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewEncoder().String(
+			doc(` encoding="utf-16"`))),
+		"UTF-16 LE without BOM": encoded(unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder().String(
+			doc(` encoding="UTF-16LE"`))),
+		"UTF-16, no declaration": encoded(unicode.UTF16(unicode.BigEndian,
+			unicode.UseBOM).NewEncoder().String(doc(""))),
 	} {
 		if k, err := ReadDC(strings.NewReader(text)); err != nil || len(k.What) != 1 || k.What[0] != "Café “œ”" {
 			t.Errorf("%s: got %+v, %v", name, k, err)
@@ -93,8 +110,10 @@ func TestCharsets(t *testing.T) {
 
 func TestOr(t *testing.T) {
 	k := Kernel{Who: []string{"a"}, Where: []string{"1"}, More: map[string][]string{"rights": {"r"}}}.
-		Or(Kernel{Who: []string{"b"}, What: []string{"c"}, Where: []string{"1", "2"}, More: map[string][]string{"rights": {"s"}, "subject": {"t"}}})
-	want := Kernel{Who: []string{"a"}, What: []string{"c"}, Where: []string{"1", "2"}, More: map[string][]string{"rights": {"r"}, "subject": {"t"}}}
+		Or(Kernel{Who: []string{"b"}, What: []string{"c"}, Where: []string{"1", "2"},
+			More: map[string][]string{"rights": {"s"}, "subject": {"t"}}})
+	want := Kernel{Who: []string{"a"}, What: []string{"c"}, Where: []string{"1", "2"},
+		More: map[string][]string{"rights": {"r"}, "subject": {"t"}}}
 	if !reflect.DeepEqual(k, want) {
 		t.Errorf("got %+v, want %+v", k, want)
 	}

@@ -26,7 +26,8 @@ var dataciteNames = map[string]string{
 	"creatorName": "creator", "title": "title", "publicationYear": "date",
 	"identifier": "identifier", "alternateIdentifier": "identifier", "relatedIdentifier": "relation",
 	"subject": "subject", "description": "description", "publisher": "publisher", "contributorName": "contributor",
-	"resourceType": "type", "format": "format", "language": "language", "geoLocationPlace": "coverage", "rights": "rights",
+	"resourceType": "type", "format": "format", "language": "language", "geoLocationPlace": "coverage",
+	"rights": "rights",
 }
 
 // ReadDC reads the elements of Dublin Core in an XML document.

@@ -119,22 +119,23 @@ func TestResume(t *testing.T) {
 	var got []byte
 	var seen string
 	get := func(limit int) error {
-		return local("127.0.0.0/8").Get(t.Context(), srv.URL, func() Partial { return Partial{int64(len(got)), seen} }, func(s Stream) error {
-			if s.From != int64(len(got)) {
-				got = got[:0]
-			}
-			if s.Size != int64(len(content)) {
-				t.Errorf("the size is %d", s.Size)
-			}
-			seen = s.Validator
-			b := make([]byte, limit)
-			n, err := io.ReadFull(s, b)
-			got = append(got, b[:n]...)
-			if err == io.ErrUnexpectedEOF || err == io.EOF {
-				return nil
-			}
-			return ErrStop
-		})
+		return local("127.0.0.0/8").Get(t.Context(), srv.URL, func() Partial { return Partial{int64(len(got)), seen} },
+			func(s Stream) error {
+				if s.From != int64(len(got)) {
+					got = got[:0]
+				}
+				if s.Size != int64(len(content)) {
+					t.Errorf("the size is %d", s.Size)
+				}
+				seen = s.Validator
+				b := make([]byte, limit)
+				n, err := io.ReadFull(s, b)
+				got = append(got, b[:n]...)
+				if err == io.ErrUnexpectedEOF || err == io.EOF {
+					return nil
+				}
+				return ErrStop
+			})
 	}
 	if err := get(600); !errors.Is(err, ErrStop) || len(got) != 600 {
 		t.Fatalf("stopped with %d bytes, %v", len(got), err)
@@ -160,7 +161,8 @@ func (c *counter) Write(p []byte) (int, error) {
 }
 
 func TestDigestsGoOn(t *testing.T) {
-	whole, half := NewDigester("md5", "adler32", "crc32", "sha1", "sha384"), NewDigester("md5", "adler32", "crc32", "sha1", "sha384")
+	whole, half := NewDigester("md5", "adler32", "crc32", "sha1", "sha384"), NewDigester("md5", "adler32", "crc32",
+		"sha1", "sha384")
 	io.WriteString(whole, "one two")
 	io.WriteString(half, "one")
 	state, err := half.State()

@@ -23,12 +23,14 @@ import (
 var special = []string{
 	"0.0.0.0/8", "0.0.0.0/32", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
 	"192.0.0.0/24", "192.0.0.0/29", "192.0.0.8/32", "192.0.0.9/32", "192.0.0.10/32", "192.0.0.170/32", "192.0.0.171/32",
-	"192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.88.99.2/32", "192.168.0.0/16", "192.175.48.0/24",
+	"192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.88.99.2/32", "192.168.0.0/16",
+	"192.175.48.0/24",
 	"198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "255.255.255.255/32",
 	"224.0.0.0/4", // multicast
 	"::1/128", "::/128", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64",
 	"2001::/23", "2001::/32", "2001:1::1/128", "2001:1::2/128", "2001:1::3/128", "2001:2::/48", "2001:3::/32",
-	"2001:4:112::/48", "2001:10::/28", "2001:20::/28", "2001:30::/28", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48",
+	"2001:4:112::/48", "2001:10::/28", "2001:20::/28", "2001:30::/28", "2001:db8::/32", "2002::/16",
+	"2620:4f:8000::/48",
 	"3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10",
 	"::/96", "fec0::/10", "ff00::/8", // IPv4-compatible (RFC 4291), site local (RFC 3879), multicast
 	"::/3", "4000::/3", "6000::/3", "8000::/3", "a000::/3", "c000::/3", "e000::/3", // not assigned for global unicast
@@ -194,7 +196,8 @@ func TestGuardJudgesEachConnection(t *testing.T) {
 			transport := client.HTTP.Transport.(*http.Transport)
 			transport.DialContext, transport.DisableKeepAlives = d.DialContext, true
 			get := func() error {
-				return client.Get(t.Context(), "http://archive.test:"+port+c.path, nil, func(Stream) error { return nil })
+				return client.Get(t.Context(), "http://archive.test:"+port+c.path, nil,
+					func(Stream) error { return nil })
 			}
 			check := func(what string, err error, refused bool) {
 				t.Helper()
@@ -226,7 +229,8 @@ func TestRedirectsTellNothing(t *testing.T) {
 	}))
 	defer first.Close()
 	raw := strings.Replace(first.URL, "http://", "http://me:secret@", 1) + "/a?X-Amz-Signature=secret"
-	err := local("127.0.0.0/8").Get(t.Context(), raw, func() Partial { return Partial{3, `"one"`} }, func(Stream) error { return nil })
+	err := local("127.0.0.0/8").Get(t.Context(), raw, func() Partial { return Partial{3, `"one"`} },
+		func(Stream) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

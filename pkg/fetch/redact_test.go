@@ -88,9 +88,11 @@ func TestErrorsHaveNoSecrets(t *testing.T) {
 				w.WriteHeader(http.StatusFound)
 			}))
 			defer srv.Close()
-			err := local("127.0.0.0/8").Get(t.Context(), srv.URL+"/a;token=SECRET?sig=SECRET", nil, func(Stream) error { return nil })
+			err := local("127.0.0.0/8").Get(t.Context(), srv.URL+"/a;token=SECRET?sig=SECRET", nil,
+				func(Stream) error { return nil })
 			var e *fault.Error
-			if !errors.As(err, &e) || strings.Contains(err.Error(), "SECRET") || !strings.HasPrefix(e.Msg, srv.URL+"/a;token=redacted?redacted: ") {
+			if !errors.As(err, &e) || strings.Contains(err.Error(), "SECRET") ||
+				!strings.HasPrefix(e.Msg, srv.URL+"/a;token=redacted?redacted: ") {
 				t.Errorf("%v", err)
 			}
 		})

@@ -185,7 +185,8 @@ func TestRetryAfter(t *testing.T) {
 		var waited time.Duration
 		c.Wait = func(_ context.Context, d time.Duration) error { waited += d; return nil }
 		err := c.Get(t.Context(), srv.URL, nil, func(Stream) error { return nil })
-		if got := AskedToWait(err); got != want.later || (got > 0) != fault.Is(err, fault.Unavailable) || waited != want.waited {
+		if got := AskedToWait(err); got != want.later || (got > 0) != fault.Is(err, fault.Unavailable) ||
+			waited != want.waited {
 			t.Errorf("%s: waited %s, asked to wait %s, %v", asks, waited, got, err)
 		}
 		srv.Close()

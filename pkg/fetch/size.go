@@ -19,7 +19,8 @@ func (c *Client) Size(ctx context.Context, raw string) (int64, error) {
 }
 
 func (c *Client) sizeBy(ctx context.Context, method, raw string, headers ...string) (int64, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.Limits.Small, &SilentError{"whole answer to a " + method, c.Limits.Small})
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Limits.Small, &SilentError{"whole answer to a " + method,
+		c.Limits.Small})
 	defer cancel()
 	resp, err := c.request(ctx, method, raw, headers...)
 	if err != nil {

@@ -33,7 +33,8 @@ func TestSilentServers(t *testing.T) {
 		url, says string
 		dial      func(ctx context.Context, network, address string) (net.Conn, error)
 	}{
-		{"http://archive.invalid/a?secret=1", "http://archive.invalid/a?redacted: no connection for 0.05 s (tried 2 times)",
+		{"http://archive.invalid/a?secret=1", "http://archive.invalid/a?redacted: no connection for 0.05 s (tried 2 " +
+			"times)",
 			func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }},
 		{"https://" + mute.Addr().String() + "/a", ": no end of the TLS handshake for 0.05 s", nil},
 		{"http://" + mute.Addr().String() + "/a", ": no response header for 0.05 s", nil},
@@ -56,7 +57,8 @@ func TestSilentServers(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), short)
 		err = f.Get(ctx, c.url, nil, read)
 		cancel()
-		if what, _, _ := strings.Cut(c.says[strings.LastIndex(c.says, ": ")+2:], " for"); err == nil || !strings.Contains(err.Error(), what+" until the time for this try was up") {
+		if what, _, _ := strings.Cut(c.says[strings.LastIndex(c.says, ": ")+2:], " for"); err == nil ||
+			!strings.Contains(err.Error(), what+" until the time for this try was up") {
 			t.Errorf("%s: %v; expected %q", c.url, err, what)
 		}
 	}

@@ -126,7 +126,8 @@ func (s Store) Collection(ctx context.Context, collection, cursor string) ([]str
 		table.Head
 		ARK string `dynamo:"ark"`
 	}
-	next, err := s.Table.Page(ctx, table.Query{Index: "list", PK: "objects#" + collection, Desc: true, Limit: 50, Cursor: cursor}, &rows)
+	next, err := s.Table.Page(ctx, table.Query{Index: "list", PK: "objects#" + collection, Desc: true, Limit: 50,
+		Cursor: cursor}, &rows)
 	arks := make([]string, len(rows))
 	for i, r := range rows {
 		arks[i] = r.ARK

@@ -19,7 +19,8 @@ func TestLongestLocalID(t *testing.T) {
 	if err := ingest.CheckLocalID(id); err != nil {
 		t.Fatal(err)
 	}
-	o := inventory.Object{ARK: "ark:/99999/fk4tq65d6k", Collection: strings.Repeat("c", 100), LocalIDs: []string{id}, HeadOf: 1, Digest: "d"}
+	o := inventory.Object{ARK: "ark:/99999/fk4tq65d6k", Collection: strings.Repeat("c", 100), LocalIDs: []string{id},
+		HeadOf: 1, Digest: "d"}
 	rows := tabletest.New()
 	store := inventory.Store{Table: tabletest.Table(rows)}
 	put, err := store.Prepare(t.Context(), inventory.Record{Object: o, First: "job"}, 1)

@@ -126,7 +126,8 @@ func (s Store) Prepare(ctx context.Context, r Record, now int64) (func(*table.Tx
 		return nil, taken
 	}
 	is := row.with(r.Object)
-	added := slices.DeleteFunc(slices.Clone(is.LocalIDs), func(id string) bool { return slices.Contains(row.LocalIDs, id) })
+	added := slices.DeleteFunc(slices.Clone(is.LocalIDs),
+		func(id string) bool { return slices.Contains(row.LocalIDs, id) })
 	held := reserved != nil && reserved.Collection == is.Collection && (r.First == "" || reserved.Job == r.First)
 	if held && row.Rev > 0 && len(r.Versions) == 0 && len(fresh) == 0 && reflect.DeepEqual(row, is) {
 		return nil, taken
@@ -154,7 +155,8 @@ func agree(row, stored *Object) error {
 		return fault.New(fault.Conflict, "the row of %s is at version %d, the stored object at version %d",
 			row.ARK, row.HeadOf, stored.HeadOf)
 	case row.HeadOf == stored.HeadOf && row.Digest != stored.Digest:
-		return fault.New(fault.Conflict, "version %d of %s was recorded with the inventory digest %s, the stored one is %s",
+		return fault.New(fault.Conflict, "version %d of %s was recorded with the inventory digest %s, the stored "+
+			"one is %s",
 			row.HeadOf, row.ARK, row.Digest, stored.Digest)
 	}
 	return nil

@@ -9,17 +9,23 @@ import (
 )
 
 func TestCheckAddress(t *testing.T) {
-	for _, good := range []string{"me@example.org", "first.last+tag@sub.example.org", "o'brien@example.org", "me@bücher.example", "me@例え.jp", "x@xn--bcher-kva.example",
+	for _, good := range []string{"me@example.org", "first.last+tag@sub.example.org", "o'brien@example.org",
+		"me@bücher.example", "me@例え.jp", "x@xn--bcher-kva.example",
 		strings.Repeat("a", 64) + "@example.org"} {
 		if err := CheckAddress(good); err != nil {
 			t.Error(err)
 		}
 	}
-	for _, bad := range []string{"", "me", "me@", "@example.org", "me at example.org", "Me <me@example.org>", "<me@example.org>", "me@example.org, you@example.org",
-		"me@example.org ", " me@example.org", "me@you@example.org", ".me@example.org", "me.@example.org", "m..e@example.org", "mé@example.org", "me@localhost",
-		"me@exa mple.org", "me@.example.org", "me@example.org.", "me@example.", "me@example..org", "me@.example.org", "me@[192.0.2.1]", "me@exa_mple.org", "me@example.org\r\nBcc: you@example.org",
-		"\"me\"@example.org", "me(x)@example.org", "m\x00e@example.org", strings.Repeat("a", 65) + "@example.org", "me@" + strings.Repeat("a", 64) + ".org",
-		"me@" + strings.Repeat("abc.", 63) + "org", "me@" + strings.Repeat("ü", 60) + "." + strings.Repeat("ü", 60) + ".org"} {
+	for _, bad := range []string{"", "me", "me@", "@example.org", "me at example.org", "Me <me@example.org>",
+		"<me@example.org>", "me@example.org, you@example.org",
+		"me@example.org ", " me@example.org", "me@you@example.org", ".me@example.org", "me.@example.org",
+		"m..e@example.org", "mé@example.org", "me@localhost",
+		"me@exa mple.org", "me@.example.org", "me@example.org.", "me@example.", "me@example..org", "me@.example.org",
+		"me@[192.0.2.1]", "me@exa_mple.org", "me@example.org\r\nBcc: you@example.org",
+		"\"me\"@example.org", "me(x)@example.org", "m\x00e@example.org", strings.Repeat("a", 65) + "@example.org",
+		"me@" + strings.Repeat("a", 64) + ".org",
+		"me@" + strings.Repeat("abc.", 63) + "org", "me@" + strings.Repeat("ü", 60) + "." + strings.Repeat("ü",
+			60) + ".org"} {
 		if CheckAddress(bad) == nil {
 			t.Errorf("%q is accepted", bad)
 		}

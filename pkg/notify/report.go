@@ -26,7 +26,8 @@ type Report struct {
 
 // NewReport begins a report.
 func NewReport(batch, collection, note, at string) Report {
-	return Report{Batch: batch, Collection: collection, Note: note, At: at, Failed: []Job{}, Completed: []Job{}, Open: []Job{}}
+	return Report{Batch: batch, Collection: collection, Note: note, At: at, Failed: []Job{}, Completed: []Job{},
+		Open: []Job{}}
 }
 
 // ReportPath is the path of the API that gives a batch's report.
@@ -284,7 +285,8 @@ func page(name, body string) *template.Template {
 `))
 }
 
-var queuedHTML = page("queued", `<p>The submission of {{.At}} is queued. A report follows when all of its jobs have ended.</p>
+var queuedHTML = page("queued",
+	`<p>The submission of {{.At}} is queued. A report follows when all of its jobs have ended.</p>
 `)
 
 var reportHTML = page("report", `{{with .Message}}<p style="white-space:pre-line"><strong>{{text .}}</strong></p>

@@ -83,16 +83,21 @@ func heading(t *testing.T, msg *mail.Message) string {
 }
 
 func TestReportMail(t *testing.T) {
-	r := Report{Batch: "B1", Collection: "maps", At: "2026-11-21T16:00:00Z", Counts: Counts{Failed: 2, Completed: 1, Open: 1},
-		Completed: []Job{{Job: "B1-2", ARK: "ark:/99999/fk4tq65d6k", Version: 2, Files: 3, Bytes: 70, Title: "<b>Map</b>", Warnings: 1}},
-		Failed:    []Job{{Job: "B1-1", Message: "file a.txt: the depositor's md5 is 1", LocalIDs: []string{"x"}, Next: NextStep(false)}, {Job: "B1-3", Message: "404", Next: NextStep(true)}}}
+	r := Report{Batch: "B1", Collection: "maps", At: "2026-11-21T16:00:00Z",
+		Counts: Counts{Failed: 2, Completed: 1, Open: 1},
+		Completed: []Job{{Job: "B1-2", ARK: "ark:/99999/fk4tq65d6k", Version: 2, Files: 3, Bytes: 70,
+			Title: "<b>Map</b>", Warnings: 1}},
+		Failed: []Job{{Job: "B1-1", Message: "file a.txt: the depositor's md5 is 1", LocalIDs: []string{"x"},
+			Next: NextStep(false)}, {Job: "B1-3", Message: "404", Next: NextStep(true)}}}
 	msg, got := sent(t, r, true, "https://example.org/v1/batches/B1/report")
 	if s := heading(t, msg); s != "2 of 4 objects failed: B1 to maps" {
 		t.Error(s)
 	}
 	for part, says := range map[string][]string{
-		"text/plain":     {"a new submission is needed", "requeue the job", "the size differed: 1 files", "archivist batch report B1", "https://example.org/v1/batches/B1/report", "not listed here: 1."},
-		"text/html":      {"&lt;b&gt;Map&lt;/b&gt;", "a new submission is needed", "the size differed: 1 files", "https://example.org/v1/batches/B1/report"},
+		"text/plain": {"a new submission is needed", "requeue the job", "the size differed: 1 files",
+			"archivist batch report B1", "https://example.org/v1/batches/B1/report", "not listed here: 1."},
+		"text/html": {"&lt;b&gt;Map&lt;/b&gt;", "a new submission is needed", "the size differed: 1 files",
+			"https://example.org/v1/batches/B1/report"},
 		"completed.json": {"ark:/99999/fk4tq65d6k"}, "failed.json": {"404"}} {
 		for _, s := range says {
 			if body, there := got[part]; !there || !strings.Contains(body, s) {
@@ -112,7 +117,8 @@ func TestMessageID(t *testing.T) {
 		t.Errorf("%s, again %s", id, again.Header.Get("Message-ID"))
 	}
 	you, err := MessageID("Archive <archive@bücher.example>", "you@example.org", "01ABC.report.2")
-	if err != nil || "<"+you+">" == id || !strings.HasSuffix(you, "@xn--bcher-kva.example") || !form.MatchString("<"+you+">") {
+	if err != nil || "<"+you+">" == id || !strings.HasSuffix(you, "@xn--bcher-kva.example") ||
+		!form.MatchString("<"+you+">") {
 		t.Errorf("%s, %v", you, err)
 	}
 	if _, err := MessageID("nobody", "you@example.org", "x"); err == nil {
@@ -123,11 +129,13 @@ func TestMessageID(t *testing.T) {
 // TestOtherScripts: what is not ASCII arrives as it was, in 7-bit headers.
 func TestOtherScripts(t *testing.T) {
 	const title = "Bücher, 例え and 🜚"
-	m, err := ForReport(Report{Batch: "B1", Collection: "c", Note: title, Counts: Counts{Completed: 1}, Completed: []Job{{Title: title}}}, true, "")
+	m, err := ForReport(Report{Batch: "B1", Collection: "c", Note: title, Counts: Counts{Completed: 1},
+		Completed: []Job{{Title: title}}}, true, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.From, m.To, m.Subject, m.ID = "Archiv der Bücher <archive@example.org>", "me@bücher.example", title, "x@example.org"
+	m.From, m.To, m.Subject, m.ID = "Archiv der Bücher <archive@example.org>", "me@bücher.example", title,
+		"x@example.org"
 	raw, err := m.Encode(time.Unix(0, 0))
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +148,8 @@ func TestOtherScripts(t *testing.T) {
 	}
 	msg, got := parts(t, raw)
 	from, err := msg.Header.AddressList("From")
-	if err != nil || from[0].Name != "Archiv der Bücher" || heading(t, msg) != title || msg.Header.Get("To") != "<me@xn--bcher-kva.example>" {
+	if err != nil || from[0].Name != "Archiv der Bücher" || heading(t, msg) != title ||
+		msg.Header.Get("To") != "<me@xn--bcher-kva.example>" {
 		t.Errorf("from %v, %v, to %s: %s", from, err, msg.Header.Get("To"), heading(t, msg))
 	}
 	if !strings.Contains(got["text/plain"], title) || !strings.Contains(got["text/html"], title) {
@@ -196,21 +205,26 @@ func TestLargeReportIsLinked(t *testing.T) {
 		t.Error(s)
 	}
 	for part, body := range got {
-		if strings.HasSuffix(part, ".json") || len(body) > 600_000 || !strings.Contains(body, "https://example.org/v1/batches/B1/report") || !strings.Contains(body, "Only the first 50") {
+		if strings.HasSuffix(part, ".json") || len(body) > 600_000 ||
+			!strings.Contains(body, "https://example.org/v1/batches/B1/report") ||
+			!strings.Contains(body, "Only the first 50") {
 			t.Errorf("%s has %d bytes", part, len(body))
 		}
 	}
 }
 
 func TestSubmissionFailed(t *testing.T) {
-	msg, got := sent(t, Report{Batch: "B1", Collection: "maps", Message: "the manifest is rejected:\nline 3: x\nline 4: y"}, true, "https://example.org/")
-	if !strings.HasPrefix(heading(t, msg), "Submission failed") || !strings.Contains(got["text/plain"], "\nline 4: y\n") || !strings.Contains(got["text/plain"], "No objects were ingested") {
+	msg, got := sent(t, Report{Batch: "B1", Collection: "maps",
+		Message: "the manifest is rejected:\nline 3: x\nline 4: y"}, true, "https://example.org/")
+	if !strings.HasPrefix(heading(t, msg), "Submission failed") || !strings.Contains(got["text/plain"],
+		"\nline 4: y\n") || !strings.Contains(got["text/plain"], "No objects were ingested") {
 		t.Errorf("%s: %s", heading(t, msg), got["text/plain"])
 	}
 	if len(got) != 2 || strings.Contains(got["text/plain"], "https://") {
 		t.Errorf("%v", got)
 	}
-	for _, m := range []Mail{{From: "no address", To: "me@example.org"}, {From: "a@example.org", To: "Me <me@example.org>"}} {
+	for _, m := range []Mail{{From: "no address", To: "me@example.org"},
+		{From: "a@example.org", To: "Me <me@example.org>"}} {
 		if _, err := m.Encode(time.Unix(0, 0)); err == nil {
 			t.Errorf("%+v was encoded", m)
 		}

@@ -217,7 +217,8 @@ func TestVersions(t *testing.T) {
 				}
 				if rapid.Bool().Draw(rt, "claimed") {
 					key := fmt.Sprintf("%sv%d/%s", Prefix(id), dead.Number, inventoryName)
-					if err := f.root.claim(t.Context(), key, dead, f.text(fmt.Sprint("inventory-dead", n)), owner()); err != nil {
+					if err := f.root.claim(t.Context(), key, dead, f.text(fmt.Sprint("inventory-dead", n)),
+						owner()); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -398,7 +399,8 @@ func TestAllKnownDigests(t *testing.T) {
 	}
 	got := fixity()
 	for _, algorithm := range []string{"md5", "sha1", "sha256"} {
-		if paths := got[algorithm][later.Digests[algorithm]]; len(paths) != 1 || paths[0] != "v1/content/one/producer/c" {
+		if paths := got[algorithm][later.Digests[algorithm]]; len(paths) != 1 ||
+			paths[0] != "v1/content/one/producer/c" {
 			t.Errorf("%s of stored bytes: %v", algorithm, paths)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 
 var (
 	errURL = errors.New("expected an http or https URL")
-	errS3  = errors.New("expected an http or https URL; s3 URLs are not fetched, give a presigned https URL of the object")
+	errS3  = errors.New("expected an http or https URL; s3 URLs are not fetched, give a presigned https URL of the " +
+		"object")
 )
 
 // Check returns why nothing can be fetched from a URL. The error does not repeat the URL,

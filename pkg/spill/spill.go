@@ -28,7 +28,8 @@ type Sorter[V any] struct {
 // New makes a sorter. The end of ctx ends it wherever it is, and removes its files.
 func New[V any](ctx context.Context) *Sorter[V] {
 	s := &Sorter[V]{ctx: ctx, in: make(chan string, 100), done: make(chan struct{})}
-	sorter, out, errs := extsort.Strings(s.in, &extsort.Config{ChunkSize: inMemory, NumWorkers: 1, SortedChanBuffSize: 100, TempFilesDir: os.TempDir()})
+	sorter, out, errs := extsort.Strings(s.in, &extsort.Config{ChunkSize: inMemory, NumWorkers: 1,
+		SortedChanBuffSize: 100, TempFilesDir: os.TempDir()})
 	s.out, s.errs = out, errs
 	go func() {
 		defer close(s.done)

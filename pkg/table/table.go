@@ -105,7 +105,8 @@ func (t *Table) Change(ctx context.Context, k Key, id string, how func(*dynamo.U
 		if err := t.get(ctx, k, row); err != nil || row.head().TxID == id {
 			return err
 		}
-		return &fault.Error{Kind: fault.Stale, Msg: "table: changed meanwhile: " + k.String(), Err: &ConditionError{[]Key{k}}}
+		return &fault.Error{Kind: fault.Stale, Msg: "table: changed meanwhile: " + k.String(),
+			Err: &ConditionError{[]Key{k}}}
 	})
 }
 

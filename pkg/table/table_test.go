@@ -147,12 +147,13 @@ func TestPages(t *testing.T) {
 func TestCommitChangesTheRowAfterwards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := false
-		tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: tabletest.New(), Do: func(_ string, call func() error) error {
-			if down {
-				return errors.New("the connection broke")
-			}
-			return call()
-		}})
+		tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: tabletest.New(),
+			Do: func(_ string, call func() error) error {
+				if down {
+					return errors.New("the connection broke")
+				}
+				return call()
+			}})
 		row, other := newThing("a", "x"), newThing("b", "x")
 		order := ""
 		commit(t, tb, "1", func(tx *table.Tx) {
@@ -180,7 +181,8 @@ func TestCommitChangesTheRowAfterwards(t *testing.T) {
 					tx.Insert(&thing{Head: table.Head{PK: "l", SK: fmt.Sprint(i)}, Name: string(make([]byte, 390<<10))})
 				}
 			}, fault.Invalid},
-			"a condition":  {func(tx *table.Tx) { tx.Require(table.Key{PK: "gone", SK: "x"}, "n = ?", 7) }, fault.Stale},
+			"a condition": {func(tx *table.Tx) { tx.Require(table.Key{PK: "gone", SK: "x"}, "n = ?", 7) },
+				fault.Stale},
 			"not answered": {func(*table.Tx) { down = true }, fault.Unavailable},
 		} {
 			before := *row
@@ -205,14 +207,15 @@ func TestCommitChangesTheRowAfterwards(t *testing.T) {
 func TestSlowPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: tabletest.New(), Do: func(op string, call func() error) error {
-			if op == "Query" {
-				if asked++; asked == 1 {
-					defer time.Sleep(time.Minute / 4) // of the bubble
+		tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: tabletest.New(),
+			Do: func(op string, call func() error) error {
+				if op == "Query" {
+					if asked++; asked == 1 {
+						defer time.Sleep(time.Minute / 4) // of the bubble
+					}
 				}
-			}
-			return call()
-		}})
+				return call()
+			}})
 		for i := range 3 {
 			commit(t, tb, fmt.Sprint(i), func(tx *table.Tx) { tx.Insert(newThing("p", fmt.Sprint(i))) })
 		}
@@ -230,12 +233,19 @@ func TestAmbiguousCommits(t *testing.T) {
 		do   func(n int, call func() error) error // n counts the writes
 		want fault.Kind
 	}{
-		"the answer is lost":          {func(n int, call func() error) error { return after(n == 1, call, lost) }, ""},
-		"lost before the effect":      {func(n int, call func() error) error { return before(n == 1, call, lost) }, ""},
-		"repeated by the SDK":         {func(n int, call func() error) error { _ = call(); return call() }, ""},
-		"throttled, then lost":        {func(n int, call func() error) error { return throttledThenLost(n, call, lost) }, ""},
-		"conflicts, then happens":     {func(n int, call func() error) error { return before(n < 5, call, tabletest.Conflicted()) }, ""},
-		"conflicts for ever":          {func(n int, call func() error) error { return tabletest.Conflicted() }, fault.Unavailable},
+		"the answer is lost":     {func(n int, call func() error) error { return after(n == 1, call, lost) }, ""},
+		"lost before the effect": {func(n int, call func() error) error { return before(n == 1, call, lost) }, ""},
+		"repeated by the SDK":    {func(n int, call func() error) error { _ = call(); return call() }, ""},
+		"throttled, then lost": {func(n int, call func() error) error {
+			return throttledThenLost(n, call,
+				lost)
+		}, ""},
+		"conflicts, then happens": {func(n int, call func() error) error {
+			return before(n < 5, call,
+				tabletest.Conflicted())
+		}, ""},
+		"conflicts for ever": {func(n int, call func() error) error { return tabletest.Conflicted() },
+			fault.Unavailable},
 		"never answered, no effect":   {func(n int, call func() error) error { return lost }, fault.Unavailable},
 		"never answered, but effects": {func(n int, call func() error) error { _ = call(); return lost }, ""},
 	}
@@ -244,13 +254,14 @@ func TestAmbiguousCommits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				fake := tabletest.New()
 				n := 0
-				tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: fake, Do: func(op string, call func() error) error {
-					if op == "GetItem" {
-						return call()
-					}
-					n++
-					return c.do(n, call)
-				}})
+				tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: fake,
+					Do: func(op string, call func() error) error {
+						if op == "GetItem" {
+							return call()
+						}
+						n++
+						return c.do(n, call)
+					}})
 				started := time.Now()
 				tx := tb.Begin("mine")
 				for i := range rows {
@@ -320,8 +331,12 @@ func TestFakeRefuses(t *testing.T) {
 	big := newThing("big", "x")
 	big.Name = string(make([]byte, 401<<10))
 	for name, f := range map[string]func(*table.Tx){
-		"400 KB":        func(tx *table.Tx) { tx.Insert(big) },
-		"one row twice": func(tx *table.Tx) { tx.Insert(newThing("a", "x")); tx.Count(table.Key{PK: "a", SK: "x"}, nil) },
+		"400 KB": func(tx *table.Tx) { tx.Insert(big) },
+		"one row twice": func(tx *table.Tx) {
+			tx.Insert(newThing("a", "x"))
+			tx.Count(table.Key{PK: "a", SK: "x"},
+				nil)
+		},
 		"reserved word": func(tx *table.Tx) { tx.Require(table.Key{PK: "a", SK: "x"}, "state = ?", 1) },
 		"grammar":       func(tx *table.Tx) { tx.Require(table.Key{PK: "a", SK: "x"}, "contains(pk, ?)", "x") },
 	} {

@@ -94,7 +94,8 @@ func (tx *Tx) RemoveOwned(k Key, owner string) {
 
 // Count adds to the numbers of an existing row.
 func (tx *Tx) Count(k Key, add map[string]int64) {
-	u := tx.t.Rows.Update("pk", k.PK).Range("sk", k.SK).Add("rev", 1).Set("wid", tx.id).If("attribute_exists(pk)").If(notNewer, Schema)
+	u := tx.t.Rows.Update("pk", k.PK).Range("sk", k.SK).Add("rev", 1).Set("wid", tx.id).If("attribute_exists(pk)").If(
+		notNewer, Schema)
 	for name, n := range add {
 		u.Add(name, n)
 	}
@@ -184,11 +185,13 @@ func (tx *Tx) fits() error {
 	case len(tx.ops) == 0:
 		return fmt.Errorf("table: a transaction without rows")
 	case len(tx.ops) > MaxActions:
-		return fault.New(fault.Invalid, "table: a transaction of %d rows; at most %d can be written at once", len(tx.ops), MaxActions)
+		return fault.New(fault.Invalid, "table: a transaction of %d rows; at most %d can be written at once",
+			len(tx.ops), MaxActions)
 	case tx.large != nil:
 		return fault.New(fault.Invalid, "table: the row %s has more than %d bytes", tx.large, MaxRowBytes)
 	case tx.bytes > MaxTxBytes:
-		return fault.New(fault.Invalid, "table: a transaction of %d bytes; at most %d can be written at once", tx.bytes, MaxTxBytes)
+		return fault.New(fault.Invalid, "table: a transaction of %d bytes; at most %d can be written at once",
+			tx.bytes, MaxTxBytes)
 	}
 	return nil
 }
@@ -276,7 +279,8 @@ func transient(err error) answer {
 	var api smithy.APIError
 	if errors.As(err, &api) {
 		switch api.ErrorCode() {
-		case "TransactionConflictException", "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded":
+		case "TransactionConflictException", "ProvisionedThroughputExceededException", "ThrottlingException",
+			"RequestLimitExceeded":
 			return refused
 		case "TransactionInProgressException", "InternalServerError", "ServiceUnavailable":
 			return unknown
@@ -325,7 +329,8 @@ func (t *Table) retry(ctx context.Context, what string, f func(context.Context) 
 			return err
 		}
 		if ctx.Err() != nil || try == maxTries {
-			return &fault.Error{Kind: fault.Unavailable, Msg: fmt.Sprintf("table: %s: given up after %d tries: %v", what, try, err), Err: err}
+			return &fault.Error{Kind: fault.Unavailable, Msg: fmt.Sprintf("table: %s: given up after %d tries: %v",
+				what, try, err), Err: err}
 		}
 		if t.Wait(ctx, waits.Delay(try, t.Jitter)) != nil {
 			return &fault.Error{Kind: fault.Unavailable, Msg: "table: " + what + ": stopped: " + err.Error(), Err: err}

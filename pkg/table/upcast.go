@@ -66,7 +66,8 @@ func schemaOf(item Item) (from int64, err error) {
 		var k Head
 		_ = dynamo.UnmarshalItem(item, &k) // only for the message
 		return 0, fault.New(fault.Unavailable,
-			"the row %s was written by a newer release (version %d; this one reads up to %d): deploy that release, or wait until its deployment is complete",
+			"the row %s was written by a newer release (version %d; this one reads up to %d): deploy that release, "+
+				"or wait until its deployment is complete",
 			k.Key(), from, Schema)
 	}
 	return from, nil

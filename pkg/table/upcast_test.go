@@ -31,7 +31,8 @@ func (r *renamed) Upcast(from int64, item table.Item) error {
 func store(t *testing.T, tb *table.Table, sk string, version int64) table.Key {
 	t.Helper()
 	item := table.Item{}
-	for name, text := range map[string]string{"pk": "a", "sk": sk, "word": "Ghent", "wid": "0", "place": "gate", "ranking": sk} {
+	for name, text := range map[string]string{"pk": "a", "sk": sk, "word": "Ghent", "wid": "0", "place": "gate",
+		"ranking": sk} {
 		item[name] = &types.AttributeValueMemberS{Value: text}
 	}
 	item["rev"], item["n"] = &types.AttributeValueMemberN{Value: "7"}, &types.AttributeValueMemberN{Value: "3"}
@@ -50,7 +51,8 @@ func store(t *testing.T, tb *table.Table, sk string, version int64) table.Key {
 
 func raw(t *testing.T, tb *table.Table, k table.Key) (item table.Item) {
 	t.Helper()
-	if err := tb.Rows.Get("pk", k.PK).Range("sk", dynamo.Equal, k.SK).Consistent(true).One(t.Context(), &item); err != nil {
+	if err := tb.Rows.Get("pk", k.PK).Range("sk", dynamo.Equal, k.SK).Consistent(true).One(t.Context(),
+		&item); err != nil {
 		t.Fatal(err)
 	}
 	return item
@@ -66,7 +68,8 @@ func TestEveryRowHasAVersion(t *testing.T) {
 		t.Errorf("after the commit the row is of version %d", row.Schema)
 	}
 	changed := table.Key{PK: "b", SK: "changed"}
-	if err := tb.Change(t.Context(), changed, "3", func(u *dynamo.Update) { u.Set("word", "x") }, &thing{}); err != nil {
+	if err := tb.Change(t.Context(), changed, "3", func(u *dynamo.Update) { u.Set("word", "x") },
+		&thing{}); err != nil {
 		t.Fatal(err)
 	}
 	old := store(t, tb, "old", 0)
@@ -90,7 +93,8 @@ func TestOlderRowsAreUpcast(t *testing.T) {
 		t.Fatalf("read %+v, %v", row, err)
 	}
 	var page []renamed
-	if _, err := tb.Page(t.Context(), table.Query{PK: "a"}, &page); err != nil || len(page) != 1 || page[0].Name != "Ghent" {
+	if _, err := tb.Page(t.Context(), table.Query{PK: "a"}, &page); err != nil || len(page) != 1 ||
+		page[0].Name != "Ghent" {
 		t.Errorf("a page has %+v, %v", page, err)
 	}
 	commit(t, tb, "1", func(tx *table.Tx) { tx.Save(&row) })
@@ -131,7 +135,8 @@ func TestNewerRowsAreRefused(t *testing.T) {
 			if !fault.Is(err, fault.Stale) {
 				t.Errorf("count: got %v", err)
 			}
-		} else if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "a/new was written by a newer release") {
+		} else if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(),
+			"a/new was written by a newer release") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -139,7 +144,8 @@ func TestNewerRowsAreRefused(t *testing.T) {
 		t.Errorf("the row was %v, is %v", before, after)
 	}
 	var rows []thing // an index shows where it is, and has no versions
-	if _, err := tb.Page(t.Context(), table.Query{Index: "work", PK: "gate"}, &rows); err != nil || len(rows) != 1 || rows[0].SK != "new" {
+	if _, err := tb.Page(t.Context(), table.Query{Index: "work", PK: "gate"}, &rows); err != nil || len(rows) != 1 ||
+		rows[0].SK != "new" {
 		t.Errorf("the index shows %+v, %v", rows, err)
 	}
 }

@@ -106,7 +106,8 @@ func TestReadme(t *testing.T) {
 
 // TestGlossary: at most 30 terms, one line each, in alphabetical order.
 func TestGlossary(t *testing.T) {
-	terms := regexp.MustCompile(`(?m)^\| \*\*(.+?)\*\* \| .+ \|$`).FindAllStringSubmatch(read(t, filepath.Join(root, "docs/glossary.md")), -1)
+	terms := regexp.MustCompile(`(?m)^\| \*\*(.+?)\*\* \| .+ \|$`).FindAllStringSubmatch(read(t,
+		filepath.Join(root, "docs/glossary.md")), -1)
 	if len(terms) < 20 || len(terms) > 30 {
 		t.Errorf("%d terms; expected 20 to 30", len(terms))
 	}

@@ -52,27 +52,34 @@ type actor struct {
 // newActor makes a process with clients of its own.
 func (w *world) newActor(name string) *actor {
 	a := &actor{w: w, name: name, rng: rand.New(rand.NewPCG(w.rng.Uint64(), 2))}
-	var client dynamodbiface.DynamoDBAPI = &tabletest.Client{DynamoDBAPI: w.fake, Do: func(op string, effect func() error) error {
-		if a.direct {
-			return effect()
-		}
-		return a.do(op, "", effect)
-	}}
+	var client dynamodbiface.DynamoDBAPI = &tabletest.Client{DynamoDBAPI: w.fake,
+		Do: func(op string, effect func() error) error {
+			if a.direct {
+				return effect()
+			}
+			return a.do(op, "", effect)
+		}}
 	if w.mutant.noFence {
 		a.rows = memory{DynamoDBAPI: client}
 		client = &a.rows
 	}
 	t := tabletest.Table(client)
 	t.Wait, t.Jitter = a.wait, a.rng.Float64
-	a.q = &queue.Queue{Table: t, Now: time.Now, NewID: w.newID, Executions: w, Wake: w.poke, Metric: func(string, float64) {},
+	a.q = &queue.Queue{Table: t, Now: time.Now, NewID: w.newID, Executions: w, Wake: w.poke,
+		Metric:   func(string, float64) {},
 		Rules:    ingest.Rules{Timing: timing, FailedRetention: retention},
-		Settings: queue.Settings{MaxInFlight: 10, Space: 1 << 30, SweepPage: 50}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
-	store := s3.New(s3.Options{BaseEndpoint: &s3URL, Region: "us-east-1", UsePathStyle: true, Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
+		Settings: queue.Settings{MaxInFlight: 10, Space: 1 << 30, SweepPage: 50},
+		Log:      slog.New(slog.NewTextHandler(io.Discard, nil))}
+	store := s3.New(s3.Options{BaseEndpoint: &s3URL, Region: "us-east-1", UsePathStyle: true,
+		Credentials:      credentials.NewStaticCredentialsProvider("a", "b", ""),
 		RetryMaxAttempts: 1, HTTPClient: httpClient(a.s3)})
 	work := bucket.Bucket{Client: store, Name: "work", Limits: bucket.DefaultLimits}
-	a.s = &stage.Stages{Queue: a.q, Inventory: inventory.Store{Table: t}, Collections: collection.Store{Table: t, NewID: w.newID}, Work: workspace.Store{Bucket: work},
-		Root:  ocfl.Root{Bucket: bucket.Bucket{Client: store, Name: "storage", Limits: bucket.DefaultLimits}, Work: work},
-		Fetch: fetch.New(fetch.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, a.rng.Float64), Now: time.Now, Draw: identity.Draw,
+	a.s = &stage.Stages{Queue: a.q, Inventory: inventory.Store{Table: t}, Collections: collection.Store{Table: t,
+		NewID: w.newID}, Work: workspace.Store{Bucket: work},
+		Root: ocfl.Root{Bucket: bucket.Bucket{Client: store, Name: "storage", Limits: bucket.DefaultLimits},
+			Work: work},
+		Fetch: fetch.New(fetch.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, a.rng.Float64),
+		Now:   time.Now, Draw: identity.Draw,
 		NAAN: "99999", Shoulder: "fk4", Parallel: 4}
 	a.s.Fetch.HTTP.Transport = w.source()
 	a.s.Serve(a.q)
@@ -138,7 +145,8 @@ func (a *actor) s3(r *http.Request) (*http.Response, error) {
 		err = a.do(op, key, effect)
 	}
 	if err == errRefused {
-		return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+		return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{}, Body: http.NoBody,
+			Request: r}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -165,7 +173,8 @@ func kindOf(c *call) (k kind, ours bool) {
 	if strings.HasPrefix(c.op, "handle ") {
 		return reads, false // it is not repeated as a whole
 	}
-	return writes, strings.HasPrefix(c.key, "storage/") && (strings.Contains(c.key, "/inventory.json") || c.op == "DELETE object")
+	return writes, strings.HasPrefix(c.key, "storage/") && (strings.Contains(c.key, "/inventory.json") ||
+		c.op == "DELETE object")
 }
 
 // Start makes an execution known.

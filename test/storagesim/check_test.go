@@ -322,7 +322,8 @@ func (c *checker) valid(prefix string) {
 		inventoryAt(fmt.Sprintf("v%d/", n+1), n+1)
 	}
 	root, _ := c.w.twin.Object(prefix + "inventory.json")
-	if head, _ := c.w.twin.Object(fmt.Sprintf("%sv%d/inventory.json", prefix, len(o.versions))); !bytes.Equal(root, head) {
+	if head, _ := c.w.twin.Object(fmt.Sprintf("%sv%d/inventory.json", prefix, len(o.versions))); !bytes.Equal(root,
+		head) {
 		c.fail("%s: the head's inventory is not the root's", prefix)
 	}
 	for key, digest := range o.needed {

@@ -74,20 +74,23 @@ func (m *memory) mine(it map[string]types.AttributeValue) bool {
 	return pk != nil && sk != nil && pk.Value == m.holds && sk.Value == "JOB"
 }
 
-func (m *memory) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+func (m *memory) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	if m.last != nil && m.mine(in.Key) {
 		return &dynamodb.GetItemOutput{Item: m.last}, nil
 	}
 	return m.DynamoDBAPI.GetItem(ctx, in, o...)
 }
 
-func (m *memory) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+func (m *memory) PutItem(ctx context.Context, in *dynamodb.PutItemInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	out, err := m.DynamoDBAPI.PutItem(ctx, in, o...)
 	m.note(in.Item, err)
 	return out, err
 }
 
-func (m *memory) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (m *memory) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	out, err := m.DynamoDBAPI.TransactWriteItems(ctx, in, o...)
 	for _, i := range in.TransactItems {
 		if i.Put != nil {

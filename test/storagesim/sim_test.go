@@ -46,7 +46,8 @@ type submission struct {
 func submissions(rng *rand.Rand) []submission {
 	out := make([]submission, 2+rng.IntN(3))
 	for i := range out {
-		out[i] = submission{file: []string{"a.txt", "b.txt"}[rng.IntN(2)], text: []string{"one", "two", "three"}[rng.IntN(3)], local: rng.IntN(3) == 0}
+		out[i] = submission{file: []string{"a.txt", "b.txt"}[rng.IntN(2)],
+			text: []string{"one", "two", "three"}[rng.IntN(3)], local: rng.IntN(3) == 0}
 		if i > 0 && rng.IntN(5) < 2 {
 			out[i] = out[0] // what is stored already, often
 		}
@@ -242,7 +243,8 @@ func (w *world) reindexed(a *actor) {
 }
 
 // sweepSeeds runs seeds on both cores until bad finds one.
-func sweepSeeds(t *testing.T, from uint64, n int, m mutant, bad func(seed uint64, w *world) bool) (calls, completed, preserved int64) {
+func sweepSeeds(t *testing.T, from uint64, n int, m mutant, bad func(seed uint64, w *world) bool) (calls, completed,
+	preserved int64) {
 	var next atomic.Uint64
 	next.Store(from)
 	var stop atomic.Bool
@@ -292,7 +294,8 @@ func TestSimulation(t *testing.T) {
 	if completed == 0 {
 		t.Error("no job completed: a simulation in which nothing happens proves nothing")
 	}
-	t.Logf("%d seeds, %d calls (%d a seed), %d jobs completed, %d failed and preserved, in %s", *seeds, calls, calls/int64(*seeds), completed, preserved, time.Since(started).Round(time.Second))
+	t.Logf("%d seeds, %d calls (%d a seed), %d jobs completed, %d failed and preserved, in %s", *seeds, calls,
+		calls/int64(*seeds), completed, preserved, time.Since(started).Round(time.Second))
 }
 
 // TestReplay: a seed gives the same history each time.

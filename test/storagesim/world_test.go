@@ -99,7 +99,8 @@ type world struct {
 }
 
 func newWorld(seed uint64, dir string, m mutant) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 7)), fake: tabletest.New(), twin: buckettest.New(dir), mutant: m, started: map[string]bool{}, stalled: map[string]bool{}}
+	w := &world{rng: rand.New(rand.NewPCG(seed, 7)), fake: tabletest.New(), twin: buckettest.New(dir), mutant: m,
+		started: map[string]bool{}, stalled: map[string]bool{}}
 	w.twin.Small = 1 << 20
 	w.check = newChecker(w)
 	w.fake.Watch = w.check.rows

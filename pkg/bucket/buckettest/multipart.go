@@ -27,7 +27,8 @@ func (t *Twin) multipart(op, name string, q url.Values, w http.ResponseWriter, r
 		t.n++
 		id = fmt.Sprint("upload", t.n)
 		t.uploads[id] = map[int]object{}
-		_, err := fmt.Fprintf(w, "<InitiateMultipartUploadResult><UploadId>%s</UploadId></InitiateMultipartUploadResult>", id)
+		_, err := fmt.Fprintf(w,
+			"<InitiateMultipartUploadResult><UploadId>%s</UploadId></InitiateMultipartUploadResult>", id)
 		return err
 	case "UploadPart", "UploadPartCopy":
 		return t.part(op, parts, q, w, r)
@@ -78,7 +79,8 @@ func (t *Twin) part(op string, parts map[int]object, q url.Values, w http.Respon
 	w.Header().Set("ETag", o.etag)
 	w.Header().Set("X-Amz-Checksum-Crc64nvme", o.crc)
 	if op == "UploadPartCopy" {
-		_, err = fmt.Fprintf(w, "<CopyPartResult><ETag>%s</ETag><ChecksumCRC64NVME>%s</ChecksumCRC64NVME></CopyPartResult>", o.etag, o.crc)
+		_, err = fmt.Fprintf(w,
+			"<CopyPartResult><ETag>%s</ETag><ChecksumCRC64NVME>%s</ChecksumCRC64NVME></CopyPartResult>", o.etag, o.crc)
 	}
 	return err
 }
@@ -109,6 +111,7 @@ func (t *Twin) complete(name, id string, parts map[int]object, w http.ResponseWr
 			_ = os.Remove(p.file)
 		}
 	}
-	_, err = fmt.Fprintf(w, "<CompleteMultipartUploadResult><ETag>%s</ETag></CompleteMultipartUploadResult>", aws.ToString(&o.etag))
+	_, err = fmt.Fprintf(w, "<CompleteMultipartUploadResult><ETag>%s</ETag></CompleteMultipartUploadResult>",
+		aws.ToString(&o.etag))
 	return err
 }

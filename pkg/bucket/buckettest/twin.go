@@ -60,7 +60,8 @@ type Twin struct {
 
 // New makes a twin with its content below dir.
 func New(dir string) *Twin {
-	return &Twin{Dir: dir, Small: 4096, Calls: map[string]int{}, objects: map[string]object{}, uploads: map[string]map[int]object{}}
+	return &Twin{Dir: dir, Small: 4096, Calls: map[string]int{}, objects: map[string]object{},
+		uploads: map[string]map[int]object{}}
 }
 
 // Open starts a twin for a test and returns buckets of it by name.
@@ -78,7 +79,8 @@ func Open(t testing.TB, names ...string) (*Twin, []bucket.Bucket) {
 
 // Client is an S3 client of a twin.
 func Client(url string) *s3.Client {
-	return s3.New(s3.Options{BaseEndpoint: &url, Region: "us-east-1", UsePathStyle: true, Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
+	return s3.New(s3.Options{BaseEndpoint: &url, Region: "us-east-1", UsePathStyle: true,
+		Credentials:      credentials.NewStaticCredentialsProvider("a", "b", ""),
 		RetryMaxAttempts: 1, HTTPClient: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}})
 }
 
@@ -363,7 +365,8 @@ func (t *Twin) copy(name string, w http.ResponseWriter, r *http.Request) error {
 		err = t.set(name, o, r.Header) // content is never changed in place: both can have it
 	}
 	if err == nil {
-		fmt.Fprintf(w, "<CopyObjectResult><ETag>%s</ETag><ChecksumCRC64NVME>%s</ChecksumCRC64NVME><ChecksumType>FULL_OBJECT</ChecksumType></CopyObjectResult>", o.etag, o.crc)
+		fmt.Fprintf(w, "<CopyObjectResult><ETag>%s</ETag><ChecksumCRC64NVME>%s</ChecksumCRC64NVME>"+
+			"<ChecksumType>FULL_OBJECT</ChecksumType></CopyObjectResult>", o.etag, o.crc)
 	}
 	return err
 }

@@ -27,17 +27,19 @@ type Index struct {
 // Indexes of the table. work: every unfinished item, in exactly one place.
 // list: batches and objects by collection, newest found by time.
 var Indexes = []Index{
-	{Name: "work", PK: "place", SK: "ranking", Include: []string{"id", "space_needed", "size_known", "coll", "entered"}},
+	{Name: "work", PK: "place", SK: "ranking", Include: []string{"id", "space_needed", "size_known", "coll",
+		"entered"}},
 	{Name: "list", PK: "shelf", SK: "since", Include: []string{"id", "job_state", "batch_state", "coll", "ark"}},
 }
 
 // CreateTable is the request that makes the table in a local DynamoDB.
 func CreateTable(name string) *dynamodb.CreateTableInput {
 	in := &dynamodb.CreateTableInput{
-		TableName:           aws.String(name),
-		BillingMode:         types.BillingModePayPerRequest,
-		KeySchema:           keys(PK, SK),
-		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
+		TableName:   aws.String(name),
+		BillingMode: types.BillingModePayPerRequest,
+		KeySchema:   keys(PK, SK),
+		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true),
+			StreamViewType: types.StreamViewTypeNewAndOldImages},
 	}
 	names := []string{PK, SK}
 	for _, ix := range Indexes {
@@ -49,7 +51,8 @@ func CreateTable(name string) *dynamodb.CreateTableInput {
 		})
 	}
 	for _, n := range names {
-		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String(n), AttributeType: types.ScalarAttributeTypeS})
+		in.AttributeDefinitions = append(in.AttributeDefinitions,
+			types.AttributeDefinition{AttributeName: aws.String(n), AttributeType: types.ScalarAttributeTypeS})
 	}
 	return in
 }

@@ -92,43 +92,53 @@ func queried(in *dynamodb.QueryInput) (pks []string) {
 }
 
 // GetItem is passed through Do.
-func (c *Client) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+func (c *Client) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	return through(c, "GetItem", in, func(in *dynamodb.GetItemInput) (*dynamodb.GetItemOutput, error) {
 		return c.DynamoDBAPI.GetItem(ctx, in)
 	})
 }
 
 // PutItem is passed through Do.
-func (c *Client) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+func (c *Client) PutItem(ctx context.Context, in *dynamodb.PutItemInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	return through(c, "PutItem", in, func(in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
 		return c.DynamoDBAPI.PutItem(ctx, in)
 	})
 }
 
 // UpdateItem is passed through Do.
-func (c *Client) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (c *Client) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	return through(c, "UpdateItem", in, func(in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
 		return c.DynamoDBAPI.UpdateItem(ctx, in)
 	})
 }
 
 // DeleteItem is passed through Do.
-func (c *Client) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+func (c *Client) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
 	return through(c, "DeleteItem", in, func(in *dynamodb.DeleteItemInput) (*dynamodb.DeleteItemOutput, error) {
 		return c.DynamoDBAPI.DeleteItem(ctx, in)
 	})
 }
 
 // Query is passed through Do.
-func (c *Client) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	return through(c, "Query", in, func(in *dynamodb.QueryInput) (*dynamodb.QueryOutput, error) { return c.DynamoDBAPI.Query(ctx, in) })
+func (c *Client) Query(ctx context.Context, in *dynamodb.QueryInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	return through(c, "Query", in, func(in *dynamodb.QueryInput) (*dynamodb.QueryOutput,
+		error) {
+		return c.DynamoDBAPI.Query(ctx, in)
+	})
 }
 
 // TransactWriteItems is passed through Do.
-func (c *Client) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	return through(c, "TransactWriteItems", in, func(in *dynamodb.TransactWriteItemsInput) (*dynamodb.TransactWriteItemsOutput, error) {
-		return c.DynamoDBAPI.TransactWriteItems(ctx, in)
-	})
+func (c *Client) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	return through(c, "TransactWriteItems", in,
+		func(in *dynamodb.TransactWriteItemsInput) (*dynamodb.TransactWriteItemsOutput, error) {
+			return c.DynamoDBAPI.TransactWriteItems(ctx, in)
+		})
 }
 
 // Throttled is DynamoDB's refusal of a request that came too fast.

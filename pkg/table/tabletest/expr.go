@@ -27,16 +27,20 @@ func (f *Fake) prepare(w types.TransactWriteItem) (plan, error) {
 	switch {
 	case w.Put != nil:
 		keyed, p.new = w.Put.Item, maps.Clone(w.Put.Item)
-		e = expr{names: w.Put.ExpressionAttributeNames, values: w.Put.ExpressionAttributeValues, text: w.Put.ConditionExpression}
+		e = expr{names: w.Put.ExpressionAttributeNames, values: w.Put.ExpressionAttributeValues,
+			text: w.Put.ConditionExpression}
 	case w.Delete != nil:
 		keyed = w.Delete.Key
-		e = expr{names: w.Delete.ExpressionAttributeNames, values: w.Delete.ExpressionAttributeValues, text: w.Delete.ConditionExpression}
+		e = expr{names: w.Delete.ExpressionAttributeNames, values: w.Delete.ExpressionAttributeValues,
+			text: w.Delete.ConditionExpression}
 	case w.ConditionCheck != nil:
 		keyed, p.checkOnly = w.ConditionCheck.Key, true
-		e = expr{names: w.ConditionCheck.ExpressionAttributeNames, values: w.ConditionCheck.ExpressionAttributeValues, text: w.ConditionCheck.ConditionExpression}
+		e = expr{names: w.ConditionCheck.ExpressionAttributeNames, values: w.ConditionCheck.ExpressionAttributeValues,
+			text: w.ConditionCheck.ConditionExpression}
 	case w.Update != nil:
 		keyed, update = w.Update.Key, w.Update.UpdateExpression
-		e = expr{names: w.Update.ExpressionAttributeNames, values: w.Update.ExpressionAttributeValues, text: w.Update.ConditionExpression}
+		e = expr{names: w.Update.ExpressionAttributeNames, values: w.Update.ExpressionAttributeValues,
+			text: w.Update.ConditionExpression}
 	default:
 		return p, invalid("an action without content")
 	}

@@ -170,7 +170,8 @@ func (f *Fake) Row(k table.Key) Item {
 }
 
 func invalid(format string, args ...any) error {
-	return &smithy.GenericAPIError{Code: "ValidationException", Message: fmt.Sprintf(format, args...), Fault: smithy.FaultClient}
+	return &smithy.GenericAPIError{Code: "ValidationException", Message: fmt.Sprintf(format, args...),
+		Fault: smithy.FaultClient}
 }
 
 func keyOf(it Item) (table.Key, error) {
@@ -182,7 +183,8 @@ func keyOf(it Item) (table.Key, error) {
 }
 
 // GetItem reads a row; the system reads consistently only.
-func (f *Fake) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+func (f *Fake) GetItem(_ context.Context, in *dynamodb.GetItemInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	if in.ConsistentRead == nil || !*in.ConsistentRead || in.ProjectionExpression != nil {
 		return nil, invalid("tabletest: a read that is not consistent, or projected, is not understood")
 	}
@@ -196,7 +198,8 @@ func (f *Fake) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(*
 }
 
 // DescribeTable is asked in vain when a page was cut off by the end of its context.
-func (f *Fake) DescribeTable(ctx context.Context, _ *dynamodb.DescribeTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
+func (f *Fake) DescribeTable(ctx context.Context, _ *dynamodb.DescribeTableInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -204,16 +207,22 @@ func (f *Fake) DescribeTable(ctx context.Context, _ *dynamodb.DescribeTableInput
 }
 
 // PutItem writes a row under its condition.
-func (f *Fake) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	_, err := f.single(types.TransactWriteItem{Put: &types.Put{Item: in.Item, ConditionExpression: in.ConditionExpression,
-		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues, TableName: in.TableName}})
+func (f *Fake) PutItem(_ context.Context, in *dynamodb.PutItemInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	_, err := f.single(types.TransactWriteItem{Put: &types.Put{Item: in.Item,
+		ConditionExpression:      in.ConditionExpression,
+		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
+		TableName: in.TableName}})
 	return &dynamodb.PutItemOutput{}, err
 }
 
 // UpdateItem changes a row under its condition.
-func (f *Fake) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	now, err := f.single(types.TransactWriteItem{Update: &types.Update{Key: in.Key, ConditionExpression: in.ConditionExpression, UpdateExpression: in.UpdateExpression,
-		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues, TableName: in.TableName}})
+func (f *Fake) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	now, err := f.single(types.TransactWriteItem{Update: &types.Update{Key: in.Key,
+		ConditionExpression: in.ConditionExpression, UpdateExpression: in.UpdateExpression,
+		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
+		TableName: in.TableName}})
 	out := &dynamodb.UpdateItemOutput{}
 	if err == nil && in.ReturnValues == types.ReturnValueAllNew {
 		out.Attributes = now
@@ -222,9 +231,12 @@ func (f *Fake) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...
 }
 
 // DeleteItem removes a row under its condition.
-func (f *Fake) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
-	_, err := f.single(types.TransactWriteItem{Delete: &types.Delete{Key: in.Key, ConditionExpression: in.ConditionExpression,
-		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues, TableName: in.TableName}})
+func (f *Fake) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	_, err := f.single(types.TransactWriteItem{Delete: &types.Delete{Key: in.Key,
+		ConditionExpression:      in.ConditionExpression,
+		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
+		TableName: in.TableName}})
 	return &dynamodb.DeleteItemOutput{}, err
 }
 
@@ -237,7 +249,8 @@ func (f *Fake) single(w types.TransactWriteItem) (Item, error) {
 		return nil, err
 	}
 	if !p.holds {
-		return nil, &types.ConditionalCheckFailedException{Message: aws.String("The conditional request failed"), Item: p.old}
+		return nil, &types.ConditionalCheckFailedException{Message: aws.String("The conditional request failed"),
+			Item: p.old}
 	}
 	f.committed([]Change{f.write(p.key, p.new)})
 	return maps.Clone(p.new), nil
@@ -245,7 +258,8 @@ func (f *Fake) single(w types.TransactWriteItem) (Item, error) {
 
 // TransactWriteItems writes all or nothing. It forgets client request tokens
 // at once: nothing may depend on the ten minutes that DynamoDB keeps them.
-func (f *Fake) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (f *Fake) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(in.TransactItems) > table.MaxActions {
@@ -269,7 +283,8 @@ func (f *Fake) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteI
 		reasons[i].Code = aws.String("None")
 		if !p.holds {
 			cancelled = true
-			reasons[i] = types.CancellationReason{Code: aws.String("ConditionalCheckFailed"), Message: aws.String("The conditional request failed")}
+			reasons[i] = types.CancellationReason{Code: aws.String("ConditionalCheckFailed"),
+				Message: aws.String("The conditional request failed")}
 		}
 		plans = append(plans, p)
 	}
@@ -277,7 +292,8 @@ func (f *Fake) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteI
 		return nil, invalid("a transaction of %d bytes; the limit is 4 MB", size)
 	}
 	if cancelled {
-		return nil, &types.TransactionCanceledException{Message: aws.String("Transaction cancelled"), CancellationReasons: reasons}
+		return nil, &types.TransactionCanceledException{Message: aws.String("Transaction cancelled"),
+			CancellationReasons: reasons}
 	}
 	var cs []Change
 	for _, p := range plans {

@@ -23,7 +23,8 @@ type item = map[string]types.AttributeValue
 func s(v string) types.AttributeValue { return &types.AttributeValueMemberS{Value: v} }
 func n(v int) types.AttributeValue    { return &types.AttributeValueMemberN{Value: fmt.Sprint(v)} }
 
-var conditions = []string{"", "attribute_exists(pk)", "attribute_not_exists(pk)", "rev = :n", "rev <> :n", "rev < :n OR attribute_not_exists(rev)",
+var conditions = []string{"", "attribute_exists(pk)", "attribute_not_exists(pk)", "rev = :n", "rev <> :n",
+	"rev < :n OR attribute_not_exists(rev)",
 	"(rev >= :n AND word = :s)", "attribute_exists(pk) AND (word <> :s OR rev > :n)", "rev <= :n"}
 
 // drawWrite draws one action on one of few rows.
@@ -48,10 +49,13 @@ func drawWrite(t *rapid.T, name, row string) types.TransactWriteItem {
 	old := types.ReturnValuesOnConditionCheckFailureNone
 	switch rapid.IntRange(0, 3).Draw(t, "action") {
 	case 0:
-		it := item{"pk": key["pk"], "sk": key["sk"], "rev": n(rapid.IntRange(0, 3).Draw(t, "rev")), "word": s(rapid.SampledFrom([]string{"x", "y"}).Draw(t, "word"))}
-		return types.TransactWriteItem{Put: &types.Put{TableName: table, Item: it, ConditionExpression: c, ExpressionAttributeValues: none(values), ReturnValuesOnConditionCheckFailure: old}}
+		it := item{"pk": key["pk"], "sk": key["sk"], "rev": n(rapid.IntRange(0, 3).Draw(t, "rev")),
+			"word": s(rapid.SampledFrom([]string{"x", "y"}).Draw(t, "word"))}
+		return types.TransactWriteItem{Put: &types.Put{TableName: table, Item: it, ConditionExpression: c,
+			ExpressionAttributeValues: none(values), ReturnValuesOnConditionCheckFailure: old}}
 	case 1:
-		return types.TransactWriteItem{Delete: &types.Delete{TableName: table, Key: key, ConditionExpression: c, ExpressionAttributeValues: none(values)}}
+		return types.TransactWriteItem{Delete: &types.Delete{TableName: table, Key: key, ConditionExpression: c,
+			ExpressionAttributeValues: none(values)}}
 	case 2:
 		update := "ADD rev :one SET word = :new"
 		all := item{":one": n(1), ":new": s("z")}
@@ -61,12 +65,14 @@ func drawWrite(t *rapid.T, name, row string) types.TransactWriteItem {
 		for k, v := range values {
 			all[k] = v
 		}
-		return types.TransactWriteItem{Update: &types.Update{TableName: table, Key: key, UpdateExpression: aws.String(update), ConditionExpression: c, ExpressionAttributeValues: all}}
+		return types.TransactWriteItem{Update: &types.Update{TableName: table, Key: key,
+			UpdateExpression: aws.String(update), ConditionExpression: c, ExpressionAttributeValues: all}}
 	}
 	if c == nil {
 		c = aws.String("attribute_exists(pk)")
 	}
-	return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{TableName: table, Key: key, ConditionExpression: c, ExpressionAttributeValues: none(values)}}
+	return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{TableName: table, Key: key,
+		ConditionExpression: c, ExpressionAttributeValues: none(values)}}
 }
 
 func none(it item) item {
@@ -107,8 +113,10 @@ func told(err error) string {
 
 func all(ctx context.Context, t *rapid.T, db dynamodbiface.DynamoDBAPI, name string) (out []item) {
 	for _, pk := range []string{"a", "b"} {
-		got, err := db.Query(ctx, &dynamodb.QueryInput{TableName: aws.String(name), ConsistentRead: aws.Bool(true), KeyConditions: map[string]types.Condition{
-			"pk": {ComparisonOperator: types.ComparisonOperatorEq, AttributeValueList: []types.AttributeValue{s(pk)}}}})
+		got, err := db.Query(ctx, &dynamodb.QueryInput{TableName: aws.String(name), ConsistentRead: aws.Bool(true),
+			KeyConditions: map[string]types.Condition{
+				"pk": {ComparisonOperator: types.ComparisonOperatorEq,
+					AttributeValueList: []types.AttributeValue{s(pk)}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +144,8 @@ func TestFakeIsLikeDynamoDB(t *testing.T) {
 			in := &dynamodb.TransactWriteItemsInput{}
 			// Rows differ: DynamoDB refuses a row that is named twice before it looks
 			// at conditions, DynamoDB Local only after them.
-			for _, row := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a1", "a2", "a3", "b1", "b2"}), 1, 3, rapid.ID).Draw(rt, "rows") {
+			for _, row := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a1", "a2", "a3", "b1", "b2"}), 1, 3,
+				rapid.ID).Draw(rt, "rows") {
 				in.TransactItems = append(in.TransactItems, drawWrite(rt, name, row))
 			}
 			_, want := real.TransactWriteItems(ctx, in)
@@ -159,9 +168,11 @@ func describe(in *dynamodb.TransactWriteItemsInput) (out []string) {
 		case w.Delete != nil:
 			out = append(out, fmt.Sprintf("delete %v if %q", w.Delete.Key, aws.ToString(w.Delete.ConditionExpression)))
 		case w.Update != nil:
-			out = append(out, fmt.Sprintf("update %v %q if %q", w.Update.Key, *w.Update.UpdateExpression, aws.ToString(w.Update.ConditionExpression)))
+			out = append(out, fmt.Sprintf("update %v %q if %q", w.Update.Key, *w.Update.UpdateExpression,
+				aws.ToString(w.Update.ConditionExpression)))
 		default:
-			out = append(out, fmt.Sprintf("check %v if %q", w.ConditionCheck.Key, aws.ToString(w.ConditionCheck.ConditionExpression)))
+			out = append(out, fmt.Sprintf("check %v if %q", w.ConditionCheck.Key,
+				aws.ToString(w.ConditionCheck.ConditionExpression)))
 		}
 	}
 	return out
@@ -181,7 +192,8 @@ func TestIndexesLag(t *testing.T) {
 	}
 	for _, want := range []int{0, 1} {
 		var got []row
-		if _, err := tb.Page(t.Context(), table.Query{Index: "work", PK: "gate"}, &got); err != nil || len(got) != want {
+		if _, err := tb.Page(t.Context(), table.Query{Index: "work", PK: "gate"}, &got); err != nil ||
+			len(got) != want {
 			t.Errorf("lag %d: got %d rows, %v", lag, len(got), err)
 		}
 		lag = 0

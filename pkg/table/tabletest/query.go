@@ -13,9 +13,12 @@ import (
 
 // Query reads a page of a partition of the table or of an index. It takes key
 // conditions as guregu/dynamo sends them (KeyConditions).
-func (f *Fake) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	if in.FilterExpression != nil || in.ProjectionExpression != nil || in.KeyConditionExpression != nil || in.Select != "" {
-		return nil, invalid("tabletest: a query with a filter, a projection, an expression or a select is not understood")
+func (f *Fake) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput,
+	error) {
+	if in.FilterExpression != nil || in.ProjectionExpression != nil || in.KeyConditionExpression != nil ||
+		in.Select != "" {
+		return nil, invalid("tabletest: a query with a filter, a projection, an expression or a select is not " +
+			"understood")
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -105,7 +108,8 @@ func page(s *shelf, ix schema.Index, match func(string) bool, in *dynamodb.Query
 	// DynamoDB gives a key whenever it stopped at the limit, also when nothing follows.
 	if in.Limit != nil && len(out.Items) == int(*in.Limit) {
 		last := out.Items[len(out.Items)-1]
-		out.LastEvaluatedKey = Item{schema.PK: last[schema.PK], schema.SK: last[schema.SK], ix.PK: last[ix.PK], ix.SK: last[ix.SK]}
+		out.LastEvaluatedKey = Item{schema.PK: last[schema.PK], schema.SK: last[schema.SK], ix.PK: last[ix.PK],
+			ix.SK: last[ix.SK]}
 	}
 	out.Count, out.ScannedCount = int32(len(out.Items)), int32(len(out.Items))
 	return out
