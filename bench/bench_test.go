@@ -35,8 +35,8 @@ func endpoint(b *testing.B) string {
 	return e
 }
 
-// BenchmarkLease takes and releases one lease, ours and dynamolock's in turns on
-// the same warm DynamoDB Local: ours in the system's table, theirs in one of their
+// BenchmarkLease takes and releases one lease, ours and dynamolock's in turns on the
+// same warm DynamoDB Local: ours in the system's table, dynamolock's in a table of its
 // own, and in one with a stream and indexes as ours has.
 func BenchmarkLease(b *testing.B) {
 	at := endpoint(b)
@@ -115,8 +115,8 @@ func locks(b *testing.B, at string, alike bool) func() error {
 
 var waiting = flag.Int("waiting", 10_000, "jobs that wait in BenchmarkAdmission, beside 100 in another table")
 
-// BenchmarkAdmission lets one job through gate 1 while many wait: its median must
-// not grow with them. The sizes take turns, each in a table of its own.
+// BenchmarkAdmission admits one job while many wait: the median must not grow with
+// their number. The sizes take turns, each in a table of its own.
 func BenchmarkAdmission(b *testing.B) {
 	at := endpoint(b)
 	sizes := []int{100, *waiting}

@@ -1,5 +1,10 @@
-// Package bench measures what the system costs and how fast it is. Absolute
-// times mean nothing on shared machines; ratios in one run and counted calls do.
+// Package bench measures what the system costs and how fast it is.
+//
+// Absolute times mean nothing on shared machines. So a cost is counted calls times a dated
+// price, and CI fails if a count rises; a speed is the ratio to another program in the same
+// run. make bench measures everything, and RESULTS.md keeps the results:
+//
+//	go test ./bench -run 'TestCost|TestIdleCost' -v
 package bench
 
 import (
@@ -30,8 +35,8 @@ type meter struct {
 
 func kb(n int) float64 { return float64((n + 1023) / 1024) }
 
-// indexed is what a row costs in the indexes beside itself: one write for each
-// that it is in, and about one more when it moves, which a put cannot see.
+// indexed is what a row costs in the indexes, in addition to itself: one write for each
+// index that it is in, and about one more when it moves, which a put cannot see.
 func indexed(it map[string]types.AttributeValue) (n float64) {
 	for _, ix := range schema.Indexes {
 		if it[ix.PK] != nil {
@@ -144,10 +149,10 @@ const (
 type charge struct {
 	name         string
 	count, price float64
-	most         float64 // the count is held to, if it is not 0
+	most         float64 // limit of the count; 0 = none
 }
 
-// bill prints what charges add up to, and holds them to their limits.
+// bill prints the sum of charges, and fails if a count is over its limit.
 func bill(t *testing.T, what string, charges []charge) (sum float64) {
 	t.Helper()
 	for _, c := range charges {
@@ -173,9 +178,8 @@ func logged() float64 {
 	return float64(line.Len() + lambdas)
 }
 
-// TestCost: a thousand jobs cost what bench/RESULTS.md says: at most 0.40 US$ their
-// orchestration, apart from that storage requests and what watches over them. A rise
-// needs a reason there.
+// TestCost: a thousand jobs cost what bench/RESULTS.md says: at most 0.40 US$ for their
+// orchestration; storage requests, logs and metrics apart. A rise needs a reason there.
 func TestCost(t *testing.T) {
 	const jobs = 100
 	m, count := newMachine(50)
@@ -230,9 +234,9 @@ func (l *countedLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestIdleCost: a system that nobody uses costs what bench/RESULTS.md says, and at
-// most 5 US$ a month, storage apart. The scheduler's calls are counted; the other
-// numbers follow from the template, which a test of infra holds to them.
+// TestIdleCost: a system that nobody uses costs what bench/RESULTS.md says, at most
+// 5 US$ a month, storage apart. The scheduler's calls are counted; the other numbers
+// follow from the template, and a test of infra compares both.
 func TestIdleCost(t *testing.T) {
 	m, count := newMachine(50)
 	if err := m.Scheduler.Tick(t.Context(), true); err != nil { // the first makes the lease's row

@@ -59,8 +59,8 @@ func BenchmarkDownload(b *testing.B) {
 	})
 }
 
-// BenchmarkInit starts a function until it asks for its first event: the cold start
-// that is ours.
+// BenchmarkInit starts a function until it asks for its first event: our part of a cold
+// start.
 func BenchmarkInit(b *testing.B) {
 	for _, name := range []string{"api", "run-stage", "scheduler"} {
 		b.Run(name, func(b *testing.B) {
