@@ -168,7 +168,7 @@ func TestWireTypesAgree(t *testing.T) {
 		}
 	}
 	for _, kind := range []queue.WaitsOn{queue.OnNothing, queue.OnPerson, queue.OnTurn, queue.OnLock, queue.OnSlot, queue.OnSpace,
-		queue.OnStart, queue.OnWorker, queue.OnJobs} {
+		queue.OnStart, queue.OnWorker, queue.OnSource, queue.OnJobs} {
 		if !slices.Contains(v1.Waits, string(kind)) {
 			t.Errorf("%s is no documented kind of what an item waits for", kind)
 		}

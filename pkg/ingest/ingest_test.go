@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -127,10 +128,16 @@ func TestEveryUnfinishedJobHasAPlace(t *testing.T) {
 			switch place, _ := j.WorkKey(); {
 			case place == WorkPending:
 				j = rules.Admit(j, now)
+			case j.Deferred():
+				now = time.UnixMilli(j.Due)
+				j = rules.Ready(j)
+			case place == WorkParked && j.State == Estimating:
+				j = rules.Admit(j, now)
 			case place == WorkProvisioning || place == WorkParked:
 				j = rules.Provision(j, now)
 			case j.Running():
-				res := rapid.SampledFrom([]Result{{Outcome: StepNext}, {Outcome: StepContinue}, {Outcome: StepPark, Lock: "l"}, Fail(true, "x")}).Draw(t, "result")
+				res := rapid.SampledFrom([]Result{{Outcome: StepNext}, {Outcome: StepContinue}, {Outcome: StepPark, Lock: "l"},
+					Defer(time.Hour, "asks to wait"), Fail(true, "x")}).Draw(t, "result")
 				if res.Outcome == StepPark && j.State == Estimating {
 					continue
 				}
@@ -153,6 +160,31 @@ func TestEveryUnfinishedJobHasAPlace(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestDefer: a deferred job is due when its source wants to be asked again, at the latest
+// after MaxDefer, holds no slot till then, and its tries count on.
+func TestDefer(t *testing.T) {
+	now := time.UnixMilli(1000)
+	for _, c := range []struct{ after, want time.Duration }{{time.Hour, time.Hour}, {24 * time.Hour, MaxDefer}} {
+		running := Job{ID: "j", State: Downloading, HasSlot: true, HasSpace: true, Work: Work{Tries: 3, Due: 7}}
+		j := rules.Next(running, Defer(c.after, "asks to wait"), now)
+		place, _ := j.WorkKey()
+		if !j.Deferred() || j.HasSlot || !j.HasSpace || j.Tries != 3 || j.Message != "asks to wait" || !strings.HasPrefix(place, "due#") {
+			t.Errorf("%+v at %s", j, place)
+		}
+		if want := now.Add(c.want).UnixMilli(); j.Due != want || j.Answer(Downloading, 0) != Parked {
+			t.Errorf("due at %d, want %d; the execution is told %s", j.Due, want, j.Answer(Downloading, 0))
+		}
+
+		j = rules.Ready(j)
+		if place, _ := j.WorkKey(); place != WorkParked || j.Deferred() {
+			t.Errorf("then it is at %s", place)
+		}
+		if j = rules.Provision(j, now); j.State != Downloading || j.Tries != 3 || !j.HasSlot {
+			t.Errorf("then %+v", j)
+		}
+	}
 }
 
 func TestBatchPriority(t *testing.T) {

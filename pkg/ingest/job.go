@@ -128,6 +128,8 @@ func (j *Job) Running() bool {
 // failed one is due when its work files are to be cleaned away.
 func (j *Job) WorkKey() (place, rank string) {
 	switch {
+	case j.Deferred():
+		return due(j.ID, j.Due)
 	case j.Parked:
 		return WorkParked, j.Turn
 	case j.State == Pending:
@@ -141,6 +143,9 @@ func (j *Job) WorkKey() (place, rank string) {
 	}
 	return "", ""
 }
+
+// Deferred reports whether the job is parked until a time that its source asked for.
+func (j *Job) Deferred() bool { return j.Parked && j.Due > 0 }
 
 // Uncleaned reports whether a failed job still has work files, and their space.
 func (j *Job) Uncleaned() bool { return j.State == Failed && j.HasSpace }

@@ -13,11 +13,13 @@ import (
 type Outcome string
 
 // Outcomes. Next: the state is done. Continue: progress was made and the time
-// budget is spent. Park: a lock is taken. Fail: it cannot be done.
+// budget is spent. Park: a lock is taken. Defer: a source asks to be asked later.
+// Fail: it cannot be done.
 const (
 	StepNext     Outcome = "next"
 	StepContinue Outcome = "continue"
 	StepPark     Outcome = "park"
+	StepDefer    Outcome = "defer"
 	StepFail     Outcome = "fail"
 )
 
@@ -25,15 +27,27 @@ const (
 // for what it found out; Result says where the item goes.
 type Result struct {
 	Outcome     Outcome
-	Lock        string // Park: the lock that is taken
-	Owner       string // Park: the job that owns it
-	Reason      string // Fail: what is wrong and what to do
-	Recoverable bool   // Fail: a requeue can succeed
+	Lock        string        // Park: the lock that is taken
+	Owner       string        // Park: the job that owns it
+	After       time.Duration // Defer: how long to wait
+	Reason      string        // Defer, Fail: what is wrong, and what to do
+	Recoverable bool          // Fail: a requeue can succeed
 }
 
 // Fail is the result of a step that cannot be done.
 func Fail(recoverable bool, reason string) Result {
 	return Result{Outcome: StepFail, Reason: Cut(reason, MaxReason), Recoverable: recoverable}
+}
+
+// MaxDefer is the longest wait that a source may ask for. A deferred job keeps its space:
+// this and the stage's tries bound for how long.
+const MaxDefer = 6 * time.Hour
+
+// Defer is the result of a job's step whose source asks to wait. Nobody waits for it: the
+// job is parked without an execution or a slot until its time has come. It is a try
+// without progress.
+func Defer(after time.Duration, reason string) Result {
+	return Result{Outcome: StepDefer, After: min(after, MaxDefer), Reason: Cut(reason, MaxReason)}
 }
 
 // Rules are the settings that the pure rules need.
@@ -89,6 +103,10 @@ func (r Rules) Next(j Job, res Result, now time.Time) Job {
 		j.Turn = r.turn(j)
 		j.progress()
 		j = r.due(j, now)
+	case StepDefer:
+		j.Parked, j.Waits, j.WaitsOn, j.Entered = true, "", "", now.UnixMilli()
+		j.Turn = r.turn(j)
+		j.Message, j.Due = res.Reason, now.Add(res.After).UnixMilli()
 	default:
 		j = r.Failed(j, res.Reason, res.Recoverable, now)
 	}
@@ -151,11 +169,12 @@ func release(j Job) Job {
 	return j
 }
 
-// Admit is the job let in by gate 1: it gets a slot and an execution.
+// Admit is the job let in by gate 1, or on to its estimate after it was deferred: it
+// gets a slot and an execution.
 func (r Rules) Admit(j Job, now time.Time) Job {
 	j.Exec++
 	j.HasSlot = true
-	return r.enter(j, Estimating, now)
+	return r.resume(j, Estimating, now)
 }
 
 // Provision is the job let on by gate 2, with a slot, space and every lock
@@ -167,7 +186,22 @@ func (r Rules) Provision(j Job, now time.Time) Job {
 	}
 	j.Exec++
 	j.HasSlot, j.HasSpace, j.Locks = true, true, j.LockKeys()
-	return r.enter(j, to, now)
+	return r.resume(j, to, now)
+}
+
+// resume is enter for a job that a gate lets on: the tries of one that was deferred
+// still count.
+func (r Rules) resume(j Job, to State, now time.Time) Job {
+	tries := j.Tries
+	j = r.enter(j, to, now)
+	j.Tries = tries
+	return j
+}
+
+// Ready is a deferred job whose time has come: it is at the gate for parked jobs.
+func (r Rules) Ready(j Job) Job {
+	j.Due = 0
+	return j
 }
 
 // Requeue is a failed job back at the state after its last successful one. The

@@ -14,7 +14,7 @@ type Work struct {
 	Repairs    int    `dynamo:"repairs,omitempty"`    // repairs since its last progress
 	Blocked    string `dynamo:"blocked,omitempty"`    // why no execution brought it to a worker, as far as it is known
 	Entered    int64  `dynamo:"entered,omitempty"`    // when it came into its state or to its gate
-	Parked     bool   `dynamo:"parked,omitempty"`     // waits for a lock, without an execution
+	Parked     bool   `dynamo:"parked,omitempty"`     // waits for a lock, or until Due, without an execution
 	Waits      string `dynamo:"waits_for,omitempty"`  // the lock that it waits for
 	WaitsOn    string `dynamo:"waits_on,omitempty"`   // the job that holds the lock
 	Checkpoint string `dynamo:"checkpoint,omitempty"` // how far the step is, in its own words

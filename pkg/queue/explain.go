@@ -32,6 +32,7 @@ const (
 	OnSpace   WaitsOn = "space"   // work space
 	OnStart   WaitsOn = "start"   // a worker is about to take it
 	OnWorker  WaitsOn = "worker"  // a worker works on it
+	OnSource  WaitsOn = "source"  // the source asks to be asked later
 	OnJobs    WaitsOn = "jobs"    // a batch's jobs
 )
 
@@ -68,6 +69,10 @@ func (q *Queue) explainJob(ctx context.Context, row *Job) (x Explanation, err er
 	switch _, driven := row.stage(); {
 	case driven:
 		x.Waits, x.Why = q.explainStage(row, doing(j))
+	case j.Deferred():
+		x.Waits = OnSource
+		x.Why = fmt.Sprintf("The source asks to wait; the next try is after %s. %s",
+			ingest.Timestamp(j.Due), sentence(j.Message))
 	case j.Waiting():
 		x, err = q.explainWaiting(ctx, j)
 	default:

@@ -173,6 +173,9 @@ var jobCases = []explainCase{
 		row.Checkpoint, row.Message = "80 of 1,400 bytes", "80 of 1,400 bytes came from example.org; then the connection was closed"
 	}), queue.OnWorker},
 	{"Downloading: the last worker died", at(ingest.Downloading, 2), queue.OnWorker},
+	{"Downloading: the source asks to wait", at(ingest.Downloading, 0, func(row *queue.Job) {
+		row.Parked, row.Message = true, "file a.txt: https://example.org/a.txt answered 503 Service Unavailable and asks to wait 3600 s"
+	}), queue.OnSource},
 	{"Downloading: many files", at(ingest.Downloading, 1, files, func(row *queue.Job) { row.Checkpoint = "80 of 1,400 files" }), queue.OnWorker},
 	{"Processing", at(ingest.Processing, 1), queue.OnWorker},
 	{"Storing", at(ingest.Storing, 1, func(row *queue.Job) { row.Checkpoint = "500 of 1,400 new files copied" }), queue.OnWorker},

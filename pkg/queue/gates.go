@@ -159,7 +159,7 @@ func (k *look) letOn(ctx context.Context, place string, row *Job) (ingest.Free, 
 	now := q.Now()
 	want := ingest.Want{ID: row.Job.ID, Collection: row.Collection, HasSpace: true}
 	next := q.Rules.Admit(row.Job, now)
-	if place != ingest.WorkPending {
+	if row.State != ingest.Pending && row.State != ingest.Estimating { // these need a slot only
 		if why := row.TooLarge(k.free.Capacity); why != "" {
 			return k.free, fault.New(fault.Invalid, "%s", why)
 		}

@@ -96,6 +96,8 @@ func (row *Job) finish(ctx context.Context, c *Claim, s ingest.Stage, res ingest
 		more = c.onCommit
 	case ingest.StepContinue:
 		by.event = "job.continued"
+	case ingest.StepDefer:
+		by.reason = next.Message
 	case ingest.StepFail:
 		by.reason, v.cause = next.Message, next.Message
 	}

@@ -23,7 +23,7 @@ var EventTypes = []string{EventBatchState, EventBatchMail, EventBatchRepaired, E
 	EventJobRepaired, EventJobPreserved, EventJobCleaned, EventJobContinued, EventObjectCreate, EventObjectModify, EventCollectionProfile}
 
 // Waits are the kinds of what a batch or a job waits for.
-var Waits = []string{"nothing", "person", "turn", "lock", "slot", "space", "start", "worker", "jobs"}
+var Waits = []string{"nothing", "person", "turn", "lock", "slot", "space", "start", "worker", "source", "jobs"}
 
 // StateChange is the detail of an event of a job or a batch.
 type StateChange struct {

@@ -1,0 +1,58 @@
+package queue_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+)
+
+// TestDeferredJobs: a job whose source asks to wait has neither an execution nor a slot,
+// and nobody looks at it, until its time has come. Then it goes on where it was, with its
+// tries: a source that always asks to wait fails the job in the end.
+func TestDeferredJobs(t *testing.T) {
+	for _, state := range []ingest.State{ingest.Estimating, ingest.Downloading} {
+		t.Run(string(state), func(t *testing.T) {
+			b := newBench(t)
+			b.q.Settings.MaxInFlight = 1
+			id := ingest.JobID(b.submit(1, ""), 1)
+			b.tick()
+			if state == ingest.Downloading {
+				b.handle(b.last(), ok)
+				b.tick()
+			}
+
+			asks := func(context.Context, *queue.Claim) (ingest.Result, error) {
+				return ingest.Defer(time.Hour, "the source answered 503 and asks to wait 3600 s"), nil
+			}
+			stage, _ := ingest.StageOf(state)
+			for try := 1; try <= stage.Tries; try++ {
+				exec := b.job(id).Exec
+				b.handle(b.last(), asks)
+				b.now = b.now.Add(59 * time.Minute)
+				b.tick()
+				if j := b.job(id); j.State != state || !j.Deferred() || j.HasSlot || j.Tries != try || j.Exec != exec {
+					t.Fatalf("try %d: %s, deferred %v, slot %v, tries %d", try, j.State, j.Deferred(), j.HasSlot, j.Tries)
+				}
+				if x, err := b.q.ExplainJob(t.Context(), id); err != nil || x.Waits != queue.OnSource || !strings.Contains(x.Why, "asks to wait 3600 s") {
+					t.Fatalf("explain: %+v, %v", x, err)
+				}
+
+				b.now = b.now.Add(time.Minute)
+				b.tick()
+				b.tick()
+				if j := b.job(id); j.State != state || j.Parked || !j.HasSlot || j.Exec != exec+1 {
+					t.Fatalf("after try %d: %s, parked %v, slot %v", try, j.State, j.Parked, j.HasSlot)
+				}
+			}
+
+			b.handle(b.last(), asks)
+			if j := b.job(id); j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message, "asks to wait 3600 s") {
+				t.Errorf("in the end it is %s: %s", j.State, j.Message)
+			}
+		})
+	}
+}
