@@ -36,7 +36,8 @@ func WrongDigest(what string, came *fetch.Digester, p ingest.Payload) string {
 		return ""
 	}
 	if got := came.Sums()[p.Algorithm]; got != p.Digest {
-		return fmt.Sprintf("%s: the depositor's %s is %s, but %s was computed over %d bytes received", what, p.Algorithm, p.Digest, got, came.Size)
+		return fmt.Sprintf("%s: the depositor's %s is %s, but %s was computed over %d bytes received", what,
+			p.Algorithm, p.Digest, got, came.Size)
 	}
 	return ""
 }

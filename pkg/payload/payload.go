@@ -130,7 +130,8 @@ func Changed(ctx context.Context, j *ingest.Job, came ocfl.Text) (why string, er
 	case err != nil:
 		return err.Error(), nil
 	case kind != ingest.TypeFile:
-		return fmt.Sprintf("%s: received a manifest; it was a plain file when its type was detected", fetch.Redact(j.URL)), nil
+		return fmt.Sprintf("%s: received a manifest; it was a plain file when its type was detected",
+			fetch.Redact(j.URL)), nil
 	}
 	return "", nil
 }

@@ -108,7 +108,8 @@ func (a *attempt) segment(ctx context.Context, n int, rows []checkm.Row) error {
 	entries := make([]*aip.Entry, len(rows))
 	if !a.First {
 		var err error
-		if entries, err = a.Work.Unfinished(ctx, a.job.ID, n, len(rows)); err != nil {
+		entries, err = a.Work.Unfinished(ctx, a.job.ID, n, len(rows))
+		if err != nil {
 			return err
 		}
 	}

@@ -50,10 +50,12 @@ func (p *packages) pack(files map[string]string, how ...func(*ingest.Batch)) str
 		d := fetch.NewDigester()
 		_, _ = d.Write([]byte(content))
 		p.files[name] = []byte(content)
-		rows = append(rows, checkm.Row{URL: p.server.URL + "/" + name, Algorithm: "sha256", Digest: d.Sums()["sha256"], Size: d.Size, Name: name})
+		rows = append(rows, checkm.Row{URL: p.server.URL + "/" + name, Algorithm: "sha256", Digest: d.Sums()["sha256"],
+			Size: d.Size, Name: name})
 	}
 	var manifest bytes.Buffer
-	if err := checkm.Write(&manifest, "http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest", rows); err != nil {
+	if err := checkm.Write(&manifest, "http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest",
+		rows); err != nil {
 		p.Fatal(err)
 	}
 	p.files["object.checkm"] = manifest.Bytes()
@@ -90,17 +92,20 @@ func withMetadata(m ingest.Metadata) func(*ingest.Batch) {
 func TestManyCreators(t *testing.T) {
 	p := newPackages(t)
 	var cite strings.Builder
-	cite.WriteString(`<resource xmlns="http://datacite.org/schema/kernel-4"><titles><title>` + strings.Repeat("ü", 200_000) + `</title></titles>`)
+	cite.WriteString(`<resource xmlns="http://datacite.org/schema/kernel-4"><titles><title>` + strings.Repeat("ü",
+		200_000) + `</title></titles>`)
 	for i := range 5154 {
 		fmt.Fprintf(&cite, "<creator><creatorName>Creator %d</creatorName></creator>", i)
 	}
 	id := p.pack(map[string]string{"mrt-datacite.xml": cite.String() + "</resource>"})
 	j := p.ended(id, 1, false)
-	if erc := p.system(id, "mrt-erc.txt"); strings.Count(erc, "\nwho: ") != 5154 || !strings.Contains(erc, strings.Repeat("ü", 200_000)) {
+	if erc := p.system(id, "mrt-erc.txt"); strings.Count(erc, "\nwho: ") != 5154 ||
+		!strings.Contains(erc, strings.Repeat("ü", 200_000)) {
 		t.Errorf("the stored described has %d bytes, %d creators", len(erc), strings.Count(erc, "\nwho: "))
 	}
 	o, err := p.s.Inventory.Object(t.Context(), j.Primary)
-	if err != nil || len(o.Title) > 2000 || len(o.Who) > 2000 || !strings.HasPrefix(o.Who, "Creator 0; Creator 1; ") || !strings.HasSuffix(o.Title, "ü…") || j.What != o.Title {
+	if err != nil || len(o.Title) > 2000 || len(o.Who) > 2000 || !strings.HasPrefix(o.Who, "Creator 0; Creator 1; ") ||
+		!strings.HasSuffix(o.Title, "ü…") || j.What != o.Title {
 		t.Errorf("the row has %d and %d bytes, %v", len(o.Who), len(o.Title), err)
 	}
 	next := p.ended(p.pack(map[string]string{"other.txt": "other"}), 2, false)
@@ -111,21 +116,28 @@ func TestManyCreators(t *testing.T) {
 
 // TestDescription: where a description comes from, and what is refused.
 func TestDescription(t *testing.T) {
-	form := withMetadata(ingest.Metadata{Who: "form who", What: "form what", When: "(:unkn)", Where: "doi:10.5072/x; other"})
+	form := withMetadata(ingest.Metadata{Who: "form who", What: "form what", When: "(:unkn)",
+		Where: "doi:10.5072/x; other"})
 	p := newPackages(t)
-	id := p.pack(map[string]string{"mrt-erc.txt": "\ufeffwho: A\nwho: B\nwhat: (:unkn)\nrights: CC0\n", "mrt-dc.xml": `<?xml version="1.0" encoding="ISO-8859-1"?><dc xmlns="http://purl.org/dc/elements/1.1/"><date>` + "1843\xb1" + `</date><subject>maths</subject></dc>`}, form)
+	id := p.pack(map[string]string{"mrt-erc.txt": "\ufeffwho: A\nwho: B\nwhat: (:unkn)\nrights: CC0\n",
+		"mrt-dc.xml": `<?xml version="1.0" encoding="ISO-8859-1"?><dc xmlns="http://purl.org/dc/elements/1.1/"><date>` + "1843\xb1" + `</date><subject>maths</subject></dc>`}, form)
 	p.ended(id, 1, false)
-	if erc := p.system(id, "mrt-erc.txt"); !strings.HasPrefix(erc, "erc:\nwho: A\nwho: B\nwhat: form what\nwhen: 1843±\nwhere: ark:/") || !strings.HasSuffix(erc, "\nwhere: one object\nwhere: doi:10.5072/x\nwhere: other\n") {
+	if erc := p.system(id, "mrt-erc.txt"); !strings.HasPrefix(erc,
+		"erc:\nwho: A\nwho: B\nwhat: form what\nwhen: 1843±\nwhere: ark:/") ||
+		!strings.HasSuffix(erc, "\nwhere: one object\nwhere: doi:10.5072/x\nwhere: other\n") {
 		t.Errorf("the description is %s", erc)
 	}
-	if dc := p.system(id, "mrt-dc.xml"); !strings.Contains(dc, "<dc:rights>CC0</dc:rights>") || !strings.Contains(dc, "<dc:subject>maths</dc:subject>") || strings.Count(dc, "<dc:creator>") != 2 {
+	if dc := p.system(id, "mrt-dc.xml"); !strings.Contains(dc, "<dc:rights>CC0</dc:rights>") ||
+		!strings.Contains(dc, "<dc:subject>maths</dc:subject>") || strings.Count(dc, "<dc:creator>") != 2 {
 		t.Errorf("the Dublin Core is %s", dc)
 	}
 	none := p.pack(map[string]string{"a.txt": "a"}, func(b *ingest.Batch) { b.LocalIDs = []string{"another"} })
 	if o, err := p.s.Inventory.Object(t.Context(), p.ended(none, 1, false).Primary); err != nil || o.Title != "" {
 		t.Errorf("the title of what has none is %q, %v", o.Title, err)
 	}
-	for says, file := range map[string]string{"save the file as UTF-8": "what: caf\xe9\n", "may have 1048576": "what: " + strings.Repeat("x", 1<<20), "two arks": "where: ark:/99999/fk4a; ark:/99999/fk4b\n"} {
+	for says, file := range map[string]string{"save the file as UTF-8": "what: caf\xe9\n",
+		"may have 1048576": "what: " + strings.Repeat("x", 1<<20),
+		"two arks":         "where: ark:/99999/fk4a; ark:/99999/fk4b\n"} {
 		p.refused(p.pack(map[string]string{"mrt-erc.txt": file}), says)
 	}
 }
@@ -166,7 +178,9 @@ func TestCorrectedDescription(t *testing.T) {
 // before anything is stored.
 func TestUncarried(t *testing.T) {
 	p := newPackages(t)
-	for says, file := range map[string]string{"title (what) \"a\\x01b\" has the character U+0001": "what: a\x01b\n", "U+FFFE": "rights: \ufffe\n", "a character was lost": "who: \ufffd\n", "local id \"x\\uffff\"": "where: x\uffff\n"} {
+	for says, file := range map[string]string{"title (what) \"a\\x01b\" has the character U+0001": "what: a\x01b\n",
+		"U+FFFE": "rights: \ufffe\n", "a character was lost": "who: \ufffd\n",
+		"local id \"x\\uffff\"": "where: x\uffff\n"} {
 		p.refused(p.pack(map[string]string{"mrt-erc.txt": file}), says)
 	}
 	err := p.s.Root.Bucket.List(t.Context(), "", func(o bucket.Listed) error {
@@ -198,7 +212,8 @@ func TestVersionMetadata(t *testing.T) {
 		3: {Message: "ingest of job " + last.Job.ID, User: &ocfl.User{Name: "unknown submitter", Address: "urn:uuid:"}},
 	} {
 		got := stored.Versions[n]
-		if !strings.HasPrefix(got.Message, want.Message) || got.User.Name != want.User.Name || !strings.HasPrefix(got.User.Address, want.User.Address) {
+		if !strings.HasPrefix(got.Message, want.Message) || got.User.Name != want.User.Name ||
+			!strings.HasPrefix(got.User.Address, want.User.Address) {
 			t.Errorf("v%d says %q by %+v, expected %q by %+v", n, got.Message, got.User, want.Message, want.User)
 		}
 	}
@@ -212,13 +227,18 @@ func TestStoredManifests(t *testing.T) {
 	var rows strings.Builder
 	for i, name := range names {
 		p.files[fmt.Sprint(i)] = []byte(name)
-		fmt.Fprintf(&rows, "http://user:secret@%s/%d | | | | 2026%%7c11 | %s | text/plain%%7cx\n", strings.TrimPrefix(p.server.URL, "http://"), i,
+		fmt.Fprintf(&rows, "http://user:secret@%s/%d | | | | 2026%%7c11 | %s | text/plain%%7cx\n",
+			strings.TrimPrefix(p.server.URL, "http://"), i,
 			strings.NewReplacer("|", "%7c", " ", "%20").Replace(name))
 	}
-	p.files["signed.checkm"] = []byte("#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest\n" + rows.String() + "#%eof\n")
-	id := p.submit("signed.checkm", func(b *ingest.Batch) { b.URL, b.Type = p.server.URL+"/signed.checkm", ingest.TypeObjectManifest })
+	p.files["signed.checkm"] = []byte("#%checkm_0.7\n#%profile | " +
+		"http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest\n" + rows.String() + "#%eof\n")
+	id := p.submit("signed.checkm", func(b *ingest.Batch) {
+		b.URL, b.Type = p.server.URL+"/signed.checkm", ingest.TypeObjectManifest
+	})
 	p.ended(id, 1, false)
-	_, read, problems, err := checkm.ReadAll(strings.NewReader(p.system(id, "mrt-manifest.checkm")), checkm.Options{Stored: true})
+	_, read, problems, err := checkm.ReadAll(strings.NewReader(p.system(id, "mrt-manifest.checkm")),
+		checkm.Options{Stored: true})
 	if err != nil || len(checkm.Rejected(problems)) > 0 || len(read) != len(names) {
 		t.Fatalf("%d rows, %v, %v", len(read), problems, err)
 	}
@@ -227,7 +247,8 @@ func TestStoredManifests(t *testing.T) {
 			t.Errorf("%+v", row)
 		}
 	}
-	if kept := p.system(id, "mrt-submission-manifest.checkm"); !strings.HasPrefix(kept, "#%checkm_0.7\n# redacted; the submitted manifest had sha256 ") || strings.Contains(kept, "secret") {
+	if kept := p.system(id, "mrt-submission-manifest.checkm"); !strings.HasPrefix(kept,
+		"#%checkm_0.7\n# redacted; the submitted manifest had sha256 ") || strings.Contains(kept, "secret") {
 		t.Errorf("the submission manifest is kept as\n%s", kept)
 	}
 }
@@ -246,8 +267,10 @@ func TestPreservationMetadata(t *testing.T) {
 		for _, want := range []string{
 			`<object xsi:type="intellectualEntity"><objectIdentifier><objectIdentifierType>ARK</objectIdentifierType><objectIdentifierValue>` + ark + "<",
 			`<object xsi:type="representation"><objectIdentifier><objectIdentifierType>archivist</objectIdentifierType><objectIdentifierValue>` + fmt.Sprintf("%s/v%d<", ark, n),
-			fmt.Sprintf("<linkingObjectIdentifierValue>%s/v%d<", ark, n), "<originalName>a &amp; b.txt</originalName>", "all of these were verified", "<agentVersion>v1.2.3</agentVersion>",
-			"<messageDigestOriginator>depositor</messageDigestOriginator>", "<formatName>text/plain</formatName>", "validated against the rules of its profile", "GET /v1/objects/{naan}/{name}/events",
+			fmt.Sprintf("<linkingObjectIdentifierValue>%s/v%d<", ark, n), "<originalName>a &amp; b.txt</originalName>",
+			"all of these were verified", "<agentVersion>v1.2.3</agentVersion>",
+			"<messageDigestOriginator>depositor</messageDigestOriginator>", "<formatName>text/plain</formatName>",
+			"validated against the rules of its profile", "GET /v1/objects/{naan}/{name}/events",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("v%d: %s is not in\n%s", n, want, text)
@@ -266,7 +289,8 @@ func TestPreservationMetadata(t *testing.T) {
 // anything is stored, or stored and recorded so that it is read the same.
 func TestHostileDescriptions(t *testing.T) {
 	p, rng := newPackages(t), rand.New(rand.NewPCG(3, 3))
-	parts := []string{"\n", "\r", "\r\n ", "\t", "\v", "\x00", "\u0085", "\u2028", " ", "\u00a0", ":", "#", ";", "%0a", "|", "]]>", "&", "<", `"`, "…", "e\u0301", "\u202e", "\U0010ffff",
+	parts := []string{"\n", "\r", "\r\n ", "\t", "\v", "\x00", "\u0085", "\u2028", " ", "\u00a0", ":", "#", ";", "%0a",
+		"|", "]]>", "&", "<", `"`, "…", "e\u0301", "\u202e", "\U0010ffff",
 		"\ufdd0", "\ufffe", "\ufffd", "\ufeff", strings.Repeat("long ", 20_000), "(:unas)", "ark:/99999/fk4x"}
 	value := func() string {
 		var b strings.Builder
@@ -286,13 +310,15 @@ func TestHostileDescriptions(t *testing.T) {
 		}
 		files := map[string]string{"mrt-dc.xml": dc.String() + "</dc>"}
 		if i%2 == 0 {
-			files = map[string]string{"mrt-erc.txt": "who: " + value() + "\nwhat: " + value() + "\nrights: " + value() + "\n"}
+			files = map[string]string{"mrt-erc.txt": "who: " + value() + "\nwhat: " + value() + "\nrights: " +
+				value() + "\n"}
 		}
 		id := p.pack(files, func(b *ingest.Batch) { b.LocalIDs = []string{fmt.Sprint("object ", i)} })
 		j := p.job(id)
 		if j.State == ingest.Failed {
 			refused++
-			if _, err := p.s.Root.Head(t.Context(), j.Primary); j.Primary != "" && !fault.Is(err, fault.NotFound) || !j.NotRecoverable || j.LastSuccessful != ingest.Downloading {
+			if _, err := p.s.Root.Head(t.Context(), j.Primary); j.Primary != "" && !fault.Is(err, fault.NotFound) ||
+				!j.NotRecoverable || j.LastSuccessful != ingest.Downloading {
 				t.Errorf("%q was refused with %q at %s, %v", files, j.Message, j.LastSuccessful, err)
 			}
 			continue
@@ -305,8 +331,10 @@ func TestHostileDescriptions(t *testing.T) {
 		if err := errors.Join(err, readErr, xmlErr); err != nil {
 			t.Fatalf("%q: %v", files, err)
 		}
-		if !slices.Equal(k.Who, all.Who) || !slices.Equal(k.What, all.What) || len(o.Title) > 2000 || len(k.What) > 0 && !strings.HasPrefix(k.What[0], strings.TrimSuffix(o.Title, "…")) && len(k.What) == 1 {
-			t.Errorf("%q: the ERC has %q, %q, the Dublin Core %q, %q, the row %q", files, k.Who, k.What, all.Who, all.What, o.Title)
+		if !slices.Equal(k.Who, all.Who) || !slices.Equal(k.What, all.What) || len(o.Title) > 2000 ||
+			len(k.What) > 0 && !strings.HasPrefix(k.What[0], strings.TrimSuffix(o.Title, "…")) && len(k.What) == 1 {
+			t.Errorf("%q: the ERC has %q, %q, the Dublin Core %q, %q, the row %q", files, k.Who, k.What, all.Who,
+				all.What, o.Title)
 		}
 	}
 	if refused < 5 || kept < 5 {
@@ -317,13 +345,16 @@ func TestHostileDescriptions(t *testing.T) {
 // TestWhereOfList: identifiers of one object do not become those of each row.
 func TestWhereOfList(t *testing.T) {
 	p := newPackages(t)
-	p.files["list.checkm"] = []byte("#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-single-file-batch-manifest\n" + p.source.URL + "/a | | | | | a |\n#%eof\n")
+	p.files["list.checkm"] = []byte("#%checkm_0.7\n#%profile | " +
+		"http://uc3.cdlib.org/registry/ingest/manifest/mrt-single-file-batch-manifest\n" + p.source.URL +
+		"/a | | | | | a |\n#%eof\n")
 	for _, how := range []func(*ingest.Batch){
 		func(b *ingest.Batch) { b.Where = "doi:10.5072/x" },
 		func(b *ingest.Batch) { b.LocalIDs = []string{"one"} },
 	} {
 		b, err := p.m.Queue.Submit(t.Context(), func() ingest.Batch {
-			b := ingest.Batch{Collection: "bench", Mode: "add", Payload: ingest.Payload{URL: p.server.URL + "/list.checkm", Type: ingest.TypeSingleFileBatch}}
+			b := ingest.Batch{Collection: "bench", Mode: "add",
+				Payload: ingest.Payload{URL: p.server.URL + "/list.checkm", Type: ingest.TypeSingleFileBatch}}
 			how(&b)
 			return b
 		}(), "", nil, "me")

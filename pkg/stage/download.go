@@ -53,7 +53,8 @@ func (d Download) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 func (a *attempt) segments(ctx context.Context) (err error) {
 	done := map[int]bool{}
 	if !a.First {
-		if done, err = a.Work.FinishedSegments(ctx, a.job.ID); err != nil {
+		done, err = a.Work.FinishedSegments(ctx, a.job.ID)
+		if err != nil {
 			return err
 		}
 	}
@@ -79,7 +80,8 @@ func (d Download) beginAgain(ctx context.Context, claim *queue.Claim, why string
 	if j.Detected {
 		j.Payload.Type = ""
 	}
-	return ingest.Fail(true, why+". Correct the source if the content is wrong, then requeue the job; it starts over"), nil
+	why += ". Correct the source if the content is wrong, then requeue the job; it starts over"
+	return ingest.Fail(true, why), nil
 }
 
 // finish corrects what the estimate guessed. A ledger that is not all of this attempt
@@ -97,7 +99,8 @@ func (d Download) finish(ctx context.Context, a *attempt) (ingest.Result, error)
 	}
 	j.Bytes, j.Warned, j.Checked, j.Fetched = a.came.bytes, a.came.warned, a.came.checked, d.Now().UnixMilli()
 	if a.came.files != j.Files {
-		return ingest.Result{}, fmt.Errorf("stage: the ledger of %s has %d files, its manifest %d", j.ID, a.came.files, j.Files)
+		return ingest.Result{}, fmt.Errorf("stage: the ledger of %s has %d files, its manifest %d",
+			j.ID, a.came.files, j.Files)
 	}
 	if !j.SizeKnown {
 		j.Priority = max(0, j.Priority-ingest.UnknownSizePenalty)

@@ -15,7 +15,9 @@ import (
 // wrong digest refuses it; a wrong size only without a digest that is right.
 func describe(row checkm.Row, sums *fetch.Digester, key string) (aip.Entry, error) {
 	digests := sums.Sums()
-	e := aip.Entry{File: ocfl.File{Path: "producer/" + row.Name, Size: sums.Size, Digests: digests, CRC64: sums.CRC64NVME(), Source: key},
+	file := ocfl.File{Path: "producer/" + row.Name, Size: sums.Size, Digests: digests,
+		CRC64: sums.CRC64NVME(), Source: key}
+	e := aip.Entry{File: file,
 		URL: fetch.Redact(row.URL), MediaType: row.MediaType, Modified: row.Modified}
 	if e.MediaType == "" {
 		e.MediaType = defaultType(row.Name)

@@ -53,7 +53,8 @@ func (e Estimate) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 		j.Files, j.SpaceNeeded, j.SizeKnown = 1, 0, true
 		if j.Payload.Type == ingest.TypeObjectManifest {
 			var res ingest.Result
-			if manifest, res, err = e.saveManifest(ctx, claim); err != nil || res.Outcome != ingest.StepNext {
+			manifest, res, err = e.saveManifest(ctx, claim)
+			if err != nil || res.Outcome != ingest.StepNext {
 				return res, err
 			}
 		}
@@ -86,9 +87,12 @@ func undigested(ctx context.Context, profiles collection.Store, collection strin
 
 // saveManifest fetches the manifest, checks it against the depositor's digest
 // and its own rules, and keeps it: what was checked is what is downloaded.
-func (e Estimate) saveManifest(ctx context.Context, claim *queue.Claim) (manifest ocfl.Text, res ingest.Result, err error) {
+func (e Estimate) saveManifest(
+	ctx context.Context, claim *queue.Claim,
+) (manifest ocfl.Text, res ingest.Result, err error) {
 	j := claim.Job
-	t := transfer.Transfer{Fetch: e.Fetch, Work: e.Work, Now: e.Now, Began: e.Now(), Until: claim.Until, First: j.FirstTry()}
+	t := transfer.Transfer{Fetch: e.Fetch, Work: e.Work, Now: e.Now, Began: e.Now(), Until: claim.Until,
+		First: j.FirstTry()}
 	row := workspace.FileRow(j)
 	row.Size = -1 // the depositor's size of a manifest is of no use beside its digest
 	key, noted := workspace.AttemptKey(j.ID, claim.Take(), "manifest.checkm"), workspace.PartialKey(j.ID, "manifest")
@@ -148,8 +152,8 @@ func (e Estimate) detectForJob(ctx context.Context, j *ingest.Job, until time.Ti
 		return failed(fmt.Errorf("the payload's type cannot be detected: %w", err))
 	}
 	if _, many := payload.Lists[kind]; many {
-		return ingest.Fail(false, fmt.Sprintf("%s: the payload is a batch manifest, which could not be fetched when the "+
-			"submission was unpacked. Submit it again with the type %s", fetch.Redact(j.URL), kind)), nil
+		return ingest.Fail(false, fmt.Sprintf("%s: the payload is a batch manifest, which could not be fetched when "+
+			"the submission was unpacked. Submit it again with the type %s", fetch.Redact(j.URL), kind)), nil
 	}
 	j.Payload.Type = kind
 	return next, nil

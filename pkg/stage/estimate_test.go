@@ -28,7 +28,10 @@ func TestSlowHosts(t *testing.T) {
 		rows[i] = fmt.Sprintf("http://host%d.invalid/a | | | | | a%d |", i, i)
 	}
 	list := manifest("mrt-ingest-manifest", fileFields, rows...)
-	w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) { _, _ = out.Write([]byte(list)) })
+	w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter,
+		r *http.Request) {
+		_, _ = out.Write([]byte(list))
+	})
 	real := w.s.Fetch.HTTP.Transport
 	w.s.Fetch.HTTP.Transport = transport(func(r *http.Request) (*http.Response, error) {
 		if !strings.HasSuffix(r.URL.Host, ".invalid") {
@@ -42,7 +45,8 @@ func TestSlowHosts(t *testing.T) {
 	})
 	steps := w.m.Step
 	w.m.Step = timed(steps, now, &longest)
-	in := ingest.Batch{Collection: "bench", Mode: "add", Payload: ingest.Payload{URL: w.source.URL, Type: ingest.TypeObjectManifest, Filename: "x"}}
+	in := ingest.Batch{Collection: "bench", Mode: "add",
+		Payload: ingest.Payload{URL: w.source.URL, Type: ingest.TypeObjectManifest, Filename: "x"}}
 	b, err := w.m.Queue.Submit(t.Context(), in, "", nil, "me")
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +60,8 @@ func TestSlowHosts(t *testing.T) {
 			t.Fatal(err)
 		}
 		j := w.job(ingest.JobID(b.Batch.ID, 1))
-		if estimated = j.LastSuccessful == ingest.Estimating; estimated || j.State == ingest.Failed {
+		estimated = j.LastSuccessful == ingest.Estimating
+		if estimated || j.State == ingest.Failed {
 			break
 		}
 	}
@@ -104,13 +109,15 @@ func TestCutConnection(t *testing.T) {
 	}))
 	defer source.Close()
 	j := w.job(w.submit("a.txt", func(b *ingest.Batch) { b.URL = source.URL }))
-	if j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message, source.URL+": received 15 bytes, then the connection was closed") {
+	if j.State != ingest.Failed || j.NotRecoverable ||
+		!strings.Contains(j.Message, source.URL+": received 15 bytes, then the connection was closed") {
 		t.Errorf("%s: %q", j.State, j.Message)
 	}
 }
 
 // timed notes how long the longest try takes by a clock.
-func timed(steps func(ingest.Stage) queue.Step, now func() time.Time, longest *atomic.Int64) func(ingest.Stage) queue.Step {
+func timed(steps func(ingest.Stage) queue.Step, now func() time.Time,
+	longest *atomic.Int64) func(ingest.Stage) queue.Step {
 	return func(s ingest.Stage) queue.Step {
 		return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 			began := now()
@@ -173,7 +180,9 @@ func TestSlowSourceThatBeginsAgain(t *testing.T) {
 	w.m.Queue.Rules.Timing.Pause = w.m.Queue.Rules.Timing.Long - 200*time.Millisecond
 	source := drip(t, strings.Repeat("0123456789", 100_000), "", 300_000)
 	j := w.job(w.submit("a.txt", func(b *ingest.Batch) { b.URL = source.URL }))
-	if j.State != ingest.Downloading || j.Tries != 1 || !strings.Contains(j.Message, "the source is too slow for a try of 0s: ") || !strings.Contains(j.Message, "received 300,000 of 1,000,000 bytes, then") {
+	if j.State != ingest.Downloading || j.Tries != 1 ||
+		!strings.Contains(j.Message, "the source is too slow for a try of 0s: ") ||
+		!strings.Contains(j.Message, "received 300,000 of 1,000,000 bytes, then") {
 		t.Errorf("the job is %s after %d tries: %q", j.State, j.Tries, j.Message)
 	}
 }
@@ -185,7 +194,8 @@ func TestManifestOfATry(t *testing.T) {
 	puts := map[string]bool{}
 	w.s3.Before = func(op, name string) int {
 		if op == "PUT object" && strings.HasSuffix(name, "/manifest.checkm") {
-			if puts[name] = true; len(puts) == 1 {
+			puts[name] = true
+			if len(puts) == 1 {
 				return http.StatusServiceUnavailable
 			}
 		}

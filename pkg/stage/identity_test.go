@@ -25,8 +25,10 @@ func (w *twins) forget(keys ...string) (gone int) {
 		keys = inventoryKeys
 	}
 	for _, row := range w.rows.All() {
-		k := table.Key{PK: row["pk"].(*types.AttributeValueMemberS).Value, SK: row["sk"].(*types.AttributeValueMemberS).Value}
-		if strings.HasPrefix(k.SK, "EV#") || !slices.ContainsFunc(keys, func(begin string) bool { return strings.HasPrefix(k.String(), begin) }) {
+		k := table.Key{PK: row["pk"].(*types.AttributeValueMemberS).Value,
+			SK: row["sk"].(*types.AttributeValueMemberS).Value}
+		if strings.HasPrefix(k.SK, "EV#") || !slices.ContainsFunc(keys,
+			func(begin string) bool { return strings.HasPrefix(k.String(), begin) }) {
 			continue
 		}
 		if err := w.s.Queue.Table.Rows.Delete("pk", k.PK).Range("sk", k.SK).Run(w.Context()); err != nil {
@@ -163,7 +165,8 @@ func TestSuppliedARKs(t *testing.T) {
 	}
 	w.run()
 	w.ended(first, 1, false)
-	if row, err := w.s.Inventory.Reserved(t.Context(), given); err != nil || row == nil || row.Job != first || row.Collection != "bench" {
+	if row, err := w.s.Inventory.Reserved(t.Context(), given); err != nil || row == nil || row.Job != first ||
+		row.Collection != "bench" {
 		t.Errorf("the reservation is %+v, %v", row, err)
 	}
 	wrong := given[:len(given)-1] + "0"
@@ -216,7 +219,9 @@ func TestFoundIDs(t *testing.T) {
 	w.described(map[string]string{"B": "who: a\nwhere: B\n", "C": "who: a\nwhere: C; D\n"})
 	a := w.ended(w.submit("a.txt", of("", "A")), 1, false).Primary
 	b := w.ended(w.submit("b.txt", of("", "B")), 1, false).Primary
-	for name, ids := range map[string]func(*ingest.Batch){"none": of(""), "a local id": of("", "A"), "an ark": of(a), "a new local id": of("", "new")} {
+	for name, ids := range map[string]func(*ingest.Batch){
+		"none": of(""), "a local id": of("", "A"), "an ark": of(a), "a new local id": of("", "new"),
+	} {
 		id := w.submit("", w.saying("B"), ids)
 		w.refused(id, `names the local id "B", which belongs to another object (`+b+`)`)
 		if j := w.job(id); j.ObjectVersion != 0 {

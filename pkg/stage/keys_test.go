@@ -24,7 +24,8 @@ func TestKeys(t *testing.T) {
 	w := newTwins(t)
 	fake := tabletest.New()
 	w.m.Queue.Table = tabletest.Table(fake)
-	w.m.Scheduler.Leases.Table, w.s.Inventory.Table, w.s.Collections.Table = w.m.Queue.Table, w.m.Queue.Table, w.m.Queue.Table
+	w.m.Scheduler.Leases.Table, w.s.Inventory.Table, w.s.Collections.Table = w.m.Queue.Table, w.m.Queue.Table,
+		w.m.Queue.Table
 	for _, name := range []string{"SLOT", "SPACE", "JOB", "bench"} {
 		if err := w.s.Collections.Put(t.Context(), name, collection.Profile{Title: "x"}, "me", 0); err != nil {
 			t.Fatal(err)

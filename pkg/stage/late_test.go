@@ -27,7 +27,8 @@ type late struct {
 func newLate(t *testing.T, name string, diesAfter bool) *late {
 	w := &late{twins: newTwins(t)}
 	here := func(key string) bool {
-		return strings.HasPrefix(key, "storage/") && strings.HasSuffix(key, name) && strings.Contains(key, "/v2/") == strings.Contains(name, "/v2/")
+		return strings.HasPrefix(key, "storage/") && strings.HasSuffix(key, name) &&
+			strings.Contains(key, "/v2/") == strings.Contains(name, "/v2/")
 	}
 	now := func() time.Time { return time.Now().Add(w.offset) }
 	w.m.Queue.Now, w.m.Scheduler.Leases.Now, w.s.Now = now, now, now
@@ -67,8 +68,9 @@ func newLate(t *testing.T, name string, diesAfter bool) *late {
 // queued submits without running.
 func (w *late) queued(name string) string {
 	w.Helper()
-	b, err := w.m.Queue.Submit(w.Context(), ingest.Batch{Collection: "bench", Mode: "add", LocalIDs: []string{"one object"},
-		Payload: ingest.Payload{URL: w.source.URL + "/" + name, Type: ingest.TypeFile, Filename: name}}, "", nil, "me")
+	b, err := w.m.Queue.Submit(w.Context(), ingest.Batch{Collection: "bench", Mode: "add",
+		LocalIDs: []string{"one object"},
+		Payload:  ingest.Payload{URL: w.source.URL + "/" + name, Type: ingest.TypeFile, Filename: name}}, "", nil, "me")
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -113,7 +115,8 @@ func TestLateWorkerIsFenced(t *testing.T) {
 	for _, name := range []string{"/v2/inventory.json", "/v2/inventory.json.sha512"} {
 		w := newLate(t, name, false)
 		if j := w.job(w.two); j.State != ingest.Failed || j.ObjectVersion != 0 || w.head("one.txt") != 1 {
-			t.Errorf("at %s: the late job is %s v%d, the object at v%d", name, j.State, j.ObjectVersion, w.head("one.txt"))
+			t.Errorf("at %s: the late job is %s v%d, the object at v%d", name, j.State, j.ObjectVersion,
+				w.head("one.txt"))
 		}
 		if w.keys(w.two) == 0 {
 			t.Errorf("at %s: what the job copied was removed while its worker could be late", name)
@@ -150,7 +153,8 @@ func TestLateCommit(t *testing.T) {
 			}
 			c.then(w)
 			j := w.job(w.two)
-			if !strings.HasPrefix(j.Message, "preserved as "+j.Primary+" v2; stopped by me: it is too slow") || j.State != ingest.Failed || j.ObjectVersion != 2 {
+			if !strings.HasPrefix(j.Message, "preserved as "+j.Primary+" v2; stopped by me: it is too slow") ||
+				j.State != ingest.Failed || j.ObjectVersion != 2 {
 				t.Errorf("the job is %s v%d: %s", j.State, j.ObjectVersion, j.Message)
 			}
 		})

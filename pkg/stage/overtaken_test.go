@@ -55,7 +55,9 @@ func TestOvertaken(t *testing.T) {
 	open()
 	for range 2 {
 		_, err := w.m.Queue.Requeue(t.Context(), old, "the source is back", "me")
-		if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "version 1 of "+newer.Primary+" is by job "+newer.Job.ID) || !strings.Contains(err.Error(), "replace version 1") {
+		if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(),
+			"version 1 of "+newer.Primary+" is by job "+newer.Job.ID) ||
+			!strings.Contains(err.Error(), "replace version 1") {
 			t.Fatalf("the requeue gave %v", err)
 		}
 		w.stays(old, "404")
@@ -75,7 +77,8 @@ func TestOvertakenTwice(t *testing.T) {
 	w.stays(old, "404")
 	w.ended(w.submit("c.txt"), 2, false)
 	open()
-	if _, err := w.m.Queue.Requeue(t.Context(), old, "again", "me"); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "replace version 2") {
+	if _, err := w.m.Queue.Requeue(t.Context(), old, "again", "me"); !fault.Is(err, fault.Conflict) ||
+		!strings.Contains(err.Error(), "replace version 2") {
 		t.Errorf("the requeue gave %v", err)
 	}
 	w.requeued(old, func(q *queue.Queue) requeue { return q.RequeueConfirmed })
@@ -113,7 +116,8 @@ func TestNotOvertaken(t *testing.T) {
 	w := newTwins(t)
 	down := atomic.Bool{}
 	w.s3.Before = func(op, name string) int {
-		if down.Load() && op == "PUT object" && strings.HasSuffix(name, "/inventory.json.sha512") && !strings.Contains(name, "/v1/") {
+		if down.Load() && op == "PUT object" && strings.HasSuffix(name, "/inventory.json.sha512") &&
+			!strings.Contains(name, "/v1/") {
 			return http.StatusServiceUnavailable
 		}
 		return 0

@@ -78,7 +78,9 @@ func (p Packager) stored(ctx context.Context, ark string) (*ocfl.Stored, error) 
 // write writes the system files for the object as it is stored now: it refuses
 // what is not the object's own collection's, and takes over what the object had.
 // The job owns the object's lock.
-func (p Packager) write(ctx context.Context, claim *queue.Claim, stored *ocfl.Stored, made *pack) (ingest.Result, error) {
+func (p Packager) write(
+	ctx context.Context, claim *queue.Claim, stored *ocfl.Stored, made *pack,
+) (ingest.Result, error) {
 	j := claim.Job
 	all, d := *j, made.description // the job with what the object had
 	if stored.Head > 0 {
@@ -172,7 +174,8 @@ func overtaken(j *ingest.Job, stored *ocfl.Stored) string {
 	}
 	for n := stored.Head; n > j.Permitted; n-- {
 		if by := stored.Job(n); ingest.SubmittedAfter(by, j.ID) {
-			return ingest.Overtaken(j.ID, j.Primary, stored.Head, n, by) + ". Requeue the job with confirm if that is wanted"
+			return ingest.Overtaken(j.ID, j.Primary, stored.Head, n, by) +
+				". Requeue the job with confirm if that is wanted"
 		}
 	}
 	return ""

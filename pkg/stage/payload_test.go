@@ -60,7 +60,8 @@ func (u *unreliable) RoundTrip(r *http.Request) (*http.Response, error) {
 		return u.real.RoundTrip(r)
 	}
 	answer := func(status int) (*http.Response, error) {
-		return &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody, ContentLength: 0, Request: r}, nil
+		return &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody, ContentLength: 0,
+			Request: r}, nil
 	}
 	switch u.way {
 	case "404":
@@ -158,12 +159,15 @@ func (u *unreliable) content(j queue.Job) map[string]string {
 
 func manifest(profile, fields string, rows ...string) string {
 	return "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/" + profile +
-		"\n#%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n#%fields | " + fields + "\n" + strings.Join(rows, "\n") + "\n#%eof\n"
+		"\n#%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n#%fields | " + fields + "\n" +
+		strings.Join(rows, "\n") + "\n#%eof\n"
 }
 
 const (
-	fileFields  = "nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName | nie:mimeType"
-	batchFields = "nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName | mrt:primaryIdentifier | mrt:localIdentifier | mrt:creator | mrt:title | mrt:date"
+	fileFields = "nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | " +
+		"nfo:fileName | nie:mimeType"
+	batchFields = "nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | " +
+		"nfo:fileName | mrt:primaryIdentifier | mrt:localIdentifier | mrt:creator | mrt:title | mrt:date"
 )
 
 // serve makes the source serve a batch manifest of two objects, an object manifest
@@ -173,8 +177,9 @@ func (u *unreliable) serve() {
 	object := manifest("mrt-ingest-manifest", fileFields, url+"/inside.txt | | | | | inside.txt |")
 	texts := map[string]string{
 		"/object.checkm": object,
-		"/batch.checkm":  manifest("mrt-batch-manifest", batchFields, url+"/object.checkm | | | | | o.checkm | | a1 | | |", url+"/object.checkm | | | | | o.checkm | | a2 | | |"),
-		"/error-page":    "<!DOCTYPE html><title>Please wait</title>",
+		"/batch.checkm": manifest("mrt-batch-manifest", batchFields,
+			url+"/object.checkm | | | | | o.checkm | | a1 | | |", url+"/object.checkm | | | | | o.checkm | | a2 | | |"),
+		"/error-page": "<!DOCTYPE html><title>Please wait</title>",
 	}
 	u.source.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if text, known := texts[r.URL.Path]; known {
@@ -188,11 +193,13 @@ func (u *unreliable) serve() {
 // TestPayloadTypeIsNeverGuessed: a payload without a type whose source fails first,
 // in any way and at any stage, is never stored as anything but what it is.
 func TestPayloadTypeIsNeverGuessed(t *testing.T) {
-	want := map[string]string{"batch.checkm": "producer/inside.txt", "object.checkm": "producer/inside.txt", "plain.txt": "producer/plain.txt"}
+	want := map[string]string{"batch.checkm": "producer/inside.txt", "object.checkm": "producer/inside.txt",
+		"plain.txt": "producer/plain.txt"}
 	for way, says := range ways {
 		for _, stage := range []string{"unpack once", "unpack", string(ingest.Estimating), string(ingest.Downloading)} {
 			for name, file := range want {
-				if name == "batch.checkm" && !strings.HasPrefix(stage, "unpack") || name == "object.checkm" && stage == string(ingest.Downloading) {
+				if name == "batch.checkm" && !strings.HasPrefix(stage, "unpack") || name == "object.checkm" &&
+					stage == string(ingest.Downloading) {
 					continue // it is not fetched then
 				}
 				t.Run(way+"/"+stage+"/"+name, func(t *testing.T) {
@@ -201,7 +208,8 @@ func TestPayloadTypeIsNeverGuessed(t *testing.T) {
 					u.serve()
 					failed := 0
 					u.failing = func(r *http.Request) bool {
-						fails := u.at() == strings.Fields(stage)[0] && r.URL.Path == "/"+name && (stage != "unpack once" || failed == 0)
+						fails := u.at() == strings.Fields(stage)[0] && r.URL.Path == "/"+name &&
+							(stage != "unpack once" || failed == 0)
 						if fails {
 							failed++
 						}
@@ -217,7 +225,8 @@ func TestPayloadTypeIsNeverGuessed(t *testing.T) {
 							continue
 						}
 						content := u.content(j)
-						if len(content) != 1 || content[file] == "" || content[file] != "content of /"+strings.TrimPrefix(file, "producer/") {
+						if len(content) != 1 || content[file] == "" ||
+							content[file] != "content of /"+strings.TrimPrefix(file, "producer/") {
 							t.Errorf("stored %q", content)
 						}
 					}
@@ -246,7 +255,8 @@ func (u *unreliable) recover(t *testing.T, name, stage, says string) {
 	}
 	jobs := u.jobs()
 	if name == "batch.checkm" && stage == "unpack" {
-		if len(jobs) != 1 || jobs[0].State != ingest.Failed || !strings.Contains(jobs[0].Message, "Submit it again with the type batch-manifest") {
+		if len(jobs) != 1 || jobs[0].State != ingest.Failed ||
+			!strings.Contains(jobs[0].Message, "Submit it again with the type batch-manifest") {
 			t.Errorf("%+v", jobs[0].Job)
 		}
 		return
@@ -286,7 +296,8 @@ func TestTypeChangesAfterEstimate(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.settle()
-	if j = u.jobs()[0]; j.State != ingest.Completed || u.content(j)["producer/inside.txt"] == "" {
+	j = u.jobs()[0]
+	if j.State != ingest.Completed || u.content(j)["producer/inside.txt"] == "" {
 		t.Errorf("%s: %q", j.State, j.Message)
 	}
 }

@@ -50,8 +50,10 @@ func TestEveryWrongFileIsNamed(t *testing.T) {
 		return rows
 	}))
 	at := 0
-	for _, want := range []string{"5 of 1200 files failed: file digest7: the depositor's md5 is " + wrong, "; file digest407: ", "; file size: the depositor's size is 8 bytes, but 7 were received",
-		"; file digest807: ", "; file gone: " + w.source.URL + "/gone answered 404 Not Found", ". Correct the files or the manifest, then submit it again"} {
+	for _, want := range []string{"5 of 1200 files failed: file digest7: the depositor's md5 is " + wrong,
+		"; file digest407: ", "; file size: the depositor's size is 8 bytes, but 7 were received",
+		"; file digest807: ", "; file gone: " + w.source.URL + "/gone answered 404 Not Found",
+		". Correct the files or the manifest, then submit it again"} {
 		i := strings.Index(j.Message[at:], want)
 		if i < 0 {
 			t.Fatalf("%q does not say %q after byte %d", j.Message, want, at)
@@ -74,7 +76,8 @@ func TestManyFilesAreGone(t *testing.T) {
 		}
 		return rows
 	}))
-	if j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message, "files were not tried") || !strings.Contains(j.Message, "Correct the source, then requeue") {
+	if j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message, "files were not tried") ||
+		!strings.Contains(j.Message, "Correct the source, then requeue") {
 		t.Errorf("%s: %s", j.State, j.Message)
 	}
 	if n := strings.Count(j.Message, "answered 404"); n != 20 || len(j.Message) > 10_000 {
@@ -88,7 +91,8 @@ func TestRowsThatCannotBeHeld(t *testing.T) {
 	w := newTwins(t)
 	list := func(local, title string) string {
 		url := w.source.URL + "/a"
-		return manifest("mrt-batch-manifest", batchFields, url+" | | | | | a | | fine | | |", url+" | | | | | b | | "+local+" | | "+title+" |")
+		return manifest("mrt-batch-manifest", batchFields, url+" | | | | | a | | fine | | |",
+			url+" | | | | | b | | "+local+" | | "+title+" |")
 	}
 	for text, says := range map[string]string{
 		list(strings.Repeat("é", 251), ""):              "line 6, column 42: the local id that begins with",
@@ -97,7 +101,10 @@ func TestRowsThatCannotBeHeld(t *testing.T) {
 		list("a", strings.Repeat("é", 2001)):            "the title has 4002 bytes; at most 4000 are taken",
 		manifest("mrt-batch-manifest", batchFields, ""): "lists nothing",
 	} {
-		w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) { _, _ = out.Write([]byte(text)) })
+		w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter,
+			_ *http.Request) {
+			_, _ = out.Write([]byte(text))
+		})
 		id := w.submit("list", func(b *ingest.Batch) { b.Payload.Type, b.LocalIDs = ingest.TypeBatchManifest, nil })
 		b, err := w.m.Queue.Batch(t.Context(), strings.TrimSuffix(id, "-00001"))
 		if err != nil || b.State != ingest.BatchFailed || b.Unpacked != 0 || !strings.Contains(b.Message, says) {
@@ -137,11 +144,15 @@ func TestRequiredDigest(t *testing.T) {
 func TestOneObjectOnly(t *testing.T) {
 	w := newTwins(t)
 	text := manifest("mrt-batch-manifest", batchFields, w.source.URL+"/a | | | | | a | | fine | | |")
-	w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) { _, _ = out.Write([]byte(text)) })
+	w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter,
+		_ *http.Request) {
+		_, _ = out.Write([]byte(text))
+	})
 	for _, given := range []string{ingest.TypeBatchManifest, ""} {
 		id := w.submit("list", func(b *ingest.Batch) { b.Payload.Type, b.IfVersion = given, 2 })
 		b, err := w.m.Queue.Batch(t.Context(), strings.TrimSuffix(id, "-00001"))
-		if err != nil || b.State != ingest.BatchFailed || !strings.Contains(b.Message, "identifiers.local, ifVersion name one object") {
+		if err != nil || b.State != ingest.BatchFailed ||
+			!strings.Contains(b.Message, "identifiers.local, ifVersion name one object") {
 			t.Errorf("type %q: %s: %s, %v", given, b.State, b.Message, err)
 		}
 	}
@@ -150,5 +161,6 @@ func TestOneObjectOnly(t *testing.T) {
 // TestSizeZero: a size of 0 is a size.
 func TestSizeZero(t *testing.T) {
 	w := newTwins(t)
-	w.refused(w.submit("a.txt", func(b *ingest.Batch) { b.Empty = true }), "the depositor's size is 0 bytes, but 17 were received")
+	w.refused(w.submit("a.txt", func(b *ingest.Batch) { b.Empty = true }),
+		"the depositor's size is 0 bytes, but 17 were received")
 }

@@ -34,7 +34,8 @@ func (p Process) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, er
 	}
 	stored := &ocfl.Stored{} // of an ARK that was minted nothing is stored: it was looked for
 	if !minted {
-		if stored, err = p.Packager.stored(ctx, claim.Job.Primary); err != nil {
+		stored, err = p.Packager.stored(ctx, claim.Job.Primary)
+		if err != nil {
 			return ingest.Result{}, err
 		}
 	}
@@ -44,13 +45,16 @@ func (p Process) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, er
 // check finds the job's object, and says why what was submitted cannot become a version
 // of it, or "".
 func (p Process) check(ctx context.Context, j *ingest.Job, pack *pack) (refused string, err error) {
-	if refused, err = p.Identity.Resolve(ctx, j); err != nil || refused != "" {
+	refused, err = p.Identity.Resolve(ctx, j)
+	if err != nil || refused != "" {
 		return refused, err
 	}
-	if refused, err = p.Identity.Adopt(ctx, j, pack.description); err != nil || refused != "" {
+	refused, err = p.Identity.Adopt(ctx, j, pack.description)
+	if err != nil || refused != "" {
 		return refused, err
 	}
-	if refused = systemfile.Refused(j, pack.description); refused != "" || j.Primary != "" {
+	refused = systemfile.Refused(j, pack.description)
+	if refused != "" || j.Primary != "" {
 		return refused, nil // the version of a known object is looked at below the object's lock
 	}
 	return unexpected(j, 0), nil

@@ -22,7 +22,8 @@ func (w *twins) inventoryRows() map[string]string {
 	out := map[string]string{}
 	for _, row := range w.rows.All() {
 		key := row["pk"].(*types.AttributeValueMemberS).Value + "/" + row["sk"].(*types.AttributeValueMemberS).Value
-		if strings.Contains(key, "/EV#") || !slices.ContainsFunc(inventoryKeys, func(begin string) bool { return strings.HasPrefix(key, begin) }) {
+		if strings.Contains(key, "/EV#") || !slices.ContainsFunc(inventoryKeys,
+			func(begin string) bool { return strings.HasPrefix(key, begin) }) {
 			continue
 		}
 		text := ""
@@ -152,7 +153,9 @@ func TestReindexGoesOn(t *testing.T) {
 	if sum.Objects != len(arks)+1 || sum.Changed != 3 {
 		t.Errorf("%d objects, %d changed", sum.Objects, sum.Changed)
 	}
-	says := map[string]string{"unreadable": "inventory at byte", "no root": "no root inventory", "conflict": `the local id "conflict" is that of ` + taker, "no list": aip.ListName, "misplaced": "whose place is"}
+	says := map[string]string{"unreadable": "inventory at byte", "no root": "no root inventory",
+		"conflict": `the local id "conflict" is that of ` + taker, "no list": aip.ListName,
+		"misplaced": "whose place is"}
 	if len(sum.Failed) != len(says) {
 		t.Errorf("listed are %+v", sum.Failed)
 	}
@@ -165,7 +168,8 @@ func TestReindexGoesOn(t *testing.T) {
 	}
 	after := w.inventoryRows()
 	for key, row := range before {
-		whole := strings.Contains(key, arks["good"]) || strings.Contains(key, arks["also good"]) || strings.Contains(key, arks["conflict"]) && !strings.HasPrefix(key, "LOCAL#")
+		whole := strings.Contains(key, arks["good"]) || strings.Contains(key, arks["also good"]) ||
+			strings.Contains(key, arks["conflict"]) && !strings.HasPrefix(key, "LOCAL#")
 		if whole && after[key] != row {
 			t.Errorf("%s was %q, is %q", key, row, after[key])
 		}
@@ -182,8 +186,10 @@ func TestReindexLarge(t *testing.T) {
 		for ; v < 4 && len(ids) < 20; id++ {
 			ids = append(ids, fmt.Sprintf("%0500d", id)) // as long as they are taken
 		}
-		b, err := w.m.Queue.Submit(t.Context(), ingest.Batch{Collection: "bench", Mode: "add", Primary: ark, LocalIDs: ids,
-			Payload: ingest.Payload{URL: w.source.URL + "/a", Type: ingest.TypeFile, Filename: fmt.Sprint(v)}}, "", nil, "me")
+		b, err := w.m.Queue.Submit(t.Context(),
+			ingest.Batch{Collection: "bench", Mode: "add", Primary: ark, LocalIDs: ids,
+				Payload: ingest.Payload{URL: w.source.URL + "/a", Type: ingest.TypeFile, Filename: fmt.Sprint(v)}}, "",
+			nil, "me")
 		if err != nil {
 			t.Fatal(err)
 		}

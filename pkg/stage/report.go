@@ -136,7 +136,8 @@ func (r Report) reportLines(ctx context.Context, jobs []queue.Job, lenient bool)
 	side.SetLimit(reportReads)
 	for i := range jobs {
 		side.Go(func() (err error) {
-			if lines[i], err = r.line(ctx, &jobs[i].Job, lenient); err != nil {
+			lines[i], err = r.line(ctx, &jobs[i].Job, lenient)
+			if err != nil {
 				err = fmt.Errorf("report of job %s: %w", jobs[i].Job.ID, err)
 			}
 			return err
@@ -163,8 +164,9 @@ func (r Report) line(ctx context.Context, j *ingest.Job, lenient bool) (json.Raw
 
 // reportLine is what a job's row says of how it ended.
 func reportLine(j *ingest.Job) notify.Job {
-	line := notify.Job{Job: j.ID, State: string(j.State), Source: fetch.Redact(j.URL), ARK: j.Primary, LocalIDs: j.LocalIDs,
-		Title: j.What, Version: j.ObjectVersion, NoChange: j.NoChange, InventoryDigest: j.Inventory,
+	line := notify.Job{Job: j.ID, State: string(j.State), Source: fetch.Redact(j.URL), ARK: j.Primary,
+		LocalIDs: j.LocalIDs, Title: j.What,
+		Version: j.ObjectVersion, NoChange: j.NoChange, InventoryDigest: j.Inventory,
 		Files: j.Files, Bytes: j.Bytes, Warnings: j.Warned, Message: j.Message}
 	if j.ObjectVersion > 0 {
 		line.Receipt = notify.ReceiptPath(j.ID)

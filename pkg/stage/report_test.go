@@ -40,7 +40,8 @@ func TestReport(t *testing.T) {
 	const content = "content of a"
 	source := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		var rows []checkm.Row
-		row := checkm.Row{URL: "http://" + r.Host + "/a", Name: "a.txt", Algorithm: "md5", Digest: "3939143418786c525351edbd330b7769", Size: 99}
+		row := checkm.Row{URL: "http://" + r.Host + "/a", Name: "a.txt", Algorithm: "md5",
+			Digest: "3939143418786c525351edbd330b7769", Size: 99}
 		switch r.URL.Path {
 		case "/a":
 			_, _ = out.Write([]byte(content))
@@ -56,7 +57,8 @@ func TestReport(t *testing.T) {
 			rows = []checkm.Row{row}
 		case "/batch":
 			for _, name := range []string{"good", "many", "wrong", "gone"} {
-				rows = append(rows, checkm.Row{URL: "http://" + r.Host + "/" + name, Name: name, Local: []string{name}, Title: "Title of " + name, Size: -1})
+				rows = append(rows, checkm.Row{URL: "http://" + r.Host + "/" + name, Name: name, Local: []string{name},
+					Title: "Title of " + name, Size: -1})
 			}
 			_ = checkm.WriteBatch(out, "http://uc3.cdlib.org/registry/ingest/manifest/mrt-batch-manifest", rows)
 			return
@@ -67,7 +69,8 @@ func TestReport(t *testing.T) {
 		_ = checkm.Write(out, "http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest", rows)
 	}))
 	defer source.Close()
-	in := ingest.Batch{Collection: "bench", Mode: "add", Note: "a note", Payload: ingest.Payload{URL: source.URL + "/batch", Type: ingest.TypeBatchManifest, Filename: "b"}}
+	in := ingest.Batch{Collection: "bench", Mode: "add", Note: "a note",
+		Payload: ingest.Payload{URL: source.URL + "/batch", Type: ingest.TypeBatchManifest, Filename: "b"}}
 	row, err := w.m.Queue.Submit(t.Context(), in, "", nil, "me")
 	if err != nil {
 		t.Fatal(err)
@@ -75,22 +78,28 @@ func TestReport(t *testing.T) {
 	w.run()
 	id := row.Batch.ID
 	r := w.report(id)
-	if r.Batch != id || r.Collection != "bench" || r.Note != "a note" || r.Counts != (notify.Counts{Failed: 2, Completed: 2}) || len(r.Failed) != 2 || len(r.Completed) != 2 || r.Open == nil {
+	if r.Batch != id || r.Collection != "bench" || r.Note != "a note" ||
+		r.Counts != (notify.Counts{Failed: 2, Completed: 2}) || len(r.Failed) != 2 || len(r.Completed) != 2 ||
+		r.Open == nil {
 		t.Fatalf("%+v", r)
 	}
 	good, job := r.Completed[0], w.job(ingest.JobID(id, 1))
-	if good.ARK != job.Primary || good.Version != 1 || good.InventoryDigest != job.Inventory || good.Receipt != "/v1/jobs/"+job.Job.ID+"/receipt" || good.Title != "Title of good" || good.Warnings != 1 {
+	if good.ARK != job.Primary || good.Version != 1 || good.InventoryDigest != job.Inventory ||
+		good.Receipt != "/v1/jobs/"+job.Job.ID+"/receipt" || good.Title != "Title of good" || good.Warnings != 1 {
 		t.Errorf("%+v", good)
 	}
-	if f := good.FileDetails; len(f) != 1 || f[0].Path != "producer/a.txt" || f[0].Size != int64(len(content)) || f[0].Given == nil || f[0].Given.Algorithm != "md5" ||
-		f[0].Given.Value != "3939143418786c525351edbd330b7769" || len(f[0].Digests["sha512"]) != 128 || !strings.Contains(f[0].Warning, "99") {
+	if f := good.FileDetails; len(f) != 1 || f[0].Path != "producer/a.txt" || f[0].Size != int64(len(content)) ||
+		f[0].Given == nil || f[0].Given.Algorithm != "md5" ||
+		f[0].Given.Value != "3939143418786c525351edbd330b7769" || len(f[0].Digests["sha512"]) != 128 ||
+		!strings.Contains(f[0].Warning, "99") {
 		t.Errorf("%+v", f)
 	}
 	if many := r.Completed[1]; many.Files != 21 || len(many.FileDetails) != 0 || many.Receipt == "" {
 		t.Errorf("%+v", many)
 	}
 	for i, says := range []string{"the depositor's md5 is 0000", "404"} {
-		if f := r.Failed[i]; !strings.Contains(f.Message, says) || f.Recoverable != (i == 1) || f.Next != notify.NextStep(f.Recoverable) || f.Receipt != "" {
+		if f := r.Failed[i]; !strings.Contains(f.Message, says) || f.Recoverable != (i == 1) ||
+			f.Next != notify.NextStep(f.Recoverable) || f.Receipt != "" {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -115,7 +124,8 @@ func TestNoCharsetIsMadeUp(t *testing.T) {
 func (w *twins) failingJobs(n int) {
 	jobs := make([]ingest.Job, n)
 	for i := range jobs {
-		jobs[i] = ingest.Job{Collection: "bench", Metadata: ingest.Metadata{What: fmt.Sprint("object ", i+1, " ", strings.Repeat("x", 6000))}}
+		jobs[i] = ingest.Job{Collection: "bench",
+			Metadata: ingest.Metadata{What: fmt.Sprint("object ", i+1, " ", strings.Repeat("x", 6000))}}
 	}
 	real := w.m.Step
 	w.m.Step = func(st ingest.Stage) queue.Step {
@@ -147,7 +157,8 @@ func TestReportInPages(t *testing.T) {
 	w.failingJobs(n)
 	w.m.Queue.Settings.MaxInFlight = n
 	now := time.Now()
-	w.m.Queue.Now, w.s.Now, w.m.Scheduler.Leases.Now = func() time.Time { return now }, func() time.Time { return now }, func() time.Time { return now }
+	w.m.Queue.Now, w.s.Now, w.m.Scheduler.Leases.Now = func() time.Time { return now },
+		func() time.Time { return now }, func() time.Time { return now }
 	pages, steps := map[string]int{}, 0
 	step := w.m.Step
 	w.m.Step = func(st ingest.Stage) queue.Step {
@@ -169,7 +180,8 @@ func TestReportInPages(t *testing.T) {
 		largest = max(largest, len(raw))
 		return send(ctx, raw)
 	}
-	row, err := w.m.Queue.Submit(t.Context(), ingest.Batch{Collection: "bench", Mode: "add", Mail: []string{"me@example.org"}}, "", nil, "me")
+	row, err := w.m.Queue.Submit(t.Context(),
+		ingest.Batch{Collection: "bench", Mode: "add", Mail: []string{"me@example.org"}}, "", nil, "me")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +212,8 @@ func TestReportInPages(t *testing.T) {
 	if len(*sent) != 2 || !strings.Contains((*sent)[1], "1100 of 1100 objects failed") {
 		t.Errorf("sent %q", *sent)
 	}
-	if info, err := w.s.Work.Head(t.Context(), b.Report); err != nil || info.Size < notify.MaxAttached || largest > 500_000 {
+	if info, err := w.s.Work.Head(t.Context(), b.Report); err != nil || info.Size < notify.MaxAttached ||
+		largest > 500_000 {
 		t.Errorf("the report has %d bytes, %v; its mail %d", info.Size, err, largest)
 	}
 }

@@ -21,7 +21,8 @@ const secret = "SECRET"
 
 // signed is a URL of the twins' source with everything in it that may be secret.
 func (w *twins) signed(path string) string {
-	return strings.Replace(w.source.URL, "http://", "http://me:"+secret+"@", 1) + path + ";token=" + secret + "?X-Amz-Signature=" + secret
+	return strings.Replace(w.source.URL, "http://", "http://me:"+secret+"@", 1) + path + ";token=" + secret +
+		"?X-Amz-Signature=" + secret
 }
 
 // serveSigned serves a manifest of each kind, files, and errors, to whom has the credentials.
@@ -29,7 +30,8 @@ func (w *twins) serveSigned() {
 	files := manifest("mrt-ingest-manifest", fileFields, w.signed("/inside.txt")+" | | | | | inside.txt |")
 	texts := map[string]string{
 		"/object.checkm": files,
-		"/batch.checkm": manifest("mrt-batch-manifest", batchFields, w.signed("/object.checkm")+" | | | | | o.checkm | | a1 | | |",
+		"/batch.checkm": manifest("mrt-batch-manifest", batchFields,
+			w.signed("/object.checkm")+" | | | | | o.checkm | | a1 | | |",
 			w.signed("/single.txt")+" | | | | | o.checkm | | a2 | | |"),
 		"/refused.checkm": manifest("mrt-batch-manifest", batchFields,
 			w.signed("/object.checkm")+" | "+w.signed("/")+" | | | | o.checkm | | a1 | | |"),
@@ -91,10 +93,11 @@ func TestSecretsDoNotStay(t *testing.T) {
 		jobs       int
 		keeps      []string // parts of what is kept for a requeue
 	}{
-		"file":             {"/a.txt", ingest.TypeFile, 1, nil},
-		"detected":         {"/object.checkm", "", 1, nil},
-		"object manifest":  {"/object.checkm", ingest.TypeObjectManifest, 1, nil},
-		"batch manifest":   {"/batch.checkm", ingest.TypeBatchManifest, 2, []string{"JOB#", "file jobs/"}}, // the second is no manifest
+		"file":            {"/a.txt", ingest.TypeFile, 1, nil},
+		"detected":        {"/object.checkm", "", 1, nil},
+		"object manifest": {"/object.checkm", ingest.TypeObjectManifest, 1, nil},
+		"batch manifest":  {"/batch.checkm", ingest.TypeBatchManifest, 2, []string{"JOB#", "file jobs/"}},
+		// the second is no manifest
 		"refused manifest": {"/refused.checkm", ingest.TypeBatchManifest, 0, nil},
 		"wrong digest":     {"/wrong.txt", ingest.TypeFile, 1, nil},
 		"not there":        {"/404", ingest.TypeFile, 1, []string{"JOB#"}},
@@ -126,7 +129,8 @@ func TestSecretsDoNotStay(t *testing.T) {
 			}
 			w.run()
 			row, err := w.m.Queue.Batch(t.Context(), b.ID)
-			if err != nil || row.State != ingest.BatchCompleted && row.State != ingest.BatchFailed || row.Unpacked != c.jobs {
+			if err != nil || row.State != ingest.BatchCompleted && row.State != ingest.BatchFailed ||
+				row.Unpacked != c.jobs {
 				t.Fatalf("the batch is %s with %d jobs: %s, %v", row.State, row.Unpacked, row.Message, err)
 			}
 			for _, place := range w.kept() {
@@ -138,7 +142,8 @@ func TestSecretsDoNotStay(t *testing.T) {
 					t.Errorf("%s has a secret", place)
 				}
 			}
-			if mu.Lock(); strings.Contains(said.String(), secret) || said.Len() == 0 {
+			mu.Lock()
+			if strings.Contains(said.String(), secret) || said.Len() == 0 {
 				t.Errorf("a mail or the log says %s", said.String())
 			}
 			mu.Unlock()

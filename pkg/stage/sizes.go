@@ -44,10 +44,12 @@ func (e Estimate) sizes(ctx context.Context, claim *queue.Claim, manifest ocfl.T
 		return nil
 	}
 	err := workspace.Rows(ctx, j, manifest, func(row checkm.Row) error {
-		if n++; n <= j.Done {
+		n++
+		if n <= j.Done {
 			return nil
 		}
-		if page = append(page, row); len(page) < sizePage {
+		page = append(page, row)
+		if len(page) < sizePage {
 			return nil
 		}
 		return count()

@@ -44,7 +44,10 @@ func newTwins(t *testing.T) *twins {
 		return 0
 	}
 	server := httptest.NewServer(w.s3)
-	w.source = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("content of " + r.URL.Path)) }))
+	w.source = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
+		_, _ = w.Write([]byte("content of " + r.URL.Path))
+	}))
 	t.Cleanup(server.Close)
 	t.Cleanup(w.source.Close)
 	w.m = queuetest.New(tabletest.Table(w.rows), time.Now, 50)
@@ -90,7 +93,8 @@ func (w *twins) ended(id string, version int, noChange bool) *queue.Job {
 	w.Helper()
 	j := w.job(id)
 	if j.State != ingest.Completed || j.ObjectVersion != version || j.NoChange != noChange {
-		w.Errorf("%s is %s, v%d, no change %v; expected v%d: %s", id, j.State, j.ObjectVersion, j.NoChange, version, j.Message)
+		w.Errorf("%s is %s, v%d, no change %v; expected v%d: %s", id, j.State, j.ObjectVersion, j.NoChange, version,
+			j.Message)
 	}
 	return j
 }
@@ -140,7 +144,8 @@ func TestFailedAfterCommit(t *testing.T) {
 	w, ctx := newTwins(t), t.Context()
 	committed := atomic.Bool{}
 	w.s3.Before = func(op, name string) int {
-		root := strings.HasSuffix(name, "/inventory.json") && strings.HasPrefix(name, "storage/") && !strings.Contains(name, "/v1/")
+		root := strings.HasSuffix(name, "/inventory.json") && strings.HasPrefix(name, "storage/") &&
+			!strings.Contains(name, "/v1/")
 		if op == "PUT object" && root {
 			committed.Store(true) // this one still gets through
 		} else if committed.Load() && op == "PUT object" && strings.HasPrefix(name, "storage/") {
@@ -155,7 +160,8 @@ func TestFailedAfterCommit(t *testing.T) {
 	if _, err := w.m.Queue.ForceFail(ctx, id, "enough", "me"); err != nil {
 		t.Fatal(err)
 	}
-	if j := w.job(id); !strings.HasPrefix(j.Message, "preserved as "+j.Primary+" v1; stopped by me: enough") || j.LastSuccessful != ingest.Processing {
+	if j := w.job(id); !strings.HasPrefix(j.Message, "preserved as "+j.Primary+" v1; stopped by me: enough") ||
+		j.LastSuccessful != ingest.Processing {
 		t.Errorf("it says %q", j.Message)
 	}
 	w.s3.Before = nil
@@ -210,7 +216,9 @@ func TestSilentSource(t *testing.T) {
 	}))
 	defer silent.Close()
 	j := w.job(w.submit("silent.bin", func(b *ingest.Batch) { b.URL, b.Size = silent.URL, 10 }))
-	if j.State != ingest.Downloading || j.Tries != 1 || !strings.Contains(j.Message, "the source is too slow for a try of 1s: "+silent.URL+": no response header until") {
+	if j.State != ingest.Downloading || j.Tries != 1 ||
+		!strings.Contains(j.Message, "the source is too slow for a try of 1s: "+silent.URL+
+			": no response header until") {
 		t.Errorf("the job is %s after %d tries: %q", j.State, j.Tries, j.Message)
 	}
 }
@@ -262,10 +270,12 @@ func TestCopyInParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	key, err := aip.Of(w.s.Root, stored, 1).Content(t.Context(), "producer/a.txt")
-	if data, _, readErr := w.s.Root.Bucket.Read(t.Context(), key); err != nil || readErr != nil || string(data) != "content of /a.txt" {
+	if data, _, readErr := w.s.Root.Bucket.Read(t.Context(), key); err != nil || readErr != nil ||
+		string(data) != "content of /a.txt" {
 		t.Errorf("%q, %v, %v", data, err, readErr)
 	}
-	if files := stored.SystemFiles(1); !slices.Contains(files, "system/premis.xml") || !slices.Contains(files, aip.ListName) {
+	if files := stored.SystemFiles(1); !slices.Contains(files, "system/premis.xml") ||
+		!slices.Contains(files, aip.ListName) {
 		t.Errorf("the system files are %v", files)
 	}
 }
@@ -299,7 +309,8 @@ func TestOvertakenWhileStoring(t *testing.T) {
 	}
 	for version, name := range map[int]string{1: "one.txt", 2: "three.txt", 3: "two.txt"} {
 		key, err := aip.Of(w.s.Root, stored, version).Content(ctx, "producer/"+name)
-		if data, _, readErr := w.s.Root.Bucket.Read(ctx, key); err != nil || readErr != nil || string(data) != "content of /"+name {
+		if data, _, readErr := w.s.Root.Bucket.Read(ctx, key); err != nil || readErr != nil ||
+			string(data) != "content of /"+name {
 			t.Errorf("v%d has %q, %v, %v", version, data, err, readErr)
 		}
 	}

@@ -41,7 +41,8 @@ func (s Store) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, erro
 	}
 	if err == nil {
 		var res ingest.Result
-		if res, err = s.follow(ctx, claim, plan); err == nil {
+		res, err = s.follow(ctx, claim, plan)
+		if err == nil {
 			return res, nil
 		}
 	}
@@ -73,8 +74,10 @@ var errMoved = errors.New("the object has a newer version")
 // be written again first, and a Stale if another worker of the job planned meanwhile.
 func (s Store) prepare(ctx context.Context, claim *queue.Claim) (plan *workspace.Plan, err error) {
 	j := claim.Job
-	if plan = new(workspace.Plan); !j.FirstTry() {
-		if plan, err = s.Work.Plan(ctx, j.ID); err != nil {
+	plan = new(workspace.Plan)
+	if !j.FirstTry() {
+		plan, err = s.Work.Plan(ctx, j.ID)
+		if err != nil {
 			return plan, err
 		}
 	}
@@ -98,11 +101,14 @@ func (s Store) prepare(ctx context.Context, claim *queue.Claim) (plan *workspace
 }
 
 // plan writes a plan: its files first, then what names them.
-func (s Store) plan(ctx context.Context, j *ingest.Job, plan *workspace.Plan, system workspace.SystemFiles) (err error) {
+func (s Store) plan(
+	ctx context.Context, j *ingest.Job, plan *workspace.Plan, system workspace.SystemFiles,
+) (err error) {
 	draft := ocfl.Draft{ID: j.Primary, Job: j.ID, Attempt: plan.Attempt, Version: provenance.OCFL(j),
 		Files: s.files(ctx, j, system), Counts: systemfile.Counts, First: j.FirstTry() && j.Follows == ""}
 	inventory, contents := s.Work.CreateInventory(ctx, j.ID, plan), s.Work.CreateContents(j.ID, plan)
-	plan.Prepared, err = s.Root.Prepare(ctx, draft, inventory, func(file ocfl.Content) error { return contents.Add(ctx, file) })
+	plan.Prepared, err = s.Root.Prepare(ctx, draft, inventory,
+		func(file ocfl.Content) error { return contents.Add(ctx, file) })
 	if err == nil {
 		err = contents.Close(ctx)
 	}
@@ -113,7 +119,8 @@ func (s Store) plan(ctx context.Context, j *ingest.Job, plan *workspace.Plan, sy
 		inventory.Abort()
 		return err
 	}
-	if plan.Inventory, _, err = inventory.Close(); err != nil {
+	plan.Inventory, _, err = inventory.Close()
+	if err != nil {
 		return err
 	}
 	return s.Work.PutPlan(ctx, j.ID, plan)
@@ -146,11 +153,13 @@ func (s Store) copy(ctx context.Context, claim *queue.Claim, plan *workspace.Pla
 			return false, err
 		}
 	}
-	if all = !plan.Fresh || s.inTime(claim); all {
+	all = !plan.Fresh || s.inTime(claim)
+	if all {
 		all, err = s.copySegments(ctx, claim, plan, 0)
 	}
 	if err == nil && !all {
-		j.Checkpoint = fmt.Sprintf("%d of %d new files copied", min(j.Done*workspace.SegmentFiles, plan.Contents), plan.Contents)
+		copied := min(j.Done*workspace.SegmentFiles, plan.Contents)
+		j.Checkpoint = fmt.Sprintf("%d of %d new files copied", copied, plan.Contents)
 	}
 	return all, err
 }
@@ -171,7 +180,9 @@ func (s Store) inTime(claim *queue.Claim) bool { return s.Now().Before(claim.Unt
 
 // copySegments copies the segments of a plan as long as there is time, and returns
 // whether all are copied. The job's Done counts them, from first on.
-func (s Store) copySegments(ctx context.Context, claim *queue.Claim, plan *workspace.Plan, first int) (all bool, err error) {
+func (s Store) copySegments(
+	ctx context.Context, claim *queue.Claim, plan *workspace.Plan, first int,
+) (all bool, err error) {
 	for j := claim.Job; j.Done < first+plan.Segments(); j.Done++ {
 		if !s.inTime(claim) {
 			return false, nil
@@ -228,11 +239,14 @@ func (s Store) finish(ctx context.Context, claim *queue.Claim, plan *workspace.P
 
 // owner is the job as the owner of its object's lock, with a plan of a time.
 func owner(q *queue.Queue, claim *queue.Claim, planned int64) ocfl.Owner {
-	return ocfl.Owner{Job: claim.Job.ID, Fence: claim.CheckLease, Ended: q.JobEnded, Alone: func() bool { return q.Ended(planned) }}
+	return ocfl.Owner{Job: claim.Job.ID, Fence: claim.CheckLease, Ended: q.JobEnded,
+		Alone: func() bool { return q.Ended(planned) }}
 }
 
 // recover decides what follows when the version could not be stored.
-func (s Store) recover(ctx context.Context, claim *queue.Claim, plan *workspace.Plan, why error) (ingest.Result, error) {
+func (s Store) recover(
+	ctx context.Context, claim *queue.Claim, plan *workspace.Plan, why error,
+) (ingest.Result, error) {
 	j := claim.Job
 	missing, claimed := new(ocfl.MissingError), new(ocfl.ClaimedError)
 	switch {
@@ -251,7 +265,9 @@ func (s Store) recover(ctx context.Context, claim *queue.Claim, plan *workspace.
 
 // copyAgain begins the copying again: what was stored is no longer all there. Done
 // counts on beyond the segments meanwhile.
-func (s Store) copyAgain(ctx context.Context, claim *queue.Claim, plan *workspace.Plan, why error) (ingest.Result, error) {
+func (s Store) copyAgain(
+	ctx context.Context, claim *queue.Claim, plan *workspace.Plan, why error,
+) (ingest.Result, error) {
 	j, first := claim.Job, plan.Segments()
 	s.Queue.Log.Error("stored content is missing, it is copied again", "job", j.ID, "error", why)
 	if j.Done < first || j.Done >= 2*first {
@@ -262,7 +278,8 @@ func (s Store) copyAgain(ctx context.Context, claim *queue.Claim, plan *workspac
 		return ingest.Result{}, err
 	}
 	if !all {
-		j.Checkpoint = fmt.Sprintf("%d of %d new files copied again", (j.Done-first)*workspace.SegmentFiles, plan.Contents)
+		copied := (j.Done - first) * workspace.SegmentFiles
+		j.Checkpoint = fmt.Sprintf("%d of %d new files copied again", copied, plan.Contents)
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	}
 	return ingest.Result{}, why // the next try makes sure that all is there

@@ -71,7 +71,10 @@ func newTroubled(t *testing.T) *troubled {
 		}
 	}
 	u.source = func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("content")) }
-	u.unreliable.source.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { u.source(w, r) })
+	u.unreliable.source.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
+		u.source(w, r)
+	})
 	u.payload = ingest.Payload{URL: u.unreliable.source.URL + "/a.txt", Type: ingest.TypeFile, Filename: "a.txt"}
 	return u
 }
@@ -107,7 +110,8 @@ func (u *troubled) drained(ctx context.Context) (done bool) {
 	return u.m.Drain(ctx) == nil
 }
 
-var denied = &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "not authorized", Fault: smithy.FaultClient}
+var denied = &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "not authorized",
+	Fault: smithy.FaultClient}
 
 // causes are what can be wrong, and what a person must read of it.
 var causes = []struct {
@@ -123,7 +127,8 @@ var causes = []struct {
 			u.s.Fetch.Limits = shortLimits
 			u.source = func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 		}},
-	{name: "source slow", says: []string{"received 12 of 1,400 bytes, then nothing for 0.05 s", "Correct the source, then requeue"},
+	{name: "source slow", says: []string{"received 12 of 1,400 bytes, then nothing for 0.05 s",
+		"Correct the source, then requeue"},
 		arrange: func(u *troubled) {
 			u.s.Fetch.Limits = shortLimits
 			u.source = func(w http.ResponseWriter, r *http.Request) {
@@ -138,7 +143,8 @@ var causes = []struct {
 		}},
 	{name: "404", says: []string{"/a.txt answered 404 Not Found", "Correct the source, then requeue"},
 		arrange: func(u *troubled) { u.source = http.NotFound }},
-	{name: "503", says: []string{"/a.txt answered 503 Service Unavailable and asks to wait 7 s (tried 4 times)", "Correct the source, then requeue"},
+	{name: "503", says: []string{"/a.txt answered 503 Service Unavailable and asks to wait 7 s (tried 4 times)",
+		"Correct the source, then requeue"},
 		arrange: func(u *troubled) {
 			u.source = func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Retry-After", "7")
@@ -146,8 +152,11 @@ var causes = []struct {
 			}
 		}},
 	{name: "connection refused", says: []string{"connection refused", "Correct the source, then requeue"},
-		arrange: func(u *troubled) { u.way, u.failing = "connection refused", func(*http.Request) bool { return true } }},
-	{name: "redirect into a private network", final: true, says: []string{"redirects to 169.254.169.254, which is not a public address", "submit it again"},
+		arrange: func(u *troubled) {
+			u.way, u.failing = "connection refused", func(*http.Request) bool { return true }
+		}},
+	{name: "redirect into a private network", final: true,
+		says: []string{"redirects to 169.254.169.254, which is not a public address", "submit it again"},
 		arrange: func(u *troubled) {
 			u.source = func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, "http://169.254.169.254/latest", http.StatusFound)
@@ -168,21 +177,28 @@ var causes = []struct {
 				_, _ = w.Write([]byte(manifest("mrt-ingest-manifest", fileFields, "nonsense | | | | | a |")))
 			}
 		}},
-	{name: "wrong digest", final: true, says: []string{"the depositor's md5 is 00000000000000000000000000000000, but 9a0364b9e99bb480dd25e1f0284c8555 was computed over 7 bytes received"},
+	{name: "wrong digest", final: true, says: []string{"the depositor's md5 is 00000000000000000000000000000000, " +
+		"but 9a0364b9e99bb480dd25e1f0284c8555 was computed over 7 bytes received"},
 		arrange: func(u *troubled) { u.payload.Algorithm, u.payload.Digest = "md5", strings.Repeat("0", 32) }},
-	{name: "work bucket refuses", says: []string{"the bucket work refused PutObject: AccessDenied", "Check the permissions of the function that made the call", "requeue"},
+	{name: "work bucket refuses", says: []string{"the bucket work refused PutObject: AccessDenied",
+		"Check the permissions of the function that made the call", "requeue"},
 		arrange: func(u *troubled) { u.stage, u.bucket = "download", refuse("work/", http.StatusForbidden) }},
-	{name: "storage bucket refuses", says: []string{"the bucket storage refused", "AccessDenied", "Check the permissions of the function that made the call", "requeue"},
+	{name: "storage bucket refuses", says: []string{"the bucket storage refused", "AccessDenied",
+		"Check the permissions of the function that made the call", "requeue"},
 		arrange: func(u *troubled) { u.stage, u.bucket = "store", refuse("storage/", http.StatusForbidden) }},
 	{name: "storage bucket is slow down", says: []string{"the bucket storage is throttled", "SlowDown", "requeue"},
 		arrange: func(u *troubled) { u.stage, u.bucket = "store", refuse("storage/", http.StatusServiceUnavailable) }},
-	{name: "table throttled", says: []string{"the table is throttled: ", "ProvisionedThroughputExceeded", "quotas", "requeue"},
+	{name: "table throttled", says: []string{"the table is throttled: ", "ProvisionedThroughputExceeded", "quotas",
+		"requeue"},
 		arrange: func(u *troubled) {
 			u.stage, u.table = "process", func(string) error { return tabletest.Throttled() }
 		}},
-	{name: "permission for some rows missing", says: []string{"the table refused ", "AccessDeniedException", "Check the permissions of the function that made the call"},
+	{name: "permission for some rows missing",
+		says: []string{"the table refused ", "AccessDeniedException",
+			"Check the permissions of the function that made the call"},
 		arrange: func(u *troubled) { u.stage, u.table = "process", func(string) error { return denied } }},
-	{name: "permission for the table missing", unfailed: true, says: []string{"no worker could take it", "permissions for the table", "function estimate"},
+	{name: "permission for the table missing", unfailed: true,
+		says: []string{"no worker could take it", "permissions for the table", "function estimate"},
 		arrange: func(u *troubled) {
 			u.take = func(partition string) error {
 				if strings.HasPrefix(partition, "JOB#") && strings.HasSuffix(partition, "-00001") {
@@ -194,13 +210,16 @@ var causes = []struct {
 	{name: "secret refused", says: []string{"preserved as ark:/", "the secret archivist/bench cannot be read",
 		"AccessDeniedException", "requeue"},
 		arrange: func(u *troubled) {
-			p := collection.Profile{Callback: collection.Callback{URL: "https://example.org/", Secret: "archivist/bench"}}
+			p := collection.Profile{Callback: collection.Callback{URL: "https://example.org/",
+				Secret: "archivist/bench"}}
 			if err := u.s.Collections.Put(u.Context(), "bench", p, "me", 0); err != nil {
 				u.Fatal(err)
 			}
 			u.s.Secret = func(context.Context, string) (string, error) { return "", denied }
 		}},
-	{name: "worker killed, or out of memory", unseen: true, says: []string{"the worker ended without an answer: it was killed, or ran out of memory or time", "log of the function download", "requeue"},
+	{name: "worker killed, or out of memory", unseen: true,
+		says: []string{"the worker ended without an answer: it was killed, or ran out of memory or time",
+			"log of the function download", "requeue"},
 		arrange: func(u *troubled) { u.stage, u.step = "download", func(context.Context) error { panic(errKilled) } }},
 	{name: "function time-out", says: []string{"the time of the function ran out", "requeue"},
 		arrange: func(u *troubled) {
@@ -211,7 +230,8 @@ var causes = []struct {
 		arrange: func(u *troubled) {
 			n := 0
 			u.stage, u.step = "download", func(context.Context) error {
-				if n++; n == 1 {
+				n++
+				if n == 1 {
 					return syscall.ECONNRESET
 				}
 				panic(errKilled)
@@ -219,7 +239,8 @@ var causes = []struct {
 		}},
 }
 
-var shortLimits = fetch.Limits{Connect: time.Second, TLS: time.Second, Header: 50 * time.Millisecond, Data: 50 * time.Millisecond, Small: 50 * time.Millisecond}
+var shortLimits = fetch.Limits{Connect: time.Second, TLS: time.Second, Header: 50 * time.Millisecond,
+	Data: 50 * time.Millisecond, Small: 50 * time.Millisecond}
 
 func refuse(prefix string, status int) func(op, name string) int {
 	return func(op, name string) int {
@@ -238,7 +259,8 @@ func TestTrueCause(t *testing.T) {
 			t.Parallel()
 			u := newTroubled(t)
 			c.arrange(u)
-			b, err := u.m.Queue.Submit(t.Context(), ingest.Batch{Collection: "bench", Mode: "add", Payload: u.payload}, "", nil, "me")
+			b, err := u.m.Queue.Submit(t.Context(), ingest.Batch{Collection: "bench", Mode: "add", Payload: u.payload},
+				"", nil, "me")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -304,7 +326,8 @@ func (u *troubled) events(of event.Type, id string) string {
 		for _, e := range p.Items {
 			out += strings.ReplaceAll(e.Detail, `\"`, `"`) + "\n"
 		}
-		if cursor = p.Cursor; cursor == "" {
+		cursor = p.Cursor
+		if cursor == "" {
 			return out
 		}
 	}
@@ -332,9 +355,11 @@ func TestTrueCauseOfBatch(t *testing.T) {
 				_, _ = w.Write([]byte(manifest("mrt-batch-manifest", batchFields, "nonsense | | | | | a | | | | |")))
 			}
 		}, []string{`line 5, column 1: found "nonsense"; expected an http or https URL`}},
-		"work bucket refuses": {func(u *troubled) { u.stage, u.bucket = "unpack", refuse("work/batches/", http.StatusForbidden) },
+		"work bucket refuses": {
+			func(u *troubled) { u.stage, u.bucket = "unpack", refuse("work/batches/", http.StatusForbidden) },
 			[]string{"the bucket work refused PutObject: AccessDenied", "Check the permissions", "submit again"}},
-		"worker killed": {func(u *troubled) { u.stage, u.step = "unpack", func(context.Context) error { panic(errKilled) } },
+		"worker killed": {
+			func(u *troubled) { u.stage, u.step = "unpack", func(context.Context) error { panic(errKilled) } },
 			[]string{"it was killed, or ran out of memory or time", "log of the function unpack", "submit again"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -345,7 +370,8 @@ func TestTrueCauseOfBatch(t *testing.T) {
 			}
 			c.arrange(u)
 			u.payload.Type = ingest.TypeBatchManifest
-			b, err := u.m.Queue.Submit(t.Context(), ingest.Batch{Collection: "bench", Mode: "add", Payload: u.payload}, "", nil, "me")
+			b, err := u.m.Queue.Submit(t.Context(), ingest.Batch{Collection: "bench", Mode: "add", Payload: u.payload},
+				"", nil, "me")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -358,7 +384,8 @@ func TestTrueCauseOfBatch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for place, text := range map[string]string{"the batch": row.Message, "explain": x.Why, "the events": u.events(event.Batch, b.Batch.ID)} {
+			for place, text := range map[string]string{"the batch": row.Message, "explain": x.Why,
+				"the events": u.events(event.Batch, b.Batch.ID)} {
 				for _, want := range c.says {
 					if !strings.Contains(text, want) {
 						t.Errorf("%s does not say %q: %s", place, want, text)

@@ -53,13 +53,8 @@ func (u Unpack) forget(ctx context.Context, batch string) {
 }
 
 func (u Unpack) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
-	if claim.Batch.Unpacked > 0 { // the source may have other rows by now
-		if _, err := u.Work.Head(ctx, workspace.BatchManifestKey(claim.Batch.ID)); fault.Is(err, fault.NotFound) {
-			return ingest.Fail(false, fmt.Sprintf("the saved manifest is gone after %d of its objects were queued. "+
-				"Submit the others again", claim.Batch.Unpacked)), nil
-		} else if err != nil {
-			return ingest.Result{}, err
-		}
+	if why, err := u.lost(ctx, claim.Batch); err != nil || why != "" {
+		return ingest.Fail(false, why), err
 	}
 	kind, err := u.batchType(ctx, claim)
 	if err != nil {
@@ -71,9 +66,28 @@ func (u Unpack) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, 
 		}
 		return u.unpackList(ctx, claim, list.Row, list.Kind)
 	}
+	return u.unpackOne(ctx, claim, kind)
+}
+
+// lost says that the manifest of a batch whose unpacking has begun is gone: the source
+// may have other rows by now.
+func (u Unpack) lost(ctx context.Context, b *ingest.Batch) (why string, err error) {
+	if b.Unpacked == 0 {
+		return "", nil
+	}
+	_, err = u.Work.Head(ctx, workspace.BatchManifestKey(b.ID))
+	if fault.Is(err, fault.NotFound) {
+		return fmt.Sprintf("the saved manifest is gone after %d of its objects were queued. "+
+			"Submit the others again", b.Unpacked), nil
+	}
+	return "", err
+}
+
+// unpackOne makes the only job of a batch whose payload is one object.
+func (u Unpack) unpackOne(ctx context.Context, claim *queue.Claim, kind string) (ingest.Result, error) {
 	b := claim.Batch
-	j := ingest.Job{Collection: b.Collection, Submitter: b.Submitter, Mode: b.Mode, Note: b.Note, Payload: b.Payload, Metadata: b.Metadata,
-		Primary: b.Primary, LocalIDs: b.LocalIDs, IfVersion: b.IfVersion}
+	j := ingest.Job{Collection: b.Collection, Submitter: b.Submitter, Mode: b.Mode, Note: b.Note,
+		Payload: b.Payload, Metadata: b.Metadata, Primary: b.Primary, LocalIDs: b.LocalIDs, IfVersion: b.IfVersion}
 	j.Payload.Type, j.Payload.Detected = kind, b.Payload.Type == ""
 	if why, err := undigested(ctx, u.Collections, b.Collection, j.Payload); err != nil {
 		return ingest.Result{}, err
@@ -108,7 +122,8 @@ func (u Unpack) batchType(ctx context.Context, claim *queue.Claim) (string, erro
 	}
 	kind, err := u.Payloads.Type(ctx, p, claim.Until)
 	if mayRecover(err) && claim.Batch.Tries >= patience {
-		u.Log.Info("the payload's type could not be detected; its job tries again", "batch", claim.Batch.ID, "error", err)
+		u.Log.Info("the payload's type could not be detected; its job tries again",
+			"batch", claim.Batch.ID, "error", err)
 		return "", nil
 	}
 	return kind, err
@@ -130,7 +145,9 @@ const unfetchable = "the payload cannot be fetched: "
 
 // unpackList makes a job of each row of a batch manifest, chunk by chunk from
 // where an earlier try got to.
-func (u Unpack) unpackList(ctx context.Context, claim *queue.Claim, row string, kind checkm.Kind) (ingest.Result, error) {
+func (u Unpack) unpackList(
+	ctx context.Context, claim *queue.Claim, row string, kind checkm.Kind,
+) (ingest.Result, error) {
 	data, why, err := u.batchManifest(ctx, claim)
 	if err != nil {
 		return u.unreachable(ctx, claim, err)
@@ -214,7 +231,8 @@ func (u Unpack) batchManifest(ctx context.Context, claim *queue.Claim) (data []b
 		return nil, "", err
 	}
 	if len(data) > maxBatchManifest {
-		return nil, fmt.Sprintf("the manifest is larger than %d bytes; split it into several submissions", maxBatchManifest), nil
+		return nil, fmt.Sprintf("the manifest is larger than %d bytes; split it into several submissions",
+			maxBatchManifest), nil
 	}
 	d := fetch.NewDigester(p.Algorithm)
 	_, _ = d.Write(data) // a digester takes everything
@@ -237,7 +255,8 @@ func jobOf(b *ingest.Batch, r checkm.Row, kind string, priority int) ingest.Job 
 		return form
 	}
 	size := max(r.Size, 0)
-	return ingest.Job{Collection: b.Collection, Submitter: b.Submitter, Mode: b.Mode, Note: b.Note, Primary: r.Primary, LocalIDs: r.Local, Priority: priority,
+	return ingest.Job{Collection: b.Collection, Submitter: b.Submitter, Mode: b.Mode, Note: b.Note,
+		Primary: r.Primary, LocalIDs: r.Local, Priority: priority,
 		Payload: ingest.Payload{URL: r.URL, Type: kind, Filename: r.Name, Size: size, Empty: r.Size == 0,
 			Algorithm: r.Algorithm, Digest: r.Digest},
 		Metadata: ingest.Metadata{Who: or(r.Creator, b.Who), What: or(r.Title, b.What), When: or(r.Date, b.When)}}

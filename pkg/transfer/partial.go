@@ -51,7 +51,8 @@ func (t *Transfer) load(ctx context.Context, row checkm.Row, key, noted string) 
 
 // save notes how much of the file is there.
 func (t *Transfer) save(ctx context.Context, p *partial) (err error) {
-	if p.Digests, err = p.sums.State(); err != nil {
+	p.Digests, err = p.sums.State()
+	if err != nil {
 		return err
 	}
 	return t.Work.PutJSON(ctx, p.noted, p, bucket.Condition{})

@@ -67,7 +67,8 @@ func (t *Transfer) File(ctx context.Context, row checkm.Row, key, noted string) 
 	if p.Upload != nil {
 		f.Key = p.Upload.Key
 	}
-	if f.text = t.Work.Text(f.Key); p.whole != nil {
+	f.text = t.Work.Text(f.Key)
+	if p.whole != nil {
 		f.text = workspace.InMemory(p.whole)
 	}
 	return f, nil
@@ -102,7 +103,8 @@ func (t *Transfer) receive(ctx context.Context, p *partial) error {
 // take streams what comes into the upload, part by part.
 func (t *Transfer) take(ctx context.Context, p *partial, st fetch.Stream) error {
 	if st.From != p.size() || st.From == 0 {
-		if p.ours = t.beginAgain(ctx, p); p.ours != nil {
+		p.ours = t.beginAgain(ctx, p)
+		if p.ours != nil {
 			return p.ours
 		}
 	}
@@ -121,7 +123,8 @@ func (t *Transfer) take(ctx context.Context, p *partial, st fetch.Stream) error 
 			return t.cut(ctx, p, err)
 		}
 		p.Rest = nil
-		if p.ours = t.part(ctx, p, buf[:n], last); p.ours != nil || last {
+		p.ours = t.part(ctx, p, buf[:n], last)
+		if p.ours != nil || last {
 			return p.ours
 		}
 		if t.TimeUp() {
@@ -206,7 +209,8 @@ func (t *Transfer) part(ctx context.Context, p *partial, data []byte, last bool)
 		return t.Work.Put(ctx, p.key, data, bucket.Condition{})
 	}
 	if p.Upload == nil {
-		if p.Upload, err = t.Work.Begin(ctx, p.key); err != nil {
+		p.Upload, err = t.Work.Begin(ctx, p.key)
+		if err != nil {
 			return err
 		}
 	}

@@ -113,7 +113,8 @@ func (a *actor) s3(r *http.Request) (*http.Response, error) {
 	var body []byte
 	if r.Body != nil {
 		var err error
-		if body, err = io.ReadAll(r.Body); err != nil {
+		body, err = io.ReadAll(r.Body)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -102,7 +102,8 @@ func (m *memory) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 
 func (m *memory) note(it map[string]types.AttributeValue, err error) {
 	if m.mine(it) {
-		if m.last = it; err != nil {
+		m.last = it
+		if err != nil {
 			m.last = nil // it was told that it is too late
 		}
 	}

@@ -24,8 +24,10 @@ import (
 func New(m *queuetest.Machine, url string) *stage.Stages {
 	q, client := m.Queue, buckettest.Client(url)
 	work := bucket.Bucket{Client: client, Name: "work", Limits: bucket.DefaultLimits}
-	s := &stage.Stages{Queue: q, Inventory: inventory.Store{Table: q.Table}, Collections: collection.Store{Table: q.Table, NewID: q.NewID}, Work: workspace.Store{Bucket: work},
-		Root:  ocfl.Root{Bucket: bucket.Bucket{Client: client, Name: "storage", Limits: bucket.DefaultLimits}, Work: work},
+	s := &stage.Stages{Queue: q, Inventory: inventory.Store{Table: q.Table},
+		Collections: collection.Store{Table: q.Table, NewID: q.NewID}, Work: workspace.Store{Bucket: work},
+		Root: ocfl.Root{Bucket: bucket.Bucket{Client: client, Name: "storage", Limits: bucket.DefaultLimits},
+			Work: work},
 		Fetch: fetch.New(fetch.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, rand.Float64),
 		Now:   q.Now, Draw: identity.Draw, NAAN: "99999", Shoulder: "fk4", Parallel: 4}
 	s.Serve(q)
