@@ -98,8 +98,8 @@ func serve(s *localstack.Stack, folder string) error {
 	if err := os.Symlink(folder, link); err != nil {
 		return err
 	}
-	fmt.Printf(`%d files of %s are served until "make stop". Submit them:
+	fmt.Printf(`Files served from %s until "make stop": %d. Submit them:
   dist/archivist submit %s/folders/%s.checkm -c my-collection --local-id %s --what "A title" --watch
-`, len(rows), folder, o.SampleURL, name, name)
+`, folder, len(rows), o.SampleURL, name, name)
 	return nil
 }

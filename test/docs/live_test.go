@@ -35,7 +35,8 @@ func TestCommands(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	home := freshCopy(t)
-	env := append(os.Environ(), "NO_COLOR=1", "PORT="+port, "GOFLAGS=-trimpath", "XDG_CONFIG_HOME="+t.TempDir())
+	env := append(os.Environ(), "NO_COLOR=1", "TERM=xterm", "PORT="+port, "GOFLAGS=-trimpath",
+		"XDG_CONFIG_HOME="+t.TempDir())
 	r := reader{home: home, env: env}
 	t.Cleanup(func() {
 		stop := exec.Command("make", "stop")

@@ -23,7 +23,7 @@ const columns = 100
 type session struct {
 	in   io.Writer
 	out  *bufio.Reader
-	dir  string // of scripts and of what commands say on standard error
+	dir  string // of scripts
 	next int
 }
 
@@ -34,7 +34,7 @@ func newSession(t *testing.T, ctx context.Context, folder string, env []string) 
 	t.Helper()
 	terminal, ours := openTerminal(t)
 	cmd := exec.CommandContext(ctx, "bash")
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = folder, env, terminal, os.Stderr
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = folder, env, terminal, terminal
 	in, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -75,18 +75,17 @@ func openTerminal(t *testing.T) (terminal, ours *os.File) {
 	return terminal, ours
 }
 
-// run runs a command in the shell and returns what it printed, and the exit status of
-// the last command in it that failed, or 0.
+// run runs a command in the shell and returns what a reader sees of its output, and
+// the exit status of the last command in it that failed, or 0.
 func (s *session) run(text string) (output []string, status int, err error) {
 	s.next++
 	script := filepath.Join(s.dir, fmt.Sprintf("%d.sh", s.next))
-	complaints := filepath.Join(s.dir, fmt.Sprintf("%d.err", s.next))
 	err = os.WriteFile(script, []byte(text+"\n"), 0o644)
 	if err != nil {
 		return nil, 0, err
 	}
 	_, err = fmt.Fprintf(s.in, "failed=0; set -E; trap 'failed=$?' ERR\n"+
-		". %s </dev/null 2>%s; trap - ERR; printf '\\n%s%%d\\n' $failed\n", script, complaints, done)
+		". %s </dev/null; trap - ERR; printf '\\n%s%%d\\n' $failed\n", script, done)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -94,8 +93,7 @@ func (s *session) run(text string) (output []string, status int, err error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("the shell ended: %w", err)
 	}
-	complained, err := os.ReadFile(complaints)
-	return lines(printed + string(complained)), status, err
+	return lines(printed), status, nil
 }
 
 // untilDone reads what a command prints, and its exit status.
@@ -116,15 +114,13 @@ func (s *session) untilDone() (printed string, status int, err error) {
 
 var colours = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
 
-// lines are what a reader sees of an output: without colours, and of a line that was
-// drawn several times the last drawing.
+// lines are what a reader sees of an output in the end: without colours, and of a line
+// that was drawn several times the last drawing.
 func lines(output string) (out []string) {
 	for line := range strings.SplitSeq(colours.ReplaceAllString(output, ""), "\n") {
-		line = strings.TrimRight(line, "\r ")
-		if i := strings.LastIndexByte(line, '\r'); i >= 0 {
-			line = line[i+1:]
-		}
-		out = append(out, line)
+		line = strings.TrimSuffix(line, "\r")
+		line = line[strings.LastIndexByte(line, '\r')+1:]
+		out = append(out, strings.TrimRight(line, " "))
 	}
 	for len(out) > 0 && out[len(out)-1] == "" {
 		out = out[:len(out)-1]
