@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,13 +30,16 @@ import (
 // table of that document says that it shows.
 func TestOperations(t *testing.T) {
 	miniStackOnly(t, "LocalStack's core evaluates no policies and counts no throttles")
+	refused := ""
+	t.Run("mail-refused", func(t *testing.T) { refused = mailRefused(t) })
 	t.Run("scheduler-stopped", schedulerStopped)
 	t.Run("space-full", spaceFull)
 	t.Run("throttled", throttled)
 	t.Run("table-refused", tableRefused)
 	t.Run("start-refused", startRefused)
 	for name, f := range map[string]func(*testing.T){
-		"machine-refused": machineRefused, "mail-refused": mailRefused, "poison": poison} {
+		"machine-refused": machineRefused, "poison": poison,
+		"mail-sent-again": func(t *testing.T) { mailSentAgain(t, refused) }} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f(t)
@@ -245,7 +249,7 @@ func machineRefused(t *testing.T) {
 }
 
 // mailRefused: a mail that the mail service refuses is shown by the batch.
-func mailRefused(t *testing.T) {
+func mailRefused(t *testing.T) (batch string) {
 	mail := ses.NewFromConfig(cfg)
 	if _, err := mail.DeleteIdentity(t.Context(), &ses.DeleteIdentityInput{Identity: aws.String(sender)}); err != nil {
 		t.Fatal(err)
@@ -258,10 +262,18 @@ func mailRefused(t *testing.T) {
 		}
 	}()
 	failures := sumOf(t, cloudwatch.Namespace, queue.MailFailures)
-	batch, _ := submit(t, newSource(t).put("/a.txt", []byte("a")), "file")
+	batch, _ = submit(t, newSource(t).put("/a.txt", []byte("a")), "file")
 	rises(t, queue.MailFailures, failures)
 	explains(t, batch, "", "queued mail to "+strings.ToLower(t.Name())+"@example.org could not be delivered: ",
 		"next try at")
+	return batch
+}
+
+// mailSentAgain: the scheduler sends a mail that was refused, about a minute later.
+func mailSentAgain(t *testing.T, batch string) {
+	until(t, "the mail is sent again", 2*soon, func() bool {
+		return slices.ContainsFunc(sent(t), func(mail string) bool { return strings.Contains(mail, batch) })
+	})
 }
 
 // poison: a message that the system did not send becomes a dead letter, and holds up no
