@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -42,21 +41,28 @@ func command(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case len(args) == 1 && args[0] == "run":
-		return run(ctx, s)
-	case len(args) == 1 && args[0] == "stop":
-		_ = os.Remove(filepath.Join(root, ".local", "outputs.json"))
-		return s.Stop(ctx)
-	case len(args) == 2 && args[0] == "serve":
-		return serve(s, args[1])
-	case len(args) == 3 && args[0] == "sources":
-		return sources(args[1], args[2])
-	case len(args) > 2 && args[0] == "with":
-		return with(ctx, root, args[1], args[2:])
+	for _, c := range []struct {
+		name        string
+		least, most int // arguments
+		run         func(args []string) error
+	}{
+		{"run", 0, 0, func([]string) error { return run(ctx, s) }},
+		{"stop", 0, 0, func([]string) error { return down(ctx, s) }},
+		{"serve", 1, 1, func(args []string) error { return serve(s, args[0]) }},
+		{"sources", 2, 2, func(args []string) error { return sources(args[0], args[1]) }},
+		{"with", 2, 1000, func(args []string) error { return with(ctx, root, args[0], args[1:]) }},
+	} {
+		if n := len(args) - 1; n >= c.least && n <= c.most && args[0] == c.name {
+			return c.run(args[1:])
+		}
 	}
-	return errors.New("usage: archivist-local run | stop | serve FOLDER | " +
-		"with dynamodb|ministack COMMAND…")
+	return errors.New("usage: archivist-local run | stop | serve FOLDER | with dynamodb|ministack COMMAND…")
+}
+
+// down stops the stack that make run left up.
+func down(ctx context.Context, s *localstack.Stack) error {
+	_ = os.Remove(s.Path(".local", "outputs.json"))
+	return s.Stop(ctx)
 }
 
 // theStack is the stack that make run leaves up.

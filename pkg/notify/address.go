@@ -41,19 +41,11 @@ func ascii(address string) (string, error) {
 		return bad(fmt.Sprintf("is longer than %d bytes", MaxAddress))
 	}
 	local, domain, found := strings.Cut(address, "@")
-	switch {
-	case !found || local == "" || domain == "":
+	if !found || local == "" || domain == "" {
 		return bad("has nothing before or after an @")
-	case len(local) > maxLocal:
-		return bad(fmt.Sprintf("has more than %d bytes before the @", maxLocal))
-	case strings.HasPrefix(local, ".") || strings.HasSuffix(local, ".") || strings.Contains(local, ".."):
-		return bad("has a dot in a wrong place before the @")
 	}
-	for _, c := range local {
-		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
-		if !letter && c != '.' && !strings.ContainsRune(atoms, c) {
-			return bad(fmt.Sprintf("has %q before the @", c))
-		}
+	if wrong := wrongLocal(local); wrong != "" {
+		return bad(wrong)
 	}
 	host, err := domains.ToASCII(domain)
 	if err != nil || !strings.Contains(host, ".") || strings.HasSuffix(host, ".") {
@@ -63,4 +55,21 @@ func ascii(address string) (string, error) {
 		return bad(fmt.Sprintf("is longer than %d bytes in its ASCII form", MaxAddress))
 	}
 	return local + "@" + host, nil
+}
+
+// wrongLocal says what is wrong with the part before the @, "" if nothing.
+func wrongLocal(local string) string {
+	switch {
+	case len(local) > maxLocal:
+		return fmt.Sprintf("has more than %d bytes before the @", maxLocal)
+	case strings.HasPrefix(local, ".") || strings.HasSuffix(local, ".") || strings.Contains(local, ".."):
+		return "has a dot in a wrong place before the @"
+	}
+	for _, c := range local {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		if !letter && c != '.' && !strings.ContainsRune(atoms, c) {
+			return fmt.Sprintf("has %q before the @", c)
+		}
+	}
+	return ""
 }

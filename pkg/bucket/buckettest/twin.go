@@ -132,23 +132,23 @@ func (t *Twin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (t *Twin) Operation(r *http.Request) string {
 	q := r.URL.Query()
 	copies := r.Header.Get("X-Amz-Copy-Source") != ""
-	switch {
-	case r.Method == http.MethodGet && q.Has("list-type"):
-		return "List"
-	case r.Method == http.MethodPut && q.Has("uploadId") && copies:
-		return "UploadPartCopy"
-	case r.Method == http.MethodPut && q.Has("uploadId"):
-		return "UploadPart"
-	case r.Method == http.MethodPut && copies:
-		return "Copy"
-	case r.Method == http.MethodPost && q.Has("uploads"):
-		return "Begin"
-	case r.Method == http.MethodPost && q.Has("uploadId"):
-		return "Complete"
-	case r.Method == http.MethodPost && q.Has("delete"):
-		return "DeleteObjects"
-	case r.Method == http.MethodDelete && q.Has("uploadId"):
-		return "Abort"
+	for _, op := range []struct {
+		method, query string
+		copies        bool
+		name          string
+	}{
+		{http.MethodGet, "list-type", false, "List"},
+		{http.MethodPut, "uploadId", true, "UploadPartCopy"},
+		{http.MethodPut, "uploadId", false, "UploadPart"},
+		{http.MethodPut, "", true, "Copy"},
+		{http.MethodPost, "uploads", false, "Begin"},
+		{http.MethodPost, "uploadId", false, "Complete"},
+		{http.MethodPost, "delete", false, "DeleteObjects"},
+		{http.MethodDelete, "uploadId", false, "Abort"},
+	} {
+		if r.Method == op.method && (op.query == "" || q.Has(op.query)) && copies == op.copies {
+			return op.name
+		}
 	}
 	return r.Method + " object"
 }

@@ -3,6 +3,7 @@ package tabletest
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -78,26 +79,29 @@ func rangeCondition(conds map[string]types.Condition, ix schema.Index) (match fu
 	return match, pk, nil
 }
 
+// startOf is the place in the order after which a query begins; "" = at the first.
+func startOf(ix schema.Index, in *dynamodb.QueryInput) string {
+	switch {
+	case in.ExclusiveStartKey == nil:
+		return ""
+	case ix.Name == "":
+		return str(in.ExclusiveStartKey, ix.SK)
+	}
+	return indexKey(in.ExclusiveStartKey, ix)
+}
+
 func page(s *shelf, ix schema.Index, match func(string) bool, in *dynamodb.QueryInput) *dynamodb.QueryOutput {
-	order := func(i int) string { return s.order[i] }
+	order, done := s.order, func(k, start string) bool { return k <= start }
 	if in.ScanIndexForward != nil && !*in.ScanIndexForward {
-		order = func(i int) string { return s.order[len(s.order)-1-i] }
+		order = slices.Clone(s.order)
+		slices.Reverse(order)
+		done = func(k, start string) bool { return k >= start }
 	}
-	start := ""
-	if in.ExclusiveStartKey != nil {
-		if start = str(in.ExclusiveStartKey, ix.SK); ix.Name != "" {
-			start = indexKey(in.ExclusiveStartKey, ix)
-		}
-	}
-	desc := in.ScanIndexForward != nil && !*in.ScanIndexForward
+	start := startOf(ix, in)
 	out := &dynamodb.QueryOutput{}
-	for i := range s.order {
-		k := order(i)
-		if start != "" && (!desc && k <= start || desc && k >= start) {
-			continue
-		}
+	for _, k := range order {
 		it := s.items[k]
-		if !match(str(it, ix.SK)) {
+		if start != "" && done(k, start) || !match(str(it, ix.SK)) {
 			continue
 		}
 		if in.Limit != nil && len(out.Items) == int(*in.Limit) {
