@@ -61,8 +61,8 @@ func (v Version) Files(ctx context.Context, from int64, n int) (files []Entry, n
 			break
 		}
 		if err != nil {
-			return nil, from, fault.New(fault.Invalid, "byte %d of the list of files does not begin a line: %w", from,
-				err)
+			return nil, from, fault.New(fault.Invalid,
+				"byte %d of the list of files is not the beginning of a line: %w", from, err)
 		}
 		files = append(files, e)
 	}

@@ -62,7 +62,8 @@ func ReadList(list io.Reader) iter.Seq2[Entry, error] {
 // its file. start says that the part begins with a line.
 func firstLine(text []byte, start bool) (at int, path string, ok bool) {
 	if !start {
-		if at = bytes.IndexByte(text, '\n') + 1; at == 0 {
+		at = bytes.IndexByte(text, '\n') + 1
+		if at == 0 {
 			return 0, "", false
 		}
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"archivist/pkg/description"
 	"archivist/pkg/fault"
-	"archivist/pkg/inventory"
 )
 
 // Identity is whose object it is, and which.
@@ -37,7 +35,8 @@ func (v Version) Identity(ctx context.Context) (id Identity, err error) {
 // separate gives the ids of lists that semicolons separate.
 func separate(lists ...string) (ids []string) {
 	for id := range strings.SplitSeq(strings.Join(lists, ";"), ";") {
-		if id = strings.TrimSpace(id); id != "" {
+		id = strings.TrimSpace(id)
+		if id != "" {
 			ids = append(ids, id)
 		}
 	}
@@ -49,39 +48,4 @@ func first(values []string) string {
 		return ""
 	}
 	return values[0]
-}
-
-// Record reads what the inventory records of the object, but for its versions. The
-// version must be the newest.
-func (v Version) Record(ctx context.Context) (inventory.Record, error) {
-	id, err := v.Identity(ctx)
-	if err == nil && id.Collection == "" {
-		err = fault.New(fault.Invalid, "%s is stored, but does not say of which collection it is", v.Object.ID)
-	}
-	if err != nil {
-		return inventory.Record{}, err
-	}
-	said := map[string][]string{}
-	if err := v.elements(ctx, "system/mrt-erc.txt", said); err != nil {
-		return inventory.Record{}, err
-	}
-	return inventory.Record{First: v.Object.Job(1), Object: inventory.Object{
-		ARK: v.Object.ID, Collection: id.Collection, LocalIDs: id.LocalIDs,
-		Title: description.Summary(said["what"]), Who: description.Summary(said["who"]),
-		When:   description.Summary(said["when"]),
-		HeadOf: v.Object.Head, Digest: v.Object.Digest,
-		Created:  v.Object.Versions[1].Created.UnixMilli(),
-		Modified: v.Object.Versions[v.Number].Created.UnixMilli(),
-	}}, nil
-}
-
-// Row reads what the inventory records of the version.
-func (v Version) Row(ctx context.Context) (row inventory.Version, err error) {
-	row = inventory.Version{Number: v.Number, Job: v.Object.Job(v.Number),
-		Created: v.Object.Versions[v.Number].Created.UnixMilli()}
-	if row.Files, row.Bytes, err = v.Totals(ctx); err != nil {
-		return row, err
-	}
-	row.Digest, err = v.Root.VersionDigest(ctx, v.Object, v.Number)
-	return row, err
 }

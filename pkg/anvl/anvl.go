@@ -1,5 +1,16 @@
-// Package anvl writes and reads A Name-Value Language, the line format of
-// Merritt's system files and of ERC records.
+// Package anvl writes and reads A Name-Value Language (ANVL), the line format of
+// Merritt's system files and of ERC records:
+//
+//	# a comment
+//	who: Lovelace, Ada
+//	what: Notes upon the memoir
+//	  by the Translator
+//
+// A line is a name and its value. A line that begins with a blank continues the value
+// before it. What [Write] writes, [Read] reads the same: values for which that cannot be
+// are refused, see [Carries].
+//
+// The format is defined in draft-kunze-anvl.
 package anvl
 
 import (
@@ -54,25 +65,29 @@ func Read(r io.Reader) ([]Element, error) {
 	in := bufio.NewReader(r)
 	for n := 1; ; {
 		text, err := in.ReadString('\n')
-		if err != nil && err != io.EOF {
+		last := err == io.EOF
+		if err != nil && !last {
 			return nil, fmt.Errorf("anvl: line %d: %w", n, err)
 		}
 		if n == 1 {
 			text = strings.TrimPrefix(text, "\ufeff")
 		}
+
+		// ReadString ends at LF; what it gives can have more lines, which end with CR.
 		for line := range strings.SplitSeq(strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r"), "\r") {
-			if out, err = add(out, line, n); err != nil {
+			out, err = add(out, line, n)
+			if err != nil {
 				return nil, err
 			}
 			n++
 		}
-		if !strings.HasSuffix(text, "\n") {
+		if last {
 			return out, nil
 		}
 	}
 }
 
-// add takes line n.
+// add adds line n, or the value that it continues.
 func add(out []Element, line string, n int) ([]Element, error) {
 	if !utf8.ValidString(line) {
 		return nil, fmt.Errorf("anvl: line %d is not UTF-8; save the file as UTF-8", n)

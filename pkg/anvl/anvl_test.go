@@ -28,8 +28,11 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: got %q, %v, want %q", c.name, s, err, c.want)
 		}
 	}
-	for text, says := range map[string]string{" continues nothing": "line 1 continues",
-		"who: A\nno colon": "line 2 has no colon", "who: A\rwhat: caf\xe9": "line 2 is not UTF-8"} {
+	for text, says := range map[string]string{
+		" continues nothing":    "line 1 continues",
+		"who: A\nno colon":      "line 2 has no colon",
+		"who: A\rwhat: caf\xe9": "line 2 is not UTF-8",
+	} {
 		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q gave %v, expected that %s", text, err, says)
 		}

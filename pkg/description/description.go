@@ -134,7 +134,8 @@ func Summary(values []string) string {
 		if text != "" {
 			text += "; "
 		}
-		if text += v; len(text) > maxSummary {
+		text += v
+		if len(text) > maxSummary {
 			break
 		}
 	}

@@ -1,6 +1,10 @@
-// Package erc reads descriptions (who, what, when, where, and the other elements
-// of Dublin Core) from the forms in which depositors put them into a package: ERC,
-// Dublin Core, DataCite.
+// Package erc reads descriptions of objects from the forms in which depositors put them
+// into a package: an Electronic Resource Citation (ERC) in ANVL, Dublin Core in XML, and
+// DataCite in XML.
+//
+// All of them become a [Kernel]: who, what, when and where (Kernel Metadata and
+// Electronic Resource Citations, draft-kunze-erc), and the other elements of Dublin
+// Core. [Kernel.Or] merges two descriptions of which one counts more.
 package erc
 
 import (
@@ -71,7 +75,8 @@ func (k *Kernel) Add(name string, values ...string) {
 			k.More = map[string][]string{}
 		}
 		all := k.More[name]
-		if merge(&all, more); all != nil {
+		merge(&all, more)
+		if all != nil {
 			k.More[name] = all
 		}
 		return
@@ -86,7 +91,8 @@ func merge(to *[]string, values []string) {
 		had[v] = true
 	}
 	for _, v := range values {
-		if v = strings.TrimSpace(v); !Absent(v) && !had[v] {
+		v = strings.TrimSpace(v)
+		if !Absent(v) && !had[v] {
 			had[v] = true
 			*to = append(*to, v)
 		}
@@ -95,13 +101,7 @@ func merge(to *[]string, values []string) {
 
 // Or fills each element that k does not have from less. Identifiers add up.
 func (k Kernel) Or(less Kernel) Kernel {
-	pick := func(a, b []string) []string {
-		if len(a) > 0 {
-			return a
-		}
-		return b
-	}
-	out := Kernel{Who: pick(k.Who, less.Who), What: pick(k.What, less.What), When: pick(k.When, less.When)}
+	out := Kernel{Who: or(k.Who, less.Who), What: or(k.What, less.What), When: or(k.When, less.When)}
 	out.Where = slices.Clone(k.Where)
 	merge(&out.Where, less.Where)
 	if len(k.More)+len(less.More) > 0 {
@@ -112,6 +112,13 @@ func (k Kernel) Or(less Kernel) Kernel {
 		maps.Copy(out.More, k.More)
 	}
 	return out
+}
+
+func or(a, b []string) []string {
+	if len(a) > 0 {
+		return a
+	}
+	return b
 }
 
 // synonyms are the kernel's names of elements of Dublin Core (Kernel Metadata, "ERC

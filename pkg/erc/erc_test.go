@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
 )
@@ -22,25 +23,27 @@ func TestRead(t *testing.T) {
 		text string
 		want Kernel
 	}{
-		"ERC": {ReadERC, "erc:\nwho: Lovelace, Ada\nwho: Menabrea\nwhat: Notes\n upon the memoir\nwhen: 1843\nwhere: " +
-			"ark:/99999/x\nwhere: local\nwhere: local\nrights: none\ncolour: red\n",
+		"ERC": {ReadERC, "erc:\nwho: Lovelace, Ada\nwho: Menabrea\nwhat: Notes\n upon the memoir\nwhen: 1843\n" +
+			"where: ark:/99999/x\nwhere: local\nwhere: local\nrights: none\ncolour: red\n",
 			Kernel{Who: []string{"Lovelace, Ada", "Menabrea"}, What: []string{"Notes upon the memoir"},
 				When: []string{"1843"}, Where: []string{"ark:/99999/x", "local"},
 				More: map[string][]string{"rights": {"none"}}}},
 		"byte order mark": {ReadERC, "\ufeffwho: A\n", Kernel{Who: []string{"A"}}},
 		"identifiers":     {ReadERC, "where: a; b;\n", Kernel{Where: []string{"a", "b"}}},
-		"short form": {ReadERC, "erc: Lovelace | Notes | 1843 | ark:/99999/x\n", Kernel{Who: []string{"Lovelace"},
-			What: []string{"Notes"}, When: []string{"1843"}, Where: []string{"ark:/99999/x"}}},
+		"short form": {ReadERC, "erc: Lovelace | Notes | 1843 | ark:/99999/x\n",
+			Kernel{Who: []string{"Lovelace"}, What: []string{"Notes"}, When: []string{"1843"},
+				Where: []string{"ark:/99999/x"}}},
 		"coded": {ReadERC, "who: (:unas)\nwhat: (:unkn)\nwhen: (:null)\nwhere: (:unav) something\n",
 			Kernel{Where: []string{"(:unav) something"}}},
 		"lines are joined": {ReadDC, oai + "<d:title>\n  Notes \r\n upon\u2028the memoir</d:title></dc>",
 			Kernel{What: []string{"Notes upon the memoir"}}},
-		"DC": {ReadDC, oai +
-			`<d:creator>A</d:creator><d:creator>B</d:creator><d:title>T &amp; U</d:title><d:date>2026</d:date><d:rights>CC0</d:rights><d:subject>s</d:subject><d:subject>t</d:subject><other>x</other></dc>`,
+		"DC": {ReadDC, oai + `<d:creator>A</d:creator><d:creator>B</d:creator><d:title>T &amp; U</d:title>` +
+			`<d:date>2026</d:date><d:rights>CC0</d:rights><d:subject>s</d:subject><d:subject>t</d:subject><other>x</other></dc>`,
 			Kernel{Who: []string{"A", "B"}, What: []string{"T & U"}, When: []string{"2026"},
 				More: map[string][]string{"rights": {"CC0"}, "subject": {"s", "t"}}}},
-		"DataCite": {ReadDataCite,
-			cite + `<creators><creator><creatorName>A</creatorName></creator></creators><titles><title>T</title></titles><publicationYear>2026</publicationYear><descriptions><description>one<br/>two</description></descriptions></resource>`,
+		"DataCite": {ReadDataCite, cite + `<creators><creator><creatorName>A</creatorName></creator></creators>` +
+			`<titles><title>T</title></titles><publicationYear>2026</publicationYear>` +
+			`<descriptions><description>one<br/>two</description></descriptions></resource>`,
 			Kernel{Who: []string{"A"}, What: []string{"T"}, When: []string{"2026"},
 				More: map[string][]string{"description": {"one\ntwo"}}}},
 	} {
@@ -49,15 +52,17 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want %+v", name, got, err, c.want)
 		}
 	}
-	for _, bad := range []string{"<dc", "<dc>&unknown;</dc>",
+	for _, bad := range []string{
+		"<dc", "<dc>&unknown;</dc>",
 		`<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>`,
-		`<?xml version="1.0" encoding="EBCDIC-none"?><x/>`} {
+		`<?xml version="1.0" encoding="EBCDIC-none"?><x/>`,
+	} {
 		if k, err := ReadDC(strings.NewReader(bad)); err == nil {
 			t.Errorf("%s was read as %v", bad, k)
 		}
 	}
-	if _, err := ReadERC(strings.NewReader("what: caf\xe9\n")); err == nil || !strings.Contains(err.Error(),
-		"save the file as UTF-8") {
+	_, err := ReadERC(strings.NewReader("what: caf\xe9\n"))
+	if err == nil || !strings.Contains(err.Error(), "save the file as UTF-8") {
 		t.Errorf("an ERC in Latin-1 gave %v", err)
 	}
 }
@@ -79,24 +84,24 @@ func TestCharsets(t *testing.T) {
 	doc := func(declared string) string {
 		return `<?xml version="1.0"` + declared + `?>` + oai + `<d:title>Café “œ”</d:title></dc>`
 	}
-	encoded := func(s string, err error) string {
+	encoded := func(in encoding.Encoding, text string) string {
+		s, err := in.NewEncoder().String(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
+	little := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
+	plainLittle := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
+	big := unicode.UTF16(unicode.BigEndian, unicode.UseBOM)
 	for name, text := range map[string]string{
-		"UTF-8":            doc(` encoding="UTF-8"`),
-		"UTF-8 with a BOM": "\ufeff" + doc(` encoding="utf-8"`),
-		"windows-1252":     encoded(charmap.Windows1252.NewEncoder().String(doc(` encoding="windows-1252"`))),
-		"UTF-16 LE with BOM": encoded(unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String(
-			doc(` encoding="UTF-16"`))),
-		"UTF-16 BE with BOM": encoded(unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewEncoder().String(
-			doc(` encoding="utf-16"`))),
-		"UTF-16 LE without BOM": encoded(unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder().String(
-			doc(` encoding="UTF-16LE"`))),
-		"UTF-16, no declaration": encoded(unicode.UTF16(unicode.BigEndian,
-			unicode.UseBOM).NewEncoder().String(doc(""))),
+		"UTF-8":                  doc(` encoding="UTF-8"`),
+		"UTF-8 with a BOM":       "\ufeff" + doc(` encoding="utf-8"`),
+		"windows-1252":           encoded(charmap.Windows1252, doc(` encoding="windows-1252"`)),
+		"UTF-16 LE with BOM":     encoded(little, doc(` encoding="UTF-16"`)),
+		"UTF-16 BE with BOM":     encoded(big, doc(` encoding="utf-16"`)),
+		"UTF-16 LE without BOM":  encoded(plainLittle, doc(` encoding="UTF-16LE"`)),
+		"UTF-16, no declaration": encoded(big, doc("")),
 	} {
 		if k, err := ReadDC(strings.NewReader(text)); err != nil || len(k.What) != 1 || k.What[0] != "Café “œ”" {
 			t.Errorf("%s: got %+v, %v", name, k, err)

@@ -25,9 +25,9 @@ const (
 var dataciteNames = map[string]string{
 	"creatorName": "creator", "title": "title", "publicationYear": "date",
 	"identifier": "identifier", "alternateIdentifier": "identifier", "relatedIdentifier": "relation",
-	"subject": "subject", "description": "description", "publisher": "publisher", "contributorName": "contributor",
-	"resourceType": "type", "format": "format", "language": "language", "geoLocationPlace": "coverage",
-	"rights": "rights",
+	"subject": "subject", "description": "description", "publisher": "publisher",
+	"contributorName": "contributor", "resourceType": "type", "format": "format", "language": "language",
+	"geoLocationPlace": "coverage", "rights": "rights",
 }
 
 // ReadDC reads the elements of Dublin Core in an XML document.
@@ -51,46 +51,60 @@ func ReadDataCite(r io.Reader) (Kernel, error) {
 	})
 }
 
-// readXML collects the text of the elements that name has a word for, with that
-// of what is inside them. Entities other than XML's own five are refused:
+// readXML collects the text of the elements for which name returns a name, with the text
+// of the elements inside them. Entities other than XML's own five are refused:
 // encoding/xml expands no others.
 func readXML(r io.Reader, name func(xml.Name) string) (Kernel, error) {
 	in, err := utf8XML(r)
 	if err != nil {
 		return Kernel{}, err
 	}
-	d, c := xml.NewDecoder(in), collector{}
+	d := xml.NewDecoder(in)
 	d.CharsetReader = charset
-	var text strings.Builder
-	for is, depth := "", 0; ; {
+	x := xmlReader{name: name, found: collector{}}
+	for {
 		t, err := d.Token()
 		if err == io.EOF {
-			return c.kernel(), nil
+			return x.found.kernel(), nil
 		}
 		if err != nil {
 			return Kernel{}, fmt.Errorf("erc: %w", err)
 		}
-		switch t := t.(type) {
-		case xml.StartElement:
-			if is != "" {
-				depth++
-				text.WriteByte('\n') // e.g. <br/>
-				break
-			}
-			is = name(t.Name)
-			text.Reset()
-		case xml.CharData:
-			text.Write(t)
-		case xml.EndElement:
-			if depth > 0 {
-				depth--
-				break
-			}
-			if is != "" {
-				c.add(is, text.String())
-			}
-			is = ""
+		x.token(t)
+	}
+}
+
+// xmlReader takes the tokens of a document.
+type xmlReader struct {
+	name  func(xml.Name) string
+	found collector
+
+	in    string // the name of the element that it is in, "" in none
+	depth int    // of the elements inside that
+	text  strings.Builder
+}
+
+func (x *xmlReader) token(t xml.Token) {
+	switch t := t.(type) {
+	case xml.StartElement:
+		if x.in != "" {
+			x.depth++
+			x.text.WriteByte('\n') // e.g. <br/>
+			return
 		}
+		x.in = x.name(t.Name)
+		x.text.Reset()
+	case xml.CharData:
+		x.text.Write(t)
+	case xml.EndElement:
+		if x.depth > 0 {
+			x.depth--
+			return
+		}
+		if x.in != "" {
+			x.found.add(x.in, x.text.String())
+		}
+		x.in = ""
 	}
 }
 
@@ -118,11 +132,11 @@ func utf8XML(r io.Reader) (io.Reader, error) {
 // charset decodes a document in the charset that its declaration names.
 func charset(label string, in io.Reader) (io.Reader, error) {
 	if strings.HasPrefix(strings.ToLower(label), "utf-16") {
-		return in, nil // decoded already, else the declaration would not have been read
+		return in, nil // it is decoded, or its declaration could not have been read
 	}
 	named, err := ianaindex.IANA.Encoding(label)
 	if err != nil || named == nil || named == encoding.Replacement {
-		return nil, fmt.Errorf("the charset %q is not known; save the file as UTF-8", label)
+		return nil, fmt.Errorf("unknown charset %q; save the file as UTF-8", label)
 	}
 	return named.NewDecoder().Reader(in), nil
 }

@@ -1,5 +1,17 @@
-// Package inventory records what is preserved: objects, their versions, and
-// the local ids by which depositors know them.
+// Package inventory records what is preserved: objects, their versions, and the local ids
+// by which depositors know them.
+//
+// Its rows are an index of the storage root, and can be made again from there at any
+// time (package reindex). An object has these rows:
+//
+//	OBJECT#{ark}            OBJECT    the object and its newest version
+//	OBJECT#{ark}            V#{n}     a version
+//	OBJECT#{ark}            EV#{n}    an event of its history
+//	LOCAL#{collection}#{id} LOCAL     the object that a local id names in a collection
+//	ARK#{ark}               ARK       the ark is reserved, for ever
+//
+// The last two are put before anything of the object is stored, so that two submissions
+// with one identifier cannot make two objects.
 package inventory
 
 import (
@@ -126,8 +138,9 @@ func (s Store) Collection(ctx context.Context, collection, cursor string) ([]str
 		table.Head
 		ARK string `dynamo:"ark"`
 	}
-	next, err := s.Table.Page(ctx, table.Query{Index: "list", PK: "objects#" + collection, Desc: true, Limit: 50,
-		Cursor: cursor}, &rows)
+	next, err := s.Table.Page(ctx, table.Query{
+		Index: "list", PK: "objects#" + collection, Desc: true, Limit: 50, Cursor: cursor,
+	}, &rows)
 	arks := make([]string, len(rows))
 	for i, r := range rows {
 		arks[i] = r.ARK

@@ -6,7 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
@@ -15,7 +16,7 @@ import (
 
 // Record is a stored object to be recorded. All of it follows from the object.
 type Record struct {
-	Object   Object    // as it is stored: all but the row's own fields and the counted ones is read
+	Object   Object    // as it is stored; the row's own fields, and the counted ones, are not read
 	First    string    // the job that stored its first version
 	Versions []Version // those that are missing, oldest first
 	Actor    string
@@ -35,7 +36,8 @@ func (s Store) Missing(ctx context.Context, ark string, head int) (numbers []int
 	next := 1
 	for cursor, first := "", true; first || cursor != ""; first = false {
 		var rows []Version
-		if rows, cursor, err = s.Versions(ctx, ark, cursor); err != nil {
+		rows, cursor, err = s.Versions(ctx, ark, cursor)
+		if err != nil {
 			return nil, err
 		}
 		for _, row := range rows {
@@ -57,32 +59,41 @@ const readers = 16
 // Fresh are those of an object's local ids that have no row yet. A Conflict names
 // those that are another object's, and comes with the others.
 func (s Store) Fresh(ctx context.Context, o *Object) (fresh []string, err error) {
-	arks, errs := make([]string, len(o.LocalIDs)), make([]error, len(o.LocalIDs))
-	gate := make(chan struct{}, readers)
-	var wg sync.WaitGroup
-	for i, id := range o.LocalIDs {
-		gate <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-gate }()
-			arks[i], errs[i] = s.ByLocalID(ctx, o.Collection, id)
-		})
+	arks, err := s.byLocalIDs(ctx, o.Collection, o.LocalIDs)
+	if err != nil {
+		return nil, err
 	}
-	wg.Wait()
-	var taken []string
+	var conflicts []string
 	for i, id := range o.LocalIDs {
-		switch {
-		case errs[i] != nil:
-			return nil, errs[i]
-		case arks[i] == "":
+		switch arks[i] {
+		case "":
 			fresh = append(fresh, id)
-		case arks[i] != o.ARK:
-			taken = append(taken, fmt.Sprintf("the local id %q is that of %s, not of %s", id, arks[i], o.ARK))
+		case o.ARK:
+		default:
+			conflicts = append(conflicts, fmt.Sprintf("the local id %q is that of %s, not of %s", id, arks[i], o.ARK))
 		}
 	}
-	if len(taken) > 0 {
-		err = fault.New(fault.Conflict, "%s", strings.Join(taken[:min(len(taken), 20)], "; "))
+	if len(conflicts) > 0 {
+		err = fault.New(fault.Conflict, "%s", strings.Join(conflicts[:min(len(conflicts), mostNamed)], "; "))
 	}
 	return fresh, err
+}
+
+// mostNamed bounds the conflicts that an error names.
+const mostNamed = 20
+
+// byLocalIDs looks up the ark of each local id, "" where it has none.
+func (s Store) byLocalIDs(ctx context.Context, collection string, ids []string) ([]string, error) {
+	arks := make([]string, len(ids))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(readers)
+	for i, id := range ids {
+		g.Go(func() (err error) {
+			arks[i], err = s.ByLocalID(ctx, collection, id)
+			return err
+		})
+	}
+	return arks, g.Wait()
 }
 
 // PutLocalIDs puts rows of local ids into a transaction, which fails if there is one.
@@ -106,41 +117,59 @@ func PutVersions(tx *table.Tx, ark string, versions []Version) {
 // local ids that are another object's, and comes with what puts the rest; or it says
 // what the rows have that the stored object has not, and comes with nil.
 func (s Store) Prepare(ctx context.Context, r Record, now int64) (func(*table.Tx) error, error) {
-	row := Object{Head: head(objectKey(r.Object.ARK)), ARK: r.Object.ARK, Collection: r.Object.Collection}
-	err := s.Table.Get(ctx, row.Key(), &row)
-	if fault.Is(err, fault.NotFound) {
-		row.Number, err = s.lastEvent(ctx, r.Object.ARK)
-	}
+	prev, err := s.row(ctx, &r.Object)
 	if err != nil {
 		return nil, err
 	}
-	if err := agree(&row, &r.Object); err != nil {
-		return nil, err
-	}
-	reserved, err := s.Reserved(ctx, row.ARK)
+	reserved, err := s.Reserved(ctx, prev.ARK)
 	if err != nil {
 		return nil, err
 	}
-	fresh, taken := s.Fresh(ctx, &r.Object)
-	if taken != nil && !fault.Is(taken, fault.Conflict) {
-		return nil, taken
+	fresh, conflict := s.Fresh(ctx, &r.Object)
+	if conflict != nil && !fault.Is(conflict, fault.Conflict) {
+		return nil, conflict
 	}
-	is := row.with(r.Object)
-	added := slices.DeleteFunc(slices.Clone(is.LocalIDs),
-		func(id string) bool { return slices.Contains(row.LocalIDs, id) })
-	held := reserved != nil && reserved.Collection == is.Collection && (r.First == "" || reserved.Job == r.First)
-	if held && row.Rev > 0 && len(r.Versions) == 0 && len(fresh) == 0 && reflect.DeepEqual(row, is) {
-		return nil, taken
+
+	next := prev.with(r.Object)
+	held := reserved.isOf(&next, r.First)
+	recorded := held && len(r.Versions) == 0 && len(fresh) == 0 && prev.Rev > 0 && reflect.DeepEqual(prev, next)
+	if recorded {
+		return nil, conflict
 	}
 	return func(tx *table.Tx) error {
 		if !held {
-			reserve(tx, reserved, &is, r.First)
+			reserve(tx, reserved, &next, r.First)
 		}
-		PutLocalIDs(tx, &is, fresh)
-		PutVersions(tx, is.ARK, r.Versions)
-		return is.put(tx, event.New{Time: now, Actor: r.Actor, Component: "record",
-			Detail: Detail{is.HeadOf, len(r.Versions), added, r.Job}})
-	}, taken
+		PutLocalIDs(tx, &next, fresh)
+		PutVersions(tx, next.ARK, r.Versions)
+		return next.put(tx, event.New{Time: now, Actor: r.Actor, Component: "record",
+			Detail: Detail{next.HeadOf, len(r.Versions), without(next.LocalIDs, prev.LocalIDs), r.Job}})
+	}, conflict
+}
+
+// row reads the row of a stored object, or makes a new one, without a revision. It
+// returns a Conflict if the row cannot be that of the stored object.
+func (s Store) row(ctx context.Context, o *Object) (Object, error) {
+	row := Object{Head: head(objectKey(o.ARK)), ARK: o.ARK, Collection: o.Collection}
+	err := s.Table.Get(ctx, row.Key(), &row)
+	if fault.Is(err, fault.NotFound) {
+		row.Number, err = s.lastEvent(ctx, o.ARK)
+	}
+	if err == nil {
+		err = agree(&row, o)
+	}
+	return row, err
+}
+
+// isOf reports whether the reservation says which object it is, and which job stored
+// the first version, if that is known.
+func (r *Reserved) isOf(o *Object, first string) bool {
+	return r != nil && r.Collection == o.Collection && (first == "" || r.Job == first)
+}
+
+// without are the ids of a list that another does not have.
+func without(ids, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(others, id) })
 }
 
 // agree returns a Conflict if a row is not one of the stored object, or an earlier
@@ -155,9 +184,8 @@ func agree(row, stored *Object) error {
 		return fault.New(fault.Conflict, "the row of %s is at version %d, the stored object at version %d",
 			row.ARK, row.HeadOf, stored.HeadOf)
 	case row.HeadOf == stored.HeadOf && row.Digest != stored.Digest:
-		return fault.New(fault.Conflict, "version %d of %s was recorded with the inventory digest %s, the stored "+
-			"one is %s",
-			row.HeadOf, row.ARK, row.Digest, stored.Digest)
+		return fault.New(fault.Conflict, "version %d of %s was recorded with the inventory digest %s, "+
+			"the stored inventory has %s", row.HeadOf, row.ARK, row.Digest, stored.Digest)
 	}
 	return nil
 }
@@ -170,17 +198,19 @@ func (row Object) with(o Object) Object {
 		row.LocalIDs = o.LocalIDs[:MaxListed]
 	}
 	row.Created, row.Modified = o.Created, o.Modified
-	row.Head.ListPK, row.Head.ListSK = "objects#"+row.Collection, fmt.Sprintf("%013d#%s", row.Modified, row.ARK)
+	row.Head.ListPK = "objects#" + row.Collection
+	row.Head.ListSK = fmt.Sprintf("%013d#%s", row.Modified, row.ARK) // last changed last
 	return row
 }
 
 // put writes the row with its event.
 func (row *Object) put(tx *table.Tx, e event.New) error {
 	row.Number++
-	if e.Type = "object.modify"; row.Rev == 0 {
+	if row.Rev == 0 {
 		e.Type = "object.create"
 		tx.Insert(row)
 	} else {
+		e.Type = "object.modify"
 		tx.Save(row)
 	}
 	return event.Append(tx, subject(row.ARK), row.Number, e)

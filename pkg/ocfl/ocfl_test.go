@@ -217,8 +217,8 @@ func TestVersions(t *testing.T) {
 				}
 				if rapid.Bool().Draw(rt, "claimed") {
 					key := fmt.Sprintf("%sv%d/%s", Prefix(id), dead.Number, inventoryName)
-					if err := f.root.claim(t.Context(), key, dead, f.text(fmt.Sprint("inventory-dead", n)),
-						owner()); err != nil {
+					text := f.text(fmt.Sprint("inventory-dead", n))
+					if err := f.root.claim(t.Context(), key, dead, text, owner()); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -281,7 +281,8 @@ func TestDiesAnywhere(t *testing.T) {
 			if op == "GET object" || op == "HEAD object" || op == "List" {
 				return 0
 			}
-			if writes++; writes >= at {
+			writes++
+			if writes >= at {
 				died = true
 				return 503
 			}
@@ -399,8 +400,8 @@ func TestAllKnownDigests(t *testing.T) {
 	}
 	got := fixity()
 	for _, algorithm := range []string{"md5", "sha1", "sha256"} {
-		if paths := got[algorithm][later.Digests[algorithm]]; len(paths) != 1 ||
-			paths[0] != "v1/content/one/producer/c" {
+		paths := got[algorithm][later.Digests[algorithm]]
+		if len(paths) != 1 || paths[0] != "v1/content/one/producer/c" {
 			t.Errorf("%s of stored bytes: %v", algorithm, paths)
 		}
 	}

@@ -1,6 +1,12 @@
-// Package premis writes preservation metadata as PREMIS 3 (Library of Congress,
-// PREMIS Data Dictionary 3.0; its XML schema orders the elements). Terms are those of
-// the vocabularies at http://id.loc.gov/vocabulary/preservation.
+// Package premis writes preservation metadata as PREMIS 3 in XML.
+//
+// A document has the objects that are preserved, the events that happened to them, and
+// the agents of these events, in this order, as the XML schema demands. A [Writer] writes
+// them as a stream, since a version can have very many files.
+//
+// Types of events, outcomes, roles and kinds of agents are terms of the vocabularies at
+// http://id.loc.gov/vocabulary/preservation, and written with their URIs. The semantic
+// units are those of the PREMIS Data Dictionary 3.0 (Library of Congress).
 package premis
 
 import (
@@ -25,14 +31,14 @@ const (
 	File           Category = "file"
 )
 
-// Object is what is preserved. The first identifier is its own, the others are by
-// which it is known elsewhere.
+// Object is what is preserved. Its first identifier is that of the archive; by the others
+// it is known elsewhere.
 type Object struct {
 	Category  Category
 	IDs       []Identifier
 	Relations []Relation
 
-	// Of a File only.
+	// These are of a File only.
 	Fixity       []Fixity
 	Size         int64  // bytes
 	Format       string // media type; "" = not known
@@ -62,8 +68,8 @@ func To(id Identifier) iter.Seq2[Identifier, error] {
 // in hexadecimal, and who calculated it first.
 type Fixity struct{ Algorithm, Digest, Originator string }
 
-// Event is one event. Type is a term of the eventType vocabulary, else it is written
-// without an authority; Outcome is Success, Warning or Failure.
+// Event is something that happened to objects. Type should be a term of the eventType
+// vocabulary; another is written without a URI. Outcome is Success, Warning or Failure.
 type Event struct {
 	ID      Identifier
 	Type    string
@@ -96,7 +102,7 @@ const (
 	ExecutingProgram = "executing program"
 )
 
-// Agent did something. Type is a term of the agentType vocabulary, Organization,
+// Agent is who took part in events. Type is a term of the agentType vocabulary, Organization,
 // Person or Software; "" where it is not known.
 type Agent struct {
 	ID      Identifier

@@ -23,9 +23,11 @@ func write(t *testing.T, w io.Writer, n int) {
 			}
 		}
 	}
-	objects := []Object{{Category: Entity, IDs: []Identifier{entity, {"local", "a<b"}}},
-		{Category: Representation, IDs: []Identifier{id("v1")}, Relations: []Relation{{Represents, To(entity)},
-			{Includes, includes}}}}
+	objects := []Object{
+		{Category: Entity, IDs: []Identifier{entity, {"local", "a<b"}}},
+		{Category: Representation, IDs: []Identifier{id("v1")},
+			Relations: []Relation{{Represents, To(entity)}, {Includes, includes}}},
+	}
 	for _, o := range objects {
 		if err := d.Object(o); err != nil {
 			t.Fatal(err)
@@ -33,9 +35,10 @@ func write(t *testing.T, w io.Writer, n int) {
 	}
 	for i := range n {
 		err := d.Object(Object{Category: File, IDs: []Identifier{id(fmt.Sprint("file ", i))}, Size: 7,
-			Format: "text/plain", FormatNote: "n", OriginalName: "a & b",
-			Fixity: []Fixity{{"sha512", strings.Repeat("a", 128), "archivist"}, {"md5", strings.Repeat("b", 32),
-				"depositor"}}})
+			Format: "text/plain", FormatNote: "n", OriginalName: "a & b", Fixity: []Fixity{
+				{"sha512", strings.Repeat("a", 128), "archivist"},
+				{"md5", strings.Repeat("b", 32), "depositor"},
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,12 +60,14 @@ func TestWrite(t *testing.T) {
 	text := strings.ReplaceAll(b.String(), "\n", "")
 	const terms = "http://id.loc.gov/vocabulary/preservation/"
 	for _, want := range []string{
-		"<objectIdentifierValue>a&lt;b</objectIdentifierValue>", "<eventDateTime>1970-01-01T00:00:01Z</eventDateTime>",
+		"<objectIdentifierValue>a&lt;b</objectIdentifierValue>",
+		"<eventDateTime>1970-01-01T00:00:01Z</eventDateTime>",
 		"<originalName>a &amp; b</originalName>",
 		`<messageDigestAlgorithm valueURI="` + terms + `cryptographicHashFunctions/sha512">SHA-512<`,
-		`<linkingAgentRole authority="eventRelatedAgentRole" authorityURI="` + terms +
-			`eventRelatedAgentRole" valueURI="` + terms + `eventRelatedAgentRole/exe">executing program<`,
-		"<eventType>our own</eventType>", "<agentVersion>1</agentVersion></agent>",
+		`<linkingAgentRole authority="eventRelatedAgentRole" authorityURI="` + terms + `eventRelatedAgentRole" ` +
+			`valueURI="` + terms + `eventRelatedAgentRole/exe">executing program<`,
+		"<eventType>our own</eventType>",
+		"<agentVersion>1</agentVersion></agent>",
 		"</agentName><agentNote>who it is, is not known</agentNote></agent></premis>",
 		"<eventOutcomeDetail><eventOutcomeDetailNote>n</eventOutcomeDetailNote></eventOutcomeDetail>",
 	} {
@@ -82,9 +87,12 @@ func TestWrite(t *testing.T) {
 	if err := xml.Unmarshal(b.Bytes(), &again); err != nil {
 		t.Fatal(err)
 	}
-	if o := again.Objects; len(o) != 4 || o[1].Type != "representation" || len(o[1].Includes) != 3 ||
-		o[3].Type != "file" || len(again.Events) != 2 || len(again.Agents) != 2 {
-		t.Errorf("read again: %+v", again)
+	o := again.Objects
+	if len(o) != 4 || o[1].Type != "representation" || len(o[1].Includes) != 3 || o[3].Type != "file" {
+		t.Errorf("the objects are read again as %+v", o)
+	}
+	if len(again.Events) != 2 || len(again.Agents) != 2 {
+		t.Errorf("%d events and %d agents are read again, expected 2 and 2", len(again.Events), len(again.Agents))
 	}
 }
 
@@ -112,8 +120,10 @@ func TestStream(t *testing.T) {
 }
 
 func TestCarries(t *testing.T) {
-	for text, want := range map[string]string{"plain\r\n\té\U0010ffff\u0085": "", "\x00": "U+0000", "a\ufffe": "U+FFFE",
-		"\ufffd": "lost before", "\xff": "is not UTF-8"} {
+	for text, want := range map[string]string{
+		"plain\r\n\té\U0010ffff\u0085": "",
+		"\x00":                         "U+0000", "a\ufffe": "U+FFFE", "\ufffd": "lost before", "\xff": "is not UTF-8",
+	} {
 		if got := Carries(text); (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}

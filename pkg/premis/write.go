@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// vocabularies is where the Library of Congress publishes the terms.
+// vocabularies is where the Library of Congress publishes its terms.
 const vocabularies = "http://id.loc.gov/vocabulary/preservation/"
 
 // codes are the last parts of the terms' URIs, by vocabulary and term.
@@ -84,8 +84,10 @@ func (d *Writer) Object(o Object) error {
 	return nil
 }
 
+// characteristics writes fixity, size and format of a file.
 func (d *Writer) characteristics(o Object) {
 	d.begin("objectCharacteristics")
+
 	for _, f := range o.Fixity {
 		name := f.Algorithm
 		if algorithms[name] != "" {
@@ -97,7 +99,9 @@ func (d *Writer) characteristics(o Object) {
 		d.text("messageDigestOriginator", f.Originator)
 		d.end()
 	}
+
 	d.text("size", strconv.FormatInt(o.Size, 10))
+
 	format := o.Format
 	if format == "" {
 		format = "unknown"
@@ -146,6 +150,7 @@ func (d *Writer) Event(e Event) {
 	d.begin("eventDetailInformation")
 	d.text("eventDetail", e.Detail)
 	d.end()
+
 	d.begin("eventOutcomeInformation")
 	d.term("eventOutcome", "eventOutcome", e.Outcome)
 	if e.Note != "" {
@@ -154,6 +159,7 @@ func (d *Writer) Event(e Event) {
 		d.end()
 	}
 	d.end()
+
 	for _, a := range e.Agents {
 		d.begin("linkingAgentIdentifier")
 		d.text("linkingAgentIdentifierType", a.Agent.Type)
@@ -210,6 +216,7 @@ func (d *Writer) text(element, text string, attributes ...string) {
 	d.b.WriteString("</" + element + ">\n")
 }
 
+// begin begins an element that has elements inside, end ends it.
 func (d *Writer) begin(element string, attributes ...string) {
 	d.tag(element, attributes)
 	d.b.WriteByte('\n')
@@ -222,6 +229,7 @@ func (d *Writer) end() {
 	d.open = d.open[:last]
 }
 
+// tag writes a start tag. Attributes are names, each followed by its value.
 func (d *Writer) tag(element string, attributes []string) {
 	d.b.WriteString("<" + element)
 	for i := 0; i < len(attributes); i += 2 {

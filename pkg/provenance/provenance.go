@@ -59,8 +59,7 @@ func (a Archive) implementers() (links []premis.Link) {
 // submitter is the agent that asked for the ingest. Whether it is a person is not known.
 func submitter(name string) premis.Agent {
 	a := premis.Agent{ID: ours("submitter:" + name), Name: name,
-		Note: "The name under which the content was submitted. It can be that of a person, an organization or a " +
-			"program."}
+		Note: "The name under which the content was submitted: that of a person, an organization or a program."}
 	if notify.CheckAddress(name) == nil {
 		a.ID = premis.Identifier{Type: "mail address", Value: name}
 	}

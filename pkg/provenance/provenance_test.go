@@ -34,11 +34,15 @@ func job() *ingest.Job {
 }
 
 func files(yield func(aip.Entry, error) bool) {
-	_ = yield(aip.Entry{MediaType: "text/plain; charset=utf-8", Given: "md5",
-		File: ocfl.File{Path: "producer/a <b>.txt", Size: 5,
-			Digests: map[string]string{"sha512": "aa", "sha256": "ab", "md5": "ac"}}}, nil) &&
-		yield(aip.Entry{MediaType: "", File: ocfl.File{Path: "producer/c", Size: 7,
-			Digests: map[string]string{"sha512": "ca", "sha256": "cb"}}}, nil)
+	full := aip.Entry{MediaType: "text/plain; charset=utf-8", Given: "md5", File: ocfl.File{
+		Path: "producer/a <b>.txt", Size: 5,
+		Digests: map[string]string{"sha512": "aa", "sha256": "ab", "md5": "ac"},
+	}}
+	plain := aip.Entry{File: ocfl.File{
+		Path: "producer/c", Size: 7,
+		Digests: map[string]string{"sha512": "ca", "sha256": "cb"},
+	}}
+	_ = yield(full, nil) && yield(plain, nil)
 }
 
 // golden compares a document with the expected one.
@@ -72,12 +76,9 @@ func TestDocument(t *testing.T) {
 func TestHistory(t *testing.T) {
 	object := &inventory.Object{ARK: ark, LocalIDs: []string{"notes & more"}}
 	log := []event.Row{
-		{ID: "e1", Version: 1, Type: "object.create", Time: 1_800_000_000_000, Actor: "ada",
-			Detail: `{"version":1,"job":"j1"}`},
-		{ID: "e2", Version: 2, Type: "object.modify", Time: 1_800_000_100_000, Actor: "ada",
-			Detail: `{"version":2,"job":"j2"}`},
-		{ID: "e3", Version: 3, Type: "object.modify", Time: 1_800_000_200_000, Actor: "an operator",
-			Detail: `{"version":2}`},
+		{ID: "e1", Version: 1, Type: "object.create", Time: 1_800_000_000_000, Actor: "ada", Detail: `{"version":1,"job":"j1"}`},
+		{ID: "e2", Version: 2, Type: "object.modify", Time: 1_800_000_100_000, Actor: "ada", Detail: `{"version":2,"job":"j2"}`},
+		{ID: "e3", Version: 3, Type: "object.modify", Time: 1_800_000_200_000, Actor: "an operator", Detail: `{"version":2}`},
 	}
 	var doc bytes.Buffer
 	if err := archive.History(&doc, object, log); err != nil {
@@ -129,8 +130,7 @@ func TestTerms(t *testing.T) {
 	}
 	for _, text := range []string{doc.String(), rich.String()} {
 		events := strings.Count(text, "<eventType ")
-		if known := strings.Count(text,
-			`valueURI="http://id.loc.gov/vocabulary/preservation/eventType/`); known != events || events < 3 {
+		if known := strings.Count(text, `valueURI="http://id.loc.gov/vocabulary/preservation/eventType/`); known != events || events < 3 {
 			t.Errorf("%d of %d event types are terms of the vocabulary", known, events)
 		}
 	}
@@ -149,17 +149,20 @@ func TestOCFL(t *testing.T) {
 		j := job()
 		j.Submitter, j.Note = c.submitter, c.note
 		v := provenance.OCFL(j)
-		if v.Message != c.message || v.User.Name != c.name || v.User.Address != c.address ||
-			v.Created.UnixMilli() != j.Stamp {
-			t.Errorf("%q: got %+v by %+v", c.submitter, v, *v.User)
+		if user := (ocfl.User{Name: c.name, Address: c.address}); v.Message != c.message || *v.User != user {
+			t.Errorf("%q: got %q by %+v", c.submitter, v.Message, *v.User)
+		}
+		if v.Created.UnixMilli() != j.Stamp {
+			t.Errorf("%q: created at %s", c.submitter, v.Created)
 		}
 	}
 }
 
 // A version says in its inventory when it was made, why, and by whom.
 func ExampleOCFL() {
-	v := provenance.OCFL(&ingest.Job{ID: "j-1", Note: "as agreed", Submitter: "ada@example.org",
-		Stamp: 1_800_000_000_000})
+	v := provenance.OCFL(&ingest.Job{
+		ID: "j-1", Note: "as agreed", Submitter: "ada@example.org", Stamp: 1_800_000_000_000,
+	})
 	fmt.Println(v.Created.Format("2006-01-02"), v.Message, v.User.Address)
 	// Output: 2027-01-15 as agreed mailto:ada@example.org
 }

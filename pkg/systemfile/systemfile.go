@@ -69,8 +69,8 @@ func (v Version) Files() []File {
 // whose. The others say how this version came about.
 func Counts(path string) bool {
 	switch path {
-	case "system/mrt-mom.txt", "system/mrt-owner.txt", "system/mrt-membership.txt", "system/mrt-erc.txt",
-		"system/mrt-dc.xml":
+	case "system/mrt-mom.txt", "system/mrt-owner.txt", "system/mrt-membership.txt",
+		"system/mrt-erc.txt", "system/mrt-dc.xml":
 		return true
 	}
 	return strings.HasPrefix(path, "producer/")

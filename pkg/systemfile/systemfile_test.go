@@ -30,14 +30,15 @@ func version() systemfile.Version {
 		Number: 2,
 		Job: &ingest.Job{
 			ID: "job-1", Batch: "batch-1", Collection: "maps", Mode: "add", Submitter: "Ada",
-			Primary:  "ark:/99999/fk4a",
-			LocalIDs: []string{"notebook 7", "doi:10.1/x"}, Created: 1_800_000_000_000, Stamp: 1_800_000_060_000,
-			Payload: ingest.Payload{URL: "https://user:secret@example.org/m.checkm?sig=x",
-				Type: ingest.TypeObjectManifest},
+			Primary: "ark:/99999/fk4a", LocalIDs: []string{"notebook 7", "doi:10.1/x"},
+			Created: 1_800_000_000_000, Stamp: 1_800_000_060_000,
+			Payload: ingest.Payload{Type: ingest.TypeObjectManifest,
+				URL: "https://user:secret@example.org/m.checkm?sig=x"},
 		},
-		Description: description.Description{Kernel: erc.Kernel{Who: []string{"Ada", "Luigi & Co"},
-			What: []string{"Notes"},
-			More: map[string][]string{"rights": {"CC0"}}}},
+		Description: description.Description{Kernel: erc.Kernel{
+			Who: []string{"Ada", "Luigi & Co"}, What: []string{"Notes"},
+			More: map[string][]string{"rights": {"CC0"}},
+		}},
 		Entries: func(yield func(aip.Entry, error) bool) {
 			sums := map[string]string{"sha256": strings.Repeat("a", 64), "sha512": strings.Repeat("b", 128)}
 			_ = yield(aip.Entry{URL: "http://example.org/a%20b", MediaType: "text/plain",
@@ -113,8 +114,8 @@ where: doi:10.1/x
 	if !strings.Contains(got["system/premis.xml"], "ark:/99999/fk4a/v2/producer/a b<") {
 		t.Errorf("the provenance does not name the file:\n%s", got["system/premis.xml"])
 	}
-	_, rows, problems, err := checkm.ReadAll(strings.NewReader(got["system/mrt-manifest.checkm"]),
-		checkm.Options{Stored: true})
+	manifest := strings.NewReader(got["system/mrt-manifest.checkm"])
+	_, rows, problems, err := checkm.ReadAll(manifest, checkm.Options{Stored: true})
 	if err != nil || len(problems) > 0 || len(rows) != 1 || rows[0].Name != "producer/a b" || rows[0].Size != 3 {
 		t.Errorf("the storage manifest is read as %+v, %v, %v", rows, problems, err)
 	}
@@ -209,13 +210,10 @@ func TestCounts(t *testing.T) {
 // TestRefused: a value that would not be read the same is refused with its name.
 func TestRefused(t *testing.T) {
 	for want, change := range map[string]func(*ingest.Job, *description.Description){
-		"":                   func(*ingest.Job, *description.Description) {},
-		`collection "a\x01"`: func(j *ingest.Job, _ *description.Description) { j.Collection = "a\x01" },
-		`submitter "\ufffe"`: func(j *ingest.Job, _ *description.Description) { j.Submitter = "\ufffe" },
-		`local id "x\uffff"`: func(j *ingest.Job, _ *description.Description) {
-			j.LocalIDs = []string{"ok",
-				"x\uffff"}
-		},
+		"":                    func(*ingest.Job, *description.Description) {},
+		`collection "a\x01"`:  func(j *ingest.Job, _ *description.Description) { j.Collection = "a\x01" },
+		`submitter "\ufffe"`:  func(j *ingest.Job, _ *description.Description) { j.Submitter = "\ufffe" },
+		`local id "x\uffff"`:  func(j *ingest.Job, _ *description.Description) { j.LocalIDs = []string{"ok", "x\uffff"} },
 		`title (what) "a\nb"`: func(_ *ingest.Job, d *description.Description) { d.What = []string{"a\nb"} },
 		`rights of the description "` + "\ufffd": func(_ *ingest.Job, d *description.Description) {
 			d.More = map[string][]string{"rights": {"\ufffd"}}

@@ -32,8 +32,8 @@ func text(v types.AttributeValue) string {
 func (w *world) each(do func(pk, sk string, row tabletest.Item)) {
 	for _, row := range w.rows.All() {
 		pk, sk := text(row["pk"]), text(row["sk"])
-		if kind, _, _ := strings.Cut(pk, "#"); slices.Contains([]string{"OBJECT", "LOCAL", "ARK"}, kind) &&
-			!strings.HasPrefix(sk, "EV#") {
+		kind, _, _ := strings.Cut(pk, "#")
+		if slices.Contains([]string{"OBJECT", "LOCAL", "ARK"}, kind) && !strings.HasPrefix(sk, "EV#") {
 			do(pk, sk, row)
 		}
 	}
