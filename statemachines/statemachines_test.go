@@ -115,7 +115,8 @@ func TestStages(t *testing.T) {
 				t.Errorf("%s: %q waits %d s, the chain says %s", name, s, st.TimeoutSeconds, want)
 			}
 			body := st.Parameters.MessageBody
-			if body["token.$"] != "$$.Task.Token" || body["exec.$"] != "$.exec" || row.Job != "" && body["state"] != string(row.Job) || row.Batch != "" && body["step"] != stage {
+			if body["token.$"] != "$$.Task.Token" || body["exec.$"] != "$.exec" || row.Job != "" &&
+				body["state"] != string(row.Job) || row.Batch != "" && body["step"] != stage {
 				t.Errorf("%s: %q sends %v", name, s, body)
 			}
 		}
@@ -151,7 +152,9 @@ func TestPath(t *testing.T) {
 				to[e] = c.Next
 			}
 		}
-		for e, want := range map[ingest.Answer]string{ingest.Parked: "Over", ingest.Superseded: "Over", ingest.StageFail: "Failed", ingest.Continue: s + " again", "States.Timeout": s + " again", "States.ALL": s + " later"} {
+		for e, want := range map[ingest.Answer]string{ingest.Parked: "Over", ingest.Superseded: "Over",
+			ingest.StageFail: "Failed", ingest.Continue: s + " again", "States.Timeout": s + " again", "States.ALL": s +
+				" later"} {
 			if to[string(e)] != want {
 				t.Errorf("%s: %s is caught to %q, want %q", s, e, to[string(e)], want)
 			}

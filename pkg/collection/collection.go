@@ -1,5 +1,8 @@
-// Package collection keeps the profiles of collections: how what is submitted to
-// one is taken in, and who hears of it.
+// Package collection keeps the profiles of collections: how submissions to a collection
+// are ingested, and who is notified.
+//
+// A collection needs no profile: without one the defaults hold. A profile is one row,
+// and each change of it is an event.
 package collection
 
 import (
@@ -8,6 +11,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
@@ -15,16 +19,25 @@ import (
 	"archivist/pkg/table"
 )
 
-// Profile is how a collection is treated. The zero value is the default: what a
-// collection has that nobody made a profile for.
+// Profile is how a collection is treated. The zero value is the default, for a
+// collection without a profile.
 type Profile struct {
-	Title         string   `dynamo:"title,omitempty" json:"title,omitempty"`
-	Priority      *int     `dynamo:"priority,omitempty" json:"priority,omitempty"` // of its jobs, 0 (best) to 999; not given: by the size of the batch
-	Shoulder      string   `dynamo:"shoulder,omitempty" json:"shoulder,omitempty"` // of its arks; "": that of the archive
-	RequireDigest bool     `dynamo:"require_digest,omitempty" json:"requireDigest,omitempty"`
-	Notify        []string `dynamo:"notify,omitempty" json:"notification,omitempty"` // mail addresses, beside those of a submission
-	Suppress      Suppress `dynamo:"suppress,omitempty" json:"suppress,omitempty"`
-	Callback      Callback `dynamo:"callback,omitempty" json:"callback"`
+	Title string `dynamo:"title,omitempty" json:"title,omitempty"`
+
+	// Priority of its jobs, 0 (best) to 999. nil: by the size of the batch.
+	Priority *int `dynamo:"priority,omitempty" json:"priority,omitempty"`
+
+	// Shoulder of its ARKs. "": that of the archive.
+	Shoulder string `dynamo:"shoulder,omitempty" json:"shoulder,omitempty"`
+
+	// RequireDigest refuses files without a digest of the depositor.
+	RequireDigest bool `dynamo:"require_digest,omitempty" json:"requireDigest,omitempty"`
+
+	// Notify are mail addresses, beside those of a submission.
+	Notify []string `dynamo:"notify,omitempty" json:"notification,omitempty"`
+
+	Suppress Suppress `dynamo:"suppress,omitempty" json:"suppress,omitempty"`
+	Callback Callback `dynamo:"callback,omitempty" json:"callback"`
 }
 
 // Suppress says which mails are not sent.
@@ -39,8 +52,10 @@ const (
 
 // Callback is a request to a depositor's server for each preserved job.
 type Callback struct {
-	URL    string `dynamo:"callback_url,omitempty" json:"url,omitempty"`
-	Secret string `dynamo:"secret_name,omitempty" json:"secret,omitempty"` // name in Secrets Manager of the key that signs it
+	URL string `dynamo:"callback_url,omitempty" json:"url,omitempty"`
+
+	// Secret is the name in Secrets Manager of the key that signs the request.
+	Secret string `dynamo:"secret_name,omitempty" json:"secret,omitempty"`
 	Mode   Mode   `dynamo:"callback_mode,omitempty" json:"mode,omitempty"`
 }
 
@@ -111,7 +126,8 @@ func (s Store) Put(ctx context.Context, name string, p Profile, actor string, no
 	} else {
 		tx.Save(&r)
 	}
-	if err := event.Append(tx, subject(name), r.Number, event.New{Type: "collection.profile", Time: now, Actor: actor, Component: "api", Detail: p}); err != nil {
+	e := event.New{Type: "collection.profile", Time: now, Actor: actor, Component: "api", Detail: p}
+	if err := event.Append(tx, subject(name), r.Number, e); err != nil {
 		return err
 	}
 	return tx.Commit(ctx)
@@ -120,33 +136,42 @@ func (s Store) Put(ctx context.Context, name string, p Profile, actor string, no
 var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 var shoulders = regexp.MustCompile(`^[0-9bcdfghjkmnpqrstvwxz]{2,20}$`)
 
+// check returns an Invalid that names the first field of a profile that is not accepted.
 func (s Store) check(name string, p Profile) error {
 	switch {
 	case !names.MatchString(name):
-		return fault.New(fault.Invalid, "name: %q: expected 1 to 100 letters, digits, dots, hyphens and underscores", name)
+		return fault.New(fault.Invalid,
+			"name: %q: expected 1 to 100 letters, digits, dots, hyphens and underscores", name)
 	case p.Priority != nil && (*p.Priority < 0 || *p.Priority > 999):
 		return fault.New(fault.Invalid, "priority: %d: expected 0 (best) to 999", *p.Priority)
 	case p.Shoulder != "" && !shoulders.MatchString(p.Shoulder):
 		return fault.New(fault.Invalid, "shoulder: %q: expected 2 to 20 digits and consonants, e.g. fk4", p.Shoulder)
 	case !slices.Contains([]Suppress{"", None, Partial, Full}, p.Suppress):
 		return fault.New(fault.Invalid, "suppress: %q: expected none, partial or full", p.Suppress)
-	case !slices.Contains([]Mode{"", Required, BestEffort}, p.Callback.Mode):
-		return fault.New(fault.Invalid, "callback.mode: %q: expected required or best-effort", p.Callback.Mode)
 	}
 	for _, to := range p.Notify {
 		if err := notify.CheckAddress(to); err != nil {
 			return fault.New(fault.Invalid, "notification: %w", err)
 		}
 	}
-	if p.Callback.URL == "" {
+	return s.checkCallback(p.Callback)
+}
+
+func (s Store) checkCallback(c Callback) error {
+	if !slices.Contains([]Mode{"", Required, BestEffort}, c.Mode) {
+		return fault.New(fault.Invalid, "callback.mode: %q: expected required or best-effort", c.Mode)
+	}
+	if c.URL == "" {
 		return nil
 	}
-	u, err := url.Parse(p.Callback.URL)
+
+	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !s.Plain) {
-		return fault.New(fault.Invalid, "callback.url: %q: expected an https URL", p.Callback.URL)
+		return fault.New(fault.Invalid, "callback.url: %q: expected an https URL", c.URL)
 	}
-	if len(p.Callback.Secret) <= len(SecretPrefix) || p.Callback.Secret[:len(SecretPrefix)] != SecretPrefix {
-		return fault.New(fault.Invalid, "callback.secret: %q: expected the name of a secret in Secrets Manager that begins with %q; the secret is the key that signs the request", p.Callback.Secret, SecretPrefix)
+	if key, ours := strings.CutPrefix(c.Secret, SecretPrefix); !ours || key == "" {
+		return fault.New(fault.Invalid, "callback.secret: %q: expected the name of a secret in Secrets Manager that "+
+			"begins with %q; the secret is the key that signs the request", c.Secret, SecretPrefix)
 	}
 	return nil
 }

@@ -18,7 +18,8 @@ func TestPut(t *testing.T) {
 		t.Errorf("of a collection that nobody made: %+v, %v, %v", p, known, err)
 	}
 	two := 2
-	want := collection.Profile{Title: "Maps", Priority: &two, Notify: []string{"b@example.org"}, Callback: collection.Callback{URL: "https://example.org/x", Secret: "archivist/maps"}}
+	want := collection.Profile{Title: "Maps", Priority: &two, Notify: []string{"b@example.org"},
+		Callback: collection.Callback{URL: "https://example.org/x", Secret: "archivist/maps"}}
 	for range 2 { // the second time nothing changes
 		if err := s.Put(t.Context(), "maps", want, "me", 1); err != nil {
 			t.Fatal(err)
@@ -36,7 +37,8 @@ func TestPut(t *testing.T) {
 	if err != nil || len(events) != 2 || events[1].Version != 2 {
 		t.Errorf("the history has %d events, %v", len(events), err)
 	}
-	if all := got.Recipients([]string{"a@example.org", "b@example.org"}); fmt.Sprint(all) != "[a@example.org b@example.org]" {
+	if all := got.Recipients([]string{"a@example.org",
+		"b@example.org"}); fmt.Sprint(all) != "[a@example.org b@example.org]" {
 		t.Errorf("mail goes to %v", all)
 	}
 }

@@ -63,7 +63,8 @@ func TestEventsOfEarlierReleases(t *testing.T) {
 		t.Errorf("%d events; expected %d", len(all), old+1)
 	}
 	var left []event.Row
-	if _, err := tb.Page(t.Context(), table.Query{PK: "SLOT", Prefix: event.Prefix}, &left); err != nil || len(left) != 0 {
+	if _, err := tb.Page(t.Context(), table.Query{PK: "SLOT", Prefix: event.Prefix}, &left); err != nil ||
+		len(left) != 0 {
 		t.Errorf("%d events are left in the bare partition, %v", len(left), err)
 	}
 }

@@ -4,7 +4,7 @@ package ingest
 type Answer string
 
 // Answers: Success goes on in the execution; the others are error names that
-// the definition catches. Keep leaves the token alone.
+// the definition catches.
 const (
 	Success    Answer = "Success"
 	Continue   Answer = "Continue"

@@ -10,14 +10,18 @@ import (
 )
 
 func drawFree(t *rapid.T) Free {
-	return Free{Slots: rapid.IntRange(-1, 5).Draw(t, "slots"), Space: rapid.Int64Range(-20, 100).Draw(t, "space"), Capacity: 100, Reserve: 20,
-		Parked: rapid.Int64Range(0, 40).Draw(t, "parked"), Share: rapid.IntRange(0, 2).Draw(t, "share"), Taken: map[string]int{},
+	return Free{Slots: rapid.IntRange(-1, 5).Draw(t, "slots"), Space: rapid.Int64Range(-20, 100).Draw(t, "space"),
+		Capacity: 100, Reserve: 20,
+		Parked: rapid.Int64Range(0, 40).Draw(t, "parked"), Share: rapid.IntRange(0, 2).Draw(t, "share"),
+		Taken:    map[string]int{},
 		Patience: time.Duration(rapid.IntRange(0, 1).Draw(t, "patience")) * time.Hour}
 }
 
 func drawWant(t *rapid.T, id int) Want {
-	return Want{ID: fmt.Sprint(id), Collection: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "collection"), Space: rapid.Int64Range(0, 120).Draw(t, "need"),
-		Known: rapid.Bool().Draw(t, "known"), HasSpace: rapid.Bool().Draw(t, "has"), First: rapid.Bool().Draw(t, "first"),
+	return Want{ID: fmt.Sprint(id), Collection: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "collection"),
+		Space: rapid.Int64Range(0, 120).Draw(t, "need"),
+		Known: rapid.Bool().Draw(t, "known"), HasSpace: rapid.Bool().Draw(t, "has"), First: rapid.Bool().Draw(t,
+			"first"),
 		Waited: time.Duration(rapid.IntRange(0, 2).Draw(t, "waited")) * time.Hour}
 }
 
@@ -42,7 +46,8 @@ func TestChoose(t *testing.T) {
 			if w.First {
 				most += free.Parked
 			}
-			room := w.Space <= most && (w.Known || most >= free.Reserve) && (w.First || !kept || w.Space == 0 && w.Known)
+			room := w.Space <= most && (w.Known || most >= free.Reserve) && (w.First || !kept || w.Space == 0 &&
+				w.Known)
 			room = room || w.HasSpace
 			may := slots > 0 && (free.Share == 0 || taken[w.Collection] < free.Share)
 			if fits := may && room; fits != is[w.ID] {
@@ -95,7 +100,8 @@ func TestTooLarge(t *testing.T) {
 }
 
 func TestAddSizes(t *testing.T) {
-	for _, c := range [][3]int64{{1, 2, 3}, {math.MaxInt64, 1, math.MaxInt64}, {math.MaxInt64, math.MaxInt64, math.MaxInt64}, {0, math.MaxInt64, math.MaxInt64}} {
+	for _, c := range [][3]int64{{1, 2, 3}, {math.MaxInt64, 1, math.MaxInt64}, {math.MaxInt64, math.MaxInt64,
+		math.MaxInt64}, {0, math.MaxInt64, math.MaxInt64}} {
 		if got := AddSizes(c[0], c[1]); got != c[2] {
 			t.Errorf("%d + %d: got %d", c[0], c[1], got)
 		}

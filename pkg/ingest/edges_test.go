@@ -60,8 +60,9 @@ func TestTransitionsThatAreMade(t *testing.T) {
 // TestBatchTransitionsThatAreMade: those that the queue makes and those still to
 // come are the whole table.
 func TestBatchTransitionsThatAreMade(t *testing.T) {
-	made := map[string]bool{"→Pending": true, "Pending→Processing": true, "Pending→Failed": true, "Processing→Reporting": true,
-		"Reporting→Completed": true, "Reporting→Failed": true, "Completed→Deleted": true}
+	made := map[string]bool{"→Pending": true, "Pending→Processing": true, "Pending→Failed": true,
+		"Processing→Reporting": true,
+		"Reporting→Completed":  true, "Reporting→Failed": true, "Completed→Deleted": true}
 	whole(t, nextBatch, made, laterBatch)
 }
 

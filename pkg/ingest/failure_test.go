@@ -40,7 +40,8 @@ func TestFailure(t *testing.T) {
 func TestEarlierFailure(t *testing.T) {
 	const says = "preserved as ark:/1/x v1, but not recorded: the id is that of another object"
 	j := Job{Primary: "ark:/1/x", State: Failed, ObjectVersion: 1, Message: says}
-	if j = rules.Preserved(j, 1); j.Message != says {
+	j = rules.Preserved(j, 1)
+	if j.Message != says {
 		t.Errorf("it says %q", j.Message)
 	}
 }

@@ -25,7 +25,8 @@ func CheckLocalID(id string) error {
 	case id == "":
 		why = "is empty"
 	case len(id) > MaxLocalIDBytes:
-		return fault.New(fault.Invalid, "the local id that begins with %q has %d bytes; at most %d are taken", Cut(id, 40), len(id), MaxLocalIDBytes)
+		return fault.New(fault.Invalid, "the local id that begins with %q has %d bytes; at most %d are taken",
+			Cut(id, 40), len(id), MaxLocalIDBytes)
 	case !utf8.ValidString(id) || strings.ContainsRune(id, utf8.RuneError):
 		why = "is not valid UTF-8"
 	case strings.ContainsFunc(id, Unstorable):
@@ -55,7 +56,8 @@ func CleanLocalIDs(ids []string) ([]string, error) {
 			out = append(out, id)
 		}
 		if len(out) > MaxLocalIDs {
-			return nil, fault.New(fault.Invalid, "an object has at most %d local ids in one submission; %d are given", MaxLocalIDs, len(ids))
+			return nil, fault.New(fault.Invalid, "an object has at most %d local ids in one submission; %d are given",
+				MaxLocalIDs, len(ids))
 		}
 	}
 	return out, nil

@@ -48,7 +48,8 @@ func TestCleanLocalIDs(t *testing.T) {
 	if _, err := CleanLocalIDs(append(many, "one more")); !fault.Is(err, fault.Invalid) {
 		t.Errorf("%d ids: %v", MaxLocalIDs+1, err)
 	}
-	if _, err := CleanLocalIDs([]string{"a", "b;c"}); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "b;c") {
+	if _, err := CleanLocalIDs([]string{"a", "b;c"}); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(),
+		"b;c") {
 		t.Errorf("a bad id: %v", err)
 	}
 }

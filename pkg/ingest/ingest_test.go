@@ -29,12 +29,15 @@ func TestCrashesBecomeDeadLetters(t *testing.T) {
 		for _, s := range Stages {
 			queues = append(queues, timing.Times(s))
 			if n := timing.Times(s).Receives; n < s.Tries+3 {
-				t.Errorf("%s, %s: %d deliveries are too few for %d tries: what only fails would be a dead letter", name, s.Name, n, s.Tries)
+				t.Errorf("%s, %s: %d deliveries are too few for %d tries: what only fails would be a dead letter", name,
+					s.Name, n, s.Tries)
 			}
 		}
 		for _, c := range queues {
-			if last := time.Duration(c.Receives) * c.Visibility; c.Receives < 5 || last >= c.Retention || !c.Redrives() {
-				t.Errorf("%s: %d deliveries of %s last %s, messages %s", name, c.Receives, c.Visibility, last, c.Retention)
+			if last := time.Duration(c.Receives) * c.Visibility; c.Receives < 5 || last >= c.Retention ||
+				!c.Redrives() {
+				t.Errorf("%s: %d deliveries of %s last %s, messages %s", name, c.Receives, c.Visibility, last,
+					c.Retention)
 			}
 		}
 	}
@@ -79,22 +82,26 @@ func TestPathOfAJob(t *testing.T) {
 		t.Fatalf("admitted: %+v", j)
 	}
 	j = rules.Next(j, Result{Outcome: StepNext}, now)
-	if place, _ := j.WorkKey(); j.State != Provisioning || j.HasSlot || place != WorkProvisioning || j.Answer(Estimating, 1) != Parked {
+	if place, _ := j.WorkKey(); j.State != Provisioning || j.HasSlot || place != WorkProvisioning ||
+		j.Answer(Estimating, 1) != Parked {
 		t.Fatalf("estimated: %+v", j)
 	}
 	j = rules.Provision(j, now)
-	if j.State != Downloading || !j.HasSlot || !j.HasSpace || len(j.Locks) != 1 || j.LastSuccessful != Provisioning || j.Exec != 2 {
+	if j.State != Downloading || !j.HasSlot || !j.HasSpace || len(j.Locks) != 1 || j.LastSuccessful != Provisioning ||
+		j.Exec != 2 {
 		t.Fatalf("provisioned: %+v", j)
 	}
 	if j.Answer(Estimating, 1) != Superseded || j.Answer(Downloading, 2) != Continue {
 		t.Error("stale and current messages are confused")
 	}
 	failed := rules.Next(j, Fail(true, "404"), now)
-	if failed.State != Failed || failed.HasSlot || len(failed.Locks) > 0 || !failed.HasSpace || failed.Answer(Downloading, 2) != StageFail {
+	if failed.State != Failed || failed.HasSlot || len(failed.Locks) > 0 || !failed.HasSpace ||
+		failed.Answer(Downloading, 2) != StageFail {
 		t.Fatalf("failed: %+v", failed)
 	}
 	again, err := rules.Requeue(failed, now)
-	if err != nil || again.State != Downloading || again.RetryCount != 1 || again.Exec != 3 || !again.HasSlot || len(again.Locks) != 1 || again.LastSuccessful != Provisioning {
+	if err != nil || again.State != Downloading || again.RetryCount != 1 || again.Exec != 3 || !again.HasSlot ||
+		len(again.Locks) != 1 || again.LastSuccessful != Provisioning {
 		t.Fatalf("requeued: %+v, %v", again, err)
 	}
 	for _, want := range []State{Processing, Storing, Recording, Notify, Completed} {
@@ -110,7 +117,8 @@ func TestPathOfAJob(t *testing.T) {
 }
 
 func TestRequeueRefuses(t *testing.T) {
-	for _, j := range []Job{{State: Completed}, {State: Downloading}, {State: Failed, NotRecoverable: true, Message: "wrong digest"}} {
+	for _, j := range []Job{{State: Completed}, {State: Downloading}, {State: Failed, NotRecoverable: true,
+		Message: "wrong digest"}} {
 		if _, err := rules.Requeue(j, time.Now()); err == nil {
 			t.Errorf("%s (not recoverable %v) was requeued", j.State, j.NotRecoverable)
 		}
@@ -136,7 +144,8 @@ func TestEveryUnfinishedJobHasAPlace(t *testing.T) {
 			case place == WorkProvisioning || place == WorkParked:
 				j = rules.Provision(j, now)
 			case j.Running():
-				res := rapid.SampledFrom([]Result{{Outcome: StepNext}, {Outcome: StepContinue}, {Outcome: StepPark, Lock: "l"},
+				res := rapid.SampledFrom([]Result{{Outcome: StepNext}, {Outcome: StepContinue}, {Outcome: StepPark,
+					Lock: "l"},
 					Defer(time.Hour, "asks to wait"), Fail(true, "x")}).Draw(t, "result")
 				if res.Outcome == StepPark && j.State == Estimating {
 					continue
@@ -170,7 +179,8 @@ func TestDefer(t *testing.T) {
 		running := Job{ID: "j", State: Downloading, HasSlot: true, HasSpace: true, Work: Work{Tries: 3, Due: 7}}
 		j := rules.Next(running, Defer(c.after, "asks to wait"), now)
 		place, _ := j.WorkKey()
-		if !j.Deferred() || j.HasSlot || !j.HasSpace || j.Tries != 3 || j.Message != "asks to wait" || !strings.HasPrefix(place, "due#") {
+		if !j.Deferred() || j.HasSlot || !j.HasSpace || j.Tries != 3 || j.Message != "asks to wait" ||
+			!strings.HasPrefix(place, "due#") {
 			t.Errorf("%+v at %s", j, place)
 		}
 		if want := now.Add(c.want).UnixMilli(); j.Due != want || j.Answer(Downloading, 0) != Parked {
@@ -181,7 +191,8 @@ func TestDefer(t *testing.T) {
 		if place, _ := j.WorkKey(); place != WorkParked || j.Deferred() {
 			t.Errorf("then it is at %s", place)
 		}
-		if j = rules.Provision(j, now); j.State != Downloading || j.Tries != 3 || !j.HasSlot {
+		j = rules.Provision(j, now)
+		if j.State != Downloading || j.Tries != 3 || !j.HasSlot {
 			t.Errorf("then %+v", j)
 		}
 	}

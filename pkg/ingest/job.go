@@ -9,9 +9,10 @@ import (
 
 // Payload is what is to be ingested, by reference.
 type Payload struct {
-	URL       string `dynamo:"source_url" json:"url"`
-	Type      string `dynamo:"payload_type" json:"type,omitempty"` // "" = not detected yet
-	Detected  bool   `dynamo:"type_detected,omitempty" json:"-"`   // the type was not given: it is detected from the content
+	URL  string `dynamo:"source_url" json:"url"`
+	Type string `dynamo:"payload_type" json:"type,omitempty"` // "" = not detected yet
+	// the type was not given: it is detected from the content
+	Detected  bool   `dynamo:"type_detected,omitempty" json:"-"`
 	Filename  string `dynamo:"filename,omitempty" json:"filename,omitempty"`
 	Size      int64  `dynamo:"size_said,omitempty" json:"size,omitempty"` // bytes; 0 = not given, unless Empty
 	Empty     bool   `dynamo:"said_empty,omitempty" json:"-"`             // the size was given as 0
@@ -69,15 +70,17 @@ type Job struct {
 	Cleaning    bool     `dynamo:"cleaning,omitempty"`  // its work files are being removed
 	Locks       []string `dynamo:"lock_keys,omitempty"` // lock keys that it owns
 
-	Manifest      string `dynamo:"manifest_key,omitempty"` // of the manifest in the work bucket, once it was checked
-	Files         int    `dynamo:"files,omitempty"`        // of the producer, once estimated
-	Bytes         int64  `dynamo:"bytes,omitempty"`        // of these, once downloaded
-	Fetched       int64  `dynamo:"fetched_ms,omitempty"`   // when the download ended
-	Warned        int    `dynamo:"warned,omitempty"`       // files whose size was not the depositor's
-	Checked       int    `dynamo:"checked,omitempty"`      // files with a digest of the depositor
-	Stamp         int64  `dynamo:"stamp_ms,omitempty"`     // created of the OCFL version, fixed before first use
-	Follows       string `dynamo:"follows,omitempty"`      // ETag of the root inventory that the system files were written for; "": there was no object
-	Permitted     int    `dynamo:"permitted,omitempty"`    // the newest version by a later submission that a person let it replace
+	Manifest string `dynamo:"manifest_key,omitempty"` // of the manifest in the work bucket, once it was checked
+	Files    int    `dynamo:"files,omitempty"`        // of the producer, once estimated
+	Bytes    int64  `dynamo:"bytes,omitempty"`        // of these, once downloaded
+	Fetched  int64  `dynamo:"fetched_ms,omitempty"`   // when the download ended
+	Warned   int    `dynamo:"warned,omitempty"`       // files whose size was not the depositor's
+	Checked  int    `dynamo:"checked,omitempty"`      // files with a digest of the depositor
+	Stamp    int64  `dynamo:"stamp_ms,omitempty"`     // created of the OCFL version, fixed before first use
+	// ETag of the root inventory that the system files were written for; "": there was no object
+	Follows string `dynamo:"follows,omitempty"`
+	// the newest version by a later submission that a person let it replace
+	Permitted     int    `dynamo:"permitted,omitempty"`
 	ObjectVersion int    `dynamo:"ocfl_version,omitempty"`
 	NoChange      bool   `dynamo:"no_change,omitempty"`
 	Inventory     string `dynamo:"inventory_digest,omitempty"` // sha512 of the committed inventory
@@ -159,14 +162,18 @@ func JobID(batch string, row int) string { return fmt.Sprintf("%s-%05d", batch, 
 func SubmittedAfter(a, b string) bool {
 	batchA, rowA, isA := strings.Cut(a, "-")
 	batchB, rowB, isB := strings.Cut(b, "-")
-	return isA && isB && cmp.Or(cmp.Compare(batchA, batchB), cmp.Compare(len(rowA), len(rowB)), cmp.Compare(rowA, rowB)) > 0
+	return isA && isB && cmp.Or(cmp.Compare(batchA, batchB), cmp.Compare(len(rowA), len(rowB)),
+		cmp.Compare(rowA, rowB)) > 0
 }
 
 // Overtaken says that a job would replace the newest version of its object, of which
 // one is by a later submission.
 func Overtaken(job, ark string, head, version int, by string) string {
-	return fmt.Sprintf("version %d of %s is by job %s, which was submitted later than job %s: this job would replace version %d as the newest", version, ark, by, job, head)
+	return fmt.Sprintf("version %d of %s is by job %s, which was submitted later than job %s: this job would "+
+		"replace version %d as the newest", version, ark, by, job, head)
 }
 
 // Waiting reports whether the job waits at a gate, without an execution.
-func (j *Job) Waiting() bool { return j.Parked || j.State == Pending || j.State == Provisioning }
+func (j *Job) Waiting() bool {
+	return !j.Deferred() && (j.Parked || j.State == Pending || j.State == Provisioning)
+}

@@ -211,7 +211,8 @@ func (r Rules) Requeue(j Job, now time.Time) (Job, error) {
 	case j.State != Failed:
 		return j, fault.New(fault.Conflict, "job %s is %s; only a Failed job can be requeued", j.ID, j.State)
 	case j.NotRecoverable:
-		return j, fault.New(fault.Conflict, "job %s cannot be requeued: %s. A new submission is needed", j.ID, j.Message)
+		return j, fault.New(fault.Conflict, "job %s cannot be requeued: %s. A new submission is needed", j.ID,
+			j.Message)
 	case j.Cleaning:
 		return j, fault.New(fault.Held, "job %s: its work files are being removed; requeue it when that is done", j.ID)
 	}

@@ -23,7 +23,8 @@ func (r Rules) Postpone(w Work, stage Stage, now time.Time) Work {
 func backoff(t Timing, c Times, repairs int) time.Duration {
 	d := c.Grace
 	for range repairs {
-		if d *= 2; d >= t.MaxBackoff {
+		d *= 2
+		if d >= t.MaxBackoff {
 			return max(t.MaxBackoff, c.Grace)
 		}
 	}

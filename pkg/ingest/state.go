@@ -44,9 +44,10 @@ var nextJob = map[State][]State{
 	Storing:      {Recording, Failed},
 	Recording:    {Notify, Failed},
 	Notify:       {Completed, Failed},
-	Failed:       {Pending, Provisioning, Downloading, Processing, Storing, Recording, Notify, Deleted}, // requeue: the state after the last successful one
-	Completed:    {},
-	Deleted:      {},
+	// requeue: the state after the last successful one
+	Failed:    {Pending, Provisioning, Downloading, Processing, Storing, Recording, Notify, Deleted},
+	Completed: {},
+	Deleted:   {},
 }
 
 // After returns the state that follows s on the successful path: Pending after

@@ -18,7 +18,8 @@ func CheckSubmission(primary *string, local *[]string, p Payload) error {
 	case len(*primary) > MaxLocalIDBytes:
 		return fault.New(fault.Invalid, "the primary identifier has %d bytes; expected an ARK", len(*primary))
 	case p.Size < 0:
-		return fault.New(fault.Invalid, "the size of the payload is %d bytes; expected a positive number, or none", p.Size)
+		return fault.New(fault.Invalid, "the size of the payload is %d bytes; expected a positive number, or none",
+			p.Size)
 	}
 	return nil
 }
@@ -62,7 +63,8 @@ func (b *Batch) ForOneObject() string {
 // what was submitted.
 func Refused(j Job) Job {
 	const most = 2000
-	return Job{ID: j.ID, Batch: j.Batch, Row: j.Row, Collection: j.Collection, Submitter: Cut(j.Submitter, most), Mode: j.Mode, Priority: j.Priority,
+	return Job{ID: j.ID, Batch: j.Batch, Row: j.Row, Collection: j.Collection, Submitter: Cut(j.Submitter, most),
+		Mode: j.Mode, Priority: j.Priority,
 		Payload:  Payload{URL: Cut(j.URL, most), Type: j.Payload.Type, Filename: Cut(j.Filename, most)},
 		Metadata: Metadata{What: Cut(j.What, most)}}
 }

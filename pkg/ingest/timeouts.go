@@ -56,7 +56,8 @@ const (
 // Wake derives what holds for the queue that wakes the scheduler: only what a queue has.
 func (t Timing) Wake() Times {
 	v := t.Scheduler + t.Return
-	return Times{Timeout: t.Scheduler, Visibility: v, Receives: wakeReceives, Retention: (wakeReceives + 1) * v, DeadLetter: deadLetters}
+	return Times{Timeout: t.Scheduler, Visibility: v, Receives: wakeReceives, Retention: (wakeReceives + 1) * v,
+		DeadLetter: deadLetters}
 }
 
 // deadLetters are kept as long as SQS can.
@@ -70,7 +71,8 @@ func (t Timing) Times(s Stage) Times {
 	}
 	v := l + t.Return
 	q := max((stageReceives+1)*v, time.Minute)
-	return Times{Timeout: l, Lease: l + t.Margin, Visibility: v, Receives: stageReceives, Retention: q, State: q + l + t.Margin + time.Second,
+	return Times{Timeout: l, Lease: l + t.Margin, Visibility: v, Receives: stageReceives, Retention: q,
+		State:      q + l + t.Margin + time.Second,
 		DeadLetter: deadLetters, Grace: v + t.Sweep, Budget: budget}
 }
 

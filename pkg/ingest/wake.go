@@ -21,23 +21,25 @@ const (
 	SendMail   WakeKind = "send-mail"
 )
 
-// Wakes are the wake-ups that a job is owed after a change from was to is. With
-// a zero was they are all that it can be owed: the sweep asks like that.
+// Wakes are the wake-ups that a job is owed after a change from prev to next. With a
+// zero prev they are all that it can be owed.
 func Wakes(prev, next Job) []Wake {
 	var out []Wake
 	if next.Running() && next.Exec != prev.Exec {
 		out = append(out, Wake{StartJob, next.ID, next.Exec, string(next.State)})
 	}
-	place, _ := next.WorkKey()
-	waits := place == WorkPending || place == WorkProvisioning || place == WorkParked
-	freed := prev.HasSlot && !next.HasSlot || len(prev.Locks) > len(next.Locks) || prev.HasSpace && !next.HasSpace
-	if waits || freed {
+	if next.Waiting() || frees(prev, next) {
 		out = append(out, Wake{Kind: LookGates})
 	}
 	if !next.State.Open() && (prev.State == "" || prev.State.Open()) {
 		out = append(out, Wake{Kind: CloseBatch, ID: next.Batch})
 	}
 	return out
+}
+
+// frees reports whether a change of a job gives something back that others wait for.
+func frees(prev, next Job) bool {
+	return prev.HasSlot && !next.HasSlot || prev.HasSpace && !next.HasSpace || len(prev.Locks) > len(next.Locks)
 }
 
 // BatchWakes are the wake-ups that a batch is owed after a change.

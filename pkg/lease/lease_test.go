@@ -16,7 +16,8 @@ func TestOneHolderAndRisingFence(t *testing.T) {
 	now := time.UnixMilli(1_000_000)
 	n := 0
 	tb := tabletest.Open(t)
-	s := &lease.Store{Table: tb, Now: func() time.Time { return now }, NewID: func() string { n++; return fmt.Sprint("id", n) }}
+	s := &lease.Store{Table: tb, Now: func() time.Time { return now },
+		NewID: func() string { n++; return fmt.Sprint("id", n) }}
 	first, err := s.Acquire(t.Context(), "clock", time.Minute)
 	if err != nil {
 		t.Fatal(err)

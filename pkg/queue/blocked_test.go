@@ -40,13 +40,10 @@ func (r *noStart) Answer(ctx context.Context, token string, a ingest.Answer, cau
 	return r.bench.Answer(ctx, token, a, cause)
 }
 
-func (b *bench) Problem(_ context.Context, _, name string) (string, error) {
-	return b.problems[name], nil
-}
-
 // refusal is what the AWS SDK returns for a call of Step Functions.
 func refusal(operation, code string) error {
-	return &smithy.OperationError{ServiceID: "SFN", OperationName: operation, Err: &smithy.GenericAPIError{Code: code, Message: "no"}}
+	return &smithy.OperationError{ServiceID: "SFN", OperationName: operation, Err: &smithy.GenericAPIError{Code: code,
+		Message: "no"}}
 }
 
 // explains fails the test unless a job or batch waits for what is said.
@@ -113,7 +110,8 @@ func TestStartIsRefused(t *testing.T) {
 	b.q.Executions = r
 	id := ingest.JobID(b.submit(1, ""), 1)
 	b.tick()
-	b.explains(id, queue.OnPerson, "its execution could not be started", "SFN refused StartExecution: AccessDeniedException")
+	b.explains(id, queue.OnPerson, "its execution could not be started",
+		"SFN refused StartExecution: AccessDeniedException")
 	if b.metrics[queue.Stuck] != 1 {
 		t.Errorf("the metrics are %v", b.metrics)
 	}
@@ -175,7 +173,8 @@ func TestStuck(t *testing.T) {
 	b.handle(b.last(), ok)
 	b.now = b.now.Add(2 * time.Hour)
 	stuck := b.metrics[queue.Stuck]
-	if b.tick(); b.metrics[queue.Stuck] != stuck {
+	b.tick()
+	if b.metrics[queue.Stuck] != stuck {
 		t.Errorf("the job is at its next gate, and counts as stuck: %v", b.metrics)
 	}
 }
@@ -236,7 +235,8 @@ type queries struct {
 	n, rows int
 }
 
-func (c *queries) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+func (c *queries) Query(ctx context.Context, in *dynamodb.QueryInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	out, err := c.DynamoDBAPI.Query(ctx, in, o...)
 	if err == nil && in.IndexName != nil {
 		c.n, c.rows = c.n+1, c.rows+len(out.Items)

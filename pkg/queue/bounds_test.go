@@ -19,19 +19,6 @@ import (
 	"archivist/pkg/table"
 )
 
-// sized is a step that finds out how much space its job needs.
-func sized(n int64) queue.Step {
-	return func(_ context.Context, h *queue.Claim) (ingest.Result, error) {
-		h.Job.SpaceNeeded, h.Job.SizeKnown = n, true
-		return ingest.Result{Outcome: ingest.StepNext}, nil
-	}
-}
-
-// fails is a step that ends in failure.
-func fails(recoverable bool) queue.Step {
-	return func(context.Context, *queue.Claim) (ingest.Result, error) { return ingest.Fail(recoverable, "no"), nil }
-}
-
 // many are n local ids.
 func many(n int) (ids []string) {
 	for i := range n {
@@ -40,37 +27,14 @@ func many(n int) (ids []string) {
 	return ids
 }
 
-// unpackAll is the step that makes the batch's jobs, in as many chunks as it takes.
-func unpackAll(jobs []ingest.Job) queue.Step {
-	return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
-		for h.Batch.Unpacked < len(jobs) {
-			left := jobs[h.Batch.Unpacked:]
-			if err := h.Unpack(ctx, left[:queue.Chunk(left)], len(jobs)); err != nil {
-				return ingest.Result{}, err
-			}
-		}
-		return ingest.Result{Outcome: ingest.StepNext}, nil
-	}
-}
-
-// submitJobs submits a batch and unpacks it into jobs.
-func (b *bench) submitJobs(jobs ...ingest.Job) string {
-	b.Helper()
-	row, err := b.q.Submit(b.Context(), ingest.Batch{Collection: "c", Mode: "add"}, "", nil, "me")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.handle(b.last(), unpackAll(jobs))
-	return row.Batch.ID
-}
-
 // counter notes how many rows the largest transaction had.
 type counter struct {
 	dynamodbiface.DynamoDBAPI
 	most int
 }
 
-func (c *counter) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (c *counter) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	c.most = max(c.most, len(in.TransactItems))
 	return c.DynamoDBAPI.TransactWriteItems(ctx, in, o...)
 }
@@ -99,20 +63,6 @@ func counting(t *testing.T) (*bench, func(name string, transition func())) {
 			t.Errorf("%s: a transaction of %d rows", name, c.most)
 		}
 		t.Logf("%s: %d rows", name, c.most)
-	}
-}
-
-func (b *bench) requeue(id string) {
-	b.Helper()
-	if _, err := b.q.Requeue(b.Context(), id, "again", "me"); err != nil {
-		b.Fatal(err)
-	}
-}
-
-func (b *bench) forceFail(id string) {
-	b.Helper()
-	if _, err := b.q.ForceFail(b.Context(), id, "no more", "me"); err != nil {
-		b.Fatal(err)
 	}
 }
 
@@ -148,8 +98,9 @@ func TestRowsAtTheCap(t *testing.T) {
 	m.State = string(ingest.Recording)
 	rows("record", func() {
 		b.handle(m, func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
-			put, err := inventory.Store{Table: b.q.Table}.Prepare(ctx, inventory.Record{Versions: []inventory.Version{{Number: 1}},
-				Object: inventory.Object{ARK: capArk, Collection: "c", LocalIDs: h.Job.LocalIDs, HeadOf: 1}}, 1)
+			put, err := inventory.Store{Table: b.q.Table}.Prepare(ctx,
+				inventory.Record{Versions: []inventory.Version{{Number: 1}},
+					Object: inventory.Object{ARK: capArk, Collection: "c", LocalIDs: h.Job.LocalIDs, HeadOf: 1}}, 1)
 			h.OnCommit(put)
 			return ingest.Result{Outcome: ingest.StepNext}, err
 		})
@@ -197,7 +148,8 @@ func TestTryThatCannotCommit(t *testing.T) {
 	m := b.last()
 	for range 10 {
 		keep := b.handle(m, tooMany)
-		if row, err := b.q.Job(t.Context(), id); err != nil || keep == 0 || !strings.Contains(row.Message, "rows") || row.Holder != "" {
+		if row, err := b.q.Job(t.Context(), id); err != nil || keep == 0 || !strings.Contains(row.Message, "rows") ||
+			row.Holder != "" {
 			t.Fatalf("after a try: kept %s, %+v, %v", keep, row, err)
 		}
 		b.now = b.now.Add(10 * time.Second) // far less than the lease
@@ -210,7 +162,8 @@ func TestTryThatCannotCommit(t *testing.T) {
 	if keep := b.handle(report, tooMany); keep == 0 || keep > time.Minute {
 		t.Errorf("the report is kept for %s", keep)
 	}
-	if row, err := b.q.Batch(t.Context(), report.Batch); err != nil || !strings.Contains(row.Message, "rows") || row.Holder != "" {
+	if row, err := b.q.Batch(t.Context(), report.Batch); err != nil || !strings.Contains(row.Message, "rows") ||
+		row.Holder != "" {
 		t.Errorf("the batch after a try: %+v, %v", row, err)
 	}
 }
@@ -225,7 +178,8 @@ func TestFailedCommitLeavesTheItem(t *testing.T) {
 	stop := errors.New("the step gives up")
 	b.handle(b.last(), func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 		before := h.Batch.Unpacked
-		if err := h.Unpack(ctx, make([]ingest.Job, 60), 60); !fault.Is(err, fault.Invalid) || h.Batch.Unpacked != before {
+		if err := h.Unpack(ctx, make([]ingest.Job, 60), 60); !fault.Is(err, fault.Invalid) ||
+			h.Batch.Unpacked != before {
 			t.Errorf("a chunk of 60 jobs: %v, %d unpacked", err, h.Batch.Unpacked)
 		}
 		if err := h.Unpack(ctx, make([]ingest.Job, 1), 1); err != nil {

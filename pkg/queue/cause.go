@@ -58,7 +58,8 @@ func explainCode(api smithy.APIError, operation string) string {
 	case denied[code]:
 		return "refused " + what + ". Check the permissions of the function that made the call"
 	case throttled[code]:
-		return "is throttled: " + what + ". It is tried again; if it lasts, look at the metrics and quotas of that service"
+		return "is throttled: " + what +
+			". It is tried again; if it lasts, look at the metrics and quotas of that service"
 	case missing[code]:
 		return "is not there: " + what + ". Check the deployment"
 	case api.ErrorFault() == smithy.FaultServer || code == "InternalError" || code == "ServiceUnavailable":
@@ -71,7 +72,8 @@ func explainCode(api smithy.APIError, operation string) string {
 var (
 	denied = set("AccessDenied", "AccessDeniedException", "Forbidden", "UnauthorizedOperation", "NotAuthorized",
 		"AllAccessDisabled", "KMS.AccessDeniedException", "KMS.DisabledException", "KmsAccessDenied", "KmsDisabled",
-		"KmsAccessDeniedException", "KmsInvalidState", "KmsInvalidStateException", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken",
+		"KmsAccessDeniedException", "KmsInvalidState", "KmsInvalidStateException", "InvalidAccessKeyId",
+		"SignatureDoesNotMatch", "ExpiredToken",
 		"ExpiredTokenException", "UnrecognizedClientException")
 	throttled = set("ProvisionedThroughputExceededException", "ThrottlingException", "Throttling",
 		"RequestLimitExceeded", "SlowDown", "TooManyRequestsException",
@@ -159,5 +161,6 @@ func triedTooOften(s ingest.Stage, tries int, last, then string) string {
 	if last == "" {
 		last = endedSilently(s)
 	}
-	return fmt.Sprintf("%s was tried %d times without success: %s. %s", s.Name, tries, strings.TrimSuffix(last, "."), then)
+	return fmt.Sprintf("%s was tried %d times without success: %s. %s", s.Name, tries, strings.TrimSuffix(last, "."),
+		then)
 }

@@ -39,7 +39,8 @@ func (q *Queue) putJob(tx *table.Tx, row *Job, next ingest.Job, missing missingR
 	changed.Release()
 	q.writeJob(tx, row, changed)
 	e := event.New{Type: by.event, Time: q.Now().UnixMilli(), Actor: by.actor, Component: by.component,
-		Detail: Change{From: string(prev.State), To: string(next.State), Exec: next.Exec, Reason: by.reason, Parked: next.Parked}}
+		Detail: Change{From: string(prev.State), To: string(next.State), Exec: next.Exec, Reason: by.reason,
+			Parked: next.Parked}}
 	if next.State == ingest.Failed {
 		e.Outcome = event.Failure
 		if prev.State != next.State {
@@ -106,7 +107,8 @@ func put(tx *table.Tx, row table.Row, rev int64) {
 // writeBatch is writeJob for a batch.
 func (q *Queue) writeBatch(tx *table.Tx, row *Batch, next Batch) {
 	next.Head.WorkPK, next.Head.WorkSK = next.Batch.WorkKey()
-	next.Head.ListPK, next.Head.ListSK = "batches#"+next.Collection, fmt.Sprintf("%013d#%s", next.Created, next.Batch.ID)
+	next.Head.ListPK, next.Head.ListSK = "batches#"+next.Collection, fmt.Sprintf("%013d#%s", next.Created,
+		next.Batch.ID)
 	put(tx, &next, next.Rev)
 	tx.OnCommit(func() { *row = next })
 }
@@ -115,23 +117,27 @@ func (q *Queue) writeBatch(tx *table.Tx, row *Batch, next Batch) {
 // more adds what else must be in the transaction. Where a row that the job owns is
 // missing, because somebody removed it by hand, the change is made without it: else
 // the job could never end.
-func (q *Queue) changeJob(ctx context.Context, row *Job, next ingest.Job, by origin, more ...func(*table.Tx) error) error {
+func (q *Queue) changeJob(ctx context.Context, row *Job, next ingest.Job, by origin,
+	more ...func(*table.Tx) error) error {
 	prev := row.Job
 	owed := func() []ingest.Wake { return ingest.Wakes(prev, next) }
 	var missing missingRows
 	change := func(tx *table.Tx) error { return q.putJob(tx, row, next, missing, by) }
 	parts := append([]func(*table.Tx) error{change}, more...)
 	err := q.commit(ctx, parts, owed)
-	if missing = q.missingRows(ctx, err, &prev); len(missing) == 0 {
+	missing = q.missingRows(ctx, err, &prev)
+	if len(missing) == 0 {
 		return err
 	}
-	q.Log.Error("rows that a job owns are missing; it is changed without them", "job", prev.ID, "rows", fmt.Sprint(missing))
+	q.Log.Error("rows that a job owns are missing; it is changed without them", "job", prev.ID, "rows",
+		fmt.Sprint(missing))
 	q.Metric(MissingRows, float64(len(missing)))
 	return q.commit(ctx, parts, owed)
 }
 
 // changeBatch is changeJob for a batch.
-func (q *Queue) changeBatch(ctx context.Context, row *Batch, next ingest.Batch, by origin, more ...func(*table.Tx) error) error {
+func (q *Queue) changeBatch(ctx context.Context, row *Batch, next ingest.Batch, by origin,
+	more ...func(*table.Tx) error) error {
 	prev := row.Batch
 	change := func(tx *table.Tx) error { return q.putBatch(tx, row, next, by) }
 	owed := func() []ingest.Wake { return ingest.BatchWakes(prev, next) }

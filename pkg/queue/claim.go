@@ -65,7 +65,8 @@ func (c *Claim) inTurn(ctx context.Context) error {
 		}
 		if owner != "" {
 			ce := &table.ConditionError{Keys: []table.Key{LockKey(name)}}
-			return &fault.Error{Kind: fault.Stale, Msg: fmt.Sprintf("job %s comes before job %s for %s", owner, c.Job.ID, name), Err: ce}
+			return &fault.Error{Kind: fault.Stale, Msg: fmt.Sprintf("job %s comes before job %s for %s", owner,
+				c.Job.ID, name), Err: ce}
 		}
 	}
 	return nil

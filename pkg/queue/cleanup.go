@@ -36,7 +36,8 @@ func (q *Queue) clean(ctx context.Context, row *Job, now time.Time, reason strin
 		q.writeJob(tx, row, next)
 		return tx.Commit(ctx)
 	}
-	return q.changeJob(ctx, row, q.Rules.Cleaned(row.Job), origin{event: "job.cleaned", component: "sweep", reason: reason})
+	return q.changeJob(ctx, row, q.Rules.Cleaned(row.Job), origin{event: "job.cleaned", component: "sweep",
+		reason: reason})
 }
 
 // cleanEarly removes work files of jobs that failed some time ago, the oldest
@@ -46,7 +47,8 @@ func (q *Queue) cleanEarly(ctx context.Context, until time.Time) error {
 	now := q.Now()
 	var page []due
 	to := dueRank(now.Add(q.Rules.FailedRetention - q.Settings.FailedKeep))
-	_, err := q.Table.Page(ctx, table.Query{Index: "work", PK: ingest.WorkCleanUp, From: "0", To: to, Limit: earlyPage}, &page)
+	_, err := q.Table.Page(ctx, table.Query{Index: "work", PK: ingest.WorkCleanUp, From: "0", To: to, Limit: earlyPage},
+		&page)
 	if err != nil {
 		return err
 	}
@@ -58,16 +60,22 @@ func (q *Queue) cleanEarly(ctx context.Context, until time.Time) error {
 			continue
 		}
 		row, err := q.Job(ctx, d.ID)
-		kept := func() time.Duration { return now.Sub(time.UnixMilli(row.Entered)) }
-		if err == nil && row.Uncleaned() && !row.Live(now) && row.Repairs == 0 && kept() >= q.Settings.FailedKeep {
-			err = q.clean(ctx, row, now, "its space is needed by jobs that wait")
+		if err == nil && q.mayCleanEarly(row, now) {
+			err = q.clean(ctx, row, now, "work files removed early: waiting jobs need the space")
 		}
 		if err != nil && !fault.Is(err, fault.Stale) && !fault.Is(err, fault.NotFound) {
-			q.Log.Error("a failed job's space could not be given back; it is tried again later", "job", d.ID, "error", err)
+			q.Log.Error("a failed job's space could not be given back; it is tried again later", "job", d.ID, "error",
+				err)
 			q.Metric(RepairErrors, 1)
 		}
 	}
 	return nil
+}
+
+// mayCleanEarly reports whether a failed job has kept its work files long enough.
+func (q *Queue) mayCleanEarly(row *Job, now time.Time) bool {
+	kept := now.Sub(time.UnixMilli(row.Entered))
+	return row.Uncleaned() && !row.Live(now) && row.Repairs == 0 && kept >= q.Settings.FailedKeep
 }
 
 // earlyPage is how many failed jobs one tick looks at for their space.

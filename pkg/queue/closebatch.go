@@ -55,7 +55,8 @@ func (q *Queue) giveUp(b ingest.Batch, reason string) ingest.Batch {
 // end ends a batch whose report is saved, or whose manifest cannot be used. It is
 // Completed only if no job failed, seen in the same transaction.
 func (row *Batch) end(ctx context.Context, c *Claim, res ingest.Result) error {
-	next, by, more := c.q.giveUp(*c.Batch, res.Reason), origin{event: "batch.state", component: "unpack", reason: res.Reason}, c.onCommit
+	next, by, more := c.q.giveUp(*c.Batch, res.Reason), origin{event: "batch.state", component: "unpack",
+		reason: res.Reason}, c.onCommit
 	if res.Outcome != ingest.StepFail {
 		var err error
 		if next, more, err = c.q.reported(ctx, c); err != nil {

@@ -35,9 +35,11 @@ func TestDeferredJobs(t *testing.T) {
 				b.now = b.now.Add(59 * time.Minute)
 				b.tick()
 				if j := b.job(id); j.State != state || !j.Deferred() || j.HasSlot || j.Tries != try || j.Exec != exec {
-					t.Fatalf("try %d: %s, deferred %v, slot %v, tries %d", try, j.State, j.Deferred(), j.HasSlot, j.Tries)
+					t.Fatalf("try %d: %s, deferred %v, slot %v, tries %d", try, j.State, j.Deferred(), j.HasSlot,
+						j.Tries)
 				}
-				if x, err := b.q.ExplainJob(t.Context(), id); err != nil || x.Waits != queue.OnSource || !strings.Contains(x.Why, "asks to wait 3600 s") {
+				if x, err := b.q.ExplainJob(t.Context(), id); err != nil || x.Waits != queue.OnSource ||
+					!strings.Contains(x.Why, "asks to wait 3600 s") {
 					t.Fatalf("explain: %+v, %v", x, err)
 				}
 
@@ -50,7 +52,8 @@ func TestDeferredJobs(t *testing.T) {
 			}
 
 			b.handle(b.last(), asks)
-			if j := b.job(id); j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message, "asks to wait 3600 s") {
+			if j := b.job(id); j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message,
+				"asks to wait 3600 s") {
 				t.Errorf("in the end it is %s: %s", j.State, j.Message)
 			}
 		})

@@ -144,13 +144,15 @@ func (q *Queue) explainStage(it item, doing string) (WaitsOn, string) {
 	case live:
 		return OnWorker, fmt.Sprintf("%s, try %d.%s", doing, row.Tries, lastTry(row, stage, ended))
 	case row.Blocked != "":
-		return OnPerson, fmt.Sprintf("%s stopped; an operator must correct this: %s It then continues by itself, at the latest after %s.",
+		return OnPerson, fmt.Sprintf("%s stopped; an operator must correct this: %s It then continues by itself, at "+
+			"the latest after %s.",
 			doing, sentence(row.Blocked), ingest.Timestamp(row.Due))
 	case row.Tries > 0:
 		return OnStart, fmt.Sprintf("%s; try %d starts shortly.%s", doing, row.Tries+1, lastTry(row, stage, ended))
 	case row.Repairs > 1:
 		return OnPerson, fmt.Sprintf("%s stopped: no worker could take it, though it was started anew %d times. "+
-			"An operator must check the log of the function %s, its permissions for the table, and its dead-letter queue.",
+			"An operator must check the log of the function %s, its permissions for the table, and its dead-letter "+
+			"queue.",
 			doing, row.Repairs, stage.Name)
 	}
 	return OnStart, doing + "; a worker starts shortly."
@@ -181,7 +183,8 @@ func doing(j *ingest.Job) string {
 	case ingest.Recording:
 		return fmt.Sprintf("Recording version %d of %s", j.ObjectVersion, j.Primary)
 	case ingest.Notify:
-		return fmt.Sprintf("Preserved as version %d of %s; notifying the depositor's server", j.ObjectVersion, j.Primary)
+		return fmt.Sprintf("Preserved as version %d of %s; notifying the depositor's server", j.ObjectVersion,
+			j.Primary)
 	}
 	return string(j.State)
 }

@@ -9,15 +9,6 @@ import (
 	"archivist/pkg/queue"
 )
 
-// through takes a job that runs to its end.
-func (b *bench) through(m queue.Message) {
-	b.Helper()
-	for j := b.job(m.Job); j.Running(); j = b.job(m.Job) {
-		m.State, m.Exec = string(j.State), j.Exec
-		b.handle(m, ok)
-	}
-}
-
 // TestExplainFailedBatch: what is said of a failed batch is true of its jobs now.
 func TestExplainFailedBatch(t *testing.T) {
 	b := newBench(t)

@@ -27,7 +27,8 @@ func (q *Queue) ExplainBatch(ctx context.Context, id string) (Explanation, error
 	case ingest.BatchPending:
 		x.Waits, x.Why = q.explainStage(row, reading(&row.Batch))
 	case ingest.BatchReporting, ingest.BatchUpdateReporting:
-		x.Waits, x.Why = q.explainStage(row, fmt.Sprintf("All of its jobs have ended (%s); writing the report", ended(counts)))
+		x.Waits, x.Why = q.explainStage(row, fmt.Sprintf("All of its jobs have ended (%s); writing the report",
+			ended(counts)))
 	case ingest.BatchProcessing:
 		x, err = q.explainOpen(ctx, row, counts)
 	case ingest.BatchHeld:
@@ -55,7 +56,8 @@ func reading(b *ingest.Batch) string {
 	if b.Unpacked == 0 {
 		return "Reading the submission"
 	}
-	return fmt.Sprintf("Reading the submission (%s of %s jobs made)", ingest.Number(b.Unpacked), ingest.Number(b.Expected))
+	return fmt.Sprintf("Reading the submission (%s of %s jobs made)", ingest.Number(b.Unpacked),
+		ingest.Number(b.Expected))
 }
 
 // ended says how many jobs ended how.
@@ -133,7 +135,8 @@ func (q *Queue) openJob(ctx context.Context, batch string) (*Job, error) {
 // moreTrouble is positive if a is in more trouble than b: something keeps it, it was
 // tried or repaired more often, or it is longer in its state.
 func moreTrouble(a, b *Job) int {
-	return cmp.Or(min(len(a.Blocked), 1)-min(len(b.Blocked), 1), a.Tries+a.Repairs-b.Tries-b.Repairs, cmp.Compare(b.Entered, a.Entered))
+	return cmp.Or(min(len(a.Blocked), 1)-min(len(b.Blocked), 1), a.Tries+a.Repairs-b.Tries-b.Repairs,
+		cmp.Compare(b.Entered, a.Entered))
 }
 
 // runningJobs lists the first jobs of a batch that have a slot.
@@ -171,12 +174,16 @@ func failedBatch(row *Batch, counts ingest.Counts) string {
 	case counts.Sum() == 0:
 		return fmt.Sprintf("It has no jobs: %s Correct the submission and submit it again.", sentence(row.Message))
 	case counts.Failed > 0:
-		return fmt.Sprintf("%s of its %s jobs failed. Correct the causes, then requeue the jobs or submit their objects again.", failed, sum)
+		return fmt.Sprintf("%s of its %s jobs failed. Correct the causes, then requeue the jobs or submit their "+
+			"objects again.", failed, sum)
 	case counts.Open() > 0:
-		return fmt.Sprintf("None of its %s jobs is failed now, and %s are open again; %s.", sum, ingest.Number(counts.Open()), stays)
+		return fmt.Sprintf("None of its %s jobs is failed now, and %s are open again; %s.", sum,
+			ingest.Number(counts.Open()), stays)
 	case row.Incomplete != "":
-		return fmt.Sprintf("All of its %s jobs are completed, but not all of its rows became jobs: %s Submit the others again.",
+		return fmt.Sprintf("All of its %s jobs are completed, but not all of its rows became jobs: %s Submit the "+
+			"others again.",
 			sum, sentence(row.Incomplete))
 	}
-	return fmt.Sprintf("None of its jobs is failed now: all %s are completed; %s.", ingest.Number(counts.Sum()-counts.Deleted), stays)
+	return fmt.Sprintf("None of its jobs is failed now: all %s are completed; %s.",
+		ingest.Number(counts.Sum()-counts.Deleted), stays)
 }

@@ -22,40 +22,6 @@ type explainCase struct {
 	waits   queue.WaitsOn
 }
 
-// edit puts a job into a form that takes many steps to reach.
-func (b *bench) edit(id string, change func(row *queue.Job)) string {
-	b.Helper()
-	row, err := b.q.Job(b.Context(), id)
-	if err != nil {
-		b.Fatal(err)
-	}
-	change(row)
-	row.WorkPK, row.WorkSK = row.Job.WorkKey()
-	b.save(row)
-	return id
-}
-
-func (b *bench) editBatch(id string, change func(row *queue.Batch)) string {
-	b.Helper()
-	row, err := b.q.Batch(b.Context(), id)
-	if err != nil {
-		b.Fatal(err)
-	}
-	change(row)
-	row.WorkPK, row.WorkSK = row.Batch.WorkKey()
-	b.save(row)
-	return id
-}
-
-func (b *bench) save(row table.Row) {
-	b.Helper()
-	tx := b.q.Table.Begin(b.q.NewID())
-	tx.Save(row)
-	if err := tx.Commit(b.Context()); err != nil {
-		b.Fatal(err)
-	}
-}
-
 // one submits a job of one file.
 func (b *bench) one() string {
 	b.Helper()
@@ -71,7 +37,8 @@ func at(s ingest.State, try int, more ...func(row *queue.Job)) func(b *bench) st
 		b.tick()
 		return b.edit(id, func(row *queue.Job) {
 			row.State, row.Tries, row.Files, row.Due = s, try, 1, b.now.Add(time.Hour).UnixMilli()
-			if row.Primary = "ark:/99999/fk4x"; s == ingest.Recording || s == ingest.Notify || s == ingest.Completed {
+			row.Primary = "ark:/99999/fk4x"
+			if s == ingest.Recording || s == ingest.Notify || s == ingest.Completed {
 				row.ObjectVersion = 2
 			}
 			if try > 0 {
@@ -124,7 +91,8 @@ var jobCases = []explainCase{
 	{"Pending: one is ahead", waiting(2), queue.OnTurn},
 	{"Pending: several are ahead", waiting(343), queue.OnTurn},
 	{"Pending: very many are ahead", waiting(1100), queue.OnTurn},
-	{"Pending: all slots are taken", func(b *bench) string { b.grants("SLOT", 2, 0); return waiting(13)(b) }, queue.OnSlot},
+	{"Pending: all slots are taken", func(b *bench) string { b.grants("SLOT", 2, 0); return waiting(13)(b) },
+		queue.OnSlot},
 	{"Pending: the collection has its share", func(b *bench) string {
 		b.q.Settings.Share = 1
 		b.one()
@@ -141,10 +109,13 @@ var jobCases = []explainCase{
 	}, queue.OnPerson},
 	{"Estimating: started", at(ingest.Estimating, 0), queue.OnStart},
 	{"Estimating: a worker has it", at(ingest.Estimating, 1), queue.OnWorker},
-	{"Estimating: many files", at(ingest.Estimating, 1, files, func(row *queue.Job) { row.Checkpoint = "sizes of 500 of 1,400 files" }), queue.OnWorker},
-	{"Estimating: no worker takes it", at(ingest.Estimating, 0, func(row *queue.Job) { row.Repairs = 3 }), queue.OnPerson},
+	{"Estimating: many files", at(ingest.Estimating, 1, files,
+		func(row *queue.Job) { row.Checkpoint = "sizes of 500 of 1,400 files" }), queue.OnWorker},
+	{"Estimating: no worker takes it", at(ingest.Estimating, 0, func(row *queue.Job) { row.Repairs = 3 }),
+		queue.OnPerson},
 	{"Estimating: a call is refused", at(ingest.Estimating, 0, func(row *queue.Job) {
-		row.Blocked = "its execution could not be started: SFN refused StartExecution: AccessDeniedException. Check the permissions of the function that made the call"
+		row.Blocked = "its execution could not be started: SFN refused StartExecution: AccessDeniedException. Check " +
+			"the permissions of the function that made the call"
 	}), queue.OnPerson},
 	{"Provisioning: its turn", provisioning(80, func(*bench) {}), queue.OnTurn},
 	{"Provisioning: no space", provisioning(80, func(b *bench) { b.grants("SPACE", 1, 990) }), queue.OnSpace},
@@ -165,37 +136,51 @@ var jobCases = []explainCase{
 	}, queue.OnLock},
 	{"Downloading: started", at(ingest.Downloading, 0), queue.OnStart},
 	{"Downloading: a worker has it", at(ingest.Downloading, 1), queue.OnWorker},
-	{"Downloading: how far", at(ingest.Downloading, 4, func(row *queue.Job) { row.Checkpoint = "80 of 1,400 bytes" }), queue.OnWorker},
+	{"Downloading: how far", at(ingest.Downloading, 4, func(row *queue.Job) { row.Checkpoint = "80 of 1,400 bytes" }),
+		queue.OnWorker},
 	{"Downloading: after a try that failed", at(ingest.Downloading, 3, free, func(row *queue.Job) {
-		row.Checkpoint, row.Message = "80 of 1,400 bytes", "80 of 1,400 bytes came from example.org; then the connection was closed"
+		row.Checkpoint, row.Message = "80 of 1,400 bytes",
+			"80 of 1,400 bytes came from example.org; then the connection was closed"
 	}), queue.OnStart},
 	{"Downloading: trying again", at(ingest.Downloading, 4, func(row *queue.Job) {
-		row.Checkpoint, row.Message = "80 of 1,400 bytes", "80 of 1,400 bytes came from example.org; then the connection was closed"
+		row.Checkpoint, row.Message = "80 of 1,400 bytes",
+			"80 of 1,400 bytes came from example.org; then the connection was closed"
 	}), queue.OnWorker},
 	{"Downloading: the last worker died", at(ingest.Downloading, 2), queue.OnWorker},
 	{"Downloading: the source asks to wait", at(ingest.Downloading, 0, func(row *queue.Job) {
-		row.Parked, row.Message = true, "file a.txt: https://example.org/a.txt answered 503 Service Unavailable and asks to wait 3600 s"
+		row.Parked = true
+		row.Message = "file a.txt: https://example.org/a.txt answered 503 Service Unavailable and asks to wait 3600 s"
 	}), queue.OnSource},
-	{"Downloading: many files", at(ingest.Downloading, 1, files, func(row *queue.Job) { row.Checkpoint = "80 of 1,400 files" }), queue.OnWorker},
+	{"Downloading: many files", at(ingest.Downloading, 1, files,
+		func(row *queue.Job) { row.Checkpoint = "80 of 1,400 files" }), queue.OnWorker},
 	{"Processing", at(ingest.Processing, 1), queue.OnWorker},
-	{"Storing", at(ingest.Storing, 1, func(row *queue.Job) { row.Checkpoint = "500 of 1,400 new files copied" }), queue.OnWorker},
-	{"Storing: parked behind another job", func(b *bench) string { _, parked := b.parkedWithSpace("same", 10); return parked }, queue.OnLock},
+	{"Storing", at(ingest.Storing, 1, func(row *queue.Job) { row.Checkpoint = "500 of 1,400 new files copied" }),
+		queue.OnWorker},
+	{"Storing: parked behind another job", func(b *bench) string {
+		_, parked := b.parkedWithSpace("same",
+			10)
+		return parked
+	}, queue.OnLock},
 	{"Recording", at(ingest.Recording, 1), queue.OnWorker},
 	{"Notify", at(ingest.Notify, 1), queue.OnWorker},
 	{"Completed", at(ingest.Completed, 0), queue.OnNothing},
 	{"Completed: no change", at(ingest.Completed, 0, func(row *queue.Job) { row.NoChange = true }), queue.OnNothing},
 	{"Failed: to be requeued", at(ingest.Failed, 0, after(ingest.Provisioning,
-		"file a.txt: https://example.org/a.txt answered 404 Not Found. Correct it at the source, then requeue the job", false)), queue.OnPerson},
+		"file a.txt: https://example.org/a.txt answered 404 Not Found. Correct it at the source, then requeue the job",
+		false)), queue.OnPerson},
 	{"Failed: for good", at(ingest.Failed, 0, after(ingest.Provisioning,
-		"file a.txt: the depositor's md5 differs. Correct the files or the manifest, then submit it again", true)), queue.OnNothing},
+		"file a.txt: the depositor's md5 differs. Correct the files or the manifest, then submit it again", true)),
+		queue.OnNothing},
 	{"Failed: by an operator", func(b *bench) string {
 		id := at(ingest.Downloading, 0)(b)
 		b.forceFail(id)
 		return id
 	}, queue.OnPerson},
 	{"Failed: after its version was stored", at(ingest.Failed, 0, after(ingest.Storing,
-		"preserved as ark:/99999/fk4x v2; the id \"x\" is that of another object. Do not submit again: requeue the job", false)), queue.OnPerson},
-	{"Failed: its work files are being removed", at(ingest.Failed, 0, after(ingest.Estimating, "it needs 5,000 bytes of work space, more than there are. Submit it in smaller parts", false),
+		"preserved as ark:/99999/fk4x v2; the id \"x\" is that of another object. Do not submit again: requeue the job",
+		false)), queue.OnPerson},
+	{"Failed: its work files are being removed", at(ingest.Failed, 0, after(ingest.Estimating,
+		"it needs 5,000 bytes of work space, more than there are. Submit it in smaller parts", false),
 		func(row *queue.Job) { row.Cleaning = true }), queue.OnPerson},
 	{"Failed: never begun", func(b *bench) string {
 		return ingest.JobID(b.submitJobs(ingest.Job{Collection: "maps", LocalIDs: []string{"a\x00"}}), 1)
@@ -238,16 +223,19 @@ var batchCases = []explainCase{
 	}, queue.OnStart},
 	{"Batch Pending: a call is refused", func(b *bench) string {
 		return b.editBatch(b.submitted(), func(row *queue.Batch) {
-			row.Blocked = "its execution could not be started: SFN refused StartExecution: AccessDeniedException. Check the permissions of the function that made the call"
+			row.Blocked = "its execution could not be started: SFN refused StartExecution: AccessDeniedException. " +
+				"Check the permissions of the function that made the call"
 		})
 	}, queue.OnPerson},
 	{"Batch Held", inState(ingest.BatchHeld), queue.OnPerson},
-	{"Batch Processing: a job waits", func(b *bench) string { b.tick(); return b.submitJobs(make([]ingest.Job, 3)...) }, queue.OnJobs},
+	{"Batch Processing: a job waits", func(b *bench) string { b.tick(); return b.submitJobs(make([]ingest.Job, 3)...) },
+		queue.OnJobs},
 	{"Batch Processing: a job is in trouble", func(b *bench) string {
 		batch := b.submitJobs(make([]ingest.Job, 3)...)
 		b.tick()
 		b.edit(ingest.JobID(batch, 2), func(row *queue.Job) {
-			row.Tries, row.Message, row.Payload.URL = 4, "https://example.org/a.txt answered 503 Service Unavailable", "https://example.org/a.txt"
+			row.Tries, row.Message, row.Payload.URL = 4, "https://example.org/a.txt answered 503 Service Unavailable",
+				"https://example.org/a.txt"
 		})
 		return batch
 	}, queue.OnJobs},

@@ -68,21 +68,31 @@ func (q *Queue) explainWaiting(ctx context.Context, j *ingest.Job) (x Explanatio
 	if err != nil {
 		return x, err
 	}
-	x, err = q.explainLock(ctx, j)
-	if err == nil && x.Why == "" {
-		x = q.explainSlot(j, free)
-	}
-	if err == nil && x.Why == "" && j.State != ingest.Pending {
-		x = q.explainSpace(j, free, inLine)
-	}
-	if err == nil && x.Why == "" {
-		x, err = q.explainTurn(ctx)
-	}
+	x, err = q.explainLack(ctx, j, free, inLine)
 	x.Why = fmt.Sprintf("%s: %s", waitsTo(j), x.Why)
 	if x.Waits == OnSlot || x.Waits == OnTurn || x.Waits == OnSpace {
 		x.Why += " " + inLine.String()
 	}
 	return x, err
+}
+
+// explainLack says what a waiting job lacks first: a lock, a slot, space, or nothing.
+func (q *Queue) explainLack(ctx context.Context, j *ingest.Job, free ingest.Free, inLine line) (Explanation, error) {
+	if j.State != ingest.Pending {
+		x, err := q.explainLock(ctx, j)
+		if err != nil || x.Why != "" {
+			return x, err
+		}
+	}
+	if x := q.explainSlot(j, free); x.Why != "" {
+		return x, nil
+	}
+	if j.State != ingest.Pending {
+		if x := q.explainSpace(j, free, inLine); x.Why != "" {
+			return x, nil
+		}
+	}
+	return q.explainTurn(ctx)
 }
 
 // waitsTo is what a waiting job does next.
@@ -97,15 +107,13 @@ func waitsTo(j *ingest.Job) string {
 }
 
 func (q *Queue) explainLock(ctx context.Context, j *ingest.Job) (x Explanation, err error) {
-	if j.State == ingest.Pending {
-		return x, nil
-	}
 	lock, owner, err := q.blockedBy(ctx, j)
 	if err != nil || lock == "" {
 		return x, err
 	}
 	return Explanation{Waits: OnLock, On: owner,
-		Why: fmt.Sprintf("job %s works on the same object and comes first. This job continues when that one has ended.", owner)}, nil
+		Why: fmt.Sprintf("job %s works on the same object and comes first. This job continues when that one has ended.",
+			owner)}, nil
 }
 
 func (q *Queue) explainSlot(j *ingest.Job, free ingest.Free) (x Explanation) {
@@ -129,7 +137,8 @@ func (q *Queue) explainSpace(j *ingest.Job, free ingest.Free, inLine line) Expla
 		x.Waits, x.Why = OnPerson, sentence(j.TooLarge(q.Settings.Space))
 	case reserved:
 		x.On = keeper.ID
-		x.Why = fmt.Sprintf("freed work space is reserved for job %s, which has waited longer than %s for %s bytes; %s are free.",
+		x.Why = fmt.Sprintf("freed work space is reserved for job %s, which has waited longer than %s for %s bytes; "+
+			"%s are free.",
 			keeper.ID, q.Settings.Patience, ingest.Number(keeper.Space), left)
 	case j.HasSpace:
 	case j.SpaceNeeded > free.Space:

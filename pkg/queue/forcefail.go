@@ -18,7 +18,8 @@ func (q *Queue) ForceFail(ctx context.Context, id, reason, actor string) (*Job, 
 			return nil, err
 		}
 		if err := ingest.CheckJob(row.State, ingest.Failed); err != nil {
-			return nil, fault.New(fault.Conflict, "job %s is %s; only a job from Estimating to Notify can be failed", id, row.State)
+			return nil, fault.New(fault.Conflict, "job %s is %s; only a job from Estimating to Notify can be failed",
+				id, row.State)
 		}
 		job := row.Job
 		if job.State == ingest.Storing && q.Stored != nil {

@@ -71,7 +71,8 @@ type refusing struct {
 	pk string
 }
 
-func (r refusing) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+func (r refusing) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	if pk, is := in.Key["pk"].(*types.AttributeValueMemberS); is && pk.Value == r.pk {
 		return nil, &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "no"}
 	}
@@ -84,7 +85,8 @@ func TestUnreadableJobLetsOthersPass(t *testing.T) {
 	b.q.Settings.MaxInFlight = 10
 	batch := b.submit(2, "")
 	whole := b.q.Table
-	b.q.Table = table.New(dynamo.NewFromIface(refusing{whole.DB.Client(), "JOB#" + ingest.JobID(batch, 1)}), whole.Rows.Name())
+	b.q.Table = table.New(dynamo.NewFromIface(refusing{whole.DB.Client(), "JOB#" + ingest.JobID(batch, 1)}),
+		whole.Rows.Name())
 	b.tick()
 	if j := b.job(ingest.JobID(batch, 2)); j.State != ingest.Estimating {
 		t.Errorf("the other job is %s", j.State)
@@ -94,7 +96,8 @@ func TestUnreadableJobLetsOthersPass(t *testing.T) {
 	if j := b.job(ingest.JobID(batch, 1)); j.State != ingest.Estimating {
 		t.Errorf("the job that can be read again is %s", j.State)
 	}
-	b.q.Table = table.New(dynamo.NewFromIface(refusing{whole.DB.Client(), "JOB#" + ingest.JobID(batch, 1)}), whole.Rows.Name())
+	b.q.Table = table.New(dynamo.NewFromIface(refusing{whole.DB.Client(), "JOB#" + ingest.JobID(batch, 1)}),
+		whole.Rows.Name())
 	b.now = b.now.Add(time.Hour)
 	b.tick()
 	if j := b.job(ingest.JobID(batch, 2)); j.Exec != 2 || b.metrics["RepairErrors"] == 0 {

@@ -2,9 +2,8 @@ package queue
 
 import (
 	"context"
-	"errors"
-	"slices"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
@@ -18,9 +17,6 @@ type Page[T any] struct {
 	Cursor string
 }
 
-// readers bounds how many rows of a page are read at once.
-const readers = 16
-
 // Jobs lists a batch's jobs in the order of their rows, from the row after
 // after, at most 100.
 func (q *Queue) Jobs(ctx context.Context, batch string, after int) ([]Job, error) {
@@ -28,80 +24,76 @@ func (q *Queue) Jobs(ctx context.Context, batch string, after int) ([]Job, error
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Job, max(0, min(b.Unpacked-after, 100)))
-	failed := make([]error, len(out))
-	gate := make(chan struct{}, readers)
-	var wg sync.WaitGroup
-	for i := range out {
-		gate <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-gate }()
-			j, err := q.Job(ctx, ingest.JobID(batch, after+1+i))
-			if failed[i] = err; err == nil {
-				out[i] = *j
-			}
-		})
+	ids := make([]string, max(0, min(b.Unpacked-after, 100)))
+	for i := range ids {
+		ids[i] = ingest.JobID(batch, after+1+i)
 	}
-	wg.Wait()
-	if i := slices.IndexFunc(failed, func(err error) bool { return fault.Is(err, fault.NotFound) }); i >= 0 {
-		out, failed = out[:i], failed[:i] // the batch is being retired: its jobs go from the last to the first
-	}
-	return out, errors.Join(failed...)
-}
-
-// listed is the pointer that the index "list" gives.
-type listed struct {
-	table.Head
-	ID string `dynamo:"id"`
-}
-
-// List pages through a collection's batches or jobs, newest first.
-func (q *Queue) list(ctx context.Context, shelf, cursor string) ([]string, string, error) {
-	var rows []listed
-	next, err := q.Table.Page(ctx, table.Query{Index: "list", PK: shelf, Cursor: cursor, Desc: true, Limit: 50}, &rows)
-	ids := make([]string, len(rows))
-	for i, r := range rows {
-		ids[i] = r.ID
-	}
-	return ids, next, err
+	return readAll(ctx, ids, q.Job)
 }
 
 // BatchesOf lists a collection's batches, newest first.
 func (q *Queue) BatchesOf(ctx context.Context, collection, cursor string) (Page[Batch], error) {
-	ids, next, err := q.list(ctx, "batches#"+collection, cursor)
-	page := Page[Batch]{Cursor: next}
-	for _, id := range ids {
-		b, err := q.Batch(ctx, id)
-		if fault.Is(err, fault.NotFound) {
-			continue // the index lags: its rows were cleaned away
-		}
-		if err != nil {
-			return page, err
-		}
-		page.Items = append(page.Items, *b)
-	}
-	return page, err
+	return listed(ctx, q, "batches#"+collection, cursor, q.Batch)
 }
 
 // JobsOf lists a collection's jobs, newest first.
 func (q *Queue) JobsOf(ctx context.Context, collection, cursor string) (Page[Job], error) {
-	ids, next, err := q.list(ctx, "jobs#"+collection, cursor)
-	page := Page[Job]{Cursor: next}
-	for _, id := range ids {
-		j, err := q.Job(ctx, id)
-		if fault.Is(err, fault.NotFound) {
-			continue
-		}
-		if err != nil {
-			return page, err
-		}
-		page.Items = append(page.Items, *j)
+	return listed(ctx, q, "jobs#"+collection, cursor, q.Job)
+}
+
+// listed reads a page of what the index "list" shows in one of its partitions.
+func listed[T any](ctx context.Context, q *Queue, partition, cursor string,
+	read func(ctx context.Context, id string) (*T, error)) (page Page[T], err error) {
+	var found []struct {
+		table.Head
+		ID string `dynamo:"id"`
 	}
+	query := table.Query{Index: "list", PK: partition, Cursor: cursor, Desc: true, Limit: 50}
+	if page.Cursor, err = q.Table.Page(ctx, query, &found); err != nil {
+		return page, err
+	}
+	ids := make([]string, len(found))
+	for i, f := range found {
+		ids[i] = f.ID
+	}
+	page.Items, err = readAll(ctx, ids, read)
 	return page, err
+}
+
+// readers bounds how many rows of a page are read at once.
+const readers = 16
+
+// readAll reads rows in the order of their ids. It leaves out those that are missing:
+// the batch was retired meanwhile, or the index lags.
+func readAll[T any](ctx context.Context, ids []string,
+	read func(ctx context.Context, id string) (*T, error)) ([]T, error) {
+	rows := make([]*T, len(ids))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(readers)
+	for i, id := range ids {
+		g.Go(func() (err error) {
+			rows[i], err = read(ctx, id)
+			if fault.Is(err, fault.NotFound) {
+				return nil
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+
+	out := make([]T, 0, len(rows))
+	for _, row := range rows {
+		if row != nil {
+			out = append(out, *row)
+		}
+	}
+	return out, nil
 }
 
 // Events lists what happened to a job or batch, oldest first.
 func (q *Queue) Events(ctx context.Context, subject event.Subject, cursor string) (Page[event.Row], error) {
 	rows, next, err := event.Page(ctx, q.Table, subject, cursor)
-	return Page[event.Row]{rows, next}, err
+	return Page[event.Row]{Items: rows, Cursor: next}, err
 }

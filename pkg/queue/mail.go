@@ -83,11 +83,13 @@ func (q *Queue) SweepMails(ctx context.Context, until time.Time) error {
 func (q *Queue) sendMail(ctx context.Context, k table.Key, limit time.Duration) error {
 	var row Mail
 	err := q.Table.Get(ctx, k, &row)
-	if fault.Is(err, fault.NotFound) || err == nil && q.Now().UnixMilli() < row.Due {
-		return nil // somebody else sends it
-	}
-	if err != nil {
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return nil // another try has ended it
+	case err != nil:
 		return err
+	case q.Now().UnixMilli() < row.Due:
+		return nil // another try is under way
 	}
 	batch, err := q.Batch(ctx, row.Batch)
 	if fault.Is(err, fault.NotFound) {

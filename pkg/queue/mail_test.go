@@ -27,7 +27,8 @@ type post struct {
 	do     func(op string, call func() error) error // nil: the sender lives
 }
 
-func (p *post) compose(_ context.Context, b *ingest.Batch, m ingest.Mail) ([]string, func(context.Context, string) error, error) {
+func (p *post) compose(_ context.Context, b *ingest.Batch, m ingest.Mail) ([]string, func(context.Context,
+	string) error, error) {
 	return p.to, func(ctx context.Context, to string) error {
 		send := func() error {
 			p.asked++
@@ -49,15 +50,6 @@ func (p *post) distinct() []string {
 	out := slices.Clone(p.got)
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-func (b *bench) batch(id string) ingest.Batch {
-	b.Helper()
-	row, err := b.q.Batch(b.Context(), id)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return row.Batch
 }
 
 // mails are the mails that are owed, and the batch's events about those that ended.
@@ -86,7 +78,10 @@ func (b *bench) toReport() (string, queue.Message) {
 	b.Helper()
 	id := b.submit(1, "")
 	b.tick()
-	b.handle(b.last(), func(context.Context, *queue.Claim) (ingest.Result, error) { return ingest.Fail(false, "no"), nil })
+	b.handle(b.last(), func(context.Context, *queue.Claim) (ingest.Result, error) {
+		return ingest.Fail(false, "no"),
+			nil
+	})
 	return id, b.last()
 }
 
@@ -97,15 +92,18 @@ func TestMailsAreSentAtOnce(t *testing.T) {
 	p := &post{to: []string{"a@example.org", "b@example.org"}}
 	b.q.Compose = p.compose
 	id, report := b.toReport()
-	if owed, ended := b.mails(id); len(p.got) != 2 || !strings.Contains(p.got[0], ".queued.") || len(owed) != 0 || len(ended) != 1 || ended[0].Outcome != event.Success {
+	if owed, ended := b.mails(id); len(p.got) != 2 || !strings.Contains(p.got[0], ".queued.") || len(owed) != 0 ||
+		len(ended) != 1 || ended[0].Outcome != event.Success {
 		t.Fatalf("after unpacking: sent %v, owed %+v, ended %+v", p.got, owed, ended)
 	}
 	b.handle(report, ok)
 	owed, ended := b.mails(id)
-	if len(p.got) != 4 || !strings.Contains(p.got[3], ".report.") || len(owed) != 0 || len(ended) != 2 || b.metrics[queue.MailFailures] != 0 {
+	if len(p.got) != 4 || !strings.Contains(p.got[3], ".report.") || len(owed) != 0 || len(ended) != 2 ||
+		b.metrics[queue.MailFailures] != 0 {
 		t.Errorf("after the report: sent %v, owed %+v, ended %+v", p.got, owed, ended)
 	}
-	if r := b.batch(id).Mails; len(r) != 2 || r[1].Kind != ingest.MailReport || r[1].Sent != 2 || len(r[1].Failed) != 0 {
+	if r := b.batch(id).Mails; len(r) != 2 || r[1].Kind != ingest.MailReport || r[1].Sent != 2 ||
+		len(r[1].Failed) != 0 {
 		t.Errorf("the batch says %+v", r)
 	}
 	if got := b.batch(id); got.State != ingest.BatchFailed {
@@ -130,7 +128,8 @@ func TestRefusedSubmissionIsTold(t *testing.T) {
 		})
 		b.now = b.now.Add(keep)
 	}
-	if got := b.batch(row.Batch.ID); got.State != ingest.BatchFailed || len(p.got) != 1 || !strings.Contains(p.got[0], ".report.") {
+	if got := b.batch(row.Batch.ID); got.State != ingest.BatchFailed || len(p.got) != 1 || !strings.Contains(p.got[0],
+		".report.") {
 		t.Errorf("the batch is %s, sent %v", got.State, p.got)
 	}
 }
@@ -149,7 +148,8 @@ func TestRefusedRecipient(t *testing.T) {
 		t.Fatalf("sent %v, the batch is %s", p.got, b.batch(id).State)
 	}
 	x, err := b.q.ExplainBatch(t.Context(), id)
-	if err != nil || !strings.Contains(x.Why, "report mail to bad@example.org could not be delivered: MessageRejected: Email address is not verified; next try at ") {
+	if err != nil || !strings.Contains(x.Why, "report mail to bad@example.org could not be delivered: "+
+		"MessageRejected: Email address is not verified; next try at ") {
 		t.Errorf("explained as %q, %v", x.Why, err)
 	}
 	began := b.now
@@ -161,7 +161,8 @@ func TestRefusedRecipient(t *testing.T) {
 		t.Errorf("%d tries, expected %d; sent %v", p.asked, n, p.got)
 	}
 	owed, ended := b.mails(id)
-	if len(owed) != 0 || len(ended) != 2 || ended[1].Outcome != event.Failure || !strings.Contains(ended[1].Detail, "Daily message quota exceeded") {
+	if len(owed) != 0 || len(ended) != 2 || ended[1].Outcome != event.Failure || !strings.Contains(ended[1].Detail,
+		"Daily message quota exceeded") {
 		t.Errorf("owed %+v, ended %+v", owed, ended)
 	}
 	if at := time.UnixMilli(ended[1].Time).Sub(began); at < 20*time.Hour || at > 28*time.Hour {
@@ -172,7 +173,8 @@ func TestRefusedRecipient(t *testing.T) {
 		t.Fatal(err)
 	}
 	problems, err := b.q.MailProblems(t.Context(), row)
-	if err != nil || len(problems) != 4 || problems[2].String() != "report mail to bad@example.org could not be delivered: MessageRejected: Email address is not verified; given up after 8 tries" {
+	if err != nil || len(problems) != 4 || problems[2].String() != "report mail to bad@example.org could not be "+
+		"delivered: MessageRejected: Email address is not verified; given up after 8 tries" {
 		t.Errorf("%v, %v", problems, err)
 	}
 	if int(b.metrics["MailFailures"]) != p.asked-2 { // the metric counts each failed try
@@ -184,7 +186,8 @@ func TestRefusedRecipient(t *testing.T) {
 // to nobody is no event.
 func TestRecipientsOfNow(t *testing.T) {
 	b := newBench(t)
-	p := &post{to: []string{"gone@example.org", "a@example.org"}, refuse: map[string]error{"gone@example.org": errors.New("no")}}
+	p := &post{to: []string{"gone@example.org", "a@example.org"},
+		refuse: map[string]error{"gone@example.org": errors.New("no")}}
 	b.q.Compose = p.compose
 	id, report := b.toReport()
 	p.to = []string{"a@example.org"}
@@ -213,7 +216,8 @@ func TestMailThatCannotBeComposed(t *testing.T) {
 	}
 	owed, ended := b.mails(id)
 	r := b.batch(id).Mails
-	if len(owed) != 0 || len(ended) != 2 || len(r) != 2 || len(r[1].Failed) != 1 || !strings.Contains(r[1].Failed[0].Problem, "403") {
+	if len(owed) != 0 || len(ended) != 2 || len(r) != 2 || len(r[1].Failed) != 1 ||
+		!strings.Contains(r[1].Failed[0].Problem, "403") {
 		t.Errorf("owed %+v, the batch says %+v", owed, r)
 	}
 }
@@ -249,112 +253,6 @@ func TestMailDoesNotDisturbAWorker(t *testing.T) {
 	}
 }
 
-// errDead is what every call of a dead process returns.
-var errDead = errors.New("this process is dead")
-
-// TestMailSurvivesEveryCrash: whoever owes, sends or records a mail dies before or
-// after each of its calls. Afterwards every mail came, always with the same id,
-// and the batch says so once.
-func TestMailSurvivesEveryCrash(t *testing.T) {
-	twice := 0
-	for _, after := range []bool{false, true} {
-		for at := 1; ; at++ {
-			w := newCrash(t, at, after)
-			w.run()
-			if !w.dead {
-				break // it makes no more calls than this
-			}
-			if len(w.post.got) > 2 {
-				twice++
-			}
-		}
-	}
-	if twice == 0 {
-		t.Error("no mail came twice: the crash between sending and recording was not met")
-	}
-}
-
-// crash is a system of which one process dies at its nth call.
-type crash struct {
-	*bench
-	post   *post
-	mortal *queue.Queue
-	calls  int
-	at     int
-	after  bool
-	dead   bool
-}
-
-func newCrash(t *testing.T, at int, after bool) *crash {
-	w := &crash{bench: newBench(t), post: &post{to: []string{"a@example.org"}}, at: at, after: after}
-	fake := tabletest.New()
-	w.q.Table = tabletest.Table(fake)
-	w.c.Leases.Table = w.q.Table
-	w.q.Compose = w.post.compose
-	mortal := *w.q
-	mortal.Table = tabletest.Table(&tabletest.Client{DynamoDBAPI: fake, Do: w.do})
-	mortal.Table.Wait = func(context.Context, time.Duration) error { return errDead }
-	w.mortal = &mortal
-	return w
-}
-
-func (w *crash) do(_ string, call func() error) error {
-	if w.calls++; w.calls < w.at {
-		return call()
-	}
-	if w.calls == w.at && w.after {
-		_ = call()
-	}
-	w.dead = true
-	return errDead
-}
-
-// work lets the mortal process handle a message, and another one after it died.
-func (w *crash) work(m queue.Message, step queue.Step) {
-	stage, _ := ingest.StageNamed(m.Step)
-	w.post.do = w.do
-	_, _ = (&queue.Worker{Queue: w.mortal, Stage: stage, Step: step, Answers: w}).Handle(w.Context(), m)
-	w.post.do = nil
-}
-
-func (w *crash) run() {
-	w.Helper()
-	row, err := w.q.Submit(w.Context(), ingest.Batch{Collection: "c", Mode: "add"}, "", nil, "me")
-	if err != nil {
-		w.Fatal(err)
-	}
-	unpack := func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
-		return ingest.Result{Outcome: ingest.StepNext}, h.Unpack(ctx, make([]ingest.Job, 1), 1)
-	}
-	w.work(w.last(), unpack)
-	fails := func(context.Context, *queue.Claim) (ingest.Result, error) { return ingest.Fail(false, "no"), nil }
-	id := row.Batch.ID
-	for range 100 {
-		if len(w.batch(id).Mails) == 2 {
-			break
-		}
-		w.now = w.now.Add(2 * time.Minute)
-		w.tick()
-		switch m := w.last(); {
-		case m.Step == "unpack":
-			w.handle(m, unpack)
-		case m.Step == "report" && !w.dead:
-			w.work(m, ok)
-		case m.Step == "report":
-			w.handle(m, ok)
-		default:
-			w.handle(m, fails)
-		}
-	}
-	owed, ended := w.mails(id)
-	if got := w.batch(id); got.State != ingest.BatchFailed || len(got.Mails) != 2 {
-		w.Errorf("died at call %d (after it %v): the batch is %s with %+v", w.at, w.after, got.State, got.Mails)
-	}
-	if len(w.post.distinct()) != 2 || len(w.post.got) > 3 || len(owed) != 0 || len(ended) != 2 {
-		w.Errorf("died at call %d (after it %v): sent %v, owed %+v, ended %d", w.at, w.after, w.post.got, owed, len(ended))
-	}
-}
-
 // TestReportEndsAfterItsTries: a report that cannot be made ends its batch, with the
 // cause, and the depositor hears of it.
 func TestReportEndsAfterItsTries(t *testing.T) {
@@ -368,7 +266,8 @@ func TestReportEndsAfterItsTries(t *testing.T) {
 		})
 		b.now = b.now.Add(keep)
 	}
-	if got := b.batch(id); got.State != ingest.BatchFailed || !strings.Contains(got.Message, "the work bucket refuses: 403") || len(p.got) != 2 {
+	if got := b.batch(id); got.State != ingest.BatchFailed || !strings.Contains(got.Message,
+		"the work bucket refuses: 403") || len(p.got) != 2 {
 		t.Errorf("the batch is %s: %q; sent %v", got.State, got.Message, p.got)
 	}
 }
@@ -405,8 +304,14 @@ func TestSilentMailService(t *testing.T) {
 	b := newTwinBench(t)
 	b.q.Rules.Timing.Short = 3 * time.Millisecond // a try has a third of it
 	asked := 0
-	b.q.Compose = func(context.Context, *ingest.Batch, ingest.Mail) ([]string, func(context.Context, string) error, error) {
-		return []string{"a@example.org", "b@example.org"}, func(ctx context.Context, _ string) error { asked++; <-ctx.Done(); return ctx.Err() }, nil
+	b.q.Compose = func(context.Context, *ingest.Batch, ingest.Mail) ([]string, func(context.Context, string) error,
+		error) {
+		return []string{"a@example.org", "b@example.org"}, func(ctx context.Context,
+			_ string) error {
+			asked++
+			<-ctx.Done()
+			return ctx.Err()
+		}, nil
 	}
 	id := b.submit(1, "")
 	row, err := b.q.Batch(t.Context(), id)
@@ -414,7 +319,8 @@ func TestSilentMailService(t *testing.T) {
 		t.Fatal(err)
 	}
 	problems, err := b.q.MailProblems(t.Context(), row)
-	if err != nil || asked != 1 || row.State != ingest.BatchProcessing || len(problems) != 2 || problems[1].Problem != "the mail service did not answer in time" || problems[1].NextTry == 0 {
+	if err != nil || asked != 1 || row.State != ingest.BatchProcessing || len(problems) != 2 ||
+		problems[1].Problem != "the mail service did not answer in time" || problems[1].NextTry == 0 {
 		t.Errorf("%v, %v, asked %d times; the batch is %s", problems, err, asked, row.State)
 	}
 }
@@ -454,7 +360,8 @@ func TestSenderThatDies(t *testing.T) {
 	b.now = b.now.Add(2 * time.Minute)
 	b.tick()
 	left, ended := b.mails(id)
-	if p.asked != 1 || len(left) != 0 || len(ended) != 1 || !strings.Contains(ended[0].Detail, "its sender ended without an answer") {
+	if p.asked != 1 || len(left) != 0 || len(ended) != 1 || !strings.Contains(ended[0].Detail,
+		"its sender ended without an answer") {
 		t.Errorf("asked %d times, owed %+v, ended %+v", p.asked, left, ended)
 	}
 }
@@ -483,7 +390,10 @@ func TestRecordedMailDoesNotKeepABatchOpen(t *testing.T) {
 		}
 		return now()
 	}
-	b.handle(b.last(), func(context.Context, *queue.Claim) (ingest.Result, error) { return ingest.Fail(false, "no"), nil })
+	b.handle(b.last(), func(context.Context, *queue.Claim) (ingest.Result, error) {
+		return ingest.Fail(false, "no"),
+			nil
+	})
 	if got := b.batch(id); writes != 1 || got.State != ingest.BatchReporting {
 		t.Errorf("the batch is %s after %d writes", got.State, writes)
 	}

@@ -2,7 +2,6 @@ package queue_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -13,13 +12,6 @@ import (
 	"archivist/pkg/table"
 	"archivist/pkg/table/tabletest"
 )
-
-// newBench is on the DynamoDB that the suite runs on.
-func newBench(t *testing.T) *bench { return newBenchOn(t, tabletest.Open(t)) }
-
-// newTwinBench is always on the twin of DynamoDB: for tests of thousands of calls,
-// or of time, which a real one would only slow down.
-func newTwinBench(t *testing.T) *bench { return newBenchOn(t, tabletest.Table(tabletest.New())) }
 
 // TestGateOrder: of one free slot those that are parked come first, then those that
 // wait for space, then new ones.
@@ -48,22 +40,6 @@ func TestGateOrder(t *testing.T) {
 	b.tick()
 	if b.job(waits).State != ingest.Downloading || b.job(fresh).State != ingest.Pending {
 		t.Errorf("who waits for space is %s, the new one %s", b.job(waits).State, b.job(fresh).State)
-	}
-}
-
-// grants puts n rows of a scarce thing into the table, as of jobs that have it.
-func (b *bench) grants(pk string, n int, bytes int64) {
-	b.Helper()
-	for i := 0; i < n; {
-		tx := b.q.Table.Begin(fmt.Sprint(pk, i))
-		for range min(table.MaxActions, n-i) {
-			id := fmt.Sprintf("J%06d", i)
-			tx.Insert(&queue.Reservation{Head: table.Head{PK: pk, SK: id}, Owner: id, Bytes: bytes, Collection: "other"})
-			i++
-		}
-		if err := tx.Commit(b.Context()); err != nil {
-			b.Fatal(err)
-		}
 	}
 }
 
@@ -101,7 +77,8 @@ func TestGatesEndInTime(t *testing.T) {
 	if err := b.c.Tick(t.Context(), false); err != nil && !fault.Is(err, fault.Stale) {
 		t.Fatal(err)
 	}
-	if first, last := b.job(ingest.JobID(batch, 1)), b.job(ingest.JobID(batch, 250)); first.State != ingest.Estimating || last.State != ingest.Pending {
+	if first, last := b.job(ingest.JobID(batch, 1)),
+		b.job(ingest.JobID(batch, 250)); first.State != ingest.Estimating || last.State != ingest.Pending {
 		t.Errorf("the first is %s, the last %s", first.State, last.State)
 	}
 }
@@ -144,7 +121,8 @@ func TestLaggingIndex(t *testing.T) {
 // TestFailedStepWritesNothing: what a step adds to its end is written only if it
 // ends well.
 func TestFailedStepWritesNothing(t *testing.T) {
-	for _, end := range []ingest.Result{ingest.Fail(true, "no"), {Outcome: ingest.StepContinue}, {Outcome: ingest.StepNext}} {
+	for _, end := range []ingest.Result{ingest.Fail(true, "no"), {Outcome: ingest.StepContinue},
+		{Outcome: ingest.StepNext}} {
 		b := newBench(t)
 		b.submit(1, "")
 		b.tick()

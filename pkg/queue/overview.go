@@ -31,8 +31,9 @@ func (q *Queue) Overview(ctx context.Context) (Overview, error) {
 	if err != nil {
 		return Overview{}, err
 	}
-	o := Overview{Waiting: map[string]int{}, Running: q.Settings.MaxInFlight - free.Slots, MaxInFlight: q.Settings.MaxInFlight,
-		SpaceFree: max(0, free.Space)} // more than all may be granted, to jobs that parked ones wait for
+	o := Overview{Waiting: map[string]int{}, Running: q.Settings.MaxInFlight - free.Slots,
+		MaxInFlight: q.Settings.MaxInFlight,
+		SpaceFree:   max(0, free.Space)} // more than all may be granted, to jobs that parked ones wait for
 	for _, place := range gates {
 		var page []candidate
 		if _, err := q.Table.Page(ctx, table.Query{Index: "work", PK: place, Limit: countedMost}, &page); err != nil {

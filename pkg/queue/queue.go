@@ -33,9 +33,11 @@ func (s Settings) Check() error {
 		ok   bool
 		says string
 	}{
-		{s.MaxInFlight >= 1 && s.MaxInFlight <= 1000, "maxInFlight must be 1 to 1,000: more than 1,000 functions cannot take from one queue at once"},
+		{s.MaxInFlight >= 1 && s.MaxInFlight <= 1000,
+			"maxInFlight must be 1 to 1,000: more than 1,000 functions cannot take from one queue at once"},
 		{s.Space > 0, "spaceGiB must be positive"},
-		{s.Reserve >= 0 && s.Reserve <= s.Space, "reserveGiB must be 0 to spaceGiB: jobs of unknown size wait until so much is free"},
+		{s.Reserve >= 0 && s.Reserve <= s.Space,
+			"reserveGiB must be 0 to spaceGiB: jobs of unknown size wait until so much is free"},
 		{s.Share >= 0, "share must not be negative"},
 		{s.Patience >= 0, "patienceMinutes must not be negative"},
 		{s.FailedKeep >= 0, "failedKeepHours must not be negative"},

@@ -4,142 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
-	"archivist/pkg/lease"
 	"archivist/pkg/queue"
-	"archivist/pkg/table"
 )
-
-// bench is the service on an empty table (the fake, DynamoDB Local or
-// MiniStack's), with a clock that the test moves and executions that it reads.
-type bench struct {
-	*testing.T
-	q        *queue.Queue
-	c        *queue.Scheduler
-	now      time.Time
-	started  []queue.Message
-	stopped  map[string]bool
-	problems map[string]string // of executions
-	told     []string
-	pokes    int
-	repairs  int
-	metrics  map[string]float64
-	cleaned  []string
-}
-
-func newBenchOn(t *testing.T, tb *table.Table) *bench {
-	b := &bench{T: t, now: time.UnixMilli(1_795_000_000_000), stopped: map[string]bool{}, problems: map[string]string{}, metrics: map[string]float64{}}
-	n := 0
-	now := func() time.Time { return b.now }
-	id := func() string { n++; return fmt.Sprintf("ID%06d", n) }
-	b.q = &queue.Queue{Table: tb, Now: now, NewID: id, Executions: b, Wake: func(context.Context) error { b.pokes++; return nil },
-		Metric: func(name string, n float64) {
-			b.metrics[name] += n
-			b.repairs = int(b.metrics["Repairs"])
-		}, Rules: ingest.Rules{Timing: ingest.Timings["production"], FailedRetention: 24 * time.Hour},
-		Clean: func(_ context.Context, job string, _ time.Time) (bool, error) { // the first time it does not get to the end
-			b.cleaned = append(b.cleaned, job)
-			return len(b.cleaned) > 1, nil
-		},
-		Settings: queue.Settings{MaxInFlight: 2, Space: 1000, Reserve: 100, SweepPage: 50}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
-	b.c = &queue.Scheduler{Queue: b.q, Leases: &lease.Store{Table: tb, Now: now, NewID: id}}
-	return b
-}
-
-func (b *bench) Start(_ context.Context, _, _ string, in queue.Message) error {
-	b.started = append(b.started, in)
-	return nil
-}
-func (b *bench) Stop(_ context.Context, _, name, _ string) error { b.stopped[name] = true; return nil }
-func (b *bench) StoppedByHand(_ context.Context, _, name string) (string, bool, error) {
-	return "a person", b.stopped["by hand "+name], nil
-}
-func (b *bench) Answer(_ context.Context, token string, a ingest.Answer, cause string) error {
-	b.told = append(b.told, fmt.Sprintf("%s %s %s", token, a, cause))
-	return nil
-}
-
-// handle lets a worker of the stage handle a message with a step.
-func (b *bench) handle(m queue.Message, step queue.Step) time.Duration {
-	b.Helper()
-	stage, ok := ingest.StageNamed(m.Step)
-	if m.Job != "" {
-		stage, ok = ingest.StageOf(ingest.State(m.State))
-	}
-	if !ok {
-		b.Fatalf("no stage for %+v", m)
-	}
-	keep, err := (&queue.Worker{Queue: b.q, Stage: stage, Step: step, Answers: b}).Handle(b.Context(), m)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return keep
-}
-
-func ok(_ context.Context, _ *queue.Claim) (ingest.Result, error) {
-	return ingest.Result{Outcome: ingest.StepNext}, nil
-}
-
-func (b *bench) tick() {
-	b.Helper()
-	if err := b.c.Tick(b.Context(), true); err != nil {
-		b.Fatal(err)
-	}
-}
-
-// last is the last execution that was started.
-func (b *bench) last() queue.Message {
-	b.Helper()
-	if len(b.started) == 0 {
-		b.Fatal("no execution was started")
-	}
-	m := b.started[len(b.started)-1]
-	m.Token = "token"
-	return m
-}
-
-// submit submits a batch of n jobs and unpacks it; the first has a local id.
-func (b *bench) submit(n int, local string) string {
-	b.Helper()
-	row, err := b.q.Submit(b.Context(), ingest.Batch{Collection: "c", Mode: "add"}, "", nil, "me")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.handle(b.last(), func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
-		var jobs []ingest.Job
-		for i := range n {
-			j := ingest.Job{Collection: "c", Priority: 5, SizeKnown: true}
-			if i == 0 && local != "" {
-				j.LocalIDs = []string{local}
-			}
-			jobs = append(jobs, j)
-		}
-		for h.Batch.Unpacked < n {
-			left := jobs[h.Batch.Unpacked:]
-			if err := h.Unpack(ctx, left[:queue.Chunk(left)], n); err != nil {
-				return ingest.Result{}, err
-			}
-		}
-		return ingest.Result{Outcome: ingest.StepNext}, nil
-	})
-	return row.Batch.ID
-}
-
-func (b *bench) job(id string) ingest.Job {
-	b.Helper()
-	row, err := b.q.Job(b.Context(), id)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return row.Job
-}
 
 func TestJobToTheEnd(t *testing.T) {
 	b := newBench(t)
@@ -152,7 +24,8 @@ func TestJobToTheEnd(t *testing.T) {
 	}
 	b.tick()
 	m := b.last()
-	for _, want := range []ingest.State{ingest.Processing, ingest.Storing, ingest.Recording, ingest.Notify, ingest.Completed} {
+	for _, want := range []ingest.State{ingest.Processing, ingest.Storing, ingest.Recording, ingest.Notify,
+		ingest.Completed} {
 		b.handle(m, ok)
 		if j := b.job(id); j.State != want {
 			t.Fatalf("after %s: %s, want %s", m.State, j.State, want)
@@ -232,7 +105,8 @@ func TestTriesEnd(t *testing.T) {
 		b.now = b.now.Add(keep)
 	}
 	b.handle(m, ok)
-	if j := b.job(id); j.State != ingest.Failed || !strings.Contains(j.Message, "10 times") || !strings.Contains(j.Message, "disk is full") {
+	if j := b.job(id); j.State != ingest.Failed || !strings.Contains(j.Message, "10 times") ||
+		!strings.Contains(j.Message, "disk is full") {
 		t.Errorf("after 10 tries: %s %q", j.State, j.Message)
 	}
 	if _, err := b.q.Requeue(t.Context(), id, "more disk", "me"); err != nil {
@@ -298,7 +172,8 @@ func TestSweepRepairsOnce(t *testing.T) {
 	b.stopped["by hand "+queue.ExecutionName(id, 2)] = true
 	b.now = b.now.Add(2 * time.Hour)
 	b.tick()
-	if j := b.job(id); j.State != ingest.Failed || !strings.Contains(j.Message, "stopped its execution in AWS (a person)") {
+	if j := b.job(id); j.State != ingest.Failed || !strings.Contains(j.Message,
+		"stopped its execution in AWS (a person)") {
 		t.Errorf("stopped by hand: %s %q", j.State, j.Message)
 	}
 }
@@ -437,7 +312,8 @@ func TestFailedIsCleaned(t *testing.T) {
 		t.Errorf("after a day: %+v, cleaned %v", j, b.cleaned)
 	}
 	b.tick()
-	if row, err := b.q.Requeue(t.Context(), id, "again", "me"); err != nil || row.State != ingest.Pending || len(b.cleaned) != 2 {
+	if row, err := b.q.Requeue(t.Context(), id, "again", "me"); err != nil || row.State != ingest.Pending ||
+		len(b.cleaned) != 2 {
 		t.Errorf("requeued: %+v, %v", row, err)
 	}
 }

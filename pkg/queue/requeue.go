@@ -29,27 +29,15 @@ func (q *Queue) requeue(ctx context.Context, id, reason, actor string, confirmed
 		if err != nil {
 			return nil, err
 		}
-		next, err := q.Rules.Requeue(row.Job, q.Now())
+		next, err := q.requeued(ctx, &row.Job, confirmed)
 		if err != nil {
 			return nil, err
 		}
-		if next.Permitted, err = q.overtaken(ctx, &row.Job, confirmed); err != nil {
-			return nil, err
-		}
-		if len(next.Locks) > 0 {
-			lock, owner, err := q.blockedBy(ctx, &next)
-			if err != nil {
-				return nil, err
-			}
-			if lock != "" {
-				next = q.Rules.Park(next, lock, owner, q.Now())
-			}
-		}
-		says := reason
+		by := origin{event: "job.requeued", actor: actor, component: "admin", reason: reason}
 		if next.Permitted > row.Permitted {
-			says = fmt.Sprintf("%s (confirmed: it may replace version %d)", reason, next.Permitted)
+			by.reason = fmt.Sprintf("%s (confirmed: may replace version %d)", reason, next.Permitted)
 		}
-		err = q.changeJob(ctx, row, next, origin{event: "job.requeued", actor: actor, component: "admin", reason: says})
+		err = q.changeJob(ctx, row, next, by)
 		if err == nil {
 			return row, nil
 		}
@@ -60,6 +48,22 @@ func (q *Queue) requeue(ctx context.Context, id, reason, actor string, confirmed
 	return nil, busy(id)
 }
 
+// requeued is a failed job as it goes on: at its state, or parked for a lock.
+func (q *Queue) requeued(ctx context.Context, j *ingest.Job, confirmed bool) (ingest.Job, error) {
+	next, err := q.Rules.Requeue(*j, q.Now())
+	if err != nil {
+		return next, err
+	}
+	if next.Permitted, err = q.overtaken(ctx, j, confirmed); err != nil || len(next.Locks) == 0 {
+		return next, err
+	}
+	lock, owner, err := q.blockedBy(ctx, &next)
+	if lock != "" {
+		next = q.Rules.Park(next, lock, owner, q.Now())
+	}
+	return next, err
+}
+
 // overtaken looks whether the object of a job that is to be requeued has a version
 // by a later submission. It returns the newest version that the job may then replace:
 // the one of the object, if that was confirmed, else a Conflict that names it.
@@ -67,32 +71,14 @@ func (q *Queue) overtaken(ctx context.Context, j *ingest.Job, confirmed bool) (p
 	if j.ObjectVersion > 0 {
 		return j.Permitted, nil // its own version is stored: it only finishes
 	}
-	objects := inventory.Store{Table: q.Table}
-	ark := j.Primary
-	for i := 0; i < len(j.LocalIDs) && ark == ""; i++ {
-		if ark, err = objects.ByLocalID(ctx, j.Collection, j.LocalIDs[i]); err != nil {
-			return 0, err
-		}
+	ark, err := q.arkOf(ctx, j)
+	if err != nil || ark == "" {
+		return j.Permitted, err
 	}
-	if ark == "" {
-		return j.Permitted, nil
-	}
-	head, later := 0, inventory.Version{}
-	for cursor, more := "", true; more; more = cursor != "" {
-		var versions []inventory.Version
-		if versions, cursor, err = objects.Versions(ctx, ark, cursor); err != nil {
-			return 0, err
-		}
-		for _, v := range versions {
-			if head = v.Number; v.Job == j.ID {
-				return j.Permitted, nil
-			}
-			if v.Number > j.Permitted && ingest.SubmittedAfter(v.Job, j.ID) {
-				later = v
-			}
-		}
-	}
+	head, later, err := q.laterVersion(ctx, ark, j)
 	switch {
+	case err != nil:
+		return 0, err
 	case later.Number == 0:
 		return j.Permitted, nil
 	case confirmed:
@@ -100,6 +86,41 @@ func (q *Queue) overtaken(ctx context.Context, j *ingest.Job, confirmed bool) (p
 	}
 	return 0, fault.New(fault.Conflict, "%s. Requeue it with confirm if that is wanted",
 		ingest.Overtaken(j.ID, ark, head, later.Number, later.Job))
+}
+
+// arkOf is the ark of a job's object as far as it is known, "" if the object is new.
+func (q *Queue) arkOf(ctx context.Context, j *ingest.Job) (ark string, err error) {
+	objects := inventory.Store{Table: q.Table}
+	ark = j.Primary
+	for i := 0; i < len(j.LocalIDs) && ark == "" && err == nil; i++ {
+		ark, err = objects.ByLocalID(ctx, j.Collection, j.LocalIDs[i])
+	}
+	return ark, err
+}
+
+// laterVersion finds the newest version of an object, and the last one by a submission
+// later than the job's that it may not replace. There is none if the job has stored a
+// version itself.
+func (q *Queue) laterVersion(ctx context.Context, ark string, j *ingest.Job) (
+	head int, later inventory.Version, err error) {
+	objects := inventory.Store{Table: q.Table}
+	for cursor, more := "", true; more; more = cursor != "" {
+		var versions []inventory.Version
+		versions, cursor, err = objects.Versions(ctx, ark, cursor)
+		if err != nil {
+			return 0, later, err
+		}
+		for _, v := range versions {
+			head = v.Number
+			if v.Job == j.ID {
+				return head, inventory.Version{}, nil
+			}
+			if v.Number > j.Permitted && ingest.SubmittedAfter(v.Job, j.ID) {
+				later = v
+			}
+		}
+	}
+	return head, later, nil
 }
 
 // actTries is how often an action on a job is tried that others change meanwhile.

@@ -42,7 +42,22 @@ func (q *Queue) missingRows(ctx context.Context, err error, j *ingest.Job) (miss
 	if !errors.As(err, &ce) {
 		return nil
 	}
-	var owned []table.Key
+	owned := ownedRows(j)
+	for _, k := range ce.Keys {
+		var row Reservation
+		err := q.Table.Get(ctx, k, &row)
+		unreadable := err != nil && !fault.Is(err, fault.NotFound)
+		there := err == nil && row.Owner == j.ID
+		if !slices.Contains(owned, k) || unreadable || there {
+			return nil
+		}
+		missing = append(missing, k)
+	}
+	return missing
+}
+
+// ownedRows are the keys of the reservations that a job has.
+func ownedRows(j *ingest.Job) (owned []table.Key) {
 	if j.HasSlot {
 		owned = append(owned, slotKey(j.ID))
 	}
@@ -55,56 +70,69 @@ func (q *Queue) missingRows(ctx context.Context, err error, j *ingest.Job) (miss
 	for _, name := range j.QueuedLocks() {
 		owned = append(owned, lineKey(name, j.ID))
 	}
-	for _, k := range ce.Keys {
-		var row Reservation
-		err := q.Table.Get(ctx, k, &row)
-		if !slices.Contains(owned, k) || err != nil && !fault.Is(err, fault.NotFound) || err == nil && row.Owner == j.ID {
-			return nil
-		}
-		missing = append(missing, k)
-	}
-	return missing
+	return owned
 }
 
 // reserve puts into tx what a change of a job takes and gives back, but for the
 // rows that are missing.
 func reserve(tx *table.Tx, prev, next ingest.Job, missing missingRows) {
-	grant := func(k table.Key, bytes int64) {
-		tx.Insert(&Reservation{Head: head(k), Owner: next.ID, Bytes: bytes, Collection: next.Collection})
+	r := reserver{tx: tx, job: next, missing: missing}
+	r.slot(prev.HasSlot, next.HasSlot)
+	r.space(prev, next)
+	r.names(prev.Locks, next.Locks, LockKey)
+	r.names(prev.QueuedLocks(), next.QueuedLocks(), func(name string) table.Key { return lineKey(name, next.ID) })
+}
+
+// reserver puts the reservations of a job into a transaction.
+type reserver struct {
+	tx      *table.Tx
+	job     ingest.Job
+	missing missingRows
+}
+
+func (r reserver) grant(k table.Key, bytes int64) {
+	r.tx.Insert(&Reservation{Head: head(k), Owner: r.job.ID, Bytes: bytes, Collection: r.job.Collection})
+}
+
+func (r reserver) remove(k table.Key) {
+	if !slices.Contains(r.missing, k) {
+		r.tx.RemoveOwned(k, r.job.ID)
 	}
-	remove := func(k table.Key) {
-		if !slices.Contains(missing, k) {
-			tx.RemoveOwned(k, next.ID)
-		}
-	}
+}
+
+func (r reserver) slot(had, has bool) {
 	switch {
-	case next.HasSlot && !prev.HasSlot:
-		grant(slotKey(next.ID), 0)
-	case prev.HasSlot && !next.HasSlot:
-		remove(slotKey(next.ID))
+	case has && !had:
+		r.grant(slotKey(r.job.ID), 0)
+	case had && !has:
+		r.remove(slotKey(r.job.ID))
 	}
+}
+
+func (r reserver) space(prev, next ingest.Job) {
+	k := spaceKey(next.ID)
 	switch {
-	case next.HasSpace && (!prev.HasSpace || slices.Contains(missing, spaceKey(next.ID))):
-		grant(spaceKey(next.ID), next.SpaceNeeded)
+	case next.HasSpace && (!prev.HasSpace || slices.Contains(r.missing, k)):
+		r.grant(k, next.SpaceNeeded)
 	case prev.HasSpace && !next.HasSpace:
-		remove(spaceKey(next.ID))
+		r.remove(k)
 	case next.HasSpace && prev.SpaceNeeded != next.SpaceNeeded:
-		tx.Count(spaceKey(next.ID), map[string]int64{"bytes": next.SpaceNeeded - prev.SpaceNeeded})
+		r.tx.Count(k, map[string]int64{"bytes": next.SpaceNeeded - prev.SpaceNeeded})
 	}
-	each := func(had, has []string, key func(name string) table.Key) {
-		for _, l := range has {
-			if !slices.Contains(had, l) {
-				grant(key(l), 0)
-			}
-		}
-		for _, l := range had {
-			if !slices.Contains(has, l) {
-				remove(key(l))
-			}
+}
+
+// names grants and removes the rows of locks, or of places in line.
+func (r reserver) names(had, has []string, key func(name string) table.Key) {
+	for _, name := range has {
+		if !slices.Contains(had, name) {
+			r.grant(key(name), 0)
 		}
 	}
-	each(prev.Locks, next.Locks, LockKey)
-	each(prev.QueuedLocks(), next.QueuedLocks(), func(name string) table.Key { return lineKey(name, next.ID) })
+	for _, name := range had {
+		if !slices.Contains(has, name) {
+			r.remove(key(name))
+		}
+	}
 }
 
 // lineKey is a job's place in the line before a lock. Job ids rise with the
@@ -142,7 +170,8 @@ func (q *Queue) before(ctx context.Context, lock, job string) (owner string, err
 
 // free counts what the gates can give out now.
 func (q *Queue) free(ctx context.Context) (ingest.Free, error) {
-	f := ingest.Free{Slots: q.Settings.MaxInFlight, Space: q.Settings.Space, Capacity: q.Settings.Space, Reserve: q.Settings.Reserve, Share: q.Settings.Share, Patience: q.Settings.Patience, Taken: map[string]int{}}
+	f := ingest.Free{Slots: q.Settings.MaxInFlight, Space: q.Settings.Space, Capacity: q.Settings.Space,
+		Reserve: q.Settings.Reserve, Share: q.Settings.Share, Patience: q.Settings.Patience, Taken: map[string]int{}}
 	err := q.each(ctx, table.Query{PK: slotPK, Limit: 1000}, func(s Reservation) {
 		if s.Owner == "" {
 			return // not a slot: an event of a collection of that name, by an earlier release
@@ -167,7 +196,8 @@ func (q *Queue) each(ctx context.Context, query table.Query, f func(Reservation)
 		for _, s := range page {
 			f(s)
 		}
-		if query.Cursor = next; next == "" {
+		query.Cursor = next
+		if next == "" {
 			return nil
 		}
 	}

@@ -60,11 +60,13 @@ func TestSomebodyElsesRow(t *testing.T) {
 	b.tick()
 	second := ingest.JobID(b.submit(1, ""), 1)
 	b.tick()
-	b.handle(queue.Message{Job: second, Exec: 1, State: string(ingest.Estimating)}, func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
+	b.handle(queue.Message{Job: second, Exec: 1, State: string(ingest.Estimating)}, func(ctx context.Context,
+		h *queue.Claim) (ingest.Result, error) {
 		h.Job.LocalIDs = []string{"x"}
 		h.Job.Locks = h.Job.LockKeys()
 		var ce *table.ConditionError
-		if err := h.Checkpoint(ctx); !fault.Is(err, fault.Stale) || !errors.As(err, &ce) || !ce.Failed(queue.LockKey("local#c#x")) {
+		if err := h.Checkpoint(ctx); !fault.Is(err, fault.Stale) || !errors.As(err, &ce) ||
+			!ce.Failed(queue.LockKey("local#c#x")) {
 			t.Errorf("the lock of %s was taken: %v", first, err)
 		}
 		return ingest.Fail(false, "done with"), nil

@@ -19,7 +19,8 @@ func (q *Queue) retire(ctx context.Context, row *Batch) error {
 	if row.State == ingest.BatchCompleted {
 		next := q.Rules.EnterBatch(row.Batch, ingest.BatchDeleted, q.Now())
 		next.Due = q.Now().UnixMilli()
-		if err := q.changeBatch(ctx, row, next, origin{event: "batch.state", component: "sweep", reason: "its rows were kept long enough; its history stays"}); err != nil {
+		if err := q.changeBatch(ctx, row, next, origin{event: "batch.state", component: "sweep",
+			reason: "its rows were kept long enough; its history stays"}); err != nil {
 			return err
 		}
 	}

@@ -31,7 +31,8 @@ func TestRetire(t *testing.T) {
 				break
 			}
 			b.handle(m, ok)
-			if to := ingest.After(ingest.State(m.State)); m.Job != "" && to != ingest.Provisioning && to != ingest.Completed {
+			if to := ingest.After(ingest.State(m.State)); m.Job != "" && to != ingest.Provisioning &&
+				to != ingest.Completed {
 				m.State = string(to)
 				continue
 			}

@@ -14,20 +14,21 @@ type Scheduler struct {
 	Leases *lease.Store
 }
 
-// leaseName of the scheduler.
-// leaseName is stored: under another name, the old and the new function of an upgrade would each hold a lease.
+// leaseName is stored: under another name, the old and the new function of an upgrade
+// would each hold a lease.
 const leaseName = "clock"
 
 // Tick repairs what is past due, if sweep is set or the last sweep is too old,
-// and lets waiting jobs through the gates. A Held means that another tick is under
-// way: ask again later.
+// admits waiting jobs, and sends the mails that are due. A Held means that another
+// tick is under way: ask again later.
 func (c *Scheduler) Tick(ctx context.Context, sweep bool) error {
 	l, err := c.Leases.Acquire(ctx, leaseName, c.Queue.Rules.Timing.Scheduler+c.Queue.Rules.Timing.Margin)
 	if err != nil {
 		return err
 	}
 	began, most := c.Queue.Now(), c.Queue.Rules.Timing.Scheduler
-	if sweep, err = c.sweeps(ctx, l, sweep); sweep && err == nil {
+	sweep, err = c.sweeps(ctx, l, sweep)
+	if sweep && err == nil {
 		err = c.Queue.Sweep(ctx, began.Add(most/4))
 	}
 	if err == nil {
@@ -42,6 +43,7 @@ func (c *Scheduler) Tick(ctx context.Context, sweep bool) error {
 	return err
 }
 
+// holds reports whether a lease has not passed on.
 func (q *Queue) holds(ctx context.Context, s *lease.Store, l lease.Lease) bool {
 	tx := q.Table.Begin(q.NewID())
 	l.Guard(tx)

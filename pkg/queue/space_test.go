@@ -9,15 +9,6 @@ import (
 	"archivist/pkg/queue"
 )
 
-// estimated submits a job of a local id, lets it in, and estimates its size.
-func (b *bench) estimated(local string, size int64) string {
-	b.Helper()
-	id := ingest.JobID(b.submit(1, local), 1)
-	b.tick()
-	b.handle(queue.Message{Job: id, Exec: b.job(id).Exec, State: string(ingest.Estimating), Token: "t"}, sized(size))
-	return id
-}
-
 // TestTooLargeFailsAtEstimate: a job that can never fit says so at once, and keeps
 // nobody waiting.
 func TestTooLargeFailsAtEstimate(t *testing.T) {
@@ -35,7 +26,8 @@ func TestTooLargeFailsAtEstimate(t *testing.T) {
 	large := b.estimated("", 5000)
 	b.q.Settings.Space = 1000
 	b.now = b.now.Add(2 * time.Hour)
-	if x, err := b.q.ExplainJob(t.Context(), large); err != nil || x.Waits != queue.OnPerson || !strings.Contains(x.Why, "spaceGiB") {
+	if x, err := b.q.ExplainJob(t.Context(), large); err != nil || x.Waits != queue.OnPerson ||
+		!strings.Contains(x.Why, "spaceGiB") {
 		t.Errorf("explained: %+v, %v", x, err)
 	}
 	small := b.estimated("", 10)
@@ -152,8 +144,10 @@ func TestParkedBehindOneThatHoldsNothing(t *testing.T) {
 	at(last, ingest.Estimating, sized(700))
 	at(between, ingest.Estimating, sized(10))
 	b.tick()
-	if j := b.job(last); j.State != ingest.Downloading || b.job(between).State != ingest.Provisioning || !b.job(parked).Parked {
-		t.Errorf("the first is %s, the one between %s, the last parked %v", j.State, b.job(between).State, b.job(parked).Parked)
+	if j := b.job(last); j.State != ingest.Downloading || b.job(between).State != ingest.Provisioning ||
+		!b.job(parked).Parked {
+		t.Errorf("the first is %s, the one between %s, the last parked %v", j.State, b.job(between).State,
+			b.job(parked).Parked)
 	}
 }
 
@@ -180,7 +174,8 @@ func TestFailedJobsGiveWay(t *testing.T) {
 	b.tick()
 	b.tick()
 	if j := b.job(waits); b.job(failed[0]).HasSpace || !b.job(failed[1]).HasSpace || j.State != ingest.Downloading {
-		t.Errorf("the oldest holds space: %v, the newer: %v; who waits is %s", b.job(failed[0]).HasSpace, b.job(failed[1]).HasSpace, j.State)
+		t.Errorf("the oldest holds space: %v, the newer: %v; who waits is %s", b.job(failed[0]).HasSpace,
+			b.job(failed[1]).HasSpace, j.State)
 	}
 	row, err := b.q.Requeue(t.Context(), failed[0], "again", "me")
 	if err != nil || row.State != ingest.Pending {

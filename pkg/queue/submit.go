@@ -68,7 +68,8 @@ func digestOf(body []byte) string {
 }
 
 // remember puts the key's row into tx, or returns the batch that the key has.
-func (q *Queue) remember(ctx context.Context, tx *table.Tx, key string, body []byte, batch string, now time.Time) (*Batch, error) {
+func (q *Queue) remember(ctx context.Context, tx *table.Tx, key string, body []byte, batch string,
+	now time.Time) (*Batch, error) {
 	row := remembered{Head: head(keyRow(key))}
 	err := q.Table.Get(ctx, row.Key(), &row)
 	switch {
@@ -89,7 +90,8 @@ func (q *Queue) recall(ctx context.Context, key string, body []byte, now time.Ti
 		return nil, err
 	}
 	if row.Body != digestOf(body) {
-		return nil, fault.New(fault.Conflict, "the Idempotency-Key was used with another request, for batch %s; use a new key for a new submission", row.Batch)
+		return nil, fault.New(fault.Conflict, "the Idempotency-Key was used with another request, for batch %s; use "+
+			"a new key for a new submission", row.Batch)
 	}
 	return q.Batch(ctx, row.Batch)
 }

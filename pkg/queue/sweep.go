@@ -37,7 +37,8 @@ func (q *Queue) itemTime() time.Duration { return q.Rules.Timing.Scheduler / 8 }
 // fails is looked at again later, so that it never keeps the others waiting.
 func (q *Queue) sweepPlace(ctx context.Context, place string, until time.Time) error {
 	var page []due
-	_, err := q.Table.Page(ctx, table.Query{Index: "work", PK: place, From: "0", To: dueRank(q.Now()), Limit: q.Settings.SweepPage}, &page)
+	_, err := q.Table.Page(ctx, table.Query{Index: "work", PK: place, From: "0", To: dueRank(q.Now()),
+		Limit: q.Settings.SweepPage}, &page)
 	if err != nil {
 		return err
 	}

@@ -28,34 +28,6 @@ func (b *bench) failMany(n int) {
 	b.now = b.now.Add(25 * time.Hour)
 }
 
-// take returns the messages of the jobs' executions that were started since the
-// last time.
-func (b *bench) take() (out []queue.Message) {
-	for _, m := range b.started {
-		if m.Job != "" {
-			m.Token = "t"
-			out = append(out, m)
-		}
-	}
-	b.started = nil
-	return out
-}
-
-// lose submits n jobs whose executions start and whose messages are all lost, and
-// returns the jobs.
-func (b *bench) lose(n int) (ids []string) {
-	b.Helper()
-	batch := b.submit(n, "")
-	if err := b.c.Tick(b.Context(), false); err != nil {
-		b.Fatal(err)
-	}
-	for i := range n {
-		ids = append(ids, ingest.JobID(batch, i+1))
-	}
-	b.started = nil
-	return ids
-}
-
 // repairedAfter is how many minutes pass until each of the jobs has a new execution.
 func (b *bench) repairedAfter(ids []string, most int) int {
 	b.Helper()
@@ -112,7 +84,8 @@ func TestFailingRepairsLetOthersPass(t *testing.T) {
 	if took := b.repairedAfter(b.lose(8), 60); took > b.grace()+3 { // 60 in 4 shards, 5 each time
 		t.Errorf("repaired after %d minutes", took)
 	}
-	if b.q.Executions = b; b.repairedAfter(nil, 1) != 1 {
+	b.q.Executions = b
+	if b.repairedAfter(nil, 1) != 1 {
 		t.Error("the next minute was not swept")
 	}
 	b.q.Settings.SweepPage = 100

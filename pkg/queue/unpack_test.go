@@ -40,11 +40,13 @@ func TestBadRowFailsAlone(t *testing.T) {
 		want := ingest.Counts{Processing: n}
 		if c.reason != "" {
 			want = ingest.Counts{Processing: n - 1, Failed: 1}
-			if bad.State != ingest.Failed || !bad.NotRecoverable || !strings.Contains(bad.Message, c.reason) || bad.URL != "https://example.org/a?redacted" || bad.Row != at {
+			if bad.State != ingest.Failed || !bad.NotRecoverable || !strings.Contains(bad.Message, c.reason) ||
+				bad.URL != "https://example.org/a?redacted" || bad.Row != at {
 				t.Errorf("%s: the job is %+v", name, bad)
 			}
 			p, err := b.q.Events(t.Context(), event.Subject{Type: event.Job, ID: bad.ID}, "")
-			if err != nil || len(p.Items) != 1 || p.Items[0].Outcome != event.Failure || !strings.Contains(p.Items[0].Detail, c.reason) {
+			if err != nil || len(p.Items) != 1 || p.Items[0].Outcome != event.Failure ||
+				!strings.Contains(p.Items[0].Detail, c.reason) {
 				t.Errorf("%s: its events are %+v, %v", name, p.Items, err)
 			}
 		}
@@ -117,7 +119,8 @@ func TestUnpackThatGivesUp(t *testing.T) {
 			}))
 		}
 		row, err = b.q.Batch(t.Context(), batch)
-		if err != nil || row.State != ingest.BatchProcessing || !row.Sealed || row.Expected != 1 || !strings.Contains(row.Message, "gone") {
+		if err != nil || row.State != ingest.BatchProcessing || !row.Sealed || row.Expected != 1 ||
+			!strings.Contains(row.Message, "gone") {
 			t.Fatalf("%s: given up: %+v, %v", name, row, err)
 		}
 		want := ingest.Success
@@ -130,7 +133,8 @@ func TestUnpackThatGivesUp(t *testing.T) {
 		b.tick()
 		b.forceFail(b.last().Job)
 		b.handle(b.last(), ok)
-		if row, err = b.q.Batch(t.Context(), batch); err != nil || row.State != ingest.BatchFailed || !strings.Contains(row.Message, "gone") {
+		if row, err = b.q.Batch(t.Context(), batch); err != nil || row.State != ingest.BatchFailed ||
+			!strings.Contains(row.Message, "gone") {
 			t.Errorf("%s: ended: %+v, %v", name, row, err)
 		}
 	}
@@ -149,10 +153,12 @@ func TestReportThatCannotBeMade(t *testing.T) {
 		}))
 	}
 	row, err := b.q.Batch(t.Context(), id)
-	if err != nil || row.State != ingest.BatchFailed || !strings.Contains(row.Message, "10 times") || !strings.Contains(row.Message, "the bucket refuses") {
+	if err != nil || row.State != ingest.BatchFailed || !strings.Contains(row.Message, "10 times") ||
+		!strings.Contains(row.Message, "the bucket refuses") {
 		t.Errorf("the batch is %s: %q, %v", row.State, row.Message, err)
 	}
-	if told := b.told[len(b.told)-1]; !strings.Contains(told, string(ingest.StageFail)) { // the execution fails, which is an alarm
+	// the execution fails, which is an alarm
+	if told := b.told[len(b.told)-1]; !strings.Contains(told, string(ingest.StageFail)) {
 		t.Errorf("the execution was told %q", told)
 	}
 }

@@ -49,7 +49,8 @@ func (q *Queue) wake(ctx context.Context, wakes []ingest.Wake) {
 			err = q.anew(ctx, w)
 		}
 		if err != nil {
-			q.Log.Warn("a wake-up failed; the sweep will send it", "kind", w.Kind, "id", w.ID, "exec", w.Exec, "error", err)
+			q.Log.Warn("a wake-up failed; the sweep will send it", "kind", w.Kind, "id", w.ID, "exec", w.Exec, "error",
+				err)
 			switch w.Kind {
 			case ingest.StartJob:
 				q.block(ctx, w.ID, "", w.Exec, "its execution could not be started", err)
@@ -63,9 +64,11 @@ func (q *Queue) wake(ctx context.Context, wakes []ingest.Wake) {
 func (q *Queue) send(ctx context.Context, w ingest.Wake) error {
 	switch w.Kind {
 	case ingest.StartJob:
-		return q.Executions.Start(ctx, MachineJob, ExecutionName(w.ID, w.Exec), Message{Job: w.ID, Exec: w.Exec, State: w.At})
+		return q.Executions.Start(ctx, MachineJob, ExecutionName(w.ID, w.Exec), Message{Job: w.ID, Exec: w.Exec,
+			State: w.At})
 	case ingest.StartBatch:
-		return q.Executions.Start(ctx, MachineBatch, ExecutionName(w.ID, w.Exec), Message{Batch: w.ID, Exec: w.Exec, Step: w.At})
+		return q.Executions.Start(ctx, MachineBatch, ExecutionName(w.ID, w.Exec), Message{Batch: w.ID, Exec: w.Exec,
+			Step: w.At})
 	case ingest.LookGates:
 		return q.Wake(ctx)
 	case ingest.CloseBatch:

@@ -11,13 +11,16 @@ import (
 
 // Values from which well-formed submissions are made: few, so that they meet.
 var (
-	titles   = []value{"", "A map", "Karte von Österreich", "地図", "Tom & <Jerry>", "title: with colon", "%20 100 % | pipe", "(:unkn)", " padded "}
+	titles = []value{"", "A map", "Karte von Österreich", "地図", "Tom & <Jerry>", "title: with colon",
+		"%20 100 % | pipe", "(:unkn)", " padded "}
 	creators = []value{"", "Doe, Jane", "Ünal, Ö.", "(:unas)", "A; B"}
 	dates    = []value{"", "2026-11-21", "ca. 1900", "(:null)"}
 	ids      = []value{"a", "b", "c", "doi:10.5072/FK2", "käse 1", "http://example.org/x?y=z#1"}
-	names    = []value{"a.txt", "b.txt", "A.TXT", "data/c.xml", "data/deep/d e.pdf", "e%7cf.txt", "g#h?.txt", "ü.txt", "sys+tem&.bin", "x|y.txt", "index.html"}
+	names    = []value{"a.txt", "b.txt", "A.TXT", "data/c.xml", "data/deep/d e.pdf", "e%7cf.txt", "g#h?.txt", "ü.txt",
+		"sys+tem&.bin", "x|y.txt", "index.html"}
 	contents = []value{"", "one", "two", "three\n", "<html>", "\x00\x01\xff"}
-	kinds    = []string{ingest.TypeFile, ingest.TypeObjectManifest, ingest.TypeBatchManifest, ingest.TypeSingleFileBatch}
+	kinds    = []string{ingest.TypeFile, ingest.TypeObjectManifest, ingest.TypeBatchManifest,
+		ingest.TypeSingleFileBatch}
 	hashes   = []string{"", "", "md5", "sha1", "sha256", "sha384", "sha512", "adler32", "crc32"}
 	troubles = []trouble{notFound, unavailable, closed, cut, errorPage, silent}
 )
@@ -43,7 +46,8 @@ func histories(most int) *rapid.Generator[history] {
 }
 
 func fresh(t *rapid.T) submission {
-	s := submission{Collection: "maps", Kind: pick(t, kinds, "kind"), Untyped: one(t, 3, "untyped"), Submitter: pick(t, creators, "submitter")}
+	s := submission{Collection: "maps", Kind: pick(t, kinds, "kind"), Untyped: one(t, 3, "untyped"), Submitter: pick(t,
+		creators, "submitter")}
 	if one(t, 4, "other collection") {
 		s.Collection = "books"
 	}
@@ -51,7 +55,8 @@ func fresh(t *rapid.T) submission {
 	objects := 1
 	if many(s.Kind) {
 		objects = rapid.IntRange(1, 3).Draw(t, "objects")
-		if s.Check, s.Failing = claimed(t), fails(t); !one(t, 12, "of one object") {
+		s.Check, s.Failing = claimed(t), fails(t)
+		if !one(t, 12, "of one object") {
 			s.Form.Local, s.Form.Primary = nil, 0
 		} else if one(t, 3, "if version") {
 			s.IfVersion = 2
@@ -128,7 +133,8 @@ func (o object) has(name value) bool {
 }
 
 func aFile(t *rapid.T) file {
-	return file{Name: pick(t, names, "name"), Content: pick(t, contents, "content"), Check: claimed(t), Failing: fails(t)}
+	return file{Name: pick(t, names, "name"), Content: pick(t, contents, "content"), Check: claimed(t),
+		Failing: fails(t)}
 }
 
 func claimed(t *rapid.T) claim {
@@ -144,7 +150,8 @@ func fails(t *rapid.T) failing {
 	if !one(t, 6, "failing") {
 		return failing{}
 	}
-	return failing{How: pick(t, troubles, "trouble"), Times: rapid.IntRange(0, 5).Draw(t, "times"), Head: pick(t, []trouble{fine, fine, notFound, silent, closed}, "head")}
+	return failing{How: pick(t, troubles, "trouble"), Times: rapid.IntRange(0, 5).Draw(t, "times"),
+		Head: pick(t, []trouble{fine, fine, notFound, silent, closed}, "head")}
 }
 
 // again is an earlier submission with nothing or one thing changed.

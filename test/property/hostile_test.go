@@ -35,21 +35,31 @@ func hostileHistories() *rapid.Generator[history] {
 func repeat(s string, bytes int) value { return value(strings.Repeat(s, bytes/len(s))) }
 
 // texts are values of an element; those of strangeTexts may be refused.
-var texts = []value{repeat("ü", 2000), repeat("ü", 2002), repeat("地図 ", 4000), "(:unas) x", "# no comment", ": colon", "a: b", "&amp; <b>&#10;</b> ]]>",
-	"\U0001F5FA\uFE0F map", "e\u0301", "\u202Eright to left", "\u00a0x\u00a0", "\uE000\U0010FFFD", "\u0378", "100 %", "\\\"'`$", "--", "{{.}} ${x} %s %d", "ark:/99999/fk4"}
-var strangeTexts = []value{repeat("x", 4001), repeat("long ", 100_000), "a\x00b", "a\x1bb", "a\x7fb", "a\tb", "a\nb", "a\r\nwho: forged\n\nb", "a\u0085b\u2028c", "\xff\xfe", "Z\xfcrich", "lost \ufffd", "\ufffe", "\uffff", "\u200b", "\u2029"}
+var texts = []value{repeat("ü", 2000), repeat("ü", 2002), repeat("地図 ", 4000), "(:unas) x", "# no comment", ": colon",
+	"a: b", "&amp; <b>&#10;</b> ]]>",
+	"\U0001F5FA\uFE0F map", "e\u0301", "\u202Eright to left", "\u00a0x\u00a0", "\uE000\U0010FFFD", "\u0378", "100 %",
+	"\\\"'`$", "--", "{{.}} ${x} %s %d", "ark:/99999/fk4"}
+var strangeTexts = []value{repeat("x", 4001), repeat("long ", 100_000), "a\x00b", "a\x1bb", "a\x7fb", "a\tb", "a\nb",
+	"a\r\nwho: forged\n\nb", "a\u0085b\u2028c", "\xff\xfe", "Z\xfcrich", "lost \ufffd", "\ufffe", "\uffff", "\u200b",
+	"\u2029"}
 
 // localIDs are of objects.
-var localIDs = []value{repeat("i", 500), "a#b", "#", "LOCAL#maps#a", "../..", "e\u0301", "\u00e9", "A", "100%", "a b", "'\"<&>", "id:1", "/"}
-var strangeIDs = []value{repeat("i", 501), repeat("ü", 500) + "x", " a ", "\ta", "a;b", "a\nb", "a\x00b", "a\x7f", "\xff", "a\ufffdb", "", ";", "\u2028", "ark:/99999/fk4zzz", "https://n2t.net/ark:/99999/fk4"}
+var localIDs = []value{repeat("i", 500), "a#b", "#", "LOCAL#maps#a", "../..", "e\u0301", "\u00e9", "A", "100%", "a b",
+	"'\"<&>", "id:1", "/"}
+var strangeIDs = []value{repeat("i", 501), repeat("ü", 500) + "x", " a ", "\ta", "a;b", "a\nb", "a\x00b", "a\x7f",
+	"\xff", "a\ufffdb", "", ";", "\u2028", "ark:/99999/fk4zzz", "https://n2t.net/ark:/99999/fk4"}
 
 // paths are names of files.
-var paths = []value{repeat("n", 255), repeat("n", 300) + ".txt", "x/" + repeat("ü", 904), repeat("d/", 400) + "f", repeat("segment/", 3000) + "f", "sub/mrt-erc.txt", "inventory.json", "0=ocfl_object_1.1",
-	"a\\b", "x y/z", "x#y", "x?y=z&w+v", "%41.txt", "~", "-", "producer/x", "e\u0301.txt", "\u00e9.txt", "\u202Etxt", "CON", "a.", "a:b", "*", "\"q\"", "a\u2028b"}
-var strangePaths = []value{".", "..", "a/../b", "a//b", "/a", "a/", "a\x00b", "a\nb", "a\x7f", "\xff.txt", "lost\ufffd.txt", repeat("n/", 20_000) + "f", "a ", "./a"}
+var paths = []value{repeat("n", 255), repeat("n", 300) + ".txt", "x/" + repeat("ü", 904), repeat("d/", 400) + "f",
+	repeat("segment/", 3000) + "f", "sub/mrt-erc.txt", "inventory.json", "0=ocfl_object_1.1",
+	"a\\b", "x y/z", "x#y", "x?y=z&w+v", "%41.txt", "~", "-", "producer/x", "e\u0301.txt", "\u00e9.txt", "\u202Etxt",
+	"CON", "a.", "a:b", "*", "\"q\"", "a\u2028b"}
+var strangePaths = []value{".", "..", "a/../b", "a//b", "/a", "a/", "a\x00b", "a\nb", "a\x7f", "\xff.txt",
+	"lost\ufffd.txt", repeat("n/", 20_000) + "f", "a ", "./a"}
 
 // sizes are what a manifest says of a file.
-var sizes = []size{"-1", "9223372036854775807", "9223372036854775808", "4611686018427387904", "99999999999999999999999", "1e3", "abc", "0x10", " ", "+5", "007"}
+var sizes = []size{"-1", "9223372036854775807", "9223372036854775808", "4611686018427387904", "99999999999999999999999",
+	"1e3", "abc", "0x10", " ", "+5", "007"}
 
 // brought is a description as it lies in a package.
 type brought struct {
@@ -126,14 +136,18 @@ var descriptions = sync.OnceValue(func() []brought {
 		{dc, latin1(zurich), said{}, true},
 		{dc, utf16le(`<?xml version="1.0" encoding="UTF-16"?>` + zurich), said{What: "Zürich"}, true},
 		{dc, value(`<?xml version="1.0" encoding="x-none"?>` + zurich), said{}, true},
-		{dc, value(`<?xml version="1.0" encoding="KOI8-R"?>` + dcOpen + "<dc:title>\xeb\xc1\xd2\xd4\xc1</dc:title></dc>"), said{What: "Карта"}, false},
+		{dc, value(`<?xml version="1.0" encoding="KOI8-R"?>` + dcOpen +
+			"<dc:title>\xeb\xc1\xd2\xd4\xc1</dc:title></dc>"), said{What: "Карта"}, false},
 		{dc, dcOpen + "<dc:title>a &amp; b &#x5730;</dc:title></dc>", said{What: "a & b 地"}, false},
 		{dc, "<!DOCTYPE dc [<!ENTITY e \"x\">]>" + dcOpen + "<dc:title>&e;</dc:title></dc>", said{}, true},
 		{dc, dcOpen + "<dc:title>cut", said{}, true},
 		{dc, dcOpen + "<dc:title><![CDATA[<a>]]></dc:title></dc>", said{What: "<a>"}, false},
-		{dc, dcOpen + "<dc:title>a\n   b</dc:title><dc:rights>" + repeat("r", 100_000) + "</dc:rights></dc>", said{What: "a b"}, false},
-		{dc, dcOpen + lines(5000, "<dc:creator>Creator %d</dc:creator>") + "</dc>", said{Who: joinedCreators(5000)}, false},
-		{cite, dataOpen + "<creators>" + lines(5154, "<creator><creatorName>Creator %d</creatorName></creator>") + "</creators></resource>", said{Who: joinedCreators(5154)}, false},
+		{dc, dcOpen + "<dc:title>a\n   b</dc:title><dc:rights>" + repeat("r", 100_000) + "</dc:rights></dc>",
+			said{What: "a b"}, false},
+		{dc, dcOpen + lines(5000, "<dc:creator>Creator %d</dc:creator>") + "</dc>", said{Who: joinedCreators(5000)},
+			false},
+		{cite, dataOpen + "<creators>" + lines(5154, "<creator><creatorName>Creator %d</creatorName></creator>") +
+			"</creators></resource>", said{Who: joinedCreators(5154)}, false},
 		{cite, dataOpen + "<titles><title> \n </title></titles></resource>", said{}, false},
 		{cite, "not XML at all", said{}, true},
 	}
@@ -186,9 +200,11 @@ func hostile(t *rapid.T, s submission) submission {
 		s.Strange = true
 	case 6:
 		s.Strange = true
-		*pick(t, []*value{&s.Submitter, &s.Note}, "of the batch") = pick(t, append(slices.Clone(strangeTexts), texts...), "value")
+		*pick(t, []*value{&s.Submitter, &s.Note}, "of the batch") = pick(t, append(slices.Clone(strangeTexts),
+			texts...), "value")
 		if rapid.Bool().Draw(t, "mail") {
-			s.Mail = []value{pick(t, []value{"none", "a@b@c", "x@example.org\r\nBcc: y@example.org", "<x@example.org>", "Jane <x@example.org>", "ü@example.org", repeat("x", 300) + "@example.org", ""}, "address")}
+			s.Mail = []value{pick(t, []value{"none", "a@b@c", "x@example.org\r\nBcc: y@example.org", "<x@example.org>",
+				"Jane <x@example.org>", "ü@example.org", repeat("x", 300) + "@example.org", ""}, "address")}
 		}
 	default:
 		if s.Kind == ingest.TypeFile || s.Kind == ingest.TypeSingleFileBatch {
@@ -196,7 +212,8 @@ func hostile(t *rapid.T, s submission) submission {
 		}
 		d := pick(t, descriptions(), "description")
 		d.meaning.Raw = d.text
-		*map[string]*said{"mrt-erc.txt": &o.ERC, "mrt-dc.xml": &o.DC, "mrt-datacite.xml": &o.DataCite}[d.name] = d.meaning
+		into := map[string]*said{"mrt-erc.txt": &o.ERC, "mrt-dc.xml": &o.DC, "mrt-datacite.xml": &o.DataCite}
+		*into[d.name] = d.meaning
 		s.Strange = s.Strange || d.strange
 	}
 	return s
@@ -206,7 +223,8 @@ func hostile(t *rapid.T, s submission) submission {
 func clashes(o object) bool {
 	for _, a := range o.Files {
 		for _, b := range o.Files {
-			if strings.HasPrefix(string(b.Name), string(a.Name)+"/") || a.Name != b.Name && decode(string(a.Name)) == decode(string(b.Name)) {
+			if strings.HasPrefix(string(b.Name), string(a.Name)+"/") || a.Name != b.Name &&
+				decode(string(a.Name)) == decode(string(b.Name)) {
 				return true
 			}
 		}

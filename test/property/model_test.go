@@ -65,10 +65,12 @@ func (w *world) ark(ref, submission, object int) string {
 		return ""
 	}
 	n := 0
-	given := ark.Mint("99999", shoulders["maps"], func(most int) int { n++; return (submission*7 + object*3 + n) % most })
+	given := ark.Mint("99999", shoulders["maps"],
+		func(most int) int { n++; return (submission*7 + object*3 + n) % most })
 	if ref == -2 {
 		last := given.Name[len(given.Name)-1]
-		given.Name = given.Name[:len(given.Name)-1] + string(ark.Alphabet[(strings.IndexByte(ark.Alphabet, last)+1)%len(ark.Alphabet)])
+		given.Name = given.Name[:len(given.Name)-1] + string(ark.Alphabet[(strings.IndexByte(ark.Alphabet,
+			last)+1)%len(ark.Alphabet)])
 	}
 	return given.String()
 }
@@ -109,7 +111,8 @@ func clean(from []value, row bool) (ids []string) {
 			each = strings.Split(decode(string(id)), ";")
 		}
 		for _, one := range each {
-			if one = strings.TrimSpace(one); one != "" && !had[one] {
+			one = strings.TrimSpace(one)
+			if one != "" && !had[one] {
 				had[one], ids = true, append(ids, one)
 			}
 		}
@@ -160,7 +163,8 @@ func (j *job) version(before version, given map[string][]byte) version {
 
 // same reports whether nothing is different.
 func (v version) same(other version) bool {
-	return equalFiles(v.files, other.files) && v.who == other.who && v.what == other.what && v.when == other.when && slices.Equal(v.ids, other.ids)
+	return equalFiles(v.files, other.files) && v.who == other.who && v.what == other.what && v.when == other.when &&
+		slices.Equal(v.ids, other.ids)
 }
 
 func equalFiles(a, b map[string][]byte) bool {
@@ -238,10 +242,12 @@ func (w *world) refused(j *job) string {
 			return fmt.Sprintf("%s has another size than the depositor said", f.Name)
 		}
 	}
-	if given := w.source.given(j.payload.at); s.Untyped && strings.HasPrefix(string(given), "<") && !strings.HasSuffix(j.payload.name, ".html") {
+	if given := w.source.given(j.payload.at); s.Untyped && strings.HasPrefix(string(given), "<") &&
+		!strings.HasSuffix(j.payload.name, ".html") {
 		return "a web page came where nobody said that one is expected"
 	}
-	if s.Collection == "books" && slices.ContainsFunc(j.object.files(), func(f file) bool { return f.Check.Algorithm == "" }) {
+	if s.Collection == "books" && slices.ContainsFunc(j.object.files(),
+		func(f file) bool { return f.Check.Algorithm == "" }) {
 		return "its collection requires a digest of each file"
 	}
 	if s.Kind == ingest.TypeBatchManifest || s.Kind == ingest.TypeObjectManifest {

@@ -56,7 +56,8 @@ func (w *world) root() map[string]*stored {
 		}
 	}
 	for _, key := range keys {
-		inside := slices.ContainsFunc(slices.Collect(maps.Keys(byPrefix)), func(p string) bool { return strings.HasPrefix(key, p) })
+		inside := slices.ContainsFunc(slices.Collect(maps.Keys(byPrefix)),
+			func(p string) bool { return strings.HasPrefix(key, p) })
 		if !inside && strings.Count(key, "/") > 2 {
 			w.fail("%s belongs to no object of the storage root", key)
 		}
@@ -96,7 +97,8 @@ func (o *stored) valid(w *world, keys []string) (problems []string) {
 	for sum, paths := range o.Manifest {
 		for _, p := range paths {
 			data, ok := w.object("storage", o.prefix+p)
-			if o.content[sum] = data; !ok || digest("sha512", data) != sum {
+			o.content[sum] = data
+			if !ok || digest("sha512", data) != sum {
 				add("the content at %s is there: %v; it has the sha512 %s, not %s", p, ok, digest("sha512", data), sum)
 			}
 			expected[o.prefix+p] = true

@@ -24,7 +24,8 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	given := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	for name, value := range map[string]string{"rapid.seed": "1", "rapid.checks": "100", "rapid.nofailfile": "true", "rapid.shrinktime": "10s"} {
+	for name, value := range map[string]string{"rapid.seed": "1", "rapid.checks": "100", "rapid.nofailfile": "true",
+		"rapid.shrinktime": "10s"} {
 		if !given[name] {
 			if err := flag.Set(name, value); err != nil {
 				panic(err)
@@ -155,7 +156,8 @@ func (w *world) notAccepted(s submission, err error) {
 	if many(s.Kind) && (len(s.Form.Local) > 0 || s.Form.Primary != 0 || s.IfVersion > 0) {
 		return
 	}
-	if s.Kind == ingest.TypeFile && s.Collection == "books" && s.Objects[0].Files[0].Check.Algorithm == "" || s.Form.Primary == -2 {
+	if s.Kind == ingest.TypeFile && s.Collection == "books" && s.Objects[0].Files[0].Check.Algorithm == "" ||
+		s.Form.Primary == -2 {
 		return
 	}
 	w.fail("a good submission is refused: %v", err)
@@ -185,7 +187,8 @@ func (w *world) sentence(message string) {
 			w.fail("a person is told %q", short(message))
 		}
 	}
-	if len(message) > 20_000 || !utf8.ValidString(message) || strings.ContainsFunc(message, func(c rune) bool { return unicode.IsControl(c) && c != '\n' }) {
+	if len(message) > 20_000 || !utf8.ValidString(message) || strings.ContainsFunc(message,
+		func(c rune) bool { return unicode.IsControl(c) && c != '\n' }) {
 		w.fail("a person is told %d bytes: %+q", len(message), short(message))
 	}
 }
@@ -211,7 +214,8 @@ func (w *world) judge(ctx context.Context, batch string, s submission, jobs []*j
 	for _, p := range pairs { // before any of them is known
 		w.outcome(p.job, p.Job)
 	}
-	slices.SortStableFunc(pairs, func(a, b pair) int { return a.Version*2 + flagOf(a.NoChange) - b.Version*2 - flagOf(b.NoChange) })
+	slices.SortStableFunc(pairs,
+		func(a, b pair) int { return a.Version*2 + flagOf(a.NoChange) - b.Version*2 - flagOf(b.NoChange) })
 	root := w.root()
 	for _, p := range pairs {
 		if p.State == string(ingest.Completed) && len(w.wrong) == 0 {
@@ -268,7 +272,8 @@ func (w *world) early(made v1.Job) {
 	}
 	switch ingest.State(made.LastSuccessfulState) {
 	case ingest.Processing, ingest.Storing, ingest.Recording:
-		w.fail("%s failed after %s for what was to be seen before: %s", made.ID, made.LastSuccessfulState, short(made.Message))
+		w.fail("%s failed after %s for what was to be seen before: %s", made.ID, made.LastSuccessfulState,
+			short(made.Message))
 	}
 	w.sentence(made.Message)
 }
@@ -279,7 +284,8 @@ func (w *world) leftOver(made []v1.Job) {
 	for bucket, ended := range map[string]ingest.State{"storage": ingest.Failed, "work": ingest.Completed} {
 		keys := w.keys(bucket)
 		for _, j := range made {
-			if i := slices.IndexFunc(keys, func(key string) bool { return strings.Contains(key, j.ID+"/") }); i >= 0 && j.State == string(ended) {
+			if i := slices.IndexFunc(keys, func(key string) bool { return strings.Contains(key, j.ID+"/") }); i >= 0 &&
+				j.State == string(ended) {
 				w.fail("%s is %s, and %s is left of it", j.ID, ended, keys[i])
 			}
 		}

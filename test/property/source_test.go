@@ -165,8 +165,11 @@ func (s *source) next(r *http.Request) (trouble, []byte) {
 	how := p.failing.How
 	if r.Method == http.MethodHead {
 		how = p.failing.Head
-	} else if p.asked++; p.failing.Times > 0 && p.asked > p.failing.Times || p.repaired {
-		how = fine
+	} else {
+		p.asked++
+		if p.failing.Times > 0 && p.asked > p.failing.Times || p.repaired {
+			how = fine
+		}
 	}
 	if how == cut && len(p.content) == 0 {
 		how = fine

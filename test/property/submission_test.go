@@ -138,7 +138,8 @@ const (
 	wrongSize size = "wrong"
 )
 
-var algorithms = map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New,
+var algorithms = map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New,
+	"sha384": sha512.New384, "sha512": sha512.New,
 	"adler32": func() hash.Hash { return adler32.New() }, "crc32": func() hash.Hash { return crc32.NewIEEE() }}
 
 // digest is content's digest, computed without our own code.
@@ -219,7 +220,8 @@ func escape(v value) string {
 
 func dataciteText(s said) string {
 	var b strings.Builder
-	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<resource xmlns="http://datacite.org/schema/kernel-4">` + "\n")
+	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" +
+		`<resource xmlns="http://datacite.org/schema/kernel-4">` + "\n")
 	if s.Who != "" {
 		fmt.Fprintf(&b, "<creators><creator><creatorName>%s</creatorName></creator></creators>\n", escape(s.Who))
 	}
@@ -304,7 +306,8 @@ func (w *world) present(n int, s submission) (in v1.BatchRequest, jobs []*job) {
 	}
 	payload := w.listing(n, s, rows)
 	for _, j := range jobs {
-		if j.payload = payload; many(s.Kind) {
+		j.payload = payload
+		if many(s.Kind) {
 			j.manifests[payload.at] = payload.content
 		}
 	}
@@ -321,7 +324,8 @@ func (w *world) present(n int, s submission) (in v1.BatchRequest, jobs []*job) {
 	if d := payload.check.digest([]byte(payload.content)); d != "" {
 		in.Payload.Digest = &v1.Digest{Algorithm: payload.check.Algorithm, Value: d}
 	}
-	if size, err := strconv.ParseInt(payload.check.size([]byte(payload.content)), 10, 64); err == nil && s.Kind == ingest.TypeFile {
+	if size, err := strconv.ParseInt(payload.check.size([]byte(payload.content)), 10, 64); err == nil &&
+		s.Kind == ingest.TypeFile {
 		in.Payload.Size = &size
 	}
 	return in, jobs
@@ -362,21 +366,25 @@ func manifest(profile string, rows []row) string {
 	enc := strings.NewReplacer("|", "%7c", "\n", "%0a", "\r", "%0d")
 	batch := strings.Contains(profile, "batch")
 	var b strings.Builder
-	fmt.Fprintf(&b, "#%%checkm_0.7\n#%%profile | http://uc3.cdlib.org/registry/ingest/manifest/%s\n#%%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n", profile)
-	b.WriteString("#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName")
+	fmt.Fprintf(&b, "#%%checkm_0.7\n#%%profile | http://uc3.cdlib.org/registry/ingest/manifest/%s\n#%%prefix | nfo: "+
+		"| http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n", profile)
+	b.WriteString("#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified " +
+		"| nfo:fileName")
 	if batch {
 		b.WriteString(" | mrt:primaryIdentifier | mrt:localIdentifier | mrt:creator | mrt:title | mrt:date\n")
 	} else {
 		b.WriteString(" | nie:mimeType\n")
 	}
 	for _, r := range rows {
-		fmt.Fprintf(&b, "%s | %s | %s | %s | | %s", sourceURL+r.at, r.check.Algorithm, r.check.digest([]byte(r.content)), r.check.size([]byte(r.content)), enc.Replace(r.name))
+		fmt.Fprintf(&b, "%s | %s | %s | %s | | %s", sourceURL+r.at, r.check.Algorithm,
+			r.check.digest([]byte(r.content)), r.check.size([]byte(r.content)), enc.Replace(r.name))
 		if batch {
 			ids := make([]string, len(r.said.Local))
 			for i, id := range r.said.Local {
 				ids[i] = string(id)
 			}
-			fmt.Fprintf(&b, " | %s | %s | %s | %s | %s", r.primary, enc.Replace(strings.Join(ids, "; ")), enc.Replace(string(r.said.Who)), enc.Replace(string(r.said.What)), enc.Replace(string(r.said.When)))
+			fmt.Fprintf(&b, " | %s | %s | %s | %s | %s", r.primary, enc.Replace(strings.Join(ids, "; ")),
+				enc.Replace(string(r.said.Who)), enc.Replace(string(r.said.What)), enc.Replace(string(r.said.When)))
 		}
 		b.WriteString("\n")
 	}

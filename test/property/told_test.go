@@ -24,7 +24,8 @@ func (w *world) preserved(ctx context.Context, j *job, made v1.Job, o *stored) {
 	given := map[string][]byte{}
 	for _, f := range j.object.files() {
 		name := j.name(f)
-		if given[name] = w.source.given(j.paths[name]); given[name] == nil {
+		given[name] = w.source.given(j.paths[name])
+		if given[name] == nil {
 			w.fail("%s is completed, though %s was never fetched", made.ID, name)
 		}
 	}
@@ -80,12 +81,14 @@ func (v version) String() string {
 		files = append(files, fmt.Sprintf("%+q: %+q", short(name), short(string(data))))
 	}
 	slices.Sort(files)
-	return fmt.Sprintf("{who %+q, what %+q, when %+q, ids %+q, %s}", short(v.who), short(v.what), short(v.when), v.ids, strings.Join(files, ", "))
+	return fmt.Sprintf("{who %+q, what %+q, when %+q, ids %+q, %s}", short(v.who), short(v.what), short(v.when), v.ids,
+		strings.Join(files, ", "))
 }
 
 // stored holds a version in the storage root against what it should be.
 func (w *world) stored(made v1.Job, o *stored, v version) {
-	if got := o.files(made.Version, "producer/"); !maps.EqualFunc(got, v.files, func(a, b []byte) bool { return string(a) == string(b) }) {
+	if got := o.files(made.Version, "producer/"); !maps.EqualFunc(got, v.files,
+		func(a, b []byte) bool { return string(a) == string(b) }) {
 		w.fail("%s v%d has the files %s, not %s", o.ID, made.Version, version{files: got}, version{files: v.files})
 	}
 	system := o.files(made.Version, "system/")
@@ -98,7 +101,8 @@ func (w *world) stored(made v1.Job, o *stored, v version) {
 		}
 		return []string{s}
 	}
-	w.equal(o.ID+" mrt-erc.txt", pickOf(elements(system["mrt-erc.txt"]), "who", "what", "when"), map[string][]string{"who": or(v.who), "what": or(v.what), "when": or(v.when)})
+	w.equal(o.ID+" mrt-erc.txt", pickOf(elements(system["mrt-erc.txt"]), "who", "what", "when"),
+		map[string][]string{"who": or(v.who), "what": or(v.what), "when": or(v.when)})
 	w.equal(o.ID+" mrt-erc.txt", elements(system["mrt-erc.txt"])["where"], append([]string{o.ID}, v.ids...))
 	mom := elements(system["mrt-mom.txt"])
 	w.equal(o.ID+" mrt-mom.txt", mom["primaryIdentifier"], []string{o.ID})
@@ -116,7 +120,8 @@ func (w *world) stored(made v1.Job, o *stored, v version) {
 	})(&dc)); err != nil {
 		w.fail("%s mrt-dc.xml: %v", o.ID, err)
 	}
-	w.equal(o.ID+" mrt-dc.xml", []string{strings.Join(dc.Creator, "; "), strings.Join(dc.Title, "; "), strings.Join(dc.Date, "; ")}, []string{v.who, v.what, v.when})
+	w.equal(o.ID+" mrt-dc.xml", []string{strings.Join(dc.Creator, "; "), strings.Join(dc.Title, "; "),
+		strings.Join(dc.Date, "; ")}, []string{v.who, v.what, v.when})
 	w.equal(o.ID+" mrt-dc.xml", dc.Identifier, append([]string{o.ID}, v.ids...))
 }
 
@@ -153,9 +158,11 @@ func (w *world) told(ctx context.Context, j *job, made v1.Job, o *stored, v vers
 		bytes += int64(len(data))
 	}
 	inventory := o.inventory[made.Version]
-	w.equal("the job", []any{made.Progress.Files, made.Progress.Bytes, made.InventoryDigest}, []any{len(v.files), bytes, inventory})
+	w.equal("the job", []any{made.Progress.Files, made.Progress.Bytes, made.InventoryDigest}, []any{len(v.files), bytes,
+		inventory})
 	receipt, err := w.api.Receipt(ctx, made.ID)
-	w.equal("the receipt", []any{err, receipt.ARK, receipt.Version, receipt.NoChange}, []any{error(nil), o.ID, made.Version, made.NoChange})
+	w.equal("the receipt", []any{err, receipt.ARK, receipt.Version, receipt.NoChange}, []any{error(nil), o.ID,
+		made.Version, made.NoChange})
 	var files []v1.File
 	for _, f := range receipt.Files {
 		files = append(files, v1.File{Path: f.Path, Size: f.Size, Digests: f.Digests})
@@ -168,7 +175,8 @@ func (w *world) told(ctx context.Context, j *job, made v1.Job, o *stored, v vers
 		w.fail("the files of %s: %v", o.ID, err)
 	}
 	isProducers := func(f v1.File) bool { return strings.HasPrefix(f.Path, "producer/") }
-	w.files("the list of files", slices.DeleteFunc(slices.Clone(all), func(f v1.File) bool { return !isProducers(f) }), v.files)
+	w.files("the list of files", slices.DeleteFunc(slices.Clone(all), func(f v1.File) bool { return !isProducers(f) }),
+		v.files)
 	w.systemFiles(slices.DeleteFunc(all, isProducers), o.files(made.Version, "system/"))
 	versions, err := w.api.Versions(ctx, o.ID)
 	if err != nil || len(versions) != len(w.known.objects[o.ID].versions) && o.head() == made.Version {
@@ -176,7 +184,8 @@ func (w *world) told(ctx context.Context, j *job, made v1.Job, o *stored, v vers
 		return
 	}
 	row := versions[made.Version-1]
-	w.equal("the version", []any{row.Version, row.Files, row.Bytes, row.InventoryDigest}, []any{made.Version, len(v.files), bytes, inventory})
+	w.equal("the version", []any{row.Version, row.Files, row.Bytes, row.InventoryDigest}, []any{made.Version,
+		len(v.files), bytes, inventory})
 	if !made.NoChange {
 		w.equal("the version", row.Job, made.ID)
 	}
@@ -184,7 +193,8 @@ func (w *world) told(ctx context.Context, j *job, made v1.Job, o *stored, v vers
 		w.newest(ctx, at, o, v)
 	}
 	for name, data := range v.files {
-		w.content(ctx, fmt.Sprintf("%s/versions/%d/content?path=%s", at, made.Version, url.QueryEscape("producer/"+name)), data)
+		w.content(ctx, fmt.Sprintf("%s/versions/%d/content?path=%s", at, made.Version,
+			url.QueryEscape("producer/"+name)), data)
 		break // each costs a search
 	}
 }
@@ -214,7 +224,8 @@ func (w *world) follow(ctx context.Context, at string) []byte {
 // newest holds the object's row against its head.
 func (w *world) newest(ctx context.Context, at string, o *stored, v version) {
 	row, err := w.api.Object(ctx, o.ID)
-	w.equal("the object", []any{err, row.ARK, row.Version, row.InventoryDigest, row.Stored}, []any{error(nil), o.ID, o.head(), o.inventory[0], o.prefix})
+	w.equal("the object", []any{err, row.ARK, row.Version, row.InventoryDigest, row.Stored}, []any{error(nil), o.ID,
+		o.head(), o.inventory[0], o.prefix})
 	w.summarises("the object", row.Title, v.what)
 	w.equal("the object's ids", row.LocalIDs, v.ids)
 	collection := w.known.objects[o.ID].collection
@@ -280,8 +291,10 @@ func (w *world) given(j *job, r v1.Receipt) {
 			}
 			switch {
 			case f.Check.Algorithm == "" && told.Given != nil, f.Check.Algorithm != "" && told.Given == nil:
-				w.fail("the receipt has the depositor's digest %+v of %+q, who gave %q", told.Given, told.Path, f.Check.Algorithm)
-			case told.Given != nil && (told.Given.Algorithm != f.Check.Algorithm || told.Given.Value != f.Check.digest([]byte(f.Content))):
+				w.fail("the receipt has the depositor's digest %+v of %+q, who gave %q", told.Given, told.Path,
+					f.Check.Algorithm)
+			case told.Given != nil && (told.Given.Algorithm != f.Check.Algorithm ||
+				told.Given.Value != f.Check.digest([]byte(f.Content))):
 				w.fail("the receipt has the depositor's digest %+v of %+q", told.Given, told.Path)
 			}
 		}
@@ -309,7 +322,8 @@ func (w *world) report(ctx context.Context, batch string, made []v1.Job) {
 	}
 	b, err := w.api.Batch(ctx, batch)
 	if err != nil || b.Counts.Expected != len(made) || len(report.Completed)+len(report.Failed) != len(made) {
-		w.fail("batch %s has %+v, its report %d and %d jobs; %d were made, %v", batch, b.Counts, len(report.Completed), len(report.Failed), len(made), err)
+		w.fail("batch %s has %+v, its report %d and %d jobs; %d were made, %v", batch, b.Counts, len(report.Completed),
+			len(report.Failed), len(made), err)
 		return
 	}
 	by := map[string]v1.Job{}
@@ -343,7 +357,8 @@ func (w *world) rows() map[string]tabletest.Item {
 	rows := map[string]tabletest.Item{}
 	for _, item := range w.fake.All() {
 		key := text(item, "pk") + "/" + text(item, "sk")
-		if !strings.HasPrefix(key, "OBJECT#") && !strings.HasPrefix(key, "LOCAL#") && !strings.HasPrefix(key, "ARK#") || strings.Contains(key, "/EV#") {
+		if !strings.HasPrefix(key, "OBJECT#") && !strings.HasPrefix(key, "LOCAL#") && !strings.HasPrefix(key, "ARK#") ||
+			strings.Contains(key, "/EV#") {
 			continue
 		}
 		if ark, is := strings.CutPrefix(text(item, "pk"), "ARK#"); is && w.known.objects[ark] == nil {
@@ -365,7 +380,8 @@ func (w *world) rebuild(ctx context.Context) {
 	w.reindex(ctx, "though nothing was missing", before, 0)
 	for _, item := range w.fake.All() {
 		if key := text(item, "pk") + "/" + text(item, "sk"); before[key] != nil {
-			in := &dynamodb.DeleteItemInput{TableName: new(string), Key: tabletest.Item{"pk": item["pk"], "sk": item["sk"]}}
+			in := &dynamodb.DeleteItemInput{TableName: new(string), Key: tabletest.Item{"pk": item["pk"],
+				"sk": item["sk"]}}
 			if _, err := w.fake.DeleteItem(ctx, in); err != nil {
 				w.fail("the row %s cannot be deleted: %v", key, err)
 			}
@@ -383,7 +399,8 @@ func (w *world) reindex(ctx context.Context, when string, want map[string]tablet
 			return
 		}
 		sum += out.Changed
-		if cursor = out.Cursor; cursor == "" {
+		cursor = out.Cursor
+		if cursor == "" {
 			break
 		}
 	}

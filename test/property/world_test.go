@@ -83,15 +83,18 @@ func newWorld(dir string) *world {
 		return nil
 	}
 	w.m.Step = func(st ingest.Stage) queue.Step { return w.guarded(st.Name, w.s.Steps()[st.Name]) }
-	handler := &api.API{Queue: w.m.Queue, Inventory: w.s.Inventory, Collections: w.s.Collections, Root: w.s.Root, Work: w.s.Work.Bucket, Identity: w.s.Identity(), Log: w.m.Queue.Log}
+	handler := &api.API{Queue: w.m.Queue, Inventory: w.s.Inventory, Collections: w.s.Collections, Root: w.s.Root,
+		Work: w.s.Work.Bucket, Identity: w.s.Identity(), Log: w.m.Queue.Log}
 	w.api = &v1.Client{URL: "http://archive", HTTP: &http.Client{Transport: inProcess{w, "archive", handler.Handler()},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	return w
 }
 
 func client(w *world) *s3.Client {
-	return s3.New(s3.Options{BaseEndpoint: aws.String("http://s3"), Region: "us-east-1", UsePathStyle: true, RetryMaxAttempts: 1,
-		Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""), HTTPClient: &http.Client{Transport: inProcess{w, "s3", w.twin}}})
+	return s3.New(s3.Options{BaseEndpoint: aws.String("http://s3"), Region: "us-east-1", UsePathStyle: true,
+		RetryMaxAttempts: 1,
+		Credentials:      credentials.NewStaticCredentialsProvider("a", "b", ""),
+		HTTPClient:       &http.Client{Transport: inProcess{w, "s3", w.twin}}})
 }
 
 // profile gives a collection a profile.
@@ -199,7 +202,8 @@ func (w *world) explain(ctx context.Context, batch string) string {
 // object reads an object of a bucket, without our own client.
 func (w *world) object(bucket, key string) ([]byte, bool) {
 	rec := httptest.NewRecorder()
-	w.twin.ServeHTTP(rec, &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/" + bucket + "/" + key}, Header: http.Header{}, Body: http.NoBody})
+	w.twin.ServeHTTP(rec, &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/" + bucket + "/" + key},
+		Header: http.Header{}, Body: http.NoBody})
 	return rec.Body.Bytes(), rec.Code == http.StatusOK
 }
 
@@ -208,7 +212,8 @@ func (w *world) keys(bucket string) (keys []string) {
 	for after := ""; ; {
 		q := url.Values{"list-type": {"2"}, "continuation-token": {after}}
 		rec := httptest.NewRecorder()
-		w.twin.ServeHTTP(rec, &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/" + bucket, RawQuery: q.Encode()}, Header: http.Header{}, Body: http.NoBody})
+		w.twin.ServeHTTP(rec, &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/" + bucket,
+			RawQuery: q.Encode()}, Header: http.Header{}, Body: http.NoBody})
 		var page struct {
 			Contents              []struct{ Key string }
 			NextContinuationToken string
@@ -220,7 +225,8 @@ func (w *world) keys(bucket string) (keys []string) {
 		for _, c := range page.Contents {
 			keys = append(keys, c.Key)
 		}
-		if after = page.NextContinuationToken; after == "" {
+		after = page.NextContinuationToken
+		if after == "" {
 			return keys
 		}
 	}

@@ -47,9 +47,11 @@ type checker struct {
 }
 
 func newChecker(w *world) *checker {
-	return &checker{w: w, jobs: map[string]queue.Job{}, batches: map[string]queue.Batch{}, counts: map[string]ingest.Counts{},
-		slots: ledger{}, spaces: ledger{}, locks: map[string]string{}, lines: map[string]map[string]int{},
-		turned: map[string]int{}, changed: map[string]int{}, took: map[string]int{}, closed: map[string]closing{}, seen: map[string]int{}}
+	return &checker{w: w, jobs: map[string]queue.Job{}, batches: map[string]queue.Batch{},
+		counts: map[string]ingest.Counts{},
+		slots:  ledger{}, spaces: ledger{}, locks: map[string]string{}, lines: map[string]map[string]int{},
+		turned: map[string]int{}, changed: map[string]int{}, took: map[string]int{}, closed: map[string]closing{},
+		seen: map[string]int{}}
 }
 
 func (c *checker) fail(format string, args ...any) {
@@ -167,7 +169,8 @@ func (c *checker) row(ch tabletest.Change, events map[string]event.Row) (job str
 		c.batches[is.Batch.ID] = is
 	case sk == "COUNT":
 		id := strings.TrimPrefix(pk, "BATCH#")
-		if c.counts[id] = read[queue.Counts](it).Counts; c.counts[id].Open() == 0 {
+		c.counts[id] = read[queue.Counts](it).Counts
+		if c.counts[id].Open() == 0 {
 			c.closed[id] = closing{c.w.acts, c.changes}
 		}
 	case pk == "SLOT":
@@ -259,7 +262,8 @@ func (c *checker) job(prev, next queue.Job, e event.Row) {
 	}
 	if prev.State != next.State || prev.Exec != next.Exec {
 		if e.Version != next.Version || next.Version != prev.Version+1 {
-			c.fail("job %s went %s→%s (exec %d→%d) at version %d with event %d", id, prev.State, next.State, prev.Exec, next.Exec, next.Version, e.Version)
+			c.fail("job %s went %s→%s (exec %d→%d) at version %d with event %d", id, prev.State, next.State, prev.Exec,
+				next.Exec, next.Version, e.Version)
 		}
 	} else if next.Version != prev.Version && e.Version != next.Version {
 		c.fail("job %s: version %d without its event", id, next.Version)
@@ -283,7 +287,8 @@ func (c *checker) job(prev, next queue.Job, e event.Row) {
 func (c *checker) placed(is *queue.Job) {
 	place, rank := is.Job.WorkKey()
 	if place != is.Head.WorkPK || rank != is.Head.WorkSK {
-		c.fail("job %s in %s is at %q %q of the index, and should be at %q %q", is.Job.ID, is.State, is.Head.WorkPK, is.Head.WorkSK, place, rank)
+		c.fail("job %s in %s is at %q %q of the index, and should be at %q %q", is.Job.ID, is.State, is.Head.WorkPK,
+			is.Head.WorkSK, place, rank)
 	}
 	gate := slices.Contains(gates, place)
 	switch {
@@ -305,7 +310,8 @@ func (c *checker) batch(prev, next queue.Batch, e event.Row) {
 			c.fail("batch %s went to %s without its event", next.Batch.ID, next.State)
 		}
 	}
-	if next.State == ingest.BatchReporting && prev.State != next.State && (!next.Sealed || c.counts[next.Batch.ID].Open() > 0) {
+	if next.State == ingest.BatchReporting && prev.State != next.State && (!next.Sealed ||
+		c.counts[next.Batch.ID].Open() > 0) {
 		c.fail("batch %s reports, sealed %v, with %+v", next.Batch.ID, next.Sealed, c.counts[next.Batch.ID])
 	}
 	if next.State == ingest.BatchDeleted && prev.State != next.State {
@@ -313,7 +319,8 @@ func (c *checker) batch(prev, next queue.Batch, e event.Row) {
 	}
 	place, rank := next.Batch.WorkKey()
 	if place != next.Head.WorkPK || rank != next.Head.WorkSK {
-		c.fail("batch %s in %s is at %q %q of the index, and should be at %q %q", next.Batch.ID, next.State, next.Head.WorkPK, next.Head.WorkSK, place, rank)
+		c.fail("batch %s in %s is at %q %q of the index, and should be at %q %q", next.Batch.ID, next.State,
+			next.Head.WorkPK, next.Head.WorkSK, place, rank)
 	}
 	if next.State == ingest.BatchFailed && prev.State == ingest.BatchPending && c.counts[next.Batch.ID].Open() > 0 {
 		c.fail("batch %s failed with open jobs %+v, of which nobody will hear", next.Batch.ID, c.counts[next.Batch.ID])
@@ -364,7 +371,8 @@ func (c *checker) agrees(id string) {
 // identifiers, from its submission until its version is recorded.
 func inLine(j *ingest.Job) []string {
 	switch j.State {
-	case ingest.Pending, ingest.Estimating, ingest.Provisioning, ingest.Downloading, ingest.Processing, ingest.Storing, ingest.Recording:
+	case ingest.Pending, ingest.Estimating, ingest.Provisioning, ingest.Downloading, ingest.Processing, ingest.Storing,
+		ingest.Recording:
 		return j.LockKeys()
 	}
 	return nil
@@ -384,7 +392,8 @@ func (c *checker) recount() {
 			continue // its jobs' rows go
 		}
 		n, got := sum[id], c.counts[id]
-		want := ingest.Counts{Processing: n[ingest.ClassProcessing], Held: n[ingest.ClassHeld], Failed: n[ingest.ClassFailed], Completed: n[ingest.ClassCompleted], Deleted: n[ingest.ClassDeleted]}
+		want := ingest.Counts{Processing: n[ingest.ClassProcessing], Held: n[ingest.ClassHeld],
+			Failed: n[ingest.ClassFailed], Completed: n[ingest.ClassCompleted], Deleted: n[ingest.ClassDeleted]}
 		if got != want {
 			c.fail("batch %s counts %+v, its jobs are %+v", id, got, want)
 		}

@@ -111,7 +111,8 @@ func (c *checker) granted(prev, next ingest.Job) {
 			c.met("granted over the limit")
 		}
 		if held+next.SpaceNeeded > capacity+over {
-			c.fail("%s was granted %d bytes beside %d of %d; those who wait for it hold %d", next.ID, next.SpaceNeeded, held, capacity, over)
+			c.fail("%s was granted %d bytes beside %d of %d; those who wait for it hold %d", next.ID, next.SpaceNeeded,
+				held, capacity, over)
 		}
 		if !next.SizeKnown && held-over > capacity-reserve {
 			c.fail("%s of unknown size was let on with %d of %d bytes taken", next.ID, held, capacity)
@@ -158,7 +159,8 @@ func (c *checker) passedOver(id string, on ingest.Job) bool {
 		return false
 	case c.changed[id] > c.tick.began-maxLag || c.tick.troubled:
 		return false
-	case c.slots.sum("", "", most) >= int64(c.w.s.slots) || c.w.s.share > 0 && c.slots.sum("", j.Collection, most) >= int64(c.w.s.share):
+	case c.slots.sum("", "", most) >= int64(c.w.s.slots) || c.w.s.share > 0 && c.slots.sum("", j.Collection,
+		most) >= int64(c.w.s.share):
 		return false
 	}
 	if at == ingest.WorkPending {

@@ -83,7 +83,8 @@ func (c *checker) waitsFor() string {
 		if other := c.behindStuck(&j, stuck); other != "" {
 			on = other
 		}
-		says = append(says, fmt.Sprintf("%s (%s, parked %v, holds %d of %d) waits for %s", id, j.State, j.Parked, c.spaces[id].n, j.SpaceNeeded, on))
+		says = append(says, fmt.Sprintf("%s (%s, parked %v, holds %d of %d) waits for %s", id, j.State, j.Parked,
+			c.spaces[id].n, j.SpaceNeeded, on))
 	}
 	if len(says) == 0 {
 		return "no circle"
@@ -111,7 +112,8 @@ func (c *checker) untied() {
 	case knot == "" || knot != c.tied:
 		c.tied, c.ties = knot, 0
 	case c.slots.sum("", "", now) < int64(c.w.s.slots) && !c.uncleaned():
-		if c.ties++; c.ties > knotTicks {
+		c.ties++
+		if c.ties > knotTicks {
 			c.fail("for %d ticks: %s", c.ties, c.waitsFor())
 		}
 	}
@@ -140,7 +142,8 @@ func (c *checker) mayBeLate() map[string]bool {
 		c.lateBehind(c.keptBy(c.oldest), late, c.w.metrics["RepairErrors"]+c.w.metrics["GateErrors"] > 0)
 		late[c.oldest] = true
 		for id, j := range c.jobs { // its slot, its collection's share
-			late[id] = late[id] || c.w.s.share > 0 && c.slots[c.oldest].there && j.Collection == c.jobs[c.oldest].Collection
+			late[id] = late[id] || c.w.s.share > 0 && c.slots[c.oldest].there &&
+				j.Collection == c.jobs[c.oldest].Collection
 		}
 	}
 	if c.w.s.patience > 0 && len(late) > 0 {
@@ -187,14 +190,16 @@ func (c *checker) told() error {
 	for _, id := range c.sorted() {
 		j := c.jobs[id]
 		stage, _ := ingest.StageNamed(c.w.s.of(&j.Job).refused)
-		if c.w.s.refuses == refusesStep && stage.Job != "" && j.State == ingest.Failed && strings.Contains(j.Message, gaveUp) && c.w.refused[id] && !says(j.Message) {
+		if c.w.s.refuses == refusesStep && stage.Job != "" && j.State == ingest.Failed && strings.Contains(j.Message,
+			gaveUp) && c.w.refused[id] && !says(j.Message) {
 			return fmt.Errorf("job %s: %s", id, j.Message)
 		}
 	}
 	for id, b := range c.batches {
 		first := b.Note == "0"
 		switch {
-		case c.w.s.refuses == refusesUnpack && first && b.Unpacked > 0 && b.Unpacked < len(c.w.s.plans[0]) && c.w.refused[id] && !says(b.Incomplete):
+		case c.w.s.refuses == refusesUnpack && first && b.Unpacked > 0 && b.Unpacked < len(c.w.s.plans[0]) &&
+			c.w.refused[id] && !says(b.Incomplete):
 			return fmt.Errorf("batch %s has %d of %d jobs: %s", id, b.Unpacked, len(c.w.s.plans[0]), b.Incomplete)
 		case c.w.s.refuses == refusesReport && first && c.w.refused[id] && !says(b.Message):
 			return fmt.Errorf("batch %s cannot report: %s", id, b.Message)

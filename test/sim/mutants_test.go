@@ -27,10 +27,17 @@ var mutants = []mutant{
 	{name: "a row put where one may stand already", client: without("attribute_not_exists(")},
 	{name: "the scheduler's fence not checked", client: without("fence =")},
 	{name: "a lease taken while another holds it", client: without("until_ms")},
-	{name: "a transaction committed piece by piece", client: func(_ *actor, c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI { return pieces{c} }},
-	{name: "a count written outside the transaction", client: func(_ *actor, c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI { return outside{c} }},
+	{name: "a transaction committed piece by piece", client: func(_ *actor,
+		c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
+		return pieces{c}
+	}},
+	{name: "a count written outside the transaction", client: func(_ *actor,
+		c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
+		return outside{c}
+	}},
 	{name: "the sweep left out", client: seeing("due#", func([]tabletest.Item) []tabletest.Item { return nil })},
-	{name: "success answered for a stage that the job has not left", step: func(a *actor, m queue.Message, s queue.Step) queue.Step {
+	{name: "success answered for a stage that the job has not left", step: func(a *actor, m queue.Message,
+		s queue.Step) queue.Step {
 		return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 			_ = a.Answer(ctx, m.Token, ingest.Success, "")
 			return s(ctx, h)
@@ -49,16 +56,19 @@ var mutants = []mutant{
 	{name: "a requeue takes no space row", client: changing(func(a *actor, w *types.TransactWriteItem) bool {
 		return !a.requeues || !put(w, "SPACE")
 	})},
-	{name: "who closes the last job does not tell the batch", client: changing(func(a *actor, w *types.TransactWriteItem) bool {
-		if c := w.ConditionCheck; c != nil && strings.HasPrefix(a.name, "worker") && text(c.Key, "sk") == "COUNT" {
-			c.Key["sk"] = &types.AttributeValueMemberS{Value: "none"} // the condition cannot hold
-		}
-		return true
-	})},
-	{name: "the line before a lock not respected", client: seeing("LOCK#", func(rows []tabletest.Item) []tabletest.Item {
-		return slices.DeleteFunc(rows, func(it tabletest.Item) bool { return text(it, "sk") != "LOCK" })
-	})},
-	{name: "the gates out of order", client: seeing("p", func(rows []tabletest.Item) []tabletest.Item { // parked, pending, provisioning
+	{name: "who closes the last job does not tell the batch",
+		client: changing(func(a *actor, w *types.TransactWriteItem) bool {
+			if c := w.ConditionCheck; c != nil && strings.HasPrefix(a.name, "worker") && text(c.Key, "sk") == "COUNT" {
+				c.Key["sk"] = &types.AttributeValueMemberS{Value: "none"} // the condition cannot hold
+			}
+			return true
+		})},
+	{name: "the line before a lock not respected", client: seeing("LOCK#",
+		func(rows []tabletest.Item) []tabletest.Item {
+			return slices.DeleteFunc(rows, func(it tabletest.Item) bool { return text(it, "sk") != "LOCK" })
+		})},
+	// parked, pending, provisioning
+	{name: "the gates out of order", client: seeing("p", func(rows []tabletest.Item) []tabletest.Item {
 		slices.Reverse(rows)
 		return rows
 	})},
@@ -81,17 +91,20 @@ type seen struct {
 	change    func([]tabletest.Item) []tabletest.Item
 }
 
-func seeing(partition string, change func([]tabletest.Item) []tabletest.Item) func(*actor, dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
+func seeing(partition string, change func([]tabletest.Item) []tabletest.Item) func(*actor,
+	dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
 	return func(_ *actor, c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
 		return seen{c, partition, change}
 	}
 }
 
-func (s seen) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+func (s seen) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput,
+	error) {
 	out, err := s.DynamoDBAPI.Query(ctx, in, o...)
 	for _, c := range in.KeyConditions {
 		for _, v := range c.AttributeValueList {
-			if pk, is := v.(*types.AttributeValueMemberS); is && c.ComparisonOperator == types.ComparisonOperatorEq && strings.HasPrefix(pk.Value, s.partition) && err == nil {
+			if pk, is := v.(*types.AttributeValueMemberS); is && c.ComparisonOperator == types.ComparisonOperatorEq &&
+				strings.HasPrefix(pk.Value, s.partition) && err == nil {
 				out.Items = s.change(out.Items)
 			}
 		}
@@ -106,11 +119,13 @@ type changed struct {
 	keep func(*actor, *types.TransactWriteItem) bool
 }
 
-func changing(keep func(*actor, *types.TransactWriteItem) bool) func(*actor, dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
+func changing(keep func(*actor, *types.TransactWriteItem) bool) func(*actor,
+	dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
 	return func(a *actor, c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI { return changed{c, a, keep} }
 }
 
-func (s changed) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (s changed) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	var kept []types.TransactWriteItem
 	for _, w := range in.TransactItems {
 		if s.keep(s.a, &w) {
@@ -138,21 +153,24 @@ func (s stripped) strip(cond **string) bool {
 	return true
 }
 
-func (s stripped) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+func (s stripped) PutItem(ctx context.Context, in *dynamodb.PutItemInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	if s.strip(&in.ConditionExpression) {
 		in.ExpressionAttributeNames, in.ExpressionAttributeValues = nil, nil
 	}
 	return s.DynamoDBAPI.PutItem(ctx, in, o...)
 }
 
-func (s stripped) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (s stripped) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	if s.condition == "until_ms" && text(in.Key, "sk") == "LEASE" {
 		in.ConditionExpression = nil
 	}
 	return s.DynamoDBAPI.UpdateItem(ctx, in, o...)
 }
 
-func (s stripped) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (s stripped) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	for i := range in.TransactItems {
 		if p := in.TransactItems[i].Put; p != nil {
 			s.strip(&p.ConditionExpression)
@@ -167,7 +185,8 @@ func (s stripped) TransactWriteItems(ctx context.Context, in *dynamodb.TransactW
 // pieces sends each row of a transaction as a transaction of its own.
 type pieces struct{ dynamodbiface.DynamoDBAPI }
 
-func (s pieces) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (s pieces) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	for _, w := range in.TransactItems {
 		one := &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{w}}
 		if out, err := s.DynamoDBAPI.TransactWriteItems(ctx, one, o...); err != nil {
@@ -180,7 +199,8 @@ func (s pieces) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWri
 // outside writes the counts after the transaction that they belong to.
 type outside struct{ dynamodbiface.DynamoDBAPI }
 
-func (s outside) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (s outside) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	var inside, counts []types.TransactWriteItem
 	for _, w := range in.TransactItems {
 		if w.Update != nil && strings.Contains(*w.Update.UpdateExpression, "n_") {

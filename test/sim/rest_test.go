@@ -53,7 +53,8 @@ func (c *checker) atRest() error {
 	for _, id := range c.sorted() {
 		j := c.jobs[id]
 		if j.State.Open() && !late[id] {
-			return fmt.Errorf("job %s is still %s (exec %d, parked %v; %s)", id, j.State, j.Exec, j.Parked, c.waitsFor())
+			return fmt.Errorf("job %s is still %s (exec %d, parked %v; %s)", id, j.State, j.Exec, j.Parked,
+				c.waitsFor())
 		}
 		if n := c.w.store.versions(&j.Job); j.State == ingest.Completed && n != 1 {
 			return fmt.Errorf("job %s is Completed with %d versions", id, n)

@@ -77,7 +77,8 @@ func (s *scenario) tighten(rng *rand.Rand) {
 	}
 }
 
-var refusals = []refusal{refusesClean, refusesStep, refusesReport, refusesUnpack, refusesMail, refusesRows, refusesStart, refusesDescribe}
+var refusals = []refusal{refusesClean, refusesStep, refusesReport, refusesUnpack, refusesMail, refusesRows,
+	refusesStart, refusesDescribe}
 
 // refusing is for how long from the beginning what refuses for a time does so.
 const refusing = 3 * time.Hour
@@ -96,6 +97,9 @@ type plan struct {
 	parts      int    // rounds of Download
 	refused    string // the stage that can never be done
 }
+
+// partitions can be throttled.
+var partitions = []string{"JOB#", "SLOT", "SPACE", "LOCK#", "LEASE#", "BATCH#", "pending", "provisioning", "due#"}
 
 func draw(rng *rand.Rand) scenario {
 	s := scenario{rounds: 7, rate: 12}
@@ -124,7 +128,7 @@ func draw(rng *rand.Rand) scenario {
 		s.stormy = 4
 	}
 	if one(12) {
-		s.throttled = []string{"JOB#", "SLOT", "SPACE", "LOCK#", "LEASE#", "BATCH#", "pending", "provisioning", "due#"}[rng.IntN(9)]
+		s.throttled = partitions[rng.IntN(len(partitions))]
 		s.from = 50 + rng.IntN(200)
 		s.to = s.from + 60
 	}
@@ -170,7 +174,8 @@ func draw(rng *rand.Rand) scenario {
 
 func drawJob(rng *rand.Rand, collection string, most int) plan {
 	one := func(n int) bool { return rng.IntN(n) == 0 }
-	p := plan{collection: collection, priority: rng.IntN(4) * 3, size: int64(10 + rng.IntN(50)), known: !one(6), parts: rng.IntN(3) / 2}
+	p := plan{collection: collection, priority: rng.IntN(4) * 3, size: int64(10 + rng.IntN(50)), known: !one(6),
+		parts: rng.IntN(3) / 2}
 	if !p.known {
 		p.size = 0
 	}

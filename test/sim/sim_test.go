@@ -267,7 +267,8 @@ func (w *world) retire(ctx context.Context) {
 }
 
 // sweepSeeds runs seeds on both cores until bad finds one.
-func sweepSeeds(t *testing.T, from uint64, n int, m mutant, bad func(seed uint64, w *world) bool) (calls, repairs int64) {
+func sweepSeeds(t *testing.T, from uint64, n int, m mutant, bad func(seed uint64, w *world) bool) (calls,
+	repairs int64) {
 	var next atomic.Uint64
 	next.Store(from)
 	var stop atomic.Bool
@@ -316,12 +317,14 @@ func TestSimulation(t *testing.T) {
 		return w.check.err != nil
 	})
 	if completed.Load() == 0 || repairs == 0 || retired.Load() == 0 {
-		t.Errorf("%d jobs completed, %d repairs, %d batches retired: a simulation in which nothing happens proves nothing", completed.Load(), repairs, retired.Load())
+		t.Errorf("%d jobs completed, %d repairs, %d batches retired: a simulation in which nothing happens proves "+
+			"nothing", completed.Load(), repairs, retired.Load())
 	}
 	for _, what := range slices.Sorted(maps.Keys(seen)) {
 		t.Logf("%-26s %d", what, seen[what])
 	}
-	t.Logf("%d seeds, %d calls (%d a seed), %d jobs completed, %d repairs, %d batches retired, in %s", *seeds, calls, calls/int64(*seeds), completed.Load(), repairs, retired.Load(), time.Since(started).Round(time.Second))
+	t.Logf("%d seeds, %d calls (%d a seed), %d jobs completed, %d repairs, %d batches retired, in %s", *seeds, calls,
+		calls/int64(*seeds), completed.Load(), repairs, retired.Load(), time.Since(started).Round(time.Second))
 }
 
 // TestReplay: a seed gives the same history each time.

@@ -101,14 +101,15 @@ func (c *checker) met(what string) { c.seen[what]++ }
 func (c *checker) count(prev, next queue.Job, e event.Row) {
 	byGate := e.Component == "scheduler" && next.HasSlot && !prev.HasSlot
 	for what, happened := range map[string]bool{
-		"refused as a row":         prev.Job.ID == "" && next.State == ingest.Failed,
-		"parked":                   next.Parked && !prev.Parked,
-		"let on from parking":      byGate && prev.Parked,
-		"unknown size let on":      byGate && next.State == ingest.Downloading && !next.SizeKnown,
-		"many ids locked":          len(next.Locks) > 10 && len(prev.Locks) == 0,
-		"requeued":                 prev.State == ingest.Failed && next.State != ingest.Failed && prev.Job.ID != "",
-		"requeued without space":   prev.State == ingest.Failed && !prev.HasSpace && next.HasSpace,
-		"failed after its commit":  next.State == ingest.Failed && prev.State != ingest.Failed && next.ObjectVersion > 0,
+		"refused as a row":       prev.Job.ID == "" && next.State == ingest.Failed,
+		"parked":                 next.Parked && !prev.Parked,
+		"let on from parking":    byGate && prev.Parked,
+		"unknown size let on":    byGate && next.State == ingest.Downloading && !next.SizeKnown,
+		"many ids locked":        len(next.Locks) > 10 && len(prev.Locks) == 0,
+		"requeued":               prev.State == ingest.Failed && next.State != ingest.Failed && prev.Job.ID != "",
+		"requeued without space": prev.State == ingest.Failed && !prev.HasSpace && next.HasSpace,
+		"failed after its commit": next.State == ingest.Failed && prev.State != ingest.Failed &&
+			next.ObjectVersion > 0,
 		"repaired":                 e.Type == "job.repaired",
 		"taken from a dead worker": prev.Holder != "" && next.Holder != "" && prev.Holder != next.Holder,
 	} {

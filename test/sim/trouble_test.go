@@ -25,7 +25,8 @@ const (
 )
 
 func (t trouble) String() string {
-	return []string{"", "CRASHES BEFORE", "CRASHES AFTER", "ANSWER LOST", "REPEATED", "REPEATED LATE", "SLOW", "THROTTLED", "CONFLICT", "MIXED REASONS"}[t]
+	return []string{"", "CRASHES BEFORE", "CRASHES AFTER", "ANSWER LOST", "REPEATED", "REPEATED LATE", "SLOW",
+		"THROTTLED", "CONFLICT", "MIXED REASONS"}[t]
 }
 
 var (
@@ -92,7 +93,8 @@ func (a *actor) meet(t trouble, op string, call func() error) error {
 		a.w.late = append(a.w.late, call)
 		return call()
 	case slow:
-		time.Sleep([]time.Duration{3 * time.Second, timing.Short + 10*time.Second, timing.Long + timing.Return}[a.rng.IntN(3)])
+		time.Sleep([]time.Duration{3 * time.Second, timing.Short + 10*time.Second,
+			timing.Long + timing.Return}[a.rng.IntN(3)])
 		return a.do(op+" (slow)", call)
 	case throttled:
 		return tabletest.Throttled()
@@ -114,9 +116,11 @@ func (w *world) pick(p *parked) trouble {
 		return none
 	}
 	if p.op == "clean" {
-		return []trouble{none, crashBefore, crashAfter, throttled}[w.rng.IntN(4)] // what removes files is cut off before its lease ends
+		// what removes files is cut off before its lease ends
+		return []trouble{none, crashBefore, crashAfter, throttled}[w.rng.IntN(4)]
 	}
-	read := p.op == "GetItem" || p.op == "Query" || strings.HasPrefix(p.op, "look up") || strings.HasPrefix(p.op, "read") || strings.HasPrefix(p.op, "ask")
+	read := p.op == "GetItem" || p.op == "Query" || strings.HasPrefix(p.op, "look up") ||
+		strings.HasPrefix(p.op, "read") || strings.HasPrefix(p.op, "ask")
 	switch n := w.rng.IntN(11); {
 	case n == 0:
 		return crashBefore

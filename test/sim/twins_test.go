@@ -58,7 +58,8 @@ func (s *store) versions(j *ingest.Job) (n int) {
 
 // reserve makes the job's local ids stand for its object, unless one is another's.
 func (s *store) reserve(j *ingest.Job) (mine bool) {
-	if mine = s.resolve(j); !mine {
+	mine = s.resolve(j)
+	if !mine {
 		return false
 	}
 	s.mu.Lock()
@@ -135,7 +136,8 @@ func (a *actor) clean(_ context.Context, job string, _ time.Time) (all bool, err
 }
 
 // compose addresses a mail to two people; the second cannot be reached at times.
-func (a *actor) compose(_ context.Context, b *ingest.Batch, m ingest.Mail) ([]string, func(context.Context, string) error, error) {
+func (a *actor) compose(_ context.Context, b *ingest.Batch, m ingest.Mail) ([]string, func(context.Context,
+	string) error, error) {
 	to := []string{"one", "two"}
 	return to, func(_ context.Context, to string) error {
 		if a.w.s.refuses == refusesMail && to == "two" {
@@ -159,7 +161,8 @@ func (w *world) refusesStep(h *queue.Claim, stage string) bool {
 // step is a twin of a stage's step: the same shape of calls and results, with
 // nothing behind it but the store.
 func (a *actor) step(stage ingest.Stage) queue.Step {
-	do := map[string]queue.Step{"unpack": a.unpack, "estimate": a.estimate, "download": a.download, "process": a.process, "store": a.storing, "record": a.record}[stage.Name]
+	do := map[string]queue.Step{"unpack": a.unpack, "estimate": a.estimate, "download": a.download,
+		"process": a.process, "store": a.storing, "record": a.record}[stage.Name]
 	if do == nil {
 		do = func(context.Context, *queue.Claim) (ingest.Result, error) {
 			return ingest.Result{Outcome: ingest.StepNext}, nil

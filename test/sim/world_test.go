@@ -105,7 +105,9 @@ func (w *world) log(format string, args ...any) {
 }
 
 func newWorld(seed uint64, m mutant) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), fake: tabletest.New(), mutant: m, started: map[string]bool{}, stopped: map[string]bool{}, ended: map[string]bool{}, metrics: map[string]float64{}, mailed: map[string]int{}, refused: map[string]bool{}, ready: make(chan struct{}, 1)}
+	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), fake: tabletest.New(), mutant: m, started: map[string]bool{},
+		stopped: map[string]bool{}, ended: map[string]bool{}, metrics: map[string]float64{}, mailed: map[string]int{},
+		refused: map[string]bool{}, ready: make(chan struct{}, 1)}
 	w.s = draw(w.rng)
 	w.began = time.Now()
 	w.store = &store{w: w, heads: map[string][]string{}, ids: map[string]string{}, files: map[string]bool{}}
@@ -142,8 +144,9 @@ func (w *world) newActor(name string) *actor {
 		Metric: func(name string, n float64) { w.metrics[name] += n },
 		Rules:  ingest.Rules{Timing: timing, FailedRetention: w.s.keepFailed, Retention: retention, Aging: w.s.aging},
 		// Failed jobs keep their space with their work files until they are cleaned away.
-		Settings: queue.Settings{MaxInFlight: w.s.slots, Space: capacity, Reserve: reserve, Share: w.s.share, Patience: w.s.patience, FailedKeep: day, SweepPage: 50},
-		Log:      slog.New(slog.NewTextHandler(io.Discard, nil))}
+		Settings: queue.Settings{MaxInFlight: w.s.slots, Space: capacity, Reserve: reserve, Share: w.s.share,
+			Patience: w.s.patience, FailedKeep: day, SweepPage: 50},
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	if w.s.mails {
 		a.q.Compose = a.compose
 	}
@@ -294,7 +297,8 @@ func (a *actor) Answer(_ context.Context, token string, ans ingest.Answer, _ str
 		switch {
 		case ans == ingest.Continue:
 			a.w.deliver(m)
-		case ans == ingest.Success && m.Job != "" && ingest.State(m.State) != ingest.Notify && ingest.State(m.State) != ingest.Estimating:
+		case ans == ingest.Success && m.Job != "" && ingest.State(m.State) != ingest.Notify &&
+			ingest.State(m.State) != ingest.Estimating:
 			m.State = string(ingest.After(ingest.State(m.State)))
 			a.w.deliver(m)
 		}

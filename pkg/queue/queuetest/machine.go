@@ -37,9 +37,11 @@ func New(t *table.Table, now func() time.Time, slots int) *Machine {
 	m := &Machine{started: map[string]bool{}}
 	var n atomic.Int64
 	id := func() string { return fmt.Sprintf("01M7ZBMEYHBB62YP6R%08d", n.Add(1)) } // as long as a ULID
-	m.Queue = &queue.Queue{Table: t, Now: now, NewID: id, Executions: m, Metric: func(string, float64) {}, Rules: ingest.Rules{Timing: ingest.Timings["production"], FailedRetention: time.Hour},
+	m.Queue = &queue.Queue{Table: t, Now: now, NewID: id, Executions: m, Metric: func(string, float64) {},
+		Rules:    ingest.Rules{Timing: ingest.Timings["production"], FailedRetention: time.Hour},
 		Wake:     func(context.Context) error { m.SQS += perMessage; return nil },
-		Settings: queue.Settings{MaxInFlight: slots, Space: 1 << 50, SweepPage: 100}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+		Settings: queue.Settings{MaxInFlight: slots, Space: 1 << 50, SweepPage: 100},
+		Log:      slog.New(slog.NewTextHandler(io.Discard, nil))}
 	m.Scheduler = &queue.Scheduler{Queue: m.Queue, Leases: &lease.Store{Table: t, Now: now, NewID: id}}
 	return m
 }
