@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,21 +72,6 @@ func TestSampleIsPreserved(t *testing.T) {
 	validObjects(t, done...)
 }
 
-// content reads a stored file back through the API.
-func content(t *testing.T, j v1.Job, path string) []byte {
-	t.Helper()
-	body, err := client.Content(t.Context(), j.Identifiers.Primary, j.Version, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer body.Close()
-	data, err := io.ReadAll(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
 // TestWrongSubmissionsSayWhatIsWrong: each wrong submission fails with a message that says
 // what is wrong, and only a job whose source can be corrected can be requeued.
 func TestWrongSubmissionsSayWhatIsWrong(t *testing.T) {
@@ -132,21 +116,6 @@ func TestWrongSubmissionsSayWhatIsWrong(t *testing.T) {
 	if b := batchOf(t, batch404); b.Counts.Failed != 0 || b.Counts.Completed != 1 {
 		t.Errorf("the counts are %+v", b.Counts)
 	}
-}
-
-func requeue(t *testing.T, job string) error {
-	t.Helper()
-	_, err := client.Act(t.Context(), job, v1.Action{Action: "requeue", Reason: "the source is corrected"})
-	return err
-}
-
-func batchOf(t *testing.T, id string) v1.Batch {
-	t.Helper()
-	b, err := client.Batch(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
 }
 
 // TestRepeatedSubmissionIsOneBatch: a submission that is sent again with its key is the

@@ -12,24 +12,17 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awscloudwatch "github.com/aws/aws-sdk-go-v2/service/cloudwatch"
-	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/ses"
@@ -40,10 +33,7 @@ import (
 	"archivist/infra/toolchain"
 	"archivist/localstack"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/cloudwatch"
-	"archivist/pkg/crash"
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
 )
 
 // The system under test, and clients of it.
@@ -197,162 +187,4 @@ func until(t *testing.T, what string, within time.Duration, f func() bool) {
 		case <-tick.C:
 		}
 	}
-}
-
-// submit submits one object and returns its batch and job.
-func submit(t *testing.T, url, kind string, ids ...string) (batch, job string) {
-	t.Helper()
-	in := v1.BatchRequest{Collection: "e2e", Submitter: t.Name(), Payload: v1.Payload{URL: url, Type: kind},
-		Identifiers: &v1.Identifiers{Local: ids}, Metadata: &v1.Metadata{What: t.Name()},
-		Notification: []string{strings.ToLower(t.Name()) + "@example.org"}}
-	b, err := client.Submit(t.Context(), in, fmt.Sprintf("%s-%v-%d", t.Name(), ids, time.Now().UnixNano()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b.ID, ingest.JobID(b.ID, 1)
-}
-
-func jobOf(t *testing.T, id string) v1.Job {
-	t.Helper()
-	j, err := client.Job(t.Context(), id)
-	if err != nil {
-		return v1.Job{ID: id} // not unpacked yet
-	}
-	return j
-}
-
-// reportOf is a batch's report as it is saved.
-func reportOf(t *testing.T, batch string) string {
-	t.Helper()
-	body, err := client.Report(t.Context(), batch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer body.Close()
-	report, err := io.ReadAll(body)
-	if err != nil || !json.Valid(report) {
-		t.Fatalf("the report of %s is %s, %v", batch, report, err)
-	}
-	return string(report)
-}
-
-// ends waits for a job to end in a state.
-func ends(t *testing.T, id, state string, within time.Duration) v1.Job {
-	t.Helper()
-	var j v1.Job
-	until(t, fmt.Sprintf("job %s %s", id, state), within, func() bool {
-		j = jobOf(t, id)
-		if j.State == "Failed" && state != "Failed" {
-			t.Fatalf("job %s failed: %s", id, j.Message)
-		}
-		return j.State == state
-	})
-	return j
-}
-
-func eventsOf(t *testing.T, job string) []v1.Event {
-	t.Helper()
-	all, err := client.Events(t.Context(), job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, e := range all {
-		if e.Version != int64(i+1) {
-			t.Fatalf("job %s: event %d has version %d", job, i+1, e.Version)
-		}
-	}
-	return all
-}
-
-// repairsOf is how often a job was repaired.
-func repairsOf(t *testing.T, job string) (n int) {
-	t.Helper()
-	for _, e := range eventsOf(t, job) {
-		if e.Type == "job.repaired" {
-			n++
-		}
-	}
-	return n
-}
-
-// repairs is the metric that the sweep counts.
-func repairs(t *testing.T) float64 {
-	t.Helper()
-	return sumOf(t, cloudwatch.Namespace, queue.Repairs)
-}
-
-// sumOf is the sum of a metric in the last hours.
-func sumOf(t *testing.T, namespace, name string, of ...cwtypes.Dimension) float64 {
-	t.Helper()
-	got, err := awscloudwatch.NewFromConfig(cfg).GetMetricStatistics(t.Context(),
-		&awscloudwatch.GetMetricStatisticsInput{
-			Namespace: &namespace, MetricName: &name, Dimensions: of,
-			Statistics: []cwtypes.Statistic{cwtypes.StatisticSum},
-			StartTime:  aws.Time(time.Now().Add(-2 * time.Hour)), EndTime: aws.Time(time.Now().Add(time.Minute)),
-			Period: aws.Int32(10800)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := 0.0
-	for _, p := range got.Datapoints {
-		sum += aws.ToFloat64(p.Sum)
-	}
-	return sum
-}
-
-func setCrashes(t *testing.T, points []crash.Point) {
-	t.Helper()
-	data, err := json.Marshal(points)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(crashes, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func decode(t *testing.T, e v1.Event, into any) {
-	t.Helper()
-	if err := json.Unmarshal(e.Detail, into); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// mails returns the mails to the test's address that say a text, as the local AWS
-// keeps them.
-func mails(t *testing.T, says string) (found []string) {
-	t.Helper()
-	for _, text := range sent(t) {
-		if strings.Contains(text, strings.ToLower(t.Name())+"@example.org") && strings.Contains(text, says) {
-			found = append(found, text)
-		}
-	}
-	return found
-}
-
-// sent are the mails that were sent, as the emulator keeps them.
-func sent(t *testing.T) (all []string) {
-	t.Helper()
-	at := "/_ministack/ses/messages"
-	if onCore() {
-		at = "/_aws/ses"
-	}
-	resp, err := http.Get(out.EndpointURL + at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var kept struct{ Messages json.RawMessage }
-	if err := json.NewDecoder(resp.Body).Decode(&kept); err != nil {
-		t.Fatal(err)
-	}
-	var flat []json.RawMessage
-	var byAccount map[string][]json.RawMessage
-	if json.Unmarshal(kept.Messages, &flat) != nil && json.Unmarshal(kept.Messages, &byAccount) == nil {
-		flat = slices.Concat(slices.Collect(maps.Values(byAccount))...)
-	}
-	for _, m := range flat {
-		all = append(all, string(m))
-	}
-	return all
 }

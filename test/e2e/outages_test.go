@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -62,6 +63,17 @@ func TestStoreSurvivesDeathBeforeEachWrite(t *testing.T) {
 	}
 	t.Logf("Store died before %d different writes", died)
 	validObjects(t, done...)
+}
+
+func setCrashes(t *testing.T, points []crash.Point) {
+	t.Helper()
+	data, err := json.Marshal(points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(crashes, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestJobsSurviveSimultaneousFaults: functions are killed while jobs download, the first
