@@ -26,7 +26,7 @@ var layers = []struct {
 	why  string
 }{
 	{[]string{"pkg/fault", "pkg/source", "pkg/anvl", "pkg/ark", "pkg/premis", "pkg/notify", "pkg/spill", "pkg/backoff",
-		"pkg/table/schema", "statemachines", "events"}, "values and formats stand alone"},
+		"pkg/table/schema", "pkg/terminal", "statemachines", "events"}, "values and formats stand alone"},
 	{[]string{"pkg/checkm"}, "manifests list only what can be fetched"},
 	{[]string{"pkg/erc"}, "descriptions are read from ANVL and XML"},
 	{[]string{"pkg/ingest"}, "the rules know only the kinds of errors"},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/terminal"
 )
 
 type batchCmd struct {
@@ -32,7 +33,7 @@ func (l limit) more() int {
 
 // limited cuts a list off at its limit, and says so, or that it is empty.
 func limited[T any](a *app, l limit, list []T) []T {
-	if len(list) == 0 && a.out.width > 0 {
+	if len(list) == 0 && a.out.Width > 0 {
 		fmt.Fprintln(a.errors, "Nothing was found.")
 	}
 	if l.Limit <= 0 || len(list) <= l.Limit {
@@ -51,24 +52,24 @@ type batchListCmd struct {
 func (batchListCmd) prints() any { return v1.Batch{} }
 
 func (c *batchListCmd) Run(a *app) error {
-	list, err := a.client.Batches(a.ctx, v1.Filter{Collection: c.Collection, State: string(c.State), Limit: c.more()})
+	filter := v1.Filter{Collection: c.Collection, State: string(c.State), Limit: c.more()}
+	list, err := a.client.Batches(a.ctx, filter)
 	if err != nil {
 		return err
 	}
 	list = limited(a, c.limit, list)
-	return a.print(list, func(p page) {
-		count := func(n func(v1.Counts) int64) func(v1.Batch) string {
-			return func(b v1.Batch) string { return strconv.FormatInt(n(b.Counts), 10) }
-		}
-		table(p, list,
-			column[v1.Batch]{title: "batch", text: func(b v1.Batch) string { return b.ID }},
-			column[v1.Batch]{title: "state", text: func(b v1.Batch) string { return b.State }, style: stateStyle},
-			column[v1.Batch]{title: "created", text: func(b v1.Batch) string { return minute(b.Created) }, raw: func(b v1.Batch) string { return b.Created }},
-			column[v1.Batch]{title: "jobs", text: func(b v1.Batch) string { return strconv.Itoa(b.Counts.Expected) }},
-			column[v1.Batch]{title: "done", text: count(func(n v1.Counts) int64 { return n.Completed })},
-			column[v1.Batch]{title: "failed", text: count(func(n v1.Counts) int64 { return n.Failed })},
-			column[v1.Batch]{title: "note", text: func(b v1.Batch) string { return b.Note }, cut: 1})
-	})
+	return a.print(list, func(p terminal.Page) { terminal.Table(p, list, batchColumns...) })
+}
+
+var batchColumns = []terminal.Column[v1.Batch]{
+	{Title: "batch", Text: func(b v1.Batch) string { return b.ID }},
+	{Title: "state", Text: func(b v1.Batch) string { return b.State }, Style: stateStyle},
+	{Title: "created", Text: func(b v1.Batch) string { return minute(b.Created) },
+		Raw: func(b v1.Batch) string { return b.Created }},
+	{Title: "jobs", Text: func(b v1.Batch) string { return strconv.Itoa(b.Counts.Expected) }},
+	{Title: "done", Text: func(b v1.Batch) string { return strconv.FormatInt(b.Counts.Completed, 10) }},
+	{Title: "failed", Text: func(b v1.Batch) string { return strconv.FormatInt(b.Counts.Failed, 10) }},
+	{Title: "note", Text: func(b v1.Batch) string { return b.Note }, Share: 1},
 }
 
 type batchShowCmd struct {
@@ -96,19 +97,20 @@ func (c *batchShowCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.print(batchWithJobs{b, jobs}, func(p page) {
-		p.fields("batch", b.ID, "state", b.State, "collection", b.Collection, "submitter", b.Submitter, "note", b.Note,
+	return a.print(batchWithJobs{b, jobs}, func(p terminal.Page) {
+		p.Fields("batch", b.ID, "state", b.State, "collection", b.Collection, "submitter", b.Submitter, "note", b.Note,
 			"created", b.Created, "jobs", countsText(b.Counts), "message", b.Message)
 		if b.Report != "" {
-			p.fields("report", "archivist batch report "+b.ID)
+			p.Fields("report", "archivist batch report "+b.ID)
 		}
 		for _, m := range b.MailProblems {
-			p.fields("mail", m.Text)
+			p.Fields("mail", m.Text)
 		}
+
 		fmt.Fprintln(p)
-		jobTable(p, jobs)
+		terminal.Table(p, jobs, jobColumns...)
 		if hidden := b.Counts.Expected - len(jobs); hidden > 0 && len(jobs) == shown.Limit {
-			p.lines("", fmt.Sprintf("and %d more: archivist job list --batch %s --limit 0", hidden, b.ID))
+			p.Lines("", fmt.Sprintf("and %d more: archivist job list --batch %s --limit 0", hidden, b.ID))
 		}
 	})
 }
@@ -124,14 +126,16 @@ func minute(t string) string {
 // countsText is a batch's counts, without those that are 0.
 func countsText(n v1.Counts) string {
 	parts := []string{fmt.Sprintf("%d expected", n.Expected)}
-	for _, c := range []struct {
-		n    int64
-		what string
-	}{{n.Processing, "processing"}, {n.Held, "held"}, {n.Completed, "completed"}, {n.Failed, "failed"}, {n.Deleted, "deleted"}} {
-		if c.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
+	add := func(n int64, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
 		}
 	}
+	add(n.Processing, "processing")
+	add(n.Held, "held")
+	add(n.Completed, "completed")
+	add(n.Failed, "failed")
+	add(n.Deleted, "deleted")
 	return strings.Join(parts, ", ")
 }
 
@@ -144,12 +148,12 @@ func (queueCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.print(q, func(p page) {
+	return a.print(q, func(p terminal.Page) {
 		pairs := []string{"running", fmt.Sprintf("%d of %d slots", q.Running, q.MaxInFlight)}
 		for _, place := range []string{"pending", "provisioning", "parked"} {
 			pairs = append(pairs, place, strconv.Itoa(q.Waiting[place]))
 		}
-		p.fields(append(pairs, "space free", size(q.SpaceFree),
+		p.Fields(append(pairs, "space free", terminal.Size(q.SpaceFree),
 			"oldest", strings.TrimSpace(q.OldestWaiting+" "+q.OldestSince), "last sweep", q.LastSweep)...)
 	})
 }
@@ -165,7 +169,7 @@ func (c *explainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.print(x, func(p page) {
-		p.fields("state", x.State, "why", x.Why, "waits for", x.WaitsFor, "on", x.On)
+	return a.print(x, func(p terminal.Page) {
+		p.Fields("state", x.State, "why", x.Why, "waits for", x.WaitsFor, "on", x.On)
 	})
 }

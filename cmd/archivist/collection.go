@@ -10,6 +10,7 @@ import (
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/fault"
+	"archivist/pkg/terminal"
 )
 
 type collectionCmd struct {
@@ -58,7 +59,7 @@ func (c *collectionSetCmd) Run(a *app) error {
 }
 
 func (a *app) showCollection(c v1.Collection) error {
-	return a.print(c, func(p page) {
+	return a.print(c, func(p terminal.Page) {
 		profile := c.Profile
 		own, digests, priority, callback := "", "", "", ""
 		if c.Default {
@@ -73,7 +74,7 @@ func (a *app) showCollection(c v1.Collection) error {
 		if b := profile.Callback; b != nil {
 			callback = fmt.Sprintf("%s, signed by %s, %s", b.URL, b.Secret, b.Mode)
 		}
-		p.fields("collection", c.Name, "profile", own, "title", profile.Title, "priority", priority,
+		p.Fields("collection", c.Name, "profile", own, "title", profile.Title, "priority", priority,
 			"shoulder", profile.Shoulder, "digests", digests, "notification", strings.Join(profile.Notification, ", "),
 			"suppress", profile.Suppress, "callback", callback)
 	})

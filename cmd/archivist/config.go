@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"archivist/pkg/terminal"
 )
 
 // settings say which API is used.
@@ -158,15 +160,15 @@ func (configCmd) offline()    {}
 func (configCmd) prints() any { return settings{} }
 
 func (configCmd) Run(a *app) error {
-	return a.print(a.settings, func(p page) {
+	return a.print(a.settings, func(p terminal.Page) {
 		s := a.settings
 		if s.API == "" {
-			p.lines("", "No API is set: run in the folder of `make run`, or set ARCHIVIST_API.")
+			p.Lines("", "No API is set: run in the folder of `make run`, or set ARCHIVIST_API.")
 		}
 		key := "none"
 		if s.HasKey {
 			key = "set, from " + s.KeyFrom
 		}
-		p.fields("api", s.API, "from", s.From, "key", key, "config file", s.File, "profiles", strings.Join(s.Profiles, ", "))
+		p.Fields("api", s.API, "from", s.From, "key", key, "config file", s.File, "profiles", strings.Join(s.Profiles, ", "))
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"archivist/pkg/terminal"
 )
 
 // fieldNames are the names that the fields of a struct have in JSON, in their order.
@@ -73,7 +75,7 @@ func choose(v any, names []string) any {
 }
 
 // print prints a struct, or a slice of structs, as JSON or as text.
-func (a *app) print(v any, text func(page)) error {
+func (a *app) print(v any, text func(terminal.Page)) error {
 	if a.json == nil {
 		text(a.page())
 		return nil
@@ -92,4 +94,4 @@ func (a *app) printLine(to io.Writer, v any) error {
 }
 
 // page is the output of a command as text.
-func (a *app) page() page { return page{a.screen, a.out.width} }
+func (a *app) page() terminal.Page { return terminal.Page{Writer: a.screen, Width: a.out.Width} }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/terminal"
 )
 
 type jobCmd struct {
@@ -28,26 +29,26 @@ type jobListCmd struct {
 func (jobListCmd) prints() any { return v1.Job{} }
 
 func (c *jobListCmd) Run(a *app) error {
-	list, err := a.client.Jobs(a.ctx, v1.Filter{Collection: c.Collection, Batch: c.Batch, State: string(c.State), Limit: c.more()})
+	filter := v1.Filter{Collection: c.Collection, Batch: c.Batch, State: string(c.State), Limit: c.more()}
+	list, err := a.client.Jobs(a.ctx, filter)
 	if err != nil {
 		return err
 	}
 	list = limited(a, c.limit, list)
-	return a.print(list, func(p page) { jobTable(p, list) })
+	return a.print(list, func(p terminal.Page) { terminal.Table(p, list, jobColumns...) })
 }
 
-func jobTable(p page, list []v1.Job) {
-	local := func(j v1.Job) string { return strings.Join(j.Identifiers.Local, ", ") }
-	table(p, list,
-		column[v1.Job]{title: "job", text: func(j v1.Job) string { return j.ID }},
-		column[v1.Job]{title: "state", text: func(j v1.Job) string { return j.State }, style: stateStyle},
-		column[v1.Job]{title: "local id", text: local, cut: 1},
-		column[v1.Job]{title: "result", text: resultOf, cut: 2, human: true},
-		column[v1.Job]{text: func(j v1.Job) string { return j.Identifiers.Primary }},
-		column[v1.Job]{text: func(j v1.Job) string { return versionText(j.Version) }},
-		column[v1.Job]{text: func(j v1.Job) string { return strconv.Itoa(j.Progress.Files) }},
-		column[v1.Job]{text: func(j v1.Job) string { return strconv.FormatInt(j.Progress.Bytes, 10) }},
-		column[v1.Job]{text: func(j v1.Job) string { return j.Message }})
+var jobColumns = []terminal.Column[v1.Job]{
+	{Title: "job", Text: func(j v1.Job) string { return j.ID }},
+	{Title: "state", Text: func(j v1.Job) string { return j.State }, Style: stateStyle},
+	{Title: "local id", Text: func(j v1.Job) string { return strings.Join(j.Identifiers.Local, ", ") }, Share: 1},
+	{Title: "result", Text: resultOf, Share: 2, Human: true},
+
+	{Text: func(j v1.Job) string { return j.Identifiers.Primary }},
+	{Text: func(j v1.Job) string { return versionText(j.Version) }},
+	{Text: func(j v1.Job) string { return strconv.Itoa(j.Progress.Files) }},
+	{Text: func(j v1.Job) string { return strconv.FormatInt(j.Progress.Bytes, 10) }},
+	{Text: func(j v1.Job) string { return j.Message }},
 }
 
 // resultOf is what has become of a job: what is wrong, or which object has it.
@@ -87,28 +88,28 @@ func (c *jobShowCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.print(jobWithEvents{j, events}, func(p page) {
+	return a.print(jobWithEvents{j, events}, func(p terminal.Page) {
 		retries := ""
 		if j.RetryCount > 0 {
 			retries = strconv.Itoa(j.RetryCount)
 		}
-		p.fields("job", j.ID, "batch", j.Batch, "collection", j.Collection, "state", j.State, "message", j.Message,
+		p.Fields("job", j.ID, "batch", j.Batch, "collection", j.Collection, "state", j.State, "message", j.Message,
 			"last success", j.LastSuccessfulState, "ark", j.Identifiers.Primary, "version", versionText(j.Version),
 			"local ids", strings.Join(j.Identifiers.Local, ", "), "files", strconv.Itoa(j.Progress.Files),
-			"size", size(j.Progress.Bytes), "priority", strconv.Itoa(j.Priority), "retries", retries)
+			"size", terminal.Size(j.Progress.Bytes), "priority", strconv.Itoa(j.Priority), "retries", retries)
+
 		fmt.Fprintln(p)
-		eventTable(p, events)
+		terminal.Table(p, events, eventColumns...)
 	})
 }
 
-func eventTable(p page, events []v1.Event) {
-	table(p, events,
-		column[v1.Event]{title: "#", text: func(e v1.Event) string { return strconv.FormatInt(e.Version, 10) }},
-		column[v1.Event]{title: "time", text: func(e v1.Event) string { return e.Time }},
-		column[v1.Event]{title: "event", text: func(e v1.Event) string { return e.Type }},
-		column[v1.Event]{title: "outcome", text: func(e v1.Event) string { return e.Outcome }, style: stateStyle},
-		column[v1.Event]{title: "by", text: func(e v1.Event) string { return e.Component }, cut: 1},
-		column[v1.Event]{title: "detail", text: detailText, raw: func(e v1.Event) string { return string(e.Detail) }, cut: 2})
+var eventColumns = []terminal.Column[v1.Event]{
+	{Title: "#", Text: func(e v1.Event) string { return strconv.FormatInt(e.Version, 10) }},
+	{Title: "time", Text: func(e v1.Event) string { return e.Time }},
+	{Title: "event", Text: func(e v1.Event) string { return e.Type }},
+	{Title: "outcome", Text: func(e v1.Event) string { return e.Outcome }, Style: stateStyle},
+	{Title: "by", Text: func(e v1.Event) string { return e.Component }, Share: 1},
+	{Title: "detail", Text: detailText, Raw: func(e v1.Event) string { return string(e.Detail) }, Share: 2},
 }
 
 // detailText is the reason that an event gives, or all of its detail.
@@ -131,20 +132,24 @@ func (c *jobReceiptCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.print(r, func(p page) {
+	return a.print(r, func(p terminal.Page) {
 		change := ""
 		if r.NoChange {
 			change = "none: no version was made"
 		}
-		p.fields("job", r.Job, "batch", r.Batch, "ark", r.ARK, "version", versionText(r.Version), "change", change, "created", r.Created)
+		p.Fields("job", r.Job, "batch", r.Batch, "ark", r.ARK, "version", versionText(r.Version),
+			"change", change, "created", r.Created)
 		fmt.Fprintln(p)
-		table(p, r.Files,
-			column[v1.ReceiptFile]{title: "file", text: func(f v1.ReceiptFile) string { return f.Path }, cut: 1},
-			column[v1.ReceiptFile]{title: "size", text: func(f v1.ReceiptFile) string { return size(f.Size) },
-				raw: func(f v1.ReceiptFile) string { return strconv.FormatInt(f.Size, 10) }},
-			column[v1.ReceiptFile]{title: "verified", text: givenText},
-			column[v1.ReceiptFile]{title: "sha256", text: func(f v1.ReceiptFile) string { return f.Digests["sha256"] }, cut: 1})
+		terminal.Table(p, r.Files, receiptColumns...)
 	})
+}
+
+var receiptColumns = []terminal.Column[v1.ReceiptFile]{
+	{Title: "file", Text: func(f v1.ReceiptFile) string { return f.Path }, Share: 1},
+	{Title: "size", Text: func(f v1.ReceiptFile) string { return terminal.Size(f.Size) },
+		Raw: func(f v1.ReceiptFile) string { return strconv.FormatInt(f.Size, 10) }},
+	{Title: "verified", Text: givenText},
+	{Title: "sha256", Text: func(f v1.ReceiptFile) string { return f.Digests["sha256"] }, Share: 1},
 }
 
 // givenText is the algorithm of the digest that the depositor gave of a file.
@@ -183,5 +188,5 @@ func (a *app) act(id string, action v1.Action) error {
 	if err != nil {
 		return err
 	}
-	return a.print(j, func(p page) { p.fields("job", j.ID, "state", j.State) })
+	return a.print(j, func(p terminal.Page) { p.Fields("job", j.ID, "state", j.State) })
 }

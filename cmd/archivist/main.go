@@ -19,6 +19,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
+
+	"archivist/pkg/terminal"
 )
 
 // cli is every command, with the flags that all of them have.
@@ -54,15 +56,15 @@ func main() {
 }
 
 // streamOf tells whether a file is a terminal, and how wide.
-func streamOf(f *os.File) stream {
+func streamOf(f *os.File) terminal.Stream {
 	if !term.IsTerminal(int(f.Fd())) {
-		return stream{Writer: f}
+		return terminal.Stream{Writer: f}
 	}
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil || width <= 0 {
-		width = usualWidth
+		width = terminal.UsualWidth
 	}
-	return stream{Writer: f, width: width}
+	return terminal.Stream{Writer: f, Width: width}
 }
 
 // wait waits for a time, or until the context ends.

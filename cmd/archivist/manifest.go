@@ -7,6 +7,7 @@ import (
 
 	"archivist/pkg/checkm"
 	"archivist/pkg/fault"
+	"archivist/pkg/terminal"
 )
 
 type manifestCmd struct {
@@ -38,31 +39,31 @@ func (c *manifestCheckCmd) Run(a *app) error {
 		return err
 	}
 	defer in.Close()
-	out, err := check(in, c.RequireDigest)
+	out, err := checkManifest(in, c.RequireDigest)
 	if err != nil {
 		return fault.New(fault.Invalid, "%s: %w", c.File, err)
 	}
-	err = a.print(out, func(p page) { out.show(p, c.File) })
+	err = a.print(out, func(p terminal.Page) { out.show(p, c.File) })
 	if err == nil && !out.Accepted {
 		return errRejected
 	}
 	return err
 }
 
-// check reads a manifest and holds it against every rule.
-func check(in io.Reader, requireDigest bool) (checked, error) {
+// checkManifest reads a manifest and holds it against every rule.
+func checkManifest(in io.Reader, requireDigest bool) (checked, error) {
 	m, problems, err := checkm.Read(in, checkm.Options{RequireDigest: requireDigest}, nil)
 	return checked{Accepted: len(checkm.Rejected(problems)) == 0, Kind: m.Kind, Rows: m.Rows, Problems: problems}, err
 }
 
 // show prints what is wrong with a manifest, a line for each problem, and the verdict.
-func (c checked) show(p page, name string) {
+func (c checked) show(p terminal.Page, name string) {
 	verdict := "accepted"
 	if !c.Accepted {
 		verdict = "rejected"
 	}
 	for _, problem := range c.Problems {
-		p.lines("", fmt.Sprintf("%s: %s: %s", name, problem.Severity, problem))
+		p.Lines("", fmt.Sprintf("%s: %s: %s", name, problem.Severity, problem))
 	}
-	fmt.Fprintf(p, "%s: %s: %s manifest with %s\n", printable(name), in(stateStyle(verdict), verdict), c.Kind, count(c.Rows, "row"))
+	fmt.Fprintf(p, "%s: %s: %s manifest with %s\n", terminal.Printable(name), stateStyle(verdict).Of(verdict), c.Kind, terminal.Count(c.Rows, "row"))
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"unicode/utf8"
+
+	"archivist/pkg/terminal"
 )
 
 // otherNamesError says that all files came, some of them under other names.
@@ -52,11 +54,11 @@ func (c *objectGetCmd) otherNames(got []fetched) error {
 		return err
 	}
 	return &otherNamesError{fmt.Sprintf("%s with names that this file system cannot hold: "+
-		"written under other names, which are listed in %s:%s", count(n, "file"), to, says.String())}
+		"written under other names, which are listed in %s:%s", terminal.Count(n, "file"), to, says.String())}
 }
 
-// notHeld reports whether the file system has no such names.
-func notHeld(err error) bool {
+// isNoName reports whether the file system has no such names.
+func isNoName(err error) bool {
 	return errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EILSEQ)
 }
 

@@ -8,6 +8,7 @@ import (
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ark"
 	"archivist/pkg/fault"
+	"archivist/pkg/terminal"
 )
 
 type objectCmd struct {
@@ -27,20 +28,22 @@ type objectListCmd struct {
 func (objectListCmd) prints() any { return v1.Object{} }
 
 func (c *objectListCmd) Run(a *app) error {
-	list, err := a.client.Objects(a.ctx, v1.Filter{Collection: c.Collection, LocalID: c.LocalID, Limit: c.more()})
+	filter := v1.Filter{Collection: c.Collection, LocalID: c.LocalID, Limit: c.more()}
+	list, err := a.client.Objects(a.ctx, filter)
 	if err != nil {
 		return err
 	}
 	list = limited(a, c.limit, list)
-	return a.print(list, func(p page) {
-		table(p, list,
-			column[v1.Object]{title: "ark", text: func(o v1.Object) string { return o.ARK }},
-			column[v1.Object]{title: "version", text: func(o v1.Object) string { return versionText(o.Version) }},
-			column[v1.Object]{title: "title", text: func(o v1.Object) string { return o.Title }, cut: 1},
-			column[v1.Object]{title: "local ids", text: func(o v1.Object) string { return strings.Join(o.LocalIDs, ", ") }, cut: 1},
-			column[v1.Object]{title: "modified", text: func(o v1.Object) string { return minute(o.Modified) },
-				raw: func(o v1.Object) string { return o.Modified }})
-	})
+	return a.print(list, func(p terminal.Page) { terminal.Table(p, list, objectColumns...) })
+}
+
+var objectColumns = []terminal.Column[v1.Object]{
+	{Title: "ark", Text: func(o v1.Object) string { return o.ARK }},
+	{Title: "version", Text: func(o v1.Object) string { return versionText(o.Version) }},
+	{Title: "title", Text: func(o v1.Object) string { return o.Title }, Share: 1},
+	{Title: "local ids", Text: func(o v1.Object) string { return strings.Join(o.LocalIDs, ", ") }, Share: 1},
+	{Title: "modified", Text: func(o v1.Object) string { return minute(o.Modified) },
+		Raw: func(o v1.Object) string { return o.Modified }},
 }
 
 // version says which version of which object.
@@ -106,19 +109,22 @@ func (c *objectShowCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.print(objectWithVersions{o, versions}, func(p page) {
-		p.fields("ark", o.ARK, "title", o.Title, "collection", o.Collection, "local ids", strings.Join(o.LocalIDs, ", "),
+	return a.print(objectWithVersions{o, versions}, func(p terminal.Page) {
+		p.Fields("ark", o.ARK, "title", o.Title, "collection", o.Collection, "local ids", strings.Join(o.LocalIDs, ", "),
 			"created", o.Created, "modified", o.Modified, "stored at", o.Stored)
 		fmt.Fprintln(p)
-		table(p, versions,
-			column[v1.Version]{title: "version", text: func(v v1.Version) string { return versionText(v.Version) }},
-			column[v1.Version]{title: "created", text: func(v v1.Version) string { return v.Created }},
-			column[v1.Version]{title: "files", text: func(v v1.Version) string { return strconv.Itoa(v.Files) }},
-			column[v1.Version]{title: "size", text: func(v v1.Version) string { return size(v.Bytes) },
-				raw: func(v v1.Version) string { return strconv.FormatInt(v.Bytes, 10) }},
-			column[v1.Version]{title: "job", text: func(v v1.Version) string { return v.Job }},
-			column[v1.Version]{text: func(v v1.Version) string { return v.InventoryDigest }})
+		terminal.Table(p, versions, versionColumns...)
 	})
+}
+
+var versionColumns = []terminal.Column[v1.Version]{
+	{Title: "version", Text: func(v v1.Version) string { return versionText(v.Version) }},
+	{Title: "created", Text: func(v v1.Version) string { return v.Created }},
+	{Title: "files", Text: func(v v1.Version) string { return strconv.Itoa(v.Files) }},
+	{Title: "size", Text: func(v v1.Version) string { return terminal.Size(v.Bytes) },
+		Raw: func(v v1.Version) string { return strconv.FormatInt(v.Bytes, 10) }},
+	{Title: "job", Text: func(v v1.Version) string { return v.Job }},
+	{Text: func(v v1.Version) string { return v.InventoryDigest }},
 }
 
 type objectFilesCmd struct{ version }
@@ -130,13 +136,14 @@ func (c *objectFilesCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.print(files, func(p page) {
-		table(p, files,
-			column[v1.File]{title: "path", text: func(f v1.File) string { return f.Path }, cut: 1},
-			column[v1.File]{title: "size", text: func(f v1.File) string { return size(f.Size) },
-				raw: func(f v1.File) string { return strconv.FormatInt(f.Size, 10) }},
-			column[v1.File]{title: "type", text: func(f v1.File) string { return f.MediaType }, cut: 1},
-			column[v1.File]{title: "sha256", text: func(f v1.File) string { return f.Digests["sha256"] }, cut: 1},
-			column[v1.File]{text: func(f v1.File) string { return f.Digests["sha512"] }})
-	})
+	return a.print(files, func(p terminal.Page) { terminal.Table(p, files, fileColumns...) })
+}
+
+var fileColumns = []terminal.Column[v1.File]{
+	{Title: "path", Text: func(f v1.File) string { return f.Path }, Share: 1},
+	{Title: "size", Text: func(f v1.File) string { return terminal.Size(f.Size) },
+		Raw: func(f v1.File) string { return strconv.FormatInt(f.Size, 10) }},
+	{Title: "type", Text: func(f v1.File) string { return f.MediaType }, Share: 1},
+	{Title: "sha256", Text: func(f v1.File) string { return f.Digests["sha256"] }, Share: 1},
+	{Text: func(f v1.File) string { return f.Digests["sha512"] }},
 }

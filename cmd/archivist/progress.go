@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/terminal"
 )
 
 // progress is how far a reindex of everything is. It is kept in a file of the user's,
@@ -22,8 +23,8 @@ type progress struct {
 
 	mu    sync.Mutex
 	file  string
-	line  *status
-	speed meter // in places of the storage root
+	line  *terminal.Status
+	speed terminal.Meter // in places of the storage root
 }
 
 // part is a part of the storage root: places from Cursor to To. Objects lie by a
@@ -38,13 +39,13 @@ type part struct {
 const reindexParts = 16
 
 // openProgress reads the progress of an interrupted run against an API, or begins anew.
-func openProgress(api string, again bool, line *status) (*progress, error) {
+func openProgress(api string, again bool, line *terminal.Status) (*progress, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return nil, fmt.Errorf("no folder to keep the progress in: %w", err)
 	}
 	p := &progress{file: filepath.Join(dir, "archivist", fmt.Sprintf("reindex-%x.json", sha256.Sum256([]byte(api)))),
-		line: line, speed: meter{now: line.now}}
+		line: line, speed: terminal.Meter{Now: line.Now}}
 	data, err := os.ReadFile(p.file)
 	if err == nil && !again {
 		if err := json.Unmarshal(data, p); err != nil || len(p.Parts) != reindexParts {
@@ -92,8 +93,8 @@ func (p *progress) add(at *part, page v1.Reindexed) error {
 
 // show tells how far it is.
 func (p *progress) show() {
-	p.speed.add(p.done())
-	p.line.show(p.text(), false)
+	p.speed.Add(p.done())
+	p.line.Show(p.text(), false)
 }
 
 // places is how many folders of objects the storage root has.
@@ -114,14 +115,14 @@ func (p *progress) done() (n int64) {
 // text is the progress for people. Objects lie by a digest, so places are as many as
 // they are.
 func (p *progress) text() string {
-	return fmt.Sprintf("%s  %d objects, %d restored, %d failed%s", percent(p.done(), places), p.Sum.Objects, p.Sum.Changed,
-		len(p.Sum.Failed), p.speed.left(places))
+	return fmt.Sprintf("%s  %d objects, %d restored, %d failed%s", terminal.Percent(p.done(), places), p.Sum.Objects, p.Sum.Changed,
+		len(p.Sum.Failed), p.speed.Left(places))
 }
 
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.line.clear()
+	p.line.End()
 }
 
 // forget removes the file of a run that is complete.

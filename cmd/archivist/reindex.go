@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/fault"
+	"archivist/pkg/terminal"
 )
 
 type reindexCmd struct {
@@ -34,18 +36,22 @@ func (c *reindexCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := a.print(sum, func(p page) { showReindexed(p, sum) }); err != nil || len(sum.Failed) == 0 {
+	if err := a.print(sum, func(p terminal.Page) { showReindexed(p, sum) }); err != nil || len(sum.Failed) == 0 {
 		return err
 	}
 	return fault.New(fault.Conflict, "%d of %d objects could not be restored completely; the list says why",
 		len(sum.Failed), sum.Objects)
 }
 
-func showReindexed(p page, sum v1.Reindexed) {
-	p.fields("objects", fmt.Sprint(sum.Objects), "restored", fmt.Sprint(sum.Changed), "failed", fmt.Sprint(len(sum.Failed)))
-	table(p, sum.Failed,
-		column[v1.NotReindexed]{title: "object", text: func(f v1.NotReindexed) string { return cmp.Or(f.ARK, f.Stored) }},
-		column[v1.NotReindexed]{title: "problem", text: func(f v1.NotReindexed) string { return f.Why }, cut: 1})
+func showReindexed(p terminal.Page, sum v1.Reindexed) {
+	p.Fields("objects", strconv.Itoa(sum.Objects), "restored", strconv.Itoa(sum.Changed),
+		"failed", strconv.Itoa(len(sum.Failed)))
+	terminal.Table(p, sum.Failed, failedColumns...)
+}
+
+var failedColumns = []terminal.Column[v1.NotReindexed]{
+	{Title: "object", Text: func(f v1.NotReindexed) string { return cmp.Or(f.ARK, f.Stored) }},
+	{Title: "problem", Text: func(f v1.NotReindexed) string { return f.Why }, Share: 1},
 }
 
 // one reindexes one object, which may take several requests.
@@ -69,7 +75,8 @@ func (c *reindexCmd) all(a *app) (v1.Reindexed, error) {
 		return v1.Reindexed{}, err
 	}
 	if done := p.Sum.Objects; done > 0 {
-		fmt.Fprintf(a.errors, "archivist: resuming an earlier run, which has read %d objects; --again starts from the beginning\n", done)
+		fmt.Fprintf(a.errors, "archivist: resuming an earlier run, which has read %d objects; "+
+			"--again starts from the beginning\n", done)
 	}
 	ctx, stop := context.WithCancelCause(a.ctx)
 	defer stop(nil)

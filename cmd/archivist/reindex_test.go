@@ -12,6 +12,7 @@ import (
 	"time"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/terminal"
 )
 
 // root is an API that reindexes some objects in each folder, so many a request.
@@ -119,7 +120,7 @@ func TestReindexProgress(t *testing.T) {
 	now := time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
 	open := func() *progress {
 		t.Helper()
-		p, err := openProgress("http://archive", false, &status{now: func() time.Time { return now }})
+		p, err := openProgress("http://archive", false, &terminal.Status{Now: func() time.Time { return now }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/terminal"
 )
 
 type batchReportCmd struct {
@@ -38,7 +39,7 @@ func (c *batchReportCmd) Run(a *app) error {
 }
 
 // printReport prints a report of any size line by line as it comes.
-func printReport(p page, report io.Reader) error {
+func printReport(p terminal.Page, report io.Reader) error {
 	dec := json.NewDecoder(report)
 	if _, err := dec.Token(); err != nil {
 		return fmt.Errorf("the report is not JSON: %w", err)
@@ -55,15 +56,15 @@ func printReport(p page, report io.Reader) error {
 		case key == "counts":
 			var n v1.ReportCounts
 			err = dec.Decode(&n)
-			if p.width > 0 {
+			if p.ForPeople() {
 				fmt.Fprintln(p)
 			}
-			p.fields("jobs", fmt.Sprintf("%d completed, %d failed, %d open", n.Completed, n.Failed, n.Open))
+			p.Fields("jobs", fmt.Sprintf("%d completed, %d failed, %d open", n.Completed, n.Failed, n.Open))
 		default:
 			var value any
 			err = dec.Decode(&value)
 			if value != nil {
-				p.fields(key, fmt.Sprint(value))
+				p.Fields(key, fmt.Sprint(value))
 			}
 		}
 		if err != nil {
@@ -73,7 +74,7 @@ func printReport(p page, report io.Reader) error {
 	return nil
 }
 
-func printJobs(p page, dec *json.Decoder) error {
+func printJobs(p terminal.Page, dec *json.Decoder) error {
 	if _, err := dec.Token(); err != nil {
 		return err
 	}
@@ -89,34 +90,38 @@ func printJobs(p page, dec *json.Decoder) error {
 }
 
 // printJob prints how a job ended: for programs in one line.
-func printJob(p page, j v1.ReportJob) {
-	ids := strings.Join(j.LocalIDs, ", ")
-	if p.width == 0 {
-		table(p, []v1.ReportJob{j},
-			column[v1.ReportJob]{text: func(j v1.ReportJob) string { return j.Job }},
-			column[v1.ReportJob]{text: func(j v1.ReportJob) string { return j.State }},
-			column[v1.ReportJob]{text: func(j v1.ReportJob) string { return ids }},
-			column[v1.ReportJob]{text: func(j v1.ReportJob) string { return j.ARK }},
-			column[v1.ReportJob]{text: func(j v1.ReportJob) string { return versionText(j.Version) }},
-			column[v1.ReportJob]{text: func(j v1.ReportJob) string { return j.Title }},
-			column[v1.ReportJob]{text: func(j v1.ReportJob) string { return j.Message }})
+func printJob(p terminal.Page, j v1.ReportJob) {
+	if !p.ForPeople() {
+		terminal.Table(p, []v1.ReportJob{j}, reportColumns...)
 		return
 	}
-	fmt.Fprintf(p, "\n%s  %s\n", in(stateStyle(j.State), printable(j.State)), printable(j.Job))
-	texts := []string{strings.TrimSpace(j.Title + "  " + ids)}
+
+	fmt.Fprintf(p, "\n%s  %s\n", stateStyle(j.State).Of(terminal.Printable(j.State)), terminal.Printable(j.Job))
+	texts := []string{strings.TrimSpace(j.Title + "  " + strings.Join(j.LocalIDs, ", "))}
 	if j.Version > 0 {
 		change := ""
 		if j.NoChange {
 			change = ", no change"
 		}
-		texts = append(texts, fmt.Sprintf("%s v%d%s, %s, %s", j.ARK, j.Version, change, count(j.Files, "file"), size(j.Bytes)))
+		texts = append(texts, fmt.Sprintf("%s v%d%s, %s, %s", j.ARK, j.Version, change,
+			terminal.Count(j.Files, "file"), terminal.Size(j.Bytes)))
 	}
 	if j.Warnings > 0 {
-		texts = append(texts, "warning: the digest matched, the size differed: "+count(j.Warnings, "file"))
+		texts = append(texts, "warning: the digest matched, the size differed: "+terminal.Count(j.Warnings, "file"))
 	}
 	for _, text := range append(texts, j.Message, j.Next, j.Problem) {
 		if text != "" {
-			p.lines("  ", text)
+			p.Lines("  ", text)
 		}
 	}
+}
+
+var reportColumns = []terminal.Column[v1.ReportJob]{
+	{Text: func(j v1.ReportJob) string { return j.Job }},
+	{Text: func(j v1.ReportJob) string { return j.State }},
+	{Text: func(j v1.ReportJob) string { return strings.Join(j.LocalIDs, ", ") }},
+	{Text: func(j v1.ReportJob) string { return j.ARK }},
+	{Text: func(j v1.ReportJob) string { return versionText(j.Version) }},
+	{Text: func(j v1.ReportJob) string { return j.Title }},
+	{Text: func(j v1.ReportJob) string { return j.Message }},
 }

@@ -16,22 +16,24 @@ import (
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/fault"
+	"archivist/pkg/terminal"
 )
 
 // machine is what a command sees of the computer that it runs on.
 type machine struct {
 	in       io.Reader
-	out, err stream
+	out, err terminal.Stream
 	getenv   func(string) string
 	http     *http.Client
 	now      func() time.Time
 	wait     func(context.Context, time.Duration) error
 }
 
-// stream is an output.
-type stream struct {
-	io.Writer
-	width int // columns of a terminal; 0 for a pipe or a file
+// screen is a stream for people. It has colours if it is a terminal that has some, and
+// NO_COLOR is not set (no-color.org).
+func (m machine) screen(to terminal.Stream) io.Writer {
+	colours := to.Width > 0 && m.getenv("NO_COLOR") == "" && m.getenv("TERM") != "dumb"
+	return terminal.NewScreen(to, colours)
 }
 
 // app is what every command gets.
@@ -91,7 +93,7 @@ func run(ctx context.Context, m machine, args []string) int {
 // parserOf makes the parser of the commands. It calls exit after --help and --version.
 func parserOf(c *cli, m machine, exit func(int)) *kong.Kong {
 	return kong.Must(c, kong.Name("archivist"), kong.Description(description), kong.Writers(m.screen(m.out), m.screen(m.err)),
-		kong.Exit(exit), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: usualWidth}),
+		kong.Exit(exit), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: terminal.UsualWidth}),
 		kong.Vars{"version": "archivist " + buildVersion(), "topics": strings.Join(topics(), ", ")})
 }
 
@@ -135,7 +137,13 @@ func (a *app) prepare(c *cli, k *kong.Context) error {
 
 // warn tells of something that does not keep the command from being done.
 func (a *app) warn(format string, args ...any) {
-	fmt.Fprintln(a.errors, "archivist: "+in(yellow, "warning")+": "+printable(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(a.errors, "archivist: "+terminal.Yellow.Of("warning")+": "+terminal.Printable(fmt.Sprintf(format, args...)))
+}
+
+// statusTo makes a status line on the terminal of the errors, so that what a command
+// prints can go elsewhere; without a terminal it writes to lines.
+func (a *app) statusTo(lines io.Writer) *terminal.Status {
+	return &terminal.Status{Terminal: a.err, Lines: lines, Now: a.now}
 }
 
 // target is the command that was chosen, as a pointer to its struct.
@@ -225,7 +233,7 @@ func (a *app) end(err error) int {
 		} else if node := lastCommand(wrong.Context); node != "" {
 			command = node
 		}
-		fmt.Fprintf(a.errors, "archivist: %s; run %s --help\n", printable(err.Error()), command)
+		fmt.Fprintf(a.errors, "archivist: %s; run %s --help\n", terminal.Printable(err.Error()), command)
 	default:
 		fmt.Fprintln(a.errors, "archivist: "+err.Error())
 	}

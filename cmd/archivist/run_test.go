@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"archivist/pkg/fault"
+	"archivist/pkg/terminal"
 )
 
 // console is a computer for a test: its environment, and what a command wrote.
@@ -42,7 +43,8 @@ func (c *console) args(args ...string) int {
 	c.err.Reset()
 	c.both.Reset()
 	m := machine{in: strings.NewReader(c.stdin),
-		out: stream{io.MultiWriter(&c.out, &c.both), c.width}, err: stream{io.MultiWriter(&c.err, &c.both), c.width},
+		out:    terminal.Stream{Writer: io.MultiWriter(&c.out, &c.both), Width: c.width},
+		err:    terminal.Stream{Writer: io.MultiWriter(&c.err, &c.both), Width: c.width},
 		getenv: func(name string) string { return c.env[name] }, http: http.DefaultClient, now: func() time.Time { return c.now },
 		wait: func(ctx context.Context, d time.Duration) error {
 			c.waits, c.now = append(c.waits, d), c.now.Add(d)

@@ -38,7 +38,7 @@ func TestSession(t *testing.T) {
 		_, _ = w.Write([]byte(text))
 	}))
 	defer source.Close()
-	files["/ghent.checkm"] = objectProfile + prefixes + fileColumns +
+	files["/ghent.checkm"] = objectProfile + prefixes + fileFields +
 		fmt.Sprintf("%s/map.txt | md5 | 44ad42c2aa8a0f79c0dbf43d2c1d4b0b | 16 | | map.txt |\n%s/notes.txt | | | | | notes.txt |\n#%%eof\n", source.URL, source.URL)
 	s := newSession(t)
 	s.hide = map[string]string{source.URL: "https://files.example.org", s.console.env["ARCHIVIST_API"]: "https://archive.example.org"}

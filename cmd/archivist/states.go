@@ -5,7 +5,21 @@ import (
 	"strings"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/terminal"
 )
+
+// stateStyle is the colour of a state, an outcome, a severity or a verdict.
+func stateStyle(text string) terminal.Style {
+	switch text {
+	case v1.Completed, "success", "accepted":
+		return terminal.Green
+	case v1.Failed, "failure", "error", "rejected":
+		return terminal.Red
+	case v1.Held, v1.Deleted, "warning":
+		return terminal.Yellow
+	}
+	return terminal.Blue
+}
 
 // jobState is a state of jobs to look for, in any case.
 type jobState string

@@ -15,7 +15,7 @@ const (
 	objectProfile = "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest\n"
 	batchProfile  = "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-batch-manifest\n"
 	prefixes      = "#%prefix | mrt: | http://merritt.cdlib.org/terms#\n#%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n"
-	fileColumns   = "#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName | mrt:mimeType\n"
+	fileFields    = "#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName | mrt:mimeType\n"
 	goodRow       = "https://example.org/a.txt | md5 | 5d41402abc4b2a76b9719d911017c592 | 5 | | a.txt |\n"
 )
 
@@ -60,8 +60,8 @@ func newDepository(t *testing.T) *depository {
 // is submitted, from its URL or a local copy, and nothing is submitted that would fail.
 func TestSubmitChecks(t *testing.T) {
 	emptyHome(t)
-	good := objectProfile + prefixes + fileColumns + goodRow + "#%eof\n"
-	many := batchProfile + prefixes + fileColumns + goodRow + "#%eof\n"
+	good := objectProfile + prefixes + fileFields + goodRow + "#%eof\n"
+	many := batchProfile + prefixes + fileFields + goodRow + "#%eof\n"
 	undigested := strings.Replace(good, "md5 | 5d41402abc4b2a76b9719d911017c592", " | ", 1)
 	if err := os.WriteFile("copy.checkm", []byte(strings.Replace(good, "| a.txt", "| ../a.txt", 1)), 0o600); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/fault"
+	"archivist/pkg/terminal"
 )
 
 type batchWatchCmd struct {
@@ -31,7 +32,7 @@ func (c *jobWatchCmd) Run(a *app) error {
 		s = sight{things: []any{j}, text: jobText(j), state: j.State, over: v1.Ended(j.State)}
 		if j.State == v1.Failed {
 			s.failed = fault.New(fault.Conflict, "job %s failed: %s; correct it and run: archivist job requeue %s --reason TEXT",
-				c.ID, printable(strings.TrimRight(j.Message, ".")), c.ID)
+				c.ID, terminal.Printable(strings.TrimRight(j.Message, ".")), c.ID)
 		}
 		return s, err
 	})
@@ -48,7 +49,7 @@ func jobText(j v1.Job) string {
 		text = fmt.Sprintf("%s (%d of %d)", j.State, step+1, len(jobPath))
 	}
 	if j.Progress.Files > 0 {
-		text += fmt.Sprintf(", %s, %s", count(j.Progress.Files, "file"), size(j.Progress.Bytes))
+		text += fmt.Sprintf(", %s, %s", terminal.Count(j.Progress.Files, "file"), terminal.Size(j.Progress.Bytes))
 	}
 	for _, part := range []string{j.Progress.Done, j.Message, resultText(j)} {
 		if part != "" {
@@ -105,10 +106,10 @@ func sightOf(batches []v1.Batch) (s sight) {
 		sum.Completed, sum.Failed = sum.Completed+n.Completed, sum.Failed+n.Failed
 		states[b.State]++
 		if b.State == v1.Failed && failed == "" {
-			failed = printable(b.ID)
+			failed = terminal.Printable(b.ID)
 		}
 	}
-	s.text = fmt.Sprintf("%d of %s done", s.done, count(int(s.of), "job"))
+	s.text = fmt.Sprintf("%d of %s done", s.done, terminal.Count(int(s.of), "job"))
 	if _, parts, some := strings.Cut(countsText(sum), ", "); some {
 		s.text += ": " + parts
 	}
@@ -169,22 +170,22 @@ func (a *app) shower() func(sight) {
 	if a.json != nil {
 		return a.jsonShower()
 	}
-	line, speed, state := a.statusTo(a.screen), meter{now: a.now}, ""
+	line, speed, state := a.statusTo(a.screen), terminal.Meter{Now: a.now}, ""
 	return func(s sight) {
 		text := s.text
 		if s.of > 0 {
-			speed.add(s.done)
-			text = percent(s.done, s.of) + "  " + s.text
+			speed.Add(s.done)
+			text = terminal.Percent(s.done, s.of) + "  " + s.text
 		}
 		if s.over {
-			line.clear()
-			fmt.Fprintln(a.screen, printable(text))
+			line.End()
+			fmt.Fprintln(a.screen, terminal.Printable(text))
 			return
 		}
 		if s.of > 0 {
-			text += speed.left(s.of)
+			text += speed.Left(s.of)
 		}
-		line.show(text, s.state != state)
+		line.Show(text, s.state != state)
 		state = s.state
 	}
 }

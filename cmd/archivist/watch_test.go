@@ -12,6 +12,7 @@ import (
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/fault"
+	"archivist/pkg/terminal"
 )
 
 // watched is an archive with batches of 30,000 jobs, of which each look sees 10,000 more
@@ -45,7 +46,7 @@ func watching(t *testing.T, s *watched) *console {
 }
 
 // TestWatchInAPipe: a look at a batch of any size is one request, a line comes at a
-// modest pace, and the last one says 100 %.
+// modest terminal.Pace, and the last one says 100 %.
 func TestWatchInAPipe(t *testing.T) {
 	s := &watched{last: v1.Completed}
 	c := watching(t, s)
@@ -60,7 +61,7 @@ func TestWatchInAPipe(t *testing.T) {
 		t.Errorf("%s", &c.out)
 	}
 	c = watching(t, &watched{last: v1.Completed})
-	c.onWait = func() { c.now = c.now.Add(pace) }
+	c.onWait = func() { c.now = c.now.Add(terminal.Pace) }
 	if c.run("batch watch B"); strings.Count(c.out.String(), "\n") != 4 {
 		t.Errorf("%s", &c.out)
 	}

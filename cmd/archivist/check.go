@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/ark"
+	"archivist/pkg/checkm"
+	"archivist/pkg/fault"
+	"archivist/pkg/terminal"
+)
+
+// check makes the checks that can be made before something is submitted, and returns
+// what the manifest is, if there is one.
+func (c *submitCmd) check(a *app, in v1.BatchRequest) (m checked, err error) {
+	id, err := ark.Parse(in.Identifiers.Primary)
+	if err == nil && !id.Valid() {
+		a.warn("%s does not end in its check character; is it mistyped?", id)
+	}
+
+	body, err := c.manifest(a)
+	if body == nil || err != nil {
+		return m, err
+	}
+	defer body.Close()
+	collection, err := a.client.Collection(a.ctx, c.Collection)
+	if err != nil {
+		return m, err
+	}
+
+	m, err = checkManifest(body, collection.Profile.RequireDigest)
+	if err != nil {
+		return m, fault.New(fault.Invalid, "%s: %w", c.manifestName(), err)
+	}
+	if len(m.Problems) > 0 {
+		m.show(terminal.Page{Writer: a.errors, Width: a.err.Width}, c.manifestName())
+	}
+	if !m.Accepted {
+		return m, c.rejected()
+	}
+	return m, c.applies(m.Kind)
+}
+
+// rejected says what to do about a manifest that breaks the rules.
+func (c *submitCmd) rejected() error {
+	otherwise := ""
+	if c.Type == "" {
+		otherwise = "; --type file preserves it as a file"
+	}
+	return fault.New(fault.Invalid, "the manifest is rejected and nothing was submitted; correct it and submit it again%s", otherwise)
+}
+
+// applies refuses the flags that say something of one object, for a manifest of many.
+func (c *submitCmd) applies(kind checkm.Kind) error {
+	if kind == checkm.Object {
+		return nil
+	}
+	var lost []string
+	check := func(flag string, isGiven bool) {
+		if isGiven {
+			lost = append(lost, flag)
+		}
+	}
+	check("--ark", c.ARK != "")
+	check("--filename", c.Filename != "")
+	check("--if-version", c.IfVersion > 0)
+	check("--local-id", len(c.Local) > 0)
+	if len(lost) == 0 {
+		return nil
+	}
+	return usage("%s cannot be used with a %s manifest, whose rows are objects of their own; leave it out, "+
+		"or give identifiers in the manifest's columns", strings.Join(lost, " and "), kind)
+}
+
+// isManifest reports whether a manifest is expected at the URL.
+func (c *submitCmd) isManifest() bool {
+	if c.Type != "" {
+		return c.Type != "file"
+	}
+	return path.Ext(c.manifestName()) == ".checkm"
+}
+
+// manifestName is how messages call the manifest.
+func (c *submitCmd) manifestName() string {
+	if c.Manifest != "" {
+		return c.Manifest
+	}
+	u, err := url.Parse(c.Source)
+	if err != nil {
+		return "manifest"
+	}
+	return path.Base(u.Path)
+}
+
+// fetchFor is how long the manifest may take to come from its URL.
+const fetchFor = 30 * time.Second
+
+// manifest opens the manifest that is submitted; nil if there is none, or if it cannot
+// be read from here: the archive may have a way that this computer has not.
+func (c *submitCmd) manifest(a *app) (io.ReadCloser, error) {
+	if c.Manifest != "" {
+		return a.open(c.Manifest)
+	}
+	if !c.isManifest() {
+		return nil, nil
+	}
+
+	ctx, cancel := context.WithTimeout(a.ctx, fetchFor)
+	resp, err := c.fetch(ctx, a)
+	if err != nil {
+		cancel()
+		a.warn("the manifest was not checked: it cannot be read from this computer")
+		return nil, a.ctx.Err()
+	}
+	if resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
+		cancel()
+		a.warn("the manifest was not checked: the server answers %s", resp.Status)
+		return nil, nil
+	}
+	return closing{resp.Body, cancel}, nil
+}
+
+func (c *submitCmd) fetch(ctx context.Context, a *app) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Source, nil)
+	if err != nil {
+		return nil, err
+	}
+	return a.http.Do(req)
+}
+
+// closing is a body whose request ends when it is closed.
+type closing struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+// Close ends the request.
+func (c closing) Close() error {
+	defer c.cancel()
+	return c.ReadCloser.Close()
+}
+
+// dryRun says what a submission would do.
+func (s submitted) dryRun(a *app, in v1.BatchRequest) error {
+	head, err := a.headOf(in)
+	if err != nil {
+		return err
+	}
+	s.Object, s.Version = head.ARK, head.Version+1
+
+	return a.print(s, func(p terminal.Page) {
+		makes := "v1 of a new object"
+		switch {
+		case s.Manifest != "" && s.Manifest != checkm.Object:
+			makes = terminal.Count(s.Rows, "object")
+		case s.Object != "":
+			makes = fmt.Sprintf("v%d of %s", s.Version, s.Object)
+		}
+		p.Fields("dry run", "nothing is submitted", "collection", in.Collection, "url", in.Payload.URL,
+			"content", s.content(in.Payload.Type), "makes", makes)
+	})
+}
+
+// content is what is submitted, as far as it is known.
+func (s submitted) content(given string) string {
+	switch {
+	case s.Manifest == checkm.Object:
+		return "an object manifest of " + terminal.Count(s.Rows, "file")
+	case s.Manifest != "":
+		return fmt.Sprintf("a %s manifest of %s", s.Manifest, terminal.Count(s.Rows, "row"))
+	case given != "":
+		return given
+	}
+	return "a file or a manifest: its content will tell"
+}
+
+// headOf finds the object of which a submission would make the next version. It has no
+// ARK if there is none.
+func (a *app) headOf(in v1.BatchRequest) (head v1.Object, err error) {
+	if in.Identifiers.Primary != "" {
+		head, err = a.client.Object(a.ctx, in.Identifiers.Primary)
+		if !fault.Is(err, fault.NotFound) {
+			return head, err
+		}
+	}
+	for _, id := range in.Identifiers.Local {
+		found, err := a.client.Objects(a.ctx, v1.Filter{Collection: in.Collection, LocalID: id})
+		if err != nil {
+			return head, err
+		}
+		if len(found) > 0 {
+			return found[0], nil
+		}
+	}
+	return head, nil
+}

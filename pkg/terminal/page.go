@@ -1,0 +1,61 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// Page is what a command prints: for people if it has a width, else for programs, in
+// lines whose parts are separated by tabs.
+type Page struct {
+	io.Writer
+	Width int
+}
+
+// ForPeople reports whether the page is read by people.
+func (p Page) ForPeople() bool { return p.Width > 0 }
+
+// indent is where the values of fields begin.
+const indent = 15
+
+// narrowest is the width in which texts are still broken into lines.
+const narrowest = 20
+
+// Fields prints pairs of a name and a value, leaving out those without a value.
+func (p Page) Fields(pairs ...string) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		name, value := pairs[i], Printable(pairs[i+1])
+		switch {
+		case value == "":
+		case p.ForPeople():
+			p.field(name, value)
+		default:
+			fmt.Fprintf(p, "%s\t%s\n", name, value)
+		}
+	}
+}
+
+// field prints a name, and beside it a value in as many lines as it needs.
+func (p Page) field(name, value string) {
+	lines := strings.Split(text.WrapSoft(value, max(narrowest, p.Width-indent)), "\n")
+	for i, line := range lines {
+		if i > 0 {
+			name = ""
+		}
+		fmt.Fprintf(p, "%s%s\n", Bold.Of(text.Pad(name, indent, ' ')), strings.TrimRight(line, " "))
+	}
+}
+
+// Lines prints a text, for people in lines that fit the terminal.
+func (p Page) Lines(indent, value string) {
+	value = Printable(value)
+	if p.ForPeople() {
+		value = text.WrapSoft(value, max(narrowest, p.Width-len(indent)))
+	}
+	for line := range strings.SplitSeq(value, "\n") {
+		fmt.Fprintln(p, indent+strings.TrimRight(line, " "))
+	}
+}

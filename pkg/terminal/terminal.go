@@ -1,0 +1,141 @@
+// Package terminal writes for people and for programs: tables that fit a terminal, rows
+// separated by tabs for a pipe, and a line that says how far something is.
+//
+// A command writes one way, and the [Stream] decides how it looks:
+//
+//	page := terminal.Page{Writer: terminal.NewScreen(out, colours), Width: out.Width}
+//	page.Fields("state", job.State, "message", job.Message)
+//	terminal.Table(page, jobs, columns...)
+//
+// What is written comes from strangers: names of files, titles, messages of servers. A
+// terminal obeys some characters, so a [Screen] lets none of them through; only the
+// styles of this package become codes of the terminal.
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// UsualWidth is that of a terminal that does not say how wide it is.
+const UsualWidth = 80
+
+// Stream is an output of a program.
+type Stream struct {
+	io.Writer
+	Width int // columns of a terminal; 0 for a pipe or a file
+}
+
+// Printable is a text in one line without what a terminal would obey: control
+// characters (C0 and C1), line separators, marks that change the direction, and ours
+// that change the style.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if obeyed(r) || codes[Style(r)] != "" || r == '\n' || r == '\t' {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// obeyed reports whether a terminal would do something else than show a character,
+// beside beginning a line and going to the next column.
+func obeyed(r rune) bool {
+	switch r {
+	case '\n', '\t':
+		return false
+	case '\u2028', '\u2029':
+		return true
+	}
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+}
+
+// Style is a mark in a text from which on it has another style. It is no character
+// (Unicode, section 23.7), so no text has it.
+type Style rune
+
+// The styles. NoStyle leaves a text as it is.
+const (
+	NoStyle Style = 0
+	plain   Style = '\ufdd0'
+	Bold    Style = '\ufdd1'
+	Green   Style = '\ufdd2'
+	Red     Style = '\ufdd3'
+	Yellow  Style = '\ufdd4'
+	Blue    Style = '\ufdd5'
+)
+
+// codes are what a terminal understands (ECMA-48, section 8.3.117).
+var codes = map[Style]string{plain: "\x1b[0m", Bold: "\x1b[1m",
+	Green: "\x1b[32m", Red: "\x1b[31m", Yellow: "\x1b[33m", Blue: "\x1b[34m"}
+
+// Of is a text in the style.
+func (s Style) Of(text string) string {
+	if s == NoStyle || text == "" {
+		return text
+	}
+	return string(s) + text + string(plain)
+}
+
+// Screen writes text for people. Of what is written, a terminal obeys nothing but line
+// breaks, tabs and our styles.
+type Screen struct {
+	to      io.Writer
+	colours bool
+	rest    []byte // the beginning of a character whose end has not been written yet
+}
+
+// NewScreen makes a screen on a stream. Without colours, styles are left out.
+func NewScreen(to io.Writer, colours bool) *Screen { return &Screen{to: to, colours: colours} }
+
+// Write takes the next bytes of the text.
+func (s *Screen) Write(p []byte) (int, error) {
+	text := append(s.rest, p...)
+	out := make([]byte, 0, len(text))
+
+	for len(text) > 0 && utf8.FullRune(text) {
+		r, n := utf8.DecodeRune(text)
+		text = text[n:]
+
+		code, isStyle := codes[Style(r)]
+		switch {
+		case isStyle && s.colours:
+			out = append(out, code...)
+		case isStyle:
+		case obeyed(r):
+			out = append(out, ' ')
+		default:
+			out = utf8.AppendRune(out, r)
+		}
+	}
+	s.rest = append([]byte{}, text...)
+
+	if _, err := s.to.Write(out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Size is a number of bytes for people: "1.5 MiB".
+func Size(n int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	f, u := float64(n), 0
+	for f >= 1024 && u < len(units)-1 {
+		f, u = f/1024, u+1
+	}
+	if u == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", f, units[u])
+}
+
+// Count is a number with its noun: "1 file", "2 files".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
