@@ -132,14 +132,18 @@ func (a *App) newAPI(p FunctionProps) {
 		// Not every partition has edge-optimized endpoints, which are the default ("API endpoint
 		// types for REST APIs in API Gateway").
 		EndpointTypes: &[]awsapigateway.EndpointType{awsapigateway.EndpointType_REGIONAL},
-		Handler:       a.API, Proxy: jsii.Bool(true), RestApiName: a.Stack.StackName(), CloudWatchRole: jsii.Bool(role),
-		CloudWatchRoleRemovalPolicy: keptIf(role),
-		DefaultMethodOptions:        &awsapigateway.MethodOptions{ApiKeyRequired: jsii.Bool(!p.Settings.Local)},
+		// Answers of any kind may be bytes: the page's script is compressed.
+		BinaryMediaTypes: jsii.Strings("*/*"),
+		Handler:          a.API, Proxy: jsii.Bool(false), RestApiName: a.Stack.StackName(),
+		CloudWatchRole: jsii.Bool(role), CloudWatchRoleRemovalPolicy: keptIf(role),
+		DefaultMethodOptions: &awsapigateway.MethodOptions{ApiKeyRequired: jsii.Bool(!p.Settings.Local)},
 		DeployOptions: &awsapigateway.StageOptions{StageName: jsii.String(apiStage), TracingEnabled: jsii.Bool(true),
 			AccessLogDestination: awsapigateway.NewLogGroupLogDestination(logs),
 			AccessLogFormat:      awsapigateway.AccessLogFormat_JsonWithStandardFields(nil)},
 	})
 	a.Rest = rest
+	routes(rest)
+	problems(rest)
 	if !p.Settings.Local {
 		plan := rest.AddUsagePlan(jsii.String("Plan"), &awsapigateway.UsagePlanProps{
 			ApiStages: &[]*awsapigateway.UsagePlanPerApiStage{{Api: rest, Stage: rest.DeploymentStage()}},

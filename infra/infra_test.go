@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/jsii-runtime-go"
 
+	"archivist/pkg/api"
+	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/boot"
 	"archivist/pkg/ingest"
 )
@@ -245,17 +249,61 @@ func TestMailsAreSent(t *testing.T) {
 	}
 }
 
-// TestOpenLocallyOnly: on AWS every method needs a key.
+// TestOpenLocallyOnly: on AWS every method needs a key but those of the API's description.
 func TestOpenLocallyOnly(t *testing.T) {
-	for id, r := range of(synth(t, production), "AWS::ApiGateway::Method") {
-		if r.Properties["ApiKeyRequired"] != true {
+	all, open := synth(t, production), 0
+	for id, r := range of(all, "AWS::ApiGateway::Method") {
+		if r.Properties["ApiKeyRequired"] == true {
+			continue
+		}
+		open++
+		about := false
+		for path, part := range of(all, "AWS::ApiGateway::Resource") {
+			named := part.Properties["PathPart"]
+			about = about || refers(r.Properties["ResourceId"], path) &&
+				(named == "{file}" || slices.Contains(openPaths, fmt.Sprint(named)))
+		}
+		if !about || r.Properties["HttpMethod"] != "GET" {
 			t.Errorf("%s is open to everybody", id)
 		}
+	}
+	if open != len(openPaths)+1 {
+		t.Errorf("%d methods need no key", open)
 	}
 	env, _ := json.Marshal(of(synth(t, production), "AWS::Lambda::Function"))
 	for _, v := range []string{"ARCHIVIST_ALLOW", "ARCHIVIST_CRASHES"} {
 		if strings.Contains(string(env), v) {
 			t.Errorf("%s is set outside of a local stack", v)
+		}
+	}
+}
+
+// TestGatewayAnswersProblems: where a request does not reach the function, the answer is a
+// problem document all the same.
+func TestGatewayAnswersProblems(t *testing.T) {
+	all := synth(t, production)
+	seen := map[string]bool{}
+	for id, r := range of(all, "AWS::ApiGateway::GatewayResponse") {
+		name := fmt.Sprint(r.Properties["ResponseType"])
+		seen[name] = true
+		body := strings.ReplaceAll(text(r.Properties["ResponseTemplates"].(map[string]any)["application/json"]),
+			"$context.error.messageString", `\"Forbidden\"`)
+		var template string
+		var p v1.Problem
+		if err := json.Unmarshal([]byte(body), &template); err != nil {
+			t.Fatalf("%s: %s: %v", id, body, err)
+		}
+		if err := json.Unmarshal([]byte(template), &p); err != nil || p.Type != api.Gateway[name].Type ||
+			fmt.Sprint(p.Status) != r.Properties["StatusCode"] || p.Detail != "Forbidden" {
+			t.Errorf("%s: %+v, %v", id, p, err)
+		}
+		if !strings.Contains(text(r.Properties["ResponseParameters"]), "application/problem+json") {
+			t.Errorf("%s: %v", id, r.Properties["ResponseParameters"])
+		}
+	}
+	for _, name := range []string{"DEFAULT_4XX", "DEFAULT_5XX", "INVALID_API_KEY", "THROTTLED", "INTEGRATION_TIMEOUT"} {
+		if !seen[name] {
+			t.Errorf("the gateway answers %s in its own form", name)
 		}
 	}
 }

@@ -160,3 +160,20 @@ func (r *refusal) write(w http.ResponseWriter) {
 	w.WriteHeader(r.Status)
 	_ = json.NewEncoder(w).Encode(r.Problem) // the reader went away
 }
+
+// Gateway are the problems that API Gateway answers with itself, where a request does not
+// reach the function, by its own names of them ("Gateway response types for API Gateway").
+// The detail is the gateway's.
+var Gateway = map[string]v1.Problem{
+	"DEFAULT_4XX":                  newRefusal(malformedRequest, "").Problem,
+	"DEFAULT_5XX":                  newRefusal(internalError, "").Problem,
+	"ACCESS_DENIED":                newRefusal(notAuthorized, "").Problem,
+	"INVALID_API_KEY":              newRefusal(notAuthorized, "").Problem,
+	"MISSING_AUTHENTICATION_TOKEN": newRefusal(notAuthorized, "").Problem,
+	"RESOURCE_NOT_FOUND":           newRefusal(unknownRoute, "").Problem,
+	"REQUEST_TOO_LARGE":            newRefusal(tooLarge, "").Problem,
+	"THROTTLED":                    newRefusal(tooManyRequests, "").Problem,
+	"QUOTA_EXCEEDED":               newRefusal(tooManyRequests, "").Problem,
+	"INTEGRATION_FAILURE":          newRefusal(gatewayTimeout, "").Problem,
+	"INTEGRATION_TIMEOUT":          newRefusal(gatewayTimeout, "").Problem,
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
+	"github.com/aws/jsii-runtime-go"
+
+	"archivist/pkg/api"
+)
+
+// openPaths are those of the API's description. They need no key: a browser cannot send
+// one with an address, and what they say is in the source for everybody.
+var openPaths = []string{"docs", "openapi.json", "openapi.yaml"}
+
+// routes sends every path to the function, with a key but for openPaths.
+func routes(rest awsapigateway.RestApi) {
+	rest.Root().AddProxy(nil)
+	open := &awsapigateway.MethodOptions{ApiKeyRequired: jsii.Bool(false)}
+	for _, path := range openPaths {
+		rest.Root().AddResource(jsii.String(path), nil).AddMethod(jsii.String("GET"), nil, open)
+	}
+	files := rest.Root().GetResource(jsii.String("docs")).AddResource(jsii.String("{file}"), nil)
+	files.AddMethod(jsii.String("GET"), nil, open)
+}
+
+// problems makes the gateway's own answers problem documents, as those of the function.
+func problems(rest awsapigateway.RestApi) {
+	for _, name := range slices.Sorted(maps.Keys(api.Gateway)) {
+		p := api.Gateway[name]
+		body := fmt.Sprintf(`{"type":%q,"title":%q,"status":%d,"detail":$context.error.messageString}`, p.Type, p.Title, p.Status)
+		rest.AddGatewayResponse(jsii.String("Problem"+name), &awsapigateway.GatewayResponseOptions{
+			Type:            awsapigateway.ResponseType_Of(jsii.String(name)),
+			StatusCode:      jsii.String(strconv.Itoa(p.Status)),
+			ResponseHeaders: &map[string]*string{"Content-Type": jsii.String("'application/problem+json'")},
+			Templates:       &map[string]*string{"application/json": jsii.String(body)}})
+	}
+}
