@@ -45,6 +45,7 @@ func (r Root) Finish(ctx context.Context, id string, o Owner, just *Published) (
 	if err != nil {
 		return "", err
 	}
+
 	if just == nil {
 		if err := r.versionInventory(ctx, fmt.Sprintf("%sv%d/", prefix, s.head), s); err != nil {
 			return "", err
@@ -53,6 +54,7 @@ func (r Root) Finish(ctx context.Context, id string, o Owner, just *Published) (
 	if err := r.sweep(ctx, prefix, s.head, c, o); err != nil {
 		return "", err
 	}
+
 	if side.text == string(sidecar(s.digest)) {
 		return s.digest, nil
 	}
@@ -74,15 +76,15 @@ func (r Root) sidecar(ctx context.Context, prefix string, just *Published) (side
 	return side{string(text), info.ETag}, err
 }
 
-// contents are the keys that an inventory names in its newest version's folder, and
-// who wrote to each version's.
+// contents is what an inventory names: the keys of its newest version, and the folders of
+// each version's writers.
 type contents struct {
-	prefix, folder string
+	prefix, folder string // of the object, and of its newest version below that
 	named          *spill.Sorter[bool]
 	writers        map[int][]string
 }
 
-// newest reads the root inventory, or the text of the one that was just put.
+// newest reads the root inventory, or the text of the one that Publish just put.
 func (r Root) newest(ctx context.Context, c *contents, just *Published) (scanned, error) {
 	v := visitor{
 		heads: func(n int) error { c.folder = fmt.Sprintf("v%d/", n); return nil },
@@ -118,8 +120,8 @@ func (c *contents) add(paths []string) error {
 	return nil
 }
 
-// versionInventory makes the newest version's inventory and its sidecar agree with
-// the root's. Both are what they have to be for ever: a late one does no harm.
+// versionInventory makes the newest version's inventory and its sidecar agree with the
+// root's. Neither changes any more, so a late worker that writes them does no harm.
 func (r Root) versionInventory(ctx context.Context, folder string, s scanned) error {
 	now, _, err := r.Bucket.Read(ctx, folder+sidecarName)
 	if err != nil && !fault.Is(err, fault.NotFound) {
@@ -130,6 +132,7 @@ func (r Root) versionInventory(ctx context.Context, folder string, s scanned) er
 			return err
 		}
 	}
+
 	same, err := r.holds(ctx, folder+inventoryName, s.digest)
 	if err == nil && !same {
 		_, err = r.Bucket.CopyFrom(ctx, r.Bucket, Prefix(s.id)+inventoryName, folder+inventoryName, s.ETag)

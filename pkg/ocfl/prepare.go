@@ -300,7 +300,7 @@ func (p *preparer) endFixity() error {
 			if all.err != nil {
 				return all.err
 			}
-			// What a draft says again of stored bytes counts once.
+			// A draft may repeat digests of stored bytes.
 			paths := slices.Compact(slices.Sorted(slices.Values(slices.Concat(all.values...))))
 			if err := p.out.entry(digest, paths); err != nil {
 				return err

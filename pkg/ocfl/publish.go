@@ -39,8 +39,8 @@ func (e *ClaimedError) Error() string {
 // Text opens an inventory that Prepare wrote.
 type Text func(ctx context.Context) (io.ReadCloser, error)
 
-// Published is what is known of a version that was committed right now: its own
-// inventory and that inventory's sidecar are as the root's.
+// Published is what is known of a version that was just committed: its own inventory and
+// sidecar agree with the root's.
 type Published struct {
 	text Text
 	side *side // the root's sidecar as it was before; nil: not known
@@ -73,21 +73,22 @@ func (r Root) Publish(ctx context.Context, p Prepared, text Text, o Owner) (*Pub
 	if err != nil {
 		just = nil
 	}
+
 	unchanged := bucket.Condition{Absent: p.Follows == "", ETag: p.Follows}
 	err = r.put(ctx, prefix+inventoryName, p, text, unchanged, o.Fence)
 	if fault.Is(err, fault.Stale) {
-		// Ours, when the answer of our own put was lost; else somebody else's.
+		// It is this one if only the answer was lost.
 		if same, readErr := r.holds(ctx, prefix+inventoryName, p.Digest); readErr != nil || !same {
 			return nil, err
 		}
-		just, err = nil, nil // it can be long ago
+		just, err = nil, nil // that can be long ago
 	}
 	return just, err
 }
 
 // finishBefore makes sure that the version before is finished: its job may have died
 // right after the commit, and once another follows nobody looks at it again. It returns
-// the sidecar as it stands then, nil if that is not known.
+// the sidecar as it is then, nil if that is not known.
 func (r Root) finishBefore(ctx context.Context, p Prepared, o Owner) (*side, error) {
 	if p.Follows == "" {
 		return &side{}, nil
@@ -100,8 +101,8 @@ func (r Root) finishBefore(ctx context.Context, p Prepared, o Owner) (*side, err
 	return nil, err
 }
 
-// put streams the prepared inventory to a key, and makes sure that it is the one
-// that was prepared. The fence, if any, is asked at the last moment.
+// put streams the prepared inventory to a key, and checks that it is the one that was
+// prepared. The fence, if any, is called last.
 func (r Root) put(
 	ctx context.Context, key string, p Prepared, text Text, c bucket.Condition, fence func(context.Context) error,
 ) error {
@@ -127,8 +128,8 @@ func (r Root) put(
 	return w.Close()
 }
 
-// claim puts the version's inventory. One that stands there is replaced only if nobody
-// can commit it: a late worker that did would leave a version with another inventory.
+// claim puts the version's inventory. An existing one is replaced only if nobody can
+// commit it: a late worker that did would leave a version with another inventory.
 func (r Root) claim(ctx context.Context, key string, p Prepared, text Text, o Owner) error {
 	stale := r.put(ctx, key, p, text, bucket.Condition{Absent: true}, nil)
 	if !fault.Is(stale, fault.Stale) {
@@ -145,6 +146,7 @@ func (r Root) claim(ctx context.Context, key string, p Prepared, text Text, o Ow
 	if err != nil {
 		return err
 	}
+
 	// Was it committed meanwhile? If not, and if its worker has ended, it never will be.
 	if etag, err := r.ETag(ctx, p.ID); err != nil || etag != p.Follows {
 		return errors.Join(stale, err)

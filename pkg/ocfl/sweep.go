@@ -27,8 +27,8 @@ func (r Root) sweep(ctx context.Context, prefix string, head int, c *contents, o
 	return l.sweepNext(ctx, fmt.Sprintf("%sv%d/", prefix, head+1), o)
 }
 
-// listing is what is below an object's prefix: of an object with few keys it is asked
-// for once, of others folder by folder.
+// listing lists what is below an object's prefix: an object of few keys is listed once, a
+// larger one folder by folder.
 type listing struct {
 	bucket bucket.Bucket
 	few    []bucket.Listed
@@ -62,6 +62,7 @@ func (l listing) each(ctx context.Context, folder string, f func(bucket.Listed) 
 func (l listing) sweepHead(ctx context.Context, folder string, named *spill.Sorter[bool]) error {
 	next, stop := iter.Pull2(named.Sorted())
 	defer stop()
+
 	name, err, more := next()
 	if err != nil {
 		return err
@@ -141,6 +142,7 @@ type uncommitted struct {
 	claims map[string]string // ETags by the keys of inventories and sidecars
 }
 
+// note notes a claim, or asks whether the job that wrote some content has ended.
 func (u uncommitted) note(ctx context.Context, k bucket.Listed, o Owner) error {
 	job, content := nextWriter(u.folder, k.Key)
 	if !content {
@@ -177,7 +179,8 @@ func (u uncommitted) allEnded() bool {
 	return true
 }
 
-// nextWriter tells whose content a key of an uncommitted version's folder is.
+// nextWriter is the job that wrote a key of an uncommitted version's folder, if that is
+// content.
 func nextWriter(folder, key string) (job string, content bool) {
 	rest, content := strings.CutPrefix(key, folder+"content/")
 	name, _, _ := strings.Cut(rest, "/")
