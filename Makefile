@@ -28,7 +28,7 @@ check: ## vet, staticcheck, tests without an emulator (under a minute)
 test: ## everything: check, 10,000 seeds, three DynamoDBs, templates, end to end
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
-	$(GO) test -count=1 -v $(FAST) | grep -vE '^=== (RUN|PAUSE|CONT)'
+	$(GO) test -count=1 -v -shuffle on $(FAST) | grep -vE '^=== (RUN|PAUSE|CONT)'
 	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/sim -seeds=10000
 	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/storagesim -seeds=2000 -mutants=1000
 	$(GO) test -count=1 -race ./test/sim -run TestSimulation -seeds=200
