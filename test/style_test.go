@@ -23,9 +23,8 @@ var unfinished = map[string][]string{
 		"cmd/archivist",
 	},
 	"TestIfHeaders": {
-		"cmd/archivist", "pkg/api", "pkg/api/v1", "pkg/backoff", "pkg/bucket",
-		"pkg/callback", "pkg/checkm", "pkg/fetch",
-		"pkg/table",
+		"cmd/archivist", "pkg/api", "pkg/api/v1", "pkg/backoff", "pkg/bucket", "pkg/callback",
+		"pkg/checkm", "pkg/fetch", "pkg/table",
 	},
 }
 
