@@ -96,6 +96,7 @@ func (r Rules) Next(j Job, res Result, now time.Time) Job {
 		j.LastSuccessful, j.Message, j.Checkpoint, j.Done = j.State, "", "", 0
 		j = r.enter(j, After(j.State), now)
 	case StepContinue:
+		j.Message = "" // why an earlier try failed
 		j.progress()
 		j = r.due(j, now)
 	case StepPark:

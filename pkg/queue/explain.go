@@ -71,8 +71,8 @@ func (q *Queue) explainJob(ctx context.Context, row *Job) (x Explanation, err er
 		x.Waits, x.Why = q.explainStage(row, doing(j))
 	case j.Deferred():
 		x.Waits = OnSource
-		x.Why = fmt.Sprintf("The source asks to wait; the next try is after %s. %s",
-			ingest.Timestamp(j.Due), sentence(j.Message))
+		x.Why = fmt.Sprintf("%s; the source asks to wait, so try %d starts after %s. The last try failed: %s",
+			doing(j), j.Tries+1, ingest.Timestamp(j.Due), sentence(j.Message))
 	case j.Waiting():
 		x, err = q.explainWaiting(ctx, j)
 	default:

@@ -148,11 +148,13 @@ var jobCases = []explainCase{
 	}), queue.OnWorker},
 	{"Downloading: the last worker died", at(ingest.Downloading, 2), queue.OnWorker},
 	{"Downloading: the source asks to wait", at(ingest.Downloading, 0, func(row *queue.Job) {
-		row.Parked = true
+		row.Parked, row.Tries = true, 4
 		row.Message = "file a.txt: https://example.org/a.txt answered 503 Service Unavailable and asks to wait 3600 s"
 	}), queue.OnSource},
 	{"Downloading: many files", at(ingest.Downloading, 1, files,
-		func(row *queue.Job) { row.Checkpoint = "80 of 1,400 files" }), queue.OnWorker},
+		func(row *queue.Job) {
+			row.Checkpoint = "80 of 1,400 files, 80 of 1,400 bytes of b.txt from example.org"
+		}), queue.OnWorker},
 	{"Processing", at(ingest.Processing, 1), queue.OnWorker},
 	{"Storing", at(ingest.Storing, 1, func(row *queue.Job) { row.Checkpoint = "500 of 1,400 new files copied" }),
 		queue.OnWorker},

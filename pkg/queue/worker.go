@@ -162,6 +162,9 @@ func (w *Worker) retry(ctx context.Context, c *Claim, cause error) time.Duration
 	log.Warn("a try failed", "error", cause)
 	err := q.rewrite(ctx, c.item, func(row common) {
 		*row.Message = causeOf(cause)
+		if c.Job != nil {
+			row.Checkpoint = c.Job.Checkpoint
+		}
 		row.Release()
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"archivist/pkg/aip"
 	"archivist/pkg/checkm"
 	"archivist/pkg/fault"
+	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 	"archivist/pkg/payload"
 	"archivist/pkg/transfer"
@@ -31,7 +32,8 @@ type attempt struct {
 
 	mu       sync.Mutex
 	got      int
-	err      error // ends the try
+	partly   string // a file that did not come as a whole, and how far it is
+	err      error  // ends the try
 	problems []problem
 }
 
@@ -73,6 +75,32 @@ func (a *attempt) note(n int, row checkm.Row, err error) {
 	case a.err == nil:
 		a.err = err
 	}
+}
+
+// hear notes how much is there of a file that did not come as a whole.
+func (a *attempt) hear(row checkm.Row, have, size int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.partly = ingest.Number(have)
+	if size >= 0 {
+		a.partly += " of " + ingest.Number(size)
+	}
+	a.partly += " bytes"
+	if a.job.Files > 1 {
+		a.partly += fmt.Sprintf(" of %s from %s", ingest.Cut(row.Name, maxProblem/4), fetch.Host(row.URL))
+	}
+}
+
+// progress says how far the download is.
+func (a *attempt) progress() string {
+	if a.job.Files == 1 && a.partly != "" {
+		return a.partly
+	}
+	text := fmt.Sprintf("%s of %s files", ingest.Number(a.got), ingest.Number(a.job.Files))
+	if a.partly != "" {
+		text += ", " + a.partly
+	}
+	return text
 }
 
 func (a *attempt) stopped() bool {

@@ -31,7 +31,9 @@ func (d Download) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 	j := claim.Job
 	a := &attempt{job: j, parallel: d.Parallel, Transfer: transfer.Transfer{
 		Fetch: d.Fetch, Work: d.Work, Now: d.Now, Began: d.Now(), Until: claim.Until, First: j.FirstTry()}}
+	a.Partly = a.hear
 	err := a.segments(ctx)
+	j.Checkpoint = a.progress() // also if this try fails
 	var changed *changedError
 	switch {
 	case errors.As(a.err, &changed):
@@ -41,7 +43,6 @@ func (d Download) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 	case len(a.problems) > 0:
 		return a.failure(), nil
 	case errors.Is(err, errStopped):
-		j.Checkpoint = fmt.Sprintf("%d of %d files", a.got, j.Files)
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	case err != nil:
 		return ingest.Result{}, err

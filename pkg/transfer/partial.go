@@ -24,6 +24,7 @@ type partial struct {
 	noted string    // the key of this state
 	whole []byte    // the file itself, if this try fetched it at once
 	since time.Time // when this try began
+	total int64     // bytes of the whole file; -1: the source does not say
 	sums  *fetch.Digester
 	ours  error // a failure of the work bucket, not of the source
 }
@@ -35,7 +36,7 @@ func newSums(row checkm.Row) *fetch.Digester { return fetch.NewDigester(row.Algo
 
 // load reads what is there of a file.
 func (t *Transfer) load(ctx context.Context, row checkm.Row, key, noted string) (*partial, error) {
-	p := &partial{row: row, key: key, noted: noted, sums: newSums(row)}
+	p := &partial{row: row, key: key, noted: noted, sums: newSums(row), total: -1}
 	if t.First {
 		return p, nil
 	}

@@ -34,6 +34,10 @@ type Transfer struct {
 	Began time.Time // of the time budget
 	Until time.Time // its end
 	First bool      // the job's first try: nothing can be there yet
+
+	// Partly hears of each file that did not come as a whole: how many of its bytes are
+	// there. size is -1 if the source does not say it. nil: nobody hears of it.
+	Partly func(row checkm.Row, have, size int64)
 }
 
 // File is a file that was brought as a whole.
@@ -61,6 +65,9 @@ func (t *Transfer) File(ctx context.Context, row checkm.Row, key, noted string) 
 		err = t.receive(ctx, p)
 	}
 	if err != nil {
+		if t.Partly != nil {
+			t.Partly(row, p.size(), p.total)
+		}
 		return nil, err
 	}
 	f := &File{Key: p.key, Sums: p.sums}
@@ -108,7 +115,7 @@ func (t *Transfer) take(ctx context.Context, p *partial, st fetch.Stream) error 
 			return p.ours
 		}
 	}
-	p.Validator = st.Validator
+	p.Validator, p.total = st.Validator, st.Size
 	var buf []byte
 	for {
 		if size := t.partSize(p, st.Size); len(buf) != size {
