@@ -98,7 +98,7 @@ func serve(s *localstack.Stack, folder string) error {
 	if err := os.Symlink(folder, link); err != nil {
 		return err
 	}
-	fmt.Printf(`Files served from %s until "make stop": %d. Submit them:
+	fmt.Printf(`Serving %s (files: %d) until "make stop". Submit it:
   dist/archivist submit %s/folders/%s.checkm -c my-collection --local-id %s --what "A title" --watch
 `, folder, len(rows), o.SampleURL, name, name)
 	return nil

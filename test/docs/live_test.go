@@ -48,8 +48,8 @@ func TestCommands(t *testing.T) {
 	for _, document := range documents(t) {
 		t.Run(document, func(t *testing.T) { r.follow(t, ctx, document) })
 	}
-	if !r.up || r.commands < 25 {
-		t.Errorf("%d commands were run, make run among them: %t", r.commands, r.up)
+	if r.started == nil || r.commands < 25 {
+		t.Errorf("%d commands were run; make run printed %q", r.commands, r.started)
 	}
 }
 
@@ -57,7 +57,8 @@ func TestCommands(t *testing.T) {
 type reader struct {
 	home     string
 	env      []string
-	up       bool
+	started  []string // what make run printed
+	status   int      // of the last command
 	commands int
 }
 
@@ -69,11 +70,14 @@ func (r *reader) follow(t *testing.T, ctx context.Context, document string) {
 		}
 		var shown []string
 		for _, c := range b.commands() {
-			if c.text == startStack && r.up || c.text == endStack {
-				shown = append(append(shown, typed(c.text)...), c.want...)
+			if c.text == endStack {
 				continue
 			}
-			output := r.try(t, shell, b, c)
+			output := r.started
+			if c.text != startStack || output == nil {
+				output = r.try(t, shell, c)
+			}
+			r.check(t, b, c, output)
 			shown = append(append(shown, typed(c.text)...), recorded(c, output)...)
 		}
 		if b.language == "console" && *update {
@@ -83,7 +87,7 @@ func (r *reader) follow(t *testing.T, ctx context.Context, document string) {
 }
 
 // try runs a command, and returns its output as it would be in the usual place.
-func (r *reader) try(t *testing.T, shell *session, b block, c command) []string {
+func (r *reader) try(t *testing.T, shell *session, c command) []string {
 	t.Helper()
 	started := time.Now()
 	output, status, err := shell.run(strings.ReplaceAll(c.text, ":"+usualSources, ":"+sources))
@@ -92,18 +96,27 @@ func (r *reader) try(t *testing.T, shell *session, b block, c command) []string 
 	}
 	t.Logf("%.1f s  %s", time.Since(started).Seconds(), c.text)
 	r.commands++
-	r.up = r.up || c.text == startStack
+	r.status = status
 	usual := strings.NewReplacer(r.home, usualHome, ":"+sources, ":"+usualSources, ":"+port, ":"+usualPort)
 	for i, line := range output {
 		output[i] = usual.Replace(line)
 	}
+	if c.text == startStack {
+		r.started = output
+	}
+	return output
+}
+
+// check holds the outcome of a command against the document: a script succeeds, and a
+// console shows what is printed.
+func (r *reader) check(t *testing.T, b block, c command, output []string) {
+	t.Helper()
 	switch {
-	case b.language == "sh" && status != 0:
-		t.Errorf("%s:%d: exit status %d:\n%s", b.document, b.line, status, strings.Join(output, "\n"))
+	case b.language == "sh" && r.status != 0:
+		t.Errorf("%s:%d: exit status %d:\n%s", b.document, b.line, r.status, strings.Join(output, "\n"))
 	case b.language == "console" && !*update:
 		compare(t, b, c, output)
 	}
-	return output
 }
 
 // typed is a command as a console block shows it.
