@@ -9,7 +9,7 @@ MANY = TestFiveHundred|TestRetire|TestBadRowFailsAlone
 FAST = ./pkg/... ./statemachines/... ./events/... ./localstack/... ./infra/toolchain ./cmd/... ./bench ./test ./test/docs
 
 help: ## print this help
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 run: ## start Archivist on this machine and preserve sample files; PORT=4666 chooses another port
 	@$(LOCAL) run
