@@ -1,0 +1,123 @@
+package mail_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	netmail "net/mail"
+	"strings"
+	"testing"
+
+	"archivist/pkg/bucket"
+	"archivist/pkg/bucket/buckettest"
+	"archivist/pkg/collection"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/mail"
+	"archivist/pkg/notify"
+	"archivist/pkg/table/tabletest"
+	"archivist/pkg/workspace"
+)
+
+// composer sends mails into a list.
+func composer(t *testing.T, p collection.Profile) (mail.Composer, *[]*netmail.Message) {
+	server := httptest.NewServer(buckettest.New(t.TempDir()))
+	t.Cleanup(server.Close)
+	n := 0
+	profiles := collection.Store{Table: tabletest.Table(tabletest.New()),
+		NewID: func() string { n++; return fmt.Sprint("tx", n) }}
+	if err := profiles.Put(t.Context(), "bench", p, "me", 0); err != nil {
+		t.Fatal(err)
+	}
+	var sent []*netmail.Message
+	return mail.Composer{Collections: profiles, From: "archive@example.org", API: "https://api.example.org/prod",
+		Work: workspace.Store{Bucket: bucket.Bucket{Client: buckettest.Client(server.URL), Name: "work"}},
+		Counts: func(context.Context, string) (ingest.Counts, error) {
+			return ingest.Counts{Failed: 2, Completed: 40}, nil
+		},
+		Send: func(_ context.Context, raw []byte) error {
+			m, err := netmail.ReadMessage(strings.NewReader(string(raw)))
+			sent = append(sent, m)
+			return err
+		}}, &sent
+}
+
+// TestCompose: who gets a mail, and what it is about.
+func TestCompose(t *testing.T) {
+	both := []string{"depositor@example.org", "archive-team@example.org"}
+	for _, row := range []struct {
+		name     string
+		suppress collection.Suppress
+		kind     ingest.MailKind
+		subject  string // "" = no mail
+	}{
+		{"queued", collection.None, ingest.MailQueued, "42 objects queued: B1 to bench"},
+		{"queued, but suppressed", collection.Partial, ingest.MailQueued, ""},
+		{"report of a batch that has none saved", collection.Partial, ingest.MailReport,
+			"2 of 42 objects failed: B1 to bench"},
+		{"report, but suppressed", collection.Full, ingest.MailReport, ""},
+	} {
+		c, sent := composer(t, collection.Profile{Notify: both[1:], Suppress: row.suppress})
+		b := &ingest.Batch{ID: "B1", Collection: "bench", Expected: 42, Unpacked: 42,
+			Message: "the report could not be saved"}
+		b.Mail = both[:1]
+		to, send, err := c.Compose(t.Context(), b, ingest.Mail{Kind: row.kind, Exec: 3, Owed: 1000})
+		if err != nil || (send == nil) != (row.subject == "") {
+			t.Fatalf("%s: to %v, %v", row.name, to, err)
+		}
+		if send == nil {
+			continue
+		}
+		for range 2 { // a mail that is sent again is the same one
+			if err := send(t.Context(), to[0]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first, second := (*sent)[0].Header, (*sent)[1].Header
+		if got := first.Get("Subject"); got != row.subject || len(to) != 2 {
+			t.Errorf("%s to %v: %q", row.name, to, got)
+		}
+		if id := first.Get("Message-ID"); id == "" || id != second.Get("Message-ID") {
+			t.Errorf("%s has the ids %q and %q", row.name, id, second.Get("Message-ID"))
+		}
+		if err := send(t.Context(), "nobody at all"); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s to nobody: %v", row.name, err)
+		}
+	}
+}
+
+// TestAttached: a small report is attached as a whole; of a large one there is the
+// summary, with a link.
+func TestAttached(t *testing.T) {
+	for _, large := range []bool{false, true} {
+		c, sent := composer(t, collection.Profile{Notify: []string{"depositor@example.org"}})
+		b := &ingest.Batch{ID: "B1", Collection: "bench", Report: workspace.ReportKey("B1")}
+		r := notify.NewReport("B1", "bench", "", "2026-11-22T00:00:00Z")
+		r.Counts.Completed = 1
+		if large {
+			summary := r
+			if err := c.Work.PutJSON(t.Context(), workspace.SummaryKey("B1"), summary, bucket.Condition{}); err != nil {
+				t.Fatal(err)
+			}
+			r.Note = strings.Repeat("x", notify.MaxAttached)
+		}
+		if err := c.Work.PutJSON(t.Context(), b.Report, r, bucket.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+		to, send, err := c.Compose(t.Context(), b, ingest.Mail{Kind: ingest.MailReport, Exec: 3, Owed: 1000})
+		if err != nil || len(to) != 1 {
+			t.Fatal(to, err)
+		}
+		if err := send(t.Context(), to[0]); err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll((*sent)[0].Body)
+		if err != nil || len(body) > notify.MaxAttached || strings.Contains(string(body), "application/json") == large {
+			t.Errorf("large %v: a mail of %d bytes, %v", large, len(body), err)
+		}
+		if link := "https://api.example.org/prod/v1/batches/B1/report"; !strings.Contains(string(body), link) {
+			t.Errorf("large %v: no link %s", large, link)
+		}
+	}
+}
