@@ -2,10 +2,9 @@
 // object it is, and how it is described. In the words of OAIS (ISO 14721) such a version
 // is an Archival Information Package.
 //
-// All of it is in the storage root and says itself what it is: the producer's files are
-// listed in order of their paths in [ListName], the rest is in the other system files.
-// So the API, receipts and the inventory's rows read it here, and none of them needs
-// the stages that wrote it.
+// All of it is in the storage root: the producer's files are listed in order of their
+// paths in [ListName], the rest is in the other system files. The API, receipts and the
+// inventory's rows read it here, so none of them needs the stages that wrote it.
 //
 //	stored, err := root.Head(ctx, "ark:/99999/fk4...")
 //	v := aip.Of(root, stored, stored.Head)
@@ -24,6 +23,16 @@ import (
 	"archivist/pkg/erc"
 	"archivist/pkg/fault"
 	"archivist/pkg/ocfl"
+)
+
+// Names of the system files that are read here. Package systemfile writes them.
+const (
+	ListName       = "system/archivist-files.jsonl" // the producer's files by path, one JSON object a line
+	ObjectName     = "system/mrt-mom.txt"           // the object's identifiers
+	OwnerName      = "system/mrt-owner.txt"
+	MembershipName = "system/mrt-membership.txt" // its collection
+	ERCName        = "system/mrt-erc.txt"        // its description
+	DCName         = "system/mrt-dc.xml"         // the same, and what ERC has no elements for
 )
 
 // Version is one stored version of an object.
@@ -53,6 +62,7 @@ func (v Version) Files(ctx context.Context, from int64, n int) (files []Entry, n
 		return nil, from, err
 	}
 	defer body.Close()
+
 	lines := json.NewDecoder(body)
 	for len(files) < n {
 		var e Entry
@@ -83,6 +93,7 @@ func (v Version) Content(ctx context.Context, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	at, found, err := v.Root.Bucket.Search(ctx, list, 0, info.Size, path, firstLine)
 	if err != nil {
 		return "", err
@@ -104,6 +115,7 @@ func (v Version) Totals(ctx context.Context) (files int, bytes int64, err error)
 		return 0, 0, err
 	}
 	defer body.Close()
+
 	for lines := json.NewDecoder(body); ; files++ {
 		var e struct {
 			Size int64 `json:"size"`
@@ -119,13 +131,13 @@ func (v Version) Totals(ctx context.Context) (files int, bytes int64, err error)
 	}
 }
 
-// Description reads how the version is described. Elements that only the Dublin Core
-// record has are read from there.
+// Description reads how the version is described. Elements that the ERC record does not
+// have come from the Dublin Core record.
 func (v Version) Description(ctx context.Context) (k erc.Kernel, err error) {
 	for _, in := range []struct {
 		path string
 		read func(io.Reader) (erc.Kernel, error)
-	}{{"system/mrt-erc.txt", erc.ReadERC}, {"system/mrt-dc.xml", erc.ReadDC}} {
+	}{{ERCName, erc.ReadERC}, {DCName, erc.ReadDC}} {
 		if !slices.Contains(v.Object.SystemFiles(v.Number), in.path) {
 			continue
 		}
@@ -150,6 +162,7 @@ func (v Version) elements(ctx context.Context, path string, into map[string][]st
 		return err
 	}
 	defer body.Close()
+
 	elements, err := anvl.Read(body)
 	if err != nil {
 		return fmt.Errorf("aip: %s of %s: %w", path, v.Object.ID, err)

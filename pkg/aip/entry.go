@@ -21,10 +21,6 @@ type Entry struct {
 	Warning   string `json:"warning,omitempty"`
 }
 
-// ListName is the system file that lists a version's producer files in order of their
-// paths, one JSON object a line.
-const ListName = "system/archivist-files.jsonl"
-
 // WriteList writes a list of files. The key of an entry in the work bucket is left out:
 // it means nothing later.
 func WriteList(w io.Writer, entries iter.Seq2[Entry, error]) error {

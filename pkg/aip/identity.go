@@ -7,7 +7,7 @@ import (
 	"archivist/pkg/fault"
 )
 
-// Identity is whose object it is, and which.
+// Identity is which object it is, and whose.
 type Identity struct {
 	Owner, Collection string
 	LocalIDs          []string // all that the object ever had, in order
@@ -22,17 +22,20 @@ func (i Identity) In(collection string) bool {
 // software stored has none of this.
 func (v Version) Identity(ctx context.Context) (id Identity, err error) {
 	said := map[string][]string{}
-	for _, name := range []string{"system/mrt-mom.txt", "system/mrt-owner.txt", "system/mrt-membership.txt"} {
+	for _, name := range []string{ObjectName, OwnerName, MembershipName} {
 		err := v.elements(ctx, name, said)
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			return id, err
 		}
 	}
-	return Identity{Owner: first(said["owner"]), Collection: first(said["collection"]),
-		LocalIDs: separate(said["localIdentifier"]...)}, nil
+	return Identity{
+		Owner:      first(said["owner"]),
+		Collection: first(said["collection"]),
+		LocalIDs:   separate(said["localIdentifier"]...),
+	}, nil
 }
 
-// separate gives the ids of lists that semicolons separate.
+// separate splits lists of ids at semicolons.
 func separate(lists ...string) (ids []string) {
 	for id := range strings.SplitSeq(strings.Join(lists, ";"), ";") {
 		id = strings.TrimSpace(id)

@@ -19,7 +19,7 @@ func (v Version) Record(ctx context.Context) (inventory.Record, error) {
 		return inventory.Record{}, err
 	}
 	said := map[string][]string{}
-	if err := v.elements(ctx, "system/mrt-erc.txt", said); err != nil {
+	if err := v.elements(ctx, ERCName, said); err != nil {
 		return inventory.Record{}, err
 	}
 	return inventory.Record{First: v.Object.Job(1), Object: inventory.Object{

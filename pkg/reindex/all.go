@@ -13,7 +13,7 @@ import (
 
 // Object writes the missing rows of one stored object, until a time. It returns whether
 // any were missing, and whether all was looked at. A Conflict says what could not be
-// brought back; everything else was.
+// written; everything else was.
 func (x Reindexer) Object(ctx context.Context, ark, actor string, until time.Time) (changed, done bool, err error) {
 	for range 5 {
 		put, err := x.Missing(ctx, ark, By{Actor: actor}, until)
@@ -35,26 +35,26 @@ func (x Reindexer) Object(ctx context.Context, ark, actor string, until time.Tim
 
 // Result says what a reindex of many objects did.
 type Result struct {
-	Objects int // looked at
-	Changed int // of which rows were missing
+	Objects int    // that were read
+	Changed int    // of which rows were missing
+	Cursor  string // where to continue; "" at the end
 	Failed  []Failure
-	Cursor  string // where to go on; "" at the end
 }
 
-// Failure is an object that was not brought back as a whole, and why. ARK is "" where
-// the object cannot be read.
+// Failure is an object of which some rows could not be written, and why.
 type Failure struct {
-	ARK, Key string // Key is where it is in the storage bucket
-	Why      string
+	ARK string // "" if the object cannot be read
+	Key string // where it is in the storage bucket
+	Why string
 }
 
-// parallel is how many objects are looked at side by side.
+// parallel is how many objects are reindexed at once.
 const parallel = 16
 
-// All looks at the next objects of the storage root from a cursor ("" at the beginning)
-// to a bound ("" for none), until a time, at least at one. It lists an object that
-// cannot be read, or whose rows are in conflict with others', and goes on. What it holds
-// is one page of the root, whatever the root has.
+// All reindexes the next objects of the storage root from a cursor ("" at the beginning)
+// to a bound ("" for none), until a time, but at least one. An object that cannot be read,
+// or whose rows conflict with those of others, is listed as a failure. It holds one page
+// of the root in memory, however large the root is.
 func (x Reindexer) All(ctx context.Context, cursor, to, actor string, until time.Time) (Result, error) {
 	out := Result{Cursor: cmp.Or(cursor, "0")} // no key sorts before that one, and "" is the end
 	for whole := true; whole && out.Cursor != ""; whole = whole && x.Now().Before(until) {
@@ -70,8 +70,8 @@ func (x Reindexer) All(ctx context.Context, cursor, to, actor string, until time
 	return out, ctx.Err()
 }
 
-// page looks at the objects at some keys, adds the results to out, and returns whether
-// it looked at all. The cursor is at the last before which it did.
+// page reindexes the objects at some keys, adds the results to out, and returns whether
+// all are done. The cursor is at the last key up to which all are.
 func (x Reindexer) page(ctx context.Context, keys []string, actor string, until time.Time, out *Result) (whole bool) {
 	all := make([]looked, len(keys))
 	var g errgroup.Group
@@ -88,7 +88,8 @@ func (x Reindexer) page(ctx context.Context, keys []string, actor string, until 
 
 	whole = true
 	for i, l := range all {
-		if l.changed && l.done { // also behind one that is not done: nothing of it will be missing next time
+		// One behind another that is not done counts, too: next time nothing of it is missing.
+		if l.changed && l.done {
 			out.Changed++
 		}
 		whole = whole && l.done

@@ -1,8 +1,8 @@
 // Package reindex writes the rows of the inventory that are missing, from the storage
 // root alone.
 //
-// Each stored version says which object it is, whose, and what it contains; so the
-// inventory of all objects can be made again after its table was lost or restored. A job
+// Each stored version has in it which object it is, whose, and what it contains. So the
+// inventory can be rebuilt after its table was lost or restored to an earlier time. A job
 // that has stored a version records it in the same way.
 //
 //	x := reindex.Reindexer{Root: root, Inventory: objects, NewID: newID, Preserved: queue.Preserved, Now: time.Now}
@@ -31,7 +31,7 @@ const (
 	rowsAtOnce     = 50
 )
 
-// ErrStopped says that the time is up. What was written stays; go on by the same call.
+// ErrStopped says that the time is up. What was written stays; the same call continues.
 var ErrStopped = errors.New("reindex: the time is up")
 
 // Reindexer reads stored objects and writes rows.
@@ -46,7 +46,7 @@ type Reindexer struct {
 	Preserved func(ctx context.Context, job, ark string, version int) error
 }
 
-// By is who has rows written.
+// By is who asks for rows to be written.
 type By struct {
 	Actor string
 	Job   string   // the job that stored the newest version, "" if a person asks

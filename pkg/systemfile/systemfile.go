@@ -50,11 +50,11 @@ func (v Version) Files() []File {
 	j := v.Job
 	files := []File{
 		{"system/mrt-ingest.txt", lines(ingestion(j))},
-		{"system/mrt-mom.txt", lines(identifiers(j))},
-		{"system/mrt-owner.txt", lines([]anvl.Element{{Name: "owner", Value: j.Collection}})},
-		{"system/mrt-membership.txt", lines([]anvl.Element{{Name: "collection", Value: j.Collection}})},
-		{"system/mrt-erc.txt", v.writeERC},
-		{"system/mrt-dc.xml", v.writeDC},
+		{aip.ObjectName, lines(identifiers(j))},
+		{aip.OwnerName, lines([]anvl.Element{{Name: "owner", Value: j.Collection}})},
+		{aip.MembershipName, lines([]anvl.Element{{Name: "collection", Value: j.Collection}})},
+		{aip.ERCName, v.writeERC},
+		{aip.DCName, v.writeDC},
 		{"system/premis.xml", func(w io.Writer) error { return v.Archive.Document(w, j, v.Number, v.Entries) }},
 		{"system/mrt-manifest.checkm", v.writeManifest},
 	}
@@ -69,8 +69,7 @@ func (v Version) Files() []File {
 // whose. The others say how this version came about.
 func Counts(path string) bool {
 	switch path {
-	case "system/mrt-mom.txt", "system/mrt-owner.txt", "system/mrt-membership.txt",
-		"system/mrt-erc.txt", "system/mrt-dc.xml":
+	case aip.ObjectName, aip.OwnerName, aip.MembershipName, aip.ERCName, aip.DCName:
 		return true
 	}
 	return strings.HasPrefix(path, "producer/")
