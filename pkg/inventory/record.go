@@ -111,11 +111,13 @@ func PutVersions(tx *table.Tx, ark string, versions []Version) {
 	}
 }
 
-// Prepare reads what stands and returns what puts the record into a transaction:
-// the missing rows of its local ids and versions, of the ark's reservation, and the
-// object's own. nil means that all of it is recorded already. A Conflict names the
-// local ids that are another object's, and comes with what puts the rest; or it says
-// what the rows have that the stored object has not, and comes with nil.
+// Prepare returns what puts the record into a transaction: the missing rows of its local
+// ids and versions, of the ark's reservation, and the object's own. nil means that all of
+// it is recorded already.
+//
+// A Conflict names local ids that are another object's, and comes with what puts the
+// other rows; or it says what the rows have that the stored object has not, and comes
+// with nil.
 func (s Store) Prepare(ctx context.Context, r Record, now int64) (func(*table.Tx) error, error) {
 	prev, err := s.row(ctx, &r.Object)
 	if err != nil {
@@ -172,8 +174,8 @@ func without(ids, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(others, id) })
 }
 
-// agree returns a Conflict if a row is not one of the stored object, or an earlier
-// one: rows are made from the storage root, and nothing there goes back.
+// agree returns a Conflict unless a row describes the stored object, or an earlier state
+// of it: rows are made from the storage root, where nothing goes back.
 func agree(row, stored *Object) error {
 	switch {
 	case row.Rev == 0:
@@ -190,7 +192,7 @@ func agree(row, stored *Object) error {
 	return nil
 }
 
-// with is the row as it shall be for a stored object.
+// with is the row that a stored object should have.
 func (row Object) with(o Object) Object {
 	row.Title, row.Who, row.When, row.HeadOf, row.Digest = o.Title, o.Who, o.When, o.HeadOf, o.Digest
 	row.LocalIDs, row.LocalCount = o.LocalIDs, len(o.LocalIDs)
@@ -227,8 +229,8 @@ func reserve(tx *table.Tx, prev *Reserved, o *Object, job string) {
 	tx.Save(&next)
 }
 
-// lastEvent is the version of an object's last event, 0 if it has none: the
-// history stands also where the row was lost.
+// lastEvent is the version of an object's last event, 0 if it has none. Where the row was
+// lost, the history goes on.
 func (s Store) lastEvent(ctx context.Context, ark string) (int64, error) {
 	var rows []event.Row
 	_, err := s.Table.Page(ctx, table.Query{PK: objectKey(ark).PK, Prefix: "EV#", Desc: true, Limit: 1}, &rows)
