@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -29,8 +30,7 @@ type resource struct {
 // synth makes both stacks and returns all of their resources by logical id.
 func synth(t *testing.T, s Settings) map[string]resource {
 	t.Helper()
-	app := awscdk.NewApp(nil)
-	data, main := build(app, s)
+	data, main := makeStacks(t, s)
 	out := map[string]resource{}
 	for _, stack := range []awscdk.Stack{data.Stack, main.Stack} {
 		b, err := json.Marshal(assertions.Template_FromStack(stack, nil).ToJSON())
@@ -65,6 +65,16 @@ func number(v any) float64 { n, _ := v.(float64); return n }
 func TestMain(m *testing.M) {
 	defer jsii.Close()
 	m.Run()
+}
+
+// makeStacks makes both stacks. Their templates have the functions' code, so that must be
+// built.
+func makeStacks(t *testing.T, s Settings) (*Data, *App) {
+	t.Helper()
+	if _, err := os.Stat("../dist/run-stage/bootstrap"); err != nil {
+		t.Skip("the functions are not built: make build")
+	}
+	return build(awscdk.NewApp(nil), s)
 }
 
 // TestNothingIsLost: the table and the buckets are kept, protected, encrypted,

@@ -16,7 +16,7 @@ import (
 // templates are the data stack's and the app stack's, as text.
 func templates(t *testing.T, s Settings) (data, app string, exports []string) {
 	t.Helper()
-	d, a := build(awscdk.NewApp(nil), s)
+	d, a := makeStacks(t, s)
 	text := func(stack awscdk.Stack) string {
 		b, err := json.Marshal(assertions.Template_FromStack(stack, nil).ToJSON())
 		if err != nil {

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-cdk-go/awscdk/v2"
-
 	"archivist/pkg/boot"
 )
 
@@ -95,7 +93,7 @@ func TestWrongSettings(t *testing.T) {
 func TestProtected(t *testing.T) {
 	s := heard()
 	s.Tags = map[string]string{"application": "archivist", "owner": "library"}
-	data, app := build(awscdk.NewApp(nil), s)
+	data, app := makeStacks(t, s)
 	if *data.TerminationProtection() != true || *app.TerminationProtection() != true {
 		t.Error("a stack can be deleted")
 	}
