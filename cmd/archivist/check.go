@@ -54,7 +54,8 @@ func (c *submitCmd) rejected() error {
 	if c.Type == "" {
 		otherwise = "; --type file preserves it as a file"
 	}
-	return fault.New(fault.Invalid, "the manifest is rejected and nothing was submitted; correct it and submit it again%s", otherwise)
+	return fault.New(fault.Invalid, "the manifest is rejected and nothing was submitted; "+
+		"correct it and submit it again%s", otherwise)
 }
 
 // applies refuses the flags that say something of one object, for a manifest of many.

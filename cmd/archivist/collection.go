@@ -49,7 +49,8 @@ func (c *collectionSetCmd) Run(a *app) error {
 	dec := json.NewDecoder(in)
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&p); err != nil {
-		return fault.New(fault.Invalid, "%s is no profile: %w; archivist collection show %s --json profile prints one", c.File, err, c.Name)
+		return fault.New(fault.Invalid, "%s is no profile: %w; archivist collection show %s --json profile prints one",
+			c.File, err, c.Name)
 	}
 	got, err := a.client.PutCollection(a.ctx, c.Name, p)
 	if err != nil {

@@ -54,7 +54,8 @@ func complete(m machine, words []string) int {
 	return 0
 }
 
-func candidates(m machine, node *kong.Node, words []string) (out []candidate) {
+// candidates are the words that can come after some, the last of which is incomplete.
+func candidates(m machine, root *kong.Node, words []string) []candidate {
 	last := ""
 	if n := len(words); n > 0 {
 		words, last = words[:n-1], words[n-1]
@@ -62,15 +63,32 @@ func candidates(m machine, node *kong.Node, words []string) (out []candidate) {
 	if last == "=" { // bash makes it a word
 		last = ""
 	}
-	node, flag, at := follow(node, words)
+	node, flag, at := follow(root, words)
+
+	// What comes before the part that is completed: --flag=, and the items of a list.
 	head := ""
-	switch name, value, assigned := strings.Cut(last, "="); {
-	case flag != nil:
-		out = values(m, node, flag.Value)
-	case assigned && strings.HasPrefix(name, "--"):
-		if f := flagOf(node, name); f != nil {
-			head, last, out = name+"=", value, values(m, node, f.Value)
+	name, value, isAssigned := strings.Cut(last, "=")
+	if f := flagOf(node, name); isAssigned && f != nil {
+		flag, head, last = f, name+"=", value
+	}
+	if i := strings.LastIndex(last, ","); flag != nil && i >= 0 {
+		head, last = head+last[:i+1], last[i+1:]
+	}
+
+	var out []candidate
+	for _, c := range possible(m, node, flag, at, last) {
+		if len(c.word) >= len(last) && strings.EqualFold(c.word[:len(last)], last) {
+			out = append(out, candidate{head + c.word, c.help})
 		}
+	}
+	return out
+}
+
+// possible is what can come next: a value of a flag, a flag, a command or an argument.
+func possible(m machine, node *kong.Node, flag *kong.Flag, at int, last string) (out []candidate) {
+	switch {
+	case flag != nil:
+		return values(m, node, flag.Value)
 	case strings.HasPrefix(last, "-"):
 		for _, f := range allFlags(node) {
 			out = append(out, candidate{"--" + f.Name, f.Help})
@@ -80,16 +98,7 @@ func candidates(m machine, node *kong.Node, words []string) (out []candidate) {
 			out = append(out, candidate{child.Name, child.Help})
 		}
 	case len(node.Positional) > 0:
-		out = values(m, node, node.Positional[min(at, len(node.Positional)-1)])
-	}
-	if i := strings.LastIndex(last, ","); flag != nil && i >= 0 { // the next of a list
-		head, last = last[:i+1], last[i+1:]
-	}
-	out = slices.DeleteFunc(out, func(c candidate) bool {
-		return len(c.word) < len(last) || !strings.EqualFold(c.word[:len(last)], last)
-	})
-	for i := range out {
-		out[i].word = head + out[i].word
+		return values(m, node, node.Positional[min(at, len(node.Positional)-1)])
 	}
 	return out
 }
@@ -99,14 +108,14 @@ func candidates(m machine, node *kong.Node, words []string) (out []candidate) {
 func follow(node *kong.Node, words []string) (_ *kong.Node, flag *kong.Flag, at int) {
 	for _, word := range words {
 		child := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word })
+		named := flagOf(node, word)
 		switch {
 		case word == "=":
 		case flag != nil:
 			flag = nil // it was its value
+		case named != nil && !named.IsBool():
+			flag = named
 		case strings.HasPrefix(word, "-"):
-			if f := flagOf(node, word); f != nil && !f.IsBool() {
-				flag = f
-			}
 		case child >= 0:
 			node, at = node.Children[child], 0
 		default:

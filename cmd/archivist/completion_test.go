@@ -6,29 +6,27 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	v1 "archivist/pkg/api/v1"
 )
 
 // TestCandidates: what can come next, from the commands themselves.
 func TestCandidates(t *testing.T) {
 	home := emptyHome(t)
 	file := filepath.Join(home, ".config", "archivist", "config.yaml")
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte("profiles: {live: {api: https://live}, test: {api: https://test}}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, "profiles: {live: {api: https://live}, test: {api: https://test}}")
 	c := with(t, "")
 	c.env["HOME"] = home
 	for line, want := range map[string]string{
-		"":                                    "submit batch job object collection manifest queue explain config completion help",
+		"": "submit batch job object collection manifest queue explain config " +
+			"completion help",
 		"j":                                   "job",
 		"job re":                              "receipt requeue",
 		"job list --st":                       "--state",
 		"job list --state f":                  "Failed",
 		"job list --state=f":                  "--state=Failed",
 		"job list --state = f":                "Failed", // as bash splits it
-		"job list --state =":                  "Pending Held Estimating Provisioning Downloading Processing Storing Recording Notify Completed Failed Deleted",
+		"job list --state =":                  strings.Join(v1.JobStates, " "),
 		"batch list -c maps --state P":        "Pending Processing",
 		"--profile ":                          "live test",
 		"--profile live job sh":               "show",
@@ -89,7 +87,12 @@ complete -C 'archivist job re' | string split -f 1 \t | string join ' '`,
 				flag = []string{"--no-config", "-c", script}
 			}
 			cmd := exec.CommandContext(t.Context(), path, flag...)
-			cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(bin)+":"+os.Getenv("PATH"), "HOME="+home, "TERM=dumb")
+			cmd.Env = append(
+				os.Environ(),
+				"PATH="+filepath.Dir(bin)+":"+os.Getenv("PATH"),
+				"HOME="+home,
+				"TERM=dumb",
+			)
 			out, err := cmd.CombinedOutput()
 			if err != nil || string(out) != "Failed\nreceipt requeue\n" {
 				t.Errorf("%v: %q", err, out)

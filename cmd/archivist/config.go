@@ -60,7 +60,8 @@ func settle(c *cli, m machine) (settings, error) {
 	}
 	chosen, known := config.Profiles[named]
 	if named != "" && !known {
-		return s, usage("there is no profile %q in %s; it has %s", named, s.File, cmp.Or(strings.Join(s.Profiles, ", "), "none"))
+		return s, usage("there is no profile %q in %s; it has %s", named, s.File,
+			cmp.Or(strings.Join(s.Profiles, ", "), "none"))
 	}
 	switch {
 	case c.API != "":
@@ -169,6 +170,7 @@ func (configCmd) Run(a *app) error {
 		if s.HasKey {
 			key = "set, from " + s.KeyFrom
 		}
-		p.Fields("api", s.API, "from", s.From, "key", key, "config file", s.File, "profiles", strings.Join(s.Profiles, ", "))
+		p.Fields("api", s.API, "from", s.From, "key", key,
+			"config file", s.File, "profiles", strings.Join(s.Profiles, ", "))
 	})
 }

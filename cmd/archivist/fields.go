@@ -44,8 +44,8 @@ func (c chosen) MarshalJSON() ([]byte, error) {
 	for i, name := range c.names {
 		at := slices.IndexFunc(fields, func(f reflect.StructField) bool { return jsonName(f) == name })
 		field := c.of.FieldByIndex(fields[at].Index)
-		if isList := field.Kind() == reflect.Slice && field.Type().Elem().Kind() != reflect.Uint8; isList && field.IsNil() {
-			field = reflect.MakeSlice(field.Type(), 0, 0)
+		if isList(field) && field.IsNil() {
+			field = reflect.MakeSlice(field.Type(), 0, 0) // [], not null
 		}
 		value, err := json.Marshal(field.Interface())
 		if err != nil {
@@ -59,6 +59,11 @@ func (c chosen) MarshalJSON() ([]byte, error) {
 	}
 	out.WriteByte('}')
 	return out.Bytes(), nil
+}
+
+// isList reports whether a value is an array in JSON.
+func isList(v reflect.Value) bool {
+	return v.Kind() == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8
 }
 
 // choose makes what is printed as JSON of a struct, or of each struct of a slice.

@@ -260,8 +260,8 @@ func (g getting) copyTo(to io.Writer, f v1.File) error {
 	}
 	got := hex.EncodeToString(sum.Sum(nil))
 	if got != f.Digests["sha512"] {
-		return fmt.Errorf("%s: the downloaded content has the sha512 %s, the stored content %s; tell the archive's operator",
-			f.Path, got, f.Digests["sha512"])
+		return fmt.Errorf("%s: the downloaded content has the sha512 %s, the stored content %s; "+
+			"tell the archive's operator", f.Path, got, f.Digests["sha512"])
 	}
 	return nil
 }

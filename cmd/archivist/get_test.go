@@ -23,12 +23,22 @@ func archive(t *testing.T, wrong string, paths ...string) *console {
 	t.Helper()
 	answer := func(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/objects/99999/fk4x", func(w http.ResponseWriter, _ *http.Request) { answer(w, v1.Object{ARK: "ark:/99999/fk4x", Version: 1}) })
+	mux.HandleFunc(
+		"GET /v1/objects/99999/fk4x",
+		func(w http.ResponseWriter, _ *http.Request) { answer(w, v1.Object{ARK: "ark:/99999/fk4x", Version: 1}) },
+	)
 	mux.HandleFunc("GET /v1/objects/99999/fk4x/versions/1/files", func(w http.ResponseWriter, _ *http.Request) {
 		var list v1.List[v1.File]
 		for _, p := range paths {
 			sum := sha512.Sum512([]byte(p))
-			list.Items = append(list.Items, v1.File{Path: p, Size: int64(len(p)), Digests: map[string]string{"sha512": hex.EncodeToString(sum[:])}})
+			list.Items = append(
+				list.Items,
+				v1.File{
+					Path:    p,
+					Size:    int64(len(p)),
+					Digests: map[string]string{"sha512": hex.EncodeToString(sum[:])},
+				},
+			)
 		}
 		answer(w, list)
 	})
@@ -50,10 +60,17 @@ const getAll = "object get ark:/99999/fk4x"
 // TestGetOtherNames: a name that the file system cannot hold does not keep the other
 // files from coming, nor its own content.
 func TestGetOtherNames(t *testing.T) {
-	segment, long := "producer/"+strings.Repeat("s", 304)+".txt", "producer"+strings.Repeat("/"+strings.Repeat("d", 200), 25)+"/x"
+	segment, long := "producer/"+strings.Repeat(
+		"s",
+		304,
+	)+".txt", "producer"+strings.Repeat(
+		"/"+strings.Repeat("d", 200),
+		25,
+	)+"/x"
 	paths := []string{segment, "producer/fits.txt", long}
 	c := archive(t, "", paths...)
-	if code := c.run(getAll + " -o out"); code != exitOtherNames || !strings.Contains(c.err.String(), "2 files with names") {
+	if code := c.run(getAll + " -o out"); code != exitOtherNames ||
+		!strings.Contains(c.err.String(), "2 files with names") {
 		t.Fatalf("code %d: %s", code, &c.err)
 	}
 	list, err := os.ReadFile(filepath.Join("out", namesFile))
@@ -83,13 +100,18 @@ func TestGetOtherNames(t *testing.T) {
 // others come.
 func TestGetGoesOn(t *testing.T) {
 	c := archive(t, "producer/a.txt", "producer/a.txt", "producer/b.txt")
-	if code := c.run(getAll); code != 1 || !strings.Contains(c.err.String(), "1 of 2 files were not written:\n  producer/a.txt: the downloaded content has the sha512") {
+	if code := c.run(getAll); code != 1 ||
+		!strings.Contains(
+			c.err.String(),
+			"1 of 2 files were not written:\n  producer/a.txt: the downloaded content has the sha512",
+		) {
 		t.Errorf("code %d: %s", code, &c.err)
 	}
 	if entries, err := os.ReadDir("producer"); err != nil || len(entries) != 1 || entries[0].Name() != "b.txt" {
 		t.Errorf("%v, %v", entries, err)
 	}
-	if code := c.run(getAll + " producer/none producer/b.txt"); code != fault.Edges[fault.NotFound].Exit || !strings.Contains(c.err.String(), "archivist object files") {
+	if code := c.run(getAll + " producer/none producer/b.txt"); code != fault.Edges[fault.NotFound].Exit ||
+		!strings.Contains(c.err.String(), "archivist object files") {
 		t.Errorf("a file that is not there: %d, %s", code, &c.err)
 	}
 }
@@ -104,13 +126,18 @@ func TestGetOverwritesOnlyByForce(t *testing.T) {
 	if err := os.WriteFile("a.txt", []byte("mine!"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code := c.run(getAll); code != fault.Edges[fault.Conflict].Exit || !strings.Contains(c.err.String(), "a.txt is there with other content; --force overwrites it") {
+	if code := c.run(getAll); code != fault.Edges[fault.Conflict].Exit ||
+		!strings.Contains(c.err.String(), "a.txt is there with other content; --force overwrites it") {
 		t.Errorf("code %d: %s", code, &c.err)
 	}
 	if mine, err := os.ReadFile("a.txt"); err != nil || string(mine) != "mine!" {
 		t.Errorf("%q, %v", mine, err)
 	}
-	if code := c.run(getAll + " --force --json path,kept"); code != 0 || !strings.Contains(strings.Join(strings.Fields(c.out.String()), ""), `{"path":"a.txt","kept":false},{"path":"b.txt","kept":true}`) {
+	if code := c.run(getAll + " --force --json path,kept"); code != 0 ||
+		!strings.Contains(
+			strings.Join(strings.Fields(c.out.String()), ""),
+			`{"path":"a.txt","kept":false},{"path":"b.txt","kept":true}`,
+		) {
 		t.Errorf("code %d: %s%s", code, &c.out, &c.err)
 	}
 	if stored, err := os.ReadFile("a.txt"); err != nil || string(stored) != "a.txt" {
@@ -139,10 +166,12 @@ func TestGetSums(t *testing.T) {
 // TestGetToStandardOutput: one file goes to the standard output and nowhere else.
 func TestGetToStandardOutput(t *testing.T) {
 	c := archive(t, "wrong", "producer/a.txt", "wrong")
-	if code := c.run(getAll + " producer/a.txt -o -"); code != 0 || c.out.String() != "producer/a.txt" || c.err.Len() > 0 {
+	if code := c.run(getAll + " producer/a.txt -o -"); code != 0 || c.out.String() != "producer/a.txt" ||
+		c.err.Len() > 0 {
 		t.Errorf("code %d: %q %s", code, c.out.String(), &c.err)
 	}
-	if code := c.run(getAll + " wrong -o -"); code != 1 || !strings.Contains(c.err.String(), "tell the archive's operator") {
+	if code := c.run(getAll + " wrong -o -"); code != 1 ||
+		!strings.Contains(c.err.String(), "tell the archive's operator") {
 		t.Errorf("code %d: %s", code, &c.err)
 	}
 	if entries, err := os.ReadDir("."); err != nil || len(entries) > 0 {

@@ -65,5 +65,7 @@ func (c checked) show(p terminal.Page, name string) {
 	for _, problem := range c.Problems {
 		p.Lines("", fmt.Sprintf("%s: %s: %s", name, problem.Severity, problem))
 	}
-	fmt.Fprintf(p, "%s: %s: %s manifest with %s\n", terminal.Printable(name), stateStyle(verdict).Of(verdict), c.Kind, terminal.Count(c.Rows, "row"))
+	verdict = stateStyle(verdict).Of(verdict)
+	rows := terminal.Count(c.Rows, "row")
+	fmt.Fprintf(p, "%s: %s: %s manifest with %s\n", terminal.Printable(name), verdict, c.Kind, rows)
 }

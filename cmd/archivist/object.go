@@ -110,7 +110,8 @@ func (c *objectShowCmd) Run(a *app) error {
 		return err
 	}
 	return a.print(objectWithVersions{o, versions}, func(p terminal.Page) {
-		p.Fields("ark", o.ARK, "title", o.Title, "collection", o.Collection, "local ids", strings.Join(o.LocalIDs, ", "),
+		p.Fields("ark", o.ARK, "title", o.Title, "collection", o.Collection,
+			"local ids", strings.Join(o.LocalIDs, ", "),
 			"created", o.Created, "modified", o.Modified, "stored at", o.Stored)
 		fmt.Fprintln(p)
 		terminal.Table(p, versions, versionColumns...)

@@ -115,8 +115,8 @@ func (p *progress) done() (n int64) {
 // text is the progress for people. Objects lie by a digest, so places are as many as
 // they are.
 func (p *progress) text() string {
-	return fmt.Sprintf("%s  %d objects, %d restored, %d failed%s", terminal.Percent(p.done(), places), p.Sum.Objects, p.Sum.Changed,
-		len(p.Sum.Failed), p.speed.Left(places))
+	return fmt.Sprintf("%s  %d objects, %d restored, %d failed%s", terminal.Percent(p.done(), places),
+		p.Sum.Objects, p.Sum.Changed, len(p.Sum.Failed), p.speed.Left(places))
 }
 
 func (p *progress) end() {

@@ -98,7 +98,8 @@ func (c *reindexCmd) all(a *app) (v1.Reindexed, error) {
 	wg.Wait()
 	p.end()
 	if err := context.Cause(ctx); err != nil {
-		return p.Sum, fmt.Errorf("%w; %d objects are done, and the same command resumes with the others", err, p.Sum.Objects)
+		return p.Sum, fmt.Errorf("%w; %d objects are done, and the same command resumes with the others",
+			err, p.Sum.Objects)
 	}
 	return p.Sum, p.forget()
 }

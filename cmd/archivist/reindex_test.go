@@ -61,7 +61,8 @@ func TestReindexAll(t *testing.T) {
 	defer interrupt()
 	requests := 0
 	s := &root{asked: map[string]int{}, before: func(*http.Request) int {
-		if requests++; requests == 10 {
+		requests++
+		if requests == 10 {
 			interrupt()
 		}
 		return 0
@@ -75,7 +76,9 @@ func TestReindexAll(t *testing.T) {
 	}
 	c = with(t, srv.URL)
 	code := c.run("object reindex --all")
-	if code != 4 || !strings.Contains(c.err.String(), "1 of 64 objects") || !strings.Contains(c.out.String(), "080/o\tit is no inventory") || !strings.Contains(c.err.String(), "resuming an earlier run") {
+	if code != 4 || !strings.Contains(c.err.String(), "1 of 64 objects") ||
+		!strings.Contains(c.out.String(), "080/o\tit is no inventory") ||
+		!strings.Contains(c.err.String(), "resuming an earlier run") {
 		t.Errorf("exit code %d\n%s%s", code, &c.out, &c.err)
 	}
 	again := 0
@@ -85,12 +88,8 @@ func TestReindexAll(t *testing.T) {
 	if len(s.asked) != 64 || again > 3 { // the answer to the interrupted request is lost
 		t.Errorf("%d places were looked at, %d of them twice", len(s.asked), again)
 	}
-	if c.run("object reindex --all --parallel 16"); !strings.Contains(c.out.String(), "objects\t64\n") {
-		t.Errorf("the next run says %s", &c.out)
-	}
-	if code := c.run("object reindex --all ark:/99999/fk4x"); code != exitUsage {
-		t.Errorf("an ARK and --all gave %d", code)
-	}
+	c.want(t, "object reindex --all --parallel 16", 4, "objects\t64\n")
+	c.want(t, "object reindex --all ark:/99999/fk4x", exitUsage, "either an ARK or --all")
 }
 
 // TestReindexIsPatient: a request that the gateway gives up on is sent again.
@@ -98,20 +97,20 @@ func TestReindexIsPatient(t *testing.T) {
 	emptyHome(t)
 	requests, down := 0, false
 	srv := httptest.NewServer(&root{asked: map[string]int{}, before: func(*http.Request) int {
-		if requests++; down || requests%3 == 0 {
+		requests++
+		if down || requests%3 == 0 {
 			return http.StatusGatewayTimeout
 		}
 		return 0
 	}})
 	defer srv.Close()
 	c := with(t, srv.URL)
-	if c.run("object reindex --all --parallel 1"); !strings.Contains(c.out.String(), "objects\t64\n") || len(c.waits) == 0 {
-		t.Errorf("it says %s%s", &c.out, &c.err)
+	c.want(t, "object reindex --all --parallel 1", 4, "objects\t64\n")
+	if len(c.waits) == 0 {
+		t.Error("no request was sent again")
 	}
 	down = true
-	if code := c.run("object reindex --all --parallel 1"); code != 7 || !strings.Contains(c.err.String(), "the same command resumes") {
-		t.Errorf("an API that is down gave %d %s", code, &c.err)
-	}
+	c.want(t, "object reindex --all --parallel 1", 7, "the same command resumes")
 }
 
 // TestReindexProgress: what is shown while it runs.
@@ -139,7 +138,8 @@ func TestReindexProgress(t *testing.T) {
 	if got := p.text(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if p = open(); p.Sum.Objects != 1000 || p.Parts[8].Cursor != "880/0" {
+	p = open()
+	if p.Sum.Objects != 1000 || p.Parts[8].Cursor != "880/0" {
 		t.Errorf("read back: %+v", p)
 	}
 }

@@ -92,9 +92,20 @@ func run(ctx context.Context, m machine, args []string) int {
 
 // parserOf makes the parser of the commands. It calls exit after --help and --version.
 func parserOf(c *cli, m machine, exit func(int)) *kong.Kong {
-	return kong.Must(c, kong.Name("archivist"), kong.Description(description), kong.Writers(m.screen(m.out), m.screen(m.err)),
-		kong.Exit(exit), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: terminal.UsualWidth}),
-		kong.Vars{"version": "archivist " + buildVersion(), "topics": strings.Join(topics(), ", ")})
+	return kong.Must(c,
+		kong.Name("archivist"),
+		kong.Description(description),
+		kong.Writers(m.screen(m.out), m.screen(m.err)),
+		kong.Exit(exit),
+		kong.ConfigureHelp(kong.HelpOptions{
+			Compact:             true,
+			NoExpandSubcommands: true,
+			WrapUpperBound:      terminal.UsualWidth,
+		}),
+		kong.Vars{
+			"version": "archivist " + buildVersion(),
+			"topics":  strings.Join(topics(), ", "),
+		})
 }
 
 const description = "Archivist preserves content: submit it by URL, follow it, and get it back.\n\n" +
@@ -115,6 +126,9 @@ func buildVersion() string {
 	return strings.TrimSpace(out)
 }
 
+// userAgent says to the API who calls (RFC 9110, section 10.1.5).
+func userAgent() string { return "archivist/" + strings.ReplaceAll(buildVersion(), " ", "-") }
+
 // prepare settles which API is used and what is printed.
 func (a *app) prepare(c *cli, k *kong.Context) error {
 	command := target(k)
@@ -128,7 +142,7 @@ func (a *app) prepare(c *cli, k *kong.Context) error {
 	for _, warning := range a.settings.warnings {
 		a.warn("%s", warning)
 	}
-	a.client = &v1.Client{URL: a.settings.API, Key: a.settings.key, HTTP: a.http, UserAgent: "archivist/" + strings.ReplaceAll(buildVersion(), " ", "-")}
+	a.client = &v1.Client{URL: a.settings.API, Key: a.settings.key, HTTP: a.http, UserAgent: userAgent()}
 	if _, is := command.(offline); !is && a.settings.API == "" {
 		return usage("no API is set: run in the folder of `make run`, or set ARCHIVIST_API (archivist help config)")
 	}
@@ -137,7 +151,8 @@ func (a *app) prepare(c *cli, k *kong.Context) error {
 
 // warn tells of something that does not keep the command from being done.
 func (a *app) warn(format string, args ...any) {
-	fmt.Fprintln(a.errors, "archivist: "+terminal.Yellow.Of("warning")+": "+terminal.Printable(fmt.Sprintf(format, args...)))
+	text := terminal.Printable(fmt.Sprintf(format, args...))
+	fmt.Fprintln(a.errors, "archivist: "+terminal.Yellow.Of("warning")+": "+text)
 }
 
 // statusTo makes a status line on the terminal of the errors, so that what a command

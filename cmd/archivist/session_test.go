@@ -39,9 +39,13 @@ func TestSession(t *testing.T) {
 	}))
 	defer source.Close()
 	files["/ghent.checkm"] = objectProfile + prefixes + fileFields +
-		fmt.Sprintf("%s/map.txt | md5 | 44ad42c2aa8a0f79c0dbf43d2c1d4b0b | 16 | | map.txt |\n%s/notes.txt | | | | | notes.txt |\n#%%eof\n", source.URL, source.URL)
+		source.URL + "/map.txt | md5 | 44ad42c2aa8a0f79c0dbf43d2c1d4b0b | 16 | | map.txt |\n" +
+		source.URL + "/notes.txt | | | | | notes.txt |\n#%eof\n"
 	s := newSession(t)
-	s.hide = map[string]string{source.URL: "https://files.example.org", s.console.env["ARCHIVIST_API"]: "https://archive.example.org"}
+	s.hide = map[string]string{
+		source.URL:                     "https://files.example.org",
+		s.console.env["ARCHIVIST_API"]: "https://archive.example.org",
+	}
 
 	submit := "submit " + source.URL + "/ghent.checkm --collection maps --local-id map-17 --what Ghent"
 	s.do(submit+" --dry-run", 0)
@@ -51,7 +55,12 @@ func TestSession(t *testing.T) {
 		t.Fatal(jobs, err)
 	}
 	s.do("batch report "+jobs[0].Batch, 0)
-	files["/ghent.checkm"] = strings.Replace(files["/ghent.checkm"], "44ad42c2aa8a0f79c0dbf43d2c1d4b0b", "9562ba425eb13bffe313e8434ba15377", 1)
+	files["/ghent.checkm"] = strings.Replace(
+		files["/ghent.checkm"],
+		"44ad42c2aa8a0f79c0dbf43d2c1d4b0b",
+		"9562ba425eb13bffe313e8434ba15377",
+		1,
+	)
 	s.do(submit+" --watch", 0)
 	s.do("object list --collection maps", 0)
 	objects, err := s.client.Objects(t.Context(), v1.Filter{Collection: "maps"})

@@ -95,7 +95,8 @@ func (c *submitCmd) request() (in v1.BatchRequest, err error) {
 	u, err := url.Parse(c.Source)
 	isWeb := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 	if !isWeb {
-		return in, usage("%q is no http(s) URL; the archive downloads what is submitted, so put it on a web server first", c.Source)
+		return in, usage("%q is no http(s) URL; the archive downloads what is submitted, "+
+			"so put it on a web server first", c.Source)
 	}
 
 	in = v1.BatchRequest{
@@ -124,7 +125,8 @@ func (c *submitCmd) digest() (*v1.Digest, error) {
 	n, known := checkm.Lengths[checkm.Canonical(algorithm)]
 	isHex := strings.Trim(value, "0123456789abcdefABCDEF") == ""
 	if !known || len(value) != n || !isHex {
-		return nil, usage("--digest: %q is no digest; expected ALGORITHM:HEX with one of %s, e.g. md5:5d41402abc4b2a76b9719d911017c592",
+		return nil, usage("--digest: %q is no digest; expected ALGORITHM:HEX with one of %s, "+
+			"e.g. md5:5d41402abc4b2a76b9719d911017c592",
 			c.Digest, strings.Join(slices.Sorted(maps.Keys(checkm.Lengths)), ", "))
 	}
 	return &v1.Digest{Algorithm: algorithm, Value: value}, nil

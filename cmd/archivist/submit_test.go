@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 
@@ -14,9 +13,11 @@ import (
 const (
 	objectProfile = "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest\n"
 	batchProfile  = "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-batch-manifest\n"
-	prefixes      = "#%prefix | mrt: | http://merritt.cdlib.org/terms#\n#%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n"
-	fileFields    = "#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName | mrt:mimeType\n"
-	goodRow       = "https://example.org/a.txt | md5 | 5d41402abc4b2a76b9719d911017c592 | 5 | | a.txt |\n"
+	prefixes      = "#%prefix | mrt: | http://merritt.cdlib.org/terms#\n" +
+		"#%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n"
+	fileFields = "#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | " +
+		"nfo:fileName | mrt:mimeType\n"
+	goodRow = "https://example.org/a.txt | md5 | 5d41402abc4b2a76b9719d911017c592 | 5 | | a.txt |\n"
 )
 
 // depository is an archive that takes submissions and serves manifests, too.
@@ -43,7 +44,10 @@ func newDepository(t *testing.T) *depository {
 	mux.HandleFunc("GET /v1/collections/maps", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, v1.Collection{Name: "maps", Profile: d.profile})
 	})
-	mux.HandleFunc("GET /v1/objects", func(w http.ResponseWriter, _ *http.Request) { answer(w, v1.List[v1.Object]{Items: d.known}) })
+	mux.HandleFunc(
+		"GET /v1/objects",
+		func(w http.ResponseWriter, _ *http.Request) { answer(w, v1.List[v1.Object]{Items: d.known}) },
+	)
 	mux.HandleFunc("GET /files/", func(w http.ResponseWriter, r *http.Request) {
 		text, known := d.files[strings.TrimPrefix(r.URL.Path, "/files/")]
 		if !known {
@@ -63,9 +67,8 @@ func TestSubmitChecks(t *testing.T) {
 	good := objectProfile + prefixes + fileFields + goodRow + "#%eof\n"
 	many := batchProfile + prefixes + fileFields + goodRow + "#%eof\n"
 	undigested := strings.Replace(good, "md5 | 5d41402abc4b2a76b9719d911017c592", " | ", 1)
-	if err := os.WriteFile("copy.checkm", []byte(strings.Replace(good, "| a.txt", "| ../a.txt", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	outside := strings.Replace(good, "| a.txt", "| ../a.txt", 1)
+	write(t, "copy.checkm", outside)
 	for name, k := range map[string]struct {
 		line    string
 		content string // of x.checkm
@@ -74,21 +77,21 @@ func TestSubmitChecks(t *testing.T) {
 		says    string
 	}{
 		"good":               {"submit URL/x.checkm", good, false, 0, ""},
-		"not there":          {"submit URL/gone.checkm", good, false, 0, "warning: the manifest was not checked: the server answers 404 Not Found"},
+		"not there":          {"submit URL/gone.checkm", good, false, 0, "the server answers 404 Not Found"},
 		"no manifest at all": {"submit URL/x.checkm", "a text", false, 2, "--type file preserves it as a file"},
 		"kept as a file":     {"submit URL/x.checkm --type file", "a text", false, 0, ""},
 		"said to be one":     {"submit URL/x.checkm --type object-manifest", "a text", false, 2, "x.checkm"},
-		"wrong name":         {"submit URL/x.checkm", strings.Replace(good, "| a.txt", "| ../a.txt", 1), false, 2, "nothing was submitted"},
-		"local copy":         {"submit URL/x.checkm --manifest copy.checkm", good, false, 2, `the fileName "../a.txt" has the path segment ".."`},
+		"wrong name":         {"submit URL/x.checkm", outside, false, 2, "nothing was submitted"},
+		"local copy":         {"submit URL/x.checkm --manifest copy.checkm", good, false, 2, `"../a.txt" has the path segment ".."`},
 		"no local copy":      {"submit URL/x.checkm --manifest gone.checkm", good, false, 2, "gone.checkm"},
 		"lenient":            {"submit URL/x.checkm", undigested, false, 0, "warning: line 6: the file has no digest"},
 		"strict":             {"submit URL/x.checkm", undigested, true, 2, "nothing was submitted"},
 		"one object":         {"submit URL/x.checkm --local-id a", good, false, 0, ""},
 		"many objects":       {"submit URL/x.checkm", many, false, 0, "accepted: batch manifest with 1 row"},
-		"flag is lost":       {"submit URL/x.checkm --local-id a --if-version 2", many, false, 2, "--if-version and --local-id cannot be used with a batch manifest"},
+		"flag is lost":       {"submit URL/x.checkm --local-id a", many, false, 2, "--local-id cannot be used"},
 		"blanks after eof":   {"submit URL/x.checkm", good + "\n\n", false, 0, ""},
 		"file":               {"submit URL/x.tif", "", false, 0, ""},
-		"check character":    {"submit URL/x.tif --ark ark:/99999/fk4tq65d6x", "", false, 0, "warning: ark:/99999/fk4tq65d6x does not end in its check character"},
+		"check character":    {"submit URL/x.tif --ark ark:/99999/fk4x", "", false, 0, "its check character"},
 		"right character":    {"submit URL/x.tif --ark ark:/99999/fk4tq65d6k", "", false, 0, ""},
 		"no ARK":             {"submit URL/x.tif --ark doi:10/2", "", false, 2, "an ARK has the form"},
 		"no digest":          {"submit URL/x.tif --digest sha256:12", "", false, 2, "--digest"},
@@ -104,7 +107,9 @@ func TestSubmitChecks(t *testing.T) {
 			if k.code != 0 || dry != "" {
 				want = 0
 			}
-			if code != k.code || !strings.Contains(c.err.String(), k.says) || k.says == "" && name != "blanks after eof" && c.err.Len() > 0 || len(d.taken) != want {
+			if code != k.code || !strings.Contains(c.err.String(), k.says) ||
+				k.says == "" && name != "blanks after eof" && c.err.Len() > 0 ||
+				len(d.taken) != want {
 				t.Errorf("%s%s: exit code %d, %d submitted\n%s%s", name, dry, code, len(d.taken), &c.out, &c.err)
 			}
 			d.taken = nil
@@ -118,10 +123,15 @@ func TestSubmitDryRun(t *testing.T) {
 	for _, k := range []struct {
 		known []v1.Object
 		makes string
-	}{{nil, "v1 of a new object"}, {[]v1.Object{{ARK: "ark:/99999/fk4tq65d6k", Version: 2}}, "v3 of ark:/99999/fk4tq65d6k"}} {
+	}{
+		{nil, "v1 of a new object"},
+		{[]v1.Object{{ARK: "ark:/99999/fk4tq65d6k", Version: 2}}, "v3 of ark:/99999/fk4tq65d6k"},
+	} {
 		d.known = k.known
 		c := with(t, d.URL)
-		if code := c.run("submit https://example.org/a.tif -c maps --local-id a --dry-run"); code != 0 || !strings.Contains(c.out.String(), "makes\t"+k.makes+"\n") || len(d.taken) > 0 {
+		if code := c.run("submit https://example.org/a.tif -c maps --local-id a --dry-run"); code != 0 ||
+			!strings.Contains(c.out.String(), "makes\t"+k.makes+"\n") ||
+			len(d.taken) > 0 {
 			t.Errorf("%d %s%s", code, &c.out, &c.err)
 		}
 	}
@@ -131,9 +141,38 @@ func TestSubmitDryRun(t *testing.T) {
 func TestSubmitSendsAll(t *testing.T) {
 	d := newDepository(t)
 	c := with(t, d.URL)
-	code := c.args("submit", "https://example.org/a.tif", "-c", "maps", "--type", "file", "--filename", "b.tif", "--digest", "MD5:5d41402abc4b2a76b9719d911017c592",
-		"--local-id", "one", "--local-id", "two, with a comma", "--ark", "ark:99999/fk4tq65d6k", "--who", "W", "--what", "T", "--when", "1771", "--submitter", "ann",
-		"--notify", "a@example.org", "--note", "N", "--if-version", "3")
+	code := c.args(
+		"submit",
+		"https://example.org/a.tif",
+		"-c",
+		"maps",
+		"--type",
+		"file",
+		"--filename",
+		"b.tif",
+		"--digest",
+		"MD5:5d41402abc4b2a76b9719d911017c592",
+		"--local-id",
+		"one",
+		"--local-id",
+		"two, with a comma",
+		"--ark",
+		"ark:99999/fk4tq65d6k",
+		"--who",
+		"W",
+		"--what",
+		"T",
+		"--when",
+		"1771",
+		"--submitter",
+		"ann",
+		"--notify",
+		"a@example.org",
+		"--note",
+		"N",
+		"--if-version",
+		"3",
+	)
 	if code != 0 || len(d.taken) != 1 || c.out.String() != "B\n" {
 		t.Fatal(code, c.err.String())
 	}

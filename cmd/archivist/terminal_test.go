@@ -13,7 +13,8 @@ import (
 )
 
 // evil begins lines, moves the cursor, colours, rings, and turns the text around.
-const evil = "x\nFORGED \ufdd3a\r\nFORGED\u2028FORGED\u2029FORGED\x1b[2J\x1b]0;t\x07\x08\u009b31m\u0085FORGED\u202e\u2066\x7f\x00y"
+const evil = "x\nFORGED \ufdd3a\r\nFORGED\u2028FORGED\u2029FORGED" +
+	"\x1b[2J\x1b]0;t\x07\x08\u009b31m\u0085FORGED\u202e\u2066\x7f\x00y"
 
 // fill puts evil into every text of a value.
 func fill(v reflect.Value, depth int) {
@@ -96,7 +97,8 @@ func TestTerminalObeysNothing(t *testing.T) {
 	c.env["NO_COLOR"] = "1"
 	for _, line := range []string{"batch list -c maps", "batch show x", "batch report x", "batch watch x",
 		"job list -c maps", "job show x-1", "job watch x-1", "job receipt x-1", "job requeue x-1 --reason r",
-		"object list -c maps", "object show ark:/99999/fk4x", "object files ark:/99999/fk4x", "object reindex --all", "object get ark:/99999/fk4x",
+		"object list -c maps", "object show ark:/99999/fk4x", "object files ark:/99999/fk4x",
+		"object reindex --all", "object get ark:/99999/fk4x",
 		"collection show maps", "queue", "explain x", "submit https://example.org/a -c maps"} {
 		for _, width := range []int{0, 80} {
 			c.width = width
@@ -108,7 +110,10 @@ func TestTerminalObeysNothing(t *testing.T) {
 				}
 			}
 			for _, r := range text {
-				if unicode.IsControl(r) && r != '\n' && (r != '\t' || width > 0) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r) || r >= '\ufdd0' && r <= '\ufddf' {
+				if unicode.IsControl(r) && r != '\n' && (r != '\t' || width > 0) || r == '\u2028' ||
+					r == '\u2029' ||
+					unicode.Is(unicode.Bidi_Control, r) ||
+					r >= '\ufdd0' && r <= '\ufddf' {
 					t.Errorf("%s: it prints %U", line, r)
 					break
 				}
@@ -117,7 +122,9 @@ func TestTerminalObeysNothing(t *testing.T) {
 				t.Errorf("%s: nothing was printed", line)
 			}
 		}
-		if c.run(line + " --json all"); c.out.Len() > 0 && !json.Valid(c.out.Bytes()) && !strings.Contains(line, "watch") {
+		c.run(line + " --json all")
+		isOne := !strings.Contains(line, "watch") && c.out.Len() > 0
+		if isOne && !json.Valid(c.out.Bytes()) {
 			t.Errorf("%s: no JSON: %.300s", line, &c.out)
 		}
 	}

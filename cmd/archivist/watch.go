@@ -31,7 +31,8 @@ func (c *jobWatchCmd) Run(a *app) error {
 		j, err := a.client.Job(a.ctx, c.ID)
 		s = sight{things: []any{j}, text: jobText(j), state: j.State, over: v1.Ended(j.State)}
 		if j.State == v1.Failed {
-			s.failed = fault.New(fault.Conflict, "job %s failed: %s; correct it and run: archivist job requeue %s --reason TEXT",
+			s.failed = fault.New(fault.Conflict, "job %s failed: %s; "+
+				"correct it and run: archivist job requeue %s --reason TEXT",
 				c.ID, terminal.Printable(strings.TrimRight(j.Message, ".")), c.ID)
 		}
 		return s, err
@@ -122,7 +123,8 @@ func sightOf(batches []v1.Batch) (s sight) {
 	case n > 0 && len(batches) == 1:
 		s.failed = fault.New(fault.Conflict, "the batch failed; archivist batch report %s says why", failed)
 	case n > 0:
-		s.failed = fault.New(fault.Conflict, "%d of %d batches failed; archivist batch report %s says why", n, len(batches), failed)
+		s.failed = fault.New(fault.Conflict, "%d of %d batches failed; archivist batch report %s says why",
+			n, len(batches), failed)
 	}
 	return s
 }

@@ -70,7 +70,8 @@ func (c *Client) Act(ctx context.Context, job string, action Action) (out Job, e
 func (c *Client) Explain(ctx context.Context, id string) (Explanation, error) {
 	path, err := pathOf(id)
 	if err == nil && KindOf(id) == KindObject {
-		err = fault.New(fault.Invalid, "%s is an object, and objects wait for nothing; give the id of a batch or a job", id)
+		err = fault.New(fault.Invalid, "%s is an object, and objects wait for nothing; "+
+			"give the id of a batch or a job", id)
 	}
 	if err != nil {
 		return Explanation{}, err
@@ -172,7 +173,8 @@ func list[T any](ctx context.Context, c *Client, path string, f Filter) ([]T, er
 		if f.Limit > 0 && len(all) >= f.Limit {
 			return all[:f.Limit], nil
 		}
-		if cursor = page.Cursor; cursor == "" {
+		cursor = page.Cursor
+		if cursor == "" {
 			return all, nil
 		}
 	}

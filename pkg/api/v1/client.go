@@ -41,7 +41,34 @@ func (c *Client) Call(ctx context.Context, method, path string, in, out any, hea
 	return nil
 }
 
+// do makes a request and returns an answer that is none of an error.
 func (c *Client) do(ctx context.Context, method, path string, in any, headers []string) (*http.Response, error) {
+	req, err := c.request(ctx, method, path, in)
+	if err != nil {
+		return nil, err
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+
+	client := *c.HTTP
+	client.CheckRedirect = withinAPI
+	resp, err := client.Do(req)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, ctx.Err() // who interrupted it knows why there is no answer
+	case err != nil:
+		return nil, fault.New(fault.Unavailable, "the API does not answer at %s; is it up, and is the URL right? %w",
+			req.URL.Redacted(), err)
+	case resp.StatusCode >= 400:
+		defer resp.Body.Close()
+		return nil, problem(resp)
+	}
+	return resp, nil
+}
+
+// request is a request with a value as its body, unless it is nil.
+func (c *Client) request(ctx context.Context, method, path string, in any) (*http.Request, error) {
 	var body io.Reader
 	if in != nil {
 		data, err := json.Marshal(in)
@@ -54,6 +81,7 @@ func (c *Client) do(ctx context.Context, method, path string, in any, headers []
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "the API's URL cannot be used: %w", err)
 	}
+
 	req.Header.Set("content-type", "application/json")
 	if c.Key != "" {
 		req.Header.Set("x-api-key", c.Key)
@@ -61,23 +89,7 @@ func (c *Client) do(ctx context.Context, method, path string, in any, headers []
 	if c.UserAgent != "" {
 		req.Header.Set("User-Agent", c.UserAgent)
 	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
-	}
-	client := *c.HTTP
-	client.CheckRedirect = withinAPI
-	resp, err := client.Do(req)
-	if ctx.Err() != nil && err != nil {
-		return nil, ctx.Err()
-	}
-	if err != nil {
-		return nil, fault.New(fault.Unavailable, "the API does not answer at %s; is it up (make run), and is the URL right? %w", req.URL.Redacted(), err)
-	}
-	if resp.StatusCode >= 400 {
-		defer resp.Body.Close()
-		return nil, problem(resp)
-	}
-	return resp, nil
+	return req, nil
 }
 
 // withinAPI follows redirects, to content for example. Once one led to another origin,

@@ -107,7 +107,11 @@ func TestCalls(t *testing.T) {
 
 // TestPages: a list goes on to its end, or to the filter's limit, and is never null.
 func TestPages(t *testing.T) {
-	pages := map[string]string{"": `{"items":[{"id":"1"},{"id":"2"}],"cursor":"a"}`, "a": `{"items":[],"cursor":"b"}`, "b": `{"items":[{"id":"3"}]}`}
+	pages := map[string]string{
+		"":  `{"items":[{"id":"1"},{"id":"2"}],"cursor":"a"}`,
+		"a": `{"items":[],"cursor":"b"}`,
+		"b": `{"items":[{"id":"3"}]}`,
+	}
 	requests := 0
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests++
@@ -116,7 +120,8 @@ func TestPages(t *testing.T) {
 	defer srv.Close()
 	c := &v1.Client{URL: srv.URL, HTTP: srv.Client()}
 	for limit, want := range map[int]int{0: 3, 1: 1, 2: 2, 3: 3, 9: 3} {
-		if got, err := c.Jobs(t.Context(), v1.Filter{Collection: "maps", Limit: limit}); err != nil || len(got) != want {
+		if got, err := c.Jobs(t.Context(), v1.Filter{Collection: "maps", Limit: limit}); err != nil ||
+			len(got) != want {
 			t.Errorf("limit %d: %d items, %v", limit, len(got), err)
 		}
 	}
@@ -174,7 +179,9 @@ func TestRefusals(t *testing.T) {
 		}))
 		_, err := (&v1.Client{URL: srv.URL, HTTP: srv.Client(), UserAgent: "archivist/1"}).Queue(t.Context())
 		srv.Close()
-		if !fault.Is(err, k.kind) || !strings.Contains(err.Error(), k.says) || strings.Contains(err.Error(), "\n") || agent != "archivist/1" {
+		if !fault.Is(err, k.kind) || !strings.Contains(err.Error(), k.says) ||
+			strings.Contains(err.Error(), "\n") ||
+			agent != "archivist/1" {
 			t.Errorf("%d %s: %v of %q asked by %s", k.status, k.body, err, fault.Of(err), agent)
 		}
 	}
