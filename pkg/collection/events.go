@@ -40,7 +40,7 @@ func (s Store) moveEvents(ctx context.Context, name string) error {
 			tx.Insert(&moved)
 			tx.Remove(&old)
 		}
-		// A Lost means that another request moved them meanwhile.
+		// A Stale means that another request moved them meanwhile.
 		if err := tx.Commit(ctx); err != nil && !fault.Is(err, fault.Stale) {
 			return err
 		}

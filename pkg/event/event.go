@@ -1,5 +1,21 @@
-// Package event records what happened to a subject: one row per event, written
-// in the transaction of the change itself, with versions without gaps.
+// Package event records what happened to a subject: a batch, a job, an object or a
+// collection.
+//
+// An event is a row, written by the transaction that changes its subject, so there is
+// neither a change without its event nor an event without its change. Its version is the
+// number that the subject's row has after the change: the versions of a subject have no
+// gaps, and two writers cannot both write the next one. That makes the event the proof
+// of the commit, too: a writer whose answer was lost looks who wrote it.
+//
+//	tx := table.Begin(newID())
+//	row.Version++
+//	tx.Save(&row)
+//	err := event.Append(tx, event.Subject{Type: event.Job, ID: row.ID}, row.Version,
+//		event.New{Type: "job.state", Time: now, Component: "download"})
+//	…
+//	err = tx.Commit(ctx)
+//
+// Events are kept after the rows of their subject are removed.
 package event
 
 import (

@@ -1,5 +1,3 @@
-// Package ingest is the ingest queue as values: batches, jobs, their states,
-// and the rules that move them. It decides; it touches nothing.
 package ingest
 
 import (

@@ -1,5 +1,22 @@
-// Package lease lets one worker at a time do a thing: a lease on the row that
-// it guards, or a lease row of its own with a fence that only rises.
+// Package lease lets one worker at a time do a thing.
+//
+// A lease has a holder and an end. It is never renewed: it lasts as long as the function
+// that takes it may run, and a little more. A worker that dies keeps its lease until the
+// end; then another takes it. There are two kinds.
+//
+// A lease on a row (On) is part of the row that it guards. Every write of the row is made
+// on the condition that its revision is the one that the writer read, so a worker whose
+// lease has passed on cannot write.
+//
+//	if row.Live(now) {
+//		return // another worker has it
+//	}
+//	row.Take(tx.ID(), now, time.Minute)
+//	tx.Save(&row)
+//
+// A lease row (Store, Lease) guards what has no row, as the scheduler's tick. It has a
+// fence, a number that only rises. A transaction under the lease carries its Guard, and
+// fails once the lease has passed on.
 package lease
 
 import (
@@ -65,8 +82,8 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("lease %s is held by %s until %s", e.Name, e.Holder, e.Until.UTC().Format(time.RFC3339))
 }
 
-// Acquire takes the lease on name for ttl. It returns a Held with a *HeldError
-// inside if another holder has it. Transactions under the lease carry its Guard;
+// Acquire takes the lease on name for ttl. If another holder has it, it returns an
+// error of the kind fault.Held with a *HeldError inside. Transactions under the lease carry its Guard;
 // they fail once it has passed on.
 func (s *Store) Acquire(ctx context.Context, name string, ttl time.Duration) (Lease, error) {
 	now, holder := s.Now(), s.NewID()
@@ -86,7 +103,7 @@ func (s *Store) Acquire(ctx context.Context, name string, ttl time.Duration) (Le
 // Guard makes tx depend on the lease not having passed on.
 func (l Lease) Guard(tx *table.Tx) { tx.Require(key(l.Name), "fence = ?", l.Fence) }
 
-// Release gives the lease back before its end. A Lost means that it had
+// Release gives the lease back before its end. A Stale means that it had
 // passed on already.
 func (s *Store) Release(ctx context.Context, l Lease) error {
 	return s.Table.Change(ctx, key(l.Name), s.NewID(), func(u *dynamo.Update) {

@@ -26,7 +26,7 @@ type bench struct {
 	stopped  map[string]bool
 	problems map[string]string // of executions
 	told     []string
-	pokes    int
+	wakes    int
 	repairs  int
 	metrics  map[string]float64
 	cleaned  []string
@@ -39,7 +39,7 @@ func newBenchOn(t *testing.T, tb *table.Table) *bench {
 	now := func() time.Time { return b.now }
 	id := func() string { n++; return fmt.Sprintf("ID%06d", n) }
 	b.q = &queue.Queue{Table: tb, Now: now, NewID: id, Executions: b,
-		Wake: func(context.Context) error { b.pokes++; return nil },
+		Wake: func(context.Context) error { b.wakes++; return nil },
 		Metric: func(name string, n float64) {
 			b.metrics[name] += n
 			b.repairs = int(b.metrics["Repairs"])
@@ -128,7 +128,7 @@ func (b *bench) submit(n int, local string) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.handle(b.last(), func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
+	b.handle(b.last(), func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 		var jobs []ingest.Job
 		for i := range n {
 			j := ingest.Job{Collection: "c", Priority: 5, SizeKnown: true}
@@ -137,9 +137,9 @@ func (b *bench) submit(n int, local string) string {
 			}
 			jobs = append(jobs, j)
 		}
-		for h.Batch.Unpacked < n {
-			left := jobs[h.Batch.Unpacked:]
-			if err := h.Unpack(ctx, left[:queue.Chunk(left)], n); err != nil {
+		for claim.Batch.Unpacked < n {
+			left := jobs[claim.Batch.Unpacked:]
+			if err := claim.Unpack(ctx, left[:queue.Chunk(left)], n); err != nil {
 				return ingest.Result{}, err
 			}
 		}
@@ -228,7 +228,7 @@ func (b *bench) lose(n int) (ids []string) {
 	return ids
 }
 
-// grants puts n rows of a scarce thing into the table, as of jobs that have it.
+// grants puts n rows of something limited into the table, as of jobs that have it.
 func (b *bench) grants(pk string, n int, bytes int64) {
 	b.Helper()
 	for i := 0; i < n; {
@@ -247,8 +247,8 @@ func (b *bench) grants(pk string, n int, bytes int64) {
 
 // sized is a step that finds out how much space its job needs.
 func sized(n int64) queue.Step {
-	return func(_ context.Context, h *queue.Claim) (ingest.Result, error) {
-		h.Job.SpaceNeeded, h.Job.SizeKnown = n, true
+	return func(_ context.Context, claim *queue.Claim) (ingest.Result, error) {
+		claim.Job.SpaceNeeded, claim.Job.SizeKnown = n, true
 		return ingest.Result{Outcome: ingest.StepNext}, nil
 	}
 }
@@ -260,10 +260,10 @@ func fails(recoverable bool) queue.Step {
 
 // unpackAll is the step that makes the batch's jobs, in as many chunks as it takes.
 func unpackAll(jobs []ingest.Job) queue.Step {
-	return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
-		for h.Batch.Unpacked < len(jobs) {
-			left := jobs[h.Batch.Unpacked:]
-			if err := h.Unpack(ctx, left[:queue.Chunk(left)], len(jobs)); err != nil {
+	return func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+		for claim.Batch.Unpacked < len(jobs) {
+			left := jobs[claim.Batch.Unpacked:]
+			if err := claim.Unpack(ctx, left[:queue.Chunk(left)], len(jobs)); err != nil {
 				return ingest.Result{}, err
 			}
 		}

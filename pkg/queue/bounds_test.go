@@ -97,11 +97,11 @@ func TestRowsAtTheCap(t *testing.T) {
 	b.handle(m, ok)
 	m.State = string(ingest.Recording)
 	rows("record", func() {
-		b.handle(m, func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
+		b.handle(m, func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 			put, err := inventory.Store{Table: b.q.Table}.Prepare(ctx,
 				inventory.Record{Versions: []inventory.Version{{Number: 1}},
-					Object: inventory.Object{ARK: capArk, Collection: "c", LocalIDs: h.Job.LocalIDs, HeadOf: 1}}, 1)
-			h.OnCommit(put)
+					Object: inventory.Object{ARK: capArk, Collection: "c", LocalIDs: claim.Job.LocalIDs, HeadOf: 1}}, 1)
+			claim.OnCommit(put)
 			return ingest.Result{Outcome: ingest.StepNext}, err
 		})
 	})
@@ -133,8 +133,8 @@ func TestSubmitRefusesBadIdentifiers(t *testing.T) {
 // TestTryThatCannotCommit: when the end of a step cannot be committed, the true
 // reason is written down, the lease is given back, and the tries come to an end.
 func TestTryThatCannotCommit(t *testing.T) {
-	tooMany := func(_ context.Context, h *queue.Claim) (ingest.Result, error) {
-		h.OnCommit(func(tx *table.Tx) error {
+	tooMany := func(_ context.Context, claim *queue.Claim) (ingest.Result, error) {
+		claim.OnCommit(func(tx *table.Tx) error {
 			for i := range table.MaxActions {
 				tx.Require(table.Key{PK: "x", SK: fmt.Sprint(i)}, "attribute_not_exists(pk)")
 			}
@@ -176,31 +176,31 @@ func TestFailedCommitLeavesTheItem(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop := errors.New("the step gives up")
-	b.handle(b.last(), func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
-		before := h.Batch.Unpacked
-		if err := h.Unpack(ctx, make([]ingest.Job, 60), 60); !fault.Is(err, fault.Invalid) ||
-			h.Batch.Unpacked != before {
-			t.Errorf("a chunk of 60 jobs: %v, %d unpacked", err, h.Batch.Unpacked)
+	b.handle(b.last(), func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+		before := claim.Batch.Unpacked
+		if err := claim.Unpack(ctx, make([]ingest.Job, 60), 60); !fault.Is(err, fault.Invalid) ||
+			claim.Batch.Unpacked != before {
+			t.Errorf("a chunk of 60 jobs: %v, %d unpacked", err, claim.Batch.Unpacked)
 		}
-		if err := h.Unpack(ctx, make([]ingest.Job, 1), 1); err != nil {
+		if err := claim.Unpack(ctx, make([]ingest.Job, 1), 1); err != nil {
 			t.Errorf("after it a chunk of one: %v", err)
 		}
 		return ingest.Result{Outcome: ingest.StepNext}, nil
 	})
 	b.tick()
 	m := b.last()
-	b.handle(m, func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
-		h.Job.Checkpoint = "first"
+	b.handle(m, func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+		claim.Job.Checkpoint = "first"
 		tooMany := func(tx *table.Tx) {
 			for i := range table.MaxActions {
 				tx.Require(table.Key{PK: "x", SK: fmt.Sprint(i)}, "attribute_not_exists(pk)")
 			}
 		}
-		if err := h.Checkpoint(ctx, tooMany); !fault.Is(err, fault.Invalid) {
+		if err := claim.Checkpoint(ctx, tooMany); !fault.Is(err, fault.Invalid) {
 			t.Errorf("a checkpoint of too many rows: %v", err)
 		}
-		h.Job.Checkpoint = "second"
-		if err := h.Checkpoint(ctx); err != nil {
+		claim.Job.Checkpoint = "second"
+		if err := claim.Checkpoint(ctx); err != nil {
 			t.Errorf("after it a checkpoint: %v", err)
 		}
 		return ingest.Result{}, stop

@@ -233,9 +233,9 @@ func TestMailDoesNotDisturbAWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := row.Batch.ID
-	b.handle(b.last(), func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
+	b.handle(b.last(), func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 		for n := range 3 {
-			if err := h.Unpack(ctx, make([]ingest.Job, 1), 3); err != nil {
+			if err := claim.Unpack(ctx, make([]ingest.Job, 1), 3); err != nil {
 				t.Errorf("chunk %d: %v", n, err)
 			}
 			if owed, _ := b.mails(id); n == 0 && (len(p.got) != 1 || len(owed) != 1 || !owed[0].Ended) {
@@ -279,11 +279,11 @@ func TestContinueGivesTheLeaseBack(t *testing.T) {
 	id, report := b.toReport()
 	for n := range 30 { // more than a report may be tried
 		done := fmt.Sprint(n)
-		keep := b.handle(report, func(_ context.Context, h *queue.Claim) (ingest.Result, error) {
-			if n > 0 && h.Batch.Checkpoint != fmt.Sprint(n-1) {
-				t.Errorf("it goes on from %q", h.Batch.Checkpoint)
+		keep := b.handle(report, func(_ context.Context, claim *queue.Claim) (ingest.Result, error) {
+			if n > 0 && claim.Batch.Checkpoint != fmt.Sprint(n-1) {
+				t.Errorf("it goes on from %q", claim.Batch.Checkpoint)
 			}
-			h.Batch.Checkpoint = done
+			claim.Batch.Checkpoint = done
 			return ingest.Result{Outcome: ingest.StepContinue}, nil
 		})
 		if keep != 0 {

@@ -86,8 +86,8 @@ func (w *crash) run() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	unpack := func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
-		return ingest.Result{Outcome: ingest.StepNext}, h.Unpack(ctx, make([]ingest.Job, 1), 1)
+	unpack := func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+		return ingest.Result{Outcome: ingest.StepNext}, claim.Unpack(ctx, make([]ingest.Job, 1), 1)
 	}
 	w.work(w.last(), unpack)
 	fails := func(context.Context, *queue.Claim) (ingest.Result, error) { return ingest.Fail(false, "no"), nil }

@@ -127,8 +127,8 @@ func TestFailedStepWritesNothing(t *testing.T) {
 		b.submit(1, "")
 		b.tick()
 		k := table.Key{PK: "OBJECT#x", SK: "OBJECT"}
-		b.handle(b.last(), func(_ context.Context, h *queue.Claim) (ingest.Result, error) {
-			h.OnCommit(func(tx *table.Tx) error { tx.Insert(&table.Head{PK: k.PK, SK: k.SK}); return nil })
+		b.handle(b.last(), func(_ context.Context, claim *queue.Claim) (ingest.Result, error) {
+			claim.OnCommit(func(tx *table.Tx) error { tx.Insert(&table.Head{PK: k.PK, SK: k.SK}); return nil })
 			return end, nil
 		})
 		var row table.Head
@@ -143,10 +143,10 @@ func TestFreeingWakesTheGates(t *testing.T) {
 	b := newBench(t)
 	id := ingest.JobID(b.submit(2, ""), 1)
 	b.tick()
-	before := b.pokes
+	before := b.wakes
 	b.forceFail(id)
-	if b.pokes == before || !b.stopped[queue.ExecutionName(id, 1)] {
-		t.Errorf("%d pokes, stopped %v", b.pokes-before, b.stopped)
+	if b.wakes == before || !b.stopped[queue.ExecutionName(id, 1)] {
+		t.Errorf("%d wake-ups, stopped %v", b.wakes-before, b.stopped)
 	}
 }
 

@@ -1,6 +1,3 @@
-// Package queue is the ingest service: it keeps batches and jobs as rows and
-// moves them by one transaction per change, drives them through executions,
-// lets them through the gates, and repairs what got lost.
 package queue
 
 import (

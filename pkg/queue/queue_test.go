@@ -207,10 +207,10 @@ func TestUnpackInChunks(t *testing.T) {
 		t.Fatal(err)
 	}
 	chunks := func(until int) queue.Step {
-		return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
-			for h.Batch.Unpacked < until {
-				jobs := make([]ingest.Job, n-h.Batch.Unpacked)
-				if err := h.Unpack(ctx, jobs[:queue.Chunk(jobs)], n); err != nil {
+		return func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+			for claim.Batch.Unpacked < until {
+				jobs := make([]ingest.Job, n-claim.Batch.Unpacked)
+				if err := claim.Unpack(ctx, jobs[:queue.Chunk(jobs)], n); err != nil {
 					return ingest.Result{}, err
 				}
 			}
@@ -250,9 +250,9 @@ func TestChain(t *testing.T) {
 	for _, m := range b.started {
 		if m.Job != "" {
 			m.Token = "t"
-			b.handle(m, func(_ context.Context, h *queue.Claim) (ingest.Result, error) {
+			b.handle(m, func(_ context.Context, claim *queue.Claim) (ingest.Result, error) {
 				if m.Job != ids[0] {
-					h.Job.Priority = 0
+					claim.Job.Priority = 0
 				}
 				return ingest.Result{Outcome: ingest.StepNext}, nil
 			})
@@ -329,14 +329,14 @@ func TestFiveHundred(t *testing.T) {
 		t.Fatal(err)
 	}
 	batch := row.Batch.ID
-	b.handle(b.last(), func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
+	b.handle(b.last(), func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 		var jobs []ingest.Job
 		for i := range n {
 			jobs = append(jobs, ingest.Job{Collection: "c", Priority: (i * 7919) % 100, SizeKnown: true})
 		}
-		for h.Batch.Unpacked < n {
-			left := jobs[h.Batch.Unpacked:]
-			if err := h.Unpack(ctx, left[:queue.Chunk(left)], n); err != nil {
+		for claim.Batch.Unpacked < n {
+			left := jobs[claim.Batch.Unpacked:]
+			if err := claim.Unpack(ctx, left[:queue.Chunk(left)], n); err != nil {
 				return ingest.Result{}, err
 			}
 		}

@@ -61,11 +61,11 @@ func TestSomebodyElsesRow(t *testing.T) {
 	second := ingest.JobID(b.submit(1, ""), 1)
 	b.tick()
 	b.handle(queue.Message{Job: second, Exec: 1, State: string(ingest.Estimating)}, func(ctx context.Context,
-		h *queue.Claim) (ingest.Result, error) {
-		h.Job.LocalIDs = []string{"x"}
-		h.Job.Locks = h.Job.LockKeys()
+		claim *queue.Claim) (ingest.Result, error) {
+		claim.Job.LocalIDs = []string{"x"}
+		claim.Job.Locks = claim.Job.LockKeys()
 		var ce *table.ConditionError
-		if err := h.Checkpoint(ctx); !fault.Is(err, fault.Stale) || !errors.As(err, &ce) ||
+		if err := claim.Checkpoint(ctx); !fault.Is(err, fault.Stale) || !errors.As(err, &ce) ||
 			!ce.Failed(queue.LockKey("local#c#x")) {
 			t.Errorf("the lock of %s was taken: %v", first, err)
 		}
@@ -90,14 +90,14 @@ func TestLockFoundLate(t *testing.T) {
 	m := queue.Message{Job: second, Exec: 2, State: string(ingest.Downloading)}
 	b.handle(m, ok)
 	m.State = string(ingest.Processing)
-	identify := func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
-		h.Job.LocalIDs = []string{"x"}
-		before := *h.Job
-		h.Job.Locks = h.Job.LockKeys()
-		err := h.Checkpoint(ctx)
+	identify := func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+		claim.Job.LocalIDs = []string{"x"}
+		before := *claim.Job
+		claim.Job.Locks = claim.Job.LockKeys()
+		err := claim.Checkpoint(ctx)
 		var ce *table.ConditionError
 		if errors.As(err, &ce) && ce.Failed(queue.LockKey("local#c#x")) {
-			*h.Job = before
+			*claim.Job = before
 			return ingest.Result{Outcome: ingest.StepPark, Lock: "local#c#x"}, nil
 		}
 		return ingest.Result{Outcome: ingest.StepNext}, err

@@ -113,7 +113,7 @@ func (d deafExecutions) StoppedByHand(ctx context.Context, machine, name string)
 }
 
 // TestAnyTickSweeps: where the minute's own tick is dropped each time, since it
-// meets a poke's, the pokes sweep in its place, once a minute.
+// meets a wake-up's, the wake-ups sweep in its place, once a minute.
 func TestAnyTickSweeps(t *testing.T) {
 	b := newTwinBench(t)
 	ids := b.lose(2)

@@ -86,8 +86,8 @@ func TestTooManyRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.handle(b.last(), func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
-		return ingest.Result{Outcome: ingest.StepNext}, h.Unpack(ctx, make([]ingest.Job, 1), ingest.MaxJobs+1)
+	b.handle(b.last(), func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+		return ingest.Result{Outcome: ingest.StepNext}, claim.Unpack(ctx, make([]ingest.Job, 1), ingest.MaxJobs+1)
 	})
 	got, err := b.q.Batch(t.Context(), row.Batch.ID)
 	if err != nil || got.State != ingest.BatchFailed || !strings.Contains(got.Message, "99999") {
@@ -109,9 +109,9 @@ func TestUnpackThatGivesUp(t *testing.T) {
 		}
 		batch, m := row.Batch.ID, b.last()
 		for range 12 {
-			b.now = b.now.Add(b.handle(m, func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
-				if h.Batch.Unpacked == 0 {
-					if err := h.Unpack(ctx, make([]ingest.Job, 1), 2); err != nil {
+			b.now = b.now.Add(b.handle(m, func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+				if claim.Batch.Unpacked == 0 {
+					if err := claim.Unpack(ctx, make([]ingest.Job, 1), 2); err != nil {
 						return ingest.Result{}, err
 					}
 				}
@@ -172,12 +172,12 @@ func TestContinueTakesNoTries(t *testing.T) {
 	}
 	m := b.last()
 	for n := range 30 { // more than the tries of the stage
-		keep := b.handle(m, func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
+		keep := b.handle(m, func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 			b.now = b.now.Add(45 * time.Second)
 			if n%2 == 0 { // a step may go on without a new chunk
 				return ingest.Result{Outcome: ingest.StepContinue}, nil
 			}
-			return ingest.Result{Outcome: ingest.StepContinue}, h.Unpack(ctx, make([]ingest.Job, 1), 1000)
+			return ingest.Result{Outcome: ingest.StepContinue}, claim.Unpack(ctx, make([]ingest.Job, 1), 1000)
 		})
 		if told := b.told[len(b.told)-1]; keep != 0 || !strings.Contains(told, string(ingest.Continue)) {
 			t.Fatalf("message %d: kept for %s, told %q", n, keep, told)

@@ -123,14 +123,14 @@ func (l *locked) Write(p []byte) (int, error) {
 // guarded turns a step's panic into a failure of the test that names the
 // submission.
 func (w *world) guarded(name string, step queue.Step) queue.Step {
-	return func(ctx context.Context, h *queue.Claim) (res ingest.Result, err error) {
+	return func(ctx context.Context, claim *queue.Claim) (res ingest.Result, err error) {
 		defer func() {
 			if p := recover(); p != nil {
 				w.fail("%s panics: %v\n%s", name, p, debug.Stack())
 				err = fmt.Errorf("panic: %v", p)
 			}
 		}()
-		return step(ctx, h)
+		return step(ctx, claim)
 	}
 }
 

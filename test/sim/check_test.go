@@ -330,7 +330,7 @@ func (c *checker) batch(prev, next queue.Batch, e event.Row) {
 	}
 }
 
-// agrees holds a job against its scarce rows.
+// agrees holds a job against its reservations.
 func (c *checker) agrees(id string) {
 	j := c.jobs[id]
 	if j.HasSlot != c.slots[id].there {

@@ -8,7 +8,7 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// reserved is a row that reserves something scarce, with what the tick under way
+// reserved is a row that reserves something limited, with what the tick under way
 // can have seen of it: it counted the rows at some time since it began.
 type reserved struct {
 	collection  string

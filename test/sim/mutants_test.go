@@ -38,9 +38,9 @@ var mutants = []mutant{
 	{name: "the sweep left out", client: seeing("due#", func([]tabletest.Item) []tabletest.Item { return nil })},
 	{name: "success answered for a stage that the job has not left", step: func(a *actor, m queue.Message,
 		s queue.Step) queue.Step {
-		return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
+		return func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 			_ = a.Answer(ctx, m.Token, ingest.Success, "")
-			return s(ctx, h)
+			return s(ctx, claim)
 		}
 	}},
 	{name: "space rows ignored", client: seeing("SPACE", func([]tabletest.Item) []tabletest.Item { return nil })},

@@ -39,7 +39,7 @@ type scenario struct {
 	again      time.Duration // after it, failed jobs are requeued once everything rests; 0: never
 	tight      bool          // jobs share few ids, need much, and fail often: who holds space waits for who needs it
 	mails      bool          // mails are sent
-	poked      bool          // once the faults have stopped, no tick is asked to sweep
+	unswept    bool          // once the faults have stopped, no tick is asked to sweep
 	refuses    refusal       // which dependency refuses all the time
 
 	throttled string // a prefix of partitions that are throttled for a while
@@ -136,7 +136,7 @@ func draw(rng *rand.Rand) scenario {
 	if one(4) {
 		s.again = time.Duration(1+rng.IntN(3)) * time.Hour
 	}
-	s.mails, s.poked = one(4), one(4)
+	s.mails, s.unswept = one(4), one(4)
 	if one(6) {
 		s.refuses = refusals[rng.IntN(len(refusals))]
 	}

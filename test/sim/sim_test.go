@@ -68,9 +68,9 @@ func (w *world) storm(ctx context.Context) {
 	submitted := 0
 	c.spawn("admin", w.s.rounds, func(a *actor) { a.administrate(ctx, &submitted) })
 	c.spawn("scheduler", w.s.rounds, func(a *actor) { a.tick(ctx, true) })
-	c.spawn("poked", w.s.rounds, func(a *actor) {
-		if w.pokes > 0 {
-			w.pokes = 0
+	c.spawn("woken", w.s.rounds, func(a *actor) {
+		if w.wakes > 0 {
+			w.wakes = 0
 			a.tick(ctx, a.rng.IntN(4) == 0)
 		}
 	})
@@ -205,7 +205,7 @@ func (w *world) rest(ctx context.Context, first func(*actor)) {
 	c.spawn("quiet", 1, func(a *actor) {
 		first(a)
 		for rounds, until := 0, time.Now().Add(w.patient()); time.Now().Before(until); rounds++ {
-			a.tick(ctx, !w.s.poked)
+			a.tick(ctx, !w.s.unswept)
 			w.drain(ctx, a)
 			w.check.untied()
 			if w.check.err != nil || w.check.atRest() == nil {

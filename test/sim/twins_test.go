@@ -151,11 +151,11 @@ func (a *actor) compose(_ context.Context, b *ingest.Batch, m ingest.Mail) ([]st
 }
 
 // refusesStep reports whether what a stage of this item needs refuses.
-func (w *world) refusesStep(h *queue.Claim, stage string) bool {
-	if h.Batch != nil {
-		return stage == "report" && w.s.refuses == refusesReport && h.Batch.Note == "0"
+func (w *world) refusesStep(claim *queue.Claim, stage string) bool {
+	if claim.Batch != nil {
+		return stage == "report" && w.s.refuses == refusesReport && claim.Batch.Note == "0"
 	}
-	return w.s.refuses == refusesStep && w.s.of(h.Job).refused == stage
+	return w.s.refuses == refusesStep && w.s.of(claim.Job).refused == stage
 }
 
 // step is a twin of a stage's step: the same shape of calls and results, with
@@ -168,82 +168,82 @@ func (a *actor) step(stage ingest.Stage) queue.Step {
 			return ingest.Result{Outcome: ingest.StepNext}, nil
 		}
 	}
-	return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
-		if a.w.refusesStep(h, stage.Name) {
-			if h.Job != nil {
-				a.w.refused[h.Job.ID] = a.w.calm
+	return func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+		if a.w.refusesStep(claim, stage.Name) {
+			if claim.Job != nil {
+				a.w.refused[claim.Job.ID] = a.w.calm
 			} else {
-				a.w.refused[h.Batch.ID] = a.w.calm
+				a.w.refused[claim.Batch.ID] = a.w.calm
 			}
 			return ingest.Result{}, errRefused
 		}
 		if err := a.do("work at "+stage.Name, func() error { return nil }); err != nil {
 			return ingest.Result{}, err
 		}
-		if h.Job != nil && !a.w.calm && a.rng.IntN(a.w.s.failing()) == 0 {
+		if claim.Job != nil && !a.w.calm && a.rng.IntN(a.w.s.failing()) == 0 {
 			return ingest.Fail(a.w.s.tight || a.rng.IntN(2) == 0, "the simulation says so"), nil
 		}
-		return do(ctx, h)
+		return do(ctx, claim)
 	}
 }
 
-func (a *actor) unpack(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
+func (a *actor) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	var b int
-	fmt.Sscan(h.Batch.Note, &b)
+	fmt.Sscan(claim.Batch.Note, &b)
 	total := len(a.w.s.plans[b])
-	for h.Batch.Unpacked < total {
-		if a.w.s.refuses == refusesUnpack && b == 0 && h.Batch.Unpacked > 0 {
-			a.w.refused[h.Batch.ID] = a.w.calm
+	for claim.Batch.Unpacked < total {
+		if a.w.s.refuses == refusesUnpack && b == 0 && claim.Batch.Unpacked > 0 {
+			a.w.refused[claim.Batch.ID] = a.w.calm
 			return ingest.Result{}, errRefused
 		}
 		var jobs []ingest.Job
-		for row := h.Batch.Unpacked; row < total && len(jobs) < 1+a.rng.IntN(3); row++ {
+		for row := claim.Batch.Unpacked; row < total && len(jobs) < 1+a.rng.IntN(3); row++ {
 			jobs = append(jobs, a.w.s.job(b, row))
 		}
-		if err := h.Unpack(ctx, jobs[:queue.Chunk(jobs)], total); err != nil {
+		if err := claim.Unpack(ctx, jobs[:queue.Chunk(jobs)], total); err != nil {
 			return ingest.Result{}, err
 		}
-		if h.Batch.Unpacked < total && a.rng.IntN(4) == 0 {
+		if claim.Batch.Unpacked < total && a.rng.IntN(4) == 0 {
 			return ingest.Result{Outcome: ingest.StepContinue}, nil
 		}
 	}
 	return ingest.Result{Outcome: ingest.StepNext}, nil
 }
 
-func (a *actor) estimate(_ context.Context, h *queue.Claim) (ingest.Result, error) {
-	p := a.w.s.of(h.Job)
-	h.Job.SpaceNeeded, h.Job.SizeKnown = p.size, p.known
+func (a *actor) estimate(_ context.Context, claim *queue.Claim) (ingest.Result, error) {
+	p := a.w.s.of(claim.Job)
+	claim.Job.SpaceNeeded, claim.Job.SizeKnown = p.size, p.known
 	if !p.known {
-		h.Job.Priority += ingest.UnknownSizePenalty
+		claim.Job.Priority += ingest.UnknownSizePenalty
 	}
-	return a.resolve(h)
+	return a.resolve(claim)
 }
 
-func (a *actor) resolve(h *queue.Claim) (ingest.Result, error) {
+func (a *actor) resolve(claim *queue.Claim) (ingest.Result, error) {
 	one := true
-	err := a.do("look up", func() error { one = a.w.store.resolve(h.Job); return nil })
+	err := a.do("look up", func() error { one = a.w.store.resolve(claim.Job); return nil })
 	if err == nil && !one {
 		return ingest.Fail(false, "its identifiers are those of two objects"), nil
 	}
 	return ingest.Result{Outcome: ingest.StepNext}, err
 }
 
-func (a *actor) download(_ context.Context, h *queue.Claim) (ingest.Result, error) {
-	p := a.w.s.of(h.Job)
-	if h.Job.Done < p.parts {
-		h.Job.Done++
+func (a *actor) download(_ context.Context, claim *queue.Claim) (ingest.Result, error) {
+	p := a.w.s.of(claim.Job)
+	if claim.Job.Done < p.parts {
+		claim.Job.Done++
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	}
-	if err := a.do("fetch", func() error { return a.w.store.fetch(h.Job.ID) }); err != nil {
+	if err := a.do("fetch", func() error { return a.w.store.fetch(claim.Job.ID) }); err != nil {
 		return ingest.Result{}, err
 	}
-	h.Job.SpaceNeeded, h.Job.SizeKnown = max(1, p.size+p.grows), true
+	claim.Job.SpaceNeeded, claim.Job.SizeKnown = max(1, p.size+p.grows), true
 	return ingest.Result{Outcome: ingest.StepNext}, nil
 }
 
 // process fixes the identifiers and takes their locks, as the stage does.
-func (a *actor) process(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
-	j := h.Job
+func (a *actor) process(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+	j := claim.Job
 	if err := a.do("read files", func() error { return a.w.store.needs(j.ID) }); err != nil {
 		return ingest.Result{}, err
 	}
@@ -252,7 +252,7 @@ func (a *actor) process(ctx context.Context, h *queue.Claim) (ingest.Result, err
 			j.LocalIDs = append(slices.Clip(j.LocalIDs), id)
 		}
 	}
-	if res, err := a.resolve(h); err != nil || res.Outcome != ingest.StepNext {
+	if res, err := a.resolve(claim); err != nil || res.Outcome != ingest.StepNext {
 		return res, err
 	}
 	before := *j
@@ -261,7 +261,7 @@ func (a *actor) process(ctx context.Context, h *queue.Claim) (ingest.Result, err
 	}
 	if len(j.Locks) < len(j.LockKeys()) {
 		j.Locks = j.LockKeys()
-		err := h.Checkpoint(ctx)
+		err := claim.Checkpoint(ctx)
 		var ce *table.ConditionError
 		if errors.As(err, &ce) {
 			for _, lock := range j.LockKeys() {
@@ -283,35 +283,35 @@ func (a *actor) process(ctx context.Context, h *queue.Claim) (ingest.Result, err
 	return ingest.Result{Outcome: ingest.StepNext}, err
 }
 
-func (a *actor) storing(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
-	if res, err := a.resolve(h); err != nil || res.Outcome != ingest.StepNext {
+func (a *actor) storing(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+	if res, err := a.resolve(claim); err != nil || res.Outcome != ingest.StepNext {
 		return res, err // while it had failed, its ids went to another object
 	}
 	var head []string
-	ark := h.Job.Primary
+	ark := claim.Job.Primary
 	if err := a.do("read head", func() error { head = a.w.store.head(ark); return nil }); err != nil {
 		return ingest.Result{}, err
 	}
-	if !slices.Contains(head, h.Job.ID) { // is it already done?
-		if err := h.CheckLease(ctx); err != nil {
+	if !slices.Contains(head, claim.Job.ID) { // is it already done?
+		if err := claim.CheckLease(ctx); err != nil {
 			return ingest.Result{}, err
 		}
 		seen := len(head)
-		if err := a.w.store.needs(h.Job.ID); err != nil {
+		if err := a.w.store.needs(claim.Job.ID); err != nil {
 			return ingest.Result{}, err
 		}
-		err := a.do("commit version", func() error { return a.w.store.commit(ark, h.Job.ID, seen) })
+		err := a.do("commit version", func() error { return a.w.store.commit(ark, claim.Job.ID, seen) })
 		if err != nil {
 			return ingest.Result{}, err
 		}
-		head = append(head, h.Job.ID)
+		head = append(head, claim.Job.ID)
 	}
-	h.Job.ObjectVersion = slices.Index(head, h.Job.ID) + 1
+	claim.Job.ObjectVersion = slices.Index(head, claim.Job.ID) + 1
 	return ingest.Result{Outcome: ingest.StepNext}, nil
 }
 
-func (a *actor) record(_ context.Context, h *queue.Claim) (ingest.Result, error) {
-	err := a.do("record", func() error { return a.w.store.record(h.Job) })
+func (a *actor) record(_ context.Context, claim *queue.Claim) (ingest.Result, error) {
+	err := a.do("record", func() error { return a.w.store.record(claim.Job) })
 	return ingest.Result{Outcome: ingest.StepNext}, err
 }
 

@@ -52,7 +52,7 @@ type world struct {
 	acts    *actor // whose call goes on; nil: one that lands late
 	calls   int
 	ids     int
-	pokes   int
+	wakes   int
 	calm    bool            // faults have stopped
 	refused map[string]bool // jobs and batches that met what refuses since then
 	metrics map[string]float64
@@ -140,7 +140,7 @@ func (w *world) newActor(name string) *actor {
 		return fmt.Sprintf("ID%06d", w.ids)
 	}
 	now := func() time.Time { return time.Now().Add(a.skew) }
-	a.q = &queue.Queue{Table: t, Now: now, NewID: newID, Executions: a, Wake: a.poke, Stored: a.stored, Clean: a.clean,
+	a.q = &queue.Queue{Table: t, Now: now, NewID: newID, Executions: a, Wake: a.wake, Stored: a.stored, Clean: a.clean,
 		Metric: func(name string, n float64) { w.metrics[name] += n },
 		Rules:  ingest.Rules{Timing: timing, FailedRetention: w.s.keepFailed, Retention: retention, Aging: w.s.aging},
 		// Failed jobs keep their space with their work files until they are cleaned away.
@@ -154,10 +154,10 @@ func (w *world) newActor(name string) *actor {
 	return a
 }
 
-// poke asks for a look at the gates. It may get lost.
-func (a *actor) poke(context.Context) error {
+// wake asks for a look at the gates. It may get lost.
+func (a *actor) wake(context.Context) error {
 	if !a.dead && (a.w.calm || a.rng.IntN(4) > 0) {
-		a.w.pokes++
+		a.w.wakes++
 	}
 	return nil
 }

@@ -1,5 +1,10 @@
-// Package queuetest drives the service in a test without an emulator: executions
-// are messages in order, each handled once.
+// Package queuetest drives the ingest service in a test without an emulator: executions
+// are messages in order, each handled once. It also counts what AWS would bill.
+//
+//	m := queuetest.New(tabletest.Open(t), time.Now, 10)
+//	m.Step = func(s ingest.Stage) queue.Step { … }
+//	batch, err := m.Queue.Submit(ctx, ingest.Batch{…}, "", nil, "me")
+//	err = m.Run(ctx, 4) // messages, then a tick of the scheduler, four times
 package queuetest
 
 import (
