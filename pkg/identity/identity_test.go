@@ -169,4 +169,3 @@ func TestMistyped(t *testing.T) {
 		}
 	}
 }
-

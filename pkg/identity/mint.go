@@ -61,32 +61,39 @@ func (r Resolver) mint(ctx context.Context, j *ingest.Job, try int) (next int, r
 }
 
 // StoredBy asks whether the job's version is stored, and notes on the job which it is.
+// The object is the one that the job names; else that of one of its local ids; else one
+// with an ARK that was drawn for the job.
 func (r Resolver) StoredBy(ctx context.Context, j *ingest.Job) (found bool, err error) {
-	look := func(ark string) (there bool, err error) {
-		version, there, err := r.versionBy(ctx, ark, j.ID)
-		if err == nil && version > 0 {
-			j.Primary, j.ObjectVersion, j.NoChange, found = ark, version, false, true
-		}
-		return there, err
-	}
 	if j.Primary != "" {
-		_, err = look(j.Primary)
+		_, found, err = r.storedAs(ctx, j, j.Primary)
 		return found, err
 	}
+
 	for _, id := range j.LocalIDs {
 		known, err := r.Inventory.ByLocalID(ctx, j.Collection, id)
 		if err == nil && known != "" {
-			_, err = look(known)
+			_, found, err = r.storedAs(ctx, j, known)
 		}
 		if err != nil || found {
 			return found, err
 		}
 	}
+
 	shoulder, err := r.shoulder(ctx, j.Collection)
 	for try, there := 0, true; err == nil && there && !found && try < mostDraws; try++ {
-		there, err = look(r.draw(shoulder, j.ID, try))
+		there, found, err = r.storedAs(ctx, j, r.draw(shoulder, j.ID, try))
 	}
 	return found, err
+}
+
+// storedAs asks whether the job's version is one of an object, which may be there or not.
+func (r Resolver) storedAs(ctx context.Context, j *ingest.Job, ark string) (there, found bool, err error) {
+	version, there, err := r.versionBy(ctx, ark, j.ID)
+	if err != nil || version == 0 {
+		return there, false, err
+	}
+	j.Primary, j.ObjectVersion, j.NoChange = ark, version, false
+	return true, true, nil
 }
 
 // versionBy is the number of the version of an object that a job stored, 0 for none,

@@ -34,42 +34,49 @@ type Estimate struct {
 func (e Estimate) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	j := claim.Job
 	refused, err := e.Identity.Resolve(ctx, j)
-	if err != nil {
-		return ingest.Result{}, err
+	if err != nil || refused != "" {
+		return ingest.Fail(false, refused), err
 	}
-	if refused != "" {
-		return ingest.Fail(false, refused), nil
-	}
+
+	// The job's Done is how many files are counted: what is before them is done once.
 	manifest := e.Work.Text(workspace.ManifestKey(j))
 	if j.Done == 0 {
-		if j.Detected {
-			if res, err := e.detectForJob(ctx, j, claim.Until); err != nil || res.Outcome != ingest.StepNext {
-				return res, err
-			}
-		}
-		if why, err := undigested(ctx, e.Collections, j.Collection, j.Payload); err != nil || why != "" {
-			return ingest.Fail(false, why), err
-		}
-		j.Files, j.SpaceNeeded, j.SizeKnown = 1, 0, true
-		if j.Payload.Type == ingest.TypeObjectManifest {
-			var res ingest.Result
-			manifest, res, err = e.saveManifest(ctx, claim)
-			if err != nil || res.Outcome != ingest.StepNext {
-				return res, err
-			}
+		var res ingest.Result
+		manifest, res, err = e.payload(ctx, claim)
+		if err != nil || res.Outcome != ingest.StepNext {
+			return res, err
 		}
 	}
-	if err := e.sizes(ctx, claim, manifest); errors.Is(err, errStopped) {
+
+	err = e.sizes(ctx, claim, manifest)
+	if errors.Is(err, errStopped) {
 		j.Checkpoint = fmt.Sprintf("sizes of %d of %d files", j.Done, j.Files)
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
-	} else if err != nil {
-		return ingest.Result{}, err
 	}
-	if !j.SizeKnown {
+	if err == nil && !j.SizeKnown {
 		j.SpaceNeeded = 0
 		j.Priority = min(j.Priority+ingest.UnknownSizePenalty, ingest.WorstPriority)
 	}
-	return next, nil
+	return next, err
+}
+
+// payload settles the payload's type, and fetches the manifest if it is one.
+func (e Estimate) payload(ctx context.Context, claim *queue.Claim) (ocfl.Text, ingest.Result, error) {
+	j := claim.Job
+	if j.Detected {
+		if res, err := e.detect(ctx, j, claim.Until); err != nil || res.Outcome != ingest.StepNext {
+			return nil, res, err
+		}
+	}
+	if why, err := undigested(ctx, e.Collections, j.Collection, j.Payload); err != nil || why != "" {
+		return nil, ingest.Fail(false, why), err
+	}
+
+	j.Files, j.SpaceNeeded, j.SizeKnown = 1, 0, true
+	if j.Payload.Type != ingest.TypeObjectManifest {
+		return nil, next, nil
+	}
+	return e.manifest(ctx, claim)
 }
 
 // undigested says that a file without a digest is not taken by its collection, or "".
@@ -85,9 +92,9 @@ func undigested(ctx context.Context, profiles collection.Store, collection strin
 		"Submit it again with its digest", collection), nil
 }
 
-// saveManifest fetches the manifest, checks it against the depositor's digest
+// manifest fetches the manifest, checks it against the depositor's digest
 // and its own rules, and keeps it: what was checked is what is downloaded.
-func (e Estimate) saveManifest(
+func (e Estimate) manifest(
 	ctx context.Context, claim *queue.Claim,
 ) (manifest ocfl.Text, res ingest.Result, err error) {
 	j := claim.Job
@@ -143,9 +150,9 @@ func (e Estimate) checkManifest(ctx context.Context, j *ingest.Job, manifest ocf
 	return next, nil
 }
 
-// detectForJob tells the type of a job's payload that was submitted without one, from
+// detect tells the type of a job's payload that was submitted without one, from
 // what is there now. A batch manifest is refused: it is to be unpacked into jobs.
-func (e Estimate) detectForJob(ctx context.Context, j *ingest.Job, until time.Time) (ingest.Result, error) {
+func (e Estimate) detect(ctx context.Context, j *ingest.Job, until time.Time) (ingest.Result, error) {
 	j.Payload.Type = ""
 	kind, err := e.Payloads.Type(ctx, j.Payload, until)
 	if err != nil {

@@ -155,23 +155,10 @@ func (u Unpack) unpackList(
 	if why != "" {
 		return ingest.Fail(false, why), nil
 	}
-	profile, _, err := u.Collections.Profile(ctx, claim.Batch.Collection)
-	if err != nil {
-		return ingest.Result{}, err
-	}
-	options := checkm.Options{RequireDigest: profile.RequireDigest && row == ingest.TypeFile, Check: checkRow}
-	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), options)
-	why = payload.Rejected(m, problems, err, kind)
-	if why == "" && len(rows) > ingest.MaxJobs {
-		why = fmt.Sprintf("the manifest lists %d objects; the limit is %d. Split it into several submissions",
-			len(rows), ingest.MaxJobs)
-	}
-	if why != "" {
-		return ingest.Fail(false, why), nil
-	}
-	jobs := make([]ingest.Job, len(rows))
-	for i, r := range rows {
-		jobs[i] = jobOf(claim.Batch, r, row, priority(profile, len(rows)))
+
+	jobs, why, err := u.jobs(ctx, claim.Batch, data, row, kind)
+	if err != nil || why != "" {
+		return ingest.Fail(false, why), err
 	}
 	for claim.Batch.Unpacked < len(jobs) {
 		left := jobs[claim.Batch.Unpacked:]
@@ -184,6 +171,32 @@ func (u Unpack) unpackList(
 	}
 	u.forget(ctx, claim.Batch.ID)
 	return next, nil
+}
+
+// jobs makes the jobs of a batch manifest, and says why it is refused, or "".
+func (u Unpack) jobs(
+	ctx context.Context, b *ingest.Batch, data []byte, row string, kind checkm.Kind,
+) (jobs []ingest.Job, refused string, err error) {
+	profile, _, err := u.Collections.Profile(ctx, b.Collection)
+	if err != nil {
+		return nil, "", err
+	}
+	options := checkm.Options{RequireDigest: profile.RequireDigest && row == ingest.TypeFile, Check: checkRow}
+	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), options)
+	refused = payload.Rejected(m, problems, err, kind)
+	if refused == "" && len(rows) > ingest.MaxJobs {
+		refused = fmt.Sprintf("the manifest lists %d objects; the limit is %d. Split it into several submissions",
+			len(rows), ingest.MaxJobs)
+	}
+	if refused != "" {
+		return nil, refused, nil
+	}
+
+	jobs = make([]ingest.Job, len(rows))
+	for i, r := range rows {
+		jobs[i] = jobOf(b, r, row, priority(profile, len(rows)))
+	}
+	return jobs, "", nil
 }
 
 // checkRow asks whether every later step can hold what a row of a batch manifest says.
