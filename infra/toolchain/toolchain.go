@@ -113,24 +113,28 @@ func (c Checkout) CDK() string { return c.Path(".local", "cdk", "node_modules", 
 
 // InstallCDK installs the CDK's command line from its lock file.
 func (c Checkout) InstallCDK(ctx context.Context) error {
-	dir := c.Path(".local", "cdk")
 	return c.Once(c.Path(".local", "cdk.done"), c.Path("infra", "package-lock.json"), func() error {
 		c.Say("installing the CDK command line (npm ci) …")
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		return c.npm(ctx, c.Path("infra"), c.Path(".local", "cdk"))
+	})
+}
+
+// npm installs the packages of a folder's lock file into another folder.
+func (c Checkout) npm(ctx context.Context, from, into string) error {
+	if err := os.MkdirAll(into, 0o755); err != nil {
+		return err
+	}
+	for _, file := range []string{"package.json", "package-lock.json"} {
+		data, err := os.ReadFile(filepath.Join(from, file))
+		if err != nil {
 			return err
 		}
-		for _, file := range []string{"package.json", "package-lock.json"} {
-			data, err := os.ReadFile(c.Path("infra", file))
-			if err != nil {
-				return err
-			}
-			if err := os.WriteFile(filepath.Join(dir, file), data, 0o644); err != nil {
-				return err
-			}
+		if err := os.WriteFile(filepath.Join(into, file), data, 0o644); err != nil {
+			return err
 		}
-		_, err := c.Run(ctx, dir, os.Environ(), "npm", "ci", "--no-audit", "--no-fund")
-		return err
-	})
+	}
+	_, err := c.Run(ctx, into, os.Environ(), "npm", "ci", "--no-audit", "--no-fund")
+	return err
 }
 
 // functions that are built for deployment.
