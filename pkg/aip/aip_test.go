@@ -1,125 +1,32 @@
 package aip_test
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
-	"maps"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"archivist/pkg/aip"
-	"archivist/pkg/bucket/buckettest"
+	"archivist/pkg/aip/aiptest"
 	"archivist/pkg/fault"
-	"archivist/pkg/fetch"
 	"archivist/pkg/ocfl"
 )
 
 const id = "ark:/99999/fk4tq65d6k"
 
-// object is a storage root with one object, of which each call of store writes a version.
-type object struct {
-	*testing.T
-	root ocfl.Root
-	n    int
-}
-
-func newObject(t *testing.T) *object {
-	_, buckets := buckettest.Open(t, "storage", "work")
-	return &object{T: t, root: ocfl.Root{Bucket: buckets[0], Work: buckets[1]}}
-}
-
-// file is a file that is carried along.
-func file(path, content string) ocfl.File {
-	d := fetch.NewDigester()
-	_, _ = io.WriteString(d, content)
-	return ocfl.File{Path: path, Size: d.Size, Digests: d.Sums(), CRC64: d.CRC64NVME(), Data: []byte(content)}
-}
-
-func each[T any](values []T) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		for _, v := range values {
-			if !yield(v, nil) {
-				return
-			}
-		}
-	}
-}
-
-// store writes a version of producer's files, by name, with system files.
-func (o *object) store(producer, system map[string]string) *ocfl.Stored {
-	o.Helper()
-	o.n++
-	var files []ocfl.File
-	var entries []aip.Entry
-	for _, name := range slices.Sorted(maps.Keys(producer)) {
-		f := file("producer/"+name, producer[name])
-		files = append(files, f)
-		f.Data, f.Source = nil, "in the work bucket"
-		entries = append(entries, aip.Entry{File: f, URL: "https://example.org/" + name})
-	}
-	var list bytes.Buffer
-	if err := aip.WriteList(&list, each(entries)); err != nil {
-		o.Fatal(err)
-	}
-	files = append(files, file(aip.ListName, list.String()))
-	for name, content := range system {
-		files = append(files, file("system/"+name, content))
-	}
-	return o.commit(files)
-}
-
-// commit does what a job does that stores files.
-func (o *object) commit(files []ocfl.File) *ocfl.Stored {
-	o.Helper()
-	ctx, job := o.Context(), fmt.Sprintf("job%d", o.n)
-	var inventory bytes.Buffer
-	var contents []ocfl.Content
-	p, err := o.root.Prepare(ctx, ocfl.Draft{ID: id, Job: job, Files: each(files),
-		Version: ocfl.Version{Created: time.UnixMilli(int64(o.n) * 1000).UTC()}}, &inventory,
-		func(c ocfl.Content) error { contents = append(contents, c); return nil })
-	if err != nil {
-		o.Fatal(err)
-	}
-	for _, c := range contents {
-		if err := o.root.Copy(ctx, id, c, func() bool { return true }); err != nil {
-			o.Fatal(err)
-		}
-	}
-	text := func(context.Context) (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(inventory.Bytes())), nil
-	}
-	owner := ocfl.Owner{Job: job, Fence: func(context.Context) error { return nil }}
-	published, err := o.root.Publish(ctx, p, text, owner)
-	if err == nil {
-		_, err = o.root.Finish(ctx, id, owner, published)
-	}
-	if err != nil {
-		o.Fatal(err)
-	}
-	stored, err := o.root.Head(ctx, id)
-	if err != nil {
-		o.Fatal(err)
-	}
-	return stored
-}
-
 // TestFiles: a list is read page by page, and every file's content is found, also in a
 // list that is not read at once.
 func TestFiles(t *testing.T) {
-	o := newObject(t)
+	root := aiptest.New(t)
 	producer := map[string]string{}
 	for n := range 1500 {
 		producer[fmt.Sprintf("%04d/ä \"x\".txt", n)] = fmt.Sprint("content ", n%7)
 	}
-	stored := o.store(producer, map[string]string{"mrt-owner.txt": "owner: maps\n"})
-	v := aip.Head(o.root, stored)
+	stored := root.Store(id, producer, map[string]string{"mrt-owner.txt": "owner: maps\n"})
+	v := aip.Head(root.Root, stored)
 
 	read := map[string]aip.Entry{}
 	for from := int64(0); ; {
@@ -149,11 +56,11 @@ func TestFiles(t *testing.T) {
 	}
 
 	for _, name := range []string{"0000/ä \"x\".txt", "0777/ä \"x\".txt", "1499/ä \"x\".txt"} {
-		if got := o.content(v, "producer/"+name); got != producer[name] {
+		if got := content(t, v, "producer/"+name); got != producer[name] {
 			t.Errorf("%s has the content %q, want %q", name, got, producer[name])
 		}
 	}
-	if got := o.content(v, "system/mrt-owner.txt"); got != "owner: maps\n" {
+	if got := content(t, v, "system/mrt-owner.txt"); got != "owner: maps\n" {
 		t.Errorf("the system file has the content %q", got)
 	}
 	for _, path := range []string{"producer/0000", "producer/zzz", "system/none", "elsewhere"} {
@@ -167,41 +74,33 @@ func TestFiles(t *testing.T) {
 }
 
 // content reads a file of a version.
-func (o *object) content(v aip.Version, path string) string {
-	o.Helper()
-	key, err := v.Content(o.Context(), path)
+func content(t *testing.T, v aip.Version, path string) string {
+	t.Helper()
+	key, err := v.Content(t.Context(), path)
 	if err != nil {
-		o.Fatalf("%s: %v", path, err)
+		t.Fatalf("%s: %v", path, err)
 	}
-	data, _, err := o.root.Bucket.Read(o.Context(), key)
+	data, _, err := v.Root.Bucket.Read(t.Context(), key)
 	if err != nil {
-		o.Fatal(err)
+		t.Fatal(err)
 	}
 	return string(data)
 }
 
-// system are the system files that say which object it is.
-func system(collection, localIDs, erc, dc string) map[string]string {
-	return map[string]string{
-		"mrt-owner.txt": "owner: " + collection + "\n", "mrt-membership.txt": "collection: " + collection + "\n",
-		"mrt-mom.txt": "primaryIdentifier: " + id + "\nlocalIdentifier: " + localIDs + "\n",
-		"mrt-erc.txt": erc, "mrt-dc.xml": `<dc xmlns:dc="http://purl.org/dc/elements/1.1/">` + dc + `</dc>`,
-	}
-}
-
 // TestVersions: each version says itself what it is; the newest says it of the object.
 func TestVersions(t *testing.T) {
-	o := newObject(t)
-	o.store(map[string]string{"a": "one"}, system("maps", "x", "who: A\nwhat: old\n", "<dc:rights>CC0</dc:rights>"))
-	stored := o.store(map[string]string{"a": "two!", "b": ""},
-		system("maps", "x; y z", "who: A\nwho: B\nwhat: new\n", ""))
-	head := aip.Head(o.root, stored)
+	root := aiptest.New(t)
+	root.Store(id, map[string]string{"a": "one"},
+		aiptest.System("maps", "x", "who: A\nwhat: old\n", "<dc:rights>CC0</dc:rights>"))
+	stored := root.Store(id, map[string]string{"a": "two!", "b": ""},
+		aiptest.System("maps", "x; y z", "who: A\nwho: B\nwhat: new\n", ""))
+	head := aip.Head(root.Root, stored)
 
 	who, err := head.Identity(t.Context())
 	if err != nil || !who.In("maps") || who.In("letters") || !slices.Equal(who.LocalIDs, []string{"x", "y z"}) {
 		t.Errorf("the identity is %+v, %v", who, err)
 	}
-	before, err := aip.Of(o.root, stored, 1).Description(t.Context())
+	before, err := aip.Of(root.Root, stored, 1).Description(t.Context())
 	if got := fmt.Sprint(before.Who, before.What, before.More); err != nil || got != "[A] [old] map[rights:[CC0]]" {
 		t.Errorf("version 1 is described as %s, %v", got, err)
 	}
@@ -220,7 +119,7 @@ func TestVersions(t *testing.T) {
 		t.Errorf("the first version is by %q", r.First)
 	}
 	for n, want := range map[int]string{1: "1 job1 1 3 1000", 2: "2 job2 2 4 2000"} {
-		row, err := aip.Of(o.root, stored, n).Row(t.Context())
+		row, err := aip.Of(root.Root, stored, n).Row(t.Context())
 		got := fmt.Sprint(row.Number, " ", row.Job, " ", row.Files, " ", row.Bytes, " ", row.Created)
 		if err != nil || got != want || len(row.Digest) != 128 {
 			t.Errorf("version %d is recorded as %s with digest %q, %v; want %s", n, got, row.Digest, err, want)
@@ -231,8 +130,8 @@ func TestVersions(t *testing.T) {
 // TestForeign: an object of another software says nothing of itself, which is no error
 // until it is to be recorded.
 func TestForeign(t *testing.T) {
-	o := newObject(t)
-	v := aip.Head(o.root, o.store(map[string]string{"a": "a"}, nil))
+	root := aiptest.New(t)
+	v := aip.Head(root.Root, root.Store(id, map[string]string{"a": "a"}, nil))
 	if who, err := v.Identity(t.Context()); err != nil || who.Collection != "" || who.In("maps") {
 		t.Errorf("the identity is %+v, %v", who, err)
 	}
@@ -260,9 +159,8 @@ func TestBrokenList(t *testing.T) {
 	if count != 2 || last == nil {
 		t.Errorf("%d entries were read, the last with %v", count, last)
 	}
-	o := newObject(t)
-	o.n++
-	v := aip.Head(o.root, o.commit([]ocfl.File{file(aip.ListName, "no list")}))
+	root := aiptest.New(t)
+	v := aip.Head(root.Root, root.Put(id, aiptest.File(aip.ListName, "no list")))
 	if _, _, err := v.Totals(t.Context()); err == nil || !strings.Contains(err.Error(), aip.ListName) {
 		t.Errorf("counting gives %v", err)
 	}
@@ -271,7 +169,8 @@ func TestBrokenList(t *testing.T) {
 // A list of files has one line for each file.
 func Example() {
 	a := aip.Entry{File: ocfl.File{Path: "producer/a.txt", Size: 3, Source: "jobs/1/files/1"}, MediaType: "text/plain"}
-	if err := aip.WriteList(os.Stdout, each([]aip.Entry{a})); err != nil {
+	files := func(yield func(aip.Entry, error) bool) { yield(a, nil) }
+	if err := aip.WriteList(os.Stdout, files); err != nil {
 		fmt.Println(err)
 	}
 	// Output: {"path":"producer/a.txt","size":3,"digests":null,"crc64nvme":"","url":"","mediaType":"text/plain"}
