@@ -62,7 +62,8 @@ func serveTwins(dir string) {
 		for i := range files {
 			text := content(version, i)
 			sum := sha256.Sum256([]byte(text))
-			_ = m.Row(checkm.Row{URL: fmt.Sprintf("http://%s/source/%d/files/%d", r.Host, version, i), Algorithm: "sha256", Digest: hex.EncodeToString(sum[:]), Size: int64(len(text)),
+			_ = m.Row(checkm.Row{URL: fmt.Sprintf("http://%s/source/%d/files/%d", r.Host, version, i),
+				Algorithm: "sha256", Digest: hex.EncodeToString(sum[:]), Size: int64(len(text)),
 				Name: fileName(i)})
 		}
 		_ = m.Close()
@@ -157,7 +158,8 @@ func fileName(i int) string {
 // files.
 func readBack(t *testing.T, s *stage.Stages, ark string) {
 	t.Helper()
-	a := &api.API{Queue: s.Queue, Inventory: s.Inventory, Collections: s.Collections, Root: s.Root, Work: s.Work.Bucket, Identity: s.Identity(), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	a := &api.API{Queue: s.Queue, Inventory: s.Inventory, Collections: s.Collections, Root: s.Root, Work: s.Work.Bucket,
+		Identity: s.Identity(), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	server := httptest.NewServer(a.Handler())
 	defer server.Close()
 	client := &v1.Client{URL: server.URL, HTTP: http.DefaultClient}
@@ -190,7 +192,8 @@ func readBack(t *testing.T, s *stage.Stages, ark string) {
 	if _, err := client.Content(t.Context(), ark, 2, "producer/nothing"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a file that is not there: %v", err)
 	}
-	t.Logf("listed in %.1f s; a file's content is found in %.0f ms", listed.Seconds(), float64((time.Since(started)-listed).Milliseconds())/(some+1))
+	t.Logf("listed in %.1f s; a file's content is found in %.0f ms", listed.Seconds(),
+		float64((time.Since(started)-listed).Milliseconds())/(some+1))
 }
 
 // TestLargeObject takes three versions of an object of very many files through
@@ -200,7 +203,9 @@ func TestLargeObject(t *testing.T) {
 	url, ctx := startTwins(t), t.Context()
 	m, _ := newMachine(50)
 	if *largeFiles < 10_000 { // little time at once, so that each long stage is continued
-		m.Queue.Rules.Timing = ingest.Timing{Short: 4 * time.Second, Long: 10 * time.Second, Pause: 9600 * time.Millisecond, Margin: time.Minute, Return: time.Minute, Sweep: time.Minute, MaxBackoff: time.Hour, Scheduler: time.Minute}
+		m.Queue.Rules.Timing = ingest.Timing{Short: 4 * time.Second, Long: 10 * time.Second,
+			Pause: 9600 * time.Millisecond, Margin: time.Minute, Return: time.Minute, Sweep: time.Minute,
+			MaxBackoff: time.Hour, Scheduler: time.Minute}
 	}
 	s := stagetest.New(m, url)
 	ark, continued := "", 0
@@ -213,7 +218,8 @@ func TestLargeObject(t *testing.T) {
 			return used[st.Name].measured(s.Steps()[st.Name])
 		}
 		b, err := m.Queue.Submit(ctx, ingest.Batch{Collection: "bench", Mode: "add", LocalIDs: []string{"large"},
-			Payload: ingest.Payload{URL: fmt.Sprintf("%s/source/%d/manifest.checkm?files=%d", url, version, *largeFiles), Type: ingest.TypeObjectManifest}}, "", nil, "me")
+			Payload: ingest.Payload{URL: fmt.Sprintf("%s/source/%d/manifest.checkm?files=%d", url, version,
+				*largeFiles), Type: ingest.TypeObjectManifest}}, "", nil, "me")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,12 +228,15 @@ func TestLargeObject(t *testing.T) {
 		}
 		j, err := m.Queue.Job(ctx, ingest.JobID(b.ID, 1))
 		if err != nil || j.State != ingest.Completed || j.ObjectVersion != version || j.Files != *largeFiles {
-			t.Fatalf("version %d: %s, v%d of %d files: %s, %v", version, j.State, j.ObjectVersion, j.Files, j.Message, err)
+			t.Fatalf("version %d: %s, v%d of %d files: %s, %v", version, j.State, j.ObjectVersion, j.Files,
+				j.Message, err)
 		}
 		ark = j.Primary
 		for _, st := range ingest.Stages {
 			if u := used[st.Name]; u != nil && st.Job != "" {
-				t.Logf("v%d %-9s %6.1f s in %d runs  %5.1f us a file  %5.1f MiB at most", version, st.Name, u.time.Seconds(), u.runs, float64(u.time.Microseconds())/float64(*largeFiles), float64(u.heap.Load())/(1<<20))
+				t.Logf("v%d %-9s %6.1f s in %d runs  %5.1f us a file  %5.1f MiB at most", version, st.Name,
+					u.time.Seconds(), u.runs, float64(u.time.Microseconds())/float64(*largeFiles),
+					float64(u.heap.Load())/(1<<20))
 				continued += u.runs - 1
 			}
 		}

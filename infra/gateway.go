@@ -31,7 +31,8 @@ func routes(rest awsapigateway.RestApi) {
 func problems(rest awsapigateway.RestApi) {
 	for _, name := range slices.Sorted(maps.Keys(api.Gateway)) {
 		p := api.Gateway[name]
-		body := fmt.Sprintf(`{"type":%q,"title":%q,"status":%d,"detail":$context.error.messageString}`, p.Type, p.Title, p.Status)
+		body := fmt.Sprintf(`{"type":%q,"title":%q,"status":%d,"detail":$context.error.messageString}`, p.Type,
+			p.Title, p.Status)
 		rest.AddGatewayResponse(jsii.String("Problem"+name), &awsapigateway.GatewayResponseOptions{
 			Type:            awsapigateway.ResponseType_Of(jsii.String(name)),
 			StatusCode:      jsii.String(strconv.Itoa(p.Status)),

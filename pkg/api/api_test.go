@@ -39,19 +39,23 @@ func serve(t *testing.T, do func(op string, call func() error) error) (*v1.Clien
 	tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: tabletest.New(), Do: do})
 	tb.Wait = func(context.Context, time.Duration) error { return nil }
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	q := &queue.Queue{Table: tb, Now: time.Now, NewID: func() string { n++; return fmt.Sprintf("ID%04d", n) }, Executions: &none{}, Wake: func(context.Context) error { return nil },
-		Metric: func(string, float64) {}, Rules: ingest.Rules{Timing: ingest.Timings["production"]}, Settings: queue.Settings{MaxInFlight: 100, Space: 10 << 40, SweepPage: 200}, Log: log}
+	q := &queue.Queue{Table: tb, Now: time.Now, NewID: func() string { n++; return fmt.Sprintf("ID%04d", n) },
+		Executions: &none{}, Wake: func(context.Context) error { return nil },
+		Metric: func(string, float64) {}, Rules: ingest.Rules{Timing: ingest.Timings["production"]},
+		Settings: queue.Settings{MaxInFlight: 100, Space: 10 << 40, SweepPage: 200}, Log: log}
 	profiles := collection.Store{Table: tb, NewID: q.NewID}
 	objects := inventory.Store{Table: tb}
 	ids := identity.Resolver{Inventory: objects, Collections: profiles, NAAN: "99999", Shoulder: "fk4"}
-	srv := httptest.NewServer((&api.API{Queue: q, Inventory: objects, Collections: profiles, Identity: ids, Log: log}).Handler())
+	srv := httptest.NewServer((&api.API{Queue: q, Inventory: objects, Collections: profiles, Identity: ids,
+		Log: log}).Handler())
 	t.Cleanup(srv.Close)
 	return &v1.Client{URL: srv.URL, HTTP: srv.Client()}, q
 }
 
 func through(_ string, call func() error) error { return call() }
 
-var good = v1.BatchRequest{Collection: "maps", Payload: v1.Payload{URL: "https://example.org/a.txt"}, Identifiers: &v1.Identifiers{Local: []string{"one"}}}
+var good = v1.BatchRequest{Collection: "maps", Payload: v1.Payload{URL: "https://example.org/a.txt"},
+	Identifiers: &v1.Identifiers{Local: []string{"one"}}}
 
 func TestSubmit(t *testing.T) {
 	c, q := serve(t, through)
@@ -80,61 +84,81 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
+// refusedSubmissions change a good submission, and what the refusal says.
+var refusedSubmissions = map[string]struct {
+	change func(*v1.BatchRequest)
+	says   string
+}{
+	"collection": {func(r *v1.BatchRequest) { r.Collection = "a b" }, "body.collection"},
+	"no URL":     {func(r *v1.BatchRequest) { r.Payload.URL = "" }, "payload.url"},
+	"ftp":        {func(r *v1.BatchRequest) { r.Payload.URL = "ftp://x/a" }, "expected an http or https URL"},
+	"type":       {func(r *v1.BatchRequest) { r.Payload.Type = "zip" }, "body.payload.type"},
+	"mode":       {func(r *v1.BatchRequest) { r.Mode = "replace" }, "body.mode"},
+	"file name":  {func(r *v1.BatchRequest) { r.Payload.Filename = "../a" }, "payload.filename"},
+	"no name":    {func(r *v1.BatchRequest) { r.Payload.URL = "https://example.org/" }, "payload.filename"},
+	"algorithm": {func(r *v1.BatchRequest) { r.Payload.Digest = &v1.Digest{Algorithm: "md2", Value: "00"} },
+		"payload.digest"},
+	"digest": {func(r *v1.BatchRequest) { r.Payload.Digest = &v1.Digest{Algorithm: "MD5", Value: "xyz"} },
+		"payload.digest"},
+	"local id": {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Local: []string{"a;b"}} },
+		"identifiers.local"},
+	"control": {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Local: []string{"a\x01b"}} },
+		"identifiers.local"},
+	"long id": {func(r *v1.BatchRequest) {
+		r.Identifiers = &v1.Identifiers{Local: []string{strings.Repeat("é", 251)}}
+	}, "502 bytes; at most 500"},
+	"not XML": {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Local: []string{"a\uffff"}} },
+		"identifiers.local"},
+	"no ARK": {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Primary: "doi:10.5072/x"} },
+		"identifiers.primary"},
+	"mistyped": {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Primary: "ark:/99999/fk4tq65d6x"} },
+		"identifiers.primary"},
+	"shoulder": {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Primary: "ark:/99999/fk4"} },
+		"identifiers.primary"},
+	"line break": {func(r *v1.BatchRequest) { r.Metadata = &v1.Metadata{What: "a\nb"} }, "metadata.what"},
+	"long title": {func(r *v1.BatchRequest) { r.Metadata = &v1.Metadata{What: strings.Repeat("é", 2001)} },
+		"metadata.what has 4002 bytes; at most 4000"},
+	"long URL": {func(r *v1.BatchRequest) { r.Payload.URL = "https://x/" + strings.Repeat("a", 2048) },
+		"body.payload.url"},
+	"long name": {func(r *v1.BatchRequest) { r.Payload.Filename = strings.Repeat("é/", 1500) },
+		"payload.filename"},
+	"FFFE":      {func(r *v1.BatchRequest) { r.Payload.Filename = "a\ufffe" }, "payload.filename"},
+	"submitter": {func(r *v1.BatchRequest) { r.Submitter = "a\x00b" }, "submitter"},
+	"note":      {func(r *v1.BatchRequest) { r.Note = strings.Repeat("é", 1001) }, "note has 2002 bytes"},
+	"mail":      {func(r *v1.BatchRequest) { r.Notification = []string{"Me <me@example.org>"} }, "notification"},
+	"one object": {func(r *v1.BatchRequest) { r.Payload.Type = "batch-manifest" },
+		"identifiers.local name one object"},
+	"undigested": {func(r *v1.BatchRequest) { r.Collection, r.Payload.Type = "strict", "file" },
+		"payload.digest: the collection strict"},
+}
+
 // TestRefuses: bad input is told with the field and what was expected, and
 // leaves nothing behind.
 func TestRefuses(t *testing.T) {
 	c, q := serve(t, through)
-	cases := map[string]struct {
-		change func(*v1.BatchRequest)
-		says   string
-	}{
-		"collection": {func(r *v1.BatchRequest) { r.Collection = "a b" }, "body.collection"},
-		"no URL":     {func(r *v1.BatchRequest) { r.Payload.URL = "" }, "payload.url"},
-		"ftp":        {func(r *v1.BatchRequest) { r.Payload.URL = "ftp://x/a" }, "expected an http or https URL"},
-		"type":       {func(r *v1.BatchRequest) { r.Payload.Type = "zip" }, "body.payload.type"},
-		"mode":       {func(r *v1.BatchRequest) { r.Mode = "replace" }, "body.mode"},
-		"file name":  {func(r *v1.BatchRequest) { r.Payload.Filename = "../a" }, "payload.filename"},
-		"no name":    {func(r *v1.BatchRequest) { r.Payload.URL = "https://example.org/" }, "payload.filename"},
-		"algorithm":  {func(r *v1.BatchRequest) { r.Payload.Digest = &v1.Digest{Algorithm: "md2", Value: "00"} }, "payload.digest"},
-		"digest":     {func(r *v1.BatchRequest) { r.Payload.Digest = &v1.Digest{Algorithm: "MD5", Value: "xyz"} }, "payload.digest"},
-		"local id":   {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Local: []string{"a;b"}} }, "identifiers.local"},
-		"control":    {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Local: []string{"a\x01b"}} }, "identifiers.local"},
-		"long id":    {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Local: []string{strings.Repeat("é", 251)}} }, "502 bytes; at most 500"},
-		"not XML":    {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Local: []string{"a\uffff"}} }, "identifiers.local"},
-		"no ARK":     {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Primary: "doi:10.5072/x"} }, "identifiers.primary"},
-		"mistyped":   {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Primary: "ark:/99999/fk4tq65d6x"} }, "identifiers.primary"},
-		"shoulder":   {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Primary: "ark:/99999/fk4"} }, "identifiers.primary"},
-		"line break": {func(r *v1.BatchRequest) { r.Metadata = &v1.Metadata{What: "a\nb"} }, "metadata.what"},
-		"long title": {func(r *v1.BatchRequest) { r.Metadata = &v1.Metadata{What: strings.Repeat("é", 2001)} }, "metadata.what has 4002 bytes; at most 4000"},
-		"long URL":   {func(r *v1.BatchRequest) { r.Payload.URL = "https://x/" + strings.Repeat("a", 2048) }, "body.payload.url"},
-		"long name":  {func(r *v1.BatchRequest) { r.Payload.Filename = strings.Repeat("é/", 1500) }, "payload.filename"},
-		"FFFE":       {func(r *v1.BatchRequest) { r.Payload.Filename = "a\ufffe" }, "payload.filename"},
-		"submitter":  {func(r *v1.BatchRequest) { r.Submitter = "a\x00b" }, "submitter"},
-		"note":       {func(r *v1.BatchRequest) { r.Note = strings.Repeat("é", 1001) }, "note has 2002 bytes"},
-		"mail":       {func(r *v1.BatchRequest) { r.Notification = []string{"Me <me@example.org>"} }, "notification"},
-		"one object": {func(r *v1.BatchRequest) { r.Payload.Type = "batch-manifest" }, "identifiers.local name one object"},
-		"undigested": {func(r *v1.BatchRequest) { r.Collection, r.Payload.Type = "strict", "file" }, "payload.digest: the collection strict"},
-	}
 	profiles := collection.Store{Table: q.Table, NewID: q.NewID}
 	if err := profiles.Put(t.Context(), "strict", collection.Profile{RequireDigest: true}, "me", 0); err != nil {
 		t.Fatal(err)
 	}
-	for name, k := range cases {
+	for name, k := range refusedSubmissions {
 		in := good
 		k.change(&in)
-		if _, err := c.Submit(t.Context(), in, ""); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), k.says) {
+		if _, err := c.Submit(t.Context(), in, ""); !fault.Is(err, fault.Invalid) ||
+			!strings.Contains(err.Error(), k.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if p, err := q.BatchesOf(t.Context(), "maps", ""); err != nil || len(p.Items) > 0 {
 		t.Errorf("something was left behind: %+v, %v", p, err)
 	}
-	for _, path := range []string{"/v1/batches/none", "/v1/jobs/none", "/v1/jobs/none/explain", "/v1/batches/none/events", "/v1/objects/99999/none", "/v1/nothing"} {
+	for _, path := range []string{"/v1/batches/none", "/v1/jobs/none", "/v1/jobs/none/explain",
+		"/v1/batches/none/events", "/v1/objects/99999/none", "/v1/nothing"} {
 		if err := c.Call(t.Context(), http.MethodGet, path, nil, nil); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if err := c.Call(t.Context(), http.MethodGet, "/v1/batches?collection=maps&cursor=rubbish", nil, nil); !fault.Is(err, fault.Invalid) {
+	if err := c.Call(t.Context(), http.MethodGet, "/v1/batches?collection=maps&cursor=rubbish", nil,
+		nil); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a bad cursor: %v", err)
 	}
 }
@@ -151,7 +175,8 @@ func TestTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	row, err := q.Batch(t.Context(), out.ID)
-	if err != nil || row.Primary != "ark:/99999/fk4tq65d6k" || strings.Join(row.LocalIDs, "|") != "one|two" || row.What != "a title" || len(row.Mail) != 1 {
+	if err != nil || row.Primary != "ark:/99999/fk4tq65d6k" || strings.Join(row.LocalIDs, "|") != "one|two" ||
+		row.What != "a title" || len(row.Mail) != 1 {
 		t.Errorf("%+v, %v", row, err)
 	}
 }
@@ -159,14 +184,16 @@ func TestTaken(t *testing.T) {
 // TestErrorsKeepSecrets: an error names the field and says nothing of what was sent.
 func TestErrorsKeepSecrets(t *testing.T) {
 	c, _ := serve(t, through)
-	body := `{"collection": "a b", "payload": {"url": "https://me:secret@example.org/a"}, "secret": "` + strings.Repeat("secret", 1000) + `"}`
+	body := `{"collection": "a b", "payload": {"url": "https://me:secret@example.org/a"}, "secret": "` +
+		strings.Repeat("secret", 1000) + `"}`
 	resp, err := c.HTTP.Post(c.URL+"/v1/batches", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != 422 || strings.Contains(strings.ReplaceAll(string(text), "body.secret", ""), "secret") || !strings.Contains(string(text), "body.collection") {
+	if err != nil || resp.StatusCode != 422 || strings.Contains(strings.ReplaceAll(string(text), "body.secret", ""),
+		"secret") || !strings.Contains(string(text), "body.collection") {
 		t.Errorf("%d %.2000s, %v", resp.StatusCode, text, err)
 	}
 }
@@ -201,7 +228,8 @@ func TestDefects(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusServiceUnavailable && resp.StatusCode != http.StatusInternalServerError {
+	if err != nil || resp.StatusCode != http.StatusServiceUnavailable &&
+		resp.StatusCode != http.StatusInternalServerError {
 		t.Errorf("%s, %v", resp.Status, err)
 	}
 	if strings.Contains(string(body), "secret") {

@@ -28,7 +28,8 @@ const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'uns
 
 // docs registers the page and its files.
 func docs(mux *http.ServeMux) {
-	for route, file := range map[string]string{"/docs": "docs.html", "/docs/start.js": "start.js", "/docs/icon.svg": "icon.svg"} {
+	for route, file := range map[string]string{"/docs": "docs.html", "/docs/start.js": "start.js",
+		"/docs/icon.svg": "icon.svg"} {
 		content, err := page.ReadFile("page/" + file)
 		if err != nil {
 			panic(err) // it is not in the program

@@ -30,14 +30,16 @@ func TestPage(t *testing.T) {
 		if strings.HasPrefix(m[1], "/") || strings.Contains(m[1], ":") {
 			t.Errorf("%s is not relative to the page", m[1])
 		}
-		if resp, _ := ask(t, "GET", c.URL+"/"+m[1], ""); resp.StatusCode != 200 || resp.Header.Get("Content-Type") == "" {
+		if resp, _ := ask(t, "GET", c.URL+"/"+m[1], ""); resp.StatusCode != 200 ||
+			resp.Header.Get("Content-Type") == "" {
 			t.Errorf("%s: %d %v", m[1], resp.StatusCode, resp.Header)
 		}
 	}
 	const script = "/docs/scalar-1.72.1.js"
 	resp, packed := ask(t, "GET", c.URL+script, "", "Accept-Encoding", "gzip, br")
 	unpacked, err := gzip.NewReader(strings.NewReader(packed))
-	if err != nil || resp.Header.Get("Content-Encoding") != "gzip" || !strings.Contains(resp.Header.Get("Cache-Control"), "immutable") {
+	if err != nil || resp.Header.Get("Content-Encoding") != "gzip" ||
+		!strings.Contains(resp.Header.Get("Cache-Control"), "immutable") {
 		t.Fatal(resp.Header, err)
 	}
 	content, err := io.ReadAll(unpacked)

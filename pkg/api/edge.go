@@ -81,7 +81,8 @@ func (a *API) guarded(next http.Handler) http.Handler {
 }
 
 // methods are those that a route can have.
-var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+	http.MethodDelete}
 
 // routed refuses what no route is for, as a problem. A path that is not clean is no
 // route: the mux would redirect to a path that does not begin with the gateway's stage.
@@ -108,7 +109,8 @@ func routed(mux *http.ServeMux) http.Handler {
 			return
 		}
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		detail := fmt.Sprintf("the route has no method %s; it has %s", ingest.Cut(r.Method, 20), strings.Join(allowed, ", "))
+		detail := fmt.Sprintf("the route has no method %s; it has %s", ingest.Cut(r.Method, 20),
+			strings.Join(allowed, ", "))
 		newRefusal(methodNotAllowed, detail).write(w)
 	})
 }

@@ -58,24 +58,29 @@ func TestErrorsAreBounded(t *testing.T) {
 		status             int
 		headers            []string
 	}{
-		"no JSON":        {"POST", "/v1/batches", large, 400, nil},
-		"a string":       {"POST", "/v1/batches", `"` + large + `"`, 422, nil},
-		"unknown field":  {"POST", "/v1/batches", submit(`,"` + large[:500_000] + `":1`), 422, nil},
-		"many fields":    {"POST", "/v1/batches", submit("," + strings.Join(unknown, ",")), 422, nil},
-		"wrong type":     {"POST", "/v1/batches", submit(`,"note":{"password":"` + large + `"}`), 422, nil},
-		"no URL":         {"POST", "/v1/batches", `{"collection":"maps","payload":{"url":"https://me:SECRET@exa mple.org/%zz?sig=SECRET"}}`, 422, nil},
-		"other scheme":   {"POST", "/v1/batches", `{"collection":"maps","payload":{"url":"ftp://me:SECRET@example.org/a?sig=SECRET"}}`, 422, nil},
-		"too large":      {"POST", "/v1/batches", submit(`,"note":"` + large + large + `"`), 413, nil},
-		"long key":       {"POST", "/v1/batches", submit(""), 422, []string{"Idempotency-Key", large[:100_000]}},
-		"long id":        {"GET", "/v1/jobs/" + large[:100_000], "", 422, nil},
-		"long cursor":    {"GET", "/v1/batches?collection=maps&cursor=" + large[:100_000], "", 422, nil},
-		"long jobs":      {"GET", "/v1/batches/x/jobs?cursor=" + large[:100_000], "", 422, nil},
-		"long ark":       {"GET", "/v1/objects?ark=" + large[:100_000], "", 422, nil},
-		"control in id":  {"GET", "/v1/jobs/a%00%0a%1b%5b31m", "", 404, nil},
-		"long name":      {"PUT", "/v1/collections/" + large[:100_000], `{}`, 422, nil},
-		"callback":       {"PUT", "/v1/collections/maps", `{"callback":{"url":"ftp://me:SECRET@h/?sig=SECRET","secret":"archivist/x"}}`, 422, nil},
-		"long callback":  {"PUT", "/v1/collections/maps", `{"callback":{"url":"` + large + `","secret":"archivist/x"}}`, 422, nil},
-		"long secret":    {"PUT", "/v1/collections/maps", `{"callback":{"url":"https://h/","secret":"` + large + `"}}`, 422, nil},
+		"no JSON":       {"POST", "/v1/batches", large, 400, nil},
+		"a string":      {"POST", "/v1/batches", `"` + large + `"`, 422, nil},
+		"unknown field": {"POST", "/v1/batches", submit(`,"` + large[:500_000] + `":1`), 422, nil},
+		"many fields":   {"POST", "/v1/batches", submit("," + strings.Join(unknown, ",")), 422, nil},
+		"wrong type":    {"POST", "/v1/batches", submit(`,"note":{"password":"` + large + `"}`), 422, nil},
+		"no URL": {"POST", "/v1/batches",
+			`{"collection":"maps","payload":{"url":"https://me:SECRET@exa mple.org/%zz?sig=SECRET"}}`, 422, nil},
+		"other scheme": {"POST", "/v1/batches",
+			`{"collection":"maps","payload":{"url":"ftp://me:SECRET@example.org/a?sig=SECRET"}}`, 422, nil},
+		"too large":     {"POST", "/v1/batches", submit(`,"note":"` + large + large + `"`), 413, nil},
+		"long key":      {"POST", "/v1/batches", submit(""), 422, []string{"Idempotency-Key", large[:100_000]}},
+		"long id":       {"GET", "/v1/jobs/" + large[:100_000], "", 422, nil},
+		"long cursor":   {"GET", "/v1/batches?collection=maps&cursor=" + large[:100_000], "", 422, nil},
+		"long jobs":     {"GET", "/v1/batches/x/jobs?cursor=" + large[:100_000], "", 422, nil},
+		"long ark":      {"GET", "/v1/objects?ark=" + large[:100_000], "", 422, nil},
+		"control in id": {"GET", "/v1/jobs/a%00%0a%1b%5b31m", "", 404, nil},
+		"long name":     {"PUT", "/v1/collections/" + large[:100_000], `{}`, 422, nil},
+		"callback": {"PUT", "/v1/collections/maps",
+			`{"callback":{"url":"ftp://me:SECRET@h/?sig=SECRET","secret":"archivist/x"}}`, 422, nil},
+		"long callback": {"PUT", "/v1/collections/maps", `{"callback":{"url":"` + large + `","secret":"archivist/x"}}`,
+			422, nil},
+		"long secret": {"PUT", "/v1/collections/maps", `{"callback":{"url":"https://h/","secret":"` + large + `"}}`,
+			422, nil},
 		"long shoulder":  {"PUT", "/v1/collections/maps", `{"shoulder":"` + large + `"}`, 422, nil},
 		"long mail":      {"PUT", "/v1/collections/maps", `{"notification":["` + large + `"]}`, 422, nil},
 		"long reason":    {"POST", "/v1/jobs/x/actions", `{"action":"fail","reason":"` + large + `"}`, 422, nil},
@@ -98,18 +103,20 @@ func TestWhatIsCheckedIsUsed(t *testing.T) {
 	c, q := serve(t, through)
 	long := strings.Repeat("x", 3000)
 	for name, body := range map[string]string{
-		"twice":          `{"collection":"maps","payload":{"url":"https://e.org/a"},"note":"` + long + `","note":"a"}`,
-		"spelled twice":  `{"collection":"maps","payload":{"url":"https://e.org/a"},"note":"a","NOTE":"` + long + `"}`,
-		"spelled so":     `{"collection":"maps","payload":{"url":"https://e.org/a"},"NOTE":"a"}`,
-		"inside":         `{"collection":"maps","payload":{"url":"https://e.org/a","url":"ftp://e.org/a"}}`,
-		"objects merged": `{"collection":"maps","payload":{"filename":"` + long + `"},"payload":{"url":"https://e.org/a"}}`,
-		"escaped":        `{"collection":"maps","payload":{"url":"https://e.org/a"},"note":"a","n\u006fte":"b"}`,
-		"not UTF-8":      "{\"collection\":\"maps\",\"payload\":{\"url\":\"https://e.org/a\"},\"note\":\"\xff\"}",
+		"twice":         `{"collection":"maps","payload":{"url":"https://e.org/a"},"note":"` + long + `","note":"a"}`,
+		"spelled twice": `{"collection":"maps","payload":{"url":"https://e.org/a"},"note":"a","NOTE":"` + long + `"}`,
+		"spelled so":    `{"collection":"maps","payload":{"url":"https://e.org/a"},"NOTE":"a"}`,
+		"inside":        `{"collection":"maps","payload":{"url":"https://e.org/a","url":"ftp://e.org/a"}}`,
+		"objects merged": `{"collection":"maps","payload":{"filename":"` + long +
+			`"},"payload":{"url":"https://e.org/a"}}`,
+		"escaped":   `{"collection":"maps","payload":{"url":"https://e.org/a"},"note":"a","n\u006fte":"b"}`,
+		"not UTF-8": "{\"collection\":\"maps\",\"payload\":{\"url\":\"https://e.org/a\"},\"note\":\"\xff\"}",
 		"deep": `{"collection":"maps","payload":{"url":"https://e.org/a"},"note":` +
 			strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`,
 		"two documents": `{"collection":"maps","payload":{"url":"https://e.org/a"}}{}`,
 	} {
-		if resp, text := ask(t, "POST", c.URL+"/v1/batches", body); resp.StatusCode != 400 && resp.StatusCode != 422 || len(text) > 2000 {
+		if resp, text := ask(t, "POST", c.URL+"/v1/batches", body); resp.StatusCode != 400 && resp.StatusCode != 422 ||
+			len(text) > 2000 {
 			t.Errorf("%s: %d %.500s", name, resp.StatusCode, text)
 		}
 	}
@@ -121,7 +128,8 @@ func TestWhatIsCheckedIsUsed(t *testing.T) {
 // TestHeaders: no browser guesses what an answer is, runs it, frames it, or keeps it.
 func TestHeaders(t *testing.T) {
 	c, _ := serve(t, through)
-	for _, path := range []string{"/v1/queue", "/v1/jobs/none", "/v1/nothing", "/docs", "/openapi.json", "/v1/batches?collection=maps"} {
+	for _, path := range []string{"/v1/queue", "/v1/jobs/none", "/v1/nothing", "/docs", "/openapi.json",
+		"/v1/batches?collection=maps"} {
 		resp, text := ask(t, "GET", c.URL+path, "")
 		h := resp.Header
 		csp := h.Get("Content-Security-Policy")
@@ -144,7 +152,8 @@ func TestPanicIsAnswered(t *testing.T) {
 	q := &queue.Queue{Table: tb, Now: time.Now, NewID: func() string { return "ID" }}
 	srv := httptest.NewServer((&api.API{Queue: q, Log: slog.New(slog.NewJSONHandler(&log, nil))}).Handler())
 	defer srv.Close()
-	resp, text := ask(t, "GET", srv.URL+"/v1/jobs/x?token=SECRET", "SECRET", "Authorization", "SECRET", "X-Api-Key", "SECRET")
+	resp, text := ask(t, "GET", srv.URL+"/v1/jobs/x?token=SECRET", "SECRET", "Authorization", "SECRET",
+		"X-Api-Key", "SECRET")
 	said := log.String()
 	if resp.StatusCode != 500 || !json.Valid([]byte(text)) || strings.Contains(said+text, "SECRET") ||
 		!strings.Contains(said, "out of range") || !strings.Contains(said, "edge.go") {

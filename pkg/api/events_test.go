@@ -73,7 +73,8 @@ func TestEventDetails(t *testing.T) {
 		t.Errorf("%+v", recorded)
 	}
 	profiles := collection.Store{Table: q.Table, NewID: q.NewID}
-	for _, p := range []collection.Profile{{Title: "t"}, {Callback: collection.Callback{URL: "https://example.org/", Secret: "archivist/x"}}} {
+	for _, p := range []collection.Profile{{Title: "t"},
+		{Callback: collection.Callback{URL: "https://example.org/", Secret: "archivist/x"}}} {
 		if err := profiles.Put(t.Context(), "maps", p, "me", 0); err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,8 @@ func (a *API) premis(c huma.Context, kind string) error {
 		return err
 	}
 	if p.Cursor != "" {
-		c.SetHeader("Link", fmt.Sprintf(`<?cursor=%s>; rel="next"`, url.QueryEscape(p.Cursor))) // relative to the request
+		// relative to the request
+		c.SetHeader("Link", fmt.Sprintf(`<?cursor=%s>; rel="next"`, url.QueryEscape(p.Cursor)))
 	}
 	c.SetHeader("Content-Type", kind+"; charset=utf-8")
 	c.SetStatus(http.StatusOK)

@@ -26,7 +26,9 @@ func record(t *testing.T, q *queue.Queue, version int, job string) {
 func recordAs(t *testing.T, q *queue.Queue, version int, job, localID string) {
 	t.Helper()
 	s := inventory.Store{Table: q.Table}
-	put, err := s.Prepare(t.Context(), inventory.Record{Actor: "ada", Job: job, Object: inventory.Object{ARK: "ark:/99999/fk4x", Collection: "maps", LocalIDs: []string{localID}, HeadOf: version, Digest: job}}, int64(version)*1000)
+	put, err := s.Prepare(t.Context(), inventory.Record{Actor: "ada", Job: job,
+		Object: inventory.Object{ARK: "ark:/99999/fk4x", Collection: "maps", LocalIDs: []string{localID},
+			HeadOf: version, Digest: job}}, int64(version)*1000)
 	if err != nil && !fault.Is(err, fault.NotFound) || put == nil {
 		t.Fatal(put == nil, err)
 	}
@@ -45,7 +47,8 @@ func TestHistory(t *testing.T) {
 	record(t, q, 1, "J-1")
 	record(t, q, 2, "J-2")
 	record(t, q, 3, "")
-	a := &api.API{Queue: q, Inventory: inventory.Store{Table: q.Table}, Log: q.Log, Archive: provenance.Archive{NAAN: "99999", Version: "v1"}}
+	a := &api.API{Queue: q, Inventory: inventory.Store{Table: q.Table}, Log: q.Log,
+		Archive: provenance.Archive{NAAN: "99999", Version: "v1"}}
 	srv := httptest.NewServer(a.Handler())
 	defer srv.Close()
 	get := func(path, accept string) (int, string, string) {
@@ -67,7 +70,8 @@ func TestHistory(t *testing.T) {
 	}
 	const events = "/v1/objects/99999/fk4x/events"
 	for _, accept := range []string{"", "*/*", "application/json", "application/xml;q=0.5, application/json"} {
-		if status, kind, body := get(events, accept); status != 200 || kind != "application/json" || strings.Count(body, `"object.modify"`) != 2 {
+		if status, kind, body := get(events, accept); status != 200 || kind != "application/json" ||
+			strings.Count(body, `"object.modify"`) != 2 {
 			t.Errorf("%q: %d %s %s", accept, status, kind, body)
 		}
 	}
@@ -81,26 +85,30 @@ func TestHistory(t *testing.T) {
 		} `xml:"event"`
 	}
 	status, kind, body := get(events, "application/xml")
-	if err := xml.Unmarshal([]byte(body), &doc); err != nil || status != 200 || kind != "application/xml; charset=utf-8" {
+	err := xml.Unmarshal([]byte(body), &doc)
+	if err != nil || status != 200 || kind != "application/xml; charset=utf-8" {
 		t.Fatalf("%d %s, %v: %s", status, kind, err, body)
 	}
-	if want := []string{"ark:/99999/fk4x", "a & b", "ark:/99999/fk4x/v1", "ark:/99999/fk4x/v2", "ark:/99999/fk4x/v3"}; !slices.Equal(doc.Objects, want) {
+	if got := strings.Join(doc.Objects, " "); got !=
+		"ark:/99999/fk4x a & b ark:/99999/fk4x/v1 ark:/99999/fk4x/v2 ark:/99999/fk4x/v3" {
 		t.Errorf("objects %v", doc.Objects)
 	}
 	var types []string
 	for _, e := range doc.Events {
 		types = append(types, e.Type)
 	}
-	if want := []string{"fixity check", "ingestion", "accession", "fixity check", "ingestion", "metadata modification"}; !slices.Equal(types, want) {
+	if got := strings.Join(types, ", "); got !=
+		"fixity check, ingestion, accession, fixity check, ingestion, metadata modification" {
 		t.Errorf("events %v", types)
-	} else if e := doc.Events[4]; e.Time != "1970-01-01T00:00:02Z" || !slices.Contains(e.Objects, "ark:/99999/fk4x/v2") {
+	} else if e := doc.Events[4]; e.Time != "1970-01-01T00:00:02Z" ||
+		!slices.Contains(e.Objects, "ark:/99999/fk4x/v2") {
 		t.Errorf("the second ingestion is %+v", e)
 	}
-	if status, kind, body := get("/v1/objects/99999/none/events", "application/xml"); status != 404 || kind != "application/problem+json" {
+	status, kind, body = get("/v1/objects/99999/none/events", "application/xml")
+	if status != 404 || kind != "application/problem+json" {
 		t.Errorf("an unknown object: %d %s %s", status, kind, body)
 	}
-	_, _, api := get("/openapi.json", "")
-	if !strings.Contains(api, `"application/xml"`) {
+	if _, _, api := get("/openapi.json", ""); !strings.Contains(api, `"application/xml"`) {
 		t.Error("the OpenAPI document does not say that there is XML")
 	}
 }

@@ -67,5 +67,6 @@ func filterBy(given string, known []string) (stateFilter, error) {
 
 // badCursor is the answer to a cursor that no page of the list had.
 func badCursor(found string) error {
-	return fault.New(fault.Invalid, "invalid cursor %q; use that of the page before, or leave it out to begin again", found)
+	return fault.New(fault.Invalid, "invalid cursor %q; use that of the page before, or leave it out to begin again",
+		found)
 }

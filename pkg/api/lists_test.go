@@ -83,11 +83,13 @@ func TestUnknownThings(t *testing.T) {
 		kind fault.Kind
 		says string
 	}{
-		"/v1/objects/99999/none/versions":                   {fault.NotFound, "there is no object ark:/99999/none"},
-		"/v1/objects/99999/none/events":                     {fault.NotFound, "there is no object ark:/99999/none"},
-		"/v1/jobs/none/events":                              {fault.NotFound, `there is no job "none"`},
-		"/v1/jobs?collection=maps&state=done":               {fault.Invalid, `state: found "done"; expected one of Pending, Held`},
-		"/v1/batches?collection=maps&state=Storing":         {fault.Invalid, `state: found "Storing"; expected one of Pending`},
+		"/v1/objects/99999/none/versions": {fault.NotFound, "there is no object ark:/99999/none"},
+		"/v1/objects/99999/none/events":   {fault.NotFound, "there is no object ark:/99999/none"},
+		"/v1/jobs/none/events":            {fault.NotFound, `there is no job "none"`},
+		"/v1/jobs?collection=maps&state=done": {fault.Invalid,
+			`state: found "done"; expected one of Pending, Held`},
+		"/v1/batches?collection=maps&state=Storing": {fault.Invalid,
+			`state: found "Storing"; expected one of Pending`},
 		"/v1/batches/" + out.ID + "/jobs?state=ok":          {fault.Invalid, "state: found"},
 		"/v1/batches/" + out.ID + "/jobs?cursor=zz":         {fault.Invalid, `invalid cursor "zz"`},
 		"/v1/batches/" + out.ID + "/jobs?cursor=-1":         {fault.Invalid, `invalid cursor "-1"`},
@@ -104,7 +106,8 @@ func TestUnknownThings(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	for _, query := range []string{"cursor=zz", "to=zz", "cursor=a%0A", "cursor=" + strings.Repeat("a", 2000), "ark=ark:/99999/fk4x&cursor=b", "ark=nonsense", "cursor=%ff", "cursor=a%ff"} {
+	for _, query := range []string{"cursor=zz", "to=zz", "cursor=a%0A", "cursor=" + strings.Repeat("a", 2000),
+		"ark=ark:/99999/fk4x&cursor=b", "ark=nonsense", "cursor=%ff", "cursor=a%ff"} {
 		if err := c.Call(t.Context(), http.MethodPost, "/v1/reindex?"+query, nil, nil); !fault.Is(err, fault.Invalid) {
 			t.Errorf("reindex of %.40s: %v", query, err)
 		}
@@ -124,8 +127,9 @@ func TestKeyIsComparedByMeaning(t *testing.T) {
 		t.Fatal(status, first)
 	}
 	for name, body := range map[string]string{
-		"order":  `{"note":"n","payload":{"size":5,"url":"https://example.org/a.txt"},"collection":"maps"}`,
-		"blanks": "{\n  \"collection\": \"maps\",\n  \"payload\": {\"url\": \"https://example.org/a.txt\", \"size\": 5 },\t\"note\": \"n\"}\n",
+		"order": `{"note":"n","payload":{"size":5,"url":"https://example.org/a.txt"},"collection":"maps"}`,
+		"blanks": "{\n  \"collection\": \"maps\",\n  \"payload\": {\"url\": \"https://example.org/a.txt\", \"size\": " +
+			"5 },\t\"note\": \"n\"}\n",
 		"escape": `{"collection":"m\u0061ps","payload":{"url":"https:\/\/example.org\/a.txt","size":5},"note":"n"}`,
 		"empty":  `{"collection":"maps","payload":{"url":"https://example.org/a.txt","size":5},"note":"n","submitter":""}`,
 	} {
@@ -146,7 +150,8 @@ func TestLocationIsRelative(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, _ := ask(t, "POST", c.URL+"/v1/batches", `{"collection":"maps","payload":{"url":"https://example.org/a.txt"}}`)
+	resp, _ := ask(t, "POST", c.URL+"/v1/batches",
+		`{"collection":"maps","payload":{"url":"https://example.org/a.txt"}}`)
 	at, err := gateway.Parse(resp.Header.Get("Location"))
 	if err != nil || !strings.HasPrefix(at.String(), "https://example.execute-api.test/prod/v1/batches/ID") {
 		t.Errorf("%v, %v", at, err)

@@ -50,17 +50,19 @@ const contentFor = 15 * time.Minute
 
 func (a *API) objects(h huma.API) {
 	get(a, h, "/v1/objects", "findObjects", "Find objects", a.find)
-	get(a, h, "/v1/objects/{naan}/{name}", "getObject", "Get an object", func(ctx context.Context, in *ARKInput) (v1.Object, error) {
-		o, err := a.Inventory.Object(ctx, in.ark())
-		if err != nil {
-			return v1.Object{}, err
-		}
-		return wireObject(o), nil
-	})
+	get(a, h, "/v1/objects/{naan}/{name}", "getObject", "Get an object",
+		func(ctx context.Context, in *ARKInput) (v1.Object, error) {
+			o, err := a.Inventory.Object(ctx, in.ark())
+			if err != nil {
+				return v1.Object{}, err
+			}
+			return wireObject(o), nil
+		})
 	get(a, h, "/v1/objects/{naan}/{name}/versions", "listVersions", "List an object's versions", a.versions)
 	get(a, h, "/v1/objects/{naan}/{name}/versions/{n}/files", "listFiles", "List a version's files", a.files)
 	a.history(h)
-	huma.Register(h, huma.Operation{Method: http.MethodGet, Path: "/v1/objects/{naan}/{name}/versions/{n}/content", Summary: "Get a file's content", OperationID: "getContent", DefaultStatus: http.StatusFound},
+	huma.Register(h, huma.Operation{Method: http.MethodGet, Path: "/v1/objects/{naan}/{name}/versions/{n}/content",
+		Summary: "Get a file's content", OperationID: "getContent", DefaultStatus: http.StatusFound},
 		func(ctx context.Context, in *struct {
 			VersionInput
 			Path string `query:"path" required:"true"`
@@ -79,7 +81,8 @@ func (a *API) versions(ctx context.Context, in *ARKCursor) (v1.List[v1.Version],
 		_, err = a.Inventory.Object(ctx, in.ark())
 	}
 	wire := func(v inventory.Version) v1.Version {
-		return v1.Version{Version: v.Number, Created: ingest.Timestamp(v.Created), Job: v.Job, Files: v.Files, Bytes: v.Bytes,
+		return v1.Version{Version: v.Number, Created: ingest.Timestamp(v.Created), Job: v.Job, Files: v.Files,
+			Bytes:           v.Bytes,
 			InventoryDigest: v.Digest}
 	}
 	return list(queue.Page[inventory.Version]{Items: rows, Cursor: next}, wire), err
@@ -141,7 +144,8 @@ const filesPage = 1000
 
 // page reads the next files of a version from a cursor, which is a place in the
 // version's list of files; "" at the beginning, and at the end.
-func (a *API) page(ctx context.Context, stored *ocfl.Stored, version int, cursor string) (files []aip.Entry, next string, err error) {
+func (a *API) page(ctx context.Context, stored *ocfl.Stored, version int, cursor string) (files []aip.Entry,
+	next string, err error) {
 	from := int64(0)
 	if cursor != "" {
 		if from, err = strconv.ParseInt(cursor, 10, 64); err != nil || from < 1 {
@@ -171,7 +175,8 @@ func (a *API) files(ctx context.Context, in *struct {
 	for _, f := range files {
 		out.Items = append(out.Items, v1.File{Path: f.Path, Size: f.Size, MediaType: f.MediaType, Digests: f.Digests})
 	}
-	if out.Cursor = next; next != "" {
+	out.Cursor = next
+	if next != "" {
 		return out, nil
 	}
 	for _, path := range stored.SystemFiles(in.Version) {
@@ -235,5 +240,6 @@ func (a *API) arks(ctx context.Context, in *FindInput) (arks []string, next stri
 
 func wireObject(o *inventory.Object) v1.Object {
 	return v1.Object{ARK: o.ARK, Collection: o.Collection, Title: o.Title, LocalIDs: o.LocalIDs, Version: o.HeadOf,
-		Created: ingest.Timestamp(o.Created), Modified: ingest.Timestamp(o.Modified), InventoryDigest: o.Digest, Stored: ocfl.Prefix(o.ARK)}
+		Created: ingest.Timestamp(o.Created), Modified: ingest.Timestamp(o.Modified), InventoryDigest: o.Digest,
+		Stored: ocfl.Prefix(o.ARK)}
 }

@@ -21,7 +21,8 @@ const introduction = `Archivist preserves what depositors submit, and reports on
 downloads and verifies its files, and stores them as the next **version** of the **object**. When all jobs have ended,
 the batch has a **report**, and each job that succeeded a **receipt** with the digests of every file.
 
-Lists are ` + "`{\"items\": […], \"cursor\": \"…\"}`" + `: pass ` + "`cursor`" + ` to get the next page, until there is none.
+Lists are ` + "`{\"items\": […], \"cursor\": \"…\"}`" + `: pass ` + "`cursor`" +
+	` to get the next page, until there is none.
 Times are ISO 8601 in UTC, sizes are bytes, digests are hexadecimal.
 
 A refusal is a problem document (RFC 9457). Decide by its ` + "`type`" + `: the types do not change.`
@@ -72,9 +73,10 @@ var parameters = map[string]parameter{
 	"putCollection name":        {"The name of the collection.", "maps"},
 	"listCollectionEvents name": {"The name of the collection.", "maps"},
 
-	"reindex ark":    {"Only the object with this ARK.", arkExample},
-	"reindex cursor": {"The cursor of the answer before, or the beginning of a place in the storage root, where to begin.", "a0"},
-	"reindex to":     {"The place in the storage root where to end, so that several can share the work.", "b"},
+	"reindex ark": {"Only the object with this ARK.", arkExample},
+	"reindex cursor": {"The cursor of the answer before, or the beginning of a place in the storage root, where to " +
+		"begin.", "a0"},
+	"reindex to": {"The place in the storage root where to end, so that several can share the work.", "b"},
 
 	"Idempotency-Key": {"A name of your own for this submission, so that it can be repeated.", "maps-2026-11-22"},
 }
@@ -89,7 +91,8 @@ func configuration() huma.Config {
 	// gateway serves it, and that is the server in every deployment.
 	c.Servers = []*huma.Server{{URL: ".", Description: "The deployment that serves this document"}}
 	c.Security = []map[string][]string{{"apiKey": {}}}
-	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"apiKey": {Type: "apiKey", In: "header", Name: "x-api-key",
+	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"apiKey": {Type: "apiKey", In: "header",
+		Name:        "x-api-key",
 		Description: "The API key of the deployment. Every deployment on AWS asks for it, a local stack does not."}}
 	c.DocsPath = ""     // ours needs nothing from elsewhere
 	c.CreateHooks = nil // no $schema fields: answers are what the types say
@@ -99,7 +102,8 @@ func configuration() huma.Config {
 }
 
 // everywhere are the refusals that any operation can have.
-var everywhere = []problemType{notAuthorized, invalidRequest, tooManyRequests, internalError, unavailable, gatewayTimeout}
+var everywhere = []problemType{notAuthorized, invalidRequest, tooManyRequests, internalError, unavailable,
+	gatewayTimeout}
 
 // withBody are those of operations that take a body.
 var withBody = []problemType{malformedRequest, tooLarge, unsupportedMedia}
@@ -212,11 +216,13 @@ func (a about) fill(op *huma.Operation, schema huma.Registry) {
 
 // fillRedirect says what a client gets that follows the redirect.
 func (a about) fillRedirect(op *huma.Operation, schema huma.Registry) {
-	what := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary", Description: "The bytes of the file."}}
+	what := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary",
+		Description: "The bytes of the file."}}
 	if a.document != nil {
 		what = &huma.MediaType{Schema: schema.Schema(reflect.TypeOf(a.document), true, ""), Example: a.document}
 	}
-	op.Responses["302"].Description = "The URL in Location has it. It needs no key, and can be used for 15 minutes at most."
+	op.Responses["302"].Description = "The URL in Location has it. It needs no key, and can be used for 15 minutes " +
+		"at most."
 	op.Responses["200"] = &huma.Response{Description: "What that URL answers, for a client that follows redirects.",
 		Content: map[string]*huma.MediaType{a.redirect: what}}
 }

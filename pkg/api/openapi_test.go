@@ -90,14 +90,16 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 	}
 	operationsOf(doc, func(name string, op object) {
 		n++
-		if op["summary"] == nil || op["description"] == nil || op["operationId"] == nil || ids[op["operationId"]] != "" {
+		if op["summary"] == nil || op["description"] == nil || op["operationId"] == nil ||
+			ids[op["operationId"]] != "" {
 			t.Errorf("%s: summary %v, description %v, id %v", name, op["summary"], op["description"], op["operationId"])
 		}
 		ids[op["operationId"]] = name
 		if list, _ := op["tags"].([]any); len(list) != 1 || !tags[list[0]] {
 			t.Errorf("%s: tags %v", name, op["tags"])
 		}
-		if body, has := op["requestBody"].(object); has && body["content"].(object)["application/json"].(object)["example"] == nil {
+		if body, has := op["requestBody"].(object); has &&
+			body["content"].(object)["application/json"].(object)["example"] == nil {
 			t.Errorf("%s: no example of a request", name)
 		}
 		checkAnswers(t, name, op["responses"].(object))
@@ -161,22 +163,29 @@ func TestExamplesAreAccepted(t *testing.T) {
 
 // TestWireTypesAgree: the states and the report of the wire are those that are stored.
 func TestWireTypesAgree(t *testing.T) {
-	for _, state := range []ingest.State{ingest.Pending, ingest.Held, ingest.Estimating, ingest.Provisioning, ingest.Downloading,
-		ingest.Processing, ingest.Storing, ingest.Recording, ingest.Notify, ingest.Completed, ingest.Failed, ingest.Deleted} {
+	for _, state := range []ingest.State{ingest.Pending, ingest.Held, ingest.Estimating, ingest.Provisioning,
+		ingest.Downloading,
+		ingest.Processing, ingest.Storing, ingest.Recording, ingest.Notify, ingest.Completed, ingest.Failed,
+		ingest.Deleted} {
 		if !slices.Contains(v1.JobStates, string(state)) {
 			t.Errorf("the state %s is not documented", state)
 		}
 	}
-	for _, kind := range []queue.WaitsOn{queue.OnNothing, queue.OnPerson, queue.OnTurn, queue.OnLock, queue.OnSlot, queue.OnSpace,
+	for _, kind := range []queue.WaitsOn{queue.OnNothing, queue.OnPerson, queue.OnTurn, queue.OnLock, queue.OnSlot,
+		queue.OnSpace,
 		queue.OnStart, queue.OnWorker, queue.OnSource, queue.OnJobs} {
 		if !slices.Contains(v1.Waits, string(kind)) {
 			t.Errorf("%s is no documented kind of what an item waits for", kind)
 		}
 	}
-	file := notify.File{Path: "a", Size: 1, Digests: map[string]string{"md5": "d"}, Given: &notify.Digest{Algorithm: "md5", Value: "d"}, Warning: "w"}
-	job := notify.Job{Job: "j", State: "Failed", Source: "s", ARK: "a", Version: 1, NoChange: true, InventoryDigest: "i", LocalIDs: []string{"l"},
-		Title: "t", Files: 1, Bytes: 1, Warnings: 1, FileDetails: []notify.File{file}, Receipt: "r", Problem: "p", Message: "m", Recoverable: true, Next: "n"}
-	stored := notify.Report{Batch: "b", Collection: "c", Note: "n", At: "a", Message: "m", Problem: "p", Counts: notify.Counts{Failed: 1, Completed: 1, Open: 1},
+	file := notify.File{Path: "a", Size: 1, Digests: map[string]string{"md5": "d"},
+		Given: &notify.Digest{Algorithm: "md5", Value: "d"}, Warning: "w"}
+	job := notify.Job{Job: "j", State: "Failed", Source: "s", ARK: "a", Version: 1, NoChange: true,
+		InventoryDigest: "i", LocalIDs: []string{"l"},
+		Title: "t", Files: 1, Bytes: 1, Warnings: 1, FileDetails: []notify.File{file}, Receipt: "r", Problem: "p",
+		Message: "m", Recoverable: true, Next: "n"}
+	stored := notify.Report{Batch: "b", Collection: "c", Note: "n", At: "a", Message: "m", Problem: "p",
+		Counts: notify.Counts{Failed: 1, Completed: 1, Open: 1},
 		Failed: []notify.Job{job}, Completed: []notify.Job{job}, Open: []notify.Job{job}}
 	want, err := json.Marshal(stored)
 	if err != nil {

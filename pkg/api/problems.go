@@ -37,7 +37,8 @@ var (
 	notAuthorized = problemType{"not-authorized", 403, "Not authorized", // the gateway's
 		"Send the API key of the deployment in the header x-api-key.", "Forbidden"}
 	notFound = problemType{"not-found", 404, "Not found",
-		"Check the id. What was submitted long ago may have been deleted.", `there is no job "01M7ZBMEYHBB62YP6RY21T1GQ6-00002"`}
+		"Check the id. What was submitted long ago may have been deleted.",
+		`there is no job "01M7ZBMEYHBB62YP6RY21T1GQ6-00002"`}
 	unknownRoute = problemType{"unknown-route", 404, "Unknown route",
 		"Check the path: /openapi.json lists all routes.", noRoute}
 	methodNotAllowed = problemType{"method-not-allowed", 405, "Method not allowed",
@@ -48,11 +49,13 @@ var (
 	changed = problemType{"changed", 409, "Changed by another request",
 		"Read it again, then repeat the request.", "another request changed it at the same time"}
 	tooLarge = problemType{"too-large", 413, "Request too large",
-		"Send at most 1 MiB. Files are given by URL, not in the request.", "request body is too large limit=1048576 bytes"}
+		"Send at most 1 MiB. Files are given by URL, not in the request.",
+		"request body is too large limit=1048576 bytes"}
 	unsupportedMedia = problemType{"unsupported-media-type", 415, "Unsupported media type",
 		"Send the body as application/json.", "unknown content type: text/plain"}
 	invalidRequest = problemType{"invalid-request", 422, "Invalid request",
-		"Correct the fields that detail and errors name.", `state: found "done"; expected one of Pending, Held, Completed, Failed`}
+		"Correct the fields that detail and errors name.",
+		`state: found "done"; expected one of Pending, Held, Completed, Failed`}
 	held = problemType{"held", 423, "Held",
 		"Wait until it is released: a person or a worker holds it.", "the object is held by another job"}
 	tooManyRequests = problemType{"too-many-requests", 429, "Too many requests", // the gateway's
@@ -75,7 +78,8 @@ const (
 
 // problemTypes are all types, by status.
 var problemTypes = []problemType{malformedRequest, notAuthorized, notFound, unknownRoute, methodNotAllowed, conflict,
-	changed, tooLarge, unsupportedMedia, invalidRequest, held, tooManyRequests, internalError, unavailable, gatewayTimeout}
+	changed, tooLarge, unsupportedMedia, invalidRequest, held, tooManyRequests, internalError, unavailable,
+	gatewayTimeout}
 
 // ofKind is the type of each kind of error.
 var ofKind = map[fault.Kind]problemType{
@@ -127,7 +131,8 @@ func init() {
 			var d huma.ErrorDetailer
 			switch {
 			case errors.As(err, &d):
-				r.Errors = append(r.Errors, v1.FieldError{Message: d.ErrorDetail().Message, Location: d.ErrorDetail().Location})
+				r.Errors = append(r.Errors, v1.FieldError{Message: d.ErrorDetail().Message,
+					Location: d.ErrorDetail().Location})
 			case err != nil:
 				r.Errors = append(r.Errors, v1.FieldError{Message: err.Error()})
 			}

@@ -32,22 +32,26 @@ func TestProblems(t *testing.T) {
 		"strange method": {"BREW", "/v1/queue", "", 405, "method-not-allowed", nil},
 		"options":        {"OPTIONS", "/v1/queue", "", 405, "method-not-allowed", nil},
 		"thing":          {"GET", "/v1/jobs/none", "", 404, "not-found", nil},
-		"media type":     {"POST", "/v1/batches", submit, 415, "unsupported-media-type", []string{"Content-Type", "text/plain"}},
-		"form":           {"POST", "/v1/batches", "a=b", 415, "unsupported-media-type", []string{"Content-Type", "application/x-www-form-urlencoded"}},
-		"no body":        {"POST", "/v1/batches", "", 400, "malformed-request", nil},
-		"no JSON":        {"POST", "/v1/batches", "{", 400, "malformed-request", nil},
-		"too large":      {"POST", "/v1/batches", `{"note":"` + strings.Repeat("x", 2<<20) + `"}`, 413, "too-large", nil},
-		"field":          {"POST", "/v1/batches", `{}`, 422, "invalid-request", nil},
-		"parameter":      {"GET", "/v1/jobs", "", 422, "invalid-request", nil},
-		"state":          {"POST", "/v1/jobs/none/actions", `{"action":"fail","reason":"x"}`, 404, "not-found", nil},
+		"media type": {"POST", "/v1/batches", submit, 415, "unsupported-media-type",
+			[]string{"Content-Type", "text/plain"}},
+		"form": {"POST", "/v1/batches", "a=b", 415, "unsupported-media-type",
+			[]string{"Content-Type", "application/x-www-form-urlencoded"}},
+		"no body":   {"POST", "/v1/batches", "", 400, "malformed-request", nil},
+		"no JSON":   {"POST", "/v1/batches", "{", 400, "malformed-request", nil},
+		"too large": {"POST", "/v1/batches", `{"note":"` + strings.Repeat("x", 2<<20) + `"}`, 413, "too-large", nil},
+		"field":     {"POST", "/v1/batches", `{}`, 422, "invalid-request", nil},
+		"parameter": {"GET", "/v1/jobs", "", 422, "invalid-request", nil},
+		"state":     {"POST", "/v1/jobs/none/actions", `{"action":"fail","reason":"x"}`, 404, "not-found", nil},
 	} {
 		resp, text := ask(t, k.method, c.URL+k.path, k.body, k.headers...)
 		var p v1.Problem
-		if err := json.Unmarshal([]byte(text), &p); err != nil || resp.Header.Get("Content-Type") != "application/problem+json" {
+		if err := json.Unmarshal([]byte(text), &p); err != nil ||
+			resp.Header.Get("Content-Type") != "application/problem+json" {
 			t.Errorf("%s: %d %s %.200s", name, resp.StatusCode, resp.Header.Get("Content-Type"), text)
 			continue
 		}
-		if resp.StatusCode != k.status || p.Status != k.status || p.Type != "urn:archivist:problem:"+k.kind || p.Title == "" || p.Detail == "" {
+		if resp.StatusCode != k.status || p.Status != k.status || p.Type != "urn:archivist:problem:"+k.kind ||
+			p.Title == "" || p.Detail == "" {
 			t.Errorf("%s: %d %+v", name, resp.StatusCode, p)
 		}
 		if allow := resp.Header.Get("Allow"); (k.status == 405) != (allow != "") {

@@ -49,7 +49,8 @@ const operator = "an operator"
 var places = regexp.MustCompile(`^([0-9a-f][^\x00-\x1f\x7f\x{FFFD}]{0,999}|ocfl_layout\.json)$`)
 
 func (a *API) reindexer() reindex.Reindexer {
-	return reindex.Reindexer{Root: a.Root, Inventory: a.Inventory, NewID: a.Queue.NewID, Now: a.Queue.Now, Preserved: a.Queue.Preserved}
+	return reindex.Reindexer{Root: a.Root, Inventory: a.Inventory, NewID: a.Queue.NewID, Now: a.Queue.Now,
+		Preserved: a.Queue.Preserved}
 }
 
 func (a *API) reindexAll(ctx context.Context, in *ReindexInput, until time.Time) (out v1.Reindexed, err error) {
@@ -57,7 +58,8 @@ func (a *API) reindexAll(ctx context.Context, in *ReindexInput, until time.Time)
 		return out, badCursor(in.Cursor)
 	}
 	if in.To != "" && !places.MatchString(in.To) {
-		return out, fault.New(fault.Invalid, "to: found %q; expected the beginning of a place in the storage root, e.g. a0", in.To)
+		return out, fault.New(fault.Invalid, "to: found %q; expected the beginning of a place in the storage root, "+
+			"e.g. a0", in.To)
 	}
 	sum, err := a.reindexer().All(ctx, in.Cursor, in.To, operator, until)
 	out = v1.Reindexed{Objects: sum.Objects, Changed: sum.Changed, Cursor: sum.Cursor}

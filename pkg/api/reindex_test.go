@@ -33,12 +33,14 @@ func TestIdentityRoutes(t *testing.T) {
 	defer source.Close()
 	m := queuetest.New(tabletest.Table(tabletest.New()), time.Now, 50)
 	s := stagetest.New(m, s3.URL)
-	a := &api.API{Queue: m.Queue, Inventory: s.Inventory, Collections: s.Collections, Root: s.Root, Work: s.Work.Bucket, Identity: s.Identity(), Log: m.Queue.Log}
+	a := &api.API{Queue: m.Queue, Inventory: s.Inventory, Collections: s.Collections, Root: s.Root, Work: s.Work.Bucket,
+		Identity: s.Identity(), Log: m.Queue.Log}
 	srv := httptest.NewServer(a.Handler())
 	defer srv.Close()
 	client := &v1.Client{URL: srv.URL, HTTP: srv.Client()}
 	submit := func(name, id string) string {
-		b, err := m.Queue.Submit(t.Context(), ingest.Batch{Collection: "maps", Mode: "add", LocalIDs: []string{id}, Payload: ingest.Payload{URL: source.URL + name, Type: ingest.TypeFile, Filename: "a"}}, "", nil, "me")
+		b, err := m.Queue.Submit(t.Context(), ingest.Batch{Collection: "maps", Mode: "add", LocalIDs: []string{id},
+			Payload: ingest.Payload{URL: source.URL + name, Type: ingest.TypeFile, Filename: "a"}}, "", nil, "me")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +69,8 @@ func TestIdentityRoutes(t *testing.T) {
 		t.Errorf("the confirmed requeue gave %v", err)
 	}
 
-	if err := s.Root.Bucket.Put(t.Context(), ocfl.Prefix(bad)+"inventory.json", []byte("{}"), bucket.Condition{}); err != nil {
+	if err := s.Root.Bucket.Put(t.Context(), ocfl.Prefix(bad)+"inventory.json", []byte("{}"),
+		bucket.Condition{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Inventory.Table.Rows.Delete("pk", "OBJECT#"+good).Range("sk", "OBJECT").Run(t.Context()); err != nil {
@@ -77,7 +80,8 @@ func TestIdentityRoutes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if did.Objects != 2 || did.Changed != 1 || did.Cursor != "" || len(did.Failed) != 1 || !strings.HasPrefix(did.Failed[0].Stored, ocfl.Prefix(bad)) || did.Failed[0].Why == "" {
+	if did.Objects != 2 || did.Changed != 1 || did.Cursor != "" || len(did.Failed) != 1 ||
+		!strings.HasPrefix(did.Failed[0].Stored, ocfl.Prefix(bad)) || did.Failed[0].Why == "" {
 		t.Errorf("it did %+v", did)
 	}
 	for ark, kind := range map[string]fault.Kind{"nonsense": fault.Invalid, "ark:/99999/fk4none": fault.NotFound} {

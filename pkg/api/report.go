@@ -15,7 +15,8 @@ import (
 
 // reports registers the route of a batch's report.
 func (a *API) reports(h huma.API) {
-	huma.Register(h, huma.Operation{Method: http.MethodGet, Path: "/v1/batches/{id}/report", OperationID: "getBatchReport",
+	huma.Register(h, huma.Operation{Method: http.MethodGet, Path: "/v1/batches/{id}/report",
+		OperationID:   "getBatchReport",
 		DefaultStatus: http.StatusFound, Summary: "Get a batch's report"},
 		func(ctx context.Context, in *IDInput) (*found, error) {
 			url, err := a.report(ctx, in.ID)
@@ -33,7 +34,8 @@ func (a *API) report(ctx context.Context, id string) (string, error) {
 		return "", err
 	}
 	if b.Report == "" {
-		return "", fault.New(fault.NotFound, "batch %s is %s and has no report. A report is made when all of its jobs have ended", id, b.State)
+		return "", fault.New(fault.NotFound, "batch %s is %s and has no report. A report is made when all of its "+
+			"jobs have ended", id, b.State)
 	}
 	return a.Work.Presign(ctx, b.Report, id+"-report.json", contentFor)
 }

@@ -33,14 +33,16 @@ func TestReportByRedirect(t *testing.T) {
 	}))
 	defer s3.Close()
 	work := bucket.Bucket{Client: buckettest.Client(s3.URL), Name: "work", Limits: bucket.DefaultLimits}
-	srv := httptest.NewServer((&api.API{Queue: q, Collections: collection.Store{Table: q.Table}, Work: work, Log: q.Log}).Handler())
+	srv := httptest.NewServer((&api.API{Queue: q, Collections: collection.Store{Table: q.Table}, Work: work,
+		Log: q.Log}).Handler())
 	defer srv.Close()
 	c := &v1.Client{URL: srv.URL, Key: "secret", HTTP: srv.Client()}
 	out, err := c.Submit(t.Context(), good, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Report(t.Context(), out.ID); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "has no report") {
+	if _, err := c.Report(t.Context(), out.ID); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(),
+		"has no report") {
 		t.Errorf("before there is one: %v", err)
 	}
 	large := `{"failed":["` + strings.Repeat("x", 8<<20) + `"]}` // more than a function may answer
@@ -52,7 +54,9 @@ func TestReportByRedirect(t *testing.T) {
 	if err != nil || b.Report != "/v1/batches/"+out.ID+"/report" {
 		t.Errorf("%+v, %v", b, err)
 	}
-	if len(b.MailProblems) != 1 || b.MailProblems[0].To != "a@example.org" || b.MailProblems[0].NextTry == "" || !strings.Contains(b.MailProblems[0].Text, "report mail to a@example.org could not be delivered: no; next try at ") {
+	if len(b.MailProblems) != 1 || b.MailProblems[0].To != "a@example.org" || b.MailProblems[0].NextTry == "" ||
+		!strings.Contains(b.MailProblems[0].Text,
+			"report mail to a@example.org could not be delivered: no; next try at ") {
 		t.Errorf("%+v", b.MailProblems)
 	}
 	keys = nil
@@ -72,7 +76,8 @@ func TestReportByRedirect(t *testing.T) {
 // end ends a batch with a report, whose mail is refused.
 func end(t *testing.T, q *queue.Queue, id string) {
 	t.Helper()
-	q.Compose = func(context.Context, *ingest.Batch, ingest.Mail) ([]string, func(context.Context, string) error, error) {
+	q.Compose = func(context.Context, *ingest.Batch, ingest.Mail) ([]string, func(context.Context, string) error,
+		error) {
 		return []string{"a@example.org"}, func(context.Context, string) error { return errors.New("no") }, nil
 	}
 	unpack, _ := ingest.StageNamed("unpack")

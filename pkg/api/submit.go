@@ -73,7 +73,8 @@ func (a *API) otherForms(ctx context.Context, b *ingest.Batch) (warnings []strin
 				return warnings, err
 			}
 			if known != "" {
-				warnings = append(warnings, fmt.Sprintf("identifiers.local: %q looks like a local id of %s, but its characters are "+
+				warnings = append(warnings, fmt.Sprintf("identifiers.local: %q looks like a local id of %s, but its "+
+					"characters are "+
 					"composed in another way (Unicode NFC and NFD); it names another object", id, known))
 			}
 		}
@@ -100,7 +101,8 @@ func batchOf(in v1.BatchRequest) (ingest.Batch, error) {
 		}
 	}
 	if len(b.Mail) > ingest.MaxMails {
-		return b, fault.New(fault.Invalid, "notification: %d addresses; at most %d are taken", len(b.Mail), ingest.MaxMails)
+		return b, fault.New(fault.Invalid, "notification: %d addresses; at most %d are taken", len(b.Mail),
+			ingest.MaxMails)
 	}
 	var err error
 	if b.Payload, err = payloadOf(in.Payload); err != nil {
@@ -142,7 +144,8 @@ func payloadOf(in v1.Payload) (p ingest.Payload, err error) {
 		return p, fault.New(fault.Invalid, "payload.url: found %q; %w", ingest.Cut(fetch.Redact(in.URL), 200), err)
 	}
 	if len(in.URL) > ingest.MaxURL {
-		return p, fault.New(fault.Invalid, "payload.url: found %d bytes; expected at most %d", len(in.URL), ingest.MaxURL)
+		return p, fault.New(fault.Invalid, "payload.url: found %d bytes; expected at most %d", len(in.URL),
+			ingest.MaxURL)
 	}
 	p = ingest.Payload{URL: in.URL, Type: in.Type, Filename: in.Filename}
 	if in.Size != nil {
@@ -175,7 +178,8 @@ func (a *API) admissible(ctx context.Context, b *ingest.Batch) error {
 	}
 	if profile.RequireDigest && b.Payload.Type == ingest.TypeFile && b.Payload.Digest == "" {
 		return fault.New(fault.Invalid,
-			"payload.digest: the collection %s takes no file without a digest; give its algorithm and value", b.Collection)
+			"payload.digest: the collection %s takes no file without a digest; give its algorithm and value",
+			b.Collection)
 	}
 	if b.Primary == "" {
 		return nil

@@ -29,7 +29,8 @@ type Policy struct {
 func (p Policy) Delay(tries int, jitter func() float64) time.Duration {
 	bound := p.First
 	for range tries - 1 {
-		if bound *= 2; p.Most > 0 && bound >= p.Most {
+		bound *= 2
+		if p.Most > 0 && bound >= p.Most {
 			bound = p.Most
 			break
 		}

@@ -59,7 +59,8 @@ func (b Bucket) after(ctx context.Context, key string, mid, to int64, first find
 		if err != nil {
 			return 0, "", false, err
 		}
-		if at, k, ok = first(text, false); ok || mid+size >= to {
+		at, k, ok = first(text, false)
+		if ok || mid+size >= to {
 			return at, k, ok, nil
 		}
 	}
@@ -73,7 +74,8 @@ func scan(text []byte, start bool, want string, first finder) (pos int, found, o
 		if !ok {
 			return 0, false, false
 		}
-		if pos += at; k >= want {
+		pos += at
+		if k >= want {
 			return pos, k == want, k > want
 		}
 		pos++

@@ -50,7 +50,8 @@ func TestEachTryIsSigned(t *testing.T) {
 		if got, want := r.Header.Get(SignatureHeader), Sign("key", body, time.Unix(at, 0)); got != want {
 			t.Errorf("signed %s, want %s", got, want)
 		}
-		if heard = append(heard, string(body)); at < 3 {
+		heard = append(heard, string(body))
+		if at < 3 {
 			w.WriteHeader(http.StatusBadGateway)
 		}
 	}))

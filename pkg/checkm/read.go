@@ -62,7 +62,8 @@ func Read(in io.Reader, o Options, each func(Row) error) (Manifest, []Problem, e
 		if err != nil && err != io.EOF {
 			return r.m, nil, fmt.Errorf("checkm: line %d: %w", r.line+1, err)
 		}
-		if last = err == io.EOF; last && line == "" {
+		last = err == io.EOF
+		if last && line == "" {
 			break
 		}
 

@@ -209,7 +209,8 @@ func (r *reader) identifiers(row *Row, primary, local string, at map[string]int)
 	}
 
 	for id := range strings.SplitSeq(local, ";") {
-		if id = strings.TrimSpace(id); id != "" && !slices.Contains(row.Local, id) {
+		id = strings.TrimSpace(id)
+		if id != "" && !slices.Contains(row.Local, id) {
 			row.Local = append(row.Local, id)
 			r.repeats("localIdentifier", id, at["localidentifier"])
 		}

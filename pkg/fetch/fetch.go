@@ -81,7 +81,8 @@ func redirect(req *http.Request, via []*http.Request) error {
 // operator of a source knows whom to ask. contact is a web page or a mailto URL, or "".
 func UserAgent(version, contact string) string {
 	agent := "archivist/" + strings.TrimPrefix(visible(version), "v")
-	if contact = visible(contact); contact != "" {
+	contact = visible(contact)
+	if contact != "" {
 		agent += " (+" + contact + ")"
 	}
 	return agent

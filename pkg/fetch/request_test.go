@@ -174,7 +174,8 @@ func TestRetryAfter(t *testing.T) {
 	} {
 		n := 0
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			if n++; n > 1 {
+			n++
+			if n > 1 {
 				return
 			}
 			w.Header().Set("Date", "Sun, 06 Nov 1994 08:49:37 GMT")

@@ -76,9 +76,12 @@ func TestDocument(t *testing.T) {
 func TestHistory(t *testing.T) {
 	object := &inventory.Object{ARK: ark, LocalIDs: []string{"notes & more"}}
 	log := []event.Row{
-		{ID: "e1", Version: 1, Type: "object.create", Time: 1_800_000_000_000, Actor: "ada", Detail: `{"version":1,"job":"j1"}`},
-		{ID: "e2", Version: 2, Type: "object.modify", Time: 1_800_000_100_000, Actor: "ada", Detail: `{"version":2,"job":"j2"}`},
-		{ID: "e3", Version: 3, Type: "object.modify", Time: 1_800_000_200_000, Actor: "an operator", Detail: `{"version":2}`},
+		{ID: "e1", Version: 1, Type: "object.create", Time: 1_800_000_000_000, Actor: "ada",
+			Detail: `{"version":1,"job":"j1"}`},
+		{ID: "e2", Version: 2, Type: "object.modify", Time: 1_800_000_100_000, Actor: "ada",
+			Detail: `{"version":2,"job":"j2"}`},
+		{ID: "e3", Version: 3, Type: "object.modify", Time: 1_800_000_200_000, Actor: "an operator",
+			Detail: `{"version":2}`},
 	}
 	var doc bytes.Buffer
 	if err := archive.History(&doc, object, log); err != nil {
@@ -130,7 +133,8 @@ func TestTerms(t *testing.T) {
 	}
 	for _, text := range []string{doc.String(), rich.String()} {
 		events := strings.Count(text, "<eventType ")
-		if known := strings.Count(text, `valueURI="http://id.loc.gov/vocabulary/preservation/eventType/`); known != events || events < 3 {
+		if known := strings.Count(text,
+			`valueURI="http://id.loc.gov/vocabulary/preservation/eventType/`); known != events || events < 3 {
 			t.Errorf("%d of %d event types are terms of the vocabulary", known, events)
 		}
 	}

@@ -120,7 +120,8 @@ func TestDescription(t *testing.T) {
 		Where: "doi:10.5072/x; other"})
 	p := newPackages(t)
 	id := p.pack(map[string]string{"mrt-erc.txt": "\ufeffwho: A\nwho: B\nwhat: (:unkn)\nrights: CC0\n",
-		"mrt-dc.xml": `<?xml version="1.0" encoding="ISO-8859-1"?><dc xmlns="http://purl.org/dc/elements/1.1/"><date>` + "1843\xb1" + `</date><subject>maths</subject></dc>`}, form)
+		"mrt-dc.xml": `<?xml version="1.0" encoding="ISO-8859-1"?><dc xmlns="http://purl.org/dc/elements/1.1/"><date>` +
+			"1843\xb1" + `</date><subject>maths</subject></dc>`}, form)
 	p.ended(id, 1, false)
 	if erc := p.system(id, "mrt-erc.txt"); !strings.HasPrefix(erc,
 		"erc:\nwho: A\nwho: B\nwhat: form what\nwhen: 1843±\nwhere: ark:/") ||

@@ -71,7 +71,8 @@ func TestRefusedMail(t *testing.T) {
 		}
 		x, err := w.m.Queue.ExplainBatch(t.Context(), b.ID)
 		for _, says := range []string{"report mail to bad@example.org could not be delivered: " + refusal.Error() +
-			"; next try at 2", `queued mail to me at example.org could not be delivered: "me at example.org": has nothing before or after an @`} {
+			"; next try at 2",
+			`queued mail to me at example.org could not be delivered: "me at example.org": has nothing before or after an @`} {
 			if err != nil || !strings.Contains(x.Why, says) {
 				t.Errorf("%s: explained as %q, %v", name, x.Why, err)
 			}

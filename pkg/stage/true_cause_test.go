@@ -170,7 +170,8 @@ var causes = []struct {
 			u.Cleanup(tls.Close)
 			u.payload.URL = tls.URL + "/a.txt"
 		}},
-	{name: "bad manifest", final: true, says: []string{`the manifest is rejected: line 5, column 1: found "nonsense"; expected an http or https URL`},
+	{name: "bad manifest", final: true,
+		says: []string{`the manifest is rejected: line 5, column 1: found "nonsense"; expected an http or https URL`},
 		arrange: func(u *troubled) {
 			u.payload.Type = ingest.TypeObjectManifest
 			u.source = func(w http.ResponseWriter, _ *http.Request) {

@@ -210,10 +210,13 @@ func TestCounts(t *testing.T) {
 // TestRefused: a value that would not be read the same is refused with its name.
 func TestRefused(t *testing.T) {
 	for want, change := range map[string]func(*ingest.Job, *description.Description){
-		"":                    func(*ingest.Job, *description.Description) {},
-		`collection "a\x01"`:  func(j *ingest.Job, _ *description.Description) { j.Collection = "a\x01" },
-		`submitter "\ufffe"`:  func(j *ingest.Job, _ *description.Description) { j.Submitter = "\ufffe" },
-		`local id "x\uffff"`:  func(j *ingest.Job, _ *description.Description) { j.LocalIDs = []string{"ok", "x\uffff"} },
+		"":                   func(*ingest.Job, *description.Description) {},
+		`collection "a\x01"`: func(j *ingest.Job, _ *description.Description) { j.Collection = "a\x01" },
+		`submitter "\ufffe"`: func(j *ingest.Job, _ *description.Description) { j.Submitter = "\ufffe" },
+		`local id "x\uffff"`: func(j *ingest.Job, _ *description.Description) {
+			j.LocalIDs = []string{"ok",
+				"x\uffff"}
+		},
 		`title (what) "a\nb"`: func(_ *ingest.Job, d *description.Description) { d.What = []string{"a\nb"} },
 		`rights of the description "` + "\ufffd": func(_ *ingest.Job, d *description.Description) {
 			d.More = map[string][]string{"rights": {"\ufffd"}}

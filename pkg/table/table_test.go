@@ -118,7 +118,8 @@ func TestPages(t *testing.T) {
 			for _, r := range rows {
 				got += r.SK[1:]
 			}
-			if q.Cursor = next; next == "" {
+			q.Cursor = next
+			if next == "" {
 				return got
 			}
 		}
@@ -210,7 +211,8 @@ func TestSlowPage(t *testing.T) {
 		tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: tabletest.New(),
 			Do: func(op string, call func() error) error {
 				if op == "Query" {
-					if asked++; asked == 1 {
+					asked++
+					if asked == 1 {
 						defer time.Sleep(time.Minute / 4) // of the bubble
 					}
 				}
@@ -313,7 +315,8 @@ func TestSomebodyElses(t *testing.T) {
 	}
 	n := 0
 	tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: fake, Do: func(op string, call func() error) error {
-		if n++; n == 1 {
+		n++
+		if n == 1 {
 			_ = call()
 			return errors.New("lost")
 		}

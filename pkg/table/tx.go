@@ -74,7 +74,8 @@ func (tx *Tx) put(row Row, rev int64, condition string, args ...any) {
 	size := Size(row)
 	*h = read
 	k := h.Key()
-	if tx.bytes += size; size > MaxRowBytes {
+	tx.bytes += size
+	if size > MaxRowBytes {
 		tx.large = &k
 	}
 	tx.add(op{key: k, written: true, put: put})

@@ -66,7 +66,8 @@ func TestKeyStaysWithTheAPI(t *testing.T) {
 	read(c.Report(t.Context(), "back"))
 	none("/back")
 	none("/chosen")
-	if err := c.Call(t.Context(), http.MethodPost, "/v1/batches/here/report", map[string]string{}, nil, "Idempotency-Key", "k"); err != nil {
+	if err := c.Call(t.Context(), http.MethodPost, "/v1/batches/here/report", map[string]string{}, nil,
+		"Idempotency-Key", "k"); err != nil {
 		t.Error(err)
 	}
 	none("/content")
