@@ -103,6 +103,7 @@ func Environment(endpoint, region string) []string {
 	return append(os.Environ(),
 		"AWS_ENDPOINT_URL="+endpoint, "AWS_ENDPOINT_URL_S3="+endpoint,
 		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION="+region, "AWS_DEFAULT_REGION="+region,
+		"NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost", // the CDK would ask a proxy for these, too
 		"CDK_DEFAULT_ACCOUNT=000000000000", "CDK_DEFAULT_REGION="+region,
 		"CDK_DISABLE_VERSION_CHECK=1", "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=1")
 }
