@@ -97,7 +97,8 @@ func (r *reader) try(t *testing.T, shell *session, c command) []string {
 	t.Logf("%.1f s  %s", time.Since(started).Seconds(), c.text)
 	r.commands++
 	r.status = status
-	usual := strings.NewReplacer(r.home, usualHome, ":"+sources, ":"+usualSources, ":"+port, ":"+usualPort, "port "+port, "port "+usualPort)
+	usual := strings.NewReplacer(r.home, usualHome,
+		":"+sources, ":"+usualSources, ":"+port, ":"+usualPort, "port "+port, "port "+usualPort)
 	for i, line := range output {
 		output[i] = usual.Replace(line)
 	}
