@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"archivist/pkg/event"
@@ -301,28 +302,28 @@ func TestContinueGivesTheLeaseBack(t *testing.T) {
 
 // TestSilentMailService: a mail service that does not answer costs a try, and is named.
 func TestSilentMailService(t *testing.T) {
-	b := newTwinBench(t)
-	b.q.Rules.Timing.Short = 3 * time.Millisecond // a try has a third of it
-	asked := 0
-	b.q.Compose = func(context.Context, *ingest.Batch, ingest.Mail) ([]string, func(context.Context, string) error,
-		error) {
-		return []string{"a@example.org", "b@example.org"}, func(ctx context.Context,
-			_ string) error {
+	synctest.Test(t, func(t *testing.T) {
+		b := newTwinBench(t)
+		asked := 0
+		silent := func(ctx context.Context, _ string) error {
 			asked++
 			<-ctx.Done()
 			return ctx.Err()
-		}, nil
-	}
-	id := b.submit(1, "")
-	row, err := b.q.Batch(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	problems, err := b.q.MailProblems(t.Context(), row)
-	if err != nil || asked != 1 || row.State != ingest.BatchProcessing || len(problems) != 2 ||
-		problems[1].Problem != "the mail service did not answer in time" || problems[1].NextTry == 0 {
-		t.Errorf("%v, %v, asked %d times; the batch is %s", problems, err, asked, row.State)
-	}
+		}
+		b.q.Compose = func(context.Context, *ingest.Batch, ingest.Mail) ([]string, queue.Send, error) {
+			return []string{"a@example.org", "b@example.org"}, silent, nil
+		}
+		id := b.submit(1, "")
+		row, err := b.q.Batch(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		problems, err := b.q.MailProblems(t.Context(), row)
+		if err != nil || asked != 1 || row.State != ingest.BatchProcessing || len(problems) != 2 ||
+			problems[1].Problem != "the mail service did not answer in time" || problems[1].NextTry == 0 {
+			t.Errorf("%v, %v, asked %d times; the batch is %s", problems, err, asked, row.State)
+		}
+	})
 }
 
 // TestLaggingIndexSendsNothing: the index finds mails that are due; the row decides.
