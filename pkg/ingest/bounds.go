@@ -31,7 +31,7 @@ func Unstorable(r rune) bool { return unicode.IsControl(r) || r == 0xFFFE || r =
 func CheckText(field, text string, most int) error {
 	switch {
 	case len(text) > most:
-		return fault.New(fault.Invalid, "%s has %d bytes; at most %d are taken", field, len(text), most)
+		return fault.New(fault.Invalid, "%s has %d bytes; at most %d are allowed", field, len(text), most)
 	case !utf8.ValidString(text):
 		return fault.New(fault.Invalid, "%s is not valid UTF-8", field)
 	case strings.ContainsFunc(text, Unstorable):

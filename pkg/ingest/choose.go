@@ -17,7 +17,7 @@ type Free struct {
 	Reserve  int64          // jobs of unknown size wait while Space is below it
 	Share    int            // slots that one collection may have at once; 0 = all
 	Taken    map[string]int // slots by collection
-	Patience time.Duration  // a job that has waited longer keeps the space that comes free for itself; 0 = never
+	Patience time.Duration  // a job that has waited longer reserves freed space; 0 = never
 }
 
 // Want is one waiting job.
@@ -33,7 +33,7 @@ type Want struct {
 
 // Choose takes, in the order given, every waiting job that fits into what is
 // free. A job that does not fit lets the ones behind it pass, until its patience
-// is at an end: then it keeps the space that comes free, if it can ever be enough.
+// is at an end: then it reserves freed space, if that can ever be enough.
 // It returns what is left.
 func Choose(free Free, waiting []Want) ([]Want, Free) {
 	var out []Want
@@ -76,7 +76,7 @@ func (f Free) Fits(w Want) bool {
 	return w.Space <= space && (w.Known || space >= f.Reserve)
 }
 
-// keeps reports whether a job that does not fit keeps the space that comes free.
+// keeps reports whether a job that does not fit reserves freed space.
 func (f Free) keeps(w Want) bool {
 	return f.Patience > 0 && w.Waited >= f.Patience && w.Space <= f.Capacity && (w.Known || f.Reserve <= f.Capacity)
 }

@@ -25,7 +25,7 @@ func CheckLocalID(id string) error {
 	case id == "":
 		why = "is empty"
 	case len(id) > MaxLocalIDBytes:
-		return fault.New(fault.Invalid, "the local id that begins with %q has %d bytes; at most %d are taken",
+		return fault.New(fault.Invalid, "the local id that begins with %q has %d bytes; at most %d are allowed",
 			Cut(id, 40), len(id), MaxLocalIDBytes)
 	case !utf8.ValidString(id) || strings.ContainsRune(id, utf8.RuneError):
 		why = "is not valid UTF-8"

@@ -73,7 +73,7 @@ func (q *Queue) blocker(ctx context.Context, machine, old string, w ingest.Work)
 // noProgress is the reason of a repair.
 func noProgress(w ingest.Work) string {
 	if w.Blocked == "" {
-		return "no progress by its due time"
+		return "no progress before its deadline"
 	}
-	return "no progress by its due time: " + w.Blocked
+	return "no progress before its deadline: " + w.Blocked
 }

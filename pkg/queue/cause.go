@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -20,20 +19,21 @@ type resource interface {
 	Resource() string
 }
 
-// causeOf tells why a try failed in a sentence for people: what refused, with which
-// code, and what to do. An error that is not from AWS is told as it is.
+// causeOf says why a try failed in a sentence for people: what refused, with which code,
+// and what to do. An error that is not from AWS stays as it is.
 func causeOf(err error) string {
 	var api smithy.APIError
 	var op *smithy.OperationError
 	var network net.Error
 	switch {
 	case errors.Is(err, errTimeUp):
-		return "the time of the function ran out" + during(err) +
-			". It is tried again; if it happens each time, give the function more time or the source less to do"
+		return "the function ran out of time" + during(err) +
+			". It will be tried again; if it happens each time, raise the time-out of the function"
 	case errors.As(err, &api):
 		return subject(err) + " " + explainCode(api, operation(err))
 	case errors.As(err, &op) && errors.As(err, &network):
-		return fmt.Sprintf("%s did not answer %s: %v. It is tried again", subject(err), op.Operation(), rootOf(err))
+		return fmt.Sprintf("%s did not answer %s: %v. It will be tried again",
+			subject(err), op.Operation(), rootOf(err))
 	}
 	return err.Error()
 }
@@ -59,11 +59,11 @@ func explainCode(api smithy.APIError, operation string) string {
 		return "refused " + what + ". Check the permissions of the function that made the call"
 	case throttled[code]:
 		return "is throttled: " + what +
-			". It is tried again; if it lasts, look at the metrics and quotas of that service"
+			". It will be tried again; if it lasts, check the metrics and quotas of that service"
 	case missing[code]:
-		return "is not there: " + what + ". Check the deployment"
+		return "does not exist: " + what + ". Check the deployment"
 	case api.ErrorFault() == smithy.FaultServer || code == "InternalError" || code == "ServiceUnavailable":
-		return "failed: " + what + ". It is tried again"
+		return "failed: " + what + ". It will be tried again"
 	}
 	return "refused " + what + ": " + api.ErrorMessage()
 }
@@ -73,8 +73,7 @@ var (
 	denied = set("AccessDenied", "AccessDeniedException", "Forbidden", "UnauthorizedOperation", "NotAuthorized",
 		"AllAccessDisabled", "KMS.AccessDeniedException", "KMS.DisabledException", "KmsAccessDenied", "KmsDisabled",
 		"KmsAccessDeniedException", "KmsInvalidState", "KmsInvalidStateException", "InvalidAccessKeyId",
-		"SignatureDoesNotMatch", "ExpiredToken",
-		"ExpiredTokenException", "UnrecognizedClientException")
+		"SignatureDoesNotMatch", "ExpiredToken", "ExpiredTokenException", "UnrecognizedClientException")
 	throttled = set("ProvisionedThroughputExceededException", "ThrottlingException", "Throttling",
 		"RequestLimitExceeded", "SlowDown", "TooManyRequestsException",
 		"KMS.ThrottlingException", "KmsThrottled", "KmsThrottlingException", "TransactionConflictException",
@@ -124,7 +123,7 @@ func rootOf(err error) error {
 
 // errTimeUp ends a step just before its function's time does, so that the worker can
 // still write down what it was doing.
-var errTimeUp = errors.New("the time of the function ran out")
+var errTimeUp = errors.New("the function ran out of time")
 
 // timeUpError is a step's error after its time ran out.
 type timeUpError struct{ err error }
@@ -135,6 +134,7 @@ func (e *timeUpError) Error() string { return e.err.Error() }
 // Unwrap returns errTimeUp and the step's error.
 func (e *timeUpError) Unwrap() []error { return []error{errTimeUp, e.err} }
 
+// during says what a step was doing when its time ran out.
 func during(err error) string {
 	var e *timeUpError
 	if !errors.As(err, &e) {
@@ -161,6 +161,5 @@ func triedTooOften(s ingest.Stage, tries int, last, then string) string {
 	if last == "" {
 		last = endedSilently(s)
 	}
-	return fmt.Sprintf("%s was tried %d times without success: %s. %s", s.Name, tries, strings.TrimSuffix(last, "."),
-		then)
+	return fmt.Sprintf("%s was tried %d times without success: %s %s", s.Name, tries, sentence(last), then)
 }

@@ -9,7 +9,7 @@ import (
 	"archivist/pkg/table"
 )
 
-// clean removes the work files of a job that failed and gives their space back.
+// clean removes the work files of a failed job and frees their space.
 // It holds the job's lease meanwhile, and the job cannot be requeued until all is
 // removed. The next look is put off first: whatever happens, others have their turn.
 func (q *Queue) clean(ctx context.Context, row *Job, now time.Time, reason string) error {
@@ -21,6 +21,7 @@ func (q *Queue) clean(ctx context.Context, row *Job, now time.Time, reason strin
 	if err := tx.Commit(ctx); err != nil {
 		return err
 	}
+
 	if err := q.lookStored(ctx, &row.Job); err != nil {
 		return err
 	}
@@ -36,8 +37,8 @@ func (q *Queue) clean(ctx context.Context, row *Job, now time.Time, reason strin
 		q.writeJob(tx, row, next)
 		return tx.Commit(ctx)
 	}
-	return q.changeJob(ctx, row, q.Rules.Cleaned(row.Job), origin{event: "job.cleaned", component: "sweep",
-		reason: reason})
+	by := origin{event: "job.cleaned", component: "sweep", reason: reason}
+	return q.changeJob(ctx, row, q.Rules.Cleaned(row.Job), by)
 }
 
 // cleanEarly removes work files of jobs that failed some time ago, the oldest
@@ -47,11 +48,11 @@ func (q *Queue) cleanEarly(ctx context.Context, until time.Time) error {
 	now := q.Now()
 	var page []due
 	to := dueRank(now.Add(q.Rules.FailedRetention - q.Settings.FailedKeep))
-	_, err := q.Table.Page(ctx, table.Query{Index: "work", PK: ingest.WorkCleanUp, From: "0", To: to, Limit: earlyPage},
-		&page)
-	if err != nil {
+	query := table.Query{Index: "work", PK: ingest.WorkCleanUp, From: "0", To: to, Limit: earlyPage}
+	if _, err := q.Table.Page(ctx, query, &page); err != nil {
 		return err
 	}
+
 	for _, d := range page {
 		if !q.Now().Before(until) {
 			return nil
@@ -64,8 +65,7 @@ func (q *Queue) cleanEarly(ctx context.Context, until time.Time) error {
 			err = q.clean(ctx, row, now, "work files removed early: waiting jobs need the space")
 		}
 		if err != nil && !fault.Is(err, fault.Stale) && !fault.Is(err, fault.NotFound) {
-			q.Log.Error("a failed job's space could not be given back; it is tried again later", "job", d.ID, "error",
-				err)
+			q.Log.Error("a failed job's space could not be freed; it is tried again later", "job", d.ID, "error", err)
 			q.Metric(RepairErrors, 1)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// ForceFail fails a running or waiting job by an admin's word: its worker, if
-// there is one, is fenced by the rev. At Storing the storage is asked first, so that
+// ForceFail fails a running or waiting job for an operator: its worker, if there is
+// one, is fenced by the rev. At Storing the storage is asked first, so that
 // a version that is committed is not denied.
 func (q *Queue) ForceFail(ctx context.Context, id, reason, actor string) (*Job, error) {
 	for range actTries {
@@ -37,7 +37,7 @@ func (q *Queue) ForceFail(ctx context.Context, id, reason, actor string) (*Job, 
 		switch {
 		case err == nil && running:
 			if err := q.Executions.Stop(ctx, MachineJob, old, "stopped by "+actor); err != nil {
-				q.Log.Warn("the execution was not stopped; what it says is superseded", "execution", old, "error", err)
+				q.Log.Warn("the execution was not stopped; its answers are superseded", "execution", old, "error", err)
 			}
 			return row, nil
 		case !fault.Is(err, fault.Stale):

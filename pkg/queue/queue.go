@@ -12,13 +12,13 @@ import (
 	"archivist/pkg/table"
 )
 
-// Settings bound what the gates give out and what one tick does.
+// Settings bound what the gates grant and what one tick does.
 type Settings struct {
 	MaxInFlight int           // running jobs at once; the concurrency of every stage is at least this
 	Space       int64         // bytes of work files at once
 	Reserve     int64         // jobs of unknown size wait while less than this is free
 	Share       int           // running jobs of one collection at once; 0 = all
-	Patience    time.Duration // after it a waiting job keeps the space that comes free for itself; 0 = never
+	Patience    time.Duration // a job that has waited longer reserves freed space; 0 = never
 	FailedKeep  time.Duration // failed jobs keep their work files so long, even when others lack space
 	SweepPage   int           // items looked at per shard and tick, so that a tick ends in time
 }
@@ -26,9 +26,9 @@ type Settings struct {
 // Check returns an Invalid that names the setting with which work would never go
 // on, nil if there is none.
 func (s Settings) Check() error {
-	for _, rule := range []struct {
+	for _, r := range []struct {
 		ok   bool
-		says string
+		rule string
 	}{
 		{s.MaxInFlight >= 1 && s.MaxInFlight <= 1000,
 			"maxInFlight must be 1 to 1,000: more than 1,000 functions cannot take from one queue at once"},
@@ -38,10 +38,10 @@ func (s Settings) Check() error {
 		{s.Share >= 0, "share must not be negative"},
 		{s.Patience >= 0, "patienceMinutes must not be negative"},
 		{s.FailedKeep >= 0, "failedKeepHours must not be negative"},
-		{s.SweepPage >= 1, "a sweep must look at one item at least"},
+		{s.SweepPage >= 1, "sweepPage must be at least 1"},
 	} {
-		if !rule.ok {
-			return fault.New(fault.Invalid, "settings: %s", rule.says)
+		if !r.ok {
+			return fault.New(fault.Invalid, "settings: %s", r.rule)
 		}
 	}
 	return nil
@@ -55,19 +55,23 @@ type Queue struct {
 	Executions Executions
 	Wake       func(ctx context.Context) error // asks the scheduler to look at the gates
 	Metric     func(name string, n float64)
+
 	// Clean removes a job's work files until a time, and returns whether none is left.
 	Clean func(ctx context.Context, job string, until time.Time) (all bool, err error)
+
 	// Stored asks the storage whether the version of a job at Storing is committed,
 	// and if so notes on the job which it is. nil: nobody can be asked.
 	Stored func(ctx context.Context, j *ingest.Job) error
+
 	// Compose makes mails ready to be sent. nil: no mails are owed.
-	Compose  Compose
+	Compose Compose
+
 	Rules    ingest.Rules
 	Settings Settings
 	Log      *slog.Logger
 }
 
-// Job is a job's row.
+// Job is a job's row. Version is the number of its last event.
 type Job struct {
 	table.Head
 	Version int64 `dynamo:"version"`
@@ -75,7 +79,7 @@ type Job struct {
 	ingest.Job
 }
 
-// Batch is a batch's row.
+// Batch is a batch's row. Version is the number of its last event.
 type Batch struct {
 	table.Head
 	Version int64 `dynamo:"version"`
@@ -83,7 +87,8 @@ type Batch struct {
 	ingest.Batch
 }
 
-// Counts is a batch's count row.
+// Counts is a batch's count row. It is a row of its own, so that the jobs that enter or
+// leave a class do not write the batch.
 type Counts struct {
 	table.Head
 	ingest.Counts
@@ -123,6 +128,7 @@ func (q *Queue) Counts(ctx context.Context, batch string) (ingest.Counts, error)
 	return row.Counts, named(err, "batch", batch)
 }
 
+// named says which item a NotFound is about.
 func named(err error, what, id string) error {
 	if fault.Is(err, fault.NotFound) {
 		return fault.New(fault.NotFound, "there is no %s %q", what, id)

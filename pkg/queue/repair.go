@@ -100,7 +100,7 @@ func (q *Queue) repaired(ctx context.Context, machine, old string, w ingest.Work
 		q.Metric(Stuck, 1)
 	}
 	if err := q.Executions.Stop(ctx, machine, old, "replaced by a new execution"); err != nil {
-		q.Log.Warn("the old execution was not stopped; what it says is superseded", "execution", old, "error", err)
+		q.Log.Warn("the old execution was not stopped; its answers are superseded", "execution", old, "error", err)
 	}
 }
 

@@ -126,6 +126,7 @@ func (q *Queue) laterVersion(ctx context.Context, ark string, j *ingest.Job) (
 // actTries is how often an action on a job is tried that others change meanwhile.
 const actTries = 10
 
+// busy says that an action lost against others each time.
 func busy(job string) error {
-	return fault.New(fault.Unavailable, "job %s is changed by others all the time; try again in a moment", job)
+	return fault.New(fault.Unavailable, "job %s keeps changing; try again in a moment", job)
 }

@@ -20,7 +20,7 @@ func (q *Queue) retire(ctx context.Context, row *Batch) error {
 		next := q.Rules.EnterBatch(row.Batch, ingest.BatchDeleted, q.Now())
 		next.Due = q.Now().UnixMilli()
 		if err := q.changeBatch(ctx, row, next, origin{event: "batch.state", component: "sweep",
-			reason: "its rows were kept long enough; its history stays"}); err != nil {
+			reason: "the retention period has ended; the event history is kept"}); err != nil {
 			return err
 		}
 	}

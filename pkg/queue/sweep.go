@@ -37,11 +37,11 @@ func (q *Queue) itemTime() time.Duration { return q.Rules.Timing.Scheduler / 8 }
 // fails is looked at again later, so that it never keeps the others waiting.
 func (q *Queue) sweepPlace(ctx context.Context, place string, until time.Time) error {
 	var page []due
-	_, err := q.Table.Page(ctx, table.Query{Index: "work", PK: place, From: "0", To: dueRank(q.Now()),
-		Limit: q.Settings.SweepPage}, &page)
-	if err != nil {
+	query := table.Query{Index: "work", PK: place, From: "0", To: dueRank(q.Now()), Limit: q.Settings.SweepPage}
+	if _, err := q.Table.Page(ctx, query, &page); err != nil {
 		return err
 	}
+
 	for _, d := range page {
 		if !q.Now().Before(until) {
 			return nil
@@ -53,12 +53,13 @@ func (q *Queue) sweepPlace(ctx context.Context, place string, until time.Time) e
 		q.Log.Error("a repair failed; it is tried again later", "id", d.ID, "error", err)
 		q.Metric(RepairErrors, 1)
 		if err := q.postpone(ctx, d); err != nil {
-			q.Log.Error("the repair could not be put off", "id", d.ID, "error", err)
+			q.Log.Error("a failed repair could not be postponed", "id", d.ID, "error", err)
 		}
 	}
 	return nil
 }
 
+// isBatch reports whether it is a batch, not a job.
 func (d due) isBatch() bool { return d.PK == batchKey(d.ID).PK }
 
 // repair looks at one item. A dependency that does not answer cannot use up the

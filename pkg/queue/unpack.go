@@ -57,7 +57,8 @@ func admissible(j ingest.Job) (ingest.Job, string) {
 func (q *Queue) Unpack(ctx context.Context, row *Batch, jobs []ingest.Job, expected int) error {
 	if expected > ingest.MaxJobs {
 		return fault.New(fault.Invalid,
-			"the batch has %d rows; at most %d are taken. Split it into several submissions", expected, ingest.MaxJobs)
+			"the batch has %d rows; at most %d are allowed. Split it into several submissions", expected,
+				ingest.MaxJobs)
 	}
 	prev, next := row.Batch, row.Batch
 	tx := q.Table.Begin(q.NewID())

@@ -45,18 +45,16 @@ type Message struct {
 func (q *Queue) wake(ctx context.Context, wakes []ingest.Wake) {
 	for _, w := range wakes {
 		err := q.send(ctx, w)
-		if starts := w.Kind == ingest.StartJob || w.Kind == ingest.StartBatch; starts && fault.Is(err, fault.Conflict) {
-			err = q.anew(ctx, w)
+		if err == nil {
+			continue
 		}
-		if err != nil {
-			q.Log.Warn("a wake-up failed; the sweep will send it", "kind", w.Kind, "id", w.ID, "exec", w.Exec, "error",
-				err)
-			switch w.Kind {
-			case ingest.StartJob:
-				q.block(ctx, w.ID, "", w.Exec, "its execution could not be started", err)
-			case ingest.StartBatch:
-				q.block(ctx, "", w.ID, w.Exec, "its execution could not be started", err)
-			}
+		q.Log.Warn("a wake-up failed; the sweep will send it again",
+			"kind", w.Kind, "id", w.ID, "exec", w.Exec, "error", err)
+		switch w.Kind {
+		case ingest.StartJob:
+			q.block(ctx, w.ID, "", w.Exec, "its execution could not be started", err)
+		case ingest.StartBatch:
+			q.block(ctx, "", w.ID, w.Exec, "its execution could not be started", err)
 		}
 	}
 }
@@ -64,11 +62,9 @@ func (q *Queue) wake(ctx context.Context, wakes []ingest.Wake) {
 func (q *Queue) send(ctx context.Context, w ingest.Wake) error {
 	switch w.Kind {
 	case ingest.StartJob:
-		return q.Executions.Start(ctx, MachineJob, ExecutionName(w.ID, w.Exec), Message{Job: w.ID, Exec: w.Exec,
-			State: w.At})
+		return q.start(ctx, w, MachineJob, Message{Job: w.ID, Exec: w.Exec, State: w.At})
 	case ingest.StartBatch:
-		return q.Executions.Start(ctx, MachineBatch, ExecutionName(w.ID, w.Exec), Message{Batch: w.ID, Exec: w.Exec,
-			Step: w.At})
+		return q.start(ctx, w, MachineBatch, Message{Batch: w.ID, Exec: w.Exec, Step: w.At})
 	case ingest.LookGates:
 		return q.Wake(ctx)
 	case ingest.CloseBatch:
@@ -82,12 +78,22 @@ func (q *Queue) send(ctx context.Context, w ingest.Wake) error {
 	return fmt.Errorf("queue: no wake-up %q", w.Kind)
 }
 
-// anew gives an item an execution of another name, since that of a wake-up was used
-// before: by an execution of a time that a restored table knows nothing of. It goes to
-// a number that no execution before can have, since numbers rise by one at a time.
-func (q *Queue) anew(ctx context.Context, w ingest.Wake) error {
+// start begins an item's execution.
+func (q *Queue) start(ctx context.Context, w ingest.Wake, machine string, m Message) error {
+	err := q.Executions.Start(ctx, machine, ExecutionName(w.ID, w.Exec), m)
+	if fault.Is(err, fault.Conflict) {
+		return q.renumber(ctx, w)
+	}
+	return err
+}
+
+// renumber gives an item an execution of another number, since the name of that of a
+// wake-up is in use: by an execution of a time that a restored table knows nothing of.
+// No execution before can have the new number, since numbers rise by one at a time.
+func (q *Queue) renumber(ctx context.Context, w ingest.Wake) error {
 	number := func(old int64) int64 { return max(old+1, q.Now().Unix()) }
-	reason := origin{event: "job.repaired", component: "queue", reason: "the name of its execution was used before"}
+	by := origin{event: "job.repaired", component: "queue",
+		reason: "the name of its execution is in use; another one is started"}
 	if w.Kind == ingest.StartJob {
 		row, err := q.Job(ctx, w.ID)
 		if err != nil || row.Exec != w.Exec || string(row.State) != w.At || !row.Running() {
@@ -95,7 +101,7 @@ func (q *Queue) anew(ctx context.Context, w ingest.Wake) error {
 		}
 		next := row.Job
 		next.Exec = number(next.Exec)
-		return q.changeJob(ctx, row, next, reason)
+		return q.changeJob(ctx, row, next, by)
 	}
 	row, err := q.Batch(ctx, w.ID)
 	if err != nil {
@@ -105,8 +111,8 @@ func (q *Queue) anew(ctx context.Context, w ingest.Wake) error {
 		return nil
 	}
 	next := row.Batch
-	next.Exec, reason.event = number(next.Exec), "batch.repaired"
-	return q.changeBatch(ctx, row, next, reason)
+	next.Exec, by.event = number(next.Exec), "batch.repaired"
+	return q.changeBatch(ctx, row, next, by)
 }
 
 // ExecutionName is the name of the execution that drives an item: unique, since

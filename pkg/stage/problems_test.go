@@ -98,7 +98,7 @@ func TestRowsThatCannotBeHeld(t *testing.T) {
 		list(strings.Repeat("é", 251), ""):              "line 6, column 42: the local id that begins with",
 		list(strings.Join(ids(21), ";"), ""):            "at most 20 local ids",
 		list("x\x07", ""):                               "the column localidentifier has the character U+0007",
-		list("a", strings.Repeat("é", 2001)):            "the title has 4002 bytes; at most 4000 are taken",
+		list("a", strings.Repeat("é", 2001)):            "the title has 4002 bytes; at most 4000 are allowed",
 		manifest("mrt-batch-manifest", batchFields, ""): "lists nothing",
 	} {
 		w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter,

@@ -222,7 +222,7 @@ var causes = []struct {
 		says: []string{"the worker ended without an answer: it was killed, or ran out of memory or time",
 			"log of the function download", "requeue"},
 		arrange: func(u *troubled) { u.stage, u.step = "download", func(context.Context) error { panic(errKilled) } }},
-	{name: "function time-out", says: []string{"the time of the function ran out", "requeue"},
+	{name: "function time-out", says: []string{"the function ran out of time", "requeue"},
 		arrange: func(u *troubled) {
 			u.m.Queue.Rules.Timing.Long, u.m.Queue.Rules.Timing.Pause = 60*time.Millisecond, 20*time.Millisecond
 			u.stage, u.step = "store", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
