@@ -54,9 +54,9 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// TestCompletionInShells: each shell, if it is there, takes its script and completes
-// with it.
-func TestCompletionInShells(t *testing.T) {
+// build builds the command line.
+func build(t *testing.T) string {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("it builds the command line")
 	}
@@ -64,6 +64,13 @@ func TestCompletionInShells(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	return bin
+}
+
+// TestCompletionInShells: each shell, if it is there, takes its script and completes
+// with it.
+func TestCompletionInShells(t *testing.T) {
+	bin := build(t)
 	asks := map[string]string{
 		"bash": `source <(archivist completion bash)
 COMP_WORDS=(archivist job list --state = f); COMP_CWORD=5; _archivist; echo "${COMPREPLY[@]}"

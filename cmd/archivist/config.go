@@ -17,11 +17,12 @@ import (
 	"archivist/pkg/terminal"
 )
 
-// settings say which API is used.
+// settings say which API is used, and where that was found. The key is part of it, but
+// is never printed: people paste what this command says into mails.
 type settings struct {
 	API      string   `json:"api"`
-	From     string   `json:"from"`    // where API was found
-	HasKey   bool     `json:"hasKey"`  // the key itself is never printed
+	From     string   `json:"from"` // where API was found
+	HasKey   bool     `json:"hasKey"`
 	KeyFrom  string   `json:"keyFrom"` // where the key was found
 	Profile  string   `json:"profile"`
 	File     string   `json:"configFile"`
@@ -44,51 +45,55 @@ type profile struct {
 }
 
 // settle finds the API: a flag goes before the environment, the environment before
-// the config file's default, and that before a stack that `make run` left up. A key
-// goes only to the API that it was given for.
+// the config file's default, and that before a stack that `make run` left up.
 func settle(c *cli, m machine) (settings, error) {
 	s, config, err := readConfig(m)
 	if err != nil {
 		return s, err
 	}
-	named := config.Default
-	if env := m.getenv("ARCHIVIST_PROFILE"); env != "" {
-		named = env
-	}
-	if c.Profile != "" {
-		named = c.Profile
-	}
-	chosen, known := config.Profiles[named]
-	if named != "" && !known {
-		return s, usage("there is no profile %q in %s; it has %s", named, s.File,
-			cmp.Or(strings.Join(s.Profiles, ", "), "none"))
-	}
+
+	api, named := m.getenv("ARCHIVIST_API"), m.getenv("ARCHIVIST_PROFILE")
 	switch {
 	case c.API != "":
 		s.API, s.From = c.API, "--api"
-	case c.Profile == "" && m.getenv("ARCHIVIST_API") != "":
-		s.API, s.From = m.getenv("ARCHIVIST_API"), "ARCHIVIST_API"
-	case known:
-		s.API, s.From, s.Profile = chosen.API, "profile "+named, named
+	case c.Profile != "":
+		err = s.use(config, c.Profile)
+	case api != "":
+		s.API, s.From = api, "ARCHIVIST_API"
+	case named != "":
+		err = s.use(config, named)
+	case config.Default != "":
+		err = s.use(config, config.Default)
 	default:
 		s.API, s.From = localAPI()
 	}
-	s.chooseKey(c, m, chosen)
-	return s, nil
+	s.chooseKey(c, m.getenv("ARCHIVIST_API_KEY"), config.Profiles[s.Profile].Key)
+	return s, err
 }
 
-// chooseKey finds the key: that of a profile only for the profile's API.
-func (s *settings) chooseKey(c *cli, m machine, p profile) {
-	env := m.getenv("ARCHIVIST_API_KEY")
+// use takes the API of a profile.
+func (s *settings) use(config configFile, name string) error {
+	p, known := config.Profiles[name]
+	if !known {
+		return usage("there is no profile %q in %s; it has %s", name, s.File,
+			cmp.Or(strings.Join(s.Profiles, ", "), "none"))
+	}
+	s.API, s.From, s.Profile = p.API, "profile "+name, name
+	return nil
+}
+
+// chooseKey finds the key. That of a profile goes to the API of this profile only: a
+// key that is sent to another one is given away. It goes before the environment's if
+// the profile was named by a flag, as everything that a flag says.
+func (s *settings) chooseKey(c *cli, env, ofProfile string) {
+	byFlag := c.Profile != "" && c.API == ""
 	switch {
 	case c.APIKey != "":
 		s.key, s.KeyFrom = c.APIKey, "--api-key"
-	case c.Profile != "" && s.Profile != "" && p.Key != "": // chosen by a flag
-		s.key, s.KeyFrom = p.Key, s.From
-	case env != "":
+	case env != "" && !(byFlag && ofProfile != ""):
 		s.key, s.KeyFrom = env, "ARCHIVIST_API_KEY"
-	case s.Profile != "" && p.Key != "":
-		s.key, s.KeyFrom = p.Key, s.From
+	case ofProfile != "":
+		s.key, s.KeyFrom = ofProfile, s.From
 	}
 	s.HasKey = s.key != ""
 }
@@ -106,12 +111,18 @@ func readConfig(m machine) (s settings, config configFile, err error) {
 	if err := yaml.UnmarshalWithOptions(data, &config, yaml.Strict()); err != nil {
 		return s, config, usage("%s is no config file: %s (archivist help config)", s.File, firstLine(err))
 	}
+
 	s.Profiles = slices.Sorted(maps.Keys(config.Profiles))
 	hasKey := slices.ContainsFunc(s.Profiles, func(name string) bool { return config.Profiles[name].Key != "" })
-	if info, err := os.Stat(s.File); err == nil && hasKey && info.Mode().Perm()&0o077 != 0 {
+	if hasKey && othersCanRead(s.File) {
 		s.warnings = append(s.warnings, fmt.Sprintf("others can read the keys in %s; run chmod 600 %s", s.File, s.File))
 	}
 	return s, config, nil
+}
+
+func othersCanRead(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Mode().Perm()&0o077 != 0
 }
 
 // firstLine is an error without the lines of the file that YAML errors quote, which
@@ -140,7 +151,7 @@ const outputsFile = ".local/outputs.json"
 // above it, if any.
 func localAPI() (url, from string) {
 	dir, err := os.Getwd()
-	for err == nil {
+	for err == nil { // up to the root
 		data, readErr := os.ReadFile(filepath.Join(dir, outputsFile))
 		var o struct{ APIURL string }
 		if readErr == nil && json.Unmarshal(data, &o) == nil && o.APIURL != "" {
@@ -155,6 +166,7 @@ func localAPI() (url, from string) {
 	return "", ""
 }
 
+// configCmd answers the first question when something else than expected answers.
 type configCmd struct{}
 
 func (configCmd) offline()    {}

@@ -135,15 +135,22 @@ func (a *app) prepare(c *cli, k *kong.Context) error {
 	if err := a.chooseFields(c.JSON, command); err != nil {
 		return err
 	}
+	_, needsNone := command.(offline)
+	_, isConfig := command.(*configCmd)
+	if needsNone && !isConfig {
+		return nil // what is wrong with the settings is none of its business
+	}
+
 	var err error
-	if a.settings, err = settle(c, a.machine); err != nil {
+	a.settings, err = settle(c, a.machine)
+	if err != nil {
 		return err
 	}
 	for _, warning := range a.settings.warnings {
 		a.warn("%s", warning)
 	}
 	a.client = &v1.Client{URL: a.settings.API, Key: a.settings.key, HTTP: a.http, UserAgent: userAgent()}
-	if _, is := command.(offline); !is && a.settings.API == "" {
+	if a.settings.API == "" && !isConfig {
 		return usage("no API is set: run in the folder of `make run`, or set ARCHIVIST_API (archivist help config)")
 	}
 	return nil

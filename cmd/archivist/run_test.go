@@ -262,6 +262,21 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// TestBrokenConfig: a config file that cannot be used hinders only who needs it.
+func TestBrokenConfig(t *testing.T) {
+	home := emptyHome(t)
+	c := with(t, "")
+	c.env["HOME"], c.stdin = home, manifest1
+	file := filepath.Join(home, ".config", "archivist", "config.yaml")
+	for _, content := range []string{"profiles: [", "default: gone"} {
+		write(t, file, content)
+		c.want(t, "manifest check -", 0, "accepted")
+		c.want(t, "help config", 0, "Config file")
+		c.want(t, "queue", exitUsage, file)
+	}
+	c.want(t, "queue --api http://127.0.0.1:1", 7, "does not answer")
+}
+
 // TestKeyIsNotPrinted: archivist config says where the key is from, and a file that
 // others can read is warned of.
 func TestKeyIsNotPrinted(t *testing.T) {

@@ -96,37 +96,54 @@ func (a *app) watchBatches(ids []string) error {
 // sightOf sums batches up.
 func sightOf(batches []v1.Batch) (s sight) {
 	var sum v1.Counts
-	states := map[string]int{}
-	failed := ""
+	ended, failed := 0, []string{}
 	for _, b := range batches {
 		n := b.Counts
 		s.things = append(s.things, b)
+		s.state += b.State + " "
 		s.done += n.Completed + n.Failed + n.Deleted
 		s.of += max(int64(n.Expected), n.Processing+n.Held+n.Completed+n.Failed+n.Deleted)
 		sum.Processing, sum.Held = sum.Processing+n.Processing, sum.Held+n.Held
 		sum.Completed, sum.Failed = sum.Completed+n.Completed, sum.Failed+n.Failed
-		states[b.State]++
-		if b.State == v1.Failed && failed == "" {
-			failed = terminal.Printable(b.ID)
+
+		if v1.Ended(b.State) || b.State == v1.Held { // what is held waits for a person
+			ended++
+		}
+		if b.State == v1.Failed {
+			failed = append(failed, terminal.Printable(b.ID))
 		}
 	}
-	s.text = fmt.Sprintf("%d of %s done", s.done, terminal.Count(int(s.of), "job"))
-	if _, parts, some := strings.Cut(countsText(sum), ", "); some {
-		s.text += ": " + parts
-	}
-	s.state = fmt.Sprint(states)
-	s.over = states[v1.Completed]+states[v1.Failed]+states[v1.Deleted]+states[v1.Held] == len(batches)
-	if s.of == 0 && !s.over {
-		s.text = "the manifest is being read"
-	}
-	switch n := states[v1.Failed]; {
-	case n > 0 && len(batches) == 1:
-		s.failed = fault.New(fault.Conflict, "the batch failed; archivist batch report %s says why", failed)
-	case n > 0:
-		s.failed = fault.New(fault.Conflict, "%d of %d batches failed; archivist batch report %s says why",
-			n, len(batches), failed)
-	}
+	s.over = ended == len(batches)
+	s.text = s.summary(sum)
+	s.failed = failure(failed, len(batches))
 	return s
+}
+
+// summary says in a line how far batches are.
+func (s *sight) summary(sum v1.Counts) string {
+	if s.of == 0 && !s.over {
+		return "the manifest is being read"
+	}
+	text := fmt.Sprintf("%d of %s done", s.done, terminal.Count(int(s.of), "job"))
+	if _, parts, some := strings.Cut(countsText(sum), ", "); some {
+		text += ": " + parts
+	}
+	if s.done == s.of && !s.over {
+		text += ", the report is being made"
+	}
+	return text
+}
+
+// failure says which of some batches failed, and what to look at.
+func failure(failed []string, of int) error {
+	switch {
+	case len(failed) == 0:
+		return nil
+	case of == 1:
+		return fault.New(fault.Conflict, "the batch failed; archivist batch report %s says why", failed[0])
+	}
+	return fault.New(fault.Conflict, "%d of %d batches failed; archivist batch report %s says why",
+		len(failed), of, failed[0])
 }
 
 // mostMissed is how many looks in a row may get no answer.
@@ -184,7 +201,7 @@ func (a *app) shower() func(sight) {
 			fmt.Fprintln(a.screen, terminal.Printable(text))
 			return
 		}
-		if s.of > 0 {
+		if s.done < s.of {
 			text += speed.Left(s.of)
 		}
 		line.Show(text, s.state != state)

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -142,6 +145,31 @@ func TestWatchIsInterrupted(t *testing.T) {
 	c.ctx, c.onWait = ctx, cancel
 	if code := c.run("batch watch B"); code != exitInterrupted || c.err.Len() > 0 {
 		t.Errorf("%d %s", code, &c.err)
+	}
+}
+
+// TestProcessIsInterrupted: ^C ends the process with what shells expect of it.
+func TestProcessIsInterrupted(t *testing.T) {
+	asked := make(chan bool, 100)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(v1.Batch{ID: "B", State: v1.Processing})
+		asked <- true
+	}))
+	defer srv.Close()
+
+	var said bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), build(t), "batch", "watch", "B", "--api", srv.URL)
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	err := cmd.Wait()
+	if cmd.ProcessState.ExitCode() != exitInterrupted || said.Len() > 0 {
+		t.Errorf("%v: %s", err, &said)
 	}
 }
 
