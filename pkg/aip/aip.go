@@ -155,7 +155,8 @@ func (v Version) Description(ctx context.Context) (k erc.Kernel, err error) {
 	return k, nil
 }
 
-// elements reads the elements of a stored ANVL file, whose length Processing bounded.
+// elements reads the elements of a stored ANVL file. The stage Process has bounded its
+// length.
 func (v Version) elements(ctx context.Context, path string, into map[string][]string) error {
 	body, err := v.open(ctx, path, 0)
 	if err != nil {

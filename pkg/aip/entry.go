@@ -63,6 +63,7 @@ func firstLine(text []byte, start bool) (at int, path string, ok bool) {
 			return 0, "", false
 		}
 	}
+
 	line, _, whole := bytes.Cut(text[at:], []byte("\n"))
 	var e Entry
 	if !whole || json.Unmarshal(line, &e) != nil {

@@ -18,6 +18,7 @@ func (v Version) Record(ctx context.Context) (inventory.Record, error) {
 	if err != nil {
 		return inventory.Record{}, err
 	}
+
 	said := map[string][]string{}
 	if err := v.elements(ctx, ERCName, said); err != nil {
 		return inventory.Record{}, err

@@ -84,6 +84,7 @@ func Settle(parts map[string]Part, said ingest.Metadata) (d Description, refused
 		}
 		d.Kernel = d.Or(found)
 	}
+
 	form := erc.Kernel{}
 	form.Add("who", said.Who)
 	form.Add("what", said.What)
@@ -142,6 +143,7 @@ func Summary(values []string) string {
 	if len(text) <= maxSummary {
 		return text
 	}
+
 	const more = "…"
 	end := maxSummary - len(more)
 	for !utf8.RuneStart(text[end]) {

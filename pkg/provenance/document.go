@@ -27,6 +27,7 @@ func (a Archive) Document(w io.Writer, j *ingest.Job, version int, files iter.Se
 			{Kind: premis.Includes, To: fileIDs(id, files)},
 		},
 	}
+
 	for _, o := range []premis.Object{entity, whole} {
 		if err := d.Object(o); err != nil {
 			return err
@@ -40,6 +41,7 @@ func (a Archive) Document(w io.Writer, j *ingest.Job, version int, files iter.Se
 			return err
 		}
 	}
+
 	for _, e := range a.events(j, id) {
 		d.Event(e)
 	}
@@ -61,6 +63,7 @@ func object(ark string, localIDs []string) premis.Object {
 	return o
 }
 
+// fileID names a file of a version.
 func fileID(version premis.Identifier, e aip.Entry) premis.Identifier {
 	return ours(version.Value + "/" + e.Path)
 }
@@ -83,12 +86,14 @@ func file(id premis.Identifier, e aip.Entry) premis.Object {
 		OriginalName: strings.TrimPrefix(e.Path, "producer/"),
 		Fixity:       []premis.Fixity{{Algorithm: "sha512", Digest: e.Digests["sha512"], Originator: "archivist"}},
 	}
+
 	if e.Given == "sha512" {
 		o.Fixity[0].Originator = "depositor"
 	} else if e.Given != "" {
 		given := premis.Fixity{Algorithm: e.Given, Digest: e.Digests[e.Given], Originator: "depositor"}
 		o.Fixity = append(o.Fixity, given)
 	}
+
 	if kind, _, err := mime.ParseMediaType(e.MediaType); err == nil && premis.Carries(kind) == "" {
 		o.Format, o.FormatNote = kind, "media type stated by the depositor or the source"
 	}

@@ -1,13 +1,18 @@
-// Package provenance says where a version comes from and what happened to it, in the
+// Package provenance describes where a version comes from and what happened to it, in the
 // terms of PREMIS 3 and of OCFL.
 //
 // [Archive.Document] is stored with each version: what is preserved, and what happened
 // until the version was ready to be stored. [Archive.History] continues it from the
-// event log: a document that is part of a version cannot have later events. [OCFL] is
-// what a version's inventory says of its origin.
+// event log, since a document that is part of a version cannot have later events. [OCFL]
+// is what a version's inventory has of it: time, message and submitter.
 //
-// A version is a representation of its own, named "{ark}/v{n}", of one intellectual
-// entity, the object.
+//	archive := provenance.Archive{NAAN: "99999", Version: "v1.2.3"}
+//	err := archive.Document(w, job, 2, files)
+//
+// In PREMIS, the object is an intellectual entity, and each of its versions a
+// representation of it, named "{ark}/v{n}". Events have types of the vocabulary of the
+// Library of Congress. Their texts are stored for ever: changing one changes what new
+// versions say, never what stored ones say.
 package provenance
 
 import (
@@ -23,8 +28,8 @@ import (
 	"archivist/pkg/premis"
 )
 
-// Archive is who preserves: the organization that has the name assigning authority
-// number (NAAN), by a version of this software.
+// Archive is who preserves: the organization that has a name assigning authority number
+// (NAAN), with a version of this software.
 type Archive struct {
 	NAAN    string
 	Version string
@@ -74,6 +79,7 @@ func OCFL(j *ingest.Job) ocfl.Version {
 		Message: j.Note,
 		User:    &ocfl.User{Name: j.Submitter, Address: address(j.Submitter)},
 	}
+
 	if v.Message == "" {
 		v.Message = fmt.Sprintf("ingest of job %s, batch %s", j.ID, j.Batch)
 	}
@@ -90,6 +96,8 @@ func address(submitter string) string {
 		return (&url.URL{Scheme: "mailto", Opaque: url.PathEscape(submitter)}).String()
 	}
 	sum := sha1.Sum(append(slices.Clone(submitters), submitter...))
+
+	// Version 5, and the variant of RFC 9562.
 	sum[6], sum[8] = sum[6]&0x0f|0x50, sum[8]&0x3f|0x80
 	return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }

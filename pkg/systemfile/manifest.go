@@ -40,6 +40,7 @@ func (v Version) writeSubmitted(w io.Writer) error {
 	}); err != nil {
 		return err
 	}
+
 	note := ""
 	if !clean {
 		note = fmt.Sprintf("# redacted; the submitted manifest had sha256 %s\n", sums.Sums()["sha256"])

@@ -15,11 +15,12 @@ import (
 	"archivist/pkg/premis"
 )
 
+// lines writes elements as ANVL.
 func lines(elements []anvl.Element) func(io.Writer) error {
 	return func(w io.Writer) error { return anvl.Write(w, elements...) }
 }
 
-// ingestion is how a version was ingested.
+// ingestion is how a version was ingested, with the names of Merritt.
 func ingestion(j *ingest.Job) []anvl.Element {
 	return []anvl.Element{
 		{Name: "ingest", Value: "archivist"},
@@ -64,6 +65,7 @@ func (v Version) writeERC(w io.Writer) error {
 			elements = append(elements, anvl.Element{Name: e.name, Value: value})
 		}
 	}
+
 	b := bufio.NewWriter(w)
 	fmt.Fprintln(b, "erc:")
 	if err := anvl.Write(b, elements...); err != nil {
@@ -84,6 +86,7 @@ func (v Version) writeDC(w io.Writer) error {
 			fmt.Fprintf(b, "</dc:%s>\n", name)
 		}
 	}
+
 	d := v.Description
 	put("title", d.What)
 	put("creator", d.Who)
