@@ -96,8 +96,8 @@ func (s *Stack) coreHealthy() bool {
 	return json.NewDecoder(resp.Body).Decode(&health) == nil && strings.HasPrefix(health.Version, "2026.3")
 }
 
-// fallbacks fails if the deployment has a resource that the emulator only seems
-// to make.
+// fallbacks returns an error if the emulator only pretended to make a resource of the
+// deployment.
 func (s *Stack) fallbacks() error {
 	log, err := os.ReadFile(s.State("core.log"))
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Stack) fallbacks() error {
 	for line := range strings.SplitSeq(string(log), "\n") {
 		if strings.Contains(line, "deployed as a fallback") ||
 			strings.Contains(line, "is not supported but was deployed") {
-			return fmt.Errorf("LocalStack only seems to make a resource: %s", line)
+			return fmt.Errorf("LocalStack only pretended to make a resource: %s", line)
 		}
 	}
 	return nil

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 
 	"archivist/infra/toolchain"
@@ -21,20 +20,9 @@ import (
 // arch is the architecture of the functions on AWS.
 const arch = "arm64"
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := command(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
+func main() { toolchain.Main(command) }
 
-func command(ctx context.Context, args []string) error {
-	root, err := os.Getwd()
-	if err != nil {
-		return err
-	}
+func command(ctx context.Context, root string, args []string) error {
 	c := toolchain.Checkout{Root: root, Log: os.Stdout}
 	switch {
 	case len(args) == 1 && args[0] == "build":

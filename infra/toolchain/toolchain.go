@@ -18,6 +18,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 )
@@ -26,6 +27,21 @@ import (
 type Checkout struct {
 	Root string
 	Log  io.Writer // progress
+}
+
+// Main is the main function of a command that works on a checkout: it runs the command
+// in the working folder with the program's arguments, until it ends or is interrupted.
+func Main(command func(ctx context.Context, root string, args []string) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	root, err := os.Getwd()
+	if err == nil {
+		err = command(ctx, root, os.Args[1:])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // Say writes a line of progress.

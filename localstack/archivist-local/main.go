@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"os/signal"
 	"strconv"
 	"time"
 
@@ -23,20 +22,9 @@ import (
 // environment variable PORT; a stack that is up keeps its own.
 const usualPort = 4566
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := command(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
+func main() { toolchain.Main(command) }
 
-func command(ctx context.Context, args []string) error {
-	root, err := os.Getwd()
-	if err != nil {
-		return err
-	}
+func command(ctx context.Context, root string, args []string) error {
 	s, err := theStack(root)
 	if err != nil {
 		return err
