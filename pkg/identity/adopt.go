@@ -27,6 +27,7 @@ func (r Resolver) Adopt(ctx context.Context, j *ingest.Job, d description.Descri
 	if _, err := ingest.CleanLocalIDs(slices.Concat(j.Submitted(), d.LocalIDs)); err != nil {
 		return "together with the identifiers in the package's description: " + err.Error(), nil
 	}
+
 	j.LocalIDs, j.Found = j.Submitted(), 0
 	for _, id := range d.LocalIDs {
 		if slices.Contains(j.LocalIDs, id) {
@@ -37,6 +38,7 @@ func (r Resolver) Adopt(ctx context.Context, j *ingest.Job, d description.Descri
 		}
 		j.LocalIDs, j.Found = append(j.LocalIDs, id), j.Found+1
 	}
+
 	return "", nil
 }
 
@@ -55,6 +57,7 @@ func (r Resolver) adopt(ctx context.Context, j *ingest.Job, id string) (refused 
 			return "", err
 		}
 	}
+
 	return fmt.Sprintf("the package's description names the local id %q, which belongs to another object (%s). "+
 		"To update that object, submit with that id; otherwise remove the id from the description", id, known), nil
 }

@@ -52,15 +52,18 @@ func (r Resolver) Resolve(ctx context.Context, j *ingest.Job) (refused string, e
 		j.Primary = found
 		return "", nil
 	}
+
 	given, err := ark.Parse(j.Primary)
 	if err != nil {
 		return "the primary identifier is not an ARK: " + err.Error(), nil
 	}
+
 	j.Primary = given.String()
 	if found != "" && found != j.Primary {
 		return fmt.Sprintf("the local id %q belongs to another object than %s. Remove one of them",
 			by, j.Primary), nil
 	}
+
 	return r.allowed(ctx, j, given)
 }
 
@@ -79,6 +82,7 @@ func (r Resolver) byLocalIDs(ctx context.Context, j *ingest.Job) (found, by, ref
 			found, by = known, id
 		}
 	}
+
 	return found, by, "", nil
 }
 
@@ -95,6 +99,7 @@ func (r Resolver) allowed(ctx context.Context, j *ingest.Job, given ark.ARK) (re
 	case !fault.Is(err, fault.NotFound):
 		return "", err
 	}
+
 	stored, err := r.Root.Head(ctx, given.String())
 	if fault.Is(err, fault.NotFound) {
 		return r.unused(ctx, j, given)
@@ -102,6 +107,7 @@ func (r Resolver) allowed(ctx context.Context, j *ingest.Job, given ark.ARK) (re
 	if err != nil {
 		return "", err
 	}
+
 	id, err := aip.Head(r.Root, stored).Identity(ctx)
 	if err == nil && !id.In(j.Collection) {
 		return Foreign(given.String()), nil
@@ -143,10 +149,12 @@ func (r Resolver) Mistyped(ctx context.Context, collection, text string) (string
 	if err != nil {
 		return err.Error(), nil
 	}
+
 	name, err := r.shoulder(ctx, collection)
 	if err != nil || given.NAAN != r.NAAN || !strings.HasPrefix(given.Name, name) {
 		return "", err
 	}
+
 	why := mistaken(given, ark.ARK{NAAN: r.NAAN, Name: name})
 	if why == "" {
 		return "", nil

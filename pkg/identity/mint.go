@@ -40,6 +40,7 @@ func (r Resolver) mint(ctx context.Context, j *ingest.Job, try int) (next int, r
 	if err != nil {
 		return try, false, err
 	}
+
 	for end := try + drawsAtOnce; try < end; try++ {
 		drawn := r.draw(shoulder, j.ID, try)
 		version, there, err := r.versionBy(ctx, drawn, j.ID)
@@ -56,6 +57,7 @@ func (r Resolver) mint(ctx context.Context, j *ingest.Job, try int) (next int, r
 		row, err := r.Inventory.Reserved(ctx, drawn) // the job stored it, before the table was restored
 		return try + 1, row == nil, err
 	}
+
 	return try, false, fault.New(fault.Unavailable, "no unused ARK was found on ark:/%s/%s in %d tries",
 		r.NAAN, shoulder, drawsAtOnce)
 }
@@ -83,6 +85,7 @@ func (r Resolver) StoredBy(ctx context.Context, j *ingest.Job) (found bool, err 
 	for try, there := 0, true; err == nil && there && !found && try < mostDraws; try++ {
 		there, found, err = r.storedAs(ctx, j, r.draw(shoulder, j.ID, try))
 	}
+
 	return found, err
 }
 

@@ -56,6 +56,7 @@ func (r Registrar) Assign(ctx context.Context, claim *queue.Claim) (ingest.Resul
 		}
 		return ingest.Result{}, err
 	}
+
 	return ingest.Result{}, fault.New(fault.Unavailable, "no unused ARK could be reserved for job %s in 5 tries", j.ID)
 }
 
@@ -109,6 +110,7 @@ func (r Registrar) BringBack(ctx context.Context, ark string, id aip.Identity, u
 	if _, err := r.Inventory.Object(ctx, ark); !fault.Is(err, fault.NotFound) {
 		return next, err
 	}
+
 	o := inventory.Object{ARK: ark, Collection: id.Collection, LocalIDs: id.LocalIDs}
 	err := r.Reindexer.LocalIDs(ctx, &o, until)
 	switch {

@@ -41,20 +41,24 @@ func (c Composer) Compose(
 	if c.From == "" {
 		return nil, nil, nil
 	}
+
 	profile, _, err := c.Collections.Profile(ctx, b.Collection)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	to = profile.Recipients(b.Mail)
 	suppressed := profile.Suppress == collection.Full ||
 		profile.Suppress == collection.Partial && m.Kind == ingest.MailQueued
 	if len(to) == 0 || suppressed {
 		return nil, nil, nil
 	}
+
 	message, err := c.message(ctx, b, m.Kind)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	about := fmt.Sprintf("%s.%s.%d", b.ID, m.Kind, m.Exec)
 	return to, func(ctx context.Context, to string) error { return c.send(ctx, message, about, to, m) }, nil
 }
@@ -64,10 +68,12 @@ func (c Composer) send(ctx context.Context, message notify.Mail, about, to strin
 	if err := notify.CheckAddress(to); err != nil {
 		return fault.New(fault.Invalid, "%w", err)
 	}
+
 	message.From, message.To = c.From, to
 	if message.ID, err = notify.MessageID(c.From, to, about); err != nil {
 		return err
 	}
+
 	raw, err := message.Encode(time.UnixMilli(m.Owed))
 	if err != nil {
 		return err
@@ -81,10 +87,12 @@ func (c Composer) message(ctx context.Context, b *ingest.Batch, kind ingest.Mail
 		return notify.ForQueued(notify.Queued{Batch: b.ID, Collection: b.Collection, Note: b.Note,
 			Objects: b.Expected, At: ingest.Timestamp(b.Created)})
 	}
+
 	r, whole, err := c.saved(ctx, b)
 	if err != nil {
 		return notify.Mail{}, err
 	}
+
 	link := ""
 	if c.API != "" && b.Report != "" {
 		link = c.API + notify.ReportPath(b.ID)
@@ -99,15 +107,18 @@ func (c Composer) saved(ctx context.Context, b *ingest.Batch) (r notify.Report, 
 		r, err = c.unreported(ctx, b)
 		return r, false, err
 	}
+
 	info, err := c.Work.Head(ctx, b.Report)
 	if err != nil {
 		return r, false, err
 	}
+
 	key := b.Report
 	whole = info.Size <= notify.MaxAttached
 	if !whole {
 		key = workspace.SummaryKey(b.ID)
 	}
+
 	data, _, err := c.Work.Read(ctx, key)
 	if err == nil {
 		err = json.Unmarshal(data, &r)

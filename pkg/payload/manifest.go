@@ -14,15 +14,18 @@ func Rejected(m checkm.Manifest, problems []checkm.Problem, err error, want chec
 	if err != nil {
 		return "the manifest is corrupt: " + err.Error()
 	}
+
 	bad := checkm.Rejected(problems)
 	if len(bad) == 0 && m.Kind != want {
 		return fmt.Sprintf("the manifest's profile is that of the kind %q; this payload type expects %q. "+
 			"Submit it again with the matching type", m.Kind, want)
 	}
+
 	lines := make([]string, len(bad))
 	for i, p := range bad {
 		lines[i] = p.String()
 	}
+
 	if len(bad) == 0 {
 		return ""
 	}

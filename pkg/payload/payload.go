@@ -82,12 +82,14 @@ func TypeOf(p ingest.Payload, start []byte) (string, error) {
 	if !checkm.IsManifest(start) {
 		return ingest.TypeFile, nil
 	}
+
 	m, _, _ := checkm.Read(bytes.NewReader(start), checkm.Options{}, func(checkm.Row) error { return errSeen })
 	for t, list := range Lists {
 		if list.Kind == m.Kind {
 			return t, nil
 		}
 	}
+
 	return ingest.TypeObjectManifest, nil
 }
 
@@ -120,10 +122,12 @@ func Changed(ctx context.Context, j *ingest.Job, came ocfl.Text) (why string, er
 	if !j.Detected || j.Payload.Type != ingest.TypeFile {
 		return "", nil
 	}
+
 	start, err := Start(ctx, came)
 	if err != nil {
 		return "", err
 	}
+
 	p := j.Payload
 	p.Type = ""
 	switch kind, err := TypeOf(p, start); {
@@ -133,6 +137,7 @@ func Changed(ctx context.Context, j *ingest.Job, came ocfl.Text) (why string, er
 		return fmt.Sprintf("%s: received a manifest; it was a plain file when its type was detected",
 			fetch.Redact(j.URL)), nil
 	}
+
 	return "", nil
 }
 

@@ -116,6 +116,7 @@ func (a *attempt) failure() ingest.Result {
 	for i, p := range a.problems {
 		final, whys[i] = final || p.final, p.why
 	}
+
 	text := strings.Join(whys[:min(len(whys), maxProblems)], "; ")
 	if len(whys) > 1 {
 		text = fmt.Sprintf("%d of %d files failed: %s", len(whys), a.job.Files, text)
@@ -141,6 +142,7 @@ func (a *attempt) segment(ctx context.Context, n int, rows []checkm.Row) error {
 			return err
 		}
 	}
+
 	var side errgroup.Group
 	side.SetLimit(a.parallel)
 	for i, row := range rows {
@@ -160,6 +162,7 @@ func (a *attempt) segment(ctx context.Context, n int, rows []checkm.Row) error {
 			return nil
 		})
 	}
+
 	_ = side.Wait() // what fails is noted
 	return a.save(ctx, n, entries)
 }
@@ -173,14 +176,17 @@ func (a *attempt) save(ctx context.Context, n int, entries []*aip.Entry) error {
 		}
 		return err // without one, a file has a problem: those of other segments are looked for, too
 	}
+
 	err := a.Work.PutSegment(ctx, a.job.ID, n, entries)
 	if fault.Is(err, fault.Stale) {
 		a.own = false
 		return a.same(ctx, n, entries)
 	}
+
 	for _, e := range entries {
 		a.came.add(*e)
 	}
+
 	return err
 }
 
@@ -218,6 +224,7 @@ func (a *attempt) file(ctx context.Context, n int, row checkm.Row) (aip.Entry, e
 	if err != nil {
 		return aip.Entry{}, err
 	}
+
 	why, err := payload.Changed(ctx, a.job, came.Text())
 	if err != nil {
 		return aip.Entry{}, err

@@ -15,7 +15,12 @@ import (
 )
 
 // Download gets every file that is not there yet, segment by segment, within the
-// time budget.
+// time budget, and writes down in the ledger what is known of each.
+//
+// What earlier tries have done is in three places: finished segments of the ledger,
+// which are never written again; the finished files of a segment under way; and the
+// state of a transfer that was cut off (package transfer). A file that cannot be had
+// does not end the download at once: all of them are named.
 type Download struct {
 	Fetch    *fetch.Client
 	Work     workspace.Store
@@ -59,6 +64,7 @@ func (a *attempt) segments(ctx context.Context) (err error) {
 			return err
 		}
 	}
+
 	a.own = len(done) == 0
 	return a.Work.Segments(ctx, a.job, func(n int, rows []checkm.Row) error {
 		if done[n] {
@@ -98,6 +104,7 @@ func (d Download) finish(ctx context.Context, a *attempt) (ingest.Result, error)
 			a.came.add(e)
 		}
 	}
+
 	j.Bytes, j.Warned, j.Checked, j.Fetched = a.came.bytes, a.came.warned, a.came.checked, d.Now().UnixMilli()
 	if a.came.files != j.Files {
 		return ingest.Result{}, fmt.Errorf("stage: the ledger of %s has %d files, its manifest %d",
@@ -106,6 +113,7 @@ func (d Download) finish(ctx context.Context, a *attempt) (ingest.Result, error)
 	if !j.SizeKnown {
 		j.Priority = max(0, j.Priority-ingest.UnknownSizePenalty)
 	}
+
 	j.SpaceNeeded, j.SizeKnown = j.Bytes, true
 	return next, nil
 }

@@ -35,6 +35,7 @@ func describe(row checkm.Row, sums *fetch.Digester, key string) (aip.Entry, erro
 			return e, &refusedError{e.Warning + ", and there is no digest that shows which is correct"}
 		}
 	}
+
 	return e, nil
 }
 

@@ -18,8 +18,12 @@ import (
 	"archivist/pkg/workspace"
 )
 
-// Estimate fetches and checks the manifest, finds the target, and sums sizes.
-// Only size never fails it.
+// Estimate finds the job's object, fetches and checks its manifest, and adds up the
+// sizes of its files.
+//
+// The job has no space in the work bucket yet: this stage says how much it needs. A size
+// that nobody knows fails nothing; such a job waits longer. Sizes are asked for page by
+// page, and a try goes on where the one before was.
 type Estimate struct {
 	Identity    identity.Resolver
 	Collections collection.Store
@@ -57,6 +61,7 @@ func (e Estimate) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 		j.SpaceNeeded = 0
 		j.Priority = min(j.Priority+ingest.UnknownSizePenalty, ingest.WorstPriority)
 	}
+
 	return next, err
 }
 
@@ -112,6 +117,7 @@ func (e Estimate) manifest(
 		res, err := failed(fmt.Errorf("the manifest cannot be fetched: %w", err))
 		return nil, res, err
 	}
+
 	j.Manifest, manifest = came.Key, came.Text()
 	start, err := payload.Start(ctx, manifest)
 	if err != nil {
@@ -124,6 +130,7 @@ func (e Estimate) manifest(
 	if why := payload.WrongDigest("the manifest", came.Sums, j.Payload); why != "" {
 		return nil, ingest.Fail(false, why), nil
 	}
+
 	res, err = e.checkManifest(ctx, j, manifest)
 	return manifest, res, err
 }
@@ -134,11 +141,13 @@ func (e Estimate) checkManifest(ctx context.Context, j *ingest.Job, manifest ocf
 	if err != nil {
 		return ingest.Result{}, err
 	}
+
 	defer body.Close()
 	profile, _, err := e.Collections.Profile(ctx, j.Collection)
 	if err != nil {
 		return ingest.Result{}, err
 	}
+
 	m, problems, err := checkm.Read(body, checkm.Options{RequireDigest: profile.RequireDigest}, nil)
 	if err != nil {
 		return ingest.Result{}, err
@@ -146,6 +155,7 @@ func (e Estimate) checkManifest(ctx context.Context, j *ingest.Job, manifest ocf
 	if why := payload.Rejected(m, problems, nil, checkm.Object); why != "" {
 		return ingest.Fail(false, why), nil
 	}
+
 	j.Files = m.Rows
 	return next, nil
 }

@@ -44,6 +44,7 @@ func (r Report) join(ctx context.Context, b *ingest.Batch, pages int, read readP
 			return err
 		}
 	}
+
 	return out.Close()
 }
 
@@ -57,12 +58,14 @@ func (j *joiner) write() error {
 	if err := j.enc.WriteToken(jsontext.BeginObject); err != nil {
 		return err
 	}
+
 	r := &j.summary
 	for _, f := range [][2]string{{"batch", r.Batch}, {"collection", r.Collection}, {"note", r.Note}, {"at", r.At}} {
 		if err := j.member(f[0], f[1]); err != nil {
 			return err
 		}
 	}
+
 	for _, l := range []reportList{
 		{"failed", func(p reportPage) lines { return p.Failed }, &r.Failed, &r.Counts.Failed},
 		{"completed", func(p reportPage) lines { return p.Completed }, &r.Completed, &r.Counts.Completed},
@@ -105,6 +108,7 @@ func (j *joiner) list(l reportList) error {
 	if err := j.enc.WriteToken(jsontext.BeginArray); err != nil {
 		return err
 	}
+
 	for i := range j.pages {
 		if j.has[i] != nil && !j.has[i][l.name] {
 			continue
@@ -118,6 +122,7 @@ func (j *joiner) list(l reportList) error {
 			return err
 		}
 	}
+
 	return j.enc.WriteToken(jsontext.EndArray)
 }
 
@@ -132,6 +137,7 @@ func (j *joiner) lines(l reportList, all lines) error {
 			}
 		}
 	}
+
 	*l.n += len(all)
 	return nil
 }

@@ -15,6 +15,9 @@ import (
 
 // Notify ends the job's work: the work files are no longer needed, and the
 // depositor's server hears of the version, if the profile names one.
+//
+// The callback is sent at least once, and always with the same id. Whether a failure to
+// deliver it fails the job is for the profile to say: the version is preserved anyway.
 type Notify struct {
 	Work        workspace.Store
 	Collections collection.Store
@@ -33,11 +36,13 @@ func (n Notify) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 	if !all {
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	}
+
 	j.HasSpace, j.URL = false, fetch.Redact(j.URL) // it is not fetched again
 	profile, _, err := n.Collections.Profile(ctx, j.Collection)
 	if err != nil || profile.Callback.URL == "" {
 		return next, err
 	}
+
 	err = n.callback(ctx, profile.Callback, j)
 	switch {
 	case err == nil:
@@ -46,6 +51,7 @@ func (n Notify) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 		claim.Remark(fmt.Sprintf("the callback was not delivered: %v", err))
 		return next, nil
 	}
+
 	return ingest.Fail(true, fmt.Sprintf("notification failed: %v. Correct the server of the callback", err)), nil
 }
 

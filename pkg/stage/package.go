@@ -21,6 +21,10 @@ import (
 
 // Packager writes the system files of a job's version. Process does so, and Store once
 // more if the object is at another version by then.
+//
+// They are written for the object as it is stored at that moment, since a version's
+// system files say all the local ids that the object ever had, and repeat the parts of
+// its description that nothing replaces. For which version they are is saved with them.
 type Packager struct {
 	Root     ocfl.Root
 	Work     workspace.Store
@@ -54,10 +58,12 @@ func (p Packager) gather(ctx context.Context, j *ingest.Job) (made *pack, refuse
 			}}
 		}
 	}
+
 	if j.Said == nil {
 		said := j.Metadata
 		j.Said = &said
 	}
+
 	made.description, refused, err = description.Settle(records, *j.Said)
 	if err == nil && refused == "" {
 		made.description.Summarise(&j.Metadata)
@@ -95,6 +101,7 @@ func (p Packager) write(
 	if refused, err := p.Identity.ReserveLocalIDs(ctx, j); err != nil || refused != "" {
 		return ingest.Fail(false, refused), err
 	}
+
 	d.Summarise(&j.Metadata)
 	all.Metadata, j.Follows = j.Metadata, stored.ETag()
 	w := &systemWriter{work: p.Work, job: &all, attempt: claim.Take(), out: workspace.SystemFiles{Follows: j.Follows}}
@@ -113,14 +120,17 @@ func (p Packager) again(ctx context.Context, claim *queue.Claim) (ingest.Result,
 	if err != nil || refused != "" {
 		return ingest.Fail(false, refused), err
 	}
+
 	stored, err := p.stored(ctx, claim.Job.Primary)
 	if err != nil {
 		return ingest.Result{}, err
 	}
+
 	res, err := p.write(ctx, claim, stored, made)
 	if err != nil || res.Outcome != ingest.StepNext {
 		return res, err
 	}
+
 	claim.Job.Checkpoint, claim.Job.Done = "preparing again", 0
 	return ingest.Result{Outcome: ingest.StepContinue}, nil
 }
@@ -142,15 +152,18 @@ func (p Packager) inherit(
 	if why := overtaken(j, stored); why != "" {
 		return ingest.Fail(true, why), nil
 	}
+
 	all.LocalIDs = slices.Clone(id.LocalIDs)
 	for _, local := range j.LocalIDs {
 		if !slices.Contains(all.LocalIDs, local) {
 			all.LocalIDs = append(all.LocalIDs, local)
 		}
 	}
+
 	if res, err := p.Identity.BringBack(ctx, j.Primary, id, claim.Until); err != nil || res.Outcome != ingest.StepNext {
 		return res, err
 	}
+
 	before, err := head.Description(ctx)
 	d.Inherit(before)
 	return next, err

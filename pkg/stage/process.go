@@ -12,6 +12,10 @@ import (
 
 // Process fixes the object's identifier and the version's time, and writes the
 // system files: after it every byte and digest of the version is decided.
+//
+// A second try comes to the same bytes. The ARK follows from the job's id, the time of
+// the version is on the job's row before it is used, and from here on the job has the
+// locks of its identifiers: no other job changes the object.
 type Process struct {
 	Packager Packager
 	Identity identity.Registrar
@@ -21,6 +25,7 @@ type Process struct {
 func (p Process) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	// Cheap refusals first: nothing is reserved or locked until the submission is sound.
 	pack, refused, err := p.Packager.gather(ctx, claim.Job)
 	if err == nil && refused == "" {
 		refused, err = p.check(ctx, claim.Job, pack)
@@ -28,10 +33,12 @@ func (p Process) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, er
 	if err != nil || refused != "" {
 		return ingest.Fail(false, refused), err
 	}
+
 	minted := claim.Job.Primary == ""
 	if res, err := p.Identity.Assign(ctx, claim); err != nil || res.Outcome != ingest.StepNext {
 		return res, err
 	}
+
 	stored := &ocfl.Stored{} // of an ARK that was minted nothing is stored: it was looked for
 	if !minted {
 		stored, err = p.Packager.stored(ctx, claim.Job.Primary)
@@ -39,6 +46,7 @@ func (p Process) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, er
 			return ingest.Result{}, err
 		}
 	}
+
 	return p.Packager.write(ctx, claim, stored, pack)
 }
 
@@ -49,10 +57,12 @@ func (p Process) check(ctx context.Context, j *ingest.Job, pack *pack) (refused 
 	if err != nil || refused != "" {
 		return refused, err
 	}
+
 	refused, err = p.Identity.Adopt(ctx, j, pack.description)
 	if err != nil || refused != "" {
 		return refused, err
 	}
+
 	refused = systemfile.Refused(j, pack.description)
 	if refused != "" || j.Primary != "" {
 		return refused, nil // the version of a known object is looked at below the object's lock

@@ -13,7 +13,10 @@ import (
 )
 
 // Record makes the stored version findable, by ARK and by local id. What it
-// writes follows from the stored object alone.
+// writes follows from the stored object alone, so that reindexing writes the same.
+//
+// The last rows are put into the transaction that ends the step: no job is past this
+// stage whose version cannot be found.
 type Record struct {
 	Reindexer reindex.Reindexer
 	Work      workspace.Store
@@ -26,6 +29,7 @@ func (r Record) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 	if err != nil {
 		return ingest.Result{}, err
 	}
+
 	by := reindex.By{Actor: j.Submitter, Job: j.ID, Known: known}
 	put, err := r.Reindexer.Missing(ctx, j.Primary, by, claim.Until)
 	switch {

@@ -36,6 +36,9 @@ type reportPage struct {
 
 // Report gathers how every job of the batch ended, page by page from where an
 // earlier try got to, and joins the pages. The mail about it is apart (package mail).
+//
+// A batch may have 30,000 jobs, more than one try can read: each page is saved when it
+// is made. A batch of one page needs no page in the bucket.
 type Report struct {
 	Root ocfl.Root
 	Work workspace.Store
@@ -63,6 +66,7 @@ func (r Report) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 	if err := r.join(ctx, b, pages, read); err != nil {
 		return ingest.Result{}, err
 	}
+
 	b.Report, b.URL = workspace.ReportKey(b.ID), fetch.Redact(b.URL) // it is not fetched again
 	return next, nil
 }
@@ -78,6 +82,7 @@ func (r Report) makePages(ctx context.Context, claim *queue.Claim, pages int) (a
 	if err != nil {
 		return false, err
 	}
+
 	began := len(saved)
 	for n := range pages {
 		key := workspace.PageKey(claim.Batch, n)
@@ -96,6 +101,7 @@ func (r Report) makePages(ctx context.Context, claim *queue.Claim, pages int) (a
 		}
 		saved[path.Base(key)] = true
 	}
+
 	return len(saved) == began || r.Now().Before(claim.Until), nil
 }
 
@@ -125,6 +131,7 @@ func (r Report) makePage(ctx context.Context, b *ingest.Batch, n int) (reportPag
 			}
 		}
 	}
+
 	return p, nil
 }
 
@@ -143,6 +150,7 @@ func (r Report) reportLines(ctx context.Context, jobs []queue.Job, lenient bool)
 			return err
 		})
 	}
+
 	return lines, side.Wait()
 }
 
@@ -159,6 +167,7 @@ func (r Report) line(ctx context.Context, j *ingest.Job, lenient bool) (json.Raw
 			return nil, err
 		}
 	}
+
 	return json.Marshal(line)
 }
 
@@ -175,6 +184,7 @@ func reportLine(j *ingest.Job) notify.Job {
 		line.Recoverable = !j.NotRecoverable
 		line.Next = notify.NextStep(line.Recoverable)
 	}
+
 	return line
 }
 
@@ -184,10 +194,12 @@ func (r Report) fileDetails(ctx context.Context, j *ingest.Job) ([]notify.File, 
 	if err != nil {
 		return nil, err
 	}
+
 	entries, _, err := aip.Of(r.Root, stored, j.ObjectVersion).Files(ctx, 0, detailed+1)
 	if err != nil {
 		return nil, err
 	}
+
 	out := make([]notify.File, len(entries))
 	for i, e := range entries {
 		out[i] = notify.File{Path: e.Path, Size: e.Size, Digests: e.Digests, Warning: e.Warning}
@@ -195,5 +207,6 @@ func (r Report) fileDetails(ctx context.Context, j *ingest.Job) ([]notify.File, 
 			out[i].Given = &notify.Digest{Algorithm: e.Given, Value: e.Digests[e.Given]}
 		}
 	}
+
 	return out, nil
 }

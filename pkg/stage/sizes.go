@@ -43,6 +43,7 @@ func (e Estimate) sizes(ctx context.Context, claim *queue.Claim, manifest ocfl.T
 		page = page[:0]
 		return nil
 	}
+
 	err := workspace.Rows(ctx, j, manifest, func(row checkm.Row) error {
 		n++
 		if n <= j.Done {
@@ -85,6 +86,7 @@ func (a *asker) ask(ctx context.Context, rows []checkm.Row) []int64 {
 		asked++
 		return asked - 1, true
 	}
+
 	var side errgroup.Group
 	for range a.Parallel {
 		side.Go(func() error {
@@ -94,6 +96,7 @@ func (a *asker) ask(ctx context.Context, rows []checkm.Row) []int64 {
 			return nil
 		})
 	}
+
 	_ = side.Wait() // a size that is not known is -1
 	return sizes[:asked]
 }
@@ -106,15 +109,18 @@ func (a *asker) size(ctx context.Context, row checkm.Row) int64 {
 	if known {
 		return row.Size
 	}
+
 	size, err := a.Fetch.Size(ctx, row.URL)
 	if err == nil {
 		return size
 	}
+
 	var silent *fetch.SilentError
 	if errors.As(err, &silent) {
 		a.mu.Lock()
 		a.silent[host] = true
 		a.mu.Unlock()
 	}
+
 	return row.Size
 }

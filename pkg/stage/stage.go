@@ -76,9 +76,11 @@ func (s *Stages) Steps() map[string]queue.Step {
 			Callbacks: callback.Sender{Fetch: s.Fetch, Now: s.Now}, Now: s.Now}.Run,
 		"report": Report{Root: s.Root, Work: s.Work, Jobs: s.Queue.Jobs, Now: s.Now}.Run,
 	}
+
 	for name, step := range steps {
 		steps[name] = forgetful(step)
 	}
+
 	return steps
 }
 

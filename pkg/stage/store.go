@@ -23,6 +23,12 @@ import (
 // Store writes the version into the storage root and verifies it there: it prepares
 // the inventory, copies the new content segment by segment, publishes, and finishes.
 // Each of these ends within a time budget.
+//
+// The plan is saved before anything is copied, and replaced only under a condition: two
+// workers of one job never follow different plans. Content goes to keys of the job's
+// own, so a copy can be made again. Publishing puts the object's root inventory under a
+// condition and below the job's lease: this one request is the commit. What a worker
+// leaves undone after it is finished by the next try.
 type Store struct {
 	Root     ocfl.Root
 	Rooted   *atomic.Bool // this process has seen that the storage root is there
@@ -46,6 +52,7 @@ func (s Store) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, erro
 			return res, nil
 		}
 	}
+
 	return s.recover(ctx, claim, plan, err)
 }
 
@@ -54,10 +61,12 @@ func (s Store) follow(ctx context.Context, claim *queue.Claim, plan *workspace.P
 	if plan.NoChange || plan.Written {
 		return next, s.finish(ctx, claim, plan, nil)
 	}
+
 	all, err := s.copy(ctx, claim, plan)
 	if err != nil || !all {
 		return ingest.Result{Outcome: ingest.StepContinue}, err
 	}
+
 	just, err := s.publish(ctx, claim, plan)
 	if err != nil {
 		return ingest.Result{}, err
@@ -88,6 +97,7 @@ func (s Store) prepare(ctx context.Context, claim *queue.Claim) (plan *workspace
 			return plan, err
 		}
 	}
+
 	j.Done = 0
 	system, err := s.Work.SystemFiles(ctx, j.ID)
 	if fault.Is(err, fault.NotFound) || err == nil && system.Follows != j.Follows {
@@ -96,6 +106,7 @@ func (s Store) prepare(ctx context.Context, claim *queue.Claim) (plan *workspace
 	if err != nil {
 		return plan, err
 	}
+
 	plan = plan.Replacing(j, claim.Take(), s.Now().UnixMilli())
 	return plan, s.plan(ctx, j, plan, system)
 }
@@ -119,6 +130,7 @@ func (s Store) plan(
 		inventory.Abort()
 		return err
 	}
+
 	plan.Inventory, _, err = inventory.Close()
 	if err != nil {
 		return err
@@ -153,6 +165,7 @@ func (s Store) copy(ctx context.Context, claim *queue.Claim, plan *workspace.Pla
 			return false, err
 		}
 	}
+
 	all = !plan.Fresh || s.inTime(claim)
 	if all {
 		all, err = s.copySegments(ctx, claim, plan, 0)
@@ -161,6 +174,7 @@ func (s Store) copy(ctx context.Context, claim *queue.Claim, plan *workspace.Pla
 		copied := min(j.Done*workspace.SegmentFiles, plan.Contents)
 		j.Checkpoint = fmt.Sprintf("%d of %d new files copied", copied, plan.Contents)
 	}
+
 	return all, err
 }
 
@@ -195,6 +209,7 @@ func (s Store) copySegments(
 			return false, err
 		}
 	}
+
 	return true, nil
 }
 
@@ -204,6 +219,7 @@ func (s Store) copySegment(ctx context.Context, claim *queue.Claim, plan *worksp
 	if err != nil {
 		return err
 	}
+
 	side, ctx := errgroup.WithContext(ctx)
 	side.SetLimit(s.Parallel)
 	for _, content := range list {
@@ -214,6 +230,7 @@ func (s Store) copySegment(ctx context.Context, claim *queue.Claim, plan *worksp
 			return s.Root.Copy(ctx, plan.ID, content, func() bool { return s.inTime(claim) })
 		})
 	}
+
 	return side.Wait()
 }
 
@@ -260,6 +277,7 @@ func (s Store) recover(
 		j.Checkpoint, j.Done = "preparing again", 0
 		return ingest.Result{Outcome: ingest.StepContinue}, s.Work.Delete(ctx, workspace.PlanKey(j.ID))
 	}
+
 	return ingest.Result{}, why
 }
 
@@ -273,6 +291,7 @@ func (s Store) copyAgain(
 	if j.Done < first || j.Done >= 2*first {
 		j.Done = first
 	}
+
 	all, err := s.copySegments(ctx, claim, plan, first)
 	if err != nil {
 		return ingest.Result{}, err
@@ -282,5 +301,6 @@ func (s Store) copyAgain(
 		j.Checkpoint = fmt.Sprintf("%d of %d new files copied again", copied, plan.Contents)
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	}
+
 	return ingest.Result{}, why // the next try makes sure that all is there
 }

@@ -13,6 +13,9 @@ import (
 )
 
 // Stored finds out whether the version of a job is stored already.
+//
+// On the usual path the job's row knows. It does not if a worker died, or was too late,
+// right after the commit, nor if the table was restored to an earlier moment.
 type Stored struct {
 	Root     ocfl.Root
 	Work     workspace.Store
@@ -28,6 +31,7 @@ func (s Stored) ByPlan(ctx context.Context, j *ingest.Job) error {
 	if err != nil || p.ID == "" || p.NoChange {
 		return err
 	}
+
 	state, err := s.Root.State(ctx, p.Prepared)
 	if err != nil || state == ocfl.Open && !p.Written {
 		return err
@@ -36,6 +40,7 @@ func (s Stored) ByPlan(ctx context.Context, j *ingest.Job) error {
 		j.ObjectVersion = p.Number
 		return nil
 	}
+
 	stored, err := s.Root.Head(ctx, p.ID) // the object went on: by this job's version first, or without it
 	if err != nil {
 		return err
@@ -95,10 +100,12 @@ func (s Stored) process(ctx context.Context, claim *queue.Claim) (ingest.Result,
 	if res, err := s.Identity.Assign(ctx, claim); err != nil || res.Outcome != ingest.StepNext {
 		return res, err
 	}
+
 	stored, err := s.Root.Head(ctx, claim.Job.Primary)
 	if err != nil {
 		return ingest.Result{}, err
 	}
+
 	id, err := aip.Head(s.Root, stored).Identity(ctx)
 	if err != nil {
 		return ingest.Result{}, err
@@ -113,11 +120,13 @@ func (s Stored) store(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 	if err != nil {
 		return ingest.Result{}, err
 	}
+
 	j.Inventory = digest
 	stored, err := s.Root.Head(ctx, j.Primary)
 	if err != nil {
 		return ingest.Result{}, err
 	}
+
 	j.Files, j.Bytes, err = aip.Of(s.Root, stored, j.ObjectVersion).Totals(ctx)
 	return next, err
 }

@@ -29,6 +29,7 @@ func (w *systemWriter) write(ctx context.Context, v systemfile.Version, sorted *
 	if err != nil {
 		return err
 	}
+
 	w.out.Files = append(w.out.Files, list)
 	v.Entries = listed(ctx, w.work.TextOf(list))
 	manifest := w.work.Text(workspace.ManifestKey(w.job))
@@ -40,6 +41,7 @@ func (w *systemWriter) write(ctx context.Context, v systemfile.Version, sorted *
 		}
 		w.out.Files = append(w.out.Files, file)
 	}
+
 	return nil
 }
 
@@ -51,6 +53,7 @@ func (w *systemWriter) file(ctx context.Context, name string, write func(io.Writ
 		text.Abort()
 		return ocfl.File{}, err
 	}
+
 	small, large, err := text.Close()
 	f := ocfl.File{Path: name, Size: d.Size, Digests: d.Sums(), CRC64: d.CRC64NVME(), Data: small}
 	if large {

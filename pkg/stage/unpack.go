@@ -26,6 +26,10 @@ import (
 const maxBatchManifest = 5 << 20
 
 // Unpack makes the batch's jobs, one per object. What is refused is not kept.
+//
+// A manifest is fetched once and saved: every try sees the same rows, whatever the
+// source has by then. Its jobs are made chunk by chunk; each chunk is one transaction
+// that also says on the batch's row how far it is.
 type Unpack struct {
 	Work        workspace.Store
 	Collections collection.Store
@@ -56,6 +60,7 @@ func (u Unpack) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, 
 	if why, err := u.lost(ctx, claim.Batch); err != nil || why != "" {
 		return ingest.Fail(false, why), err
 	}
+
 	kind, err := u.batchType(ctx, claim)
 	if err != nil {
 		return u.unreachable(ctx, claim, err)
@@ -66,6 +71,7 @@ func (u Unpack) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, 
 		}
 		return u.unpackList(ctx, claim, list.Row, list.Kind)
 	}
+
 	return u.unpackOne(ctx, claim, kind)
 }
 
@@ -94,10 +100,12 @@ func (u Unpack) unpackOne(ctx context.Context, claim *queue.Claim, kind string) 
 	} else if why != "" {
 		return ingest.Fail(false, why), nil
 	}
+
 	profile, _, err := u.Collections.Profile(ctx, b.Collection)
 	if err != nil {
 		return ingest.Result{}, err
 	}
+
 	j.Priority = priority(profile, 1)
 	return next, claim.Unpack(ctx, []ingest.Job{j}, 1)
 }
@@ -113,6 +121,7 @@ func (u Unpack) batchType(ctx context.Context, claim *queue.Claim) (string, erro
 	if p.Type != "" {
 		return p.Type, nil
 	}
+
 	saved, err := payload.Start(ctx, u.Work.Text(workspace.BatchManifestKey(claim.Batch.ID)))
 	if err == nil {
 		return payload.TypeOf(p, saved) // what an earlier try has begun to unpack
@@ -120,12 +129,14 @@ func (u Unpack) batchType(ctx context.Context, claim *queue.Claim) (string, erro
 	if !fault.Is(err, fault.NotFound) {
 		return "", err
 	}
+
 	kind, err := u.Payloads.Type(ctx, p, claim.Until)
 	if mayRecover(err) && claim.Batch.Tries >= patience {
 		u.Log.Info("the payload's type could not be detected; its job tries again",
 			"batch", claim.Batch.ID, "error", err)
 		return "", nil
 	}
+
 	return kind, err
 }
 
@@ -160,6 +171,7 @@ func (u Unpack) unpackList(
 	if err != nil || why != "" {
 		return ingest.Fail(false, why), err
 	}
+
 	for claim.Batch.Unpacked < len(jobs) {
 		left := jobs[claim.Batch.Unpacked:]
 		if err := claim.Unpack(ctx, left[:queue.Chunk(left)], len(jobs)); err != nil {
@@ -169,6 +181,7 @@ func (u Unpack) unpackList(
 			return ingest.Result{Outcome: ingest.StepContinue}, nil
 		}
 	}
+
 	u.forget(ctx, claim.Batch.ID)
 	return next, nil
 }
@@ -181,6 +194,7 @@ func (u Unpack) jobs(
 	if err != nil {
 		return nil, "", err
 	}
+
 	options := checkm.Options{RequireDigest: profile.RequireDigest && row == ingest.TypeFile, Check: checkRow}
 	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), options)
 	refused = payload.Rejected(m, problems, err, kind)
@@ -196,6 +210,7 @@ func (u Unpack) jobs(
 	for i, r := range rows {
 		jobs[i] = jobOf(b, r, row, priority(profile, len(rows)))
 	}
+
 	return jobs, "", nil
 }
 
@@ -230,6 +245,7 @@ func (u Unpack) batchManifest(ctx context.Context, claim *queue.Claim) (data []b
 	if !fault.Is(err, fault.NotFound) {
 		return data, "", err
 	}
+
 	p := claim.Batch.Payload
 	inTime, cancel := context.WithTimeout(ctx, claim.Until.Sub(u.Now()))
 	defer cancel()
@@ -247,11 +263,13 @@ func (u Unpack) batchManifest(ctx context.Context, claim *queue.Claim) (data []b
 		return nil, fmt.Sprintf("the manifest is larger than %d bytes; split it into several submissions",
 			maxBatchManifest), nil
 	}
+
 	d := fetch.NewDigester(p.Algorithm)
 	_, _ = d.Write(data) // a digester takes everything
 	if why := payload.WrongDigest("the manifest", d, p); why != "" {
 		return nil, why, nil
 	}
+
 	err = u.Work.Put(ctx, key, data, bucket.Condition{Absent: true})
 	if fault.Is(err, fault.Stale) { // another try kept what it fetched
 		data, _, err = u.Work.Read(ctx, key)
@@ -267,6 +285,7 @@ func jobOf(b *ingest.Batch, r checkm.Row, kind string, priority int) ingest.Job 
 		}
 		return form
 	}
+
 	size := max(r.Size, 0)
 	return ingest.Job{Collection: b.Collection, Submitter: b.Submitter, Mode: b.Mode, Note: b.Note,
 		Primary: r.Primary, LocalIDs: r.Local, Priority: priority,

@@ -40,6 +40,7 @@ func (t *Transfer) load(ctx context.Context, row checkm.Row, key, noted string) 
 	if t.First {
 		return p, nil
 	}
+
 	err := t.Work.GetJSON(ctx, noted, p)
 	if fault.Is(err, fault.NotFound) {
 		return p, nil

@@ -70,10 +70,12 @@ func (t *Transfer) File(ctx context.Context, row checkm.Row, key, noted string) 
 		}
 		return nil, err
 	}
+
 	f := &File{Key: p.key, Sums: p.sums}
 	if p.Upload != nil {
 		f.Key = p.Upload.Key
 	}
+
 	f.text = t.Work.Text(f.Key)
 	if p.whole != nil {
 		f.text = workspace.InMemory(p.whole)
@@ -115,6 +117,7 @@ func (t *Transfer) take(ctx context.Context, p *partial, st fetch.Stream) error 
 			return p.ours
 		}
 	}
+
 	p.Validator, p.total = st.Validator, st.Size
 	var buf []byte
 	for {
@@ -192,6 +195,7 @@ func (t *Transfer) late(ctx context.Context, p *partial, cause error) error {
 		p.Rest = nil
 		p.ours = t.part(ctx, p, data, false)
 	}
+
 	further := p.size() > p.Most
 	if p.ours == nil && further {
 		p.Most = p.size()
@@ -200,11 +204,13 @@ func (t *Transfer) late(ctx context.Context, p *partial, cause error) error {
 	if p.ours != nil {
 		return p.ours
 	}
+
 	budget := t.Until.Sub(t.Began)
 	if !further && t.Until.Sub(p.since) > budget/2 {
 		p.ours = fmt.Errorf("the source is too slow for a try of %s: %v", budget.Round(time.Second), cause)
 		return p.ours
 	}
+
 	return fetch.ErrStop
 }
 
@@ -231,6 +237,7 @@ func (t *Transfer) part(ctx context.Context, p *partial, data []byte, last bool)
 		}
 		_, _ = p.sums.Write(data)
 	}
+
 	p.All = last
 	if err := t.save(ctx, p); err != nil || !last {
 		return err

@@ -23,7 +23,7 @@ import (
 
 const (
 	key   = "jobs/B-00001/files/000000"
-	noted = "jobs/B-00001/half/000000.json"
+	noted = "jobs/B-00001/partial/000000.json"
 )
 
 // world is a source, a work bucket, and a clock that moves on with what is received.

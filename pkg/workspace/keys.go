@@ -21,7 +21,7 @@ func Prefix(job string) string { return Jobs + job + "/" }
 func FileKey(job string, n int) string { return fmt.Sprintf("%sfiles/%06d", Prefix(job), n) }
 
 // PartialKey is where the state of an unfinished transfer is.
-func PartialKey(job, what string) string { return Prefix(job) + "half/" + what + ".json" }
+func PartialKey(job, what string) string { return Prefix(job) + "partial/" + what + ".json" }
 
 func segmentPrefix(job string) string { return Prefix(job) + "ledger/" }
 

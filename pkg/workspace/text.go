@@ -46,6 +46,7 @@ func (w *TextWriter) Write(p []byte) (int, error) {
 		}
 		w.small = nil
 	}
+
 	return w.large.Write(p)
 }
 
