@@ -11,8 +11,10 @@ import (
 type Payload struct {
 	URL  string `dynamo:"source_url" json:"url"`
 	Type string `dynamo:"payload_type" json:"type,omitempty"` // "" = not detected yet
-	// the type was not given: it is detected from the content
-	Detected  bool   `dynamo:"type_detected,omitempty" json:"-"`
+
+	// Detected: the type was not given, and is detected from the content.
+	Detected bool `dynamo:"type_detected,omitempty" json:"-"`
+
 	Filename  string `dynamo:"filename,omitempty" json:"filename,omitempty"`
 	Size      int64  `dynamo:"size_said,omitempty" json:"size,omitempty"` // bytes; 0 = not given, unless Empty
 	Empty     bool   `dynamo:"said_empty,omitempty" json:"-"`             // the size was given as 0
@@ -77,10 +79,14 @@ type Job struct {
 	Warned   int    `dynamo:"warned,omitempty"`       // files whose size was not the depositor's
 	Checked  int    `dynamo:"checked,omitempty"`      // files with a digest of the depositor
 	Stamp    int64  `dynamo:"stamp_ms,omitempty"`     // created of the OCFL version, fixed before first use
-	// ETag of the root inventory that the system files were written for; "": there was no object
+
+	// Follows is the ETag of the root inventory that the system files were written for;
+	// "": there was no object.
 	Follows string `dynamo:"follows,omitempty"`
-	// the newest version by a later submission that a person let it replace
-	Permitted     int    `dynamo:"permitted,omitempty"`
+
+	// Permitted is the newest version by a later submission that a person let it replace.
+	Permitted int `dynamo:"permitted,omitempty"`
+
 	ObjectVersion int    `dynamo:"ocfl_version,omitempty"`
 	NoChange      bool   `dynamo:"no_change,omitempty"`
 	Inventory     string `dynamo:"inventory_digest,omitempty"` // sha512 of the committed inventory

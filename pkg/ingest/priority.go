@@ -5,7 +5,10 @@ import (
 	"math"
 )
 
-// Priority of a job: 0 is best, 999 last.
+// The priority of a job decides who goes first at a gate: 0 is best, 999 is last. It is
+// that of its collection's profile, else BatchPriority. A job of unknown size stands
+// UnknownSizePenalty further back until its size is known. Among jobs of one priority
+// the oldest goes first; with Rules.Aging, waiting makes up for priority.
 const (
 	DefaultPriority    = 5
 	UnknownSizePenalty = 10
@@ -14,7 +17,7 @@ const (
 )
 
 // BatchPriority is the priority of each of n jobs of one batch (source: the
-// running system's formula): the more there are, the more they let others pass.
+// running system's formula): the more jobs, the further back.
 func BatchPriority(n int) int {
 	if n <= 1 {
 		return DefaultPriority
@@ -22,8 +25,9 @@ func BatchPriority(n int) int {
 	return min(int(10*math.Log(float64(n))+DefaultPriority), WorstBatchPriority)
 }
 
-// turn orders waiting jobs: by priority, then age; with aging by the time at
-// which each would come to priority 0, which does not change while it waits.
+// turn is the sort key of a waiting job: its priority, then its age. With aging it is
+// the time at which the job would come to priority 0, which does not change while it
+// waits, so that no row is written only because time passes.
 func (r Rules) turn(j Job) string {
 	if r.Aging == 0 {
 		return fmt.Sprintf("%03d#%013d#%s", j.Priority, j.Entered, j.ID)

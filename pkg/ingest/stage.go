@@ -1,5 +1,7 @@
 package ingest
 
+import "slices"
+
 // Stage is a step with a worker: one queue, one function, one state of a
 // definition. A new stage is a row here, a file in pkg/stage and a state in the
 // definition; a test requires the three sets to be equal.
@@ -11,7 +13,8 @@ type Stage struct {
 	Tries int        // takes without progress before the item fails
 }
 
-// Stages lists every stage, in the order of the work.
+// Stages lists every stage, in the order of the work. How long a stage may run follows
+// from Long (timeouts.go); how long it waits between its tries is in retry.go.
 var Stages = []Stage{
 	{Name: "unpack", Batch: BatchPending, Tries: 10},
 	{Name: "estimate", Job: Estimating, Tries: 10},
@@ -25,22 +28,12 @@ var Stages = []Stage{
 
 // StageNamed returns the stage of that name.
 func StageNamed(name string) (Stage, bool) {
-	for _, s := range Stages {
-		if s.Name == name {
-			return s, true
-		}
-	}
-	return Stage{}, false
+	return stageThat(func(s Stage) bool { return s.Name == name })
 }
 
 // StageOf returns the stage that works on jobs in state s.
 func StageOf(s State) (Stage, bool) {
-	for _, st := range Stages {
-		if st.Job == s && s != "" {
-			return st, true
-		}
-	}
-	return Stage{}, false
+	return stageThat(func(st Stage) bool { return st.Job == s && s != "" })
 }
 
 // StageOfBatch returns the stage that works on batches in state s.
@@ -48,10 +41,13 @@ func StageOfBatch(s BatchState) (Stage, bool) {
 	if s == BatchUpdateReporting {
 		s = BatchReporting
 	}
-	for _, st := range Stages {
-		if st.Batch == s && s != "" {
-			return st, true
-		}
+	return stageThat(func(st Stage) bool { return st.Batch == s && s != "" })
+}
+
+func stageThat(is func(Stage) bool) (Stage, bool) {
+	i := slices.IndexFunc(Stages, is)
+	if i < 0 {
+		return Stage{}, false
 	}
-	return Stage{}, false
+	return Stages[i], true
 }

@@ -151,7 +151,7 @@ func (q *Queue) runningJobs(ctx context.Context, batch string) (ids []string, er
 
 // waitingJob finds the first job of a batch that waits, among the first at each gate.
 func (q *Queue) waitingJob(ctx context.Context, batch string) ([]string, error) {
-	for _, place := range []string{ingest.WorkParked, ingest.WorkProvisioning, ingest.WorkPending} {
+	for _, place := range gates {
 		var page []candidate
 		if _, err := q.Table.Page(ctx, table.Query{Index: "work", PK: place, Limit: countedMost}, &page); err != nil {
 			return nil, err

@@ -12,6 +12,10 @@ import (
 	"archivist/pkg/table"
 )
 
+// gates are the places where jobs wait, in the order in which they are looked at: those
+// that hold something already come first.
+var gates = []string{ingest.WorkParked, ingest.WorkProvisioning, ingest.WorkPending}
+
 // gates admits waiting jobs until a time: first those that are parked or wait inside
 // (they hold space), then new ones. Who was not looked at is at the next tick.
 func (c *Scheduler) gates(ctx context.Context, l lease.Lease, until time.Time) error {
@@ -21,7 +25,7 @@ func (c *Scheduler) gates(ctx context.Context, l lease.Lease, until time.Time) e
 	}
 	p := pass{q: c.Queue, leases: c.Leases, lease: l, until: until, free: free,
 		behind: map[string]string{}, first: map[string]bool{}}
-	for _, place := range []string{ingest.WorkParked, ingest.WorkProvisioning, ingest.WorkPending} {
+	for _, place := range gates {
 		if err := p.gate(ctx, place); err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"archivist/pkg/event"
@@ -91,6 +90,7 @@ func (q *Queue) sendMail(ctx context.Context, k table.Key, limit time.Duration) 
 	case q.Now().UnixMilli() < row.Due:
 		return nil // another try is under way
 	}
+
 	batch, err := q.Batch(ctx, row.Batch)
 	if fault.Is(err, fault.NotFound) {
 		return q.forget(ctx, &row)
@@ -98,6 +98,7 @@ func (q *Queue) sendMail(ctx context.Context, k table.Key, limit time.Duration) 
 	if err != nil {
 		return err
 	}
+
 	if !row.Ended {
 		row.Mail = row.Mail.Take(q.Now())
 		if err := q.saveMail(ctx, &row); err != nil {
@@ -119,7 +120,7 @@ func (q *Queue) try(ctx context.Context, b *ingest.Batch, m ingest.Mail, limit t
 	if m.Tries > ingest.MailTries {
 		m.Ended = true // the last try died
 		if m.Problem == "" {
-			m.Problem = "its sender ended without an answer (crashed, out of memory, or timed out)"
+			m.Problem = "its sender ended without an answer: it was killed, or ran out of memory or time"
 		}
 		return m
 	}
@@ -128,7 +129,7 @@ func (q *Queue) try(ctx context.Context, b *ingest.Batch, m ingest.Mail, limit t
 	to, send, err := q.Compose(inTime, b, m)
 	if err != nil {
 		q.Metric(MailFailures, 1)
-		m.Problem, m.Ended = clip(causeOf(err)), m.Tries >= ingest.MailTries
+		m.Problem, m.Ended = ingest.Cut(causeOf(err), mostProblem), m.Tries >= ingest.MailTries
 		return m
 	}
 	m.Problem = ""
@@ -150,7 +151,7 @@ func (q *Queue) sendTo(ctx context.Context, b *ingest.Batch, m ingest.Mail, to s
 	if err == nil {
 		return m.Note(to, "", false)
 	}
-	problem, refused := clip(err.Error()), fault.Is(err, fault.Invalid)
+	problem, refused := ingest.Cut(err.Error(), mostProblem), fault.Is(err, fault.Invalid)
 	if ctx.Err() != nil {
 		problem, refused = "the mail service did not answer in time", false
 	}
@@ -164,13 +165,6 @@ const mostProblem = 300
 
 // mostMails bounds how many mails a batch's row tells of; its events tell of all.
 const mostMails = 6
-
-func clip(problem string) string {
-	if len(problem) <= mostProblem {
-		return problem
-	}
-	return strings.ToValidUTF8(problem[:mostProblem], "") + "…"
-}
 
 // settle records on the batch how a mail ended, with an event, and removes the
 // mail's row. While a worker has the batch, it waits: the worker must not lose it.
@@ -206,6 +200,7 @@ func (q *Queue) settle(ctx context.Context, row *Mail) error {
 	return q.saveMail(ctx, row)
 }
 
+// saveMail writes a mail's row, at its place among those that are due.
 func (q *Queue) saveMail(ctx context.Context, row *Mail) error {
 	row.Head.WorkPK, row.Head.WorkSK = row.Mail.WorkKey()
 	tx := q.Table.Begin(q.NewID())
@@ -213,13 +208,14 @@ func (q *Queue) saveMail(ctx context.Context, row *Mail) error {
 	return tx.Commit(ctx)
 }
 
+// forget removes a mail that nobody is to get.
 func (q *Queue) forget(ctx context.Context, row *Mail) error {
 	tx := q.Table.Begin(q.NewID())
 	tx.Remove(row)
 	return tx.Commit(ctx)
 }
 
-// MailProblem is a mail about a batch that did not get to a recipient.
+// MailProblem is a mail about a batch that did not reach a recipient.
 type MailProblem struct {
 	Kind    ingest.MailKind
 	To      string // "" = to nobody, since it could not be composed

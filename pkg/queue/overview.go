@@ -19,9 +19,6 @@ type Overview struct {
 	LastSweep     string         `json:"lastSweep,omitempty"` // when the scheduler swept last; "" = never
 }
 
-// gates are the places where jobs wait.
-var gates = []string{ingest.WorkPending, ingest.WorkProvisioning, ingest.WorkParked}
-
 // countedMost bounds how many waiting jobs of a gate are looked at.
 const countedMost = 1000
 

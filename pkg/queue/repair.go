@@ -28,16 +28,11 @@ func (row *Job) repair(ctx context.Context, q *Queue) error {
 	if err := q.failIfStopped(ctx, row); err != nil || row.State == ingest.Failed {
 		return err
 	}
-	old := ExecutionName(row.Job.ID, row.Exec)
-	next := row.Job
-	next.Work = q.Rules.Repair(next.Work, stage, now)
-	next.Blocked = q.blocker(ctx, MachineJob, old, next.Work)
-	by := origin{event: "job.repaired", component: "sweep", reason: noProgress(next.Work)}
-	if err := q.changeJob(ctx, row, next, by); err != nil {
-		return err
-	}
-	q.repaired(ctx, MachineJob, old, next.Work)
-	return nil
+	return q.restart(ctx, MachineJob, row.Job.ID, stage, row.Work, func(w ingest.Work, by origin) error {
+		next := row.Job
+		next.Work, by.event = w, "job.repaired"
+		return q.changeJob(ctx, row, next, by)
+	})
 }
 
 // repair gives a batch that is past due a new execution at its step, or looks whether
@@ -57,15 +52,31 @@ func (row *Batch) repair(ctx context.Context, q *Queue) error {
 	if !working {
 		return q.lookAgain(ctx, row)
 	}
-	old := ExecutionName(row.Batch.ID, row.Exec)
-	next := row.Batch
-	next.Work = q.Rules.Repair(next.Work, stage, now)
-	next.Blocked = q.blocker(ctx, MachineBatch, old, next.Work)
-	by := origin{event: "batch.repaired", component: "sweep", reason: noProgress(next.Work)}
-	if err := q.changeBatch(ctx, row, next, by); err != nil {
+	return q.restart(ctx, MachineBatch, row.Batch.ID, stage, row.Work, func(w ingest.Work, by origin) error {
+		next := row.Batch
+		next.Work, by.event = w, "batch.repaired"
+		return q.changeBatch(ctx, row, next, by)
+	})
+}
+
+// restart gives an item a new execution, with a cause if one is known, and stops the old
+// one. Many repairs are an alarm.
+func (q *Queue) restart(ctx context.Context, machine, id string, stage ingest.Stage, w ingest.Work,
+	change func(w ingest.Work, by origin) error) error {
+	old := ExecutionName(id, w.Exec)
+	w = q.Rules.Repair(w, stage, q.Now())
+	w.Blocked = q.blocker(ctx, machine, old, w)
+	if err := change(w, origin{component: "sweep", reason: noProgress(w)}); err != nil {
 		return err
 	}
-	q.repaired(ctx, MachineBatch, old, next.Work)
+
+	q.Metric(Repairs, 1)
+	if w.Stuck() {
+		q.Metric(Stuck, 1)
+	}
+	if err := q.Executions.Stop(ctx, machine, old, "replaced by a new execution"); err != nil {
+		q.Log.Warn("the old execution was not stopped; its answers are superseded", "execution", old, "error", err)
+	}
 	return nil
 }
 
@@ -91,17 +102,6 @@ func (q *Queue) lookAgain(ctx context.Context, row *Batch) error {
 	next := again.Batch
 	next.Repairs++
 	return q.changeBatch(ctx, again, q.Rules.DueBatch(next, q.Now()), origin{})
-}
-
-// repaired counts a repair, and stops the execution that it replaced.
-func (q *Queue) repaired(ctx context.Context, machine, old string, w ingest.Work) {
-	q.Metric(Repairs, 1)
-	if w.Stuck() {
-		q.Metric(Stuck, 1)
-	}
-	if err := q.Executions.Stop(ctx, machine, old, "replaced by a new execution"); err != nil {
-		q.Log.Warn("the old execution was not stopped; its answers are superseded", "execution", old, "error", err)
-	}
 }
 
 // failIfStopped fails a job whose execution a person stopped.

@@ -56,45 +56,54 @@ func admissible(j ingest.Job) (ingest.Job, string) {
 // Invalid means that the batch has too many rows.
 func (q *Queue) Unpack(ctx context.Context, row *Batch, jobs []ingest.Job, expected int) error {
 	if expected > ingest.MaxJobs {
-		return fault.New(fault.Invalid,
-			"the batch has %d rows; at most %d are allowed. Split it into several submissions", expected,
-				ingest.MaxJobs)
+		return fault.New(fault.Invalid, "the batch has %d rows; at most %d are allowed. "+
+			"Split it into several submissions", expected, ingest.MaxJobs)
 	}
 	prev, next := row.Batch, row.Batch
 	tx := q.Table.Begin(q.NewID())
-	count := map[string]int64{}
-	for _, j := range jobs {
-		next.Unpacked++
-		j.Row, j.ID, j.Batch = next.Unpacked, ingest.JobID(next.ID, next.Unpacked), next.ID
-		made, err := q.makeJob(tx, j, next.Submitter)
-		if err != nil {
-			return err
-		}
-		count[string(made.State.Class())]++
+	count, err := q.makeJobs(tx, &next, jobs)
+	if err != nil {
+		return err
 	}
-	by := origin{}
+
 	next.Tries, next.Repairs, next.Blocked, next.Expected = 0, 0, "", expected
 	if next.Unpacked == expected {
 		next = q.seal(next)
-		by = origin{event: "batch.state", actor: next.Submitter, component: "unpack"}
+		err = q.putBatch(tx, row, next, origin{event: "batch.state", actor: next.Submitter, component: "unpack"})
 	} else {
 		next = q.Rules.DueBatch(next, q.Now())
+		err = q.putBatch(tx, row, next, origin{})
+		tx.Prove(batchKey(next.ID)) // there is no event of the batch that could
 	}
-	tx.Count(countKey(next.ID), count)
-	if err := q.putBatch(tx, row, next, by); err != nil {
+	if err != nil {
 		return err
-	}
-	if by.event == "" {
-		tx.Prove(batchKey(next.ID))
 	}
 	if err := tx.Commit(ctx); err != nil {
 		return err
 	}
+
 	if failed := count[string(ingest.ClassFailed)]; failed > 0 {
 		q.Metric(FailedJobs, float64(failed))
 	}
 	q.wake(ctx, ingest.BatchWakes(prev, next))
 	return nil
+}
+
+// makeJobs puts the next jobs of a batch into tx, and their numbers by class into its
+// counts.
+func (q *Queue) makeJobs(tx *table.Tx, b *ingest.Batch, jobs []ingest.Job) (count map[string]int64, err error) {
+	count = map[string]int64{}
+	for _, j := range jobs {
+		b.Unpacked++
+		j.Row, j.ID, j.Batch = b.Unpacked, ingest.JobID(b.ID, b.Unpacked), b.ID
+		made, err := q.makeJob(tx, j, b.Submitter)
+		if err != nil {
+			return nil, err
+		}
+		count[string(made.State.Class())]++
+	}
+	tx.Count(countKey(b.ID), count)
+	return count, nil
 }
 
 // makeJob puts a new job into tx, with its event and its places in line.
