@@ -18,12 +18,14 @@ type batchCmd struct {
 	Watch  batchWatchCmd  `cmd:"" help:"Follow batches until they have ended."`
 }
 
-// limit is how much of a list is shown.
+// limit is how much of a list is shown. A collection can have a million jobs: who wants
+// them all says so, and who does not is told that there are more.
 type limit struct {
 	Limit int `short:"L" default:"100" help:"Show at most this many; 0 shows all." placeholder:"N"`
 }
 
-// more is the limit of a request that tells whether there is more than is shown.
+// more is the limit of a request that tells whether there is more than is shown: one
+// more, or 0 for no limit.
 func (l limit) more() int {
 	if l.Limit <= 0 {
 		return 0
@@ -61,6 +63,7 @@ func (c *batchListCmd) Run(a *app) error {
 	return a.print(list, func(p terminal.Page) { terminal.Table(p, list, batchColumns...) })
 }
 
+// batchColumns fit 80 columns without the note, which is the first to go.
 var batchColumns = []terminal.Column[v1.Batch]{
 	{Title: "batch", Text: func(b v1.Batch) string { return b.ID }},
 	{Title: "state", Text: func(b v1.Batch) string { return b.State }, Style: stateStyle},
@@ -76,7 +79,8 @@ type batchShowCmd struct {
 	ID string `arg:"" name:"batch" help:"Id of a batch."`
 }
 
-// batchWithJobs is a batch as it is printed.
+// batchWithJobs is a batch as it is printed: the first jobs of a large one for people,
+// all of them as JSON if that is asked for.
 type batchWithJobs struct {
 	v1.Batch
 	Jobs []v1.Job `json:"jobs"`
@@ -89,6 +93,7 @@ func (c *batchShowCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+
 	shown := limit{100}
 	if slices.Contains(a.json, "jobs") {
 		shown.Limit = 0
@@ -97,6 +102,7 @@ func (c *batchShowCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+
 	return a.print(batchWithJobs{b, jobs}, func(p terminal.Page) {
 		p.Fields("batch", b.ID, "state", b.State, "collection", b.Collection, "submitter", b.Submitter, "note", b.Note,
 			"created", b.Created, "jobs", countsText(b.Counts), "message", b.Message)
@@ -115,7 +121,7 @@ func (c *batchShowCmd) Run(a *app) error {
 	})
 }
 
-// minute is a time of the API to the minute.
+// minute is a time of the API to the minute, which is what people look for in a list.
 func minute(t string) string {
 	if at, err := time.Parse(time.RFC3339, t); err == nil {
 		return at.UTC().Format("2006-01-02T15:04Z")
@@ -139,6 +145,7 @@ func countsText(n v1.Counts) string {
 	return strings.Join(parts, ", ")
 }
 
+// queueCmd shows the whole queue: what runs, and how much waits at which gate.
 type queueCmd struct{}
 
 func (queueCmd) prints() any { return v1.Queue{} }
@@ -158,6 +165,8 @@ func (queueCmd) Run(a *app) error {
 	})
 }
 
+// explainCmd answers why something does not go on. The kind of the id tells whether it
+// is a batch or a job.
 type explainCmd struct {
 	ID string `arg:"" name:"id" help:"Id of a batch or a job."`
 }

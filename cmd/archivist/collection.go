@@ -13,6 +13,8 @@ import (
 	"archivist/pkg/terminal"
 )
 
+// collectionCmd is for those who look after collections: a profile says how everything
+// that is submitted to one is treated.
 type collectionCmd struct {
 	Show collectionShowCmd `cmd:"" help:"Show a collection's profile."`
 	Set  collectionSetCmd  `cmd:"" help:"Create or replace a collection's profile."`

@@ -3,15 +3,76 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
 	"archivist/pkg/terminal"
 )
 
+// chooseFields settles the fields to print as JSON. A name that does not exist is
+// refused before anything is asked of the API.
+func (a *app) chooseFields(given string, command any) error {
+	if given == "" {
+		return nil
+	}
+	p, is := command.(printer)
+	if !is {
+		return usage("this command prints no JSON")
+	}
+	names := fieldNames(reflect.TypeOf(p.prints()))
+	if given == "all" {
+		a.json = names
+		return nil
+	}
+	for name := range strings.SplitSeq(given, ",") {
+		name = strings.TrimSpace(name)
+		if !slices.Contains(names, name) {
+			return usage("--json: there is no field %q; expected some of %s", name, strings.Join(names, ", "))
+		}
+		a.json = append(a.json, name)
+	}
+	return nil
+}
+
+// askForNames takes out a --json without a value, which asks for the names of fields.
+func askForNames(args []string) ([]string, bool) {
+	for i, arg := range args {
+		last := i == len(args)-1
+		if arg == "--" {
+			break
+		}
+		if arg == "--json=" || arg == "--json" && (last || strings.HasPrefix(args[i+1], "-")) {
+			return slices.Delete(slices.Clone(args), i, i+1), true
+		}
+	}
+	return args, false
+}
+
+// listFields lists the fields of a command, even if its other arguments are missing.
+func (a *app) listFields(k *kong.Context, err error) int {
+	var wrong *kong.ParseError
+	if errors.As(err, &wrong) {
+		k = wrong.Context
+	}
+	p, is := target(k).(printer)
+	if !is {
+		return a.end(usage("this command prints no JSON"))
+	}
+	fmt.Fprintln(a.errors, "Specify fields for --json, separated by commas, or all:")
+	for _, name := range fieldNames(reflect.TypeOf(p.prints())) {
+		fmt.Fprintln(a.errors, "  "+name)
+	}
+	return exitUsage
+}
+
 // fieldNames are the names that the fields of a struct have in JSON, in their order.
+// They come from the wire types, so a field of the API's is here as soon as it is there.
 func fieldNames(t reflect.Type) (names []string) {
 	for _, f := range reflect.VisibleFields(t) {
 		if name := jsonName(f); name != "" {
@@ -29,8 +90,8 @@ func jsonName(f reflect.StructField) string {
 	return name
 }
 
-// chosen is a struct of which only some fields are printed. They are always there,
-// also when they are empty.
+// chosen is a struct of which only some fields are printed. They are always there, also
+// when they are empty: who reads them need not know which are left out when.
 type chosen struct {
 	of    reflect.Value
 	names []string
@@ -47,15 +108,13 @@ func (c chosen) MarshalJSON() ([]byte, error) {
 		if isList(field) && field.IsNil() {
 			field = reflect.MakeSlice(field.Type(), 0, 0) // [], not null
 		}
-		value, err := json.Marshal(field.Interface())
-		if err != nil {
-			return nil, err
-		}
 		if i > 0 {
 			out.WriteByte(',')
 		}
 		out.WriteString(`"` + name + `":`)
-		out.Write(value)
+		if err := encoder(&out).Encode(field.Interface()); err != nil {
+			return nil, err
+		}
 	}
 	out.WriteByte('}')
 	return out.Bytes(), nil
@@ -85,17 +144,21 @@ func (a *app) print(v any, text func(terminal.Page)) error {
 		text(a.page())
 		return nil
 	}
-	enc := json.NewEncoder(a.out)
+	enc := encoder(a.out)
 	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
 	return enc.Encode(choose(v, a.json))
 }
 
 // printLine prints a struct as one line of JSON.
 func (a *app) printLine(to io.Writer, v any) error {
+	return encoder(to).Encode(choose(v, a.json))
+}
+
+// encoder writes JSON that people can read, too: an & in a URL stays one.
+func encoder(to io.Writer) *json.Encoder {
 	enc := json.NewEncoder(to)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(choose(v, a.json))
+	return enc
 }
 
 // page is the output of a command as text.

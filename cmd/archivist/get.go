@@ -18,6 +18,8 @@ import (
 	"archivist/pkg/terminal"
 )
 
+// objectGetCmd downloads files and verifies each: what is written under a file's name is
+// what is stored. A file that cannot be written does not keep the others from coming.
 type objectGetCmd struct {
 	version
 	Paths []string `arg:"" optional:"" name:"path" help:"Files to get, e.g. producer/a.pdf; all if none is named."`
@@ -40,6 +42,7 @@ func (c *objectGetCmd) Run(a *app) error {
 	if c.Dir == "-" && len(c.Paths) != 1 {
 		return usage("-o - writes one file: name its path, e.g. producer/a.pdf (archivist object files lists them)")
 	}
+
 	object, all, err := c.files(a)
 	if err != nil {
 		return err

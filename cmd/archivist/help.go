@@ -20,6 +20,7 @@ func topics() (names []string) {
 	return names
 }
 
+// helpCmd is --help, and help on what concerns all commands.
 type helpCmd struct {
 	Topic []string `arg:"" optional:"" help:"A command, e.g. job list, or one of the topics ${topics}."`
 }

@@ -10,6 +10,7 @@ import (
 	"archivist/pkg/terminal"
 )
 
+// jobCmd is for those who look after jobs: each is the way of one object into the archive.
 type jobCmd struct {
 	List    jobListCmd    `cmd:"" help:"List the jobs of a collection, newest first, or of a batch, in its order."`
 	Show    jobShowCmd    `cmd:"" help:"Show a job and what happened to it."`
@@ -38,6 +39,7 @@ func (c *jobListCmd) Run(a *app) error {
 	return a.print(list, func(p terminal.Page) { terminal.Table(p, list, jobColumns...) })
 }
 
+// jobColumns are fewer for people: an id takes 32 of the 80 columns of a terminal.
 var jobColumns = []terminal.Column[v1.Job]{
 	{Title: "job", Text: func(j v1.Job) string { return j.ID }},
 	{Title: "state", Text: func(j v1.Job) string { return j.State }, Style: stateStyle},
@@ -71,7 +73,7 @@ type jobShowCmd struct {
 	ID string `arg:"" name:"job" help:"Id of a job."`
 }
 
-// jobWithEvents is a job as it is printed.
+// jobWithEvents is a job as it is printed, with its history.
 type jobWithEvents struct {
 	v1.Job
 	Events []v1.Event `json:"events"`
@@ -103,6 +105,7 @@ func (c *jobShowCmd) Run(a *app) error {
 	})
 }
 
+// eventColumns show the reason of an event, where it has one, instead of all its detail.
 var eventColumns = []terminal.Column[v1.Event]{
 	{Title: "#", Text: func(e v1.Event) string { return strconv.FormatInt(e.Version, 10) }},
 	{Title: "time", Text: func(e v1.Event) string { return e.Time }},
@@ -144,6 +147,7 @@ func (c *jobReceiptCmd) Run(a *app) error {
 	})
 }
 
+// receiptColumns say of each file which digest of the depositor's was verified.
 var receiptColumns = []terminal.Column[v1.ReceiptFile]{
 	{Title: "file", Text: func(f v1.ReceiptFile) string { return f.Path }, Share: 1},
 	{Title: "size", Text: func(f v1.ReceiptFile) string { return terminal.Size(f.Size) },
@@ -183,6 +187,7 @@ func (c *jobFailCmd) Run(a *app) error {
 	return a.act(c.ID, v1.Action{Action: "fail", Reason: c.Reason})
 }
 
+// act acts on a job and prints what has become of it.
 func (a *app) act(id string, action v1.Action) error {
 	j, err := a.client.Act(a.ctx, id, action)
 	if err != nil {

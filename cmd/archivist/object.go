@@ -11,6 +11,7 @@ import (
 	"archivist/pkg/terminal"
 )
 
+// objectCmd is for those who use what is preserved.
 type objectCmd struct {
 	List    objectListCmd  `cmd:"" help:"List a collection's objects, last changed first."`
 	Show    objectShowCmd  `cmd:"" help:"Show an object and its versions."`
@@ -37,6 +38,7 @@ func (c *objectListCmd) Run(a *app) error {
 	return a.print(list, func(p terminal.Page) { terminal.Table(p, list, objectColumns...) })
 }
 
+// objectColumns have the depositor's own names of an object beside its ARK.
 var objectColumns = []terminal.Column[v1.Object]{
 	{Title: "ark", Text: func(o v1.Object) string { return o.ARK }},
 	{Title: "version", Text: func(o v1.Object) string { return versionText(o.Version) }},
@@ -118,6 +120,8 @@ func (c *objectShowCmd) Run(a *app) error {
 	})
 }
 
+// versionColumns have the digest of the version's inventory for programs: it proves what
+// the version is.
 var versionColumns = []terminal.Column[v1.Version]{
 	{Title: "version", Text: func(v v1.Version) string { return versionText(v.Version) }},
 	{Title: "created", Text: func(v v1.Version) string { return v.Created }},
@@ -140,6 +144,7 @@ func (c *objectFilesCmd) Run(a *app) error {
 	return a.print(files, func(p terminal.Page) { terminal.Table(p, files, fileColumns...) })
 }
 
+// fileColumns have the sha512 for programs: it is the one that the storage goes by.
 var fileColumns = []terminal.Column[v1.File]{
 	{Title: "path", Text: func(f v1.File) string { return f.Path }, Share: 1},
 	{Title: "size", Text: func(f v1.File) string { return terminal.Size(f.Size) },

@@ -13,6 +13,8 @@ import (
 	"archivist/pkg/terminal"
 )
 
+// reindexCmd drives a reindex from here: nothing of it runs or stays in AWS. A request
+// takes seconds, so a run over everything is many of them, some at once.
 type reindexCmd struct {
 	ARK      string `arg:"" optional:"" name:"ark" help:"ARK of one object."`
 	All      bool   `help:"All objects of the storage root. An interrupted run is resumed."`
@@ -36,7 +38,9 @@ func (c *reindexCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := a.print(sum, func(p terminal.Page) { showReindexed(p, sum) }); err != nil || len(sum.Failed) == 0 {
+
+	err = a.print(sum, func(p terminal.Page) { showReindexed(p, sum) })
+	if err != nil || len(sum.Failed) == 0 {
 		return err
 	}
 	return fault.New(fault.Conflict, "%d of %d objects could not be restored completely; the list says why",
@@ -78,15 +82,30 @@ func (c *reindexCmd) all(a *app) (v1.Reindexed, error) {
 		fmt.Fprintf(a.errors, "archivist: resuming an earlier run, which has read %d objects; "+
 			"--again starts from the beginning\n", done)
 	}
+
+	err = p.all(a, c.Parallel)
+	p.end()
+	if err != nil {
+		return p.Sum, fmt.Errorf("%w; %d objects are done, and the same command resumes with the others",
+			err, p.Sum.Objects)
+	}
+	return p.Sum, p.forget()
+}
+
+// all works on the parts, some at once. The first error ends it; what the others have
+// done by then is kept.
+func (p *progress) all(a *app, parallel int) error {
 	ctx, stop := context.WithCancelCause(a.ctx)
 	defer stop(nil)
+
 	parts := make(chan *part, len(p.Parts))
 	for i := range p.Parts {
 		parts <- &p.Parts[i]
 	}
 	close(parts)
+
 	var wg sync.WaitGroup
-	for range c.Parallel {
+	for range parallel {
 		wg.Go(func() {
 			for part := range parts {
 				if err := p.work(ctx, a, part); err != nil {
@@ -96,12 +115,7 @@ func (c *reindexCmd) all(a *app) (v1.Reindexed, error) {
 		})
 	}
 	wg.Wait()
-	p.end()
-	if err := context.Cause(ctx); err != nil {
-		return p.Sum, fmt.Errorf("%w; %d objects are done, and the same command resumes with the others",
-			err, p.Sum.Objects)
-	}
-	return p.Sum, p.forget()
+	return context.Cause(ctx)
 }
 
 // work reindexes one part of the root from where it is.
@@ -122,6 +136,7 @@ func (p *progress) work(ctx context.Context, a *app, at *part) error {
 // time-out, or a function that is at its limit.
 const patience = 6
 
+// reindex makes one request. It can be made again at any time: what is there stays.
 func reindex(ctx context.Context, a *app, in v1.ReindexRequest) (page v1.Reindexed, err error) {
 	for try := range patience {
 		page, err = a.client.Reindex(ctx, in)

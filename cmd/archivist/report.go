@@ -12,6 +12,7 @@ import (
 	"archivist/pkg/terminal"
 )
 
+// batchReportCmd prints a report as it comes: that of 30,000 jobs has 8 MB and more.
 type batchReportCmd struct {
 	ID string `arg:"" name:"batch" help:"Id of a batch that has ended."`
 }
@@ -24,12 +25,14 @@ func (c *batchReportCmd) Run(a *app) error {
 		return err
 	}
 	defer body.Close()
-	if len(a.json) == len(fieldNames(reflect.TypeFor[v1.Report]())) { // a report of any size
+
+	all := fieldNames(reflect.TypeFor[v1.Report]())
+	switch len(a.json) {
+	case 0:
+		return printReport(a.page(), body)
+	case len(all): // the document as it is
 		_, err := io.Copy(a.out, body)
 		return err
-	}
-	if a.json == nil {
-		return printReport(a.page(), body)
 	}
 	var r v1.Report
 	if err := json.NewDecoder(body).Decode(&r); err != nil {
@@ -44,6 +47,7 @@ func printReport(p terminal.Page, report io.Reader) error {
 	if _, err := dec.Token(); err != nil {
 		return fmt.Errorf("the report is not JSON: %w", err)
 	}
+
 	for dec.More() {
 		name, err := dec.Token()
 		if err != nil {
@@ -74,6 +78,7 @@ func printReport(p terminal.Page, report io.Reader) error {
 	return nil
 }
 
+// printJobs prints the jobs of a list in the report, one at a time.
 func printJobs(p terminal.Page, dec *json.Decoder) error {
 	if _, err := dec.Token(); err != nil {
 		return err
@@ -116,6 +121,7 @@ func printJob(p terminal.Page, j v1.ReportJob) {
 	}
 }
 
+// reportColumns are for programs only.
 var reportColumns = []terminal.Column[v1.ReportJob]{
 	{Text: func(j v1.ReportJob) string { return j.Job }},
 	{Text: func(j v1.ReportJob) string { return j.State }},

@@ -2,24 +2,21 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"reflect"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/fault"
 	"archivist/pkg/terminal"
 )
 
-// machine is what a command sees of the computer that it runs on.
+// machine is what a command sees of the computer that it runs on. A test makes one with
+// buffers, a clock that it sets, and an environment of its own.
 type machine struct {
 	in       io.Reader
 	out, err terminal.Stream
@@ -48,24 +45,19 @@ type app struct {
 	errors   io.Writer
 }
 
-// offline is a command that needs no API.
+// offline is a command that needs no API: it runs also where none is set.
 type offline interface{ offline() }
 
-// printer is a command that prints values of a type, with --json its fields.
+// printer is a command that prints a value of a type, or a list of them. It returns an
+// empty one, of which --json knows the fields before the command runs.
 type printer interface{ prints() any }
-
-// Exit codes beside those of the kinds of errors (fault.Edges).
-const (
-	exitUsage       = 2
-	exitOtherNames  = 8
-	exitInterrupted = 130 // as shells have it
-)
 
 // run runs a command and returns its exit code.
 func run(ctx context.Context, m machine, args []string) int {
 	if len(args) > 0 && args[0] == completeArg {
 		return complete(m, args[1:])
 	}
+
 	var c cli
 	exited := -1
 	parser := parserOf(&c, m, func(code int) { exited = code })
@@ -77,6 +69,7 @@ func run(ctx context.Context, m machine, args []string) int {
 	if exited >= 0 {
 		return exited // --help or --version
 	}
+
 	a := &app{machine: m, ctx: ctx, parser: parser, screen: m.screen(m.out), errors: m.screen(m.err)}
 	if names {
 		return a.listFields(k, err)
@@ -174,114 +167,4 @@ func target(k *kong.Context) any {
 		return nil
 	}
 	return k.Selected().Target.Addr().Interface()
-}
-
-// chooseFields settles the fields to print as JSON.
-func (a *app) chooseFields(given string, command any) error {
-	if given == "" {
-		return nil
-	}
-	p, is := command.(printer)
-	if !is {
-		return usage("this command prints no JSON")
-	}
-	names := fieldNames(reflect.TypeOf(p.prints()))
-	if given == "all" {
-		a.json = names
-		return nil
-	}
-	for name := range strings.SplitSeq(given, ",") {
-		name = strings.TrimSpace(name)
-		if !slices.Contains(names, name) {
-			return usage("--json: there is no field %q; expected some of %s", name, strings.Join(names, ", "))
-		}
-		a.json = append(a.json, name)
-	}
-	return nil
-}
-
-// askForNames takes out a --json without a value, which asks for the names of fields.
-func askForNames(args []string) ([]string, bool) {
-	for i, arg := range args {
-		last := i == len(args)-1
-		if arg == "--" {
-			break
-		}
-		if arg == "--json=" || arg == "--json" && (last || strings.HasPrefix(args[i+1], "-")) {
-			return slices.Delete(slices.Clone(args), i, i+1), true
-		}
-	}
-	return args, false
-}
-
-// listFields lists the fields of a command, even if its other arguments are missing.
-func (a *app) listFields(k *kong.Context, err error) int {
-	var wrong *kong.ParseError
-	if errors.As(err, &wrong) {
-		k = wrong.Context
-	}
-	p, is := target(k).(printer)
-	if !is {
-		return a.end(usage("this command prints no JSON"))
-	}
-	fmt.Fprintln(a.errors, "Specify fields for --json, separated by commas, or all:")
-	for _, name := range fieldNames(reflect.TypeOf(p.prints())) {
-		fmt.Fprintln(a.errors, "  "+name)
-	}
-	return exitUsage
-}
-
-// usageError is a command line that cannot be run.
-type usageError struct{ message string }
-
-// Error says what is wrong with it.
-func (e *usageError) Error() string { return e.message }
-
-func usage(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
-
-// end says what went wrong, in one line, and returns the exit code.
-func (a *app) end(err error) int {
-	var wrong *kong.ParseError
-	switch {
-	case err == nil:
-		return 0
-	case a.ctx.Err() != nil:
-		return exitInterrupted // who pressed ^C knows why it ended
-	case errors.Is(err, errRejected):
-	case errors.As(err, &wrong):
-		command := "archivist"
-		if node := wrong.Context.Selected(); node != nil {
-			command = node.FullPath()
-		} else if node := lastCommand(wrong.Context); node != "" {
-			command = node
-		}
-		fmt.Fprintf(a.errors, "archivist: %s; run %s --help\n", terminal.Printable(err.Error()), command)
-	default:
-		fmt.Fprintln(a.errors, "archivist: "+err.Error())
-	}
-	return exitCode(err)
-}
-
-// lastCommand is the group of commands that a command line names.
-func lastCommand(k *kong.Context) (path string) {
-	for _, p := range k.Path {
-		if p.Command != nil {
-			path = p.Command.FullPath()
-		}
-	}
-	return path
-}
-
-// exitCode is the code of an error.
-func exitCode(err error) int {
-	var parse *kong.ParseError
-	var wrong *usageError
-	var others *otherNamesError
-	switch {
-	case errors.As(err, &parse), errors.As(err, &wrong):
-		return exitUsage
-	case errors.As(err, &others):
-		return exitOtherNames
-	}
-	return fault.At(err).Exit
 }

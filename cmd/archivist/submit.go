@@ -14,6 +14,8 @@ import (
 	"archivist/pkg/terminal"
 )
 
+// submitCmd hands content to the archive by reference: the archive downloads it itself,
+// so that this computer need not stay on.
 type submitCmd struct {
 	Source     string   `arg:"" name:"url" help:"http(s) URL from which the archive downloads a file, an object manifest (the files of one object) or a batch manifest (a row for each object); see archivist help manifests."`
 	Collection string   `required:"" short:"c" help:"Collection that it belongs to." placeholder:"NAME"`

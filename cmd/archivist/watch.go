@@ -209,6 +209,7 @@ func (a *app) shower() func(sight) {
 	}
 }
 
+// jsonShower shows each thing again when it has changed.
 func (a *app) jsonShower() func(sight) {
 	seen := map[int]string{}
 	return func(s sight) {

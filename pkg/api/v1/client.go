@@ -119,7 +119,7 @@ func problem(resp *http.Response) error {
 	var p Problem
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if json.Unmarshal(data, &p) != nil || p.Detail == "" {
-		p.Detail = fmt.Sprintf("the API answers %s: %s", resp.Status, strings.Join(strings.Fields(string(data)), " "))
+		p.Detail = fmt.Sprintf("the API answers %s: %s", resp.Status, data)
 	}
 	for _, e := range p.Errors {
 		p.Detail += fmt.Sprintf("; %s: %s", e.Location, e.Message)
@@ -127,7 +127,7 @@ func problem(resp *http.Response) error {
 	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
 		p.Detail = "the API refuses the key; set ARCHIVIST_API_KEY, or the key of a profile (archivist help config)"
 	}
-	return &fault.Error{Kind: kindOf(resp.StatusCode), Msg: p.Detail}
+	return &fault.Error{Kind: kindOf(resp.StatusCode), Msg: strings.Join(strings.Fields(p.Detail), " ")}
 }
 
 // kindOf is the kind of error that a status tells. What the client sent is Invalid
