@@ -108,6 +108,11 @@ func TestLateFinish(t *testing.T) {
 		if _, err := f.root.Finish(ctx, id, late, nil); !errors.As(err, &missing) || missing.Key != Prefix(id)+c.To {
 			t.Errorf("%s is gone, and Finish says %v", c.To, err)
 		}
+		for _, other := range contents {
+			if other.To != c.To {
+				f.read(t, other.To) // what is named stays, whatever is missing before it
+			}
+		}
 		if err := f.root.Copy(ctx, id, c, always); err != nil {
 			t.Fatal(err)
 		}
@@ -130,4 +135,66 @@ func TestPreparedByAnother(t *testing.T) {
 	if _, err := f.root.Head(t.Context(), id); !fault.Is(err, fault.NotFound) {
 		t.Errorf("something was committed: %v", err)
 	}
+}
+
+// What a job that may still commit has claimed and copied stays; once it has ended, both
+// go, but not a claim that is another by then.
+func TestUncommittedStays(t *testing.T) {
+	f := open(t)
+	ctx := t.Context()
+	p, contents := f.prepare(t, "first", []File{f.file(t, "producer/a", "one")})
+	if err := f.commit(t, p, "first", contents); err != nil {
+		t.Fatal(err)
+	}
+	running, contents := f.prepare(t, "second", []File{f.file(t, "producer/a", "two")})
+	for _, c := range contents {
+		if err := f.root.Copy(ctx, id, c, always); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claim := Prefix(id) + "v2/" + inventoryName
+	if err := f.root.claim(ctx, claim, running, f.text("inventory-second"), owner()); err != nil {
+		t.Fatal(err)
+	}
+	exists := func(key string) bool {
+		t.Helper()
+		_, err := f.root.Bucket.Head(ctx, key)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			t.Fatal(err)
+		}
+		return err == nil
+	}
+
+	o, asked := owner(), 0
+	o.Ended = func(context.Context, string) (bool, error) { return false, nil }
+	o.Fence = func(context.Context) error { asked++; return nil }
+	if _, err := f.root.Finish(ctx, id, o, nil); err != nil {
+		t.Fatal(err)
+	}
+	if !exists(claim) || !exists(Prefix(id)+contents[0].To) || asked == 0 {
+		t.Error("the claim or the content of a job that may still commit is gone, or the fence was not asked")
+	}
+
+	o.Ended = func(context.Context, string) (bool, error) { return true, nil }
+	replaced := false
+	o.Fence = func(context.Context) error { // another job claims the version right now
+		if replaced {
+			return nil
+		}
+		replaced = true
+		return f.root.Bucket.Put(ctx, claim, []byte("{}"), bucket.Condition{})
+	}
+	if _, err := f.root.Finish(ctx, id, o, nil); err != nil && !fault.Is(err, fault.Stale) {
+		t.Fatal(err)
+	}
+	if !exists(claim) || exists(Prefix(id)+contents[0].To) {
+		t.Error("another's claim is gone, or the content of a job that has ended is there")
+	}
+	if _, err := f.root.Finish(ctx, id, o, nil); err != nil {
+		t.Fatal(err)
+	}
+	if exists(claim) {
+		t.Error("a claim that nobody can commit is there")
+	}
+	f.check(t, []map[string]string{{"producer/a": "one"}})
 }

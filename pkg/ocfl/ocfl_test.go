@@ -351,6 +351,26 @@ func TestCopyGoesOn(t *testing.T) {
 	}
 }
 
+// A copy that was begun for a version that another overtook is begun anew for the next.
+func TestCopyToAnotherVersion(t *testing.T) {
+	f := open(t)
+	f.root.Bucket.Limits.Copy, f.root.Bucket.Limits.CopyPart = 1000, 100
+	content := strings.Repeat("0123456789", 900)
+	c := Content{f.file(t, "producer/a", content), "v1/content/job/producer/a"}
+	asked := 0
+	once := func() bool { asked++; return asked == 1 }
+	if err := f.root.Copy(t.Context(), id, c, once); !errors.Is(err, ErrStop) {
+		t.Fatalf("the copy did not stop: %v", err)
+	}
+	c.To = "v2/content/job/producer/a"
+	if err := f.root.Copy(t.Context(), id, c, always); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(f.read(t, c.To)); got != content || f.twin.Calls["Begin"] != 2 {
+		t.Errorf("%d bytes were copied of %d, or others, in %d uploads", len(got), len(content), f.twin.Calls["Begin"])
+	}
+}
+
 // A copy that differs from the download is found, whatever S3 says of it.
 func TestCopyIsVerified(t *testing.T) {
 	f := open(t)
