@@ -1,4 +1,7 @@
-// Package events holds a sample payload of every function's input, as AWS sends it.
+// Package events holds a sample payload of every function's input, as AWS sends it. A test
+// decodes each; a person can invoke a function with one:
+//
+//	aws lambda invoke --function-name … --payload fileb://events/scheduler.minute.json out.json
 package events
 
 import "embed"
