@@ -1,5 +1,20 @@
-// Package api answers the HTTP API: it checks requests, asks the services, and
-// translates.
+// Package api answers the HTTP API: it checks requests, asks the services, and translates.
+//
+//	a := &api.API{Queue: q, Inventory: objects, Collections: profiles, Root: root, Work: work, Log: log}
+//	err := http.ListenAndServe("127.0.0.1:8080", a.Handler())
+//
+// A route is one call of get, register or redirect, and one entry in operations, which says
+// in the OpenAPI document what the types do not. The wire types are those of package v1;
+// their comments are the descriptions of the fields, in go doc and in the document alike.
+// A test fails for a route, a field or a refusal that is not described.
+//
+// Every refusal is a problem document (RFC 9457): a handler returns an error of a kind of
+// package fault, and problem makes it one of problemTypes. What a path, a method, a media
+// type or a panic gets is made here, too, and Gateway says what API Gateway answers where
+// a request does not reach the function.
+//
+// The API does not know under which path a gateway serves it. All that it says of itself
+// is relative: Location, Link, the server of the document, and what the page at /docs loads.
 package api
 
 import (
@@ -50,7 +65,6 @@ func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	h := humago.New(mux, configuration())
 	a.batches(h)
-	a.reports(h)
 	a.jobs(h)
 	a.objects(h)
 	a.reindexing(h)
@@ -62,16 +76,39 @@ func (a *API) Handler() http.Handler {
 	return a.guarded(routed(mux))
 }
 
+// register registers a route whose answer is JSON.
+func register[I, O any](a *API, h huma.API, op huma.Operation, f func(context.Context, *I) (O, error)) {
+	huma.Register(h, op, func(ctx context.Context, in *I) (*output[O], error) {
+		out, err := f(ctx, in)
+		if err != nil {
+			return nil, a.problem(err)
+		}
+		return &output[O]{out}, nil
+	})
+}
+
 // get registers a reading route under the id by which operations describes it.
 func get[I, O any](a *API, h huma.API, path, id, summary string, f func(context.Context, *I) (O, error)) {
-	huma.Register(h, huma.Operation{Method: http.MethodGet, Path: path, Summary: summary, OperationID: id},
-		func(ctx context.Context, in *I) (*output[O], error) {
-			out, err := f(ctx, in)
-			if err != nil {
-				return nil, a.problem(err)
-			}
-			return &output[O]{out}, nil
-		})
+	register(a, h, huma.Operation{Method: http.MethodGet, Path: path, OperationID: id, Summary: summary}, f)
+}
+
+// found is the answer of a redirect into the storage.
+type found struct {
+	Status   int
+	Location string `header:"Location" doc:"A URL in the storage." example:"https://storage.example.org/key?signature"`
+}
+
+// redirect registers a reading route that redirects to a URL.
+func redirect[I any](a *API, h huma.API, path, id, summary string, f func(context.Context, *I) (string, error)) {
+	op := huma.Operation{Method: http.MethodGet, Path: path, OperationID: id, Summary: summary,
+		DefaultStatus: http.StatusFound}
+	huma.Register(h, op, func(ctx context.Context, in *I) (*found, error) {
+		url, err := f(ctx, in)
+		if err != nil {
+			return nil, a.problem(err)
+		}
+		return &found{http.StatusFound, url}, nil
+	})
 }
 
 func wireEvent(r event.Row) v1.Event {

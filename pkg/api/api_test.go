@@ -84,8 +84,8 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
-// refusedSubmissions change a good submission, and what the refusal says.
-var refusedSubmissions = map[string]struct {
+// refused are submissions that are wrong in one thing, and what is said of it.
+var refused = map[string]struct {
 	change func(*v1.BatchRequest)
 	says   string
 }{
@@ -140,11 +140,11 @@ func TestRefuses(t *testing.T) {
 	if err := profiles.Put(t.Context(), "strict", collection.Profile{RequireDigest: true}, "me", 0); err != nil {
 		t.Fatal(err)
 	}
-	for name, k := range refusedSubmissions {
+	for name, k := range refused {
 		in := good
 		k.change(&in)
-		if _, err := c.Submit(t.Context(), in, ""); !fault.Is(err, fault.Invalid) ||
-			!strings.Contains(err.Error(), k.says) {
+		if _, err := c.Submit(t.Context(), in, ""); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(),
+			k.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -16,28 +16,33 @@ func (a *API) batches(h huma.API) {
 	huma.Register(h, huma.Operation{Method: http.MethodPost, Path: "/v1/batches", Summary: "Submit a batch",
 		OperationID: "submitBatch", DefaultStatus: http.StatusAccepted}, a.submit)
 	get(a, h, "/v1/batches", "listBatches", "List a collection's batches", a.batchesOfCollection)
-	get(a, h, "/v1/batches/{id}", "getBatch", "Get a batch", func(ctx context.Context, in *IDInput) (v1.Batch, error) {
-		b, err := a.Queue.Batch(ctx, in.ID)
-		if err != nil {
-			return v1.Batch{}, err
-		}
-		wire, err := a.batch(ctx, b)
-		if err != nil {
-			return wire, err
-		}
-		wire.MailProblems, err = a.mailProblems(ctx, b)
-		return wire, err
-	})
+	get(a, h, "/v1/batches/{id}", "getBatch", "Get a batch", a.oneBatch)
+	redirect(a, h, "/v1/batches/{id}/report", "getBatchReport", "Get a batch's report", a.report)
 	get(a, h, "/v1/batches/{id}/events", "listBatchEvents", "List a batch's events", a.events(event.Batch))
 	get(a, h, "/v1/batches/{id}/explain", "explainBatch", "Explain what a batch waits for",
 		func(ctx context.Context, in *IDInput) (v1.Explanation, error) {
 			return wireExplanation(a.Queue.ExplainBatch(ctx, in.ID))
 		})
-	get(a, h, "/v1/queue", "getQueue", "Get the queue at a glance", func(ctx context.Context, _ *struct{}) (v1.Queue, error) {
-		o, err := a.Queue.Overview(ctx)
-		return v1.Queue{Waiting: o.Waiting, Running: o.Running, MaxInFlight: o.MaxInFlight, SpaceFree: o.SpaceFree,
-			OldestWaiting: o.OldestWaiting, OldestSince: o.OldestSince, LastSweep: o.LastSweep}, err
-	})
+	get(a, h, "/v1/queue", "getQueue", "Get the queue at a glance", a.overview)
+}
+
+func (a *API) overview(ctx context.Context, _ *struct{}) (v1.Queue, error) {
+	o, err := a.Queue.Overview(ctx)
+	return v1.Queue{Waiting: o.Waiting, Running: o.Running, MaxInFlight: o.MaxInFlight, SpaceFree: o.SpaceFree,
+		OldestWaiting: o.OldestWaiting, OldestSince: o.OldestSince, LastSweep: o.LastSweep}, err
+}
+
+func (a *API) oneBatch(ctx context.Context, in *IDInput) (v1.Batch, error) {
+	b, err := a.Queue.Batch(ctx, in.ID)
+	if err != nil {
+		return v1.Batch{}, err
+	}
+	wire, err := a.batch(ctx, b)
+	if err != nil {
+		return wire, err
+	}
+	wire.MailProblems, err = a.mailProblems(ctx, b)
+	return wire, err
 }
 
 func (a *API) batchesOfCollection(ctx context.Context, in *OfCollection) (v1.List[v1.Batch], error) {
@@ -60,7 +65,8 @@ func (a *API) batchesOfCollection(ctx context.Context, in *OfCollection) (v1.Lis
 
 func (a *API) batch(ctx context.Context, b *queue.Batch) (v1.Batch, error) {
 	c, err := a.Queue.Counts(ctx, b.Batch.ID)
-	return v1.Batch{ID: b.Batch.ID, State: string(b.State), Collection: b.Collection, Submitter: b.Submitter, Note: b.Note,
+	return v1.Batch{ID: b.Batch.ID, State: string(b.State), Collection: b.Collection, Submitter: b.Submitter,
+		Note:    b.Note,
 		Created: ingest.Timestamp(b.Created), Message: b.Message, Report: reportPath(b),
 		Counts: v1.Counts{Expected: b.Expected, Processing: c.Processing, Held: c.Held, Failed: c.Failed,
 			Completed: c.Completed, Deleted: c.Deleted}}, err

@@ -17,37 +17,45 @@ type NameInput struct {
 	Name string `path:"name" maxLength:"100"`
 }
 
+// NameCursor names a collection and a page of a list of it.
+type NameCursor struct {
+	NameInput
+	Cursor string `query:"cursor"`
+}
+
+// PutProfile asks for a collection's profile to be replaced.
+type PutProfile struct {
+	NameInput
+	Body v1.Profile
+}
+
 func (a *API) collections(h huma.API) {
-	get(a, h, "/v1/collections/{name}", "getCollection", "Get a collection's profile",
-		func(ctx context.Context, in *NameInput) (v1.Collection, error) {
-			p, known, err := a.Collections.Profile(ctx, in.Name)
-			return v1.Collection{Name: in.Name, Default: !known, Profile: wireProfile(p)}, err
-		})
-	get(a, h, "/v1/collections/{name}/events", "listCollectionEvents", "List a collection's events",
-		func(ctx context.Context, in *struct {
-			NameInput
-			Cursor string `query:"cursor"`
-		}) (v1.List[v1.Event], error) {
-			rows, next, err := a.Collections.Events(ctx, in.Name, in.Cursor)
-			return list(queue.Page[event.Row]{Items: rows, Cursor: next}, wireEvent), err
-		})
-	huma.Register(h, huma.Operation{Method: http.MethodPut, Path: "/v1/collections/{name}",
-		Summary: "Put a collection's profile", OperationID: "putCollection"},
-		func(ctx context.Context, in *struct {
-			NameInput
-			Body v1.Profile
-		}) (*output[v1.Collection], error) {
-			p := collection.Profile{Title: in.Body.Title, Priority: in.Body.Priority, Shoulder: in.Body.Shoulder,
-				RequireDigest: in.Body.RequireDigest,
-				Notify:        in.Body.Notification, Suppress: collection.Suppress(in.Body.Suppress)}
-			if c := in.Body.Callback; c != nil {
-				p.Callback = collection.Callback{URL: c.URL, Secret: c.Secret, Mode: collection.Mode(c.Mode)}
-			}
-			if err := a.Collections.Put(ctx, in.Name, p, operator, a.Queue.Now().UnixMilli()); err != nil {
-				return nil, a.problem(err)
-			}
-			return &output[v1.Collection]{v1.Collection{Name: in.Name, Profile: wireProfile(p)}}, nil
-		})
+	const path = "/v1/collections/{name}"
+	get(a, h, path, "getCollection", "Get a collection's profile", a.collection)
+	get(a, h, path+"/events", "listCollectionEvents", "List a collection's events", a.collectionEvents)
+	register(a, h, huma.Operation{Method: http.MethodPut, Path: path, OperationID: "putCollection",
+		Summary: "Put a collection's profile"}, a.putCollection)
+}
+
+func (a *API) collection(ctx context.Context, in *NameInput) (v1.Collection, error) {
+	p, known, err := a.Collections.Profile(ctx, in.Name)
+	return v1.Collection{Name: in.Name, Default: !known, Profile: wireProfile(p)}, err
+}
+
+func (a *API) collectionEvents(ctx context.Context, in *NameCursor) (v1.List[v1.Event], error) {
+	rows, next, err := a.Collections.Events(ctx, in.Name, in.Cursor)
+	return list(queue.Page[event.Row]{Items: rows, Cursor: next}, wireEvent), err
+}
+
+func (a *API) putCollection(ctx context.Context, in *PutProfile) (v1.Collection, error) {
+	b := in.Body
+	p := collection.Profile{Title: b.Title, Priority: b.Priority, Shoulder: b.Shoulder,
+		RequireDigest: b.RequireDigest, Notify: b.Notification, Suppress: collection.Suppress(b.Suppress)}
+	if c := b.Callback; c != nil {
+		p.Callback = collection.Callback{URL: c.URL, Secret: c.Secret, Mode: collection.Mode(c.Mode)}
+	}
+	err := a.Collections.Put(ctx, in.Name, p, operator, a.Queue.Now().UnixMilli())
+	return v1.Collection{Name: in.Name, Profile: wireProfile(p)}, err
 }
 
 func wireProfile(p collection.Profile) v1.Profile {

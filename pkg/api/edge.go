@@ -108,9 +108,9 @@ func routed(mux *http.ServeMux) http.Handler {
 			newRefusal(unknownRoute, noRoute).write(w)
 			return
 		}
-		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		detail := fmt.Sprintf("the route has no method %s; it has %s", ingest.Cut(r.Method, 20),
-			strings.Join(allowed, ", "))
+		has := strings.Join(allowed, ", ")
+		w.Header().Set("Allow", has)
+		detail := fmt.Sprintf("the route has no method %s; it has %s", ingest.Cut(r.Method, 20), has)
 		newRefusal(methodNotAllowed, detail).write(w)
 	})
 }

@@ -24,30 +24,32 @@ func (a *API) history(h huma.API) {
 	content := map[string]*huma.MediaType{"application/json": {}, // its schema is filled in
 		asXML[0]: {Schema: &huma.Schema{Type: "string", Description: "PREMIS 3; the next page is in the header Link"}}}
 	op := huma.Operation{Method: http.MethodGet, Path: route, OperationID: "listObjectEvents",
-		Summary:   "List an object's events",
-		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: content}},
-		Middlewares: huma.Middlewares{func(c huma.Context, next func(huma.Context)) {
-			c.AppendHeader("Vary", "Accept")
-			kind := negotiation.SelectQValueFast(c.Header("Accept"), append([]string{"application/json"}, asXML...))
-			if !slices.Contains(asXML, kind) {
-				next(c)
-				return
-			}
-			if err := a.premis(c, kind); err != nil {
-				refused := a.problem(err).(*refusal)
-				_ = huma.WriteErr(h, c, refused.Status, refused.Detail)
-			}
-		}}}
-	huma.Register(h, op, func(ctx context.Context, in *ARKCursor) (*output[v1.List[v1.Event]], error) {
+		Summary:     "List an object's events",
+		Responses:   map[string]*huma.Response{"200": {Description: "OK", Content: content}},
+		Middlewares: huma.Middlewares{a.accepting(h)}}
+	register(a, h, op, func(ctx context.Context, in *ARKCursor) (v1.List[v1.Event], error) {
 		p, err := a.Queue.Events(ctx, event.Subject{Type: event.Object, ID: in.ark()}, in.Cursor)
 		if err == nil && len(p.Items) == 0 {
 			_, err = a.Inventory.Object(ctx, in.ark())
 		}
-		if err != nil {
-			return nil, a.problem(err)
-		}
-		return &output[v1.List[v1.Event]]{list(p, wireEvent)}, nil
+		return list(p, wireEvent), err
 	})
+}
+
+// accepting answers with PREMIS a client that accepts XML rather than JSON.
+func (a *API) accepting(h huma.API) func(huma.Context, func(huma.Context)) {
+	return func(c huma.Context, next func(huma.Context)) {
+		c.AppendHeader("Vary", "Accept")
+		kind := negotiation.SelectQValueFast(c.Header("Accept"), append([]string{"application/json"}, asXML...))
+		if !slices.Contains(asXML, kind) {
+			next(c)
+			return
+		}
+		if err := a.premis(c, kind); err != nil {
+			refused := a.problem(err).(*refusal)
+			_ = huma.WriteErr(h, c, refused.Status, refused.Detail)
+		}
+	}
 }
 
 // premis answers with a page of an object's events as PREMIS.
@@ -66,7 +68,7 @@ func (a *API) premis(c huma.Context, kind string) error {
 		return err
 	}
 	if p.Cursor != "" {
-		// relative to the request
+		// Relative to the request.
 		c.SetHeader("Link", fmt.Sprintf(`<?cursor=%s>; rel="next"`, url.QueryEscape(p.Cursor)))
 	}
 	c.SetHeader("Content-Type", kind+"; charset=utf-8")

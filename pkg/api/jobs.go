@@ -48,8 +48,8 @@ func (a *API) jobs(h huma.API) {
 			return wireExplanation(a.Queue.ExplainJob(ctx, in.ID))
 		})
 	get(a, h, "/v1/jobs/{id}/receipt", "getReceipt", "Get a job's receipt", a.receipt)
-	huma.Register(h, huma.Operation{Method: http.MethodPost, Path: "/v1/jobs/{id}/actions",
-		Summary: "Act on a job", OperationID: "actOnJob"}, a.act)
+	register(a, h, huma.Operation{Method: http.MethodPost, Path: "/v1/jobs/{id}/actions", OperationID: "actOnJob",
+		Summary: "Act on a job"}, a.act)
 }
 
 // pageOfJobs is how many jobs of a batch the queue gives at once.
@@ -90,7 +90,7 @@ func (a *API) jobsOfCollection(ctx context.Context, in *OfCollection) (v1.List[v
 
 func stateOfJob(j queue.Job) string { return string(j.State) }
 
-func (a *API) act(ctx context.Context, in *JobAction) (*output[v1.Job], error) {
+func (a *API) act(ctx context.Context, in *JobAction) (v1.Job, error) {
 	act := a.Queue.Requeue
 	switch {
 	case in.Body.Action == "fail":
@@ -100,16 +100,18 @@ func (a *API) act(ctx context.Context, in *JobAction) (*output[v1.Job], error) {
 	}
 	j, err := act(ctx, in.ID, in.Body.Reason, operator)
 	if err != nil {
-		return nil, a.problem(err)
+		return v1.Job{}, err
 	}
-	return &output[v1.Job]{wireJob(*j)}, nil
+	return wireJob(*j), nil
 }
 
 func wireJob(j queue.Job) v1.Job {
 	return v1.Job{ID: j.Job.ID, Batch: j.Batch, Collection: j.Collection, State: string(j.State),
-		LastSuccessfulState: string(j.LastSuccessful), Parked: j.Parked, Priority: j.Priority, SpaceNeeded: j.SpaceNeeded,
-		RetryCount: j.RetryCount, Recoverable: j.State == ingest.Failed && !j.NotRecoverable,
-		Identifiers: v1.Identifiers{Primary: j.Primary, Local: j.LocalIDs}, Version: j.ObjectVersion, NoChange: j.NoChange,
+		LastSuccessfulState: string(j.LastSuccessful), Parked: j.Parked, Priority: j.Priority,
+		SpaceNeeded: j.SpaceNeeded,
+		RetryCount:  j.RetryCount, Recoverable: j.State == ingest.Failed && !j.NotRecoverable,
+		Identifiers: v1.Identifiers{Primary: j.Primary, Local: j.LocalIDs}, Version: j.ObjectVersion,
+		NoChange:        j.NoChange,
 		InventoryDigest: j.Inventory, Warnings: j.Warned, Message: j.Message,
 		Progress: v1.Progress{Files: j.Files, Bytes: j.Bytes, Done: j.Checkpoint}}
 }

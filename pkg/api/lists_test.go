@@ -128,8 +128,8 @@ func TestKeyIsComparedByMeaning(t *testing.T) {
 	}
 	for name, body := range map[string]string{
 		"order": `{"note":"n","payload":{"size":5,"url":"https://example.org/a.txt"},"collection":"maps"}`,
-		"blanks": "{\n  \"collection\": \"maps\",\n  \"payload\": {\"url\": \"https://example.org/a.txt\", \"size\": " +
-			"5 },\t\"note\": \"n\"}\n",
+		"blanks": "{\n  \"collection\": \"maps\",\n  \"payload\": " +
+			"{\"url\": \"https://example.org/a.txt\", \"size\": 5 },\t\"note\": \"n\"}\n",
 		"escape": `{"collection":"m\u0061ps","payload":{"url":"https:\/\/example.org\/a.txt","size":5},"note":"n"}`,
 		"empty":  `{"collection":"maps","payload":{"url":"https://example.org/a.txt","size":5},"note":"n","submitter":""}`,
 	} {

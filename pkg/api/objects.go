@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 	"path"
 	"strconv"
 	"time"
@@ -39,40 +38,35 @@ type VersionInput struct {
 	Version int `path:"n" minimum:"1"`
 }
 
-// found is the answer of a redirect to a file's content.
-type found struct {
-	Status   int
-	Location string `header:"Location" doc:"A URL in the storage." example:"https://storage.example.org/key?signature"`
+// ContentInput names a file of a version.
+type ContentInput struct {
+	VersionInput
+	Path string `query:"path" required:"true"`
+}
+
+// FilesInput names a version and a page of its files.
+type FilesInput struct {
+	VersionInput
+	Cursor string `query:"cursor"`
 }
 
 // contentFor is how long a redirect to content can be used.
 const contentFor = 15 * time.Minute
 
 func (a *API) objects(h huma.API) {
+	const path = "/v1/objects/{naan}/{name}"
 	get(a, h, "/v1/objects", "findObjects", "Find objects", a.find)
-	get(a, h, "/v1/objects/{naan}/{name}", "getObject", "Get an object",
-		func(ctx context.Context, in *ARKInput) (v1.Object, error) {
-			o, err := a.Inventory.Object(ctx, in.ark())
-			if err != nil {
-				return v1.Object{}, err
-			}
-			return wireObject(o), nil
-		})
-	get(a, h, "/v1/objects/{naan}/{name}/versions", "listVersions", "List an object's versions", a.versions)
-	get(a, h, "/v1/objects/{naan}/{name}/versions/{n}/files", "listFiles", "List a version's files", a.files)
+	get(a, h, path, "getObject", "Get an object", func(ctx context.Context, in *ARKInput) (v1.Object, error) {
+		o, err := a.Inventory.Object(ctx, in.ark())
+		if err != nil {
+			return v1.Object{}, err
+		}
+		return wireObject(o), nil
+	})
+	get(a, h, path+"/versions", "listVersions", "List an object's versions", a.versions)
+	get(a, h, path+"/versions/{n}/files", "listFiles", "List a version's files", a.files)
+	redirect(a, h, path+"/versions/{n}/content", "getContent", "Get a file's content", a.content)
 	a.history(h)
-	huma.Register(h, huma.Operation{Method: http.MethodGet, Path: "/v1/objects/{naan}/{name}/versions/{n}/content",
-		Summary: "Get a file's content", OperationID: "getContent", DefaultStatus: http.StatusFound},
-		func(ctx context.Context, in *struct {
-			VersionInput
-			Path string `query:"path" required:"true"`
-		}) (*found, error) {
-			url, err := a.content(ctx, in.VersionInput, in.Path)
-			if err != nil {
-				return nil, a.problem(err)
-			}
-			return &found{http.StatusFound, url}, nil
-		})
 }
 
 func (a *API) versions(ctx context.Context, in *ARKCursor) (v1.List[v1.Version], error) {
@@ -82,22 +76,21 @@ func (a *API) versions(ctx context.Context, in *ARKCursor) (v1.List[v1.Version],
 	}
 	wire := func(v inventory.Version) v1.Version {
 		return v1.Version{Version: v.Number, Created: ingest.Timestamp(v.Created), Job: v.Job, Files: v.Files,
-			Bytes:           v.Bytes,
-			InventoryDigest: v.Digest}
+			Bytes: v.Bytes, InventoryDigest: v.Digest}
 	}
 	return list(queue.Page[inventory.Version]{Items: rows, Cursor: next}, wire), err
 }
 
-func (a *API) content(ctx context.Context, in VersionInput, file string) (string, error) {
-	stored, err := a.stored(ctx, in)
+func (a *API) content(ctx context.Context, in *ContentInput) (string, error) {
+	stored, err := a.stored(ctx, in.VersionInput)
 	if err != nil {
 		return "", err
 	}
-	key, err := aip.Of(a.Root, stored, in.Version).Content(ctx, file)
+	key, err := aip.Of(a.Root, stored, in.Version).Content(ctx, in.Path)
 	if err != nil {
 		return "", err
 	}
-	return a.Root.Bucket.Presign(ctx, key, path.Base(file), contentFor)
+	return a.Root.Bucket.Presign(ctx, key, path.Base(in.Path), contentFor)
 }
 
 // stored reads a recorded object from the storage root.
@@ -159,10 +152,7 @@ func (a *API) page(ctx context.Context, stored *ocfl.Stored, version int, cursor
 	return files, next, err
 }
 
-func (a *API) files(ctx context.Context, in *struct {
-	VersionInput
-	Cursor string `query:"cursor"`
-}) (v1.List[v1.File], error) {
+func (a *API) files(ctx context.Context, in *FilesInput) (v1.List[v1.File], error) {
 	out := v1.List[v1.File]{Items: []v1.File{}}
 	stored, err := a.stored(ctx, in.VersionInput)
 	if err != nil {

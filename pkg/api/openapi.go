@@ -21,8 +21,7 @@ const introduction = `Archivist preserves what depositors submit, and reports on
 downloads and verifies its files, and stores them as the next **version** of the **object**. When all jobs have ended,
 the batch has a **report**, and each job that succeeded a **receipt** with the digests of every file.
 
-Lists are ` + "`{\"items\": […], \"cursor\": \"…\"}`" + `: pass ` + "`cursor`" +
-	` to get the next page, until there is none.
+Lists are ` + "`{\"items\": […], \"cursor\": \"…\"}`" + `: pass ` + "`cursor`" + ` to get the next page, until there is none.
 Times are ISO 8601 in UTC, sizes are bytes, digests are hexadecimal.
 
 A refusal is a problem document (RFC 9457). Decide by its ` + "`type`" + `: the types do not change.`
@@ -73,10 +72,9 @@ var parameters = map[string]parameter{
 	"putCollection name":        {"The name of the collection.", "maps"},
 	"listCollectionEvents name": {"The name of the collection.", "maps"},
 
-	"reindex ark": {"Only the object with this ARK.", arkExample},
-	"reindex cursor": {"The cursor of the answer before, or the beginning of a place in the storage root, where to " +
-		"begin.", "a0"},
-	"reindex to": {"The place in the storage root where to end, so that several can share the work.", "b"},
+	"reindex ark":    {"Only the object with this ARK.", arkExample},
+	"reindex cursor": {"The cursor of the answer before; or where to begin, the beginning of a key in the root.", "a0"},
+	"reindex to":     {"Where to end, the beginning of a key in the root. So several can share the work.", "b"},
 
 	"Idempotency-Key": {"A name of your own for this submission, so that it can be repeated.", "maps-2026-11-22"},
 }
@@ -221,8 +219,7 @@ func (a about) fillRedirect(op *huma.Operation, schema huma.Registry) {
 	if a.document != nil {
 		what = &huma.MediaType{Schema: schema.Schema(reflect.TypeOf(a.document), true, ""), Example: a.document}
 	}
-	op.Responses["302"].Description = "The URL in Location has it. It needs no key, and can be used for 15 minutes " +
-		"at most."
+	op.Responses["302"].Description = "The URL in Location has it, for 15 minutes at most. It needs no key."
 	op.Responses["200"] = &huma.Response{Description: "What that URL answers, for a client that follows redirects.",
 		Content: map[string]*huma.MediaType{a.redirect: what}}
 }

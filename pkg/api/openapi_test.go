@@ -132,6 +132,10 @@ func checkAnswers(t *testing.T, name string, answers object) {
 			continue
 		}
 		good = true
+		if strings.HasSuffix(name, "/{name}/events") && strings.Contains(name, "objects") &&
+			content["application/xml"] == nil {
+			t.Errorf("%s: it does not say that there is XML", name)
+		}
 		if media, is := content["application/json"].(object); is && media["example"] == nil {
 			t.Errorf("%s: the answer %s has no example", name, status)
 		}

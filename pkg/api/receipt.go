@@ -30,7 +30,8 @@ func (a *API) receipt(ctx context.Context, in *struct {
 		return v1.Receipt{}, err
 	}
 	r := v1.Receipt{Job: in.ID, Batch: j.Batch, ARK: j.Primary, Version: j.ObjectVersion, NoChange: j.NoChange,
-		Created: ingest.Timestamp(stored.Versions[j.ObjectVersion].Created.UnixMilli()), Files: []v1.ReceiptFile{}, Cursor: next}
+		Created: ingest.Timestamp(stored.Versions[j.ObjectVersion].Created.UnixMilli()), Files: []v1.ReceiptFile{},
+		Cursor: next}
 	for _, f := range files {
 		file := v1.ReceiptFile{Path: f.Path, Size: f.Size, Digests: f.Digests, Warning: f.Warning}
 		if f.Given != "" {

@@ -26,18 +26,14 @@ type ReindexInput struct {
 
 // reindexing registers the route that rebuilds rows from the storage root.
 func (a *API) reindexing(h huma.API) {
-	huma.Register(h, huma.Operation{Method: http.MethodPost, Path: "/v1/reindex",
-		Summary: "Rebuild missing rows of stored objects", OperationID: "reindex"},
-		func(ctx context.Context, in *ReindexInput) (*output[v1.Reindexed], error) {
-			run := a.reindexAll
+	register(a, h, huma.Operation{Method: http.MethodPost, Path: "/v1/reindex", OperationID: "reindex",
+		Summary: "Rebuild missing rows of stored objects"},
+		func(ctx context.Context, in *ReindexInput) (v1.Reindexed, error) {
+			until := a.Queue.Now().Add(reindexFor)
 			if in.ARK != "" {
-				run = a.reindexOne
+				return a.reindexOne(ctx, in, until)
 			}
-			out, err := run(ctx, in, a.Queue.Now().Add(reindexFor))
-			if err != nil {
-				return nil, a.problem(err)
-			}
-			return &output[v1.Reindexed]{out}, nil
+			return a.reindexAll(ctx, in, until)
 		})
 }
 
@@ -58,8 +54,8 @@ func (a *API) reindexAll(ctx context.Context, in *ReindexInput, until time.Time)
 		return out, badCursor(in.Cursor)
 	}
 	if in.To != "" && !places.MatchString(in.To) {
-		return out, fault.New(fault.Invalid, "to: found %q; expected the beginning of a place in the storage root, "+
-			"e.g. a0", in.To)
+		return out, fault.New(fault.Invalid,
+			"to: found %q; expected the beginning of a place in the storage root, e.g. a0", in.To)
 	}
 	sum, err := a.reindexer().All(ctx, in.Cursor, in.To, operator, until)
 	out = v1.Reindexed{Objects: sum.Objects, Changed: sum.Changed, Cursor: sum.Cursor}

@@ -2,9 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/fault"
@@ -13,31 +10,17 @@ import (
 	"archivist/pkg/queue"
 )
 
-// reports registers the route of a batch's report.
-func (a *API) reports(h huma.API) {
-	huma.Register(h, huma.Operation{Method: http.MethodGet, Path: "/v1/batches/{id}/report",
-		OperationID:   "getBatchReport",
-		DefaultStatus: http.StatusFound, Summary: "Get a batch's report"},
-		func(ctx context.Context, in *IDInput) (*found, error) {
-			url, err := a.report(ctx, in.ID)
-			if err != nil {
-				return nil, a.problem(err)
-			}
-			return &found{http.StatusFound, url}, nil
-		})
-}
-
 // report is a URL that reads a batch's report.
-func (a *API) report(ctx context.Context, id string) (string, error) {
-	b, err := a.Queue.Batch(ctx, id)
+func (a *API) report(ctx context.Context, in *IDInput) (string, error) {
+	b, err := a.Queue.Batch(ctx, in.ID)
 	if err != nil {
 		return "", err
 	}
 	if b.Report == "" {
-		return "", fault.New(fault.NotFound, "batch %s is %s and has no report. A report is made when all of its "+
-			"jobs have ended", id, b.State)
+		return "", fault.New(fault.NotFound,
+			"batch %s is %s and has no report; there is one when all of its jobs have ended", in.ID, b.State)
 	}
-	return a.Work.Presign(ctx, b.Report, id+"-report.json", contentFor)
+	return a.Work.Presign(ctx, b.Report, in.ID+"-report.json", contentFor)
 }
 
 // reportPath is where the API has a batch's report, "" if there is none.

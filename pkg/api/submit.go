@@ -73,9 +73,9 @@ func (a *API) otherForms(ctx context.Context, b *ingest.Batch) (warnings []strin
 				return warnings, err
 			}
 			if known != "" {
-				warnings = append(warnings, fmt.Sprintf("identifiers.local: %q looks like a local id of %s, but its "+
-					"characters are "+
-					"composed in another way (Unicode NFC and NFD); it names another object", id, known))
+				warnings = append(warnings,
+					fmt.Sprintf("identifiers.local: %q looks like a local id of %s, but its characters are "+
+						"composed in another way (Unicode NFC and NFD); it names another object", id, known))
 			}
 		}
 	}

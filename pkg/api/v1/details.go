@@ -20,7 +20,8 @@ const (
 
 // EventTypes are the types of events.
 var EventTypes = []string{EventBatchState, EventBatchMail, EventBatchRepaired, EventJobState, EventJobRequeued,
-	EventJobRepaired, EventJobPreserved, EventJobCleaned, EventJobContinued, EventObjectCreate, EventObjectModify, EventCollectionProfile}
+	EventJobRepaired, EventJobPreserved, EventJobCleaned, EventJobContinued, EventObjectCreate, EventObjectModify,
+	EventCollectionProfile}
 
 // Waits are the kinds of what a batch or a job waits for.
 var Waits = []string{"nothing", "person", "turn", "lock", "slot", "space", "start", "worker", "source", "jobs"}

@@ -1,0 +1,98 @@
+package api
+
+import (
+	"strings"
+
+	v1 "archivist/pkg/api/v1"
+)
+
+// Values of the examples: one submission, from the request to what is preserved.
+const (
+	batchID       = "01M7ZBMEYHBB62YP6RY21T1GQ6"
+	jobID         = batchID + "-00001"
+	arkExample    = "ark:/99999/fk4tq65d6k"
+	timeExample   = "2026-11-22T09:31:12Z"
+	cursorExample = "eyJwayI6IkJBVENIIzAxTTdaIn0"
+)
+
+var (
+	sha256Example = strings.Repeat("9f86d081884c7d65", 4)
+	sha512Example = strings.Repeat("ee26b0dd4af7e749", 8)
+	digests       = map[string]string{"sha256": sha256Example, "sha512": sha512Example}
+	given         = v1.Digest{Algorithm: "sha256", Value: sha256Example}
+	priority      = 5
+)
+
+var requestExample = v1.BatchRequest{
+	Collection: "maps", Submitter: "Map Library", Note: "Scans of 2026", Notification: []string{"maps@example.org"},
+	Payload:     v1.Payload{URL: "https://example.org/map.checkm", Type: "object-manifest"},
+	Identifiers: &v1.Identifiers{Local: []string{"map-1851"}},
+	Metadata:    &v1.Metadata{Who: "Blunt, John", What: "Map of the harbour", When: "1851"},
+}
+
+var batchExample = v1.Batch{
+	ID: batchID, State: v1.Completed, Collection: "maps", Submitter: "Map Library", Note: "Scans of 2026",
+	Created: "2026-11-22T09:30:00Z", Report: "/v1/batches/" + batchID + "/report",
+	Counts: v1.Counts{Expected: 1, Completed: 1},
+	MailProblems: []v1.MailProblem{{Mail: "report", To: "maps@example.org", Problem: "Email address is not verified.",
+		Tries: 2, NextTry: "2026-11-22T09:35:00Z",
+		Text: "The report was not sent to maps@example.org: Email address is not verified."}},
+}
+
+var jobExample = v1.Job{
+	ID: jobID, Batch: batchID, Collection: "maps", State: v1.Completed, LastSuccessfulState: v1.Notify, Priority: 5,
+	SpaceNeeded: 3145728, Version: 1, InventoryDigest: sha512Example,
+	Identifiers: v1.Identifiers{Primary: arkExample, Local: []string{"map-1851"}},
+	Progress:    v1.Progress{Files: 3, Bytes: 3145728},
+}
+
+var objectExample = v1.Object{
+	ARK: arkExample, Collection: "maps", Title: "Map of the harbour", LocalIDs: []string{"map-1851"}, Version: 1,
+	Created: timeExample, Modified: timeExample, InventoryDigest: sha512Example,
+}
+
+var versionExample = v1.Version{
+	Version: 1, Created: timeExample, Job: jobID, Files: 8, Bytes: 3151872, InventoryDigest: sha512Example,
+}
+
+var fileExample = v1.File{Path: "producer/map.tif", Size: 1 << 20, MediaType: "image/tiff", Digests: digests}
+
+var receiptFile = v1.ReceiptFile{Path: "producer/map.tif", Size: 1 << 20, Digests: digests, Given: &given}
+
+var receiptExample = v1.Receipt{
+	Job: jobID, Batch: batchID, ARK: arkExample, Version: 1, Created: timeExample, Files: []v1.ReceiptFile{receiptFile},
+}
+
+var reportExample = v1.Report{
+	Batch: batchID, Collection: "maps", Note: "Scans of 2026", At: "2026-11-22T09:32:00Z",
+	Counts: v1.ReportCounts{Completed: 1}, Failed: []v1.ReportJob{}, Open: []v1.ReportJob{},
+	Completed: []v1.ReportJob{{
+		Job: jobID, State: v1.Completed, Source: "https://example.org/map.checkm", ARK: arkExample, Version: 1,
+		InventoryDigest: sha512Example, LocalIDs: []string{"map-1851"}, Title: "Map of the harbour", Files: 3,
+		Bytes: 3145728, FileDetails: []v1.ReceiptFile{receiptFile}, Receipt: "/v1/jobs/" + jobID + "/receipt",
+	}},
+}
+
+var collectionExample = v1.Collection{Name: "maps", Profile: v1.Profile{
+	Title: "Historical maps", Priority: &priority, RequireDigest: true, Notification: []string{"maps@example.org"},
+	Callback: &v1.Callback{URL: "https://example.org/preserved", Secret: "archivist/callback", Mode: "required"},
+}}
+
+var queueExample = v1.Queue{
+	Waiting: map[string]int{"pending": 343, "provisioning": 2, "parked": 1}, Running: 20, MaxInFlight: 20,
+	SpaceFree: 10 << 40, OldestWaiting: jobID, OldestSince: timeExample, LastSweep: timeExample,
+}
+
+// listed is a batch as it is in lists.
+func listed(b v1.Batch) v1.Batch {
+	b.MailProblems = nil
+	return b
+}
+
+// events is a page with one event.
+func events(kind, subject, detail string) v1.List[v1.Event] {
+	return v1.List[v1.Event]{Items: []v1.Event{{
+		ID: "01M7ZBMEYHBB62YP6RY21T1GQ7." + subject, Version: 2, Type: kind, Time: timeExample, Outcome: "success",
+		Actor: operator, Component: "scheduler", Detail: []byte(detail),
+	}}}
+}
