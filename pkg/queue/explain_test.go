@@ -7,6 +7,7 @@ import (
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/table/tabletest"
 )
 
 // TestExplainFailedBatch: what is said of a failed batch is true of its jobs now.
@@ -98,5 +99,26 @@ func TestOldestWaiting(t *testing.T) {
 	o, err := b.q.Overview(t.Context())
 	if err != nil || o.OldestWaiting != old || o.Waiting[ingest.WorkPending] != 1000 {
 		t.Errorf("the oldest is %s since %s of %v, want %s; %v", o.OldestWaiting, o.OldestSince, o.Waiting, old, err)
+	}
+}
+
+// TestExplainIsCheap: however many wait, explain reads the first of them, in one request
+// for a job and in a few for a batch.
+func TestExplainIsCheap(t *testing.T) {
+	count := &queries{DynamoDBAPI: tabletest.New()}
+	b := newBenchOn(t, tabletest.Table(count))
+	b.tick()
+	const n = 2500
+	batch := b.submitJobs(make([]ingest.Job, n)...)
+	count.n, count.rows = 0, 0
+	b.explains(ingest.JobID(batch, n), queue.OnTurn, "At least 1,000 waiting jobs are ahead.")
+	if count.n != 1 || count.rows > 1000 {
+		t.Errorf("of a job: %d requests read %d rows of the index", count.n, count.rows)
+	}
+	count.n, count.rows = 0, 0
+	b.explains(batch, queue.OnJobs, "2,500 of its 2,500 jobs have not ended",
+		"It is the first of more than 1,000 waiting jobs.")
+	if count.n > 4 || count.rows > 2000 {
+		t.Errorf("of a batch: %d requests read %d rows of the index", count.n, count.rows)
 	}
 }

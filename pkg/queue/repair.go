@@ -30,7 +30,8 @@ func (row *Job) repair(ctx context.Context, q *Queue) error {
 	}
 	return q.restart(ctx, MachineJob, row.Job.ID, stage, row.Work, func(w ingest.Work, by origin) error {
 		next := row.Job
-		next.Work, by.event = w, "job.repaired"
+		next.Work = w
+		by.event = "job.repaired"
 		return q.changeJob(ctx, row, next, by)
 	})
 }
@@ -54,7 +55,8 @@ func (row *Batch) repair(ctx context.Context, q *Queue) error {
 	}
 	return q.restart(ctx, MachineBatch, row.Batch.ID, stage, row.Work, func(w ingest.Work, by origin) error {
 		next := row.Batch
-		next.Work, by.event = w, "batch.repaired"
+		next.Work = w
+		by.event = "batch.repaired"
 		return q.changeBatch(ctx, row, next, by)
 	})
 }

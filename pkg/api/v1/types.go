@@ -203,7 +203,7 @@ type Explanation struct {
 	// The kind of what it waits for.
 	WaitsFor string `json:"waitsFor"`
 	// The whole answer, in a sentence or two.
-	Why string `json:"why" example:"12 of 343 waiting jobs are ahead of it."`
+	Why string `json:"why" example:"Waiting to start: the limit of running jobs (200) is reached. 12 of 343 waiting jobs are ahead."`
 	// The job or the lock that it waits for, if there is one.
 	On string `json:"on,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
 	// For operators: the execution in Step Functions that drives it.
