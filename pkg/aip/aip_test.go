@@ -100,6 +100,10 @@ func TestVersions(t *testing.T) {
 	if err != nil || !who.In("maps") || who.In("letters") || !slices.Equal(who.LocalIDs, []string{"x", "y z"}) {
 		t.Errorf("the identity is %+v, %v", who, err)
 	}
+	who.Owner = "letters"
+	if who.In("maps") {
+		t.Error("an object of another owner is in the collection")
+	}
 	before, err := aip.Of(root.Root, stored, 1).Description(t.Context())
 	if got := fmt.Sprint(before.Who, before.What, before.More); err != nil || got != "[A] [old] map[rights:[CC0]]" {
 		t.Errorf("version 1 is described as %s, %v", got, err)

@@ -11,10 +11,12 @@ import (
 
 	"archivist/pkg/aip/aiptest"
 	"archivist/pkg/bucket"
+	"archivist/pkg/event"
 	"archivist/pkg/fault"
 	"archivist/pkg/inventory"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/reindex"
+	"archivist/pkg/table"
 	"archivist/pkg/table/tabletest"
 )
 
@@ -49,6 +51,18 @@ func newArchive(t *testing.T) *archive {
 // store stores a version of an object of the collection "maps".
 func (a *archive) store(ark, localIDs, title string) {
 	a.Store(ark, map[string]string{"a.txt": title}, aiptest.System("maps", localIDs, "what: "+title+"\n", ""))
+}
+
+// commit commits what Missing returned.
+func (a *archive) commit(t *testing.T, put func(*table.Tx) error) {
+	t.Helper()
+	tx := a.Inventory.Table.Begin("by hand")
+	if err := put(tx); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // rows says what the inventory knows of an object.
@@ -122,15 +136,27 @@ func TestMissingOfAJob(t *testing.T) {
 	if err != nil || put == nil || len(a.preserved) > 0 {
 		t.Fatalf("%v, %q", err, a.preserved)
 	}
-	tx := a.Inventory.Table.Begin("by hand")
-	if err := put(tx); err != nil {
-		t.Fatal(err)
-	}
-	if err := tx.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	a.commit(t, put)
 	if got, want := a.rows(t, first), `maps "old" v1 for job1: v1 by job1`; got != want {
 		t.Errorf("the rows are %s, want %s", got, want)
+	}
+}
+
+// TestMissingOfAnEarlierJob: a job whose version is not the newest did not store what is
+// recorded last.
+func TestMissingOfAnEarlierJob(t *testing.T) {
+	a := newArchive(t)
+	a.store(first, "x", "old")
+	a.store(first, "x", "new")
+	put, err := a.Missing(t.Context(), first, reindex.By{Actor: "ada", Job: "job1"}, later)
+	if err != nil || put == nil {
+		t.Fatal(err)
+	}
+	a.commit(t, put)
+	var log []event.Row
+	_, err = a.Inventory.Table.Page(t.Context(), table.Query{PK: "OBJECT#" + first, Prefix: event.Prefix}, &log)
+	if err != nil || len(log) != 1 || strings.Contains(log[0].Detail, "job1") {
+		t.Errorf("the log is %+v, %v; want one event, of no job", log, err)
 	}
 }
 
@@ -182,7 +208,9 @@ func TestAll(t *testing.T) {
 	for name, until := range map[string]time.Time{"at once": later, "one in a call": time.UnixMilli(0)} {
 		a := newArchive(t)
 		for n := range 5 {
-			a.store(fmt.Sprintf("ark:/99999/fk4%d", n), fmt.Sprint("id ", n), "title")
+			for v := range 1 + n%3 { // those of several versions take several calls
+				a.store(fmt.Sprintf("ark:/99999/fk4%d", n), fmt.Sprint("id ", n), fmt.Sprint("title ", v))
+			}
 		}
 		spoiled := ocfl.Prefix("ark:/99999/fk43")
 		err := a.Root.Bucket.Put(t.Context(), spoiled+"inventory.json", []byte("{}"), bucket.Condition{})
