@@ -193,5 +193,10 @@ func (a *app) act(id string, action v1.Action) error {
 	if err != nil {
 		return err
 	}
-	return a.print(j, func(p terminal.Page) { p.Fields("job", j.ID, "state", j.State) })
+	return a.print(j, func(p terminal.Page) {
+		p.Fields("job", j.ID, "state", j.State)
+		if p.ForPeople() && !v1.Ended(j.State) {
+			p.Fields("follow it", "archivist job watch "+j.ID)
+		}
+	})
 }

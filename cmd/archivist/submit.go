@@ -33,8 +33,8 @@ type submitCmd struct {
 	IfVersion  int      `help:"Refuse it if the object is at another version." placeholder:"N"`
 	Key        string   `name:"idempotency-key" help:"Submitting again with the same key gives the same batch." placeholder:"KEY"`
 	Manifest   string   `help:"Local copy of the manifest, which is checked first. Without it the manifest at the URL is." placeholder:"FILE"`
-	DryRun     bool     `help:"Check everything and say what would be done, but submit nothing."`
-	Watch      bool     `short:"w" help:"Follow the batch until it has ended."`
+	DryRun     bool     `xor:"mode" help:"Check everything and say what would be done, but submit nothing."`
+	Watch      bool     `xor:"mode" short:"w" help:"Follow the batch until it has ended."`
 }
 
 // submitted is a submission as it is printed.
@@ -48,7 +48,13 @@ type submitted struct {
 	Version  int         `json:"version"`  // dry run: the version that it gets
 }
 
-func (submitCmd) prints() any { return submitted{} }
+// prints is the submission, or, if it is followed, the batch each time it has changed.
+func (c submitCmd) prints() any {
+	if c.Watch {
+		return v1.Batch{}
+	}
+	return submitted{}
+}
 
 func (c *submitCmd) Run(a *app) error {
 	in, err := c.request()

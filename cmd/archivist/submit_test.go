@@ -41,6 +41,9 @@ func newDepository(t *testing.T) *depository {
 		d.taken = append(d.taken, in)
 		answer(w, v1.Accepted{ID: "B", State: v1.Pending})
 	})
+	mux.HandleFunc("GET /v1/batches/B", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, v1.Batch{ID: "B", State: v1.Completed, Counts: v1.Counts{Expected: 1, Completed: 1}})
+	})
 	mux.HandleFunc("GET /v1/collections/maps", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, v1.Collection{Name: "maps", Profile: d.profile})
 	})
@@ -135,6 +138,16 @@ func TestSubmitDryRun(t *testing.T) {
 			t.Errorf("%d %s%s", code, &c.out, &c.err)
 		}
 	}
+}
+
+// TestSubmitAndWatch: a submission that is followed prints its batch, as JSON too.
+func TestSubmitAndWatch(t *testing.T) {
+	d := newDepository(t)
+	c := with(t, d.URL)
+	c.want(t, "submit https://example.org/a.tif -c maps --watch", 0, "batch B\n100 %  1 of 1 job done: 1 completed\n")
+	c.want(t, "submit https://example.org/a.tif -c maps --watch --json state", 0, `{"state":"Completed"}`)
+	c.want(t, "submit https://example.org/a.tif -c maps --watch --json rows", exitUsage, `no field "rows"`)
+	c.want(t, "submit https://example.org/a.tif -c maps --watch --dry-run", exitUsage, "--dry-run and --watch")
 }
 
 // TestSubmitSendsAll: every flag of a submission arrives.
