@@ -20,12 +20,12 @@ serve: ## serve a local folder so that it can be submitted: make serve FOLDER=pa
 stop: ## stop what make run started and delete its data
 	@$(LOCAL) stop
 
-check: ## vet, staticcheck, tests without an emulator (under a minute)
+check: ## vet, staticcheck, tests without an emulator (about a minute)
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	$(GO) test $(FAST) ./test/sim ./test/storagesim ./test/property ./test/reindex ./test/restore
 
-test: ## everything: check, 10,000 seeds, three DynamoDBs, templates, end to end
+test: ## everything that CI runs (about 25 minutes)
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	$(GO) test -count=1 -v -shuffle on $(FAST) | grep -vE '^=== (RUN|PAUSE|CONT)'

@@ -103,10 +103,14 @@ func (r *reader) try(t *testing.T, shell *session, c command) []string {
 		output[i] = usual.Replace(line)
 	}
 	if c.text == startStack {
+		output = slices.DeleteFunc(output, installing.MatchString)
 		r.started = output
 	}
 	return output
 }
+
+// installing are the lines of make run that only a first run prints.
+var installing = regexp.MustCompile(`^ *[0-9]+ s  installing `)
 
 // check holds the outcome of a command against the document: a script succeeds, and a
 // console shows what is printed.
