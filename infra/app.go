@@ -47,6 +47,7 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 		Machines: map[string]awsstepfunctions.StateMachine{}}
 	p.Data = p.Data.On(a.Stack, p.Settings.Table)
 	a.Data = p.Data
+
 	timing := ingest.Timings[p.Settings.Timing]
 	a.Dead = newDead(a.Stack, p.Settings, "dead", timing.Times(ingest.Stages[0]))
 	for _, st := range ingest.Stages {
@@ -56,6 +57,7 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 		a.Machines[name] = newMachine(a.Stack, name, timing, a.Stages)
 	}
 	a.newWake(p.Settings, timing)
+
 	base := FunctionProps{Settings: p.Settings, Data: p.Data, Env: map[string]*string{
 		boot.EnvWake: a.Wake.QueueUrl(), boot.EnvJobMachine: a.Machines[queue.MachineJob].StateMachineArn(),
 		boot.EnvBatchMachine: a.Machines[queue.MachineBatch].StateMachineArn()}}
@@ -65,6 +67,7 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 	}
 	a.newScheduler(base, timing)
 	a.newAPI(base)
+
 	a.newAlarms(p.Settings)
 	if !p.Settings.Local {
 		a.newDashboard()
@@ -123,6 +126,7 @@ func (a *App) newAPI(p FunctionProps) {
 	p.Code, p.Timeout, p.Memory = "api", 29*time.Second, 1024
 	a.API = newFunction(a.Stack, "api", p)
 	a.grantAPI(p)
+
 	logs := newLog(a.Stack, "AccessLog", p.Settings)
 	// An account without a role for the logs of its APIs refuses a stage that has one ("Set up
 	// CloudWatch logging for REST APIs in API Gateway"). The role is the account's, for all of its

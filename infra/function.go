@@ -59,10 +59,12 @@ func newFunction(scope constructs.Construct, id string, p FunctionProps) awslamb
 		}
 	}
 	maps.Insert(env, maps.All(p.Env))
+
 	architecture := awslambda.Architecture_ARM_64()
 	if p.Settings.Local && runtime.GOARCH == "amd64" {
 		architecture = awslambda.Architecture_X86_64()
 	}
+
 	var disk awscdk.Size
 	if p.Disk > 0 {
 		disk = awscdk.Size_Mebibytes(jsii.Number(p.Disk))
@@ -71,12 +73,14 @@ func newFunction(scope constructs.Construct, id string, p FunctionProps) awslamb
 	if p.Settings.Reserve && p.Reserve > 0 {
 		reserved = jsii.Number(p.Reserve)
 	}
+
 	// Lambda stops a function that feeds itself after some 16 rounds, unless that is allowed
 	// ("Use Lambda recursive loop detection to prevent infinite loops").
 	var loop awslambda.RecursiveLoop
 	if p.WakesItself {
 		loop = awslambda.RecursiveLoop_ALLOW
 	}
+
 	return awslambda.NewFunction(scope, jsii.String(id), &awslambda.FunctionProps{EphemeralStorageSize: disk,
 		ReservedConcurrentExecutions: reserved, RecursiveLoop: loop,
 		Runtime: awslambda.Runtime_PROVIDED_AL2023(), Architecture: architecture, Handler: jsii.String("bootstrap"),

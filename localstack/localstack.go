@@ -110,12 +110,14 @@ func (s *Stack) Start(ctx context.Context) error {
 	if err := os.RemoveAll(s.State("bootstrapped")); err != nil {
 		return err
 	}
+
 	if s.Core {
 		if err := s.startCore(); err != nil {
 			return err
 		}
 		return s.await(ctx, s.emulator(), s.Healthy)
 	}
+
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(),
 		fmt.Sprintf("GATEWAY_PORT=%d", s.Port), "BIND_HOST=127.0.0.1",
 		"AWS_ENDPOINT_URL=" + s.Endpoint(), "LOG_LEVEL=WARNING", fmt.Sprintf("AUTH=%t", s.Enforce)}
@@ -207,6 +209,7 @@ func (s *Stack) Deploy(ctx context.Context) (Outputs, error) {
 			return Outputs{}, err
 		}
 	}
+
 	written := s.State("cdk-outputs.json")
 	deploy := append([]string{"deploy", "--all", "--require-approval", "never", "--outputs-file", written}, args...)
 	if _, err := s.Run(ctx, s.Path("infra"), env, s.CDK(), deploy...); err != nil {

@@ -109,10 +109,12 @@ func New(ctx context.Context, env Env) (*System, error) {
 	if err := limits.Check(); err != nil {
 		return nil, fmt.Errorf("boot: %s: %w", EnvLimits, err)
 	}
+
 	log := slog.New(slog.NewJSONHandler(os.Stdout, nil))
 	metrics := &cloudwatch.Metrics{Client: awscloudwatch.NewFromConfig(cfg), Log: log}
-	cfg.APIOptions = append(cfg.APIOptions, metrics.CountRefusals)
+	cfg.APIOptions = append(cfg.APIOptions, metrics.CountRefusals) // of every client that is made from here on
 	s := &System{env: env, log: log, sqs: awssqs.NewFromConfig(cfg), metrics: metrics, crashes: crash.New(env)}
+
 	s.executions = &stepfunctions.Executions{Client: sfn.NewFromConfig(cfg), ARNs: map[string]string{
 		queue.MachineJob: env(EnvJobMachine), queue.MachineBatch: env(EnvBatchMachine)}}
 	t := table.New(dynamo.NewFromIface(tableClient(cfg)), env(EnvTable))
@@ -141,6 +143,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	work := bucket.Bucket{Client: client, Name: s.env(EnvWork), Limits: bucket.DefaultLimits}
 	root := ocfl.Root{Bucket: bucket.Bucket{Client: client, Name: s.env(EnvStorage), Limits: bucket.DefaultLimits},
 		Work: work}
+
 	guard, err := allowed(s.env)
 	if err != nil {
 		return err
@@ -158,6 +161,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	if s.stages.MailFrom != "" {
 		s.queue.Compose = s.stages.Mail().Compose
 	}
+
 	s.api = &api.API{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root, Work: work,
 		Identity: s.stages.Identity(), Log: s.log,
 		Archive: provenance.Archive{NAAN: s.env(EnvNAAN), Version: version()}}
