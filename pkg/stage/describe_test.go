@@ -59,7 +59,7 @@ func (p *packages) pack(files map[string]string, how ...func(*ingest.Batch)) str
 		p.Fatal(err)
 	}
 	p.files["object.checkm"] = manifest.Bytes()
-	return p.submit("object.checkm", append([]func(*ingest.Batch){func(b *ingest.Batch) {
+	return p.Submit("object.checkm", append([]func(*ingest.Batch){func(b *ingest.Batch) {
 		b.URL, b.Type = p.server.URL+"/object.checkm", ingest.TypeObjectManifest
 	}}, how...)...)
 }
@@ -67,16 +67,16 @@ func (p *packages) pack(files map[string]string, how ...func(*ingest.Batch)) str
 // system is a system file of a stored version.
 func (w *twins) system(id, name string) string {
 	w.Helper()
-	j := w.job(id)
-	stored, err := w.s.Root.Head(w.Context(), j.Primary)
+	j := w.Job(id)
+	stored, err := w.Stages.Root.Head(w.Context(), j.Primary)
 	if err != nil {
 		w.Fatal(err)
 	}
-	key, err := w.s.Root.Key(w.Context(), stored, j.ObjectVersion, "system/"+name)
+	key, err := w.Stages.Root.Key(w.Context(), stored, j.ObjectVersion, "system/"+name)
 	if err != nil {
 		w.Fatal(err)
 	}
-	data, _, err := w.s.Root.Bucket.Read(w.Context(), key)
+	data, _, err := w.Stages.Root.Bucket.Read(w.Context(), key)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -98,17 +98,17 @@ func TestManyCreators(t *testing.T) {
 		fmt.Fprintf(&cite, "<creator><creatorName>Creator %d</creatorName></creator>", i)
 	}
 	id := p.pack(map[string]string{"mrt-datacite.xml": cite.String() + "</resource>"})
-	j := p.ended(id, 1, false)
+	j := p.Ended(id, 1, false)
 	if erc := p.system(id, "mrt-erc.txt"); strings.Count(erc, "\nwho: ") != 5154 ||
 		!strings.Contains(erc, strings.Repeat("ü", 200_000)) {
 		t.Errorf("the stored described has %d bytes, %d creators", len(erc), strings.Count(erc, "\nwho: "))
 	}
-	o, err := p.s.Inventory.Object(t.Context(), j.Primary)
+	o, err := p.Stages.Inventory.Object(t.Context(), j.Primary)
 	if err != nil || len(o.Title) > 2000 || len(o.Who) > 2000 || !strings.HasPrefix(o.Who, "Creator 0; Creator 1; ") ||
 		!strings.HasSuffix(o.Title, "ü…") || j.What != o.Title {
 		t.Errorf("the row has %d and %d bytes, %v", len(o.Who), len(o.Title), err)
 	}
-	next := p.ended(p.pack(map[string]string{"other.txt": "other"}), 2, false)
+	next := p.Ended(p.pack(map[string]string{"other.txt": "other"}), 2, false)
 	if erc := p.system(next.Job.ID, "mrt-erc.txt"); strings.Count(erc, "\nwho: ") != 5154 {
 		t.Error("the next version, which says nothing of itself, does not have the description of the one before")
 	}
@@ -122,7 +122,7 @@ func TestDescription(t *testing.T) {
 	id := p.pack(map[string]string{"mrt-erc.txt": "\ufeffwho: A\nwho: B\nwhat: (:unkn)\nrights: CC0\n",
 		"mrt-dc.xml": `<?xml version="1.0" encoding="ISO-8859-1"?><dc xmlns="http://purl.org/dc/elements/1.1/"><date>` +
 			"1843\xb1" + `</date><subject>maths</subject></dc>`}, form)
-	p.ended(id, 1, false)
+	p.Ended(id, 1, false)
 	if erc := p.system(id, "mrt-erc.txt"); !strings.HasPrefix(erc,
 		"erc:\nwho: A\nwho: B\nwhat: form what\nwhen: 1843±\nwhere: ark:/") ||
 		!strings.HasSuffix(erc, "\nwhere: one object\nwhere: doi:10.5072/x\nwhere: other\n") {
@@ -133,13 +133,13 @@ func TestDescription(t *testing.T) {
 		t.Errorf("the Dublin Core is %s", dc)
 	}
 	none := p.pack(map[string]string{"a.txt": "a"}, func(b *ingest.Batch) { b.LocalIDs = []string{"another"} })
-	if o, err := p.s.Inventory.Object(t.Context(), p.ended(none, 1, false).Primary); err != nil || o.Title != "" {
+	if o, err := p.Stages.Inventory.Object(t.Context(), p.Ended(none, 1, false).Primary); err != nil || o.Title != "" {
 		t.Errorf("the title of what has none is %q, %v", o.Title, err)
 	}
 	for says, file := range map[string]string{"save the file as UTF-8": "what: caf\xe9\n",
 		"may have 1048576": "what: " + strings.Repeat("x", 1<<20),
 		"two arks":         "where: ark:/99999/fk4a; ark:/99999/fk4b\n"} {
-		p.refused(p.pack(map[string]string{"mrt-erc.txt": file}), says)
+		p.Refused(p.pack(map[string]string{"mrt-erc.txt": file}), says)
 	}
 }
 
@@ -149,24 +149,24 @@ func TestCorrectedDescription(t *testing.T) {
 	p := newPackages(t)
 	files := map[string]string{"a.txt": "a", "b.txt": "b"}
 	title := func(what string) func(*ingest.Batch) { return withMetadata(ingest.Metadata{What: what}) }
-	first := p.ended(p.pack(files, title("Notse")), 1, false)
-	p.ended(p.pack(files, title("Notse")), 1, true)
+	first := p.Ended(p.pack(files, title("Notse")), 1, false)
+	p.Ended(p.pack(files, title("Notse")), 1, true)
 	copied := []string{}
-	p.s3.Before = func(op, name string) int {
+	p.S3.Before = func(op, name string) int {
 		if op == "Copy" && strings.Contains(name, "/producer/") {
 			copied = append(copied, name)
 		}
 		return 0
 	}
 	corrected := p.pack(files, title("Notes"))
-	p.ended(corrected, 2, false)
+	p.Ended(corrected, 2, false)
 	if erc := p.system(corrected, "mrt-erc.txt"); !strings.Contains(erc, "\nwhat: Notes\n") {
 		t.Errorf("the new version says %s", erc)
 	}
-	p.ended(p.pack(files, title("Notes")), 2, true)
-	p.ended(p.pack(files), 2, true) // nothing said: as before
-	p.ended(p.pack(files, func(b *ingest.Batch) { b.LocalIDs = append(b.LocalIDs, "a new id") }), 3, false)
-	known, err := p.s.Inventory.ByLocalID(t.Context(), "bench", "a new id")
+	p.Ended(p.pack(files, title("Notes")), 2, true)
+	p.Ended(p.pack(files), 2, true) // nothing said: as before
+	p.Ended(p.pack(files, func(b *ingest.Batch) { b.LocalIDs = append(b.LocalIDs, "a new id") }), 3, false)
+	known, err := p.Stages.Inventory.ByLocalID(t.Context(), "bench", "a new id")
 	if err != nil || known != first.Primary {
 		t.Errorf("the new id is that of %q, %v", known, err)
 	}
@@ -182,9 +182,9 @@ func TestUncarried(t *testing.T) {
 	for says, file := range map[string]string{"title (what) \"a\\x01b\" has the character U+0001": "what: a\x01b\n",
 		"U+FFFE": "rights: \ufffe\n", "a character was lost": "who: \ufffd\n",
 		"local id \"x\\uffff\"": "where: x\uffff\n"} {
-		p.refused(p.pack(map[string]string{"mrt-erc.txt": file}), says)
+		p.Refused(p.pack(map[string]string{"mrt-erc.txt": file}), says)
 	}
-	err := p.s.Root.Bucket.List(t.Context(), "", func(o bucket.Listed) error {
+	err := p.Stages.Root.Bucket.List(t.Context(), "", func(o bucket.Listed) error {
 		t.Errorf("%s was stored", o.Key)
 		return nil
 	})
@@ -200,10 +200,10 @@ func TestVersionMetadata(t *testing.T) {
 	by := func(who, note string) func(*ingest.Batch) {
 		return func(b *ingest.Batch) { b.Submitter, b.Note = who, note }
 	}
-	j := w.ended(w.submit("a.txt", by("ada@example.org", "as agreed")), 1, false)
-	w.ended(w.submit("b.txt", by("Ada", "as agreed")), 2, false)
-	last := w.ended(w.submit("c.txt"), 3, false)
-	stored, err := w.s.Root.Head(t.Context(), j.Primary)
+	j := w.Ended(w.Submit("a.txt", by("ada@example.org", "as agreed")), 1, false)
+	w.Ended(w.Submit("b.txt", by("Ada", "as agreed")), 2, false)
+	last := w.Ended(w.Submit("c.txt"), 3, false)
+	stored, err := w.Stages.Root.Head(t.Context(), j.Primary)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,10 +234,10 @@ func TestStoredManifests(t *testing.T) {
 	}
 	p.files["signed.checkm"] = []byte("#%checkm_0.7\n#%profile | " +
 		"http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest\n" + rows.String() + "#%eof\n")
-	id := p.submit("signed.checkm", func(b *ingest.Batch) {
+	id := p.Submit("signed.checkm", func(b *ingest.Batch) {
 		b.URL, b.Type = p.server.URL+"/signed.checkm", ingest.TypeObjectManifest
 	})
-	p.ended(id, 1, false)
+	p.Ended(id, 1, false)
 	_, read, problems, err := checkm.ReadAll(strings.NewReader(p.system(id, "mrt-manifest.checkm")),
 		checkm.Options{Stored: true})
 	if err != nil || len(checkm.Rejected(problems)) > 0 || len(read) != len(names) {
@@ -258,11 +258,11 @@ func TestStoredManifests(t *testing.T) {
 // object; its files are there with fixity, size and format; agents do what they did.
 func TestPreservationMetadata(t *testing.T) {
 	p := newPackages(t)
-	p.s.Version = "v1.2.3"
+	p.Stages.Version = "v1.2.3"
 	by := func(b *ingest.Batch) { b.Submitter = "ada@example.org" }
 	first := p.pack(map[string]string{"a & b.txt": "a"}, by)
 	second := p.pack(map[string]string{"a & b.txt": "a", "c.txt": "c"}, by)
-	ark := p.ended(first, 1, false).Primary
+	ark := p.Ended(first, 1, false).Primary
 	for n, id := range map[int]string{1: first, 2: second} {
 		text := strings.ReplaceAll(p.system(id, "premis.xml"), "\n", "")
 		for _, want := range []string{
@@ -315,18 +315,19 @@ func TestHostileDescriptions(t *testing.T) {
 				value() + "\n"}
 		}
 		id := p.pack(files, func(b *ingest.Batch) { b.LocalIDs = []string{fmt.Sprint("object ", i)} })
-		j := p.job(id)
+		j := p.Job(id)
 		if j.State == ingest.Failed {
 			refused++
-			if _, err := p.s.Root.Head(t.Context(), j.Primary); j.Primary != "" && !fault.Is(err, fault.NotFound) ||
+			if _, err := p.Stages.Root.Head(t.Context(), j.Primary); j.Primary != "" &&
+				!fault.Is(err, fault.NotFound) ||
 				!j.NotRecoverable || j.LastSuccessful != ingest.Downloading {
 				t.Errorf("%q was refused with %q at %s, %v", files, j.Message, j.LastSuccessful, err)
 			}
 			continue
 		}
 		kept++
-		p.ended(id, 1, false)
-		o, err := p.s.Inventory.Object(t.Context(), j.Primary)
+		p.Ended(id, 1, false)
+		o, err := p.Stages.Inventory.Object(t.Context(), j.Primary)
 		k, readErr := erc.ReadERC(strings.NewReader(p.system(id, "mrt-erc.txt")))
 		all, xmlErr := erc.ReadDC(strings.NewReader(p.system(id, "mrt-dc.xml")))
 		if err := errors.Join(err, readErr, xmlErr); err != nil {
@@ -347,13 +348,13 @@ func TestHostileDescriptions(t *testing.T) {
 func TestWhereOfList(t *testing.T) {
 	p := newPackages(t)
 	p.files["list.checkm"] = []byte("#%checkm_0.7\n#%profile | " +
-		"http://uc3.cdlib.org/registry/ingest/manifest/mrt-single-file-batch-manifest\n" + p.source.URL +
+		"http://uc3.cdlib.org/registry/ingest/manifest/mrt-single-file-batch-manifest\n" + p.Source.URL +
 		"/a | | | | | a |\n#%eof\n")
 	for _, how := range []func(*ingest.Batch){
 		func(b *ingest.Batch) { b.Where = "doi:10.5072/x" },
 		func(b *ingest.Batch) { b.LocalIDs = []string{"one"} },
 	} {
-		b, err := p.m.Queue.Submit(t.Context(), func() ingest.Batch {
+		b, err := p.Machine.Queue.Submit(t.Context(), func() ingest.Batch {
 			b := ingest.Batch{Collection: "bench", Mode: "add",
 				Payload: ingest.Payload{URL: p.server.URL + "/list.checkm", Type: ingest.TypeSingleFileBatch}}
 			how(&b)
@@ -362,8 +363,8 @@ func TestWhereOfList(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.run()
-		row, err := p.m.Queue.Batch(t.Context(), b.ID)
+		p.Drive()
+		row, err := p.Machine.Queue.Batch(t.Context(), b.ID)
 		if err != nil || row.State != ingest.BatchFailed || !strings.Contains(row.Message, "name one object") {
 			t.Errorf("the batch is %s: %q, %v", row.State, row.Message, err)
 		}

@@ -22,18 +22,18 @@ func TestSlowHosts(t *testing.T) {
 	w := newTwins(t)
 	var later, asked, longest atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
-	w.m.Queue.Now, w.m.Scheduler.Leases.Now, w.s.Now = now, now, now
+	w.Machine.Queue.Now, w.Machine.Scheduler.Leases.Now, w.Stages.Now = now, now, now
 	rows := make([]string, 500)
 	for i := range rows {
 		rows[i] = fmt.Sprintf("http://host%d.invalid/a | | | | | a%d |", i, i)
 	}
 	list := manifest("mrt-ingest-manifest", fileFields, rows...)
-	w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter,
+	w.Source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter,
 		r *http.Request) {
 		_, _ = out.Write([]byte(list))
 	})
-	real := w.s.Fetch.HTTP.Transport
-	w.s.Fetch.HTTP.Transport = transport(func(r *http.Request) (*http.Response, error) {
+	real := w.Stages.Fetch.HTTP.Transport
+	w.Stages.Fetch.HTTP.Transport = transport(func(r *http.Request) (*http.Response, error) {
 		if !strings.HasSuffix(r.URL.Host, ".invalid") {
 			return real.RoundTrip(r)
 		}
@@ -43,36 +43,36 @@ func TestSlowHosts(t *testing.T) {
 		later.Add(int64(time.Second)) // 10 s beside nine others
 		return nil, errors.New("no answer")
 	})
-	steps := w.m.Step
-	w.m.Step = timed(steps, now, &longest)
+	steps := w.Machine.Step
+	w.Machine.Step = timed(steps, now, &longest)
 	in := ingest.Batch{Collection: "bench", Mode: "add",
-		Payload: ingest.Payload{URL: w.source.URL, Type: ingest.TypeObjectManifest, Filename: "x"}}
-	b, err := w.m.Queue.Submit(t.Context(), in, "", nil, "me")
+		Payload: ingest.Payload{URL: w.Source.URL, Type: ingest.TypeObjectManifest, Filename: "x"}}
+	b, err := w.Machine.Queue.Submit(t.Context(), in, "", nil, "me")
 	if err != nil {
 		t.Fatal(err)
 	}
 	estimated := false
 	for range 50 {
-		if err := w.m.Scheduler.Tick(t.Context(), true); err != nil {
+		if err := w.Machine.Scheduler.Tick(t.Context(), true); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.m.Drain(t.Context()); err != nil {
+		if err := w.Machine.Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		j := w.job(ingest.JobID(b.Batch.ID, 1))
+		j := w.Job(ingest.JobID(b.Batch.ID, 1))
 		estimated = j.LastSuccessful == ingest.Estimating
 		if estimated || j.State == ingest.Failed {
 			break
 		}
 	}
-	j := w.job(ingest.JobID(b.Batch.ID, 1))
+	j := w.Job(ingest.JobID(b.Batch.ID, 1))
 	if !estimated || j.SizeKnown || j.Files != 500 {
 		t.Errorf("%s, %d files, size known %v: %s", j.State, j.Files, j.SizeKnown, j.Message)
 	}
 	if n := asked.Load(); n != 500 {
 		t.Errorf("%d requests for the sizes of 500 files", n)
 	}
-	if budget := w.m.Queue.Rules.Timing.Short; time.Duration(longest.Load()) >= budget {
+	if budget := w.Machine.Queue.Rules.Timing.Short; time.Duration(longest.Load()) >= budget {
 		t.Errorf("a try took %s of %s", time.Duration(longest.Load()), budget)
 	}
 }
@@ -85,7 +85,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t
 // long, nor to fail.
 func TestSourceWithoutHead(t *testing.T) {
 	w := newTwins(t)
-	w.s.Fetch.Limits.Small = 50 * time.Millisecond
+	w.Stages.Fetch.Limits.Small = 50 * time.Millisecond
 	source := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodHead {
 			<-r.Context().Done()
@@ -94,21 +94,21 @@ func TestSourceWithoutHead(t *testing.T) {
 		_, _ = out.Write([]byte("content"))
 	}))
 	defer source.Close()
-	w.ended(w.submit("a.txt", func(b *ingest.Batch) { b.URL = source.URL }), 1, false)
+	w.Ended(w.Submit("a.txt", func(b *ingest.Batch) { b.URL = source.URL }), 1, false)
 }
 
 // TestCutConnection: content of unknown length whose connection is cut is not taken
 // for whole.
 func TestCutConnection(t *testing.T) {
 	w := newTwins(t)
-	w.s.Fetch.Tries = 1
+	w.Stages.Fetch.Tries = 1
 	source := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		_, _ = out.Write([]byte("half of the con"))
 		_ = http.NewResponseController(out).Flush()
 		panic(http.ErrAbortHandler)
 	}))
 	defer source.Close()
-	j := w.job(w.submit("a.txt", func(b *ingest.Batch) { b.URL = source.URL }))
+	j := w.Job(w.Submit("a.txt", func(b *ingest.Batch) { b.URL = source.URL }))
 	if j.State != ingest.Failed || j.NotRecoverable ||
 		!strings.Contains(j.Message, source.URL+": received 15 bytes, then the connection was closed") {
 		t.Errorf("%s: %q", j.State, j.Message)
@@ -162,10 +162,10 @@ func drip(t *testing.T, content, etag string, some int) *httptest.Server {
 // gone on with where the last try ended, if the source can do that.
 func TestSlowSmallFile(t *testing.T) {
 	w := newTwins(t)
-	w.m.Queue.Rules.Timing.Pause = w.m.Queue.Rules.Timing.Long - 200*time.Millisecond
+	w.Machine.Queue.Rules.Timing.Pause = w.Machine.Queue.Rules.Timing.Long - 200*time.Millisecond
 	content := strings.Repeat("0123456789", 100_000)
 	source := drip(t, content, `"same"`, 300_000)
-	j := w.ended(w.submit("a.txt", func(b *ingest.Batch) {
+	j := w.Ended(w.Submit("a.txt", func(b *ingest.Batch) {
 		b.URL, b.Algorithm, b.Payload.Digest = source.URL, "sha256", fmt.Sprintf("%x", sha256.Sum256([]byte(content)))
 	}), 1, false)
 	if j.Bytes != int64(len(content)) {
@@ -177,9 +177,9 @@ func TestSlowSmallFile(t *testing.T) {
 // too slow for one try, is a failed try. It is not tried for ever.
 func TestSlowSourceThatBeginsAgain(t *testing.T) {
 	w := newTwins(t)
-	w.m.Queue.Rules.Timing.Pause = w.m.Queue.Rules.Timing.Long - 200*time.Millisecond
+	w.Machine.Queue.Rules.Timing.Pause = w.Machine.Queue.Rules.Timing.Long - 200*time.Millisecond
 	source := drip(t, strings.Repeat("0123456789", 100_000), "", 300_000)
-	j := w.job(w.submit("a.txt", func(b *ingest.Batch) { b.URL = source.URL }))
+	j := w.Job(w.Submit("a.txt", func(b *ingest.Batch) { b.URL = source.URL }))
 	if j.State != ingest.Downloading || j.Tries != 1 ||
 		!strings.Contains(j.Message, "the source is too slow for a try of 0s: ") ||
 		!strings.Contains(j.Message, "received 300,000 of 1,000,000 bytes, then") {
@@ -192,7 +192,7 @@ func TestSlowSourceThatBeginsAgain(t *testing.T) {
 func TestManifestOfATry(t *testing.T) {
 	w := newTwins(t)
 	puts := map[string]bool{}
-	w.s3.Before = func(op, name string) int {
+	w.S3.Before = func(op, name string) int {
 		if op == "PUT object" && strings.HasSuffix(name, "/manifest.checkm") {
 			puts[name] = true
 			if len(puts) == 1 {
@@ -202,14 +202,14 @@ func TestManifestOfATry(t *testing.T) {
 		return 0
 	}
 	id := w.manifestOf(func(url string) []string { return []string{url + "/a | | | | | a |"} })
-	if _, err := w.m.Queue.ForceFail(t.Context(), id, "it does not come to an end", "me"); err != nil {
+	if _, err := w.Machine.Queue.ForceFail(t.Context(), id, "it does not come to an end", "me"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.m.Queue.Requeue(t.Context(), id, "again", "me"); err != nil {
+	if _, err := w.Machine.Queue.Requeue(t.Context(), id, "again", "me"); err != nil {
 		t.Fatal(err)
 	}
-	w.run()
-	if j := w.ended(id, 1, false); len(puts) != 2 || !puts["work/"+j.Manifest] {
+	w.Drive()
+	if j := w.Ended(id, 1, false); len(puts) != 2 || !puts["work/"+j.Manifest] {
 		t.Errorf("the manifest was kept at %v, the job names %q", puts, j.Manifest)
 	}
 }

@@ -23,15 +23,16 @@ var partition = regexp.MustCompile(`^((BATCH|JOB|OBJECT|COLLECTION|LOCAL|ARK|LOC
 func TestKeys(t *testing.T) {
 	w := newTwins(t)
 	fake := tabletest.New()
-	w.m.Queue.Table = tabletest.Table(fake)
-	w.m.Scheduler.Leases.Table, w.s.Inventory.Table, w.s.Collections.Table = w.m.Queue.Table, w.m.Queue.Table,
-		w.m.Queue.Table
+	w.Machine.Queue.Table = tabletest.Table(fake)
+	w.Machine.Scheduler.Leases.Table, w.Stages.Inventory.Table, w.Stages.Collections.Table = w.Machine.Queue.Table,
+		w.Machine.Queue.Table,
+		w.Machine.Queue.Table
 	for _, name := range []string{"SLOT", "SPACE", "JOB", "bench"} {
-		if err := w.s.Collections.Put(t.Context(), name, collection.Profile{Title: "x"}, "me", 0); err != nil {
+		if err := w.Stages.Collections.Put(t.Context(), name, collection.Profile{Title: "x"}, "me", 0); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.ended(w.submit("a.txt"), 1, false)
+	w.Ended(w.Submit("a.txt"), 1, false)
 	rows, events := map[table.Key]bool{}, 0
 	key := func(it tabletest.Item) table.Key {
 		pk, _ := it["pk"].(*types.AttributeValueMemberS)
@@ -57,7 +58,7 @@ func TestKeys(t *testing.T) {
 	if events == 0 {
 		t.Error("no events were written")
 	}
-	if o, err := w.m.Queue.Overview(t.Context()); err != nil || o.Running != 0 {
+	if o, err := w.Machine.Queue.Overview(t.Context()); err != nil || o.Running != 0 {
 		t.Errorf("%d of %d slots are taken by nobody, %v", o.Running, o.MaxInFlight, err)
 	}
 }

@@ -31,10 +31,10 @@ func newLate(t *testing.T, name string, diesAfter bool) *late {
 			strings.Contains(key, "/v2/") == strings.Contains(name, "/v2/")
 	}
 	now := func() time.Time { return time.Now().Add(w.offset) }
-	w.m.Queue.Now, w.m.Scheduler.Leases.Now, w.s.Now = now, now, now
-	w.one = w.submit("one.txt")
+	w.Machine.Queue.Now, w.Machine.Scheduler.Leases.Now, w.Stages.Now = now, now, now
+	w.one = w.Submit("one.txt")
 	stopped, written := false, false
-	w.s3.Before = func(op, key string) int {
+	w.S3.Before = func(op, key string) int {
 		if written && !here(key) {
 			w.dead = diesAfter
 		}
@@ -43,34 +43,34 @@ func newLate(t *testing.T, name string, diesAfter bool) *late {
 		}
 		if !stopped && op == "PUT object" && here(key) {
 			stopped = true
-			if _, err := w.m.Queue.ForceFail(t.Context(), w.two, "it is too slow", "me"); err != nil {
+			if _, err := w.Machine.Queue.ForceFail(t.Context(), w.two, "it is too slow", "me"); err != nil {
 				t.Error(err)
 			}
-			w.run()
+			w.Drive()
 			written = true
 		}
 		return 0
 	}
 	w.two = w.queued("two.txt")
-	if err := w.m.Drain(t.Context()); err != nil { // it is unpacked, and first in line
+	if err := w.Machine.Drain(t.Context()); err != nil { // it is unpacked, and first in line
 		t.Fatal(err)
 	}
 	w.same = w.queued("one.txt")
-	w.run()
-	w.s3.Before, w.dead = nil, false
+	w.Drive()
+	w.S3.Before, w.dead = nil, false
 	if !stopped {
 		t.Fatal("the worker did not come to its write")
 	}
-	w.ended(w.same, 1, true)
+	w.Ended(w.same, 1, true)
 	return w
 }
 
 // queued submits without running.
 func (w *late) queued(name string) string {
 	w.Helper()
-	b, err := w.m.Queue.Submit(w.Context(), ingest.Batch{Collection: "bench", Mode: "add",
+	b, err := w.Machine.Queue.Submit(w.Context(), ingest.Batch{Collection: "bench", Mode: "add",
 		LocalIDs: []string{"one object"},
-		Payload:  ingest.Payload{URL: w.source.URL + "/" + name, Type: ingest.TypeFile, Filename: name}}, "", nil, "me")
+		Payload:  ingest.Payload{URL: w.Source.URL + "/" + name, Type: ingest.TypeFile, Filename: name}}, "", nil, "me")
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -80,15 +80,15 @@ func (w *late) queued(name string) string {
 // head is the object's newest version, whose content is read.
 func (w *late) head(file string) int {
 	w.Helper()
-	stored, err := w.s.Root.Head(w.Context(), w.job(w.one).Primary)
+	stored, err := w.Stages.Root.Head(w.Context(), w.Job(w.one).Primary)
 	if err != nil {
 		w.Fatal(err)
 	}
-	key, err := aip.Of(w.s.Root, stored, stored.Head).Content(w.Context(), "producer/"+file)
+	key, err := aip.Of(w.Stages.Root, stored, stored.Head).Content(w.Context(), "producer/"+file)
 	if err != nil {
 		w.Fatal(err)
 	}
-	if data, _, err := w.s.Root.Bucket.Read(w.Context(), key); err != nil || string(data) != "content of /"+file {
+	if data, _, err := w.Stages.Root.Bucket.Read(w.Context(), key); err != nil || string(data) != "content of /"+file {
 		w.Errorf("v%d has %q, %v", stored.Head, data, err)
 	}
 	return stored.Head
@@ -97,7 +97,7 @@ func (w *late) head(file string) int {
 // keys counts what is stored of a job's version.
 func (w *late) keys(job string) (n int) {
 	w.Helper()
-	err := w.s.Root.Bucket.List(w.Context(), ocfl.Prefix(w.job(w.one).Primary), func(o bucket.Listed) error {
+	err := w.Stages.Root.Bucket.List(w.Context(), ocfl.Prefix(w.Job(w.one).Primary), func(o bucket.Listed) error {
 		if strings.Contains(o.Key, "/content/"+job) {
 			n++
 		}
@@ -114,15 +114,15 @@ func (w *late) keys(job string) (n int) {
 func TestLateWorkerIsFenced(t *testing.T) {
 	for _, name := range []string{"/v2/inventory.json", "/v2/inventory.json.sha512"} {
 		w := newLate(t, name, false)
-		if j := w.job(w.two); j.State != ingest.Failed || j.ObjectVersion != 0 || w.head("one.txt") != 1 {
+		if j := w.Job(w.two); j.State != ingest.Failed || j.ObjectVersion != 0 || w.head("one.txt") != 1 {
 			t.Errorf("at %s: the late job is %s v%d, the object at v%d", name, j.State, j.ObjectVersion,
 				w.head("one.txt"))
 		}
 		if w.keys(w.two) == 0 {
 			t.Errorf("at %s: what the job copied was removed while its worker could be late", name)
 		}
-		w.offset += w.m.Queue.Rules.Timing.Times(ingest.Stage{Long: true}).Grace
-		w.ended(w.submit("one.txt"), 1, true)
+		w.offset += w.Machine.Queue.Rules.Timing.Times(ingest.Stage{Long: true}).Grace
+		w.Ended(w.Submit("one.txt"), 1, true)
 		if n := w.keys(w.two); n > 0 {
 			t.Errorf("at %s: %d keys are left of a job that ended long ago", name, n)
 		}
@@ -138,12 +138,12 @@ func TestLateCommit(t *testing.T) {
 		then func(w *late) // the next look at the job
 	}{
 		"it lives on":              {false, func(*late) {}},
-		"it dies, another comes":   {true, func(w *late) { w.ended(w.submit("three.txt"), 3, false) }},
-		"it dies, the same again":  {true, func(w *late) { w.ended(w.submit("two.txt"), 2, true) }},
-		"it dies, it is reindexed": {true, func(w *late) { w.reindexed(w.job(w.one).Primary) }},
+		"it dies, another comes":   {true, func(w *late) { w.Ended(w.Submit("three.txt"), 3, false) }},
+		"it dies, the same again":  {true, func(w *late) { w.Ended(w.Submit("two.txt"), 2, true) }},
+		"it dies, it is reindexed": {true, func(w *late) { w.Reindexed(w.Job(w.one).Primary) }},
 		"it dies, it is cleaned": {true, func(w *late) {
-			w.offset += 2 * w.m.Queue.Rules.FailedRetention
-			w.run()
+			w.offset += 2 * w.Machine.Queue.Rules.FailedRetention
+			w.Drive()
 		}},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestLateCommit(t *testing.T) {
 				t.Fatalf("the object is at v%d: nobody came late", n)
 			}
 			c.then(w)
-			j := w.job(w.two)
+			j := w.Job(w.two)
 			if !strings.HasPrefix(j.Message, "preserved as "+j.Primary+" v2; stopped by me: it is too slow") ||
 				j.State != ingest.Failed || j.ObjectVersion != 2 {
 				t.Errorf("the job is %s v%d: %s", j.State, j.ObjectVersion, j.Message)
@@ -161,10 +161,10 @@ func TestLateCommit(t *testing.T) {
 	}
 	t.Run("it dies, it is requeued", func(t *testing.T) {
 		w := newLate(t, root, true)
-		if _, err := w.m.Queue.Requeue(t.Context(), w.two, "again", "me"); err != nil {
+		if _, err := w.Machine.Queue.Requeue(t.Context(), w.two, "again", "me"); err != nil {
 			t.Fatal(err)
 		}
-		w.run()
-		w.ended(w.two, 2, false)
+		w.Drive()
+		w.Ended(w.two, 2, false)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/stage/stagetest"
 )
 
 // late is a source that gives nothing until it is open.
@@ -30,16 +31,16 @@ func (w *twins) late(content string) (from func(*ingest.Batch), open func()) {
 // requeued requeues a job and runs it.
 func (w *twins) requeued(id string, how func(*queue.Queue) requeue) {
 	w.Helper()
-	if _, err := how(w.m.Queue)(w.Context(), id, "the source is back", "me"); err != nil {
+	if _, err := how(w.Machine.Queue)(w.Context(), id, "the source is back", "me"); err != nil {
 		w.Fatal(err)
 	}
-	w.run()
+	w.Drive()
 }
 
 // stays fails unless a job is Failed for now, and says that it would replace a version.
 func (w *twins) stays(id, says string) {
 	w.Helper()
-	if j := w.job(id); j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message, says) {
+	if j := w.Job(id); j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message, says) {
 		w.Errorf("%s is %s: %q; expected it to say %q", id, j.State, j.Message, says)
 	}
 }
@@ -49,12 +50,12 @@ func (w *twins) stays(id, says string) {
 func TestOvertaken(t *testing.T) {
 	w := newTwins(t)
 	from, open := w.late("the older content")
-	old := w.submit("a.txt", from)
+	old := w.Submit("a.txt", from)
 	w.stays(old, "404")
-	newer := w.ended(w.submit("b.txt"), 1, false)
+	newer := w.Ended(w.Submit("b.txt"), 1, false)
 	open()
 	for range 2 {
-		_, err := w.m.Queue.Requeue(t.Context(), old, "the source is back", "me")
+		_, err := w.Machine.Queue.Requeue(t.Context(), old, "the source is back", "me")
 		if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(),
 			"version 1 of "+newer.Primary+" is by job "+newer.Job.ID) ||
 			!strings.Contains(err.Error(), "replace version 1") {
@@ -63,50 +64,50 @@ func TestOvertaken(t *testing.T) {
 		w.stays(old, "404")
 	}
 	w.requeued(old, func(q *queue.Queue) requeue { return q.RequeueConfirmed })
-	w.ended(old, 2, false)
-	w.ended(w.submit("c.txt"), 3, false)
+	w.Ended(old, 2, false)
+	w.Ended(w.Submit("c.txt"), 3, false)
 }
 
 // TestOvertakenTwice: a confirmation is for the version that was seen.
 func TestOvertakenTwice(t *testing.T) {
 	w := newTwins(t)
 	from, open := w.late("the older content")
-	old := w.submit("a.txt", from)
-	w.ended(w.submit("b.txt"), 1, false)
+	old := w.Submit("a.txt", from)
+	w.Ended(w.Submit("b.txt"), 1, false)
 	w.requeued(old, func(q *queue.Queue) requeue { return q.RequeueConfirmed })
 	w.stays(old, "404")
-	w.ended(w.submit("c.txt"), 2, false)
+	w.Ended(w.Submit("c.txt"), 2, false)
 	open()
-	if _, err := w.m.Queue.Requeue(t.Context(), old, "again", "me"); !fault.Is(err, fault.Conflict) ||
+	if _, err := w.Machine.Queue.Requeue(t.Context(), old, "again", "me"); !fault.Is(err, fault.Conflict) ||
 		!strings.Contains(err.Error(), "replace version 2") {
 		t.Errorf("the requeue gave %v", err)
 	}
 	w.requeued(old, func(q *queue.Queue) requeue { return q.RequeueConfirmed })
-	w.ended(old, 3, false)
+	w.Ended(old, 3, false)
 }
 
 // TestOvertakenUnseen: where the rows did not tell, Processing and Storing ask the
 // storage root.
 func TestOvertakenUnseen(t *testing.T) {
 	w := newTwins(t)
-	ark := w.ended(w.submit("a.txt"), 1, false).Primary
+	ark := w.Ended(w.Submit("a.txt"), 1, false).Primary
 	from, open := w.late("erc:\nwho: somebody\nwhere: " + ark + "\n")
-	old := w.submit("mrt-erc.txt", from, of("")) // nothing says yet which object it is
-	w.ended(w.submit("b.txt"), 2, false)
+	old := w.Submit("mrt-erc.txt", from, stagetest.Of("")) // nothing says yet which object it is
+	w.Ended(w.Submit("b.txt"), 2, false)
 	open()
 	w.requeued(old, func(q *queue.Queue) requeue { return q.Requeue })
 	w.stays(old, "replace version 2")
 	w.requeued(old, func(q *queue.Queue) requeue { return q.RequeueConfirmed })
-	w.ended(old, 3, false)
+	w.Ended(old, 3, false)
 
-	w.refuse.Store(true)
-	storing := w.submit("two.txt")
-	if _, err := w.m.Queue.ForceFail(t.Context(), storing, "it does not come to an end", "me"); err != nil {
+	w.Refuse.Store(true)
+	storing := w.Submit("two.txt")
+	if _, err := w.Machine.Queue.ForceFail(t.Context(), storing, "it does not come to an end", "me"); err != nil {
 		t.Fatal(err)
 	}
-	w.ended(w.submit("c.txt"), 4, false)
-	w.forget("OBJECT#" + ark + "/V#000004")
-	w.refuse.Store(false)
+	w.Ended(w.Submit("c.txt"), 4, false)
+	w.Forget("OBJECT#" + ark + "/V#000004")
+	w.Refuse.Store(false)
 	w.requeued(storing, func(q *queue.Queue) requeue { return q.Requeue })
 	w.stays(storing, "replace version 4")
 }
@@ -115,7 +116,7 @@ func TestOvertakenUnseen(t *testing.T) {
 func TestNotOvertaken(t *testing.T) {
 	w := newTwins(t)
 	down := atomic.Bool{}
-	w.s3.Before = func(op, name string) int {
+	w.S3.Before = func(op, name string) int {
 		if down.Load() && op == "PUT object" && strings.HasSuffix(name, "/inventory.json.sha512") &&
 			!strings.Contains(name, "/v1/") {
 			return http.StatusServiceUnavailable
@@ -123,14 +124,14 @@ func TestNotOvertaken(t *testing.T) {
 		return 0
 	}
 	down.Store(true)
-	first := w.submit("a.txt")
-	if _, err := w.m.Queue.ForceFail(t.Context(), first, "it does not come to an end", "me"); err != nil {
+	first := w.Submit("a.txt")
+	if _, err := w.Machine.Queue.ForceFail(t.Context(), first, "it does not come to an end", "me"); err != nil {
 		t.Fatal(err)
 	}
 	down.Store(false)
-	w.ended(w.submit("b.txt", of(w.job(first).Primary, "one object")), 2, false)
+	w.Ended(w.Submit("b.txt", stagetest.Of(w.Job(first).Primary, "one object")), 2, false)
 	w.requeued(first, func(q *queue.Queue) requeue { return q.Requeue })
-	w.ended(first, 1, false)
+	w.Ended(first, 1, false)
 }
 
 // requeue is how a job is requeued.

@@ -38,12 +38,12 @@ var ways = map[string]string{
 func newUnreliable(t *testing.T, way string) *unreliable {
 	u := &unreliable{twins: newTwins(t), way: way, failing: func(*http.Request) bool { return false }}
 	now := func() time.Time { return time.Now().Add(u.later) }
-	u.m.Queue.Now, u.m.Scheduler.Leases.Now, u.s.Now = now, now, now
-	u.m.Queue.Rules.Timing.MaxBackoff = time.Minute
-	u.m.Queue.Rules.FailedRetention = 1000 * time.Hour
-	u.s.Fetch.Wait = func(context.Context, time.Duration) error { return nil }
-	u.real = u.s.Fetch.HTTP.Transport
-	u.s.Fetch.HTTP.Transport = u
+	u.Machine.Queue.Now, u.Machine.Scheduler.Leases.Now, u.Stages.Now = now, now, now
+	u.Machine.Queue.Rules.Timing.MaxBackoff = time.Minute
+	u.Machine.Queue.Rules.FailedRetention = 1000 * time.Hour
+	u.Stages.Fetch.Wait = func(context.Context, time.Duration) error { return nil }
+	u.real = u.Stages.Fetch.HTTP.Transport
+	u.Stages.Fetch.HTTP.Transport = u
 	return u
 }
 
@@ -80,11 +80,11 @@ func (u *unreliable) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // at is where the batch and its only job are.
 func (u *unreliable) at() string {
-	b, err := u.m.Queue.Batch(u.Context(), u.batch)
+	b, err := u.Machine.Queue.Batch(u.Context(), u.batch)
 	if err != nil || b.State == ingest.BatchPending {
 		return "unpack"
 	}
-	j, err := u.m.Queue.Job(u.Context(), ingest.JobID(u.batch, 1))
+	j, err := u.Machine.Queue.Job(u.Context(), ingest.JobID(u.batch, 1))
 	if err != nil {
 		return string(b.State)
 	}
@@ -94,8 +94,8 @@ func (u *unreliable) at() string {
 // begin submits without a type and runs until nothing moves.
 func (u *unreliable) begin(name string) {
 	u.Helper()
-	b, err := u.m.Queue.Submit(u.Context(), ingest.Batch{Collection: "bench", Mode: "add",
-		Payload: ingest.Payload{URL: u.source.URL + "/" + name, Filename: name}}, "", nil, "me")
+	b, err := u.Machine.Queue.Submit(u.Context(), ingest.Batch{Collection: "bench", Mode: "add",
+		Payload: ingest.Payload{URL: u.Source.URL + "/" + name, Filename: name}}, "", nil, "me")
 	if err != nil {
 		u.Fatal(err)
 	}
@@ -108,10 +108,10 @@ func (u *unreliable) settle() {
 	u.Helper()
 	for range 30 {
 		u.later += 4 * time.Minute
-		if err := u.m.Run(u.Context(), 1); err != nil {
+		if err := u.Machine.Run(u.Context(), 1); err != nil {
 			u.Fatal(err)
 		}
-		b, err := u.m.Queue.Batch(u.Context(), u.batch)
+		b, err := u.Machine.Queue.Batch(u.Context(), u.batch)
 		if err != nil {
 			u.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func (u *unreliable) settle() {
 
 func (u *unreliable) jobs() []queue.Job {
 	u.Helper()
-	jobs, err := u.m.Queue.Jobs(u.Context(), u.batch, 0)
+	jobs, err := u.Machine.Queue.Jobs(u.Context(), u.batch, 0)
 	if err != nil {
 		u.Fatal(err)
 	}
@@ -134,21 +134,21 @@ func (u *unreliable) jobs() []queue.Job {
 // content of the producer's files of a job's version, by path.
 func (u *unreliable) content(j queue.Job) map[string]string {
 	u.Helper()
-	stored, err := u.s.Root.Head(u.Context(), j.Primary)
+	stored, err := u.Stages.Root.Head(u.Context(), j.Primary)
 	if err != nil {
 		u.Fatal(err)
 	}
-	files, _, err := aip.Of(u.s.Root, stored, j.ObjectVersion).Files(u.Context(), 0, 100)
+	files, _, err := aip.Of(u.Stages.Root, stored, j.ObjectVersion).Files(u.Context(), 0, 100)
 	if err != nil {
 		u.Fatal(err)
 	}
 	out := map[string]string{}
 	for _, f := range files {
-		key, err := aip.Of(u.s.Root, stored, j.ObjectVersion).Content(u.Context(), f.Path)
+		key, err := aip.Of(u.Stages.Root, stored, j.ObjectVersion).Content(u.Context(), f.Path)
 		if err != nil {
 			u.Fatal(err)
 		}
-		data, _, err := u.s.Root.Bucket.Read(u.Context(), key)
+		data, _, err := u.Stages.Root.Bucket.Read(u.Context(), key)
 		if err != nil {
 			u.Fatal(err)
 		}
@@ -173,7 +173,7 @@ const (
 // serve makes the source serve a batch manifest of two objects, an object manifest
 // of one file, and files.
 func (u *unreliable) serve() {
-	url := u.source.URL
+	url := u.Source.URL
 	object := manifest("mrt-ingest-manifest", fileFields, url+"/inside.txt | | | | | inside.txt |")
 	texts := map[string]string{
 		"/object.checkm": object,
@@ -181,7 +181,7 @@ func (u *unreliable) serve() {
 			url+"/object.checkm | | | | | o.checkm | | a1 | | |", url+"/object.checkm | | | | | o.checkm | | a2 | | |"),
 		"/error-page": "<!DOCTYPE html><title>Please wait</title>",
 	}
-	u.source.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	u.Source.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if text, known := texts[r.URL.Path]; known {
 			_, _ = w.Write([]byte(text))
 			return
@@ -248,7 +248,7 @@ func (u *unreliable) recover(t *testing.T, name, stage, says string) {
 		if !strings.Contains(j.Message, says) || !strings.Contains(j.Message, "requeue") {
 			t.Errorf("the job says %q; expected %q and what to do", j.Message, says)
 		}
-		if _, err := u.m.Queue.Requeue(u.Context(), j.Job.ID, "the source is well again", "me"); err != nil {
+		if _, err := u.Machine.Queue.Requeue(u.Context(), j.Job.ID, "the source is well again", "me"); err != nil {
 			t.Fatal(err)
 		}
 		u.settle()
@@ -277,9 +277,9 @@ func (u *unreliable) recover(t *testing.T, name, stage, says string) {
 func TestTypeChangesAfterEstimate(t *testing.T) {
 	u := newUnreliable(t, "")
 	u.serve()
-	served := u.source.Config.Handler
+	served := u.Source.Config.Handler
 	before := true
-	u.source.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	u.Source.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if before && u.at() != string(ingest.Downloading) && r.URL.Path == "/object.checkm" {
 			_, _ = w.Write([]byte("please wait"))
 			return
@@ -292,7 +292,7 @@ func TestTypeChangesAfterEstimate(t *testing.T) {
 		t.Fatalf("%s: %q", j.State, j.Message)
 	}
 	before = false
-	if _, err := u.m.Queue.Requeue(t.Context(), j.Job.ID, "again", "me"); err != nil {
+	if _, err := u.Machine.Queue.Requeue(t.Context(), j.Job.ID, "again", "me"); err != nil {
 		t.Fatal(err)
 	}
 	u.settle()

@@ -14,9 +14,9 @@ import (
 // the source; files below /gone are not there.
 func (w *twins) manifestOf(rows func(url string) []string) string {
 	w.Helper()
-	w.s.Fetch.Tries = 1
-	list := manifest("mrt-ingest-manifest", fileFields, rows(w.source.URL)...)
-	w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+	w.Stages.Fetch.Tries = 1
+	list := manifest("mrt-ingest-manifest", fileFields, rows(w.Source.URL)...)
+	w.Source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/list":
 			_, _ = out.Write([]byte(list))
@@ -26,7 +26,7 @@ func (w *twins) manifestOf(rows func(url string) []string) string {
 			_, _ = out.Write([]byte("content"))
 		}
 	})
-	return w.submit("list", func(b *ingest.Batch) { b.Payload.Type = ingest.TypeObjectManifest })
+	return w.Submit("list", func(b *ingest.Batch) { b.Payload.Type = ingest.TypeObjectManifest })
 }
 
 // TestEveryWrongFileIsNamed: all files of a job that cannot be taken are named with
@@ -34,7 +34,7 @@ func (w *twins) manifestOf(rows func(url string) []string) string {
 func TestEveryWrongFileIsNamed(t *testing.T) {
 	w := newTwins(t)
 	wrong := strings.Repeat("0", 32)
-	j := w.job(w.manifestOf(func(url string) (rows []string) {
+	j := w.Job(w.manifestOf(func(url string) (rows []string) {
 		for i := range 1200 {
 			row := fmt.Sprintf("%s/a | | | | | right%d |", url, i)
 			switch {
@@ -52,7 +52,7 @@ func TestEveryWrongFileIsNamed(t *testing.T) {
 	at := 0
 	for _, want := range []string{"5 of 1200 files failed: file digest7: the depositor's md5 is " + wrong,
 		"; file digest407: ", "; file size: the depositor's size is 8 bytes, but 7 were received",
-		"; file digest807: ", "; file gone: " + w.source.URL + "/gone answered 404 Not Found",
+		"; file digest807: ", "; file gone: " + w.Source.URL + "/gone answered 404 Not Found",
 		". Correct the files or the manifest, then submit it again"} {
 		i := strings.Index(j.Message[at:], want)
 		if i < 0 {
@@ -70,7 +70,7 @@ func TestEveryWrongFileIsNamed(t *testing.T) {
 func TestManyFilesAreGone(t *testing.T) {
 	w := newTwins(t)
 	long := strings.Repeat("long/", 200)
-	j := w.job(w.manifestOf(func(url string) (rows []string) {
+	j := w.Job(w.manifestOf(func(url string) (rows []string) {
 		for i := range 600 {
 			rows = append(rows, fmt.Sprintf("%s/gone | | | | | %s%d |", url, long, i))
 		}
@@ -90,7 +90,7 @@ func TestManyFilesAreGone(t *testing.T) {
 func TestRowsThatCannotBeHeld(t *testing.T) {
 	w := newTwins(t)
 	list := func(local, title string) string {
-		url := w.source.URL + "/a"
+		url := w.Source.URL + "/a"
 		return manifest("mrt-batch-manifest", batchFields, url+" | | | | | a | | fine | | |",
 			url+" | | | | | b | | "+local+" | | "+title+" |")
 	}
@@ -101,12 +101,12 @@ func TestRowsThatCannotBeHeld(t *testing.T) {
 		list("a", strings.Repeat("é", 2001)):            "the title has 4002 bytes; at most 4000 are allowed",
 		manifest("mrt-batch-manifest", batchFields, ""): "lists nothing",
 	} {
-		w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter,
+		w.Source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter,
 			_ *http.Request) {
 			_, _ = out.Write([]byte(text))
 		})
-		id := w.submit("list", func(b *ingest.Batch) { b.Payload.Type, b.LocalIDs = ingest.TypeBatchManifest, nil })
-		b, err := w.m.Queue.Batch(t.Context(), strings.TrimSuffix(id, "-00001"))
+		id := w.Submit("list", func(b *ingest.Batch) { b.Payload.Type, b.LocalIDs = ingest.TypeBatchManifest, nil })
+		b, err := w.Machine.Queue.Batch(t.Context(), strings.TrimSuffix(id, "-00001"))
 		if err != nil || b.State != ingest.BatchFailed || b.Unpacked != 0 || !strings.Contains(b.Message, says) {
 			t.Errorf("%s, %d jobs: %s, %v; expected %q", b.State, b.Unpacked, b.Message, err, says)
 		}
@@ -124,16 +124,17 @@ func ids(n int) (out []string) {
 // whether its type was given or detected.
 func TestRequiredDigest(t *testing.T) {
 	w := newTwins(t)
-	if err := w.s.Collections.Put(t.Context(), "bench", collection.Profile{RequireDigest: true}, "me", 0); err != nil {
+	if err := w.Stages.Collections.Put(t.Context(), "bench", collection.Profile{RequireDigest: true}, "me",
+		0); err != nil {
 		t.Fatal(err)
 	}
 	for _, given := range []string{ingest.TypeFile, ""} {
-		id := w.submit("a.txt", func(b *ingest.Batch) { b.Payload.Type = given })
-		b, err := w.m.Queue.Batch(t.Context(), strings.TrimSuffix(id, "-00001"))
+		id := w.Submit("a.txt", func(b *ingest.Batch) { b.Payload.Type = given })
+		b, err := w.Machine.Queue.Batch(t.Context(), strings.TrimSuffix(id, "-00001"))
 		if err != nil || b.State != ingest.BatchFailed || !strings.Contains(b.Message, "the file has no digest") {
 			t.Errorf("type %q: %s: %s, %v", given, b.State, b.Message, err)
 		}
-		w.ended(w.submit("a.txt", func(b *ingest.Batch) {
+		w.Ended(w.Submit("a.txt", func(b *ingest.Batch) {
 			b.Payload.Type, b.Payload.Algorithm, b.Payload.Digest = given, "md5", "cf275be45a385bbd6adf00aa6d2edbef"
 		}), 1, given == "")
 	}
@@ -143,14 +144,14 @@ func TestRequiredDigest(t *testing.T) {
 // many.
 func TestOneObjectOnly(t *testing.T) {
 	w := newTwins(t)
-	text := manifest("mrt-batch-manifest", batchFields, w.source.URL+"/a | | | | | a | | fine | | |")
-	w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter,
+	text := manifest("mrt-batch-manifest", batchFields, w.Source.URL+"/a | | | | | a | | fine | | |")
+	w.Source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter,
 		_ *http.Request) {
 		_, _ = out.Write([]byte(text))
 	})
 	for _, given := range []string{ingest.TypeBatchManifest, ""} {
-		id := w.submit("list", func(b *ingest.Batch) { b.Payload.Type, b.IfVersion = given, 2 })
-		b, err := w.m.Queue.Batch(t.Context(), strings.TrimSuffix(id, "-00001"))
+		id := w.Submit("list", func(b *ingest.Batch) { b.Payload.Type, b.IfVersion = given, 2 })
+		b, err := w.Machine.Queue.Batch(t.Context(), strings.TrimSuffix(id, "-00001"))
 		if err != nil || b.State != ingest.BatchFailed ||
 			!strings.Contains(b.Message, "identifiers.local, ifVersion name one object") {
 			t.Errorf("type %q: %s: %s, %v", given, b.State, b.Message, err)
@@ -161,6 +162,6 @@ func TestOneObjectOnly(t *testing.T) {
 // TestSizeZero: a size of 0 is a size.
 func TestSizeZero(t *testing.T) {
 	w := newTwins(t)
-	w.refused(w.submit("a.txt", func(b *ingest.Batch) { b.Empty = true }),
+	w.Refused(w.Submit("a.txt", func(b *ingest.Batch) { b.Empty = true }),
 		"the depositor's size is 0 bytes, but 17 were received")
 }

@@ -21,14 +21,14 @@ func TestExplainDownload(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newTwins(t)
-			w.m.Queue.Rules.Timing.Pause = w.m.Queue.Rules.Timing.Long - 200*time.Millisecond
+			w.Machine.Queue.Rules.Timing.Pause = w.Machine.Queue.Rules.Timing.Long - 200*time.Millisecond
 			source := drip(t, strings.Repeat("0123456789", 100_000), c.validator, 300_000)
 			var said []string
-			steps := w.m.Step
-			w.m.Step = func(s ingest.Stage) queue.Step {
+			steps := w.Machine.Step
+			w.Machine.Step = func(s ingest.Stage) queue.Step {
 				return func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 					if s.Name == "download" {
-						x, err := w.m.Queue.ExplainJob(ctx, claim.Job.ID)
+						x, err := w.Machine.Queue.ExplainJob(ctx, claim.Job.ID)
 						if err != nil {
 							return ingest.Result{}, err
 						}
@@ -37,9 +37,9 @@ func TestExplainDownload(t *testing.T) {
 					return steps(s)(ctx, claim)
 				}
 			}
-			id := w.submit("a.txt", func(b *ingest.Batch) { b.URL = source.URL + "/a.txt" })
-			j := w.job(id)
-			x, err := w.m.Queue.ExplainJob(t.Context(), ingest.JobID(j.Batch, 1))
+			id := w.Submit("a.txt", func(b *ingest.Batch) { b.URL = source.URL + "/a.txt" })
+			j := w.Job(id)
+			x, err := w.Machine.Queue.ExplainJob(t.Context(), ingest.JobID(j.Batch, 1))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,11 +20,11 @@ import (
 // report reads a batch's saved report.
 func (w *twins) report(batch string) (r notify.Report) {
 	w.Helper()
-	b, err := w.m.Queue.Batch(w.Context(), batch)
+	b, err := w.Machine.Queue.Batch(w.Context(), batch)
 	if err != nil {
 		w.Fatal(err)
 	}
-	data, _, err := w.s.Work.Read(w.Context(), b.Report)
+	data, _, err := w.Stages.Work.Read(w.Context(), b.Report)
 	if err == nil {
 		err = json.Unmarshal(data, &r)
 	}
@@ -71,11 +71,11 @@ func TestReport(t *testing.T) {
 	defer source.Close()
 	in := ingest.Batch{Collection: "bench", Mode: "add", Note: "a note",
 		Payload: ingest.Payload{URL: source.URL + "/batch", Type: ingest.TypeBatchManifest, Filename: "b"}}
-	row, err := w.m.Queue.Submit(t.Context(), in, "", nil, "me")
+	row, err := w.Machine.Queue.Submit(t.Context(), in, "", nil, "me")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.run()
+	w.Drive()
 	id := row.Batch.ID
 	r := w.report(id)
 	if r.Batch != id || r.Collection != "bench" || r.Note != "a note" ||
@@ -83,7 +83,7 @@ func TestReport(t *testing.T) {
 		r.Open == nil {
 		t.Fatalf("%+v", r)
 	}
-	good, job := r.Completed[0], w.job(ingest.JobID(id, 1))
+	good, job := r.Completed[0], w.Job(ingest.JobID(id, 1))
 	if good.ARK != job.Primary || good.Version != 1 || good.InventoryDigest != job.Inventory ||
 		good.Receipt != "/v1/jobs/"+job.Job.ID+"/receipt" || good.Title != "Title of good" || good.Warnings != 1 {
 		t.Errorf("%+v", good)
@@ -109,12 +109,12 @@ func TestReport(t *testing.T) {
 // depositor names one.
 func TestNoCharsetIsMadeUp(t *testing.T) {
 	w := newTwins(t)
-	j := w.ended(w.submit("latin1.txt"), 1, false)
-	stored, err := w.s.Root.Head(t.Context(), j.Primary)
+	j := w.Ended(w.Submit("latin1.txt"), 1, false)
+	stored, err := w.Stages.Root.Head(t.Context(), j.Primary)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, _, err := aip.Of(w.s.Root, stored, 1).Files(t.Context(), 0, 1)
+	files, _, err := aip.Of(w.Stages.Root, stored, 1).Files(t.Context(), 0, 1)
 	if err != nil || len(files) != 1 || files[0].MediaType != "text/plain" {
 		t.Errorf("%+v, %v", files, err)
 	}
@@ -127,8 +127,8 @@ func (w *twins) failingJobs(n int) {
 		jobs[i] = ingest.Job{Collection: "bench",
 			Metadata: ingest.Metadata{What: fmt.Sprint("object ", i+1, " ", strings.Repeat("x", 6000))}}
 	}
-	real := w.m.Step
-	w.m.Step = func(st ingest.Stage) queue.Step {
+	real := w.Machine.Step
+	w.Machine.Step = func(st ingest.Stage) queue.Step {
 		switch st.Name {
 		case "unpack":
 			return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
@@ -155,40 +155,40 @@ func TestReportInPages(t *testing.T) {
 	w := newTwins(t)
 	const n = 1100
 	w.failingJobs(n)
-	w.m.Queue.Settings.MaxInFlight = n
+	w.Machine.Queue.Settings.MaxInFlight = n
 	now := time.Now()
-	w.m.Queue.Now, w.s.Now, w.m.Scheduler.Leases.Now = func() time.Time { return now },
+	w.Machine.Queue.Now, w.Stages.Now, w.Machine.Scheduler.Leases.Now = func() time.Time { return now },
 		func() time.Time { return now }, func() time.Time { return now }
 	pages, steps := map[string]int{}, 0
-	step := w.m.Step
-	w.m.Step = func(st ingest.Stage) queue.Step {
+	step := w.Machine.Step
+	w.Machine.Step = func(st ingest.Stage) queue.Step {
 		if st.Name == "report" {
 			steps++
 		}
 		return step(st)
 	}
-	w.s3.Before = func(op, name string) int {
+	w.S3.Before = func(op, name string) int {
 		if op == "PUT object" && strings.Contains(name, "/report-") {
 			pages[name]++
 			now = now.Add(30 * time.Second) // two pages are more than the step's time
 		}
 		return 0
 	}
-	sent := w.mails(all)
-	send, largest := w.s.SendMail, 0
-	w.s.SendMail = func(ctx context.Context, raw []byte) error {
+	sent := w.Mails(func(string) error { return nil })
+	send, largest := w.Stages.SendMail, 0
+	w.Stages.SendMail = func(ctx context.Context, raw []byte) error {
 		largest = max(largest, len(raw))
 		return send(ctx, raw)
 	}
-	row, err := w.m.Queue.Submit(t.Context(),
+	row, err := w.Machine.Queue.Submit(t.Context(),
 		ingest.Batch{Collection: "bench", Mode: "add", Mail: []string{"me@example.org"}}, "", nil, "me")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.m.Run(t.Context(), 4); err != nil {
+	if err := w.Machine.Run(t.Context(), 4); err != nil {
 		t.Fatal(err)
 	}
-	b, err := w.m.Queue.Batch(t.Context(), row.Batch.ID)
+	b, err := w.Machine.Queue.Batch(t.Context(), row.Batch.ID)
 	if err != nil || b.State != ingest.BatchFailed || b.Repairs != 0 {
 		t.Fatalf("the batch is %s after %d repairs, %v", b.State, b.Repairs, err)
 	}
@@ -212,7 +212,7 @@ func TestReportInPages(t *testing.T) {
 	if len(*sent) != 2 || !strings.Contains((*sent)[1], "1100 of 1100 objects failed") {
 		t.Errorf("sent %q", *sent)
 	}
-	if info, err := w.s.Work.Head(t.Context(), b.Report); err != nil || info.Size < notify.MaxAttached ||
+	if info, err := w.Stages.Work.Head(t.Context(), b.Report); err != nil || info.Size < notify.MaxAttached ||
 		largest > 500_000 {
 		t.Errorf("the report has %d bytes, %v; its mail %d", info.Size, err, largest)
 	}

@@ -21,7 +21,7 @@ const secret = "SECRET"
 
 // signed is a URL of the twins' source with everything in it that may be secret.
 func (w *twins) signed(path string) string {
-	return strings.Replace(w.source.URL, "http://", "http://me:"+secret+"@", 1) + path + ";token=" + secret +
+	return strings.Replace(w.Source.URL, "http://", "http://me:"+secret+"@", 1) + path + ";token=" + secret +
 		"?X-Amz-Signature=" + secret
 }
 
@@ -37,7 +37,7 @@ func (w *twins) serveSigned() {
 			w.signed("/object.checkm")+" | "+w.signed("/")+" | | | | o.checkm | | a1 | | |"),
 		"/broken.checkm": manifest("mrt-ingest-manifest", fileFields, w.signed("/404")+" | | | | | inside.txt |"),
 	}
-	w.source.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+	w.Source.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		path, _, _ := strings.Cut(r.URL.Path, ";")
 		_, password, _ := r.BasicAuth()
 		text, known := texts[path]
@@ -58,7 +58,7 @@ func (w *twins) serveSigned() {
 // kept are the rows and files in which the secret is, with the place in a row.
 func (w *twins) kept() (out []string) {
 	w.Helper()
-	for _, row := range w.rows.All() {
+	for _, row := range w.Rows.All() {
 		for name, value := range row {
 			data, err := json.Marshal(value)
 			if err != nil {
@@ -70,7 +70,7 @@ func (w *twins) kept() (out []string) {
 			}
 		}
 	}
-	for _, in := range []bucket.Bucket{w.s.Work.Bucket, w.s.Root.Bucket} {
+	for _, in := range []bucket.Bucket{w.Stages.Work.Bucket, w.Stages.Root.Bucket} {
 		err := in.List(w.Context(), "", func(o bucket.Listed) error {
 			data, _, err := in.Read(w.Context(), o.Key)
 			if bytes.Contains(data, []byte(secret)) || strings.Contains(o.Key, secret) {
@@ -109,10 +109,10 @@ func TestSecretsDoNotStay(t *testing.T) {
 			w.serveSigned()
 			var mu sync.Mutex
 			var said bytes.Buffer // logs and mails
-			w.m.Queue.Log = slog.New(slog.NewTextHandler(&said, nil))
-			w.s.MailFrom, w.s.API = "archive@example.org", "https://example.org"
-			w.s.Fetch.Wait = func(context.Context, time.Duration) error { return nil }
-			w.s.SendMail = func(_ context.Context, raw []byte) error {
+			w.Machine.Queue.Log = slog.New(slog.NewTextHandler(&said, nil))
+			w.Stages.MailFrom, w.Stages.API = "archive@example.org", "https://example.org"
+			w.Stages.Fetch.Wait = func(context.Context, time.Duration) error { return nil }
+			w.Stages.SendMail = func(_ context.Context, raw []byte) error {
 				mu.Lock()
 				defer mu.Unlock()
 				said.Write(raw)
@@ -123,12 +123,12 @@ func TestSecretsDoNotStay(t *testing.T) {
 			if c.path == "/wrong.txt" {
 				in.Payload.Algorithm, in.Payload.Digest = "md5", strings.Repeat("0", 32)
 			}
-			b, err := w.m.Queue.Submit(t.Context(), in, "key", []byte(w.signed(c.path)), "me")
+			b, err := w.Machine.Queue.Submit(t.Context(), in, "key", []byte(w.signed(c.path)), "me")
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.run()
-			row, err := w.m.Queue.Batch(t.Context(), b.ID)
+			w.Drive()
+			row, err := w.Machine.Queue.Batch(t.Context(), b.ID)
 			if err != nil || row.State != ingest.BatchCompleted && row.State != ingest.BatchFailed ||
 				row.Unpacked != c.jobs {
 				t.Fatalf("the batch is %s with %d jobs: %s, %v", row.State, row.Unpacked, row.Message, err)

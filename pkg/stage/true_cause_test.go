@@ -41,9 +41,9 @@ type troubled struct {
 func newTroubled(t *testing.T) *troubled {
 	u := &troubled{unreliable: newUnreliable(t, "")}
 	u.at.Store("")
-	u.db = &tabletest.Client{DynamoDBAPI: u.rows, Do: func(_ string, call func() error) error { return call() }}
-	*u.m.Queue.Table = *tabletest.Table(u.db)
-	u.m.Queue.Table.Wait = func(context.Context, time.Duration) error { return nil }
+	u.db = &tabletest.Client{DynamoDBAPI: u.Rows, Do: func(_ string, call func() error) error { return call() }}
+	*u.Machine.Queue.Table = *tabletest.Table(u.db)
+	u.Machine.Queue.Table.Wait = func(context.Context, time.Duration) error { return nil }
 	u.db.Refuse = func(partition string) error {
 		switch {
 		case u.at.Load() == u.stage && u.table != nil:
@@ -53,14 +53,14 @@ func newTroubled(t *testing.T) *troubled {
 		}
 		return nil
 	}
-	u.s3.Before = func(op, name string) int {
+	u.S3.Before = func(op, name string) int {
 		if u.bucket != nil && u.at.Load() == u.stage {
 			return u.bucket(op, name)
 		}
 		return 0
 	}
-	steps := u.m.Step
-	u.m.Step = func(s ingest.Stage) queue.Step {
+	steps := u.Machine.Step
+	u.Machine.Step = func(s ingest.Stage) queue.Step {
 		return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 			u.at.Store(s.Name)
 			defer u.at.Store("")
@@ -71,11 +71,11 @@ func newTroubled(t *testing.T) *troubled {
 		}
 	}
 	u.source = func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("content")) }
-	u.unreliable.source.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter,
+	u.unreliable.Source.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter,
 		r *http.Request) {
 		u.source(w, r)
 	})
-	u.payload = ingest.Payload{URL: u.unreliable.source.URL + "/a.txt", Type: ingest.TypeFile, Filename: "a.txt"}
+	u.payload = ingest.Payload{URL: u.unreliable.Source.URL + "/a.txt", Type: ingest.TypeFile, Filename: "a.txt"}
 	return u
 }
 
@@ -94,7 +94,7 @@ func (u *troubled) drive(each func()) {
 			}
 		}
 		each()
-		_ = u.m.Scheduler.Tick(ctx, true)
+		_ = u.Machine.Scheduler.Tick(ctx, true)
 	}
 }
 
@@ -107,7 +107,7 @@ func (u *troubled) drained(ctx context.Context) (done bool) {
 		}
 		u.at.Store("")
 	}()
-	return u.m.Drain(ctx) == nil
+	return u.Machine.Drain(ctx) == nil
 }
 
 var denied = &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "not authorized",
@@ -124,13 +124,13 @@ var causes = []struct {
 }{
 	{name: "source silent", says: []string{"/a.txt: no response header for 0.05 s", "Correct the source, then requeue"},
 		arrange: func(u *troubled) {
-			u.s.Fetch.Limits = shortLimits
+			u.Stages.Fetch.Limits = shortLimits
 			u.source = func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 		}},
 	{name: "source slow", says: []string{"received 12 of 1,400 bytes, then nothing for 0.05 s",
 		"Correct the source, then requeue"},
 		arrange: func(u *troubled) {
-			u.s.Fetch.Limits = shortLimits
+			u.Stages.Fetch.Limits = shortLimits
 			u.source = func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Length", "1400")
 				if r.Method == http.MethodHead {
@@ -213,10 +213,10 @@ var causes = []struct {
 		arrange: func(u *troubled) {
 			p := collection.Profile{Callback: collection.Callback{URL: "https://example.org/",
 				Secret: "archivist/bench"}}
-			if err := u.s.Collections.Put(u.Context(), "bench", p, "me", 0); err != nil {
+			if err := u.Stages.Collections.Put(u.Context(), "bench", p, "me", 0); err != nil {
 				u.Fatal(err)
 			}
-			u.s.Secret = func(context.Context, string) (string, error) { return "", denied }
+			u.Stages.Secret = func(context.Context, string) (string, error) { return "", denied }
 		}},
 	{name: "worker killed, or out of memory", unseen: true,
 		says: []string{"the worker ended without an answer: it was killed, or ran out of memory or time",
@@ -224,7 +224,8 @@ var causes = []struct {
 		arrange: func(u *troubled) { u.stage, u.step = "download", func(context.Context) error { panic(errKilled) } }},
 	{name: "function time-out", says: []string{"the function ran out of time", "requeue"},
 		arrange: func(u *troubled) {
-			u.m.Queue.Rules.Timing.Long, u.m.Queue.Rules.Timing.Pause = 60*time.Millisecond, 20*time.Millisecond
+			u.Machine.Queue.Rules.Timing.Long, u.Machine.Queue.Rules.Timing.Pause = 60*time.Millisecond,
+				20*time.Millisecond
 			u.stage, u.step = "store", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		}},
 	{name: "a cause was seen before the worker was killed", says: []string{"connection reset by peer", "requeue"},
@@ -260,7 +261,8 @@ func TestTrueCause(t *testing.T) {
 			t.Parallel()
 			u := newTroubled(t)
 			c.arrange(u)
-			b, err := u.m.Queue.Submit(t.Context(), ingest.Batch{Collection: "bench", Mode: "add", Payload: u.payload},
+			b, err := u.Machine.Queue.Submit(t.Context(),
+				ingest.Batch{Collection: "bench", Mode: "add", Payload: u.payload},
 				"", nil, "me")
 			if err != nil {
 				t.Fatal(err)
@@ -268,7 +270,7 @@ func TestTrueCause(t *testing.T) {
 			id := ingest.JobID(b.Batch.ID, 1)
 			explained := map[string]bool{}
 			u.drive(func() {
-				if x, err := u.m.Queue.ExplainJob(t.Context(), id); err == nil {
+				if x, err := u.Machine.Queue.ExplainJob(t.Context(), id); err == nil {
 					explained[x.Why] = true
 				}
 			})
@@ -279,7 +281,7 @@ func TestTrueCause(t *testing.T) {
 					t.Errorf("explain said %q of a cause that was seen", text)
 				}
 			}
-			j := u.job(id)
+			j := u.Job(id)
 			if c.unfailed {
 				return
 			}
@@ -298,9 +300,9 @@ func (u *troubled) told(says []string, id string, explained map[string]bool, unf
 		places["explain"] += text + "\n"
 	}
 	if !unfailed {
-		places["the job"] = u.job(id).Message
+		places["the job"] = u.Job(id).Message
 		places["the events"] = u.events(event.Job, id)
-		report, _, err := u.s.Work.Read(u.Context(), "reports/"+u.job(id).Batch+".json")
+		report, _, err := u.Stages.Work.Read(u.Context(), "reports/"+u.Job(id).Batch+".json")
 		if err != nil {
 			u.Error(err)
 		}
@@ -320,7 +322,7 @@ func (u *troubled) events(of event.Type, id string) string {
 	u.Helper()
 	out := ""
 	for cursor := ""; ; {
-		p, err := u.m.Queue.Events(u.Context(), event.Subject{Type: of, ID: id}, cursor)
+		p, err := u.Machine.Queue.Events(u.Context(), event.Subject{Type: of, ID: id}, cursor)
 		if err != nil {
 			u.Fatal(err)
 		}
@@ -371,17 +373,18 @@ func TestTrueCauseOfBatch(t *testing.T) {
 			}
 			c.arrange(u)
 			u.payload.Type = ingest.TypeBatchManifest
-			b, err := u.m.Queue.Submit(t.Context(), ingest.Batch{Collection: "bench", Mode: "add", Payload: u.payload},
+			b, err := u.Machine.Queue.Submit(t.Context(),
+				ingest.Batch{Collection: "bench", Mode: "add", Payload: u.payload},
 				"", nil, "me")
 			if err != nil {
 				t.Fatal(err)
 			}
 			u.drive(func() {})
-			row, err := u.m.Queue.Batch(t.Context(), b.Batch.ID)
+			row, err := u.Machine.Queue.Batch(t.Context(), b.Batch.ID)
 			if err != nil || row.State != ingest.BatchFailed || row.Unpacked > 0 {
 				t.Fatalf("%s, %d jobs, %v", row.State, row.Unpacked, err)
 			}
-			x, err := u.m.Queue.ExplainBatch(t.Context(), b.Batch.ID)
+			x, err := u.Machine.Queue.ExplainBatch(t.Context(), b.Batch.ID)
 			if err != nil {
 				t.Fatal(err)
 			}

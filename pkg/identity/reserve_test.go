@@ -1,4 +1,4 @@
-package stage_test
+package identity_test
 
 import (
 	"context"
@@ -8,12 +8,13 @@ import (
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/stage/stagetest"
 )
 
 // failing makes a stage fail for the file of a name until end is called.
 func (w *twins) failing(stage, name string) (end func()) {
-	step, on := w.m.Step, true
-	w.m.Step = func(st ingest.Stage) queue.Step {
+	step, on := w.Machine.Step, true
+	w.Machine.Step = func(st ingest.Stage) queue.Step {
 		real := step(st)
 		return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 			if on && st.Name == stage && h.Job.Filename == name {
@@ -33,24 +34,24 @@ func TestLocalIDsStayWithTheirObject(t *testing.T) {
 		t.Run(stage, func(t *testing.T) {
 			w := newTwins(t)
 			end := w.failing(stage, "one.txt")
-			one := w.submit("one.txt")
-			if j := w.job(one); j.State != ingest.Failed {
+			one := w.Submit("one.txt")
+			if j := w.Job(one); j.State != ingest.Failed {
 				t.Fatalf("the first is %s: %s", j.State, j.Message)
 			}
-			two := w.submit("two.txt")
+			two := w.Submit("two.txt")
 			version := map[string]int{"store": 1, "record": 2, "notify": 2}[stage]
-			if got := w.ended(two, version, false).Primary; got != w.job(one).Primary {
-				t.Errorf("the id stands for %s and for %s", w.job(one).Primary, got)
+			if got := w.Ended(two, version, false).Primary; got != w.Job(one).Primary {
+				t.Errorf("the id stands for %s and for %s", w.Job(one).Primary, got)
 			}
 			end()
 			if stage == "store" {
 				return // an overtaken job is another matter
 			}
-			if _, err := w.m.Queue.Requeue(t.Context(), one, "go on", "me"); err != nil {
+			if _, err := w.Machine.Queue.Requeue(t.Context(), one, "go on", "me"); err != nil {
 				t.Fatal(err)
 			}
-			w.run()
-			w.ended(one, 1, false)
+			w.Drive()
+			w.Ended(one, 1, false)
 		})
 	}
 }
@@ -59,8 +60,8 @@ func TestLocalIDsStayWithTheirObject(t *testing.T) {
 // another job records after the first look at it, is asked for again below the lock.
 func TestLocalIDTakenWhileDownloading(t *testing.T) {
 	w := newTwins(t)
-	base := w.source.Config.Handler
-	w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+	base := w.Source.Config.Handler
+	w.Source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/mrt-erc.txt") {
 			_, _ = out.Write([]byte("erc:\nwho: a\nwhat: b\nwhen: 2020\nwhere: found\n"))
 			return
@@ -68,16 +69,16 @@ func TestLocalIDTakenWhileDownloading(t *testing.T) {
 		base.ServeHTTP(out, r)
 	})
 	nested := false
-	w.s3.Before = func(op, name string) int {
+	w.S3.Before = func(op, name string) int {
 		if op == "HEAD object" && strings.HasSuffix(name, "/inventory.json") && !nested { // resolved, not locked yet
 			nested = true
-			w.ended(w.submit("other.txt", of("", "found")), 1, false)
+			w.Ended(w.Submit("other.txt", stagetest.Of("", "found")), 1, false)
 		}
 		return 0
 	}
-	id := w.submit("mrt-erc.txt", of("", "mine"))
-	w.refused(id, "found")
-	if j := w.job(id); j.ObjectVersion != 0 {
+	id := w.Submit("mrt-erc.txt", stagetest.Of("", "mine"))
+	w.Refused(id, "found")
+	if j := w.Job(id); j.ObjectVersion != 0 {
 		t.Errorf("it was stored as v%d", j.ObjectVersion)
 	}
 }

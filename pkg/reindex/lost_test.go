@@ -1,4 +1,4 @@
-package stage_test
+package reindex_test
 
 import (
 	"fmt"
@@ -15,14 +15,20 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/reindex"
+	"archivist/pkg/stage/stagetest"
 )
+
+// twins are the stages of one deployment on twins in this process.
+type twins struct{ *stagetest.World }
+
+func newTwins(t *testing.T) *twins { return &twins{stagetest.NewWorld(t)} }
 
 // inventoryRows are the inventory's rows by their keys, without their bookkeeping.
 func (w *twins) inventoryRows() map[string]string {
 	out := map[string]string{}
-	for _, row := range w.rows.All() {
+	for _, row := range w.Rows.All() {
 		key := row["pk"].(*types.AttributeValueMemberS).Value + "/" + row["sk"].(*types.AttributeValueMemberS).Value
-		if strings.Contains(key, "/EV#") || !slices.ContainsFunc(inventoryKeys,
+		if strings.Contains(key, "/EV#") || !slices.ContainsFunc(stagetest.InventoryKeys,
 			func(begin string) bool { return strings.HasPrefix(key, begin) }) {
 			continue
 		}
@@ -73,7 +79,7 @@ func (w *twins) same(before map[string]string) {
 func (w *twins) reindexAll(each time.Duration) (sum reindex.Result) {
 	w.Helper()
 	for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
-		page, err := w.s.Reindexer().All(w.Context(), cursor, "", "me", time.Now().Add(each))
+		page, err := w.Stages.Reindexer().All(w.Context(), cursor, "", "me", time.Now().Add(each))
 		if err != nil || pages > 1000 {
 			w.Fatalf("page %d: %v", pages, err)
 		}
@@ -89,21 +95,21 @@ func (w *twins) reindexAll(each time.Duration) (sum reindex.Result) {
 // it back as it was, and says that it was missing.
 func TestReindexEachRow(t *testing.T) {
 	w := newTwins(t)
-	ark := w.ended(w.submit("a.txt", of("", "A", "B"), titled("One")), 1, false).Primary
-	w.ended(w.submit("b.txt", of(ark, "C")), 2, false)
-	w.ended(w.submit("c.txt", of(ark)), 3, false)
+	ark := w.Ended(w.Submit("a.txt", stagetest.Of("", "A", "B"), stagetest.Titled("One")), 1, false).Primary
+	w.Ended(w.Submit("b.txt", stagetest.Of(ark, "C")), 2, false)
+	w.Ended(w.Submit("c.txt", stagetest.Of(ark)), 3, false)
 	before := w.inventoryRows()
 	if len(before) != 1+3+3+1 {
 		t.Fatalf("there are %d rows: %v", len(before), slices.Sorted(maps.Keys(before)))
 	}
 	for key := range before {
-		if w.forget(key) != 1 {
+		if w.Forget(key) != 1 {
 			t.Fatalf("%s was not deleted", key)
 		}
-		w.reindexed(ark)
+		w.Reindexed(ark)
 		w.same(before)
 	}
-	w.forget()
+	w.Forget()
 	if sum := w.reindexAll(time.Hour); sum.Objects != 1 || sum.Changed != 1 || len(sum.Failed) > 0 {
 		t.Errorf("%+v", sum)
 	}
@@ -119,36 +125,36 @@ func TestReindexGoesOn(t *testing.T) {
 	w, ctx := newTwins(t), t.Context()
 	arks := map[string]string{}
 	for _, name := range []string{"good", "unreadable", "no root", "conflict", "no list", "misplaced", "also good"} {
-		arks[name] = w.ended(w.submit("a.txt", of("", name)), 1, false).Primary
+		arks[name] = w.Ended(w.Submit("a.txt", stagetest.Of("", name)), 1, false).Primary
 	}
 	before := w.inventoryRows()
-	w.forget()
+	w.Forget()
 	put := func(key, text string) {
-		if err := w.s.Root.Bucket.Put(ctx, key, []byte(text), bucket.Condition{}); err != nil {
+		if err := w.Stages.Root.Bucket.Put(ctx, key, []byte(text), bucket.Condition{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	root := func(name string) string { return ocfl.Prefix(arks[name]) + "inventory.json" }
 	put(root("unreadable"), "this was an inventory")
-	other, _, err := w.s.Root.Bucket.Read(ctx, root("good"))
+	other, _, err := w.Stages.Root.Bucket.Read(ctx, root("good"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	put(root("misplaced"), string(other))
-	stored, err := w.s.Root.Head(ctx, arks["no list"])
+	stored, err := w.Stages.Root.Head(ctx, arks["no list"])
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := w.s.Root.Key(ctx, stored, 1, aip.ListName)
+	list, err := w.Stages.Root.Key(ctx, stored, 1, aip.ListName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []string{root("no root"), list} {
-		if err := w.s.Root.Bucket.Delete(ctx, key); err != nil {
+		if err := w.Stages.Root.Bucket.Delete(ctx, key); err != nil {
 			t.Fatal(err)
 		}
 	}
-	taker := w.ended(w.submit("b.txt", of("", "conflict")), 1, false).Primary // nobody could know
+	taker := w.Ended(w.Submit("b.txt", stagetest.Of("", "conflict")), 1, false).Primary // nobody could know
 	sum := w.reindexAll(time.Hour)
 	if sum.Objects != len(arks)+1 || sum.Changed != 3 {
 		t.Errorf("%d objects, %d changed", sum.Objects, sum.Changed)
@@ -186,31 +192,31 @@ func TestReindexLarge(t *testing.T) {
 		for ; v < 4 && len(ids) < 20; id++ {
 			ids = append(ids, fmt.Sprintf("%0500d", id)) // as long as they are taken
 		}
-		b, err := w.m.Queue.Submit(t.Context(),
+		b, err := w.Machine.Queue.Submit(t.Context(),
 			ingest.Batch{Collection: "bench", Mode: "add", Primary: ark, LocalIDs: ids,
-				Payload: ingest.Payload{URL: w.source.URL + "/a", Type: ingest.TypeFile, Filename: fmt.Sprint(v)}}, "",
+				Payload: ingest.Payload{URL: w.Source.URL + "/a", Type: ingest.TypeFile, Filename: fmt.Sprint(v)}}, "",
 			nil, "me")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.m.Run(t.Context(), 3); err != nil { // no more than it needs
+		if err := w.Machine.Run(t.Context(), 3); err != nil { // no more than it needs
 			t.Fatal(err)
 		}
-		ark = w.ended(ingest.JobID(b.ID, 1), v+1, false).Primary
+		ark = w.Ended(ingest.JobID(b.ID, 1), v+1, false).Primary
 	}
 	before := w.inventoryRows()
 	if len(before) != 1+61+80+1 {
 		t.Fatalf("there are %d rows", len(before))
 	}
-	w.forget()
+	w.Forget()
 	if sum := w.reindexAll(time.Hour); sum.Objects != 1 || sum.Changed != 1 || len(sum.Failed) > 0 {
 		t.Errorf("%+v", sum)
 	}
 	w.same(before)
-	w.forget("OBJECT#"+ark+"/V#00005", "LOCAL#bench#"+fmt.Sprintf("%0500d", 7), "ARK#")
-	w.reindexed(ark)
+	w.Forget("OBJECT#"+ark+"/V#00005", "LOCAL#bench#"+fmt.Sprintf("%0500d", 7), "ARK#")
+	w.Reindexed(ark)
 	w.same(before)
-	w.forget()
+	w.Forget()
 	w.reindexAll(100 * time.Millisecond)
 	w.same(before)
 }
@@ -219,10 +225,10 @@ func TestReindexLarge(t *testing.T) {
 func TestReindexResumes(t *testing.T) {
 	w := newTwins(t)
 	for i := range 5 {
-		w.ended(w.submit("a.txt", of("", fmt.Sprint(i))), 1, false)
+		w.Ended(w.Submit("a.txt", stagetest.Of("", fmt.Sprint(i))), 1, false)
 	}
 	before := w.inventoryRows()
-	w.forget()
+	w.Forget()
 	if sum := w.reindexAll(-time.Second); sum.Objects != 5 || sum.Changed != 5 || len(sum.Failed) > 0 {
 		t.Errorf("%+v", sum)
 	}
