@@ -1,5 +1,15 @@
-// Package statemachines holds the definitions of the state machines, as JSON in
-// Amazon States Language.
+// Package statemachines holds the definitions of the state machines, as JSON in Amazon
+// States Language.
+//
+// ingest-job drives a job from its state to a gate or to its end, ingest-batch one step of
+// a batch. A state that has a stage sends a message with a task token to the stage's queue
+// and waits until the stage's function answers the token: with success the execution goes
+// on; "Continue" sends the message again after a second, and so does a time-out; "Parked"
+// and "Superseded" end the execution well; "StageFailed" fails it. The answers are those
+// of ingest.Answer, and the states those of ingest.Stages; a test compares them.
+//
+// An execution holds no state of its own: it can be stopped, lost or started again at any
+// moment, and the row of the job says where it goes on.
 package statemachines
 
 import (

@@ -41,6 +41,8 @@ func (q *Queue) block(ctx context.Context, job, batch string, exec int64, what s
 	}
 }
 
+// noteBlocked leaves a row alone that went on meanwhile, or that a worker has: it would
+// lose its lease to a note.
 func (q *Queue) noteBlocked(ctx context.Context, job, batch string, exec int64, text string) error {
 	it, err := q.item(ctx, job, batch)
 	if err != nil {

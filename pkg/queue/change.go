@@ -38,6 +38,7 @@ func (q *Queue) putJob(tx *table.Tx, row *Job, next ingest.Job, missing missingR
 	changed.Version++
 	changed.Release()
 	q.writeJob(tx, row, changed)
+
 	e := event.New{Type: by.event, Time: q.Now().UnixMilli(), Actor: by.actor, Component: by.component,
 		Detail: Change{From: string(prev.State), To: string(next.State), Exec: next.Exec, Reason: by.reason,
 			Parked: next.Parked}}
@@ -50,6 +51,7 @@ func (q *Queue) putJob(tx *table.Tx, row *Job, next ingest.Job, missing missingR
 	if err := event.Append(tx, jobSubject(next.ID), changed.Version, e); err != nil {
 		return err
 	}
+
 	if add := ingest.Moved(prev.State, next.State); prev.State != "" && len(add) > 0 {
 		tx.Count(countKey(next.Batch), add)
 	}
@@ -87,6 +89,7 @@ func (q *Queue) putBatch(tx *table.Tx, row *Batch, next ingest.Batch, by origin)
 	if by.event == "" {
 		return nil
 	}
+
 	e := event.New{Type: by.event, Time: q.Now().UnixMilli(), Actor: by.actor, Component: by.component,
 		Detail: Change{From: string(prev.State), To: string(next.State), Exec: next.Exec, Reason: by.reason}}
 	if next.State == ingest.BatchFailed {
@@ -144,6 +147,8 @@ func (q *Queue) changeBatch(ctx context.Context, row *Batch, next ingest.Batch, 
 	return q.commit(ctx, append([]func(*table.Tx) error{change}, more...), owed)
 }
 
+// commit makes a transaction of its parts, a new one at each call, and then sends the
+// wake-ups that are owed.
 func (q *Queue) commit(ctx context.Context, parts []func(*table.Tx) error, owed func() []ingest.Wake) error {
 	tx := q.Table.Begin(q.NewID())
 	for _, add := range parts {

@@ -46,6 +46,7 @@ type Details struct {
 	Due       int64  // when the sweep looks at it
 }
 
+// details takes them from a row.
 func details(it item, id string) Details {
 	row := it.common()
 	d := Details{Tries: row.Tries, Repairs: row.Repairs, Due: row.Due}

@@ -9,8 +9,8 @@ import (
 	"archivist/pkg/table"
 )
 
-// line is where a job stands among those that wait for the same.
-type line struct {
+// position is where a job stands among those that wait for the same.
+type position struct {
 	ahead   int         // jobs before it
 	waiting int         // jobs in all
 	more    bool        // there are more: only the first were looked at
@@ -18,44 +18,44 @@ type line struct {
 	before  []candidate // the jobs before it
 }
 
-// inLine looks for a job among the first that wait at its place. It is one request,
+// position looks for a job among the first that wait at its place. It is one request,
 // however many wait.
-func (q *Queue) inLine(ctx context.Context, j *ingest.Job) (l line, err error) {
+func (q *Queue) position(ctx context.Context, j *ingest.Job) (p position, err error) {
 	place, turn := j.WorkKey()
 	var page []candidate
 	next, err := q.Table.Page(ctx, table.Query{Index: "work", PK: place, Limit: countedMost}, &page)
 	if err != nil {
-		return l, err
+		return p, err
 	}
-	l.more, l.waiting = next != "", len(page)
+	p.more, p.waiting = next != "", len(page)
 	for _, w := range page {
 		if w.ID != j.ID && w.WorkSK < turn {
-			l.before = append(l.before, w)
+			p.before = append(p.before, w)
 		}
 	}
-	l.ahead = len(l.before)
-	l.waiting = max(l.waiting, l.ahead+1) // the index may not have the job yet
-	l.beyond = l.more && l.ahead == len(page)
-	return l, nil
+	p.ahead = len(p.before)
+	p.waiting = max(p.waiting, p.ahead+1) // the index may not have the job yet
+	p.beyond = p.more && p.ahead == len(page)
+	return p, nil
 }
 
 // String says it in a sentence.
-func (l line) String() string {
-	of := ingest.Number(l.waiting)
-	if l.more {
+func (p position) String() string {
+	of := ingest.Number(p.waiting)
+	if p.more {
 		of = "more than " + of
 	}
 	switch {
-	case l.beyond:
-		return fmt.Sprintf("At least %s waiting jobs are ahead.", ingest.Number(l.ahead))
-	case l.waiting == 1:
+	case p.beyond:
+		return fmt.Sprintf("At least %s waiting jobs are ahead.", ingest.Number(p.ahead))
+	case p.waiting == 1:
 		return "No other job is waiting."
-	case l.ahead == 0:
+	case p.ahead == 0:
 		return fmt.Sprintf("It is the first of %s waiting jobs.", of)
-	case l.ahead == 1:
+	case p.ahead == 1:
 		return fmt.Sprintf("1 of %s waiting jobs is ahead.", of)
 	}
-	return fmt.Sprintf("%s of %s waiting jobs are ahead.", ingest.Number(l.ahead), of)
+	return fmt.Sprintf("%s of %s waiting jobs are ahead.", ingest.Number(p.ahead), of)
 }
 
 // explainWaiting says what a waiting job lacks, and its place in the queue.
@@ -64,20 +64,20 @@ func (q *Queue) explainWaiting(ctx context.Context, j *ingest.Job) (x Explanatio
 	if err != nil {
 		return x, err
 	}
-	inLine, err := q.inLine(ctx, j)
+	pos, err := q.position(ctx, j)
 	if err != nil {
 		return x, err
 	}
-	x, err = q.explainLack(ctx, j, free, inLine)
+	x, err = q.explainLack(ctx, j, free, pos)
 	x.Why = fmt.Sprintf("%s: %s", waitsTo(j), x.Why)
 	if x.Waits == OnSlot || x.Waits == OnTurn || x.Waits == OnSpace {
-		x.Why += " " + inLine.String()
+		x.Why += " " + pos.String()
 	}
 	return x, err
 }
 
 // explainLack says what a waiting job lacks first: a lock, a slot, space, or nothing.
-func (q *Queue) explainLack(ctx context.Context, j *ingest.Job, free ingest.Free, inLine line) (Explanation, error) {
+func (q *Queue) explainLack(ctx context.Context, j *ingest.Job, free ingest.Free, pos position) (Explanation, error) {
 	if j.State != ingest.Pending {
 		x, err := q.explainLock(ctx, j)
 		if err != nil || x.Why != "" {
@@ -88,7 +88,7 @@ func (q *Queue) explainLack(ctx context.Context, j *ingest.Job, free ingest.Free
 		return x, nil
 	}
 	if j.State != ingest.Pending {
-		if x := q.explainSpace(j, free, inLine); x.Why != "" {
+		if x := q.explainSpace(j, free, pos); x.Why != "" {
 			return x, nil
 		}
 	}
@@ -106,6 +106,7 @@ func waitsTo(j *ingest.Job) string {
 	return "Waiting to continue"
 }
 
+// explainLock says which job has the object, or is to have it before this one.
 func (q *Queue) explainLock(ctx context.Context, j *ingest.Job) (x Explanation, err error) {
 	lock, owner, err := q.blockedBy(ctx, j)
 	if err != nil || lock == "" {
@@ -116,6 +117,7 @@ func (q *Queue) explainLock(ctx context.Context, j *ingest.Job) (x Explanation, 
 			owner)}, nil
 }
 
+// explainSlot says whose limit of running jobs is reached.
 func (q *Queue) explainSlot(j *ingest.Job, free ingest.Free) (x Explanation) {
 	x.Waits = OnSlot
 	switch {
@@ -128,9 +130,11 @@ func (q *Queue) explainSlot(j *ingest.Job, free ingest.Free) (x Explanation) {
 	return x
 }
 
-func (q *Queue) explainSpace(j *ingest.Job, free ingest.Free, inLine line) Explanation {
+// explainSpace says why there is no work space for the job, in the order in which the
+// gate asks.
+func (q *Queue) explainSpace(j *ingest.Job, free ingest.Free, pos position) Explanation {
 	left := ingest.Number(max(0, free.Space))
-	keeper, reserved := q.keeper(j, free, inLine)
+	keeper, reserved := q.keeper(j, free, pos)
 	x := Explanation{Waits: OnSpace}
 	switch {
 	case j.TooLarge(q.Settings.Space) != "":
@@ -151,11 +155,11 @@ func (q *Queue) explainSpace(j *ingest.Job, free ingest.Free, inLine line) Expla
 }
 
 // keeper is the job before j for which freed space is reserved, if there is one.
-func (q *Queue) keeper(j *ingest.Job, free ingest.Free, inLine line) (keeper candidate, reserved bool) {
+func (q *Queue) keeper(j *ingest.Job, free ingest.Free, pos position) (keeper candidate, reserved bool) {
 	if j.State != ingest.Provisioning || j.Parked || free.Patience == 0 {
 		return keeper, false
 	}
-	for _, w := range inLine.before {
+	for _, w := range pos.before {
 		want := ingest.Want{ID: w.ID, Space: w.Space, Known: w.Known, Waited: q.Now().Sub(time.UnixMilli(w.Entered))}
 		if _, left := ingest.Choose(free, []ingest.Want{want}); left.Kept {
 			return w, true

@@ -65,6 +65,7 @@ func (row *Job) stage() (ingest.Stage, bool) {
 	return s, ok && !row.Parked
 }
 
+// judge goes by the state that the message names: the stage of a job has one.
 func (row *Job) judge(m Message, s ingest.Stage) ingest.Answer {
 	return row.Answer(ingest.State(m.State), m.Exec)
 }
@@ -74,6 +75,7 @@ func (row *Job) claim() *Claim {
 	return &Claim{Job: &job}
 }
 
+// exhaust makes a job Failed, so that a person can requeue it.
 func (row *Job) exhaust(ctx context.Context, q *Queue, s ingest.Stage) (ingest.Answer, error) {
 	reason := triedTooOften(s, row.Tries, row.Message, "Correct that, then requeue the job")
 	next := q.Rules.Failed(row.Job, reason, true, q.Now())
@@ -81,6 +83,8 @@ func (row *Job) exhaust(ctx context.Context, q *Queue, s ingest.Stage) (ingest.A
 	return next.Answer(s.Job, next.Exec), err
 }
 
+// finish commits the change that the rules make of a result, with what the step put into
+// its transaction. A size that turns out too large fails the job, and keeps nobody waiting.
 func (row *Job) finish(ctx context.Context, c *Claim, s ingest.Stage, res ingest.Result) (verdict, error) {
 	q := c.q
 	next := q.Rules.Next(*c.Job, res, q.Now())
@@ -137,6 +141,7 @@ func (row *Batch) claim() *Claim {
 	return &Claim{Batch: &batch}
 }
 
+// exhaust fails a batch, or lets it report the jobs that it has.
 func (row *Batch) exhaust(ctx context.Context, q *Queue, s ingest.Stage) (ingest.Answer, error) {
 	then := "Correct that, then submit again what is missing"
 	if row.State != ingest.BatchPending {
@@ -147,6 +152,8 @@ func (row *Batch) exhaust(ctx context.Context, q *Queue, s ingest.Stage) (ingest
 	return ingest.StageFail, err // failed executions of batches are an alarm
 }
 
+// finish saves the batch where its step goes on, or ends it. Unpack has moved it to
+// Processing itself.
 func (row *Batch) finish(ctx context.Context, c *Claim, s ingest.Stage, res ingest.Result) (verdict, error) {
 	var err error
 	switch {
@@ -172,6 +179,7 @@ func (row *Batch) proceed(ctx context.Context, c *Claim) error {
 	return tx.Commit(ctx)
 }
 
+// lose has nothing to note: a batch keeps all that its steps did.
 func (row *Batch) lose(context.Context, *Claim) error { return nil }
 
 func (row *Batch) logged() []any { return []any{"batch", row.Batch.ID, "exec", row.Exec} }

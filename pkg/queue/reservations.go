@@ -90,10 +90,12 @@ type reserver struct {
 	missing missingRows
 }
 
+// grant inserts a row: it must not be there, so that nothing is granted twice.
 func (r reserver) grant(k table.Key, bytes int64) {
 	r.tx.Insert(&Reservation{Head: head(k), Owner: r.job.ID, Bytes: bytes, Collection: r.job.Collection})
 }
 
+// remove deletes a row of the job: it must be there, so that nothing is given back twice.
 func (r reserver) remove(k table.Key) {
 	if !slices.Contains(r.missing, k) {
 		r.tx.RemoveOwned(k, r.job.ID)
@@ -186,6 +188,7 @@ func (q *Queue) free(ctx context.Context) (ingest.Free, error) {
 	return f, err
 }
 
+// each reads all rows of a partition, page by page: as many as jobs may run at once.
 func (q *Queue) each(ctx context.Context, query table.Query, f func(Reservation)) error {
 	for {
 		var page []Reservation

@@ -57,6 +57,7 @@ func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []b
 	return row, nil
 }
 
+// keyRow is the key of an Idempotency-Key's row. Its digest bounds the length.
 func keyRow(key string) table.Key {
 	sum := sha256.Sum256([]byte(key))
 	return table.Key{PK: "KEY#" + hex.EncodeToString(sum[:]), SK: "KEY"}
@@ -84,6 +85,7 @@ func (q *Queue) remember(ctx context.Context, tx *table.Tx, key string, body []b
 	return nil, nil
 }
 
+// recall returns the batch that a key was used for, if it was the same request.
 func (q *Queue) recall(ctx context.Context, key string, body []byte, now time.Time) (*Batch, error) {
 	var row remembered
 	if err := q.Table.Get(ctx, keyRow(key), &row); err != nil {

@@ -59,6 +59,7 @@ func (q *Queue) wake(ctx context.Context, wakes []ingest.Wake) {
 	}
 }
 
+// send makes one try of a wake-up.
 func (q *Queue) send(ctx context.Context, w ingest.Wake) error {
 	switch w.Kind {
 	case ingest.StartJob:

@@ -75,6 +75,8 @@ func (w *Worker) take(ctx context.Context, m Message) (c *Claim, v verdict, err 
 	return c, v, err
 }
 
+// tryTake is one look at the item. A Stale means that it was changed between the look and
+// the take.
 func (w *Worker) tryTake(ctx context.Context, m Message) (*Claim, verdict, error) {
 	q, now := w.Queue, w.Queue.Now()
 	it, err := q.item(ctx, m.Job, m.Batch)
@@ -85,6 +87,7 @@ func (w *Worker) tryTake(ctx context.Context, m Message) (*Claim, verdict, error
 	if s, _ := it.stage(); a != ingest.Continue || s.Name != w.Stage.Name {
 		return nil, verdict{answer: a}, nil
 	}
+
 	row := it.common()
 	if row.Live(now) {
 		return nil, verdict{keep: w.comeBack(row.Until, now)}, nil
@@ -93,6 +96,7 @@ func (w *Worker) tryTake(ctx context.Context, m Message) (*Claim, verdict, error
 		a, err := it.exhaust(ctx, q, w.Stage)
 		return nil, verdict{answer: a}, err
 	}
+
 	times := q.Rules.Timing.Times(w.Stage)
 	tx := q.Table.Begin(q.NewID())
 	if row.Holder != "" { // who ends well, or fails, releases the lease

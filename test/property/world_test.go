@@ -1,6 +1,10 @@
-// Package property submits random content to the production API and stages, on
-// twins of S3 and DynamoDB, and holds everything that the archive says of it
-// against what the sources gave and what lies in the storage root.
+// Package property submits random content to the production API and stages, on twins of
+// S3 and DynamoDB, and compares everything that the archive says of it with what the
+// sources served and what is in the storage root.
+//
+// A submission is drawn with hostile names, texts, identifiers and sources. Whatever is
+// accepted must be preserved as it is, or fail with a reason; whatever is refused must
+// leave nothing behind.
 package property
 
 import (

@@ -1,6 +1,17 @@
-// Package sim runs the ingest queue's production code against an adversary:
-// workers, admins and schedulers whose every call may crash, be repeated, get lost
-// or come late, in an order that a seed decides.
+// Package sim runs the ingest queue's production code against an adversary: workers,
+// admins and schedulers whose every call may crash, be repeated, get lost or come late, in
+// an order that a seed decides.
+//
+// Every actor is a goroutine in a bubble (testing/synctest) with a time of its own. Each
+// call of an actor parks, and the seed picks whose goes next and what becomes of it. After
+// each commit the checker compares all rows with the rules. Then the faults stop, and what
+// is left must come to rest.
+//
+//	go test ./test/sim                     300 seeds
+//	go test ./test/sim -seeds=3000         more of them
+//	go test ./test/sim -seeds=1 -seed=N    one again, with its history
+//
+// TestMutants breaks each rule in turn, to show that the checker sees it.
 package sim
 
 import (
