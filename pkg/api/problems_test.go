@@ -1,9 +1,12 @@
 package api_test
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,16 +63,26 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestProblemsAreDocumented: the table of docs/api.md is that of the code.
-func TestProblemsAreDocumented(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/api.md")
+// TestTablesOfTheDocument: the routes and the problems in docs/api.md are those of the code.
+func TestTablesOfTheDocument(t *testing.T) {
+	text, err := os.ReadFile("../../docs/api.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := regexp.MustCompile("(?m)^\\| `(urn:archivist:problem:[a-z-]+)` \\|.*$")
-	got := row.FindAllString(string(doc), -1)
-	want := api.ProblemRows()
-	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("the table of problems in docs/api.md should be\n%s", strings.Join(want, "\n"))
+	var routes []string
+	operationsOf(document(t), func(name string, op object) {
+		routes = append(routes, fmt.Sprintf("| `%s` | %s |", name, op["summary"]))
+	})
+	slices.SortFunc(routes, func(a, b string) int { // by path, then by method
+		return cmp.Or(cmp.Compare(strings.Fields(a)[2], strings.Fields(b)[2]), cmp.Compare(a, b))
+	})
+	for rows, want := range map[string][]string{
+		"(?m)^\\| `[A-Z]+ /.*$":                        routes,
+		"(?m)^\\| `urn:archivist:problem:[a-z-]+` .*$": api.ProblemRows(),
+	} {
+		got := regexp.MustCompile(rows).FindAllString(string(text), -1)
+		if strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Errorf("the table in docs/api.md should be\n%s", strings.Join(want, "\n"))
+		}
 	}
 }
