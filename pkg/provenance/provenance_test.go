@@ -2,6 +2,7 @@ package provenance_test
 
 import (
 	"bytes"
+	"encoding/xml"
 	"flag"
 	"fmt"
 	"iter"
@@ -136,6 +137,40 @@ func TestTerms(t *testing.T) {
 		if known := strings.Count(text,
 			`valueURI="http://id.loc.gov/vocabulary/preservation/eventType/`); known != events || events < 3 {
 			t.Errorf("%d of %d event types are terms of the vocabulary", known, events)
+		}
+	}
+}
+
+// TestOriginators: who calculated each digest of a file first.
+func TestOriginators(t *testing.T) {
+	for given, want := range map[string]string{
+		"":       "aa archivist",
+		"sha512": "aa depositor",
+		"md5":    "aa archivist, ac depositor",
+	} {
+		one := func(yield func(aip.Entry, error) bool) {
+			yield(aip.Entry{Given: given, File: ocfl.File{Path: "producer/a",
+				Digests: map[string]string{"sha512": "aa", "md5": "ac"}}}, nil)
+		}
+		var doc bytes.Buffer
+		if err := archive.Document(&doc, job(), 1, one); err != nil {
+			t.Fatal(err)
+		}
+		var read struct {
+			Fixity []struct {
+				Digest     string `xml:"messageDigest"`
+				Originator string `xml:"messageDigestOriginator"`
+			} `xml:"object>objectCharacteristics>fixity"`
+		}
+		if err := xml.Unmarshal(doc.Bytes(), &read); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range read.Fixity {
+			got = append(got, f.Digest+" "+f.Originator)
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%q: got %q, want %s", given, got, want)
 		}
 	}
 }
