@@ -3,7 +3,6 @@ package test
 import (
 	"go/ast"
 	"go/token"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,24 +12,6 @@ import (
 // widest is the most columns that a line has; a tab is four.
 const widest = 120
 
-// unfinished are packages that do not keep a rule yet, by the rule's test. The lists only
-// get shorter.
-var unfinished = map[string][]string{
-	"TestLineLength": {
-		"pkg/api/v1",
-	},
-	"TestComplexity": {},
-	"TestIfHeaders":  {},
-}
-
-// report fails the test for a finding in a file, unless its package is unfinished.
-func report(t *testing.T, path, format string, args ...any) {
-	t.Helper()
-	if !slices.Contains(unfinished[t.Name()], filepath.ToSlash(filepath.Dir(path))) {
-		t.Errorf(path+format, args...)
-	}
-}
-
 // TestLineLength: code is read beside other code. Raw strings and the output of examples
 // cannot be broken, so they do not count.
 func TestLineLength(t *testing.T) {
@@ -38,7 +19,7 @@ func TestLineLength(t *testing.T) {
 		for i, line := range strings.Split(breakable(f, src), "\n") {
 			n := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    "))
 			if n > widest {
-				report(t, path, ":%d has %d columns; the ceiling is %d", i+1, n, widest)
+				t.Errorf("%s:%d has %d columns; the ceiling is %d", path, i+1, n, widest)
 			}
 		}
 	})
@@ -88,12 +69,12 @@ func TestComplexity(t *testing.T) {
 			n := complexity(fn)
 			all = append(all, n)
 			if n > mostComplex {
-				report(t, path, ": %s has complexity %d; the ceiling is %d", fn.Name.Name, n, mostComplex)
+				t.Errorf("%s: %s has complexity %d; the ceiling is %d", path, fn.Name.Name, n, mostComplex)
 			}
 		}
 	})
 	slices.Sort(all)
-	if p99 := all[len(all)*99/100]; p99 > usualComplex && len(unfinished[t.Name()]) == 0 {
+	if p99 := all[len(all)*99/100]; p99 > usualComplex {
 		t.Errorf("one function in a hundred has complexity %d; the ceiling is %d", p99, usualComplex)
 	}
 	t.Logf("%d functions: half have at most %d, 90 %% %d, 99 %% %d, all %d", len(all),
@@ -180,7 +161,7 @@ func TestIfHeaders(t *testing.T) {
 			i, ok := n.(*ast.IfStmt)
 			if ok && i.Init != nil && changes(i.Init) {
 				line := strings.Count(string(src[:i.Pos()-f.FileStart]), "\n") + 1
-				report(t, path, ":%d: the header of an if changes a variable; put it on a line of its own", line)
+				t.Errorf("%s:%d: the header of an if changes a variable; put it on a line of its own", path, line)
 			}
 			return true
 		})

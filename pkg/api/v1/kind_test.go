@@ -39,8 +39,9 @@ func TestStates(t *testing.T) {
 			t.Errorf("the job state %s is missing", s)
 		}
 	}
-	for _, s := range []ingest.BatchState{ingest.BatchPending, ingest.BatchHeld, ingest.BatchProcessing, ingest.BatchReporting,
-		ingest.BatchUpdateReporting, ingest.BatchCompleted, ingest.BatchFailed, ingest.BatchDeleted} {
+	for _, s := range []ingest.BatchState{ingest.BatchPending, ingest.BatchHeld, ingest.BatchProcessing,
+		ingest.BatchReporting, ingest.BatchUpdateReporting, ingest.BatchCompleted, ingest.BatchFailed,
+		ingest.BatchDeleted} {
 		if !slices.Contains(v1.BatchStates, string(s)) {
 			t.Errorf("the batch state %s is missing", s)
 		}
@@ -50,59 +51,45 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestCalls: each method asks for its own route, with ids escaped, and follows pages.
+// problem is the error of a call, whatever else it gives.
+func problem[T any](_ T, err error) error { return err }
+
+// TestCalls: each method asks for its own route, with ids escaped.
 func TestCalls(t *testing.T) {
 	const batch, job, ark = "B1", "B1-00002", "ark:/99999/fk4x"
-	calls := map[string]func(context.Context, *v1.Client) error{
-		"GET /v1/batches?collection=maps&state=Failed": func(ctx context.Context, c *v1.Client) error {
-			_, err := c.Batches(ctx, v1.Filter{Collection: "maps", State: v1.Failed})
-			return err
-		},
-		"GET /v1/batches/a%2Fb": func(ctx context.Context, c *v1.Client) error { _, err := c.Batch(ctx, "a/b"); return err },
-		"GET /v1/batches/B1/jobs": func(ctx context.Context, c *v1.Client) error {
-			_, err := c.Jobs(ctx, v1.Filter{Batch: batch})
-			return err
-		},
-		"GET /v1/jobs?collection=a+b": func(ctx context.Context, c *v1.Client) error {
-			_, err := c.Jobs(ctx, v1.Filter{Collection: "a b"})
-			return err
-		},
-		"GET /v1/jobs/B1-00002":               func(ctx context.Context, c *v1.Client) error { _, err := c.Job(ctx, job); return err },
-		"GET /v1/jobs/B1-00002/explain":       func(ctx context.Context, c *v1.Client) error { _, err := c.Explain(ctx, job); return err },
-		"GET /v1/batches/B1/explain":          func(ctx context.Context, c *v1.Client) error { _, err := c.Explain(ctx, batch); return err },
-		"GET /v1/jobs/B1-00002/events":        func(ctx context.Context, c *v1.Client) error { _, err := c.Events(ctx, job); return err },
-		"GET /v1/objects/99999/fk4x/events":   func(ctx context.Context, c *v1.Client) error { _, err := c.Events(ctx, ark); return err },
-		"GET /v1/jobs/B1-00002/receipt":       func(ctx context.Context, c *v1.Client) error { _, err := c.Receipt(ctx, job); return err },
-		"GET /v1/objects/99999/fk4x/versions": func(ctx context.Context, c *v1.Client) error { _, err := c.Versions(ctx, ark); return err },
-		"GET /v1/objects/99999/fk4x/versions/2/files": func(ctx context.Context, c *v1.Client) error {
-			_, err := c.Files(ctx, ark, 2)
-			return err
-		},
-		"POST /v1/jobs/B1-00002/actions": func(ctx context.Context, c *v1.Client) error {
-			_, err := c.Act(ctx, job, v1.Action{Action: "requeue"})
-			return err
-		},
-		"PUT /v1/collections/maps": func(ctx context.Context, c *v1.Client) error {
-			_, err := c.PutCollection(ctx, "maps", v1.Profile{})
-			return err
-		},
-		"POST /v1/reindex?cursor=a&to=b": func(ctx context.Context, c *v1.Client) error {
-			_, err := c.Reindex(ctx, v1.ReindexRequest{Cursor: "a", To: "b"})
-			return err
-		},
-	}
-	for want, call := range calls {
-		var asked []string
-		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			asked = append(asked, r.Method+" "+r.URL.RequestURI())
-			_, _ = w.Write([]byte(`{}`))
-		}))
-		err := call(t.Context(), &v1.Client{URL: srv.URL, HTTP: srv.Client()})
-		srv.Close()
+	var asked []string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.URL.RequestURI())
+		_, _ = w.Write([]byte(`{}`))
+	}))
+	defer srv.Close()
+	c, ctx := &v1.Client{URL: srv.URL, HTTP: srv.Client()}, t.Context()
+	called := func(want string, err error) {
+		t.Helper()
 		if err != nil || len(asked) != 1 || asked[0] != want {
 			t.Errorf("%s: asked %q, %v", want, asked, err)
 		}
+		asked = nil
 	}
+
+	failed := v1.Filter{Collection: "maps", State: v1.Failed}
+	called("GET /v1/batches?collection=maps&state=Failed", problem(c.Batches(ctx, failed)))
+	called("GET /v1/batches/a%2Fb", problem(c.Batch(ctx, "a/b")))
+	called("GET /v1/batches/B1/jobs", problem(c.Jobs(ctx, v1.Filter{Batch: batch})))
+	called("GET /v1/batches/B1/explain", problem(c.Explain(ctx, batch)))
+
+	called("GET /v1/jobs?collection=a+b", problem(c.Jobs(ctx, v1.Filter{Collection: "a b"})))
+	called("GET /v1/jobs/B1-00002", problem(c.Job(ctx, job)))
+	called("GET /v1/jobs/B1-00002/explain", problem(c.Explain(ctx, job)))
+	called("GET /v1/jobs/B1-00002/events", problem(c.Events(ctx, job)))
+	called("GET /v1/jobs/B1-00002/receipt", problem(c.Receipt(ctx, job)))
+	called("POST /v1/jobs/B1-00002/actions", problem(c.Act(ctx, job, v1.Action{Action: "requeue"})))
+
+	called("GET /v1/objects/99999/fk4x/events", problem(c.Events(ctx, ark)))
+	called("GET /v1/objects/99999/fk4x/versions", problem(c.Versions(ctx, ark)))
+	called("GET /v1/objects/99999/fk4x/versions/2/files", problem(c.Files(ctx, ark, 2)))
+	called("PUT /v1/collections/maps", problem(c.PutCollection(ctx, "maps", v1.Profile{})))
+	called("POST /v1/reindex?cursor=a&to=b", problem(c.Reindex(ctx, v1.ReindexRequest{Cursor: "a", To: "b"})))
 }
 
 // TestPages: a list goes on to its end, or to the filter's limit, and is never null.
@@ -162,7 +149,8 @@ func TestRefusals(t *testing.T) {
 		{403, `{"message":"Forbidden"}`, fault.Invalid, "the API refuses the key; set ARCHIVIST_API_KEY"},
 		{401, ``, fault.Invalid, "refuses the key"},
 		{404, `{"detail":"there is no job \"x\"","errors":null}`, fault.NotFound, `there is no job "x"`},
-		{422, `{"detail":"validation failed","errors":[{"location":"body.url","message":"expected a URL"}]}`, fault.Invalid, "validation failed; body.url: expected a URL"},
+		{422, `{"detail":"validation failed","errors":[{"location":"body.url","message":"expected a URL"}]}`,
+			fault.Invalid, "validation failed; body.url: expected a URL"},
 		{405, "Method\nNot Allowed", fault.Invalid, "the API answers 405 Method Not Allowed: Method Not Allowed"},
 		{413, ``, fault.Invalid, "413"},
 		{423, `{"detail":"held"}`, fault.Held, "held"},
