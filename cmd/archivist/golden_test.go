@@ -132,6 +132,22 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// TestGoldenIsComplete: no command is left out.
+func TestGoldenIsComplete(t *testing.T) {
+	var c cli
+	parser := parserOf(&c, machine{getenv: func(string) string { return "" }}, func(int) {})
+	for _, command := range parser.Model.Leaves(false) {
+		path := strings.TrimPrefix(command.FullPath(), "archivist ")
+		isKept := false
+		for _, g := range golden {
+			isKept = isKept || g.line == path || strings.HasPrefix(g.line, path+" ")
+		}
+		if !isKept {
+			t.Errorf("there is no golden output of %s", path)
+		}
+	}
+}
+
 var anyPort = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
 // record runs a command on a terminal, in a pipe and for JSON.

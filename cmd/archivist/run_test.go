@@ -144,6 +144,24 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
+// TestColours: colours are on a terminal that has some, and never with NO_COLOR.
+func TestColours(t *testing.T) {
+	const code = "\x1b[1m"
+	for _, k := range []struct {
+		width   int
+		env     string
+		colours bool
+	}{{80, "", true}, {0, "", false}, {80, "NO_COLOR", false}, {80, "TERM", false}} {
+		c := with(t, "")
+		c.width = k.width
+		c.env[k.env] = "dumb"
+		c.want(t, "config", 0, "key")
+		if got := strings.Contains(c.out.String(), code); got != k.colours {
+			t.Errorf("%+v: %q", k, c.out.String())
+		}
+	}
+}
+
 // TestInterrupted: ^C ends a command quietly.
 func TestInterrupted(t *testing.T) {
 	c := with(t, "http://127.0.0.1:1")
