@@ -90,9 +90,9 @@ func (j *Job) TooLarge(capacity int64) string {
 	case j.SpaceNeeded < 0:
 		return "the sizes in its manifest add up to more than 2^63 bytes. Correct the manifest and submit it again"
 	case j.SpaceNeeded > capacity:
-		return fmt.Sprintf("it needs %s bytes of work space, more than the whole space of %s bytes. "+
+		return fmt.Sprintf("it needs %s of work space, more than the whole space of %s. "+
 			"Raise the setting spaceGiB and requeue the job, or submit the object in smaller parts",
-			Number(j.SpaceNeeded), Number(capacity))
+			Bytes(j.SpaceNeeded), Bytes(capacity))
 	}
 	return ""
 }

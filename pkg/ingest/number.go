@@ -2,6 +2,14 @@ package ingest
 
 import "strconv"
 
+// Bytes writes a number of bytes, as in 1,400 bytes.
+func Bytes(n int64) string {
+	if n == 1 {
+		return "1 byte"
+	}
+	return Number(n) + " bytes"
+}
+
 // Number writes a number with a comma after each three digits, as in 1,400.
 func Number[N ~int | ~int64](n N) string {
 	text := strconv.FormatInt(int64(n), 10)

@@ -142,6 +142,8 @@ func (q *Queue) explainStage(it item, doing string) (WaitsOn, string) {
 		ended--
 	}
 	switch {
+	case live && row.Tries <= 1:
+		return OnWorker, doing + "." + lastTry(row, stage, ended)
 	case live:
 		return OnWorker, fmt.Sprintf("%s, try %d.%s", doing, row.Tries, lastTry(row, stage, ended))
 	case row.Blocked != "":

@@ -141,15 +141,15 @@ func (q *Queue) explainSpace(j *ingest.Job, free ingest.Free, pos position) Expl
 		x.Waits, x.Why = OnPerson, sentence(j.TooLarge(q.Settings.Space))
 	case reserved:
 		x.On = keeper.ID
-		x.Why = fmt.Sprintf("freed work space is reserved for job %s, which has waited longer than %s for %s bytes; "+
+		x.Why = fmt.Sprintf("freed work space is reserved for job %s, which has waited longer than %s for %s; "+
 			"%s are free.",
-			keeper.ID, q.Settings.Patience, ingest.Number(keeper.Space), left)
+			keeper.ID, q.Settings.Patience, ingest.Bytes(keeper.Space), left)
 	case j.HasSpace:
 	case j.SpaceNeeded > free.Space:
-		x.Why = fmt.Sprintf("it needs %s bytes of work space and %s are free.", ingest.Number(j.SpaceNeeded), left)
+		x.Why = fmt.Sprintf("it needs %s of work space and %s are free.", ingest.Bytes(j.SpaceNeeded), left)
 	case !j.SizeKnown && free.Space < free.Reserve:
-		x.Why = fmt.Sprintf("its size is unknown; such jobs wait until %s bytes of work space are free, and %s are.",
-			ingest.Number(free.Reserve), left)
+		x.Why = fmt.Sprintf("its size is unknown; such jobs wait until %s of work space are free, and %s are.",
+			ingest.Bytes(free.Reserve), left)
 	}
 	return x
 }

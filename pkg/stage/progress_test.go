@@ -46,7 +46,7 @@ func TestExplainDownload(t *testing.T) {
 			said = append(said, x.Why)
 
 			begins := "Downloading a.txt from " + fetch.Host(source.URL)
-			if said[0] != begins+", try 1." {
+			if said[0] != begins+"." {
 				t.Errorf("first %q", said[0])
 			}
 			if want := begins + ": 300,000 of 1,000,000 bytes"; !strings.HasPrefix(said[1], want) {
