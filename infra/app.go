@@ -30,7 +30,7 @@ type App struct {
 	awscdk.Stack
 	Data      *Data
 	Stages    []*Stage
-	Dead      awssqs.Queue // the dead letters of all stages: a message says of which item and state it is
+	Dead      awssqs.Queue // the dead letters of all stages: a message names its item and state
 	Machines  map[string]awsstepfunctions.StateMachine
 	Wake      awssqs.Queue
 	WakeDead  awssqs.Queue
@@ -85,8 +85,9 @@ func (a *App) newWake(s Settings, timing ingest.Timing) {
 
 // Reserved concurrency, where the settings ask for it. The scheduler runs the minute's tick,
 // one or two wake-ups and an execution that was stopped; the API answers calls of half a
-// second at the rate that the usage plan admits. Reserving needs 100 unreserved in the account ("Configuring
-// reserved concurrency for a function"), and a new one has 10, so it is a choice.
+// second at the rate that the usage plan admits. Lambda keeps 100 unreserved in an account
+// ("Configuring reserved concurrency for a function"), and a new account has 10 in all, so
+// reserving is a choice.
 const (
 	schedulerReserve = 4
 	apiReserve       = 25

@@ -10,8 +10,8 @@ import (
 	"archivist/pkg/queue"
 )
 
-// newDashboard shows each stage at a glance. It is made of metrics that AWS has
-// anyway, of functions and queues, and of the log: they cost nothing while idle. An account has
+// newDashboard shows each stage at a glance. It uses metrics that AWS counts anyway, and
+// queries of the log, so it costs nothing while idle. An account has
 // three dashboards of up to 50 metrics free; one with more costs 3 US$ a month (Amazon
 // CloudWatch Pricing).
 func (a *App) newDashboard() {

@@ -34,14 +34,14 @@ func NewData(scope constructs.Construct, id string, s Settings) *Data {
 	// Guide, "Get exported outputs from a deployed CloudFormation stack").
 	d.Stack.ExportValue(own.TableName(), nil)
 	d.Stack.ExportValue(own.TableArn(), nil)
-	// An upload goes on for days, and after a requeue: it is older than that only if its job is gone.
+	// An upload may go on for days, also after a requeue. If it is older, its job is gone.
 	unfinished := &awss3.LifecycleRule{Id: jsii.String("unfinished-uploads"),
 		AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(s.Limits.FailedDays + 30)),
 		Enabled:                             jsii.Bool(true)}
 	d.Storage = newBucket(d.Stack, "Storage", s, true, &[]*awss3.LifecycleRule{unfinished})
 	// Work files of a job have no expiration: it counts from when an object was made, and a
 	// job may wait for ever. The system removes them: at the end, or failedDays after a
-	// failure. Nothing is worth a second version; those that a versioned bucket had go.
+	// failure. No work file needs a second version; a bucket that once had versions loses them.
 	d.Work = newBucket(d.Stack, "Work", s, false, &[]*awss3.LifecycleRule{unfinished,
 		{Id: jsii.String("forgotten-manifests"), Prefix: jsii.String(workspace.Batches),
 			Expiration: awscdk.Duration_Days(jsii.Number(14)), Enabled: jsii.Bool(true)},

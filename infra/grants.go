@@ -22,9 +22,9 @@ func allow(f awslambda.Function, actions []string, resources ...*string) {
 		Actions: jsii.Strings(actions...), Resources: &resources}))
 }
 
-// What is done with objects. A copy reads its source and puts its target (Amazon S3
-// User Guide, "Required permissions for Amazon S3 API operations"). Parts of an
-// upload and its completion are puts; giving it up is an action of its own.
+// The actions on objects. A copy reads its source and puts its target (Amazon S3 User
+// Guide, "Required permissions for Amazon S3 API operations"). Parts of an upload and its
+// completion are puts; aborting it is an action of its own.
 var (
 	get    = []string{"s3:GetObject"}
 	put    = []string{"s3:PutObject", "s3:AbortMultipartUpload"}
@@ -38,12 +38,13 @@ func grantObjects(f awslambda.Function, b awss3.Bucket, matching string, actions
 	allow(f, []string{"s3:ListBucket"}, b.BucketArn())
 }
 
-// jobRows are what a step of a job may change, by what partition keys begin with: the
-// job, the batch that counts it, and what it holds, which it gives back if it fails.
+// jobRows are the rows that a step of a job may change, by the beginning of their
+// partition key: the job, the batch that counts it, and the reservations and locks that
+// it gives back if it fails.
 var jobRows = []string{"JOB#*", "BATCH#*", "LOCK#*", "SLOT", "SPACE"}
 
-// stageRows are the rows that each stage may change. So those that read what
-// strangers wrote cannot reach objects, profiles, or the scheduler's lease.
+// stageRows are the rows that each stage may change. So a stage that parses hostile
+// content cannot change objects, profiles, or the scheduler's lease.
 var stageRows = map[string][]string{
 	"unpack":   {"BATCH#*", "JOB#*", "LOCK#*", "MAIL#*"},
 	"estimate": jobRows,
@@ -70,7 +71,7 @@ func grantRows(f awslambda.Function, d *Data, keys []string) {
 	f.AddToRolePolicy(awsiam.NewPolicyStatement(write))
 }
 
-// grantSearch lets a function look for rows, also in these indexes.
+// grantSearch lets a function query the table and these indexes.
 func grantSearch(f awslambda.Function, d *Data, indexes ...string) {
 	allow(f, []string{"dynamodb:Query"}, d.Table.TableArn())
 	for _, name := range indexes {
@@ -82,7 +83,7 @@ func grantSearch(f awslambda.Function, d *Data, indexes ...string) {
 // wake-ups that its changes owe.
 func (a *App) grantStage(st *Stage, p FunctionProps) {
 	grantRows(st.Handler, p.Data, stageRows[st.Name])
-	if st.Name == "process" || st.Name == "record" { // the line before a lock, an object's versions and events
+	if st.Name == "process" || st.Name == "record" { // queued locks; an object's versions and events
 		grantSearch(st.Handler, p.Data)
 	}
 	st.grantContent(p.Data)
@@ -104,8 +105,8 @@ func (a *App) grantStage(st *Stage, p FunctionProps) {
 	}
 }
 
-// grantScheduler gives the scheduler's function what it does for others. It and the API
-// change rows of every kind.
+// grantScheduler lets the scheduler's function run the gates, the sweep and the mails. It
+// and the API change rows of every kind.
 func (a *App) grantScheduler(p FunctionProps) {
 	grantRows(a.Scheduler, p.Data, nil)
 	grantSearch(a.Scheduler, p.Data, "work")
@@ -122,7 +123,7 @@ func (a *App) grantScheduler(p FunctionProps) {
 	}
 }
 
-// grantAPI gives the API's function what its routes do.
+// grantAPI lets the API's function do what its routes need.
 func (a *App) grantAPI(p FunctionProps) {
 	grantRows(a.API, p.Data, nil)
 	grantSearch(a.API, p.Data, "work", "list")
@@ -138,8 +139,8 @@ func (a *App) grantAPI(p FunctionProps) {
 	a.Machines[queue.MachineJob].GrantExecution(a.API, jsii.String("states:StopExecution"))
 }
 
-// grantMail lets a function send mails from an address, which SES has verified
-// itself or by its domain.
+// grantMail lets a function send mails from an address. SES has verified the address or
+// its domain.
 func grantMail(f awslambda.Function, from string) {
 	if from == "" {
 		return
@@ -174,7 +175,7 @@ func grantMetrics(f awslambda.Function) {
 		Conditions: &map[string]any{"StringEquals": map[string]any{"cloudwatch:namespace": cloudwatch.Namespace}}}))
 }
 
-// grantContent gives each stage what its step does with content, and no more.
+// grantContent lets each stage do with content what its step does, and no more.
 func (st *Stage) grantContent(d *Data) {
 	f := st.Handler
 	switch st.Name {

@@ -36,7 +36,7 @@ func python313() string {
 		candidates = append(candidates, found...)
 	}
 	for _, c := range candidates {
-		// A shim of pyenv is on the path even where its version is not to be used.
+		// A shim of pyenv is on the path even if its version is not selected.
 		if out, err := exec.Command(c, "-c", "import sys; print(sys.executable)").Output(); err == nil {
 			return strings.TrimSpace(string(out))
 		}

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// installDynamoDB installs DynamoDB Local; it needs Java and Maven. Maven compares what
-// it gets with sums from the same place; ours are in SHA256SUMS.
+// installDynamoDB installs DynamoDB Local; it needs Java and Maven. Maven compares files
+// with sums from the same server, so ours are in SHA256SUMS.
 func (s *Stack) installDynamoDB(ctx context.Context) error {
 	lib, pom := s.Path(".local", "dynamodb"), s.Path("localstack", "dynamodb", "pom.xml")
 	return s.Once(s.Path(".local", "dynamodb.done"), pom, func() error {
@@ -29,8 +29,8 @@ func (s *Stack) installDynamoDB(ctx context.Context) error {
 	})
 }
 
-// verify returns an error unless a folder has exactly the files of a list, which is as
-// sha256sum writes it.
+// verify returns an error unless a folder has exactly the files of a list in the form of
+// sha256sum.
 func verify(dir, list string) error {
 	want, err := os.ReadFile(list)
 	if err != nil {

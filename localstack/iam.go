@@ -12,11 +12,11 @@ import (
 // Root is the identity of the emulators' account: no policy refuses it.
 var Root = credentials.NewStaticCredentialsProvider("test", "test", "")
 
-// assets is the bucket that the CDK's bootstrapping makes for templates and code.
+// assets is the bucket that bootstrapping the CDK makes for templates and code.
 const assets = "cdk-hnb659fds-assets-000000000000-" + Region
 
-// admitPlainHTTP removes the policy of the CDK's bucket: its one statement refuses
-// what does not come by TLS, which is all, where policies are evaluated.
+// admitPlainHTTP removes the policy of the CDK's bucket. Its one statement refuses calls
+// without TLS, which are all calls to an emulator that evaluates policies.
 func (s *Stack) admitPlainHTTP(ctx context.Context) error {
 	if !s.Enforce || s.Core {
 		return nil

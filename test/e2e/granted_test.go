@@ -14,12 +14,12 @@ import (
 	"strings"
 )
 
-// request is a kind of call that a role made: S3's keys are cut after their first
-// part, partition keys after their kind.
+// request is a kind of call that a role made. Keys in S3 are cut after their first part,
+// partition keys after their kind.
 type request struct{ Role, Action, Resource, Leading string }
 
-// exceptions are grants that no test needs to use, and why they are there. who are
-// names of functions and machines, "" for all of them.
+// exceptions are grants that no test has to use, with the reason why they are granted. who
+// are names of functions and machines, "" = all of them.
 var exceptions = []struct{ who, action, resource, why string }{
 	{"", "sqs:ReceiveMessage", "", "Lambda polls the queue with the function's role, which MiniStack does not " +
 		"evaluate"},
@@ -38,7 +38,7 @@ var exceptions = []struct{ who, action, resource, why string }{
 	{"", "dynamodb:ConditionCheckItem", "", "as above"},
 	{"notify", "secretsmanager:GetSecretValue", "", "a callback's secret is given in plain on an emulator"},
 	{"estimate", "s3:GetObject", "/jobs/", "only another try, or a long manifest, is read again"},
-	// Every stage can end its job, with all that this owes; the tests do so in some.
+	// Every stage can end its job; the tests make only some of them do it.
 	{jobStages, keyOfRow, "BATCH#*", "the batch counts a job that ends"},
 	{jobStages, keyOfRow, "SLOT", "a job that ends or waits gives its slot back"},
 	{jobStages, keyOfRow, "SPACE", "a job that ends gives its space back, and one that turns out larger asks for more"},

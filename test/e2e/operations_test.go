@@ -81,7 +81,7 @@ func explained(t *testing.T, id string) v1.Explanation {
 	return x
 }
 
-// explains waits until it is said for what an item waits.
+// explains waits until an item's explanation names what it waits for, and says some texts.
 func explains(t *testing.T, id, waits string, says ...string) {
 	t.Helper()
 	var x v1.Explanation
@@ -105,8 +105,8 @@ func function(name string) cwtypes.Dimension {
 	return cwtypes.Dimension{Name: aws.String("FunctionName"), Value: &name}
 }
 
-// schedulerStopped: without its rule and its queue the scheduler has no invocations, which is
-// what SchedulerSilent looks at; jobs wait for it.
+// schedulerStopped: without its rule and its queue the scheduler has no invocations, which
+// is what the alarm SchedulerSilent watches; jobs wait for it.
 func schedulerStopped(t *testing.T) {
 	scheduler := out.All["schedulerFunction"]
 	runs := func() float64 { return sumOf(t, "AWS/Lambda", "Invocations", function(scheduler)) }
@@ -126,8 +126,8 @@ func schedulerStopped(t *testing.T) {
 	ends(t, job, "Completed", soon)
 }
 
-// stopScheduler takes away everything that wakes the scheduler. The function that it returns
-// gives it back.
+// stopScheduler disables everything that invokes the scheduler. The returned function
+// enables it again.
 func stopScheduler(t *testing.T, scheduler string) (start func()) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -181,7 +181,7 @@ func spaceFull(t *testing.T) {
 	ends(t, job, "Completed", soon)
 }
 
-// throttled: a function without concurrency counts what it is throttled.
+// throttled: a function without concurrency counts its throttles.
 func throttled(t *testing.T) {
 	functions, name := lambda.NewFromConfig(cfg), functionOf(t, "notify")
 	none := &lambda.PutFunctionConcurrencyInput{FunctionName: &name, ReservedConcurrentExecutions: aws.Int32(0)}

@@ -128,7 +128,8 @@ func TestJobsSurviveSimultaneousFaults(t *testing.T) {
 	validObjects(t, done...)
 }
 
-// heldJobs submits n files that come half only, until the returned function is called.
+// heldJobs submits n files whose second half is held back until the returned function is
+// called.
 func heldJobs(t *testing.T, src *source, n int) (jobs []string, release func()) {
 	t.Helper()
 	var all []func()
@@ -167,8 +168,8 @@ func inState(t *testing.T, jobs []string, state string) (n int) {
 	return n
 }
 
-// inTime holds a job's time against the graces of the faults that it met: one
-// for each repair and each killed function, and the ticks that were missed.
+// inTime compares the time that a job took with the graces of the faults that it met: one
+// for each repair and each killed function, and the missed ticks.
 func inTime(t *testing.T, job string) {
 	t.Helper()
 	all := eventsOf(t, job)

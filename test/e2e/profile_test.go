@@ -22,7 +22,7 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// receiver is a depositor's server that hears of preserved jobs.
+// receiver is a depositor's server that gets callbacks of preserved jobs.
 type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -90,8 +90,9 @@ func submitTo(t *testing.T, collection, url string) (batch, job string) {
 	return b.ID, ingest.JobID(b.ID, 1)
 }
 
-// TestCallbackModes: a required callback that fails, fails its job, which says that
-// its content is safe; requeued it completes. One of best effort does not.
+// TestCallbackModes: when a required callback fails, its job fails, says that its content
+// is safe, and completes after a requeue. When a best-effort callback fails, its job
+// completes.
 func TestCallbackModes(t *testing.T) {
 	if _, err := secretsmanager.NewFromConfig(cfg).CreateSecret(t.Context(),
 		&secretsmanager.CreateSecretInput{Name: aws.String("archivist/callback"),

@@ -49,7 +49,7 @@ func reindexAll(t *testing.T) string {
 	return string(said)
 }
 
-// kept is what a job came to, as far as it must be the same after a restore.
+// kept is the part of a job's result that must be the same after a restore.
 type kept struct {
 	ark     string
 	version int

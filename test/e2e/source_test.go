@@ -61,7 +61,7 @@ func (s *source) mark(path string, on bool) {
 	s.half[path] = on
 }
 
-// underWay is how many files have come half.
+// underWay is how many files are held at their second half.
 func (s *source) underWay() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *source) put(path string, data []byte) string {
 	return s.URL + path
 }
 
-// hold makes a file come half only, until the returned function is called.
+// hold holds back the second half of a file until the returned function is called.
 func (s *source) hold(path string) (release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	v1 "archivist/pkg/api/v1"
 )
 
-// validate is a validator that is not ours, with every digest. It says how many objects
-// there are.
+// validate runs a validator that is not ours over a storage root, with every digest. It
+// prints the number of objects.
 const validate = `
 import sys, ocfl
 root = ocfl.StorageRoot(root=sys.argv[1])
@@ -38,7 +38,7 @@ func validObjects(t *testing.T, jobs ...v1.Job) {
 		prefixes[o.Stored] = true
 	}
 	dir := t.TempDir()
-	copyOut(t, dir, &s3.ListObjectsV2Input{Delimiter: aws.String("/")}) // what says that it is a root
+	copyOut(t, dir, &s3.ListObjectsV2Input{Delimiter: aws.String("/")}) // the root's own files
 	for prefix := range prefixes {
 		copyOut(t, dir, &s3.ListObjectsV2Input{Prefix: &prefix})
 	}
