@@ -36,9 +36,14 @@ func (c *submitCmd) check(a *app, in v1.BatchRequest) (m checked, err error) {
 	}
 
 	m, err = checkManifest(body, collection.Profile.RequireDigest)
-	if err != nil {
+	switch {
+	case err != nil && c.Manifest == "":
+		a.warn("the manifest was not checked: %v", err)
+		return checked{}, a.ctx.Err()
+	case err != nil:
 		return m, fault.New(fault.Invalid, "%s: %w", c.manifestName(), err)
 	}
+
 	if len(m.Problems) > 0 {
 		m.show(terminal.Page{Writer: a.errors, Width: a.err.Width}, c.manifestName())
 	}

@@ -53,8 +53,12 @@ func newDepository(t *testing.T) *depository {
 	)
 	mux.HandleFunc("GET /files/", func(w http.ResponseWriter, r *http.Request) {
 		text, known := d.files[strings.TrimPrefix(r.URL.Path, "/files/")]
-		if !known {
+		if !known && r.URL.Path != "/files/cut.checkm" {
 			http.NotFound(w, r)
+		}
+		if r.URL.Path == "/files/cut.checkm" {
+			w.Header().Set("Content-Length", "10000")
+			text = objectProfile
 		}
 		_, _ = w.Write([]byte(text))
 	})
@@ -84,6 +88,7 @@ func TestSubmitChecks(t *testing.T) {
 	}{
 		"good":                {"submit URL/x.checkm", good, false, 0, ""},
 		"not there":           {"submit URL/gone.checkm", good, false, 0, "the server answers 404 Not Found"},
+		"cut off":             {"submit URL/cut.checkm", good, false, 0, "warning: the manifest was not checked: "},
 		"no manifest at all":  {"submit URL/x.checkm", "a text", false, 2, "--type file preserves it as a file"},
 		"kept as a file":      {"submit URL/x.checkm --type file", "a text", false, 0, ""},
 		"said to be one":      {"submit URL/x.checkm --type object-manifest", "a text", false, 2, "x.checkm"},
