@@ -109,6 +109,7 @@ func (c *batchShowCmd) Run(a *app) error {
 		if b.Report != "" {
 			p.Fields("report", "archivist batch report "+b.ID)
 		}
+		warned(p, b.Warnings)
 		for _, m := range b.MailProblems {
 			p.Fields("mail", m.Text)
 		}

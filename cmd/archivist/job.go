@@ -99,6 +99,7 @@ func (c *jobShowCmd) Run(a *app) error {
 			"last success", j.LastSuccessfulState, "ark", j.Identifiers.Primary, "version", versionText(j.Version),
 			"local ids", strings.Join(j.Identifiers.Local, ", "), "files", strconv.Itoa(j.Progress.Files),
 			"size", terminal.Size(j.Progress.Bytes), "priority", strconv.Itoa(j.Priority), "retries", retries)
+		warned(p, j.Warnings)
 
 		fmt.Fprintln(p)
 		terminal.Table(p, events, eventColumns...)
@@ -142,6 +143,7 @@ func (c *jobReceiptCmd) Run(a *app) error {
 		}
 		p.Fields("job", r.Job, "batch", r.Batch, "ark", r.ARK, "version", versionText(r.Version),
 			"change", change, "created", r.Created)
+		warned(p, r.Warnings)
 		fmt.Fprintln(p)
 		terminal.Table(p, r.Files, receiptColumns...)
 	})
@@ -199,4 +201,11 @@ func (a *app) act(id string, action v1.Action) error {
 			p.Fields("follow it", "archivist job watch "+j.ID)
 		}
 	})
+}
+
+// warned prints what a depositor should look at.
+func warned(p terminal.Page, warnings []string) {
+	for _, w := range warnings {
+		p.Fields("warning", w)
+	}
 }

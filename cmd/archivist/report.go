@@ -57,6 +57,10 @@ func printReport(p terminal.Page, report io.Reader) error {
 		switch {
 		case slices.Contains([]string{"failed", "completed", "open"}, key):
 			err = printJobs(p, dec)
+		case key == "warnings":
+			var all []string
+			err = dec.Decode(&all)
+			warned(p, all)
 		case key == "counts":
 			var n v1.ReportCounts
 			err = dec.Decode(&n)
@@ -111,8 +115,8 @@ func printJob(p terminal.Page, j v1.ReportJob) {
 		texts = append(texts, fmt.Sprintf("%s v%d%s, %s, %s", j.ARK, j.Version, change,
 			terminal.Count(j.Files, "file"), terminal.Size(j.Bytes)))
 	}
-	if j.Warnings > 0 {
-		texts = append(texts, "warning: the digest matched, the size differed: "+terminal.Count(j.Warnings, "file"))
+	for _, w := range j.Warnings {
+		texts = append(texts, "warning: "+w)
 	}
 	for _, text := range append(texts, j.Message, j.Next, j.Problem) {
 		if text != "" {

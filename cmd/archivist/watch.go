@@ -81,8 +81,8 @@ type sight struct {
 // watchBatches shows batches until they have ended. It fails if one did. A look is one
 // request for each: their counts are enough.
 func (a *app) watchBatches(ids []string) error {
-	return a.watch(func() (sight, error) {
-		batches := make([]v1.Batch, len(ids))
+	batches := make([]v1.Batch, len(ids))
+	err := a.watch(func() (sight, error) {
 		for i, id := range ids {
 			var err error
 			if batches[i], err = a.client.Batch(a.ctx, id); err != nil {
@@ -91,6 +91,37 @@ func (a *app) watchBatches(ids []string) error {
 		}
 		return sightOf(batches), nil
 	})
+	for _, b := range batches {
+		a.warnOf(b)
+	}
+	return err
+}
+
+// warnedJobs is how many jobs a batch has at most whose warnings are shown at its end. The
+// report has those of every batch.
+const warnedJobs = 20
+
+// warnOf shows the warnings of a batch that was watched, and of its jobs if they are few.
+// It is an extra: jobs that cannot be read are left out.
+func (a *app) warnOf(b v1.Batch) {
+	if a.json != nil || !v1.Ended(b.State) {
+		return // JSON has them as fields
+	}
+	for _, w := range b.Warnings {
+		a.warn("%s", w)
+	}
+	if b.Counts.Expected > warnedJobs {
+		return
+	}
+	jobs, err := a.client.Jobs(a.ctx, v1.Filter{Batch: b.ID, Limit: warnedJobs})
+	if err != nil {
+		return
+	}
+	for _, j := range jobs {
+		for _, w := range j.Warnings {
+			a.warn("job %s: %s", j.ID, w)
+		}
+	}
 }
 
 // sightOf sums batches up.

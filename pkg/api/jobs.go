@@ -112,6 +112,6 @@ func wireJob(j queue.Job) v1.Job {
 		RetryCount:  j.RetryCount, Recoverable: j.State == ingest.Failed && !j.NotRecoverable,
 		Identifiers: v1.Identifiers{Primary: j.Primary, Local: j.LocalIDs}, Version: j.ObjectVersion,
 		NoChange:        j.NoChange,
-		InventoryDigest: j.Inventory, Warnings: j.Warned, Message: j.Message,
+		InventoryDigest: j.Inventory, Warnings: j.Warnings(), Message: j.Message,
 		Progress: v1.Progress{Files: j.Files, Bytes: j.Bytes, Done: j.Checkpoint}}
 }

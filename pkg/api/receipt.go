@@ -31,7 +31,7 @@ func (a *API) receipt(ctx context.Context, in *struct {
 	}
 	r := v1.Receipt{Job: in.ID, Batch: j.Batch, ARK: j.Primary, Version: j.ObjectVersion, NoChange: j.NoChange,
 		Created: ingest.Timestamp(stored.Versions[j.ObjectVersion].Created.UnixMilli()), Files: []v1.ReceiptFile{},
-		Cursor: next}
+		Warnings: j.Warnings(), Cursor: next}
 	for _, f := range files {
 		file := v1.ReceiptFile{Path: f.Path, Size: f.Size, Digests: f.Digests, Warning: f.Warning}
 		if f.Given != "" {

@@ -20,6 +20,7 @@ type Batch struct {
 	Expected   int      `dynamo:"expected"` // jobs in all, once the first are made
 	Sealed     bool     `dynamo:"sealed"`
 	Message    string   `dynamo:"message,omitempty"`
+	Warnings   []string `dynamo:"warnings,omitempty"`   // of its manifest
 	Incomplete string   `dynamo:"incomplete,omitempty"` // why not all of its rows became jobs
 	Report     string   `dynamo:"report,omitempty"`     // key of the saved report
 	IfVersion  int      `dynamo:"if_version,omitempty"`

@@ -72,11 +72,14 @@ type Job struct {
 	Cleaning    bool     `dynamo:"cleaning,omitempty"`  // its work files are being removed
 	Locks       []string `dynamo:"lock_keys,omitempty"` // lock keys that it owns
 
+	ManifestWarnings []string `dynamo:"manifest_warnings,omitempty"` // see Warnings
+	FileWarnings     []string `dynamo:"file_warnings,omitempty"`
+
 	Manifest string `dynamo:"manifest_key,omitempty"` // of the manifest in the work bucket, once it was checked
 	Files    int    `dynamo:"files,omitempty"`        // of the producer, once estimated
 	Bytes    int64  `dynamo:"bytes,omitempty"`        // of these, once downloaded
 	Fetched  int64  `dynamo:"fetched_ms,omitempty"`   // when the download ended
-	Warned   int    `dynamo:"warned,omitempty"`       // files whose size was not the depositor's
+	Warned   int    `dynamo:"warned,omitempty"`       // files with a warning
 	Checked  int    `dynamo:"checked,omitempty"`      // files with a digest of the depositor
 	Stamp    int64  `dynamo:"stamp_ms,omitempty"`     // created of the OCFL version, fixed before first use
 

@@ -130,6 +130,7 @@ func (c Composer) saved(ctx context.Context, b *ingest.Batch) (r notify.Report, 
 // report could not be made.
 func (c Composer) unreported(ctx context.Context, b *ingest.Batch) (notify.Report, error) {
 	r := notify.NewReport(b.ID, b.Collection, b.Note, ingest.Timestamp(b.Entered))
+	r.Warnings = b.Warnings
 	if b.Unpacked == 0 {
 		r.Message = b.Message
 		return r, nil

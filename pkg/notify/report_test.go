@@ -2,6 +2,7 @@ package notify
 
 import (
 	"encoding/base64"
+	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -73,6 +74,36 @@ func sent(t *testing.T, r Report, whole bool, link string) (*mail.Message, map[s
 	return parts(t, raw)
 }
 
+func ExampleForReport() {
+	m, err := ForReport(Report{Batch: "01ABC", Collection: "maps", At: "2026-11-21T16:00:00Z", Note: "Second delivery",
+		Counts: Counts{Failed: 1, Completed: 1},
+		Failed: []Job{{Job: "01ABC-00001", Title: "Sheet 1", LocalIDs: []string{"map-1"}, Next: NextStep(true),
+			Message: "file 1.tif: https://example.org/1.tif answered 404 Not Found"}},
+		Completed: []Job{{Job: "01ABC-00002", ARK: "ark:/99999/fk4tq65d6k", Title: "Sheet 2",
+			LocalIDs: []string{"map-2"}, Version: 1, Files: 1, Bytes: 70,
+			Warnings: []string{"file 2.tif: the depositor's size is 80 bytes, but 70 were received"}}},
+	}, true, "https://archive.example.org/v1/batches/01ABC/report")
+	fmt.Println(m.Text, err)
+	// Output:
+	// 1 of 2 objects failed: 01ABC to maps
+	//
+	// Note:
+	//   Second delivery
+	//
+	// FAILED 01ABC-00001: Sheet 1 (map-1)
+	//   file 1.tif: https://example.org/1.tif answered 404 Not Found
+	//   Correct the cause, then requeue the job.
+	// PRESERVED ark:/99999/fk4tq65d6k: Sheet 2 (map-2)
+	//   version 1, 1 file, 70 bytes
+	//   Warning: file 2.tif: the depositor's size is 80 bytes, but 70 were received
+	//
+	// The whole report: archivist batch report 01ABC
+	// https://archive.example.org/v1/batches/01ABC/report
+	//
+	// Batch 01ABC, 2026-11-21T16:00:00Z.
+	//  <nil>
+}
+
 func heading(t *testing.T, msg *mail.Message) string {
 	t.Helper()
 	s, err := new(mime.WordDecoder).DecodeHeader(msg.Header.Get("Subject"))
@@ -86,7 +117,8 @@ func TestReportMail(t *testing.T) {
 	r := Report{Batch: "B1", Collection: "maps", At: "2026-11-21T16:00:00Z",
 		Counts: Counts{Failed: 2, Completed: 1, Open: 1},
 		Completed: []Job{{Job: "B1-2", ARK: "ark:/99999/fk4tq65d6k", Version: 2, Files: 3, Bytes: 70,
-			Title: "<b>Map</b>", Warnings: 1}},
+			Title:    "<b>Map</b>",
+			Warnings: []string{"file a.txt: the depositor's size is 3 bytes", "w2", "<i>w3</i>", "w4", "w5"}}},
 		Failed: []Job{{Job: "B1-1", Message: "file a.txt: the depositor's md5 is 1", LocalIDs: []string{"x"},
 			Next: NextStep(false)}, {Job: "B1-3", Message: "404", Next: NextStep(true)}}}
 	msg, got := sent(t, r, true, "https://example.org/v1/batches/B1/report")
@@ -94,9 +126,10 @@ func TestReportMail(t *testing.T) {
 		t.Error(s)
 	}
 	for part, says := range map[string][]string{
-		"text/plain": {"a new submission is needed", "requeue the job", "the size differed: 1 files",
+		"text/plain": {"a new submission is needed", "requeue the job",
+			"  Warning: file a.txt: the depositor's size is 3 bytes", "Warning: 2 more in the report",
 			"archivist batch report B1", "https://example.org/v1/batches/B1/report", "not listed here: 1."},
-		"text/html": {"&lt;b&gt;Map&lt;/b&gt;", "a new submission is needed", "the size differed: 1 files",
+		"text/html": {"&lt;b&gt;Map&lt;/b&gt;", "a new submission is needed", "size is 3 bytes", "2 more in the report",
 			"https://example.org/v1/batches/B1/report"},
 		"completed.json": {"ark:/99999/fk4tq65d6k"}, "failed.json": {"404"}} {
 		for _, s := range says {
@@ -161,9 +194,10 @@ func TestOtherScripts(t *testing.T) {
 // nor reach a terminal as control characters.
 func TestNobodyForgesLines(t *testing.T) {
 	const evil = "x\nPRESERVED ark:/99999/fk4forged\r\nFAILED y\u2028PRESERVED z\x1b[31m\u202e\x00\u0085PRESERVED"
-	r := Report{Batch: "B1", Collection: "c", Note: evil, Counts: Counts{Failed: 1, Completed: 1},
+	r := Report{Batch: "B1", Collection: "c", Note: evil, Warnings: []string{evil},
+		Counts:    Counts{Failed: 1, Completed: 1},
 		Failed:    []Job{{Job: "B1-1", Title: evil, LocalIDs: []string{evil}, Message: evil, Next: NextStep(true)}},
-		Completed: []Job{{ARK: "ark:/1/2", Title: evil, LocalIDs: []string{evil}}}}
+		Completed: []Job{{ARK: "ark:/1/2", Title: evil, LocalIDs: []string{evil}, Warnings: []string{evil}}}}
 	m, err := ForReport(r, true, "")
 	if err != nil {
 		t.Fatal(err)

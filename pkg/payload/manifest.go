@@ -32,6 +32,17 @@ func Rejected(m checkm.Manifest, problems []checkm.Problem, err error, want chec
 	return "the manifest is rejected: " + strings.Join(lines, "; ")
 }
 
+// Warnings are those of a manifest that was read.
+func Warnings(problems []checkm.Problem) []string {
+	var all ingest.Warnings
+	for _, p := range problems {
+		if p.Severity == checkm.Warning {
+			all.Add("manifest: " + p.String())
+		}
+	}
+	return all.List("archivist manifest check lists them")
+}
+
 // WrongDigest says how what came differs from the depositor's digest, "" if it
 // does not.
 func WrongDigest(what string, came *fetch.Digester, p ingest.Payload) string {

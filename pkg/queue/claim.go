@@ -87,9 +87,11 @@ func (c *Claim) OnCommit(add func(*table.Tx) error) { c.onCommit = append(c.onCo
 // Remark puts a sentence into the event that ends the step.
 func (c *Claim) Remark(text string) { c.remark = text }
 
-// Unpack makes the batch's next jobs under the lease; see Queue.Unpack.
+// Unpack makes the batch's next jobs under the lease, and saves the warnings of its
+// manifest; see Queue.Unpack.
 func (c *Claim) Unpack(ctx context.Context, jobs []ingest.Job, expected int) error {
 	row := c.item.(*Batch)
+	row.Warnings = c.Batch.Warnings
 	err := c.q.Unpack(ctx, row, jobs, expected)
 	if fault.Is(err, fault.Invalid) {
 		c.refused = err

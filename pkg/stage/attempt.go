@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -41,7 +42,8 @@ type attempt struct {
 type problem struct {
 	n     int // of the file
 	why   string
-	final bool // another try gives the same
+	final bool          // another try gives the same
+	after time.Duration // the source asks to wait that long; 0: it does not
 }
 
 // maxProblems is how many files that cannot be taken are named. Then the download
@@ -71,7 +73,8 @@ func (a *attempt) note(n int, row checkm.Row, err error) {
 		a.got++
 	case errors.As(err, &refused), unfetched(err):
 		why := fmt.Sprintf("file %s: %v", ingest.Cut(row.Name, maxProblem/4), err)
-		a.problems = append(a.problems, problem{n, ingest.Cut(why, maxProblem), !mayRecover(err)})
+		a.problems = append(a.problems,
+			problem{n, ingest.Cut(why, maxProblem), !mayRecover(err), fetch.AskedToWait(err)})
 	case a.err == nil:
 		a.err = err
 	}
@@ -109,12 +112,13 @@ func (a *attempt) stopped() bool {
 	return a.err != nil || len(a.problems) >= maxProblems
 }
 
-// failure names every file that cannot be taken.
+// failure names every file that cannot be taken. A source that asks to wait is asked
+// again, unless something is wrong that does not pass.
 func (a *attempt) failure() ingest.Result {
 	slices.SortFunc(a.problems, func(a, b problem) int { return a.n - b.n })
-	final, whys := false, make([]string, len(a.problems))
+	final, asked, after, whys := false, true, time.Duration(0), make([]string, len(a.problems))
 	for i, p := range a.problems {
-		final, whys[i] = final || p.final, p.why
+		final, asked, after, whys[i] = final || p.final, asked && p.after > 0, max(after, p.after), p.why
 	}
 
 	text := strings.Join(whys[:min(len(whys), maxProblems)], "; ")
@@ -124,8 +128,11 @@ func (a *attempt) failure() ingest.Result {
 	if left := a.job.Files - a.got - len(whys); left > 0 {
 		text += fmt.Sprintf("; %d files were not tried", left)
 	}
-	if final {
+	switch {
+	case final:
 		return ingest.Fail(false, text+". Correct the files or the manifest, then submit it again")
+	case asked && after <= ingest.MaxDefer:
+		return ingest.Defer(after, text)
 	}
 	return ingest.Fail(true, text+". Correct the source, then requeue the job")
 }
@@ -232,5 +239,5 @@ func (a *attempt) file(ctx context.Context, n int, row checkm.Row) (aip.Entry, e
 	if why != "" {
 		return aip.Entry{}, &changedError{why}
 	}
-	return describe(row, came.Sums, key)
+	return describe(row, came, key)
 }

@@ -106,6 +106,7 @@ func (d Download) finish(ctx context.Context, a *attempt) (ingest.Result, error)
 	}
 
 	j.Bytes, j.Warned, j.Checked, j.Fetched = a.came.bytes, a.came.warned, a.came.checked, d.Now().UnixMilli()
+	j.FileWarnings = a.came.warnings.List("the receipt has them")
 	if a.came.files != j.Files {
 		return ingest.Result{}, fmt.Errorf("stage: the ledger of %s has %d files, its manifest %d",
 			j.ID, a.came.files, j.Files)

@@ -4,24 +4,27 @@ import (
 	"fmt"
 	"mime"
 	"path"
+	"strings"
 
 	"archivist/pkg/aip"
 	"archivist/pkg/checkm"
 	"archivist/pkg/fetch"
+	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
+	"archivist/pkg/transfer"
 )
 
-// describe holds a file that came against what the depositor said of it. A
-// wrong digest refuses it; a wrong size only without a digest that is right.
-func describe(row checkm.Row, sums *fetch.Digester, key string) (aip.Entry, error) {
-	digests := sums.Sums()
-	file := ocfl.File{Path: "producer/" + row.Name, Size: sums.Size, Digests: digests,
-		CRC64: sums.CRC64NVME(), Source: key}
-	e := aip.Entry{File: file,
-		URL: fetch.Redact(row.URL), MediaType: row.MediaType, Modified: row.Modified}
+// describe compares a file that came with what the depositor said of it. A wrong
+// digest refuses it; a wrong size only without a digest that is right.
+func describe(row checkm.Row, came *transfer.File, key string) (aip.Entry, error) {
+	sums, digests := came.Sums, came.Sums.Sums()
+	e := aip.Entry{URL: fetch.Redact(row.URL), MediaType: row.MediaType, Modified: row.Modified,
+		File: ocfl.File{Path: "producer/" + row.Name, Size: sums.Size, Digests: digests,
+			CRC64: sums.CRC64NVME(), Source: key}}
 	if e.MediaType == "" {
 		e.MediaType = defaultType(row.Name)
 	}
+
 	if row.Digest != "" {
 		e.Given = row.Algorithm
 		if digests[row.Algorithm] != row.Digest {
@@ -29,13 +32,21 @@ func describe(row checkm.Row, sums *fetch.Digester, key string) (aip.Entry, erro
 				row.Algorithm, row.Digest, digests[row.Algorithm], sums.Size)}
 		}
 	}
+
+	var warnings []string
 	if row.Size >= 0 && row.Size != sums.Size {
-		e.Warning = fmt.Sprintf("the depositor's size is %d bytes, but %d were received", row.Size, sums.Size)
+		differs := fmt.Sprintf("the depositor's size is %d bytes, but %d were received", row.Size, sums.Size)
 		if row.Digest == "" {
-			return e, &refusedError{e.Warning + ", and there is no digest that shows which is correct"}
+			return e, &refusedError{differs + ", and there is no digest that shows which is correct"}
 		}
+		warnings = append(warnings, differs+"; the digest matched")
 	}
 
+	if came.Encoding != "" {
+		warnings = append(warnings, fmt.Sprintf("the source sent it with the Content-Encoding %q, "+
+			"which was not asked for; it is kept as it was received", ingest.Cut(came.Encoding, 50)))
+	}
+	e.Warning = strings.Join(warnings, "; ")
 	return e, nil
 }
 
@@ -52,6 +63,7 @@ func defaultType(name string) string {
 type tally struct {
 	files, warned, checked int
 	bytes                  int64
+	warnings               ingest.Warnings
 }
 
 func (t *tally) add(e aip.Entry) {
@@ -62,5 +74,6 @@ func (t *tally) add(e aip.Entry) {
 	}
 	if e.Warning != "" {
 		t.warned++
+		t.warnings.Add("file " + strings.TrimPrefix(e.Path, "producer/") + ": " + e.Warning)
 	}
 }

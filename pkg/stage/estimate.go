@@ -156,7 +156,7 @@ func (e Estimate) checkManifest(ctx context.Context, j *ingest.Job, manifest ocf
 		return ingest.Fail(false, why), nil
 	}
 
-	j.Files = m.Rows
+	j.Files, j.ManifestWarnings = m.Rows, payload.Warnings(problems)
 	return next, nil
 }
 

@@ -51,7 +51,9 @@ func (r Report) join(ctx context.Context, b *ingest.Batch, pages int, read readP
 // newReport begins a report. Its time is that at which the batch came to its state,
 // so that a second try makes the same one.
 func newReport(b *ingest.Batch) notify.Report {
-	return notify.NewReport(b.ID, b.Collection, b.Note, ingest.Timestamp(b.Entered))
+	report := notify.NewReport(b.ID, b.Collection, b.Note, ingest.Timestamp(b.Entered))
+	report.Warnings = b.Warnings
+	return report
 }
 
 func (j *joiner) write() error {
@@ -66,6 +68,11 @@ func (j *joiner) write() error {
 		}
 	}
 
+	if len(r.Warnings) > 0 {
+		if err := j.member("warnings", r.Warnings); err != nil {
+			return err
+		}
+	}
 	for _, l := range []reportList{
 		{"failed", func(p reportPage) lines { return p.Failed }, &r.Failed, &r.Counts.Failed},
 		{"completed", func(p reportPage) lines { return p.Completed }, &r.Completed, &r.Counts.Completed},

@@ -176,7 +176,7 @@ func reportLine(j *ingest.Job) notify.Job {
 	line := notify.Job{Job: j.ID, State: string(j.State), Source: fetch.Redact(j.URL), ARK: j.Primary,
 		LocalIDs: j.LocalIDs, Title: j.What,
 		Version: j.ObjectVersion, NoChange: j.NoChange, InventoryDigest: j.Inventory,
-		Files: j.Files, Bytes: j.Bytes, Warnings: j.Warned, Message: j.Message}
+		Files: j.Files, Bytes: j.Bytes, Warnings: j.Warnings(), Message: j.Message}
 	if j.ObjectVersion > 0 {
 		line.Receipt = notify.ReceiptPath(j.ID)
 	}

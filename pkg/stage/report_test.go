@@ -85,7 +85,8 @@ func TestReport(t *testing.T) {
 	}
 	good, job := r.Completed[0], w.Job(ingest.JobID(id, 1))
 	if good.ARK != job.Primary || good.Version != 1 || good.InventoryDigest != job.Inventory ||
-		good.Receipt != "/v1/jobs/"+job.Job.ID+"/receipt" || good.Title != "Title of good" || good.Warnings != 1 {
+		good.Receipt != "/v1/jobs/"+job.Job.ID+"/receipt" || good.Title != "Title of good" ||
+		len(good.Warnings) != 1 || !strings.Contains(good.Warnings[0], "file a.txt: the depositor's size is 99 bytes") {
 		t.Errorf("%+v", good)
 	}
 	if f := good.FileDetails; len(f) != 1 || f[0].Path != "producer/a.txt" || f[0].Size != int64(len(content)) ||

@@ -10,13 +10,16 @@ import (
 
 // failed turns an error of fetching into a result: content that cannot be had
 // fails the job. It can be requeued once the source is corrected, unless its
-// address is refused.
+// address is refused. A source that asks to wait is asked again.
 func failed(err error) (ingest.Result, error) {
 	switch {
 	case !unfetched(err):
 		return ingest.Result{}, err
 	case !mayRecover(err):
 		return ingest.Fail(false, err.Error()+". Correct the URL, then submit it again"), nil
+	}
+	if after := fetch.AskedToWait(err); after > 0 && after <= ingest.MaxDefer {
+		return ingest.Defer(after, err.Error()), nil
 	}
 	return ingest.Fail(true, err.Error()+". Correct the source, then requeue the job"), nil
 }

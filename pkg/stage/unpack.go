@@ -206,6 +206,7 @@ func (u Unpack) jobs(
 		return nil, refused, nil
 	}
 
+	b.Warnings = payload.Warnings(problems)
 	jobs = make([]ingest.Job, len(rows))
 	for i, r := range rows {
 		jobs[i] = jobOf(b, r, row, priority(profile, len(rows)))

@@ -14,10 +14,11 @@ import (
 type partial struct {
 	Upload    *bucket.Upload `json:"upload,omitempty"`
 	Digests   fetch.State    `json:"digests"`
-	Validator string         `json:"validator"`      // by which the rest is known to belong to it
-	All       bool           `json:"all,omitempty"`  // every part is there
-	Rest      []byte         `json:"rest,omitempty"` // bytes received after the last part
-	Most      int64          `json:"most,omitempty"` // bytes that ever were there: only more is progress
+	Validator string         `json:"validator"`          // by which the rest is known to belong to it
+	All       bool           `json:"all,omitempty"`      // every part is there
+	Rest      []byte         `json:"rest,omitempty"`     // bytes received after the last part
+	Encoding  string         `json:"encoding,omitempty"` // see File
+	Most      int64          `json:"most,omitempty"`     // bytes that ever were there: only more is progress
 
 	row   checkm.Row
 	key   string    // of the file

@@ -44,6 +44,8 @@ type Transfer struct {
 type File struct {
 	Key  string // in the work bucket
 	Sums *fetch.Digester
+	// Encoding is how the source encoded the file although it was asked not to, or "".
+	Encoding string
 
 	text ocfl.Text
 }
@@ -71,7 +73,7 @@ func (t *Transfer) File(ctx context.Context, row checkm.Row, key, noted string) 
 		return nil, err
 	}
 
-	f := &File{Key: p.key, Sums: p.sums}
+	f := &File{Key: p.key, Sums: p.sums, Encoding: p.Encoding}
 	if p.Upload != nil {
 		f.Key = p.Upload.Key
 	}
@@ -118,7 +120,7 @@ func (t *Transfer) take(ctx context.Context, p *partial, st fetch.Stream) error 
 		}
 	}
 
-	p.Validator, p.total = st.Validator, st.Size
+	p.Validator, p.Encoding, p.total = st.Validator, st.Encoding, st.Size
 	var buf []byte
 	for {
 		if size := t.partSize(p, st.Size); len(buf) != size {

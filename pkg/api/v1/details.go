@@ -88,6 +88,8 @@ type Report struct {
 	Message string `json:"message,omitempty"`
 	// Why the jobs are not listed.
 	Problem string `json:"problem,omitempty"`
+	// What the depositor should look at in the manifest, although it is accepted: the first warnings.
+	Warnings []string `json:"warnings,omitempty"`
 	// How many jobs it has of each kind.
 	Counts ReportCounts `json:"counts"`
 	// The jobs that failed.
@@ -132,8 +134,8 @@ type ReportJob struct {
 	Files int `json:"files,omitempty" example:"3"`
 	// The bytes of these files.
 	Bytes int64 `json:"bytes,omitempty" example:"3145728"`
-	// Files whose digest matched, and whose size was not the depositor's.
-	Warnings int `json:"warnings,omitempty" example:"0"`
+	// What the depositor should look at: the first warnings of its manifest and of its files.
+	Warnings []string `json:"warnings,omitempty" example:"[\"file map.tif: the depositor's size is 80 bytes, but 1400 were received; the digest matched\"]"`
 	// Each file, of jobs of a few files.
 	FileDetails []ReceiptFile `json:"fileDetails,omitempty"`
 	// The path, below the API's URL, of the receipt with all files.

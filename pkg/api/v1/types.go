@@ -128,6 +128,8 @@ type Batch struct {
 	Report string `json:"report,omitempty" example:"/v1/batches/01M7ZBMEYHBB62YP6RY21T1GQ6/report"`
 	// Why it failed, or what its last step said.
 	Message string `json:"message,omitempty"`
+	// What the depositor should look at in its manifest, although it is accepted: the first warnings.
+	Warnings []string `json:"warnings,omitempty" example:"[\"manifest: line 7: there are lines after #%eof; they are ignored\"]"`
 	// Mails about it that did not reach a recipient. Absent in lists.
 	MailProblems []MailProblem `json:"mailProblems,omitempty"`
 }
@@ -188,8 +190,8 @@ type Job struct {
 	NoChange bool `json:"noChange,omitempty"`
 	// The sha512 of the OCFL inventory of that version.
 	InventoryDigest string `json:"inventoryDigest,omitempty"`
-	// Files whose digest matched, and whose size was not the depositor's. The receipt names them.
-	Warnings int `json:"warnings,omitempty" example:"0"`
+	// What the depositor should look at, although the content is accepted: the first warnings of its manifest and of its files.
+	Warnings []string `json:"warnings,omitempty" example:"[\"file map.tif: the depositor's size is 80 bytes, but 1400 were received; the digest matched\"]"`
 	// Why it failed, or what its last stage said.
 	Message string `json:"message,omitempty"`
 	// How far it has got.
@@ -358,7 +360,7 @@ type ReceiptFile struct {
 	Digests map[string]string `json:"digests"`
 	// The depositor's digest. It matched.
 	Given *Digest `json:"given,omitempty"`
-	// What the depositor should look at: the digest matched, the size differed.
+	// What the depositor should look at, e.g. that the digest matched and the size differed.
 	Warning string `json:"warning,omitempty"`
 }
 
@@ -376,6 +378,8 @@ type Receipt struct {
 	NoChange bool `json:"noChange,omitempty"`
 	// When the version was stored.
 	Created string `json:"created" format:"date-time" example:"2026-11-22T09:31:12Z"`
+	// What the depositor should look at: the first warnings of the job's manifest and of its files. Each file has its own, too.
+	Warnings []string `json:"warnings,omitempty" example:"[\"manifest: line 7: there are lines after #%eof; they are ignored\"]"`
 	// The files of the version, a page of them.
 	Files []ReceiptFile `json:"files"`
 	// Pass it as the parameter cursor to get the next files. Absent on the last page.

@@ -1,0 +1,44 @@
+package notify
+
+import (
+	"bytes"
+	"embed"
+	htmltemplate "html/template"
+	texttemplate "text/template"
+)
+
+// files are the mails, by name and form: report.txt and report.html, queued.txt and
+// queued.html.
+//
+//go:embed templates
+var files embed.FS
+
+// functions are those of the templates. In a mail of plain text, whatever a depositor
+// wrote goes through one of them.
+var functions = map[string]any{
+	"first":    func(jobs []Job) []Job { return jobs[:min(len(jobs), Shown)] },
+	"shown":    func() int { return Shown },
+	"line":     line,
+	"lines":    lines,
+	"object":   object,
+	"change":   change,
+	"warnings": warnings,
+}
+
+var (
+	plain = texttemplate.Must(texttemplate.New("").Funcs(functions).ParseFS(files, "templates/*.txt"))
+	rich  = htmltemplate.Must(htmltemplate.New("").Funcs(functions).ParseFS(files, "templates/*.html"))
+)
+
+// fill makes a mail's text in both forms.
+func (m *Mail) fill(name string, data any) error {
+	var text, html bytes.Buffer
+	if err := plain.ExecuteTemplate(&text, name+".txt", data); err != nil {
+		return err
+	}
+	if err := rich.ExecuteTemplate(&html, name+".html", data); err != nil {
+		return err
+	}
+	m.Text, m.HTML = text.String(), html.String()
+	return nil
+}

@@ -1,0 +1,140 @@
+package stage_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"archivist/pkg/ingest"
+)
+
+// wants fails unless the texts say what is wanted, in order.
+func wants(t *testing.T, where string, got []string, want ...string) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %q; expected %d", where, got, len(want))
+		return
+	}
+	for i, says := range want {
+		if !strings.Contains(got[i], says) {
+			t.Errorf("%s: %q; expected %q", where, got[i], says)
+		}
+	}
+}
+
+// TestWarnings: what a depositor should look at is on the job's row, in its report, and
+// beside each file of what is preserved, for the receipt: those of the manifest and
+// those of the files, however many tries it took.
+func TestWarnings(t *testing.T) {
+	w := newTwins(t)
+	list := manifest("mrt-ingest-manifest", fileFields,
+		w.source.URL+"/plain | md5 | 9a0364b9e99bb480dd25e1f0284c8555 | 8 | | caf\u00e9/a |",
+		w.source.URL+"/plain | md5 | 9a0364b9e99bb480dd25e1f0284c8555 | 7 | | cafe\u0301/a |",
+		w.source.URL+"/gzip | md5 | 9a0364b9e99bb480dd25e1f0284c8555 | 7 | | packed |") + "\n"
+	w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/list":
+			_, _ = out.Write([]byte(list))
+			return
+		case "/gzip":
+			out.Header().Set("Content-Encoding", "gzip")
+		}
+		_, _ = out.Write([]byte("content"))
+	})
+
+	id := w.submit("list", func(b *ingest.Batch) { b.Payload.Type = ingest.TypeObjectManifest })
+	j := w.ended(id, 1, false)
+	says := []string{"differs from that of line 5 in case or in Unicode normalization only", "after #%eof",
+		"file café/a: the depositor's size is 8 bytes, but 7 were received; the digest matched",
+		"file packed: the source sent it with the Content-Encoding \"gzip\""}
+	wants(t, "the job", j.Warnings(), says...)
+	r := w.report(j.Batch)
+	wants(t, "the report", r.Completed[0].Warnings, says...)
+	files := r.Completed[0].FileDetails
+	if len(files) != 3 || files[1].Warning == "" || files[2].Warning == "" || j.Warned != 2 {
+		t.Errorf("%d files have a warning: %+v", j.Warned, files)
+	}
+}
+
+// TestWarningsOfBatch: the warnings of a batch's manifest are on its row and in its
+// report, a bounded number of them.
+func TestWarningsOfBatch(t *testing.T) {
+	w := newTwins(t)
+	rows := []string{}
+	for range 15 {
+		rows = append(rows, w.source.URL+"/a | | | | | a | | same")
+	}
+	list := manifest("mrt-single-file-batch-manifest", batchFields, rows...)
+	w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/list" {
+			_, _ = out.Write([]byte(list))
+			return
+		}
+		_, _ = out.Write([]byte("content"))
+	})
+
+	id := w.submit("list", func(b *ingest.Batch) {
+		b.Payload.Type, b.LocalIDs = ingest.TypeSingleFileBatch, nil
+	})
+	b, err := w.m.Queue.Batch(t.Context(), w.job(id).Batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(b.Warnings); n != ingest.MaxWarnings+1 ||
+		!strings.Contains(b.Warnings[n-1], "19 more warnings: archivist manifest check") ||
+		!strings.Contains(strings.Join(b.Warnings, "\n"), `the localIdentifier "same" is that of line 5 too`) {
+		t.Errorf("%d: %q", n, b.Warnings)
+	}
+	for range 15 {
+		w.run()
+	}
+	wants(t, "the report", w.report(b.Batch.ID).Warnings, b.Warnings...)
+}
+
+// TestSourceAsksToWait: a source that asks to wait an hour, for the manifest or for a
+// file, is asked again after it. Until then nothing runs; what was downloaded stays.
+func TestSourceAsksToWait(t *testing.T) {
+	for _, busy := range []string{"/list", "/two"} {
+		t.Run(busy, func(t *testing.T) {
+			w := newTwins(t)
+			asked := map[string]int{}
+			list := manifest("mrt-ingest-manifest", fileFields,
+				w.source.URL+"/one | | | | | one |", w.source.URL+"/two | | | | | two |")
+			w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodHead {
+					out.Header().Set("Content-Length", "7")
+					return
+				}
+				asked[r.URL.Path]++
+				if r.URL.Path == busy && asked[busy] == 1 {
+					out.Header().Set("Retry-After", "3600")
+					out.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				if r.URL.Path == "/list" {
+					_, _ = out.Write([]byte(list))
+					return
+				}
+				_, _ = out.Write([]byte("content"))
+			})
+
+			id := w.submit("list", func(b *ingest.Batch) { b.Payload.Type = ingest.TypeObjectManifest })
+			w.run()
+			j := w.job(id)
+			const says = " answered 503 Service Unavailable and asks to wait 3600 s"
+			if !j.Deferred() || j.HasSlot || !strings.Contains(j.Message, busy+says) {
+				t.Fatalf("%s, deferred %v: %s", j.State, j.Deferred(), j.Message)
+			}
+
+			later := func() time.Time { return time.Now().Add(time.Hour + time.Minute) }
+			w.m.Queue.Now, w.s.Now = later, later
+			w.run()
+			w.run()
+			w.ended(id, 1, false)
+			if asked[busy] != 2 || asked["/one"] != 1 {
+				t.Errorf("%v", asked)
+			}
+		})
+	}
+}
