@@ -15,7 +15,7 @@ func (row *Job) repair(ctx context.Context, q *Queue) error {
 		return q.clean(ctx, row, now, "work files removed: the retention period of failed jobs has ended")
 	}
 	if row.Deferred() {
-		by := origin{event: "job.continued", component: "sweep", reason: "the wait that the source asked for has ended"}
+		by := origin{event: "job.state", component: "sweep", reason: "the wait that the source asked for has ended"}
 		return q.changeJob(ctx, row, q.Rules.Ready(row.Job), by)
 	}
 	stage, working := row.stage()
