@@ -143,8 +143,8 @@ func transferred(j *ingest.Job) premis.Event {
 	}
 	if j.Warned > 0 {
 		e.Outcome = premis.Warning
-		e.Note = fmt.Sprintf("A warning was recorded for %d of %d files, for example that the digest matched and the size "+
-			"differed from the size stated by the depositor; see %s.", j.Warned, j.Files, aip.ListName)
+		e.Note = fmt.Sprintf("A warning was recorded for %d of %d files, for example that the digest matched "+
+			"and the size differed from the size stated by the depositor; see %s.", j.Warned, j.Files, aip.ListName)
 	}
 	return e
 }
