@@ -186,8 +186,8 @@ func TestWireTypesAgree(t *testing.T) {
 		Given: &notify.Digest{Algorithm: "md5", Value: "d"}, Warning: "w"}
 	job := notify.Job{Job: "j", State: "Failed", Source: "s", ARK: "a", Version: 1, NoChange: true,
 		InventoryDigest: "i", LocalIDs: []string{"l"},
-		Title: "t", Files: 1, Bytes: 1, Warnings: []string{"w"}, FileDetails: []notify.File{file}, Receipt: "r", Problem: "p",
-		Message: "m", Recoverable: true, Next: "n"}
+		Title: "t", Files: 1, Bytes: 1, Warnings: []string{"w"}, FileDetails: []notify.File{file}, Receipt: "r",
+		Problem: "p", Message: "m", Recoverable: true, Next: "n"}
 	stored := notify.Report{Batch: "b", Collection: "c", Note: "n", At: "a", Message: "m", Problem: "p",
 		Warnings: []string{"w"}, Counts: notify.Counts{Failed: 1, Completed: 1, Open: 1},
 		Failed: []notify.Job{job}, Completed: []notify.Job{job}, Open: []notify.Job{job}}

@@ -29,10 +29,10 @@ func wants(t *testing.T, where string, got []string, want ...string) {
 func TestWarnings(t *testing.T) {
 	w := newTwins(t)
 	list := manifest("mrt-ingest-manifest", fileFields,
-		w.source.URL+"/plain | md5 | 9a0364b9e99bb480dd25e1f0284c8555 | 8 | | caf\u00e9/a |",
-		w.source.URL+"/plain | md5 | 9a0364b9e99bb480dd25e1f0284c8555 | 7 | | cafe\u0301/a |",
-		w.source.URL+"/gzip | md5 | 9a0364b9e99bb480dd25e1f0284c8555 | 7 | | packed |") + "\n"
-	w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		w.Source.URL+"/plain | md5 | 9a0364b9e99bb480dd25e1f0284c8555 | 8 | | caf\u00e9/a |",
+		w.Source.URL+"/plain | md5 | 9a0364b9e99bb480dd25e1f0284c8555 | 7 | | cafe\u0301/a |",
+		w.Source.URL+"/gzip | md5 | 9a0364b9e99bb480dd25e1f0284c8555 | 7 | | packed |") + "\n"
+	w.Source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/list":
 			_, _ = out.Write([]byte(list))
@@ -43,8 +43,8 @@ func TestWarnings(t *testing.T) {
 		_, _ = out.Write([]byte("content"))
 	})
 
-	id := w.submit("list", func(b *ingest.Batch) { b.Payload.Type = ingest.TypeObjectManifest })
-	j := w.ended(id, 1, false)
+	id := w.Submit("list", func(b *ingest.Batch) { b.Payload.Type = ingest.TypeObjectManifest })
+	j := w.Ended(id, 1, false)
 	says := []string{"differs from that of line 5 in case or in Unicode normalization only", "after #%eof",
 		"file café/a: the depositor's size is 8 bytes, but 7 were received; the digest matched",
 		"file packed: the source sent it with the Content-Encoding \"gzip\""}
@@ -63,10 +63,10 @@ func TestWarningsOfBatch(t *testing.T) {
 	w := newTwins(t)
 	rows := []string{}
 	for range 15 {
-		rows = append(rows, w.source.URL+"/a | | | | | a | | same")
+		rows = append(rows, w.Source.URL+"/a | | | | | a | | same")
 	}
 	list := manifest("mrt-single-file-batch-manifest", batchFields, rows...)
-	w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+	w.Source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/list" {
 			_, _ = out.Write([]byte(list))
 			return
@@ -74,10 +74,10 @@ func TestWarningsOfBatch(t *testing.T) {
 		_, _ = out.Write([]byte("content"))
 	})
 
-	id := w.submit("list", func(b *ingest.Batch) {
+	id := w.Submit("list", func(b *ingest.Batch) {
 		b.Payload.Type, b.LocalIDs = ingest.TypeSingleFileBatch, nil
 	})
-	b, err := w.m.Queue.Batch(t.Context(), w.job(id).Batch)
+	b, err := w.Machine.Queue.Batch(t.Context(), w.Job(id).Batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestWarningsOfBatch(t *testing.T) {
 		t.Errorf("%d: %q", n, b.Warnings)
 	}
 	for range 15 {
-		w.run()
+		w.Drive()
 	}
 	wants(t, "the report", w.report(b.Batch.ID).Warnings, b.Warnings...)
 }
@@ -100,8 +100,8 @@ func TestSourceAsksToWait(t *testing.T) {
 			w := newTwins(t)
 			asked := map[string]int{}
 			list := manifest("mrt-ingest-manifest", fileFields,
-				w.source.URL+"/one | | | | | one |", w.source.URL+"/two | | | | | two |")
-			w.source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+				w.Source.URL+"/one | | | | | one |", w.Source.URL+"/two | | | | | two |")
+			w.Source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodHead {
 					out.Header().Set("Content-Length", "7")
 					return
@@ -119,19 +119,19 @@ func TestSourceAsksToWait(t *testing.T) {
 				_, _ = out.Write([]byte("content"))
 			})
 
-			id := w.submit("list", func(b *ingest.Batch) { b.Payload.Type = ingest.TypeObjectManifest })
-			w.run()
-			j := w.job(id)
+			id := w.Submit("list", func(b *ingest.Batch) { b.Payload.Type = ingest.TypeObjectManifest })
+			w.Drive()
+			j := w.Job(id)
 			const says = " answered 503 Service Unavailable and asks to wait 3600 s"
 			if !j.Deferred() || j.HasSlot || !strings.Contains(j.Message, busy+says) {
 				t.Fatalf("%s, deferred %v: %s", j.State, j.Deferred(), j.Message)
 			}
 
 			later := func() time.Time { return time.Now().Add(time.Hour + time.Minute) }
-			w.m.Queue.Now, w.s.Now = later, later
-			w.run()
-			w.run()
-			w.ended(id, 1, false)
+			w.Machine.Queue.Now, w.Stages.Now = later, later
+			w.Drive()
+			w.Drive()
+			w.Ended(id, 1, false)
 			if asked[busy] != 2 || asked["/one"] != 1 {
 				t.Errorf("%v", asked)
 			}

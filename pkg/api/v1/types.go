@@ -190,7 +190,7 @@ type Job struct {
 	NoChange bool `json:"noChange,omitempty"`
 	// The sha512 of the OCFL inventory of that version.
 	InventoryDigest string `json:"inventoryDigest,omitempty"`
-	// What the depositor should look at, although the content is accepted: the first warnings of its manifest and of its files.
+	// What the depositor should look at, although it is accepted: the first warnings of its manifest and its files.
 	Warnings []string `json:"warnings,omitempty" example:"[\"file map.tif: the depositor's size is 80 bytes, but 1400 were received; the digest matched\"]"`
 	// Why it failed, or what its last stage said.
 	Message string `json:"message,omitempty"`
@@ -378,7 +378,7 @@ type Receipt struct {
 	NoChange bool `json:"noChange,omitempty"`
 	// When the version was stored.
 	Created string `json:"created" format:"date-time" example:"2026-11-22T09:31:12Z"`
-	// What the depositor should look at: the first warnings of the job's manifest and of its files. Each file has its own, too.
+	// What the depositor should look at: the first warnings of its manifest and its files. Each file has its own, too.
 	Warnings []string `json:"warnings,omitempty" example:"[\"manifest: line 7: there are lines after #%eof; they are ignored\"]"`
 	// The files of the version, a page of them.
 	Files []ReceiptFile `json:"files"`
