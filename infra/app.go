@@ -119,8 +119,8 @@ func (a *App) newScheduler(p FunctionProps, timing ingest.Timing) {
 // apiStage is the name of the API's only stage, and its path.
 const apiStage = "prod"
 
-// newAPI makes the REST API in front of its function. On AWS every call needs
-// an API key until callers have tokens.
+// newAPI makes the REST API in front of its function. On AWS every call of a route of the
+// archive needs an API key until callers have tokens.
 func (a *App) newAPI(p FunctionProps) {
 	p.Reserve = apiReserve
 	// The inventory of very many files is read within the 29 s that a gateway waits.
@@ -143,6 +143,7 @@ func (a *App) newAPI(p FunctionProps) {
 		CloudWatchRole: jsii.Bool(role), CloudWatchRoleRemovalPolicy: keptIf(role),
 		DefaultMethodOptions: &awsapigateway.MethodOptions{ApiKeyRequired: jsii.Bool(!p.Settings.Local)},
 		DeployOptions: &awsapigateway.StageOptions{StageName: jsii.String(apiStage), TracingEnabled: jsii.Bool(true),
+			MethodOptions:        openRates(),
 			AccessLogDestination: awsapigateway.NewLogGroupLogDestination(logs),
 			AccessLogFormat:      awsapigateway.AccessLogFormat_JsonWithStandardFields(nil)},
 	})

@@ -27,6 +27,17 @@ func routes(rest awsapigateway.RestApi) {
 	files.AddMethod(jsii.String("GET"), nil, open)
 }
 
+// openRates bound how often openPaths are asked for: the usage plan's rates are those of
+// its keys. A page is five requests.
+func openRates() *map[string]*awsapigateway.MethodDeploymentOptions {
+	rates := map[string]*awsapigateway.MethodDeploymentOptions{}
+	for _, path := range append(slices.Clone(openPaths), "docs/{file}") {
+		rates["/"+path+"/GET"] = &awsapigateway.MethodDeploymentOptions{
+			ThrottlingRateLimit: jsii.Number(10), ThrottlingBurstLimit: jsii.Number(50)}
+	}
+	return &rates
+}
+
 // problems makes the gateway's own answers problem documents, as those of the function.
 func problems(rest awsapigateway.RestApi) {
 	for _, name := range slices.Sorted(maps.Keys(api.Gateway)) {

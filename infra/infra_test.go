@@ -280,6 +280,14 @@ func TestOpenLocallyOnly(t *testing.T) {
 	if open != len(openPaths)+1 {
 		t.Errorf("%d methods need no key", open)
 	}
+	for id, stage := range of(all, "AWS::ApiGateway::Stage") {
+		settings := text(stage.Properties["MethodSettings"])
+		for _, path := range []string{"/~1docs", "/~1docs~1{file}", "/~1openapi.json", "/~1openapi.yaml"} {
+			if !strings.Contains(settings, `"ResourcePath":"`+path+`","ThrottlingBurstLimit":50,"ThrottlingRateLimit":10`) {
+				t.Errorf("%s: the rate of %s has no bound: %s", id, path, settings)
+			}
+		}
+	}
 	env, _ := json.Marshal(of(synth(t, production), "AWS::Lambda::Function"))
 	for _, v := range []string{"ARCHIVIST_ALLOW", "ARCHIVIST_CRASHES"} {
 		if strings.Contains(string(env), v) {
