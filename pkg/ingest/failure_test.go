@@ -45,3 +45,13 @@ func TestEarlierFailure(t *testing.T) {
 		t.Errorf("it says %q", j.Message)
 	}
 }
+
+// TestProgressClearsTheFailure: after a try that made progress nothing is said any more of
+// the one that failed before.
+func TestProgressClearsTheFailure(t *testing.T) {
+	j := Job{State: Downloading, Message: "no answer", Work: Work{Tries: 3}}
+	j = rules.Next(j, Result{Outcome: StepContinue}, time.UnixMilli(0))
+	if j.Message != "" || j.Tries != 0 {
+		t.Errorf("after progress: try %d, %q", j.Tries, j.Message)
+	}
+}

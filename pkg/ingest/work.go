@@ -17,7 +17,7 @@ type Work struct {
 	Parked     bool   `dynamo:"parked,omitempty"`     // waits for a lock, or until Due, without an execution
 	Waits      string `dynamo:"waits_for,omitempty"`  // the lock that it waits for
 	WaitsOn    string `dynamo:"waits_on,omitempty"`   // the job that holds the lock
-	Checkpoint string `dynamo:"checkpoint,omitempty"` // how far the step is, in its own words
+	Checkpoint string `dynamo:"checkpoint,omitempty"` // how far the step is, for people: "80 of 1,400 bytes"
 	Done       int    `dynamo:"done_no,omitempty"`    // how far the step is, counted in what it works on
 }
 
