@@ -11,6 +11,7 @@ import (
 	"archivist/pkg/terminal"
 )
 
+// batchCmd is for depositors: a batch is what they submitted at once.
 type batchCmd struct {
 	List   batchListCmd   `cmd:"" help:"List a collection's batches, newest first."`
 	Show   batchShowCmd   `cmd:"" help:"Show a batch and its jobs."`
@@ -45,6 +46,7 @@ func limited[T any](a *app, l limit, list []T) []T {
 	return list[:l.Limit]
 }
 
+// batchListCmd is how one finds a batch whose id is lost.
 type batchListCmd struct {
 	Collection string     `required:"" short:"c" help:"Collection of the batches." placeholder:"NAME"`
 	State      batchState `help:"Only batches in this state, e.g. failed." placeholder:"STATE"`
@@ -53,6 +55,7 @@ type batchListCmd struct {
 
 func (batchListCmd) prints() any { return v1.Batch{} }
 
+// Run asks for one batch more than is shown, to know whether there are more.
 func (c *batchListCmd) Run(a *app) error {
 	filter := v1.Filter{Collection: c.Collection, State: string(c.State), Limit: c.more()}
 	list, err := a.client.Batches(a.ctx, filter)
@@ -75,6 +78,7 @@ var batchColumns = []terminal.Column[v1.Batch]{
 	{Title: "note", Text: func(b v1.Batch) string { return b.Note }, Share: 1},
 }
 
+// batchShowCmd shows where a batch is while it runs; its report says how it ended.
 type batchShowCmd struct {
 	ID string `arg:"" name:"batch" help:"Id of a batch."`
 }
@@ -88,6 +92,7 @@ type batchWithJobs struct {
 
 func (batchShowCmd) prints() any { return batchWithJobs{} }
 
+// Run makes two requests: the batch with its counts, and its first jobs.
 func (c *batchShowCmd) Run(a *app) error {
 	b, err := a.client.Batch(a.ctx, c.ID)
 	if err != nil {
@@ -174,6 +179,8 @@ type explainCmd struct {
 
 func (explainCmd) prints() any { return v1.Explanation{} }
 
+// Run shows the sentence for everybody. What operators look for besides, e.g. the
+// execution that drives it, is in the JSON.
 func (c *explainCmd) Run(a *app) error {
 	x, err := a.client.Explain(a.ctx, c.ID)
 	if err != nil {

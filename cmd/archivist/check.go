@@ -134,6 +134,7 @@ func (c *submitCmd) manifest(a *app) (io.ReadCloser, error) {
 	return closing{resp.Body, cancel}, nil
 }
 
+// fetch asks for the manifest as the archive will, but from this computer.
 func (c *submitCmd) fetch(ctx context.Context, a *app) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Source, nil)
 	if err != nil {

@@ -20,12 +20,14 @@ type collectionCmd struct {
 	Set  collectionSetCmd  `cmd:"" help:"Create or replace a collection's profile."`
 }
 
+// collectionShowCmd shows the defaults for a collection that has no profile of its own.
 type collectionShowCmd struct {
 	Name string `arg:"" help:"Name of a collection."`
 }
 
 func (collectionShowCmd) prints() any { return v1.Collection{} }
 
+// Run needs no profile to be there: each collection has at least the defaults.
 func (c *collectionShowCmd) Run(a *app) error {
 	got, err := a.client.Collection(a.ctx, c.Name)
 	if err != nil {
@@ -34,6 +36,8 @@ func (c *collectionShowCmd) Run(a *app) error {
 	return a.showCollection(got)
 }
 
+// collectionSetCmd replaces the whole profile: what the file leaves out is the default
+// again.
 type collectionSetCmd struct {
 	Name string `arg:"" help:"Name of a collection."`
 	File string `arg:"" help:"JSON file that holds the profile, e.g. profile.json; - reads the standard input."`
@@ -41,6 +45,8 @@ type collectionSetCmd struct {
 
 func (collectionSetCmd) prints() any { return v1.Collection{} }
 
+// Run refuses a file with a field that profiles do not have: a misspelt one would be
+// lost without a word.
 func (c *collectionSetCmd) Run(a *app) error {
 	in, err := a.open(c.File)
 	if err != nil {
@@ -61,6 +67,7 @@ func (c *collectionSetCmd) Run(a *app) error {
 	return a.showCollection(got)
 }
 
+// showCollection prints what differs from the defaults.
 func (a *app) showCollection(c v1.Collection) error {
 	return a.print(c, func(p terminal.Page) {
 		profile := c.Profile

@@ -16,6 +16,8 @@ import (
 //go:embed completion/*
 var completionFiles embed.FS
 
+// completionCmd prints a script. It asks this program for each word, so that it need not
+// be installed again when commands change.
 type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"${enum}"`
 }
@@ -29,6 +31,7 @@ func (completionCmd) Help() string {
 		"fish:  archivist completion fish > ~/.config/fish/completions/archivist.fish"
 }
 
+// Run prints the script as it is: it is no text for people.
 func (c *completionCmd) Run(a *app) error {
 	script, err := completionFiles.ReadFile("completion/" + c.Shell)
 	if err == nil {

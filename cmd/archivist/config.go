@@ -120,6 +120,7 @@ func readConfig(m machine) (s settings, config configFile, err error) {
 	return s, config, nil
 }
 
+// othersCanRead reports whether anybody but the owner may read a file.
 func othersCanRead(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && info.Mode().Perm()&0o077 != 0
@@ -172,6 +173,7 @@ type configCmd struct{}
 func (configCmd) offline()    {}
 func (configCmd) prints() any { return settings{} }
 
+// Run says that a key is set, and where it is from, and no more of it.
 func (configCmd) Run(a *app) error {
 	return a.print(a.settings, func(p terminal.Page) {
 		s := a.settings

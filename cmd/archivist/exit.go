@@ -26,6 +26,7 @@ type usageError struct{ message string }
 // Error says what is wrong with it.
 func (e *usageError) Error() string { return e.message }
 
+// usage makes a usageError.
 func usage(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
 // end says what went wrong, in one line, and returns the exit code.

@@ -82,6 +82,7 @@ func fieldNames(t reflect.Type) (names []string) {
 	return names
 }
 
+// jsonName is the name of a field in JSON, "" if it has none.
 func jsonName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if f.Anonymous || !f.IsExported() || name == "-" {

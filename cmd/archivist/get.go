@@ -38,6 +38,7 @@ type fetched struct {
 	Error string `json:"error"`
 }
 
+// Run lists what came, and says at the end what did not.
 func (c *objectGetCmd) Run(a *app) error {
 	if c.Dir == "-" && len(c.Paths) != 1 {
 		return usage("-o - writes one file: name its path, e.g. producer/a.pdf (archivist object files lists them)")
@@ -103,6 +104,7 @@ func listFetched(p terminal.Page, got []fetched) {
 	}
 }
 
+// fetchedColumns say of each file that it is what is stored.
 var fetchedColumns = []terminal.Column[fetched]{
 	{Title: "file", Text: func(f fetched) string { return f.Local }, Share: 1},
 	{Title: "size", Text: func(f fetched) string { return terminal.Size(f.Size) }},
@@ -218,6 +220,7 @@ func (g getting) isThere(to string, f v1.File) (bool, error) {
 	return false, fault.New(fault.Conflict, "%s is there with other content; --force overwrites it", to)
 }
 
+// sumOf is the sha512 of a file that is there.
 func sumOf(name string) (string, error) {
 	in, err := os.Open(name)
 	if err != nil {

@@ -20,6 +20,8 @@ type jobCmd struct {
 	Fail    jobFailCmd    `cmd:"" help:"Fail a job that runs or waits."`
 }
 
+// jobListCmd lists the jobs of a collection or of a batch, not of both: a batch is of one
+// collection.
 type jobListCmd struct {
 	Collection string   `short:"c" xor:"of" required:"" help:"Jobs of this collection." placeholder:"NAME"`
 	Batch      string   `short:"b" xor:"of" required:"" help:"Jobs of this batch." placeholder:"ID"`
@@ -29,6 +31,7 @@ type jobListCmd struct {
 
 func (jobListCmd) prints() any { return v1.Job{} }
 
+// Run leaves it to the API to filter: it knows the states of all jobs.
 func (c *jobListCmd) Run(a *app) error {
 	filter := v1.Filter{Collection: c.Collection, Batch: c.Batch, State: string(c.State), Limit: c.more()}
 	list, err := a.client.Jobs(a.ctx, filter)
@@ -69,6 +72,7 @@ func versionText(n int) string {
 	return fmt.Sprintf("v%d", n)
 }
 
+// jobShowCmd is for those who ask what happened to a job; explain says what will.
 type jobShowCmd struct {
 	ID string `arg:"" name:"job" help:"Id of a job."`
 }
@@ -81,6 +85,7 @@ type jobWithEvents struct {
 
 func (jobShowCmd) prints() any { return jobWithEvents{} }
 
+// Run makes two requests: the job as it is, and its history.
 func (c *jobShowCmd) Run(a *app) error {
 	j, err := a.client.Job(a.ctx, c.ID)
 	if err != nil {
@@ -125,12 +130,14 @@ func detailText(e v1.Event) string {
 	return string(e.Detail)
 }
 
+// jobReceiptCmd is the proof for the depositor: it is read from the stored object.
 type jobReceiptCmd struct {
 	ID string `arg:"" name:"job" help:"Id of a job."`
 }
 
 func (jobReceiptCmd) prints() any { return v1.Receipt{} }
 
+// Run reads all pages: a receipt is kept as a whole.
 func (c *jobReceiptCmd) Run(a *app) error {
 	r, err := a.client.Receipt(a.ctx, c.ID)
 	if err != nil {
@@ -166,6 +173,7 @@ func givenText(f v1.ReceiptFile) string {
 	return f.Given.Algorithm
 }
 
+// jobRequeueCmd asks for a reason, which the history of the job keeps.
 type jobRequeueCmd struct {
 	ID      string `arg:"" name:"job" help:"Id of a failed job."`
 	Reason  string `required:"" help:"Why it will succeed now, e.g. 'the server is back'." placeholder:"TEXT"`
@@ -174,10 +182,12 @@ type jobRequeueCmd struct {
 
 func (jobRequeueCmd) prints() any { return v1.Job{} }
 
+// Run lets the API decide: it knows what a job that failed can go on from.
 func (c *jobRequeueCmd) Run(a *app) error {
 	return a.act(c.ID, v1.Action{Action: "requeue", Reason: c.Reason, Confirm: c.Confirm})
 }
 
+// jobFailCmd ends a job that will never succeed, so that its batch can report.
 type jobFailCmd struct {
 	ID     string `arg:"" name:"job" help:"Id of a job that runs or waits."`
 	Reason string `required:"" help:"Reason for failing the job." placeholder:"TEXT"`
@@ -185,6 +195,7 @@ type jobFailCmd struct {
 
 func (jobFailCmd) prints() any { return v1.Job{} }
 
+// Run fails the job; its worker, if it has one, finds out when it commits.
 func (c *jobFailCmd) Run(a *app) error {
 	return a.act(c.ID, v1.Action{Action: "fail", Reason: c.Reason})
 }

@@ -45,6 +45,7 @@ type cli struct {
 	Help       helpCmd       `cmd:"" help:"Show help on a command or a topic: ${topics}."`
 }
 
+// main gives a command this computer.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once

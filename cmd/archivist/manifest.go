@@ -10,10 +10,12 @@ import (
 	"archivist/pkg/terminal"
 )
 
+// manifestCmd is for those who write manifests.
 type manifestCmd struct {
 	Check manifestCheckCmd `cmd:"" help:"Check a manifest file against every rule, offline. Exit code 1: rejected."`
 }
 
+// manifestCheckCmd needs no API: a manifest is checked before it is put on a web server.
 type manifestCheckCmd struct {
 	File          string `arg:"" help:"Manifest file (archivist help manifests); - reads the standard input."`
 	RequireDigest bool   `help:"Reject files without a digest, as a collection with requireDigest does."`
@@ -33,6 +35,7 @@ type checked struct {
 	Problems []checkm.Problem `json:"problems"`
 }
 
+// Run ends with exit code 1 if the manifest is rejected, so that scripts can stop there.
 func (c *manifestCheckCmd) Run(a *app) error {
 	in, err := a.open(c.File)
 	if err != nil {

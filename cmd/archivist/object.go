@@ -20,6 +20,7 @@ type objectCmd struct {
 	Reindex reindexCmd     `cmd:"" help:"Restore missing rows of objects from the storage root."`
 }
 
+// objectListCmd finds an object by what the depositor called it, too.
 type objectListCmd struct {
 	Collection string `required:"" short:"c" help:"Collection of the objects." placeholder:"NAME"`
 	LocalID    string `help:"Only the object that has this local id." placeholder:"ID"`
@@ -28,6 +29,7 @@ type objectListCmd struct {
 
 func (objectListCmd) prints() any { return v1.Object{} }
 
+// Run lists the objects that changed last first: those are asked for most.
 func (c *objectListCmd) Run(a *app) error {
 	filter := v1.Filter{Collection: c.Collection, LocalID: c.LocalID, Limit: c.more()}
 	list, err := a.client.Objects(a.ctx, filter)
@@ -86,6 +88,7 @@ func (v *version) files(a *app) (v1.Object, []v1.File, error) {
 	return o, files, err
 }
 
+// objectShowCmd shows which versions there are, and which job stored each.
 type objectShowCmd struct {
 	ARK string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
 }
@@ -98,6 +101,7 @@ type objectWithVersions struct {
 
 func (objectShowCmd) prints() any { return objectWithVersions{} }
 
+// Run makes two requests: the object, and its versions.
 func (c *objectShowCmd) Run(a *app) error {
 	id, err := parseARK(c.ARK)
 	if err != nil {
@@ -132,10 +136,12 @@ var versionColumns = []terminal.Column[v1.Version]{
 	{Text: func(v v1.Version) string { return v.InventoryDigest }},
 }
 
+// objectFilesCmd lists what object get can get.
 type objectFilesCmd struct{ version }
 
 func (objectFilesCmd) prints() any { return v1.File{} }
 
+// Run lists the files of the newest version unless another is named.
 func (c *objectFilesCmd) Run(a *app) error {
 	_, files, err := c.files(a)
 	if err != nil {

@@ -119,6 +119,7 @@ func (p *progress) text() string {
 		p.Sum.Objects, p.Sum.Changed, len(p.Sum.Failed), p.speed.Left(places))
 }
 
+// end takes the status line away: what is printed next is the result.
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

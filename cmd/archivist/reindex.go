@@ -24,6 +24,8 @@ type reindexCmd struct {
 
 func (reindexCmd) prints() any { return v1.Reindexed{} }
 
+// Run ends with the code of a conflict if an object could not be restored: the others
+// are there all the same.
 func (c *reindexCmd) Run(a *app) error {
 	if (c.ARK == "") != c.All || c.Parallel < 1 {
 		return usage("give either an ARK or --all")
@@ -47,12 +49,14 @@ func (c *reindexCmd) Run(a *app) error {
 		len(sum.Failed), sum.Objects)
 }
 
+// showReindexed prints the sums, and what needs somebody to look at it.
 func showReindexed(p terminal.Page, sum v1.Reindexed) {
 	p.Fields("objects", strconv.Itoa(sum.Objects), "restored", strconv.Itoa(sum.Changed),
 		"failed", strconv.Itoa(len(sum.Failed)))
 	terminal.Table(p, sum.Failed, failedColumns...)
 }
 
+// failedColumns name an object by where it is stored if it cannot be read.
 var failedColumns = []terminal.Column[v1.NotReindexed]{
 	{Title: "object", Text: func(f v1.NotReindexed) string { return cmp.Or(f.ARK, f.Stored) }},
 	{Title: "problem", Text: func(f v1.NotReindexed) string { return f.Why }, Share: 1},

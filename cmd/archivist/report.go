@@ -19,6 +19,7 @@ type batchReportCmd struct {
 
 func (batchReportCmd) prints() any { return v1.Report{} }
 
+// Run holds the whole report only if some of its fields are asked for.
 func (c *batchReportCmd) Run(a *app) error {
 	body, err := a.client.Report(a.ctx, c.ID)
 	if err != nil {

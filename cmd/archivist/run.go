@@ -101,6 +101,7 @@ func parserOf(c *cli, m machine, exit func(int)) *kong.Kong {
 		})
 }
 
+// description is the beginning of the help.
 const description = "Archivist preserves content: submit it by URL, follow it, and get it back.\n\n" +
 	"  archivist submit https://example.org/map.tif -c maps --watch"
 

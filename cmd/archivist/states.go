@@ -27,6 +27,7 @@ type jobState string
 // UnmarshalText refuses what is no state.
 func (s *jobState) UnmarshalText(text []byte) error { return parseState(s, string(text)) }
 
+// candidates are what a shell completes it to.
 func (jobState) candidates() []string { return v1.JobStates }
 
 // batchState is a state of batches to look for, in any case.
@@ -35,6 +36,7 @@ type batchState string
 // UnmarshalText refuses what is no state.
 func (s *batchState) UnmarshalText(text []byte) error { return parseState(s, string(text)) }
 
+// candidates are what a shell completes it to.
 func (batchState) candidates() []string { return v1.BatchStates }
 
 // state is a text that must be one of some.
@@ -43,6 +45,8 @@ type state interface {
 	candidates() []string
 }
 
+// parseState finds a state in any case, and is the same for jobs and batches, which have
+// states of their own.
 func parseState[S state](to *S, text string) error {
 	for _, known := range (*to).candidates() {
 		if strings.EqualFold(known, text) {

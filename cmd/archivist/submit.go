@@ -56,6 +56,8 @@ func (c submitCmd) prints() any {
 	return submitted{}
 }
 
+// Run checks what can be checked before it submits: what the archive would refuse later
+// is refused here, at once.
 func (c *submitCmd) Run(a *app) error {
 	in, err := c.request()
 	if err != nil {

@@ -12,20 +12,24 @@ import (
 	"archivist/pkg/terminal"
 )
 
+// batchWatchCmd follows several batches as one.
 type batchWatchCmd struct {
 	IDs []string `arg:"" name:"batch" help:"Ids of batches."`
 }
 
 func (batchWatchCmd) prints() any { return v1.Batch{} }
 
+// Run fails if a batch fails, so that a script knows.
 func (c *batchWatchCmd) Run(a *app) error { return a.watchBatches(c.IDs) }
 
+// jobWatchCmd follows one job, which says on which step of its path it is.
 type jobWatchCmd struct {
 	ID string `arg:"" name:"job" help:"Id of a job."`
 }
 
 func (jobWatchCmd) prints() any { return v1.Job{} }
 
+// Run has no percentage to show: nobody knows how long the steps take.
 func (c *jobWatchCmd) Run(a *app) error {
 	return a.watch(func() (s sight, err error) {
 		j, err := a.client.Job(a.ctx, c.ID)
