@@ -1,5 +1,14 @@
-// Package ark reads and makes Archival Resource Keys, with the NOID check
-// character.
+// Package ark reads and makes Archival Resource Keys, with the NOID check character.
+//
+// An ARK names an object for ever: ark:/NAAN/name, where the NAAN (name assigning
+// authority number) is that of an archive. A name begins with the shoulder on which the
+// archive mints names, and ends in a character by which a mistyped ARK is noticed:
+//
+//	given, err := ark.Parse("https://n2t.net/ark:99999/fk4-tq65-d6k") // ark:/99999/fk4tq65d6k
+//	minted := ark.Mint("99999", "fk4", rand.IntN)
+//
+// Nothing here knows which names are taken: whoever mints one has to reserve it.
+// (Source: The ARK Identifier Scheme, draft-kunze-ark; NOID, "noid check digit algorithm".)
 package ark
 
 import (

@@ -1,5 +1,20 @@
-// Package bucket reads and writes one S3 bucket: conditional puts, streamed
-// uploads, verified copies.
+// Package bucket reads and writes one S3 bucket: conditional puts, streamed uploads,
+// verified copies.
+//
+// It is S3's own operations with what every caller needs of them. An error has a kind
+// (package fault): a missing object is a NotFound, a condition that does not hold a
+// Stale, and anything else an *Error that names the bucket. A large object is written as
+// a stream, or in parts that can be gone on with by another process:
+//
+//	work := bucket.Bucket{Client: client, Name: "work", Limits: bucket.DefaultLimits}
+//	err := work.Put(ctx, "plan.json", data, bucket.Condition{Absent: true})
+//	if fault.Is(err, fault.Stale) { … } // another one was first
+//
+//	w := work.Writer(ctx, "list.jsonl", bucket.Condition{})
+//	_, err = io.Copy(w, list)
+//	err = errors.Join(err, w.Close()) // nothing is there before
+//
+// In tests, package buckettest is S3 in a process.
 package bucket
 
 import (
@@ -141,7 +156,7 @@ func (c Condition) headers() (ifNoneMatch, ifMatch *string) {
 	return ifNoneMatch, ifMatch
 }
 
-// Put writes a small object under a condition. A Lost says that the condition
+// Put writes a small object under a condition. A Stale says that the condition
 // did not hold. A put whose answer was lost may find its own object.
 func (b Bucket) Put(ctx context.Context, key string, body []byte, c Condition) error {
 	in := &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: bytes.NewReader(body)}
@@ -254,7 +269,7 @@ func (b Bucket) DeleteSame(ctx context.Context, key, etag string) error {
 	return err
 }
 
-// Delete removes one object; in a bucket with versions, only its newest face.
+// Delete removes one object; in a bucket with versions it adds a delete marker.
 func (b Bucket) Delete(ctx context.Context, key string) error {
 	_, err := b.Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key})
 	return b.wrap("delete", key, err)

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"golang.org/x/sync/errgroup"
 
 	"archivist/pkg/fault"
 )
@@ -116,7 +116,7 @@ func (b Bucket) Abort(ctx context.Context, u *Upload) error {
 
 // CopyFrom copies an object of at most Limits.Copy bytes from another bucket, by
 // S3 itself. It returns what S3 says of the copy, where it says it at once. With an
-// ETag it is a Lost if the object to be copied is no longer that one.
+// ETag it is a Stale if the object to be copied is no longer that one.
 func (b Bucket) CopyFrom(ctx context.Context, from Bucket, fromKey, key, etag string) (crc64 string, err error) {
 	in := &s3.CopyObjectInput{Bucket: &b.Name, Key: &key, CopySource: aws.String(CopySource(from.Name, fromKey)),
 		ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme}
@@ -145,32 +145,33 @@ func (l Limits) copyPartSize(size int64) int64 {
 // CopyParts copies the next parts of an object of size bytes from another bucket
 // into an upload, some at once, and reports whether all are there. An upload that
 // was saved after it goes on from there.
-func (b Bucket) CopyParts(ctx context.Context, from Bucket, fromKey string, u *Upload, size int64) (all bool,
-	err error) {
+func (b Bucket) CopyParts(
+	ctx context.Context, from Bucket, fromKey string, u *Upload, size int64,
+) (all bool, err error) {
 	part := b.Limits.copyPartSize(size)
 	parts := int((size + part - 1) / part)
 	next := make([]Part, min(copiesAtOnce, parts-len(u.Parts)))
-	errs := make([]error, len(next))
-	var wg sync.WaitGroup
+
+	var side errgroup.Group
 	for i := range next {
 		n := len(u.Parts) + i
-		wg.Go(func() {
-			last := min(int64(n+1)*part, size) - 1
+		last := min(int64(n+1)*part, size) - 1
+		side.Go(func() error {
 			out, err := b.Client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{Bucket: &b.Name, Key: &u.Key,
 				UploadId: &u.ID, PartNumber: aws.Int32(int32(n + 1)),
 				CopySource:      aws.String(CopySource(from.Name, fromKey)),
 				CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", int64(n)*part, last))})
 			if err != nil {
-				errs[i] = b.wrap("copy a part to", u.Key, err)
-				return
+				return b.wrap("copy a part to", u.Key, err)
 			}
 			next[i] = Part{aws.ToString(out.CopyPartResult.ETag), aws.ToString(out.CopyPartResult.ChecksumCRC64NVME)}
+			return nil
 		})
 	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err := side.Wait(); err != nil {
 		return false, err
 	}
+
 	u.Parts = append(u.Parts, next...)
 	return len(u.Parts) == parts, nil
 }
@@ -217,7 +218,7 @@ func (w *Writer) part() (err error) {
 	return err
 }
 
-// Close makes the object. A Lost says that the condition does not hold; after a
+// Close makes the object. A Stale says that the condition does not hold; after a
 // lost answer it can be by our own object.
 func (w *Writer) Close() error {
 	if w.upload == nil {

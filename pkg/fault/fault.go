@@ -1,5 +1,14 @@
-// Package fault is the closed list of what can go wrong, so that every edge
-// (HTTP, command line, state machine) tells it in its own way from one table.
+// Package fault is the closed list of what can go wrong, so that every edge (HTTP,
+// command line, state machine) reports it in its own way from one table.
+//
+// An error gets its kind where it arises, with a message for the person who can act, and
+// keeps it however often it is wrapped:
+//
+//	err := fault.New(fault.Conflict, "job %s is %s; only a Failed job can be requeued", id, state)
+//	…
+//	http.Error(w, err.Error(), fault.At(err).Status) // 409
+//
+// Callers ask for the kind (Is, Of), never for the text. An error of no kind is a defect.
 package fault
 
 import (
@@ -23,14 +32,14 @@ const (
 	Unavailable Kind = "Unavailable"
 )
 
-// Edge is how one kind is told at each edge of the system.
+// Edge is how one kind is reported at each edge of the system.
 type Edge struct {
 	Status int    // HTTP status
 	Exit   int    // exit code of the command line
 	Name   string // error name in a state machine
 }
 
-// Edges maps every kind to its edges; an error of no kind is told as Unknown.
+// Edges maps every kind to its edges; an error of no kind is Unknown.
 var Edges = map[Kind]Edge{
 	Invalid:     {422, 2, "Invalid"},
 	NotFound:    {404, 3, "NotFound"},
@@ -47,7 +56,7 @@ var Unknown = Edge{500, 1, "Unknown"}
 type Error struct {
 	Kind Kind
 	Msg  string
-	Err  error // the cause, or nil; Msg already tells it
+	Err  error // the cause, or nil; Msg has its text already
 }
 
 // Error returns the message.

@@ -65,11 +65,14 @@ func wrongLocal(local string) string {
 	case strings.HasPrefix(local, ".") || strings.HasSuffix(local, ".") || strings.Contains(local, ".."):
 		return "has a dot in a wrong place before the @"
 	}
-	for _, c := range local {
-		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
-		if !letter && c != '.' && !strings.ContainsRune(atoms, c) {
-			return fmt.Sprintf("has %q before the @", c)
-		}
+	if i := strings.IndexFunc(local, notAtom); i >= 0 {
+		return fmt.Sprintf("has %q before the @", []rune(local[i:])[0])
 	}
 	return ""
+}
+
+// notAtom reports whether a character cannot be before the @.
+func notAtom(c rune) bool {
+	letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+	return !letter && c != '.' && !strings.ContainsRune(atoms, c)
 }

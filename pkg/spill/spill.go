@@ -1,5 +1,14 @@
-// Package spill sorts more records than fit into memory: what does not fit
-// spills to files of the system's temporary folder.
+// Package spill sorts more records than fit into memory: what does not fit spills to
+// files of the system's temporary folder.
+//
+// An object can have hundreds of thousands of files, and a function a hundred megabytes.
+// Records are added in any order and come back in the order of their keys, once:
+//
+//	files := spill.New[Entry](ctx)
+//	for … {
+//		err := files.Add(e.Path, e)
+//	}
+//	for record, err := range files.Sorted() { … }
 package spill
 
 import (

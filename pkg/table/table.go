@@ -1,6 +1,20 @@
-// Package table keeps every row of the system in one DynamoDB table: rows
-// carry a revision, a change is one transaction conditioned on the revisions
-// that it read, and a commit whose answer was lost is settled by reading.
+// Package table keeps every row of the system in one DynamoDB table: rows carry a
+// revision, a change is one transaction conditioned on the revisions that it read, and a
+// commit whose answer was lost is settled by reading.
+//
+// A row is a struct that embeds Head. A change reads rows, composes a transaction and
+// commits it once:
+//
+//	var shelf Shelf
+//	err := t.Get(ctx, table.Key{PK: "SHELF#maps", SK: "ROW"}, &shelf)
+//	shelf.Books++
+//	tx := t.Begin(id) // unique to this change
+//	tx.Save(&shelf)   // on the condition that nobody wrote it since
+//	err = tx.Commit(ctx)
+//
+// A Stale says that somebody did: read again, and decide again. Throttling, conflicts and
+// lost answers are retried here, and only here. Queries of an index find candidates; what
+// is decided from is read with Get. In tests, package tabletest is DynamoDB in a process.
 package table
 
 import (
@@ -26,11 +40,11 @@ type Key struct{ PK, SK string }
 // String returns the key as people read it.
 func (k Key) String() string { return k.PK + "/" + k.SK }
 
-// Head is what every row begins with. Rev is raised by every write of the row;
-// Wid is the id of the transaction that wrote it last. Place and Rank put the
-// row into the index "work", Shelf and Since into "list"; empty means not there.
-// Gone is when DynamoDB may clean the row away (TTL, seconds since 1970); it is
-// never a lock or a time-out. Schema is the version of the row's form; see Upcaster.
+// Head is what every row begins with. Rev is raised by every write of the row; TxID is
+// the id of the transaction that wrote it last. WorkPK and WorkSK put the row into the
+// index "work", ListPK and ListSK into "list"; empty means not there. ExpiresAt is when
+// DynamoDB may clean the row away (TTL, seconds since 1970); it is never a lock or a
+// time-out. Schema is the version of the row's form; see Upcaster.
 type Head struct {
 	PK        string `dynamo:"pk,hash"`
 	SK        string `dynamo:"sk,range"`
@@ -87,7 +101,7 @@ func (t *Table) get(ctx context.Context, k Key, row any) error {
 }
 
 // Change changes one row in one call and reads it as it is then into row. how says
-// what and on which condition; id is unique to this change. A Lost means that the
+// what and on which condition; id is unique to this change. A Stale means that the
 // condition did not hold; row is then as it is.
 func (t *Table) Change(ctx context.Context, k Key, id string, how func(*dynamo.Update), row Row) error {
 	return t.retry(ctx, "change "+k.String(), func(ctx context.Context) error {

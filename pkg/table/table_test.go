@@ -305,7 +305,7 @@ func throttledThenLost(n int, call func() error, lost error) error {
 	return call()
 }
 
-// TestSomebodyElses: a lost race is told as lost, also when the answer was lost.
+// TestSomebodyElses: a lost race is a Stale, also when the answer was lost.
 func TestSomebodyElses(t *testing.T) {
 	fake := tabletest.New()
 	theirs := tabletest.Table(fake).Begin("theirs")

@@ -47,7 +47,7 @@ type op struct {
 
 // Begin starts a transaction. id is unique to this change and made beforehand:
 // every row that it writes carries it, so that a commit whose answer was lost
-// can be told from somebody else's.
+// can be distinguished from somebody else's.
 func (t *Table) Begin(id string) *Tx { return &Tx{t: t, id: id} }
 
 // ID returns the id that Begin was given.
@@ -144,7 +144,7 @@ func (e *ConditionError) Failed(k Key) bool {
 }
 
 // Commit makes the change. nil means that it happened, exactly once, even when
-// answers were lost on the way. A Lost (with a *ConditionError inside) means
+// answers were lost on the way. A Stale (with a *ConditionError inside) means
 // that it did not and cannot: read again. An Unavailable means that it is not
 // known to have happened: ask "is it done?" before doing it again. An Invalid
 // means that it is larger than DynamoDB allows, and never can be made.

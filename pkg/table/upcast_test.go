@@ -131,7 +131,7 @@ func TestNewerRowsAreRefused(t *testing.T) {
 		},
 	} {
 		err := f()
-		if name == "count" { // it is told which row was not as it must be
+		if name == "count" { // the error names the row whose condition failed
 			if !fault.Is(err, fault.Stale) {
 				t.Errorf("count: got %v", err)
 			}

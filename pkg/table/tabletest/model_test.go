@@ -91,8 +91,8 @@ func contains(s, sub string) bool {
 	return false
 }
 
-// told reduces an error to what a caller can see in it.
-func told(err error) string {
+// outcome reduces an error to what a caller can see in it.
+func outcome(err error) string {
 	var cancelled *types.TransactionCanceledException
 	if errors.As(err, &cancelled) {
 		out := ""
@@ -150,8 +150,9 @@ func TestFakeIsLikeDynamoDB(t *testing.T) {
 			}
 			_, want := real.TransactWriteItems(ctx, in)
 			_, got := fake.TransactWriteItems(ctx, in)
-			if told(got) != told(want) {
-				rt.Fatalf("%v: the fake says %q (%v), DynamoDB %q (%v)", describe(in), told(got), got, told(want), want)
+			if outcome(got) != outcome(want) {
+				rt.Fatalf("%v: the fake says %q (%v), DynamoDB %q (%v)",
+					describe(in), outcome(got), got, outcome(want), want)
 			}
 			if a, b := all(ctx, rt, fake, name), all(ctx, rt, real, name); !reflect.DeepEqual(a, b) {
 				rt.Fatalf("%v: the fake has %v, DynamoDB %v", describe(in), a, b)
