@@ -153,7 +153,7 @@ func (q *Queue) explainStage(it item, doing string) (WaitsOn, string) {
 	case row.Tries > 0:
 		return OnStart, fmt.Sprintf("%s; try %d starts shortly.%s", doing, row.Tries+1, lastTry(row, stage, ended))
 	case row.Repairs > 1:
-		return OnPerson, fmt.Sprintf("%s stopped: no worker could take it, though it was started anew %d times. "+
+		return OnPerson, fmt.Sprintf("%s stopped: no worker could take it, though it was restarted %d times. "+
 			"An operator must check the log of the function %s, its permissions for the table, and its dead-letter "+
 			"queue.",
 			doing, row.Repairs, stage.Name)

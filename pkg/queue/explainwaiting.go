@@ -141,9 +141,9 @@ func (q *Queue) explainSpace(j *ingest.Job, free ingest.Free, pos position) Expl
 		x.Waits, x.Why = OnPerson, sentence(j.TooLarge(q.Settings.Space))
 	case reserved:
 		x.On = keeper.ID
-		x.Why = fmt.Sprintf("freed work space is reserved for job %s, which has waited longer than %s for %s; "+
+		x.Why = fmt.Sprintf("freed work space is reserved for job %s, which has waited longer than %d minutes for %s; "+
 			"%s are free.",
-			keeper.ID, q.Settings.Patience, ingest.Bytes(keeper.Space), left)
+			keeper.ID, int(q.Settings.Patience.Minutes()), ingest.Bytes(keeper.Space), left)
 	case j.HasSpace:
 	case j.SpaceNeeded > free.Space:
 		x.Why = fmt.Sprintf("it needs %s of work space and %s are free.", ingest.Bytes(j.SpaceNeeded), left)
