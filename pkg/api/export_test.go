@@ -1,6 +1,10 @@
 package api
 
-import "fmt"
+import (
+	"fmt"
+
+	"archivist/pkg/fault"
+)
 
 // ProblemRows are the types of problems as rows of the table in docs/api.md.
 func ProblemRows() (rows []string) {
@@ -9,3 +13,6 @@ func ProblemRows() (rows []string) {
 	}
 	return rows
 }
+
+// StatusOf is the HTTP status of the answer to an error of a kind.
+func StatusOf(k fault.Kind) int { return ofKind[k].status }

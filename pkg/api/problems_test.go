@@ -12,6 +12,7 @@ import (
 
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/fault"
 )
 
 // TestProblems: every refusal is a problem with a type of the table.
@@ -59,6 +60,15 @@ func TestProblems(t *testing.T) {
 		}
 		if allow := resp.Header.Get("Allow"); (k.status == 405) != (allow != "") {
 			t.Errorf("%s: the header Allow is %q", name, allow)
+		}
+	}
+}
+
+// TestKinds: an error of each kind has a type of problem, with the status of the kind.
+func TestKinds(t *testing.T) {
+	for kind, edge := range fault.Edges {
+		if got := api.StatusOf(kind); got != edge.Status {
+			t.Errorf("%s is answered with %d, expected %d", kind, got, edge.Status)
 		}
 	}
 }
