@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"archivist/pkg/ingest"
 )
@@ -136,5 +137,22 @@ func TestSourceAsksToWait(t *testing.T) {
 				t.Errorf("%v", asked)
 			}
 		})
+	}
+}
+
+// TestUTF16Manifest: a manifest in UTF-16 whose type was not given is no plain file: it is
+// refused with the reason, with and without a byte order mark.
+func TestUTF16Manifest(t *testing.T) {
+	for _, mark := range []string{"\xff\xfe", ""} {
+		w := newTwins(t)
+		list, text := mark, manifest("mrt-ingest-manifest", fileFields, w.Source.URL+"/a | | | | | a |")
+		for _, u := range utf16.Encode([]rune(text)) {
+			list += string([]byte{byte(u), byte(u >> 8)})
+		}
+		w.Source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+			_, _ = out.Write([]byte(list))
+		})
+		id := w.Submit("list", func(b *ingest.Batch) { b.Payload.Type = "" })
+		w.Refused(id, "line 1, column 1: the manifest is in UTF-16; save it as UTF-8")
 	}
 }
