@@ -10,10 +10,7 @@ import (
 
 // receipt says what is preserved of a job, from the stored object: a page of its
 // files at a time.
-func (a *API) receipt(ctx context.Context, in *struct {
-	IDInput
-	Cursor string `query:"cursor"`
-}) (v1.Receipt, error) {
+func (a *API) receipt(ctx context.Context, in *IDCursor) (v1.Receipt, error) {
 	j, err := a.Queue.Job(ctx, in.ID)
 	if err != nil {
 		return v1.Receipt{}, err
