@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"archivist/pkg/fault"
+	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 )
@@ -57,5 +59,35 @@ func TestDeferredJobs(t *testing.T) {
 				t.Errorf("in the end it is %s: %s", j.State, j.Message)
 			}
 		})
+	}
+}
+
+// TestBatchWaitsForItsSource: a batch whose source asks to wait is tried again later than
+// one whose source failed, as late as its message may come back.
+func TestBatchWaitsForItsSource(t *testing.T) {
+	b := newBench(t)
+	in := ingest.Batch{Collection: "c", Payload: ingest.Payload{URL: "http://x/a"}}
+	batch, err := b.q.Submit(t.Context(), in, "", nil, "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unpack, _ := ingest.StageNamed("unpack")
+	visible := b.q.Rules.Timing.Times(unpack).Visibility
+	for _, c := range []struct {
+		after       time.Duration
+		least, most time.Duration
+	}{
+		{0, time.Second, b.q.Rules.Timing.RetryWait(unpack.Tries) + time.Second},
+		{time.Hour, visible, visible + time.Second},
+	} {
+		m := queue.Message{Batch: batch.Batch.ID, Exec: 1, Step: "unpack"}
+		keep := b.handle(m, func(context.Context, *queue.Claim) (ingest.Result, error) {
+			busy := &fetch.StatusError{URL: "http://x/a", Status: 503, After: c.after}
+			return ingest.Result{}, &fault.Error{Kind: fault.Unavailable, Msg: busy.Error(), Err: busy}
+		})
+		if keep < c.least || keep > c.most {
+			t.Errorf("asked to wait %s: tried again after %s; expected %s to %s", c.after, keep, c.least, c.most)
+		}
+		b.now = b.now.Add(keep)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"archivist/pkg/fault"
+	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
 )
 
@@ -174,7 +175,11 @@ func (w *Worker) retry(ctx context.Context, c *Claim, cause error) time.Duration
 	if err != nil {
 		log.Warn("the failed try could not be noted on its row", "error", err)
 	}
-	return time.Second + q.jitter(q.Rules.Timing.RetryWait(c.item.common().Tries))
+
+	// A source that asks to wait longer is not asked before the message would come back by
+	// itself: later, the sweep would repair the item.
+	asked := min(fetch.AskedToWait(cause), q.Rules.Timing.Times(w.Stage).Visibility)
+	return time.Second + max(asked, q.jitter(q.Rules.Timing.RetryWait(c.item.common().Tries)))
 }
 
 // answer tells the execution how its stage ended. If it may not, the row says so.
