@@ -5,8 +5,9 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/fault"
@@ -99,27 +100,12 @@ func (c *reindexCmd) all(a *app) (v1.Reindexed, error) {
 // all works on the parts, some at once. The first error ends it; what the others have
 // done by then is kept.
 func (p *progress) all(a *app, parallel int) error {
-	ctx, stop := context.WithCancelCause(a.ctx)
-	defer stop(nil)
-
-	parts := make(chan *part, len(p.Parts))
+	side, ctx := errgroup.WithContext(a.ctx)
+	side.SetLimit(parallel)
 	for i := range p.Parts {
-		parts <- &p.Parts[i]
+		side.Go(func() error { return p.work(ctx, a, &p.Parts[i]) })
 	}
-	close(parts)
-
-	var wg sync.WaitGroup
-	for range parallel {
-		wg.Go(func() {
-			for part := range parts {
-				if err := p.work(ctx, a, part); err != nil {
-					stop(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return context.Cause(ctx)
+	return side.Wait()
 }
 
 // work reindexes one part of the root from where it is.
