@@ -230,6 +230,9 @@ func (a *actor) resolve(claim *queue.Claim) (ingest.Result, error) {
 
 func (a *actor) download(_ context.Context, claim *queue.Claim) (ingest.Result, error) {
 	p := a.w.s.of(claim.Job)
+	if !a.w.calm && a.rng.IntN(20) == 0 {
+		return ingest.Defer(time.Duration(1+a.rng.IntN(600))*time.Second, "the source asks to wait"), nil
+	}
 	if claim.Job.Done < p.parts {
 		claim.Job.Done++
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
