@@ -4,13 +4,13 @@ import (
 	"crypto/rand"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/checkm"
 	"archivist/pkg/ingest"
+	"archivist/pkg/source"
 	"archivist/pkg/terminal"
 )
 
@@ -102,9 +102,7 @@ func (s submitted) show(p terminal.Page) {
 
 // request is what is submitted.
 func (c *submitCmd) request() (in v1.BatchRequest, err error) {
-	u, err := url.Parse(c.Source)
-	isWeb := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
-	if !isWeb {
+	if source.Check(c.Source) != nil {
 		return in, usage("%q is no http(s) URL; the archive downloads what is submitted, "+
 			"so put it on a web server first", c.Source)
 	}
