@@ -105,7 +105,8 @@ func (c *checker) granted(prev, next ingest.Job) {
 		c.fail("collection %s has more than its share: %d slots and that of %s", next.Collection, n, next.ID)
 	}
 	place, _ := prev.WorkKey()
-	if place != ingest.WorkPending && !prev.HasSpace {
+	estimates := place == ingest.WorkPending || prev.State == ingest.Estimating // it needs a slot only
+	if !estimates && !prev.HasSpace {
 		held, over := c.spaces.sum(next.ID, "", least), c.behind(next.ID)
 		if held+next.SpaceNeeded > capacity {
 			c.met("granted over the limit")

@@ -72,12 +72,26 @@ var mutants = []mutant{
 		slices.Reverse(rows)
 		return rows
 	})},
+	{name: "the wait that a source asks for cut short", client: changing(hurried)},
 	{name: "shares ignored", client: seeing("SLOT", func(rows []tabletest.Item) []tabletest.Item {
 		for _, it := range rows {
 			it["coll"] = &types.AttributeValueMemberS{Value: "another"}
 		}
 		return rows
 	})},
+}
+
+// hurried puts a job whose source asks to wait as if it had asked for no wait.
+func hurried(_ *actor, w *types.TransactWriteItem) bool {
+	if w.Put == nil || text(w.Put.Item, "sk") != "JOB" || number(w.Put.Item, "due_ms") == 0 {
+		return true
+	}
+	if parked, _ := w.Put.Item["parked"].(*types.AttributeValueMemberBOOL); parked != nil && parked.Value {
+		w.Put.Item["due_ms"] = &types.AttributeValueMemberN{Value: "1"}
+		id := strings.TrimPrefix(text(w.Put.Item, "pk"), "JOB#")
+		w.Put.Item["ranking"] = &types.AttributeValueMemberS{Value: ingest.DueSK(1) + "#" + id}
+	}
+	return true
 }
 
 func put(w *types.TransactWriteItem, pk string) bool {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"archivist/pkg/event"
@@ -23,6 +24,7 @@ func (c *checker) timely(prev, next queue.Job, e event.Row) {
 	if prev.Holder != "" && next.Holder != "" && prev.Holder != next.Holder && c.ahead(prev.Until) {
 		c.fail("job %s was taken while another holds it for %s", id, time.Until(time.UnixMilli(prev.Until)))
 	}
+	c.defers(prev, next)
 	switch e.Type {
 	case "job.repaired":
 		stage, _ := ingest.StageOf(next.State)
@@ -52,6 +54,31 @@ func (c *checker) timely(prev, next queue.Job, e event.Row) {
 		if len(next.Locks) > 0 {
 			c.fail("job %s in %s owns %v", id, next.State, next.Locks)
 		}
+	}
+}
+
+// defers holds a job whose source asks to wait against what it asked for: until that time
+// the job has no execution, no worker and no slot, and only a person ends the wait.
+func (c *checker) defers(prev, next queue.Job) {
+	id := next.Job.ID
+	switch {
+	case next.Deferred():
+		if next.HasSlot || next.Holder != "" || prev.Deferred() && next.Exec != prev.Exec {
+			c.fail("job %s is deferred, and has a slot (%v), a worker (%q) or a new execution", id, next.HasSlot,
+				next.Holder)
+		}
+		asked := func(until time.Time) bool { // the row's time is that of the end of the step
+			late := time.UnixMilli(next.Due).Sub(until)
+			return late > -2*c.w.s.skew-time.Millisecond && late <= 2*c.w.s.skew+timing.Long
+		}
+		if !prev.Deferred() && !slices.ContainsFunc(c.w.asked[id], asked) {
+			c.fail("job %s is deferred until %d; its source asked for %v", id, next.Due, c.w.asked[id])
+		}
+	case prev.Deferred() && next.State == prev.State:
+		if c.ahead(prev.Due) {
+			c.fail("job %s goes on before the time that its source asked for", id)
+		}
+		c.met("deferred and gone on")
 	}
 }
 
@@ -102,7 +129,8 @@ func (c *checker) count(prev, next queue.Job, e event.Row) {
 	byGate := e.Component == "scheduler" && next.HasSlot && !prev.HasSlot
 	for what, happened := range map[string]bool{
 		"refused as a row":       prev.Job.ID == "" && next.State == ingest.Failed,
-		"parked":                 next.Parked && !prev.Parked,
+		"parked":                 next.Parked && !prev.Parked && !next.Deferred(),
+		"deferred":               next.Deferred() && !prev.Deferred(),
 		"let on from parking":    byGate && prev.Parked,
 		"unknown size let on":    byGate && next.State == ingest.Downloading && !next.SizeKnown,
 		"many ids locked":        len(next.Locks) > 10 && len(prev.Locks) == 0,

@@ -183,9 +183,17 @@ func (a *actor) step(stage ingest.Stage) queue.Step {
 		if claim.Job != nil && !a.w.calm && a.rng.IntN(a.w.s.failing()) == 0 {
 			return ingest.Fail(a.w.s.tight || a.rng.IntN(2) == 0, "the simulation says so"), nil
 		}
+		if fetches := stage.Name == "estimate" || stage.Name == "download"; fetches && a.asksToWait() {
+			after := time.Duration(1+a.rng.IntN(20)) * time.Minute
+			a.w.asked[claim.Job.ID] = append(a.w.asked[claim.Job.ID], time.Now().Add(after))
+			return ingest.Defer(after, "the source asks to wait"), nil
+		}
 		return do(ctx, claim)
 	}
 }
+
+// asksToWait reports whether the source of a job asks to be asked later.
+func (a *actor) asksToWait() bool { return !a.w.calm && a.rng.IntN(12) == 0 }
 
 func (a *actor) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	var b int
@@ -230,9 +238,6 @@ func (a *actor) resolve(claim *queue.Claim) (ingest.Result, error) {
 
 func (a *actor) download(_ context.Context, claim *queue.Claim) (ingest.Result, error) {
 	p := a.w.s.of(claim.Job)
-	if !a.w.calm && a.rng.IntN(20) == 0 {
-		return ingest.Defer(time.Duration(1+a.rng.IntN(600))*time.Second, "the source asks to wait"), nil
-	}
 	if claim.Job.Done < p.parts {
 		claim.Job.Done++
 		return ingest.Result{Outcome: ingest.StepContinue}, nil

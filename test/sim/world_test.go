@@ -64,8 +64,9 @@ type world struct {
 	calls   int
 	ids     int
 	wakes   int
-	calm    bool            // faults have stopped
-	refused map[string]bool // jobs and batches that met what refuses since then
+	calm    bool                   // faults have stopped
+	asked   map[string][]time.Time // until when the sources of jobs asked to wait
+	refused map[string]bool        // jobs and batches that met what refuses since then
 	metrics map[string]float64
 	mailed  map[string]int // mail and recipient → how often it was sent
 
@@ -118,7 +119,7 @@ func (w *world) log(format string, args ...any) {
 func newWorld(seed uint64, m mutant) *world {
 	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), fake: tabletest.New(), mutant: m, started: map[string]bool{},
 		stopped: map[string]bool{}, ended: map[string]bool{}, metrics: map[string]float64{}, mailed: map[string]int{},
-		refused: map[string]bool{}, ready: make(chan struct{}, 1)}
+		asked: map[string][]time.Time{}, refused: map[string]bool{}, ready: make(chan struct{}, 1)}
 	w.s = draw(w.rng)
 	w.began = time.Now()
 	w.store = &store{w: w, heads: map[string][]string{}, ids: map[string]string{}, files: map[string]bool{}}
