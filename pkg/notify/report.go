@@ -71,7 +71,7 @@ type Job struct {
 	Title           string   `json:"title,omitempty"`
 	Files           int      `json:"files,omitempty"`
 	Bytes           int64    `json:"bytes,omitempty"`
-	Warnings        []string `json:"warnings,omitempty"`    // the first of its manifest and of its files
+	Warnings        Warnings `json:"warnings,omitempty"`    // the first of its manifest and of its files
 	FileDetails     []File   `json:"fileDetails,omitempty"` // of jobs of a few files
 	Receipt         string   `json:"receipt,omitempty"`     // path of the API with all files
 	Problem         string   `json:"problem,omitempty"`     // why there are no file details

@@ -1,5 +1,7 @@
 package v1
 
+import "archivist/pkg/notify"
+
 // The types of events. Those of a job or a batch but batch.mail have a StateChange as
 // detail, batch.mail a MailOutcome, those of an object an ObjectRecord, and
 // collection.profile a Profile.
@@ -135,7 +137,8 @@ type ReportJob struct {
 	// The bytes of these files.
 	Bytes int64 `json:"bytes,omitempty" example:"3145728"`
 	// What the depositor should look at: the first warnings of its manifest and of its files.
-	Warnings []string `json:"warnings,omitempty" example:"[\"file map.tif: the depositor's size is 80 bytes, but 1400 were received; the digest matched\"]"`
+	// Reports of before 2026-11-22 have a number here.
+	Warnings notify.Warnings `json:"warnings,omitempty" example:"[\"file map.tif: the depositor's size is 80 bytes, but 1400 were received; the digest matched\"]"`
 	// Each file, of jobs of a few files.
 	FileDetails []ReceiptFile `json:"fileDetails,omitempty"`
 	// The path, below the API's URL, of the receipt with all files.
