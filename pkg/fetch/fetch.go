@@ -126,12 +126,13 @@ var ErrStop = errors.New("fetch: stopped")
 // failure of use is tried again like one of the network, unless it is of a kind.
 // The error is Invalid when trying again cannot help, else Unavailable.
 func (c *Client) Get(ctx context.Context, raw string, have func() Partial, use func(Stream) error) error {
+	whole := false // the server gave another part than the one that it was asked for
 	return c.Retry(ctx, raw, func() error {
 		var part Partial
 		if have != nil {
 			part = have()
 		}
-		if part.Validator == "" {
+		if part.Validator == "" || whole {
 			part = Partial{} // the rest could be of other content
 		}
 
@@ -145,9 +146,9 @@ func (c *Client) Get(ctx context.Context, raw string, have func() Partial, use f
 		switch resp.StatusCode {
 		case http.StatusOK:
 		case http.StatusPartialContent:
-			st.From = part.Offset
-			if st.Size >= 0 {
-				st.Size += part.Offset
+			if err := st.restOf(resp, part.Offset); err != nil {
+				whole = true
+				return err
 			}
 		default:
 			return NewStatusError(Redact(raw), resp)

@@ -146,6 +146,7 @@ func drip(t *testing.T, content, etag string, some int) *httptest.Server {
 			out.Header().Set("ETag", etag)
 		}
 		if from > 0 {
+			out.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(content)-1, len(content)))
 			out.WriteHeader(http.StatusPartialContent)
 		}
 		_, _ = out.Write([]byte(content[from:min(len(content), from+some)]))
