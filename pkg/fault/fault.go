@@ -28,7 +28,7 @@ const (
 	NotFound    Kind = "NotFound"
 	Conflict    Kind = "Conflict"
 	Held        Kind = "Held"
-	Stale       Kind = "Lost"
+	Stale       Kind = "Stale"
 	Unavailable Kind = "Unavailable"
 )
 
@@ -45,7 +45,7 @@ var Edges = map[Kind]Edge{
 	NotFound:    {404, 3, "NotFound"},
 	Conflict:    {409, 4, "Conflict"},
 	Held:        {423, 5, "Held"},
-	Stale:       {409, 6, "Lost"},
+	Stale:       {409, 6, "Stale"},
 	Unavailable: {503, 7, "Unavailable"},
 }
 

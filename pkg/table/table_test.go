@@ -74,7 +74,7 @@ func TestTransactionIsWhole(t *testing.T) {
 		tx.Insert(newThing("new", name))
 		second(tx)
 		if err := tx.Commit(t.Context()); !fault.Is(err, fault.Stale) {
-			t.Errorf("%s: got %v, want Lost", name, err)
+			t.Errorf("%s: got %v, want Stale", name, err)
 		}
 		var row thing
 		if err := tb.Get(t.Context(), table.Key{PK: "new", SK: name}, &row); !fault.Is(err, fault.NotFound) {
@@ -325,7 +325,7 @@ func TestSomebodyElses(t *testing.T) {
 	tx := tb.Begin("mine")
 	tx.Insert(newThing("r", "0"))
 	if err := tx.Commit(context.Background()); !fault.Is(err, fault.Stale) {
-		t.Errorf("got %v, want Lost", err)
+		t.Errorf("got %v, want Stale", err)
 	}
 }
 
