@@ -4,6 +4,7 @@
 
 GO ?= go
 LOCAL = $(GO) build -o dist/archivist-local ./localstack/archivist-local && dist/archivist-local
+DEPLOY = $(GO) run ./infra/deploy
 # These tests make thousands of calls, for which DynamoDB Local takes minutes. They run on the in-process table and MiniStack.
 MANY = TestFiveHundred|TestRetire|TestBadRowFailsAlone
 FAST = ./pkg/... ./statemachines/... ./events/... ./localstack/... ./infra/toolchain ./cmd/... ./bench ./test ./test/docs

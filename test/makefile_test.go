@@ -1,0 +1,45 @@
+package test
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestMakefile: the commands of each target use no variable that nobody sets. Without
+// this, a command whose program is such a variable is found by the target's first user.
+func TestMakefile(t *testing.T) {
+	text, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var targets []string
+	for _, m := range regexp.MustCompile(`(?m)^([a-z0-9-]+):`).FindAllStringSubmatch(string(text), -1) {
+		targets = append(targets, m[1])
+	}
+	if len(targets) < 10 {
+		t.Fatalf("found the targets %v only", targets)
+	}
+
+	given := []string{"CONTEXT", "FOLDER"} // by who calls make
+	for _, target := range targets {
+		if target == "test" {
+			continue // it calls make for other targets, also in a dry run
+		}
+		out, err := exec.Command("make", "-C", "..", "-n", "--warn-undefined-variables", target).CombinedOutput()
+		if err != nil {
+			t.Errorf("make -n %s: %v\n%s", target, err, out)
+		}
+		for _, m := range regexp.MustCompile(`undefined variable .(\w+)`).FindAllStringSubmatch(string(out), -1) {
+			if !slices.Contains(given, m[1]) {
+				t.Errorf("make %s: the variable %s is not defined", target, m[1])
+			}
+		}
+	}
+	if !strings.Contains(string(text), "$(MAKE) infra") {
+		t.Error("make test does not check the templates")
+	}
+}
