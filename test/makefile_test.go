@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -26,9 +25,6 @@ func TestMakefile(t *testing.T) {
 
 	given := []string{"CONTEXT", "FOLDER"} // by who calls make
 	for _, target := range targets {
-		if target == "test" {
-			continue // it calls make for other targets, also in a dry run
-		}
 		out, err := exec.Command("make", "-C", "..", "-n", "--warn-undefined-variables", target).CombinedOutput()
 		if err != nil {
 			t.Errorf("make -n %s: %v\n%s", target, err, out)
@@ -38,8 +34,5 @@ func TestMakefile(t *testing.T) {
 				t.Errorf("make %s: the variable %s is not defined", target, m[1])
 			}
 		}
-	}
-	if !strings.Contains(string(text), "$(MAKE) infra") {
-		t.Error("make test does not check the templates")
 	}
 }
