@@ -27,14 +27,14 @@ func (c *Client) Batch(ctx context.Context, id string) (Batch, error) {
 	return get[Batch](ctx, c, batchPath(id))
 }
 
-// Report streams a batch's report, a JSON document of any size. There is none until
-// the batch has ended: a NotFound.
+// Report streams a batch's report, a JSON document of any size. Before
+// the batch has ended there is none: the error is NotFound.
 func (c *Client) Report(ctx context.Context, batch string) (io.ReadCloser, error) {
 	return c.stream(ctx, batchPath(batch)+"/report")
 }
 
-// Jobs lists the jobs of a batch in their order, if the filter names one, else those
-// of a collection, newest first.
+// Jobs lists the jobs of the filter's batch in the order of the manifest or, without a
+// batch, those of its collection, newest first.
 func (c *Client) Jobs(ctx context.Context, f Filter) ([]Job, error) {
 	path := "/v1/jobs"
 	if f.Batch != "" {
@@ -60,17 +60,17 @@ func (c *Client) Receipt(ctx context.Context, job string) (Receipt, error) {
 	return out, err
 }
 
-// Act acts on a job and returns it as it is afterwards.
+// Act acts on a job and returns its new state.
 func (c *Client) Act(ctx context.Context, job string, action Action) (out Job, err error) {
 	err = c.Call(ctx, http.MethodPost, jobPath(job)+"/actions", action, &out)
 	return out, err
 }
 
-// Explain says what a batch or a job waits for.
+// Explain returns what a batch or a job waits for.
 func (c *Client) Explain(ctx context.Context, id string) (Explanation, error) {
 	path, err := pathOf(id)
 	if err == nil && KindOf(id) == KindObject {
-		err = fault.New(fault.Invalid, "%s is an object, and objects wait for nothing; "+
+		err = fault.New(fault.Invalid, "%s is an object; only batches and jobs can wait;  "+
 			"give the id of a batch or a job", id)
 	}
 	if err != nil {
@@ -103,7 +103,7 @@ func (c *Client) Versions(ctx context.Context, ark string) ([]Version, error) {
 	return list[Version](ctx, c, ObjectPath(ark)+"/versions", Filter{})
 }
 
-// Files lists the files of a version by path, those of the system last.
+// Files lists the files of a version by path, the system files last.
 func (c *Client) Files(ctx context.Context, ark string, version int) ([]File, error) {
 	return list[File](ctx, c, versionPath(ark, version)+"/files", Filter{})
 }
@@ -124,19 +124,19 @@ func (c *Client) PutCollection(ctx context.Context, name string, p Profile) (out
 	return out, err
 }
 
-// Queue returns the queue at a glance.
+// Queue returns a summary of the queue.
 func (c *Client) Queue(ctx context.Context) (Queue, error) { return get[Queue](ctx, c, "/v1/queue") }
 
-// ReindexRequest says what to reindex: one object, or the places of the storage root
-// from Cursor up to To. The zero value is all of it.
+// ReindexRequest selects what to reindex: one object, or the part of the storage root
+// from Cursor up to To. The zero value selects the whole root.
 type ReindexRequest struct {
 	ARK    string
-	Cursor string // of the answer before, "" to begin
+	Cursor string // of the previous response, "" to begin
 	To     string // "" to the end
 }
 
-// Reindex rebuilds missing rows of stored objects for some seconds. While the answer
-// has a cursor there is more to do.
+// Reindex rebuilds missing rows of stored objects for some seconds. If the response
+// has a cursor, call it again with that cursor.
 func (c *Client) Reindex(ctx context.Context, in ReindexRequest) (out Reindexed, err error) {
 	query := query("ark", in.ARK, "cursor", in.Cursor, "to", in.To)
 	err = c.Call(ctx, http.MethodPost, "/v1/reindex"+query, nil, &out)
@@ -144,7 +144,7 @@ func (c *Client) Reindex(ctx context.Context, in ReindexRequest) (out Reindexed,
 }
 
 // Filter limits a list: batches by Collection and State, jobs by Collection or Batch
-// and by State, objects by Collection and LocalID. A field without a value is no limit.
+// and by State, objects by Collection and LocalID. An empty field does not filter.
 type Filter struct {
 	Collection string
 	Batch      string
@@ -153,14 +153,14 @@ type Filter struct {
 	Limit      int // most items to return
 }
 
-// get reads one thing at a path.
+// get reads the resource at a path.
 func get[T any](ctx context.Context, c *Client, path string) (out T, err error) {
 	err = c.Call(ctx, http.MethodGet, path, nil, &out)
 	return out, err
 }
 
-// list reads the pages of a list, until the end or the filter's limit. It is empty,
-// not nil, if there is nothing.
+// list reads the pages of a list, until the end or the filter's limit. The result may be
+// empty, but is never nil.
 func list[T any](ctx context.Context, c *Client, path string, f Filter) ([]T, error) {
 	all := []T{}
 	for cursor := ""; ; {
@@ -180,7 +180,7 @@ func list[T any](ctx context.Context, c *Client, path string, f Filter) ([]T, er
 	}
 }
 
-// query is the query of a URL from names and values, without those that are empty.
+// query builds the query of a URL from names and values. Empty values are left out.
 func query(pairs ...string) string {
 	q := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -205,7 +205,7 @@ func versionPath(ark string, version int) string {
 	return fmt.Sprintf("%s/versions/%d", ObjectPath(ark), version)
 }
 
-// stream opens the body of an answer, which the caller closes.
+// stream opens the body of a response. The caller closes it.
 func (c *Client) stream(ctx context.Context, path string) (io.ReadCloser, error) {
 	resp, err := c.do(ctx, http.MethodGet, path, nil, nil)
 	if err != nil {

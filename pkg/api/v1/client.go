@@ -15,8 +15,8 @@ import (
 	"archivist/pkg/fault"
 )
 
-// Client calls the API at URL. Key, if set, is sent as x-api-key; UserAgent says who
-// calls.
+// Client calls the API at URL. Key, if set, is sent as x-api-key; UserAgent names
+// the caller.
 type Client struct {
 	URL       string
 	Key       string
@@ -24,8 +24,8 @@ type Client struct {
 	HTTP      *http.Client
 }
 
-// Call makes one request and decodes the answer into out, unless out is nil. An
-// answer that is an error becomes one of a kind, with all that it says.
+// Call makes one request and decodes the response into out, unless out is nil. An
+// error response becomes a fault.Error with its kind and its whole detail.
 func (c *Client) Call(ctx context.Context, method, path string, in, out any, headers ...string) error {
 	resp, err := c.do(ctx, method, path, in, headers)
 	if err != nil {
@@ -36,12 +36,12 @@ func (c *Client) Call(ctx context.Context, method, path string, in, out any, hea
 		return nil
 	}
 	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-		return fault.New(fault.Unavailable, "the answer of %s is not JSON: %w", path, err)
+		return fault.New(fault.Unavailable, "the response of %s is not JSON: %w", path, err)
 	}
 	return nil
 }
 
-// do makes a request and returns an answer that is none of an error.
+// do makes a request and returns a successful response.
 func (c *Client) do(ctx context.Context, method, path string, in any, headers []string) (*http.Response, error) {
 	req, err := c.request(ctx, method, path, in)
 	if err != nil {
@@ -56,7 +56,7 @@ func (c *Client) do(ctx context.Context, method, path string, in any, headers []
 	resp, err := client.Do(req)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return nil, ctx.Err() // who interrupted it knows why there is no answer
+		return nil, ctx.Err() // interrupted by the caller: no message is needed
 	case err != nil:
 		return nil, fault.New(fault.Unavailable, "the API does not answer at %s; is it up, and is the URL right? %w",
 			req.URL.Redacted(), err)
@@ -92,8 +92,8 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 	return req, nil
 }
 
-// withinAPI follows redirects, to content for example. Once one led to another origin,
-// no header of ours is sent: the key is the API's, and the URL may be, too.
+// withinAPI follows redirects, for example to content. After a redirect to another
+// origin none of our headers is sent: the key, and perhaps the URL, are for the API only.
 func withinAPI(req *http.Request, via []*http.Request) error {
 	if len(via) >= 10 {
 		return errors.New("stopped after 10 redirects")
@@ -105,7 +105,7 @@ func withinAPI(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// origin is what a key belongs to: scheme, host and port (RFC 6454).
+// origin is the scheme, host and port of a URL (RFC 6454). A key is sent to one origin only.
 func origin(u *url.URL) string {
 	scheme, port := strings.ToLower(u.Scheme), u.Port()
 	if port == "" {
@@ -114,7 +114,7 @@ func origin(u *url.URL) string {
 	return scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// problem is the error of an answer that refuses a request.
+// problem makes an error of an error response.
 func problem(resp *http.Response) error {
 	var p Problem
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
@@ -130,8 +130,8 @@ func problem(resp *http.Response) error {
 	return &fault.Error{Kind: kindOf(resp.StatusCode), Msg: strings.Join(strings.Fields(p.Detail), " ")}
 }
 
-// kindOf is the kind of error that a status tells. What the client sent is Invalid
-// unless the table of edges knows better; too many requests and what happens inside
+// kindOf maps a status to a kind of error. A status that the table of edges does not
+// have is Invalid if the client caused it. Too many requests and errors of the server
 // are Unavailable: the same request may succeed later.
 func kindOf(status int) fault.Kind {
 	for kind, edge := range fault.Edges {

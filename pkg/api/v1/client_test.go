@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestKeyStaysWithTheAPI: a redirect to another scheme, host or port, and whatever
-// that redirects to, gets neither the API's key nor a header of ours, nor the URL.
+// TestKeyStaysWithTheAPI: after a redirect to another scheme, host or port, neither that
+// server nor any later one gets the API's key, another header of ours, or the URL.
 func TestKeyStaysWithTheAPI(t *testing.T) {
 	seen := map[string]http.Header{}
 	var api *httptest.Server
@@ -60,7 +60,7 @@ func TestKeyStaysWithTheAPI(t *testing.T) {
 	none("/content")
 	read(c.Report(t.Context(), "moved"))
 	if !ours("/v1/batches/moved/report") || !ours("/v1/batches/here/report") {
-		t.Error("the API does not get its key on a redirect within itself")
+		t.Error("the API did not get its key after a redirect to itself")
 	}
 	none("/content")
 	read(c.Report(t.Context(), "back"))

@@ -2,9 +2,9 @@ package v1
 
 import "archivist/pkg/notify"
 
-// The types of events. Those of a job or a batch but batch.mail have a StateChange as
-// detail, batch.mail a MailOutcome, those of an object an ObjectRecord, and
-// collection.profile a Profile.
+// The types of events. The detail of an event of a job or a batch is a StateChange, but
+// that of batch.mail is a MailOutcome. The detail of an event of an object is an
+// ObjectRecord, that of collection.profile a Profile.
 const (
 	EventBatchState        = "batch.state"
 	EventBatchMail         = "batch.mail"
@@ -25,7 +25,7 @@ var EventTypes = []string{EventBatchState, EventBatchMail, EventBatchRepaired, E
 	EventJobRepaired, EventJobPreserved, EventJobCleaned, EventJobContinued, EventObjectCreate, EventObjectModify,
 	EventCollectionProfile}
 
-// Waits are the kinds of what a batch or a job waits for.
+// Waits are the kinds of things that a batch or a job can wait for.
 var Waits = []string{"nothing", "person", "turn", "lock", "slot", "space", "start", "worker", "source", "jobs"}
 
 // StateChange is the detail of an event of a job or a batch.
@@ -34,55 +34,55 @@ type StateChange struct {
 	From string `json:"from,omitempty" example:"Downloading"`
 	// The state after.
 	To string `json:"to" example:"Processing"`
-	// The number of the execution that drives it. It only rises.
+	// The number of the execution that drives the job or batch. It never decreases.
 	Exec int64 `json:"exec" example:"2"`
-	// Why.
+	// The reason.
 	Reason string `json:"reason,omitempty"`
-	// It waits, without a worker, for something that another job has.
+	// Whether the job is parked: it waits, without an execution, for something that another job holds.
 	Parked bool `json:"parked,omitempty"`
 }
 
-// MailOutcome is the detail of the event that a mail was sent, or given up.
+// MailOutcome is the detail of the event that a mail was sent or abandoned.
 type MailOutcome struct {
-	// Which mail: that the batch is queued, or its report.
+	// Which mail: the notice that the batch is queued, or the report.
 	Mail string `json:"mail" enum:"queued,report"`
-	// How often it was tried.
+	// The number of tries.
 	Tries int `json:"tries" example:"1"`
-	// How many recipients it was sent to.
+	// The number of recipients that it was sent to.
 	Sent int `json:"sent" example:"2"`
 	// The recipients that it was not sent to.
 	Failed []Delivery `json:"failed,omitempty"`
 }
 
-// Delivery is how a mail went to one recipient.
+// Delivery is the result of sending a mail to one recipient.
 type Delivery struct {
 	// The recipient.
 	To string `json:"to" example:"maps@example.org"`
 	// Whether it was sent.
 	Sent bool `json:"sent"`
-	// What the mail service said.
+	// The error message of the mail service.
 	Problem string `json:"problem,omitempty"`
 }
 
-// ObjectRecord is the detail of an event of an object: what was recorded of it.
+// ObjectRecord is the detail of an event of an object: what was recorded about it.
 type ObjectRecord struct {
 	// The newest version.
 	Version int `json:"version" example:"2"`
-	// Versions that were recorded with it.
+	// The number of versions that were recorded.
 	Versions int `json:"versions" example:"1"`
-	// Local ids that were not known before.
+	// The local ids that were not known before.
 	LocalIDs []string `json:"localIds" nullable:"true" example:"[\"map-1851\"]"`
-	// The job that stored the version. Absent if rows were rebuilt from the storage.
+	// The job that stored the version. Absent if the rows were rebuilt from storage.
 	Job string `json:"job,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
 }
 
-// Report says how each job of a batch ended.
+// Report lists how each job of a batch ended.
 type Report struct {
 	// The id of the batch.
 	Batch string `json:"batch" example:"01M7ZBMEYHBB62YP6RY21T1GQ6"`
 	// The collection of the batch.
 	Collection string `json:"collection" example:"maps"`
-	// What the depositor says of the batch.
+	// The depositor's note about the batch.
 	Note string `json:"note,omitempty" example:"Scans of 2026"`
 	// When all jobs had ended.
 	At string `json:"at" format:"date-time" example:"2026-11-22T09:32:00Z"`
@@ -90,9 +90,9 @@ type Report struct {
 	Message string `json:"message,omitempty"`
 	// Why the jobs are not listed.
 	Problem string `json:"problem,omitempty"`
-	// What the depositor should look at in the manifest, although it is accepted: the first warnings.
+	// Warnings about the accepted manifest, at most the first few. The depositor should check them.
 	Warnings []string `json:"warnings,omitempty"`
-	// How many jobs it has of each kind.
+	// The number of jobs by result.
 	Counts ReportCounts `json:"counts"`
 	// The jobs that failed.
 	Failed []ReportJob `json:"failed"`
@@ -102,7 +102,7 @@ type Report struct {
 	Open []ReportJob `json:"open"`
 }
 
-// ReportCounts are the numbers of the jobs of a report.
+// ReportCounts counts the jobs of a report by result.
 type ReportCounts struct {
 	// Jobs that failed.
 	Failed int `json:"failed" example:"0"`
@@ -112,19 +112,19 @@ type ReportCounts struct {
 	Open int `json:"open" example:"0"`
 }
 
-// ReportJob is how one job ended.
+// ReportJob is the result of one job.
 type ReportJob struct {
 	// The id of the job.
 	Job string `json:"job" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
 	// The state of the job.
 	State string `json:"state"`
-	// Where its payload was, without secrets.
+	// The source of its payload, without secrets.
 	Source string `json:"source,omitempty" example:"https://example.org/map.checkm"`
 	// The ARK of the object.
 	ARK string `json:"ark,omitempty" example:"ark:/99999/fk4tq65d6k"`
 	// The version of the object.
 	Version int `json:"version,omitempty" example:"1"`
-	// The object had this content already: no new version was made.
+	// Whether the object already had this content, so that no new version was created.
 	NoChange bool `json:"noChange,omitempty"`
 	// The sha512 of the OCFL inventory of the version.
 	InventoryDigest string `json:"inventoryDigest,omitempty"`
@@ -132,14 +132,14 @@ type ReportJob struct {
 	LocalIDs []string `json:"localIds,omitempty" example:"[\"map-1851\"]"`
 	// The title.
 	Title string `json:"title,omitempty" example:"Map of the harbour"`
-	// How many files were deposited.
+	// The number of deposited files.
 	Files int `json:"files,omitempty" example:"3"`
-	// The bytes of these files.
+	// The total size of these files in bytes.
 	Bytes int64 `json:"bytes,omitempty" example:"3145728"`
-	// What the depositor should look at: the first warnings of its manifest and of its files.
-	// Reports of before 2026-11-22 have a number here.
+	// Warnings about the manifest and the files, at most the first few. The depositor should check them.
+	// Reports from before 2026-11-22 have a number here.
 	Warnings notify.Warnings `json:"warnings,omitempty" example:"[\"file map.tif: the depositor's size is 80 bytes, but 1400 were received; the digest matched\"]"`
-	// Each file, of jobs of a few files.
+	// The files, if the job has only a few.
 	FileDetails []ReceiptFile `json:"fileDetails,omitempty"`
 	// The path, below the API's URL, of the receipt with all files.
 	Receipt string `json:"receipt,omitempty" example:"/v1/jobs/01M7ZBMEYHBB62YP6RY21T1GQ6-00001/receipt"`
@@ -147,8 +147,8 @@ type ReportJob struct {
 	Problem string `json:"problem,omitempty"`
 	// Why it failed.
 	Message string `json:"message,omitempty"`
-	// A requeue can help once the cause is corrected.
+	// Whether a requeue can succeed once the cause is corrected.
 	Recoverable bool `json:"recoverable,omitempty"`
-	// What to do about it.
+	// What to do next.
 	Next string `json:"next,omitempty"`
 }

@@ -18,8 +18,9 @@ const (
 	KindObject  Kind = "object"
 )
 
-// KindOf says what an id names by its form: an object's is an ARK, a job's is that of
-// its batch, a hyphen and its row in the manifest, and a batch's has no hyphen.
+// KindOf detects what an id names by its form. The id of an object is an ARK. The id of a
+// job is the id of its batch, a hyphen and its row in the manifest. The id of a batch has
+// no hyphen.
 func KindOf(id string) Kind {
 	batch, row, isJob := strings.Cut(id, "-")
 	_, err := strconv.ParseUint(row, 10, 32)
@@ -36,7 +37,7 @@ func KindOf(id string) Kind {
 	return KindUnknown
 }
 
-// pathOf is the path of what an id names.
+// pathOf is the path of the resource that an id names.
 func pathOf(id string) (string, error) {
 	switch KindOf(id) {
 	case KindObject:
@@ -46,6 +47,6 @@ func pathOf(id string) (string, error) {
 	case KindJob:
 		return jobPath(id), nil
 	}
-	return "", fault.New(fault.Invalid, "%q is no id of a batch, a job or an object; "+
+	return "", fault.New(fault.Invalid, "%q is not the id of a batch, a job or an object; "+
 		"batch and job ids are printed by archivist submit and archivist job list", id)
 }

@@ -32,7 +32,7 @@ func TestKindOf(t *testing.T) {
 	}
 }
 
-// TestStates: the wire form has every state that the rules know.
+// TestStates: the wire types have every state of the rules, and no other.
 func TestStates(t *testing.T) {
 	for _, s := range append(slices.Clone(ingest.Order), ingest.Held, ingest.Failed, ingest.Deleted) {
 		if !slices.Contains(v1.JobStates, string(s)) {
@@ -47,11 +47,11 @@ func TestStates(t *testing.T) {
 		}
 	}
 	if len(v1.JobStates) != len(ingest.Order)+3 || len(v1.BatchStates) != 8 {
-		t.Errorf("states that the rules do not know: %v, %v", v1.JobStates, v1.BatchStates)
+		t.Errorf("states that the rules do not have: %v, %v", v1.JobStates, v1.BatchStates)
 	}
 }
 
-// problem is the error of a call, whatever else it gives.
+// problem returns the error of a call only.
 func problem[T any](_ T, err error) error { return err }
 
 // TestCalls: each method asks for its own route, with ids escaped.
@@ -92,7 +92,7 @@ func TestCalls(t *testing.T) {
 	called("POST /v1/reindex?cursor=a&to=b", problem(c.Reindex(ctx, v1.ReindexRequest{Cursor: "a", To: "b"})))
 }
 
-// TestPages: a list goes on to its end, or to the filter's limit, and is never null.
+// TestPages: a list is read to its end, or to the filter's limit, and is never nil.
 func TestPages(t *testing.T) {
 	pages := map[string]string{
 		"":  `{"items":[{"id":"1"},{"id":"2"}],"cursor":"a"}`,
@@ -122,7 +122,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestRefusesIDs: what names nothing is refused before a request is made.
+// TestRefusesIDs: an id of no known form is refused before a request is made.
 func TestRefusesIDs(t *testing.T) {
 	c := &v1.Client{URL: "http://127.0.0.1:1", HTTP: http.DefaultClient}
 	for _, id := range []string{"", "a/b", "map-of-ghent", "ark:/99999/fk4x"} {
@@ -133,12 +133,12 @@ func TestRefusesIDs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.Job(ctx, "B-1"); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "answer") {
-		t.Errorf("an interrupt is told as %v", err)
+		t.Errorf("an interrupt is reported as %v", err)
 	}
 }
 
-// TestRefusals: an answer that is no success becomes an error of a kind, in one line
-// that says what to do; gateways answer with forms of their own.
+// TestRefusals: an error response becomes an error with a kind, in one line that states
+// what to do. Gateways answer in forms of their own.
 func TestRefusals(t *testing.T) {
 	for _, k := range []struct {
 		status int

@@ -27,5 +27,5 @@ var JobStates = []string{Pending, Held, Estimating, Provisioning, Downloading, P
 // BatchStates are the states that a batch can be in, in the order of its path.
 var BatchStates = []string{Pending, Held, Processing, Reporting, UpdateReporting, Completed, Failed, Deleted}
 
-// Ended reports whether a job or a batch in this state stays in it until a person acts.
+// Ended reports whether a state is final: a job or a batch leaves it only if a person acts.
 func Ended(state string) bool { return state == Completed || state == Failed || state == Deleted }
