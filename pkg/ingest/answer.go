@@ -1,9 +1,9 @@
 package ingest
 
-// Answer is what a message's token is told. It is decided by the row alone.
+// Answer is the answer to a message's task token. It depends on the job's or batch's row alone.
 type Answer string
 
-// Answers: Success goes on in the execution; the others are error names that
+// Answers: after Success the execution continues; the others are error names that
 // the definition catches.
 const (
 	Success    Answer = "Success"
@@ -13,8 +13,8 @@ const (
 	StageFail  Answer = "StageFailed"
 )
 
-// Answer says what the token of execution exec at state at is told, given the
-// job as it is now.
+// Answer returns the answer to the token of execution exec at state at, for the
+// current state of the job.
 func (j *Job) Answer(at State, exec int64) Answer {
 	switch {
 	case j.Exec != exec:
@@ -23,15 +23,15 @@ func (j *Job) Answer(at State, exec int64) Answer {
 		return Continue
 	case j.State == Failed:
 		return StageFail
-	case j.Parked || j.State == Provisioning && past(j.State, at):
+	case j.Parked || j.State == Provisioning && isAfter(j.State, at):
 		return Parked
-	case past(j.State, at):
+	case isAfter(j.State, at):
 		return Success
 	}
 	return Superseded
 }
 
-// Answer says what the token of execution exec at a batch's stage is told.
+// Answer returns the answer to the token of execution exec at a batch's stage.
 func (b *Batch) Answer(stage Stage, exec int64) Answer {
 	now, working := StageOfBatch(b.State)
 	switch {

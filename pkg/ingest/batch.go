@@ -24,25 +24,26 @@ type Batch struct {
 	Incomplete string   `dynamo:"incomplete,omitempty"` // why not all of its rows became jobs
 	Report     string   `dynamo:"report,omitempty"`     // key of the saved report
 	IfVersion  int      `dynamo:"if_version,omitempty"`
-	Mail       []string `dynamo:"mail,omitempty"` // whom the report goes to
-	// Mails are those that were sent or given up.
+	Mail       []string `dynamo:"mail,omitempty"` // recipients of the mails about it
+	// Mails are the results of the mails that were sent or given up.
 	Mails []MailResult `dynamo:"mails_ended,omitempty"`
 }
 
-// WorkKey returns where a batch is in the index "work" that has something before it.
+// WorkKey returns the place of a batch in the index "work", "" if nothing is to be done with it.
 func (b *Batch) WorkKey() (place, rank string) {
 	switch b.State {
 	case BatchPending, BatchProcessing, BatchReporting, BatchUpdateReporting:
 		return due("batch:"+b.ID, b.Due)
 	case BatchCompleted, BatchDeleted:
-		if b.Due > 0 { // when its rows go
+		if b.Due > 0 { // when its rows are removed
 			return WorkCleanUp, DueSK(b.Due) + "#batch:" + b.ID
 		}
 	}
 	return "", ""
 }
 
-// Counts of a batch's jobs by class. Once sealed, the classes sum to Expected.
+// Counts are the numbers of a batch's jobs by class. Once the batch is sealed, they add up
+// to Expected.
 type Counts struct {
 	Processing int64 `dynamo:"n_processing" json:"processing"`
 	Held       int64 `dynamo:"n_held" json:"held"`
@@ -51,13 +52,13 @@ type Counts struct {
 	Deleted    int64 `dynamo:"n_deleted" json:"deleted"`
 }
 
-// Open is how many jobs keep the batch from reporting.
+// Open is the number of jobs that have not ended. The batch reports when there are none.
 func (c Counts) Open() int64 { return c.Processing + c.Held }
 
-// Sum of all classes.
+// Sum is the number of jobs in all classes.
 func (c Counts) Sum() int64 { return c.Open() + c.Failed + c.Completed + c.Deleted }
 
-// Moved returns what a change of class adds to the counts.
+// Moved returns what a job's change of state adds to the counts.
 func Moved(from, to State) map[string]int64 {
 	add := map[string]int64{}
 	if from.Class() != to.Class() {
@@ -79,13 +80,13 @@ func (r Rules) EnterBatch(b Batch, to BatchState, now time.Time) Batch {
 	return r.DueBatch(b, now)
 }
 
-// ContinueBatch is a batch after a step that made progress and is not at its end.
+// ContinueBatch is a batch after a step that made progress but is not finished.
 func (r Rules) ContinueBatch(b Batch, now time.Time) Batch {
 	b.progress()
 	return r.DueBatch(b, now)
 }
 
-// DueBatch sets when the sweep looks at the batch.
+// DueBatch sets when the sweep next checks the batch.
 func (r Rules) DueBatch(b Batch, now time.Time) Batch {
 	b.Due = 0
 	if stage, ok := StageOfBatch(b.State); ok {

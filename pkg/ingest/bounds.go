@@ -8,26 +8,26 @@ import (
 	"archivist/pkg/fault"
 )
 
-// Bounds of what a depositor gives, in bytes. What is within them can be held by
-// every later step: rows, events, XML, ANVL, mails.
+// Limits of a depositor's input, in bytes. Every later step can store what is within
+// them: rows, events, XML, ANVL, mails.
 const (
 	MaxURL       = 2048
 	MaxMetadata  = 4000 // of one element
 	MaxSubmitter = 200
 	MaxNote      = 2000
 	MaxMails     = 20
-	// MaxJobs is how many jobs a batch has: the ids of jobs are in order up to it.
+	// MaxJobs is the largest number of jobs in a batch. Up to it, job ids sort in row order.
 	MaxJobs = 99_999
-	// MaxReason is how much is said of a failure.
+	// MaxReason limits the reason of a failure.
 	MaxReason = 16_000
 )
 
-// Unstorable reports whether a character cannot be kept by every later step: a
-// control character, or one that XML 1.0 does not have.
+// Unstorable reports whether some later step cannot store a character: a control
+// character, or one that XML 1.0 does not allow.
 func Unstorable(r rune) bool { return unicode.IsControl(r) || r == 0xFFFE || r == 0xFFFF }
 
-// CheckText returns an Invalid that names the field if a text of one line is longer
-// than so many bytes, not UTF-8, or has a character that cannot be stored.
+// CheckText returns an Invalid that names the field if a line of text is longer than most
+// bytes, is not UTF-8, or has a character that cannot be stored.
 func CheckText(field, text string, most int) error {
 	switch {
 	case len(text) > most:
@@ -41,8 +41,8 @@ func CheckText(field, text string, most int) error {
 	return nil
 }
 
-// Cut returns the first n bytes of text at most, cut at a character, with "…"
-// where something was left out.
+// Cut shortens a text to at most n bytes, at the end of a character, and adds "…" if
+// something was cut off.
 func Cut(text string, n int) string {
 	if len(text) <= n {
 		return text

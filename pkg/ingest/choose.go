@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Free is what a gate can give out now, and by which settings.
+// Free is what a gate can grant now, with the settings that apply.
 type Free struct {
 	Slots    int
 	Space    int64          // bytes
 	Capacity int64          // bytes of the whole space
 	Parked   int64          // bytes that parked jobs hold
-	Kept     bool           // an impatient job reserves freed space
+	Kept     bool           // a job whose patience has ended reserves freed space
 	Reserve  int64          // jobs of unknown size wait while Space is below it
-	Share    int            // slots that one collection may have at once; 0 = all
+	Share    int            // slots that one collection may have at once; 0 = no limit
 	Taken    map[string]int // slots by collection
 	Patience time.Duration  // a job that has waited longer reserves freed space; 0 = never
 }
@@ -26,15 +26,15 @@ type Want struct {
 	Collection string
 	Space      int64         // bytes; gate 1 needs none
 	Known      bool          // the size is known
-	HasSpace   bool          // its reservation stands already
-	First      bool          // jobs that hold space are parked until it is done
-	Waited     time.Duration // since it came to the gate
+	HasSpace   bool          // it has its space reserved already
+	First      bool          // parked jobs that hold space wait for it
+	Waited     time.Duration // since it reached the gate
 }
 
-// Choose takes, in the order given, every waiting job that fits into what is
-// free. A job that does not fit lets the ones behind it pass, until its patience
-// is at an end: then it reserves freed space, if that can ever be enough.
-// It returns what is left.
+// Choose selects, in the given order, every waiting job that fits into what is free, and
+// returns them with what is left. Jobs behind one that does not fit may pass it until its
+// patience has ended. From then on it reserves freed space, unless it needs more than the
+// capacity.
 func Choose(free Free, waiting []Want) ([]Want, Free) {
 	var out []Want
 	for _, w := range waiting {
@@ -46,14 +46,14 @@ func Choose(free Free, waiting []Want) ([]Want, Free) {
 		}
 		if !w.HasSpace {
 			if !free.Fits(w) {
-				free.Kept = free.Kept || free.keeps(w)
+				free.Kept = free.Kept || free.reservesFor(w)
 				continue
 			}
 			free.Space -= w.Space
 		}
 		free.Slots--
 		if free.Share > 0 {
-			free.Taken = maps.Clone(free.Taken) // the caller's stays as it was
+			free.Taken = maps.Clone(free.Taken) // the caller's map must not change
 			free.Taken[w.Collection]++
 		}
 		out = append(out, w)
@@ -61,10 +61,10 @@ func Choose(free Free, waiting []Want) ([]Want, Free) {
 	return out, free
 }
 
-// Fits reports whether there is space for a job. Space is a budget, not a disk:
-// what parked jobs hold does not count for one that they wait for, or they would
-// wait for each other for ever. Such a job fits at the latest when only parked ones
-// hold space.
+// Fits reports whether there is space for a job. Space is a budget, not a disk: for a job
+// that parked jobs wait for, the space that parked jobs hold counts as free. Otherwise they
+// would wait for each other without end. Such a job fits at the latest when only parked
+// jobs hold space.
 func (f Free) Fits(w Want) bool {
 	space := f.Space
 	switch {
@@ -76,12 +76,12 @@ func (f Free) Fits(w Want) bool {
 	return w.Space <= space && (w.Known || space >= f.Reserve)
 }
 
-// keeps reports whether a job that does not fit reserves freed space.
-func (f Free) keeps(w Want) bool {
+// reservesFor reports whether freed space is reserved for a job that does not fit.
+func (f Free) reservesFor(w Want) bool {
 	return f.Patience > 0 && w.Waited >= f.Patience && w.Space <= f.Capacity && (w.Known || f.Reserve <= f.Capacity)
 }
 
-// TooLarge says why a job can never get its space out of capacity bytes, "" if it
+// TooLarge returns why a job can never get its space out of capacity bytes, "" if it
 // can.
 func (j *Job) TooLarge(capacity int64) string {
 	switch {
@@ -97,8 +97,8 @@ func (j *Job) TooLarge(capacity int64) string {
 	return ""
 }
 
-// AddSizes is the sum of two sizes in bytes, each positive, or the largest number
-// there is.
+// AddSizes returns the sum of two positive sizes in bytes, or the largest int64 if it
+// overflows.
 func AddSizes(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

@@ -8,17 +8,16 @@ import (
 	"archivist/pkg/fault"
 )
 
-// Bounds of local ids. A job has a row in line and a lock for each id, which
-// begin and end in one transaction; DynamoDB takes 100 rows in one, and keys of
-// 2,048 bytes.
+// Limits of local ids. A job has a lock and a place in its line for each id, all written
+// in one transaction. DynamoDB allows 100 rows in a transaction, and keys of 2,048 bytes.
 const (
 	MaxLocalIDs     = 20
 	MaxLocalIDBytes = 500
 )
 
-// CheckLocalID returns an Invalid that says why a local id is not taken, nil if
-// it is: 1 to MaxLocalIDBytes bytes of UTF-8 without control characters, without
-// blanks around it, and without ";", which separates ids in manifests.
+// CheckLocalID returns an Invalid if a local id is not allowed. It must have 1 to
+// MaxLocalIDBytes bytes of UTF-8, no control characters, no leading or trailing blanks,
+// and no ";", which separates ids in manifests.
 func CheckLocalID(id string) error {
 	why := ""
 	switch {
@@ -34,7 +33,7 @@ func CheckLocalID(id string) error {
 	case strings.Contains(id, ";"):
 		why = `has a ";", which separates ids`
 	case strings.TrimSpace(id) != id:
-		why = "has blanks around it"
+		why = "has leading or trailing blanks"
 	}
 	if why == "" {
 		return nil
@@ -42,9 +41,9 @@ func CheckLocalID(id string) error {
 	return fault.New(fault.Invalid, "the local id %q %s", id, why)
 }
 
-// CleanLocalIDs returns the ids of one object trimmed and without doubles, in
-// their order, or an Invalid that says which of them is not taken, or that there
-// are more than MaxLocalIDs.
+// CleanLocalIDs returns the ids of one object in their order, trimmed and without
+// duplicates. It returns an Invalid if one of them is not allowed, or if there are more
+// than MaxLocalIDs.
 func CleanLocalIDs(ids []string) ([]string, error) {
 	var out []string
 	for _, id := range ids {

@@ -12,7 +12,7 @@ type Payload struct {
 	URL  string `dynamo:"source_url" json:"url"`
 	Type string `dynamo:"payload_type" json:"type,omitempty"` // "" = not detected yet
 
-	// Detected: the type was not given, and is detected from the content.
+	// Detected is set if the type was not given but detected from the content.
 	Detected bool `dynamo:"type_detected,omitempty" json:"-"`
 
 	Filename  string `dynamo:"filename,omitempty" json:"filename,omitempty"`
@@ -22,7 +22,7 @@ type Payload struct {
 	Digest    string `dynamo:"digest,omitempty" json:"-"`
 }
 
-// Payload types. The batch ones list objects: each an object manifest, or a file.
+// Payload types. The two batch types list objects: each is an object manifest, or a file.
 const (
 	TypeFile            = "file"
 	TypeObjectManifest  = "object-manifest"
@@ -46,10 +46,10 @@ type Job struct {
 	Collection string `dynamo:"coll"`
 	Submitter  string `dynamo:"submitter,omitempty"`
 	Mode       string `dynamo:"ingest_mode"`    // add
-	Note       string `dynamo:"note,omitempty"` // what the depositor says of the batch
+	Note       string `dynamo:"note,omitempty"` // the depositor's note on the batch
 	Payload
-	Metadata           // as it was submitted; from Processing on a summary of the version's description
-	Said     *Metadata `dynamo:"said,omitempty"` // as it was submitted, from Processing on
+	Metadata           // as submitted; from Processing on, a summary of the version's description
+	Said     *Metadata `dynamo:"said,omitempty"` // as submitted; set from Processing on
 	Primary  string    `dynamo:"ark,omitempty"`  // ark:/NAAN/name, once known
 	LocalIDs []string  `dynamo:"local_ids,omitempty"`
 	Found    int       `dynamo:"found_ids,omitempty"` // how many of LocalIDs, from the end, were found in the package
@@ -63,7 +63,7 @@ type Job struct {
 	Work
 
 	Priority    int      `dynamo:"priority"`
-	Turn        string   `dynamo:"turn,omitempty"` // its place among those that wait
+	Turn        string   `dynamo:"turn,omitempty"` // sort key among the waiting jobs
 	IfVersion   int      `dynamo:"if_version,omitempty"`
 	SpaceNeeded int64    `dynamo:"space_needed"` // bytes; 0 = unknown
 	SizeKnown   bool     `dynamo:"size_known"`
@@ -76,18 +76,19 @@ type Job struct {
 	FileWarnings     []string `dynamo:"file_warnings,omitempty"`
 
 	Manifest string `dynamo:"manifest_key,omitempty"` // of the manifest in the work bucket, once it was checked
-	Files    int    `dynamo:"files,omitempty"`        // of the producer, once estimated
-	Bytes    int64  `dynamo:"bytes,omitempty"`        // of these, once downloaded
+	Files    int    `dynamo:"files,omitempty"`        // number of the depositor's files, once estimated
+	Bytes    int64  `dynamo:"bytes,omitempty"`        // their size, once downloaded
 	Fetched  int64  `dynamo:"fetched_ms,omitempty"`   // when the download ended
 	Warned   int    `dynamo:"warned,omitempty"`       // files with a warning
 	Checked  int    `dynamo:"checked,omitempty"`      // files with a digest of the depositor
 	Stamp    int64  `dynamo:"stamp_ms,omitempty"`     // created of the OCFL version, fixed before first use
 
-	// Follows is the ETag of the root inventory that the system files were written for;
-	// "": there was no object.
+	// Follows is the ETag of the root inventory on which the system files are based;
+	// "" if the object is new.
 	Follows string `dynamo:"follows,omitempty"`
 
-	// Permitted is the newest version by a later submission that a person let it replace.
+	// Permitted is the newest version of a later submission that a person has confirmed
+	// this job may replace.
 	Permitted int `dynamo:"permitted,omitempty"`
 
 	ObjectVersion int    `dynamo:"ocfl_version,omitempty"`
@@ -95,14 +96,14 @@ type Job struct {
 	Inventory     string `dynamo:"inventory_digest,omitempty"` // sha512 of the committed inventory
 }
 
-// Submitted are the local ids that the submission named. They say which object is
-// meant; those that were found in its package do not.
+// Submitted are the local ids that the submission named. Only these identify the object;
+// those found in its package do not.
 func (j *Job) Submitted() []string {
 	return slices.Clip(j.LocalIDs[:len(j.LocalIDs)-j.Found])
 }
 
-// LockKeys lists the lock keys that the job must own to go past gate 2: its
-// object's ark and its local ids per owner, as far as they are known.
+// LockKeys lists the lock keys that the job must own to pass gate 2: its object's ARK, and
+// its local ids within the collection, as far as they are known.
 func (j *Job) LockKeys() []string {
 	var keys []string
 	if j.Primary != "" {
@@ -114,9 +115,9 @@ func (j *Job) LockKeys() []string {
 	return keys
 }
 
-// QueuedLocks lists the keys for which the job stands in line: those that it wants,
-// from its submission until its version is recorded. Jobs for one object or
-// local id work in the order of their submission. A held job lets others pass.
+// QueuedLocks lists the lock keys for which the job is in line: all that it needs, from
+// its submission until its version is recorded. Jobs for one object or local id run in the
+// order of their submission. Others may pass a held job.
 func (j *Job) QueuedLocks() []string {
 	if j.State.Class() != ClassProcessing || j.State == Notify {
 		return nil
@@ -124,9 +125,9 @@ func (j *Job) QueuedLocks() []string {
 	return j.LockKeys()
 }
 
-// FirstTry reports whether no worker had the job in this state before: it need not look
-// for what an earlier try did. It is wrong for a table that was restored, so that it
-// must never be more than a saving: what is put is put on the condition that it is new.
+// FirstTry reports whether no worker had the job in this state before, so that the step
+// need not check what an earlier try did. It can be wrong after the table was restored.
+// Therefore use it only to save requests: writes still need their conditions.
 func (j *Job) FirstTry() bool { return j.RetryCount == 0 && j.Tries <= 1 && j.Checkpoint == "" }
 
 // Running reports whether an execution drives the job.
@@ -135,9 +136,9 @@ func (j *Job) Running() bool {
 	return stage && !j.Parked
 }
 
-// WorkKey returns where an unfinished job is in the index "work": at exactly one
-// gate, or due. A Held job waits for a person and an ended one for nobody; a
-// failed one is due when its work files are to be cleaned away.
+// WorkKey returns the place of an unfinished job in the index "work": at exactly one gate,
+// or among the due items. A Held job waits for a person and has no place, nor has one that
+// has ended; but a failed job is due when its work files are to be removed.
 func (j *Job) WorkKey() (place, rank string) {
 	switch {
 	case j.Deferred():
@@ -165,9 +166,9 @@ func (j *Job) Uncleaned() bool { return j.State == Failed && j.HasSpace }
 // JobID is the id of a batch's job: the batch's id and the row's number.
 func JobID(batch string, row int) string { return fmt.Sprintf("%s-%05d", batch, row) }
 
-// SubmittedAfter reports whether job a is of a later submission than job b, or of a
-// later row of the same: ids of batches rise with time. An id that is no job's is
-// not.
+// SubmittedAfter reports whether job a belongs to a later submission than job b, or to a
+// later row of the same submission: batch ids rise with time. It is false if either is not
+// a job id.
 func SubmittedAfter(a, b string) bool {
 	batchA, rowA, isA := strings.Cut(a, "-")
 	batchB, rowB, isB := strings.Cut(b, "-")
@@ -175,8 +176,8 @@ func SubmittedAfter(a, b string) bool {
 		cmp.Compare(rowA, rowB)) > 0
 }
 
-// Overtaken says that a job would replace the newest version of its object, of which
-// one is by a later submission.
+// Overtaken is the message for a job that would replace the newest version of its object
+// although the object has a version by a later submission.
 func Overtaken(job, ark string, head, version int, by string) string {
 	return fmt.Sprintf("version %d of %s is by job %s, which was submitted later than job %s: this job would "+
 		"replace version %d as the newest", version, ark, by, job, head)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// MailKind is what a mail about a batch tells.
+// MailKind is the kind of a mail about a batch.
 type MailKind string
 
 // Queued: the submission was read and its jobs wait for their turn. Report: how
@@ -15,7 +15,7 @@ const (
 	MailReport MailKind = "report"
 )
 
-// Mails are the mails that a change of a batch owes. Each becomes a row in the
+// Mails are the mails that become due with a change of a batch. Each becomes a row in the
 // transaction of the change.
 func Mails(prev, next Batch) []MailKind {
 	var out []MailKind
@@ -29,18 +29,18 @@ func Mails(prev, next Batch) []MailKind {
 	return out
 }
 
-// Mail is a mail that is owed until everybody whom it goes to has it or is given
+// Mail is a pending mail. It stays pending until, for each recipient, it is sent or given
 // up. Times are milliseconds since 1970.
 type Mail struct {
 	Batch string     `dynamo:"batch_id"`
 	Kind  MailKind   `dynamo:"mail_kind"`
-	Exec  int64      `dynamo:"exec_no"` // of the batch when the mail became owed
+	Exec  int64      `dynamo:"exec_no"` // of the batch when the mail became due
 	Owed  int64      `dynamo:"owed_ms"`
 	Tries int        `dynamo:"tries"`
 	Due   int64      `dynamo:"due_ms"` // of the next try
 	Ended bool       `dynamo:"ended,omitempty"`
 	To    []Delivery `dynamo:"deliveries,omitempty"`
-	// Problem is why the last try did not come to sending at all.
+	// Problem is why the last try could not send to any recipient.
 	Problem string `dynamo:"problem,omitempty"`
 }
 
@@ -52,7 +52,8 @@ type Delivery struct {
 	Problem string `dynamo:"problem,omitempty" json:"problem,omitempty"`
 }
 
-// MailResult is how a mail ended: to how many it was sent, and to whom not.
+// MailResult is the result of a mail: the number of recipients that it was sent to, and
+// the failed ones.
 type MailResult struct {
 	Kind   MailKind   `dynamo:"mail_kind" json:"mail"`
 	At     int64      `dynamo:"at_ms" json:"-"`
@@ -61,8 +62,8 @@ type MailResult struct {
 	Failed []Delivery `dynamo:"failed,omitempty" json:"failed,omitempty"`
 }
 
-// mailWaits lie between the tries of a mail: about a day in all, so that a daily
-// quota of the mail service is new before the last.
+// mailWaits are the waits between the tries of a mail. They take about a day in all, so
+// that a daily quota of the mail service is renewed before the last try.
 var mailWaits = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute,
 	time.Hour, 3 * time.Hour, 8 * time.Hour, 12 * time.Hour}
 
@@ -73,7 +74,7 @@ const (
 	MailRefusedTries = 3
 )
 
-// PlaceMail is where mails that are owed are in the index "work", by their due time.
+// PlaceMail is the place of pending mails in the index "work", in order of their due time.
 const PlaceMail = "mail"
 
 // WorkKey returns where the mail is in the index "work".
@@ -81,16 +82,16 @@ func (m *Mail) WorkKey() (place, rank string) {
 	return PlaceMail, DueSK(m.Due) + "#" + m.Batch + "#" + string(m.Kind)
 }
 
-// Take is the mail with one more try begun at now: if its sender dies, the next
-// try is due after the usual wait.
+// Take is the mail with one more try, begun at now. If its sender dies, the next try is
+// due after the usual wait.
 func (m Mail) Take(now time.Time) Mail {
 	m.Tries++
 	m.Due = now.Add(mailWaits[min(m.Tries, len(mailWaits))-1]).UnixMilli()
 	return m
 }
 
-// Left are the recipients to whom the mail is to be sent: those of to that do not
-// have it and are not given up.
+// Left are the recipients in to for whom the mail is still pending: neither sent nor
+// given up.
 func (m *Mail) Left(to []string) []string {
 	var out []string
 	for _, t := range to {
@@ -110,14 +111,14 @@ func (m *Mail) delivery(to string) *Delivery {
 	return nil
 }
 
-// Keep is the mail without what failed for those whom it goes to no longer.
+// Keep is the mail without the failed deliveries to former recipients: those not in to.
 func (m Mail) Keep(to []string) Mail {
 	m.To = slices.DeleteFunc(slices.Clone(m.To), func(d Delivery) bool { return !d.Sent && !slices.Contains(to, d.To) })
 	return m
 }
 
-// Note is the mail after its try for a recipient: problem is empty if it was sent.
-// One that is refused will hardly be taken at another try.
+// Note is the mail after a try for a recipient: problem is empty if it was sent. A refused
+// mail is tried less often, because the next try is likely to be refused too.
 func (m Mail) Note(to, problem string, refused bool) Mail {
 	m.To = slices.Clone(m.To)
 	if m.delivery(to) == nil {
@@ -128,7 +129,7 @@ func (m Mail) Note(to, problem string, refused bool) Mail {
 	return m
 }
 
-// Result is how the mail ended, after its last try at now.
+// Result is the result of the mail after its last try, at now.
 func (m *Mail) Result(now time.Time) MailResult {
 	r := MailResult{Kind: m.Kind, At: now.UnixMilli(), Tries: m.Tries}
 	for _, d := range m.To {

@@ -12,9 +12,9 @@ import (
 // Outcome is how a step ended.
 type Outcome string
 
-// Outcomes. Next: the state is done. Continue: progress was made and the time
-// budget is spent. Park: a lock is taken. Defer: a source asks to be asked later.
-// Fail: it cannot be done.
+// Outcomes. Next: the state is done. Continue: the step made progress and its time budget
+// is spent. Park: another job holds a lock. Defer: the source asks to retry later. Fail:
+// the step cannot succeed.
 const (
 	StepNext     Outcome = "next"
 	StepContinue Outcome = "continue"
@@ -23,48 +23,47 @@ const (
 	StepFail     Outcome = "fail"
 )
 
-// Result is what a step says of its work. A step changes its copy of the item
-// for what it found out; Result says where the item goes.
+// Result is the result of a step. The step writes what it found into its copy of the item;
+// Result says what happens next to the item.
 type Result struct {
 	Outcome     Outcome
-	Lock        string        // Park: the lock that is taken
-	Owner       string        // Park: the job that owns it
+	Lock        string        // Park: the lock that another job holds
+	Owner       string        // Park: that job
 	After       time.Duration // Defer: how long to wait
 	Reason      string        // Defer, Fail: what is wrong, and what to do
 	Recoverable bool          // Fail: a requeue can succeed
 }
 
-// Fail is the result of a step that cannot be done.
+// Fail is the result of a step that cannot succeed.
 func Fail(recoverable bool, reason string) Result {
 	return Result{Outcome: StepFail, Reason: Cut(reason, MaxReason), Recoverable: recoverable}
 }
 
-// MaxDefer is the longest wait that a source may ask for. A deferred job keeps its space:
-// this and the stage's tries bound for how long.
+// MaxDefer is the longest wait that a source may ask for. A deferred job keeps its space;
+// MaxDefer and the stage's number of tries limit for how long.
 const MaxDefer = 6 * time.Hour
 
-// Defer is the result of a job's step whose source asks to wait. Nobody waits for it: the
-// job is parked without an execution or a slot until its time has come. It is a try
-// without progress.
+// Defer is the result of a job's step whose source asks to wait. Until that time the job is
+// parked, without an execution or a slot. It counts as a try without progress.
 func Defer(after time.Duration, reason string) Result {
 	return Result{Outcome: StepDefer, After: min(after, MaxDefer), Reason: Cut(reason, MaxReason)}
 }
 
-// Rules are the settings that the pure rules need.
+// Rules are the settings of the rules.
 type Rules struct {
 	Timing Timing
-	// Aging, if not 0, is how long a job waits until it is worth one step of
-	// priority more, so that low never starves.
+	// Aging, if not 0, is how long a job waits until that counts as one step of priority,
+	// so that jobs of low priority do not starve.
 	Aging time.Duration
 	// FailedRetention is how long a failed job keeps its work files and their
 	// space, so that a requeue need not fetch again.
 	FailedRetention time.Duration
-	// Retention is how long the rows of a Completed batch and its jobs are kept; 0
-	// is for ever. Their events stay.
+	// Retention is how long the rows of a Completed batch and its jobs are kept; 0 is
+	// without end. Their events stay.
 	Retention time.Duration
 }
 
-// New is a job as it is made: Pending at now.
+// New is a new job: Pending since now.
 func (r Rules) New(j Job, now time.Time) Job {
 	j.Created = now.UnixMilli()
 	return r.enter(j, Pending, now)
@@ -89,7 +88,7 @@ func (r Rules) due(j Job, now time.Time) Job {
 	return j
 }
 
-// Next is the job after a step of its state ended with res at now.
+// Next is the job after a step of its state ended with res, at now.
 func (r Rules) Next(j Job, res Result, now time.Time) Job {
 	switch res.Outcome {
 	case StepNext:
@@ -124,8 +123,8 @@ func (r Rules) Failed(j Job, reason string, recoverable bool, now time.Time) Job
 	return j
 }
 
-// failure is what a failed job says: its reason. If its version is stored, that comes
-// first, so that nobody submits it again.
+// failure is the message of a failed job: its reason. If its version is stored, the message
+// states that first, so that the depositor does not submit it again.
 func failure(j Job, reason string) string {
 	if j.ObjectVersion == 0 {
 		return reason
@@ -134,8 +133,8 @@ func failure(j Job, reason string) string {
 		j.Primary, j.ObjectVersion, strings.TrimSuffix(reason, "."))
 }
 
-// Preserved is a failed job of which is known by now that its version is stored. One
-// that says so already stays as it is.
+// Preserved is a failed job after its version was found to be stored. A job with a version
+// stays unchanged.
 func (r Rules) Preserved(j Job, version int) Job {
 	if j.ObjectVersion != 0 {
 		return j
@@ -146,17 +145,17 @@ func (r Rules) Preserved(j Job, version int) Job {
 }
 
 // Cleaned is a failed job without its work files. If its version is not stored
-// yet, it has to begin again.
+// yet, it has to start again from the beginning.
 func (r Rules) Cleaned(j Job) Job {
 	j.HasSpace, j.Cleaning, j.Due, j.Repairs = false, false, 0, 0
-	if !past(j.LastSuccessful, Processing) {
+	if !isAfter(j.LastSuccessful, Processing) {
 		j.LastSuccessful = ""
 	}
 	return j
 }
 
-// release gives back what the job's state needs no longer: a slot belongs to a
-// running job, locks end with Recording, space with the work files.
+// release gives back what the job's state no longer needs: only a running job has a slot;
+// locks end with Recording, space with the work files.
 func release(j Job) Job {
 	if !j.Running() {
 		j.HasSlot = false
@@ -170,16 +169,16 @@ func release(j Job) Job {
 	return j
 }
 
-// Admit is the job let in by gate 1, or on to its estimate after it was deferred: it
-// gets a slot and an execution.
+// Admit is the job after gate 1 admitted it, also to repeat its estimate after it was
+// deferred: it gets a slot and an execution.
 func (r Rules) Admit(j Job, now time.Time) Job {
 	j.Exec++
 	j.HasSlot = true
 	return r.resume(j, Estimating, now)
 }
 
-// Provision is the job let on by gate 2, with a slot, space and every lock
-// known by now: from Provisioning to Downloading, or from parking to its state.
+// Provision is the job after gate 2 admitted it, with a slot, space and all of its locks
+// known so far: from Provisioning it goes to Downloading, a parked job back to its state.
 func (r Rules) Provision(j Job, now time.Time) Job {
 	to := j.State
 	if to == Provisioning {
@@ -190,8 +189,7 @@ func (r Rules) Provision(j Job, now time.Time) Job {
 	return r.resume(j, to, now)
 }
 
-// resume is enter for a job that a gate lets on: the tries of one that was deferred
-// still count.
+// resume is enter for a job that a gate admits: the tries of a deferred job still count.
 func (r Rules) resume(j Job, to State, now time.Time) Job {
 	tries := j.Tries
 	j = r.enter(j, to, now)
@@ -199,14 +197,14 @@ func (r Rules) resume(j Job, to State, now time.Time) Job {
 	return j
 }
 
-// Ready is a deferred job whose time has come: it is at the gate for parked jobs.
+// Ready is a deferred job whose wait has ended: it is at the gate for parked jobs.
 func (r Rules) Ready(j Job) Job {
 	j.Due = 0
 	return j
 }
 
-// Requeue is a failed job back at the state after its last successful one. The
-// slot is taken without testing the limit; locks that are taken park it.
+// Requeue is a failed job put back to the state after its last successful one. It gets a
+// slot even if the limit is reached. If another job holds one of its locks, it is parked.
 func (r Rules) Requeue(j Job, now time.Time) (Job, error) {
 	switch {
 	case j.State != Failed:
@@ -231,7 +229,7 @@ func (r Rules) Requeue(j Job, now time.Time) (Job, error) {
 	return j, nil
 }
 
-// Park is a job that was about to run, parked instead for a lock that is taken.
+// Park is a job that was about to run, but is parked because another job holds a lock.
 func (r Rules) Park(j Job, lock, owner string, now time.Time) Job {
 	return r.Next(j, Result{Outcome: StepPark, Lock: lock, Owner: owner}, now)
 }

@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// The priority of a job decides who goes first at a gate: 0 is best, 999 is last. It is
-// that of its collection's profile, else BatchPriority. A job of unknown size stands
-// UnknownSizePenalty further back until its size is known. Among jobs of one priority
-// the oldest goes first; with Rules.Aging, waiting makes up for priority.
+// The priority of a job decides its order at a gate: 0 is first, 999 is last. It is that of
+// the collection's profile, or else BatchPriority. UnknownSizePenalty is added until the
+// size of the job is known. Among jobs of one priority the oldest goes first. With
+// Rules.Aging, a long wait outweighs priority.
 const (
 	DefaultPriority    = 5
 	UnknownSizePenalty = 10
@@ -16,8 +16,8 @@ const (
 	WorstBatchPriority = 99
 )
 
-// BatchPriority is the priority of each of n jobs of one batch (source: the
-// running system's formula): the more jobs, the further back.
+// BatchPriority is the priority of each of n jobs of one batch (source: the running
+// system's formula). The more jobs, the later they run.
 func BatchPriority(n int) int {
 	if n <= 1 {
 		return DefaultPriority
@@ -25,9 +25,9 @@ func BatchPriority(n int) int {
 	return min(int(10*math.Log(float64(n))+DefaultPriority), WorstBatchPriority)
 }
 
-// turn is the sort key of a waiting job: its priority, then its age. With aging it is
-// the time at which the job would come to priority 0, which does not change while it
-// waits, so that no row is written only because time passes.
+// turn is the sort key of a waiting job: its priority, then its age. With aging it is the
+// time at which the job would reach priority 0. That does not change while the job waits,
+// so no row has to be written only because time passes.
 func (r Rules) turn(j Job) string {
 	if r.Aging == 0 {
 		return fmt.Sprintf("%03d#%013d#%s", j.Priority, j.Entered, j.ID)

@@ -2,7 +2,7 @@ package ingest
 
 import "time"
 
-// StuckRepairs is how many repairs in a row make an item stuck.
+// StuckRepairs is the number of repairs without progress after which an item is stuck.
 const StuckRepairs = 3
 
 // Repair is the item after the sweep gave it a new execution.
@@ -11,15 +11,15 @@ func (r Rules) Repair(w Work, stage Stage, now time.Time) Work {
 	return r.Postpone(w, stage, now)
 }
 
-// Postpone is the item whose next look by the sweep is later, the more so the
-// more looks there were since its last progress.
+// Postpone is the item with a later due time. The delay grows with each repair since its
+// last progress.
 func (r Rules) Postpone(w Work, stage Stage, now time.Time) Work {
 	w.Repairs++
 	w.Due = now.Add(backoff(r.Timing, r.Timing.Times(stage), w.Repairs)).UnixMilli()
 	return w
 }
 
-// backoff is when the sweep looks again after the nth repair.
+// backoff is the delay until the sweep checks an item again, after so many repairs.
 func backoff(t Timing, c Times, repairs int) time.Duration {
 	d := c.Grace
 	for range repairs {
@@ -31,8 +31,8 @@ func backoff(t Timing, c Times, repairs int) time.Duration {
 	return d
 }
 
-// RetryWait bounds the random wait before a stage is tried again, after so many tries:
-// it doubles up to a minute, or to the time-out of a short stage.
+// RetryWait is the longest random wait before a stage is tried again, after so many tries.
+// It doubles up to a minute, or up to the time-out of a short stage.
 func (t Timing) RetryWait(tries int) time.Duration {
 	return min(time.Second<<min(tries, 6), t.Short)
 }

@@ -10,7 +10,7 @@ type Stage struct {
 	Job   State      // the job state that it works on, or ""
 	Batch BatchState // the batch state that it works on, or ""
 	Long  bool       // moves content: the long time-out and a time budget
-	Tries int        // takes without progress before the item fails
+	Tries int        // tries without progress before the item fails
 }
 
 // Stages lists every stage, in the order of the work. How long a stage may run follows
@@ -28,12 +28,12 @@ var Stages = []Stage{
 
 // StageNamed returns the stage of that name.
 func StageNamed(name string) (Stage, bool) {
-	return stageThat(func(s Stage) bool { return s.Name == name })
+	return findStage(func(s Stage) bool { return s.Name == name })
 }
 
 // StageOf returns the stage that works on jobs in state s.
 func StageOf(s State) (Stage, bool) {
-	return stageThat(func(st Stage) bool { return st.Job == s && s != "" })
+	return findStage(func(st Stage) bool { return st.Job == s && s != "" })
 }
 
 // StageOfBatch returns the stage that works on batches in state s.
@@ -41,10 +41,10 @@ func StageOfBatch(s BatchState) (Stage, bool) {
 	if s == BatchUpdateReporting {
 		s = BatchReporting
 	}
-	return stageThat(func(st Stage) bool { return st.Batch == s && s != "" })
+	return findStage(func(st Stage) bool { return st.Batch == s && s != "" })
 }
 
-func stageThat(is func(Stage) bool) (Stage, bool) {
+func findStage(is func(Stage) bool) (Stage, bool) {
 	i := slices.IndexFunc(Stages, is)
 	if i < 0 {
 		return Stage{}, false

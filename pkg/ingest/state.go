@@ -8,11 +8,10 @@ import (
 // State of a job. Stored strings are never renamed.
 type State string
 
-// The job's states (source: merritt-state-transitions). Who moves a job in and
-// out: Pending by unpack, out by gate 1 · Held by admit or an admin ·
-// Estimating, Downloading … Notify by their stages · Provisioning waits for gate
-// 2 · Failed by a stage or an admin, out by requeue · Completed by notify ·
-// Deleted by an admin.
+// The job's states (source: merritt-state-transitions). Unpack makes a job Pending, gate 1
+// moves it on. Held: set by admit or an admin. Estimating, Downloading … Notify: ended by
+// their stages. Provisioning: waits for gate 2. Failed: set by a stage or an admin, left by
+// requeue. Completed: set by notify. Deleted: set by an admin.
 const (
 	Pending      State = "Pending"
 	Held         State = "Held"
@@ -48,8 +47,8 @@ var nextJob = map[State][]State{
 	Deleted:   {},
 }
 
-// After returns the state that follows s on the successful path: Pending after
-// "", since a job that succeeded in nothing begins again.
+// After returns the state that follows s on the successful path. After "" it is Pending:
+// a job without a successful state starts from the beginning.
 func After(s State) State {
 	if i := slices.Index(Order, s) + 1; i < len(Order) {
 		return Order[i]
@@ -57,8 +56,8 @@ func After(s State) State {
 	return Pending
 }
 
-// past reports whether a comes after b on the successful path.
-func past(a, b State) bool {
+// isAfter reports whether a comes after b on the successful path.
+func isAfter(a, b State) bool {
 	before := slices.Index(Order, b)
 	return before >= 0 && slices.Index(Order, a) > before
 }
@@ -73,7 +72,7 @@ func check[S ~string](what string, table map[S][]S, from, to S) error {
 	return fmt.Errorf("ingest: a %s cannot go from %q to %q", what, from, to)
 }
 
-// Class is what a job counts as in its batch.
+// Class is the class in which a batch counts a job.
 type Class string
 
 // The classes. Every job of a sealed batch is in exactly one.
@@ -85,7 +84,7 @@ const (
 	ClassDeleted    Class = "n_deleted"
 )
 
-// Class returns the class that a state counts as, "" for no state.
+// Class returns the class of a state, "" for no state.
 func (s State) Class() Class {
 	switch s {
 	case "":
@@ -102,14 +101,14 @@ func (s State) Class() Class {
 	return ClassProcessing
 }
 
-// Open reports whether a job in this state still keeps its batch from reporting.
+// Open reports whether a job in this state has not ended, so that its batch cannot report.
 func (s State) Open() bool { return s.Class() == ClassProcessing || s.Class() == ClassHeld }
 
 // BatchState is the state of a batch.
 type BatchState string
 
-// The batch's states. Unpack leaves BatchPending; the last job to close moves
-// BatchProcessing on; report leaves BatchReporting and BatchUpdateReporting.
+// The batch's states. Unpack ends BatchPending, the end of the last job BatchProcessing,
+// and report BatchReporting and BatchUpdateReporting.
 const (
 	BatchPending         BatchState = "Pending"
 	BatchHeld            BatchState = "Held"

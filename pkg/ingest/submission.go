@@ -6,8 +6,8 @@ import (
 	"archivist/pkg/fault"
 )
 
-// CheckSubmission trims the identifiers of one object and takes doubles out. An
-// Invalid says what of the object cannot be taken.
+// CheckSubmission trims the identifiers of one object and removes duplicates. It returns an
+// Invalid that names what is not allowed.
 func CheckSubmission(primary *string, local *[]string, p Payload) error {
 	ids, err := CleanLocalIDs(*local)
 	if err != nil {
@@ -24,8 +24,8 @@ func CheckSubmission(primary *string, local *[]string, p Payload) error {
 	return nil
 }
 
-// Clean returns the description without blanks around its elements, or an Invalid
-// that names the element that is not taken, as fields name who, what, when, where.
+// Clean returns the description with trimmed elements, or an Invalid for an element that is
+// not allowed. fields are the names of who, what, when and where in its message.
 func (m Metadata) Clean(fields [4]string) (Metadata, error) {
 	for i, text := range []*string{&m.Who, &m.What, &m.When, &m.Where} {
 		*text = strings.TrimSpace(*text)
@@ -36,8 +36,8 @@ func (m Metadata) Clean(fields [4]string) (Metadata, error) {
 	return m, nil
 }
 
-// ForOneObject says what of a submission is for one object only and so cannot be with a
-// batch manifest, "" if nothing is.
+// ForOneObject returns the reason why a submission cannot have a batch manifest: it has
+// fields that are for one object only. It returns "" if it has none.
 func (b *Batch) ForOneObject() string {
 	var names []string
 	if b.Primary != "" {
@@ -59,8 +59,8 @@ func (b *Batch) ForOneObject() string {
 		" name one object, but the payload lists several; give them in the rows of the manifest"
 }
 
-// Refused is what is kept of a row that cannot be ingested: enough to find it in
-// what was submitted.
+// Refused is a shortened job for a row that cannot be ingested: enough to find the row in
+// the submission.
 func Refused(j Job) Job {
 	const most = 2000
 	return Job{ID: j.ID, Batch: j.Batch, Row: j.Row, Collection: j.Collection, Submitter: Cut(j.Submitter, most),

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Timing is the chain of times, as settings. Each is the reason of the next:
-// a lease outlives its function, a message comes back just after the lease, a
-// queue outlasts all deliveries, a state outlasts its queue, and the sweep
-// comes last.
+// Timing is the chain of times, as settings. Each time follows from the one before: a lease
+// lasts longer than its function, a message becomes visible again just after the lease, a
+// queue keeps a message longer than all of its deliveries, a state waits longer than its
+// queue keeps a message, and the sweep comes last.
 type Timing struct {
 	Short, Long time.Duration // time-outs of functions
 	Margin      time.Duration // lease = time-out + Margin
@@ -19,8 +19,8 @@ type Timing struct {
 	Pause       time.Duration // a long step's time budget ends this long before its function's time-out
 }
 
-// Timings by name: production; quick for local tests; slow, with a time budget
-// of 20 s for long steps. The same chain holds.
+// Timings by name: production; quick for local tests; slow, with a time budget of 20 s for
+// long steps. The chain holds for each.
 var Timings = map[string]Timing{
 	"production": {Short: 60 * time.Second, Long: 5 * time.Minute, Margin: 5 * time.Second, Return: 30 * time.Second,
 		Sweep: 2 * time.Minute, MaxBackoff: time.Hour, Scheduler: 50 * time.Second, Pause: time.Minute},
@@ -30,30 +30,31 @@ var Timings = map[string]Timing{
 		Sweep: 4 * time.Second, MaxBackoff: 20 * time.Second, Scheduler: 20 * time.Second, Pause: 10 * time.Second},
 }
 
-// Times are the lengths that hold for one stage.
+// Times are the times of one stage.
 type Times struct {
 	Timeout    time.Duration // L, of the function
 	Lease      time.Duration // L + margin
 	Visibility time.Duration // V, of the queue
-	Receives   int           // deliveries of a message, all in vain, after which it is a dead letter
-	Retention  time.Duration // Q, of the queue; SQS takes 60 s at least
+	Receives   int           // failed deliveries of a message after which it is a dead letter
+	Retention  time.Duration // Q, of the queue; at least 60 s in SQS
 	State      time.Duration // X, of the state
-	DeadLetter time.Duration // retention of the dead-letter queue; SQS takes 14 days at most
-	Grace      time.Duration // after which the sweep looks
-	Budget     time.Duration // a long step stops itself after this
+	DeadLetter time.Duration // retention of the dead-letter queue; at most 14 days in SQS
+	Grace      time.Duration // after which the sweep repairs an item
+	Budget     time.Duration // after which a long step stops by itself
 }
 
-// Deliveries before a message is a dead letter. A stage's message comes again for each try
-// that failed, for the one that gives up, and for whoever meets another's lease or is
-// throttled; the scheduler's comes again when it meets another tick. Lambda's guide wants
-// five at least ("Creating and configuring an Amazon SQS event source mapping").
+// Deliveries before a message is a dead letter. A stage's message is delivered again for
+// each failed try, for the try that gives up, and when a worker finds the lease held or is
+// throttled. The scheduler's message is delivered again when another tick is running.
+// Lambda's guide recommends at least five ("Creating and configuring an Amazon SQS event
+// source mapping").
 const (
 	leastReceives = 5
 	stageReceives = 15
 	wakeReceives  = 10
 )
 
-// Wake derives what holds for the queue that wakes the scheduler: only what a queue has.
+// Wake derives the times of the queue that wakes the scheduler: only those of a queue.
 func (t Timing) Wake() Times {
 	v := t.Scheduler + t.Return
 	return Times{Timeout: t.Scheduler, Visibility: v, Receives: wakeReceives, Retention: (wakeReceives + 1) * v,
@@ -76,9 +77,10 @@ func (t Timing) Times(s Stage) Times {
 		DeadLetter: deadLetters, Grace: v + t.Sweep, Budget: budget}
 }
 
-// Redrives reports whether a message that crashes its function becomes a dead letter
-// before it expires. SQS counts its age from when it was sent, and moves it when it would
-// be received once more; one time-out is left for waiting to be received at all.
+// Redrives reports whether a message that crashes its function becomes a dead letter before
+// it expires. SQS counts its age from when it was sent, and moves it when it would be
+// received once more. One visibility time-out is left for the wait until the first
+// delivery.
 func (c Times) Redrives() bool {
 	return c.Receives >= leastReceives && time.Duration(c.Receives+1)*c.Visibility <= c.Retention
 }

@@ -1,6 +1,6 @@
 package ingest
 
-// Wake is one wake-up that an item is owed.
+// Wake is a wake-up that is due after a change of an item.
 type Wake struct {
 	Kind WakeKind
 	ID   string // of the job or batch
@@ -11,8 +11,8 @@ type Wake struct {
 // WakeKind is what a wake-up does.
 type WakeKind string
 
-// The wake-ups: an execution of ingest-job or ingest-batch, a look at the gates,
-// a look whether the batch can report, a mail about a batch.
+// The wake-ups: start an execution of ingest-job or ingest-batch, run the gates, check
+// whether the batch can report, send a mail about a batch.
 const (
 	StartJob   WakeKind = "start-job"
 	StartBatch WakeKind = "start-batch"
@@ -21,8 +21,8 @@ const (
 	SendMail   WakeKind = "send-mail"
 )
 
-// Wakes are the wake-ups that a job is owed after a change from prev to next. With a
-// zero prev they are all that it can be owed.
+// Wakes are the wake-ups that are due after a change of a job from prev to next. With a
+// zero prev they are all that the job can need.
 func Wakes(prev, next Job) []Wake {
 	var out []Wake
 	if next.Running() && next.Exec != prev.Exec {
@@ -37,12 +37,12 @@ func Wakes(prev, next Job) []Wake {
 	return out
 }
 
-// frees reports whether a change of a job gives something back that others wait for.
+// frees reports whether a change of a job releases something that others wait for.
 func frees(prev, next Job) bool {
 	return prev.HasSlot && !next.HasSlot || prev.HasSpace && !next.HasSpace || len(prev.Locks) > len(next.Locks)
 }
 
-// BatchWakes are the wake-ups that a batch is owed after a change.
+// BatchWakes are the wake-ups that are due after a change of a batch.
 func BatchWakes(prev, next Batch) []Wake {
 	var out []Wake
 	if stage, ok := StageOfBatch(next.State); ok && next.Exec != prev.Exec {

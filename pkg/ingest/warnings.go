@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// MaxWarnings is how many warnings of a manifest, or of a job's files, are kept on a row.
-// The manifest check and the receipt have all of them.
+// MaxWarnings is the number of warnings of a manifest, or of a job's files, that a row
+// keeps. The manifest check and the receipt have all of them.
 const MaxWarnings = 10
 
-// maxWarning bounds one warning, in bytes.
+// maxWarning limits one warning, in bytes.
 const maxWarning = 300
 
-// Warnings are what a depositor should look at, although the content is preserved: the
-// first of them, and how many there are.
+// Warnings are problems that a depositor should check although the content is preserved:
+// the first of them, and their number.
 type Warnings struct {
 	first []string
 	count int
 }
 
-// Add notes a warning.
+// Add adds a warning.
 func (w *Warnings) Add(text string) {
 	w.count++
 	if w.count <= MaxWarnings {
@@ -27,8 +27,8 @@ func (w *Warnings) Add(text string) {
 	}
 }
 
-// List returns the first warnings, and a line that counts the others and says where
-// they are.
+// List returns the first warnings, and a line with the number of the others and where to
+// find them.
 func (w *Warnings) List(others string) []string {
 	if left := w.count - len(w.first); left > 0 {
 		return append(slices.Clip(w.first), fmt.Sprintf("%d more warnings: %s", left, others))

@@ -5,37 +5,37 @@ import (
 	"hash/fnv"
 )
 
-// Work is how an item (a job or a batch) is driven. Times are milliseconds
+// Work is the processing state of an item (a job or a batch). Times are milliseconds
 // since 1970.
 type Work struct {
-	Exec       int64  `dynamo:"exec_no"`              // which execution drives it now
-	Tries      int    `dynamo:"tries,omitempty"`      // takes since its last progress
-	Due        int64  `dynamo:"due_ms,omitempty"`     // when the sweep looks at it
+	Exec       int64  `dynamo:"exec_no"`              // number of the execution that drives it
+	Tries      int    `dynamo:"tries,omitempty"`      // tries since its last progress
+	Due        int64  `dynamo:"due_ms,omitempty"`     // when the sweep checks it
 	Repairs    int    `dynamo:"repairs,omitempty"`    // repairs since its last progress
-	Blocked    string `dynamo:"blocked,omitempty"`    // why no execution brought it to a worker, as far as it is known
-	Entered    int64  `dynamo:"entered,omitempty"`    // when it came into its state or to its gate
+	Blocked    string `dynamo:"blocked,omitempty"`    // why it did not reach a worker, if known
+	Entered    int64  `dynamo:"entered,omitempty"`    // when it entered its state or reached its gate
 	Parked     bool   `dynamo:"parked,omitempty"`     // waits for a lock, or until Due, without an execution
 	Waits      string `dynamo:"waits_for,omitempty"`  // the lock that it waits for
 	WaitsOn    string `dynamo:"waits_on,omitempty"`   // the job that holds the lock
-	Checkpoint string `dynamo:"checkpoint,omitempty"` // how far the step is, for people: "80 of 1,400 bytes"
-	Done       int    `dynamo:"done_no,omitempty"`    // how far the step is, counted in what it works on
+	Checkpoint string `dynamo:"checkpoint,omitempty"` // progress of the step, for people: "80 of 1,400 bytes"
+	Done       int    `dynamo:"done_no,omitempty"`    // progress of the step, as a number of finished parts
 }
 
 // progress resets what counts towards giving up.
 func (w *Work) progress() { w.Tries, w.Repairs, w.Blocked = 0, 0, "" }
 
-// Claimed notes that a worker has the item.
+// Claimed counts a try: a worker has claimed the item.
 func (w *Work) Claimed() {
 	w.Tries++
 	w.Blocked = ""
 }
 
-// Stuck reports whether an item that was just repaired does not go on by itself: it
-// is known what keeps it, or the repairs before were in vain.
+// Stuck reports whether an item that was just repaired will not continue by itself: the
+// cause is known, or earlier repairs did not help.
 func (w *Work) Stuck() bool { return w.Blocked != "" || w.Repairs >= StuckRepairs }
 
-// Places in the index "work": the gates, due#shard for what is to be repaired, and
-// one for what is to be removed, so that no repair waits behind a clean-up.
+// Places in the index "work": the gates, due#shard for items to be repaired, and one for
+// rows and work files to be removed, so that no repair waits behind a clean-up.
 const (
 	WorkPending      = "pending"
 	WorkProvisioning = "provisioning"
@@ -53,5 +53,5 @@ func due(id string, at int64) (place, rank string) {
 // DueSK orders due items by time, in milliseconds.
 func DueSK(at int64) string { return fmt.Sprintf("%013d", at) }
 
-// DuePK names one shard of the items that are due, in order of time.
+// DuePK is the partition of one shard of the due items, which are in order of time.
 func DuePK(shard int) string { return fmt.Sprintf("due#%d", shard) }
