@@ -11,39 +11,38 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// Denied reports whether an error says that a permission is missing.
+// Denied reports whether an error means that a permission is missing.
 func Denied(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && denied[api.ErrorCode()]
 }
 
-// isRefusal reports whether an error is AWS's refusal of a call, which the next try is
-// likely to meet again.
+// isRefusal reports whether AWS refused a call, so that the next try is likely to fail too.
 func isRefusal(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && !throttled[api.ErrorCode()] && api.ErrorFault() != smithy.FaultServer
 }
 
-// maxBlocked bounds what a row says of a refused call, in bytes.
+// maxBlocked limits the text about a refused call on a row, in bytes.
 const maxBlocked = 600
 
-// block notes on the row of a job, or else of a batch, which call was refused that
-// its execution exec needs, so that explain can say it. If that fails, only the
-// explanation is lost: the sweep sends again what is owed.
+// block records on the row of a job, or else of a batch, which call AWS refused that its
+// execution exec needs, so that explain can show it. If that fails, only the explanation
+// is lost: the sweep repairs the item.
 func (q *Queue) block(ctx context.Context, job, batch string, exec int64, what string, cause error) {
 	if !isRefusal(cause) {
 		return
 	}
 	q.Metric(Stuck, 1)
-	err := q.noteBlocked(ctx, job, batch, exec, ingest.Cut(what+": "+causeOf(cause), maxBlocked))
+	err := q.recordBlocked(ctx, job, batch, exec, ingest.Cut(what+": "+causeOf(cause), maxBlocked))
 	if err != nil && !fault.Is(err, fault.Stale) {
-		q.Log.Warn("a refused call could not be noted", "job", job, "batch", batch, "error", err)
+		q.Log.Warn("a refused call could not be recorded", "job", job, "batch", batch, "error", err)
 	}
 }
 
-// noteBlocked leaves a row alone that went on meanwhile, or that a worker has: it would
-// lose its lease to a note.
-func (q *Queue) noteBlocked(ctx context.Context, job, batch string, exec int64, text string) error {
+// recordBlocked does not write a row that has changed since, or that a worker has: the
+// worker would lose its lease.
+func (q *Queue) recordBlocked(ctx context.Context, job, batch string, exec int64, text string) error {
 	it, err := q.item(ctx, job, batch)
 	if err != nil {
 		return err
@@ -55,9 +54,9 @@ func (q *Queue) noteBlocked(ctx context.Context, job, batch string, exec int64, 
 	return q.rewrite(ctx, it, func(row common) { row.Blocked = text })
 }
 
-// blocker is what is known, when an item is repaired, of why its old execution did
-// not bring it to a worker: the call that the state machine could not make, or what
-// was noted before. Nothing is decided from it.
+// blocker returns why the old execution of a repaired item did not reach a worker, if that
+// is known: the call that the state machine could not make, or what was recorded before.
+// It is for people; nothing is decided from it.
 func (q *Queue) blocker(ctx context.Context, machine, old string, w ingest.Work) string {
 	if w.Tries > 0 {
 		return "" // a worker had it

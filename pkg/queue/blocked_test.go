@@ -152,7 +152,7 @@ func TestAnswerIsRefused(t *testing.T) {
 	if _, err := (&queue.Worker{Queue: b.q, Stage: stage, Step: ok, Answers: r}).Handle(t.Context(), m); err == nil {
 		t.Error("the message would be deleted")
 	}
-	b.explains(m.Job, queue.OnPerson, "was not told that download is done", "SFN refused SendTaskSuccess")
+	b.explains(m.Job, queue.OnPerson, "was not informed that download is done", "SFN refused SendTaskSuccess")
 	if b.metrics[queue.Stuck] != 1 {
 		t.Errorf("the metrics are %v", b.metrics)
 	}

@@ -19,8 +19,8 @@ type resource interface {
 	Resource() string
 }
 
-// causeOf says why a try failed in a sentence for people: what refused, with which code,
-// and what to do. An error that is not from AWS stays as it is.
+// causeOf explains for people why a try failed: which service refused, with which code, and
+// what to do. An error that is not from AWS stays unchanged.
 func causeOf(err error) string {
 	var api smithy.APIError
 	var op *smithy.OperationError
@@ -38,7 +38,7 @@ func causeOf(err error) string {
 	return err.Error()
 }
 
-// explainCode says what an answer of AWS's means, by its code.
+// explainCode explains an error of AWS by its code.
 func explainCode(api smithy.APIError, operation string) string {
 	code := api.ErrorCode()
 	var cancelled *types.TransactionCanceledException
@@ -68,7 +68,7 @@ func explainCode(api smithy.APIError, operation string) string {
 	return "refused " + what + ": " + api.ErrorMessage()
 }
 
-// Codes of AWS's answers by what a person has to do about them.
+// Error codes of AWS, grouped by what a person has to do.
 var (
 	denied = set("AccessDenied", "AccessDeniedException", "Forbidden", "UnauthorizedOperation", "NotAuthorized",
 		"AllAccessDisabled", "KMS.AccessDeniedException", "KMS.DisabledException", "KmsAccessDenied", "KmsDisabled",
@@ -89,7 +89,7 @@ func set(codes ...string) map[string]bool {
 	return out
 }
 
-// subject is what an error is about: what it names itself, else the service.
+// subject is what an error is about: the resource that it names, or else the service.
 func subject(err error) string {
 	var named resource
 	if errors.As(err, &named) {
@@ -121,20 +121,20 @@ func rootOf(err error) error {
 	}
 }
 
-// errTimeUp ends a step just before its function's time does, so that the worker can
-// still write down what it was doing.
+// errTimeUp ends a step just before its function's time-out, so that the worker can still
+// record what it was doing.
 var errTimeUp = errors.New("the function ran out of time")
 
-// timeUpError is a step's error after its time ran out.
+// timeUpError is the error of a step whose time ran out.
 type timeUpError struct{ err error }
 
-// Error is that of the step.
+// Error is the text of the step's error.
 func (e *timeUpError) Error() string { return e.err.Error() }
 
 // Unwrap returns errTimeUp and the step's error.
 func (e *timeUpError) Unwrap() []error { return []error{errTimeUp, e.err} }
 
-// during says what a step was doing when its time ran out.
+// during returns what a step was doing when its time ran out.
 func during(err error) string {
 	var e *timeUpError
 	if !errors.As(err, &e) {
@@ -150,13 +150,13 @@ func during(err error) string {
 	return ""
 }
 
-// endedSilently is what is known of a worker that was ended before it could say why.
+// endedSilently is the message for a worker that ended before it could report why.
 func endedSilently(stage ingest.Stage) string {
 	return fmt.Sprintf("the worker ended without an answer: it was killed, or ran out of memory or time. "+
 		"The log of the function %s says which", stage.Name)
 }
 
-// triedTooOften is why an item fails at the end of its tries: the last cause that was seen.
+// triedTooOften is why an item fails after its last try: the last known cause.
 func triedTooOften(s ingest.Stage, tries int, last, then string) string {
 	if last == "" {
 		last = endedSilently(s)

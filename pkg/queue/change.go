@@ -18,14 +18,14 @@ type Change struct {
 	Parked bool   `json:"parked,omitempty"`
 }
 
-// origin is who caused a change, and why.
+// origin states who or what caused a change, and why.
 type origin struct {
 	event, actor, component, reason string
 }
 
-// putJob puts into tx a job's row as next is, with its event, and whatever must
-// agree: the slot, space and lock rows, and the batch's counts. A new job is counted
-// by the chunk that makes it. The job's lease ends with the change.
+// putJob puts a job's change to next into tx: its row, its event, and all that must agree
+// with it, which are the slot, space and lock rows, and the batch's counts. A new job is
+// counted by the chunk that makes it. The job's lease ends with the change.
 func (q *Queue) putJob(tx *table.Tx, row *Job, next ingest.Job, missing missingRows, by origin) error {
 	prev := row.Job
 	if prev.State != next.State {
@@ -59,9 +59,9 @@ func (q *Queue) putJob(tx *table.Tx, row *Job, next ingest.Job, missing missingR
 	return nil
 }
 
-// writeJob puts a job's row into the transaction as next is, at its place in the
-// indexes, on the condition that nobody wrote it since row was read. row becomes
-// next once the commit has succeeded.
+// writeJob puts a job's row into the transaction with the content of next, at its place in
+// the indexes, on the condition that it was not written since row was read. row becomes
+// next after the commit has succeeded.
 func (q *Queue) writeJob(tx *table.Tx, row *Job, next Job) {
 	next.Head.WorkPK, next.Head.WorkSK = next.Job.WorkKey()
 	next.Head.ListPK, next.Head.ListSK = "jobs#"+next.Collection, fmt.Sprintf("%013d#%s", next.Created, next.Job.ID)
@@ -69,8 +69,8 @@ func (q *Queue) writeJob(tx *table.Tx, row *Job, next Job) {
 	tx.OnCommit(func() { *row = next })
 }
 
-// putBatch puts into tx a batch's row as next is, with its event if by names one.
-// The batch's lease ends with an event, and stays without.
+// putBatch puts a batch's change to next into tx, with an event if by names one. The lease
+// ends if there is an event, and is kept if there is none.
 func (q *Queue) putBatch(tx *table.Tx, row *Batch, next ingest.Batch, by origin) error {
 	prev := row.Batch
 	if prev.State != next.State {
@@ -85,7 +85,7 @@ func (q *Queue) putBatch(tx *table.Tx, row *Batch, next ingest.Batch, by origin)
 		changed.Release()
 	}
 	q.writeBatch(tx, row, changed)
-	q.owe(tx, prev, next)
+	q.addMails(tx, prev, next)
 	if by.event == "" {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (q *Queue) putBatch(tx *table.Tx, row *Batch, next ingest.Batch, by origin)
 	return event.Append(tx, batchSubject(next.ID), changed.Version, e)
 }
 
-// put writes a row that was read, or a new one: its rev is 0.
+// put inserts a new row, whose rev is 0, or saves one that was read.
 func put(tx *table.Tx, row table.Row, rev int64) {
 	if rev == 0 {
 		tx.Insert(row)
@@ -116,18 +116,17 @@ func (q *Queue) writeBatch(tx *table.Tx, row *Batch, next Batch) {
 	tx.OnCommit(func() { *row = next })
 }
 
-// changeJob commits one change of a job and sends the wake-ups that it is owed.
-// more adds what else must be in the transaction. Where a row that the job owns is
-// missing, because somebody removed it by hand, the change is made without it: else
-// the job could never end.
+// changeJob commits one change of a job and sends the wake-ups that are due. more adds what
+// else must be in the transaction. If a row that the job owns is missing because a person
+// removed it, the change is made without it: otherwise the job could never end.
 func (q *Queue) changeJob(ctx context.Context, row *Job, next ingest.Job, by origin,
 	more ...func(*table.Tx) error) error {
 	prev := row.Job
-	owed := func() []ingest.Wake { return ingest.Wakes(prev, next) }
+	wakes := func() []ingest.Wake { return ingest.Wakes(prev, next) }
 	var missing missingRows
 	change := func(tx *table.Tx) error { return q.putJob(tx, row, next, missing, by) }
 	parts := append([]func(*table.Tx) error{change}, more...)
-	err := q.commit(ctx, parts, owed)
+	err := q.commit(ctx, parts, wakes)
 	missing = q.missingRows(ctx, err, &prev)
 	if len(missing) == 0 {
 		return err
@@ -135,7 +134,7 @@ func (q *Queue) changeJob(ctx context.Context, row *Job, next ingest.Job, by ori
 	q.Log.Error("rows that a job owns are missing; it is changed without them", "job", prev.ID, "rows",
 		fmt.Sprint(missing))
 	q.Metric(MissingRows, float64(len(missing)))
-	return q.commit(ctx, parts, owed)
+	return q.commit(ctx, parts, wakes)
 }
 
 // changeBatch is changeJob for a batch.
@@ -143,13 +142,12 @@ func (q *Queue) changeBatch(ctx context.Context, row *Batch, next ingest.Batch, 
 	more ...func(*table.Tx) error) error {
 	prev := row.Batch
 	change := func(tx *table.Tx) error { return q.putBatch(tx, row, next, by) }
-	owed := func() []ingest.Wake { return ingest.BatchWakes(prev, next) }
-	return q.commit(ctx, append([]func(*table.Tx) error{change}, more...), owed)
+	wakes := func() []ingest.Wake { return ingest.BatchWakes(prev, next) }
+	return q.commit(ctx, append([]func(*table.Tx) error{change}, more...), wakes)
 }
 
-// commit makes a transaction of its parts, a new one at each call, and then sends the
-// wake-ups that are owed.
-func (q *Queue) commit(ctx context.Context, parts []func(*table.Tx) error, owed func() []ingest.Wake) error {
+// commit makes a new transaction of its parts, commits it, and then sends the wake-ups.
+func (q *Queue) commit(ctx context.Context, parts []func(*table.Tx) error, wakes func() []ingest.Wake) error {
 	tx := q.Table.Begin(q.NewID())
 	for _, add := range parts {
 		if err := add(tx); err != nil {
@@ -159,6 +157,6 @@ func (q *Queue) commit(ctx context.Context, parts []func(*table.Tx) error, owed 
 	if err := tx.Commit(ctx); err != nil {
 		return err
 	}
-	q.wake(ctx, owed())
+	q.wake(ctx, wakes())
 	return nil
 }

@@ -9,9 +9,9 @@ import (
 	"archivist/pkg/table"
 )
 
-// clean removes the work files of a failed job and frees their space.
-// It holds the job's lease meanwhile, and the job cannot be requeued until all is
-// removed. The next look is put off first: whatever happens, others have their turn.
+// clean removes the work files of a failed job and frees their space. Meanwhile it holds
+// the job's lease, and the job cannot be requeued until all files are removed. First it
+// postpones the job's due time, so that a failure does not delay other jobs.
 func (q *Queue) clean(ctx context.Context, row *Job, now time.Time, reason string) error {
 	tx := q.Table.Begin(q.NewID())
 	next := *row
@@ -22,14 +22,14 @@ func (q *Queue) clean(ctx context.Context, row *Job, now time.Time, reason strin
 		return err
 	}
 
-	if err := q.lookStored(ctx, &row.Job); err != nil {
+	if err := q.checkStored(ctx, &row.Job); err != nil {
 		return err
 	}
 	all, err := q.Clean(ctx, row.Job.ID, now.Add(q.itemTime()))
 	if err != nil {
 		return err
 	}
-	if !all { // the next sweep goes on
+	if !all { // the next sweep continues
 		tx := q.Table.Begin(q.NewID())
 		next := *row
 		next.Release()
@@ -41,9 +41,9 @@ func (q *Queue) clean(ctx context.Context, row *Job, now time.Time, reason strin
 	return q.changeJob(ctx, row, q.Rules.Cleaned(row.Job), by)
 }
 
-// cleanEarly removes work files of jobs that failed some time ago, the oldest
-// first, because a waiting job needs their space. One whose removal failed before
-// has its own time.
+// cleanEarly removes work files of failed jobs, the oldest first, because a waiting job
+// needs their space. It leaves out jobs younger than FailedKeep, and those whose clean-up
+// failed before: the sweep retries these at their due time.
 func (q *Queue) cleanEarly(ctx context.Context, until time.Time) error {
 	now := q.Now()
 	var page []due
@@ -78,5 +78,5 @@ func (q *Queue) mayCleanEarly(row *Job, now time.Time) bool {
 	return row.Uncleaned() && !row.Live(now) && row.Repairs == 0 && kept >= q.Settings.FailedKeep
 }
 
-// earlyPage is how many failed jobs one tick looks at for their space.
+// earlyPage is the number of failed jobs that one tick checks for space to free.
 const earlyPage = 20

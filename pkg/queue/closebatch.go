@@ -9,10 +9,10 @@ import (
 	"archivist/pkg/table"
 )
 
-// CloseBatch moves a sealed batch without open jobs to Reporting. It is tried
-// by whoever closed a job, by the sealer and by the sweep; one of them does it.
+// CloseBatch moves a sealed batch without open jobs to Reporting. It is called after the end
+// of each job, after sealing, and by the sweep; one of these calls succeeds.
 func (q *Queue) CloseBatch(ctx context.Context, id string) error {
-	for range 3 { // a Stale: another did it, a job was requeued, or only a mail was recorded
+	for range 3 { // a Stale: another call did it, a job was requeued, or only a mail was recorded
 		counts, err := q.Counts(ctx, id)
 		if err != nil || counts.Open() > 0 {
 			return err
@@ -31,18 +31,17 @@ func (q *Queue) CloseBatch(ctx context.Context, id string) error {
 			return err
 		}
 	}
-	return nil // the sweep looks again
+	return nil // the sweep tries again
 }
 
-// seal is a batch of which no more jobs will be made.
+// seal is a batch after its last job was created.
 func (q *Queue) seal(b ingest.Batch) ingest.Batch {
 	b.Sealed, b.Expected = true, b.Unpacked
 	return q.Rules.EnterBatch(b, ingest.BatchProcessing, q.Now())
 }
 
-// giveUp is a batch of which some jobs, or none, were made when it turned out that
-// no more can be, or that no report can be made. One with jobs waits for them and
-// reports: a batch never ends before its jobs.
+// giveUp is a batch whose other jobs, or whose report, cannot be created. A batch that has
+// jobs waits for them and reports: a batch never ends before its jobs.
 func (q *Queue) giveUp(b ingest.Batch, reason string) ingest.Batch {
 	b.Message, b.URL = reason, fetch.Redact(b.URL) // it is not fetched again
 	if b.State == ingest.BatchPending && b.Unpacked > 0 {
@@ -52,8 +51,8 @@ func (q *Queue) giveUp(b ingest.Batch, reason string) ingest.Batch {
 	return q.Rules.EnterBatch(b, ingest.BatchFailed, q.Now())
 }
 
-// end ends a batch whose report is saved, or whose manifest cannot be used. It is
-// Completed only if no job failed, seen in the same transaction.
+// end ends a batch whose report is saved, or whose manifest cannot be used. It becomes
+// Completed only if no job has failed, which the same transaction checks.
 func (row *Batch) end(ctx context.Context, c *Claim, res ingest.Result) error {
 	next, by, more := c.q.giveUp(*c.Batch, res.Reason), origin{event: "batch.state", component: "unpack",
 		reason: res.Reason}, c.onCommit
@@ -71,7 +70,7 @@ func (row *Batch) end(ctx context.Context, c *Claim, res ingest.Result) error {
 	return err
 }
 
-// reported is a batch whose report is saved, and what else its transaction has.
+// reported is a batch whose report is saved, with the other parts of its transaction.
 func (q *Queue) reported(ctx context.Context, c *Claim) (next ingest.Batch, more []func(*table.Tx) error, err error) {
 	next, more = *c.Batch, c.onCommit
 	counts, err := q.Counts(ctx, next.ID)

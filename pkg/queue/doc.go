@@ -1,16 +1,15 @@
-// Package queue is the ingest service. It keeps batches and jobs as rows, moves each by
+// Package queue is the ingest service. It keeps batches and jobs as rows, changes each by
 // one transaction per change, drives them through executions of state machines, admits
-// them where something is limited, and repairs what got lost.
+// jobs where resources are limited, and repairs what was lost.
 //
-// The rules (package ingest) say what may happen; this package makes it happen once. All
-// state is in the table. Messages, executions and indexes are wake-ups: whoever gets one
-// reads the row, and writes on the condition that nobody wrote it since. So a wake-up that
-// is lost, late or repeated costs time only.
+// The rules (package ingest) define what may happen; this package makes it happen once. All
+// state is in the table. Messages, executions and indexes are wake-ups: a process that gets
+// one reads the row, and writes it on the condition that it was not written since. So a
+// wake-up that is lost, late or repeated costs only time.
 //
-// A change of a job is one transaction of its row, its event, and whatever must agree with
-// it: the counts of its batch, and the rows of the slot, the space and the locks that it
-// has. After the commit the wake-ups that it owes are sent; the sweep sends again what got
-// lost.
+// A change of a job is one transaction of its row, its event, and all that must agree with
+// it: the counts of its batch, and the rows of its slot, space and locks. After the commit
+// the due wake-ups are sent; the sweep sends again what was lost.
 //
 // Who calls what:
 //

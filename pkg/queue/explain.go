@@ -10,7 +10,7 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// Explanation says what an item waits for, or how it ended.
+// Explanation states what an item waits for, or how it ended.
 type Explanation struct {
 	State   string  `json:"state"`
 	Waits   WaitsOn `json:"waitsFor"`
@@ -25,28 +25,28 @@ type WaitsOn string
 // What items wait for.
 const (
 	OnNothing WaitsOn = "nothing" // it has ended
-	OnPerson  WaitsOn = "person"  // somebody must act
+	OnPerson  WaitsOn = "person"  // a person must act
 	OnTurn    WaitsOn = "turn"    // nothing is missing: the scheduler admits it
 	OnLock    WaitsOn = "lock"    // another job works on the same object
-	OnSlot    WaitsOn = "slot"    // as many jobs run as may
+	OnSlot    WaitsOn = "slot"    // the limit of running jobs is reached
 	OnSpace   WaitsOn = "space"   // work space
-	OnStart   WaitsOn = "start"   // a worker is about to take it
+	OnStart   WaitsOn = "start"   // a worker starts shortly
 	OnWorker  WaitsOn = "worker"  // a worker works on it
-	OnSource  WaitsOn = "source"  // the source asks to be asked later
+	OnSource  WaitsOn = "source"  // the source asks to retry later
 	OnJobs    WaitsOn = "jobs"    // a batch's jobs
 )
 
-// Details are how an item is driven, as an operator looks for it in AWS. Times are
-// milliseconds since 1970, 0 if there is none.
+// Details are what an operator needs to find an item in AWS. Times are milliseconds since
+// 1970, 0 if there is none.
 type Details struct {
 	Execution string // its name
-	Tries     int    // takes by a worker since its last progress
+	Tries     int    // tries by a worker since its last progress
 	Repairs   int    // executions that replaced one without progress
-	Leased    int64  // until then a worker has it
-	Due       int64  // when the sweep looks at it
+	Leased    int64  // end of the worker's lease
+	Due       int64  // when the sweep checks it
 }
 
-// details takes them from a row.
+// details returns those of a row.
 func details(it item, id string) Details {
 	row := it.common()
 	d := Details{Tries: row.Tries, Repairs: row.Repairs, Due: row.Due}
@@ -56,7 +56,7 @@ func details(it item, id string) Details {
 	return d
 }
 
-// ExplainJob says what a job waits for, from its own row and the rows that it needs.
+// ExplainJob explains what a job waits for, from its own row and the rows that it needs.
 func (q *Queue) ExplainJob(ctx context.Context, id string) (Explanation, error) {
 	row, err := q.Job(ctx, id)
 	if err != nil {
@@ -83,7 +83,7 @@ func (q *Queue) explainJob(ctx context.Context, row *Job) (x Explanation, err er
 	return x, err
 }
 
-// explainEnd says how a job ended, or that it is held.
+// explainEnd explains how a job ended, or that it is held.
 func explainEnd(j *ingest.Job) (WaitsOn, string) {
 	switch j.State {
 	case ingest.Held:
@@ -100,7 +100,7 @@ func explainEnd(j *ingest.Job) (WaitsOn, string) {
 	return OnNothing, "It was deleted."
 }
 
-// explainFailed gives the job's message, which says what to do.
+// explainFailed returns the job's message, which states what to do.
 func explainFailed(j *ingest.Job) (WaitsOn, string) {
 	why := fmt.Sprintf("Failed%s: %s", failedWhile(j), sentence(j.Message))
 	switch {
@@ -112,8 +112,8 @@ func explainFailed(j *ingest.Job) (WaitsOn, string) {
 	return OnPerson, why
 }
 
-// failedWhile says what a job did when it failed, if that is known: its work began again
-// once its work files were removed.
+// failedWhile returns what a job was doing when it failed. That is no longer known if its
+// work files were removed, so that it has to start again.
 func failedWhile(j *ingest.Job) string {
 	if j.LastSuccessful == "" {
 		return ""
@@ -128,7 +128,7 @@ func failedWhile(j *ingest.Job) string {
 	}
 }
 
-// explainStage says what a stage does for an item, how far it is, and why the last try
+// explainStage explains what a stage does for an item, its progress, and why the last try
 // failed.
 func (q *Queue) explainStage(it item, doing string) (WaitsOn, string) {
 	row := it.common()
@@ -153,7 +153,7 @@ func (q *Queue) explainStage(it item, doing string) (WaitsOn, string) {
 	case row.Tries > 0:
 		return OnStart, fmt.Sprintf("%s; try %d starts shortly.%s", doing, row.Tries+1, lastTry(row, stage, ended))
 	case row.Repairs > 1:
-		return OnPerson, fmt.Sprintf("%s stopped: no worker could take it, though it was restarted %d times. "+
+		return OnPerson, fmt.Sprintf("%s stopped: no worker could take it, although it was restarted %d times. "+
 			"An operator must check the log of the function %s, its permissions for the table, and its dead-letter "+
 			"queue.",
 			doing, row.Repairs, stage.Name)
@@ -161,7 +161,7 @@ func (q *Queue) explainStage(it item, doing string) (WaitsOn, string) {
 	return OnStart, doing + "; a worker starts shortly."
 }
 
-// lastTry says why the last of the tries that have ended failed.
+// lastTry explains why the last of the ended tries failed.
 func lastTry(row common, stage ingest.Stage, ended int) string {
 	switch {
 	case *row.Message != "":
@@ -172,7 +172,7 @@ func lastTry(row common, stage ingest.Stage, ended int) string {
 	return ""
 }
 
-// doing is what the stage of a job's state does, with what.
+// doing names what the stage of a job's state does.
 func doing(j *ingest.Job) string {
 	switch j.State {
 	case ingest.Estimating:
@@ -206,7 +206,7 @@ func payload(j *ingest.Job) string {
 	return fmt.Sprintf("%s from %s", name, host)
 }
 
-// sentence ends a text as a sentence does.
+// sentence ends a text with a period.
 func sentence(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" || strings.HasSuffix(text, ".") || strings.HasSuffix(text, "…") {

@@ -12,7 +12,7 @@ import (
 	"archivist/pkg/table"
 )
 
-// ExplainBatch says what a batch waits for.
+// ExplainBatch explains what a batch waits for.
 func (q *Queue) ExplainBatch(ctx context.Context, id string) (Explanation, error) {
 	row, err := q.Batch(ctx, id)
 	if err != nil {
@@ -51,7 +51,7 @@ func (q *Queue) ExplainBatch(ctx context.Context, id string) (Explanation, error
 	return x, err
 }
 
-// reading is what unpack does for a batch.
+// reading names what unpack does for a batch.
 func reading(b *ingest.Batch) string {
 	if b.Unpacked == 0 {
 		return "Reading the submission"
@@ -60,7 +60,7 @@ func reading(b *ingest.Batch) string {
 		ingest.Number(b.Expected))
 }
 
-// ended says how many jobs ended how.
+// ended lists the numbers of jobs by how they ended.
 func ended(c ingest.Counts) string {
 	var parts []string
 	for _, class := range []struct {
@@ -74,7 +74,7 @@ func ended(c ingest.Counts) string {
 	return strings.Join(parts, ", ")
 }
 
-// explainOpen says how many jobs of a batch are open, and what one of them waits for.
+// explainOpen states how many jobs of a batch are open, and what one of them waits for.
 func (q *Queue) explainOpen(ctx context.Context, row *Batch, counts ingest.Counts) (Explanation, error) {
 	x := Explanation{Waits: OnJobs}
 	open := fmt.Sprintf("%s of its %s jobs have not ended", ingest.Number(counts.Open()), ingest.Number(row.Expected))
@@ -99,13 +99,13 @@ func (q *Queue) explainOpen(ctx context.Context, row *Batch, counts ingest.Count
 	return x, nil
 }
 
-// maxCompared is how many running jobs of a batch are read to find the one that keeps
-// it longest.
+// maxCompared is the number of running jobs of a batch that are read to find the one that
+// delays it most.
 const maxCompared = readers
 
-// openJob finds the job of a batch that others would ask about: among those that run
-// one that is in trouble, or the longest in its state; else the first that waits. It is
-// nil if none is among the first that wait anywhere.
+// openJob finds the job of a batch that best explains its delay: among the running jobs the
+// one with most problems, or longest in its state; or else the first that waits. It is nil
+// if none is among the first waiting jobs of any gate.
 func (q *Queue) openJob(ctx context.Context, batch string) (*Job, error) {
 	ids, err := q.runningJobs(ctx, batch)
 	if err != nil {
@@ -125,16 +125,16 @@ func (q *Queue) openJob(ctx context.Context, batch string) (*Job, error) {
 		if err != nil {
 			return nil, err
 		}
-		if row.State.Open() && (worst == nil || moreTrouble(row, worst) > 0) {
+		if row.State.Open() && (worst == nil || moreProblems(row, worst) > 0) {
 			worst = row
 		}
 	}
 	return worst, nil
 }
 
-// moreTrouble is positive if a is in more trouble than b: something keeps it, it was
-// tried or repaired more often, or it is longer in its state.
-func moreTrouble(a, b *Job) int {
+// moreProblems is positive if a has more problems than b: it is blocked, it was tried or
+// repaired more often, or it is longer in its state.
+func moreProblems(a, b *Job) int {
 	return cmp.Or(min(len(a.Blocked), 1)-min(len(b.Blocked), 1), a.Tries+a.Repairs-b.Tries-b.Repairs,
 		cmp.Compare(b.Entered, a.Entered))
 }
@@ -166,7 +166,7 @@ func (q *Queue) waitingJob(ctx context.Context, batch string) ([]string, error) 
 // isOf reports whether a job is of a batch.
 func isOf(batch, job string) bool { return strings.HasPrefix(job, batch+"-") }
 
-// failedBatch says what there is to do about a failed batch.
+// failedBatch states what to do about a failed batch.
 func failedBatch(row *Batch, counts ingest.Counts) string {
 	const stays = "the batch stays Failed, since its report cannot be updated yet"
 	failed, sum := ingest.Number(counts.Failed), ingest.Number(counts.Sum())

@@ -9,17 +9,17 @@ import (
 	"archivist/pkg/table"
 )
 
-// position is where a job stands among those that wait for the same.
+// position is the position of a job among the jobs that wait at its gate.
 type position struct {
 	ahead   int         // jobs before it
-	waiting int         // jobs in all
-	more    bool        // there are more: only the first were looked at
-	beyond  bool        // it is behind all that were looked at
+	waiting int         // all jobs
+	more    bool        // there are more: only the first were read
+	beyond  bool        // it is behind all that were read
 	before  []candidate // the jobs before it
 }
 
-// position looks for a job among the first that wait at its place. It is one request,
-// however many wait.
+// position finds a job among the first that wait at its gate. It takes one request, however
+// many wait.
 func (q *Queue) position(ctx context.Context, j *ingest.Job) (p position, err error) {
 	place, turn := j.WorkKey()
 	var page []candidate
@@ -39,7 +39,7 @@ func (q *Queue) position(ctx context.Context, j *ingest.Job) (p position, err er
 	return p, nil
 }
 
-// String says it in a sentence.
+// String returns the position as a sentence.
 func (p position) String() string {
 	of := ingest.Number(p.waiting)
 	if p.more {
@@ -58,7 +58,7 @@ func (p position) String() string {
 	return fmt.Sprintf("%s of %s waiting jobs are ahead.", ingest.Number(p.ahead), of)
 }
 
-// explainWaiting says what a waiting job lacks, and its place in the queue.
+// explainWaiting explains what a waiting job lacks, and its place in the queue.
 func (q *Queue) explainWaiting(ctx context.Context, j *ingest.Job) (x Explanation, err error) {
 	free, err := q.free(ctx)
 	if err != nil {
@@ -76,7 +76,7 @@ func (q *Queue) explainWaiting(ctx context.Context, j *ingest.Job) (x Explanatio
 	return x, err
 }
 
-// explainLack says what a waiting job lacks first: a lock, a slot, space, or nothing.
+// explainLack explains what a waiting job lacks first: a lock, a slot, space, or nothing.
 func (q *Queue) explainLack(ctx context.Context, j *ingest.Job, free ingest.Free, pos position) (Explanation, error) {
 	if j.State != ingest.Pending {
 		x, err := q.explainLock(ctx, j)
@@ -106,7 +106,7 @@ func waitsTo(j *ingest.Job) string {
 	return "Waiting to continue"
 }
 
-// explainLock says which job has the object, or is to have it before this one.
+// explainLock names the job that has the object, or is in line for it before this one.
 func (q *Queue) explainLock(ctx context.Context, j *ingest.Job) (x Explanation, err error) {
 	lock, owner, err := q.blockedBy(ctx, j)
 	if err != nil || lock == "" {
@@ -117,7 +117,7 @@ func (q *Queue) explainLock(ctx context.Context, j *ingest.Job) (x Explanation, 
 			owner)}, nil
 }
 
-// explainSlot says whose limit of running jobs is reached.
+// explainSlot explains which limit of running jobs is reached.
 func (q *Queue) explainSlot(j *ingest.Job, free ingest.Free) (x Explanation) {
 	x.Waits = OnSlot
 	switch {
@@ -130,8 +130,8 @@ func (q *Queue) explainSlot(j *ingest.Job, free ingest.Free) (x Explanation) {
 	return x
 }
 
-// explainSpace says why there is no work space for the job, in the order in which the
-// gate asks.
+// explainSpace explains why there is no work space for the job, in the order of the gate's
+// checks.
 func (q *Queue) explainSpace(j *ingest.Job, free ingest.Free, pos position) Explanation {
 	left := ingest.Number(max(0, free.Space))
 	keeper, reserved := q.keeper(j, free, pos)
@@ -154,7 +154,7 @@ func (q *Queue) explainSpace(j *ingest.Job, free ingest.Free, pos position) Expl
 	return x
 }
 
-// keeper is the job before j for which freed space is reserved, if there is one.
+// keeper returns the job before j for which freed space is reserved, if there is one.
 func (q *Queue) keeper(j *ingest.Job, free ingest.Free, pos position) (keeper candidate, reserved bool) {
 	if j.State != ingest.Provisioning || j.Parked || free.Patience == 0 {
 		return keeper, false
@@ -168,12 +168,12 @@ func (q *Queue) keeper(j *ingest.Job, free ingest.Free, pos position) (keeper ca
 	return keeper, false
 }
 
-// silentAfter is how old the last sweep is when the scheduler cannot be running: it
-// sweeps each minute.
+// silentAfter is the age of the last sweep after which the scheduler is considered not to
+// run: it sweeps each minute.
 const silentAfter = 3 * sweepEvery
 
-// explainTurn says when the scheduler admits a job that lacks nothing, or that it does
-// not run.
+// explainTurn explains when the scheduler admits a job that lacks nothing, or that the
+// scheduler does not run.
 func (q *Queue) explainTurn(ctx context.Context) (Explanation, error) {
 	const check = "An operator must check its rule and the log of the function scheduler."
 	last, err := q.lastSweep(ctx)

@@ -8,9 +8,9 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// ForceFail fails a running or waiting job for an operator: its worker, if there is
-// one, is fenced by the rev. At Storing the storage is asked first, so that
-// a version that is committed is not denied.
+// ForceFail fails a running or waiting job for an operator. Its worker, if there is one,
+// can no longer write, because the rev has changed. At Storing it checks the storage first,
+// so that the message does not deny a committed version.
 func (q *Queue) ForceFail(ctx context.Context, id, reason, actor string) (*Job, error) {
 	for range actTries {
 		row, err := q.Job(ctx, id)

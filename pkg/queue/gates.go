@@ -12,12 +12,12 @@ import (
 	"archivist/pkg/table"
 )
 
-// gates are the places where jobs wait, in the order in which they are looked at: those
-// that hold something already come first.
+// gates are the places where jobs wait, in the order in which they are checked: first the
+// jobs that already hold something.
 var gates = []string{ingest.WorkParked, ingest.WorkProvisioning, ingest.WorkPending}
 
-// gates admits waiting jobs until a time: first those that are parked or wait inside
-// (they hold space), then new ones. Who was not looked at is at the next tick.
+// gates admits waiting jobs until a time: first the parked jobs, which may hold space, then
+// those at gate 2, then new ones. The next tick checks jobs that this one did not reach.
 func (c *Scheduler) gates(ctx context.Context, l lease.Lease, until time.Time) error {
 	free, err := c.Queue.free(ctx)
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *Scheduler) gates(ctx context.Context, l lease.Lease, until time.Time) e
 			p.findRoots(ctx)
 		}
 	}
-	if p.short {
+	if p.lacksSpace {
 		return c.Queue.cleanEarly(ctx, c.Queue.Now().Add(c.Queue.itemTime()/2))
 	}
 	return nil
@@ -58,11 +58,12 @@ type pass struct {
 	free   ingest.Free
 	behind map[string]string // parked job that holds space → the job that it waits for
 	first  map[string]bool   // jobs for which such jobs wait, directly or through others
-	short  bool              // a job lacks nothing but space
+
+	lacksSpace bool // a job lacks only space
 }
 
-// want is what a candidate would take, as far as the index tells. A parked job
-// holds its space already, a new one needs none yet.
+// want is what a candidate needs, as far as the index shows it. A parked job has its space
+// already, a new one needs none yet.
 func (p *pass) want(place string, w candidate) ingest.Want {
 	want := ingest.Want{ID: w.ID, Collection: w.Collection, Space: w.Space, Known: w.Known}
 	want.HasSpace = place != ingest.WorkProvisioning
@@ -70,8 +71,8 @@ func (p *pass) want(place string, w candidate) ingest.Want {
 	return want
 }
 
-// gate looks, in order, at the waiting jobs of one place and admits those that fit,
-// page by page.
+// gate checks the waiting jobs of one place in order, page by page, and admits those that
+// fit.
 func (p *pass) gate(ctx context.Context, place string) error {
 	query := table.Query{Index: "work", PK: place, Limit: 100}
 	for p.free.Slots > 0 && p.q.Now().Before(p.until) {
@@ -80,7 +81,7 @@ func (p *pass) gate(ctx context.Context, place string) error {
 		if err != nil {
 			return err
 		}
-		if err := p.look(ctx, place, page); err != nil || next == "" {
+		if err := p.admitPage(ctx, place, page); err != nil || next == "" {
 			return err
 		}
 		query.Cursor = next
@@ -88,19 +89,19 @@ func (p *pass) gate(ctx context.Context, place string) error {
 	return nil
 }
 
-// look admits the jobs of a page that fit. The index only finds them: each is read
-// before it is decided.
-func (p *pass) look(ctx context.Context, place string, page []candidate) error {
+// admitPage admits the jobs of a page that fit. The index only finds them: the row of each
+// is read before the decision.
+func (p *pass) admitPage(ctx context.Context, place string, page []candidate) error {
 	for _, w := range page {
 		if p.free.Slots <= 0 {
 			return nil
 		}
 		want := p.want(place, w)
 		chosen, left := ingest.Choose(p.free, []ingest.Want{want})
-		tooLarge := !want.HasSpace && w.Space > p.free.Capacity // it fails where it is admitted
+		tooLarge := !want.HasSpace && w.Space > p.free.Capacity // admit fails it
 		if len(chosen) == 0 && !tooLarge {
-			p.short = p.short || !want.HasSpace && !p.free.Fits(want)
-			p.free = left // an impatient job reserves what there is
+			p.lacksSpace = p.lacksSpace || !want.HasSpace && !p.free.Fits(want)
+			p.free = left // the job may reserve freed space
 			continue
 		}
 		if err := p.admit(ctx, place, w.ID); err != nil {
@@ -110,9 +111,9 @@ func (p *pass) look(ctx context.Context, place string, page []candidate) error {
 	return nil
 }
 
-// findRoots finds the jobs for which the parked ones wait, directly or through others:
-// who stands between may hold nothing. Only so many rows are read; the next tick
-// sees what is left.
+// findRoots finds the jobs for which the parked jobs wait, directly or through others; the
+// jobs between may hold nothing. It reads a limited number of rows; the next tick finds the
+// others.
 func (p *pass) findRoots(ctx context.Context) {
 	const most = 200
 	read := 0
@@ -132,9 +133,9 @@ func (p *pass) findRoots(ctx context.Context) {
 	}
 }
 
-// admit lets one job on if it fits and its locks are free, and takes what it got
-// out of free. An error is one of the gates as a whole: that of one job is the
-// job's own, and the others go on.
+// admit admits one job if it fits and its locks are free, and subtracts from free what the
+// job got. It returns an error only if the gates cannot continue: an error with one job is
+// logged, and the others continue.
 func (p *pass) admit(ctx context.Context, place, id string) error {
 	row, err := p.q.Job(ctx, id)
 	if fault.Is(err, fault.NotFound) {
@@ -149,14 +150,14 @@ func (p *pass) admit(ctx context.Context, place, id string) error {
 		p.free = left
 	case fault.Is(err, fault.Stale):
 		if !p.q.holds(ctx, p.leases, p.lease) {
-			return err // the lease passed on: what is free is no longer ours to say
+			return err // another tick has the lease: what is free is not known any more
 		}
 		// The job was changed meanwhile; the next tick sees it.
 	default:
 		if fault.Is(err, fault.Unavailable) {
-			p.free = left // it may have happened
+			p.free = left // the change may have been committed
 		}
-		p.q.Log.Error("a job could not be admitted; the others go on", "job", id, "place", place, "error", err)
+		p.q.Log.Error("a job could not be admitted; the others continue", "job", id, "place", place, "error", err)
 		p.q.Metric(GateErrors, 1)
 		if fault.Is(err, fault.Invalid) && row != nil {
 			p.fail(ctx, row, err)
@@ -165,12 +166,12 @@ func (p *pass) admit(ctx context.Context, place, id string) error {
 	return nil
 }
 
-// grant commits a job's way through a gate, and returns what is free then. An
-// Invalid means that the job can never go through.
+// grant commits the admission of a job and returns what is free then. An Invalid means that
+// the job can never pass the gate.
 func (p *pass) grant(ctx context.Context, place string, row *Job) (ingest.Free, error) {
 	q := p.q
 	if now, _ := row.Job.WorkKey(); now != place {
-		return p.free, nil // the index lags: it went on already
+		return p.free, nil // the index lags: the job has moved
 	}
 	now := q.Now()
 	want := ingest.Want{ID: row.Job.ID, Collection: row.Collection, HasSpace: true}
@@ -182,7 +183,7 @@ func (p *pass) grant(ctx context.Context, place string, row *Job) (ingest.Free, 
 		}
 		lock, owner, err := q.blockedBy(ctx, &row.Job)
 		if err != nil || lock != "" {
-			p.waits(&row.Job, owner)
+			p.noteParked(&row.Job, owner)
 			return p.free, err
 		}
 		want.Space, want.Known, want.HasSpace = row.SpaceNeeded, row.SizeKnown, row.HasSpace
@@ -192,7 +193,7 @@ func (p *pass) grant(ctx context.Context, place string, row *Job) (ingest.Free, 
 
 	chosen, left := ingest.Choose(p.free, []ingest.Want{want})
 	if len(chosen) == 0 {
-		return p.free, nil // the index lags: it needs more by now
+		return p.free, nil // the index lags: the job now needs more
 	}
 	return left, q.changeJob(ctx, row, next, origin{event: "job.state", component: "scheduler"}, p.guard)
 }
@@ -203,15 +204,15 @@ func (p *pass) guard(tx *table.Tx) error {
 	return nil
 }
 
-// waits notes that a job which holds space stays parked for another.
-func (p *pass) waits(j *ingest.Job, owner string) {
+// noteParked notes a job that holds space and stays parked because it waits for another.
+func (p *pass) noteParked(j *ingest.Job, owner string) {
 	if j.Parked && j.HasSpace && owner != "" {
 		p.behind[j.ID] = owner
 		p.free.Parked = ingest.AddSizes(p.free.Parked, j.SpaceNeeded)
 	}
 }
 
-// fail fails a job that can never go through its gate.
+// fail fails a job that can never pass its gate.
 func (p *pass) fail(ctx context.Context, row *Job, cause error) {
 	next := p.q.Rules.Failed(row.Job, cause.Error(), true, p.q.Now())
 	by := origin{event: "job.state", component: "scheduler", reason: next.Message}

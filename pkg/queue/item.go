@@ -8,28 +8,28 @@ import (
 	"archivist/pkg/table"
 )
 
-// item is what executions drive: the row of a job, or of a batch. Workers, the sweep
-// and the notes of refused calls do the same to both; what differs is here.
+// item is the row of a job or a batch, which an execution drives. Workers, the sweep and
+// the records of refused calls treat both alike; the differences are here.
 type item interface {
-	// common is what both have. The row changes by rewrite only.
+	// common is what both have. Only rewrite changes the row.
 	common() common
-	// rewrite puts the row into tx as change leaves it, on the condition that nobody
-	// wrote it since it was read.
+	// rewrite puts the row into tx after change, on the condition that it was not written
+	// since it was read.
 	rewrite(q *Queue, tx *table.Tx, change func(row common))
 	// stage is the stage that works on the item now, if any.
 	stage() (ingest.Stage, bool)
-	// judge says what the token of a message to a stage is told; Continue means that
+	// judge returns the answer to the token of a message to a stage. Continue means that
 	// the item waits for that stage, by that execution.
 	judge(m Message, s ingest.Stage) ingest.Answer
 	// claim makes the copy that a step may change.
 	claim() *Claim
-	// exhaust fails the item, since its stage was tried too often.
+	// exhaust fails the item because its stage was tried too often.
 	exhaust(ctx context.Context, q *Queue, s ingest.Stage) (ingest.Answer, error)
 	// finish commits how a step ended.
 	finish(ctx context.Context, c *Claim, s ingest.Stage, res ingest.Result) (verdict, error)
-	// lose notes what a worker did to an item that was taken from it.
-	lose(ctx context.Context, c *Claim) error
-	// repair gives an item that is past due what it is owed.
+	// recordLost records what a worker did before it lost the item.
+	recordLost(ctx context.Context, c *Claim) error
+	// repair does what is due for an item that is past its due time.
 	repair(ctx context.Context, q *Queue) error
 	// logged are the item's ids, as log lines have them.
 	logged() []any
@@ -65,7 +65,7 @@ func (row *Job) stage() (ingest.Stage, bool) {
 	return s, ok && !row.Parked
 }
 
-// judge goes by the state that the message names: the stage of a job has one.
+// judge uses the state that the message names: the stage of a job has only one.
 func (row *Job) judge(m Message, s ingest.Stage) ingest.Answer {
 	return row.Answer(ingest.State(m.State), m.Exec)
 }
@@ -83,8 +83,9 @@ func (row *Job) exhaust(ctx context.Context, q *Queue, s ingest.Stage) (ingest.A
 	return next.Answer(s.Job, next.Exec), err
 }
 
-// finish commits the change that the rules make of a result, with what the step put into
-// its transaction. A size that turns out too large fails the job, and keeps nobody waiting.
+// finish commits the change that follows from the result by the rules, with what the step
+// added to its transaction. If the size turns out too large, the job fails at once, so that
+// it does not block other jobs.
 func (row *Job) finish(ctx context.Context, c *Claim, s ingest.Stage, res ingest.Result) (verdict, error) {
 	q := c.q
 	next := q.Rules.Next(*c.Job, res, q.Now())
@@ -112,8 +113,8 @@ func (row *Job) finish(ctx context.Context, c *Claim, s ingest.Stage, res ingest
 	return v, nil
 }
 
-// lose notes on the job that its version is committed, if this worker did that.
-func (row *Job) lose(ctx context.Context, c *Claim) error {
+// recordLost records on the job that its version is committed, if this worker did that.
+func (row *Job) recordLost(ctx context.Context, c *Claim) error {
 	if c.Job.ObjectVersion == 0 || c.Job.NoChange {
 		return nil
 	}
@@ -141,7 +142,7 @@ func (row *Batch) claim() *Claim {
 	return &Claim{Batch: &batch}
 }
 
-// exhaust fails a batch, or lets it report the jobs that it has.
+// exhaust fails a batch. If it has jobs already, it waits for them and reports instead.
 func (row *Batch) exhaust(ctx context.Context, q *Queue, s ingest.Stage) (ingest.Answer, error) {
 	then := "Correct that, then submit again what is missing"
 	if row.State != ingest.BatchPending {
@@ -152,8 +153,8 @@ func (row *Batch) exhaust(ctx context.Context, q *Queue, s ingest.Stage) (ingest
 	return ingest.StageFail, err // failed executions of batches are an alarm
 }
 
-// finish saves the batch where its step goes on, or ends it. Unpack has moved it to
-// Processing itself.
+// finish saves the batch if its step continues, or ends it. Unpack itself has moved it to
+// Processing.
 func (row *Batch) finish(ctx context.Context, c *Claim, s ingest.Stage, res ingest.Result) (verdict, error) {
 	var err error
 	switch {
@@ -169,7 +170,7 @@ func (row *Batch) finish(ctx context.Context, c *Claim, s ingest.Stage, res inge
 	return verdict{answer: c.Batch.Answer(s, c.Batch.Exec), cause: res.Reason}, nil
 }
 
-// proceed saves a batch whose step made progress and goes on in another message.
+// proceed saves a batch whose step made progress and continues in another message.
 func (row *Batch) proceed(ctx context.Context, c *Claim) error {
 	next := *row
 	next.Batch = c.q.Rules.ContinueBatch(*c.Batch, c.q.Now())
@@ -179,7 +180,7 @@ func (row *Batch) proceed(ctx context.Context, c *Claim) error {
 	return tx.Commit(ctx)
 }
 
-// lose has nothing to note: a batch keeps all that its steps did.
-func (row *Batch) lose(context.Context, *Claim) error { return nil }
+// recordLost does nothing: a batch's row has all that its steps did.
+func (row *Batch) recordLost(context.Context, *Claim) error { return nil }
 
 func (row *Batch) logged() []any { return []any{"batch", row.Batch.ID, "exec", row.Exec} }

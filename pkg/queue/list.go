@@ -17,8 +17,8 @@ type Page[T any] struct {
 	Cursor string
 }
 
-// Jobs lists a batch's jobs in the order of their rows, from the row after
-// after, at most 100.
+// Jobs lists a batch's jobs in the order of their rows: at most 100, beginning with the row
+// that follows after.
 func (q *Queue) Jobs(ctx context.Context, batch string, after int) ([]Job, error) {
 	b, err := q.Batch(ctx, batch)
 	if err != nil {
@@ -41,7 +41,7 @@ func (q *Queue) JobsOf(ctx context.Context, collection, cursor string) (Page[Job
 	return listed(ctx, q, "jobs#"+collection, cursor, q.Job)
 }
 
-// listed reads a page of what the index "list" shows in one of its partitions.
+// listed reads the rows of a page of one partition of the index "list".
 func listed[T any](ctx context.Context, q *Queue, partition, cursor string,
 	read func(ctx context.Context, id string) (*T, error)) (page Page[T], err error) {
 	var found []struct {
@@ -60,11 +60,11 @@ func listed[T any](ctx context.Context, q *Queue, partition, cursor string,
 	return page, err
 }
 
-// readers bounds how many rows of a page are read at once.
+// readers limits how many rows of a page are read at once.
 const readers = 16
 
-// readAll reads rows in the order of their ids. It leaves out those that are missing:
-// the batch was retired meanwhile, or the index lags.
+// readAll reads rows in the order of ids. It leaves out missing rows: the batch was retired
+// meanwhile, or the index lags.
 func readAll[T any](ctx context.Context, ids []string,
 	read func(ctx context.Context, id string) (*T, error)) ([]T, error) {
 	rows := make([]*T, len(ids))
@@ -92,7 +92,7 @@ func readAll[T any](ctx context.Context, ids []string,
 	return out, nil
 }
 
-// Events lists what happened to a job or batch, oldest first.
+// Events lists the events of a job or batch, oldest first.
 func (q *Queue) Events(ctx context.Context, subject event.Subject, cursor string) (Page[event.Row], error) {
 	rows, next, err := event.Page(ctx, q.Table, subject, cursor)
 	return Page[event.Row]{Items: rows, Cursor: next}, err

@@ -12,31 +12,31 @@ import (
 	"archivist/pkg/table"
 )
 
-// Compose makes a mail about a batch ready to be sent: to whom it goes, by the
-// submission and the collection's profile as they are now, and how it is sent to
-// one of them. A send that returns an Invalid was refused: it is tried less often.
+// Compose prepares a mail about a batch. to are its recipients, by the current submission
+// and profile of the collection; send sends it to one of them. If send returns an Invalid,
+// the mail was refused: it is tried less often.
 type Compose func(ctx context.Context, b *ingest.Batch, m ingest.Mail) (to []string, send Send, err error)
 
-// Send sends a mail to one recipient. An Invalid says that it was refused.
+// Send sends a mail to one recipient. An Invalid means that it was refused.
 type Send = func(ctx context.Context, to string) error
 
-// Mail is the row of a mail that is owed. It is put into the transaction that owes
-// it, and removed by the one that records on the batch how it ended. So a mail is
-// sent at least once, each time with the same id, and is no part of any step.
+// Mail is the row of a pending mail. It is inserted by the transaction of the change that
+// the mail is about, and removed by the one that records the result on the batch. So a mail
+// is sent at least once, each time with the same id, and is no part of any step.
 type Mail struct {
 	table.Head
 	ingest.Mail
 }
 
-// mailKey is unique per mail: a batch that reports again owes another.
+// mailKey is unique per mail: a batch that reports again has another mail.
 func mailKey(batch string, kind ingest.MailKind, exec int64) table.Key {
 	return table.Key{PK: mailPK(batch), SK: fmt.Sprintf("%s#%d", kind, exec)}
 }
 
 func mailPK(batch string) string { return "MAIL#" + batch }
 
-// owe puts the mails that a change of a batch owes into its transaction.
-func (q *Queue) owe(tx *table.Tx, prev, next ingest.Batch) {
+// addMails puts the mails that become due with a change of a batch into its transaction.
+func (q *Queue) addMails(tx *table.Tx, prev, next ingest.Batch) {
 	if q.Compose == nil {
 		return
 	}
@@ -49,19 +49,19 @@ func (q *Queue) owe(tx *table.Tx, prev, next ingest.Batch) {
 	}
 }
 
-// mailed is a mail past its due time as the index shows it.
-type mailed struct{ table.Head }
+// dueMail is a mail past its due time as the index shows it.
+type dueMail struct{ table.Head }
 
-// mailPage is how many mails one sweep looks at.
+// mailPage is the number of mails that one sweep tries.
 const mailPage = 50
 
-// SweepMails sends the mails that are due, the oldest first. It begins none after
-// a time; one takes an eighth of the scheduler's time at most.
+// SweepMails sends the mails that are due, the oldest first. It starts none after until. One
+// mail takes at most an eighth of the scheduler's time.
 func (q *Queue) SweepMails(ctx context.Context, until time.Time) error {
 	if q.Compose == nil {
 		return nil
 	}
-	var page []mailed
+	var page []dueMail
 	query := table.Query{Index: "work", PK: ingest.PlaceMail, From: "0", To: dueRank(q.Now()), Limit: mailPage}
 	if _, err := q.Table.Page(ctx, query, &page); err != nil {
 		return err
@@ -77,8 +77,8 @@ func (q *Queue) SweepMails(ctx context.Context, until time.Time) error {
 	return nil
 }
 
-// sendMail makes one try of a mail that is due, within a time, and records on the
-// batch how it went if that was the last.
+// sendMail makes one try of a mail that is due, within a time. If that was the last try, it
+// records the result on the batch.
 func (q *Queue) sendMail(ctx context.Context, k table.Key, limit time.Duration) error {
 	var row Mail
 	err := q.Table.Get(ctx, k, &row)
@@ -93,7 +93,7 @@ func (q *Queue) sendMail(ctx context.Context, k table.Key, limit time.Duration) 
 
 	batch, err := q.Batch(ctx, row.Batch)
 	if fault.Is(err, fault.NotFound) {
-		return q.forget(ctx, &row)
+		return q.removeMail(ctx, &row)
 	}
 	if err != nil {
 		return err
@@ -108,14 +108,14 @@ func (q *Queue) sendMail(ctx context.Context, k table.Key, limit time.Duration) 
 	}
 	switch {
 	case row.Ended && len(row.To) == 0 && row.Problem == "":
-		return q.forget(ctx, &row) // it goes to nobody
+		return q.removeMail(ctx, &row) // it has no recipient
 	case row.Ended:
 		return q.settle(ctx, &row)
 	}
 	return q.saveMail(ctx, &row)
 }
 
-// try composes a mail and sends it to each recipient who does not have it.
+// try composes a mail and sends it to each recipient for whom it is pending.
 func (q *Queue) try(ctx context.Context, b *ingest.Batch, m ingest.Mail, limit time.Duration) ingest.Mail {
 	if m.Tries > ingest.MailTries {
 		m.Ended = true // the last try died
@@ -129,7 +129,7 @@ func (q *Queue) try(ctx context.Context, b *ingest.Batch, m ingest.Mail, limit t
 	to, send, err := q.Compose(inTime, b, m)
 	if err != nil {
 		q.Metric(MailFailures, 1)
-		m.Problem, m.Ended = ingest.Cut(causeOf(err), mostProblem), m.Tries >= ingest.MailTries
+		m.Problem, m.Ended = ingest.Cut(causeOf(err), maxProblem), m.Tries >= ingest.MailTries
 		return m
 	}
 	m.Problem = ""
@@ -141,8 +141,8 @@ func (q *Queue) try(ctx context.Context, b *ingest.Batch, m ingest.Mail, limit t
 	return m
 }
 
-// sendTo sends a mail to one recipient. Whom the time of the try does not reach is
-// left to the next one.
+// sendTo sends a mail to one recipient. If the time of the try is over, the next try sends
+// it.
 func (q *Queue) sendTo(ctx context.Context, b *ingest.Batch, m ingest.Mail, to string, send Send) ingest.Mail {
 	err := ctx.Err()
 	if err == nil {
@@ -151,7 +151,7 @@ func (q *Queue) sendTo(ctx context.Context, b *ingest.Batch, m ingest.Mail, to s
 	if err == nil {
 		return m.Note(to, "", false)
 	}
-	problem, refused := ingest.Cut(err.Error(), mostProblem), fault.Is(err, fault.Invalid)
+	problem, refused := ingest.Cut(err.Error(), maxProblem), fault.Is(err, fault.Invalid)
 	if ctx.Err() != nil {
 		problem, refused = "the mail service did not answer in time", false
 	}
@@ -160,14 +160,14 @@ func (q *Queue) sendTo(ctx context.Context, b *ingest.Batch, m ingest.Mail, to s
 	return m.Note(to, problem, refused)
 }
 
-// mostProblem bounds what is kept of an error, in bytes: a batch's row has some of them.
-const mostProblem = 300
+// maxProblem limits a stored error, in bytes: a batch's row has several of them.
+const maxProblem = 300
 
-// mostMails bounds how many mails a batch's row tells of; its events tell of all.
-const mostMails = 6
+// maxMails is the number of mail results on a batch's row; its events have all of them.
+const maxMails = 6
 
-// settle records on the batch how a mail ended, with an event, and removes the
-// mail's row. While a worker has the batch, it waits: the worker must not lose it.
+// settle records the result of a mail on the batch, with an event, and removes the mail's
+// row. If a worker has the batch, it postpones that: the worker would lose the batch.
 func (q *Queue) settle(ctx context.Context, row *Mail) error {
 	result := row.Mail.Result(q.Now())
 	for range 3 {
@@ -180,7 +180,7 @@ func (q *Queue) settle(ctx context.Context, row *Mail) error {
 		}
 		next := *batch
 		next.Mails = append(slices.Clone(batch.Mails), result)
-		next.Mails = next.Mails[max(0, len(next.Mails)-mostMails):]
+		next.Mails = next.Mails[max(0, len(next.Mails)-maxMails):]
 		next.Version++
 		tx := q.Table.Begin(q.NewID())
 		q.writeBatch(tx, batch, next)
@@ -200,7 +200,7 @@ func (q *Queue) settle(ctx context.Context, row *Mail) error {
 	return q.saveMail(ctx, row)
 }
 
-// saveMail writes a mail's row, at its place among those that are due.
+// saveMail writes a mail's row, at its place among the due mails.
 func (q *Queue) saveMail(ctx context.Context, row *Mail) error {
 	row.Head.WorkPK, row.Head.WorkSK = row.Mail.WorkKey()
 	tx := q.Table.Begin(q.NewID())
@@ -208,8 +208,8 @@ func (q *Queue) saveMail(ctx context.Context, row *Mail) error {
 	return tx.Commit(ctx)
 }
 
-// forget removes a mail that nobody is to get.
-func (q *Queue) forget(ctx context.Context, row *Mail) error {
+// removeMail removes a mail that has no recipient.
+func (q *Queue) removeMail(ctx context.Context, row *Mail) error {
 	tx := q.Table.Begin(q.NewID())
 	tx.Remove(row)
 	return tx.Commit(ctx)
@@ -218,13 +218,13 @@ func (q *Queue) forget(ctx context.Context, row *Mail) error {
 // MailProblem is a mail about a batch that did not reach a recipient.
 type MailProblem struct {
 	Kind    ingest.MailKind
-	To      string // "" = to nobody, since it could not be composed
+	To      string // "" = the mail could not be composed
 	Problem string
 	Tries   int
 	NextTry int64 // milliseconds since 1970; 0 = given up
 }
 
-// String says it in a sentence.
+// String returns the problem as a sentence.
 func (p MailProblem) String() string {
 	to := ""
 	if p.To != "" {

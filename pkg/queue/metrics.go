@@ -5,25 +5,24 @@ import (
 	"time"
 )
 
-// The system's own metrics. They are put only when there is something to tell.
+// The system's own metrics. They are put only when they are not 0.
 const (
 	Repairs       = "Repairs"       // repairs by the sweep
 	RepairErrors  = "RepairErrors"  // repairs and clean-ups that failed
-	GateErrors    = "GateErrors"    // jobs that could not be let through their gate
-	MissingRows   = "MissingRows"   // rows of jobs that were not there
-	MailFailures  = "MailFailures"  // tries of mails that failed
+	GateErrors    = "GateErrors"    // jobs that could not be admitted because of an error
+	MissingRows   = "MissingRows"   // reservation rows of jobs that were missing
+	MailFailures  = "MailFailures"  // failed tries of mails
 	FailedJobs    = "FailedJobs"    // jobs that became Failed
-	Crashes       = "Crashes"       // workers that ended without giving their lease back
-	Stuck         = "Stuck"         // repairs of items that do not go on by themselves
-	Refused       = "Refused"       // calls that AWS refused for want of a permission
+	Crashes       = "Crashes"       // workers that ended without releasing their lease
+	Stuck         = "Stuck"         // repairs of items that do not continue by themselves
+	Refused       = "Refused"       // calls that AWS refused because a permission is missing
 	OldestWaiting = "OldestWaiting" // seconds
 	SpaceUsed     = "SpaceUsed"     // percent
 )
 
-// Measure puts the metrics that say how the queue is, as opposed to those that count
-// what happened: how long the oldest job has waited, in seconds, and how much of the
-// work space is granted, in percent. What is 0 is not put: an idle system has no
-// metrics to pay for.
+// Measure puts the metrics of the queue's current state; the others count events. They are
+// how long the oldest job has waited, in seconds, and how much of the work space is
+// granted, in percent. A 0 is not put, so that an idle system does not pay for metrics.
 func (q *Queue) Measure(ctx context.Context) error {
 	oldest, err := q.oldest(ctx)
 	if err != nil {

@@ -19,10 +19,10 @@ type Overview struct {
 	LastSweep     string         `json:"lastSweep,omitempty"` // when the scheduler swept last; "" = never
 }
 
-// countedMost bounds how many waiting jobs of a gate are looked at.
+// countedMost limits how many waiting jobs of a gate are read.
 const countedMost = 1000
 
-// Overview counts what waits and what runs.
+// Overview counts the waiting and the running jobs.
 func (q *Queue) Overview(ctx context.Context) (Overview, error) {
 	free, err := q.free(ctx)
 	if err != nil {
@@ -30,7 +30,7 @@ func (q *Queue) Overview(ctx context.Context) (Overview, error) {
 	}
 	o := Overview{Waiting: map[string]int{}, Running: q.Settings.MaxInFlight - free.Slots,
 		MaxInFlight: q.Settings.MaxInFlight,
-		SpaceFree:   max(0, free.Space)} // more than all may be granted, to jobs that parked ones wait for
+		SpaceFree:   max(0, free.Space)} // jobs that parked ones wait for may be granted more than the whole space
 	for _, place := range gates {
 		var page []candidate
 		if _, err := q.Table.Page(ctx, table.Query{Index: "work", PK: place, Limit: countedMost}, &page); err != nil {
@@ -72,8 +72,8 @@ func (q *Queue) oldest(ctx context.Context) (oldest candidate, err error) {
 	return oldest, nil
 }
 
-// firstOfEach lists the oldest job of each priority at a gate, where jobs are in the
-// order of priority, then age: one request for each priority that somebody has.
+// firstOfEach lists the oldest job of each priority at a gate, where jobs are in the order
+// of priority, then age. It makes one request for each priority in use.
 func (q *Queue) firstOfEach(ctx context.Context, place string) (found []candidate, err error) {
 	from := ""
 	for priority := 0; priority <= ingest.WorstPriority; priority++ {
@@ -91,9 +91,8 @@ func (q *Queue) firstOfEach(ctx context.Context, place string) (found []candidat
 	return found, nil
 }
 
-// firstOfAll lists the first jobs at a gate. With aging they are in the order of age
-// less what their priority is worth: the oldest is among them unless a thousand jobs
-// of better priority are before it.
+// firstOfAll lists the first jobs at a gate. With aging, priority shifts their order of age:
+// the oldest is among them unless a thousand jobs of better priority are before it.
 func (q *Queue) firstOfAll(ctx context.Context, place string) (page []candidate, err error) {
 	_, err = q.Table.Page(ctx, table.Query{Index: "work", PK: place, Limit: countedMost}, &page)
 	return page, err

@@ -8,9 +8,9 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// Preserved notes on a failed job that its version is committed: its worker did so
-// after the job was taken from it. A job that says so already, or goes on, is left
-// as it is.
+// Preserved records on a failed job that its version is committed: its worker committed it
+// after it had lost the job. A job that has a version already, or that is not Failed, stays
+// unchanged.
 func (q *Queue) Preserved(ctx context.Context, id, ark string, version int) error {
 	for range actTries {
 		row, err := q.Job(ctx, id)
@@ -21,7 +21,7 @@ func (q *Queue) Preserved(ctx context.Context, id, ark string, version int) erro
 			return err
 		}
 		next := row.Job
-		next.Primary = ark // it may have been minted after the moment to which the table was restored
+		next.Primary = ark // it may have been minted after the time to which the table was restored
 		next = q.Rules.Preserved(next, version)
 		err = q.changeJob(ctx, row, next, origin{event: "job.preserved", component: "store", reason: next.Message})
 		if !fault.Is(err, fault.Stale) {
@@ -31,10 +31,10 @@ func (q *Queue) Preserved(ctx context.Context, id, ark string, version int) erro
 	return busy(id)
 }
 
-// lookStored asks the storage once more about a job that failed at Storing: its
-// worker may have committed after it was failed by hand, and then died. Without the
-// work files nobody could tell.
-func (q *Queue) lookStored(ctx context.Context, j *ingest.Job) error {
+// checkStored checks the storage once more for a job that failed at Storing: its worker may
+// have committed the version after an operator failed the job, and then died. After the
+// work files are removed that can no longer be found out.
+func (q *Queue) checkStored(ctx context.Context, j *ingest.Job) error {
 	if q.Stored == nil || j.LastSuccessful != ingest.Processing || j.ObjectVersion != 0 {
 		return nil
 	}
@@ -46,9 +46,9 @@ func (q *Queue) lookStored(ctx context.Context, j *ingest.Job) error {
 	return nil
 }
 
-// JobEnded reports whether a job writes nothing any more: it has ended, or waits, and
-// for so long that a worker which it was taken from has reached the time-out of its
-// function. A job that is gone is over.
+// JobEnded reports whether nothing writes for a job any more: it has ended or waits, and
+// for so long that a worker that lost it has reached the time-out of its function. A job
+// whose row was removed has ended.
 func (q *Queue) JobEnded(ctx context.Context, id string) (bool, error) {
 	row, err := q.Job(ctx, id)
 	if fault.Is(err, fault.NotFound) {
@@ -60,7 +60,7 @@ func (q *Queue) JobEnded(ctx context.Context, id string) (bool, error) {
 	return !row.Running() && q.Ended(row.Entered), nil
 }
 
-// Ended reports whether every worker that was at work at a time must have ended.
+// Ended reports whether every worker that ran at a time must have ended.
 func (q *Queue) Ended(at int64) bool {
 	quiet := q.Rules.Timing.Times(ingest.Stage{Long: true}).Grace
 	return q.Now().Sub(time.UnixMilli(at)) >= quiet

@@ -12,29 +12,28 @@ import (
 	"archivist/pkg/table"
 )
 
-// Settings bound what the gates grant and what one tick does.
+// Settings limit what the gates grant and what one tick does.
 type Settings struct {
 	MaxInFlight int           // running jobs at once; the concurrency of every stage is at least this
 	Space       int64         // bytes of work files at once
 	Reserve     int64         // jobs of unknown size wait while less than this is free
-	Share       int           // running jobs of one collection at once; 0 = all
+	Share       int           // running jobs of one collection at once; 0 = no limit
 	Patience    time.Duration // a job that has waited longer reserves freed space; 0 = never
 	FailedKeep  time.Duration // failed jobs keep their work files so long, even when others lack space
-	SweepPage   int           // items looked at per shard and tick, so that a tick ends in time
+	SweepPage   int           // items checked per shard and tick, so that a tick ends in time
 }
 
-// Check returns an Invalid that names the setting with which work would never go
-// on, nil if there is none.
+// Check returns an Invalid that names the first setting with which jobs could not run.
 func (s Settings) Check() error {
 	for _, r := range []struct {
 		ok   bool
 		rule string
 	}{
 		{s.MaxInFlight >= 1 && s.MaxInFlight <= 1000,
-			"maxInFlight must be 1 to 1,000: more than 1,000 functions cannot take from one queue at once"},
+			"maxInFlight must be 1 to 1,000: one queue cannot invoke more than 1,000 functions at once"},
 		{s.Space > 0, "spaceGiB must be positive"},
 		{s.Reserve >= 0 && s.Reserve <= s.Space,
-			"reserveGiB must be 0 to spaceGiB: jobs of unknown size wait until so much is free"},
+			"reserveGiB must be 0 to spaceGiB: jobs of unknown size wait until this much is free"},
 		{s.Share >= 0, "share must not be negative"},
 		{s.Patience >= 0, "patienceMinutes must not be negative"},
 		{s.FailedKeep >= 0, "failedKeepHours must not be negative"},
@@ -47,23 +46,23 @@ func (s Settings) Check() error {
 	return nil
 }
 
-// Queue is the service. Every field is needed but Stored and Compose.
+// Queue is the service. All fields except Stored and Compose are required.
 type Queue struct {
 	Table      *table.Table
 	Now        func() time.Time
 	NewID      func() string
 	Executions Executions
-	Wake       func(ctx context.Context) error // asks the scheduler to look at the gates
+	Wake       func(ctx context.Context) error // asks the scheduler to run the gates
 	Metric     func(name string, n float64)
 
-	// Clean removes a job's work files until a time, and returns whether none is left.
+	// Clean removes a job's work files. It stops at a time, and reports whether it removed all.
 	Clean func(ctx context.Context, job string, until time.Time) (all bool, err error)
 
-	// Stored asks the storage whether the version of a job at Storing is committed,
-	// and if so notes on the job which it is. nil: nobody can be asked.
+	// Stored checks in the storage whether the version of a job at Storing is committed. If
+	// so, it sets the version on the job. nil: the storage cannot be checked.
 	Stored func(ctx context.Context, j *ingest.Job) error
 
-	// Compose makes mails ready to be sent. nil: no mails are owed.
+	// Compose prepares mails to be sent. nil: there are no mails.
 	Compose Compose
 
 	Rules    ingest.Rules
@@ -87,8 +86,8 @@ type Batch struct {
 	ingest.Batch
 }
 
-// Counts is a batch's count row. It is a row of its own, so that the jobs that enter or
-// leave a class do not write the batch.
+// Counts is a batch's count row. It is separate from the batch's row, so that a change of a
+// job does not write the batch.
 type Counts struct {
 	table.Head
 	ingest.Counts
@@ -128,7 +127,7 @@ func (q *Queue) Counts(ctx context.Context, batch string) (ingest.Counts, error)
 	return row.Counts, named(err, "batch", batch)
 }
 
-// named says which item a NotFound is about.
+// named adds the item's id to a NotFound.
 func named(err error, what, id string) error {
 	if fault.Is(err, fault.NotFound) {
 		return fault.New(fault.NotFound, "there is no %s %q", what, id)

@@ -36,8 +36,8 @@ func (row *Job) repair(ctx context.Context, q *Queue) error {
 	})
 }
 
-// repair gives a batch that is past due a new execution at its step, or looks whether
-// it can report, or removes its rows.
+// repair gives a batch that is past due a new execution at its step, or checks whether it
+// can report, or removes its rows.
 func (row *Batch) repair(ctx context.Context, q *Queue) error {
 	now := q.Now()
 	if place, _ := row.Batch.WorkKey(); place == "" {
@@ -51,7 +51,7 @@ func (row *Batch) repair(ctx context.Context, q *Queue) error {
 		return q.waitForLease(ctx, row, stage)
 	}
 	if !working {
-		return q.lookAgain(ctx, row)
+		return q.tryClose(ctx, row)
 	}
 	return q.restart(ctx, MachineBatch, row.Batch.ID, stage, row.Work, func(w ingest.Work, by origin) error {
 		next := row.Batch
@@ -61,8 +61,8 @@ func (row *Batch) repair(ctx context.Context, q *Queue) error {
 	})
 }
 
-// restart gives an item a new execution, with a cause if one is known, and stops the old
-// one. Many repairs are an alarm.
+// restart gives an item a new execution, records the cause if it is known, and stops the
+// old execution. Many repairs raise an alarm.
 func (q *Queue) restart(ctx context.Context, machine, id string, stage ingest.Stage, w ingest.Work,
 	change func(w ingest.Work, by origin) error) error {
 	old := ExecutionName(id, w.Exec)
@@ -82,22 +82,22 @@ func (q *Queue) restart(ctx context.Context, machine, id string, stage ingest.St
 	return nil
 }
 
-// waitForLease moves an item's due time behind the lease of the worker that has it.
+// waitForLease moves an item's due time behind the end of its worker's lease.
 func (q *Queue) waitForLease(ctx context.Context, it item, stage ingest.Stage) error {
 	grace := q.Rules.Timing.Times(stage).Grace
 	return q.rewrite(ctx, it, func(row common) { row.Due = row.Until + grace.Milliseconds() })
 }
 
-// lookAgain tries to close a batch in Processing; if it cannot close yet, the
-// next look is later.
-func (q *Queue) lookAgain(ctx context.Context, row *Batch) error {
+// tryClose tries to close a batch in Processing. If it cannot close yet, its due time is
+// postponed.
+func (q *Queue) tryClose(ctx context.Context, row *Batch) error {
 	if err := q.CloseBatch(ctx, row.Batch.ID); err != nil {
 		return err
 	}
 	again, err := q.Batch(ctx, row.Batch.ID)
 	if err != nil || again.State != ingest.BatchProcessing {
 		if err == nil {
-			q.Metric(Repairs, 1) // nobody told the batch that its last job closed
+			q.Metric(Repairs, 1) // the wake-up after its last job was lost
 		}
 		return err
 	}

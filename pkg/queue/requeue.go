@@ -9,16 +9,16 @@ import (
 	"archivist/pkg/inventory"
 )
 
-// Requeue puts a failed job back at the state after its last successful one.
-// It is refused with the reason where that cannot help. Said again, it finds
-// the job no longer Failed and is refused too: nothing happens twice. A job that a
-// later submission has overtaken needs RequeueConfirmed.
+// Requeue puts a failed job back to the state after its last successful one. It is refused
+// with the reason if that cannot help. A repeated request is refused too, because the job
+// is no longer Failed: nothing happens twice. A job that a later submission has overtaken
+// needs RequeueConfirmed.
 func (q *Queue) Requeue(ctx context.Context, id, reason, actor string) (*Job, error) {
 	return q.requeue(ctx, id, reason, actor, false)
 }
 
-// RequeueConfirmed is Requeue for a job that was overtaken: a person has seen which
-// version it will replace as the object's newest, and wants that.
+// RequeueConfirmed is Requeue for a job that was overtaken: a person has confirmed that it
+// may replace the object's newest version.
 func (q *Queue) RequeueConfirmed(ctx context.Context, id, reason, actor string) (*Job, error) {
 	return q.requeue(ctx, id, reason, actor, true)
 }
@@ -48,7 +48,7 @@ func (q *Queue) requeue(ctx context.Context, id, reason, actor string, confirmed
 	return nil, busy(id)
 }
 
-// requeued is a failed job as it goes on: at its state, or parked for a lock.
+// requeued is a failed job after its requeue: at its state, or parked for a lock.
 func (q *Queue) requeued(ctx context.Context, j *ingest.Job, confirmed bool) (ingest.Job, error) {
 	next, err := q.Rules.Requeue(*j, q.Now())
 	if err != nil {
@@ -64,12 +64,12 @@ func (q *Queue) requeued(ctx context.Context, j *ingest.Job, confirmed bool) (in
 	return next, err
 }
 
-// overtaken looks whether the object of a job that is to be requeued has a version
-// by a later submission. It returns the newest version that the job may then replace:
-// the one of the object, if that was confirmed, else a Conflict that names it.
+// overtaken checks whether the object of a job to be requeued has a version by a later
+// submission. If so and if it is confirmed, it returns the object's newest version, which
+// the job may then replace. Without confirmation it returns a Conflict that names it.
 func (q *Queue) overtaken(ctx context.Context, j *ingest.Job, confirmed bool) (permitted int, err error) {
 	if j.ObjectVersion > 0 {
-		return j.Permitted, nil // its own version is stored: it only finishes
+		return j.Permitted, nil // its own version is stored: it has only to finish
 	}
 	ark, err := q.arkOf(ctx, j)
 	if err != nil || ark == "" {
@@ -88,7 +88,7 @@ func (q *Queue) overtaken(ctx context.Context, j *ingest.Job, confirmed bool) (p
 		ingest.Overtaken(j.ID, ark, head, later.Number, later.Job))
 }
 
-// arkOf is the ark of a job's object as far as it is known, "" if the object is new.
+// arkOf returns the ARK of a job's object if it is known, "" if the object is new.
 func (q *Queue) arkOf(ctx context.Context, j *ingest.Job) (ark string, err error) {
 	objects := inventory.Store{Table: q.Table}
 	ark = j.Primary
@@ -98,9 +98,9 @@ func (q *Queue) arkOf(ctx context.Context, j *ingest.Job) (ark string, err error
 	return ark, err
 }
 
-// laterVersion finds the newest version of an object, and the last one by a submission
-// later than the job's that it may not replace. There is none if the job has stored a
-// version itself.
+// laterVersion finds the newest version of an object, and the last one that the job may not
+// replace because its submission is later than the job's. There is none of these if the job
+// itself has stored a version.
 func (q *Queue) laterVersion(ctx context.Context, ark string, j *ingest.Job) (
 	head int, later inventory.Version, err error) {
 	objects := inventory.Store{Table: q.Table}
@@ -123,10 +123,10 @@ func (q *Queue) laterVersion(ctx context.Context, ark string, j *ingest.Job) (
 	return head, later, nil
 }
 
-// actTries is how often an action on a job is tried that others change meanwhile.
+// actTries is how often an action is tried on a job that others change meanwhile.
 const actTries = 10
 
-// busy says that an action lost against others each time.
+// busy is the error of an action whose job was changed by others at each try.
 func busy(job string) error {
 	return fault.New(fault.Unavailable, "job %s keeps changing; try again in a moment", job)
 }

@@ -10,9 +10,9 @@ import (
 	"archivist/pkg/table"
 )
 
-// Reservation is a row that is owned by a job: a slot, space, or a lock. It is
-// inserted by the transaction that grants it and deleted by the one that
-// leaves, so it cannot be given back twice and cannot drift.
+// Reservation is a row that a job owns: a slot, space, or a lock. The transaction that
+// grants it inserts the row, and the one that gives it back deletes the row. So it cannot
+// be given back twice, and the sums cannot drift.
 type Reservation struct {
 	table.Head
 	Owner      string `dynamo:"owned_by"` // job id
@@ -20,7 +20,7 @@ type Reservation struct {
 	Collection string `dynamo:"coll,omitempty"`
 }
 
-// Partitions of the rows that count: what is free is the capacity less these.
+// Partitions of slots and space: what is free is the capacity less the sum of their rows.
 const (
 	slotPK  = "SLOT"
 	spacePK = "SPACE"
@@ -32,11 +32,11 @@ func spaceKey(job string) table.Key { return table.Key{PK: spacePK, SK: job} }
 // LockKey is the key of a lock's row, e.g. of "ark#ark:/99999/fk4tq65d6k".
 func LockKey(name string) table.Key { return table.Key{PK: "LOCK#" + name, SK: "LOCK"} }
 
-// missingRows are rows that a job should own and that are not there.
+// missingRows are rows that a job should own but that do not exist.
 type missingRows []table.Key
 
-// missingRows returns which rows of a job a change failed for because they are not
-// there; none if anything else was not as it should be.
+// missingRows returns the missing rows of a job because of which a change failed, or none
+// if any other condition failed.
 func (q *Queue) missingRows(ctx context.Context, err error, j *ingest.Job) (missing missingRows) {
 	var ce *table.ConditionError
 	if !errors.As(err, &ce) {
@@ -73,8 +73,8 @@ func ownedRows(j *ingest.Job) (owned []table.Key) {
 	return owned
 }
 
-// reserve puts into tx what a change of a job takes and gives back, but for the
-// rows that are missing.
+// reserve puts into tx the reservations that a change of a job grants and gives back,
+// except for the missing rows.
 func reserve(tx *table.Tx, prev, next ingest.Job, missing missingRows) {
 	r := reserver{tx: tx, job: next, missing: missing}
 	r.slot(prev.HasSlot, next.HasSlot)
@@ -90,12 +90,12 @@ type reserver struct {
 	missing missingRows
 }
 
-// grant inserts a row: it must not be there, so that nothing is granted twice.
+// grant inserts a row. It must not exist, so that nothing is granted twice.
 func (r reserver) grant(k table.Key, bytes int64) {
 	r.tx.Insert(&Reservation{Head: head(k), Owner: r.job.ID, Bytes: bytes, Collection: r.job.Collection})
 }
 
-// remove deletes a row of the job: it must be there, so that nothing is given back twice.
+// remove deletes a row of the job. It must exist, so that nothing is given back twice.
 func (r reserver) remove(k table.Key) {
 	if !slices.Contains(r.missing, k) {
 		r.tx.RemoveOwned(k, r.job.ID)
@@ -137,24 +137,24 @@ func (r reserver) names(had, has []string, key func(name string) table.Key) {
 	}
 }
 
-// lineKey is a job's place in the line before a lock. Job ids rise with the
+// lineKey is the key of a job's place in the line for a lock. Job ids rise with the
 // submissions, so the line is in their order.
 func lineKey(name, job string) table.Key { return table.Key{PK: LockKey(name).PK, SK: "WAITS#" + job} }
 
-// blockedBy returns the first of the job's wanted locks that is not its turn: who
-// owns the lock, or who stands in line before it.
+// blockedBy returns the first of the locks that the job needs and cannot have now, and the
+// job that owns it or is in line before this one.
 func (q *Queue) blockedBy(ctx context.Context, j *ingest.Job) (lock, owner string, err error) {
 	for _, l := range j.LockKeys() {
-		if owner, err = q.before(ctx, l, j.ID); err != nil || owner != "" {
+		if owner, err = q.jobAhead(ctx, l, j.ID); err != nil || owner != "" {
 			return l, owner, err
 		}
 	}
 	return "", "", nil
 }
 
-// before returns who owns a lock, or stands first in line for it; "" if that is
-// the job, or nobody.
-func (q *Queue) before(ctx context.Context, lock, job string) (owner string, err error) {
+// jobAhead returns the job that owns a lock, or is first in line for it; "" if that is the
+// job itself, or none.
+func (q *Queue) jobAhead(ctx context.Context, lock, job string) (owner string, err error) {
 	var rows []Reservation
 	if _, err := q.Table.Page(ctx, table.Query{PK: LockKey(lock).PK, Limit: 2}, &rows); err != nil {
 		return "", err
@@ -170,7 +170,7 @@ func (q *Queue) before(ctx context.Context, lock, job string) (owner string, err
 	return "", nil
 }
 
-// free counts what the gates can give out now.
+// free counts what the gates can grant now.
 func (q *Queue) free(ctx context.Context) (ingest.Free, error) {
 	f := ingest.Free{Slots: q.Settings.MaxInFlight, Space: q.Settings.Space, Capacity: q.Settings.Space,
 		Reserve: q.Settings.Reserve, Share: q.Settings.Share, Patience: q.Settings.Patience, Taken: map[string]int{}}
@@ -188,7 +188,7 @@ func (q *Queue) free(ctx context.Context) (ingest.Free, error) {
 	return f, err
 }
 
-// each reads all rows of a partition, page by page: as many as jobs may run at once.
+// each calls f for all rows of a partition, which it reads page by page.
 func (q *Queue) each(ctx context.Context, query table.Query, f func(Reservation)) error {
 	for {
 		var page []Reservation

@@ -7,13 +7,13 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// retireChunk is how many job rows go in one transaction.
+// retireChunk is the number of job rows that one transaction removes.
 const retireChunk = 50
 
-// retire removes the rows of a batch that is Completed for longer than they are
-// kept: the batch becomes Deleted, then its jobs' rows go from the last to the
-// first, and at the end its own. Events stay. It goes on where an earlier look
-// stopped, and works for the time of one item.
+// retire removes the rows of a Completed batch whose retention has ended. The batch becomes
+// Deleted, then its jobs' rows are removed from the last to the first, and at the end its
+// own. Events stay. It continues where an earlier sweep stopped, and works for the time of
+// one item.
 func (q *Queue) retire(ctx context.Context, row *Batch) error {
 	until := q.Now().Add(q.itemTime())
 	if row.State == ingest.BatchCompleted {
@@ -26,7 +26,7 @@ func (q *Queue) retire(ctx context.Context, row *Batch) error {
 	}
 	for row.Unpacked > 0 {
 		if !q.Now().Before(until) {
-			return nil // the next sweep goes on
+			return nil // the next sweep continues
 		}
 		if err := q.retireJobs(ctx, row); err != nil {
 			return err
@@ -42,7 +42,7 @@ func (q *Queue) retire(ctx context.Context, row *Batch) error {
 	return tx.Commit(ctx)
 }
 
-// retireJobs removes the last job rows that are left, and notes that on the batch.
+// retireJobs removes the last of the remaining job rows, and records that on the batch.
 func (q *Queue) retireJobs(ctx context.Context, row *Batch) error {
 	tx := q.Table.Begin(q.NewID())
 	left := max(0, row.Unpacked-retireChunk)

@@ -19,8 +19,8 @@ type Scheduler struct {
 const leaseName = "clock"
 
 // Tick repairs what is past due, if sweep is set or the last sweep is too old,
-// admits waiting jobs, and sends the mails that are due. A Held means that another
-// tick is under way: ask again later.
+// admits waiting jobs, and sends the mails that are due. A Held means that another tick is
+// running: try again later.
 func (c *Scheduler) Tick(ctx context.Context, sweep bool) error {
 	l, err := c.Leases.Acquire(ctx, leaseName, c.Queue.Rules.Timing.Scheduler+c.Queue.Rules.Timing.Margin)
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *Scheduler) Tick(ctx context.Context, sweep bool) error {
 	return err
 }
 
-// holds reports whether a lease has not passed on.
+// holds reports whether the lease is still held.
 func (q *Queue) holds(ctx context.Context, s *lease.Store, l lease.Lease) bool {
 	tx := q.Table.Begin(q.NewID())
 	l.Guard(tx)

@@ -11,7 +11,7 @@ import (
 	"archivist/pkg/table"
 )
 
-// KeepKeys is how long an Idempotency-Key is honoured.
+// KeepKeys is how long an Idempotency-Key is remembered.
 const KeepKeys = 7 * 24 * time.Hour
 
 // remembered is the row of an Idempotency-Key.
@@ -22,9 +22,9 @@ type remembered struct {
 	Until int64  `dynamo:"until_ms"`
 }
 
-// Submit makes a batch in state Pending and starts it. body is the request as it
-// came: the same key with the same body within KeepKeys gives the same batch,
-// with another body a Conflict. An empty key is no key.
+// Submit makes a batch in state Pending and starts it. body is the request as received.
+// Within KeepKeys, the same key with the same body returns the same batch, and with another
+// body a Conflict. An empty key is no key.
 func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []byte, actor string) (*Batch, error) {
 	if err := ingest.CheckSubmission(&b.Primary, &b.LocalIDs, b.Payload); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []b
 	}
 	err := tx.Commit(ctx)
 	if key != "" && fault.Is(err, fault.Stale) {
-		// Somebody used the key between our look and our commit.
+		// Another request used the key since it was read.
 		return q.recall(ctx, key, body, now)
 	}
 	if err != nil {
@@ -68,7 +68,7 @@ func digestOf(body []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// remember puts the key's row into tx, or returns the batch that the key has.
+// remember puts the key's row into tx, or returns the batch for which the key was used.
 func (q *Queue) remember(ctx context.Context, tx *table.Tx, key string, body []byte, batch string,
 	now time.Time) (*Batch, error) {
 	row := remembered{Head: head(keyRow(key))}
@@ -85,7 +85,7 @@ func (q *Queue) remember(ctx context.Context, tx *table.Tx, key string, body []b
 	return nil, nil
 }
 
-// recall returns the batch that a key was used for, if it was the same request.
+// recall returns the batch for which a key was used, if the request is the same.
 func (q *Queue) recall(ctx context.Context, key string, body []byte, now time.Time) (*Batch, error) {
 	var row remembered
 	if err := q.Table.Get(ctx, keyRow(key), &row); err != nil {

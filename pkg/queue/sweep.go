@@ -16,10 +16,9 @@ type due struct {
 	ID string `dynamo:"id"`
 }
 
-// Sweep looks at the items that are past due, oldest first in each shard, and
-// repairs them; then, with a time of its own, at those whose rows or work files
-// are to be removed. It begins no repair after a time. Each minute another shard
-// is the first.
+// Sweep repairs the items that are past due, oldest first in each shard. Then, within a time
+// of its own, it removes the rows and work files that are due for removal. It starts no
+// repair after until. Each minute another shard is the first.
 func (q *Queue) Sweep(ctx context.Context, until time.Time) error {
 	for i := range ingest.DueShards {
 		shard := (int(q.Now().Unix()/60) + i) % ingest.DueShards
@@ -30,11 +29,11 @@ func (q *Queue) Sweep(ctx context.Context, until time.Time) error {
 	return q.sweepPlace(ctx, ingest.WorkCleanUp, q.Now().Add(q.itemTime()))
 }
 
-// itemTime is how long one repair or clean-up works; at twice that it is cut off.
+// itemTime is the time for one repair or clean-up; after twice that it is cancelled.
 func (q *Queue) itemTime() time.Duration { return q.Rules.Timing.Scheduler / 8 }
 
-// sweepPlace looks at what is past due in one place of the index "work". What
-// fails is looked at again later, so that it never keeps the others waiting.
+// sweepPlace repairs what is past due in one place of the index "work". A failed repair is
+// postponed, so that it does not delay the others.
 func (q *Queue) sweepPlace(ctx context.Context, place string, until time.Time) error {
 	var page []due
 	query := table.Query{Index: "work", PK: place, From: "0", To: dueRank(q.Now()), Limit: q.Settings.SweepPage}
@@ -62,9 +61,9 @@ func (q *Queue) sweepPlace(ctx context.Context, place string, until time.Time) e
 // isBatch reports whether it is a batch, not a job.
 func (d due) isBatch() bool { return d.PK == batchKey(d.ID).PK }
 
-// repair looks at one item. A dependency that does not answer cannot use up the
-// time of the others: a repair and its postponement end within three quarters of a
-// sweep's time. A clean-up has twice the time in which it works.
+// repair repairs one item within a time limit, so that a dependency that does not answer
+// cannot use up the time of the others: a repair and its postponement end within three
+// quarters of a sweep's time. A clean-up may take twice as long.
 func (q *Queue) repair(ctx context.Context, d due) error {
 	limit := q.itemTime()
 	if d.WorkPK == ingest.WorkCleanUp {
@@ -87,8 +86,8 @@ func (q *Queue) dueItem(ctx context.Context, d due) (item, error) {
 	return q.item(ctx, d.ID, "")
 }
 
-// postpone moves the due time of an item whose repair failed, further each time, if
-// the repair has not done so itself.
+// postpone moves the due time of an item whose repair failed, each time by more, unless the
+// repair itself has moved it.
 func (q *Queue) postpone(ctx context.Context, d due) error {
 	ctx, cancel := context.WithTimeout(ctx, q.itemTime()/2)
 	defer cancel()
@@ -100,22 +99,22 @@ func (q *Queue) postpone(ctx context.Context, d due) error {
 	return q.rewrite(ctx, it, func(row common) { *row.Work = q.Rules.Postpone(*row.Work, stage, q.Now()) })
 }
 
-// dueRank is the greatest rank in the index of what is due at now.
+// dueRank is the upper limit, in the index, of the ranks that are due at now.
 func dueRank(now time.Time) string { return ingest.DueSK(now.UnixMilli()) + "~" }
 
-// sweepEvery is how old the last sweep may be: then any tick sweeps. The minute's
-// own tick is dropped when it meets another.
+// sweepEvery is the age of the last sweep from which any tick sweeps. The tick of each
+// minute is dropped if another tick is running.
 const sweepEvery = time.Minute
 
-// swept is the row that says when the last sweep began.
+// swept is the row with the start of the last sweep.
 type swept struct {
 	table.Head
 	At int64 `dynamo:"at_ms"`
 }
 
-var sweptKey = table.Key{PK: "LEASE#" + leaseName, SK: "SWEEP"} // beside the lease under which it is written
+var sweptKey = table.Key{PK: "LEASE#" + leaseName, SK: "SWEEP"} // next to the lease under which it is written
 
-// sweeps reports whether this tick sweeps, and if so writes down when.
+// sweeps reports whether this tick sweeps, and if so records its time.
 func (c *Scheduler) sweeps(ctx context.Context, l lease.Lease, asked bool) (bool, error) {
 	row, err := c.Queue.swept(ctx)
 	if err != nil {

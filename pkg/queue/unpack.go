@@ -10,20 +10,20 @@ import (
 	"archivist/pkg/table"
 )
 
-// What the jobs of one transaction may have, beside the batch, its counts and its
-// events, within DynamoDB's 100 rows and 4 MB; and what one job's row may have when
-// it is made, within 400 KB, so that it has room for what is found out later.
+// Limits of the jobs in one transaction, in addition to the batch, its counts and its
+// event, within DynamoDB's 100 rows and 4 MB. newBytes limits a new job's row, within
+// DynamoDB's 400 KB, to leave room for what later steps add.
 const (
 	chunkRows  = 95
 	chunkBytes = 3 << 20
 	newBytes   = 200 << 10
 )
 
-// rowBytes is more than the size of a job's event, or of a place in line.
+// rowBytes is an upper limit of the size of a job's event, or of a place in line.
 const rowBytes = 2 << 10
 
-// Chunk returns how many of the jobs, from the first, one transaction makes: a
-// job has its row, its event, and its place in line for each identifier.
+// Chunk returns how many of the first jobs fit into one transaction: a job has its row, its
+// event, and a place in line for each identifier.
 func Chunk(jobs []ingest.Job) int {
 	rows, bytes := 0, 0
 	for i, j := range jobs {
@@ -37,8 +37,8 @@ func Chunk(jobs []ingest.Job) int {
 	return len(jobs)
 }
 
-// admissible returns the job as it can be made, and why it can only be made to say
-// that it failed, "" if it can be ingested.
+// admissible returns the job with clean identifiers and "". If the job cannot be ingested,
+// it returns a shortened job and the reason.
 func admissible(j ingest.Job) (ingest.Job, string) {
 	if err := ingest.CheckSubmission(&j.Primary, &j.LocalIDs, j.Payload); err != nil {
 		return ingest.Refused(j), err.Error() + ". Correct it and submit the object again"
@@ -49,11 +49,11 @@ func admissible(j ingest.Job) (ingest.Job, string) {
 	return j, ""
 }
 
-// Unpack makes the batch's next jobs. The batch's row holds how far it is, so a
-// chunk happens once; the one that reaches expected seals the batch and moves it
-// to Processing. The jobs' ids follow from their rows. A row that cannot be
-// ingested becomes a job that is Failed with the reason, and the others go on. An
-// Invalid means that the batch has too many rows.
+// Unpack makes the batch's next jobs. The batch's row counts the jobs made, so that no chunk
+// is made twice. The chunk that reaches expected seals the batch and moves it to
+// Processing. The jobs' ids follow from their row numbers. A row that cannot be ingested
+// becomes a Failed job with the reason; the other rows are not affected. An Invalid means
+// that the batch has too many rows.
 func (q *Queue) Unpack(ctx context.Context, row *Batch, jobs []ingest.Job, expected int) error {
 	if expected > ingest.MaxJobs {
 		return fault.New(fault.Invalid, "the batch has %d rows; at most %d are allowed. "+
@@ -73,7 +73,7 @@ func (q *Queue) Unpack(ctx context.Context, row *Batch, jobs []ingest.Job, expec
 	} else {
 		next = q.Rules.DueBatch(next, q.Now())
 		err = q.putBatch(tx, row, next, origin{})
-		tx.Prove(batchKey(next.ID)) // there is no event of the batch that could
+		tx.Prove(batchKey(next.ID)) // without an event, the row proves the commit
 	}
 	if err != nil {
 		return err

@@ -8,18 +8,18 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// Executions starts and stops the state machines' executions. They are
-// wake-ups: nothing is decided from them but a person's stop.
+// Executions starts and stops the state machines' executions. These are wake-ups: nothing
+// is decided from them, except that a person has stopped one.
 type Executions interface {
-	// Start begins an execution of a machine ("ingest-job" or "ingest-batch"). A
-	// Conflict says that its name was used before, in the last 90 days.
+	// Start starts an execution of a machine ("ingest-job" or "ingest-batch"). A Conflict
+	// means that its name was used before, in the last 90 days.
 	Start(ctx context.Context, machine, name string, input Message) error
-	// Stop ends an execution; one that has ended is no error.
+	// Stop stops an execution. It is no error if the execution has ended.
 	Stop(ctx context.Context, machine, name, why string) error
-	// StoppedByHand reports whether somebody aborted the execution, and what they said.
+	// StoppedByHand reports whether a person stopped the execution, and the reason given.
 	StoppedByHand(ctx context.Context, machine, name string) (why string, stopped bool, err error)
-	// Problem says which call an execution could not make at its last try, and why;
-	// "" if it could, or if nobody knows.
+	// Problem returns which call an execution could not make at its last try, and why; "" if
+	// it could, or if that is not known.
 	Problem(ctx context.Context, machine, name string) (string, error)
 }
 
@@ -29,8 +29,8 @@ const (
 	MachineBatch = "ingest-batch"
 )
 
-// Message is what a stage's queue carries and an execution begins with: which
-// item, under which execution, in which state or step, and the token to answer.
+// Message is the message of a stage's queue, and the input of an execution: the item, the
+// number of the execution, the state or step, and the token to answer.
 type Message struct {
 	Job   string `json:"job,omitempty"`
 	Batch string `json:"batch,omitempty"`
@@ -40,8 +40,8 @@ type Message struct {
 	Token string `json:"token,omitempty"`
 }
 
-// wake sends wake-ups. One that fails is only logged: the change is committed,
-// and the sweep sends again what is owed.
+// wake sends wake-ups. A failure is only logged: the change is committed, and the sweep
+// sends the wake-up again.
 func (q *Queue) wake(ctx context.Context, wakes []ingest.Wake) {
 	for _, w := range wakes {
 		err := q.send(ctx, w)
@@ -79,7 +79,7 @@ func (q *Queue) send(ctx context.Context, w ingest.Wake) error {
 	return fmt.Errorf("queue: no wake-up %q", w.Kind)
 }
 
-// start begins an item's execution.
+// start starts an item's execution.
 func (q *Queue) start(ctx context.Context, w ingest.Wake, machine string, m Message) error {
 	err := q.Executions.Start(ctx, machine, ExecutionName(w.ID, w.Exec), m)
 	if fault.Is(err, fault.Conflict) {
@@ -88,9 +88,9 @@ func (q *Queue) start(ctx context.Context, w ingest.Wake, machine string, m Mess
 	return err
 }
 
-// renumber gives an item an execution of another number, since the name of that of a
-// wake-up is in use: by an execution of a time that a restored table knows nothing of.
-// No execution before can have the new number, since numbers rise by one at a time.
+// renumber gives an item an execution with another number, because the name of its
+// execution is in use: by one that was started before the table was restored to an earlier
+// time. Numbers rise by one at a time, so no earlier execution can have the new number.
 func (q *Queue) renumber(ctx context.Context, w ingest.Wake) error {
 	number := func(old int64) int64 { return max(old+1, q.Now().Unix()) }
 	by := origin{event: "job.repaired", component: "queue",
@@ -98,7 +98,7 @@ func (q *Queue) renumber(ctx context.Context, w ingest.Wake) error {
 	if w.Kind == ingest.StartJob {
 		row, err := q.Job(ctx, w.ID)
 		if err != nil || row.Exec != w.Exec || string(row.State) != w.At || !row.Running() {
-			return err // it went on
+			return err // it has changed since
 		}
 		next := row.Job
 		next.Exec = number(next.Exec)

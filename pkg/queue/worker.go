@@ -10,28 +10,28 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// Answers tells a token's execution how its stage ended. Tokens that are
-// unknown, answered or timed out count as answered: whether an answer is stale
-// is decided by the row, never by the refusal of a token.
+// Answers reports to a token's execution how its stage ended. A token that is unknown,
+// answered or timed out counts as answered: whether an answer is stale is decided by the
+// row, never by the refusal of a token.
 type Answers interface {
 	Answer(ctx context.Context, token string, a ingest.Answer, cause string) error
 }
 
-// Step does one state's work on a claimed item, from whatever point an earlier
-// try got to. An error is a try that may succeed later (a store that does not
-// answer); what can never succeed is an ingest.Fail.
+// Step does the work of one state on a claimed item, and continues from where an earlier
+// try ended. An error means that a later try may succeed (a store does not answer). What
+// can never succeed is an ingest.Fail.
 type Step func(ctx context.Context, c *Claim) (ingest.Result, error)
 
 // Worker is a stage's worker. It handles a message in five steps:
 //
-//  1. read the item; a message that is stale gets its answer at once
+//  1. read the item; a stale message is answered at once
 //  2. take the item's lease; if another worker has it, the message is kept
 //  3. do the step
 //  4. commit what the step found, and release the lease
 //  5. answer the token
 //
-// A worker that dies anywhere leaves a message that comes back after the lease, and
-// goes through the same steps.
+// If a worker dies at any point, the message comes back after the lease, and is handled by
+// the same steps.
 type Worker struct {
 	Queue   *Queue
 	Stage   ingest.Stage
@@ -39,16 +39,16 @@ type Worker struct {
 	Answers Answers
 }
 
-// verdict is what becomes of a message: its token is answered and it is deleted, or
-// it is kept for later.
+// verdict is what to do with a message: answer its token and delete it, or keep it for
+// later.
 type verdict struct {
 	answer ingest.Answer
 	cause  string        // why the stage failed, for the execution's history
-	keep   time.Duration // if not 0, the message is hidden for so long, and handled again
+	keep   time.Duration // if not 0, the message is hidden for this time, and then handled again
 }
 
-// Handle works on one message. It returns how long the message is to be kept
-// hidden before it comes again; 0 means that it is done and can be deleted.
+// Handle handles one message. It returns how long to hide the message before it is
+// delivered again; 0 means that it is done and can be deleted.
 func (w *Worker) Handle(ctx context.Context, m Message) (keep time.Duration, err error) {
 	c, v, err := w.take(ctx, m) // steps 1 and 2
 	if err == nil && c != nil {
@@ -61,8 +61,8 @@ func (w *Worker) Handle(ctx context.Context, m Message) (keep time.Duration, err
 	return 0, w.answer(ctx, m, v) // step 5
 }
 
-// take reads the item and takes its lease. Without a claim, the verdict says what
-// becomes of the message.
+// take reads the item and takes its lease. If it returns no claim, the verdict states what
+// to do with the message.
 func (w *Worker) take(ctx context.Context, m Message) (c *Claim, v verdict, err error) {
 	for range 3 {
 		c, v, err = w.tryTake(ctx, m)
@@ -76,8 +76,7 @@ func (w *Worker) take(ctx context.Context, m Message) (c *Claim, v verdict, err 
 	return c, v, err
 }
 
-// tryTake is one look at the item. A Stale means that it was changed between the look and
-// the take.
+// tryTake is one try of take. A Stale means that the item was changed after it was read.
 func (w *Worker) tryTake(ctx context.Context, m Message) (*Claim, verdict, error) {
 	q, now := w.Queue, w.Queue.Now()
 	it, err := q.item(ctx, m.Job, m.Batch)
@@ -91,7 +90,7 @@ func (w *Worker) tryTake(ctx context.Context, m Message) (*Claim, verdict, error
 
 	row := it.common()
 	if row.Live(now) {
-		return nil, verdict{keep: w.comeBack(row.Until, now)}, nil
+		return nil, verdict{keep: w.hideUntil(row.Until, now)}, nil
 	}
 	if row.Tries >= w.Stage.Tries {
 		a, err := it.exhaust(ctx, q, w.Stage)
@@ -100,7 +99,7 @@ func (w *Worker) tryTake(ctx context.Context, m Message) (*Claim, verdict, error
 
 	times := q.Rules.Timing.Times(w.Stage)
 	tx := q.Table.Begin(q.NewID())
-	if row.Holder != "" { // who ends well, or fails, releases the lease
+	if row.Holder != "" { // the worker crashed: one that succeeds or fails releases its lease
 		tx.OnCommit(func() { q.Metric(Crashes, 1) })
 	}
 	it.rewrite(q, tx, func(row common) {
@@ -116,20 +115,19 @@ func (w *Worker) tryTake(ctx context.Context, m Message) (*Claim, verdict, error
 	return c, verdict{}, nil
 }
 
-// comeBack is how long a message waits for the lease that another worker holds.
-func (w *Worker) comeBack(until int64, now time.Time) time.Duration {
+// hideUntil is how long a message waits for the lease of another worker.
+func (w *Worker) hideUntil(until int64, now time.Time) time.Duration {
 	left := time.UnixMilli(until).Sub(now)
 	return left + w.Queue.jitter(time.Second) + time.Second
 }
 
-// jitter is a random part of a time, so that those who wait for the same do not all
-// come back at once.
+// jitter is a random part of a time, so that messages that wait for the same thing do not
+// all come back at once.
 func (q *Queue) jitter(most time.Duration) time.Duration {
 	return time.Duration(q.Table.Jitter() * float64(most))
 }
 
-// step does the step within its function's time, less a twelfth to write down how it
-// ended.
+// step runs the step within its function's time, less a twelfth to record how it ended.
 func (w *Worker) step(ctx context.Context, c *Claim) (ingest.Result, error) {
 	limit := w.Queue.Rules.Timing.Times(w.Stage).Timeout
 	inTime, cancel := context.WithTimeoutCause(ctx, limit-limit/12, errTimeUp)
@@ -141,7 +139,7 @@ func (w *Worker) step(ctx context.Context, c *Claim) (ingest.Result, error) {
 	return res, err
 }
 
-// commit writes what the step says of the item: where it goes, or why the try failed.
+// commit writes the step's result to the item: its next state, or why the try failed.
 func (w *Worker) commit(ctx context.Context, c *Claim, res ingest.Result, failure error) (v verdict, err error) {
 	if failure != nil && errors.Is(failure, c.refused) {
 		res, failure = ingest.Fail(false, failure.Error()), nil // another try would be refused as well
@@ -151,16 +149,16 @@ func (w *Worker) commit(ctx context.Context, c *Claim, res ingest.Result, failur
 		v, err = c.item.finish(ctx, c, w.Stage, res)
 	}
 	switch {
-	case fault.Is(err, fault.Stale): // another worker has the item: the message is judged again
-		return verdict{keep: time.Second}, c.item.lose(ctx, c)
+	case fault.Is(err, fault.Stale): // another worker has the item: the message is handled again
+		return verdict{keep: time.Second}, c.item.recordLost(ctx, c)
 	case err != nil:
 		return verdict{keep: w.retry(ctx, c, err)}, nil
 	}
 	return v, nil
 }
 
-// retry notes on the item why a try failed, releases the lease, and returns when to
-// try again. When even that fails, the lease runs out.
+// retry records on the item why a try failed, releases the lease, and returns when to try
+// again. If that fails too, the lease ends by itself.
 func (w *Worker) retry(ctx context.Context, c *Claim, cause error) time.Duration {
 	q := w.Queue
 	log := q.Log.With("stage", w.Stage.Name).With(c.item.logged()...)
@@ -173,28 +171,30 @@ func (w *Worker) retry(ctx context.Context, c *Claim, cause error) time.Duration
 		row.Release()
 	})
 	if err != nil {
-		log.Warn("the failed try could not be noted on its row", "error", err)
+		log.Warn("the failed try could not be recorded on its row", "error", err)
 	}
 
-	// A source that asks to wait longer is not asked before the message would come back by
-	// itself: later, the sweep would repair the item.
+	// A source may ask for a longer wait, up to the visibility time-out: after that, the
+	// sweep would repair the item.
 	asked := min(fetch.AskedToWait(cause), q.Rules.Timing.Times(w.Stage).Visibility)
 	return time.Second + max(asked, q.jitter(q.Rules.Timing.RetryWait(c.item.common().Tries)))
 }
 
-// answer tells the execution how its stage ended. If it may not, the row says so.
+// answer reports to the execution how its stage ended. If AWS refuses that, it is recorded
+// on the row.
 func (w *Worker) answer(ctx context.Context, m Message, v verdict) error {
 	if m.Token == "" {
 		return nil
 	}
 	err := w.Answers.Answer(ctx, m.Token, v.answer, v.cause)
 	if err != nil {
-		w.Queue.block(ctx, m.Job, m.Batch, m.Exec, "the state machine was not told that "+w.Stage.Name+" is done", err)
+		what := "the state machine was not informed that " + w.Stage.Name + " is done"
+		w.Queue.block(ctx, m.Job, m.Batch, m.Exec, what, err)
 	}
 	return err
 }
 
-// rewrite commits a change of what jobs and batches have in common.
+// rewrite commits a change of the common part of a job or batch.
 func (q *Queue) rewrite(ctx context.Context, it item, change func(row common)) error {
 	tx := q.Table.Begin(q.NewID())
 	it.rewrite(q, tx, change)

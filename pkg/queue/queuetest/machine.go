@@ -1,5 +1,5 @@
-// Package queuetest drives the ingest service in a test without an emulator: executions
-// are messages in order, each handled once. It also counts what AWS would bill.
+// Package queuetest runs the ingest service in a test without an emulator: executions are
+// messages in order, each handled once. It also counts what AWS would bill.
 //
 //	m := queuetest.New(tabletest.Open(t), time.Now, 10)
 //	m.Step = func(s ingest.Stage) queue.Step { … }
@@ -37,7 +37,7 @@ type Machine struct {
 
 var _ queue.Executions = (*Machine)(nil)
 
-// New makes a machine on a table, with so many slots.
+// New makes a machine on a table, with a number of slots.
 func New(t *table.Table, now func() time.Time, slots int) *Machine {
 	m := &Machine{started: map[string]bool{}}
 	var n atomic.Int64
@@ -51,10 +51,10 @@ func New(t *table.Table, now func() time.Time, slots int) *Machine {
 	return m
 }
 
-// perMessage is how many requests a message takes: send, receive, delete.
+// perMessage is the number of requests for a message: send, receive, delete.
 const perMessage = 3
 
-// Start begins an execution, once by each name.
+// Start starts an execution, once for each name.
 func (m *Machine) Start(_ context.Context, _, name string, in queue.Message) error {
 	if m.started[name] {
 		return fault.New(fault.Conflict, "%s was started before", name)
@@ -74,34 +74,34 @@ func (m *Machine) send(in queue.Message) {
 	m.waiting = append(m.waiting, in)
 }
 
-// Stop does nothing: what is superseded answers so.
+// Stop does nothing: the worker answers Superseded.
 func (m *Machine) Stop(context.Context, string, string, string) error { return nil }
 
-// StoppedByHand says that nobody did.
+// StoppedByHand reports that no person did.
 func (m *Machine) StoppedByHand(context.Context, string, string) (string, bool, error) {
 	return "", false, nil
 }
 
-// Problem says that there was none.
+// Problem reports that there was none.
 func (m *Machine) Problem(context.Context, string, string) (string, error) { return "", nil }
 
 // Last is the message that was sent last.
 func (m *Machine) Last() queue.Message { return m.waiting[len(m.waiting)-1] }
 
-// Inherit gives the machine what another one leaves: the names of its executions, and
-// the messages that are under way.
+// Inherit takes over from another machine the names of its executions and its pending
+// messages.
 func (m *Machine) Inherit(from *Machine) {
 	maps.Copy(m.started, from.started)
 	m.waiting = append(m.waiting, from.waiting...)
 }
 
-// answers goes on in an execution.
+// answers continues an execution after an answer.
 type answers struct {
 	m  *Machine
 	in queue.Message
 }
 
-// Answer sends the next state's message, or the same one's again.
+// Answer sends the message of the next state, or of the same state again.
 func (a answers) Answer(_ context.Context, _ string, ans ingest.Answer, _ string) error {
 	if ans == ingest.Continue {
 		a.m.send(a.in)
@@ -117,8 +117,8 @@ func (a answers) Answer(_ context.Context, _ string, ans ingest.Answer, _ string
 	return nil
 }
 
-// Drain handles the messages that are there, and those that they cause. One that
-// is kept for later is lost: the sweep finds its item.
+// Drain handles all messages, with those that they cause. A message that is kept for later
+// is lost: the sweep finds its item.
 func (m *Machine) Drain(ctx context.Context) error {
 	for len(m.waiting) > 0 {
 		if err := m.One(ctx); err != nil {
@@ -144,7 +144,7 @@ func (m *Machine) One(ctx context.Context) error {
 	return err
 }
 
-// Run handles messages and ticks in turns.
+// Run handles the messages and runs a tick, ticks times.
 func (m *Machine) Run(ctx context.Context, ticks int) error {
 	for range ticks {
 		if err := m.Drain(ctx); err != nil {
