@@ -1,20 +1,21 @@
-// Package api answers the HTTP API: it checks requests, asks the services, and translates.
+// Package api serves the HTTP API: it checks requests, calls the services, and converts
+// their results to the wire types.
 //
 //	a := &api.API{Queue: q, Inventory: objects, Collections: profiles, Root: root, Work: work, Log: log}
 //	err := http.ListenAndServe("127.0.0.1:8080", a.Handler())
 //
-// A route is one call of get, register or redirect, and one entry in operations, which says
-// in the OpenAPI document what the types do not. The wire types are those of package v1;
+// A route is one call of get, register or redirect, and one entry in operations, which adds
+// to the OpenAPI document what the types do not express. The wire types are those of package v1;
 // their comments are the descriptions of the fields, in go doc and in the document alike.
 // A test fails for a route, a field or a refusal that is not described.
 //
-// Every refusal is a problem document (RFC 9457): a handler returns an error of a kind of
-// package fault, and problem makes it one of problemTypes. What a path, a method, a media
-// type or a panic gets is made here, too, and Gateway says what API Gateway answers where
-// a request does not reach the function.
+// Every error response is a problem document (RFC 9457): a handler returns an error of a
+// kind of package fault, and problem turns it into one of problemTypes. Unknown paths,
+// methods and media types, and panics, are answered in the same form. Gateway has the
+// responses of API Gateway to requests that do not reach the function.
 //
-// The API does not know under which path a gateway serves it. All that it says of itself
-// is relative: Location, Link, the server of the document, and what the page at /docs loads.
+// The API does not know under which path a gateway serves it. So all of its own URLs are
+// relative: Location, Link, the server of the document, and the files of the page at /docs.
 package api
 
 import (
@@ -41,7 +42,7 @@ import (
 	"archivist/pkg/queue"
 )
 
-// API holds what the handlers need.
+// API holds the services that the handlers use.
 type API struct {
 	Queue       *queue.Queue
 	Inventory   inventory.Store
@@ -53,14 +54,14 @@ type API struct {
 	Log         *slog.Logger
 
 	mu    sync.Mutex
-	known map[string]*ocfl.Stored // inventories that were read
+	known map[string]*ocfl.Stored // cached inventories
 }
 
-// output of a handler: the body as JSON.
+// output is the response of a handler: the body as JSON.
 type output[T any] struct{ Body T }
 
-// Handler returns the API's routes, with the OpenAPI document at /openapi.json
-// and a page about them at /docs.
+// Handler returns the handler of the API's routes, with the OpenAPI document at
+// /openapi.json and its page at /docs.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	h := humago.New(mux, configuration())
@@ -70,13 +71,13 @@ func (a *API) Handler() http.Handler {
 	a.reindexing(h)
 	a.collections(h)
 	if err := complete(h); err != nil {
-		panic(err) // a route without a description: no test of a handler passes
+		panic(err) // a route has no description: every test of a handler fails
 	}
 	docs(mux)
 	return a.guarded(routed(mux))
 }
 
-// register registers a route whose answer is JSON.
+// register registers a route whose response is JSON.
 func register[I, O any](a *API, h huma.API, op huma.Operation, f func(context.Context, *I) (O, error)) {
 	huma.Register(h, op, func(ctx context.Context, in *I) (*output[O], error) {
 		out, err := f(ctx, in)
@@ -87,18 +88,18 @@ func register[I, O any](a *API, h huma.API, op huma.Operation, f func(context.Co
 	})
 }
 
-// get registers a reading route under the id by which operations describes it.
+// get registers a GET route under its id in operations.
 func get[I, O any](a *API, h huma.API, path, id, summary string, f func(context.Context, *I) (O, error)) {
 	register(a, h, huma.Operation{Method: http.MethodGet, Path: path, OperationID: id, Summary: summary}, f)
 }
 
-// found is the answer of a redirect into the storage.
+// found is a redirect to a URL of the storage.
 type found struct {
 	Status   int
-	Location string `header:"Location" doc:"A URL in the storage." example:"https://storage.example.org/key?signature"`
+	Location string `header:"Location" doc:"The URL of the content in the storage." example:"https://storage.example.org/key?signature"`
 }
 
-// redirect registers a reading route that redirects to a URL.
+// redirect registers a GET route that redirects to a URL.
 func redirect[I any](a *API, h huma.API, path, id, summary string, f func(context.Context, *I) (string, error)) {
 	op := huma.Operation{Method: http.MethodGet, Path: path, OperationID: id, Summary: summary,
 		DefaultStatus: http.StatusFound}
@@ -115,7 +116,7 @@ func wireEvent(r event.Row) v1.Event {
 	detail := json.RawMessage(r.Detail)
 	var profile collection.Profile
 	if r.Type == v1.EventCollectionProfile && json.Unmarshal(detail, &profile) == nil {
-		detail, _ = json.Marshal(wireProfile(profile)) // a struct of texts and numbers
+		detail, _ = json.Marshal(wireProfile(profile)) // cannot fail: it has only strings and numbers
 	}
 	return v1.Event{ID: r.ID, Version: r.Version, Type: r.Type, Time: ingest.Timestamp(r.Time), Outcome: r.Outcome,
 		Actor: r.Actor, Component: r.Component, Detail: detail}

@@ -23,7 +23,7 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// none are executions that are only counted.
+// none is a starter that only counts executions.
 type none struct{ started int }
 
 func (n *none) Start(context.Context, string, string, queue.Message) error { n.started++; return nil }
@@ -84,7 +84,7 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
-// refused are submissions that are wrong in one thing, and what is said of it.
+// refused are submissions with one error each, and what the error message must contain.
 var refused = map[string]struct {
 	change func(*v1.BatchRequest)
 	says   string
@@ -132,7 +132,7 @@ var refused = map[string]struct {
 		"payload.digest: the collection strict"},
 }
 
-// TestRefuses: bad input is told with the field and what was expected, and
+// TestRefuses: invalid input is refused with the field and what was expected, and
 // leaves nothing behind.
 func TestRefuses(t *testing.T) {
 	c, q := serve(t, through)
@@ -163,9 +163,9 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestTaken: blanks around values and ids that are given twice are cleaned, and an ARK
-// is kept in its canonical form.
-func TestTaken(t *testing.T) {
+// TestInputIsNormalized: blanks around values and repeated ids are removed, and an ARK is
+// stored in its canonical form.
+func TestInputIsNormalized(t *testing.T) {
 	c, q := serve(t, through)
 	in := good
 	in.Identifiers = &v1.Identifiers{Primary: "ark:99999/fk4-tq65-d6k", Local: []string{" one ", "one", "two"}}
@@ -181,7 +181,7 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// TestErrorsKeepSecrets: an error names the field and says nothing of what was sent.
+// TestErrorsKeepSecrets: an error names the field and repeats nothing of the request.
 func TestErrorsKeepSecrets(t *testing.T) {
 	c, _ := serve(t, through)
 	body := `{"collection": "a b", "payload": {"url": "https://me:secret@example.org/a"}, "secret": "` +
@@ -215,11 +215,11 @@ func TestListsHavePages(t *testing.T) {
 		seen[b.ID] = true
 	}
 	if len(seen) != n {
-		t.Errorf("%d of %d batches are there once", len(seen), n)
+		t.Errorf("%d of %d batches are listed exactly once", len(seen), n)
 	}
 }
 
-// TestDefects: what goes wrong inside is not told outside.
+// TestDefects: the text of an internal error does not reach the client.
 func TestDefects(t *testing.T) {
 	c, _ := serve(t, func(string, func() error) error { return errors.New("secret of the table") })
 	resp, err := http.Get(c.URL + "/v1/queue")
@@ -233,6 +233,6 @@ func TestDefects(t *testing.T) {
 		t.Errorf("%s, %v", resp.Status, err)
 	}
 	if strings.Contains(string(body), "secret") {
-		t.Errorf("told outside: %s", body)
+		t.Errorf("the client got %s", body)
 	}
 }

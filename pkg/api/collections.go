@@ -17,13 +17,13 @@ type NameInput struct {
 	Name string `path:"name" maxLength:"100"`
 }
 
-// NameCursor names a collection and a page of a list of it.
+// NameCursor names a collection and a page of one of its lists.
 type NameCursor struct {
 	NameInput
 	Cursor string `query:"cursor"`
 }
 
-// PutProfile asks for a collection's profile to be replaced.
+// PutProfile is a request to replace a collection's profile.
 type PutProfile struct {
 	NameInput
 	Body v1.Profile

@@ -19,7 +19,7 @@ import (
 //go:embed v1/types.go v1/details.go
 var sources embed.FS
 
-// comments are those of the wire types ("Job") and of their fields ("Job.state").
+// comments are the comments of the wire types ("Job") and of their fields ("Job.state").
 var comments = sync.OnceValues(func() (map[string]string, error) {
 	out := map[string]string{}
 	err := fs.WalkDir(sources, ".", func(path string, d fs.DirEntry, err error) error {
@@ -44,7 +44,7 @@ var comments = sync.OnceValues(func() (map[string]string, error) {
 	return out, err
 })
 
-// commented adds the comments of a type and of its fields.
+// commented adds the comments of a type and of its fields to out.
 func commented(decl *ast.GenDecl, out map[string]string) {
 	spec := decl.Specs[0].(*ast.TypeSpec)
 	out[spec.Name.Name] = sentence(decl.Doc)
@@ -59,7 +59,7 @@ func commented(decl *ast.GenDecl, out map[string]string) {
 	}
 }
 
-// sentence is a comment in one line.
+// sentence returns a comment as one line.
 func sentence(c *ast.CommentGroup) string { return strings.Join(strings.Fields(c.Text()), " ") }
 
 // describe puts the comments of the wire types, and the values that their fields can

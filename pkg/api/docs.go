@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// The page at /docs renders the OpenAPI document with Scalar, which is in the program:
-// nothing is fetched from elsewhere, in a browser or in a build. A test compares the file
-// with that of the npm package.
+// The page at /docs renders the OpenAPI document with Scalar, which is embedded: neither
+// the browser nor the build fetches anything from elsewhere. A test compares the file with
+// that of the npm package.
 //
 //go:embed page
 var page embed.FS
 
-// scalar is the renderer. Its version is in its name, so that browsers may keep it.
+// scalar is the file of the renderer. Its name has its version, so that browsers can cache it.
 const scalar = "scalar-1.72.1.js"
 
 // pagePolicy lets the page load scripts and data from the API only. The renderer puts
@@ -32,19 +32,19 @@ func docs(mux *http.ServeMux) {
 		"/docs/icon.svg": "icon.svg"} {
 		content, err := page.ReadFile("page/" + file)
 		if err != nil {
-			panic(err) // it is not in the program
+			panic(err) // it is not embedded
 		}
 		mux.HandleFunc("GET "+route, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Security-Policy", pagePolicy)
 			w.Header().Set("Content-Type", mime.TypeByExtension(path.Ext(file)))
-			_, _ = w.Write(content) // the reader went away
+			_, _ = w.Write(content) // the client has disconnected
 		})
 	}
 	mux.HandleFunc("GET /docs/"+scalar, renderer)
 }
 
-// renderer serves the renderer compressed, as it is stored: as text, an answer of a
-// function would come near to the 6 MB that it may have.
+// renderer serves the renderer compressed, as it is stored. Uncompressed it would come
+// near to the limit of 6 MB for the response of a function.
 func renderer(w http.ResponseWriter, r *http.Request) {
 	content, err := page.ReadFile("page/" + scalar + ".gz")
 	if err != nil {
@@ -56,7 +56,7 @@ func renderer(w http.ResponseWriter, r *http.Request) {
 	h.Set("Vary", "Accept-Encoding")
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		h.Set("Content-Encoding", "gzip")
-		_, _ = w.Write(content) // the reader went away
+		_, _ = w.Write(content) // the client has disconnected
 		return
 	}
 	plain, err := gzip.NewReader(bytes.NewReader(content))

@@ -16,8 +16,8 @@ import (
 // rendererSum is the sha256 of dist/browser/standalone.js in @scalar/api-reference 1.72.1.
 const rendererSum = "bf091006bdc3af6067af77c2f534812e3e633e94a94e87138069f570f33b762c"
 
-// TestPage: the page and all that it names are served, by paths relative to it, and the
-// renderer is that of the package, compressed for who takes that.
+// TestPage: the page and all files that it names are served, by relative paths. The
+// renderer is that of the package, compressed if the client accepts that.
 func TestPage(t *testing.T) {
 	c, _ := serve(t, through)
 	resp, html := ask(t, "GET", c.URL+"/docs", "")

@@ -17,15 +17,15 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// Bounds of what an error says, in bytes and in details.
+// The limits of an error response, in bytes and in details.
 const (
 	mostMessage  = 2000
 	mostLocation = 200
 	mostDetails  = 20
 )
 
-// bounded leaves out of an error what was sent, which may be large or secret: secrets in
-// URLs, and more than a reader needs. The location names the field.
+// bounded limits an error response. It repeats little of what was sent, which may be large,
+// and no secrets of URLs. The location names the field.
 func bounded(_ huma.Context, _ string, v any) (any, error) {
 	e, is := v.(*refusal)
 	if !is {
@@ -33,7 +33,7 @@ func bounded(_ huma.Context, _ string, v any) (any, error) {
 	}
 	e.Detail = ingest.Cut(fetch.RedactText(e.Detail), mostMessage)
 	if n := len(e.Errors); n > mostDetails {
-		more := v1.FieldError{Message: fmt.Sprintf("%d more are wrong", n-mostDetails)}
+		more := v1.FieldError{Message: fmt.Sprintf("%d more errors", n-mostDetails)}
 		e.Errors = append(e.Errors[:mostDetails:mostDetails], more)
 	}
 	for i := range e.Errors {
@@ -44,14 +44,13 @@ func bounded(_ huma.Context, _ string, v any) (any, error) {
 	return v, nil
 }
 
-// Names are compared as they are written: what is checked would else not be what is
-// used where a name comes twice, in two spellings.
-// A list that is not there is left out or empty, never null.
+// Names are case-sensitive. Otherwise, if a request had a name in two spellings, one value
+// could be checked and the other used. A missing list is left out or empty, never null.
 func init() { huma.ValidateStrictCasing, huma.DefaultArrayNullable = true, false }
 
-// strict is JSON whose objects have each name once (RFC 7493, section 2.3). Else one
-// reader of a request takes the first value of a name and another the last: what is
-// checked would not be what is used.
+// strict accepts JSON whose objects have each name once (RFC 7493, section 2.3). Otherwise
+// one reader could use the first value of a name and another the last: the value that is
+// checked would not be the value that is used.
 var strict = huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: func(data []byte, v any) error {
 	if _, err := jsontext.NewDecoder(bytes.NewReader(data)).ReadValue(); err != nil {
 		return err
@@ -59,9 +58,9 @@ var strict = huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: fun
 	return json.Unmarshal(data, v)
 }}
 
-// guarded answers with headers that keep browsers from guessing what an answer is,
-// running it, and keeping it. A panic is a defect: it is answered, and logged without
-// the request, which may have secrets.
+// guarded sets headers so that browsers do not guess the type of a response, run it, or
+// cache it. It answers a panic as an internal error, and logs it without the request,
+// which may have secrets.
 func (a *API) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -80,12 +79,12 @@ func (a *API) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// methods are those that a route can have.
+// methods are the methods that a route can have.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
 	http.MethodDelete}
 
-// routed refuses what no route is for, as a problem. A path that is not clean is no
-// route: the mux would redirect to a path that does not begin with the gateway's stage.
+// routed refuses requests without a route with a problem document. It also refuses paths
+// that are not clean: the mux would redirect to a path without the gateway's stage.
 func routed(mux *http.ServeMux) http.Handler {
 	has := func(r *http.Request, method string) bool {
 		asked := *r

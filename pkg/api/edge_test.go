@@ -19,7 +19,7 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// ask sends a request and returns the answer and its body.
+// ask sends a request and returns the response and its body.
 func ask(t *testing.T, method, url, body string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequest(method, url, strings.NewReader(body))
@@ -42,7 +42,7 @@ func ask(t *testing.T, method, url, body string, headers ...string) (*http.Respo
 	return resp, string(text)
 }
 
-// TestErrorsAreBounded: whatever is sent, an error is short and repeats no secret.
+// TestErrorsAreBounded: whatever the request, an error is short and repeats no secret.
 func TestErrorsAreBounded(t *testing.T) {
 	c, _ := serve(t, through)
 	large := strings.Repeat("SECRET", 150_000)
@@ -97,8 +97,8 @@ func TestErrorsAreBounded(t *testing.T) {
 	}
 }
 
-// TestWhatIsCheckedIsUsed: a name that comes twice, also in another spelling, is refused:
-// the value that is checked would be another than the one that is used.
+// TestWhatIsCheckedIsUsed: a repeated name, also in another spelling, is refused: the
+// checked value could differ from the used one.
 func TestWhatIsCheckedIsUsed(t *testing.T) {
 	c, q := serve(t, through)
 	long := strings.Repeat("x", 3000)
@@ -121,11 +121,11 @@ func TestWhatIsCheckedIsUsed(t *testing.T) {
 		}
 	}
 	if p, err := q.BatchesOf(t.Context(), "maps", ""); err != nil || len(p.Items) > 0 {
-		t.Errorf("something was taken: %+v, %v", p, err)
+		t.Errorf("something was stored: %+v, %v", p, err)
 	}
 }
 
-// TestHeaders: no browser guesses what an answer is, runs it, frames it, or keeps it.
+// TestHeaders: no browser guesses the type of a response, runs it, frames it, or caches it.
 func TestHeaders(t *testing.T) {
 	c, _ := serve(t, through)
 	for _, path := range []string{"/v1/queue", "/v1/jobs/none", "/v1/nothing", "/docs", "/openapi.json",
@@ -142,8 +142,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestPanicIsAnswered: a panic in a handler is a defect: it is logged without what was
-// sent, and answered.
+// TestPanicIsAnswered: a panic in a handler is answered as an internal error, and logged
+// without the request.
 func TestPanicIsAnswered(t *testing.T) {
 	var log bytes.Buffer
 	broken := func(string, func() error) error { panic(errors.New("out of range")) }

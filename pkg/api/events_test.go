@@ -14,7 +14,7 @@ import (
 	"archivist/pkg/collection"
 )
 
-// TestEventTypes: the documented types are those that the source writes.
+// TestEventTypes: the documented types are those in the source.
 func TestEventTypes(t *testing.T) {
 	named := regexp.MustCompile(`"((?:batch|job|object|collection)\.[a-z]+)"`)
 	seen := map[string]bool{}
@@ -46,7 +46,7 @@ func TestEventTypes(t *testing.T) {
 	}
 }
 
-// TestEventDetails: what is stored has the documented form, without a field too many.
+// TestEventDetails: stored details have the documented form, without additional fields.
 func TestEventDetails(t *testing.T) {
 	c, q := serve(t, through)
 	strict := func(e v1.Event, into any) {

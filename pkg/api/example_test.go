@@ -9,7 +9,7 @@ import (
 	v1 "archivist/pkg/api/v1"
 )
 
-// Every refusal is a problem document, whose type a program can decide by.
+// Every error response is a problem document. A program can decide by its type.
 func Example() {
 	handler := (&api.API{}).Handler()
 	answer := httptest.NewRecorder()

@@ -6,7 +6,7 @@ import (
 	v1 "archivist/pkg/api/v1"
 )
 
-// Values of the examples: one submission, from the request to what is preserved.
+// Values of the examples: one submission, from the request to the preserved object.
 const (
 	batchID       = "01M7ZBMEYHBB62YP6RY21T1GQ6"
 	jobID         = batchID + "-00001"
@@ -83,13 +83,13 @@ var queueExample = v1.Queue{
 	SpaceFree: 10 << 40, OldestWaiting: jobID, OldestSince: timeExample, LastSweep: timeExample,
 }
 
-// listed is a batch as it is in lists.
+// listed returns a batch in the form that lists have.
 func listed(b v1.Batch) v1.Batch {
 	b.MailProblems = nil
 	return b
 }
 
-// events is a page with one event.
+// events returns a page with one event.
 func events(kind, subject, detail string) v1.List[v1.Event] {
 	return v1.List[v1.Event]{Items: []v1.Event{{
 		ID: "01M7ZBMEYHBB62YP6RY21T1GQ7." + subject, Version: 2, Type: kind, Time: timeExample, Outcome: "success",

@@ -14,5 +14,5 @@ func ProblemRows() (rows []string) {
 	return rows
 }
 
-// StatusOf is the HTTP status of the answer to an error of a kind.
+// StatusOf is the HTTP status of the response to an error of a kind.
 func StatusOf(k fault.Kind) int { return ofKind[k].status }

@@ -15,13 +15,13 @@ import (
 	"archivist/pkg/event"
 )
 
-// asXML are the media types for which an object's events are PREMIS.
+// asXML are the media types for which an object's events are returned as PREMIS.
 var asXML = []string{"application/xml", "text/xml"}
 
-// history registers the route of an object's events: JSON, or PREMIS by Accept.
+// history registers the route of an object's events: JSON or, depending on Accept, PREMIS.
 func (a *API) history(h huma.API) {
 	const route = "/v1/objects/{naan}/{name}/events"
-	content := map[string]*huma.MediaType{"application/json": {}, // its schema is filled in
+	content := map[string]*huma.MediaType{"application/json": {}, // the framework adds its schema
 		asXML[0]: {Schema: &huma.Schema{Type: "string", Description: "PREMIS 3; the next page is in the header Link"}}}
 	op := huma.Operation{Method: http.MethodGet, Path: route, OperationID: "listObjectEvents",
 		Summary:     "List an object's events",
@@ -36,7 +36,7 @@ func (a *API) history(h huma.API) {
 	})
 }
 
-// accepting answers with PREMIS a client that accepts XML rather than JSON.
+// accepting answers with PREMIS if the client prefers XML to JSON.
 func (a *API) accepting(h huma.API) func(huma.Context, func(huma.Context)) {
 	return func(c huma.Context, next func(huma.Context)) {
 		c.AppendHeader("Vary", "Accept")
@@ -52,7 +52,7 @@ func (a *API) accepting(h huma.API) func(huma.Context, func(huma.Context)) {
 	}
 }
 
-// premis answers with a page of an object's events as PREMIS.
+// premis writes a page of an object's events as PREMIS.
 func (a *API) premis(c huma.Context, kind string) error {
 	in := ARKInput{c.Param("naan"), c.Param("name")}
 	o, err := a.Inventory.Object(c.Context(), in.ark())

@@ -41,7 +41,7 @@ func recordAs(t *testing.T, q *queue.Queue, version int, job, localID string) {
 	}
 }
 
-// TestHistory: an object's events are JSON, or PREMIS for who accepts XML.
+// TestHistory: an object's events are JSON, or PREMIS if the client prefers XML.
 func TestHistory(t *testing.T) {
 	_, q := serve(t, through)
 	record(t, q, 1, "J-1")
@@ -109,6 +109,6 @@ func TestHistory(t *testing.T) {
 		t.Errorf("an unknown object: %d %s %s", status, kind, body)
 	}
 	if _, _, api := get("/openapi.json", ""); !strings.Contains(api, `"application/xml"`) {
-		t.Error("the OpenAPI document does not say that there is XML")
+		t.Error("the OpenAPI document has no XML response")
 	}
 }

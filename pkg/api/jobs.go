@@ -13,20 +13,20 @@ import (
 	"archivist/pkg/queue"
 )
 
-// BatchJobs asks for a page of a batch's jobs.
+// BatchJobs is a request for a page of a batch's jobs.
 type BatchJobs struct {
 	IDCursor
 	State string `query:"state"`
 }
 
-// OfCollection asks for a page of a collection's batches or jobs.
+// OfCollection is a request for a page of a collection's batches or jobs.
 type OfCollection struct {
 	Collection string `query:"collection" required:"true"`
 	State      string `query:"state"`
 	Cursor     string `query:"cursor"`
 }
 
-// JobAction asks for an action on a job.
+// JobAction is a request to act on a job.
 type JobAction struct {
 	IDInput
 	Body v1.Action
@@ -52,10 +52,10 @@ func (a *API) jobs(h huma.API) {
 		Summary: "Act on a job"}, a.act)
 }
 
-// pageOfJobs is how many jobs of a batch the queue gives at once.
+// pageOfJobs is the page size of the queue for the jobs of a batch.
 const pageOfJobs = 100
 
-// jobsOfBatch lists by the jobs' rows: the cursor is the row of the last one.
+// jobsOfBatch lists jobs in the order of their manifest rows. The cursor is the row of the last one.
 func (a *API) jobsOfBatch(ctx context.Context, in *BatchJobs) (v1.List[v1.Job], error) {
 	state, err := filterBy(in.State, v1.JobStates)
 	if err != nil {

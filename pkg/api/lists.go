@@ -9,14 +9,14 @@ import (
 	"archivist/pkg/queue"
 )
 
-// A filtered list reads on until this many items match, or for this long: a gateway
-// waits 29 seconds. The cursor of the answer goes on where the search ended.
+// The limits of the search for a filtered page: matching items, and time, as a gateway
+// waits only 29 seconds. The cursor of the response continues where the search ended.
 const (
 	enough    = 50
 	searchFor = 10 * time.Second
 )
 
-// list is a page as the API sends it.
+// list converts a page to its wire form.
 func list[T, R any](p queue.Page[R], f func(R) T) v1.List[T] {
 	out := v1.List[T]{Items: make([]T, 0, len(p.Items)), Cursor: p.Cursor}
 	for _, r := range p.Items {
@@ -25,9 +25,9 @@ func list[T, R any](p queue.Page[R], f func(R) T) v1.List[T] {
 	return out
 }
 
-// filtered reads pages from a cursor on and keeps the items in one of some states. The
-// filter comes before the paging: an answer without items is the end of the list, or
-// the search took long.
+// filtered reads pages, starting at a cursor, and keeps the items in the given state. The
+// filter is applied before the paging: an empty page means the end of the list, or that
+// the search took too long.
 func filtered[T any](a *API, read func(cursor string) (queue.Page[T], error), cursor string,
 	in stateFilter, state func(T) string) (queue.Page[T], error) {
 	until := a.Queue.Now().Add(searchFor)
@@ -52,7 +52,7 @@ func filtered[T any](a *API, read func(cursor string) (queue.Page[T], error), cu
 // stateFilter is the state that a list is limited to, "" for all.
 type stateFilter string
 
-// filterBy is a state that a client asks for, in any case of its letters.
+// filterBy returns the known state that a client named, ignoring case.
 func filterBy(given string, known []string) (stateFilter, error) {
 	if given == "" {
 		return "", nil
@@ -65,7 +65,7 @@ func filterBy(given string, known []string) (stateFilter, error) {
 	return "", fault.New(fault.Invalid, "state: found %q; expected one of %s", given, strings.Join(known, ", "))
 }
 
-// badCursor is the answer to a cursor that no page of the list had.
+// badCursor is the error for a cursor that is not one of this list.
 func badCursor(found string) error {
 	return fault.New(fault.Invalid, "invalid cursor %q; use that of the page before, or leave it out to begin again",
 		found)

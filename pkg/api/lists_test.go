@@ -14,7 +14,7 @@ import (
 	"archivist/pkg/table"
 )
 
-// page is one answer of a list, not followed by the others.
+// page is one page of a list.
 func page[T any](t *testing.T, c *v1.Client, path string) (out v1.List[T]) {
 	t.Helper()
 	if err := c.Call(t.Context(), http.MethodGet, path, nil, &out); err != nil {
@@ -36,7 +36,7 @@ func TestFilterComesBeforePaging(t *testing.T) {
 		ids = append(ids, out.ID)
 	}
 	tx := q.Table.Begin("X")
-	for _, id := range ids[:2] { // the oldest come last
+	for _, id := range ids[:2] { // the oldest are listed last
 		row, err := q.Batch(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
@@ -58,7 +58,7 @@ func TestFilterComesBeforePaging(t *testing.T) {
 		t.Errorf("%d items, cursor %q", len(p.Items), p.Cursor)
 	}
 
-	// A search that takes long answers with what it has, and goes on with the cursor.
+	// A long search returns what it has found, and continues with the cursor.
 	now := time.Now()
 	q.Now = func() time.Time { now = now.Add(6 * time.Second); return now }
 	all, requests := 0, 0
@@ -71,8 +71,8 @@ func TestFilterComesBeforePaging(t *testing.T) {
 	}
 }
 
-// TestUnknownThings: a list of what there is not is a 404, and a state or cursor that no
-// list has is a 422 that says what is expected.
+// TestUnknownThings: a list below an unknown resource is a 404. An unknown state or cursor
+// is a 422 that states what is expected.
 func TestUnknownThings(t *testing.T) {
 	c, _ := serve(t, through)
 	out, err := c.Submit(t.Context(), good, "")
@@ -114,8 +114,8 @@ func TestUnknownThings(t *testing.T) {
 	}
 }
 
-// TestKeyIsComparedByMeaning: the same request in other words has the same key's batch,
-// another request has not.
+// TestKeyIsComparedByMeaning: with the same key, an equivalent request returns the same
+// batch, and a different request is refused.
 func TestKeyIsComparedByMeaning(t *testing.T) {
 	c, _ := serve(t, through)
 	submit := func(body string) (int, string) {
@@ -161,7 +161,7 @@ func TestLocationIsRelative(t *testing.T) {
 	}
 }
 
-// TestOtherFormOfLocalID: an id that only looks like a known one is another object's, and
+// TestOtherFormOfLocalID: an id that only looks like a known one names another object, and
 // its submitter is warned.
 func TestOtherFormOfLocalID(t *testing.T) {
 	c, q := serve(t, through)

@@ -26,7 +26,7 @@ type ARKInput struct {
 
 func (in ARKInput) ark() string { return ark.ARK{NAAN: in.NAAN, Name: in.Name}.String() }
 
-// ARKCursor names an object and a page of a list of it.
+// ARKCursor names an object and a page of one of its lists.
 type ARKCursor struct {
 	ARKInput
 	Cursor string `query:"cursor"`
@@ -50,7 +50,7 @@ type FilesInput struct {
 	Cursor string `query:"cursor"`
 }
 
-// contentFor is how long a redirect to content can be used.
+// contentFor is how long the URL of a redirect to content is valid.
 const contentFor = 15 * time.Minute
 
 func (a *API) objects(h huma.API) {
@@ -105,11 +105,11 @@ func (a *API) stored(ctx context.Context, in VersionInput) (*ocfl.Stored, error)
 	return a.head(ctx, o.ARK)
 }
 
-// mostKnown bounds the inventories that are remembered.
+// mostKnown is the maximum number of cached inventories.
 const mostKnown = 100
 
-// head reads an object's inventory, unless it is as it was read before: that of an
-// object of very many files takes seconds.
+// head returns an object's inventory. It is cached, and read again only if it has changed:
+// for an object of very many files that takes seconds.
 func (a *API) head(ctx context.Context, id string) (*ocfl.Stored, error) {
 	a.mu.Lock()
 	known := a.known[id]
@@ -132,11 +132,11 @@ func (a *API) head(ctx context.Context, id string) (*ocfl.Stored, error) {
 	return stored, nil
 }
 
-// filesPage bounds a page of files.
+// filesPage is the maximum number of files on a page.
 const filesPage = 1000
 
-// page reads the next files of a version from a cursor, which is a place in the
-// version's list of files; "" at the beginning, and at the end.
+// page reads the next files of a version. A cursor is a position in the version's list of
+// files; it is "" at the beginning and at the end.
 func (a *API) page(ctx context.Context, stored *ocfl.Stored, version int, cursor string) (files []aip.Entry,
 	next string, err error) {
 	from := int64(0)
@@ -179,7 +179,7 @@ func (a *API) files(ctx context.Context, in *FilesInput) (v1.List[v1.File], erro
 	return out, nil
 }
 
-// FindInput says which objects to find.
+// FindInput selects the objects to find.
 type FindInput struct {
 	Collection string `query:"collection"`
 	LocalID    string `query:"localId"`
@@ -194,7 +194,7 @@ func (a *API) find(ctx context.Context, in *FindInput) (v1.List[v1.Object], erro
 	for _, id := range arks {
 		o, err := a.Inventory.Object(ctx, id)
 		if fault.Is(err, fault.NotFound) && in.ARK == "" {
-			continue // reserved by a job that has stored nothing yet, or the index lags
+			continue // reserved by a job that has not stored it yet, or the index lags
 		}
 		if err != nil {
 			return out, err
@@ -204,8 +204,8 @@ func (a *API) find(ctx context.Context, in *FindInput) (v1.List[v1.Object], erro
 	return out, err
 }
 
-// arks are those that a client asks for, a page at a time. An ark or a local id names
-// one object, so such a list has one page.
+// arks returns a page of the ARKs that match. An ark or a local id names at most one object,
+// so that list has one page.
 func (a *API) arks(ctx context.Context, in *FindInput) (arks []string, next string, err error) {
 	switch {
 	case in.ARK == "" && in.Collection == "":

@@ -14,28 +14,29 @@ import (
 	v1 "archivist/pkg/api/v1"
 )
 
-// introduction is what a reader of the document sees first. It is CommonMark.
-const introduction = `Archivist preserves what depositors submit, and reports on it.
+// introduction is the text at the beginning of the document, in CommonMark.
+const introduction = `Archivist preserves the content that depositors submit, and reports on it.
 
-**Submit** a batch: a file, or a manifest of files or of objects, by its URL. The archive makes a **job** of each object,
-downloads and verifies its files, and stores them as the next **version** of the **object**. When all jobs have ended,
-the batch has a **report**, and each job that succeeded a **receipt** with the digests of every file.
+**Submit** a batch by the URL of a file, or of a manifest of files or of objects. The archive creates a **job** for
+each object, downloads and verifies its files, and stores them as the next **version** of the **object**. When all
+jobs have ended, the batch has a **report**, and each successful job has a **receipt** with the digests of every file.
 
-Lists are ` + "`{\"items\": […], \"cursor\": \"…\"}`" + `: pass ` + "`cursor`" + ` to get the next page, until there is none.
+Lists are ` + "`{\"items\": […], \"cursor\": \"…\"}`" + `: pass ` + "`cursor`" + ` to get the next page. The last page has none.
 Times are ISO 8601 in UTC, sizes are bytes, digests are hexadecimal.
 
-A refusal is a problem document (RFC 9457). Decide by its ` + "`type`" + `: the types do not change.`
+An error response is a problem document (RFC 9457). Programs should decide by its ` + "`type`" + `:
+the types do not change.`
 
-// tags group the operations, in the order of a reader's questions.
+// tags group the operations.
 var tags = []*huma.Tag{
-	{Name: "Batches", Description: "What depositors submit, and how it ended."},
-	{Name: "Jobs", Description: "One object each, on its way into the archive."},
-	{Name: "Objects", Description: "What is preserved, with its versions, files and history."},
-	{Name: "Collections", Description: "How what is submitted to a collection is treated."},
-	{Name: "Operation", Description: "For those who run the archive."},
+	{Name: "Batches", Description: "Submissions and their results."},
+	{Name: "Jobs", Description: "The ingest of one object each."},
+	{Name: "Objects", Description: "Preserved objects with their versions, files and events."},
+	{Name: "Collections", Description: "The settings for submissions to a collection."},
+	{Name: "Operation", Description: "For the operators of the archive."},
 }
 
-// enums are the values of fields that are made in more places than one.
+// enums are the values of fields whose values are defined elsewhere.
 var enums = map[string][]string{
 	"Accepted.state": v1.BatchStates, "Batch.state": v1.BatchStates,
 	"Job.state": v1.JobStates, "Job.lastSuccessfulState": v1.JobStates, "ReportJob.state": v1.JobStates,
@@ -52,18 +53,18 @@ func problemURIs() (all []string) {
 	return all
 }
 
-// parameter is what the document says of one.
+// parameter describes a parameter in the document.
 type parameter struct{ description, example string }
 
-// parameters are those of all operations by name, or by operation and name.
+// parameters describes parameters by name or, for one operation, by operation and name.
 var parameters = map[string]parameter{
 	"id":         {"The id of the batch or the job.", batchID},
 	"collection": {"The name of the collection.", "maps"},
-	"state":      {"Only those in this state, in any case of its letters.", v1.Failed},
-	"cursor":     {"The cursor of the page before. Leave it out to begin.", ""},
-	"localId":    {"The depositor's id of the object, with its collection.", "map-1851"},
+	"state":      {"Only items in this state. Case is ignored.", v1.Failed},
+	"cursor":     {"The cursor of the previous page. Omit it for the first page.", ""},
+	"localId":    {"The depositor's own id of the object. Requires collection.", "map-1851"},
 	"ark":        {"The ARK of the object.", arkExample},
-	"naan":       {"The first part of the ARK: who assigned it.", "99999"},
+	"naan":       {"The first part of the ARK: the number of the organization that assigned it (NAAN).", "99999"},
 	"name":       {"The second part of the ARK.", "fk4tq65d6k"},
 	"n":          {"The number of the version, from 1.", ""},
 	"path":       {"The path of the file in the version.", "producer/map.tif"},
@@ -73,41 +74,41 @@ var parameters = map[string]parameter{
 	"listCollectionEvents name": {"The name of the collection.", "maps"},
 
 	"reindex ark":    {"Only the object with this ARK.", arkExample},
-	"reindex cursor": {"The cursor of the answer before; or where to begin, the beginning of a key in the root.", "a0"},
-	"reindex to":     {"Where to end, the beginning of a key in the root. So several can share the work.", "b"},
+	"reindex cursor": {"The cursor of the previous response, or the key prefix at which to begin.", "a0"},
+	"reindex to":     {"The key prefix at which to end. So several requests can share the work.", "b"},
 
-	"Idempotency-Key": {"A name of your own for this submission, so that it can be repeated.", "maps-2026-11-22"},
+	"Idempotency-Key": {"A key of your choice, so that the submission can be repeated safely.", "maps-2026-11-22"},
 }
 
-// configuration of the framework, with what the document says as a whole.
+// configuration returns the settings of the framework and the general parts of the document.
 func configuration() huma.Config {
 	c := huma.DefaultConfig("Archivist", "1.0.0")
 	c.Info.Description = introduction
 	c.Info.License = &huma.License{Name: "Apache 2.0", Identifier: "Apache-2.0"}
 	c.Tags = tags
-	// Relative to where the document is served: the API does not know under which path a
-	// gateway serves it, and that is the server in every deployment.
+	// Relative to the URL of the document, so it is right in every deployment: the API does
+	// not know under which path a gateway serves it.
 	c.Servers = []*huma.Server{{URL: ".", Description: "The deployment that serves this document"}}
 	c.Security = []map[string][]string{{"apiKey": {}}}
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"apiKey": {Type: "apiKey", In: "header",
 		Name:        "x-api-key",
-		Description: "The API key of the deployment. Every deployment on AWS asks for it, a local stack does not."}}
-	c.DocsPath = ""     // ours needs nothing from elsewhere
-	c.CreateHooks = nil // no $schema fields: answers are what the types say
+		Description: "The API key of the deployment. Every deployment on AWS requires it; a local stack does not."}}
+	c.DocsPath = ""     // our own page loads nothing from elsewhere
+	c.CreateHooks = nil // no $schema fields: responses have exactly the fields of the types
 	c.Transformers = append(c.Transformers, bounded)
 	c.Formats = map[string]huma.Format{"application/json": strict, "json": strict}
 	return c
 }
 
-// everywhere are the refusals that any operation can have.
+// everywhere are the error responses that any operation can have.
 var everywhere = []problemType{notAuthorized, invalidRequest, tooManyRequests, internalError, unavailable,
 	gatewayTimeout}
 
-// withBody are those of operations that take a body.
+// withBody are those of operations with a request body.
 var withBody = []problemType{malformedRequest, tooLarge, unsupportedMedia}
 
-// complete fills in what the framework does not know: descriptions, examples, and the
-// refusals of each operation.
+// complete adds what the framework does not know: descriptions, examples, and the error
+// responses of each operation.
 func complete(h huma.API) error {
 	doc := h.OpenAPI()
 	schema := doc.Components.Schemas
@@ -128,10 +129,10 @@ func complete(h huma.API) error {
 	return describe(schema)
 }
 
-// refusalOf is the name, in the document, of the answers with a status.
+// refusalOf is the name of the error responses with a status in the document.
 func refusalOf(status int) string { return "Refusal" + strconv.Itoa(status) }
 
-// refusals are the answers that operations share, one for each status.
+// refusals are the error responses that operations share, one for each status.
 func refusals(problem *huma.Schema) map[string]*huma.Response {
 	all := map[string]*huma.Response{}
 	for _, p := range problemTypes {
@@ -163,7 +164,7 @@ func operationsOf(doc *huma.OpenAPI) (all []*huma.Operation) {
 	return all
 }
 
-// about is what the document says of an operation beyond its types.
+// about describes an operation in the document beyond its types.
 type about struct {
 	tag         string
 	description string
@@ -196,13 +197,13 @@ func (a about) fill(op *huma.Operation, schema huma.Registry) {
 		a.fillRedirect(op, schema)
 	}
 	for i, p := range op.Parameters {
-		told := cmp.Or(parameters[op.OperationID+" "+p.Name], parameters[p.Name])
-		p.Description = told.description
-		if told.example != "" {
-			p.Example = told.example
+		described := cmp.Or(parameters[op.OperationID+" "+p.Name], parameters[p.Name])
+		p.Description = described.description
+		if described.example != "" {
+			p.Example = described.example
 		}
 		if p.Name == "state" {
-			listed, values := *p, *p.Schema // those of the framework stay: it takes any case of the letters
+			listed, values := *p, *p.Schema // the framework's own stay as they are: it ignores case
 			for _, s := range a.states {
 				values.Enum = append(values.Enum, s)
 			}
@@ -212,14 +213,14 @@ func (a about) fill(op *huma.Operation, schema huma.Registry) {
 	}
 }
 
-// fillRedirect says what a client gets that follows the redirect.
+// fillRedirect describes the response to a client that follows the redirect.
 func (a about) fillRedirect(op *huma.Operation, schema huma.Registry) {
 	what := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary",
 		Description: "The bytes of the file."}}
 	if a.document != nil {
 		what = &huma.MediaType{Schema: schema.Schema(reflect.TypeOf(a.document), true, ""), Example: a.document}
 	}
-	op.Responses["302"].Description = "The URL in Location has it, for 15 minutes at most. It needs no key."
-	op.Responses["200"] = &huma.Response{Description: "What that URL answers, for a client that follows redirects.",
+	op.Responses["302"].Description = "Location is the URL of the content, valid for at most 15 minutes without a key."
+	op.Responses["200"] = &huma.Response{Description: "The content, for a client that follows redirects.",
 		Content: map[string]*huma.MediaType{a.redirect: what}}
 }

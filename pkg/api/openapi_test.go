@@ -61,7 +61,7 @@ func TestEveryPropertyIsDescribed(t *testing.T) {
 			properties++
 			field := p.(object)
 			if field["description"] == nil || field["description"] == "" {
-				t.Errorf("%s.%s: it is not described", at, name)
+				t.Errorf("%s.%s: it has no description", at, name)
 			}
 			walk(at+"."+name, field)
 		}
@@ -71,17 +71,17 @@ func TestEveryPropertyIsDescribed(t *testing.T) {
 	}
 	for name, s := range doc["components"].(object)["schemas"].(object) {
 		if d, _ := s.(object)["description"].(string); d == "" {
-			t.Errorf("%s: it is not described", name)
+			t.Errorf("%s: it has no description", name)
 		}
 		walk(name, s.(object))
 	}
 	if properties < 100 {
-		t.Errorf("only %d properties were looked at", properties)
+		t.Errorf("only %d properties were checked", properties)
 	}
 }
 
-// TestEveryOperationIsDescribed: a summary, a description, a tag, examples of what is
-// sent and answered, and the refusals; each parameter is described.
+// TestEveryOperationIsDescribed: each operation has a summary, a description, a tag,
+// examples of request and response, and its error responses. Each parameter is described.
 func TestEveryOperationIsDescribed(t *testing.T) {
 	doc := document(t)
 	tags, ids, n := map[any]bool{}, map[any]string{}, 0
@@ -119,11 +119,11 @@ func checkAnswers(t *testing.T, name string, answers object) {
 	t.Helper()
 	for _, status := range []string{"403", "422", "429", "500", "503", "504"} {
 		if answers[status] == nil {
-			t.Errorf("%s: no answer %s", name, status)
+			t.Errorf("%s: no response %s", name, status)
 		}
 	}
 	if strings.Contains(name, "{") && answers["404"] == nil && !strings.Contains(name, "/collections/") {
-		t.Errorf("%s: no answer 404", name)
+		t.Errorf("%s: no response 404", name)
 	}
 	good := false
 	for status, a := range answers {
@@ -134,18 +134,18 @@ func checkAnswers(t *testing.T, name string, answers object) {
 		good = true
 		if strings.HasSuffix(name, "/{name}/events") && strings.Contains(name, "objects") &&
 			content["application/xml"] == nil {
-			t.Errorf("%s: it does not say that there is XML", name)
+			t.Errorf("%s: it has no XML response", name)
 		}
 		if media, is := content["application/json"].(object); is && media["example"] == nil {
-			t.Errorf("%s: the answer %s has no example", name, status)
+			t.Errorf("%s: the response %s has no example", name, status)
 		}
 	}
 	if !good {
-		t.Errorf("%s: no answer that it succeeded", name)
+		t.Errorf("%s: no success response", name)
 	}
 }
 
-// TestExamplesAreAccepted: the example of each request is one that the API takes.
+// TestExamplesAreAccepted: the API accepts the example of each request.
 func TestExamplesAreAccepted(t *testing.T) {
 	c, _ := serve(t, through)
 	operationsOf(document(t), func(name string, op object) {
@@ -165,7 +165,7 @@ func TestExamplesAreAccepted(t *testing.T) {
 	})
 }
 
-// TestWireTypesAgree: the states and the report of the wire are those that are stored.
+// TestWireTypesAgree: the states and the report of the wire types agree with the stored ones.
 func TestWireTypesAgree(t *testing.T) {
 	for _, state := range []ingest.State{ingest.Pending, ingest.Held, ingest.Estimating, ingest.Provisioning,
 		ingest.Downloading,
@@ -179,7 +179,7 @@ func TestWireTypesAgree(t *testing.T) {
 		queue.OnSpace,
 		queue.OnStart, queue.OnWorker, queue.OnSource, queue.OnJobs} {
 		if !slices.Contains(v1.Waits, string(kind)) {
-			t.Errorf("%s is no documented kind of what an item waits for", kind)
+			t.Errorf("%s is not a documented kind of wait", kind)
 		}
 	}
 	file := notify.File{Path: "a", Size: 1, Digests: map[string]string{"md5": "d"},

@@ -12,7 +12,7 @@ import (
 	"archivist/pkg/fault"
 )
 
-// problemType is a kind of refusal that a client can tell by its type.
+// problemType is a kind of error response that a client can distinguish by its type.
 type problemType struct {
 	name    string // the last part of its URI
 	status  int
@@ -21,73 +21,72 @@ type problemType struct {
 	example string // of a detail
 }
 
-// problemURI begins the URIs of the types. They are names, not addresses: they are the
-// same for every deployment, whatever its address is.
+// problemURI is the prefix of the URIs of the types. They are names, not addresses, and
+// the same in every deployment.
 const problemURI = "urn:archivist:problem:"
 
 // URI is the value of "type" in an answer.
 func (p problemType) URI() string { return problemURI + p.name }
 
-// The types of problems. They are part of the interface: one may be added, none may be
-// renamed. Those of the gateway are its own answers: such a request does not reach the
-// function.
+// The types of problems. They are part of the interface: types may be added but not
+// renamed. API Gateway itself sends those marked as the gateway's: such a request does not
+// reach the function.
 var (
 	malformedRequest = problemType{"malformed-request", 400, "Malformed request",
 		"Send a body that is valid JSON, with each name once.", "unexpected EOF"}
 	notAuthorized = problemType{"not-authorized", 403, "Not authorized", // the gateway's
 		"Send the API key of the deployment in the header x-api-key.", "Forbidden"}
 	notFound = problemType{"not-found", 404, "Not found",
-		"Check the id. What was submitted long ago may have been deleted.",
+		"Check the id. An old submission may have been deleted.",
 		`there is no job "01M7ZBMEYHBB62YP6RY21T1GQ6-00002"`}
 	unknownRoute = problemType{"unknown-route", 404, "Unknown route",
 		"Check the path: /openapi.json lists all routes.", noRoute}
 	methodNotAllowed = problemType{"method-not-allowed", 405, "Method not allowed",
-		"Use a method that the header Allow names.", "the route has no method DELETE; it has GET, HEAD, POST"}
+		"Use a method that is named in the header Allow.", "the route has no method DELETE; it has GET, HEAD, POST"}
 	conflict = problemType{"conflict", 409, "Conflict",
-		"Read the state and decide again: the action does not fit it.",
+		"The action does not fit the current state. Read the state and decide again.",
 		"job 01M7ZBMEYHBB62YP6RY21T1GQ6-00001 is Completed; only a failed job can be requeued"}
 	changed = problemType{"changed", 409, "Changed by another request",
-		"Read it again, then repeat the request.", "another request changed it at the same time"}
+		"Read the resource again, then repeat the request.", "another request changed it at the same time"}
 	tooLarge = problemType{"too-large", 413, "Request too large",
 		"Send at most 1 MiB. Files are given by URL, not in the request.",
 		"request body is too large limit=1048576 bytes"}
 	unsupportedMedia = problemType{"unsupported-media-type", 415, "Unsupported media type",
 		"Send the body as application/json.", "unknown content type: text/plain"}
 	invalidRequest = problemType{"invalid-request", 422, "Invalid request",
-		"Correct the fields that detail and errors name.",
+		"Correct the fields that are named in detail and errors.",
 		`state: found "done"; expected one of Pending, Held, Completed, Failed`}
 	held = problemType{"held", 423, "Held",
-		"Wait until it is released: a person or a worker holds it.", "the object is held by another job"}
+		"A person or a worker holds it. Wait until it is released.", "the object is held by another job"}
 	tooManyRequests = problemType{"too-many-requests", 429, "Too many requests", // the gateway's
 		"Wait some seconds, then send the request again.", "Too Many Requests"}
 	internalError = problemType{"internal-error", 500, "Internal error",
-		"Tell the operator the time of the request: the log has the cause.", defect}
+		"Report the time of the request to the operator: the log has the cause.", defect}
 	unavailable = problemType{"unavailable", 503, "Unavailable",
 		"Send the same request again in a minute.", notNow}
 	gatewayTimeout = problemType{"gateway-timeout", 504, "Gateway timeout", // the gateway's
 		"Send the same request again. A submission needs an Idempotency-Key for that.", "Endpoint request timed out"}
 )
 
-// What a client hears of a defect, of a service that does not answer, and of a path that
-// is none.
+// The details for a defect, for a service that does not respond, and for an unknown path.
 const (
 	defect  = "something went wrong here; the operator finds the cause in the log"
 	notNow  = "the archive cannot answer right now; try again in a minute"
 	noRoute = "there is no route at this path; /openapi.json lists all"
 )
 
-// problemTypes are all types, by status.
+// problemTypes are all types, ordered by status.
 var problemTypes = []problemType{malformedRequest, notAuthorized, notFound, unknownRoute, methodNotAllowed, conflict,
 	changed, tooLarge, unsupportedMedia, invalidRequest, held, tooManyRequests, internalError, unavailable,
 	gatewayTimeout}
 
-// ofKind is the type of each kind of error.
+// ofKind maps each kind of error to its problem type.
 var ofKind = map[fault.Kind]problemType{
 	fault.Invalid: invalidRequest, fault.NotFound: notFound, fault.Conflict: conflict,
 	fault.Held: held, fault.Stale: changed, fault.Unavailable: unavailable,
 }
 
-// ofStatus is the type of a status that the framework answers with.
+// ofStatus maps a status of the framework to a problem type.
 func ofStatus(status int) problemType {
 	for _, p := range problemTypes {
 		if p.status == status {
@@ -100,7 +99,7 @@ func ofStatus(status int) problemType {
 	return internalError
 }
 
-// refusal is a problem as the framework sends it.
+// refusal is a problem in the form that the framework sends.
 type refusal struct{ v1.Problem }
 
 func newRefusal(p problemType, detail string) *refusal {
@@ -113,17 +112,17 @@ func (r *refusal) Error() string { return r.Detail }
 // GetStatus returns the HTTP status.
 func (r *refusal) GetStatus() int { return r.Status }
 
-// ContentType is that of RFC 9457, whatever the client accepts.
+// ContentType returns the media type of RFC 9457, whatever the client accepts.
 func (*refusal) ContentType(string) string { return problemMedia }
 
-// Schema is that of the wire type.
+// Schema returns the schema of the wire type.
 func (*refusal) Schema(r huma.Registry) *huma.Schema {
 	return r.Schema(reflect.TypeFor[v1.Problem](), true, "Problem")
 }
 
 const problemMedia = "application/problem+json"
 
-// The framework makes its own errors, of validation for example, with this function.
+// The framework creates its own errors, e.g. of validation, with this function.
 func init() {
 	huma.NewError = func(status int, detail string, errs ...error) huma.StatusError {
 		r := newRefusal(ofStatus(status), detail)
@@ -144,8 +143,8 @@ func init() {
 	}
 }
 
-// problem turns an error into an answer. One without a kind is a defect: its text is
-// for the log, not for the client.
+// problem turns an error into a response. An error without a kind is a defect: its text is
+// logged, and not sent to the client.
 func (a *API) problem(err error) error {
 	if fault.Is(err, fault.Unavailable) {
 		a.Log.Warn("a request could not be answered", "error", err)
@@ -155,20 +154,20 @@ func (a *API) problem(err error) error {
 	if errors.As(err, &e) {
 		return newRefusal(ofKind[e.Kind], e.Msg)
 	}
-	a.Log.Error("a request failed by a defect", "error", err)
+	a.Log.Error("a request failed because of a defect", "error", err)
 	return newRefusal(internalError, defect)
 }
 
-// write sends a problem without the framework.
+// write sends the problem without the framework.
 func (r *refusal) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", problemMedia)
 	w.WriteHeader(r.Status)
-	_ = json.NewEncoder(w).Encode(r.Problem) // the reader went away
+	_ = json.NewEncoder(w).Encode(r.Problem) // the client has disconnected
 }
 
-// Gateway are the problems that API Gateway answers with itself, where a request does not
-// reach the function, by its own names of them ("Gateway response types for API Gateway").
-// The detail is the gateway's.
+// Gateway has the problems that API Gateway sends itself when a request does not reach the
+// function, by their names there ("Gateway response types for API Gateway"). The detail is
+// the gateway's.
 var Gateway = map[string]v1.Problem{
 	"DEFAULT_4XX":                  newRefusal(malformedRequest, "").Problem,
 	"DEFAULT_5XX":                  newRefusal(internalError, "").Problem,

@@ -15,7 +15,7 @@ import (
 	"archivist/pkg/fault"
 )
 
-// TestProblems: every refusal is a problem with a type of the table.
+// TestProblems: every error response is a problem with a type of the table.
 func TestProblems(t *testing.T) {
 	c, _ := serve(t, through)
 	submit := `{"collection":"maps","payload":{"url":"https://example.org/a"}}`

@@ -8,15 +8,14 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// receipt says what is preserved of a job, from the stored object: a page of its
-// files at a time.
+// receipt reads a job's receipt from the stored object, one page of files at a time.
 func (a *API) receipt(ctx context.Context, in *IDCursor) (v1.Receipt, error) {
 	j, err := a.Queue.Job(ctx, in.ID)
 	if err != nil {
 		return v1.Receipt{}, err
 	}
 	if j.ObjectVersion == 0 {
-		return v1.Receipt{}, fault.New(fault.Conflict, "job %s is %s: nothing of it is preserved yet", in.ID, j.State)
+		return v1.Receipt{}, fault.New(fault.Conflict, "job %s is %s and has preserved nothing yet", in.ID, j.State)
 	}
 	stored, err := a.head(ctx, j.Primary)
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"archivist/pkg/reindex"
 )
 
-// reindexFor is how long one request reindexes: a gateway waits 29 seconds.
+// reindexFor is how long one request reindexes: a gateway waits only 29 seconds.
 const reindexFor = 15 * time.Second
 
-// ReindexInput says what to reindex.
+// ReindexInput selects what to reindex.
 type ReindexInput struct {
 	ARK    string `query:"ark"`
 	Cursor string `query:"cursor"`
@@ -37,11 +37,11 @@ func (a *API) reindexing(h huma.API) {
 		})
 }
 
-// operator is who acts through the API, until callers have accounts.
+// operator is the actor of all actions through the API, until callers have accounts.
 const operator = "an operator"
 
-// places matches the beginnings of keys in the storage root: those of objects begin
-// with a hexadecimal digit, and the last one is the description of the layout.
+// places matches prefixes of keys in the storage root: keys of objects begin with a
+// hexadecimal digit, and the last key is the description of the layout.
 var places = regexp.MustCompile(`^([0-9a-f][^\x00-\x1f\x7f\x{FFFD}]{0,999}|ocfl_layout\.json)$`)
 
 func (a *API) reindexer() reindex.Reindexer {
@@ -55,7 +55,7 @@ func (a *API) reindexAll(ctx context.Context, in *ReindexInput, until time.Time)
 	}
 	if in.To != "" && !places.MatchString(in.To) {
 		return out, fault.New(fault.Invalid,
-			"to: found %q; expected the beginning of a place in the storage root, e.g. a0", in.To)
+			"to: found %q; expected a key prefix in the storage root, e.g. a0", in.To)
 	}
 	sum, err := a.reindexer().All(ctx, in.Cursor, in.To, operator, until)
 	out = v1.Reindexed{Objects: sum.Objects, Changed: sum.Changed, Cursor: sum.Cursor}
@@ -81,7 +81,7 @@ func (a *API) reindexOne(ctx context.Context, in *ReindexInput, until time.Time)
 	case err != nil:
 		return out, err
 	case !done:
-		return v1.Reindexed{Cursor: id}, nil // to be asked for again
+		return v1.Reindexed{Cursor: id}, nil // to be repeated
 	case changed:
 		out.Changed = 1
 	}

@@ -19,8 +19,8 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// TestIdentityRoutes: what a reindex cannot read is listed beside what it brought
-// back, and a job that was overtaken is requeued only with a confirmation.
+// TestIdentityRoutes: a reindex lists the objects that it cannot read, too. A job that a
+// later submission has overtaken is requeued only with a confirmation.
 func TestIdentityRoutes(t *testing.T) {
 	s3 := httptest.NewServer(buckettest.New(t.TempDir()))
 	defer s3.Close()

@@ -10,7 +10,7 @@ import (
 	"archivist/pkg/queue"
 )
 
-// report is a URL that reads a batch's report.
+// report returns a presigned URL of a batch's report.
 func (a *API) report(ctx context.Context, in *IDInput) (string, error) {
 	b, err := a.Queue.Batch(ctx, in.ID)
 	if err != nil {
@@ -18,12 +18,12 @@ func (a *API) report(ctx context.Context, in *IDInput) (string, error) {
 	}
 	if b.Report == "" {
 		return "", fault.New(fault.NotFound,
-			"batch %s is %s and has no report; there is one when all of its jobs have ended", in.ID, b.State)
+			"batch %s is %s and has no report; the report is created when all of its jobs have ended", in.ID, b.State)
 	}
 	return a.Work.Presign(ctx, b.Report, in.ID+"-report.json", contentFor)
 }
 
-// reportPath is where the API has a batch's report, "" if there is none.
+// reportPath is the API's path of a batch's report, "" if there is none.
 func reportPath(b *queue.Batch) string {
 	if b.Report == "" {
 		return ""
@@ -31,7 +31,7 @@ func reportPath(b *queue.Batch) string {
 	return notify.ReportPath(b.Batch.ID)
 }
 
-// mailProblems are the mails about a batch that did not get to a recipient.
+// mailProblems are the mails about a batch that did not reach a recipient.
 func (a *API) mailProblems(ctx context.Context, b *queue.Batch) ([]v1.MailProblem, error) {
 	problems, err := a.Queue.MailProblems(ctx, b)
 	var out []v1.MailProblem

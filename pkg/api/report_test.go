@@ -20,9 +20,8 @@ import (
 	"archivist/pkg/workspace"
 )
 
-// TestReportByRedirect: a batch names the path of its report, which redirects to the
-// document. A report of any size is no part of the batch, and the API's key stays
-// with the API.
+// TestReportByRedirect: a batch has the path of its report, which redirects to the
+// document. So a report can have any size. The API's key is not sent to the storage.
 func TestReportByRedirect(t *testing.T) {
 	_, q := serve(t, through)
 	var keys []string
@@ -43,9 +42,9 @@ func TestReportByRedirect(t *testing.T) {
 	}
 	if _, err := c.Report(t.Context(), out.ID); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(),
 		"has no report") {
-		t.Errorf("before there is one: %v", err)
+		t.Errorf("before the report exists: %v", err)
 	}
-	large := `{"failed":["` + strings.Repeat("x", 8<<20) + `"]}` // more than a function may answer
+	large := `{"failed":["` + strings.Repeat("x", 8<<20) + `"]}` // more than the response of a function can have
 	if err := work.Put(t.Context(), workspace.ReportKey(out.ID), []byte(large), bucket.Condition{}); err != nil {
 		t.Fatal(err)
 	}

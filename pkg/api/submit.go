@@ -20,16 +20,16 @@ import (
 	"archivist/pkg/source"
 )
 
-// Submission asks for a batch.
+// Submission is a request to submit a batch.
 type Submission struct {
 	Key  string `header:"Idempotency-Key" maxLength:"200"`
 	Body v1.BatchRequest
 }
 
-// Accepted answers a submission.
+// Accepted is the response to a submission.
 type Accepted struct {
 	Status   int
-	Location string `header:"Location" doc:"The batch, relative to the request." example:"batches/01M7ZBMEYHBB62YP6RY21T1GQ6"`
+	Location string `header:"Location" doc:"The URL of the batch, relative to the request." example:"batches/01M7ZBMEYHBB62YP6RY21T1GQ6"`
 	Body     v1.Accepted
 }
 
@@ -41,8 +41,8 @@ func (a *API) submit(ctx context.Context, in *Submission) (*Accepted, error) {
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	// A key stands for what a request means, not for its bytes: the order of names, blanks
-	// between them and fields that are empty do not count.
+	// A key stands for the meaning of a request, not for its bytes: the order of names,
+	// white space and empty fields are ignored.
 	meaning, err := json.Marshal(in.Body)
 	if err != nil {
 		return nil, a.problem(err)
@@ -52,7 +52,7 @@ func (a *API) submit(ctx context.Context, in *Submission) (*Accepted, error) {
 		return nil, a.problem(err)
 	}
 	warnings, err := a.otherForms(ctx, &b)
-	if err != nil { // the batch is accepted: a warning less
+	if err != nil { // the batch is accepted without this warning
 		a.Log.Warn("the local ids were not compared in other Unicode forms", "batch", row.Batch.ID, "error", err)
 	}
 	// Relative to the request: the API does not know under which path a gateway serves it.
@@ -61,7 +61,7 @@ func (a *API) submit(ctx context.Context, in *Submission) (*Accepted, error) {
 }
 
 // otherForms warns of local ids that are known only in another Unicode normalization
-// form: they look the same, and name another object.
+// form: they look the same but name another object.
 func (a *API) otherForms(ctx context.Context, b *ingest.Batch) (warnings []string, err error) {
 	for _, id := range b.LocalIDs {
 		for _, form := range []string{norm.NFC.String(id), norm.NFD.String(id)} {
@@ -74,15 +74,16 @@ func (a *API) otherForms(ctx context.Context, b *ingest.Batch) (warnings []strin
 			}
 			if known != "" {
 				warnings = append(warnings,
-					fmt.Sprintf("identifiers.local: %q looks like a local id of %s, but its characters are "+
-						"composed in another way (Unicode NFC and NFD); it names another object", id, known))
+					fmt.Sprintf("identifiers.local: %q looks like a local id of %s, in another Unicode "+
+						"normalization form (NFC or NFD); it names another object", id, known))
 			}
 		}
 	}
 	return warnings, nil
 }
 
-// batchOf checks a request beyond what its schema says. An Invalid names the field.
+// batchOf converts a request and makes the checks that its schema cannot express. An
+// Invalid error names the field.
 func batchOf(in v1.BatchRequest) (ingest.Batch, error) {
 	b := ingest.Batch{Collection: in.Collection, Mode: "add", IfVersion: in.IfVersion,
 		Submitter: strings.TrimSpace(in.Submitter), Note: strings.TrimSpace(in.Note)}
@@ -101,7 +102,7 @@ func batchOf(in v1.BatchRequest) (ingest.Batch, error) {
 		}
 	}
 	if len(b.Mail) > ingest.MaxMails {
-		return b, fault.New(fault.Invalid, "notification: %d addresses; at most %d are taken", len(b.Mail),
+		return b, fault.New(fault.Invalid, "notification: %d addresses; at most %d are allowed", len(b.Mail),
 			ingest.MaxMails)
 	}
 	var err error
@@ -155,14 +156,14 @@ func payloadOf(in v1.Payload) (p ingest.Payload, err error) {
 		p.Filename = source.Base(in.URL)
 	}
 	if why := checkm.BadName(p.Filename); why != "" {
-		return p, fault.New(fault.Invalid, "payload.filename: %q %s; give the name under which the file shall be kept",
+		return p, fault.New(fault.Invalid, "payload.filename: %q %s; give a name under which to store the file",
 			ingest.Cut(p.Filename, 200), why)
 	}
 	if d := in.Digest; d != nil {
 		p.Algorithm, p.Digest = checkm.Canonical(d.Algorithm), strings.ToLower(d.Value)
 		n, known := checkm.Lengths[p.Algorithm]
 		if !known || len(p.Digest) != n || strings.Trim(p.Digest, "0123456789abcdef") != "" {
-			return p, fault.New(fault.Invalid, "payload.digest: %q is no digest of the algorithm %q; "+
+			return p, fault.New(fault.Invalid, "payload.digest: %q is not a digest of the algorithm %q; "+
 				"expected hexadecimal of adler32, crc32, md5, sha1, sha256, sha384 or sha512",
 				ingest.Cut(d.Value, 200), ingest.Cut(d.Algorithm, 50))
 		}
@@ -170,7 +171,7 @@ func payloadOf(in v1.Payload) (p ingest.Payload, err error) {
 	return p, nil
 }
 
-// admissible checks a submission against its collection's profile and what is stored.
+// admissible checks a submission against its collection's profile and the stored objects.
 func (a *API) admissible(ctx context.Context, b *ingest.Batch) error {
 	profile, _, err := a.Collections.Profile(ctx, b.Collection)
 	if err != nil {
@@ -178,7 +179,7 @@ func (a *API) admissible(ctx context.Context, b *ingest.Batch) error {
 	}
 	if profile.RequireDigest && b.Payload.Type == ingest.TypeFile && b.Payload.Digest == "" {
 		return fault.New(fault.Invalid,
-			"payload.digest: the collection %s takes no file without a digest; give its algorithm and value",
+			"payload.digest: the collection %s requires a digest; give its algorithm and value",
 			b.Collection)
 	}
 	if b.Primary == "" {
