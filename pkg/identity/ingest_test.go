@@ -79,7 +79,7 @@ func TestIdentityFollowsHead(t *testing.T) {
 	w, ctx := newTwins(t), t.Context()
 	w.Refuse.Store(true)
 	two := w.Submit("two.txt", stagetest.Of("", "A", "B"))
-	if _, err := w.Machine.Queue.ForceFail(ctx, two, "it does not come to an end", "me"); err != nil {
+	if _, err := w.Machine.Queue.ForceFail(ctx, two, "it does not end", "me"); err != nil {
 		t.Fatal(err)
 	}
 	ark := w.Job(two).Primary
@@ -103,7 +103,7 @@ func TestSuppliedARKs(t *testing.T) {
 	w.Refuse.Store(true) // to store two.txt
 	fails := func(how ...func(*ingest.Batch)) string {
 		id := w.Submit("two.txt", how...)
-		if _, err := w.Machine.Queue.ForceFail(t.Context(), id, "it does not come to an end", "me"); err != nil {
+		if _, err := w.Machine.Queue.ForceFail(t.Context(), id, "it does not end", "me"); err != nil {
 			t.Fatal(err)
 		}
 		return id

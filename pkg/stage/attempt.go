@@ -22,23 +22,23 @@ import (
 	"archivist/pkg/workspace"
 )
 
-// attempt is the downloads of one try.
+// attempt is the work of one try of a download.
 type attempt struct {
 	transfer.Transfer
 	job      *ingest.Job
 	parallel int
 
-	own  bool // the whole ledger is of this try
+	own  bool // this try wrote the whole ledger
 	came tally
 
 	mu       sync.Mutex
 	got      int
-	partly   string // a file that did not come as a whole, and how far it is
+	partly   string // a file that was received in part, and how much of it
 	err      error  // ends the try
 	problems []problem
 }
 
-// problem is a file that cannot be taken.
+// problem is a file that cannot be accepted.
 type problem struct {
 	n     int // of the file
 	why   string
@@ -46,24 +46,24 @@ type problem struct {
 	after time.Duration // the source asks to wait that long; 0: it does not
 }
 
-// maxProblems is how many files that cannot be taken are named. Then the download
-// ends: a source that is down is not asked for every file.
+// maxProblems is how many bad files are named. Then the download ends: a source that is
+// down is not asked for every file.
 const maxProblems = 20
 
-// maxProblem bounds what is said of one of them, in bytes.
+// maxProblem limits the text about one of them, in bytes.
 const maxProblem = 400
 
-// changedError says that what was downloaded is not what it was before.
+// changedError reports that content differs from what was downloaded before.
 type changedError struct{ why string }
 
 func (e *changedError) Error() string { return e.why }
 
-// refusedError says that a file is not what the depositor said.
+// refusedError reports that a file does not match what the depositor stated.
 type refusedError struct{ why string }
 
 func (e *refusedError) Error() string { return e.why }
 
-// note counts a file, or keeps why it cannot be taken, or what ends the try.
+// note counts a file, or keeps the reason why it is bad, or the error that ends the try.
 func (a *attempt) note(n int, row checkm.Row, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -80,8 +80,8 @@ func (a *attempt) note(n int, row checkm.Row, err error) {
 	}
 }
 
-// hear notes how much is there of a file that did not come as a whole.
-func (a *attempt) hear(row checkm.Row, have, size int64) {
+// notePartial notes how much was received of an incomplete file.
+func (a *attempt) notePartial(row checkm.Row, have, size int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.partly = ingest.Number(have)
@@ -94,7 +94,7 @@ func (a *attempt) hear(row checkm.Row, have, size int64) {
 	}
 }
 
-// progress says how far the download is.
+// progress describes how much of the download is done.
 func (a *attempt) progress() string {
 	if a.job.Files == 1 && a.partly != "" {
 		return a.partly
@@ -112,8 +112,8 @@ func (a *attempt) stopped() bool {
 	return a.err != nil || len(a.problems) >= maxProblems
 }
 
-// failure names every file that cannot be taken. A source that asks to wait is asked
-// again, unless something is wrong that does not pass.
+// failure names every bad file. A source that asks to wait is asked again later, unless
+// another file fails for good.
 func (a *attempt) failure() ingest.Result {
 	slices.SortFunc(a.problems, func(a, b problem) int { return a.n - b.n })
 	final, asked, after, whys := false, true, time.Duration(0), make([]string, len(a.problems))
@@ -137,9 +137,8 @@ func (a *attempt) failure() ingest.Result {
 	return ingest.Fail(true, text+". Correct the source, then requeue the job")
 }
 
-// segment gets the files of one segment. What it has when it must stop is kept,
-// so that finished files are not fetched again; a file larger than a part is kept
-// at once.
+// segment gets the files of one segment. When it must stop, finished files are saved, so
+// that they are not fetched again. A file larger than a part is saved at once.
 func (a *attempt) segment(ctx context.Context, n int, rows []checkm.Row) error {
 	entries := make([]*aip.Entry, len(rows))
 	if !a.First {
@@ -170,18 +169,18 @@ func (a *attempt) segment(ctx context.Context, n int, rows []checkm.Row) error {
 		})
 	}
 
-	_ = side.Wait() // what fails is noted
+	_ = side.Wait() // failures are noted
 	return a.save(ctx, n, entries)
 }
 
-// save keeps what is there of a segment.
+// save saves the files of a segment that are there.
 func (a *attempt) save(ctx context.Context, n int, entries []*aip.Entry) error {
 	if slices.Contains(entries, nil) {
 		err := a.Work.PutUnfinished(ctx, a.job.ID, n, entries)
 		if err == nil && (a.stopped() || a.TimeUp()) {
 			err = errStopped
 		}
-		return err // without one, a file has a problem: those of other segments are looked for, too
+		return err // nil if a file is bad: the other segments are checked, too
 	}
 
 	err := a.Work.PutSegment(ctx, a.job.ID, n, entries)
@@ -198,7 +197,7 @@ func (a *attempt) save(ctx context.Context, n int, entries []*aip.Entry) error {
 }
 
 // same compares a segment with the one that another try wrote. Both tries wrote to the
-// same keys: if the source changed between them, the files are not those of the ledger.
+// same keys: if the source changed between them, the files do not match the ledger.
 func (a *attempt) same(ctx context.Context, n int, entries []*aip.Entry) error {
 	stands, err := a.Work.Segment(ctx, a.job.ID, n)
 	if err != nil {

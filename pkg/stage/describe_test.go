@@ -101,7 +101,7 @@ func TestManyCreators(t *testing.T) {
 	j := p.Ended(id, 1, false)
 	if erc := p.system(id, "mrt-erc.txt"); strings.Count(erc, "\nwho: ") != 5154 ||
 		!strings.Contains(erc, strings.Repeat("ü", 200_000)) {
-		t.Errorf("the stored described has %d bytes, %d creators", len(erc), strings.Count(erc, "\nwho: "))
+		t.Errorf("the stored description has %d bytes, %d creators", len(erc), strings.Count(erc, "\nwho: "))
 	}
 	o, err := p.Stages.Inventory.Object(t.Context(), j.Primary)
 	if err != nil || len(o.Title) > 2000 || len(o.Who) > 2000 || !strings.HasPrefix(o.Who, "Creator 0; Creator 1; ") ||
@@ -110,7 +110,7 @@ func TestManyCreators(t *testing.T) {
 	}
 	next := p.Ended(p.pack(map[string]string{"other.txt": "other"}), 2, false)
 	if erc := p.system(next.Job.ID, "mrt-erc.txt"); strings.Count(erc, "\nwho: ") != 5154 {
-		t.Error("the next version, which says nothing of itself, does not have the description of the one before")
+		t.Error("the next version, submitted without a description, does not have the one of the version before")
 	}
 }
 
@@ -134,7 +134,7 @@ func TestDescription(t *testing.T) {
 	}
 	none := p.pack(map[string]string{"a.txt": "a"}, func(b *ingest.Batch) { b.LocalIDs = []string{"another"} })
 	if o, err := p.Stages.Inventory.Object(t.Context(), p.Ended(none, 1, false).Primary); err != nil || o.Title != "" {
-		t.Errorf("the title of what has none is %q, %v", o.Title, err)
+		t.Errorf("the title of an object without a title is %q, %v", o.Title, err)
 	}
 	for says, file := range map[string]string{"save the file as UTF-8": "what: caf\xe9\n",
 		"may have 1048576": "what: " + strings.Repeat("x", 1<<20),
@@ -143,8 +143,8 @@ func TestDescription(t *testing.T) {
 	}
 }
 
-// TestCorrectedDescription: another title or another local id is a new version of
-// the same content; nothing new is none.
+// TestCorrectedDescription: another title or another local id makes a new version of
+// the same content; without a change there is no new version.
 func TestCorrectedDescription(t *testing.T) {
 	p := newPackages(t)
 	files := map[string]string{"a.txt": "a", "b.txt": "b"}
@@ -164,7 +164,7 @@ func TestCorrectedDescription(t *testing.T) {
 		t.Errorf("the new version says %s", erc)
 	}
 	p.Ended(p.pack(files, title("Notes")), 2, true)
-	p.Ended(p.pack(files), 2, true) // nothing said: as before
+	p.Ended(p.pack(files), 2, true) // no title given: the one before stays
 	p.Ended(p.pack(files, func(b *ingest.Batch) { b.LocalIDs = append(b.LocalIDs, "a new id") }), 3, false)
 	known, err := p.Stages.Inventory.ByLocalID(t.Context(), "bench", "a new id")
 	if err != nil || known != first.Primary {
@@ -175,9 +175,9 @@ func TestCorrectedDescription(t *testing.T) {
 	}
 }
 
-// TestUncarried: what the system files cannot hold is refused with the reason,
-// before anything is stored.
-func TestUncarried(t *testing.T) {
+// TestInvalidCharacters: what the system files cannot represent is refused with the
+// reason, before anything is stored.
+func TestInvalidCharacters(t *testing.T) {
 	p := newPackages(t)
 	for says, file := range map[string]string{"title (what) \"a\\x01b\" has the character U+0001": "what: a\x01b\n",
 		"U+FFFE": "rights: \ufffe\n", "a character was lost": "who: \ufffd\n",
@@ -193,8 +193,8 @@ func TestUncarried(t *testing.T) {
 	}
 }
 
-// TestVersionMetadata: a version says who submitted it and why; a note that two
-// submissions share does not make the second the first.
+// TestVersionMetadata: a version names its submitter and the reason. Two submissions with
+// the same note are still two versions.
 func TestVersionMetadata(t *testing.T) {
 	w := newTwins(t)
 	by := func(who, note string) func(*ingest.Batch) {
@@ -221,7 +221,7 @@ func TestVersionMetadata(t *testing.T) {
 }
 
 // TestStoredManifests: the manifests that are kept with a version begin with their
-// declaration, say every name exactly, and hold no credentials.
+// declaration, have every name exactly, and contain no credentials.
 func TestStoredManifests(t *testing.T) {
 	p := newPackages(t)
 	names := []string{"a|b.txt", "blank at the end ", "plain.txt"}
@@ -255,7 +255,7 @@ func TestStoredManifests(t *testing.T) {
 }
 
 // TestPreservationMetadata: each version is a representation of its own, of the one
-// object; its files are there with fixity, size and format; agents do what they did.
+// object; its files have fixity, size and format; agents are linked to what they did.
 func TestPreservationMetadata(t *testing.T) {
 	p := newPackages(t)
 	p.Stages.Version = "v1.2.3"
@@ -286,8 +286,8 @@ func TestPreservationMetadata(t *testing.T) {
 	}
 }
 
-// TestHostileDescriptions: whatever a package says of itself is refused before
-// anything is stored, or stored and recorded so that it is read the same.
+// TestHostileDescriptions: any description of a package is refused before anything is
+// stored, or it is stored and recorded without a change.
 func TestHostileDescriptions(t *testing.T) {
 	p, rng := newPackages(t), rand.New(rand.NewPCG(3, 3))
 	parts := []string{"\n", "\r", "\r\n ", "\t", "\v", "\x00", "\u0085", "\u2028", " ", "\u00a0", ":", "#", ";", "%0a",
@@ -340,7 +340,7 @@ func TestHostileDescriptions(t *testing.T) {
 		}
 	}
 	if refused < 5 || kept < 5 {
-		t.Errorf("%d refused, %d kept: the values say little", refused, kept)
+		t.Errorf("%d refused, %d kept: the values do not test much", refused, kept)
 	}
 }
 

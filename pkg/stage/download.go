@@ -15,12 +15,12 @@ import (
 )
 
 // Download gets every file that is not there yet, segment by segment, within the
-// time budget, and writes down in the ledger what is known of each.
+// time budget, and records each file in the ledger.
 //
-// What earlier tries have done is in three places: finished segments of the ledger,
-// which are never written again; the finished files of a segment under way; and the
-// state of a transfer that was cut off (package transfer). A file that cannot be had
-// does not end the download at once: all of them are named.
+// The work of earlier tries is in three places: finished segments of the ledger, which
+// are never written again; the finished files of a segment in progress; and the state of
+// an interrupted transfer (package transfer). A file that cannot be downloaded does not
+// end the download at once: the message names all such files.
 type Download struct {
 	Fetch    *fetch.Client
 	Work     workspace.Store
@@ -36,13 +36,13 @@ func (d Download) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 	j := claim.Job
 	a := &attempt{job: j, parallel: d.Parallel, Transfer: transfer.Transfer{
 		Fetch: d.Fetch, Work: d.Work, Now: d.Now, Began: d.Now(), Until: claim.Until, First: j.FirstTry()}}
-	a.Partly = a.hear
+	a.Partly = a.notePartial
 	err := a.segments(ctx)
 	j.Checkpoint = a.progress() // also if this try fails
 	var changed *changedError
 	switch {
 	case errors.As(a.err, &changed):
-		return d.beginAgain(ctx, claim, changed.why)
+		return d.startOver(ctx, claim, changed.why)
 	case a.err != nil && !errors.Is(a.err, fetch.ErrStop):
 		return ingest.Result{}, a.err
 	case len(a.problems) > 0:
@@ -75,9 +75,9 @@ func (a *attempt) segments(ctx context.Context) (err error) {
 	})
 }
 
-// beginAgain fails a job so that its requeue begins with Estimate, where a payload's
-// type that was not given is detected: nothing that was downloaded is kept.
-func (d Download) beginAgain(ctx context.Context, claim *queue.Claim, why string) (ingest.Result, error) {
+// startOver fails a job so that its requeue begins with Estimate, which detects the
+// payload's type if none was given. Nothing that was downloaded is kept.
+func (d Download) startOver(ctx context.Context, claim *queue.Claim, why string) (ingest.Result, error) {
 	all, err := d.Work.Clean(ctx, claim.Job.ID, claim.Until, d.Now)
 	if err != nil || !all {
 		return ingest.Result{Outcome: ingest.StepContinue}, err
@@ -91,8 +91,8 @@ func (d Download) beginAgain(ctx context.Context, claim *queue.Claim, why string
 	return ingest.Fail(true, why), nil
 }
 
-// finish corrects what the estimate guessed. A ledger that is not all of this attempt
-// is read.
+// finish replaces the estimate by the exact figures. It reads the ledger if earlier tries
+// wrote part of it.
 func (d Download) finish(ctx context.Context, a *attempt) (ingest.Result, error) {
 	j := a.job
 	if !a.own {

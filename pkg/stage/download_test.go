@@ -19,8 +19,7 @@ import (
 	"archivist/pkg/workspace"
 )
 
-// alone is the stage Download with what it names in its fields, and nothing else: no
-// table, no storage root.
+// alone is the stage Download with only what its fields name: no table, no storage root.
 func alone(t *testing.T) stage.Download {
 	server := httptest.NewServer(buckettest.New(t.TempDir()))
 	t.Cleanup(server.Close)
@@ -82,7 +81,7 @@ func TestDownloadAlone(t *testing.T) {
 }
 
 // TestDownloadThatChanged: if two tries download at once and the source changes between
-// them, what lies there is not what the ledger lists.
+// them, the files do not match the ledger, and the job fails.
 func TestDownloadThatChanged(t *testing.T) {
 	d := alone(t)
 	content := "before"

@@ -14,8 +14,8 @@ import (
 	"archivist/pkg/transfer"
 )
 
-// describe compares a file that came with what the depositor said of it. A wrong
-// digest refuses it; a wrong size only without a digest that is right.
+// describe compares a received file with what the depositor stated. A file with a wrong
+// digest is refused; one with a wrong size is refused only if no digest matched.
 func describe(row checkm.Row, came *transfer.File, key string) (aip.Entry, error) {
 	sums, digests := came.Sums, came.Sums.Sums()
 	e := aip.Entry{URL: fetch.Redact(row.URL), MediaType: row.MediaType, Modified: row.Modified,
@@ -50,8 +50,8 @@ func describe(row checkm.Row, came *transfer.File, key string) (aip.Entry, error
 	return e, nil
 }
 
-// defaultType is the media type that a file's name suggests. It names no charset:
-// nobody said in which the file is.
+// defaultType is the media type that a file's name suggests. It names no charset: the
+// file's charset is not known.
 func defaultType(name string) string {
 	if t, _, err := mime.ParseMediaType(mime.TypeByExtension(path.Ext(name))); err == nil {
 		return t

@@ -21,9 +21,9 @@ import (
 // Estimate finds the job's object, fetches and checks its manifest, and adds up the
 // sizes of its files.
 //
-// The job has no space in the work bucket yet: this stage says how much it needs. A size
-// that nobody knows fails nothing; such a job waits longer. Sizes are asked for page by
-// page, and a try goes on where the one before was.
+// The job has no space in the work bucket yet: this stage finds how much it needs. An
+// unknown size is no failure; such a job waits longer. Sizes are requested page by page,
+// and a try continues where the one before stopped.
 type Estimate struct {
 	Identity    identity.Resolver
 	Collections collection.Store
@@ -31,7 +31,7 @@ type Estimate struct {
 	Fetch       *fetch.Client
 	Work        workspace.Store
 	Now         func() time.Time
-	Parallel    int // sizes that are asked for at once
+	Parallel    int // sizes that are requested at once
 }
 
 // Run estimates a job.
@@ -42,7 +42,7 @@ func (e Estimate) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 		return ingest.Fail(false, refused), err
 	}
 
-	// The job's Done is how many files are counted: what is before them is done once.
+	// The job's Done is how many files are counted: the steps before that run once.
 	manifest := e.Work.Text(workspace.ManifestKey(j))
 	if j.Done == 0 {
 		var res ingest.Result
@@ -65,7 +65,7 @@ func (e Estimate) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 	return next, err
 }
 
-// payload settles the payload's type, and fetches the manifest if it is one.
+// payload decides the payload's type, and fetches the manifest if it is one.
 func (e Estimate) payload(ctx context.Context, claim *queue.Claim) (ocfl.Text, ingest.Result, error) {
 	j := claim.Job
 	if j.Detected {
@@ -84,7 +84,7 @@ func (e Estimate) payload(ctx context.Context, claim *queue.Claim) (ocfl.Text, i
 	return e.manifest(ctx, claim)
 }
 
-// undigested says that a file without a digest is not taken by its collection, or "".
+// undigested returns why a file without a digest is refused by its collection, or "".
 func undigested(ctx context.Context, profiles collection.Store, collection string, p ingest.Payload) (string, error) {
 	if p.Type != ingest.TypeFile || p.Digest != "" {
 		return "", nil
@@ -106,7 +106,7 @@ func (e Estimate) manifest(
 	t := transfer.Transfer{Fetch: e.Fetch, Work: e.Work, Now: e.Now, Began: e.Now(), Until: claim.Until,
 		First: j.FirstTry()}
 	row := workspace.FileRow(j)
-	row.Size = -1 // the depositor's size of a manifest is of no use beside its digest
+	row.Size = -1 // a manifest is verified by its digest, not by its size
 	key, noted := workspace.AttemptKey(j.ID, claim.Take(), "manifest.checkm"), workspace.PartialKey(j.ID, "manifest")
 	came, err := t.File(ctx, row, key, noted)
 	if errors.Is(err, fetch.ErrStop) {
@@ -135,7 +135,7 @@ func (e Estimate) manifest(
 	return manifest, res, err
 }
 
-// checkManifest holds a job's manifest against its rules, and counts its files.
+// checkManifest validates a job's manifest, and counts its files.
 func (e Estimate) checkManifest(ctx context.Context, j *ingest.Job, manifest ocfl.Text) (ingest.Result, error) {
 	body, err := manifest(ctx)
 	if err != nil {
@@ -160,8 +160,8 @@ func (e Estimate) checkManifest(ctx context.Context, j *ingest.Job, manifest ocf
 	return next, nil
 }
 
-// detect tells the type of a job's payload that was submitted without one, from
-// what is there now. A batch manifest is refused: it is to be unpacked into jobs.
+// detect detects the type of a payload that was submitted without one, from its content
+// now. A batch manifest is refused: only Unpack can make jobs of it.
 func (e Estimate) detect(ctx context.Context, j *ingest.Job, until time.Time) (ingest.Result, error) {
 	j.Payload.Type = ""
 	kind, err := e.Payloads.Type(ctx, j.Payload, until)

@@ -40,7 +40,7 @@ func TestSlowHosts(t *testing.T) {
 		if r.Method == http.MethodHead {
 			asked.Add(1)
 		}
-		later.Add(int64(time.Second)) // 10 s beside nine others
+		later.Add(int64(time.Second)) // 10 s, with nine others at once
 		return nil, errors.New("no answer")
 	})
 	steps := w.Machine.Step
@@ -81,8 +81,8 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// TestSourceWithoutHead: a server that does not answer a HEAD is no reason to wait
-// long, nor to fail.
+// TestSourceWithoutHead: a server that does not answer a HEAD request causes no long wait
+// and no failure.
 func TestSourceWithoutHead(t *testing.T) {
 	w := newTwins(t)
 	w.Stages.Fetch.Limits.Small = 50 * time.Millisecond
@@ -97,8 +97,8 @@ func TestSourceWithoutHead(t *testing.T) {
 	w.Ended(w.Submit("a.txt", func(b *ingest.Batch) { b.URL = source.URL }), 1, false)
 }
 
-// TestCutConnection: content of unknown length whose connection is cut is not taken
-// for whole.
+// TestCutConnection: content of unknown length whose connection is closed early is not
+// accepted as complete.
 func TestCutConnection(t *testing.T) {
 	w := newTwins(t)
 	w.Stages.Fetch.Tries = 1
@@ -115,7 +115,7 @@ func TestCutConnection(t *testing.T) {
 	}
 }
 
-// timed notes how long the longest try takes by a clock.
+// timed measures the longest try by a clock.
 func timed(steps func(ingest.Stage) queue.Step, now func() time.Time,
 	longest *atomic.Int64) func(ingest.Stage) queue.Step {
 	return func(s ingest.Stage) queue.Step {
@@ -128,8 +128,8 @@ func timed(steps func(ingest.Stage) queue.Step, now func() time.Time,
 	}
 }
 
-// drip is a source that sends some bytes of its content per connection, from where it
-// is asked, and then nothing.
+// drip is a source that sends some bytes of its content per connection, from the requested
+// offset, and then nothing.
 func drip(t *testing.T, content, etag string, some int) *httptest.Server {
 	source := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		from := 0
@@ -159,8 +159,8 @@ func drip(t *testing.T, content, etag string, some int) *httptest.Server {
 	return source
 }
 
-// TestSlowSmallFile: a file that is smaller than a part and needs several tries is
-// gone on with where the last try ended, if the source can do that.
+// TestSlowSmallFile: a file that is smaller than a part and needs several tries is resumed
+// where the last try ended, if the source supports it.
 func TestSlowSmallFile(t *testing.T) {
 	w := newTwins(t)
 	w.Machine.Queue.Rules.Timing.Pause = w.Machine.Queue.Rules.Timing.Long - 200*time.Millisecond
@@ -175,7 +175,7 @@ func TestSlowSmallFile(t *testing.T) {
 }
 
 // TestSlowSourceThatBeginsAgain: a source that always begins at the beginning, and is
-// too slow for one try, is a failed try. It is not tried for ever.
+// too slow for one try, is a failed try. The number of tries is limited.
 func TestSlowSourceThatBeginsAgain(t *testing.T) {
 	w := newTwins(t)
 	w.Machine.Queue.Rules.Timing.Pause = w.Machine.Queue.Rules.Timing.Long - 200*time.Millisecond
@@ -188,8 +188,8 @@ func TestSlowSourceThatBeginsAgain(t *testing.T) {
 	}
 }
 
-// TestManifestOfATry: no two tries keep the manifest at one key, so that one who comes
-// late does not change what another one checked.
+// TestManifestOfATry: each try keeps the manifest at a key of its own, so that a late
+// worker does not change what another one checked.
 func TestManifestOfATry(t *testing.T) {
 	w := newTwins(t)
 	puts := map[string]bool{}
@@ -203,7 +203,7 @@ func TestManifestOfATry(t *testing.T) {
 		return 0
 	}
 	id := w.manifestOf(func(url string) []string { return []string{url + "/a | | | | | a |"} })
-	if _, err := w.Machine.Queue.ForceFail(t.Context(), id, "it does not come to an end", "me"); err != nil {
+	if _, err := w.Machine.Queue.ForceFail(t.Context(), id, "it does not end", "me"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Machine.Queue.Requeue(t.Context(), id, "again", "me"); err != nil {

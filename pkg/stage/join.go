@@ -14,21 +14,21 @@ import (
 	"archivist/pkg/workspace"
 )
 
-// readPage reads page n of a report under way.
+// readPage reads page n of a report in progress.
 type readPage func(n int) (reportPage, error)
 
-// joiner writes a report as a stream, one list after the other, and keeps what a
-// mail shows of it. It holds one page at a time.
+// joiner writes a report as a stream, one list after the other, and keeps the part that a
+// mail shows. It holds one page in memory at a time.
 type joiner struct {
 	summary notify.Report
 	enc     *jsontext.Encoder
 	read    readPage
 	pages   int
-	has     []map[string]bool // for which lists a page has lines, once it was read
+	has     []map[string]bool // the lists for which a page has lines, once it is read
 }
 
-// join writes the pages of a batch's report as one JSON document, and beside
-// it the part that mails show if the whole is too large to be attached.
+// join writes the pages of a batch's report as one JSON document. If that is too large to
+// be attached to a mail, it also writes the part that mails show.
 func (r Report) join(ctx context.Context, b *ingest.Batch, pages int, read readPage) error {
 	out := r.Work.Writer(ctx, workspace.ReportKey(b.ID), bucket.Condition{})
 	size := &counter{Writer: out}
@@ -48,8 +48,8 @@ func (r Report) join(ctx context.Context, b *ingest.Batch, pages int, read readP
 	return out.Close()
 }
 
-// newReport begins a report. Its time is that at which the batch came to its state,
-// so that a second try makes the same one.
+// newReport begins a report. Its time is when the batch reached its state, so that a
+// second try makes the same report.
 func newReport(b *ingest.Batch) notify.Report {
 	report := notify.NewReport(b.ID, b.Collection, b.Note, ingest.Timestamp(b.Entered))
 	report.Warnings = b.Warnings
@@ -106,8 +106,8 @@ type reportList struct {
 	n    *int
 }
 
-// list writes one list from the pages that have something for it; the first list
-// finds out which do.
+// list writes one list from the pages that have lines for it; writing the first list finds
+// out which pages do.
 func (j *joiner) list(l reportList) error {
 	if err := j.enc.WriteToken(jsontext.String(l.name)); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (j *joiner) lines(l reportList, all lines) error {
 	return nil
 }
 
-// keep adds a line to those that a mail shows, without its files.
+// keep adds a line, without its files, to those that a mail shows.
 func keep(show *[]notify.Job, line json.RawMessage) error {
 	var job notify.Job
 	if err := json.Unmarshal(line, &job); err != nil {

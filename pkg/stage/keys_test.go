@@ -13,13 +13,13 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// partition is every partition key that the system writes: a prefix and an id, so
-// that no name that a person chooses can meet another kind's rows, or one of the
-// two partitions whose rows are counted.
+// partition is every partition key that the system writes: a prefix and an id. So a name
+// that a person chooses cannot collide with rows of another kind, or with one of the two
+// partitions whose rows are counted.
 var partition = regexp.MustCompile(`^((BATCH|JOB|OBJECT|COLLECTION|LOCAL|ARK|LOCK|KEY|LEASE|MAIL)#.+|SLOT|SPACE)$`)
 
 // TestKeys: after work of every kind, with names chosen to collide, each row is in a
-// partition of its kind, and each event is beside the row of its subject.
+// partition of its kind, and each event is in the partition of its subject.
 func TestKeys(t *testing.T) {
 	w := newTwins(t)
 	fake := tabletest.New()
@@ -44,7 +44,7 @@ func TestKeys(t *testing.T) {
 	}
 	for k := range rows {
 		if !partition.MatchString(k.PK) {
-			t.Errorf("the row %s is in no partition of a kind", k)
+			t.Errorf("the row %s is in no known partition", k)
 		}
 		if !strings.HasPrefix(k.SK, event.Prefix) {
 			continue
@@ -52,13 +52,13 @@ func TestKeys(t *testing.T) {
 		events++
 		kind, _, _ := strings.Cut(k.PK, "#")
 		if !rows[table.Key{PK: k.PK, SK: kind}] {
-			t.Errorf("the event %s is not beside a row of its subject", k)
+			t.Errorf("the event %s is in another partition than its subject", k)
 		}
 	}
 	if events == 0 {
 		t.Error("no events were written")
 	}
 	if o, err := w.Machine.Queue.Overview(t.Context()); err != nil || o.Running != 0 {
-		t.Errorf("%d of %d slots are taken by nobody, %v", o.Running, o.MaxInFlight, err)
+		t.Errorf("%d of %d slots are still in use, %v", o.Running, o.MaxInFlight, err)
 	}
 }

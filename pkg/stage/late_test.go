@@ -13,13 +13,13 @@ import (
 )
 
 // late is a deployment in which the worker of a second version stops at one of its
-// writes. Meanwhile its job is failed by hand, and the next job of the object, which
-// brings what is stored already, runs to its end.
+// writes. Meanwhile its job is failed by hand. The next job of the object, which submits
+// what is stored already, runs to its end.
 type late struct {
 	*twins
 	offset         time.Duration
 	one, two, same string
-	dead           bool // the late worker does nothing more
+	dead           bool // the late worker has ended
 }
 
 // newLate stops the worker at its write of a key that ends in name. diesAfter ends
@@ -59,7 +59,7 @@ func newLate(t *testing.T, name string, diesAfter bool) *late {
 	w.Drive()
 	w.S3.Before, w.dead = nil, false
 	if !stopped {
-		t.Fatal("the worker did not come to its write")
+		t.Fatal("the worker did not reach its write")
 	}
 	w.Ended(w.same, 1, true)
 	return w
@@ -110,7 +110,7 @@ func (w *late) keys(job string) (n int) {
 }
 
 // TestLateWorkerIsFenced: a job that was failed by hand commits nothing after it.
-// What it copied stays until none of its workers can be late, and goes then.
+// What it copied stays until none of its workers can be late; then it is removed.
 func TestLateWorkerIsFenced(t *testing.T) {
 	for _, name := range []string{"/v2/inventory.json", "/v2/inventory.json.sha512"} {
 		w := newLate(t, name, false)
@@ -129,16 +129,16 @@ func TestLateWorkerIsFenced(t *testing.T) {
 	}
 }
 
-// TestLateCommit: S3 knows no fence, so a worker can commit just after its job was
-// failed by hand. Then the version is complete, and the job says that it is preserved.
+// TestLateCommit: S3 has no fence, so a worker can commit just after its job was failed
+// by hand. Then the version is complete, and the job's message states that it is preserved.
 func TestLateCommit(t *testing.T) {
 	const root = "/inventory.json"
 	for what, c := range map[string]struct {
 		dies bool
-		then func(w *late) // the next look at the job
+		then func(w *late) // the next action on the job
 	}{
-		"it lives on":              {false, func(*late) {}},
-		"it dies, another comes":   {true, func(w *late) { w.Ended(w.Submit("three.txt"), 3, false) }},
+		"it survives":              {false, func(*late) {}},
+		"it dies, another follows": {true, func(w *late) { w.Ended(w.Submit("three.txt"), 3, false) }},
 		"it dies, the same again":  {true, func(w *late) { w.Ended(w.Submit("two.txt"), 2, true) }},
 		"it dies, it is reindexed": {true, func(w *late) { w.Reindexed(w.Job(w.one).Primary) }},
 		"it dies, it is cleaned": {true, func(w *late) {
@@ -149,7 +149,7 @@ func TestLateCommit(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			w := newLate(t, root, c.dies)
 			if n := w.head("two.txt"); n != 2 {
-				t.Fatalf("the object is at v%d: nobody came late", n)
+				t.Fatalf("the object is at v%d: no worker was late", n)
 			}
 			c.then(w)
 			j := w.Job(w.two)

@@ -13,11 +13,11 @@ import (
 	"archivist/pkg/workspace"
 )
 
-// Notify ends the job's work: the work files are no longer needed, and the
-// depositor's server hears of the version, if the profile names one.
+// Notify ends the job's work: it removes the work files, and sends a callback to the
+// depositor's server if the profile names one.
 //
-// The callback is sent at least once, and always with the same id. Whether a failure to
-// deliver it fails the job is for the profile to say: the version is preserved anyway.
+// The callback is sent at least once, and always with the same id. The profile decides
+// whether a failure to deliver it fails the job: the version is preserved anyway.
 type Notify struct {
 	Work        workspace.Store
 	Collections collection.Store
@@ -55,7 +55,7 @@ func (n Notify) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 	return ingest.Fail(true, fmt.Sprintf("notification failed: %v. Correct the server of the callback", err)), nil
 }
 
-// callback tells a depositor's server that the job is preserved.
+// callback notifies a depositor's server that the job is preserved.
 func (n Notify) callback(ctx context.Context, c collection.Callback, j *ingest.Job) error {
 	key, err := n.Secret(ctx, c.Secret)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"archivist/pkg/stage/stagetest"
 )
 
-// late is a source that gives nothing until it is open.
+// late is a source that sends nothing until it is open.
 func (w *twins) late(content string) (from func(*ingest.Batch), open func()) {
 	is := atomic.Bool{}
 	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
@@ -37,7 +37,8 @@ func (w *twins) requeued(id string, how func(*queue.Queue) requeue) {
 	w.Drive()
 }
 
-// stays fails unless a job is Failed for now, and says that it would replace a version.
+// stays fails unless a job is Failed and can be requeued, and its message states which
+// version it would replace.
 func (w *twins) stays(id, says string) {
 	w.Helper()
 	if j := w.Job(id); j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message, says) {
@@ -45,8 +46,8 @@ func (w *twins) stays(id, says string) {
 	}
 }
 
-// TestOvertaken: a job that failed while a later submission became a version is
-// requeued only by somebody who knows which version it replaces.
+// TestOvertaken: a job failed, and meanwhile a later submission became a version. The job
+// is requeued only with a confirmation of the version that it replaces.
 func TestOvertaken(t *testing.T) {
 	w := newTwins(t)
 	from, open := w.late("the older content")
@@ -68,7 +69,7 @@ func TestOvertaken(t *testing.T) {
 	w.Ended(w.Submit("c.txt"), 3, false)
 }
 
-// TestOvertakenTwice: a confirmation is for the version that was seen.
+// TestOvertakenTwice: a confirmation is valid only for the version that it names.
 func TestOvertakenTwice(t *testing.T) {
 	w := newTwins(t)
 	from, open := w.late("the older content")
@@ -86,13 +87,13 @@ func TestOvertakenTwice(t *testing.T) {
 	w.Ended(old, 3, false)
 }
 
-// TestOvertakenUnseen: where the rows did not tell, Processing and Storing ask the
-// storage root.
+// TestOvertakenUnseen: if the rows do not show the later version, Processing and Storing
+// find it in the storage root.
 func TestOvertakenUnseen(t *testing.T) {
 	w := newTwins(t)
 	ark := w.Ended(w.Submit("a.txt"), 1, false).Primary
 	from, open := w.late("erc:\nwho: somebody\nwhere: " + ark + "\n")
-	old := w.Submit("mrt-erc.txt", from, stagetest.Of("")) // nothing says yet which object it is
+	old := w.Submit("mrt-erc.txt", from, stagetest.Of("")) // its object is not known yet
 	w.Ended(w.Submit("b.txt"), 2, false)
 	open()
 	w.requeued(old, func(q *queue.Queue) requeue { return q.Requeue })
@@ -102,7 +103,7 @@ func TestOvertakenUnseen(t *testing.T) {
 
 	w.Refuse.Store(true)
 	storing := w.Submit("two.txt")
-	if _, err := w.Machine.Queue.ForceFail(t.Context(), storing, "it does not come to an end", "me"); err != nil {
+	if _, err := w.Machine.Queue.ForceFail(t.Context(), storing, "it does not end", "me"); err != nil {
 		t.Fatal(err)
 	}
 	w.Ended(w.Submit("c.txt"), 4, false)
@@ -112,7 +113,7 @@ func TestOvertakenUnseen(t *testing.T) {
 	w.stays(storing, "replace version 4")
 }
 
-// TestNotOvertaken: a job whose own version is stored only finishes.
+// TestNotOvertaken: a job whose own version is stored finishes without a confirmation.
 func TestNotOvertaken(t *testing.T) {
 	w := newTwins(t)
 	down := atomic.Bool{}
@@ -125,7 +126,7 @@ func TestNotOvertaken(t *testing.T) {
 	}
 	down.Store(true)
 	first := w.Submit("a.txt")
-	if _, err := w.Machine.Queue.ForceFail(t.Context(), first, "it does not come to an end", "me"); err != nil {
+	if _, err := w.Machine.Queue.ForceFail(t.Context(), first, "it does not end", "me"); err != nil {
 		t.Fatal(err)
 	}
 	down.Store(false)

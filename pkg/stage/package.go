@@ -19,12 +19,13 @@ import (
 	"archivist/pkg/workspace"
 )
 
-// Packager writes the system files of a job's version. Process does so, and Store once
-// more if the object is at another version by then.
+// Packager writes the system files of a job's version. Process does so, and Store again
+// if the object is at another version by then.
 //
-// They are written for the object as it is stored at that moment, since a version's
-// system files say all the local ids that the object ever had, and repeat the parts of
-// its description that nothing replaces. For which version they are is saved with them.
+// They are written for the object as it is stored at that moment: a version's system
+// files list all local ids that the object ever had, and repeat the parts of its
+// description that the submission does not replace. The version that they were written
+// for is saved with them.
 type Packager struct {
 	Root     ocfl.Root
 	Work     workspace.Store
@@ -32,15 +33,14 @@ type Packager struct {
 	Archive  provenance.Archive
 }
 
-// pack is what a job's version is made of.
+// pack is the input of a job's version.
 type pack struct {
 	files       *spill.Sorter[aip.Entry] // the producer's, by their paths
 	description description.Description
 }
 
-// gather sorts the job's files by their paths, and settles its description from the
-// records among them and from what the submission said. refused says why the
-// submission is refused, or is "".
+// gather sorts the job's files by their paths, and makes its description from the records
+// among them and from the submission. refused is why the submission is refused, or "".
 func (p Packager) gather(ctx context.Context, j *ingest.Job) (made *pack, refused string, err error) {
 	made = &pack{files: spill.New[aip.Entry](ctx)}
 	records := map[string]description.Part{}
@@ -71,8 +71,7 @@ func (p Packager) gather(ctx context.Context, j *ingest.Job) (made *pack, refuse
 	return made, refused, err
 }
 
-// stored is an object as it stands in the storage root; one that is not there has no
-// version.
+// stored reads an object in the storage root; one that is not there has no version.
 func (p Packager) stored(ctx context.Context, ark string) (*ocfl.Stored, error) {
 	stored, err := p.Root.Head(ctx, ark)
 	if fault.Is(err, fault.NotFound) {
@@ -81,9 +80,8 @@ func (p Packager) stored(ctx context.Context, ark string) (*ocfl.Stored, error) 
 	return stored, err
 }
 
-// write writes the system files for the object as it is stored now: it refuses
-// what is not the object's own collection's, and takes over what the object had.
-// The job owns the object's lock.
+// write writes the system files for the object as it is stored now. It refuses a job of
+// another collection, and takes over what the object had. The job owns the object's lock.
 func (p Packager) write(
 	ctx context.Context, claim *queue.Claim, stored *ocfl.Stored, made *pack,
 ) (ingest.Result, error) {
@@ -112,8 +110,8 @@ func (p Packager) write(
 	return next, p.Work.PutSystemFiles(ctx, j.ID, w.out)
 }
 
-// again writes the system files of a job at Storing anew, since the object moved on.
-func (p Packager) again(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+// repack writes the system files of a job at Storing again: the object has a newer version.
+func (p Packager) repack(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	made, refused, err := p.gather(ctx, claim.Job)
@@ -135,9 +133,9 @@ func (p Packager) again(ctx context.Context, claim *queue.Claim) (ingest.Result,
 	return ingest.Result{Outcome: ingest.StepContinue}, nil
 }
 
-// inherit asks whether the job may make a version of a stored object: one of its
-// collection, and of no later submission. Then it gives the job all the local ids that
-// the object had, and the description what the object's said.
+// inherit decides whether the job may make a version of a stored object: it must be of the
+// job's collection, without a version by a later submission. Then the job gets all local
+// ids that the object had, and the description what it does not replace.
 func (p Packager) inherit(
 	ctx context.Context, claim *queue.Claim, stored *ocfl.Stored, all *ingest.Job, d *description.Description,
 ) (ingest.Result, error) {
@@ -169,8 +167,8 @@ func (p Packager) inherit(
 	return next, err
 }
 
-// unexpected says that the object is not at the version that the submission was
-// made for, if it named one. head is 0 where there is no object.
+// unexpected returns why the object is not at the version that the submission expects, or
+// "". head is 0 if there is no object.
 func unexpected(j *ingest.Job, head int) string {
 	if j.IfVersion == 0 || j.IfVersion == head {
 		return ""
@@ -179,8 +177,8 @@ func unexpected(j *ingest.Job, head int) string {
 		"Review what changed, then submit it again", j.IfVersion, head)
 }
 
-// overtaken says that the object has a version by a later submission, which nobody
-// permitted the job to replace.
+// overtaken returns a text if the object has a version by a later submission that the job
+// has no confirmation to replace, or "".
 func overtaken(j *ingest.Job, stored *ocfl.Stored) string {
 	if stored.VersionBy(j.ID) > 0 {
 		return ""

@@ -16,17 +16,17 @@ import (
 	"archivist/pkg/queue"
 )
 
-// unreliable is a source that fails in one way while its test says so.
+// unreliable is a source that fails in one way, for as long as its test needs.
 type unreliable struct {
 	*twins
 	real    http.RoundTripper
 	failing func(r *http.Request) bool
 	way     string
-	later   time.Duration // how far the scheduler has been moved on
+	later   time.Duration // by how much the clock was advanced
 	batch   string
 }
 
-// ways in which a source fails, and what the message says of each.
+// ways in which a source fails, with the text of the message.
 var ways = map[string]string{
 	"404":                "404 Not Found",
 	"503":                "503 Service Unavailable",
@@ -47,7 +47,7 @@ func newUnreliable(t *testing.T, way string) *unreliable {
 	return u
 }
 
-// silence is what the transport says of a server that does not answer.
+// silence is the transport's error if a server does not answer.
 type silence struct{}
 
 func (silence) Error() string   { return "no answer" }
@@ -91,7 +91,7 @@ func (u *unreliable) at() string {
 	return string(j.State)
 }
 
-// begin submits without a type and runs until nothing moves.
+// begin submits without a type and runs until nothing changes.
 func (u *unreliable) begin(name string) {
 	u.Helper()
 	b, err := u.Machine.Queue.Submit(u.Context(), ingest.Batch{Collection: "bench", Mode: "add",
@@ -236,8 +236,7 @@ func TestPayloadTypeIsNeverGuessed(t *testing.T) {
 	}
 }
 
-// recover requeues what failed once the source is well again, and looks at the
-// outcome.
+// recover requeues failed jobs once the source works again, and checks the outcome.
 func (u *unreliable) recover(t *testing.T, name, stage, says string) {
 	t.Helper()
 	u.failing = func(*http.Request) bool { return false }
@@ -248,7 +247,7 @@ func (u *unreliable) recover(t *testing.T, name, stage, says string) {
 		if !strings.Contains(j.Message, says) || !strings.Contains(j.Message, "requeue") {
 			t.Errorf("the job says %q; expected %q and what to do", j.Message, says)
 		}
-		if _, err := u.Machine.Queue.Requeue(u.Context(), j.Job.ID, "the source is well again", "me"); err != nil {
+		if _, err := u.Machine.Queue.Requeue(u.Context(), j.Job.ID, "the source works again", "me"); err != nil {
 			t.Fatal(err)
 		}
 		u.settle()

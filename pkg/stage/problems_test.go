@@ -10,8 +10,8 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// manifestOf submits an object manifest whose rows a function gives from the URL of
-// the source; files below /gone are not there.
+// manifestOf submits an object manifest; a function makes its rows from the URL of the
+// source. Files below /gone are missing.
 func (w *twins) manifestOf(rows func(url string) []string) string {
 	w.Helper()
 	w.Stages.Fetch.Tries = 1
@@ -29,8 +29,8 @@ func (w *twins) manifestOf(rows func(url string) []string) string {
 	return w.Submit("list", func(b *ingest.Batch) { b.Payload.Type = ingest.TypeObjectManifest })
 }
 
-// TestEveryWrongFileIsNamed: all files of a job that cannot be taken are named with
-// what is wrong with each, in the manifest's order.
+// TestEveryWrongFileIsNamed: the message names all bad files of a job, with what is wrong
+// with each, in the manifest's order.
 func TestEveryWrongFileIsNamed(t *testing.T) {
 	w := newTwins(t)
 	wrong := strings.Repeat("0", 32)
@@ -65,8 +65,8 @@ func TestEveryWrongFileIsNamed(t *testing.T) {
 	}
 }
 
-// TestManyFilesAreGone: a source that is down is not asked for all of its files, and
-// what is said of them is bounded.
+// TestManyFilesAreGone: a source that is down is not asked for all of its files, and the
+// message has a limited length.
 func TestManyFilesAreGone(t *testing.T) {
 	w := newTwins(t)
 	long := strings.Repeat("long/", 200)
@@ -120,7 +120,7 @@ func ids(n int) (out []string) {
 	return out
 }
 
-// TestRequiredDigest: a collection that takes no file without a digest takes none,
+// TestRequiredDigest: a collection that requires digests refuses a file without one,
 // whether its type was given or detected.
 func TestRequiredDigest(t *testing.T) {
 	w := newTwins(t)
@@ -140,8 +140,8 @@ func TestRequiredDigest(t *testing.T) {
 	}
 }
 
-// TestOneObjectOnly: what a submission says of one object is not dropped from that of
-// many.
+// TestOneObjectOnly: a submission of many objects is refused if it has fields that
+// describe one object; they are not ignored.
 func TestOneObjectOnly(t *testing.T) {
 	w := newTwins(t)
 	text := manifest("mrt-batch-manifest", batchFields, w.Source.URL+"/a | | | | | a | | fine | | |")

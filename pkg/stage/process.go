@@ -13,9 +13,9 @@ import (
 // Process fixes the object's identifier and the version's time, and writes the
 // system files: after it every byte and digest of the version is decided.
 //
-// A second try comes to the same bytes. The ARK follows from the job's id, the time of
-// the version is on the job's row before it is used, and from here on the job has the
-// locks of its identifiers: no other job changes the object.
+// A second try makes the same bytes. The ARK follows from the job's id, and the time of
+// the version is on the job's row before it is used. From here on the job holds the locks
+// of its identifiers: no other job changes the object.
 type Process struct {
 	Packager Packager
 	Identity identity.Registrar
@@ -25,7 +25,7 @@ type Process struct {
 func (p Process) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// Cheap refusals first: nothing is reserved or locked until the submission is sound.
+	// Cheap checks first: nothing is reserved or locked until the submission is valid.
 	pack, refused, err := p.Packager.gather(ctx, claim.Job)
 	if err == nil && refused == "" {
 		refused, err = p.check(ctx, claim.Job, pack)
@@ -39,7 +39,7 @@ func (p Process) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, er
 		return res, err
 	}
 
-	stored := &ocfl.Stored{} // of an ARK that was minted nothing is stored: it was looked for
+	stored := &ocfl.Stored{} // a minted ARK has no stored object: that was checked
 	if !minted {
 		stored, err = p.Packager.stored(ctx, claim.Job.Primary)
 		if err != nil {
@@ -50,8 +50,8 @@ func (p Process) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, er
 	return p.Packager.write(ctx, claim, stored, pack)
 }
 
-// check finds the job's object, and says why what was submitted cannot become a version
-// of it, or "".
+// check finds the job's object, and returns why the submission cannot become a version of
+// it, or "".
 func (p Process) check(ctx context.Context, j *ingest.Job, pack *pack) (refused string, err error) {
 	refused, err = p.Identity.Resolve(ctx, j)
 	if err != nil || refused != "" {
@@ -65,7 +65,7 @@ func (p Process) check(ctx context.Context, j *ingest.Job, pack *pack) (refused 
 
 	refused = systemfile.Refused(j, pack.description)
 	if refused != "" || j.Primary != "" {
-		return refused, nil // the version of a known object is looked at below the object's lock
+		return refused, nil // the version of a known object is checked under the object's lock
 	}
 	return unexpected(j, 0), nil
 }

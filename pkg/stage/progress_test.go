@@ -12,11 +12,11 @@ import (
 	"archivist/pkg/queue"
 )
 
-// TestExplainDownload: while a download takes several tries, explain says which file
-// comes from where, how much of it is there, and which try it is.
+// TestExplainDownload: while a download takes several tries, explain reports which file is
+// downloaded from where, how much of it is there, and which try it is.
 func TestExplainDownload(t *testing.T) {
 	for _, c := range []struct{ name, validator string }{
-		{"goes on where it stopped", `"same"`},
+		{"continues where it stopped", `"same"`},
 		{"begins again each time", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 // Record makes the stored version findable, by ARK and by local id. What it
 // writes follows from the stored object alone, so that reindexing writes the same.
 //
-// The last rows are put into the transaction that ends the step: no job is past this
-// stage whose version cannot be found.
+// The last rows are part of the transaction that ends the step: if a job is past this
+// stage, its version can be found.
 type Record struct {
 	Reindexer reindex.Reindexer
 	Work      workspace.Store

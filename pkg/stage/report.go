@@ -23,7 +23,7 @@ const (
 	pageJobs    = 250 // jobs of one page: some seconds of work
 	detailed    = 20  // files of a job whose report lists each
 	reportReads = 16  // jobs at once whose files are read
-	// lenientAfter is how many tries insist on the files of every job.
+	// lenientAfter is how many tries require the files of every job.
 	lenientAfter = 3
 )
 
@@ -34,8 +34,8 @@ type reportPage struct {
 	Open      []json.RawMessage `json:"open,omitempty"`
 }
 
-// Report gathers how every job of the batch ended, page by page from where an
-// earlier try got to, and joins the pages. The mail about it is apart (package mail).
+// Report gathers how every job of the batch ended, page by page from where an earlier try
+// stopped, and joins the pages. Package mail composes the mail about it.
 //
 // A batch may have 30,000 jobs, more than one try can read: each page is saved when it
 // is made. A batch of one page needs no page in the bucket.
@@ -71,8 +71,8 @@ func (r Report) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 	return next, nil
 }
 
-// makePages saves the pages that are missing, one at least, as long as there is time
-// for more. Whether all are saved and there is time to join them is all.
+// makePages saves the missing pages: at least one, and more as long as there is time. all
+// reports whether all are saved and there is time to join them.
 func (r Report) makePages(ctx context.Context, claim *queue.Claim, pages int) (all bool, err error) {
 	saved := map[string]bool{}
 	err = r.Work.List(ctx, workspace.PagePrefix(claim.Batch), func(o bucket.Listed) error {
@@ -135,8 +135,8 @@ func (r Report) makePage(ctx context.Context, b *ingest.Batch, n int) (reportPag
 	return p, nil
 }
 
-// reportLines makes the lines of jobs side by side. A lenient one says of files that
-// cannot be read that they cannot.
+// reportLines makes the lines of several jobs at once. A lenient one states that files
+// cannot be read, instead of an error.
 func (r Report) reportLines(ctx context.Context, jobs []queue.Job, lenient bool) ([]json.RawMessage, error) {
 	lines := make([]json.RawMessage, len(jobs))
 	var side errgroup.Group
@@ -171,7 +171,7 @@ func (r Report) line(ctx context.Context, j *ingest.Job, lenient bool) (json.Raw
 	return json.Marshal(line)
 }
 
-// reportLine is what a job's row says of how it ended.
+// reportLine is a job's line from its row, without files.
 func reportLine(j *ingest.Job) notify.Job {
 	line := notify.Job{Job: j.ID, State: string(j.State), Source: fetch.Redact(j.URL), ARK: j.Primary,
 		LocalIDs: j.LocalIDs, Title: j.What,

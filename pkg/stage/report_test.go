@@ -34,7 +34,7 @@ func (w *twins) report(batch string) (r notify.Report) {
 	return r
 }
 
-// TestReport: each job's line says what is preserved, file by file, or what to do.
+// TestReport: each job's line states what is preserved, file by file, or what to do.
 func TestReport(t *testing.T) {
 	w := newTwins(t)
 	const content = "content of a"
@@ -106,9 +106,9 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestNoCharsetIsMadeUp: a text file's type is recorded without a charset, unless the
+// TestNoCharsetIsGuessed: a text file's type is recorded without a charset, unless the
 // depositor names one.
-func TestNoCharsetIsMadeUp(t *testing.T) {
+func TestNoCharsetIsGuessed(t *testing.T) {
 	w := newTwins(t)
 	j := w.Ended(w.Submit("latin1.txt"), 1, false)
 	stored, err := w.Stages.Root.Head(t.Context(), j.Primary)
@@ -150,8 +150,8 @@ func (w *twins) failingJobs(n int) {
 	}
 }
 
-// TestReportInPages: a report of many jobs goes on from the page where its time was
-// up, through the state machine, and has every job once. No page is made twice.
+// TestReportInPages: a report of many jobs continues, through the state machine, from the
+// page where its time was up. It has every job once, and no page is made twice.
 func TestReportInPages(t *testing.T) {
 	w := newTwins(t)
 	const n = 1100

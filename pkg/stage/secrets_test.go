@@ -25,7 +25,8 @@ func (w *twins) signed(path string) string {
 		"?X-Amz-Signature=" + secret
 }
 
-// serveSigned serves a manifest of each kind, files, and errors, to whom has the credentials.
+// serveSigned serves a manifest of each kind, files, and errors, to requests with the
+// credentials.
 func (w *twins) serveSigned() {
 	files := manifest("mrt-ingest-manifest", fileFields, w.signed("/inside.txt")+" | | | | | inside.txt |")
 	texts := map[string]string{
@@ -55,7 +56,7 @@ func (w *twins) serveSigned() {
 	})
 }
 
-// kept are the rows and files in which the secret is, with the place in a row.
+// kept lists the rows, with the attribute, and the files that contain the secret.
 func (w *twins) kept() (out []string) {
 	w.Helper()
 	for _, row := range w.Rows.All() {
@@ -85,8 +86,8 @@ func (w *twins) kept() (out []string) {
 	return out
 }
 
-// TestSecretsDoNotStay: when a batch has ended, no row, file, mail or line of a log has
-// a secret of a URL. A failed job alone keeps its URLs, for a requeue.
+// TestSecretsDoNotStay: when a batch has ended, no row, file, mail or log line contains a
+// secret of a URL. Only a failed job keeps its URLs, for a requeue.
 func TestSecretsDoNotStay(t *testing.T) {
 	for name, c := range map[string]struct {
 		path, kind string

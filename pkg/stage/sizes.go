@@ -16,13 +16,13 @@ import (
 	"archivist/pkg/workspace"
 )
 
-// sizePage is how many files are asked for at once: what is known of a page is
-// kept when the time is up.
+// sizePage is how many sizes are requested before they are counted: those of a page that
+// are known are kept when the time is up.
 const sizePage = 100
 
-// sizes adds up what the servers say, and the manifest where they are silent. It
-// returns errStopped when the time is up; the job's Done is how many files are
-// counted by then.
+// sizes adds up the sizes that servers report, or the manifest's where they do not answer.
+// It returns errStopped when the time is up; the job's Done is how many files are counted
+// by then.
 func (e Estimate) sizes(ctx context.Context, claim *queue.Claim, manifest ocfl.Text) error {
 	j, n := claim.Job, 0
 	budget := claim.Until.Sub(e.Now())
@@ -61,19 +61,19 @@ func (e Estimate) sizes(ctx context.Context, claim *queue.Claim, manifest ocfl.T
 	return err
 }
 
-// asker asks servers for sizes. One that was silent is not asked again.
+// asker requests sizes from servers. A server that did not answer is not asked again.
 type asker struct {
 	Estimate
-	last time.Time // to begin with a file, so that both of its requests end in time
+	last time.Time // a file begun before this can end both of its requests in time
 
 	mu     sync.Mutex
-	began  bool            // some file was asked for
+	began  bool            // at least one size was requested
 	silent map[string]bool // by host
 }
 
-// ask returns the sizes of the first rows, in bytes; -1 is unknown. There are fewer
-// than rows when the time is up, but the first of all is always asked for: each try
-// gets further.
+// ask returns the sizes of the first rows, in bytes; -1 is unknown. When the time is up,
+// there are fewer sizes than rows. The first size of a try is always requested, so that
+// each try makes progress.
 func (a *asker) ask(ctx context.Context, rows []checkm.Row) []int64 {
 	sizes, asked := make([]int64, len(rows)), 0
 	take := func() (i int, more bool) {
@@ -97,7 +97,7 @@ func (a *asker) ask(ctx context.Context, rows []checkm.Row) []int64 {
 		})
 	}
 
-	_ = side.Wait() // a size that is not known is -1
+	_ = side.Wait() // an unknown size is -1, not an error
 	return sizes[:asked]
 }
 

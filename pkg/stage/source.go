@@ -8,9 +8,9 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// failed turns an error of fetching into a result: content that cannot be had
-// fails the job. It can be requeued once the source is corrected, unless its
-// address is refused. A source that asks to wait is asked again.
+// failed turns an error of fetching into a result: content that cannot be fetched fails
+// the job. It can be requeued once the source is corrected, unless its address is refused.
+// A source that asks to wait is asked again later.
 func failed(err error) (ingest.Result, error) {
 	switch {
 	case !unfetched(err):
@@ -24,12 +24,12 @@ func failed(err error) (ingest.Result, error) {
 	return ingest.Fail(true, err.Error()+". Correct the source, then requeue the job"), nil
 }
 
-// unfetched reports whether an error is that of a source, not one of ours.
+// unfetched reports whether an error is the source's, not our own.
 func unfetched(err error) bool {
 	return fault.Is(err, fault.Invalid) || fault.Is(err, fault.Unavailable)
 }
 
-// mayRecover reports whether a source can come to answer in another way.
+// mayRecover reports whether the source may answer differently later.
 func mayRecover(err error) bool {
 	var refused *fetch.RefusedError
 	return unfetched(err) && !errors.As(err, &refused)

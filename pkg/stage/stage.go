@@ -1,17 +1,17 @@
 // Package stage does the work of the ingest's stages, one type per stage.
 //
 // Each type names in its fields exactly what its stage needs, so that it can be read,
-// tested and given permissions alone. Its method Run works on a claim: an item that a
-// worker has taken. It returns what follows (the next state, a checkpoint to go on from,
-// a lock to wait for, or a failure with its reason), or an error, which is a try that
-// may succeed later. A step can run again from any point of a crash: it asks first what
-// is done.
+// tested and given permissions alone. Its method Run works on a claim, which is a worker's
+// hold on an item. It returns what follows: the next state, a checkpoint to continue from,
+// a lock to wait for, or a failure with its reason. An error is a failed try; a later try
+// may succeed. A step can run again after a crash at any point: it first checks what is
+// done.
 //
 //	download := stage.Download{Fetch: client, Work: work, Now: time.Now, Parallel: 4}
 //	result, err := download.Run(ctx, claim)
 //
 // A job passes through [Estimate], [Download], [Process], [Store], [Record] and [Notify];
-// a batch through [Unpack] and [Report]. [Stages] makes them of what a deployment has.
+// a batch through [Unpack] and [Report]. [Stages] makes them from a deployment's parts.
 package stage
 
 import (
@@ -34,7 +34,7 @@ import (
 	"archivist/pkg/workspace"
 )
 
-// Stages is what a deployment has. Its methods give each part what it needs of it.
+// Stages has the parts of a deployment. Its methods give each stage the parts that it needs.
 type Stages struct {
 	Queue       *queue.Queue
 	Inventory   inventory.Store
@@ -53,7 +53,7 @@ type Stages struct {
 	SendMail    func(ctx context.Context, raw []byte) error
 	Secret      func(ctx context.Context, name string) (string, error) // reads a secret by its name
 
-	rooted atomic.Bool // the storage root is there
+	rooted atomic.Bool // the storage root was seen
 }
 
 // Steps returns every stage's step by the stage's name.
@@ -70,7 +70,7 @@ func (s *Stages) Steps() map[string]queue.Step {
 		"download": stored.Or(Download{Fetch: s.Fetch, Work: s.Work, Now: s.Now, Parallel: s.Parallel}.Run),
 		"process":  stored.Or(Process{Packager: packager, Identity: s.registrar()}.Run),
 		"store": stored.Or(Store{Root: s.Root, Rooted: &s.rooted, Work: s.Work, Packager: packager,
-			Queue: s.Queue, Now: s.Now, Parallel: 4 * s.Parallel}.Run), // S3 copies: nothing of it is in memory here
+			Queue: s.Queue, Now: s.Now, Parallel: 4 * s.Parallel}.Run), // S3 copies: the content is not in memory here
 		"record": Record{Reindexer: s.Reindexer(), Work: s.Work}.Run,
 		"notify": Notify{Work: s.Work, Collections: s.Collections, Secret: s.Secret,
 			Callbacks: callback.Sender{Fetch: s.Fetch, Now: s.Now}, Now: s.Now}.Run,
@@ -104,8 +104,8 @@ func (s *Stages) stored() Stored {
 	return Stored{Root: s.Root, Work: s.Work, Identity: s.registrar(), Queue: s.Queue}
 }
 
-// Serve gives the queue what it asks of the content: to remove work files, and whether
-// a job's version is stored.
+// Serve gives the queue its functions on content: one removes work files, one finds
+// whether a job's version is stored.
 func (s *Stages) Serve(q *queue.Queue) {
 	q.Clean = func(ctx context.Context, job string, until time.Time) (bool, error) {
 		return s.Work.Clean(ctx, job, until, s.Now)
@@ -119,8 +119,8 @@ func (s *Stages) Mail() mail.Composer {
 		Send: s.SendMail}
 }
 
-// forgetful is a step that leaves no secret in the URL of what it fails for good: what
-// is not requeued is not fetched again.
+// forgetful removes the secrets from the URL of an item that its step fails for good:
+// what is not requeued is not fetched again.
 func forgetful(step queue.Step) queue.Step {
 	return func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 		res, err := step(ctx, claim)

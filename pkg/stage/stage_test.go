@@ -24,8 +24,8 @@ type twins struct{ *stagetest.World }
 
 func newTwins(t *testing.T) *twins { return &twins{stagetest.NewWorld(t)} }
 
-// TestVersions: a submission is the new complete state; nothing changed makes no
-// version; one made for another version than stands is refused.
+// TestVersions: a submission is the new complete state. One without a change makes no
+// version; one that expects another version than the newest is refused.
 func TestVersions(t *testing.T) {
 	w := newTwins(t)
 	madeFor := func(n int) func(*ingest.Batch) { return func(b *ingest.Batch) { b.IfVersion = n } }
@@ -55,8 +55,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestFailedAfterCommit: a job that is failed by hand after its version was
-// committed says that it is preserved, and goes on from there.
+// TestFailedAfterCommit: a job that is failed by hand after its version was committed
+// states that it is preserved. A requeue continues from there.
 func TestFailedAfterCommit(t *testing.T) {
 	w, ctx := newTwins(t), t.Context()
 	committed := atomic.Bool{}
@@ -64,7 +64,7 @@ func TestFailedAfterCommit(t *testing.T) {
 		root := strings.HasSuffix(name, "/inventory.json") && strings.HasPrefix(name, "storage/") &&
 			!strings.Contains(name, "/v1/")
 		if op == "PUT object" && root {
-			committed.Store(true) // this one still gets through
+			committed.Store(true) // this request still succeeds
 		} else if committed.Load() && op == "PUT object" && strings.HasPrefix(name, "storage/") {
 			return http.StatusServiceUnavailable
 		}
@@ -93,8 +93,8 @@ func TestFailedAfterCommit(t *testing.T) {
 	}
 }
 
-// TestSlowSource: a source that stalls within a part loses what came only if that
-// is too little to be kept.
+// TestSlowSource: if a source stalls within a part, what was received is kept, unless it
+// is too little.
 func TestSlowSource(t *testing.T) {
 	w := newTwins(t)
 	w.Machine.Queue.Rules.Timing.Pause = w.Machine.Queue.Rules.Timing.Long - time.Second // a budget of a second
@@ -121,8 +121,8 @@ func TestSlowSource(t *testing.T) {
 	}
 }
 
-// TestSilentSource: a source that does not answer within a time budget is a failed
-// try that says so, not progress.
+// TestSilentSource: a source that does not answer within a time budget is a failed try
+// with that reason, not progress.
 func TestSilentSource(t *testing.T) {
 	w := newTwins(t)
 	w.Machine.Queue.Rules.Timing.Pause = w.Machine.Queue.Rules.Timing.Long - time.Second
@@ -140,8 +140,8 @@ func TestSilentSource(t *testing.T) {
 	}
 }
 
-// TestIdentifiers: arks are of the collection's shoulder, an object is only its
-// own collection's, and local ids and arks have to agree.
+// TestIdentifiers: arks are on the collection's shoulder, an object belongs to one
+// collection, and local ids and arks must agree.
 func TestIdentifiers(t *testing.T) {
 	w := newTwins(t)
 	given := stagetest.OnShoulder("fk4given")
@@ -170,7 +170,7 @@ func TestIdentifiers(t *testing.T) {
 	w.Refused(w.Submit("d.txt", stagetest.Of("ark:/no")), "the primary identifier is not an ARK")
 }
 
-// TestCopyInParts: what is larger than S3 copies at once goes in parts, and is
+// TestCopyInParts: a file larger than S3 copies in one request is copied in parts, and
 // verified as a whole.
 func TestCopyInParts(t *testing.T) {
 	w := newTwins(t)
@@ -194,9 +194,9 @@ func TestCopyInParts(t *testing.T) {
 	}
 }
 
-// TestOvertakenWhileStoring: a job that failed while it copied is requeued after
-// another job stored the version that it had prepared: it prepares again, and
-// becomes the next version.
+// TestOvertakenWhileStoring: a job failed while it copied, and another job stored a
+// version with the number that it had prepared. After a requeue the job prepares again
+// and becomes the next version.
 func TestOvertakenWhileStoring(t *testing.T) {
 	w, ctx := newTwins(t), t.Context()
 	one := w.Submit("one.txt")
@@ -205,7 +205,7 @@ func TestOvertakenWhileStoring(t *testing.T) {
 	if j := w.Job(two); j.State != ingest.Storing {
 		t.Fatalf("the second is %s: %s", j.State, j.Message)
 	}
-	if _, err := w.Machine.Queue.ForceFail(ctx, two, "it does not come to an end", "me"); err != nil {
+	if _, err := w.Machine.Queue.ForceFail(ctx, two, "it does not end", "me"); err != nil {
 		t.Fatal(err)
 	}
 	three := w.Submit("three.txt")

@@ -26,15 +26,15 @@ import (
 //
 // The plan is saved before anything is copied, and replaced only under a condition: two
 // workers of one job never follow different plans. Content goes to keys of the job's
-// own, so a copy can be made again. Publishing puts the object's root inventory under a
-// condition and below the job's lease: this one request is the commit. What a worker
-// leaves undone after it is finished by the next try.
+// own, so a copy can be repeated. Publishing puts the object's root inventory under a
+// condition and under the job's lease: this one request is the commit. If a worker ends
+// after it, the next try finishes the rest.
 type Store struct {
 	Root     ocfl.Root
-	Rooted   *atomic.Bool // this process has seen that the storage root is there
+	Rooted   *atomic.Bool // this process has seen the storage root
 	Work     workspace.Store
-	Packager Packager     // writes the system files again if the object moved on
-	Queue    *queue.Queue // says which other jobs have ended
+	Packager Packager     // writes the system files again if the object has a newer version
+	Queue    *queue.Queue // reports which other jobs have ended
 	Now      func() time.Time
 	Parallel int // copies at once
 }
@@ -43,7 +43,7 @@ type Store struct {
 func (s Store) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	plan, err := s.prepare(ctx, claim)
 	if errors.Is(err, errMoved) {
-		return s.Packager.again(ctx, claim)
+		return s.Packager.repack(ctx, claim)
 	}
 	if err == nil {
 		var res ingest.Result
@@ -56,7 +56,7 @@ func (s Store) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, erro
 	return s.recover(ctx, claim, plan, err)
 }
 
-// follow does what a plan says, from where an earlier try got to.
+// follow carries out a plan, from where an earlier try stopped.
 func (s Store) follow(ctx context.Context, claim *queue.Claim, plan *workspace.Plan) (ingest.Result, error) {
 	if plan.NoChange || plan.Written {
 		return next, s.finish(ctx, claim, plan, nil)
@@ -74,13 +74,13 @@ func (s Store) follow(ctx context.Context, claim *queue.Claim, plan *workspace.P
 	return next, s.finish(ctx, claim, plan, just)
 }
 
-// errMoved says that the object is at another version than the system files were
-// written for.
+// errMoved means that the object is at another version than the system files were written
+// for.
 var errMoved = errors.New("the object has a newer version")
 
-// prepare plans the version, unless an earlier try did and the object is still
-// the one that it was planned for. It returns errMoved if the system files have to
-// be written again first, and a Stale if another worker of the job planned meanwhile.
+// prepare plans the version, unless an earlier try did and the object is still at the
+// version that it was planned for. It returns errMoved if the system files must be written
+// again first, and a Stale if another worker of the job planned meanwhile.
 func (s Store) prepare(ctx context.Context, claim *queue.Claim) (plan *workspace.Plan, err error) {
 	j := claim.Job
 	plan = new(workspace.Plan)
@@ -101,7 +101,7 @@ func (s Store) prepare(ctx context.Context, claim *queue.Claim) (plan *workspace
 	j.Done = 0
 	system, err := s.Work.SystemFiles(ctx, j.ID)
 	if fault.Is(err, fault.NotFound) || err == nil && system.Follows != j.Follows {
-		return plan, errMoved // what stands there is not of this job's row
+		return plan, errMoved // what is stored there is not of this job's row
 	}
 	if err != nil {
 		return plan, err
@@ -156,8 +156,8 @@ func (s Store) files(ctx context.Context, j *ingest.Job, system workspace.System
 	}
 }
 
-// copy copies the new content, and returns whether all of it is there. Preparing is
-// enough for one time budget.
+// copy copies the new content, and returns whether all of it is there. A try that prepared
+// copies nothing: that is enough for one time budget.
 func (s Store) copy(ctx context.Context, claim *queue.Claim, plan *workspace.Plan) (all bool, err error) {
 	j := claim.Job
 	if plan.Follows == "" {
@@ -178,8 +178,8 @@ func (s Store) copy(ctx context.Context, claim *queue.Claim, plan *workspace.Pla
 	return all, err
 }
 
-// declare says that an object is at its place in the storage root, which this process
-// looks for once.
+// declare writes the declaration that an object is at its place. The process checks once
+// that the storage root is there.
 func (s Store) declare(ctx context.Context, id string) error {
 	if !s.Rooted.Load() {
 		if err := s.Root.Init(ctx); err != nil {
@@ -239,13 +239,13 @@ func (s Store) publish(ctx context.Context, claim *queue.Claim, plan *workspace.
 	j := claim.Job
 	just, err := s.Root.Publish(ctx, plan.Prepared, s.Work.Inventory(j.ID, plan), owner(s.Queue, claim, plan.At))
 	if err == nil {
-		j.ObjectVersion = plan.Number // also for a worker that learns at the end that the job was taken from it
+		j.ObjectVersion = plan.Number // also for a worker that finds at the end that it lost the job
 	}
 	return just, err
 }
 
-// finish verifies the committed version and puts in place what is missing of it. just
-// is what is known of a version that was published right now.
+// finish verifies the committed version and writes what is missing of it. just is a version
+// that was published in this try, or nil.
 func (s Store) finish(ctx context.Context, claim *queue.Claim, plan *workspace.Plan, just *ocfl.Published) error {
 	digest, err := s.Root.Finish(ctx, plan.ID, owner(s.Queue, claim, plan.At), just)
 	if err == nil {
@@ -260,7 +260,7 @@ func owner(q *queue.Queue, claim *queue.Claim, planned int64) ocfl.Owner {
 		Alone: func() bool { return q.Ended(planned) }}
 }
 
-// recover decides what follows when the version could not be stored.
+// recover decides what to do if the version could not be stored.
 func (s Store) recover(
 	ctx context.Context, claim *queue.Claim, plan *workspace.Plan, why error,
 ) (ingest.Result, error) {
@@ -273,7 +273,7 @@ func (s Store) recover(
 		j.Checkpoint = "waiting for the workers of job " + claimed.Job + " to end"
 		wait := min(claim.Until.Sub(s.Now()), time.Minute)
 		return ingest.Result{Outcome: ingest.StepContinue}, s.Queue.Table.Wait(ctx, wait)
-	case fault.Is(why, fault.Stale) && claim.CheckLease(ctx) == nil: // the object is at another version than it was
+	case fault.Is(why, fault.Stale) && claim.CheckLease(ctx) == nil: // the object's version has changed
 		j.Checkpoint, j.Done = "preparing again", 0
 		return ingest.Result{Outcome: ingest.StepContinue}, s.Work.Delete(ctx, workspace.PlanKey(j.ID))
 	}
@@ -281,13 +281,13 @@ func (s Store) recover(
 	return ingest.Result{}, why
 }
 
-// copyAgain begins the copying again: what was stored is no longer all there. Done
-// counts on beyond the segments meanwhile.
+// copyAgain starts the copying over: some stored content is missing. Meanwhile Done counts
+// beyond the number of segments.
 func (s Store) copyAgain(
 	ctx context.Context, claim *queue.Claim, plan *workspace.Plan, why error,
 ) (ingest.Result, error) {
 	j, first := claim.Job, plan.Segments()
-	s.Queue.Log.Error("stored content is missing, it is copied again", "job", j.ID, "error", why)
+	s.Queue.Log.Error("stored content is missing; it is copied again", "job", j.ID, "error", why)
 	if j.Done < first || j.Done >= 2*first {
 		j.Done = first
 	}
@@ -302,5 +302,5 @@ func (s Store) copyAgain(
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	}
 
-	return ingest.Result{}, why // the next try makes sure that all is there
+	return ingest.Result{}, why // the next try checks that all is there
 }

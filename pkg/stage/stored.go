@@ -14,8 +14,8 @@ import (
 
 // Stored finds out whether the version of a job is stored already.
 //
-// On the usual path the job's row knows. It does not if a worker died, or was too late,
-// right after the commit, nor if the table was restored to an earlier moment.
+// On the usual path the job's row has the answer. It does not if a worker died, or was too
+// late, right after the commit, or if the table was restored to an earlier moment.
 type Stored struct {
 	Root     ocfl.Root
 	Work     workspace.Store
@@ -23,9 +23,8 @@ type Stored struct {
 	Queue    *queue.Queue
 }
 
-// ByPlan asks whether the version of a job that is or was at Storing is committed,
-// and if so notes on the job which it is. What is left to do of it is done by a
-// requeue.
+// ByPlan finds whether the version of a job that is or was at Storing is committed. If so,
+// it notes the version on the job. A requeue does the rest of the job's work.
 func (s Stored) ByPlan(ctx context.Context, j *ingest.Job) error {
 	p, err := s.Work.Plan(ctx, j.ID)
 	if err != nil || p.ID == "" || p.NoChange {
@@ -41,7 +40,7 @@ func (s Stored) ByPlan(ctx context.Context, j *ingest.Job) error {
 		return nil
 	}
 
-	stored, err := s.Root.Head(ctx, p.ID) // the object went on: by this job's version first, or without it
+	stored, err := s.Root.Head(ctx, p.ID) // the object has newer versions; this job's may be among them
 	if err != nil {
 		return err
 	}
@@ -51,10 +50,10 @@ func (s Stored) ByPlan(ctx context.Context, j *ingest.Job) error {
 	return nil
 }
 
-// Or is a step that asks, where it can get no further, whether the job's version
-// is stored already. That is so where the table was restored to an earlier moment: the
-// job has ended since then, its work files are gone, and perhaps its source. Then this
-// step is done, and so are those to Storing. On the usual path nothing is asked.
+// Or is a step that checks, if it cannot continue, whether the job's version is stored
+// already. That happens if the table was restored to an earlier moment: the job has ended
+// since then, and its work files are gone, perhaps its source too. Then this step is done,
+// and so are those up to Storing. On the usual path nothing is checked.
 func (s Stored) Or(step queue.Step) queue.Step {
 	return func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 		var res ingest.Result
@@ -72,7 +71,7 @@ func (s Stored) Or(step queue.Step) queue.Step {
 			return ingest.Result{}, asked
 		case found:
 			*claim.Job = j
-			return s.goOn(ctx, claim)
+			return s.complete(ctx, claim)
 		case err != nil: // a work file
 			claim.Job.LastSuccessful, claim.Job.HasSpace = "", false
 			return ingest.Fail(true, "its work files are gone ("+err.Error()+"). Requeue the job; it starts over"), nil
@@ -83,8 +82,8 @@ func (s Stored) Or(step queue.Step) queue.Step {
 	}
 }
 
-// goOn does what is left of a step whose job's version is stored.
-func (s Stored) goOn(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+// complete does the rest of a step whose job's version is stored.
+func (s Stored) complete(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	claim.Remark("the version was stored already")
 	switch claim.Job.State {
 	case ingest.Processing:
@@ -95,7 +94,7 @@ func (s Stored) goOn(ctx context.Context, claim *queue.Claim) (ingest.Result, er
 	return next, nil
 }
 
-// process takes the locks and the reservation, as for any other job.
+// process acquires the locks and the reservation, as for any other job.
 func (s Stored) process(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	if res, err := s.Identity.Assign(ctx, claim); err != nil || res.Outcome != ingest.StepNext {
 		return res, err
@@ -113,7 +112,7 @@ func (s Stored) process(ctx context.Context, claim *queue.Claim) (ingest.Result,
 	return s.Identity.BringBack(ctx, claim.Job.Primary, id, claim.Until)
 }
 
-// store finishes the version, and reads what it has.
+// store finishes the version, and reads its inventory.
 func (s Stored) store(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	j := claim.Job
 	digest, err := s.Root.Finish(ctx, j.Primary, owner(s.Queue, claim, 0), nil)

@@ -14,8 +14,8 @@ import (
 	"archivist/pkg/workspace"
 )
 
-// systemWriter writes the system files of one version. A second try writes the same
-// bytes, but never to the keys of another.
+// systemWriter writes the system files of one version. Each try writes the same bytes to
+// keys of its own.
 type systemWriter struct {
 	work    workspace.Store
 	job     *ingest.Job
@@ -23,7 +23,7 @@ type systemWriter struct {
 	out     workspace.SystemFiles
 }
 
-// write writes every system file. Small ones are carried along.
+// write writes every system file. Small ones are kept in the list of the system files.
 func (w *systemWriter) write(ctx context.Context, v systemfile.Version, sorted *spill.Sorter[aip.Entry]) error {
 	list, err := w.file(ctx, aip.ListName, func(to io.Writer) error { return aip.WriteList(to, w.producer(sorted)) })
 	if err != nil {
@@ -62,7 +62,8 @@ func (w *systemWriter) file(ctx context.Context, name string, write func(io.Writ
 	return f, err
 }
 
-// producer gives the producer's files in order of their paths, and notes few of them.
+// producer gives the producer's files in order of their paths. It notes them if they are
+// few.
 func (w *systemWriter) producer(sorted *spill.Sorter[aip.Entry]) iter.Seq2[aip.Entry, error] {
 	return func(yield func(aip.Entry, error) bool) {
 		for r, err := range sorted.Sorted() {
@@ -76,7 +77,7 @@ func (w *systemWriter) producer(sorted *spill.Sorter[aip.Entry]) iter.Seq2[aip.E
 	}
 }
 
-// listed reads a list of files as often as it is asked.
+// listed iterates over a list of files; it can be read several times.
 func listed(ctx context.Context, list ocfl.Text) iter.Seq2[aip.Entry, error] {
 	return func(yield func(aip.Entry, error) bool) {
 		body, err := list(ctx)

@@ -34,7 +34,7 @@ type troubled struct {
 	step     func(ctx context.Context) error // in place of the stage's step, if set
 	bucket   func(op, name string) int       // what the buckets answer while the stage's step runs
 	table    func(partition string) error    // what the table answers meanwhile
-	take     func(partition string) error    // what it answers a worker outside of a step
+	take     func(partition string) error    // what it answers a worker outside a step
 	source   func(http.ResponseWriter, *http.Request)
 }
 
@@ -79,11 +79,11 @@ func newTroubled(t *testing.T) *troubled {
 	return u
 }
 
-// errKilled is what a worker panics with that is killed.
+// errKilled is the panic of a killed worker.
 var errKilled = errors.New("killed")
 
 // drive handles messages and ticks for three hours. Errors and deaths of workers are
-// what this is about.
+// expected.
 func (u *troubled) drive(each func()) {
 	ctx := u.Context()
 	for range 45 {
@@ -113,14 +113,14 @@ func (u *troubled) drained(ctx context.Context) (done bool) {
 var denied = &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "not authorized",
 	Fault: smithy.FaultClient}
 
-// causes are what can be wrong, and what a person must read of it.
+// causes are what can be wrong, and what the message must contain.
 var causes = []struct {
 	name     string
 	arrange  func(u *troubled)
 	says     []string
 	final    bool // it cannot be requeued
-	unseen   bool // nobody saw the cause
-	unfailed bool // the job cannot be failed, since nobody may write its row: explain says it
+	unseen   bool // the cause was not seen
+	unfailed bool // the job cannot be failed, since no worker may write its row: explain reports it
 }{
 	{name: "source silent", says: []string{"/a.txt: no response header for 0.05 s", "Correct the source, then requeue"},
 		arrange: func(u *troubled) {
@@ -253,8 +253,8 @@ func refuse(prefix string, status int) func(op, name string) int {
 	}
 }
 
-// TestTrueCause: whatever is wrong, the job's message, explain, the event and the
-// report name it and what to do next.
+// TestTrueCause: the job's message, explain, the event and the report each name what is
+// wrong and what to do next.
 func TestTrueCause(t *testing.T) {
 	for _, c := range causes {
 		t.Run(c.name, func(t *testing.T) {
@@ -275,7 +275,7 @@ func TestTrueCause(t *testing.T) {
 				}
 			})
 			u.take = nil
-			u.told(c.says, id, explained, c.unfailed)
+			u.check(c.says, id, explained, c.unfailed)
 			for text := range explained {
 				if strings.Contains(text, "ended without an answer") && !c.unseen {
 					t.Errorf("explain said %q of a cause that was seen", text)
@@ -292,8 +292,8 @@ func TestTrueCause(t *testing.T) {
 	}
 }
 
-// told fails unless every place where a person looks says all of it.
-func (u *troubled) told(says []string, id string, explained map[string]bool, unfailed bool) {
+// check fails unless every place where a person looks has all the texts.
+func (u *troubled) check(says []string, id string, explained map[string]bool, unfailed bool) {
 	u.Helper()
 	places := map[string]string{}
 	for text := range explained {
@@ -336,8 +336,8 @@ func (u *troubled) events(of event.Type, id string) string {
 	}
 }
 
-// TestTrueCauseOfBatch: why a submission has no jobs is said by the batch, explain
-// and the events.
+// TestTrueCauseOfBatch: the batch, explain and the events report why a submission has no
+// jobs.
 func TestTrueCauseOfBatch(t *testing.T) {
 	for name, c := range map[string]struct {
 		arrange func(u *troubled)

@@ -27,9 +27,9 @@ const maxBatchManifest = 5 << 20
 
 // Unpack makes the batch's jobs, one per object. What is refused is not kept.
 //
-// A manifest is fetched once and saved: every try sees the same rows, whatever the
-// source has by then. Its jobs are made chunk by chunk; each chunk is one transaction
-// that also says on the batch's row how far it is.
+// A manifest is fetched once and saved: every try sees the same rows, even if the source
+// has changed. Its jobs are made chunk by chunk; each chunk is one transaction that also
+// notes the progress on the batch's row.
 type Unpack struct {
 	Work        workspace.Store
 	Collections collection.Store
@@ -75,7 +75,7 @@ func (u Unpack) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, 
 	return u.unpackOne(ctx, claim, kind)
 }
 
-// lost says that the manifest of a batch whose unpacking has begun is gone: the source
+// lost reports that the manifest of a batch whose unpacking has begun is gone: the source
 // may have other rows by now.
 func (u Unpack) lost(ctx context.Context, b *ingest.Batch) (why string, err error) {
 	if b.Unpacked == 0 {
@@ -110,12 +110,12 @@ func (u Unpack) unpackOne(ctx context.Context, claim *queue.Claim, kind string) 
 	return next, claim.Unpack(ctx, []ingest.Job{j}, 1)
 }
 
-// patience is how many tries of unpacking wait for a payload that cannot be fetched.
+// patience is how many tries Unpack makes to fetch a payload.
 const patience = 5
 
-// batchType is the type of a batch's payload: the depositor's, else that of what was
-// fetched. It is "" if the payload still cannot be fetched when the patience is
-// over: its one job finds the type, or says what is wrong and can be requeued.
+// batchType is the type of a batch's payload: the depositor's, else that of the fetched
+// content. It is "" if the payload cannot be fetched in all the tries that patience
+// allows. Then its one job detects the type, or fails with the reason and can be requeued.
 func (u Unpack) batchType(ctx context.Context, claim *queue.Claim) (string, error) {
 	p := claim.Batch.Payload
 	if p.Type != "" {
@@ -140,8 +140,8 @@ func (u Unpack) batchType(ctx context.Context, claim *queue.Claim) (string, erro
 	return kind, err
 }
 
-// unreachable ends a try of unpacking a payload that could not be fetched: it is
-// tried again, and refused when the patience is over.
+// unreachable ends a try of unpacking a payload that could not be fetched: it is tried
+// again, and refused after as many tries as patience allows.
 func (u Unpack) unreachable(ctx context.Context, claim *queue.Claim, err error) (ingest.Result, error) {
 	switch {
 	case !unfetched(err) || mayRecover(err) && claim.Batch.Tries < patience:
@@ -154,8 +154,8 @@ func (u Unpack) unreachable(ctx context.Context, claim *queue.Claim, err error) 
 
 const unfetchable = "the payload cannot be fetched: "
 
-// unpackList makes a job of each row of a batch manifest, chunk by chunk from
-// where an earlier try got to.
+// unpackList makes a job of each row of a batch manifest, chunk by chunk from where an
+// earlier try stopped.
 func (u Unpack) unpackList(
 	ctx context.Context, claim *queue.Claim, row string, kind checkm.Kind,
 ) (ingest.Result, error) {
@@ -186,7 +186,7 @@ func (u Unpack) unpackList(
 	return next, nil
 }
 
-// jobs makes the jobs of a batch manifest, and says why it is refused, or "".
+// jobs makes the jobs of a batch manifest, and returns why it is refused, or "".
 func (u Unpack) jobs(
 	ctx context.Context, b *ingest.Batch, data []byte, row string, kind checkm.Kind,
 ) (jobs []ingest.Job, refused string, err error) {
@@ -215,17 +215,17 @@ func (u Unpack) jobs(
 	return jobs, "", nil
 }
 
-// checkRow asks whether every later step can hold what a row of a batch manifest says.
-func checkRow(r checkm.Row, wrong func(column, why string)) {
+// checkRow checks that every later step can represent a row of a batch manifest.
+func checkRow(r checkm.Row, report func(column, why string)) {
 	if _, err := ingest.CleanLocalIDs(r.Local); err != nil {
-		wrong("localIdentifier", err.Error())
+		report("localIdentifier", err.Error())
 	}
 	if _, err := ark.Parse(r.Primary); r.Primary != "" && err != nil {
-		wrong("primaryIdentifier", err.Error())
+		report("primaryIdentifier", err.Error())
 	}
 	for _, cell := range []struct{ column, text string }{{"creator", r.Creator}, {"title", r.Title}, {"date", r.Date}} {
 		if err := ingest.CheckText("the "+cell.column, cell.text, ingest.MaxMetadata); err != nil {
-			wrong(cell.column, err.Error())
+			report(cell.column, err.Error())
 		}
 	}
 }
@@ -266,7 +266,7 @@ func (u Unpack) batchManifest(ctx context.Context, claim *queue.Claim) (data []b
 	}
 
 	d := fetch.NewDigester(p.Algorithm)
-	_, _ = d.Write(data) // a digester takes everything
+	_, _ = d.Write(data) // a digester never fails
 	if why := payload.WrongDigest("the manifest", d, p); why != "" {
 		return nil, why, nil
 	}
@@ -278,7 +278,7 @@ func (u Unpack) batchManifest(ctx context.Context, claim *queue.Claim) (data []b
 	return data, "", err
 }
 
-// jobOf makes a row's job. What the row says goes before what the form says.
+// jobOf makes a row's job. Values of the row take precedence over those of the form.
 func jobOf(b *ingest.Batch, r checkm.Row, kind string, priority int) ingest.Job {
 	or := func(row, form string) string {
 		if !erc.Absent(row) {

@@ -10,8 +10,8 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// wants fails unless the texts say what is wanted, in order.
-func wants(t *testing.T, where string, got []string, want ...string) {
+// expectTexts fails unless the texts contain what is wanted, in order.
+func expectTexts(t *testing.T, where string, got []string, want ...string) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Errorf("%s: %q; expected %d", where, got, len(want))
@@ -24,9 +24,8 @@ func wants(t *testing.T, where string, got []string, want ...string) {
 	}
 }
 
-// TestWarnings: what a depositor should look at is on the job's row, in its report, and
-// beside each file of what is preserved, for the receipt: those of the manifest and
-// those of the files, however many tries it took.
+// TestWarnings: warnings of the manifest and of the files are on the job's row, in its
+// report, and next to each preserved file, for the receipt; also after several tries.
 func TestWarnings(t *testing.T) {
 	w := newTwins(t)
 	list := manifest("mrt-ingest-manifest", fileFields,
@@ -49,17 +48,17 @@ func TestWarnings(t *testing.T) {
 	says := []string{"differs from that of line 5 in case or in Unicode normalization only", "after #%eof",
 		"file café/a: the depositor's size is 8 bytes, but 7 were received; the digest matched",
 		"file packed: the source sent it with the Content-Encoding \"gzip\""}
-	wants(t, "the job", j.Warnings(), says...)
+	expectTexts(t, "the job", j.Warnings(), says...)
 	r := w.report(j.Batch)
-	wants(t, "the report", r.Completed[0].Warnings, says...)
+	expectTexts(t, "the report", r.Completed[0].Warnings, says...)
 	files := r.Completed[0].FileDetails
 	if len(files) != 3 || files[1].Warning == "" || files[2].Warning == "" || j.Warned != 2 {
 		t.Errorf("%d files have a warning: %+v", j.Warned, files)
 	}
 }
 
-// TestWarningsOfBatch: the warnings of a batch's manifest are on its row and in its
-// report, a bounded number of them.
+// TestWarningsOfBatch: a limited number of the warnings of a batch's manifest is on its row
+// and in its report.
 func TestWarningsOfBatch(t *testing.T) {
 	w := newTwins(t)
 	rows := []string{}
@@ -90,11 +89,11 @@ func TestWarningsOfBatch(t *testing.T) {
 	for range 15 {
 		w.Drive()
 	}
-	wants(t, "the report", w.report(b.Batch.ID).Warnings, b.Warnings...)
+	expectTexts(t, "the report", w.report(b.Batch.ID).Warnings, b.Warnings...)
 }
 
 // TestSourceAsksToWait: a source that asks to wait an hour, for the manifest or for a
-// file, is asked again after it. Until then nothing runs; what was downloaded stays.
+// file, is asked again after that. Until then nothing runs; what was downloaded stays.
 func TestSourceAsksToWait(t *testing.T) {
 	for _, busy := range []string{"/list", "/two"} {
 		t.Run(busy, func(t *testing.T) {

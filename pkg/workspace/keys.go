@@ -14,7 +14,7 @@ const (
 	Reports = "reports/" // of the batches that have ended
 )
 
-// Prefix is where a job's work files are; nobody else writes there.
+// Prefix is where a job's work files are; no other job writes there.
 func Prefix(job string) string { return Jobs + job + "/" }
 
 // FileKey is where the content of a job's nth file is.
@@ -31,8 +31,8 @@ func unfinishedKey(job string, n int) string {
 	return fmt.Sprintf("%sunfinished/%06d.json", Prefix(job), n)
 }
 
-// ManifestKey is where the manifest is that the job's row names. Each try of Estimate
-// keeps one of its own: a worker that comes late changes nothing of what was checked.
+// ManifestKey is the key of the manifest that the job's row names. Each try of Estimate
+// keeps one of its own: a late worker does not change the one that was checked.
 func ManifestKey(j *ingest.Job) string {
 	return cmp.Or(j.Manifest, Prefix(j.ID)+"manifest.checkm")
 }
@@ -44,7 +44,7 @@ func AttemptKey(job, attempt, name string) string { return Prefix(job) + attempt
 // of the small ones.
 func SystemKey(job string) string { return Prefix(job) + "version.json" }
 
-// PlanKey is where the plan is by which a job's version is stored.
+// PlanKey is the key of the plan for storing a job's version.
 func PlanKey(job string) string { return Prefix(job) + "plan.json" }
 
 func inventoryKey(job, attempt string) string { return planFolder(job, attempt) + "inventory.json" }
@@ -58,11 +58,11 @@ func planFolder(job, attempt string) string { return Prefix(job) + "plan/" + att
 // BatchManifestKey is where the manifest of a batch is while the batch is unpacked.
 func BatchManifestKey(batch string) string { return Batches + batch + "/manifest.checkm" }
 
-// PageKey is where page n of a report under way is.
+// PageKey is where page n of a report in progress is.
 func PageKey(b *ingest.Batch, n int) string { return fmt.Sprintf("%s%06d.json", PagePrefix(b), n) }
 
-// PagePrefix is where the pages of a report under way are. Each time that the batch
-// comes to reporting has its own.
+// PagePrefix is where the pages of a report in progress are. Each time that the batch
+// enters Reporting has its own.
 func PagePrefix(b *ingest.Batch) string {
 	return fmt.Sprintf("%s%s/report-%d/", Batches, b.ID, b.Entered)
 }
@@ -70,5 +70,5 @@ func PagePrefix(b *ingest.Batch) string {
 // ReportKey is where a batch's report is.
 func ReportKey(batch string) string { return Reports + batch + ".json" }
 
-// SummaryKey is where the part of a large report is that mails show.
+// SummaryKey is the key of the part of a large report that mails show.
 func SummaryKey(batch string) string { return Reports + batch + ".summary.json" }

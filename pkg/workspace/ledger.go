@@ -15,7 +15,7 @@ import (
 )
 
 // SegmentFiles is how many files a segment of the ledger has. The ledger is in the
-// manifest's order; nobody needs all of it at once.
+// manifest's order; no step needs all of it at once.
 const SegmentFiles = 500
 
 // FinishedSegments are the numbers of the ledger's segments that are written.
@@ -55,13 +55,13 @@ func (s Store) Segment(ctx context.Context, job string, n int) (segment []aip.En
 	return segment, err
 }
 
-// PutSegment finishes a segment of the ledger. It is never written again: not by one
-// who comes late either, who gets a Stale.
+// PutSegment finishes a segment of the ledger. It is never written again: a late worker
+// gets a Stale.
 func (s Store) PutSegment(ctx context.Context, job string, n int, entries []*aip.Entry) error {
 	return s.PutJSON(ctx, segmentKey(job, n), entries, bucket.Condition{Absent: true})
 }
 
-// Unfinished reads what is there of a segment; nil is a file that is not there yet.
+// Unfinished reads the files of a segment that are there; nil is one that is not there yet.
 func (s Store) Unfinished(ctx context.Context, job string, n, files int) ([]*aip.Entry, error) {
 	entries := make([]*aip.Entry, files)
 	err := s.GetJSON(ctx, unfinishedKey(job, n), &entries)
@@ -71,13 +71,13 @@ func (s Store) Unfinished(ctx context.Context, job string, n, files int) ([]*aip
 	return entries, err
 }
 
-// PutUnfinished saves what is there of a segment.
+// PutUnfinished saves the files of a segment that are there.
 func (s Store) PutUnfinished(ctx context.Context, job string, n int, entries []*aip.Entry) error {
 	return s.PutJSON(ctx, unfinishedKey(job, n), entries, bucket.Condition{})
 }
 
-// Rows gives each the files that the job is to download, in order. manifest is the
-// job's, if its payload is one.
+// Rows calls each with the files that the job is to download, in order. manifest is the
+// job's manifest, if its payload is one.
 func Rows(ctx context.Context, j *ingest.Job, manifest ocfl.Text, each func(checkm.Row) error) error {
 	if j.Payload.Type != ingest.TypeObjectManifest {
 		return each(FileRow(j))
@@ -91,7 +91,7 @@ func Rows(ctx context.Context, j *ingest.Job, manifest ocfl.Text, each func(chec
 	return err
 }
 
-// FileRow is what the submission says of a payload that is one file.
+// FileRow is the row of a payload that is one file.
 func FileRow(j *ingest.Job) checkm.Row {
 	size := int64(-1)
 	if j.Payload.Size > 0 || j.Payload.Empty {
@@ -101,7 +101,7 @@ func FileRow(j *ingest.Job) checkm.Row {
 		Name: j.Payload.Filename}
 }
 
-// Segments gives each the job's rows by segments of the ledger.
+// Segments calls each with the job's rows, by segments of the ledger.
 func (s Store) Segments(ctx context.Context, j *ingest.Job, each func(n int, rows []checkm.Row) error) error {
 	n, segment := 0, make([]checkm.Row, 0, SegmentFiles)
 	err := Rows(ctx, j, s.Text(ManifestKey(j)), func(r checkm.Row) error {

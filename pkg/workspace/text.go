@@ -9,8 +9,8 @@ import (
 	"archivist/pkg/ocfl"
 )
 
-// Texts up to these sizes, in bytes, are kept where they are named or in memory: each
-// request to S3 costs more than to carry them along.
+// Texts up to these sizes, in bytes, are kept in the file that names them or in memory: a
+// request to S3 costs more than to keep them there.
 const (
 	SmallFile = 64 << 10 // a system file, in the list of the system files
 
@@ -18,8 +18,8 @@ const (
 	smallText      = 1 << 20   // a work file that is read several times
 )
 
-// TextWriter takes a text: it is in memory while it is small, else an object in the
-// work bucket that is written as a stream.
+// TextWriter writes a text: in memory while it is small, else as a stream to an object in
+// the work bucket.
 type TextWriter struct {
 	most  int // bytes in memory
 	begin func() *bucket.Writer
@@ -27,13 +27,13 @@ type TextWriter struct {
 	large *bucket.Writer
 }
 
-// Create writes a text that, if it has more bytes than most, is at a key of the work
-// bucket.
+// Create begins a text. If it has more than most bytes, it is written to the key in the
+// work bucket.
 func (s Store) Create(ctx context.Context, key string, most int) *TextWriter {
 	return &TextWriter{most: most, begin: func() *bucket.Writer { return s.Writer(ctx, key, bucket.Condition{}) }}
 }
 
-// Write takes the next bytes.
+// Write adds the next bytes.
 func (w *TextWriter) Write(p []byte) (int, error) {
 	if w.large == nil && len(w.small)+len(p) <= w.most {
 		w.small = append(w.small, p...)
@@ -58,8 +58,7 @@ func (w *TextWriter) Close() (small []byte, large bool, err error) {
 	return nil, true, w.large.Close()
 }
 
-// Abort forgets the text. What is left of a large one is removed by the bucket's own
-// rule.
+// Abort discards the text. The bucket's lifecycle rule removes the rest of a large one.
 func (w *TextWriter) Abort() {
 	if w.large != nil {
 		_ = w.large.Abort()
@@ -71,7 +70,7 @@ func InMemory(text []byte) ocfl.Text {
 	return func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
 }
 
-// Text opens a work file as often as it is asked. A small one is requested once.
+// Text opens a work file, also several times. A small one is requested once.
 func (s Store) Text(key string) ocfl.Text {
 	var small ocfl.Text
 	return func(ctx context.Context) (io.ReadCloser, error) {

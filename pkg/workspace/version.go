@@ -10,9 +10,9 @@ import (
 	"archivist/pkg/ocfl"
 )
 
-// SystemFiles are those of a job's version, as Processing wrote them. Follows is the
-// ETag of the root inventory that they were written for. If the producer's files are
-// few, they are there too.
+// SystemFiles are those of a job's version, written at Processing. Follows is the ETag of
+// the root inventory that they were written for. If the producer's files are few, they
+// are included.
 type SystemFiles struct {
 	Follows  string      `json:"follows"`
 	Files    []ocfl.File `json:"files"`
@@ -32,15 +32,14 @@ func (s Store) PutSystemFiles(ctx context.Context, job string, system SystemFile
 }
 
 // Plan is how a job's version is to be stored. Its inventory and the list of its new
-// content are part of it if they are small, else in a folder that only who prepared
-// it writes, so that a worker that comes late changes nothing of a plan which another
-// follows.
+// content are part of it if they are small. Else they are in a folder that only the worker
+// of this plan writes: a late worker does not change a plan that another follows.
 type Plan struct {
 	ocfl.Prepared
 	Attempt   string         `json:"attempt"`
-	Retry     int            `json:"retry"` // the job's retry count: a requeued job begins anew
-	Stamp     int64          `json:"stamp"` // the job's: one that was processed again, after a restore, begins anew
-	At        int64          `json:"at"`    // when it was prepared; who follows another plan was at work before
+	Retry     int            `json:"retry"` // the job's retry count: a requeued job starts over
+	Stamp     int64          `json:"stamp"` // the job's: one that was processed again, after a restore, starts over
+	At        int64          `json:"at"`    // when it was prepared; workers that follow another plan began before
 	Inventory []byte         `json:"inventory,omitempty"`
 	List      []ocfl.Content `json:"list,omitempty"` // of the new content, if that is one segment
 
@@ -76,8 +75,8 @@ func (s Store) Plan(ctx context.Context, job string) (*Plan, error) {
 	return p, err
 }
 
-// PutPlan saves a plan in the place of the one that it replaces. It is a Stale if
-// another worker saved one meanwhile.
+// PutPlan saves a plan in place of the one that it replaces. It returns a Stale if another
+// worker saved one meanwhile.
 func (s Store) PutPlan(ctx context.Context, job string, p *Plan) error {
 	return s.PutJSON(ctx, PlanKey(job), p, bucket.Condition{Absent: p.etag == "", ETag: p.etag})
 }
@@ -118,7 +117,7 @@ func (s Store) CreateContents(job string, p *Plan) *ContentWriter {
 	return &ContentWriter{store: s, job: job, plan: p}
 }
 
-// Add takes the next file.
+// Add adds the next file.
 func (w *ContentWriter) Add(ctx context.Context, file ocfl.Content) error {
 	if len(w.list) == SegmentFiles {
 		if err := w.flush(ctx); err != nil {

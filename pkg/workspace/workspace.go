@@ -1,11 +1,10 @@
 // Package workspace is what jobs and batches keep in the work bucket while they run.
 //
-// A job passes from one worker to the next, and each worker may die at any moment. So
-// what a step has done so far is in the work bucket, below the job's own prefix, where
-// the next try finds it: downloaded files, the ledger that lists them, the state of a
-// transfer that was cut off, the system files of the version, and the plan by which it
-// is stored. All keys of the bucket are named here (keys.go). When the job ends, its
-// prefix is removed.
+// A job passes from one worker to the next, and each worker may die at any moment. So the
+// work bucket has what a step has done so far, below the job's own prefix: downloaded
+// files, the ledger that lists them, the state of an interrupted transfer, the system
+// files of the version, and the plan for storing it. The next try finds it there. All keys
+// of the bucket are named here (keys.go). When the job ends, its prefix is removed.
 //
 //	work := workspace.Store{Bucket: bucket.Bucket{Client: client, Name: "work", Limits: bucket.DefaultLimits}}
 //	err := work.PutJSON(ctx, workspace.PlanKey(job), plan, bucket.Condition{Absent: true})
@@ -34,7 +33,7 @@ func (s Store) PutJSON(ctx context.Context, key string, v any, c bucket.Conditio
 	return s.Put(ctx, key, data, c)
 }
 
-// GetJSON reads a value. One that is not there is a NotFound.
+// GetJSON reads a value. If there is none, the error is a NotFound.
 func (s Store) GetJSON(ctx context.Context, key string, into any) error {
 	data, _, err := s.Read(ctx, key)
 	if err != nil {

@@ -66,8 +66,8 @@ func list(t *testing.T, s workspace.Store, n int) *ingest.Job {
 	return j
 }
 
-// TestLedger: the files of a manifest come in segments, in order; what is there of a
-// segment is read again, and a finished one is never overwritten.
+// TestLedger: the files of a manifest are in segments, in order. An unfinished segment is
+// read again, and a finished one is never overwritten.
 func TestLedger(t *testing.T) {
 	s := work(t)
 	j := list(t, s, 2*workspace.SegmentFiles+1)
@@ -115,7 +115,7 @@ func TestUnfinishedSegment(t *testing.T) {
 	}
 }
 
-// TestPlan: of two workers that plan a version at once, one does.
+// TestPlan: of two workers that plan a version at once, one succeeds.
 func TestPlan(t *testing.T) {
 	s, j := work(t), &ingest.Job{ID: "B-00001", Primary: "ark:/99999/fk4x"}
 	none, err := s.Plan(t.Context(), j.ID)
@@ -139,8 +139,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestContents: a list of new content is in the plan if it is one segment, and beside
-// it if it is more.
+// TestContents: a list of new content is in the plan if it is one segment, else in files
+// next to it.
 func TestContents(t *testing.T) {
 	for _, n := range []int{0, 1, workspace.SegmentFiles, workspace.SegmentFiles + 1} {
 		s, p := work(t), &workspace.Plan{Attempt: "one"}
@@ -206,7 +206,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestClean: the files of a job go, and no others.
+// TestClean: the files of a job are removed, and no others.
 func TestClean(t *testing.T) {
 	s := work(t)
 	for _, key := range []string{workspace.PlanKey("B-00001"), workspace.PlanKey("B-000011")} {
@@ -223,7 +223,7 @@ func TestClean(t *testing.T) {
 		return all
 	}
 	if clean(now) || !clean(now.Add(time.Second)) {
-		t.Error("the time is not kept")
+		t.Error("files were removed after the time was up")
 	}
 	var n int
 	err := s.GetJSON(t.Context(), workspace.PlanKey("B-00001"), &n)

@@ -20,7 +20,7 @@ import (
 	"archivist/pkg/workspace"
 )
 
-// New makes the stages of a machine on the twin of S3 at a URL, and gives them to it.
+// New makes the stages of a machine on the twin of S3 at a URL. The machine then runs them.
 func New(m *queuetest.Machine, url string) *stage.Stages {
 	q, client := m.Queue, buckettest.Client(url)
 	work := bucket.Bucket{Client: client, Name: "work", Limits: bucket.DefaultLimits}

@@ -101,7 +101,7 @@ func (w *World) Ended(id string, version int, noChange bool) *queue.Job {
 	return j
 }
 
-// Refused fails unless a job is Failed for good with a reason that says something.
+// Refused fails unless a job is Failed for good with a reason that contains a text.
 func (w *World) Refused(id, says string) {
 	w.Helper()
 	if j := w.Job(id); j.State != ingest.Failed || !j.NotRecoverable || !strings.Contains(j.Message, says) {
@@ -161,8 +161,8 @@ func OnShoulder(name string) string {
 	return "ark:/99999/" + name + string(ark.CheckCharacter("99999/"+name))
 }
 
-// Mails lets the twins send mails, except where refuse says otherwise; it returns
-// what was sent as "recipient: subject".
+// Mails lets the twins send mails, except to recipients for which refuse returns an error.
+// It returns what was sent as "recipient: subject".
 func (w *World) Mails(refuse func(to string) error) *[]string {
 	var sent []string
 	w.Stages.MailFrom, w.Stages.API = "archive@example.org", "https://api.example.org/prod"
