@@ -54,8 +54,8 @@ func (v Version) open(ctx context.Context, path string, from int64) (io.ReadClos
 	return v.Root.Open(ctx, v.Object, v.Number, path, from)
 }
 
-// Files reads at most n lines of the list of files from a byte on, and returns at
-// which byte the next line begins. At the end of the list there are fewer than n.
+// Files reads at most n lines of the list of files, beginning at a byte. It returns the
+// byte at which the next line begins. At the end of the list there are fewer than n.
 func (v Version) Files(ctx context.Context, from int64, n int) (files []Entry, next int64, err error) {
 	body, err := v.open(ctx, ListName, from)
 	if err != nil {
@@ -132,7 +132,7 @@ func (v Version) Totals(ctx context.Context) (files int, bytes int64, err error)
 }
 
 // Description reads how the version is described. Elements that the ERC record does not
-// have come from the Dublin Core record.
+// have are taken from the Dublin Core record.
 func (v Version) Description(ctx context.Context) (k erc.Kernel, err error) {
 	for _, in := range []struct {
 		path string
@@ -155,8 +155,7 @@ func (v Version) Description(ctx context.Context) (k erc.Kernel, err error) {
 	return k, nil
 }
 
-// elements reads the elements of a stored ANVL file. The stage Process has bounded its
-// length.
+// elements reads the elements of a stored ANVL file. The stage Process limited its length.
 func (v Version) elements(ctx context.Context, path string, into map[string][]string) error {
 	body, err := v.open(ctx, path, 0)
 	if err != nil {

@@ -87,7 +87,7 @@ func content(t *testing.T, v aip.Version, path string) string {
 	return string(data)
 }
 
-// TestVersions: each version says itself what it is; the newest says it of the object.
+// TestVersions: each version describes itself; the newest describes the object.
 func TestVersions(t *testing.T) {
 	root := aiptest.New(t)
 	root.Store(id, map[string]string{"a": "one"},
@@ -131,8 +131,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestForeign: an object of another software says nothing of itself, which is no error
-// until it is to be recorded.
+// TestForeign: an object of another software has no identity and no description. That is
+// no error until it is to be recorded.
 func TestForeign(t *testing.T) {
 	root := aiptest.New(t)
 	v := aip.Head(root.Root, root.Store(id, map[string]string{"a": "a"}, nil))
@@ -143,7 +143,7 @@ func TestForeign(t *testing.T) {
 		t.Errorf("the description is %v, %v", k, err)
 	}
 	_, err := v.Record(t.Context())
-	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "of which collection") {
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "name no collection") {
 		t.Errorf("recording gives %v, want an Invalid", err)
 	}
 }

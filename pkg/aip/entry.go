@@ -21,8 +21,8 @@ type Entry struct {
 	Warning   string `json:"warning,omitempty"`
 }
 
-// WriteList writes a list of files. The key of an entry in the work bucket is left out:
-// it means nothing later.
+// WriteList writes a list of files, without their keys in the work bucket: these files are
+// removed later.
 func WriteList(w io.Writer, entries iter.Seq2[Entry, error]) error {
 	b := bufio.NewWriter(w)
 	enc := json.NewEncoder(b)
@@ -54,8 +54,8 @@ func ReadList(list io.Reader) iter.Seq2[Entry, error] {
 	}
 }
 
-// firstLine finds the first whole line in a part of a list of files, and the path of
-// its file. start says that the part begins with a line.
+// firstLine finds the first whole line in a part of a list of files, and the path of its
+// file. start is whether the part begins with a line.
 func firstLine(text []byte, start bool) (at int, path string, ok bool) {
 	if !start {
 		at = bytes.IndexByte(text, '\n') + 1

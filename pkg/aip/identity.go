@@ -7,7 +7,7 @@ import (
 	"archivist/pkg/fault"
 )
 
-// Identity is which object it is, and whose.
+// Identity is an object's identifiers, owner and collection.
 type Identity struct {
 	Owner, Collection string
 	LocalIDs          []string // all that the object ever had, in order
@@ -18,8 +18,8 @@ func (i Identity) In(collection string) bool {
 	return i.Owner == collection && i.Collection == collection
 }
 
-// Identity reads whose object it is and which local ids it has. An object that another
-// software stored has none of this.
+// Identity reads the object's owner, collection and local ids. An object that another
+// software stored has none of these.
 func (v Version) Identity(ctx context.Context) (id Identity, err error) {
 	said := map[string][]string{}
 	for _, name := range []string{ObjectName, OwnerName, MembershipName} {

@@ -8,12 +8,12 @@ import (
 	"archivist/pkg/inventory"
 )
 
-// Record reads what the inventory records of the object, but for its versions. The
+// Record reads what the inventory records of the object, without its versions. The
 // version must be the newest.
 func (v Version) Record(ctx context.Context) (inventory.Record, error) {
 	id, err := v.Identity(ctx)
 	if err == nil && id.Collection == "" {
-		err = fault.New(fault.Invalid, "%s is stored, but does not say of which collection it is", v.Object.ID)
+		err = fault.New(fault.Invalid, "%s is stored, but its system files name no collection", v.Object.ID)
 	}
 	if err != nil {
 		return inventory.Record{}, err

@@ -9,10 +9,10 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// Adopt takes the identifiers that were found in the package into the job's, once
-// the submission's own are resolved. An ARK must be the one that was submitted, or
-// says which object it is. Local ids add to what the submission names; they never
-// make it one for another object. It returns why the submission is refused, or "".
+// Adopt adds the identifiers that were found in the package to the job's, after the
+// submission's own are resolved. An ARK must be the one that was submitted; if none was
+// submitted, it names the object. Local ids are added to those of the submission; they
+// never select another object. Adopt returns why the submission is refused, or "".
 func (r Resolver) Adopt(ctx context.Context, j *ingest.Job, d description.Description) (refused string, err error) {
 	if d.ARK != "" && j.Primary == "" {
 		j.Primary = d.ARK
@@ -42,9 +42,9 @@ func (r Resolver) Adopt(ctx context.Context, j *ingest.Job, d description.Descri
 	return "", nil
 }
 
-// adopt asks whether a local id that was found in the package can be one of the job's
-// object. One that stands for an object of which nothing is stored, since the job
-// that reserved it failed, says which object a submission is that names none.
+// adopt checks that a local id that was found in the package can be one of the job's
+// object. It may stand for an object of which nothing is stored, since the job that
+// reserved it failed. Then it selects that object for a submission that names none.
 func (r Resolver) adopt(ctx context.Context, j *ingest.Job, id string) (refused string, err error) {
 	known, err := r.Inventory.ByLocalID(ctx, j.Collection, id)
 	if err != nil || known == "" || known == j.Primary {

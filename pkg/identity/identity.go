@@ -2,10 +2,10 @@
 // by the local ids or the ARK that the depositor gave, or a new one with an ARK of its
 // own.
 //
-// A [Resolver] decides, and changes nothing. It asks the inventory first, and the
-// storage root where there is no row, since rows can be lost. A [Registrar] makes the
-// decision hold: the ARK is reserved, the local ids stand for the object, and the job
-// has their locks, before anything is stored.
+// A [Resolver] decides, and changes nothing. It reads the inventory first, and the storage
+// root if there is no row, since rows can be lost. A [Registrar] records the decision: the
+// ARK is reserved, the local ids stand for the object, and the job holds their locks,
+// before anything is stored.
 //
 //	refused, err := resolver.Resolve(ctx, job)
 //	refused, err = resolver.Adopt(ctx, job, description)
@@ -36,7 +36,7 @@ type Resolver struct {
 	Draw        func(job string, try int) func(n int) int // numbers for a job's ARK; see Draw
 }
 
-// Foreign refuses a submission for an object of another collection. It names neither.
+// Foreign refuses a submission for an object of another collection. It names no collection.
 func Foreign(ark string) string {
 	return ark + " is not an object that this submission may change"
 }
@@ -67,7 +67,7 @@ func (r Resolver) Resolve(ctx context.Context, j *ingest.Job) (refused string, e
 	return r.allowed(ctx, j, given)
 }
 
-// byLocalIDs finds the one object of the submitted local ids, and by which of them.
+// byLocalIDs finds the one object of the submitted local ids, and the id that names it.
 func (r Resolver) byLocalIDs(ctx context.Context, j *ingest.Job) (found, by, refused string, err error) {
 	for _, id := range j.Submitted() {
 		known, err := r.Inventory.ByLocalID(ctx, j.Collection, id)
@@ -86,9 +86,9 @@ func (r Resolver) byLocalIDs(ctx context.Context, j *ingest.Job) (found, by, ref
 	return found, by, "", nil
 }
 
-// allowed asks whether a given ARK may be used: that of an object of this
-// collection, or a new one on its shoulder. Where there is no row of the object the
-// storage root is asked, since rows can be lost.
+// allowed checks that a given ARK may be used: that of an object of this collection, or a
+// new one on its shoulder. If the object has no row, the storage root is checked, since
+// rows can be lost.
 func (r Resolver) allowed(ctx context.Context, j *ingest.Job, given ark.ARK) (refused string, err error) {
 	object, err := r.Inventory.Object(ctx, given.String())
 	switch {
@@ -115,7 +115,7 @@ func (r Resolver) allowed(ctx context.Context, j *ingest.Job, given ark.ARK) (re
 	return "", err // its rows are brought back in Processing
 }
 
-// unused asks whether an ARK of which nothing is stored may become a new object's.
+// unused checks that an ARK of which nothing is stored may become a new object's.
 func (r Resolver) unused(ctx context.Context, j *ingest.Job, given ark.ARK) (refused string, err error) {
 	reserved, err := r.Inventory.Reserved(ctx, given.String())
 	if err != nil {
@@ -128,7 +128,7 @@ func (r Resolver) unused(ctx context.Context, j *ingest.Job, given ark.ARK) (ref
 	return mistaken(given, ark.ARK{NAAN: r.NAAN, Name: shoulder}), err
 }
 
-// mistaken says why a given ARK cannot be that of a new object on a shoulder, or "".
+// mistaken returns why a given ARK cannot be that of a new object on a shoulder, or "".
 func mistaken(given, shoulder ark.ARK) string {
 	const instead = "omit it to have one minted"
 	switch {
@@ -142,8 +142,8 @@ func mistaken(given, shoulder ark.ARK) string {
 	return ""
 }
 
-// Mistyped says why an ARK on a collection's shoulder cannot be that of an object, or
-// "". Whether another ARK may be used is found out in Estimate.
+// Mistyped returns why an ARK on a collection's shoulder cannot be that of an object, or
+// "". Estimate checks whether an ARK elsewhere may be used.
 func (r Resolver) Mistyped(ctx context.Context, collection, text string) (string, error) {
 	given, err := ark.Parse(text)
 	if err != nil {
@@ -165,7 +165,7 @@ func (r Resolver) Mistyped(ctx context.Context, collection, text string) (string
 	return "", err
 }
 
-// shoulder is where a collection has its ARKs.
+// shoulder is the shoulder of a collection's ARKs.
 func (r Resolver) shoulder(ctx context.Context, collection string) (string, error) {
 	profile, _, err := r.Collections.Profile(ctx, collection)
 	if profile.Shoulder == "" {

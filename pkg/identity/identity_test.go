@@ -31,7 +31,7 @@ func Example() {
 	// ark:/99999/fk42wk8zprn7c true
 }
 
-// registrar is one without a queue, on twins.
+// registrar makes a Registrar without a queue, on twins.
 func registrar(t *testing.T) identity.Registrar {
 	server := httptest.NewServer(buckettest.New(t.TempDir()))
 	t.Cleanup(server.Close)
@@ -66,7 +66,7 @@ func has(t *testing.T, r identity.Registrar, collection, object string, ids ...s
 	}
 }
 
-// TestResolve: one row per way in which a submission says which object it is for.
+// TestResolve: one row per way in which a submission names its object.
 func TestResolve(t *testing.T) {
 	r := registrar(t)
 	a, b, maps := valid(1), valid(2), valid(3)
@@ -88,7 +88,7 @@ func TestResolve(t *testing.T) {
 		{"the ARK of one, the id of another", a, []string{"B"}, a, "belongs to another object"},
 		{"a new ARK on the shoulder", valid(5), nil, valid(5), ""},
 		{"no ARK", "ark:/no", nil, "", "is not an ARK"},
-		{"an ARK of nobody here", "ark:/12345/x1", nil, "ark:/12345/x1", "is not on the shoulder"},
+		{"an ARK of another archive", "ark:/12345/x1", nil, "ark:/12345/x1", "is not on the shoulder"},
 		{"the shoulder", "ark:/99999/fk4", nil, "ark:/99999/fk4", "is the shoulder"},
 		{"a mistyped ARK", wrong, nil, wrong, "check character"},
 		{"another collection's reserved ARK", maps, nil, maps, "may change"},
@@ -104,8 +104,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestAdopt: what is found in a package adds identifiers, and never makes the submission
-// one for another object.
+// TestAdopt: identifiers that are found in a package are added, and never select another
+// object.
 func TestAdopt(t *testing.T) {
 	r := registrar(t)
 	a, b := valid(1), valid(2)

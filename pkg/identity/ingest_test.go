@@ -18,8 +18,8 @@ type twins struct{ *stagetest.World }
 
 func newTwins(t *testing.T) *twins { return &twins{stagetest.NewWorld(t)} }
 
-// TestRowsLostBeforeSubmission: an object whose rows are lost is still nobody
-// else's, and its own collection goes on with it.
+// TestRowsLostBeforeSubmission: an object whose rows are lost stays closed to other
+// collections, and its own collection can add versions.
 func TestRowsLostBeforeSubmission(t *testing.T) {
 	w := newTwins(t)
 	ark := w.Ended(w.Submit("a.txt", stagetest.Of("", "A")), 1, false).Primary
@@ -38,8 +38,8 @@ func TestRowsLostBeforeSubmission(t *testing.T) {
 	}
 }
 
-// TestStoredOwnerCounts: a row that says another owner than the storage root does
-// not open the object.
+// TestStoredOwnerCounts: a row that names another owner than the storage root does not
+// give access to the object.
 func TestStoredOwnerCounts(t *testing.T) {
 	w := newTwins(t)
 	j := w.Ended(w.Submit("a.txt"), 1, false)
@@ -52,8 +52,8 @@ func TestStoredOwnerCounts(t *testing.T) {
 		"not an object that this submission may change")
 }
 
-// TestIdentityAccumulates: every version lists all local ids that the object ever
-// had, so that the newest alone brings them back.
+// TestIdentityAccumulates: every version lists all local ids that the object ever had, so
+// that they can be restored from the newest alone.
 func TestIdentityAccumulates(t *testing.T) {
 	w := newTwins(t)
 	ark := w.Ended(w.Submit("a.txt", stagetest.Of("", "A", "B")), 1, false).Primary
@@ -73,8 +73,8 @@ func TestIdentityAccumulates(t *testing.T) {
 	}
 }
 
-// TestIdentityFollowsHead: a version that was prepared for another one than the
-// object is at now is described again, with what the object has now.
+// TestIdentityFollowsHead: if the object got a version after a job prepared the next one,
+// the job prepares again, with the object's present identifiers and description.
 func TestIdentityFollowsHead(t *testing.T) {
 	w, ctx := newTwins(t), t.Context()
 	w.Refuse.Store(true)
@@ -96,8 +96,8 @@ func TestIdentityFollowsHead(t *testing.T) {
 	}
 }
 
-// TestSuppliedARKs: an ark is its collection's from the first submission that uses
-// it on, and one that cannot be right is refused.
+// TestSuppliedARKs: an ark belongs to the collection of the first submission that uses it,
+// and an invalid one is refused.
 func TestSuppliedARKs(t *testing.T) {
 	w := newTwins(t)
 	w.Refuse.Store(true) // to store two.txt
@@ -151,7 +151,7 @@ func TestMintedOnce(t *testing.T) {
 	}
 }
 
-// described lets the source give these descriptions by the names of the files.
+// described makes the source serve these descriptions, by the names of the files.
 func (w *twins) described(files map[string]string) {
 	base := w.Source.Config.Handler
 	w.Source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
@@ -168,8 +168,8 @@ func (w *twins) saying(of string) func(*ingest.Batch) {
 	return func(b *ingest.Batch) { b.URL, b.Filename = w.Source.URL+"/mrt-erc.txt?of="+of, "mrt-erc.txt" }
 }
 
-// TestFoundIDs: identifiers in a package add to an object, and never make the
-// submission one for another object.
+// TestFoundIDs: identifiers in a package are added to the object's, and never select
+// another object.
 func TestFoundIDs(t *testing.T) {
 	w := newTwins(t)
 	w.described(map[string]string{"B": "who: a\nwhere: B\n", "C": "who: a\nwhere: C; D\n"})
@@ -195,8 +195,8 @@ func TestFoundIDs(t *testing.T) {
 	w.Ended(w.Submit("", w.saying("B"), stagetest.Of(b)), 2, true)
 }
 
-// TestFoundIDsAgain: an id that was found stays a found one when the job runs again,
-// and one that only a failed job had is free for the same package submitted anew.
+// TestFoundIDsAgain: an id that was found in a package is still one when the job runs
+// again. If only a failed job had it, the same package can be submitted again with it.
 func TestFoundIDsAgain(t *testing.T) {
 	w := newTwins(t)
 	w.described(map[string]string{"X": "who: a\nwhere: X\n"})

@@ -17,8 +17,8 @@ const (
 )
 
 // Draw gives numbers that follow from a job's id, and so do the ARKs that are made of
-// them: a job that runs again because its table was restored gets the same ARK. Who
-// does not know the id, which has 80 random bits, cannot guess them.
+// them: a job that runs again because its table was restored gets the same ARK. They
+// cannot be guessed without the id, which has 80 random bits.
 func Draw(job string, try int) func(n int) int {
 	calls := 0
 	return func(n int) int {
@@ -28,13 +28,13 @@ func Draw(job string, try int) func(n int) int {
 	}
 }
 
-// draw is the ARK that a job gets at its first, second … try.
+// draw is the ARK of a job at a try.
 func (r Resolver) draw(shoulder, job string, try int) string {
 	return ark.Mint(r.NAAN, shoulder, r.Draw(job, try)).String()
 }
 
-// mint draws an ARK that no other object has, from a try on, and returns the next try
-// and whether the ARK has to be reserved still.
+// mint draws an ARK that no other object has, beginning with a try. It returns the next
+// try, and whether the ARK must still be reserved.
 func (r Resolver) mint(ctx context.Context, j *ingest.Job, try int) (next int, reserve bool, err error) {
 	shoulder, err := r.shoulder(ctx, j.Collection)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r Resolver) mint(ctx context.Context, j *ingest.Job, try int) (next int, r
 		r.NAAN, shoulder, drawsAtOnce)
 }
 
-// StoredBy asks whether the job's version is stored, and notes on the job which it is.
+// StoredBy finds whether the job's version is stored, and notes the version on the job.
 // The object is the one that the job names; else that of one of its local ids; else one
 // with an ARK that was drawn for the job.
 func (r Resolver) StoredBy(ctx context.Context, j *ingest.Job) (found bool, err error) {
@@ -89,7 +89,7 @@ func (r Resolver) StoredBy(ctx context.Context, j *ingest.Job) (found bool, err 
 	return found, err
 }
 
-// storedAs asks whether the job's version is one of an object, which may be there or not.
+// storedAs finds whether an object is there, and whether the job stored one of its versions.
 func (r Resolver) storedAs(ctx context.Context, j *ingest.Job, ark string) (there, found bool, err error) {
 	version, there, err := r.versionBy(ctx, ark, j.ID)
 	if err != nil || version == 0 {

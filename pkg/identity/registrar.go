@@ -24,9 +24,9 @@ type Registrar struct {
 
 var next = ingest.Result{Outcome: ingest.StepNext}
 
-// Assign mints an ARK if the job has none, reserves it, and takes the locks of the
+// Assign mints an ARK if the job has none, reserves it, and acquires the locks of the
 // job's identifiers. These, and the time of the version, are on the job's row before
-// any use. A lock that is another's parks the job.
+// any use. If another job holds a lock, the job is parked.
 func (r Registrar) Assign(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	j, draws := claim.Job, 0
 	minted := j.Primary == ""
@@ -39,7 +39,7 @@ func (r Registrar) Assign(ctx context.Context, claim *queue.Claim) (ingest.Resul
 		if j.Stamp != 0 && !reserve && len(j.Locks) == len(j.LockKeys()) {
 			return next, nil
 		}
-		err = r.take(ctx, claim, reserve)
+		err = r.saveIdentifiers(ctx, claim, reserve)
 		var lost *table.ConditionError
 		if !errors.As(err, &lost) {
 			return next, err
@@ -60,8 +60,8 @@ func (r Registrar) Assign(ctx context.Context, claim *queue.Claim) (ingest.Resul
 	return ingest.Result{}, fault.New(fault.Unavailable, "no unused ARK could be reserved for job %s in 5 tries", j.ID)
 }
 
-// choose draws an ARK for the job, or looks whether the one that it has is its
-// collection's to use. It returns whether that has to be reserved still.
+// choose draws an ARK for the job, or checks that its collection may use the one that it
+// has. It returns whether the ARK must still be reserved.
 func (r Registrar) choose(
 	ctx context.Context, j *ingest.Job, mint bool, draws *int,
 ) (reserve bool, refused string, err error) {
@@ -76,8 +76,8 @@ func (r Registrar) choose(
 	return row == nil, refused, err
 }
 
-// take saves the job's identifiers with its locks and the time of its version.
-func (r Registrar) take(ctx context.Context, claim *queue.Claim, reserve bool) error {
+// saveIdentifiers saves the job's identifiers with its locks and the time of its version.
+func (r Registrar) saveIdentifiers(ctx context.Context, claim *queue.Claim, reserve bool) error {
 	j := claim.Job
 	if j.Stamp == 0 {
 		j.Stamp = r.Now().UnixMilli()
@@ -92,8 +92,8 @@ func (r Registrar) take(ctx context.Context, claim *queue.Claim, reserve bool) e
 
 // ReserveLocalIDs makes the job's local ids stand for its object before anything of it
 // is stored, and refuses those that are another object's by now. The job owns their
-// locks. A job that fails later gives the locks back: without these rows the next
-// submission with one of its ids would begin a second object.
+// locks. A job that fails later releases the locks: without these rows the next
+// submission with one of its ids would create a second object.
 func (r Registrar) ReserveLocalIDs(ctx context.Context, j *ingest.Job) (refused string, err error) {
 	o := inventory.Object{ARK: j.Primary, Collection: j.Collection, LocalIDs: j.LocalIDs}
 	err = r.Reindexer.ReserveLocalIDs(ctx, &o)
@@ -103,7 +103,7 @@ func (r Registrar) ReserveLocalIDs(ctx context.Context, j *ingest.Job) (refused 
 	return "", err
 }
 
-// BringBack writes the missing rows of the local ids of a stored object that has no
+// BringBack restores the missing rows of the local ids of a stored object that has no
 // row of its own: a submission with one of them must find this object. Its other rows
 // are written when the job's version is recorded.
 func (r Registrar) BringBack(ctx context.Context, ark string, id aip.Identity, until time.Time) (ingest.Result, error) {

@@ -18,7 +18,7 @@ func (w *twins) failing(stage, name string) (end func()) {
 		real := step(st)
 		return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 			if on && st.Name == stage && h.Job.Filename == name {
-				return ingest.Fail(true, "the test says so"), nil
+				return ingest.Fail(true, "stopped by the test"), nil
 			}
 			return real(ctx, h)
 		}
@@ -26,9 +26,9 @@ func (w *twins) failing(stage, name string) (end func()) {
 	return func() { on = false }
 }
 
-// TestLocalIDsStayWithTheirObject: a job that fails at any stage once its identifier
-// is fixed keeps its local ids for its object: a later submission with one of them
-// is of the same object, whichever of the two ends first.
+// TestLocalIDsStayWithTheirObject: a job that fails at any stage after its identifier is
+// fixed keeps its local ids for its object. A later submission with one of them is for the
+// same object, whichever of the two ends first.
 func TestLocalIDsStayWithTheirObject(t *testing.T) {
 	for _, stage := range []string{"store", "record", "notify"} {
 		t.Run(stage, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestLocalIDsStayWithTheirObject(t *testing.T) {
 			}
 			end()
 			if stage == "store" {
-				return // an overtaken job is another matter
+				return // requeues of overtaken jobs have tests of their own
 			}
 			if _, err := w.Machine.Queue.Requeue(t.Context(), one, "go on", "me"); err != nil {
 				t.Fatal(err)
@@ -56,9 +56,9 @@ func TestLocalIDsStayWithTheirObject(t *testing.T) {
 	}
 }
 
-// TestLocalIDTakenWhileDownloading: an id that is found in a package, and that
-// another job records after the first look at it, is asked for again below the lock.
-func TestLocalIDTakenWhileDownloading(t *testing.T) {
+// TestLocalIDUsedWhileDownloading: an id is found in a package, and another job records it
+// after the first check. It is checked again under the lock.
+func TestLocalIDUsedWhileDownloading(t *testing.T) {
 	w := newTwins(t)
 	base := w.Source.Config.Handler
 	w.Source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {

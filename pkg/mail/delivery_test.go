@@ -20,8 +20,8 @@ func newTwins(t *testing.T) *twins { return &twins{stagetest.NewWorld(t)} }
 
 func all(string) error { return nil }
 
-// TestRefusedMail: whatever the mail service says, the job is preserved and its batch
-// ends; one bad address does not keep the mail from the others.
+// TestRefusedMail: whatever the mail service answers, the job is preserved and its batch
+// ends; one bad address does not stop the mail to the others.
 func TestRefusedMail(t *testing.T) {
 	for name, refusal := range map[string]error{"sandbox": fault.New(fault.Invalid,
 		"MessageRejected: Email address is not verified"), "down": errors.New("no connection")} {
@@ -54,9 +54,9 @@ func TestRefusedMail(t *testing.T) {
 	}
 }
 
-// TestWhoGetsMails: the profile adds recipients and suppresses mails, as it is when
-// a mail is sent.
-func TestWhoGetsMails(t *testing.T) {
+// TestRecipients: the profile adds recipients and suppresses mails. It is read when a mail
+// is sent.
+func TestRecipients(t *testing.T) {
 	for suppress, want := range map[collection.Suppress][]string{collection.None: {"queued", "preserved"},
 		collection.Partial: {"preserved"}, collection.Full: nil} {
 		w := newTwins(t)
@@ -78,7 +78,7 @@ func TestWhoGetsMails(t *testing.T) {
 	}
 }
 
-// TestSubmissionFailedIsMailed: who submitted a bad manifest hears why, once.
+// TestSubmissionFailedIsMailed: the depositor of a bad manifest gets one mail with the reason.
 func TestSubmissionFailedIsMailed(t *testing.T) {
 	w := newTwins(t)
 	sent := w.Mails(all)
@@ -96,8 +96,8 @@ func TestSubmissionFailedIsMailed(t *testing.T) {
 	}
 }
 
-// TestReportThatCannotBeSaved: a work bucket that refuses the report ends the batch
-// after its tries, with the cause; mail says so, and how many are preserved.
+// TestReportThatCannotBeSaved: a work bucket that refuses the report ends the batch after
+// its tries, with the cause. The mail states the cause and how many objects are preserved.
 func TestReportThatCannotBeSaved(t *testing.T) {
 	w := newTwins(t)
 	now := time.Now()

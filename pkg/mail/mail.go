@@ -1,9 +1,9 @@
 // Package mail composes the mails about a batch: that it is queued, and how its jobs
 // ended.
 //
-// What a mail says is in package notify; who gets it follows from the submission and
-// from the profile of its collection. A mail is composed when it is due, so that one
-// which could not be sent is sent again with the same text and the same Message-ID.
+// Package notify has the text of the mails; the recipients follow from the submission and
+// from the profile of its collection. A mail is composed when it is due: one that could
+// not be sent is sent again with the same text and the same Message-ID.
 //
 //	c := mail.Composer{Work: work, Collections: profiles, Counts: q.Counts, From: sender, Send: ses.Send}
 //	to, send, err := c.Compose(ctx, batch, owed)
@@ -33,8 +33,8 @@ type Composer struct {
 	Send        func(ctx context.Context, raw []byte) error
 }
 
-// Compose makes a mail about a batch ready (see queue.Compose): it goes to whom the
-// submission and the collection's profile name, unless that is suppressed.
+// Compose prepares a mail about a batch (see queue.Compose) to the recipients that the
+// submission and the collection's profile name, unless the profile suppresses it.
 func (c Composer) Compose(
 	ctx context.Context, b *ingest.Batch, m ingest.Mail,
 ) (to []string, send queue.Send, err error) {
@@ -63,7 +63,7 @@ func (c Composer) Compose(
 	return to, func(ctx context.Context, to string) error { return c.send(ctx, message, about, to, m) }, nil
 }
 
-// send sends a message to one recipient. One who has no mail address is refused.
+// send sends a message to one recipient. An invalid mail address is refused.
 func (c Composer) send(ctx context.Context, message notify.Mail, about, to string, m ingest.Mail) (err error) {
 	if err := notify.CheckAddress(to); err != nil {
 		return fault.New(fault.Invalid, "%w", err)
@@ -81,7 +81,7 @@ func (c Composer) send(ctx context.Context, message notify.Mail, about, to strin
 	return c.Send(ctx, raw)
 }
 
-// message is what a mail says, not addressed yet.
+// message is a mail without its address.
 func (c Composer) message(ctx context.Context, b *ingest.Batch, kind ingest.MailKind) (notify.Mail, error) {
 	if kind == ingest.MailQueued {
 		return notify.ForQueued(notify.Queued{Batch: b.ID, Collection: b.Collection, Note: b.Note,
@@ -100,8 +100,8 @@ func (c Composer) message(ctx context.Context, b *ingest.Batch, kind ingest.Mail
 	return notify.ForReport(r, whole, link)
 }
 
-// saved reads as much of a batch's report as a mail needs. It is whole if it is
-// small enough to be attached. A batch that has none says why.
+// saved reads as much of a batch's report as a mail needs. It is whole if it is small
+// enough to be attached. If the batch has no report, its message is the reason.
 func (c Composer) saved(ctx context.Context, b *ingest.Batch) (r notify.Report, whole bool, err error) {
 	if b.Report == "" {
 		r, err = c.unreported(ctx, b)
@@ -126,8 +126,8 @@ func (c Composer) saved(ctx context.Context, b *ingest.Batch) (r notify.Report, 
 	return r, whole, err
 }
 
-// unreported is the report of a batch of which none is saved: it has no jobs, or its
-// report could not be made.
+// unreported is the report of a batch that has none saved: it has no jobs, or its report
+// could not be made.
 func (c Composer) unreported(ctx context.Context, b *ingest.Batch) (notify.Report, error) {
 	r := notify.NewReport(b.ID, b.Collection, b.Note, ingest.Timestamp(b.Entered))
 	r.Warnings = b.Warnings

@@ -20,7 +20,7 @@ import (
 	"archivist/pkg/workspace"
 )
 
-// composer sends mails into a list.
+// composer makes a Composer that sends mails into a list.
 func composer(t *testing.T, p collection.Profile) (mail.Composer, *[]*netmail.Message) {
 	server := httptest.NewServer(buckettest.New(t.TempDir()))
 	t.Cleanup(server.Close)
@@ -81,8 +81,8 @@ func TestCompose(t *testing.T) {
 		if id := first.Get("Message-ID"); id == "" || id != second.Get("Message-ID") {
 			t.Errorf("%s has the ids %q and %q", row.name, id, second.Get("Message-ID"))
 		}
-		if err := send(t.Context(), "nobody at all"); !fault.Is(err, fault.Invalid) {
-			t.Errorf("%s to nobody: %v", row.name, err)
+		if err := send(t.Context(), "no address"); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s to no address: %v", row.name, err)
 		}
 	}
 }

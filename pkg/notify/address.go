@@ -20,9 +20,9 @@ const atoms = "!#$%&'*+-/=?^_`{|}~"
 // domains maps and checks names of hosts.
 var domains = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true))
 
-// CheckAddress returns an error that says what is wrong with a mail address: it is
-// a bare address without a name, its domain is ASCII or internationalized (IDNA),
-// and the part before the "@" is ASCII, since SES delivers to no other.
+// CheckAddress returns an error if a mail address is invalid. It must be a bare address
+// without a name. Its domain is ASCII or internationalized (IDNA), and the part before the
+// "@" is ASCII, since SES delivers to no other.
 func CheckAddress(address string) error {
 	_, err := ascii(address)
 	return err
@@ -57,7 +57,7 @@ func ascii(address string) (string, error) {
 	return local + "@" + host, nil
 }
 
-// wrongLocal says what is wrong with the part before the @, "" if nothing.
+// wrongLocal returns what is wrong with the part before the @, or "".
 func wrongLocal(local string) string {
 	switch {
 	case len(local) > maxLocal:

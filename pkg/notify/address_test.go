@@ -35,8 +35,8 @@ func TestCheckAddress(t *testing.T) {
 	}
 }
 
-// TestAddressesAreParsed: whatever is accepted is an address to other readers too,
-// and the same one.
+// TestAddressesAreParsed: every accepted address is read as the same address by another
+// parser.
 func TestAddressesAreParsed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		local := rapid.StringOfN(rapid.RuneFrom([]rune("aZ09.+-_'@ <>\"é\n")), 1, 70, -1).Draw(t, "local")

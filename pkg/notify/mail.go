@@ -30,7 +30,7 @@ type Attachment struct {
 	JSON []byte
 }
 
-// MaxAttached bounds what is attached, in bytes: SES takes 10 MB after base64.
+// MaxAttached limits the attachments, in bytes: SES allows 10 MB after base64.
 const MaxAttached = 5 << 20
 
 // MessageID makes the id of a message to a recipient (RFC 5322, section 3.6.4). about
@@ -49,7 +49,7 @@ func MessageID(from, to, about string) (string, error) {
 	return about + "." + hex.EncodeToString(sum[:8]) + bare[strings.LastIndex(bare, "@"):], nil
 }
 
-// Encode returns the message in MIME form. Whatever is not ASCII is encoded.
+// Encode returns the message in MIME form. All text that is not ASCII is encoded.
 func (m Mail) Encode(now time.Time) ([]byte, error) {
 	msg := mail.NewMsg()
 	if err := msg.From(m.From); err != nil {

@@ -1,18 +1,17 @@
-// Package notify says in mails how submissions ended.
+// Package notify writes the mails that report how submissions ended.
 //
-// What the mails say is in the folder templates: one file for each mail and form, e.g.
-// templates/report.txt. A Report is what is said of a batch, as it is saved and as the
-// API gives it; ForReport and ForQueued compose the mails, and Mail.Encode gives what a
-// mail service takes:
+// The texts of the mails are in the folder templates: one file for each mail and form,
+// e.g. templates/report.txt. A Report is the report of a batch, as it is saved and as the
+// API returns it. ForReport and ForQueued compose the mails, and Mail.Encode encodes them
+// for a mail service:
 //
 //	m, err := notify.ForReport(report, true, link)
 //	m.From, m.To = sender, recipient
 //	m.ID, err = notify.MessageID(sender, recipient, about)
 //	raw, err := m.Encode(now)
 //
-// Texts of depositors are shown as they are, but cannot begin a line of a mail, send
-// control characters to a terminal, or become HTML. Whom a mail goes to, and when, is
-// decided in package mail.
+// Texts of depositors are shown unchanged, but cannot begin a line of a mail, send control
+// characters to a terminal, or become HTML. Package mail decides who gets a mail, and when.
 package notify
 
 import (
@@ -20,7 +19,7 @@ import (
 	"fmt"
 )
 
-// Report is what a depositor hears of a batch. It is saved in the work bucket.
+// Report is the report of a batch to its depositor. It is saved in the work bucket.
 type Report struct {
 	Batch      string `json:"batch"`
 	Collection string `json:"collection"`
@@ -133,7 +132,7 @@ func ForReport(r Report, whole bool, link string) (m Mail, err error) {
 	return m, err
 }
 
-// subject says how the batch ended.
+// subject is the subject of a report's mail.
 func subject(r Report) string {
 	what := fmt.Sprintf("%s preserved", count(r.Counts.Completed, "object"))
 	switch {
@@ -145,13 +144,13 @@ func subject(r Report) string {
 	return line(fmt.Sprintf("%s: %s to %s", what, r.Batch, r.Collection))
 }
 
-// Queued is what a depositor hears when a submission was read.
+// Queued is what the mail about a queued submission shows.
 type Queued struct {
 	Batch, Collection, Note, At string
 	Objects                     int
 }
 
-// ForQueued composes the mail that a submission waits for its turn, to be addressed.
+// ForQueued composes the mail that a submission is queued, to be addressed.
 func ForQueued(q Queued) (m Mail, err error) {
 	m.Subject = line(fmt.Sprintf("%s queued: %s to %s", count(q.Objects, "object"), q.Batch, q.Collection))
 	err = m.fill("queued", struct {

@@ -159,7 +159,7 @@ func TestMessageID(t *testing.T) {
 	}
 }
 
-// TestOtherScripts: what is not ASCII arrives as it was, in 7-bit headers.
+// TestOtherScripts: text that is not ASCII arrives unchanged, in 7-bit headers.
 func TestOtherScripts(t *testing.T) {
 	const title = "Bücher, 例え and 🜚"
 	m, err := ForReport(Report{Batch: "B1", Collection: "c", Note: title, Counts: Counts{Completed: 1},
@@ -190,9 +190,9 @@ func TestOtherScripts(t *testing.T) {
 	}
 }
 
-// TestNobodyForgesLines: texts of depositors can neither begin a line of the report
+// TestLinesCannotBeForged: texts of depositors can neither begin a line of the report
 // nor reach a terminal as control characters.
-func TestNobodyForgesLines(t *testing.T) {
+func TestLinesCannotBeForged(t *testing.T) {
 	const evil = "x\nPRESERVED ark:/99999/fk4forged\r\nFAILED y\u2028PRESERVED z\x1b[31m\u202e\x00\u0085PRESERVED"
 	r := Report{Batch: "B1", Collection: "c", Note: evil, Warnings: []string{evil},
 		Counts:    Counts{Failed: 1, Completed: 1},
@@ -227,7 +227,7 @@ func TestNobodyForgesLines(t *testing.T) {
 	}
 }
 
-// TestLargeReportIsLinked: a mail has a bounded size whatever the report has.
+// TestLargeReportIsLinked: a mail has a limited size, however large the report is.
 func TestLargeReportIsLinked(t *testing.T) {
 	r := Report{Batch: "B1", Collection: "maps", Counts: Counts{Failed: 30000, Completed: 30000}}
 	for range Shown {

@@ -13,8 +13,8 @@ import (
 //go:embed templates
 var files embed.FS
 
-// functions are those of the templates. In a mail of plain text, whatever a depositor
-// wrote goes through one of them.
+// functions are those of the templates. In a mail of plain text, every text of a depositor
+// passes through one of them.
 var functions = map[string]any{
 	"first":    func(jobs []Job) []Job { return jobs[:min(len(jobs), Shown)] },
 	"shown":    func() int { return Shown },

@@ -6,10 +6,10 @@ import (
 	"unicode"
 )
 
-// mostText bounds one text of a job in a mail, in bytes.
+// mostText limits one text of a job in a mail, in bytes.
 const mostText = 1000
 
-// Cut bounds a text in bytes, at a character.
+// Cut limits a text to a number of bytes, cut between characters.
 func Cut(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -37,7 +37,7 @@ func lines(indent, s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// object is how a depositor knows a job's object: its title and local ids.
+// object names a job's object for the depositor: its title and local ids.
 func object(j Job) string {
 	ids := make([]string, len(j.LocalIDs))
 	for i, id := range j.LocalIDs {
@@ -50,7 +50,7 @@ func object(j Job) string {
 	return text
 }
 
-// change is what a job made of its object.
+// change describes what a job changed.
 func change(j Job) string {
 	if j.NoChange {
 		return fmt.Sprintf("no change, still version %d", j.Version)
@@ -61,7 +61,7 @@ func change(j Job) string {
 // shownWarnings is how many warnings of a job a mail has.
 const shownWarnings = 3
 
-// warnings are the first of a list, and how many there are beside.
+// warnings are the first of a list, and how many more there are.
 func warnings(all []string) []string {
 	if left := len(all) - shownWarnings; left > 0 {
 		return append(all[:shownWarnings:shownWarnings], fmt.Sprintf("%d more in the report", left))

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Warnings are texts that a depositor should look at. A report that was saved before
-// they were listed has how many files they are about instead: it is read as one text.
+// Warnings are texts that a depositor should check. An old report has a number of files
+// instead of a list: it is read as one text.
 type Warnings []string
 
 // UnmarshalJSON reads a list, or the number of an earlier report.

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestEarlierWarnings: reports are kept for ever, so those that count warnings are read, too.
+// TestEarlierWarnings: old reports, which have the number of warnings, can still be read.
 func TestEarlierWarnings(t *testing.T) {
 	for text, want := range map[string][]string{
 		`{"job": "j"}`:                        nil,

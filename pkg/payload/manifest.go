@@ -9,7 +9,7 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// Rejected says why a manifest that was read is not taken, "" if it is.
+// Rejected returns why a manifest that was read is rejected, or "".
 func Rejected(m checkm.Manifest, problems []checkm.Problem, err error, want checkm.Kind) string {
 	if err != nil {
 		return "the manifest is corrupt: " + err.Error()
@@ -43,8 +43,7 @@ func Warnings(problems []checkm.Problem) []string {
 	return all.List("archivist manifest check lists them")
 }
 
-// WrongDigest says how what came differs from the depositor's digest, "" if it
-// does not.
+// WrongDigest returns how the received content differs from the depositor's digest, or "".
 func WrongDigest(what string, came *fetch.Digester, p ingest.Payload) string {
 	if p.Digest == "" {
 		return ""

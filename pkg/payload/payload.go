@@ -1,10 +1,9 @@
-// Package payload tells what the payload of a submission is: a file, or a manifest that
+// Package payload detects what the payload of a submission is: a file, or a manifest that
 // lists files or objects.
 //
-// A depositor may leave the type out. It is then told from the first bytes of what is
-// really there, and never guessed: a payload that cannot be fetched, and a web page
-// where a manifest is expected, are errors. What is downloaded later is held against
-// the type that was detected.
+// A depositor may omit the type. It is then detected from the first bytes of the content,
+// and never guessed: a payload that cannot be fetched, and a web page instead of a
+// manifest, are errors. What is downloaded later is checked against the detected type.
 //
 //	d := payload.Detector{Fetch: client, Now: time.Now}
 //	kind, err := d.Type(ctx, job.Payload, claim.Until)
@@ -40,17 +39,17 @@ var Lists = map[string]List{
 	ingest.TypeSingleFileBatch: {ingest.TypeFile, checkm.SingleFileBatch},
 }
 
-// beginning is how much of a payload is read to tell its type, in bytes.
+// beginning is how much of a payload is read to detect its type, in bytes.
 const beginning = 64 << 10
 
-// Detector tells the type of payloads from what is at their URLs.
+// Detector detects the type of payloads from the content at their URLs.
 type Detector struct {
 	Fetch *fetch.Client
 	Now   func() time.Time
 }
 
-// Type tells a payload's type from its first bytes, until a time. That it cannot be
-// fetched, or is a web page where none is expected, is an Invalid or Unavailable.
+// Type detects a payload's type from its first bytes, until a time. The error is an Invalid
+// or Unavailable if it cannot be fetched, or is an unexpected web page.
 func (d Detector) Type(ctx context.Context, p ingest.Payload, until time.Time) (string, error) {
 	start, err := d.start(ctx, p.URL, until)
 	if err != nil {
@@ -73,7 +72,7 @@ func (d Detector) start(ctx context.Context, url string, until time.Time) (start
 // errSeen ends reading after the first row.
 var errSeen = errors.New("seen")
 
-// TypeOf tells a payload's type from its first bytes: a manifest's kind by its
+// TypeOf is a payload's type by its first bytes: a manifest's kind follows from its
 // profile, and anything else is a file.
 func TypeOf(p ingest.Payload, start []byte) (string, error) {
 	if err := CheckPage(p, start); err != nil {
@@ -96,8 +95,8 @@ func TypeOf(p ingest.Payload, start []byte) (string, error) {
 // pageExtensions are those of files that are expected to be web pages.
 var pageExtensions = []string{".html", ".htm", ".xhtml", ".xht", ".shtml"}
 
-// CheckPage is an error if a web page came where the payload's type and name tell
-// of something else: many servers say with status 200 that something went wrong.
+// CheckPage returns an error if a web page was received, although the payload's type and
+// name announce something else: many servers send an error page with status 200.
 func CheckPage(p ingest.Payload, start []byte) error {
 	named := slices.Contains(pageExtensions, strings.ToLower(path.Ext(p.Filename)))
 	if !isPage(start) || p.Type == ingest.TypeFile || p.Type == "" && named {
@@ -117,7 +116,7 @@ func isPage(start []byte) bool {
 		bytes.HasPrefix(start, []byte("<?xml")) && bytes.Contains(start, []byte("<html"))
 }
 
-// Changed says why what was downloaded is not the plain file that was detected, or "".
+// Changed returns why the downloaded content is not the plain file that was detected, or "".
 func Changed(ctx context.Context, j *ingest.Job, came ocfl.Text) (why string, err error) {
 	if !j.Detected || j.Payload.Type != ingest.TypeFile {
 		return "", nil
@@ -141,7 +140,7 @@ func Changed(ctx context.Context, j *ingest.Job, came ocfl.Text) (why string, er
 	return "", nil
 }
 
-// Start reads as many of the first bytes of a text as tell its type.
+// Start reads as many of the first bytes of a text as are needed to detect its type.
 func Start(ctx context.Context, text ocfl.Text) ([]byte, error) {
 	body, err := text(ctx)
 	if err != nil {

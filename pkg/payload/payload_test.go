@@ -15,7 +15,7 @@ import (
 
 const manifest = "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/"
 
-// Example tells a batch manifest from its first bytes.
+// Example detects a batch manifest by its first bytes.
 func Example() {
 	start := []byte("#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-batch-manifest\n")
 	kind, err := payload.TypeOf(ingest.Payload{URL: "https://example.org/list", Filename: "list"}, start)
@@ -23,7 +23,7 @@ func Example() {
 	// Output: batch-manifest <nil>
 }
 
-// page is what many servers send with status 200 when something went wrong.
+// page is an error page, which many servers send with status 200.
 const page = "\n<!DOCTYPE HTML><title>Sign in</title>"
 
 func TestTypeOf(t *testing.T) {
@@ -57,7 +57,7 @@ func TestTypeOf(t *testing.T) {
 	}
 }
 
-// TestChanged: only a plain file that was detected is held against what came.
+// TestChanged: only a type that was detected as a plain file is checked against the content.
 func TestChanged(t *testing.T) {
 	for _, row := range []struct {
 		start, says string

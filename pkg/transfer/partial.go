@@ -10,34 +10,34 @@ import (
 	"archivist/pkg/fetch"
 )
 
-// partial is a file that is not all there yet. Its exported fields are saved.
+// partial is a file that is not complete yet. Its exported fields are saved.
 type partial struct {
 	Upload    *bucket.Upload `json:"upload,omitempty"`
 	Digests   fetch.State    `json:"digests"`
-	Validator string         `json:"validator"`          // by which the rest is known to belong to it
+	Validator string         `json:"validator"`          // shows that the rest belongs to the same content
 	All       bool           `json:"all,omitempty"`      // every part is there
 	Rest      []byte         `json:"rest,omitempty"`     // bytes received after the last part
 	Encoding  string         `json:"encoding,omitempty"` // see File
-	Most      int64          `json:"most,omitempty"`     // bytes that ever were there: only more is progress
+	Most      int64          `json:"most,omitempty"`     // the most bytes that were ever there: only more is progress
 
 	row   checkm.Row
 	key   string    // of the file
 	noted string    // the key of this state
-	whole []byte    // the file itself, if this try fetched it at once
+	whole []byte    // the file itself, if this try fetched it in one part
 	since time.Time // when this try began
 	total int64     // bytes of the whole file; -1: the source does not say
 	sums  *fetch.Digester
 	ours  error // a failure of the work bucket, not of the source
 }
 
-// size is how many bytes are there.
+// size is the number of bytes received.
 func (p *partial) size() int64 { return p.sums.Size + int64(len(p.Rest)) }
 
-func newSums(row checkm.Row) *fetch.Digester { return fetch.NewDigester(row.Algorithm) }
+func newDigester(row checkm.Row) *fetch.Digester { return fetch.NewDigester(row.Algorithm) }
 
-// load reads what is there of a file.
+// load reads the state of an earlier try, if there is one.
 func (t *Transfer) load(ctx context.Context, row checkm.Row, key, noted string) (*partial, error) {
-	p := &partial{row: row, key: key, noted: noted, sums: newSums(row), total: -1}
+	p := &partial{row: row, key: key, noted: noted, sums: newDigester(row), total: -1}
 	if t.First {
 		return p, nil
 	}
@@ -52,7 +52,7 @@ func (t *Transfer) load(ctx context.Context, row checkm.Row, key, noted string) 
 	return p, p.sums.Restore(p.Digests)
 }
 
-// save notes how much of the file is there.
+// save saves the state of the transfer.
 func (t *Transfer) save(ctx context.Context, p *partial) (err error) {
 	p.Digests, err = p.sums.State()
 	if err != nil {

@@ -1,14 +1,14 @@
-// Package transfer brings files from their sources into the work bucket, and goes on
+// Package transfer copies files from their sources into the work bucket, and continues
 // where an earlier try stopped.
 //
-// A file may be larger than what one try of a step can bring, and every try may end at
-// any moment. So after each part the state of the transfer is saved beside the file:
-// its upload, its digests so far, and by what the rest is known to belong to it. The
-// next try, in another process, fetches at most one part again. Memory holds one part.
+// A file may be larger than what one try of a step can transfer, and every try may end at
+// any moment. So after each part the state of the transfer is saved next to the file: its
+// upload, its digests so far, and the validator that shows that the rest belongs to it.
+// The next try, in another process, fetches at most one part again. Memory holds one part.
 //
 //	t := transfer.Transfer{Fetch: client, Work: work, Now: time.Now, Began: now, Until: deadline}
 //	file, err := t.File(ctx, row, workspace.FileKey(job, 0), workspace.PartialKey(job, "000000"))
-//	if errors.Is(err, fetch.ErrStop) { … } // the time is up: what came is kept
+//	if errors.Is(err, fetch.ErrStop) { … } // the time is up: what was received is kept
 package transfer
 
 import (
@@ -26,7 +26,7 @@ import (
 	"archivist/pkg/workspace"
 )
 
-// Transfer brings files within the time budget of one try.
+// Transfer transfers files within the time budget of one try.
 type Transfer struct {
 	Fetch *fetch.Client
 	Work  workspace.Store
@@ -35,12 +35,12 @@ type Transfer struct {
 	Until time.Time // its end
 	First bool      // the job's first try: nothing can be there yet
 
-	// Partly hears of each file that did not come as a whole: how many of its bytes are
-	// there. size is -1 if the source does not say it. nil: nobody hears of it.
+	// Partly, if set, is called for each file that was received in part: have is how many
+	// of its bytes are there, size how many it has, -1 if the source does not report it.
 	Partly func(row checkm.Row, have, size int64)
 }
 
-// File is a file that was brought as a whole.
+// File is a file that was transferred completely.
 type File struct {
 	Key  string // in the work bucket
 	Sums *fetch.Digester
@@ -53,9 +53,9 @@ type File struct {
 // Text opens the file's content.
 func (f *File) Text() ocfl.Text { return f.text }
 
-// File brings the file of a row to a key of the work bucket. What is there when the
-// time is up is noted at a key of its own; then the error is a fetch.ErrStop. If an
-// earlier try began at another key, the file is there.
+// File transfers the file of a row to a key of the work bucket. When the time is up, the
+// state is saved at the key noted, and the error is a fetch.ErrStop. If an earlier try
+// began with another key, the file is at that one.
 func (t *Transfer) File(ctx context.Context, row checkm.Row, key, noted string) (*File, error) {
 	p, err := t.load(ctx, row, key, noted)
 	if err != nil {
@@ -96,7 +96,7 @@ func (t *Transfer) receive(ctx context.Context, p *partial) error {
 	defer cancel()
 	err := t.Fetch.Get(inTime, p.row.URL, have, func(st fetch.Stream) error {
 		p.ours = nil
-		err := t.take(ctx, p, st)
+		err := t.stream(ctx, p, st)
 		if p.ours != nil {
 			return fault.New(fault.Stale, "storage") // ends the tries: the source is not to blame
 		}
@@ -111,10 +111,10 @@ func (t *Transfer) receive(ctx context.Context, p *partial) error {
 	return err
 }
 
-// take streams what comes into the upload, part by part.
-func (t *Transfer) take(ctx context.Context, p *partial, st fetch.Stream) error {
+// stream streams the response into the upload, part by part.
+func (t *Transfer) stream(ctx context.Context, p *partial, st fetch.Stream) error {
 	if st.From != p.size() || st.From == 0 {
-		p.ours = t.beginAgain(ctx, p)
+		p.ours = t.restart(ctx, p)
 		if p.ours != nil {
 			return p.ours
 		}
@@ -132,7 +132,7 @@ func (t *Transfer) take(ctx context.Context, p *partial, st fetch.Stream) error 
 		last := err == io.EOF
 		if err != nil && !last {
 			p.Rest = buf[:n]
-			return t.cut(ctx, p, err)
+			return t.interrupted(ctx, p, err)
 		}
 		p.Rest = nil
 		p.ours = t.part(ctx, p, buf[:n], last)
@@ -145,17 +145,17 @@ func (t *Transfer) take(ctx context.Context, p *partial, st fetch.Stream) error 
 	}
 }
 
-// beginAgain forgets what is there of a file that comes from its beginning.
-func (t *Transfer) beginAgain(ctx context.Context, p *partial) (err error) {
+// restart discards what is there of a file: the source sends it from its beginning.
+func (t *Transfer) restart(ctx context.Context, p *partial) (err error) {
 	if p.Upload != nil {
 		err = t.Work.Abort(ctx, p.Upload)
 	}
-	p.Upload, p.sums, p.Rest = nil, newSums(p.row), nil
+	p.Upload, p.sums, p.Rest = nil, newDigester(p.row), nil
 	return err
 }
 
-// cut ends a response that broke off: the source is asked for the rest if there is time.
-func (t *Transfer) cut(ctx context.Context, p *partial, why error) error {
+// interrupted ends a response that broke off: the rest is requested if there is time.
+func (t *Transfer) interrupted(ctx context.Context, p *partial, why error) error {
 	if t.TimeUp() {
 		return t.late(ctx, p, fmt.Errorf("%s: %w", fetch.Redact(p.row.URL), why))
 	}
@@ -163,7 +163,7 @@ func (t *Transfer) cut(ctx context.Context, p *partial, why error) error {
 }
 
 // partSize is how many bytes make the next part of a file of a size, or of one whose
-// size is not known (-1): its parts grow, since S3 takes 10,000 only.
+// size is not known (-1): its parts grow, since S3 allows only 10,000.
 func (t *Transfer) partSize(p *partial, size int64) int {
 	part := t.Work.Limits.PartSize(size)
 	if size >= 0 {
@@ -175,7 +175,7 @@ func (t *Transfer) partSize(p *partial, size int64) int {
 }
 
 // fill reads until the buffer is full. The error io.EOF is the end of the content;
-// io.ErrUnexpectedEOF is a connection that was cut.
+// io.ErrUnexpectedEOF is a connection that was closed early.
 func fill(r io.Reader, buf []byte) (n int, err error) {
 	for n < len(buf) && err == nil {
 		var m int
@@ -185,12 +185,12 @@ func fill(r io.Reader, buf []byte) (n int, err error) {
 	return n, err
 }
 
-// leastPart is the least that S3 takes as a part which is not the last.
+// leastPart is the smallest part that S3 accepts, except for the last one.
 const leastPart = 5 << 20
 
-// late ends a try whose time is up before or in the middle of a part. What came is
-// kept. A try that had most of the time budget for itself and did not get further
-// than one before is no progress, and says so with its cause.
+// late ends a try whose time is up before or in the middle of a part. What was received is
+// kept. A try that had most of the time budget and made no progress compared to those
+// before is an error with its cause.
 func (t *Transfer) late(ctx context.Context, p *partial, cause error) error {
 	data := p.Rest
 	if len(data) >= leastPart {
@@ -219,7 +219,7 @@ func (t *Transfer) late(ctx context.Context, p *partial, cause error) error {
 // part stores the next bytes. What fits into one part needs no upload in parts.
 func (t *Transfer) part(ctx context.Context, p *partial, data []byte, last bool) (err error) {
 	if last && p.Upload == nil {
-		_, _ = p.sums.Write(data) // a digester takes everything
+		_, _ = p.sums.Write(data) // a digester never fails
 		p.whole = data
 		return t.Work.Put(ctx, p.key, data, bucket.Condition{})
 	}
@@ -231,7 +231,7 @@ func (t *Transfer) part(ctx context.Context, p *partial, data []byte, last bool)
 	}
 	if len(data) > 0 {
 		err := t.Work.Add(ctx, p.Upload, data)
-		if fault.Is(err, fault.NotFound) { // it was cleaned away as too old: the next try begins anew
+		if fault.Is(err, fault.NotFound) { // it was removed as too old: the next try starts over
 			return errors.Join(err, t.Work.Delete(ctx, p.noted))
 		}
 		if err != nil {

@@ -26,14 +26,14 @@ const (
 	noted = "jobs/B-00001/partial/000000.json"
 )
 
-// world is a source, a work bucket, and a clock that moves on with what is received.
+// world is a source, a work bucket, and a clock that advances each time it is read.
 type world struct {
 	*testing.T
 	source *httptest.Server
 	work   workspace.Store
 	twin   *buckettest.Twin
 	now    time.Time
-	from   []string // ranges that were asked for
+	from   []string // ranges that were requested
 }
 
 func newWorld(t *testing.T, content []byte, etag string) *world {
@@ -51,17 +51,17 @@ func newWorld(t *testing.T, content []byte, etag string) *world {
 	return w
 }
 
-// try has a budget of so many looks at the clock.
-func (w *world) try(looks int, first bool) (*transfer.File, error) {
+// try runs one try that ends after so many readings of the clock.
+func (w *world) try(readings int, first bool) (*transfer.File, error) {
 	allow := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	t := transfer.Transfer{Fetch: fetch.New(fetch.Guard{Allow: allow}, func() float64 { return 0 }), Work: w.work,
 		First: first,
-		Began: w.now, Until: w.now.Add(time.Duration(looks) * time.Second)}
+		Began: w.now, Until: w.now.Add(time.Duration(readings) * time.Second)}
 	t.Now = func() time.Time { w.now = w.now.Add(time.Second); return w.now }
 	return t.File(w.Context(), checkm.Row{URL: w.source.URL, Size: -1}, key, noted)
 }
 
-// whole fails unless a file is there as a whole, with its digest.
+// whole fails unless a file is there completely, with its digest.
 func (w *world) whole(f *transfer.File, content []byte) {
 	w.Helper()
 	body, err := f.Text()(w.Context())
@@ -94,9 +94,9 @@ func TestSmallFile(t *testing.T) {
 	}
 }
 
-// TestGoesOn: a file of many parts is brought in several tries; each goes on where the
-// one before stopped, and none fetches more than a part again.
-func TestGoesOn(t *testing.T) {
+// TestResumes: a file of many parts is transferred in several tries; each continues where
+// the one before stopped, and none fetches more than a part again.
+func TestResumes(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789abcdef"), 23<<20/16)
 	w := newWorld(t, content, `"1"`)
 	var f *transfer.File
@@ -117,7 +117,7 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// TestChangedSource: the rest of another content does not belong to what is there.
+// TestChangedSource: parts of different content are never joined.
 func TestChangedSource(t *testing.T) {
 	before := bytes.Repeat([]byte("b"), 12<<20)
 	w := newWorld(t, before, `"1"`)
@@ -134,8 +134,8 @@ func TestChangedSource(t *testing.T) {
 	other.whole(f, after)
 }
 
-// TestFinishedUpload: a try that ended between the last part and the completion needs
-// the source no more.
+// TestFinishedUpload: after a try that ended between the last part and the completion, no
+// request to the source is needed.
 func TestFinishedUpload(t *testing.T) {
 	content := bytes.Repeat([]byte("c"), 6<<20)
 	w := newWorld(t, content, `"1"`)

@@ -1,4 +1,4 @@
-// Package aiptest stores objects in a storage root on a twin of S3, so that what reads
+// Package aiptest stores objects in a storage root on a twin of S3, so that readers of
 // stored versions can be tested without the stages that write them.
 //
 //	root := aiptest.New(t)
@@ -102,15 +102,15 @@ func (r *Root) put(ctx context.Context, id, job string, files []ocfl.File) (*ocf
 	return r.Head(ctx, id)
 }
 
-// File is a file that is carried along.
+// File is a file with its content in memory.
 func File(path, content string) ocfl.File {
 	d := fetch.NewDigester()
-	_, _ = io.WriteString(d, content) // a digester takes everything
+	_, _ = io.WriteString(d, content) // a digester never fails
 	return ocfl.File{Path: path, Size: d.Size, Digests: d.Sums(), CRC64: d.CRC64NVME(), Data: []byte(content)}
 }
 
-// System are system files by their names: of a collection's object with local ids, which
-// semicolons separate, and a description as ERC, and as elements of Dublin Core.
+// System are system files by their names: of an object of a collection, with local ids
+// separated by semicolons, and a description as ERC and as elements of Dublin Core.
 func System(collection, localIDs, erc, dc string) map[string]string {
 	return map[string]string{
 		"mrt-owner.txt":      "owner: " + collection + "\n",
