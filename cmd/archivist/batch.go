@@ -11,21 +11,21 @@ import (
 	"archivist/pkg/terminal"
 )
 
-// batchCmd is for depositors: a batch is what they submitted at once.
+// batchCmd is for depositors: a batch is one of their submissions.
 type batchCmd struct {
 	List   batchListCmd   `cmd:"" help:"List a collection's batches, newest first."`
 	Show   batchShowCmd   `cmd:"" help:"Show a batch and its jobs."`
-	Report batchReportCmd `cmd:"" help:"Show how each job of a batch ended, once the batch has."`
+	Report batchReportCmd `cmd:"" help:"Show how each job of a batch ended, once the batch has ended."`
 	Watch  batchWatchCmd  `cmd:"" help:"Follow batches until they have ended."`
 }
 
-// limit is how much of a list is shown. A collection can have a million jobs: who wants
-// them all says so, and who does not is told that there are more.
+// limit is how many items of a list are shown. A collection can have a million jobs, so
+// all are shown only on request; otherwise a message states that there are more.
 type limit struct {
 	Limit int `short:"L" default:"100" help:"Show at most this many; 0 shows all." placeholder:"N"`
 }
 
-// more is the limit of a request that tells whether there is more than is shown: one
+// more is the limit of the request: one item more than is shown, to detect that there are
 // more, or 0 for no limit.
 func (l limit) more() int {
 	if l.Limit <= 0 {
@@ -34,7 +34,8 @@ func (l limit) more() int {
 	return l.Limit + 1
 }
 
-// limited cuts a list off at its limit, and says so, or that it is empty.
+// limited cuts a list off at its limit. It reports on standard error if it did, or if the
+// list is empty.
 func limited[T any](a *app, l limit, list []T) []T {
 	if len(list) == 0 && a.out.Width > 0 {
 		fmt.Fprintln(a.errors, "Nothing was found.")
@@ -46,7 +47,7 @@ func limited[T any](a *app, l limit, list []T) []T {
 	return list[:l.Limit]
 }
 
-// batchListCmd is how one finds a batch whose id is lost.
+// batchListCmd finds a batch whose id is not known.
 type batchListCmd struct {
 	Collection string     `required:"" short:"c" help:"Collection of the batches." placeholder:"NAME"`
 	State      batchState `help:"Only batches in this state, e.g. failed." placeholder:"STATE"`
@@ -55,7 +56,7 @@ type batchListCmd struct {
 
 func (batchListCmd) prints() any { return v1.Batch{} }
 
-// Run asks for one batch more than is shown, to know whether there are more.
+// Run requests one batch more than is shown, to detect that there are more.
 func (c *batchListCmd) Run(a *app) error {
 	filter := v1.Filter{Collection: c.Collection, State: string(c.State), Limit: c.more()}
 	list, err := a.client.Batches(a.ctx, filter)
@@ -66,7 +67,7 @@ func (c *batchListCmd) Run(a *app) error {
 	return a.print(list, func(p terminal.Page) { terminal.Table(p, list, batchColumns...) })
 }
 
-// batchColumns fit 80 columns without the note, which is the first to go.
+// batchColumns fit 80 columns without the note, which is the first to be left out.
 var batchColumns = []terminal.Column[v1.Batch]{
 	{Title: "batch", Text: func(b v1.Batch) string { return b.ID }},
 	{Title: "state", Text: func(b v1.Batch) string { return b.State }, Style: stateStyle},
@@ -78,13 +79,13 @@ var batchColumns = []terminal.Column[v1.Batch]{
 	{Title: "note", Text: func(b v1.Batch) string { return b.Note }, Share: 1},
 }
 
-// batchShowCmd shows where a batch is while it runs; its report says how it ended.
+// batchShowCmd shows the state of a running batch; its report shows how it ended.
 type batchShowCmd struct {
 	ID string `arg:"" name:"batch" help:"Id of a batch."`
 }
 
-// batchWithJobs is a batch as it is printed: the first jobs of a large one for people,
-// all of them as JSON if that is asked for.
+// batchWithJobs is the output for a batch: as text with the first jobs only, as JSON with
+// all jobs if that field is requested.
 type batchWithJobs struct {
 	v1.Batch
 	Jobs []v1.Job `json:"jobs"`
@@ -127,7 +128,7 @@ func (c *batchShowCmd) Run(a *app) error {
 	})
 }
 
-// minute is a time of the API to the minute, which is what people look for in a list.
+// minute shortens a time of the API to the minute, for lists.
 func minute(t string) string {
 	if at, err := time.Parse(time.RFC3339, t); err == nil {
 		return at.UTC().Format("2006-01-02T15:04Z")
@@ -135,7 +136,7 @@ func minute(t string) string {
 	return t
 }
 
-// countsText is a batch's counts, without those that are 0.
+// countsText formats a batch's counts, without those that are 0.
 func countsText(n v1.Counts) string {
 	parts := []string{fmt.Sprintf("%d expected", n.Expected)}
 	add := func(n int64, what string) {
@@ -151,7 +152,7 @@ func countsText(n v1.Counts) string {
 	return strings.Join(parts, ", ")
 }
 
-// queueCmd shows the whole queue: what runs, and how much waits at which gate.
+// queueCmd shows the whole queue: how many jobs run, and how many wait at each gate.
 type queueCmd struct{}
 
 func (queueCmd) prints() any { return v1.Queue{} }
@@ -171,16 +172,16 @@ func (queueCmd) Run(a *app) error {
 	})
 }
 
-// explainCmd answers why something does not go on. The kind of the id tells whether it
-// is a batch or a job.
+// explainCmd explains why a batch or a job does not progress. The form of the id
+// determines which of them it is.
 type explainCmd struct {
 	ID string `arg:"" name:"id" help:"Id of a batch or a job."`
 }
 
 func (explainCmd) prints() any { return v1.Explanation{} }
 
-// Run shows the sentence for everybody. What operators look for besides, e.g. the
-// execution that drives it, is in the JSON.
+// Run shows the explanation. Details for operators, e.g. the execution that drives the
+// job, are in the JSON only.
 func (c *explainCmd) Run(a *app) error {
 	x, err := a.client.Explain(a.ctx, c.ID)
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 	"archivist/pkg/terminal"
 )
 
-// check makes the checks that can be made before something is submitted, and returns
-// what the manifest is, if there is one.
+// check makes the checks that are possible before a submission, and returns the result for
+// the manifest, if there is one.
 func (c *submitCmd) check(a *app, in v1.BatchRequest) (m checked, err error) {
 	id, err := ark.Parse(in.Identifiers.Primary)
 	if err == nil && !id.Valid() {
-		a.warn("%s does not end in its check character; is it mistyped?", id)
+		a.warn("the check character of %s is wrong; check the ARK for typing errors", id)
 	}
 
 	body, err := c.manifest(a)
@@ -53,7 +53,7 @@ func (c *submitCmd) check(a *app, in v1.BatchRequest) (m checked, err error) {
 	return m, c.applies(m.Kind)
 }
 
-// rejected says what to do about a manifest that breaks the rules.
+// rejected is the error for a manifest that breaks the rules, with what to do.
 func (c *submitCmd) rejected() error {
 	otherwise := ""
 	if c.Type == "" {
@@ -63,7 +63,7 @@ func (c *submitCmd) rejected() error {
 		"correct it and submit it again%s", otherwise)
 }
 
-// applies refuses the flags that say something of one object, for a manifest of many.
+// applies refuses the flags for one object if the manifest lists several.
 func (c *submitCmd) applies(kind checkm.Kind) error {
 	if kind == checkm.Object {
 		return nil
@@ -81,7 +81,7 @@ func (c *submitCmd) applies(kind checkm.Kind) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	return usage("%s cannot be used with a %s manifest, whose rows are objects of their own; leave it out, "+
+	return usage("%s cannot be used with a %s manifest, which has an object in each row; leave it out, "+
 		"or give identifiers in the manifest's columns", strings.Join(lost, " and "), kind)
 }
 
@@ -93,7 +93,7 @@ func (c *submitCmd) isManifest() bool {
 	return path.Ext(c.manifestName()) == ".checkm"
 }
 
-// manifestName is how messages call the manifest.
+// manifestName is the name of the manifest in messages.
 func (c *submitCmd) manifestName() string {
 	if c.Manifest != "" {
 		return c.Manifest
@@ -105,11 +105,11 @@ func (c *submitCmd) manifestName() string {
 	return path.Base(u.Path)
 }
 
-// fetchFor is how long the manifest may take to come from its URL.
+// fetchFor is the maximum time for downloading the manifest from its URL.
 const fetchFor = 30 * time.Second
 
-// manifest opens the manifest that is submitted; nil if there is none, or if it cannot
-// be read from here: the archive may have a way that this computer has not.
+// manifest opens the submitted manifest. It returns nil if there is none, or if this
+// computer cannot read it: the archive may have access that this computer does not have.
 func (c *submitCmd) manifest(a *app) (io.ReadCloser, error) {
 	if c.Manifest != "" {
 		return a.open(c.Manifest)
@@ -128,13 +128,13 @@ func (c *submitCmd) manifest(a *app) (io.ReadCloser, error) {
 	if resp.StatusCode != http.StatusOK {
 		resp.Body.Close()
 		cancel()
-		a.warn("the manifest was not checked: the server answers %s", resp.Status)
+		a.warn("the manifest was not checked: the server answered %s", resp.Status)
 		return nil, nil
 	}
 	return closing{resp.Body, cancel}, nil
 }
 
-// fetch asks for the manifest as the archive will, but from this computer.
+// fetch requests the manifest in the same way as the archive, but from this computer.
 func (c *submitCmd) fetch(ctx context.Context, a *app) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Source, nil)
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *submitCmd) fetch(ctx context.Context, a *app) (*http.Response, error) {
 	return a.http.Do(req)
 }
 
-// closing is a body whose request ends when it is closed.
+// closing is a response body; closing it ends the request.
 type closing struct {
 	io.ReadCloser
 	cancel context.CancelFunc
@@ -155,7 +155,7 @@ func (c closing) Close() error {
 	return c.ReadCloser.Close()
 }
 
-// dryRun says what a submission would do.
+// dryRun prints what a submission would do.
 func (s submitted) dryRun(a *app, in v1.BatchRequest) error {
 	head, err := a.headOf(in)
 	if err != nil {
@@ -176,7 +176,7 @@ func (s submitted) dryRun(a *app, in v1.BatchRequest) error {
 	})
 }
 
-// content is what is submitted, as far as it is known.
+// content describes the payload as far as it is known.
 func (s submitted) content(given string) string {
 	switch {
 	case s.Manifest == checkm.Object:
@@ -186,11 +186,11 @@ func (s submitted) content(given string) string {
 	case given != "":
 		return given
 	}
-	return "a file or a manifest: its content will tell"
+	return "a file or a manifest, detected from the content"
 }
 
-// headOf finds the object of which a submission would make the next version. It has no
-// ARK if there is none.
+// headOf finds the object of which a submission would create the next version. The result
+// has no ARK if there is no such object.
 func (a *app) headOf(in v1.BatchRequest) (head v1.Object, err error) {
 	if in.Identifiers.Primary != "" {
 		head, err = a.client.Object(a.ctx, in.Identifiers.Primary)

@@ -13,8 +13,8 @@ import (
 	"archivist/pkg/terminal"
 )
 
-// collectionCmd is for those who look after collections: a profile says how everything
-// that is submitted to one is treated.
+// collectionCmd is for the managers of collections: a profile has the settings for all
+// submissions to a collection.
 type collectionCmd struct {
 	Show collectionShowCmd `cmd:"" help:"Show a collection's profile."`
 	Set  collectionSetCmd  `cmd:"" help:"Create or replace a collection's profile."`
@@ -27,7 +27,7 @@ type collectionShowCmd struct {
 
 func (collectionShowCmd) prints() any { return v1.Collection{} }
 
-// Run needs no profile to be there: each collection has at least the defaults.
+// Run succeeds even without a stored profile: each collection has at least the defaults.
 func (c *collectionShowCmd) Run(a *app) error {
 	got, err := a.client.Collection(a.ctx, c.Name)
 	if err != nil {
@@ -36,8 +36,8 @@ func (c *collectionShowCmd) Run(a *app) error {
 	return a.showCollection(got)
 }
 
-// collectionSetCmd replaces the whole profile: what the file leaves out is the default
-// again.
+// collectionSetCmd replaces the whole profile: a field that the file leaves out gets its
+// default.
 type collectionSetCmd struct {
 	Name string `arg:"" help:"Name of a collection."`
 	File string `arg:"" help:"JSON file that holds the profile, e.g. profile.json; - reads the standard input."`
@@ -45,8 +45,7 @@ type collectionSetCmd struct {
 
 func (collectionSetCmd) prints() any { return v1.Collection{} }
 
-// Run refuses a file with a field that profiles do not have: a misspelt one would be
-// lost without a word.
+// Run refuses a file with an unknown field: a misspelt name would be ignored silently.
 func (c *collectionSetCmd) Run(a *app) error {
 	in, err := a.open(c.File)
 	if err != nil {
@@ -57,8 +56,8 @@ func (c *collectionSetCmd) Run(a *app) error {
 	dec := json.NewDecoder(in)
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&p); err != nil {
-		return fault.New(fault.Invalid, "%s is no profile: %w; archivist collection show %s --json profile prints one",
-			c.File, err, c.Name)
+		return fault.New(fault.Invalid, "%s is not a profile: %w; "+
+			"archivist collection show %s --json profile prints one", c.File, err, c.Name)
 	}
 	got, err := a.client.PutCollection(a.ctx, c.Name, p)
 	if err != nil {
@@ -90,7 +89,7 @@ func (a *app) showCollection(c v1.Collection) error {
 	})
 }
 
-// open opens a file of the user, - for the standard input.
+// open opens a file of the user, or the standard input for -.
 func (a *app) open(name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(a.machine.in), nil

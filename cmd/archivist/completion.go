@@ -10,28 +10,28 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Libraries for it are no longer kept (posener/complete, on which those for kong
-// stand, since 2019), and what is needed is little: the parser knows all commands.
+// The libraries for it are no longer maintained (those for kong use posener/complete,
+// last changed in 2019), and little is needed: the parser knows all commands.
 
 //go:embed completion/*
 var completionFiles embed.FS
 
-// completionCmd prints a script. It asks this program for each word, so that it need not
-// be installed again when commands change.
+// completionCmd prints a script. The script calls this program for each word, so it need
+// not be installed again when commands change.
 type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"${enum}"`
 }
 
 func (completionCmd) offline() {}
 
-// Help says how the script is used.
+// Help explains how to use the script.
 func (completionCmd) Help() string {
 	return "bash:  source <(archivist completion bash)\n\n" +
 		"zsh:   archivist completion zsh > \"${fpath[1]}/_archivist\"\n\n" +
 		"fish:  archivist completion fish > ~/.config/fish/completions/archivist.fish"
 }
 
-// Run prints the script as it is: it is no text for people.
+// Run prints the script unchanged.
 func (c *completionCmd) Run(a *app) error {
 	script, err := completionFiles.ReadFile("completion/" + c.Shell)
 	if err == nil {
@@ -40,14 +40,14 @@ func (c *completionCmd) Run(a *app) error {
 	return err
 }
 
-// completeArg is the command by which the scripts ask what can come next.
+// completeArg is the command by which the scripts request candidates.
 const completeArg = "__complete"
 
-// candidate is a word that can come next.
+// candidate is a possible next word.
 type candidate struct{ word, help string }
 
-// complete prints what can come next on a command line, of which the last word may be
-// incomplete: a word and, after a tab, what it means.
+// complete prints the candidates for the last word of a command line, which may be
+// incomplete: each with its help after a tab.
 func complete(m machine, words []string) int {
 	var c cli
 	parser := parserOf(&c, m, func(int) {})
@@ -57,7 +57,7 @@ func complete(m machine, words []string) int {
 	return 0
 }
 
-// candidates are the words that can come after some, the last of which is incomplete.
+// candidates returns the candidates for the last of some words, which may be incomplete.
 func candidates(m machine, root *kong.Node, words []string) []candidate {
 	last := ""
 	if n := len(words); n > 0 {
@@ -68,7 +68,7 @@ func candidates(m machine, root *kong.Node, words []string) []candidate {
 	}
 	node, flag, at := follow(root, words)
 
-	// What comes before the part that is completed: --flag=, and the items of a list.
+	// The text before the part that is completed: --flag=, and the items of a list.
 	head := ""
 	name, value, isAssigned := strings.Cut(last, "=")
 	if f := flagOf(node, name); isAssigned && f != nil {
@@ -87,7 +87,7 @@ func candidates(m machine, root *kong.Node, words []string) []candidate {
 	return out
 }
 
-// possible is what can come next: a value of a flag, a flag, a command or an argument.
+// possible returns what can be next: values of a flag, flags, commands or arguments.
 func possible(m machine, node *kong.Node, flag *kong.Flag, at int, last string) (out []candidate) {
 	switch {
 	case flag != nil:
@@ -106,8 +106,8 @@ func possible(m machine, node *kong.Node, flag *kong.Flag, at int, last string) 
 	return out
 }
 
-// follow goes from a command along words. It returns the command that they lead to,
-// the flag whose value is next, if any, and how many arguments there have been.
+// follow parses words, starting at a command. It returns the command that they lead to,
+// the flag whose value is next, if any, and the number of arguments so far.
 func follow(node *kong.Node, words []string) (_ *kong.Node, flag *kong.Flag, at int) {
 	for _, word := range words {
 		child := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word })
@@ -136,7 +136,7 @@ func allFlags(node *kong.Node) (flags []*kong.Flag) {
 	return flags
 }
 
-// flagOf is the flag that a word names, nil for none.
+// flagOf returns the flag that a word names, nil for none.
 func flagOf(node *kong.Node, word string) *kong.Flag {
 	for _, f := range allFlags(node) {
 		if word == "--"+f.Name || f.Short != 0 && word == "-"+string(f.Short) {
@@ -146,7 +146,7 @@ func flagOf(node *kong.Node, word string) *kong.Flag {
 	return nil
 }
 
-// values are those that a flag or an argument can have; none if they are not known.
+// values returns the possible values of a flag or an argument; none if they are not known.
 func values(m machine, node *kong.Node, v *kong.Value) (out []candidate) {
 	words := v.EnumSlice()
 	if known, is := v.Target.Interface().(interface{ candidates() []string }); is {

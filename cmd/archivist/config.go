@@ -17,8 +17,8 @@ import (
 	"archivist/pkg/terminal"
 )
 
-// settings say which API is used, and where that was found. The key is part of it, but
-// is never printed: people paste what this command says into mails.
+// settings are the API to use and the source of that setting. The key belongs to them but
+// is never printed, because people paste this output into mails.
 type settings struct {
 	API      string   `json:"api"`
 	From     string   `json:"from"` // where API was found
@@ -32,7 +32,7 @@ type settings struct {
 	warnings []string
 }
 
-// configFile is what the config file holds.
+// configFile is the content of the config file.
 type configFile struct {
 	Default  string             `yaml:"default"`  // name of the profile that is used if none is named
 	Profiles map[string]profile `yaml:"profiles"` // by name
@@ -44,8 +44,8 @@ type profile struct {
 	Key string `yaml:"key"`
 }
 
-// settle finds the API: a flag goes before the environment, the environment before
-// the config file's default, and that before a stack that `make run` left up.
+// settle finds the API. A flag has precedence over the environment, the environment over
+// the config file's default, and that over a stack that `make run` started.
 func settle(c *cli, m machine) (settings, error) {
 	s, config, err := readConfig(m)
 	if err != nil {
@@ -71,7 +71,7 @@ func settle(c *cli, m machine) (settings, error) {
 	return s, err
 }
 
-// use takes the API of a profile.
+// use selects the API of a profile.
 func (s *settings) use(config configFile, name string) error {
 	p, known := config.Profiles[name]
 	if !known {
@@ -82,9 +82,9 @@ func (s *settings) use(config configFile, name string) error {
 	return nil
 }
 
-// chooseKey finds the key. That of a profile goes to the API of this profile only: a
-// key that is sent to another one is given away. It goes before the environment's if
-// the profile was named by a flag, as everything that a flag says.
+// chooseKey finds the key. The key of a profile is sent to the API of this profile only:
+// any other server could misuse it. It has precedence over the environment's key if the
+// profile was named by a flag, because flags have precedence.
 func (s *settings) chooseKey(c *cli, env, ofProfile string) {
 	byFlag := c.Profile != "" && c.API == ""
 	switch {
@@ -109,7 +109,7 @@ func readConfig(m machine) (s settings, config configFile, err error) {
 		return s, config, usage("the config file cannot be read: %v", err)
 	}
 	if err := yaml.UnmarshalWithOptions(data, &config, yaml.Strict()); err != nil {
-		return s, config, usage("%s is no config file: %s (archivist help config)", s.File, firstLine(err))
+		return s, config, usage("%s is not a valid config file: %s (archivist help config)", s.File, firstLine(err))
 	}
 
 	s.Profiles = slices.Sorted(maps.Keys(config.Profiles))
@@ -120,20 +120,20 @@ func readConfig(m machine) (s settings, config configFile, err error) {
 	return s, config, nil
 }
 
-// othersCanRead reports whether anybody but the owner may read a file.
+// othersCanRead reports whether users other than the owner may read a file.
 func othersCanRead(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && info.Mode().Perm()&0o077 != 0
 }
 
-// firstLine is an error without the lines of the file that YAML errors quote, which
-// may be secret.
+// firstLine returns the first line of an error. YAML errors quote lines of the file after
+// it, which may be secret.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line
 }
 
-// configPath is where the config file is looked for (XDG Base Directory Specification).
+// configPath is the path of the config file (XDG Base Directory Specification).
 func configPath(m machine) string {
 	dir := m.getenv("XDG_CONFIG_HOME")
 	if dir == "" && m.getenv("HOME") != "" {
@@ -145,11 +145,11 @@ func configPath(m machine) string {
 	return filepath.Join(dir, "archivist", "config.yaml")
 }
 
-// outputsFile is where `make run` says what it left up.
+// outputsFile is the file in which `make run` describes the stack that it started.
 const outputsFile = ".local/outputs.json"
 
-// localAPI is the API of the stack that `make run` left up in this folder or one
-// above it, if any.
+// localAPI is the API of the stack that `make run` started in this folder or one above
+// it, if any.
 func localAPI() (url, from string) {
 	dir, err := os.Getwd()
 	for err == nil { // up to the root
@@ -167,13 +167,13 @@ func localAPI() (url, from string) {
 	return "", ""
 }
 
-// configCmd answers the first question when something else than expected answers.
+// configCmd helps if a command seems to use the wrong API.
 type configCmd struct{}
 
 func (configCmd) offline()    {}
 func (configCmd) prints() any { return settings{} }
 
-// Run says that a key is set, and where it is from, and no more of it.
+// Run prints whether a key is set and its source, but not the key.
 func (configCmd) Run(a *app) error {
 	return a.print(a.settings, func(p terminal.Page) {
 		s := a.settings

@@ -10,33 +10,33 @@ import (
 	"archivist/pkg/terminal"
 )
 
-// Exit codes beside those of the kinds of errors (fault.Edges).
+// Exit codes in addition to those of the kinds of errors (fault.Edges).
 const (
 	exitUsage       = 2
 	exitOtherNames  = 8
-	exitInterrupted = 130 // as shells have it
+	exitInterrupted = 130 // as in shells
 )
 
-// A command says what went wrong in one line on the standard error, with what to do
-// about it, and ends with the code of the kind of error. The topic exit-codes lists them.
+// A command reports an error in one line on the standard error, with what to do about it,
+// and exits with the code of the kind of error. The topic exit-codes lists the codes.
 
 // usageError is a command line that cannot be run.
 type usageError struct{ message string }
 
-// Error says what is wrong with it.
+// Error returns the message.
 func (e *usageError) Error() string { return e.message }
 
 // usage makes a usageError.
 func usage(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
-// end says what went wrong, in one line, and returns the exit code.
+// end prints an error in one line and returns the exit code.
 func (a *app) end(err error) int {
 	var wrong *kong.ParseError
 	switch {
 	case err == nil:
 		return 0
 	case a.ctx.Err() != nil:
-		return exitInterrupted // who pressed ^C knows why it ended
+		return exitInterrupted // the user pressed ^C: no message is needed
 	case errors.Is(err, errRejected): // each problem has been printed
 	case errors.As(err, &wrong):
 		help := lastCommand(wrong.Context) + " --help"
@@ -47,7 +47,7 @@ func (a *app) end(err error) int {
 	return exitCode(err)
 }
 
-// lastCommand is the command that a command line names, as far as it is one.
+// lastCommand is the last valid command that a command line names.
 func lastCommand(k *kong.Context) string {
 	path := "archivist"
 	for _, p := range k.Path {

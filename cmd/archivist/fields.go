@@ -15,8 +15,8 @@ import (
 	"archivist/pkg/terminal"
 )
 
-// chooseFields settles the fields to print as JSON. A name that does not exist is
-// refused before anything is asked of the API.
+// chooseFields selects the fields to print as JSON. An unknown name is refused before any
+// request to the API.
 func (a *app) chooseFields(given string, command any) error {
 	if given == "" {
 		return nil
@@ -40,7 +40,7 @@ func (a *app) chooseFields(given string, command any) error {
 	return nil
 }
 
-// askForNames takes out a --json without a value, which asks for the names of fields.
+// askForNames removes a --json without a value, which requests the names of the fields.
 func askForNames(args []string) ([]string, bool) {
 	for i, arg := range args {
 		last := i == len(args)-1
@@ -72,7 +72,7 @@ func (a *app) listFields(k *kong.Context, err error) int {
 }
 
 // fieldNames are the names that the fields of a struct have in JSON, in their order.
-// They come from the wire types, so a field of the API's is here as soon as it is there.
+// They come from the wire types, so new fields of the API are available at once.
 func fieldNames(t reflect.Type) (names []string) {
 	for _, f := range reflect.VisibleFields(t) {
 		if name := jsonName(f); name != "" {
@@ -91,14 +91,14 @@ func jsonName(f reflect.StructField) string {
 	return name
 }
 
-// chosen is a struct of which only some fields are printed. They are always there, also
-// when they are empty: who reads them need not know which are left out when.
+// chosen is a struct of which only some fields are printed. These are always present, even
+// if empty, so that scripts can rely on them.
 type chosen struct {
 	of    reflect.Value
 	names []string
 }
 
-// MarshalJSON writes the fields in the order in which they were asked for.
+// MarshalJSON writes the fields in the requested order.
 func (c chosen) MarshalJSON() ([]byte, error) {
 	fields := reflect.VisibleFields(c.of.Type())
 	var out bytes.Buffer
@@ -126,7 +126,7 @@ func isList(v reflect.Value) bool {
 	return v.Kind() == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8
 }
 
-// choose makes what is printed as JSON of a struct, or of each struct of a slice.
+// choose selects the fields of a struct, or of each struct of a slice.
 func choose(v any, names []string) any {
 	value := reflect.ValueOf(v)
 	if value.Kind() != reflect.Slice {
@@ -155,7 +155,7 @@ func (a *app) printLine(to io.Writer, v any) error {
 	return encoder(to).Encode(choose(v, a.json))
 }
 
-// encoder writes JSON that people can read, too: an & in a URL stays one.
+// encoder writes JSON without HTML escapes: an & in a URL stays readable.
 func encoder(to io.Writer) *json.Encoder {
 	enc := json.NewEncoder(to)
 	enc.SetEscapeHTML(false)

@@ -18,27 +18,27 @@ import (
 	"archivist/pkg/terminal"
 )
 
-// objectGetCmd downloads files and verifies each: what is written under a file's name is
-// what is stored. A file that cannot be written does not keep the others from coming.
+// objectGetCmd downloads files and verifies each: a file gets its name only if its content
+// is the stored content. A failed file does not prevent the download of the others.
 type objectGetCmd struct {
 	version
 	Paths []string `arg:"" optional:"" name:"path" help:"Files to get, e.g. producer/a.pdf; all if none is named."`
 	Dir   string   `short:"o" default:"." help:"Folder to write to; - writes one file to the standard output."`
-	Force bool     `help:"Overwrite files that are there and differ."`
+	Force bool     `help:"Overwrite existing files that differ."`
 }
 
 func (objectGetCmd) prints() any { return fetched{} }
 
-// fetched is how it went with one file.
+// fetched is the result for one file.
 type fetched struct {
 	v1.File
-	Local string `json:"local"` // where it is
+	Local string `json:"local"` // local path
 	Other bool   `json:"otherName"`
-	Kept  bool   `json:"kept"` // it was there already
+	Kept  bool   `json:"kept"` // it existed already
 	Error string `json:"error"`
 }
 
-// Run lists what came, and says at the end what did not.
+// Run lists the files that were written, and reports the failures at the end.
 func (c *objectGetCmd) Run(a *app) error {
 	if c.Dir == "-" && len(c.Paths) != 1 {
 		return usage("-o - writes one file: name its path, e.g. producer/a.pdf (archivist object files lists them)")
@@ -75,7 +75,7 @@ func (c *objectGetCmd) Run(a *app) error {
 	return summary(failed, len(files))
 }
 
-// wanted picks the files that are named.
+// wanted selects the named files.
 func (c *objectGetCmd) wanted(o v1.Object, all []v1.File) (files []v1.File, err error) {
 	if len(c.Paths) == 0 {
 		return all, nil
@@ -91,8 +91,8 @@ func (c *objectGetCmd) wanted(o v1.Object, all []v1.File) (files []v1.File, err 
 	return files, nil
 }
 
-// listFetched prints the files that are there: for programs as sha512sum does, so that
-// it can check them.
+// listFetched prints the files that were written: for programs in the format of sha512sum,
+// which can then check them.
 func listFetched(p terminal.Page, got []fetched) {
 	got = slices.DeleteFunc(slices.Clone(got), func(f fetched) bool { return f.Error != "" })
 	if p.ForPeople() {
@@ -104,13 +104,13 @@ func listFetched(p terminal.Page, got []fetched) {
 	}
 }
 
-// fetchedColumns say of each file that it is what is stored.
+// fetchedColumns show for each file that it was verified.
 var fetchedColumns = []terminal.Column[fetched]{
 	{Title: "file", Text: func(f fetched) string { return f.Local }, Share: 1},
 	{Title: "size", Text: func(f fetched) string { return terminal.Size(f.Size) }},
 	{Title: "sha512", Text: func(f fetched) string {
 		if f.Kept {
-			return "verified, was there"
+			return "verified, existed"
 		}
 		return "verified"
 	}},
@@ -125,7 +125,7 @@ func sumLine(digest, name string) string {
 	return digest + "  " + escaped
 }
 
-// summary says what failed, and is of the kind of the first.
+// summary is an error that lists the failures, with the kind of the first.
 func summary(failed []error, of int) error {
 	if of == 1 {
 		return failed[0]
@@ -146,7 +146,7 @@ type getting struct {
 	line   *terminal.Status
 }
 
-// all writes files, and goes on after one that failed.
+// all writes files, and continues after a failure.
 func (g getting) all(files []v1.File) (got []fetched, failed []error) {
 	defer g.line.End()
 	for n, f := range files {
@@ -163,8 +163,8 @@ func (g getting) all(files []v1.File) (got []fetched, failed []error) {
 	return got, failed
 }
 
-// one writes one file, under its own name if the file system can hold it. A file that
-// is not what is stored is not left behind under its name.
+// one writes one file, under its own name if the file system can hold it. A file with
+// wrong content is not left behind under its name.
 func (g getting) one(f v1.File, title string) (fetched, error) {
 	out := fetched{File: f}
 	own := filepath.FromSlash(f.Path)
@@ -196,8 +196,8 @@ func (g getting) one(f v1.File, title string) (fetched, error) {
 	return out, nil
 }
 
-// isThere reports whether a file is there with the right content. Another one is a
-// Conflict unless it shall be overwritten.
+// isThere reports whether a file exists with the right content. A file with other content
+// is a Conflict unless it is to be overwritten.
 func (g getting) isThere(to string, f v1.File) (bool, error) {
 	info, err := os.Lstat(to)
 	if errors.Is(err, fs.ErrNotExist) || isNoName(err) {
@@ -217,10 +217,10 @@ func (g getting) isThere(to string, f v1.File) (bool, error) {
 	if isFile && g.Force {
 		return false, nil
 	}
-	return false, fault.New(fault.Conflict, "%s is there with other content; --force overwrites it", to)
+	return false, fault.New(fault.Conflict, "%s exists with other content; --force overwrites it", to)
 }
 
-// sumOf is the sha512 of a file that is there.
+// sumOf is the sha512 of an existing file.
 func sumOf(name string) (string, error) {
 	in, err := os.Open(name)
 	if err != nil {
@@ -267,12 +267,12 @@ func (g getting) copyTo(to io.Writer, f v1.File) error {
 	got := hex.EncodeToString(sum.Sum(nil))
 	if got != f.Digests["sha512"] {
 		return fmt.Errorf("%s: the downloaded content has the sha512 %s, the stored content %s; "+
-			"tell the archive's operator", f.Path, got, f.Digests["sha512"])
+			"report it to the archive's operator", f.Path, got, f.Digests["sha512"])
 	}
 	return nil
 }
 
-// place moves a file to where it belongs.
+// place moves a file to its final path.
 func place(part, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
@@ -280,7 +280,7 @@ func place(part, to string) error {
 	return os.Rename(part, to)
 }
 
-// arrival shows how much of a file has come.
+// arrival shows how much of a file has been received.
 type arrival struct {
 	line       *terminal.Status
 	title      string

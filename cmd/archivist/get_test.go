@@ -116,7 +116,7 @@ func TestGetGoesOn(t *testing.T) {
 	}
 }
 
-// TestGetOverwritesOnlyByForce: a file that is there with other content stays, one with
+// TestGetOverwritesOnlyByForce: an existing file with other content stays, one with
 // the same content is not downloaded again.
 func TestGetOverwritesOnlyByForce(t *testing.T) {
 	c := archive(t, "", "a.txt", "b.txt")
@@ -127,7 +127,7 @@ func TestGetOverwritesOnlyByForce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code := c.run(getAll); code != fault.Edges[fault.Conflict].Exit ||
-		!strings.Contains(c.err.String(), "a.txt is there with other content; --force overwrites it") {
+		!strings.Contains(c.err.String(), "a.txt exists with other content; --force overwrites it") {
 		t.Errorf("code %d: %s", code, &c.err)
 	}
 	if mine, err := os.ReadFile("a.txt"); err != nil || string(mine) != "mine!" {
@@ -171,7 +171,7 @@ func TestGetToStandardOutput(t *testing.T) {
 		t.Errorf("code %d: %q %s", code, c.out.String(), &c.err)
 	}
 	if code := c.run(getAll + " wrong -o -"); code != 1 ||
-		!strings.Contains(c.err.String(), "tell the archive's operator") {
+		!strings.Contains(c.err.String(), "report it to the archive's operator") {
 		t.Errorf("code %d: %s", code, &c.err)
 	}
 	if entries, err := os.ReadDir("."); err != nil || len(entries) > 0 {

@@ -15,7 +15,7 @@ import (
 	v1 "archivist/pkg/api/v1"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 // command is a command line, and fields to print of it as JSON.
 type command struct{ line, fields string }

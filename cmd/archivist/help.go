@@ -11,7 +11,7 @@ import (
 //go:embed topics/*.txt
 var topicFiles embed.FS
 
-// topics are what there is help on beside the commands.
+// topics are the help topics in addition to the commands.
 func topics() (names []string) {
 	entries, _ := topicFiles.ReadDir("topics")
 	for _, e := range entries {
@@ -20,14 +20,14 @@ func topics() (names []string) {
 	return names
 }
 
-// helpCmd is --help, and help on what concerns all commands.
+// helpCmd is --help, and help on topics that concern all commands.
 type helpCmd struct {
 	Topic []string `arg:"" optional:"" help:"A command, e.g. job list, or one of the topics ${topics}."`
 }
 
 func (helpCmd) offline() {}
 
-// Run prints a topic, or what a command prints with --help.
+// Run prints a topic, or the help of a command.
 func (c *helpCmd) Run(a *app) error {
 	if len(c.Topic) == 1 && slices.Contains(topics(), c.Topic[0]) {
 		text, err := topicFiles.ReadFile("topics/" + c.Topic[0] + ".txt")

@@ -10,18 +10,18 @@ import (
 	"archivist/pkg/terminal"
 )
 
-// jobCmd is for those who look after jobs: each is the way of one object into the archive.
+// jobCmd is for operators and depositors: a job is the ingest of one object.
 type jobCmd struct {
 	List    jobListCmd    `cmd:"" help:"List the jobs of a collection, newest first, or of a batch, in its order."`
-	Show    jobShowCmd    `cmd:"" help:"Show a job and what happened to it."`
+	Show    jobShowCmd    `cmd:"" help:"Show a job and its events."`
 	Watch   jobWatchCmd   `cmd:"" help:"Follow a job until it has ended."`
-	Receipt jobReceiptCmd `cmd:"" help:"Show what is preserved of a job: each file with its digests."`
-	Requeue jobRequeueCmd `cmd:"" help:"Let a failed job go on at the step that failed."`
-	Fail    jobFailCmd    `cmd:"" help:"Fail a job that runs or waits."`
+	Receipt jobReceiptCmd `cmd:"" help:"Show the receipt of a job: each preserved file with its digests."`
+	Requeue jobRequeueCmd `cmd:"" help:"Requeue a failed job: it continues at the step that failed."`
+	Fail    jobFailCmd    `cmd:"" help:"Fail a waiting or running job."`
 }
 
-// jobListCmd lists the jobs of a collection or of a batch, not of both: a batch is of one
-// collection.
+// jobListCmd lists the jobs of a collection or of a batch, not of both: a batch belongs to
+// one collection.
 type jobListCmd struct {
 	Collection string   `short:"c" xor:"of" required:"" help:"Jobs of this collection." placeholder:"NAME"`
 	Batch      string   `short:"b" xor:"of" required:"" help:"Jobs of this batch." placeholder:"ID"`
@@ -31,7 +31,7 @@ type jobListCmd struct {
 
 func (jobListCmd) prints() any { return v1.Job{} }
 
-// Run leaves it to the API to filter: it knows the states of all jobs.
+// Run lets the API filter: it has the states of all jobs.
 func (c *jobListCmd) Run(a *app) error {
 	filter := v1.Filter{Collection: c.Collection, Batch: c.Batch, State: string(c.State), Limit: c.more()}
 	list, err := a.client.Jobs(a.ctx, filter)
@@ -42,7 +42,7 @@ func (c *jobListCmd) Run(a *app) error {
 	return a.print(list, func(p terminal.Page) { terminal.Table(p, list, jobColumns...) })
 }
 
-// jobColumns are fewer for people: an id takes 32 of the 80 columns of a terminal.
+// jobColumns has few columns for people: an id takes 32 of the 80 columns of a terminal.
 var jobColumns = []terminal.Column[v1.Job]{
 	{Title: "job", Text: func(j v1.Job) string { return j.ID }},
 	{Title: "state", Text: func(j v1.Job) string { return j.State }, Style: stateStyle},
@@ -56,7 +56,7 @@ var jobColumns = []terminal.Column[v1.Job]{
 	{Text: func(j v1.Job) string { return j.Message }},
 }
 
-// resultOf is what has become of a job: what is wrong, or which object has it.
+// resultOf is the result of a job: its error, or its object.
 func resultOf(j v1.Job) string {
 	if j.Message != "" {
 		return j.Message
@@ -72,12 +72,12 @@ func versionText(n int) string {
 	return fmt.Sprintf("v%d", n)
 }
 
-// jobShowCmd is for those who ask what happened to a job; explain says what will.
+// jobShowCmd shows the past of a job; explain shows what it waits for.
 type jobShowCmd struct {
 	ID string `arg:"" name:"job" help:"Id of a job."`
 }
 
-// jobWithEvents is a job as it is printed, with its history.
+// jobWithEvents is the output for a job, with its events.
 type jobWithEvents struct {
 	v1.Job
 	Events []v1.Event `json:"events"`
@@ -85,7 +85,7 @@ type jobWithEvents struct {
 
 func (jobShowCmd) prints() any { return jobWithEvents{} }
 
-// Run makes two requests: the job as it is, and its history.
+// Run makes two requests: the job, and its events.
 func (c *jobShowCmd) Run(a *app) error {
 	j, err := a.client.Job(a.ctx, c.ID)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *jobShowCmd) Run(a *app) error {
 	})
 }
 
-// eventColumns show the reason of an event, where it has one, instead of all its detail.
+// eventColumns show the reason of an event, if it has one, instead of its whole detail.
 var eventColumns = []terminal.Column[v1.Event]{
 	{Title: "#", Text: func(e v1.Event) string { return strconv.FormatInt(e.Version, 10) }},
 	{Title: "time", Text: func(e v1.Event) string { return e.Time }},
@@ -130,14 +130,14 @@ func detailText(e v1.Event) string {
 	return string(e.Detail)
 }
 
-// jobReceiptCmd is the proof for the depositor: it is read from the stored object.
+// jobReceiptCmd shows the proof for the depositor: it is read from the stored object.
 type jobReceiptCmd struct {
 	ID string `arg:"" name:"job" help:"Id of a job."`
 }
 
 func (jobReceiptCmd) prints() any { return v1.Receipt{} }
 
-// Run reads all pages: a receipt is kept as a whole.
+// Run reads all pages, so that the receipt is complete.
 func (c *jobReceiptCmd) Run(a *app) error {
 	r, err := a.client.Receipt(a.ctx, c.ID)
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *jobReceiptCmd) Run(a *app) error {
 	return a.print(r, func(p terminal.Page) {
 		change := ""
 		if r.NoChange {
-			change = "none: no version was made"
+			change = "none: no version was created"
 		}
 		p.Fields("job", r.Job, "batch", r.Batch, "ark", r.ARK, "version", versionText(r.Version),
 			"change", change, "created", r.Created)
@@ -156,7 +156,7 @@ func (c *jobReceiptCmd) Run(a *app) error {
 	})
 }
 
-// receiptColumns say of each file which digest of the depositor's was verified.
+// receiptColumns show for each file which of the depositor's digests was verified.
 var receiptColumns = []terminal.Column[v1.ReceiptFile]{
 	{Title: "file", Text: func(f v1.ReceiptFile) string { return f.Path }, Share: 1},
 	{Title: "size", Text: func(f v1.ReceiptFile) string { return terminal.Size(f.Size) },
@@ -173,34 +173,34 @@ func givenText(f v1.ReceiptFile) string {
 	return f.Given.Algorithm
 }
 
-// jobRequeueCmd asks for a reason, which the history of the job keeps.
+// jobRequeueCmd requires a reason, which is stored in the job's events.
 type jobRequeueCmd struct {
 	ID      string `arg:"" name:"job" help:"Id of a failed job."`
 	Reason  string `required:"" help:"Why it will succeed now, e.g. 'the server is back'." placeholder:"TEXT"`
-	Confirm bool   `help:"Requeue it even if the object has a version by a later submission, which the job then replaces as the newest."`
+	Confirm bool   `help:"Requeue it even if a later submission has stored a version; the version of this job then becomes the newest."`
 }
 
 func (jobRequeueCmd) prints() any { return v1.Job{} }
 
-// Run lets the API decide: it knows what a job that failed can go on from.
+// Run lets the API decide whether the job can continue.
 func (c *jobRequeueCmd) Run(a *app) error {
 	return a.act(c.ID, v1.Action{Action: "requeue", Reason: c.Reason, Confirm: c.Confirm})
 }
 
 // jobFailCmd ends a job that will never succeed, so that its batch can report.
 type jobFailCmd struct {
-	ID     string `arg:"" name:"job" help:"Id of a job that runs or waits."`
+	ID     string `arg:"" name:"job" help:"Id of a waiting or running job."`
 	Reason string `required:"" help:"Reason for failing the job." placeholder:"TEXT"`
 }
 
 func (jobFailCmd) prints() any { return v1.Job{} }
 
-// Run fails the job; its worker, if it has one, finds out when it commits.
+// Run fails the job. Its worker, if it has one, detects this when it commits.
 func (c *jobFailCmd) Run(a *app) error {
 	return a.act(c.ID, v1.Action{Action: "fail", Reason: c.Reason})
 }
 
-// act acts on a job and prints what has become of it.
+// act acts on a job and prints its new state.
 func (a *app) act(id string, action v1.Action) error {
 	j, err := a.client.Act(a.ctx, id, action)
 	if err != nil {
@@ -214,7 +214,7 @@ func (a *app) act(id string, action v1.Action) error {
 	})
 }
 
-// warned prints what a depositor should look at.
+// warned prints the warnings for the depositor.
 func warned(p terminal.Page, warnings []string) {
 	for _, w := range warnings {
 		p.Fields("warning", w)

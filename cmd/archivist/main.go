@@ -6,8 +6,8 @@
 //	archivist object get ark:/99999/fk4tq65d6k --dir ghent
 //
 // On a terminal lists are tables that fit it; in a pipe they are rows separated by
-// tabs; with --json they are JSON. What a command ends with is said by its exit code
-// (archivist help exit-codes).
+// tabs; with --json they are JSON. The exit code is the kind of the
+// result (archivist help exit-codes).
 package main
 
 import (
@@ -39,13 +39,13 @@ type cli struct {
 	Collection collectionCmd `cmd:"" help:"Show and set the profiles of collections."`
 	Manifest   manifestCmd   `cmd:"" help:"Check manifests."`
 	Queue      queueCmd      `cmd:"" help:"Show what runs and what waits."`
-	Explain    explainCmd    `cmd:"" help:"Say what a batch or a job waits for, and what to do."`
+	Explain    explainCmd    `cmd:"" help:"Explain what a batch or a job waits for, and what to do."`
 	Config     configCmd     `cmd:"" help:"Show which API is used, and why."`
 	Completion completionCmd `cmd:"" help:"Print the completion script of a shell."`
 	Help       helpCmd       `cmd:"" help:"Show help on a command or a topic: ${topics}."`
 }
 
-// main gives a command this computer.
+// main runs a command on this computer.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
@@ -56,7 +56,7 @@ func main() {
 	os.Exit(code)
 }
 
-// streamOf tells whether a file is a terminal, and how wide.
+// streamOf detects whether a file is a terminal, and its width.
 func streamOf(f *os.File) terminal.Stream {
 	if !term.IsTerminal(int(f.Fd())) {
 		return terminal.Stream{Writer: f}

@@ -24,7 +24,7 @@ type manifestCheckCmd struct {
 func (manifestCheckCmd) offline()    {}
 func (manifestCheckCmd) prints() any { return checked{} }
 
-// errRejected is exit code 1; what is wrong has been printed.
+// errRejected is exit code 1; the problems have been printed already.
 var errRejected = errors.New("rejected")
 
 // checked is the result of a check.
@@ -53,13 +53,13 @@ func (c *manifestCheckCmd) Run(a *app) error {
 	return err
 }
 
-// checkManifest reads a manifest and holds it against every rule.
+// checkManifest reads a manifest and validates it against every rule.
 func checkManifest(in io.Reader, requireDigest bool) (checked, error) {
 	m, problems, err := checkm.Read(in, checkm.Options{RequireDigest: requireDigest}, nil)
 	return checked{Accepted: len(checkm.Rejected(problems)) == 0, Kind: m.Kind, Rows: m.Rows, Problems: problems}, err
 }
 
-// show prints what is wrong with a manifest, a line for each problem, and the verdict.
+// show prints the problems of a manifest, one per line, and the verdict.
 func (c checked) show(p terminal.Page, name string) {
 	verdict := "accepted"
 	if !c.Accepted {

@@ -16,17 +16,17 @@ import (
 	"archivist/pkg/terminal"
 )
 
-// otherNamesError says that all files came, some of them under other names.
+// otherNamesError reports that all files were written, some of them under other names.
 type otherNamesError struct{ message string }
 
-// Error says how many.
+// Error returns the message.
 func (e *otherNamesError) Error() string { return e.message }
 
 // namesFile lists the files that were written under other names, as JSON lines.
 const namesFile = "archivist-other-names.jsonl"
 
-// otherNames writes down which files were written under other names, and returns an
-// *otherNamesError if any were.
+// otherNames records the files that were written under other names, and returns an
+// *otherNamesError if there are any.
 func (c *objectGetCmd) otherNames(got []fetched) error {
 	var lines, says strings.Builder
 	n := 0
@@ -57,13 +57,13 @@ func (c *objectGetCmd) otherNames(got []fetched) error {
 		"written under other names, which are listed in %s:%s", terminal.Count(n, "file"), to, says.String())}
 }
 
-// isNoName reports whether the file system has no such names.
+// isNoName reports whether an error means that the file system cannot hold a name.
 func isNoName(err error) bool {
 	return errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EILSEQ)
 }
 
-// otherName is a name that file systems hold for a path that they do not: the
-// beginning of its folder and name, with a digest of the path that keeps it unique.
+// otherName is a replacement for a path that a file system cannot hold: the beginning of
+// its folder and name, and a digest of the path that makes it unique.
 func otherName(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	ext := path.Ext(name)
@@ -82,7 +82,7 @@ func otherName(name string) string {
 	return "other-names/" + base + "~" + hex.EncodeToString(sum[:16]) + ext
 }
 
-// isPlain reports whether a text is of characters that every file system holds.
+// isPlain reports whether a text has only characters that every file system can hold.
 func isPlain(s string) bool {
 	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))

@@ -11,7 +11,7 @@ import (
 	"archivist/pkg/terminal"
 )
 
-// objectCmd is for those who use what is preserved.
+// objectCmd is for the users of preserved objects.
 type objectCmd struct {
 	List    objectListCmd  `cmd:"" help:"List a collection's objects, last changed first."`
 	Show    objectShowCmd  `cmd:"" help:"Show an object and its versions."`
@@ -20,7 +20,7 @@ type objectCmd struct {
 	Reindex reindexCmd     `cmd:"" help:"Restore missing rows of objects from the storage root."`
 }
 
-// objectListCmd finds an object by what the depositor called it, too.
+// objectListCmd can also find an object by the depositor's own id.
 type objectListCmd struct {
 	Collection string `required:"" short:"c" help:"Collection of the objects." placeholder:"NAME"`
 	LocalID    string `help:"Only the object that has this local id." placeholder:"ID"`
@@ -29,7 +29,7 @@ type objectListCmd struct {
 
 func (objectListCmd) prints() any { return v1.Object{} }
 
-// Run lists the objects that changed last first: those are asked for most.
+// Run lists the last changed objects first: they are needed most often.
 func (c *objectListCmd) Run(a *app) error {
 	filter := v1.Filter{Collection: c.Collection, LocalID: c.LocalID, Limit: c.more()}
 	list, err := a.client.Objects(a.ctx, filter)
@@ -40,7 +40,7 @@ func (c *objectListCmd) Run(a *app) error {
 	return a.print(list, func(p terminal.Page) { terminal.Table(p, list, objectColumns...) })
 }
 
-// objectColumns have the depositor's own names of an object beside its ARK.
+// objectColumns have the depositor's own ids next to the ARK.
 var objectColumns = []terminal.Column[v1.Object]{
 	{Title: "ark", Text: func(o v1.Object) string { return o.ARK }},
 	{Title: "version", Text: func(o v1.Object) string { return versionText(o.Version) }},
@@ -50,7 +50,7 @@ var objectColumns = []terminal.Column[v1.Object]{
 		Raw: func(o v1.Object) string { return o.Modified }},
 }
 
-// version says which version of which object.
+// version names a version of an object.
 type version struct {
 	ARK    string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
 	Number int    `short:"n" name:"number" help:"Number of the version; the newest if it is left out." placeholder:"N"`
@@ -65,7 +65,7 @@ func parseARK(text string) (string, error) {
 	return id.String(), nil
 }
 
-// find reads the object and settles the version.
+// find reads the object and determines the version.
 func (v *version) find(a *app) (v1.Object, error) {
 	id, err := parseARK(v.ARK)
 	if err != nil {
@@ -88,12 +88,12 @@ func (v *version) files(a *app) (v1.Object, []v1.File, error) {
 	return o, files, err
 }
 
-// objectShowCmd shows which versions there are, and which job stored each.
+// objectShowCmd shows the versions of an object, and which job stored each.
 type objectShowCmd struct {
 	ARK string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
 }
 
-// objectWithVersions is an object as it is printed.
+// objectWithVersions is the output for an object.
 type objectWithVersions struct {
 	v1.Object
 	Versions []v1.Version `json:"versions"`
@@ -124,8 +124,8 @@ func (c *objectShowCmd) Run(a *app) error {
 	})
 }
 
-// versionColumns have the digest of the version's inventory for programs: it proves what
-// the version is.
+// versionColumns have the digest of the version's inventory for programs: it proves the
+// content of the version.
 var versionColumns = []terminal.Column[v1.Version]{
 	{Title: "version", Text: func(v v1.Version) string { return versionText(v.Version) }},
 	{Title: "created", Text: func(v v1.Version) string { return v.Created }},
@@ -136,7 +136,7 @@ var versionColumns = []terminal.Column[v1.Version]{
 	{Text: func(v v1.Version) string { return v.InventoryDigest }},
 }
 
-// objectFilesCmd lists what object get can get.
+// objectFilesCmd lists the files that object get can download.
 type objectFilesCmd struct{ version }
 
 func (objectFilesCmd) prints() any { return v1.File{} }
@@ -150,7 +150,7 @@ func (c *objectFilesCmd) Run(a *app) error {
 	return a.print(files, func(p terminal.Page) { terminal.Table(p, files, fileColumns...) })
 }
 
-// fileColumns have the sha512 for programs: it is the one that the storage goes by.
+// fileColumns have the sha512 for programs: it is the digest of the OCFL inventory.
 var fileColumns = []terminal.Column[v1.File]{
 	{Title: "path", Text: func(f v1.File) string { return f.Path }, Share: 1},
 	{Title: "size", Text: func(f v1.File) string { return terminal.Size(f.Size) },

@@ -15,8 +15,8 @@ import (
 	"archivist/pkg/terminal"
 )
 
-// progress is how far a reindex of everything is. It is kept in a file of the user's,
-// so that an interrupted run goes on.
+// progress is the progress of a reindex of all objects. It is stored in a file of the
+// user, so that an interrupted run can be resumed.
 type progress struct {
 	Parts []part       `json:"parts"`
 	Sum   v1.Reindexed `json:"sum"`
@@ -27,18 +27,18 @@ type progress struct {
 	speed terminal.Meter // in places of the storage root
 }
 
-// part is a part of the storage root: places from Cursor to To. Objects lie by a
-// digest, so that parts are of one size.
+// part is a part of the storage root: the keys from Cursor to To. Objects are laid out by
+// a digest, so all parts have about the same size.
 type part struct {
 	Cursor string `json:"cursor"` // "" at the end
 	To     string `json:"to"`     // "" for no bound
-	At     int    `json:"at"`     // of 16^3 folders, those that are done
+	At     int    `json:"at"`     // how many of its 16^3 folders are done
 }
 
 // reindexParts is the number of parts, one for each first digit of a place.
 const reindexParts = 16
 
-// openProgress reads the progress of an interrupted run against an API, or begins anew.
+// openProgress reads the progress of an interrupted run on an API, or starts a new one.
 func openProgress(api string, again bool, line *terminal.Status) (*progress, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -66,7 +66,7 @@ func openProgress(api string, again bool, line *terminal.Status) (*progress, err
 	return p, os.MkdirAll(filepath.Dir(p.file), 0o700)
 }
 
-// add takes in an answer, writes the progress down, and shows it.
+// add adds a response to the progress, stores it, and shows it.
 func (p *progress) add(at *part, page v1.Reindexed) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,7 +91,7 @@ func (p *progress) add(at *part, page v1.Reindexed) error {
 	return nil
 }
 
-// show tells how far it is.
+// show shows the progress.
 func (p *progress) show() {
 	p.speed.Add(p.done())
 	p.line.Show(p.text(), false)
@@ -112,14 +112,14 @@ func (p *progress) done() (n int64) {
 	return n
 }
 
-// text is the progress for people. Objects lie by a digest, so places are as many as
-// they are.
+// text is the progress for people. Objects are laid out by a digest, so the share of
+// places is about the share of objects.
 func (p *progress) text() string {
 	return fmt.Sprintf("%s  %d objects, %d restored, %d failed%s", terminal.Percent(p.done(), places),
 		p.Sum.Objects, p.Sum.Changed, len(p.Sum.Failed), p.speed.Left(places))
 }
 
-// end takes the status line away: what is printed next is the result.
+// end removes the status line before the result is printed.
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"archivist/pkg/terminal"
 )
 
-// reindexCmd drives a reindex from here: nothing of it runs or stays in AWS. A request
-// takes seconds, so a run over everything is many of them, some at once.
+// reindexCmd drives a reindex from this computer: no state of it is kept in AWS. A request
+// takes seconds, so a full run makes many of them, several at a time.
 type reindexCmd struct {
 	ARK      string `arg:"" optional:"" name:"ark" help:"ARK of one object."`
 	All      bool   `help:"All objects of the storage root. An interrupted run is resumed."`
@@ -25,8 +25,8 @@ type reindexCmd struct {
 
 func (reindexCmd) prints() any { return v1.Reindexed{} }
 
-// Run ends with the code of a conflict if an object could not be restored: the others
-// are there all the same.
+// Run exits with the code of a conflict if an object could not be restored. The others are
+// restored nevertheless.
 func (c *reindexCmd) Run(a *app) error {
 	if (c.ARK == "") != c.All || c.Parallel < 1 {
 		return usage("give either an ARK or --all")
@@ -46,18 +46,18 @@ func (c *reindexCmd) Run(a *app) error {
 	if err != nil || len(sum.Failed) == 0 {
 		return err
 	}
-	return fault.New(fault.Conflict, "%d of %d objects could not be restored completely; the list says why",
+	return fault.New(fault.Conflict, "%d of %d objects could not be restored completely; the list shows the reasons",
 		len(sum.Failed), sum.Objects)
 }
 
-// showReindexed prints the sums, and what needs somebody to look at it.
+// showReindexed prints the totals, and the objects that an operator must check.
 func showReindexed(p terminal.Page, sum v1.Reindexed) {
 	p.Fields("objects", strconv.Itoa(sum.Objects), "restored", strconv.Itoa(sum.Changed),
 		"failed", strconv.Itoa(len(sum.Failed)))
 	terminal.Table(p, sum.Failed, failedColumns...)
 }
 
-// failedColumns name an object by where it is stored if it cannot be read.
+// failedColumns identify an object by its storage key if it cannot be read.
 var failedColumns = []terminal.Column[v1.NotReindexed]{
 	{Title: "object", Text: func(f v1.NotReindexed) string { return cmp.Or(f.ARK, f.Stored) }},
 	{Title: "problem", Text: func(f v1.NotReindexed) string { return f.Why }, Share: 1},
@@ -77,7 +77,7 @@ func (c *reindexCmd) one(a *app) (sum v1.Reindexed, err error) {
 	return sum, nil
 }
 
-// all reindexes the storage root, some parts at once, and shows how far it is.
+// all reindexes the storage root, several parts at a time, and shows the progress.
 func (c *reindexCmd) all(a *app) (v1.Reindexed, error) {
 	p, err := openProgress(a.client.URL, c.Again, a.statusTo(a.errors))
 	if err != nil {
@@ -97,8 +97,8 @@ func (c *reindexCmd) all(a *app) (v1.Reindexed, error) {
 	return p.Sum, p.forget()
 }
 
-// all works on the parts, some at once. The first error ends it; what the others have
-// done by then is kept.
+// all reindexes the parts, several at a time. It stops at the first error; the progress of
+// the other parts is kept.
 func (p *progress) all(a *app, parallel int) error {
 	side, ctx := errgroup.WithContext(a.ctx)
 	side.SetLimit(parallel)
@@ -108,7 +108,7 @@ func (p *progress) all(a *app, parallel int) error {
 	return side.Wait()
 }
 
-// work reindexes one part of the root from where it is.
+// work reindexes one part of the root, starting at its cursor.
 func (p *progress) work(ctx context.Context, a *app, at *part) error {
 	for at.Cursor != "" {
 		page, err := reindex(ctx, a, v1.ReindexRequest{Cursor: at.Cursor, To: at.To})
@@ -122,11 +122,11 @@ func (p *progress) work(ctx context.Context, a *app, at *part) error {
 	return nil
 }
 
-// patience is how often a request is sent again that was not answered: a gateway's
-// time-out, or a function that is at its limit.
+// patience is how often a failed request is repeated: the gateway may time out, or the
+// function may be at its limit.
 const patience = 6
 
-// reindex makes one request. It can be made again at any time: what is there stays.
+// reindex makes one request. It can be repeated at any time: existing rows do not change.
 func reindex(ctx context.Context, a *app, in v1.ReindexRequest) (page v1.Reindexed, err error) {
 	for try := range patience {
 		page, err = a.client.Reindex(ctx, in)
@@ -140,5 +140,5 @@ func reindex(ctx context.Context, a *app, in v1.ReindexRequest) (page v1.Reindex
 	return page, err
 }
 
-// retryAfter is how long the first request waits that is sent again.
+// retryAfter is the wait before the first retry.
 const retryAfter = time.Second

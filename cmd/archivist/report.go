@@ -12,7 +12,7 @@ import (
 	"archivist/pkg/terminal"
 )
 
-// batchReportCmd prints a report as it comes: that of 30,000 jobs has 8 MB and more.
+// batchReportCmd streams a report: that of 30,000 jobs has more than 8 MB.
 type batchReportCmd struct {
 	ID string `arg:"" name:"batch" help:"Id of a batch that has ended."`
 }
@@ -31,7 +31,7 @@ func (c *batchReportCmd) Run(a *app) error {
 	switch len(a.json) {
 	case 0:
 		return printReport(a.page(), body)
-	case len(all): // the document as it is
+	case len(all): // the document, unchanged
 		_, err := io.Copy(a.out, body)
 		return err
 	}
@@ -42,7 +42,7 @@ func (c *batchReportCmd) Run(a *app) error {
 	return a.print(r, nil)
 }
 
-// printReport prints a report of any size line by line as it comes.
+// printReport prints a report of any size while it is received.
 func printReport(p terminal.Page, report io.Reader) error {
 	dec := json.NewDecoder(report)
 	if _, err := dec.Token(); err != nil {
@@ -99,7 +99,7 @@ func printJobs(p terminal.Page, dec *json.Decoder) error {
 	return err
 }
 
-// printJob prints how a job ended: for programs in one line.
+// printJob prints the result of a job; for programs, in one line.
 func printJob(p terminal.Page, j v1.ReportJob) {
 	if !p.ForPeople() {
 		terminal.Table(p, []v1.ReportJob{j}, reportColumns...)

@@ -15,8 +15,8 @@ import (
 	"archivist/pkg/terminal"
 )
 
-// machine is what a command sees of the computer that it runs on. A test makes one with
-// buffers, a clock that it sets, and an environment of its own.
+// machine is a command's interface to the computer that it runs on. A test uses buffers, a
+// clock that it controls, and its own environment.
 type machine struct {
 	in       io.Reader
 	out, err terminal.Stream
@@ -26,8 +26,8 @@ type machine struct {
 	wait     func(context.Context, time.Duration) error
 }
 
-// screen is a stream for people. It has colours if it is a terminal that has some, and
-// NO_COLOR is not set (no-color.org).
+// screen is a stream for people. It has colours if it is a terminal that supports them
+// and NO_COLOR is not set (no-color.org).
 func (m machine) screen(to terminal.Stream) io.Writer {
 	colours := to.Width > 0 && m.getenv("NO_COLOR") == "" && m.getenv("TERM") != "dumb"
 	return terminal.NewScreen(to, colours)
@@ -45,11 +45,11 @@ type app struct {
 	errors   io.Writer
 }
 
-// offline is a command that needs no API: it runs also where none is set.
+// offline is a command that needs no API: it runs even if none is set.
 type offline interface{ offline() }
 
-// printer is a command that prints a value of a type, or a list of them. It returns an
-// empty one, of which --json knows the fields before the command runs.
+// printer is a command that prints a value, or a list of values, of one type. It returns
+// an empty value, from which --json takes the fields before the command runs.
 type printer interface{ prints() any }
 
 // run runs a command and returns its exit code.
@@ -105,7 +105,7 @@ func parserOf(c *cli, m machine, exit func(int)) *kong.Kong {
 const description = "Archivist preserves content: submit it by URL, follow it, and get it back.\n\n" +
 	"  archivist submit https://example.org/map.tif -c maps --watch"
 
-// buildVersion is the version of the build, and the commit for one that is none.
+// buildVersion is the version of the build, with the commit if it is not a release.
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -120,10 +120,10 @@ func buildVersion() string {
 	return strings.TrimSpace(out)
 }
 
-// userAgent says to the API who calls (RFC 9110, section 10.1.5).
+// userAgent identifies this program to the API (RFC 9110, section 10.1.5).
 func userAgent() string { return "archivist/" + strings.ReplaceAll(buildVersion(), " ", "-") }
 
-// prepare settles which API is used and what is printed.
+// prepare determines the API and the output format.
 func (a *app) prepare(c *cli, k *kong.Context) error {
 	command := target(k)
 	if err := a.chooseFields(c.JSON, command); err != nil {
@@ -132,7 +132,7 @@ func (a *app) prepare(c *cli, k *kong.Context) error {
 	_, needsNone := command.(offline)
 	_, isConfig := command.(*configCmd)
 	if needsNone && !isConfig {
-		return nil // what is wrong with the settings is none of its business
+		return nil // errors in the settings do not concern it
 	}
 
 	var err error
@@ -150,7 +150,7 @@ func (a *app) prepare(c *cli, k *kong.Context) error {
 	return nil
 }
 
-// warn tells of something that does not keep the command from being done.
+// warn prints a warning; the command continues.
 func (a *app) warn(format string, args ...any) {
 	text := terminal.Printable(fmt.Sprintf(format, args...))
 	fmt.Fprintln(a.errors, "archivist: "+terminal.Yellow.Of("warning")+": "+text)

@@ -118,7 +118,7 @@ func TestUsage(t *testing.T) {
 		"completion tcsh":                   `"bash","zsh","fish"`,
 		"queue":                             "no API is set: run in the folder of `make run`, or set ARCHIVIST_API",
 		"job list -c maps":                  "no API is set",
-		"explain map-of-ghent --api http://127.0.0.1:1":   `"map-of-ghent" is no id`,
+		"explain map-of-ghent --api http://127.0.0.1:1":   `"map-of-ghent" is not the id`,
 		"object show doi:1/2 --api http://127.0.0.1:1":    "an ARK has the form",
 		"object get ark:/99999/fk4x -o - --api http://x":  "name its path",
 		"submit map.tif -c maps --api http://127.0.0.1:1": "put it on a web server first",
@@ -266,8 +266,8 @@ func TestSettings(t *testing.T) {
 		}
 	}
 	for content, says := range map[string]string{
-		"profiles: [": "is no config file", "profile: x": "unknown field",
-		"profiles: {a: {api: https://a, key: [SECRET]}}": "is no config file",
+		"profiles: [": "is not a valid config file", "profile: x": "unknown field",
+		"profiles: {a: {api: https://a, key: [SECRET]}}": "is not a valid config file",
 		"default: gone": `there is no profile "gone"`,
 	} {
 		write(t, file, content)

@@ -24,29 +24,28 @@ func stateStyle(text string) terminal.Style {
 // jobState is a state of jobs to look for, in any case.
 type jobState string
 
-// UnmarshalText refuses what is no state.
+// UnmarshalText refuses an unknown state.
 func (s *jobState) UnmarshalText(text []byte) error { return parseState(s, string(text)) }
 
-// candidates are what a shell completes it to.
+// candidates are the values for completion in a shell.
 func (jobState) candidates() []string { return v1.JobStates }
 
 // batchState is a state of batches to look for, in any case.
 type batchState string
 
-// UnmarshalText refuses what is no state.
+// UnmarshalText refuses an unknown state.
 func (s *batchState) UnmarshalText(text []byte) error { return parseState(s, string(text)) }
 
-// candidates are what a shell completes it to.
+// candidates are the values for completion in a shell.
 func (batchState) candidates() []string { return v1.BatchStates }
 
-// state is a text that must be one of some.
+// state is a text that must be one of its candidates.
 type state interface {
 	jobState | batchState
 	candidates() []string
 }
 
-// parseState finds a state in any case, and is the same for jobs and batches, which have
-// states of their own.
+// parseState parses a state of jobs or of batches, ignoring case.
 func parseState[S state](to *S, text string) error {
 	for _, known := range (*to).candidates() {
 		if strings.EqualFold(known, text) {

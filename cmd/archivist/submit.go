@@ -14,11 +14,11 @@ import (
 	"archivist/pkg/terminal"
 )
 
-// submitCmd hands content to the archive by reference: the archive downloads it itself,
-// so that this computer need not stay on.
+// submitCmd submits content by reference: the archive itself downloads it, so this
+// computer need not stay on.
 type submitCmd struct {
 	Source     string   `arg:"" name:"url" help:"http(s) URL from which the archive downloads a file, an object manifest (the files of one object) or a batch manifest (a row for each object); see archivist help manifests."`
-	Collection string   `required:"" short:"c" help:"Collection that it belongs to." placeholder:"NAME"`
+	Collection string   `required:"" short:"c" help:"Collection of the objects." placeholder:"NAME"`
 	Type       string   `enum:",file,object-manifest,batch-manifest,single-file-batch-manifest" default:"" help:"file, object-manifest, batch-manifest or single-file-batch-manifest; detected from the content if it is left out." placeholder:"TYPE"`
 	Filename   string   `help:"Name under which a file is kept; by default the last part of its URL." placeholder:"NAME"`
 	Digest     string   `help:"Digest of the file or manifest, e.g. sha256:2cf2…" placeholder:"ALGORITHM:HEX"`
@@ -27,17 +27,17 @@ type submitCmd struct {
 	Who        string   `help:"Creator of the object." placeholder:"TEXT"`
 	What       string   `help:"Title of the object." placeholder:"TEXT"`
 	When       string   `help:"Date of the object." placeholder:"TEXT"`
-	Submitter  string   `help:"Who submits it." env:"USER" placeholder:"NAME"`
-	Notify     []string `help:"Mail address that gets the report. Can be repeated." placeholder:"ADDRESS"`
-	Note       string   `help:"Note that the report and the stored version carry." placeholder:"TEXT"`
-	IfVersion  int      `help:"Refuse it if the object is at another version." placeholder:"N"`
+	Submitter  string   `help:"Name or account of the submitter." env:"USER" placeholder:"NAME"`
+	Notify     []string `help:"Mail address that receives the report. Can be repeated." placeholder:"ADDRESS"`
+	Note       string   `help:"Note for the report and the stored version." placeholder:"TEXT"`
+	IfVersion  int      `help:"Expected newest version of the object; the job fails if it is another one." placeholder:"N"`
 	Key        string   `name:"idempotency-key" help:"Submitting again with the same key gives the same batch." placeholder:"KEY"`
-	Manifest   string   `help:"Local copy of the manifest, which is checked first. Without it the manifest at the URL is." placeholder:"FILE"`
-	DryRun     bool     `xor:"mode" help:"Check everything and say what would be done, but submit nothing."`
+	Manifest   string   `help:"Local copy of the manifest to check before submission. By default the manifest at the URL is checked." placeholder:"FILE"`
+	DryRun     bool     `xor:"mode" help:"Check everything and show what would be done, but submit nothing."`
 	Watch      bool     `xor:"mode" short:"w" help:"Follow the batch until it has ended."`
 }
 
-// submitted is a submission as it is printed.
+// submitted is the output for a submission.
 type submitted struct {
 	ID       string      `json:"id"` // of the batch; "" for a dry run
 	State    string      `json:"state"`
@@ -48,7 +48,7 @@ type submitted struct {
 	Version  int         `json:"version"`  // dry run: the version that it gets
 }
 
-// prints is the submission, or, if it is followed, the batch each time it has changed.
+// prints is the submission or, with --watch, the batch each time it has changed.
 func (c submitCmd) prints() any {
 	if c.Watch {
 		return v1.Batch{}
@@ -56,8 +56,8 @@ func (c submitCmd) prints() any {
 	return submitted{}
 }
 
-// Run checks what can be checked before it submits: what the archive would refuse later
-// is refused here, at once.
+// Run checks as much as possible before it submits, so that errors are reported at once
+// and not by the archive later.
 func (c *submitCmd) Run(a *app) error {
 	in, err := c.request()
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *submitCmd) Run(a *app) error {
 
 	key := c.Key
 	if key == "" {
-		key = rand.Text() // so that a repeat by the network is no second batch
+		key = rand.Text() // so that a request repeated by the network does not create a second batch
 	}
 	accepted, err := a.client.Submit(a.ctx, in, key)
 	if err != nil {
@@ -100,10 +100,10 @@ func (s submitted) show(p terminal.Page) {
 	fmt.Fprintln(p, terminal.Printable(s.ID))
 }
 
-// request is what is submitted.
+// request makes the request of the flags.
 func (c *submitCmd) request() (in v1.BatchRequest, err error) {
 	if source.Check(c.Source) != nil {
-		return in, usage("%q is no http(s) URL; the archive downloads what is submitted, "+
+		return in, usage("%q is not an http(s) URL; the archive downloads the content itself, "+
 			"so put it on a web server first", c.Source)
 	}
 
@@ -124,7 +124,7 @@ func (c *submitCmd) request() (in v1.BatchRequest, err error) {
 	return in, err
 }
 
-// digest is that of the file or manifest; nil if none is given.
+// digest is the digest of the file or manifest; nil if none is given.
 func (c *submitCmd) digest() (*v1.Digest, error) {
 	if c.Digest == "" {
 		return nil, nil
@@ -133,14 +133,14 @@ func (c *submitCmd) digest() (*v1.Digest, error) {
 	n, known := checkm.Lengths[checkm.Canonical(algorithm)]
 	isHex := strings.Trim(value, "0123456789abcdefABCDEF") == ""
 	if !known || len(value) != n || !isHex {
-		return nil, usage("--digest: %q is no digest; expected ALGORITHM:HEX with one of %s, "+
+		return nil, usage("--digest: %q is not a digest; expected ALGORITHM:HEX with one of %s, "+
 			"e.g. md5:5d41402abc4b2a76b9719d911017c592",
 			c.Digest, strings.Join(slices.Sorted(maps.Keys(checkm.Lengths)), ", "))
 	}
 	return &v1.Digest{Algorithm: algorithm, Value: value}, nil
 }
 
-// identifiers are those of the object.
+// identifiers are the identifiers of the object.
 func (c *submitCmd) identifiers() (*v1.Identifiers, error) {
 	local, err := ingest.CleanLocalIDs(c.Local)
 	if err != nil {

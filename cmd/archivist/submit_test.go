@@ -87,7 +87,7 @@ func TestSubmitChecks(t *testing.T) {
 		says    string
 	}{
 		"good":                {"submit URL/x.checkm", good, false, 0, ""},
-		"not there":           {"submit URL/gone.checkm", good, false, 0, "the server answers 404 Not Found"},
+		"not there":           {"submit URL/gone.checkm", good, false, 0, "the server answered 404 Not Found"},
 		"cut off":             {"submit URL/cut.checkm", good, false, 0, "warning: the manifest was not checked: "},
 		"no manifest at all":  {"submit URL/x.checkm", "a text", false, 2, "--type file preserves it as a file"},
 		"kept as a file":      {"submit URL/x.checkm --type file", "a text", false, 0, ""},
@@ -104,7 +104,7 @@ func TestSubmitChecks(t *testing.T) {
 		"other prefix":        {"submit URL/x.checkm", foreign, false, 0, "warning: line "},
 		"two forms of a name": {"submit URL/x.checkm", twoForms, false, 0, "warning: line "},
 		"file":                {"submit URL/x.tif", "", false, 0, ""},
-		"check character":     {"submit URL/x.tif --ark ark:/99999/fk4x", "", false, 0, "its check character"},
+		"check character":     {"submit URL/x.tif --ark ark:/99999/fk4x", "", false, 0, "the check character of"},
 		"right character":     {"submit URL/x.tif --ark ark:/99999/fk4tq65d6k", "", false, 0, ""},
 		"no ARK":              {"submit URL/x.tif --ark doi:10/2", "", false, 2, "an ARK has the form"},
 		"no digest":           {"submit URL/x.tif --digest sha256:12", "", false, 2, "--digest"},

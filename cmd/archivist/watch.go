@@ -12,24 +12,24 @@ import (
 	"archivist/pkg/terminal"
 )
 
-// batchWatchCmd follows several batches as one.
+// batchWatchCmd follows several batches together.
 type batchWatchCmd struct {
 	IDs []string `arg:"" name:"batch" help:"Ids of batches."`
 }
 
 func (batchWatchCmd) prints() any { return v1.Batch{} }
 
-// Run fails if a batch fails, so that a script knows.
+// Run fails if a batch fails, so that scripts can detect it.
 func (c *batchWatchCmd) Run(a *app) error { return a.watchBatches(c.IDs) }
 
-// jobWatchCmd follows one job, which says on which step of its path it is.
+// jobWatchCmd follows one job, and shows its current step.
 type jobWatchCmd struct {
 	ID string `arg:"" name:"job" help:"Id of a job."`
 }
 
 func (jobWatchCmd) prints() any { return v1.Job{} }
 
-// Run has no percentage to show: nobody knows how long the steps take.
+// Run shows no percentage: the duration of the steps is not known.
 func (c *jobWatchCmd) Run(a *app) error {
 	return a.watch(func() (s sight, err error) {
 		j, err := a.client.Job(a.ctx, c.ID)
@@ -43,11 +43,11 @@ func (c *jobWatchCmd) Run(a *app) error {
 	})
 }
 
-// jobPath is the states of a job that goes well.
+// jobPath is the states of a successful job.
 var jobPath = []string{v1.Pending, v1.Estimating, v1.Provisioning, v1.Downloading, v1.Processing,
 	v1.Storing, v1.Recording, v1.Notify, v1.Completed}
 
-// jobText says where a job is on its path.
+// jobText describes the current step of a job.
 func jobText(j v1.Job) string {
 	text := j.State
 	if step := slices.Index(jobPath, j.State); step >= 0 {
@@ -64,7 +64,7 @@ func jobText(j v1.Job) string {
 	return text
 }
 
-// resultText is the version that a job made.
+// resultText is the version that a job created.
 func resultText(j v1.Job) string {
 	if j.State != v1.Completed {
 		return ""
@@ -72,18 +72,18 @@ func resultText(j v1.Job) string {
 	return strings.TrimSpace(j.Identifiers.Primary + " " + versionText(j.Version))
 }
 
-// sight is what one look at things sees.
+// sight is the result of one poll.
 type sight struct {
 	things   []any
 	text     string
-	state    string // news if it changes
+	state    string // a change is shown at once
 	done, of int64  // jobs; none for things that do not say how much is left
 	over     bool
-	failed   error // of things that are over
+	failed   error // the failure, once all have ended
 }
 
-// watchBatches shows batches until they have ended. It fails if one did. A look is one
-// request for each: their counts are enough.
+// watchBatches shows batches until they have ended. It fails if one of them failed. A poll
+// is one request per batch: the counts are enough.
 func (a *app) watchBatches(ids []string) error {
 	batches := make([]v1.Batch, len(ids))
 	err := a.watch(func() (sight, error) {
@@ -101,12 +101,12 @@ func (a *app) watchBatches(ids []string) error {
 	return err
 }
 
-// warnedJobs is how many jobs a batch has at most whose warnings are shown at its end. The
-// report has those of every batch.
+// warnedJobs is the maximum number of jobs in a batch for which warnings are shown at its
+// end. The report always has them.
 const warnedJobs = 20
 
-// warnOf shows the warnings of a batch that was watched, and of its jobs if they are few.
-// It is an extra: jobs that cannot be read are left out.
+// warnOf shows the warnings of a watched batch, and of its jobs if they are few. Jobs that
+// cannot be read are left out.
 func (a *app) warnOf(b v1.Batch) {
 	if a.json != nil || !v1.Ended(b.State) {
 		return // JSON has them as fields
@@ -128,7 +128,7 @@ func (a *app) warnOf(b v1.Batch) {
 	}
 }
 
-// sightOf sums batches up.
+// sightOf summarizes batches.
 func sightOf(batches []v1.Batch) (s sight) {
 	var sum v1.Counts
 	ended, failed := 0, []string{}
@@ -141,7 +141,7 @@ func sightOf(batches []v1.Batch) (s sight) {
 		sum.Processing, sum.Held = sum.Processing+n.Processing, sum.Held+n.Held
 		sum.Completed, sum.Failed = sum.Completed+n.Completed, sum.Failed+n.Failed
 
-		if v1.Ended(b.State) || b.State == v1.Held { // what is held waits for a person
+		if v1.Ended(b.State) || b.State == v1.Held { // a held batch waits for a person
 			ended++
 		}
 		if b.State == v1.Failed {
@@ -154,7 +154,7 @@ func sightOf(batches []v1.Batch) (s sight) {
 	return s
 }
 
-// summary says in a line how far batches are.
+// summary is the progress of the batches in one line.
 func (s *sight) summary(sum v1.Counts) string {
 	if s.of == 0 && !s.over {
 		return "the manifest is being read"
@@ -164,27 +164,27 @@ func (s *sight) summary(sum v1.Counts) string {
 		text += ": " + parts
 	}
 	if s.done == s.of && !s.over {
-		text += ", the report is being made"
+		text += ", the report is being created"
 	}
 	return text
 }
 
-// failure says which of some batches failed, and what to look at.
+// failure is the error for failed batches, with the command that shows the reasons.
 func failure(failed []string, of int) error {
 	switch {
 	case len(failed) == 0:
 		return nil
 	case of == 1:
-		return fault.New(fault.Conflict, "the batch failed; archivist batch report %s says why", failed[0])
+		return fault.New(fault.Conflict, "the batch failed; archivist batch report %s shows why", failed[0])
 	}
-	return fault.New(fault.Conflict, "%d of %d batches failed; archivist batch report %s says why",
+	return fault.New(fault.Conflict, "%d of %d batches failed; archivist batch report %s shows why",
 		len(failed), of, failed[0])
 }
 
-// mostMissed is how many looks in a row may get no answer.
+// mostMissed is how many polls in a row may fail.
 const mostMissed = 5
 
-// watch looks until what is watched is over, and less often the longer it lasts.
+// watch polls until everything has ended, less often the longer it takes.
 func (a *app) watch(look func() (sight, error)) error {
 	show, missed := a.shower(), 0
 	for n := 0; ; n++ {
@@ -209,7 +209,8 @@ func (a *app) watch(look func() (sight, error)) error {
 	}
 }
 
-// pause after the nth look: half a second, and 10 seconds after about two minutes.
+// pause is the wait after the nth poll: half a second at first, and 10 seconds after about
+// two minutes.
 func pause(n int) time.Duration {
 	d := 500 * time.Millisecond
 	for ; n > 0 && d < 10*time.Second; n-- {
@@ -218,8 +219,8 @@ func pause(n int) time.Duration {
 	return min(d, 10*time.Second)
 }
 
-// shower shows what a look saw: as a line of JSON for each thing that changed, else as
-// a status line. The last look is a line of the output.
+// shower shows the result of a poll: as a line of JSON for each item that has changed,
+// or else as a status line. The last result is a line of the output.
 func (a *app) shower() func(sight) {
 	if a.json != nil {
 		return a.jsonShower()
@@ -244,13 +245,13 @@ func (a *app) shower() func(sight) {
 	}
 }
 
-// jsonShower shows each thing again when it has changed.
+// jsonShower prints each item whenever it has changed.
 func (a *app) jsonShower() func(sight) {
 	seen := map[int]string{}
 	return func(s sight) {
 		for i, thing := range s.things {
 			var line bytes.Buffer
-			_ = a.printLine(&line, thing) // a wire type has a form
+			_ = a.printLine(&line, thing) // a wire type can always be encoded
 			if line.String() != seen[i] {
 				seen[i] = line.String()
 				_, _ = line.WriteTo(a.out)

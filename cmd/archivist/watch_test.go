@@ -106,7 +106,7 @@ func TestWatchOnATerminal(t *testing.T) {
 // does not answer is looked at again for a while.
 func TestWatchFails(t *testing.T) {
 	c := watching(t, &watched{last: v1.Failed})
-	c.want(t, "batch watch B", fault.Edges[fault.Conflict].Exit, "archivist batch report B says why")
+	c.want(t, "batch watch B", fault.Edges[fault.Conflict].Exit, "archivist batch report B shows why")
 
 	c = watching(t, &watched{last: v1.Completed, failing: mostMissed})
 	c.want(t, "batch watch B", 0, "100 %")
