@@ -1,11 +1,11 @@
-// Package description settles how a version of an object is described: by whom (who),
+// Package description decides how a version of an object is described: its creator (who),
 // its title (what), its date (when), its identifiers (where), and the other elements of
 // Dublin Core.
 //
 // Each element is taken from the first of these that has it: the ERC record in the
-// package, its DataCite record, its Dublin Core record, what the submission said, and
-// the version before. Identifiers add up instead; but those of the version before are
-// the object's, and not repeated.
+// package, its DataCite record, its Dublin Core record, the submission, and the version
+// before. Identifiers are collected from all of them, except from the version before:
+// those are the object's already.
 //
 //	d, refused, err := description.Settle(parts, job.Metadata)
 //	d.Inherit(before)
@@ -22,8 +22,8 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// sources are the records that a package may bring, best first. They count at its top
-// level only.
+// sources are the records that a package may contain, best first. Only those at its top
+// level are used.
 var sources = []struct {
 	path string
 	read func(io.Reader) (erc.Kernel, error)
@@ -43,7 +43,7 @@ func IsSource(path string) bool {
 	return false
 }
 
-// maxRecord bounds a record of a package in bytes; a larger one is refused.
+// maxRecord limits a record of a package, in bytes; a larger one is refused.
 const maxRecord = 1 << 20
 
 // Description is how a version is described, and the identifiers that were found in
@@ -60,8 +60,8 @@ type Part struct {
 	Open func() (io.ReadCloser, error)
 }
 
-// Settle merges the records of a package, by their paths, and what the submission said
-// of it. refused says why the submission is refused, or is "".
+// Settle merges the records of a package, by their paths, and the submission's metadata.
+// refused is why the submission is refused, or "".
 func Settle(parts map[string]Part, said ingest.Metadata) (d Description, refused string, err error) {
 	for _, s := range sources {
 		part, has := parts[s.path]
@@ -94,7 +94,7 @@ func Settle(parts map[string]Part, said ingest.Metadata) (d Description, refused
 	return d, d.identify(), nil
 }
 
-// identify tells the ARK among the "where" from the other identifiers.
+// identify separates the ARK in "where" from the other identifiers.
 func (d *Description) identify() (refused string) {
 	for _, w := range d.Where {
 		id, err := ark.Parse(w)
@@ -110,8 +110,7 @@ func (d *Description) identify() (refused string) {
 	return ""
 }
 
-// Inherit fills the elements that nothing gave from the description of the version
-// before.
+// Inherit fills the missing elements from the description of the version before.
 func (d *Description) Inherit(before erc.Kernel) {
 	before.Where = nil
 	d.Kernel = d.Or(before)
@@ -122,10 +121,10 @@ func (d *Description) Summarise(row *ingest.Metadata) {
 	row.Who, row.What, row.When = Summary(d.Who), Summary(d.What), Summary(d.When)
 }
 
-// maxSummary bounds the summary of an element in bytes.
+// maxSummary limits the summary of an element, in bytes.
 const maxSummary = 2000
 
-// Summary is what a row says of an element: its values, cut at a character.
+// Summary is an element on a row: its values, cut between characters if they are long.
 func Summary(values []string) string {
 	text := ""
 	for _, v := range values {

@@ -64,7 +64,7 @@ func TestPrecedence(t *testing.T) {
 		"identifiers add up": {
 			parts: parts{ercFile: text("where: a; b\n")}, said: form,
 			want: "[form who] [form what] [2003] [a b form id]"},
-		"below the top level nothing counts": {
+		"records below the top level are not used": {
 			parts: parts{"producer/x/mrt-erc.txt": text("what: no\n")},
 			want:  "[] [] [] []"},
 	} {
@@ -75,7 +75,7 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// TestInherit: what nothing gave is that of the version before, but for its identifiers.
+// TestInherit: missing elements are those of the version before, except identifiers.
 func TestInherit(t *testing.T) {
 	d := description.Description{Kernel: erc.Kernel{What: []string{"new"}}}
 	d.Inherit(erc.Kernel{Who: []string{"old who"}, What: []string{"old"}, Where: []string{"old id"},
@@ -85,7 +85,7 @@ func TestInherit(t *testing.T) {
 	}
 }
 
-// TestIdentifiers: the ARK is told from the other identifiers, in any of its forms.
+// TestIdentifiers: the ARK is distinguished from the other identifiers, in any of its forms.
 func TestIdentifiers(t *testing.T) {
 	said := ingest.Metadata{Where: "doi:10.1/x; ark:99999/fk4a; ark:/99999/fk4a; y"}
 	d, refused, err := description.Settle(nil, said)
@@ -149,7 +149,7 @@ func TestIsSource(t *testing.T) {
 	}
 }
 
-// The package's own record says more than the submission; the rest comes from there.
+// The package's own record takes precedence; the submission adds the rest.
 func Example() {
 	record := text("what: Notes by the Translator\nwhere: notebook 7\n")
 	said := ingest.Metadata{Who: "Ada Lovelace", What: "Notes", When: "1843"}

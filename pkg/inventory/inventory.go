@@ -8,7 +8,7 @@
 //	OBJECT#{ark}            V#{n}     a version
 //	OBJECT#{ark}            EV#{n}    an event of its history
 //	LOCAL#{collection}#{id} LOCAL     the object that a local id names in a collection
-//	ARK#{ark}               ARK       the ark is reserved, for ever
+//	ARK#{ark}               ARK       the ark is reserved, permanently
 //
 // The last two are put before anything of the object is stored, so that two submissions
 // with one identifier cannot make two objects.
@@ -61,9 +61,9 @@ type localID struct {
 // each has a row of its own.
 const MaxListed = 100
 
-// Reserved is the permanent row of an ark: it is never used for another object, nor
-// by another collection. Job is the one that reserved it, and once a version is
-// stored the one that stored the first.
+// Reserved is the permanent row of an ark: it is never used for another object, nor by
+// another collection. Job is the job that reserved it; once there is a version, the job
+// that stored the first.
 type Reserved struct {
 	table.Head
 	Job        string `dynamo:"job"`

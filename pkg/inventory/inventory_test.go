@@ -12,7 +12,7 @@ import (
 )
 
 // TestLongestLocalID: the longest local id of the collection with the longest name
-// fits into the keys of its row, of its lock and of the line before the lock.
+// fits into the keys of its row, of its lock and of the queue for the lock.
 func TestLongestLocalID(t *testing.T) {
 	const most = 2048 // bytes of a partition key (DynamoDB, "Service quotas")
 	id := strings.Repeat("ü", ingest.MaxLocalIDBytes/2)

@@ -53,11 +53,11 @@ func (s Store) Missing(ctx context.Context, ark string, head int) (numbers []int
 	return numbers, nil
 }
 
-// readers bounds how many local ids are looked up side by side.
+// readers is how many local ids are looked up at once.
 const readers = 16
 
-// Fresh are those of an object's local ids that have no row yet. A Conflict names
-// those that are another object's, and comes with the others.
+// Fresh returns those of an object's local ids that have no row yet. A Conflict names
+// those that are another object's; the others are returned with it.
 func (s Store) Fresh(ctx context.Context, o *Object) (fresh []string, err error) {
 	arks, err := s.byLocalIDs(ctx, o.Collection, o.LocalIDs)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s Store) Fresh(ctx context.Context, o *Object) (fresh []string, err error)
 	return fresh, err
 }
 
-// mostNamed bounds the conflicts that an error names.
+// mostNamed is how many conflicts an error names.
 const mostNamed = 20
 
 // byLocalIDs looks up the ark of each local id, "" where it has none.
@@ -111,13 +111,13 @@ func PutVersions(tx *table.Tx, ark string, versions []Version) {
 	}
 }
 
-// Prepare returns what puts the record into a transaction: the missing rows of its local
-// ids and versions, of the ark's reservation, and the object's own. nil means that all of
-// it is recorded already.
+// Prepare returns a function that puts the record into a transaction: the missing rows of
+// its local ids and versions, of the ark's reservation, and the object's own. nil means
+// that all of it is recorded already.
 //
-// A Conflict names local ids that are another object's, and comes with what puts the
-// other rows; or it says what the rows have that the stored object has not, and comes
-// with nil.
+// A Conflict names either local ids that are another object's, or what the rows have that
+// the stored object does not have. In the first case the function puts the other rows; in
+// the second it is nil.
 func (s Store) Prepare(ctx context.Context, r Record, now int64) (func(*table.Tx) error, error) {
 	prev, err := s.row(ctx, &r.Object)
 	if err != nil {
@@ -163,8 +163,8 @@ func (s Store) row(ctx context.Context, o *Object) (Object, error) {
 	return row, err
 }
 
-// isOf reports whether the reservation says which object it is, and which job stored
-// the first version, if that is known.
+// isOf reports whether the reservation names the object's collection, and the job that
+// stored the first version, if that is known.
 func (r *Reserved) isOf(o *Object, first string) bool {
 	return r != nil && r.Collection == o.Collection && (first == "" || r.Job == first)
 }
@@ -175,7 +175,7 @@ func without(ids, others []string) []string {
 }
 
 // agree returns a Conflict unless a row describes the stored object, or an earlier state
-// of it: rows are made from the storage root, where nothing goes back.
+// of it: rows are made from the storage root, where versions are never removed.
 func agree(row, stored *Object) error {
 	switch {
 	case row.Rev == 0:
@@ -229,8 +229,8 @@ func reserve(tx *table.Tx, prev *Reserved, o *Object, job string) {
 	tx.Save(&next)
 }
 
-// lastEvent is the version of an object's last event, 0 if it has none. Where the row was
-// lost, the history goes on.
+// lastEvent is the version of an object's last event, 0 if it has none. If the row was
+// lost, the history continues from it.
 func (s Store) lastEvent(ctx context.Context, ark string) (int64, error) {
 	var rows []event.Row
 	_, err := s.Table.Page(ctx, table.Query{PK: objectKey(ark).PK, Prefix: "EV#", Desc: true, Limit: 1}, &rows)

@@ -47,7 +47,7 @@ func stored() inventory.Record {
 }
 
 // TestDisagreement: rows that cannot be those of an earlier state of the stored object are
-// a Conflict, and stay as they are.
+// a Conflict, and are not changed.
 func TestDisagreement(t *testing.T) {
 	for want, change := range map[string]func(*inventory.Record){
 		"":                                    func(*inventory.Record) {},
@@ -71,8 +71,8 @@ func TestDisagreement(t *testing.T) {
 	}
 }
 
-// TestReservation: the ark's permanent row comes to say which job stored the first
-// version, where that is known; rows rebuilt without it leave it as it is.
+// TestReservation: the ark's permanent row names the job that stored the first version, if
+// that is known; rows rebuilt without it do not change it.
 func TestReservation(t *testing.T) {
 	s := newStore(t)
 	tx := s.Table.Begin("reserve")

@@ -14,7 +14,7 @@ import (
 	"archivist/pkg/fetch"
 )
 
-// State says whether a prepared version can be committed.
+// State is whether a prepared version can be committed.
 type State string
 
 // States.
@@ -24,7 +24,7 @@ const (
 	Overtaken State = "overtaken" // the object is at another version than the one it follows
 )
 
-// State asks for the state of a prepared version.
+// State finds the state of a prepared version.
 func (r Root) State(ctx context.Context, p Prepared) (State, error) {
 	now, err := r.Bucket.Head(ctx, Prefix(p.ID)+inventoryName)
 	switch {
@@ -64,8 +64,7 @@ func (r Root) Declare(ctx context.Context, id string) error {
 	return r.Bucket.Put(ctx, Prefix(id)+objectDeclaration, []byte("ocfl_object_1.1\n"), bucket.Condition{})
 }
 
-// ErrStop says that a copy has stopped before its end. It continues there when it is
-// asked for again.
+// ErrStop means that a copy has stopped before its end. The next call continues it there.
 var ErrStop = errors.New("ocfl: stopped")
 
 // Copy copies one file to its key and verifies the stored copy. A large file that is
@@ -92,8 +91,8 @@ func (r Root) Copy(ctx context.Context, id string, c Content, more func() bool) 
 	return r.verify(ctx, key, c.File, info)
 }
 
-// copyTo copies a file in the way that its size allows. It returns the CRC64NVME that
-// the store's answer says, "" if it says none.
+// copyTo copies a file in the way that its size allows. It returns the CRC64NVME of the
+// store's response, or "".
 func (r Root) copyTo(ctx context.Context, key string, c Content, more func() bool) (checksum string, err error) {
 	switch {
 	case c.Source == "":
@@ -104,7 +103,7 @@ func (r Root) copyTo(ctx context.Context, key string, c Content, more func() boo
 	return r.Bucket.CopyFrom(ctx, r.Work, c.Source, key, "")
 }
 
-// copyParts copies a file in parts. The state of the upload is beside the file in the
+// copyParts copies a file in parts. The state of the upload is next to the file in the
 // work bucket, so that the next try continues it.
 func (r Root) copyParts(ctx context.Context, key string, c Content, more func() bool) error {
 	note := c.Source + ".copy"
@@ -127,8 +126,8 @@ func (r Root) copyParts(ctx context.Context, key string, c Content, more func() 
 	return err
 }
 
-// upload is the upload of which the state is noted, or a new one if there is none, or
-// one to the key of a version that was overtaken.
+// upload returns the upload whose state was saved. It begins a new one if there is none,
+// or if the saved one is to the key of a version that was overtaken.
 func (r Root) upload(ctx context.Context, key, note string) (*bucket.Upload, error) {
 	data, _, err := r.Work.Read(ctx, note)
 	if fault.Is(err, fault.NotFound) {

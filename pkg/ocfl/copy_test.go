@@ -6,8 +6,8 @@ import (
 	"archivist/pkg/fault"
 )
 
-// TestSmallFile: a file that is carried along is stored by one request, and not at all
-// if it is not what its checksum says.
+// TestSmallFile: a file with its content in memory is stored by one request. It is not
+// stored if its checksum does not match.
 func TestSmallFile(t *testing.T) {
 	f := open(t)
 	file := f.file(t, "system/a", "one")

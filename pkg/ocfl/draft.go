@@ -10,18 +10,18 @@ type Draft struct {
 	ID  string // of the object
 	Job string // the new content gets keys of this job
 
-	// Attempt is unique to who prepares, without a slash or dot. What is prepared again
-	// has keys of its own, so that it names nothing that was removed of an earlier attempt.
+	// Attempt is unique to one preparation, without a slash or dot. Each attempt has keys of
+	// its own, so that it never names content of an earlier one, which may be removed.
 	Attempt string
 
-	// First says that the object had no version when its system files were written. Nothing
-	// is looked for then: the condition of the commit finds out.
+	// First is set if the object had no version when its system files were written. Then the
+	// root is not read: the condition of the commit fails if there is a version.
 	First bool
 
 	Files iter.Seq2[File, error]
 
-	// Counts says which logical paths make a difference: a draft whose files of these
-	// paths are those of the head is no change. nil means those below producer/.
+	// Counts reports whether a change at a logical path makes a new version: if the files at
+	// all such paths are those of the head, there is no change. nil: those below producer/.
 	Counts func(path string) bool
 
 	Version
@@ -40,7 +40,7 @@ type Content struct {
 	To string `json:"to"` // content path: "v1/content/{job}.{attempt}/producer/a.pdf"
 }
 
-// Prepared is a version whose inventory is written down, outside of the root.
+// Prepared is a version whose inventory is written, but not yet in the root.
 type Prepared struct {
 	ID       string `json:"id"`
 	Number   int    `json:"number"`

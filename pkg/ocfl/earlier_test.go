@@ -17,9 +17,9 @@ import (
 //go:embed testdata/earlier.json
 var earlier []byte
 
-// TestEarlierInventory: what an earlier release stored is continued without a loss. Its
-// job recognises its version by the content paths; a job whose version has the same
-// message does not.
+// TestEarlierInventory: an object that an earlier release stored gets a new version without
+// a loss. Its job recognises its version by the content paths; a job whose version has the
+// same message does not.
 func TestEarlierInventory(t *testing.T) {
 	f := open(t)
 	if err := f.root.Bucket.Put(t.Context(), Prefix(id)+inventoryName, earlier, bucket.Condition{}); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// encoder writes an inventory as a stream, without blanks: who looks for a digest in a
+// encoder writes an inventory as a stream, without blanks: the search for a digest in a
 // part of an inventory relies on that, see firstEntry. It keeps the first error.
 type encoder struct {
 	out  *bufio.Writer

@@ -11,7 +11,7 @@ import (
 	"archivist/pkg/spill"
 )
 
-// MissingError says that content which an inventory names is not in the bucket.
+// MissingError means that content that an inventory names is not in the bucket.
 type MissingError struct{ Key string }
 
 // Error names the first key.
@@ -19,18 +19,18 @@ func (e *MissingError) Error() string {
 	return "ocfl: " + e.Key + " is named by the inventory, but missing"
 }
 
-// lookBack is how many versions before the newest Finish looks at. What a late worker
-// wrote to an older one was there when an earlier Finish looked.
+// lookBack is how many versions before the newest Finish checks. What a late worker wrote
+// to an older one was there when an earlier Finish checked it.
 const lookBack = 10
 
 // Finish repairs what a crash around a commit can leave: a version inventory that differs
-// from the root's, keys that no inventory names, a version that nobody committed, and
-// last a stale sidecar: while that is stale, the version is not finished. It returns the
+// from the root's, keys that no inventory names, an uncommitted version, and last a stale
+// sidecar. While the sidecar is stale, the version is not finished. Finish returns the
 // sha512 of the root inventory.
 //
-// If content of the newest version is missing, the error is a *MissingError. A Stale says
+// If content of the newest version is missing, the error is a *MissingError. A Stale means
 // that the object changed meanwhile. just is what Publish returned, if it committed the
-// version right before; it saves reading the inventory again.
+// version right before; with it, the inventory is not read again.
 func (r Root) Finish(ctx context.Context, id string, o Owner, just *Published) (digest string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -121,7 +121,7 @@ func (c *contents) add(paths []string) error {
 }
 
 // versionInventory makes the newest version's inventory and its sidecar agree with the
-// root's. Neither changes any more, so a late worker that writes them does no harm.
+// root's. Both are final, so a late worker that writes them again does no harm.
 func (r Root) versionInventory(ctx context.Context, folder string, s scanned) error {
 	now, _, err := r.Bucket.Read(ctx, folder+sidecarName)
 	if err != nil && !fault.Is(err, fault.NotFound) {

@@ -9,9 +9,8 @@
 //
 // New content is copied to keys that only one attempt of one job has. The commit is one
 // conditional put of the object's root inventory, so of two jobs that prepared the same
-// version only one succeeds. The owner of the object's lock is asked before a claim or
-// content of another job is removed, since S3 cannot refuse the writes of a worker that
-// is late.
+// version only one succeeds. Before a claim or content of another job is removed, the lock
+// of the object is checked, since S3 cannot refuse the writes of a late worker.
 //
 // Inventories of objects of very many files have hundreds of megabytes. They are read and
 // written as streams, and sorted on disk.
@@ -40,13 +39,13 @@ const (
 	layoutExtension   = "0003-hash-and-id-n-tuple-storage-layout"
 )
 
-// User wrote a version.
+// User is the submitter of a version.
 type User struct {
 	Name    string `json:"name"`
 	Address string `json:"address,omitempty"`
 }
 
-// Version is what a version says of itself (OCFL 1.1, section 3.5.3).
+// Version describes a version in an inventory (OCFL 1.1, section 3.5.3).
 type Version struct {
 	Created time.Time `json:"created"`
 	Message string    `json:"message,omitempty"`
@@ -100,8 +99,8 @@ func jobOf(folder string) string {
 	return job
 }
 
-// writer says which version some content came with, by its path, and from which folder;
-// 0 if another software wrote it.
+// writer returns, by the path of some content, the version that added it and the folder
+// of its writer; 0 if another software wrote it.
 func writer(path string) (version int, folder string) {
 	name, rest, _ := strings.Cut(path, "/content/")
 	folder, _, _ = strings.Cut(rest, "/")

@@ -11,7 +11,7 @@ import (
 	"archivist/pkg/fault"
 )
 
-// A job whose object moved on gets an error, and changes nothing.
+// A job whose object has a newer version gets an error, and changes nothing.
 func TestOvertaken(t *testing.T) {
 	f := open(t)
 	slow, slowContents := f.prepare(t, "slow", []File{f.file(t, "producer/a", "slow")})
@@ -32,7 +32,7 @@ func TestOvertaken(t *testing.T) {
 }
 
 // A claim of the job itself, made in another try, stays while a worker of that try may
-// commit it, and for ever if it did.
+// commit it. If it did, the claim is never replaced.
 func TestOwnClaim(t *testing.T) {
 	f := open(t)
 	ctx := t.Context()
@@ -72,8 +72,8 @@ func TestOwnClaim(t *testing.T) {
 	}
 }
 
-// One who comes late takes nothing away from a job that stores now, and content
-// that is gone is found at the end.
+// A late worker removes nothing of a job that stores now, and missing content is found at
+// the end.
 func TestLateFinish(t *testing.T) {
 	f := open(t)
 	ctx := t.Context()
@@ -137,8 +137,8 @@ func TestPreparedByAnother(t *testing.T) {
 	}
 }
 
-// What a job that may still commit has claimed and copied stays; once it has ended, both
-// go, but not a claim that is another by then.
+// What a job that may still commit has claimed and copied stays. Once it has ended, both
+// are removed, unless the claim has changed by then.
 func TestUncommittedStays(t *testing.T) {
 	f := open(t)
 	ctx := t.Context()

@@ -10,8 +10,8 @@ import (
 	"archivist/pkg/ocfl"
 )
 
-// TestObjects: every object is listed once, up to a bound, and the keys of an object
-// of many files are passed over.
+// TestObjects: every object is listed once, up to a limit, and the keys of an object of
+// many files are skipped.
 func TestObjects(t *testing.T) {
 	twin, buckets := buckettest.Open(t, "storage", "work")
 	lists := 0

@@ -69,7 +69,7 @@ func all(files []File) iter.Seq2[File, error] {
 	}
 }
 
-// prepare and commit do what a job's storing does.
+// prepare and commit do the same as a job at Storing.
 func (f fixture) prepare(t testing.TB, job string, files []File) (Prepared, []Content) {
 	ctx := context.Background()
 	w := f.root.Work.Writer(ctx, "inventory-"+job, bucket.Condition{})
@@ -98,7 +98,7 @@ func (f fixture) text(key string) Text {
 
 func always() bool { return true }
 
-// owner of the lock beside jobs that have all ended.
+// owner is the owner of the lock; all other jobs have ended.
 func owner() Owner {
 	return Owner{
 		Fence: func(context.Context) error { return nil },
@@ -191,8 +191,8 @@ func (f fixture) check(t testing.TB, states []map[string]string) {
 	}
 }
 
-// Versions of random files, with jobs that die half-way before them, are what was
-// committed, byte by byte, and nothing else is left.
+// Versions of random files, with jobs that die half-way before them, have exactly the bytes
+// that were committed, and nothing else is left.
 func TestVersions(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := open(t)
@@ -264,8 +264,8 @@ func producer(state map[string]string) map[string]string {
 	return out
 }
 
-// A crash before any S3 write of a commit leaves the object as it was or as it
-// shall be, and doing it all again ends well.
+// A crash before any S3 write of a commit leaves the object in its old or its new state,
+// and a second try succeeds.
 func TestDiesAnywhere(t *testing.T) {
 	for at := 1; ; at++ {
 		f := open(t)
@@ -323,8 +323,8 @@ func TestDiesAnywhere(t *testing.T) {
 	}
 }
 
-// A large copy that has to stop goes on where it was, and copies no part twice.
-func TestCopyGoesOn(t *testing.T) {
+// A large copy that has to stop continues where it was, and copies no part twice.
+func TestCopyResumes(t *testing.T) {
 	f := open(t)
 	f.root.Bucket.Limits.Copy, f.root.Bucket.Limits.CopyPart = 1000, 100
 	content := strings.Repeat("0123456789", 900)
@@ -351,7 +351,7 @@ func TestCopyGoesOn(t *testing.T) {
 	}
 }
 
-// A copy that was begun for a version that another overtook is begun anew for the next.
+// A copy that was begun for a version that was overtaken starts over for the next version.
 func TestCopyToAnotherVersion(t *testing.T) {
 	f := open(t)
 	f.root.Bucket.Limits.Copy, f.root.Bucket.Limits.CopyPart = 1000, 100
@@ -371,13 +371,13 @@ func TestCopyToAnotherVersion(t *testing.T) {
 	}
 }
 
-// A copy that differs from the download is found, whatever S3 says of it.
+// A copy that differs from the download is detected, whatever S3 reports.
 func TestCopyIsVerified(t *testing.T) {
 	f := open(t)
 	file := f.file(t, "producer/a", strings.Repeat("x", 9000))
 	file.Source = f.file(t, "producer/other", strings.Repeat("y", 9000)).Source
 	if err := f.root.Copy(t.Context(), id, Content{file, "v1/content/job/producer/a"}, always); err == nil {
-		t.Error("another content was taken")
+		t.Error("other content was accepted")
 	}
 }
 
@@ -427,8 +427,8 @@ func TestAllKnownDigests(t *testing.T) {
 	}
 }
 
-// TestLongPaths: what S3 or a file system cannot hold is stored below another path.
-// The logical path stays, and cannot get in the way of another file's content.
+// TestLongPaths: content whose path is too long for S3 or a file system is stored at
+// another path. The logical path stays, and no other file's content can have that path.
 func TestLongPaths(t *testing.T) {
 	f := open(t)
 	longest := strings.Repeat("s", 255)

@@ -18,7 +18,7 @@ import (
 	"archivist/pkg/spill"
 )
 
-// fixityNames are the algorithms that OCFL has names for beside sha512 (OCFL 1.1,
+// fixityNames are the algorithms that OCFL names in addition to sha512 (OCFL 1.1,
 // section 2, "Digest Algorithms"); others stay in the list of files.
 var fixityNames = []string{"md5", "sha1", "sha256"}
 
@@ -34,10 +34,10 @@ type preparer struct {
 	state  *spill.Sorter[[]string] // of the new version: it is known while the manifest is written
 	fixity map[string]*spill.Sorter[[]string]
 
-	prev, next hash.Hash // over the files that count, in the head and in the draft
+	prev, next hash.Hash // over the files whose change counts, in the head and in the draft
 }
 
-// known is what is known of a digest: where the object has it, or a file of the draft.
+// known is one fact about a digest: its path in the object, or a file of the draft.
 type known struct {
 	Has  []string `json:"has,omitempty"`
 	File *File    `json:"file,omitempty"`
@@ -91,8 +91,7 @@ func (p *preparer) write(ctx context.Context, r Root) error {
 	return p.end()
 }
 
-// begin writes what comes before the manifest, once it is known which version the
-// draft follows.
+// begin writes the part before the manifest, when the version before the draft is known.
 func (p *preparer) begin(head int) error {
 	p.head, p.done.Number = head, head+1
 	p.out.text("id", p.draft.ID)
@@ -104,7 +103,7 @@ func (p *preparer) begin(head int) error {
 }
 
 // follow reads the inventory that the draft comes after, and returns whether there is
-// one. It must say its head before its manifest, as those of this package do.
+// one. Its head must be before its manifest, as in those that this package writes.
 func (p *preparer) follow(ctx context.Context, r Root) (follows bool, err error) {
 	if p.draft.First {
 		return false, nil
@@ -117,7 +116,7 @@ func (p *preparer) follow(ctx context.Context, r Root) (follows bool, err error)
 	return true, err
 }
 
-// visitor copies what the object has, and has the draft merged into it.
+// visitor copies the object's inventory, and merges the draft into it.
 func (p *preparer) visitor() visitor {
 	return visitor{
 		heads: p.begin,
@@ -149,9 +148,8 @@ func (p *preparer) visitor() visitor {
 }
 
 // recognise notes that the job's version is committed already: a content path of the
-// manifest has the job in it. Each version has content of its own, a system file at
-// least, and every version that was ever written has the job in its paths. What a
-// version's message says does not matter.
+// manifest contains the job. Each version has content of its own, at least one system
+// file, and the paths of every version contain its job. The version's message is not used.
 func (p *preparer) recognise(paths []string) {
 	for _, path := range paths {
 		n, folder := writer(path)
@@ -161,8 +159,8 @@ func (p *preparer) recognise(paths []string) {
 	}
 }
 
-// same is what has one digest: where the object has it, the draft's names for it, one
-// of the draft's files, and every digest of these bytes.
+// same is all content with one digest: its paths in the object, its names in the draft,
+// one of the draft's files, and every digest of these bytes.
 type same struct {
 	digest  string
 	has     []string
@@ -202,7 +200,7 @@ func (p *preparer) merge() error {
 	return p.out.err
 }
 
-// put writes what has one digest into the manifest.
+// put writes the content with one digest into the manifest.
 func (p *preparer) put(s same) error {
 	if s.digest == "" {
 		return nil
@@ -239,9 +237,9 @@ const (
 	maxSegment = 255
 )
 
-// path is where new content goes. Of equal files the last name counts, so that a
-// system file is found below system/. A path that S3 or a file system cannot hold
-// ends in the digest, where no logical path can be; the logical path stays.
+// path is where new content goes. Of equal files the last name is used, so that a system
+// file is found below system/. A path that is too long for S3 or a file system is replaced
+// by one that ends in the digest, which no logical path can have; the logical path stays.
 func (p *preparer) path(digest, name string) string {
 	to := fmt.Sprintf("v%d/content/%s/", p.done.Number, folderOf(p.draft.Job, p.draft.Attempt))
 	long := len(Prefix(p.draft.ID))+len(to)+len(name) > maxKey
@@ -254,7 +252,7 @@ func (p *preparer) path(digest, name string) string {
 	return to + name
 }
 
-// sumUp takes the files of one digest that count into a sum over a state.
+// sumUp adds the files of one digest whose change counts to a sum over a state.
 func (p *preparer) sumUp(h hash.Hash, digest string, paths []string) {
 	for _, path := range paths {
 		if p.draft.counts(path) {

@@ -12,22 +12,22 @@ import (
 	"archivist/pkg/fault"
 )
 
-// Owner is the job that holds the object's lock. Its worker may be late, and the
-// lock another's by now: so it asks before it touches what others left behind.
+// Owner is the job that holds the object's lock. Its worker may be late, and another job
+// may hold the lock by now: so it checks before it changes what others left behind.
 type Owner struct {
 	Job   string
-	Fence func(ctx context.Context) error // an error once the lock is another's
+	Fence func(ctx context.Context) error // an error if another job holds the lock
 
 	// Ended reports whether a job ended so long ago that none of its workers can still
 	// write.
 	Ended func(ctx context.Context, job string) (bool, error)
 
-	// Alone reports whether every worker of the job that had prepared the version in
-	// another way must have ended.
+	// Alone reports whether every worker of the job that prepared the version differently
+	// must have ended.
 	Alone func() bool
 }
 
-// ClaimedError says that the next version is claimed by a job whose worker may still
+// ClaimedError means that the next version is claimed by a job whose worker may still
 // commit it.
 type ClaimedError struct{ Job string }
 
@@ -46,15 +46,15 @@ type Published struct {
 	side *side // the root's sidecar as it was before; nil: not known
 }
 
-// Publish commits a prepared version whose content is all there: it claims the
-// version by its inventory, then puts the root's, which is the commit, from whatever
-// point an earlier try got to. text is the inventory that Prepare wrote. It returns nil
-// where Finish has to look at everything.
+// Publish commits a prepared version whose content is all there. It claims the version by
+// putting its inventory, then puts the root's, which is the commit. It continues from
+// where an earlier try stopped. text is the inventory that Prepare wrote. It returns nil
+// if Finish has to check everything.
 //
-// A Stale says that the object is at another version than it was, or that the prepared
-// inventory is another by now: prepare it again. A *ClaimedError says: try again later.
-// Nobody takes over a claim whose job may still have a worker: S3 knows no fence, and
-// what a late worker commits has to be as it claimed it.
+// A Stale means that the object's version or the prepared inventory has changed: prepare
+// it again. A *ClaimedError means: try again later. A claim whose job may still have a
+// worker is never taken over: S3 has no fence, and what a late worker commits must match
+// its claim.
 func (r Root) Publish(ctx context.Context, p Prepared, text Text, o Owner) (*Published, error) {
 	prefix := Prefix(p.ID)
 	side, err := r.finishBefore(ctx, p, o)
@@ -87,8 +87,8 @@ func (r Root) Publish(ctx context.Context, p Prepared, text Text, o Owner) (*Pub
 }
 
 // finishBefore makes sure that the version before is finished: its job may have died
-// right after the commit, and once another follows nobody looks at it again. It returns
-// the sidecar as it is then, nil if that is not known.
+// right after the commit, and once another version follows it is not checked again. It
+// returns the sidecar as it is then, nil if that is not known.
 func (r Root) finishBefore(ctx context.Context, p Prepared, o Owner) (*side, error) {
 	if p.Follows == "" {
 		return &side{}, nil
@@ -122,13 +122,13 @@ func (r Root) put(
 		err = fence(ctx)
 	}
 	if err != nil {
-		_ = w.Abort() // what is left is removed by the bucket's own rule
+		_ = w.Abort() // the bucket's lifecycle rule removes the rest
 		return err
 	}
 	return w.Close()
 }
 
-// claim puts the version's inventory. An existing one is replaced only if nobody can
+// claim puts the version's inventory. An existing one is replaced only if no worker can
 // commit it: a late worker that did would leave a version with another inventory.
 func (r Root) claim(ctx context.Context, key string, p Prepared, text Text, o Owner) error {
 	stale := r.put(ctx, key, p, text, bucket.Condition{Absent: true}, nil)
@@ -137,7 +137,7 @@ func (r Root) claim(ctx context.Context, key string, p Prepared, text Text, o Ow
 	}
 	claim, job, err := r.claimed(ctx, key, p.Number)
 	if fault.Is(err, fault.NotFound) {
-		return stale // nothing is claimed, but the prepared inventory is another by now
+		return stale // nothing is claimed, but the prepared inventory has changed
 	}
 	if err != nil || claim.digest == p.Digest {
 		return err
@@ -157,7 +157,7 @@ func (r Root) claim(ctx context.Context, key string, p Prepared, text Text, o Ow
 	return r.put(ctx, key, p, text, bucket.Condition{ETag: claim.ETag}, o.Fence)
 }
 
-// claimed reads the inventory by which a version is claimed, and which job did that.
+// claimed reads the inventory that claims a version, and finds its job.
 func (r Root) claimed(ctx context.Context, key string, version int) (claim scanned, job string, err error) {
 	claim, err = r.scan(ctx, key, visitor{manifest: func(_ string, paths []string) error {
 		for _, path := range paths {

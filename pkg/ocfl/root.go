@@ -19,11 +19,11 @@ import (
 // Root is a storage root.
 type Root struct {
 	Bucket bucket.Bucket
-	Work   bucket.Bucket // where new content comes from
+	Work   bucket.Bucket // the source of new content
 }
 
 // Init writes the missing files of an empty storage root, and changes no other. It writes
-// them in order: where the last one is, all are.
+// them in order: if the last one is there, all are.
 func (r Root) Init(ctx context.Context) error {
 	files := rootFiles()
 	keys := slices.Sorted(maps.Keys(files))
@@ -75,15 +75,15 @@ func scanText(text io.Reader, v visitor) (s scanned, err error) {
 	return s, err
 }
 
-// errSeen ends a scan that has seen enough.
+// errSeen ends a scan early.
 var errSeen = errors.New("seen")
 
 // errHead refuses an inventory that another software wrote in another order.
 var errHead = errors.New("its head does not come before its manifest")
 
-// Head reads an object's root inventory, which is the truth about it. A sidecar that
-// differs is stale because of a crash between the two; Finish repairs it. A missing object
-// is a NotFound.
+// Head reads an object's root inventory, which is authoritative. A sidecar that differs is
+// stale because of a crash between the two; Finish repairs it. A missing object is a
+// NotFound.
 func (r Root) Head(ctx context.Context, id string) (*Stored, error) {
 	s := &Stored{
 		Versions: map[int]Version{}, system: map[int]map[string]string{},
@@ -121,13 +121,13 @@ var objectKeys = regexp.MustCompile(`^[0-9a-f]{3}/[0-9a-f]{3}/[0-9a-f]{3}/[^/]+/
 // objectFolder matches the folder of an object in a key below the root.
 var objectFolder = regexp.MustCompile(`^[0-9a-f]{3}/[0-9a-f]{3}/[0-9a-f]{3}/[^/]+/`)
 
-// afterObject sorts behind every key that an object can have in its folder, of which
-// those of its versions, "v1/…", are the last (OCFL 1.1, section 3.1).
+// afterObject sorts after every key that an object can have in its folder: the keys of its
+// versions, "v1/…", are the last (OCFL 1.1, section 3.1).
 const afterObject = "w"
 
 // Objects lists the declarations of objects among the next keys of the storage root, from
-// a cursor ("" at the beginning) up to a bound ("" for none), and returns the cursor of the
-// rest ("" at the end). A key of the list is a cursor, too, and so is "a0", for the places
+// a cursor ("" at the beginning) up to a limit ("" for none). It returns the cursor of the
+// rest ("" at the end). A key of the list is also a cursor, and so is "a0", for the places
 // that begin with a0.
 //
 // An object's declaration is the first of its keys. The other keys of an object of many
@@ -148,8 +148,8 @@ func (r Root) Objects(ctx context.Context, cursor, to string) (keys []string, ne
 	return keys, next, err
 }
 
-// At returns the id of the object that is declared at a key. It is a NotFound if its
-// first version is not written yet, and an error if what is there is not at its place.
+// At returns the id of the object that is declared at a key. The error is a NotFound if its
+// first version is not written yet. An object at the wrong place is an error, too.
 func (r Root) At(ctx context.Context, key string) (string, error) {
 	prefix := strings.TrimSuffix(key, objectDeclaration)
 	s, err := r.scan(ctx, prefix+inventoryName, visitor{manifest: func(string, []string) error { return errSeen }})

@@ -84,7 +84,7 @@ func (s *Stored) Digests(n int, path string) map[string]string {
 	return out
 }
 
-// Know takes content that is at hand. Where the object has a system file with its sha512,
+// Know adds content that the caller has. If the object has a system file with its sha512,
 // that file is not read.
 func (s *Stored) Know(data []byte) {
 	if s.known == nil {
@@ -197,7 +197,7 @@ func (r Root) Size(ctx context.Context, s *Stored, n int, path string) (int64, e
 	return info.Size, err
 }
 
-// VersionDigest is the sha512 of a version's own inventory, as its sidecar says. The
+// VersionDigest is the sha512 of a version's own inventory, from its sidecar. The
 // newest version's is that of the root inventory.
 func (r Root) VersionDigest(ctx context.Context, s *Stored, n int) (string, error) {
 	if n == s.Head {

@@ -11,8 +11,8 @@ import (
 	"archivist/pkg/spill"
 )
 
-// sweep removes keys below an object's prefix that no inventory names, and that nobody
-// can commit any more.
+// sweep removes keys below an object's prefix that no inventory names, and that no worker
+// can still commit.
 func (r Root) sweep(ctx context.Context, prefix string, head int, c *contents, o Owner) error {
 	l, err := r.list(ctx, prefix)
 	if err != nil {
@@ -56,8 +56,8 @@ func (l listing) each(ctx context.Context, folder string, f func(bucket.Listed) 
 	return nil
 }
 
-// sweepHead removes keys of the newest version's folder that its inventory does not
-// name: they are of a job that died, or was overtaken, and can never be named. Both the
+// sweepHead removes keys of the newest version's folder that its inventory does not name:
+// they are of a job that died or was overtaken, and no inventory will name them. Both the
 // keys and the names are in order.
 func (l listing) sweepHead(ctx context.Context, folder string, named *spill.Sorter[bool]) error {
 	next, stop := iter.Pull2(named.Sorted())
@@ -121,8 +121,8 @@ func (l listing) folders(ctx context.Context, prefix string) (names []string, er
 	return names, err
 }
 
-// sweepNext removes what ended jobs wrote of a version that nobody committed. What a
-// late worker could still commit stays.
+// sweepNext removes what ended jobs wrote of an uncommitted version. What a late worker
+// could still commit stays.
 func (l listing) sweepNext(ctx context.Context, folder string, o Owner) error {
 	u := uncommitted{folder: folder, ended: map[string]bool{}, claims: map[string]string{}}
 	err := l.each(ctx, folder, func(k bucket.Listed) error { return u.note(ctx, k, o) })
@@ -135,14 +135,14 @@ func (l listing) sweepNext(ctx context.Context, folder string, o Owner) error {
 	return l.each(ctx, folder, func(k bucket.Listed) error { return u.remove(ctx, l.bucket, k) })
 }
 
-// uncommitted is what is in the folder of a version that nobody committed.
+// uncommitted is the content of an uncommitted version's folder.
 type uncommitted struct {
 	folder string
 	ended  map[string]bool   // by the jobs that wrote content
 	claims map[string]string // ETags by the keys of inventories and sidecars
 }
 
-// note notes a claim, or asks whether the job that wrote some content has ended.
+// note notes a claim, or whether the job that wrote some content has ended.
 func (u uncommitted) note(ctx context.Context, k bucket.Listed, o Owner) error {
 	job, content := nextWriter(u.folder, k.Key)
 	if !content {
@@ -157,8 +157,8 @@ func (u uncommitted) note(ctx context.Context, k bucket.Listed, o Owner) error {
 	return err
 }
 
-// remove removes content of a job that has ended, and the claim once all have. A claim
-// that is another by now stays.
+// remove removes content of a job that has ended, and the claim once all have ended. A
+// claim that has changed meanwhile stays.
 func (u uncommitted) remove(ctx context.Context, b bucket.Bucket, k bucket.Listed) error {
 	job, content := nextWriter(u.folder, k.Key)
 	switch {

@@ -31,8 +31,8 @@ const (
 	File           Category = "file"
 )
 
-// Object is what is preserved. Its first identifier is that of the archive; by the others
-// it is known elsewhere.
+// Object is what is preserved. Its first identifier is the archive's; the others are used
+// elsewhere.
 type Object struct {
 	Category  Category
 	IDs       []Identifier
@@ -119,8 +119,8 @@ const (
 	Software     = "software"
 )
 
-// Carries says why an XML document cannot carry a text, or "" if it can (XML 1.0,
-// section 2.2, "Char"). A replacement character says that one was lost before.
+// Carries returns why an XML document cannot contain a text, or "" if it can (XML 1.0,
+// section 2.2, "Char"). A replacement character shows that one was lost before.
 func Carries(text string) string {
 	for i, c := range text {
 		switch {

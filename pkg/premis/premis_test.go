@@ -104,7 +104,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestStream: what is written does not stay in memory until the end: a document can
+// TestStream: the document is not kept in memory until the end: it can
 // have very many files.
 func TestStream(t *testing.T) {
 	var out counter

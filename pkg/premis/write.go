@@ -190,7 +190,7 @@ func (d *Writer) Agent(a Agent) {
 	d.end()
 }
 
-// identifier writes the three elements whose names begin with what is identified.
+// identifier writes the three elements whose names begin with the kind of thing.
 func (d *Writer) identifier(of string, id Identifier) {
 	d.begin(of + "Identifier")
 	d.text(of+"IdentifierType", id.Type)

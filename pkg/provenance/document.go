@@ -100,7 +100,7 @@ func file(id premis.Identifier, e aip.Entry) premis.Object {
 	return o
 }
 
-// later says where the events are that a stored document cannot have.
+// later states where the events are that a stored document cannot have.
 const later = "This document is part of the version that it describes. Later events (fixity check of the stored " +
 	"copy, ingestion, accession) are in the archive's event log: " +
 	"GET /v1/objects/{naan}/{name}/events with Accept: application/xml."

@@ -55,8 +55,8 @@ func versions(ark string, details []inventory.Detail) (objects []premis.Object) 
 	return objects
 }
 
-// logged is what one event of an object's log says in terms of PREMIS. Where it is
-// several events, the first has the id of the log's event.
+// logged is one event of an object's log in terms of PREMIS. If it makes several events,
+// the first has the id of the log's event.
 func (a Archive) logged(ark string, row event.Row, detail inventory.Detail) (events []premis.Event) {
 	about, outcome := []premis.Identifier{{Type: "ARK", Value: ark}}, premis.Success
 	if detail.Version > 0 {

@@ -4,15 +4,15 @@
 // [Archive.Document] is stored with each version: what is preserved, and what happened
 // until the version was ready to be stored. [Archive.History] continues it from the
 // event log, since a document that is part of a version cannot have later events. [OCFL]
-// is what a version's inventory has of it: time, message and submitter.
+// makes the part for a version's inventory: time, message and submitter.
 //
 //	archive := provenance.Archive{NAAN: "99999", Version: "v1.2.3"}
 //	err := archive.Document(w, job, 2, files)
 //
 // In PREMIS, the object is an intellectual entity, and each of its versions a
 // representation of it, named "{ark}/v{n}". Events have types of the vocabulary of the
-// Library of Congress. Their texts are stored for ever: changing one changes what new
-// versions say, never what stored ones say.
+// Library of Congress. Their texts are stored permanently: a change of a text affects new
+// versions only, never stored ones.
 package provenance
 
 import (
@@ -28,8 +28,8 @@ import (
 	"archivist/pkg/premis"
 )
 
-// Archive is who preserves: the organization that has a name assigning authority number
-// (NAAN), with a version of this software.
+// Archive is the organization that preserves, identified by its name assigning authority
+// number (NAAN), with a version of this software.
 type Archive struct {
 	NAAN    string
 	Version string
@@ -71,8 +71,8 @@ func submitter(name string) premis.Agent {
 	return a
 }
 
-// OCFL is what a job's version says of itself in the inventory: when it was made, the
-// depositor's note, and who submitted it (OCFL 1.1, section 3.5.3).
+// OCFL is the description of a job's version in the inventory: when it was made, the
+// depositor's note, and the submitter (OCFL 1.1, section 3.5.3).
 func OCFL(j *ingest.Job) ocfl.Version {
 	v := ocfl.Version{
 		Created: time.UnixMilli(j.Stamp).UTC(),

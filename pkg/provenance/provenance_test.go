@@ -19,7 +19,7 @@ import (
 	"archivist/pkg/provenance"
 )
 
-var update = flag.Bool("update", false, "write the expected documents anew")
+var update = flag.Bool("update", false, "write the expected documents again")
 
 var archive = provenance.Archive{NAAN: "99999", Version: "v1.2.3"}
 
@@ -115,8 +115,8 @@ func TestDocumentFails(t *testing.T) {
 	}
 }
 
-// TestTerms: every event has a type of the vocabulary, with its URI, and the events of
-// what did not happen are not there.
+// TestTerms: every event has a type of the vocabulary, with its URI. There are no events
+// of what did not happen.
 func TestTerms(t *testing.T) {
 	plain := job()
 	plain.Payload.Type, plain.Checked, plain.Warned, plain.Submitter = ingest.TypeFile, 0, 0, ""
@@ -197,7 +197,7 @@ func TestOCFL(t *testing.T) {
 	}
 }
 
-// A version says in its inventory when it was made, why, and by whom.
+// The inventory states when a version was made, why, and by whom.
 func ExampleOCFL() {
 	v := provenance.OCFL(&ingest.Job{
 		ID: "j-1", Note: "as agreed", Submitter: "ada@example.org", Stamp: 1_800_000_000_000,

@@ -12,7 +12,7 @@ import (
 )
 
 // Object writes the missing rows of one stored object, until a time. It returns whether
-// any were missing, and whether all was looked at. A Conflict says what could not be
+// any were missing, and whether all rows were checked. A Conflict names what could not be
 // written; everything else was.
 func (x Reindexer) Object(ctx context.Context, ark, actor string, until time.Time) (changed, done bool, err error) {
 	for range 5 {
@@ -30,10 +30,10 @@ func (x Reindexer) Object(ctx context.Context, ark, actor string, until time.Tim
 			return true, true, errors.Join(committed, err)
 		}
 	}
-	return false, true, fault.New(fault.Unavailable, "the rows of %s change all the time; try again later", ark)
+	return false, true, fault.New(fault.Unavailable, "the rows of %s keep changing; try again later", ark)
 }
 
-// Result says what a reindex of many objects did.
+// Result is the result of a reindex of many objects.
 type Result struct {
 	Objects int    // that were read
 	Changed int    // of which rows were missing
@@ -51,8 +51,8 @@ type Failure struct {
 // parallel is how many objects are reindexed at once.
 const parallel = 16
 
-// All reindexes the next objects of the storage root from a cursor ("" at the beginning)
-// to a bound ("" for none), until a time, but at least one. An object that cannot be read,
+// All reindexes the next objects of the storage root, from a cursor ("" at the beginning)
+// to a limit ("" for none), until a time, but at least one. An object that cannot be read,
 // or whose rows conflict with those of others, is listed as a failure. It holds one page
 // of the root in memory, however large the root is.
 func (x Reindexer) All(ctx context.Context, cursor, to, actor string, until time.Time) (Result, error) {
@@ -71,15 +71,15 @@ func (x Reindexer) All(ctx context.Context, cursor, to, actor string, until time
 }
 
 // page reindexes the objects at some keys, adds the results to out, and returns whether
-// all are done. The cursor is at the last key up to which all are.
+// all are done. The cursor is the last key up to which all are done.
 func (x Reindexer) page(ctx context.Context, keys []string, actor string, until time.Time, out *Result) (whole bool) {
-	all := make([]looked, len(keys))
+	all := make([]outcome, len(keys))
 	var g errgroup.Group
 	g.SetLimit(parallel)
 	for i, key := range keys {
 		g.Go(func() error {
 			if i == 0 || x.Now().Before(until) {
-				all[i] = x.look(ctx, key, actor, until)
+				all[i] = x.objectAt(ctx, key, actor, until)
 			}
 			return nil
 		})
@@ -88,7 +88,7 @@ func (x Reindexer) page(ctx context.Context, keys []string, actor string, until 
 
 	whole = true
 	for i, l := range all {
-		// One behind another that is not done counts, too: next time nothing of it is missing.
+		// An object after one that is not done counts, too: next time none of its rows is missing.
 		if l.changed && l.done {
 			out.Changed++
 		}
@@ -100,7 +100,7 @@ func (x Reindexer) page(ctx context.Context, keys []string, actor string, until 
 	return whole
 }
 
-func (r *Result) add(key string, l looked) {
+func (r *Result) add(key string, l outcome) {
 	r.Cursor = key
 	if !l.none {
 		r.Objects++
@@ -110,17 +110,17 @@ func (r *Result) add(key string, l looked) {
 	}
 }
 
-// looked is the result for one object.
-type looked struct {
+// outcome is the result for one object.
+type outcome struct {
 	done, none, changed bool
 	failed              *Failure
 }
 
-// look reindexes the object that is declared at a key.
-func (x Reindexer) look(ctx context.Context, key, actor string, until time.Time) (l looked) {
+// objectAt reindexes the object that is declared at a key.
+func (x Reindexer) objectAt(ctx context.Context, key, actor string, until time.Time) (l outcome) {
 	id, err := x.Root.At(ctx, key)
 	if fault.Is(err, fault.NotFound) {
-		return looked{done: true, none: true} // its first version was never committed
+		return outcome{done: true, none: true} // its first version was never committed
 	}
 	l.done = true
 	if err == nil {

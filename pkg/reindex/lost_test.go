@@ -59,7 +59,7 @@ func value(v types.AttributeValue) string {
 	return fmt.Sprintf("%T", v)
 }
 
-// same fails unless the inventory's rows are as they were.
+// same fails unless the inventory's rows are the same as before.
 func (w *twins) same(before map[string]string) {
 	w.Helper()
 	after := w.inventoryRows()
@@ -75,7 +75,7 @@ func (w *twins) same(before map[string]string) {
 	}
 }
 
-// reindexAll reindexes the storage root, each request with so much time.
+// reindexAll reindexes the storage root, with a limited time for each request.
 func (w *twins) reindexAll(each time.Duration) (sum reindex.Result) {
 	w.Helper()
 	for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
@@ -91,8 +91,8 @@ func (w *twins) reindexAll(each time.Duration) (sum reindex.Result) {
 	return sum
 }
 
-// TestReindexEachRow: whichever row of an object is lost, the storage root brings
-// it back as it was, and says that it was missing.
+// TestReindexEachRow: any lost row of an object is restored from the storage root without
+// a change, and reported as missing.
 func TestReindexEachRow(t *testing.T) {
 	w := newTwins(t)
 	ark := w.Ended(w.Submit("a.txt", stagetest.Of("", "A", "B"), stagetest.Titled("One")), 1, false).Primary
@@ -119,9 +119,9 @@ func TestReindexEachRow(t *testing.T) {
 	}
 }
 
-// TestReindexGoesOn: what cannot be read, and what is in conflict, is listed; all
-// else is brought back.
-func TestReindexGoesOn(t *testing.T) {
+// TestReindexContinues: objects that cannot be read or are in conflict are listed; all
+// others are restored.
+func TestReindexContinues(t *testing.T) {
 	w, ctx := newTwins(t), t.Context()
 	arks := map[string]string{}
 	for _, name := range []string{"good", "unreadable", "no root", "conflict", "no list", "misplaced", "also good"} {
@@ -154,7 +154,7 @@ func TestReindexGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	taker := w.Ended(w.Submit("b.txt", stagetest.Of("", "conflict")), 1, false).Primary // nobody could know
+	taker := w.Ended(w.Submit("b.txt", stagetest.Of("", "conflict")), 1, false).Primary // its row is lost
 	sum := w.reindexAll(time.Hour)
 	if sum.Objects != len(arks)+1 || sum.Changed != 3 {
 		t.Errorf("%d objects, %d changed", sum.Objects, sum.Changed)
@@ -182,15 +182,15 @@ func TestReindexGoesOn(t *testing.T) {
 	}
 }
 
-// TestReindexLarge: more versions and local ids than one transaction takes, without
-// the time for all of it at once.
+// TestReindexLarge: more versions and local ids than one transaction allows, without the
+// time for all of them at once.
 func TestReindexLarge(t *testing.T) {
 	w := newTwins(t)
 	ark, id := "", 0
 	for v := range 50 + 11 {
 		var ids []string
 		for ; v < 4 && len(ids) < 20; id++ {
-			ids = append(ids, fmt.Sprintf("%0500d", id)) // as long as they are taken
+			ids = append(ids, fmt.Sprintf("%0500d", id)) // as long as allowed
 		}
 		b, err := w.Machine.Queue.Submit(t.Context(),
 			ingest.Batch{Collection: "bench", Mode: "add", Primary: ark, LocalIDs: ids,
@@ -221,7 +221,7 @@ func TestReindexLarge(t *testing.T) {
 	w.same(before)
 }
 
-// TestReindexResumes: with time for one object a request, all are looked at once.
+// TestReindexResumes: with time for one object per request, each is reindexed once.
 func TestReindexResumes(t *testing.T) {
 	w := newTwins(t)
 	for i := range 5 {

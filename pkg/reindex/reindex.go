@@ -1,9 +1,9 @@
 // Package reindex writes the rows of the inventory that are missing, from the storage
 // root alone.
 //
-// Each stored version has in it which object it is, whose, and what it contains. So the
-// inventory can be rebuilt after its table was lost or restored to an earlier time. A job
-// that has stored a version records it in the same way.
+// Each stored version contains the object's identifiers, its collection and the list of
+// its files. So the inventory can be rebuilt after its table was lost or restored to an
+// earlier time. A job that has stored a version records it in the same way.
 //
 //	x := reindex.Reindexer{Root: root, Inventory: objects, NewID: newID, Preserved: queue.Preserved, Now: time.Now}
 //	changed, done, err := x.Object(ctx, "ark:/99999/fk4...", "ada", until)
@@ -22,16 +22,15 @@ import (
 	"archivist/pkg/table"
 )
 
-// Bounds of the rows of one transaction. The last one has as many local ids and
-// versions as fit beside what a job at its limits gives back; those before have
-// nothing else.
+// Limits of the rows of one transaction. The last one has as many local ids and versions
+// as fit in addition to what a job at its limits releases; those before have nothing else.
 const (
 	idsAtLast      = ingest.MaxLocalIDs
 	versionsAtLast = 10
 	rowsAtOnce     = 50
 )
 
-// ErrStopped says that the time is up. What was written stays; the same call continues.
+// ErrStopped means that the time is up. What was written stays; the same call continues.
 var ErrStopped = errors.New("reindex: the time is up")
 
 // Reindexer reads stored objects and writes rows.
@@ -46,16 +45,16 @@ type Reindexer struct {
 	Preserved func(ctx context.Context, job, ark string, version int) error
 }
 
-// By is who asks for rows to be written.
+// By is who requested that rows are written.
 type By struct {
 	Actor string
 	Job   string   // the job that stored the newest version, "" if a person asks
 	Known [][]byte // small system files that the job wrote: they need not be read again
 }
 
-// Missing reads a stored object and writes those of its missing rows that do not fit
-// into one transaction: local ids first, then versions. It returns what puts the rest
-// into a transaction, or nil if no row is missing; see [inventory.Store.Prepare]. A
+// Missing reads a stored object and writes those of its missing rows that do not fit into
+// one transaction: local ids first, then versions. It returns a function that puts the
+// rest into a transaction, or nil if no row is missing; see [inventory.Store.Prepare]. A
 // Conflict names local ids that are another object's.
 func (x Reindexer) Missing(ctx context.Context, ark string, by By, until time.Time) (func(*table.Tx) error, error) {
 	stored, err := x.Root.Head(ctx, ark)
@@ -65,7 +64,7 @@ func (x Reindexer) Missing(ctx context.Context, ark string, by By, until time.Ti
 	if err != nil {
 		return nil, err
 	}
-	for _, file := range by.Known { // a file counts only where the object names its digest
+	for _, file := range by.Known { // a file is used only if the object names its digest
 		stored.Know(file)
 	}
 
@@ -160,8 +159,8 @@ func (x Reindexer) versions(
 	return last, nil
 }
 
-// version reads the row of a version. A version of another job than the one that asks
-// was stored by a job that failed.
+// version reads the row of a version. If it is not by the job that is recorded now, its
+// job has failed after it stored the version.
 func (x Reindexer) version(ctx context.Context, stored *ocfl.Stored, n int, job string) (inventory.Version, error) {
 	row, err := aip.Of(x.Root, stored, n).Row(ctx)
 	if err == nil && row.Job != "" && row.Job != job {

@@ -29,7 +29,7 @@ type archive struct {
 	preserved []string // what Preserved was called with
 }
 
-// later is a time that a fixed clock does not come to.
+// later is a time that a fixed clock does not reach.
 var later = time.UnixMilli(2)
 
 func newArchive(t *testing.T) *archive {
@@ -65,7 +65,7 @@ func (a *archive) commit(t *testing.T, put func(*table.Tx) error) {
 	}
 }
 
-// rows says what the inventory knows of an object.
+// rows describes an object's rows in the inventory.
 func (a *archive) rows(t *testing.T, ark string) string {
 	t.Helper()
 	o, err := a.Inventory.Object(t.Context(), ark)
@@ -87,7 +87,7 @@ func (a *archive) rows(t *testing.T, ark string) string {
 	return text
 }
 
-// TestObject: all rows of a stored object are written, and once they are there nothing is.
+// TestObject: all rows of a stored object are written; a second call writes nothing.
 func TestObject(t *testing.T) {
 	a := newArchive(t)
 	a.store(first, "x", "old")
@@ -112,7 +112,7 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// TestNoObject: what is not stored is a NotFound; a job that cannot be noted is an error.
+// TestNoObject: an object that is not stored is a NotFound; a failure of Preserved is an error.
 func TestNoObject(t *testing.T) {
 	a := newArchive(t)
 	if _, _, err := a.Object(t.Context(), first, "ada", later); !fault.Is(err, fault.NotFound) {
@@ -126,8 +126,8 @@ func TestNoObject(t *testing.T) {
 	}
 }
 
-// TestMissingOfAJob: a job's own version is recorded as stored by it, and is not noted on
-// it; what it knows of the version is not read again.
+// TestMissingOfAJob: a job's own version is recorded as stored by it, and Preserved is not
+// called; the files that the job has are not read again.
 func TestMissingOfAJob(t *testing.T) {
 	a := newArchive(t)
 	a.store(first, "x", "old")
@@ -142,8 +142,8 @@ func TestMissingOfAJob(t *testing.T) {
 	}
 }
 
-// TestMissingOfAnEarlierJob: a job whose version is not the newest did not store what is
-// recorded last.
+// TestMissingOfAnEarlierJob: a job whose version is not the newest is not recorded as the
+// job of the newest.
 func TestMissingOfAnEarlierJob(t *testing.T) {
 	a := newArchive(t)
 	a.store(first, "x", "old")
@@ -180,7 +180,7 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// TestStopped: without time one version is recorded in each call, and at last all are.
+// TestStopped: without time each call records one version, until all are recorded.
 func TestStopped(t *testing.T) {
 	a := newArchive(t)
 	const versions = 4
@@ -202,8 +202,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestAll: all objects are reindexed, with one at least in each call, and those that
-// cannot be read are listed.
+// TestAll: all objects are reindexed, at least one in each call, and those that cannot be
+// read are listed.
 func TestAll(t *testing.T) {
 	for name, until := range map[string]time.Time{"at once": later, "one in a call": time.UnixMilli(0)} {
 		a := newArchive(t)

@@ -12,8 +12,8 @@ import (
 )
 
 // writeManifest lists the producer's files with their sha256, in order of the paths. A
-// file's URL is where it came from: where it is stored depends on the storage root that
-// one reads, and is in the OCFL inventory.
+// file's URL is its source: where it is stored is in the OCFL inventory, and depends on
+// the storage root.
 func (v Version) writeManifest(w io.Writer) error {
 	m := checkm.NewStored(w, "fileUrl: where the file was downloaded from; "+
 		"fileName: its logical path in the OCFL inventory")
@@ -29,13 +29,13 @@ func (v Version) writeManifest(w io.Writer) error {
 	return m.Close()
 }
 
-// writeSubmitted writes the depositor's manifest as it is kept: credentials and signed
-// queries are taken out, and the digest of the submitted one is noted.
+// writeSubmitted writes the depositor's manifest without credentials and signed queries.
+// If that changes it, the digest of the submitted one is noted.
 func (v Version) writeSubmitted(w io.Writer) error {
 	clean, sums := true, fetch.NewDigester()
 	if err := v.submitted(func(line string, row *checkm.Row) error {
 		clean = clean && (row == nil || fetch.Redact(row.URL) == row.URL)
-		_, _ = io.WriteString(sums, line) // a digester takes everything
+		_, _ = io.WriteString(sums, line) // a digester never fails
 		return nil
 	}); err != nil {
 		return err

@@ -44,8 +44,8 @@ type File struct {
 	Write func(io.Writer) error
 }
 
-// Files are the system files of a version but for the list of files, which the caller
-// writes first and reads the entries from.
+// Files are the system files of a version, except the list of files: the caller writes
+// that first and reads the entries from it.
 func (v Version) Files() []File {
 	j := v.Job
 	files := []File{
@@ -64,9 +64,9 @@ func (v Version) Files() []File {
 	return files
 }
 
-// Counts reports whether a file of a version makes it another than the one before:
-// the producer's files do, and the system files that say what the object is and
-// whose. The others say how this version came about.
+// Counts reports whether a change of a file makes a new version: a change of a producer's
+// file does, or of a system file that identifies or describes the object. The other
+// system files describe how this version was made.
 func Counts(path string) bool {
 	switch path {
 	case aip.ObjectName, aip.OwnerName, aip.MembershipName, aip.ERCName, aip.DCName:

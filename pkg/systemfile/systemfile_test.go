@@ -121,7 +121,7 @@ where: doi:10.1/x
 	}
 }
 
-// TestDescriptionIsReadTheSame: what is written of a description is read the same.
+// TestDescriptionIsReadTheSame: a description is read as it was written.
 func TestDescriptionIsReadTheSame(t *testing.T) {
 	v := version()
 	v.Description.When = []string{"1843"}
@@ -143,7 +143,7 @@ func TestDescriptionIsReadTheSame(t *testing.T) {
 	}
 }
 
-// TestRedacted: a manifest with secrets is kept without them, and says what was submitted.
+// TestRedacted: a manifest with secrets is kept without them, with the digest of the original.
 func TestRedacted(t *testing.T) {
 	v := version()
 	secret := strings.Replace(submitted, "http://example.org/a%20b", "http://user:secret@example.org/a%20b?sig=1", 1)
@@ -171,7 +171,7 @@ func TestManifestWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestFails: what cannot be read is an error of each file that needs it.
+// TestFails: input that cannot be read is an error of each file that needs it.
 func TestFails(t *testing.T) {
 	broken := errors.New("the bucket does not answer")
 	v := version()
@@ -193,7 +193,7 @@ func TestFails(t *testing.T) {
 	}
 }
 
-// TestCounts: a version that differs in how it came about only is no new version.
+// TestCounts: what differs only in how it was made is no new version.
 func TestCounts(t *testing.T) {
 	for path, want := range map[string]bool{
 		"producer/a": true, "system/mrt-erc.txt": true, "system/mrt-dc.xml": true, "system/mrt-mom.txt": true,
@@ -231,7 +231,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The description of a version, as it is stored beside the files.
+// The description of a version, as it is stored with the files.
 func Example() {
 	v := systemfile.Version{
 		Job:         &ingest.Job{Primary: "ark:/99999/fk4a"},

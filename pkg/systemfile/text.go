@@ -99,8 +99,8 @@ func (v Version) writeDC(w io.Writer) error {
 	return b.Flush()
 }
 
-// Refused says which value of a job or of its description cannot be written into the
-// system files so that it is read the same, or is "".
+// Refused returns which value of a job or of its description would not be read from the
+// system files as it was written, or "".
 func Refused(j *ingest.Job, d description.Description) string {
 	for _, field := range []struct {
 		name   string
