@@ -1,5 +1,5 @@
-// Package reindex tests that the storage root alone brings back which object is
-// which: after random histories every row of the inventory is deleted and made again.
+// Package reindex tests that the inventory can be rebuilt from the storage root alone:
+// after random histories every row of the inventory is deleted and made again.
 package reindex
 
 import (
@@ -35,7 +35,7 @@ var only = flag.Int("seed", -1, "only this history")
 // shoulders by collection.
 var shoulders = map[string]string{"maps": "fk7", "letters": "fk8"}
 
-// object is what the test knows of a stored object.
+// object is what the test expects of a stored object.
 type object struct {
 	collection string
 	ids        []string
@@ -50,7 +50,7 @@ type world struct {
 	s       *stage.Stages
 	rows    *tabletest.Fake
 	source  string
-	files   map[string]string // what the source gives, by path; others are made up
+	files   map[string]string // what the source serves, by path; others are generated
 	fails   map[string]string // the stage that fails for a job, by its file's name
 	jobs    []string
 	said    map[string]string // how a job was submitted
@@ -76,7 +76,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w.m = queuetest.New(tabletest.Table(w.rows), time.Now, 50)
 	w.s = stagetest.New(w.m, s3.URL)
 	draws := 0
-	// Names differ in their first character only, so that they are drawn again and again.
+	// Names differ in their first character only, so that the same one is often drawn again.
 	number := func(n int) int {
 		draws++
 		if draws%9 == 1 {
@@ -94,7 +94,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w.m.Step = func(st ingest.Stage) queue.Step {
 		return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
 			if h.Job != nil && w.fails[h.Job.Filename] == st.Name {
-				return ingest.Fail(true, "the test says so"), nil
+				return ingest.Fail(true, "stopped by the test"), nil
 			}
 			return real(st)(ctx, h)
 		}
@@ -105,7 +105,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 // one of some values.
 func one[T any](w *world, of ...T) T { return of[w.rng.IntN(len(of))] }
 
-// some ids of a few, so that they meet.
+// some ids out of a few, so that they collide.
 func (w *world) some(most int) (ids []string) {
 	for range w.rng.IntN(most + 1) {
 		if id := fmt.Sprintf("id %d", w.rng.IntN(8)); !slices.Contains(ids, id) {
@@ -115,18 +115,18 @@ func (w *world) some(most int) (ids []string) {
 	return ids
 }
 
-// primary is an ark as somebody may give it: mostly none, or one that exists or could.
+// primary is an ark of a submission: mostly none, or one that exists or could exist.
 func (w *world) primary(of string) string {
 	arks := slices.Sorted(maps.Keys(w.objects))
 	if n := w.rng.IntN(10); n < 3 && len(arks) > 0 {
-		return one(w, arks...) // also another collection's
+		return one(w, arks...) // another collection's, too
 	} else if n == 3 {
 		return onShoulder(shoulders[of] + one(w, "1", "2"))
 	}
 	return ""
 }
 
-// submit submits something to a collection, by one of the routes of identifiers.
+// submit submits something to a collection, with identifiers in one of their places.
 func (w *world) submit(to string) string {
 	w.Helper()
 	n := len(w.jobs)
@@ -195,7 +195,7 @@ func (w *world) job(id string) *queue.Job {
 	return j
 }
 
-// learn notes what is stored, by what the jobs say.
+// learn notes what is stored, from the jobs.
 func (w *world) learn() {
 	w.Helper()
 	for _, id := range w.jobs {
@@ -221,7 +221,7 @@ func (w *world) learn() {
 	}
 }
 
-// history lets things happen.
+// history makes a random history.
 func (w *world) history() {
 	w.Helper()
 	names := slices.Sorted(maps.Keys(shoulders))
@@ -266,7 +266,7 @@ func (w *world) reindex() (sum reindex.Result) {
 	return sum
 }
 
-// damage spoils some objects in the storage root, and returns which.
+// damage makes some objects in the storage root unreadable, and returns which.
 func (w *world) damage() map[string]bool {
 	spoiled := map[string]bool{}
 	arks := slices.Sorted(maps.Keys(w.objects))
@@ -281,8 +281,8 @@ func (w *world) damage() map[string]bool {
 	return spoiled
 }
 
-// TestStorageRootAlone: after any history, the storage root alone rebuilds which
-// object is which.
+// TestStorageRootAlone: after any history, the inventory is rebuilt from the storage root
+// alone.
 func TestStorageRootAlone(t *testing.T) {
 	for seed := range *seeds {
 		if *only >= 0 && seed != *only {
@@ -312,7 +312,7 @@ func TestStorageRootAlone(t *testing.T) {
 	}
 }
 
-// found submits by each id of each object, which finds that object.
+// found submits with each id of each object, and fails unless that object is found.
 func (w *world) found(spoiled map[string]bool) {
 	for ark, o := range maps.Clone(w.objects) {
 		for _, id := range slices.Clone(o.ids) {
@@ -329,7 +329,7 @@ func (w *world) found(spoiled map[string]bool) {
 	}
 }
 
-// foreign submits to some objects from another collection, which changes nothing.
+// foreign submits to some objects from another collection, and fails if that changes them.
 func (w *world) foreign(spoiled map[string]bool, most int) {
 	for _, ark := range slices.Sorted(maps.Keys(w.objects))[:min(most, len(w.objects))] {
 		o := w.objects[ark]
@@ -351,13 +351,13 @@ func (w *world) foreign(spoiled map[string]bool, most int) {
 	}
 }
 
-// minted submits without identifiers, which makes new objects.
+// minted submits without identifiers, and fails unless that makes new objects.
 func (w *world) minted(spoiled map[string]bool) {
 	for range 4 {
 		old := maps.Clone(w.objects)
 		j := w.job(w.send(w.plain("maps", "")))
 		if j.Primary == "" && metSpoiled(j.Message, spoiled) {
-			continue // what cannot be read may be the job's own version; real arks do not meet
+			continue // the unreadable object may be the job's own; real arks do not collide
 		}
 		if j.State != ingest.Completed || j.ObjectVersion != 1 || old[j.Primary] != nil || spoiled[j.Primary] {
 			w.Errorf("%s v%d is no new object: %s %s", j.Primary, j.ObjectVersion, j.State, j.Message)

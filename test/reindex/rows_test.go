@@ -39,8 +39,8 @@ func (w *world) each(do func(pk, sk string, row tabletest.Item)) {
 	}
 }
 
-// inventory is the rows of the objects that are stored and not left out, by their
-// keys, without their bookkeeping.
+// inventory is the rows of the stored objects, except those in without, by their keys and
+// without their bookkeeping.
 func (w *world) inventory(without map[string]bool) map[string]string {
 	out := map[string]string{}
 	w.each(func(pk, sk string, row tabletest.Item) {
@@ -67,7 +67,7 @@ func (w *world) inventory(without map[string]bool) map[string]string {
 	return out
 }
 
-// equal fails unless the rows are as they were, but for those of spoiled objects.
+// equal fails unless the rows are the same as before, except those of spoiled objects.
 func (w *world) equal(before, after map[string]string, spoiled map[string]bool) {
 	w.Helper()
 	for key, row := range before {

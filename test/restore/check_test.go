@@ -29,8 +29,8 @@ func (w *world) jobs() (jobs []queue.Job) {
 	return jobs
 }
 
-// restless are the jobs and batches that have not ended.
-func (w *world) restless() (out []string) {
+// unfinished are the jobs and batches that have not ended.
+func (w *world) unfinished() (out []string) {
 	for _, item := range w.rows.All() {
 		job, batch := ingest.State(text(item, "job_state")), ingest.BatchState(text(item, "batch_state"))
 		switch k := keyOf(item); {
@@ -42,8 +42,8 @@ func (w *world) restless() (out []string) {
 	return out
 }
 
-// rest lets everything come to rest within a few hours. Jobs whose work files are
-// gone, and those that say that they are preserved, are requeued.
+// rest runs until all work has ended, within a few hours. Jobs whose work files are gone,
+// and failed jobs that are preserved, are requeued.
 func (w *world) rest() {
 	w.Helper()
 	for range 4 * 60 {
@@ -59,15 +59,15 @@ func (w *world) rest() {
 		if err := w.m.Run(w.Context(), 1); err != nil {
 			w.Fatal(err)
 		}
-		if len(w.restless()) == 0 {
+		if len(w.unfinished()) == 0 {
 			return
 		}
 	}
-	w.Fatalf("these never end: %q", w.restless())
+	w.Fatalf("these do not end: %q", w.unfinished())
 }
 
-// check holds the table and the storage against each other, and against what was
-// stored before the restore.
+// check compares the table with the storage, and both with what was stored before the
+// restore.
 func (w *world) check(before map[string]place, ends map[string]int) {
 	w.Helper()
 	after := w.stored()
@@ -101,9 +101,9 @@ func (w *world) check(before map[string]place, ends map[string]int) {
 	w.invariants("SLOT", "SPACE", "LOCK#", "MAIL#")
 }
 
-// invariants hold at rest: the counts of batches are those of their jobs, each change
-// of a job has its event, and nothing scarce is owned. none are kinds of rows that are
-// not there any more.
+// invariants checks the state after all work has ended: the counts of batches are those of
+// their jobs, each change of a job has its event, and no slot, space or lock is held. none
+// are kinds of rows that must not be there.
 func (w *world) invariants(none ...string) {
 	w.Helper()
 	counted := map[string]ingest.Counts{}
@@ -156,8 +156,8 @@ func (w *world) history(s event.Subject, versions int64) {
 	}
 }
 
-// goesOn submits to each object by its local id, and something new.
-func (w *world) goesOn() {
+// works submits to each object by its local id, and one new object.
+func (w *world) works() {
 	w.Helper()
 	known := map[string]int{}
 	for n := range 3 {
@@ -178,7 +178,7 @@ func (w *world) goesOn() {
 	w.expect("", 1)
 }
 
-// expect submits new content, and an object to come of it; "" is a new one.
+// expect submits new content, and fails unless it becomes that version; ark "" is a new object.
 func (w *world) expect(ark string, version int, ids ...string) {
 	w.Helper()
 	w.made++

@@ -10,7 +10,7 @@ import (
 	"archivist/pkg/table/schema"
 )
 
-// TestDocumentedTable: the table that docs/restore.md creates is ours.
+// TestDocumentedTable: the table that docs/restore.md creates is the one that the code uses.
 func TestDocumentedTable(t *testing.T) {
 	text, err := os.ReadFile("../../docs/restore.md")
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package restore tests what happens when the table goes back to an earlier moment,
-// and the storage root, the work files and the executions do not, or when an earlier
-// release left it: everything comes to rest, and nothing that is stored is lost or
-// stored twice.
+// Package restore tests what happens when the table is restored to an earlier moment, but
+// not the storage root, the work files and the executions, or when an earlier release left
+// it: all work ends, and nothing that is stored is lost or stored twice.
 package restore
 
 import (
@@ -36,15 +35,15 @@ import (
 var seeds = flag.Int("seeds", 12, "histories")
 var only = flag.Int("seed", -1, "only this history")
 
-// world is one archive on twins, with the storage that its tables have in common.
+// world is one archive on twins: one storage, and a table that is restored.
 type world struct {
 	*testing.T
 	rng  *rand.Rand
 	now  time.Time
 	twin *buckettest.Twin
-	gone map[string]bool // paths that the source has no longer
+	gone map[string]bool // paths that the source no longer has
 	made int             // submissions
-	// texts are what the source has at some paths, by their ends.
+	// texts are the source's content at some paths, by their ends.
 	texts map[string]string
 
 	rows  *tabletest.Fake
@@ -77,7 +76,7 @@ func (w *world) deploy(rows []tabletest.Item) {
 	tb.Wait = func(_ context.Context, d time.Duration) error { w.now = w.now.Add(d); return nil }
 	prev := w.m
 	w.m = queuetest.New(tb, func() time.Time { return w.now }, 50)
-	if prev != nil { // ids are never given twice, names of executions are known for 90 days
+	if prev != nil { // ids are never used twice; names of executions stay used for 90 days
 		w.m.Inherit(prev)
 		w.m.Queue.NewID = prev.Queue.NewID
 		w.m.Scheduler.Leases.NewID = prev.Queue.NewID
@@ -154,8 +153,7 @@ http://127.0.0.1%s/b | | | | | b.txt
 #%%eof
 `
 
-// submit submits an object of one file or of a list; some are versions of one that
-// came before.
+// submit submits an object of one file or of a list; some are versions of an earlier one.
 func (w *world) submit() {
 	w.made++
 	in := ingest.Batch{Collection: "maps", Mode: "add",
@@ -173,7 +171,7 @@ func (w *world) submit() {
 	}
 }
 
-// some lets n things happen, submissions only if there are any left.
+// some does n random steps, submissions only if there are any left.
 func (w *world) some(n, submissions int) {
 	for range n {
 		var err error
@@ -193,15 +191,15 @@ func (w *world) some(n, submissions int) {
 	}
 }
 
-// restore puts the system on the rows as they were at the moment that was saved.
+// restore starts the system on the saved rows.
 func (w *world) restore() {
 	for job := range w.stored() {
 		j, err := w.m.Queue.Job(w.Context(), job)
-		if err == nil && w.rng.IntN(2) == 0 { // what is stored need not be there any more
+		if err == nil && w.rng.IntN(2) == 0 { // the source may be gone for what is stored
 			w.gone[strings.TrimPrefix(j.URL, "http://127.0.0.1")] = true
 		}
 	}
-	w.now = w.now.Add(time.Hour) // so long does it take
+	w.now = w.now.Add(time.Hour) // the restore takes an hour
 	w.deploy(w.saved)
 }
 
@@ -211,7 +209,7 @@ type place struct {
 	version int
 }
 
-// stored are the jobs whose versions are committed. A job has one at most.
+// stored are the jobs whose versions are committed. A job has at most one.
 func (w *world) stored() map[string]place {
 	out := map[string]place{}
 	for _, key := range w.twin.Names("storage/") {
@@ -241,7 +239,7 @@ func (w *world) stored() map[string]place {
 	return out
 }
 
-// reindex brings back what the table does not know.
+// reindex restores the rows that the table lacks.
 func (w *world) reindex() {
 	for cursor, first := "", true; first || cursor != ""; first = false {
 		page, err := w.s.Reindexer().All(w.Context(), cursor, "", "me", w.now.Add(time.Minute))
@@ -252,7 +250,7 @@ func (w *world) reindex() {
 	}
 }
 
-// TestEarlierTable: after any history, the table of any earlier moment.
+// TestEarlierTable: after any history, the table is restored to any earlier moment.
 func TestEarlierTable(t *testing.T) {
 	ends := map[string]int{}
 	for seed := range *seeds {
@@ -276,14 +274,14 @@ func TestEarlierTable(t *testing.T) {
 			w.reindex()
 			w.rest()
 			w.check(before, ends)
-			w.goesOn()
+			w.works()
 		})
 	}
 	t.Log(ends)
 }
 
-// TestUsedNames: the executions that drove the jobs before have used the names that
-// the restored rows come to. Nothing waits for the sweep's backoff because of that.
+// TestUsedNames: earlier executions have used the names that the restored rows would use
+// next. No job waits for the sweep's backoff because of that.
 func TestUsedNames(t *testing.T) {
 	w := newWorld(t, 1)
 	w.until = 40 // in the middle of the work
@@ -301,8 +299,8 @@ func TestUsedNames(t *testing.T) {
 	w.check(w.stored(), map[string]int{})
 }
 
-// TestRepeatedSubmission: who repeats a request after a restore gets the batch that is
-// known, or a new one whose job stores nothing that is stored already.
+// TestRepeatedSubmission: a request that is repeated after a restore returns the known
+// batch, or a new one whose job stores nothing that is stored already.
 func TestRepeatedSubmission(t *testing.T) {
 	w := newWorld(t, 1)
 	ask := func(id string) string {

@@ -108,8 +108,8 @@ func (w *world) load(d dump) {
 	w.s.MailFrom = "archive@example.org"
 }
 
-// TestUpgrade: what the release before left in the middle of its work, this one drives
-// to its end, whether the messages of the old executions arrive or not.
+// TestUpgrade: this release finishes the work that the release before left unfinished,
+// whether the messages of the old executions arrive or not.
 func TestUpgrade(t *testing.T) {
 	for name, arrives := range map[string]func(n int) bool{
 		"all messages arrive": func(int) bool { return true },
@@ -136,7 +136,7 @@ func TestUpgrade(t *testing.T) {
 			w.rest()
 			w.upgraded(d, before)
 			w.now = w.now.Add(2 * time.Hour)
-			w.rest() // what was kept long enough is removed
+			w.rest() // work files past their retention are removed
 			w.reindex()
 			w.made = 1000
 			w.expect("", 1)

@@ -37,7 +37,7 @@ type actor struct {
 	w      *world
 	name   string
 	worker bool
-	direct bool      // its calls are no points of the schedule
+	direct bool      // its calls are not scheduled one by one
 	end    time.Time // when its function's time is up; zero: never
 	dead   bool
 	job    string // what it works on, and under which execution
@@ -108,7 +108,7 @@ type httpClient func(*http.Request) (*http.Response, error)
 // Do sends one request.
 func (f httpClient) Do(r *http.Request) (*http.Response, error) { return f(r) }
 
-// s3 sends a request to the twin, when the scheduler lets it go.
+// s3 sends a request to the twin when the schedule allows it.
 func (a *actor) s3(r *http.Request) (*http.Response, error) {
 	var body []byte
 	if r.Body != nil {
@@ -163,7 +163,7 @@ const (
 	writes
 )
 
-// kindOf tells what a call does, and whether it decides about a version.
+// kindOf classifies a call, and reports whether it decides about a version.
 func kindOf(c *call) (k kind, ours bool) {
 	switch c.op {
 	case "GetItem", "Query", "GET object", "HEAD object", "List":
@@ -178,7 +178,7 @@ func kindOf(c *call) (k kind, ours bool) {
 		c.op == "DELETE object")
 }
 
-// Start makes an execution known.
+// Start registers an execution and sends its first message.
 func (w *world) Start(_ context.Context, _, name string, in queue.Message) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -189,15 +189,15 @@ func (w *world) Start(_ context.Context, _, name string, in queue.Message) error
 	return nil
 }
 
-// Stop does nothing: what is superseded answers so.
+// Stop does nothing: a superseded execution ends by its own answer.
 func (w *world) Stop(context.Context, string, string, string) error { return nil }
 
-// StoppedByHand says that nobody did.
+// StoppedByHand reports that no execution was stopped.
 func (w *world) StoppedByHand(context.Context, string, string) (string, bool, error) {
 	return "", false, nil
 }
 
-// Problem says that there was none.
+// Problem reports that there was none.
 func (w *world) Problem(context.Context, string, string) (string, error) { return "", nil }
 
 func (w *world) poke(context.Context) error {
@@ -207,13 +207,13 @@ func (w *world) poke(context.Context) error {
 	return nil
 }
 
-// send puts a message on its way.
+// send queues a message.
 func (w *world) send(m queue.Message, later time.Duration) {
 	m.Token = fmt.Sprintf("%s|%s|%d|%s|%s", m.Job, m.Batch, m.Exec, m.State, m.Step)
 	w.sent = append(w.sent, message{m, time.Now().Add(later)})
 }
 
-// answers goes on in an execution.
+// answers continues an execution.
 type answers struct {
 	w  *world
 	in queue.Message
@@ -234,12 +234,12 @@ func (s answers) Answer(_ context.Context, _ string, ans ingest.Answer, _ string
 	return nil
 }
 
-// visible is the first message that can be seen.
+// visible is the index of the first visible message.
 func (w *world) visible() int {
 	return slices.IndexFunc(w.sent, func(m message) bool { return !time.Now().Before(m.from) })
 }
 
-// arrive takes a message that can be seen: it may come again, or be forgotten.
+// arrive receives a visible message. It may be delivered again, or be lost.
 func (w *world) arrive(rng *rand.Rand) (queue.Message, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -257,8 +257,8 @@ func (w *world) arrive(rng *rand.Rand) (queue.Message, bool) {
 	return m, true
 }
 
-// handle lets an actor be the worker for one message. The stages that do not touch
-// the storage root are one point of the schedule each.
+// handle makes an actor the worker for one message. Each stage that does not touch the
+// storage root is one point of the schedule.
 func (a *actor) handle(m queue.Message) {
 	stage, _ := ingest.StageNamed(m.Step)
 	if m.Job != "" {
@@ -288,7 +288,7 @@ func (a *actor) handle(m queue.Message) {
 	}
 }
 
-// tick is one look of the scheduler, one point of the schedule.
+// tick is one run of the scheduler, one point of the schedule.
 func (a *actor) tick() {
 	c := &queue.Scheduler{Queue: a.q, Leases: &lease.Store{Table: a.q.Table, Now: time.Now, NewID: a.w.newID}}
 	_ = a.do("tick", "", func() error {

@@ -26,11 +26,11 @@ type checker struct {
 	w       *world
 	err     error
 	jobs    map[string]queue.Job
-	turn    map[string]int     // when a job came into line
+	turn    map[string]int     // when a job entered the queue
 	objects map[string]*object // by prefix, "storage/…/"
 }
 
-// object is what was ever committed of one.
+// object is everything that was ever committed of one object.
 type object struct {
 	versions []version
 	needed   map[string]string // sha512 of content, by key
@@ -43,7 +43,7 @@ type version struct {
 	state map[string]string // sha512 by logical path
 }
 
-// stored is an inventory as the specification has it, as far as it is checked.
+// stored is an inventory as in the specification, as far as it is checked.
 type stored struct {
 	ID       string                     `json:"id"`
 	Head     string                     `json:"head"`
@@ -79,7 +79,7 @@ func (c *checker) written(op, key string) {
 	}
 }
 
-// present fails unless content is there as an inventory says.
+// present fails unless content that an inventory names is there.
 func (c *checker) present(key, digest string) {
 	data, there := c.w.twin.Object(key)
 	if !there {
@@ -94,7 +94,7 @@ func sha(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// committed takes in a root inventory as it is after a write.
+// committed records a root inventory as it is after a write.
 func (c *checker) committed(prefix string) {
 	data, there := c.w.twin.Object(prefix + "inventory.json")
 	o := c.objects[prefix]
@@ -171,10 +171,10 @@ func parse(inv stored) []version {
 	return out
 }
 
-// order holds the newest version against those before: versions are in the order in
-// which the jobs came, but for jobs that were requeued, and a job has one at most. One
-// that was submitted earlier passes those that came into line before it, since its
-// batch was unpacked late.
+// order compares the newest version with those before. Versions are in the order in which
+// the jobs entered the queue, except for jobs that were requeued, and a job has at most
+// one. A job that was submitted earlier may pass those that entered the queue before it,
+// since its batch was unpacked late.
 func (c *checker) order(versions []version) {
 	newest := versions[len(versions)-1]
 	for i, v := range versions[:len(versions)-1] {
@@ -188,8 +188,8 @@ func (c *checker) order(versions []version) {
 	}
 }
 
-// sent is called when a worker sends a commit: its job was not taken from it when it
-// looked, right before.
+// sent is called when a worker sends a commit: it must hold its job, which it checked
+// right before.
 func (c *checker) sent(a *actor) {
 	if j := c.jobs[a.job]; j.State != ingest.Storing || j.Exec != a.exec {
 		c.fail("%s commits for job %s, which is %s in execution %d, not %d", a.name, a.job, j.State, j.Exec, a.exec)
@@ -222,8 +222,8 @@ func (c *checker) rows(changes []tabletest.Change) {
 	}
 }
 
-// holds fails unless the version that a job names is committed and has what the
-// job's source gave.
+// holds fails unless the version that a job names is committed and has the content of the
+// job's source.
 func (c *checker) holds(j queue.Job) {
 	o := c.object(j.Primary)
 	if o == nil || j.ObjectVersion > len(o.versions) {
@@ -267,7 +267,7 @@ func (c *checker) uncleaned() bool {
 	return false
 }
 
-// atRest names what is not as it must be once nothing moves any more.
+// atRest checks the final state of all jobs and objects, when all work has ended.
 func (c *checker) atRest() {
 	for _, id := range slices.Sorted(maps.Keys(c.jobs)) {
 		j := c.jobs[id]
@@ -293,8 +293,8 @@ func (c *checker) atRest() {
 	}
 }
 
-// valid checks an object as it stands: every inventory and sidecar, all content, and
-// that nothing else is there.
+// valid checks a stored object: every inventory and sidecar, all content, and that nothing
+// else is there.
 func (c *checker) valid(prefix string) {
 	o := c.objects[prefix]
 	named := map[string]bool{"0=ocfl_object_1.1": true}

@@ -13,13 +13,13 @@ import (
 	"archivist/pkg/bucket"
 )
 
-// mutant breaks one rule from outside: a wrapper, never a switch in the production
-// code.
+// mutant breaks one rule from outside, by a wrapper: the production code has no switch
+// for it.
 type mutant struct {
 	name    string
 	s3      func(op, key string, h http.Header) // changes a request
 	wrap    func(a *actor)
-	noFence bool // a worker sees its job as it left it
+	noFence bool // a worker reads its job as it last wrote it
 }
 
 var mutants = []mutant{
@@ -33,8 +33,8 @@ var mutants = []mutant{
 			unconditional(h)
 		}
 	}},
-	{name: "no look at the job before the commit", noFence: true},
-	{name: "the next version swept whatever its age", wrap: func(a *actor) {
+	{name: "no check of the job before the commit", noFence: true},
+	{name: "the next version swept at any age", wrap: func(a *actor) {
 		q := *a.q
 		q.Rules.Timing.Long, q.Rules.Timing.Return, q.Rules.Timing.Sweep = 0, 0, 0
 		a.s.Queue = &q
@@ -104,7 +104,7 @@ func (m *memory) note(it map[string]types.AttributeValue, err error) {
 	if m.mine(it) {
 		m.last = it
 		if err != nil {
-			m.last = nil // it was told that it is too late
+			m.last = nil // the write was refused as too late
 		}
 	}
 }

@@ -24,8 +24,8 @@ var (
 	first = flag.Uint64("seed", 1, "the first seed; with -seeds=1 it replays one and prints its history")
 )
 
-// faulty is how long faults last; restless is when everything must have come to
-// rest after them.
+// faulty is how long faults last; restless is the time after them in which all work must
+// end.
 const (
 	faulty   = 25 * time.Minute
 	restless = 4 * time.Hour
@@ -35,7 +35,7 @@ const ark = "ark:/99999/fk4tq65d6k"
 
 func prefixOf(ark string) string { return ocfl.Prefix(ark) }
 
-// submission is one that is made in the course of a seed.
+// submission is a submission during a seed.
 type submission struct {
 	file, text string
 	ifVersion  int
@@ -49,7 +49,7 @@ func submissions(rng *rand.Rand) []submission {
 		out[i] = submission{file: []string{"a.txt", "b.txt"}[rng.IntN(2)],
 			text: []string{"one", "two", "three"}[rng.IntN(3)], local: rng.IntN(3) == 0}
 		if i > 0 && rng.IntN(5) < 2 {
-			out[i] = out[0] // what is stored already, often
+			out[i] = out[0] // often what is stored already
 		}
 		if rng.IntN(8) == 0 {
 			out[i].ifVersion = 1 + rng.IntN(2)
@@ -75,7 +75,7 @@ func (w *world) submit(a *actor, s submission) {
 // contentOf is what the source has at a URL.
 func contentOf(url string) string { return "content of " + url[strings.LastIndexByte(url, '/')+1:] }
 
-// source answers as the depositors' server, in this process.
+// source is the depositors' server, in this process.
 func (w *world) source() http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		rec := httptest.NewRecorder()
@@ -111,7 +111,7 @@ func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
 				}
 			})
 		}
-		w.calm = w.rng.IntN(3) > 0 // most begin with a version that is stored in peace
+		w.calm = w.rng.IntN(3) > 0 // most begin with a version that is stored without faults
 		w.run(func() bool {
 			if w.calm {
 				w.calm = len(w.check.jobs) == 0 || w.check.open() > 0
@@ -125,7 +125,7 @@ func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
 	return w
 }
 
-// spawn makes a process that does f again and again; one that died is replaced.
+// spawn makes a process that repeats f; one that died is replaced.
 func (w *world) spawn(name string, worker bool, f func(a *actor)) {
 	a := w.newActor(name)
 	a.worker = worker
@@ -159,7 +159,7 @@ func (w *world) drain() {
 			return
 		}
 		for _, c := range waiting {
-			c.goOn <- crashBefore
+			c.release <- crashBefore
 			synctest.Wait()
 		}
 		time.Sleep(time.Second) // of the bubble
@@ -197,8 +197,8 @@ func (w *world) administrate(a *actor) {
 	}
 }
 
-// settle stops the faults and lets everything come to rest. Then the work files are
-// cleaned away, and one more submission finds an object in order.
+// settle stops the faults and runs until all work has ended. Then the work files are
+// removed, and one more submission finds a valid object.
 func (w *world) settle() {
 	w.mu.Lock()
 	w.calm, w.late = true, nil
@@ -226,14 +226,14 @@ func (w *world) rest(what string) {
 			still = time.Now()
 		}
 		if time.Since(began) > restless {
-			w.check.fail("%s: there is no end", what)
+			w.check.fail("%s: the work does not end", what)
 		}
 		return time.Since(still) > 5*time.Minute
 	})
 	w.log("%s", what)
 }
 
-// reindexed finds nothing to record of an object at rest.
+// reindexed fails if a reindex finds anything to record after all work has ended.
 func (w *world) reindexed(a *actor) {
 	a.direct = true
 	changed, done, err := a.s.Reindexer().Object(ctx, ark, "sim", time.Now().Add(time.Minute))
@@ -298,7 +298,7 @@ func TestSimulation(t *testing.T) {
 		calls/int64(*seeds), completed, preserved, time.Since(started).Round(time.Second))
 }
 
-// TestReplay: a seed gives the same history each time.
+// TestReplay: a seed makes the same history each time.
 func TestReplay(t *testing.T) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		a, b := simulate(t, seed, mutant{}), simulate(t, seed, mutant{})
@@ -313,7 +313,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-var withMutants = flag.Int("mutants", 0, "within how many seeds each mutant must be caught; 0: they are left out")
+var withMutants = flag.Int("mutants", 0, "within how many seeds each mutant must be caught; 0: mutants are skipped")
 
 // TestMutants: each way to break a rule is caught.
 func TestMutants(t *testing.T) {

@@ -1,7 +1,7 @@
 // Package storagesim runs the production code of the stages that touch the storage
-// root against an adversary: some jobs on one object, workers that come late, crash,
-// or repeat a call, people who fail and requeue jobs. Every call to S3 and to the
-// table is a point where a seed decides who goes on.
+// root against an adversary: some jobs on one object, workers that are late, crash, or
+// repeat a call, people who fail and requeue jobs. At every call to S3 or to the table, a
+// seed decides which process continues.
 package storagesim
 
 import (
@@ -21,7 +21,7 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// trouble is what a call meets.
+// trouble is the fault that a call meets.
 type trouble string
 
 const (
@@ -43,37 +43,37 @@ var (
 
 var timing = ingest.Timings["production"]
 
-// life is how long after it took a message a worker can still do something: longer
-// than its lease. After it no call of it has an effect.
+// life is how long a worker can still act after it received a message: longer than its
+// lease. After that its calls have no effect.
 var life = timing.Times(ingest.Stage{Long: true}).Visibility
 
 // retention of a failed job's work files.
 const retention = 24 * time.Hour
 
-// call is one call of an actor that waits to be let go.
+// call is one call of an actor that waits to be released.
 type call struct {
 	actor   *actor
 	op, key string
-	ready   func() bool // whether it can go on; nil: it can
-	goOn    chan trouble
+	ready   func() bool // whether it can be released; nil: it can
+	release chan trouble
 }
 
 func (c *call) String() string { return c.actor.name + " " + c.op + " " + c.key }
 
-// lateCall is a repeated call that has not landed yet.
+// lateCall is a repeated call that has not taken effect yet.
 type lateCall struct {
 	what string
 	at   time.Time
 	call func()
 }
 
-// message is one that was sent, and when it can be seen.
+// message is one that was sent, and when it becomes visible.
 type message struct {
 	queue.Message
 	from time.Time
 }
 
-// world is everything of one seed.
+// world is the state of one seed.
 type world struct {
 	rng    *rand.Rand
 	fake   *tabletest.Fake
@@ -92,10 +92,10 @@ type world struct {
 	ids     int
 
 	calm    bool // faults have stopped
-	over    bool // actors end
+	over    bool // actors must end
 	calls   int
 	history []string
-	wanted  []submission // what is submitted, in order
+	wanted  []submission // submissions still to make, in order
 }
 
 func newWorld(seed uint64, dir string, m mutant) *world {
@@ -119,7 +119,7 @@ func (w *world) newID() string { // in the shape of a ULID: unique and rising
 	return fmt.Sprintf("01M7ZBMEYHBB62YP6R%08d", w.ids)
 }
 
-// park waits until the scheduler lets a call go, and returns what it meets.
+// park waits until the schedule releases a call, and returns its fault.
 func (a *actor) park(op, key string) trouble { return a.parkUntil(nil, op, key) }
 
 func (a *actor) parkUntil(ready func() bool, op, key string) trouble {
@@ -131,10 +131,10 @@ func (a *actor) parkUntil(ready func() bool, op, key string) trouble {
 			w.mu.Unlock()
 			return crashBefore
 		}
-		c := &call{actor: a, op: op, key: key, ready: ready, goOn: make(chan trouble)}
+		c := &call{actor: a, op: op, key: key, ready: ready, release: make(chan trouble)}
 		w.waiting = append(w.waiting, c)
 		w.mu.Unlock()
-		t := <-c.goOn
+		t := <-c.release
 		switch t {
 		case crashBefore, crashAfter:
 			w.mu.Lock()
@@ -148,7 +148,7 @@ func (a *actor) parkUntil(ready func() bool, op, key string) trouble {
 	}
 }
 
-// stall lets a worker be slow, at times past its lease.
+// stall makes a worker slow, sometimes past its lease.
 func (a *actor) stall() {
 	w := a.w
 	w.mu.Lock()
@@ -161,7 +161,7 @@ func (a *actor) stall() {
 	w.mu.Unlock()
 }
 
-// do makes one call as the scheduler says.
+// do makes one call with the fault that the schedule picks.
 func (a *actor) do(op, key string, effect func() error) error {
 	switch t := a.park(op, key); t {
 	case crashBefore:
@@ -192,21 +192,21 @@ func (a *actor) die() {
 	a.dead = true
 }
 
-// sleep lets time pass, and waits for the scheduler then: two actors that wake at
-// one instant must not run side by side, or a seed would not replay.
+// sleep lets time pass, and then waits for the schedule: two actors that wake at the same
+// time must not run at once, or a seed would not replay.
 func (a *actor) sleep(d time.Duration) {
 	time.Sleep(d)
 	a.park("awake", "")
 }
 
-// pick is what the next call meets.
+// pick chooses the fault of the next call.
 func (w *world) pick(c *call) trouble {
 	if w.calm || c.op == "awake" || !c.actor.worker {
 		return none
 	}
 	kind, ours := kindOf(c)
 	most := 5
-	if ours { // what decides about a version is where it hurts
+	if ours { // faults are more frequent where a call decides about a version
 		most = 12
 	}
 	if rootInventory.MatchString(c.key) && kind == writes {
@@ -234,7 +234,7 @@ func (w *world) pick(c *call) trouble {
 	return none
 }
 
-// run lets calls go one by one until done says so.
+// run releases calls one by one until done returns true.
 func (w *world) run(done func() bool) {
 	for {
 		synctest.Wait()
@@ -245,7 +245,7 @@ func (w *world) run(done func() bool) {
 		}
 		if l := w.nextLate(); l != nil {
 			w.mu.Unlock()
-			w.log("%s lands late", l.what)
+			w.log("%s takes effect late", l.what)
 			l.call()
 			continue
 		}
@@ -271,11 +271,11 @@ func (w *world) run(done func() bool) {
 			w.calls++
 			w.log("%s %s", c, t)
 		}
-		c.goOn <- t
+		c.release <- t
 	}
 }
 
-// nextLate is a repeated call that lands now, if any.
+// nextLate is a repeated call that takes effect now, if any.
 func (w *world) nextLate() *lateCall {
 	i := slices.IndexFunc(w.late, func(l lateCall) bool { return !time.Now().Before(l.at) })
 	if i < 0 {
@@ -286,5 +286,5 @@ func (w *world) nextLate() *lateCall {
 	return &l
 }
 
-// ctx of every actor: nobody is told that its time is up.
+// ctx of every actor: none is notified that its time is up.
 var ctx = context.Background()
