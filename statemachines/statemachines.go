@@ -3,13 +3,14 @@
 //
 // ingest-job drives a job from its state to a gate or to its end, ingest-batch one step of
 // a batch. A state that has a stage sends a message with a task token to the stage's queue
-// and waits until the stage's function answers the token: with success the execution goes
-// on; "Continue" sends the message again after a second, and so does a time-out; "Parked"
-// and "Superseded" end the execution well; "StageFailed" fails it. The answers are those
-// of ingest.Answer, and the states those of ingest.Stages; a test compares them.
+// and waits until the stage's function answers the token. After success the execution
+// continues. "Continue" sends the message again after a second, and so does a time-out.
+// "Parked" and "Superseded" end the execution with success; "StageFailed" fails it. The
+// answers are those of ingest.Answer, and the states those of ingest.Stages; a test compares
+// them.
 //
 // An execution holds no state of its own: it can be stopped, lost or started again at any
-// moment, and the row of the job says where it goes on.
+// moment, and the row of the job says where it continues.
 package statemachines
 
 import (
@@ -29,8 +30,8 @@ var ingestBatch string
 // Definitions by the machine's name.
 var Definitions = map[string]string{"ingest-job": ingestJob, "ingest-batch": ingestBatch}
 
-// Timed returns a definition whose Task states wait as long as timeout says for
-// the queue that they send to. Queues stay the placeholders "${stage}".
+// Timed returns a definition whose Task states have the time-out of the stage to whose
+// queue they send. The queues stay placeholders, as "${stage}".
 func Timed(name string, timeout func(stage string) time.Duration) (string, error) {
 	var d struct {
 		Comment string

@@ -61,8 +61,8 @@ func (s state) leads() (out []string) {
 	return out
 }
 
-// TestShape: every transition leads somewhere, every state is reached, and all
-// paths can end.
+// TestShape: every transition leads to a state that exists, every state is reached, and
+// only end states lead nowhere.
 func TestShape(t *testing.T) {
 	for name, text := range statemachines.Definitions {
 		m := read(t, text)
@@ -77,7 +77,7 @@ func TestShape(t *testing.T) {
 		for s := range reached {
 			st, there := m.States[s]
 			if !there {
-				t.Errorf("%s: a transition leads to %q, which is not there", name, s)
+				t.Errorf("%s: a transition leads to %q, which does not exist", name, s)
 			}
 			if ends := st.Type == "Succeed" || st.Type == "Fail"; ends != (len(st.leads()) == 0) {
 				t.Errorf("%s: %q is of type %s and leads to %v", name, s, st.Type, st.leads())
@@ -94,8 +94,8 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// TestStages: the stages' table, the states and the steps are the same set, each
-// state sends to its stage's queue and waits as long as the chain of times says.
+// TestStages: the table of stages and the Task states are the same set. Each state sends to
+// its stage's queue and has the time-out of the chain of times.
 func TestStages(t *testing.T) {
 	production := ingest.Timings["production"]
 	tasks := map[string]string{} // queue → state
@@ -112,7 +112,7 @@ func TestStages(t *testing.T) {
 				continue
 			}
 			if want := production.Times(row).State; time.Duration(st.TimeoutSeconds)*time.Second != want {
-				t.Errorf("%s: %q waits %d s, the chain says %s", name, s, st.TimeoutSeconds, want)
+				t.Errorf("%s: %q waits %d s, want %s", name, s, st.TimeoutSeconds, want)
 			}
 			body := st.Parameters.MessageBody
 			if body["token.$"] != "$$.Task.Token" || body["exec.$"] != "$.exec" || row.Job != "" &&
@@ -131,8 +131,8 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// TestPath: success follows the job's states, a gate ends the execution, and
-// each error name that a worker answers is caught.
+// TestPath: success follows the order of the job's states, a gate ends the execution, and
+// each error name of an answer is caught.
 func TestPath(t *testing.T) {
 	m := read(t, statemachines.Definitions["ingest-job"])
 	for s, st := range m.States {
@@ -141,7 +141,7 @@ func TestPath(t *testing.T) {
 		}
 		want := string(ingest.After(ingest.State(s)))
 		if want == string(ingest.Provisioning) || want == string(ingest.Completed) {
-			want = "Over"
+			want = "Ended"
 		}
 		if st.Next != want {
 			t.Errorf("%s leads to %q, want %q", s, st.Next, want)
@@ -152,7 +152,7 @@ func TestPath(t *testing.T) {
 				to[e] = c.Next
 			}
 		}
-		for e, want := range map[ingest.Answer]string{ingest.Parked: "Over", ingest.Superseded: "Over",
+		for e, want := range map[ingest.Answer]string{ingest.Parked: "Ended", ingest.Superseded: "Ended",
 			ingest.StageFail: "Failed", ingest.Continue: s + " again", "States.Timeout": s + " again", "States.ALL": s +
 				" later"} {
 			if to[string(e)] != want {

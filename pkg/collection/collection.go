@@ -1,8 +1,8 @@
 // Package collection keeps the profiles of collections: how submissions to a collection
 // are ingested, and who is notified.
 //
-// A collection needs no profile: without one the defaults hold. A profile is one row,
-// and each change of it is an event.
+// A collection needs no profile: without one, the defaults apply. A profile is one row, and
+// each change of it is an event.
 package collection
 
 import (
@@ -19,12 +19,12 @@ import (
 	"archivist/pkg/table"
 )
 
-// Profile is how a collection is treated. The zero value is the default, for a
-// collection without a profile.
+// Profile is the settings of a collection. The zero value is the default, for a collection
+// without a profile.
 type Profile struct {
 	Title string `dynamo:"title,omitempty" json:"title,omitempty"`
 
-	// Priority of its jobs, 0 (best) to 999. nil: by the size of the batch.
+	// Priority of its jobs, 0 (first) to 999. nil: by the number of jobs in the batch.
 	Priority *int `dynamo:"priority,omitempty" json:"priority,omitempty"`
 
 	// Shoulder of its ARKs. "": that of the archive.
@@ -33,7 +33,7 @@ type Profile struct {
 	// RequireDigest refuses files without a digest of the depositor.
 	RequireDigest bool `dynamo:"require_digest,omitempty" json:"requireDigest,omitempty"`
 
-	// Notify are mail addresses, beside those of a submission.
+	// Notify are mail addresses, in addition to those of a submission.
 	Notify []string `dynamo:"notify,omitempty" json:"notification,omitempty"`
 
 	Suppress Suppress `dynamo:"suppress,omitempty" json:"suppress,omitempty"`
@@ -43,7 +43,7 @@ type Profile struct {
 // Suppress says which mails are not sent.
 type Suppress string
 
-// None sends all, Partial no mail that a submission is queued, Full none at all.
+// None suppresses no mail, Partial the mail that a submission is queued, Full all mails.
 const (
 	None    Suppress = "none"
 	Partial Suppress = "partial"
@@ -59,10 +59,11 @@ type Callback struct {
 	Mode   Mode   `dynamo:"callback_mode,omitempty" json:"mode,omitempty"`
 }
 
-// Mode says what becomes of a job whose callback cannot be delivered.
+// Mode says what happens to a job whose callback cannot be delivered.
 type Mode string
 
-// Required fails the job until it is requeued, BestEffort completes it and says so.
+// Required fails the job until it is requeued; BestEffort completes it and records the
+// failure.
 const (
 	Required   Mode = "required"
 	BestEffort Mode = "best-effort"
@@ -176,8 +177,8 @@ func (s Store) checkCallback(c Callback) error {
 	return nil
 }
 
-// Recipients are whom mails go to: whom the submission names, and the
-// collection's own.
+// Recipients are the recipients of mails: those that the submission names, and the
+// collection's own, without duplicates.
 func (p Profile) Recipients(named []string) []string {
 	all := slices.Concat(named, p.Notify)
 	slices.Sort(all)

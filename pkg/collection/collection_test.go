@@ -15,7 +15,7 @@ func TestPut(t *testing.T) {
 	tb := tabletest.Open(t)
 	s := collection.Store{Table: tb, NewID: func() string { n++; return fmt.Sprint("id", n) }}
 	if p, known, err := s.Profile(t.Context(), "maps"); err != nil || known || p.Callback.URL != "" {
-		t.Errorf("of a collection that nobody made: %+v, %v, %v", p, known, err)
+		t.Errorf("of a collection without a profile: %+v, %v, %v", p, known, err)
 	}
 	two := 2
 	want := collection.Profile{Title: "Maps", Priority: &two, Notify: []string{"b@example.org"},
@@ -62,7 +62,7 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, known, _ := s.Profile(t.Context(), name); known {
-			t.Errorf("%s: what was refused is there", name)
+			t.Errorf("%s: the refused profile was stored", name)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"archivist/pkg/table"
 )
 
-// Events lists what happened to a collection's profile, oldest first.
+// Events lists the events of a collection's profile, oldest first.
 func (s Store) Events(ctx context.Context, name, cursor string) ([]event.Row, string, error) {
 	if err := s.moveEvents(ctx, name); err != nil {
 		return nil, "", err
@@ -16,16 +16,16 @@ func (s Store) Events(ctx context.Context, name, cursor string) ([]event.Row, st
 	return event.Page(ctx, s.Table, subject(name), cursor)
 }
 
-// movedAtOnce is how many events move in one transaction: each is two of its rows.
+// movedAtOnce is the number of events that one transaction moves: each takes two actions.
 const movedAtOnce = table.MaxActions / 2
 
-// moveEvents moves a collection's events to the partition of its row. Releases
-// before 2026-11-22 kept them in a partition named like the collection alone,
-// where they met the rows of the system ("SLOT", "SPACE"). Once they are moved
-// it costs one query that finds nothing.
+// moveEvents moves a collection's events to the partition of its row. Releases before
+// 2026-11-22 kept them in a partition with the bare name of the collection, where they
+// could collide with rows of the system ("SLOT", "SPACE"). After the move it costs one
+// query that finds nothing.
 func (s Store) moveEvents(ctx context.Context, name string) error {
 	if !names.MatchString(name) {
-		return nil // no collection has it; it may be the partition of something else
+		return nil // no collection can have this name; it may be a partition of other rows
 	}
 	for {
 		var rows []event.Row

@@ -10,8 +10,8 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// TestEventsOfEarlierReleases: events in the partition of the bare name move to
-// the partition of the row, once, and the history goes on behind them.
+// TestEventsOfEarlierReleases: events in the partition of the bare name move once to the
+// partition of the row, and new events follow them.
 func TestEventsOfEarlierReleases(t *testing.T) {
 	n := 0
 	tb := tabletest.Open(t)
@@ -22,7 +22,7 @@ func TestEventsOfEarlierReleases(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const old = 120 // more than one transaction moves
+	const old = 120 // more than one transaction can move
 	for i := range old {
 		put(fmt.Sprint("title ", i))
 	}

@@ -4,8 +4,8 @@
 // An event is a row, written by the transaction that changes its subject, so there is
 // neither a change without its event nor an event without its change. Its version is the
 // number that the subject's row has after the change: the versions of a subject have no
-// gaps, and two writers cannot both write the next one. That makes the event the proof
-// of the commit, too: a writer whose answer was lost looks who wrote it.
+// gaps, and two writers cannot both write the next one. So the event also proves the
+// commit: a writer that got no answer reads which transaction wrote the event.
 //
 //	tx := table.Begin(newID())
 //	row.Version++
@@ -27,8 +27,8 @@ import (
 	"archivist/pkg/table"
 )
 
-// Type is the type of a subject. It can only be one of those below: a type that
-// nobody made a partition for does not compile.
+// Type is the type of a subject. It can only be one of those below, so that code with a type
+// without a partition does not compile.
 type Type struct{ name string }
 
 // The types of subjects.
@@ -51,8 +51,8 @@ type Subject struct {
 	ID   string
 }
 
-// Key is the key of the subject's own row: "JOB#01J…-00001", "JOB". Its events
-// are in the same partition. It is made here only, so that the two cannot differ.
+// Key is the key of the subject's own row: "JOB#01J…-00001", "JOB". Its events are in the
+// same partition. Only this function makes the partition key, so that the two cannot differ.
 func (s Subject) Key() table.Key {
 	name := strings.ToUpper(s.Type.name)
 	return table.Key{PK: name + "#" + s.ID, SK: name}
@@ -90,14 +90,14 @@ type Row struct {
 	Schema      int    `dynamo:"schema_version"`
 }
 
-// New is what its writer says of an event.
+// New is an event as its writer describes it.
 type New struct {
 	Type      string // dotted, e.g. "job.state"
 	Time      int64  // milliseconds since 1970
 	Outcome   string // Success unless set
 	Detail    any    // marshalled to JSON; under 64 KB
-	Actor     string // the person or account that caused it
-	Component string // the part of the system that did it
+	Actor     string // the person or account that caused the event
+	Component string // the part of the system that made the change
 }
 
 // Prefix begins the sort keys of events.
@@ -108,9 +108,9 @@ func Key(s Subject, version int64) table.Key {
 	return table.Key{PK: s.Key().PK, SK: fmt.Sprintf("%s%012d", Prefix, version)}
 }
 
-// Append puts the event of the subject's next version into its transaction, and
-// makes it the proof of the commit. version is the number that the subject's
-// row has in the same transaction.
+// Append puts the event of the subject's next version into the transaction, and makes it
+// the proof of the commit. version is the version of the subject's row in the same
+// transaction.
 func Append(tx *table.Tx, s Subject, version int64, e New) error {
 	if err := s.check(); err != nil {
 		return err

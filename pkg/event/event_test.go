@@ -8,8 +8,8 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// TestPartitions: the events of every type of subject are in the partition of its
-// row, and no two types share one.
+// TestPartitions: the events of every type of subject are in the partition of its row, and
+// no two types share a partition.
 func TestPartitions(t *testing.T) {
 	seen := map[string]event.Type{}
 	for _, kind := range event.Types {
@@ -30,7 +30,7 @@ func TestUnknownSubject(t *testing.T) {
 	tb := tabletest.Open(t)
 	for _, s := range []event.Subject{{}, {ID: "SLOT"}, {Type: event.Job}} {
 		if err := event.Append(tb.Begin("tx"), s, 1, event.New{Type: "x"}); err == nil {
-			t.Errorf("an event of %+v was taken", s)
+			t.Errorf("an event of %+v was accepted", s)
 		}
 		if _, _, err := event.Page(t.Context(), tb, s, ""); err == nil {
 			t.Errorf("events of %+v were listed", s)

@@ -8,7 +8,7 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// The history of a job has two events; a writer that comes second writes none.
+// The history of a job has two events; a second writer of the same version is refused.
 func Example() {
 	ctx := context.Background()
 	rows := tabletest.Table(tabletest.New())

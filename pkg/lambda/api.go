@@ -8,7 +8,7 @@ import (
 	"archivist/pkg/cloudwatch"
 )
 
-// API is the function of the API: its routes with a line in the log for each request.
+// API is the function of the API: its routes, with a log line for each request.
 type API struct {
 	Routes  http.Handler
 	Now     func() time.Time
@@ -21,18 +21,18 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := a.Now()
 	answer := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 	a.Routes.ServeHTTP(answer, r)
-	_ = a.Metrics.Put(r.Context()) // the log says what was lost
+	_ = a.Metrics.Put(r.Context()) // the log has what was lost
 	a.Log.Info("request", "method", r.Method, "path", r.URL.Path, "status", answer.status,
 		"ms", a.Now().Sub(started).Milliseconds())
 }
 
-// statusWriter notes the status of a response.
+// statusWriter keeps the status of a response.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
 }
 
-// WriteHeader writes and notes the status.
+// WriteHeader writes and keeps the status.
 func (w *statusWriter) WriteHeader(status int) {
 	w.status = status
 	w.ResponseWriter.WriteHeader(status)

@@ -1,12 +1,12 @@
 // Package lambda is the system as AWS Lambda invokes it: one handler for the functions
 // of the stages, one for the scheduler, one for the API.
 //
-// A handler turns an event into calls of the queue, says which messages have to come
-// again, logs what happened, and puts the invocation's metrics. It decides nothing:
-// losing, repeating or reordering events changes nothing but time.
+// A handler turns an event into calls of the queue, returns which messages have to be
+// delivered again, logs what happened, and puts the invocation's metrics. It decides
+// nothing: lost, repeated or reordered events only cost time.
 //
-// A message that has to come again is hidden for as long as the queue says, and named
-// in the response's BatchItemFailures; SQS deletes the others.
+// A message that has to be delivered again is hidden for the time that the queue returns,
+// and listed in the response's BatchItemFailures; SQS deletes the others.
 package lambda
 
 import (
@@ -19,18 +19,18 @@ import (
 	"archivist/pkg/sqs"
 )
 
-// none is the response to messages that are all done. Its list is empty, not nil: the
-// emulators do not read a null.
+// none is the response if all messages are done. Its list is empty, not nil: the emulators
+// do not accept a null.
 func none() events.SQSEventResponse {
 	return events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 }
 
-// again names a message that has to come again.
+// again marks a message that has to be delivered again.
 func again(record events.SQSMessage) events.SQSBatchItemFailure {
 	return events.SQSBatchItemFailure{ItemIdentifier: record.MessageId}
 }
 
-// hide keeps a message from coming again for a while.
+// hide delays the next delivery of a message.
 func hide(ctx context.Context, log *slog.Logger, q sqs.Queue, record events.SQSMessage, d time.Duration) {
 	if err := q.Hide(ctx, record.ReceiptHandle, d); err != nil {
 		log.Warn("a message could not be hidden; it comes back after its visibility time-out", "error", err)

@@ -61,8 +61,8 @@ func TestSamplePayloads(t *testing.T) {
 	}
 }
 
-// TestWakeUpsEnd: a wake-up that meets another tick each time is done before it is received
-// so often that it becomes a dead letter.
+// TestWakeUpsEnd: a wake-up that arrives during another tick each time is done before it is
+// received so often that it becomes a dead letter.
 func TestWakeUpsEnd(t *testing.T) {
 	for name, timing := range ingest.Timings {
 		sent := time.UnixMilli(1000)
@@ -94,6 +94,6 @@ func TestExecutionName(t *testing.T) {
 		t.Errorf("%s became %s, %d, %v", name, job, exec, ok)
 	}
 	if _, _, ok := executionName("byhand"); ok {
-		t.Error("a name that the system did not give was read")
+		t.Error("a name that the system did not make was accepted")
 	}
 }

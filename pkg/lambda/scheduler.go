@@ -50,13 +50,14 @@ func (s *Scheduler) Handle(ctx context.Context, in SchedulerEvent) (events.SQSEv
 		out, err = s.later(ctx, in.Records), nil
 	}
 	if woken {
-		_ = s.Metrics.Put(ctx) // the log says what was lost
+		_ = s.Metrics.Put(ctx) // the log has what was lost
 		return out, err
 	}
 	return out, errors.Join(err, s.Scheduler.Queue.Measure(ctx), s.Metrics.Put(ctx))
 }
 
-// later keeps wake-ups that met another tick, which may have passed what they are about.
+// later keeps wake-ups that arrived during another tick, which may already have passed the
+// job that they are about.
 func (s *Scheduler) later(ctx context.Context, records []events.SQSMessage) events.SQSEventResponse {
 	out := none()
 	timing := s.Scheduler.Queue.Rules.Timing
@@ -69,14 +70,15 @@ func (s *Scheduler) later(ctx context.Context, records []events.SQSMessage) even
 	return out
 }
 
-// busy is the first delay of a wake-up that met another tick; each delay is longer.
+// busy is the first delay of a wake-up that arrives during another tick; each further delay
+// is longer.
 const busy = 2 * time.Second
 
-// delay is how long a wake-up waits that met another tick. It is 0 for one that was sent
-// before that tick can have begun: the tick sees what it is about, so it is done. No
-// wake-up becomes a dead letter by waiting.
+// delay is how long a wake-up waits that arrives during another tick. It is 0 if the wake-up
+// must have been sent before that tick began: then the tick sees the change, and the
+// wake-up is done. So no wake-up becomes a dead letter by waiting.
 func delay(r events.SQSMessage, now time.Time, longestTick time.Duration) time.Duration {
-	received, sent := 1, now.UnixMilli() // where the platform does not say
+	received, sent := 1, now.UnixMilli() // if the attributes are missing
 	if n, err := strconv.Atoi(r.Attributes["ApproximateReceiveCount"]); err == nil {
 		received = n
 	}
@@ -89,7 +91,7 @@ func delay(r events.SQSMessage, now time.Time, longestTick time.Duration) time.D
 	return busy * time.Duration(received)
 }
 
-// stopped tells the queue that an execution was stopped, if it is a job's.
+// stopped reports a stopped execution to the queue, if it is a job's.
 func (s *Scheduler) stopped(ctx context.Context, name string) error {
 	job, exec, ok := executionName(name)
 	if !ok {

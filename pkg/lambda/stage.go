@@ -12,7 +12,7 @@ import (
 	"archivist/pkg/sqs"
 )
 
-// Stage is the function of one stage: a worker that its queue feeds.
+// Stage is the function of one stage: a worker with its queue.
 type Stage struct {
 	Worker  *queue.Worker
 	Queue   sqs.Queue
@@ -20,10 +20,10 @@ type Stage struct {
 	Log     *slog.Logger
 }
 
-// Handle handles messages of the stage's queue. The response names those that have to
-// come again.
+// Handle handles messages of the stage's queue. The response lists those that have to be
+// delivered again.
 func (s *Stage) Handle(ctx context.Context, in events.SQSEvent) (events.SQSEventResponse, error) {
-	defer func() { _ = s.Metrics.Put(ctx) }() // the log says what was lost
+	defer func() { _ = s.Metrics.Put(ctx) }() // the log has what was lost
 	out := none()
 	for _, record := range in.Records {
 		if !s.handled(ctx, record) {
@@ -33,14 +33,14 @@ func (s *Stage) Handle(ctx context.Context, in events.SQSEvent) (events.SQSEvent
 	return out, nil
 }
 
-// handled handles one message and reports whether it is done. One that is kept comes
-// back after the time that the worker gives.
+// handled handles one message and reports whether it is done. A message that is kept comes
+// back after the time that the worker returns.
 func (s *Stage) handled(ctx context.Context, record events.SQSMessage) bool {
 	var m queue.Message
 	if err := json.Unmarshal([]byte(record.Body), &m); err != nil || m.Job == "" && m.Batch == "" {
 		s.Log.Error("a message that the system did not send; it becomes a dead letter",
 			"message", record.MessageId, "error", err)
-		hide(ctx, s.Log, s.Queue, record, 0) // at once: waiting does not make it better
+		hide(ctx, s.Log, s.Queue, record, 0) // at once: waiting does not help
 		return false
 	}
 	log := s.Log.With("stage", s.Worker.Stage.Name, "job", m.Job, "batch", m.Batch,

@@ -11,7 +11,7 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// A worker is slow, another one takes its lease over, and the slow one cannot write.
+// A worker is slow; another worker takes over its lease, and the slow one cannot write.
 func Example() {
 	ctx, now, ids := context.Background(), time.UnixMilli(0), 0
 	rows := tabletest.Table(tabletest.New())

@@ -1,12 +1,12 @@
-// Package lease lets one worker at a time do a thing.
+// Package lease makes sure that only one worker at a time does a piece of work.
 //
-// A lease has a holder and an end. It is never renewed: it lasts as long as the function
-// that takes it may run, and a little more. A worker that dies keeps its lease until the
-// end; then another takes it. There are two kinds.
+// A lease has a holder and an end. It is never renewed: it lasts a little longer than the
+// time-out of the function that takes it. A worker that dies keeps its lease until the end;
+// then another worker can take it. There are two kinds.
 //
-// A lease on a row (On) is part of the row that it guards. Every write of the row is made
-// on the condition that its revision is the one that the writer read, so a worker whose
-// lease has passed on cannot write.
+// A lease on a row (On) is part of the row that it guards. Every write of the row has the
+// condition that the revision is the one that was read, so a worker whose lease has passed
+// to another cannot write.
 //
 //	if row.Live(now) {
 //		return // another worker has it
@@ -14,9 +14,9 @@
 //	row.Take(tx.ID(), now, time.Minute)
 //	tx.Save(&row)
 //
-// A lease row (Store, Lease) guards what has no row, as the scheduler's tick. It has a
-// fence, a number that only rises. A transaction under the lease carries its Guard, and
-// fails once the lease has passed on.
+// A lease row (Store, Lease) guards what has no row of its own, such as the scheduler's
+// tick. It has a fence, a number that only rises. A transaction under the lease includes
+// its Guard, and fails once the lease has passed to another holder.
 package lease
 
 import (
@@ -30,18 +30,18 @@ import (
 	"archivist/pkg/table"
 )
 
-// On is the lease part of a row. Holder is unique per take; Until is when the
-// lease ends, in milliseconds since 1970. Every write of the row is conditioned
-// on its rev, so a holder whose lease has passed on cannot write.
+// On is the lease in a row. Holder is a new id each time the lease is taken; Until is the
+// end of the lease, in milliseconds since 1970. Every write of the row is conditioned on
+// its rev, so a former holder cannot write.
 type On struct {
 	Holder string `dynamo:"holder,omitempty"`
 	Until  int64  `dynamo:"until_ms,omitempty"`
 }
 
-// Live reports whether somebody holds the lease at now.
+// Live reports whether the lease is held at now.
 func (l *On) Live(now time.Time) bool { return l.Holder != "" && now.UnixMilli() < l.Until }
 
-// Take gives the lease to holder. The caller has seen that it is not live.
+// Take gives the lease to holder. The caller has checked that it is not live.
 func (l *On) Take(holder string, now time.Time, ttl time.Duration) {
 	l.Holder, l.Until = holder, now.Add(ttl).UnixMilli()
 }
@@ -71,7 +71,7 @@ type Store struct {
 	NewID func() string
 }
 
-// HeldError says that another holder has the lease, and until when.
+// HeldError means that another holder has the lease, and until when.
 type HeldError struct {
 	Name, Holder string
 	Until        time.Time
@@ -82,9 +82,9 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("lease %s is held by %s until %s", e.Name, e.Holder, e.Until.UTC().Format(time.RFC3339))
 }
 
-// Acquire takes the lease on name for ttl. If another holder has it, it returns an
-// error of the kind fault.Held with a *HeldError inside. Transactions under the lease carry its Guard;
-// they fail once it has passed on.
+// Acquire takes the lease on name for ttl. If another holder has it, it returns an error of
+// the kind fault.Held with a *HeldError inside. Transactions under the lease include its
+// Guard; they fail once the lease has passed to another holder.
 func (s *Store) Acquire(ctx context.Context, name string, ttl time.Duration) (Lease, error) {
 	now, holder := s.Now(), s.NewID()
 	until := now.Add(ttl)
@@ -100,11 +100,11 @@ func (s *Store) Acquire(ctx context.Context, name string, ttl time.Duration) (Le
 	return Lease{Name: name, Fence: r.Fence, Until: until}, err
 }
 
-// Guard makes tx depend on the lease not having passed on.
+// Guard makes tx fail if the lease has passed to another holder.
 func (l Lease) Guard(tx *table.Tx) { tx.Require(key(l.Name), "fence = ?", l.Fence) }
 
-// Release gives the lease back before its end. A Stale means that it had
-// passed on already.
+// Release gives the lease back before its end. A Stale means that it has already passed to
+// another holder.
 func (s *Store) Release(ctx context.Context, l Lease) error {
 	return s.Table.Change(ctx, key(l.Name), s.NewID(), func(u *dynamo.Update) {
 		u.Remove("holder", "until_ms").If("fence = ?", l.Fence)
