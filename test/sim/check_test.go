@@ -17,8 +17,8 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// checker sees every write as it is committed and holds it against the
-// invariants of the system. It keeps the first violation.
+// checker checks every committed write against the invariants of the system. It keeps the
+// first violation.
 type checker struct {
 	w        *world
 	err      error
@@ -28,21 +28,21 @@ type checker struct {
 	counts   map[string]ingest.Counts
 	slots    ledger
 	spaces   ledger
-	locks    map[string]string         // lock → who owns it
-	lines    map[string]map[string]int // lock → who stands in line → since which change
+	locks    map[string]string         // lock → the job that owns it
+	lines    map[string]map[string]int // lock → job in line → since which change
 	turned   map[string]int            // lock → its last change
 	changed  map[string]int            // job → its last change
-	took     map[string]int            // job → when a worker took it last
+	took     map[string]int            // job → when a worker last took it
 	acted    int                       // when the admin's action began
 	closed   map[string]closing        // batch → its last job
 	tick     tick
 	repaired []string       // executions that the tick under way replaced
 	seen     map[string]int // what happened → how often
 	oldest   string         // the first job that was made
-	mails    int            // rows of mails that are owed
-	late     bool           // a job came to Storing
-	tied     string         // the knot that stands
-	ties     int            // for so many ticks
+	mails    int            // rows of pending mails
+	late     bool           // a job reached Storing
+	tied     string         // the jobs in the present deadlock
+	ties     int            // for how many ticks
 	retired  int
 }
 
@@ -71,7 +71,7 @@ func read[T any](it tabletest.Item) T {
 	return v
 }
 
-// commit is called with each write, whole.
+// commit is called with each write, with all of its changes.
 func (c *checker) commit(changes []tabletest.Change) {
 	events := map[string]event.Row{}
 	for _, ch := range changes {
@@ -115,8 +115,8 @@ func (c *checker) commit(changes []tabletest.Change) {
 	}
 }
 
-// order puts the rows of jobs first: what a job gets is judged by the table as
-// it was before.
+// order puts the rows of jobs first: what a job gets is checked against the table before the
+// write.
 func order(changes []tabletest.Change) []tabletest.Change {
 	out := make([]tabletest.Change, 0, len(changes))
 	for _, first := range []bool{true, false} {
@@ -151,7 +151,7 @@ func number(it tabletest.Item, name string) (n int64) {
 	return n
 }
 
-// row takes in one changed row, and returns the job that it belongs to.
+// row checks one changed row, and returns the job that it belongs to.
 func (c *checker) row(ch tabletest.Change, events map[string]event.Row) (job string) {
 	it, there := either(ch), ch.After != nil
 	pk, sk := text(it, "pk"), text(it, "sk")
@@ -194,12 +194,12 @@ func (c *checker) row(ch tabletest.Change, events map[string]event.Row) (job str
 	return ""
 }
 
-// jobRow takes in a job's row.
+// jobRow checks a job's row.
 func (c *checker) jobRow(next queue.Job, there bool, events map[string]event.Row) string {
 	id := next.Job.ID
 	if !there {
 		if c.batches[next.Batch].State != ingest.BatchDeleted {
-			c.fail("the row of job %s went before its batch", id)
+			c.fail("the row of job %s was removed before its batch was deleted", id)
 		}
 		delete(c.jobs, id)
 		return id
@@ -226,24 +226,24 @@ func (c *checker) jobRow(next queue.Job, there bool, events map[string]event.Row
 	return id
 }
 
-// fromTheEnd holds a job whose row went against those that are left: they go from
-// the last, so that the batch's row says which are there.
+// fromTheEnd checks the order in which job rows are removed: from the last, so that the
+// batch's row shows which exist.
 func (c *checker) fromTheEnd(gone *queue.Job) {
 	for id, j := range c.jobs {
 		if j.Batch == gone.Batch && j.Row > gone.Row {
-			c.fail("the row of job %s went before that of %s", gone.Job.ID, id)
+			c.fail("the row of job %s was removed before that of %s", gone.Job.ID, id)
 		}
 	}
 }
 
-// goes holds a batch's end against what is left of it.
+// goes checks that nothing is left of a batch whose row is removed.
 func (c *checker) goes(id string) {
 	if c.batches[id].State != ingest.BatchDeleted {
-		c.fail("the row of batch %s went while it was %s", id, c.batches[id].State)
+		c.fail("the row of batch %s was removed while it was %s", id, c.batches[id].State)
 	}
 	for _, job := range c.sorted() {
 		if c.jobs[job].Batch == id {
-			c.fail("the row of batch %s went before that of job %s", id, job)
+			c.fail("the row of batch %s was removed before that of job %s", id, job)
 		}
 	}
 	delete(c.batches, id)
@@ -282,8 +282,8 @@ func (c *checker) job(prev, next queue.Job, e event.Row) {
 	}
 }
 
-// placed holds a job's place in the indexes against its state: whatever is open
-// is at a gate with a turn, or is driven and has a due time.
+// placed checks a job's place in the indexes against its state: every open job is at a gate
+// with a turn, or has an execution and a due time.
 func (c *checker) placed(is *queue.Job) {
 	place, rank := is.Job.WorkKey()
 	if place != is.Head.WorkPK || rank != is.Head.WorkSK {
@@ -293,7 +293,7 @@ func (c *checker) placed(is *queue.Job) {
 	gate := slices.Contains(gates, place)
 	switch {
 	case is.State.Open() && is.State != ingest.Held && place == "":
-		c.fail("job %s in %s is nowhere", is.Job.ID, is.State)
+		c.fail("job %s in %s has no place in the index", is.Job.ID, is.State)
 	case gate && is.Turn == "":
 		c.fail("job %s in %s has no turn", is.Job.ID, is.State)
 	case place != "" && !gate && is.Due == 0:
@@ -323,14 +323,14 @@ func (c *checker) batch(prev, next queue.Batch, e event.Row) {
 			next.Head.WorkPK, next.Head.WorkSK, place, rank)
 	}
 	if next.State == ingest.BatchFailed && prev.State == ingest.BatchPending && c.counts[next.Batch.ID].Open() > 0 {
-		c.fail("batch %s failed with open jobs %+v, of which nobody will hear", next.Batch.ID, c.counts[next.Batch.ID])
+		c.fail("batch %s failed with open jobs %+v, which no report will show", next.Batch.ID, c.counts[next.Batch.ID])
 	}
 	if next.State == ingest.BatchCompleted && c.counts[next.Batch.ID].Open()+c.counts[next.Batch.ID].Failed > 0 {
 		c.fail("batch %s is Completed with counts %+v", next.Batch.ID, c.counts[next.Batch.ID])
 	}
 }
 
-// agrees holds a job against its reservations.
+// agrees checks a job against its reservations.
 func (c *checker) agrees(id string) {
 	j := c.jobs[id]
 	if j.HasSlot != c.slots[id].there {
@@ -340,7 +340,7 @@ func (c *checker) agrees(id string) {
 		c.fail("job %s (%s): space %v, row %v", id, j.State, j.HasSpace, c.spaces[id].there)
 	}
 	if n := c.spaces[id].n; j.HasSpace && n != j.SpaceNeeded {
-		c.fail("job %s needs %d bytes, its row says %d", id, j.SpaceNeeded, n)
+		c.fail("job %s needs %d bytes, its space row has %d", id, j.SpaceNeeded, n)
 	}
 	for _, l := range j.Locks {
 		if c.locks[l] != id {
@@ -360,15 +360,15 @@ func (c *checker) agrees(id string) {
 		}
 	}
 	if n != len(chain) {
-		c.fail("job %s (%s) stands in %d lines, and should in %v", id, j.State, n, chain)
+		c.fail("job %s (%s) is in %d lines, and should be in %v", id, j.State, n, chain)
 	}
 	if j.Running() && !j.HasSlot {
 		c.fail("job %s runs in %s without a slot", id, j.State)
 	}
 }
 
-// inLine lists the locks before which a job stands in line: those of its
-// identifiers, from its submission until its version is recorded.
+// inLine lists the locks for which a job is in line: those of its identifiers, from its
+// submission until its version is recorded.
 func inLine(j *ingest.Job) []string {
 	switch j.State {
 	case ingest.Pending, ingest.Estimating, ingest.Provisioning, ingest.Downloading, ingest.Processing, ingest.Storing,
@@ -378,7 +378,7 @@ func inLine(j *ingest.Job) []string {
 	return nil
 }
 
-// recount holds every batch's counts against its jobs.
+// recount checks every batch's counts against its jobs.
 func (c *checker) recount() {
 	sum := map[string]map[ingest.Class]int64{}
 	for _, j := range c.jobs {
@@ -389,7 +389,7 @@ func (c *checker) recount() {
 	}
 	for id, b := range c.batches {
 		if b.State == ingest.BatchDeleted {
-			continue // its jobs' rows go
+			continue // the rows of its jobs are being removed
 		}
 		n, got := sum[id], c.counts[id]
 		want := ingest.Counts{Processing: n[ingest.ClassProcessing], Held: n[ingest.ClassHeld],
@@ -403,7 +403,7 @@ func (c *checker) recount() {
 	}
 }
 
-// success holds an answered success against the job's row.
+// success checks an answered success against the job's row.
 func (c *checker) success(m queue.Message) {
 	if m.Job == "" {
 		return
@@ -414,18 +414,18 @@ func (c *checker) success(m queue.Message) {
 	}
 }
 
-// handled is told of a message that a worker handled without any fault since
-// from. If it closed the batch's last job, the batch knows.
+// handled is called after a worker has handled a message without a fault since from. If that
+// ended the last job of a batch, the batch must have closed.
 func (c *checker) handled(a *actor, from int) {
 	for id, b := range c.batches {
 		last := c.closed[id]
 		if last.by == a && last.at > from && b.Sealed && b.State == ingest.BatchProcessing && c.counts[id].Open() == 0 {
-			c.fail("batch %s has no open job, and nobody told it", id)
+			c.fail("batch %s has no open job, and was not closed", id)
 		}
 	}
 }
 
-// closing is who closed the last job of a batch, and with which change.
+// closing is the actor that ended the last job of a batch, and the change.
 type closing struct {
 	by *actor
 	at int

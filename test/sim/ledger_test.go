@@ -8,14 +8,14 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// reserved is a row that reserves something limited, with what the tick under way
-// can have seen of it: it counted the rows at some time since it began.
+// reserved is a reservation, with the values that the running tick can have read: the tick
+// counted the rows at some time since it began.
 type reserved struct {
 	collection  string
 	there       bool
-	n           int64 // bytes, or 1 for a slot; 0 if it is not there
-	least, most int64 // of n, since the tick began; what a gate granted itself it knows
-	gate        bool  // granted by the tick under way
+	n           int64 // bytes, or 1 for a slot; 0 if there is no row
+	least, most int64 // of n, since the tick began; a gate knows its own grants
+	gate        bool  // granted by the running tick
 }
 
 // ledger is the rows of one kind, by job.
@@ -33,7 +33,7 @@ func (l ledger) begin() {
 	}
 }
 
-// set takes in a change of job's row.
+// set records a change of a job's row.
 func (l ledger) set(job string, is reserved, there, byGate bool) {
 	r := l[job]
 	is.there, is.most, is.gate = there, r.most, r.gate
@@ -44,7 +44,7 @@ func (l ledger) set(job string, is reserved, there, byGate bool) {
 	case byGate && there:
 		is.least, is.gate = is.n, true
 	case r.gate:
-		is.least = r.least // the tick counts what it granted, whatever became of it
+		is.least = r.least // the tick counts its own grants, even if they are given back
 	case r.there:
 		is.least = min(r.least, is.n)
 	}
@@ -66,16 +66,16 @@ func least(r reserved) int64 { return r.least }
 func most(r reserved) int64  { return r.most }
 func now(r reserved) int64   { return r.n }
 
-// tick is the look at the gates that is under way: its fence is the newest.
+// tick is the running tick: its fence is the newest.
 type tick struct {
 	began    int // changes when it began
 	troubled bool
 }
 
-// lease takes in a change of a lease row.
+// lease checks a change of a lease row.
 func (c *checker) lease(ch tabletest.Change) {
 	if ch.After == nil {
-		c.fail("a lease row was removed: its fence would begin anew")
+		c.fail("a lease row was removed: its fence would start again")
 		return
 	}
 	prev, next := number(ch.Before, "fence"), number(ch.After, "fence")
@@ -83,7 +83,7 @@ func (c *checker) lease(ch tabletest.Change) {
 		c.fail("the fence went from %d to %d", prev, next)
 	}
 	if text(ch.After, "holder") != "" && text(ch.Before, "holder") != text(ch.After, "holder") && next != prev+1 {
-		c.fail("the lease passed on without a new fence")
+		c.fail("the lease passed to another holder without a new fence")
 	}
 	if next > prev {
 		c.passes(ch)
@@ -94,12 +94,12 @@ func (c *checker) lease(ch tabletest.Change) {
 	}
 }
 
-// granted holds what a gate gave job against the limits and the order, with the
-// table as it was before.
+// granted checks what a gate granted to a job against the limits and the order, with the
+// table before the write.
 func (c *checker) granted(prev, next ingest.Job) {
 	c.tick.troubled = c.tick.troubled || c.w.throttling()
 	if n := c.slots.sum(next.ID, "", least); n+1 > int64(c.w.s.slots) {
-		c.fail("the gates over-started: %d slots and that of %s", n, next.ID)
+		c.fail("the gates granted too many slots: %d and that of %s", n, next.ID)
 	}
 	if n := c.slots.sum(next.ID, next.Collection, least); c.w.s.share > 0 && n+1 > int64(c.w.s.share) {
 		c.fail("collection %s has more than its share: %d slots and that of %s", next.Collection, n, next.ID)
@@ -112,11 +112,11 @@ func (c *checker) granted(prev, next ingest.Job) {
 			c.met("granted over the limit")
 		}
 		if held+next.SpaceNeeded > capacity+over {
-			c.fail("%s was granted %d bytes beside %d of %d; those who wait for it hold %d", next.ID, next.SpaceNeeded,
-				held, capacity, over)
+			c.fail("%s was granted %d bytes in addition to %d of %d; jobs that wait for it hold %d", next.ID,
+				next.SpaceNeeded, held, capacity, over)
 		}
 		if !next.SizeKnown && held-over > capacity-reserve {
-			c.fail("%s of unknown size was let on with %d of %d bytes taken", next.ID, held, capacity)
+			c.fail("%s of unknown size was admitted with %d of %d bytes in use", next.ID, held, capacity)
 		}
 	}
 	if place != ingest.WorkPending {
@@ -124,13 +124,13 @@ func (c *checker) granted(prev, next ingest.Job) {
 	}
 	for _, other := range c.sorted() {
 		if other != next.ID && c.passedOver(other, prev) {
-			c.fail("%s was let on at %s before %s, which comes first and could run", next.ID, place, other)
+			c.fail("%s was admitted at %s before %s, which is first and could run", next.ID, place, other)
 		}
 	}
 }
 
-// inTurn holds a job that got its locks against their lines: whoever stood
-// before it already at since must have been let on first.
+// inTurn checks a job that got its locks against their lines: a job that was before it at
+// since must have been admitted first.
 func (c *checker) inTurn(prev, j *ingest.Job, since int) {
 	for _, lock := range j.Locks {
 		if slices.Contains(prev.Locks, lock) {
@@ -138,7 +138,7 @@ func (c *checker) inTurn(prev, j *ingest.Job, since int) {
 		}
 		for other, at := range c.lines[lock] {
 			if other < j.ID && at <= since {
-				c.fail("%s got the lock %s before %s, which stands before it in line", j.ID, lock, other)
+				c.fail("%s got the lock %s before %s, which is before it in line", j.ID, lock, other)
 			}
 		}
 	}
@@ -146,9 +146,9 @@ func (c *checker) inTurn(prev, j *ingest.Job, since int) {
 
 var gates = []string{ingest.WorkParked, ingest.WorkProvisioning, ingest.WorkPending}
 
-// passedOver reports whether id could have run, for certain, when the tick under
-// way looked at it: it waits unchanged since before the tick, what the indexes
-// lag aside, before the one that was let on.
+// passedOver reports whether the job id could certainly have run when the running tick
+// checked it: it waits before the admitted job, and was not changed since before the tick
+// and the lag of the indexes.
 func (c *checker) passedOver(id string, on ingest.Job) bool {
 	j := c.jobs[id].Job
 	at, _ := j.WorkKey()
@@ -170,7 +170,7 @@ func (c *checker) passedOver(id string, on ingest.Job) bool {
 	if !j.HasSpace {
 		taken := c.spaces.sum("", "", most)
 		if taken+j.SpaceNeeded > capacity || !j.SizeKnown && taken > capacity-reserve || c.w.s.patience > 0 {
-			return false // somebody impatient before it may keep the space
+			return false // the space may be reserved for a job before it
 		}
 	}
 	for _, lock := range j.LockKeys() {
@@ -181,7 +181,7 @@ func (c *checker) passedOver(id string, on ingest.Job) bool {
 	return true
 }
 
-// first is who stands first in the line before a lock.
+// first is the first job in the line for a lock.
 func (c *checker) first(lock string) string {
 	first := ""
 	for job := range c.lines[lock] {
@@ -192,10 +192,10 @@ func (c *checker) first(lock string) string {
 	return first
 }
 
-// behind is by how much job may be granted over the limit: what all parked jobs
-// hold, if one of those that hold some waits for job by the lines before locks,
-// directly or through others. (What only its own followers hold is not enough: two
-// jobs could each need what the other's followers hold.)
+// behind is by how much a job may be granted over the limit: what all parked jobs hold, if
+// one that holds some waits for the job in the lines for locks, directly or through others.
+// (The space of only its own followers is not enough: two jobs could each need what the
+// other's followers hold.)
 func (c *checker) behind(job string) (n int64) {
 	wait := map[string]bool{job: true}
 	for grew := true; grew; {
@@ -226,7 +226,7 @@ func (c *checker) behind(job string) (n int64) {
 	return n
 }
 
-// line takes in a change of a place in line or of a lock.
+// line records a change of a place in line or of a lock.
 func (c *checker) line(pk, sk, owner string, there bool) {
 	lock := strings.TrimPrefix(pk, "LOCK#")
 	c.turned[lock] = c.changes

@@ -9,13 +9,12 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// knot lists the jobs that wait for each other in a circle, over locks, lines
-// and space: all that runs may end, all that failed may be cleaned away, and
-// still none of them can go on unless a rule makes an exception.
+// knot lists the jobs in a deadlock: they wait for each other over locks, lines and space.
+// Even after all running jobs have ended and all failed jobs were cleaned up, none of them
+// can continue, unless a rule makes an exception.
 func (c *checker) knot() []string { return slices.Sorted(maps.Keys(c.stuck(nil))) }
 
-// stuck lists the jobs that can never go on while those that keep what they have
-// give nothing back.
+// stuck lists the jobs that can never continue while the jobs in keep give nothing back.
 func (c *checker) stuck(keep map[string]bool) map[string]bool {
 	stuck := maps.Clone(keep)
 	if stuck == nil {
@@ -39,7 +38,7 @@ func (c *checker) stuck(keep map[string]bool) map[string]bool {
 	return stuck
 }
 
-// behindStuck names a stuck job before which j is not let on.
+// behindStuck names a stuck job before which j is not admitted.
 func (c *checker) behindStuck(j *ingest.Job, stuck map[string]bool) string {
 	for _, lock := range j.LockKeys() {
 		for other := range c.lines[lock] {
@@ -54,8 +53,7 @@ func (c *checker) behindStuck(j *ingest.Job, stuck map[string]bool) string {
 	return ""
 }
 
-// fitsBeside reports whether j has space, or would have once only the stuck jobs
-// hold some.
+// fitsBeside reports whether j has space, or would have it if only the stuck jobs held some.
 func (c *checker) fitsBeside(j *ingest.Job, stuck map[string]bool) bool {
 	if j.HasSpace {
 		return true
@@ -69,7 +67,7 @@ func (c *checker) fitsBeside(j *ingest.Job, stuck map[string]bool) bool {
 	return held+j.SpaceNeeded <= capacity && (j.SizeKnown || held <= capacity-reserve)
 }
 
-// waitsFor says what each job of the knot waits for.
+// waitsFor states what each job of the deadlock waits for.
 func (c *checker) waitsFor() string {
 	knot := c.knot()
 	stuck := map[string]bool{}
@@ -87,12 +85,12 @@ func (c *checker) waitsFor() string {
 			c.spaces[id].n, j.SpaceNeeded, on))
 	}
 	if len(says) == 0 {
-		return "no circle"
+		return "no deadlock"
 	}
-	return "a circle: " + strings.Join(says, "; ")
+	return "deadlock: " + strings.Join(says, "; ")
 }
 
-// knotTicks is for how many ticks with a free slot a knot may stand.
+// knotTicks is the number of ticks with a free slot after which a deadlock is a violation.
 const knotTicks = 10
 
 // uncleaned reports whether a failed job holds space, which it gives back in time.
@@ -105,7 +103,7 @@ func (c *checker) uncleaned() bool {
 	return false
 }
 
-// untied counts the ticks after which the same jobs are in a knot.
+// untied counts the ticks for which the same jobs are in a deadlock.
 func (c *checker) untied() {
 	knot := strings.Join(c.knot(), " ")
 	switch {
@@ -114,13 +112,13 @@ func (c *checker) untied() {
 	case c.slots.sum("", "", now) < int64(c.w.s.slots) && !c.uncleaned():
 		c.ties++
 		if c.ties > knotTicks {
-			c.fail("for %d ticks: %s", c.ties, c.waitsFor())
+			c.fail("for %d ticks a %s", c.ties, c.waitsFor())
 		}
 	}
 }
 
-// mayBeLate lists the jobs and batches that need what refuses for ever, and says
-// of each that it tells so: a message, or a metric.
+// mayBeLate lists the jobs and batches that may be late because they need a dependency that
+// always refuses, if a message or a metric reports it.
 func (c *checker) mayBeLate() map[string]bool {
 	late := map[string]bool{}
 	switch c.w.s.refuses {
@@ -147,7 +145,7 @@ func (c *checker) mayBeLate() map[string]bool {
 		}
 	}
 	if c.w.s.patience > 0 && len(late) > 0 {
-		for id, j := range c.jobs { // an impatient job that is late keeps the space that is free
+		for id, j := range c.jobs { // free space may be reserved for a late job
 			late[id] = late[id] || j.State == ingest.Provisioning && !j.HasSpace
 		}
 		c.lateBehind(maps.Clone(late), late, true)
@@ -158,8 +156,8 @@ func (c *checker) mayBeLate() map[string]bool {
 	return late
 }
 
-// keptBy lists the jobs that keep what they have while the row of one cannot be
-// read: clean-ups begin with the oldest, and wait for it.
+// keptBy lists the jobs that keep what they have while the row of one cannot be read:
+// clean-ups begin with the oldest job, and wait for it.
 func (c *checker) keptBy(job string) map[string]bool {
 	keep := map[string]bool{job: true}
 	if oldest := c.jobs[job]; oldest.Uncleaned() {
@@ -172,20 +170,21 @@ func (c *checker) keptBy(job string) map[string]bool {
 	return keep
 }
 
-// lateBehind adds those who wait for what some keep, if it was told.
-func (c *checker) lateBehind(keep, late map[string]bool, told bool) {
+// lateBehind adds the jobs that wait for what the jobs in keep hold, if that was reported.
+func (c *checker) lateBehind(keep, late map[string]bool, reported bool) {
 	for id := range c.stuck(keep) {
-		if told {
+		if reported {
 			late[id] = true
 		}
 	}
 }
 
-// gaveUp is said of what was tried too often.
+// gaveUp is in the message of an item that was tried too often.
 const gaveUp = "times without success"
 
-// told names an item that ended, or is late, for what refuses and does not say so.
-func (c *checker) told() error {
+// unreported names an item that ended, or is late, because of a dependency that refuses, and
+// whose message does not show that.
+func (c *checker) unreported() error {
 	says := func(message string) bool { return strings.Contains(message, errRefused.Error()) }
 	for _, id := range c.sorted() {
 		j := c.jobs[id]

@@ -14,8 +14,8 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// mutant breaks one rule from outside: a wrapper, never a switch in the
-// production code.
+// mutant breaks one rule from outside, by a wrapper: the production code has no switches for
+// it.
 type mutant struct {
 	name   string
 	client func(*actor, dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI
@@ -23,11 +23,11 @@ type mutant struct {
 }
 
 var mutants = []mutant{
-	{name: "the rev condition stripped", client: without("rev =")},
-	{name: "a row put where one may stand already", client: without("attribute_not_exists(")},
+	{name: "the rev condition removed", client: without("rev =")},
+	{name: "an insert overwrites an existing row", client: without("attribute_not_exists(")},
 	{name: "the scheduler's fence not checked", client: without("fence =")},
-	{name: "a lease taken while another holds it", client: without("until_ms")},
-	{name: "a transaction committed piece by piece", client: func(_ *actor,
+	{name: "a lease taken while another worker holds it", client: without("until_ms")},
+	{name: "a transaction committed row by row", client: func(_ *actor,
 		c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
 		return pieces{c}
 	}},
@@ -35,7 +35,7 @@ var mutants = []mutant{
 		c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
 		return outside{c}
 	}},
-	{name: "the sweep left out", client: seeing("due#", func([]tabletest.Item) []tabletest.Item { return nil })},
+	{name: "no sweep", client: seeing("due#", func([]tabletest.Item) []tabletest.Item { return nil })},
 	{name: "success answered for a stage that the job has not left", step: func(a *actor, m queue.Message,
 		s queue.Step) queue.Step {
 		return func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
@@ -50,25 +50,25 @@ var mutants = []mutant{
 		}
 		return true
 	})},
-	{name: "space never corrected", client: changing(func(_ *actor, w *types.TransactWriteItem) bool {
+	{name: "reserved space never corrected", client: changing(func(_ *actor, w *types.TransactWriteItem) bool {
 		return w.Update == nil || text(w.Update.Key, "pk") != "SPACE"
 	})},
 	{name: "a requeue takes no space row", client: changing(func(a *actor, w *types.TransactWriteItem) bool {
 		return !a.requeues || !put(w, "SPACE")
 	})},
-	{name: "who closes the last job does not tell the batch",
+	{name: "the end of the last job does not close the batch",
 		client: changing(func(a *actor, w *types.TransactWriteItem) bool {
 			if c := w.ConditionCheck; c != nil && strings.HasPrefix(a.name, "worker") && text(c.Key, "sk") == "COUNT" {
 				c.Key["sk"] = &types.AttributeValueMemberS{Value: "none"} // the condition cannot hold
 			}
 			return true
 		})},
-	{name: "the line before a lock not respected", client: seeing("LOCK#",
+	{name: "the line for a lock ignored", client: seeing("LOCK#",
 		func(rows []tabletest.Item) []tabletest.Item {
 			return slices.DeleteFunc(rows, func(it tabletest.Item) bool { return text(it, "sk") != "LOCK" })
 		})},
 	// parked, pending, provisioning
-	{name: "the gates out of order", client: seeing("p", func(rows []tabletest.Item) []tabletest.Item {
+	{name: "the gates in the wrong order", client: seeing("p", func(rows []tabletest.Item) []tabletest.Item {
 		slices.Reverse(rows)
 		return rows
 	})},
@@ -81,7 +81,7 @@ var mutants = []mutant{
 	})},
 }
 
-// hurried puts a job whose source asks to wait as if it had asked for no wait.
+// hurried writes a job whose source asks to wait as if the source had not asked.
 func hurried(_ *actor, w *types.TransactWriteItem) bool {
 	if w.Put == nil || text(w.Put.Item, "sk") != "JOB" || number(w.Put.Item, "due_ms") == 0 {
 		return true
@@ -98,7 +98,7 @@ func put(w *types.TransactWriteItem, pk string) bool {
 	return w.Put != nil && text(w.Put.Item, "pk") == pk
 }
 
-// seen changes what a query finds in some partitions.
+// seen changes the result of queries in some partitions.
 type seen struct {
 	dynamodbiface.DynamoDBAPI
 	partition string // prefix
@@ -126,7 +126,7 @@ func (s seen) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dyn
 	return out, err
 }
 
-// changed changes the rows of transactions, or leaves them out.
+// changed changes or removes rows of transactions.
 type changed struct {
 	dynamodbiface.DynamoDBAPI
 	a    *actor

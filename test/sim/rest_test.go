@@ -6,11 +6,10 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// delivered names a mail that is still owed, or of which the batch does not say
-// how it went.
+// delivered names a mail that is still pending, or whose result is not on its batch.
 func (c *checker) delivered() error {
 	if c.mails != 0 {
-		return fmt.Errorf("%d mails are still owed", c.mails)
+		return fmt.Errorf("%d mails are still pending", c.mails)
 	}
 	if !c.w.s.mails {
 		return nil
@@ -20,34 +19,33 @@ func (c *checker) delivered() error {
 		for _, m := range b.Mails {
 			report = report || m.Kind == ingest.MailReport
 			if m.Sent+len(m.Failed) != 2 || len(m.Failed) > 0 && m.Failed[0].Problem == "" {
-				return fmt.Errorf("batch %s says of its mail %+v", id, m)
+				return fmt.Errorf("batch %s has the mail result %+v", id, m)
 			}
 		}
 		if sent := c.w.mailed[fmt.Sprintf("%s %s %d one", id, ingest.MailReport, b.Exec)]; !report || sent == 0 {
-			return fmt.Errorf("batch %s: report told %v, sent %d times: %+v", id, report, sent, b.Mails)
+			return fmt.Errorf("batch %s: report recorded %v, sent %d times: %+v", id, report, sent, b.Mails)
 		}
 	}
 	return nil
 }
 
-// allRetired names what is left of completed batches after their rows were kept
-// long enough.
+// allRetired names what is left of completed batches after their retention has ended.
 func (c *checker) allRetired() error {
 	late := c.mayBeLate()
 	for id, b := range c.batches {
 		if b.State != ingest.BatchFailed && !late[id] {
-			return fmt.Errorf("batch %s is still there, %s", id, b.State)
+			return fmt.Errorf("batch %s still exists, %s", id, b.State)
 		}
 	}
 	for id, j := range c.jobs {
 		if _, there := c.batches[j.Batch]; !there {
-			return fmt.Errorf("job %s is there without its batch", id)
+			return fmt.Errorf("job %s exists without its batch", id)
 		}
 	}
 	return nil
 }
 
-// atRest names what has not come to rest, though it needs nothing that refuses.
+// atRest names what has not ended, although it needs no dependency that refuses.
 func (c *checker) atRest() error {
 	late := c.mayBeLate()
 	for _, id := range c.sorted() {
@@ -67,7 +65,7 @@ func (c *checker) atRest() error {
 	}
 	for id, r := range c.slots {
 		if r.there && !late[id] {
-			return fmt.Errorf("the slot of %s is held by nobody", id)
+			return fmt.Errorf("the slot of %s has no running job", id)
 		}
 	}
 	for lock, owner := range c.locks {
@@ -78,7 +76,7 @@ func (c *checker) atRest() error {
 	for lock, line := range c.lines {
 		for job := range line {
 			if !late[job] {
-				return fmt.Errorf("%s stands in the line of %s", job, lock)
+				return fmt.Errorf("%s is in the line of %s", job, lock)
 			}
 		}
 	}

@@ -15,10 +15,10 @@ const (
 	reserve  = 25  // jobs of unknown size wait while less is free
 )
 
-// retention of a completed batch's rows: longer than all that happens before.
+// retention of a completed batch's rows: longer than all other waits of a run.
 const retention = 30 * 24 * time.Hour
 
-// scenario is what a seed plays. It is drawn once, from the seed alone.
+// scenario is what happens in the run of a seed. It is drawn once, from the seed alone.
 type scenario struct {
 	plans  [][]plan // of each batch, its jobs
 	rounds int      // of each actor, with faults
@@ -28,16 +28,16 @@ type scenario struct {
 	patience time.Duration
 	aging    time.Duration
 
-	rate    int           // of 100 calls so many meet a fault
+	rate    int           // percentage of calls with a fault
 	late    bool          // few faults until a job is at Storing, then many
 	skew    time.Duration // at most, of each actor's clock
 	latency time.Duration // of a call, at most; mostly calls take no time
-	cutOff  bool          // a function ends at its time-out, as Lambda does it
-	stormy  int           // rounds of settling in which faults go on
+	cutOff  bool          // a function is ended at its time-out, as in Lambda
+	stormy  int           // rounds of settling in which faults continue
 
 	keepFailed time.Duration // for which failed jobs keep their work files
 	again      time.Duration // after it, failed jobs are requeued once everything rests; 0: never
-	tight      bool          // jobs share few ids, need much, and fail often: who holds space waits for who needs it
+	tight      bool          // jobs share few ids, need much and fail often: holders of space wait for others
 	mails      bool          // mails are sent
 	unswept    bool          // once the faults have stopped, no tick is asked to sweep
 	refuses    refusal       // which dependency refuses all the time
@@ -46,7 +46,7 @@ type scenario struct {
 	from, to  int    // calls between which they are
 }
 
-// refusal names a dependency that refuses whatever is asked of it.
+// refusal names a dependency that refuses every call.
 type refusal string
 
 const (
@@ -80,11 +80,10 @@ func (s *scenario) tighten(rng *rand.Rand) {
 var refusals = []refusal{refusesClean, refusesStep, refusesReport, refusesUnpack, refusesMail, refusesRows,
 	refusesStart, refusesDescribe}
 
-// refusing is for how long from the beginning what refuses for a time does so.
+// refusing is for how long, from the beginning, a temporary refusal lasts.
 const refusing = 3 * time.Hour
 
-// plan is what becomes of one job: what the depositor sends, and what the
-// stages find.
+// plan is the plan of one job: what the depositor sends, and what the stages find.
 type plan struct {
 	collection string
 	priority   int
@@ -200,10 +199,10 @@ func drawJob(rng *rand.Rand, collection string, most int) plan {
 		p.inside = draw(1 + rng.IntN(2))
 	}
 	if one(30) {
-		p.size, p.known = capacity+1, true // it can never be let on
+		p.size, p.known = capacity+1, true // it can never be admitted
 	}
 	if one(30) {
-		p.grows = capacity // and is let on all the same
+		p.grows = capacity // and is admitted all the same
 	}
 	if one(40) {
 		p.ids = []string{"no;id"}
@@ -214,7 +213,7 @@ func drawJob(rng *rand.Rand, collection string, most int) plan {
 	return p
 }
 
-// failing is one in how many steps fails.
+// failing is the number of steps of which one fails.
 func (s *scenario) failing() int {
 	if s.tight {
 		return 4

@@ -21,11 +21,11 @@ var (
 	first = flag.Uint64("seed", 1, "the first seed; with -seeds=1 it replays one and prints its history")
 )
 
-// quiet is within what time everything must come to rest once the faults have
-// stopped: some repairs after the longest backoff.
+// quiet is the time in which everything must come to rest after the faults have stopped:
+// some repairs after the longest backoff.
 const quiet = 8 * time.Hour
 
-// simulate runs one seed and returns what it violated.
+// simulate runs one seed and returns its world, with the first violation.
 func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
 	synctest.Test(t, func(t *testing.T) {
 		w = newWorld(seed, m)
@@ -118,10 +118,9 @@ func (a *actor) administrate(ctx context.Context, submitted *int) {
 	}
 }
 
-// settle stops the faults, at once or after a while, forgets every message on
-// its way, and lets only the sweep and workers run: everything must come to rest.
-// Then what refused does so no more, failed jobs are requeued, and everything must
-// come to rest again.
+// settle stops the faults, at once or after a while, loses every pending message, and runs
+// only the sweep and workers: everything must come to rest. Then the dependencies work
+// again, failed jobs are requeued, and everything must come to rest again.
 func (w *world) settle(ctx context.Context) {
 	if w.s.stormy > 0 {
 		c := &crowd{w: w, between: 4 * time.Minute}
@@ -137,8 +136,8 @@ func (w *world) settle(ctx context.Context) {
 	}
 	w.late = nil
 	w.rest(ctx, func(*actor) {})
-	if err := w.check.told(); w.check.err == nil && err != nil {
-		w.check.fail("not told: %v", err)
+	if err := w.check.unreported(); w.check.err == nil && err != nil {
+		w.check.fail("not reported: %v", err)
 	}
 	if w.s.again > 0 || w.s.refuses != "" {
 		w.rest(ctx, func(a *actor) { w.mend(ctx, a) })
@@ -150,12 +149,12 @@ func (w *world) settle(ctx context.Context) {
 	}
 }
 
-// mend ends what refuses, and requeues what failed.
+// mend makes the dependency work again, and requeues the failed jobs.
 func (w *world) mend(ctx context.Context, a *actor) {
-	w.log("what refused %s refuses no more", w.s.refuses)
+	w.log("the dependency %s works again", w.s.refuses)
 	w.s.refuses = ""
 	_ = a.sleep(w.s.again)
-	a.tick(ctx, true) // it may begin to remove work files
+	a.tick(ctx, true) // it may start to remove work files
 	for _, id := range w.check.sorted() {
 		if w.check.jobs[id].State == ingest.Failed && w.s.again > 0 {
 			a.requeue(ctx, id)
@@ -169,7 +168,7 @@ func (a *actor) requeue(ctx context.Context, id string) {
 	a.requeues = false
 }
 
-// deliverMails lets the time pass in which mails are tried.
+// deliverMails waits until all tries of mails are over.
 func (w *world) deliverMails(ctx context.Context) {
 	c := &crowd{w: w, between: 1}
 	c.spawn("mail", 40, func(a *actor) {
@@ -191,15 +190,15 @@ func (w *world) patient() time.Duration {
 		most += max(0, refusing-time.Since(w.began))
 	}
 	if w.s.keepFailed > day {
-		most += 29 * day // each day a failed job's space is given to who needs it
+		most += 29 * day // each day the space of a failed job is freed for another
 	}
 	return most
 }
 
-// errors is how many repairs and looks of a gate at a job failed.
+// errors is the number of failed repairs and admissions.
 func (w *world) errors() float64 { return w.metrics["RepairErrors"] + w.metrics["GateErrors"] }
 
-// rest lets the scheduler and workers go on after first until everything rests.
+// rest calls first, and then runs the scheduler and workers until everything rests.
 func (w *world) rest(ctx context.Context, first func(*actor)) {
 	c := &crowd{w: w, between: 1}
 	c.spawn("quiet", 1, func(a *actor) {
@@ -227,7 +226,7 @@ func (w *world) rest(ctx context.Context, first func(*actor)) {
 		w.check.fail("not at rest: %v", err)
 	}
 	if n := w.errors() - errors; w.s.refuses == "" && n > 0 {
-		w.check.fail("%v repairs or gates failed, though nothing did", n)
+		w.check.fail("%v repairs or admissions failed without a fault", n)
 	}
 }
 
@@ -246,7 +245,7 @@ func (w *world) drain(ctx context.Context, a *actor) {
 	}
 }
 
-// retire lets the time pass for which rows are kept; the scheduler dies at times.
+// retire waits until the retention of rows has ended; the scheduler dies at times.
 func (w *world) retire(ctx context.Context) {
 	if w.check.err != nil {
 		return
@@ -256,7 +255,7 @@ func (w *world) retire(ctx context.Context) {
 	c := &crowd{w: w, between: 1}
 	c.spawn("later", 60, func(a *actor) {
 		if w.check.allRetired() != nil {
-			_ = a.sleep(timing.Scheduler + timing.Margin) // the lease of a tick that died is over
+			_ = a.sleep(timing.Scheduler + timing.Margin) // the lease of a tick that died has ended
 			a.tick(ctx, true)
 		}
 	})

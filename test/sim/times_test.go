@@ -17,12 +17,12 @@ func (c *checker) ahead(ms int64) bool {
 	return time.UnixMilli(ms).After(time.Now().Add(2 * c.w.s.skew))
 }
 
-// timely holds a change of a job against the times of its row: nobody takes what
-// another holds, and no repair or clean-up comes before its time.
+// timely checks a change of a job against the times of its row: no worker takes a job that
+// another one holds, and no repair or clean-up comes before its time.
 func (c *checker) timely(prev, next queue.Job, e event.Row) {
 	id := next.Job.ID
 	if prev.Holder != "" && next.Holder != "" && prev.Holder != next.Holder && c.ahead(prev.Until) {
-		c.fail("job %s was taken while another holds it for %s", id, time.Until(time.UnixMilli(prev.Until)))
+		c.fail("job %s was taken while another worker holds it for %s", id, time.Until(time.UnixMilli(prev.Until)))
 	}
 	c.defers(prev, next)
 	switch e.Type {
@@ -38,11 +38,11 @@ func (c *checker) timely(prev, next queue.Job, e event.Row) {
 		c.repaired = append(c.repaired, queue.ExecutionName(id, prev.Exec))
 	case "job.continued":
 		if next.Tries != 0 || next.Repairs != 0 {
-			c.fail("job %s made progress, and has %d tries and %d repairs", id, next.Tries, next.Repairs)
+			c.fail("job %s made progress, but has %d tries and %d repairs", id, next.Tries, next.Repairs)
 		}
 	case "job.cleaned":
 		if kept := time.Since(time.UnixMilli(prev.Entered)) + 2*c.w.s.skew; kept < min(c.w.s.keepFailed, day) {
-			c.fail("the work files of job %s were kept for %s only", id, kept)
+			c.fail("the work files of job %s were kept for only %s", id, kept)
 		}
 		c.met("cleaned")
 	}
@@ -57,17 +57,17 @@ func (c *checker) timely(prev, next queue.Job, e event.Row) {
 	}
 }
 
-// defers holds a job whose source asks to wait against what it asked for: until that time
-// the job has no execution, no worker and no slot, and only a person ends the wait.
+// defers checks a job whose source asks to wait: until that time it has no execution, no
+// worker and no slot, and only a person can end the wait.
 func (c *checker) defers(prev, next queue.Job) {
 	id := next.Job.ID
 	switch {
 	case next.Deferred():
 		if next.HasSlot || next.Holder != "" || prev.Deferred() && next.Exec != prev.Exec {
-			c.fail("job %s is deferred, and has a slot (%v), a worker (%q) or a new execution", id, next.HasSlot,
+			c.fail("job %s is deferred, but has a slot (%v), a worker (%q) or a new execution", id, next.HasSlot,
 				next.Holder)
 		}
-		asked := func(until time.Time) bool { // the row's time is that of the end of the step
+		asked := func(until time.Time) bool { // the row has the time of the end of the step
 			late := time.UnixMilli(next.Due).Sub(until)
 			return late > -2*c.w.s.skew-time.Millisecond && late <= 2*c.w.s.skew+timing.Long
 		}
@@ -76,9 +76,9 @@ func (c *checker) defers(prev, next queue.Job) {
 		}
 	case prev.Deferred() && next.State == prev.State:
 		if c.ahead(prev.Due) {
-			c.fail("job %s goes on before the time that its source asked for", id)
+			c.fail("job %s continues before the time that its source asked for", id)
 		}
-		c.met("deferred and gone on")
+		c.met("deferred and continued")
 	}
 }
 
@@ -86,33 +86,32 @@ func (c *checker) defers(prev, next queue.Job) {
 // them longer.
 const day = 24 * time.Hour
 
-// retires holds the end of a batch against the time for which it is kept.
+// retires checks that a batch is retired only after its retention.
 func (c *checker) retires(prev queue.Batch) {
 	if time.Since(time.UnixMilli(prev.Entered))+2*c.w.s.skew < retention && prev.State == ingest.BatchCompleted {
 		c.fail("batch %s was retired after %s", prev.Batch.ID, time.Since(time.UnixMilli(prev.Entered)))
 	}
 }
 
-// passes holds a lease that passes on against its end.
+// passes checks that a lease passes to another holder only after its end.
 func (c *checker) passes(ch tabletest.Change) {
 	if holder := text(ch.Before, "holder"); holder != "" && c.ahead(number(ch.Before, "until_ms")) {
-		c.fail("the lease of %s passed on before its end", holder)
+		c.fail("the lease of %s passed to another holder before its end", holder)
 	}
 }
 
-// ticked is told of a tick that met no fault: the executions that it replaced
-// are stopped.
+// ticked is called after a tick without a fault: the executions that it replaced must be
+// stopped.
 func (c *checker) ticked() {
 	for _, name := range c.repaired {
 		if !c.w.ended[name] {
-			c.fail("execution %s was replaced, and not stopped", name)
+			c.fail("execution %s was replaced, but not stopped", name)
 		}
 	}
 }
 
-// before reports whether j comes before k where both wait: by priority, then by
-// the time at which they came; with aging by the time at which priority 0 would
-// have had to come to be worth as much.
+// before reports whether j is before k at a gate: by priority, then by entry time; with
+// aging by the time at which each would reach priority 0.
 func (c *checker) before(j, k ingest.Job) bool {
 	if c.w.s.aging > 0 {
 		worth := func(j ingest.Job) int64 { return j.Entered + int64(j.Priority)*c.w.s.aging.Milliseconds() }
@@ -121,18 +120,18 @@ func (c *checker) before(j, k ingest.Job) bool {
 	return cmp.Or(cmp.Compare(j.Priority, k.Priority), cmp.Compare(j.Entered, k.Entered), cmp.Compare(j.ID, k.ID)) < 0
 }
 
-// met counts what happened, so that a run can tell what it tried.
+// met counts what happened, so that a run can report what it covered.
 func (c *checker) met(what string) { c.seen[what]++ }
 
-// count notes what a change of a job shows.
+// count counts what a change of a job shows.
 func (c *checker) count(prev, next queue.Job, e event.Row) {
 	byGate := e.Component == "scheduler" && next.HasSlot && !prev.HasSlot
 	for what, happened := range map[string]bool{
 		"refused as a row":       prev.Job.ID == "" && next.State == ingest.Failed,
 		"parked":                 next.Parked && !prev.Parked && !next.Deferred(),
 		"deferred":               next.Deferred() && !prev.Deferred(),
-		"let on from parking":    byGate && prev.Parked,
-		"unknown size let on":    byGate && next.State == ingest.Downloading && !next.SizeKnown,
+		"admitted after parking": byGate && prev.Parked,
+		"unknown size admitted":  byGate && next.State == ingest.Downloading && !next.SizeKnown,
 		"many ids locked":        len(next.Locks) > 10 && len(prev.Locks) == 0,
 		"requeued":               prev.State == ingest.Failed && next.State != ingest.Failed && prev.Job.ID != "",
 		"requeued without space": prev.State == ingest.Failed && !prev.HasSpace && next.HasSpace,

@@ -8,7 +8,7 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// trouble is what one call meets.
+// trouble is the fault of one call.
 type trouble int
 
 const (
@@ -34,8 +34,8 @@ var (
 	errLost = errors.New("sim: the answer was lost")
 )
 
-// do is every call that an actor makes to anything: it waits until the
-// scheduler lets it go, and meets what the seed has for it.
+// do makes a call of an actor: every call goes through it. It waits for its turn, and gets
+// the fault that the seed has for it.
 func (a *actor) do(op string, call func() error) error {
 	if a.over() {
 		return errDead
@@ -56,13 +56,13 @@ func (a *actor) do(op string, call func() error) error {
 		a.met++
 		a.w.check.met(t.String())
 		if a.ticks {
-			a.w.check.tick.troubled = true // it may give up a job, and goes on with the others
+			a.w.check.tick.troubled = true // it may give up a job, and continues with the others
 		}
 	}
 	return a.meet(t, op, call)
 }
 
-// over reports whether the process has died, or its time is up.
+// over reports whether the process has died, or its time has ended.
 func (a *actor) over() bool {
 	if !a.dead && !a.until.IsZero() && !time.Now().Before(a.until) {
 		a.dead = true
@@ -116,7 +116,7 @@ func (w *world) pick(p *parked) trouble {
 		return none
 	}
 	if p.op == "clean" {
-		// what removes files is cut off before its lease ends
+		// a clean-up is cancelled before its lease ends
 		return []trouble{none, crashBefore, crashAfter, throttled}[w.rng.IntN(4)]
 	}
 	read := p.op == "GetItem" || p.op == "Query" || strings.HasPrefix(p.op, "look up") ||
@@ -144,11 +144,11 @@ func (w *world) pick(p *parked) trouble {
 	return none
 }
 
-// throttles refuses what touches the partitions that are throttled now.
+// throttles refuses calls to the partitions that are throttled now.
 func (w *world) throttles(partition string) error {
 	hot := w.s.refuses == refusesRows && w.calm && partition == "JOB#"+w.check.oldest
 	if hot || w.throttling() && strings.HasPrefix(partition, w.s.throttled) {
-		w.check.tick.troubled = true // the tick under way may give up a job, and goes on with the others
+		w.check.tick.troubled = true // the running tick may give up a job, and continues with the others
 		return tabletest.Throttled()
 	}
 	return nil

@@ -29,7 +29,7 @@ var (
 	errRefused      = errors.New("sim: the dependency refuses")
 )
 
-// commit appends the job's version if the head is still what was seen.
+// commit appends the job's version if the head is still the one that was read.
 func (s *store) commit(ark, job string, seen int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *store) versions(j *ingest.Job) (n int) {
 	return n
 }
 
-// reserve makes the job's local ids stand for its object, unless one is another's.
+// reserve gives the job's local ids to its object, unless one belongs to another.
 func (s *store) reserve(j *ingest.Job) (mine bool) {
 	mine = s.resolve(j)
 	if !mine {
@@ -70,8 +70,8 @@ func (s *store) reserve(j *ingest.Job) (mine bool) {
 	return true
 }
 
-// record makes an object findable by its local ids. Locks and reservations must
-// have kept everybody else from giving one to another object.
+// record makes an object findable by its local ids. Locks and reservations must have
+// prevented other jobs from giving one of them to another object.
 func (s *store) record(j *ingest.Job) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func localKeys(j *ingest.Job) []string {
 	return (&ingest.Job{Collection: j.Collection, LocalIDs: j.LocalIDs}).LockKeys()
 }
 
-// resolve finds the job's object by its local ids; false if they are of two.
+// resolve finds the job's object by its local ids; false if they belong to two objects.
 func (s *store) resolve(j *ingest.Job) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +104,7 @@ func (s *store) resolve(j *ingest.Job) bool {
 	return true
 }
 
-// fetch puts a job's work files there.
+// fetch creates a job's work files.
 func (s *store) fetch(job string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +112,7 @@ func (s *store) fetch(job string) error {
 	return nil
 }
 
-// needs finds it wrong that a job which works on its files has none.
+// needs fails if the work files of a running job are missing.
 func (s *store) needs(job string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *store) needs(job string) error {
 	return nil
 }
 
-// clean removes a job's work files until a time, and says whether none is left.
+// clean removes a job's work files until a time, and reports whether it removed all.
 func (a *actor) clean(_ context.Context, job string, _ time.Time) (all bool, err error) {
 	if a.w.s.refuses == refusesClean {
 		return false, errRefused
@@ -150,7 +150,7 @@ func (a *actor) compose(_ context.Context, b *ingest.Batch, m ingest.Mail) ([]st
 	}, nil
 }
 
-// refusesStep reports whether what a stage of this item needs refuses.
+// refusesStep reports whether a dependency of a stage refuses for this item.
 func (w *world) refusesStep(claim *queue.Claim, stage string) bool {
 	if claim.Batch != nil {
 		return stage == "report" && w.s.refuses == refusesReport && claim.Batch.Note == "0"
@@ -158,8 +158,8 @@ func (w *world) refusesStep(claim *queue.Claim, stage string) bool {
 	return w.s.refuses == refusesStep && w.s.of(claim.Job).refused == stage
 }
 
-// step is a twin of a stage's step: the same shape of calls and results, with
-// nothing behind it but the store.
+// step is a twin of a stage's step: the same kinds of calls and results, with only the store
+// behind it.
 func (a *actor) step(stage ingest.Stage) queue.Step {
 	do := map[string]queue.Step{"unpack": a.unpack, "estimate": a.estimate, "download": a.download,
 		"process": a.process, "store": a.storing, "record": a.record}[stage.Name]
@@ -181,7 +181,7 @@ func (a *actor) step(stage ingest.Stage) queue.Step {
 			return ingest.Result{}, err
 		}
 		if claim.Job != nil && !a.w.calm && a.rng.IntN(a.w.s.failing()) == 0 {
-			return ingest.Fail(a.w.s.tight || a.rng.IntN(2) == 0, "the simulation says so"), nil
+			return ingest.Fail(a.w.s.tight || a.rng.IntN(2) == 0, "the simulation fails this step"), nil
 		}
 		if fetches := stage.Name == "estimate" || stage.Name == "download"; fetches && a.asksToWait() {
 			after := time.Duration(1+a.rng.IntN(20)) * time.Minute
@@ -192,7 +192,7 @@ func (a *actor) step(stage ingest.Stage) queue.Step {
 	}
 }
 
-// asksToWait reports whether the source of a job asks to be asked later.
+// asksToWait reports whether the source of a job asks to retry later.
 func (a *actor) asksToWait() bool { return !a.w.calm && a.rng.IntN(12) == 0 }
 
 func (a *actor) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
@@ -231,7 +231,7 @@ func (a *actor) resolve(claim *queue.Claim) (ingest.Result, error) {
 	one := true
 	err := a.do("look up", func() error { one = a.w.store.resolve(claim.Job); return nil })
 	if err == nil && !one {
-		return ingest.Fail(false, "its identifiers are those of two objects"), nil
+		return ingest.Fail(false, "its identifiers belong to two objects"), nil
 	}
 	return ingest.Result{Outcome: ingest.StepNext}, err
 }
@@ -283,24 +283,24 @@ func (a *actor) process(ctx context.Context, claim *queue.Claim) (ingest.Result,
 			return ingest.Result{}, err
 		}
 	}
-	mine := false // under the locks the answer stays true
+	mine := false // under the locks it stays valid
 	err := a.do("reserve ids", func() error { mine = a.w.store.reserve(j); return nil })
 	if err == nil && !mine {
-		return ingest.Fail(false, "an identifier is another object's by now"), nil
+		return ingest.Fail(false, "an identifier now belongs to another object"), nil
 	}
 	return ingest.Result{Outcome: ingest.StepNext}, err
 }
 
 func (a *actor) storing(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	if res, err := a.resolve(claim); err != nil || res.Outcome != ingest.StepNext {
-		return res, err // while it had failed, its ids went to another object
+		return res, err // after it failed, its ids were given to another object
 	}
 	var head []string
 	ark := claim.Job.Primary
 	if err := a.do("read head", func() error { head = a.w.store.head(ark); return nil }); err != nil {
 		return ingest.Result{}, err
 	}
-	if !slices.Contains(head, claim.Job.ID) { // is it already done?
+	if !slices.Contains(head, claim.Job.ID) { // not done already
 		if err := claim.CheckLease(ctx); err != nil {
 			return ingest.Result{}, err
 		}
@@ -323,7 +323,7 @@ func (a *actor) record(_ context.Context, claim *queue.Claim) (ingest.Result, er
 	return ingest.Result{Outcome: ingest.StepNext}, err
 }
 
-// stored asks the storage whether a job's version is committed.
+// stored checks in the storage whether a job's version is committed.
 func (a *actor) stored(_ context.Context, j *ingest.Job) error {
 	return a.do("ask the storage", func() error {
 		j.ObjectVersion = slices.Index(a.w.store.head(j.Primary), j.ID) + 1

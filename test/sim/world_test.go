@@ -1,17 +1,17 @@
-// Package sim runs the ingest queue's production code against an adversary: workers,
-// admins and schedulers whose every call may crash, be repeated, get lost or come late, in
-// an order that a seed decides.
+// Package sim runs the ingest queue's production code against an adversary: each call of a
+// worker, admin or scheduler may crash, be repeated, get lost or arrive late, in an order
+// that a seed decides.
 //
 // Every actor is a goroutine in a bubble (testing/synctest) with a time of its own. Each
-// call of an actor parks, and the seed picks whose goes next and what becomes of it. After
-// each commit the checker compares all rows with the rules. Then the faults stop, and what
-// is left must come to rest.
+// call of an actor waits, and the seed picks the next call and its fault. After each commit
+// the checker compares all rows with the rules. Then the faults stop, and everything must
+// come to rest.
 //
 //	go test ./test/sim                     300 seeds
-//	go test ./test/sim -seeds=3000         more of them
-//	go test ./test/sim -seeds=1 -seed=N    one again, with its history
+//	go test ./test/sim -seeds=3000         3,000 seeds
+//	go test ./test/sim -seeds=1 -seed=N    one seed again, with its history
 //
-// TestMutants breaks each rule in turn, to show that the checker sees it.
+// TestMutants breaks each rule in turn, to show that the checker detects it.
 package sim
 
 import (
@@ -35,14 +35,14 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// parked is a call that waits to be let go.
+// parked is a call that waits for its turn.
 type parked struct {
 	actor *actor
 	op    string
 	goOn  chan trouble
 }
 
-// world is everything of one seed.
+// world is the state of one seed's run.
 type world struct {
 	rng     *rand.Rand
 	s       scenario
@@ -50,23 +50,23 @@ type world struct {
 	mutant  mutant
 	mu      sync.Mutex
 	waiting []*parked
-	ready   chan struct{}  // somebody waits, or has ended
-	late    []func() error // repeated calls that have not landed yet
+	ready   chan struct{}  // an actor waits, or has ended
+	late    []func() error // repeated calls that have not arrived yet
 	sent    []queue.Message
 	started map[string]bool
 	stopped map[string]bool // by the scenario
-	ended   map[string]bool // executions that were told to stop
+	ended   map[string]bool // executions that were stopped
 	store   *store
 	check   *checker
 	began   time.Time
 	history []step
-	acts    *actor // whose call goes on; nil: one that lands late
+	acts    *actor // whose call runs now; nil: a call that arrives late
 	calls   int
 	ids     int
 	wakes   int
 	calm    bool                   // faults have stopped
 	asked   map[string][]time.Time // until when the sources of jobs asked to wait
-	refused map[string]bool        // jobs and batches that met what refuses since then
+	refused map[string]bool        // jobs and batches that a dependency has refused since then
 	metrics map[string]float64
 	mailed  map[string]int // mail and recipient → how often it was sent
 
@@ -86,7 +86,7 @@ func (s step) String() string {
 	return fmt.Sprintf("%s %s %s", s.actor, s.op, s.t)
 }
 
-// story is the history as people read it.
+// story is the history as text for people.
 func (w *world) story() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%+v\n", w.s)
@@ -103,7 +103,7 @@ type actor struct {
 	dead  bool
 	rng   *rand.Rand
 	skew  time.Duration // of its clock
-	until time.Time     // when its function is cut off; zero: never
+	until time.Time     // when its function is ended; zero: never
 	met   int           // faults so far
 
 	requeues bool // its call is part of a requeue
@@ -129,7 +129,7 @@ func newWorld(seed uint64, m mutant) *world {
 	return w
 }
 
-// maxLag is by how many changed rows the indexes may be behind.
+// maxLag is the number of changed rows by which the indexes may lag.
 const maxLag = 5
 
 var timing = ingest.Timings["production"]
@@ -145,7 +145,7 @@ func (w *world) newActor(name string) *actor {
 	}
 	t := tabletest.Table(client)
 	t.Wait, t.Jitter = a.wait, a.rng.Float64
-	newID := func() string { // ULIDs in shape: unique and rising
+	newID := func() string { // like ULIDs: unique and rising
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.ids++
@@ -155,7 +155,7 @@ func (w *world) newActor(name string) *actor {
 	a.q = &queue.Queue{Table: t, Now: now, NewID: newID, Executions: a, Wake: a.wake, Stored: a.stored, Clean: a.clean,
 		Metric: func(name string, n float64) { w.metrics[name] += n },
 		Rules:  ingest.Rules{Timing: timing, FailedRetention: w.s.keepFailed, Retention: retention, Aging: w.s.aging},
-		// Failed jobs keep their space with their work files until they are cleaned away.
+		// Failed jobs keep their space and work files until they are cleaned up.
 		Settings: queue.Settings{MaxInFlight: w.s.slots, Space: capacity, Reserve: reserve, Share: w.s.share,
 			Patience: w.s.patience, FailedKeep: day, SweepPage: 50},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
@@ -166,7 +166,7 @@ func (w *world) newActor(name string) *actor {
 	return a
 }
 
-// wake asks for a look at the gates. It may get lost.
+// wake asks the scheduler to run the gates. It may get lost.
 func (a *actor) wake(context.Context) error {
 	if !a.dead && (a.w.calm || a.rng.IntN(4) > 0) {
 		a.w.wakes++
@@ -192,7 +192,7 @@ func (a *actor) sleep(d time.Duration) error {
 	return a.do("awake", func() error { return nil })
 }
 
-// revive puts a new process into the place of one that died or was cut off.
+// revive replaces a process that died or was ended by a new one.
 func (w *world) revive(a *actor) *actor {
 	died := a.dead
 	a.dead, a.until = false, time.Time{}
@@ -203,7 +203,7 @@ func (w *world) revive(a *actor) *actor {
 	return a
 }
 
-// run lets calls go one by one until every actor has ended.
+// run runs calls one by one until every actor has ended.
 func (w *world) run(done *int, actors int) {
 	for {
 		synctest.Wait()
@@ -225,7 +225,7 @@ func (w *world) run(done *int, actors int) {
 			w.late = w.late[1:]
 			w.acts = nil
 			w.mu.Unlock()
-			w.log("a repeated call lands late: %v", call())
+			w.log("a repeated call arrives late: %v", call())
 			continue
 		}
 		slices.SortStableFunc(w.waiting, func(a, b *parked) int { return strings.Compare(a.actor.name, b.actor.name) })
@@ -256,12 +256,12 @@ func (w *world) signal() {
 	}
 }
 
-// refusesNow reports whether a dependency refuses that does so for a time.
+// refusesNow reports whether a dependency that refuses for a time refuses now.
 func (w *world) refusesNow(r refusal) bool {
 	return w.s.refuses == r && time.Since(w.began) < refusing
 }
 
-// Start makes an execution known. Its first message may arrive any time, or never.
+// Start records an execution. Its first message may arrive at any time, or never.
 func (a *actor) Start(_ context.Context, machine, name string, in queue.Message) error {
 	if a.w.refusesNow(refusesStart) && machine == queue.MachineJob {
 		return errRefused
@@ -275,7 +275,7 @@ func (a *actor) Start(_ context.Context, machine, name string, in queue.Message)
 	})
 }
 
-// Stop ends an execution; the adversary may deliver what it sent all the same.
+// Stop ends an execution; the adversary may still deliver what it sent.
 func (a *actor) Stop(_ context.Context, _, name, _ string) error {
 	return a.do("Stop "+name, func() error { a.w.ended[name] = true; return nil })
 }
@@ -290,7 +290,7 @@ func (a *actor) StoppedByHand(_ context.Context, _, name string) (string, bool, 
 	return "by the simulation", stopped, err
 }
 
-// Problem says what explain tells, and from which nothing may follow.
+// Problem returns a text for explain; nothing else may depend on it.
 func (a *actor) Problem(_ context.Context, _, name string) (string, error) {
 	if a.w.refusesNow(refusesDescribe) {
 		return "", errRefused
@@ -298,8 +298,8 @@ func (a *actor) Problem(_ context.Context, _, name string) (string, error) {
 	return "could not send a message of " + name, nil
 }
 
-// Answer goes on in an execution. A success for a stage that the job has not
-// left is the worst that a worker can say.
+// Answer continues an execution. A success for a stage that the job has not left is the worst
+// answer that a worker can give.
 func (a *actor) Answer(_ context.Context, token string, ans ingest.Answer, _ string) error {
 	return a.do(fmt.Sprintf("Answer %s %s", token, ans), func() error {
 		m := untoken(token)
@@ -330,7 +330,7 @@ func untoken(t string) queue.Message {
 	return m
 }
 
-// arrive takes a message that was sent: it may come again, or be forgotten.
+// arrive picks a message that was sent: it may be delivered again, or get lost.
 func (w *world) arrive(rng *rand.Rand) (queue.Message, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -354,8 +354,8 @@ func (w *world) keep(m queue.Message) {
 	w.sent = append(w.sent, m)
 }
 
-// handle lets an actor be the worker for one message. It returns whether the
-// message is kept for later.
+// handle makes an actor the worker for one message. It returns whether the message is kept
+// for later.
 func (a *actor) handle(ctx context.Context, m queue.Message) bool {
 	stage, _ := ingest.StageNamed(m.Step)
 	if m.Batch == "" {
@@ -386,7 +386,7 @@ func (a *actor) begin(most time.Duration) {
 	}
 }
 
-// tick is one look of the scheduler.
+// tick is one tick of the scheduler.
 func (a *actor) tick(ctx context.Context, sweep bool) {
 	a.begin(timing.Scheduler)
 	met := a.met
