@@ -1,5 +1,5 @@
-// Package checkm reads and writes Checkm manifests, the lists of files with their
-// digests that depositors hand in.
+// Package checkm reads and writes Checkm manifests: the depositors' lists of files with
+// their digests.
 //
 // A manifest is UTF-8 text. Directives begin with #%, other lines that begin with # are
 // comments, and each other line is a row whose columns are separated by bars:
@@ -11,10 +11,10 @@
 //	https://example.org/a.tif | sha256 | 9f86…0a08 | 4
 //	#%eof
 //
-// Read gives each row as it comes, in constant memory but for some bytes a name, and
-// returns all that is wrong at once, each problem with its line and column and with what
-// was expected. What a person can overlook without harm is a Warning. The same rules
-// hold wherever a manifest is read: offline, at submission and at ingest.
+// Read passes on each row as it is read, in constant memory except for some bytes per
+// name. It returns all problems together, each with its line and column and what was
+// expected. A problem that does no harm is a Warning. The same rules apply wherever a
+// manifest is read: offline, at submission and at ingest.
 //
 // (Source: Checkm 0.7, and Merritt's profiles of it.)
 package checkm
@@ -24,11 +24,11 @@ import (
 	"strings"
 )
 
-// Kind is what a manifest lists, by its profile.
+// Kind is the kind of a manifest's rows, determined by its profile.
 type Kind string
 
-// Kinds. An Object manifest lists the files of one object; the rows of the
-// others are objects: each an object manifest, a container, or a file.
+// The kinds. An Object manifest lists the files of one object. Each row of the other kinds
+// is an object: an object manifest, a container, or a file.
 const (
 	Object          Kind = "object"
 	Batch           Kind = "batch"
@@ -44,7 +44,7 @@ var profiles = map[string]Kind{
 	"mrt-single-file-batch-manifest": SingleFileBatch,
 }
 
-// Row is one row. The identifiers and the description are of batch manifests.
+// Row is one row. Only rows of batch manifests have identifiers and a description.
 type Row struct {
 	Line      int
 	URL       string
@@ -71,8 +71,8 @@ const (
 	Warning Severity = "warning"
 )
 
-// Problem is something wrong at a place: line and column count from 1, column
-// 0 means the line as a whole.
+// Problem is an error or warning at a place: line and column count from 1; column 0 means
+// the whole line.
 type Problem struct {
 	Severity Severity `json:"severity"`
 	Line     int      `json:"line"`
@@ -80,7 +80,7 @@ type Problem struct {
 	Message  string   `json:"message"`
 }
 
-// String returns the problem as a line for people.
+// String returns the problem as one line of text.
 func (p Problem) String() string {
 	if p.Column == 0 {
 		return fmt.Sprintf("line %d: %s", p.Line, p.Message)
@@ -88,7 +88,7 @@ func (p Problem) String() string {
 	return fmt.Sprintf("line %d, column %d: %s", p.Line, p.Column, p.Message)
 }
 
-// MaxProblems are reported at once.
+// MaxProblems is the maximum number of problems that are reported.
 const MaxProblems = 50
 
 // Lengths of digests in hexadecimal characters, by canonical algorithm name.
@@ -96,7 +96,7 @@ var Lengths = map[string]int{
 	"adler32": 8, "crc32": 8, "md5": 32, "sha1": 40, "sha256": 64, "sha384": 96, "sha512": 128,
 }
 
-// Canonical returns an algorithm's canonical name: case and hyphens don't count.
+// Canonical returns an algorithm's canonical name: case and hyphens are ignored.
 func Canonical(algorithm string) string {
 	return strings.ToLower(strings.ReplaceAll(algorithm, "-", ""))
 }
@@ -104,9 +104,9 @@ func Canonical(algorithm string) string {
 // Options of reading.
 type Options struct {
 	RequireDigest bool // a row without a digest is an Error
-	Stored        bool // the manifest is one that a NewStored wrote
-	// Check, if set, is asked about each row beyond the manifest's own rules. It
-	// tells which column ("title") has what wrong with it.
+	Stored        bool // the manifest was written by NewStored
+	// Check, if set, makes additional checks of each row. It returns the column ("title")
+	// and the problem.
 	Check func(r Row, wrong func(column, why string))
 }
 
@@ -118,7 +118,7 @@ const (
 	maxSaid = 500 // of a problem's message
 )
 
-// Manifest is what is known of a manifest that was read.
+// Manifest is the summary of a manifest that was read.
 type Manifest struct {
 	Kind Kind
 	Rows int

@@ -66,7 +66,7 @@ var ruleCases = []struct {
 		prefix+"#%prefix | dc: | http://purl.org/dc/terms/\n", 1) + good + eof, Warning, 4,
 		"\"dc:\" is not one of the profile's"},
 	{"a line after eof", start + good + eof + "more\n", Warning, 7, "after #%eof"},
-	{"nothing listed", start + eof, Error, 6, "lists nothing"},
+	{"nothing listed", start + eof, Error, 6, "has no rows"},
 	{"columns match by the part after the colon", strings.Replace(start, "nfo:fileUrl", "other:fileURL", 1) + good +
 		eof, "", 0, ""},
 	{"an unknown column", strings.Replace(start, "nie:mimeType", "nie:colour", 1) + good + eof, Warning, 4,

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// place stands for a name: many are remembered, and they can be long.
+// place stands for a name: names can be many and long, so only their digests are kept.
 type place [16]byte
 
 func placeOf(s string) place {
@@ -16,19 +16,19 @@ func placeOf(s string) place {
 	return place(sum[:16])
 }
 
-// places are the lines where names were.
+// places maps names to their lines.
 type places map[place]int32
 
-// names are those that were, as they are and as they are alike.
+// names are the names so far, in their own form and in a form in which similar names are equal.
 type names struct {
 	exact, alike places
-	form         func(string) string // of names that are alike: it is the same
+	form         func(string) string // maps similar names to the same text
 }
 
 func newNames(form func(string) string) names { return names{places{}, places{}, form} }
 
-// add notes where a name is, and returns the lines of the last one before that was the
-// same, and of the last that was alike; 0 is none.
+// add records the line of a name. It returns the line of the last equal name and that of
+// the last similar name, 0 for none.
 func (n *names) add(name string, line int) (same, alike int32) {
 	exact, form := placeOf(name), placeOf(n.form(name))
 	same, alike = n.exact[exact], n.alike[form]
@@ -36,14 +36,14 @@ func (n *names) add(name string, line int) (same, alike int32) {
 	return same, alike
 }
 
-// normal is a text in the normalization form NFC: letters with marks can be written in
-// two ways that look the same (Unicode Standard Annex 15).
+// normal is a text in the normalization form NFC: letters with marks have two encodings
+// that look the same (Unicode Standard Annex 15).
 func normal(s string) string { return norm.NFC.String(s) }
 
-// fold is the form in which some file systems take two names for one.
+// fold is the form in which some file systems treat two names as one.
 func fold(s string) string { return strings.ToLower(normal(s)) }
 
-// clashes reports a name that cannot be beside those before it.
+// clashes reports a name that conflicts with an earlier one.
 func (r *reader) clashes(file string, at int) {
 	_, isFolder := r.folders[placeOf(file)]
 	if isFolder {
@@ -56,11 +56,11 @@ func (r *reader) clashes(file string, at int) {
 		r.add(Error, at, "the fileName %q is that of line %d too; expected each name once", file, same)
 	case alike > 0:
 		r.add(Warning, at, "the fileName %q differs from that of line %d in case or in Unicode normalization only; "+
-			"some file systems take both for one", file, alike)
+			"some file systems treat both as one", file, alike)
 	}
 }
 
-// inFolders notes the folders of a file, and reports one that is also a file.
+// inFolders records the folders of a file, and reports a folder that is also a file.
 func (r *reader) inFolders(file string, at int) {
 	for dir := path.Dir(file); dir != "." && dir != "/"; dir = path.Dir(dir) {
 		folder := placeOf(dir)
@@ -68,13 +68,13 @@ func (r *reader) inFolders(file string, at int) {
 			r.add(Error, at, "the folder %q of this file is also the fileName of line %d", dir, line)
 		}
 		if _, known := r.folders[folder]; known {
-			return // and with it those above
+			return // the folders above it are known, too
 		}
 		r.folders[folder] = int32(r.line)
 	}
 }
 
-// repeats warns of an identifier that was in a row before: both are one object.
+// repeats warns of an identifier that an earlier row has: both rows are one object.
 func (r *reader) repeats(column, id string, at int) {
 	switch same, alike := r.ids.add(column+" "+id, r.line); {
 	case same == int32(r.line):

@@ -31,7 +31,7 @@ const (
 
 var prefixes = map[string][]string{"nfo:": {nfo}, "nie:": {nie}, "mrt:": {mrt, mom}}
 
-// directive takes a line that begins with #%.
+// directive reads a line that begins with #%.
 func (r *reader) directive(line string) {
 	word, rest, _ := strings.Cut(line[2:], "|")
 	at := len(word) + 4
@@ -52,8 +52,8 @@ func (r *reader) directive(line string) {
 	}
 }
 
-// setPrefix compares a prefix with those of the profiles. Columns are known by the part
-// after the colon, so another one is no error.
+// setPrefix compares a prefix with those of the profiles. Columns are identified by the
+// part after the colon, so another prefix is not an error.
 func (r *reader) setPrefix(rest string, at int) {
 	r.prefix = true
 	name, ontology, _ := strings.Cut(rest, "|")
@@ -82,7 +82,7 @@ func (r *reader) setProfile(value string, at int) {
 	r.m.Kind = kind
 }
 
-// fields takes the names of the columns.
+// fields reads the names of the columns.
 func (r *reader) fields(rest string, at int) {
 	r.declared = []string{}
 	for f := range strings.SplitSeq(rest, "|") {
@@ -96,6 +96,6 @@ func (r *reader) fields(rest string, at int) {
 
 	want := r.m.Kind.columns()
 	if r.profile && !slices.Equal(r.declared, want[:min(len(want), len(r.declared))]) {
-		r.add(Warning, at, "the columns are in another order than the profile's; the declared order is taken")
+		r.add(Warning, at, "the columns are in another order than the profile's; the declared order is used")
 	}
 }

@@ -10,7 +10,7 @@ import (
 // MaxName is the longest path of a file in bytes (the longest that Linux opens).
 const MaxName = 4096
 
-// BadName says why a file cannot be stored under this path, or "" if it can.
+// BadName returns why a file cannot be stored under this path, or "" if it can.
 func BadName(name string) string {
 	switch {
 	case name == "":
@@ -20,10 +20,10 @@ func BadName(name string) string {
 	case strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/"):
 		return "begins or ends with a slash"
 	case len(name) > MaxName:
-		return fmt.Sprintf("has %d bytes; at most %d are taken", len(name), MaxName)
+		return fmt.Sprintf("has %d bytes; at most %d are allowed", len(name), MaxName)
 	}
 	if i := strings.IndexFunc(name, unnameable); i >= 0 {
-		return fmt.Sprintf("has the character %U; control characters cannot be kept", []rune(name[i:])[0])
+		return fmt.Sprintf("has the character %U; control characters are not allowed", []rune(name[i:])[0])
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || part == "." || part == ".." {
@@ -33,10 +33,10 @@ func BadName(name string) string {
 	return ""
 }
 
-// unnameable reports whether a name cannot have a character: a control character of
-// ASCII, or one that XML 1.0 does not have.
+// unnameable reports whether a character is not allowed in a name: a control character of
+// ASCII, or one that XML 1.0 excludes.
 func unnameable(c rune) bool { return c < ' ' || c == 0x7f || c == 0xFFFE || c == 0xFFFF }
 
-// unstorable reports whether a character cannot be kept by every later step: a
-// control character, or one that XML 1.0 does not have.
+// unstorable reports whether a later step could not store a character: a control
+// character, or one that XML 1.0 excludes.
 func unstorable(c rune) bool { return unicode.IsControl(c) || c == 0xFFFE || c == 0xFFFF }

@@ -11,14 +11,14 @@ import (
 	"unicode/utf8"
 )
 
-// directive is a line by which a manifest is known.
+// directive matches a line that identifies a manifest.
 var directive = regexp.MustCompile(`(?i)^#%[ \t]*(checkm|profile|prefix|fields|columns|eof)`)
 
 const byteOrderMark = "\ufeff"
 
 // IsManifest reports whether the beginning of a file is that of a manifest: its
-// first line that is not blank or a comment is a directive. A manifest in UTF-16 is
-// one, too: reading it says what is wrong with it.
+// first line that is not blank or a comment is a directive. That is true
+// in UTF-16, too: Read then reports the encoding.
 func IsManifest(start []byte) bool {
 	if isUTF16(start) {
 		start = bytes.ReplaceAll(bytes.TrimLeft(start, "\xfe\xff"), []byte{0}, nil)
@@ -34,8 +34,8 @@ func IsManifest(start []byte) bool {
 	return false
 }
 
-// isUTF16 reports whether a text begins in UTF-16: with a byte order mark, or with a
-// character of ASCII beside a byte 0.
+// isUTF16 reports whether a text begins in UTF-16: with a byte order mark, or with an
+// ASCII character next to a byte 0.
 func isUTF16(start []byte) bool {
 	if len(start) < 2 {
 		return false
@@ -44,10 +44,9 @@ func isUTF16(start []byte) bool {
 	return mark == "\xff\xfe" || mark == "\xfe\xff" || (start[0] == 0) != (start[1] == 0)
 }
 
-// Read reads a manifest, gives each row to each (which may be nil), and returns
-// all of its problems at once, up to MaxProblems. The manifest is good if none of
-// them is an Error; rows are given before that is known. The error is one of
-// reading itself, or each's own.
+// Read reads a manifest, passes each row to each (which may be nil), and returns all
+// problems, up to MaxProblems. The manifest is accepted if none of them is an Error; that
+// is known only after the rows. The error is one of reading, or the error of each.
 func Read(in io.Reader, o Options, each func(Row) error) (Manifest, []Problem, error) {
 	r := newReader(o)
 	lines := bufio.NewReaderSize(in, MaxLine)
@@ -82,15 +81,15 @@ func Read(in io.Reader, o Options, each func(Row) error) (Manifest, []Problem, e
 	return r.m, r.problems, nil
 }
 
-// ReadAll reads a manifest whole.
+// ReadAll reads a whole manifest.
 func ReadAll(in io.Reader, o Options) (Manifest, []Row, []Problem, error) {
 	var rows []Row
 	m, problems, err := Read(in, o, func(r Row) error { rows = append(rows, r); return nil })
 	return m, rows, problems, err
 }
 
-// readLine reads a line with its line break. One that is longer than the buffer is
-// passed over.
+// readLine reads a line with its line break. A line that is longer than the buffer is
+// skipped.
 func readLine(in *bufio.Reader) (line string, long bool, err error) {
 	text, err := in.ReadSlice('\n')
 	for errors.Is(err, bufio.ErrBufferFull) {
@@ -100,12 +99,12 @@ func readLine(in *bufio.Reader) (line string, long bool, err error) {
 	return string(text), long, err
 }
 
-// take takes the next line, which may be a row.
+// take processes the next line, which may be a row.
 func (r *reader) take(line string, long bool) (row Row, is bool) {
 	r.line++
 	if long {
 		r.add(Error, 0, "the line has more than %d bytes", MaxLine)
-		r.m.Rows++ // it is counted, or the manifest might seem to list nothing
+		r.m.Rows++ // counted, or the manifest might seem to be empty
 		return Row{}, false
 	}
 
@@ -138,7 +137,7 @@ func (r *reader) afterEnd() {
 	r.more = true
 }
 
-// end reports what is missing of the whole.
+// end reports missing directives and rows.
 func (r *reader) end() {
 	r.line++
 	if r.csv {
@@ -154,10 +153,10 @@ func (r *reader) end() {
 		{!r.profile, Error, "there is no #%profile line; expected e.g. " +
 			"#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest"},
 		{!r.prefix, Warning, "there is no #%prefix line"},
-		{r.declared == nil, Warning, "there is no #%fields line; the profile's columns are taken"},
+		{r.declared == nil, Warning, "there is no #%fields line; the profile's columns are used"},
 		{!r.eof, Error, "there is no #%eof line: the manifest may have been cut off; " +
-			"add #%eof as its last line if it is whole"},
-		{r.m.Rows == 0, Error, "the manifest lists nothing"},
+			"add #%eof as its last line if it is complete"},
+		{r.m.Rows == 0, Error, "the manifest has no rows"},
 	} {
 		if missing.is {
 			r.add(missing.severity, 0, "%s", missing.text)

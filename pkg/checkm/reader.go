@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// reader is a manifest being read.
+// reader is the state of reading a manifest.
 type reader struct {
 	options  Options
 	m        Manifest
@@ -28,8 +28,8 @@ func newReader(o Options) *reader {
 	return &reader{options: o, files: newNames(fold), folders: places{}, ids: newNames(normal)}
 }
 
-// add notes a problem. Of several errors at one place the first is noted. Warnings leave
-// room for errors: a manifest with an error is never without one.
+// add records a problem. Of several errors at one place only the first is recorded.
+// Warnings leave room for errors: a manifest with errors always reports at least one.
 func (r *reader) add(s Severity, column int, format string, args ...any) {
 	same := func(p Problem) bool { return p.Severity == Error && p.Line == r.line && p.Column == column }
 	if s == Error && column > 0 && slices.ContainsFunc(r.problems, same) {
@@ -53,8 +53,8 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// shown is what a message repeats of a cell: its beginning, without what is secret in a
-// URL (credentials, queries), as cells may be in a wrong column.
+// shown is the part of a cell that a message repeats: its beginning, without secrets of
+// URLs (credentials, queries), as any cell may be in a wrong column.
 func shown(text string) string {
 	if i := strings.LastIndexByte(text, '@'); i >= 0 {
 		text = "…" + text[i:]

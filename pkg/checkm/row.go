@@ -64,7 +64,7 @@ func (r *reader) cells(line string) (cells map[string]string, at map[string]int)
 	}
 	if misdeclared(order, values) {
 		order = r.m.Kind.columns()
-		r.add(Warning, 1, "the URL is in the first column, not where #%%fields says; the profile's columns are taken")
+		r.add(Warning, 1, "the URL is in the first column, not in that of #%%fields; the profile's columns are used")
 	}
 
 	cells, at = map[string]string{}, map[string]int{}
@@ -76,7 +76,7 @@ func (r *reader) cells(line string) (cells map[string]string, at map[string]int)
 		case i < len(order):
 			cells[order[i]], at[order[i]] = text, begins
 		case text == "":
-			r.add(Warning, column, "there is an empty column more than the %d that are declared", len(order))
+			r.add(Warning, column, "there is one empty column more than the %d declared", len(order))
 		default:
 			r.add(Error, begins, "found %q in a column that is not declared; expected %d columns at most",
 				shown(text), len(order))
@@ -86,38 +86,38 @@ func (r *reader) cells(line string) (cells map[string]string, at map[string]int)
 	return cells, at
 }
 
-// misdeclared reports whether a row has the profile's order where another was declared,
-// as some writers do: the URL tells.
+// misdeclared reports whether a row has the profile's order although another order is
+// declared. Some writers make this error; the position of the URL shows it.
 func misdeclared(order, values []string) bool {
 	isURL := func(i int) bool { return i < len(values) && source.Check(strings.TrimSpace(values[i])) == nil }
 	i := slices.Index(order, "fileurl")
 	return i > 0 && !isURL(i) && isURL(0)
 }
 
-// most bounds cells, in bytes by column.
+// most is the maximum length of cells, in bytes by column.
 var most = map[string]int{"fileurl": MaxURL, "filelastmodified": maxCell, "mimetype": maxCell}
 
-// characters reports cells that are too long for what they hold, or have a
-// character that cannot be kept.
+// characters reports cells that are too long, or that have a character that cannot be
+// stored.
 func (r *reader) characters(cells map[string]string, at map[string]int) {
 	for _, column := range slices.Sorted(maps.Keys(cells)) {
 		text := cells[column]
 		if i := strings.IndexFunc(text, unstorable); i >= 0 && column != "filename" { // a name has its own rules
-			r.add(Error, at[column]+i, "the column %s has the character %U; control characters cannot be kept",
+			r.add(Error, at[column]+i, "the column %s has the character %U; control characters are not allowed",
 				column, []rune(text[i:])[0])
 		}
 		if bound := most[column]; bound > 0 && len(text) > bound {
-			r.add(Error, at[column], "the column %s has %d bytes; at most %d are taken", column, len(text), bound)
+			r.add(Error, at[column], "the column %s has %d bytes; at most %d are allowed", column, len(text), bound)
 		}
 	}
 }
 
-// decoder takes the two codes of depositors' manifests.
+// decoder decodes the two codes of depositors' manifests.
 var decoder = strings.NewReplacer("%20", " ", "%7c", "|", "%7C", "|")
 
 func decode(s string) string { return decoder.Replace(s) }
 
-// digest takes a row's digest with its algorithm.
+// digest reads a row's digest with its algorithm.
 func (r *reader) digest(row *Row, algorithm string, at map[string]int) {
 	row.Algorithm = Canonical(decode(algorithm))
 	length, known := Lengths[row.Algorithm]
@@ -145,7 +145,7 @@ func (r *reader) digest(row *Row, algorithm string, at map[string]int) {
 // iso8601 is the form of a date or a date with time (ISO 8601).
 var iso8601 = regexp.MustCompile(`^\d{4}(-\d\d(-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?)?)?$`)
 
-// size takes a row's size, if it has one.
+// size reads a row's size, if it has one.
 func (r *reader) size(row *Row, text string, at int) {
 	if text == "" {
 		return
@@ -180,7 +180,7 @@ func (r *reader) name(row *Row, at int) {
 	}
 }
 
-// nameIn is the name that a URL gives: all of its path in an object, else its last part.
+// nameIn derives a name from a URL: in an object manifest the whole path, else the last part.
 func (r *reader) nameIn(raw string) string {
 	u, err := url.Parse(raw)
 	switch {
@@ -192,10 +192,10 @@ func (r *reader) nameIn(raw string) string {
 	return path.Base(u.Path)
 }
 
-// arkForm is as much of an ARK as a manifest can be held to.
+// arkForm is the form of an ARK that is required in a manifest.
 var arkForm = regexp.MustCompile(`(?i)ark:/?[0-9bcdfghjkmnpqrstvwxz]{5,9}/[^\s|]+$`)
 
-// identifiers takes a row's identifiers. One that is not an ARK cannot be a primary one.
+// identifiers reads a row's identifiers. The primary identifier must be an ARK.
 func (r *reader) identifiers(row *Row, primary, local string, at map[string]int) {
 	row.Primary = primary
 	switch {

@@ -25,8 +25,8 @@ const batchHeader = "#%%prefix | mrt: | http://merritt.cdlib.org/terms#\n" +
 	"#%%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n" +
 	fileFields + " | mrt:primaryIdentifier | mrt:localIdentifier | mrt:creator | mrt:title | mrt:date\n"
 
-// Writer writes a manifest row by row. What it writes, Read reads as the same rows;
-// a value that a row cannot carry is an error.
+// Writer writes a manifest row by row. Read returns the same rows; a value that a row
+// cannot hold is an error.
 type Writer struct {
 	b      *bufio.Writer
 	batch  bool
@@ -40,8 +40,8 @@ func NewWriter(w io.Writer, profile string) *Writer {
 	return &Writer{b: b, encode: submitted}
 }
 
-// NewStored begins the manifest that is stored with a version, with a comment of
-// one line. It carries every value: it is read with Options.Stored.
+// NewStored begins the manifest that is stored with a version, with a comment of one
+// line. It can hold every value, and is read with Options.Stored.
 func NewStored(w io.Writer, comment string) *Writer {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "#%%checkm_0.7\n# %s\n#%%profile | %s\n"+objectHeader, comment, StoredProfile)
@@ -97,7 +97,7 @@ func WriteBatch(w io.Writer, profile string, rows []Row) error {
 	return (&Writer{b: b, batch: true, encode: submitted}).all(rows)
 }
 
-// inURL encodes what a URL cannot have in a row; a URL means the same with it.
+// inURL encodes characters that a URL in a row cannot have. The URL keeps its meaning.
 func inURL(u string) string {
 	return encode(u, func(_ int, c rune) bool { return c == '|' || unicode.IsSpace(c) || c < 0x20 || c == 0x7f })
 }
@@ -119,17 +119,17 @@ func submitted(v string) (string, error) {
 	return out, nil
 }
 
-// triplet is what looks like an encoded byte (RFC 3986, section 2.1).
+// triplet matches text that looks like an encoded byte (RFC 3986, section 2.1).
 var triplet = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
-// stored encodes a value so that every one is read the same.
+// stored encodes a value so that every value is read back unchanged.
 func stored(v string) string {
 	v = triplet.ReplaceAllStringFunc(v, func(s string) string { return "%25" + s[1:] })
 	return edges(v, func(c rune) bool { return c == '|' || unicode.IsSpace(c) || c < 0x20 || c == 0x7f })
 }
 
-// edges encodes bars and control characters anywhere, and at the ends of a value
-// all that code takes.
+// edges encodes bars and control characters anywhere, and all characters that code
+// accepts at the ends of a value.
 func edges(v string, code func(rune) bool) string {
 	begin := len(v) - len(strings.TrimLeftFunc(v, code))
 	end := len(strings.TrimRightFunc(v, code))

@@ -35,8 +35,8 @@ type Digester struct {
 	to    io.Writer
 }
 
-// NewDigester always computes sha256, sha512 and CRC64NVME, and those asked
-// for by canonical name ("md5").
+// NewDigester returns a digester that always computes sha256, sha512 and CRC64NVME, and
+// in addition the named algorithms ("md5").
 func NewDigester(asked ...string) *Digester {
 	d := &Digester{named: map[string]hash.Hash{}, crc: crc64.New(nvme)}
 	to := []io.Writer{d.crc}
@@ -50,7 +50,7 @@ func NewDigester(asked ...string) *Digester {
 	return d
 }
 
-// Write takes the next bytes.
+// Write adds the next bytes.
 func (d *Digester) Write(p []byte) (int, error) {
 	d.Size += int64(len(p))
 	return d.to.Write(p)
@@ -70,8 +70,8 @@ func (d *Digester) CRC64NVME() string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, d.crc.Sum64()))
 }
 
-// State is a Digester half-way, as it is saved between two processes: each
-// hash's own binary state by algorithm.
+// State is the state of a Digester that is saved between two processes: each hash's own
+// binary state by algorithm.
 type State struct {
 	Size   int64             `json:"size"`
 	Hashes map[string][]byte `json:"hashes"`
@@ -92,7 +92,7 @@ func (d *Digester) State() (State, error) {
 	return s, nil
 }
 
-// Restore makes d go on where the saved one was. Both were made for the same
+// Restore makes d continue from a saved state. Both digesters must have the same
 // algorithms.
 func (d *Digester) Restore(s State) error {
 	for name, h := range d.all() {

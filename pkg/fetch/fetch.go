@@ -1,8 +1,8 @@
-// Package fetch gets depositors' content over HTTP.
+// Package fetch downloads depositors' content over HTTP.
 //
 // A Client refuses addresses inside our network (Guard), bounds each phase of a request
-// (Limits), retries what may pass (Retry), and asks for the rest where a part is there
-// already. A Digester computes several digests of what comes, in one reading:
+// (Limits), retries temporary errors (Retry), and requests only the rest of content of
+// which a part exists already. A Digester computes several digests in one pass:
 //
 //	client := fetch.New(fetch.Guard{}, rand.Float64)
 //	digests := fetch.NewDigester("md5")
@@ -11,9 +11,8 @@
 //		return err
 //	})
 //
-// The error of a request is of the kind Invalid when asking again cannot help (404, an
-// address that is refused), else Unavailable. Its message begins with the URL, without
-// what is secret in it.
+// The error of a request is of the kind Invalid if another try cannot help (404, a refused
+// address), else Unavailable. Its message begins with the URL, without its secrets.
 package fetch
 
 import (
@@ -30,18 +29,18 @@ import (
 	"archivist/pkg/source"
 )
 
-// Client fetches. Its fields are settings with a reason each.
+// Client downloads content.
 type Client struct {
 	HTTP      *http.Client
 	UserAgent string         // see UserAgent; "" is net/http's own
 	Tries     int            // of one request
-	Waits     backoff.Policy // between them, where the server does not ask for a longer one
+	Waits     backoff.Policy // between tries, unless the server asks for a longer wait
 	Jitter    func() float64 // uniform in [0,1)
 	Wait      func(context.Context, time.Duration) error
 	Limits    Limits
 }
 
-// New returns a client that keeps to g.
+// New returns a client that connects only to addresses that g allows.
 func New(g Guard, jitter func() float64) *Client {
 	transport := &http.Transport{
 		DialContext:         g.dialer().DialContext,
@@ -61,11 +60,11 @@ func New(g Guard, jitter func() float64) *Client {
 	}
 }
 
-// maxRedirects is how many redirects in a row are followed.
+// maxRedirects is the maximum number of redirects of one request.
 const maxRedirects = 5
 
-// redirect follows to where content may be fetched from. net/http keeps credentials from
-// other hosts; it sends the URL that redirected as Referer, whose query may be a signature.
+// redirect checks a redirect before it is followed. net/http sends no credentials to other
+// hosts, but it sends the redirecting URL as Referer, whose query may be a signature.
 func redirect(req *http.Request, via []*http.Request) error {
 	req.Header.Del("Referer")
 	if len(via) >= maxRedirects {
@@ -77,8 +76,8 @@ func redirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// UserAgent is how requests name this software: "archivist/1.2.3 (+URL)", so that the
-// operator of a source knows whom to ask. contact is a web page or a mailto URL, or "".
+// UserAgent identifies this software in requests: "archivist/1.2.3 (+URL)", so that the
+// operator of a source knows whom to contact. contact is a web page or a mailto URL, or "".
 func UserAgent(version, contact string) string {
 	agent := "archivist/" + strings.TrimPrefix(visible(version), "v")
 	contact = visible(contact)
@@ -88,7 +87,7 @@ func UserAgent(version, contact string) string {
 	return agent
 }
 
-// visible leaves out what cannot be in a product or a comment (RFC 9110, section 5.6).
+// visible removes characters that a product or comment cannot have (RFC 9110, section 5.6).
 func visible(text string) string {
 	return strings.Map(func(c rune) rune {
 		if c <= ' ' || c > '~' || strings.ContainsRune("();", c) {
@@ -98,35 +97,35 @@ func visible(text string) string {
 	}, text)
 }
 
-// Stream is content on its way.
+// Stream is content that is being received.
 type Stream struct {
 	io.Reader
 	From      int64  // offset of its first byte
 	Size      int64  // of the whole content; -1 when the server does not say
-	Validator string // ETag or date by which the same content is known again
+	Validator string // ETag or date that identifies this content
 	// Encoding is how the server encoded the content although it was asked not to, e.g.
-	// "gzip" (RFC 9110, section 8.4). The bytes are those that came: they are not decoded.
+	// "gzip" (RFC 9110, section 8.4). The bytes are as received, not decoded.
 	Encoding string
 }
 
-// Partial says how much of the content is there already, and by which validator
-// the rest is known to belong to it.
+// Partial is the part of the content that exists already, and the validator by which the
+// server can check that the rest belongs to it.
 type Partial struct {
 	Offset    int64
 	Validator string
 }
 
-// ErrStop is returned by a use that wants no more of the content now. Get
-// returns it as it is.
+// ErrStop is returned by a use that needs no more of the content. Get returns it
+// unchanged.
 var ErrStop = errors.New("fetch: stopped")
 
-// Get streams the content at raw to use. have is asked at each try for what is
-// there already; nil means nothing ever is. A server that cannot give the rest,
-// or has other content now, gives all from the beginning: From says so. A
-// failure of use is tried again like one of the network, unless it is of a kind.
-// The error is Invalid when trying again cannot help, else Unavailable.
+// Get streams the content at raw to use. Before each try, have returns the part that
+// exists already; nil means that there never is one. A server that cannot send the rest,
+// or has other content now, sends everything from the beginning; From is then 0. An error
+// of use without a kind is retried like one of the network. The error is Invalid if
+// another try cannot help, else Unavailable.
 func (c *Client) Get(ctx context.Context, raw string, have func() Partial, use func(Stream) error) error {
-	whole := false // the server gave another part than the one that it was asked for
+	whole := false // the server sent another part than requested
 	return c.Retry(ctx, raw, func() error {
 		var part Partial
 		if have != nil {
@@ -167,8 +166,8 @@ func (c *Client) from(ctx context.Context, raw string, part Partial) (*http.Resp
 	return c.request(ctx, http.MethodGet, raw, "Range", rest, "If-Range", part.Validator)
 }
 
-// validator is what a range request can be conditioned on (RFC 9110, section
-// 13.1.5): a strong ETag, or the date.
+// validator returns the condition for a range request (RFC 9110, section 13.1.5): a
+// strong ETag, or the date.
 func validator(resp *http.Response) string {
 	if tag := resp.Header.Get("ETag"); tag != "" && !strings.HasPrefix(tag, "W/") {
 		return tag
@@ -176,7 +175,7 @@ func validator(resp *http.Response) string {
 	return resp.Header.Get("Last-Modified")
 }
 
-// contentEncoding is how the content is encoded, "" if it is as it is.
+// contentEncoding is the encoding of the content, "" for none.
 func contentEncoding(resp *http.Response) string {
 	coding := strings.ToLower(strings.Join(resp.Header.Values("Content-Encoding"), ", "))
 	if coding == "identity" {
@@ -195,7 +194,7 @@ func (c *Client) request(ctx context.Context, method, raw string, headers ...str
 		return nil, fault.New(fault.Invalid, "%s", unreadable)
 	}
 
-	req.Header.Set("Accept-Encoding", "identity") // what is kept is the file, not a compressed form of it
+	req.Header.Set("Accept-Encoding", "identity") // the file itself is stored, not a compressed form
 	if c.UserAgent != "" {
 		req.Header.Set("User-Agent", c.UserAgent)
 	}

@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// Guard says which addresses may be fetched from.
+// Guard restricts the addresses from which content is downloaded.
 type Guard struct {
-	Allow []netip.Prefix // beside the public ones, e.g. 127.0.0.0/8 locally
+	Allow []netip.Prefix // in addition to public ones, e.g. 127.0.0.0/8 locally
 }
 
-// RefusedError says that something may not be fetched from: an address, or a URL of
-// another scheme to which a source redirects.
+// RefusedError reports a source that is not allowed: an address, or a URL of another
+// scheme to which a source redirects.
 type RefusedError struct {
 	Address netip.Addr
 	Scheme  string
@@ -28,7 +28,7 @@ func (e *RefusedError) Error() string {
 	return e.Address.String() + ", which is not a public address"
 }
 
-// reserved4 are the blocks of IPv4 in which no public host is: the IANA IPv4
+// reserved4 are the blocks of IPv4 without public hosts: the IANA IPv4
 // Special-Purpose Address Registry (RFC 6890), also where it says "globally
 // reachable" of a protocol's own service, and the Multicast Address Space Registry.
 var reserved4 = prefixes(
@@ -52,11 +52,11 @@ var reserved4 = prefixes(
 	"240.0.0.0/4",     // reserved, RFC 1112, and limited broadcast, RFC 919
 )
 
-// global6 is all that IANA assigns for global unicast (Internet Protocol Version 6
-// Address Space registry, RFC 4291). What is not in it is refused without a list.
+// global6 is the block that IANA assigns for global unicast (Internet Protocol Version 6
+// Address Space registry, RFC 4291). All addresses outside it are refused.
 var global6 = netip.MustParsePrefix("2000::/3")
 
-// reserved6 are the blocks of global6 in which no public host is (IANA IPv6
+// reserved6 are the blocks of global6 without public hosts (IANA IPv6
 // Special-Purpose Address Registry). The tunnels carry an IPv4 address, by which a
 // private one could be reached; they are out of use, so all of them are refused.
 var reserved6 = prefixes(
@@ -68,7 +68,7 @@ var reserved6 = prefixes(
 )
 
 // nat64 is the well-known prefix of translated IPv4 addresses (RFC 6052). Resolvers
-// of networks with IPv6 only answer with it, so what is inside is judged.
+// of IPv6-only networks return it, so the embedded IPv4 address is checked.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
 func prefixes(all ...string) (out []netip.Prefix) {
@@ -82,8 +82,8 @@ func within(a netip.Addr, all []netip.Prefix) bool {
 	return slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// public reports whether an address is one of a host of the Internet. a is not an
-// IPv4 address in the form of IPv6.
+// public reports whether an address is that of a public Internet host. a must not be an
+// IPv4-mapped IPv6 address.
 func public(a netip.Addr) bool {
 	if nat64.Contains(a) {
 		b := a.As16()
@@ -95,15 +95,15 @@ func public(a netip.Addr) bool {
 	return global6.Contains(a) && !within(a, reserved6)
 }
 
-// allows reports whether an address may be fetched from. It is asked after the name
-// was resolved, for each connection, so that neither a redirect nor a name that changes
-// gets around it (server-side request forgery).
+// allows reports whether content may be downloaded from an address. It is called for each
+// connection, after the name was resolved, so that neither a redirect nor a changed DNS
+// record can bypass it (server-side request forgery).
 func (g Guard) allows(a netip.Addr) bool {
 	a = a.Unmap()
 	return within(a, g.Allow) || public(a)
 }
 
-// dialer connects to addresses that are allowed.
+// dialer returns a dialer that connects to allowed addresses only.
 func (g Guard) dialer() *net.Dialer {
 	return &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
 		ap, err := netip.ParseAddrPort(address)

@@ -6,14 +6,14 @@ import (
 	"strconv"
 )
 
-// PartialError says how much of the content came before it failed.
+// PartialError reports how much of the content was received before a failure.
 type PartialError struct {
-	Received int64 // bytes, with those that were there before
+	Received int64 // bytes, including those of earlier tries
 	Size     int64 // of the whole content; -1 when the server does not say
 	Err      error // why there is no more
 }
 
-// Error names both, and the cause.
+// Error names both sizes and the cause.
 func (e *PartialError) Error() string {
 	text := "received " + grouped(e.Received)
 	if e.Size >= 0 {
@@ -42,7 +42,7 @@ func grouped(n int64) string {
 	return text
 }
 
-// counted counts the content that comes.
+// counted counts the received content.
 type counted struct {
 	r              io.Reader
 	received, size int64

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// unreadable stands for a URL that cannot be taken apart: any part of it may be secret.
+// unreadable replaces a URL that cannot be parsed: any part of it may be secret.
 const unreadable = "(a URL that cannot be read)"
 
-// Redact takes out of a URL what must not be logged or stored: credentials, the query
-// and the fragment, values of path parameters (;token=…), and parts of the path that
-// say what they are (token=…, a JSON Web Token). A path that is a secret by itself,
-// as links for sharing have, looks like any other: it stays.
+// Redact removes from a URL what must not be logged or stored: credentials, the query and
+// the fragment, values of path parameters (;token=…), and parts of the path that are
+// recognizable as secrets (token=…, a JSON Web Token). A path that is itself a secret, as
+// in a sharing link, looks like any other path and remains.
 func Redact(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Opaque != "" {
@@ -51,15 +51,15 @@ var (
 	}
 )
 
-// parameters finds what is before a value in a path: the name of a parameter (RFC 3986,
-// section 3.3), or a name that says that it is secret. A value has no character of not.
+// parameters matches a name and its value in a path: the name of a parameter (RFC 3986,
+// section 3.3), or a name that means a secret. A value has no character of not.
 func parameters(not string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)((?:;|%3B)[^/;=` + not + `]*(?:=|%3D)|` +
 		`/(?:[a-z_-]*(?:token|secret|password|signature|apikey|api_key|api-key)|sig|pwd|auth|session|sessionid)` +
 		`(?:=|%3D))[^/;` + not + `]+`)
 }
 
-// RedactText takes what may be secret out of the URLs in a text.
+// RedactText removes possible secrets from the URLs in a text.
 func RedactText(text string) string {
 	for _, secret := range inText {
 		text = secret.part.ReplaceAllString(text, secret.by)
@@ -75,7 +75,7 @@ func message(raw string, err error) string {
 		return status.Error()
 	}
 
-	last := raw // the URL that was asked last: after redirects, another one
+	last := raw // the last requested URL: after redirects it differs
 	var u *url.Error
 	for errors.As(err, &u) {
 		last, err = u.URL, u.Err
@@ -87,7 +87,7 @@ func message(raw string, err error) string {
 	return Redact(raw) + ": " + strings.TrimSpace(RedactText(err.Error()))
 }
 
-// refusal says what was refused at a host, which another may have redirected to.
+// refusal describes what was refused at a host, perhaps after a redirect.
 func refusal(asked, last string, e *RefusedError) string {
 	address := e.Address.String()
 	named := !strings.Contains(last, address)
@@ -113,7 +113,7 @@ func Site(raw string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// Host is whom a URL asks.
+// Host is the host of a URL.
 func Host(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// restOf takes where the content of a 206 answer belongs from what the server says (RFC
-// 9110, section 14.4), not from what it was asked for: bytes in the wrong place would be
-// noticed only if the depositor gave a digest.
+// restOf reads the position of the content of a 206 response from its header (RFC 9110,
+// section 14.4), and does not assume the requested position: bytes in the wrong place would
+// be detected only if the depositor gave a digest.
 func (s *Stream) restOf(resp *http.Response, asked int64) error {
 	said := resp.Header.Get("Content-Range")
 	bounds, total, _ := strings.Cut(strings.TrimPrefix(said, "bytes "), "/")

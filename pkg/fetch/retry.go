@@ -9,13 +9,13 @@ import (
 	"archivist/pkg/fault"
 )
 
-// maxRetryAfter is the longest wait that a server asks for and that is kept here. Who is
-// asked to wait longer gets the error at once, see AskedToWait: a function that does
-// nothing but wait costs as much as one that works.
+// maxRetryAfter is the longest wait, requested by a server, that Retry makes itself. For a
+// longer one it returns the error at once, see AskedToWait: a function that waits costs as
+// much as one that works.
 const maxRetryAfter = 30 * time.Second
 
-// AskedToWait is how long a server asked to wait before the next try, where that was too
-// long to be kept by Retry; 0 in any other error.
+// AskedToWait is the wait that a server requested, if it was too long for Retry; 0 for any
+// other error.
 func AskedToWait(err error) time.Duration {
 	var status *StatusError
 	if errors.As(err, &status) && !status.Final() && status.After > maxRetryAfter {
@@ -24,10 +24,10 @@ func AskedToWait(err error) time.Duration {
 	return 0
 }
 
-// Retry does f until it succeeds, it is known to fail again, or the tries are used up.
-// f sends one request to url, of which messages show what is not secret. The error is
-// Invalid when another try cannot help, else Unavailable; one that has a kind already,
-// and ErrStop, are returned as they are.
+// Retry calls f until it succeeds, cannot succeed, or the tries are used up. f sends one
+// request to url; messages show the url without its secrets. The error is Invalid if
+// another try cannot help, else Unavailable. ErrStop and errors with a kind are returned
+// unchanged.
 func (c *Client) Retry(ctx context.Context, url string, f func() error) error {
 	for try := 1; ; try++ {
 		err := f()
@@ -43,14 +43,14 @@ func (c *Client) Retry(ctx context.Context, url string, f func() error) error {
 	}
 }
 
-// hopeless reports whether another try has the same end.
+// hopeless reports whether another try would fail in the same way.
 func hopeless(err error) bool {
 	var status *StatusError
 	var refused *RefusedError
 	return errors.As(err, &refused) || errors.As(err, &status) && status.Final()
 }
 
-// pause waits before the next try. It reports false if there is no time for it.
+// pause waits before the next try. It returns false if there is not enough time.
 func (c *Client) pause(ctx context.Context, err error, tries int) bool {
 	d := c.Waits.Delay(tries, c.Jitter)
 	var status *StatusError

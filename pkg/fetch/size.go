@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Size asks for the size of the content at raw in bytes: by HEAD, else by a
-// GET of its first byte. An error says why it is not known.
+// Size requests the size of the content at raw in bytes: by HEAD, else by a GET of its
+// first byte. The error is the reason if it is not known.
 func (c *Client) Size(ctx context.Context, raw string) (int64, error) {
 	size, err := c.sizeBy(ctx, http.MethodHead, raw)
 	if err == nil {
@@ -38,5 +38,5 @@ func (c *Client) sizeBy(ctx context.Context, method, raw string, headers ...stri
 	case resp.ContentLength >= 0:
 		return resp.ContentLength, nil
 	}
-	return 0, fmt.Errorf("%s does not say its size", Redact(raw))
+	return 0, fmt.Errorf("%s does not state its size", Redact(raw))
 }

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// StatusError is an answer other than a success.
+// StatusError is a response that is not a success.
 type StatusError struct {
 	URL    string // redacted
 	Status int
-	After  time.Duration // what the server asks to wait for; 0: it does not say
+	After  time.Duration // the wait that the server asks for; 0 for none
 }
 
-// NewStatusError is the error of an answer. name stands for the URL in messages: it
-// has no secret.
+// NewStatusError makes an error of a response. name is the URL for messages, without
+// secrets.
 func NewStatusError(name string, resp *http.Response) *StatusError {
 	return &StatusError{name, resp.StatusCode, retryAfter(resp.Header)}
 }
@@ -29,7 +29,7 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-// Final reports whether asking again cannot help.
+// Final reports whether another try cannot help.
 func (e *StatusError) Final() bool {
 	switch e.Status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -38,8 +38,8 @@ func (e *StatusError) Final() bool {
 	return e.Status >= 400 && e.Status < 500
 }
 
-// retryAfter is how long a server asks to wait (RFC 9110, section 10.2.3): seconds,
-// or a date, which is compared with the server's own clock.
+// retryAfter is the wait that a server asks for (RFC 9110, section 10.2.3): seconds, or a
+// date, which is compared with the server's own clock.
 func retryAfter(h http.Header) time.Duration {
 	value := h.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Limits bound what one request waits for, so that a server that hangs costs
-// little time and the message says what did not come.
+// Limits are the time limits of the phases of one request, so that a server that hangs
+// costs little time and the message names what was not received.
 type Limits struct {
 	Connect time.Duration // until the name is resolved and there is a connection
 	TLS     time.Duration // of the handshake
@@ -32,13 +32,13 @@ var DefaultLimits = Limits{
 	Small:   10 * time.Second,
 }
 
-// SilentError says what a server did not send, and for how long it was waited for.
+// SilentError reports what a server did not send, and how long the client waited.
 type SilentError struct {
 	What string
 	For  time.Duration // 0: until the caller's own time was up
 }
 
-// Error says both.
+// Error names both.
 func (e *SilentError) Error() string { return "no " + e.What + e.howLong() }
 
 func (e *SilentError) howLong() string {
@@ -48,7 +48,7 @@ func (e *SilentError) howLong() string {
 	return fmt.Sprintf(" for %g s", e.For.Seconds())
 }
 
-// phase is what a request waits for; the phases come in this order.
+// phase is what a request waits for. The phases are in this order.
 type phase int
 
 const (
@@ -58,7 +58,7 @@ const (
 	data
 )
 
-// watch ends a request whose present phase takes too long.
+// watch ends a request whose current phase takes too long.
 type watch struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -95,15 +95,15 @@ func (p phase) of(l Limits) *SilentError {
 	return &SilentError{"data", l.Data}
 }
 
-// begin waits for a phase from now on.
+// begin starts the time of a phase.
 func (w *watch) begin(p phase) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.start(p)
 }
 
-// advance is begin for a phase after the present one. A connection that is made
-// beside the one in use has its phases, too; they do not count.
+// advance begins a later phase than the current one. A second connection that is made
+// in parallel also reports phases; these are ignored.
 func (w *watch) advance(p phase) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,20 +125,20 @@ func (w *watch) stop() {
 	}
 }
 
-// pause waits for nothing until the next phase begins.
+// pause stops the time until the next phase begins.
 func (w *watch) pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stop()
 }
 
-// end forgets the request.
+// end stops watching the request.
 func (w *watch) end() {
 	w.pause()
 	w.cancel(nil)
 }
 
-// cause is the error of a request, or what it waited for when it was ended.
+// cause is the error of a request or, if it was ended, what it waited for.
 func (w *watch) cause(err error) error {
 	if err == nil || err == io.EOF || w.ctx.Err() == nil {
 		return err
@@ -152,7 +152,7 @@ func (w *watch) cause(err error) error {
 	return &SilentError{What: w.now.of(w.limits).What}
 }
 
-// do sends a request whose waiting is bounded. Closing the response's body ends it.
+// do sends a request with time limits. Closing the response's body ends it.
 func (c *Client) do(ctx context.Context, req *http.Request) (*http.Response, error) {
 	w := watched(ctx, c.Limits)
 	resp, err := c.HTTP.Do(req.WithContext(w.ctx))
@@ -166,13 +166,13 @@ func (c *Client) do(ctx context.Context, req *http.Request) (*http.Response, err
 	return resp, nil
 }
 
-// body is a response's content: each read has its time.
+// body is a response's content: each read has a time limit.
 type body struct {
 	io.ReadCloser
 	w *watch
 }
 
-// Read returns a SilentError when nothing comes.
+// Read returns a SilentError if no data is received in time.
 func (b *body) Read(p []byte) (int, error) {
 	b.w.begin(data)
 	n, err := b.ReadCloser.Read(p)

@@ -99,7 +99,7 @@ func TestRowsThatCannotBeHeld(t *testing.T) {
 		list(strings.Join(ids(21), ";"), ""):            "at most 20 local ids",
 		list("x\x07", ""):                               "the column localidentifier has the character U+0007",
 		list("a", strings.Repeat("é", 2001)):            "the title has 4002 bytes; at most 4000 are allowed",
-		manifest("mrt-batch-manifest", batchFields, ""): "lists nothing",
+		manifest("mrt-batch-manifest", batchFields, ""): "has no rows",
 	} {
 		w.Source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter,
 			_ *http.Request) {
