@@ -6,7 +6,7 @@
 // not be sent is sent again with the same text and the same Message-ID.
 //
 //	c := mail.Composer{Work: work, Collections: profiles, Counts: q.Counts, From: sender, Send: ses.Send}
-//	to, send, err := c.Compose(ctx, batch, owed)
+//	to, send, err := c.Compose(ctx, batch, due)
 package mail
 
 import (

@@ -13,7 +13,7 @@ const MaxAddress = 254
 // maxLocal is the longest part before the "@" in bytes (RFC 5321, section 4.5.3.1.1).
 const maxLocal = 64
 
-// atoms are the characters of an address before the "@", beside letters, digits
+// atoms are the characters of an address before the "@", in addition to letters, digits
 // and dots (RFC 5322, section 3.2.3).
 const atoms = "!#$%&'*+-/=?^_`{|}~"
 

@@ -194,7 +194,7 @@ func TestUncommittedStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if exists(claim) {
-		t.Error("a claim that nobody can commit is there")
+		t.Error("a claim that no worker can commit is there")
 	}
 	f.check(t, []map[string]string{{"producer/a": "one"}})
 }
