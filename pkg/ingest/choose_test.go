@@ -25,9 +25,9 @@ func drawWant(t *rapid.T, id int) Want {
 		Waited: time.Duration(rapid.IntRange(0, 2).Draw(t, "waited")) * time.Hour}
 }
 
-// TestChoose: what is chosen fits, nothing that fits first is passed over, no
-// collection gets more than its share, and an impatient job that can ever fit
-// keeps the space from all but those for which parked ones wait.
+// TestChoose: each chosen job fits, no job that fits is skipped, and no collection gets more
+// than its share. A job whose patience has ended and that can fit at all reserves the space,
+// except for jobs that parked ones wait for.
 func TestChoose(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		free := drawFree(t)
@@ -68,9 +68,9 @@ func TestChoose(t *testing.T) {
 	})
 }
 
-// TestParkedHoldNobodyUp: a job for which parked ones wait fits when only parked
-// ones hold space, whatever they hold and whoever is impatient.
-func TestParkedHoldNobodyUp(t *testing.T) {
+// TestParkedJobsDoNotBlock: a job that parked ones wait for fits when only parked jobs hold
+// space, however much they hold, and even if freed space is reserved.
+func TestParkedJobsDoNotBlock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		free, w := drawFree(t), drawWant(t, 0)
 		free.Slots, free.Share, free.Kept = 1, 0, rapid.Bool().Draw(t, "kept")

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The transitions that the design has and that nothing makes yet: holds, deletion
-// by hand and a second report are actions that are still to come.
+// The transitions of the design that nothing makes yet: holds, deletion by a person and a
+// second report are not implemented.
 var (
 	laterJob = []string{"Failed→Deleted", "Held→Deleted", "Held→Pending", "Pending→Deleted", "Pending→Held"}
 
@@ -17,8 +17,8 @@ var (
 		"UpdateReporting→Completed", "UpdateReporting→Failed"}
 )
 
-// TestTransitionsThatAreMade follows every way that the rules have for a job, from a
-// new one: together with those still to come they are the whole table.
+// TestTransitionsThatAreMade applies every rule to a job, beginning with a new one: the
+// transitions made, with those not implemented yet, are the whole table.
 func TestTransitionsThatAreMade(t *testing.T) {
 	now := time.UnixMilli(1)
 	made := map[string]bool{"→Pending": true, "→Failed": true}
@@ -57,8 +57,8 @@ func TestTransitionsThatAreMade(t *testing.T) {
 	whole(t, nextJob, made, laterJob)
 }
 
-// TestBatchTransitionsThatAreMade: those that the queue makes and those still to
-// come are the whole table.
+// TestBatchTransitionsThatAreMade: the transitions that the queue makes, with those not
+// implemented yet, are the whole table.
 func TestBatchTransitionsThatAreMade(t *testing.T) {
 	made := map[string]bool{"→Pending": true, "Pending→Processing": true, "Pending→Failed": true,
 		"Processing→Reporting": true,
@@ -78,9 +78,9 @@ func whole[S ~string](t *testing.T, table map[S][]S, made map[string]bool, later
 		}
 	}
 	if got := slices.Sorted(maps.Keys(left)); !slices.Equal(got, later) {
-		t.Errorf("nothing makes %v; still to come are %v", got, later)
+		t.Errorf("nothing makes %v; not implemented yet are %v", got, later)
 	}
 	if len(made) > 0 {
-		t.Errorf("%v are made and not in the table", made)
+		t.Errorf("%v are made but not in the table", made)
 	}
 }

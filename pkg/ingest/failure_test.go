@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestFailure: what a failed job says depends on whether its version is stored, not on
-// how its reason is worded.
+// TestFailure: the message of a failed job depends on whether its version is stored, not on
+// the words of its reason.
 func TestFailure(t *testing.T) {
 	now := time.UnixMilli(1_000_000)
 	for _, c := range []struct {
@@ -36,7 +36,7 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// TestEarlierFailure: a job that an earlier release failed keeps what it says.
+// TestEarlierFailure: a job that an earlier release failed keeps its message.
 func TestEarlierFailure(t *testing.T) {
 	const says = "preserved as ark:/1/x v1, but not recorded: the id is that of another object"
 	j := Job{Primary: "ark:/1/x", State: Failed, ObjectVersion: 1, Message: says}
@@ -46,8 +46,8 @@ func TestEarlierFailure(t *testing.T) {
 	}
 }
 
-// TestProgressClearsTheFailure: after a try that made progress nothing is said any more of
-// the one that failed before.
+// TestProgressClearsTheFailure: a try that made progress clears the message of an earlier
+// failed try.
 func TestProgressClearsTheFailure(t *testing.T) {
 	j := Job{State: Downloading, Message: "no answer", Work: Work{Tries: 3}}
 	j = rules.Next(j, Result{Outcome: StepContinue}, time.UnixMilli(0))

@@ -28,7 +28,7 @@ func TestCheckLocalID(t *testing.T) {
 		{strings.Repeat("é", 250) + "x", false},
 	} {
 		if err := CheckLocalID(c.id); (err == nil) != c.taken || err != nil && !fault.Is(err, fault.Invalid) {
-			t.Errorf("%q: %v, want taken %v", c.id, err, c.taken)
+			t.Errorf("%q: %v, want allowed %v", c.id, err, c.taken)
 		}
 	}
 }

@@ -20,9 +20,9 @@ func TestChainOfTimes(t *testing.T) {
 	}
 }
 
-// TestCrashesBecomeDeadLetters: the last delivery of a message that crashes its function
-// ends before the message expires, in each queue. Twenty deliveries of 90 s in a queue
-// that keeps messages for six minutes never made a dead letter.
+// TestCrashesBecomeDeadLetters: in each queue, the last delivery of a message that crashes
+// its function ends before the message expires. With twenty deliveries of 90 s, and messages
+// kept for six minutes, there would never be a dead letter.
 func TestCrashesBecomeDeadLetters(t *testing.T) {
 	for name, timing := range Timings {
 		queues := []Times{timing.Wake()}
@@ -125,8 +125,8 @@ func TestRequeueRefuses(t *testing.T) {
 	}
 }
 
-// TestEveryUnfinishedJobHasAPlace: whatever happens, a job that is not ended or
-// held is at one gate, or due.
+// TestEveryUnfinishedJobHasAPlace: after any rule, a job that has not ended and is not held is
+// at one gate, or due.
 func TestEveryUnfinishedJobHasAPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.UnixMilli(rapid.Int64Range(1, 1<<41).Draw(t, "now"))
@@ -156,7 +156,7 @@ func TestEveryUnfinishedJobHasAPlace(t *testing.T) {
 			}
 			place, rank := j.WorkKey()
 			if j.State.Open() && (place == "" || rank == "") {
-				t.Fatalf("%s → %s is nowhere", prev.State, j.State)
+				t.Fatalf("%s → %s has no place in the index", prev.State, j.State)
 			}
 			if j.Running() && j.Due <= now.UnixMilli() {
 				t.Fatalf("%s has no due time in the future", j.State)
@@ -171,8 +171,8 @@ func TestEveryUnfinishedJobHasAPlace(t *testing.T) {
 	})
 }
 
-// TestDefer: a deferred job is due when its source wants to be asked again, at the latest
-// after MaxDefer, holds no slot till then, and its tries count on.
+// TestDefer: a deferred job is due when its source asks to retry, at the latest after
+// MaxDefer; until then it holds no slot, and its tries still count.
 func TestDefer(t *testing.T) {
 	now := time.UnixMilli(1000)
 	for _, c := range []struct{ after, want time.Duration }{{time.Hour, time.Hour}, {24 * time.Hour, MaxDefer}} {
@@ -184,7 +184,7 @@ func TestDefer(t *testing.T) {
 			t.Errorf("%+v at %s", j, place)
 		}
 		if want := now.Add(c.want).UnixMilli(); j.Due != want || j.Answer(Downloading, 0) != Parked {
-			t.Errorf("due at %d, want %d; the execution is told %s", j.Due, want, j.Answer(Downloading, 0))
+			t.Errorf("due at %d, want %d; the execution gets the answer %s", j.Due, want, j.Answer(Downloading, 0))
 		}
 
 		j = rules.Ready(j)
@@ -206,8 +206,8 @@ func TestBatchPriority(t *testing.T) {
 	}
 }
 
-// TestTurn: waiting jobs come by priority, then age; with aging a worse one that
-// waited long enough comes first.
+// TestTurn: waiting jobs are in order of priority, then age; with aging, a job of lower
+// priority that has waited long enough is first.
 func TestTurn(t *testing.T) {
 	at := func(r Rules, priority int, ms int64) string {
 		_, turn := func() (string, string) {

@@ -15,8 +15,8 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// bench is the service on an empty table (the fake, DynamoDB Local or
-// MiniStack's), with a clock that the test moves and executions that it reads.
+// bench is the service on an empty table (the twin, DynamoDB Local or MiniStack's), with a
+// clock that the test moves and executions that it reads.
 type bench struct {
 	*testing.T
 	q        *queue.Queue
@@ -25,7 +25,7 @@ type bench struct {
 	started  []queue.Message
 	stopped  map[string]bool
 	problems map[string]string // of executions
-	told     []string
+	answered []string
 	wakes    int
 	repairs  int
 	metrics  map[string]float64
@@ -55,11 +55,11 @@ func newBenchOn(t *testing.T, tb *table.Table) *bench {
 	return b
 }
 
-// newBench is on the DynamoDB that the suite runs on.
+// newBench makes a bench on the DynamoDB of the test run.
 func newBench(t *testing.T) *bench { return newBenchOn(t, tabletest.Open(t)) }
 
-// newTwinBench is always on the twin of DynamoDB: for tests of thousands of calls,
-// or of time, which a real one would only slow down.
+// newTwinBench makes a bench on the twin of DynamoDB, for tests with thousands of calls or
+// of times, which a real DynamoDB would only slow down.
 func newTwinBench(t *testing.T) *bench { return newBenchOn(t, tabletest.Table(tabletest.New())) }
 
 func (b *bench) Start(_ context.Context, _, _ string, in queue.Message) error {
@@ -78,11 +78,11 @@ func (b *bench) Problem(_ context.Context, _, name string) (string, error) {
 }
 
 func (b *bench) Answer(_ context.Context, token string, a ingest.Answer, cause string) error {
-	b.told = append(b.told, fmt.Sprintf("%s %s %s", token, a, cause))
+	b.answered = append(b.answered, fmt.Sprintf("%s %s %s", token, a, cause))
 	return nil
 }
 
-// handle lets a worker of the stage handle a message with a step.
+// handle makes a worker of the stage handle a message with a step.
 func (b *bench) handle(m queue.Message, step queue.Step) time.Duration {
 	b.Helper()
 	stage, ok := ingest.StageNamed(m.Step)
@@ -166,7 +166,7 @@ func (b *bench) batch(id string) ingest.Batch {
 	return row.Batch
 }
 
-// edit puts a job into a form that takes many steps to reach.
+// edit changes a job's row directly, to a state that takes many steps to reach.
 func (b *bench) edit(id string, change func(row *queue.Job)) string {
 	b.Helper()
 	row, err := b.q.Job(b.Context(), id)
@@ -213,8 +213,8 @@ func (b *bench) take() (out []queue.Message) {
 	return out
 }
 
-// lose submits n jobs whose executions start and whose messages are all lost, and
-// returns the jobs.
+// lose submits n jobs whose executions start but whose messages are all lost, and returns
+// the jobs.
 func (b *bench) lose(n int) (ids []string) {
 	b.Helper()
 	batch := b.submit(n, "")
@@ -228,7 +228,7 @@ func (b *bench) lose(n int) (ids []string) {
 	return ids
 }
 
-// grants puts n rows of something limited into the table, as of jobs that have it.
+// grants puts n reservations of slots or space into the table, as if jobs had them.
 func (b *bench) grants(pk string, n int, bytes int64) {
 	b.Helper()
 	for i := 0; i < n; {
@@ -296,7 +296,7 @@ func (b *bench) forceFail(id string) {
 	}
 }
 
-// estimated submits a job of a local id, lets it in, and estimates its size.
+// estimated submits a job with a local id, admits it, and estimates its size.
 func (b *bench) estimated(local string, size int64) string {
 	b.Helper()
 	id := ingest.JobID(b.submit(1, local), 1)
@@ -305,7 +305,7 @@ func (b *bench) estimated(local string, size int64) string {
 	return id
 }
 
-// through takes a job that runs to its end.
+// through runs a job from its message to its end.
 func (b *bench) through(m queue.Message) {
 	b.Helper()
 	for j := b.job(m.Job); j.Running(); j = b.job(m.Job) {

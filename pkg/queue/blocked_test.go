@@ -18,7 +18,7 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// noStart starts no execution of a machine, and answers no token, while an error is set.
+// noStart refuses to start executions, and to answer tokens, while an error is set.
 type noStart struct {
 	*bench
 	machine string
@@ -46,7 +46,7 @@ func refusal(operation, code string) error {
 		Message: "no"}}
 }
 
-// explains fails the test unless a job or batch waits for what is said.
+// explains fails the test unless the explanation of a job or batch is as expected.
 func (b *bench) explains(id string, waits queue.WaitsOn, says ...string) {
 	b.Helper()
 	explain := b.q.ExplainBatch
@@ -64,8 +64,8 @@ func (b *bench) explains(id string, waits queue.WaitsOn, says ...string) {
 	}
 }
 
-// TestMachineIsRefused: a state machine that may not send its messages is heard of
-// at the first repair, with the cause, and no longer once a worker has the item.
+// TestMachineIsRefused: if a state machine may not send its messages, the first repair
+// records the cause, until a worker has the item.
 func TestMachineIsRefused(t *testing.T) {
 	b := newBench(t)
 	id := b.lose(1)[0]
@@ -102,8 +102,8 @@ func TestMachineIsRefused(t *testing.T) {
 	b.explains(batch, queue.OnJobs)
 }
 
-// TestStartIsRefused: an item whose execution may not be started says so at once,
-// whoever should have started it.
+// TestStartIsRefused: if AWS refuses to start an execution, the item shows it at once,
+// whatever started it.
 func TestStartIsRefused(t *testing.T) {
 	b := newBench(t)
 	r := &noStart{bench: b, machine: queue.MachineJob, start: refusal("StartExecution", "AccessDeniedException")}
@@ -140,8 +140,8 @@ func TestStartIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnswerIsRefused: a worker that may not answer its token leaves word on the job,
-// which waits for the sweep.
+// TestAnswerIsRefused: a worker that may not answer its token records that on the job, which
+// waits for the sweep.
 func TestAnswerIsRefused(t *testing.T) {
 	b := newBench(t)
 	r := &noStart{bench: b, answer: refusal("SendTaskSuccess", "AccessDeniedException")}
@@ -158,8 +158,8 @@ func TestAnswerIsRefused(t *testing.T) {
 	}
 }
 
-// TestStuck: an item that three repairs in a row did not help is stuck, though
-// nobody can say why; one that makes progress is not.
+// TestStuck: an item is stuck after three repairs without progress, even if the cause is
+// not known; one that makes progress is not.
 func TestStuck(t *testing.T) {
 	b := newBench(t)
 	b.lose(1)
@@ -175,11 +175,11 @@ func TestStuck(t *testing.T) {
 	stuck := b.metrics[queue.Stuck]
 	b.tick()
 	if b.metrics[queue.Stuck] != stuck {
-		t.Errorf("the job is at its next gate, and counts as stuck: %v", b.metrics)
+		t.Errorf("the job is at its next gate, but counts as stuck: %v", b.metrics)
 	}
 }
 
-// TestFailedJobsAreCounted: each once, where it fails.
+// TestFailedJobsAreCounted: each job is counted once, when it fails.
 func TestFailedJobsAreCounted(t *testing.T) {
 	b := newBench(t)
 	batch := b.submit(2, "")
@@ -205,8 +205,8 @@ func TestFailedJobsAreCounted(t *testing.T) {
 	}
 }
 
-// TestCrashesAreCounted: a worker that ends without a word is counted by whoever comes
-// next; one whose step fails, or is done, is not.
+// TestCrashesAreCounted: the next worker counts a worker that crashed; one whose step fails
+// or succeeds is not counted.
 func TestCrashesAreCounted(t *testing.T) {
 	b := newBench(t)
 	b.submit(1, "")
@@ -225,11 +225,11 @@ func TestCrashesAreCounted(t *testing.T) {
 	}
 	b.handle(m, ok)
 	if b.metrics[queue.Crashes] != 2 {
-		t.Errorf("%v; two workers ended without a word", b.metrics)
+		t.Errorf("%v; two workers crashed", b.metrics)
 	}
 }
 
-// queries counts what a look at the index reads.
+// queries counts what queries of the index read.
 type queries struct {
 	dynamodbiface.DynamoDBAPI
 	n, rows int
@@ -244,8 +244,8 @@ func (c *queries) Query(ctx context.Context, in *dynamodb.QueryInput,
 	return out, err
 }
 
-// TestMeasure: what the scheduler measures each minute is the oldest by age, and costs a
-// request for each priority, however many wait.
+// TestMeasure: the scheduler measures the oldest job by age, with one request for each
+// priority, however many jobs wait.
 func TestMeasure(t *testing.T) {
 	count := &queries{DynamoDBAPI: tabletest.New()}
 	b := newBenchOn(t, tabletest.Table(count))
@@ -269,7 +269,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestSpaceUsed: space counts by what is granted of it, in percent.
+// TestSpaceUsed: the metric is the granted part of the space, in percent.
 func TestSpaceUsed(t *testing.T) {
 	b := newBench(t)
 	b.estimated("", 250) // of 1,000

@@ -42,13 +42,12 @@ func (c *counter) TransactWriteItems(ctx context.Context, in *dynamodb.TransactW
 // capArk is the object of fullest.
 const capArk = "ark:/99999/fk4tq65d6k"
 
-// fullest is a job with as many identifiers as are taken.
+// fullest is a job with as many identifiers as are allowed.
 func fullest() ingest.Job {
 	return ingest.Job{Collection: "c", SizeKnown: true, LocalIDs: many(ingest.MaxLocalIDs), Primary: capArk}
 }
 
-// counting makes a bench whose transitions are counted in rows by the function
-// that it returns.
+// counting makes a bench, and a function that counts the rows of a transition.
 func counting(t *testing.T) (*bench, func(name string, transition func())) {
 	b := newBench(t)
 	b.q.Settings.MaxInFlight = 10
@@ -66,8 +65,8 @@ func counting(t *testing.T) (*bench, func(name string, transition func())) {
 	}
 }
 
-// TestRowsAtTheCap: a job with as many identifiers as are taken can make every
-// transition: each stays within the rows of one transaction.
+// TestRowsAtTheCap: a job with as many identifiers as are allowed can make every transition:
+// each stays within the rows of one transaction.
 func TestRowsAtTheCap(t *testing.T) {
 	b, rows := counting(t)
 	var batch string
@@ -130,8 +129,8 @@ func TestSubmitRefusesBadIdentifiers(t *testing.T) {
 	}
 }
 
-// TestTryThatCannotCommit: when the end of a step cannot be committed, the true
-// reason is written down, the lease is given back, and the tries come to an end.
+// TestTryThatCannotCommit: when the end of a step cannot be committed, the true reason is
+// recorded, the lease is released, and the tries come to an end.
 func TestTryThatCannotCommit(t *testing.T) {
 	tooMany := func(_ context.Context, claim *queue.Claim) (ingest.Result, error) {
 		claim.OnCommit(func(tx *table.Tx) error {
@@ -168,8 +167,8 @@ func TestTryThatCannotCommit(t *testing.T) {
 	}
 }
 
-// TestFailedCommitLeavesTheItem: what a worker holds is as it was when a chunk or
-// a checkpoint cannot be written, so that it can be tried again or given back.
+// TestFailedCommitLeavesTheItem: if a chunk or a checkpoint cannot be written, the worker's
+// item stays unchanged, so that it can be tried again or released.
 func TestFailedCommitLeavesTheItem(t *testing.T) {
 	b := newBench(t)
 	if _, err := b.q.Submit(t.Context(), ingest.Batch{Collection: "c"}, "", nil, "me"); err != nil {

@@ -12,9 +12,9 @@ import (
 	"archivist/pkg/queue"
 )
 
-// TestDeferredJobs: a job whose source asks to wait has neither an execution nor a slot,
-// and nobody looks at it, until its time has come. Then it goes on where it was, with its
-// tries: a source that always asks to wait fails the job in the end.
+// TestDeferredJobs: a job whose source asks to wait has neither an execution nor a slot, and
+// is not processed, until its time has come. Then it continues in its state, and its tries
+// still count: if the source always asks to wait, the job fails in the end.
 func TestDeferredJobs(t *testing.T) {
 	for _, state := range []ingest.State{ingest.Estimating, ingest.Downloading} {
 		t.Run(string(state), func(t *testing.T) {
@@ -62,8 +62,8 @@ func TestDeferredJobs(t *testing.T) {
 	}
 }
 
-// TestBatchWaitsForItsSource: a batch whose source asks to wait is tried again later than
-// one whose source failed, as late as its message may come back.
+// TestBatchWaitsForItsSource: a batch whose source asks to wait is tried again later than one
+// whose source failed, at the latest when its message becomes visible again.
 func TestBatchWaitsForItsSource(t *testing.T) {
 	b := newBench(t)
 	in := ingest.Batch{Collection: "c", Payload: ingest.Payload{URL: "http://x/a"}}

@@ -10,7 +10,8 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// TestExplainFailedBatch: what is said of a failed batch is true of its jobs now.
+// TestExplainFailedBatch: the explanation of a failed batch fits the present state of its
+// jobs.
 func TestExplainFailedBatch(t *testing.T) {
 	b := newBench(t)
 	batch := b.submit(2, "")
@@ -27,7 +28,7 @@ func TestExplainFailedBatch(t *testing.T) {
 		}
 		for _, w := range want {
 			if !strings.Contains(x.Why, w) {
-				t.Errorf("it says %q, not %q", x.Why, w)
+				t.Errorf("got %q, want one with %q", x.Why, w)
 			}
 		}
 	}
@@ -55,7 +56,8 @@ func TestExplainFailedBatch(t *testing.T) {
 	says("no jobs", "submit it again")
 }
 
-// TestSchedulerDoesNotRun: a job that lacks nothing says since when the scheduler did not run.
+// TestSchedulerDoesNotRun: the explanation of a job that lacks nothing states since when the
+// scheduler has not run.
 func TestSchedulerDoesNotRun(t *testing.T) {
 	b := newBench(t)
 	id := ingest.JobID(b.submit(1, ""), 1)
@@ -73,7 +75,7 @@ func TestSchedulerDoesNotRun(t *testing.T) {
 	}
 }
 
-// TestExplainShare: a job whose collection has all that it may have says so.
+// TestExplainShare: the explanation states that the collection has reached its limit.
 func TestExplainShare(t *testing.T) {
 	b := newBench(t)
 	b.q.Settings.Share = 1
@@ -85,7 +87,7 @@ func TestExplainShare(t *testing.T) {
 	}
 }
 
-// TestOldestWaiting is found by age, however many of better priority wait.
+// TestOldestWaiting: the oldest job is found by age, however many of better priority wait.
 func TestOldestWaiting(t *testing.T) {
 	b := newTwinBench(t)
 	old := ingest.JobID(b.submitJobs(ingest.Job{Collection: "c", Priority: 50}), 1)
@@ -102,8 +104,8 @@ func TestOldestWaiting(t *testing.T) {
 	}
 }
 
-// TestExplainIsCheap: however many wait, explain reads the first of them, in one request
-// for a job and in a few for a batch.
+// TestExplainIsCheap: however many jobs wait, explain reads only the first of them, in one
+// request for a job and in a few for a batch.
 func TestExplainIsCheap(t *testing.T) {
 	count := &queries{DynamoDBAPI: tabletest.New()}
 	b := newBenchOn(t, tabletest.Table(count))

@@ -29,7 +29,7 @@ func (b *bench) one() string {
 		Payload: ingest.Payload{URL: "https://example.org/data/a.txt?key=secret", Filename: "a.txt"}}), 1)
 }
 
-// at is a job in a state, which a worker has at its try of that number; 0: none has it.
+// at is a job in a state, held by a worker in its try of that number; 0: by none.
 func at(s ingest.State, try int, more ...func(row *queue.Job)) func(b *bench) string {
 	return func(b *bench) string {
 		b.Helper()
@@ -58,7 +58,7 @@ func after(last ingest.State, message string, final bool) func(row *queue.Job) {
 	return func(row *queue.Job) { row.LastSuccessful, row.Message, row.NotRecoverable = last, message, final }
 }
 
-// waiting submits jobs until so many wait, and returns the last.
+// waiting submits n jobs that wait, and returns the last.
 func waiting(n int) func(b *bench) string {
 	return func(b *bench) string {
 		b.Helper()
@@ -71,7 +71,7 @@ func waiting(n int) func(b *bench) string {
 	}
 }
 
-// provisioning is a job that waits to download, of so many bytes.
+// provisioning is a job of a number of bytes that waits to download.
 func provisioning(bytes int64, arrange func(b *bench)) func(b *bench) string {
 	return func(b *bench) string {
 		b.Helper()
@@ -273,11 +273,11 @@ func (b *bench) submitted() string {
 	return row.Batch.ID
 }
 
-// internal are words that only those know who work on the system.
+// internal are words that only developers of the system know.
 var internal = []string{"sweep", " gate", "exec_", " lease", "park", "token", " rev", "secret"}
 
-// TestExplainTexts: what is said in each state, for each cause. testdata/explain.txt is
-// for reading in sequence; go test ./pkg/queue -run ExplainTexts -update writes it.
+// TestExplainTexts: the explanation in each state, for each cause. testdata/explain.txt has
+// all of them; go test ./pkg/queue -run ExplainTexts -update writes it.
 func TestExplainTexts(t *testing.T) {
 	const golden = "testdata/explain.txt"
 	var all strings.Builder
@@ -308,6 +308,6 @@ func TestExplainTexts(t *testing.T) {
 	}
 	want, err := os.ReadFile(golden)
 	if err != nil || string(want) != all.String() {
-		t.Errorf("the explanations are not those of %s (%v): look at what -update changes", golden, err)
+		t.Errorf("the explanations differ from %s (%v): run with -update and review the changes", golden, err)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"archivist/pkg/table"
 )
 
-// overfill gives a job more identifiers than one transaction can lock, as rows of
-// an earlier version of the system may have.
+// overfill gives a job more identifiers than one transaction can lock, as rows of an earlier
+// release may have.
 func (b *bench) overfill(id string, n int) {
 	b.Helper()
 	row, err := b.q.Job(b.Context(), id)
@@ -41,8 +41,8 @@ func (b *bench) overfill(id string, n int) {
 	}
 }
 
-// TestOneJobsErrorAtTheGate: a job that can never go through a gate is failed with
-// the reason, or at least lets all others pass.
+// TestOneJobsErrorAtTheGate: a job that can never pass a gate fails with the reason, or at
+// least does not block the others.
 func TestOneJobsErrorAtTheGate(t *testing.T) {
 	for ids, want := range map[int]ingest.State{
 		96:  ingest.Failed,       // too many for the locks, few enough to leave their lines
@@ -79,7 +79,8 @@ func (r refusing) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
 	return r.DynamoDBAPI.GetItem(ctx, in, o...)
 }
 
-// TestUnreadableJobLetsOthersPass: at the gates and in the sweep.
+// TestUnreadableJobLetsOthersPass: a job whose row cannot be read does not block others, at
+// the gates and in the sweep.
 func TestUnreadableJobLetsOthersPass(t *testing.T) {
 	b := newBench(t)
 	b.q.Settings.MaxInFlight = 10

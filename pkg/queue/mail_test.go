@@ -46,14 +46,14 @@ func (p *post) compose(_ context.Context, b *ingest.Batch, m ingest.Mail) ([]str
 	}, p.broken
 }
 
-// distinct are the different messages that came.
+// distinct are the different messages that were received.
 func (p *post) distinct() []string {
 	out := slices.Clone(p.got)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// mails are the mails that are owed, and the batch's events about those that ended.
+// mails are the pending mails, and the batch's events about those that ended.
 func (b *bench) mails(id string) (owed []queue.Mail, ended []event.Row) {
 	b.Helper()
 	if _, err := b.q.Table.Page(b.Context(), table.Query{PK: "MAIL#" + id}, &owed); err != nil {
@@ -86,8 +86,8 @@ func (b *bench) toReport() (string, queue.Message) {
 	return id, b.last()
 }
 
-// TestMailsAreSentAtOnce: the transaction that owes a mail is followed by its
-// sending, and the batch says how it went.
+// TestMailsAreSentAtOnce: a mail is sent right after the transaction that made it due, and
+// the batch has its result.
 func TestMailsAreSentAtOnce(t *testing.T) {
 	b := newBench(t)
 	p := &post{to: []string{"a@example.org", "b@example.org"}}
@@ -105,16 +105,16 @@ func TestMailsAreSentAtOnce(t *testing.T) {
 	}
 	if r := b.batch(id).Mails; len(r) != 2 || r[1].Kind != ingest.MailReport || r[1].Sent != 2 ||
 		len(r[1].Failed) != 0 {
-		t.Errorf("the batch says %+v", r)
+		t.Errorf("the batch has the results %+v", r)
 	}
 	if got := b.batch(id); got.State != ingest.BatchFailed {
 		t.Errorf("the batch is %s", got.State)
 	}
 }
 
-// TestRefusedSubmissionIsTold: a batch that ends before it has jobs owes a report,
-// whoever ends it.
-func TestRefusedSubmissionIsTold(t *testing.T) {
+// TestRefusedSubmissionIsReported: a batch that ends before it has jobs gets a report mail,
+// however it ends.
+func TestRefusedSubmissionIsReported(t *testing.T) {
 	b := newBench(t)
 	p := &post{to: []string{"a@example.org"}}
 	b.q.Compose = p.compose
@@ -135,8 +135,8 @@ func TestRefusedSubmissionIsTold(t *testing.T) {
 	}
 }
 
-// TestRefusedRecipient: one refused recipient neither stops the others nor the
-// batch, is tried less often than one who cannot be reached now, and is named.
+// TestRefusedRecipient: a refused recipient affects neither the other recipients nor the
+// batch, is tried less often than one that cannot be reached now, and is named.
 func TestRefusedRecipient(t *testing.T) {
 	b := newTwinBench(t)
 	p := &post{to: []string{"bad@example.org", "busy@example.org", "good@example.org"}, refuse: map[string]error{
@@ -183,9 +183,9 @@ func TestRefusedRecipient(t *testing.T) {
 	}
 }
 
-// TestRecipientsOfNow: a recipient who was taken out is not waited for, and a mail
-// to nobody is no event.
-func TestRecipientsOfNow(t *testing.T) {
+// TestCurrentRecipients: a mail does not wait for a former recipient, and a mail without
+// recipients has no event.
+func TestCurrentRecipients(t *testing.T) {
 	b := newBench(t)
 	p := &post{to: []string{"gone@example.org", "a@example.org"},
 		refuse: map[string]error{"gone@example.org": errors.New("no")}}
@@ -204,7 +204,7 @@ func TestRecipientsOfNow(t *testing.T) {
 	}
 }
 
-// TestMailThatCannotBeComposed ends after its tries, and says why.
+// TestMailThatCannotBeComposed: the mail ends after its tries, with the reason.
 func TestMailThatCannotBeComposed(t *testing.T) {
 	b := newTwinBench(t)
 	p := &post{to: []string{"a@example.org"}, broken: errors.New("the report cannot be read: 403")}
@@ -223,8 +223,8 @@ func TestMailThatCannotBeComposed(t *testing.T) {
 	}
 }
 
-// TestMailDoesNotDisturbAWorker: what became of a mail is recorded once no worker
-// has the batch; until then the mail is not sent again.
+// TestMailDoesNotDisturbAWorker: the result of a mail is recorded once no worker has the
+// batch; until then the mail is not sent again.
 func TestMailDoesNotDisturbAWorker(t *testing.T) {
 	b := newBench(t)
 	p := &post{to: []string{"a@example.org"}}
@@ -254,8 +254,8 @@ func TestMailDoesNotDisturbAWorker(t *testing.T) {
 	}
 }
 
-// TestReportEndsAfterItsTries: a report that cannot be made ends its batch, with the
-// cause, and the depositor hears of it.
+// TestReportEndsAfterItsTries: if the report cannot be made, the batch ends with the cause,
+// and the depositor gets a mail.
 func TestReportEndsAfterItsTries(t *testing.T) {
 	b := newBench(t)
 	p := &post{to: []string{"a@example.org"}}
@@ -273,8 +273,8 @@ func TestReportEndsAfterItsTries(t *testing.T) {
 	}
 }
 
-// TestContinueGivesTheLeaseBack: a batch's step that goes on in another message is
-// taken again at once, and its progress counts as such.
+// TestContinueGivesTheLeaseBack: a batch's step that continues in another message is claimed
+// again at once, and its progress resets the tries.
 func TestContinueGivesTheLeaseBack(t *testing.T) {
 	b := newBench(t)
 	id, report := b.toReport()
@@ -282,7 +282,7 @@ func TestContinueGivesTheLeaseBack(t *testing.T) {
 		done := fmt.Sprint(n)
 		keep := b.handle(report, func(_ context.Context, claim *queue.Claim) (ingest.Result, error) {
 			if n > 0 && claim.Batch.Checkpoint != fmt.Sprint(n-1) {
-				t.Errorf("it goes on from %q", claim.Batch.Checkpoint)
+				t.Errorf("it continues from %q", claim.Batch.Checkpoint)
 			}
 			claim.Batch.Checkpoint = done
 			return ingest.Result{Outcome: ingest.StepContinue}, nil
@@ -290,8 +290,8 @@ func TestContinueGivesTheLeaseBack(t *testing.T) {
 		if keep != 0 {
 			t.Fatalf("message %d is kept for %s", n, keep)
 		}
-		if told := b.told[len(b.told)-1]; told != "token Continue " {
-			t.Fatalf("told %q", told)
+		if got := b.answered[len(b.answered)-1]; got != "token Continue " {
+			t.Fatalf("answered %q", got)
 		}
 	}
 	b.handle(report, ok)
@@ -300,7 +300,8 @@ func TestContinueGivesTheLeaseBack(t *testing.T) {
 	}
 }
 
-// TestSilentMailService: a mail service that does not answer costs a try, and is named.
+// TestSilentMailService: a mail service that does not answer costs a try; the problem names
+// it.
 func TestSilentMailService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newTwinBench(t)
@@ -367,8 +368,8 @@ func TestSenderThatDies(t *testing.T) {
 	}
 }
 
-// TestRecordedMailDoesNotKeepABatchOpen: who closes a batch just as a mail is recorded
-// on it closes it all the same.
+// TestRecordedMailDoesNotKeepABatchOpen: a batch closes even if a mail is recorded on it at
+// the same time.
 func TestRecordedMailDoesNotKeepABatchOpen(t *testing.T) {
 	b := newBench(t)
 	fake := tabletest.New()

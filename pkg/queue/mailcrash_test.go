@@ -14,9 +14,9 @@ import (
 // errDead is what every call of a dead process returns.
 var errDead = errors.New("this process is dead")
 
-// TestMailSurvivesEveryCrash: whoever owes, sends or records a mail dies before or
-// after each of its calls. Afterwards every mail came, always with the same id,
-// and the batch says so once.
+// TestMailSurvivesEveryCrash: the process that adds, sends or records a mail dies before or
+// after each of its calls. Afterwards every mail was received, always with the same id, and
+// the batch has its result once.
 func TestMailSurvivesEveryCrash(t *testing.T) {
 	twice := 0
 	for _, after := range []bool{false, true} {
@@ -32,11 +32,11 @@ func TestMailSurvivesEveryCrash(t *testing.T) {
 		}
 	}
 	if twice == 0 {
-		t.Error("no mail came twice: the crash between sending and recording was not met")
+		t.Error("no mail was received twice: there was no crash between sending and recording")
 	}
 }
 
-// crash is a system of which one process dies at its nth call.
+// crash is a system with a process that dies at its nth call.
 type crash struct {
 	*bench
 	post   *post
@@ -72,7 +72,7 @@ func (w *crash) do(_ string, call func() error) error {
 	return errDead
 }
 
-// work lets the mortal process handle a message, and another one after it died.
+// work makes the mortal process handle a message, and another one after it died.
 func (w *crash) work(m queue.Message, step queue.Step) {
 	stage, _ := ingest.StageNamed(m.Step)
 	w.post.do = w.do

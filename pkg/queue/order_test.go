@@ -13,8 +13,8 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// TestGateOrder: of one free slot those that are parked come first, then those that
-// wait for space, then new ones.
+// TestGateOrder: a free slot goes first to parked jobs, then to those that wait for space,
+// then to new ones.
 func TestGateOrder(t *testing.T) {
 	b := newBench(t)
 	b.q.Settings.MaxInFlight = 10
@@ -29,7 +29,7 @@ func TestGateOrder(t *testing.T) {
 	b.q.Settings.MaxInFlight = 1
 	b.tick()
 	if j := b.job(parked); j.Parked {
-		t.Fatal("the parked one was not first")
+		t.Fatal("the parked job was not first")
 	}
 	b.forceFail(parked)
 	b.q.Settings.MaxInFlight = 10
@@ -39,12 +39,12 @@ func TestGateOrder(t *testing.T) {
 	b.q.Settings.MaxInFlight = 1
 	b.tick()
 	if b.job(waits).State != ingest.Downloading || b.job(fresh).State != ingest.Pending {
-		t.Errorf("who waits for space is %s, the new one %s", b.job(waits).State, b.job(fresh).State)
+		t.Errorf("the job that waits for space is %s, the new one %s", b.job(waits).State, b.job(fresh).State)
 	}
 }
 
-// TestMoreThanAPage: neither what is taken nor who waits is counted by its first
-// page alone.
+// TestMoreThanAPage: all pages of the reservations and of the waiting jobs count, not only
+// the first.
 func TestMoreThanAPage(t *testing.T) {
 	b := newTwinBench(t)
 	b.q.Settings.MaxInFlight, b.q.Settings.Space = 2000, 2000
@@ -63,11 +63,11 @@ func TestMoreThanAPage(t *testing.T) {
 	small := b.estimated("", 1)
 	b.tick()
 	if j := b.job(small); j.State != ingest.Downloading {
-		t.Errorf("who waits behind a page of those that do not fit is %s", j.State)
+		t.Errorf("the job behind a page of jobs that do not fit is %s", j.State)
 	}
 }
 
-// TestGatesEndInTime: a look at the gates begins no new page when its time is over.
+// TestGatesEndInTime: the gates start no new page when their time is over.
 func TestGatesEndInTime(t *testing.T) {
 	b := newTwinBench(t)
 	b.q.Settings.MaxInFlight = 1000
@@ -83,7 +83,7 @@ func TestGatesEndInTime(t *testing.T) {
 	}
 }
 
-// TestLaggingIndex: the row decides, not the index that shows where it was.
+// TestLaggingIndex: the row decides, not the index, which may show an earlier state.
 func TestLaggingIndex(t *testing.T) {
 	b := newBench(t)
 	fake := tabletest.New()
@@ -101,7 +101,7 @@ func TestLaggingIndex(t *testing.T) {
 	m := b.last()
 	b.tick()
 	if j := b.job(id); j.Exec != m.Exec || j.State != ingest.Downloading {
-		t.Errorf("let on again: execution %d, %s", j.Exec, j.State)
+		t.Errorf("admitted again: execution %d, %s", j.Exec, j.State)
 	}
 	lag = 0
 	waits := b.estimated("", 10)
@@ -118,8 +118,8 @@ func TestLaggingIndex(t *testing.T) {
 	}
 }
 
-// TestFailedStepWritesNothing: what a step adds to its end is written only if it
-// ends well.
+// TestFailedStepWritesNothing: what a step adds to its last transaction is written only if
+// it succeeds.
 func TestFailedStepWritesNothing(t *testing.T) {
 	for _, end := range []ingest.Result{ingest.Fail(true, "no"), {Outcome: ingest.StepContinue},
 		{Outcome: ingest.StepNext}} {
@@ -138,7 +138,8 @@ func TestFailedStepWritesNothing(t *testing.T) {
 	}
 }
 
-// TestFreeingWakesTheGates, and a job that is failed by hand loses its execution.
+// TestFreeingWakesTheGates: a job that is failed by an operator loses its execution, and the
+// gates are woken for what it frees.
 func TestFreeingWakesTheGates(t *testing.T) {
 	b := newBench(t)
 	id := ingest.JobID(b.submit(2, ""), 1)
@@ -150,8 +151,8 @@ func TestFreeingWakesTheGates(t *testing.T) {
 	}
 }
 
-// TestLongStepTakesNoTries: a job whose step goes on in very many messages does not
-// fail for their number.
+// TestLongStepTakesNoTries: a job whose step continues over many messages does not fail
+// because of their number.
 func TestLongStepTakesNoTries(t *testing.T) {
 	b := newBench(t)
 	id := ingest.JobID(b.submit(1, ""), 1)
@@ -169,8 +170,8 @@ func TestLongStepTakesNoTries(t *testing.T) {
 	}
 }
 
-// TestRepairsBackOff: an item that is repaired again and again is looked at ever
-// more rarely, and not before its time.
+// TestRepairsBackOff: an item that is repaired again and again is repaired less and less
+// often, and not before its time.
 func TestRepairsBackOff(t *testing.T) {
 	b := newTwinBench(t)
 	id := ingest.JobID(b.submit(1, ""), 1)
@@ -194,8 +195,8 @@ func TestRepairsBackOff(t *testing.T) {
 	}
 }
 
-// TestFailureIsTold: the event of a job that failed says that it was a failure.
-func TestFailureIsTold(t *testing.T) {
+// TestFailureOutcome: the event of a failed job has the outcome failure.
+func TestFailureOutcome(t *testing.T) {
 	b := newBench(t)
 	id := ingest.JobID(b.submit(1, ""), 1)
 	b.tick()

@@ -19,8 +19,8 @@ func TestJobToTheEnd(t *testing.T) {
 	id := ingest.JobID(batch, 1)
 	b.tick()
 	b.handle(b.last(), ok) // estimate
-	if j := b.job(id); j.State != ingest.Provisioning || b.told[len(b.told)-1] != "token Parked " {
-		t.Fatalf("after estimate: %s, told %v", j.State, b.told)
+	if j := b.job(id); j.State != ingest.Provisioning || b.answered[len(b.answered)-1] != "token Parked " {
+		t.Fatalf("after estimate: %s, answered %v", j.State, b.answered)
 	}
 	b.tick()
 	m := b.last()
@@ -56,21 +56,21 @@ func TestStaleMessages(t *testing.T) {
 		t.Error("a stale message was worked on")
 		return ingest.Result{}, nil
 	})
-	if got := b.told[len(b.told)-1]; got != "token Parked " {
-		t.Errorf("a repeated message was told %q", got)
+	if got := b.answered[len(b.answered)-1]; got != "token Parked " {
+		t.Errorf("a repeated message got the answer %q", got)
 	}
 	b.tick()
 	b.handle(estimate, ok)
-	if got := b.told[len(b.told)-1]; got != "token Superseded " {
-		t.Errorf("a message of an old execution was told %q", got)
+	if got := b.answered[len(b.answered)-1]; got != "token Superseded " {
+		t.Errorf("a message of an old execution got the answer %q", got)
 	}
 	if m := b.last(); m.Job != id || m.State != string(ingest.Downloading) || m.Exec != 2 {
 		t.Errorf("started %+v", m)
 	}
 }
 
-// TestOneWorker: a second message for a job that is held comes back after the
-// lease; a worker that is too slow cannot write.
+// TestOneWorker: a second message for a job with a lease comes back after the lease; a
+// worker that is too slow cannot write.
 func TestOneWorker(t *testing.T) {
 	b := newBench(t)
 	id := ingest.JobID(b.submit(1, ""), 1)
@@ -79,7 +79,7 @@ func TestOneWorker(t *testing.T) {
 	lease := b.q.Rules.Timing.Short + b.q.Rules.Timing.Margin
 	b.handle(m, func(context.Context, *queue.Claim) (ingest.Result, error) {
 		if keep := b.handle(m, ok); keep < lease {
-			t.Errorf("a second worker is told to come back after %s; the lease is %s", keep, lease)
+			t.Errorf("the second message comes back after %s; the lease is %s", keep, lease)
 		}
 		b.now = b.now.Add(lease + time.Second)
 		b.handle(m, ok) // the lease has run out: another worker does it
@@ -100,7 +100,7 @@ func TestTriesEnd(t *testing.T) {
 			return ingest.Result{}, errors.New("the disk is full")
 		})
 		if keep == 0 {
-			t.Fatal("a failed try is done with")
+			t.Fatal("the message of a failed try would be deleted")
 		}
 		b.now = b.now.Add(keep)
 	}
@@ -151,7 +151,7 @@ func TestSlotsAndLocks(t *testing.T) {
 	}
 	row, err := b.q.Requeue(t.Context(), first, "again", "me")
 	if err != nil || !row.Parked || row.WaitsOn != second || row.HasSlot {
-		t.Errorf("requeued into a taken lock: %+v, %v", row, err)
+		t.Errorf("requeued while another job holds the lock: %+v, %v", row, err)
 	}
 }
 
@@ -237,8 +237,8 @@ func TestUnpackInChunks(t *testing.T) {
 	}
 }
 
-// TestChain: jobs for one local id work in the order of their submission, also
-// where a later one has the better priority, and a failed one lets the others pass.
+// TestChain: jobs for one local id run in the order of their submission, even if a later one
+// has a better priority, and a failed one does not block the others.
 func TestChain(t *testing.T) {
 	b := newBench(t)
 	b.q.Settings.MaxInFlight = 10
@@ -286,8 +286,8 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// TestFailedIsCleaned: after its retention a failed job gives its space back, and
-// a requeue begins again.
+// TestFailedIsCleaned: after its retention a failed job gives its space back, and a requeue
+// starts from the beginning.
 func TestFailedIsCleaned(t *testing.T) {
 	b := newBench(t)
 	id := ingest.JobID(b.submit(1, ""), 1)
@@ -318,8 +318,8 @@ func TestFailedIsCleaned(t *testing.T) {
 	}
 }
 
-// TestFiveHundred: of one large batch each admission is the best that waits, no
-// job has two holders, and the counts sum to the batch at each look.
+// TestFiveHundred: in a large batch, each admission is the first waiting job, no job has two
+// holders, and the counts always add up to the batch.
 func TestFiveHundred(t *testing.T) {
 	const n, slots = 500, 7
 	b := newBench(t)
@@ -350,13 +350,13 @@ func TestFiveHundred(t *testing.T) {
 	for seen := len(b.started); len(waiting) > 0; {
 		b.tick()
 		if len(b.started) == seen {
-			t.Fatalf("nothing was let in with %d waiting", len(waiting))
+			t.Fatalf("no job was admitted with %d waiting", len(waiting))
 		}
 		for ; seen < len(b.started); seen++ {
 			m := b.started[seen]
 			for id, turn := range waiting {
 				if turn < waiting[m.Job] {
-					t.Fatalf("%s (%s) was let in before %s (%s)", m.Job, waiting[m.Job], id, turn)
+					t.Fatalf("%s (%s) was admitted before %s (%s)", m.Job, waiting[m.Job], id, turn)
 				}
 			}
 			delete(waiting, m.Job)

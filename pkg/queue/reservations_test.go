@@ -11,7 +11,7 @@ import (
 	"archivist/pkg/table"
 )
 
-// lose removes a row by hand.
+// loseRow removes a row, as a person could.
 func (b *bench) loseRow(k table.Key) {
 	b.Helper()
 	if err := b.q.Table.Rows.Delete("pk", k.PK).Range("sk", k.SK).Run(b.Context()); err != nil {
@@ -19,8 +19,8 @@ func (b *bench) loseRow(k table.Key) {
 	}
 }
 
-// TestMissingRows: a job whose slot, space, lock or place in line was removed by
-// hand can be failed, requeued and worked on; it is told and counted.
+// TestMissingRows: a job whose slot, space, lock or place in line was removed by hand can be
+// failed, requeued and processed; the missing row is logged and counted.
 func TestMissingRows(t *testing.T) {
 	lock := queue.LockKey("local#c#x")
 	for name, k := range map[string]func(id string) table.Key{
@@ -52,8 +52,8 @@ func TestMissingRows(t *testing.T) {
 	}
 }
 
-// TestSomebodyElsesRow: a lock that is another's is no missing row.
-func TestSomebodyElsesRow(t *testing.T) {
+// TestLockOfAnotherJob: a lock that another job owns is no missing row.
+func TestLockOfAnotherJob(t *testing.T) {
 	b := newBench(t)
 	b.q.Settings.MaxInFlight = 10
 	first := b.estimated("x", 10)
@@ -76,8 +76,8 @@ func TestSomebodyElsesRow(t *testing.T) {
 	}
 }
 
-// TestLockFoundLate: a job that finds an identifier in its package does not overtake
-// those that stand in line for it.
+// TestLockFoundLate: a job that finds an identifier in its package does not overtake the jobs
+// in line for it.
 func TestLockFoundLate(t *testing.T) {
 	b := newBench(t)
 	b.q.Settings.MaxInFlight = 10
@@ -121,14 +121,14 @@ func TestLockFoundLate(t *testing.T) {
 	}
 }
 
-// TestActionsEnd: an action on a job that others change all the time says so.
+// TestActionsEnd: an action on a job that others always change ends with an error.
 func TestActionsEnd(t *testing.T) {
 	b := newBench(t)
 	id := ingest.JobID(b.submit(1, ""), 1)
 	b.tick()
 	m := b.last()
 	real, nested := b.q.NewID, false
-	b.q.NewID = func() string { // before each commit somebody else changes the job
+	b.q.NewID = func() string { // another process changes the job before each commit
 		if !nested {
 			nested = true
 			b.handle(m, func(context.Context, *queue.Claim) (ingest.Result, error) {

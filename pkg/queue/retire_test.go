@@ -12,8 +12,8 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// TestRetire: after its retention the rows of a completed batch go, not before;
-// its history stays, and a failed batch stays whole.
+// TestRetire: the rows of a completed batch are removed after its retention, not before; its
+// events stay, and a failed batch keeps all rows.
 func TestRetire(t *testing.T) {
 	b := newBench(t)
 	b.q.Rules.Retention = 10 * 24 * time.Hour
@@ -48,16 +48,16 @@ func TestRetire(t *testing.T) {
 	b.now = b.now.Add(9 * 24 * time.Hour)
 	b.tick()
 	if _, err := b.q.Job(t.Context(), ingest.JobID(batch, jobs)); err != nil {
-		t.Errorf("a row went too early: %v", err)
+		t.Errorf("a row was removed too early: %v", err)
 	}
 	b.now = b.now.Add(2 * 24 * time.Hour)
 	b.tick()
 	if _, err := b.q.Batch(t.Context(), batch); !fault.Is(err, fault.NotFound) {
-		t.Errorf("the batch is still there: %v", err)
+		t.Errorf("the batch still exists: %v", err)
 	}
 	for n := 1; n <= jobs; n++ {
 		if _, err := b.q.Job(t.Context(), ingest.JobID(batch, n)); !fault.Is(err, fault.NotFound) {
-			t.Errorf("job %d is still there: %v", n, err)
+			t.Errorf("job %d still exists: %v", n, err)
 		}
 	}
 	if _, err := b.q.Job(t.Context(), ingest.JobID(bad, 1)); err != nil {
@@ -70,8 +70,7 @@ func TestRetire(t *testing.T) {
 	}
 }
 
-// TestListsWhileRowsGo: a list leaves out what is retired, also when its index does
-// not know yet.
+// TestListsWhileRowsGo: a list leaves out retired rows, even if its index still shows them.
 func TestListsWhileRowsGo(t *testing.T) {
 	b, rows := newBench(t), tabletest.New()
 	b.q.Table = tabletest.Table(rows)

@@ -9,8 +9,8 @@ import (
 	"archivist/pkg/queue"
 )
 
-// TestTooLargeFailsAtEstimate: a job that can never fit says so at once, and keeps
-// nobody waiting.
+// TestTooLargeFailsAtEstimate: a job that can never fit fails at once, and does not block
+// other jobs.
 func TestTooLargeFailsAtEstimate(t *testing.T) {
 	b := newBench(t)
 	b.q.Settings.Patience, b.q.Settings.MaxInFlight = time.Hour, 10
@@ -18,8 +18,8 @@ func TestTooLargeFailsAtEstimate(t *testing.T) {
 	if j := b.job(huge); j.State != ingest.Failed || !strings.Contains(j.Message, "5,000 bytes") || j.HasSlot {
 		t.Errorf("the huge job is %+v", j)
 	}
-	if told := b.told[len(b.told)-1]; !strings.Contains(told, "StageFailed") || !strings.Contains(told, "5,000") {
-		t.Errorf("its execution was told %q", told)
+	if got := b.answered[len(b.answered)-1]; !strings.Contains(got, "StageFailed") || !strings.Contains(got, "5,000") {
+		t.Errorf("its execution got the answer %q", got)
 	}
 	// One that fitted once, before the settings were changed.
 	b.q.Settings.Space = 10_000
@@ -37,8 +37,8 @@ func TestTooLargeFailsAtEstimate(t *testing.T) {
 	}
 }
 
-// TestImpatientJobIsNamed: who waits behind a job that keeps the space is told by whom.
-func TestImpatientJobIsNamed(t *testing.T) {
+// TestReservingJobIsNamed: the explanation of a job names the one that reserves freed space.
+func TestReservingJobIsNamed(t *testing.T) {
 	b := newBench(t)
 	b.q.Settings.Patience, b.q.Settings.MaxInFlight = time.Hour, 10
 	running := b.estimated("", 500)
@@ -55,7 +55,7 @@ func TestImpatientJobIsNamed(t *testing.T) {
 		t.Errorf("explained: %+v, %v", x, err)
 	}
 	if x, err := b.q.ExplainJob(t.Context(), head); err != nil || x.Waits != "space" || x.On != "" {
-		t.Errorf("of the one that keeps it: %+v, %v", x, err)
+		t.Errorf("explanation of the job that reserves it: %+v, %v", x, err)
 	}
 	b.forceFail(running)
 	b.now = b.now.Add(25 * time.Hour)
@@ -86,8 +86,8 @@ func (b *bench) parkedWithSpace(local string, space int64) (first, parked string
 	return first, parked
 }
 
-// TestParkedJobsSpace: a job gets the space that it needs from those that are
-// parked until it is done; else they would wait for each other for ever.
+// TestParkedJobsSpace: a job gets its space from those that are parked until it ends;
+// otherwise they would wait for each other without end.
 func TestParkedJobsSpace(t *testing.T) {
 	b := newBench(t)
 	b.q.Settings.MaxInFlight, b.q.Settings.Patience = 10, time.Hour
@@ -116,8 +116,8 @@ func TestParkedJobsSpace(t *testing.T) {
 	}
 }
 
-// TestParkedBehindOneThatHoldsNothing: what a parked job holds counts for the job
-// for which it waits in the end, also where one between them holds nothing.
+// TestParkedBehindOneThatHoldsNothing: the space of a parked job counts for the job that it
+// finally waits for, even if a job between them holds nothing.
 func TestParkedBehindOneThatHoldsNothing(t *testing.T) {
 	b := newBench(t)
 	b.q.Settings.MaxInFlight = 10
@@ -151,8 +151,8 @@ func TestParkedBehindOneThatHoldsNothing(t *testing.T) {
 	}
 }
 
-// TestFailedJobsGiveWay: where a job lacks space, failed ones that were kept for
-// FailedKeep are cleaned early, the oldest first.
+// TestFailedJobsGiveWay: if a job lacks space, failed jobs that were kept for FailedKeep are
+// cleaned early, the oldest first.
 func TestFailedJobsGiveWay(t *testing.T) {
 	b := newBench(t)
 	b.q.Rules.FailedRetention, b.q.Settings.FailedKeep, b.q.Settings.MaxInFlight = 30*24*time.Hour, 24*time.Hour, 10
@@ -168,13 +168,13 @@ func TestFailedJobsGiveWay(t *testing.T) {
 	b.now = b.now.Add(21 * time.Hour) // 25 and 23 hours after they failed
 	b.tick()
 	if !b.job(failed[0]).HasSpace {
-		t.Error("cleaned, though nobody lacks space")
+		t.Error("cleaned, but no job lacks space")
 	}
 	waits := b.estimated("", 500)
 	b.tick()
 	b.tick()
 	if j := b.job(waits); b.job(failed[0]).HasSpace || !b.job(failed[1]).HasSpace || j.State != ingest.Downloading {
-		t.Errorf("the oldest holds space: %v, the newer: %v; who waits is %s", b.job(failed[0]).HasSpace,
+		t.Errorf("the oldest holds space: %v, the newer: %v; the waiting job is %s", b.job(failed[0]).HasSpace,
 			b.job(failed[1]).HasSpace, j.State)
 	}
 	row, err := b.q.Requeue(t.Context(), failed[0], "again", "me")

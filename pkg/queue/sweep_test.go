@@ -12,8 +12,8 @@ import (
 	"archivist/pkg/table"
 )
 
-// failMany submits n jobs that fail while they download, so that each keeps work
-// files, and lets the time go by for which they are kept.
+// failMany submits n jobs that fail while downloading, so that each keeps work files, and
+// moves the clock past their retention.
 func (b *bench) failMany(n int) {
 	b.Helper()
 	b.q.Settings.MaxInFlight, b.q.Settings.Space = 10*n, 1<<40
@@ -28,7 +28,7 @@ func (b *bench) failMany(n int) {
 	b.now = b.now.Add(25 * time.Hour)
 }
 
-// repairedAfter is how many minutes pass until each of the jobs has a new execution.
+// repairedAfter is the number of minutes until each of the jobs has a new execution.
 func (b *bench) repairedAfter(ids []string, most int) int {
 	b.Helper()
 	for minute := 1; minute <= most; minute++ {
@@ -47,13 +47,13 @@ func (b *bench) repairedAfter(ids []string, most int) int {
 	return most + 1
 }
 
-// grace is how many minutes after its start a lost execution is repaired.
+// grace is the number of minutes from the start of a lost execution to its repair.
 func (b *bench) grace() int {
 	return int(b.q.Rules.Timing.Times(ingest.Stages[1]).Grace.Minutes()) + 2
 }
 
-// TestCleanUpsKeepNoRepairWaiting: neither very many clean-ups nor such as fail
-// for ever put off the repair of a running job.
+// TestCleanUpsKeepNoRepairWaiting: neither many clean-ups nor those that always fail delay
+// the repair of a running job.
 func TestCleanUpsKeepNoRepairWaiting(t *testing.T) {
 	for name, clean := range map[string]func(b *bench) (bool, error){
 		"that fail":      func(*bench) (bool, error) { return false, errors.New("AccessDenied") },
@@ -70,8 +70,8 @@ func TestCleanUpsKeepNoRepairWaiting(t *testing.T) {
 	}
 }
 
-// TestFailingRepairsLetOthersPass: items whose repair fails each time do not keep
-// the ones behind them from being repaired.
+// TestFailingRepairsLetOthersPass: items whose repair always fails do not prevent the repair
+// of others.
 func TestFailingRepairsLetOthersPass(t *testing.T) {
 	b := newTwinBench(t)
 	b.q.Settings.MaxInFlight, b.q.Settings.SweepPage = 1000, 5
@@ -99,7 +99,7 @@ func TestFailingRepairsLetOthersPass(t *testing.T) {
 	}
 }
 
-// deafExecutions does not answer about some of the executions.
+// deafExecutions returns an error for some of the executions.
 type deafExecutions struct {
 	*bench
 	silent map[string]bool
@@ -112,8 +112,8 @@ func (d deafExecutions) StoppedByHand(ctx context.Context, machine, name string)
 	return d.bench.StoppedByHand(ctx, machine, name)
 }
 
-// TestAnyTickSweeps: where the minute's own tick is dropped each time, since it
-// meets a wake-up's, the wake-ups sweep in its place, once a minute.
+// TestAnyTickSweeps: if the tick of each minute is dropped because the tick of a wake-up is
+// running, the wake-ups sweep instead, once a minute.
 func TestAnyTickSweeps(t *testing.T) {
 	b := newTwinBench(t)
 	ids := b.lose(2)
@@ -134,8 +134,8 @@ func TestAnyTickSweeps(t *testing.T) {
 	}
 }
 
-// TestRequeueWaitsForTheCleanUp: a job whose work files are partly removed is not
-// requeued before the rest is.
+// TestRequeueWaitsForTheCleanUp: a job whose work files are partly removed is not requeued
+// before the rest is removed.
 func TestRequeueWaitsForTheCleanUp(t *testing.T) {
 	b := newBench(t)
 	b.failMany(1)
@@ -147,7 +147,7 @@ func TestRequeueWaitsForTheCleanUp(t *testing.T) {
 	clean := b.q.Clean
 	b.q.Clean = func(ctx context.Context, job string, until time.Time) (bool, error) {
 		if j := b.job(job); j.Due <= b.now.UnixMilli() { // if this process ended here, others would wait behind the job
-			t.Error("the next look was not put off before the clean-up")
+			t.Error("the due time was not postponed before the clean-up")
 		}
 		return clean(ctx, job, until)
 	}

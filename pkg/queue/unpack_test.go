@@ -12,8 +12,8 @@ import (
 	"archivist/pkg/queue"
 )
 
-// TestBadRowFailsAlone: a row that cannot be ingested becomes a failed job with
-// its reason, wherever it stands; the others go on, and the batch reports.
+// TestBadRowFailsAlone: a row that cannot be ingested becomes a failed job with a reason,
+// wherever the row is; the other jobs continue, and the batch reports.
 func TestBadRowFailsAlone(t *testing.T) {
 	const n, at = 100, 61 // in the second chunk
 	for name, c := range map[string]struct {
@@ -56,7 +56,7 @@ func TestBadRowFailsAlone(t *testing.T) {
 	}
 }
 
-// TestBatchOfBadRows reports, though none of its jobs ever ran.
+// TestBatchOfBadRows: the batch reports, although none of its jobs ever ran.
 func TestBatchOfBadRows(t *testing.T) {
 	b := newBench(t)
 	batch := b.submitJobs(ingest.Job{LocalIDs: many(21)})
@@ -79,7 +79,7 @@ func TestLargeRowsInChunks(t *testing.T) {
 	}
 }
 
-// TestTooManyRows: more rows than the jobs' ids have room for are refused at once.
+// TestTooManyRows: a batch with more rows than job ids can number is refused at once.
 func TestTooManyRows(t *testing.T) {
 	b := newBench(t)
 	row, err := b.q.Submit(t.Context(), ingest.Batch{Collection: "c"}, "", nil, "me")
@@ -95,8 +95,8 @@ func TestTooManyRows(t *testing.T) {
 	}
 }
 
-// TestUnpackThatGivesUp: a batch of which only some rows became jobs waits for
-// these, reports, and says why it is not complete.
+// TestUnpackThatGivesUp: a batch of which only some rows became jobs waits for these jobs,
+// reports, and states why it is not complete.
 func TestUnpackThatGivesUp(t *testing.T) {
 	for name, end := range map[string]func() (ingest.Result, error){
 		"after its tries": func() (ingest.Result, error) { return ingest.Result{}, errors.New("the manifest is gone") },
@@ -125,10 +125,10 @@ func TestUnpackThatGivesUp(t *testing.T) {
 		}
 		want := ingest.Success
 		if name == "after its tries" {
-			want = ingest.StageFail // it is the worker that cannot do it: an alarm
+			want = ingest.StageFail // the fault is the worker's: an alarm
 		}
-		if told := b.told[len(b.told)-1]; !strings.Contains(told, string(want)) {
-			t.Errorf("%s: the execution was told %q", name, told)
+		if got := b.answered[len(b.answered)-1]; !strings.Contains(got, string(want)) {
+			t.Errorf("%s: the execution got the answer %q", name, got)
 		}
 		b.tick()
 		b.forceFail(b.last().Job)
@@ -140,7 +140,7 @@ func TestUnpackThatGivesUp(t *testing.T) {
 	}
 }
 
-// TestReportThatCannotBeMade: its tries end, and the batch says why.
+// TestReportThatCannotBeMade: its tries end, and the batch has the reason.
 func TestReportThatCannotBeMade(t *testing.T) {
 	b := newBench(t)
 	id := b.submit(1, "")
@@ -158,13 +158,13 @@ func TestReportThatCannotBeMade(t *testing.T) {
 		t.Errorf("the batch is %s: %q, %v", row.State, row.Message, err)
 	}
 	// the execution fails, which is an alarm
-	if told := b.told[len(b.told)-1]; !strings.Contains(told, string(ingest.StageFail)) {
-		t.Errorf("the execution was told %q", told)
+	if got := b.answered[len(b.answered)-1]; !strings.Contains(got, string(ingest.StageFail)) {
+		t.Errorf("the execution got the answer %q", got)
 	}
 }
 
-// TestContinueTakesNoTries: the next message of an execution is not kept
-// waiting, however many it takes.
+// TestContinueTakesNoTries: the next message of an execution is handled at once, however
+// many messages the step needs.
 func TestContinueTakesNoTries(t *testing.T) {
 	b := newBench(t)
 	if _, err := b.q.Submit(b.Context(), ingest.Batch{Collection: "c"}, "", nil, "me"); err != nil {
@@ -174,13 +174,13 @@ func TestContinueTakesNoTries(t *testing.T) {
 	for n := range 30 { // more than the tries of the stage
 		keep := b.handle(m, func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 			b.now = b.now.Add(45 * time.Second)
-			if n%2 == 0 { // a step may go on without a new chunk
+			if n%2 == 0 { // a step may continue without a new chunk
 				return ingest.Result{Outcome: ingest.StepContinue}, nil
 			}
 			return ingest.Result{Outcome: ingest.StepContinue}, claim.Unpack(ctx, make([]ingest.Job, 1), 1000)
 		})
-		if told := b.told[len(b.told)-1]; keep != 0 || !strings.Contains(told, string(ingest.Continue)) {
-			t.Fatalf("message %d: kept for %s, told %q", n, keep, told)
+		if got := b.answered[len(b.answered)-1]; keep != 0 || !strings.Contains(got, string(ingest.Continue)) {
+			t.Fatalf("message %d: kept for %s, answered %q", n, keep, got)
 		}
 		b.now = b.now.Add(time.Second)
 	}

@@ -30,8 +30,8 @@ func one(t *rapid.T, n int, label string) bool { return rapid.IntRange(0, n-1).D
 
 func pick[T any](t *rapid.T, from []T, label string) T { return rapid.SampledFrom(from).Draw(t, label) }
 
-// histories draws what depositors submit: new submissions, and such as change one
-// thing of an earlier one.
+// histories draws what depositors submit: new submissions, and earlier ones with one
+// change.
 func histories(most int) *rapid.Generator[history] {
 	return rapid.Custom(func(t *rapid.T) (h history) {
 		for n := range rapid.IntRange(1, most).Draw(t, "submissions") {
@@ -73,8 +73,8 @@ func fresh(t *rapid.T) submission {
 	return settle(s)
 }
 
-// settle takes out of a submission what makes its result depend on the order in
-// which its objects happen to be worked on.
+// settle removes from a submission what makes its result depend on the order in which its
+// objects are processed.
 func settle(s submission) submission {
 	seen := map[value]bool{}
 	for i := range s.Objects {
@@ -154,7 +154,7 @@ func fails(t *rapid.T) failing {
 		Head: pick(t, []trouble{fine, fine, notFound, silent, closed}, "head")}
 }
 
-// again is an earlier submission with nothing or one thing changed.
+// again is an earlier submission with no change or one change.
 func again(t *rapid.T, s submission) submission {
 	s.Objects = slices.Clone(s.Objects)
 	i := rapid.IntRange(0, len(s.Objects)-1).Draw(t, "object")

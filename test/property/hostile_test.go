@@ -13,9 +13,9 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// TestAcceptedEnds: what a submission has of hostile values is refused before the
-// first write to the storage root, with a reason, or it is preserved as it is, and
-// can be read, reported and rebuilt.
+// TestAcceptedEnds: a submission with hostile values is refused with a reason before the
+// first write to the storage root, or it is preserved unchanged, and can be read, reported
+// and rebuilt.
 func TestAcceptedEnds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) { check(t, r, hostileHistories().Draw(r, "history")) })
@@ -57,7 +57,7 @@ var paths = []value{repeat("n", 255), repeat("n", 300) + ".txt", "x/" + repeat("
 var strangePaths = []value{".", "..", "a/../b", "a//b", "/a", "a/", "a\x00b", "a\nb", "a\x7f", "\xff.txt",
 	"lost\ufffd.txt", repeat("n/", 20_000) + "f", "a ", "./a"}
 
-// sizes are what a manifest says of a file.
+// sizes are sizes of a file in a manifest.
 var sizes = []size{"-1", "9223372036854775807", "9223372036854775808", "4611686018427387904", "99999999999999999999999",
 	"1e3", "abc", "0x10", " ", "+5", "007"}
 
@@ -153,7 +153,7 @@ var descriptions = sync.OnceValue(func() []brought {
 	}
 })
 
-// hostile puts one hostile value into a submission, and notes whether it may be
+// hostile puts one hostile value into a submission, and marks the submission if it may be
 // refused for it.
 func hostile(t *rapid.T, s submission) submission {
 	s.Objects = slices.Clone(s.Objects)
@@ -219,7 +219,7 @@ func hostile(t *rapid.T, s submission) submission {
 	return s
 }
 
-// clashes reports whether a file's name is another's folder.
+// clashes reports whether a file's name is also the folder of another.
 func clashes(o object) bool {
 	for _, a := range o.Files {
 		for _, b := range o.Files {

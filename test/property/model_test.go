@@ -11,7 +11,7 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// archive is what should be preserved by now.
+// archive is what should be preserved now.
 type archive struct {
 	objects map[string]*known
 	order   []string
@@ -24,7 +24,7 @@ type known struct {
 	versions        []version
 }
 
-// version is what a version should say.
+// version is the expected content of a version.
 type version struct {
 	files           map[string][]byte
 	who, what, when string
@@ -40,7 +40,7 @@ func (k *known) head() version {
 	return k.versions[len(k.versions)-1]
 }
 
-// add records that a job became a version.
+// add records that a job made a version.
 func (a *archive) add(id, collection string, v version) {
 	k := a.objects[id]
 	if k == nil {
@@ -56,7 +56,7 @@ func (a *archive) add(id, collection string, v version) {
 // shoulders of the collections.
 var shoulders = map[string]string{"maps": "fk4", "books": "fk7"}
 
-// ark is the one that a submission names.
+// ark is the ARK that a submission names.
 func (w *world) ark(ref, submission, object int) string {
 	switch {
 	case ref > 0 && len(w.known.order) > 0:
@@ -75,7 +75,7 @@ func (w *world) ark(ref, submission, object int) string {
 	return given.String()
 }
 
-// ref is how its ark was chosen.
+// ref is how the job's ARK was chosen.
 func (j *job) ref() int {
 	if many(j.submission.Kind) {
 		return j.object.Row.Primary
@@ -91,7 +91,7 @@ func (j *job) named() []string {
 	return clean(j.submission.Form.Local, false)
 }
 
-// local are all that a job brings, in order.
+// local are all local ids of a job, in order.
 func (j *job) local() []string {
 	ids := j.named()
 	for _, id := range clean(j.inPackage(), false) {
@@ -102,7 +102,8 @@ func (j *job) local() []string {
 	return ids
 }
 
-// clean are ids as they count; those of a manifest's row are encoded.
+// clean returns the effective ids: trimmed, without duplicates; those of a manifest's row are
+// decoded.
 func clean(from []value, row bool) (ids []string) {
 	had := map[string]bool{}
 	for _, id := range from {
@@ -120,7 +121,7 @@ func clean(from []value, row bool) (ids []string) {
 	return ids
 }
 
-// inPackage are those that its package brings.
+// inPackage are the local ids in a job's package.
 func (j *job) inPackage() []value {
 	for _, d := range []said{j.object.ERC, j.object.DataCite, j.object.DC} {
 		if len(d.Local) > 0 {
@@ -130,7 +131,7 @@ func (j *job) inPackage() []value {
 	return nil
 }
 
-// element is the best of what was said of one element.
+// element is the value of one element from the best source.
 func (j *job) element(of func(said) value, before string) string {
 	for _, s := range j.said {
 		switch v := oneLine(string(of(s))); v {
@@ -147,7 +148,7 @@ var breaks = regexp.MustCompile(`[ \t]*[\t\n\r\x{85}\x{2028}\x{2029}][ \t\n\r\x{
 // oneLine is a value without its line breaks.
 func oneLine(v string) string { return strings.TrimSpace(breaks.ReplaceAllString(v, " ")) }
 
-// version is what a job should make of an object.
+// version is the version that a job should make of an object.
 func (j *job) version(before version, given map[string][]byte) version {
 	v := version{files: given, ids: slices.Clone(before.ids)}
 	v.who = j.element(func(s said) value { return s.Who }, before.who)
@@ -161,7 +162,7 @@ func (j *job) version(before version, given map[string][]byte) version {
 	return v
 }
 
-// same reports whether nothing is different.
+// same reports whether two versions are equal.
 func (v version) same(other version) bool {
 	return equalFiles(v.files, other.files) && v.who == other.who && v.what == other.what && v.when == other.when &&
 		slices.Equal(v.ids, other.ids)
@@ -171,7 +172,7 @@ func equalFiles(a, b map[string][]byte) bool {
 	return maps.EqualFunc(a, b, func(a, b []byte) bool { return string(a) == string(b) })
 }
 
-// conflict says why a job must be refused for its identifiers, "" if it need not.
+// conflict returns why a job must be refused because of its identifiers, "" if it must not.
 func (a *archive) conflict(j *job) string {
 	s := j.submission
 	own := map[string]bool{}
@@ -183,15 +184,15 @@ func (a *archive) conflict(j *job) string {
 	stands := a.objects[j.primary]
 	switch {
 	case len(own) > 1:
-		return "its local ids are of different objects"
+		return "its local ids belong to different objects"
 	case stands == nil && j.ref() == -2:
-		return "its ark has a wrong check character"
+		return "its ARK has a wrong check character"
 	case j.primary != "" && stands == nil && s.Collection != "maps":
-		return "its ark is not on the collection's shoulder"
+		return "its ARK is not on the collection's shoulder"
 	case stands != nil && stands.collection != s.Collection:
-		return "its ark is another collection's"
+		return "its ARK belongs to another collection"
 	case j.primary != "" && len(own) == 1 && !own[j.primary]:
-		return "its local id is another object's"
+		return "its local id belongs to another object"
 	case j.primary == "" && len(own) == 1 && a.onlyInPackage(j):
 		return "its package names another object"
 	}
@@ -211,7 +212,7 @@ func (a *archive) onlyInPackage(j *job) bool {
 	return true
 }
 
-// target is the object for which a submission is, as far as its ids say.
+// target is the object that a job's ids name, if it is known.
 func (a *archive) target(j *job) *known {
 	if j.primary != "" {
 		return a.objects[j.primary]
@@ -224,11 +225,11 @@ func (a *archive) target(j *job) *known {
 	return nil
 }
 
-// refused says why a job must fail, given what its sources gave; "" if it must not.
+// refused returns why a job must fail, given what its sources served; "" if it must not.
 func (w *world) refused(j *job) string {
 	s := j.submission
 	if many(s.Kind) && (len(s.Form.Local) > 0 || j.formPrimary != "" || s.IfVersion == 2) {
-		return "its form says of one object what is of several"
+		return "its form has fields for one object, but the payload lists several"
 	}
 	for _, f := range j.object.files() {
 		given := w.source.given(j.paths[j.name(f)])
@@ -237,14 +238,14 @@ func (w *world) refused(j *job) string {
 		}
 		switch {
 		case f.Check.digest([]byte(f.Content)) != f.Check.digest(given) && f.Check.Algorithm != "", f.Check.refuses():
-			return fmt.Sprintf("%s is not what the depositor said", f.Name)
+			return fmt.Sprintf("%s does not match the depositor's digest", f.Name)
 		case f.Check.Algorithm == "" && f.Check.size([]byte(f.Content)) != f.Check.size(given):
-			return fmt.Sprintf("%s has another size than the depositor said", f.Name)
+			return fmt.Sprintf("%s does not have the depositor's size", f.Name)
 		}
 	}
 	if given := w.source.given(j.payload.at); s.Untyped && strings.HasPrefix(string(given), "<") &&
 		!strings.HasSuffix(j.payload.name, ".html") {
-		return "a web page came where nobody said that one is expected"
+		return "the source answered with a web page that was not declared"
 	}
 	if s.Collection == "books" && slices.ContainsFunc(j.object.files(),
 		func(f file) bool { return f.Check.Algorithm == "" }) {
@@ -252,19 +253,18 @@ func (w *world) refused(j *job) string {
 	}
 	if s.Kind == ingest.TypeBatchManifest || s.Kind == ingest.TypeObjectManifest {
 		if j.object.Check.Algorithm != "" && j.object.Check.Wrong {
-			return "its manifest is not what the depositor said"
+			return "its manifest does not match the depositor's digest"
 		}
 	}
 	for at, text := range j.manifests {
 		if given := w.source.given(at); given != nil && string(given) != text {
-			return "its manifest was not given"
+			return "its manifest was not served"
 		}
 	}
 	return w.known.conflict(j)
 }
 
-// name is the one under which a file is kept: in manifests some characters are
-// encoded.
+// name is the name under which a file is stored: in manifests some characters are encoded.
 func (j *job) name(f file) string {
 	if j.submission.Kind == ingest.TypeFile {
 		return string(f.Name)
@@ -272,8 +272,8 @@ func (j *job) name(f file) string {
 	return decode(string(f.Name))
 }
 
-// decode is what a manifest's cell says that was written for a value. A row is a
-// line: a line break is written as an escape, and no reader takes that back.
+// decode is the value that is read from a manifest's cell. A row is a line: a line break is
+// written as an escape, which no reader decodes.
 func decode(s string) string {
 	return strings.TrimSpace(strings.NewReplacer("%20", " ", "%7c", "|", "%7C", "|").Replace(lineBreaks.Replace(s)))
 }

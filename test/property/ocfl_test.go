@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// stored is an object as it lies in the storage root, read by these few lines and
-// not by the code that wrote it (OCFL 1.1).
+// stored is an object as it is in the storage root, read by code of this test and not by the
+// code that wrote it (OCFL 1.1).
 type stored struct {
 	prefix    string
 	ID        string
@@ -28,7 +28,7 @@ type storedVersion struct {
 	User    struct{ Name, Address string }
 }
 
-// root reads the storage root whole, and notes what is not valid in it.
+// root reads the whole storage root, and reports what is not valid in it.
 func (w *world) root() map[string]*stored {
 	keys := w.keys("storage")
 	objects := map[string]*stored{}
@@ -41,7 +41,7 @@ func (w *world) root() map[string]*stored {
 		o := &stored{prefix: prefix + "/", inventory: map[int]string{}, content: map[string][]byte{}}
 		data, ok := w.object("storage", o.prefix+"inventory.json")
 		if !ok {
-			w.fail("%s has no inventory: something is left of what was never committed", prefix)
+			w.fail("%s has no inventory: files are left that were never committed", prefix)
 			continue
 		}
 		if err := json.Unmarshal(data, o); err != nil {
@@ -71,7 +71,7 @@ func (o *stored) head() int {
 	return n
 }
 
-// valid holds an object against the specification.
+// valid checks an object against the specification.
 func (o *stored) valid(w *world, keys []string) (problems []string) {
 	add := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	if o.head() != len(o.Versions) {
@@ -92,14 +92,14 @@ func (o *stored) valid(w *world, keys []string) (problems []string) {
 		expected[at+"inventory.json"], expected[at+"inventory.json.sha512"] = true, true
 	}
 	if o.inventory[0] != o.inventory[o.head()] {
-		add("the root inventory is not that of %s", o.Head)
+		add("the root inventory differs from that of %s", o.Head)
 	}
 	for sum, paths := range o.Manifest {
 		for _, p := range paths {
 			data, ok := w.object("storage", o.prefix+p)
 			o.content[sum] = data
 			if !ok || digest("sha512", data) != sum {
-				add("the content at %s is there: %v; it has the sha512 %s, not %s", p, ok, digest("sha512", data), sum)
+				add("the content at %s exists: %v; its sha512 is %s, not %s", p, ok, digest("sha512", data), sum)
 			}
 			expected[o.prefix+p] = true
 		}
@@ -107,7 +107,7 @@ func (o *stored) valid(w *world, keys []string) (problems []string) {
 	for name, v := range o.Versions {
 		for sum := range v.State {
 			if o.Manifest[sum] == nil {
-				add("%s has the digest %s, which the manifest has not", name, sum)
+				add("%s has the digest %s, which is not in the manifest", name, sum)
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func (o *stored) valid(w *world, keys []string) (problems []string) {
 	}
 	for _, key := range keys {
 		if strings.HasPrefix(key, o.prefix) && !expected[key] {
-			add("%s is named by no inventory", key)
+			add("%s is not in any inventory", key)
 		}
 	}
 	return problems

@@ -18,15 +18,15 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// preserved holds all that is told of a completed job against what was given, and
-// against what is stored.
+// preserved compares all answers about a completed job with what was served, and with what
+// is stored.
 func (w *world) preserved(ctx context.Context, j *job, made v1.Job, o *stored) {
 	given := map[string][]byte{}
 	for _, f := range j.object.files() {
 		name := j.name(f)
 		given[name] = w.source.given(j.paths[name])
 		if given[name] == nil {
-			w.fail("%s is completed, though %s was never fetched", made.ID, name)
+			w.fail("%s is completed, but %s was never fetched", made.ID, name)
 		}
 	}
 	if o == nil {
@@ -35,19 +35,19 @@ func (w *world) preserved(ctx context.Context, j *job, made v1.Job, o *stored) {
 	}
 	before := w.known.objects[o.ID]
 	if j.primary != "" && j.primary != o.ID {
-		w.fail("%s was for %s and became %s", made.ID, j.primary, o.ID)
+		w.fail("%s was submitted for %s, but is stored as %s", made.ID, j.primary, o.ID)
 	}
 	if target := w.known.target(j); target != before {
-		w.fail("%s became %s, its identifiers are those of %+v", made.ID, o.ID, target)
+		w.fail("%s is stored as %s, but its identifiers belong to %+v", made.ID, o.ID, target)
 	}
 	v := j.version(before.head(), given)
 	unchanged := before != nil && v.same(before.head())
 	switch {
 	case made.NoChange && !unchanged:
-		w.fail("%s says that %s is as before, but it has %s; the head was %s", made.ID, o.ID, v, before.head())
+		w.fail("%s reports no change of %s, but it has %s; the head was %s", made.ID, o.ID, v, before.head())
 		return
 	case !made.NoChange && unchanged:
-		w.fail("%s made a version %d of %s, though nothing changed: %s", made.ID, made.Version, o.ID, v)
+		w.fail("%s made a version %d of %s, but nothing changed: %s", made.ID, made.Version, o.ID, v)
 		return
 	case !made.NoChange:
 		w.known.add(o.ID, j.submission.Collection, v)
@@ -60,16 +60,16 @@ func (w *world) preserved(ctx context.Context, j *job, made v1.Job, o *stored) {
 	if !made.NoChange {
 		w.fixity(j, o)
 	}
-	w.told(ctx, j, made, o, v)
+	w.answers(ctx, j, made, o, v)
 }
 
-// fixity looks for the depositor's digests in the inventory, which has names for
-// some algorithms.
+// fixity checks that the depositor's digests are in the inventory, if OCFL has a name for
+// the algorithm.
 func (w *world) fixity(j *job, o *stored) {
 	for _, f := range j.object.files() {
 		a := f.Check.Algorithm
 		if (a == "md5" || a == "sha1" || a == "sha256") && o.Fixity[a][f.Check.digest([]byte(f.Content))] == nil {
-			w.fail("%s has no %s of %+q, which its depositor gave", o.ID, a, f.Name)
+			w.fail("%s has no %s of %+q, which the depositor gave", o.ID, a, f.Name)
 		}
 	}
 }
@@ -85,7 +85,7 @@ func (v version) String() string {
 		strings.Join(files, ", "))
 }
 
-// stored holds a version in the storage root against what it should be.
+// stored compares a version in the storage root with the expected one.
 func (w *world) stored(made v1.Job, o *stored, v version) {
 	if got := o.files(made.Version, "producer/"); !maps.EqualFunc(got, v.files,
 		func(a, b []byte) bool { return string(a) == string(b) }) {
@@ -93,7 +93,7 @@ func (w *world) stored(made v1.Job, o *stored, v version) {
 	}
 	system := o.files(made.Version, "system/")
 	if got := elements(system["mrt-ingest.txt"])["job"]; !made.NoChange && !slices.Equal(got, []string{made.ID}) {
-		w.fail("%s v%d says that it is of job %q, not of %s", o.ID, made.Version, got, made.ID)
+		w.fail("%s v%d names the job %q, not %s", o.ID, made.Version, got, made.ID)
 	}
 	or := func(s string) []string {
 		if s == "" {
@@ -133,7 +133,7 @@ func pickOf(from map[string][]string, names ...string) map[string][]string {
 	return out
 }
 
-// summarises notes a title that is not the stored one or its beginning.
+// summarises reports a title that is neither the stored one nor its beginning.
 func (w *world) summarises(where, title, stored string) {
 	begins, cut := strings.CutSuffix(title, "…")
 	if title != stored && (!cut || len(title) > 2000 || len(title) < 1900 || !strings.HasPrefix(stored, begins)) {
@@ -141,18 +141,18 @@ func (w *world) summarises(where, title, stored string) {
 	}
 }
 
-// equal notes what is not as it should be.
+// equal reports a value that is not as expected.
 func (w *world) equal(where string, got, want any) {
 	if g, v := reflect.ValueOf(got), reflect.ValueOf(want); g.Kind() == reflect.Slice && g.Len() == 0 && v.Len() == 0 {
 		return
 	}
 	if !reflect.DeepEqual(got, want) {
-		w.fail("%s says %s, not %s", where, short(fmt.Sprintf("%+v", got)), short(fmt.Sprintf("%+v", want)))
+		w.fail("%s is %s, want %s", where, short(fmt.Sprintf("%+v", got)), short(fmt.Sprintf("%+v", want)))
 	}
 }
 
-// told holds what the API says of a completed job against its version.
-func (w *world) told(ctx context.Context, j *job, made v1.Job, o *stored, v version) {
+// answers compares the API's answers about a completed job with its version.
+func (w *world) answers(ctx context.Context, j *job, made v1.Job, o *stored, v version) {
 	bytes := int64(0)
 	for _, data := range v.files {
 		bytes += int64(len(data))
@@ -195,14 +195,14 @@ func (w *world) told(ctx context.Context, j *job, made v1.Job, o *stored, v vers
 	for name, data := range v.files {
 		w.content(ctx, fmt.Sprintf("%s/versions/%d/content?path=%s", at, made.Version,
 			url.QueryEscape("producer/"+name)), data)
-		break // each costs a search
+		break // each takes a search
 	}
 }
 
-// content holds what a reader gets against what was given.
+// content compares what a reader gets with what was served.
 func (w *world) content(ctx context.Context, at string, want []byte) {
 	if got := w.follow(ctx, at); string(got) != string(want) {
-		w.fail("%s gives %+q, not %+q", at, short(string(got)), short(string(want)))
+		w.fail("%s returns %+q, want %+q", at, short(string(got)), short(string(want)))
 	}
 }
 
@@ -221,7 +221,7 @@ func (w *world) follow(ctx context.Context, at string) []byte {
 	return w.read(resp.Header.Get("Location"))
 }
 
-// newest holds the object's row against its head.
+// newest compares the object's row with its head.
 func (w *world) newest(ctx context.Context, at string, o *stored, v version) {
 	row, err := w.api.Object(ctx, o.ID)
 	w.equal("the object", []any{err, row.ARK, row.Version, row.InventoryDigest, row.Stored}, []any{error(nil), o.ID,
@@ -238,7 +238,7 @@ func (w *world) newest(ctx context.Context, at string, o *stored, v version) {
 	}
 }
 
-// files holds a list of files against what was given.
+// files compares a list of files with what was served.
 func (w *world) files(where string, got []v1.File, want map[string][]byte) {
 	names := map[string]bool{}
 	for _, f := range got {
@@ -267,7 +267,7 @@ func (w *world) digests(where string, f v1.File, data []byte) {
 	}
 }
 
-// systemFiles holds the list of system files against what is stored.
+// systemFiles compares the list of system files with what is stored.
 func (w *world) systemFiles(got []v1.File, want map[string][]byte) {
 	for _, f := range got {
 		data, there := want[strings.TrimPrefix(f.Path, "system/")]
@@ -282,26 +282,26 @@ func (w *world) systemFiles(got []v1.File, want map[string][]byte) {
 	}
 }
 
-// given holds the depositor's digests against the receipt.
+// given compares the depositor's digests with the receipt.
 func (w *world) given(j *job, r v1.Receipt) {
 	for _, f := range j.object.files() {
-		for _, told := range r.Files {
-			if told.Path != "producer/"+j.name(f) || r.NoChange {
+		for _, line := range r.Files {
+			if line.Path != "producer/"+j.name(f) || r.NoChange {
 				continue
 			}
 			switch {
-			case f.Check.Algorithm == "" && told.Given != nil, f.Check.Algorithm != "" && told.Given == nil:
-				w.fail("the receipt has the depositor's digest %+v of %+q, who gave %q", told.Given, told.Path,
+			case f.Check.Algorithm == "" && line.Given != nil, f.Check.Algorithm != "" && line.Given == nil:
+				w.fail("the receipt has the depositor's digest %+v of %+q, who gave %q", line.Given, line.Path,
 					f.Check.Algorithm)
-			case told.Given != nil && (told.Given.Algorithm != f.Check.Algorithm ||
-				told.Given.Value != f.Check.digest([]byte(f.Content))):
-				w.fail("the receipt has the depositor's digest %+v of %+q", told.Given, told.Path)
+			case line.Given != nil && (line.Given.Algorithm != f.Check.Algorithm ||
+				line.Given.Value != f.Check.digest([]byte(f.Content))):
+				w.fail("the receipt has the depositor's digest %+v of %+q", line.Given, line.Path)
 			}
 		}
 	}
 }
 
-// report holds the stored report of a batch against its jobs.
+// report compares the stored report of a batch with its jobs.
 func (w *world) report(ctx context.Context, batch string, made []v1.Job) {
 	var report struct {
 		Batch             string
@@ -347,7 +347,7 @@ func (w *world) report(ctx context.Context, batch string, made []v1.Job) {
 	}
 	for _, line := range report.Failed {
 		if line.Message == "" {
-			w.fail("the report does not say why %s failed", line.Job)
+			w.fail("the report has no reason for the failure of %s", line.Job)
 		}
 	}
 }
@@ -362,7 +362,7 @@ func (w *world) rows() map[string]tabletest.Item {
 			continue
 		}
 		if ark, is := strings.CutPrefix(text(item, "pk"), "ARK#"); is && w.known.objects[ark] == nil {
-			continue // nothing is stored under it: it may be drawn again
+			continue // no object has this ARK: it may be drawn again
 		}
 		item = maps.Clone(item)
 		for _, name := range []string{"rev", "wid", "version"} {
@@ -373,11 +373,11 @@ func (w *world) rows() map[string]tabletest.Item {
 	return rows
 }
 
-// rebuild reindexes what stands, which must change nothing, then deletes every row
-// of the inventory and rebuilds them from the storage root.
+// rebuild first reindexes the present inventory, which must change nothing. Then it deletes
+// every row of the inventory, and rebuilds them from the storage root.
 func (w *world) rebuild(ctx context.Context) {
 	before := w.rows()
-	w.reindex(ctx, "though nothing was missing", before, 0)
+	w.reindex(ctx, "with nothing missing", before, 0)
 	for _, item := range w.fake.All() {
 		if key := text(item, "pk") + "/" + text(item, "sk"); before[key] != nil {
 			in := &dynamodb.DeleteItemInput{TableName: new(string), Key: tabletest.Item{"pk": item["pk"],

@@ -18,8 +18,7 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// TestMain fixes the seed, so that a run says the same as the one before; another
-// one is given by -rapid.seed.
+// TestMain fixes the seed, so that each run has the same result; -rapid.seed sets another.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	given := map[string]bool{}
@@ -35,10 +34,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestToldIsStored: after any well-formed submissions, the batch, its report, the
-// job, its receipt, the object, its versions, its files and the stored version say
-// the same, and this is what was asked for.
-func TestToldIsStored(t *testing.T) {
+// TestAnswersMatchStorage: after any well-formed submissions, the batch, its report, the
+// job, its receipt, the object, its versions, its files and the stored version agree with
+// each other and with the submission.
+func TestAnswersMatchStorage(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) { check(t, r, histories(3).Draw(r, "history")) })
 }
@@ -61,7 +60,7 @@ func check(t *testing.T, r *rapid.T, h history) {
 			texts = append(texts, x.text)
 		}
 		r.Logf("%s\nThe log ends with:\n%s", strings.Join(texts, "\n"), tail(log, 5))
-		r.Fatal(wrong[0].kind) // the same in each attempt to make the history smaller
+		r.Fatal(wrong[0].kind) // the same in each attempt to shrink the history
 	}
 }
 
@@ -73,8 +72,7 @@ func tail(log string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// play submits, repairs what failed until nothing more can be done, and judges
-// the results.
+// play submits, requeues what failed until nothing more can be done, and checks the results.
 func (w *world) play(ctx context.Context, n int, s submission) {
 	in, jobs := w.present(n, s)
 	for try := range 2 {
@@ -98,7 +96,7 @@ func (w *world) play(ctx context.Context, n int, s submission) {
 	}
 }
 
-// lost reports whether a batch's list was not to be had, so that it has to be
+// lost reports whether a batch's manifest could not be fetched, so that it has to be
 // submitted again.
 func lost(s submission, made []v1.Job) bool {
 	return len(made) == 0 || many(s.Kind) && s.Untyped && len(made) == 1 && made[0].State == string(ingest.Failed)
@@ -111,7 +109,7 @@ func (s submission) troubled() bool {
 	})
 }
 
-// requeue repairs the sources and requeues the jobs that can be, and returns all.
+// requeue repairs the sources, requeues the jobs that can be requeued, and returns all jobs.
 func (w *world) requeue(ctx context.Context, batch string) []v1.Job {
 	for range 3 {
 		jobs := w.jobs(ctx, batch)
@@ -143,10 +141,10 @@ func (w *world) jobs(ctx context.Context, batch string) []v1.Job {
 	return jobs
 }
 
-// notAccepted judges a submission that the API refused.
+// notAccepted checks a submission that the API refused.
 func (w *world) notAccepted(s submission, err error) {
 	if !fault.Is(err, fault.Invalid) {
-		w.fail("the submission is answered with %v", err)
+		w.fail("the submission got the answer %v", err)
 		return
 	}
 	w.sentence(err.Error())
@@ -163,11 +161,11 @@ func (w *world) notAccepted(s submission, err error) {
 	w.fail("a good submission is refused: %v", err)
 }
 
-// unpacked judges a batch of which no job was made.
+// unpacked checks a batch without jobs.
 func (w *world) unpacked(ctx context.Context, batch string, s submission, jobs []*job) {
 	b, err := w.api.Batch(ctx, batch)
 	if err != nil || b.State != string(ingest.BatchFailed) || b.Message == "" {
-		w.fail("batch %s has no jobs, is %s and says %q, %v", batch, b.State, b.Message, err)
+		w.fail("batch %s has no jobs, is %s with the message %q, %v", batch, b.State, b.Message, err)
 	}
 	w.sentence(b.Message)
 	for _, j := range jobs {
@@ -176,31 +174,31 @@ func (w *world) unpacked(ctx context.Context, batch string, s submission, jobs [
 		}
 	}
 	if jobs != nil {
-		w.fail("batch %s has no jobs, though nothing was wrong with it: %s", batch, short(b.Message))
+		w.fail("batch %s has no jobs, but nothing was wrong with it: %s", batch, short(b.Message))
 	}
 }
 
-// sentence holds a message against what no message may say.
+// sentence checks that a message has nothing that no message may have.
 func (w *world) sentence(message string) {
 	for _, bad := range []string{"without an answer", "panic", "%!", "ConditionalCheckFailed"} {
 		if strings.Contains(message, bad) {
-			w.fail("a person is told %q", short(message))
+			w.fail("a message for people has %q", short(message))
 		}
 	}
 	if len(message) > 20_000 || !utf8.ValidString(message) || strings.ContainsFunc(message,
 		func(c rune) bool { return unicode.IsControl(c) && c != '\n' }) {
-		w.fail("a person is told %d bytes: %+q", len(message), short(message))
+		w.fail("a message for people has %d bytes: %+q", len(message), short(message))
 	}
 }
 
-// judge compares the result of a submission with what it meant.
+// judge compares the result of a submission with the expected one.
 func (w *world) judge(ctx context.Context, batch string, s submission, jobs []*job, made []v1.Job) {
 	if len(made) == 0 {
 		w.unpacked(ctx, batch, s, jobs)
 		return
 	}
 	if len(made) != len(jobs) {
-		w.fail("%d jobs are made of %d objects: %s", len(made), len(jobs), w.explain(ctx, batch))
+		w.fail("%d jobs were made for %d objects: %s", len(made), len(jobs), w.explain(ctx, batch))
 		return
 	}
 	type pair struct {
@@ -242,22 +240,22 @@ func flagOf(b bool) int {
 	return 0
 }
 
-// outcome holds how a job ended against how it had to.
+// outcome compares how a job ended with the expected outcome.
 func (w *world) outcome(j *job, made v1.Job) {
 	must, s := w.refused(j), j.submission
 	switch {
 	case made.State == string(ingest.Failed) && s.Strange && must == "":
 		if made.Recoverable {
-			w.fail("%s failed and can be requeued, which cannot help: %s", made.ID, short(made.Message))
+			w.fail("%s failed and can be requeued, but that cannot help: %s", made.ID, short(made.Message))
 		}
 		w.early(made)
 	case made.State == string(ingest.Completed) && must != "":
-		w.fail("%s is preserved as %s v%d, though %s", made.ID, made.Identifiers.Primary, made.Version, must)
+		w.fail("%s is preserved as %s v%d, but must fail: %s", made.ID, made.Identifiers.Primary, made.Version, must)
 	case made.State == string(ingest.Failed) && must == "" && !made.Recoverable:
-		w.fail("%s failed, though nothing was wrong with it: %s", made.ID, short(made.Message))
+		w.fail("%s failed, but nothing was wrong with it: %s", made.ID, short(made.Message))
 	case made.State == string(ingest.Failed):
 		if must == "" {
-			w.fail("%s failed again, though its sources work: %s", made.ID, short(made.Message))
+			w.fail("%s failed again, but its sources work: %s", made.ID, short(made.Message))
 		}
 		w.early(made)
 	case made.State != string(ingest.Completed):
@@ -265,28 +263,28 @@ func (w *world) outcome(j *job, made v1.Job) {
 	}
 }
 
-// early holds a failure against where it may happen.
+// early checks that a failure happened in a state where it may happen.
 func (w *world) early(made v1.Job) {
 	if made.Message == "" {
-		w.fail("%s failed and does not say why", made.ID)
+		w.fail("%s failed without a reason", made.ID)
 	}
 	switch ingest.State(made.LastSuccessfulState) {
 	case ingest.Processing, ingest.Storing, ingest.Recording:
-		w.fail("%s failed after %s for what was to be seen before: %s", made.ID, made.LastSuccessfulState,
+		w.fail("%s failed after %s; an earlier state should have detected this: %s", made.ID, made.LastSuccessfulState,
 			short(made.Message))
 	}
 	w.sentence(made.Message)
 }
 
-// leftOver looks for what jobs left behind: a failed one nothing in the storage
-// root, a completed one no work files.
+// leftOver checks that a failed job left nothing in the storage root, and a completed one no
+// work files.
 func (w *world) leftOver(made []v1.Job) {
 	for bucket, ended := range map[string]ingest.State{"storage": ingest.Failed, "work": ingest.Completed} {
 		keys := w.keys(bucket)
 		for _, j := range made {
 			if i := slices.IndexFunc(keys, func(key string) bool { return strings.Contains(key, j.ID+"/") }); i >= 0 &&
 				j.State == string(ended) {
-				w.fail("%s is %s, and %s is left of it", j.ID, ended, keys[i])
+				w.fail("%s is %s, but left %s behind", j.ID, ended, keys[i])
 			}
 		}
 	}

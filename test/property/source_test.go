@@ -14,7 +14,7 @@ import (
 // trouble is how a source answers before it works.
 type trouble string
 
-// Troubles. Final ones are of the kind that asking again at once does not help.
+// Troubles. For final ones an immediate retry does not help.
 const (
 	fine        trouble = ""
 	notFound    trouble = "404"
@@ -27,7 +27,7 @@ const (
 
 const html = "<!doctype html><title>Error</title><p>The content cannot be shown right now.</p>\n"
 
-// failing is a trouble that comes so many times; 0 is until the source is repaired.
+// failing is a trouble that occurs a number of times; 0 means until the source is repaired.
 type failing struct {
 	How   trouble
 	Times int
@@ -35,7 +35,7 @@ type failing struct {
 	Head trouble
 }
 
-// page is what a source has at one path.
+// page is the content of a source at one path, with its troubles.
 type page struct {
 	content  []byte
 	failing  failing
@@ -97,7 +97,7 @@ func (s *source) Close() error {
 	return nil
 }
 
-// Addr is nowhere.
+// Addr is a dummy address.
 func (s *source) Addr() net.Addr { return &net.UnixAddr{Name: "source"} }
 
 const sourceURL = "http://source.example"
@@ -118,7 +118,7 @@ func (s *source) repair() {
 	}
 }
 
-// given is what a path gave last to who asked for all of it.
+// given is what a path last served in answer to a request for all of it.
 func (s *source) given(path string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +128,7 @@ func (s *source) given(path string) []byte {
 	return nil
 }
 
-// ServeHTTP answers as the page's troubles say.
+// ServeHTTP answers with the page's troubles, or its content.
 func (s *source) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	how, content := s.next(r)
 	switch how {
@@ -154,7 +154,7 @@ func (s *source) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// next decides how a request is answered, and notes it.
+// next decides how a request is answered, and records it.
 func (s *source) next(r *http.Request) (trouble, []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

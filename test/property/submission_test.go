@@ -39,7 +39,7 @@ func (h history) GoString() string {
 	return out.String()
 }
 
-// value is a text of the submission; long ones are printed short.
+// value is a text of the submission; a long one is shortened when printed.
 type value string
 
 // MarshalJSON prints the value.
@@ -47,7 +47,7 @@ func (v value) MarshalJSON() ([]byte, error) {
 	return json.Marshal(fmt.Sprintf("%+q", short(string(v))))
 }
 
-// values are texts of the submission; of many the first are printed.
+// values are texts of the submission; only the first ones are printed.
 type values []value
 
 // MarshalJSON prints the values.
@@ -65,11 +65,11 @@ func short(s string) string {
 	return fmt.Sprintf("%s…(%d bytes)…%s", s[:150], len(s), s[len(s)-150:])
 }
 
-// submission is one batch. Objects are what it means.
+// submission is one batch. Objects are the objects that it submits.
 type submission struct {
 	Collection string
 	Kind       string // payload type
-	Untyped    bool   `json:",omitempty"` // the type is left for the archive to find out
+	Untyped    bool   `json:",omitempty"` // the archive detects the type
 	Form       said
 	Objects    []object
 	Check      claim   `json:",omitzero"`  // of the manifest
@@ -78,19 +78,19 @@ type submission struct {
 	Submitter  value   `json:",omitempty"`
 	Note       value   `json:",omitempty"`
 	Mail       []value `json:",omitempty"`
-	Strange    bool    `json:",omitempty"` // it has something for which it may be refused
+	Strange    bool    `json:",omitempty"` // it has a value for which it may be refused
 }
 
-// said is what one place says of an object.
+// said is the description of an object in one place.
 type said struct {
 	Who   value  `json:",omitempty"`
 	What  value  `json:",omitempty"`
 	When  value  `json:",omitempty"`
 	Local values `json:",omitempty"`
-	// Primary names the ark: n is that of the nth object which is known, -1 a new
-	// one, -2 a new one with a wrong check character.
+	// Primary selects the ARK: n is that of the nth known object, -1 a new one, -2 a new one
+	// with a wrong check character.
 	Primary int `json:",omitempty"`
-	// Raw is the text of the package's file that says it; "" is a plain one.
+	// Raw is the text of the package's file with the description; "" is a plain one.
 	Raw value `json:",omitempty"`
 }
 
@@ -98,7 +98,7 @@ func (s said) empty() bool {
 	return s.Who == "" && s.What == "" && s.When == "" && len(s.Local) == 0 && s.Raw == ""
 }
 
-// decoded is what a row of a manifest says.
+// decoded is the description as read from a manifest's row.
 func (s said) decoded() said {
 	s.Who, s.What, s.When = value(decode(string(s.Who))), value(decode(string(s.What))), value(decode(string(s.When)))
 	return s
@@ -123,14 +123,14 @@ type file struct {
 	Failing failing `json:",omitzero"`
 }
 
-// claim is what the depositor says of content.
+// claim is the depositor's digest and size of content.
 type claim struct {
 	Algorithm string `json:",omitempty"`
 	Wrong     bool   `json:",omitempty"` // the digest
 	Size      size   `json:",omitempty"`
 }
 
-// size is what the depositor says of a size.
+// size is the depositor's size, right or wrong.
 type size string
 
 const (
@@ -149,7 +149,7 @@ func digest(algorithm string, content []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// digest is the one that is claimed of content.
+// digest is the claimed digest of content.
 func (c claim) digest(content []byte) string {
 	if c.Algorithm == "" {
 		return ""
@@ -160,7 +160,7 @@ func (c claim) digest(content []byte) string {
 	return digest(c.Algorithm, content)
 }
 
-// size is the one that is claimed of content, "" if none is.
+// size is the claimed size of content, "" if there is none.
 func (c claim) size(content []byte) string {
 	switch c.Size {
 	case rightSize:
@@ -171,12 +171,12 @@ func (c claim) size(content []byte) string {
 	return string(c.Size)
 }
 
-// refuses reports whether content must be refused for what is claimed of it.
+// refuses reports whether content must be refused because of the claim.
 func (c claim) refuses() bool {
 	return c.Algorithm != "" && c.Wrong || c.Algorithm == "" && c.Size == wrongSize
 }
 
-// files are those of the object, with the descriptions that it brings.
+// files are the files of the object, with its descriptions.
 func (o object) files() []file {
 	all := o.Files
 	for _, d := range []struct {
@@ -254,20 +254,20 @@ func dcText(s said) string {
 	return b.String() + "</dc>\n"
 }
 
-// job is what one job of a submission is expected to do.
+// job is the expected work of one job of a submission.
 type job struct {
 	submission  submission
 	object      object
 	said        []said            // of the object, best first
 	primary     string            // the ark that it names, "" if none
 	paths       map[string]string // at the source, by name
-	manifests   map[string]string // what each manifest on the way to it has, by path
+	manifests   map[string]string // content of each manifest that leads to it, by path
 	payload     row               // of the submission
 	formPrimary string            // the ark that the form names
 }
 
-// present puts the submission's content at the source and returns the request,
-// and what each of its jobs means.
+// present puts the submission's content at the source, and returns the request and the
+// expected jobs.
 func (w *world) present(n int, s submission) (in v1.BatchRequest, jobs []*job) {
 	in = v1.BatchRequest{Collection: s.Collection, Submitter: string(s.Submitter), Note: string(s.Note)}
 	for _, m := range s.Mail {

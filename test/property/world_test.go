@@ -1,10 +1,10 @@
 // Package property submits random content to the production API and stages, on twins of
-// S3 and DynamoDB, and compares everything that the archive says of it with what the
-// sources served and what is in the storage root.
+// S3 and DynamoDB, and compares all answers of the archive with what the sources served and
+// what is in the storage root.
 //
-// A submission is drawn with hostile names, texts, identifiers and sources. Whatever is
-// accepted must be preserved as it is, or fail with a reason; whatever is refused must
-// leave nothing behind.
+// A submission is drawn with hostile names, texts, identifiers and sources. An accepted
+// submission must be preserved unchanged, or fail with a reason; a refused one must leave
+// nothing behind.
 package property
 
 import (
@@ -41,8 +41,8 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// world is one archive on twins in a bubble of its own time, with the sources of
-// its depositors.
+// world is one archive on twins, in a bubble with its own time, with the sources of its
+// depositors.
 type world struct {
 	m      *queuetest.Machine
 	s      *stage.Stages
@@ -61,7 +61,7 @@ type world struct {
 // finding is something wrong; kind is the same for others like it.
 type finding struct{ kind, text string }
 
-// inWorld runs f in a new world and returns what it found wrong.
+// inWorld runs f in a new world and returns its findings.
 func inWorld(t *testing.T, f func(ctx context.Context, w *world)) (wrong []finding, log string) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t.TempDir())
@@ -108,14 +108,14 @@ func (w *world) profile(ctx context.Context, name string, p collection.Profile) 
 	}
 }
 
-// fail notes what is not as promised.
+// fail records a finding.
 func (w *world) fail(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wrong = append(w.wrong, finding{format, fmt.Sprintf(format, args...)})
 }
 
-// locked is the log, which many write to.
+// locked is the log, which has concurrent writers.
 type locked struct{ w *world }
 
 func (l *locked) Write(p []byte) (int, error) {
@@ -167,7 +167,7 @@ func (p inProcess) RoundTrip(r *http.Request) (resp *http.Response, err error) {
 	return resp, nil
 }
 
-// rest lets the archive work until nothing is under way.
+// rest runs the archive until nothing is in progress.
 func (w *world) rest(ctx context.Context, batches []string) {
 	for n := range 300 {
 		if err := w.m.Run(ctx, 1); err != nil {
@@ -180,7 +180,7 @@ func (w *world) rest(ctx context.Context, batches []string) {
 		time.Sleep(time.Minute * time.Duration(1+n/30)) // of the bubble
 	}
 	for _, id := range batches {
-		w.fail("batch %s does not come to an end: %s", id, w.explain(ctx, id))
+		w.fail("batch %s does not end: %s", id, w.explain(ctx, id))
 	}
 }
 
