@@ -1,5 +1,5 @@
 // Package events holds a sample payload of every function's input, as AWS sends it. A test
-// decodes each; a person can invoke a function with one:
+// decodes each, and a function can be invoked with one:
 //
 //	aws lambda invoke --function-name … --payload fileb://events/scheduler.minute.json out.json
 package events

@@ -7,8 +7,8 @@
 //	  by the Translator
 //
 // A line is a name and its value. A line that begins with a blank continues the value
-// before it. What [Write] writes, [Read] reads the same: values for which that cannot be
-// are refused, see [Carries].
+// before it. [Read] returns exactly the values that [Write] wrote; values for which that is
+// impossible are refused, see [Carries].
 //
 // The format is defined in draft-kunze-anvl.
 package anvl
@@ -24,8 +24,8 @@ import (
 // Element is one name with its value.
 type Element struct{ Name, Value string }
 
-// Carries says why a line cannot carry a value so that Read gives the same one,
-// or "" if it can. Any length is carried.
+// Carries returns why a line cannot hold a value so that Read returns the same value, or
+// "" if it can. A value can have any length.
 func Carries(value string) string {
 	switch {
 	case !utf8.ValidString(value):
@@ -39,8 +39,8 @@ func Carries(value string) string {
 }
 
 // Write writes elements as lines "name: value". Elements without a value are left
-// out. A value that a line cannot carry is an error, so that what Read gives is
-// what was written.
+// out. A value that a line cannot hold is an error, so that Read returns what was
+// written.
 func Write(w io.Writer, elements ...Element) error {
 	for _, e := range elements {
 		if e.Value == "" {
@@ -73,7 +73,7 @@ func Read(r io.Reader) ([]Element, error) {
 			text = strings.TrimPrefix(text, "\ufeff")
 		}
 
-		// ReadString ends at LF; what it gives can have more lines, which end with CR.
+		// ReadString ends at LF; the text can have several lines that end with CR.
 		for line := range strings.SplitSeq(strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r"), "\r") {
 			out, err = add(out, line, n)
 			if err != nil {
@@ -98,7 +98,7 @@ func add(out []Element, line string, n int) ([]Element, error) {
 		return out, nil
 	case line[0] == ' ' || line[0] == '\t':
 		if len(out) == 0 {
-			return nil, fmt.Errorf("anvl: line %d continues nothing", n)
+			return nil, fmt.Errorf("anvl: line %d continues a value, but there is none before it", n)
 		}
 		last := &out[len(out)-1]
 		last.Value = strings.TrimPrefix(last.Value+" "+value, " ")

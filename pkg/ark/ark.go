@@ -1,13 +1,14 @@
 // Package ark reads and makes Archival Resource Keys, with the NOID check character.
 //
-// An ARK names an object for ever: ark:/NAAN/name, where the NAAN (name assigning
+// An ARK identifies an object permanently: ark:/NAAN/name, where the NAAN (name assigning
 // authority number) is that of an archive. A name begins with the shoulder on which the
-// archive mints names, and ends in a character by which a mistyped ARK is noticed:
+// archive mints names, and ends in a character that detects a mistyped ARK:
 //
 //	given, err := ark.Parse("https://n2t.net/ark:99999/fk4-tq65-d6k") // ark:/99999/fk4tq65d6k
 //	minted := ark.Mint("99999", "fk4", rand.IntN)
 //
-// Nothing here knows which names are taken: whoever mints one has to reserve it.
+// The package does not know which names are in use: the caller that mints one must
+// reserve it.
 // (Source: The ARK Identifier Scheme, draft-kunze-ark; NOID, "noid check digit algorithm".)
 package ark
 
@@ -26,13 +27,13 @@ const Alphabet = "0123456789bcdfghjkmnpqrstvwxz"
 // Random is how many random characters a minted name has.
 const Random = 9
 
-// ErrSyntax says that a text is no ARK.
+// ErrSyntax reports that a text is not an ARK.
 var ErrSyntax = errors.New("an ARK has the form ark:/NAAN/name, e.g. ark:/99999/fk4tq65d6k")
 
 var form = regexp.MustCompile(`^ark:/?([0-9bcdfghjkmnpqrstvwxz]{5,9})/([A-Za-z0-9=~*+@_$.]+)$`)
 
-// MaxName bounds a name in bytes: identifiers are parts of keys, of which DynamoDB takes
-// 2,048 bytes and S3 1,024.
+// MaxName bounds a name in bytes: identifiers are parts of keys, which have at
+// most 2,048 bytes in DynamoDB and 1,024 in S3.
 const MaxName = 255
 
 // ARK is an identifier's two parts.
@@ -58,14 +59,14 @@ func Parse(s string) (ARK, error) {
 		return ARK{}, fmt.Errorf("%q: %w", s, ErrSyntax)
 	}
 	if len(m[2]) > MaxName {
-		return ARK{}, fmt.Errorf("the name of the ARK that begins with %.40q has %d bytes; at most %d are taken", s,
+		return ARK{}, fmt.Errorf("the name of the ARK that begins with %.40q has %d bytes; at most %d are allowed", s,
 			len(m[2]), MaxName)
 	}
 	return ARK{m[1], m[2]}, nil
 }
 
 // Mint makes a name on a shoulder ("fk4") from random numbers: rnd(n) is
-// uniform in [0,n). Whether it is free is for the caller to find out.
+// uniform in [0,n). The caller must check that it is free.
 func Mint(naan, shoulder string, rnd func(n int) int) ARK {
 	var b strings.Builder
 	b.WriteString(shoulder)

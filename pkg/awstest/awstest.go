@@ -1,5 +1,5 @@
-// Package awstest is an AWS endpoint for tests of one adapter: it keeps what it was
-// asked, and answers all requests alike.
+// Package awstest is an AWS endpoint for tests of one adapter: it records the
+// requests, and sends the same response to all.
 //
 //	cfg, asked := awstest.Endpoint(t, http.StatusBadRequest, `{"__type":"ThrottlingException"}`)
 //	client := sfn.NewFromConfig(cfg)
@@ -17,7 +17,7 @@ import (
 )
 
 // Endpoint starts the endpoint. It returns a configuration for clients of any service,
-// which ask once, and the bodies of their requests.
+// which make each request once, and the bodies of their requests.
 func Endpoint(t *testing.T, status int, body string) (aws.Config, *[]string) {
 	t.Helper()
 	var asked []string

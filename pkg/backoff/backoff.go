@@ -1,6 +1,6 @@
-// Package backoff says how long to wait between the tries of a request: a random
+// Package backoff computes the wait between the tries of a request: a random
 // time below a bound that doubles with each try ("full jitter"), so that clients
-// which failed together do not come back together.
+// that failed together do not retry together.
 //
 //	waits := backoff.Policy{First: 50 * time.Millisecond, Most: 5 * time.Second}
 //	for try := 1; send() != nil; try++ {
@@ -9,7 +9,7 @@
 //		}
 //	}
 //
-// Which errors are worth another try, and how many, is for the caller to decide.
+// The caller decides which errors are retried, and how often.
 // (Source: "Exponential Backoff And Jitter", AWS Architecture Blog.)
 package backoff
 
@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Policy bounds the waits between tries.
+// Policy limits the waits between tries.
 type Policy struct {
 	First time.Duration // the wait after the first try is shorter than this; the bound doubles
 	Most  time.Duration // the bound grows no further; 0: it always doubles

@@ -1,6 +1,6 @@
 // Package boot wires the system from the environment of a function: AWS clients,
-// services, ids and the clock. Time, chance and the environment enter here, and nowhere
-// below.
+// services, ids and the clock. The clock, random numbers and the environment are
+// used only here, and passed to all other packages.
 //
 // A function's main is three calls:
 //
@@ -69,13 +69,13 @@ const (
 	EnvLimits       = "ARCHIVIST_LIMITS" // Limits as JSON
 	EnvNAAN         = "ARCHIVIST_NAAN"
 	EnvShoulder     = "ARCHIVIST_SHOULDER"
-	EnvAllow        = "ARCHIVIST_ALLOW"     // local only: private networks to fetch from, e.g. "127.0.0.0/8"
+	EnvAllow        = "ARCHIVIST_ALLOW"     // local only: private networks to download from, e.g. "127.0.0.0/8"
 	EnvMailFrom     = "ARCHIVIST_MAIL_FROM" // sender of mails, verified with SES
-	EnvContact      = "ARCHIVIST_CONTACT"   // URL that requests to sources name, whom their operators can ask
+	EnvContact      = "ARCHIVIST_CONTACT"   // contact URL in requests to sources, for their operators
 	EnvAPI          = "ARCHIVIST_API_URL"   // of the API, for links in mails; "" = no links
 )
 
-// System is everything wired.
+// System has all services.
 type System struct {
 	env        Env
 	log        *slog.Logger
@@ -112,7 +112,7 @@ func New(ctx context.Context, env Env) (*System, error) {
 
 	log := slog.New(slog.NewJSONHandler(os.Stdout, nil))
 	metrics := &cloudwatch.Metrics{Client: awscloudwatch.NewFromConfig(cfg), Log: log}
-	cfg.APIOptions = append(cfg.APIOptions, metrics.CountRefusals) // of every client that is made from here on
+	cfg.APIOptions = append(cfg.APIOptions, metrics.CountRefusals) // of every client that is created after this
 	s := &System{env: env, log: log, sqs: awssqs.NewFromConfig(cfg), metrics: metrics, crashes: crash.New(env)}
 
 	s.executions = &stepfunctions.Executions{Client: sfn.NewFromConfig(cfg), ARNs: map[string]string{
@@ -128,13 +128,13 @@ func New(ctx context.Context, env Env) (*System, error) {
 // queueAt is the queue whose URL is in a variable of the environment.
 func (s *System) queueAt(name string) sqs.Queue { return sqs.Queue{Client: s.sqs, URL: s.env(name)} }
 
-// tableClient makes each request once: the table itself tries again, and two budgets
-// would multiply.
+// tableClient makes each request once: the table itself retries, and retries on two
+// levels would multiply.
 func tableClient(cfg aws.Config) *dynamodb.Client {
 	return dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 }
 
-// content wires what works on content: buckets, fetching, the storage root.
+// content wires the services for content: buckets, downloads, the storage root.
 func (s *System) content(cfg aws.Config, t *table.Table) error {
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = cfg.BaseEndpoint != nil // local hosts have no bucket names in their DNS
@@ -168,8 +168,8 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	return nil
 }
 
-// fetcher gets content from sources that are told who asks: by default, the address that
-// mails are sent from.
+// fetcher downloads content. Its requests name a contact for the operators of the sources:
+// by default the address that mails are sent from.
 func (s *System) fetcher(guard fetch.Guard) *fetch.Client {
 	contact := s.env(EnvContact)
 	if from := s.env(EnvMailFrom); contact == "" && from != "" {
@@ -181,7 +181,7 @@ func (s *System) fetcher(guard fetch.Guard) *fetch.Client {
 	return client
 }
 
-// version of this software, as the build noted it.
+// version is the version of this software that the build recorded.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version

@@ -10,8 +10,8 @@ import (
 	"archivist/pkg/queue"
 )
 
-// Limits are the choices of a deployment about what runs at once and what is kept
-// for how long. infra takes them from the CDK context, under the names of the JSON.
+// Limits are the settings of a deployment for concurrency and retention. infra takes
+// them from the CDK context, under the names of the JSON.
 type Limits struct {
 	MaxInFlight     int `json:"maxInFlight"`     // running jobs at once
 	Share           int `json:"share"`           // running jobs of one collection at once; 0 = all
@@ -20,16 +20,16 @@ type Limits struct {
 	PatienceMinutes int `json:"patienceMinutes"` // after it a waiting job reserves freed space; 0 = never
 	AgingMinutes    int `json:"agingMinutes"`    // a waiting job gains one step of priority in this time; 0 = never
 	FailedDays      int `json:"failedDays"`      // a failed job's work files are kept for a requeue
-	FailedKeepHours int `json:"failedKeepHours"` // they are kept so long even when others lack space
-	KeepDays        int `json:"keepDays"`        // rows of a completed batch are kept; 0 = for ever
+	FailedKeepHours int `json:"failedKeepHours"` // minimum, even if other jobs lack space
+	KeepDays        int `json:"keepDays"`        // rows of a completed batch are kept; 0 = unlimited
 }
 
-// DefaultLimits are those of a deployment that says nothing: 100 jobs keep within
+// DefaultLimits are the limits of a deployment without settings: 100 jobs keep within
 // Lambda's default concurrency of an account, 10 TiB is a large deposit day.
 var DefaultLimits = Limits{MaxInFlight: 100, SpaceGiB: 10 << 10, ReserveGiB: 1 << 10, PatienceMinutes: 6 * 60,
 	FailedDays: 30, FailedKeepHours: 24, KeepDays: 365}
 
-// Named gives every limit by its name.
+// Named returns every limit by its name.
 func (l *Limits) Named() map[string]*int {
 	return map[string]*int{"maxInFlight": &l.MaxInFlight, "share": &l.Share, "spaceGiB": &l.SpaceGiB,
 		"reserveGiB": &l.ReserveGiB, "patienceMinutes": &l.PatienceMinutes,
@@ -51,7 +51,7 @@ const (
 )
 
 // Check returns an Invalid that names the first limit that is out of its range, or with
-// which work would never go on.
+// which no job could ever proceed.
 func (l Limits) Check() error {
 	for _, r := range []struct {
 		name           string
@@ -76,7 +76,7 @@ func (l Limits) Check() error {
 
 // String returns the limits as JSON.
 func (l Limits) String() string {
-	data, _ := json.Marshal(l) // numbers always have a form
+	data, _ := json.Marshal(l) // numbers can always be encoded
 	return string(data)
 }
 
@@ -96,7 +96,7 @@ func (l Limits) settings() queue.Settings {
 		FailedKeep: time.Duration(l.FailedKeepHours) * time.Hour, SweepPage: sweepPage}
 }
 
-// sweepPage bounds a tick, so that it ends in time.
+// sweepPage limits the work of a tick, so that it ends in time.
 const sweepPage = 200
 
 func (l Limits) rules(timing ingest.Timing) ingest.Rules {

@@ -1,18 +1,18 @@
 // Package bucket reads and writes one S3 bucket: conditional puts, streamed uploads,
 // verified copies.
 //
-// It is S3's own operations with what every caller needs of them. An error has a kind
-// (package fault): a missing object is a NotFound, a condition that does not hold a
-// Stale, and anything else an *Error that names the bucket. A large object is written as
-// a stream, or in parts that can be gone on with by another process:
+// It has S3's own operations with the additions that every caller needs. An error has a kind
+// (package fault): a missing object is a NotFound, a failed condition is a
+// Stale, and any other error an *Error that names the bucket. A large object is written as
+// a stream, or in parts that another process can continue:
 //
 //	work := bucket.Bucket{Client: client, Name: "work", Limits: bucket.DefaultLimits}
 //	err := work.Put(ctx, "plan.json", data, bucket.Condition{Absent: true})
-//	if fault.Is(err, fault.Stale) { … } // another one was first
+//	if fault.Is(err, fault.Stale) { … } // another process was first
 //
 //	w := work.Writer(ctx, "list.jsonl", bucket.Condition{})
 //	_, err = io.Copy(w, list)
-//	err = errors.Join(err, w.Close()) // nothing is there before
+//	err = errors.Join(err, w.Close()) // the object does not exist before
 //
 // In tests, package buckettest is S3 in a process.
 package bucket
@@ -44,7 +44,7 @@ type Bucket struct {
 	Limits Limits
 }
 
-// Info is what S3 says of an object. CRC64NVME is base64, and empty where the
+// Info is S3's information about an object. CRC64NVME is base64, and empty where the
 // store computes none over the whole object.
 type Info struct {
 	Size      int64
@@ -52,7 +52,7 @@ type Info struct {
 	CRC64NVME string
 }
 
-// wrap turns S3's error into one of a kind.
+// wrap turns an error of S3 into an error with a kind.
 func (b Bucket) wrap(op, key string, err error) error {
 	if err == nil {
 		return nil
@@ -65,7 +65,7 @@ func (b Bucket) wrap(op, key string, err error) error {
 		return fault.New(fault.NotFound, "s3: %s %s: there is no such object: %w", op, key, err)
 	case errors.As(err, &resp) && resp.HTTPStatusCode() == http.StatusPreconditionFailed,
 		errors.As(err, &api) && api.ErrorCode() == "ConditionalRequestConflict":
-		return fault.New(fault.Stale, "s3: %s %s: it is not as it was read: %w", op, key, err)
+		return fault.New(fault.Stale, "s3: %s %s: the object has changed: %w", op, key, err)
 	}
 	return &Error{b.Name, op, key, err}
 }
@@ -82,7 +82,7 @@ func (e *Error) Error() string { return fmt.Sprintf("s3: %s %s: %v", e.Op, e.Key
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Resource names the bucket for people.
+// Resource names the bucket in messages.
 func (e *Error) Resource() string { return "the bucket " + e.Bucket }
 
 // Open streams an object. A missing one is a NotFound.
@@ -90,7 +90,7 @@ func (b Bucket) Open(ctx context.Context, key string) (io.ReadCloser, Info, erro
 	return b.open(ctx, key, &s3.GetObjectInput{Bucket: &b.Name, Key: &key})
 }
 
-// OpenFrom streams an object from a byte on; beyond its end there is nothing.
+// OpenFrom streams an object, starting at a byte; beyond its end the stream is empty.
 func (b Bucket) OpenFrom(ctx context.Context, key string, from int64) (io.ReadCloser, error) {
 	body, _, err := b.open(ctx, key, &s3.GetObjectInput{Bucket: &b.Name, Key: &key,
 		Range: aws.String(fmt.Sprintf("bytes=%d-", from))})
@@ -120,7 +120,7 @@ func (b Bucket) Read(ctx context.Context, key string) ([]byte, Info, error) {
 	return data, info, b.wrap("get", key, err)
 }
 
-// Head asks for an object's size and checksum. A missing one is a NotFound.
+// Head requests an object's size and checksum. A missing one is a NotFound.
 func (b Bucket) Head(ctx context.Context, key string) (Info, error) {
 	out, err := b.Client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.Name, Key: &key,
 		ChecksumMode: types.ChecksumModeEnabled})
@@ -132,7 +132,7 @@ func (b Bucket) Head(ctx context.Context, key string) (Info, error) {
 }
 
 // fullCRC is a checksum over a whole object, or "". A checksum of checksums ends
-// in the number of parts; MiniStack gives one under the name of a full one.
+// in the number of parts; MiniStack returns one under the name of a full one.
 func fullCRC(sum *string, kind types.ChecksumType) string {
 	if kind != types.ChecksumTypeFullObject || strings.Contains(aws.ToString(sum), "-") {
 		return ""
@@ -156,8 +156,8 @@ func (c Condition) headers() (ifNoneMatch, ifMatch *string) {
 	return ifNoneMatch, ifMatch
 }
 
-// Put writes a small object under a condition. A Stale says that the condition
-// did not hold. A put whose answer was lost may find its own object.
+// Put writes a small object under a condition. A Stale means that the condition did not
+// hold. After a lost response, a retry may find its own object.
 func (b Bucket) Put(ctx context.Context, key string, body []byte, c Condition) error {
 	in := &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: bytes.NewReader(body)}
 	in.IfNoneMatch, in.IfMatch = c.headers()
@@ -165,8 +165,8 @@ func (b Bucket) Put(ctx context.Context, key string, body []byte, c Condition) e
 	return b.wrap("put", key, err)
 }
 
-// PutSum writes a small object of which S3 compares a checksum (base64), so that it
-// stores nothing else. It returns what S3 says of the object, where it says it at once.
+// PutSum writes a small object whose checksum (base64) S3 verifies before it stores it. It
+// returns the information about the object that the response has.
 func (b Bucket) PutSum(ctx context.Context, key string, body []byte, crc64 string) (string, error) {
 	out, err := b.Client.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: bytes.NewReader(body),
 		ChecksumCRC64NVME: &crc64})
@@ -176,8 +176,8 @@ func (b Bucket) PutSum(ctx context.Context, key string, body []byte, crc64 strin
 	return fullCRC(out.ChecksumCRC64NVME, out.ChecksumType), nil
 }
 
-// CopySource escapes a bucket and key for the header: the one form that every
-// platform reads alike.
+// CopySource escapes a bucket and key for the header, in the one form that all platforms
+// read in the same way.
 func CopySource(bucket, key string) string {
 	segs := strings.Split(key, "/")
 	for i, s := range segs {
@@ -214,7 +214,7 @@ func (b Bucket) List(ctx context.Context, prefix string, each func(Listed) error
 	return nil
 }
 
-// Few lists the objects below prefix if they fit into one page, else many says so.
+// Few lists the objects below prefix if they fit into one page; else many is true.
 func (b Bucket) Few(ctx context.Context, prefix string) (all []Listed, many bool, err error) {
 	page, err := b.Client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &prefix})
 	if err != nil {
@@ -259,8 +259,8 @@ func (b Bucket) Folders(ctx context.Context, prefix string) (names []string, err
 	return names, nil
 }
 
-// DeleteSame removes one object if it is the one with that ETag still. One that is
-// another by now, or gone, is no error: it is left.
+// DeleteSame removes one object if it still has that ETag. It is not an error if the
+// object has changed or is gone: nothing is removed then.
 func (b Bucket) DeleteSame(ctx context.Context, key, etag string) error {
 	_, err := b.Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key, IfMatch: &etag})
 	if err = b.wrap("delete", key, err); fault.Is(err, fault.Stale) || fault.Is(err, fault.NotFound) {
@@ -275,12 +275,12 @@ func (b Bucket) Delete(ctx context.Context, key string) error {
 	return b.wrap("delete", key, err)
 }
 
-// fewDeletes is up to how many objects are deleted one by one: DELETE requests are
+// fewDeletes is the maximum number of objects that are deleted one by one: DELETE requests are
 // free, DeleteObjects is a POST ("Amazon S3 pricing").
 const fewDeletes = 10
 
 // DeleteAll removes the objects below prefix, a thousand at a time, as long as
-// more says so. It returns whether none is left.
+// more returns true. It reports whether none is left.
 func (b Bucket) DeleteAll(ctx context.Context, prefix string, more func() bool) (all bool, err error) {
 	for more() {
 		page, err := b.Client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &prefix})

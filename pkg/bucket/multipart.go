@@ -16,7 +16,7 @@ import (
 	"archivist/pkg/fault"
 )
 
-// Limits are sizes in bytes that a test may make small.
+// Limits are sizes in bytes. A test can make them small.
 type Limits struct {
 	Part     int64 // least part of an upload: four in memory at once fit a small function
 	Copy     int64 // above it S3 copies in parts only
@@ -27,7 +27,7 @@ type Limits struct {
 // there are at most 10,000 of them.
 var DefaultLimits = Limits{Part: 16 << 20, Copy: 5_000_000_000, CopyPart: 512 << 20}
 
-const maxParts = 9000 // of S3's 10,000, to be on the safe side of a size that was said wrong
+const maxParts = 9000 // of S3's 10,000, as a margin for a wrong declared size
 
 // PartSize is the size of the parts of an upload of size bytes (-1: unknown).
 func (l Limits) PartSize(size int64) int64 {
@@ -35,8 +35,8 @@ func (l Limits) PartSize(size int64) int64 {
 	return max(l.Part, (size/maxParts/step+1)*step)
 }
 
-// Upload is a multipart upload under way. It can be saved as JSON and gone on
-// with by another process.
+// Upload is a multipart upload in progress. It can be saved as JSON and continued by
+// another process.
 type Upload struct {
 	Key   string `json:"key"`
 	ID    string `json:"id"`
@@ -71,8 +71,8 @@ func (b Bucket) Add(ctx context.Context, u *Upload, data []byte) error {
 	return nil
 }
 
-// Complete makes the uploaded parts an object. One that was completed before,
-// by a call whose answer was lost, is no error.
+// Complete makes the uploaded parts an object. It is not an error
+// if an earlier call, whose response was lost, completed the upload.
 func (b Bucket) Complete(ctx context.Context, u *Upload) error {
 	err := b.complete(ctx, u, Condition{})
 	if fault.Is(err, fault.NotFound) {
@@ -104,7 +104,7 @@ func gone(err error) bool {
 	return errors.As(err, &resp) && resp.HTTPStatusCode() == http.StatusNotFound
 }
 
-// Abort forgets an upload and its parts. One that is gone is no error.
+// Abort removes an upload and its parts. It is not an error if the upload is gone.
 func (b Bucket) Abort(ctx context.Context, u *Upload) error {
 	_, err := b.Client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &b.Name, Key: &u.Key,
 		UploadId: &u.ID})
@@ -115,8 +115,8 @@ func (b Bucket) Abort(ctx context.Context, u *Upload) error {
 }
 
 // CopyFrom copies an object of at most Limits.Copy bytes from another bucket, by
-// S3 itself. It returns what S3 says of the copy, where it says it at once. With an
-// ETag it is a Stale if the object to be copied is no longer that one.
+// S3 itself. It returns the information about the copy that the response has. With an
+// ETag, the error is a Stale if the source object has changed.
 func (b Bucket) CopyFrom(ctx context.Context, from Bucket, fromKey, key, etag string) (crc64 string, err error) {
 	in := &s3.CopyObjectInput{Bucket: &b.Name, Key: &key, CopySource: aws.String(CopySource(from.Name, fromKey)),
 		ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme}
@@ -130,7 +130,7 @@ func (b Bucket) CopyFrom(ctx context.Context, from Bucket, fromKey, key, etag st
 	return fullCRC(out.CopyObjectResult.ChecksumCRC64NVME, out.CopyObjectResult.ChecksumType), nil
 }
 
-// copiesAtOnce is how many parts of one object S3 copies side by side.
+// copiesAtOnce is how many parts of one object S3 copies in parallel.
 const copiesAtOnce = 16
 
 // copyPartSize is the size of the parts of a copy of size bytes.
@@ -143,8 +143,8 @@ func (l Limits) copyPartSize(size int64) int64 {
 }
 
 // CopyParts copies the next parts of an object of size bytes from another bucket
-// into an upload, some at once, and reports whether all are there. An upload that
-// was saved after it goes on from there.
+// into an upload, several in parallel, and reports whether all are copied. An upload
+// that was saved can be continued.
 func (b Bucket) CopyParts(
 	ctx context.Context, from Bucket, fromKey string, u *Upload, size int64,
 ) (all bool, err error) {
@@ -177,7 +177,7 @@ func (b Bucket) CopyParts(
 }
 
 // Writer writes an object as a stream in constant memory: at once if it fits
-// into one part, else in parts. Nothing is there before Close.
+// into one part, else in parts. The object does not exist before Close.
 type Writer struct {
 	b         Bucket
 	ctx       context.Context
@@ -192,7 +192,7 @@ func (b Bucket) Writer(ctx context.Context, key string, c Condition) *Writer {
 	return &Writer{b: b, ctx: ctx, key: key, condition: c}
 }
 
-// Write takes the next bytes.
+// Write adds the next bytes.
 func (w *Writer) Write(p []byte) (int, error) {
 	for taken := 0; taken < len(p); {
 		n := min(len(p)-taken, int(w.b.Limits.Part)-len(w.buf))
@@ -218,8 +218,8 @@ func (w *Writer) part() (err error) {
 	return err
 }
 
-// Close makes the object. A Stale says that the condition does not hold; after a
-// lost answer it can be by our own object.
+// Close creates the object. A Stale means that the condition did not hold; after a lost
+// response, our own object can be the cause.
 func (w *Writer) Close() error {
 	if w.upload == nil {
 		return w.b.Put(w.ctx, w.key, w.buf, w.condition)
@@ -236,7 +236,7 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// Abort forgets what was written.
+// Abort discards the written bytes.
 func (w *Writer) Abort() error {
 	if w.upload == nil {
 		return nil

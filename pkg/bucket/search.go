@@ -9,16 +9,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// block is how much a search reads at once.
+// block is the number of bytes that a search reads at once.
 const block = 64 << 10
 
 // finder finds the first whole record that begins in a piece of a text, and its key;
-// start says that the piece begins with a record.
+// start means that the piece begins with a record.
 type finder func(text []byte, start bool) (at int, key string, ok bool)
 
 // Search finds a record in a part of an object, from byte from to byte to, whose
-// records are in order of their keys: some small reads in place of one that reads
-// all. Search returns where the record with the wanted key begins. Records can be
+// records are in order of their keys: a few small reads instead of reading
+// everything. Search returns where the record with the wanted key begins. Records can be
 // longer than a block.
 func (b Bucket) Search(ctx context.Context, key string, from, to int64, want string, first finder) (int64,
 	bool, error) {
@@ -66,8 +66,8 @@ func (b Bucket) after(ctx context.Context, key string, mid, to int64, first find
 	}
 }
 
-// scan looks for a record in a text in which records follow each other; over says
-// that there is a later one.
+// scan looks for a record in a text in which records follow each other; over
+// means that a later one was found.
 func scan(text []byte, start bool, want string, first finder) (pos int, found, over bool) {
 	for ; ; start = false {
 		at, k, ok := first(text[pos:], start)

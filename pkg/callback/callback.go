@@ -1,15 +1,15 @@
-// Package callback tells a depositor's server that a version is preserved, by a
-// signed POST.
+// Package callback notifies a depositor's server with a signed POST that a version is
+// preserved.
 //
 // A callback is delivered at least once: it is sent again after a failure, and also
-// when only its answer was lost. The field id is the same each time. The receiver
+// if only the response was lost. The field id is the same each time. The receiver
 // computes the signature of the body with the shared key, compares it with the one in
-// the header Archivist-Signature, and refuses a time that is long ago:
+// the header Archivist-Signature, and refuses an old time:
 //
 //	Archivist-Signature: t=1764547200,v1=5f2c…
 //
-// Its URL is fetched like any source: from public addresses only, and a redirect is
-// not followed, since what is signed is for one receiver.
+// The same rules as for sources hold for its URL: public addresses only. A redirect is not
+// followed, because the signed content is for one receiver.
 package callback
 
 import (
@@ -31,7 +31,7 @@ import (
 // TypePreserved is the type of a Preserved.
 const TypePreserved = "job.preserved"
 
-// Preserved says that a job's version is preserved.
+// Preserved is the notification that a job's version is preserved.
 type Preserved struct {
 	ID              string   `json:"id"`   // the same for each delivery
 	Type            string   `json:"type"` // TypePreserved
@@ -60,17 +60,17 @@ func Sign(key string, body []byte, at time.Time) string {
 
 // Sender sends callbacks.
 type Sender struct {
-	Fetch *fetch.Client // its guard and its retries hold for callbacks, too
+	Fetch *fetch.Client // its guard and its retries apply to callbacks, too
 	Now   func() time.Time
 }
 
-// timeout bounds one try: all of them must fit into a function's time.
+// timeout limits one try: all tries must fit into the time-out of a function.
 const timeout = 8 * time.Second
 
-// maxAnswer is how much of an answer is read, so that the connection can be used again.
+// maxAnswer is how much of a response is read, so that the connection can be reused.
 const maxAnswer = 64 << 10
 
-// Send posts p to a URL, signed with a key anew at each try, and expects a success.
+// Send posts p to a URL, signed with a key at each try, and expects a success.
 // The error is Invalid when another try cannot help, else Unavailable. It names the
 // host only: the path of such a URL is often a secret.
 func (s Sender) Send(ctx context.Context, url, key string, p Preserved) error {

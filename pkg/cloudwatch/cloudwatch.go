@@ -1,9 +1,8 @@
-// Package cloudwatch counts what the system itself has to tell, as metrics of Amazon
-// CloudWatch.
+// Package cloudwatch writes the system's own metrics to Amazon CloudWatch.
 //
 // A request costs as much as a thousand values. So values are added up while an
-// invocation lasts, and put by one request at its end; an invocation that has nothing
-// to tell puts none, and an idle system costs nothing.
+// invocation lasts, and sent by one request at its end. An invocation without values
+// sends none, so an idle system costs nothing.
 package cloudwatch
 
 import (
@@ -44,7 +43,7 @@ func (m *Metrics) Add(name string, n float64) {
 	m.sums[name] += n
 }
 
-// Put sends what was added since the last Put. What cannot be sent is lost, and logged.
+// Put sends the values since the last Put. If that fails they are lost, and this is logged.
 func (m *Metrics) Put(ctx context.Context) error {
 	m.mu.Lock()
 	sums := m.sums
@@ -66,7 +65,7 @@ func (m *Metrics) Put(ctx context.Context) error {
 
 // CountRefusals is middleware for every AWS client but CloudWatch's own. It counts the
 // calls that AWS refused because a permission is missing. The caller handles the error;
-// an operator has to hear of it whatever the caller does.
+// an operator must be alerted in any case.
 func (m *Metrics) CountRefusals(stack *middleware.Stack) error {
 	count := func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
 		middleware.InitializeOutput, middleware.Metadata, error) {

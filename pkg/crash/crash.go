@@ -1,5 +1,5 @@
 // Package crash ends a function's process just before a chosen write to S3, so that
-// tests on the local stack can show that a job survives it.
+// tests on the local stack can verify that a job survives it.
 //
 // Only programs that are built with the tag "crash" do so; in all others an Injector
 // is empty. A test writes a list of Points as JSON to a file, whose name is in the

@@ -58,7 +58,7 @@ func (i *Injector) Step(stage string, step queue.Step) queue.Step {
 	}
 }
 
-// points reads the file, which is not there while no test needs it.
+// points reads the file, which exists only while a test needs it.
 func (i *Injector) points() (all []Point) {
 	data, err := os.ReadFile(i.file)
 	if err != nil {

@@ -17,5 +17,5 @@ func New(func(name string) string) *Injector { return &Injector{} }
 // CountWrites does nothing.
 func (*Injector) CountWrites(*middleware.Stack) error { return nil }
 
-// Step returns the step as it is.
+// Step returns the step unchanged.
 func (*Injector) Step(_ string, step queue.Step) queue.Step { return step }

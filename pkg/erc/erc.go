@@ -4,7 +4,7 @@
 //
 // All of them become a [Kernel]: who, what, when and where (Kernel Metadata and
 // Electronic Resource Citations, draft-kunze-erc), and the other elements of Dublin
-// Core. [Kernel.Or] merges two descriptions of which one counts more.
+// Core. [Kernel.Or] merges two descriptions; one of them has precedence.
 package erc
 
 import (
@@ -29,13 +29,13 @@ type Kernel struct {
 	More map[string][]string `json:"more,omitempty"`
 }
 
-// Elements are the names of Dublin Core beside those that the kernel has, in the
-// order of its list (DCMES 1.1).
+// Elements are the names of Dublin Core that the kernel does not have, in the order of
+// DCMES 1.1.
 var Elements = []string{"subject", "description", "publisher", "contributor", "type", "format", "source", "language",
 	"relation", "coverage", "rights"}
 
-// Absent reports whether a value says that there is none: empty, or one of the
-// kernel's codes alone (Kernel Metadata, "coded values").
+// Absent reports whether a value means that there is none: it is empty, or only one of the
+// kernel's codes (Kernel Metadata, "coded values").
 func Absent(v string) bool {
 	switch strings.TrimSpace(v) {
 	case "", "(:unas)", "(:unkn)", "(:unav)", "(:null)":
@@ -44,15 +44,15 @@ func Absent(v string) bool {
 	return false
 }
 
-// breaks are what begins a new line, and the blanks around it.
+// breaks matches line breaks and the blanks around them.
 var breaks = regexp.MustCompile(`[ \t]*[\t\n\r\x{85}\x{2028}\x{2029}][ \t\n\r\x{85}\x{2028}\x{2029}]*`)
 
-// oneLine joins the lines of a value by a blank each.
+// oneLine joins the lines of a value with blanks.
 func oneLine(v string) string { return strings.TrimSpace(breaks.ReplaceAllString(v, " ")) }
 
-// Add adds values to an element that has them not yet: "who", "what", "when",
-// "where", or one of Elements; others are left out. Values that say that there is
-// none are, too. The identifiers of a "where" are separated by ";".
+// Add adds new values to an element: "who", "what", "when", "where", or one of
+// Elements. Other elements are left out, and so are values that mean that there is
+// none. The identifiers of a "where" are separated by ";".
 func (k *Kernel) Add(name string, values ...string) {
 	name = strings.ToLower(name)
 	to := map[string]*[]string{"who": &k.Who, "what": &k.What, "when": &k.When, "where": &k.Where}[name]
@@ -84,7 +84,7 @@ func (k *Kernel) Add(name string, values ...string) {
 	merge(to, more)
 }
 
-// merge adds the values that say something and are new.
+// merge adds the values that are new and not absent.
 func merge(to *[]string, values []string) {
 	had := map[string]bool{}
 	for _, v := range *to {
@@ -146,8 +146,8 @@ func ReadERC(r io.Reader) (Kernel, error) {
 	return c.kernel(), nil
 }
 
-// collector gathers the values of each element, to be added at once: there may be
-// very many.
+// collector gathers the values of each element, to be added together, as there may
+// be very many.
 type collector map[string][]string
 
 func (c collector) add(name, value string) {

@@ -74,7 +74,7 @@ func readXML(r io.Reader, name func(xml.Name) string) (Kernel, error) {
 	}
 }
 
-// xmlReader takes the tokens of a document.
+// xmlReader processes the tokens of a document.
 type xmlReader struct {
 	name  func(xml.Name) string
 	found collector
@@ -108,8 +108,8 @@ func (x *xmlReader) token(t xml.Token) {
 	}
 }
 
-// utf8XML decodes a document in UTF-16, which its own declaration cannot say
-// because it has to be read first, and drops a byte order mark (XML 1.0, appendix F).
+// utf8XML decodes a document in UTF-16 and drops a byte order mark (XML 1.0, appendix F).
+// The declaration cannot be used for that: it can be read only after decoding.
 func utf8XML(r io.Reader) (io.Reader, error) {
 	in := bufio.NewReader(r)
 	start, err := in.Peek(4)
@@ -132,7 +132,7 @@ func utf8XML(r io.Reader) (io.Reader, error) {
 // charset decodes a document in the charset that its declaration names.
 func charset(label string, in io.Reader) (io.Reader, error) {
 	if strings.HasPrefix(strings.ToLower(label), "utf-16") {
-		return in, nil // it is decoded, or its declaration could not have been read
+		return in, nil // already decoded, or the declaration could not have been read
 	}
 	named, err := ianaindex.IANA.Encoding(label)
 	if err != nil || named == nil || named == encoding.Replacement {

@@ -1,5 +1,5 @@
-// Package fault is the closed list of what can go wrong, so that every edge (HTTP,
-// command line, state machine) reports it in its own way from one table.
+// Package fault is the closed list of the kinds of errors. Every edge (HTTP, command line,
+// state machine) reports them in its own way from one table.
 //
 // An error gets its kind where it arises, with a message for the person who can act, and
 // keeps it however often it is wrapped:
@@ -8,7 +8,7 @@
 //	…
 //	http.Error(w, err.Error(), fault.At(err).Status) // 409
 //
-// Callers ask for the kind (Is, Of), never for the text. An error of no kind is a defect.
+// Callers check the kind (Is, Of), never the text. An error without a kind is a defect.
 package fault
 
 import (
@@ -19,10 +19,10 @@ import (
 // Kind says what a caller can do about an error.
 type Kind string
 
-// The kinds. Invalid: the input is wrong and says how. NotFound: there is no
-// such thing. Conflict: it is in another state than the action needs. Held: it
-// waits for a person or for another's lease. Stale: somebody else changed it
-// meanwhile. Unavailable: try the same again later.
+// The kinds. Invalid: the input is wrong; the message describes the error. NotFound: it
+// does not exist. Conflict: its state does not allow the action. Held: it waits for a
+// person or for the end of another lease. Stale: another change was made in the meantime.
+// Unavailable: the same request may succeed later.
 const (
 	Invalid     Kind = "Invalid"
 	NotFound    Kind = "NotFound"
@@ -49,7 +49,7 @@ var Edges = map[Kind]Edge{
 	Unavailable: {503, 7, "Unavailable"},
 }
 
-// Unknown is the edge of an error that has no kind: a defect of ours.
+// Unknown is the edge of an error without a kind, which is a defect of this software.
 var Unknown = Edge{500, 1, "Unknown"}
 
 // Error is an error of a known kind with a message for the person who can act.

@@ -1,7 +1,8 @@
 // Package ses sends mail by Amazon SES.
 //
 // It uses the first version of the SES API: the only one that both emulators have.
-// The queue decides when a mail is tried again; SES's refusals are told apart here.
+// The queue decides when a mail is tried again; This package
+// distinguishes the kinds of SES's refusals.
 package ses
 
 import (
@@ -26,7 +27,7 @@ func (m *Mailer) Send(ctx context.Context, message []byte) error {
 	return asFault(err)
 }
 
-// asFault is an error of SES in the words that a person reads in a batch's history.
+// asFault turns an error of SES into a message for a batch's history.
 func asFault(err error) error {
 	var api smithy.APIError
 	if !errors.As(err, &api) {

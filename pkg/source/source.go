@@ -1,12 +1,12 @@
-// Package source says which URLs content is fetched from: http and https URLs with a
-// host. Whoever reads a URL from a depositor (a submission, a manifest) and whoever
-// fetches it asks here, so that nothing is accepted that cannot be downloaded later.
+// Package source defines from which URLs content is downloaded: http and https URLs with a
+// host. Submission, manifests and downloads all use this check, so that no URL is accepted
+// that cannot be downloaded later.
 //
 //	if err := source.Check(row.URL); err != nil {
 //		return fmt.Errorf("fileUrl: %w", err)
 //	}
 //
-// Which addresses a host may have is another question: see fetch.Guard.
+// For the addresses that a host may have, see fetch.Guard.
 package source
 
 import (
@@ -21,7 +21,7 @@ var (
 		"object")
 )
 
-// Check returns why nothing can be fetched from a URL. The error does not repeat the URL,
+// Check returns an error if content cannot be downloaded from a URL. The error does not repeat the URL,
 // which may have secrets.
 func Check(raw string) error {
 	u, err := url.Parse(raw)
@@ -36,13 +36,12 @@ func Check(raw string) error {
 	return nil
 }
 
-// Fetched reports whether content is fetched from a URL.
+// Fetched reports whether content can be downloaded from a URL.
 func Fetched(u *url.URL) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// Base is the last part of a URL's path, by which a file is called that has no other
-// name; "." if there is none.
+// Base is the last part of a URL's path, the default name of a file; "." if there is none.
 func Base(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {

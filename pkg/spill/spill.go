@@ -1,8 +1,8 @@
-// Package spill sorts more records than fit into memory: what does not fit spills to
-// files of the system's temporary folder.
+// Package spill sorts more records than fit into memory: the rest is written to files in
+// the system's temporary folder.
 //
 // An object can have hundreds of thousands of files, and a function a hundred megabytes.
-// Records are added in any order and come back in the order of their keys, once:
+// Records are added in any order, and returned once in the order of their keys:
 //
 //	files := spill.New[Entry](ctx)
 //	for … {
@@ -31,10 +31,10 @@ type Sorter[V any] struct {
 	in   chan string
 	out  <-chan string
 	errs <-chan error
-	done chan struct{} // closed once no more input is taken
+	done chan struct{} // closed when the input has ended
 }
 
-// New makes a sorter. The end of ctx ends it wherever it is, and removes its files.
+// New makes a sorter. When ctx ends, the sorter stops and removes its files.
 func New[V any](ctx context.Context) *Sorter[V] {
 	s := &Sorter[V]{ctx: ctx, in: make(chan string, 100), done: make(chan struct{})}
 	sorter, out, errs := extsort.Strings(s.in, &extsort.Config{ChunkSize: inMemory, NumWorkers: 1,
@@ -47,7 +47,7 @@ func New[V any](ctx context.Context) *Sorter[V] {
 	return s
 }
 
-// Add takes a record. It fails when ctx ended or the disk is full.
+// Add adds a record. It fails if ctx has ended or the disk is full.
 func (s *Sorter[V]) Add(key string, v V) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -63,13 +63,13 @@ func (s *Sorter[V]) Add(key string, v V) error {
 	}
 }
 
-// Record is one sorted record, or why there are no more.
+// Record is one sorted record, or the error that ended the sort.
 type Record[V any] struct {
 	Key   string
 	Value V
 }
 
-// Sorted ends the input and gives every record in order, once.
+// Sorted ends the input and returns every record in order, once.
 func (s *Sorter[V]) Sorted() iter.Seq2[Record[V], error] {
 	return func(yield func(Record[V], error) bool) {
 		close(s.in)

@@ -1,4 +1,4 @@
-// Package sqs wakes the scheduler by Amazon SQS, and keeps messages for later.
+// Package sqs wakes the scheduler through Amazon SQS, and delays messages.
 package sqs
 
 import (
@@ -19,15 +19,15 @@ type Queue struct {
 	URL    string
 }
 
-// Wake asks whoever reads the queue to look at the gates. The message carries no
-// truth: what is to be done is in the table.
+// Wake makes the reader of the queue check the gates. The message has no content: the
+// pending work is in the table.
 func (q Queue) Wake(ctx context.Context) error {
 	in := &sqs.SendMessageInput{QueueUrl: &q.URL, MessageBody: aws.String(`{"look":"gates"}`)}
 	_, err := q.Client.SendMessage(ctx, in)
 	return err
 }
 
-// Hide keeps a received message from being received again for a while.
+// Hide delays the next delivery of a received message.
 func (q Queue) Hide(ctx context.Context, receiptHandle string, d time.Duration) error {
 	_, err := q.Client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{
 		QueueUrl: &q.URL, ReceiptHandle: &receiptHandle,

@@ -2,8 +2,8 @@
 // state machines on AWS Step Functions.
 //
 // It is the adapter behind queue.Executions and queue.Answers. Step Functions and the
-// emulators tell the same condition in different ways; here each becomes what the
-// queue expects: a name that was used before is a Conflict, stopping an execution that
+// emulators report the same condition in different ways. This package converts each to the
+// form that the queue expects: a name that was used before is a Conflict, stopping an execution that
 // is gone succeeds, and a task token that is unknown, answered or timed out counts as
 // answered.
 //
@@ -41,8 +41,8 @@ var (
 )
 
 // Start begins an execution. On AWS and LocalStack the name and input of a running
-// execution give the same one (Step Functions API reference, "StartExecution"); on
-// MiniStack they are a Conflict, too.
+// execution return that execution (Step Functions API reference, "StartExecution"); on
+// MiniStack they are a Conflict.
 func (e *Executions) Start(ctx context.Context, machine, name string, in queue.Message) error {
 	input, err := json.Marshal(in)
 	if err != nil {
@@ -76,7 +76,7 @@ func (e *Executions) Stop(ctx context.Context, machine, name, why string) error 
 	return err
 }
 
-// StoppedByHand asks whether somebody else than the system stopped an execution.
+// StoppedByHand reports whether a person, not the system, stopped an execution.
 func (e *Executions) StoppedByHand(ctx context.Context, machine, name string) (string, bool, error) {
 	out, err := e.Client.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: e.execution(machine, name)})
 	var gone *types.ExecutionDoesNotExist
@@ -93,9 +93,9 @@ func (e *Executions) StoppedByHand(ctx context.Context, machine, name string) (s
 	return why, true, nil
 }
 
-// Problem reads the end of an execution's history: which call the machine's last
-// state could not make. Its own answers, and messages that nobody answered, are no
-// problem of the machine.
+// Problem reads from the end of an execution's history which call the machine's last state
+// could not make. Responses of workers, and messages without a response, are not problems
+// of the machine.
 func (e *Executions) Problem(ctx context.Context, machine, name string) (string, error) {
 	out, err := e.Client.GetExecutionHistory(ctx, &sfn.GetExecutionHistoryInput{
 		ExecutionArn: e.execution(machine, name), ReverseOrder: true, MaxResults: 25})
@@ -136,7 +136,7 @@ func problemOf(events []types.HistoryEvent) string {
 	return problem
 }
 
-// ours reports whether an error of a task is a worker's answer.
+// ours reports whether an error of a task is a worker's response.
 func ours(code string) bool {
 	switch ingest.Answer(code) {
 	case ingest.Continue, ingest.Parked, ingest.Superseded, ingest.StageFail:
@@ -145,7 +145,7 @@ func ours(code string) bool {
 	return false
 }
 
-// Answer tells a token how its stage ended. Platforms refuse tokens that are
+// Answer reports the result of a stage to its token. Platforms refuse tokens that are
 // answered, timed out or unknown in different ways: all count as answered.
 func (e *Executions) Answer(ctx context.Context, token string, a ingest.Answer, cause string) error {
 	var err error

@@ -5,9 +5,8 @@ import (
 	"github.com/guregu/dynamo/v2"
 )
 
-// Size is how many bytes a row counts for DynamoDB's limits (source: "Item sizes
-// and formats" in its developer guide). A row that cannot be stored has none:
-// writing it gives the error.
+// Size is the size of a row in bytes by DynamoDB's rules ("Item sizes and formats" in its
+// developer guide). It is 0 for a row that cannot be encoded: writing it returns the error.
 func Size(row any) int {
 	item, err := dynamo.MarshalItem(row)
 	if err != nil {

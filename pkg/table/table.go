@@ -9,12 +9,12 @@
 //	err := t.Get(ctx, table.Key{PK: "SHELF#maps", SK: "ROW"}, &shelf)
 //	shelf.Books++
 //	tx := t.Begin(id) // unique to this change
-//	tx.Save(&shelf)   // on the condition that nobody wrote it since
+//	tx.Save(&shelf)   // on the condition that it was not written since
 //	err = tx.Commit(ctx)
 //
-// A Stale says that somebody did: read again, and decide again. Throttling, conflicts and
-// lost answers are retried here, and only here. Queries of an index find candidates; what
-// is decided from is read with Get. In tests, package tabletest is DynamoDB in a process.
+// A Stale means that another change was first: read again, and decide again. Throttling, conflicts and
+// lost answers are retried here, and only here. Queries of an index only find
+// candidates; rows for a decision are read with Get. In tests, package tabletest is DynamoDB in a process.
 package table
 
 import (
@@ -37,13 +37,13 @@ import (
 // Key is the primary key of a row.
 type Key struct{ PK, SK string }
 
-// String returns the key as people read it.
+// String returns the key as text.
 func (k Key) String() string { return k.PK + "/" + k.SK }
 
-// Head is what every row begins with. Rev is raised by every write of the row; TxID is
+// Head has the attributes of every row. Every write of the row increments Rev; TxID is
 // the id of the transaction that wrote it last. WorkPK and WorkSK put the row into the
-// index "work", ListPK and ListSK into "list"; empty means not there. ExpiresAt is when
-// DynamoDB may clean the row away (TTL, seconds since 1970); it is never a lock or a
+// index "work", ListPK and ListSK into "list"; empty means none. ExpiresAt is when
+// DynamoDB may delete the row (TTL, seconds since 1970); it is never a lock or a
 // time-out. Schema is the version of the row's form; see Upcaster.
 type Head struct {
 	PK        string `dynamo:"pk,hash"`
@@ -100,9 +100,9 @@ func (t *Table) get(ctx context.Context, k Key, row any) error {
 	return decode(item, row)
 }
 
-// Change changes one row in one call and reads it as it is then into row. how says
-// what and on which condition; id is unique to this change. A Stale means that the
-// condition did not hold; row is then as it is.
+// Change changes one row in one call and reads the new state into row. how sets the
+// change and its condition; id is unique to this change. A Stale means that the condition
+// did not hold; row then has the current state.
 func (t *Table) Change(ctx context.Context, k Key, id string, how func(*dynamo.Update), row Row) error {
 	return t.retry(ctx, "change "+k.String(), func(ctx context.Context) error {
 		u := t.Rows.Update("pk", k.PK).Range("sk", k.SK).Add("rev", 1).Set("wid", id).Set(schemaName, Schema)
@@ -115,7 +115,7 @@ func (t *Table) Change(ctx context.Context, k Key, id string, how func(*dynamo.U
 		if !isCondition(err) {
 			return err
 		}
-		// It may be by an answer that was lost: then the change is ours.
+		// The response of an earlier try may have been lost: then the change is ours.
 		if err := t.get(ctx, k, row); err != nil || row.head().TxID == id {
 			return err
 		}
@@ -124,8 +124,8 @@ func (t *Table) Change(ctx context.Context, k Key, id string, how func(*dynamo.U
 	})
 }
 
-// Query asks for rows in key order. Zero values mean: the whole partition, the
-// first page, ascending, 100 rows.
+// Query selects rows in key order. Zero values mean: the whole partition, the first page,
+// ascending, 100 rows.
 type Query struct {
 	Index  string // "" the table itself (read consistently), "work" or "list"
 	PK     string // partition: pk, place or shelf
@@ -134,7 +134,7 @@ type Query struct {
 	To     string // greatest sk, ranking or since, included; needs From
 	Desc   bool
 	Limit  int
-	Cursor string // of the page before
+	Cursor string // of the previous page
 }
 
 var indexKeys = map[string][2]string{"": {"pk", "sk"}, "work": {"place", "ranking"}, "list": {"shelf", "since"}}

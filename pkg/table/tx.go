@@ -23,9 +23,9 @@ const (
 )
 
 // Tx is one change: all of its rows are written, or none. Compose it, then
-// Commit it once. The rows that the caller passes are written as they are at
-// that moment; they stay as they are until the commit has succeeded, and then
-// have their new revision.
+// Commit it once. The rows are written with their values at the time of
+// the call. The caller's copies get their new revision only after the commit has
+// succeeded.
 type Tx struct {
 	t     *Table
 	id    string
@@ -47,7 +47,7 @@ type op struct {
 
 // Begin starts a transaction. id is unique to this change and made beforehand:
 // every row that it writes carries it, so that a commit whose answer was lost
-// can be distinguished from somebody else's.
+// can be distinguished from another change.
 func (t *Table) Begin(id string) *Tx { return &Tx{t: t, id: id} }
 
 // ID returns the id that Begin was given.
@@ -59,7 +59,7 @@ func (tx *Tx) OnCommit(f func()) { tx.then = append(tx.then, f) }
 // Insert writes a row that must not exist yet; its rev becomes 1.
 func (tx *Tx) Insert(row Row) { tx.put(row, 1, "attribute_not_exists(pk)") }
 
-// Save writes a row that was read, on the condition that nobody wrote it since:
+// Save writes a row that was read, on the condition that it was not written since:
 // its rev is the fence.
 func (tx *Tx) Save(row Row) {
 	read := row.head().Rev
@@ -82,13 +82,13 @@ func (tx *Tx) put(row Row, rev int64, condition string, args ...any) {
 	tx.OnCommit(func() { h.Rev, h.TxID, h.Schema = rev, tx.id, Schema })
 }
 
-// Remove deletes a row that was read, on the condition that nobody wrote it since.
+// Remove deletes a row that was read, on the condition that it was not written since.
 func (tx *Tx) Remove(row Row) {
 	h := row.head()
 	tx.add(op{key: h.Key(), del: tx.t.Rows.Delete("pk", h.PK).Range("sk", h.SK).If("rev = ?", h.Rev)})
 }
 
-// RemoveOwned deletes a row that owner owns. Nobody else's row can go this way.
+// RemoveOwned deletes a row on the condition that owner owns it.
 func (tx *Tx) RemoveOwned(k Key, owner string) {
 	tx.add(op{key: k, del: tx.t.Rows.Delete("pk", k.PK).Range("sk", k.SK).If("owned_by = ?", owner)})
 }
@@ -109,8 +109,8 @@ func (tx *Tx) Require(k Key, condition string, args ...any) {
 	tx.add(op{key: k, check: tx.t.Rows.Check("pk", k.PK).Range("sk", k.SK).If(condition, args...)})
 }
 
-// Prove names the inserted row that tells for ever who made this change (the
-// event row). Without it the first written row tells.
+// Prove names the inserted row that permanently records which transaction wrote it (the
+// event row). By default the first written row is the proof.
 func (tx *Tx) Prove(k Key) { tx.proof = &k }
 
 func (tx *Tx) add(o op) {
@@ -120,8 +120,8 @@ func (tx *Tx) add(o op) {
 	}
 }
 
-// ConditionError says that a transaction was refused because rows were not as
-// it needed them. Keys are those rows.
+// ConditionError reports that a transaction was refused because conditions did not hold.
+// Keys are the rows of these conditions.
 type ConditionError struct{ Keys []Key }
 
 // Error names the rows.
@@ -143,11 +143,11 @@ func (e *ConditionError) Failed(k Key) bool {
 	return false
 }
 
-// Commit makes the change. nil means that it happened, exactly once, even when
-// answers were lost on the way. A Stale (with a *ConditionError inside) means
-// that it did not and cannot: read again. An Unavailable means that it is not
-// known to have happened: ask "is it done?" before doing it again. An Invalid
-// means that it is larger than DynamoDB allows, and never can be made.
+// Commit makes the change. nil means that it was made exactly once, even if responses were
+// lost. A Stale (with a *ConditionError inside) means that it was not made and cannot be:
+// read again. An Unavailable means that the result is not known: check whether the change
+// was made before repeating it. An Invalid means that it exceeds DynamoDB's limits and can
+// never be made.
 func (tx *Tx) Commit(ctx context.Context) error {
 	if err := tx.fits(); err != nil {
 		return err
@@ -197,7 +197,7 @@ func (tx *Tx) fits() error {
 	return nil
 }
 
-// happened asks the proof row whether this transaction wrote it.
+// happened reads the proof row and reports whether this transaction wrote it.
 func (tx *Tx) happened(ctx context.Context) (bool, error) {
 	if tx.proof == nil {
 		return false, nil
@@ -255,13 +255,13 @@ func (tx *Tx) failed(err error) []Key {
 
 func isCondition(err error) bool { return dynamo.IsCondCheckFailed(err) }
 
-// answer is what an error says about a request.
+// answer is the meaning of an error for a request.
 type answer int
 
 const (
 	final   answer = iota // it will be refused again
-	refused               // it did not happen; the same may succeed later
-	unknown               // it may have happened
+	refused               // it was not made; the same request may succeed later
+	unknown               // it may have been made
 )
 
 // transient classifies an error of DynamoDB's. The SDK retries neither
@@ -291,7 +291,7 @@ func transient(err error) answer {
 		}
 		return final
 	}
-	return unknown // the connection broke, the answer did not come
+	return unknown // the connection was lost before the response
 }
 
 func cancelledAnswer(e *types.TransactionCanceledException) answer {
@@ -310,12 +310,12 @@ func cancelledAnswer(e *types.TransactionCanceledException) answer {
 	return found
 }
 
-// Retries of one request: full jitter under a growing bound. One budget holds for
-// all of a request, what settles a lost answer included, so that it ends before a
-// stage's lease does; nothing below may try again on its own account.
+// Retries of one request: full jitter under a growing bound. One time budget holds
+// for all tries of a request and for settling a lost response, so that it ends before a
+// stage's lease does. So lower layers must not retry.
 const (
 	maxTries = 12
-	tryTime  = 10 * time.Second // of one try that is not answered
+	tryTime  = 10 * time.Second // of one try without a response
 	budget   = 50 * time.Second
 )
 
@@ -330,7 +330,7 @@ func (t *Table) retry(ctx context.Context, what string, f func(context.Context) 
 			return err
 		}
 		if ctx.Err() != nil || try == maxTries {
-			return &fault.Error{Kind: fault.Unavailable, Msg: fmt.Sprintf("table: %s: given up after %d tries: %v",
+			return &fault.Error{Kind: fault.Unavailable, Msg: fmt.Sprintf("table: %s: gave up after %d tries: %v",
 				what, try, err), Err: err}
 		}
 		if t.Wait(ctx, waits.Delay(try, t.Jitter)) != nil {

@@ -17,8 +17,8 @@ import (
 // from before there was one; they have the form of version 1.
 //
 // During a deployment both releases run: the earlier one refuses rows of the later
-// one, and its work is tried again. Going back to an earlier release is only
-// possible while nothing was written in a later version.
+// one, and its work is retried. A return to an earlier release is possible only
+// as long as no row was written in a later version.
 const Schema = 1
 
 const schemaName = "schema_no"
@@ -39,8 +39,8 @@ type Upcaster interface {
 // notNewer is the condition under which a row may be changed in place.
 const notNewer = "attribute_not_exists(" + schemaName + ") OR " + schemaName + " <= ?"
 
-// decode reads an item of the table into row. One that a later release wrote is an
-// Unavailable.
+// decode reads an item of the table into row. A row that a later release wrote is
+// an Unavailable.
 func decode(item Item, row any) error {
 	from, err := schemaOf(item)
 	if err != nil {
@@ -74,7 +74,7 @@ func schemaOf(item Item) (from int64, err error) {
 }
 
 // decodeAll reads items into out, a pointer to a slice of rows. Items of an index have
-// only some attributes, and no version: they are decoded as they are.
+// only some attributes, and no version: they are decoded without an upcast.
 func decodeAll(items []Item, out any, index bool) error {
 	slice := reflect.ValueOf(out).Elem()
 	slice.SetZero() // an earlier try may have been cut off in the middle

@@ -8,8 +8,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Page is what a command prints: for people if it has a width, else for programs, in
-// lines whose parts are separated by tabs.
+// Page is the output of a command: for people if it has a width, else for programs, in
+// lines whose values are separated by tabs.
 type Page struct {
 	io.Writer
 	Width int
@@ -21,7 +21,7 @@ func (p Page) ForPeople() bool { return p.Width > 0 }
 // indent is where the values of fields begin.
 const indent = 15
 
-// narrowest is the width in which texts are still broken into lines.
+// narrowest is the smallest width in which texts are broken into lines.
 const narrowest = 20
 
 // Fields prints pairs of a name and a value, leaving out those without a value.
@@ -38,7 +38,7 @@ func (p Page) Fields(pairs ...string) {
 	}
 }
 
-// field prints a name, and beside it a value in as many lines as it needs.
+// field prints a name, and next to it a value in as many lines as needed.
 func (p Page) field(name, value string) {
 	lines := strings.Split(text.WrapSoft(value, max(narrowest, p.Width-indent)), "\n")
 	for i, line := range lines {

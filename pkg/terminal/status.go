@@ -8,8 +8,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Status is the line that says how far something is: on a terminal one that is written
-// again and again, else a new one now and then. Terminal or Lines may be left out.
+// Status is a line that shows progress. On a terminal it is rewritten in place; elsewhere
+// a new line is written from time to time. Terminal or Lines may be left out.
 type Status struct {
 	Terminal Stream
 	Lines    io.Writer // where lines are written if there is no terminal; nil: nowhere
@@ -20,10 +20,10 @@ type Status struct {
 	began bool
 }
 
-// Pace is how often a line is written where there is no terminal.
+// Pace is the interval between lines without a terminal.
 const Pace = 10 * time.Second
 
-// clear goes to the beginning of the line and empties it (ECMA-48, EL).
+// clear moves to the beginning of the line and erases it (ECMA-48, EL).
 const clear = "\r\x1b[K"
 
 // Show shows a text. Without a terminal it is left out if it comes too soon after the
@@ -43,7 +43,7 @@ func (s *Status) Show(line string, news bool) {
 	}
 }
 
-// End takes the line off the terminal.
+// End removes the line from the terminal.
 func (s *Status) End() {
 	if s.began {
 		fmt.Fprint(s.Terminal, clear)
@@ -51,8 +51,8 @@ func (s *Status) End() {
 	}
 }
 
-// Meter measures how fast something goes, over the last minute: what was long ago says
-// little of how long the rest takes.
+// Meter measures a rate over the last minute: older values say little about the remaining
+// time.
 type Meter struct {
 	Now func() time.Time
 
@@ -67,7 +67,7 @@ type sample struct {
 // window is the time over which a rate is measured.
 const window = time.Minute
 
-// Add notes that so much is done.
+// Add records the amount that is done.
 func (m *Meter) Add(done int64) {
 	now := m.Now()
 	for len(m.samples) > 1 && now.Sub(m.samples[1].at) > window {
@@ -76,7 +76,7 @@ func (m *Meter) Add(done int64) {
 	m.samples = append(m.samples, sample{now, done})
 }
 
-// Since is the time since the last Add, as long as can be if there was none.
+// Since is the time since the last Add, the maximum if there was none.
 func (m *Meter) Since() time.Duration {
 	if len(m.samples) == 0 {
 		return 1<<63 - 1
@@ -84,7 +84,7 @@ func (m *Meter) Since() time.Duration {
 	return m.Now().Sub(m.samples[len(m.samples)-1].at)
 }
 
-// Rate is how much is done in a second; 0 if that is not known.
+// Rate is the amount per second; 0 if it is not known.
 func (m *Meter) Rate() float64 {
 	if len(m.samples) < 2 {
 		return 0
@@ -97,8 +97,7 @@ func (m *Meter) Rate() float64 {
 	return float64(last.done-first.done) / took
 }
 
-// Left is how long the rest of a whole takes at the present rate: ", 20s left", or ""
-// if that is not known.
+// Left is the remaining time at the current rate: ", 20s left", or "" if it is not known.
 func (m *Meter) Left(whole int64) string {
 	rate := m.Rate()
 	if rate <= 0 {
@@ -108,7 +107,7 @@ func (m *Meter) Left(whole int64) string {
 	return ", " + (time.Duration(rest+0.5) * time.Second).String() + " left"
 }
 
-// Percent is a part of a whole in percent, rounded down: 100 is the end.
+// Percent is a part of a whole in percent, rounded down: 100 means complete.
 func Percent(done, whole int64) string {
 	if whole <= 0 {
 		return "  0 %"

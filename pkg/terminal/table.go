@@ -8,19 +8,19 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Column is a column of a table of Ts. Text says what it has of each; it is the only
-// field that must be set.
+// Column is a column of a table of Ts. Text returns its value for a T; it is the only
+// required field.
 type Column[T any] struct {
 	Title string             // "" for a column that only programs get
-	Text  func(T) string     // what a row has in it
-	Raw   func(T) string     // the same for programs, if it is another text
-	Share int                // it may be shortened: its share of the room that is left
+	Text  func(T) string     // its value for a row
+	Raw   func(T) string     // its value for programs, if different
+	Share int                // it may be shortened: its share of the remaining width
 	Style func(string) Style // of a text
-	Human bool               // programs do not get it
+	Human bool               // not for programs
 }
 
-// Table prints things in rows: for people in columns that fit the terminal, without
-// those that are empty; for programs all columns, separated by tabs, and no titles.
+// Table prints things in rows: for people in columns that fit the terminal, without empty
+// columns; for programs with all columns, separated by tabs, without titles.
 func Table[T any](p Page, things []T, columns ...Column[T]) {
 	if !p.ForPeople() {
 		for _, thing := range things {
@@ -42,7 +42,7 @@ func Table[T any](p Page, things []T, columns ...Column[T]) {
 	g.print(p)
 }
 
-// row is a thing for programs.
+// row formats a thing for programs.
 func row[T any](thing T, columns []Column[T]) string {
 	var cells []string
 	for _, c := range columns {
@@ -107,13 +107,13 @@ func (g *grid) style(column, row int) Style {
 	return g.styles[column](g.cells[column][row])
 }
 
-// fewest is the width below which a shortened column says nothing.
+// fewest is the width below which a shortened column is useless.
 const fewest = 6
 
-// widths gives each column its part of a total width. Columns without a share get what
-// they need, from the left, as long as there is room. The others get their shares of
-// the rest; what one of them does not need, the others have, and one that would get too
-// little gets nothing.
+// widths divides a total width among columns. Columns without a share get what they need,
+// from the left, as long as there is room. The others get their shares of the rest. The
+// part that one does not need goes to the others; one that would get too little gets
+// nothing.
 func widths(need, shares []int, total int) []int {
 	out := make([]int, len(need))
 	for i := range need {
@@ -148,7 +148,7 @@ func widths(need, shares []int, total int) []int {
 	return out
 }
 
-// enough is a width for a column that needs more, or 0 if it would say nothing.
+// enough is the width of a shortened column, or 0 if it would be useless.
 func enough(need, width int) int {
 	if width < min(fewest, need) {
 		return 0

@@ -1,15 +1,15 @@
 // Package terminal writes for people and for programs: tables that fit a terminal, rows
-// separated by tabs for a pipe, and a line that says how far something is.
+// separated by tabs for a pipe, and a line that shows progress.
 //
-// A command writes one way, and the [Stream] decides how it looks:
+// A command writes in one way, and the [Stream] decides the format:
 //
 //	page := terminal.Page{Writer: terminal.NewScreen(out, colours), Width: out.Width}
 //	page.Fields("state", job.State, "message", job.Message)
 //	terminal.Table(page, jobs, columns...)
 //
-// What is written comes from strangers: names of files, titles, messages of servers. A
-// terminal obeys some characters, so a [Screen] lets none of them through; only the
-// styles of this package become codes of the terminal.
+// The output has untrusted text: names of files, titles, messages of servers. Terminals
+// interpret some characters as commands, so a [Screen] removes them; only the styles of
+// this package become control codes.
 package terminal
 
 import (
@@ -20,7 +20,7 @@ import (
 	"unicode/utf8"
 )
 
-// UsualWidth is that of a terminal that does not say how wide it is.
+// UsualWidth is the width of a terminal that does not report one.
 const UsualWidth = 80
 
 // Stream is an output of a program.
@@ -29,9 +29,9 @@ type Stream struct {
 	Width int // columns of a terminal; 0 for a pipe or a file
 }
 
-// Printable is a text in one line without what a terminal would obey: control
-// characters (C0 and C1), line separators, marks that change the direction, and ours
-// that change the style.
+// Printable is a text in one line without characters that a terminal would interpret:
+// control characters (C0 and C1), line separators, marks that change the direction, and
+// our marks that change the style.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if obeyed(r) || codes[Style(r)] != "" || r == '\n' || r == '\t' {
@@ -41,8 +41,8 @@ func Printable(s string) string {
 	}, s)
 }
 
-// obeyed reports whether a terminal would do something else than show a character,
-// beside beginning a line and going to the next column.
+// obeyed reports whether a terminal would interpret a character instead of showing it,
+// other than a line break or a tab.
 func obeyed(r rune) bool {
 	switch r {
 	case '\n', '\t':
@@ -53,11 +53,11 @@ func obeyed(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// Style is a mark in a text from which on it has another style. It is no character
-// (Unicode, section 23.7), so no text has it.
+// Style is a mark in a text from which on it has another style. It is a
+// noncharacter (Unicode, section 23.7), so no text has it.
 type Style rune
 
-// The styles. NoStyle leaves a text as it is.
+// The styles. NoStyle leaves a text unchanged.
 const (
 	NoStyle Style = 0
 	plain   Style = '\ufdd0'
@@ -68,7 +68,7 @@ const (
 	Blue    Style = '\ufdd5'
 )
 
-// codes are what a terminal understands (ECMA-48, section 8.3.117).
+// codes are the control codes of the styles (ECMA-48, section 8.3.117).
 var codes = map[Style]string{plain: "\x1b[0m", Bold: "\x1b[1m",
 	Green: "\x1b[32m", Red: "\x1b[31m", Yellow: "\x1b[33m", Blue: "\x1b[34m"}
 
@@ -80,12 +80,12 @@ func (s Style) Of(text string) string {
 	return string(s) + text + string(plain)
 }
 
-// Screen writes text for people. Of what is written, a terminal obeys nothing but line
-// breaks, tabs and our styles.
+// Screen writes text for people. A terminal interprets nothing in it but line breaks, tabs
+// and our styles.
 type Screen struct {
 	to      io.Writer
 	colours bool
-	rest    []byte // the beginning of a character whose end has not been written yet
+	rest    []byte // an incomplete character at the end of the last write
 }
 
 // NewScreen makes a screen on a stream. Without colours, styles are left out.

@@ -1,5 +1,5 @@
 // Package buckettest is a twin of S3 in this process, for tests: real requests of
-// the real client, content on disk. What it does not know fails by name.
+// the real client, content on disk. Unsupported requests fail with their name.
 package buckettest
 
 import (
@@ -45,7 +45,7 @@ type object struct {
 type Twin struct {
 	Dir   string // for what is larger than Small
 	Small int    // bytes of an object up to which it is in memory
-	// Calls counts requests by operation.
+	// Calls counts the requests by operation.
 	Calls map[string]int
 	// Before, if set, may refuse a request: it returns a status, or 0.
 	Before func(op, key string) int
@@ -128,7 +128,7 @@ func (t *Twin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Operation names what a request asks for, as Calls and Before do.
+// Operation is the name of a request's operation, as in Calls and Before.
 func (t *Twin) Operation(r *http.Request) string {
 	q := r.URL.Query()
 	copies := r.Header.Get("X-Amz-Copy-Source") != ""
@@ -262,7 +262,7 @@ func (t *Twin) get(name string, w http.ResponseWriter, r *http.Request) error {
 	if _, err := body.Seek(from, io.SeekStart); err != nil {
 		return err
 	}
-	_, _ = io.CopyN(w, body, last-from+1) // a reader that goes away is its own loss
+	_, _ = io.CopyN(w, body, last-from+1) // the client may have disconnected
 	return nil
 }
 
@@ -301,7 +301,7 @@ func (t *Twin) put(name string, w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// Object is the content of an object as it is now.
+// Object is the current content of an object.
 func (t *Twin) Object(name string) (data []byte, there bool) {
 	o, err := t.find(name)
 	if err != nil {
@@ -335,7 +335,7 @@ func (t *Twin) remove(name string) {
 	t.gone++
 }
 
-// names gives the names in order. Those that went are taken out now and then.
+// names returns the names in order. Removed names are dropped from time to time.
 func (t *Twin) names() []string {
 	if t.sorted == nil {
 		t.sorted = slices.Sorted(maps.Keys(t.objects))

@@ -1,5 +1,5 @@
-// Package schema is the shape of the one table as data: infrastructure and
-// tests create it from here.
+// Package schema is the schema of the one table as data: infrastructure and
+// tests create the table from it.
 package schema
 
 import (
@@ -8,8 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Names of the key attributes, and of the attribute that lets DynamoDB clean
-// old rows away.
+// Names of the key attributes, and of the attribute by which DynamoDB deletes old rows.
 const (
 	PK  = "pk"
 	SK  = "sk"
@@ -19,7 +18,7 @@ const (
 // Index is a sparse global index over string keys.
 type Index struct {
 	Name, PK, SK string
-	// Include lists what is projected beside the keys. Leases, tokens and
+	// Include lists the attributes that are projected in addition to the keys. Leases, tokens and
 	// progress are not: writing them must not cost an index write.
 	Include []string
 }

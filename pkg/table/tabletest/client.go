@@ -12,13 +12,13 @@ import (
 	"archivist/pkg/table/schema"
 )
 
-// Client passes every call to the DynamoDB below it through Do, which may
-// delay, fail, repeat or refuse it.
+// Client passes every call through Do to the DynamoDB below it. Do may delay, repeat or
+// refuse the call, or let it fail.
 type Client struct {
 	dynamodbiface.DynamoDBAPI
 	Do func(op string, call func() error) error
-	// Refuse, when set, is asked for each partition of a request when it arrives,
-	// of the table or of an index. The first error is the answer.
+	// Refuse, if set, is called for each partition of a request, of the table or of an
+	// index. The first error is the response.
 	Refuse func(partition string) error
 }
 
@@ -146,15 +146,15 @@ func Throttled() error {
 	return &types.ProvisionedThroughputExceededException{Message: aws.String("throttled")}
 }
 
-// Conflicted is DynamoDB's refusal of a transaction that met another one.
+// Conflicted is DynamoDB's refusal of a transaction that conflicts with another one.
 func Conflicted() error {
 	return &types.TransactionCanceledException{Message: aws.String("conflict"),
 		CancellationReasons: []types.CancellationReason{{Code: aws.String("TransactionConflict")}}}
 }
 
 // Mixed is a transaction's refusal for its conditions as DynamoDB gives it when
-// others write the same rows: rows whose condition held may be told as in
-// conflict. Any other error stays as it is.
+// others write the same rows: rows whose condition held may be reported
+// as conflicts. Any other error is returned unchanged.
 func Mixed(err error, pick func() bool) error {
 	var cancelled *types.TransactionCanceledException
 	if !errors.As(err, &cancelled) {

@@ -52,7 +52,7 @@ func (f *Fake) prepare(w types.TransactWriteItem) (plan, error) {
 	if p.holds, err = e.condition(p.old); err != nil {
 		return p, err
 	}
-	if update != nil { // a bad expression is refused whether the condition holds or not
+	if update != nil { // an invalid expression is refused whether or not the condition holds
 		if p.new, err = e.update(*update, p.old, keyed); err != nil {
 			return p, err
 		}
@@ -68,7 +68,7 @@ func (f *Fake) prepare(w types.TransactWriteItem) (plan, error) {
 	return p, nil
 }
 
-// expr evaluates the little grammar that the system uses.
+// expr evaluates the part of DynamoDB's grammar that the system uses.
 type expr struct {
 	text   *string
 	names  map[string]string
@@ -93,7 +93,7 @@ func (e *expr) condition(it Item) (bool, error) {
 	e.toks = tokens(*e.text)
 	ok, err := e.or(it)
 	if err == nil && len(e.toks) > 0 {
-		err = invalid("tabletest: not understood: %q in %q", strings.Join(e.toks, " "), *e.text)
+		err = invalid("tabletest: not supported: %q in %q", strings.Join(e.toks, " "), *e.text)
 	}
 	return ok, err
 }
@@ -139,7 +139,7 @@ func (e *expr) term(it Item) (bool, error) {
 	case first == "(":
 		v, err := e.or(it)
 		if err == nil && e.next() != ")" {
-			err = invalid("tabletest: a parenthesis is open in %q", *e.text)
+			err = invalid("tabletest: a parenthesis is not closed in %q", *e.text)
 		}
 		return v, err
 	case first == "attribute_exists" || first == "attribute_not_exists":
@@ -211,7 +211,7 @@ func compare(a types.AttributeValue, op string, b types.AttributeValue) (bool, e
 	case ">=":
 		return c >= 0, nil
 	}
-	return false, invalid("tabletest: operator %q is not understood", op)
+	return false, invalid("tabletest: operator %q is not supported", op)
 }
 
 func order(a, b types.AttributeValue) (int, bool) {
@@ -291,10 +291,10 @@ func (e *expr) apply(it Item, verb string, t []string) error {
 		it[name] = &types.AttributeValueMemberN{Value: sum.RatString()}
 		return nil
 	}
-	return invalid("tabletest: update %s %v is not understood", verb, t)
+	return invalid("tabletest: update %s %v is not supported", verb, t)
 }
 
-// itemSize is DynamoDB's size of a row in bytes, near enough for its limits.
+// itemSize is DynamoDB's size of a row in bytes, accurate enough for its limits.
 func itemSize(it Item) int {
 	n := 0
 	for name, v := range it {

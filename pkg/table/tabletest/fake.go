@@ -1,6 +1,6 @@
 // Package tabletest is a DynamoDB in this process, for tests: the same
 // conditions, limits and errors as the service, with indexes that lag. It
-// understands only what the system sends and fails by name on anything else.
+// supports only the requests of the system, and fails with a clear message on others.
 package tabletest
 
 import (
@@ -24,22 +24,22 @@ import (
 // Item is a row as DynamoDB keeps it.
 type Item = map[string]types.AttributeValue
 
-// Change is one row's part of a write; nil means that the row is not there.
+// Change is one row's part of a write; nil means that the row does not exist.
 type Change struct{ Before, After Item }
 
 // Fake is the table. It is safe for concurrent use.
 type Fake struct {
-	dynamodbiface.DynamoDBAPI // the calls that are not understood: nil, so they fail
+	dynamodbiface.DynamoDBAPI // nil: the calls that are not supported fail
 
-	// Lag, when set, is asked at every index read how many writes the index is behind.
+	// Lag, if set, returns at every index read how many writes the index is behind.
 	Lag func() int
-	// Watch, when set, sees every committed write, whole, in order.
+	// Watch, if set, gets every committed write, complete and in order.
 	Watch func([]Change)
 
 	mu      sync.Mutex
 	rows    map[string]*shelf
 	indexes map[string]map[string]*shelf
-	log     []Change // writes that the indexes have not taken yet
+	log     []Change // writes that the indexes do not have yet
 }
 
 // New returns an empty table.
@@ -118,7 +118,7 @@ func (f *Fake) committed(cs []Change) {
 	}
 }
 
-// catchUp lets the indexes take all but the last lag writes.
+// catchUp applies all but the last lag writes to the indexes.
 func (f *Fake) catchUp(lag int) {
 	n := max(0, len(f.log)-lag)
 	for _, c := range f.log[:n] {
@@ -162,7 +162,7 @@ func (f *Fake) All() []Item {
 	return out
 }
 
-// Row returns one row, nil when it is not there.
+// Row returns one row, nil if it does not exist.
 func (f *Fake) Row(k table.Key) Item {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -186,7 +186,7 @@ func keyOf(it Item) (table.Key, error) {
 func (f *Fake) GetItem(_ context.Context, in *dynamodb.GetItemInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	if in.ConsistentRead == nil || !*in.ConsistentRead || in.ProjectionExpression != nil {
-		return nil, invalid("tabletest: a read that is not consistent, or projected, is not understood")
+		return nil, invalid("tabletest: a read that is not consistent, or projected, is not supported")
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -197,16 +197,16 @@ func (f *Fake) GetItem(_ context.Context, in *dynamodb.GetItemInput,
 	return &dynamodb.GetItemOutput{Item: maps.Clone(f.get(k))}, nil
 }
 
-// DescribeTable is asked in vain when a page was cut off by the end of its context.
+// DescribeTable is called if a page was cut off by the end of its context. It only fails.
 func (f *Fake) DescribeTable(ctx context.Context, _ *dynamodb.DescribeTableInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return nil, invalid("tabletest: DescribeTable is not understood")
+	return nil, invalid("tabletest: DescribeTable is not supported")
 }
 
-// PutItem writes a row under its condition.
+// PutItem writes a row if its condition holds.
 func (f *Fake) PutItem(_ context.Context, in *dynamodb.PutItemInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	_, err := f.single(types.TransactWriteItem{Put: &types.Put{Item: in.Item,
@@ -216,7 +216,7 @@ func (f *Fake) PutItem(_ context.Context, in *dynamodb.PutItemInput,
 	return &dynamodb.PutItemOutput{}, err
 }
 
-// UpdateItem changes a row under its condition.
+// UpdateItem changes a row if its condition holds.
 func (f *Fake) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	now, err := f.single(types.TransactWriteItem{Update: &types.Update{Key: in.Key,
@@ -230,7 +230,7 @@ func (f *Fake) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput,
 	return out, err
 }
 
-// DeleteItem removes a row under its condition.
+// DeleteItem removes a row if its condition holds.
 func (f *Fake) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
 	_, err := f.single(types.TransactWriteItem{Delete: &types.Delete{Key: in.Key,
@@ -240,7 +240,7 @@ func (f *Fake) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput,
 	return &dynamodb.DeleteItemOutput{}, err
 }
 
-// single does one write and returns the row as it is then.
+// single makes one write and returns the new row.
 func (f *Fake) single(w types.TransactWriteItem) (Item, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

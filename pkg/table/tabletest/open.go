@@ -42,7 +42,7 @@ func Real(t testing.TB, endpoint string) *table.Table {
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", "")})
 	name := fmt.Sprintf("test-%d-%d", time.Now().UnixNano(), opened.Add(1))
 	_, err := client.CreateTable(context.Background(), schema.CreateTable(name))
-	var exists *types.ResourceInUseException // the name is ours alone: an earlier try of the SDK made it
+	var exists *types.ResourceInUseException // the name is unique: an earlier try of the SDK created the table
 	if err != nil && !errors.As(err, &exists) {
 		t.Fatalf("create table at %s: %v", endpoint, err)
 	}

@@ -12,8 +12,8 @@ import (
 	"archivist/pkg/table/schema"
 )
 
-// Query reads a page of a partition of the table or of an index. It takes key
-// conditions as guregu/dynamo sends them (KeyConditions).
+// Query reads a page of a partition of the table or of an index. It
+// supports the form of key conditions that guregu/dynamo sends (KeyConditions).
 func (f *Fake) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput,
 	error) {
 	if in.FilterExpression != nil || in.ProjectionExpression != nil || in.KeyConditionExpression != nil ||
@@ -73,13 +73,13 @@ func rangeCondition(conds map[string]types.Condition, ix schema.Index) (match fu
 		case name == ix.SK && c.ComparisonOperator == types.ComparisonOperatorGe:
 			match = func(s string) bool { return vs[0] <= s }
 		default:
-			return nil, "", invalid("tabletest: key condition %s %s is not understood", name, c.ComparisonOperator)
+			return nil, "", invalid("tabletest: key condition %s %s is not supported", name, c.ComparisonOperator)
 		}
 	}
 	return match, pk, nil
 }
 
-// startOf is the place in the order after which a query begins; "" = at the first.
+// startOf is the key after which a query begins; "" = at the first row.
 func startOf(ix schema.Index, in *dynamodb.QueryInput) string {
 	switch {
 	case in.ExclusiveStartKey == nil:
@@ -109,7 +109,7 @@ func page(s *shelf, ix schema.Index, match func(string) bool, in *dynamodb.Query
 		}
 		out.Items = append(out.Items, maps.Clone(it))
 	}
-	// DynamoDB gives a key whenever it stopped at the limit, also when nothing follows.
+	// DynamoDB returns a key whenever it stopped at the limit, even if nothing follows.
 	if in.Limit != nil && len(out.Items) == int(*in.Limit) {
 		last := out.Items[len(out.Items)-1]
 		out.LastEvaluatedKey = Item{schema.PK: last[schema.PK], schema.SK: last[schema.SK], ix.PK: last[ix.PK],
