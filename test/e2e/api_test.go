@@ -288,7 +288,7 @@ func TestPageInBrowser(t *testing.T) {
 			}
 		}
 		press(`document.querySelector('button.property-toggle')`) // of the body's first object
-		shown("Where the payload is: an http or https URL.")
+		shown("The http or https URL of the payload.")
 		press(`[...document.querySelectorAll('button')].find(b => b.innerText.startsWith('409'))`)
 		shown("The type of the problem: a stable name for programs.")
 		shown(out.APIURL) // of the example

@@ -264,8 +264,8 @@ func mailRefused(t *testing.T) (batch string) {
 	failures := sumOf(t, cloudwatch.Namespace, queue.MailFailures)
 	batch, _ = submit(t, newSource(t).put("/a.txt", []byte("a")), "file")
 	rises(t, queue.MailFailures, failures)
-	explains(t, batch, "", "queued mail to "+strings.ToLower(t.Name())+"@example.org could not be delivered: ",
-		"next try at")
+	to := strings.ToLower(t.Name()) + "@example.org could not be delivered: "
+	explains(t, batch, "", "queued mail to "+to, "report mail to "+to, "next try at")
 	return batch
 }
 
