@@ -29,6 +29,7 @@ type Result struct {
 	Outcome     Outcome
 	Lock        string        // Park: the lock that another job holds
 	Owner       string        // Park: that job
+	Progress    bool          // Defer: the step made progress before
 	After       time.Duration // Defer: how long to wait
 	Reason      string        // Defer, Fail: what is wrong, and what to do
 	Recoverable bool          // Fail: a requeue can succeed
@@ -40,11 +41,11 @@ func Fail(recoverable bool, reason string) Result {
 }
 
 // MaxDefer is the longest wait that a source may ask for. A deferred job keeps its space;
-// MaxDefer and the stage's number of tries limit for how long.
+// MaxDefer and the number of tries without progress limit for how long.
 const MaxDefer = 6 * time.Hour
 
 // Defer is the result of a job's step whose source asks to wait. Until that time the job is
-// parked, without an execution or a slot. It counts as a try without progress.
+// parked, without an execution or a slot. It counts as a try, unless the step made progress.
 func Defer(after time.Duration, reason string) Result {
 	return Result{Outcome: StepDefer, After: min(after, MaxDefer), Reason: Cut(reason, MaxReason)}
 }
@@ -106,6 +107,9 @@ func (r Rules) Next(j Job, res Result, now time.Time) Job {
 	case StepDefer:
 		j.Parked, j.Waits, j.WaitsOn, j.Entered = true, "", "", now.UnixMilli()
 		j.Turn = r.turn(j)
+		if res.Progress {
+			j.progress()
+		}
 		j.Message, j.Due = res.Reason, now.Add(res.After).UnixMilli()
 	default:
 		j = r.Failed(j, res.Reason, res.Recoverable, now)

@@ -33,6 +33,7 @@ type attempt struct {
 
 	mu       sync.Mutex
 	got      int
+	brought  bool   // this try finished a file
 	partly   string // a file that was received in part, and how much of it
 	err      error  // ends the try
 	problems []problem
@@ -132,7 +133,9 @@ func (a *attempt) failure() ingest.Result {
 	case final:
 		return ingest.Fail(false, text+". Correct the files or the manifest, then submit it again")
 	case asked && after <= ingest.MaxDefer:
-		return ingest.Defer(after, text)
+		res := ingest.Defer(after, text)
+		res.Progress = a.brought // a source that limits its rate gives some files at each try
+		return res
 	}
 	return ingest.Fail(true, text+". Correct the source, then requeue the job")
 }
@@ -216,7 +219,7 @@ func (a *attempt) same(ctx context.Context, n int, entries []*aip.Entry) error {
 func (a *attempt) keep(ctx context.Context, n int, entries []*aip.Entry, i int, e aip.Entry) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	entries[i] = &e
+	entries[i], a.brought = &e, true
 	if e.Size <= a.Work.Limits.Part {
 		return nil
 	}

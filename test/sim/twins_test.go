@@ -186,7 +186,9 @@ func (a *actor) step(stage ingest.Stage) queue.Step {
 		if fetches := stage.Name == "estimate" || stage.Name == "download"; fetches && a.asksToWait() {
 			after := time.Duration(1+a.rng.IntN(20)) * time.Minute
 			a.w.asked[claim.Job.ID] = append(a.w.asked[claim.Job.ID], time.Now().Add(after))
-			return ingest.Defer(after, "the source asks to wait"), nil
+			res := ingest.Defer(after, "the source asks to wait")
+			res.Progress = after > 10*time.Minute // as likely as not
+			return res, nil
 		}
 		return do(ctx, claim)
 	}
