@@ -177,7 +177,7 @@ func givenText(f v1.ReceiptFile) string {
 type jobRequeueCmd struct {
 	ID      string `arg:"" name:"job" help:"Id of a failed job."`
 	Reason  string `required:"" help:"Why it will succeed now, e.g. 'the server is back'." placeholder:"TEXT"`
-	Confirm bool   `help:"Requeue it even if a later submission has stored a version; the version of this job then becomes the newest."`
+	Confirm bool   `help:"${help_confirm}"`
 }
 
 func (jobRequeueCmd) prints() any { return v1.Job{} }

@@ -27,8 +27,8 @@ import (
 type cli struct {
 	API     string `help:"URL of the API." name:"api" placeholder:"URL" group:"Flags of every command:"`
 	APIKey  string `help:"Key of the API." name:"api-key" placeholder:"KEY" group:"Flags of every command:"`
-	Profile string `help:"Deployment to use, by its name in the config file." placeholder:"NAME" group:"Flags of every command:"`
-	JSON    string `help:"Print these fields as JSON, separated by commas; all prints every field, no value lists their names." name:"json" placeholder:"FIELDS" group:"Flags of every command:"`
+	Profile string `help:"${help_profile}" placeholder:"NAME" group:"Flags of every command:"`
+	JSON    string `help:"${help_json}" name:"json" placeholder:"FIELDS" group:"Flags of every command:"`
 
 	Version kong.VersionFlag `help:"Print the version and exit." group:"Flags of every command:"`
 

@@ -98,7 +98,8 @@ func parserOf(c *cli, m machine, exit func(int)) *kong.Kong {
 		kong.Vars{
 			"version": "archivist " + buildVersion(),
 			"topics":  strings.Join(topics(), ", "),
-		})
+		},
+		flagHelp)
 }
 
 // description is the beginning of the help.

@@ -17,12 +17,12 @@ import (
 // submitCmd submits content by reference: the archive itself downloads it, so this
 // computer need not stay on.
 type submitCmd struct {
-	Source     string   `arg:"" name:"url" help:"http(s) URL from which the archive downloads a file, an object manifest (the files of one object) or a batch manifest (a row for each object); see archivist help manifests."`
+	Source     string   `arg:"" name:"url" help:"${help_source}"`
 	Collection string   `required:"" short:"c" help:"Collection of the objects." placeholder:"NAME"`
-	Type       string   `enum:",file,object-manifest,batch-manifest,single-file-batch-manifest" default:"" help:"file, object-manifest, batch-manifest or single-file-batch-manifest; detected from the content if it is left out." placeholder:"TYPE"`
-	Filename   string   `help:"Name under which a file is kept; by default the last part of its URL." placeholder:"NAME"`
+	Type       string   `enum:"${payload_types}" default:"" help:"${help_type}" placeholder:"TYPE"`
+	Filename   string   `help:"${help_filename}" placeholder:"NAME"`
 	Digest     string   `help:"Digest of the file or manifest, e.g. sha256:2cf2…" placeholder:"ALGORITHM:HEX"`
-	Local      []string `name:"local-id" help:"Your own identifier of the object. If the archive knows it, this is the next version of that object. Can be repeated." placeholder:"ID" sep:"none"`
+	Local      []string `name:"local-id" help:"${help_local_id}" placeholder:"ID" sep:"none"`
 	ARK        string   `help:"ARK of the object." placeholder:"ARK"`
 	Who        string   `help:"Creator of the object." placeholder:"TEXT"`
 	What       string   `help:"Title of the object." placeholder:"TEXT"`
@@ -30,9 +30,9 @@ type submitCmd struct {
 	Submitter  string   `help:"Name or account of the submitter." env:"USER" placeholder:"NAME"`
 	Notify     []string `help:"Mail address that receives the report. Can be repeated." placeholder:"ADDRESS"`
 	Note       string   `help:"Note for the report and the stored version." placeholder:"TEXT"`
-	IfVersion  int      `help:"Expected newest version of the object; the job fails if it is another one." placeholder:"N"`
-	Key        string   `name:"idempotency-key" help:"Submitting again with the same key gives the same batch." placeholder:"KEY"`
-	Manifest   string   `help:"Local copy of the manifest to check before submission. By default the manifest at the URL is checked." placeholder:"FILE"`
+	IfVersion  int      `help:"${help_if_version}" placeholder:"N"`
+	Key        string   `name:"idempotency-key" help:"${help_key}" placeholder:"KEY"`
+	Manifest   string   `help:"${help_manifest}" placeholder:"FILE"`
 	DryRun     bool     `xor:"mode" help:"Check everything and show what would be done, but submit nothing."`
 	Watch      bool     `xor:"mode" short:"w" help:"Follow the batch until it has ended."`
 }

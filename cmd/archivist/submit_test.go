@@ -67,8 +67,8 @@ func newDepository(t *testing.T) *depository {
 	return d
 }
 
-// TestSubmitChecks: a manifest is held against the rules of `manifest check` before it
-// is submitted, from its URL or a local copy, and nothing is submitted that would fail.
+// TestSubmitChecks: a manifest is validated by the rules of `manifest check` before it
+// is submitted, from its URL or a local copy. Nothing is submitted that would fail.
 func TestSubmitChecks(t *testing.T) {
 	emptyHome(t)
 	good := objectProfile + prefixes + fileFields + goodRow + "#%eof\n"

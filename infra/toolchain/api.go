@@ -49,7 +49,8 @@ func (c Checkout) unpackChromium(ctx context.Context, dir, into string) error {
 	if err := os.MkdirAll(into, 0o755); err != nil {
 		return err
 	}
-	fonts := `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig><dir>` + filepath.Join(into, "fonts") +
+	fonts := `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig>` +
+		`<dir>` + filepath.Join(into, "fonts") +
 		`</dir><cachedir>` + filepath.Join(into, "cache") + `</cachedir></fontconfig>`
 	if err := os.WriteFile(filepath.Join(into, "fonts.conf"), []byte(fonts), 0o644); err != nil {
 		return err

@@ -96,7 +96,7 @@ func get[I, O any](a *API, h huma.API, path, id, summary string, f func(context.
 // found is a redirect to a URL of the storage.
 type found struct {
 	Status   int
-	Location string `header:"Location" doc:"The URL of the content in the storage." example:"https://storage.example.org/key?signature"`
+	Location string `header:"Location" doc:"The URL of the content." example:"https://s3.example.org/key?signature"`
 }
 
 // redirect registers a GET route that redirects to a URL.

@@ -29,7 +29,7 @@ type Submission struct {
 // Accepted is the response to a submission.
 type Accepted struct {
 	Status   int
-	Location string `header:"Location" doc:"The URL of the batch, relative to the request." example:"batches/01M7ZBMEYHBB62YP6RY21T1GQ6"`
+	Location string `header:"Location" doc:"The batch's URL, relative." example:"batches/01M7ZBMEYHBB62YP6RY21T1GQ6"`
 	Body     v1.Accepted
 }
 

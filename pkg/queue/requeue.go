@@ -99,8 +99,8 @@ func (q *Queue) arkOf(ctx context.Context, j *ingest.Job) (ark string, err error
 }
 
 // laterVersion finds the newest version of an object, and the last one that the job may not
-// replace because its submission is later than the job's. There is none of these if the job
-// itself has stored a version.
+// replace because its submission is later than the job's. It finds no later version if the
+// job itself has stored one.
 func (q *Queue) laterVersion(ctx context.Context, ark string, j *ingest.Job) (
 	head int, later inventory.Version, err error) {
 	objects := inventory.Store{Table: q.Table}

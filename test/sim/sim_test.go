@@ -140,7 +140,7 @@ func (w *world) settle(ctx context.Context) {
 		w.check.fail("not reported: %v", err)
 	}
 	if w.s.again > 0 || w.s.refuses != "" {
-		w.rest(ctx, func(a *actor) { w.mend(ctx, a) })
+		w.rest(ctx, func(a *actor) { w.restoreDependency(ctx, a) })
 	}
 	for _, j := range w.check.jobs {
 		if j.State == ingest.Completed {
@@ -149,8 +149,8 @@ func (w *world) settle(ctx context.Context) {
 	}
 }
 
-// mend makes the dependency work again, and requeues the failed jobs.
-func (w *world) mend(ctx context.Context, a *actor) {
+// restoreDependency makes the dependency work again, and requeues the failed jobs.
+func (w *world) restoreDependency(ctx context.Context, a *actor) {
 	w.log("the dependency %s works again", w.s.refuses)
 	w.s.refuses = ""
 	_ = a.sleep(w.s.again)

@@ -138,7 +138,7 @@ type ReportJob struct {
 	Bytes int64 `json:"bytes,omitempty" example:"3145728"`
 	// Warnings about the manifest and the files, at most the first few. The depositor should check them.
 	// Reports from before 2026-11-22 have a number here.
-	Warnings notify.Warnings `json:"warnings,omitempty" example:"[\"file map.tif: the depositor's size is 80 bytes, but 1400 were received; the digest matched\"]"`
+	Warnings notify.Warnings `json:"warnings,omitempty" example:"[\"file a.tif: size differs, digest matched\"]"`
 	// The files, if the job has only a few.
 	FileDetails []ReceiptFile `json:"fileDetails,omitempty"`
 	// The path, below the API's URL, of the receipt with all files.

@@ -129,7 +129,7 @@ type Batch struct {
 	// The reason for its failure, or the message of its last step.
 	Message string `json:"message,omitempty"`
 	// Warnings about its accepted manifest, at most the first few. The depositor should check them.
-	Warnings []string `json:"warnings,omitempty" example:"[\"manifest: line 7: there are lines after #%eof; they are ignored\"]"`
+	Warnings []string `json:"warnings,omitempty" example:"[\"manifest: line 7: lines after #%eof are ignored\"]"`
 	// Mails about it that did not reach a recipient. Absent in lists.
 	MailProblems []MailProblem `json:"mailProblems,omitempty"`
 }
@@ -191,7 +191,7 @@ type Job struct {
 	// The sha512 of the OCFL inventory of that version.
 	InventoryDigest string `json:"inventoryDigest,omitempty"`
 	// Warnings about its manifest and its files, at most the first few. The depositor should check them.
-	Warnings []string `json:"warnings,omitempty" example:"[\"file map.tif: the depositor's size is 80 bytes, but 1400 were received; the digest matched\"]"`
+	Warnings []string `json:"warnings,omitempty" example:"[\"file a.tif: size differs, digest matched\"]"`
 	// The reason for its failure, or the message of its last stage.
 	Message string `json:"message,omitempty"`
 	// The progress of the job.
@@ -205,7 +205,7 @@ type Explanation struct {
 	// What it waits for, by kind.
 	WaitsFor string `json:"waitsFor"`
 	// The explanation in one or two sentences.
-	Why string `json:"why" example:"Waiting to start: the limit of running jobs (200) is reached. 12 of 343 waiting jobs are ahead."`
+	Why string `json:"why" example:"Downloading a.txt from example.org: 80 of 1,400 bytes, try 4."`
 	// The job or the lock that it waits for, if any.
 	On string `json:"on,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
 	// For operators: the execution in Step Functions that drives it.
@@ -380,7 +380,7 @@ type Receipt struct {
 	// When the version was stored.
 	Created string `json:"created" format:"date-time" example:"2026-11-22T09:31:12Z"`
 	// Warnings about the manifest and the files, at most the first few. Each file also has its own warning.
-	Warnings []string `json:"warnings,omitempty" example:"[\"manifest: line 7: there are lines after #%eof; they are ignored\"]"`
+	Warnings []string `json:"warnings,omitempty" example:"[\"manifest: line 7: lines after #%eof are ignored\"]"`
 	// One page of the files of the version.
 	Files []ReceiptFile `json:"files"`
 	// The cursor of the next page of files, to pass as the parameter cursor. Absent on the last page.

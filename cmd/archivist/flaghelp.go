@@ -1,0 +1,25 @@
+package main
+
+import "github.com/alecthomas/kong"
+
+// flagHelp is the help on flags and arguments, and their values, that are too long for the
+// line of their field.
+var flagHelp = kong.Vars{
+	"payload_types": ",file,object-manifest,batch-manifest,single-file-batch-manifest",
+	"help_confirm": "Requeue it even if a later submission has stored a version; the version of this job then " +
+		"becomes the newest.",
+	"help_filename":   "Name under which a file is kept; by default the last part of its URL.",
+	"help_if_version": "Expected newest version of the object; the job fails if it is another one.",
+	"help_json": "Print these fields as JSON, separated by commas; all prints every field, no value lists their " +
+		"names.",
+	"help_key": "Submitting again with the same key gives the same batch.",
+	"help_local_id": "Your own identifier of the object. If the archive knows it, this is the next version of that " +
+		"object. Can be repeated.",
+	"help_manifest": "Local copy of the manifest to check before submission. By default the manifest at the URL is " +
+		"checked.",
+	"help_profile": "Deployment to use, by its name in the config file.",
+	"help_source": "http(s) URL from which the archive downloads a file, an object manifest (the files of one " +
+		"object) or a batch manifest (a row for each object); see archivist help manifests.",
+	"help_type": "file, object-manifest, batch-manifest or single-file-batch-manifest; detected from the content " +
+		"if it is left out.",
+}
