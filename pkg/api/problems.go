@@ -36,6 +36,9 @@ var (
 		"Send a body that is valid JSON, with each name once.", "unexpected EOF"}
 	notAuthorized = problemType{"not-authorized", 403, "Not authorized", // the gateway's
 		"Send the API key of the deployment in the header x-api-key.", "Forbidden"}
+	forbidden = problemType{"forbidden", 403, "Forbidden",
+		"Ask someone with the role that detail names.",
+		"delete needs the role administrator; you have the role operator"}
 	notFound = problemType{"not-found", 404, "Not found",
 		"Check the id. An old submission may have been deleted.",
 		`there is no job "01M7ZBMEYHBB62YP6RY21T1GQ6-00002"`}
@@ -76,14 +79,15 @@ const (
 )
 
 // problemTypes are all types, ordered by status.
-var problemTypes = []problemType{malformedRequest, notAuthorized, notFound, unknownRoute, methodNotAllowed, conflict,
-	changed, tooLarge, unsupportedMedia, invalidRequest, held, tooManyRequests, internalError, unavailable,
-	gatewayTimeout}
+var problemTypes = []problemType{malformedRequest, notAuthorized, forbidden, notFound, unknownRoute,
+	methodNotAllowed, conflict, changed, tooLarge, unsupportedMedia, invalidRequest, held, tooManyRequests,
+	internalError, unavailable, gatewayTimeout}
 
 // ofKind maps each kind of error to its problem type.
 var ofKind = map[fault.Kind]problemType{
 	fault.Invalid: invalidRequest, fault.NotFound: notFound, fault.Conflict: conflict,
 	fault.Held: held, fault.Stale: changed, fault.Unavailable: unavailable,
+	fault.Denied: forbidden,
 }
 
 // ofStatus maps a status of the framework to a problem type.

@@ -22,7 +22,8 @@ type Kind string
 // The kinds. Invalid: the input is wrong; the message describes the error. NotFound: it
 // does not exist. Conflict: its state does not allow the action. Held: it waits for a
 // person or for the end of another lease. Stale: another change was made in the meantime.
-// Unavailable: the same request may succeed later.
+// Unavailable: the same request may succeed later. Denied: the caller's role does not allow
+// the action.
 const (
 	Invalid     Kind = "Invalid"
 	NotFound    Kind = "NotFound"
@@ -30,6 +31,7 @@ const (
 	Held        Kind = "Held"
 	Stale       Kind = "Stale"
 	Unavailable Kind = "Unavailable"
+	Denied      Kind = "Denied"
 )
 
 // Edge is how one kind is reported at each edge of the system.
@@ -47,6 +49,7 @@ var Edges = map[Kind]Edge{
 	Held:        {423, 5, "Held"},
 	Stale:       {409, 6, "Stale"},
 	Unavailable: {503, 7, "Unavailable"},
+	Denied:      {403, 9, "Denied"},
 }
 
 // Unknown is the edge of an error without a kind, which is a defect of this software.

@@ -8,41 +8,42 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// ForceFail fails a running or waiting job for an operator. Its worker, if there is one,
-// can no longer write, because the rev has changed. At Storing it checks the storage first,
-// so that the message does not deny a committed version.
+// ForceFail is the action fail on a job.
 func (q *Queue) ForceFail(ctx context.Context, id, reason, actor string) (*Job, error) {
-	for range actTries {
-		row, err := q.Job(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if err := ingest.CheckJob(row.State, ingest.Failed); err != nil {
-			return nil, fault.New(fault.Conflict, "job %s is %s; only a job from Estimating to Notify can be failed",
-				id, row.State)
-		}
-		job := row.Job
-		if job.State == ingest.Storing && q.Stored != nil {
-			if err := q.Stored(ctx, &job); err != nil {
-				return nil, err
-			}
-		}
-		message := fmt.Sprintf("stopped by %s: %s", actor, reason)
-		if job.ObjectVersion == 0 {
-			message = sentence(message) + " Requeue the job to continue it"
-		}
-		next := q.Rules.Failed(job, message, true, q.Now())
-		old, running := ExecutionName(id, row.Exec), row.Running()
-		err = q.changeJob(ctx, row, next, origin{event: "job.state", actor: actor, component: "admin", reason: reason})
-		switch {
-		case err == nil && running:
-			if err := q.Executions.Stop(ctx, MachineJob, old, "stopped by "+actor); err != nil {
-				q.Log.Warn("the execution was not stopped; its answers are superseded", "execution", old, "error", err)
-			}
-			return row, nil
-		case !fault.Is(err, fault.Stale):
-			return row, err
+	return q.act(ctx, ingest.ActFail, id, reason, actor, false)
+}
+
+// decideFail fails a running or waiting job. Its worker, if there is one, can no longer
+// write, because the rev has changed. At Storing it checks the storage first, so that the
+// message does not deny a committed version.
+func decideFail(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d decision, err error) {
+	if err := ingest.CheckJob(row.State, ingest.Failed); err != nil {
+		return d, fault.New(fault.Conflict, "job %s is %s; only a job from Estimating to Notify can be failed",
+			row.Job.ID, row.State)
+	}
+	job := row.Job
+	if job.State == ingest.Storing && q.Stored != nil {
+		if err := q.Stored(ctx, &job); err != nil {
+			return d, err
 		}
 	}
-	return nil, busy(id)
+	message := fmt.Sprintf("stopped by %s: %s", a.Actor, a.Reason)
+	if job.ObjectVersion == 0 {
+		message = sentence(message) + " Requeue the job to continue it"
+	}
+	d.next = q.Rules.Failed(job, message, true, q.Now())
+	d.by = origin{event: "job.state", actor: a.Actor, component: "admin", reason: a.Reason}
+	d.summary = fmt.Sprintf("job %s fails at %s; a requeue continues it", job.ID, job.State)
+	if row.Running() {
+		old := ExecutionName(job.ID, row.Exec)
+		d.then = func(ctx context.Context) { q.stop(ctx, MachineJob, old, "stopped by "+a.Actor) }
+	}
+	return d, nil
+}
+
+// stop stops an execution that no longer drives its item.
+func (q *Queue) stop(ctx context.Context, machine, name, why string) {
+	if err := q.Executions.Stop(ctx, machine, name, why); err != nil {
+		q.Log.Warn("the execution was not stopped; its answers are superseded", "execution", name, "error", err)
+	}
 }

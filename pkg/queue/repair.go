@@ -76,9 +76,7 @@ func (q *Queue) restart(ctx context.Context, machine, id string, stage ingest.St
 	if w.Stuck() {
 		q.Metric(Stuck, 1)
 	}
-	if err := q.Executions.Stop(ctx, machine, old, "replaced by a new execution"); err != nil {
-		q.Log.Warn("the old execution was not stopped; its answers are superseded", "execution", old, "error", err)
-	}
+	q.stop(ctx, machine, old, "replaced by a new execution")
 	return nil
 }
 

@@ -9,83 +9,71 @@ import (
 	"archivist/pkg/inventory"
 )
 
-// Requeue puts a failed job back to the state after its last successful one. It is refused
-// with the reason if that cannot help. A repeated request is refused too, because the job
-// is no longer Failed: nothing happens twice. A job that a later submission has overtaken
-// needs RequeueConfirmed.
+// Requeue is the action requeue on a job.
 func (q *Queue) Requeue(ctx context.Context, id, reason, actor string) (*Job, error) {
-	return q.requeue(ctx, id, reason, actor, false)
+	return q.act(ctx, ingest.ActRequeue, id, reason, actor, false)
 }
 
-// RequeueConfirmed is Requeue for a job that was overtaken: a person has confirmed that it
-// may replace the object's newest version.
+// RequeueConfirmed is the confirmed action requeue on a job.
 func (q *Queue) RequeueConfirmed(ctx context.Context, id, reason, actor string) (*Job, error) {
-	return q.requeue(ctx, id, reason, actor, true)
+	return q.act(ctx, ingest.ActRequeue, id, reason, actor, true)
 }
 
-func (q *Queue) requeue(ctx context.Context, id, reason, actor string, confirmed bool) (*Job, error) {
-	for range actTries {
-		row, err := q.Job(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		next, err := q.requeued(ctx, &row.Job, confirmed)
-		if err != nil {
-			return nil, err
-		}
-		by := origin{event: "job.requeued", actor: actor, component: "admin", reason: reason}
-		if next.Permitted > row.Permitted {
-			by.reason = fmt.Sprintf("%s (confirmed: may replace version %d)", reason, next.Permitted)
-		}
-		err = q.changeJob(ctx, row, next, by)
-		if err == nil {
-			return row, nil
-		}
-		if !fault.Is(err, fault.Stale) {
-			return nil, fmt.Errorf("queue: requeue job %s: %w", id, err)
-		}
-	}
-	return nil, busy(id)
-}
-
-// requeued is a failed job after its requeue: at its state, or parked for a lock.
-func (q *Queue) requeued(ctx context.Context, j *ingest.Job, confirmed bool) (ingest.Job, error) {
-	next, err := q.Rules.Requeue(*j, q.Now())
+// act does an action on a job and returns the job after it.
+func (q *Queue) act(ctx context.Context, name ingest.ActionName, id, reason, actor string, confirm bool) (*Job, error) {
+	_, err := Admin{q}.Act(ctx, ingest.Action{Name: name, Target: ingest.Target{Kind: ingest.TargetJob, ID: id},
+		Reason: reason, Actor: actor, Role: ingest.Administrator, Confirm: confirm})
 	if err != nil {
-		return next, err
+		return nil, err
 	}
-	if next.Permitted, err = q.overtaken(ctx, j, confirmed); err != nil || len(next.Locks) == 0 {
-		return next, err
+	return q.Job(ctx, id)
+}
+
+// decideRequeue puts a failed job back to the state after its last successful one. It is
+// refused if that cannot help. A job that a later submission has overtaken needs
+// confirmation that it may replace the object's newest version.
+func decideRequeue(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d decision, err error) {
+	if d.next, err = q.Rules.Requeue(row.Job, q.Now()); err != nil {
+		return d, err
 	}
-	lock, owner, err := q.blockedBy(ctx, &next)
+	permitted, overtaken, err := q.overtaken(ctx, &row.Job)
+	if err != nil {
+		return d, err
+	}
+	d.next.Permitted, d.unconfirmed = permitted, overtaken
+	d.by = origin{event: "job.requeued", actor: a.Actor, component: "admin", reason: a.Reason}
+	if permitted > row.Permitted {
+		d.by.reason = fmt.Sprintf("%s (confirmed: may replace version %d)", a.Reason, permitted)
+	}
+	d.summary = fmt.Sprintf("job %s continues at %s", row.Job.ID, d.next.State)
+	if len(d.next.Locks) == 0 {
+		return d, nil
+	}
+
+	lock, owner, err := q.blockedBy(ctx, &d.next)
 	if lock != "" {
-		next = q.Rules.Park(next, lock, owner, q.Now())
+		d.next = q.Rules.Park(d.next, lock, owner, q.Now())
+		d.summary += fmt.Sprintf(" after job %s, which is before it in the line for its object", owner)
 	}
-	return next, err
+	return d, err
 }
 
 // overtaken checks whether the object of a job to be requeued has a version by a later
-// submission. If so and if it is confirmed, it returns the object's newest version, which
-// the job may then replace. Without confirmation it returns a Conflict that names it.
-func (q *Queue) overtaken(ctx context.Context, j *ingest.Job, confirmed bool) (permitted int, err error) {
+// submission. If so, it returns the object's newest version, which the job may replace only
+// if that is confirmed, and the warning that names it.
+func (q *Queue) overtaken(ctx context.Context, j *ingest.Job) (permitted int, warning string, err error) {
 	if j.ObjectVersion > 0 {
-		return j.Permitted, nil // its own version is stored: it has only to finish
+		return j.Permitted, "", nil // its own version is stored: it has only to finish
 	}
 	ark, err := q.arkOf(ctx, j)
 	if err != nil || ark == "" {
-		return j.Permitted, err
+		return j.Permitted, "", err
 	}
 	head, later, err := q.laterVersion(ctx, ark, j)
-	switch {
-	case err != nil:
-		return 0, err
-	case later.Number == 0:
-		return j.Permitted, nil
-	case confirmed:
-		return head, nil
+	if err != nil || later.Number == 0 {
+		return j.Permitted, "", err
 	}
-	return 0, fault.New(fault.Conflict, "%s. Requeue it with confirm if that is wanted",
-		ingest.Overtaken(j.ID, ark, head, later.Number, later.Job))
+	return head, ingest.Overtaken(j.ID, ark, head, later.Number, later.Job), nil
 }
 
 // arkOf returns the ARK of a job's object if it is known, "" if the object is new.

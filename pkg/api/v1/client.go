@@ -114,18 +114,25 @@ func origin(u *url.URL) string {
 	return scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// problem makes an error of an error response.
+// notAuthorizedType is the type of the problem with which the gateway refuses a key.
+const notAuthorizedType = "urn:archivist:problem:not-authorized"
+
+// problem makes an error of an error response. A 403 is about the key if the gateway sent
+// it, and about the caller's role if the function did.
 func problem(resp *http.Response) error {
 	var p Problem
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if json.Unmarshal(data, &p) != nil || p.Detail == "" {
+	fromGateway := json.Unmarshal(data, &p) != nil || p.Type == "" || p.Type == notAuthorizedType
+	if refused := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden; refused &&
+		fromGateway {
+		return fault.New(fault.Invalid,
+			"the API refuses the key; set ARCHIVIST_API_KEY, or the key of a profile (archivist help config)")
+	}
+	if p.Detail == "" {
 		p.Detail = fmt.Sprintf("the API answers %s: %s", resp.Status, data)
 	}
 	for _, e := range p.Errors {
 		p.Detail += fmt.Sprintf("; %s: %s", e.Location, e.Message)
-	}
-	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
-		p.Detail = "the API refuses the key; set ARCHIVIST_API_KEY, or the key of a profile (archivist help config)"
 	}
 	return &fault.Error{Kind: kindOf(resp.StatusCode), Msg: strings.Join(strings.Fields(p.Detail), " ")}
 }

@@ -1,0 +1,215 @@
+package ingest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"archivist/pkg/fault"
+)
+
+// ActionName is what a person asks the system to do.
+type ActionName string
+
+// The actions (source: merritt-state-transitions, "Admin Action"). Actions lists which
+// applies to what.
+const (
+	ActHold         ActionName = "hold"          // stop new work of the target
+	ActRelease      ActionName = "release"       // end a hold, or let a held job or batch continue
+	ActRequeue      ActionName = "requeue"       // let a failed job continue
+	ActFail         ActionName = "fail"          // fail a waiting or running job
+	ActDelete       ActionName = "delete"        // give up a failed or held job or batch
+	ActPrioritize   ActionName = "prioritize"    // set the priority of a job
+	ActCancel       ActionName = "cancel"        // give up the unfinished jobs of a batch
+	ActUpdateReport ActionName = "update-report" // report what changed since the saved report
+	ActPause        ActionName = "pause"         // admit no jobs, or store nothing
+	ActResume       ActionName = "resume"        // end a pause
+	ActCleanUp      ActionName = "clean-up"      // remove work files, or the rows of a completed batch, now
+)
+
+// TargetKind is what an action applies to.
+type TargetKind string
+
+// The kinds of targets. Queue and storage exist once, and have no id.
+const (
+	TargetJob        TargetKind = "job"
+	TargetBatch      TargetKind = "batch"
+	TargetCollection TargetKind = "collection"
+	TargetQueue      TargetKind = "queue"
+	TargetStorage    TargetKind = "storage"
+)
+
+// Actions lists the actions on each kind of target.
+var Actions = map[TargetKind][]ActionName{
+	TargetJob:        {ActHold, ActRelease, ActRequeue, ActFail, ActDelete, ActPrioritize, ActCleanUp},
+	TargetBatch:      {ActHold, ActRelease, ActCancel, ActDelete, ActUpdateReport, ActCleanUp},
+	TargetCollection: {ActHold, ActRelease},
+	TargetQueue:      {ActPause, ActResume},
+	TargetStorage:    {ActPause, ActResume},
+}
+
+// Target is what an action applies to. Its text form is "job:01M…-00001", "batch:01M…",
+// "collection:maps", "queue" or "storage".
+type Target struct {
+	Kind TargetKind
+	ID   string
+}
+
+// String returns the text form.
+func (t Target) String() string {
+	if t.ID == "" {
+		return string(t.Kind)
+	}
+	return string(t.Kind) + ":" + t.ID
+}
+
+// ParseTarget reads the text form of a target. The id of a job or batch may also be alone:
+// only that of a job has a hyphen.
+func ParseTarget(text string) (Target, error) {
+	kind, id, named := strings.Cut(text, ":")
+	t := Target{TargetKind(kind), id}
+	if !named {
+		switch {
+		case t.Kind == TargetQueue || t.Kind == TargetStorage:
+			return t, nil
+		case isJobID(text):
+			return Target{TargetJob, text}, nil
+		case isBatchID(text):
+			return Target{TargetBatch, text}, nil
+		}
+	}
+	return t, t.check()
+}
+
+func isBatchID(text string) bool {
+	const idLength = 26 // of a ULID
+	return len(text) == idLength && !strings.ContainsFunc(text, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z')
+	})
+}
+
+func isJobID(text string) bool {
+	batch, row, ok := strings.Cut(text, "-")
+	notDigit := func(r rune) bool { return r < '0' || r > '9' }
+	return ok && isBatchID(batch) && len(row) >= 5 && !strings.ContainsFunc(row, notDigit)
+}
+
+// check returns an Invalid that says which forms a target can have.
+func (t Target) check() error {
+	const forms = "expected job:ID, batch:ID, collection:NAME, queue or storage"
+	_, known := Actions[t.Kind]
+	single := t.Kind == TargetQueue || t.Kind == TargetStorage
+	switch {
+	case !known || single != (t.ID == ""):
+		return fault.New(fault.Invalid, "target: found %q; %s", Cut(t.String(), 100), forms)
+	case single:
+		return nil
+	}
+	return CheckText("target", t.ID, 200)
+}
+
+// MaxActionReason limits the reason of an action, in bytes.
+const MaxActionReason = 1000
+
+// Action is one request of a person.
+type Action struct {
+	Name   ActionName
+	Target Target
+	Reason string // required; one line
+	Actor  string // who asks
+	Role   Role   // of the actor
+
+	// Request identifies the request, "" if it has no id. The same request again changes
+	// nothing, and has the same result.
+	Request string
+
+	Confirm  bool  // the person has read the warnings
+	DryRun   bool  // say what would be done, but change nothing
+	Priority *int  // ActPrioritize: 0 (first) to WorstPriority
+	Until    int64 // ActHold, ActPause: when it ends by itself, in milliseconds since 1970; 0 = never
+}
+
+// Check trims the reason, and returns an Invalid that names the first field that is not
+// accepted, or a Denied if the actor's role does not allow the action.
+func (a *Action) Check(now time.Time) error {
+	a.Reason = strings.TrimSpace(a.Reason)
+	if err := a.Target.check(); err != nil {
+		return err
+	}
+	if err := checkName(a.Name, a.Target.Kind); err != nil {
+		return err
+	}
+	if a.Reason == "" {
+		return fault.New(fault.Invalid, "reason: none is given; say why, for the event history")
+	}
+	if err := CheckText("reason", a.Reason, MaxActionReason); err != nil {
+		return err
+	}
+	if err := CheckPriority(a.Name, a.Priority); err != nil {
+		return err
+	}
+	switch {
+	case a.Until != 0 && a.Name != ActHold && a.Name != ActPause:
+		return fault.New(fault.Invalid, "until: only hold and pause have an end")
+	case a.Until != 0 && a.Until <= now.UnixMilli():
+		return fault.New(fault.Invalid, "until: %s is in the past", Timestamp(a.Until))
+	}
+	return a.Role.May(a.Name)
+}
+
+// checkName returns an Invalid if a target has no such action.
+func checkName(name ActionName, kind TargetKind) error {
+	allowed := Actions[kind]
+	if slices.Contains(allowed, name) {
+		return nil
+	}
+	return fault.New(fault.Invalid, "action: found %q; a %s has %s", Cut(string(name), 100), kind, listOf(allowed))
+}
+
+// CheckPriority returns an Invalid if prioritize has no valid priority, or another action
+// has one.
+func CheckPriority(name ActionName, priority *int) error {
+	switch {
+	case name != ActPrioritize && priority != nil:
+		return fault.New(fault.Invalid, "priority: only prioritize has one")
+	case name == ActPrioritize && priority == nil:
+		return fault.New(fault.Invalid, "priority: none is given; expected 0 (first) to %d", WorstPriority)
+	case name == ActPrioritize && (*priority < 0 || *priority > WorstPriority):
+		return fault.New(fault.Invalid, "priority: found %d; expected 0 (first) to %d", *priority, WorstPriority)
+	}
+	return nil
+}
+
+// listOf joins names for a message: "a, b or c".
+func listOf[S ~string](names []S) string {
+	texts := make([]string, len(names))
+	for i, n := range names {
+		texts[i] = string(n)
+	}
+	if len(texts) < 2 {
+		return strings.Join(texts, "")
+	}
+	last := len(texts) - 1
+	return fmt.Sprintf("%s or %s", strings.Join(texts[:last], ", "), texts[last])
+}
+
+// ActionResult is what an action did, or would do.
+type ActionResult struct {
+	Action  ActionName
+	Target  Target
+	Changed bool // false: nothing was to be changed, or it is a dry run
+	DryRun  bool
+
+	// Summary says what was done, or would be done, in a sentence.
+	Summary  string
+	From, To string   // the states before and after, if they differ
+	Warnings []string // what the person should know; some need Confirm
+
+	// Next is a bulk operation that usually follows, nil if there is none: e.g. the release of
+	// the jobs that a hold has stopped.
+	Next *Bulk
+	// Operation is the id of the bulk operation that completes the action, "" if it is
+	// complete.
+	Operation string
+}
