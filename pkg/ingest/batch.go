@@ -1,6 +1,11 @@
 package ingest
 
-import "time"
+import (
+	"strings"
+	"time"
+
+	"archivist/pkg/fault"
+)
 
 // Batch is one submission.
 type Batch struct {
@@ -22,11 +27,22 @@ type Batch struct {
 	Message    string   `dynamo:"message,omitempty"`
 	Warnings   []string `dynamo:"warnings,omitempty"`   // of its manifest
 	Incomplete string   `dynamo:"incomplete,omitempty"` // why not all of its rows became jobs
-	Report     string   `dynamo:"report,omitempty"`     // key of the saved report
+	Report     string   `dynamo:"report,omitempty"`     // key of the newest saved report
+	Reports    int      `dynamo:"reports,omitempty"`    // see LastReport
+	Changes    int      `dynamo:"changes,omitempty"`    // jobs with another result than in the report before the newest
 	IfVersion  int      `dynamo:"if_version,omitempty"`
 	Mail       []string `dynamo:"mail,omitempty"` // recipients of the mails about it
 	// Mails are the results of the mails that were sent or given up.
 	Mails []MailResult `dynamo:"mails_ended,omitempty"`
+}
+
+// LastReport is the number of the newest saved report, from 1; 0 if there is none. A batch of
+// before update-report existed has one report and no number.
+func (b *Batch) LastReport() int {
+	if b.Report == "" {
+		return 0
+	}
+	return max(b.Reports, 1)
 }
 
 // WorkKey returns the place of a batch in the index "work", "" if nothing is to be done with it.
@@ -78,6 +94,25 @@ func (r Rules) EnterBatch(b Batch, to BatchState, now time.Time) Batch {
 		b.Exec++
 	}
 	return r.DueBatch(b, now)
+}
+
+// UpdateReport is a failed batch that reports again what has changed since its last report.
+// c are its counts.
+func (r Rules) UpdateReport(b Batch, c Counts, now time.Time) (Batch, error) {
+	switch {
+	case b.State != BatchFailed:
+		return b, fault.New(fault.Conflict, "batch %s is %s; only a Failed batch can become %s", b.ID, b.State,
+			BatchUpdateReporting)
+	case c.Sum() == 0:
+		return b, fault.New(fault.Conflict, "batch %s has no jobs, so there is nothing to report: %s. Correct the "+
+			"submission and submit it again", b.ID, strings.TrimSuffix(b.Message, "."))
+	case c.Open() > 0:
+		return b, fault.New(fault.Conflict, "batch %s cannot report: %s of its %s jobs have not ended, %s of them are "+
+			"Held. To list its jobs: archivist job list -b %s. Repeat update-report when all have ended", b.ID,
+			Number(c.Open()), Number(c.Sum()), Number(c.Held), b.ID)
+	}
+	b.Message, b.Changes = "", 0
+	return r.EnterBatch(b, BatchUpdateReporting, now), nil
 }
 
 // ContinueBatch is a batch after a step that made progress but is not finished.

@@ -9,10 +9,12 @@ import (
 type MailKind string
 
 // Queued: the submission was read and its jobs wait for their turn. Report: how
-// the batch ended, or why it has no jobs.
+// the batch ended, or why it has no jobs. UpdateReport: what has changed since its last
+// report.
 const (
-	MailQueued MailKind = "queued"
-	MailReport MailKind = "report"
+	MailQueued       MailKind = "queued"
+	MailReport       MailKind = "report"
+	MailUpdateReport MailKind = "update-report"
 )
 
 // Mails are the mails that become due with a change of a batch. Each becomes a row in the
@@ -23,8 +25,12 @@ func Mails(prev, next Batch) []MailKind {
 		out = append(out, MailQueued)
 	}
 	ended := func(s BatchState) bool { return s == BatchCompleted || s == BatchFailed }
-	if ended(next.State) && !ended(prev.State) {
+	switch {
+	case !ended(next.State) || ended(prev.State):
+	case prev.State != BatchUpdateReporting:
 		out = append(out, MailReport)
+	case next.Changes > 0:
+		out = append(out, MailUpdateReport)
 	}
 	return out
 }
@@ -32,14 +38,16 @@ func Mails(prev, next Batch) []MailKind {
 // Mail is a pending mail. It stays pending until, for each recipient, it is sent or given
 // up. Times are milliseconds since 1970.
 type Mail struct {
-	Batch string     `dynamo:"batch_id"`
-	Kind  MailKind   `dynamo:"mail_kind"`
-	Exec  int64      `dynamo:"exec_no"` // of the batch when the mail became due
-	Owed  int64      `dynamo:"owed_ms"`
-	Tries int        `dynamo:"tries"`
-	Due   int64      `dynamo:"due_ms"` // of the next try
-	Ended bool       `dynamo:"ended,omitempty"`
-	To    []Delivery `dynamo:"deliveries,omitempty"`
+	Batch string   `dynamo:"batch_id"`
+	Kind  MailKind `dynamo:"mail_kind"`
+	// Report is the number of the report that it is about, 0 if none is saved.
+	Report int        `dynamo:"report_no,omitempty"`
+	Exec   int64      `dynamo:"exec_no"` // of the batch when the mail became due
+	Owed   int64      `dynamo:"owed_ms"`
+	Tries  int        `dynamo:"tries"`
+	Due    int64      `dynamo:"due_ms"` // of the next try
+	Ended  bool       `dynamo:"ended,omitempty"`
+	To     []Delivery `dynamo:"deliveries,omitempty"`
 	// Problem is why the last try could not send to any recipient.
 	Problem string `dynamo:"problem,omitempty"`
 }

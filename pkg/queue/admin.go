@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
@@ -24,25 +25,38 @@ func (d Admin) Act(ctx context.Context, a ingest.Action) (ingest.ActionResult, e
 	if err := a.Check(d.Queue.Now()); err != nil {
 		return ingest.ActionResult{}, err
 	}
-	if a.Target.Kind == ingest.TargetJob {
+	switch a.Target.Kind {
+	case ingest.TargetJob:
 		return d.actOnJob(ctx, a, nil)
+	case ingest.TargetBatch:
+		return d.actOnBatch(ctx, a, nil)
 	}
-	return ingest.ActionResult{}, fault.New(fault.Invalid, "action: %s on a %s is not implemented", a.Name,
-		a.Target.Kind)
+	return ingest.ActionResult{}, notImplemented(a)
 }
 
-// decision is what an action would do to a job.
-type decision struct {
-	next     ingest.Job
+func notImplemented(a ingest.Action) error {
+	return fault.New(fault.Invalid, "action: %s on a %s is not implemented", a.Name, a.Target.Kind)
+}
+
+// plan is what an action would do to its target, in words, and how it is confirmed.
+type plan struct {
 	by       origin
 	summary  string
 	warnings []string
 	// unconfirmed is why the action needs confirmation, "" if it needs none.
 	unconfirmed string
-	// unchanged is set if the job is already as the action wants it.
+	// unchanged is set if the target is already as the action wants it.
 	unchanged bool
+	// also are other parts of the transaction.
+	also []func(*table.Tx) error
 	// then is done after the commit, to speed up what the sweep would do as well.
 	then func(ctx context.Context)
+}
+
+// decision is what an action would do to a job.
+type decision struct {
+	plan
+	next ingest.Job
 }
 
 // decider decides what an action does to a job. An error refuses it.
@@ -60,21 +74,72 @@ func (d Admin) actOnJob(ctx context.Context, a ingest.Action, more func(*table.T
 	q := d.Queue
 	decide, ok := jobActions[a.Name]
 	if !ok {
-		return out, fault.New(fault.Invalid, "action: %s on a job is not implemented", a.Name)
+		return out, notImplemented(a)
 	}
-	for range actTries {
+	return d.attempt(ctx, a, func() (attempt, error) {
 		row, err := q.Job(ctx, a.Target.ID)
 		if err != nil {
-			return out, err
+			return attempt{}, err
 		}
 		to, err := decide(ctx, q, row, a)
+		commit := func() error { return q.changeJob(ctx, row, to.next, to.by, parts(to.also, more)...) }
+		return attempt{to.plan, string(row.State), string(to.next.State), commit}, err
+	})
+}
+
+// batchDecision is what an action would do to a batch.
+type batchDecision struct {
+	plan
+	next ingest.Batch
+}
+
+// batchDecider decides what an action does to a batch. An error refuses it.
+type batchDecider func(ctx context.Context, q *Queue, row *Batch, a ingest.Action) (batchDecision, error)
+
+// batchActions are the deciders of the actions on batches.
+var batchActions = map[ingest.ActionName]batchDecider{
+	ingest.ActUpdateReport: decideUpdateReport,
+}
+
+// actOnBatch is actOnJob for a batch.
+func (d Admin) actOnBatch(ctx context.Context, a ingest.Action, more func(*table.Tx) error) (
+	out ingest.ActionResult, err error) {
+	q := d.Queue
+	decide, ok := batchActions[a.Name]
+	if !ok {
+		return out, notImplemented(a)
+	}
+	return d.attempt(ctx, a, func() (attempt, error) {
+		row, err := q.Batch(ctx, a.Target.ID)
+		if err != nil {
+			return attempt{}, err
+		}
+		to, err := decide(ctx, q, row, a)
+		commit := func() error { return q.changeBatch(ctx, row, to.next, to.by, parts(to.also, more)...) }
+		return attempt{to.plan, string(row.State), string(to.next.State), commit}, err
+	})
+}
+
+// attempt is one try of an action: its plan, the states before and after, and its commit.
+type attempt struct {
+	plan
+	from, to string
+	commit   func() error
+}
+
+// attempt decides and commits an action, again as often as others change its target
+// meanwhile.
+func (d Admin) attempt(ctx context.Context, a ingest.Action, decide func() (attempt, error)) (
+	out ingest.ActionResult, err error) {
+	for range actTries {
+		to, err := decide()
 		if err != nil {
 			return out, err
 		}
 		out = ingest.ActionResult{Action: a.Name, Target: a.Target, DryRun: a.DryRun, Summary: to.summary,
 			Warnings: to.warnings}
-		if row.State != to.next.State && !to.unchanged {
-			out.From, out.To = string(row.State), string(to.next.State)
+		if to.from != to.to && !to.unchanged {
+			out.From, out.To = to.from, to.to
 		}
 		if to.unconfirmed != "" {
 			out.Warnings = append(out.Warnings, to.unconfirmed)
@@ -85,12 +150,12 @@ func (d Admin) actOnJob(ctx context.Context, a ingest.Action, more func(*table.T
 		case to.unconfirmed != "" && !a.Confirm:
 			return out, fault.New(fault.Conflict, "%s. Repeat it with confirm if that is wanted", to.unconfirmed)
 		}
-		err = q.changeJob(ctx, row, to.next, to.by, parts(more)...)
+		err = to.commit()
 		if fault.Is(err, fault.Stale) {
 			continue
 		}
 		if err != nil {
-			return out, fmt.Errorf("queue: %s job %s: %w", a.Name, a.Target.ID, err)
+			return out, fmt.Errorf("queue: %s %s %s: %w", a.Name, a.Target.Kind, a.Target.ID, err)
 		}
 		if to.then != nil {
 			to.then(ctx)
@@ -98,13 +163,13 @@ func (d Admin) actOnJob(ctx context.Context, a ingest.Action, more func(*table.T
 		out.Changed = true
 		return out, nil
 	}
-	return out, busy(a.Target.ID)
+	return out, busy(a.Target)
 }
 
-// parts is a list of one part of a transaction, or of none.
-func parts(more func(*table.Tx) error) []func(*table.Tx) error {
+// parts are the parts of a transaction: those of the action and one more, if there is one.
+func parts(also []func(*table.Tx) error, more func(*table.Tx) error) []func(*table.Tx) error {
 	if more == nil {
-		return nil
+		return also
 	}
-	return []func(*table.Tx) error{more}
+	return append(slices.Clip(also), more)
 }

@@ -36,7 +36,7 @@ func TestExplainFailedBatch(t *testing.T) {
 	for n := range 2 {
 		b.requeue(ingest.JobID(batch, n+1))
 	}
-	says("None of its 2 jobs is failed now", "2 are open again", "stays Failed")
+	says("2 of its 2 jobs are open again, and 0 failed", "When all have ended")
 	b.tick()
 	for _, m := range b.take() {
 		b.handle(m, sized(1))
@@ -45,7 +45,7 @@ func TestExplainFailedBatch(t *testing.T) {
 	for _, m := range b.take() {
 		b.through(m)
 	}
-	says("all 2 are completed", "stays Failed", "cannot be updated yet")
+	says("None of its jobs is failed now (2 completed)", "archivist batch update-report "+batch)
 
 	row, err := b.q.Submit(t.Context(), ingest.Batch{Collection: "c"}, "", nil, "me")
 	if err != nil {

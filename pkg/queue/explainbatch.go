@@ -168,22 +168,20 @@ func isOf(batch, job string) bool { return strings.HasPrefix(job, batch+"-") }
 
 // failedBatch states what to do about a failed batch.
 func failedBatch(row *Batch, counts ingest.Counts) string {
-	const stays = "the batch stays Failed, since its report cannot be updated yet"
 	failed, sum := ingest.Number(counts.Failed), ingest.Number(counts.Sum())
+	report := fmt.Sprintf("report it: archivist batch update-report %s --reason TEXT.", row.Batch.ID)
 	switch {
 	case counts.Sum() == 0:
 		return fmt.Sprintf("It has no jobs: %s Correct the submission and submit it again.", sentence(row.Message))
+	case counts.Open() > 0:
+		return fmt.Sprintf("%s of its %s jobs are open again, and %s failed. When all have ended, %s",
+			ingest.Number(counts.Open()), sum, failed, report)
 	case counts.Failed > 0:
 		return fmt.Sprintf("%s of its %s jobs failed. Correct the causes, then requeue the jobs or submit their "+
 			"objects again.", failed, sum)
-	case counts.Open() > 0:
-		return fmt.Sprintf("None of its %s jobs is failed now, and %s are open again; %s.", sum,
-			ingest.Number(counts.Open()), stays)
 	case row.Incomplete != "":
-		return fmt.Sprintf("All of its %s jobs are completed, but not all of its rows became jobs: %s Submit the "+
-			"others again.",
-			sum, sentence(row.Incomplete))
+		return fmt.Sprintf("None of its jobs is failed now (%s), but not all of its rows became jobs: %s Submit the "+
+			"others again.", ended(counts), sentence(row.Incomplete))
 	}
-	return fmt.Sprintf("None of its jobs is failed now: all %s are completed; %s.",
-		ingest.Number(counts.Sum()-counts.Deleted), stays)
+	return fmt.Sprintf("None of its jobs is failed now (%s). To complete the batch, %s", ended(counts), report)
 }

@@ -261,6 +261,13 @@ var batchCases = []explainCase{
 	{"Batch Failed: some rows became no jobs", inState(ingest.BatchFailed,
 		func(row *queue.Batch) { row.Incomplete = "row 4 has no URL" }), queue.OnPerson},
 	{"Batch Failed: requeued and completed", inState(ingest.BatchFailed), queue.OnPerson},
+	{"Batch Failed: a job is requeued", func(b *bench) string {
+		id, report := b.toReport()
+		b.handle(report, ok)
+		b.edit(ingest.JobID(id, 1), func(row *queue.Job) { row.NotRecoverable = false })
+		b.requeue(ingest.JobID(id, 1))
+		return id
+	}, queue.OnPerson},
 	{"Batch Deleted", inState(ingest.BatchDeleted), queue.OnNothing},
 }
 

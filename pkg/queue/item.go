@@ -145,8 +145,12 @@ func (row *Batch) claim() *Claim {
 // exhaust fails a batch. If it has jobs already, it waits for them and reports instead.
 func (row *Batch) exhaust(ctx context.Context, q *Queue, s ingest.Stage) (ingest.Answer, error) {
 	then := "Correct that, then submit again what is missing"
-	if row.State != ingest.BatchPending {
-		then = "Its jobs have ended, and can be listed with their receipts"
+	switch row.State {
+	case ingest.BatchReporting:
+		then = "Its jobs have ended, and can be listed with their receipts. Correct that, then use the action " +
+			"update-report"
+	case ingest.BatchUpdateReporting:
+		then = "Correct that, then repeat the action update-report"
 	}
 	next := q.giveUp(row.Batch, triedTooOften(s, row.Tries, row.Message, then))
 	err := q.changeBatch(ctx, row, next, origin{event: "batch.state", component: s.Name, reason: next.Message})

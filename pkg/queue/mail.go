@@ -43,7 +43,8 @@ func (q *Queue) addMails(tx *table.Tx, prev, next ingest.Batch) {
 	for _, kind := range ingest.Mails(prev, next) {
 		now := q.Now().UnixMilli()
 		row := &Mail{Head: head(mailKey(next.ID, kind, next.Exec))}
-		row.Mail = ingest.Mail{Batch: next.ID, Kind: kind, Exec: next.Exec, Owed: now, Due: now}
+		row.Mail = ingest.Mail{Batch: next.ID, Kind: kind, Report: next.LastReport(), Exec: next.Exec,
+			Owed: now, Due: now}
 		row.Head.WorkPK, row.Head.WorkSK = row.Mail.WorkKey()
 		tx.Insert(row)
 	}

@@ -28,7 +28,7 @@ func (q *Queue) Preserved(ctx context.Context, id, ark string, version int) erro
 			return err
 		}
 	}
-	return busy(id)
+	return busy(ingest.Target{Kind: ingest.TargetJob, ID: id})
 }
 
 // checkStored checks the storage once more for a job that failed at Storing: its worker may

@@ -114,7 +114,7 @@ func (q *Queue) laterVersion(ctx context.Context, ark string, j *ingest.Job) (
 // actTries is how often an action is tried on a job that others change meanwhile.
 const actTries = 10
 
-// busy is the error of an action whose job was changed by others at each try.
-func busy(job string) error {
-	return fault.New(fault.Unavailable, "job %s keeps changing; try again in a moment", job)
+// busy is the error of an action whose target was changed by others at each try.
+func busy(t ingest.Target) error {
+	return fault.New(fault.Unavailable, "%s %s keeps changing; try again in a moment", t.Kind, t.ID)
 }
