@@ -33,7 +33,6 @@ type checker struct {
 	turned   map[string]int            // lock → its last change
 	changed  map[string]int            // job → its last change
 	took     map[string]int            // job → when a worker last took it
-	acted    int                       // when the admin's action began
 	closed   map[string]closing        // batch → its last job
 	tick     tick
 	repaired []string       // executions that the tick under way replaced
@@ -44,6 +43,9 @@ type checker struct {
 	tied     string         // the jobs in the present deadlock
 	ties     int            // for how many ticks
 	retired  int
+	holds    map[string]hold // by their sort key
+	edges    map[string]int  // transition → how often it was taken
+	acts     map[string]bool // request and subject, if the request has acted on the subject
 }
 
 func newChecker(w *world) *checker {
@@ -51,7 +53,8 @@ func newChecker(w *world) *checker {
 		counts: map[string]ingest.Counts{},
 		slots:  ledger{}, spaces: ledger{}, locks: map[string]string{}, lines: map[string]map[string]int{},
 		turned: map[string]int{}, changed: map[string]int{}, took: map[string]int{}, closed: map[string]closing{},
-		seen: map[string]int{}}
+		seen: map[string]int{}, holds: map[string]hold{}, edges: map[string]int{},
+		acts: map[string]bool{}}
 }
 
 func (c *checker) fail(format string, args ...any) {
@@ -87,7 +90,11 @@ func (c *checker) commit(changes []tabletest.Change) {
 				c.fail("%s: an event was overwritten", e.Key())
 			}
 			events[e.SubjectType+e.SubjectID] = e
+			c.once(e)
 		}
+	}
+	if c.w.acts != nil {
+		c.w.acts.wrote++
 	}
 	touched := map[string]bool{}
 	count := false
@@ -179,6 +186,8 @@ func (c *checker) row(ch tabletest.Change, events map[string]event.Row) (job str
 	case pk == "SPACE":
 		c.spaces.set(sk, reserved{collection: text(it, "coll"), n: number(it, "bytes")}, there, byGate)
 		return sk
+	case pk == "HOLD":
+		c.holdRow(sk, it, there)
 	case strings.HasPrefix(pk, "LOCK#"):
 		c.line(pk, sk, text(it, "owned_by"), there)
 		return text(it, "owned_by")
@@ -213,14 +222,16 @@ func (c *checker) jobRow(next queue.Job, there bool, events map[string]event.Row
 	switch {
 	case next.HasSlot && !prev.HasSlot && e.Component == "scheduler":
 		c.granted(prev.Job, next.Job)
+		c.unheld(&prev.Job, &next.Job)
 	case got && e.Component == "admin":
-		c.inTurn(&prev.Job, &next.Job, c.acted)
+		c.inTurn(&prev.Job, &next.Job, c.w.acted())
 	case got:
 		c.inTurn(&prev.Job, &next.Job, c.took[id])
 	}
 	if next.Holder != "" && next.Holder != prev.Holder {
 		c.took[id] = c.changes
 	}
+	c.stores(&prev.Job, &next.Job)
 	c.late = c.late || next.State == ingest.Storing
 	c.jobs[id], c.changed[id] = next, c.changes
 	return id
@@ -253,9 +264,12 @@ func (c *checker) goes(id string) {
 // sorted lists the jobs by id, so that a seed replays.
 func (c *checker) sorted() []string { return slices.Sorted(maps.Keys(c.jobs)) }
 
+func (c *checker) sortedBatches() []string { return slices.Sorted(maps.Keys(c.batches)) }
+
 func (c *checker) job(prev, next queue.Job, e event.Row) {
 	id := next.Job.ID
 	if prev.State != next.State {
+		c.edges[fmt.Sprintf("job %s→%s", prev.State, next.State)]++
 		if err := ingest.CheckJob(prev.State, next.State); err != nil {
 			c.fail("%v", err)
 		}
@@ -303,6 +317,7 @@ func (c *checker) placed(is *queue.Job) {
 
 func (c *checker) batch(prev, next queue.Batch, e event.Row) {
 	if prev.State != next.State {
+		c.edges[fmt.Sprintf("batch %s→%s", prev.State, next.State)]++
 		if err := ingest.CheckBatch(prev.State, next.State); err != nil {
 			c.fail("%v", err)
 		}

@@ -70,6 +70,7 @@ func now(r reserved) int64   { return r.n }
 type tick struct {
 	began    int // changes when it began
 	troubled bool
+	by       *actor // who raised the fence last
 }
 
 // lease checks a change of a lease row.
@@ -88,7 +89,7 @@ func (c *checker) lease(ch tabletest.Change) {
 	if next > prev {
 		c.passes(ch)
 		c.repaired = nil
-		c.tick = tick{began: c.changes, troubled: c.w.throttling()}
+		c.tick = tick{began: c.changes, troubled: c.w.throttling(), by: c.w.acts}
 		c.slots.begin()
 		c.spaces.begin()
 	}
@@ -98,6 +99,9 @@ func (c *checker) lease(ch tabletest.Change) {
 // table before the write.
 func (c *checker) granted(prev, next ingest.Job) {
 	c.tick.troubled = c.tick.troubled || c.w.throttling()
+	if c.w.acts != nil && c.w.acts != c.tick.by {
+		c.fail("%s was admitted by a tick that has lost its lease", next.ID)
+	}
 	if n := c.slots.sum(next.ID, "", least); n+1 > int64(c.w.s.slots) {
 		c.fail("the gates granted too many slots: %d and that of %s", n, next.ID)
 	}

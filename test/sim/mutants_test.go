@@ -54,7 +54,7 @@ var mutants = []mutant{
 		return w.Update == nil || text(w.Update.Key, "pk") != "SPACE"
 	})},
 	{name: "a requeue takes no space row", client: changing(func(a *actor, w *types.TransactWriteItem) bool {
-		return !a.requeues || !put(w, "SPACE")
+		return a.does.Name != ingest.ActRequeue || !put(w, "SPACE")
 	})},
 	{name: "the end of the last job does not close the batch",
 		client: changing(func(a *actor, w *types.TransactWriteItem) bool {

@@ -13,6 +13,8 @@ import (
 const (
 	capacity = 100 // bytes of work space
 	reserve  = 25  // jobs of unknown size wait while less is free
+
+	collections = 3 // c0, c1, c2
 )
 
 // retention of a completed batch's rows: longer than all other waits of a run.
@@ -148,7 +150,7 @@ func draw(rng *rand.Rand) scenario {
 		ids = ingest.MaxLocalIDs
 	}
 	for b := range submitted {
-		collection := fmt.Sprint("c", rng.IntN(3))
+		collection := fmt.Sprint("c", rng.IntN(collections))
 		var jobs []plan
 		for range 1 + rng.IntN(rows) {
 			jobs = append(jobs, drawJob(rng, collection, ids))

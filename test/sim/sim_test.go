@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
 )
 
 var (
@@ -66,7 +65,9 @@ func (c *crowd) spawn(name string, rounds int, f func(a *actor)) {
 func (w *world) storm(ctx context.Context) {
 	c := &crowd{w: w, between: 90 * time.Second}
 	submitted := 0
-	c.spawn("admin", w.s.rounds, func(a *actor) { a.administrate(ctx, &submitted) })
+	for i := range 2 {
+		c.spawn(fmt.Sprintf("admin%d", i), w.s.rounds, func(a *actor) { a.administrate(ctx, &submitted) })
+	}
 	c.spawn("scheduler", w.s.rounds, func(a *actor) { a.tick(ctx, true) })
 	c.spawn("woken", w.s.rounds, func(a *actor) {
 		if w.wakes > 0 {
@@ -86,35 +87,6 @@ func (a *actor) workOff(ctx context.Context, n int) {
 		if m, ok := a.w.arrive(a.rng); ok {
 			a.handle(ctx, m)
 		}
-	}
-}
-
-// administrate submits, requeues, fails, and stops executions.
-func (a *actor) administrate(ctx context.Context, submitted *int) {
-	a.begin(timing.Short)
-	if *submitted < len(a.w.s.plans) {
-		b := ingest.Batch{Collection: a.w.s.plans[*submitted][0].collection, Mode: "add", Note: fmt.Sprint(*submitted)}
-		*submitted++
-		_, _ = a.q.Submit(ctx, b, fmt.Sprint("key", *submitted), []byte("body"), "sim")
-		return
-	}
-	jobs := a.w.check.sorted()
-	a.rng.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
-	for _, id := range jobs {
-		j := a.w.check.jobs[id]
-		a.w.check.acted = a.w.check.changes
-		switch {
-		case j.State == ingest.Failed && a.rng.IntN(2) == 0:
-			a.requeue(ctx, id)
-		case j.Running() && a.rng.IntN(6) == 0:
-			a.w.stopped[queue.ExecutionName(id, j.Exec)] = true
-			_ = a.q.Stopped(ctx, id, j.Exec)
-		case a.rng.IntN(12) == 0:
-			_, _ = a.q.ForceFail(ctx, id, "no more", "sim")
-		default:
-			continue
-		}
-		return
 	}
 }
 
@@ -162,10 +134,10 @@ func (w *world) restoreDependency(ctx context.Context, a *actor) {
 	}
 }
 
+// requeue puts a failed job back, without a request id.
 func (a *actor) requeue(ctx context.Context, id string) {
-	a.w.check.acted, a.requeues = a.w.check.changes, true
-	_, _ = a.q.Requeue(ctx, id, "again", "sim")
-	a.requeues = false
+	a.perform(ctx, ingest.Action{Name: ingest.ActRequeue, Target: ingest.Target{Kind: ingest.TargetJob, ID: id},
+		Reason: "again", Actor: a.name, Role: ingest.Administrator, Confirm: true})
 }
 
 // deliverMails waits until all tries of mails are over.
@@ -298,11 +270,14 @@ func TestSimulation(t *testing.T) {
 	started := time.Now()
 	completed, retired := atomic.Int64{}, atomic.Int64{}
 	var mu sync.Mutex
-	seen := map[string]int{}
+	seen, taken := map[string]int{}, map[string]int{}
 	calls, repairs := sweepSeeds(t, *first, *seeds, mutant{}, func(seed uint64, w *world) bool {
 		mu.Lock()
 		for what, n := range w.check.seen {
 			seen[what] += n
+		}
+		for edge, n := range w.check.edges {
+			taken[edge] += n
 		}
 		mu.Unlock()
 		completed.Add(int64(w.completed))
@@ -319,6 +294,9 @@ func TestSimulation(t *testing.T) {
 	if idle && *seeds > 1 { // a single history need not have everything
 		t.Errorf("%d jobs completed, %d repairs, %d batches retired: a simulation in which nothing happens proves "+
 			"nothing", completed.Load(), repairs, retired.Load())
+	}
+	if *seeds >= 300 {
+		checkEdges(t, taken)
 	}
 	for _, what := range slices.Sorted(maps.Keys(seen)) {
 		t.Logf("%-26s %d", what, seen[what])

@@ -201,6 +201,9 @@ func (a *actor) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, 
 	var b int
 	fmt.Sscan(claim.Batch.Note, &b)
 	total := len(a.w.s.plans[b])
+	if a.w.s.refuses == "" && !a.w.calm && a.rng.IntN(40) == 0 {
+		return ingest.Fail(false, "the simulation cannot read the manifest"), nil
+	}
 	for claim.Batch.Unpacked < total {
 		if a.w.s.refuses == refusesUnpack && b == 0 && claim.Batch.Unpacked > 0 {
 			a.w.refused[claim.Batch.ID] = a.w.calm

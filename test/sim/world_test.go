@@ -70,6 +70,9 @@ type world struct {
 	metrics map[string]float64
 	mailed  map[string]int // mail and recipient → how often it was sent
 
+	asks     []ingest.Action // that have an id of their request: the admins may repeat them
+	requests int
+
 	completed int // jobs
 }
 
@@ -106,10 +109,21 @@ type actor struct {
 	until time.Time     // when its function is ended; zero: never
 	met   int           // faults so far
 
-	requeues bool // its call is part of a requeue
-	ticks    bool // or of a tick
-	q        *queue.Queue
-	c        *queue.Scheduler
+	does  ingest.Action // that its call is part of, or zero
+	acted int           // changes of rows when that action began
+	wrote int           // transactions so far
+	ticks bool          // its call is part of a tick
+	q     *queue.Queue
+	c     *queue.Scheduler
+}
+
+// acted is when the action began of which a call is running: changes of rows. 0: it is not
+// known, because the call is late.
+func (w *world) acted() int {
+	if w.acts == nil {
+		return 0
+	}
+	return w.acts.acted
 }
 
 func (w *world) log(format string, args ...any) {

@@ -1,0 +1,49 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"archivist/pkg/ingest"
+)
+
+// edges lists the transitions that the tables of package ingest allow.
+func edges() (out []string) {
+	jobs := append([]ingest.State{"", ingest.Held, ingest.Failed, ingest.Deleted}, ingest.Order...)
+	for _, from := range jobs {
+		for _, to := range jobs {
+			if ingest.CheckJob(from, to) == nil {
+				out = append(out, fmt.Sprintf("job %s→%s", from, to))
+			}
+		}
+	}
+	batches := []ingest.BatchState{"", ingest.BatchPending, ingest.BatchHeld, ingest.BatchProcessing,
+		ingest.BatchReporting, ingest.BatchUpdateReporting, ingest.BatchCompleted, ingest.BatchFailed,
+		ingest.BatchDeleted}
+	for _, from := range batches {
+		for _, to := range batches {
+			if ingest.CheckBatch(from, to) == nil {
+				out = append(out, fmt.Sprintf("batch %s→%s", from, to))
+			}
+		}
+	}
+	return out
+}
+
+// later are the transitions that nothing makes yet.
+var later = []string{"job Held→Deleted", "job Held→Pending", "job Failed→Deleted", "job Pending→Held",
+	"job Pending→Deleted", "batch Pending→Held", "batch Held→Pending", "batch Held→Deleted",
+	"batch UpdateReporting→Completed", "batch UpdateReporting→Failed", "batch Failed→UpdateReporting",
+	"batch Failed→Deleted"}
+
+// checkEdges fails if the seeds have not taken each transition that the tables allow.
+func checkEdges(t *testing.T, taken map[string]int) {
+	t.Helper()
+	for _, edge := range edges() {
+		t.Logf("%-34s %d", edge, taken[edge])
+		if taken[edge] == 0 && !slices.Contains(later, edge) {
+			t.Errorf("no seed took the transition %s", edge)
+		}
+	}
+}
