@@ -89,15 +89,20 @@ func (t *Table) Get(ctx context.Context, k Key, row any) error {
 
 // get is one try of Get.
 func (t *Table) get(ctx context.Context, k Key, row any) error {
-	var item Item
-	err := t.Rows.Get("pk", k.PK).Range("sk", dynamo.Equal, k.SK).Consistent(true).One(ctx, &item)
-	if errors.Is(err, dynamo.ErrNotFound) {
-		return fault.New(fault.NotFound, "no row %s", k)
-	}
+	item, err := t.item(ctx, k)
 	if err != nil {
 		return err
 	}
 	return decode(item, row)
+}
+
+// item reads a row as it is stored.
+func (t *Table) item(ctx context.Context, k Key) (item Item, err error) {
+	err = t.Rows.Get("pk", k.PK).Range("sk", dynamo.Equal, k.SK).Consistent(true).One(ctx, &item)
+	if errors.Is(err, dynamo.ErrNotFound) {
+		err = fault.New(fault.NotFound, "no row %s", k)
+	}
+	return item, err
 }
 
 // Change changes one row in one call and reads the new state into row. how sets the

@@ -132,6 +132,14 @@ func (c *Client) Query(ctx context.Context, in *dynamodb.QueryInput,
 	})
 }
 
+// Scan is passed through Do.
+func (c *Client) Scan(ctx context.Context, in *dynamodb.ScanInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+	return through(c, "Scan", in, func(in *dynamodb.ScanInput) (*dynamodb.ScanOutput, error) {
+		return c.DynamoDBAPI.Scan(ctx, in)
+	})
+}
+
 // TransactWriteItems is passed through Do.
 func (c *Client) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {

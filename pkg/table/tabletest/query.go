@@ -23,23 +23,9 @@ func (f *Fake) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dyna
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	ix := schema.Index{PK: schema.PK, SK: schema.SK}
-	parts := f.rows
-	if in.IndexName != nil {
-		lag := 0
-		if f.Lag != nil {
-			lag = f.Lag()
-		}
-		f.catchUp(lag)
-		parts = f.indexes[*in.IndexName]
-		if parts == nil {
-			return nil, invalid("The table does not have the specified index: %s", *in.IndexName)
-		}
-		for _, known := range schema.Indexes {
-			if known.Name == *in.IndexName {
-				ix = known
-			}
-		}
+	ix, parts, err := f.parts(in.IndexName)
+	if err != nil {
+		return nil, err
 	}
 	match, pk, err := rangeCondition(in.KeyConditions, ix)
 	if err != nil {
@@ -50,6 +36,24 @@ func (f *Fake) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dyna
 		return &dynamodb.QueryOutput{}, nil
 	}
 	return page(s, ix, match, in), nil
+}
+
+// parts are the partitions of the table, or of an index as far as it lags.
+func (f *Fake) parts(index *string) (schema.Index, map[string]*shelf, error) {
+	if index == nil {
+		return schema.Index{PK: schema.PK, SK: schema.SK}, f.rows, nil
+	}
+	lag := 0
+	if f.Lag != nil {
+		lag = f.Lag()
+	}
+	f.catchUp(lag)
+	for _, known := range schema.Indexes {
+		if known.Name == *index {
+			return known, f.indexes[*index], nil
+		}
+	}
+	return schema.Index{}, nil, invalid("The table does not have the specified index: %s", *index)
 }
 
 func rangeCondition(conds map[string]types.Condition, ix schema.Index) (match func(string) bool, pk string, err error) {
@@ -79,15 +83,15 @@ func rangeCondition(conds map[string]types.Condition, ix schema.Index) (match fu
 	return match, pk, nil
 }
 
-// startOf is the key after which a query begins; "" = at the first row.
-func startOf(ix schema.Index, in *dynamodb.QueryInput) string {
+// startOf is the key after which a page begins; "" = at the first row.
+func startOf(ix schema.Index, after Item) string {
 	switch {
-	case in.ExclusiveStartKey == nil:
+	case after == nil:
 		return ""
 	case ix.Name == "":
-		return str(in.ExclusiveStartKey, ix.SK)
+		return str(after, ix.SK)
 	}
-	return indexKey(in.ExclusiveStartKey, ix)
+	return indexKey(after, ix)
 }
 
 func page(s *shelf, ix schema.Index, match func(string) bool, in *dynamodb.QueryInput) *dynamodb.QueryOutput {
@@ -97,7 +101,7 @@ func page(s *shelf, ix schema.Index, match func(string) bool, in *dynamodb.Query
 		slices.Reverse(order)
 		done = func(k, start string) bool { return k >= start }
 	}
-	start := startOf(ix, in)
+	start := startOf(ix, in.ExclusiveStartKey)
 	out := &dynamodb.QueryOutput{}
 	for _, k := range order {
 		it := s.items[k]
