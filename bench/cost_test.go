@@ -259,7 +259,7 @@ func TestIdleCost(t *testing.T) {
 		ticks    = 60 * 24 * 30.0
 		pollers  = 5.0    // Lambda's long polls at once of an idle queue
 		perPoll  = 20.0   // seconds
-		alarms   = 23.0   // each on one metric
+		alarms   = 24.0   // each on one metric
 		perAlarm = 0.10   // US$ a month
 		free     = 1.0e6  // SQS requests a month
 		seconds  = 0.2    // of a tick

@@ -62,7 +62,7 @@ func BenchmarkDownload(b *testing.B) {
 // BenchmarkInit starts a function until it asks for its first event: our part of a cold
 // start.
 func BenchmarkInit(b *testing.B) {
-	for _, name := range []string{"api", "run-stage", "scheduler"} {
+	for _, name := range []string{"admin-action", "api", "run-stage", "scheduler"} {
 		b.Run(name, func(b *testing.B) {
 			program := filepath.Join(b.TempDir(), "bootstrap")
 			build := exec.Command("go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o",

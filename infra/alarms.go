@@ -36,7 +36,7 @@ func (w watch) props() *awscloudwatch.AlarmProps {
 // (Amazon CloudWatch Pricing).
 func (a *App) newAlarms(s Settings) {
 	topic := newTopic(a.Stack, s)
-	for _, list := range [][]watch{a.watchScheduler(), watchItems(), a.watchServices(), watchMail(s)} {
+	for _, list := range [][]watch{a.watchScheduler(), watchItems(), a.watchServices(), a.watchAdmin(), watchMail(s)} {
 		for _, w := range list {
 			awscloudwatch.NewAlarm(a.Stack, jsii.String(w.id), w.props()).AddAlarmAction(topic)
 		}
@@ -140,6 +140,17 @@ func (a *App) watchServices() []watch {
 			says:   "An execution of a batch failed: unpacking or reporting was given up",
 			metric: failed(a.Machines[queue.MachineBatch]), periods: 1},
 	}
+}
+
+// watchAdmin watches the function of admin-action, not its executions: one that is refused
+// is shown to the person who started it. An operation whose execution fails is started again
+// by the sweep.
+func (a *App) watchAdmin() []watch {
+	errors := a.Admin.MetricErrors(&awscloudwatch.MetricOptions{Period: minutes(15)})
+	return []watch{{id: "AdminErrors",
+		says: "Actions and bulk operations fail at each try: AWS refuses a call or is not available, or there " +
+			"is a defect; the log of admin-action says why",
+		metric: errors, above: 5, periods: 1}}
 }
 
 // watchMail raises alarms before SES does something: it reviews an account from 5 % of

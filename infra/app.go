@@ -36,6 +36,7 @@ type App struct {
 	WakeDead  awssqs.Queue
 	Scheduler awslambda.Function
 	API       awslambda.Function
+	Admin     awslambda.Function // of the state machine admin-action
 	Rest      awsapigateway.RestApi
 }
 
@@ -60,7 +61,9 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 
 	base := FunctionProps{Settings: p.Settings, Data: p.Data, Env: map[string]*string{
 		boot.EnvWake: a.Wake.QueueUrl(), boot.EnvJobMachine: a.Machines[queue.MachineJob].StateMachineArn(),
-		boot.EnvBatchMachine: a.Machines[queue.MachineBatch].StateMachineArn()}}
+		boot.EnvBatchMachine: a.Machines[queue.MachineBatch].StateMachineArn(),
+		boot.EnvAdminMachine: a.adminMachine()}}
+	a.newAdmin(base, timing)
 	for _, st := range a.Stages {
 		st.newHandler(a.Stack, base, timing.Times(st.Stage))
 		a.grantStage(st, base)

@@ -123,6 +123,24 @@ func (a *App) grantScheduler(p FunctionProps) {
 	}
 }
 
+// grantAdmin lets the function of admin-action do what a person can ask for. Its grants are
+// not those of the API: nobody asks it for content.
+func (a *App) grantAdmin(p FunctionProps) {
+	grantRows(a.Admin, p.Data, nil)
+	grantSearch(a.Admin, p.Data, "work", "list")
+	grantObjects(a.Admin, p.Data.Storage, "*", get)                     // whether the version of a job is committed
+	grantObjects(a.Admin, p.Data.Work, workspace.Jobs+"*", get, remove) // what a job at Storing has prepared; clean-up
+	allow(a.Admin, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
+	grantMetrics(a.Admin)
+	for _, machine := range []*string{a.Machines[queue.MachineJob].StateMachineArn(),
+		a.Machines[queue.MachineBatch].StateMachineArn(), a.adminMachine()} {
+		allow(a.Admin, []string{"states:StartExecution"}, machine)
+	}
+	for _, name := range []string{queue.MachineJob, queue.MachineBatch} { // what drives a job that fails is stopped
+		a.Machines[name].GrantExecution(a.Admin, jsii.String("states:StopExecution"))
+	}
+}
+
 // grantAPI lets the API's function do what its routes need.
 func (a *App) grantAPI(p FunctionProps) {
 	grantRows(a.API, p.Data, nil)

@@ -213,7 +213,7 @@ func TestWhoReadsStorage(t *testing.T) {
 func TestIdleCosts(t *testing.T) {
 	all := synth(t, heard())
 	alarms := of(all, "AWS::CloudWatch::Alarm")
-	if n, m := len(alarms), len(of(all, "AWS::Lambda::EventSourceMapping")); n != 23 || m != len(ingest.Stages)+1 {
+	if n, m := len(alarms), len(of(all, "AWS::Lambda::EventSourceMapping")); n != 24 || m != len(ingest.Stages)+1 {
 		t.Errorf("%d alarms and %d polled queues: what idling costs has changed", n, m)
 	}
 }

@@ -60,31 +60,39 @@ func (st *Stage) newHandler(scope constructs.Construct, p FunctionProps, t inges
 	st.Handler.AddEventSource(awslambdaeventsources.NewSqsEventSource(st.Queue, source))
 }
 
-// newMachine makes a state machine from its definition, with its queues filled in.
+// newMachine makes the state machine of jobs or batches, with its queues filled in.
 func newMachine(scope constructs.Construct, name string, timing ingest.Timing,
 	stages []*Stage) awsstepfunctions.StateMachine {
-	text, err := statemachines.Timed(name, func(stage string) time.Duration {
-		st, _ := ingest.StageNamed(stage)
-		return timing.Times(st).State
-	})
-	if err != nil {
-		panic(err)
-	}
 	queues := map[string]*string{}
 	for _, st := range stages {
 		if (st.Job != "") == (name == queue.MachineJob) {
 			queues[st.Name] = st.Queue.QueueUrl()
 		}
 	}
-	m := awsstepfunctions.NewStateMachine(scope, jsii.String(name), &awsstepfunctions.StateMachineProps{
-		DefinitionBody: awsstepfunctions.DefinitionBody_FromString(jsii.String(text)), DefinitionSubstitutions: &queues,
-		StateMachineType: awsstepfunctions.StateMachineType_STANDARD, TracingEnabled: jsii.Bool(true),
-		RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
-	})
+	m := awsstepfunctions.NewStateMachine(scope, jsii.String(name), machineProps(name, timing, queues))
 	for _, st := range stages {
 		if queues[st.Name] != nil {
 			st.Queue.Grant(m, jsii.String("sqs:SendMessage"))
 		}
 	}
 	return m
+}
+
+// machineProps are the properties of a state machine: its definition, with its times, and
+// its placeholders filled in.
+func machineProps(name string, timing ingest.Timing, filled map[string]*string) *awsstepfunctions.StateMachineProps {
+	text, err := statemachines.Timed(name, func(placeholder string) time.Duration {
+		if st, known := ingest.StageNamed(placeholder); known {
+			return timing.Times(st).State
+		}
+		return timing.Admin().State
+	})
+	if err != nil {
+		panic(err)
+	}
+	return &awsstepfunctions.StateMachineProps{
+		DefinitionBody: awsstepfunctions.DefinitionBody_FromString(jsii.String(text)), DefinitionSubstitutions: &filled,
+		StateMachineType: awsstepfunctions.StateMachineType_STANDARD, TracingEnabled: jsii.Bool(true),
+		RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
+	}
 }

@@ -6,7 +6,8 @@
   in a transaction, that of each item.
 - A mail is sent on the authority of the identity that sends it, its address or domain.
   MiniStack asks for "*".
-- A state machine sends messages as its own role. MiniStack sends them as the account.
+- A state machine sends messages and invokes functions as its own role. MiniStack does it
+  as the account.
 
 What each role asked for is written to the file that EVALUATED names, each kind of
 request once: role, action, resource and leading key (keys by what they begin with).
@@ -152,18 +153,33 @@ def _(original, key, action, *args, resource_arn="*", service_context=None):
     return original(key, action, *args, resource_arn=resource_arn, service_context=context)
 
 
+def _refused(service, action, resource):
+    """Why the role of the machine whose execution runs may not do something, "" if it may."""
+    if not (app.AUTH and _machine.get()):
+        return ""
+    account, region = get_account_id(), get_region()
+    role = stepfunctions._state_machines[_machine.get()]["roleArn"].rsplit("/", 1)[-1]
+    arn = f"arn:aws:{service}:{region}:{account}:{resource}"
+    _write(role, action, arn)
+    who = f"arn:aws:sts::{account}:assumed-role/{role}/states"
+    ctx = evaluator.EvalContext(who, "AssumedRole", account, action, arn, region)
+    if evaluator.evaluate(ctx, evaluator._gather_role_policies(role, account)).decision == "Allow":
+        return ""
+    return f"User: {who} is not authorized to perform: {action.lower()} on resource: {arn}"
+
+
 def _send_message(resource, given, original=stepfunctions._invoke_sqs_send_message):
-    if app.AUTH and _machine.get():
-        account, region = get_account_id(), get_region()
-        role = stepfunctions._state_machines[_machine.get()]["roleArn"].rsplit("/", 1)[-1]
-        queue = f"arn:aws:sqs:{region}:{account}:{given.get('QueueUrl', '').rsplit('/', 1)[-1]}"
-        _write(role, "sqs:SendMessage", queue)
-        who = f"arn:aws:sts::{account}:assumed-role/{role}/states"
-        ctx = evaluator.EvalContext(who, "AssumedRole", account, "sqs:SendMessage", queue, region)
-        if evaluator.evaluate(ctx, evaluator._gather_role_policies(role, account)).decision != "Allow":
-            raise stepfunctions._ExecutionError(
-                "SQS.SqsException", f"User: {who} is not authorized to perform: sqs:sendmessage on resource: {queue}")
+    if why := _refused("sqs", "sqs:SendMessage", given.get("QueueUrl", "").rsplit("/", 1)[-1]):
+        raise stepfunctions._ExecutionError("SQS.SqsException", why)
     return original(resource, given)
 
 
 stepfunctions._SERVICE_DISPATCH["arn:aws:states:::sqs:sendMessage"] = _send_message
+
+
+@_wrap(stepfunctions, "_call_lambda")
+def _(original, function, event):
+    name = stepfunctions._resolve_lambda_function_name(function, optimized=True)
+    if why := _refused("lambda", "lambda:InvokeFunction", "function:" + name):
+        raise stepfunctions._ExecutionError("Lambda.AWSLambdaException", why)
+    return original(function, event)

@@ -9,6 +9,9 @@
 // answers are those of ingest.Answer, and the states those of ingest.Stages; a test compares
 // them.
 //
+// admin-action does what a person asks for: a function of the same name makes one step after
+// another until the result or the refusal is there. What can be started is in its comment.
+//
 // An execution holds no state of its own: it can be stopped, lost or started again at any
 // moment, and the row of the job says where it continues.
 package statemachines
@@ -27,12 +30,17 @@ var ingestJob string
 //go:embed ingest-batch.asl.json
 var ingestBatch string
 
+//go:embed admin-action.asl.json
+var adminAction string
+
 // Definitions by the machine's name.
-var Definitions = map[string]string{"ingest-job": ingestJob, "ingest-batch": ingestBatch}
+var Definitions = map[string]string{"ingest-job": ingestJob, "ingest-batch": ingestBatch,
+	"admin-action": adminAction}
 
 // Timed returns a definition whose Task states have the time-out of the stage to whose
-// queue they send. The queues stay placeholders, as "${stage}".
-func Timed(name string, timeout func(stage string) time.Duration) (string, error) {
+// queue they send, or of the function that they invoke. Queues and functions stay
+// placeholders, as "${stage}".
+func Timed(name string, timeout func(placeholder string) time.Duration) (string, error) {
 	var d struct {
 		Comment string
 		StartAt string
@@ -43,8 +51,12 @@ func Timed(name string, timeout func(stage string) time.Duration) (string, error
 	}
 	for _, s := range d.States {
 		if s["Type"] == "Task" {
-			queue, _ := s["Parameters"].(map[string]any)["QueueUrl"].(string)
-			s["TimeoutSeconds"] = int(timeout(strings.Trim(queue, "${}")).Seconds())
+			parameters, _ := s["Parameters"].(map[string]any)
+			target, _ := parameters["QueueUrl"].(string)
+			if function, ok := parameters["FunctionName"].(string); ok {
+				target = function
+			}
+			s["TimeoutSeconds"] = int(timeout(strings.Trim(target, "${}")).Seconds())
 		}
 	}
 	out, err := json.Marshal(d)

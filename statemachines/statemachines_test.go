@@ -2,6 +2,7 @@ package statemachines_test
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -82,7 +83,7 @@ func TestShape(t *testing.T) {
 			if ends := st.Type == "Succeed" || st.Type == "Fail"; ends != (len(st.leads()) == 0) {
 				t.Errorf("%s: %q is of type %s and leads to %v", name, s, st.Type, st.leads())
 			}
-			if !slices.Contains([]string{"Task", "Choice", "Wait", "Succeed", "Fail"}, st.Type) {
+			if !slices.Contains([]string{"Task", "Choice", "Wait", "Pass", "Succeed", "Fail"}, st.Type) {
 				t.Errorf("%s: %q has the type %q", name, s, st.Type)
 			}
 		}
@@ -101,7 +102,7 @@ func TestStages(t *testing.T) {
 	tasks := map[string]string{} // queue → state
 	for name, text := range statemachines.Definitions {
 		for s, st := range read(t, text).States {
-			if st.Type != "Task" {
+			if st.Type != "Task" || st.Parameters.QueueUrl == "" {
 				continue
 			}
 			stage := strings.Trim(st.Parameters.QueueUrl, "${}")
@@ -181,5 +182,55 @@ func TestTimed(t *testing.T) {
 	}
 	if !strings.Contains(text, `"ResultPath":null`) {
 		t.Error("a null path was lost")
+	}
+}
+
+// TestAdminAction: admin-action passes its input and the name of its execution to the
+// function at each step, tries again what failed for a reason that may pass, and shows a
+// refusal as its error and cause.
+func TestAdminAction(t *testing.T) {
+	type task struct {
+		Resource, OutputPath string
+		Parameters           struct {
+			FunctionName string
+			Payload      map[string]string
+		}
+		Retry []struct {
+			ErrorEquals                  []string
+			IntervalSeconds, MaxAttempts int
+			BackoffRate                  float64
+		}
+		ErrorPath, CausePath string
+	}
+	var d struct{ States map[string]task }
+	if err := json.Unmarshal([]byte(statemachines.Definitions["admin-action"]), &d); err != nil {
+		t.Fatal(err)
+	}
+	act := d.States["Act"]
+	want := map[string]string{"execution.$": "$$.Execution.Name", "started.$": "$$.Execution.StartTime",
+		"input.$": "$$.Execution.Input"}
+	if !maps.Equal(act.Parameters.Payload, want) || act.OutputPath != "$.Payload" ||
+		act.Resource != "arn:aws:states:::lambda:invoke" || act.Parameters.FunctionName != "${admin}" {
+		t.Errorf("the step is %+v", act)
+	}
+	if len(act.Retry) != 1 || !slices.Equal(act.Retry[0].ErrorEquals, []string{"States.ALL"}) ||
+		act.Retry[0].MaxAttempts < 3 || act.Retry[0].BackoffRate < 2 || act.Retry[0].IntervalSeconds < 1 {
+		t.Errorf("errors are tried again by %+v", act.Retry)
+	}
+	for name, paths := range map[string][2]string{"Refused": {"$.error", "$.cause"},
+		"Failed": {"$.error", "$.said.errorMessage"}, "Broken": {"$.Error", "$.Cause"}} {
+		if st := d.States[name]; st.ErrorPath != paths[0] || st.CausePath != paths[1] {
+			t.Errorf("%s shows %s and %s", name, st.ErrorPath, st.CausePath)
+		}
+	}
+	text, err := statemachines.Timed("admin-action", func(placeholder string) time.Duration {
+		return map[string]time.Duration{"admin": 9 * time.Second}[placeholder]
+	})
+	if err != nil || read(t, text).States["Act"].TimeoutSeconds != 9 {
+		t.Errorf("the time-out is not set: %v, %v", text, err)
+	}
+	if wait := ingest.Timings["production"].Admin().State; read(t, statemachines.Definitions["admin-action"]).
+		States["Act"].TimeoutSeconds != int(wait.Seconds()) {
+		t.Errorf("the file waits for another time than %s", wait)
 	}
 }

@@ -63,6 +63,7 @@ const (
 	EnvWake         = "ARCHIVIST_WAKE_QUEUE"
 	EnvJobMachine   = "ARCHIVIST_JOB_MACHINE"
 	EnvBatchMachine = "ARCHIVIST_BATCH_MACHINE"
+	EnvAdminMachine = "ARCHIVIST_ADMIN_MACHINE"
 	EnvTiming       = "ARCHIVIST_TIMING" // name of a timing, e.g. "production"
 	EnvStage        = "ARCHIVIST_STAGE"  // name of the stage, of a stage's function
 	EnvQueue        = "ARCHIVIST_QUEUE"  // URL of the stage's queue
@@ -116,7 +117,8 @@ func New(ctx context.Context, env Env) (*System, error) {
 	s := &System{env: env, log: log, sqs: awssqs.NewFromConfig(cfg), metrics: metrics, crashes: crash.New(env)}
 
 	s.executions = &stepfunctions.Executions{Client: sfn.NewFromConfig(cfg), ARNs: map[string]string{
-		queue.MachineJob: env(EnvJobMachine), queue.MachineBatch: env(EnvBatchMachine)}}
+		queue.MachineJob: env(EnvJobMachine), queue.MachineBatch: env(EnvBatchMachine),
+		queue.MachineAdmin: env(EnvAdminMachine)}}
 	t := table.New(dynamo.NewFromIface(tableClient(cfg)), env(EnvTable))
 	s.queue = &queue.Queue{Table: t, Now: time.Now, NewID: newID,
 		Executions: s.executions, Wake: s.queueAt(EnvWake).Wake, Metric: metrics.Add,

@@ -26,6 +26,11 @@ func (s *System) Scheduler() *lambda.Scheduler {
 	return &lambda.Scheduler{Scheduler: s.scheduler, Queue: s.queueAt(EnvQueue), Metrics: s.metrics, Log: s.log}
 }
 
+// AdminAction is the function of the state machine admin-action.
+func (s *System) AdminAction() *lambda.AdminAction {
+	return &lambda.AdminAction{Admin: queue.Admin{Queue: s.queue}, Metrics: s.metrics, Log: s.log}
+}
+
 // API is the function of the API.
 func (s *System) API() http.Handler {
 	return &lambda.API{Routes: s.api.Handler(), Now: s.queue.Now, Metrics: s.metrics, Log: s.log}

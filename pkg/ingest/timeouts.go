@@ -61,6 +61,12 @@ func (t Timing) Wake() Times {
 		DeadLetter: deadLetters}
 }
 
+// Admin derives the times of the function admin-action, whose state machine waits for it. A
+// page of an operation ends with the budget.
+func (t Timing) Admin() Times {
+	return Times{Timeout: t.Long, State: t.Long + t.Return, Budget: t.Long - t.Pause}
+}
+
 // deadLetters are kept as long as SQS can.
 const deadLetters = 14 * 24 * time.Hour
 

@@ -55,8 +55,14 @@ func TestSamplePayloads(t *testing.T) {
 	if request.HTTPMethod != "GET" || request.PathParameters["proxy"] == "" {
 		t.Errorf("the request is %+v", request)
 	}
+	var step AdminRequest
+	sample(t, "admin-action.requeue.json", &step)
+	asked, err := readInput(step.Input)
+	if err != nil || asked.Action != "requeue" || step.Execution == "" || step.Started.IsZero() {
+		t.Errorf("the request is %+v, %v", step, err)
+	}
 	files, err := events.Files.ReadDir(".")
-	if err != nil || len(files) != 5 {
+	if err != nil || len(files) != 6 {
 		t.Errorf("%d samples, %v: each has a test here", len(files), err)
 	}
 }

@@ -11,8 +11,7 @@ import (
 // Executions starts and stops the state machines' executions. These are wake-ups: nothing
 // is decided from them, except that a person has stopped one.
 type Executions interface {
-	// Start starts an execution of a machine ("ingest-job" or "ingest-batch"). A Conflict
-	// means that its name was used before, in the last 90 days.
+	// Start starts an execution of a machine. A Conflict means that its name was used before, in the last 90 days.
 	Start(ctx context.Context, machine, name string, input Message) error
 	// Stop stops an execution. It is no error if the execution has ended.
 	Stop(ctx context.Context, machine, name, why string) error
@@ -27,13 +26,16 @@ type Executions interface {
 const (
 	MachineJob   = "ingest-job"
 	MachineBatch = "ingest-batch"
+	MachineAdmin = "admin-action"
 )
 
 // Message is the message of a stage's queue, and the input of an execution: the item, the
 // number of the execution, the state or step, and the token to answer.
 type Message struct {
-	Job   string `json:"job,omitempty"`
-	Batch string `json:"batch,omitempty"`
+	Job       string `json:"job,omitempty"`
+	Batch     string `json:"batch,omitempty"`
+	Operation string `json:"operation,omitempty"`
+
 	Exec  int64  `json:"exec"`
 	State string `json:"state,omitempty"`
 	Step  string `json:"step,omitempty"`

@@ -45,16 +45,17 @@ type document struct {
 // roles is for the admin: the tests call as the account itself.
 func roles() *iam.Client { return iam.NewFromConfig(cfg) }
 
-// everybody names what has a role: the stages, the scheduler, the API, the machines.
+// everybody names what has a role: the stages, the scheduler, the API, the function of
+// admin-action, the machines.
 func everybody() []string {
-	names := []string{"scheduler", "api", "ingest-job", "ingest-batch"}
+	names := []string{"scheduler", "api", "admin", "ingest-job", "ingest-batch", "admin-action"}
 	for _, st := range ingest.Stages {
 		names = append(names, st.Name)
 	}
 	return names
 }
 
-// functionOf is the full name of a function: of a stage, "scheduler" or "api".
+// functionOf is the full name of a function: of a stage, "scheduler", "api" or "admin".
 func functionOf(t *testing.T, name string) string {
 	t.Helper()
 	full, err := findFunction(t.Context(), name)
@@ -86,7 +87,8 @@ func findFunction(ctx context.Context, name string) (string, error) {
 
 // roleOf is the name of the role of a function or a state machine.
 func roleOf(ctx context.Context, name string) (string, error) {
-	if output := map[string]string{"ingest-job": "jobMachine", "ingest-batch": "batchMachine"}[name]; output != "" {
+	if output := map[string]string{"ingest-job": "jobMachine", "ingest-batch": "batchMachine",
+		"admin-action": "adminMachine"}[name]; output != "" {
 		m, err := machines().DescribeStateMachine(ctx,
 			&sfn.DescribeStateMachineInput{StateMachineArn: aws.String(out.All[output])})
 		if err != nil {

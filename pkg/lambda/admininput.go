@@ -1,0 +1,125 @@
+package lambda
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+)
+
+// doctor is the action that checks the invariants of the whole system.
+const doctor = "doctor"
+
+// adminInput is the input of an execution of admin-action. It has one of four forms: an
+// action on a target, an action on all jobs that a filter selects, a check by the doctor,
+// or, from the system itself, the pages of an operation.
+type adminInput struct {
+	Action  ingest.ActionName
+	Target  string
+	Filter  json.RawMessage
+	Reason  string
+	Confirm bool
+	DryRun  bool
+
+	Priority *int
+	Until    string // ISO 8601
+
+	Repair bool // of the doctor
+
+	Operation string // the operation whose pages are to be done
+	Exec      int64  // the number of its execution
+}
+
+// forms are the fields of each form of the input.
+var forms = struct{ action, bulk, doctor, pages []string }{
+	action: []string{"action", "target", "reason", "confirm", "dryRun", "priority", "until"},
+	bulk:   []string{"action", "filter", "reason", "confirm", "dryRun", "priority", "until"},
+	doctor: []string{"action", "reason", "repair"},
+	pages:  []string{"operation", "exec"},
+}
+
+// readInput reads the input of an execution. An Invalid names the first field that is wrong.
+func readInput(data []byte) (in adminInput, err error) {
+	var given map[string]json.RawMessage
+	if json.Unmarshal(data, &given) != nil {
+		return in, fault.New(fault.Invalid, `the input is not a JSON object; expected e.g. {"action": "requeue", `+
+			`"target": "job:01M…-00001", "reason": "the source is corrected"}`)
+	}
+	allowed := forms.action
+	switch {
+	case given["operation"] != nil:
+		allowed = forms.pages
+	case string(given["action"]) == `"`+doctor+`"`:
+		allowed = forms.doctor
+	case given["filter"] != nil && given["target"] != nil:
+		return in, fault.New(fault.Invalid, "filter: expected either a target or a filter, not both")
+	case given["filter"] != nil:
+		allowed = forms.bulk
+	}
+	err = readFields("", given, allowed, map[string]field{
+		"action": {&in.Action, "a text"}, "target": {&in.Target, "a text"}, "filter": {&in.Filter, "an object"},
+		"reason": {&in.Reason, "a text"}, "confirm": {&in.Confirm, "true or false"},
+		"dryRun": {&in.DryRun, "true or false"}, "priority": {&in.Priority, "a number"},
+		"until": {&in.Until, "a text"}, "repair": {&in.Repair, "true or false"},
+		"operation": {&in.Operation, "a text"}, "exec": {&in.Exec, "a number"}})
+	return in, err
+}
+
+// field is where a value goes, and what it has to be.
+type field struct {
+	into     any
+	expected string
+}
+
+// readFields reads an object whose fields are in a list. prefix is put before their names
+// in messages.
+func readFields(prefix string, given map[string]json.RawMessage, allowed []string, fields map[string]field) error {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		shown := prefix + ingest.Cut(name, 100)
+		if !slices.Contains(allowed, name) {
+			return fault.New(fault.Invalid, "%s: there is no such field here; expected %s%s", shown, prefix,
+				strings.Join(allowed, ", "+prefix))
+		}
+		if json.Unmarshal(given[name], fields[name].into) != nil {
+			return fault.New(fault.Invalid, "%s: found %s; expected %s", shown,
+				ingest.Cut(string(given[name]), 100), fields[name].expected)
+		}
+	}
+	return nil
+}
+
+// action is the input as an action on a target. The target of an action without one is
+// refused by its own check.
+func (in adminInput) action() (a ingest.Action, err error) {
+	if in.Action == "" {
+		return a, fault.New(fault.Invalid, "action: none is given; expected e.g. requeue")
+	}
+	if in.Target == "" {
+		return a, fault.New(fault.Invalid, "target: none is given; expected job:ID, batch:ID, collection:NAME, queue "+
+			"or storage, or a filter")
+	}
+	a = ingest.Action{Name: in.Action, Reason: in.Reason, Confirm: in.Confirm, DryRun: in.DryRun,
+		Priority: in.Priority}
+	if a.Target, err = ingest.ParseTarget(in.Target); err != nil {
+		return a, err
+	}
+	a.Until, err = milliseconds("until", in.Until)
+	return a, err
+}
+
+// milliseconds reads a time in ISO 8601, "" as 0.
+func milliseconds(name, text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return 0, fault.New(fault.Invalid, "%s: found %q; expected a time as 2026-12-31T23:59:00Z", name,
+			ingest.Cut(text, 100))
+	}
+	return at.UnixMilli(), nil
+}

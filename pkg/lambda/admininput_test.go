@@ -1,0 +1,75 @@
+package lambda
+
+import (
+	"strings"
+	"testing"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+)
+
+// TestAdminInput: what a person may write in the console, and what the first wrong field of
+// it is answered.
+func TestAdminInput(t *testing.T) {
+	const job = "01M7ZBMEYHBB62YP6RY21T1GQ6-00001"
+	five := 5
+	for _, c := range []struct {
+		input string
+		want  ingest.Action
+		says  string
+	}{
+		{input: `{"action": "requeue", "target": "` + job + `", "reason": "again", "confirm": true, "dryRun": true}`,
+			want: ingest.Action{Name: "requeue", Target: ingest.Target{Kind: "job", ID: job}, Reason: "again",
+				Confirm: true, DryRun: true}},
+		{input: `{"action": "prioritize", "target": "job:` + job + `", "reason": "now", "priority": 5}`,
+			want: ingest.Action{Name: "prioritize", Target: ingest.Target{Kind: "job", ID: job}, Reason: "now",
+				Priority: &five}},
+		{input: `{"action": "hold", "target": "collection:maps", "reason": "r", "until": "2026-12-31T23:00:00+01:00"}`,
+			want: ingest.Action{Name: "hold", Target: ingest.Target{Kind: "collection", ID: "maps"}, Reason: "r",
+				Until: 1798754400000}},
+		{input: `{"action": "pause", "target": "queue"}`,
+			want: ingest.Action{Name: "pause", Target: ingest.Target{Kind: "queue"}}}, // the reason: by its own check
+		{input: ``, says: "not a JSON object"},
+		{input: `null`, says: "action: none is given"},
+		{input: `[]`, says: "not a JSON object"},
+		{input: `{}`, says: "action: none is given"},
+		{input: `{"action": "requeue"}`, says: "target: none is given"},
+		{input: `{"action": 5}`, says: "action: found 5; expected a text"},
+		{input: `{"Action": "requeue"}`, says: "Action: there is no such field here; expected action, target"},
+		{input: `{"action": "requeue", "target": "x", "jobs": []}`, says: "jobs: there is no such field here"},
+		{input: `{"action": "requeue", "target": "x"}`, says: "target: found \"x\"; expected job:ID"},
+		{input: `{"action": "requeue", "target": {"id": "x"}}`, says: `target: found {"id": "x"}; expected a text`},
+		{input: `{"action": "requeue", "target": "queue", "confirm": "yes"}`,
+			says: `confirm: found "yes"; expected true or false`},
+		{input: `{"action": "pause", "target": "queue", "until": "tomorrow"}`,
+			says: `until: found "tomorrow"; expected a time as 2026-12-31T23:59:00Z`},
+		{input: `{"action": "prioritize", "target": "queue", "priority": 1.5}`, says: "priority: found 1.5"},
+		{input: `{"action": "requeue", "target": "queue", "repair": true}`, says: "repair: there is no such field"},
+		{input: `{"action": "requeue", "target": "queue", "filter": {}}`, says: "not both"},
+		{input: `{"action": "doctor", "target": "queue"}`, says: "target: there is no such field here; expected action, reason"},
+		{input: `{"operation": "x", "exec": 1, "action": "requeue"}`,
+			says: "action: there is no such field here; expected operation, exec"},
+		{input: `{"` + strings.Repeat("x", 500) + `": 1}`, says: "x…: there is no such field"},
+	} {
+		in, err := readInput([]byte(c.input))
+		got, said := ingest.Action{}, err
+		if err == nil {
+			got, said = in.action()
+		}
+		switch {
+		case c.says == "":
+			if said != nil || !same(got, c.want) {
+				t.Errorf("%s: %+v, %v", c.input, got, said)
+			}
+		case !fault.Is(said, fault.Invalid) || !strings.Contains(said.Error(), c.says) || len(said.Error()) > 500:
+			t.Errorf("%s is answered %v; expected %q", c.input, said, c.says)
+		}
+	}
+}
+
+func same(a, b ingest.Action) bool {
+	if a.Priority != nil && b.Priority != nil && *a.Priority == *b.Priority {
+		a.Priority, b.Priority = nil, nil
+	}
+	return a == b
+}
