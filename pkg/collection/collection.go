@@ -76,6 +76,8 @@ type row struct {
 	table.Head
 	Number  int64 `dynamo:"version"` // of its events
 	Profile `dynamo:"profile"`
+	// Default is set if the collection has no profile of its own, only events.
+	Default bool `dynamo:"profile_default,omitempty"`
 }
 
 func subject(name string) event.Subject { return event.Subject{Type: event.Collection, ID: name} }
@@ -96,7 +98,7 @@ func (s Store) Profile(ctx context.Context, name string) (p Profile, known bool,
 	if fault.Is(err, fault.NotFound) {
 		return Profile{}, false, nil
 	}
-	return r.Profile, err == nil, err
+	return r.Profile, err == nil && !r.Default, err
 }
 
 // Put makes or replaces a collection's profile. The same profile again changes
@@ -105,44 +107,76 @@ func (s Store) Put(ctx context.Context, name string, p Profile, actor string, no
 	if err := s.check(name, p); err != nil {
 		return err
 	}
-	if err := s.moveEvents(ctx, name); err != nil {
-		return err
-	}
 	if p.Callback.URL != "" && p.Callback.Mode == "" {
 		p.Callback.Mode = Required
 	}
-	r := row{Head: table.Head{PK: key(name).PK, SK: key(name).SK}}
-	if err := s.Table.Get(ctx, key(name), &r); err != nil && !fault.Is(err, fault.NotFound) {
+	r, err := s.row(ctx, name)
+	if err != nil || r.Rev > 0 && !r.Default && reflect.DeepEqual(r.Profile, p) {
 		return err
 	}
-	fresh := r.Rev == 0
-	if !fresh && reflect.DeepEqual(r.Profile, p) {
-		return nil
-	}
+	r.Profile, r.Default = p, false
 	tx := s.Table.Begin(s.NewID())
-	r.Profile = p
-	r.Number++
-	if fresh {
-		tx.Insert(&r)
-	} else {
-		tx.Save(&r)
-	}
 	e := event.New{Type: "collection.profile", Time: now, Actor: actor, Component: "api", Detail: p}
-	if err := event.Append(tx, subject(name), r.Number, e); err != nil {
+	if err := save(tx, name, &r, e); err != nil {
 		return err
 	}
 	return tx.Commit(ctx)
 }
 
+// row reads the row of a collection; its rev is 0 if there is none yet.
+func (s Store) row(ctx context.Context, name string) (row, error) {
+	r := row{Head: table.Head{PK: key(name).PK, SK: key(name).SK}}
+	err := s.moveEvents(ctx, name)
+	if err == nil {
+		err = s.Table.Get(ctx, key(name), &r)
+	}
+	if fault.Is(err, fault.NotFound) {
+		err = nil
+	}
+	return r, err
+}
+
+// save puts a collection's row into tx, with its next event.
+func save(tx *table.Tx, name string, r *row, e event.New) error {
+	r.Number++
+	if r.Rev == 0 {
+		tx.Insert(r)
+	} else {
+		tx.Save(r)
+	}
+	return event.Append(tx, subject(name), r.Number, e)
+}
+
+// Record puts an event of a collection into tx, whether the collection has a profile or not.
+func (s Store) Record(ctx context.Context, tx *table.Tx, name string, e event.New) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	r, err := s.row(ctx, name)
+	if err != nil {
+		return err
+	}
+	r.Default = r.Default || r.Rev == 0
+	return save(tx, name, &r, e)
+}
+
 var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 var shoulders = regexp.MustCompile(`^[0-9bcdfghjkmnpqrstvwxz]{2,20}$`)
 
+// checkName returns an Invalid if no collection can have the name.
+func checkName(name string) error {
+	if names.MatchString(name) {
+		return nil
+	}
+	return fault.New(fault.Invalid, "name: %q: expected 1 to 100 letters, digits, dots, hyphens and underscores", name)
+}
+
 // check returns an Invalid that names the first field of a profile that is not accepted.
 func (s Store) check(name string, p Profile) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
 	switch {
-	case !names.MatchString(name):
-		return fault.New(fault.Invalid,
-			"name: %q: expected 1 to 100 letters, digits, dots, hyphens and underscores", name)
 	case p.Priority != nil && (*p.Priority < 0 || *p.Priority > 999):
 		return fault.New(fault.Invalid, "priority: %d: expected 0 (best) to 999", *p.Priority)
 	case p.Shoulder != "" && !shoulders.MatchString(p.Shoulder):

@@ -37,10 +37,11 @@ var (
 	Job        = Type{"Job"}
 	Object     = Type{"Object"}
 	Collection = Type{"Collection"}
+	Queue      = Type{"Queue"} // the subjects are the queue itself and the storage, which can be paused
 )
 
 // Types lists every type.
-var Types = []Type{Batch, Job, Object, Collection}
+var Types = []Type{Batch, Job, Object, Collection, Queue}
 
 // String returns the type's name, e.g. "Job".
 func (t Type) String() string { return t.name }

@@ -20,6 +20,7 @@ type Batch struct {
 	Metadata
 	Primary  string   `dynamo:"ark,omitempty"`
 	LocalIDs []string `dynamo:"local_ids,omitempty"`
+	Hold     *Hold    `dynamo:"held_by,omitempty"` // of a Held batch: what stops it
 	Work
 	Unpacked   int      `dynamo:"unpacked"` // jobs made so far
 	Expected   int      `dynamo:"expected"` // jobs in all, once the first are made
@@ -50,6 +51,8 @@ func (b *Batch) WorkKey() (place, rank string) {
 	switch b.State {
 	case BatchPending, BatchProcessing, BatchReporting, BatchUpdateReporting:
 		return due("batch:"+b.ID, b.Due)
+	case BatchHeld:
+		return heldPlace("batch:"+b.ID, b.Due)
 	case BatchCompleted, BatchDeleted:
 		if b.Due > 0 { // when its rows are removed
 			return WorkCleanUp, DueSK(b.Due) + "#batch:" + b.ID
@@ -88,7 +91,7 @@ func Moved(from, to State) map[string]int64 {
 
 // EnterBatch puts a batch into a state at now, with an execution if it has a stage.
 func (r Rules) EnterBatch(b Batch, to BatchState, now time.Time) Batch {
-	b.State, b.Entered = to, now.UnixMilli()
+	b.State, b.Entered, b.Hold = to, now.UnixMilli(), nil
 	b.progress()
 	if _, ok := StageOfBatch(to); ok {
 		b.Exec++

@@ -60,6 +60,7 @@ type Job struct {
 	Message        string `dynamo:"message,omitempty"`
 	NotRecoverable bool   `dynamo:"not_recoverable,omitempty"`
 	RetryCount     int    `dynamo:"retry_count"`
+	Hold           *Hold  `dynamo:"held_by,omitempty"` // of a Held job: what stops it
 	Work
 
 	Priority    int      `dynamo:"priority"`
@@ -137,8 +138,8 @@ func (j *Job) Running() bool {
 }
 
 // WorkKey returns the place of an unfinished job in the index "work": at exactly one gate,
-// or among the due items. A Held job waits for a person and has no place, nor has one that
-// has ended; but a failed job is due when its work files are to be removed.
+// among the due items, or among those on hold. One that has ended has none; but a failed
+// job is due when its work files are to be removed.
 func (j *Job) WorkKey() (place, rank string) {
 	switch {
 	case j.Deferred():
@@ -151,6 +152,8 @@ func (j *Job) WorkKey() (place, rank string) {
 		return WorkProvisioning, j.Turn
 	case j.Running():
 		return due(j.ID, j.Due)
+	case j.State == Held:
+		return heldPlace(j.ID, j.Due)
 	case j.Uncleaned():
 		return WorkCleanUp, DueSK(j.Due) + "#" + j.ID
 	}

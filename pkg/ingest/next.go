@@ -75,7 +75,7 @@ func (r Rules) grace(stage Stage) int64 { return r.Timing.Times(stage).Grace.Mil
 // enter puts a job into a state at now: a running state gets a due time, a gate
 // its entry time.
 func (r Rules) enter(j Job, to State, now time.Time) Job {
-	j.State, j.Entered, j.Parked, j.Waits, j.WaitsOn = to, now.UnixMilli(), false, "", ""
+	j.State, j.Entered, j.Parked, j.Waits, j.WaitsOn, j.Hold = to, now.UnixMilli(), false, "", "", nil
 	j.Turn = r.turn(j)
 	j.progress()
 	return r.due(j, now)

@@ -15,7 +15,7 @@ type Work struct {
 	Blocked    string `dynamo:"blocked,omitempty"`    // why it did not reach a worker, if known
 	Entered    int64  `dynamo:"entered,omitempty"`    // when it entered its state or reached its gate
 	Parked     bool   `dynamo:"parked,omitempty"`     // waits for a lock, or until Due, without an execution
-	Waits      string `dynamo:"waits_for,omitempty"`  // the lock that it waits for
+	Waits      string `dynamo:"waits_for,omitempty"`  // the lock that it waits for, or WaitsForStorage, WaitsForQueue
 	WaitsOn    string `dynamo:"waits_on,omitempty"`   // the job that holds the lock
 	Checkpoint string `dynamo:"checkpoint,omitempty"` // progress of the step, for people: "80 of 1,400 bytes"
 	Done       int    `dynamo:"done_no,omitempty"`    // progress of the step, as a number of finished parts
@@ -34,12 +34,14 @@ func (w *Work) Claimed() {
 // cause is known, or earlier repairs did not help.
 func (w *Work) Stuck() bool { return w.Blocked != "" || w.Repairs >= StuckRepairs }
 
-// Places in the index "work": the gates, due#shard for items to be repaired, and one for
-// rows and work files to be removed, so that no repair waits behind a clean-up.
+// Places in the index "work": the gates, due#shard for items to be repaired, one for items
+// on hold, in the order in which their holds end, and one for rows and work files to be
+// removed, so that no repair waits behind a clean-up.
 const (
 	WorkPending      = "pending"
 	WorkProvisioning = "provisioning"
 	WorkParked       = "parked"
+	WorkHeld         = "held"
 	WorkCleanUp      = "clean"
 	DueShards        = 4
 )
@@ -48,6 +50,15 @@ func due(id string, at int64) (place, rank string) {
 	h := fnv.New32a()
 	h.Write([]byte(id))
 	return DuePK(int(h.Sum32() % DueShards)), DueSK(at) + "#" + id
+}
+
+// heldPlace is the place of an item on hold, whose hold ends at a time, or never if that is 0.
+func heldPlace(id string, ends int64) (place, rank string) {
+	const never = 9_999_999_999_999 // behind every time
+	if ends == 0 {
+		ends = never
+	}
+	return WorkHeld, DueSK(ends) + "#" + id
 }
 
 // DueSK orders due items by time, in milliseconds.

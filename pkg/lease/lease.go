@@ -110,3 +110,24 @@ func (s *Store) Release(ctx context.Context, l Lease) error {
 		u.Remove("holder", "until_ms").If("fence = ?", l.Fence)
 	}, &row{})
 }
+
+// Revoke puts into tx that the lease on name is taken away from its holder, if it has one.
+// No transaction under that lease can be committed after tx, and the lease is free. A Stale
+// of tx means that the lease has passed to another holder meanwhile.
+func (s *Store) Revoke(ctx context.Context, tx *table.Tx, name string) error {
+	k := key(name)
+	r := row{Head: table.Head{PK: k.PK, SK: k.SK}}
+	err := s.Table.Get(ctx, k, &r)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	fresh := err != nil
+	r.Fence++
+	r.On = On{}
+	if fresh {
+		tx.Insert(&r)
+	} else {
+		tx.Save(&r)
+	}
+	return nil
+}

@@ -30,6 +30,8 @@ func (d Admin) Act(ctx context.Context, a ingest.Action) (ingest.ActionResult, e
 		return d.actOnJob(ctx, a, nil)
 	case ingest.TargetBatch:
 		return d.actOnBatch(ctx, a, nil)
+	case ingest.TargetCollection, ingest.TargetQueue, ingest.TargetStorage:
+		return d.actOnHold(ctx, a, nil)
 	}
 	return ingest.ActionResult{}, notImplemented(a)
 }
@@ -49,6 +51,8 @@ type plan struct {
 	unchanged bool
 	// also are other parts of the transaction.
 	also []func(*table.Tx) error
+	// offers is a bulk operation that usually follows, nil if there is none.
+	offers *ingest.Bulk
 	// then is done after the commit, to speed up what the sweep would do as well.
 	then func(ctx context.Context)
 }
@@ -66,6 +70,8 @@ type decider func(ctx context.Context, q *Queue, row *Job, a ingest.Action) (dec
 var jobActions = map[ingest.ActionName]decider{
 	ingest.ActRequeue: decideRequeue,
 	ingest.ActFail:    decideFail,
+	ingest.ActHold:    decideHold,
+	ingest.ActRelease: decideRelease,
 }
 
 // actOnJob does an action on a job. more adds what else must be in the transaction.
@@ -137,7 +143,7 @@ func (d Admin) attempt(ctx context.Context, a ingest.Action, decide func() (atte
 			return out, err
 		}
 		out = ingest.ActionResult{Action: a.Name, Target: a.Target, DryRun: a.DryRun, Summary: to.summary,
-			Warnings: to.warnings}
+			Warnings: to.warnings, Next: to.offers}
 		if to.from != to.to && !to.unchanged {
 			out.From, out.To = to.from, to.to
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"archivist/pkg/fault"
@@ -19,11 +20,15 @@ var gates = []string{ingest.WorkParked, ingest.WorkProvisioning, ingest.WorkPend
 // gates admits waiting jobs until a time: first the parked jobs, which may hold space, then
 // those at gate 2, then new ones. The next tick checks jobs that this one did not reach.
 func (c *Scheduler) gates(ctx context.Context, l lease.Lease, until time.Time) error {
+	standing, err := c.Queue.standing(ctx)
+	if err != nil || standing.paused(theQueue) != nil {
+		return err
+	}
 	free, err := c.Queue.free(ctx)
 	if err != nil {
 		return err
 	}
-	p := pass{q: c.Queue, leases: c.Leases, lease: l, until: until, free: free,
+	p := pass{q: c.Queue, leases: c.Leases, lease: l, until: until, free: free, holds: standing,
 		behind: map[string]string{}, first: map[string]bool{}}
 	for _, place := range gates {
 		if err := p.gate(ctx, place); err != nil {
@@ -56,10 +61,12 @@ type pass struct {
 	lease  lease.Lease
 	until  time.Time
 	free   ingest.Free
+	holds  holds             // read after the lease was taken
 	behind map[string]string // parked job that holds space → the job that it waits for
 	first  map[string]bool   // jobs for which such jobs wait, directly or through others
 
 	lacksSpace bool // a job lacks only space
+	heldNow    int  // jobs that this pass held
 }
 
 // want is what a candidate needs, as far as the index shows it. A parked job has its space
@@ -75,7 +82,7 @@ func (p *pass) want(place string, w candidate) ingest.Want {
 // fit.
 func (p *pass) gate(ctx context.Context, place string) error {
 	query := table.Query{Index: "work", PK: place, Limit: 100}
-	for p.free.Slots > 0 && p.q.Now().Before(p.until) {
+	for pages := 0; p.goesOn(place, pages) && p.q.Now().Before(p.until); pages++ {
 		var page []candidate
 		next, err := p.q.Table.Page(ctx, query, &page)
 		if err != nil {
@@ -89,19 +96,31 @@ func (p *pass) gate(ctx context.Context, place string) error {
 	return nil
 }
 
+// goesOn reports whether more jobs of a place are checked: while there are slots, and so many
+// pages of jobs that may have to be held, for which no slot is needed.
+func (p *pass) goesOn(place string, pages int) bool {
+	const heldPages = 10
+	return p.free.Slots > 0 || place == ingest.WorkPending && len(p.holds) > 0 && pages < heldPages
+}
+
+// heldBy returns the hold that stops a job at gate 1, nil if none does.
+func (p *pass) heldBy(place, collection, id string) *Hold {
+	if place != ingest.WorkPending {
+		return nil // it has started, and continues
+	}
+	batch, _, _ := strings.Cut(id, "-")
+	return p.holds.on(collection, batch)
+}
+
 // admitPage admits the jobs of a page that fit. The index only finds them: the row of each
 // is read before the decision.
 func (p *pass) admitPage(ctx context.Context, place string, page []candidate) error {
 	for _, w := range page {
-		if p.free.Slots <= 0 {
-			return nil
+		check := p.fits
+		if p.heldBy(place, w.Collection, w.ID) != nil {
+			check = p.holdsMore
 		}
-		want := p.want(place, w)
-		chosen, left := ingest.Choose(p.free, []ingest.Want{want})
-		tooLarge := !want.HasSpace && w.Space > p.free.Capacity // admit fails it
-		if len(chosen) == 0 && !tooLarge {
-			p.lacksSpace = p.lacksSpace || !want.HasSpace && !p.free.Fits(want)
-			p.free = left // the job may reserve freed space
+		if !check(place, w) {
 			continue
 		}
 		if err := p.admit(ctx, place, w.ID); err != nil {
@@ -109,6 +128,30 @@ func (p *pass) admitPage(ctx context.Context, place string, page []candidate) er
 		}
 	}
 	return nil
+}
+
+// fits reports whether a job fits as far as the index shows it, or is too large for ever:
+// then admit fails it.
+func (p *pass) fits(place string, w candidate) bool {
+	if p.free.Slots <= 0 {
+		return false
+	}
+	want := p.want(place, w)
+	chosen, left := ingest.Choose(p.free, []ingest.Want{want})
+	if len(chosen) > 0 || !want.HasSpace && w.Space > p.free.Capacity {
+		return true
+	}
+	p.lacksSpace = p.lacksSpace || !want.HasSpace && !p.free.Fits(want)
+	p.free = left // the job may reserve freed space
+	return false
+}
+
+// holdsMore counts a job to be held. A tick holds only so many that it has time for the
+// other collections' jobs.
+func (p *pass) holdsMore(string, candidate) bool {
+	const most = 1000
+	p.heldNow++
+	return p.heldNow <= most
 }
 
 // findRoots finds the jobs for which the parked jobs wait, directly or through others; the
@@ -174,6 +217,12 @@ func (p *pass) grant(ctx context.Context, place string, row *Job) (ingest.Free, 
 		return p.free, nil // the index lags: the job has moved
 	}
 	now := q.Now()
+	if h := p.heldBy(place, row.Collection, row.Job.ID); h != nil {
+		return p.free, p.hold(ctx, row, h)
+	}
+	if row.NeedsStorage() && p.holds.paused(theStorage) != nil {
+		return p.free, nil
+	}
 	want := ingest.Want{ID: row.Job.ID, Collection: row.Collection, HasSpace: true}
 	next := q.Rules.Admit(row.Job, now)
 
@@ -196,6 +245,15 @@ func (p *pass) grant(ctx context.Context, place string, row *Job) (ingest.Free, 
 		return p.free, nil // the index lags: the job now needs more
 	}
 	return left, q.changeJob(ctx, row, next, origin{event: "job.state", component: "scheduler"}, p.guard)
+}
+
+// hold stops a job at gate 1.
+func (p *pass) hold(ctx context.Context, row *Job, h *Hold) error {
+	next, err := p.q.Rules.Held(row.Job, h.Hold, p.q.Now())
+	if err != nil {
+		return err
+	}
+	return p.q.changeJob(ctx, row, next, origin{event: "job.held", component: "scheduler", reason: h.Says()}, p.guard)
 }
 
 // guard makes a change depend on the scheduler's lease.

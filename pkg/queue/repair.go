@@ -18,6 +18,9 @@ func (row *Job) repair(ctx context.Context, q *Queue) error {
 		by := origin{event: "job.state", component: "sweep", reason: "the wait that the source asked for has ended"}
 		return q.changeJob(ctx, row, q.Rules.Ready(row.Job), by)
 	}
+	if row.State == ingest.Held {
+		return row.holdEnds(ctx, q)
+	}
 	stage, working := row.stage()
 	if !working {
 		return nil

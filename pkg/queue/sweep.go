@@ -26,6 +26,9 @@ func (q *Queue) Sweep(ctx context.Context, until time.Time) error {
 			return err
 		}
 	}
+	if err := q.sweepPlace(ctx, ingest.WorkHeld, until); err != nil {
+		return err
+	}
 	return q.sweepPlace(ctx, ingest.WorkCleanUp, q.Now().Add(q.itemTime()))
 }
 

@@ -4,7 +4,8 @@ import "archivist/pkg/notify"
 
 // The types of events. The detail of an event of a job or a batch is a StateChange, but
 // that of batch.mail is a MailOutcome. The detail of an event of an object is an
-// ObjectRecord, that of collection.profile a Profile.
+// ObjectRecord, that of collection.profile a Profile, and that of a hold of a collection or
+// of a pause a HoldChange.
 const (
 	EventBatchState        = "batch.state"
 	EventBatchMail         = "batch.mail"
@@ -15,15 +16,26 @@ const (
 	EventJobPreserved      = "job.preserved"
 	EventJobCleaned        = "job.cleaned"
 	EventJobContinued      = "job.continued"
+	EventJobHeld           = "job.held"
+	EventJobReleased       = "job.released"
 	EventObjectCreate      = "object.create"
 	EventObjectModify      = "object.modify"
 	EventCollectionProfile = "collection.profile"
+	EventCollectionHeld    = "collection.held"
+	EventCollectionRelease = "collection.released"
+	EventBatchHeld         = "batch.held"
+	EventBatchReleased     = "batch.released"
+	EventQueuePaused       = "queue.paused"
+	EventQueueResumed      = "queue.resumed"
+	EventStoragePaused     = "storage.paused"
+	EventStorageResumed    = "storage.resumed"
 )
 
 // EventTypes are the types of events.
 var EventTypes = []string{EventBatchState, EventBatchMail, EventBatchRepaired, EventJobState, EventJobRequeued,
 	EventJobRepaired, EventJobPreserved, EventJobCleaned, EventJobContinued, EventObjectCreate, EventObjectModify,
-	EventCollectionProfile}
+	EventCollectionProfile, EventCollectionHeld, EventCollectionRelease, EventBatchHeld, EventBatchReleased,
+	EventJobHeld, EventJobReleased, EventQueuePaused, EventQueueResumed, EventStoragePaused, EventStorageResumed}
 
 // Waits are the kinds of things that a batch or a job can wait for.
 var Waits = []string{"nothing", "person", "turn", "lock", "slot", "space", "start", "worker", "source", "jobs"}
@@ -40,6 +52,14 @@ type StateChange struct {
 	Reason string `json:"reason,omitempty"`
 	// Whether the job is parked: it waits, without an execution, for something that another job holds.
 	Parked bool `json:"parked,omitempty"`
+}
+
+// HoldChange is the detail of the event that a hold or a pause began, changed or ended.
+type HoldChange struct {
+	// The reason that was given.
+	Reason string `json:"reason" example:"the shelf is counted again"`
+	// When it ends by itself. Absent if a person has to end it.
+	Until string `json:"until,omitempty" example:"2026-11-24T08:00:00Z"`
 }
 
 // MailOutcome is the detail of the event that a mail was sent or abandoned.

@@ -1,0 +1,74 @@
+package ingest
+
+import (
+	"fmt"
+	"time"
+
+	"archivist/pkg/fault"
+)
+
+// Hold is why something does not continue: a hold of a job, a batch or a collection, or a
+// pause of the queue or the storage. Times are milliseconds since 1970.
+type Hold struct {
+	Scope  TargetKind `dynamo:"hold_scope"` // what is held, or paused
+	Reason string     `dynamo:"hold_reason"`
+	Actor  string     `dynamo:"hold_actor"`
+	Since  int64      `dynamo:"hold_since"`
+	Until  int64      `dynamo:"hold_until,omitempty"` // when it ends by itself; 0 = never
+}
+
+// Ended reports whether the end of the hold has passed.
+func (h *Hold) Ended(now time.Time) bool { return h.Until != 0 && h.Until <= now.UnixMilli() }
+
+// Says describes the hold in a part of a sentence: since when, by whom, why, until when.
+func (h *Hold) Says() string {
+	text := fmt.Sprintf("since %s by %s: %s", Timestamp(h.Since), h.Actor, h.Reason)
+	if h.Until != 0 {
+		text += fmt.Sprintf(" (until %s)", Timestamp(h.Until))
+	}
+	return text
+}
+
+// What a parked job waits for, beside locks.
+const (
+	WaitsForStorage = "storage" // the end of the storage's pause
+	WaitsForQueue   = "queue"   // the end of the queue's pause
+)
+
+// NeedsStorage reports whether a parked job would write to the storage next.
+func (j *Job) NeedsStorage() bool { return j.State == Storing || j.Waits == WaitsForStorage }
+
+// Held is a Pending job that a hold stops. Any other job has started, and continues.
+func (r Rules) Held(j Job, h Hold, now time.Time) (Job, error) {
+	if j.State != Pending {
+		return j, fault.New(fault.Conflict, "job %s is %s; only a Pending job can be held", j.ID, j.State)
+	}
+	j = r.enter(j, Held, now)
+	return r.HeldBy(j, h), nil
+}
+
+// HeldBy is a Held job that another hold stops from now on.
+func (r Rules) HeldBy(j Job, h Hold) Job {
+	j.Hold, j.Due = &h, h.Until
+	return j
+}
+
+// Released is a Held job that waits again.
+func (r Rules) Released(j Job, now time.Time) (Job, error) {
+	if j.State != Held {
+		return j, fault.New(fault.Conflict, "job %s is %s; only a Held job can be released", j.ID, j.State)
+	}
+	return r.enter(j, Pending, now), nil
+}
+
+// HeldBatch is a Pending batch without jobs that a hold stops.
+func (r Rules) HeldBatch(b Batch, h Hold, now time.Time) Batch {
+	b = r.EnterBatch(b, BatchHeld, now)
+	return r.BatchHeldBy(b, h)
+}
+
+// BatchHeldBy is a Held batch that another hold stops from now on.
+func (r Rules) BatchHeldBy(b Batch, h Hold) Batch {
+	b.Hold, b.Due = &h, h.Until
+	return b
+}

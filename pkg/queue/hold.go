@@ -1,0 +1,163 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/table"
+)
+
+// Hold is the row of a hold of a collection or a batch, or of a pause of the queue or the
+// storage. All are in one partition, which each pass over the gates reads once. A hold of a
+// single job is on the job's own row.
+//
+// The transaction that places, changes or lifts a hold revokes the scheduler's lease. So a
+// tick that read other holds than those that stand can admit and hold nothing any more.
+type Hold struct {
+	table.Head
+	ID string `dynamo:"hold_id,omitempty"` // of the collection or batch
+	ingest.Hold
+}
+
+const holdPK = "HOLD"
+
+func holdKey(t ingest.Target) table.Key {
+	if t.ID == "" {
+		return table.Key{PK: holdPK, SK: string(t.Kind)}
+	}
+	return table.Key{PK: holdPK, SK: string(t.Kind) + "#" + t.ID}
+}
+
+var (
+	theQueue   = ingest.Target{Kind: ingest.TargetQueue}
+	theStorage = ingest.Target{Kind: ingest.TargetStorage}
+)
+
+func collectionTarget(name string) ingest.Target {
+	return ingest.Target{Kind: ingest.TargetCollection, ID: name}
+}
+func batchTarget(id string) ingest.Target { return ingest.Target{Kind: ingest.TargetBatch, ID: id} }
+
+// Target is what is held or paused.
+func (h *Hold) Target() ingest.Target { return ingest.Target{Kind: h.Scope, ID: h.ID} }
+
+// Says describes the hold in a sentence without its end.
+func (h *Hold) Says() string {
+	state := "on hold"
+	if h.ID == "" {
+		state = "paused"
+	}
+	return nameOf(h.Target()) + " is " + state + " " + h.Hold.Says()
+}
+
+// nameOf is how a sentence names a target.
+func nameOf(t ingest.Target) string {
+	if t.ID == "" {
+		return "the " + string(t.Kind)
+	}
+	return string(t.Kind) + " " + t.ID
+}
+
+// holds are the holds and pauses that stand, by their rows' keys.
+type holds map[table.Key]*Hold
+
+// standing reads the holds and pauses that stand. One whose end has passed counts as lifted.
+func (q *Queue) standing(ctx context.Context) (holds, error) {
+	all, err := q.holdRows(ctx)
+	out := holds{}
+	for i := range all {
+		if !all[i].Ended(q.Now()) {
+			out[all[i].Key()] = &all[i]
+		}
+	}
+	return out, err
+}
+
+// holdRows reads the rows of all holds, also of those that have ended.
+func (q *Queue) holdRows(ctx context.Context) (all []Hold, err error) {
+	query := table.Query{PK: holdPK, Limit: 1000}
+	for more := true; more; more = query.Cursor != "" {
+		var page []Hold
+		if query.Cursor, err = q.Table.Page(ctx, query, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+	}
+	return all, nil
+}
+
+// Holds lists the pauses and holds that stand: first the pauses, then the holds, oldest
+// first.
+func (q *Queue) Holds(ctx context.Context) ([]Hold, error) {
+	standing, err := q.standing(ctx)
+	out := make([]Hold, 0, len(standing))
+	for _, h := range standing {
+		out = append(out, *h)
+	}
+	slices.SortFunc(out, func(a, b Hold) int {
+		return cmp.Or(min(len(a.ID), 1)-min(len(b.ID), 1), cmp.Compare(a.Since, b.Since), cmp.Compare(a.SK, b.SK))
+	})
+	return out, err
+}
+
+// on returns the hold that stops work of a collection, or else of a batch; nil if none does.
+func (h holds) on(collection, batch string) *Hold {
+	return cmp.Or(h[holdKey(collectionTarget(collection))], h[holdKey(batchTarget(batch))])
+}
+
+// paused returns the pause of the queue or of the storage, nil if it is not paused.
+func (h holds) paused(t ingest.Target) *Hold { return h[holdKey(t)] }
+
+// holdRow reads the row of a target's hold. Its rev is 0 if there is none.
+func (q *Queue) holdRow(ctx context.Context, t ingest.Target) (*Hold, error) {
+	row := &Hold{Head: head(holdKey(t))}
+	err := q.Table.Get(ctx, row.Key(), row)
+	if fault.Is(err, fault.NotFound) {
+		err = nil
+	}
+	return row, err
+}
+
+// standing returns the hold if it stands, or nil.
+func (h *Hold) standing(now time.Time) *Hold {
+	if h.Rev == 0 || h.Ended(now) {
+		return nil
+	}
+	return h
+}
+
+// hold reads the hold of a target, nil if none stands.
+func (q *Queue) hold(ctx context.Context, t ingest.Target) (*Hold, error) {
+	row, err := q.holdRow(ctx, t)
+	return row.standing(q.Now()), err
+}
+
+// holdOn reads the hold that stops work of a collection, or else of a batch; nil if none
+// does.
+func (q *Queue) holdOn(ctx context.Context, collection, batch string) (*Hold, error) {
+	h, err := q.hold(ctx, collectionTarget(collection))
+	if h != nil || err != nil {
+		return h, err
+	}
+	return q.hold(ctx, batchTarget(batch))
+}
+
+// unheld makes a transaction depend on that no hold of the targets stands.
+func (q *Queue) unheld(targets ...ingest.Target) func(*table.Tx) error {
+	return func(tx *table.Tx) error {
+		for _, t := range targets {
+			tx.Require(holdKey(t), "attribute_not_exists(pk) OR hold_until <= ?", q.Now().UnixMilli())
+		}
+		return nil
+	}
+}
+
+// stands makes a transaction depend on a hold that was read.
+func (h *Hold) stands(tx *table.Tx) error {
+	tx.Require(h.Key(), "rev = ?", h.Rev)
+	return nil
+}
