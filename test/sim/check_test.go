@@ -20,32 +20,34 @@ import (
 // checker checks every committed write against the invariants of the system. It keeps the
 // first violation.
 type checker struct {
-	w        *world
-	err      error
-	changes  int // rows changed so far
-	jobs     map[string]queue.Job
-	batches  map[string]queue.Batch
-	counts   map[string]ingest.Counts
-	slots    ledger
-	spaces   ledger
-	locks    map[string]string         // lock → the job that owns it
-	lines    map[string]map[string]int // lock → job in line → since which change
-	turned   map[string]int            // lock → its last change
-	changed  map[string]int            // job → its last change
-	took     map[string]int            // job → when a worker last took it
-	closed   map[string]closing        // batch → its last job
-	tick     tick
-	repaired []string       // executions that the tick under way replaced
-	seen     map[string]int // what happened → how often
-	oldest   string         // the first job that was made
-	mails    int            // rows of pending mails
-	late     bool           // a job reached Storing
-	tied     string         // the jobs in the present deadlock
-	ties     int            // for how many ticks
-	retired  int
-	holds    map[string]hold // by their sort key
-	edges    map[string]int  // transition → how often it was taken
-	acts     map[string]bool // request and subject, if the request has acted on the subject
+	w         *world
+	err       error
+	changes   int // rows changed so far
+	jobs      map[string]queue.Job
+	batches   map[string]queue.Batch
+	counts    map[string]ingest.Counts
+	slots     ledger
+	spaces    ledger
+	locks     map[string]string         // lock → the job that owns it
+	lines     map[string]map[string]int // lock → job in line → since which change
+	turned    map[string]int            // lock → its last change
+	changed   map[string]int            // job → its last change
+	took      map[string]int            // job → when a worker last took it
+	closed    map[string]closing        // batch → its last job
+	tick      tick
+	repaired  []string       // executions that the tick under way replaced
+	seen      map[string]int // what happened → how often
+	oldest    string         // the first job that was made
+	mails     int            // rows of pending mails
+	late      bool           // a job reached Storing
+	tied      string         // the jobs in the present deadlock
+	ties      int            // for how many ticks
+	retired   int
+	holds     map[string]hold // by their sort key
+	owed      []string        // mails that became due
+	reporting map[string]int  // batch → changes before its newest report was begun
+	edges     map[string]int  // transition → how often it was taken
+	acts      map[string]bool // request and subject, if the request has acted on the subject
 }
 
 func newChecker(w *world) *checker {
@@ -53,7 +55,7 @@ func newChecker(w *world) *checker {
 		counts: map[string]ingest.Counts{},
 		slots:  ledger{}, spaces: ledger{}, locks: map[string]string{}, lines: map[string]map[string]int{},
 		turned: map[string]int{}, changed: map[string]int{}, took: map[string]int{}, closed: map[string]closing{},
-		seen: map[string]int{}, holds: map[string]hold{}, edges: map[string]int{},
+		seen: map[string]int{}, holds: map[string]hold{}, reporting: map[string]int{}, edges: map[string]int{},
 		acts: map[string]bool{}}
 }
 
@@ -76,7 +78,7 @@ func read[T any](it tabletest.Item) T {
 
 // commit is called with each write, with all of its changes.
 func (c *checker) commit(changes []tabletest.Change) {
-	events := map[string]event.Row{}
+	events, mails := map[string]event.Row{}, map[string]bool{}
 	for _, ch := range changes {
 		if ch.After == nil {
 			continue
@@ -92,6 +94,11 @@ func (c *checker) commit(changes []tabletest.Change) {
 			events[e.SubjectType+e.SubjectID] = e
 			c.once(e)
 		}
+		if strings.HasPrefix(text(ch.After, "pk"), "MAIL#") && ch.Before == nil {
+			m := read[ingest.Mail](ch.After)
+			mails[fmt.Sprintf("%s %s", m.Batch, m.Kind)] = true
+			c.owed = append(c.owed, fmt.Sprintf("%s %s %d", m.Batch, m.Kind, m.Exec))
+		}
 	}
 	if c.w.acts != nil {
 		c.w.acts.wrote++
@@ -104,7 +111,7 @@ func (c *checker) commit(changes []tabletest.Change) {
 		if ch.After == nil && text(ch.Before, "sk") == "JOB" {
 			gone = append(gone, read[queue.Job](ch.Before))
 		}
-		id := c.row(ch, events)
+		id := c.row(ch, events, mails)
 		if id != "" {
 			touched[id] = true
 		}
@@ -159,7 +166,7 @@ func number(it tabletest.Item, name string) (n int64) {
 }
 
 // row checks one changed row, and returns the job that it belongs to.
-func (c *checker) row(ch tabletest.Change, events map[string]event.Row) (job string) {
+func (c *checker) row(ch tabletest.Change, events map[string]event.Row, mails map[string]bool) (job string) {
 	it, there := either(ch), ch.After != nil
 	pk, sk := text(it, "pk"), text(it, "sk")
 	byGate := events["Job"+sk].Component == "scheduler"
@@ -172,7 +179,11 @@ func (c *checker) row(ch tabletest.Change, events map[string]event.Row) (job str
 			c.goes(is.Batch.ID)
 			return ""
 		}
-		c.batch(c.batches[is.Batch.ID], is, events["Batch"+is.Batch.ID])
+		was := c.batches[is.Batch.ID]
+		c.batch(was, is, events["Batch"+is.Batch.ID])
+		if was.Report != is.Report || was.State != is.State && was.State == ingest.BatchUpdateReporting {
+			c.reports(&was, &is, mails)
+		}
 		c.batches[is.Batch.ID] = is
 	case sk == "COUNT":
 		id := strings.TrimPrefix(pk, "BATCH#")

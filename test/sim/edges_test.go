@@ -34,7 +34,7 @@ func edges() (out []string) {
 // later are the transitions that nothing makes yet.
 var later = []string{"job Held→Deleted", "job Held→Pending", "job Failed→Deleted", "job Pending→Held",
 	"job Pending→Deleted", "batch Pending→Held", "batch Held→Pending", "batch Held→Deleted",
-	"batch UpdateReporting→Completed", "batch UpdateReporting→Failed", "batch Failed→UpdateReporting",
+	
 	"batch Failed→Deleted"}
 
 // checkEdges fails if the seeds have not taken each transition that the tables allow.

@@ -15,15 +15,20 @@ func (c *checker) delivered() error {
 		return nil
 	}
 	for id, b := range c.batches {
-		report := false
+		report := b.Report == ""
 		for _, m := range b.Mails {
 			report = report || m.Kind == ingest.MailReport
 			if m.Sent+len(m.Failed) != 2 || len(m.Failed) > 0 && m.Failed[0].Problem == "" {
 				return fmt.Errorf("batch %s has the mail result %+v", id, m)
 			}
 		}
-		if sent := c.w.mailed[fmt.Sprintf("%s %s %d one", id, ingest.MailReport, b.Exec)]; !report || sent == 0 {
-			return fmt.Errorf("batch %s: report recorded %v, sent %d times: %+v", id, report, sent, b.Mails)
+		if !report {
+			return fmt.Errorf("batch %s has no result of its report's mail: %+v", id, b.Mails)
+		}
+	}
+	for _, mail := range c.owed {
+		if c.w.mailed[mail+" one"] == 0 {
+			return fmt.Errorf("the mail %s was not sent", mail)
 		}
 	}
 	return nil

@@ -114,6 +114,9 @@ func (w *world) settle(ctx context.Context) {
 	if w.s.again > 0 || w.s.refuses != "" {
 		w.rest(ctx, func(a *actor) { w.restoreDependency(ctx, a) })
 	}
+	if w.s.again > 0 {
+		w.rest(ctx, func(a *actor) { w.updateReports(ctx, a) })
+	}
 	for _, j := range w.check.jobs {
 		if j.State == ingest.Completed {
 			w.completed++
@@ -130,6 +133,16 @@ func (w *world) restoreDependency(ctx context.Context, a *actor) {
 	for _, id := range w.check.sorted() {
 		if w.check.jobs[id].State == ingest.Failed && w.s.again > 0 {
 			a.requeue(ctx, id)
+		}
+	}
+}
+
+// updateReports lets the failed batches report what has changed.
+func (w *world) updateReports(ctx context.Context, a *actor) {
+	for _, id := range w.check.sortedBatches() {
+		if w.check.batches[id].State == ingest.BatchFailed {
+			a.perform(ctx, ingest.Action{Name: ingest.ActUpdateReport, Target: ingest.Target{Kind: ingest.TargetBatch,
+				ID: id}, Reason: "again", Actor: a.name, Role: ingest.Administrator})
 		}
 	}
 }

@@ -120,7 +120,7 @@ func (w *world) pick(p *parked) trouble {
 		return []trouble{none, crashBefore, crashAfter, throttled}[w.rng.IntN(4)]
 	}
 	read := p.op == "GetItem" || p.op == "Query" || strings.HasPrefix(p.op, "look up") ||
-		strings.HasPrefix(p.op, "read") || strings.HasPrefix(p.op, "ask")
+		strings.HasPrefix(p.op, "read") || strings.HasPrefix(p.op, "GET") || strings.HasPrefix(p.op, "ask")
 	switch n := w.rng.IntN(11); {
 	case n == 0:
 		return crashBefore

@@ -162,7 +162,8 @@ func (w *world) refusesStep(claim *queue.Claim, stage string) bool {
 // behind it.
 func (a *actor) step(stage ingest.Stage) queue.Step {
 	do := map[string]queue.Step{"unpack": a.unpack, "estimate": a.estimate, "download": a.download,
-		"process": a.process, "store": a.storing, "record": a.record}[stage.Name]
+		"process": a.process, "store": a.storing, "record": a.record,
+		"report": a.report}[stage.Name]
 	if do == nil {
 		do = func(context.Context, *queue.Claim) (ingest.Result, error) {
 			return ingest.Result{Outcome: ingest.StepNext}, nil
@@ -225,7 +226,7 @@ func (a *actor) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, 
 
 func (a *actor) estimate(_ context.Context, claim *queue.Claim) (ingest.Result, error) {
 	p := a.w.s.of(claim.Job)
-	claim.Job.SpaceNeeded, claim.Job.SizeKnown = p.size, p.known
+	claim.Job.SpaceNeeded, claim.Job.SizeKnown, claim.Job.Files = p.size, p.known, undetailed
 	if !p.known {
 		claim.Job.Priority += ingest.UnknownSizePenalty
 	}

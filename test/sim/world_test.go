@@ -28,6 +28,7 @@ import (
 
 	"github.com/guregu/dynamo/v2/dynamodbiface"
 
+	"archivist/pkg/bucket/buckettest"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/lease"
@@ -57,6 +58,7 @@ type world struct {
 	stopped map[string]bool // by the scenario
 	ended   map[string]bool // executions that were stopped
 	store   *store
+	twin    *buckettest.Twin // of the work bucket
 	check   *checker
 	began   time.Time
 	history []step
@@ -137,6 +139,8 @@ func newWorld(seed uint64, m mutant) *world {
 	w.s = draw(w.rng)
 	w.began = time.Now()
 	w.store = &store{w: w, heads: map[string][]string{}, ids: map[string]string{}, files: map[string]bool{}}
+	w.twin = buckettest.New("")
+	w.twin.Small = 1 << 20 // nothing on disk
 	w.check = newChecker(w)
 	w.fake.Watch = w.check.commit
 	w.fake.Lag = func() int { return w.rng.IntN(maxLag + 1) }

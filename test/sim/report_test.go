@@ -1,0 +1,164 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"archivist/pkg/bucket"
+	"archivist/pkg/ingest"
+	"archivist/pkg/notify"
+	"archivist/pkg/queue"
+	"archivist/pkg/stage"
+	"archivist/pkg/workspace"
+)
+
+// undetailed is a number of files for which a report lists none: the simulation has no
+// stored files.
+const undetailed = 1000
+
+// report is the stage report itself. Its requests to the work bucket are calls of the actor.
+func (a *actor) report(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+	began := a.w.check.changes
+	url := "http://s3.invalid"
+	client := s3.New(s3.Options{BaseEndpoint: &url, Region: "us-east-1", UsePathStyle: true, RetryMaxAttempts: 1,
+		Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""), HTTPClient: bucketClient(a.bucket)})
+	work := workspace.Store{Bucket: bucket.Bucket{Client: client, Name: "work", Limits: bucket.DefaultLimits}}
+	res, err := stage.Report{Work: work, Jobs: a.jobs, Now: a.q.Now}.Run(ctx, claim)
+	a.w.check.reporting[claim.Batch.ID] = began
+	return res, err
+}
+
+// jobs is Queue.Jobs with one read after the other: those of one actor at the same time
+// would not replay.
+func (a *actor) jobs(ctx context.Context, batch string, after int) (out []queue.Job, err error) {
+	b, err := a.q.Batch(ctx, batch)
+	if err != nil {
+		return nil, err
+	}
+	for n := after + 1; n <= b.Unpacked; n++ {
+		j, err := a.q.Job(ctx, ingest.JobID(batch, n))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, *j)
+	}
+	return out, nil
+}
+
+// bucketClient is the SDK's client as a function.
+type bucketClient func(*http.Request) (*http.Response, error)
+
+// Do sends one request.
+func (f bucketClient) Do(r *http.Request) (*http.Response, error) { return f(r) }
+
+// bucket sends a request to the twin of the work bucket.
+func (a *actor) bucket(r *http.Request) (resp *http.Response, err error) {
+	var body []byte
+	if r.Body != nil {
+		body, err = io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+	}
+	op := a.w.twin.Operation(r) + " " + strings.TrimPrefix(r.URL.Path, "/")
+	err = a.do(op, func() error {
+		again := r.Clone(context.Background())
+		again.Body = io.NopCloser(bytes.NewReader(body))
+		rec := httptest.NewRecorder()
+		a.w.twin.ServeHTTP(rec, again)
+		resp = rec.Result()
+		resp.Request = r
+		return nil
+	})
+	return resp, err
+}
+
+// saved reads a report in the work bucket: the jobs' states, and how many lines there are.
+func (c *checker) saved(key string) (states map[string]ingest.State, lines int) {
+	states = map[string]ingest.State{}
+	data, there := c.w.twin.Object("work/" + key)
+	if !there {
+		return states, 0
+	}
+	var r notify.Report
+	if err := json.Unmarshal(data, &r); err != nil {
+		c.fail("the report %s cannot be read: %v", key, err)
+	}
+	for _, line := range slices.Concat(r.Failed, r.Completed, r.Open) {
+		states[line.Job] = ingest.State(line.State)
+		lines++
+	}
+	return states, lines
+}
+
+// reports checks a batch that ends with a report, and the mails that become due with it.
+func (c *checker) reports(prev, next *queue.Batch, mails map[string]bool) {
+	if prev.Report != next.Report {
+		c.lists(next)
+	}
+	c.informs(prev, next, mails)
+}
+
+// lists checks the report of a batch: it has each job once, in a state that the job has, or
+// had while the report was made.
+func (c *checker) lists(b *queue.Batch) {
+	states, lines := c.saved(b.Report)
+	of := 0
+	for _, id := range c.sorted() {
+		j := c.jobs[id]
+		if j.Batch != b.Batch.ID {
+			continue
+		}
+		of++
+		if states[id] != j.State && c.changed[id] <= c.reporting[j.Batch] {
+			c.fail("the report %s of batch %s has job %s as %q, but it is %s since before the report was begun",
+				b.Report, b.Batch.ID, id, states[id], j.State)
+		}
+	}
+	if lines != of || len(states) != of {
+		c.fail("the report %s of batch %s has %d lines about %d of %d jobs", b.Report, b.Batch.ID, lines, len(states),
+			of)
+	}
+}
+
+// differ is the number of jobs whose state differs between two reports.
+func (c *checker) differ(before, after string) (n int) {
+	was, _ := c.saved(before)
+	is, _ := c.saved(after)
+	for id, state := range is {
+		if was[id] != state {
+			n++
+		}
+	}
+	return n
+}
+
+// informs checks which mail becomes due as a batch ends with a report: that of the first
+// report always, that of an update only if something has changed.
+func (c *checker) informs(prev, next *queue.Batch, mails map[string]bool) {
+	update := prev.State == ingest.BatchUpdateReporting
+	want := !update || next.Report != prev.Report && c.differ(prev.Report, next.Report) > 0
+	kind := ingest.MailReport
+	if update {
+		kind = ingest.MailUpdateReport
+	}
+	if due := mails[next.Batch.ID+" "+string(kind)]; c.w.s.mails && !update && due != want {
+		c.fail("batch %s ends from %s as %s: mail %v, but %d jobs have another state than in %q", next.Batch.ID,
+			prev.State, next.State, due, c.differ(prev.Report, next.Report), prev.Report)
+	}
+	if update {
+		c.met("update reported")
+	}
+	if update && want {
+		c.met("update mailed")
+	}
+}
