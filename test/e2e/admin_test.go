@@ -1,0 +1,84 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+)
+
+// execution starts an execution of admin-action with an input, as a person does in the AWS
+// console, and returns it when it has ended.
+func execution(t *testing.T, input string) *sfn.DescribeExecutionOutput {
+	t.Helper()
+	name := fmt.Sprintf("by-hand-%d", time.Now().UnixNano())
+	started, err := machines().StartExecution(t.Context(), &sfn.StartExecutionInput{Name: &name, Input: &input,
+		StateMachineArn: aws.String(out.All["adminMachine"])})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var x *sfn.DescribeExecutionOutput
+	until(t, "the execution of "+input+" ends", soon, func() bool {
+		x, err = machines().DescribeExecution(t.Context(),
+			&sfn.DescribeExecutionInput{ExecutionArn: started.ExecutionArn})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x.Status != types.ExecutionStatusRunning
+	})
+	return x
+}
+
+// TestAdminAction: the state machine admin-action, from its JSON alone, does an action, and
+// refuses another with its kind and the reason.
+func TestAdminAction(t *testing.T) {
+	src := newSource(t)
+	_, job := submit(t, src.URL+"/late.txt", "file", "admin")
+	ends(t, job, "Failed", soon)
+	src.put("/late.txt", []byte("late content"))
+
+	requeue := fmt.Sprintf(`{"action": "requeue", "target": %q, "reason": "the source is corrected"}`, job)
+	for input, want := range map[string][2]string{
+		`{}`: {"Invalid", "action: none is given"},
+		strings.Replace(requeue, "target", "job", 1):    {"Invalid", "job: there is no such field here"},
+		strings.Replace(requeue, "requeue", "pause", 1): {"Invalid", `action: found "pause"`},
+		strings.Replace(requeue, job, job+"9", 1):       {"NotFound", job + "9"},
+	} {
+		x := execution(t, input)
+		if x.Status != types.ExecutionStatusFailed || aws.ToString(x.Error) != want[0] ||
+			!strings.Contains(aws.ToString(x.Cause), want[1]) {
+			t.Errorf("%s ends %s, %s: %s", input, x.Status, aws.ToString(x.Error), aws.ToString(x.Cause))
+		}
+	}
+	if j := jobOf(t, job); j.State != "Failed" || j.RetryCount != 0 {
+		t.Errorf("a refused action changed the job: %+v", j)
+	}
+
+	x := execution(t, requeue)
+	var did struct {
+		Action, Target, Summary, From, To string
+		Changed                           bool
+	}
+	if err := json.Unmarshal([]byte(aws.ToString(x.Output)), &did); err != nil {
+		t.Fatalf("%s: %s, %s", x.Status, aws.ToString(x.Output), aws.ToString(x.Cause))
+	}
+	if x.Status != types.ExecutionStatusSucceeded || !did.Changed || did.Target != "job:"+job || did.From != "Failed" ||
+		did.To == "" || !strings.Contains(did.Summary, job) {
+		t.Errorf("the requeue ends %s: %+v", x.Status, did)
+	}
+	ends(t, job, "Completed", soon)
+	by := ""
+	for _, e := range eventsOf(t, job) {
+		if e.Type == "job.requeued" {
+			by = e.Actor
+		}
+	}
+	if want := "console:" + aws.ToString(x.Name); by != want {
+		t.Errorf("the requeue is by %q, want %q", by, want)
+	}
+}
