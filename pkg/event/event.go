@@ -38,10 +38,11 @@ var (
 	Object     = Type{"Object"}
 	Collection = Type{"Collection"}
 	Queue      = Type{"Queue"} // the subjects are the queue itself and the storage, which can be paused
+	Operation  = Type{"Operation"}
 )
 
 // Types lists every type.
-var Types = []Type{Batch, Job, Object, Collection, Queue}
+var Types = []Type{Batch, Job, Object, Collection, Queue, Operation}
 
 // String returns the type's name, e.g. "Job".
 func (t Type) String() string { return t.name }

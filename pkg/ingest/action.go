@@ -26,6 +26,10 @@ const (
 	ActPause        ActionName = "pause"         // admit no jobs, or store nothing
 	ActResume       ActionName = "resume"        // end a pause
 	ActCleanUp      ActionName = "clean-up"      // remove work files, or the rows of a completed batch, now
+
+	// On the whole system, by an operation: check it, and repair what is found.
+	ActDoctor ActionName = "doctor"
+	ActRepair ActionName = "repair"
 )
 
 // TargetKind is what an action applies to.
@@ -130,6 +134,18 @@ type Action struct {
 	Until    int64 // ActHold, ActPause: when it ends by itself, in milliseconds since 1970; 0 = never
 }
 
+// MaxRequest limits the id of a request, in bytes.
+const MaxRequest = 200
+
+// CheckActionReason returns an Invalid if the reason of an action is missing or is not one
+// line of text.
+func CheckActionReason(reason string) error {
+	if reason == "" {
+		return fault.New(fault.Invalid, "reason: none is given; say why, for the event history")
+	}
+	return CheckText("reason", reason, MaxActionReason)
+}
+
 // Check trims the reason, and returns an Invalid that names the first field that is not
 // accepted, or a Denied if the actor's role does not allow the action.
 func (a *Action) Check(now time.Time) error {
@@ -140,10 +156,10 @@ func (a *Action) Check(now time.Time) error {
 	if err := checkName(a.Name, a.Target.Kind); err != nil {
 		return err
 	}
-	if a.Reason == "" {
-		return fault.New(fault.Invalid, "reason: none is given; say why, for the event history")
+	if err := CheckActionReason(a.Reason); err != nil {
+		return err
 	}
-	if err := CheckText("reason", a.Reason, MaxActionReason); err != nil {
+	if err := CheckText("request", a.Request, MaxRequest); err != nil {
 		return err
 	}
 	if err := CheckPriority(a.Name, a.Priority); err != nil {
@@ -205,6 +221,9 @@ type ActionResult struct {
 	Summary  string
 	From, To string   // the states before and after, if they differ
 	Warnings []string // what the person should know; some need Confirm
+
+	// NeedsConfirm: a dry run of an action that would be refused without Confirm.
+	NeedsConfirm bool
 
 	// Next is a bulk operation that usually follows, nil if there is none: e.g. the release of
 	// the jobs that a hold has stopped.

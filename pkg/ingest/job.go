@@ -138,8 +138,8 @@ func (j *Job) Running() bool {
 }
 
 // WorkKey returns the place of an unfinished job in the index "work": at exactly one gate,
-// among the due items, or among those on hold. One that has ended has none; but a failed
-// job is due when its work files are to be removed.
+// among the due items, or among those on hold. A failed job is due when its work files are to
+// be removed; without work files it waits for a person. One that has ended has no place.
 func (j *Job) WorkKey() (place, rank string) {
 	switch {
 	case j.Deferred():
@@ -156,6 +156,8 @@ func (j *Job) WorkKey() (place, rank string) {
 		return heldPlace(j.ID, j.Due)
 	case j.Uncleaned():
 		return WorkCleanUp, DueSK(j.Due) + "#" + j.ID
+	case j.State == Failed:
+		return WorkFailed, DueSK(j.Entered) + "#" + j.ID
 	}
 	return "", ""
 }

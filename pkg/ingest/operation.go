@@ -97,3 +97,113 @@ const (
 	OperationDone        OperationState = "Done"
 	OperationInterrupted OperationState = "Interrupted"
 )
+
+// Operation is a bulk operation, or a run of the doctor. It works in pages. First it plans:
+// each job that the filter selects becomes an item. Then it does the action on each item.
+// Times are milliseconds since 1970.
+type Operation struct {
+	ID string `dynamo:"id"`
+	Bulk
+	Reason string         `dynamo:"op_reason"`
+	Actor  string         `dynamo:"asked_by"`
+	DryRun bool           `dynamo:"dry_run,omitempty"` // say what would be done, but change nothing
+	Repair bool           `dynamo:"repair,omitempty"`  // the doctor repairs what it finds
+	State  OperationState `dynamo:"op_state"`
+
+	Planning bool   `dynamo:"planning,omitempty"`
+	Cursor   string `dynamo:"reached,omitempty"` // the last candidate, item or page of the doctor that is done
+	Progress string `dynamo:"progress,omitempty"`
+	Tally    Tally  `dynamo:"tally"`
+
+	Created int64 `dynamo:"created"`
+	Ended   int64 `dynamo:"ended,omitempty"`
+	Work
+}
+
+// Tally counts the items of an operation. Planned rises while the operation is planned.
+type Tally struct {
+	Planned int `dynamo:"planned" json:"planned"`
+	Done    int `dynamo:"done" json:"done"` // includes what was already as the action wants it
+	Refused int `dynamo:"refused" json:"refused"`
+
+	// Of the doctor: the rows and files checked, the findings, and those repaired.
+	Checked  int `dynamo:"checked,omitempty" json:"checked,omitempty"`
+	Findings int `dynamo:"findings,omitempty" json:"findings,omitempty"`
+	Repaired int `dynamo:"repaired,omitempty" json:"repaired,omitempty"`
+}
+
+// Left is the number of items that are neither done nor refused.
+func (t Tally) Left() int { return max(0, t.Planned-t.Done-t.Refused) }
+
+// KeepOperations is how long the rows of an operation are kept. An operation must end by
+// itself, or be continued, within the half of that, while it has all of its items.
+const KeepOperations = 90 * 24 * time.Hour
+
+// Overdue reports whether an operation began so long ago that it may not continue.
+func (o *Operation) Overdue(now time.Time) bool {
+	return now.Sub(time.UnixMilli(o.Created)) > KeepOperations/2
+}
+
+// RunsAs reports whether execution exec is to run the next page.
+func (o *Operation) RunsAs(exec int64) bool { return o.State == OperationRunning && o.Exec == exec }
+
+// WorkKey returns the place of an operation in the index "work", "" if it does not run.
+func (o *Operation) WorkKey() (place, rank string) {
+	if o.State != OperationRunning {
+		return "", ""
+	}
+	return due("operation:"+o.ID, o.Due)
+}
+
+// StartOperation is an operation that runs since now, under a new execution: a new one, or
+// an interrupted one that continues.
+func (r Rules) StartOperation(o Operation, now time.Time) Operation {
+	if o.Created == 0 {
+		o.Created = now.UnixMilli()
+		o.Planning = o.Name != ActDoctor
+	}
+	o.State = OperationRunning
+	o.Exec++
+	return r.ContinueOperation(o, now)
+}
+
+// ContinueOperation is a running operation after a page.
+func (r Rules) ContinueOperation(o Operation, now time.Time) Operation {
+	o.progress()
+	if o.State == OperationRunning {
+		o.Due = now.UnixMilli() + r.grace(Stage{})
+	}
+	return o
+}
+
+// StopOperation is an operation that is done or interrupted.
+func (r Rules) StopOperation(o Operation, to OperationState, now time.Time) Operation {
+	o.State, o.Due, o.Progress = to, 0, ""
+	if to == OperationDone {
+		o.Ended = now.UnixMilli()
+	}
+	return o
+}
+
+// OperationWakes are the wake-ups that are due after a change of an operation.
+func OperationWakes(prev, next Operation) []Wake {
+	if next.State != OperationRunning || next.Exec == prev.Exec {
+		return nil
+	}
+	return []Wake{{Kind: StartOperation, ID: next.ID, Exec: next.Exec}}
+}
+
+// PlacesOf lists the places in the index "work" where the jobs of a state wait.
+func PlacesOf(s State) []string {
+	switch s {
+	case Pending:
+		return []string{WorkPending}
+	case Provisioning:
+		return []string{WorkProvisioning}
+	case Failed: // a job moves from the first to the second
+		return []string{WorkCleanUp, WorkFailed}
+	case Held:
+		return []string{WorkHeld}
+	}
+	return nil
+}

@@ -18,7 +18,7 @@ func (r Role) String() string { return [...]string{"viewer", "operator", "admini
 
 // needed is the lowest role for an action. What cannot be undone needs an administrator.
 func needed(name ActionName) Role {
-	if name == ActDelete {
+	if name == ActDelete || name == ActRepair {
 		return Administrator
 	}
 	return Operator

@@ -3,7 +3,7 @@ package ingest
 // Wake is a wake-up that is due after a change of an item.
 type Wake struct {
 	Kind WakeKind
-	ID   string // of the job or batch
+	ID   string // of the job, batch or operation
 	Exec int64
 	At   string // the state or step where the execution begins; the kind of the mail
 }
@@ -11,11 +11,14 @@ type Wake struct {
 // WakeKind is what a wake-up does.
 type WakeKind string
 
-// The wake-ups: start an execution of ingest-job or ingest-batch, run the gates, check
-// whether the batch can report, send a mail about a batch.
+// The wake-ups: start an execution of ingest-job, ingest-batch or admin-action, run the
+// gates, check whether the batch can report, send a mail about a batch.
 const (
 	StartJob   WakeKind = "start-job"
 	StartBatch WakeKind = "start-batch"
+
+	StartOperation WakeKind = "start-operation"
+
 	LookGates  WakeKind = "look-gates"
 	CloseBatch WakeKind = "close-batch"
 	SendMail   WakeKind = "send-mail"

@@ -35,14 +35,15 @@ func (w *Work) Claimed() {
 func (w *Work) Stuck() bool { return w.Blocked != "" || w.Repairs >= StuckRepairs }
 
 // Places in the index "work": the gates, due#shard for items to be repaired, one for items
-// on hold, in the order in which their holds end, and one for rows and work files to be
-// removed, so that no repair waits behind a clean-up.
+// on hold, in the order in which their holds end, one for rows and work files to be removed,
+// so that no repair waits behind a clean-up, and one for failed jobs without work files.
 const (
 	WorkPending      = "pending"
 	WorkProvisioning = "provisioning"
 	WorkParked       = "parked"
 	WorkHeld         = "held"
 	WorkCleanUp      = "clean"
+	WorkFailed       = "failed"
 	DueShards        = 4
 )
 

@@ -25,13 +25,17 @@ func (d Admin) Act(ctx context.Context, a ingest.Action) (ingest.ActionResult, e
 	if err := a.Check(d.Queue.Now()); err != nil {
 		return ingest.ActionResult{}, err
 	}
+	r, err := d.Queue.receipt(ctx, a)
+	if err != nil || r.done() {
+		return r.result(a), err
+	}
 	switch a.Target.Kind {
 	case ingest.TargetJob:
-		return d.actOnJob(ctx, a, nil)
+		return d.actOnJob(ctx, a, r)
 	case ingest.TargetBatch:
-		return d.actOnBatch(ctx, a, nil)
+		return d.actOnBatch(ctx, a, r)
 	case ingest.TargetCollection, ingest.TargetQueue, ingest.TargetStorage:
-		return d.actOnHold(ctx, a, nil)
+		return d.actOnHold(ctx, a, r)
 	}
 	return ingest.ActionResult{}, notImplemented(a)
 }
@@ -74,21 +78,23 @@ var jobActions = map[ingest.ActionName]decider{
 	ingest.ActRelease: decideRelease,
 }
 
-// actOnJob does an action on a job. more adds what else must be in the transaction.
-func (d Admin) actOnJob(ctx context.Context, a ingest.Action, more func(*table.Tx) error) (
-	out ingest.ActionResult, err error) {
+// actOnJob does an action on a job, with its receipt in the same transaction.
+func (d Admin) actOnJob(ctx context.Context, a ingest.Action, r *receipt) (out ingest.ActionResult, err error) {
 	q := d.Queue
 	decide, ok := jobActions[a.Name]
 	if !ok {
 		return out, notImplemented(a)
 	}
-	return d.attempt(ctx, a, func() (attempt, error) {
+	return d.attempt(ctx, a, r, func() (attempt, error) {
 		row, err := q.Job(ctx, a.Target.ID)
 		if err != nil {
 			return attempt{}, err
 		}
 		to, err := decide(ctx, q, row, a)
-		commit := func() error { return q.changeJob(ctx, row, to.next, to.by, parts(to.also, more)...) }
+		to.by.request = a.Request
+		commit := func(remember part) error {
+			return q.changeJob(ctx, row, to.next, to.by, append(slices.Clip(to.also), remember)...)
+		}
 		return attempt{to.plan, string(row.State), string(to.next.State), commit}, err
 	})
 }
@@ -108,74 +114,100 @@ var batchActions = map[ingest.ActionName]batchDecider{
 }
 
 // actOnBatch is actOnJob for a batch.
-func (d Admin) actOnBatch(ctx context.Context, a ingest.Action, more func(*table.Tx) error) (
-	out ingest.ActionResult, err error) {
+func (d Admin) actOnBatch(ctx context.Context, a ingest.Action, r *receipt) (out ingest.ActionResult, err error) {
 	q := d.Queue
 	decide, ok := batchActions[a.Name]
 	if !ok {
 		return out, notImplemented(a)
 	}
-	return d.attempt(ctx, a, func() (attempt, error) {
+	return d.attempt(ctx, a, r, func() (attempt, error) {
 		row, err := q.Batch(ctx, a.Target.ID)
 		if err != nil {
 			return attempt{}, err
 		}
 		to, err := decide(ctx, q, row, a)
-		commit := func() error { return q.changeBatch(ctx, row, to.next, to.by, parts(to.also, more)...) }
+		to.by.request = a.Request
+		commit := func(remember part) error {
+			return q.changeBatch(ctx, row, to.next, to.by, append(slices.Clip(to.also), remember)...)
+		}
 		return attempt{to.plan, string(row.State), string(to.next.State), commit}, err
 	})
 }
 
-// attempt is one try of an action: its plan, the states before and after, and its commit.
+// part is a part of a transaction.
+type part = func(*table.Tx) error
+
+// attempt is one try of an action: its plan, the states before and after, and its commit,
+// with what remembers that it was done.
 type attempt struct {
 	plan
 	from, to string
-	commit   func() error
+	commit   func(remember part) error
 }
 
 // attempt decides and commits an action, again as often as others change its target
-// meanwhile.
-func (d Admin) attempt(ctx context.Context, a ingest.Action, decide func() (attempt, error)) (
+// meanwhile. If another try of the same request was first, the result is that of the other.
+func (d Admin) attempt(ctx context.Context, a ingest.Action, r *receipt, decide func() (attempt, error)) (
 	out ingest.ActionResult, err error) {
 	for range actTries {
 		to, err := decide()
 		if err != nil {
 			return out, err
 		}
-		out = ingest.ActionResult{Action: a.Name, Target: a.Target, DryRun: a.DryRun, Summary: to.summary,
-			Warnings: to.warnings, Next: to.offers}
-		if to.from != to.to && !to.unchanged {
-			out.From, out.To = to.from, to.to
-		}
-		if to.unconfirmed != "" {
-			out.Warnings = append(out.Warnings, to.unconfirmed)
-		}
-		switch {
-		case to.unchanged || a.DryRun:
-			return out, nil
-		case to.unconfirmed != "" && !a.Confirm:
+		out = to.result(a)
+		if out.NeedsConfirm && (!a.DryRun || r != nil) { // an item of a dry run has a receipt, too
 			return out, fault.New(fault.Conflict, "%s. Repeat it with confirm if that is wanted", to.unconfirmed)
 		}
-		err = to.commit()
-		if fault.Is(err, fault.Stale) {
-			continue
+		if to.unchanged || a.DryRun {
+			err = d.Queue.save(ctx, r, out)
+		} else {
+			err = to.do(ctx, r, &out)
 		}
-		if err != nil {
+		switch {
+		case r.lost(err):
+			err = d.Queue.Table.Get(ctx, r.Key(), r)
+			return r.result(a), err
+		case fault.Is(err, fault.Stale):
+			continue
+		case err != nil:
 			return out, fmt.Errorf("queue: %s %s %s: %w", a.Name, a.Target.Kind, a.Target.ID, err)
 		}
-		if to.then != nil {
-			to.then(ctx)
-		}
-		out.Changed = true
 		return out, nil
 	}
 	return out, busy(a.Target)
 }
 
-// parts are the parts of a transaction: those of the action and one more, if there is one.
-func parts(also []func(*table.Tx) error, more func(*table.Tx) error) []func(*table.Tx) error {
-	if more == nil {
-		return also
+// result is the result of the attempt before it is committed.
+func (to attempt) result(a ingest.Action) ingest.ActionResult {
+	out := ingest.ActionResult{Action: a.Name, Target: a.Target, DryRun: a.DryRun, Summary: to.summary,
+		Warnings: to.warnings, Next: to.offers}
+	if to.unchanged {
+		return out
 	}
-	return append(slices.Clip(also), more)
+	if to.from != to.to {
+		out.From, out.To = to.from, to.to
+	}
+	if to.unconfirmed != "" {
+		out.Warnings = append(slices.Clip(out.Warnings), to.unconfirmed)
+		out.NeedsConfirm = !a.Confirm
+	}
+	return out
+}
+
+// do commits the attempt.
+func (to attempt) do(ctx context.Context, r *receipt, out *ingest.ActionResult) error {
+	changed := *out
+	changed.Changed = true
+	err := to.commit(func(tx *table.Tx) error {
+		r.add(tx, changed)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	*out = changed
+	if to.then != nil {
+		to.then(ctx)
+	}
+	return nil
 }

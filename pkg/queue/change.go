@@ -16,11 +16,15 @@ type Change struct {
 	Exec   int64  `json:"exec"`
 	Reason string `json:"reason,omitempty"`
 	Parked bool   `json:"parked,omitempty"`
+
+	// Request is the id of the bulk operation, or of the request, that caused the change.
+	Request string `json:"request,omitempty"`
 }
 
 // origin states who or what caused a change, and why.
 type origin struct {
 	event, actor, component, reason string
+	request                         string // see Change.Request
 }
 
 // putJob puts a job's change to next into tx: its row, its event, and all that must agree
@@ -41,7 +45,7 @@ func (q *Queue) putJob(tx *table.Tx, row *Job, next ingest.Job, missing missingR
 
 	e := event.New{Type: by.event, Time: q.Now().UnixMilli(), Actor: by.actor, Component: by.component,
 		Detail: Change{From: string(prev.State), To: string(next.State), Exec: next.Exec, Reason: by.reason,
-			Parked: next.Parked}}
+			Parked: next.Parked, Request: by.request}}
 	if next.State == ingest.Failed {
 		e.Outcome = event.Failure
 		if prev.State != next.State {

@@ -27,7 +27,7 @@ const MaxFindings = 50
 // Finding is a rule that does not hold.
 type Finding struct {
 	Invariant string `dynamo:"invariant" json:"invariant"` // stable name, e.g. "batch-counts"
-	Subject   string `dynamo:"about" json:"subject"`  // e.g. "job:01M…-00001", or a key
+	Subject   string `dynamo:"about" json:"subject"`       // e.g. "job:01M…-00001", or a key
 	Evidence  string `dynamo:"evidence" json:"evidence"`
 	Command   string `dynamo:"command,omitempty" json:"command,omitempty"` // that repairs it, or what a person must do
 	Repaired  bool   `dynamo:"repaired,omitempty" json:"repaired,omitempty"`

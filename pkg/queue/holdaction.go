@@ -28,11 +28,10 @@ var holdEvents = map[ingest.TargetKind][2]string{
 }
 
 // actOnHold does hold and release on a collection, and pause and resume on the queue and the
-// storage. more adds what else must be in the transaction.
-func (d Admin) actOnHold(ctx context.Context, a ingest.Action, more func(*table.Tx) error) (
-	ingest.ActionResult, error) {
+// storage.
+func (d Admin) actOnHold(ctx context.Context, a ingest.Action, r *receipt) (ingest.ActionResult, error) {
 	q := d.Queue
-	return d.attempt(ctx, a, func() (attempt, error) {
+	return d.attempt(ctx, a, r, func() (attempt, error) {
 		row, err := q.holdRow(ctx, a.Target)
 		if err != nil {
 			return attempt{}, err
@@ -44,9 +43,7 @@ func (d Admin) actOnHold(ctx context.Context, a ingest.Action, more func(*table.
 		change := func(tx *table.Tx) error { return q.putHold(ctx, tx, row, a) }
 		record := func(tx *table.Tx) error { return q.recordHold(ctx, tx, a) }
 		wakes := func() []ingest.Wake { return []ingest.Wake{{Kind: ingest.LookGates}} }
-		commit := func() error {
-			return q.commit(ctx, parts([]func(*table.Tx) error{record, change}, more), wakes)
-		}
+		commit := func(remember part) error { return q.commit(ctx, []part{record, change, remember}, wakes) }
 		return attempt{plan: to, commit: commit}, err
 	})
 }

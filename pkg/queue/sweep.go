@@ -64,6 +64,9 @@ func (q *Queue) sweepPlace(ctx context.Context, place string, until time.Time) e
 // isBatch reports whether it is a batch, not a job.
 func (d due) isBatch() bool { return d.PK == batchKey(d.ID).PK }
 
+// isOperation reports whether it is an operation.
+func (d due) isOperation() bool { return d.PK == operationKey(d.ID).PK }
+
 // repair repairs one item within a time limit, so that a dependency that does not answer
 // cannot use up the time of the others: a repair and its postponement end within three
 // quarters of a sweep's time. A clean-up may take twice as long.
@@ -74,6 +77,9 @@ func (q *Queue) repair(ctx context.Context, d due) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	if d.isOperation() {
+		return q.repairOperation(ctx, d.ID)
+	}
 	it, err := q.dueItem(ctx, d)
 	if err != nil || q.Now().UnixMilli() < it.common().Due {
 		return err
@@ -94,6 +100,9 @@ func (q *Queue) dueItem(ctx context.Context, d due) (item, error) {
 func (q *Queue) postpone(ctx context.Context, d due) error {
 	ctx, cancel := context.WithTimeout(ctx, q.itemTime()/2)
 	defer cancel()
+	if d.isOperation() {
+		return q.postponeOperation(ctx, d.ID)
+	}
 	it, err := q.dueItem(ctx, d)
 	if err != nil || q.Now().UnixMilli() < it.common().Due {
 		return err

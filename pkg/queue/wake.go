@@ -29,8 +29,8 @@ const (
 	MachineAdmin = "admin-action"
 )
 
-// Message is the message of a stage's queue, and the input of an execution: the item, the
-// number of the execution, the state or step, and the token to answer.
+// Message is the message of a stage's queue, and the input of an execution: the item or
+// operation, the number of the execution, the state or step, and the token to answer.
 type Message struct {
 	Job       string `json:"job,omitempty"`
 	Batch     string `json:"batch,omitempty"`
@@ -68,6 +68,8 @@ func (q *Queue) send(ctx context.Context, w ingest.Wake) error {
 		return q.start(ctx, w, MachineJob, Message{Job: w.ID, Exec: w.Exec, State: w.At})
 	case ingest.StartBatch:
 		return q.start(ctx, w, MachineBatch, Message{Batch: w.ID, Exec: w.Exec, Step: w.At})
+	case ingest.StartOperation:
+		return q.start(ctx, w, MachineAdmin, Message{Operation: w.ID, Exec: w.Exec})
 	case ingest.LookGates:
 		return q.Wake(ctx)
 	case ingest.CloseBatch:
@@ -97,7 +99,16 @@ func (q *Queue) renumber(ctx context.Context, w ingest.Wake) error {
 	number := func(old int64) int64 { return max(old+1, q.Now().Unix()) }
 	by := origin{event: "job.repaired", component: "queue",
 		reason: "the name of its execution is in use; another one is started"}
-	if w.Kind == ingest.StartJob {
+	switch w.Kind {
+	case ingest.StartOperation:
+		row, err := q.Operation(ctx, w.ID)
+		if err != nil || !row.RunsAs(w.Exec) {
+			return err
+		}
+		next := row.Operation
+		next.Exec, by.event = number(next.Exec), "operation.repaired"
+		return q.changeOperation(ctx, row, next, by)
+	case ingest.StartJob:
 		row, err := q.Job(ctx, w.ID)
 		if err != nil || row.Exec != w.Exec || string(row.State) != w.At || !row.Running() {
 			return err // it has changed since

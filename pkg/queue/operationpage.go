@@ -1,0 +1,236 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/table"
+)
+
+// Limits of one page of an operation. A planned page is one transaction of its items and
+// the operation's row, within DynamoDB's 100 rows.
+const (
+	planPage = 90
+	itemPage = 50
+	// itemTries is how often an action on an item is tried that fails without a refusal, such
+	// as when the storage does not answer. Then the item is refused with that error.
+	itemTries = 5
+)
+
+// RunPage runs one page of an operation for its execution exec, and returns the operation
+// after it. It starts no item after until. The caller runs pages while the operation
+// RunsAs(exec): another execution may have replaced it, or a person interrupted it. After
+// an error the same page can be run again.
+func (d Admin) RunPage(ctx context.Context, id string, exec int64, until time.Time) (*Operation, error) {
+	row, err := d.Queue.Operation(ctx, id)
+	if err != nil || !row.RunsAs(exec) {
+		return row, err
+	}
+	switch {
+	case row.Overdue(d.Queue.Now()):
+		err = d.Queue.changeOperation(ctx, row, d.Queue.interrupted(row.Operation),
+			origin{event: "operation.interrupted", component: "admin", reason: "it began too long ago to be finished"})
+	case row.Planning:
+		err = d.plan(ctx, row)
+	default:
+		err = d.runItems(ctx, row, until)
+	}
+	if fault.Is(err, fault.Stale) { // another run of the page was first
+		return d.Queue.Operation(ctx, id)
+	}
+	return row, err
+}
+
+// plan inserts the items of the next page of candidates. One that an earlier page has
+// found, because it moved in the index meanwhile, is an item once.
+func (d Admin) plan(ctx context.Context, row *Operation) error {
+	q := d.Queue
+	jobs, cursor, err := q.candidates(ctx, &row.Operation)
+	if err != nil {
+		return err
+	}
+	items := map[table.Key]*receipt{}
+	for _, j := range jobs {
+		i := &receipt{Head: head(itemKey(row.Operation.ID, j.Job.ID)), Job: j.Job.ID, Name: row.Name}
+		i.ExpiresAt = row.ExpiresAt
+		items[i.Key()] = i
+	}
+	for {
+		next := q.Rules.ContinueOperation(row.Operation, q.Now())
+		next.Cursor, next.Planning = cursor, cursor != ""
+		next.Tally.Planned += len(items)
+		err := q.changeOperation(ctx, row, next, origin{}, func(tx *table.Tx) error {
+			for _, i := range items {
+				tx.Insert(i)
+			}
+			return nil
+		})
+		if !dropFailed(items, err) {
+			return err
+		}
+	}
+}
+
+// dropFailed removes the items that exist already, because of which a commit failed.
+func dropFailed(items map[table.Key]*receipt, err error) (dropped bool) {
+	var ce *table.ConditionError
+	if !errors.As(err, &ce) {
+		return false
+	}
+	for _, k := range ce.Keys {
+		if items[k] != nil {
+			delete(items, k)
+			dropped = true
+		}
+	}
+	return dropped
+}
+
+// itemKey is the key of the receipt of an operation for a job.
+func itemKey(operation, job string) table.Key {
+	return receiptKey(operation, ingest.Target{Kind: ingest.TargetJob, ID: job})
+}
+
+// items reads the next page of the items of an operation, after its cursor.
+func (q *Queue) items(ctx context.Context, o *ingest.Operation) (page []receipt, end bool, err error) {
+	query := table.Query{PK: receiptPK(o.ID), From: o.Cursor + " ", To: "~", Limit: itemPage}
+	next, err := q.Table.Page(ctx, query, &page)
+	return page, next == "", err
+}
+
+// runItems acts on the next page of items. Those that were done by an earlier run of the
+// page, which ended before its checkpoint, are only counted.
+func (d Admin) runItems(ctx context.Context, row *Operation, until time.Time) error {
+	page, end, err := d.Queue.items(ctx, &row.Operation)
+	if err != nil {
+		return err
+	}
+	var add ingest.Tally
+	cursor, failure := row.Cursor, error(nil)
+	for i := range page {
+		item := &page[i]
+		if item.Outcome == "" && !d.Queue.Now().Before(until) {
+			end = false
+			break
+		}
+		failure = d.runItem(ctx, row, item, i == 0 && row.Tries >= itemTries-1)
+		if failure != nil {
+			end = false
+			break
+		}
+		if item.Outcome == ItemRefused {
+			add.Refused++
+		} else {
+			add.Done++
+		}
+		cursor = item.SK
+	}
+	return errors.Join(failure, d.checkpoint(ctx, row, cursor, add, end, failure != nil))
+}
+
+// checkpoint records the items that are done. If the operation was interrupted meanwhile,
+// they are recorded all the same. A Stale means that another run has recorded them.
+func (d Admin) checkpoint(ctx context.Context, row *Operation, cursor string, add ingest.Tally,
+	end, failed bool) error {
+	q, from := d.Queue, row.Cursor
+	for {
+		next := q.Rules.ContinueOperation(row.Operation, q.Now())
+		if failed && cursor == from {
+			next.Tries = row.Tries + 1
+		}
+		next.Cursor = cursor
+		next.Tally.Done += add.Done
+		next.Tally.Refused += add.Refused
+		by := origin{}
+		if end && next.State == ingest.OperationRunning {
+			next = q.Rules.StopOperation(next, ingest.OperationDone, q.Now())
+			by = origin{event: "operation.done", actor: next.Actor, component: "admin", reason: next.Reason}
+		}
+		err := q.changeOperation(ctx, row, next, by)
+		if !fault.Is(err, fault.Stale) {
+			return err
+		}
+		again, readErr := q.Operation(ctx, row.Operation.ID)
+		if readErr != nil {
+			return readErr
+		}
+		if again.Cursor != from || again.State == ingest.OperationDone {
+			return err
+		}
+		*row = *again
+	}
+}
+
+// runItem does the action on one item, unless it is done. A refusal is recorded with its
+// reason. Any other error is returned, unless it is the last try.
+func (d Admin) runItem(ctx context.Context, row *Operation, item *receipt, last bool) error {
+	if item.Outcome != "" {
+		return nil
+	}
+	_, err := d.actOnJob(ctx, ingest.Action{Name: row.Name, Reason: row.Reason, Actor: row.Actor,
+		Target: ingest.Target{Kind: ingest.TargetJob, ID: item.Job}, Role: ingest.Administrator,
+		Request: row.Operation.ID, Confirm: row.Confirm, DryRun: row.DryRun, Priority: row.Priority,
+		Until: row.Until}, item)
+	switch {
+	case err == nil:
+		return nil
+	case isRefused(err):
+	case last:
+		err = fmt.Errorf("given up after %d tries: %w", itemTries, err)
+	default:
+		return fmt.Errorf("queue: operation %s: %w", row.Operation.ID, err)
+	}
+	return d.refuse(ctx, row, item, err)
+}
+
+// isRefused reports whether an action was refused, so that the same try would be refused
+// again.
+func isRefused(err error) bool {
+	switch fault.Of(err) {
+	case fault.Invalid, fault.Denied, fault.NotFound, fault.Conflict, fault.Held:
+		return true
+	}
+	return false
+}
+
+// Refusal is the row of an item that was refused.
+type Refusal struct {
+	table.Head
+	Job    string `dynamo:"id"`
+	Reason string `dynamo:"message"`
+}
+
+const refusals = "REFUSED#"
+
+// refuse records that an item was refused: on its receipt, and in the list of refusals.
+func (d Admin) refuse(ctx context.Context, row *Operation, item *receipt, why error) error {
+	next := *item
+	next.Outcome, next.Message = ItemRefused, ingest.Cut(why.Error(), ingest.MaxReason)
+	k := table.Key{PK: row.PK, SK: refusals + item.Job}
+	r := &Refusal{Head: head(k), Job: item.Job, Reason: next.Message}
+	r.ExpiresAt = row.ExpiresAt
+	tx := d.Queue.Table.Begin(d.Queue.NewID())
+	item.put(tx, next)
+	tx.Insert(r)
+	err := tx.Commit(ctx)
+	if item.lost(err) {
+		return d.Queue.Table.Get(ctx, item.Key(), item)
+	}
+	return err
+}
+
+// Refusals lists the refused items of an operation, in the order of job ids.
+func (d Admin) Refusals(ctx context.Context, id, cursor string) (Page[Refusal], error) {
+	row, err := d.Queue.Operation(ctx, id)
+	if err != nil {
+		return Page[Refusal]{}, err
+	}
+	var page Page[Refusal]
+	query := table.Query{PK: row.PK, Prefix: refusals, Cursor: cursor}
+	page.Cursor, err = d.Queue.Table.Page(ctx, query, &page.Items)
+	return page, err
+}
