@@ -31,8 +31,10 @@ type Batch struct {
 	Report     string   `dynamo:"report,omitempty"`     // key of the newest saved report
 	Reports    int      `dynamo:"reports,omitempty"`    // see LastReport
 	Changes    int      `dynamo:"changes,omitempty"`    // jobs with another result than in the report before the newest
-	IfVersion  int      `dynamo:"if_version,omitempty"`
-	Mail       []string `dynamo:"mail,omitempty"` // recipients of the mails about it
+	// Removal is by whom and why the batch was deleted; nil if its retention has ended.
+	Removal   *Decision `dynamo:"removal,omitempty"`
+	IfVersion int       `dynamo:"if_version,omitempty"`
+	Mail      []string  `dynamo:"mail,omitempty"` // recipients of the mails about it
 	// Mails are the results of the mails that were sent or given up.
 	Mails []MailResult `dynamo:"mails_ended,omitempty"`
 }

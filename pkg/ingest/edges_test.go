@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// The transitions of the design that nothing makes yet: holds of batches and deletion by a
-// person are not implemented.
+// The transitions of the design that nothing makes yet: holds of batches and cancel are not
+// implemented.
 var (
-	laterJob = []string{"Failed→Deleted", "Held→Deleted", "Pending→Deleted"}
+	laterJob = []string{"Pending→Deleted"}
 
-	laterBatch = []string{"Failed→Deleted", "Held→Deleted", "Held→Pending", "Pending→Held"}
+	laterBatch = []string{"Held→Pending", "Pending→Held"}
 )
 
 // TestTransitionsThatAreMade applies every rule to a job, beginning with a new one: the
@@ -44,7 +44,7 @@ func TestTransitionsThatAreMade(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			next = append(next, released)
+			next = append(next, released, rules.Deleted(j, "by hand", now))
 		case j.State == Provisioning:
 			next = append(next, rules.Provision(j, now), rules.Failed(j, "by hand", true, now))
 		case j.Running():
@@ -54,7 +54,7 @@ func TestTransitionsThatAreMade(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			next = append(next, again, rules.Cleaned(j))
+			next = append(next, again, rules.Cleaned(j), rules.Deleted(j, "by hand", now))
 		}
 		for _, n := range next {
 			if n.State != j.State {
@@ -72,7 +72,8 @@ func TestBatchTransitionsThatAreMade(t *testing.T) {
 	made := map[string]bool{"→Pending": true, "Pending→Processing": true, "Pending→Failed": true,
 		"Processing→Reporting": true,
 		"Reporting→Completed":  true, "Reporting→Failed": true, "Completed→Deleted": true,
-		"Failed→UpdateReporting": true, "UpdateReporting→Completed": true, "UpdateReporting→Failed": true}
+		"Failed→Deleted": true, "Held→Deleted": true, "Failed→UpdateReporting": true, "UpdateReporting→Completed": true,
+		"UpdateReporting→Failed": true}
 	whole(t, nextBatch, made, laterBatch)
 }
 

@@ -64,7 +64,8 @@ type Job struct {
 	Work
 
 	Priority    int      `dynamo:"priority"`
-	Turn        string   `dynamo:"turn,omitempty"` // sort key among the waiting jobs
+	Prioritized bool     `dynamo:"prioritized,omitempty"` // a person set the priority: its size does not change it
+	Turn        string   `dynamo:"turn,omitempty"`        // sort key among the waiting jobs
 	IfVersion   int      `dynamo:"if_version,omitempty"`
 	SpaceNeeded int64    `dynamo:"space_needed"` // bytes; 0 = unknown
 	SizeKnown   bool     `dynamo:"size_known"`
@@ -138,8 +139,9 @@ func (j *Job) Running() bool {
 }
 
 // WorkKey returns the place of an unfinished job in the index "work": at exactly one gate,
-// among the due items, or among those on hold. A failed job is due when its work files are to
-// be removed; without work files it waits for a person. One that has ended has no place.
+// among the due items, or among those on hold. A failed or deleted job is due when its work
+// files are to be removed; a failed one without work files waits for a person. One that has
+// ended has no place.
 func (j *Job) WorkKey() (place, rank string) {
 	switch {
 	case j.Deferred():
@@ -165,8 +167,8 @@ func (j *Job) WorkKey() (place, rank string) {
 // Deferred reports whether the job is parked until a time that its source asked for.
 func (j *Job) Deferred() bool { return j.Parked && j.Due > 0 }
 
-// Uncleaned reports whether a failed job still has work files, and their space.
-func (j *Job) Uncleaned() bool { return j.State == Failed && j.HasSpace }
+// Uncleaned reports whether a failed or deleted job still has work files, and their space.
+func (j *Job) Uncleaned() bool { return (j.State == Failed || j.State == Deleted) && j.HasSpace }
 
 // JobID is the id of a batch's job: the batch's id and the row's number.
 func JobID(batch string, row int) string { return fmt.Sprintf("%s-%05d", batch, row) }

@@ -148,18 +148,19 @@ func (r Rules) Preserved(j Job, version int) Job {
 	return j
 }
 
-// Cleaned is a failed job without its work files. If its version is not stored
-// yet, it has to start again from the beginning.
+// Cleaned is a failed or deleted job without its work files. If the version of a
+// failed job is not stored yet, it has to start again from the beginning.
 func (r Rules) Cleaned(j Job) Job {
 	j.HasSpace, j.Cleaning, j.Due, j.Repairs = false, false, 0, 0
-	if !isAfter(j.LastSuccessful, Processing) {
+	if j.State == Failed && !isAfter(j.LastSuccessful, Processing) {
 		j.LastSuccessful = ""
 	}
 	return j
 }
 
 // release gives back what the job's state no longer needs: only a running job has a slot;
-// locks end with Recording, space with the work files.
+// locks end with Recording, space with the work files: a deleted job keeps it until these are
+// removed.
 func release(j Job) Job {
 	if !j.Running() {
 		j.HasSlot = false
@@ -167,7 +168,7 @@ func release(j Job) Job {
 	if j.Parked || !slices.Contains([]State{Provisioning, Downloading, Processing, Storing, Recording}, j.State) {
 		j.Locks = nil
 	}
-	if j.State == Completed || j.State == Deleted {
+	if j.State == Completed {
 		j.HasSpace = false
 	}
 	return j
@@ -212,7 +213,8 @@ func (r Rules) Ready(j Job) Job {
 func (r Rules) Requeue(j Job, now time.Time) (Job, error) {
 	switch {
 	case j.State != Failed:
-		return j, fault.New(fault.Conflict, "job %s is %s; only a Failed job can be requeued", j.ID, j.State)
+		return j, fault.New(fault.Conflict, "job %s is %s; only a Failed job can be requeued; %s", j.ID, j.State,
+			j.State.Becomes())
 	case j.NotRecoverable:
 		return j, fault.New(fault.Conflict, "job %s cannot be requeued: %s. A new submission is needed", j.ID,
 			j.Message)

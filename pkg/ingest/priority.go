@@ -25,6 +25,14 @@ func BatchPriority(n int) int {
 	return min(int(10*math.Log(float64(n))+DefaultPriority), WorstBatchPriority)
 }
 
+// Prioritize is a job with the priority that a person has set. It changes the job's turn at
+// its gate; a job that does not wait has the priority when it next does.
+func (r Rules) Prioritize(j Job, priority int) Job {
+	j.Priority, j.Prioritized = priority, true
+	j.Turn = r.turn(j)
+	return j
+}
+
 // turn is the sort key of a waiting job: its priority, then its age. With aging it is the
 // time at which the job would reach priority 0. That does not change while the job waits,
 // so no row has to be written only because time passes.

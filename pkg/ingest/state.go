@@ -3,6 +3,8 @@ package ingest
 import (
 	"fmt"
 	"slices"
+
+	"archivist/pkg/fault"
 )
 
 // State of a job. Stored strings are never renamed.
@@ -62,14 +64,30 @@ func isAfter(a, b State) bool {
 	return before >= 0 && slices.Index(Order, a) > before
 }
 
-// CheckJob returns an error that names both states when from may not become to.
+// CheckJob returns a Conflict that names both states, and those that are allowed, when from
+// may not become to.
 func CheckJob(from, to State) error { return check("job", nextJob, from, to) }
+
+// Becomes says what a job in a state can become: "a job that is Pending can become Held,
+// Estimating or Deleted".
+func (s State) Becomes() string { return becomes("job", nextJob, s) }
 
 func check[S ~string](what string, table map[S][]S, from, to S) error {
 	if slices.Contains(table[from], to) {
 		return nil
 	}
-	return fmt.Errorf("ingest: a %s cannot go from %q to %q", what, from, to)
+	return fault.New(fault.Conflict, "%s; not %s", becomes(what, table, from), to)
+}
+
+func becomes[S ~string](what string, table map[S][]S, from S) string {
+	subject := fmt.Sprintf("a %s that is %s", what, from)
+	if from == "" {
+		subject = "a new " + what
+	}
+	if len(table[from]) == 0 {
+		return subject + " cannot become anything else"
+	}
+	return fmt.Sprintf("%s can become %s", subject, listOf(table[from]))
 }
 
 // Class is the class in which a batch counts a job.
@@ -132,5 +150,8 @@ var nextBatch = map[BatchState][]BatchState{
 	BatchDeleted:         {},
 }
 
-// CheckBatch returns an error that names both states when from may not become to.
+// CheckBatch is CheckJob for a batch.
 func CheckBatch(from, to BatchState) error { return check("batch", nextBatch, from, to) }
+
+// Becomes says what a batch in a state can become.
+func (s BatchState) Becomes() string { return becomes("batch", nextBatch, s) }

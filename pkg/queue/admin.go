@@ -53,12 +53,16 @@ type plan struct {
 	unconfirmed string
 	// unchanged is set if the target is already as the action wants it.
 	unchanged bool
+	// first is done before the commit, but not in a dry run. It must be safe to repeat.
+	first func(ctx context.Context) error
 	// also are other parts of the transaction.
 	also []func(*table.Tx) error
 	// offers is a bulk operation that usually follows, nil if there is none.
 	offers *ingest.Bulk
 	// then is done after the commit, to speed up what the sweep would do as well.
 	then func(ctx context.Context)
+	// operation is the id of the bulk operation that completes the action, "" if there is none.
+	operation string
 }
 
 // decision is what an action would do to a job.
@@ -72,10 +76,13 @@ type decider func(ctx context.Context, q *Queue, row *Job, a ingest.Action) (dec
 
 // jobActions are the deciders of the actions on jobs.
 var jobActions = map[ingest.ActionName]decider{
-	ingest.ActRequeue: decideRequeue,
-	ingest.ActFail:    decideFail,
-	ingest.ActHold:    decideHold,
-	ingest.ActRelease: decideRelease,
+	ingest.ActRequeue:    decideRequeue,
+	ingest.ActFail:       decideFail,
+	ingest.ActHold:       decideHold,
+	ingest.ActRelease:    decideRelease,
+	ingest.ActDelete:     decideDelete,
+	ingest.ActPrioritize: decidePrioritize,
+	ingest.ActCleanUp:    decideCleanUp,
 }
 
 // actOnJob does an action on a job, with its receipt in the same transaction.
@@ -111,6 +118,8 @@ type batchDecider func(ctx context.Context, q *Queue, row *Batch, a ingest.Actio
 // batchActions are the deciders of the actions on batches.
 var batchActions = map[ingest.ActionName]batchDecider{
 	ingest.ActUpdateReport: decideUpdateReport,
+	ingest.ActDelete:       decideDeleteBatch,
+	ingest.ActCleanUp:      decideCleanUpBatch,
 }
 
 // actOnBatch is actOnJob for a batch.
@@ -143,6 +152,14 @@ type attempt struct {
 	plan
 	from, to string
 	commit   func(remember part) error
+}
+
+// prepare does what is to be done before the commit.
+func (p plan) prepare(ctx context.Context) error {
+	if p.first == nil {
+		return nil
+	}
+	return p.first(ctx)
 }
 
 // attempt decides and commits an action, again as often as others change its target
@@ -180,7 +197,7 @@ func (d Admin) attempt(ctx context.Context, a ingest.Action, r *receipt, decide 
 // result is the result of the attempt before it is committed.
 func (to attempt) result(a ingest.Action) ingest.ActionResult {
 	out := ingest.ActionResult{Action: a.Name, Target: a.Target, DryRun: a.DryRun, Summary: to.summary,
-		Warnings: to.warnings, Next: to.offers}
+		Warnings: to.warnings, Next: to.offers, Operation: to.operation}
 	if to.unchanged {
 		return out
 	}
@@ -198,6 +215,9 @@ func (to attempt) result(a ingest.Action) ingest.ActionResult {
 func (to attempt) do(ctx context.Context, r *receipt, out *ingest.ActionResult) error {
 	changed := *out
 	changed.Changed = true
+	if err := to.prepare(ctx); err != nil {
+		return err
+	}
 	err := to.commit(func(tx *table.Tx) error {
 		r.add(tx, changed)
 		return nil
@@ -210,4 +230,19 @@ func (to attempt) do(ctx context.Context, r *receipt, out *ingest.ActionResult) 
 		to.then(ctx)
 	}
 	return nil
+}
+
+// cannot refuses an action because its target is not in one of the states that it needs.
+// becomes says what the target can become, advice what to do.
+func cannot(a ingest.Action, state, needs, becomes, advice string) error {
+	return fault.New(fault.Conflict, "%s %s is %s; %s needs %s; %s. %s", a.Target.Kind, a.Target.ID, state, a.Name,
+		needs, becomes, advice)
+}
+
+// actTries is how often an action is tried on a target that others change meanwhile.
+const actTries = 10
+
+// busy is the error of an action whose target was changed by others at each try.
+func busy(t ingest.Target) error {
+	return fault.New(fault.Unavailable, "%s %s keeps changing; try again in a moment", t.Kind, t.ID)
 }

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"archivist/pkg/fault"
@@ -9,7 +10,7 @@ import (
 	"archivist/pkg/table"
 )
 
-// clean removes the work files of a failed job and frees their space. Meanwhile it holds
+// clean removes the work files of a failed or deleted job and frees their space. Meanwhile it holds
 // the job's lease, and the job cannot be requeued until all files are removed. First it
 // postpones the job's due time, so that a failure does not delay other jobs.
 func (q *Queue) clean(ctx context.Context, row *Job, now time.Time, reason string) error {
@@ -24,6 +25,11 @@ func (q *Queue) clean(ctx context.Context, row *Job, now time.Time, reason strin
 
 	if err := q.checkStored(ctx, &row.Job); err != nil {
 		return err
+	}
+	if row.State == ingest.Deleted {
+		if err := q.recordStored(ctx, &row.Job, "archivist"); err != nil {
+			return err
+		}
 	}
 	all, err := q.Clean(ctx, row.Job.ID, now.Add(q.itemTime()))
 	if err != nil {
@@ -75,8 +81,60 @@ func (q *Queue) cleanEarly(ctx context.Context, until time.Time) error {
 // mayCleanEarly reports whether a failed job has kept its work files long enough.
 func (q *Queue) mayCleanEarly(row *Job, now time.Time) bool {
 	kept := now.Sub(time.UnixMilli(row.Entered))
-	return row.Uncleaned() && !row.Live(now) && row.Repairs == 0 && kept >= q.Settings.FailedKeep
+	return row.State == ingest.Failed && row.HasSpace && !row.Live(now) && row.Repairs == 0 &&
+		kept >= q.Settings.FailedKeep
 }
 
 // earlyPage is the number of failed jobs that one tick checks for space to free.
 const earlyPage = 20
+
+// decideCleanUp removes the work files of a failed job now, not after their retention. The
+// sweep does it.
+func decideCleanUp(_ context.Context, q *Queue, row *Job, a ingest.Action) (d decision, err error) {
+	job := row.Job
+	d.next = job
+	switch {
+	case job.State.Open():
+		return d, cannot(a, string(job.State), "Failed", job.State.Becomes(), "It needs its work files")
+	case !job.Uncleaned():
+		d.unchanged, d.summary = true, fmt.Sprintf("job %s has no work files", job.ID)
+		return d, nil
+	}
+	d.next = q.Rules.CleanUp(job, q.Now())
+	if job.State == ingest.Deleted || job.Cleaning || d.next.Due == job.Due {
+		d.unchanged, d.summary = true, fmt.Sprintf("the work files of job %s are being removed already", job.ID)
+		return d, nil
+	}
+	d.by = origin{event: "job.cleaning", actor: a.Actor, component: "admin", reason: a.Reason}
+	d.summary = fmt.Sprintf("the work files of job %s, %s, are removed after %s", job.ID, ingest.Bytes(job.SpaceNeeded),
+		ingest.Timestamp(d.next.Due))
+	d.warnings = []string{fmt.Sprintf("a requeue of job %s then starts from the beginning", job.ID)}
+	d.then = func(ctx context.Context) { q.wake(ctx, []ingest.Wake{{Kind: ingest.LookGates}}) }
+	return d, nil
+}
+
+// decideCleanUpBatch removes the rows of a completed batch now, not after their retention.
+// For a failed batch it names the operation that removes the work files of its jobs.
+func decideCleanUpBatch(ctx context.Context, q *Queue, row *Batch, a ingest.Action) (d batchDecision, err error) {
+	batch := row.Batch
+	d.next = batch
+	switch batch.State {
+	case ingest.BatchDeleted:
+		d.unchanged, d.summary = true, fmt.Sprintf("batch %s is Deleted already", batch.ID)
+		return d, nil
+	case ingest.BatchFailed:
+		d.unchanged = true
+		d.summary = fmt.Sprintf("the rows of batch %s are kept; its failed jobs may have work files", batch.ID)
+		d.offers = &ingest.Bulk{Name: ingest.ActCleanUp, Filter: ingest.Filter{Batch: batch.ID, State: ingest.Failed}}
+		return d, nil
+	case ingest.BatchCompleted:
+	default:
+		return d, cannot(a, string(batch.State), "Completed or Failed", batch.State.Becomes(), "Wait for its report")
+	}
+	d.next = q.removed(batch, a)
+	d.by = origin{event: "batch.state", actor: a.Actor, component: "admin", reason: a.Reason}
+	d.summary = fmt.Sprintf("the rows of batch %s and its %s jobs are removed; their history is kept", batch.ID,
+		ingest.Number(batch.Unpacked))
+	d.warnings = []string{"its jobs and their receipts can then not be listed any more"}
+	return d, nil
+}

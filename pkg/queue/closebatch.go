@@ -22,11 +22,7 @@ func (q *Queue) CloseBatch(ctx context.Context, id string) error {
 			return err
 		}
 		next := q.Rules.EnterBatch(row.Batch, ingest.BatchReporting, q.Now())
-		none := func(tx *table.Tx) error {
-			tx.Require(countKey(id), "n_processing = ? AND n_held = ?", 0, 0)
-			return nil
-		}
-		err = q.changeBatch(ctx, row, next, origin{event: "batch.state", component: "queue"}, none)
+		err = q.changeBatch(ctx, row, next, origin{event: "batch.state", component: "queue"}, noneOpen(id))
 		if !fault.Is(err, fault.Stale) {
 			return err
 		}

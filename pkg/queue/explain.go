@@ -97,7 +97,7 @@ func explainEnd(j *ingest.Job) (WaitsOn, string) {
 	case ingest.Failed:
 		return explainFailed(j)
 	}
-	return OnNothing, "It was deleted."
+	return OnNothing, "It was " + sentence(cmp.Or(j.Message, "deleted"))
 }
 
 // explainFailed returns the job's message, which states what to do.

@@ -38,7 +38,7 @@ func (q *Queue) ExplainBatch(ctx context.Context, id string) (Explanation, error
 	case ingest.BatchCompleted:
 		x.Why = fmt.Sprintf("All of its jobs have ended: %s.", ended(counts))
 	case ingest.BatchDeleted:
-		x.Why = "It was completed long ago; its history is kept, and its other records are being removed."
+		x.Why = deletedBatch(&row.Batch)
 	}
 	if err != nil {
 		return x, err
@@ -49,6 +49,15 @@ func (q *Queue) ExplainBatch(ctx context.Context, id string) (Explanation, error
 		x.Why += " The " + p.String() + "."
 	}
 	return x, err
+}
+
+// deletedBatch states why a batch was deleted.
+func deletedBatch(b *ingest.Batch) string {
+	why := "It was completed long ago"
+	if b.Removal != nil {
+		why = "It was " + strings.TrimSuffix(b.Removal.String("deleted"), ".")
+	}
+	return why + "; its history is kept, and its other records are being removed."
 }
 
 // reading names what unpack does for a batch.

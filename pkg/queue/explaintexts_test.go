@@ -187,7 +187,7 @@ var jobCases = []explainCase{
 	{"Failed: never begun", func(b *bench) string {
 		return ingest.JobID(b.submitJobs(ingest.Job{Collection: "maps", LocalIDs: []string{"a\x00"}}), 1)
 	}, queue.OnNothing},
-	{"Deleted", at(ingest.Deleted, 0), queue.OnNothing},
+	{"Deleted", at(ingest.Deleted, 0, after(ingest.Provisioning, "deleted by ada: a test", false)), queue.OnNothing},
 }
 
 // inState is a batch of three jobs, two of which have ended, in a state.
@@ -269,6 +269,9 @@ var batchCases = []explainCase{
 		return id
 	}, queue.OnPerson},
 	{"Batch Deleted", inState(ingest.BatchDeleted), queue.OnNothing},
+	{"Batch Deleted by a person", inState(ingest.BatchDeleted, func(row *queue.Batch) {
+		row.Removal = &ingest.Decision{Actor: "ada", Reason: "a test."}
+	}), queue.OnNothing},
 }
 
 func (b *bench) submitted() string {

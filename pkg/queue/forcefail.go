@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 )
 
@@ -17,9 +16,13 @@ func (q *Queue) ForceFail(ctx context.Context, id, reason, actor string) (*Job, 
 // write, because the rev has changed. At Storing it checks the storage first, so that the
 // message does not deny a committed version.
 func decideFail(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d decision, err error) {
+	if row.State == ingest.Failed {
+		d.next, d.unchanged, d.summary = row.Job, true, fmt.Sprintf("job %s is Failed already", row.Job.ID)
+		return d, nil
+	}
 	if err := ingest.CheckJob(row.State, ingest.Failed); err != nil {
-		return d, fault.New(fault.Conflict, "job %s is %s; only a job from Estimating to Notify can be failed",
-			row.Job.ID, row.State)
+		return d, cannot(a, string(row.State), "a state from Estimating to Notify", row.State.Becomes(),
+			"A job that has not started can be held, and then deleted")
 	}
 	job := row.Job
 	if job.State == ingest.Storing && q.Stored != nil {

@@ -8,16 +8,16 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// Preserved records on a failed job that its version is committed: its worker committed it
-// after it had lost the job. A job that has a version already, or that is not Failed, stays
-// unchanged.
+// Preserved records on a failed or deleted job that its version is committed: its worker
+// committed it after it had lost the job. A job that has a version already, or that is in
+// another state, stays unchanged. The clean-up of a deleted job records the version.
 func (q *Queue) Preserved(ctx context.Context, id, ark string, version int) error {
 	for range actTries {
 		row, err := q.Job(ctx, id)
 		if fault.Is(err, fault.NotFound) {
 			return nil
 		}
-		if err != nil || row.State != ingest.Failed || row.ObjectVersion != 0 {
+		if err != nil || !isGivenUp(row.State) || row.ObjectVersion != 0 {
 			return err
 		}
 		next := row.Job
@@ -30,6 +30,8 @@ func (q *Queue) Preserved(ctx context.Context, id, ark string, version int) erro
 	}
 	return busy(ingest.Target{Kind: ingest.TargetJob, ID: id})
 }
+
+func isGivenUp(s ingest.State) bool { return s == ingest.Failed || s == ingest.Deleted }
 
 // checkStored checks the storage once more for a job that failed at Storing: its worker may
 // have committed the version after an operator failed the job, and then died. After the

@@ -46,7 +46,7 @@ func (s Settings) Check() error {
 	return nil
 }
 
-// Queue is the service. All fields except Stored and Compose are required.
+// Queue is the service. All fields except Stored, Record and Compose are required.
 type Queue struct {
 	Table      *table.Table
 	Now        func() time.Time
@@ -61,6 +61,10 @@ type Queue struct {
 	// Stored checks in the storage whether the version of a job at Storing is committed. If
 	// so, it sets the version on the job. nil: the storage cannot be checked.
 	Stored func(ctx context.Context, j *ingest.Job) error
+
+	// Record writes the missing rows of a stored object, for an actor. A Conflict means that some
+	// local ids are another object's; the rest is written. nil: nothing can be recorded.
+	Record func(ctx context.Context, ark, actor string) error
 
 	// Compose prepares mails to be sent. nil: there are no mails.
 	Compose Compose

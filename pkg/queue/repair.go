@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"archivist/pkg/ingest"
 )
@@ -12,7 +13,7 @@ import (
 func (row *Job) repair(ctx context.Context, q *Queue) error {
 	now := q.Now()
 	if row.Uncleaned() && !row.Live(now) {
-		return q.clean(ctx, row, now, "work files removed: the retention period of failed jobs has ended")
+		return q.clean(ctx, row, now, "work files removed: "+q.whyClean(row, now))
 	}
 	if row.Deferred() {
 		by := origin{event: "job.state", component: "sweep", reason: "the wait that the source asked for has ended"}
@@ -37,6 +38,17 @@ func (row *Job) repair(ctx context.Context, q *Queue) error {
 		by.event = "job.repaired"
 		return q.changeJob(ctx, row, next, by)
 	})
+}
+
+// whyClean is why the work files of a job are removed when they are due.
+func (q *Queue) whyClean(row *Job, now time.Time) string {
+	if row.State == ingest.Deleted {
+		return "the job was deleted"
+	}
+	if now.Sub(time.UnixMilli(row.Entered)) < q.Rules.FailedRetention {
+		return "a person requested it"
+	}
+	return "the retention period of failed jobs has ended"
 }
 
 // repair gives a batch that is past due a new execution at its step, or checks whether it

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
 )
@@ -36,6 +35,11 @@ func decideRequeue(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d 
 	if d.next, err = q.Rules.Requeue(row.Job, q.Now()); err != nil {
 		return d, err
 	}
+	notDeleted, err := q.mayReopen(ctx, row.Batch)
+	if err != nil {
+		return d, err
+	}
+	d.also = append(d.also, notDeleted)
 	permitted, overtaken, err := q.overtaken(ctx, &row.Job)
 	if err != nil {
 		return d, err
@@ -109,12 +113,4 @@ func (q *Queue) laterVersion(ctx context.Context, ark string, j *ingest.Job) (
 		}
 	}
 	return head, later, nil
-}
-
-// actTries is how often an action is tried on a job that others change meanwhile.
-const actTries = 10
-
-// busy is the error of an action whose target was changed by others at each try.
-func busy(t ingest.Target) error {
-	return fault.New(fault.Unavailable, "%s %s keeps changing; try again in a moment", t.Kind, t.ID)
 }

@@ -2,6 +2,8 @@ package queue
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
@@ -10,10 +12,10 @@ import (
 // retireChunk is the number of job rows that one transaction removes.
 const retireChunk = 50
 
-// retire removes the rows of a Completed batch whose retention has ended. The batch becomes
-// Deleted, then its jobs' rows are removed from the last to the first, and at the end its
-// own. Events stay. It continues where an earlier sweep stopped, and works for the time of
-// one item.
+// retire removes the rows of a batch that a person has deleted, or of a Completed one whose
+// retention has ended. The batch becomes Deleted, then its jobs' rows are removed from the
+// last to the first, and at the end its own. Events stay. It continues where an earlier
+// sweep stopped, and works for the time of one item.
 func (q *Queue) retire(ctx context.Context, row *Batch) error {
 	until := q.Now().Add(q.itemTime())
 	if row.State == ingest.BatchCompleted {
@@ -28,7 +30,7 @@ func (q *Queue) retire(ctx context.Context, row *Batch) error {
 		if !q.Now().Before(until) {
 			return nil // the next sweep continues
 		}
-		if err := q.retireJobs(ctx, row); err != nil {
+		if ended, err := q.retireJobs(ctx, row, until); err != nil || !ended {
 			return err
 		}
 	}
@@ -42,24 +44,65 @@ func (q *Queue) retire(ctx context.Context, row *Batch) error {
 	return tx.Commit(ctx)
 }
 
-// retireJobs removes the last of the remaining job rows, and records that on the batch.
-func (q *Queue) retireJobs(ctx context.Context, row *Batch) error {
+// retireJobs removes the last of the remaining job rows, and records that on the batch. It
+// removes none, and reports that, while one of these jobs still has work files.
+func (q *Queue) retireJobs(ctx context.Context, row *Batch, until time.Time) (ended bool, err error) {
 	tx := q.Table.Begin(q.NewID())
 	left := max(0, row.Unpacked-retireChunk)
+	var waits int64 // until the last work files can be removed
 	for n := left + 1; n <= row.Unpacked; n++ {
+		if !q.Now().Before(until) {
+			return false, nil // the next sweep continues
+		}
 		job, err := q.Job(ctx, ingest.JobID(row.Batch.ID, n))
 		if fault.Is(err, fault.NotFound) {
 			continue
 		}
+		if err == nil {
+			err = q.discard(ctx, row, job)
+		}
 		if err != nil {
-			return err
+			return false, err
+		}
+		if job.Uncleaned() {
+			waits = max(waits, job.Due, q.Now().UnixMilli()+1)
 		}
 		tx.Remove(job)
 	}
 	next := row.Batch
 	next.Unpacked, next.Due, next.Repairs = left, q.Now().UnixMilli(), 0
-	if err := q.putBatch(tx, row, next, origin{}); err != nil {
-		return err
+	if waits > 0 {
+		tx = q.Table.Begin(q.NewID())
+		next.Unpacked, next.Due = row.Unpacked, waits
 	}
-	return tx.Commit(ctx)
+	if err := q.putBatch(tx, row, next, origin{}); err != nil {
+		return false, err
+	}
+	return waits == 0, tx.Commit(ctx)
+}
+
+// discard deletes a failed job of a deleted batch, and removes its work files if that is
+// due. What it stored is recorded first.
+func (q *Queue) discard(ctx context.Context, batch *Batch, job *Job) error {
+	now := q.Now()
+	switch {
+	case job.State.Open():
+		return fmt.Errorf("queue: batch %s is Deleted, but its job %s is %s", batch.Batch.ID, job.Job.ID, job.State)
+	case job.State == ingest.Failed && batch.Removal != nil:
+		if err := q.checkStored(ctx, &job.Job); err != nil {
+			return err
+		}
+		if err := q.recordStored(ctx, &job.Job, batch.Removal.Actor); err != nil {
+			return err
+		}
+		next := q.Rules.Deleted(job.Job, batch.Removal.String("deleted with its batch"), now)
+		by := origin{event: "job.state", actor: batch.Removal.Actor, component: "sweep", reason: batch.Removal.Reason}
+		if err := q.changeJob(ctx, job, next, by); err != nil {
+			return err
+		}
+	}
+	if !job.Uncleaned() || job.Live(now) || now.UnixMilli() < job.Due {
+		return nil
+	}
+	return q.clean(ctx, job, now, "work files removed: "+q.whyClean(job, now))
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"archivist/pkg/ingest"
-	"archivist/pkg/table"
 )
 
 // decideUpdateReport lets a failed batch report what has changed since its last report. It is
@@ -25,9 +24,6 @@ func decideUpdateReport(ctx context.Context, q *Queue, row *Batch, a ingest.Acti
 	d.by = origin{event: "batch.state", actor: a.Actor, component: "admin", reason: a.Reason}
 	d.summary = fmt.Sprintf("batch %s reports what has changed since its last report: its jobs are now %s",
 		row.Batch.ID, ended(counts))
-	d.also = append(d.also, func(tx *table.Tx) error {
-		tx.Require(countKey(row.Batch.ID), "n_processing = ? AND n_held = ?", 0, 0)
-		return nil
-	})
+	d.also = append(d.also, noneOpen(row.Batch.ID))
 	return d, nil
 }

@@ -111,7 +111,7 @@ func (d Download) finish(ctx context.Context, a *attempt) (ingest.Result, error)
 		return ingest.Result{}, fmt.Errorf("stage: the ledger of %s has %d files, its manifest %d",
 			j.ID, a.came.files, j.Files)
 	}
-	if !j.SizeKnown {
+	if !j.SizeKnown && !j.Prioritized {
 		j.Priority = max(0, j.Priority-ingest.UnknownSizePenalty)
 	}
 

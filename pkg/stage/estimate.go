@@ -59,6 +59,8 @@ func (e Estimate) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 	}
 	if err == nil && !j.SizeKnown {
 		j.SpaceNeeded = 0
+	}
+	if err == nil && !j.SizeKnown && !j.Prioritized {
 		j.Priority = min(j.Priority+ingest.UnknownSizePenalty, ingest.WorstPriority)
 	}
 

@@ -21,6 +21,7 @@ import (
 
 	"archivist/pkg/callback"
 	"archivist/pkg/collection"
+	"archivist/pkg/fault"
 	"archivist/pkg/fetch"
 	"archivist/pkg/identity"
 	"archivist/pkg/ingest"
@@ -105,13 +106,24 @@ func (s *Stages) stored() Stored {
 }
 
 // Serve gives the queue its functions on content: one removes work files, one finds
-// whether a job's version is stored.
+// whether a job's version is stored, one records what is stored.
 func (s *Stages) Serve(q *queue.Queue) {
 	q.Clean = func(ctx context.Context, job string, until time.Time) (bool, error) {
 		return s.Work.Clean(ctx, job, until, s.Now)
 	}
 	q.Stored = func(ctx context.Context, j *ingest.Job) error { return s.stored().ByPlan(ctx, j) }
+	q.Record = func(ctx context.Context, ark, actor string) error {
+		_, done, err := s.Reindexer().Object(ctx, ark, actor, s.Now().Add(recordTime))
+		if err == nil && !done {
+			err = fault.New(fault.Unavailable, "not all versions of %s are recorded yet; repeat the action", ark)
+		}
+		return err
+	}
 }
+
+// recordTime is the time to record a stored object, within that of one repair by the sweep
+// and of one request to the API. What was recorded stays.
+const recordTime = 5 * time.Second
 
 // Mail composes mails.
 func (s *Stages) Mail() mail.Composer {

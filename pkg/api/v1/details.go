@@ -15,6 +15,8 @@ const (
 	EventJobRepaired       = "job.repaired"
 	EventJobPreserved      = "job.preserved"
 	EventJobCleaned        = "job.cleaned"
+	EventJobCleaning       = "job.cleaning"
+	EventJobPrioritized    = "job.prioritized"
 	EventJobContinued      = "job.continued"
 	EventJobHeld           = "job.held"
 	EventJobReleased       = "job.released"
@@ -33,7 +35,8 @@ const (
 
 // EventTypes are the types of events.
 var EventTypes = []string{EventBatchState, EventBatchMail, EventBatchRepaired, EventJobState, EventJobRequeued,
-	EventJobRepaired, EventJobPreserved, EventJobCleaned, EventJobContinued, EventObjectCreate, EventObjectModify,
+	EventJobRepaired, EventJobPreserved, EventJobCleaned, EventJobCleaning, EventJobPrioritized,
+	EventJobContinued, EventObjectCreate, EventObjectModify,
 	EventCollectionProfile, EventCollectionHeld, EventCollectionRelease, EventBatchHeld, EventBatchReleased,
 	EventJobHeld, EventJobReleased, EventQueuePaused, EventQueueResumed, EventStoragePaused, EventStorageResumed}
 

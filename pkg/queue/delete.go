@@ -1,0 +1,147 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/table"
+)
+
+// decideDelete gives up a failed or held job. It needs confirmation while the report of the
+// job's batch is not written. A version that the job has stored stays in the archive, and is
+// recorded first.
+func decideDelete(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d decision, err error) {
+	job := row.Job
+	d.next = job
+	switch job.State {
+	case ingest.Deleted:
+		d.unchanged, d.summary = true, fmt.Sprintf("job %s is Deleted already", job.ID)
+		return d, nil
+	case ingest.Failed, ingest.Held:
+	default:
+		return d, cannot(a, string(job.State), "Failed or Held", job.State.Becomes(), insteadOfDelete(job.State))
+	}
+	batch, err := q.Batch(ctx, job.Batch)
+	if err != nil {
+		return d, err
+	}
+	if err := q.checkStored(ctx, &job); err != nil {
+		return d, err
+	}
+	d.next = q.Rules.Deleted(job, ingest.Decision{Reason: a.Reason, Actor: a.Actor}.String("deleted"), q.Now())
+	d.by = origin{event: "job.state", actor: a.Actor, component: "admin", reason: a.Reason}
+	d.summary = fmt.Sprintf("job %s is deleted; its history is kept", job.ID)
+	if job.HasSpace {
+		d.summary += ", and its work files are removed after " + ingest.Timestamp(d.next.Due)
+	}
+	if job.ObjectVersion > 0 {
+		d.warnings = append(d.warnings, fmt.Sprintf("version %d of %s stays preserved", job.ObjectVersion, job.Primary))
+	}
+	if unreported(batch.State) {
+		d.unconfirmed = fmt.Sprintf("batch %s is %s, and its report will not show job %s: the depositor is not told",
+			batch.Batch.ID, batch.State, job.ID)
+	}
+	d.first = func(ctx context.Context) error { return q.recordStored(ctx, &job, a.Actor) }
+	return d, nil
+}
+
+// insteadOfDelete is what to do with a job that cannot be deleted in its state.
+func insteadOfDelete(s ingest.State) string {
+	switch s {
+	case ingest.Pending:
+		return "Hold it first"
+	case ingest.Completed:
+		return "Its rows are removed with its batch"
+	}
+	return "Fail it first"
+}
+
+// unreported reports whether the report of a batch is not written yet.
+func unreported(s ingest.BatchState) bool {
+	return s != ingest.BatchFailed && s != ingest.BatchCompleted && s != ingest.BatchDeleted
+}
+
+// recordStored records the version that a job has stored, before nothing refers to it any
+// more. A local id that belongs to another object cannot be recorded; the rest is.
+func (q *Queue) recordStored(ctx context.Context, j *ingest.Job, actor string) error {
+	if q.Record == nil || !j.Unrecorded() {
+		return nil
+	}
+	err := q.Record(ctx, j.Primary, actor)
+	if fault.Is(err, fault.Conflict) {
+		q.Log.Warn("not all rows of a stored version could be written", "job", j.ID, "ark", j.Primary, "error", err)
+		return nil
+	}
+	return err
+}
+
+// decideDeleteBatch gives up a failed or held batch with all its jobs. The sweep deletes the
+// jobs and removes the rows.
+func decideDeleteBatch(ctx context.Context, q *Queue, row *Batch, a ingest.Action) (d batchDecision, err error) {
+	batch := row.Batch
+	d.next = batch
+	switch batch.State {
+	case ingest.BatchDeleted:
+		d.unchanged, d.summary = true, fmt.Sprintf("batch %s is Deleted already", batch.ID)
+		return d, nil
+	case ingest.BatchFailed, ingest.BatchHeld:
+	case ingest.BatchCompleted:
+		return d, cannot(a, string(batch.State), "Failed or Held", batch.State.Becomes(),
+			"Its rows are removed after their retention; clean-up removes them now")
+	default:
+		return d, cannot(a, string(batch.State), "Failed or Held", batch.State.Becomes(),
+			"Cancel it first, and wait for its report")
+	}
+	counts, err := q.Counts(ctx, batch.ID)
+	if err != nil {
+		return d, err
+	}
+	if open := counts.Open(); open > 0 {
+		return d, fault.New(fault.Conflict,
+			"batch %s has %s jobs that have not ended; wait for them, or fail them first",
+			batch.ID, ingest.Number(open))
+	}
+	d.next = q.removed(batch, a)
+	d.by = origin{event: "batch.state", actor: a.Actor, component: "admin", reason: a.Reason}
+	d.summary = fmt.Sprintf("batch %s and its %s jobs are deleted; their history is kept", batch.ID,
+		ingest.Number(batch.Unpacked))
+	d.unconfirmed = fmt.Sprintf("batch %s is %s with %s failed jobs, which can then neither be requeued nor listed; "+
+		"the depositor is not told", batch.ID, batch.State, ingest.Number(counts.Failed))
+	d.also = append(d.also, noneOpen(batch.ID))
+	return d, nil
+}
+
+// removed is a batch whose rows the sweep removes now, because a person has decided it.
+func (q *Queue) removed(b ingest.Batch, a ingest.Action) ingest.Batch {
+	now := q.Now()
+	b = q.Rules.EnterBatch(b, ingest.BatchDeleted, now)
+	b.Due = now.UnixMilli()
+	b.Removal = &ingest.Decision{Reason: a.Reason, Actor: a.Actor, At: b.Due}
+	return b
+}
+
+// noneOpen makes a change depend on that all jobs of a batch have ended.
+func noneOpen(batch string) func(*table.Tx) error {
+	return func(tx *table.Tx) error {
+		tx.Require(countKey(batch), "n_processing = ? AND n_held = ?", 0, 0)
+		return nil
+	}
+}
+
+// mayReopen returns a Conflict if a batch is Deleted, so that no job of it may be open
+// again, and the part of a transaction that makes it depend on that it is not.
+func (q *Queue) mayReopen(ctx context.Context, batch string) (func(*table.Tx) error, error) {
+	row, err := q.Batch(ctx, batch)
+	if err != nil {
+		return nil, err
+	}
+	if row.State == ingest.BatchDeleted {
+		return nil, fault.New(fault.Conflict, "batch %s is Deleted: its jobs are being removed", batch)
+	}
+	return func(tx *table.Tx) error {
+		tx.Require(batchKey(batch), "batch_state <> ?", ingest.BatchDeleted)
+		return nil
+	}, nil
+}
