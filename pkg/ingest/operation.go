@@ -115,6 +115,10 @@ type Operation struct {
 	Progress string `dynamo:"progress,omitempty"`
 	Tally    Tally  `dynamo:"tally"`
 
+	// Execution is the name of the execution that a person has started and that runs it first;
+	// "" if the system has started one.
+	Execution string `dynamo:"execution,omitempty"`
+
 	Created int64 `dynamo:"created"`
 	Ended   int64 `dynamo:"ended,omitempty"`
 	Work
@@ -187,7 +191,8 @@ func (r Rules) StopOperation(o Operation, to OperationState, now time.Time) Oper
 
 // OperationWakes are the wake-ups that are due after a change of an operation.
 func OperationWakes(prev, next Operation) []Wake {
-	if next.State != OperationRunning || next.Exec == prev.Exec {
+	own := next.Exec == 1 && next.Execution != "" // it runs already
+	if next.State != OperationRunning || next.Exec == prev.Exec || own {
 		return nil
 	}
 	return []Wake{{Kind: StartOperation, ID: next.ID, Exec: next.Exec}}

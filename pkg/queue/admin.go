@@ -16,7 +16,14 @@ import (
 // An action on a job is a decider: a function that reads what it needs and returns the job
 // after the action. actOnJob does the rest, so that each action is checked, committed in
 // one transaction with its event, safe to repeat, and has a dry run.
-type Admin struct{ Queue *Queue }
+type Admin struct {
+	Queue *Queue
+	// Execution is the name of the execution of admin-action in which this runs, "" elsewhere.
+	// It runs the pages of the operations that it starts: no other execution is started.
+	Execution string
+	// Checker is what the doctor does. Only RunPage needs it.
+	Checker Checker
+}
 
 // Act does one action. An Invalid means that the request is wrong, a Denied that the role
 // of the actor does not allow it, a Conflict that the state of the target does not allow
@@ -59,6 +66,8 @@ type plan struct {
 	also []func(*table.Tx) error
 	// offers is a bulk operation that usually follows, nil if there is none.
 	offers *ingest.Bulk
+	// operation is the id of the operation that completes the action, "" if it is complete.
+	operation string
 	// then is done after the commit, to speed up what the sweep would do as well.
 	then func(ctx context.Context)
 	// operation is the id of the bulk operation that completes the action, "" if there is none.

@@ -40,6 +40,14 @@ func operationSubject(id string) event.Subject {
 
 func operationKey(id string) table.Key { return operationSubject(id).Key() }
 
+// RunBy is the name of the execution that runs the operation.
+func (row *Operation) RunBy() string {
+	if row.Execution != "" && row.Exec == 1 {
+		return row.Execution
+	}
+	return ExecutionName(row.Operation.ID, row.Exec)
+}
+
 // Operation reads an operation. A missing one is a NotFound.
 func (q *Queue) Operation(ctx context.Context, id string) (*Operation, error) {
 	var row Operation
@@ -122,6 +130,7 @@ func (d Admin) begin(ctx context.Context, o ingest.Operation, request string) (*
 	if err := ingest.CheckText("request", request, ingest.MaxRequest); err != nil {
 		return nil, err
 	}
+	o.Execution = d.Execution
 	a := ingest.Action{Name: o.Name, Target: ingest.Target{Kind: "operation"}, Request: request}
 	for range 2 {
 		r, err := q.receipt(ctx, a)
@@ -132,11 +141,11 @@ func (d Admin) begin(ctx context.Context, o ingest.Operation, request string) (*
 			return q.Operation(ctx, r.Bulk)
 		}
 		row := q.newOperation(o)
-		remember := func(tx *table.Tx) error {
-			r.add(tx, ingest.ActionResult{Changed: true, Operation: row.Operation.ID})
+		next := q.Rules.StartOperation(row.Operation, q.Now())
+		err = q.changeOperation(ctx, row, next, started(next), func(tx *table.Tx) error {
+			r.add(tx, ingest.ActionResult{Changed: true, Operation: next.ID})
 			return nil
-		}
-		err = q.startOperation(ctx, row, remember)
+		})
 		if !r.lost(err) {
 			return row, err
 		}
@@ -152,11 +161,15 @@ func (q *Queue) newOperation(o ingest.Operation) *Operation {
 	return row
 }
 
-// startOperation inserts an operation in a transaction, with what more adds to it, and
-// starts its execution.
-func (q *Queue) startOperation(ctx context.Context, row *Operation, more ...func(*table.Tx) error) error {
+// addOperation makes an operation that completes another change. It returns its id, the part
+// of the change's transaction that inserts it, and what starts its execution after the
+// commit.
+func (q *Queue) addOperation(o ingest.Operation) (id string, insert part, start func(ctx context.Context)) {
+	row := q.newOperation(o)
 	next := q.Rules.StartOperation(row.Operation, q.Now())
-	return q.changeOperation(ctx, row, next, started(next), more...)
+	insert = func(tx *table.Tx) error { return q.putOperation(tx, row, next, started(next)) }
+	start = func(ctx context.Context) { q.wake(ctx, ingest.OperationWakes(ingest.Operation{}, next)) }
+	return row.Operation.ID, insert, start
 }
 
 // started is the origin of a new operation.
@@ -228,6 +241,12 @@ func (q *Queue) interrupted(o ingest.Operation) ingest.Operation {
 	return q.Rules.StopOperation(o, ingest.OperationInterrupted, q.Now())
 }
 
+// ended is an operation that is done, with the origin of that change.
+func (q *Queue) ended(o ingest.Operation) (ingest.Operation, origin) {
+	by := origin{event: "operation.done", actor: o.Actor, component: "admin", reason: o.Reason}
+	return q.Rules.StopOperation(o, ingest.OperationDone, q.Now()), by
+}
+
 // steer changes the state of an operation to what a person wants. Only one that is done
 // refuses.
 func (d Admin) steer(ctx context.Context, id string, by origin, role ingest.Role, to ingest.OperationState,
@@ -279,7 +298,7 @@ func (q *Queue) repairOperation(ctx context.Context, id string) error {
 	if err != nil || row == nil {
 		return err
 	}
-	why, stopped, err := q.Executions.StoppedByHand(ctx, MachineAdmin, ExecutionName(id, row.Exec))
+	why, stopped, err := q.Executions.StoppedByHand(ctx, MachineAdmin, row.RunBy())
 	if err != nil {
 		return err
 	}
@@ -288,7 +307,7 @@ func (q *Queue) repairOperation(ctx context.Context, id string) error {
 			reason: fmt.Sprintf("an operator stopped its execution in AWS (%s)", why)}
 		return q.changeOperation(ctx, row, q.interrupted(row.Operation), by)
 	}
-	return q.restart(ctx, MachineAdmin, id, ingest.Stage{}, row.Work, func(w ingest.Work, by origin) error {
+	return q.restart(ctx, MachineAdmin, row.RunBy(), ingest.Stage{}, row.Work, func(w ingest.Work, by origin) error {
 		next := row.Operation
 		next.Work = w
 		by.event = "operation.repaired"

@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -150,4 +151,43 @@ func TestRepeatedRequest(t *testing.T) {
 	if next, err := d.Act(t.Context(), a); err != nil || !next.Changed || b.job(id).RetryCount != 2 {
 		t.Errorf("another request: %+v, %v", next, err)
 	}
+}
+
+// checks is a checker of three pages, each with a finding that is repaired on request.
+type checks struct{ pages []string }
+
+func (c *checks) Check(_ context.Context, cursor string, repair bool, _ time.Time) (queue.CheckedPage, error) {
+	c.pages = append(c.pages, cursor)
+	next := map[string]string{"": "one", "one": "two", "two": ""}[cursor]
+	return queue.CheckedPage{Cursor: next, Checked: 10, Progress: "then " + next, Findings: []queue.Finding{{
+		Invariant: "batch-counts", Subject: "batch:" + cursor, Evidence: "1, not 2", Repaired: repair}}}, nil
+}
+
+// TestDoctorPages: the doctor is an operation whose pages are recorded with their findings.
+// Repairs need an administrator.
+func TestDoctorPages(t *testing.T) {
+	b := newBench(t)
+	c := &checks{}
+	d := queue.Admin{Queue: b.q, Checker: c, Execution: "console-1"}
+	if _, err := d.StartDoctor(t.Context(), true, "check", "ann", ingest.Operator, ""); !fault.Is(err, fault.Denied) {
+		t.Errorf("a repair by an operator: %v", err)
+	}
+	op, err := d.StartDoctor(t.Context(), true, "check", "ann", ingest.Administrator, "x")
+	if err != nil || len(b.started) != 0 || op.RunBy() != "console-1" {
+		t.Fatalf("%+v, %v, started %v", op, err, b.started)
+	}
+	for range 3 {
+		if op, err = d.RunPage(t.Context(), op.Operation.ID, 1, b.now.Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if op.State != ingest.OperationDone || op.Tally != (ingest.Tally{Checked: 30, Findings: 3, Repaired: 3}) {
+		t.Errorf("the doctor is %+v", op.Operation)
+	}
+	found, err := d.Findings(t.Context(), op.Operation.ID, "")
+	if err != nil || len(found.Items) != 3 || found.Items[2].Subject != "batch:two" ||
+		fmt.Sprint(c.pages) != "[ one two]" {
+		t.Errorf("found %+v, %v; pages %v", found, err, c.pages)
+	}
+	b.history(op.Operation.ID, "operation.started", "operation.done")
 }

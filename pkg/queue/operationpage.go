@@ -34,6 +34,8 @@ func (d Admin) RunPage(ctx context.Context, id string, exec int64, until time.Ti
 	case row.Overdue(d.Queue.Now()):
 		err = d.Queue.changeOperation(ctx, row, d.Queue.interrupted(row.Operation),
 			origin{event: "operation.interrupted", component: "admin", reason: "it began too long ago to be finished"})
+	case row.Name == ingest.ActDoctor:
+		err = d.check(ctx, row, until)
 	case row.Planning:
 		err = d.plan(ctx, row)
 	default:
@@ -147,8 +149,7 @@ func (d Admin) checkpoint(ctx context.Context, row *Operation, cursor string, ad
 		next.Tally.Refused += add.Refused
 		by := origin{}
 		if end && next.State == ingest.OperationRunning {
-			next = q.Rules.StopOperation(next, ingest.OperationDone, q.Now())
-			by = origin{event: "operation.done", actor: next.Actor, component: "admin", reason: next.Reason}
+			next, by = q.ended(next)
 		}
 		err := q.changeOperation(ctx, row, next, by)
 		if !fault.Is(err, fault.Stale) {
@@ -221,16 +222,4 @@ func (d Admin) refuse(ctx context.Context, row *Operation, item *receipt, why er
 		return d.Queue.Table.Get(ctx, item.Key(), item)
 	}
 	return err
-}
-
-// Refusals lists the refused items of an operation, in the order of job ids.
-func (d Admin) Refusals(ctx context.Context, id, cursor string) (Page[Refusal], error) {
-	row, err := d.Queue.Operation(ctx, id)
-	if err != nil {
-		return Page[Refusal]{}, err
-	}
-	var page Page[Refusal]
-	query := table.Query{PK: row.PK, Prefix: refusals, Cursor: cursor}
-	page.Cursor, err = d.Queue.Table.Page(ctx, query, &page.Items)
-	return page, err
 }

@@ -32,7 +32,8 @@ func (row *Job) repair(ctx context.Context, q *Queue) error {
 	if err := q.failIfStopped(ctx, row); err != nil || row.State == ingest.Failed {
 		return err
 	}
-	return q.restart(ctx, MachineJob, row.Job.ID, stage, row.Work, func(w ingest.Work, by origin) error {
+	old := ExecutionName(row.Job.ID, row.Exec)
+	return q.restart(ctx, MachineJob, old, stage, row.Work, func(w ingest.Work, by origin) error {
 		next := row.Job
 		next.Work = w
 		by.event = "job.repaired"
@@ -68,7 +69,8 @@ func (row *Batch) repair(ctx context.Context, q *Queue) error {
 	if !working {
 		return q.tryClose(ctx, row)
 	}
-	return q.restart(ctx, MachineBatch, row.Batch.ID, stage, row.Work, func(w ingest.Work, by origin) error {
+	old := ExecutionName(row.Batch.ID, row.Exec)
+	return q.restart(ctx, MachineBatch, old, stage, row.Work, func(w ingest.Work, by origin) error {
 		next := row.Batch
 		next.Work = w
 		by.event = "batch.repaired"
@@ -77,10 +79,9 @@ func (row *Batch) repair(ctx context.Context, q *Queue) error {
 }
 
 // restart gives an item a new execution, records the cause if it is known, and stops the
-// old execution. Many repairs raise an alarm.
-func (q *Queue) restart(ctx context.Context, machine, id string, stage ingest.Stage, w ingest.Work,
+// old one. Many repairs raise an alarm.
+func (q *Queue) restart(ctx context.Context, machine, old string, stage ingest.Stage, w ingest.Work,
 	change func(w ingest.Work, by origin) error) error {
-	old := ExecutionName(id, w.Exec)
 	w = q.Rules.Repair(w, stage, q.Now())
 	w.Blocked = q.blocker(ctx, machine, old, w)
 	if err := change(w, origin{component: "sweep", reason: noProgress(w)}); err != nil {

@@ -20,7 +20,7 @@ func (q *Queue) RequeueConfirmed(ctx context.Context, id, reason, actor string) 
 
 // act does an action on a job and returns the job after it.
 func (q *Queue) act(ctx context.Context, name ingest.ActionName, id, reason, actor string, confirm bool) (*Job, error) {
-	_, err := Admin{q}.Act(ctx, ingest.Action{Name: name, Target: ingest.Target{Kind: ingest.TargetJob, ID: id},
+	_, err := Admin{Queue: q}.Act(ctx, ingest.Action{Name: name, Target: ingest.Target{Kind: ingest.TargetJob, ID: id},
 		Reason: reason, Actor: actor, Role: ingest.Administrator, Confirm: confirm})
 	if err != nil {
 		return nil, err

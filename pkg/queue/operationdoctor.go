@@ -1,0 +1,95 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/table"
+)
+
+// StartDoctor starts an operation that checks the system page by page, and repairs what it
+// finds if that is asked for. The same request again returns the same operation.
+func (d Admin) StartDoctor(ctx context.Context, repair bool, reason, actor string, role ingest.Role,
+	request string) (*Operation, error) {
+	needs := ingest.ActDoctor
+	if repair {
+		needs = ingest.ActRepair
+	}
+	if err := role.May(needs); err != nil {
+		return nil, err
+	}
+	o := ingest.Operation{Bulk: ingest.Bulk{Name: ingest.ActDoctor}, Repair: repair, Reason: strings.TrimSpace(reason),
+		Actor: actor}
+	return d.begin(ctx, o, request)
+}
+
+// FindingRow is the row of a finding of the doctor.
+type FindingRow struct {
+	table.Head
+	Finding
+}
+
+const findings = "FINDING#"
+
+// check checks the next page, and records its findings with the cursor.
+func (d Admin) check(ctx context.Context, row *Operation, until time.Time) error {
+	if d.Checker == nil {
+		return fault.New(fault.Invalid, "operation %s: this function cannot run the doctor", row.Operation.ID)
+	}
+	found, err := d.Checker.Check(ctx, row.Cursor, row.Repair, until)
+	if err == nil && len(found.Findings) > MaxFindings {
+		err = fmt.Errorf("the page has %d findings; at most %d are allowed", len(found.Findings), MaxFindings)
+	}
+	if err != nil {
+		return fmt.Errorf("queue: doctor from %q: %w", row.Cursor, err)
+	}
+	next := d.Queue.Rules.ContinueOperation(row.Operation, d.Queue.Now())
+	next.Cursor, next.Progress = found.Cursor, found.Progress
+	next.Tally.Checked += found.Checked
+	var rows []*FindingRow
+	for _, f := range found.Findings {
+		next.Tally.Findings++
+		if f.Repaired {
+			next.Tally.Repaired++
+		}
+		k := table.Key{PK: row.PK, SK: fmt.Sprintf("%s%08d", findings, next.Tally.Findings)}
+		r := &FindingRow{Head: head(k), Finding: f}
+		r.ExpiresAt = row.ExpiresAt
+		rows = append(rows, r)
+	}
+	by := origin{}
+	if found.Cursor == "" {
+		next, by = d.Queue.ended(next)
+	}
+	return d.Queue.changeOperation(ctx, row, next, by, func(tx *table.Tx) error {
+		for _, r := range rows {
+			tx.Insert(r)
+		}
+		return nil
+	})
+}
+
+// Findings lists the findings of an operation of the doctor, in the order in which they were
+// found.
+func (d Admin) Findings(ctx context.Context, id, cursor string) (Page[FindingRow], error) {
+	return rowsBelow[FindingRow](ctx, d.Queue, id, findings, cursor)
+}
+
+// Refusals lists the refused items of an operation, in the order of job ids.
+func (d Admin) Refusals(ctx context.Context, id, cursor string) (Page[Refusal], error) {
+	return rowsBelow[Refusal](ctx, d.Queue, id, refusals, cursor)
+}
+
+// rowsBelow lists the rows of one kind of an operation.
+func rowsBelow[T any](ctx context.Context, q *Queue, id, kind, cursor string) (page Page[T], err error) {
+	row, err := q.Operation(ctx, id)
+	if err != nil {
+		return page, err
+	}
+	page.Cursor, err = q.Table.Page(ctx, table.Query{PK: row.PK, Prefix: kind, Cursor: cursor}, &page.Items)
+	return page, err
+}
