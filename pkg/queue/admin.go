@@ -66,8 +66,6 @@ type plan struct {
 	also []func(*table.Tx) error
 	// offers is a bulk operation that usually follows, nil if there is none.
 	offers *ingest.Bulk
-	// operation is the id of the operation that completes the action, "" if it is complete.
-	operation string
 	// then is done after the commit, to speed up what the sweep would do as well.
 	then func(ctx context.Context)
 	// operation is the id of the bulk operation that completes the action, "" if there is none.
