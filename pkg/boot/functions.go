@@ -28,7 +28,8 @@ func (s *System) Scheduler() *lambda.Scheduler {
 
 // AdminAction is the function of the state machine admin-action.
 func (s *System) AdminAction() *lambda.AdminAction {
-	return &lambda.AdminAction{Admin: queue.Admin{Queue: s.queue}, Metrics: s.metrics, Log: s.log}
+	return &lambda.AdminAction{Admin: queue.Admin{Queue: s.queue}, Budget: s.queue.Rules.Timing.Admin().Budget,
+		Metrics: s.metrics, Log: s.log}
 }
 
 // API is the function of the API.

@@ -3,6 +3,7 @@ package lambda
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -19,9 +20,12 @@ import (
 // checked before anything happens.
 //
 // An execution keeps nothing: the machine passes its input again at each step. The name of
-// the execution is the id of the request, so that a repeated step acts once.
+// the execution is the id of the request, so that a repeated step acts once. A person's
+// execution that starts a bulk operation waits for its end; the pages of the operation are
+// done by an execution that the system starts.
 type AdminAction struct {
 	Admin   queue.Admin
+	Budget  time.Duration // of one step that does pages
 	Metrics *cloudwatch.Metrics
 	Log     *slog.Logger
 }
@@ -36,15 +40,18 @@ type AdminRequest struct {
 // AdminStep says how the execution continues, by the names of the definition.
 type AdminStep struct {
 	Next   string `json:"next"`             // one of the steps below
+	Wait   int    `json:"wait,omitempty"`   // of stepWait: seconds
 	Error  string `json:"error,omitempty"`  // of a refusal: the kind of the error
 	Cause  string `json:"cause,omitempty"`  // of a refusal: the reason, a sentence
-	Result any    `json:"result,omitempty"` // what was done, the output of the execution
+	Result any    `json:"result,omitempty"` // what was done so far; at the end, the output of the execution
 }
 
 // How an execution continues.
 const (
-	stepDone    = "Done"    // it ends with success
-	stepRefused = "Refused" // it fails
+	stepDone     = "Done"     // it ends with success
+	stepRefused  = "Refused"  // it fails
+	stepContinue = "Continue" // with the next step, at once
+	stepWait     = "Wait"     // with the next step, after some time
 )
 
 // Handle makes one step. A refusal is a step too: only what may succeed at another try is
@@ -76,30 +83,94 @@ func (f *AdminAction) step(ctx context.Context, in AdminRequest) (out AdminStep,
 	if err != nil {
 		return out, err
 	}
-	a, err := input.action()
+	actor := "console:" + in.Execution // also the id of the request
+	var o *queue.Operation
+	switch {
+	case input.Operation != "":
+		return f.pages(ctx, input.Operation, input.Exec)
+	case input.Action == ingest.ActDoctor:
+		o, err = f.Admin.StartDoctor(ctx, input.Repair, input.Reason, actor, ingest.Administrator, actor)
+	case input.Filter != nil:
+		o, err = f.start(ctx, input, actor)
+	default:
+		return f.act(ctx, input, actor, in.Started)
+	}
 	if err != nil {
 		return out, err
 	}
-	a.Actor, a.Request, a.Role = "console:"+in.Execution, "console:"+in.Execution, ingest.Administrator
+	return f.watch(ctx, o, in.Started)
+}
+
+// start starts a bulk operation.
+func (f *AdminAction) start(ctx context.Context, in adminInput, actor string) (*queue.Operation, error) {
+	b, err := in.bulk()
+	if err != nil {
+		return nil, err
+	}
+	return f.Admin.Start(ctx, b, in.Reason, actor, ingest.Administrator, actor, in.DryRun)
+}
+
+// act does an action on a target. An operation that completes it is waited for.
+func (f *AdminAction) act(ctx context.Context, in adminInput, actor string, started time.Time) (
+	out AdminStep, err error) {
+	a, err := in.action()
+	if err != nil {
+		return out, err
+	}
+	a.Actor, a.Request, a.Role = actor, actor, ingest.Administrator
 	done, err := f.Admin.Act(ctx, a)
-	return AdminStep{Next: stepDone, Result: shown(done)}, err
+	if err != nil {
+		return out, err
+	}
+	shown := showAction(done)
+	if done.Operation == "" {
+		return AdminStep{Next: stepDone, Result: shown}, nil
+	}
+	o, err := f.Admin.Operation(ctx, done.Operation)
+	if err != nil {
+		return out, err
+	}
+	out, err = f.watch(ctx, o, started)
+	shown.Completes = out.Result
+	out.Result = shown
+	return out, err
 }
 
-// acted is a result as the execution shows it.
-type acted struct {
-	Action    ingest.ActionName `json:"action"`
-	Target    string            `json:"target"`
-	Changed   bool              `json:"changed"`
-	DryRun    bool              `json:"dryRun"`
-	Summary   string            `json:"summary"`
-	From      string            `json:"from,omitempty"`
-	To        string            `json:"to,omitempty"`
-	Warnings  []string          `json:"warnings,omitempty"`
-	Next      *ingest.Bulk      `json:"next,omitempty"` // what usually follows, as the input of another execution
-	Operation string            `json:"operation,omitempty"`
+// pages does pages of an operation for its execution, until the step's time is used up, the
+// operation ends, or another execution does its pages.
+func (f *AdminAction) pages(ctx context.Context, id string, exec int64) (AdminStep, error) {
+	until := f.Admin.Queue.Now().Add(f.Budget)
+	for {
+		o, err := f.Admin.RunPage(ctx, id, exec, until)
+		switch {
+		case err != nil:
+			return AdminStep{}, err
+		case !o.RunsAs(exec):
+			return AdminStep{Next: stepDone, Result: showOperation(o)}, nil
+		case !f.Admin.Queue.Now().Before(until):
+			return AdminStep{Next: stepContinue, Result: showOperation(o)}, nil
+		}
+	}
 }
 
-func shown(r ingest.ActionResult) acted {
-	return acted{r.Action, r.Target.String(), r.Changed, r.DryRun, r.Summary, r.From, r.To, r.Warnings, r.Next,
-		r.Operation}
+// longest is how long a person's execution waits for the end of an operation. An execution
+// has at most 25,000 events (Step Functions quotas); a wait of a minute has nine.
+const longest = 24 * time.Hour
+
+// watch shows an operation to the person who started it, until it ends. The longer it runs,
+// the less often it is looked at.
+func (f *AdminAction) watch(ctx context.Context, o *queue.Operation, started time.Time) (out AdminStep, err error) {
+	shown := showOperation(o)
+	out = AdminStep{Next: stepDone, Result: &shown}
+	running := f.Admin.Queue.Now().Sub(started)
+	switch {
+	case o.State == ingest.OperationInterrupted:
+		return out, fault.New(fault.Conflict, "operation %s is interrupted; %d of %d jobs are left. Continue it, or "+
+			"start another one", shown.ID, shown.Left, shown.Planned)
+	case o.State == ingest.OperationRunning && running < longest:
+		out.Next, out.Wait = stepWait, int(min(max(running/10, time.Second), time.Minute).Seconds())
+		return out, nil
+	}
+	shown.Refusals, shown.Found, err = f.firstOf(ctx, shown)
+	return out, err
 }

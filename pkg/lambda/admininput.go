@@ -11,9 +11,6 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// doctor is the action that checks the invariants of the whole system.
-const doctor = "doctor"
-
 // adminInput is the input of an execution of admin-action. It has one of four forms: an
 // action on a target, an action on all jobs that a filter selects, a check by the doctor,
 // or, from the system itself, the pages of an operation.
@@ -53,7 +50,7 @@ func readInput(data []byte) (in adminInput, err error) {
 	switch {
 	case given["operation"] != nil:
 		allowed = forms.pages
-	case string(given["action"]) == `"`+doctor+`"`:
+	case string(given["action"]) == `"`+string(ingest.ActDoctor)+`"`:
 		allowed = forms.doctor
 	case given["filter"] != nil && given["target"] != nil:
 		return in, fault.New(fault.Invalid, "filter: expected either a target or a filter, not both")
@@ -90,6 +87,33 @@ func readFields(prefix string, given map[string]json.RawMessage, allowed []strin
 		}
 	}
 	return nil
+}
+
+// bulk is the input as an action on all jobs that a filter selects.
+func (in adminInput) bulk() (b ingest.Bulk, err error) {
+	b = ingest.Bulk{Name: in.Action, Priority: in.Priority, Confirm: in.Confirm}
+	if b.Filter, err = readFilter(in.Filter); err != nil {
+		return b, err
+	}
+	b.Until, err = milliseconds("until", in.Until)
+	return b, err
+}
+
+// readFilter reads the filter of the input.
+func readFilter(data json.RawMessage) (f ingest.Filter, err error) {
+	var given map[string]json.RawMessage
+	if json.Unmarshal(data, &given) != nil {
+		return f, fault.New(fault.Invalid, `filter: found %s; expected an object, e.g. {"batch": "01M…"}`,
+			ingest.Cut(string(data), 100))
+	}
+	before := ""
+	err = readFields("filter.", given, []string{"batch", "collection", "state", "before", "message"}, map[string]field{
+		"batch": {&f.Batch, "a text"}, "collection": {&f.Collection, "a text"}, "state": {&f.State, "a text"},
+		"before": {&before, "a text"}, "message": {&f.Message, "a text"}})
+	if err == nil {
+		f.Before, err = milliseconds("filter.before", before)
+	}
+	return f, err
 }
 
 // action is the input as an action on a target. The target of an action without one is
