@@ -3,7 +3,6 @@ package lambda
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -88,8 +87,6 @@ func (f *AdminAction) step(ctx context.Context, in AdminRequest) (out AdminStep,
 	switch {
 	case input.Operation != "":
 		return f.pages(ctx, input.Operation, input.Exec)
-	case input.Action == ingest.ActDoctor:
-		o, err = f.Admin.StartDoctor(ctx, input.Repair, input.Reason, actor, ingest.Administrator, actor)
 	case input.Filter != nil:
 		o, err = f.start(ctx, input, actor)
 	default:
@@ -171,6 +168,6 @@ func (f *AdminAction) watch(ctx context.Context, o *queue.Operation, started tim
 		out.Next, out.Wait = stepWait, int(min(max(running/10, time.Second), time.Minute).Seconds())
 		return out, nil
 	}
-	shown.Refusals, shown.Found, err = f.firstOf(ctx, shown)
+	shown.Refusals, err = f.firstOf(ctx, shown)
 	return out, err
 }

@@ -59,15 +59,21 @@ func newAdminBench(t *testing.T, jobs int) *adminBench {
 		t.Fatal(err)
 	}
 	b.job = ingest.JobID(batch.Batch.ID, 1)
-	b.AdminAction = &AdminAction{Admin: queue.Admin{Queue: m.Queue}, Metrics: &cloudwatch.Metrics{},
-		Log: slog.New(slog.DiscardHandler)}
+	b.AdminAction = &AdminAction{Admin: queue.Admin{Queue: m.Queue}, Budget: time.Minute,
+		Metrics: &cloudwatch.Metrics{}, Log: slog.New(slog.DiscardHandler)}
 	return b
 }
 
 // run makes a step of an execution, and returns it as the machine gets it.
 func (b *adminBench) run(execution, input string) (step struct {
 	Next, Error, Cause string
-	Result             acted
+	Wait               int
+	Result             struct {
+		Target, Summary, To, ID, State string
+		Changed, DryRun                bool
+		Planned, Done, Refused, Left   int
+		Refusals                       []shownRefusal
+	}
 }) {
 	b.Helper()
 	got, err := b.Handle(b.Context(), AdminRequest{Execution: execution, Started: time.Now(),
@@ -94,7 +100,7 @@ func TestAdminActsOnce(t *testing.T) {
 	if s := b.run("first", dry); s.Next != stepDone || s.Result.Changed || !s.Result.DryRun || s.Result.To == "" {
 		t.Errorf("the dry run gives %+v", s)
 	}
-	for n := range 1 {
+	for n := range 2 {
 		s := b.run("second", input)
 		if s.Next != stepDone || s.Result.Target != "job:"+b.job || s.Result.Summary == "" {
 			t.Errorf("try %d gives %+v", n, s)
@@ -148,6 +154,95 @@ func TestAdminRefuses(t *testing.T) {
 	}
 }
 
+// TestAdminBulk: a bulk operation is started once, its pages are done by another execution,
+// in steps of a bounded time, and the person's execution waits for its end and shows it.
+func TestAdminBulk(t *testing.T) {
+	b := newAdminBench(t, 3)
+	batch, _, _ := strings.Cut(b.job, "-")
+	input := fmt.Sprintf(`{"action": "requeue", "filter": {"batch": %q}, "reason": "the source is corrected"}`, batch)
+	begun := b.run("person", input)
+	id := begun.Result.ID
+	if begun.Next != stepWait || begun.Wait != 1 || id == "" || begun.Result.State != "Running" {
+		t.Fatalf("it begins with %+v", begun)
+	}
+	pages := fmt.Sprintf(`{"operation": %q, "exec": 1}`, id)
+	b.Budget = 0
+	if s := b.run(id+"-1", pages); s.Next != stepContinue || s.Result.Planned != 3 || s.Result.Done != 0 {
+		t.Errorf("a step without time: %+v", s)
+	}
+	if _, err := b.Admin.Act(t.Context(), ingest.Action{Name: "requeue", Reason: "by hand",
+		Target: ingest.Target{Kind: "job", ID: b.job}, Role: ingest.Operator}); err != nil {
+		t.Fatal(err)
+	}
+	if s := b.run("person", input); s.Next != stepWait || s.Result.ID != id {
+		t.Errorf("meanwhile the person's execution %+v", s)
+	}
+	b.Budget = time.Minute
+	if s := b.run(id+"-1", pages); s.Next != stepDone || s.Result.State != "Done" {
+		t.Errorf("its pages end with %+v", s)
+	}
+	for range 2 {
+		s := b.run("person", input)
+		if s.Next != stepDone || s.Result.Planned != 3 || s.Result.Done != 2 || s.Result.Refused != 1 ||
+			len(s.Result.Refusals) != 1 || s.Result.Refusals[0].Job != b.job {
+			t.Errorf("the person's execution ends with %+v", s)
+		}
+	}
+	if s := b.run("late", fmt.Sprintf(`{"operation": %q, "exec": 7}`, id)); s.Next != stepDone || s.Result.ID != id {
+		t.Errorf("another execution ends with %+v", s)
+	}
+	for input, says := range map[string]string{
+		`{"action": "requeue", "filter": {"batsh": "x"}, "reason": "r"}`:           "filter.batsh: there is no such field",
+		`{"action": "requeue", "filter": "x", "reason": "r"}`:                      "filter: found \"x\"; expected an object",
+		`{"action": "requeue", "filter": {}, "reason": "r"}`:                       "filter: expected a batch",
+		`{"action": "pause", "filter": {"batch": "` + batch + `"}, "reason": "r"}`: `found "pause"`,
+		`{"action": "requeue", "filter": {"batch": "` + batch + `"}}`:              "reason: none is given",
+		`{"action": "requeue", "filter": {"state": "Failed", "before": 5}}`:        "filter.before: found 5",
+		`{"action": "requeue", "filter": {"state": "Failed", "before": "monday"}}`: `filter.before: found "monday"`,
+	} {
+		if s := b.run("e", input); s.Next != stepRefused || s.Error != "Invalid" || !strings.Contains(s.Cause, says) {
+			t.Errorf("%s gives %+v; expected %q", input, s, says)
+		}
+	}
+	if s := b.run("e", `{"operation": "x", "exec": 1}`); s.Error != "NotFound" {
+		t.Errorf("an operation that is not there: %+v", s)
+	}
+}
+
+// TestAdminWaits: a person's execution looks less often at an operation that runs long, not
+// for ever, and fails if it is interrupted.
+func TestAdminWaits(t *testing.T) {
+	b := newAdminBench(t, 1)
+	now := time.Now()
+	b.Admin.Queue.Now = func() time.Time { return now }
+	input := `{"action": "requeue", "filter": {"collection": "maps"}, "reason": "r", "dryRun": true}`
+	id := b.run("person", input).Result.ID
+	events := 0
+	for at := time.Duration(0); ; events += 9 { // of a step and a wait
+		s, err := b.Handle(t.Context(), AdminRequest{Execution: "person", Started: now.Add(-at),
+			Input: json.RawMessage(input)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Next != stepWait {
+			if s.Next != stepDone || at < longest || events > 20_000 {
+				t.Errorf("after %s and %d events: %+v", at, events, s)
+			}
+			break
+		}
+		if s.Wait < 1 || s.Wait > 60 {
+			t.Fatalf("after %s it waits %d s", at, s.Wait)
+		}
+		at += time.Duration(s.Wait) * time.Second
+	}
+	if _, err := b.Admin.Interrupt(t.Context(), id, "r", "me", ingest.Operator); err != nil {
+		t.Fatal(err)
+	}
+	if s := b.run("person", input); s.Next != stepRefused || s.Error != "Conflict" || !strings.Contains(s.Cause, id) {
+		t.Errorf("an interrupted operation ends the execution with %+v", s)
+	}
+}
+
 // TestAdminTriesAgain: what may succeed at another try is an error of the function, under
 // the name by which the definition knows it.
 func TestAdminTriesAgain(t *testing.T) {
@@ -177,7 +272,8 @@ func TestAdminTriesAgain(t *testing.T) {
 	for _, c := range d.States["Outcome"].Choices {
 		leads[c.StringEquals] = c.Next
 	}
-	for step, want := range map[string]string{stepDone: "Done", stepRefused: "Refused"} {
+	for step, want := range map[string]string{stepDone: "Done", stepRefused: "Refused", stepContinue: "Act",
+		stepWait: "Wait"} {
 		if leads[step] != want {
 			t.Errorf("%s leads to %q, want %q", step, leads[step], want)
 		}

@@ -39,9 +39,8 @@ type shownOperation struct {
 	ingest.Tally
 	Left int `json:"left"`
 
-	// Refusals and Found are the first refused jobs and the first findings, when it has ended.
-	Refusals []shownRefusal  `json:"refusals,omitempty"`
-	Found    []queue.Finding `json:"found,omitempty"`
+	// Refusals are the first refused jobs, when it has ended.
+	Refusals []shownRefusal `json:"refusals,omitempty"`
 }
 
 // shownRefusal is a job that an operation did not act on, and why.
@@ -59,27 +58,17 @@ func showOperation(o *queue.Operation) shownOperation {
 	return out
 }
 
-// mostShown is how many refusals and findings an execution shows; the API lists all.
+// mostShown is how many refusals an execution shows; the API lists all.
 const mostShown = 20
 
-// firstOf reads the first refusals or findings of an operation that has ended.
-func (f *AdminAction) firstOf(ctx context.Context, o shownOperation) (refused []shownRefusal,
-	found []queue.Finding, err error) {
-	if o.Refused > 0 {
-		page, err := f.Admin.Refusals(ctx, o.ID, "")
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, r := range page.Items[:min(len(page.Items), mostShown)] {
-			refused = append(refused, shownRefusal{r.Job, r.Reason})
-		}
+// firstOf reads the first refusals of an operation that has ended.
+func (f *AdminAction) firstOf(ctx context.Context, o shownOperation) (out []shownRefusal, err error) {
+	if o.Refused == 0 {
+		return nil, nil
 	}
-	if o.Findings > 0 {
-		page, err := f.Admin.Findings(ctx, o.ID, "")
-		if err != nil {
-			return nil, nil, err
-		}
-		found = page.Items[:min(len(page.Items), mostShown)]
+	page, err := f.Admin.Refusals(ctx, o.ID, "")
+	for _, r := range page.Items[:min(len(page.Items), mostShown)] {
+		out = append(out, shownRefusal{r.Job, r.Reason})
 	}
-	return refused, found, nil
+	return out, err
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"archivist/pkg/checkm"
+	"archivist/pkg/ingest"
 )
 
 // execution starts an execution of admin-action with an input, as a person does in the AWS
@@ -80,5 +83,49 @@ func TestAdminAction(t *testing.T) {
 	}
 	if want := "console:" + aws.ToString(x.Name); by != want {
 		t.Errorf("the requeue is by %q, want %q", by, want)
+	}
+}
+
+// TestAdminActionOnMany: a bulk operation, from its JSON alone: a dry run that says what it
+// would do, then the operation, whose execution ends with the counts.
+func TestAdminActionOnMany(t *testing.T) {
+	const n = 3
+	src := newSource(t)
+	var rows []checkm.Row
+	for i := range n {
+		path := fmt.Sprintf("/many-%d.txt", i)
+		src.put(path, fmt.Appendf(nil, "content %d", i))
+		rows = append(rows, src.row(path))
+		src.remove(path)
+	}
+	batch, _ := submit(t, src.list(t, "/many.checkm", "mrt-single-file-batch-manifest", rows...), "")
+	until(t, "all jobs fail", 2*soon, func() bool { return batchOf(t, batch).State == "Failed" })
+	for i := range n {
+		src.put(fmt.Sprintf("/many-%d.txt", i), fmt.Appendf(nil, "content %d", i))
+	}
+
+	requeue := fmt.Sprintf(`{"action": "requeue", "filter": {"batch": %q}, "reason": "the source is corrected"}`, batch)
+	for _, dry := range []bool{true, false} {
+		x := execution(t, strings.Replace(requeue, `"reason"`, fmt.Sprintf(`"dryRun": %t, "reason"`, dry), 1))
+		var did struct {
+			ID, State                    string
+			DryRun                       bool
+			Planned, Done, Refused, Left int
+		}
+		if err := json.Unmarshal([]byte(aws.ToString(x.Output)), &did); err != nil {
+			t.Fatalf("%s: %s, %s", x.Status, aws.ToString(x.Output), aws.ToString(x.Cause))
+		}
+		if x.Status != types.ExecutionStatusSucceeded || did.State != "Done" || did.DryRun != dry || did.Planned != n ||
+			did.Done != n || did.Refused+did.Left != 0 {
+			t.Errorf("dry run %v: %s: %+v", dry, x.Status, did)
+		}
+		for i := range n {
+			if j := jobOf(t, ingest.JobID(batch, i+1)); (j.RetryCount > 0) == dry {
+				t.Errorf("dry run %v: job %s was requeued %d times", dry, j.ID, j.RetryCount)
+			}
+		}
+	}
+	for i := range n {
+		ends(t, ingest.JobID(batch, i+1), "Completed", 2*soon)
 	}
 }

@@ -81,6 +81,13 @@ func (s *source) put(path string, data []byte) string {
 	return s.URL + path
 }
 
+// remove removes a file.
+func (s *source) remove(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.files, path)
+}
+
 // hold holds back the second half of a file until the returned function is called.
 func (s *source) hold(path string) (release func()) {
 	s.mu.Lock()
