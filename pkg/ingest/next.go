@@ -190,7 +190,7 @@ func (r Rules) Provision(j Job, now time.Time) Job {
 		to, j.LastSuccessful = Downloading, Provisioning
 	}
 	j.Exec++
-	j.HasSlot, j.HasSpace, j.Locks = true, true, j.LockKeys()
+	j.HasSlot, j.HasSpace, j.Locks = true, true, j.QueuedLocks()
 	return r.resume(j, to, now)
 }
 
@@ -226,10 +226,7 @@ func (r Rules) Requeue(j Job, now time.Time) (Job, error) {
 	j = r.enter(j, to, now)
 	if j.Running() {
 		j.Exec++
-		j.HasSlot, j.HasSpace = true, true
-		if to != Notify {
-			j.Locks = j.LockKeys()
-		}
+		j.HasSlot, j.HasSpace, j.Locks = true, true, j.QueuedLocks()
 	}
 	j.Message = ""
 	return j, nil

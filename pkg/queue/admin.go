@@ -127,6 +127,8 @@ var batchActions = map[ingest.ActionName]batchDecider{
 	ingest.ActUpdateReport: decideUpdateReport,
 	ingest.ActDelete:       decideDeleteBatch,
 	ingest.ActCleanUp:      decideCleanUpBatch,
+	ingest.ActHold:         decideHoldBatch,
+	ingest.ActRelease:      decideReleaseBatch,
 }
 
 // actOnBatch is actOnJob for a batch.

@@ -3,6 +3,8 @@ package queue
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"archivist/pkg/collection"
 	"archivist/pkg/event"
@@ -41,7 +43,7 @@ func (d Admin) actOnHold(ctx context.Context, a ingest.Action, r *receipt) (inge
 			to.offers, err = q.offerRelease(ctx, a.Target)
 		}
 		change := func(tx *table.Tx) error { return q.putHold(ctx, tx, row, a) }
-		record := func(tx *table.Tx) error { return q.recordHold(ctx, tx, a) }
+		record := func(tx *table.Tx) error { return q.recordHold(ctx, tx, a, "admin") }
 		wakes := func() []ingest.Wake { return []ingest.Wake{{Kind: ingest.LookGates}} }
 		commit := func(remember part) error { return q.commit(ctx, []part{record, change, remember}, wakes) }
 		return attempt{plan: to, commit: commit}, err
@@ -81,7 +83,7 @@ func until(ms int64) string {
 // holdEvent is the event of an action on a hold.
 func (q *Queue) holdEvent(a ingest.Action) event.New {
 	types, detail := holdEvents[a.Target.Kind], HoldChange{Reason: a.Reason}
-	e := event.New{Type: types[0], Time: q.Now().UnixMilli(), Actor: a.Actor, Component: "admin"}
+	e := event.New{Type: types[0], Time: q.Now().UnixMilli(), Actor: a.Actor}
 	if lifts(a) {
 		e.Type = types[1]
 	} else if a.Until != 0 {
@@ -91,18 +93,23 @@ func (q *Queue) holdEvent(a ingest.Action) event.New {
 	return e
 }
 
-// putHold puts the row of a hold into tx, or removes it, and revokes the scheduler's lease.
-// A row whose hold has ended is replaced.
-func (q *Queue) putHold(ctx context.Context, tx *table.Tx, row *Hold, a ingest.Action) error {
-	next := Hold{Head: row.Head, ID: a.Target.ID, Hold: ingest.Hold{Scope: a.Target.Kind, Reason: a.Reason,
-		Actor: a.Actor, Since: q.Now().UnixMilli(), Until: a.Until}}
-	if row.standing(q.Now()) != nil {
-		next.Since = row.Since
+// changed is the row of a hold after an action has placed or changed it. A row whose hold has
+// ended is replaced.
+func (h *Hold) changed(a ingest.Action, now time.Time) *Hold {
+	next := &Hold{Head: h.Head, ID: a.Target.ID, Hold: ingest.Hold{Scope: a.Target.Kind, Reason: a.Reason,
+		Actor: a.Actor, Since: now.UnixMilli(), Until: a.Until}}
+	if h.standing(now) != nil {
+		next.Since = h.Since
 	}
-	if lifts(a) {
-		tx.Remove(&next)
+	return next
+}
+
+// putHold puts the row of a hold into tx, or removes it, and revokes the scheduler's lease.
+func (q *Queue) putHold(ctx context.Context, tx *table.Tx, row *Hold, a ingest.Action) error {
+	if next := row.changed(a, q.Now()); lifts(a) {
+		tx.Remove(next)
 	} else {
-		put(tx, &next, next.Rev)
+		put(tx, next, next.Rev)
 	}
 	return q.leases().Revoke(ctx, tx, leaseName)
 }
@@ -127,8 +134,9 @@ func queueSubject(t ingest.Target) event.Subject {
 }
 
 // recordHold puts the event of a hold of a collection, or of a pause, into tx.
-func (q *Queue) recordHold(ctx context.Context, tx *table.Tx, a ingest.Action) error {
+func (q *Queue) recordHold(ctx context.Context, tx *table.Tx, a ingest.Action, component string) error {
 	e := q.holdEvent(a)
+	e.Component = component
 	if a.Target.Kind == ingest.TargetCollection {
 		return collection.Store{Table: q.Table, NewID: q.NewID}.Record(ctx, tx, a.Target.ID, e)
 	}
@@ -145,19 +153,30 @@ func (q *Queue) recordHold(ctx context.Context, tx *table.Tx, a ingest.Action) e
 // offerRelease is the bulk operation that releases what a hold has stopped, nil if nothing
 // is held.
 func (q *Queue) offerRelease(ctx context.Context, t ingest.Target) (*ingest.Bulk, error) {
-	if t.Kind != ingest.TargetCollection {
-		return nil, nil
+	bulk := &ingest.Bulk{Name: ingest.ActRelease, Filter: ingest.Filter{State: ingest.Held}}
+	var any bool
+	var err error
+	switch t.Kind {
+	case ingest.TargetCollection:
+		bulk.Filter.Collection = t.ID
+		any, err = q.anyHeld(ctx, t.ID)
+	case ingest.TargetBatch:
+		var counts ingest.Counts
+		bulk.Filter.Batch = t.ID
+		counts, err = q.Counts(ctx, t.ID)
+		any = counts.Held > 0
 	}
-	var page []candidate
-	next, err := q.Table.Page(ctx, table.Query{Index: "work", PK: ingest.WorkHeld, Limit: countedMost}, &page)
-	for _, w := range page {
-		if w.Collection == t.ID {
-			next = "found"
-		}
-	}
-	if err != nil || next == "" { // there may be others behind a full page
+	if !any {
 		return nil, err
 	}
-	return &ingest.Bulk{Name: ingest.ActRelease,
-		Filter: ingest.Filter{Collection: t.ID, State: ingest.Held}}, nil
+	return bulk, err
+}
+
+// anyHeld reports whether jobs or batches of a collection are held. It reads a limited
+// number of them: if there are more, others may be of the collection.
+func (q *Queue) anyHeld(ctx context.Context, collection string) (bool, error) {
+	var page []candidate
+	next, err := q.Table.Page(ctx, table.Query{Index: "work", PK: ingest.WorkHeld, Limit: countedMost}, &page)
+	of := func(w candidate) bool { return w.Collection == collection }
+	return next != "" || slices.ContainsFunc(page, of), err
 }

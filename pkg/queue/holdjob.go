@@ -81,6 +81,32 @@ func (row *Job) holdEnds(ctx context.Context, q *Queue) error {
 	if err != nil {
 		return err
 	}
-	by := origin{event: "job.released", component: "sweep", reason: "its hold has ended"}
+	by := origin{event: "job.released", component: "sweep", reason: holdEnded}
 	return q.changeJob(ctx, row, next, by, q.unheld(collectionTarget(row.Collection), batchTarget(row.Job.Batch)))
+}
+
+// awaitPauses parks a job that is about to run if the queue is paused, or if it would write to
+// the storage, which is paused. Otherwise the transaction depends on that they are not.
+func (q *Queue) awaitPauses(ctx context.Context, d *decision) error {
+	if !d.next.Running() {
+		return nil
+	}
+	pauses := []ingest.Target{theQueue}
+	if d.next.NeedsStorage() {
+		pauses = append(pauses, theStorage)
+	}
+	d.also = append(d.also, q.unheld(pauses...))
+	for _, t := range pauses {
+		pause, err := q.hold(ctx, t)
+		if err != nil {
+			return err
+		}
+		if pause != nil {
+			d.next = q.Rules.Park(d.next, string(t.Kind), "", q.Now())
+			d.also = nil
+			d.summary += ", once " + nameOf(t) + " is resumed: it is paused " + pause.Hold.Says()
+			return nil
+		}
+	}
+	return nil
 }

@@ -2,6 +2,8 @@ package queue
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/lease"
@@ -21,6 +23,8 @@ type item interface {
 	// judge returns the answer to the token of a message to a stage. Continue means that
 	// the item waits for that stage, by that execution.
 	judge(m Message, s ingest.Stage) ingest.Answer
+	// stopAtHold holds an item that is about to start if a hold stands against it.
+	stopAtHold(ctx context.Context, q *Queue) (held bool, err error)
 	// claim makes the copy that a step may change.
 	claim() *Claim
 	// exhaust fails the item because its stage was tried too often.
@@ -106,11 +110,44 @@ func (row *Job) finish(ctx context.Context, c *Claim, s ingest.Stage, res ingest
 	case ingest.StepFail:
 		by.reason, v.cause = next.Message, next.Message
 	}
-	if err := q.changeJob(ctx, row, next, by, more...); err != nil {
+	next, err := row.enter(ctx, q, next, by, more)
+	if err != nil {
 		return verdict{}, err
 	}
 	v.answer = next.Answer(s.Job, next.Exec)
 	return v, nil
+}
+
+// enter commits the end of a step. A job that would enter Storing while the storage is paused
+// is parked instead, as it was before its step: the step is done again later.
+func (row *Job) enter(ctx context.Context, q *Queue, next ingest.Job, by origin, more []func(*table.Tx) error) (
+	ingest.Job, error) {
+	if row.State == next.State || next.State != ingest.Storing {
+		return next, q.changeJob(ctx, row, next, by, more...)
+	}
+	more = append(slices.Clip(more), q.unheld(theStorage))
+	for range actTries {
+		err := q.changeJob(ctx, row, next, by, more...)
+		if !failedOn(err, holdKey(theStorage)) {
+			return next, err
+		}
+		pause, err := q.hold(ctx, theStorage)
+		if err != nil {
+			return next, err
+		}
+		if pause != nil {
+			next = q.Rules.Park(row.Job, ingest.WaitsForStorage, "", q.Now())
+			by.reason = pause.Says()
+			return next, q.changeJob(ctx, row, next, by)
+		}
+	}
+	return next, busy(ingest.Target{Kind: ingest.TargetStorage})
+}
+
+// failedOn reports whether a commit failed because of the condition on a row.
+func failedOn(err error, k table.Key) bool {
+	var ce *table.ConditionError
+	return errors.As(err, &ce) && ce.Failed(k)
 }
 
 // recordLost records on the job that its version is committed, if this worker did that.

@@ -59,6 +59,9 @@ func (row *Batch) repair(ctx context.Context, q *Queue) error {
 	if place, _ := row.Batch.WorkKey(); place == "" {
 		return nil
 	}
+	if row.State == ingest.BatchHeld {
+		return row.holdEnds(ctx, q)
+	}
 	if row.State == ingest.BatchCompleted || row.State == ingest.BatchDeleted {
 		return q.retire(ctx, row)
 	}

@@ -50,8 +50,8 @@ func decideRequeue(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d 
 		d.by.reason = fmt.Sprintf("%s (confirmed: may replace version %d)", a.Reason, permitted)
 	}
 	d.summary = fmt.Sprintf("job %s continues at %s", row.Job.ID, d.next.State)
-	if len(d.next.Locks) == 0 {
-		return d, nil
+	if err := q.awaitPauses(ctx, &d); err != nil || len(d.next.Locks) == 0 {
+		return d, err
 	}
 
 	lock, owner, err := q.blockedBy(ctx, &d.next)

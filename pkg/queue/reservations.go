@@ -144,7 +144,7 @@ func lineKey(name, job string) table.Key { return table.Key{PK: LockKey(name).PK
 // blockedBy returns the first of the locks that the job needs and cannot have now, and the
 // job that owns it or is in line before this one.
 func (q *Queue) blockedBy(ctx context.Context, j *ingest.Job) (lock, owner string, err error) {
-	for _, l := range j.LockKeys() {
+	for _, l := range j.QueuedLocks() {
 		if owner, err = q.jobAhead(ctx, l, j.ID); err != nil || owner != "" {
 			return l, owner, err
 		}

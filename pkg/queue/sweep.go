@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"archivist/pkg/fault"
@@ -16,7 +17,8 @@ type due struct {
 	ID string `dynamo:"id"`
 }
 
-// Sweep repairs the items that are past due, oldest first in each shard. Then, within a time
+// Sweep repairs the items that are past due, oldest first in each shard, and lets continue
+// what was held until now. Then, within a time
 // of its own, it removes the rows and work files that are due for removal. It starts no
 // repair after until. Each minute another shard is the first.
 func (q *Queue) Sweep(ctx context.Context, until time.Time) error {
@@ -26,7 +28,7 @@ func (q *Queue) Sweep(ctx context.Context, until time.Time) error {
 			return err
 		}
 	}
-	if err := q.sweepPlace(ctx, ingest.WorkHeld, until); err != nil {
+	if err := errors.Join(q.sweepHolds(ctx), q.sweepPlace(ctx, ingest.WorkHeld, until)); err != nil {
 		return err
 	}
 	return q.sweepPlace(ctx, ingest.WorkCleanUp, q.Now().Add(q.itemTime()))

@@ -97,6 +97,10 @@ func (w *Worker) tryTake(ctx context.Context, m Message) (*Claim, verdict, error
 		return nil, verdict{answer: a}, err
 	}
 
+	if held, err := it.stopAtHold(ctx, q); held || err != nil {
+		return nil, verdict{answer: it.judge(m, w.Stage)}, err
+	}
+
 	times := q.Rules.Timing.Times(w.Stage)
 	tx := q.Table.Begin(q.NewID())
 	if row.Holder != "" { // the worker crashed: one that succeeds or fails releases its lease

@@ -1,0 +1,127 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/table"
+)
+
+// holdable are the states in which a batch can be held.
+var holdable = []ingest.BatchState{ingest.BatchPending, ingest.BatchHeld, ingest.BatchProcessing}
+
+// decideHoldBatch holds a batch: one without jobs becomes Held, and of another one the
+// jobs that have not started become Held at gate 1.
+func decideHoldBatch(ctx context.Context, q *Queue, row *Batch, a ingest.Action) (d batchDecision, err error) {
+	d.next = row.Batch
+	if !slices.Contains(holdable, row.State) {
+		return d, fault.New(fault.Conflict, "batch %s is %s; only a Pending, Held or Processing batch can be held",
+			row.Batch.ID, row.State)
+	}
+	hold, err := q.holdRow(ctx, a.Target)
+	if err != nil {
+		return d, err
+	}
+	now := q.Now()
+	d.plan = planHold(hold.standing(now), a)
+	h := hold.changed(a, now).Hold
+	switch {
+	case row.State == ingest.BatchHeld:
+		d.next = q.Rules.BatchHeldBy(d.next, h)
+	case unstarted(&row.Batch):
+		d.next = q.Rules.HeldBatch(d.next, h, now)
+	}
+	d.by = origin{event: "batch.held", actor: a.Actor, component: "admin", reason: reasonUntil(a.Reason, a.Until)}
+	d.also = append(d.also, func(tx *table.Tx) error { return q.putHold(ctx, tx, hold, a) })
+	d.then = q.lookGates
+	return d, nil
+}
+
+// unstarted reports whether no job of a batch was made yet.
+func unstarted(b *ingest.Batch) bool { return b.State == ingest.BatchPending && b.Unpacked == 0 }
+
+// decideReleaseBatch lifts the hold of a batch, and lets a Held batch continue. It is refused
+// while the collection is on hold.
+func decideReleaseBatch(ctx context.Context, q *Queue, row *Batch, a ingest.Action) (d batchDecision, err error) {
+	d.next = row.Batch
+	hold, err := q.holdRow(ctx, a.Target)
+	if err != nil {
+		return d, err
+	}
+	if row.State != ingest.BatchHeld && hold.standing(q.Now()) == nil {
+		return d, d.notHeld(row)
+	}
+	above, err := q.hold(ctx, collectionTarget(row.Collection))
+	if above != nil {
+		err = stopped("batch "+row.Batch.ID, above)
+	}
+	if err != nil {
+		return d, err
+	}
+
+	d.also = append(d.also, q.unheld(collectionTarget(row.Collection)))
+	if hold.Rev > 0 {
+		d.also = append(d.also, func(tx *table.Tx) error { return q.putHold(ctx, tx, hold, a) })
+	} else {
+		d.also = append(d.also, q.unheld(a.Target))
+	}
+	d.summary = fmt.Sprintf("batch %s is not on hold any more", row.Batch.ID)
+	if row.State == ingest.BatchHeld {
+		d.next = q.Rules.EnterBatch(d.next, ingest.BatchPending, q.Now())
+		d.summary = fmt.Sprintf("batch %s continues", row.Batch.ID)
+	}
+	d.by = origin{event: "batch.released", actor: a.Actor, component: "admin", reason: a.Reason}
+	d.then = q.lookGates
+	d.offers, err = q.offerRelease(ctx, a.Target)
+	return d, err
+}
+
+// notHeld is the end of a release of a batch that is not on hold.
+func (d *batchDecision) notHeld(row *Batch) error {
+	if !slices.Contains(holdable, row.State) {
+		return fault.New(fault.Conflict, "batch %s is %s; only a batch that is on hold can be released", row.Batch.ID,
+			row.State)
+	}
+	d.unchanged, d.summary = true, fmt.Sprintf("batch %s is not on hold", row.Batch.ID)
+	return nil
+}
+
+// lookGates wakes the scheduler, whose tick was cut short.
+func (q *Queue) lookGates(ctx context.Context) { q.wake(ctx, []ingest.Wake{{Kind: ingest.LookGates}}) }
+
+// stopAtHold makes a batch without jobs Held if a hold stands against it, and returns
+// whether it did.
+func (row *Batch) stopAtHold(ctx context.Context, q *Queue) (held bool, err error) {
+	if !unstarted(&row.Batch) {
+		return false, nil
+	}
+	h, err := q.holdOn(ctx, row.Collection, row.Batch.ID)
+	if h == nil || err != nil {
+		return false, err
+	}
+	next := q.Rules.HeldBatch(row.Batch, h.Hold, q.Now())
+	by := origin{event: "batch.held", component: "unpack", reason: h.Says()}
+	return true, q.changeBatch(ctx, row, next, by, h.stands)
+}
+
+// stopAtHold does nothing: the gates stop jobs.
+func (row *Job) stopAtHold(context.Context, *Queue) (held bool, err error) { return false, nil }
+
+// holdEnds is done when the hold of a batch has ended by itself: the batch continues, unless
+// another hold stands.
+func (row *Batch) holdEnds(ctx context.Context, q *Queue) error {
+	h, err := q.holdOn(ctx, row.Collection, row.Batch.ID)
+	if err != nil {
+		return err
+	}
+	if h != nil {
+		by := origin{event: "batch.held", component: "sweep", reason: h.Says()}
+		return q.changeBatch(ctx, row, q.Rules.BatchHeldBy(row.Batch, h.Hold), by, h.stands)
+	}
+	next := q.Rules.EnterBatch(row.Batch, ingest.BatchPending, q.Now())
+	by := origin{event: "batch.released", component: "sweep", reason: holdEnded}
+	return q.changeBatch(ctx, row, next, by, q.unheld(collectionTarget(row.Collection), batchTarget(row.Batch.ID)))
+}
