@@ -59,12 +59,12 @@ var stageRows = map[string][]string{
 // grantRows lets a function read the table and change rows. Parts of a transaction
 // are authorised as the single actions that they are, each with the key of its row
 // (Service Authorization Reference, "Actions, resources, and condition keys for
-// Amazon DynamoDB"; ConditionCheckItem, which has that key, exists in transactions
-// only). Reading is not limited by key.
+// Amazon DynamoDB"). Reading is not limited by key, nor is checking a row in a transaction,
+// which a step does on the holds and pauses.
 func grantRows(f awslambda.Function, d *Data, keys []string) {
-	allow(f, []string{"dynamodb:GetItem"}, d.Table.TableArn())
+	allow(f, []string{"dynamodb:GetItem", "dynamodb:ConditionCheckItem"}, d.Table.TableArn())
 	write := &awsiam.PolicyStatementProps{Resources: &[]*string{d.Table.TableArn()}, Actions: jsii.Strings(
-		"dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem")}
+		"dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem")}
 	if keys != nil {
 		write.Conditions = &map[string]any{"ForAllValues:StringLike": map[string]any{"dynamodb:LeadingKeys": keys}}
 	}

@@ -33,9 +33,9 @@ var exceptions = []struct{ who, action, resource, why string }{
 	{"", "ses:SendRawEmail", ":configuration-set/", "an identity may have one by default"},
 	{"", "s3:ListBucket", "", "without it a missing object looks like a forbidden one"},
 	{"", "s3:AbortMultipartUpload", "", "an upload is given up only when something breaks"},
-	{"", "dynamodb:UpdateItem", "", "the four ways to change a row are granted together: which rows is limited"},
+	{"", "dynamodb:UpdateItem", "", "the three ways to change a row are granted together: which rows is limited"},
 	{"", "dynamodb:DeleteItem", "", "as above"},
-	{"", "dynamodb:ConditionCheckItem", "", "as above"},
+	{"", "dynamodb:ConditionCheckItem", "", "every transaction may depend on rows that it does not change"},
 	{"notify", "secretsmanager:GetSecretValue", "", "a callback's secret is given in plain on an emulator"},
 	{"estimate", "s3:GetObject", "/jobs/", "only another try, or a long manifest, is read again"},
 	// Every stage can end its job; the tests make only some of them do it.
