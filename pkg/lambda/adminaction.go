@@ -20,8 +20,9 @@ import (
 //
 // An execution keeps nothing: the machine passes its input again at each step. The name of
 // the execution is the id of the request, so that a repeated step acts once. A person's
-// execution that starts a bulk operation waits for its end; the pages of the operation are
-// done by an execution that the system starts.
+// execution does the pages of the operation that it starts; when the person stops it, the
+// operation is interrupted. An operation that was started elsewhere has an execution of its
+// own.
 type AdminAction struct {
 	Admin   queue.Admin
 	Budget  time.Duration // of one step that does pages
@@ -86,25 +87,36 @@ func (f *AdminAction) step(ctx context.Context, in AdminRequest) (out AdminStep,
 	var o *queue.Operation
 	switch {
 	case input.Operation != "":
-		return f.pages(ctx, input.Operation, input.Exec)
+		return f.runs(ctx, input.Operation, input.Exec)
+	case input.Action == ingest.ActDoctor:
+		o, err = f.asked(in).StartDoctor(ctx, input.Repair, input.Reason, actor, ingest.Administrator, actor)
 	case input.Filter != nil:
-		o, err = f.start(ctx, input, actor)
+		o, err = f.start(ctx, in, input, actor)
 	default:
 		return f.act(ctx, input, actor, in.Started)
 	}
 	if err != nil {
 		return out, err
 	}
-	return f.watch(ctx, o, in.Started)
+	return f.follow(ctx, o, in)
+}
+
+// asked is the service for a person's execution, which itself does the pages of what it
+// starts.
+func (f *AdminAction) asked(in AdminRequest) queue.Admin {
+	d := f.Admin
+	d.Execution = in.Execution
+	return d
 }
 
 // start starts a bulk operation.
-func (f *AdminAction) start(ctx context.Context, in adminInput, actor string) (*queue.Operation, error) {
-	b, err := in.bulk()
+func (f *AdminAction) start(ctx context.Context, in AdminRequest, input adminInput, actor string) (
+	*queue.Operation, error) {
+	b, err := input.bulk()
 	if err != nil {
 		return nil, err
 	}
-	return f.Admin.Start(ctx, b, in.Reason, actor, ingest.Administrator, actor, in.DryRun)
+	return f.asked(in).Start(ctx, b, input.Reason, actor, ingest.Administrator, actor, input.DryRun)
 }
 
 // act does an action on a target. An operation that completes it is waited for.
@@ -133,19 +145,40 @@ func (f *AdminAction) act(ctx context.Context, in adminInput, actor string, star
 	return out, err
 }
 
-// pages does pages of an operation for its execution, until the step's time is used up, the
-// operation ends, or another execution does its pages.
-func (f *AdminAction) pages(ctx context.Context, id string, exec int64) (AdminStep, error) {
+// runs does pages of an operation for an execution that the system has started.
+func (f *AdminAction) runs(ctx context.Context, id string, exec int64) (AdminStep, error) {
+	o, err := f.pages(ctx, id, exec)
+	switch {
+	case err != nil:
+		return AdminStep{}, err
+	case o.RunsAs(exec):
+		return AdminStep{Next: stepContinue, Result: showOperation(o)}, nil
+	}
+	return AdminStep{Next: stepDone, Result: showOperation(o)}, nil
+}
+
+// follow does pages of an operation that a person's execution has started, and shows it. If
+// another execution does its pages, because there was no progress, it waits for that.
+func (f *AdminAction) follow(ctx context.Context, o *queue.Operation, in AdminRequest) (out AdminStep, err error) {
+	if exec := o.Exec; o.RunBy() == in.Execution {
+		if o, err = f.pages(ctx, o.Operation.ID, exec); err != nil {
+			return out, err
+		}
+		if o.RunsAs(exec) {
+			return AdminStep{Next: stepContinue, Result: showOperation(o)}, nil
+		}
+	}
+	return f.watch(ctx, o, in.Started)
+}
+
+// pages does pages of an operation for one of its executions, until the step's time is used
+// up, the operation ends, or another execution does its pages.
+func (f *AdminAction) pages(ctx context.Context, id string, exec int64) (*queue.Operation, error) {
 	until := f.Admin.Queue.Now().Add(f.Budget)
 	for {
 		o, err := f.Admin.RunPage(ctx, id, exec, until)
-		switch {
-		case err != nil:
-			return AdminStep{}, err
-		case !o.RunsAs(exec):
-			return AdminStep{Next: stepDone, Result: showOperation(o)}, nil
-		case !f.Admin.Queue.Now().Before(until):
-			return AdminStep{Next: stepContinue, Result: showOperation(o)}, nil
+		if err != nil || !o.RunsAs(exec) || !f.Admin.Queue.Now().Before(until) {
+			return o, err
 		}
 	}
 }
@@ -162,12 +195,12 @@ func (f *AdminAction) watch(ctx context.Context, o *queue.Operation, started tim
 	running := f.Admin.Queue.Now().Sub(started)
 	switch {
 	case o.State == ingest.OperationInterrupted:
-		return out, fault.New(fault.Conflict, "operation %s is interrupted; %d of %d jobs are left. Continue it, or "+
-			"start another one", shown.ID, shown.Left, shown.Planned)
+		return out, fault.New(fault.Conflict, "operation %s is interrupted. Continue it or start another one",
+			shown.ID)
 	case o.State == ingest.OperationRunning && running < longest:
 		out.Next, out.Wait = stepWait, int(min(max(running/10, time.Second), time.Minute).Seconds())
 		return out, nil
 	}
-	shown.Refusals, err = f.firstOf(ctx, shown)
+	shown.Refusals, shown.Found, err = f.firstOf(ctx, shown)
 	return out, err
 }

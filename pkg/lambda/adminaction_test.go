@@ -72,7 +72,9 @@ func (b *adminBench) run(execution, input string) (step struct {
 		Target, Summary, To, ID, State string
 		Changed, DryRun                bool
 		Planned, Done, Refused, Left   int
+		Checked, Repaired              int
 		Refusals                       []shownRefusal
+		Found                          []queue.Finding
 	}
 }) {
 	b.Helper()
@@ -154,42 +156,32 @@ func TestAdminRefuses(t *testing.T) {
 	}
 }
 
-// TestAdminBulk: a bulk operation is started once, its pages are done by another execution,
-// in steps of a bounded time, and the person's execution waits for its end and shows it.
+// TestAdminBulk: an execution starts its bulk operation once, does its pages in steps of a
+// bounded time, and shows what was done and refused.
 func TestAdminBulk(t *testing.T) {
 	b := newAdminBench(t, 3)
 	batch, _, _ := strings.Cut(b.job, "-")
 	input := fmt.Sprintf(`{"action": "requeue", "filter": {"batch": %q}, "reason": "the source is corrected"}`, batch)
+	b.Budget = 0
 	begun := b.run("person", input)
 	id := begun.Result.ID
-	if begun.Next != stepWait || begun.Wait != 1 || id == "" || begun.Result.State != "Running" {
+	if begun.Next != stepContinue || id == "" || begun.Result.State != "Running" || begun.Result.Planned != 3 {
 		t.Fatalf("it begins with %+v", begun)
 	}
-	pages := fmt.Sprintf(`{"operation": %q, "exec": 1}`, id)
-	b.Budget = 0
-	if s := b.run(id+"-1", pages); s.Next != stepContinue || s.Result.Planned != 3 || s.Result.Done != 0 {
+	if s := b.run("person", input); s.Next != stepContinue || s.Result.ID != id || s.Result.Done != 0 {
 		t.Errorf("a step without time: %+v", s)
 	}
+	b.Budget = time.Minute
 	if _, err := b.Admin.Act(t.Context(), ingest.Action{Name: "requeue", Reason: "by hand",
 		Target: ingest.Target{Kind: "job", ID: b.job}, Role: ingest.Operator}); err != nil {
 		t.Fatal(err)
 	}
-	if s := b.run("person", input); s.Next != stepWait || s.Result.ID != id {
-		t.Errorf("meanwhile the person's execution %+v", s)
-	}
-	b.Budget = time.Minute
-	if s := b.run(id+"-1", pages); s.Next != stepDone || s.Result.State != "Done" {
-		t.Errorf("its pages end with %+v", s)
-	}
 	for range 2 {
 		s := b.run("person", input)
-		if s.Next != stepDone || s.Result.Planned != 3 || s.Result.Done != 2 || s.Result.Refused != 1 ||
-			len(s.Result.Refusals) != 1 || s.Result.Refusals[0].Job != b.job {
-			t.Errorf("the person's execution ends with %+v", s)
+		if s.Next != stepDone || s.Result.State != "Done" || s.Result.Planned != 3 || s.Result.Done != 2 ||
+			s.Result.Refused != 1 || len(s.Result.Refusals) != 1 || s.Result.Refusals[0].Job != b.job {
+			t.Errorf("it ends with %+v", s)
 		}
-	}
-	if s := b.run("late", fmt.Sprintf(`{"operation": %q, "exec": 7}`, id)); s.Next != stepDone || s.Result.ID != id {
-		t.Errorf("another execution ends with %+v", s)
 	}
 	for input, says := range map[string]string{
 		`{"action": "requeue", "filter": {"batsh": "x"}, "reason": "r"}`:           "filter.batsh: there is no such field",
@@ -209,14 +201,53 @@ func TestAdminBulk(t *testing.T) {
 	}
 }
 
-// TestAdminWaits: a person's execution looks less often at an operation that runs long, not
-// for ever, and fails if it is interrupted.
+// checker finds a fault on each of two pages.
+type checker struct{}
+
+func (checker) Check(_ context.Context, cursor string, repair bool, _ time.Time) (queue.CheckedPage, error) {
+	found := []queue.Finding{{Invariant: "batch-counts", Subject: "batch:" + cursor, Repaired: repair}}
+	if cursor == "" {
+		return queue.CheckedPage{Cursor: "second", Checked: 5, Findings: found}, nil
+	}
+	return queue.CheckedPage{Checked: 2, Findings: found}, nil
+}
+
+// TestAdminDoctor: an execution runs the doctor to its end, and shows what it has found.
+func TestAdminDoctor(t *testing.T) {
+	b := newAdminBench(t, 1)
+	b.Admin.Checker = checker{}
+	for range 2 {
+		s := b.run("person", `{"action": "doctor", "repair": true, "reason": "monthly check"}`)
+		if s.Next != stepDone || s.Result.State != "Done" || s.Result.Checked != 7 || s.Result.Repaired != 2 ||
+			len(s.Result.Found) != 2 || s.Result.Found[1].Subject != "batch:second" {
+			t.Errorf("it ends with %+v", s)
+		}
+	}
+	if s := b.run("e", `{"action": "doctor"}`); s.Error != "Invalid" || !strings.Contains(s.Cause, "reason") {
+		t.Errorf("without a reason: %+v", s)
+	}
+}
+
+// TestAdminWaits: a person's execution waits for an operation whose pages another execution
+// does: it looks less and less often, not for ever, and fails if the operation is interrupted.
 func TestAdminWaits(t *testing.T) {
 	b := newAdminBench(t, 1)
 	now := time.Now()
 	b.Admin.Queue.Now = func() time.Time { return now }
 	input := `{"action": "requeue", "filter": {"collection": "maps"}, "reason": "r", "dryRun": true}`
+	b.Budget = 0
 	id := b.run("person", input).Result.ID
+	for _, f := range []func(context.Context, string, string, string, ingest.Role) (*queue.Operation, error){
+		b.Admin.Interrupt, b.Admin.Continue} {
+		if _, err := f(t.Context(), id, "r", "me", ingest.Operator); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for exec, want := range map[int]string{1: stepDone, 2: stepContinue} { // the system's executions
+		if s := b.run(fmt.Sprint(id, "-", exec), fmt.Sprintf(`{"operation": %q, "exec": %d}`, id, exec)); s.Next != want {
+			t.Errorf("execution %d: %+v", exec, s)
+		}
+	}
 	events := 0
 	for at := time.Duration(0); ; events += 9 { // of a step and a wait
 		s, err := b.Handle(t.Context(), AdminRequest{Execution: "person", Started: now.Add(-at),

@@ -39,8 +39,9 @@ type shownOperation struct {
 	ingest.Tally
 	Left int `json:"left"`
 
-	// Refusals are the first refused jobs, when it has ended.
-	Refusals []shownRefusal `json:"refusals,omitempty"`
+	// Refusals and Found are the first refused jobs and the first findings, when it has ended.
+	Refusals []shownRefusal  `json:"refusals,omitempty"`
+	Found    []queue.Finding `json:"found,omitempty"`
 }
 
 // shownRefusal is a job that an operation did not act on, and why.
@@ -58,17 +59,29 @@ func showOperation(o *queue.Operation) shownOperation {
 	return out
 }
 
-// mostShown is how many refusals an execution shows; the API lists all.
+// mostShown is how many refusals and findings an execution shows; the API lists all.
 const mostShown = 20
 
-// firstOf reads the first refusals of an operation that has ended.
-func (f *AdminAction) firstOf(ctx context.Context, o shownOperation) (out []shownRefusal, err error) {
-	if o.Refused == 0 {
-		return nil, nil
+// firstOf reads the first refusals or findings of an operation that has ended.
+func (f *AdminAction) firstOf(ctx context.Context, o shownOperation) (refused []shownRefusal,
+	found []queue.Finding, err error) {
+	if o.Refused > 0 {
+		page, err := f.Admin.Refusals(ctx, o.ID, "")
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, r := range page.Items[:min(len(page.Items), mostShown)] {
+			refused = append(refused, shownRefusal{r.Job, r.Reason})
+		}
 	}
-	page, err := f.Admin.Refusals(ctx, o.ID, "")
-	for _, r := range page.Items[:min(len(page.Items), mostShown)] {
-		out = append(out, shownRefusal{r.Job, r.Reason})
+	if o.Findings > 0 {
+		page, err := f.Admin.Findings(ctx, o.ID, "")
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, x := range page.Items[:min(len(page.Items), mostShown)] {
+			found = append(found, x.Finding)
+		}
 	}
-	return out, err
+	return refused, found, nil
 }
