@@ -67,6 +67,7 @@ func (a *API) Handler() http.Handler {
 	h := humago.New(mux, configuration())
 	a.batches(h)
 	a.jobs(h)
+	a.actions(h)
 	a.objects(h)
 	a.reindexing(h)
 	a.collections(h)
@@ -133,15 +134,9 @@ func (a *API) events(subject event.Type) func(ctx context.Context, in *IDCursor)
 }
 
 func wireExplanation(x queue.Explanation, err error) (v1.Explanation, error) {
-	at := func(ms int64) string {
-		if ms == 0 {
-			return ""
-		}
-		return ingest.Timestamp(ms)
-	}
 	d := x.Details
 	return v1.Explanation{State: x.State, WaitsFor: string(x.Waits), Why: x.Why, On: x.On, Execution: d.Execution,
-		Tries: d.Tries, Repairs: d.Repairs, Leased: at(d.Leased), Due: at(d.Due)}, err
+		Tries: d.Tries, Repairs: d.Repairs, Leased: timestamp(d.Leased), Due: timestamp(d.Due)}, err
 }
 
 // IDInput and the inputs below are parameters of routes. They are exported

@@ -26,6 +26,7 @@ type NameCursor struct {
 // PutProfile is a request to replace a collection's profile.
 type PutProfile struct {
 	NameInput
+	Caller
 	Body v1.Profile
 }
 
@@ -48,13 +49,17 @@ func (a *API) collectionEvents(ctx context.Context, in *NameCursor) (v1.List[v1.
 }
 
 func (a *API) putCollection(ctx context.Context, in *PutProfile) (v1.Collection, error) {
+	actor, err := in.actor()
+	if err != nil {
+		return v1.Collection{}, err
+	}
 	b := in.Body
 	p := collection.Profile{Title: b.Title, Priority: b.Priority, Shoulder: b.Shoulder,
 		RequireDigest: b.RequireDigest, Notify: b.Notification, Suppress: collection.Suppress(b.Suppress)}
 	if c := b.Callback; c != nil {
 		p.Callback = collection.Callback{URL: c.URL, Secret: c.Secret, Mode: collection.Mode(c.Mode)}
 	}
-	err := a.Collections.Put(ctx, in.Name, p, operator, a.Queue.Now().UnixMilli())
+	err = a.Collections.Put(ctx, in.Name, p, actor, a.Queue.Now().UnixMilli())
 	return v1.Collection{Name: in.Name, Profile: wireProfile(p)}, err
 }
 

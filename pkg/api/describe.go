@@ -16,7 +16,7 @@ import (
 // The wire types are described once, by their comments: in go doc and in the OpenAPI
 // document.
 //
-//go:embed v1/types.go v1/details.go
+//go:embed v1/types.go v1/details.go v1/actions.go
 var sources embed.FS
 
 // comments are the comments of the wire types ("Job") and of their fields ("Job.state").
@@ -53,6 +53,9 @@ func commented(decl *ast.GenDecl, out map[string]string) {
 		return
 	}
 	for _, f := range fields.Fields.List {
+		if f.Tag == nil {
+			continue // an embedded struct: its fields have their own comments
+		}
 		tag := reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("json")
 		name, _, _ := strings.Cut(tag, ",")
 		out[spec.Name.Name+"."+name] = sentence(f.Doc)
@@ -71,10 +74,9 @@ func describe(r huma.Registry) error {
 	}
 	for name, s := range r.Map() {
 		t := r.TypeFromRef("#/components/schemas/" + name)
-		typeName, _, _ := strings.Cut(t.Name(), "[") // List[Job] is a List
-		s.Description = texts[typeName]
+		s.Description = texts[nameOf(t)]
 		for field, p := range s.Properties {
-			key := typeName + "." + field
+			key := declaring(t, field) + "." + field
 			p.Description = texts[key]
 			for _, value := range enums[key] {
 				p.Enum = append(p.Enum, value)
@@ -85,4 +87,25 @@ func describe(r huma.Registry) error {
 		}
 	}
 	return nil
+}
+
+// nameOf is the name of a type; List[Job] is a List.
+func nameOf(t reflect.Type) string {
+	name, _, _ := strings.Cut(t.Name(), "[")
+	return name
+}
+
+// declaring is the name of the struct that declares a field with a JSON name: a struct, or
+// one that is embedded in it.
+func declaring(t reflect.Type, field string) string {
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != field || f.Anonymous {
+			continue
+		}
+		for _, i := range f.Index[:len(f.Index)-1] {
+			t = t.Field(i).Type
+		}
+		break
+	}
+	return nameOf(t)
 }

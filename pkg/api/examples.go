@@ -83,6 +83,33 @@ var queueExample = v1.Queue{
 	SpaceFree: 10 << 40, OldestWaiting: jobID, OldestSince: timeExample, LastSweep: timeExample,
 }
 
+var (
+	sourceIsBack = v1.ActionOptions{Reason: "The source is reachable again."}
+	maintenance  = v1.ActionOptions{Reason: "Maintenance of the network."}
+)
+
+var requeuedExample = v1.ActionOutcome{Action: "requeue", Target: "job:" + jobID, Changed: true,
+	Summary: "job " + jobID + " continues at Downloading", From: v1.Failed, To: v1.Downloading}
+
+var requeuedJob = v1.Job{
+	ID: jobID, Batch: batchID, Collection: "maps", State: v1.Downloading, LastSuccessfulState: v1.Provisioning,
+	Priority: 5, SpaceNeeded: 3145728, RetryCount: 1,
+	Identifiers: v1.Identifiers{Primary: arkExample, Local: []string{"map-1851"}}, Progress: v1.Progress{Files: 3},
+}
+
+var reportedExample = v1.ActionOutcome{Action: "update-report", Target: "batch:" + batchID, Changed: true,
+	Summary: "batch " + batchID + " reports what has changed", From: v1.Failed, To: v1.UpdateReporting}
+
+var releasedExample = v1.ActionOutcome{Action: "release", Target: "collection:maps", Changed: true,
+	Summary: "collection maps is no longer held",
+	Next:    &v1.Bulk{Action: "release", Filter: v1.JobFilter{Collection: "maps", State: v1.Held}}}
+
+// pausedExample is the result of a pause.
+func pausedExample(target string) v1.ActionResult {
+	return v1.ActionResult{ActionOutcome: v1.ActionOutcome{Action: "pause", Target: target, Changed: true,
+		Summary: "the " + target + " is paused until 2026-11-22T18:00:00Z"}}
+}
+
 // listed returns a batch in the form that lists have.
 func listed(b v1.Batch) v1.Batch {
 	b.MailProblems = nil

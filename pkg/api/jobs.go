@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -26,12 +25,6 @@ type OfCollection struct {
 	Cursor     string `query:"cursor"`
 }
 
-// JobAction is a request to act on a job.
-type JobAction struct {
-	IDInput
-	Body v1.Action
-}
-
 func (a *API) jobs(h huma.API) {
 	get(a, h, "/v1/batches/{id}/jobs", "listBatchJobs", "List a batch's jobs", a.jobsOfBatch)
 	get(a, h, "/v1/jobs", "listJobs", "List a collection's jobs", a.jobsOfCollection)
@@ -48,8 +41,6 @@ func (a *API) jobs(h huma.API) {
 			return wireExplanation(a.Queue.ExplainJob(ctx, in.ID))
 		})
 	get(a, h, "/v1/jobs/{id}/receipt", "getReceipt", "Get a job's receipt", a.receipt)
-	register(a, h, huma.Operation{Method: http.MethodPost, Path: "/v1/jobs/{id}/actions", OperationID: "actOnJob",
-		Summary: "Act on a job"}, a.act)
 }
 
 // pageOfJobs is the page size of the queue for the jobs of a batch.
@@ -89,21 +80,6 @@ func (a *API) jobsOfCollection(ctx context.Context, in *OfCollection) (v1.List[v
 }
 
 func stateOfJob(j queue.Job) string { return string(j.State) }
-
-func (a *API) act(ctx context.Context, in *JobAction) (v1.Job, error) {
-	act := a.Queue.Requeue
-	switch {
-	case in.Body.Action == "fail":
-		act = a.Queue.ForceFail
-	case in.Body.Confirm:
-		act = a.Queue.RequeueConfirmed
-	}
-	j, err := act(ctx, in.ID, in.Body.Reason, operator)
-	if err != nil {
-		return v1.Job{}, err
-	}
-	return wireJob(*j), nil
-}
 
 func wireJob(j queue.Job) v1.Job {
 	return v1.Job{ID: j.Job.ID, Batch: j.Batch, Collection: j.Collection, State: string(j.State),

@@ -72,12 +72,15 @@ var parameters = map[string]parameter{
 	"getCollection name":        {"The name of the collection.", "maps"},
 	"putCollection name":        {"The name of the collection.", "maps"},
 	"listCollectionEvents name": {"The name of the collection.", "maps"},
+	"actOnCollection name":      {"The name of the collection.", "maps"},
 
 	"reindex ark":    {"Only the object with this ARK.", arkExample},
 	"reindex cursor": {"The cursor of the previous response, or the key prefix at which to begin.", "a0"},
 	"reindex to":     {"The key prefix at which to end. So several requests can share the work.", "b"},
 
-	"Idempotency-Key": {"A key of your choice, so that the submission can be repeated safely.", "maps-2026-11-22"},
+	"Idempotency-Key": {"A key of your choice, so that the request can be repeated safely.", "maps-2026-11-22"},
+	"Archivist-User": {"The name of the person who makes the request. It is not verified: events show it as " +
+		"`an operator (unverified: \"ann\")`.", "ann"},
 }
 
 // configuration returns the settings of the framework and the general parts of the document.

@@ -2,6 +2,12 @@ package api
 
 import v1 "archivist/pkg/api/v1"
 
+// onActions is what the descriptions of all actions have in common.
+const onActions = "\n\nAn action needs a reason, which is kept in the events. An action whose result is there already " +
+	"changes nothing and succeeds. `dryRun` returns what would be done. An action with consequences that are easily " +
+	"overlooked is a conflict until it has `confirm`; detail names them. With an `Idempotency-Key` the action is done " +
+	"once, and each repetition within 30 days returns the result of the first request."
+
 // operations describes each operation in the document beyond its types, by its id.
 var operations = map[string]about{
 	"submitBatch": {tag: "Batches", refusals: []problemType{conflict},
@@ -47,10 +53,29 @@ var operations = map[string]about{
 		description: "The preserved files of the job, read from the stored object: 1,000 files to a " +
 			"page. Until the job has stored a version, the response is a conflict."},
 	"actOnJob": {tag: "Jobs", refusals: []problemType{notFound, conflict, changed, held},
-		request: v1.Action{Action: "requeue", Reason: "The source is reachable again."}, answer: jobExample,
-		description: "`requeue` lets a failed job continue after its last successful state. It is a conflict if " +
-			"that cannot succeed and, without `confirm`, if a later submission has stored a version of the " +
-			"object.\n\n`fail` fails a waiting or running job. A version that is already committed remains."},
+		request:     v1.JobAction{Action: "requeue", ActionOptions: sourceIsBack},
+		answer:      v1.JobActionResult{ActionOutcome: requeuedExample, Job: requeuedJob},
+		description: "The response has the result of the action and the fields of the job after it." + onActions},
+	"actOnBatch": {tag: "Batches", refusals: []problemType{notFound, conflict, changed, held},
+		request:     v1.BatchAction{Action: "update-report", ActionOptions: sourceIsBack},
+		answer:      v1.ActionResult{ActionOutcome: reportedExample},
+		description: "`update-report` is a conflict while jobs of the batch have not ended." + onActions},
+	"actOnCollection": {tag: "Collections", refusals: []problemType{conflict, changed},
+		request: v1.CollectionAction{Action: "release", ActionOptions: sourceIsBack},
+		answer:  v1.ActionResult{ActionOutcome: releasedExample},
+		description: "While a collection is held, submissions are accepted, but no work on them starts. What runs, " +
+			"finishes. The response to `release` names in `next` the bulk operation that releases what the hold has " +
+			"stopped." + onActions},
+	"actOnQueue": {tag: "Operation", refusals: []problemType{conflict, changed},
+		request: v1.PauseAction{Action: "pause", ActionOptions: maintenance, Until: "2026-11-22T18:00:00Z"},
+		answer:  pausedExample("queue"),
+		description: "While the queue is paused, submissions are accepted, but no job is admitted. What runs, finishes." +
+			onActions},
+	"actOnStorage": {tag: "Operation", refusals: []problemType{conflict, changed},
+		request: v1.PauseAction{Action: "pause", ActionOptions: maintenance, Until: "2026-11-22T18:00:00Z"},
+		answer:  pausedExample("storage"),
+		description: "While the storage is paused, no job begins to store a version. Jobs continue up to that point " +
+			"and wait there." + onActions},
 
 	"findObjects": {tag: "Objects", refusals: []problemType{notFound},
 		answer: v1.List[v1.Object]{Items: []v1.Object{objectExample}, Cursor: cursorExample},

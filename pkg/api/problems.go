@@ -60,7 +60,8 @@ var (
 		"Correct the fields that are named in detail and errors.",
 		`state: found "done"; expected one of Pending, Held, Completed, Failed`}
 	held = problemType{"held", 423, "Held",
-		"A person or a worker holds it. Wait until it is released.", "the object is held by another job"}
+		"A hold stands against it. End the hold that detail names, or wait until it ends.",
+		"collection maps is held since 2026-11-22T09:30:00Z by an operator: the scanner is repaired"}
 	tooManyRequests = problemType{"too-many-requests", 429, "Too many requests", // the gateway's
 		"Wait some seconds, then send the request again.", "Too Many Requests"}
 	internalError = problemType{"internal-error", 500, "Internal error",
@@ -68,7 +69,7 @@ var (
 	unavailable = problemType{"unavailable", 503, "Unavailable",
 		"Send the same request again in a minute.", notNow}
 	gatewayTimeout = problemType{"gateway-timeout", 504, "Gateway timeout", // the gateway's
-		"Send the same request again. A submission needs an Idempotency-Key for that.", "Endpoint request timed out"}
+		"Send the same request again. Submissions and actions need an Idempotency-Key for that.", "Endpoint request timed out"}
 )
 
 // The details for a defect, for a service that does not respond, and for an unknown path.

@@ -19,6 +19,7 @@ const reindexFor = 15 * time.Second
 
 // ReindexInput selects what to reindex.
 type ReindexInput struct {
+	Caller
 	ARK    string `query:"ark"`
 	Cursor string `query:"cursor"`
 	To     string `query:"to"`
@@ -29,16 +30,17 @@ func (a *API) reindexing(h huma.API) {
 	register(a, h, huma.Operation{Method: http.MethodPost, Path: "/v1/reindex", OperationID: "reindex",
 		Summary: "Rebuild missing rows of stored objects"},
 		func(ctx context.Context, in *ReindexInput) (v1.Reindexed, error) {
+			actor, err := in.actor()
+			if err != nil {
+				return v1.Reindexed{}, err
+			}
 			until := a.Queue.Now().Add(reindexFor)
 			if in.ARK != "" {
-				return a.reindexOne(ctx, in, until)
+				return a.reindexOne(ctx, in, actor, until)
 			}
-			return a.reindexAll(ctx, in, until)
+			return a.reindexAll(ctx, in, actor, until)
 		})
 }
-
-// operator is the actor of all actions through the API, until callers have accounts.
-const operator = "an operator"
 
 // places matches prefixes of keys in the storage root: keys of objects begin with a
 // hexadecimal digit, and the last key is the description of the layout.
@@ -49,7 +51,8 @@ func (a *API) reindexer() reindex.Reindexer {
 		Preserved: a.Queue.Preserved}
 }
 
-func (a *API) reindexAll(ctx context.Context, in *ReindexInput, until time.Time) (out v1.Reindexed, err error) {
+func (a *API) reindexAll(ctx context.Context, in *ReindexInput, actor string, until time.Time) (
+	out v1.Reindexed, err error) {
 	if in.Cursor != "" && !places.MatchString(in.Cursor) {
 		return out, badCursor(in.Cursor)
 	}
@@ -57,7 +60,7 @@ func (a *API) reindexAll(ctx context.Context, in *ReindexInput, until time.Time)
 		return out, fault.New(fault.Invalid,
 			"to: found %q; expected a key prefix in the storage root, e.g. a0", in.To)
 	}
-	sum, err := a.reindexer().All(ctx, in.Cursor, in.To, operator, until)
+	sum, err := a.reindexer().All(ctx, in.Cursor, in.To, actor, until)
 	out = v1.Reindexed{Objects: sum.Objects, Changed: sum.Changed, Cursor: sum.Cursor}
 	for _, f := range sum.Failed {
 		out.Failed = append(out.Failed, v1.NotReindexed{ARK: f.ARK, Stored: f.Key, Why: f.Why})
@@ -65,7 +68,8 @@ func (a *API) reindexAll(ctx context.Context, in *ReindexInput, until time.Time)
 	return out, err
 }
 
-func (a *API) reindexOne(ctx context.Context, in *ReindexInput, until time.Time) (out v1.Reindexed, err error) {
+func (a *API) reindexOne(ctx context.Context, in *ReindexInput, actor string, until time.Time) (
+	out v1.Reindexed, err error) {
 	given, err := ark.Parse(in.ARK)
 	if err != nil {
 		return out, fault.New(fault.Invalid, "ark: %w", err)
@@ -74,7 +78,7 @@ func (a *API) reindexOne(ctx context.Context, in *ReindexInput, until time.Time)
 	if in.Cursor != "" && in.Cursor != id {
 		return out, badCursor(in.Cursor)
 	}
-	changed, done, err := a.reindexer().Object(ctx, id, operator, until)
+	changed, done, err := a.reindexer().Object(ctx, id, actor, until)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return out, fault.New(fault.NotFound, "there is no object %s in the storage root", id)

@@ -60,12 +60,12 @@ func TestIdentityRoutes(t *testing.T) {
 	good, bad := primary(submit("/a", "one")), primary(submit("/b", "two"))
 
 	act := v1.Action{Action: "requeue", Reason: "it is there now"}
-	_, err := client.Act(t.Context(), old, act)
+	_, err := client.ActOnJob(t.Context(), old, act, "")
 	if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "version 1 of "+good) {
 		t.Errorf("the requeue gave %v", err)
 	}
 	act.Confirm = true
-	if _, err := client.Act(t.Context(), old, act); err != nil {
+	if _, err := client.ActOnJob(t.Context(), old, act, ""); err != nil {
 		t.Errorf("the confirmed requeue gave %v", err)
 	}
 

@@ -99,7 +99,7 @@ func repairsOf(t *testing.T, job string) (n int) {
 
 func requeue(t *testing.T, job string) error {
 	t.Helper()
-	_, err := client.Act(t.Context(), job, v1.Action{Action: "requeue", Reason: "the source is corrected"})
+	_, err := client.ActOnJob(t.Context(), job, v1.Action{Action: "requeue", Reason: "the source is corrected"}, "")
 	return err
 }
 

@@ -24,7 +24,7 @@ func TestOperatorFailsARunningJob(t *testing.T) {
 			src.underWay() > 0
 	})
 	act := v1.Action{Action: "fail", Reason: "sent by mistake"}
-	if _, err := client.Act(t.Context(), job, act); err != nil {
+	if _, err := client.ActOnJob(t.Context(), job, act, ""); err != nil {
 		t.Fatal(err)
 	}
 	execution := executionOf(t, job)

@@ -119,7 +119,7 @@ func (w *world) requeue(ctx context.Context, batch string) []v1.Job {
 			if !j.Recoverable {
 				continue
 			}
-			_, err := w.api.Act(ctx, j.ID, v1.Action{Action: "requeue", Reason: "the source works again"})
+			_, err := w.api.ActOnJob(ctx, j.ID, v1.Action{Action: "requeue", Reason: "the source works again"}, "")
 			if err != nil && !fault.Is(err, fault.Conflict) {
 				w.fail("requeue of %s: %v", j.ID, err)
 			}

@@ -60,12 +60,6 @@ func (c *Client) Receipt(ctx context.Context, job string) (Receipt, error) {
 	return out, err
 }
 
-// Act acts on a job and returns its new state.
-func (c *Client) Act(ctx context.Context, job string, action Action) (out Job, err error) {
-	err = c.Call(ctx, http.MethodPost, jobPath(job)+"/actions", action, &out)
-	return out, err
-}
-
 // Explain returns what a batch or a job waits for.
 func (c *Client) Explain(ctx context.Context, id string) (Explanation, error) {
 	path, err := pathOf(id)

@@ -16,13 +16,18 @@ import (
 )
 
 // Client calls the API at URL. Key, if set, is sent as x-api-key; UserAgent names
-// the caller.
+// the calling program, and User the person. The API does not verify the name of the person,
+// and events say so.
 type Client struct {
 	URL       string
 	Key       string
 	UserAgent string
+	User      string
 	HTTP      *http.Client
 }
+
+// UserHeader is the header with the name of the person who calls.
+const UserHeader = "Archivist-User"
 
 // Call makes one request and decodes the response into out, unless out is nil. An
 // error response becomes a fault.Error with its kind and its whole detail.
@@ -88,6 +93,9 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 	}
 	if c.UserAgent != "" {
 		req.Header.Set("User-Agent", c.UserAgent)
+	}
+	if c.User != "" {
+		req.Header.Set(UserHeader, c.User)
 	}
 	return req, nil
 }

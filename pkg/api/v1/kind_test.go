@@ -83,7 +83,13 @@ func TestCalls(t *testing.T) {
 	called("GET /v1/jobs/B1-00002/explain", problem(c.Explain(ctx, job)))
 	called("GET /v1/jobs/B1-00002/events", problem(c.Events(ctx, job)))
 	called("GET /v1/jobs/B1-00002/receipt", problem(c.Receipt(ctx, job)))
-	called("POST /v1/jobs/B1-00002/actions", problem(c.Act(ctx, job, v1.Action{Action: "requeue"})))
+	called("POST /v1/jobs/B1-00002/actions", problem(c.ActOnJob(ctx, job, v1.Action{Action: "requeue"}, "")))
+	for target, path := range map[string]string{"job:B1-00002": "jobs/B1-00002", "batch:B1": "batches/B1",
+		"collection:a b": "collections/a%20b", "queue": "queue", "storage": "storage"} {
+		kind, id, _ := strings.Cut(target, ":")
+		on := ingest.Target{Kind: ingest.TargetKind(kind), ID: id}
+		called("POST /v1/"+path+"/actions", problem(c.Act(ctx, on, v1.Action{Action: "hold"}, "")))
+	}
 
 	called("GET /v1/objects/99999/fk4x/events", problem(c.Events(ctx, ark)))
 	called("GET /v1/objects/99999/fk4x/versions", problem(c.Versions(ctx, ark)))

@@ -220,17 +220,6 @@ type Explanation struct {
 	Due string `json:"nextCheck,omitempty" format:"date-time" example:"2026-11-22T09:40:00Z"`
 }
 
-// Action is a request to requeue or to fail a job.
-type Action struct {
-	// requeue: a failed job continues after its last successful state. fail: a waiting or running job fails.
-	Action string `json:"action" enum:"requeue,fail"`
-	// The reason. It is kept in the job's events.
-	Reason string `json:"reason" minLength:"1" maxLength:"2000" example:"The source is reachable again."`
-	// For requeue: continue even if a later submission has stored a version. The version of
-	// this job then becomes the newest.
-	Confirm bool `json:"confirm,omitempty"`
-}
-
 // Object is a preserved object.
 type Object struct {
 	// The ARK of the object.

@@ -1,0 +1,191 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+)
+
+// operator is the actor of all requests, until callers have accounts.
+const operator = "an operator"
+
+// role is the role of all callers, until they have accounts: they have the key of the API.
+const role = ingest.Administrator
+
+// Caller is who makes a request.
+type Caller struct {
+	User string `header:"Archivist-User" maxLength:"100"`
+}
+
+// actor is the caller's name in events. The name in the request is not verified, so the
+// actor says that, and the quotes keep it apart from our own words.
+func (c Caller) actor() (string, error) {
+	if c.User == "" {
+		return operator, nil
+	}
+	if err := ingest.CheckText(v1.UserHeader, c.User, 100); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s (unverified: %q)", operator, c.User), nil
+}
+
+// Repeatable is a request that can be repeated safely with the same key.
+type Repeatable struct {
+	Key string `header:"Idempotency-Key" maxLength:"190"`
+}
+
+// request is the id of the request, "" without a key. The prefix keeps it apart from the ids
+// of requests that come in other ways.
+func (r Repeatable) request() (string, error) {
+	if r.Key == "" {
+		return "", nil
+	}
+	return "api:" + r.Key, ingest.CheckText("Idempotency-Key", r.Key, 190)
+}
+
+// Acting is what all requests to act have.
+type Acting struct {
+	Caller
+	Repeatable
+}
+
+// JobAction and the types below are requests to act.
+type JobAction struct {
+	IDInput
+	Acting
+	Body v1.JobAction
+}
+
+// BatchAction is a request to act on a batch.
+type BatchAction struct {
+	IDInput
+	Acting
+	Body v1.BatchAction
+}
+
+// CollectionAction is a request to act on a collection.
+type CollectionAction struct {
+	NameInput
+	Acting
+	Body v1.CollectionAction
+}
+
+// PauseAction is a request to act on the queue or the storage.
+type PauseAction struct {
+	Acting
+	Body v1.PauseAction
+}
+
+func (a *API) actions(h huma.API) {
+	post := func(path, id, summary string) huma.Operation {
+		return huma.Operation{Method: http.MethodPost, Path: path + "/actions", OperationID: id, Summary: summary}
+	}
+	register(a, h, post("/v1/jobs/{id}", "actOnJob", "Act on a job"), a.actOnJob)
+	register(a, h, post("/v1/batches/{id}", "actOnBatch", "Act on a batch"),
+		func(ctx context.Context, in *BatchAction) (v1.ActionResult, error) {
+			b := in.Body
+			return a.act(ctx, ingest.Target{Kind: ingest.TargetBatch, ID: in.ID}, in.Acting,
+				asked(b.Action, b.ActionOptions, b.Until, nil))
+		})
+	register(a, h, post("/v1/collections/{name}", "actOnCollection", "Hold or release a collection"),
+		func(ctx context.Context, in *CollectionAction) (v1.ActionResult, error) {
+			b := in.Body
+			return a.act(ctx, ingest.Target{Kind: ingest.TargetCollection, ID: in.Name}, in.Acting,
+				asked(b.Action, b.ActionOptions, b.Until, nil))
+		})
+	pauses := func(kind ingest.TargetKind) func(context.Context, *PauseAction) (v1.ActionResult, error) {
+		return func(ctx context.Context, in *PauseAction) (v1.ActionResult, error) {
+			b := in.Body
+			return a.act(ctx, ingest.Target{Kind: kind}, in.Acting,
+				asked(b.Action, b.ActionOptions, b.Until, nil))
+		}
+	}
+	register(a, h, post("/v1/queue", "actOnQueue", "Pause or resume the queue"), pauses(ingest.TargetQueue))
+	register(a, h, post("/v1/storage", "actOnStorage", "Pause or resume the storage"), pauses(ingest.TargetStorage))
+}
+
+// actOnJob answers with the job, too: the route did so before there were other actions.
+func (a *API) actOnJob(ctx context.Context, in *JobAction) (out v1.JobActionResult, err error) {
+	b := in.Body
+	done, err := a.act(ctx, ingest.Target{Kind: ingest.TargetJob, ID: in.ID}, in.Acting,
+		asked(b.Action, b.ActionOptions, b.Until, b.Priority))
+	if err != nil {
+		return out, err
+	}
+	out.ActionOutcome, out.Warnings = done.ActionOutcome, done.Warnings
+	j, err := a.Queue.Job(ctx, in.ID)
+	if err == nil {
+		out.Job = wireJob(*j)
+	}
+	return out, err
+}
+
+// asked is the action that a request asks for.
+func asked(name string, o v1.ActionOptions, until string, priority *int) v1.Action {
+	return v1.Action{Action: name, Reason: o.Reason, Confirm: o.Confirm, DryRun: o.DryRun, Until: until,
+		Priority: priority}
+}
+
+// act does an action.
+func (a *API) act(ctx context.Context, on ingest.Target, by Acting, in v1.Action) (out v1.ActionResult, err error) {
+	action := ingest.Action{Name: ingest.ActionName(in.Action), Target: on, Reason: in.Reason, Role: role,
+		Confirm: in.Confirm, DryRun: in.DryRun, Priority: in.Priority}
+	if action.Actor, err = by.actor(); err != nil {
+		return out, err
+	}
+	if action.Request, err = by.request(); err != nil {
+		return out, err
+	}
+	if action.Until, err = moment("until", in.Until); err != nil {
+		return out, err
+	}
+	r, err := queue.Admin{Queue: a.Queue}.Act(ctx, action)
+	return wireResult(r), err
+}
+
+// moment reads a time, in milliseconds since 1970; 0 if it is not given.
+func moment(field, text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return 0, fault.New(fault.Invalid, "%s: found %q; expected a time in ISO 8601, e.g. 2026-11-22T18:00:00Z", field,
+			ingest.Cut(text, 50))
+	}
+	return at.UnixMilli(), nil
+}
+
+// timestamp is a time in ISO 8601, "" for 0.
+func timestamp(ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	return ingest.Timestamp(ms)
+}
+
+func wireResult(r ingest.ActionResult) v1.ActionResult {
+	out := v1.ActionResult{Warnings: r.Warnings, ActionOutcome: v1.ActionOutcome{Action: string(r.Action),
+		Target: r.Target.String(), Changed: r.Changed, DryRun: r.DryRun, Summary: r.Summary, From: r.From, To: r.To,
+		Operation: r.Operation}}
+	if r.Next != nil {
+		next := wireBulk(*r.Next)
+		out.Next = &next
+	}
+	return out
+}
+
+func wireBulk(b ingest.Bulk) v1.Bulk {
+	f := b.Filter
+	return v1.Bulk{Action: string(b.Name), Priority: b.Priority, Confirm: b.Confirm, Until: timestamp(b.Until),
+		Filter: v1.JobFilter{Batch: f.Batch, Collection: f.Collection, State: string(f.State),
+			Before: timestamp(f.Before), Message: f.Message}}
+}
