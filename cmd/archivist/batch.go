@@ -17,6 +17,13 @@ type batchCmd struct {
 	Show   batchShowCmd   `cmd:"" help:"Show a batch and its jobs."`
 	Report batchReportCmd `cmd:"" help:"Show how each job of a batch ended, once the batch has ended."`
 	Watch  batchWatchCmd  `cmd:"" help:"Follow batches until they have ended."`
+
+	Hold         batchHoldCmd `cmd:"" help:"Hold a batch: its waiting jobs do not start."`
+	Release      batchActCmd  `cmd:"" help:"End the hold of a batch."`
+	Cancel       batchActCmd  `cmd:"" help:"Give up all jobs of a batch that have not ended."`
+	Delete       batchActCmd  `cmd:"" help:"Delete a failed or held batch with all its jobs."`
+	UpdateReport batchActCmd  `cmd:"" help:"Report what has changed since the report of a failed batch."`
+	CleanUp      batchActCmd  `cmd:"" help:"Remove the work files of a failed batch, or the rows of a completed one."`
 }
 
 // limit is how many items of a list are shown. A collection can have a million jobs, so
@@ -150,26 +157,6 @@ func countsText(n v1.Counts) string {
 	add(n.Failed, "failed")
 	add(n.Deleted, "deleted")
 	return strings.Join(parts, ", ")
-}
-
-// queueCmd shows the whole queue: how many jobs run, and how many wait at each gate.
-type queueCmd struct{}
-
-func (queueCmd) prints() any { return v1.Queue{} }
-
-func (queueCmd) Run(a *app) error {
-	q, err := a.client.Queue(a.ctx)
-	if err != nil {
-		return err
-	}
-	return a.print(q, func(p terminal.Page) {
-		pairs := []string{"running", fmt.Sprintf("%d of %d slots", q.Running, q.MaxInFlight)}
-		for _, place := range []string{"pending", "provisioning", "parked"} {
-			pairs = append(pairs, place, strconv.Itoa(q.Waiting[place]))
-		}
-		p.Fields(append(pairs, "space free", terminal.Size(q.SpaceFree),
-			"oldest", strings.TrimSpace(q.OldestWaiting+" "+q.OldestSince), "last sweep", q.LastSweep)...)
-	})
 }
 
 // explainCmd explains why a batch or a job does not progress. The form of the id

@@ -18,6 +18,9 @@ import (
 type collectionCmd struct {
 	Show collectionShowCmd `cmd:"" help:"Show a collection's profile."`
 	Set  collectionSetCmd  `cmd:"" help:"Create or replace a collection's profile."`
+
+	Hold    collectionHoldCmd `cmd:"" help:"Hold a collection: no work on its submissions starts."`
+	Release collectionActCmd  `cmd:"" help:"End the hold of a collection."`
 }
 
 // collectionShowCmd shows the defaults for a collection that has no profile of its own.

@@ -18,10 +18,10 @@ func TestCandidates(t *testing.T) {
 	c := with(t, "")
 	c.env["HOME"] = home
 	for line, want := range map[string]string{
-		"": "submit batch job object collection manifest queue explain config " +
+		"": "submit batch job object collection manifest queue storage explain config " +
 			"completion help",
 		"j":                                   "job",
-		"job re":                              "receipt requeue",
+		"job re":                              "receipt release requeue",
 		"job list --st":                       "--state",
 		"job list --state f":                  "Failed",
 		"job list --state=f":                  "--state=Failed",
@@ -101,7 +101,7 @@ complete -C 'archivist job re' | string split -f 1 \t | string join ' '`,
 				"TERM=dumb",
 			)
 			out, err := cmd.CombinedOutput()
-			if err != nil || string(out) != "Failed\nreceipt requeue\n" {
+			if err != nil || string(out) != "Failed\nreceipt release requeue\n" {
 				t.Errorf("%v: %q", err, out)
 			}
 		})

@@ -5,9 +5,8 @@ import "github.com/alecthomas/kong"
 // flagHelp is the help on flags and arguments, and their values, that are too long for the
 // line of their field.
 var flagHelp = kong.Vars{
-	"payload_types": ",file,object-manifest,batch-manifest,single-file-batch-manifest",
-	"help_confirm": "Requeue it even if a later submission has stored a version; the version of this job then " +
-		"becomes the newest.",
+	"payload_types":   ",file,object-manifest,batch-manifest,single-file-batch-manifest",
+	"help_action_key": "Repeating the same action with the same key does nothing more and gives the same result.",
 	"help_filename":   "Name under which a file is kept; by default the last part of its URL.",
 	"help_if_version": "Expected newest version of the object; the job fails if it is another one.",
 	"help_json": "Print these fields as JSON, separated by commas; all prints every field, no value lists their " +
@@ -22,4 +21,6 @@ var flagHelp = kong.Vars{
 		"object) or a batch manifest (a row for each object); see archivist help manifests.",
 	"help_type": "file, object-manifest, batch-manifest or single-file-batch-manifest; detected from the content " +
 		"if it is left out.",
+	"help_until": "When it ends by itself: a time in ISO 8601, a date, or a duration such as 90m, 2h or 3d. By " +
+		"default a person must end it.",
 }

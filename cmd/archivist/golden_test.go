@@ -23,37 +23,56 @@ type command struct{ line, fields string }
 // golden are the commands whose output is kept in testdata/golden, each on a terminal
 // of 80 columns, in a pipe, and with some fields as JSON.
 var golden = map[string]command{
-	"batch-list":       {"batch list -c maps", "id,state,note"},
-	"batch-list-empty": {"batch list -c empty", "id"},
-	"batch-report":     {"batch report " + batch1, "batch,counts"},
-	"batch-show":       {"batch show " + batch1, "id,counts,mailProblems"},
-	"batch-watch":      {"batch watch " + batch1, "id,state"},
-	"collection-set":   {"collection set maps -", "name,default"},
-	"collection-show":  {"collection show maps", "name,profile"},
-	"completion":       {"completion fish", ""},
-	"config":           {"config", "api,from,hasKey,profiles"},
-	"explain-batch":    {"explain " + batch1, "state,waitsFor"},
-	"explain-job":      {"explain " + job2, "state,waitsFor,on"},
-	"help":             {"help", ""},
-	"help-job":         {"help job", ""},
-	"help-submit":      {"help submit", ""},
-	"job-fail":         {"job fail " + job2 + " --reason wrong", "id,state"},
-	"job-list":         {"job list -c maps", "id,state,message"},
-	"job-list-batch":   {"job list -b " + batch1 + " --state FAILED --limit 1", "id,identifiers"},
-	"job-list-empty":   {"job list -c empty", "id"},
-	"job-receipt":      {"job receipt " + job1, "ark,version,files"},
-	"job-requeue":      {"job requeue " + job2 + " --reason back", "id,state"},
-	"job-show":         {"job show " + job2, "id,state,recoverable,events"},
-	"job-show-unknown": {"job show " + batch1 + "-00099", "id"},
-	"job-watch":        {"job watch " + job1, "id,state"},
-	"manifest-check":   {"manifest check -", "accepted,kind,rows"},
-	"object-files":     {"object files " + ark1, "path,size,mediaType"},
-	"object-get":       {"object get " + ark1 + " -o get", "path,local,kept"},
-	"object-list":      {"object list -c maps", "ark,version,title"},
-	"object-reindex":   {"object reindex " + ark1, "objects,failed"},
-	"object-show":      {"object show " + ark1, "ark,localIds,versions"},
-	"queue":            {"queue", "running,waiting"},
-	"submit":           {"submit https://example.org/map.tif -c maps --local-id map-17", "id,warnings"},
+	"batch-cancel":        {"batch cancel " + batch1 + " --reason wrong", "summary,operation"},
+	"batch-clean-up":      {"batch clean-up " + batch1 + " --reason wrong --dry-run", "summary,dryRun"},
+	"batch-delete":        {"batch delete " + batch1 + " --reason wrong", "changed"},
+	"batch-hold":          {"batch hold " + batch1 + " --reason wait --until 2h", "summary"},
+	"batch-list":          {"batch list -c maps", "id,state,note"},
+	"batch-list-empty":    {"batch list -c empty", "id"},
+	"batch-release":       {"batch release " + batch1 + " --reason on", "summary,next"},
+	"batch-report":        {"batch report " + batch1, "batch,counts"},
+	"batch-show":          {"batch show " + batch1, "id,counts,mailProblems"},
+	"batch-update-report": {"batch update-report " + batch1 + " --reason corrected", "from,to"},
+	"batch-watch":         {"batch watch " + batch1, "id,state"},
+	"collection-hold":     {"collection hold maps --reason wait --until 2026-12-01", "summary"},
+	"collection-release":  {"collection release maps --reason on", "summary,next"},
+	"collection-set":      {"collection set maps -", "name,default"},
+	"collection-show":     {"collection show maps", "name,profile"},
+	"completion":          {"completion fish", ""},
+	"config":              {"config", "api,from,hasKey,profiles"},
+	"explain-batch":       {"explain " + batch1, "state,waitsFor"},
+	"explain-job":         {"explain " + job2, "state,waitsFor,on"},
+	"help":                {"help", ""},
+	"help-job":            {"help job", ""},
+	"help-submit":         {"help submit", ""},
+	"help-collection":     {"help collection hold", ""},
+	"job-clean-up":        {"job clean-up " + job2 + " --reason space", "summary"},
+	"job-delete":          {"job delete " + job2 + " --reason twice --confirm", "summary,warnings"},
+	"job-hold":            {"job hold " + job2 + " --reason wait", "summary,state"},
+	"job-prioritize":      {"job prioritize " + job2 + " --priority 1 --reason first", "summary,priority"},
+	"job-release":         {"job release " + job2 + " --reason on", "summary"},
+	"job-fail":            {"job fail " + job2 + " --reason wrong", "id,state"},
+	"job-list":            {"job list -c maps", "id,state,message"},
+	"job-list-batch":      {"job list -b " + batch1 + " --state FAILED --limit 1", "id,identifiers"},
+	"job-list-empty":      {"job list -c empty", "id"},
+	"job-receipt":         {"job receipt " + job1, "ark,version,files"},
+	"job-requeue":         {"job requeue " + job2 + " --reason back", "id,state"},
+	"job-show":            {"job show " + job2, "id,state,recoverable,events"},
+	"job-show-unknown":    {"job show " + batch1 + "-00099", "id"},
+	"job-watch":           {"job watch " + job1, "id,state"},
+	"manifest-check":      {"manifest check -", "accepted,kind,rows"},
+	"object-files":        {"object files " + ark1, "path,size,mediaType"},
+	"object-get":          {"object get " + ark1 + " -o get", "path,local,kept"},
+	"object-list":         {"object list -c maps", "ark,version,title"},
+	"object-reindex":      {"object reindex " + ark1, "objects,failed"},
+	"object-show":         {"object show " + ark1, "ark,localIds,versions"},
+	"queue":               {"queue", "running,waiting"},
+	"queue-show":          {"queue show", "running"},
+	"queue-pause":         {"queue pause --reason network --until 90m", "summary,changed"},
+	"queue-resume":        {"queue resume --reason network", "summary,changed"},
+	"storage-pause":       {"storage pause --reason network", "summary,changed"},
+	"storage-resume":      {"storage resume --reason network", "summary,changed"},
+	"submit":              {"submit https://example.org/map.tif -c maps --local-id map-17", "id,warnings"},
 	"submit-dry-run": {
 		"submit https://example.org/map.tif -c maps --local-id map-17 --dry-run",
 		"object,version",
@@ -91,12 +110,20 @@ func wire(t *testing.T) string {
 
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path := r.Method + " " + r.URL.RequestURI()
+		var in struct{ Action string }
+		if r.Method == http.MethodPost && json.NewDecoder(r.Body).Decode(&in) == nil && in.Action != "" {
+			path += " " + in.Action
+		}
 		body, known := answers[path]
 		var content string // of a file
+		var refusal v1.Problem
 		switch {
 		case !known:
 			w.WriteHeader(http.StatusNotFound)
 			_ = json.NewEncoder(w).Encode(v1.Problem{Status: 404, Detail: "there is nothing at " + path})
+		case json.Unmarshal(body, &refusal) == nil && refusal.Status > 0:
+			w.WriteHeader(refusal.Status)
+			_, _ = w.Write(body)
 		case json.Unmarshal(body, &content) == nil:
 			_, _ = w.Write([]byte(content))
 		default:
@@ -190,12 +217,12 @@ func (g command) record(t *testing.T, url, home string) string {
 	return strings.ReplaceAll(anyPort.ReplaceAllString(text.String(), "http://archive"), home, "~")
 }
 
-// fits: no line is wider than the terminal, unless it is a script.
+// fits: no line is wider than the terminal, unless it is a script, or a command to be pasted.
 func fits(t *testing.T, width int, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
 		n := len([]rune(strings.TrimRight(line, "\n")))
-		if n > width && !strings.HasPrefix(text, "#") {
+		if n > width && !strings.HasPrefix(text, "#") && !strings.HasPrefix(line, "  archivist ") {
 			t.Errorf("a line of %d characters: %s", n, line)
 		}
 	}

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"cmp"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/alecthomas/kong"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/terminal"
@@ -16,8 +20,14 @@ type jobCmd struct {
 	Show    jobShowCmd    `cmd:"" help:"Show a job and its events."`
 	Watch   jobWatchCmd   `cmd:"" help:"Follow a job until it has ended."`
 	Receipt jobReceiptCmd `cmd:"" help:"Show the receipt of a job: each preserved file with its digests."`
-	Requeue jobRequeueCmd `cmd:"" help:"Requeue a failed job: it continues at the step that failed."`
-	Fail    jobFailCmd    `cmd:"" help:"Fail a waiting or running job."`
+
+	Hold       jobHoldCmd       `cmd:"" help:"Hold a pending job: it waits until it is released."`
+	Release    jobActCmd        `cmd:"" help:"Release a held job: it continues."`
+	Requeue    jobActCmd        `cmd:"" help:"Requeue a failed job: it continues at the step that failed."`
+	Fail       jobActCmd        `cmd:"" help:"Fail a waiting or running job."`
+	Delete     jobActCmd        `cmd:"" help:"Give up a failed or held job."`
+	Prioritize jobPrioritizeCmd `cmd:"" help:"Set the priority of a job."`
+	CleanUp    jobActCmd        `cmd:"" help:"Remove the work files of a failed job now."`
 }
 
 // jobListCmd lists the jobs of a collection or of a batch, not of both: a batch belongs to
@@ -173,43 +183,52 @@ func givenText(f v1.ReceiptFile) string {
 	return f.Given.Algorithm
 }
 
-// jobRequeueCmd requires a reason, which is stored in the job's events.
-type jobRequeueCmd struct {
-	ID      string `arg:"" name:"job" help:"Id of a failed job."`
-	Reason  string `required:"" help:"Why it will succeed now, e.g. 'the server is back'." placeholder:"TEXT"`
-	Confirm bool   `help:"${help_confirm}"`
+// jobActCmd acts on a job.
+type jobActCmd struct {
+	ID string `arg:"" name:"job" help:"Id of a job."`
+	acting
 }
 
-func (jobRequeueCmd) prints() any { return v1.Job{} }
+func (jobActCmd) prints() any { return v1.JobActionResult{} }
 
-// Run lets the API decide whether the job can continue.
-func (c *jobRequeueCmd) Run(a *app) error {
-	return a.act(c.ID, v1.Action{Action: "requeue", Reason: c.Reason, Confirm: c.Confirm})
+// Run does the action that the command is named after.
+func (c *jobActCmd) Run(a *app, k *kong.Context) error { return c.act(a, k, ending{}, nil) }
+
+// jobHoldCmd holds a job.
+type jobHoldCmd struct {
+	jobActCmd
+	ending
 }
 
-// jobFailCmd ends a job that will never succeed, so that its batch can report.
-type jobFailCmd struct {
-	ID     string `arg:"" name:"job" help:"Id of a waiting or running job."`
-	Reason string `required:"" help:"Reason for failing the job." placeholder:"TEXT"`
+// Run is that of jobActCmd, with an end.
+func (c *jobHoldCmd) Run(a *app, k *kong.Context) error { return c.act(a, k, c.ending, nil) }
+
+// jobPrioritizeCmd sets the priority of a job.
+type jobPrioritizeCmd struct {
+	jobActCmd
+	Priority int `required:"" help:"From 0 (first) to 999 (last)." placeholder:"N"`
 }
 
-func (jobFailCmd) prints() any { return v1.Job{} }
-
-// Run fails the job. Its worker, if it has one, detects this when it commits.
-func (c *jobFailCmd) Run(a *app) error {
-	return a.act(c.ID, v1.Action{Action: "fail", Reason: c.Reason})
+// Run is that of jobActCmd, with a priority.
+func (c *jobPrioritizeCmd) Run(a *app, k *kong.Context) error {
+	return c.act(a, k, ending{}, &c.Priority)
 }
 
-// act acts on a job and prints its new state.
-func (a *app) act(id string, action v1.Action) error {
-	j, err := a.client.Act(a.ctx, id, action)
+// act acts on the job and prints the result.
+func (c *jobActCmd) act(a *app, k *kong.Context, e ending, priority *int) error {
+	in, err := a.request(k, c.acting, e)
 	if err != nil {
 		return err
 	}
-	return a.print(j, func(p terminal.Page) {
-		p.Fields("job", j.ID, "state", j.State)
-		if p.ForPeople() && !v1.Ended(j.State) {
-			p.Fields("follow it", "archivist job watch "+j.ID)
+	in.Priority = priority
+	r, err := a.client.ActOnJob(a.ctx, c.ID, in, cmp.Or(c.Key, rand.Text()))
+	if err != nil {
+		return a.confirmable(err)
+	}
+	return a.print(r, func(p terminal.Page) {
+		a.acted(p, r.ActionOutcome, r.Warnings, in.Reason)
+		if p.ForPeople() && r.Changed && !v1.Ended(r.State) && r.State != v1.Held {
+			p.Fields("follow it", "archivist job watch "+r.ID)
 		}
 	})
 }

@@ -38,7 +38,8 @@ type cli struct {
 	Object     objectCmd     `cmd:"" help:"List preserved objects, and get their content."`
 	Collection collectionCmd `cmd:"" help:"Show and set the profiles of collections."`
 	Manifest   manifestCmd   `cmd:"" help:"Check manifests."`
-	Queue      queueCmd      `cmd:"" help:"Show what runs and what waits."`
+	Queue      queueCmd      `cmd:"" help:"Show what runs and what waits; pause and resume it."`
+	Storage    storageCmd    `cmd:"" help:"Pause and resume the storage."`
 	Explain    explainCmd    `cmd:"" help:"Explain what a batch or a job waits for, and what to do."`
 	Config     configCmd     `cmd:"" help:"Show which API is used, and why."`
 	Completion completionCmd `cmd:"" help:"Print the completion script of a shell."`

@@ -40,6 +40,7 @@ type app struct {
 	client   *v1.Client
 	settings settings
 	parser   *kong.Kong
+	args     []string // the command line, without the name of the program
 	json     []string // fields to print as JSON; none: text
 	screen   io.Writer
 	errors   io.Writer
@@ -70,7 +71,7 @@ func run(ctx context.Context, m machine, args []string) int {
 		return exited // --help or --version
 	}
 
-	a := &app{machine: m, ctx: ctx, parser: parser, screen: m.screen(m.out), errors: m.screen(m.err)}
+	a := &app{machine: m, ctx: ctx, parser: parser, args: args, screen: m.screen(m.out), errors: m.screen(m.err)}
 	if names {
 		return a.listFields(k, err)
 	}
@@ -124,6 +125,16 @@ func buildVersion() string {
 // userAgent identifies this program to the API (RFC 9110, section 10.1.5).
 func userAgent() string { return "archivist/" + strings.ReplaceAll(buildVersion(), " ", "-") }
 
+// user is the name of the person, for events. A name that cannot be in a header is left out.
+func (a *app) user() string {
+	name := a.getenv("USER")
+	notPlain := func(r rune) bool { return r <= ' ' || r > '~' }
+	if len(name) > 100 || strings.ContainsFunc(name, notPlain) {
+		return ""
+	}
+	return name
+}
+
 // prepare determines the API and the output format.
 func (a *app) prepare(c *cli, k *kong.Context) error {
 	command := target(k)
@@ -144,7 +155,8 @@ func (a *app) prepare(c *cli, k *kong.Context) error {
 	for _, warning := range a.settings.warnings {
 		a.warn("%s", warning)
 	}
-	a.client = &v1.Client{URL: a.settings.API, Key: a.settings.key, HTTP: a.http, UserAgent: userAgent()}
+	a.client = &v1.Client{URL: a.settings.API, Key: a.settings.key, HTTP: a.http, UserAgent: userAgent(),
+		User: a.user()}
 	if a.settings.API == "" && !isConfig {
 		return usage("no API is set: run in the folder of `make run`, or set ARCHIVIST_API (archivist help config)")
 	}

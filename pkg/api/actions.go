@@ -158,8 +158,8 @@ func moment(field, text string) (int64, error) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return 0, fault.New(fault.Invalid, "%s: found %q; expected a time in ISO 8601, e.g. 2026-11-22T18:00:00Z", field,
-			ingest.Cut(text, 50))
+		return 0, fault.New(fault.Invalid, "%s: found %q; expected a time in ISO 8601, e.g. 2026-11-22T18:00:00Z",
+			field, ingest.Cut(text, 50))
 	}
 	return at.UnixMilli(), nil
 }

@@ -22,7 +22,13 @@ func failedJob(t *testing.T, q *queue.Queue) (id string) {
 		Batch: ingest.Batch{ID: batch, Collection: "maps", State: ingest.BatchFailed, Expected: 1}})
 	tx.Insert(&queue.Counts{Head: table.Head{PK: "BATCH#" + batch, SK: "COUNT"}, Counts: ingest.Counts{Failed: 1}})
 	tx.Insert(&queue.Job{Head: table.Head{PK: "JOB#" + id, SK: "JOB"},
-		Job: ingest.Job{ID: id, Batch: batch, Collection: "maps", State: ingest.Failed, LastSuccessful: ingest.Provisioning}})
+		Job: ingest.Job{
+			ID:             id,
+			Batch:          batch,
+			Collection:     "maps",
+			State:          ingest.Failed,
+			LastSuccessful: ingest.Provisioning,
+		}})
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -82,14 +88,14 @@ func TestActionsAreChecked(t *testing.T) {
 		"a field":      {job, `{"action":"requeue","reason":"x","force":true}`, "body.force: unexpected property"},
 	} {
 		resp, text := ask(t, "POST", c.URL+k.path+"/actions", k.body)
-		if text = strings.ReplaceAll(text, `\"`, `"`); resp.StatusCode != 422 ||
-			!strings.Contains(strings.ReplaceAll(text, `","location":"`, ": "), k.says) && !saysField(text, k.says) {
+		text = strings.ReplaceAll(text, `\"`, `"`)
+		if resp.StatusCode != 422 || !strings.Contains(text, k.says) && !saysField(text, k.says) {
 			t.Errorf("%s: %d %s", name, resp.StatusCode, text)
 		}
 	}
 	for name, value := range map[string]string{v1.UserHeader: "a\tb", "Idempotency-Key": "a\tb"} {
-		if resp, text := ask(t, "POST", c.URL+job+"/actions", `{"action":"requeue","reason":"x"}`, name, value); resp.
-			StatusCode != 422 || !strings.Contains(text, name) {
+		resp, text := ask(t, "POST", c.URL+job+"/actions", `{"action":"requeue","reason":"x"}`, name, value)
+		if resp.StatusCode != 422 || !strings.Contains(text, name) {
 			t.Errorf("%s: %d %s", name, resp.StatusCode, text)
 		}
 	}
@@ -104,7 +110,8 @@ func saysField(text, says string) bool {
 // TestActionsAgree: the routes have the actions of the rules, in their order.
 func TestActionsAgree(t *testing.T) {
 	schemas := document(t)["components"].(object)["schemas"].(object)
-	for name, kind := range map[string]ingest.TargetKind{"JobAction": ingest.TargetJob, "BatchAction": ingest.TargetBatch,
+	for name, kind := range map[string]ingest.TargetKind{"JobAction": ingest.TargetJob,
+		"BatchAction": ingest.TargetBatch,
 		"CollectionAction": ingest.TargetCollection, "PauseAction": ingest.TargetQueue} {
 		action := schemas[name].(object)["properties"].(object)["action"].(object)
 		var got []ingest.ActionName

@@ -3,9 +3,9 @@ package api
 import v1 "archivist/pkg/api/v1"
 
 // onActions is what the descriptions of all actions have in common.
-const onActions = "\n\nAn action needs a reason, which is kept in the events. An action whose result is there already " +
-	"changes nothing and succeeds. `dryRun` returns what would be done. An action with consequences that are easily " +
-	"overlooked is a conflict until it has `confirm`; detail names them. With an `Idempotency-Key` the action is done " +
+const onActions = "\n\nAn action needs a reason, which is kept in the events. An action whose result is there " +
+	"already changes nothing and succeeds. `dryRun` returns what would be done. An action with consequences that are " +
+	"easily overlooked is a conflict until it has `confirm`; detail names them. With an `Idempotency-Key` the action is done " +
 	"once, and each repetition within 30 days returns the result of the first request."
 
 // operations describes each operation in the document beyond its types, by its id.
@@ -56,7 +56,7 @@ var operations = map[string]about{
 		request:     v1.JobAction{Action: "requeue", ActionOptions: sourceIsBack},
 		answer:      v1.JobActionResult{ActionOutcome: requeuedExample, Job: requeuedJob},
 		description: "The response has the result of the action and the fields of the job after it." + onActions},
-	"actOnBatch": {tag: "Batches", refusals: []problemType{notFound, conflict, changed, held},
+	"actOnBatch": {tag: "Batches", refusals: []problemType{notFound, conflict, unconfirmed, changed, held},
 		request:     v1.BatchAction{Action: "update-report", ActionOptions: sourceIsBack},
 		answer:      v1.ActionResult{ActionOutcome: reportedExample},
 		description: "`update-report` is a conflict while jobs of the batch have not ended." + onActions},
@@ -69,8 +69,8 @@ var operations = map[string]about{
 	"actOnQueue": {tag: "Operation", refusals: []problemType{conflict, changed},
 		request: v1.PauseAction{Action: "pause", ActionOptions: maintenance, Until: "2026-11-22T18:00:00Z"},
 		answer:  pausedExample("queue"),
-		description: "While the queue is paused, submissions are accepted, but no job is admitted. What runs, finishes." +
-			onActions},
+		description: "While the queue is paused, submissions are accepted, but no job is admitted. What runs, " +
+			"finishes." + onActions},
 	"actOnStorage": {tag: "Operation", refusals: []problemType{conflict, changed},
 		request: v1.PauseAction{Action: "pause", ActionOptions: maintenance, Until: "2026-11-22T18:00:00Z"},
 		answer:  pausedExample("storage"),

@@ -10,6 +10,7 @@ import (
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
 )
 
 // problemType is a kind of error response that a client can distinguish by its type.
@@ -49,6 +50,9 @@ var (
 	conflict = problemType{"conflict", 409, "Conflict",
 		"The action does not fit the current state. Read the state and decide again.",
 		"job 01M7ZBMEYHBB62YP6RY21T1GQ6-00001 is Completed; only a failed job can be requeued"}
+	unconfirmed = problemType{"unconfirmed", 409, "Confirmation needed",
+		"Read detail, and repeat the request with confirm if that is wanted.",
+		"job 01M7ZBMEYHBB62YP6RY21T1GQ6-00001 is overtaken; repeat it with confirm if that is wanted"}
 	changed = problemType{"changed", 409, "Changed by another request",
 		"Read the resource again, then repeat the request.", "another request changed it at the same time"}
 	tooLarge = problemType{"too-large", 413, "Request too large",
@@ -69,7 +73,8 @@ var (
 	unavailable = problemType{"unavailable", 503, "Unavailable",
 		"Send the same request again in a minute.", notNow}
 	gatewayTimeout = problemType{"gateway-timeout", 504, "Gateway timeout", // the gateway's
-		"Send the same request again. Submissions and actions need an Idempotency-Key for that.", "Endpoint request timed out"}
+		"Send the same request again. Submissions and actions need an Idempotency-Key for that.",
+		"Endpoint request timed out"}
 )
 
 // The details for a defect, for a service that does not respond, and for an unknown path.
@@ -81,7 +86,7 @@ const (
 
 // problemTypes are all types, ordered by status.
 var problemTypes = []problemType{malformedRequest, notAuthorized, forbidden, notFound, unknownRoute,
-	methodNotAllowed, conflict, changed, tooLarge, unsupportedMedia, invalidRequest, held, tooManyRequests,
+	methodNotAllowed, conflict, unconfirmed, changed, tooLarge, unsupportedMedia, invalidRequest, held, tooManyRequests,
 	internalError, unavailable, gatewayTimeout}
 
 // ofKind maps each kind of error to its problem type.
@@ -154,6 +159,9 @@ func (a *API) problem(err error) error {
 	if fault.Is(err, fault.Unavailable) {
 		a.Log.Warn("a request could not be answered", "error", err)
 		return newRefusal(unavailable, notNow)
+	}
+	if errors.Is(err, ingest.ErrUnconfirmed) {
+		return newRefusal(unconfirmed, err.Error())
 	}
 	var e *fault.Error
 	if errors.As(err, &e) {

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -232,3 +233,6 @@ type ActionResult struct {
 	// complete.
 	Operation string
 }
+
+// ErrUnconfirmed is in the error of an action that is refused only because it has no Confirm.
+var ErrUnconfirmed = errors.New("repeat it with confirm if that is wanted")

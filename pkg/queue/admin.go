@@ -182,7 +182,7 @@ func (d Admin) attempt(ctx context.Context, a ingest.Action, r *receipt, decide 
 		}
 		out = to.result(a)
 		if out.NeedsConfirm && (!a.DryRun || r != nil) { // an item of a dry run has a receipt, too
-			return out, fault.New(fault.Conflict, "%s. Repeat it with confirm if that is wanted", to.unconfirmed)
+			return out, fault.New(fault.Conflict, "%s; %w", to.unconfirmed, ingest.ErrUnconfirmed)
 		}
 		if to.unchanged || a.DryRun {
 			err = d.Queue.save(ctx, r, out)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
 )
 
 // Client calls the API at URL. Key, if set, is sent as x-api-key; UserAgent names
@@ -125,6 +126,9 @@ func origin(u *url.URL) string {
 // notAuthorizedType is the type of the problem with which the gateway refuses a key.
 const notAuthorizedType = "urn:archivist:problem:not-authorized"
 
+// unconfirmedType is the type of the problem of an action that needs confirm.
+const unconfirmedType = "urn:archivist:problem:unconfirmed"
+
 // problem makes an error of an error response. A 403 is about the key if the gateway sent
 // it, and about the caller's role if the function did.
 func problem(resp *http.Response) error {
@@ -142,7 +146,11 @@ func problem(resp *http.Response) error {
 	for _, e := range p.Errors {
 		p.Detail += fmt.Sprintf("; %s: %s", e.Location, e.Message)
 	}
-	return &fault.Error{Kind: kindOf(resp.StatusCode), Msg: strings.Join(strings.Fields(p.Detail), " ")}
+	out := &fault.Error{Kind: kindOf(resp.StatusCode), Msg: strings.Join(strings.Fields(p.Detail), " ")}
+	if p.Type == unconfirmedType {
+		out.Err = ingest.ErrUnconfirmed
+	}
+	return out
 }
 
 // kindOf maps a status to a kind of error. A status that the table of edges does not
