@@ -184,7 +184,7 @@ func (a *app) acted(p terminal.Page, r v1.ActionOutcome, warnings []string, reas
 	}
 	warned(p, warnings)
 	if r.DryRun {
-		showCommand(p, "to do it", a.doIt(len(warnings) > 0))
+		showCommand(p, "to do it", a.doIt(r.NeedsConfirm))
 		return
 	}
 	if r.Next != nil {

@@ -59,10 +59,10 @@ func TestActionsAsk(t *testing.T) {
 		"batch update-report B":               {"batches/B", v1.Action{Action: "update-report"}},
 		"collection hold maps --until 2026-12-01": {"collections/maps",
 			v1.Action{Action: "hold", Until: "2026-12-01T00:00:00Z"}},
-		"collection release maps":                       {"collections/maps", v1.Action{Action: "release"}},
+		"collection release maps": {"collections/maps", v1.Action{Action: "release"}},
 		"queue pause --until 2026-11-22T09:00:00+02:00": {"queue",
 			v1.Action{Action: "pause", Until: "2026-11-22T07:00:00Z"}},
-		"storage resume":                                {"storage", v1.Action{Action: "resume"}},
+		"storage resume": {"storage", v1.Action{Action: "resume"}},
 	} {
 		c.want(t, line+" --reason x", 0, "done")
 		want.in.Reason = "x"

@@ -175,7 +175,7 @@ func timestamp(ms int64) string {
 func wireResult(r ingest.ActionResult) v1.ActionResult {
 	out := v1.ActionResult{Warnings: r.Warnings, ActionOutcome: v1.ActionOutcome{Action: string(r.Action),
 		Target: r.Target.String(), Changed: r.Changed, DryRun: r.DryRun, Summary: r.Summary, From: r.From, To: r.To,
-		Operation: r.Operation}}
+		NeedsConfirm: r.NeedsConfirm, Operation: r.Operation}}
 	if r.Next != nil {
 		next := wireBulk(*r.Next)
 		out.Next = &next

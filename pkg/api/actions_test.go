@@ -111,7 +111,7 @@ func saysField(text, says string) bool {
 func TestActionsAgree(t *testing.T) {
 	schemas := document(t)["components"].(object)["schemas"].(object)
 	for name, kind := range map[string]ingest.TargetKind{"JobAction": ingest.TargetJob,
-		"BatchAction": ingest.TargetBatch,
+		"BatchAction":      ingest.TargetBatch,
 		"CollectionAction": ingest.TargetCollection, "PauseAction": ingest.TargetQueue} {
 		action := schemas[name].(object)["properties"].(object)["action"].(object)
 		var got []ingest.ActionName

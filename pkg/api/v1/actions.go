@@ -82,6 +82,8 @@ type ActionOutcome struct {
 	From string `json:"from,omitempty" example:"Failed"`
 	// The state after, if the state changes.
 	To string `json:"to,omitempty" example:"Downloading"`
+	// For a dry run: whether the action needs confirm.
+	NeedsConfirm bool `json:"needsConfirm,omitempty"`
 	// A bulk operation that usually follows, e.g. the release of the jobs that a hold has stopped.
 	Next *Bulk `json:"next,omitempty"`
 	// The id of the bulk operation that completes the action. Absent if the action is complete.
