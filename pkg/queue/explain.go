@@ -34,6 +34,7 @@ const (
 	OnWorker  WaitsOn = "worker"  // a worker works on it
 	OnSource  WaitsOn = "source"  // the source asks to retry later
 	OnJobs    WaitsOn = "jobs"    // a batch's jobs
+	OnHold    WaitsOn = "hold"    // the end of a hold or a pause
 )
 
 // Details are what an operator needs to find an item in AWS. Times are milliseconds since
@@ -76,6 +77,10 @@ func (q *Queue) explainJob(ctx context.Context, row *Job) (x Explanation, err er
 			doing(j), j.Tries+1, ingest.Timestamp(j.Due), sentence(j.Message))
 	case j.Waiting():
 		x, err = q.explainWaiting(ctx, j)
+	case j.State == ingest.Held:
+		var standing *Hold
+		standing, err = q.holdOn(ctx, j.Collection, j.Batch)
+		x.Waits, x.Why = explainHeld(ingest.TargetJob, j.Hold, standing)
 	default:
 		x.Waits, x.Why = explainEnd(j)
 	}
@@ -83,11 +88,9 @@ func (q *Queue) explainJob(ctx context.Context, row *Job) (x Explanation, err er
 	return x, err
 }
 
-// explainEnd explains how a job ended, or that it is held.
+// explainEnd explains how a job ended.
 func explainEnd(j *ingest.Job) (WaitsOn, string) {
 	switch j.State {
-	case ingest.Held:
-		return OnPerson, "It is on hold until an operator releases it."
 	case ingest.Completed:
 		what := fmt.Sprintf("as version %d of %s", j.ObjectVersion, j.Primary)
 		if j.NoChange {

@@ -32,7 +32,9 @@ func (q *Queue) ExplainBatch(ctx context.Context, id string) (Explanation, error
 	case ingest.BatchProcessing:
 		x, err = q.explainOpen(ctx, row, counts)
 	case ingest.BatchHeld:
-		x.Waits, x.Why = OnPerson, "It is on hold until an operator releases it."
+		var standing *Hold
+		standing, err = q.holdOn(ctx, row.Collection, id)
+		x.Waits, x.Why = explainHeld(ingest.TargetBatch, row.Hold, standing)
 	case ingest.BatchFailed:
 		x.Waits, x.Why = OnPerson, failedBatch(row, counts)
 	case ingest.BatchCompleted:
@@ -95,6 +97,9 @@ func (q *Queue) explainOpen(ctx context.Context, row *Batch, counts ingest.Count
 		open += fmt.Sprintf(", %s of them on hold", ingest.Number(counts.Held))
 	}
 	x.Why = open + "."
+	if counts.Processing == 0 {
+		return q.explainAllHeld(ctx, row, x)
+	}
 	job, err := q.openJob(ctx, row.Batch.ID)
 	if err != nil || job == nil {
 		return x, err
@@ -107,6 +112,22 @@ func (q *Queue) explainOpen(ctx context.Context, row *Batch, counts ingest.Count
 	x.Why += fmt.Sprintf(" Job %s: %s", x.On, strings.ToLower(its.Why[:1])+its.Why[1:])
 	return x, nil
 }
+
+// explainAllHeld completes the explanation of a batch whose open jobs are all on hold.
+func (q *Queue) explainAllHeld(ctx context.Context, row *Batch, x Explanation) (Explanation, error) {
+	standing, err := q.holdOn(ctx, row.Collection, row.Batch.ID)
+	if standing == nil {
+		x.Waits = OnPerson
+		x.Why += " No hold of the batch or its collection stands: an operator must release the jobs."
+		return x, err
+	}
+	x.Waits = OnHold
+	x.Why += " " + capital(untilReleased("jobs", standing, true))
+	return x, err
+}
+
+// capital is a text with a capital at its beginning.
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // maxCompared is the number of running jobs of a batch that are read to find the one that
 // delays it most.

@@ -104,7 +104,35 @@ var jobCases = []explainCase{
 		b.now = b.now.Add(time.Hour)
 		return b.one()
 	}, queue.OnPerson},
-	{"Held", func(b *bench) string {
+	{"Pending: the collection is on hold", func(b *bench) string {
+		b.do(ingest.ActHold, collectionMaps)
+		return b.one()
+	}, queue.OnHold},
+	{"Pending: the queue is paused", func(b *bench) string { b.do(ingest.ActPause, theQueue); return b.one() },
+		queue.OnHold},
+	{"Pending: the queue is paused until a time", func(b *bench) string {
+		b.do(ingest.ActPause, theQueue, b.now.Add(time.Hour))
+		return b.one()
+	}, queue.OnHold},
+	{"Held", (*bench).heldAlone, queue.OnHold},
+	{"Held: until a time", func(b *bench) string {
+		id := b.one()
+		b.do(ingest.ActHold, jobTarget(id), b.now.Add(time.Hour))
+		return id
+	}, queue.OnHold},
+	{"Held: its collection is on hold", (*bench).heldByCollection, queue.OnHold},
+	{"Held: its collection is on hold until a time", func(b *bench) string {
+		b.do(ingest.ActHold, collectionMaps, b.now.Add(time.Hour))
+		id := b.one()
+		b.tick()
+		return id
+	}, queue.OnHold},
+	{"Held: the hold of its collection is lifted", func(b *bench) string {
+		id := b.heldByCollection()
+		b.do(ingest.ActRelease, collectionMaps)
+		return id
+	}, queue.OnPerson},
+	{"Held: by an earlier release", func(b *bench) string {
 		return b.edit(b.one(), func(row *queue.Job) { row.State = ingest.Held })
 	}, queue.OnPerson},
 	{"Estimating: started", at(ingest.Estimating, 0), queue.OnStart},
@@ -163,6 +191,13 @@ var jobCases = []explainCase{
 			10)
 		return parked
 	}, queue.OnLock},
+	{"Storing: the storage is paused", func(b *bench) string {
+		id, _ := b.processing("x")
+		m := b.toState(id, ingest.Processing)
+		b.do(ingest.ActPause, theStorage)
+		b.handle(m, ok)
+		return id
+	}, queue.OnHold},
 	{"Recording", at(ingest.Recording, 1), queue.OnWorker},
 	{"Notify", at(ingest.Notify, 1), queue.OnWorker},
 	{"Completed", at(ingest.Completed, 0), queue.OnNothing},
@@ -229,7 +264,26 @@ var batchCases = []explainCase{
 				"Check the permissions of the function that made the call"
 		})
 	}, queue.OnPerson},
-	{"Batch Held", inState(ingest.BatchHeld), queue.OnPerson},
+	{"Batch Held: by hand", func(b *bench) string {
+		id := b.submitted()
+		b.do(ingest.ActHold, batchTarget(id))
+		return id
+	}, queue.OnHold},
+	{"Batch Held: its collection is on hold", (*bench).heldBatch, queue.OnHold},
+	{"Batch Held: the hold of its collection is lifted", func(b *bench) string {
+		id := b.heldBatch()
+		b.do(ingest.ActRelease, collectionMaps)
+		return id
+	}, queue.OnPerson},
+	{"Batch Processing: all open jobs are on hold", func(b *bench) string {
+		batch, _, _ := strings.Cut(b.heldByCollection(), "-")
+		return batch
+	}, queue.OnHold},
+	{"Batch Processing: the hold of its jobs is lifted", func(b *bench) string {
+		batch, _, _ := strings.Cut(b.heldByCollection(), "-")
+		b.do(ingest.ActRelease, collectionMaps)
+		return batch
+	}, queue.OnPerson},
 	{"Batch Processing: a job waits", func(b *bench) string { b.tick(); return b.submitJobs(make([]ingest.Job, 3)...) },
 		queue.OnJobs},
 	{"Batch Processing: a job is in trouble", func(b *bench) string {
@@ -272,6 +326,35 @@ var batchCases = []explainCase{
 	{"Batch Deleted by a person", inState(ingest.BatchDeleted, func(row *queue.Batch) {
 		row.Removal = &ingest.Decision{Actor: "ada", Reason: "a test."}
 	}), queue.OnNothing},
+}
+
+var collectionMaps = ingest.Target{Kind: ingest.TargetCollection, ID: "maps"}
+
+// heldAlone is a job that is on hold alone.
+func (b *bench) heldAlone() string {
+	b.Helper()
+	id := b.one()
+	b.do(ingest.ActHold, jobTarget(id))
+	return id
+}
+
+// heldByCollection is a job of a collection that is on hold.
+func (b *bench) heldByCollection() string {
+	b.Helper()
+	id := b.one()
+	b.editBatch(strings.TrimSuffix(id, "-00001"), func(row *queue.Batch) { row.Collection = "maps" })
+	b.do(ingest.ActHold, collectionMaps)
+	b.tick()
+	return id
+}
+
+// heldBatch is a batch of a collection that is on hold.
+func (b *bench) heldBatch() string {
+	b.Helper()
+	b.do(ingest.ActHold, collectionMaps)
+	id := b.submitted()
+	b.handle(b.last(), unpackAll(nil))
+	return id
 }
 
 func (b *bench) submitted() string {

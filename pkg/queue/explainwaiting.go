@@ -60,6 +60,11 @@ func (p position) String() string {
 
 // explainWaiting explains what a waiting job lacks, and its place in the queue.
 func (q *Queue) explainWaiting(ctx context.Context, j *ingest.Job) (x Explanation, err error) {
+	x, err = q.explainPause(ctx, j)
+	if err != nil || x.Why != "" {
+		x.Why = fmt.Sprintf("%s: %s", waitsTo(j), x.Why)
+		return x, err
+	}
 	free, err := q.free(ctx)
 	if err != nil {
 		return x, err

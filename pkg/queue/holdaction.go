@@ -69,7 +69,11 @@ func planHold(row *Hold, a ingest.Action) plan {
 	case row.Until == a.Until:
 		return plan{unchanged: true, summary: fmt.Sprintf("%s is already %s %s", name, state, row.Hold.Says())}
 	}
-	return plan{summary: fmt.Sprintf("%s stays %s%s", name, state, until(a.Until))}
+	to := plan{summary: fmt.Sprintf("%s stays %s%s", name, state, until(a.Until))}
+	if earlier := row.Until == 0 || a.Until != 0 && a.Until < row.Until; earlier && row.ID != "" {
+		to.warnings = []string{"what is held already does not continue at this end: release it then"}
+	}
+	return to
 }
 
 // until is the end of a hold, for a summary.

@@ -17,12 +17,13 @@ type Overview struct {
 	OldestWaiting string         `json:"oldestWaiting,omitempty"` // job id
 	OldestSince   string         `json:"oldestSince,omitempty"`
 	LastSweep     string         `json:"lastSweep,omitempty"` // when the scheduler swept last; "" = never
+	Holds         []Hold         `json:"-"`                   // see Queue.Holds
 }
 
 // countedMost limits how many waiting jobs of a gate are read.
 const countedMost = 1000
 
-// Overview counts the waiting and the running jobs.
+// Overview counts the waiting and the running jobs, and lists the pauses and holds.
 func (q *Queue) Overview(ctx context.Context) (Overview, error) {
 	free, err := q.free(ctx)
 	if err != nil {
@@ -37,6 +38,9 @@ func (q *Queue) Overview(ctx context.Context) (Overview, error) {
 			return o, err
 		}
 		o.Waiting[place] = len(page)
+	}
+	if o.Holds, err = q.Holds(ctx); err != nil {
+		return o, err
 	}
 	last, err := q.lastSweep(ctx)
 	if err != nil {

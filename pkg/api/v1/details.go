@@ -41,7 +41,8 @@ var EventTypes = []string{EventBatchState, EventBatchMail, EventBatchRepaired, E
 	EventJobHeld, EventJobReleased, EventQueuePaused, EventQueueResumed, EventStoragePaused, EventStorageResumed}
 
 // Waits are the kinds of things that a batch or a job can wait for.
-var Waits = []string{"nothing", "person", "turn", "lock", "slot", "space", "start", "worker", "source", "jobs"}
+var Waits = []string{"nothing", "person", "turn", "lock", "slot", "space", "start", "worker", "source", "jobs",
+	"hold"}
 
 // StateChange is the detail of an event of a job or a batch.
 type StateChange struct {
