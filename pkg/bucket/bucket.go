@@ -226,21 +226,32 @@ func (b Bucket) Few(ctx context.Context, prefix string) (all []Listed, many bool
 // Page lists the next keys from a cursor ("" at the beginning), and the cursor
 // of the rest ("" at the end).
 func (b Bucket) Page(ctx context.Context, cursor string) (keys []string, next string, err error) {
+	all, next, err := b.ListAfter(ctx, "", cursor)
+	for _, o := range all {
+		keys = append(keys, o.Key)
+	}
+	return keys, next, err
+}
+
+// ListAfter lists the next objects below a prefix after a key ("" at the beginning), at most
+// a thousand. It returns the last key of the page, "" if it was the last page.
+func (b Bucket) ListAfter(ctx context.Context, prefix, after string) (page []Listed, next string, err error) {
 	in := &s3.ListObjectsV2Input{Bucket: &b.Name}
-	if cursor != "" {
-		in.StartAfter = &cursor
+	if prefix != "" {
+		in.Prefix = &prefix
+	}
+	if after != "" {
+		in.StartAfter = &after
 	}
 	out, err := b.Client.ListObjectsV2(ctx, in)
 	if err != nil {
-		return nil, "", b.wrap("list", "", err)
+		return nil, "", b.wrap("list", prefix, err)
 	}
-	for _, o := range out.Contents {
-		keys = append(keys, aws.ToString(o.Key))
+	page = listed(out.Contents)
+	if aws.ToBool(out.IsTruncated) && len(page) > 0 {
+		next = page[len(page)-1].Key
 	}
-	if aws.ToBool(out.IsTruncated) && len(keys) > 0 {
-		next = keys[len(keys)-1]
-	}
-	return keys, next, nil
+	return page, next, nil
 }
 
 // Folders lists the names between a prefix, which ends in a slash, and the next slash.

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"archivist/pkg/fault"
@@ -47,6 +48,17 @@ var nextJob = map[State][]State{
 	Failed:    {Pending, Provisioning, Downloading, Processing, Storing, Recording, Notify, Deleted},
 	Completed: {},
 	Deleted:   {},
+}
+
+// JobStates lists every state of a job.
+func JobStates() []State { return statesOf(nextJob) }
+
+// BatchStates lists every state of a batch.
+func BatchStates() []BatchState { return statesOf(nextBatch) }
+
+func statesOf[S ~string](table map[S][]S) []S {
+	states := slices.Sorted(maps.Keys(table))
+	return slices.DeleteFunc(states, func(s S) bool { return s == "" })
 }
 
 // After returns the state that follows s on the successful path. After "" it is Pending:

@@ -72,9 +72,15 @@ type Reserved struct {
 
 func subject(ark string) event.Subject { return event.Subject{Type: event.Object, ID: ark} }
 func objectKey(ark string) table.Key   { return subject(ark).Key() }
-func versionKey(ark string, n int) table.Key {
-	return table.Key{PK: objectKey(ark).PK, SK: fmt.Sprintf("V#%06d", n)}
+
+// VersionPrefix begins the sort keys of versions.
+const VersionPrefix = "V#"
+
+// VersionKey is the key of a version's row.
+func VersionKey(ark string, n int) table.Key {
+	return table.Key{PK: objectKey(ark).PK, SK: fmt.Sprintf("%s%06d", VersionPrefix, n)}
 }
+
 func localKey(collection, id string) table.Key {
 	return table.Key{PK: "LOCAL#" + collection + "#" + id, SK: "LOCAL"}
 }
@@ -128,7 +134,7 @@ func (s Store) ByLocalID(ctx context.Context, collection, id string) (string, er
 // Versions lists an object's versions, oldest first, a page at a time.
 func (s Store) Versions(ctx context.Context, ark, cursor string) ([]Version, string, error) {
 	var rows []Version
-	next, err := s.Table.Page(ctx, table.Query{PK: objectKey(ark).PK, Prefix: "V#", Cursor: cursor}, &rows)
+	next, err := s.Table.Page(ctx, table.Query{PK: objectKey(ark).PK, Prefix: VersionPrefix, Cursor: cursor}, &rows)
 	return rows, next, err
 }
 

@@ -106,7 +106,7 @@ func PutLocalIDs(tx *table.Tx, o *Object, ids []string) {
 // PutVersions puts rows of versions into a transaction, which fails if there is one.
 func PutVersions(tx *table.Tx, ark string, versions []Version) {
 	for _, v := range versions {
-		v.Head, v.ARK = head(versionKey(ark, v.Number)), ark
+		v.Head, v.ARK = head(VersionKey(ark, v.Number)), ark
 		tx.Insert(&v)
 	}
 }
@@ -192,6 +192,12 @@ func agree(row, stored *Object) error {
 	return nil
 }
 
+// Place puts the row at its place in the index "list": last changed last.
+func (row *Object) Place() {
+	row.Head.ListPK = "objects#" + row.Collection
+	row.Head.ListSK = fmt.Sprintf("%013d#%s", row.Modified, row.ARK)
+}
+
 // with is the row that a stored object should have.
 func (row Object) with(o Object) Object {
 	row.Title, row.Who, row.When, row.HeadOf, row.Digest = o.Title, o.Who, o.When, o.HeadOf, o.Digest
@@ -200,8 +206,7 @@ func (row Object) with(o Object) Object {
 		row.LocalIDs = o.LocalIDs[:MaxListed]
 	}
 	row.Created, row.Modified = o.Created, o.Modified
-	row.Head.ListPK = "objects#" + row.Collection
-	row.Head.ListSK = fmt.Sprintf("%013d#%s", row.Modified, row.ARK) // last changed last
+	row.Place()
 	return row
 }
 

@@ -85,10 +85,7 @@ var errHead = errors.New("its head does not come before its manifest")
 // stale because of a crash between the two; Finish repairs it. A missing object is a
 // NotFound.
 func (r Root) Head(ctx context.Context, id string) (*Stored, error) {
-	s := &Stored{
-		Versions: map[int]Version{}, system: map[int]map[string]string{},
-		content: map[string]string{}, sha256: map[string]string{},
-	}
+	s := newStored()
 	read, err := r.scan(ctx, Prefix(id)+inventoryName, s.visitor())
 	if err != nil {
 		return nil, err
@@ -101,8 +98,11 @@ func (r Root) Head(ctx context.Context, id string) (*Stored, error) {
 }
 
 // ETag is that of an object's root inventory now, "" if there is no such object.
-func (r Root) ETag(ctx context.Context, id string) (string, error) {
-	now, err := r.Bucket.Head(ctx, Prefix(id)+inventoryName)
+func (r Root) ETag(ctx context.Context, id string) (string, error) { return r.ETagAt(ctx, Prefix(id)) }
+
+// ETagAt is that of the root inventory of the object at a prefix, "" if there is none.
+func (r Root) ETagAt(ctx context.Context, prefix string) (string, error) {
+	now, err := r.Bucket.Head(ctx, prefix+inventoryName)
 	if fault.Is(err, fault.NotFound) {
 		return "", nil
 	}

@@ -35,6 +35,13 @@ type Stored struct {
 	from, to int64 // where the manifest is in the root inventory
 }
 
+func newStored() *Stored {
+	return &Stored{
+		Versions: map[int]Version{}, system: map[int]map[string]string{},
+		content: map[string]string{}, sha256: map[string]string{},
+	}
+}
+
 // visitor remembers the versions and the system files of an inventory.
 func (s *Stored) visitor() visitor {
 	return visitor{

@@ -67,10 +67,21 @@ func (q *Queue) putJob(tx *table.Tx, row *Job, next ingest.Job, missing missingR
 // the indexes, on the condition that it was not written since row was read. row becomes
 // next after the commit has succeeded.
 func (q *Queue) writeJob(tx *table.Tx, row *Job, next Job) {
-	next.Head.WorkPK, next.Head.WorkSK = next.Job.WorkKey()
-	next.Head.ListPK, next.Head.ListSK = "jobs#"+next.Collection, fmt.Sprintf("%013d#%s", next.Created, next.Job.ID)
+	next.Place()
 	put(tx, &next, next.Rev)
 	tx.OnCommit(func() { *row = next })
+}
+
+// Place puts the row at its places in the indexes.
+func (row *Job) Place() {
+	row.Head.WorkPK, row.Head.WorkSK = row.Job.WorkKey()
+	row.Head.ListPK, row.Head.ListSK = "jobs#"+row.Collection, fmt.Sprintf("%013d#%s", row.Created, row.Job.ID)
+}
+
+// Place puts the row at its places in the indexes.
+func (row *Batch) Place() {
+	row.Head.WorkPK, row.Head.WorkSK = row.Batch.WorkKey()
+	row.Head.ListPK, row.Head.ListSK = "batches#"+row.Collection, fmt.Sprintf("%013d#%s", row.Created, row.Batch.ID)
 }
 
 // putBatch puts a batch's change to next into tx, with an event if by names one. The lease
@@ -113,9 +124,7 @@ func put(tx *table.Tx, row table.Row, rev int64) {
 
 // writeBatch is writeJob for a batch.
 func (q *Queue) writeBatch(tx *table.Tx, row *Batch, next Batch) {
-	next.Head.WorkPK, next.Head.WorkSK = next.Batch.WorkKey()
-	next.Head.ListPK, next.Head.ListSK = "batches#"+next.Collection, fmt.Sprintf("%013d#%s", next.Created,
-		next.Batch.ID)
+	next.Place()
 	put(tx, &next, next.Rev)
 	tx.OnCommit(func() { *row = next })
 }

@@ -28,6 +28,9 @@ type Mail struct {
 	ingest.Mail
 }
 
+// Place puts the row at its place in the index "work".
+func (row *Mail) Place() { row.Head.WorkPK, row.Head.WorkSK = row.Mail.WorkKey() }
+
 // mailKey is unique per mail: a batch that reports again has another mail.
 func mailKey(batch string, kind ingest.MailKind, exec int64) table.Key {
 	return table.Key{PK: mailPK(batch), SK: fmt.Sprintf("%s#%d", kind, exec)}
@@ -45,7 +48,7 @@ func (q *Queue) addMails(tx *table.Tx, prev, next ingest.Batch) {
 		row := &Mail{Head: head(mailKey(next.ID, kind, next.Exec))}
 		row.Mail = ingest.Mail{Batch: next.ID, Kind: kind, Report: next.LastReport(), Exec: next.Exec,
 			Owed: now, Due: now}
-		row.Head.WorkPK, row.Head.WorkSK = row.Mail.WorkKey()
+		row.Place()
 		tx.Insert(row)
 	}
 }
@@ -203,7 +206,7 @@ func (q *Queue) settle(ctx context.Context, row *Mail) error {
 
 // saveMail writes a mail's row, at its place among the due mails.
 func (q *Queue) saveMail(ctx context.Context, row *Mail) error {
-	row.Head.WorkPK, row.Head.WorkSK = row.Mail.WorkKey()
+	row.Place()
 	tx := q.Table.Begin(q.NewID())
 	tx.Save(row)
 	return tx.Commit(ctx)

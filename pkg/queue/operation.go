@@ -200,10 +200,15 @@ func (q *Queue) putOperation(tx *table.Tx, row *Operation, next ingest.Operation
 
 // writeOperation is writeJob for an operation.
 func (q *Queue) writeOperation(tx *table.Tx, row *Operation, next Operation) {
-	next.Head.WorkPK, next.Head.WorkSK = next.Operation.WorkKey()
-	next.Head.ListPK, next.Head.ListSK = operationsList, fmt.Sprintf("%013d#%s", next.Created, next.Operation.ID)
+	next.Place()
 	put(tx, &next, next.Rev)
 	tx.OnCommit(func() { *row = next })
+}
+
+// Place puts the row at its places in the indexes.
+func (row *Operation) Place() {
+	row.Head.WorkPK, row.Head.WorkSK = row.Operation.WorkKey()
+	row.Head.ListPK, row.Head.ListSK = operationsList, fmt.Sprintf("%013d#%s", row.Created, row.Operation.ID)
 }
 
 // changeOperation is changeJob for an operation.

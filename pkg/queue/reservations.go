@@ -58,17 +58,28 @@ func (q *Queue) missingRows(ctx context.Context, err error, j *ingest.Job) (miss
 
 // ownedRows are the keys of the reservations that a job has.
 func ownedRows(j *ingest.Job) (owned []table.Key) {
+	for _, r := range Owned(j) {
+		owned = append(owned, r.Key())
+	}
+	return owned
+}
+
+// Owned are the reservations that a job has by its row: exactly these rows exist for it.
+func Owned(j *ingest.Job) (owned []Reservation) {
+	add := func(k table.Key, bytes int64) {
+		owned = append(owned, Reservation{Head: head(k), Owner: j.ID, Bytes: bytes, Collection: j.Collection})
+	}
 	if j.HasSlot {
-		owned = append(owned, slotKey(j.ID))
+		add(slotKey(j.ID), 0)
 	}
 	if j.HasSpace {
-		owned = append(owned, spaceKey(j.ID))
+		add(spaceKey(j.ID), j.SpaceNeeded)
 	}
 	for _, name := range j.Locks {
-		owned = append(owned, LockKey(name))
+		add(LockKey(name), 0)
 	}
 	for _, name := range j.QueuedLocks() {
-		owned = append(owned, lineKey(name, j.ID))
+		add(lineKey(name, j.ID), 0)
 	}
 	return owned
 }

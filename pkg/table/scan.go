@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/guregu/dynamo/v2"
 )
 
@@ -43,6 +44,12 @@ func (t *Table) Scan(ctx context.Context, index string, limit int, cursor string
 		return err
 	})
 	return page, next, err
+}
+
+// CursorAt is the cursor of a scan of the table that continues after a row.
+func CursorAt(k Key) string {
+	return encodeCursor(dynamo.PagingKey{"pk": &types.AttributeValueMemberS{Value: k.PK},
+		"sk": &types.AttributeValueMemberS{Value: k.SK}})
 }
 
 // Raw reads one row of any kind consistently. A missing row is a NotFound.

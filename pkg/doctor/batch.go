@@ -1,0 +1,242 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+	"archivist/pkg/table"
+)
+
+// checkBatch checks a batch's row, its newest event, and that there are counts.
+func checkBatch(ctx context.Context, x *exam) error {
+	var b queue.Batch
+	if !x.decode(&b) {
+		return nil
+	}
+	x.subject = "batch:" + b.Batch.ID
+	if !slices.Contains(ingest.BatchStates(), b.State) {
+		x.say("batch-state", restoreRow, nil, "there is no state %q", b.State)
+		return nil
+	}
+	if x.PK != "BATCH#"+b.Batch.ID {
+		x.say("row-key", restoreRow, nil, "the row says that it is batch %s", b.Batch.ID)
+		return nil
+	}
+	x.batchProgress(&b)
+	missing, err := x.missing(ctx, table.Key{PK: x.PK, SK: "COUNT"})
+	if err != nil {
+		return err
+	}
+	if missing {
+		x.say("batch-counts", "", x.makeCounts(&b), "the batch has no row of counts: its jobs cannot end")
+	}
+	err = x.history(ctx, subjectOf(event.Batch, b.Batch.ID), b.Version, string(b.State))
+	should := b
+	should.Place()
+	x.placed(b.Head, should.Head, b.Live(x.Queue.Now()), func(tx *table.Tx) { tx.Save(&should) })
+	return err
+}
+
+// batchProgress checks that something moves a batch on.
+func (x *exam) batchProgress(b *queue.Batch) {
+	explain := "archivist explain " + b.Batch.ID
+	place, _ := b.Batch.WorkKey()
+	switch {
+	case b.State == ingest.BatchProcessing && !b.Sealed:
+		x.say("batch-sealed", explain, nil, "the batch is Processing, but not sealed: it never reports")
+	case b.State == ingest.BatchHeld && b.Hold == nil:
+		x.say("held-reason", fmt.Sprintf("archivist batch release %s --reason …", b.Batch.ID), nil,
+			"the batch is Held, but its row has no hold that says why")
+	case b.State == ingest.BatchDeleted && b.Due == 0:
+		x.say("due", explain, nil, "the batch is Deleted, but never due: its rows are not removed")
+	default:
+		x.due(b.Due, place, b.Live(x.Queue.Now()), explain)
+	}
+}
+
+// makeCounts makes the missing counts of a batch from its jobs. No job can enter or leave a
+// class meanwhile: that writes the counts.
+func (x *exam) makeCounts(b *queue.Batch) func(context.Context) error {
+	return func(ctx context.Context) error {
+		r := recount{Jobs: map[ingest.State]int64{}}
+		for r.After < b.Unpacked {
+			if err := r.next(ctx, x.Queue, &b.Batch); err != nil {
+				return err
+			}
+		}
+		if len(r.Missing) > 0 {
+			return fault.New(fault.Conflict, "rows of jobs are missing: %s", r.missing())
+		}
+		return x.commit(ctx, func(tx *table.Tx) {
+			tx.Insert(&queue.Counts{Head: table.Head{PK: x.PK, SK: "COUNT"}, Counts: r.counts()})
+			tx.Require(b.Key(), "rev = ?", b.Rev)
+		})
+	}
+}
+
+// recount is the count of a batch's jobs, as far as it was made.
+type recount struct {
+	Writing writing                `json:"writing"` // of the row of counts when it began
+	Begun   int                    `json:"begun"`   // how often
+	After   int                    `json:"after"`   // the last row that was counted
+	Jobs    map[ingest.State]int64 `json:"jobs"`    // by state
+	Missing []int                  `json:"missing"` // rows without a job, the first of them
+	More    int                    `json:"more"`    // the number of the others
+}
+
+// next counts the next hundred jobs.
+func (r *recount) next(ctx context.Context, q *queue.Queue, b *ingest.Batch) error {
+	jobs, err := q.Jobs(ctx, b.ID, r.After)
+	if err != nil {
+		return err
+	}
+	last := min(r.After+100, b.Unpacked)
+	for _, j := range jobs {
+		for r.After++; r.After < j.Row; r.After++ {
+			r.lacks(r.After)
+		}
+		r.Jobs[j.State]++
+	}
+	for r.After++; r.After <= last; r.After++ {
+		r.lacks(r.After)
+	}
+	r.After = last
+	return nil
+}
+
+func (r *recount) lacks(row int) {
+	if len(r.Missing) < mostOfOne {
+		r.Missing = append(r.Missing, row)
+	} else {
+		r.More++
+	}
+}
+
+// missing lists the rows without a job.
+func (r *recount) missing() string {
+	text := strings.Trim(fmt.Sprint(r.Missing), "[]")
+	if r.More > 0 {
+		text += fmt.Sprintf(" and %d more", r.More)
+	}
+	return text
+}
+
+// counts are the numbers by class.
+func (r *recount) counts() (c ingest.Counts) {
+	for state, n := range r.Jobs {
+		switch state.Class() {
+		case ingest.ClassHeld:
+			c.Held += n
+		case ingest.ClassFailed:
+			c.Failed += n
+		case ingest.ClassCompleted:
+			c.Completed += n
+		case ingest.ClassDeleted:
+			c.Deleted += n
+		default:
+			c.Processing += n
+		}
+	}
+	return c
+}
+
+// begun is the recount of a batch that continues, or a new one. A recount is valid only if
+// no job changed its class meanwhile: that writes the row of counts.
+func (x *exam) begun() *recount {
+	r, now := x.cursor.Recount, written(x.Raw)
+	if r == nil {
+		r = &recount{}
+	}
+	if r.Writing != now || r.Begun == 0 {
+		r = &recount{Writing: now, Begun: r.Begun + 1, Jobs: map[ingest.State]int64{}}
+	}
+	return r
+}
+
+// checkCounts counts the jobs of a batch and compares. A batch of more jobs than one page
+// counts is continued in the next page.
+func checkCounts(ctx context.Context, x *exam) error {
+	var c queue.Counts
+	if !x.decode(&c) {
+		return nil
+	}
+	id := strings.TrimPrefix(x.PK, "BATCH#")
+	x.subject = "batch:" + id
+	b, err := x.Queue.Batch(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		x.say("batch-row", restoreRow, nil, "there are counts, but no batch")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r := x.begun()
+	if r.Begun > settleTries {
+		x.cursor.Recount = nil
+		return nil // its jobs run: it is counted when it rests
+	}
+	for n := 0; r.After < b.Unpacked; n++ {
+		if n > 0 && (n == recountsOfPage || x.enough()) {
+			x.cursor.Recount = r
+			return errMore
+		}
+		if err := r.next(ctx, x.Queue, &b.Batch); err != nil {
+			return err
+		}
+	}
+	x.cursor.Recount = nil
+	x.compareCounts(b, c, r)
+	if len(x.problems) == 0 {
+		return nil
+	}
+	again, err := x.Queue.Batch(ctx, id)
+	if err == nil && again.Rev == b.Rev {
+		return nil
+	}
+	if err == nil || fault.Is(err, fault.NotFound) {
+		err = errChanged // its rows are being removed, or it was just unpacked
+	}
+	return err
+}
+
+// recountsOfPage is how many hundreds of jobs one page counts.
+const recountsOfPage = 20
+
+// compareCounts compares a batch and its counts with its jobs.
+func (x *exam) compareCounts(b *queue.Batch, c queue.Counts, r *recount) {
+	is := r.counts()
+	ended := b.State == ingest.BatchCompleted || b.State == ingest.BatchDeleted
+	if ended && is.Open() > 0 {
+		x.say("batch-open-jobs", "archivist batch show "+b.Batch.ID, nil, "the batch is %s, with %d open jobs", b.State,
+			is.Open())
+	}
+	if b.State == ingest.BatchCompleted && is.Failed > 0 {
+		x.say("batch-open-jobs", "archivist batch show "+b.Batch.ID, nil, "the batch is Completed, with %d failed jobs",
+			is.Failed)
+	}
+	if b.State == ingest.BatchDeleted {
+		return // the rows of its jobs are being removed
+	}
+	if len(r.Missing) > 0 {
+		x.say("job-row", restoreRow, nil,
+			"the batch has %d jobs; those of these rows are missing: %s", b.Unpacked, r.missing())
+		return // corrected counts would hide that
+	}
+	if is != c.Counts {
+		x.say("batch-counts", "", func(ctx context.Context) error {
+			row := c
+			row.Counts = is
+			return x.commit(ctx, func(tx *table.Tx) { tx.Save(&row) })
+		}, "the counts are %+v, its jobs are %+v", c.Counts, is)
+	}
+	if b.Sealed && is.Sum() != int64(b.Expected) {
+		x.say("batch-sum", "archivist batch show "+b.Batch.ID, nil, "it is sealed and expects %d jobs; it has %d",
+			b.Expected, is.Sum())
+	}
+}

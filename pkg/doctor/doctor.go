@@ -1,0 +1,214 @@
+// Package doctor checks the rules that the stored state of the system must keep: between
+// the rows of the table, and between the rows, the storage root and the work bucket.
+//
+// It works in pages, each from a cursor, while jobs run. It reads every row, so nothing
+// that waits for an answer may use it; a bulk operation runs it (package queue).
+//
+//	d := doctor.Doctor{Queue: q, Reindexer: reindexer, Work: work}
+//	page, err := d.Check(ctx, "", false, until)      // the first page
+//	page, err = d.Check(ctx, page.Cursor, false, until)
+//
+// A rule between several rows is checked with several reads, and a job may change between
+// them. So a row that seems wrong is read again: only if it was not written in the
+// meantime, what was read between the two reads is a finding. A row that keeps changing is
+// left out: the writer keeps the rules, or the next run finds it at rest.
+//
+// With repair, it corrects what follows from other rows or from the storage root. Each
+// repair is one transaction on the condition that nothing has changed since the check, or
+// is made under the lock of the object. It never removes content that may be the only
+// copy, and never makes rows agree with content that is lost: those findings name what a
+// person has to do.
+package doctor
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/ocfl"
+	"archivist/pkg/queue"
+	"archivist/pkg/reindex"
+	"archivist/pkg/table"
+	"archivist/pkg/workspace"
+)
+
+// Doctor checks the stored state of a deployment.
+type Doctor struct {
+	Queue     *queue.Queue
+	Reindexer reindex.Reindexer // with the storage root and the inventory
+	Work      workspace.Store
+}
+
+var _ queue.Checker = Doctor{}
+
+// phase is a part of a run.
+type phase string
+
+// The phases. Their names are stored in cursors.
+const (
+	phaseRows    phase = "rows"
+	phaseIndex   phase = "index"
+	phaseStorage phase = "storage"
+	phaseWork    phase = "work"
+)
+
+// phases are the phases in their order. Each checks one page and moves the cursor, to "" at
+// its end.
+var phases = []struct {
+	name  phase
+	label string
+	check func(ctx context.Context, p *page) error
+}{
+	{phaseRows, "the rows of the table", checkRows},
+	{phaseIndex, "the index of unfinished work", checkIndex},
+	{phaseStorage, "the storage root", checkStorage},
+	{phaseWork, "the work bucket", checkWork},
+}
+
+// cursor is where a run continues.
+type cursor struct {
+	Phase phase  `json:"phase"`
+	At    string `json:"at,omitempty"`
+	// Recount is a count of a batch's jobs that is not complete yet.
+	Recount *recount `json:"recount,omitempty"`
+}
+
+func (c cursor) String() string {
+	data, _ := json.Marshal(c)
+	return base64.RawURLEncoding.EncodeToString(data)
+}
+
+func parseCursor(text string) (c cursor, err error) {
+	if text == "" {
+		return cursor{Phase: phases[0].name}, nil
+	}
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(data, &c)
+	}
+	if err != nil {
+		return c, fault.New(fault.Invalid, "invalid cursor; use that of the page before, or begin again")
+	}
+	return c, nil
+}
+
+// page is one page of a check.
+type page struct {
+	Doctor
+	repair bool
+	until  time.Time
+	cursor cursor
+	out    queue.CheckedPage
+	known  map[table.Key]bool // operations that exist: many receipts name the same
+}
+
+// Check checks one page. It implements queue.Checker.
+func (d Doctor) Check(ctx context.Context, at string, repair bool, until time.Time) (queue.CheckedPage, error) {
+	c, err := parseCursor(at)
+	if err != nil {
+		return queue.CheckedPage{}, err
+	}
+	for i, ph := range phases {
+		if ph.name != c.Phase {
+			continue
+		}
+		p := page{Doctor: d, repair: repair, until: until, cursor: c, known: map[table.Key]bool{}}
+		if err := ph.check(ctx, &p); err != nil {
+			return queue.CheckedPage{}, fmt.Errorf("doctor: %s: %w", ph.label, err)
+		}
+		p.out.Progress = ph.label
+		switch {
+		case p.cursor.At != "" || p.cursor.Recount != nil:
+			p.out.Cursor = p.cursor.String()
+		case i+1 < len(phases):
+			p.out.Cursor, p.out.Progress = cursor{Phase: phases[i+1].name}.String(), phases[i+1].label
+		default:
+			p.out.Progress = "done"
+		}
+		return p.out, nil
+	}
+	return queue.CheckedPage{}, fault.New(fault.Invalid, "invalid cursor: there is no phase %q", c.Phase)
+}
+
+// All runs the whole check and returns every finding. It is for tests, and for small
+// deployments.
+func (d Doctor) All(ctx context.Context, repair bool) (findings []queue.Finding, err error) {
+	for cursor, first := "", true; first || cursor != ""; first = false {
+		page, err := d.Check(ctx, cursor, repair, d.Queue.Now().Add(time.Minute))
+		if err != nil {
+			return findings, err
+		}
+		findings = append(findings, page.Findings...)
+		cursor = page.Cursor
+	}
+	return findings, nil
+}
+
+// enough reports whether the page has to end: its time is up, or it can take no more
+// findings of another row.
+func (p *page) enough() bool {
+	return len(p.out.Findings) > queue.MaxFindings-mostOfOne || !p.Queue.Now().Before(p.until)
+}
+
+// mostOfOne is the number of findings about one row or object that a page reports.
+const mostOfOne = 10
+
+// problem is a finding with its repair, nil if a person has to act.
+type problem struct {
+	queue.Finding
+	repair func(ctx context.Context) error
+}
+
+// report adds the problems of one row or object to the page, and repairs them if asked.
+func (p *page) report(ctx context.Context, problems []problem) {
+	for _, one := range problems[:min(len(problems), mostOfOne)] {
+		if one.repair != nil && one.Command == "" {
+			one.Command = "archivist doctor --repair"
+		}
+		if p.repair && one.repair != nil {
+			err := one.repair(ctx)
+			one.Repaired = err == nil
+			if err != nil {
+				one.Evidence += "; not repaired: " + err.Error()
+			}
+		}
+		one.Evidence = ingest.Cut(one.Evidence, maxEvidence)
+		p.out.Findings = append(p.out.Findings, one.Finding)
+	}
+}
+
+// maxEvidence limits the evidence of a finding, in bytes.
+const maxEvidence = 2000
+
+// root is the storage root.
+func (d Doctor) root() ocfl.Root { return d.Reindexer.Root }
+
+// commit makes a repair in one transaction.
+func (d Doctor) commit(ctx context.Context, put func(tx *table.Tx)) error {
+	tx := d.Queue.Table.Begin(d.Queue.NewID())
+	put(tx)
+	return tx.Commit(ctx)
+}
+
+// late reports whether a due time has passed so long ago that the sweep should have acted.
+func (d Doctor) late(due int64, place string) bool {
+	grace := max(lateAfter, d.Queue.Rules.Timing.Times(ingest.Stage{Long: true}).Grace)
+	if place == ingest.WorkCleanUp {
+		grace = cleanAfter
+	}
+	return due > 0 && d.Queue.Now().Sub(time.UnixMilli(due)) > grace
+}
+
+// Overdue items are a finding after this time. The sweep runs each minute, and clean-ups
+// have only a part of its time.
+const (
+	lateAfter  = 10 * time.Minute
+	cleanAfter = 24 * time.Hour
+)
+
+func subjectOf(t event.Type, id string) event.Subject { return event.Subject{Type: t, ID: id} }

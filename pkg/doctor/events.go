@@ -1,0 +1,156 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+	"archivist/pkg/table"
+)
+
+// lostHistory is what a person does about a missing or surplus event.
+const lostHistory = "compare with a backup of the table (docs/restore.md): the history of the subject is damaged"
+
+// subjectType is the type of subjects with a partition name, e.g. "JOB".
+func subjectType(name string) event.Type {
+	for _, t := range event.Types {
+		if strings.ToUpper(t.String()) == name {
+			return t
+		}
+	}
+	return event.Type{}
+}
+
+// checkEvent checks that the event before this one exists: so there are no gaps. The first
+// event of a batch must have the batch's row, or those that follow say that it was deleted.
+func checkEvent(ctx context.Context, x *exam) error {
+	var e event.Row
+	if !x.decode(&e) {
+		return nil
+	}
+	name, id, _ := strings.Cut(x.PK, "#")
+	s := subjectOf(subjectType(name), id)
+	if event.Key(s, e.Version) != x.Key {
+		x.say("event-key", lostHistory, nil, "the event says that it is number %d", e.Version)
+		return nil
+	}
+	if e.Version == 1 {
+		return x.subjectExists(ctx, s)
+	}
+	previous := event.Key(s, e.Version-1)
+	if x.before.Key == previous {
+		return nil
+	}
+	missing, err := x.missing(ctx, previous)
+	if missing {
+		x.say("event-gap", lostHistory, nil, "there is event %d, but no event %d", e.Version, e.Version-1)
+	}
+	return err
+}
+
+// missing reports whether there is no row with a key.
+func (d Doctor) missing(ctx context.Context, k table.Key) (bool, error) {
+	_, err := d.Queue.Table.Raw(ctx, k)
+	if fault.Is(err, fault.NotFound) {
+		return true, nil
+	}
+	return false, err
+}
+
+// subjectExists checks that a batch with events has a row, unless it was deleted.
+func (x *exam) subjectExists(ctx context.Context, s event.Subject) error {
+	if s.Type != event.Batch || x.before.PK == x.PK {
+		return nil
+	}
+	missing, err := x.missing(ctx, s.Key())
+	if err != nil || !missing {
+		return err
+	}
+	last, err := x.lastChange(ctx, s)
+	if err == nil && last.To != string(ingest.BatchDeleted) {
+		x.subject = "batch:" + s.ID
+		x.say("batch-row", restoreRow, nil,
+			"the batch has no row; by its events it is %s", last.To)
+	}
+	return err
+}
+
+// recent is how many of the newest events are read to find the last change of state: those
+// of mails name no state.
+const recent = 20
+
+// newest reads the newest events of a subject, the last first.
+func (d Doctor) newest(ctx context.Context, s event.Subject) (rows []event.Row, err error) {
+	query := table.Query{PK: s.Key().PK, Prefix: event.Prefix, Desc: true, Limit: recent}
+	_, err = d.Queue.Table.Page(ctx, query, &rows)
+	return rows, err
+}
+
+// lastChange is the last change of a subject's state that its events name.
+func (d Doctor) lastChange(ctx context.Context, s event.Subject) (queue.Change, error) {
+	rows, err := d.newest(ctx, s)
+	return changeIn(rows), err
+}
+
+// changeIn is the first change of state that some events name.
+func changeIn(rows []event.Row) (c queue.Change) {
+	for _, e := range rows {
+		if json.Unmarshal([]byte(e.Detail), &c) == nil && c.To != "" {
+			return c
+		}
+	}
+	return queue.Change{}
+}
+
+// history checks that the newest event of a subject has the row's version, and names its
+// state ("" for a subject without states).
+func (x *exam) history(ctx context.Context, s event.Subject, version int64, state string) error {
+	var rows []event.Row
+	var last event.Row
+	if x.before.Key == event.Key(s, version) && x.before.Decode(&last) == nil {
+		rows = []event.Row{last}
+	}
+	if len(rows) == 0 || state != "" && changeIn(rows).To == "" {
+		var err error
+		rows, err = x.newest(ctx, s)
+		if err != nil {
+			return err
+		}
+	}
+	found := int64(0)
+	if len(rows) > 0 {
+		found = rows[0].Version
+	}
+	if found != version {
+		x.say("event-last", lostHistory, nil, "the row is at version %d, its newest event is %d", version, found)
+		return nil
+	}
+	if to := changeIn(rows).To; state != "" && to != "" && to != state {
+		x.say("event-state", lostHistory, nil, "the row is %s, by its newest event it is %s", state, to)
+	}
+	return nil
+}
+
+// checkCollection checks the history of a profile.
+func checkCollection(ctx context.Context, x *exam) error {
+	var row struct {
+		table.Head
+		Number int64 `dynamo:"version"`
+	}
+	if !x.decode(&row) {
+		return nil
+	}
+	_, name, _ := strings.Cut(x.PK, "#")
+	x.subject = "collection:" + name
+	// Events by an earlier release are in a partition with the bare name, until they are moved.
+	var moved []event.Row
+	_, err := x.Queue.Table.Page(ctx, table.Query{PK: name, Prefix: event.Prefix, Limit: 1}, &moved)
+	if err != nil || len(moved) > 0 {
+		return err
+	}
+	return x.history(ctx, subjectOf(event.Collection, name), row.Number, "")
+}

@@ -1,0 +1,230 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/inventory"
+	"archivist/pkg/queue"
+	"archivist/pkg/table"
+)
+
+// checkJob checks a job's row, the rows that it owns, its newest event, and what is
+// recorded of its version.
+func checkJob(ctx context.Context, x *exam) error {
+	var j queue.Job
+	if !x.decode(&j) {
+		return nil
+	}
+	x.subject = "job:" + j.Job.ID
+	if !slices.Contains(ingest.JobStates(), j.State) {
+		x.say("job-state", restoreRow, nil, "there is no state %q", j.State)
+		return nil
+	}
+	if x.PK != "JOB#"+j.Job.ID {
+		x.say("row-key", restoreRow, nil, "the row says that it is job %s", j.Job.ID)
+		return nil
+	}
+	x.progress(&j)
+	should := j
+	should.Place()
+	err := errors.Join(x.owned(ctx, &j), x.history(ctx, subjectOf(event.Job, j.Job.ID), j.Version, string(j.State)),
+		x.recorded(ctx, &j.Job))
+	x.placed(j.Head, should.Head, j.Live(x.Queue.Now()), func(tx *table.Tx) { tx.Save(&should) })
+	return err
+}
+
+// progress checks that something moves a job on: a gate, a worker or the sweep.
+func (x *exam) progress(j *queue.Job) {
+	explain := "archivist explain " + j.Job.ID
+	place, _ := j.Job.WorkKey()
+	switch {
+	case j.Running() != j.HasSlot:
+		x.say("job-slot", fmt.Sprintf("archivist job fail %s --reason …, then requeue it", j.Job.ID), nil,
+			"the job is %s, running: %v, with a slot: %v", j.State, j.Running(), j.HasSlot)
+	case j.Waiting() && j.Turn == "":
+		x.say("job-turn", explain, nil, "the job is %s and at a gate without a turn: the gate cannot find it", j.State)
+	case j.State == ingest.Held && j.Hold == nil:
+		x.say("held-reason", fmt.Sprintf("archivist job release %s --reason …", j.Job.ID), nil,
+			"the job is Held, but its row has no hold that says why")
+	default:
+		x.due(j.Due, place, j.Live(x.Queue.Now()), explain)
+	}
+}
+
+// due checks that an item at a place that the sweep checks is due, and not past due for long.
+func (x *exam) due(due int64, place string, live bool, command string) {
+	swept := place == ingest.WorkCleanUp || place == ingest.PlaceMail || strings.HasPrefix(place, duePlace)
+	switch {
+	case swept && due == 0:
+		x.say("due", command, nil, "it is never due: no sweep checks it")
+	case swept && x.late(due, place) && !live:
+		x.overdue(due, command)
+	}
+}
+
+// duePlace begins the names of the places of due items.
+var duePlace = strings.TrimSuffix(ingest.DuePK(0), "0")
+
+// overdue says that the sweep has not acted on an item.
+func (x *exam) overdue(due int64, command string) {
+	x.say("overdue", command+"; if nothing is swept, look at the scheduler's alarms (docs/operations.md)", nil,
+		"it was due at %s, and nothing has happened for %s", ingest.Timestamp(due),
+		x.Queue.Now().Sub(time.UnixMilli(due)).Round(time.Second))
+}
+
+// owned checks that the rows exist that a job owns.
+func (x *exam) owned(ctx context.Context, j *queue.Job) error {
+	for _, want := range queue.Owned(&j.Job) {
+		var row queue.Reservation
+		err := x.Queue.Table.Get(ctx, want.Key(), &row)
+		switch {
+		case fault.Is(err, fault.NotFound):
+			x.say("reservation-missing", "", x.reserve(j, want), "the job has %s, but there is no such row", want.Key())
+		case err != nil:
+			return err
+		case row.Owner != want.Owner:
+			command := fmt.Sprintf("archivist job fail %s --reason …: two jobs must not own one row", j.Job.ID)
+			x.say("reservation-owner", command, nil, "the job has %s, but the row's owner is %s", want.Key(), row.Owner)
+		case row.Bytes != want.Bytes:
+			x.say("reservation-bytes", "", x.resize(j, row, want.Bytes), "the job needs %d bytes, its row %s has %d",
+				want.Bytes, want.Key(), row.Bytes)
+		}
+	}
+	return nil
+}
+
+// reserve inserts a missing row of a job.
+func (x *exam) reserve(j *queue.Job, row queue.Reservation) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return x.commit(ctx, func(tx *table.Tx) {
+			tx.Insert(&row)
+			tx.Require(j.Key(), "rev = ?", j.Rev)
+		})
+	}
+}
+
+// resize sets the bytes of a job's space.
+func (x *exam) resize(j *queue.Job, row queue.Reservation, bytes int64) func(context.Context) error {
+	return func(ctx context.Context) error {
+		row.Bytes = bytes
+		return x.commit(ctx, func(tx *table.Tx) {
+			tx.Save(&row)
+			tx.Require(j.Key(), "rev = ?", j.Rev)
+		})
+	}
+}
+
+// recorded checks that the version of a Completed job is recorded. The check of the storage
+// root compares what is recorded with what is stored.
+func (x *exam) recorded(ctx context.Context, j *ingest.Job) error {
+	if j.State != ingest.Completed {
+		return nil
+	}
+	if j.Primary == "" || j.ObjectVersion == 0 {
+		x.say("completed-version", "archivist job show "+j.ID, nil,
+			"the job is Completed, but names no stored version")
+		return nil
+	}
+	missing, err := x.missing(ctx, inventory.VersionKey(j.Primary, j.ObjectVersion))
+	if err != nil || !missing {
+		return err
+	}
+	stored, err := x.root().Head(ctx, j.Primary)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		x.say("completed-stored", lostContent(j.Primary), nil,
+			"the job is Completed as %s v%d, which is not in the storage root", j.Primary, j.ObjectVersion)
+	case err != nil:
+		return err
+	case stored.Head < j.ObjectVersion:
+		x.say("completed-stored", lostContent(j.Primary), nil,
+			"the job is Completed as %s v%d; the stored object is at v%d", j.Primary, j.ObjectVersion, stored.Head)
+	default:
+		x.say("completed-recorded", "archivist object reindex "+j.Primary, x.reindex(j.Primary),
+			"the job is Completed as %s v%d, which is stored, but not recorded", j.Primary, j.ObjectVersion)
+	}
+	return nil
+}
+
+// reindex writes the rows of an object from the storage root.
+func (p *page) reindex(ark string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, done, err := p.Reindexer.Object(ctx, ark, actor, p.until)
+		if err == nil && !done {
+			err = fault.New(fault.Unavailable, "the time was too short; run it again")
+		}
+		return err
+	}
+}
+
+// actor is the doctor, in events.
+const actor = "doctor"
+
+// checkReservation checks that the owner of a slot, space, lock or place in line lives and
+// has it.
+func checkReservation(ctx context.Context, x *exam) error {
+	var row reservation
+	if !x.decode(&row) {
+		return nil
+	}
+	if row.Owner == actor && x.Queue.Now().UnixMilli() < row.Until {
+		return nil // a repair is under way
+	}
+	owner, err := x.Queue.Job(ctx, row.Owner)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	why := fmt.Sprintf("its owner, job %s, does not exist", row.Owner)
+	if err == nil {
+		has := func(r queue.Reservation) bool { return r.Key() == x.Key }
+		if slices.ContainsFunc(queue.Owned(&owner.Job), has) {
+			return nil
+		}
+		why = fmt.Sprintf("its owner, job %s, is %s and does not have it", row.Owner, owner.State)
+	}
+	x.say("reservation-owner", "", x.free(owner, row.Owner), "%s", why)
+	return nil
+}
+
+// free removes a row whose owner does not have it.
+func (x *exam) free(owner *queue.Job, name string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return x.commit(ctx, func(tx *table.Tx) {
+			tx.RemoveOwned(x.Key, name)
+			if owner == nil {
+				tx.Require(subjectOf(event.Job, name).Key(), "attribute_not_exists(pk)")
+			} else {
+				tx.Require(owner.Key(), "rev = ?", owner.Rev)
+			}
+		})
+	}
+}
+
+// checkMail checks that a pending mail is tried.
+func checkMail(_ context.Context, x *exam) error {
+	var m queue.Mail
+	if !x.decode(&m) {
+		return nil
+	}
+	x.subject = "batch:" + m.Batch
+	if x.Queue.Compose != nil {
+		x.due(m.Due, ingest.PlaceMail, false, "archivist batch show "+m.Batch)
+	}
+	should := m
+	should.Place()
+	x.placed(m.Head, should.Head, false, func(tx *table.Tx) { tx.Save(&should) })
+	return nil
+}
+
+func lostContent(ark string) string {
+	return "restore the objects below " + strings.TrimSuffix(prefixOf(ark), "/") + " in the storage bucket: " +
+		"aws s3api list-object-versions shows earlier versions and delete markers"
+}

@@ -1,0 +1,126 @@
+package doctor
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"archivist/pkg/bucket"
+	"archivist/pkg/ocfl"
+	"archivist/pkg/queue"
+)
+
+// atOnce is the number of objects that are checked at once.
+const atOnce = 16
+
+// stored is the keys of one object of the storage root, or one key that is none of an
+// object: then it has no prefix.
+type stored struct {
+	prefix string
+	keys   []bucket.Listed
+}
+
+func (s stored) last() string { return s.keys[len(s.keys)-1].Key }
+
+// checkStorage checks the objects of the next keys of the storage root. An object that does
+// not end in this page is checked by the next one. One of more keys than a page has is
+// checked alone, in as many pages as it takes.
+func checkStorage(ctx context.Context, p *page) error {
+	keys, next, err := p.root().Bucket.ListAfter(ctx, "", p.cursor.At)
+	if err != nil || len(keys) == 0 {
+		p.cursor.At = ""
+		return err
+	}
+	all := byObject(keys)
+	if prefix := all[0].prefix; prefix != "" && prefix == ocfl.Folder(p.cursor.At) {
+		return p.checkLarge(ctx, prefix, p.cursor.At)
+	}
+	if end := all[len(all)-1]; next != "" && end.prefix != "" {
+		if len(all) == 1 {
+			return p.checkLarge(ctx, end.prefix, "")
+		}
+		all = all[:len(all)-1]
+		next = all[len(all)-1].last()
+	}
+	for first := true; len(all) > 0 && (first || !p.enough()); first = false {
+		n, err := p.checkPart(ctx, all[:min(atOnce, len(all))])
+		if err != nil {
+			return err
+		}
+		all = all[n:]
+	}
+	if len(all) == 0 {
+		p.cursor.At = next
+	}
+	return nil
+}
+
+// byObject groups keys, which are in order.
+func byObject(keys []bucket.Listed) (all []stored) {
+	for _, k := range keys {
+		prefix := ocfl.Folder(k.Key)
+		if n := len(all); n > 0 && prefix != "" && all[n-1].prefix == prefix {
+			all[n-1].keys = append(all[n-1].keys, k)
+		} else {
+			all = append(all, stored{prefix, []bucket.Listed{k}})
+		}
+	}
+	return all
+}
+
+// checkPart checks some objects at once, and reports them in their order, as many as the
+// page takes. It returns their number.
+func (p *page) checkPart(ctx context.Context, part []stored) (reported int, err error) {
+	found := make([][]problem, len(part))
+	side, inTime := errgroup.WithContext(ctx)
+	for i, s := range part {
+		side.Go(func() (err error) {
+			if s.prefix == "" {
+				found[i] = strayKey(s.keys[0].Key)
+				return nil
+			}
+			found[i], _, err = p.checkStored(inTime, s.prefix, "", s.keys)
+			return err
+		})
+	}
+	if err := side.Wait(); err != nil {
+		return 0, err
+	}
+	for i, s := range part {
+		if i > 0 && p.enough() {
+			return i, nil
+		}
+		p.report(ctx, found[i])
+		p.out.Checked++
+		p.cursor.At = s.last()
+	}
+	return len(part), nil
+}
+
+// afterObject sorts after every key of an object.
+const afterObject = "w"
+
+// checkLarge checks an object of very many keys, after a key.
+func (p *page) checkLarge(ctx context.Context, prefix, after string) error {
+	found, next, err := p.checkStored(ctx, prefix, after, nil)
+	if err != nil {
+		return err
+	}
+	p.report(ctx, found)
+	p.out.Checked++
+	p.cursor.At = next
+	if next == "" {
+		p.cursor.At = prefix + afterObject
+	}
+	return nil
+}
+
+// strayKey is the problem of a key that is none of an object.
+func strayKey(key string) []problem {
+	if ocfl.IsOwn(key) {
+		return nil
+	}
+	return []problem{{Finding: queue.Finding{Invariant: "storage-key", Subject: key,
+		Evidence: "the key is none of an object, nor one of the storage root's own files",
+		Command:  "find out what wrote it; no route or repair removes it"}}}
+}

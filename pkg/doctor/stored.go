@@ -1,0 +1,384 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"archivist/pkg/bucket"
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/ocfl"
+	"archivist/pkg/queue"
+)
+
+// storedObject is the check of one object of the storage root.
+type storedObject struct {
+	*page
+	prefix   string
+	found    ocfl.Checked
+	subject  string
+	problems []problem
+}
+
+// checkStored checks an object, after a key, as long as the page has time. known are all of
+// its keys, nil if they are to be listed. It returns the key at which the check stopped.
+func (p *page) checkStored(ctx context.Context, prefix, after string, known []bucket.Listed) (
+	problems []problem, next string, err error) {
+	s := &storedObject{page: p, prefix: prefix, subject: prefix}
+	more := func() bool { return !p.enough() }
+	for range 2 { // the second try tells a broken connection from a broken inventory
+		s.found, err = p.root().Check(ctx, prefix, after, known, more)
+		if err == nil {
+			break
+		}
+	}
+	var outage *bucket.Error
+	switch {
+	case err == nil:
+	case ctx.Err() != nil || errors.As(err, &outage):
+		return nil, "", err
+	case fault.Is(err, fault.NotFound) || fault.Is(err, fault.Stale):
+		return nil, "", nil // the object changed during the check
+	default:
+		s.say("storage-readable", lostKeys(prefix), nil, "the root inventory cannot be read: %v", err)
+		return s.problems, "", nil
+	}
+	if err := s.check(ctx, after == ""); err != nil {
+		return nil, "", err
+	}
+	if len(s.problems) > 0 {
+		etag, err := p.root().ETagAt(ctx, prefix)
+		if err != nil {
+			return nil, "", err
+		}
+		if etag != s.etag() {
+			return nil, s.found.Next, nil // a version was committed during the check: a job works on it
+		}
+	}
+	return s.problems, s.found.Next, nil
+}
+
+func lostKeys(prefix string) string {
+	return "restore the objects below " + prefix + " in the storage bucket: aws s3api list-object-versions shows " +
+		"earlier versions and delete markers"
+}
+
+func (s *storedObject) etag() string {
+	if s.found.Object == nil {
+		return ""
+	}
+	return s.found.Object.ETag()
+}
+
+func (s *storedObject) say(invariant, command string, repair func(context.Context) error, evidence string,
+	args ...any) {
+	s.problems = append(s.problems, problem{Finding: queue.Finding{Invariant: invariant, Subject: s.subject,
+		Evidence: fmt.Sprintf(evidence, args...), Command: command}, repair: repair})
+}
+
+// check judges what differs. rows are compared with the object only once.
+func (s *storedObject) check(ctx context.Context, rows bool) error {
+	o := s.found.Object
+	if o == nil {
+		s.subject = s.prefix
+		return s.unpublished(ctx)
+	}
+	s.subject = o.ID
+	if ocfl.Prefix(o.ID) != s.prefix {
+		s.say("storage-place", lostKeys(s.prefix), nil, "the inventory at %s is of %s, whose place is %s", s.prefix,
+			o.ID, ocfl.Prefix(o.ID))
+		return nil
+	}
+	why, mend, err := "", true, error(nil)
+	if rows || len(s.found.Damage) > 0 {
+		why, mend, err = s.recordedAs(ctx, o)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.damage(ctx, why == "" || mend); err != nil {
+		return err
+	}
+	if why == "" || !rows {
+		return nil
+	}
+	ended, err := s.Queue.JobEnded(ctx, o.Job(o.Head))
+	switch {
+	case err != nil || !ended && mend: // its job records it
+	case mend:
+		s.say("storage-recorded", "archivist object reindex "+o.ID, s.reindex(o.ID), "%s", why)
+	default:
+		s.say("storage-recorded", lostContent(o.ID)+"; the root inventory may be an older one", nil, "%s", why)
+	}
+	return err
+}
+
+// damage judges the keys that differ from the inventory. trusted is false if the rows say
+// that the root inventory is not the one that was recorded: then nothing is repaired by it.
+func (s *storedObject) damage(ctx context.Context, trusted bool) error {
+	lost, err := s.lost(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range s.found.Damage {
+		is, safe, err := s.stands(ctx, d)
+		if err != nil {
+			return err
+		}
+		if !is {
+			continue
+		}
+		name, command, repair := "storage-"+string(d.Kind), "", s.finish
+		switch {
+		case d.Kind == ocfl.Missing:
+			command, repair = lostKeys(s.prefix), nil
+		case d.Kind == ocfl.Foreign:
+			command, repair = "find out what wrote them; no route or repair removes them", nil
+		case d.Kind == ocfl.Undeclared:
+			repair = s.declare
+		case lost || !trusted || !safe:
+			command, repair = keepKeys, nil
+		}
+		s.say(name, command, repair, "%s: %s", damageText[d.Kind], keysOf(d))
+	}
+	return nil
+}
+
+// keepKeys is what a person does about keys that may be needed.
+const keepKeys = "keep the keys until what is missing is restored: they may be the only copy; then: aws s3 rm"
+
+// damageText says what is wrong with some keys.
+var damageText = map[ocfl.DamageKind]string{
+	ocfl.Missing:     "the inventory names these keys, which do not exist",
+	ocfl.Unnamed:     "no inventory names these keys",
+	ocfl.Uncommitted: "these keys are of a version that was never committed",
+	ocfl.Undeclared:  "the declaration of the object is missing",
+	ocfl.Stale:       "the sidecar differs from the root inventory",
+	ocfl.Differing:   "these differ from the root inventory",
+	ocfl.Foreign:     "these keys are nothing that belongs to an object",
+}
+
+func keysOf(d ocfl.Damage) string {
+	most := 5
+	text := strings.Join(d.Keys[:min(most, len(d.Keys))], ", ")
+	if n := len(d.Keys) + d.More - most; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	if d.Job != "" {
+		text += " (written by job " + d.Job + ")"
+	}
+	return text
+}
+
+// lost reports whether content of the object is missing.
+func (s *storedObject) lost(ctx context.Context) (bool, error) {
+	for _, d := range s.found.Damage {
+		if d.Kind == ocfl.Missing {
+			is, _, err := s.stands(ctx, d)
+			return is, err
+		}
+	}
+	return false, nil
+}
+
+// stands reports whether damage is still there and no job will correct it, and whether the
+// keys are safe to remove.
+func (s *storedObject) stands(ctx context.Context, d ocfl.Damage) (is, safe bool, err error) {
+	switch d.Kind {
+	case ocfl.Missing, ocfl.Undeclared:
+		is, err = s.absent(ctx, d.Keys)
+		return is, false, err
+	case ocfl.Stale, ocfl.Differing:
+		is, err = s.Queue.JobEnded(ctx, s.found.Object.Job(s.found.Object.Head))
+		return is, true, err
+	case ocfl.Unnamed:
+		return s.over(ctx, d.Job)
+	case ocfl.Uncommitted:
+		return s.overAll(ctx)
+	}
+	return true, false, nil
+}
+
+// absent reports whether one of some keys really does not exist.
+func (s *storedObject) absent(ctx context.Context, keys []string) (bool, error) {
+	for _, key := range keys {
+		_, err := s.root().Bucket.Head(ctx, key)
+		if fault.Is(err, fault.NotFound) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// overAll is over for all jobs that wrote to the uncommitted version, and for one that has
+// the lock of the object.
+func (s *storedObject) overAll(ctx context.Context) (over, safe bool, err error) {
+	owner, err := s.lockedBy(ctx, s.id())
+	if err != nil || owner != "" && owner != actor {
+		return false, false, err
+	}
+	over, safe = true, true
+	for _, d := range s.found.Damage {
+		if d.Kind != ocfl.Uncommitted || d.Job == "" {
+			continue
+		}
+		o, s, err := s.over(ctx, d.Job)
+		if err != nil {
+			return false, false, err
+		}
+		over, safe = over && o, safe && s
+	}
+	return over, safe, nil
+}
+
+// id is the id of the object, "" if it is not known.
+func (s *storedObject) id() string {
+	if s.found.Object != nil {
+		return s.found.Object.ID
+	}
+	return ocfl.IDOf(s.prefix)
+}
+
+// over reports whether a job will not write any more, also not after a requeue, and whether
+// what it left may be removed: that it has ended is known from its row or its events.
+func (d Doctor) over(ctx context.Context, job string) (over, safe bool, err error) {
+	if job == "" {
+		return true, false, nil
+	}
+	ended, err := d.Queue.JobEnded(ctx, job)
+	if err != nil || !ended {
+		return false, false, err
+	}
+	row, err := d.Queue.Job(ctx, job)
+	if err == nil {
+		over = slices.Contains([]ingest.State{ingest.Completed, ingest.Deleted}, row.State) ||
+			row.State == ingest.Failed && row.NotRecoverable
+		return over, over, nil
+	}
+	if !fault.Is(err, fault.NotFound) {
+		return false, false, err
+	}
+	last, err := d.lastChange(ctx, subjectOf(event.Job, job))
+	to := ingest.State(last.To)
+	return true, to == ingest.Completed || to == ingest.Deleted, err
+}
+
+// finish repairs the object under its lock, and checks that this has helped.
+func (s *storedObject) finish(ctx context.Context) error {
+	id := s.found.Object.ID
+	return s.locked(ctx, id, func(fence func(context.Context) error) error {
+		ended := func(ctx context.Context, job string) (bool, error) {
+			_, safe, err := s.over(ctx, job)
+			return safe, err
+		}
+		_, err := s.root().Finish(ctx, id, ocfl.Owner{Job: actor, Fence: fence, Ended: ended,
+			Alone: func() bool { return false }}, nil)
+		if err != nil {
+			return err
+		}
+		now, err := s.root().Check(ctx, s.prefix, "", nil, func() bool { return true })
+		for _, d := range now.Damage {
+			if d.Kind != ocfl.Foreign {
+				return errors.Join(err, fault.New(fault.Conflict, "%s: %s", damageText[d.Kind], keysOf(d)))
+			}
+		}
+		return err
+	})
+}
+
+// declare writes the missing declaration of the object.
+func (s *storedObject) declare(ctx context.Context) error {
+	id := s.found.Object.ID
+	return s.locked(ctx, id, func(func(context.Context) error) error { return s.root().Declare(ctx, id) })
+}
+
+// unpublished judges an object without a root inventory: its first version was never
+// committed, or the inventory is lost.
+func (s *storedObject) unpublished(ctx context.Context) error {
+	id := s.id()
+	over, safe, err := s.overAll(ctx)
+	if err != nil || !over {
+		return err
+	}
+	claimed := slices.ContainsFunc(s.found.Damage, func(d ocfl.Damage) bool {
+		return d.Kind == ocfl.Foreign || d.Kind == ocfl.Uncommitted && d.Job == ""
+	})
+	recorded, job, err := s.knownAs(ctx, id)
+	if err != nil {
+		return err
+	}
+	if len(s.found.Damage) == 0 { // declared only
+		over, safe, err = s.over(ctx, job)
+		if err != nil || !over {
+			return err
+		}
+	}
+	var keys []string
+	for _, d := range s.found.Damage {
+		keys = append(keys, keysOf(d))
+	}
+	evidence := "there is no root inventory of " + s.prefix + "; the keys: " + strings.Join(keys, "; ")
+	switch {
+	case claimed || recorded || id == "":
+		command := lostKeys(s.prefix) + ". If no version of it was ever committed, remove them with: aws s3 rm"
+		s.say("storage-no-inventory", command, nil, "%s", evidence)
+	case !safe:
+		s.say("storage-uncommitted", keepKeys, nil,
+			"%s. The jobs that wrote them are unknown: the table may have been restored to an earlier time", evidence)
+	default:
+		s.say("storage-uncommitted", "", s.abandon(id), "%s. Its first version was never committed", evidence)
+	}
+	return nil
+}
+
+// knownAs reports whether an object has a row, and which job reserved its ARK.
+func (s *storedObject) knownAs(ctx context.Context, id string) (recorded bool, job string, err error) {
+	if id == "" {
+		return false, "", nil
+	}
+	_, err = s.Reindexer.Inventory.Object(ctx, id)
+	if err == nil || !fault.Is(err, fault.NotFound) {
+		return err == nil, "", err
+	}
+	reserved, err := s.Reindexer.Inventory.Reserved(ctx, id)
+	if err == nil && reserved != nil {
+		job = reserved.Job
+	}
+	return false, job, err
+}
+
+// abandon removes the keys of an object of which nothing was ever committed, under its lock.
+func (s *storedObject) abandon(id string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return s.locked(ctx, id, func(fence func(context.Context) error) error {
+			now, err := s.root().Check(ctx, s.prefix, "", nil, func() bool { return true })
+			if err != nil {
+				return err
+			}
+			if now.Object != nil {
+				return fault.New(fault.Conflict, "a version was committed meanwhile")
+			}
+			again := &storedObject{page: s.page, prefix: s.prefix, found: now}
+			_, safe, err := again.overAll(ctx)
+			if err == nil && !safe {
+				err = fault.New(fault.Conflict, "another job writes to it")
+			}
+			if err == nil {
+				err = fence(ctx)
+			}
+			if err != nil {
+				return err
+			}
+			return s.root().Bucket.List(ctx, s.prefix, func(o bucket.Listed) error {
+				return s.root().Bucket.Delete(ctx, o.Key)
+			})
+		})
+	}
+}
