@@ -57,19 +57,6 @@ func (q *Queue) Operation(ctx context.Context, id string) (*Operation, error) {
 	return &row, nil
 }
 
-// Operation reads an operation. A missing one is a NotFound.
-func (d Admin) Operation(ctx context.Context, id string) (*Operation, error) {
-	return d.Queue.Operation(ctx, id)
-}
-
-// operationsList is the partition of the operations in the index "list".
-const operationsList = "operations"
-
-// Operations lists the operations, newest first.
-func (d Admin) Operations(ctx context.Context, cursor string) (Page[Operation], error) {
-	return listed(ctx, d.Queue, operationsList, cursor, d.Queue.Operation)
-}
-
 // Start starts a bulk operation. What it accepts can be finished: the filter's batch or
 // collection exists, and the actor's role allows the action. The same request again returns
 // the same operation. A dry run plans the operation, and finds out for each item what the

@@ -27,14 +27,6 @@ func (d Admin) StartDoctor(ctx context.Context, repair bool, reason, actor strin
 	return d.begin(ctx, o, request)
 }
 
-// FindingRow is the row of a finding of the doctor.
-type FindingRow struct {
-	table.Head
-	Finding
-}
-
-const findings = "FINDING#"
-
 // check checks the next page, and records its findings with the cursor.
 func (d Admin) check(ctx context.Context, row *Operation, until time.Time) error {
 	if d.Checker == nil {
@@ -71,25 +63,4 @@ func (d Admin) check(ctx context.Context, row *Operation, until time.Time) error
 		}
 		return nil
 	})
-}
-
-// Findings lists the findings of an operation of the doctor, in the order in which they were
-// found.
-func (d Admin) Findings(ctx context.Context, id, cursor string) (Page[FindingRow], error) {
-	return rowsBelow[FindingRow](ctx, d.Queue, id, findings, cursor)
-}
-
-// Refusals lists the refused items of an operation, in the order of job ids.
-func (d Admin) Refusals(ctx context.Context, id, cursor string) (Page[Refusal], error) {
-	return rowsBelow[Refusal](ctx, d.Queue, id, refusals, cursor)
-}
-
-// rowsBelow lists the rows of one kind of an operation.
-func rowsBelow[T any](ctx context.Context, q *Queue, id, kind, cursor string) (page Page[T], err error) {
-	row, err := q.Operation(ctx, id)
-	if err != nil {
-		return page, err
-	}
-	page.Cursor, err = q.Table.Page(ctx, table.Query{PK: row.PK, Prefix: kind, Cursor: cursor}, &page.Items)
-	return page, err
 }

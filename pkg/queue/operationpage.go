@@ -198,15 +198,6 @@ func isRefused(err error) bool {
 	return false
 }
 
-// Refusal is the row of an item that was refused.
-type Refusal struct {
-	table.Head
-	Job    string `dynamo:"id"`
-	Reason string `dynamo:"message"`
-}
-
-const refusals = "REFUSED#"
-
 // refuse records that an item was refused: on its receipt, and in the list of refusals.
 func (d Admin) refuse(ctx context.Context, row *Operation, item *receipt, why error) error {
 	next := *item
