@@ -28,7 +28,9 @@ var betweens = []between{
 			}
 		}
 	}},
-	{"a person requeues a job", func(w *bulkCrash) { _, _ = w.q.Requeue(w.Context(), ingest.JobID(w.of, 2), "again", "bob") }},
+	{"a person requeues a job", func(w *bulkCrash) {
+		_, _ = w.q.Requeue(w.Context(), ingest.JobID(w.of, 2), "again", "bob")
+	}},
 	{"a person requeues a job, which fails again", func(w *bulkCrash) {
 		if _, err := w.q.Requeue(w.Context(), ingest.JobID(w.of, 2), "again", "bob"); err == nil {
 			w.failJob(ingest.JobID(w.of, 2))
@@ -171,14 +173,15 @@ func (w *bulkCrash) check(what string, id string) {
 		job := ingest.JobID(w.of, row)
 		all, by := w.requeues(job, id)
 		if by > 1 || w.job(job).RetryCount != all || by == 1 && is[job] {
-			w.Errorf("%s: job %d was requeued %d times, %d by the operation; retries %d, refused %v", what, row, all, by,
-				w.job(job).RetryCount, is[job])
+			w.Errorf("%s: job %d was requeued %d times, %d by the operation; retries %d, refused %v", what, row,
+				all, by, w.job(job).RetryCount, is[job])
 		}
 		acted += by
 	}
 	t := op.Tally
 	if t.Done != acted || t.Refused != len(is) || t.Left() != 0 || op.State != ingest.OperationDone {
-		w.Errorf("%s: acted on %d jobs, refused %d, but the operation is %s with %+v", what, acted, len(is), op.State, t)
+		w.Errorf("%s: acted on %d jobs, refused %d, but the operation is %s with %+v", what, acted, len(is),
+			op.State, t)
 	}
 	if op.Cursor == "" && t.Planned > 0 {
 		w.Errorf("%s: no cursor after %+v", what, t)
@@ -262,7 +265,8 @@ func TestBulkByTwoExecutions(t *testing.T) {
 		"a person interrupts and continues": betweens[5].do,
 		"a person interrupts": func(w *bulkCrash) {
 			if op := w.onlyOperation(); op != nil && op.State == ingest.OperationRunning {
-				_, err := queue.Admin{Queue: w.q}.Interrupt(w.Context(), op.Operation.ID, "stop", "bob", ingest.Administrator)
+				d := queue.Admin{Queue: w.q}
+				_, err := d.Interrupt(w.Context(), op.Operation.ID, "stop", "bob", ingest.Administrator)
 				if err != nil {
 					w.Fatal(err)
 				}
@@ -281,7 +285,8 @@ func TestBulkByTwoExecutions(t *testing.T) {
 				}
 				op := w.onlyOperation()
 				if op.State == ingest.OperationInterrupted {
-					_, err := queue.Admin{Queue: w.q}.Continue(t.Context(), op.Operation.ID, "on", "bob", ingest.Administrator)
+					d := queue.Admin{Queue: w.q}
+					_, err := d.Continue(t.Context(), op.Operation.ID, "on", "bob", ingest.Administrator)
 					if err != nil {
 						t.Fatal(err)
 					}

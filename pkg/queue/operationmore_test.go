@@ -263,7 +263,8 @@ func TestRowsExpire(t *testing.T) {
 			seen[kind] = r.ExpiresAt
 		}
 	}
-	if len(seen) != 4 || seen["OPERATION"] != want || seen["job"] != want || seen["REFUSED"] != want || seen["EV"] != 0 {
+	if len(seen) != 4 || seen["OPERATION"] != want || seen["job"] != want || seen["REFUSED"] != want ||
+		seen["EV"] != 0 {
 		t.Errorf("rows expire at %v, want %d", seen, want)
 	}
 }
