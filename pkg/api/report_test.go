@@ -45,7 +45,7 @@ func TestReportByRedirect(t *testing.T) {
 		t.Errorf("before the report exists: %v", err)
 	}
 	large := `{"failed":["` + strings.Repeat("x", 8<<20) + `"]}` // more than the response of a function can have
-	if err := work.Put(t.Context(), workspace.ReportKey(out.ID), []byte(large), bucket.Condition{}); err != nil {
+	if err := work.Put(t.Context(), workspace.ReportKey(out.ID, 1), []byte(large), bucket.Condition{}); err != nil {
 		t.Fatal(err)
 	}
 	end(t, q, out.ID)
@@ -81,7 +81,7 @@ func end(t *testing.T, q *queue.Queue, id string) {
 	}
 	unpack, _ := ingest.StageNamed("unpack")
 	w := queue.Worker{Queue: q, Stage: unpack, Step: func(_ context.Context, h *queue.Claim) (ingest.Result, error) {
-		h.Batch.Report = workspace.ReportKey(id)
+		h.Batch.Report = workspace.ReportKey(id, 1)
 		return ingest.Fail(false, "it is no good"), nil
 	}}
 	if _, err := w.Handle(t.Context(), queue.Message{Batch: id, Exec: 1, Step: "unpack"}); err != nil {

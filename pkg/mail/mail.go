@@ -1,5 +1,5 @@
-// Package mail composes the mails about a batch: that it is queued, and how its jobs
-// ended.
+// Package mail composes the mails about a batch: that it is queued, how its jobs ended, and
+// what has changed since.
 //
 // Package notify has the text of the mails; the recipients follow from the submission and
 // from the profile of its collection. A mail is composed when it is due: one that could
@@ -54,7 +54,7 @@ func (c Composer) Compose(
 		return nil, nil, nil
 	}
 
-	message, err := c.message(ctx, b, m.Kind)
+	message, err := c.message(ctx, b, m)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -82,41 +82,51 @@ func (c Composer) send(ctx context.Context, message notify.Mail, about, to strin
 }
 
 // message is a mail without its address.
-func (c Composer) message(ctx context.Context, b *ingest.Batch, kind ingest.MailKind) (notify.Mail, error) {
-	if kind == ingest.MailQueued {
+func (c Composer) message(ctx context.Context, b *ingest.Batch, m ingest.Mail) (notify.Mail, error) {
+	if m.Kind == ingest.MailQueued {
 		return notify.ForQueued(notify.Queued{Batch: b.ID, Collection: b.Collection, Note: b.Note,
 			Objects: b.Expected, At: ingest.Timestamp(b.Created)})
 	}
 
-	r, whole, err := c.saved(ctx, b)
+	number := m.Report
+	if number == 0 { // it became due before reports had numbers, or before one was saved
+		number = b.LastReport()
+	}
+	r, whole, err := c.saved(ctx, b, number)
 	if err != nil {
 		return notify.Mail{}, err
 	}
 
 	link := ""
-	if c.API != "" && b.Report != "" {
+	if c.API != "" && number > 0 {
 		link = c.API + notify.ReportPath(b.ID)
+	}
+	if m.Kind == ingest.MailUpdateReport {
+		if link != "" {
+			link += fmt.Sprintf("?number=%d", number)
+		}
+		return notify.ForUpdate(r, whole, link)
 	}
 	return notify.ForReport(r, whole, link)
 }
 
 // saved reads as much of a batch's report as a mail needs. It is whole if it is small
 // enough to be attached. If the batch has no report, its message is the reason.
-func (c Composer) saved(ctx context.Context, b *ingest.Batch) (r notify.Report, whole bool, err error) {
-	if b.Report == "" {
+func (c Composer) saved(ctx context.Context, b *ingest.Batch, number int) (r notify.Report, whole bool, err error) {
+	if number == 0 {
 		r, err = c.unreported(ctx, b)
 		return r, false, err
 	}
 
-	info, err := c.Work.Head(ctx, b.Report)
+	key := workspace.ReportKey(b.ID, number)
+	info, err := c.Work.Head(ctx, key)
 	if err != nil {
 		return r, false, err
 	}
 
-	key := b.Report
 	whole = info.Size <= notify.MaxAttached
 	if !whole {
-		key = workspace.SummaryKey(b.ID)
+		key = workspace.SummaryKey(b.ID, number)
 	}
 
 	data, _, err := c.Work.Read(ctx, key)
@@ -137,6 +147,7 @@ func (c Composer) unreported(ctx context.Context, b *ingest.Batch) (notify.Repor
 	}
 	r.Problem = b.Message
 	counts, err := c.Counts(ctx, b.ID)
-	r.Counts = notify.Counts{Failed: int(counts.Failed), Completed: int(counts.Completed), Open: int(counts.Open())}
+	r.Counts = notify.Counts{Failed: int(counts.Failed), Completed: int(counts.Completed),
+		Deleted: int(counts.Deleted), Open: int(counts.Open())}
 	return r, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"mime/quotedprintable"
 	"net/http/httptest"
 	netmail "net/mail"
 	"strings"
@@ -92,12 +93,12 @@ func TestCompose(t *testing.T) {
 func TestAttached(t *testing.T) {
 	for _, large := range []bool{false, true} {
 		c, sent := composer(t, collection.Profile{Notify: []string{"depositor@example.org"}})
-		b := &ingest.Batch{ID: "B1", Collection: "bench", Report: workspace.ReportKey("B1")}
+		b := &ingest.Batch{ID: "B1", Collection: "bench", Report: workspace.ReportKey("B1", 1)}
 		r := notify.NewReport("B1", "bench", "", "2026-11-22T00:00:00Z")
 		r.Counts.Completed = 1
 		if large {
 			summary := r
-			if err := c.Work.PutJSON(t.Context(), workspace.SummaryKey("B1"), summary, bucket.Condition{}); err != nil {
+			if err := c.Work.PutJSON(t.Context(), workspace.SummaryKey("B1", 1), summary, bucket.Condition{}); err != nil {
 				t.Fatal(err)
 			}
 			r.Note = strings.Repeat("x", notify.MaxAttached)
@@ -119,5 +120,58 @@ func TestAttached(t *testing.T) {
 		if link := "https://api.example.org/prod/v1/batches/B1/report"; !strings.Contains(string(body), link) {
 			t.Errorf("large %v: no link %s", large, link)
 		}
+	}
+}
+
+// TestNumberedReports: each mail is about its own report, however late it is sent, also one
+// that became due before reports had numbers.
+func TestNumberedReports(t *testing.T) {
+	c, sent := composer(t, collection.Profile{Notify: []string{"depositor@example.org"}, Suppress: collection.Partial})
+	b := &ingest.Batch{ID: "B1", Collection: "bench", Report: workspace.ReportKey("B1", 2), Reports: 2}
+	for n := 1; n <= 2; n++ {
+		r := notify.NewReport("B1", "bench", fmt.Sprint("note ", n), "2026-11-22T00:00:00Z")
+		r.Counts.Completed = n
+		if n == 2 {
+			r.Changes, r.Number = &notify.Changes{NowPreserved: 1}, n
+		}
+		if err := c.Work.PutJSON(t.Context(), workspace.ReportKey("B1", n), r, bucket.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := &ingest.Batch{ID: "B1", Collection: "bench", Report: workspace.ReportKey("B1", 1)}
+	for i, row := range []struct {
+		batch         *ingest.Batch
+		mail          ingest.Mail
+		subject, says string
+	}{
+		{b, ingest.Mail{Kind: ingest.MailReport, Report: 1, Exec: 2}, "1 object preserved: B1 to bench", "note 1"},
+		{old, ingest.Mail{Kind: ingest.MailReport, Exec: 2}, "1 object preserved: B1 to bench", "note 1"},
+		{b, ingest.Mail{Kind: ingest.MailUpdateReport, Report: 2, Exec: 4}, "Update: 1 now preserved: B1 to bench",
+			"/v1/batches/B1/report?number=2"},
+	} {
+		to, send, err := c.Compose(t.Context(), row.batch, row.mail)
+		if err == nil {
+			err = send(t.Context(), to[0])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := (*sent)[i]
+		body, err := io.ReadAll(quotedprintable.NewReader(m.Body))
+		if err != nil || m.Header.Get("Subject") != row.subject || !strings.Contains(string(body), row.says) {
+			t.Errorf("%s: %s, %v", m.Header.Get("Subject"), body, err)
+		}
+	}
+	if first, update := (*sent)[0].Header, (*sent)[2].Header; first.Get("Message-ID") == update.Get("Message-ID") {
+		t.Error("two mails have the same id")
+	}
+	if err := c.Collections.Put(t.Context(), "quiet", collection.Profile{Suppress: collection.Full,
+		Notify: []string{"depositor@example.org"}}, "me", 0); err != nil {
+		t.Fatal(err)
+	}
+	b.Collection = "quiet"
+	if to, _, err := c.Compose(t.Context(), b, ingest.Mail{Kind: ingest.MailUpdateReport, Report: 2}); err != nil ||
+		len(to) != 0 {
+		t.Errorf("a suppressed mail has the recipients %v, %v", to, err)
 	}
 }

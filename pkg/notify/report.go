@@ -25,6 +25,8 @@ type Report struct {
 	Collection string `json:"collection"`
 	Note       string `json:"note,omitempty"`
 	At         string `json:"at"`
+	Number     int    `json:"number,omitempty"`  // from 1; 0 if it was saved before reports had numbers
+	Since      string `json:"since,omitempty"`   // the time of the report that it is compared with
 	Message    string `json:"message,omitempty"` // why the batch has no jobs
 	Problem    string `json:"problem,omitempty"` // why the jobs are not listed
 
@@ -32,13 +34,17 @@ type Report struct {
 	Counts    Counts   `json:"counts"`
 	Failed    []Job    `json:"failed"`
 	Completed []Job    `json:"completed"`
+	Deleted   []Job    `json:"deleted"`
 	Open      []Job    `json:"open"` // requeued while the report was made
+
+	// Changes are what has changed since an earlier report; nil in the first report.
+	Changes *Changes `json:"changes,omitempty"`
 }
 
 // NewReport begins a report.
 func NewReport(batch, collection, note, at string) Report {
 	return Report{Batch: batch, Collection: collection, Note: note, At: at, Failed: []Job{}, Completed: []Job{},
-		Open: []Job{}}
+		Deleted: []Job{}, Open: []Job{}}
 }
 
 // ReportPath is the path of the API that gives a batch's report.
@@ -51,16 +57,68 @@ func ReceiptPath(job string) string { return "/v1/jobs/" + job + "/receipt" }
 type Counts struct {
 	Failed    int `json:"failed"`
 	Completed int `json:"completed"`
+	Deleted   int `json:"deleted"`
 	Open      int `json:"open"`
 }
 
 // Sum of all kinds.
-func (c Counts) Sum() int { return c.Failed + c.Completed + c.Open }
+func (c Counts) Sum() int { return c.Failed + c.Completed + c.Deleted + c.Open }
+
+// Change is what has changed for a job since an earlier report.
+type Change string
+
+// The changes. A job that is not in the earlier report, or was open then, has changed when it
+// ended. One that was preserved or deleted then has no change.
+const (
+	NowPreserved Change = "now preserved"
+	NewlyFailed  Change = "newly failed"
+	StillFailed  Change = "still failed"
+	NowDeleted   Change = "deleted"
+)
+
+// Changes is how many jobs have each change.
+type Changes struct {
+	NowPreserved int `json:"nowPreserved"`
+	NewlyFailed  int `json:"newlyFailed"`
+	StillFailed  int `json:"stillFailed"`
+	NextStep     int `json:"nextStep"` // of StillFailed, those with another next step than then
+	Deleted      int `json:"deleted"`
+}
+
+// Count counts a job's change. nextStep is set if its next step is another one.
+func (c *Changes) Count(change Change, nextStep bool) {
+	switch change {
+	case NowPreserved:
+		c.NowPreserved++
+	case NewlyFailed:
+		c.NewlyFailed++
+	case StillFailed:
+		c.StillFailed++
+		if nextStep {
+			c.NextStep++
+		}
+	case NowDeleted:
+		c.Deleted++
+	}
+}
+
+// Add adds the changes of other jobs.
+func (c *Changes) Add(d Changes) {
+	c.NowPreserved += d.NowPreserved
+	c.NewlyFailed += d.NewlyFailed
+	c.StillFailed += d.StillFailed
+	c.NextStep += d.NextStep
+	c.Deleted += d.Deleted
+}
+
+// News is the number of jobs with another result or next step.
+func (c Changes) News() int { return c.NowPreserved + c.NewlyFailed + c.NextStep + c.Deleted }
 
 // Job is one job's line of a report.
 type Job struct {
 	Job             string   `json:"job"`
 	State           string   `json:"state"`
+	Change          Change   `json:"change,omitempty"` // since an earlier report
 	Source          string   `json:"source,omitempty"` // redacted
 	ARK             string   `json:"ark,omitempty"`
 	Version         int      `json:"version,omitempty"`
@@ -110,26 +168,38 @@ const Shown = 50
 // whole report, or "".
 func ForReport(r Report, whole bool, link string) (m Mail, err error) {
 	if whole && r.Counts.Sum() > 0 {
-		for _, list := range []struct {
-			name string
-			jobs []Job
-		}{{"completed.json", r.Completed}, {"failed.json", r.Failed}} {
-			data, err := json.MarshalIndent(append([]Job{}, list.jobs...), "", "  ")
-			if err != nil {
-				return m, err
-			}
-			m.Attach = append(m.Attach, Attachment{list.name, data})
+		if err := m.attach(r.Completed, r.Failed); err != nil {
+			return m, err
 		}
 	}
 
 	m.Subject = subject(r)
-	cut := r.Counts.Failed > Shown || r.Counts.Completed > Shown
-	err = m.fill("report", struct {
-		Report
-		Subject, Link string
-		Cut, Whole    bool
-	}{r, m.Subject, link, cut, whole})
+	cut := max(r.Counts.Failed, r.Counts.Completed, r.Counts.Deleted) > Shown
+	err = m.fill("report", filled{Report: r, Subject: m.Subject, Link: link, Cut: cut, Whole: whole})
 	return m, err
+}
+
+// filled is what the templates of reports show.
+type filled struct {
+	Report
+	Subject, Link string
+	Cut, Whole    bool
+	Sections      []section // of an update
+}
+
+// attach attaches the jobs of a report.
+func (m *Mail) attach(completed, failed []Job) error {
+	for _, list := range []struct {
+		name string
+		jobs []Job
+	}{{"completed.json", completed}, {"failed.json", failed}} {
+		data, err := json.MarshalIndent(append([]Job{}, list.jobs...), "", "  ")
+		if err != nil {
+			return err
+		}
+		m.Attach = append(m.Attach, Attachment{list.name, data})
+	}
+	return nil
 }
 
 // subject is the subject of a report's mail.
@@ -140,6 +210,8 @@ func subject(r Report) string {
 		what = "Submission failed"
 	case r.Counts.Failed > 0:
 		what = fmt.Sprintf("%d of %s failed", r.Counts.Failed, count(r.Counts.Sum(), "object"))
+	case r.Counts.Deleted > 0:
+		what = fmt.Sprintf("%d of %s deleted", r.Counts.Deleted, count(r.Counts.Sum(), "object"))
 	}
 	return line(fmt.Sprintf("%s: %s to %s", what, r.Batch, r.Collection))
 }

@@ -207,9 +207,18 @@ func TestLinesCannotBeForged(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin := 0
-	for _, text := range []string{m.Text, queued.Text} {
+	for change, jobs := range map[Change]*[]Job{NowPreserved: &r.Completed, StillFailed: &r.Failed} {
+		(*jobs)[0].Change = change
+	}
+	r.Deleted = []Job{{Job: "B1-2", Title: evil, LocalIDs: []string{evil}, Message: evil, Change: NowDeleted}}
+	r.Changes = &Changes{NowPreserved: 1, StillFailed: 1, NextStep: 1, Deleted: 1}
+	update, err := ForUpdate(r, true, "")
+	if err != nil || !strings.Contains(update.Text, "DELETED B1-2") {
+		t.Fatal(update.Text, err)
+	}
+	for _, text := range []string{m.Text, queued.Text, update.Text} {
 		for l := range strings.SplitSeq(text, "\n") {
-			if strings.HasPrefix(l, "PRESERVED") || strings.HasPrefix(l, "FAILED") {
+			if regexp.MustCompile("^(NOW |STILL )?(PRESERVED|FAILED|DELETED)").MatchString(l) {
 				begin++
 			}
 			if strings.ContainsAny(l, "\x1b\x00\r\u0085\u2028\u202e") {
@@ -217,8 +226,8 @@ func TestLinesCannotBeForged(t *testing.T) {
 			}
 		}
 	}
-	if begin != 2 {
-		t.Errorf("%d lines of jobs, expected 2:\n%s", begin, m.Text)
+	if begin != 5 {
+		t.Errorf("%d lines of jobs, expected 2 and 3:\n%s\n%s", begin, m.Text, update.Text)
 	}
 	for _, s := range []string{"\x1b", "\x00", "\u202e"} {
 		if strings.Contains(m.HTML, s) {

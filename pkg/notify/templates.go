@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"embed"
 	htmltemplate "html/template"
+	"strings"
 	texttemplate "text/template"
 )
 
-// files are the mails, by name and form: report.txt and report.html, queued.txt and
-// queued.html.
+// files are the mails, by name and form: report.txt and report.html, update.txt and
+// update.html, queued.txt and queued.html.
 //
 //go:embed templates
 var files embed.FS
@@ -23,6 +24,9 @@ var functions = map[string]any{
 	"object":   object,
 	"change":   change,
 	"warnings": warnings,
+	"gone":     gone,
+	"upper":    func(c Change) string { return strings.ToUpper(string(c)) },
+	"title":    func(c Change) string { return strings.ToUpper(string(c[:1])) + string(c[1:]) },
 }
 
 var (

@@ -25,34 +25,42 @@ type joiner struct {
 	read    readPage
 	pages   int
 	has     []map[string]bool // the lists for which a page has lines, once it is read
+	changes notify.Changes    // since the earlier report
+	shown   map[notify.Change]int
 }
 
 // join writes the pages of a batch's report as one JSON document. If that is too large to
-// be attached to a mail, it also writes the part that mails show.
-func (r Report) join(ctx context.Context, b *ingest.Batch, pages int, read readPage) error {
-	out := r.Work.Writer(ctx, workspace.ReportKey(b.ID), bucket.Condition{})
+// be attached to a mail, it also writes the part that mails show. It returns what has changed
+// since the earlier report.
+func (m *reporting) join(ctx context.Context, read readPage) (notify.Changes, error) {
+	out := m.Work.Writer(ctx, workspace.ReportKey(m.batch.ID, m.number), bucket.Condition{})
 	size := &counter{Writer: out}
-	j := &joiner{summary: newReport(b), enc: jsontext.NewEncoder(size), read: read, pages: pages}
-	j.has = make([]map[string]bool, pages)
+	j := &joiner{summary: m.begin(), enc: jsontext.NewEncoder(size), read: read, pages: m.pages,
+		shown: map[notify.Change]int{}}
+	j.has = make([]map[string]bool, m.pages)
 	if err := j.write(); err != nil {
 		_ = out.Abort()
-		return err
+		return j.changes, err
 	}
 	if size.n > notify.MaxAttached {
-		if err := r.Work.PutJSON(ctx, workspace.SummaryKey(b.ID), j.summary, bucket.Condition{}); err != nil {
+		err := m.Work.PutJSON(ctx, workspace.SummaryKey(m.batch.ID, m.number), j.summary, bucket.Condition{})
+		if err != nil {
 			_ = out.Abort()
-			return err
+			return j.changes, err
 		}
 	}
 
-	return out.Close()
+	return j.changes, out.Close()
 }
 
-// newReport begins a report. Its time is when the batch reached its state, so that a
+// begin begins a report. Its time is when the batch reached its state, so that a
 // second try makes the same report.
-func newReport(b *ingest.Batch) notify.Report {
-	report := notify.NewReport(b.ID, b.Collection, b.Note, ingest.Timestamp(b.Entered))
-	report.Warnings = b.Warnings
+func (m *reporting) begin() notify.Report {
+	report := notify.NewReport(m.batch.ID, m.batch.Collection, m.batch.Note, ingest.Timestamp(m.batch.Entered))
+	report.Number, report.Warnings = m.number, m.batch.Warnings
+	if m.earlier != nil {
+		report.Since, report.Changes = m.earlier.At, &notify.Changes{}
+	}
 	return report
 }
 
@@ -62,23 +70,33 @@ func (j *joiner) write() error {
 	}
 
 	r := &j.summary
-	for _, f := range [][2]string{{"batch", r.Batch}, {"collection", r.Collection}, {"note", r.Note}, {"at", r.At}} {
-		if err := j.member(f[0], f[1]); err != nil {
-			return err
+	for _, f := range []struct {
+		name  string
+		value any
+		omit  bool
+	}{{"batch", r.Batch, false}, {"collection", r.Collection, false}, {"note", r.Note, false}, {"at", r.At, false},
+		{"number", r.Number, false}, {"since", r.Since, r.Since == ""},
+		{"warnings", r.Warnings, len(r.Warnings) == 0}} {
+		if f.omit {
+			continue
 		}
-	}
-
-	if len(r.Warnings) > 0 {
-		if err := j.member("warnings", r.Warnings); err != nil {
+		if err := j.member(f.name, f.value); err != nil {
 			return err
 		}
 	}
 	for _, l := range []reportList{
 		{"failed", func(p reportPage) lines { return p.Failed }, &r.Failed, &r.Counts.Failed},
 		{"completed", func(p reportPage) lines { return p.Completed }, &r.Completed, &r.Counts.Completed},
+		{"deleted", func(p reportPage) lines { return p.Deleted }, &r.Deleted, &r.Counts.Deleted},
 		{"open", func(p reportPage) lines { return p.Open }, &r.Open, &r.Counts.Open},
 	} {
 		if err := j.list(l); err != nil {
+			return err
+		}
+	}
+	if r.Changes != nil {
+		*r.Changes = j.changes
+		if err := j.member("changes", r.Changes); err != nil {
 			return err
 		}
 	}
@@ -124,8 +142,12 @@ func (j *joiner) list(l reportList) error {
 		if err != nil {
 			return err
 		}
-		j.has[i] = map[string]bool{"completed": len(p.Completed) > 0, "open": len(p.Open) > 0}
-		if err := j.lines(l, l.of(p)); err != nil {
+		if j.has[i] == nil {
+			j.changes.Add(p.Changes)
+		}
+		j.has[i] = map[string]bool{"completed": len(p.Completed) > 0, "deleted": len(p.Deleted) > 0,
+			"open": len(p.Open) > 0}
+		if err := j.lines(l, p); err != nil {
 			return err
 		}
 	}
@@ -133,15 +155,15 @@ func (j *joiner) list(l reportList) error {
 	return j.enc.WriteToken(jsontext.EndArray)
 }
 
-func (j *joiner) lines(l reportList, all lines) error {
+// lines writes the lines of a page in a list.
+func (j *joiner) lines(l reportList, p reportPage) error {
+	all := l.of(p)
 	for _, line := range all {
 		if err := j.enc.WriteValue(jsontext.Value(line)); err != nil {
 			return err
 		}
-		if len(*l.show) < notify.Shown {
-			if err := keep(l.show, line); err != nil {
-				return err
-			}
+		if err := j.keep(l, p, line); err != nil {
+			return err
 		}
 	}
 
@@ -149,14 +171,23 @@ func (j *joiner) lines(l reportList, all lines) error {
 	return nil
 }
 
-// keep adds a line, without its files, to those that a mail shows.
-func keep(show *[]notify.Job, line json.RawMessage) error {
+// keep adds a line, without its files, to those that a mail shows: the first of each list.
+// Of a report of what has changed, it is the first lines of each change.
+func (j *joiner) keep(l reportList, p reportPage, line json.RawMessage) error {
+	update := j.summary.Changes != nil
+	if update && p.Changes == (notify.Changes{}) || !update && len(*l.show) >= notify.Shown {
+		return nil
+	}
 	var job notify.Job
 	if err := json.Unmarshal(line, &job); err != nil {
 		return err
 	}
+	if update && (job.Change == "" || j.shown[job.Change] >= notify.Shown) {
+		return nil
+	}
+	j.shown[job.Change]++
 	job.FileDetails = nil
-	*show = append(*show, job)
+	*l.show = append(*l.show, job)
 	return nil
 }
 

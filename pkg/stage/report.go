@@ -31,11 +31,14 @@ const (
 type reportPage struct {
 	Failed    []json.RawMessage `json:"failed,omitempty"`
 	Completed []json.RawMessage `json:"completed,omitempty"`
+	Deleted   []json.RawMessage `json:"deleted,omitempty"`
 	Open      []json.RawMessage `json:"open,omitempty"`
+	Changes   notify.Changes    `json:"changes"` // of these jobs, since the earlier report
 }
 
 // Report gathers how every job of the batch ended, page by page from where an earlier try
-// stopped, and joins the pages. Package mail composes the mail about it.
+// stopped, and joins the pages. Package mail composes the mail about it. In UpdateReporting
+// it also compares each job with the batch's earlier report, and saves the new one beside it.
 //
 // A batch may have 30,000 jobs, more than one try can read: each page is saved when it
 // is made. A batch of one page needs no page in the bucket.
@@ -46,36 +49,64 @@ type Report struct {
 	Now  func() time.Time
 }
 
+// reporting is a report in progress.
+type reporting struct {
+	Report
+	batch  *ingest.Batch
+	number int
+	pages  int
+	// earlier is what the report is compared with; nil for the first report of a batch.
+	earlier *earlier
+}
+
 // Run makes a batch's report.
 func (r Report) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	b := claim.Batch
-	pages := (b.Unpacked + pageJobs - 1) / pageJobs
+	m := reporting{Report: r, batch: b, number: b.LastReport() + 1, pages: (b.Unpacked + pageJobs - 1) / pageJobs}
+	if err := m.compareWith(ctx); err != nil {
+		return ingest.Result{}, err
+	}
+
 	read := func(n int) (p reportPage, err error) {
 		err = r.Work.GetJSON(ctx, workspace.PageKey(b, n), &p)
 		return p, err
 	}
-	if pages <= 1 {
-		only, err := r.makePage(ctx, b, 0)
+	if m.pages <= 1 {
+		only, err := m.makePage(ctx, 0)
 		if err != nil {
 			return ingest.Result{}, err
 		}
 		read = func(int) (reportPage, error) { return only, nil }
-	} else if all, err := r.makePages(ctx, claim, pages); err != nil || !all {
+	} else if all, err := m.makePages(ctx, claim.Until); err != nil || !all {
 		return ingest.Result{Outcome: ingest.StepContinue}, err
 	}
-	if err := r.join(ctx, b, pages, read); err != nil {
+	changes, err := m.join(ctx, read)
+	if err != nil {
 		return ingest.Result{}, err
 	}
 
-	b.Report, b.URL = workspace.ReportKey(b.ID), fetch.Redact(b.URL) // it is not fetched again
+	b.Report, b.Reports, b.Changes = workspace.ReportKey(b.ID, m.number), m.number, changes.News()
+	b.URL = fetch.Redact(b.URL) // it is not fetched again
 	return next, nil
+}
+
+// compareWith reads the earlier report, if the report is to be compared with one.
+func (m *reporting) compareWith(ctx context.Context) (err error) {
+	switch {
+	case m.batch.State != ingest.BatchUpdateReporting:
+	case m.pages <= 1:
+		m.earlier, err = m.readEarlier(ctx, m.batch)
+	default:
+		m.earlier, err = m.savedEarlier(ctx, m.batch)
+	}
+	return err
 }
 
 // makePages saves the missing pages: at least one, and more as long as there is time. all
 // reports whether all are saved and there is time to join them.
-func (r Report) makePages(ctx context.Context, claim *queue.Claim, pages int) (all bool, err error) {
+func (m *reporting) makePages(ctx context.Context, until time.Time) (all bool, err error) {
 	saved := map[string]bool{}
-	err = r.Work.List(ctx, workspace.PagePrefix(claim.Batch), func(o bucket.Listed) error {
+	err = m.Work.List(ctx, workspace.PagePrefix(m.batch), func(o bucket.Listed) error {
 		saved[path.Base(o.Key)] = true
 		return nil
 	})
@@ -84,66 +115,75 @@ func (r Report) makePages(ctx context.Context, claim *queue.Claim, pages int) (a
 	}
 
 	began := len(saved)
-	for n := range pages {
-		key := workspace.PageKey(claim.Batch, n)
+	for n := range m.pages {
+		key := workspace.PageKey(m.batch, n)
 		if saved[path.Base(key)] {
 			continue
 		}
-		if len(saved) > began && !r.Now().Before(claim.Until) {
+		if len(saved) > began && !m.Now().Before(until) {
 			return false, nil
 		}
-		page, err := r.makePage(ctx, claim.Batch, n)
+		page, err := m.makePage(ctx, n)
 		if err != nil {
 			return false, err
 		}
-		if err := r.Work.PutJSON(ctx, key, page, bucket.Condition{}); err != nil {
+		if err := m.Work.PutJSON(ctx, key, page, bucket.Condition{}); err != nil {
 			return false, err
 		}
 		saved[path.Base(key)] = true
 	}
 
-	return len(saved) == began || r.Now().Before(claim.Until), nil
+	return len(saved) == began || m.Now().Before(until), nil
 }
 
 // makePage reads how the jobs of page n ended.
-func (r Report) makePage(ctx context.Context, b *ingest.Batch, n int) (reportPage, error) {
+func (m *reporting) makePage(ctx context.Context, n int) (reportPage, error) {
 	var p reportPage
-	last := min((n+1)*pageJobs, b.Unpacked)
+	last := min((n+1)*pageJobs, m.batch.Unpacked)
 	for after := n * pageJobs; after < last; {
-		jobs, err := r.Jobs(ctx, b.ID, after)
+		jobs, err := m.Jobs(ctx, m.batch.ID, after)
 		if err != nil {
 			return p, err
 		}
 		jobs = jobs[:min(len(jobs), last-after)]
 		after += len(jobs)
-		lines, err := r.reportLines(ctx, jobs, b.Tries > lenientAfter)
+		lines, err := m.reportLines(ctx, jobs)
 		if err != nil {
 			return p, err
 		}
-		for i, line := range lines {
-			switch jobs[i].State {
-			case ingest.Completed:
-				p.Completed = append(p.Completed, line)
-			case ingest.Failed:
-				p.Failed = append(p.Failed, line)
-			default:
-				p.Open = append(p.Open, line)
-			}
+		for i := range lines {
+			m.add(&p, &jobs[i].Job, lines[i])
 		}
 	}
 
 	return p, nil
 }
 
-// reportLines makes the lines of several jobs at once. A lenient one states that files
-// cannot be read, instead of an error.
-func (r Report) reportLines(ctx context.Context, jobs []queue.Job, lenient bool) ([]json.RawMessage, error) {
+// add adds a job's line to a page.
+func (m *reporting) add(p *reportPage, j *ingest.Job, line json.RawMessage) {
+	switch j.State {
+	case ingest.Completed:
+		p.Completed = append(p.Completed, line)
+	case ingest.Failed:
+		p.Failed = append(p.Failed, line)
+	case ingest.Deleted:
+		p.Deleted = append(p.Deleted, line)
+	default:
+		p.Open = append(p.Open, line)
+	}
+	if m.earlier != nil {
+		p.Changes.Count(m.earlier.change(j))
+	}
+}
+
+// reportLines makes the lines of several jobs at once.
+func (m *reporting) reportLines(ctx context.Context, jobs []queue.Job) ([]json.RawMessage, error) {
 	lines := make([]json.RawMessage, len(jobs))
 	var side errgroup.Group
 	side.SetLimit(reportReads)
 	for i := range jobs {
 		side.Go(func() (err error) {
-			lines[i], err = r.line(ctx, &jobs[i].Job, lenient)
+			lines[i], err = m.line(ctx, &jobs[i].Job)
 			if err != nil {
 				err = fmt.Errorf("report of job %s: %w", jobs[i].Job.ID, err)
 			}
@@ -154,14 +194,18 @@ func (r Report) reportLines(ctx context.Context, jobs []queue.Job, lenient bool)
 	return lines, side.Wait()
 }
 
-// line makes the line of a job, with its files if they are few.
-func (r Report) line(ctx context.Context, j *ingest.Job, lenient bool) (json.RawMessage, error) {
+// line makes the line of a job, with its files if they are few. After several tries, the line
+// states that the files cannot be read, instead of an error.
+func (m *reporting) line(ctx context.Context, j *ingest.Job) (json.RawMessage, error) {
 	line := reportLine(j)
+	if m.earlier != nil {
+		line.Change, _ = m.earlier.change(j)
+	}
 	if j.State == ingest.Completed && j.Files <= detailed {
 		var err error
-		line.FileDetails, err = r.fileDetails(ctx, j)
+		line.FileDetails, err = m.fileDetails(ctx, j)
 		switch {
-		case err != nil && lenient:
+		case err != nil && m.batch.Tries > lenientAfter:
 			line.Problem = "the files could not be listed: " + err.Error()
 		case err != nil:
 			return nil, err

@@ -121,12 +121,13 @@ func TestNoCharsetIsGuessed(t *testing.T) {
 	}
 }
 
-// failingJobs makes the twins' jobs fail at Estimate, n of a batch, without sources.
-func (w *twins) failingJobs(n int) {
+// failingJobs makes the twins' jobs fail at Estimate, n of a batch, without sources. title is
+// the length of their titles.
+func (w *twins) failingJobs(n, title int) {
 	jobs := make([]ingest.Job, n)
 	for i := range jobs {
 		jobs[i] = ingest.Job{Collection: "bench",
-			Metadata: ingest.Metadata{What: fmt.Sprint("object ", i+1, " ", strings.Repeat("x", 6000))}}
+			Metadata: ingest.Metadata{What: fmt.Sprint("object ", i+1, " ", strings.Repeat("x", title))}}
 	}
 	real := w.Machine.Step
 	w.Machine.Step = func(st ingest.Stage) queue.Step {
@@ -155,7 +156,7 @@ func (w *twins) failingJobs(n int) {
 func TestReportInPages(t *testing.T) {
 	w := newTwins(t)
 	const n = 1100
-	w.failingJobs(n)
+	w.failingJobs(n, 6000)
 	w.Machine.Queue.Settings.MaxInFlight = n
 	now := time.Now()
 	w.Machine.Queue.Now, w.Stages.Now, w.Machine.Scheduler.Leases.Now = func() time.Time { return now },

@@ -62,13 +62,25 @@ func BatchManifestKey(batch string) string { return Batches + batch + "/manifest
 func PageKey(b *ingest.Batch, n int) string { return fmt.Sprintf("%s%06d.json", PagePrefix(b), n) }
 
 // PagePrefix is where the pages of a report in progress are. Each time that the batch
-// enters Reporting has its own.
+// enters Reporting or UpdateReporting has its own.
 func PagePrefix(b *ingest.Batch) string {
-	return fmt.Sprintf("%s%s/report-%d/", Batches, b.ID, b.Entered)
+	return fmt.Sprintf("%s%s/report-%d-%d/", Batches, b.ID, b.LastReport()+1, b.Entered)
 }
 
-// ReportKey is where a batch's report is.
-func ReportKey(batch string) string { return Reports + batch + ".json" }
+// EarlierKey is where the results of the report before the one in progress are.
+func EarlierKey(b *ingest.Batch) string { return PagePrefix(b) + "earlier.json" }
+
+// ReportKey is where report n of a batch is, from 1.
+func ReportKey(batch string, n int) string { return numbered(batch, n) + ".json" }
 
 // SummaryKey is the key of the part of a large report that mails show.
-func SummaryKey(batch string) string { return Reports + batch + ".summary.json" }
+func SummaryKey(batch string, n int) string { return numbered(batch, n) + ".summary.json" }
+
+// numbered begins the keys of report n. The first has no number: those of before
+// update-report existed have none.
+func numbered(batch string, n int) string {
+	if n == 1 {
+		return Reports + batch
+	}
+	return fmt.Sprintf("%s%s.%d", Reports, batch, n)
+}

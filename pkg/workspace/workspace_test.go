@@ -27,7 +27,7 @@ func Example() {
 		workspace.FileKey(job.ID, 0),
 		workspace.SystemKey(job.ID),
 		workspace.PlanKey(job.ID),
-		workspace.ReportKey("01M7ZBMEYHBB62YP6R00000001"),
+		workspace.ReportKey("01M7ZBMEYHBB62YP6R00000001", 1),
 	} {
 		fmt.Println(key)
 	}
