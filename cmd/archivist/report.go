@@ -14,14 +14,15 @@ import (
 
 // batchReportCmd streams a report: that of 30,000 jobs has more than 8 MB.
 type batchReportCmd struct {
-	ID string `arg:"" name:"batch" help:"Id of a batch that has ended."`
+	ID     string `arg:"" name:"batch" help:"Id of a batch that has ended."`
+	Number int    `help:"The report of this number, from 1; if not given, the newest." placeholder:"N"`
 }
 
 func (batchReportCmd) prints() any { return v1.Report{} }
 
 // Run holds the whole report only if some of its fields are asked for.
 func (c *batchReportCmd) Run(a *app) error {
-	body, err := a.client.Report(a.ctx, c.ID)
+	body, err := a.client.Report(a.ctx, c.ID, c.Number)
 	if err != nil {
 		return err
 	}
@@ -56,7 +57,7 @@ func printReport(p terminal.Page, report io.Reader) error {
 		}
 		key := fmt.Sprint(name)
 		switch {
-		case slices.Contains([]string{"failed", "completed", "open"}, key):
+		case slices.Contains([]string{"failed", "completed", "deleted", "open"}, key):
 			err = printJobs(p, dec)
 		case key == "warnings":
 			var all []string
@@ -68,7 +69,13 @@ func printReport(p terminal.Page, report io.Reader) error {
 			if p.ForPeople() {
 				fmt.Fprintln(p)
 			}
-			p.Fields("jobs", fmt.Sprintf("%d completed, %d failed, %d open", n.Completed, n.Failed, n.Open))
+			p.Fields("jobs", fmt.Sprintf("%d completed, %d failed, %d deleted, %d open", n.Completed, n.Failed,
+				n.Deleted, n.Open))
+		case key == "changes":
+			var n v1.ReportChanges
+			err = dec.Decode(&n)
+			p.Fields("changes", fmt.Sprintf("%d now preserved, %d newly failed, %d still failed, %d deleted",
+				n.NowPreserved, n.NewlyFailed, n.StillFailed, n.Deleted))
 		default:
 			var value any
 			err = dec.Decode(&value)
@@ -106,7 +113,12 @@ func printJob(p terminal.Page, j v1.ReportJob) {
 		return
 	}
 
-	fmt.Fprintf(p, "\n%s  %s\n", stateStyle(j.State).Of(terminal.Printable(j.State)), terminal.Printable(j.Job))
+	change := ""
+	if j.Change != "" {
+		change = "  " + terminal.Printable(j.Change)
+	}
+	fmt.Fprintf(p, "\n%s  %s%s\n", stateStyle(j.State).Of(terminal.Printable(j.State)), terminal.Printable(j.Job),
+		change)
 	texts := []string{strings.TrimSpace(j.Title + "  " + strings.Join(j.LocalIDs, ", "))}
 	if j.Version > 0 {
 		change := ""
@@ -135,4 +147,5 @@ var reportColumns = []terminal.Column[v1.ReportJob]{
 	{Text: func(j v1.ReportJob) string { return versionText(j.Version) }},
 	{Text: func(j v1.ReportJob) string { return j.Title }},
 	{Text: func(j v1.ReportJob) string { return j.Message }},
+	{Text: func(j v1.ReportJob) string { return j.Change }},
 }

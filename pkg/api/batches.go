@@ -68,6 +68,7 @@ func (a *API) batch(ctx context.Context, b *queue.Batch) (v1.Batch, error) {
 	return v1.Batch{ID: b.Batch.ID, State: string(b.State), Collection: b.Collection, Submitter: b.Submitter,
 		Note:    b.Note,
 		Created: ingest.Timestamp(b.Created), Message: b.Message, Warnings: b.Warnings, Report: reportPath(b),
+		Reports: b.LastReport(),
 		Counts: v1.Counts{Expected: b.Expected, Processing: c.Processing, Held: c.Held, Failed: c.Failed,
 			Completed: c.Completed, Deleted: c.Deleted}}, err
 }

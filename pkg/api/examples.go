@@ -32,7 +32,7 @@ var requestExample = v1.BatchRequest{
 
 var batchExample = v1.Batch{
 	ID: batchID, State: v1.Completed, Collection: "maps", Submitter: "Map Library", Note: "Scans of 2026",
-	Created: "2026-11-22T09:30:00Z", Report: "/v1/batches/" + batchID + "/report",
+	Created: "2026-11-22T09:30:00Z", Report: "/v1/batches/" + batchID + "/report", Reports: 1,
 	Counts: v1.Counts{Expected: 1, Completed: 1},
 	MailProblems: []v1.MailProblem{{Mail: "report", To: "maps@example.org", Problem: "Email address is not verified.",
 		Tries: 2, NextTry: "2026-11-22T09:35:00Z",
@@ -64,7 +64,7 @@ var receiptExample = v1.Receipt{
 }
 
 var reportExample = v1.Report{
-	Batch: batchID, Collection: "maps", Note: "Scans of 2026", At: "2026-11-22T09:32:00Z",
+	Batch: batchID, Collection: "maps", Note: "Scans of 2026", At: "2026-11-22T09:32:00Z", Number: 1,
 	Counts: v1.ReportCounts{Completed: 1}, Failed: []v1.ReportJob{}, Open: []v1.ReportJob{},
 	Completed: []v1.ReportJob{{
 		Job: jobID, State: v1.Completed, Source: "https://example.org/map.checkm", ARK: arkExample, Version: 1,

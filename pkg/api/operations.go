@@ -26,7 +26,9 @@ var operations = map[string]about{
 	"getBatchReport": {tag: "Batches", refusals: []problemType{notFound},
 		redirect: "application/json", document: reportExample,
 		description: "How each job ended: a redirect to a JSON document of any size. It does not exist until all " +
-			"jobs have ended."},
+			"jobs have ended.\n\nAfter the action `update-report` there is a newer report, which also has what " +
+			"has changed since the one before it. The earlier ones remain, by their `number`; without a number, " +
+			"it is the newest."},
 	"listBatchEvents": {tag: "Batches", refusals: []problemType{notFound},
 		answer:      events(v1.EventBatchState, "Batch", `{"from": "Pending", "to": "Processing", "exec": 1}`),
 		description: "The events of the batch, oldest first."},

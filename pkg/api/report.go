@@ -2,16 +2,24 @@ package api
 
 import (
 	"context"
+	"fmt"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/notify"
 	"archivist/pkg/queue"
+	"archivist/pkg/workspace"
 )
 
-// report returns a presigned URL of a batch's report.
-func (a *API) report(ctx context.Context, in *IDInput) (string, error) {
+// ReportInput names a report of a batch.
+type ReportInput struct {
+	ID     string `path:"id" maxLength:"64"`
+	Number int    `query:"number" minimum:"0"`
+}
+
+// report returns a presigned URL of a batch's report: the newest, or that of the number.
+func (a *API) report(ctx context.Context, in *ReportInput) (string, error) {
 	b, err := a.Queue.Batch(ctx, in.ID)
 	if err != nil {
 		return "", err
@@ -20,7 +28,17 @@ func (a *API) report(ctx context.Context, in *IDInput) (string, error) {
 		return "", fault.New(fault.NotFound,
 			"batch %s is %s and has no report; the report is created when all of its jobs have ended", in.ID, b.State)
 	}
-	return a.Work.Presign(ctx, b.Report, in.ID+"-report.json", contentFor)
+	last := b.LastReport()
+	if in.Number > last {
+		return "", fault.New(fault.NotFound, "batch %s has no report %d; the newest is report %d", in.ID, in.Number,
+			last)
+	}
+	key, name := b.Report, in.ID+"-report.json"
+	if in.Number > 0 {
+		key = workspace.ReportKey(in.ID, in.Number)
+		name = fmt.Sprintf("%s-report-%d.json", in.ID, in.Number)
+	}
+	return a.Work.Presign(ctx, key, name, contentFor)
 }
 
 // reportPath is the API's path of a batch's report, "" if there is none.

@@ -40,7 +40,7 @@ func TestReportByRedirect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Report(t.Context(), out.ID); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(),
+	if _, err := c.Report(t.Context(), out.ID, 0); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(),
 		"has no report") {
 		t.Errorf("before the report exists: %v", err)
 	}
@@ -59,7 +59,7 @@ func TestReportByRedirect(t *testing.T) {
 		t.Errorf("%+v", b.MailProblems)
 	}
 	keys = nil
-	body, err := c.Report(t.Context(), out.ID)
+	body, err := c.Report(t.Context(), out.ID, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,17 @@ func TestReportByRedirect(t *testing.T) {
 	if got, err := io.ReadAll(body); err != nil || string(got) != large {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
-	if len(keys) != 1 || keys[0] != "" {
+	if body, err = c.Report(t.Context(), out.ID, 1); err == nil {
+		body.Close()
+	}
+	if err != nil || b.Reports != 1 {
+		t.Errorf("the first of %d reports: %v", b.Reports, err)
+	}
+	if _, err := c.Report(t.Context(), out.ID, 2); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(),
+		"has no report 2; the newest is report 1") {
+		t.Errorf("a report that does not exist: %v", err)
+	}
+	if len(keys) != 2 || keys[0] != "" || keys[1] != "" {
 		t.Errorf("the storage was sent the keys %q", keys)
 	}
 }

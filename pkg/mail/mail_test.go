@@ -98,7 +98,8 @@ func TestAttached(t *testing.T) {
 		r.Counts.Completed = 1
 		if large {
 			summary := r
-			if err := c.Work.PutJSON(t.Context(), workspace.SummaryKey("B1", 1), summary, bucket.Condition{}); err != nil {
+			err := c.Work.PutJSON(t.Context(), workspace.SummaryKey("B1", 1), summary, bucket.Condition{})
+			if err != nil {
 				t.Fatal(err)
 			}
 			r.Note = strings.Repeat("x", notify.MaxAttached)

@@ -61,7 +61,8 @@ func change(j Job) string {
 // gone says what became of the object of a deleted job.
 func gone(j Job) string {
 	if j.Version > 0 {
-		return fmt.Sprintf("Its job was deleted after the object was preserved as %s, version %d.", line(j.ARK), j.Version)
+		return fmt.Sprintf("Its job was deleted after the object was preserved as %s, version %d.", line(j.ARK),
+			j.Version)
 	}
 	return "It was deleted before it was preserved. Submit it again if it is to be preserved."
 }

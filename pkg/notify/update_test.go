@@ -96,7 +96,8 @@ func TestLargeUpdate(t *testing.T) {
 		r.Failed = append(r.Failed, Job{Job: "x", Change: StillFailed, Message: strings.Repeat("ü", 300000)})
 	}
 	m, err := ForUpdate(r, false, "")
-	if err != nil || !strings.Contains(m.Subject, "30000 still failed") || !strings.Contains(m.Text, "Only the first 50") ||
+	if err != nil || !strings.Contains(m.Subject, "30000 still failed") ||
+		!strings.Contains(m.Text, "Only the first 50") ||
 		!strings.Contains(m.HTML, "Only the first 50") || len(m.Text)+len(m.HTML) > 1_200_000 {
 		t.Errorf("%s, %d and %d bytes, %v", m.Subject, len(m.Text), len(m.HTML), err)
 	}
@@ -106,8 +107,8 @@ func TestLargeUpdate(t *testing.T) {
 func TestDeletedInReport(t *testing.T) {
 	r := Report{Batch: "B1", Collection: "maps", Counts: Counts{Completed: 1, Deleted: 2},
 		Completed: []Job{{ARK: "ark:/99999/fk4x", Version: 1}},
-		Deleted: []Job{{Job: "B1-2", Title: "Sheet 2"}, {Job: "B1-3", Message: "cancelled by me", ARK: "ark:/99999/fk4y",
-			Version: 3}}}
+		Deleted: []Job{{Job: "B1-2", Title: "Sheet 2"},
+			{Job: "B1-3", Message: "cancelled by me", ARK: "ark:/99999/fk4y", Version: 3}}}
 	m, err := ForReport(r, true, "")
 	if err != nil || m.Subject != "2 of 3 objects deleted: B1 to maps" {
 		t.Error(m.Subject, err)

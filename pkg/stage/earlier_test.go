@@ -15,7 +15,8 @@ func TestChange(t *testing.T) {
 		nextStep bool
 	}
 	still, same, other := notify.StillFailed, want{}, true
-	kept, failed, gone := want{notify.NowPreserved, false}, want{notify.NewlyFailed, false}, want{notify.NowDeleted, false}
+	kept, failed := want{notify.NowPreserved, false}, want{notify.NewlyFailed, false}
+	gone := want{notify.NowDeleted, false}
 	for now, wants := range map[result][]want{ // by the earlier result: unknown, preserved, recoverable, final, deleted
 		unknown:     {same, same, same, same, same},
 		preserved:   {kept, same, kept, kept, same},
@@ -24,8 +25,7 @@ func TestChange(t *testing.T) {
 		deleted:     {gone, gone, gone, gone, same},
 	} {
 		j := &ingest.Job{Row: 1, NotRecoverable: now == final}
-		j.State = map[result]ingest.State{unknown: ingest.Pending, preserved: ingest.Completed, recoverable: ingest.Failed,
-			final: ingest.Failed, deleted: ingest.Deleted}[now]
+		j.State = []ingest.State{ingest.Pending, ingest.Completed, ingest.Failed, ingest.Failed, ingest.Deleted}[now]
 		for then, w := range wants {
 			if result(then) == deleted && now != deleted {
 				continue // a deleted job stays deleted
@@ -42,7 +42,8 @@ func TestChange(t *testing.T) {
 // have, and the list "open" of before deleted jobs had a list of their own.
 func TestReadEarlier(t *testing.T) {
 	e := &earlier{Results: make([]byte, 5)}
-	err := e.read(strings.NewReader(`{"batch": "B", "warnings": ["a"], "later": {"x": [1, {}]}, "at": "2026-11-22T00:00:00Z",
+	err := e.read(strings.NewReader(`{"batch": "B", "warnings": ["a"], "later": {"x": [1, {}]},
+		"at": "2026-11-22T00:00:00Z",
 		"failed": [{"job": "B-00001", "state": "Failed", "recoverable": true, "message": "x"},
 			{"job": "B-00002", "state": "Failed"}, {"job": "B-00006", "state": "Failed"}, {"job": "?"}],
 		"completed": [{"job": "B-00004", "state": "Completed", "warnings": 4, "fileDetails": [{"path": "a"}]}],

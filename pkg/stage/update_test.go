@@ -90,6 +90,28 @@ func (s *source) answer(out http.ResponseWriter, r *http.Request) {
 	_ = checkm.Write(out, "http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest", []checkm.Row{row})
 }
 
+// deposit submits what is at a path of a source, runs what can run, and returns the batch.
+func (w *twins) deposit(s *source, path, kind string) string {
+	w.Helper()
+	row, err := w.Machine.Queue.Submit(w.Context(), ingest.Batch{Collection: "bench", Mode: "add",
+		Mail:    []string{"me@example.org"},
+		Payload: ingest.Payload{URL: s.URL + path, Type: kind, Filename: "b"}}, "", nil, "me")
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Drive()
+	return row.Batch.ID
+}
+
+func (w *twins) requeue(batch string, rows ...int) {
+	w.Helper()
+	for _, n := range rows {
+		if _, err := w.Machine.Queue.Requeue(w.Context(), ingest.JobID(batch, n), "again", "me"); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
 // TestUpdateReport: the second report has each job with what has changed for it, is saved
 // beside the first, and its mail says the same; also if the first was saved before reports had
 // numbers.
@@ -99,31 +121,17 @@ func TestUpdateReport(t *testing.T) {
 		sent := w.Mails(func(string) error { return nil })
 		s := newSource(t, "good", "fixed", "still", "worse", "deleted", "late")
 		s.given.Store(map[string]string{"good": "good"})
-		requeue := func(batch string, rows ...int) {
-			for _, n := range rows {
-				if _, err := w.Machine.Queue.Requeue(t.Context(), ingest.JobID(batch, n), "again", "me"); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
 		step, reports := w.Machine.Step, 0
 		w.Machine.Step = func(st ingest.Stage) queue.Step {
 			return func(ctx context.Context, c *queue.Claim) (ingest.Result, error) {
 				if st.Name == "report" && reports == 0 {
 					reports++
-					requeue(c.Batch.ID, 6) // while the report is made
+					w.requeue(c.Batch.ID, 6) // while the report is made
 				}
 				return step(st)(ctx, c)
 			}
 		}
-		row, err := w.Machine.Queue.Submit(t.Context(), ingest.Batch{Collection: "bench", Mode: "add",
-			Mail:    []string{"me@example.org"},
-			Payload: ingest.Payload{URL: s.URL + "/batch", Type: ingest.TypeBatchManifest, Filename: "b"}}, "", nil, "me")
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.Drive()
-		id := row.Batch.ID
+		id := w.deposit(s, "/batch", ingest.TypeBatchManifest)
 		first := w.report(id)
 		if first.Counts != (notify.Counts{Completed: 1, Failed: 4, Open: 1}) || first.Changes != nil ||
 			first.Number != 1 {
@@ -134,41 +142,45 @@ func TestUpdateReport(t *testing.T) {
 		}
 
 		s.given.Store(map[string]string{"good": "good", "fixed": "good", "worse": "wrong"})
-		requeue(id, 2, 3, 4)
+		w.requeue(id, 2, 3, 4)
 		w.Drive()
 		w.change(ingest.JobID(id, 5), func(row *queue.Job) { row.State = ingest.Deleted })
 		w.updateReport(id)
 		w.Drive()
-
-		b := w.BatchOf(ingest.JobID(id, 1))
-		r := w.report(id)
-		if b.State != ingest.BatchFailed || b.LastReport() != 2 || b.Report != workspace.ReportKey(id, 2) ||
-			r.Number != 2 || r.Since != first.At || r.Counts != (notify.Counts{Completed: 2, Failed: 3, Deleted: 1}) ||
-			*r.Changes != (notify.Changes{NowPreserved: 1, NewlyFailed: 1, StillFailed: 2, NextStep: 1, Deleted: 1}) {
-			t.Errorf("%s, report %d: %+v, %+v", b.State, b.LastReport(), r, r.Changes)
-		}
-		var changes []notify.Change
-		for _, j := range slices.Concat(r.Completed, r.Failed, r.Deleted) {
-			changes = append(changes, j.Change)
-		}
-		if !slices.Equal(changes, []notify.Change{"", "now preserved", "still failed", "still failed", "newly failed",
-			"deleted"}) {
-			t.Errorf("%q", changes)
-		}
-		if want := "me@example.org: Update: 1 now preserved, 1 newly failed, 2 still failed, 1 deleted: " + id +
-			" to bench"; len(*sent) != 3 || (*sent)[2] != want {
-			t.Errorf("sent %q", *sent)
-		}
-		if again, _, err := w.Stages.Work.Read(t.Context(), workspace.ReportKey(id, 1)); err != nil ||
-			strings.Contains(string(again), "still failed") {
-			t.Errorf("the first report is %s, %v", again, err)
-		}
+		w.checkUpdate(id, first, *sent)
 
 		w.updateReport(id) // nothing has changed
 		w.Drive()
-		if r = w.report(id); r.Number != 3 || r.Changes.News() != 0 || r.Changes.StillFailed != 3 || len(*sent) != 3 {
+		if r := w.report(id); r.Number != 3 || r.Changes.News() != 0 || r.Changes.StillFailed != 3 || len(*sent) != 3 {
 			t.Errorf("report %d: %+v; sent %q", r.Number, r.Changes, *sent)
 		}
+	}
+}
+
+// checkUpdate checks the second report of TestUpdateReport.
+func (w *twins) checkUpdate(id string, first notify.Report, sent []string) {
+	w.Helper()
+	b, r := w.BatchOf(ingest.JobID(id, 1)), w.report(id)
+	if b.State != ingest.BatchFailed || b.LastReport() != 2 || b.Report != workspace.ReportKey(id, 2) ||
+		r.Number != 2 || r.Since != first.At || r.Counts != (notify.Counts{Completed: 2, Failed: 3, Deleted: 1}) ||
+		*r.Changes != (notify.Changes{NowPreserved: 1, NewlyFailed: 1, StillFailed: 2, NextStep: 1, Deleted: 1}) {
+		w.Errorf("%s, report %d: %+v, %+v", b.State, b.LastReport(), r, r.Changes)
+	}
+	var changes []notify.Change
+	for _, j := range slices.Concat(r.Completed, r.Failed, r.Deleted) {
+		changes = append(changes, j.Change)
+	}
+	if !slices.Equal(changes, []notify.Change{"", "now preserved", "still failed", "still failed", "newly failed",
+		"deleted"}) {
+		w.Errorf("%q", changes)
+	}
+	if want := "me@example.org: Update: 1 now preserved, 1 newly failed, 2 still failed, 1 deleted: " + id +
+		" to bench"; len(sent) != 3 || sent[2] != want {
+		w.Errorf("sent %q", sent)
+	}
+	if again, _, err := w.Stages.Work.Read(w.Context(), workspace.ReportKey(id, 1)); err != nil ||
+		strings.Contains(string(again), "still failed") {
+		w.Errorf("the first report is %s, %v", again, err)
 	}
 }
 
@@ -200,28 +212,17 @@ func TestAllFixed(t *testing.T) {
 		w := newTwins(t)
 		sent := w.Mails(func(string) error { return nil })
 		s := newSource(t, "one")
-		row, err := w.Machine.Queue.Submit(t.Context(), ingest.Batch{Collection: "bench", Mode: "add",
-			Mail:    []string{"me@example.org"},
-			Payload: ingest.Payload{URL: s.URL + "/one", Type: ingest.TypeObjectManifest, Filename: "one"}}, "", nil, "me")
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.Drive()
-		id := row.Batch.ID
-		if b := w.BatchOf(ingest.JobID(id, 1)); b.State != ingest.BatchFailed {
-			t.Fatalf("the batch is %s", b.State)
+		id := w.deposit(s, "/one", ingest.TypeObjectManifest)
+		row, err := w.Machine.Queue.Batch(t.Context(), id)
+		if err != nil || row.State != ingest.BatchFailed {
+			t.Fatalf("the batch is %s, %v", row.State, err)
 		}
 		if !saved {
-			if row, err = w.Machine.Queue.Batch(t.Context(), id); err != nil {
-				t.Fatal(err)
-			}
 			row.Report, row.Reports = "", 0
 			w.save(row)
 		}
 		s.given.Store(map[string]string{"one": "good"})
-		if _, err := w.Machine.Queue.Requeue(t.Context(), ingest.JobID(id, 1), "again", "me"); err != nil {
-			t.Fatal(err)
-		}
+		w.requeue(id, 1)
 		w.Drive()
 		w.updateReport(id)
 		w.Drive()
@@ -303,6 +304,56 @@ func (w *twins) clock(now *time.Time) {
 	w.Machine.Queue.Now, w.Stages.Now, w.Machine.Scheduler.Leases.Now = tell, tell, tell
 }
 
+// mortal is a process that dies at one of its calls, and the mails that it sent.
+type mortal struct {
+	calls int
+	dies  int      // the call at which it dies; 0: it lives
+	mails []string // ids
+}
+
+var errDead = errors.New("this process is dead")
+
+func (m *mortal) call() error {
+	m.calls++
+	if m.dies > 0 && m.calls >= m.dies {
+		return errDead
+	}
+	return nil
+}
+
+// mortal lets the twins' process die. Reads of rows are no calls at which it dies: without an
+// effect between, to die before one or after it is the same.
+func (w *twins) mortal() *mortal {
+	m := &mortal{}
+	w.Mails(func(string) error { return nil })
+	w.Stages.SendMail = func(_ context.Context, raw []byte) error {
+		if err := m.call(); err != nil {
+			return err
+		}
+		_, id, _ := strings.Cut(string(raw), "Message-ID: ")
+		id, _, _ = strings.Cut(id, "\r\n")
+		m.mails = append(m.mails, id)
+		return nil
+	}
+	w.S3.Before = func(string, string) int {
+		if err := m.call(); err != nil {
+			return http.StatusForbidden
+		}
+		return 0
+	}
+	do := func(op string, do func() error) error {
+		if op != "GetItem" {
+			if err := m.call(); err != nil {
+				return err
+			}
+		}
+		return do()
+	}
+	*w.Machine.Queue.Table = *tabletest.Table(&tabletest.Client{DynamoDBAPI: w.Rows, Do: do})
+	w.Machine.Queue.Table.Wait = func(context.Context, time.Duration) error { return errDead }
+	return m
+}
+
 // TestUpdateReportSurvivesEveryCrash: the process that makes the report and sends its mail dies
 // at each of its calls. Afterwards the report is saved, and one mail with one id was sent.
 func TestUpdateReportSurvivesEveryCrash(t *testing.T) {
@@ -312,60 +363,24 @@ func TestUpdateReportSurvivesEveryCrash(t *testing.T) {
 	w.Machine.Queue.Settings.MaxInFlight = n
 	now := time.Now()
 	w.clock(&now)
-	var ids []string // of mails
-	w.Mails(func(string) error { return nil })
-	calls, dies := 0, 0 // the call at which the process dies; 0: it lives
-	dead := errors.New("this process is dead")
-	call := func() error {
-		calls++
-		if dies > 0 && calls >= dies {
-			return dead
-		}
-		return nil
-	}
-	w.Stages.SendMail = func(_ context.Context, raw []byte) error {
-		if err := call(); err != nil {
-			return err
-		}
-		_, id, _ := strings.Cut(string(raw), "Message-ID: ")
-		id, _, _ = strings.Cut(id, "\r\n")
-		ids = append(ids, id)
-		return nil
-	}
-	w.S3.Before = func(string, string) int {
-		if call() != nil {
-			return http.StatusForbidden
-		}
-		return 0
-	}
-	*w.Machine.Queue.Table = *tabletest.Table(&tabletest.Client{DynamoDBAPI: w.Rows,
-		Do: func(_ string, do func() error) error {
-			if err := call(); err != nil {
-				return err
-			}
-			return do()
-		}})
-	w.Machine.Queue.Table.Wait = func(context.Context, time.Duration) error { return dead }
-
+	m := w.mortal()
 	row, err := w.Machine.Queue.Submit(t.Context(),
 		ingest.Batch{Collection: "bench", Mode: "add", Mail: []string{"me@example.org"}}, "", nil, "me")
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.Drive()
-	id := row.Batch.ID
-	final := false
-	for at := 1; ; at++ {
-		final, now = !final, now.Add(time.Minute)
-		w.change(ingest.JobID(id, 255), func(row *queue.Job) { row.NotRecoverable = final })
+	id, died := row.Batch.ID, true
+	for at := 1; died; at++ {
+		now = now.Add(time.Minute)
+		w.change(ingest.JobID(id, 255), func(row *queue.Job) { row.NotRecoverable = !row.NotRecoverable })
 		w.updateReport(id)
-		ids, calls, dies = nil, 0, at
+		*m = mortal{dies: at}
 		_ = w.Machine.One(t.Context()) // the report, and its mail
-		died := calls >= dies
-		dies = 0
+		died, m.dies = m.calls >= at, 0
 		b := w.BatchOf(ingest.JobID(id, 1))
-		for ticks := 0; ticks < 10 && (b.State != ingest.BatchFailed || len(b.Mails) == 0 ||
-			b.Mails[len(b.Mails)-1].At < b.Entered); ticks++ {
+		open := func() bool { return b.State != ingest.BatchFailed || b.Mails[len(b.Mails)-1].At < b.Entered }
+		for ticks := 0; ticks < 10 && open(); ticks++ {
 			now = now.Add(10 * time.Minute)
 			if err := w.Machine.Run(t.Context(), 1); err != nil {
 				t.Fatal(err)
@@ -376,11 +391,8 @@ func TestUpdateReportSurvivesEveryCrash(t *testing.T) {
 			*r.Changes != (notify.Changes{StillFailed: n, NextStep: 1}) {
 			t.Fatalf("died at call %d: the batch is %s with report %d: %+v", at, b.State, r.Number, r.Changes)
 		}
-		if distinct := slices.Compact(slices.Clone(ids)); len(distinct) != 1 || len(ids) > 2 {
-			t.Fatalf("died at call %d: sent %q", at, ids)
-		}
-		if !died {
-			break
+		if distinct := slices.Compact(slices.Clone(m.mails)); len(distinct) != 1 || len(m.mails) > 2 {
+			t.Fatalf("died at call %d: sent %q", at, m.mails)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func batchOf(t *testing.T, id string) v1.Batch {
 // reportOf is a batch's report as it is saved.
 func reportOf(t *testing.T, batch string) string {
 	t.Helper()
-	body, err := client.Report(t.Context(), batch)
+	body, err := client.Report(t.Context(), batch, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,10 +27,14 @@ func (c *Client) Batch(ctx context.Context, id string) (Batch, error) {
 	return get[Batch](ctx, c, batchPath(id))
 }
 
-// Report streams a batch's report, a JSON document of any size. Before
-// the batch has ended there is none: the error is NotFound.
-func (c *Client) Report(ctx context.Context, batch string) (io.ReadCloser, error) {
-	return c.stream(ctx, batchPath(batch)+"/report")
+// Report streams a batch's report of that number, or its newest if the number is 0: a JSON
+// document of any size. Before the batch has ended there is none: the error is NotFound.
+func (c *Client) Report(ctx context.Context, batch string, number int) (io.ReadCloser, error) {
+	path := batchPath(batch) + "/report"
+	if number > 0 {
+		path += fmt.Sprintf("?number=%d", number)
+	}
+	return c.stream(ctx, path)
 }
 
 // Jobs lists the jobs of the filter's batch in the order of the manifest or, without a

@@ -58,12 +58,12 @@ func TestKeyStaysWithTheAPI(t *testing.T) {
 	}
 	read(c.Content(t.Context(), "ark:/99999/fk4", 1, "producer/a"))
 	none("/content")
-	read(c.Report(t.Context(), "moved"))
+	read(c.Report(t.Context(), "moved", 0))
 	if !ours("/v1/batches/moved/report") || !ours("/v1/batches/here/report") {
 		t.Error("the API did not get its key after a redirect to itself")
 	}
 	none("/content")
-	read(c.Report(t.Context(), "back"))
+	read(c.Report(t.Context(), "back", 0))
 	none("/back")
 	none("/chosen")
 	if err := c.Call(t.Context(), http.MethodPost, "/v1/batches/here/report", map[string]string{}, nil,

@@ -110,6 +110,10 @@ type Report struct {
 	Note string `json:"note,omitempty" example:"Scans of 2026"`
 	// When all jobs had ended.
 	At string `json:"at" format:"date-time" example:"2026-11-22T09:32:00Z"`
+	// The number of the report, from 1. Absent in reports from before 2026-11-23.
+	Number int `json:"number,omitempty" example:"1"`
+	// The time of the earlier report that it is compared with. Absent if there is none.
+	Since string `json:"since,omitempty" format:"date-time"`
 	// Why the batch has no jobs.
 	Message string `json:"message,omitempty"`
 	// Why the jobs are not listed.
@@ -122,8 +126,26 @@ type Report struct {
 	Failed []ReportJob `json:"failed"`
 	// The jobs whose object is preserved.
 	Completed []ReportJob `json:"completed"`
+	// The jobs that were deleted.
+	Deleted []ReportJob `json:"deleted,omitempty"`
 	// The jobs that were requeued while the report was made.
 	Open []ReportJob `json:"open"`
+	// What has changed since the earlier report. Absent in the first report.
+	Changes *ReportChanges `json:"changes,omitempty"`
+}
+
+// ReportChanges counts the jobs of a report by what has changed since the earlier report.
+type ReportChanges struct {
+	// Jobs whose object was not preserved then.
+	NowPreserved int `json:"nowPreserved"`
+	// Jobs that failed since then.
+	NewlyFailed int `json:"newlyFailed"`
+	// Jobs that were failed then.
+	StillFailed int `json:"stillFailed"`
+	// The jobs that were failed then for which something else is to be done now.
+	NextStep int `json:"nextStep"`
+	// Jobs that were deleted since then.
+	Deleted int `json:"deleted"`
 }
 
 // ReportCounts counts the jobs of a report by result.
@@ -132,6 +154,8 @@ type ReportCounts struct {
 	Failed int `json:"failed" example:"0"`
 	// Jobs whose object is preserved.
 	Completed int `json:"completed" example:"1"`
+	// Jobs that were deleted.
+	Deleted int `json:"deleted" example:"0"`
 	// Jobs that were requeued while the report was made.
 	Open int `json:"open" example:"0"`
 }
@@ -142,6 +166,8 @@ type ReportJob struct {
 	Job string `json:"job" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
 	// The state of the job.
 	State string `json:"state"`
+	// What has changed since the earlier report. Absent if nothing has, and in the first report.
+	Change string `json:"change,omitempty" enum:"now preserved,newly failed,still failed,deleted"`
 	// The source of its payload, without secrets.
 	Source string `json:"source,omitempty" example:"https://example.org/map.checkm"`
 	// The ARK of the object.

@@ -126,6 +126,8 @@ type Batch struct {
 	Counts Counts `json:"counts"`
 	// The path of its report, relative to the API's URL. Absent until the report exists.
 	Report string `json:"report,omitempty" example:"/v1/batches/01M7ZBMEYHBB62YP6RY21T1GQ6/report"`
+	// The number of its saved reports. The path has the newest; with `?number=1` it has the first.
+	Reports int `json:"reports,omitempty" example:"1"`
 	// The reason for its failure, or the message of its last step.
 	Message string `json:"message,omitempty"`
 	// Warnings about its accepted manifest, at most the first few. The depositor should check them.
@@ -136,8 +138,8 @@ type Batch struct {
 
 // MailProblem is a mail about a batch that did not reach a recipient.
 type MailProblem struct {
-	// Which mail: the notice that the batch is queued, or the report.
-	Mail string `json:"mail" enum:"queued,report"`
+	// Which mail: the notice that the batch is queued, the report, or what has changed since.
+	Mail string `json:"mail" enum:"queued,report,update-report"`
 	// The recipient. Absent if the mail could not be composed at all.
 	To string `json:"to,omitempty" example:"maps@example.org"`
 	// The error message of the mail service.
