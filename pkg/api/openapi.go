@@ -61,6 +61,7 @@ var parameters = map[string]parameter{
 	"id":         {"The id of the batch or the job.", batchID},
 	"collection": {"The name of the collection.", "maps"},
 	"state":      {"Only items in this state. Case is ignored.", v1.Failed},
+	"number":     {"The number of the report, from 1. Omit it for the newest.", "1"},
 	"cursor":     {"The cursor of the previous page. Omit it for the first page.", ""},
 	"localId":    {"The depositor's own id of the object. Requires collection.", "map-1851"},
 	"ark":        {"The ARK of the object.", arkExample},

@@ -110,7 +110,7 @@ type Report struct {
 	Note string `json:"note,omitempty" example:"Scans of 2026"`
 	// When all jobs had ended.
 	At string `json:"at" format:"date-time" example:"2026-11-22T09:32:00Z"`
-	// The number of the report, from 1. Absent in reports from before 2026-11-23.
+	// The number of the report, from 1. Absent in a report that an earlier release saved.
 	Number int `json:"number,omitempty" example:"1"`
 	// The time of the earlier report that it is compared with. Absent if there is none.
 	Since string `json:"since,omitempty" format:"date-time"`
