@@ -31,6 +31,7 @@ type submitCmd struct {
 	Notify     []string `help:"Mail address that receives the report. Can be repeated." placeholder:"ADDRESS"`
 	Note       string   `help:"Note for the report and the stored version." placeholder:"TEXT"`
 	IfVersion  int      `help:"${help_if_version}" placeholder:"N"`
+	StopAfter  int      `name:"stop-after-failures" help:"${help_stop_after}" placeholder:"N"`
 	Key        string   `name:"idempotency-key" help:"${help_key}" placeholder:"KEY"`
 	Manifest   string   `help:"${help_manifest}" placeholder:"FILE"`
 	DryRun     bool     `xor:"mode" help:"Check everything and show what would be done, but submit nothing."`
@@ -116,6 +117,7 @@ func (c *submitCmd) request() (in v1.BatchRequest, err error) {
 		Notification: c.Notify,
 		Note:         c.Note,
 	}
+	in.StopAfterFailures = c.StopAfter
 	in.Payload.Digest, err = c.digest()
 	if err != nil {
 		return in, err

@@ -195,13 +195,15 @@ func TestSubmitSendsAll(t *testing.T) {
 		"N",
 		"--if-version",
 		"3",
+		"--stop-after-failures",
+		"7",
 	)
 	if code != 0 || len(d.taken) != 1 || c.out.String() != "B\n" {
 		t.Fatal(code, c.err.String())
 	}
 	got, err := json.Marshal(d.taken[0])
 	const want = `{"collection":"maps","submitter":"ann","payload":{"url":"https://example.org/a.tif","type":"file","filename":"b.tif","digest":{"algorithm":"MD5","value":"5d41402abc4b2a76b9719d911017c592"}},` +
-		`"identifiers":{"primary":"ark:/99999/fk4tq65d6k","local":["one","two, with a comma"]},"metadata":{"who":"W","what":"T","when":"1771"},"ifVersion":3,"notification":["a@example.org"],"note":"N"}`
+		`"identifiers":{"primary":"ark:/99999/fk4tq65d6k","local":["one","two, with a comma"]},"metadata":{"who":"W","what":"T","when":"1771"},"ifVersion":3,"stopAfterFailures":7,"notification":["a@example.org"],"note":"N"}`
 	if err != nil || string(got) != want {
 		t.Errorf("%s, %v", got, err)
 	}

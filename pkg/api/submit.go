@@ -85,7 +85,7 @@ func (a *API) otherForms(ctx context.Context, b *ingest.Batch) (warnings []strin
 // batchOf converts a request and makes the checks that its schema cannot express. An
 // Invalid error names the field.
 func batchOf(in v1.BatchRequest) (ingest.Batch, error) {
-	b := ingest.Batch{Collection: in.Collection, Mode: "add", IfVersion: in.IfVersion,
+	b := ingest.Batch{Collection: in.Collection, Mode: "add", IfVersion: in.IfVersion, StopAfter: in.StopAfterFailures,
 		Submitter: strings.TrimSpace(in.Submitter), Note: strings.TrimSpace(in.Note)}
 	if err := ingest.CheckText("submitter", b.Submitter, ingest.MaxSubmitter); err != nil {
 		return b, err

@@ -31,6 +31,9 @@ type Batch struct {
 	Report     string   `dynamo:"report,omitempty"`     // key of the newest saved report
 	Reports    int      `dynamo:"reports,omitempty"`    // see LastReport
 	Changes    int      `dynamo:"changes,omitempty"`    // jobs with another result than in the report before the newest
+	// StopAfter is the number of failed jobs after which the batch is cancelled; 0 = never.
+	StopAfter int       `dynamo:"stop_after,omitempty"`
+	Cancelled *Decision `dynamo:"cancelled,omitempty"` // by whom and why it was cancelled
 	// Removal is by whom and why the batch was deleted; nil if its retention has ended.
 	Removal   *Decision `dynamo:"removal,omitempty"`
 	IfVersion int       `dynamo:"if_version,omitempty"`

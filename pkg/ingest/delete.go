@@ -12,7 +12,7 @@ func (r Rules) Deleted(j Job, reason string, now time.Time) Job {
 	if j.ObjectVersion > 0 {
 		reason = fmt.Sprintf("preserved as %s v%d; %s", j.Primary, j.ObjectVersion, reason)
 	}
-	j.Message, j.Checkpoint, j.Done, j.Cleaning = reason, "", 0, false
+	j.Message, j.Checkpoint, j.Done, j.Cleaning, j.Hold = reason, "", 0, false, nil
 	j = release(r.enter(j, Deleted, now))
 	if j.HasSpace {
 		j.Due = removal
@@ -43,6 +43,8 @@ type Decision struct {
 	Reason string `dynamo:"reason"`
 	Actor  string `dynamo:"actor"`
 	At     int64  `dynamo:"at_ms"` // milliseconds
+	// Operation is the id of the bulk operation that carries it out, "" if there is none.
+	Operation string `dynamo:"operation_id,omitempty"`
 }
 
 // String returns it as the reason of a change: "deleted by ada: a test" for done "deleted".

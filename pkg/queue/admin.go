@@ -90,6 +90,7 @@ var jobActions = map[ingest.ActionName]decider{
 	ingest.ActDelete:     decideDelete,
 	ingest.ActPrioritize: decidePrioritize,
 	ingest.ActCleanUp:    decideCleanUp,
+	ingest.ActCancel:     decideCancel, // in the bulk operation that cancels a batch
 }
 
 // actOnJob does an action on a job, with its receipt in the same transaction.
@@ -129,6 +130,7 @@ var batchActions = map[ingest.ActionName]batchDecider{
 	ingest.ActCleanUp:      decideCleanUpBatch,
 	ingest.ActHold:         decideHoldBatch,
 	ingest.ActRelease:      decideReleaseBatch,
+	ingest.ActCancel:       decideCancelBatch,
 }
 
 // actOnBatch is actOnJob for a batch.

@@ -9,12 +9,19 @@ import (
 	"archivist/pkg/table"
 )
 
-// CloseBatch moves a sealed batch without open jobs to Reporting. It is called after the end
+// CloseBatch moves a sealed batch without open jobs to Reporting, and cancels one of which
+// too many jobs have failed. It is called after the end
 // of each job, after sealing, and by the sweep; one of these calls succeeds.
 func (q *Queue) CloseBatch(ctx context.Context, id string) error {
 	for range 3 { // a Stale: another call did it, a job was requeued, or only a mail was recorded
-		counts, err := q.Counts(ctx, id)
-		if err != nil || counts.Open() > 0 {
+		counts, err := q.countRow(ctx, id)
+		if err != nil {
+			return err
+		}
+		if counts.stops() {
+			err = q.stopBatch(ctx, id, &counts)
+		}
+		if counts.Open() > 0 {
 			return err
 		}
 		row, err := q.Batch(ctx, id)
@@ -74,7 +81,7 @@ func (q *Queue) reported(ctx context.Context, c *Claim) (next ingest.Batch, more
 		return next, more, err
 	}
 	to := ingest.BatchFailed
-	if next.Incomplete == "" && counts.Failed == 0 && counts.Open() == 0 {
+	if next.Incomplete == "" && counts.Failed == 0 && counts.Open() == 0 && !cutShort(&next, counts) {
 		to = ingest.BatchCompleted
 		more = append(more, func(tx *table.Tx) error {
 			tx.Require(countKey(next.ID), "n_failed = ? AND n_processing = ? AND n_held = ?", 0, 0, 0)
@@ -82,5 +89,11 @@ func (q *Queue) reported(ctx context.Context, c *Claim) (next ingest.Batch, more
 		})
 	}
 	next.Message = next.Incomplete
+	if next.Cancelled != nil {
+		next.Message = next.Cancelled.String("cancelled")
+	}
 	return q.Rules.EnterBatch(next, to, q.Now()), more, nil
 }
+
+// cutShort reports whether jobs of a batch were deleted because it was cancelled.
+func cutShort(b *ingest.Batch, c ingest.Counts) bool { return b.Cancelled != nil && c.Deleted > 0 }

@@ -97,6 +97,9 @@ func (q *Queue) explainOpen(ctx context.Context, row *Batch, counts ingest.Count
 		open += fmt.Sprintf(", %s of them on hold", ingest.Number(counts.Held))
 	}
 	x.Why = open + "."
+	if row.Cancelled != nil {
+		x.Why = fmt.Sprintf("It was %s %s", sentence(row.Cancelled.String("cancelled")), x.Why)
+	}
 	if counts.Processing == 0 {
 		return q.explainAllHeld(ctx, row, x)
 	}
@@ -201,6 +204,8 @@ func failedBatch(row *Batch, counts ingest.Counts) string {
 	failed, sum := ingest.Number(counts.Failed), ingest.Number(counts.Sum())
 	report := fmt.Sprintf("report it: archivist batch update-report %s --reason TEXT.", row.Batch.ID)
 	switch {
+	case row.Cancelled != nil && counts.Open() == 0:
+		return cancelledBatch(row, counts)
 	case counts.Sum() == 0:
 		return fmt.Sprintf("It has no jobs: %s Correct the submission and submit it again.", sentence(row.Message))
 	case counts.Open() > 0:
@@ -214,4 +219,13 @@ func failedBatch(row *Batch, counts ingest.Counts) string {
 			"others again.", ended(counts), sentence(row.Incomplete))
 	}
 	return fmt.Sprintf("None of its jobs is failed now (%s). To complete the batch, %s", ended(counts), report)
+}
+
+// cancelledBatch states by whom a batch was cancelled, and how its jobs ended.
+func cancelledBatch(row *Batch, counts ingest.Counts) string {
+	why := "It was " + sentence(row.Cancelled.String("cancelled"))
+	if counts.Sum() == 0 {
+		return why + " It has no jobs."
+	}
+	return fmt.Sprintf("%s Its %s jobs have ended: %s.", why, ingest.Number(counts.Sum()), ended(counts))
 }

@@ -322,6 +322,19 @@ var batchCases = []explainCase{
 		b.requeue(ingest.JobID(id, 1))
 		return id
 	}, queue.OnPerson},
+	{"Batch Failed: cancelled", inState(ingest.BatchFailed, func(row *queue.Batch) {
+		row.Cancelled = &ingest.Decision{Actor: "ada", Reason: "the wrong year"}
+	}), queue.OnPerson},
+	{"Batch Failed: cancelled before its jobs were made", func(b *bench) string {
+		id := b.submitted()
+		b.did(ingest.ActCancel, id)
+		return id
+	}, queue.OnPerson},
+	{"Batch Processing: cancelled", func(b *bench) string {
+		id := b.submitJobs(make([]ingest.Job, 3)...)
+		b.did(ingest.ActCancel, id)
+		return id
+	}, queue.OnJobs},
 	{"Batch Deleted", inState(ingest.BatchDeleted), queue.OnNothing},
 	{"Batch Deleted by a person", inState(ingest.BatchDeleted, func(row *queue.Batch) {
 		row.Removal = &ingest.Decision{Actor: "ada", Reason: "a test."}

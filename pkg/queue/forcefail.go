@@ -12,9 +12,7 @@ func (q *Queue) ForceFail(ctx context.Context, id, reason, actor string) (*Job, 
 	return q.act(ctx, ingest.ActFail, id, reason, actor, false)
 }
 
-// decideFail fails a running or waiting job. Its worker, if there is one, can no longer
-// write, because the rev has changed. At Storing it checks the storage first, so that the
-// message does not deny a committed version.
+// decideFail fails a job that has started.
 func decideFail(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d decision, err error) {
 	if row.State == ingest.Failed {
 		d.next, d.unchanged, d.summary = row.Job, true, fmt.Sprintf("job %s is Failed already", row.Job.ID)
@@ -24,13 +22,19 @@ func decideFail(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d dec
 		return d, cannot(a, string(row.State), "a state from Estimating to Notify", row.State.Becomes(),
 			"A job that has not started can be held, and then deleted")
 	}
+	return q.stopJob(ctx, row, a, ingest.Decision{Reason: a.Reason, Actor: a.Actor}.String("stopped"))
+}
+
+// stopJob fails a job that has started. Its worker, if there is one, can no longer write,
+// because the rev has changed. At Storing it checks the storage first, so that the message
+// does not deny a committed version.
+func (q *Queue) stopJob(ctx context.Context, row *Job, a ingest.Action, message string) (d decision, err error) {
 	job := row.Job
 	if job.State == ingest.Storing && q.Stored != nil {
 		if err := q.Stored(ctx, &job); err != nil {
 			return d, err
 		}
 	}
-	message := fmt.Sprintf("stopped by %s: %s", a.Actor, a.Reason)
 	if job.ObjectVersion == 0 {
 		message = sentence(message) + " Requeue the job to continue it"
 	}
@@ -39,7 +43,7 @@ func decideFail(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d dec
 	d.summary = fmt.Sprintf("job %s fails at %s; a requeue continues it", job.ID, job.State)
 	if row.Running() {
 		old := ExecutionName(job.ID, row.Exec)
-		d.then = func(ctx context.Context) { q.stop(ctx, MachineJob, old, "stopped by "+a.Actor) }
+		d.then = func(ctx context.Context) { q.stop(ctx, MachineJob, old, ingest.Cut(message, 200)) }
 	}
 	return d, nil
 }

@@ -95,6 +95,7 @@ type Batch struct {
 type Counts struct {
 	table.Head
 	ingest.Counts
+	StopAfter int `dynamo:"stop_after,omitempty"` // that of the batch
 }
 
 func jobSubject(id string) event.Subject   { return event.Subject{Type: event.Job, ID: id} }
@@ -126,9 +127,13 @@ func (q *Queue) Batch(ctx context.Context, id string) (*Batch, error) {
 
 // Counts reads a batch's counts.
 func (q *Queue) Counts(ctx context.Context, batch string) (ingest.Counts, error) {
-	var row Counts
-	err := q.Table.Get(ctx, countKey(batch), &row)
-	return row.Counts, named(err, "batch", batch)
+	row, err := q.countRow(ctx, batch)
+	return row.Counts, err
+}
+
+func (q *Queue) countRow(ctx context.Context, batch string) (row Counts, err error) {
+	err = q.Table.Get(ctx, countKey(batch), &row)
+	return row, named(err, "batch", batch)
 }
 
 // named adds the item's id to a NotFound.

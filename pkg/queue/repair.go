@@ -118,6 +118,9 @@ func (q *Queue) tryClose(ctx context.Context, row *Batch) error {
 		}
 		return err
 	}
+	if started, err := q.cancelOpen(ctx, again); started || err != nil {
+		return err
+	}
 	next := again.Batch
 	next.Repairs++
 	return q.changeBatch(ctx, again, q.Rules.DueBatch(next, q.Now()), origin{})

@@ -38,7 +38,7 @@ func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []b
 	if err := q.putBatch(tx, row, next, origin{event: "batch.state", actor: actor, component: "api"}); err != nil {
 		return nil, err
 	}
-	tx.Insert(&Counts{Head: head(countKey(id))})
+	tx.Insert(&Counts{Head: head(countKey(id)), StopAfter: b.StopAfter})
 	if key != "" {
 		known, err := q.remember(ctx, tx, key, body, id, now)
 		if known != nil || err != nil {

@@ -82,10 +82,15 @@ func (q *Queue) Unpack(ctx context.Context, row *Batch, jobs []ingest.Job, expec
 		return err
 	}
 
-	if failed := count[string(ingest.ClassFailed)]; failed > 0 {
+	failed := count[string(ingest.ClassFailed)]
+	if failed > 0 {
 		q.Metric(FailedJobs, float64(failed))
 	}
-	q.wake(ctx, ingest.BatchWakes(prev, next))
+	wakes := ingest.BatchWakes(prev, next)
+	if failed > 0 && next.State == prev.State { // perhaps too many
+		wakes = append(wakes, ingest.Wake{Kind: ingest.CloseBatch, ID: next.ID})
+	}
+	q.wake(ctx, wakes)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import "archivist/pkg/notify"
 // of a pause a HoldChange.
 const (
 	EventBatchState        = "batch.state"
+	EventBatchCancelled    = "batch.cancelled"
 	EventBatchMail         = "batch.mail"
 	EventBatchRepaired     = "batch.repaired"
 	EventJobState          = "job.state"
@@ -34,7 +35,8 @@ const (
 )
 
 // EventTypes are the types of events.
-var EventTypes = []string{EventBatchState, EventBatchMail, EventBatchRepaired, EventJobState, EventJobRequeued,
+var EventTypes = []string{EventBatchState, EventBatchCancelled, EventBatchMail, EventBatchRepaired, EventJobState,
+	EventJobRequeued,
 	EventJobRepaired, EventJobPreserved, EventJobCleaned, EventJobCleaning, EventJobPrioritized,
 	EventJobContinued, EventObjectCreate, EventObjectModify,
 	EventCollectionProfile, EventCollectionHeld, EventCollectionRelease, EventBatchHeld, EventBatchReleased,

@@ -76,6 +76,8 @@ type BatchRequest struct {
 	Metadata *Metadata `json:"metadata,omitempty"`
 	// The expected newest version of the object. The job fails if the object is at another version.
 	IfVersion int `json:"ifVersion,omitempty" minimum:"1" example:"1"`
+	// Cancel the batch when this many of its jobs have failed: those that have not ended are given up.
+	StopAfterFailures int `json:"stopAfterFailures,omitempty" minimum:"1" maximum:"99999" example:"100"`
 	// Mail addresses that receive the report, in addition to those of the collection.
 	Notification []string `json:"notification,omitempty" maxItems:"20" example:"[\"maps@example.org\"]"`
 	// The depositor's note about the batch. It is stored as the message of the version.
