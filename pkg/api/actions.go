@@ -73,7 +73,7 @@ type BatchAction struct {
 
 // CollectionAction is a request to act on a collection.
 type CollectionAction struct {
-	NameInput
+	Name string `path:"name" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"`
 	Acting
 	Body v1.CollectionAction
 }
@@ -184,8 +184,11 @@ func wireResult(r ingest.ActionResult) v1.ActionResult {
 }
 
 func wireBulk(b ingest.Bulk) v1.Bulk {
-	f := b.Filter
 	return v1.Bulk{Action: string(b.Name), Priority: b.Priority, Confirm: b.Confirm, Until: timestamp(b.Until),
-		Filter: v1.JobFilter{Batch: f.Batch, Collection: f.Collection, State: string(f.State),
-			Before: timestamp(f.Before), Message: f.Message}}
+		Filter: wireFilter(b.Filter)}
+}
+
+func wireFilter(f ingest.Filter) v1.JobFilter {
+	return v1.JobFilter{Batch: f.Batch, Collection: f.Collection, State: string(f.State), Message: f.Message,
+		Before: timestamp(f.Before)}
 }

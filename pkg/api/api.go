@@ -68,6 +68,7 @@ func (a *API) Handler() http.Handler {
 	a.batches(h)
 	a.jobs(h)
 	a.actions(h)
+	a.bulk(h)
 	a.objects(h)
 	a.reindexing(h)
 	a.collections(h)
@@ -113,11 +114,18 @@ func redirect[I any](a *API, h huma.API, path, id, summary string, f func(contex
 	})
 }
 
+// operationEvents begins the types of the events of operations.
+const operationEvents = "operation."
+
 func wireEvent(r event.Row) v1.Event {
 	detail := json.RawMessage(r.Detail)
 	var profile collection.Profile
 	if r.Type == v1.EventCollectionProfile && json.Unmarshal(detail, &profile) == nil {
 		detail, _ = json.Marshal(wireProfile(profile)) // cannot fail: it has only strings and numbers
+	}
+	var change queue.OperationChange
+	if strings.HasPrefix(r.Type, operationEvents) && json.Unmarshal(detail, &change) == nil {
+		detail, _ = json.Marshal(wireChange(change))
 	}
 	return v1.Event{ID: r.ID, Version: r.Version, Type: r.Type, Time: ingest.Timestamp(r.Time), Outcome: r.Outcome,
 		Actor: r.Actor, Component: r.Component, Detail: detail}

@@ -28,7 +28,11 @@ func (a *API) batches(h huma.API) {
 
 func (a *API) overview(ctx context.Context, _ *struct{}) (v1.Queue, error) {
 	o, err := a.Queue.Overview(ctx)
-	return v1.Queue{Waiting: o.Waiting, Running: o.Running, MaxInFlight: o.MaxInFlight, SpaceFree: o.SpaceFree,
+	if err != nil {
+		return v1.Queue{}, err
+	}
+	holds, err := a.Queue.Holds(ctx)
+	return v1.Queue{Holds: list(queue.Page[queue.Hold]{Items: holds}, wireHold).Items, Waiting: o.Waiting, Running: o.Running, MaxInFlight: o.MaxInFlight, SpaceFree: o.SpaceFree,
 		OldestWaiting: o.OldestWaiting, OldestSince: o.OldestSince, LastSweep: o.LastSweep}, err
 }
 
@@ -42,6 +46,11 @@ func (a *API) oneBatch(ctx context.Context, in *IDInput) (v1.Batch, error) {
 		return wire, err
 	}
 	wire.MailProblems, err = a.mailProblems(ctx, b)
+	if err != nil || wire.Hold != nil || v1.Ended(wire.State) {
+		return wire, err
+	}
+	wire.Hold, err = a.standing(ctx, ingest.Target{Kind: ingest.TargetCollection, ID: b.Collection},
+		ingest.Target{Kind: ingest.TargetBatch, ID: in.ID})
 	return wire, err
 }
 
@@ -65,7 +74,11 @@ func (a *API) batchesOfCollection(ctx context.Context, in *OfCollection) (v1.Lis
 
 func (a *API) batch(ctx context.Context, b *queue.Batch) (v1.Batch, error) {
 	c, err := a.Queue.Counts(ctx, b.Batch.ID)
-	return v1.Batch{ID: b.Batch.ID, State: string(b.State), Collection: b.Collection, Submitter: b.Submitter,
+	var hold *v1.Hold
+	if b.Hold != nil {
+		hold = holdOn(b.Hold, "", b.Batch.ID, b.Collection)
+	}
+	return v1.Batch{Hold: hold, ID: b.Batch.ID, State: string(b.State), Collection: b.Collection, Submitter: b.Submitter,
 		Note:    b.Note,
 		Created: ingest.Timestamp(b.Created), Message: b.Message, Warnings: b.Warnings, Report: reportPath(b),
 		Reports: b.LastReport(),

@@ -9,6 +9,7 @@ import (
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/collection"
 	"archivist/pkg/event"
+	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 )
 
@@ -40,7 +41,11 @@ func (a *API) collections(h huma.API) {
 
 func (a *API) collection(ctx context.Context, in *NameInput) (v1.Collection, error) {
 	p, known, err := a.Collections.Profile(ctx, in.Name)
-	return v1.Collection{Name: in.Name, Default: !known, Profile: wireProfile(p)}, err
+	if err != nil {
+		return v1.Collection{}, err
+	}
+	hold, err := a.standing(ctx, ingest.Target{Kind: ingest.TargetCollection, ID: in.Name})
+	return v1.Collection{Name: in.Name, Default: !known, Hold: hold, Profile: wireProfile(p)}, err
 }
 
 func (a *API) collectionEvents(ctx context.Context, in *NameCursor) (v1.List[v1.Event], error) {

@@ -10,6 +10,7 @@ import (
 const (
 	batchID       = "01M7ZBMEYHBB62YP6RY21T1GQ6"
 	jobID         = batchID + "-00001"
+	operationID   = "01M7ZBMEYHBB62YP6RY21T1GQ8"
 	arkExample    = "ark:/99999/fk4tq65d6k"
 	timeExample   = "2026-11-22T09:31:12Z"
 	cursorExample = "eyJwayI6IkJBVENIIzAxTTdaIn0"
@@ -108,6 +109,29 @@ var releasedExample = v1.ActionOutcome{Action: "release", Target: "collection:ma
 func pausedExample(target string) v1.ActionResult {
 	return v1.ActionResult{ActionOutcome: v1.ActionOutcome{Action: "pause", Target: target, Changed: true,
 		Summary: "the " + target + " is paused until 2026-11-22T18:00:00Z"}}
+}
+
+var requeueAll = v1.OperationRequest{Action: "requeue", ActionOptions: sourceIsBack,
+	Filter: &v1.JobFilter{Collection: "maps", State: v1.Failed, Message: "404 Not Found"}}
+
+var operationExample = v1.Operation{
+	ID: operationID, Action: "requeue", State: v1.OperationRunning, Filter: requeueAll.Filter,
+	Reason: sourceIsBack.Reason, Actor: operator, Execution: operationID + "-1", Started: timeExample,
+	Counts: v1.OperationCounts{Planned: 120, Done: 80, Refused: 3, Left: 37},
+}
+
+var refusalExample = v1.Refusal{Job: jobID, Reason: "job " + jobID + " cannot be requeued: a new submission is needed"}
+
+var findingExample = v1.Finding{Invariant: "batch-counts", Subject: "batch:" + batchID,
+	Evidence: "it counts 3 failed jobs; 2 of its jobs are Failed", Command: "archivist doctor --repair"}
+
+var holdExample = v1.Hold{Target: "collection:maps", Reason: "The scanner is repaired.", Actor: operator,
+	Since: timeExample, Until: "2026-11-23T06:00:00Z"}
+
+// interrupted is an operation after it was interrupted.
+func interrupted(o v1.Operation) v1.Operation {
+	o.State, o.Execution = v1.OperationInterrupted, ""
+	return o
 }
 
 // listed returns a batch in the form that lists have.

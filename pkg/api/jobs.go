@@ -82,7 +82,11 @@ func (a *API) jobsOfCollection(ctx context.Context, in *OfCollection) (v1.List[v
 func stateOfJob(j queue.Job) string { return string(j.State) }
 
 func wireJob(j queue.Job) v1.Job {
-	return v1.Job{ID: j.Job.ID, Batch: j.Batch, Collection: j.Collection, State: string(j.State),
+	var hold *v1.Hold
+	if j.Hold != nil {
+		hold = holdOn(j.Hold, j.Job.ID, j.Batch, j.Collection)
+	}
+	return v1.Job{Hold: hold, ID: j.Job.ID, Batch: j.Batch, Collection: j.Collection, State: string(j.State),
 		LastSuccessfulState: string(j.LastSuccessful), Parked: j.Parked, Priority: j.Priority,
 		SpaceNeeded: j.SpaceNeeded,
 		RetryCount:  j.RetryCount, Recoverable: j.State == ingest.Failed && !j.NotRecoverable,

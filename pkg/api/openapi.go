@@ -79,6 +79,12 @@ var parameters = map[string]parameter{
 	"reindex cursor": {"The cursor of the previous response, or the key prefix at which to begin.", "a0"},
 	"reindex to":     {"The key prefix at which to end. So several requests can share the work.", "b"},
 
+	"getOperation id":        {"The id of the operation.", operationID},
+	"listRefusals id":        {"The id of the operation.", operationID},
+	"listFindings id":        {"The id of the operation.", operationID},
+	"listOperationEvents id": {"The id of the operation.", operationID},
+	"actOnOperation id":      {"The id of the operation.", operationID},
+
 	"Idempotency-Key": {"A key of your choice, so that the request can be repeated safely.", "maps-2026-11-22"},
 	"Archivist-User": {"The name of the person who makes the request. It is not verified: events show it as " +
 		"`an operator (unverified: \"ann\")`.", "ann"},
@@ -127,7 +133,7 @@ func complete(h huma.API) error {
 	}
 	detail := schema.Schema(reflect.TypeFor[v1.Event](), false, "Event").Properties["detail"]
 	for _, t := range []reflect.Type{reflect.TypeFor[v1.StateChange](), reflect.TypeFor[v1.MailOutcome](),
-		reflect.TypeFor[v1.ObjectRecord](), reflect.TypeFor[v1.Profile]()} {
+		reflect.TypeFor[v1.ObjectRecord](), reflect.TypeFor[v1.Profile](), reflect.TypeFor[v1.OperationChange]()} {
 		detail.OneOf = append(detail.OneOf, schema.Schema(t, true, ""))
 	}
 	return describe(schema)

@@ -79,6 +79,38 @@ var operations = map[string]about{
 		description: "While the storage is paused, no job begins to store a version. Jobs continue up to that point " +
 			"and wait there." + onActions},
 
+	"startOperation": {tag: "Operation", refusals: []problemType{notFound, conflict},
+		request: requeueAll, answer: operationExample,
+		description: "An action on all jobs that `filter` selects when the operation plans them. A job on which the " +
+			"action is refused does not stop the others. With `dryRun` the operation only finds out what the action " +
+			"would do with each job.\n\nThe action `doctor` checks the rules that the rows and the storage root must " +
+			"keep.\n\nThe operation runs by itself: read it, or interrupt it, under its id. With an `Idempotency-Key` " +
+			"the same request within 30 days returns the same operation."},
+	"listOperations": {tag: "Operation",
+		answer:      v1.List[v1.Operation]{Items: []v1.Operation{operationExample}, Cursor: cursorExample},
+		description: "Newest first. Operations are kept for 90 days."},
+	"getOperation": {tag: "Operation", refusals: []problemType{notFound}, answer: operationExample,
+		description: "The current state of the operation, with its counts."},
+	"listRefusals": {tag: "Operation", refusals: []problemType{notFound},
+		answer:      v1.List[v1.Refusal]{Items: []v1.Refusal{refusalExample}},
+		description: "In the order of their ids, with the reasons."},
+	"listFindings": {tag: "Operation", refusals: []problemType{notFound},
+		answer:      v1.List[v1.Finding]{Items: []v1.Finding{findingExample}},
+		description: "In the order in which they were found, with the evidence and the command that repairs it."},
+	"listOperationEvents": {tag: "Operation", refusals: []problemType{notFound},
+		answer: events(v1.EventOperationStarted, "Operation",
+			`{"action": "requeue", "filter": {"collection": "maps"}, "state": "Running", "exec": 1, "counts": `+
+				`{"planned": 0, "done": 0, "refused": 0, "left": 0}}`),
+		description: "The events of the operation, oldest first."},
+	"actOnOperation": {tag: "Operation", refusals: []problemType{notFound, conflict, changed},
+		request: v1.OperationAction{Action: "interrupt", Reason: "It was the wrong collection."},
+		answer:  interrupted(operationExample),
+		description: "`interrupt` stops the operation; jobs that are done stay so. `continue` lets an interrupted " +
+			"operation do the rest."},
+	"listHolds": {tag: "Operation", answer: v1.List[v1.Hold]{Items: []v1.Hold{holdExample}},
+		description: "The pauses of the queue and the storage, then the holds of collections and batches, oldest " +
+			"first. The hold of a single job is on the job."},
+
 	"findObjects": {tag: "Objects", refusals: []problemType{notFound},
 		answer: v1.List[v1.Object]{Items: []v1.Object{objectExample}, Cursor: cursorExample},
 		description: "By `ark`; by `collection` and `localId`; or all of a `collection`, last changed first, 50 " +

@@ -3,6 +3,7 @@ package v1
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
@@ -37,3 +38,48 @@ func (c *Client) Act(ctx context.Context, on ingest.Target, in Action, key strin
 func (c *Client) act(ctx context.Context, path string, in Action, key string, out any) error {
 	return c.Call(ctx, http.MethodPost, path+"/actions", in, out, "Idempotency-Key", key)
 }
+
+// Start starts a bulk operation, or the doctor. The same key with the same request gives the
+// same operation.
+func (c *Client) Start(ctx context.Context, in OperationRequest, key string) (out Operation, err error) {
+	err = c.Call(ctx, http.MethodPost, "/v1/operations", in, &out, "Idempotency-Key", key)
+	return out, err
+}
+
+// Operations lists bulk operations, newest first.
+func (c *Client) Operations(ctx context.Context, limit int) ([]Operation, error) {
+	return list[Operation](ctx, c, "/v1/operations", Filter{Limit: limit})
+}
+
+// Operation returns one bulk operation.
+func (c *Client) Operation(ctx context.Context, id string) (Operation, error) {
+	return get[Operation](ctx, c, operationPath(id))
+}
+
+// OperationEvents lists the events of a bulk operation, oldest first.
+func (c *Client) OperationEvents(ctx context.Context, id string) ([]Event, error) {
+	return list[Event](ctx, c, operationPath(id)+"/events", Filter{})
+}
+
+// Refusals lists the jobs on which the action of an operation was refused.
+func (c *Client) Refusals(ctx context.Context, id string, limit int) ([]Refusal, error) {
+	return list[Refusal](ctx, c, operationPath(id)+"/refusals", Filter{Limit: limit})
+}
+
+// Findings lists what the doctor has found.
+func (c *Client) Findings(ctx context.Context, id string, limit int) ([]Finding, error) {
+	return list[Finding](ctx, c, operationPath(id)+"/findings", Filter{Limit: limit})
+}
+
+// ActOnOperation interrupts or continues an operation.
+func (c *Client) ActOnOperation(ctx context.Context, id string, in OperationAction) (out Operation, err error) {
+	err = c.Call(ctx, http.MethodPost, operationPath(id)+"/actions", in, &out)
+	return out, err
+}
+
+// Holds lists the pauses and holds that stand.
+func (c *Client) Holds(ctx context.Context, limit int) ([]Hold, error) {
+	return list[Hold](ctx, c, "/v1/holds", Filter{Limit: limit})
+}
+
+func operationPath(id string) string { return "/v1/operations/" + url.PathEscape(id) }

@@ -4,8 +4,8 @@ import "archivist/pkg/notify"
 
 // The types of events. The detail of an event of a job or a batch is a StateChange, but
 // that of batch.mail is a MailOutcome. The detail of an event of an object is an
-// ObjectRecord, that of collection.profile a Profile, and that of a hold of a collection or
-// of a pause a HoldChange.
+// ObjectRecord, that of collection.profile a Profile, that of a hold of a collection or
+// of a pause a HoldChange, and that of an operation an OperationChange.
 const (
 	EventBatchState        = "batch.state"
 	EventBatchCancelled    = "batch.cancelled"
@@ -32,6 +32,11 @@ const (
 	EventQueueResumed      = "queue.resumed"
 	EventStoragePaused     = "storage.paused"
 	EventStorageResumed    = "storage.resumed"
+	EventOperationStarted  = "operation.started"
+	EventOperationDone     = "operation.done"
+	EventOperationStopped  = "operation.interrupted"
+	EventOperationContinue = "operation.continued"
+	EventOperationRepaired = "operation.repaired"
 )
 
 // EventTypes are the types of events.
@@ -40,7 +45,9 @@ var EventTypes = []string{EventBatchState, EventBatchCancelled, EventBatchMail, 
 	EventJobRepaired, EventJobPreserved, EventJobCleaned, EventJobCleaning, EventJobPrioritized,
 	EventJobContinued, EventObjectCreate, EventObjectModify,
 	EventCollectionProfile, EventCollectionHeld, EventCollectionRelease, EventBatchHeld, EventBatchReleased,
-	EventJobHeld, EventJobReleased, EventQueuePaused, EventQueueResumed, EventStoragePaused, EventStorageResumed}
+	EventJobHeld, EventJobReleased, EventQueuePaused, EventQueueResumed, EventStoragePaused, EventStorageResumed,
+	EventOperationStarted, EventOperationDone, EventOperationStopped, EventOperationContinue,
+	EventOperationRepaired}
 
 // Waits are the kinds of things that a batch or a job can wait for.
 var Waits = []string{"nothing", "person", "turn", "lock", "slot", "space", "start", "worker", "source", "jobs",
@@ -58,6 +65,8 @@ type StateChange struct {
 	Reason string `json:"reason,omitempty"`
 	// Whether the job is parked: it waits, without an execution, for something that another job holds.
 	Parked bool `json:"parked,omitempty"`
+	// The bulk operation, or the request with an Idempotency-Key, that caused the change.
+	Request string `json:"request,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ8"`
 }
 
 // HoldChange is the detail of the event that a hold or a pause began, changed or ended.

@@ -132,6 +132,8 @@ type Batch struct {
 	Reports int `json:"reports,omitempty" example:"1"`
 	// The reason for its failure, or the message of its last step.
 	Message string `json:"message,omitempty"`
+	// What stops the work on it: a hold of the batch or of its collection.
+	Hold *Hold `json:"hold,omitempty"`
 	// Warnings about its accepted manifest, at most the first few. The depositor should check them.
 	Warnings []string `json:"warnings,omitempty" example:"[\"manifest: line 7: lines after #%eof are ignored\"]"`
 	// Mails about it that did not reach a recipient. Absent in lists.
@@ -178,6 +180,8 @@ type Job struct {
 	LastSuccessfulState string `json:"lastSuccessfulState,omitempty"`
 	// Whether the job is parked: it waits, without an execution, for something that another job holds.
 	Parked bool `json:"parked,omitempty"`
+	// What stops the job, if it is Held: a hold of the job, of its batch or of its collection.
+	Hold *Hold `json:"hold,omitempty"`
 	// From 0 (first) to 999 (last).
 	Priority int `json:"priority" minimum:"0" maximum:"999" example:"5"`
 	// The work space that it needs in bytes; 0 until it is known.
@@ -284,6 +288,8 @@ type Queue struct {
 	MaxInFlight int `json:"maxInFlight" example:"20"`
 	// The free work space in bytes.
 	SpaceFree int64 `json:"spaceFree" example:"10995116277760"`
+	// The pauses of the queue and the storage, then the holds of collections and batches.
+	Holds []Hold `json:"holds,omitempty"`
 	// The job that has waited longest.
 	OldestWaiting string `json:"oldestWaiting,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
 	// The time since when that job has waited.
@@ -415,6 +421,8 @@ type Collection struct {
 	Name string `json:"name" example:"maps"`
 	// Whether the collection has no profile of its own and uses the default.
 	Default bool `json:"default,omitempty"`
+	// The hold of the collection, if it is held.
+	Hold *Hold `json:"hold,omitempty"`
 	// The profile of the collection.
 	Profile Profile `json:"profile"`
 }
