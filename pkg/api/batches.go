@@ -28,11 +28,8 @@ func (a *API) batches(h huma.API) {
 
 func (a *API) overview(ctx context.Context, _ *struct{}) (v1.Queue, error) {
 	o, err := a.Queue.Overview(ctx)
-	if err != nil {
-		return v1.Queue{}, err
-	}
-	holds, err := a.Queue.Holds(ctx)
-	return v1.Queue{Holds: list(queue.Page[queue.Hold]{Items: holds}, wireHold).Items, Waiting: o.Waiting, Running: o.Running, MaxInFlight: o.MaxInFlight, SpaceFree: o.SpaceFree,
+	return v1.Queue{Waiting: o.Waiting, Running: o.Running, MaxInFlight: o.MaxInFlight, SpaceFree: o.SpaceFree,
+		Holds:         list(queue.Page[queue.Hold]{Items: o.Holds}, wireHold).Items,
 		OldestWaiting: o.OldestWaiting, OldestSince: o.OldestSince, LastSweep: o.LastSweep}, err
 }
 
@@ -78,8 +75,8 @@ func (a *API) batch(ctx context.Context, b *queue.Batch) (v1.Batch, error) {
 	if b.Hold != nil {
 		hold = holdOn(b.Hold, "", b.Batch.ID, b.Collection)
 	}
-	return v1.Batch{Hold: hold, ID: b.Batch.ID, State: string(b.State), Collection: b.Collection, Submitter: b.Submitter,
-		Note:    b.Note,
+	return v1.Batch{ID: b.Batch.ID, State: string(b.State), Collection: b.Collection, Submitter: b.Submitter,
+		Note: b.Note, Hold: hold,
 		Created: ingest.Timestamp(b.Created), Message: b.Message, Warnings: b.Warnings, Report: reportPath(b),
 		Reports: b.LastReport(),
 		Counts: v1.Counts{Expected: b.Expected, Processing: c.Processing, Held: c.Held, Failed: c.Failed,

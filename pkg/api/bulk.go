@@ -30,7 +30,7 @@ type OperationAction struct {
 // Started is the response to a started operation.
 type Started struct {
 	Status   int
-	Location string `header:"Location" doc:"The operation's URL, relative." example:"operations/01M7ZBMEYHBB62YP6RY21T1GQ8"`
+	Location string `header:"Location" doc:"The operation's URL, relative." example:"operations/01M7ZBMEYHBB62YP6"`
 	Body     v1.Operation
 }
 
@@ -145,7 +145,8 @@ func bulkOf(b v1.OperationRequest) (bulk ingest.Bulk, err error) {
 	if err != nil {
 		return bulk, fault.New(fault.Invalid, "filter.%w", err)
 	}
-	bulk.Filter = ingest.Filter{Batch: f.Batch, Collection: f.Collection, State: ingest.State(state), Message: f.Message}
+	bulk.Filter = ingest.Filter{Batch: f.Batch, Collection: f.Collection, State: ingest.State(state),
+		Message: f.Message}
 	bulk.Filter.Before, err = moment("filter.before", f.Before)
 	return bulk, err
 }

@@ -185,7 +185,8 @@ func TestHolds(t *testing.T) {
 		on ingest.Target
 		in v1.Action
 	}{
-		{ingest.Target{Kind: ingest.TargetCollection, ID: "maps"}, v1.Action{Action: "hold", Reason: "scanner", Until: until}},
+		{ingest.Target{Kind: ingest.TargetCollection, ID: "maps"},
+			v1.Action{Action: "hold", Reason: "scanner", Until: until}},
 		{ingest.Target{Kind: ingest.TargetStorage}, v1.Action{Action: "pause", Reason: "disks"}},
 	} {
 		if r, err := c.Act(t.Context(), k.on, k.in, ""); err != nil || !r.Changed {

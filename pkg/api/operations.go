@@ -84,8 +84,8 @@ var operations = map[string]about{
 		description: "An action on all jobs that `filter` selects when the operation plans them. A job on which the " +
 			"action is refused does not stop the others. With `dryRun` the operation only finds out what the action " +
 			"would do with each job.\n\nThe action `doctor` checks the rules that the rows and the storage root must " +
-			"keep.\n\nThe operation runs by itself: read it, or interrupt it, under its id. With an `Idempotency-Key` " +
-			"the same request within 30 days returns the same operation."},
+			"keep.\n\nThe operation runs by itself: read it, or interrupt it, under its id. With an " +
+			"`Idempotency-Key` the same request within 30 days returns the same operation."},
 	"listOperations": {tag: "Operation",
 		answer:      v1.List[v1.Operation]{Items: []v1.Operation{operationExample}, Cursor: cursorExample},
 		description: "Newest first. Operations are kept for 90 days."},
