@@ -1,11 +1,15 @@
 package lambda
 
 import (
+	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
+	"archivist/pkg/queue"
+	"archivist/statemachines"
 )
 
 // TestAdminInput: what a person may write in the console, and what the first wrong field of
@@ -72,4 +76,40 @@ func same(a, b ingest.Action) bool {
 		a.Priority, b.Priority = nil, nil
 	}
 	return a == b
+}
+
+// TestAdminExamples: the inputs that the documents and the definition's comment show are
+// accepted.
+func TestAdminExamples(t *testing.T) {
+	document, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var definition struct{ Comment string }
+	if err := json.Unmarshal([]byte(statemachines.Definitions[queue.MachineAdmin]), &definition); err != nil {
+		t.Fatal(err)
+	}
+	_, comment, _ := strings.Cut(definition.Comment, ": ")
+	for from, examples := range map[string][]string{"the document": strings.Split(string(document), "\n"),
+		"the comment": strings.Split(comment, " | ")} {
+		found := 0
+		for _, example := range examples {
+			if !strings.HasPrefix(example, `{"action"`) {
+				continue
+			}
+			found++
+			in, err := readInput([]byte(example))
+			if err == nil && in.Filter != nil {
+				_, err = in.bulk()
+			} else if err == nil && in.Action != ingest.ActDoctor {
+				_, err = in.action()
+			}
+			if err != nil || in.Reason == "" {
+				t.Errorf("%s shows %s: %v", from, example, err)
+			}
+		}
+		if found != 5 {
+			t.Errorf("%s shows %d inputs", from, found)
+		}
+	}
 }
