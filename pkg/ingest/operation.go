@@ -28,6 +28,11 @@ func (f Filter) Matches(j *Job) bool {
 		strings.Contains(strings.ToLower(j.Message), strings.ToLower(f.Message))
 }
 
+// MatchesBatch reports whether the filter selects a batch that has no jobs yet.
+func (f Filter) MatchesBatch(b *Batch) bool {
+	return f.Matches(&Job{Batch: b.ID, Collection: b.Collection, State: f.State, Message: b.Message, Work: b.Work})
+}
+
 // BulkActions are the actions on jobs that a bulk operation can do, with the states that it
 // selects if the filter names none.
 var BulkActions = map[ActionName][]State{
@@ -198,14 +203,15 @@ func OperationWakes(prev, next Operation) []Wake {
 	return []Wake{{Kind: StartOperation, ID: next.ID, Exec: next.Exec}}
 }
 
-// PlacesOf lists the places in the index "work" where the jobs of a state wait.
+// PlacesOf lists the places in the index "work" where all jobs of a state wait, in the order
+// in which a job moves between them; none if jobs of the state are elsewhere.
 func PlacesOf(s State) []string {
 	switch s {
 	case Pending:
 		return []string{WorkPending}
 	case Provisioning:
 		return []string{WorkProvisioning}
-	case Failed: // a job moves from the first to the second
+	case Failed:
 		return []string{WorkCleanUp, WorkFailed}
 	case Held:
 		return []string{WorkHeld}

@@ -40,6 +40,23 @@ func (q *Queue) block(ctx context.Context, job, batch string, exec int64, what s
 	}
 }
 
+// blockOperation is block for an operation.
+func (q *Queue) blockOperation(ctx context.Context, id string, exec int64, what string, cause error) {
+	if !isRefusal(cause) {
+		return
+	}
+	q.Metric(Stuck, 1)
+	row, err := q.Operation(ctx, id)
+	if err == nil && row.RunsAs(exec) {
+		next := row.Operation
+		next.Blocked = ingest.Cut(what+": "+causeOf(cause), maxBlocked)
+		err = q.changeOperation(ctx, row, next, origin{})
+	}
+	if err != nil && !fault.Is(err, fault.Stale) {
+		q.Log.Warn("a refused call could not be recorded", "operation", id, "error", err)
+	}
+}
+
 // recordBlocked does not write a row that has changed since, or that a worker has: the
 // worker would lose its lease.
 func (q *Queue) recordBlocked(ctx context.Context, job, batch string, exec int64, text string) error {

@@ -78,9 +78,9 @@ func (d Admin) checkBulk(ctx context.Context, b ingest.Bulk, role ingest.Role) e
 	switch {
 	case b.Name == ingest.ActCancel:
 		return fault.New(fault.Invalid, "action: cancel is an action on a batch")
-	case b.Name == ingest.ActRequeue && b.Confirm:
-		return fault.New(fault.Invalid, "confirm: a bulk requeue cannot confirm that newer versions are replaced; "+
-			"requeue these jobs one by one")
+	case b.Confirm && (b.Name == ingest.ActRequeue || b.Name == ingest.ActRelease):
+		return fault.New(fault.Invalid, "confirm: a bulk operation cannot confirm that newer versions are replaced; "+
+			"%s these jobs one by one", b.Name)
 	}
 	if err := role.May(b.Name); err != nil {
 		return err
@@ -118,9 +118,8 @@ func (d Admin) begin(ctx context.Context, o ingest.Operation, request string) (*
 		return nil, err
 	}
 	o.Execution = d.Execution
-	a := ingest.Action{Name: o.Name, Target: ingest.Target{Kind: "operation"}, Request: request}
 	for range 2 {
-		r, err := q.receipt(ctx, a)
+		r, err := q.receiptOf(ctx, request, ingest.Target{Kind: "operation"}, o.Name, o)
 		if err != nil {
 			return nil, err
 		}

@@ -91,6 +91,11 @@ func TestBulkRequeue(t *testing.T) {
 	if again := b.operate(bulk, "r1", false); again.Operation.ID != op.Operation.ID {
 		t.Errorf("the same request started %s, then %s", op.Operation.ID, again.Operation.ID)
 	}
+	_, err := (queue.Admin{Queue: b.q}).Start(t.Context(), ingest.Bulk{Name: ingest.ActRequeue,
+		Filter: ingest.Filter{Batch: other}}, "source fixed", "ann", ingest.Administrator, "r1", false)
+	if !fault.Is(err, fault.Conflict) {
+		t.Errorf("another filter under the same request id: %v", err)
+	}
 	done := b.finish(op.Operation.ID)
 	if want := (ingest.Tally{Planned: 119, Done: 118, Refused: 1}); done.Tally != want || done.Tally.Left() != 0 ||
 		done.State != ingest.OperationDone {

@@ -110,7 +110,7 @@ func (w *bulkCrash) call(_ string, call func() error) error {
 // run makes the mortal process start the operation and run its pages.
 func (w *bulkCrash) run() error {
 	d := queue.Admin{Queue: w.mortal}
-	op, err := d.Start(w.Context(), w.bulk(), "fixed", "ann", ingest.Administrator, "r", false)
+	op, err := d.Start(w.Context(), w.bulk(), "source fixed", "ann", ingest.Administrator, "r", false)
 	for err == nil && op.State == ingest.OperationRunning {
 		op, err = d.RunPage(w.Context(), op.Operation.ID, 1, w.now.Add(time.Minute))
 		if op != nil && op.Exec != 1 {

@@ -21,7 +21,7 @@ func (d Admin) Operations(ctx context.Context, cursor string) (Page[Operation], 
 
 // Item is an item of an operation.
 type Item struct {
-	Job     string
+	Job     string // the id of the job, or of a held batch without jobs
 	Outcome Outcome
 	Message string // what was done, or would be done, or why it was refused
 }
@@ -34,7 +34,7 @@ func (d Admin) Items(ctx context.Context, id, cursor string) (page Page[Item], e
 	var rows []receipt
 	page.Cursor, err = d.Queue.Table.Page(ctx, table.Query{PK: receiptPK(id), Cursor: cursor}, &rows)
 	for _, r := range rows {
-		page.Items = append(page.Items, Item{r.Job, r.Outcome, r.Message})
+		page.Items = append(page.Items, Item{r.ID, r.Outcome, r.Message})
 	}
 	return page, err
 }
@@ -42,7 +42,7 @@ func (d Admin) Items(ctx context.Context, id, cursor string) (page Page[Item], e
 // Refusal is the row of an item that was refused.
 type Refusal struct {
 	table.Head
-	Job    string `dynamo:"id"`
+	Job    string `dynamo:"id"` // the id of the job, or of a held batch without jobs
 	Reason string `dynamo:"message"`
 }
 

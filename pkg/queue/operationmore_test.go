@@ -67,6 +67,64 @@ func TestBulkFilters(t *testing.T) {
 	}
 }
 
+// TestBulkReleaseOfBatches: a release by collection also lets held batches continue that have
+// no jobs yet.
+func TestBulkReleaseOfBatches(t *testing.T) {
+	b := newBench(t)
+	d := queue.Admin{Queue: b.q}
+	on := func(name ingest.ActionName) ingest.ActionResult {
+		out, err := d.Act(t.Context(), ingest.Action{Name: name, Reason: "check", Actor: "ann", Role: ingest.Operator,
+			Target: ingest.Target{Kind: ingest.TargetCollection, ID: "c"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	b.submit(2, "")
+	on(ingest.ActHold)
+	row, err := b.q.Submit(t.Context(), ingest.Batch{Collection: "c", Mode: "add"}, "", nil, "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.handle(b.last(), func(context.Context, *queue.Claim) (ingest.Result, error) {
+		t.Error("a held batch was unpacked")
+		return ingest.Result{}, nil
+	})
+	b.tick()
+	next := on(ingest.ActRelease).Next
+	if next == nil {
+		t.Fatal("the release of the collection offers nothing")
+	}
+	op := b.finish(b.operate(*next, "", false).Operation.ID)
+	if op.Tally != (ingest.Tally{Planned: 3, Done: 3}) || b.batch(row.Batch.ID).State != ingest.BatchPending {
+		t.Errorf("%+v, the batch is %s", op.Tally, b.batch(row.Batch.ID).State)
+	}
+}
+
+// TestBulkOfRemovedBatch: an operation on a batch whose rows are removed meanwhile ends.
+func TestBulkOfRemovedBatch(t *testing.T) {
+	b := newBench(t)
+	batch := b.failed(2)
+	bulk := ingest.Bulk{Name: ingest.ActRequeue, Filter: ingest.Filter{Batch: batch}}
+	planned, started := b.operate(bulk, "", false), b.operate(bulk, "", false)
+	d := queue.Admin{Queue: b.q}
+	if _, err := d.RunPage(t.Context(), planned.Operation.ID, 1, b.now.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []string{"JOB#" + ingest.JobID(batch, 1), "JOB#" + ingest.JobID(batch, 2), "BATCH#" + batch} {
+		name, _, _ := strings.Cut(k, "#")
+		if err := b.q.Table.Rows.Delete("pk", k).Range("sk", name).Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if op := b.finish(planned.Operation.ID); op.Tally != (ingest.Tally{Planned: 2, Refused: 2}) {
+		t.Errorf("planned before: %+v", op.Tally)
+	}
+	if op := b.finish(started.Operation.ID); op.Tally != (ingest.Tally{}) {
+		t.Errorf("planned after: %+v", op.Tally)
+	}
+}
+
 // TestBulkDryRun: a dry run changes nothing, and says for each job what would be done, or why
 // it would be refused.
 func TestBulkDryRun(t *testing.T) {
@@ -115,6 +173,8 @@ func TestBulkAtTheDoor(t *testing.T) {
 		"cancel": {ingest.Bulk{Name: ingest.ActCancel, Filter: ingest.Filter{Batch: batch}}, ingest.Operator, "fixed",
 			fault.Invalid},
 		"a requeue that replaces newer versions": {ingest.Bulk{Name: ingest.ActRequeue, Confirm: true,
+			Filter: ingest.Filter{Batch: batch}}, ingest.Operator, "fixed", fault.Invalid},
+		"a release that replaces newer versions": {ingest.Bulk{Name: ingest.ActRelease, Confirm: true,
 			Filter: ingest.Filter{Batch: batch}}, ingest.Operator, "fixed", fault.Invalid},
 		"every job of the archive": {ingest.Bulk{Name: ingest.ActFail, Filter: ingest.Filter{State: ingest.Storing}},
 			ingest.Operator, "fixed", fault.Invalid},

@@ -51,13 +51,13 @@ func (d Admin) RunPage(ctx context.Context, id string, exec int64, until time.Ti
 // found, because it moved in the index meanwhile, is an item once.
 func (d Admin) plan(ctx context.Context, row *Operation) error {
 	q := d.Queue
-	jobs, cursor, err := q.candidates(ctx, &row.Operation)
+	found, cursor, err := q.candidates(ctx, &row.Operation)
 	if err != nil {
 		return err
 	}
 	items := map[table.Key]*receipt{}
-	for _, j := range jobs {
-		i := &receipt{Head: head(itemKey(row.Operation.ID, j.Job.ID)), Job: j.Job.ID, Name: row.Name}
+	for _, t := range found {
+		i := &receipt{Head: head(receiptKey(row.Operation.ID, t)), ID: t.ID, Name: row.Name}
 		i.ExpiresAt = row.ExpiresAt
 		items[i.Key()] = i
 	}
@@ -90,11 +90,6 @@ func dropFailed(items map[table.Key]*receipt, err error) (dropped bool) {
 		}
 	}
 	return dropped
-}
-
-// itemKey is the key of the receipt of an operation for a job.
-func itemKey(operation, job string) table.Key {
-	return receiptKey(operation, ingest.Target{Kind: ingest.TargetJob, ID: job})
 }
 
 // items reads the next page of the items of an operation, after its cursor.
@@ -172,10 +167,17 @@ func (d Admin) runItem(ctx context.Context, row *Operation, item *receipt, last 
 	if item.Outcome != "" {
 		return nil
 	}
-	_, err := d.actOnJob(ctx, ingest.Action{Name: row.Name, Reason: row.Reason, Actor: row.Actor,
-		Target: ingest.Target{Kind: ingest.TargetJob, ID: item.Job}, Role: ingest.Administrator,
-		Request: row.Operation.ID, Confirm: row.Confirm, DryRun: row.DryRun, Priority: row.Priority,
-		Until: row.Until}, item)
+	t, err := ingest.ParseTarget(item.SK)
+	if err != nil {
+		return err
+	}
+	a := ingest.Action{Name: row.Name, Target: t, Reason: row.Reason, Actor: row.Actor, Role: ingest.Administrator,
+		Request: row.Operation.ID, Confirm: row.Confirm, DryRun: row.DryRun, Priority: row.Priority, Until: row.Until}
+	if t.Kind == ingest.TargetBatch {
+		_, err = d.actOnBatch(ctx, a, item)
+	} else {
+		_, err = d.actOnJob(ctx, a, item)
+	}
 	switch {
 	case err == nil:
 		return nil
@@ -202,8 +204,8 @@ func isRefused(err error) bool {
 func (d Admin) refuse(ctx context.Context, row *Operation, item *receipt, why error) error {
 	next := *item
 	next.Outcome, next.Message = ItemRefused, ingest.Cut(why.Error(), ingest.MaxReason)
-	k := table.Key{PK: row.PK, SK: refusals + item.Job}
-	r := &Refusal{Head: head(k), Job: item.Job, Reason: next.Message}
+	k := table.Key{PK: row.PK, SK: refusals + item.SK}
+	r := &Refusal{Head: head(k), Job: item.ID, Reason: next.Message}
 	r.ExpiresAt = row.ExpiresAt
 	tx := d.Queue.Table.Begin(d.Queue.NewID())
 	item.put(tx, next)

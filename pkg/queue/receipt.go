@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -20,7 +21,8 @@ const KeepReceipts = 30 * 24 * time.Hour
 // receipt remembers nothing.
 type receipt struct {
 	table.Head
-	Job      string            `dynamo:"id,omitempty"` // of an item
+	ID       string            `dynamo:"id,omitempty"`        // of the target of an item
+	Asked    string            `dynamo:"asked_for,omitempty"` // digest of a request
 	Name     ingest.ActionName `dynamo:"action_name"`
 	Outcome  Outcome           `dynamo:"outcome,omitempty"`
 	Changed  bool              `dynamo:"changed,omitempty"`
@@ -66,18 +68,33 @@ func receiptPK(request string) string { return "ACT#" + request }
 //		return r.result(a), err
 //	}
 func (q *Queue) receipt(ctx context.Context, a ingest.Action) (*receipt, error) {
-	if a.Request == "" || a.DryRun {
+	if a.DryRun {
 		return nil, nil
 	}
-	r := &receipt{Head: head(receiptKey(a.Request, a.Target)), Name: a.Name}
+	return q.receiptOf(ctx, a.Request, a.Target, a.Name, a)
+}
+
+// receiptOf returns the receipt of a request for a target. asked is all that was asked for:
+// under the same id, it must be the same.
+func (q *Queue) receiptOf(ctx context.Context, request string, t ingest.Target, name ingest.ActionName, asked any) (
+	*receipt, error) {
+	if request == "" {
+		return nil, nil
+	}
+	body, err := json.Marshal(asked)
+	if err != nil {
+		return nil, err
+	}
+	want := digestOf(body)
+	r := &receipt{Head: head(receiptKey(request, t)), Name: name, Asked: want}
 	r.ExpiresAt = q.Now().Add(KeepReceipts).Unix()
-	err := q.Table.Get(ctx, r.Key(), r)
+	err = q.Table.Get(ctx, r.Key(), r)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return r, nil
-	case err == nil && r.Name != a.Name:
-		return nil, fault.New(fault.Conflict, "request: the id %q was used for the action %s on %s; use a new id",
-			ingest.Cut(a.Request, 100), r.Name, a.Target)
+	case err == nil && r.Asked != want:
+		return nil, fault.New(fault.Conflict, "request: the id %q was used for another request, for the action %s; "+
+			"use a new id for a new request", ingest.Cut(request, 100), r.Name)
 	}
 	return r, err
 }

@@ -57,6 +57,8 @@ func (q *Queue) wake(ctx context.Context, wakes []ingest.Wake) {
 			q.block(ctx, w.ID, "", w.Exec, "its execution could not be started", err)
 		case ingest.StartBatch:
 			q.block(ctx, "", w.ID, w.Exec, "its execution could not be started", err)
+		case ingest.StartOperation:
+			q.blockOperation(ctx, w.ID, w.Exec, "its execution could not be started", err)
 		}
 	}
 }
