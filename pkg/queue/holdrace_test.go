@@ -13,15 +13,15 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// between is a bench in which something else is done before one call of the table.
-type between struct {
+// meanwhile is a bench in which something else is done before one call of the table.
+type meanwhile struct {
 	*bench
 	at, calls int
 	do        func()
 	done      bool
 }
 
-func (w *between) call(_ string, call func() error) error {
+func (w *meanwhile) call(_ string, call func() error) error {
 	if w.do == nil {
 		return call()
 	}
@@ -40,7 +40,7 @@ func (w *between) call(_ string, call func() error) error {
 func atEachCall(t *testing.T, arrange func(b *bench), act, other, check func(b *bench)) {
 	t.Helper()
 	for at := range 500 {
-		w := &between{at: at}
+		w := &meanwhile{at: at}
 		tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: tabletest.New(), Do: w.call})
 		tb.Wait = func(context.Context, time.Duration) error { return nil }
 		w.bench = newBenchOn(t, tb)
@@ -310,7 +310,8 @@ func TestHoldWithLostAnswers(t *testing.T) {
 		calls := 0
 		lose := func(name string, call func() error) error {
 			err := call()
-			if calls++; name == "TransactWriteItems" && calls > at && calls <= at+2 {
+			calls++
+			if name == "TransactWriteItems" && calls > at && calls <= at+2 {
 				return errors.New("the connection was closed")
 			}
 			return err
