@@ -128,8 +128,12 @@ func (a *App) grantScheduler(p FunctionProps) {
 func (a *App) grantAdmin(p FunctionProps) {
 	grantRows(a.Admin, p.Data, nil)
 	grantSearch(a.Admin, p.Data, "work", "list")
-	grantObjects(a.Admin, p.Data.Storage, "*", get)                     // whether the version of a job is committed
+	// Whether the version of a job is committed. The doctor repairs the storage root: it removes
+	// what crashes left, and writes stale sidecars again.
+	grantObjects(a.Admin, p.Data.Storage, "*", get, put, remove)
 	grantObjects(a.Admin, p.Data.Work, workspace.Jobs+"*", get, remove) // what a job at Storing has prepared; clean-up
+	allow(a.Admin, []string{"dynamodb:Scan"}, p.Data.Table.TableArn(),  // the doctor reads every row
+		jsii.String(*p.Data.Table.TableArn()+"/index/work"))
 	allow(a.Admin, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
 	grantMetrics(a.Admin)
 	for _, machine := range []*string{a.Machines[queue.MachineJob].StateMachineArn(),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"archivist/pkg/doctor"
 	"archivist/pkg/ingest"
 	"archivist/pkg/lambda"
 	"archivist/pkg/queue"
@@ -28,8 +29,9 @@ func (s *System) Scheduler() *lambda.Scheduler {
 
 // AdminAction is the function of the state machine admin-action.
 func (s *System) AdminAction() *lambda.AdminAction {
-	return &lambda.AdminAction{Admin: queue.Admin{Queue: s.queue}, Budget: s.queue.Rules.Timing.Admin().Budget,
-		Metrics: s.metrics, Log: s.log}
+	check := doctor.Doctor{Queue: s.queue, Reindexer: s.stages.Reindexer(), Work: s.stages.Work}
+	return &lambda.AdminAction{Admin: queue.Admin{Queue: s.queue, Checker: check},
+		Budget: s.queue.Rules.Timing.Admin().Budget, Metrics: s.metrics, Log: s.log}
 }
 
 // API is the function of the API.

@@ -54,6 +54,8 @@ var exceptions = []struct{ who, action, resource, why string }{
 	{"scheduler", "s3:GetObject", "-storage", "whether the version of such a job is committed"},
 	{"report", "s3:", "/batches/", "the pages of a long report"},
 	{"api", "s3:GetObject", "/jobs/", "what a job at Storing has prepared"},
+	{"admin-action", "s3:PutObject", "-storage", "the doctor repairs what a crash has left in the storage root"},
+	{"admin-action", "s3:DeleteObject", "-storage", "as above"},
 }
 
 const jobStages = "estimate download process store record notify"
