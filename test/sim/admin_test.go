@@ -120,11 +120,11 @@ func (a *actor) administrate(ctx context.Context, submitted *int) {
 	case n < 2:
 		a.stopOne(ctx)
 	case n == 2 && len(a.w.asks) > 0: // the answer was lost, or the function is run again
-		a.perform(ctx, a.w.asks[a.rng.IntN(len(a.w.asks))])
+		_ = a.perform(ctx, a.w.asks[a.rng.IntN(len(a.w.asks))])
 	case n == 3:
-		a.perform(ctx, a.ask(a.any()))
+		_ = a.perform(ctx, a.ask(a.any()))
 	default:
-		a.perform(ctx, a.ask(a.useful()))
+		_ = a.perform(ctx, a.ask(a.useful()))
 	}
 }
 
@@ -169,13 +169,14 @@ func (a *actor) ask(c choice) ingest.Action {
 }
 
 // perform does an action, as one invocation of a function, and checks what it answers.
-func (a *actor) perform(ctx context.Context, act ingest.Action) {
+func (a *actor) perform(ctx context.Context, act ingest.Action) error {
 	a.acted, a.does = a.w.check.changes, act
 	met, wrote := a.met, a.wrote
 	res, err := queue.Admin{Queue: a.q}.Act(ctx, act)
 	a.does = ingest.Action{}
 	a.w.log("  (%s %s %s: %s%v)", a.name, act.Name, act.Target, res.Summary, errorText(err))
 	a.w.check.answered(a, act, res, err, a.met == met && !a.dead, a.wrote-wrote)
+	return err
 }
 
 func errorText(err error) string {

@@ -297,6 +297,10 @@ func (c *checker) job(prev, next queue.Job, e event.Row) {
 		c.fail("job %s: exec fell", id)
 	}
 	c.placed(&next)
+	if by := c.heldBy(&next.Job, false); prev.State == ingest.Held && next.State == ingest.Pending && by != "" {
+		c.fail("job %s was released although the hold %s stands", id, by)
+	}
+	c.stopped("job "+id, next.State == ingest.Held, next.Hold)
 	if next.State == ingest.Recording && prev.State == ingest.Storing {
 		if n := c.w.store.versions(&next.Job); n != 1 {
 			c.fail("job %s is Recording with %d stored versions", id, n)
@@ -317,11 +321,11 @@ func (c *checker) placed(is *queue.Job) {
 	}
 	gate := slices.Contains(gates, place)
 	switch {
-	case is.State.Open() && is.State != ingest.Held && place == "":
+	case is.State.Open() && place == "":
 		c.fail("job %s in %s has no place in the index", is.Job.ID, is.State)
 	case gate && is.Turn == "":
 		c.fail("job %s in %s has no turn", is.Job.ID, is.State)
-	case place != "" && !gate && is.Due == 0:
+	case place != "" && !gate && is.Due == 0 && (is.State != ingest.Held || is.Hold.Until != 0):
 		c.fail("job %s in %s is never due", is.Job.ID, is.State)
 	}
 }
@@ -340,6 +344,7 @@ func (c *checker) batch(prev, next queue.Batch, e event.Row) {
 		c.counts[next.Batch.ID].Open() > 0) {
 		c.fail("batch %s reports, sealed %v, with %+v", next.Batch.ID, next.Sealed, c.counts[next.Batch.ID])
 	}
+	c.stopped("batch "+next.Batch.ID, next.State == ingest.BatchHeld, next.Hold)
 	if next.State == ingest.BatchDeleted && prev.State != next.State {
 		c.retires(prev)
 	}

@@ -32,9 +32,9 @@ func edges() (out []string) {
 }
 
 // later are the transitions that nothing makes yet.
-var later = []string{"job Held→Deleted", "job Held→Pending", "job Failed→Deleted", "job Pending→Held",
+var later = []string{"job Held→Deleted", "job Failed→Deleted",
 	"job Pending→Deleted", "batch Pending→Held", "batch Held→Pending", "batch Held→Deleted",
-	
+
 	"batch Failed→Deleted"}
 
 // checkEdges fails if the seeds have not taken each transition that the tables allow.

@@ -1,8 +1,11 @@
 package sim
 
 import (
+	"context"
 	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/table/tabletest"
@@ -27,7 +30,7 @@ func (c *checker) holdRow(sk string, it tabletest.Item, there bool) {
 		h.since = c.changes
 		c.met("placed: " + kindOf(sk))
 	}
-	h.until = number(it, "until_ms")
+	h.until = number(it, "hold_until")
 	c.holds[sk] = h
 }
 
@@ -37,14 +40,23 @@ func (c *checker) stands(sk string) bool {
 	return there && (h.until == 0 || c.ahead(h.until))
 }
 
-// heldBy names a hold that keeps new work of a job from the gates, "" if none stands.
-func (c *checker) heldBy(j *ingest.Job) string {
+// heldBy names a hold of a job's collection or batch, or a pause, that keeps new work from
+// the gates; "" if none stands.
+func (c *checker) heldBy(j *ingest.Job, pauses bool) string {
 	for _, sk := range []string{"queue", "collection#" + j.Collection, "batch#" + j.Batch} {
-		if c.stands(sk) {
+		if c.stands(sk) && (pauses || sk != "queue") {
 			return sk
 		}
 	}
 	return ""
+}
+
+// mayBeHeld reports whether the running tick may have found a hold that stops a job.
+func (c *checker) mayBeHeld(j *ingest.Job) bool {
+	_, coll := c.holds["collection#"+j.Collection]
+	_, batch := c.holds["batch#"+j.Batch]
+	_, storage := c.holds["storage"]
+	return j.State == ingest.Pending && (coll || batch) || storage && j.NeedsStorage()
 }
 
 // unheld checks what a gate grants against the holds that stand.
@@ -52,17 +64,20 @@ func (c *checker) unheld(prev, next *ingest.Job) {
 	if c.stands("queue") {
 		c.fail("job %s was admitted at %s while the queue is paused", next.ID, prev.State)
 	}
-	if by := c.heldBy(prev); prev.State == ingest.Pending && by != "" {
+	if by := c.heldBy(prev, true); prev.State == ingest.Pending && by != "" {
 		c.fail("job %s was admitted although the hold %s stands", next.ID, by)
 	}
 }
+
+// pauses is whether workers heed a pause of the storage.
+const pauses = false
 
 // stores checks a job that begins to run in Storing against the pause of the storage: only
 // a worker that claimed the job before the pause, or a person who asked before it, may let
 // it in.
 func (c *checker) stores(prev, next *ingest.Job) {
 	begins := next.State == ingest.Storing && next.Running() && (prev.State != next.State || !prev.Running())
-	if !begins || !c.stands("storage") {
+	if !pauses || !begins || !c.stands("storage") {
 		return
 	}
 	since := 0
@@ -78,12 +93,60 @@ func (c *checker) stores(prev, next *ingest.Job) {
 }
 
 func kindOf(sk string) string {
-	for i, r := range sk {
-		if r == '#' {
-			return sk[:i]
+	kind, _, _ := strings.Cut(sk, "#")
+	return kind
+}
+
+// targetOf is what a hold is on.
+func targetOf(sk string) ingest.Target {
+	kind, id, _ := strings.Cut(sk, "#")
+	return ingest.Target{Kind: ingest.TargetKind(kind), ID: id}
+}
+
+// lift ends the holds and releases what they have stopped. Those with an end may be left to
+// end by themselves.
+func (w *world) lift(ctx context.Context, a *actor) {
+	for _, sk := range w.check.standing() {
+		until := time.Until(time.UnixMilli(w.check.holds[sk].until)) + 2*w.s.skew
+		if w.check.holds[sk].until != 0 && a.rng.IntN(2) == 0 {
+			_ = a.sleep(max(until, 0))
+			continue
+		}
+		name := ingest.ActRelease
+		if !strings.Contains(sk, "#") {
+			name = ingest.ActResume
+		}
+		w.must(ctx, a, name, targetOf(sk))
+	}
+	for _, id := range w.check.sortedBatches() {
+		if b := w.check.batches[id]; b.State == ingest.BatchHeld && (b.Hold.Until == 0 || a.rng.IntN(2) == 0) {
+			w.must(ctx, a, ingest.ActRelease, ingest.Target{Kind: ingest.TargetBatch, ID: id})
 		}
 	}
-	return sk
+	for _, id := range w.check.sorted() {
+		if j := w.check.jobs[id]; j.State == ingest.Held && (j.Hold.Until == 0 || a.rng.IntN(2) == 0) {
+			w.must(ctx, a, ingest.ActRelease, ingest.Target{Kind: ingest.TargetJob, ID: id})
+		}
+	}
+}
+
+// must does an action that can have no reason to be refused: faults have stopped.
+func (w *world) must(ctx context.Context, a *actor, name ingest.ActionName, t ingest.Target) {
+	err := a.perform(ctx, ingest.Action{Name: name, Target: t, Reason: "it is over", Actor: a.name,
+		Role: ingest.Administrator, Confirm: true})
+	if err != nil && w.s.refuses != refusesRows {
+		w.check.fail("%s of %s was refused: %v", name, t, err)
+	}
+}
+
+// stopped checks that a held job or batch says why, so that a person can release it.
+func (c *checker) stopped(what string, held bool, by *ingest.Hold) {
+	if held != (by != nil) {
+		c.fail("%s is Held: %v; its hold is %+v", what, held, by)
+	}
+	if by != nil && (by.Reason == "" || by.Actor == "" || by.Since == 0 || by.Scope == "") {
+		c.fail("%s is held without a reason, actor, time or scope: %+v", what, by)
+	}
 }
 
 // standing lists the holds whose rows exist.

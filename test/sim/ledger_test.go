@@ -160,7 +160,7 @@ func (c *checker) passedOver(id string, on ingest.Job) bool {
 	switch {
 	case !slices.Contains(gates, at) || at != place && slices.Index(gates, at) > slices.Index(gates, place):
 		return false
-	case at == place && !c.before(j, on):
+	case at == place && !c.before(j, on), c.mayBeHeld(&j):
 		return false
 	case c.changed[id] > c.tick.began-maxLag || c.tick.troubled:
 		return false

@@ -79,6 +79,60 @@ var mutants = []mutant{
 		}
 		return rows
 	})},
+	{name: "a hold ignored by the gates", client: seeing("HOLD", func([]tabletest.Item) []tabletest.Item { return nil })},
+	{name: "a release during a hold", client: func(a *actor,
+		c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
+		return unseen{c, a}
+	}},
+	{name: "a hold does not revoke the scheduler's lease", client: func(_ *actor,
+		c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
+		return withoutLease{c}
+	}},
+}
+
+// withoutLease leaves the scheduler's lease out of transactions that place or lift a hold.
+type withoutLease struct{ dynamodbiface.DynamoDBAPI }
+
+func (s withoutLease) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	places := func(w types.TransactWriteItem) bool {
+		return put(&w, "HOLD") || w.Delete != nil && text(w.Delete.Key, "pk") == "HOLD"
+	}
+	if slices.ContainsFunc(in.TransactItems, places) {
+		in.TransactItems = slices.DeleteFunc(in.TransactItems, func(w types.TransactWriteItem) bool {
+			return w.Put != nil && strings.HasPrefix(text(w.Put.Item, "pk"), "LEASE#")
+		})
+	}
+	return s.DynamoDBAPI.TransactWriteItems(ctx, in, o...)
+}
+
+// unseen hides the rows of holds from the release of a job or batch, and drops conditions on
+// them.
+type unseen struct {
+	dynamodbiface.DynamoDBAPI
+	a *actor
+}
+
+func (s unseen) releases() bool {
+	kind := s.a.does.Target.Kind
+	return s.a.does.Name == ingest.ActRelease && (kind == ingest.TargetJob || kind == ingest.TargetBatch)
+}
+
+func (s unseen) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	out, err := s.DynamoDBAPI.GetItem(ctx, in, o...)
+	if err == nil && text(in.Key, "pk") == "HOLD" && s.releases() {
+		out.Item = nil
+	}
+	return out, err
+}
+
+func (s unseen) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	in.TransactItems = slices.DeleteFunc(in.TransactItems, func(w types.TransactWriteItem) bool {
+		return w.ConditionCheck != nil && text(w.ConditionCheck.Key, "pk") == "HOLD" && s.releases()
+	})
+	return s.DynamoDBAPI.TransactWriteItems(ctx, in, o...)
 }
 
 // hurried writes a job whose source asks to wait as if the source had not asked.

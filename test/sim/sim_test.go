@@ -107,7 +107,7 @@ func (w *world) settle(ctx context.Context) {
 		_ = call()
 	}
 	w.late = nil
-	w.rest(ctx, func(*actor) {})
+	w.rest(ctx, func(a *actor) { w.lift(ctx, a) })
 	if err := w.check.unreported(); w.check.err == nil && err != nil {
 		w.check.fail("not reported: %v", err)
 	}
@@ -130,6 +130,7 @@ func (w *world) restoreDependency(ctx context.Context, a *actor) {
 	w.s.refuses = ""
 	_ = a.sleep(w.s.again)
 	a.tick(ctx, true) // it may start to remove work files
+	w.lift(ctx, a)
 	for _, id := range w.check.sorted() {
 		if w.check.jobs[id].State == ingest.Failed && w.s.again > 0 {
 			a.requeue(ctx, id)
@@ -141,15 +142,16 @@ func (w *world) restoreDependency(ctx context.Context, a *actor) {
 func (w *world) updateReports(ctx context.Context, a *actor) {
 	for _, id := range w.check.sortedBatches() {
 		if w.check.batches[id].State == ingest.BatchFailed {
-			a.perform(ctx, ingest.Action{Name: ingest.ActUpdateReport, Target: ingest.Target{Kind: ingest.TargetBatch,
-				ID: id}, Reason: "again", Actor: a.name, Role: ingest.Administrator})
+			_ = a.perform(ctx, ingest.Action{Name: ingest.ActUpdateReport,
+				Target: ingest.Target{Kind: ingest.TargetBatch, ID: id}, Reason: "again", Actor: a.name,
+				Role: ingest.Administrator})
 		}
 	}
 }
 
 // requeue puts a failed job back, without a request id.
 func (a *actor) requeue(ctx context.Context, id string) {
-	a.perform(ctx, ingest.Action{Name: ingest.ActRequeue, Target: ingest.Target{Kind: ingest.TargetJob, ID: id},
+	_ = a.perform(ctx, ingest.Action{Name: ingest.ActRequeue, Target: ingest.Target{Kind: ingest.TargetJob, ID: id},
 		Reason: "again", Actor: a.name, Role: ingest.Administrator, Confirm: true})
 }
 
