@@ -213,7 +213,7 @@ func (c *checker) answered(a *actor, act ingest.Action, res ingest.ActionResult,
 }
 
 // receipts is whether requests have receipts.
-const receipts = false
+const receipts = true
 
 // once checks that a request acts only once on a subject, however often it is repeated.
 func (c *checker) once(e event.Row) {
