@@ -325,7 +325,8 @@ func (c *checker) placed(is *queue.Job) {
 		c.fail("job %s in %s has no place in the index", is.Job.ID, is.State)
 	case gate && is.Turn == "":
 		c.fail("job %s in %s has no turn", is.Job.ID, is.State)
-	case place != "" && !gate && is.Due == 0 && (is.State != ingest.Held || is.Hold.Until != 0):
+	case place == ingest.WorkFailed || place == ingest.WorkHeld && is.Hold.Until == 0: // for a person
+	case place != "" && !gate && is.Due == 0:
 		c.fail("job %s in %s is never due", is.Job.ID, is.State)
 	}
 }
