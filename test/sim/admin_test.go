@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -93,11 +94,16 @@ func (a *actor) any() choice {
 
 // useful draws an action that is of use now.
 func (a *actor) useful() choice {
-	choices, sum := a.w.choices(), 0
+	return draw1(a.rng, a.w.choices())
+}
+
+// draw1 draws one of several by their weights.
+func draw1(rng *rand.Rand, choices []choice) choice {
+	sum := 0
 	for _, c := range choices {
 		sum += c.weight
 	}
-	n := a.rng.IntN(sum)
+	n := rng.IntN(sum)
 	for _, c := range choices {
 		n -= c.weight
 		if n < 0 {
@@ -121,7 +127,9 @@ func (a *actor) administrate(ctx context.Context, submitted *int) {
 		a.stopOne(ctx)
 	case n == 2 && len(a.w.asks) > 0: // the answer was lost, or the function is run again
 		_ = a.perform(ctx, a.w.asks[a.rng.IntN(len(a.w.asks))])
-	case n == 3:
+	case n < 5:
+		a.operate(ctx)
+	case n == 5:
 		_ = a.perform(ctx, a.ask(a.any()))
 	default:
 		_ = a.perform(ctx, a.ask(a.useful()))
@@ -212,12 +220,9 @@ func (c *checker) answered(a *actor, act ingest.Action, res ingest.ActionResult,
 	}
 }
 
-// receipts is whether requests have receipts.
-const receipts = true
-
 // once checks that a request acts only once on a subject, however often it is repeated.
 func (c *checker) once(e event.Row) {
-	if !receipts || c.w.acts == nil || c.w.acts.does.Request == "" || e.Actor != c.w.acts.does.Actor {
+	if c.w.acts == nil || e.SubjectType == event.Operation.String() || c.w.acts.does.Request == "" || e.Actor != c.w.acts.does.Actor {
 		return
 	}
 	key := c.w.acts.does.Request + " on " + e.SubjectType + " " + e.SubjectID

@@ -20,34 +20,38 @@ import (
 // checker checks every committed write against the invariants of the system. It keeps the
 // first violation.
 type checker struct {
-	w         *world
-	err       error
-	changes   int // rows changed so far
-	jobs      map[string]queue.Job
-	batches   map[string]queue.Batch
-	counts    map[string]ingest.Counts
-	slots     ledger
-	spaces    ledger
-	locks     map[string]string         // lock → the job that owns it
-	lines     map[string]map[string]int // lock → job in line → since which change
-	turned    map[string]int            // lock → its last change
-	changed   map[string]int            // job → its last change
-	took      map[string]int            // job → when a worker last took it
-	closed    map[string]closing        // batch → its last job
-	tick      tick
-	repaired  []string       // executions that the tick under way replaced
-	seen      map[string]int // what happened → how often
-	oldest    string         // the first job that was made
-	mails     int            // rows of pending mails
-	late      bool           // a job reached Storing
-	tied      string         // the jobs in the present deadlock
-	ties      int            // for how many ticks
-	retired   int
-	holds     map[string]hold // by their sort key
-	owed      []string        // mails that became due
-	reporting map[string]int  // batch → changes before its newest report was begun
-	edges     map[string]int  // transition → how often it was taken
-	acts      map[string]bool // request and subject, if the request has acted on the subject
+	w          *world
+	err        error
+	changes    int // rows changed so far
+	jobs       map[string]queue.Job
+	batches    map[string]queue.Batch
+	counts     map[string]ingest.Counts
+	slots      ledger
+	spaces     ledger
+	locks      map[string]string         // lock → the job that owns it
+	lines      map[string]map[string]int // lock → job in line → since which change
+	turned     map[string]int            // lock → its last change
+	changed    map[string]int            // job → its last change
+	took       map[string]int            // job → when a worker last took it
+	closed     map[string]closing        // batch → its last job
+	tick       tick
+	repaired   []string       // executions that the tick under way replaced
+	seen       map[string]int // what happened → how often
+	oldest     string         // the first job that was made
+	mails      int            // rows of pending mails
+	late       bool           // a job reached Storing
+	tied       string         // the jobs in the present deadlock
+	ties       int            // for how many ticks
+	retired    int
+	holds      map[string]hold // by their sort key
+	operations map[string]ingest.Operation
+	receipts   map[string]items  // of requests and operations
+	cleans     map[string]bool   // jobs whose work files a person has removed
+	started    map[string]string // request → the operation that it started
+	owed       []string          // mails that became due
+	reporting  map[string]int    // batch → changes before its newest report was begun
+	edges      map[string]int    // transition → how often it was taken
+	acts       map[string]bool   // request and subject, if the request has acted on the subject
 }
 
 func newChecker(w *world) *checker {
@@ -55,7 +59,8 @@ func newChecker(w *world) *checker {
 		counts: map[string]ingest.Counts{},
 		slots:  ledger{}, spaces: ledger{}, locks: map[string]string{}, lines: map[string]map[string]int{},
 		turned: map[string]int{}, changed: map[string]int{}, took: map[string]int{}, closed: map[string]closing{},
-		seen: map[string]int{}, holds: map[string]hold{}, reporting: map[string]int{}, edges: map[string]int{},
+		seen: map[string]int{}, holds: map[string]hold{}, operations: map[string]ingest.Operation{}, receipts: map[string]items{},
+		started: map[string]string{}, cleans: map[string]bool{}, reporting: map[string]int{}, edges: map[string]int{},
 		acts: map[string]bool{}}
 }
 
@@ -117,6 +122,11 @@ func (c *checker) commit(changes []tabletest.Change) {
 		}
 		sk := text(either(ch), "sk")
 		count = count || sk == "JOB" || sk == "BATCH" || sk == "COUNT"
+	}
+	for _, ch := range changes { // after the receipts of the same transaction
+		if text(ch.After, "sk") == "OPERATION" {
+			c.operationRow(read[queue.Operation](ch.After).Operation)
+		}
 	}
 	for id := range touched {
 		c.agrees(id)
@@ -199,6 +209,8 @@ func (c *checker) row(ch tabletest.Change, events map[string]event.Row, mails ma
 		return sk
 	case pk == "HOLD":
 		c.holdRow(sk, it, there)
+	case strings.HasPrefix(pk, "ACT#"):
+		c.receiptRow(ch)
 	case strings.HasPrefix(pk, "LOCK#"):
 		c.line(pk, sk, text(it, "owned_by"), there)
 		return text(it, "owned_by")
@@ -221,11 +233,17 @@ func (c *checker) jobRow(next queue.Job, there bool, events map[string]event.Row
 		if c.batches[next.Batch].State != ingest.BatchDeleted {
 			c.fail("the row of job %s was removed before its batch was deleted", id)
 		}
+		if c.w.store.versions(&next.Job) > 0 && !c.w.store.rows[id] {
+			c.fail("the row of job %s was removed, but its version is not recorded", id)
+		}
 		delete(c.jobs, id)
 		return id
 	}
 	c.oldest = cmp.Or(c.oldest, id)
 	prev, e := c.jobs[id], events["Job"+id]
+	if c.w.acts != nil && c.w.acts.does.DryRun {
+		c.fail("job %s was changed by a dry run", id)
+	}
 	c.job(prev, next, e)
 	c.timely(prev, next, e)
 	c.count(prev, next, e)
@@ -347,7 +365,7 @@ func (c *checker) batch(prev, next queue.Batch, e event.Row) {
 	}
 	c.stopped("batch "+next.Batch.ID, next.State == ingest.BatchHeld, next.Hold)
 	if next.State == ingest.BatchDeleted && prev.State != next.State {
-		c.retires(prev)
+		c.retires(prev, next)
 	}
 	place, rank := next.Batch.WorkKey()
 	if place != next.Head.WorkPK || rank != next.Head.WorkSK {
@@ -414,6 +432,9 @@ func inLine(j *ingest.Job) []string {
 func (c *checker) recount() {
 	sum := map[string]map[ingest.Class]int64{}
 	for _, j := range c.jobs {
+		if s := c.batches[j.Batch].State; j.State.Open() && (s == ingest.BatchCompleted || s == ingest.BatchDeleted) {
+			c.fail("batch %s is %s, but its job %s is %s", j.Batch, s, j.Job.ID, j.State)
+		}
 		if sum[j.Batch] == nil {
 			sum[j.Batch] = map[ingest.Class]int64{}
 		}

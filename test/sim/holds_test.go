@@ -106,7 +106,10 @@ func targetOf(sk string) ingest.Target {
 // lift ends the holds and releases what they have stopped. Those with an end may be left to
 // end by themselves.
 func (w *world) lift(ctx context.Context, a *actor) {
-	for _, sk := range w.check.standing() {
+	w.finishOperations(ctx, a)
+	holds := w.check.standing()
+	slices.Reverse(holds) // the batches after their collections
+	for _, sk := range holds {
 		until := time.Until(time.UnixMilli(w.check.holds[sk].until)) + 2*w.s.skew
 		if w.check.holds[sk].until != 0 && a.rng.IntN(2) == 0 {
 			_ = a.sleep(max(until, 0))

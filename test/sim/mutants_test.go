@@ -79,7 +79,9 @@ var mutants = []mutant{
 		}
 		return rows
 	})},
-	{name: "a hold ignored by the gates", client: seeing("HOLD", func([]tabletest.Item) []tabletest.Item { return nil })},
+	{name: "a hold ignored by the gates", client: seeing("HOLD", func([]tabletest.Item) []tabletest.Item {
+		return nil
+	})},
 	{name: "a release during a hold", client: func(a *actor,
 		c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
 		return unseen{c, a}
@@ -88,6 +90,15 @@ var mutants = []mutant{
 		c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
 		return withoutLease{c}
 	}},
+	{name: "a deletion without counts", client: changing(func(a *actor, w *types.TransactWriteItem) bool {
+		return a.does.Name != ingest.ActDelete || w.Update == nil || text(w.Update.Key, "sk") != "COUNT"
+	})},
+	{name: "the receipt of an item not checked", client: changing(func(_ *actor, w *types.TransactWriteItem) bool {
+		if w.Put != nil && strings.HasPrefix(text(w.Put.Item, "pk"), "ACT#") {
+			w.Put.ConditionExpression, w.Put.ExpressionAttributeNames, w.Put.ExpressionAttributeValues = nil, nil, nil
+		}
+		return true
+	})},
 }
 
 // withoutLease leaves the scheduler's lease out of transactions that place or lift a hold.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 
 	"archivist/pkg/ingest"
 )
@@ -27,6 +28,10 @@ func (c *checker) delivered() error {
 		}
 	}
 	for _, mail := range c.owed {
+		id, _, _ := strings.Cut(mail, " ")
+		if _, there := c.batches[id]; !there {
+			continue // deleted by a person
+		}
 		if c.w.mailed[mail+" one"] == 0 {
 			return fmt.Errorf("the mail %s was not sent", mail)
 		}
@@ -59,6 +64,9 @@ func (c *checker) atRest() error {
 			return fmt.Errorf("job %s is still %s (exec %d, parked %v; %s)", id, j.State, j.Exec, j.Parked,
 				c.waitsFor())
 		}
+		if j.State == ingest.Deleted && j.HasSpace && !late[id] {
+			return fmt.Errorf("job %s is Deleted, and still has its work files", id)
+		}
 		if n := c.w.store.versions(&j.Job); j.State == ingest.Completed && n != 1 {
 			return fmt.Errorf("job %s is Completed with %d versions", id, n)
 		}
@@ -67,6 +75,14 @@ func (c *checker) atRest() error {
 		if b.State != ingest.BatchCompleted && b.State != ingest.BatchFailed && !late[id] {
 			return fmt.Errorf("batch %s is still %s", id, b.State)
 		}
+	}
+	for id := range c.w.store.files {
+		if _, there := c.jobs[id]; !there {
+			return fmt.Errorf("work files are left of job %s, which is deleted", id)
+		}
+	}
+	if err := c.unfinished(); err != nil {
+		return err
 	}
 	for id, r := range c.slots {
 		if r.there && !late[id] {

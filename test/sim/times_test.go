@@ -40,8 +40,11 @@ func (c *checker) timely(prev, next queue.Job, e event.Row) {
 		if next.Tries != 0 || next.Repairs != 0 {
 			c.fail("job %s made progress, but has %d tries and %d repairs", id, next.Tries, next.Repairs)
 		}
+	case "job.cleaning":
+		c.cleans[id] = true
 	case "job.cleaned":
-		if kept := time.Since(time.UnixMilli(prev.Entered)) + 2*c.w.s.skew; kept < min(c.w.s.keepFailed, day) {
+		asked := next.State == ingest.Deleted || c.cleans[id]
+		if kept := time.Since(time.UnixMilli(prev.Entered)) + 2*c.w.s.skew; !asked && kept < min(c.w.s.keepFailed, day) {
 			c.fail("the work files of job %s were kept for only %s", id, kept)
 		}
 		c.met("cleaned")
@@ -86,8 +89,12 @@ func (c *checker) defers(prev, next queue.Job) {
 // them longer.
 const day = 24 * time.Hour
 
-// retires checks that a batch is retired only after its retention.
-func (c *checker) retires(prev queue.Batch) {
+// retires checks that a batch is retired only after its retention, or by a person.
+func (c *checker) retires(prev, next queue.Batch) {
+	if next.Removal != nil {
+		c.met("removed by a person")
+		return
+	}
 	if time.Since(time.UnixMilli(prev.Entered))+2*c.w.s.skew < retention && prev.State == ingest.BatchCompleted {
 		c.fail("batch %s was retired after %s", prev.Batch.ID, time.Since(time.UnixMilli(prev.Entered)))
 	}

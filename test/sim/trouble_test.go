@@ -2,6 +2,8 @@ package sim
 
 import (
 	"errors"
+	"fmt"
+	"hash/fnv"
 	"strings"
 	"time"
 
@@ -41,7 +43,7 @@ func (a *actor) do(op string, call func() error) error {
 		return errDead
 	}
 	if a.w.s.latency > 0 && !a.w.calm && op != "awake" {
-		time.Sleep(time.Duration(a.rng.Int64N(int64(a.w.s.latency)))) // of the bubble
+		time.Sleep(a.latency(op)) // of the bubble
 	}
 	p := &parked{actor: a, op: op, goOn: make(chan trouble)}
 	a.w.mu.Lock()
@@ -60,6 +62,14 @@ func (a *actor) do(op string, call func() error) error {
 		}
 	}
 	return a.meet(t, op, call)
+}
+
+// latency of a call. It follows from the call alone, so that calls of one actor at the same
+// time replay.
+func (a *actor) latency(op string) time.Duration {
+	h := fnv.New64a()
+	fmt.Fprintln(h, a.name, op, time.Now().UnixNano())
+	return time.Duration(h.Sum64() % uint64(a.w.s.latency))
 }
 
 // over reports whether the process has died, or its time has ended.
@@ -119,7 +129,7 @@ func (w *world) pick(p *parked) trouble {
 		// a clean-up is cancelled before its lease ends
 		return []trouble{none, crashBefore, crashAfter, throttled}[w.rng.IntN(4)]
 	}
-	read := p.op == "GetItem" || p.op == "Query" || strings.HasPrefix(p.op, "look up") ||
+	read := strings.HasPrefix(p.op, "GetItem") || p.op == "Query" || strings.HasPrefix(p.op, "look up") ||
 		strings.HasPrefix(p.op, "read") || strings.HasPrefix(p.op, "GET") || strings.HasPrefix(p.op, "ask")
 	switch n := w.rng.IntN(11); {
 	case n == 0:

@@ -22,6 +22,7 @@ type store struct {
 	heads map[string][]string // ark → jobs of its versions
 	ids   map[string]string   // lock key of a local id → ark
 	files map[string]bool     // jobs whose work files are whole
+	rows  map[string]bool     // jobs whose version is recorded
 }
 
 var (
@@ -81,7 +82,19 @@ func (s *store) record(j *ingest.Job) error {
 		}
 		s.ids[key] = j.Primary
 	}
+	s.rows[j.ID] = true
 	return nil
+}
+
+// recordObject records all versions of an object.
+func (a *actor) recordObject(_ context.Context, ark, _ string) error {
+	return a.do("record object", func() error {
+		for _, job := range a.w.store.head(ark) {
+			a.w.store.rows[job] = true
+		}
+		a.w.check.met("recorded by a deletion")
+		return nil
+	})
 }
 
 func localKeys(j *ingest.Job) []string {

@@ -15,6 +15,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -26,6 +27,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/guregu/dynamo/v2/dynamodbiface"
 
 	"archivist/pkg/bucket/buckettest"
@@ -73,6 +75,7 @@ type world struct {
 	mailed  map[string]int // mail and recipient → how often it was sent
 
 	asks     []ingest.Action // that have an id of their request: the admins may repeat them
+	bulks    []bulkAsk
 	requests int
 
 	completed int // jobs
@@ -138,7 +141,8 @@ func newWorld(seed uint64, m mutant) *world {
 		asked: map[string][]time.Time{}, refused: map[string]bool{}, ready: make(chan struct{}, 1)}
 	w.s = draw(w.rng)
 	w.began = time.Now()
-	w.store = &store{w: w, heads: map[string][]string{}, ids: map[string]string{}, files: map[string]bool{}}
+	w.store = &store{w: w, heads: map[string][]string{}, ids: map[string]string{}, files: map[string]bool{},
+		rows: map[string]bool{}}
 	w.twin = buckettest.New("")
 	w.twin.Small = 1 << 20 // nothing on disk
 	w.check = newChecker(w)
@@ -157,7 +161,7 @@ func (w *world) newActor(name string) *actor {
 	if w.s.skew > 0 {
 		a.skew = time.Duration(a.rng.Int64N(int64(2*w.s.skew))) - w.s.skew
 	}
-	var client dynamodbiface.DynamoDBAPI = &tabletest.Client{DynamoDBAPI: w.fake, Do: a.do, Refuse: w.throttles}
+	var client dynamodbiface.DynamoDBAPI = keyed{&tabletest.Client{DynamoDBAPI: w.fake, Do: a.do, Refuse: w.throttles}}
 	if w.mutant.client != nil {
 		client = w.mutant.client(a, client)
 	}
@@ -171,6 +175,7 @@ func (w *world) newActor(name string) *actor {
 	}
 	now := func() time.Time { return time.Now().Add(a.skew) }
 	a.q = &queue.Queue{Table: t, Now: now, NewID: newID, Executions: a, Wake: a.wake, Stored: a.stored, Clean: a.clean,
+		Record: a.recordObject,
 		Metric: func(name string, n float64) { w.metrics[name] += n },
 		Rules:  ingest.Rules{Timing: timing, FailedRetention: w.s.keepFailed, Retention: retention, Aging: w.s.aging},
 		// Failed jobs keep their space and work files until they are cleaned up.
@@ -182,6 +187,20 @@ func (w *world) newActor(name string) *actor {
 	}
 	a.c = &queue.Scheduler{Queue: a.q, Leases: &lease.Store{Table: t, Now: now, NewID: newID}}
 	return a
+}
+
+// keyed names the row in each read: an actor may read several at the same time, and they
+// need an order to replay.
+type keyed struct{ *tabletest.Client }
+
+// GetItem reads a row.
+func (k keyed) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	named := *k.Client
+	named.Do = func(op string, call func() error) error {
+		return k.Do(op+" "+text(in.Key, "pk")+" "+text(in.Key, "sk"), call)
+	}
+	return named.GetItem(ctx, in, o...)
 }
 
 // wake asks the scheduler to run the gates. It may get lost.
@@ -246,7 +265,9 @@ func (w *world) run(done *int, actors int) {
 			w.log("a repeated call arrives late: %v", call())
 			continue
 		}
-		slices.SortStableFunc(w.waiting, func(a, b *parked) int { return strings.Compare(a.actor.name, b.actor.name) })
+		slices.SortStableFunc(w.waiting, func(a, b *parked) int {
+			return cmp.Or(strings.Compare(a.actor.name, b.actor.name), strings.Compare(a.op, b.op))
+		})
 		i := w.rng.IntN(len(w.waiting))
 		p := w.waiting[i]
 		w.waiting = slices.Delete(w.waiting, i, i+1)
@@ -375,6 +396,13 @@ func (w *world) keep(m queue.Message) {
 // handle makes an actor the worker for one message. It returns whether the message is kept
 // for later.
 func (a *actor) handle(ctx context.Context, m queue.Message) bool {
+	if m.Operation != "" {
+		keep := a.runPages(ctx, m)
+		if keep {
+			a.w.keep(m)
+		}
+		return keep
+	}
 	stage, _ := ingest.StageNamed(m.Step)
 	if m.Batch == "" {
 		stage, _ = ingest.StageOf(ingest.State(m.State))
