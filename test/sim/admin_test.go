@@ -43,12 +43,20 @@ func (w *world) choices() (out []choice) {
 		out = append(out, choice{name, ingest.Target{Kind: kind, ID: id}, weight})
 	}
 	for _, id := range w.check.sorted() {
-		state := w.check.jobs[id].State
+		j := w.check.jobs[id]
 		for _, name := range ingest.Actions[ingest.TargetJob] {
-			if slices.Contains(ingest.BulkActions[name], state) {
+			switch {
+			case name == ingest.ActRequeue && j.Uncleaned(): // rarer, and with more to get wrong
+				add(name, ingest.TargetJob, id, 2*jobWeights[name])
+			case slices.Contains(ingest.BulkActions[name], j.State):
 				add(name, ingest.TargetJob, id, jobWeights[name])
 			}
 		}
+	}
+	if w.s.plain {
+		return slices.DeleteFunc(out, func(c choice) bool {
+			return c.name != ingest.ActRequeue && c.name != ingest.ActFail && c.name != ingest.ActPrioritize
+		})
 	}
 	for _, id := range w.check.sortedBatches() {
 		weights := batchActions[w.check.batches[id].State]
@@ -94,7 +102,11 @@ func (a *actor) any() choice {
 
 // useful draws an action that is of use now.
 func (a *actor) useful() choice {
-	return draw1(a.rng, a.w.choices())
+	choices := a.w.choices()
+	if len(choices) == 0 {
+		return a.any()
+	}
+	return draw1(a.rng, choices)
 }
 
 // draw1 draws one of several by their weights.
@@ -127,7 +139,7 @@ func (a *actor) administrate(ctx context.Context, submitted *int) {
 		a.stopOne(ctx)
 	case n == 2 && len(a.w.asks) > 0: // the answer was lost, or the function is run again
 		_ = a.perform(ctx, a.w.asks[a.rng.IntN(len(a.w.asks))])
-	case n < 5:
+	case n < 5 && !a.w.s.plain:
 		a.operate(ctx)
 	case n == 5:
 		_ = a.perform(ctx, a.ask(a.any()))
@@ -222,10 +234,14 @@ func (c *checker) answered(a *actor, act ingest.Action, res ingest.ActionResult,
 
 // once checks that a request acts only once on a subject, however often it is repeated.
 func (c *checker) once(e event.Row) {
-	if c.w.acts == nil || e.SubjectType == event.Operation.String() || c.w.acts.does.Request == "" || e.Actor != c.w.acts.does.Actor {
+	if c.w.acts == nil {
 		return
 	}
-	key := c.w.acts.does.Request + " on " + e.SubjectType + " " + e.SubjectID
+	does := c.w.acts.does
+	if e.SubjectType == event.Operation.String() || does.Request == "" || e.Actor != does.Actor {
+		return
+	}
+	key := does.Request + " on " + e.SubjectType + " " + e.SubjectID
 	if c.acts[key] {
 		c.fail("%s acted twice", key)
 	}

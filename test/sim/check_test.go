@@ -59,8 +59,9 @@ func newChecker(w *world) *checker {
 		counts: map[string]ingest.Counts{},
 		slots:  ledger{}, spaces: ledger{}, locks: map[string]string{}, lines: map[string]map[string]int{},
 		turned: map[string]int{}, changed: map[string]int{}, took: map[string]int{}, closed: map[string]closing{},
-		seen: map[string]int{}, holds: map[string]hold{}, operations: map[string]ingest.Operation{}, receipts: map[string]items{},
-		started: map[string]string{}, cleans: map[string]bool{}, reporting: map[string]int{}, edges: map[string]int{},
+		seen: map[string]int{}, holds: map[string]hold{}, operations: map[string]ingest.Operation{},
+		receipts: map[string]items{},
+		started:  map[string]string{}, cleans: map[string]bool{}, reporting: map[string]int{}, edges: map[string]int{},
 		acts: map[string]bool{}}
 }
 

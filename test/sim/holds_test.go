@@ -69,26 +69,14 @@ func (c *checker) unheld(prev, next *ingest.Job) {
 	}
 }
 
-// pauses is whether workers heed a pause of the storage.
-const pauses = false
-
-// stores checks a job that begins to run in Storing against the pause of the storage: only
-// a worker that claimed the job before the pause, or a person who asked before it, may let
-// it in.
+// stores checks a job that begins to run in Storing against the pause of the storage.
 func (c *checker) stores(prev, next *ingest.Job) {
 	begins := next.State == ingest.Storing && next.Running() && (prev.State != next.State || !prev.Running())
-	if !pauses || !begins || !c.stands("storage") {
-		return
-	}
-	since := 0
-	switch {
-	case prev.State == ingest.Processing && prev.Running():
-		since = c.took[next.ID]
-	case c.w.acts != nil && c.w.acts.does.Name != "":
-		since = c.w.acts.acted
-	}
-	if paused := c.holds["storage"].since; since == 0 || since > paused {
+	if begins && c.stands("storage") {
 		c.fail("job %s goes from %s to %s while the storage is paused", next.ID, prev.State, next.State)
+	}
+	if next.NeedsStorage() && next.Parked && !prev.Parked {
+		c.met("parked for the storage")
 	}
 }
 
@@ -111,7 +99,7 @@ func (w *world) lift(ctx context.Context, a *actor) {
 	slices.Reverse(holds) // the batches after their collections
 	for _, sk := range holds {
 		until := time.Until(time.UnixMilli(w.check.holds[sk].until)) + 2*w.s.skew
-		if w.check.holds[sk].until != 0 && a.rng.IntN(2) == 0 {
+		if w.check.holds[sk].until != 0 && (!w.check.stands(sk) || a.rng.IntN(2) == 0) {
 			_ = a.sleep(max(until, 0))
 			continue
 		}

@@ -82,22 +82,28 @@ func (a *actor) bucket(r *http.Request) (resp *http.Response, err error) {
 	return resp, err
 }
 
-// saved reads a report in the work bucket: the jobs' states, and how many lines there are.
-func (c *checker) saved(key string) (states map[string]ingest.State, lines int) {
-	states = map[string]ingest.State{}
+// reported is what a report has of a job.
+type reported struct {
+	state ingest.State
+	again bool // it can be requeued
+}
+
+// saved reads a report in the work bucket: what it has of the jobs, and how many lines.
+func (c *checker) saved(key string) (jobs map[string]reported, lines int) {
+	jobs = map[string]reported{}
 	data, there := c.w.twin.Object("work/" + key)
 	if !there {
-		return states, 0
+		return jobs, 0
 	}
 	var r notify.Report
 	if err := json.Unmarshal(data, &r); err != nil {
 		c.fail("the report %s cannot be read: %v", key, err)
 	}
-	for _, line := range slices.Concat(r.Failed, r.Completed, r.Open) {
-		states[line.Job] = ingest.State(line.State)
+	for _, line := range slices.Concat(r.Failed, r.Completed, r.Deleted, r.Open) {
+		jobs[line.Job] = reported{ingest.State(line.State), line.Recoverable}
 		lines++
 	}
-	return states, lines
+	return jobs, lines
 }
 
 // reports checks a batch that ends with a report, and the mails that become due with it.
@@ -111,7 +117,7 @@ func (c *checker) reports(prev, next *queue.Batch, mails map[string]bool) {
 // lists checks the report of a batch: it has each job once, in a state that the job has, or
 // had while the report was made.
 func (c *checker) lists(b *queue.Batch) {
-	states, lines := c.saved(b.Report)
+	jobs, lines := c.saved(b.Report)
 	of := 0
 	for _, id := range c.sorted() {
 		j := c.jobs[id]
@@ -119,23 +125,23 @@ func (c *checker) lists(b *queue.Batch) {
 			continue
 		}
 		of++
-		if states[id] != j.State && c.changed[id] <= c.reporting[j.Batch] {
+		if jobs[id].state != j.State && c.changed[id] <= c.reporting[j.Batch] {
 			c.fail("the report %s of batch %s has job %s as %q, but it is %s since before the report was begun",
-				b.Report, b.Batch.ID, id, states[id], j.State)
+				b.Report, b.Batch.ID, id, jobs[id].state, j.State)
 		}
 	}
-	if lines != of || len(states) != of {
-		c.fail("the report %s of batch %s has %d lines about %d of %d jobs", b.Report, b.Batch.ID, lines, len(states),
+	if lines != of || len(jobs) != of {
+		c.fail("the report %s of batch %s has %d lines about %d of %d jobs", b.Report, b.Batch.ID, lines, len(jobs),
 			of)
 	}
 }
 
-// differ is the number of jobs whose state differs between two reports.
+// differ is the number of jobs that have ended in another way than in an earlier report.
 func (c *checker) differ(before, after string) (n int) {
 	was, _ := c.saved(before)
 	is, _ := c.saved(after)
-	for id, state := range is {
-		if was[id] != state {
+	for id, job := range is {
+		if !job.state.Open() && was[id] != job {
 			n++
 		}
 	}
@@ -151,7 +157,7 @@ func (c *checker) informs(prev, next *queue.Batch, mails map[string]bool) {
 	if update {
 		kind = ingest.MailUpdateReport
 	}
-	if due := mails[next.Batch.ID+" "+string(kind)]; c.w.s.mails && !update && due != want {
+	if due := mails[next.Batch.ID+" "+string(kind)]; c.w.s.mails && due != want {
 		c.fail("batch %s ends from %s as %s: mail %v, but %d jobs have another state than in %q", next.Batch.ID,
 			prev.State, next.State, due, c.differ(prev.Report, next.Report), prev.Report)
 	}

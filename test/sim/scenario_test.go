@@ -39,6 +39,7 @@ type scenario struct {
 
 	keepFailed time.Duration // for which failed jobs keep their work files
 	again      time.Duration // after it, failed jobs are requeued once everything rests; 0: never
+	plain      bool          // the admins mostly requeue and fail: jobs get far
 	tight      bool          // jobs share few ids, need much and fail often: holders of space wait for others
 	mails      bool          // mails are sent
 	unswept    bool          // once the faults have stopped, no tick is asked to sweep
@@ -137,7 +138,7 @@ func draw(rng *rand.Rand) scenario {
 	if one(4) {
 		s.again = time.Duration(1+rng.IntN(3)) * time.Hour
 	}
-	s.mails, s.unswept = one(4), one(4)
+	s.mails, s.unswept, s.plain = one(4), one(4), one(3)
 	if one(6) {
 		s.refuses = refusals[rng.IntN(len(refusals))]
 	}

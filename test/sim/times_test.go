@@ -44,7 +44,8 @@ func (c *checker) timely(prev, next queue.Job, e event.Row) {
 		c.cleans[id] = true
 	case "job.cleaned":
 		asked := next.State == ingest.Deleted || c.cleans[id]
-		if kept := time.Since(time.UnixMilli(prev.Entered)) + 2*c.w.s.skew; !asked && kept < min(c.w.s.keepFailed, day) {
+		kept := time.Since(time.UnixMilli(prev.Entered)) + 2*c.w.s.skew
+		if !asked && kept < min(c.w.s.keepFailed, day) {
 			c.fail("the work files of job %s were kept for only %s", id, kept)
 		}
 		c.met("cleaned")

@@ -83,6 +83,7 @@ func (s *store) record(j *ingest.Job) error {
 		s.ids[key] = j.Primary
 	}
 	s.rows[j.ID] = true
+	delete(s.files, j.ID) // nothing after this state needs them
 	return nil
 }
 
