@@ -6,7 +6,6 @@ import (
 
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
-	"archivist/pkg/table"
 )
 
 // itself is the actor of what the system does by a rule that a person has set.
@@ -106,13 +105,9 @@ func (q *Queue) isCancelling(ctx context.Context, b *ingest.Batch) (bool, error)
 // jobs. begin inserts the operation, run starts its execution after the commit.
 func (q *Queue) cancelJobs(b *ingest.Batch) (operation string, begin part, run func(ctx context.Context)) {
 	by := *b.Cancelled
-	row := q.newOperation(ingest.Operation{Reason: by.Reason, Actor: by.Actor,
+	by.Operation, begin, run = q.addOperation(ingest.Operation{Reason: by.Reason, Actor: by.Actor,
 		Bulk: ingest.Bulk{Name: ingest.ActCancel, Filter: ingest.Filter{Batch: b.ID}}})
-	by.Operation = row.Operation.ID
 	b.Cancelled = &by
-	next := q.Rules.StartOperation(row.Operation, q.Now())
-	begin = func(tx *table.Tx) error { return q.putOperation(tx, row, next, started(next)) }
-	run = func(ctx context.Context) { q.wake(ctx, ingest.OperationWakes(ingest.Operation{}, next)) }
 	return by.Operation, begin, run
 }
 

@@ -26,7 +26,7 @@ func (q *Queue) candidates(ctx context.Context, o *ingest.Operation) (
 	if err != nil {
 		return nil, "", err
 	}
-	jobRows, err := readAll(ctx, jobs, q.Job)
+	jobRows, err := readAll(ctx, distinct(jobs), q.Job)
 	if err != nil {
 		return nil, "", err
 	}
@@ -36,13 +36,20 @@ func (q *Queue) candidates(ctx context.Context, o *ingest.Operation) (
 			found = append(found, ingest.Target{Kind: ingest.TargetJob, ID: j.Job.ID})
 		}
 	}
-	batchRows, err := readAll(ctx, batches, q.Batch)
+	batchRows, err := readAll(ctx, distinct(batches), q.Batch)
 	for _, b := range batchRows {
 		if b.State == ingest.BatchHeld && o.Filter.MatchesBatch(&b.Batch) {
 			found = append(found, batchTarget(b.Batch.ID))
 		}
 	}
 	return found, cursor, err
+}
+
+// distinct sorts ids and removes duplicates: an index may show a row at its old and its new
+// place.
+func distinct(ids []string) []string {
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // rowsOf lists the next jobs of the batch by their row numbers. The cursor is the last row.

@@ -13,7 +13,8 @@
 //
 // Who calls what:
 //
-//	the API         Submit, Requeue, ForceFail, Job, Batch, Jobs, Events, ExplainJob, Overview …
+//	the API         Submit, Job, Batch, Jobs, Events, ExplainJob, Overview …; Admin.Act, Admin.Start
+//	admin-action    Admin.Act, Admin.Start; Admin.RunPage: the next page of a bulk operation
 //	a stage         Worker.Handle: read the item, take its lease, do the step, commit, answer
 //	unpack          Claim.Unpack: the jobs of a batch, in chunks
 //	the scheduler   Scheduler.Tick: the sweep (sweep.go), the gates (gates.go), the mails (mail.go)

@@ -206,8 +206,8 @@ func (q *Queue) changeOperation(ctx context.Context, row *Operation, next ingest
 	return q.commit(ctx, append([]func(*table.Tx) error{change}, more...), wakes)
 }
 
-// Interrupt stops a running operation. The page that is running may still act on a few
-// items; what is left is left as it is until the operation is continued.
+// Interrupt stops a running operation. The page that is running may still act on its other
+// items.
 func (d Admin) Interrupt(ctx context.Context, id, reason, actor string, role ingest.Role) (*Operation, error) {
 	by := origin{event: "operation.interrupted", actor: actor, component: "admin", reason: reason}
 	return d.steer(ctx, id, by, role, ingest.OperationInterrupted, func(o ingest.Operation) (ingest.Operation, error) {

@@ -328,3 +328,20 @@ func TestRowsExpire(t *testing.T) {
 		t.Errorf("rows expire at %v, want %d", seen, want)
 	}
 }
+
+// TestBulkItemOnce: a job that moves in the index while the operation is planned is one item.
+func TestBulkItemOnce(t *testing.T) {
+	b := newBench(t)
+	id := ingest.JobID(b.failed(1), 1)
+	b.edit(id, func(j *queue.Job) { j.HasSpace, j.Due = true, b.now.UnixMilli() }) // it waits to be cleaned up
+	d := queue.Admin{Queue: b.q}
+	op := b.operate(ingest.Bulk{Name: ingest.ActRequeue, Filter: ingest.Filter{State: ingest.Failed}}, "", false)
+	row, err := d.RunPage(t.Context(), op.Operation.ID, 1, b.now.Add(time.Minute))
+	if err != nil || row.Tally.Planned != 1 || !row.Planning {
+		t.Fatalf("%+v, %v", row, err)
+	}
+	b.edit(id, func(j *queue.Job) { j.Job = b.q.Rules.Cleaned(j.Job) })
+	if done := b.finish(op.Operation.ID); done.Tally != (ingest.Tally{Planned: 1, Done: 1}) {
+		t.Errorf("done: %+v", done.Tally)
+	}
+}

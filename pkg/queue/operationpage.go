@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"archivist/pkg/fault"
@@ -55,11 +56,11 @@ func (d Admin) plan(ctx context.Context, row *Operation) error {
 	if err != nil {
 		return err
 	}
-	items := map[table.Key]*receipt{}
+	var items []*receipt
 	for _, t := range found {
 		i := &receipt{Head: head(receiptKey(row.Operation.ID, t)), ID: t.ID, Name: row.Name}
 		i.ExpiresAt = row.ExpiresAt
-		items[i.Key()] = i
+		items = append(items, i)
 	}
 	for {
 		next := q.Rules.ContinueOperation(row.Operation, q.Now())
@@ -71,25 +72,12 @@ func (d Admin) plan(ctx context.Context, row *Operation) error {
 			}
 			return nil
 		})
-		if !dropFailed(items, err) {
+		left := slices.DeleteFunc(slices.Clone(items), func(i *receipt) bool { return i.lost(err) })
+		if len(left) == len(items) {
 			return err
 		}
+		items = left // the others exist already
 	}
-}
-
-// dropFailed removes the items that exist already, because of which a commit failed.
-func dropFailed(items map[table.Key]*receipt, err error) (dropped bool) {
-	var ce *table.ConditionError
-	if !errors.As(err, &ce) {
-		return false
-	}
-	for _, k := range ce.Keys {
-		if items[k] != nil {
-			delete(items, k)
-			dropped = true
-		}
-	}
-	return dropped
 }
 
 // items reads the next page of the items of an operation, after its cursor.
