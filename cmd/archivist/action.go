@@ -238,6 +238,9 @@ func nextCommand(b v1.Bulk, reason string) string {
 	add("--before", b.Filter.Before)
 	add("--message", b.Filter.Message)
 	add("--until", b.Until)
+	if b.Priority != nil {
+		add("--priority", strconv.Itoa(*b.Priority))
+	}
 	add("--reason", reason)
 	if b.Confirm {
 		words = append(words, "--confirm")

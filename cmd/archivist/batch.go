@@ -118,7 +118,7 @@ func (c *batchShowCmd) Run(a *app) error {
 
 	return a.print(batchWithJobs{b, jobs}, func(p terminal.Page) {
 		p.Fields("batch", b.ID, "state", b.State, "collection", b.Collection, "submitter", b.Submitter, "note", b.Note,
-			"created", b.Created, "jobs", countsText(b.Counts), "message", b.Message)
+			"created", b.Created, "jobs", countsText(b.Counts), "message", b.Message, "held", holdText(b.Hold))
 		if b.Report != "" {
 			p.Fields("report", "archivist batch report "+b.ID)
 		}

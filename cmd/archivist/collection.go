@@ -86,9 +86,9 @@ func (a *app) showCollection(c v1.Collection) error {
 		if b := profile.Callback; b != nil {
 			callback = fmt.Sprintf("%s, signed by %s, %s", b.URL, b.Secret, b.Mode)
 		}
-		p.Fields("collection", c.Name, "profile", own, "title", profile.Title, "priority", priority,
-			"shoulder", profile.Shoulder, "digests", digests, "notification", strings.Join(profile.Notification, ", "),
-			"suppress", profile.Suppress, "callback", callback)
+		p.Fields("collection", c.Name, "held", holdText(c.Hold), "profile", own, "title", profile.Title,
+			"priority", priority, "shoulder", profile.Shoulder, "digests", digests,
+			"notification", strings.Join(profile.Notification, ", "), "suppress", profile.Suppress, "callback", callback)
 	})
 }
 

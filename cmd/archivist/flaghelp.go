@@ -7,6 +7,8 @@ import "github.com/alecthomas/kong"
 var flagHelp = kong.Vars{
 	"payload_types":   ",file,object-manifest,batch-manifest,single-file-batch-manifest",
 	"help_action_key": "Repeating the same action with the same key does nothing more and gives the same result.",
+	"help_before": "Jobs in their state since before this time: a time in ISO 8601, a date, or how long ago, " +
+		"e.g. 2h or 3d.",
 	"help_filename":   "Name under which a file is kept; by default the last part of its URL.",
 	"help_if_version": "Expected newest version of the object; the job fails if it is another one.",
 	"help_json": "Print these fields as JSON, separated by commas; all prints every field, no value lists their " +

@@ -45,6 +45,16 @@ var golden = map[string]command{
 	"help":                {"help", ""},
 	"help-job":            {"help job", ""},
 	"help-submit":         {"help submit", ""},
+	"doctor":              {"doctor", "id,state,counts"},
+	"hold-list":           {"hold list", "target,until"},
+	"operation-list":      {"operation list", "id,state"},
+	"operation-show":      {"operation show " + operation1, "id,counts,refusals"},
+	"operation-watch":     {"operation watch " + operation1, "id,state,refusals"},
+	"operation-interrupt": {"operation interrupt " + operation1 + " --reason wrong", "id,state"},
+	"operation-continue":  {"operation continue " + operation1 + " --reason on", "id,state"},
+	"job-requeue-bulk":    {"job requeue -b " + batch1 + " --all-failed --reason back", "id,state,counts"},
+	"job-requeue-start":   {"job requeue -c maps --message 404 --reason back --no-watch", "id,state"},
+	"help-requeue":        {"help job requeue", ""},
 	"help-collection":     {"help collection hold", ""},
 	"job-clean-up":        {"job clean-up " + job2 + " --reason space", "summary"},
 	"job-delete":          {"job delete " + job2 + " --reason twice --confirm", "summary,warnings"},
@@ -80,10 +90,12 @@ var golden = map[string]command{
 }
 
 const (
-	batch1 = "01M7ZBMEYHBB62YP6RY21T1GQ6"
-	job1   = batch1 + "-00001"
-	job2   = batch1 + "-00002"
-	ark1   = "ark:/99999/fk4tq65d6k"
+	batch1     = "01M7ZBMEYHBB62YP6RY21T1GQ6"
+	job1       = batch1 + "-00001"
+	job2       = batch1 + "-00002"
+	operation1 = "01M7ZBMEYHBB62YP6RY21T1GQ8"
+
+	ark1 = "ark:/99999/fk4tq65d6k"
 )
 
 const manifest1 = `#%checkm_0.7

@@ -111,6 +111,7 @@ func (c *jobShowCmd) Run(a *app) error {
 			retries = strconv.Itoa(j.RetryCount)
 		}
 		p.Fields("job", j.ID, "batch", j.Batch, "collection", j.Collection, "state", j.State, "message", j.Message,
+			"held", holdText(j.Hold),
 			"last success", j.LastSuccessfulState, "ark", j.Identifiers.Primary, "version", versionText(j.Version),
 			"local ids", strings.Join(j.Identifiers.Local, ", "), "files", strconv.Itoa(j.Progress.Files),
 			"size", terminal.Size(j.Progress.Bytes), "priority", strconv.Itoa(j.Priority), "retries", retries)
@@ -183,13 +184,20 @@ func givenText(f v1.ReceiptFile) string {
 	return f.Given.Algorithm
 }
 
-// jobActCmd acts on a job.
+// jobActCmd acts on a job, or on all that the flags select.
 type jobActCmd struct {
-	ID string `arg:"" name:"job" help:"Id of a job."`
+	ID string `arg:"" optional:"" name:"job" help:"Id of a job."`
 	acting
+	selection
 }
 
-func (jobActCmd) prints() any { return v1.JobActionResult{} }
+// prints is the result of an action on one job, or an operation.
+func (c jobActCmd) prints() any {
+	if c.selects() {
+		return operationReport{}
+	}
+	return v1.JobActionResult{}
+}
 
 // Run does the action that the command is named after.
 func (c *jobActCmd) Run(a *app, k *kong.Context) error { return c.act(a, k, ending{}, nil) }
@@ -221,6 +229,12 @@ func (c *jobActCmd) act(a *app, k *kong.Context, e ending, priority *int) error 
 		return err
 	}
 	in.Priority = priority
+	switch {
+	case c.selects() == (c.ID != ""):
+		return usage("give the id of a job, or select jobs with --batch, --collection or --state")
+	case c.selects():
+		return c.bulk(a, in, c.Key)
+	}
 	r, err := a.client.ActOnJob(a.ctx, c.ID, in, cmp.Or(c.Key, rand.Text()))
 	if err != nil {
 		return a.confirmable(err)

@@ -43,5 +43,8 @@ func (queueShowCmd) Run(a *app) error {
 		}
 		p.Fields(append(pairs, "space free", terminal.Size(q.SpaceFree),
 			"oldest", strings.TrimSpace(q.OldestWaiting+" "+q.OldestSince), "last sweep", q.LastSweep)...)
+		for i := range q.Holds {
+			p.Fields("held", holdText(&q.Holds[i]))
+		}
 	})
 }

@@ -78,6 +78,7 @@ type sight struct {
 	text     string
 	state    string // a change is shown at once
 	done, of int64  // jobs; none for things that do not say how much is left
+	bar      bool   // to be shown on a terminal, with the rate
 	over     bool
 	failed   error // the failure, once all have ended
 }
@@ -237,12 +238,26 @@ func (a *app) shower() func(sight) {
 			fmt.Fprintln(a.screen, terminal.Printable(text))
 			return
 		}
+		if s.bar && s.of > 0 && a.err.Width > 0 {
+			text = terminal.Bar(s.done, s.of) + " " + text + perSecond(speed.Rate())
+		}
 		if s.done < s.of {
 			text += speed.Left(s.of)
 		}
 		line.Show(text, s.state != state)
 		state = s.state
 	}
+}
+
+// perSecond is a rate: ", 12 a second", or "" if it is not known.
+func perSecond(rate float64) string {
+	switch {
+	case rate <= 0:
+		return ""
+	case rate < 10:
+		return fmt.Sprintf(", %.1f a second", rate)
+	}
+	return fmt.Sprintf(", %.0f a second", rate)
 }
 
 // jsonShower prints each item whenever it has changed.

@@ -1,0 +1,51 @@
+package main
+
+import (
+	v1 "archivist/pkg/api/v1"
+)
+
+// selection are the flags that select several jobs.
+type selection struct {
+	Batch      string   `short:"b" help:"Jobs of this batch." placeholder:"ID" group:"Several jobs:"`
+	Collection string   `short:"c" help:"Jobs of this collection." placeholder:"NAME" group:"Several jobs:"`
+	State      jobState `help:"Jobs in this state, e.g. failed." placeholder:"STATE" group:"Several jobs:"`
+	AllFailed  bool     `help:"The same as --state failed." group:"Several jobs:"`
+	AllHeld    bool     `help:"The same as --state held." group:"Several jobs:"`
+	Message    string   `help:"Jobs whose message contains this text." placeholder:"TEXT" group:"Several jobs:"`
+	Before     string   `help:"${help_before}" placeholder:"TIME" group:"Several jobs:"`
+	Watch      bool     `default:"true" negatable:"" help:"Follow the operation (default)." group:"Several jobs:"`
+}
+
+// selects reports whether the flags select jobs.
+func (s *selection) selects() bool {
+	return s.Batch != "" || s.Collection != "" || s.State != "" || s.AllFailed || s.AllHeld || s.Message != "" ||
+		s.Before != ""
+}
+
+// bulk starts an operation that does an action on the selected jobs.
+func (s *selection) bulk(a *app, in v1.Action, key string) error {
+	state := string(s.State)
+	for _, all := range []struct {
+		isSet bool
+		state string
+	}{{s.AllFailed, v1.Failed}, {s.AllHeld, v1.Held}} {
+		if all.isSet && state != "" && state != all.state {
+			return usage("give one of --state, --all-failed and --all-held")
+		}
+		if all.isSet {
+			state = all.state
+		}
+	}
+	before, err := a.moment("--before", s.Before, -1)
+	if err != nil {
+		return err
+	}
+	filter := v1.JobFilter{Batch: s.Batch, Collection: s.Collection, State: state, Before: before, Message: s.Message}
+	return a.start(v1.OperationRequest{
+		Action:        in.Action,
+		Filter:        &filter,
+		ActionOptions: v1.ActionOptions{Reason: in.Reason, Confirm: in.Confirm, DryRun: in.DryRun},
+		Until:         in.Until,
+		Priority:      in.Priority,
+	}, key, s.Watch)
+}
