@@ -88,7 +88,8 @@ func (a *app) showCollection(c v1.Collection) error {
 		}
 		p.Fields("collection", c.Name, "held", holdText(c.Hold), "profile", own, "title", profile.Title,
 			"priority", priority, "shoulder", profile.Shoulder, "digests", digests,
-			"notification", strings.Join(profile.Notification, ", "), "suppress", profile.Suppress, "callback", callback)
+			"notification", strings.Join(profile.Notification, ", "),
+			"suppress", profile.Suppress, "callback", callback)
 	})
 }
 

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -84,8 +83,8 @@ func (a *API) startOperation(ctx context.Context, in *OperationRequest) (*Starte
 	return &Started{http.StatusAccepted, "operations/" + o.ID, o}, nil
 }
 
-// start starts an operation. The same key with another request is a Conflict.
-func (a *API) start(ctx context.Context, in *OperationRequest) (row *queue.Operation, err error) {
+// start starts an operation.
+func (a *API) start(ctx context.Context, in *OperationRequest) (*queue.Operation, error) {
 	actor, err := in.actor()
 	if err != nil {
 		return nil, err
@@ -105,12 +104,7 @@ func (a *API) start(ctx context.Context, in *OperationRequest) (row *queue.Opera
 	if err != nil {
 		return nil, err
 	}
-	row, err = a.admin().Start(ctx, bulk, b.Reason, actor, role, request, b.DryRun)
-	if err == nil && (!reflect.DeepEqual(row.Bulk, bulk) || row.DryRun != b.DryRun) {
-		err = fault.New(fault.Conflict, "Idempotency-Key: it was used for another operation, %s; use a new key",
-			row.Operation.ID)
-	}
-	return row, err
+	return a.admin().Start(ctx, bulk, b.Reason, actor, role, request, b.DryRun)
 }
 
 // onlyDoctor returns an Invalid if a request for the doctor has a field that only bulk

@@ -73,7 +73,7 @@ func TestOperation(t *testing.T) {
 	}
 	in.Filter.Message = "404"
 	if other, err := c.Start(t.Context(), in, "key"); !fault.Is(err, fault.Conflict) ||
-		!strings.Contains(err.Error(), o.ID) {
+		!strings.Contains(err.Error(), "use a new id") {
 		t.Errorf("another request with the key gave %+v, %v", other, err)
 	}
 
