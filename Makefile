@@ -7,7 +7,8 @@ LOCAL = $(GO) build -o dist/archivist-local ./localstack/archivist-local && dist
 DEPLOY = $(GO) run ./infra/deploy
 # These tests make thousands of calls, for which DynamoDB Local takes minutes. They run on the in-process table and MiniStack.
 MANY = TestFiveHundred|TestRetire|TestBadRowFailsAlone
-FAST = ./pkg/... ./statemachines/... ./events/... ./localstack/... ./infra/toolchain ./cmd/... ./bench ./test ./test/docs
+FAST = ./pkg/... ./statemachines/... ./events/... ./localstack/... ./infra/toolchain ./cmd/... ./bench ./test ./test/docs \
+	./test/merritt
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'

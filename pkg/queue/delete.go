@@ -40,8 +40,8 @@ func decideDelete(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d d
 		d.warnings = append(d.warnings, fmt.Sprintf("version %d of %s stays preserved", job.ObjectVersion, job.Primary))
 	}
 	if unreported(batch.State) {
-		d.unconfirmed = fmt.Sprintf("batch %s is %s, and its report will not show job %s: the depositor is not told",
-			batch.Batch.ID, batch.State, job.ID)
+		d.unconfirmed = fmt.Sprintf("batch %s is %s: its report will only say that job %s was deleted", batch.Batch.ID,
+			batch.State, job.ID)
 	}
 	d.first = func(ctx context.Context) error { return q.recordStored(ctx, &job, a.Actor) }
 	return d, nil

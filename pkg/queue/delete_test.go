@@ -170,7 +170,7 @@ func (b *bench) interrupt(do func()) {
 func TestDeleteJob(t *testing.T) {
 	b := newBench(t)
 	id := b.failedJob(ingest.Downloading)
-	b.refuses(fault.Conflict, "is Processing|the depositor is not told|confirm", ingest.ActDelete, id)
+	b.refuses(fault.Conflict, "is Processing|will only say that job|confirm", ingest.ActDelete, id)
 	b.refuses(fault.Denied, "administrator", ingest.ActDelete, id, func(a *ingest.Action) { a.Role = ingest.Operator })
 	plan := b.same(ingest.ActDelete, id, queuetest.Dry)
 	if plan.To != "Deleted" || len(plan.Warnings) != 1 {

@@ -88,6 +88,9 @@ func (m *Machine) Problem(context.Context, string, string) (string, error) { ret
 // Last is the message that was sent last.
 func (m *Machine) Last() queue.Message { return m.waiting[len(m.waiting)-1] }
 
+// Idle reports whether no message waits.
+func (m *Machine) Idle() bool { return len(m.waiting) == 0 }
+
 // Inherit takes over from another machine the names of its executions and its pending
 // messages.
 func (m *Machine) Inherit(from *Machine) {
