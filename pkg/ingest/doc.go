@@ -21,6 +21,7 @@
 //	choose.go     which job fits: slots, work space, shares of collections, patience
 //	retry.go      when a failed try, or an item without progress, is tried again
 //	next.go       how a step's result, an admission or a requeue changes a job
+//	hold.go       how a hold stops a job or a batch, and how it continues
 //	answer.go     the answer to an execution, for any message
 //	wake.go       which wake-ups are due after a change of an item
 //	mail.go       which mails are due after a change of a batch, and when they are tried again

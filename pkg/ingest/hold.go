@@ -40,8 +40,8 @@ func (j *Job) NeedsStorage() bool { return j.State == Storing || j.Waits == Wait
 
 // Held is a Pending job that a hold stops. Any other job has started, and continues.
 func (r Rules) Held(j Job, h Hold, now time.Time) (Job, error) {
-	if j.State != Pending {
-		return j, fault.New(fault.Conflict, "job %s is %s; only a Pending job can be held", j.ID, j.State)
+	if err := CheckJob(j.State, Held); err != nil {
+		return j, err
 	}
 	j = r.enter(j, Held, now)
 	return r.HeldBy(j, h), nil
@@ -56,7 +56,8 @@ func (r Rules) HeldBy(j Job, h Hold) Job {
 // Released is a Held job that waits again.
 func (r Rules) Released(j Job, now time.Time) (Job, error) {
 	if j.State != Held {
-		return j, fault.New(fault.Conflict, "job %s is %s; only a Held job can be released", j.ID, j.State)
+		return j, fault.New(fault.Conflict, "job %s is %s; only a Held job can be released; %s", j.ID, j.State,
+			j.State.Becomes())
 	}
 	return r.enter(j, Pending, now), nil
 }

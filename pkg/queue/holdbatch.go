@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/table"
 )
@@ -18,8 +17,7 @@ var holdable = []ingest.BatchState{ingest.BatchPending, ingest.BatchHeld, ingest
 func decideHoldBatch(ctx context.Context, q *Queue, row *Batch, a ingest.Action) (d batchDecision, err error) {
 	d.next = row.Batch
 	if !slices.Contains(holdable, row.State) {
-		return d, fault.New(fault.Conflict, "batch %s is %s; only a Pending, Held or Processing batch can be held",
-			row.Batch.ID, row.State)
+		return d, cannot(a, string(row.State), "Pending, Held or Processing", row.State.Becomes(), noHold(false))
 	}
 	hold, err := q.holdRow(ctx, a.Target)
 	if err != nil {
@@ -52,7 +50,7 @@ func decideReleaseBatch(ctx context.Context, q *Queue, row *Batch, a ingest.Acti
 		return d, err
 	}
 	if row.State != ingest.BatchHeld && hold.standing(q.Now()) == nil {
-		return d, d.notHeld(row)
+		return d, d.notHeld(row, a)
 	}
 	above, err := q.hold(ctx, collectionTarget(row.Collection))
 	if above != nil {
@@ -80,10 +78,9 @@ func decideReleaseBatch(ctx context.Context, q *Queue, row *Batch, a ingest.Acti
 }
 
 // notHeld is the end of a release of a batch that is not on hold.
-func (d *batchDecision) notHeld(row *Batch) error {
+func (d *batchDecision) notHeld(row *Batch, a ingest.Action) error {
 	if !slices.Contains(holdable, row.State) {
-		return fault.New(fault.Conflict, "batch %s is %s; only a batch that is on hold can be released", row.Batch.ID,
-			row.State)
+		return cannot(a, string(row.State), "Held", row.State.Becomes(), "It is not on hold")
 	}
 	d.unchanged, d.summary = true, fmt.Sprintf("batch %s is not on hold", row.Batch.ID)
 	return nil

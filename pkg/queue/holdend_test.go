@@ -250,8 +250,8 @@ func TestHoldOfAStartedJob(t *testing.T) {
 	b := newBench(t)
 	id := b.one()
 	b.tick()
-	b.refused(fault.Conflict, ingest.ActHold, jobTarget(id), "Estimating", "only a Pending job")
-	b.refused(fault.Conflict, ingest.ActRelease, jobTarget(id), "Estimating", "only a Held job")
+	b.refused(fault.Conflict, ingest.ActHold, jobTarget(id), "Estimating", "hold needs Pending or Held")
+	b.refused(fault.Conflict, ingest.ActRelease, jobTarget(id), "Estimating", "release needs Held")
 	waiting := b.one()
 	if res, err := b.try(ingest.ActRelease, jobTarget(waiting)); err != nil || res.Changed {
 		t.Errorf("a release of a Pending job: %+v, %v", res, err)

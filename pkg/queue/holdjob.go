@@ -14,7 +14,9 @@ func decideHold(_ context.Context, q *Queue, row *Job, a ingest.Action) (d decis
 	h := ingest.Hold{Scope: ingest.TargetJob, Reason: a.Reason, Actor: a.Actor, Since: now.UnixMilli(), Until: a.Until}
 	d.by = origin{event: "job.held", actor: a.Actor, component: "admin", reason: reasonUntil(a.Reason, a.Until)}
 	switch {
-	case row.State != ingest.Held:
+	case row.State != ingest.Held && row.State != ingest.Pending:
+		return d, cannot(a, string(row.State), "Pending or Held", row.State.Becomes(), noHold(row.State.Open()))
+	case row.State == ingest.Pending:
 		d.next, err = q.Rules.Held(row.Job, h, now)
 		d.summary = fmt.Sprintf("job %s is on hold%s", row.Job.ID, until(a.Until))
 	case row.Hold != nil && row.Hold.Scope == ingest.TargetJob && row.Hold.Until == a.Until:
@@ -25,6 +27,14 @@ func decideHold(_ context.Context, q *Queue, row *Job, a ingest.Action) (d decis
 		d.summary = fmt.Sprintf("job %s stays on hold%s", row.Job.ID, until(a.Until))
 	}
 	return d, err
+}
+
+// noHold is what to do with a job or a batch that cannot be held.
+func noHold(open bool) string {
+	if open {
+		return "It has started, and continues: fail it to stop it"
+	}
+	return "It has ended"
 }
 
 // reasonUntil is the reason of an event of a hold, with the hold's end.
@@ -40,9 +50,12 @@ func reasonUntil(reason string, until int64) string {
 // replace the object's newest version.
 func decideRelease(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d decision, err error) {
 	d.next = row.Job
-	if row.State == ingest.Pending {
+	switch {
+	case row.State == ingest.Pending:
 		d.unchanged, d.summary = true, fmt.Sprintf("job %s is not on hold", row.Job.ID)
 		return d, nil
+	case row.State != ingest.Held:
+		return d, cannot(a, string(row.State), "Held", row.State.Becomes(), "It is not on hold")
 	}
 	if d.next, err = q.Rules.Released(row.Job, q.Now()); err != nil {
 		return d, err
