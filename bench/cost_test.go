@@ -203,7 +203,7 @@ func TestCost(t *testing.T) {
 	sum := bill(t, "orchestration", []charge{ // limits: counted on 2026-11-22, with a little room
 		{"state transitions", per(m.Transitions), perTransition, 10_200},
 		{"DynamoDB write units", per(count.writes), perWrite, 118_000},
-		{"DynamoDB read units", per(count.reads), perRead, 15_000},
+		{"DynamoDB read units", per(count.reads), perRead, 16_300},
 		{"SQS requests", per(m.SQS), perSQS, 28_500},
 		{"Lambda requests", per(m.Lambda), perLambda, 6_100},
 		{"Lambda GB-seconds", per(m.Lambda) * seconds * gb, perGBs, 460},
