@@ -166,11 +166,11 @@ func (a *Action) Check(now time.Time) error {
 	if err := CheckPriority(a.Name, a.Priority); err != nil {
 		return err
 	}
-	switch {
-	case a.Until != 0 && a.Name != ActHold && a.Name != ActPause:
+	if a.Until != 0 && a.Name != ActHold && a.Name != ActPause {
 		return fault.New(fault.Invalid, "until: only hold and pause have an end")
-	case a.Until != 0 && a.Until <= now.UnixMilli():
-		return fault.New(fault.Invalid, "until: %s is in the past", Timestamp(a.Until))
+	}
+	if err := checkUntil(a.Until, now); err != nil {
+		return err
 	}
 	return a.Role.May(a.Name)
 }

@@ -55,6 +55,7 @@ func TestActionIsChecked(t *testing.T) {
 		{func(a *Action) { a.Reason = strings.Repeat("x", MaxActionReason+1) }, fault.Invalid, "reason"},
 		{func(a *Action) { a.Until = 1 }, fault.Invalid, "until"},
 		{func(a *Action) { a.Name, a.Until = ActRelease, 5000 }, fault.Invalid, "until"},
+		{func(a *Action) { a.Until = 99_999_999_999_999 }, fault.Invalid, "within 10 years"},
 		{func(a *Action) { a.Priority = &one }, fault.Invalid, "priority"},
 		{func(a *Action) { a.Target, a.Name = Target{TargetJob, someJob}, ActPrioritize }, fault.Invalid, "priority"},
 		{func(a *Action) { a.Role = Viewer }, fault.Denied, "operator"},
@@ -86,6 +87,7 @@ func TestBulkIsChecked(t *testing.T) {
 		{Bulk{Name: ActRequeue, Filter: Filter{Batch: "a\nb"}}, "filter.batch"},
 		{Bulk{Name: ActPrioritize, Filter: good.Filter}, "priority"},
 		{Bulk{Name: ActRequeue, Filter: good.Filter, Until: 5000}, "until"},
+		{Bulk{Name: ActHold, Filter: good.Filter, Until: 1}, "until"},
 	} {
 		if err := c.bulk.Check(now); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v; want %q", c.bulk, err, c.says)

@@ -29,6 +29,22 @@ func (h *Hold) Says() string {
 	return text
 }
 
+// MaxHold is the longest time for which a hold or a pause can have an end.
+const MaxHold = 10 * 366 * 24 * time.Hour
+
+// checkUntil returns an Invalid if a hold cannot end at a time.
+func checkUntil(until int64, now time.Time) error {
+	switch {
+	case until == 0:
+		return nil
+	case until <= now.UnixMilli():
+		return fault.New(fault.Invalid, "until: %s is in the past", Timestamp(until))
+	case until > now.Add(MaxHold).UnixMilli():
+		return fault.New(fault.Invalid, "until: expected a time within 10 years; give none for a hold without an end")
+	}
+	return nil
+}
+
 // What a parked job waits for, beside locks.
 const (
 	WaitsForStorage = "storage" // the end of the storage's pause

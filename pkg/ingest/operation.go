@@ -73,8 +73,11 @@ func (b Bulk) Check(now time.Time) error {
 			"filter: expected a batch, a collection, or one of the states Held, Failed, Pending and Provisioning")
 	case f.Before < 0 || f.Before > now.UnixMilli():
 		return fault.New(fault.Invalid, "filter.before: %s is not in the past", Timestamp(f.Before))
-	case b.Until != 0 && (b.Name != ActHold || b.Until <= now.UnixMilli()):
-		return fault.New(fault.Invalid, "until: expected a later time, of a hold")
+	case b.Until != 0 && b.Name != ActHold:
+		return fault.New(fault.Invalid, "until: only hold has an end")
+	}
+	if err := checkUntil(b.Until, now); err != nil {
+		return err
 	}
 	for _, t := range []struct{ field, text string }{
 		{"filter.batch", f.Batch}, {"filter.collection", f.Collection}, {"filter.message", f.Message}} {

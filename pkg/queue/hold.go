@@ -87,7 +87,8 @@ func (q *Queue) holdRows(ctx context.Context) (all []Hold, err error) {
 		}
 		all = append(all, page...)
 	}
-	return all, nil
+	// A row without a scope is an event of a collection of that name, by an earlier release.
+	return slices.DeleteFunc(all, func(h Hold) bool { return h.Scope == "" }), nil
 }
 
 // Holds lists the pauses and holds that stand: first the pauses, then the holds, oldest

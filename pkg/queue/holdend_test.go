@@ -287,3 +287,21 @@ func TestHoldsListed(t *testing.T) {
 		}
 	}
 }
+
+// TestManyHoldsEndAtOnce: one sweep lets continue more jobs than a page has.
+func TestManyHoldsEndAtOnce(t *testing.T) {
+	b := newTwinBench(t)
+	const n = 120
+	batch := b.submit(n, "")
+	end := b.now.Add(time.Hour)
+	b.do(ingest.ActHold, collectionC, end)
+	b.tick()
+	if c := b.counts(batch); c.Held != n {
+		t.Fatalf("%+v", c)
+	}
+	b.now = end
+	b.tick()
+	if c := b.counts(batch); c.Held != 0 {
+		t.Errorf("after the end: %+v", c)
+	}
+}

@@ -18,49 +18,61 @@ type due struct {
 }
 
 // Sweep repairs the items that are past due, oldest first in each shard, and lets continue
-// what was held until now. Then, within a time
-// of its own, it removes the rows and work files that are due for removal. It starts no
-// repair after until. Each minute another shard is the first.
+// what was held until now. Then, within a time of its own, it removes the rows and work files
+// that are due for removal. It starts no repair after until. Each minute another shard is the
+// first.
 func (q *Queue) Sweep(ctx context.Context, until time.Time) error {
 	for i := range ingest.DueShards {
 		shard := (int(q.Now().Unix()/60) + i) % ingest.DueShards
-		if err := q.sweepPlace(ctx, ingest.DuePK(shard), until); err != nil {
+		if err := q.sweepPlace(ctx, ingest.DuePK(shard), 1, until); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(q.sweepHolds(ctx), q.sweepPlace(ctx, ingest.WorkHeld, until)); err != nil {
+	const heldPages = 20 // thousands may be held until one time
+	if err := errors.Join(q.sweepHolds(ctx), q.sweepPlace(ctx, ingest.WorkHeld, heldPages, until)); err != nil {
 		return err
 	}
-	return q.sweepPlace(ctx, ingest.WorkCleanUp, q.Now().Add(q.itemTime()))
+	return q.sweepPlace(ctx, ingest.WorkCleanUp, 1, q.Now().Add(q.itemTime()))
 }
 
 // itemTime is the time for one repair or clean-up; after twice that it is cancelled.
 func (q *Queue) itemTime() time.Duration { return q.Rules.Timing.Scheduler / 8 }
 
-// sweepPlace repairs what is past due in one place of the index "work". A failed repair is
-// postponed, so that it does not delay the others.
-func (q *Queue) sweepPlace(ctx context.Context, place string, until time.Time) error {
-	var page []due
+// sweepPlace repairs what is past due in one place of the index "work", so many pages of it.
+// A failed repair is postponed, so that it does not delay the others.
+func (q *Queue) sweepPlace(ctx context.Context, place string, pages int, until time.Time) error {
 	query := table.Query{Index: "work", PK: place, From: "0", To: dueRank(q.Now()), Limit: q.Settings.SweepPage}
-	if _, err := q.Table.Page(ctx, query, &page); err != nil {
-		return err
-	}
-
-	for _, d := range page {
-		if !q.Now().Before(until) {
+	for range pages {
+		var page []due
+		next, err := q.Table.Page(ctx, query, &page)
+		if err != nil {
+			return err
+		}
+		for _, d := range page {
+			if !q.Now().Before(until) {
+				return nil
+			}
+			q.sweepItem(ctx, d)
+		}
+		if next == "" {
 			return nil
 		}
-		err := q.repair(ctx, d)
-		if err == nil || fault.Is(err, fault.Stale) || fault.Is(err, fault.NotFound) {
-			continue
-		}
-		q.Log.Error("a repair failed; it is tried again later", "id", d.ID, "error", err)
-		q.Metric(RepairErrors, 1)
-		if err := q.postpone(ctx, d); err != nil {
-			q.Log.Error("a failed repair could not be postponed", "id", d.ID, "error", err)
-		}
+		query.Cursor = next
 	}
 	return nil
+}
+
+// sweepItem repairs one item.
+func (q *Queue) sweepItem(ctx context.Context, d due) {
+	err := q.repair(ctx, d)
+	if err == nil || fault.Is(err, fault.Stale) || fault.Is(err, fault.NotFound) {
+		return
+	}
+	q.Log.Error("a repair failed; it is tried again later", "id", d.ID, "error", err)
+	q.Metric(RepairErrors, 1)
+	if err := q.postpone(ctx, d); err != nil {
+		q.Log.Error("a failed repair could not be postponed", "id", d.ID, "error", err)
+	}
 }
 
 // isBatch reports whether it is a batch, not a job.
