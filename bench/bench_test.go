@@ -133,7 +133,8 @@ func BenchmarkAdmission(b *testing.B) {
 			if err != nil || m.Transitions == 0 {
 				return 0, fmt.Errorf("no job was admitted: %w", err)
 			}
-			_, err = m.Queue.ForceFail(b.Context(), m.Last().Job, "measured", "bench") // its slot is free again
+			_, err = queuetest.ForceFail(b.Context(), m.Queue, m.Last().Job, "measured",
+				"bench") // its slot is free again
 			return took, err
 		})
 	}

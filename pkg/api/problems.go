@@ -49,7 +49,8 @@ var (
 		"Use a method that is named in the header Allow.", "the route has no method DELETE; it has GET, HEAD, POST"}
 	conflict = problemType{"conflict", 409, "Conflict",
 		"The action does not fit the current state. Read the state and decide again.",
-		"job 01M7ZBMEYHBB62YP6RY21T1GQ6-00001 is Completed; only a failed job can be requeued"}
+		"job 01M7ZBMEYHBB62YP6RY21T1GQ6-00001 is Completed; requeue needs Failed; a job that is Completed " +
+			"cannot become anything else"}
 	unconfirmed = problemType{"unconfirmed", 409, "Confirmation needed",
 		"Read detail, and repeat the request with confirm if that is wanted.",
 		"job 01M7ZBMEYHBB62YP6RY21T1GQ6-00001 is overtaken; repeat it with confirm if that is wanted"}

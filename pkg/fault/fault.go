@@ -4,7 +4,7 @@
 // An error gets its kind where it arises, with a message for the person who can act, and
 // keeps it however often it is wrapped:
 //
-//	err := fault.New(fault.Conflict, "job %s is %s; only a Failed job can be requeued", id, state)
+//	err := fault.New(fault.Conflict, "job %s is %s; requeue needs Failed", id, state)
 //	…
 //	http.Error(w, err.Error(), fault.At(err).Status) // 409
 //

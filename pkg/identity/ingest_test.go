@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"archivist/pkg/ingest"
+	"archivist/pkg/queue/queuetest"
 	"archivist/pkg/stage/stagetest"
 	"archivist/pkg/table"
 )
@@ -79,13 +80,13 @@ func TestIdentityFollowsHead(t *testing.T) {
 	w, ctx := newTwins(t), t.Context()
 	w.Refuse.Store(true)
 	two := w.Submit("two.txt", stagetest.Of("", "A", "B"))
-	if _, err := w.Machine.Queue.ForceFail(ctx, two, "it does not end", "me"); err != nil {
+	if _, err := queuetest.ForceFail(ctx, w.Machine.Queue, two, "it does not end", "me"); err != nil {
 		t.Fatal(err)
 	}
 	ark := w.Job(two).Primary
 	w.Ended(w.Submit("three.txt", stagetest.Of(ark, "A", "C"), stagetest.Titled("Three")), 1, false)
 	w.Refuse.Store(false)
-	if _, err := w.Machine.Queue.RequeueConfirmed(ctx, two, "the store is back", "me"); err != nil {
+	if _, err := queuetest.RequeueConfirmed(ctx, w.Machine.Queue, two, "the store is back", "me"); err != nil {
 		t.Fatal(err)
 	}
 	w.Drive()
@@ -103,7 +104,7 @@ func TestSuppliedARKs(t *testing.T) {
 	w.Refuse.Store(true) // to store two.txt
 	fails := func(how ...func(*ingest.Batch)) string {
 		id := w.Submit("two.txt", how...)
-		if _, err := w.Machine.Queue.ForceFail(t.Context(), id, "it does not end", "me"); err != nil {
+		if _, err := queuetest.ForceFail(t.Context(), w.Machine.Queue, id, "it does not end", "me"); err != nil {
 			t.Fatal(err)
 		}
 		return id
@@ -116,7 +117,7 @@ func TestSuppliedARKs(t *testing.T) {
 	}
 	w.Ended(w.Submit("b.txt", stagetest.Of(minted)), 1, false)
 	w.Refuse.Store(false)
-	if _, err := w.Machine.Queue.Requeue(t.Context(), first, "the store is back", "me"); err != nil {
+	if _, err := queuetest.Requeue(t.Context(), w.Machine.Queue, first, "the store is back", "me"); err != nil {
 		t.Fatal(err)
 	}
 	w.Drive()

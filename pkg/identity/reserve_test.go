@@ -8,6 +8,7 @@ import (
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/queue/queuetest"
 	"archivist/pkg/stage/stagetest"
 )
 
@@ -47,7 +48,7 @@ func TestLocalIDsStayWithTheirObject(t *testing.T) {
 			if stage == "store" {
 				return // requeues of overtaken jobs have tests of their own
 			}
-			if _, err := w.Machine.Queue.Requeue(t.Context(), one, "go on", "me"); err != nil {
+			if _, err := queuetest.Requeue(t.Context(), w.Machine.Queue, one, "go on", "me"); err != nil {
 				t.Fatal(err)
 			}
 			w.Drive()

@@ -198,6 +198,12 @@ func CheckPriority(name ActionName, priority *int) error {
 	return nil
 }
 
+// WrongState refuses an action because its target is not in a state that the action needs.
+// becomes is what the target can become: see [State.Becomes].
+func WrongState[S ~string](kind TargetKind, id string, is S, name ActionName, needs, becomes string) error {
+	return fault.New(fault.Conflict, "%s %s is %s; %s needs %s; %s", kind, id, is, name, needs, becomes)
+}
+
 // listOf joins names for a message: "a, b or c".
 func listOf[S ~string](names []S) string {
 	texts := make([]string, len(names))

@@ -109,8 +109,7 @@ func (r Rules) EnterBatch(b Batch, to BatchState, now time.Time) Batch {
 func (r Rules) UpdateReport(b Batch, c Counts, now time.Time) (Batch, error) {
 	switch {
 	case b.State != BatchFailed:
-		return b, fault.New(fault.Conflict, "batch %s is %s; only a Failed batch can become %s", b.ID, b.State,
-			BatchUpdateReporting)
+		return b, WrongState(TargetBatch, b.ID, b.State, ActUpdateReport, "Failed", b.State.Becomes())
 	case c.Sum() == 0:
 		return b, fault.New(fault.Conflict, "batch %s has no jobs, so there is nothing to report: %s. Correct the "+
 			"submission and submit it again", b.ID, strings.TrimSuffix(b.Message, "."))

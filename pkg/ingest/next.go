@@ -213,8 +213,7 @@ func (r Rules) Ready(j Job) Job {
 func (r Rules) Requeue(j Job, now time.Time) (Job, error) {
 	switch {
 	case j.State != Failed:
-		return j, fault.New(fault.Conflict, "job %s is %s; only a Failed job can be requeued; %s", j.ID, j.State,
-			j.State.Becomes())
+		return j, WrongState(TargetJob, j.ID, j.State, ActRequeue, "Failed", j.State.Becomes())
 	case j.NotRecoverable:
 		return j, fault.New(fault.Conflict, "job %s cannot be requeued: %s. A new submission is needed", j.ID,
 			j.Message)

@@ -243,11 +243,10 @@ func (to attempt) do(ctx context.Context, r *receipt, out *ingest.ActionResult) 
 	return nil
 }
 
-// cannot refuses an action because its target is not in one of the states that it needs.
-// becomes says what the target can become, advice what to do.
+// cannot is a WrongState with advice.
 func cannot(a ingest.Action, state, needs, becomes, advice string) error {
-	return fault.New(fault.Conflict, "%s %s is %s; %s needs %s; %s. %s", a.Target.Kind, a.Target.ID, state, a.Name,
-		needs, becomes, advice)
+	err := ingest.WrongState(a.Target.Kind, a.Target.ID, state, a.Name, needs, becomes)
+	return fault.New(fault.Conflict, "%w. %s", err, advice)
 }
 
 // actTries is how often an action is tried on a target that others change meanwhile.

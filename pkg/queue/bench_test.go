@@ -11,6 +11,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/lease"
 	"archivist/pkg/queue"
+	"archivist/pkg/queue/queuetest"
 	"archivist/pkg/table"
 	"archivist/pkg/table/tabletest"
 )
@@ -284,14 +285,14 @@ func (b *bench) submitJobs(jobs ...ingest.Job) string {
 
 func (b *bench) requeue(id string) {
 	b.Helper()
-	if _, err := b.q.Requeue(b.Context(), id, "again", "me"); err != nil {
+	if _, err := queuetest.Requeue(b.Context(), b.q, id, "again", "me"); err != nil {
 		b.Fatal(err)
 	}
 }
 
 func (b *bench) forceFail(id string) {
 	b.Helper()
-	if _, err := b.q.ForceFail(b.Context(), id, "no more", "me"); err != nil {
+	if _, err := queuetest.ForceFail(b.Context(), b.q, id, "no more", "me"); err != nil {
 		b.Fatal(err)
 	}
 }

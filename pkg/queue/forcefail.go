@@ -7,11 +7,6 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// ForceFail is the action fail on a job.
-func (q *Queue) ForceFail(ctx context.Context, id, reason, actor string) (*Job, error) {
-	return q.act(ctx, ingest.ActFail, id, reason, actor, false)
-}
-
 // decideFail fails a job that has started.
 func decideFail(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d decision, err error) {
 	if row.State == ingest.Failed {

@@ -10,6 +10,7 @@ import (
 	"archivist/pkg/event"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/queue/queuetest"
 	"archivist/pkg/table/tabletest"
 )
 
@@ -29,10 +30,10 @@ var betweens = []between{
 		}
 	}},
 	{"a person requeues a job", func(w *bulkCrash) {
-		_, _ = w.q.Requeue(w.Context(), ingest.JobID(w.of, 2), "again", "bob")
+		_, _ = queuetest.Requeue(w.Context(), w.q, ingest.JobID(w.of, 2), "again", "bob")
 	}},
 	{"a person requeues a job, which fails again", func(w *bulkCrash) {
-		if _, err := w.q.Requeue(w.Context(), ingest.JobID(w.of, 2), "again", "bob"); err == nil {
+		if _, err := queuetest.Requeue(w.Context(), w.q, ingest.JobID(w.of, 2), "again", "bob"); err == nil {
 			w.failJob(ingest.JobID(w.of, 2))
 		}
 	}},

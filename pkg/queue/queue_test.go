@@ -11,6 +11,7 @@ import (
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/queue/queuetest"
 )
 
 func TestJobToTheEnd(t *testing.T) {
@@ -109,7 +110,7 @@ func TestTriesEnd(t *testing.T) {
 		!strings.Contains(j.Message, "disk is full") {
 		t.Errorf("after 10 tries: %s %q", j.State, j.Message)
 	}
-	if _, err := b.q.Requeue(t.Context(), id, "more disk", "me"); err != nil {
+	if _, err := queuetest.Requeue(t.Context(), b.q, id, "more disk", "me"); err != nil {
 		t.Fatal(err)
 	}
 	if j := b.job(id); j.State != ingest.Pending || j.Tries != 0 || j.RetryCount != 1 {
@@ -142,14 +143,14 @@ func TestSlotsAndLocks(t *testing.T) {
 	if err != nil || x.Waits != "lock" || x.On != first {
 		t.Errorf("the second of one local id waits for %+v, %v", x, err)
 	}
-	if _, err := b.q.ForceFail(t.Context(), first, "make way", "me"); err != nil {
+	if _, err := queuetest.ForceFail(t.Context(), b.q, first, "make way", "me"); err != nil {
 		t.Fatal(err)
 	}
 	b.tick()
 	if j := b.job(second); j.State != ingest.Downloading || len(j.Locks) != 1 {
 		t.Errorf("after the lock went: %s %v", j.State, j.Locks)
 	}
-	row, err := b.q.Requeue(t.Context(), first, "again", "me")
+	row, err := queuetest.Requeue(t.Context(), b.q, first, "again", "me")
 	if err != nil || !row.Parked || row.WaitsOn != second || row.HasSlot {
 		t.Errorf("requeued while another job holds the lock: %+v, %v", row, err)
 	}
@@ -269,7 +270,7 @@ func TestChain(t *testing.T) {
 		t.Errorf("first %s", got)
 	}
 	for _, id := range ids[:2] {
-		if _, err := b.q.ForceFail(t.Context(), id, "next", "me"); err != nil {
+		if _, err := queuetest.ForceFail(t.Context(), b.q, id, "next", "me"); err != nil {
 			t.Fatal(err)
 		}
 		b.tick()
@@ -277,7 +278,7 @@ func TestChain(t *testing.T) {
 	if got := fmt.Sprint(states()); got != "[Failed Failed Downloading]" {
 		t.Errorf("then %s", got)
 	}
-	if _, err := b.q.Requeue(t.Context(), ids[0], "again", "me"); err != nil {
+	if _, err := queuetest.Requeue(t.Context(), b.q, ids[0], "again", "me"); err != nil {
 		t.Fatal(err)
 	}
 	x, err := b.q.ExplainJob(t.Context(), ids[0])
@@ -312,7 +313,7 @@ func TestFailedIsCleaned(t *testing.T) {
 		t.Errorf("after a day: %+v, cleaned %v", j, b.cleaned)
 	}
 	b.tick()
-	if row, err := b.q.Requeue(t.Context(), id, "again", "me"); err != nil || row.State != ingest.Pending ||
+	if row, err := queuetest.Requeue(t.Context(), b.q, id, "again", "me"); err != nil || row.State != ingest.Pending ||
 		len(b.cleaned) != 2 {
 		t.Errorf("requeued: %+v, %v", row, err)
 	}

@@ -8,26 +8,6 @@ import (
 	"archivist/pkg/inventory"
 )
 
-// Requeue is the action requeue on a job.
-func (q *Queue) Requeue(ctx context.Context, id, reason, actor string) (*Job, error) {
-	return q.act(ctx, ingest.ActRequeue, id, reason, actor, false)
-}
-
-// RequeueConfirmed is the confirmed action requeue on a job.
-func (q *Queue) RequeueConfirmed(ctx context.Context, id, reason, actor string) (*Job, error) {
-	return q.act(ctx, ingest.ActRequeue, id, reason, actor, true)
-}
-
-// act does an action on a job and returns the job after it.
-func (q *Queue) act(ctx context.Context, name ingest.ActionName, id, reason, actor string, confirm bool) (*Job, error) {
-	_, err := Admin{Queue: q}.Act(ctx, ingest.Action{Name: name, Target: ingest.Target{Kind: ingest.TargetJob, ID: id},
-		Reason: reason, Actor: actor, Role: ingest.Administrator, Confirm: confirm})
-	if err != nil {
-		return nil, err
-	}
-	return q.Job(ctx, id)
-}
-
 // decideRequeue puts a failed job back to the state after its last successful one. It is
 // refused if that cannot help. A job that a later submission has overtaken needs
 // confirmation that it may replace the object's newest version.

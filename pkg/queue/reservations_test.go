@@ -8,6 +8,7 @@ import (
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/queue/queuetest"
 	"archivist/pkg/table"
 )
 
@@ -33,7 +34,7 @@ func TestMissingRows(t *testing.T) {
 		id := b.estimated("x", 10)
 		b.tick()
 		b.loseRow(k(id))
-		row, err := b.q.ForceFail(t.Context(), id, "go", "me")
+		row, err := queuetest.ForceFail(t.Context(), b.q, id, "go", "me")
 		if err != nil || row.State != ingest.Failed || (b.metrics["MissingRows"] == 0) != (name == "space") {
 			t.Fatalf("%s: force-failed: %+v, %v, counted %v", name, row, err, b.metrics)
 		}
@@ -138,7 +139,7 @@ func TestActionsEnd(t *testing.T) {
 		}
 		return real()
 	}
-	if _, err := b.q.ForceFail(t.Context(), id, "go", "me"); !fault.Is(err, fault.Unavailable) {
+	if _, err := queuetest.ForceFail(t.Context(), b.q, id, "go", "me"); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("force-fail: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/queue/queuetest"
 )
 
 // TestTooLargeFailsAtEstimate: a job that can never fit fails at once, and does not block
@@ -177,7 +178,7 @@ func TestFailedJobsGiveWay(t *testing.T) {
 		t.Errorf("the oldest holds space: %v, the newer: %v; the waiting job is %s", b.job(failed[0]).HasSpace,
 			b.job(failed[1]).HasSpace, j.State)
 	}
-	row, err := b.q.Requeue(t.Context(), failed[0], "again", "me")
+	row, err := queuetest.Requeue(t.Context(), b.q, failed[0], "again", "me")
 	if err != nil || row.State != ingest.Pending {
 		t.Errorf("the cleaned one requeued: %+v, %v", row, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/queue/queuetest"
 	"archivist/pkg/table"
 )
 
@@ -152,11 +153,11 @@ func TestRequeueWaitsForTheCleanUp(t *testing.T) {
 		return clean(ctx, job, until)
 	}
 	b.tick() // the first clean-up does not get to the end
-	if _, err := b.q.Requeue(t.Context(), id, "again", "me"); !fault.Is(err, fault.Held) {
+	if _, err := queuetest.Requeue(t.Context(), b.q, id, "again", "me"); !fault.Is(err, fault.Held) {
 		t.Errorf("requeued half-way: %v", err)
 	}
 	b.tick()
-	row, err := b.q.Requeue(t.Context(), id, "again", "me")
+	row, err := queuetest.Requeue(t.Context(), b.q, id, "again", "me")
 	if err != nil || row.State != ingest.Pending || row.HasSpace {
 		t.Errorf("requeued after it: %+v, %v", row, err)
 	}

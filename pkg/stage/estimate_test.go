@@ -14,6 +14,7 @@ import (
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/queue/queuetest"
 )
 
 // TestSlowHosts: the sizes of 500 files on 500 hosts that do not answer are unknown,
@@ -203,10 +204,10 @@ func TestManifestOfATry(t *testing.T) {
 		return 0
 	}
 	id := w.manifestOf(func(url string) []string { return []string{url + "/a | | | | | a |"} })
-	if _, err := w.Machine.Queue.ForceFail(t.Context(), id, "it does not end", "me"); err != nil {
+	if _, err := queuetest.ForceFail(t.Context(), w.Machine.Queue, id, "it does not end", "me"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Machine.Queue.Requeue(t.Context(), id, "again", "me"); err != nil {
+	if _, err := queuetest.Requeue(t.Context(), w.Machine.Queue, id, "again", "me"); err != nil {
 		t.Fatal(err)
 	}
 	w.Drive()

@@ -10,6 +10,7 @@ import (
 	"archivist/pkg/bucket"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
+	"archivist/pkg/queue/queuetest"
 )
 
 // late is a deployment in which the worker of a second version stops at one of its
@@ -43,7 +44,7 @@ func newLate(t *testing.T, name string, diesAfter bool) *late {
 		}
 		if !stopped && op == "PUT object" && here(key) {
 			stopped = true
-			if _, err := w.Machine.Queue.ForceFail(t.Context(), w.two, "it is too slow", "me"); err != nil {
+			if _, err := queuetest.ForceFail(t.Context(), w.Machine.Queue, w.two, "it is too slow", "me"); err != nil {
 				t.Error(err)
 			}
 			w.Drive()
@@ -161,7 +162,7 @@ func TestLateCommit(t *testing.T) {
 	}
 	t.Run("it dies, it is requeued", func(t *testing.T) {
 		w := newLate(t, root, true)
-		if _, err := w.Machine.Queue.Requeue(t.Context(), w.two, "again", "me"); err != nil {
+		if _, err := queuetest.Requeue(t.Context(), w.Machine.Queue, w.two, "again", "me"); err != nil {
 			t.Fatal(err)
 		}
 		w.Drive()

@@ -11,6 +11,7 @@ import (
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/queue/queuetest"
 	"archivist/pkg/stage/stagetest"
 )
 
@@ -29,9 +30,9 @@ func (w *twins) late(content string) (from func(*ingest.Batch), open func()) {
 }
 
 // requeued requeues a job and runs it.
-func (w *twins) requeued(id string, how func(*queue.Queue) requeue) {
+func (w *twins) requeued(id string, how requeue) {
 	w.Helper()
-	if _, err := how(w.Machine.Queue)(w.Context(), id, "the source is back", "me"); err != nil {
+	if _, err := how(w.Context(), w.Machine.Queue, id, "the source is back", "me"); err != nil {
 		w.Fatal(err)
 	}
 	w.Drive()
@@ -56,7 +57,7 @@ func TestOvertaken(t *testing.T) {
 	newer := w.Ended(w.Submit("b.txt"), 1, false)
 	open()
 	for range 2 {
-		_, err := w.Machine.Queue.Requeue(t.Context(), old, "the source is back", "me")
+		_, err := queuetest.Requeue(t.Context(), w.Machine.Queue, old, "the source is back", "me")
 		if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(),
 			"version 1 of "+newer.Primary+" is by job "+newer.Job.ID) ||
 			!strings.Contains(err.Error(), "replace version 1") {
@@ -64,7 +65,7 @@ func TestOvertaken(t *testing.T) {
 		}
 		w.stays(old, "404")
 	}
-	w.requeued(old, func(q *queue.Queue) requeue { return q.RequeueConfirmed })
+	w.requeued(old, queuetest.RequeueConfirmed)
 	w.Ended(old, 2, false)
 	w.Ended(w.Submit("c.txt"), 3, false)
 }
@@ -75,15 +76,15 @@ func TestOvertakenTwice(t *testing.T) {
 	from, open := w.late("the older content")
 	old := w.Submit("a.txt", from)
 	w.Ended(w.Submit("b.txt"), 1, false)
-	w.requeued(old, func(q *queue.Queue) requeue { return q.RequeueConfirmed })
+	w.requeued(old, queuetest.RequeueConfirmed)
 	w.stays(old, "404")
 	w.Ended(w.Submit("c.txt"), 2, false)
 	open()
-	if _, err := w.Machine.Queue.Requeue(t.Context(), old, "again", "me"); !fault.Is(err, fault.Conflict) ||
+	if _, err := queuetest.Requeue(t.Context(), w.Machine.Queue, old, "again", "me"); !fault.Is(err, fault.Conflict) ||
 		!strings.Contains(err.Error(), "replace version 2") {
 		t.Errorf("the requeue gave %v", err)
 	}
-	w.requeued(old, func(q *queue.Queue) requeue { return q.RequeueConfirmed })
+	w.requeued(old, queuetest.RequeueConfirmed)
 	w.Ended(old, 3, false)
 }
 
@@ -96,20 +97,20 @@ func TestOvertakenUnseen(t *testing.T) {
 	old := w.Submit("mrt-erc.txt", from, stagetest.Of("")) // its object is not known yet
 	w.Ended(w.Submit("b.txt"), 2, false)
 	open()
-	w.requeued(old, func(q *queue.Queue) requeue { return q.Requeue })
+	w.requeued(old, queuetest.Requeue)
 	w.stays(old, "replace version 2")
-	w.requeued(old, func(q *queue.Queue) requeue { return q.RequeueConfirmed })
+	w.requeued(old, queuetest.RequeueConfirmed)
 	w.Ended(old, 3, false)
 
 	w.Refuse.Store(true)
 	storing := w.Submit("two.txt")
-	if _, err := w.Machine.Queue.ForceFail(t.Context(), storing, "it does not end", "me"); err != nil {
+	if _, err := queuetest.ForceFail(t.Context(), w.Machine.Queue, storing, "it does not end", "me"); err != nil {
 		t.Fatal(err)
 	}
 	w.Ended(w.Submit("c.txt"), 4, false)
 	w.Forget("OBJECT#" + ark + "/V#000004")
 	w.Refuse.Store(false)
-	w.requeued(storing, func(q *queue.Queue) requeue { return q.Requeue })
+	w.requeued(storing, queuetest.Requeue)
 	w.stays(storing, "replace version 4")
 }
 
@@ -126,14 +127,14 @@ func TestNotOvertaken(t *testing.T) {
 	}
 	down.Store(true)
 	first := w.Submit("a.txt")
-	if _, err := w.Machine.Queue.ForceFail(t.Context(), first, "it does not end", "me"); err != nil {
+	if _, err := queuetest.ForceFail(t.Context(), w.Machine.Queue, first, "it does not end", "me"); err != nil {
 		t.Fatal(err)
 	}
 	down.Store(false)
 	w.Ended(w.Submit("b.txt", stagetest.Of(w.Job(first).Primary, "one object")), 2, false)
-	w.requeued(first, func(q *queue.Queue) requeue { return q.Requeue })
+	w.requeued(first, queuetest.Requeue)
 	w.Ended(first, 1, false)
 }
 
 // requeue is how a job is requeued.
-type requeue = func(ctx context.Context, id, reason, actor string) (*queue.Job, error)
+type requeue = func(ctx context.Context, q *queue.Queue, id, reason, actor string) (*queue.Job, error)

@@ -14,6 +14,7 @@ import (
 	"archivist/pkg/aip"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/queue/queuetest"
 )
 
 // unreliable is a source that fails in one way, for as long as its test needs.
@@ -247,7 +248,8 @@ func (u *unreliable) recover(t *testing.T, name, stage, says string) {
 		if !strings.Contains(j.Message, says) || !strings.Contains(j.Message, "requeue") {
 			t.Errorf("the job says %q; expected %q and what to do", j.Message, says)
 		}
-		if _, err := u.Machine.Queue.Requeue(u.Context(), j.Job.ID, "the source works again", "me"); err != nil {
+		if _, err := queuetest.Requeue(u.Context(), u.Machine.Queue, j.Job.ID, "the source works again",
+			"me"); err != nil {
 			t.Fatal(err)
 		}
 		u.settle()
@@ -291,7 +293,7 @@ func TestTypeChangesAfterEstimate(t *testing.T) {
 		t.Fatalf("%s: %q", j.State, j.Message)
 	}
 	before = false
-	if _, err := u.Machine.Queue.Requeue(t.Context(), j.Job.ID, "again", "me"); err != nil {
+	if _, err := queuetest.Requeue(t.Context(), u.Machine.Queue, j.Job.ID, "again", "me"); err != nil {
 		t.Fatal(err)
 	}
 	u.settle()

@@ -16,6 +16,7 @@ import (
 	"archivist/pkg/collection"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
+	"archivist/pkg/queue/queuetest"
 	"archivist/pkg/stage/stagetest"
 )
 
@@ -74,7 +75,7 @@ func TestFailedAfterCommit(t *testing.T) {
 	if j := w.Job(id); j.State != ingest.Storing || !committed.Load() {
 		t.Fatalf("the job is %s", j.State)
 	}
-	if _, err := w.Machine.Queue.ForceFail(ctx, id, "enough", "me"); err != nil {
+	if _, err := queuetest.ForceFail(ctx, w.Machine.Queue, id, "enough", "me"); err != nil {
 		t.Fatal(err)
 	}
 	if j := w.Job(id); !strings.HasPrefix(j.Message, "preserved as "+j.Primary+" v1; stopped by me: enough") ||
@@ -82,7 +83,7 @@ func TestFailedAfterCommit(t *testing.T) {
 		t.Errorf("it says %q", j.Message)
 	}
 	w.S3.Before = nil
-	if _, err := w.Machine.Queue.Requeue(ctx, id, "go on", "me"); err != nil {
+	if _, err := queuetest.Requeue(ctx, w.Machine.Queue, id, "go on", "me"); err != nil {
 		t.Fatal(err)
 	}
 	w.Drive()
@@ -205,12 +206,12 @@ func TestOvertakenWhileStoring(t *testing.T) {
 	if j := w.Job(two); j.State != ingest.Storing {
 		t.Fatalf("the second is %s: %s", j.State, j.Message)
 	}
-	if _, err := w.Machine.Queue.ForceFail(ctx, two, "it does not end", "me"); err != nil {
+	if _, err := queuetest.ForceFail(ctx, w.Machine.Queue, two, "it does not end", "me"); err != nil {
 		t.Fatal(err)
 	}
 	three := w.Submit("three.txt")
 	w.Refuse.Store(false)
-	if _, err := w.Machine.Queue.RequeueConfirmed(ctx, two, "the store is back", "me"); err != nil {
+	if _, err := queuetest.RequeueConfirmed(ctx, w.Machine.Queue, two, "the store is back", "me"); err != nil {
 		t.Fatal(err)
 	}
 	w.Drive()

@@ -16,6 +16,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/notify"
 	"archivist/pkg/queue"
+	"archivist/pkg/queue/queuetest"
 	"archivist/pkg/table"
 	"archivist/pkg/table/tabletest"
 	"archivist/pkg/workspace"
@@ -106,7 +107,8 @@ func (w *twins) deposit(s *source, path, kind string) string {
 func (w *twins) requeue(batch string, rows ...int) {
 	w.Helper()
 	for _, n := range rows {
-		if _, err := w.Machine.Queue.Requeue(w.Context(), ingest.JobID(batch, n), "again", "me"); err != nil {
+		if _, err := queuetest.Requeue(w.Context(), w.Machine.Queue, ingest.JobID(batch, n), "again",
+			"me"); err != nil {
 			w.Fatal(err)
 		}
 	}

@@ -229,7 +229,7 @@ func (w *world) history() {
 		if failed := w.failed(); len(failed) > 0 && w.rng.IntN(4) == 0 {
 			id := one(w, failed...)
 			delete(w.fails, w.job(id).Filename)
-			if _, err := w.m.Queue.RequeueConfirmed(w.Context(), id, "again", "me"); err != nil {
+			if _, err := queuetest.RequeueConfirmed(w.Context(), w.m.Queue, id, "again", "me"); err != nil {
 				w.Fatalf("requeue %s: %v", id, err)
 			}
 			w.run()

@@ -12,6 +12,7 @@ import (
 	"archivist/pkg/event"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/queue/queuetest"
 	"archivist/pkg/table/tabletest"
 )
 
@@ -50,7 +51,8 @@ func (w *world) rest() {
 		for _, j := range w.jobs() {
 			if j.State == ingest.Failed &&
 				(strings.HasPrefix(j.Message, "its work files are gone") || j.ObjectVersion > 0) {
-				if _, err := w.m.Queue.Requeue(w.Context(), j.Job.ID, "as its message says", "me"); err != nil {
+				if _, err := queuetest.Requeue(w.Context(), w.m.Queue, j.Job.ID, "as its message says",
+					"me"); err != nil {
 					w.Fatal(err)
 				}
 			}

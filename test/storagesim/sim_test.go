@@ -17,6 +17,7 @@ import (
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
+	"archivist/pkg/queue/queuetest"
 )
 
 var (
@@ -185,10 +186,10 @@ func (w *world) administrate(a *actor) {
 		j := w.check.jobs[id]
 		switch {
 		case w.stalled[id] && j.State == ingest.Storing && a.rng.IntN(4) > 0, j.Running() && a.rng.IntN(12) == 0:
-			_, _ = a.q.ForceFail(ctx, id, "no more", "sim")
+			_, _ = queuetest.ForceFail(ctx, a.q, id, "no more", "sim")
 			return
 		case j.State == ingest.Failed && a.rng.IntN(5) == 0:
-			_, _ = a.q.Requeue(ctx, id, "again", "sim")
+			_, _ = queuetest.Requeue(ctx, a.q, id, "again", "sim")
 			return
 		}
 	}
