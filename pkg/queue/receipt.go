@@ -93,8 +93,12 @@ func (q *Queue) receiptOf(ctx context.Context, request string, t ingest.Target, 
 	case fault.Is(err, fault.NotFound):
 		return r, nil
 	case err == nil && r.Asked != want:
+		what := string(r.Name)
+		if r.Bulk != "" {
+			what += " (operation " + r.Bulk + ")"
+		}
 		return nil, fault.New(fault.Conflict, "request: the id %q was used for another request, for the action %s; "+
-			"use a new id for a new request", ingest.Cut(request, 100), r.Name)
+			"use a new id for a new request", ingest.Cut(request, 100), what)
 	}
 	return r, err
 }
