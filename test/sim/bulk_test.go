@@ -19,6 +19,7 @@ import (
 type bulkAsk struct {
 	ingest.Bulk
 	request string
+	actor   string // a repeated request is of the same actor
 	dryRun  bool
 }
 
@@ -56,7 +57,8 @@ func (a *actor) steer(ctx context.Context, id string) {
 func (a *actor) askBulk() bulkAsk {
 	one := func(n int) bool { return a.rng.IntN(n) == 0 }
 	name := draw1(a.rng, bulkWeights).name
-	b := bulkAsk{Bulk: ingest.Bulk{Name: name, Confirm: name != ingest.ActRequeue && !one(3)}, dryRun: one(8)}
+	replaces := name == ingest.ActRequeue || name == ingest.ActRelease // what is newer: never confirmed in bulk
+	b := bulkAsk{Bulk: ingest.Bulk{Name: name, Confirm: !replaces && !one(3)}, actor: a.name, dryRun: one(8)}
 	states := ingest.BulkActions[name]
 	state := states[a.rng.IntN(len(states))]
 	switch batches := a.w.check.sortedBatches(); {
@@ -91,7 +93,7 @@ func (a *actor) askBulk() bulkAsk {
 // startBulk starts a bulk operation. The same request must not start a second one.
 func (a *actor) startBulk(ctx context.Context, b bulkAsk) *queue.Operation {
 	met := a.met
-	o, err := queue.Admin{Queue: a.q}.Start(ctx, b.Bulk, "the simulation", a.name, ingest.Administrator, b.request,
+	o, err := queue.Admin{Queue: a.q}.Start(ctx, b.Bulk, "the simulation", b.actor, ingest.Administrator, b.request,
 		b.dryRun)
 	if err != nil {
 		a.w.log("  (%s bulk %s of %+v: refused: %v)", a.name, b.Name, b.Filter, err)
