@@ -41,6 +41,9 @@ func (queueShowCmd) Run(a *app) error {
 		for _, place := range []string{"pending", "provisioning", "parked"} {
 			pairs = append(pairs, place, strconv.Itoa(q.Waiting[place]))
 		}
+		if n := q.Waiting["held"]; n > 0 {
+			pairs = append(pairs, "on hold", strconv.Itoa(n))
+		}
 		p.Fields(append(pairs, "space free", terminal.Size(q.SpaceFree),
 			"oldest", strings.TrimSpace(q.OldestWaiting+" "+q.OldestSince), "last sweep", q.LastSweep)...)
 		for i := range q.Holds {

@@ -100,8 +100,12 @@ func (q *Queue) explainOpen(ctx context.Context, row *Batch, counts ingest.Count
 	if row.Cancelled != nil {
 		x.Why = fmt.Sprintf("It was %s %s", sentence(row.Cancelled.String("cancelled")), x.Why)
 	}
-	if counts.Processing == 0 {
-		return q.explainAllHeld(ctx, row, x)
+	if counts.Held > 0 {
+		var err error
+		x, err = q.explainHolds(ctx, row, counts, x)
+		if err != nil || counts.Processing == 0 {
+			return x, err
+		}
 	}
 	job, err := q.openJob(ctx, row.Batch.ID)
 	if err != nil || job == nil {
@@ -116,16 +120,24 @@ func (q *Queue) explainOpen(ctx context.Context, row *Batch, counts ingest.Count
 	return x, nil
 }
 
-// explainAllHeld completes the explanation of a batch whose open jobs are all on hold.
-func (q *Queue) explainAllHeld(ctx context.Context, row *Batch, x Explanation) (Explanation, error) {
+// explainHolds adds to the explanation of a batch why some of its jobs are on hold; if all
+// of the open ones are, also what must be done.
+func (q *Queue) explainHolds(ctx context.Context, row *Batch, counts ingest.Counts, x Explanation) (
+	Explanation, error) {
 	standing, err := q.holdOn(ctx, row.Collection, row.Batch.ID)
-	if standing == nil {
+	all := counts.Processing == 0
+	switch {
+	case err != nil:
+	case standing != nil && all:
+		x.Waits = OnHold
+		x.Why += " " + capital(untilReleased("jobs", standing, true))
+	case standing != nil:
+		x.Why += " " + capital(sentence(standing.Says()))
+	case all:
 		x.Waits = OnPerson
-		x.Why += " No hold of the batch or its collection stands: an operator must release the jobs."
-		return x, err
+		x.Why += " No hold of the batch or its collection stands: an operator must release the jobs whose own holds " +
+			"have no end."
 	}
-	x.Waits = OnHold
-	x.Why += " " + capital(untilReleased("jobs", standing, true))
 	return x, err
 }
 

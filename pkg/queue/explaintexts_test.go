@@ -279,6 +279,14 @@ var batchCases = []explainCase{
 		batch, _, _ := strings.Cut(b.heldByCollection(), "-")
 		return batch
 	}, queue.OnHold},
+	{"Batch Processing: some jobs are on hold", func(b *bench) string {
+		b.q.Settings.MaxInFlight = 1
+		batch := b.submit(3, "")
+		b.tick()
+		b.do(ingest.ActHold, collectionC)
+		b.tick()
+		return batch
+	}, queue.OnJobs},
 	{"Batch Processing: the hold of its jobs is lifted", func(b *bench) string {
 		batch, _, _ := strings.Cut(b.heldByCollection(), "-")
 		b.do(ingest.ActRelease, collectionMaps)

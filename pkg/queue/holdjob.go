@@ -68,7 +68,7 @@ func decideRelease(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d 
 		return d, err
 	}
 	d.next.Permitted, d.unconfirmed, err = q.overtaken(ctx, &row.Job)
-	d.by = origin{event: "job.released", actor: a.Actor, component: "admin", reason: a.Reason}
+	d.by = origin{event: "job.released", actor: a.Actor, component: "admin", reason: permits(a, row, &d.next)}
 	d.also = append(d.also, q.unheld(collectionTarget(row.Collection), batchTarget(row.Job.Batch)))
 	d.summary = fmt.Sprintf("job %s continues", row.Job.ID)
 	return d, err
@@ -108,7 +108,6 @@ func (q *Queue) awaitPauses(ctx context.Context, d *decision) error {
 	if d.next.NeedsStorage() {
 		pauses = append(pauses, theStorage)
 	}
-	d.also = append(d.also, q.unheld(pauses...))
 	for _, t := range pauses {
 		pause, err := q.hold(ctx, t)
 		if err != nil {
@@ -116,10 +115,10 @@ func (q *Queue) awaitPauses(ctx context.Context, d *decision) error {
 		}
 		if pause != nil {
 			d.next = q.Rules.Park(d.next, string(t.Kind), "", q.Now())
-			d.also = nil
-			d.summary += ", once " + nameOf(t) + " is resumed: it is paused " + pause.Hold.Says()
+			d.summary += fmt.Sprintf(", once %s is resumed: it is paused %s", nameOf(t), pause.Hold.Says())
 			return nil
 		}
 	}
+	d.also = append(d.also, q.unheld(pauses...))
 	return nil
 }

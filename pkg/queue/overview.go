@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/table"
@@ -10,7 +11,7 @@ import (
 
 // Overview is the queue at a glance.
 type Overview struct {
-	Waiting       map[string]int `json:"waiting"` // by gate; at most 1,000 are counted
+	Waiting       map[string]int `json:"waiting"` // by gate, and on hold; at most 1,000 are counted
 	Running       int            `json:"running"`
 	MaxInFlight   int            `json:"maxInFlight"`
 	SpaceFree     int64          `json:"spaceFree"`               // bytes
@@ -32,7 +33,7 @@ func (q *Queue) Overview(ctx context.Context) (Overview, error) {
 	o := Overview{Waiting: map[string]int{}, Running: q.Settings.MaxInFlight - free.Slots,
 		MaxInFlight: q.Settings.MaxInFlight,
 		SpaceFree:   max(0, free.Space)} // jobs that parked ones wait for may be granted more than the whole space
-	for _, place := range gates {
+	for _, place := range append(slices.Clip(gates), ingest.WorkHeld) {
 		var page []candidate
 		if _, err := q.Table.Page(ctx, table.Query{Index: "work", PK: place, Limit: countedMost}, &page); err != nil {
 			return o, err

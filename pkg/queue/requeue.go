@@ -25,10 +25,7 @@ func decideRequeue(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d 
 		return d, err
 	}
 	d.next.Permitted, d.unconfirmed = permitted, overtaken
-	d.by = origin{event: "job.requeued", actor: a.Actor, component: "admin", reason: a.Reason}
-	if permitted > row.Permitted {
-		d.by.reason = fmt.Sprintf("%s (confirmed: may replace version %d)", a.Reason, permitted)
-	}
+	d.by = origin{event: "job.requeued", actor: a.Actor, component: "admin", reason: permits(a, row, &d.next)}
 	d.summary = fmt.Sprintf("job %s continues at %s", row.Job.ID, d.next.State)
 	if err := q.awaitPauses(ctx, &d); err != nil || len(d.next.Locks) == 0 {
 		return d, err
@@ -40,6 +37,14 @@ func decideRequeue(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d 
 		d.summary += fmt.Sprintf(" after job %s, which is before it in the line for its object", owner)
 	}
 	return d, err
+}
+
+// permits is the reason of the event of an action after which a job may replace newer versions.
+func permits(a ingest.Action, row *Job, next *ingest.Job) string {
+	if next.Permitted <= row.Permitted {
+		return a.Reason
+	}
+	return fmt.Sprintf("%s (confirmed: may replace version %d)", a.Reason, next.Permitted)
 }
 
 // overtaken checks whether the object of a job to be requeued has a version by a later

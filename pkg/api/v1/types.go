@@ -280,7 +280,8 @@ type File struct {
 
 // Queue is a summary of the queue.
 type Queue struct {
-	// The number of waiting jobs by place: pending, provisioning, parked. Each count stops at 1,000.
+	// The number of waiting jobs by place: pending, provisioning, parked, and held, which includes
+	// batches on hold. Each count stops at 1,000.
 	Waiting map[string]int `json:"waiting"`
 	// The number of running jobs.
 	Running int `json:"running" example:"4"`
