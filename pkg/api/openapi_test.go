@@ -189,7 +189,8 @@ func TestWireTypesAgree(t *testing.T) {
 		Title: "t", Files: 1, Bytes: 1, Warnings: []string{"w"}, FileDetails: []notify.File{file}, Receipt: "r",
 		Problem: "p", Message: "m", Recoverable: true, Next: "n"}
 	stored := notify.Report{Batch: "b", Collection: "c", Note: "n", At: "a", Number: 2, Since: "s", Message: "m",
-		Problem: "p", Warnings: []string{"w"}, Counts: notify.Counts{Failed: 1, Completed: 1, Deleted: 1, Open: 1},
+		Problem: "p", Incomplete: "i", Warnings: []string{"w"},
+		Counts: notify.Counts{Failed: 1, Completed: 1, Deleted: 1, Open: 1},
 		Failed: []notify.Job{job}, Completed: []notify.Job{job}, Deleted: []notify.Job{job}, Open: []notify.Job{job},
 		Changes: &notify.Changes{NowPreserved: 1, NewlyFailed: 2, StillFailed: 3, NextStep: 4, Deleted: 5}}
 	want, err := json.Marshal(stored)

@@ -51,6 +51,15 @@ func (b *Batch) LastReport() int {
 	return max(b.Reports, 1)
 }
 
+// CutShort returns why not everything of a submission was ingested: it was cancelled, or not
+// all of its rows became jobs. It is "" for others.
+func (b *Batch) CutShort() string {
+	if b.Cancelled != nil {
+		return b.Cancelled.String("cancelled")
+	}
+	return b.Incomplete
+}
+
 // WorkKey returns the place of a batch in the index "work", "" if nothing is to be done with it.
 func (b *Batch) WorkKey() (place, rank string) {
 	switch b.State {

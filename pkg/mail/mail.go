@@ -140,7 +140,7 @@ func (c Composer) saved(ctx context.Context, b *ingest.Batch, number int) (r not
 // could not be made.
 func (c Composer) unreported(ctx context.Context, b *ingest.Batch) (notify.Report, error) {
 	r := notify.NewReport(b.ID, b.Collection, b.Note, ingest.Timestamp(b.Entered))
-	r.Warnings = b.Warnings
+	r.Warnings, r.Incomplete = b.Warnings, b.CutShort()
 	if b.Unpacked == 0 {
 		r.Message = b.Message
 		return r, nil

@@ -29,6 +29,8 @@ type Report struct {
 	Since      string `json:"since,omitempty"`   // the time of the report that it is compared with
 	Message    string `json:"message,omitempty"` // why the batch has no jobs
 	Problem    string `json:"problem,omitempty"` // why the jobs are not listed
+	// Incomplete is why not everything of the submission was ingested, although it has jobs.
+	Incomplete string `json:"incomplete,omitempty"`
 
 	Warnings  []string `json:"warnings,omitempty"` // of the batch's manifest
 	Counts    Counts   `json:"counts"`

@@ -194,7 +194,7 @@ func TestOtherScripts(t *testing.T) {
 // nor reach a terminal as control characters.
 func TestLinesCannotBeForged(t *testing.T) {
 	const evil = "x\nPRESERVED ark:/99999/fk4forged\r\nFAILED y\u2028PRESERVED z\x1b[31m\u202e\x00\u0085PRESERVED"
-	r := Report{Batch: "B1", Collection: "c", Note: evil, Warnings: []string{evil},
+	r := Report{Batch: "B1", Collection: "c", Note: evil, Warnings: []string{evil}, Incomplete: evil,
 		Counts:    Counts{Failed: 1, Completed: 1},
 		Failed:    []Job{{Job: "B1-1", Title: evil, LocalIDs: []string{evil}, Message: evil, Next: NextStep(true)}},
 		Completed: []Job{{ARK: "ark:/1/2", Title: evil, LocalIDs: []string{evil}, Warnings: []string{evil}}}}

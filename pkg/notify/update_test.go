@@ -106,7 +106,8 @@ func TestLargeUpdate(t *testing.T) {
 // TestDeletedInReport: a first report names the deleted jobs too, as those of a cancelled batch.
 func TestDeletedInReport(t *testing.T) {
 	r := Report{Batch: "B1", Collection: "maps", Counts: Counts{Completed: 1, Deleted: 2},
-		Completed: []Job{{ARK: "ark:/99999/fk4x", Version: 1}},
+		Incomplete: "cancelled by me: the wrong shelf",
+		Completed:  []Job{{ARK: "ark:/99999/fk4x", Version: 1}},
 		Deleted: []Job{{Job: "B1-2", Title: "Sheet 2"},
 			{Job: "B1-3", Message: "cancelled by me", ARK: "ark:/99999/fk4y", Version: 3}}}
 	m, err := ForReport(r, true, "")
@@ -114,7 +115,8 @@ func TestDeletedInReport(t *testing.T) {
 		t.Error(m.Subject, err)
 	}
 	for _, text := range []string{m.Text, m.HTML} {
-		for _, says := range []string{"Sheet 2", "deleted before it was preserved", "cancelled by me",
+		for _, says := range []string{"Not all of the submission was ingested:", "cancelled by me: the wrong shelf",
+			"Sheet 2", "deleted before it was preserved", "cancelled by me",
 			"preserved as ark:/99999/fk4y, version 3"} {
 			if !strings.Contains(text, says) {
 				t.Errorf("it does not say %q:\n%s", says, text)

@@ -88,10 +88,7 @@ func (q *Queue) reported(ctx context.Context, c *Claim) (next ingest.Batch, more
 			return nil
 		})
 	}
-	next.Message = next.Incomplete
-	if next.Cancelled != nil {
-		next.Message = next.Cancelled.String("cancelled")
-	}
+	next.Message = next.CutShort()
 	return q.Rules.EnterBatch(next, to, q.Now()), more, nil
 }
 

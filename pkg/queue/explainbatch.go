@@ -217,7 +217,7 @@ func failedBatch(row *Batch, counts ingest.Counts) string {
 	report := fmt.Sprintf("report it: archivist batch update-report %s --reason TEXT.", row.Batch.ID)
 	switch {
 	case row.Cancelled != nil && counts.Open() == 0:
-		return cancelledBatch(row, counts)
+		return cancelledBatch(row, counts, report)
 	case counts.Sum() == 0:
 		return fmt.Sprintf("It has no jobs: %s Correct the submission and submit it again.", sentence(row.Message))
 	case counts.Open() > 0:
@@ -233,11 +233,16 @@ func failedBatch(row *Batch, counts ingest.Counts) string {
 	return fmt.Sprintf("None of its jobs is failed now (%s). To complete the batch, %s", ended(counts), report)
 }
 
-// cancelledBatch states by whom a batch was cancelled, and how its jobs ended.
-func cancelledBatch(row *Batch, counts ingest.Counts) string {
+// cancelledBatch states by whom a batch was cancelled, and how its jobs ended. If they are all
+// completed nevertheless, report is how the batch is completed.
+func cancelledBatch(row *Batch, counts ingest.Counts, report string) string {
 	why := "It was " + sentence(row.Cancelled.String("cancelled"))
 	if counts.Sum() == 0 {
 		return why + " It has no jobs."
 	}
-	return fmt.Sprintf("%s Its %s jobs have ended: %s.", why, ingest.Number(counts.Sum()), ended(counts))
+	why = fmt.Sprintf("%s Its %s jobs have ended: %s.", why, ingest.Number(counts.Sum()), ended(counts))
+	if counts.Failed+counts.Deleted == 0 && row.Incomplete == "" {
+		why += " To complete the batch, " + report
+	}
+	return why
 }

@@ -57,7 +57,7 @@ func (m *reporting) join(ctx context.Context, read readPage) (notify.Changes, er
 // second try makes the same report.
 func (m *reporting) begin() notify.Report {
 	report := notify.NewReport(m.batch.ID, m.batch.Collection, m.batch.Note, ingest.Timestamp(m.batch.Entered))
-	report.Number, report.Warnings = m.number, m.batch.Warnings
+	report.Number, report.Warnings, report.Incomplete = m.number, m.batch.Warnings, m.batch.CutShort()
 	if m.earlier != nil {
 		report.Since, report.Changes = m.earlier.At, &notify.Changes{}
 	}
@@ -76,6 +76,7 @@ func (j *joiner) write() error {
 		omit  bool
 	}{{"batch", r.Batch, false}, {"collection", r.Collection, false}, {"note", r.Note, false}, {"at", r.At, false},
 		{"number", r.Number, false}, {"since", r.Since, r.Since == ""},
+		{"incomplete", r.Incomplete, r.Incomplete == ""},
 		{"warnings", r.Warnings, len(r.Warnings) == 0}} {
 		if f.omit {
 			continue

@@ -80,7 +80,7 @@ type HoldChange struct {
 // MailOutcome is the detail of the event that a mail was sent or abandoned.
 type MailOutcome struct {
 	// Which mail: the notice that the batch is queued, or the report.
-	Mail string `json:"mail" enum:"queued,report"`
+	Mail string `json:"mail" enum:"queued,report,update-report"`
 	// The number of tries.
 	Tries int `json:"tries" example:"1"`
 	// The number of recipients that it was sent to.
@@ -129,6 +129,8 @@ type Report struct {
 	Message string `json:"message,omitempty"`
 	// Why the jobs are not listed.
 	Problem string `json:"problem,omitempty"`
+	// Why not everything of the submission was ingested, although it has jobs.
+	Incomplete string `json:"incomplete,omitempty"`
 	// Warnings about the accepted manifest, at most the first few. The depositor should check them.
 	Warnings []string `json:"warnings,omitempty"`
 	// The number of jobs by result.
