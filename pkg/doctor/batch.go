@@ -70,8 +70,8 @@ func (x *exam) makeCounts(b *queue.Batch) func(context.Context) error {
 				return err
 			}
 		}
-		if len(r.Missing) > 0 {
-			return fault.New(fault.Conflict, "rows of jobs are missing: %s", r.missing())
+		if len(r.Missing) > 0 || r.unknown() {
+			return fault.New(fault.Conflict, "jobs are missing, or in no state: %s", r.missing())
 		}
 		return x.commit(ctx, func(tx *table.Tx) {
 			tx.Insert(&queue.Counts{Head: table.Head{PK: x.PK, SK: "COUNT"}, Counts: r.counts()})
@@ -127,6 +127,16 @@ func (r *recount) missing() string {
 	return text
 }
 
+// unknown reports whether a job is in no state.
+func (r *recount) unknown() bool {
+	for state := range r.Jobs {
+		if !slices.Contains(ingest.JobStates(), state) {
+			return true
+		}
+	}
+	return false
+}
+
 // counts are the numbers by class.
 func (r *recount) counts() (c ingest.Counts) {
 	for state, n := range r.Jobs {
@@ -149,14 +159,14 @@ func (r *recount) counts() (c ingest.Counts) {
 // begun is the recount of a batch that continues, or a new one. A recount is valid only if
 // no job changed its class meanwhile: that writes the row of counts.
 func (x *exam) begun() *recount {
-	r, now := x.cursor.Recount, written(x.Raw)
-	if r == nil {
-		r = &recount{}
+	now := written(x.Raw)
+	if x.recount == nil {
+		x.recount = &recount{}
 	}
-	if r.Writing != now || r.Begun == 0 {
-		r = &recount{Writing: now, Begun: r.Begun + 1, Jobs: map[ingest.State]int64{}}
+	if x.recount.Writing != now || x.recount.Begun == 0 {
+		x.recount = &recount{Writing: now, Begun: x.recount.Begun + 1, Jobs: map[ingest.State]int64{}}
 	}
-	return r
+	return x.recount
 }
 
 // checkCounts counts the jobs of a batch and compares. A batch of more jobs than one page
@@ -178,19 +188,18 @@ func checkCounts(ctx context.Context, x *exam) error {
 	}
 	r := x.begun()
 	if r.Begun > settleTries {
-		x.cursor.Recount = nil
 		return nil // its jobs run: it is counted when it rests
 	}
 	for n := 0; r.After < b.Unpacked; n++ {
 		if n > 0 && (n == recountsOfPage || x.enough()) {
-			x.cursor.Recount = r
-			return errMore
+			x.unfinished = r
+			return nil
 		}
 		if err := r.next(ctx, x.Queue, &b.Batch); err != nil {
 			return err
 		}
 	}
-	x.cursor.Recount = nil
+	r.Writing = writing{} // another try counts again
 	x.compareCounts(b, c, r)
 	if len(x.problems) == 0 {
 		return nil
@@ -210,6 +219,9 @@ const recountsOfPage = 20
 
 // compareCounts compares a batch and its counts with its jobs.
 func (x *exam) compareCounts(b *queue.Batch, c queue.Counts, r *recount) {
+	if r.unknown() {
+		return // that is a finding of its own; the job's class is not known
+	}
 	is := r.counts()
 	ended := b.State == ingest.BatchCompleted || b.State == ingest.BatchDeleted
 	if ended && is.Open() > 0 {

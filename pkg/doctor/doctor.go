@@ -15,7 +15,7 @@
 //
 // With repair, it corrects what follows from other rows or from the storage root. Each
 // repair is one transaction on the condition that nothing has changed since the check, or
-// is made under the lock of the object. It never removes content that may be the only
+// writes to S3 what no job can write differently. It never removes content that may be the only
 // copy, and never makes rows agree with content that is lost: those findings name what a
 // person has to do.
 package doctor
@@ -25,6 +25,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	"archivist/pkg/event"
@@ -104,7 +105,7 @@ type page struct {
 	until  time.Time
 	cursor cursor
 	out    queue.CheckedPage
-	known  map[table.Key]bool // operations that exist: many receipts name the same
+	known  *sync.Map // keys of operations that exist: many receipts name the same
 }
 
 // Check checks one page. It implements queue.Checker.
@@ -117,7 +118,7 @@ func (d Doctor) Check(ctx context.Context, at string, repair bool, until time.Ti
 		if ph.name != c.Phase {
 			continue
 		}
-		p := page{Doctor: d, repair: repair, until: until, cursor: c, known: map[table.Key]bool{}}
+		p := page{Doctor: d, repair: repair, until: until, cursor: c, known: new(sync.Map)}
 		if err := ph.check(ctx, &p); err != nil {
 			return queue.CheckedPage{}, fmt.Errorf("doctor: %s: %w", ph.label, err)
 		}
@@ -165,21 +166,27 @@ type problem struct {
 }
 
 // report adds the problems of one row or object to the page, and repairs them if asked.
-func (p *page) report(ctx context.Context, problems []problem) {
+func (p *page) report(ctx context.Context, problems []problem) error {
 	for _, one := range problems[:min(len(problems), mostOfOne)] {
 		if one.repair != nil && one.Command == "" {
 			one.Command = "archivist doctor --repair"
 		}
 		if p.repair && one.repair != nil {
 			err := one.repair(ctx)
+			if err != nil && outage(ctx, err) {
+				return err // the page is run again
+			}
 			one.Repaired = err == nil
 			if err != nil {
 				one.Evidence += "; not repaired: " + err.Error()
 			}
+			p.Queue.Log.Info("a repair", "invariant", one.Invariant, "subject", one.Subject, "evidence", one.Evidence,
+				"repaired", one.Repaired)
 		}
 		one.Evidence = ingest.Cut(one.Evidence, maxEvidence)
 		p.out.Findings = append(p.out.Findings, one.Finding)
 	}
+	return nil
 }
 
 // maxEvidence limits the evidence of a finding, in bytes.

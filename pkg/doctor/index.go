@@ -4,13 +4,16 @@ import (
 	"context"
 	"time"
 
+	"github.com/guregu/dynamo/v2"
+	"golang.org/x/sync/errgroup"
+
 	"archivist/pkg/fault"
 	"archivist/pkg/queue"
 	"archivist/pkg/table"
 )
 
-// indexPage is the number of places that a page reads. Each can be a finding.
-const indexPage = queue.MaxFindings
+// indexPage is the number of places that a page reads.
+const indexPage = 400
 
 // settle is how long a place that differs from its row is given to follow: DynamoDB updates
 // indexes a moment after the rows.
@@ -22,19 +25,9 @@ func checkIndex(ctx context.Context, p *page) error {
 	if err != nil {
 		return err
 	}
-	var differ []table.Head
-	for _, place := range places {
-		var shown table.Head
-		if err := place.Decode(&shown); err != nil {
-			return err
-		}
-		same, err := p.agrees(ctx, shown)
-		if err != nil {
-			return err
-		}
-		if !same {
-			differ = append(differ, shown)
-		}
+	differ, err := p.differing(ctx, places)
+	if err != nil {
+		return err
 	}
 	p.out.Checked += len(places)
 	p.cursor.At = next
@@ -44,7 +37,7 @@ func checkIndex(ctx context.Context, p *page) error {
 	if err := p.Queue.Table.Wait(ctx, settle); err != nil {
 		return err
 	}
-	for _, shown := range differ {
+	for _, shown := range differ[:min(len(differ), queue.MaxFindings)] { // the others are of the same cause
 		if err := p.checkPlace(ctx, shown); err != nil {
 			return err
 		}
@@ -52,13 +45,40 @@ func checkIndex(ctx context.Context, p *page) error {
 	return nil
 }
 
+// differing returns the places of the index where their rows are not.
+func (p *page) differing(ctx context.Context, places []table.Raw) (differ []table.Head, err error) {
+	shown, same := make([]table.Head, len(places)), make([]bool, len(places))
+	side, inTime := errgroup.WithContext(ctx)
+	side.SetLimit(atOnce)
+	for i, place := range places {
+		side.Go(func() error {
+			err := dynamo.UnmarshalItem(place.Item, &shown[i])
+			if err == nil {
+				same[i], err = p.agrees(inTime, shown[i])
+			}
+			return err
+		})
+	}
+	err = side.Wait()
+	for i := range places {
+		if !same[i] {
+			differ = append(differ, shown[i])
+		}
+	}
+	return differ, err
+}
+
 // agrees reports whether the row that the index shows is at that place.
 func (p *page) agrees(ctx context.Context, shown table.Head) (bool, error) {
-	var row table.Head
-	err := p.Queue.Table.Get(ctx, shown.Key(), &row)
+	raw, err := p.Queue.Table.Raw(ctx, shown.Key())
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
+	if err != nil {
+		return false, err
+	}
+	var row table.Head
+	err = dynamo.UnmarshalItem(raw.Item, &row)
 	return row.WorkPK == shown.WorkPK && row.WorkSK == shown.WorkSK, err
 }
 
@@ -77,7 +97,7 @@ func (p *page) checkPlace(ctx context.Context, shown table.Head) error {
 		if err != nil || same {
 			return err
 		}
-		p.report(ctx, []problem{{Finding: queue.Finding{Invariant: "index-stale", Subject: shown.Key().String(),
+		return p.report(ctx, []problem{{Finding: queue.Finding{Invariant: "index-stale", Subject: shown.Key().String(),
 			Evidence: "the index work shows it at " + shown.WorkPK + " " + shown.WorkSK + ", where the row is not",
 			Command: "run the doctor again: DynamoDB updates the index. If it stays, ask AWS Support. " +
 				"Nothing is decided by the index"}}})

@@ -171,12 +171,9 @@ const actor = "doctor"
 // checkReservation checks that the owner of a slot, space, lock or place in line lives and
 // has it.
 func checkReservation(ctx context.Context, x *exam) error {
-	var row reservation
+	var row queue.Reservation
 	if !x.decode(&row) {
 		return nil
-	}
-	if row.Owner == actor && x.Queue.Now().UnixMilli() < row.Until {
-		return nil // a repair is under way
 	}
 	owner, err := x.Queue.Job(ctx, row.Owner)
 	if err != nil && !fault.Is(err, fault.NotFound) {

@@ -82,15 +82,16 @@ func checkReceipt(ctx context.Context, x *exam) error {
 	}
 	ended := row.ExpiresAt <= x.Queue.Now().Unix() // DynamoDB deletes the rows in any order
 	operation := subjectOf(event.Operation, strings.TrimPrefix(x.PK, "ACT#")).Key()
-	if row.Job == "" || ended || x.known[operation] {
+	if _, known := x.known.Load(operation); known || row.Job == "" || ended {
 		return nil
 	}
 	missing, err := x.missing(ctx, operation)
 	if err != nil {
 		return err
 	}
-	x.known[operation] = !missing
-	if missing {
+	if !missing {
+		x.known.Store(operation, true)
+	} else {
 		x.say("receipt-operation", "", x.removeWithout(&row.Head, operation),
 			"it is an item of an operation that does not exist")
 	}

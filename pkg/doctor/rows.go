@@ -6,15 +6,18 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/aws/smithy-go"
 	"github.com/guregu/dynamo/v2"
+	"golang.org/x/sync/errgroup"
 
+	"archivist/pkg/bucket"
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
+	"archivist/pkg/queue"
 	"archivist/pkg/table"
 )
 
-// rowsOfPage is the number of rows that a page reads: with 13 rows a job, of which one needs
-// other reads, it takes a few seconds.
+// rowsOfPage is the number of rows that a page reads.
 const rowsOfPage = 500
 
 // checkRows checks the next rows of the table.
@@ -23,59 +26,107 @@ func checkRows(ctx context.Context, p *page) error {
 	if err != nil {
 		return err
 	}
-	var before table.Raw
-	for i, row := range rows {
-		problems, err := p.examine(ctx, row, before)
-		if errors.Is(err, errMore) {
-			return nil // the next page continues with this row
-		}
+	for i := 0; i < len(rows); {
+		part, err := p.examineAll(ctx, rows, i)
 		if err != nil {
-			return fmt.Errorf("%s: %w", row.Key, err)
+			return err
 		}
-		before = row
-		p.out.Checked++
-		p.report(ctx, problems)
-		p.cursor = cursor{Phase: phaseRows, At: table.CursorAt(row.Key)}
-		if p.enough() && i+1 < len(rows) {
-			return nil
+		for _, r := range part {
+			if r.unfinished != nil {
+				p.cursor.Recount = r.unfinished
+				return nil // the next page continues with this row
+			}
+			if err := p.report(ctx, r.problems); err != nil {
+				return err
+			}
+			p.out.Checked++
+			p.cursor = cursor{Phase: phaseRows, At: table.CursorAt(rows[i].Key)}
+			i++
+			if p.enough() && i < len(rows) {
+				return nil
+			}
 		}
 	}
 	p.cursor = cursor{Phase: phaseRows, At: next}
 	return nil
 }
 
-// Errors of the check of a row.
-var (
-	errMore    = errors.New("the check of this row continues in the next page")
-	errChanged = errors.New("a row changed during the check")
-)
+// examined is the result of the check of a row. If unfinished is set, the next page
+// continues it from there.
+type examined struct {
+	problems   []problem
+	unfinished *recount
+}
+
+// examineAll checks some rows at once, the first of them at i.
+func (p *page) examineAll(ctx context.Context, rows []table.Raw, i int) ([]examined, error) {
+	part := make([]examined, min(atOnce, len(rows)-i))
+	side, inTime := errgroup.WithContext(ctx)
+	for n := range part {
+		side.Go(func() (err error) {
+			row, before := rows[i+n], table.Raw{}
+			var from *recount
+			if i+n > 0 {
+				before = rows[i+n-1]
+			} else {
+				from = p.cursor.Recount
+			}
+			part[n], err = p.examine(inTime, row, before, from)
+			if err != nil && !outage(inTime, err) {
+				part[n], err = examined{problems: unchecked(row.Key.String(), err)}, nil
+			}
+			return err
+		})
+	}
+	return part, side.Wait()
+}
+
+// outage reports whether an error is one of the table or of S3, not of what they contain.
+func outage(ctx context.Context, err error) bool {
+	var s3 *bucket.Error
+	var api smithy.APIError
+	denied := errors.As(err, &api) && api.ErrorCode() == "AccessDenied"
+	return ctx.Err() != nil || errors.As(err, &s3) && !denied ||
+		fault.Is(err, fault.Unavailable) && !errors.Is(err, table.ErrNewer)
+}
+
+// unchecked is the problem of something that cannot be checked because what belongs to it
+// cannot be read.
+func unchecked(subject string, err error) []problem {
+	return []problem{{Finding: queue.Finding{Invariant: "unreadable", Subject: subject, Command: restoreRow,
+		Evidence: "it could not be checked: " + err.Error()}}}
+}
+
+// errChanged means that what belongs to a row changed during its check.
+var errChanged = errors.New("a row changed during the check")
 
 // settleTries is how often a row that changes during its check is checked again.
 const settleTries = 3
 
-// examine checks a row. before is the row that the scan read before it. What seems wrong is
-// a problem only if the row is the same after the check.
-func (p *page) examine(ctx context.Context, row, before table.Raw) ([]problem, error) {
+// examine checks a row. before is the row that the scan read before it, from a recount that
+// an earlier page has begun. What seems wrong is a problem only if the row is the same after
+// the check.
+func (p *page) examine(ctx context.Context, row, before table.Raw, from *recount) (out examined, err error) {
 	for range settleTries {
-		x := &exam{page: p, Raw: row, before: before}
+		x := &exam{page: p, Raw: row, before: before, recount: from}
 		err := x.check(ctx)
 		changed := errors.Is(err, errChanged)
 		if err != nil && !changed || len(x.problems) == 0 && !changed {
-			return nil, err
+			return examined{unfinished: x.unfinished}, err
 		}
 		again, err := p.Queue.Table.Raw(ctx, row.Key)
 		if fault.Is(err, fault.NotFound) {
-			return nil, nil
+			return examined{}, nil
 		}
 		if err != nil {
-			return nil, err
+			return examined{}, err
 		}
 		if !changed && written(again) == written(row) {
-			return x.problems, nil
+			return examined{problems: x.problems}, nil
 		}
-		row = again
+		row, from = again, x.recount
 	}
-	return nil, nil
+	return examined{}, nil
 }
 
 // writing tells the writes of a row apart: also those of a row that was removed and made
@@ -97,6 +148,8 @@ type exam struct {
 	before   table.Raw
 	subject  string // of the findings, the key if it is ""
 	problems []problem
+
+	recount, unfinished *recount // of a batch's jobs: begun, and to be continued by the next page
 }
 
 // say adds a problem. Without a repair, command says what a person has to do.
@@ -170,9 +223,7 @@ func (x *exam) check(ctx context.Context) error {
 		return nil
 	}
 	var h table.Head
-	if err := x.Decode(&h); err != nil {
-		x.say("row-readable", "restore the row from a backup of the table, or deploy the release that wrote it", nil,
-			"the row cannot be read: %v", err)
+	if !x.decode(&h) {
 		return nil
 	}
 	if h.ExpiresAt > 0 && !k.expires {
@@ -198,7 +249,7 @@ func (x *exam) keep(h table.Head) func(context.Context) error {
 func (x *exam) decode(row any) bool {
 	err := x.Decode(row)
 	if err != nil {
-		x.say("row-readable", restoreRow, nil, "the row cannot be read: %v", err)
+		x.problems = append(x.problems, unchecked(x.Key.String(), err)...)
 	}
 	return err == nil
 }

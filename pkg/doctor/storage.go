@@ -10,7 +10,7 @@ import (
 	"archivist/pkg/queue"
 )
 
-// atOnce is the number of objects that are checked at once.
+// atOnce is the number of rows, or of objects, that are checked at once.
 const atOnce = 16
 
 // stored is the keys of one object of the storage root, or one key that is none of an
@@ -90,7 +90,9 @@ func (p *page) checkPart(ctx context.Context, part []stored) (reported int, err 
 		if i > 0 && p.enough() {
 			return i, nil
 		}
-		p.report(ctx, found[i])
+		if err := p.report(ctx, found[i]); err != nil {
+			return i, err
+		}
 		p.out.Checked++
 		p.cursor.At = s.last()
 	}
@@ -106,7 +108,9 @@ func (p *page) checkLarge(ctx context.Context, prefix, after string) error {
 	if err != nil {
 		return err
 	}
-	p.report(ctx, found)
+	if err := p.report(ctx, found); err != nil {
+		return err
+	}
 	p.out.Checked++
 	p.cursor.At = next
 	if next == "" {

@@ -36,10 +36,9 @@ func (p *page) checkStored(ctx context.Context, prefix, after string, known []bu
 			break
 		}
 	}
-	var outage *bucket.Error
 	switch {
 	case err == nil:
-	case ctx.Err() != nil || errors.As(err, &outage):
+	case outage(ctx, err):
 		return nil, "", err
 	case fault.Is(err, fault.NotFound) || fault.Is(err, fault.Stale):
 		return nil, "", nil // the object changed during the check
@@ -48,7 +47,10 @@ func (p *page) checkStored(ctx context.Context, prefix, after string, known []bu
 		return s.problems, "", nil
 	}
 	if err := s.check(ctx, after == ""); err != nil {
-		return nil, "", err
+		if outage(ctx, err) {
+			return nil, "", err
+		}
+		return unchecked(s.subject, err), s.found.Next, nil
 	}
 	if len(s.problems) > 0 {
 		etag, err := p.root().ETagAt(ctx, prefix)
@@ -221,7 +223,7 @@ func (s *storedObject) absent(ctx context.Context, keys []string) (bool, error) 
 // the lock of the object.
 func (s *storedObject) overAll(ctx context.Context) (over, safe bool, err error) {
 	owner, err := s.lockedBy(ctx, s.id())
-	if err != nil || owner != "" && owner != actor {
+	if err != nil || owner != "" {
 		return false, false, err
 	}
 	over, safe = true, true
@@ -270,34 +272,30 @@ func (d Doctor) over(ctx context.Context, job string) (over, safe bool, err erro
 	return true, to == ingest.Completed || to == ingest.Deleted, err
 }
 
-// finish repairs the object under its lock, and checks that this has helped.
+// finish repairs the object, and checks that this has helped. It needs no lock: what it
+// writes has the condition that the root inventory is the same, and what it removes is named
+// by no version, and of no job that can continue.
 func (s *storedObject) finish(ctx context.Context) error {
-	id := s.found.Object.ID
-	return s.locked(ctx, id, func(fence func(context.Context) error) error {
-		ended := func(ctx context.Context, job string) (bool, error) {
-			_, safe, err := s.over(ctx, job)
-			return safe, err
-		}
-		_, err := s.root().Finish(ctx, id, ocfl.Owner{Job: actor, Fence: fence, Ended: ended,
-			Alone: func() bool { return false }}, nil)
-		if err != nil {
-			return err
-		}
-		now, err := s.root().Check(ctx, s.prefix, "", nil, func() bool { return true })
-		for _, d := range now.Damage {
-			if d.Kind != ocfl.Foreign {
-				return errors.Join(err, fault.New(fault.Conflict, "%s: %s", damageText[d.Kind], keysOf(d)))
-			}
-		}
+	ended := func(ctx context.Context, job string) (bool, error) {
+		_, safe, err := s.over(ctx, job)
+		return safe, err
+	}
+	_, err := s.root().Finish(ctx, s.id(), ocfl.Owner{Job: actor, Ended: ended, Alone: func() bool { return false },
+		Fence: func(context.Context) error { return nil }}, nil)
+	if err != nil {
 		return err
-	})
+	}
+	now, err := s.root().Check(ctx, s.prefix, "", nil, func() bool { return true })
+	for _, d := range now.Damage {
+		if d.Kind != ocfl.Foreign {
+			return errors.Join(err, fault.New(fault.Conflict, "%s: %s", damageText[d.Kind], keysOf(d)))
+		}
+	}
+	return err
 }
 
 // declare writes the missing declaration of the object.
-func (s *storedObject) declare(ctx context.Context) error {
-	id := s.found.Object.ID
-	return s.locked(ctx, id, func(func(context.Context) error) error { return s.root().Declare(ctx, id) })
-}
+func (s *storedObject) declare(ctx context.Context) error { return s.root().Declare(ctx, s.id()) }
 
 // unpublished judges an object without a root inventory: its first version was never
 // committed, or the inventory is lost.
@@ -354,31 +352,43 @@ func (s *storedObject) knownAs(ctx context.Context, id string) (recorded bool, j
 	return false, job, err
 }
 
-// abandon removes the keys of an object of which nothing was ever committed, under its lock.
+// abandon removes the keys of an object of which nothing was ever committed, last its
+// declaration. If a job has begun to work on the object meanwhile, that is written again.
 func (s *storedObject) abandon(id string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		return s.locked(ctx, id, func(fence func(context.Context) error) error {
-			now, err := s.root().Check(ctx, s.prefix, "", nil, func() bool { return true })
-			if err != nil {
-				return err
-			}
-			if now.Object != nil {
-				return fault.New(fault.Conflict, "a version was committed meanwhile")
-			}
-			again := &storedObject{page: s.page, prefix: s.prefix, found: now}
-			_, safe, err := again.overAll(ctx)
-			if err == nil && !safe {
-				err = fault.New(fault.Conflict, "another job writes to it")
-			}
-			if err == nil {
-				err = fence(ctx)
-			}
-			if err != nil {
-				return err
-			}
-			return s.root().Bucket.List(ctx, s.prefix, func(o bucket.Listed) error {
+		for _, d := range s.found.Damage {
+			folder := s.prefix + "v1/content/" + d.Job
+			err := s.root().Bucket.List(ctx, folder, func(o bucket.Listed) error {
 				return s.root().Bucket.Delete(ctx, o.Key)
 			})
-		})
+			if err != nil {
+				return err
+			}
+		}
+		now, err := s.root().Check(ctx, s.prefix, "", nil, func() bool { return true })
+		if err == nil && (now.Object != nil || len(now.Damage) > 0) {
+			err = fault.New(fault.Conflict, "there are other keys now")
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.root().Undeclare(ctx, id); err != nil {
+			return err
+		}
+		owner, err := s.lockedBy(ctx, id)
+		if err == nil && owner != "" {
+			err = s.root().Declare(ctx, id)
+		}
+		return err
 	}
+}
+
+// lockedBy returns the job that has the lock of an object, "" if it is free.
+func (d Doctor) lockedBy(ctx context.Context, ark string) (string, error) {
+	var row queue.Reservation
+	err := d.Queue.Table.Get(ctx, queue.LockKey("ark#"+ark), &row)
+	if fault.Is(err, fault.NotFound) {
+		return "", nil
+	}
+	return row.Owner, err
 }

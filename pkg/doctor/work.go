@@ -28,7 +28,9 @@ func checkWork(ctx context.Context, p *page) error {
 		job, n := ofOneJob(keys[i:])
 		i += n
 		if job == "" {
-			p.checkWorkKey(ctx, keys[i-1])
+			if err := p.checkWorkKey(ctx, keys[i-1]); err != nil {
+				return err
+			}
 			continue
 		}
 		if i == len(keys) && next != "" {
@@ -36,10 +38,15 @@ func checkWork(ctx context.Context, p *page) error {
 		}
 		problems, err := p.workFiles(ctx, job)
 		if err != nil {
-			return err
+			if outage(ctx, err) {
+				return err
+			}
+			problems = unchecked("job:"+job, err)
 		}
 		p.out.Checked++
-		p.report(ctx, problems)
+		if err := p.report(ctx, problems); err != nil {
+			return err
+		}
 	}
 	p.cursor.At = next
 	return nil
@@ -62,12 +69,12 @@ func ofOneJob(keys []string) (job string, n int) {
 }
 
 // checkWorkKey checks a key that is not a job's.
-func (p *page) checkWorkKey(ctx context.Context, key string) {
+func (p *page) checkWorkKey(ctx context.Context, key string) error {
 	p.out.Checked++
 	if strings.HasPrefix(key, workspace.Batches) || strings.HasPrefix(key, workspace.Reports) {
-		return
+		return nil
 	}
-	p.report(ctx, []problem{{Finding: queue.Finding{Invariant: "work-key", Subject: key,
+	return p.report(ctx, []problem{{Finding: queue.Finding{Invariant: "work-key", Subject: key,
 		Evidence: "no part of the system keeps anything at this key of the work bucket",
 		Command:  "find out what wrote it; remove it with: aws s3 rm"}}})
 }

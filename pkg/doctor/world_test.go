@@ -33,6 +33,7 @@ type world struct {
 	failed, deleted string // jobs
 	running, held   string // jobs, if the world has any
 	operation       string
+	waits           []string
 }
 
 func newWorld(t *testing.T) *world {
@@ -69,7 +70,7 @@ func busy(t *testing.T) *world {
 	w.held = w.jobs(1, stagetest.In("maps"), stagetest.Of("", "held"))[0]
 	w.Drive()
 	w.act(ingest.ActPause, "queue")
-	w.jobs(3, stagetest.Of("", "waiting"))
+	w.waits = w.jobs(3, stagetest.Of("", "waiting"))
 	w.Drive()
 	o, err := queue.Admin{Queue: w.Machine.Queue}.Start(t.Context(),
 		ingest.Bulk{Name: ingest.ActRequeue, Filter: ingest.Filter{State: ingest.Failed}}, "again", "me",
@@ -78,9 +79,11 @@ func busy(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.operation = o.Operation.ID
-	_, err = queue.Admin{Queue: w.Machine.Queue}.RunPage(t.Context(), w.operation, o.Exec, w.now.Add(time.Hour))
-	if err != nil {
-		t.Fatal(err)
+	for range 2 { // one page of each place of failed jobs
+		_, err = queue.Admin{Queue: w.Machine.Queue}.RunPage(t.Context(), w.operation, o.Exec, w.now.Add(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	return w
 }
@@ -121,7 +124,8 @@ func (w *world) jobs(n int, how ...func(*ingest.Batch)) (ids []string) {
 	for b.Unpacked < n {
 		jobs := make([]ingest.Job, min(n-b.Unpacked, 40))
 		for i := range jobs {
-			jobs[i] = ingest.Job{Collection: in.Collection, Mode: "add", Payload: in.Payload, LocalIDs: in.LocalIDs}
+			jobs[i] = ingest.Job{Collection: in.Collection, Mode: "add", Payload: in.Payload, Primary: in.Primary,
+				LocalIDs: in.LocalIDs}
 		}
 		if err := q.Unpack(w.Context(), b, jobs, n); err != nil {
 			w.Fatal(err)
@@ -274,3 +278,16 @@ func (w *world) content(job string) string {
 	w.Fatalf("job %s has stored nothing", job)
 	return ""
 }
+
+// BatchRow reads a batch.
+func (w *world) BatchRow(id string) *queue.Batch {
+	w.Helper()
+	b, err := w.Machine.Queue.Batch(w.Context(), id)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return b
+}
+
+// waiting is the batch of the waiting jobs.
+func (w *world) waiting() string { return "batch:" + batchOf(w.waits[0]) }

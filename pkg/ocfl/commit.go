@@ -64,6 +64,11 @@ func (r Root) Declare(ctx context.Context, id string) error {
 	return r.Bucket.Put(ctx, Prefix(id)+objectDeclaration, []byte("ocfl_object_1.1\n"), bucket.Condition{})
 }
 
+// Undeclare removes the declaration of an object of which nothing was ever committed.
+func (r Root) Undeclare(ctx context.Context, id string) error {
+	return r.Bucket.Delete(ctx, Prefix(id)+objectDeclaration)
+}
+
 // ErrStop means that a copy has stopped before its end. The next call continues it there.
 var ErrStop = errors.New("ocfl: stopped")
 

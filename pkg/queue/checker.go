@@ -8,8 +8,8 @@ import (
 // Checker checks the rules that the stored state of the system must keep.
 type Checker interface {
 	// Check checks one page from a cursor ("" at the beginning), and stops earlier at until.
-	// The same page again finds the same, and repairs nothing twice. With repair it corrects
-	// what can be corrected without the loss of anything.
+	// With repair it corrects what can be corrected without the loss of anything. The same page
+	// again repairs nothing twice; what it has repaired is then no finding any more.
 	Check(ctx context.Context, cursor string, repair bool, until time.Time) (CheckedPage, error)
 }
 

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -22,6 +23,9 @@ import (
 const Schema = 1
 
 const schemaName = "schema_no"
+
+// ErrNewer is the cause of the error of a row that a newer release wrote.
+var ErrNewer = errors.New("table: a row of a newer release")
 
 // Item is a row as it is stored, before it is decoded.
 type Item = map[string]types.AttributeValue
@@ -65,10 +69,9 @@ func schemaOf(item Item) (from int64, err error) {
 	if from > Schema {
 		var k Head
 		_ = dynamo.UnmarshalItem(item, &k) // only for the message
-		return 0, fault.New(fault.Unavailable,
+		return 0, &fault.Error{Kind: fault.Unavailable, Err: ErrNewer, Msg: fmt.Sprintf(
 			"the row %s was written by a newer release (version %d; this one reads up to %d): deploy that release, "+
-				"or wait until its deployment is complete",
-			k.Key(), from, Schema)
+				"or wait until its deployment is complete", k.Key(), from, Schema)}
 	}
 	return from, nil
 }
