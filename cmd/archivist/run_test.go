@@ -112,7 +112,7 @@ func TestUsage(t *testing.T) {
 		"nonsense":                          "unexpected argument nonsense; run archivist --help",
 		"job show --foo":                    "unknown flag --foo; run archivist job show --help",
 		"job show":                          "run archivist job show --help",
-		"help nonsense":                     "topics: config, environment, exit-codes, formatting, manifests",
+		"help nonsense":                     "topics: actions, config, environment, exit-codes, formatting, manifests",
 		"job list -c maps --state faild":    `no state "faild"; expected one of Pending, Held`,
 		"batch list -c maps --state notify": `"notify"; expected one of Pending, Held, Processing, Reporting`,
 		"completion tcsh":                   `"bash","zsh","fish"`,
