@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/terminal"
@@ -29,9 +30,7 @@ func (c *holdListCmd) Run(a *app) error {
 			terminal.Table(p, list, holdColumns...)
 			return
 		}
-		for i := range list {
-			p.Fields("held", holdText(&list[i]))
-		}
+		showHolds(p, list)
 	})
 }
 
@@ -42,6 +41,17 @@ var holdColumns = []terminal.Column[v1.Hold]{
 	{Text: func(h v1.Hold) string { return h.Until }},
 	{Text: func(h v1.Hold) string { return h.Actor }},
 	{Text: func(h v1.Hold) string { return h.Reason }},
+}
+
+// showHolds prints pauses and holds in full.
+func showHolds(p terminal.Page, list []v1.Hold) {
+	for i := range list {
+		what := "held"
+		if !strings.Contains(list[i].Target, ":") { // the queue or the storage
+			what = "paused"
+		}
+		p.Fields(what, holdText(&list[i]))
+	}
 }
 
 // holdText describes a hold, "" if there is none.

@@ -128,8 +128,10 @@ var eventColumns = []terminal.Column[v1.Event]{
 	{Title: "time", Text: func(e v1.Event) string { return e.Time }},
 	{Title: "event", Text: func(e v1.Event) string { return e.Type }},
 	{Title: "outcome", Text: func(e v1.Event) string { return e.Outcome }, Style: stateStyle},
-	{Title: "by", Text: func(e v1.Event) string { return e.Component }, Share: 1},
+	{Title: "by", Text: func(e v1.Event) string { return cmp.Or(e.Actor, e.Component) },
+		Raw: func(e v1.Event) string { return e.Component }, Share: 1},
 	{Title: "detail", Text: detailText, Raw: func(e v1.Event) string { return string(e.Detail) }, Share: 2},
+	{Text: func(e v1.Event) string { return e.Actor }},
 }
 
 // detailText is the reason that an event gives, or all of its detail.

@@ -46,8 +46,6 @@ func (queueShowCmd) Run(a *app) error {
 		}
 		p.Fields(append(pairs, "space free", terminal.Size(q.SpaceFree),
 			"oldest", strings.TrimSpace(q.OldestWaiting+" "+q.OldestSince), "last sweep", q.LastSweep)...)
-		for i := range q.Holds {
-			p.Fields("held", holdText(&q.Holds[i]))
-		}
+		showHolds(p, q.Holds)
 	})
 }

@@ -80,12 +80,16 @@ func TestSession(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	commands := regexp.MustCompile(`(?m)^(\$ archivist|--- exit code) .*$`)
 	recorded, err := os.ReadFile(file)
-	got, want := commands.FindAllString(s.text.String(), -1), commands.FindAllString(string(recorded), -1)
+	got, want := commandsOf(s.text.String()), commandsOf(string(recorded))
 	if err != nil || strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("%v: the session is another one than the recorded; run with -update\n%s", err, &s.text)
 	}
+}
+
+// commandsOf are the commands of a recorded session, and how they ended.
+func commandsOf(text string) []string {
+	return regexp.MustCompile(`(?m)^(\$ archivist|--- exit code) .*$`).FindAllString(text, -1)
 }
 
 // session is an archive in this process, and somebody at its console.

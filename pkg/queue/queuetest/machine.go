@@ -138,12 +138,24 @@ func (m *Machine) One(ctx context.Context) error {
 	}
 	in := m.waiting[0]
 	m.waiting = m.waiting[1:]
+	if in.Operation != "" {
+		return m.page(ctx, in)
+	}
 	stage, _ := ingest.StageNamed(in.Step)
 	if in.Job != "" {
 		stage, _ = ingest.StageOf(ingest.State(in.State))
 	}
 	w := queue.Worker{Queue: m.Queue, Stage: stage, Answers: answers{m, in}, Step: m.Step(stage)}
 	_, err := w.Handle(ctx, in)
+	return err
+}
+
+// page does a page of a bulk operation, and sends its message again until it has ended.
+func (m *Machine) page(ctx context.Context, in queue.Message) error {
+	row, err := queue.Admin{Queue: m.Queue}.RunPage(ctx, in.Operation, in.Exec, m.Queue.Now().Add(time.Minute))
+	if err == nil && row.State == ingest.OperationRunning {
+		m.send(in)
+	}
 	return err
 }
 
