@@ -34,60 +34,14 @@ func TestOperatorSession(t *testing.T) {
 		source.URL:                     "https://files.example.org",
 		s.console.env["ARCHIVIST_API"]: "https://archive.example.org",
 	}
-	submit := func(name string) (batch string) {
-		t.Helper()
-		s.do("submit "+source.URL+"/"+name+" -c maps --type file", 0)
-		batches, err := s.client.Batches(t.Context(), v1.Filter{Collection: "maps", Limit: 1})
-		if err != nil || len(batches) != 1 {
-			t.Fatal(batches, err)
-		}
-		return batches[0].ID
-	}
-
-	// A hold: what is submitted waits, and is released after the hold.
-	s.do("collection hold maps --until 2h --reason rights", 0)
-	first := submit("map.txt")
-	s.console.onWait()
-	s.says("explain "+first, 0, "on hold")
-	s.says("batch release "+first+" --reason rights", 5, "collection maps is on hold")
-	s.says("hold list", 0, `by an operator (unverified: "ann"): rights`)
-	s.says("queue", 0, "collection:maps")
-	s.says("collection release maps --reason cleared", 0,
-		"archivist job release --collection maps --state held --reason cleared")
-	s.do("job release --collection maps --all-held --reason cleared", 0)
-	s.do("batch watch "+first, 0)
-
-	// A failure: the source is corrected, the job is requeued in bulk, and reported again.
-	second := submit("notes.txt")
-	s.do("batch watch "+second, 4)
-	s.says("job requeue --batch "+second+" --all-failed --reason there --dry-run", 0,
-		"archivist job requeue --batch "+second+" --all-failed --reason there")
-	files["/notes.txt"] = "what the surveyor wrote"
-	s.do("job requeue --batch "+second+" --all-failed --reason there", 0)
-	s.do("job watch "+second+"-00001", 0)
-	s.do("batch update-report "+second+" --reason fixed", 0)
-	s.do("batch watch "+second, 0)
-
-	// Actions that are refused say why, and what is possible.
-	s.says("job requeue "+second+"-00001 --reason again", 4, "is Completed")
-	s.says("job hold "+second+"-00001 --reason wait", 4, "is Completed")
-	s.says("job requeue --state held --reason x", 2, "requeue acts on jobs that are Failed")
-
-	// A deletion, with its warning.
-	third := submit("lost.txt")
-	s.do("batch watch "+third, 4)
-	s.says("batch delete "+third+" --reason lost", 4, "archivist batch delete "+third+" --reason lost --confirm")
-	s.do("batch delete "+third+" --reason lost --confirm", 0)
-
-	// Pauses.
-	s.do("queue pause --until 90m --reason network", 0)
-	s.says("queue pause --until 90m --reason network", 0, "already paused")
-	s.do("storage pause --reason disks", 0)
-	s.says("queue", 0, "storage since")
-	s.do("storage resume --reason disks", 0)
-	s.do("queue resume --reason network", 0)
+	s.url = source.URL
+	s.holds()
+	done := s.requeues(func() { files["/notes.txt"] = "what the surveyor wrote" })
+	s.refuses(done)
+	s.deletes()
+	s.pauses()
 	s.says("operation list", 0, "requeue")
-	s.says("job show "+second+"-00001", 0, "job.requeued")
+	s.says("job show "+done, 0, "job.requeued")
 
 	if *update {
 		if err := os.WriteFile(file, []byte(s.text.String()), 0o644); err != nil {
@@ -99,6 +53,77 @@ func TestOperatorSession(t *testing.T) {
 	if err != nil || strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("%v: the session is another one than the recorded; run with -update\n%s", err, &s.text)
 	}
+}
+
+// submit submits a file of the source.
+func (s *session) submit(name string) (batch string) {
+	s.t.Helper()
+	s.do("submit "+s.url+"/"+name+" -c maps --type file", 0)
+	batches, err := s.client.Batches(s.t.Context(), v1.Filter{Collection: "maps", Limit: 1})
+	if err != nil || len(batches) != 1 {
+		s.t.Fatal(batches, err)
+	}
+	return batches[0].ID
+}
+
+// holds: what is submitted waits, and is released after the hold.
+func (s *session) holds() {
+	s.t.Helper()
+	s.do("collection hold maps --until 2h --reason rights", 0)
+	first := s.submit("map.txt")
+	s.console.onWait()
+	s.says("explain "+first, 0, "on hold")
+	s.says("batch release "+first+" --reason rights", 5, "collection maps is on hold")
+	s.says("hold list", 0, `by an operator (unverified: "ann"): rights`)
+	s.says("queue", 0, "collection:maps")
+	s.says("collection release maps --reason cleared", 0,
+		"archivist job release --collection maps --state held --reason cleared")
+	s.do("job release --collection maps --all-held --reason cleared", 0)
+	s.do("batch watch "+first, 0)
+}
+
+// requeues: the source is corrected, the job is requeued in bulk, and reported again.
+func (s *session) requeues(correct func()) (job string) {
+	s.t.Helper()
+	second := s.submit("notes.txt")
+	s.do("batch watch "+second, 4)
+	s.says("job requeue --batch "+second+" --all-failed --reason there --dry-run", 0,
+		"archivist job requeue --batch "+second+" --all-failed --reason there")
+	correct()
+	s.do("job requeue --batch "+second+" --all-failed --reason there", 0)
+	s.do("job watch "+second+"-00001", 0)
+	s.do("batch update-report "+second+" --reason fixed", 0)
+	s.do("batch watch "+second, 0)
+
+	return second + "-00001"
+}
+
+// refuses: actions that are refused say why, and what is possible.
+func (s *session) refuses(done string) {
+	s.t.Helper()
+	s.says("job requeue "+done+" --reason again", 4, "is Completed")
+	s.says("job hold "+done+" --reason wait", 4, "is Completed")
+	s.says("job requeue --state held --reason x", 2, "requeue acts on jobs that are Failed")
+}
+
+// deletes: a deletion has a warning, which is confirmed by the command that it shows.
+func (s *session) deletes() {
+	s.t.Helper()
+	third := s.submit("lost.txt")
+	s.do("batch watch "+third, 4)
+	s.says("batch delete "+third+" --reason lost", 4, "archivist batch delete "+third+" --reason lost --confirm")
+	s.do("batch delete "+third+" --reason lost --confirm", 0)
+}
+
+// pauses: the queue shows what is paused.
+func (s *session) pauses() {
+	s.t.Helper()
+	s.do("queue pause --until 90m --reason network", 0)
+	s.says("queue pause --until 90m --reason network", 0, "already paused")
+	s.do("storage pause --reason disks", 0)
+	s.says("queue", 0, "storage since")
+	s.do("storage resume --reason disks", 0)
+	s.do("queue resume --reason network", 0)
 }
 
 // says runs a command and records it. It must print a text.

@@ -97,6 +97,7 @@ type session struct {
 	t       *testing.T
 	console *console
 	client  *v1.Client
+	url     string // of the source
 	hide    map[string]string
 	text    strings.Builder
 }
