@@ -29,6 +29,8 @@ type operationReport struct {
 	v1.Operation
 	Refusals []v1.Refusal `json:"refusals"`
 	Findings []v1.Finding `json:"findings"`
+
+	Items []v1.OperationItem `json:"items,omitempty"` // with --jobs
 }
 
 // operationListCmd finds an operation whose id is not known.
@@ -121,13 +123,14 @@ func operationText(o v1.Operation) string {
 
 // operationShowCmd shows also an operation that runs.
 type operationShowCmd struct {
-	ID string `arg:"" name:"operation" help:"Id of a bulk operation."`
+	ID   string `arg:"" name:"operation" help:"Id of a bulk operation."`
+	Jobs bool   `help:"List all jobs, with what was done or would be done, in addition to those refused."`
 	limit
 }
 
 func (operationShowCmd) prints() any { return operationReport{} }
 
-// Run makes two requests: the operation, and what it refused or found.
+// Run makes two requests: the operation, and what it refused or found. A third lists its jobs.
 func (c *operationShowCmd) Run(a *app) error {
 	o, err := a.client.Operation(a.ctx, c.ID)
 	if err != nil {
@@ -142,6 +145,13 @@ func (c *operationShowCmd) Run(a *app) error {
 	}
 	if len(r.Findings) > 0 {
 		r.Findings = limited(a, c.limit, r.Findings)
+	}
+	if c.Jobs {
+		items, err := a.client.Items(a.ctx, c.ID, c.more())
+		if err != nil {
+			return err
+		}
+		r.Items = limited(a, c.limit, items)
 	}
 	return a.print(r, r.show)
 }
@@ -174,7 +184,14 @@ func (r operationReport) showDetails(p terminal.Page) {
 	if !p.ForPeople() {
 		terminal.Table(p, r.Refusals, refusalColumns...)
 		terminal.Table(p, r.Findings, findingColumns...)
+		terminal.Table(p, r.Items, itemColumns...)
 		return
+	}
+	for _, i := range r.Items {
+		if i.Outcome != v1.ItemRefused { // these follow
+			fmt.Fprintf(p, "\n%s  %s\n", i.Outcome, terminal.Printable(i.Job))
+			p.Lines("  ", i.Message)
+		}
 	}
 	for _, refused := range r.Refusals {
 		fmt.Fprintf(p, "\n%s  %s\n", terminal.Red.Of("refused"), terminal.Printable(refused.Job))
@@ -183,6 +200,13 @@ func (r operationReport) showDetails(p terminal.Page) {
 	for _, f := range r.Findings {
 		showFinding(p, f)
 	}
+}
+
+// itemColumns are for programs only.
+var itemColumns = []terminal.Column[v1.OperationItem]{
+	{Text: func(i v1.OperationItem) string { return i.Job }},
+	{Text: func(i v1.OperationItem) string { return i.Outcome }},
+	{Text: func(i v1.OperationItem) string { return i.Message }},
 }
 
 // refusalColumns are for programs only.

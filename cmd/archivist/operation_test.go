@@ -37,6 +37,11 @@ func (s *bulks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(v1.List[v1.Refusal]{Items: []v1.Refusal{
 			{Job: "B-00001", Reason: "it is Completed"}}})
 		return
+	case "/OP/items":
+		_ = json.NewEncoder(w).Encode(v1.List[v1.OperationItem]{Items: []v1.OperationItem{
+			{Job: "B-00001", Outcome: v1.ItemRefused, Message: "it is Completed"},
+			{Job: "B-00002", Outcome: v1.ItemDone, Message: "it continues"}}})
+		return
 	case "/OP/findings":
 		_ = json.NewEncoder(w).Encode(v1.List[v1.Finding]{Items: []v1.Finding{{Invariant: "batch-counts",
 			Subject: "batch:B", Evidence: "3 are not 2", Command: "archivist doctor --repair"}}})
@@ -91,6 +96,20 @@ func TestBulkAsks(t *testing.T) {
 	for _, line := range []string{"job requeue --reason x", "job requeue B-00001 --batch B --reason x",
 		"job delete --all-failed --all-held --reason x"} {
 		with(t, "http://127.0.0.1:1").want(t, line, exitUsage, "give ")
+	}
+}
+
+// TestShowJobs: the jobs of an operation are listed on request only, those refused once.
+func TestShowJobs(t *testing.T) {
+	refuses := func(o *v1.Operation) { o.Counts = v1.OperationCounts{Planned: 2, Done: 1, Refused: 1} }
+	s, c := bulkOn(t, refuses)
+	s.looks = 5
+	c.want(t, "operation show OP --jobs", 0, "B-00002\tdone\tit continues")
+	s, c = bulkOn(t, refuses)
+	s.looks = 5
+	c.want(t, "operation show OP", 0, "B-00001")
+	if strings.Contains(c.both.String(), "B-00002") {
+		t.Errorf("shown without being asked for:\n%s", &c.both)
 	}
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -56,6 +57,11 @@ func (a *API) bulk(h huma.API) {
 			p, err := a.admin().Refusals(ctx, in.ID, in.Cursor)
 			return list(p, func(r queue.Refusal) v1.Refusal { return v1.Refusal{Job: r.Job, Reason: r.Reason} }), err
 		})
+	get(a, h, path+"/{id}/items", "listItems", "List the jobs of a bulk operation",
+		func(ctx context.Context, in *IDCursor) (v1.List[v1.OperationItem], error) {
+			p, err := a.admin().Items(ctx, in.ID, in.Cursor)
+			return list(p, wireItem), err
+		})
 	get(a, h, path+"/{id}/findings", "listFindings", "List the findings of the doctor",
 		func(ctx context.Context, in *IDCursor) (v1.List[v1.Finding], error) {
 			p, err := a.admin().Findings(ctx, in.ID, in.Cursor)
@@ -70,6 +76,10 @@ func (a *API) bulk(h huma.API) {
 			all, err := a.Queue.Holds(ctx)
 			return list(queue.Page[queue.Hold]{Items: all}, wireHold), err
 		})
+}
+
+func wireItem(i queue.Item) v1.OperationItem {
+	return v1.OperationItem{Job: i.Job, Outcome: cmp.Or(string(i.Outcome), v1.ItemLeft), Message: i.Message}
 }
 
 func (a *API) admin() queue.Admin { return queue.Admin{Queue: a.Queue} }

@@ -126,6 +126,11 @@ func TestRefusedItems(t *testing.T) {
 	if err != nil || o.Counts.Refused != 1 || len(list) != 1 || list[0].Job != job || list[0].Reason == "" {
 		t.Errorf("%+v; refused are %+v, %v", o, list, err)
 	}
+	items, err := c.Items(t.Context(), o.ID, 0)
+	if err != nil || len(items) != 1 || items[0] != (v1.OperationItem{Job: job, Outcome: v1.ItemRefused,
+		Message: list[0].Reason}) {
+		t.Errorf("the items are %+v, %v", items, err)
+	}
 }
 
 // TestOperationsAreChecked: what is wrong is named by its field, with what is expected.
@@ -153,7 +158,7 @@ func TestOperationsAreChecked(t *testing.T) {
 			t.Errorf("%s: %d %s", name, resp.StatusCode, text)
 		}
 	}
-	for _, path := range []string{"", "/refusals", "/findings", "/events"} {
+	for _, path := range []string{"", "/items", "/refusals", "/findings", "/events"} {
 		if resp, text := ask(t, "GET", c.URL+"/v1/operations/none"+path, ""); resp.StatusCode != 404 {
 			t.Errorf("%s: %d %s", path, resp.StatusCode, text)
 		}

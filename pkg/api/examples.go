@@ -120,6 +120,9 @@ var operationExample = v1.Operation{
 	Counts: v1.OperationCounts{Planned: 120, Done: 80, Refused: 3, Left: 37},
 }
 
+var itemExample = v1.OperationItem{Job: jobID, Outcome: v1.ItemDone,
+	Message: "job " + jobID + " continues at Processing"}
+
 var refusalExample = v1.Refusal{Job: jobID, Reason: "job " + jobID + " cannot be requeued: a new submission is needed"}
 
 var findingExample = v1.Finding{Invariant: "batch-counts", Subject: "batch:" + batchID,

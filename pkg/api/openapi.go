@@ -80,6 +80,7 @@ var parameters = map[string]parameter{
 	"reindex to":     {"The key prefix at which to end. So several requests can share the work.", "b"},
 
 	"getOperation id":        {"The id of the operation.", operationID},
+	"listItems id":           {"The id of the operation.", operationID},
 	"listRefusals id":        {"The id of the operation.", operationID},
 	"listFindings id":        {"The id of the operation.", operationID},
 	"listOperationEvents id": {"The id of the operation.", operationID},

@@ -61,6 +61,11 @@ func (c *Client) OperationEvents(ctx context.Context, id string) ([]Event, error
 	return list[Event](ctx, c, operationPath(id)+"/events", Filter{})
 }
 
+// Items lists the jobs that an operation acts on, with what was done or would be done.
+func (c *Client) Items(ctx context.Context, id string, limit int) ([]OperationItem, error) {
+	return list[OperationItem](ctx, c, operationPath(id)+"/items", Filter{Limit: limit})
+}
+
 // Refusals lists the jobs on which the action of an operation was refused.
 func (c *Client) Refusals(ctx context.Context, id string, limit int) ([]Refusal, error) {
 	return list[Refusal](ctx, c, operationPath(id)+"/refusals", Filter{Limit: limit})

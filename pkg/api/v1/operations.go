@@ -113,6 +113,23 @@ type Refusal struct {
 	Reason string `json:"reason" example:"job 01M7ZBMEYHBB62YP6RY21T1GQ6-00001 is Completed"`
 }
 
+// The outcomes of the items of an operation.
+const (
+	ItemLeft    = "left"
+	ItemDone    = "done"
+	ItemRefused = "refused"
+)
+
+// OperationItem is a job that an operation acts on.
+type OperationItem struct {
+	// The id of the job, or of a held batch without jobs.
+	Job string `json:"job" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
+	// Whether the action is done or was refused, or is left to do.
+	Outcome string `json:"outcome" enum:"left,done,refused" example:"done"`
+	// What was done, or would be done by a dry run, or why it was refused.
+	Message string `json:"message,omitempty" example:"job 01M7ZBMEYHBB62YP6RY21T1GQ6-00001 continues at Processing"`
+}
+
 // Finding is a rule of the system that the doctor found broken.
 type Finding struct {
 	// The name of the rule.
