@@ -148,7 +148,7 @@ func (a *API) act(ctx context.Context, on ingest.Target, by Acting, in v1.Action
 		return out, err
 	}
 	r, err := queue.Admin{Queue: a.Queue}.Act(ctx, action)
-	return wireResult(r), err
+	return WireResult(r), err
 }
 
 // moment reads a time, in milliseconds since 1970; 0 if it is not given.
@@ -172,7 +172,8 @@ func timestamp(ms int64) string {
 	return ingest.Timestamp(ms)
 }
 
-func wireResult(r ingest.ActionResult) v1.ActionResult {
+// WireResult is the wire form of what an action did.
+func WireResult(r ingest.ActionResult) v1.ActionResult {
 	out := v1.ActionResult{Warnings: r.Warnings, ActionOutcome: v1.ActionOutcome{Action: string(r.Action),
 		Target: r.Target.String(), Changed: r.Changed, DryRun: r.DryRun, Summary: r.Summary, From: r.From, To: r.To,
 		NeedsConfirm: r.NeedsConfirm, Operation: r.Operation}}

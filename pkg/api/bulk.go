@@ -46,7 +46,7 @@ func (a *API) bulk(h huma.API) {
 	get(a, h, path, "listOperations", "List the bulk operations",
 		func(ctx context.Context, in *Cursor) (v1.List[v1.Operation], error) {
 			p, err := a.admin().Operations(ctx, in.Cursor)
-			return list(p, wireOperation), err
+			return list(p, WireOperation), err
 		})
 	get(a, h, path+"/{id}", "getOperation", "Get a bulk operation",
 		func(ctx context.Context, in *IDInput) (v1.Operation, error) {
@@ -89,7 +89,7 @@ func (a *API) startOperation(ctx context.Context, in *OperationRequest) (*Starte
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	o := wireOperation(*row)
+	o := WireOperation(*row)
 	return &Started{http.StatusAccepted, "operations/" + o.ID, o}, nil
 }
 
@@ -172,10 +172,11 @@ func operation(row *queue.Operation, err error) (v1.Operation, error) {
 	if err != nil {
 		return v1.Operation{}, err
 	}
-	return wireOperation(*row), nil
+	return WireOperation(*row), nil
 }
 
-func wireOperation(row queue.Operation) v1.Operation {
+// WireOperation is the wire form of an operation.
+func WireOperation(row queue.Operation) v1.Operation {
 	o, b := row.Operation, wireBulk(row.Bulk)
 	out := v1.Operation{ID: o.ID, Action: b.Action, State: string(o.State), Reason: o.Reason, Actor: o.Actor,
 		DryRun: o.DryRun, Confirm: b.Confirm, Until: b.Until, Priority: b.Priority, Repair: o.Repair,

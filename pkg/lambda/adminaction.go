@@ -140,7 +140,7 @@ func (f *AdminAction) act(ctx context.Context, in adminInput, actor string, star
 		return out, err
 	}
 	out, err = f.watch(ctx, o, started)
-	shown.Completes = out.Result
+	shown.Completion = out.Result
 	out.Result = shown
 	return out, err
 }
@@ -201,6 +201,5 @@ func (f *AdminAction) watch(ctx context.Context, o *queue.Operation, started tim
 		out.Next, out.Wait = stepWait, int(min(max(running/10, time.Second), time.Minute).Seconds())
 		return out, nil
 	}
-	shown.Refusals, shown.Found, err = f.firstOf(ctx, shown)
-	return out, err
+	return out, f.addFirst(ctx, &shown)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda/messages"
 	"github.com/aws/smithy-go"
 
+	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/cloudwatch"
 	"archivist/pkg/event"
 	"archivist/pkg/ingest"
@@ -71,10 +72,9 @@ func (b *adminBench) run(execution, input string) (step struct {
 	Result             struct {
 		Target, Summary, To, ID, State string
 		Changed, DryRun                bool
-		Planned, Done, Refused, Left   int
-		Checked, Repaired              int
-		Refusals                       []shownRefusal
-		Found                          []queue.Finding
+		Counts                         v1.OperationCounts
+		Refusals                       []v1.Refusal
+		Findings                       []v1.Finding
 	}
 }) {
 	b.Helper()
@@ -165,10 +165,10 @@ func TestAdminBulk(t *testing.T) {
 	b.Budget = 0
 	begun := b.run("person", input)
 	id := begun.Result.ID
-	if begun.Next != stepContinue || id == "" || begun.Result.State != "Running" || begun.Result.Planned != 3 {
+	if begun.Next != stepContinue || id == "" || begun.Result.State != "Running" || begun.Result.Counts.Planned != 3 {
 		t.Fatalf("it begins with %+v", begun)
 	}
-	if s := b.run("person", input); s.Next != stepContinue || s.Result.ID != id || s.Result.Done != 0 {
+	if s := b.run("person", input); s.Next != stepContinue || s.Result.ID != id || s.Result.Counts.Done != 0 {
 		t.Errorf("a step without time: %+v", s)
 	}
 	b.Budget = time.Minute
@@ -178,8 +178,9 @@ func TestAdminBulk(t *testing.T) {
 	}
 	for range 2 {
 		s := b.run("person", input)
-		if s.Next != stepDone || s.Result.State != "Done" || s.Result.Planned != 3 || s.Result.Done != 2 ||
-			s.Result.Refused != 1 || len(s.Result.Refusals) != 1 || s.Result.Refusals[0].Job != b.job {
+		want := v1.OperationCounts{Planned: 3, Done: 2, Refused: 1}
+		if s.Next != stepDone || s.Result.State != "Done" || s.Result.Counts != want ||
+			len(s.Result.Refusals) != 1 || s.Result.Refusals[0].Job != b.job {
 			t.Errorf("it ends with %+v", s)
 		}
 	}
@@ -218,8 +219,9 @@ func TestAdminDoctor(t *testing.T) {
 	b.Admin.Checker = checker{}
 	for range 2 {
 		s := b.run("person", `{"action": "doctor", "repair": true, "reason": "monthly check"}`)
-		if s.Next != stepDone || s.Result.State != "Done" || s.Result.Checked != 7 || s.Result.Repaired != 2 ||
-			len(s.Result.Found) != 2 || s.Result.Found[1].Subject != "batch:second" {
+		want := v1.OperationCounts{Checked: 7, Findings: 2, Repaired: 2}
+		if s.Next != stepDone || s.Result.State != "Done" || s.Result.Counts != want ||
+			len(s.Result.Findings) != 2 || s.Result.Findings[1].Subject != "batch:second" {
 			t.Errorf("it ends with %+v", s)
 		}
 	}

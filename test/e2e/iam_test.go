@@ -58,6 +58,7 @@ func TestMissingGrantIsReportedAndSurvived(t *testing.T) {
 	until(t, "the batch completes", soon, func() bool { return batchOf(t, batch).State == "Completed" })
 	t.Run("scheduler", func(t *testing.T) { refused(t, "scheduler", "dynamodb:Query", "scheduler.minute.json") })
 	t.Run("api", func(t *testing.T) { refused(t, "api", "dynamodb:GetItem", "api.request.json") })
+	t.Run("admin", func(t *testing.T) { refused(t, "admin", "dynamodb:GetItem", "admin-action.requeue.json") })
 }
 
 // refused invokes a function without one of its grants.

@@ -6,8 +6,9 @@
 //	go test ./test/e2e -on ministack -run TestSampleIsPreserved
 //
 // They share that stack. So each submits items of its own and looks at nothing else;
-// their order does not matter (CI shuffles them). After a run of all, the grants of each
-// function are compared with the calls that it made.
+// their order does not matter (CI shuffles them). At the end the doctor checks the whole
+// system, and after a run of all, the grants of each function are compared with the calls
+// that it made.
 package e2e
 
 import (
@@ -128,6 +129,10 @@ func run(m *testing.M) int {
 	defer stop()
 	go play(scheduler)
 	code := m.Run()
+	if err := checkHealth(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "FAIL: %v\n", err)
+		code = max(code, 1)
+	}
 	if err := checkGrants(ctx); err != nil {
 		fmt.Fprintf(os.Stderr, "FAIL: grants and calls differ:\n%v\n", err)
 		return max(code, 1)

@@ -92,14 +92,16 @@ func (s *source) remove(path string) {
 func (s *source) hold(path string) (release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	gate := make(chan struct{})
-	s.slow[path] = gate
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.slow, path)
-		close(gate)
-	}
+	s.slow[path] = make(chan struct{})
+	return func() { s.free(path) }
+}
+
+// free ends the hold of a file.
+func (s *source) free(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.slow[path])
+	delete(s.slow, path)
 }
 
 // row describes a file as its depositor would.
