@@ -238,6 +238,44 @@ func TestAllFixed(t *testing.T) {
 	}
 }
 
+// TestReportOfCancelledBatch: it says by whom and why the batch was cancelled, and lists the jobs
+// that were deleted.
+func TestReportOfCancelledBatch(t *testing.T) {
+	w := newTwins(t)
+	sent := w.Mails(func(string) error { return nil })
+	s := newSource(t, "one", "two")
+	row, err := w.Machine.Queue.Submit(t.Context(), ingest.Batch{Collection: "bench", Mode: "add",
+		Mail:    []string{"me@example.org"},
+		Payload: ingest.Payload{URL: s.URL + "/batch", Type: ingest.TypeBatchManifest, Filename: "b"}}, "", nil, "me")
+	if err == nil {
+		err = w.Machine.One(t.Context()) // its jobs are Pending
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	did, err := queuetest.Act(t.Context(), w.Machine.Queue, ingest.ActCancel, row.Batch.ID)
+	if err != nil || did.Operation == "" {
+		t.Fatalf("%+v, %v", did, err)
+	}
+	admin := queue.Admin{Queue: w.Machine.Queue}
+	for running := true; running; {
+		op, err := admin.RunPage(t.Context(), did.Operation, 1, time.Now().Add(time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		running = op.RunsAs(1)
+	}
+	w.Drive()
+	r := w.report(row.Batch.ID)
+	if r.Incomplete != "cancelled by me: a test" || r.Counts != (notify.Counts{Deleted: 2}) || len(r.Deleted) != 2 ||
+		!strings.Contains(r.Deleted[0].Message, "cancelled by me") {
+		t.Errorf("%+v", r)
+	}
+	if len(*sent) != 2 || !strings.Contains((*sent)[1], "2 of 2 objects deleted") {
+		t.Errorf("sent %q", *sent)
+	}
+}
+
 // TestUpdateReportInPages: a large report is compared page by page, continued where the time
 // was up. The earlier report is read once.
 func TestUpdateReportInPages(t *testing.T) {
