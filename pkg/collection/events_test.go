@@ -88,3 +88,45 @@ func TestEventsOfOthers(t *testing.T) {
 		t.Errorf("the job has %d events, %v", len(rows), err)
 	}
 }
+
+// TestEventsWithoutProfile: an event of a collection without a profile gives it none, and a
+// profile that is put later is its own, also one without any setting.
+func TestEventsWithoutProfile(t *testing.T) {
+	n := 0
+	tb := tabletest.Open(t)
+	s := collection.Store{Table: tb, NewID: func() string { n++; return fmt.Sprint("id", n) }}
+	record := func() {
+		t.Helper()
+		tx := tb.Begin(s.NewID())
+		if err := s.Record(t.Context(), tx, "maps", event.New{Type: "collection.held"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	known := func(want bool) {
+		t.Helper()
+		if _, known, err := s.Profile(t.Context(), "maps"); err != nil || known != want {
+			t.Errorf("it has a profile: %v, %v", known, err)
+		}
+	}
+	record()
+	record()
+	known(false)
+	for range 2 { // the second time nothing changes
+		if err := s.Put(t.Context(), "maps", collection.Profile{}, "me", 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	known(true)
+	record()
+	known(true)
+	rows, _, err := s.Events(t.Context(), "maps", "")
+	if err != nil || len(rows) != 4 || rows[2].Type != "collection.profile" || rows[3].Version != 4 {
+		t.Errorf("%+v, %v", rows, err)
+	}
+	if err := s.Record(t.Context(), tb.Begin("tx"), "a/b", event.New{}); err == nil {
+		t.Error("a name that no collection can have is accepted")
+	}
+}

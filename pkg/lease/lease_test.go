@@ -55,3 +55,56 @@ func TestOneHolderAndRisingFence(t *testing.T) {
 		t.Errorf("after a release: %+v, %v", third, err)
 	}
 }
+
+// TestRevoke: a revoked lease guards nothing any more, and is free, whether it had a holder,
+// was free, or had never been taken. A lease that is taken meanwhile is not revoked.
+func TestRevoke(t *testing.T) {
+	n := 0
+	tb := tabletest.Open(t)
+	s := &lease.Store{Table: tb, Now: func() time.Time { return time.UnixMilli(1_000_000) },
+		NewID: func() string { n++; return fmt.Sprint("id", n) }}
+	revoke := func(between func()) error {
+		t.Helper()
+		tx := tb.Begin(s.NewID())
+		if err := s.Revoke(t.Context(), tx, "clock"); err != nil {
+			t.Fatal(err)
+		}
+		between()
+		return tx.Commit(t.Context())
+	}
+	guarded := func(l lease.Lease) error {
+		tx := tb.Begin(s.NewID())
+		l.Guard(tx)
+		tx.Insert(&struct{ table.Head }{table.Head{PK: tx.ID(), SK: "x"}})
+		return tx.Commit(t.Context())
+	}
+	acquire := func() (l lease.Lease) {
+		t.Helper()
+		l, err := s.Acquire(t.Context(), "clock", time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	nothing := func() {}
+	if err := revoke(nothing); err != nil { // it was never taken
+		t.Fatal(err)
+	}
+	first := acquire()
+	if err := revoke(nothing); err != nil {
+		t.Fatal(err)
+	}
+	if err := guarded(first); !fault.Is(err, fault.Stale) {
+		t.Errorf("under a revoked lease: %v", err)
+	}
+	if err := s.Release(t.Context(), first); !fault.Is(err, fault.Stale) {
+		t.Errorf("a revoked lease is released: %v", err)
+	}
+	var second lease.Lease
+	if err := revoke(func() { second = acquire() }); !fault.Is(err, fault.Stale) {
+		t.Errorf("a lease taken meanwhile is revoked: %v", err)
+	}
+	if err := guarded(second); err != nil || second.Fence <= first.Fence+1 {
+		t.Errorf("fences %d and %d: %v", first.Fence, second.Fence, err)
+	}
+}
