@@ -9,11 +9,9 @@ import (
 // files, if it has any, are removed as soon as no worker of it can be late.
 func (r Rules) Deleted(j Job, reason string, now time.Time) Job {
 	removal := r.CleanAt(&j, now)
-	if j.ObjectVersion > 0 {
-		reason = fmt.Sprintf("preserved as %s v%d; %s", j.Primary, j.ObjectVersion, reason)
-	}
-	j.Message, j.Checkpoint, j.Done, j.Cleaning, j.Hold = reason, "", 0, false, nil
+	j.Checkpoint, j.Done, j.Cleaning, j.Hold = "", 0, false, nil
 	j = release(r.enter(j, Deleted, now))
+	j.Message = failure(j, reason)
 	if j.HasSpace {
 		j.Due = removal
 	}

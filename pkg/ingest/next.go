@@ -127,17 +127,20 @@ func (r Rules) Failed(j Job, reason string, recoverable bool, now time.Time) Job
 	return j
 }
 
-// failure is the message of a failed job: its reason. If its version is stored, the message
-// states that first, so that the depositor does not submit it again.
+// failure is the message of a failed or deleted job: its reason. If its version is stored,
+// the message states that first, so that the depositor does not submit it again.
 func failure(j Job, reason string) string {
 	if j.ObjectVersion == 0 {
 		return reason
 	}
-	return fmt.Sprintf("preserved as %s v%d; %s. Do not submit again: requeue the job",
-		j.Primary, j.ObjectVersion, strings.TrimSuffix(reason, "."))
+	text := fmt.Sprintf("preserved as %s v%d; %s", j.Primary, j.ObjectVersion, strings.TrimSuffix(reason, "."))
+	if j.State == Deleted {
+		return text + ". Do not submit again"
+	}
+	return text + ". Do not submit again: requeue the job"
 }
 
-// Preserved is a failed job after its version was found to be stored. A job with a version
+// Preserved is a failed or deleted job after its version was found to be stored. A job with a version
 // stays unchanged.
 func (r Rules) Preserved(j Job, version int) Job {
 	if j.ObjectVersion != 0 {

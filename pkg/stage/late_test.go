@@ -24,8 +24,8 @@ type late struct {
 }
 
 // newLate stops the worker at its write of a key that ends in name. diesAfter ends
-// its process right after that write.
-func newLate(t *testing.T, name string, diesAfter bool) *late {
+// its process right after that write. then is done after the job was failed by hand.
+func newLate(t *testing.T, name string, diesAfter bool, then ...func(w *late)) *late {
 	w := &late{twins: newTwins(t)}
 	here := func(key string) bool {
 		return strings.HasPrefix(key, "storage/") && strings.HasSuffix(key, name) &&
@@ -46,6 +46,9 @@ func newLate(t *testing.T, name string, diesAfter bool) *late {
 			stopped = true
 			if _, err := queuetest.ForceFail(t.Context(), w.Machine.Queue, w.two, "it is too slow", "me"); err != nil {
 				t.Error(err)
+			}
+			for _, do := range then {
+				do(w)
 			}
 			w.Drive()
 			written = true
