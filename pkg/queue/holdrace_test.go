@@ -330,3 +330,87 @@ func TestHoldWithLostAnswers(t *testing.T) {
 		}
 	}
 }
+
+// TestEndMeetsAHold: a job whose own hold ends while its collection is put on hold is not
+// admitted after that, whatever the sweep has read.
+func TestEndMeetsAHold(t *testing.T) {
+	var id string
+	var then bool
+	atEachCall(t, func(b *bench) {
+		id = b.one()
+		b.do(ingest.ActHold, jobTarget(id), b.now.Add(time.Hour))
+		b.now = b.now.Add(time.Hour)
+	}, (*bench).tickOnce, func(b *bench) {
+		b.do(ingest.ActHold, collectionMaps)
+		then = b.runs(id)
+	}, func(b *bench) {
+		for range 2 {
+			b.tick()
+		}
+		if now := b.runs(id); now != then {
+			b.Errorf("running %v when the hold was placed, then %v", then, now)
+		}
+		if j := b.job(id); !then && (j.State != ingest.Held || j.Hold.Scope != ingest.TargetCollection) {
+			b.Errorf("the job is %s, %+v", j.State, j.Hold)
+		}
+	})
+}
+
+// TestHoldIsReplaced: a hold that is lifted and placed again while a tick runs stops what the
+// first one would have stopped.
+func TestHoldIsReplaced(t *testing.T) {
+	var batch string
+	atEachCall(t, func(b *bench) {
+		batch = b.submit(3, "x")
+		b.do(ingest.ActHold, collectionC)
+	}, (*bench).tickOnce, func(b *bench) {
+		b.do(ingest.ActRelease, collectionC)
+		b.do(ingest.ActHold, collectionC)
+	}, func(b *bench) {
+		b.tick()
+		if got := b.states(batch); got != "Held Held Held" {
+			b.Errorf("jobs: %s", got)
+		}
+	})
+}
+
+// TestTwoAdminsRelease: of two who release a job or a batch at once, one changes it.
+func TestTwoAdminsRelease(t *testing.T) {
+	for kind, arrange := range map[event.Type]func(b *bench) string{
+		event.Job: (*bench).heldAlone,
+		event.Batch: func(b *bench) string {
+			id := b.submitted()
+			b.do(ingest.ActHold, batchTarget(id))
+			return id
+		},
+	} {
+		changes := 0
+		var target ingest.Target
+		var before string
+		act := func(b *bench) {
+			res, err := b.try(ingest.ActRelease, target)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if res.Changed {
+				changes++
+			}
+		}
+		atEachCall(t, func(b *bench) {
+			changes, target = 0, ingest.Target{Kind: ingest.TargetBatch, ID: arrange(b)}
+			if kind == event.Job {
+				target.Kind = ingest.TargetJob
+			}
+			before = b.types(kind, target.ID)
+		}, act, act, func(b *bench) {
+			want := before + map[event.Type]string{event.Job: ", job.released by admin",
+				event.Batch: ", batch.released by admin"}[kind]
+			if got := b.types(kind, target.ID); changes != 1 || got != want {
+				b.Errorf("%d changes; events %s", changes, got)
+			}
+			if kind == event.Batch && b.batch(target.ID).Exec != 2 {
+				b.Errorf("execution %d", b.batch(target.ID).Exec)
+			}
+		})
+	}
+}
