@@ -82,8 +82,8 @@ func TestUpdateMail(t *testing.T) {
 
 	r := updated()
 	r.Since = ""
-	if m, err = ForUpdate(r, false, ""); err != nil || !strings.Contains(m.Text, "No earlier report") ||
-		!strings.Contains(m.HTML, "No earlier report") || len(m.Attach) != 0 {
+	if m, err = ForUpdate(r, false, ""); err != nil || !strings.Contains(m.Text, "There is no earlier report") ||
+		!strings.Contains(m.HTML, "There is no earlier report") || len(m.Attach) != 0 {
 		t.Errorf("%s, %v", m.Text, err)
 	}
 }

@@ -36,13 +36,16 @@ type earlier struct {
 }
 
 // readEarlier reads the newest saved report of a batch, which may be of any size, and the
-// results of its jobs. A batch whose report could not be made has none.
+// results of its jobs. A batch has none if it could not be made, or was removed by hand.
 func (r Report) readEarlier(ctx context.Context, b *ingest.Batch) (*earlier, error) {
 	e := &earlier{Results: make([]byte, b.Unpacked)}
 	if b.Report == "" {
 		return e, nil
 	}
 	body, _, err := r.Work.Open(ctx, b.Report)
+	if fault.Is(err, fault.NotFound) {
+		return e, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the earlier report: %w", err)
 	}

@@ -208,9 +208,9 @@ func (w *twins) asBefore(batch string) {
 }
 
 // TestAllFixed: when no job is failed any more, update-report completes the batch; also if no
-// earlier report was saved.
+// earlier report was saved, or if it was removed by hand.
 func TestAllFixed(t *testing.T) {
-	for _, saved := range []bool{true, false} {
+	for _, earlier := range []string{"saved", "not saved", "removed"} {
 		w := newTwins(t)
 		sent := w.Mails(func(string) error { return nil })
 		s := newSource(t, "one")
@@ -219,9 +219,14 @@ func TestAllFixed(t *testing.T) {
 		if err != nil || row.State != ingest.BatchFailed {
 			t.Fatalf("the batch is %s, %v", row.State, err)
 		}
-		if !saved {
+		switch earlier {
+		case "not saved":
 			row.Report, row.Reports = "", 0
 			w.save(row)
+		case "removed":
+			if err := w.Stages.Work.Delete(t.Context(), row.Report); err != nil {
+				t.Fatal(err)
+			}
 		}
 		s.given.Store(map[string]string{"one": "good"})
 		w.requeue(id, 1)
@@ -229,11 +234,11 @@ func TestAllFixed(t *testing.T) {
 		w.updateReport(id)
 		w.Drive()
 		b := w.BatchOf(ingest.JobID(id, 1))
-		number := map[bool]int{true: 2, false: 1}[saved]
+		number := map[string]int{"saved": 2, "not saved": 1, "removed": 2}[earlier]
 		if r := w.report(id); b.State != ingest.BatchCompleted || b.LastReport() != number ||
-			(r.Since != "") != saved || r.Changes.NowPreserved != 1 || len(*sent) != 3 ||
+			(r.Since != "") != (earlier == "saved") || r.Changes.NowPreserved != 1 || len(*sent) != 3 ||
 			!strings.Contains((*sent)[2], "Update: 1 now preserved") {
-			t.Errorf("saved %v: the batch is %s with report %d: %+v; sent %q", saved, b.State, b.LastReport(), r, *sent)
+			t.Errorf("%s: the batch is %s with report %d: %+v; sent %q", earlier, b.State, b.LastReport(), r, *sent)
 		}
 	}
 }
