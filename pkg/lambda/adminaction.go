@@ -148,13 +148,14 @@ func (f *AdminAction) act(ctx context.Context, in adminInput, actor string, star
 // runs does pages of an operation for an execution that the system has started.
 func (f *AdminAction) runs(ctx context.Context, id string, exec int64) (AdminStep, error) {
 	o, err := f.pages(ctx, id, exec)
-	switch {
-	case err != nil:
+	if err != nil {
 		return AdminStep{}, err
-	case o.RunsAs(exec):
-		return AdminStep{Next: stepContinue, Result: showOperation(o)}, nil
 	}
-	return AdminStep{Next: stepDone, Result: showOperation(o)}, nil
+	out := AdminStep{Next: stepDone, Result: showOperation(o)}
+	if o.RunsAs(exec) {
+		out.Next = stepContinue
+	}
+	return out, nil
 }
 
 // follow does pages of an operation that a person's execution has started, and shows it. If
@@ -172,7 +173,8 @@ func (f *AdminAction) follow(ctx context.Context, o *queue.Operation, in AdminRe
 }
 
 // pages does pages of an operation for one of its executions, until the step's time is used
-// up, the operation ends, or another execution does its pages.
+// up, the operation ends, or another execution does its pages. So a step, which is seven of
+// the 25,000 events that an execution may have, does minutes of work.
 func (f *AdminAction) pages(ctx context.Context, id string, exec int64) (*queue.Operation, error) {
 	until := f.Admin.Queue.Now().Add(f.Budget)
 	for {
@@ -184,7 +186,7 @@ func (f *AdminAction) pages(ctx context.Context, id string, exec int64) (*queue.
 }
 
 // longest is how long a person's execution waits for the end of an operation. An execution
-// has at most 25,000 events (Step Functions quotas); a wait of a minute has nine.
+// has at most 25,000 events ("Step Functions service quotas"); a wait of a minute has nine.
 const longest = 24 * time.Hour
 
 // watch shows an operation to the person who started it, until it ends. The longer it runs,
