@@ -118,7 +118,8 @@ func (c *batchShowCmd) Run(a *app) error {
 
 	return a.print(batchWithJobs{b, jobs}, func(p terminal.Page) {
 		p.Fields("batch", b.ID, "state", b.State, "collection", b.Collection, "submitter", b.Submitter, "note", b.Note,
-			"created", b.Created, "jobs", countsText(b.Counts), "message", b.Message, "held", holdText(b.Hold))
+			"created", b.Created, "jobs", countsText(b.Counts), "message", b.Message, "held", holdText(b.Hold),
+			"cancelled", cancelledText(b))
 		if b.Report != "" {
 			p.Fields("report", "archivist batch report "+b.ID)
 		}
@@ -133,6 +134,16 @@ func (c *batchShowCmd) Run(a *app) error {
 			p.Lines("", fmt.Sprintf("and %d more: archivist job list --batch %s --limit 0", hidden, b.ID))
 		}
 	})
+}
+
+// cancelledText describes the cancellation of a batch, "" if there is none, or if the
+// message of the batch describes it already.
+func cancelledText(b v1.Batch) string {
+	c := b.Cancelled
+	if c == nil || strings.Contains(b.Message, c.Reason) {
+		return ""
+	}
+	return fmt.Sprintf("at %s by %s: %s", c.At, c.Actor, c.Reason)
 }
 
 // minute shortens a time of the API to the minute, for lists.

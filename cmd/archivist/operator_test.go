@@ -72,6 +72,7 @@ func (s *session) holds() {
 	s.do("collection hold maps --until 2h --reason rights", 0)
 	first := s.submit("map.txt")
 	s.console.onWait()
+	s.says("batch watch "+first, 0, "on hold: archivist explain "+first)
 	s.says("explain "+first, 0, "on hold")
 	s.says("batch release "+first+" --reason rights", 5, "collection maps is on hold")
 	s.says("hold list", 0, `by an operator (unverified: "ann"): rights`)
@@ -113,6 +114,7 @@ func (s *session) deletes() {
 	s.do("batch watch "+third, 4)
 	s.says("batch delete "+third+" --reason lost", 4, "archivist batch delete "+third+" --reason lost --confirm")
 	s.do("batch delete "+third+" --reason lost --confirm", 0)
+	s.says("batch list -c maps --state deleted", 0, third)
 }
 
 // pauses: the queue shows what is paused.
@@ -122,6 +124,18 @@ func (s *session) pauses() {
 	s.says("queue pause --until 90m --reason network", 0, "already paused")
 	s.do("storage pause --reason disks", 0)
 	s.says("queue", 0, "storage since")
+	batch := s.submit("map.txt")
+	s.console.onWait()
+	job := batch + "-00001"
+	s.says("explain "+job, 0, "paused")
+	s.do("job prioritize "+job+" --priority 0 --reason exhibition", 0)
+	s.do("job hold "+job+" --until 3d --reason rights", 0)
+	s.says("job list -c maps --state held", 0, job)
+	s.says("job show "+job, 0, "job:"+job+" since")
+	s.says("batch cancel "+batch+" --reason twice", 0, "archivist operation watch ")
+	s.do("batch watch "+batch, 4)
+	s.says("batch show "+batch, 0, `by an operator (unverified: "ann"): twice`)
+	s.says("job list -c maps --state deleted", 0, job)
 	s.do("storage resume --reason disks", 0)
 	s.do("queue resume --reason network", 0)
 }

@@ -132,7 +132,7 @@ func (a *app) warnOf(b v1.Batch) {
 // sightOf summarizes batches.
 func sightOf(batches []v1.Batch) (s sight) {
 	var sum v1.Counts
-	ended, failed := 0, []string{}
+	ended, failed, held := 0, []string{}, []string{}
 	for _, b := range batches {
 		n := b.Counts
 		s.things = append(s.things, b)
@@ -145,12 +145,18 @@ func sightOf(batches []v1.Batch) (s sight) {
 		if v1.Ended(b.State) || b.State == v1.Held { // a held batch waits for a person
 			ended++
 		}
+		if b.State == v1.Held {
+			held = append(held, terminal.Printable(b.ID))
+		}
 		if b.State == v1.Failed {
 			failed = append(failed, terminal.Printable(b.ID))
 		}
 	}
 	s.over = ended == len(batches)
 	s.text = s.summary(sum)
+	if len(held) > 0 {
+		s.text += fmt.Sprintf(", on hold: archivist explain %s says why", held[0])
+	}
 	s.failed = failure(failed, len(batches))
 	return s
 }

@@ -53,6 +53,10 @@ func TestActOnJob(t *testing.T) {
 		done.State != v1.Downloading || done.ID != id || !strings.Contains(done.Summary, id) {
 		t.Errorf("the action gave %+v, %v", done, err)
 	}
+	again, err := c.ActOnJob(t.Context(), id, act, "key")
+	if err != nil || again.Summary != done.Summary || !again.Changed {
+		t.Errorf("the same request gave %+v, %v", again, err)
+	}
 	events, err := c.Events(t.Context(), id)
 	if err != nil || len(events) != 1 || events[0].Actor != `an operator (unverified: "ann\" (verified")` {
 		t.Errorf("the events are %+v, %v", events, err)

@@ -24,6 +24,16 @@ func (a *API) batches(h huma.API) {
 			return wireExplanation(a.Queue.ExplainBatch(ctx, in.ID))
 		})
 	get(a, h, "/v1/queue", "getQueue", "Get the queue at a glance", a.overview)
+	get(a, h, "/v1/queue/events", "listQueueEvents", "List the pauses of the queue", a.pauses("ingest"))
+	get(a, h, "/v1/storage/events", "listStorageEvents", "List the pauses of the storage", a.pauses("storage"))
+}
+
+// pauses lists the events of the queue or of the storage.
+func (a *API) pauses(id string) func(context.Context, *Cursor) (v1.List[v1.Event], error) {
+	return func(ctx context.Context, in *Cursor) (v1.List[v1.Event], error) {
+		p, err := a.Queue.Events(ctx, event.Subject{Type: event.Queue, ID: id}, in.Cursor)
+		return list(p, wireEvent), err
+	}
 }
 
 func (a *API) overview(ctx context.Context, _ *struct{}) (v1.Queue, error) {
@@ -75,8 +85,12 @@ func (a *API) batch(ctx context.Context, b *queue.Batch) (v1.Batch, error) {
 	if b.Hold != nil {
 		hold = holdOn(b.Hold, "", b.Batch.ID, b.Collection)
 	}
+	var cancelled *v1.Cancellation
+	if by := b.Cancelled; by != nil {
+		cancelled = &v1.Cancellation{Reason: by.Reason, Actor: by.Actor, At: timestamp(by.At)}
+	}
 	return v1.Batch{ID: b.Batch.ID, State: string(b.State), Collection: b.Collection, Submitter: b.Submitter,
-		Note: b.Note, Hold: hold,
+		Note: b.Note, Hold: hold, Cancelled: cancelled, StopAfterFailures: b.StopAfter,
 		Created: ingest.Timestamp(b.Created), Message: b.Message, Warnings: b.Warnings, Report: reportPath(b),
 		Reports: b.LastReport(),
 		Counts: v1.Counts{Expected: b.Expected, Processing: c.Processing, Held: c.Held, Failed: c.Failed,

@@ -215,6 +215,12 @@ func TestHolds(t *testing.T) {
 	if err != nil || batch.Hold == nil || *batch.Hold != holds[1] {
 		t.Errorf("the batch shows %+v, %v", batch.Hold, err)
 	}
+	for path, kind := range map[string]string{"queue": "", "storage": v1.EventStoragePaused} {
+		p := page[v1.Event](t, c, "/v1/"+path+"/events")
+		if kind == "" && len(p.Items) > 0 || kind != "" && (len(p.Items) != 1 || p.Items[0].Type != kind) {
+			t.Errorf("the events of the %s are %+v", path, p.Items)
+		}
+	}
 	resp, text := ask(t, "POST", c.URL+"/v1/collections/a%20b/actions", `{"action":"hold","reason":"x"}`)
 	if resp.StatusCode != 422 || !strings.Contains(text, "path.name") {
 		t.Errorf("a collection that cannot exist is held: %d %s", resp.StatusCode, text)

@@ -148,6 +148,12 @@ var operations = map[string]about{
 
 	"getQueue": {tag: "Operation", answer: queueExample,
 		description: "The numbers of waiting and running jobs, and the free work space."},
+	"listQueueEvents": {tag: "Operation",
+		answer:      events(v1.EventQueuePaused, "Queue", `{"reason": "Maintenance of the network."}`),
+		description: "When the queue was paused and resumed, by whom and why, oldest first."},
+	"listStorageEvents": {tag: "Operation",
+		answer:      events(v1.EventStoragePaused, "Queue", `{"reason": "Maintenance of the network."}`),
+		description: "When the storage was paused and resumed, by whom and why, oldest first."},
 	"reindex": {tag: "Operation", refusals: []problemType{notFound, conflict, changed},
 		answer: v1.Reindexed{Objects: 1000, Changed: 2, Cursor: "a0"},
 		description: "Restores rows that are missing in the table, from the storage root alone, for some " +

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -61,7 +62,8 @@ func TestIdentityRoutes(t *testing.T) {
 
 	act := v1.Action{Action: "requeue", Reason: "it is there now"}
 	_, err := client.ActOnJob(t.Context(), old, act, "")
-	if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "version 1 of "+good) {
+	if !fault.Is(err, fault.Conflict) || !errors.Is(err, ingest.ErrUnconfirmed) ||
+		!strings.Contains(err.Error(), "version 1 of "+good) {
 		t.Errorf("the requeue gave %v", err)
 	}
 	act.Confirm = true

@@ -91,6 +91,15 @@ func TestCalls(t *testing.T) {
 		called("POST /v1/"+path+"/actions", problem(c.Act(ctx, on, v1.Action{Action: "hold"}, "")))
 	}
 
+	called("POST /v1/operations", problem(c.Start(ctx, v1.OperationRequest{Action: v1.Doctor}, "")))
+	called("GET /v1/operations", problem(c.Operations(ctx, 0)))
+	called("GET /v1/operations/a%2Fb", problem(c.Operation(ctx, "a/b")))
+	called("GET /v1/operations/OP/events", problem(c.OperationEvents(ctx, "OP")))
+	called("GET /v1/operations/OP/refusals", problem(c.Refusals(ctx, "OP", 0)))
+	called("GET /v1/operations/OP/findings", problem(c.Findings(ctx, "OP", 0)))
+	called("POST /v1/operations/OP/actions", problem(c.ActOnOperation(ctx, "OP", v1.OperationAction{})))
+	called("GET /v1/holds", problem(c.Holds(ctx, 0)))
+
 	called("GET /v1/objects/99999/fk4x/events", problem(c.Events(ctx, ark)))
 	called("GET /v1/objects/99999/fk4x/versions", problem(c.Versions(ctx, ark)))
 	called("GET /v1/objects/99999/fk4x/versions/2/files", problem(c.Files(ctx, ark, 2)))

@@ -132,12 +132,26 @@ type Batch struct {
 	Reports int `json:"reports,omitempty" example:"1"`
 	// The reason for its failure, or the message of its last step.
 	Message string `json:"message,omitempty"`
+	// The number of failed jobs after which it is cancelled. Absent if there is none.
+	StopAfterFailures int `json:"stopAfterFailures,omitempty" example:"100"`
+	// Who cancelled it, and why.
+	Cancelled *Cancellation `json:"cancelled,omitempty"`
 	// What stops the work on it: a hold of the batch or of its collection.
 	Hold *Hold `json:"hold,omitempty"`
 	// Warnings about its accepted manifest, at most the first few. The depositor should check them.
 	Warnings []string `json:"warnings,omitempty" example:"[\"manifest: line 7: lines after #%eof are ignored\"]"`
 	// Mails about it that did not reach a recipient. Absent in lists.
 	MailProblems []MailProblem `json:"mailProblems,omitempty"`
+}
+
+// Cancellation is who cancelled a batch, when and why.
+type Cancellation struct {
+	// The reason.
+	Reason string `json:"reason" example:"It was submitted twice."`
+	// Who cancelled it: a person, or archivist after too many failures.
+	Actor string `json:"actor" example:"an operator"`
+	// When it was cancelled.
+	At string `json:"at" format:"date-time" example:"2026-11-22T09:31:12Z"`
 }
 
 // MailProblem is a mail about a batch that did not reach a recipient.
