@@ -19,13 +19,7 @@ func checkBatch(ctx context.Context, x *exam) error {
 	if !x.decode(&b) {
 		return nil
 	}
-	x.subject = "batch:" + b.Batch.ID
-	if !slices.Contains(ingest.BatchStates(), b.State) {
-		x.say("batch-state", restoreRow, nil, "there is no state %q", b.State)
-		return nil
-	}
-	if x.PK != "BATCH#"+b.Batch.ID {
-		x.say("row-key", restoreRow, nil, "the row says that it is batch %s", b.Batch.ID)
+	if !x.sound("batch", b.Batch.ID, string(b.State), slices.Contains(ingest.BatchStates(), b.State)) {
 		return nil
 	}
 	x.batchProgress(&b)
@@ -217,6 +211,12 @@ func checkCounts(ctx context.Context, x *exam) error {
 // recountsOfPage is how many hundreds of jobs one page counts.
 const recountsOfPage = 20
 
+// listed writes counts as text.
+func listed(c ingest.Counts) string {
+	return fmt.Sprintf("%d processing, %d held, %d failed, %d completed, %d deleted", c.Processing, c.Held, c.Failed,
+		c.Completed, c.Deleted)
+}
+
 // compareCounts compares a batch and its counts with its jobs.
 func (x *exam) compareCounts(b *queue.Batch, c queue.Counts, r *recount) {
 	if r.unknown() {
@@ -245,7 +245,7 @@ func (x *exam) compareCounts(b *queue.Batch, c queue.Counts, r *recount) {
 			row := c
 			row.Counts = is
 			return x.commit(ctx, func(tx *table.Tx) { tx.Save(&row) })
-		}, "the counts are %+v, its jobs are %+v", c.Counts, is)
+		}, "it counts %s; its jobs are %s", listed(c.Counts), listed(is))
 	}
 	if b.Sealed && is.Sum() != int64(b.Expected) {
 		x.say("batch-sum", "archivist batch show "+b.Batch.ID, nil, "it is sealed and expects %d jobs; it has %d",

@@ -51,9 +51,9 @@ func lastEvent(w *world, job string) table.Key {
 // ofSettled are the damages of a world whose jobs have ended.
 var ofSettled = []damage{
 	{"a job in no state", func(w *world) { w.set(jobKey(w.second), "job_state", str("Lost")) },
-		one("job-state", second), false},
+		one("state", second), false},
 	{"a batch in no state", func(w *world) { w.set(batchKey(w.second), "batch_state", str("Lost")) },
-		one("batch-state", batch), false},
+		one("state", batch), false},
 	{"a job's place in the index work", func(w *world) { w.set(jobKey(w.failed), "place", str("due#0")) },
 		one("index-place", failed), true},
 	{"a job without its place in the index work", func(w *world) { w.set(jobKey(w.failed), "ranking", nil) },
@@ -166,6 +166,14 @@ var ofSettled = []damage{
 			w.unstore(strings.TrimPrefix(name, "storage/"))
 		}
 	}, one("object-stored", object), false},
+	{"a Completed job whose version is neither recorded nor stored", func(w *world) {
+		w.drop(version(w, 2))
+		for _, name := range w.S3.Names("storage/" + ocfl.Prefix(w.object)) {
+			w.unstore(strings.TrimPrefix(name, "storage/"))
+		}
+	}, func(w *world) []string {
+		return []string{"completed-stored " + second(w), "object-stored " + w.object, "version-row " + w.object}
+	}, false},
 	{"an older root inventory", func(w *world) {
 		text, _ := w.S3.Object("storage/" + w.below("v1/inventory.json"))
 		w.store(w.below("inventory.json"), string(text))

@@ -23,13 +23,7 @@ func checkJob(ctx context.Context, x *exam) error {
 	if !x.decode(&j) {
 		return nil
 	}
-	x.subject = "job:" + j.Job.ID
-	if !slices.Contains(ingest.JobStates(), j.State) {
-		x.say("job-state", restoreRow, nil, "there is no state %q", j.State)
-		return nil
-	}
-	if x.PK != "JOB#"+j.Job.ID {
-		x.say("row-key", restoreRow, nil, "the row says that it is job %s", j.Job.ID)
+	if !x.sound("job", j.Job.ID, string(j.State), slices.Contains(ingest.JobStates(), j.State)) {
 		return nil
 	}
 	x.progress(&j)
@@ -39,6 +33,19 @@ func checkJob(ctx context.Context, x *exam) error {
 		x.recorded(ctx, &j.Job))
 	x.placed(j.Head, should.Head, j.Live(x.Queue.Now()), func(tx *table.Tx) { tx.Save(&should) })
 	return err
+}
+
+// sound checks that a job or batch has the id of its key, and is in a state that there is.
+func (x *exam) sound(what, id, state string, known bool) bool {
+	x.subject = what + ":" + id
+	own := x.PK == strings.ToUpper(what)+"#"+id
+	switch {
+	case !known:
+		x.say("state", restoreRow, nil, "there is no state %q", state)
+	case !own:
+		x.say("row-key", restoreRow, nil, "the row says that it is %s %s", what, id)
+	}
+	return known && own
 }
 
 // progress checks that something moves a job on: a gate, a worker or the sweep.
