@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -299,4 +300,66 @@ func TestBulkByTwoExecutions(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestActSurvivesEveryCrash: the process that does a request dies before or after each of its
+// calls. What it did is undone, and the same request is made again. It acts once in all.
+func TestActSurvivesEveryCrash(t *testing.T) {
+	for _, c := range []struct {
+		kind     ingest.TargetKind
+		do, undo ingest.ActionName
+		event    string
+		of       event.Type
+	}{
+		{ingest.TargetJob, ingest.ActRequeue, "", "job.requeued", event.Job},
+		{ingest.TargetBatch, ingest.ActHold, ingest.ActRelease, "batch.held", event.Batch},
+		{ingest.TargetCollection, ingest.ActHold, ingest.ActRelease, "collection.held", event.Collection},
+		{ingest.TargetQueue, ingest.ActPause, ingest.ActResume, "queue.paused", event.Queue},
+	} {
+		for _, after := range []bool{false, true} {
+			for at := 1; ; at++ {
+				w := newBulkCrash(t, at, after)
+				target := ingest.Target{Kind: c.kind, ID: map[ingest.TargetKind]string{ingest.TargetBatch: w.of,
+					ingest.TargetJob: ingest.JobID(w.of, 1), ingest.TargetCollection: "c"}[c.kind]}
+				subject := event.Subject{Type: c.of, ID: cmp.Or(target.ID, "ingest")}
+				a := ingest.Action{Name: c.do, Target: target, Reason: "x", Actor: "ann", Role: ingest.Administrator,
+					Request: "r"}
+				_, err := queue.Admin{Queue: w.mortal}.Act(t.Context(), a)
+				if !w.hit {
+					if err != nil {
+						t.Fatal(err)
+					}
+					break
+				}
+				if c.undo == "" {
+					if w.job(target.ID).State != ingest.Failed {
+						w.failJob(target.ID)
+					}
+				} else if _, err := (queue.Admin{Queue: w.q}).Act(t.Context(), ingest.Action{Name: c.undo,
+					Target: target, Reason: "y", Actor: "bob", Role: ingest.Administrator}); err != nil {
+					t.Fatal(err)
+				}
+				out, err := queue.Admin{Queue: w.q}.Act(t.Context(), a)
+				if n := w.count(subject, c.event); err != nil || !out.Changed || n != 1 {
+					t.Fatalf("%s a %s, died at call %d, after it %v: %+v, %v, %d events", c.do, c.kind, at, after, out,
+						err, n)
+				}
+			}
+		}
+	}
+}
+
+// count counts the events of a type of a subject.
+func (w *bulkCrash) count(s event.Subject, kind string) (n int) {
+	w.Helper()
+	p, err := w.q.Events(w.Context(), s, "")
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, e := range p.Items {
+		if e.Type == kind {
+			n++
+		}
+	}
+	return n
 }
