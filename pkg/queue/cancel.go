@@ -86,6 +86,7 @@ func (q *Queue) cancelled(b ingest.Batch, by ingest.Decision) ingest.Batch {
 	if b.State == ingest.BatchPending {
 		return q.giveUp(b, by.String("cancelled"))
 	}
+	b.Message = by.String("cancelled")
 	return b
 }
 

@@ -32,7 +32,7 @@ func TestCancelBatch(t *testing.T) {
 	out := b.did(ingest.ActCancel, batch)
 	row, e := b.batch(batch), b.newest(batch)
 	if out.Operation == "" || row.Cancelled == nil || row.Cancelled.Actor != "me" ||
-		row.Cancelled.Operation != out.Operation ||
+		row.Cancelled.Operation != out.Operation || row.Message != "cancelled by me: a test" ||
 		row.State != ingest.BatchProcessing || e.Type != "batch.cancelled" || e.Actor != "me" {
 		t.Errorf("%+v, the batch is %+v, its event %+v", out, row, e)
 	}

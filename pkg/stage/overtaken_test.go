@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
@@ -68,6 +69,34 @@ func TestOvertaken(t *testing.T) {
 	w.requeued(old, queuetest.RequeueConfirmed)
 	w.Ended(old, 2, false)
 	w.Ended(w.Submit("c.txt"), 3, false)
+}
+
+// TestOvertakenInBulk: a bulk requeue cannot be confirmed; it refuses an overtaken job with
+// the version that would be replaced, and requeues the others.
+func TestOvertakenInBulk(t *testing.T) {
+	w := newTwins(t)
+	from, open := w.late("the older content")
+	old := w.Submit("a.txt", from)
+	w.Ended(w.Submit("b.txt"), 1, false)
+	other := w.Submit("a.txt", from, stagetest.Of("", "another object"))
+	open()
+	d := queue.Admin{Queue: w.Machine.Queue}
+	bulk := ingest.Bulk{Name: ingest.ActRequeue, Filter: ingest.Filter{Collection: "bench", State: ingest.Failed}}
+	op, err := d.Start(t.Context(), bulk, "the source is back", "me", ingest.Operator, "", false)
+	for err == nil && op.State == ingest.OperationRunning {
+		op, err = d.RunPage(t.Context(), op.Operation.ID, op.Exec, time.Now().Add(time.Minute))
+	}
+	if err != nil || op.Tally.Done != 1 || op.Tally.Refused != 1 {
+		t.Fatalf("the operation is %+v, %v", op, err)
+	}
+	page, err := d.Refusals(t.Context(), op.Operation.ID, "")
+	if err != nil || len(page.Items) != 1 || page.Items[0].Job != old ||
+		!strings.Contains(page.Items[0].Reason, "replace version 1") {
+		t.Errorf("refused were %+v, %v", page.Items, err)
+	}
+	w.Drive()
+	w.stays(old, "404")
+	w.Ended(other, 1, false)
 }
 
 // TestOvertakenTwice: a confirmation is valid only for the version that it names.
