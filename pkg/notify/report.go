@@ -17,6 +17,7 @@ package notify
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // Report is the report of a batch to its depositor. It is saved in the work bucket.
@@ -111,6 +112,21 @@ func (c *Changes) Add(d Changes) {
 	c.StillFailed += d.StillFailed
 	c.NextStep += d.NextStep
 	c.Deleted += d.Deleted
+}
+
+// String lists the changes: "1 now preserved, 2 still failed".
+func (c Changes) String() string {
+	var parts []string
+	for _, p := range []struct {
+		n      int
+		change Change
+	}{{c.NowPreserved, NowPreserved}, {c.NewlyFailed, NewlyFailed}, {c.StillFailed, StillFailed},
+		{c.Deleted, NowDeleted}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.change))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // News is the number of jobs with another result or next step.

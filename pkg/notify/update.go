@@ -3,7 +3,6 @@ package notify
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // section is one part of an update's mail: the jobs with one change.
@@ -32,16 +31,12 @@ func ForUpdate(r Report, whole bool, link string) (m Mail, err error) {
 		}
 	}
 
-	var parts []string
 	cut := false
 	for i, s := range sections {
-		if s.N > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", s.N, s.Change))
-		}
 		sections[i].Jobs = s.Jobs[:min(len(s.Jobs), Shown)]
 		cut = cut || s.N > len(sections[i].Jobs)
 	}
-	m.Subject = line(fmt.Sprintf("Update: %s: %s to %s", strings.Join(parts, ", "), r.Batch, r.Collection))
+	m.Subject = line(fmt.Sprintf("Update: %s: %s to %s", r.Changes, r.Batch, r.Collection))
 	err = m.fill("update", filled{Report: r, Subject: m.Subject, Link: link, Cut: cut, Whole: whole,
 		Sections: sections})
 	return m, err

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 
 	"archivist/pkg/fault"
@@ -64,7 +65,7 @@ func (row *Batch) end(ctx context.Context, c *Claim, res ingest.Result) error {
 		if next, more, err = c.q.reported(ctx, c); err != nil {
 			return err
 		}
-		by.component, by.reason = "report", next.Message
+		by.component, by.reason = "report", cmp.Or(next.Message, c.remark)
 	}
 	err := c.q.changeBatch(ctx, row, next, by, more...)
 	if err == nil {

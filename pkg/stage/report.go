@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -87,6 +88,9 @@ func (r Report) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 
 	b.Report, b.Reports, b.Changes = workspace.ReportKey(b.ID, m.number), m.number, changes.News()
 	b.URL = fetch.Redact(b.URL) // it is not fetched again
+	if m.earlier != nil {
+		claim.Remark(fmt.Sprintf("since the earlier report: %s", cmp.Or(changes.String(), "nothing has changed")))
+	}
 	return next, nil
 }
 

@@ -407,6 +407,10 @@ func batchUpdateReportingToFailed(t *testing.T) {
 	if len(*s.mails) != 2 {
 		t.Errorf("sent %q", *s.mails)
 	}
+	events := s.events(event.Subject{Type: event.Batch, ID: id})
+	if last := events[len(events)-1]; !strings.Contains(last.Detail, "since the earlier report: 1 still failed") {
+		t.Errorf("the last event is %s", last.Detail)
+	}
 }
 
 // gone runs the sweep until the rows of a batch and of its jobs are removed. Their histories
