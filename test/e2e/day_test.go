@@ -38,7 +38,9 @@ func TestDayInTheLife(t *testing.T) {
 	d.pauseAndRestart()
 	d.cleanUp(given)
 	until(t, "the other batch completes", soon, func() bool { return batchOf(t, more).State == "Completed" })
-	healthy(t)
+	if found := findings(t, false); len(found) > 0 {
+		t.Errorf("the doctor finds %+v", found)
+	}
 	d.step("the doctor finds nothing")
 }
 

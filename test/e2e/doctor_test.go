@@ -4,19 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"testing"
 	"time"
 
 	v1 "archivist/pkg/api/v1"
 )
-
-// healthy fails the test if the doctor finds something.
-func healthy(t *testing.T) {
-	t.Helper()
-	if err := checkHealth(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
 
 // checkHealth runs the doctor on the whole system. Its findings are the error.
 func checkHealth(ctx context.Context) error {
