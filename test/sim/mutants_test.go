@@ -90,6 +90,10 @@ var mutants = []mutant{
 		c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
 		return withoutLease{c}
 	}},
+	{name: "a report that misses a late job", client: func(a *actor,
+		c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
+		return stale{c, a}
+	}},
 	{name: "a deletion without counts", client: changing(func(a *actor, w *types.TransactWriteItem) bool {
 		return a.does.Name != ingest.ActDelete || w.Update == nil || text(w.Update.Key, "sk") != "COUNT"
 	})},
@@ -144,6 +148,28 @@ func (s unseen) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWri
 		return w.ConditionCheck != nil && text(w.ConditionCheck.Key, "pk") == "HOLD" && s.releases()
 	})
 	return s.DynamoDBAPI.TransactWriteItems(ctx, in, o...)
+}
+
+// stale gives reports the rows of jobs as an earlier report has read them.
+type stale struct {
+	dynamodbiface.DynamoDBAPI
+	a *actor
+}
+
+func (s stale) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	out, err := s.DynamoDBAPI.GetItem(ctx, in, o...)
+	if err != nil || !s.a.reports || text(in.Key, "sk") != "JOB" {
+		return out, err
+	}
+	s.a.w.mu.Lock()
+	defer s.a.w.mu.Unlock()
+	key := text(in.Key, "pk")
+	if s.a.w.reported[key] == nil {
+		s.a.w.reported[key] = out.Item
+	}
+	out.Item = s.a.w.reported[key]
+	return out, nil
 }
 
 // hurried writes a job whose source asks to wait as if the source had not asked.

@@ -32,26 +32,11 @@ func (a *actor) report(ctx context.Context, claim *queue.Claim) (ingest.Result, 
 	client := s3.New(s3.Options{BaseEndpoint: &url, Region: "us-east-1", UsePathStyle: true, RetryMaxAttempts: 1,
 		Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""), HTTPClient: bucketClient(a.bucket)})
 	work := workspace.Store{Bucket: bucket.Bucket{Client: client, Name: "work", Limits: bucket.DefaultLimits}}
-	res, err := stage.Report{Work: work, Jobs: a.jobs, Now: a.q.Now}.Run(ctx, claim)
+	a.reports = true
+	res, err := stage.Report{Work: work, Jobs: a.q.Jobs, Now: a.q.Now}.Run(ctx, claim)
+	a.reports = false
 	a.w.check.reporting[claim.Batch.ID] = began
 	return res, err
-}
-
-// jobs is Queue.Jobs with one read after the other: those of one actor at the same time
-// would not replay.
-func (a *actor) jobs(ctx context.Context, batch string, after int) (out []queue.Job, err error) {
-	b, err := a.q.Batch(ctx, batch)
-	if err != nil {
-		return nil, err
-	}
-	for n := after + 1; n <= b.Unpacked; n++ {
-		j, err := a.q.Job(ctx, ingest.JobID(batch, n))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, *j)
-	}
-	return out, nil
 }
 
 // bucketClient is the SDK's client as a function.
@@ -163,6 +148,9 @@ func (c *checker) informs(prev, next *queue.Batch, mails map[string]bool) {
 	}
 	if update {
 		c.met("update reported")
+	}
+	if update && next.Report == prev.Report && next.Message == "" {
+		c.fail("batch %s ends its update without a report", next.Batch.ID)
 	}
 	if update && want {
 		c.met("update mailed")

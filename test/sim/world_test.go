@@ -47,32 +47,33 @@ type parked struct {
 
 // world is the state of one seed's run.
 type world struct {
-	rng     *rand.Rand
-	s       scenario
-	fake    *tabletest.Fake
-	mutant  mutant
-	mu      sync.Mutex
-	waiting []*parked
-	ready   chan struct{}  // an actor waits, or has ended
-	late    []func() error // repeated calls that have not arrived yet
-	sent    []queue.Message
-	started map[string]bool
-	stopped map[string]bool // by the scenario
-	ended   map[string]bool // executions that were stopped
-	store   *store
-	twin    *buckettest.Twin // of the work bucket
-	check   *checker
-	began   time.Time
-	history []step
-	acts    *actor // whose call runs now; nil: a call that arrives late
-	calls   int
-	ids     int
-	wakes   int
-	calm    bool                   // faults have stopped
-	asked   map[string][]time.Time // until when the sources of jobs asked to wait
-	refused map[string]bool        // jobs and batches that a dependency has refused since then
-	metrics map[string]float64
-	mailed  map[string]int // mail and recipient → how often it was sent
+	rng      *rand.Rand
+	s        scenario
+	fake     *tabletest.Fake
+	mutant   mutant
+	mu       sync.Mutex
+	waiting  []*parked
+	ready    chan struct{}  // an actor waits, or has ended
+	late     []func() error // repeated calls that have not arrived yet
+	sent     []queue.Message
+	started  map[string]bool
+	stopped  map[string]bool // by the scenario
+	ended    map[string]bool // executions that were stopped
+	store    *store
+	twin     *buckettest.Twin // of the work bucket
+	check    *checker
+	began    time.Time
+	history  []step
+	acts     *actor // whose call runs now; nil: a call that arrives late
+	calls    int
+	ids      int
+	wakes    int
+	calm     bool                   // faults have stopped
+	asked    map[string][]time.Time // until when the sources of jobs asked to wait
+	refused  map[string]bool        // jobs and batches that a dependency has refused since then
+	metrics  map[string]float64
+	mailed   map[string]int            // mail and recipient → how often it was sent
+	reported map[string]tabletest.Item // rows of jobs, for the mutant of reports
 
 	asks     []ingest.Action // that have an id of their request: the admins may repeat them
 	bulks    []bulkAsk
@@ -114,12 +115,13 @@ type actor struct {
 	until time.Time     // when its function is ended; zero: never
 	met   int           // faults so far
 
-	does  ingest.Action // that its call is part of, or zero
-	acted int           // changes of rows when that action began
-	wrote int           // transactions so far
-	ticks bool          // its call is part of a tick
-	q     *queue.Queue
-	c     *queue.Scheduler
+	does    ingest.Action // that its call is part of, or zero
+	acted   int           // changes of rows when that action began
+	wrote   int           // transactions so far
+	ticks   bool          // its call is part of a tick
+	reports bool          // or of a report
+	q       *queue.Queue
+	c       *queue.Scheduler
 }
 
 // acted is when the action began of which a call is running: changes of rows. 0: it is not
@@ -137,7 +139,7 @@ func (w *world) log(format string, args ...any) {
 
 func newWorld(seed uint64, m mutant) *world {
 	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), fake: tabletest.New(), mutant: m, started: map[string]bool{},
-		stopped: map[string]bool{}, ended: map[string]bool{}, metrics: map[string]float64{}, mailed: map[string]int{},
+		stopped: map[string]bool{}, ended: map[string]bool{}, metrics: map[string]float64{}, mailed: map[string]int{}, reported: map[string]tabletest.Item{},
 		asked: map[string][]time.Time{}, refused: map[string]bool{}, ready: make(chan struct{}, 1)}
 	w.s = draw(w.rng)
 	w.began = time.Now()
