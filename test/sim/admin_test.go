@@ -129,7 +129,8 @@ func draw1(rng *rand.Rand, choices []choice) choice {
 func (a *actor) administrate(ctx context.Context, submitted *int) {
 	a.begin(timing.Short)
 	if *submitted < len(a.w.s.plans) {
-		b := ingest.Batch{Collection: a.w.s.plans[*submitted][0].collection, Mode: "add", Note: fmt.Sprint(*submitted)}
+		b := ingest.Batch{Collection: a.w.s.plans[*submitted][0].collection, Mode: "add", Note: fmt.Sprint(*submitted),
+			StopAfter: a.w.s.stopAfter}
 		*submitted++
 		_, _ = a.q.Submit(ctx, b, fmt.Sprint("key", *submitted), []byte("body"), "sim")
 		return

@@ -25,6 +25,7 @@ type checker struct {
 	changes    int // rows changed so far
 	jobs       map[string]queue.Job
 	batches    map[string]queue.Batch
+	items      map[string]tabletest.Item // batches as they are stored
 	counts     map[string]ingest.Counts
 	slots      ledger
 	spaces     ledger
@@ -32,6 +33,7 @@ type checker struct {
 	lines      map[string]map[string]int // lock → job in line → since which change
 	turned     map[string]int            // lock → its last change
 	changed    map[string]int            // job → its last change
+	moved      map[string]int            // job → its last change of rank within a place
 	took       map[string]int            // job → when a worker last took it
 	closed     map[string]closing        // batch → its last job
 	tick       tick
@@ -56,9 +58,11 @@ type checker struct {
 
 func newChecker(w *world) *checker {
 	return &checker{w: w, jobs: map[string]queue.Job{}, batches: map[string]queue.Batch{},
+		items:  map[string]tabletest.Item{},
 		counts: map[string]ingest.Counts{},
 		slots:  ledger{}, spaces: ledger{}, locks: map[string]string{}, lines: map[string]map[string]int{},
-		turned: map[string]int{}, changed: map[string]int{}, took: map[string]int{}, closed: map[string]closing{},
+		turned: map[string]int{}, changed: map[string]int{}, moved: map[string]int{},
+		took: map[string]int{}, closed: map[string]closing{},
 		seen: map[string]int{}, holds: map[string]hold{}, operations: map[string]ingest.Operation{},
 		receipts: map[string]items{},
 		started:  map[string]string{}, cleans: map[string]bool{}, reporting: map[string]int{}, edges: map[string]int{},
@@ -196,6 +200,7 @@ func (c *checker) row(ch tabletest.Change, events map[string]event.Row, mails ma
 			c.reports(&was, &is, mails)
 		}
 		c.batches[is.Batch.ID] = is
+		c.items[pk] = it
 	case sk == "COUNT":
 		id := strings.TrimPrefix(pk, "BATCH#")
 		c.counts[id] = read[queue.Counts](it).Counts
@@ -263,6 +268,9 @@ func (c *checker) jobRow(next queue.Job, there bool, events map[string]event.Row
 	}
 	c.stores(&prev.Job, &next.Job)
 	c.late = c.late || next.State == ingest.Storing
+	if next.Turn != prev.Turn && next.Entered == prev.Entered {
+		c.moved[id] = c.changes
+	}
 	c.jobs[id], c.changed[id] = next, c.changes
 	return id
 }
@@ -293,6 +301,9 @@ func (c *checker) goes(id string) {
 
 // sorted lists the jobs by id, so that a seed replays.
 func (c *checker) sorted() []string { return slices.Sorted(maps.Keys(c.jobs)) }
+
+// batchItem is a batch's row as it is stored.
+func (c *checker) batchItem(pk string) tabletest.Item { return c.items[pk] }
 
 func (c *checker) sortedBatches() []string { return slices.Sorted(maps.Keys(c.batches)) }
 
@@ -363,6 +374,12 @@ func (c *checker) batch(prev, next queue.Batch, e event.Row) {
 	if next.State == ingest.BatchReporting && prev.State != next.State && (!next.Sealed ||
 		c.counts[next.Batch.ID].Open() > 0) {
 		c.fail("batch %s reports, sealed %v, with %+v", next.Batch.ID, next.Sealed, c.counts[next.Batch.ID])
+	}
+	if prev.Cancelled != nil && next.Unpacked > prev.Unpacked {
+		c.fail("batch %s was cancelled, and got %d more jobs", next.Batch.ID, next.Unpacked-prev.Unpacked)
+	}
+	if prev.Cancelled == nil && next.Cancelled != nil {
+		c.met("cancelled: " + strings.TrimRight(next.Cancelled.Actor, "01"))
 	}
 	c.stopped("batch "+next.Batch.ID, next.State == ingest.BatchHeld, next.Hold)
 	if next.State == ingest.BatchDeleted && prev.State != next.State {

@@ -164,6 +164,8 @@ func (c *checker) passedOver(id string, on ingest.Job) bool {
 		return false
 	case c.changed[id] > c.tick.began-maxLag || c.tick.troubled:
 		return false
+	case c.moved[on.ID] > c.tick.began-maxLag: // the tick may have found it at its earlier rank
+		return false
 	case c.slots.sum("", "", most) >= int64(c.w.s.slots) || c.w.s.share > 0 && c.slots.sum("", j.Collection,
 		most) >= int64(c.w.s.share):
 		return false

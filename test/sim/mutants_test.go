@@ -94,6 +94,10 @@ var mutants = []mutant{
 		c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
 		return stale{c, a}
 	}},
+	{name: "a cancellation that lets unpacking continue", client: func(a *actor,
+		c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
+		return unended{c, a}
+	}},
 	{name: "a deletion without counts", client: changing(func(a *actor, w *types.TransactWriteItem) bool {
 		return a.does.Name != ingest.ActDelete || w.Update == nil || text(w.Update.Key, "sk") != "COUNT"
 	})},
@@ -170,6 +174,33 @@ func (s stale) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
 	}
 	out.Item = s.a.w.reported[key]
 	return out, nil
+}
+
+// unended keeps a batch that is cancelled in its state, if it is being unpacked.
+type unended struct {
+	dynamodbiface.DynamoDBAPI
+	a *actor
+}
+
+func (s unended) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	for _, w := range in.TransactItems {
+		if s.a.does.Name != ingest.ActCancel || w.Put == nil || text(w.Put.Item, "sk") != "BATCH" {
+			continue
+		}
+		row := s.a.w.check.batchItem(text(w.Put.Item, "pk"))
+		if text(row, "batch_state") != string(ingest.BatchPending) || number(row, "unpacked") == 0 {
+			continue
+		}
+		for _, name := range []string{"batch_state", "sealed", "expected", "exec_no", "due_ms", "entered", "incomplete",
+			"place", "ranking"} {
+			delete(w.Put.Item, name)
+			if v := row[name]; v != nil {
+				w.Put.Item[name] = v
+			}
+		}
+	}
+	return s.DynamoDBAPI.TransactWriteItems(ctx, in, o...)
 }
 
 // hurried writes a job whose source asks to wait as if the source had not asked.

@@ -39,6 +39,7 @@ type scenario struct {
 
 	keepFailed time.Duration // for which failed jobs keep their work files
 	again      time.Duration // after it, failed jobs are requeued once everything rests; 0: never
+	stopAfter  int           // failures of a batch after which it is cancelled; 0: never
 	plain      bool          // the admins mostly requeue and fail: jobs get far
 	tight      bool          // jobs share few ids, need much and fail often: holders of space wait for others
 	mails      bool          // mails are sent
@@ -142,6 +143,9 @@ func draw(rng *rand.Rand) scenario {
 	if one(6) {
 		s.refuses = refusals[rng.IntN(len(refusals))]
 	}
+	if one(6) {
+		s.stopAfter = 1 + rng.IntN(2)
+	}
 	submitted, rows := 1+rng.IntN(2), 3
 	if one(12) {
 		submitted, rows, s.rounds = 2+rng.IntN(3), 6, 12
@@ -216,10 +220,13 @@ func drawJob(rng *rand.Rand, collection string, most int) plan {
 	return p
 }
 
-// failing is the number of steps of which one fails.
-func (s *scenario) failing() int {
-	if s.tight {
+// failing is the number of steps of a stage of which one fails.
+func (s *scenario) failing(stage string) int {
+	switch {
+	case s.tight:
 		return 4
+	case stage == "record" || stage == "notify": // few jobs get so far with an admin left to requeue them
+		return 7
 	}
 	return 20
 }

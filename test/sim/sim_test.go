@@ -240,7 +240,7 @@ func (w *world) retire(ctx context.Context) {
 	w.calm, w.s.throttled, w.s.latency = false, "", 0
 	time.Sleep(retention) // of the bubble
 	c := &crowd{w: w, between: 1}
-	c.spawn("later", 60, func(a *actor) {
+	c.spawn("later", 150, func(a *actor) {
 		if w.check.allRetired() != nil {
 			_ = a.sleep(timing.Scheduler + timing.Margin) // the lease of a tick that died has ended
 			a.tick(ctx, true)

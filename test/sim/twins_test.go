@@ -195,7 +195,7 @@ func (a *actor) step(stage ingest.Stage) queue.Step {
 		if err := a.do("work at "+stage.Name, func() error { return nil }); err != nil {
 			return ingest.Result{}, err
 		}
-		if claim.Job != nil && !a.w.calm && a.rng.IntN(a.w.s.failing()) == 0 {
+		if claim.Job != nil && !a.w.calm && a.rng.IntN(a.w.s.failing(stage.Name)) == 0 {
 			return ingest.Fail(a.w.s.tight || a.rng.IntN(2) == 0, "the simulation fails this step"), nil
 		}
 		if fetches := stage.Name == "estimate" || stage.Name == "download"; fetches && a.asksToWait() {

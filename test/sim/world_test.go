@@ -139,8 +139,9 @@ func (w *world) log(format string, args ...any) {
 
 func newWorld(seed uint64, m mutant) *world {
 	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), fake: tabletest.New(), mutant: m, started: map[string]bool{},
-		stopped: map[string]bool{}, ended: map[string]bool{}, metrics: map[string]float64{}, mailed: map[string]int{}, reported: map[string]tabletest.Item{},
-		asked: map[string][]time.Time{}, refused: map[string]bool{}, ready: make(chan struct{}, 1)}
+		stopped: map[string]bool{}, ended: map[string]bool{}, metrics: map[string]float64{}, mailed: map[string]int{},
+		reported: map[string]tabletest.Item{},
+		asked:    map[string][]time.Time{}, refused: map[string]bool{}, ready: make(chan struct{}, 1)}
 	w.s = draw(w.rng)
 	w.began = time.Now()
 	w.store = &store{w: w, heads: map[string][]string{}, ids: map[string]string{}, files: map[string]bool{},
