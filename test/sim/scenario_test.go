@@ -146,6 +146,23 @@ func draw(rng *rand.Rand) scenario {
 	if one(6) {
 		s.stopAfter = 1 + rng.IntN(2)
 	}
+	s.plan(rng)
+	s.mails = s.mails || s.refuses == refusesMail
+	if one(8) {
+		s.tighten(rng)
+	}
+	if s.refuses == refusesRows && s.keepFailed > day {
+		s.keepFailed = time.Hour // early clean-ups begin with the oldest job, and wait while its row cannot be read
+	}
+	if p := &s.plans[0][0]; s.refuses == refusesStep {
+		p.refused = []string{"estimate", "download", "process", "store", "record", "notify"}[rng.IntN(6)]
+	}
+	return s
+}
+
+// plan draws the batches and their jobs.
+func (s *scenario) plan(rng *rand.Rand) {
+	one := func(n int) bool { return rng.IntN(n) == 0 }
 	submitted, rows := 1+rng.IntN(2), 3
 	if one(12) {
 		submitted, rows, s.rounds = 2+rng.IntN(3), 6, 12
@@ -165,17 +182,6 @@ func draw(rng *rand.Rand) scenario {
 		}
 		s.plans = append(s.plans, jobs)
 	}
-	s.mails = s.mails || s.refuses == refusesMail
-	if one(8) {
-		s.tighten(rng)
-	}
-	if s.refuses == refusesRows && s.keepFailed > day {
-		s.keepFailed = time.Hour // early clean-ups begin with the oldest job, and wait while its row cannot be read
-	}
-	if p := &s.plans[0][0]; s.refuses == refusesStep {
-		p.refused = []string{"estimate", "download", "process", "store", "record", "notify"}[rng.IntN(6)]
-	}
-	return s
 }
 
 func drawJob(rng *rand.Rand, collection string, most int) plan {

@@ -310,7 +310,7 @@ func TestSimulation(t *testing.T) {
 		t.Errorf("%d jobs completed, %d repairs, %d batches retired: a simulation in which nothing happens proves "+
 			"nothing", completed.Load(), repairs, retired.Load())
 	}
-	if *seeds >= 300 {
+	if *seeds >= 1000 {
 		checkEdges(t, taken)
 	}
 	for _, what := range slices.Sorted(maps.Keys(seen)) {
