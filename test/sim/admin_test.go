@@ -46,7 +46,7 @@ func (w *world) choices() (out []choice) {
 		j := w.check.jobs[id]
 		for _, name := range ingest.Actions[ingest.TargetJob] {
 			switch {
-			case name == ingest.ActRequeue && j.State == ingest.Failed: // who got far is rare, and has more to get wrong
+			case name == ingest.ActRequeue && j.State == ingest.Failed: // far is rare
 				far := slices.Index(ingest.Order, j.LastSuccessful) + 1
 				add(name, ingest.TargetJob, id, (1+far)*jobWeights[name])
 			case slices.Contains(ingest.BulkActions[name], j.State):
