@@ -17,10 +17,9 @@ import (
 // bulks is an archive that does an operation on 3,000 jobs: the first look finds it planning, each
 // other 1,000 jobs more done.
 type bulks struct {
-	in     v1.OperationRequest
-	looks  int
-	end    func(*v1.Operation) // changes the operation when it is done
-	action v1.OperationAction
+	in    v1.OperationRequest
+	looks int
+	end   func(*v1.Operation) // changes the operation when it is done
 }
 
 func (s *bulks) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -144,6 +144,14 @@ type Tally struct {
 	Repaired int `dynamo:"repaired,omitempty" json:"repaired,omitempty"`
 }
 
+// Needs is the action that a role must allow to start, interrupt or continue the operation.
+func (o *Operation) Needs() ActionName {
+	if o.Name == ActDoctor && o.Repair {
+		return ActRepair
+	}
+	return o.Name
+}
+
 // Left is the number of items that are neither done nor refused.
 func (t Tally) Left() int { return max(0, t.Planned-t.Done-t.Refused) }
 

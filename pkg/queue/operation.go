@@ -251,7 +251,7 @@ func (d Admin) steer(ctx context.Context, id string, by origin, role ingest.Role
 		if err != nil {
 			return nil, err
 		}
-		if err := role.May(row.Name); err != nil {
+		if err := role.May(row.Needs()); err != nil {
 			return nil, err
 		}
 		switch row.State {

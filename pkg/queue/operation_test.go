@@ -181,6 +181,9 @@ func TestDoctorPages(t *testing.T) {
 	if err != nil || len(b.started) != 0 || op.RunBy() != "console-1" {
 		t.Fatalf("%+v, %v, started %v", op, err, b.started)
 	}
+	if _, err := d.Interrupt(t.Context(), op.Operation.ID, "x", "bob", ingest.Operator); !fault.Is(err, fault.Denied) {
+		t.Errorf("a repair interrupted by an operator: %v", err)
+	}
 	for range 3 {
 		if op, err = d.RunPage(t.Context(), op.Operation.ID, 1, b.now.Add(time.Minute)); err != nil {
 			t.Fatal(err)

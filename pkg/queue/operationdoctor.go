@@ -15,15 +15,11 @@ import (
 // finds if that is asked for. The same request again returns the same operation.
 func (d Admin) StartDoctor(ctx context.Context, repair bool, reason, actor string, role ingest.Role,
 	request string) (*Operation, error) {
-	needs := ingest.ActDoctor
-	if repair {
-		needs = ingest.ActRepair
-	}
-	if err := role.May(needs); err != nil {
-		return nil, err
-	}
 	o := ingest.Operation{Bulk: ingest.Bulk{Name: ingest.ActDoctor}, Repair: repair, Reason: strings.TrimSpace(reason),
 		Actor: actor}
+	if err := role.May(o.Needs()); err != nil {
+		return nil, err
+	}
 	return d.begin(ctx, o, request)
 }
 
