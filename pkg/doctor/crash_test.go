@@ -145,7 +145,7 @@ func TestPages(t *testing.T) {
 // meanwhile begin the count again, and give no finding.
 func TestLargeBatch(t *testing.T) {
 	w := newWorld(t)
-	const n = 2500
+	const n = 2100
 	ids := w.jobs(n)
 	w.finds(false)
 	w.set(countKey(ids[0]), "n_processing", num(n-1))
@@ -166,7 +166,7 @@ func TestLargeBatch(t *testing.T) {
 	w.drop(jobKey(ids[n-1]))
 	w.drop(jobKey(ids[7]))
 	f := w.finds(true, "job-row batch:"+batchOf(ids[0]))
-	if len(f) > 0 && !strings.HasSuffix(f[0].Evidence, ": 8 2500") {
+	if len(f) > 0 && !strings.HasSuffix(f[0].Evidence, ": 8 2100") {
 		t.Errorf("missing are %s", f[0].Evidence)
 	}
 }
@@ -229,7 +229,7 @@ func TestStaleIndex(t *testing.T) {
 // TestRepairWhileJobsRun: objects are repaired while jobs add versions to them, and both
 // succeed.
 func TestRepairWhileJobsRun(t *testing.T) {
-	for seed := range 20 {
+	for seed := range 10 {
 		w := settled(t)
 		w.store(w.below("inventory.json.sha512"), "0000 inventory.json\n")
 		w.store(w.below("v2/content/"+w.deleted+".1/producer/x"), "x")

@@ -141,6 +141,8 @@ var ofSettled = []damage{
 	{"a first version without a row", func(w *world) { w.drop(version(w, 1)) }, func(w *world) []string {
 		return []string{"completed-recorded job:" + w.first, "storage-recorded " + w.object, "version-row " + w.object}
 	}, true},
+	{"a job with two versions", func(w *world) { w.set(version(w, 2), "job", str(w.first)) },
+		one("version-twice", object), false},
 	{"versions without their object's row", func(w *world) { w.drop(objectKey(w)) }, func(w *world) []string {
 		return []string{"storage-recorded " + w.object, "version-row " + w.object}
 	}, true},

@@ -12,6 +12,7 @@ import (
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
+	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
 	"archivist/pkg/table"
 )
@@ -228,7 +229,5 @@ func checkMail(_ context.Context, x *exam) error {
 	return nil
 }
 
-func lostContent(ark string) string {
-	return "restore the objects below " + strings.TrimSuffix(prefixOf(ark), "/") + " in the storage bucket: " +
-		"aws s3api list-object-versions shows earlier versions and delete markers"
-}
+// lostContent is what a person does about lost keys of an object.
+func lostContent(ark string) string { return lostKeys(ocfl.Prefix(ark)) }

@@ -12,8 +12,6 @@ import (
 	"archivist/pkg/table"
 )
 
-func prefixOf(ark string) string { return ocfl.Prefix(ark) }
-
 // checkObject checks an object's row: the object is stored, its newest version is recorded,
 // and its history is complete. The check of the storage root compares the contents.
 func checkObject(ctx context.Context, x *exam) error {
@@ -78,7 +76,13 @@ func checkVersion(ctx context.Context, x *exam) error {
 	if v.Number > 1 {
 		needs, what = inventory.VersionKey(ark, v.Number-1), fmt.Sprintf("version %d", v.Number-1)
 	}
+	var previous inventory.Version
 	if x.before.Key == needs {
+		twice := v.Number > 1 && x.before.Decode(&previous) == nil && v.Job != "" && v.Job == previous.Job
+		if twice {
+			x.say("version-twice", "archivist object show "+ark, nil, "job %s has stored the versions %d and %d", v.Job,
+				previous.Number, v.Number)
+		}
 		return nil
 	}
 	missing, err := x.missing(ctx, needs)

@@ -64,6 +64,7 @@ func (p *page) checkStored(ctx context.Context, prefix, after string, known []bu
 	return s.problems, s.found.Next, nil
 }
 
+// lostKeys is what a person does about lost keys below a prefix.
 func lostKeys(prefix string) string {
 	return "restore the objects below " + prefix + " in the storage bucket: aws s3api list-object-versions shows " +
 		"earlier versions and delete markers"
