@@ -240,9 +240,10 @@ var ofSettled = []damage{
 	{"work files of a job that has ended", func(w *world) {
 		w.putKey(w.Stages.Work.Bucket, workspace.FileKey(w.second, 1), "x")
 	}, one("work-files", second), true},
-	{"work files of a failed job without space", func(w *world) {
-		w.putKey(w.Stages.Work.Bucket, workspace.FileKey(w.failed, 1), "x")
-	}, one("work-files", failed), true},
+	{"work files of a failed and of a deleted job without space", func(w *world) {
+		w.putKey(w.Stages.Work.Bucket, workspace.FileKey(w.failed, 1), "x") // it can continue with them
+		w.putKey(w.Stages.Work.Bucket, workspace.FileKey(w.deleted, 1), "x")
+	}, one("work-files", func(w *world) string { return "job:" + w.deleted }), true},
 	{"work files of a job that is not known", func(w *world) {
 		w.putKey(w.Stages.Work.Bucket, workspace.FileKey("unknown", 1), "x")
 	}, one("work-files", func(*world) string { return "job:unknown" }), false},

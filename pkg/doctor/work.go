@@ -89,7 +89,7 @@ func (p *page) workFiles(ctx context.Context, id string) ([]problem, error) {
 	remove := func(ctx context.Context) error { return p.removeWork(ctx, id) }
 	row, err := p.Queue.Job(ctx, id)
 	switch {
-	case err == nil && (row.HasSpace || row.State.Open()):
+	case err == nil && needsFiles(row):
 		return nil, nil
 	case err == nil:
 		one.Evidence, one.repair = fmt.Sprintf("the job is %s and has no space, but has work files", row.State), remove
@@ -114,10 +114,16 @@ func (p *page) workFiles(ctx context.Context, id string) ([]problem, error) {
 	return []problem{one}, err
 }
 
+// needsFiles reports whether a job may use its work files: a failed one also without space,
+// since it can continue with its manifest.
+func needsFiles(row *queue.Job) bool {
+	return row.HasSpace || row.State != ingest.Completed && row.State != ingest.Deleted
+}
+
 // removeWork removes the work files of a job that has ended, unless it has changed.
 func (p *page) removeWork(ctx context.Context, id string) error {
 	row, err := p.Queue.Job(ctx, id)
-	if err == nil && (row.HasSpace || row.State.Open()) {
+	if err == nil && needsFiles(row) {
 		return fault.New(fault.Conflict, "the job is %s now", row.State)
 	}
 	if err != nil && !fault.Is(err, fault.NotFound) {
