@@ -107,6 +107,9 @@ func operationText(o v1.Operation) string {
 		}
 		return text
 	}
+	if n.Planned == 0 && o.State == v1.OperationDone {
+		return "no job matches"
+	}
 	done := "done"
 	if o.DryRun {
 		done = "would be done"
@@ -314,15 +317,16 @@ func (a *app) follow(id string) error {
 	var last operationReport
 	err := a.watch(func() (sight, error) {
 		o, err := a.client.Operation(a.ctx, id)
-		if err == nil && o.State != v1.OperationRunning {
+		if err != nil {
+			return sight{}, err
+		}
+		last = operationReport{Operation: o}
+		if o.State != v1.OperationRunning {
 			last, err = a.details(o, mostShown)
-		} else {
-			last = operationReport{Operation: o}
 		}
 		return sightOfOperation(last), err
 	})
-	isOver := last.State != "" && last.State != v1.OperationRunning
-	if err != nil && !isOver {
+	if a.ctx.Err() != nil || fault.Is(err, fault.Unavailable) {
 		fmt.Fprintf(a.errors, "archivist: operation %s continues; to follow it, run archivist operation watch %s, "+
 			"to stop it, archivist operation interrupt %s --reason TEXT\n", id, id, id)
 		return err

@@ -195,7 +195,8 @@ func TestOperationAsJSON(t *testing.T) {
 }
 
 // TestOperationGoesOn: an interrupt ends the command only, which says how to follow and to
-// stop the operation. An operation that somebody has interrupted can be continued.
+// stop the operation; so does an archive that does not respond. An operation that somebody
+// has interrupted can be continued.
 func TestOperationGoesOn(t *testing.T) {
 	const says = "operation OP continues; to follow it, run archivist operation watch OP, " +
 		"to stop it, archivist operation interrupt OP --reason TEXT"
@@ -204,9 +205,19 @@ func TestOperationGoesOn(t *testing.T) {
 	c.ctx, c.onWait = ctx, cancel
 	c.want(t, "job requeue -b B --reason x", exitInterrupted, says)
 
+	_, c = bulkOn(t, well)
+	c.env["ARCHIVIST_API"] = "http://127.0.0.1:1"
+	c.want(t, "operation watch OP", 7, says)
+
 	s, c := bulkOn(t, well)
 	s.end = func(o *v1.Operation) { o.State = v1.OperationInterrupted }
 	c.want(t, "operation watch OP", 4, "archivist operation continue OP --reason TEXT")
+}
+
+// TestNothingMatches: an operation that selects no job says so, and succeeds.
+func TestNothingMatches(t *testing.T) {
+	_, c := bulkOn(t, func(o *v1.Operation) { o.Counts = v1.OperationCounts{} })
+	c.want(t, "job release -c maps --reason x", 0, "no job matches\n")
 }
 
 // TestDoctor: findings have their evidence and the command that repairs them, and exit code 4.

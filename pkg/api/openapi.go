@@ -61,7 +61,7 @@ var parameters = map[string]parameter{
 	"id":         {"The id of the batch or the job.", batchID},
 	"collection": {"The name of the collection.", "maps"},
 	"state":      {"Only items in this state. Case is ignored.", v1.Failed},
-	"number":     {"The number of the report, from 1. Omit it for the newest.", "1"},
+	"number":     {"The number of the report, from 1. Omit it for the newest.", ""},
 	"cursor":     {"The cursor of the previous page. Omit it for the first page.", ""},
 	"localId":    {"The depositor's own id of the object. Requires collection.", "map-1851"},
 	"ark":        {"The ARK of the object.", arkExample},
@@ -134,7 +134,8 @@ func complete(h huma.API) error {
 	}
 	detail := schema.Schema(reflect.TypeFor[v1.Event](), false, "Event").Properties["detail"]
 	for _, t := range []reflect.Type{reflect.TypeFor[v1.StateChange](), reflect.TypeFor[v1.MailOutcome](),
-		reflect.TypeFor[v1.ObjectRecord](), reflect.TypeFor[v1.Profile](), reflect.TypeFor[v1.OperationChange]()} {
+		reflect.TypeFor[v1.ObjectRecord](), reflect.TypeFor[v1.Profile](), reflect.TypeFor[v1.HoldChange](),
+		reflect.TypeFor[v1.OperationChange]()} {
 		detail.OneOf = append(detail.OneOf, schema.Schema(t, true, ""))
 	}
 	return describe(schema)

@@ -92,7 +92,7 @@ var operations = map[string]about{
 	"getOperation": {tag: "Operation", refusals: []problemType{notFound}, answer: operationExample,
 		description: "The current state of the operation, with its counts."},
 	"listItems": {tag: "Operation", refusals: []problemType{notFound},
-		answer: v1.List[v1.OperationItem]{Items: []v1.OperationItem{itemExample}},
+		answer:      v1.List[v1.OperationItem]{Items: []v1.OperationItem{itemExample}},
 		description: "In the order of their ids, with what was done, or would be by a dry run. The doctor has none."},
 	"listRefusals": {tag: "Operation", refusals: []problemType{notFound},
 		answer:      v1.List[v1.Refusal]{Items: []v1.Refusal{refusalExample}},
