@@ -90,7 +90,7 @@ func (c Composer) message(ctx context.Context, b *ingest.Batch, m ingest.Mail) (
 
 	number := m.Report
 	if number == 0 { // it became due before reports had numbers, or before one was saved
-		number = b.LastReport()
+		number = min(b.LastReport(), 1)
 	}
 	r, whole, err := c.saved(ctx, b, number)
 	if err != nil {

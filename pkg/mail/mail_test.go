@@ -147,6 +147,7 @@ func TestNumberedReports(t *testing.T) {
 	}{
 		{b, ingest.Mail{Kind: ingest.MailReport, Report: 1, Exec: 2}, "1 object preserved: B1 to bench", "note 1"},
 		{old, ingest.Mail{Kind: ingest.MailReport, Exec: 2}, "1 object preserved: B1 to bench", "note 1"},
+		{b, ingest.Mail{Kind: ingest.MailReport, Exec: 2}, "1 object preserved: B1 to bench", "note 1"},
 		{b, ingest.Mail{Kind: ingest.MailUpdateReport, Report: 2, Exec: 4}, "Update: 1 now preserved: B1 to bench",
 			"/v1/batches/B1/report?number=2"},
 	} {
@@ -163,7 +164,7 @@ func TestNumberedReports(t *testing.T) {
 			t.Errorf("%s: %s, %v", m.Header.Get("Subject"), body, err)
 		}
 	}
-	if first, update := (*sent)[0].Header, (*sent)[2].Header; first.Get("Message-ID") == update.Get("Message-ID") {
+	if first, update := (*sent)[0].Header, (*sent)[3].Header; first.Get("Message-ID") == update.Get("Message-ID") {
 		t.Error("two mails have the same id")
 	}
 	if err := c.Collections.Put(t.Context(), "quiet", collection.Profile{Suppress: collection.Full,

@@ -28,6 +28,7 @@ func Example() {
 		workspace.SystemKey(job.ID),
 		workspace.PlanKey(job.ID),
 		workspace.ReportKey("01M7ZBMEYHBB62YP6R00000001", 1),
+		workspace.ReportKey("01M7ZBMEYHBB62YP6R00000001", 2),
 	} {
 		fmt.Println(key)
 	}
@@ -37,6 +38,7 @@ func Example() {
 	// jobs/01M7ZBMEYHBB62YP6R00000001-00001/version.json
 	// jobs/01M7ZBMEYHBB62YP6R00000001-00001/plan.json
 	// reports/01M7ZBMEYHBB62YP6R00000001.json
+	// reports/01M7ZBMEYHBB62YP6R00000001.2.json
 }
 
 // work is a work bucket on a twin of S3.
