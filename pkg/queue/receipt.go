@@ -52,21 +52,7 @@ func receiptPK(request string) string { return "ACT#" + request }
 
 // receipt returns the receipt of an action, nil if the action has none: it has no request
 // id, or is a dry run. If the request was done before, the receipt has an outcome, and its
-// result is that of the action.
-//
-// An action on any target is repeat-safe like this:
-//
-//	r, err := q.receipt(ctx, a)
-//	if err != nil || r.done() {
-//		return r.result(a), err
-//	}
-//	…                         // decide: out
-//	r.add(tx, out)            // in the transaction of the change
-//	err = tx.Commit(ctx)
-//	if r.lost(err) {          // another try of the same request has just done it
-//		r, err = q.receipt(ctx, a)
-//		return r.result(a), err
-//	}
+// result is that of the action. Otherwise attempt adds it to the transaction of the action.
 func (q *Queue) receipt(ctx context.Context, a ingest.Action) (*receipt, error) {
 	if a.DryRun {
 		return nil, nil
