@@ -10,9 +10,9 @@ import (
 	"archivist/pkg/table"
 )
 
-// clean removes the work files of a failed or deleted job and frees their space. Meanwhile it holds
-// the job's lease, and the job cannot be requeued until all files are removed. First it
-// postpones the job's due time, so that a failure does not delay other jobs.
+// clean removes the work files of a failed or deleted job and frees their space. Meanwhile
+// it holds the job's lease, and the job cannot be requeued until all files are removed.
+// First it postpones the job's due time, so that a failure does not delay other jobs.
 func (q *Queue) clean(ctx context.Context, row *Job, now time.Time, reason string) error {
 	tx := q.Table.Begin(q.NewID())
 	next := *row
@@ -27,7 +27,7 @@ func (q *Queue) clean(ctx context.Context, row *Job, now time.Time, reason strin
 		return err
 	}
 	if row.State == ingest.Deleted {
-		if err := q.recordStored(ctx, &row.Job, "archivist"); err != nil {
+		if err := q.recordStored(ctx, &row.Job, itself); err != nil {
 			return err
 		}
 	}
