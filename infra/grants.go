@@ -140,9 +140,8 @@ func (a *App) grantAdmin(p FunctionProps) {
 		a.Machines[queue.MachineBatch].StateMachineArn(), a.adminMachine()} {
 		allow(a.Admin, []string{"states:StartExecution"}, machine)
 	}
-	for _, name := range []string{queue.MachineJob, queue.MachineBatch} { // what drives a job that fails is stopped
-		a.Machines[name].GrantExecution(a.Admin, jsii.String("states:StopExecution"))
-	}
+	// The execution of a job that a person fails or cancels is stopped.
+	a.Machines[queue.MachineJob].GrantExecution(a.Admin, jsii.String("states:StopExecution"))
 }
 
 // grantAPI lets the API's function do what its routes need.

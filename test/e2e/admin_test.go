@@ -129,4 +129,34 @@ func TestAdminActionOnMany(t *testing.T) {
 	for i := range n {
 		ends(t, ingest.JobID(batch, i+1), "Completed", 2*soon)
 	}
+	all := `{"action": "clean-up", "filter": {"collection": "e2e", "message": "not of any job"}, "reason": "r"}`
+	if x := execution(t, all); x.Status != types.ExecutionStatusSucceeded {
+		t.Errorf("%s ends %s: %s", all, x.Status, aws.ToString(x.Cause))
+	}
+}
+
+// TestAdminActionThatTakesLong: an action that an operation completes ends the execution
+// when the operation is done.
+func TestAdminActionThatTakesLong(t *testing.T) {
+	src := newSource(t)
+	url := src.put("/wrong.txt", []byte("the wrong file"))
+	release := src.hold("/wrong.txt")
+	batch, job := submit(t, url, "file")
+	until(t, "the job downloads", soon, func() bool { return src.underWay() > 0 })
+	x := execution(t, fmt.Sprintf(`{"action": "cancel", "target": "batch:%s", "reason": "the wrong file"}`, batch))
+	release()
+	var did struct {
+		Changed    bool
+		Completion v1.Operation
+	}
+	if err := json.Unmarshal([]byte(aws.ToString(x.Output)), &did); err != nil {
+		t.Fatalf("%s: %s, %s", x.Status, aws.ToString(x.Output), aws.ToString(x.Cause))
+	}
+	if o := did.Completion; !did.Changed || o.State != "Done" || o.Counts != (v1.OperationCounts{Planned: 1, Done: 1}) {
+		t.Errorf("the cancellation ends with %+v", did)
+	}
+	if j := jobOf(t, job); j.State != "Failed" || !strings.Contains(j.Message, "the wrong file") {
+		t.Errorf("the job is %s: %s", j.State, j.Message)
+	}
+	until(t, "the batch reports", 2*soon, func() bool { return batchOf(t, batch).State == "Failed" })
 }

@@ -151,7 +151,7 @@ func (d *day) deleteOne(large string) {
 	job := ingest.JobID(large, unwanted)
 	ends(d.T, job, "Failed", soon)
 	act := v1.Action{Action: "delete", Reason: "not wanted any more"}
-	d.refused("job:"+job, act, fault.Conflict, "the depositor")
+	d.refused("job:"+job, act, fault.Conflict, "its report will only say that")
 	act.Confirm = true
 	d.does("job:"+job, act)
 	if j := jobOf(d.T, job); j.State != "Deleted" {

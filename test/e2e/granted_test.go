@@ -50,12 +50,12 @@ var exceptions = []struct{ who, action, resource, why string }{
 	{"record", keyOfRow, "ARK#*", "a reserved name whose row was lost comes back"},
 	{"record", keyOfRow, "LOCAL#*", "as above"},
 	{"scheduler", "states:", ":Archivist-ingestbatch", "a batch whose wake-ups were lost is repaired as a job is"},
+	{"scheduler", "states:", ":Archivist-admin-action", "an operation without progress is repaired as a job is"},
 	{"scheduler", "s3:DeleteObject", "/jobs/", "the work files of jobs that failed long ago"},
 	{"scheduler", "s3:GetObject", "-storage", "whether the version of such a job is committed"},
 	{"report", "s3:", "/batches/", "the pages of a long report"},
-	{"api", "s3:GetObject", "/jobs/", "what a job at Storing has prepared"},
-	{"admin-action", "s3:PutObject", "-storage", "the doctor repairs what a crash has left in the storage root"},
-	{"admin-action", "s3:DeleteObject", "-storage", "as above"},
+	{"api admin", "s3:GetObject", "/jobs/", "what a job at Storing has prepared"},
+	{"admin", "s3:DeleteObject", "/jobs/", "the doctor removes work files of jobs that need none"},
 }
 
 const jobStages = "estimate download process store record notify"
