@@ -282,7 +282,7 @@ func TestWhileJobsRun(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		step++
-		w.now = w.now.Add(7 * time.Second)
+		w.advance(7 * time.Second)
 		switch step % 8 {
 		case 0:
 			if len(ids) < 24 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,7 +27,8 @@ import (
 // world is a deployment on twins, with a clock of its own.
 type world struct {
 	*stagetest.World
-	now time.Time
+	clock sync.Mutex
+	now   time.Time
 
 	object          string // of two versions
 	first, second   string // the jobs that stored them
@@ -38,9 +40,20 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	w := &world{World: stagetest.NewWorld(t), now: time.UnixMilli(1_800_000_000_000)}
-	now := func() time.Time { return w.now }
+	now := func() time.Time {
+		w.clock.Lock()
+		defer w.clock.Unlock()
+		return w.now
+	}
 	w.Machine.Queue.Now, w.Stages.Now, w.Machine.Scheduler.Leases.Now = now, now, now
 	return w
+}
+
+// advance moves the clock, also while a doctor reads it.
+func (w *world) advance(by time.Duration) {
+	w.clock.Lock()
+	defer w.clock.Unlock()
+	w.now = w.now.Add(by)
 }
 
 // settled is a world whose jobs have all ended, so long ago that no worker can be late.
