@@ -1,9 +1,7 @@
 package stage_test
 
 import (
-	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"archivist/pkg/ingest"
@@ -40,17 +38,7 @@ func (w *twins) recorded(id string, version int) {
 // its job was deleted.
 func TestDeleteAfterCommit(t *testing.T) {
 	w := newTwins(t)
-	committed := atomic.Bool{}
-	w.S3.Before = func(op, name string) int {
-		root := strings.HasSuffix(name, "/inventory.json") && strings.HasPrefix(name, "storage/") &&
-			!strings.Contains(name, "/v1/")
-		if op == "PUT object" && root {
-			committed.Store(true) // this request still succeeds
-		} else if committed.Load() && op == "PUT object" && strings.HasPrefix(name, "storage/") {
-			return http.StatusServiceUnavailable
-		}
-		return 0
-	}
+	w.failAfterCommit()
 	id := w.Submit("a.txt")
 	if _, err := queuetest.ForceFail(t.Context(), w.Machine.Queue, id, "enough", "me"); err != nil {
 		t.Fatal(err)

@@ -56,11 +56,10 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestFailedAfterCommit: a job that is failed by hand after its version was committed
-// states that it is preserved. A requeue continues from there.
-func TestFailedAfterCommit(t *testing.T) {
-	w, ctx := newTwins(t), t.Context()
-	committed := atomic.Bool{}
+// failAfterCommit makes the storage refuse writes after the commit of an object's first
+// version. It returns whether that happened.
+func (w *twins) failAfterCommit() *atomic.Bool {
+	committed := &atomic.Bool{}
 	w.S3.Before = func(op, name string) int {
 		root := strings.HasSuffix(name, "/inventory.json") && strings.HasPrefix(name, "storage/") &&
 			!strings.Contains(name, "/v1/")
@@ -71,6 +70,14 @@ func TestFailedAfterCommit(t *testing.T) {
 		}
 		return 0
 	}
+	return committed
+}
+
+// TestFailedAfterCommit: a job that is failed by hand after its version was committed
+// states that it is preserved. A requeue continues from there.
+func TestFailedAfterCommit(t *testing.T) {
+	w, ctx := newTwins(t), t.Context()
+	committed := w.failAfterCommit()
 	id := w.Submit("a.txt")
 	if j := w.Job(id); j.State != ingest.Storing || !committed.Load() {
 		t.Fatalf("the job is %s", j.State)
