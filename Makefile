@@ -2,6 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help run serve stop test e2e e2e-localstack check infra deploy bench build
 
+SHELL = bash
 GO ?= go
 LOCAL = $(GO) build -o dist/archivist-local ./localstack/archivist-local && dist/archivist-local
 DEPLOY = $(GO) run ./infra/deploy
@@ -11,7 +12,7 @@ FAST = ./pkg/... ./statemachines/... ./events/... ./localstack/... ./infra/toolc
 	./test/merritt
 
 help: ## print this help
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+	@set -o pipefail; grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 run: ## start Archivist on this machine and preserve sample files; PORT=4666 chooses another port
 	@$(LOCAL) run
@@ -30,7 +31,7 @@ check: ## vet, staticcheck, tests without an emulator (about a minute)
 test: ## everything that CI runs (about 25 minutes)
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
-	$(GO) test -count=1 -v -shuffle on $(FAST) | grep -vE '^=== (RUN|PAUSE|CONT)'
+	set -o pipefail; $(GO) test -count=1 -v -shuffle on $(FAST) | grep -vE '^=== (RUN|PAUSE|CONT)'
 	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/sim -seeds=10000
 	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/storagesim -seeds=2000 -mutants=1000
 	$(GO) test -count=1 -race ./test/sim -run TestSimulation -seeds=200

@@ -36,3 +36,23 @@ func TestMakefile(t *testing.T) {
 		}
 	}
 }
+
+// TestPipesFail: a failed test must not be hidden by the command that formats its output.
+func TestPipesFail(t *testing.T) {
+	text, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipes := regexp.MustCompile(`(?m)^\t.* \| .*$`).FindAllString(string(text), -1)
+	if len(pipes) == 0 {
+		t.Fatal("no pipe was found")
+	}
+	for _, line := range pipes {
+		if !regexp.MustCompile(`^\t@?set -o pipefail; `).MatchString(line) {
+			t.Errorf("the status of this pipe is that of its last command only: %s", line)
+		}
+	}
+	if !regexp.MustCompile(`(?m)^SHELL = bash$`).Match(text) {
+		t.Error("the shell must be bash, which has pipefail")
+	}
+}
