@@ -108,7 +108,7 @@ func TestAdminExamples(t *testing.T) {
 				t.Errorf("%s shows %s: %v", from, example, err)
 			}
 		}
-		if found != 5 {
+		if found < 5 {
 			t.Errorf("%s shows %d inputs", from, found)
 		}
 	}
