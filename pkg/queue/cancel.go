@@ -56,8 +56,8 @@ func decideCancelBatch(ctx context.Context, q *Queue, row *Batch, a ingest.Actio
 	}
 	d.next = q.cancelled(batch, ingest.Decision{Reason: a.Reason, Actor: a.Actor, At: q.Now().UnixMilli()})
 	d.by = origin{event: "batch.cancelled", actor: a.Actor, component: "admin", reason: a.Reason}
-	d.summary = fmt.Sprintf("batch %s is cancelled with %s unfinished jobs: those that have not started are deleted, "+
-		"the others fail; then it reports", batch.ID, ingest.Number(open))
+	d.summary = fmt.Sprintf("batch %s is cancelled with %s: what has not started is deleted, "+
+		"what has started fails; then it reports", batch.ID, ingest.Counted(open, "unfinished job"))
 	if open > 0 {
 		operation, begin, run := q.cancelJobs(&d.next)
 		d.also = append(d.also, begin)
@@ -121,7 +121,7 @@ func (q *Queue) stopBatch(ctx context.Context, id string, counts *Counts) error 
 		return err
 	}
 	by := ingest.Decision{Actor: itself, At: q.Now().UnixMilli(), Reason: fmt.Sprintf(
-		"%s of its jobs have failed, and the submission has stopAfterFailures %s", ingest.Number(counts.Failed),
+		"%s, and the submission has stopAfterFailures %s", ingest.Counted(counts.Failed, "failed job"),
 		ingest.Number(counts.StopAfter))}
 	next := q.cancelled(row.Batch, by)
 	next.Due = by.At

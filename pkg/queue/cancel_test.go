@@ -182,7 +182,7 @@ func TestStopAfterFailures(t *testing.T) {
 	wakes := b.wakes
 	b.handle(messages[2], fails(true))
 	c := b.batch(batch).Cancelled
-	if c == nil || c.Actor != "archivist" || !strings.Contains(c.Reason, "3 of its jobs have failed") ||
+	if c == nil || c.Actor != "archivist" || !strings.Contains(c.Reason, "3 failed jobs") ||
 		b.wakes == wakes {
 		t.Fatalf("after the third failure: %+v", c)
 	}

@@ -100,15 +100,15 @@ func decideDeleteBatch(ctx context.Context, q *Queue, row *Batch, a ingest.Actio
 	}
 	if open := counts.Open(); open > 0 {
 		return d, fault.New(fault.Conflict,
-			"batch %s has %s jobs that have not ended; wait for them, or fail them first",
-			batch.ID, ingest.Number(open))
+			"batch %s has %s; wait until they have ended, or fail them first",
+			batch.ID, ingest.Counted(open, "unfinished job"))
 	}
 	d.next = q.removed(batch, a)
 	d.by = origin{event: "batch.state", actor: a.Actor, component: "admin", reason: a.Reason}
-	d.summary = fmt.Sprintf("batch %s and its %s jobs are deleted; their history is kept", batch.ID,
-		ingest.Number(batch.Unpacked))
-	d.unconfirmed = fmt.Sprintf("batch %s is %s with %s failed jobs, which can then neither be requeued nor listed; "+
-		"the depositor is not told", batch.ID, batch.State, ingest.Number(counts.Failed))
+	d.summary = fmt.Sprintf("batch %s is deleted with %s; the history is kept", batch.ID,
+		ingest.Counted(batch.Unpacked, "job"))
+	d.unconfirmed = fmt.Sprintf("batch %s is %s with %s. After that, no job of it can be requeued or listed; "+
+		"the depositor is not told", batch.ID, batch.State, ingest.Counted(counts.Failed, "failed job"))
 	d.also = append(d.also, noneOpen(batch.ID))
 	return d, nil
 }

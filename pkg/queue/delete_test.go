@@ -362,7 +362,7 @@ func TestDeleteBatchAndRequeueAtOnce(t *testing.T) {
 	b := newBench(t)
 	batch, job := b.failedBatch()
 	b.interrupt(func() { b.requeue(job) })
-	b.refused2(t, "has 1 jobs that have not ended", batch)
+	b.refused2(t, "has 1 unfinished job", batch)
 	b.tick()
 	b.handle(b.last(), fails(true))
 	b.interrupt(func() { b.did(ingest.ActDelete, batch, queuetest.Confirmed) })

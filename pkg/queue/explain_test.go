@@ -32,11 +32,11 @@ func TestExplainFailedBatch(t *testing.T) {
 			}
 		}
 	}
-	says("2 of its 2 jobs failed", "requeue")
+	says("Failed jobs: 2 of 2", "requeue")
 	for n := range 2 {
 		b.requeue(ingest.JobID(batch, n+1))
 	}
-	says("2 of its 2 jobs are open again, and 0 failed", "When all have ended")
+	says("Jobs that are open again: 2 of 2, failed: 0", "When all have ended")
 	b.tick()
 	for _, m := range b.take() {
 		b.handle(m, sized(1))
@@ -118,7 +118,7 @@ func TestExplainIsCheap(t *testing.T) {
 		t.Errorf("of a job: %d requests read %d rows of the index", count.n, count.rows)
 	}
 	count.n, count.rows = 0, 0
-	b.explains(batch, queue.OnJobs, "2,500 of its 2,500 jobs have not ended",
+	b.explains(batch, queue.OnJobs, "Jobs that have not ended: 2,500 of 2,500",
 		"It is the first of more than 1,000 waiting jobs.")
 	if count.n > 4 || count.rows > 2000 {
 		t.Errorf("of a batch: %d requests read %d rows of the index", count.n, count.rows)

@@ -88,7 +88,7 @@ func ended(c ingest.Counts) string {
 // explainOpen states how many jobs of a batch are open, and what one of them waits for.
 func (q *Queue) explainOpen(ctx context.Context, row *Batch, counts ingest.Counts) (Explanation, error) {
 	x := Explanation{Waits: OnJobs}
-	open := fmt.Sprintf("%s of its %s jobs have not ended", ingest.Number(counts.Open()), ingest.Number(row.Expected))
+	open := fmt.Sprintf("Jobs that have not ended: %s of %s", ingest.Number(counts.Open()), ingest.Number(row.Expected))
 	switch {
 	case counts.Open() == 0:
 		x.Waits, x.Why = OnStart, "All of its jobs have ended; the report starts shortly."
@@ -221,10 +221,10 @@ func failedBatch(row *Batch, counts ingest.Counts) string {
 	case counts.Sum() == 0:
 		return fmt.Sprintf("It has no jobs: %s Correct the submission and submit it again.", sentence(row.Message))
 	case counts.Open() > 0:
-		return fmt.Sprintf("%s of its %s jobs are open again, and %s failed. When all have ended, %s",
+		return fmt.Sprintf("Jobs that are open again: %s of %s, failed: %s. When all have ended, %s",
 			ingest.Number(counts.Open()), sum, failed, report)
 	case counts.Failed > 0:
-		return fmt.Sprintf("%s of its %s jobs failed. Correct the causes, then requeue the jobs or submit their "+
+		return fmt.Sprintf("Failed jobs: %s of %s. Correct the causes, then requeue the jobs or submit their "+
 			"objects again.", failed, sum)
 	case row.Incomplete != "":
 		return fmt.Sprintf("None of its jobs is failed now (%s), but not all of its rows became jobs: %s Submit the "+
@@ -240,7 +240,7 @@ func cancelledBatch(row *Batch, counts ingest.Counts, report string) string {
 	if counts.Sum() == 0 {
 		return why + " It has no jobs."
 	}
-	why = fmt.Sprintf("%s Its %s jobs have ended: %s.", why, ingest.Number(counts.Sum()), ended(counts))
+	why = fmt.Sprintf("%s All of its jobs have ended: %s.", why, ended(counts))
 	if counts.Failed+counts.Deleted == 0 && row.Incomplete == "" {
 		why += " To complete the batch, " + report
 	}

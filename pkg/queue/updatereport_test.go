@@ -158,7 +158,7 @@ func TestUpdateReportIsRefused(t *testing.T) {
 
 	batch, job := b.failedBatch()
 	b.requeue(job)
-	refused(batch, "1 of its 1 jobs", "0 of them are Held", "archivist job list -b "+batch)
+	refused(batch, "Jobs that have not ended: 1 of 1", "0 of them on hold", "archivist job list -b "+batch)
 	if _, err := b.updateReport("01M7ZBMEYHBB62YP6RY21T1GQ6"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("no such batch: %v", err)
 	}

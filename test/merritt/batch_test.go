@@ -317,7 +317,7 @@ func batchReportingToFailed(t *testing.T) {
 	id := s.reported()
 	s.isBatch(id, batchStatus{ingest.BatchFailed, "", counts{Completed: 1, Failed: 1}, "Reporting→Failed"})
 	x, err := s.Machine.Queue.ExplainBatch(t.Context(), id)
-	if err != nil || x.Waits != queue.OnPerson || !strings.Contains(x.Why, "1 of its 2 jobs failed") {
+	if err != nil || x.Waits != queue.OnPerson || !strings.Contains(x.Why, "Failed jobs: 1 of 2") {
 		t.Errorf("%+v, %v", x, err)
 	}
 }
@@ -339,7 +339,7 @@ func batchFailedToUpdateReporting(t *testing.T) {
 	s := newScene(t)
 	id := s.reported()
 	s.do(ingest.ActRequeue, ingest.JobID(id, 2))
-	s.refused(fault.Conflict, "1 of its 2 jobs have not ended", ingest.ActUpdateReport, id)
+	s.refused(fault.Conflict, "Jobs that have not ended: 1 of 2", ingest.ActUpdateReport, id)
 	s.reach(ingest.JobID(id, 2), ingest.Failed)
 	did := s.do(ingest.ActUpdateReport, id)
 	if did.From != "Failed" || did.To != "UpdateReporting" {
