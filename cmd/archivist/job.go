@@ -243,7 +243,8 @@ func (c *jobActCmd) act(a *app, k *kong.Context, e ending, priority *int) error 
 	}
 	return a.print(r, func(p terminal.Page) {
 		a.acted(p, r.ActionOutcome, r.Warnings, in.Reason)
-		if p.ForPeople() && r.Changed && !v1.Ended(r.State) && r.State != v1.Held {
+		state := cmp.Or(r.To, r.State) // a change of state is that of the action, not of what the job did since
+		if p.ForPeople() && r.Changed && !v1.Ended(state) && state != v1.Held {
 			p.Fields("follow it", "archivist job watch "+r.ID)
 		}
 	})

@@ -79,7 +79,7 @@ func printReport(p terminal.Page, report io.Reader) error {
 		default:
 			var value any
 			err = dec.Decode(&value)
-			if value != nil {
+			if value != nil && !isFirst(key, value) {
 				p.Fields(key, fmt.Sprint(value))
 			}
 		}
@@ -89,6 +89,10 @@ func printReport(p terminal.Page, report io.Reader) error {
 	}
 	return nil
 }
+
+// isFirst reports whether a field is the number of the first report. Most batches have only
+// that one, so its number says nothing.
+func isFirst(key string, value any) bool { return key == "number" && value == 1.0 }
 
 // printJobs prints the jobs of a list in the report, one at a time.
 func printJobs(p terminal.Page, dec *json.Decoder) error {

@@ -123,8 +123,8 @@ func (r Rules) UpdateReport(b Batch, c Counts, now time.Time) (Batch, error) {
 		return b, fault.New(fault.Conflict, "batch %s has no jobs, so there is nothing to report: %s. Correct the "+
 			"submission and submit it again", b.ID, strings.TrimSuffix(b.Message, "."))
 	case c.Open() > 0:
-		return b, fault.New(fault.Conflict, "batch %s cannot report. Jobs that have not ended: %s of %s, %s of them on "+
-			"hold. To list its jobs: archivist job list -b %s. Repeat update-report when all have ended", b.ID,
+		return b, fault.New(fault.Conflict, "batch %s cannot report. Jobs that have not ended: %s of %s, %s of them "+
+			"on hold. To list its jobs: archivist job list -b %s. Repeat update-report when all have ended", b.ID,
 			Number(c.Open()), Number(c.Sum()), Number(c.Held), b.ID)
 	}
 	b.Message, b.Changes = "", 0
