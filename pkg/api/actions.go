@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 )
@@ -144,24 +142,11 @@ func (a *API) act(ctx context.Context, on ingest.Target, by Acting, in v1.Action
 	if action.Request, err = by.request(); err != nil {
 		return out, err
 	}
-	if action.Until, err = moment("until", in.Until); err != nil {
+	if action.Until, err = ingest.ReadTime("until", in.Until); err != nil {
 		return out, err
 	}
 	r, err := queue.Admin{Queue: a.Queue}.Act(ctx, action)
 	return WireResult(r), err
-}
-
-// moment reads a time, in milliseconds since 1970; 0 if it is not given.
-func moment(field, text string) (int64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return 0, fault.New(fault.Invalid, "%s: found %q; expected a time in ISO 8601, e.g. 2026-11-22T18:00:00Z",
-			field, ingest.Cut(text, 50))
-	}
-	return at.UnixMilli(), nil
 }
 
 // timestamp is a time in ISO 8601, "" for 0.

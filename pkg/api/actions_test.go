@@ -88,6 +88,7 @@ func TestActionsAreChecked(t *testing.T) {
 		"a priority":   {"/v1/queue", `{"action":"pause","reason":"x","priority":1}`, "body.priority: unexpected property"},
 		"until":        {job, `{"action":"hold","reason":"x","until":"tomorrow"}`, "body.until"},
 		"past":         {job, `{"action":"hold","reason":"x","until":"2020-01-01T00:00:00Z"}`, "until: 2020-01-01T00:00:00Z"},
+		"1970":         {job, `{"action":"hold","reason":"x","until":"1970-01-01T00:00:00Z"}`, "until: found \"1970"},
 		"no end":       {job, `{"action":"requeue","reason":"x","until":"2999-01-01T00:00:00Z"}`, "until: only hold"},
 		"a field":      {job, `{"action":"requeue","reason":"x","force":true}`, "body.force: unexpected property"},
 	} {

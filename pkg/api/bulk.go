@@ -138,7 +138,7 @@ func bulkOf(b v1.OperationRequest) (bulk ingest.Bulk, err error) {
 	if b.Repair {
 		return bulk, fault.New(fault.Invalid, "repair: only the doctor repairs")
 	}
-	if bulk.Until, err = moment("until", b.Until); err != nil {
+	if bulk.Until, err = ingest.ReadTime("until", b.Until); err != nil {
 		return bulk, err
 	}
 	if b.Filter == nil {
@@ -151,7 +151,7 @@ func bulkOf(b v1.OperationRequest) (bulk ingest.Bulk, err error) {
 	}
 	bulk.Filter = ingest.Filter{Batch: f.Batch, Collection: f.Collection, State: ingest.State(state),
 		Message: f.Message}
-	bulk.Filter.Before, err = moment("filter.before", f.Before)
+	bulk.Filter.Before, err = ingest.ReadTime("filter.before", f.Before)
 	return bulk, err
 }
 

@@ -145,6 +145,7 @@ func TestOperationsAreChecked(t *testing.T) {
 		"no filter":    {`{"action":"fail","reason":"x"}`, "filter: expected a batch, a collection, or one of the states"},
 		"before":       {`{"action":"requeue","filter":{"state":"Failed","before":"now"},"reason":"x"}`, "body.filter.before"},
 		"future":       {`{"action":"requeue","filter":{"state":"Failed","before":"2999-01-01T00:00:00Z"},"reason":"x"}`, "filter.before"},
+		"1970":         {`{"action":"requeue","filter":{"state":"Failed","before":"1970-01-01T00:00:00Z"},"reason":"x"}`, "filter.before"},
 		"filter":       {`{"action":"requeue","filter":{"job":"x"},"reason":"x"}`, "body.filter.job: unexpected property"},
 		"reason":       {`{"action":"requeue","filter":{"state":"Failed"}}`, "property reason"},
 		"repair":       {`{"action":"requeue","filter":{"state":"Failed"},"reason":"x","repair":true}`, "repair: only the doctor"},

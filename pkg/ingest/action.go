@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"archivist/pkg/fault"
 )
@@ -148,8 +147,9 @@ func CheckActionReason(reason string) error {
 }
 
 // Check trims the reason, and returns an Invalid that names the first field that is not
-// accepted, or a Denied if the actor's role does not allow the action.
-func (a *Action) Check(now time.Time) error {
+// accepted, or a Denied if the actor's role does not allow the action. A repeated request has
+// the same result at any time: only [CheckUntil], which a new request needs too, has a time.
+func (a *Action) Check() error {
 	a.Reason = strings.TrimSpace(a.Reason)
 	if err := a.Target.check(); err != nil {
 		return err
@@ -168,9 +168,6 @@ func (a *Action) Check(now time.Time) error {
 	}
 	if a.Until != 0 && a.Name != ActHold && a.Name != ActPause {
 		return fault.New(fault.Invalid, "until: only hold and pause have an end")
-	}
-	if err := checkUntil(a.Until, now); err != nil {
-		return err
 	}
 	return a.Role.May(a.Name)
 }

@@ -37,10 +37,10 @@ func TestParseTarget(t *testing.T) {
 
 // TestActionIsChecked: a wrong request is refused with the field before anything is read.
 func TestActionIsChecked(t *testing.T) {
-	now, one := time.UnixMilli(1000), 1
+	one := 1
 	good := Action{Name: ActHold, Target: Target{TargetCollection, "maps"}, Reason: " stock-taking ",
 		Role: Administrator}
-	if err := good.Check(now); err != nil || good.Reason != "stock-taking" {
+	if err := good.Check(); err != nil || good.Reason != "stock-taking" {
 		t.Fatalf("%v, %q", err, good.Reason)
 	}
 	for _, c := range []struct {
@@ -53,9 +53,7 @@ func TestActionIsChecked(t *testing.T) {
 		{func(a *Action) { a.Reason = " " }, fault.Invalid, "reason"},
 		{func(a *Action) { a.Reason = "a\nb" }, fault.Invalid, "reason"},
 		{func(a *Action) { a.Reason = strings.Repeat("x", MaxActionReason+1) }, fault.Invalid, "reason"},
-		{func(a *Action) { a.Until = 1 }, fault.Invalid, "until"},
 		{func(a *Action) { a.Name, a.Until = ActRelease, 5000 }, fault.Invalid, "until"},
-		{func(a *Action) { a.Until = 99_999_999_999_999 }, fault.Invalid, "within 10 years"},
 		{func(a *Action) { a.Priority = &one }, fault.Invalid, "priority"},
 		{func(a *Action) { a.Target, a.Name = Target{TargetJob, someJob}, ActPrioritize }, fault.Invalid, "priority"},
 		{func(a *Action) { a.Role = Viewer }, fault.Denied, "operator"},
@@ -64,8 +62,37 @@ func TestActionIsChecked(t *testing.T) {
 	} {
 		a := good
 		c.change(&a)
-		if err := a.Check(now); !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
+		if err := a.Check(); !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v; want %s with %q", a, err, c.kind, c.says)
+		}
+	}
+}
+
+func TestUntilIsChecked(t *testing.T) {
+	now := time.UnixMilli(1000)
+	for until, says := range map[int64]string{0: "", 1001: "", 1: "in the past", 1000: "in the past",
+		99_999_999_999_999: "within 10 years"} {
+		err := CheckUntil(until, now)
+		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%d: %v; want %q", until, err, says)
+		}
+	}
+}
+
+// TestTimesAreRead: a time that is given is never read as none, which would be a hold without
+// an end, or all jobs.
+func TestTimesAreRead(t *testing.T) {
+	for text, want := range map[string]int64{"": 0, "1970-01-01T00:00:01Z": 1000,
+		"1970-01-01T01:00:00.001+01:00": 1} {
+		if ms, err := ReadTime("until", text); err != nil || ms != want {
+			t.Errorf("%q: %d, %v", text, ms, err)
+		}
+	}
+	for _, text := range []string{"tomorrow", "0", "2026-11-22", "1970-01-01T00:00:00Z", "1970-01-01T00:00:00.0009Z",
+		"1970-01-01T01:00:00+01:00", "1969-12-31T23:59:59Z", "0000-01-01T00:00:00Z"} {
+		_, err := ReadTime("until", text)
+		if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), "until: found \"") {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }

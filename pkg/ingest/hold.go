@@ -32,8 +32,9 @@ func (h *Hold) Says() string {
 // MaxHold is the longest time for which a hold or a pause can have an end.
 const MaxHold = 10 * 366 * 24 * time.Hour
 
-// checkUntil returns an Invalid if a hold cannot end at a time.
-func checkUntil(until int64, now time.Time) error {
+// CheckUntil returns an Invalid if a hold cannot end at a time, in milliseconds since 1970; 0 is
+// a hold without an end.
+func CheckUntil(until int64, now time.Time) error {
 	switch {
 	case until == 0:
 		return nil

@@ -76,7 +76,7 @@ func (b Bulk) Check(now time.Time) error {
 	case b.Until != 0 && b.Name != ActHold:
 		return fault.New(fault.Invalid, "until: only hold has an end")
 	}
-	if err := checkUntil(b.Until, now); err != nil {
+	if err := CheckUntil(b.Until, now); err != nil {
 		return err
 	}
 	for _, t := range []struct{ field, text string }{

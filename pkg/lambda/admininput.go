@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
@@ -60,9 +59,9 @@ func readInput(data []byte) (in adminInput, err error) {
 	err = readFields("", given, allowed, map[string]field{
 		"action": {&in.Action, "a text"}, "target": {&in.Target, "a text"}, "filter": {&in.Filter, "an object"},
 		"reason": {&in.Reason, "a text"}, "confirm": {&in.Confirm, "true or false"},
-		"dryRun": {&in.DryRun, "true or false"}, "priority": {&in.Priority, "a number"},
+		"dryRun": {&in.DryRun, "true or false"}, "priority": {&in.Priority, "a whole number"},
 		"until": {&in.Until, "a text"}, "repair": {&in.Repair, "true or false"},
-		"operation": {&in.Operation, "a text"}, "exec": {&in.Exec, "a number"}})
+		"operation": {&in.Operation, "a text"}, "exec": {&in.Exec, "a whole number"}})
 	return in, err
 }
 
@@ -95,7 +94,12 @@ func (in adminInput) bulk() (b ingest.Bulk, err error) {
 	if b.Filter, err = readFilter(in.Filter); err != nil {
 		return b, err
 	}
-	b.Until, err = milliseconds("until", in.Until)
+	for _, s := range ingest.BulkActions[b.Name] { // as the API, in any case of letters
+		if strings.EqualFold(string(s), string(b.Filter.State)) {
+			b.Filter.State = s
+		}
+	}
+	b.Until, err = ingest.ReadTime("until", in.Until)
 	return b, err
 }
 
@@ -111,7 +115,7 @@ func readFilter(data json.RawMessage) (f ingest.Filter, err error) {
 		"batch": {&f.Batch, "a text"}, "collection": {&f.Collection, "a text"}, "state": {&f.State, "a text"},
 		"before": {&before, "a text"}, "message": {&f.Message, "a text"}})
 	if err == nil {
-		f.Before, err = milliseconds("filter.before", before)
+		f.Before, err = ingest.ReadTime("filter.before", before)
 	}
 	return f, err
 }
@@ -131,19 +135,6 @@ func (in adminInput) action() (a ingest.Action, err error) {
 	if a.Target, err = ingest.ParseTarget(in.Target); err != nil {
 		return a, err
 	}
-	a.Until, err = milliseconds("until", in.Until)
+	a.Until, err = ingest.ReadTime("until", in.Until)
 	return a, err
-}
-
-// milliseconds reads a time in ISO 8601, "" as 0.
-func milliseconds(name, text string) (int64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return 0, fault.New(fault.Invalid, "%s: found %q; expected a time as 2026-12-31T23:59:00Z", name,
-			ingest.Cut(text, 100))
-	}
-	return at.UnixMilli(), nil
 }

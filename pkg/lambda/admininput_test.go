@@ -46,8 +46,8 @@ func TestAdminInput(t *testing.T) {
 		{input: `{"action": "requeue", "target": "queue", "confirm": "yes"}`,
 			says: `confirm: found "yes"; expected true or false`},
 		{input: `{"action": "pause", "target": "queue", "until": "tomorrow"}`,
-			says: `until: found "tomorrow"; expected a time as 2026-12-31T23:59:00Z`},
-		{input: `{"action": "prioritize", "target": "queue", "priority": 1.5}`, says: "priority: found 1.5"},
+			says: `until: found "tomorrow"; expected a time in ISO 8601, e.g. 2026-11-22T18:00:00Z`},
+		{input: `{"action": "prioritize", "target": "queue", "priority": 1.5}`, says: "found 1.5; expected a whole number"},
 		{input: `{"action": "requeue", "target": "queue", "repair": true}`, says: "repair: there is no such field"},
 		{input: `{"action": "requeue", "target": "queue", "filter": {}}`, says: "not both"},
 		{input: `{"action": "doctor", "target": "queue"}`, says: "target: there is no such field here; expected action, reason"},
@@ -68,6 +68,17 @@ func TestAdminInput(t *testing.T) {
 		case !fault.Is(said, fault.Invalid) || !strings.Contains(said.Error(), c.says) || len(said.Error()) > 500:
 			t.Errorf("%s is answered %v; expected %q", c.input, said, c.says)
 		}
+	}
+}
+
+// TestAdminFilter: a state is accepted in any case of letters, as by the API.
+func TestAdminFilter(t *testing.T) {
+	in, err := readInput([]byte(`{"action": "requeue", "filter": {"state": "FAILED"}, "reason": "again"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := in.bulk(); err != nil || b.Filter != (ingest.Filter{State: ingest.Failed}) {
+		t.Errorf("%+v, %v", b, err)
 	}
 }
 

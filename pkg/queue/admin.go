@@ -29,12 +29,15 @@ type Admin struct {
 // of the actor does not allow it, a Conflict that the state of the target does not allow
 // it or that it needs confirmation, a Held that a hold stands against it.
 func (d Admin) Act(ctx context.Context, a ingest.Action) (ingest.ActionResult, error) {
-	if err := a.Check(d.Queue.Now()); err != nil {
+	if err := a.Check(); err != nil {
 		return ingest.ActionResult{}, err
 	}
 	r, err := d.Queue.receipt(ctx, a)
 	if err != nil || r.done() {
 		return r.result(a), err
+	}
+	if err := ingest.CheckUntil(a.Until, d.Queue.Now()); err != nil {
+		return ingest.ActionResult{}, err
 	}
 	switch a.Target.Kind {
 	case ingest.TargetJob:

@@ -64,10 +64,7 @@ func (q *Queue) Operation(ctx context.Context, id string) (*Operation, error) {
 func (d Admin) Start(ctx context.Context, b ingest.Bulk, reason, actor string, role ingest.Role, request string,
 	dryRun bool) (*Operation, error) {
 	o := ingest.Operation{Bulk: b, Reason: strings.TrimSpace(reason), Actor: actor, DryRun: dryRun}
-	if err := d.checkBulk(ctx, b, role); err != nil {
-		return nil, err
-	}
-	return d.begin(ctx, o, request)
+	return d.begin(ctx, o, request, func() error { return d.checkBulk(ctx, b, role) })
 }
 
 // checkBulk returns an error if a bulk operation could not be done.
@@ -107,9 +104,10 @@ func (d Admin) checkFilter(ctx context.Context, f ingest.Filter) error {
 	return err
 }
 
-// begin inserts an operation, and starts its execution. The receipt of the request names
-// the operation.
-func (d Admin) begin(ctx context.Context, o ingest.Operation, request string) (*Operation, error) {
+// begin checks and inserts an operation, and starts its execution. The receipt of the request
+// names the operation: the same request again returns it, although its filter's batch may be
+// removed meanwhile, or its end have passed.
+func (d Admin) begin(ctx context.Context, o ingest.Operation, request string, check func() error) (*Operation, error) {
 	q := d.Queue
 	if err := ingest.CheckActionReason(o.Reason); err != nil {
 		return nil, err
@@ -125,6 +123,9 @@ func (d Admin) begin(ctx context.Context, o ingest.Operation, request string) (*
 		}
 		if r.done() {
 			return q.Operation(ctx, r.Bulk)
+		}
+		if err := check(); err != nil {
+			return nil, err
 		}
 		row := q.newOperation(o)
 		next := q.Rules.StartOperation(row.Operation, q.Now())

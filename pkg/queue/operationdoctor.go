@@ -17,10 +17,7 @@ func (d Admin) StartDoctor(ctx context.Context, repair bool, reason, actor strin
 	request string) (*Operation, error) {
 	o := ingest.Operation{Bulk: ingest.Bulk{Name: ingest.ActDoctor}, Repair: repair, Reason: strings.TrimSpace(reason),
 		Actor: actor}
-	if err := role.May(o.Needs()); err != nil {
-		return nil, err
-	}
-	return d.begin(ctx, o, request)
+	return d.begin(ctx, o, request, func() error { return role.May(o.Needs()) })
 }
 
 // check checks the next page, and records its findings with the cursor.
