@@ -31,7 +31,7 @@ type acting struct {
 
 // ending is the flag of actions that can end by themselves.
 type ending struct {
-	Until string `help:"${help_until}" placeholder:"TIME"`
+	Until given `help:"${help_until}" placeholder:"TIME"`
 }
 
 // batchActCmd acts on a batch.
@@ -119,7 +119,7 @@ func (*resumeCmd) target(k *kong.Context) ingest.Target {
 // request is the request of the flags of a command.
 func (a *app) request(k *kong.Context, c acting, e ending) (in v1.Action, err error) {
 	in = v1.Action{Action: k.Selected().Name, Reason: c.Reason, DryRun: c.DryRun, Confirm: c.Confirm}
-	in.Until, err = a.moment("--until", e.Until, 1)
+	in.Until, err = a.moment("--until", string(e.Until), 1)
 	return in, err
 }
 

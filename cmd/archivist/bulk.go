@@ -1,19 +1,34 @@
 package main
 
 import (
+	"errors"
+
 	v1 "archivist/pkg/api/v1"
 )
 
 // selection are the flags that select several jobs.
 type selection struct {
-	Batch      string   `short:"b" help:"Jobs of this batch." placeholder:"ID" group:"Several jobs:"`
-	Collection string   `short:"c" help:"Jobs of this collection." placeholder:"NAME" group:"Several jobs:"`
+	Batch      given    `short:"b" help:"Jobs of this batch." placeholder:"ID" group:"Several jobs:"`
+	Collection given    `short:"c" help:"Jobs of this collection." placeholder:"NAME" group:"Several jobs:"`
 	State      jobState `help:"Jobs in this state, e.g. failed." placeholder:"STATE" group:"Several jobs:"`
 	AllFailed  bool     `help:"The same as --state failed." group:"Several jobs:"`
 	AllHeld    bool     `help:"The same as --state held." group:"Several jobs:"`
-	Message    string   `help:"Jobs whose message contains this text." placeholder:"TEXT" group:"Several jobs:"`
-	Before     string   `help:"${help_before}" placeholder:"TIME" group:"Several jobs:"`
+	Message    given    `help:"Jobs whose message contains this text." placeholder:"TEXT" group:"Several jobs:"`
+	Before     given    `help:"${help_before}" placeholder:"TIME" group:"Several jobs:"`
 	Watch      bool     `default:"true" negatable:"" help:"Follow the operation (default)." group:"Several jobs:"`
+}
+
+// given is the value of a flag that cannot be empty. A script whose variable is not set would
+// otherwise act on all jobs instead of those of a batch, or hold without an end.
+type given string
+
+// UnmarshalText refuses an empty value.
+func (g *given) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		return errors.New("the value is empty; leave the flag out if none is wanted")
+	}
+	*g = given(text)
+	return nil
 }
 
 // selects reports whether the flags select jobs.
@@ -36,11 +51,12 @@ func (s *selection) bulk(a *app, in v1.Action, key string) error {
 			state = all.state
 		}
 	}
-	before, err := a.moment("--before", s.Before, -1)
+	before, err := a.moment("--before", string(s.Before), -1)
 	if err != nil {
 		return err
 	}
-	filter := v1.JobFilter{Batch: s.Batch, Collection: s.Collection, State: state, Before: before, Message: s.Message}
+	filter := v1.JobFilter{Batch: string(s.Batch), Collection: string(s.Collection), State: state, Before: before,
+		Message: string(s.Message)}
 	return a.start(v1.OperationRequest{
 		Action:        in.Action,
 		Filter:        &filter,

@@ -98,6 +98,23 @@ func TestBulkAsks(t *testing.T) {
 	}
 }
 
+// TestEmptyFlags: a flag with an empty value is refused. It does not select all jobs, or hold
+// without an end.
+func TestEmptyFlags(t *testing.T) {
+	for line, says := range map[string]string{
+		"job delete --all-failed --batch=":            "--batch: the value is empty",
+		"job requeue --all-failed -c X --collection=": "--collection: the value is empty",
+		"job requeue -b B --message=":                 "--message: the value is empty",
+		"job requeue --all-failed --before=":          "--before: the value is empty",
+		"job requeue -b B --state=":                   "there is no state",
+		"collection hold maps --until=":               "--until: the value is empty",
+		"queue pause --until=":                        "--until: the value is empty",
+		"job hold -b B --until=":                      "--until: the value is empty",
+	} {
+		with(t, "http://127.0.0.1:1").want(t, line+" --reason x", exitUsage, says)
+	}
+}
+
 // TestShowJobs: the jobs of an operation are listed on request only, those refused once.
 func TestShowJobs(t *testing.T) {
 	refuses := func(o *v1.Operation) { o.Counts = v1.OperationCounts{Planned: 2, Done: 1, Refused: 1} }

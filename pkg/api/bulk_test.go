@@ -145,6 +145,8 @@ func TestOperationsAreChecked(t *testing.T) {
 		"no filter":    {`{"action":"fail","reason":"x"}`, "filter: expected a batch, a collection, or one of the states"},
 		"before":       {`{"action":"requeue","filter":{"state":"Failed","before":"now"},"reason":"x"}`, "body.filter.before"},
 		"future":       {`{"action":"requeue","filter":{"state":"Failed","before":"2999-01-01T00:00:00Z"},"reason":"x"}`, "filter.before"},
+		"no batch":     {`{"action":"delete","filter":{"batch":"","state":"Failed"},"reason":"x"}`, "body.filter.batch"},
+		"no text":      {`{"action":"delete","filter":{"state":"Failed","message":""},"reason":"x"}`, "body.filter.message"},
 		"1970":         {`{"action":"requeue","filter":{"state":"Failed","before":"1970-01-01T00:00:00Z"},"reason":"x"}`, "filter.before"},
 		"filter":       {`{"action":"requeue","filter":{"job":"x"},"reason":"x"}`, "body.filter.job: unexpected property"},
 		"reason":       {`{"action":"requeue","filter":{"state":"Failed"}}`, "property reason"},

@@ -149,7 +149,7 @@ func save(tx *table.Tx, name string, r *row, e event.New) error {
 
 // Record puts an event of a collection into tx, whether the collection has a profile or not.
 func (s Store) Record(ctx context.Context, tx *table.Tx, name string, e event.New) error {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return err
 	}
 	r, err := s.row(ctx, name)
@@ -163,8 +163,8 @@ func (s Store) Record(ctx context.Context, tx *table.Tx, name string, e event.Ne
 var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 var shoulders = regexp.MustCompile(`^[0-9bcdfghjkmnpqrstvwxz]{2,20}$`)
 
-// checkName returns an Invalid if no collection can have the name.
-func checkName(name string) error {
+// CheckName returns an Invalid if no collection can have the name.
+func CheckName(name string) error {
 	if names.MatchString(name) {
 		return nil
 	}
@@ -173,7 +173,7 @@ func checkName(name string) error {
 
 // check returns an Invalid that names the first field of a profile that is not accepted.
 func (s Store) check(name string, p Profile) error {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return err
 	}
 	switch {

@@ -72,7 +72,7 @@ type field struct {
 }
 
 // readFields reads an object whose fields are in a list. prefix is put before their names
-// in messages.
+// in messages. An empty text is refused: in a filter it would select everything.
 func readFields(prefix string, given map[string]json.RawMessage, allowed []string, fields map[string]field) error {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		shown := prefix + ingest.Cut(name, 100)
@@ -80,7 +80,7 @@ func readFields(prefix string, given map[string]json.RawMessage, allowed []strin
 			return fault.New(fault.Invalid, "%s: there is no such field here; expected %s%s", shown, prefix,
 				strings.Join(allowed, ", "+prefix))
 		}
-		if json.Unmarshal(given[name], fields[name].into) != nil {
+		if empty := string(given[name]) == `""`; empty || json.Unmarshal(given[name], fields[name].into) != nil {
 			return fault.New(fault.Invalid, "%s: found %s; expected %s", shown,
 				ingest.Cut(string(given[name]), 100), fields[name].expected)
 		}

@@ -50,6 +50,7 @@ func TestAdminInput(t *testing.T) {
 		{input: `{"action": "prioritize", "target": "queue", "priority": 1.5}`, says: "found 1.5; expected a whole number"},
 		{input: `{"action": "requeue", "target": "queue", "repair": true}`, says: "repair: there is no such field"},
 		{input: `{"action": "requeue", "target": "queue", "filter": {}}`, says: "not both"},
+		{input: `{"action": "pause", "target": "queue", "until": ""}`, says: `until: found ""; expected a text`},
 		{input: `{"action": "doctor", "target": "queue"}`, says: "target: there is no such field here; expected action, reason"},
 		{input: `{"operation": "x", "exec": 1, "action": "requeue"}`,
 			says: "action: there is no such field here; expected operation, exec"},
@@ -77,6 +78,11 @@ func TestAdminFilter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	in.Filter = json.RawMessage(`{"batch": "", "state": "Failed"}`)
+	if b, err := in.bulk(); err == nil || err.Error() != `filter.batch: found ""; expected a text` {
+		t.Errorf("without the id of the batch: %+v, %v", b, err)
+	}
+	in.Filter = json.RawMessage(`{"state": "FAILED"}`)
 	if b, err := in.bulk(); err != nil || b.Filter != (ingest.Filter{State: ingest.Failed}) {
 		t.Errorf("%+v, %v", b, err)
 	}

@@ -33,6 +33,11 @@ var holdEvents = map[ingest.TargetKind][2]string{
 // storage.
 func (d Admin) actOnHold(ctx context.Context, a ingest.Action, r *receipt) (ingest.ActionResult, error) {
 	q := d.Queue
+	if a.Target.Kind == ingest.TargetCollection {
+		if err := collection.CheckName(a.Target.ID); err != nil {
+			return ingest.ActionResult{}, fault.New(fault.Invalid, "target: %w", err)
+		}
+	}
 	return d.attempt(ctx, a, r, func() (attempt, error) {
 		row, err := q.holdRow(ctx, a.Target)
 		if err != nil {

@@ -1,12 +1,29 @@
 package queue_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 )
+
+// TestHoldOfNoCollection: what cannot be a collection is not held, also not in a dry run.
+func TestHoldOfNoCollection(t *testing.T) {
+	b := newBench(t)
+	for _, name := range []string{"a b", "-a", "ü", strings.Repeat("a", 101)} {
+		for _, a := range []ingest.Action{{Name: ingest.ActHold, DryRun: true}, {Name: ingest.ActHold},
+			{Name: ingest.ActRelease}} {
+			a.Target, a.Reason, a.Role = ingest.Target{Kind: ingest.TargetCollection, ID: name}, "r", ingest.Operator
+			out, err := queue.Admin{Queue: b.q}.Act(t.Context(), a)
+			if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), "target: ") {
+				t.Errorf("%s of %q: %+v, %v", a.Name, name, out, err)
+			}
+		}
+	}
+}
 
 // TestRepeatsAreNotCheckedAgain: a request that was accepted has the same result when it is made
 // again, although it could not be accepted any more. An execution of admin-action repeats its

@@ -108,15 +108,15 @@ type JobActionResult struct {
 // JobFilter selects jobs. A job must match every field that is set.
 type JobFilter struct {
 	// Jobs of this batch.
-	Batch string `json:"batch,omitempty" maxLength:"64" example:"01M7ZBMEYHBB62YP6RY21T1GQ6"`
+	Batch string `json:"batch,omitempty" minLength:"1" maxLength:"64" example:"01M7ZBMEYHBB62YP6RY21T1GQ6"`
 	// Jobs of this collection.
-	Collection string `json:"collection,omitempty" maxLength:"100" example:"maps"`
+	Collection string `json:"collection,omitempty" minLength:"1" maxLength:"100" example:"maps"`
 	// Jobs in this state. Case is ignored. By default those in every state that the action applies to.
-	State string `json:"state,omitempty" maxLength:"20" example:"Failed"`
+	State string `json:"state,omitempty" minLength:"1" maxLength:"20" example:"Failed"`
 	// Jobs that entered their state before this time.
 	Before string `json:"before,omitempty" format:"date-time" example:"2026-11-22T06:00:00Z"`
 	// Jobs whose message contains this text. Case is ignored.
-	Message string `json:"message,omitempty" maxLength:"1000" example:"404 Not Found"`
+	Message string `json:"message,omitempty" minLength:"1" maxLength:"1000" example:"404 Not Found"`
 }
 
 // Bulk is an action on all jobs that a filter selects.
