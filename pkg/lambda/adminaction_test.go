@@ -305,7 +305,7 @@ func TestAdminTriesAgain(t *testing.T) {
 	for _, c := range d.States["Outcome"].Choices {
 		leads[c.StringEquals] = c.Next
 	}
-	for step, want := range map[string]string{stepDone: "Done", stepRefused: "Refused", stepContinue: "Act",
+	for step, want := range map[string]string{stepDone: "Result", stepRefused: "Refused", stepContinue: "Act",
 		stepWait: "Wait"} {
 		if leads[step] != want {
 			t.Errorf("%s leads to %q, want %q", step, leads[step], want)
