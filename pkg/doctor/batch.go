@@ -68,7 +68,8 @@ func (x *exam) makeCounts(b *queue.Batch) func(context.Context) error {
 			return fault.New(fault.Conflict, "jobs are missing, or in no state: %s", r.missing())
 		}
 		return x.commit(ctx, func(tx *table.Tx) {
-			tx.Insert(&queue.Counts{Head: table.Head{PK: x.PK, SK: "COUNT"}, Counts: r.counts()})
+			tx.Insert(&queue.Counts{Head: table.Head{PK: x.PK, SK: "COUNT"}, Counts: r.counts(),
+				StopAfter: b.StopAfter})
 			tx.Require(b.Key(), "rev = ?", b.Rev)
 		})
 	}

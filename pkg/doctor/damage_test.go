@@ -379,3 +379,17 @@ func TestDamage(t *testing.T) {
 		}
 	}
 }
+
+// TestCountsKeepStopAfter: counts that are made again have the number of failed jobs after
+// which the batch is cancelled.
+func TestCountsKeepStopAfter(t *testing.T) {
+	w := settled(t)
+	w.set(batchKey(w.second), "stop_after", num(3))
+	w.drop(countKey(w.second))
+	w.repairs([]string{"batch-counts batch:" + batchOf(w.second)})
+	var counts queue.Counts
+	err := w.doctor().Queue.Table.Get(t.Context(), countKey(w.second), &counts)
+	if err != nil || counts.StopAfter != 3 {
+		t.Errorf("%+v, %v", counts, err)
+	}
+}

@@ -106,7 +106,8 @@ func (q *Queue) putBatch(tx *table.Tx, row *Batch, next ingest.Batch, by origin)
 	}
 
 	e := event.New{Type: by.event, Time: q.Now().UnixMilli(), Actor: by.actor, Component: by.component,
-		Detail: Change{From: string(prev.State), To: string(next.State), Exec: next.Exec, Reason: by.reason}}
+		Detail: Change{From: string(prev.State), To: string(next.State), Exec: next.Exec, Reason: by.reason,
+			Request: by.request}}
 	if next.State == ingest.BatchFailed {
 		e.Outcome = event.Failure
 	}

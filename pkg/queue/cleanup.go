@@ -49,44 +49,65 @@ func (q *Queue) clean(ctx context.Context, row *Job, now time.Time, reason strin
 
 // cleanEarly removes work files of failed jobs, the oldest first, because a waiting job
 // needs their space. It leaves out jobs younger than FailedKeep, and those whose clean-up
-// failed before: the sweep retries these at their due time.
+// failed before: the sweep retries these at their due time. In the same place of the index
+// are batches whose rows will be removed and jobs that were just deleted: there may be many.
 func (q *Queue) cleanEarly(ctx context.Context, until time.Time) error {
-	now := q.Now()
-	var page []due
-	to := dueRank(now.Add(q.Rules.FailedRetention - q.Settings.FailedKeep))
+	to := dueRank(q.Now().Add(q.Rules.FailedRetention - q.Settings.FailedKeep))
 	query := table.Query{Index: "work", PK: ingest.WorkCleanUp, From: "0", To: to, Limit: earlyPage}
-	if _, err := q.Table.Page(ctx, query, &page); err != nil {
-		return err
-	}
-
-	for _, d := range page {
-		if !q.Now().Before(until) {
+	checked := 0
+	for range earlyPages {
+		var page []candidate
+		next, err := q.Table.Page(ctx, query, &page)
+		if err != nil {
+			return err
+		}
+		for _, w := range page {
+			if w.PK != jobKey(w.ID).PK || !q.kept(w.Entered) {
+				continue
+			}
+			if checked == earlyJobs || !q.Now().Before(until) {
+				return nil
+			}
+			checked++
+			q.cleanJobEarly(ctx, w.ID)
+		}
+		if next == "" {
 			return nil
 		}
-		if d.isBatch() {
-			continue
-		}
-		row, err := q.Job(ctx, d.ID)
-		if err == nil && q.mayCleanEarly(row, now) {
-			err = q.clean(ctx, row, now, "work files removed early: waiting jobs need the space")
-		}
-		if err != nil && !fault.Is(err, fault.Stale) && !fault.Is(err, fault.NotFound) {
-			q.Log.Error("a failed job's space could not be freed; it is tried again later", "job", d.ID, "error", err)
-			q.Metric(RepairErrors, 1)
-		}
+		query.Cursor = next
 	}
 	return nil
 }
 
-// mayCleanEarly reports whether a failed job has kept its work files long enough.
-func (q *Queue) mayCleanEarly(row *Job, now time.Time) bool {
-	kept := now.Sub(time.UnixMilli(row.Entered))
-	return row.State == ingest.Failed && row.HasSpace && !row.Live(now) && row.Repairs == 0 &&
-		kept >= q.Settings.FailedKeep
+// cleanJobEarly is cleanEarly for one job.
+func (q *Queue) cleanJobEarly(ctx context.Context, id string) {
+	now := q.Now()
+	row, err := q.Job(ctx, id)
+	if err == nil && q.mayCleanEarly(row, now) {
+		err = q.clean(ctx, row, now, "work files removed early: waiting jobs need the space")
+	}
+	if err != nil && !fault.Is(err, fault.Stale) && !fault.Is(err, fault.NotFound) {
+		q.Log.Error("a failed job's space could not be freed; it is tried again later", "job", id, "error", err)
+		q.Metric(RepairErrors, 1)
+	}
 }
 
-// earlyPage is the number of failed jobs that one tick checks for space to free.
-const earlyPage = 20
+// kept reports whether a job that failed at a time has kept its work files long enough.
+func (q *Queue) kept(since int64) bool {
+	return q.Now().Sub(time.UnixMilli(since)) >= q.Settings.FailedKeep
+}
+
+// mayCleanEarly reports whether the work files of a job can be removed early.
+func (q *Queue) mayCleanEarly(row *Job, now time.Time) bool {
+	return row.State == ingest.Failed && row.HasSpace && !row.Live(now) && row.Repairs == 0 && q.kept(row.Entered)
+}
+
+// Limits of what one tick checks for space to free: pages of the index, and failed jobs.
+const (
+	earlyPage  = 500
+	earlyPages = 10
+	earlyJobs  = 20
+)
 
 // decideCleanUp removes the work files of a failed job now, not after their retention. The
 // sweep does it.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"archivist/pkg/event"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
@@ -98,6 +99,10 @@ func TestBulkReleaseOfBatches(t *testing.T) {
 	op := b.finish(b.operate(*next, "", false).Operation.ID)
 	if op.Tally != (ingest.Tally{Planned: 3, Done: 3}) || b.batch(row.Batch.ID).State != ingest.BatchPending {
 		t.Errorf("%+v, the batch is %s", op.Tally, b.batch(row.Batch.ID).State)
+	}
+	page, err := b.q.Events(t.Context(), event.Subject{Type: event.Batch, ID: row.Batch.ID}, "")
+	if err != nil || !strings.Contains(page.Items[len(page.Items)-1].Detail, op.Operation.ID) {
+		t.Errorf("the batch's events %+v do not name the operation, %v", page.Items, err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
+	"archivist/pkg/table"
 )
 
 // retireChunk is the number of job rows that one transaction removes.
@@ -34,6 +35,9 @@ func (q *Queue) retire(ctx context.Context, row *Batch) error {
 			return err
 		}
 	}
+	if waits, err := q.awaitMails(ctx, row); waits || err != nil {
+		return err
+	}
 	var counts Counts
 	if err := q.Table.Get(ctx, countKey(row.Batch.ID), &counts); err != nil {
 		return err
@@ -42,6 +46,22 @@ func (q *Queue) retire(ctx context.Context, row *Batch) error {
 	tx.Remove(row)
 	tx.Remove(&counts)
 	return tx.Commit(ctx)
+}
+
+// awaitMails keeps the row of a batch until the mails about it are sent or given up, which
+// takes about a day at most. It reports whether there are such mails.
+func (q *Queue) awaitMails(ctx context.Context, row *Batch) (waits bool, err error) {
+	if q.Compose == nil {
+		return false, nil
+	}
+	var mails []Mail
+	query := table.Query{PK: mailPK(row.Batch.ID), Limit: 1}
+	if _, err := q.Table.Page(ctx, query, &mails); err != nil || len(mails) == 0 {
+		return false, err
+	}
+	next := row.Batch
+	next.Due, next.Repairs = max(mails[0].Due, q.Now().UnixMilli())+time.Minute.Milliseconds(), 0
+	return true, q.changeBatch(ctx, row, next, origin{})
 }
 
 // retireJobs removes the last of the remaining job rows, and records that on the batch. It

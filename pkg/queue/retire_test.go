@@ -2,6 +2,8 @@ package queue_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/queue/queuetest"
 	"archivist/pkg/table/tabletest"
 )
 
@@ -109,5 +112,34 @@ func TestListsWhileRowsGo(t *testing.T) {
 	remove("BATCH#"+gone, "BATCH")
 	if batches, jobs := list(); batches != 1 || jobs != 1 {
 		t.Errorf("%d batches, %d jobs, of which %s stays", batches, jobs, stays)
+	}
+}
+
+// TestRetireAwaitsMails: the rows of a batch that a person removes at once stay until its
+// report is mailed.
+func TestRetireAwaitsMails(t *testing.T) {
+	for _, name := range []ingest.ActionName{ingest.ActCleanUp, ingest.ActDelete} {
+		b := newBench(t)
+		p := &post{to: []string{"a@example.org"}}
+		b.q.Compose = p.compose
+		id, report := b.toReport()
+		p.got, p.broken = nil, errors.New("the store is down")
+		b.handle(report, ok)
+		if name == ingest.ActCleanUp {
+			b.editBatch(id, func(row *queue.Batch) { row.State = ingest.BatchCompleted })
+		}
+		b.did(name, id, queuetest.Confirmed)
+		b.tick()
+		p.broken = nil
+		for range 10 {
+			b.now = b.now.Add(time.Minute)
+			b.tick()
+		}
+		if len(p.got) != 1 || !strings.Contains(p.got[0], ".report.") {
+			t.Errorf("after %s: sent %v", name, p.got)
+		}
+		if _, err := b.q.Batch(t.Context(), id); !fault.Is(err, fault.NotFound) {
+			t.Errorf("after %s and its mail: %v", name, err)
+		}
 	}
 }

@@ -184,6 +184,36 @@ func TestFailedJobsGiveWay(t *testing.T) {
 	}
 }
 
+// TestFailedJobsGiveWayBehindOthers: a failed job gives way although many batches, whose rows
+// will be removed soon, and deleted jobs are before it in the place of clean-ups.
+func TestFailedJobsGiveWayBehindOthers(t *testing.T) {
+	b := newTwinBench(t)
+	b.q.Rules.FailedRetention, b.q.Settings.FailedKeep, b.q.Settings.MaxInFlight = 30*24*time.Hour, 24*time.Hour, 100
+	fail := func(size int64) string {
+		id := b.estimated("", size)
+		b.tick()
+		b.handle(queue.Message{Job: id, Exec: 2, State: string(ingest.Downloading)}, fails(true))
+		return id
+	}
+	old := fail(900)
+	b.now = b.now.Add(25 * time.Hour)
+	for n := range 30 {
+		b.editBatch(b.submit(1, ""), func(row *queue.Batch) {
+			row.State, row.Due = ingest.BatchCompleted, b.now.Add(time.Hour).UnixMilli()
+		})
+		if n < 3 {
+			b.did(ingest.ActDelete, fail(1), queuetest.Confirmed)
+		}
+	}
+	waits := b.estimated("", 500)
+	b.tick() // the first time not all files are removed
+	b.tick()
+	b.tick()
+	if b.job(old).HasSpace || b.job(waits).State != ingest.Downloading {
+		t.Errorf("the failed job has space: %v; the waiting job is %s", b.job(old).HasSpace, b.job(waits).State)
+	}
+}
+
 func TestSettings(t *testing.T) {
 	good := queue.Settings{MaxInFlight: 1, Space: 1, Reserve: 1, SweepPage: 1}
 	if err := good.Check(); err != nil {
