@@ -111,8 +111,10 @@ func (a *App) grantScheduler(p FunctionProps) {
 	grantRows(a.Scheduler, p.Data, nil)
 	grantSearch(a.Scheduler, p.Data, "work")
 	allow(a.Scheduler, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
-	grantObjects(a.Scheduler, p.Data.Work, workspace.Jobs+"*", remove) // the work files of jobs that failed long ago
-	grantObjects(a.Scheduler, p.Data.Storage, "*", get)                // whether a version of such a job is committed
+	// The work files of jobs that failed long ago or were deleted. By what such a job had prepared at
+	// Storing, it is found out whether its version is committed.
+	grantObjects(a.Scheduler, p.Data.Work, workspace.Jobs+"*", get, remove)
+	grantObjects(a.Scheduler, p.Data.Storage, "*", get)
 	grantObjects(a.Scheduler, p.Data.Work, workspace.Reports+"*", get) // for mails that are sent again
 	grantMail(a.Scheduler, p.Settings.MailFrom)
 	grantMetrics(a.Scheduler)

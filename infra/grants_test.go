@@ -105,6 +105,21 @@ func TestStagesWriteTheirRows(t *testing.T) {
 	}
 }
 
+// TestWhoAsksTheStorage: each function that finds out whether the version of a job is committed
+// may read what the job had prepared.
+func TestWhoAsksTheStorage(t *testing.T) {
+	all := grants(t, synth(t, production))
+	for _, name := range []string{"schedulerService", "apiService", "adminService"} {
+		if !slices.ContainsFunc(all, func(g grant) bool {
+			on, _ := json.Marshal(g.resource)
+			return strings.HasPrefix(g.policy, name) && slices.Contains(g.actions, "s3:GetObject") &&
+				strings.Contains(string(on), "/jobs/*")
+		}) {
+			t.Errorf("%s may not read the work files of jobs", name)
+		}
+	}
+}
+
 // TestTLSOnly: every bucket, queue and topic refuses plain http, but on an emulator.
 func TestTLSOnly(t *testing.T) {
 	local := production

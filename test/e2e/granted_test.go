@@ -54,7 +54,7 @@ var exceptions = []struct{ who, action, resource, why string }{
 	{"scheduler", "s3:DeleteObject", "/jobs/", "the work files of jobs that failed long ago"},
 	{"scheduler", "s3:GetObject", "-storage", "whether the version of such a job is committed"},
 	{"report", "s3:", "/batches/", "the pages of a long report"},
-	{"api admin", "s3:GetObject", "/jobs/", "what a job at Storing has prepared"},
+	{"api admin scheduler", "s3:GetObject", "/jobs/", "what a job at Storing has prepared"},
 	{"admin", "s3:DeleteObject", "/jobs/", "the doctor removes work files of jobs that need none"},
 }
 
