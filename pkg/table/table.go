@@ -25,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -172,7 +173,7 @@ func (t *Table) Page(ctx context.Context, q Query, out any) (string, error) {
 			get.Order(dynamo.Descending)
 		}
 		if q.Cursor != "" {
-			from, err := decodeCursor(q.Cursor, keys)
+			from, err := q.start(keys)
 			if err != nil {
 				return err
 			}
@@ -189,6 +190,23 @@ func (t *Table) Page(ctx context.Context, q Query, out any) (string, error) {
 	return next, err
 }
 
+// start is the key after which the page begins. A cursor of another list is an Invalid: with it,
+// a page would be empty, or of the wrong rows.
+func (q Query) start(keys [2]string) (dynamo.PagingKey, error) {
+	key, err := decodeCursor(q.Cursor, keys)
+	if err != nil {
+		return nil, err
+	}
+	text := func(name string) string { return key[name].(*types.AttributeValueMemberS).Value }
+	if text(keys[0]) != q.PK || !strings.HasPrefix(text(keys[1]), q.Prefix) {
+		return nil, errCursor
+	}
+	return key, nil
+}
+
+var errCursor = fault.New(fault.Invalid,
+	"invalid cursor; use that of the page before, or leave it out to begin again")
+
 func encodeCursor(last dynamo.PagingKey) string {
 	if len(last) == 0 {
 		return ""
@@ -204,18 +222,23 @@ func encodeCursor(last dynamo.PagingKey) string {
 }
 
 func decodeCursor(cursor string, keys [2]string) (dynamo.PagingKey, error) {
-	bad := fault.New(fault.Invalid, "invalid cursor; use that of the page before, or leave it out to begin again")
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
-		return nil, bad
+		return nil, errCursor
 	}
 	flat := map[string]string{}
-	if json.Unmarshal(b, &flat) != nil || flat["pk"] == "" || flat[keys[0]] == "" || flat[keys[1]] == "" {
-		return nil, bad
+	if json.Unmarshal(b, &flat) != nil {
+		return nil, errCursor
 	}
 	key := dynamo.PagingKey{}
-	for name, s := range flat {
-		key[name] = &types.AttributeValueMemberS{Value: s}
+	for _, name := range []string{"pk", "sk", keys[0], keys[1]} {
+		if flat[name] == "" {
+			return nil, errCursor
+		}
+		key[name] = &types.AttributeValueMemberS{Value: flat[name]}
+	}
+	if len(key) != len(flat) {
+		return nil, errCursor
 	}
 	return key, nil
 }

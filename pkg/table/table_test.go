@@ -204,6 +204,36 @@ func TestCommitChangesTheRowAfterwards(t *testing.T) {
 	})
 }
 
+// TestCursorsOfOtherLists: a cursor of another partition, kind of rows or index is refused.
+func TestCursorsOfOtherLists(t *testing.T) {
+	tb := tabletest.Open(t)
+	for i := range 4 {
+		for _, pk := range []string{"p", "q"} {
+			row := newThing(pk, fmt.Sprintf("s%d", i))
+			row.WorkPK, row.WorkSK = "gate "+pk, fmt.Sprint(i)
+			commit(t, tb, fmt.Sprint(pk, i), func(tx *table.Tx) { tx.Insert(row) })
+		}
+	}
+	lists := []table.Query{{PK: "p"}, {PK: "q"}, {PK: "q", Prefix: "s"}, {PK: "p", Prefix: "t"},
+		{Index: "work", PK: "gate p"}, {Index: "work", PK: "gate q"}}
+	for i, from := range lists {
+		var rows []thing
+		from.Limit = 2
+		cursor, err := tb.Page(t.Context(), from, &rows)
+		if err != nil || cursor == "" && from.Prefix != "t" {
+			t.Fatalf("%+v: %q, %v", from, cursor, err)
+		}
+		for k, to := range lists {
+			same := from.PK == to.PK && (to.Prefix == "" || to.Prefix == "s")
+			to.Cursor = cursor
+			_, err := tb.Page(t.Context(), to, &rows)
+			if cursor != "" && same != (err == nil) || err != nil && !fault.Is(err, fault.Invalid) {
+				t.Errorf("the cursor of list %d in list %d: %v", i, k, err)
+			}
+		}
+	}
+}
+
 // TestSlowPage: a page that comes too late is read again, whole and once.
 func TestSlowPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
