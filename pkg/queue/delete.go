@@ -90,6 +90,8 @@ func decideDeleteBatch(ctx context.Context, q *Queue, row *Batch, a ingest.Actio
 	case ingest.BatchCompleted:
 		return d, cannot(a, string(batch.State), "Failed or Held", batch.State.Becomes(),
 			"Its rows are removed after their retention; clean-up removes them now")
+	case ingest.BatchReporting, ingest.BatchUpdateReporting:
+		return d, cannot(a, string(batch.State), "Failed or Held", batch.State.Becomes(), "Wait for its report")
 	default:
 		return d, cannot(a, string(batch.State), "Failed or Held", batch.State.Becomes(),
 			"Cancel it first, and wait for its report")
