@@ -218,7 +218,7 @@ func TestAdminAction(t *testing.T) {
 		t.Errorf("errors are tried again by %+v", act.Retry)
 	}
 	for name, paths := range map[string][2]string{"Refused": {"$.error", "$.cause"},
-		"Failed": {"$.error", "$.said.errorMessage"}, "Broken": {"$.Error", "$.Cause"}, "Late": {}} {
+		"Failed": {"$.error", "$.said.errorMessage"}, "FunctionFailed": {"$.Error", "$.Cause"}, "TimedOut": {}} {
 		if st := d.States[name]; st.ErrorPath != paths[0] || st.CausePath != paths[1] {
 			t.Errorf("%s shows %s and %s", name, st.ErrorPath, st.CausePath)
 		}

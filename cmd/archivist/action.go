@@ -169,7 +169,7 @@ func (a *app) confirmable(err error) error {
 		return err
 	}
 	why := strings.TrimSuffix(err.Error(), "; "+ingest.ErrUnconfirmed.Error())
-	return fault.New(fault.Of(err), "%s; if that is wanted, run: %s", why, a.again(nil, "--confirm"))
+	return fault.New(fault.Of(err), "%s; to do it nevertheless, run: %s", why, a.again(nil, "--confirm"))
 }
 
 // acted prints what an action did and what usually follows; for programs, the state after it.

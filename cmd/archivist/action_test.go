@@ -24,7 +24,7 @@ func (s *acts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.in.Action == "delete" && !s.in.Confirm {
 		w.WriteHeader(http.StatusConflict)
 		_ = json.NewEncoder(w).Encode(v1.Problem{Type: "urn:archivist:problem:unconfirmed", Status: 409,
-			Detail: "the depositor will not hear of it; repeat it with confirm if that is wanted"})
+			Detail: "the depositor is not notified; to do it nevertheless, repeat the request with confirm"})
 		return
 	}
 	_ = json.NewEncoder(w).Encode(v1.ActionResult{ActionOutcome: v1.ActionOutcome{Action: s.in.Action, Target: "queue",
@@ -89,7 +89,7 @@ func TestActionsAsk(t *testing.T) {
 func TestConfirmingCommand(t *testing.T) {
 	_, c := actingOn(t)
 	code := c.args("job", "delete", "B-00001", "--reason", "it's wrong", "--api-key", "SECRET")
-	const want = `the depositor will not hear of it; if that is wanted, run: ` +
+	const want = `the depositor is not notified; to do it nevertheless, run: ` +
 		`archivist job delete B-00001 --reason 'it'\''s wrong' --confirm` + "\n"
 	if code != 4 || c.err.String() != "archivist: "+want {
 		t.Errorf("%d %s", code, &c.err)

@@ -20,10 +20,10 @@ type batchCmd struct {
 
 	Hold         batchHoldCmd `cmd:"" help:"Hold a batch: its waiting jobs do not start."`
 	Release      batchActCmd  `cmd:"" help:"End the hold of a batch."`
-	Cancel       batchActCmd  `cmd:"" help:"Give up all jobs of a batch that have not ended."`
+	Cancel       batchActCmd  `cmd:"" help:"End all unfinished jobs of a batch; then it reports."`
 	Delete       batchActCmd  `cmd:"" help:"Delete a failed or held batch with all its jobs."`
-	UpdateReport batchActCmd  `cmd:"" help:"Report what has changed since the report of a failed batch."`
-	CleanUp      batchActCmd  `cmd:"" help:"Remove the work files of a failed batch, or the rows of a completed one."`
+	UpdateReport batchActCmd  `cmd:"" help:"Report what has changed since the last report of a failed batch."`
+	CleanUp      batchActCmd  `cmd:"" help:"Remove the rows of a completed batch before their retention ends."`
 }
 
 // limit is how many items of a list are shown. A collection can have a million jobs, so

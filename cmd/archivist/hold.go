@@ -18,7 +18,7 @@ type holdListCmd struct{ limit }
 
 func (holdListCmd) prints() any { return v1.Hold{} }
 
-// Run lists all that stand.
+// Run lists all active ones.
 func (c *holdListCmd) Run(a *app) error {
 	list, err := a.client.Holds(a.ctx, c.more())
 	if err != nil {

@@ -24,8 +24,8 @@ type jobCmd struct {
 	Hold       jobHoldCmd       `cmd:"" help:"Hold a pending job: it waits until it is released."`
 	Release    jobActCmd        `cmd:"" help:"Release a held job: it continues."`
 	Requeue    jobActCmd        `cmd:"" help:"Requeue a failed job: it continues at the step that failed."`
-	Fail       jobActCmd        `cmd:"" help:"Fail a waiting or running job."`
-	Delete     jobActCmd        `cmd:"" help:"Give up a failed or held job."`
+	Fail       jobActCmd        `cmd:"" help:"Fail a job that has started."`
+	Delete     jobActCmd        `cmd:"" help:"Delete a failed or held job."`
 	Prioritize jobPrioritizeCmd `cmd:"" help:"Set the priority of a job."`
 	CleanUp    jobActCmd        `cmd:"" help:"Remove the work files of a failed job now."`
 }

@@ -20,7 +20,7 @@ type operationCmd struct {
 	Show      operationShowCmd  `cmd:"" help:"Show a bulk operation, and what it refused or found."`
 	Watch     operationWatchCmd `cmd:"" help:"Follow a bulk operation until it has ended."`
 	Interrupt operationActCmd   `cmd:"" help:"Stop a bulk operation. What is done, stays done."`
-	Continue  operationActCmd   `cmd:"" help:"Let an interrupted bulk operation do the rest."`
+	Continue  operationActCmd   `cmd:"" help:"Continue an interrupted bulk operation."`
 }
 
 // operationReport is the output for an operation: what it refused or found is there when it
@@ -270,7 +270,7 @@ func (c *operationActCmd) Run(a *app, k *kong.Context) error {
 
 // doctorCmd checks the system with an operation that reads everything, page by page.
 type doctorCmd struct {
-	Repair bool   `help:"Repair what can be repaired without the loss of anything."`
+	Repair bool   `help:"Repair what can be repaired without loss."`
 	Reason string `help:"Why. It is kept in the events." default:"a check" placeholder:"TEXT"`
 	Key    string `name:"idempotency-key" help:"${help_action_key}" placeholder:"KEY"`
 	Watch  bool   `default:"true" negatable:"" help:"Follow it until it has ended."`
@@ -324,7 +324,7 @@ func (a *app) follow(id string) error {
 		if o.State != v1.OperationRunning {
 			last, err = a.details(o, mostShown)
 		}
-		return sightOfOperation(last), err
+		return operationSight(last), err
 	})
 	if a.ctx.Err() != nil || fault.Is(err, fault.Unavailable) {
 		fmt.Fprintf(a.errors, "archivist: operation %s continues; to follow it, run archivist operation watch %s, "+
@@ -337,8 +337,8 @@ func (a *app) follow(id string) error {
 	return err
 }
 
-// sightOfOperation summarizes an operation.
-func sightOfOperation(r operationReport) sight {
+// operationSight summarizes an operation.
+func operationSight(r operationReport) sight {
 	o, n := r.Operation, r.Counts
 	s := sight{things: []any{r}, state: o.State, text: operationText(o), bar: true,
 		over: o.State != v1.OperationRunning}

@@ -12,7 +12,7 @@ import (
 // queueCmd shows the queue, unless another command is named.
 type queueCmd struct {
 	Show   queueShowCmd `cmd:"" default:"1" help:"Show what runs, what waits, and what is held."`
-	Pause  pauseCmd     `cmd:"" help:"Admit no jobs. Submissions are accepted, and running jobs finish."`
+	Pause  pauseCmd     `cmd:"" help:"Start no jobs. Submissions are accepted, and running jobs finish."`
 	Resume resumeCmd    `cmd:"" help:"End the pause of the queue."`
 }
 
@@ -21,7 +21,7 @@ func (queueCmd) prints() any { return v1.Queue{} }
 
 // storageCmd is for maintenance of the storage.
 type storageCmd struct {
-	Pause  pauseCmd  `cmd:"" help:"Begin to store nothing. Jobs continue up to that point, and wait."`
+	Pause  pauseCmd  `cmd:"" help:"Store no more versions. Jobs continue up to that point, and wait."`
 	Resume resumeCmd `cmd:"" help:"End the pause of the storage."`
 }
 

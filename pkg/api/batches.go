@@ -56,7 +56,7 @@ func (a *API) oneBatch(ctx context.Context, in *IDInput) (v1.Batch, error) {
 	if err != nil || wire.Hold != nil || v1.Ended(wire.State) {
 		return wire, err
 	}
-	wire.Hold, err = a.standing(ctx, ingest.Target{Kind: ingest.TargetCollection, ID: b.Collection},
+	wire.Hold, err = a.active(ctx, ingest.Target{Kind: ingest.TargetCollection, ID: b.Collection},
 		ingest.Target{Kind: ingest.TargetBatch, ID: in.ID})
 	return wire, err
 }

@@ -222,8 +222,8 @@ func holdOn(h *ingest.Hold, job, batch, collection string) *v1.Hold {
 	return &out
 }
 
-// standing returns the hold of the first of some targets that is held, nil if none is.
-func (a *API) standing(ctx context.Context, targets ...ingest.Target) (*v1.Hold, error) {
+// active returns the hold of the first of some targets that is held, nil if none is.
+func (a *API) active(ctx context.Context, targets ...ingest.Target) (*v1.Hold, error) {
 	all, err := a.Queue.Holds(ctx)
 	for _, t := range targets {
 		for _, h := range all {

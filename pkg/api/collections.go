@@ -44,7 +44,7 @@ func (a *API) collection(ctx context.Context, in *NameInput) (v1.Collection, err
 	if err != nil {
 		return v1.Collection{}, err
 	}
-	hold, err := a.standing(ctx, ingest.Target{Kind: ingest.TargetCollection, ID: in.Name})
+	hold, err := a.active(ctx, ingest.Target{Kind: ingest.TargetCollection, ID: in.Name})
 	return v1.Collection{Name: in.Name, Default: !known, Hold: hold, Profile: wireProfile(p)}, err
 }
 

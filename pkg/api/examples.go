@@ -102,7 +102,7 @@ var reportedExample = v1.ActionOutcome{Action: "update-report", Target: "batch:"
 	Summary: "batch " + batchID + " reports what has changed", From: v1.Failed, To: v1.UpdateReporting}
 
 var releasedExample = v1.ActionOutcome{Action: "release", Target: "collection:maps", Changed: true,
-	Summary: "collection maps is no longer held",
+	Summary: "collection maps is no longer on hold",
 	Next:    &v1.Bulk{Action: "release", Filter: v1.JobFilter{Collection: "maps", State: v1.Held}}}
 
 // pausedExample is the result of a pause.
@@ -128,7 +128,7 @@ var refusalExample = v1.Refusal{Job: jobID, Reason: "job " + jobID + " cannot be
 var findingExample = v1.Finding{Invariant: "batch-counts", Subject: "batch:" + batchID,
 	Evidence: "it counts 3 failed jobs; 2 of its jobs are Failed", Command: "archivist doctor --repair"}
 
-var holdExample = v1.Hold{Target: "collection:maps", Reason: "The scanner is repaired.", Actor: operator,
+var holdExample = v1.Hold{Target: "collection:maps", Reason: "Rights are unclear.", Actor: operator,
 	Since: timeExample, Until: "2026-11-23T06:00:00Z"}
 
 // interrupted is an operation after it was interrupted.

@@ -3,10 +3,11 @@ package api
 import v1 "archivist/pkg/api/v1"
 
 // onActions is what the descriptions of all actions have in common.
-const onActions = "\n\nAn action needs a reason, which is kept in the events. An action whose result is there " +
-	"already changes nothing and succeeds. `dryRun` returns what would be done. An action with consequences that are " +
-	"easily overlooked is a conflict until it has `confirm`; detail names them. With an `Idempotency-Key` the action " +
-	"is done once, and each repetition within 30 days returns the result of the first request."
+const onActions = "\n\nAn action needs a reason, which is kept in the events. If the target is already as the action " +
+	"wants it, the action changes nothing and succeeds. `dryRun` returns what would be done. An action with " +
+	"consequences that are easily overlooked is refused without `confirm`; detail names them. With an " +
+	"`Idempotency-Key` the action is done once, and each repetition within 30 days returns the result of the first " +
+	"request."
 
 // operations describes each operation in the document beyond its types, by its id.
 var operations = map[string]about{

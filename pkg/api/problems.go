@@ -52,8 +52,10 @@ var (
 		"job 01M7ZBMEYHBB62YP6RY21T1GQ6-00001 is Completed; requeue needs Failed; a job that is Completed " +
 			"cannot become anything else"}
 	unconfirmed = problemType{"unconfirmed", 409, "Confirmation needed",
-		"Read detail, and repeat the request with confirm if that is wanted.",
-		"job 01M7ZBMEYHBB62YP6RY21T1GQ6-00001 is overtaken; repeat it with confirm if that is wanted"}
+		"Read detail. To do it nevertheless, repeat the request with confirm.",
+		"version 2 of ark:/99999/fk4x is by job 01M7ZBMEYHBB62YP6RY21T1GQ7-00001, which was submitted later" +
+			" than job 01M7ZBMEYHBB62YP6RY21T1GQ6-00001: this job would replace version 2 as the newest; to do it " +
+			"nevertheless, repeat the request with confirm"}
 	changed = problemType{"changed", 409, "Changed by another request",
 		"Read the resource again, then repeat the request.", "another request changed it at the same time"}
 	tooLarge = problemType{"too-large", 413, "Request too large",
@@ -65,8 +67,9 @@ var (
 		"Correct the fields that are named in detail and errors.",
 		`state: found "done"; expected one of Pending, Held, Completed, Failed`}
 	held = problemType{"held", 423, "Held",
-		"A hold stands against it. End the hold that detail names, or wait until it ends.",
-		"collection maps is held since 2026-11-22T09:30:00Z by an operator: the scanner is repaired"}
+		"It is on hold. Release the hold that detail names, or wait until it ends.",
+		"job 01M7ZBMEYHBB62YP6RY21T1GQ6-00001 cannot be released: collection maps is on hold since " +
+			"2026-11-22T09:30:00Z by an operator: rights are unclear. Release collection maps first"}
 	tooManyRequests = problemType{"too-many-requests", 429, "Too many requests", // the gateway's
 		"Wait some seconds, then send the request again.", "Too Many Requests"}
 	internalError = problemType{"internal-error", 500, "Internal error",

@@ -14,12 +14,12 @@ import (
 )
 
 // checkBatch checks a batch's row, its newest event, and that there are counts.
-func checkBatch(ctx context.Context, x *exam) error {
+func checkBatch(ctx context.Context, x *rowCheck) error {
 	var b queue.Batch
 	if !x.decode(&b) {
 		return nil
 	}
-	if !x.sound("batch", b.Batch.ID, string(b.State), slices.Contains(ingest.BatchStates(), b.State)) {
+	if !x.valid("batch", b.Batch.ID, string(b.State), slices.Contains(ingest.BatchStates(), b.State)) {
 		return nil
 	}
 	x.batchProgress(&b)
@@ -28,7 +28,7 @@ func checkBatch(ctx context.Context, x *exam) error {
 		return err
 	}
 	if missing {
-		x.say("batch-counts", "", x.makeCounts(&b), "the batch has no row of counts: its jobs cannot end")
+		x.add("batch-counts", "", x.makeCounts(&b), "the batch has no row of counts: its jobs cannot end")
 	}
 	err = x.history(ctx, subjectOf(event.Batch, b.Batch.ID), b.Version, string(b.State))
 	should := b
@@ -38,17 +38,17 @@ func checkBatch(ctx context.Context, x *exam) error {
 }
 
 // batchProgress checks that something moves a batch on.
-func (x *exam) batchProgress(b *queue.Batch) {
+func (x *rowCheck) batchProgress(b *queue.Batch) {
 	explain := "archivist explain " + b.Batch.ID
 	place, _ := b.Batch.WorkKey()
 	switch {
 	case b.State == ingest.BatchProcessing && !b.Sealed:
-		x.say("batch-sealed", explain, nil, "the batch is Processing, but not sealed: it never reports")
+		x.add("batch-sealed", explain, nil, "the batch is Processing, but not sealed: it never reports")
 	case b.State == ingest.BatchHeld && b.Hold == nil:
-		x.say("held-reason", fmt.Sprintf("archivist batch release %s --reason …", b.Batch.ID), nil,
+		x.add("held-reason", fmt.Sprintf("archivist batch release %s --reason …", b.Batch.ID), nil,
 			"the batch is Held, but its row has no hold that says why")
 	case b.State == ingest.BatchDeleted && b.Due == 0:
-		x.say("due", explain, nil, "the batch is Deleted, but never due: its rows are not removed")
+		x.add("due", explain, nil, "the batch is Deleted, but never due: its rows are not removed")
 	default:
 		x.due(b.Due, place, b.Live(x.Queue.Now()), explain)
 	}
@@ -56,7 +56,7 @@ func (x *exam) batchProgress(b *queue.Batch) {
 
 // makeCounts makes the missing counts of a batch from its jobs. No job can enter or leave a
 // class meanwhile: that writes the counts.
-func (x *exam) makeCounts(b *queue.Batch) func(context.Context) error {
+func (x *rowCheck) makeCounts(b *queue.Batch) func(context.Context) error {
 	return func(ctx context.Context) error {
 		r := recount{Jobs: map[ingest.State]int64{}}
 		for r.After < b.Unpacked {
@@ -153,7 +153,7 @@ func (r *recount) counts() (c ingest.Counts) {
 
 // begun is the recount of a batch that continues, or a new one. A recount is valid only if
 // no job changed its class meanwhile: that writes the row of counts.
-func (x *exam) begun() *recount {
+func (x *rowCheck) begun() *recount {
 	now := written(x.Raw)
 	if x.recount == nil {
 		x.recount = &recount{}
@@ -166,7 +166,7 @@ func (x *exam) begun() *recount {
 
 // checkCounts counts the jobs of a batch and compares. A batch of more jobs than one page
 // counts is continued in the next page.
-func checkCounts(ctx context.Context, x *exam) error {
+func checkCounts(ctx context.Context, x *rowCheck) error {
 	var c queue.Counts
 	if !x.decode(&c) {
 		return nil
@@ -175,7 +175,7 @@ func checkCounts(ctx context.Context, x *exam) error {
 	x.subject = "batch:" + id
 	b, err := x.Queue.Batch(ctx, id)
 	if fault.Is(err, fault.NotFound) {
-		x.say("batch-row", restoreRow, nil, "there are counts, but no batch")
+		x.add("batch-row", restoreRow, nil, "there are counts, but no batch")
 		return nil
 	}
 	if err != nil {
@@ -219,37 +219,37 @@ func listed(c ingest.Counts) string {
 }
 
 // compareCounts compares a batch and its counts with its jobs.
-func (x *exam) compareCounts(b *queue.Batch, c queue.Counts, r *recount) {
+func (x *rowCheck) compareCounts(b *queue.Batch, c queue.Counts, r *recount) {
 	if r.unknown() {
 		return // that is a finding of its own; the job's class is not known
 	}
 	is := r.counts()
 	ended := b.State == ingest.BatchCompleted || b.State == ingest.BatchDeleted
 	if ended && is.Open() > 0 {
-		x.say("batch-open-jobs", "archivist batch show "+b.Batch.ID, nil, "the batch is %s, with %d open jobs", b.State,
+		x.add("batch-open-jobs", "archivist batch show "+b.Batch.ID, nil, "the batch is %s, with %d open jobs", b.State,
 			is.Open())
 	}
 	if b.State == ingest.BatchCompleted && is.Failed > 0 {
-		x.say("batch-open-jobs", "archivist batch show "+b.Batch.ID, nil, "the batch is Completed, with %d failed jobs",
+		x.add("batch-open-jobs", "archivist batch show "+b.Batch.ID, nil, "the batch is Completed, with %d failed jobs",
 			is.Failed)
 	}
 	if b.State == ingest.BatchDeleted {
 		return // the rows of its jobs are being removed
 	}
 	if len(r.Missing) > 0 {
-		x.say("job-row", restoreRow, nil,
+		x.add("job-row", restoreRow, nil,
 			"the batch has %d jobs; those of these rows are missing: %s", b.Unpacked, r.missing())
 		return // corrected counts would hide that
 	}
 	if is != c.Counts {
-		x.say("batch-counts", "", func(ctx context.Context) error {
+		x.add("batch-counts", "", func(ctx context.Context) error {
 			row := c
 			row.Counts = is
 			return x.commit(ctx, func(tx *table.Tx) { tx.Save(&row) })
-		}, "it counts %s; its jobs are %s", listed(c.Counts), listed(is))
+		}, "its counts are %s; its jobs are %s", listed(c.Counts), listed(is))
 	}
 	if b.Sealed && is.Sum() != int64(b.Expected) {
-		x.say("batch-sum", "archivist batch show "+b.Batch.ID, nil, "it is sealed and expects %d jobs; it has %d",
+		x.add("batch-sum", "archivist batch show "+b.Batch.ID, nil, "it is sealed and expects %d jobs; it has %d",
 			b.Expected, is.Sum())
 	}
 }

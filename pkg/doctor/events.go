@@ -27,7 +27,7 @@ func subjectType(name string) event.Type {
 
 // checkEvent checks that the event before this one exists: so there are no gaps. The first
 // event of a batch must have the batch's row, or those that follow say that it was deleted.
-func checkEvent(ctx context.Context, x *exam) error {
+func checkEvent(ctx context.Context, x *rowCheck) error {
 	var e event.Row
 	if !x.decode(&e) {
 		return nil
@@ -35,7 +35,7 @@ func checkEvent(ctx context.Context, x *exam) error {
 	name, id, _ := strings.Cut(x.PK, "#")
 	s := subjectOf(subjectType(name), id)
 	if event.Key(s, e.Version) != x.Key {
-		x.say("event-key", lostHistory, nil, "the event says that it is number %d", e.Version)
+		x.add("event-key", lostHistory, nil, "the event has the number %d, which differs from its key", e.Version)
 		return nil
 	}
 	if e.Version == 1 {
@@ -47,7 +47,7 @@ func checkEvent(ctx context.Context, x *exam) error {
 	}
 	missing, err := x.missing(ctx, previous)
 	if missing {
-		x.say("event-gap", lostHistory, nil, "there is event %d, but no event %d", e.Version, e.Version-1)
+		x.add("event-gap", lostHistory, nil, "there is event %d, but no event %d", e.Version, e.Version-1)
 	}
 	return err
 }
@@ -62,7 +62,7 @@ func (d Doctor) missing(ctx context.Context, k table.Key) (bool, error) {
 }
 
 // subjectExists checks that a batch with events has a row, unless it was deleted.
-func (x *exam) subjectExists(ctx context.Context, s event.Subject) error {
+func (x *rowCheck) subjectExists(ctx context.Context, s event.Subject) error {
 	if s.Type != event.Batch || x.before.PK == x.PK {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (x *exam) subjectExists(ctx context.Context, s event.Subject) error {
 	last, err := x.lastChange(ctx, s)
 	if err == nil && last.To != string(ingest.BatchDeleted) {
 		x.subject = "batch:" + s.ID
-		x.say("batch-row", restoreRow, nil,
+		x.add("batch-row", restoreRow, nil,
 			"the batch has no row; by its events it is %s", last.To)
 	}
 	return err
@@ -108,7 +108,7 @@ func changeIn(rows []event.Row) (c queue.Change) {
 
 // history checks that the newest event of a subject has the row's version, and names its
 // state ("" for a subject without states).
-func (x *exam) history(ctx context.Context, s event.Subject, version int64, state string) error {
+func (x *rowCheck) history(ctx context.Context, s event.Subject, version int64, state string) error {
 	var rows []event.Row
 	var last event.Row
 	if x.before.Key == event.Key(s, version) && x.before.Decode(&last) == nil {
@@ -126,17 +126,17 @@ func (x *exam) history(ctx context.Context, s event.Subject, version int64, stat
 		found = rows[0].Version
 	}
 	if found != version {
-		x.say("event-last", lostHistory, nil, "the row is at version %d, its newest event is %d", version, found)
+		x.add("event-last", lostHistory, nil, "the row is at version %d, its newest event is %d", version, found)
 		return nil
 	}
 	if to := changeIn(rows).To; state != "" && to != "" && to != state {
-		x.say("event-state", lostHistory, nil, "the row is %s, by its newest event it is %s", state, to)
+		x.add("event-state", lostHistory, nil, "the row is %s, by its newest event it is %s", state, to)
 	}
 	return nil
 }
 
 // checkCollection checks the history of a profile.
-func checkCollection(ctx context.Context, x *exam) error {
+func checkCollection(ctx context.Context, x *rowCheck) error {
 	var row struct {
 		table.Head
 		Number int64 `dynamo:"version"`

@@ -99,8 +99,8 @@ func (p *page) checkPlace(ctx context.Context, shown table.Head) error {
 		}
 		return p.report(ctx, []problem{{Finding: queue.Finding{Invariant: "index-stale", Subject: shown.Key().String(),
 			Evidence: "the index work shows it at " + shown.WorkPK + " " + shown.WorkSK + ", where the row is not",
-			Command: "run the doctor again: DynamoDB updates the index. If it stays, ask AWS Support. " +
-				"Nothing is decided by the index"}}})
+			Command: "run the doctor again: DynamoDB updates the index. If the finding stays, ask AWS Support. " +
+				"No decision depends on the index"}}})
 	}
 	return nil
 }

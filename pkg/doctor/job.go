@@ -19,12 +19,12 @@ import (
 
 // checkJob checks a job's row, the rows that it owns, its newest event, and what is
 // recorded of its version.
-func checkJob(ctx context.Context, x *exam) error {
+func checkJob(ctx context.Context, x *rowCheck) error {
 	var j queue.Job
 	if !x.decode(&j) {
 		return nil
 	}
-	if !x.sound("job", j.Job.ID, string(j.State), slices.Contains(ingest.JobStates(), j.State)) {
+	if !x.valid("job", j.Job.ID, string(j.State), slices.Contains(ingest.JobStates(), j.State)) {
 		return nil
 	}
 	x.progress(&j)
@@ -36,31 +36,31 @@ func checkJob(ctx context.Context, x *exam) error {
 	return err
 }
 
-// sound checks that a job or batch has the id of its key, and is in a state that there is.
-func (x *exam) sound(what, id, state string, known bool) bool {
+// valid checks that a job or batch has the id of its key, and is in a state that there is.
+func (x *rowCheck) valid(what, id, state string, known bool) bool {
 	x.subject = what + ":" + id
 	own := x.PK == strings.ToUpper(what)+"#"+id
 	switch {
 	case !known:
-		x.say("state", restoreRow, nil, "there is no state %q", state)
+		x.add("state", restoreRow, nil, "there is no state %q", state)
 	case !own:
-		x.say("row-key", restoreRow, nil, "the row says that it is %s %s", what, id)
+		x.add("row-key", restoreRow, nil, "the row says that it is %s %s", what, id)
 	}
 	return known && own
 }
 
 // progress checks that something moves a job on: a gate, a worker or the sweep.
-func (x *exam) progress(j *queue.Job) {
+func (x *rowCheck) progress(j *queue.Job) {
 	explain := "archivist explain " + j.Job.ID
 	place, _ := j.Job.WorkKey()
 	switch {
 	case j.Running() != j.HasSlot:
-		x.say("job-slot", fmt.Sprintf("archivist job fail %s --reason …, then requeue it", j.Job.ID), nil,
+		x.add("job-slot", fmt.Sprintf("archivist job fail %s --reason …, then requeue it", j.Job.ID), nil,
 			"the job is %s, running: %v, with a slot: %v", j.State, j.Running(), j.HasSlot)
 	case j.Waiting() && j.Turn == "":
-		x.say("job-turn", explain, nil, "the job is %s and at a gate without a turn: the gate cannot find it", j.State)
+		x.add("job-turn", explain, nil, "the job is %s and at a gate without a turn: the gate cannot find it", j.State)
 	case j.State == ingest.Held && j.Hold == nil:
-		x.say("held-reason", fmt.Sprintf("archivist job release %s --reason …", j.Job.ID), nil,
+		x.add("held-reason", fmt.Sprintf("archivist job release %s --reason …", j.Job.ID), nil,
 			"the job is Held, but its row has no hold that says why")
 	default:
 		x.due(j.Due, place, j.Live(x.Queue.Now()), explain)
@@ -68,11 +68,11 @@ func (x *exam) progress(j *queue.Job) {
 }
 
 // due checks that an item at a place that the sweep checks is due, and not past due for long.
-func (x *exam) due(due int64, place string, live bool, command string) {
+func (x *rowCheck) due(due int64, place string, live bool, command string) {
 	swept := place == ingest.WorkCleanUp || place == ingest.PlaceMail || strings.HasPrefix(place, duePlace)
 	switch {
 	case swept && due == 0:
-		x.say("due", command, nil, "it is never due: no sweep checks it")
+		x.add("due", command, nil, "it is never due: no sweep checks it")
 	case swept && x.late(due, place) && !live:
 		x.overdue(due, command)
 	}
@@ -82,27 +82,27 @@ func (x *exam) due(due int64, place string, live bool, command string) {
 var duePlace = strings.TrimSuffix(ingest.DuePK(0), "0")
 
 // overdue says that the sweep has not acted on an item.
-func (x *exam) overdue(due int64, command string) {
-	x.say("overdue", command+"; if nothing is swept, look at the scheduler's alarms (docs/operations.md)", nil,
+func (x *rowCheck) overdue(due int64, command string) {
+	x.add("overdue", command+"; if nothing is swept, look at the scheduler's alarms (docs/operations.md)", nil,
 		"it was due at %s, and nothing has happened for %s", ingest.Timestamp(due),
 		x.Queue.Now().Sub(time.UnixMilli(due)).Round(time.Second))
 }
 
 // owned checks that the rows exist that a job owns.
-func (x *exam) owned(ctx context.Context, j *queue.Job) error {
+func (x *rowCheck) owned(ctx context.Context, j *queue.Job) error {
 	for _, want := range queue.Owned(&j.Job) {
 		var row queue.Reservation
 		err := x.Queue.Table.Get(ctx, want.Key(), &row)
 		switch {
 		case fault.Is(err, fault.NotFound):
-			x.say("reservation-missing", "", x.reserve(j, want), "the job has %s, but there is no such row", want.Key())
+			x.add("reservation-missing", "", x.reserve(j, want), "the job has %s, but there is no such row", want.Key())
 		case err != nil:
 			return err
 		case row.Owner != want.Owner:
 			command := fmt.Sprintf("archivist job fail %s --reason …: two jobs must not own one row", j.Job.ID)
-			x.say("reservation-owner", command, nil, "the job has %s, but the row's owner is %s", want.Key(), row.Owner)
+			x.add("reservation-owner", command, nil, "the job has %s, but the row's owner is %s", want.Key(), row.Owner)
 		case row.Bytes != want.Bytes:
-			x.say("reservation-bytes", "", x.resize(j, row, want.Bytes), "the job needs %d bytes, its row %s has %d",
+			x.add("reservation-bytes", "", x.resize(j, row, want.Bytes), "the job needs %d bytes, its row %s has %d",
 				want.Bytes, want.Key(), row.Bytes)
 		}
 	}
@@ -110,7 +110,7 @@ func (x *exam) owned(ctx context.Context, j *queue.Job) error {
 }
 
 // reserve inserts a missing row of a job.
-func (x *exam) reserve(j *queue.Job, row queue.Reservation) func(context.Context) error {
+func (x *rowCheck) reserve(j *queue.Job, row queue.Reservation) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return x.commit(ctx, func(tx *table.Tx) {
 			tx.Insert(&row)
@@ -120,7 +120,7 @@ func (x *exam) reserve(j *queue.Job, row queue.Reservation) func(context.Context
 }
 
 // resize sets the bytes of a job's space.
-func (x *exam) resize(j *queue.Job, row queue.Reservation, bytes int64) func(context.Context) error {
+func (x *rowCheck) resize(j *queue.Job, row queue.Reservation, bytes int64) func(context.Context) error {
 	return func(ctx context.Context) error {
 		row.Bytes = bytes
 		return x.commit(ctx, func(tx *table.Tx) {
@@ -132,12 +132,12 @@ func (x *exam) resize(j *queue.Job, row queue.Reservation, bytes int64) func(con
 
 // recorded checks that the version of a Completed job is recorded. The check of the storage
 // root compares what is recorded with what is stored.
-func (x *exam) recorded(ctx context.Context, j *ingest.Job) error {
+func (x *rowCheck) recorded(ctx context.Context, j *ingest.Job) error {
 	if j.State != ingest.Completed {
 		return nil
 	}
 	if j.Primary == "" || j.ObjectVersion == 0 {
-		x.say("completed-version", "archivist job show "+j.ID, nil,
+		x.add("completed-version", "archivist job show "+j.ID, nil,
 			"the job is Completed, but names no stored version")
 		return nil
 	}
@@ -148,15 +148,15 @@ func (x *exam) recorded(ctx context.Context, j *ingest.Job) error {
 	stored, err := x.root().Head(ctx, j.Primary)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		x.say("completed-stored", lostContent(j.Primary), nil,
+		x.add("completed-stored", lostContent(j.Primary), nil,
 			"the job is Completed as %s v%d, which is not in the storage root", j.Primary, j.ObjectVersion)
 	case err != nil:
 		return err
 	case stored.Head < j.ObjectVersion:
-		x.say("completed-stored", lostContent(j.Primary), nil,
+		x.add("completed-stored", lostContent(j.Primary), nil,
 			"the job is Completed as %s v%d; the stored object is at v%d", j.Primary, j.ObjectVersion, stored.Head)
 	default:
-		x.say("completed-recorded", "archivist object reindex "+j.Primary, x.reindex(j.Primary),
+		x.add("completed-recorded", "archivist object reindex "+j.Primary, x.reindex(j.Primary),
 			"the job is Completed as %s v%d, which is stored, but not recorded", j.Primary, j.ObjectVersion)
 	}
 	return nil
@@ -167,7 +167,7 @@ func (p *page) reindex(ark string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, done, err := p.Reindexer.Object(ctx, ark, actor, p.until)
 		if err == nil && !done {
-			err = fault.New(fault.Unavailable, "the time was too short; run it again")
+			err = fault.New(fault.Unavailable, "the time was not enough; run it again")
 		}
 		return err
 	}
@@ -178,7 +178,7 @@ const actor = "doctor"
 
 // checkReservation checks that the owner of a slot, space, lock or place in line lives and
 // has it.
-func checkReservation(ctx context.Context, x *exam) error {
+func checkReservation(ctx context.Context, x *rowCheck) error {
 	var row queue.Reservation
 	if !x.decode(&row) {
 		return nil
@@ -195,12 +195,12 @@ func checkReservation(ctx context.Context, x *exam) error {
 		}
 		why = fmt.Sprintf("its owner, job %s, is %s and does not have it", row.Owner, owner.State)
 	}
-	x.say("reservation-owner", "", x.free(owner, row.Owner), "%s", why)
+	x.add("reservation-owner", "", x.free(owner, row.Owner), "%s", why)
 	return nil
 }
 
 // free removes a row whose owner does not have it.
-func (x *exam) free(owner *queue.Job, name string) func(context.Context) error {
+func (x *rowCheck) free(owner *queue.Job, name string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return x.commit(ctx, func(tx *table.Tx) {
 			tx.RemoveOwned(x.Key, name)
@@ -214,7 +214,7 @@ func (x *exam) free(owner *queue.Job, name string) func(context.Context) error {
 }
 
 // checkMail checks that a pending mail is tried.
-func checkMail(_ context.Context, x *exam) error {
+func checkMail(_ context.Context, x *rowCheck) error {
 	var m queue.Mail
 	if !x.decode(&m) {
 		return nil

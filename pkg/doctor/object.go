@@ -14,14 +14,14 @@ import (
 
 // checkObject checks an object's row: the object is stored, its newest version is recorded,
 // and its history is complete. The check of the storage root compares the contents.
-func checkObject(ctx context.Context, x *exam) error {
+func checkObject(ctx context.Context, x *rowCheck) error {
 	var o inventory.Object
 	if !x.decode(&o) {
 		return nil
 	}
 	x.subject = o.ARK
 	if x.PK != "OBJECT#"+o.ARK {
-		x.say("row-key", restoreRow, nil, "the row says that it is %s", o.ARK)
+		x.add("row-key", restoreRow, nil, "the row says that it is %s", o.ARK)
 		return nil
 	}
 	etag, err := x.root().ETag(ctx, o.ARK)
@@ -29,7 +29,7 @@ func checkObject(ctx context.Context, x *exam) error {
 		return err
 	}
 	if etag == "" {
-		x.say("object-stored", lostContent(o.ARK), nil,
+		x.add("object-stored", lostContent(o.ARK), nil,
 			"version %d is recorded, but the storage root has no inventory of it", o.HeadOf)
 	}
 	var last []inventory.Version
@@ -52,16 +52,16 @@ func checkObject(ctx context.Context, x *exam) error {
 }
 
 // rebuilt is a problem of the rows of an object, which are made again if it is stored.
-func (x *exam) rebuilt(etag, ark, invariant, evidence string, args ...any) {
+func (x *rowCheck) rebuilt(etag, ark, invariant, evidence string, args ...any) {
 	if etag == "" {
-		x.say(invariant, lostContent(ark), nil, evidence, args...)
+		x.add(invariant, lostContent(ark), nil, evidence, args...)
 		return
 	}
-	x.say(invariant, "archivist object reindex "+ark, x.reindex(ark), evidence, args...)
+	x.add(invariant, "archivist object reindex "+ark, x.reindex(ark), evidence, args...)
 }
 
 // checkVersion checks that the version before this one is recorded, and the object itself.
-func checkVersion(ctx context.Context, x *exam) error {
+func checkVersion(ctx context.Context, x *rowCheck) error {
 	var v inventory.Version
 	if !x.decode(&v) {
 		return nil
@@ -69,7 +69,7 @@ func checkVersion(ctx context.Context, x *exam) error {
 	ark := strings.TrimPrefix(x.PK, "OBJECT#")
 	x.subject = ark
 	if v.ARK != ark || inventory.VersionKey(ark, v.Number) != x.Key {
-		x.say("row-key", restoreRow, nil, "the row says that it is %s v%d", v.ARK, v.Number)
+		x.add("row-key", restoreRow, nil, "the row says that it is %s v%d", v.ARK, v.Number)
 		return nil
 	}
 	needs, what := table.Key{PK: x.PK, SK: "OBJECT"}, "the object"
@@ -80,7 +80,7 @@ func checkVersion(ctx context.Context, x *exam) error {
 	if x.before.Key == needs {
 		twice := v.Number > 1 && x.before.Decode(&previous) == nil && v.Job != "" && v.Job == previous.Job
 		if twice {
-			x.say("version-twice", "archivist object show "+ark, nil, "job %s has stored the versions %d and %d", v.Job,
+			x.add("version-twice", "archivist object show "+ark, nil, "job %s has stored the versions %d and %d", v.Job,
 				previous.Number, v.Number)
 		}
 		return nil
@@ -97,7 +97,7 @@ func checkVersion(ctx context.Context, x *exam) error {
 }
 
 // checkLocalID checks that the object of a local id is reserved.
-func checkLocalID(ctx context.Context, x *exam) error {
+func checkLocalID(ctx context.Context, x *rowCheck) error {
 	var row struct {
 		table.Head
 		ARK string `dynamo:"ark"`
@@ -113,18 +113,18 @@ func checkLocalID(ctx context.Context, x *exam) error {
 	switch {
 	case err != nil:
 	case etag == "":
-		x.say("local-id", "restore the row ARK#"+row.ARK+" from a backup of the table", nil,
+		x.add("local-id", "restore the row ARK#"+row.ARK+" from a backup of the table", nil,
 			"it is the local id of %s, which is not reserved and not stored", row.ARK)
 	default:
-		x.say("local-id", "archivist object reindex "+row.ARK, x.reindex(row.ARK),
+		x.add("local-id", "archivist object reindex "+row.ARK, x.reindex(row.ARK),
 			"it is the local id of %s, which is stored, but not reserved", row.ARK)
 	}
 	return err
 }
 
 // recordedAs compares the rows of a stored object with it, and returns what is wrong, ""
-// if nothing is. mend reports whether reindexing corrects it.
-func (d Doctor) recordedAs(ctx context.Context, s *ocfl.Stored) (why string, mend bool, err error) {
+// if nothing is. repairable reports whether reindexing corrects it.
+func (d Doctor) recordedAs(ctx context.Context, s *ocfl.Stored) (why string, repairable bool, err error) {
 	rows := d.Reindexer.Inventory
 	o, err := rows.Object(ctx, s.ID)
 	if fault.Is(err, fault.NotFound) {

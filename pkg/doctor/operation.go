@@ -11,14 +11,14 @@ import (
 )
 
 // checkHold checks that what is held exists. A collection exists without rows.
-func checkHold(ctx context.Context, x *exam) error {
+func checkHold(ctx context.Context, x *rowCheck) error {
 	var h queue.Hold
 	if !x.decode(&h) {
 		return nil
 	}
 	x.subject = h.Target().String()
 	if want := strings.TrimSuffix(string(h.Scope)+"#"+h.ID, "#"); x.SK != want {
-		x.say("row-key", "archivist hold list", nil, "the row says that it is the hold %s", want)
+		x.add("row-key", "archivist hold list", nil, "the row says that it is the hold %s", want)
 		return nil
 	}
 	if h.Scope != ingest.TargetBatch {
@@ -27,13 +27,13 @@ func checkHold(ctx context.Context, x *exam) error {
 	batch := subjectOf(event.Batch, h.ID).Key()
 	missing, err := x.missing(ctx, batch)
 	if missing {
-		x.say("hold-target", "", x.removeWithout(&h, batch), "the batch does not exist")
+		x.add("hold-target", "", x.removeWithout(&h, batch), "the batch does not exist")
 	}
 	return err
 }
 
 // removeWithout removes a row that belongs to another one, if that does not exist.
-func (x *exam) removeWithout(row table.Row, other table.Key) func(context.Context) error {
+func (x *rowCheck) removeWithout(row table.Row, other table.Key) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return x.commit(ctx, func(tx *table.Tx) {
 			tx.Remove(row)
@@ -43,7 +43,7 @@ func (x *exam) removeWithout(row table.Row, other table.Key) func(context.Contex
 }
 
 // checkQueue checks the history of pauses.
-func checkQueue(ctx context.Context, x *exam) error {
+func checkQueue(ctx context.Context, x *rowCheck) error {
 	var row struct {
 		table.Head
 		Number int64 `dynamo:"version"`
@@ -55,7 +55,7 @@ func checkQueue(ctx context.Context, x *exam) error {
 }
 
 // checkOperation checks that a running operation makes progress, and its history.
-func checkOperation(ctx context.Context, x *exam) error {
+func checkOperation(ctx context.Context, x *rowCheck) error {
 	var o queue.Operation
 	if !x.decode(&o) {
 		return nil
@@ -72,7 +72,7 @@ func checkOperation(ctx context.Context, x *exam) error {
 
 // checkReceipt checks that the operation of an item exists. The receipt of a request is no
 // item.
-func checkReceipt(ctx context.Context, x *exam) error {
+func checkReceipt(ctx context.Context, x *rowCheck) error {
 	var row struct {
 		table.Head
 		Job string `dynamo:"id,omitempty"`
@@ -92,7 +92,7 @@ func checkReceipt(ctx context.Context, x *exam) error {
 	if !missing {
 		x.known.Store(operation, true)
 	} else {
-		x.say("receipt-operation", "", x.removeWithout(&row.Head, operation),
+		x.add("receipt-operation", "", x.removeWithout(&row.Head, operation),
 			"it is an item of an operation that does not exist")
 	}
 	return nil

@@ -108,7 +108,7 @@ const settleTries = 3
 // the check.
 func (p *page) examine(ctx context.Context, row, before table.Raw, from *recount) (out examined, err error) {
 	for range settleTries {
-		x := &exam{page: p, Raw: row, before: before, recount: from}
+		x := &rowCheck{page: p, Raw: row, before: before, recount: from}
 		err := x.check(ctx)
 		changed := errors.Is(err, errChanged)
 		if err != nil && !changed || len(x.problems) == 0 && !changed {
@@ -141,8 +141,8 @@ func written(row table.Raw) (w writing) {
 	return w
 }
 
-// exam is the check of one row.
-type exam struct {
+// rowCheck is the check of one row.
+type rowCheck struct {
 	*page
 	table.Raw
 	before   table.Raw
@@ -152,8 +152,8 @@ type exam struct {
 	recount, unfinished *recount // of a batch's jobs: begun, and to be continued by the next page
 }
 
-// say adds a problem. Without a repair, command says what a person has to do.
-func (x *exam) say(invariant, command string, repair func(ctx context.Context) error, evidence string, args ...any) {
+// add adds a problem. Without a repair, command says what a person has to do.
+func (x *rowCheck) add(invariant, command string, repair func(context.Context) error, evidence string, args ...any) {
 	one := problem{repair: repair}
 	one.Invariant, one.Command, one.Evidence = invariant, command, fmt.Sprintf(evidence, args...)
 	one.Subject = x.subject
@@ -168,7 +168,7 @@ func (x *exam) say(invariant, command string, repair func(ctx context.Context) e
 type kind struct {
 	pk, sk  string
 	expires bool // DynamoDB may delete the row after some time
-	check   func(ctx context.Context, x *exam) error
+	check   func(ctx context.Context, x *rowCheck) error
 }
 
 // kinds lists every kind of rows. A row of none of them is a finding.
@@ -215,10 +215,10 @@ func kindOf(k table.Key) (kind, bool) {
 const restoreRow = "restore the row from a backup of the table (docs/restore.md)"
 
 // check checks the row by its kind.
-func (x *exam) check(ctx context.Context) error {
+func (x *rowCheck) check(ctx context.Context) error {
 	k, known := kindOf(x.Key)
 	if !known {
-		x.say("row-kind", "find out what wrote it: no part of this release reads it", nil,
+		x.add("row-kind", "find out what wrote it: no part of this release reads it", nil,
 			"no part of the system has rows of this kind")
 		return nil
 	}
@@ -227,7 +227,7 @@ func (x *exam) check(ctx context.Context) error {
 		return nil
 	}
 	if h.ExpiresAt > 0 && !k.expires {
-		x.say("row-expires", "", x.keep(h), "DynamoDB will delete the row, which must stay")
+		x.add("row-expires", "", x.keep(h), "DynamoDB will delete the row, which must stay")
 	}
 	if k.check == nil {
 		return nil
@@ -236,7 +236,7 @@ func (x *exam) check(ctx context.Context) error {
 }
 
 // keep removes the expiry of a row.
-func (x *exam) keep(h table.Head) func(context.Context) error {
+func (x *rowCheck) keep(h table.Head) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return x.Queue.Table.Change(ctx, x.Key, x.Queue.NewID(), func(u *dynamo.Update) {
 			u.Remove("gone").If("rev = ?", h.Rev)
@@ -246,7 +246,7 @@ func (x *exam) keep(h table.Head) func(context.Context) error {
 
 // decode reads the row into a struct. A row that cannot be read is a problem, and false is
 // returned.
-func (x *exam) decode(row any) bool {
+func (x *rowCheck) decode(row any) bool {
 	err := x.Decode(row)
 	if err != nil {
 		x.problems = append(x.problems, unchecked(x.Key.String(), err)...)
@@ -256,7 +256,7 @@ func (x *exam) decode(row any) bool {
 
 // placed compares a row's places in the indexes with those that it should have. save saves
 // the row as it should be.
-func (x *exam) placed(is, should table.Head, live bool, save func(tx *table.Tx)) {
+func (x *rowCheck) placed(is, should table.Head, live bool, save func(tx *table.Tx)) {
 	if is == should {
 		return
 	}
@@ -264,7 +264,7 @@ func (x *exam) placed(is, should table.Head, live bool, save func(tx *table.Tx))
 	if !live { // the write of a repair would take it from its worker, which corrects it anyway
 		repair = func(ctx context.Context) error { return x.commit(ctx, save) }
 	}
-	x.say("index-place", "", repair, "the row is at %q %q of the index work and at %q %q of the index list; "+
+	x.add("index-place", "", repair, "the row is at %q %q of the index work and at %q %q of the index list; "+
 		"its places are %q %q and %q %q", is.WorkPK, is.WorkSK, is.ListPK, is.ListSK, should.WorkPK, should.WorkSK,
 		should.ListPK, should.ListSK)
 }

@@ -119,12 +119,12 @@ func (p *page) checkLarge(ctx context.Context, prefix, after string) error {
 	return nil
 }
 
-// strayKey is the problem of a key that is none of an object.
+// strayKey is the problem of a key that belongs to no object.
 func strayKey(key string) []problem {
 	if ocfl.IsOwn(key) {
 		return nil
 	}
 	return []problem{{Finding: queue.Finding{Invariant: "storage-key", Subject: key,
-		Evidence: "the key is none of an object, nor one of the storage root's own files",
-		Command:  "find out what wrote it; no route or repair removes it"}}}
+		Evidence: "the key belongs to no object, and is not one of the storage root's own files",
+		Command:  "find out what wrote it; Archivist does not remove it"}}}
 }

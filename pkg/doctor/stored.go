@@ -43,7 +43,7 @@ func (p *page) checkStored(ctx context.Context, prefix, after string, known []bu
 	case fault.Is(err, fault.NotFound) || fault.Is(err, fault.Stale):
 		return nil, "", nil // the object changed during the check
 	default:
-		s.say("storage-readable", lostKeys(prefix), nil, "the root inventory cannot be read: %v", err)
+		s.add("storage-readable", lostKeys(prefix), nil, "the root inventory cannot be read: %v", err)
 		return s.problems, "", nil
 	}
 	if err := s.check(ctx, after == ""); err != nil {
@@ -77,7 +77,7 @@ func (s *storedObject) etag() string {
 	return s.found.Object.ETag()
 }
 
-func (s *storedObject) say(invariant, command string, repair func(context.Context) error, evidence string,
+func (s *storedObject) add(invariant, command string, repair func(context.Context) error, evidence string,
 	args ...any) {
 	s.problems = append(s.problems, problem{Finding: queue.Finding{Invariant: invariant, Subject: s.subject,
 		Evidence: fmt.Sprintf(evidence, args...), Command: command}, repair: repair})
@@ -92,18 +92,18 @@ func (s *storedObject) check(ctx context.Context, rows bool) error {
 	}
 	s.subject = o.ID
 	if ocfl.Prefix(o.ID) != s.prefix {
-		s.say("storage-place", lostKeys(s.prefix), nil, "the inventory at %s is of %s, whose place is %s", s.prefix,
+		s.add("storage-place", lostKeys(s.prefix), nil, "the inventory at %s is of %s, whose place is %s", s.prefix,
 			o.ID, ocfl.Prefix(o.ID))
 		return nil
 	}
-	why, mend, err := "", true, error(nil)
+	why, repairable, err := "", true, error(nil)
 	if rows || len(s.found.Damage) > 0 {
-		why, mend, err = s.recordedAs(ctx, o)
+		why, repairable, err = s.recordedAs(ctx, o)
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.damage(ctx, why == "" || mend); err != nil {
+	if err := s.damage(ctx, why == "" || repairable); err != nil {
 		return err
 	}
 	if why == "" || !rows {
@@ -111,11 +111,11 @@ func (s *storedObject) check(ctx context.Context, rows bool) error {
 	}
 	ended, err := s.Queue.JobEnded(ctx, o.Job(o.Head))
 	switch {
-	case err != nil || !ended && mend: // its job records it
-	case mend:
-		s.say("storage-recorded", "archivist object reindex "+o.ID, s.reindex(o.ID), "%s", why)
+	case err != nil || !ended && repairable: // its job records it
+	case repairable:
+		s.add("storage-recorded", "archivist object reindex "+o.ID, s.reindex(o.ID), "%s", why)
 	default:
-		s.say("storage-recorded", lostContent(o.ID)+"; the root inventory may be an older one", nil, "%s", why)
+		s.add("storage-recorded", lostContent(o.ID)+"; the root inventory may be an older one", nil, "%s", why)
 	}
 	return err
 }
@@ -128,7 +128,7 @@ func (s *storedObject) damage(ctx context.Context, trusted bool) error {
 		return err
 	}
 	for _, d := range s.found.Damage {
-		is, safe, err := s.stands(ctx, d)
+		is, safe, err := s.persists(ctx, d)
 		if err != nil {
 			return err
 		}
@@ -140,13 +140,13 @@ func (s *storedObject) damage(ctx context.Context, trusted bool) error {
 		case d.Kind == ocfl.Missing:
 			command, repair = lostKeys(s.prefix), nil
 		case d.Kind == ocfl.Foreign:
-			command, repair = "find out what wrote them; no route or repair removes them", nil
+			command, repair = "find out what wrote them; Archivist does not remove them", nil
 		case d.Kind == ocfl.Undeclared:
 			repair = s.declare
 		case lost || !trusted || !safe:
 			command, repair = keepKeys, nil
 		}
-		s.say(name, command, repair, "%s: %s", damageText[d.Kind], keysOf(d))
+		s.add(name, command, repair, "%s: %s", damageText[d.Kind], keysOf(d))
 	}
 	return nil
 }
@@ -161,8 +161,8 @@ var damageText = map[ocfl.DamageKind]string{
 	ocfl.Uncommitted: "these keys are of a version that was never committed",
 	ocfl.Undeclared:  "the declaration of the object is missing",
 	ocfl.Stale:       "the sidecar differs from the root inventory",
-	ocfl.Differing:   "these differ from the root inventory",
-	ocfl.Foreign:     "these keys are nothing that belongs to an object",
+	ocfl.Differing:   "these keys differ from the root inventory",
+	ocfl.Foreign:     "these keys do not belong to an object",
 }
 
 func keysOf(d ocfl.Damage) string {
@@ -181,16 +181,16 @@ func keysOf(d ocfl.Damage) string {
 func (s *storedObject) lost(ctx context.Context) (bool, error) {
 	for _, d := range s.found.Damage {
 		if d.Kind == ocfl.Missing {
-			is, _, err := s.stands(ctx, d)
+			is, _, err := s.persists(ctx, d)
 			return is, err
 		}
 	}
 	return false, nil
 }
 
-// stands reports whether damage is still there and no job will correct it, and whether the
+// persists reports whether damage is still there and no job will correct it, and whether the
 // keys are safe to remove.
-func (s *storedObject) stands(ctx context.Context, d ocfl.Damage) (is, safe bool, err error) {
+func (s *storedObject) persists(ctx context.Context, d ocfl.Damage) (is, safe bool, err error) {
 	switch d.Kind {
 	case ocfl.Missing, ocfl.Undeclared:
 		is, err = s.absent(ctx, d.Keys)
@@ -199,9 +199,9 @@ func (s *storedObject) stands(ctx context.Context, d ocfl.Damage) (is, safe bool
 		is, err = s.Queue.JobEnded(ctx, s.found.Object.Job(s.found.Object.Head))
 		return is, true, err
 	case ocfl.Unnamed:
-		return s.over(ctx, d.Job)
+		return s.done(ctx, d.Job)
 	case ocfl.Uncommitted:
-		return s.overAll(ctx)
+		return s.allDone(ctx)
 	}
 	return true, false, nil
 }
@@ -220,25 +220,25 @@ func (s *storedObject) absent(ctx context.Context, keys []string) (bool, error) 
 	return false, nil
 }
 
-// overAll is over for all jobs that wrote to the uncommitted version, and for one that has
+// allDone is done for all jobs that wrote to the uncommitted version, and for one that has
 // the lock of the object.
-func (s *storedObject) overAll(ctx context.Context) (over, safe bool, err error) {
+func (s *storedObject) allDone(ctx context.Context) (done, safe bool, err error) {
 	owner, err := s.lockedBy(ctx, s.id())
 	if err != nil || owner != "" {
 		return false, false, err
 	}
-	over, safe = true, true
+	done, safe = true, true
 	for _, d := range s.found.Damage {
 		if d.Kind != ocfl.Uncommitted || d.Job == "" {
 			continue
 		}
-		o, s, err := s.over(ctx, d.Job)
+		o, s, err := s.done(ctx, d.Job)
 		if err != nil {
 			return false, false, err
 		}
-		over, safe = over && o, safe && s
+		done, safe = done && o, safe && s
 	}
-	return over, safe, nil
+	return done, safe, nil
 }
 
 // id is the id of the object, "" if it is not known.
@@ -249,9 +249,9 @@ func (s *storedObject) id() string {
 	return ocfl.IDOf(s.prefix)
 }
 
-// over reports whether a job will not write any more, also not after a requeue, and whether
+// done reports whether a job will not write any more, also not after a requeue, and whether
 // what it left may be removed: that it has ended is known from its row or its events.
-func (d Doctor) over(ctx context.Context, job string) (over, safe bool, err error) {
+func (d Doctor) done(ctx context.Context, job string) (done, safe bool, err error) {
 	if job == "" {
 		return true, false, nil
 	}
@@ -261,9 +261,9 @@ func (d Doctor) over(ctx context.Context, job string) (over, safe bool, err erro
 	}
 	row, err := d.Queue.Job(ctx, job)
 	if err == nil {
-		over = slices.Contains([]ingest.State{ingest.Completed, ingest.Deleted}, row.State) ||
+		done = slices.Contains([]ingest.State{ingest.Completed, ingest.Deleted}, row.State) ||
 			row.State == ingest.Failed && row.NotRecoverable
-		return over, over, nil
+		return done, done, nil
 	}
 	if !fault.Is(err, fault.NotFound) {
 		return false, false, err
@@ -278,7 +278,7 @@ func (d Doctor) over(ctx context.Context, job string) (over, safe bool, err erro
 // by no version, and of no job that can continue.
 func (s *storedObject) finish(ctx context.Context) error {
 	ended := func(ctx context.Context, job string) (bool, error) {
-		_, safe, err := s.over(ctx, job)
+		_, safe, err := s.done(ctx, job)
 		return safe, err
 	}
 	_, err := s.root().Finish(ctx, s.id(), ocfl.Owner{Job: actor, Ended: ended, Alone: func() bool { return false },
@@ -302,8 +302,8 @@ func (s *storedObject) declare(ctx context.Context) error { return s.root().Decl
 // committed, or the inventory is lost.
 func (s *storedObject) unpublished(ctx context.Context) error {
 	id := s.id()
-	over, safe, err := s.overAll(ctx)
-	if err != nil || !over {
+	done, safe, err := s.allDone(ctx)
+	if err != nil || !done {
 		return err
 	}
 	claimed := slices.ContainsFunc(s.found.Damage, func(d ocfl.Damage) bool {
@@ -314,8 +314,8 @@ func (s *storedObject) unpublished(ctx context.Context) error {
 		return err
 	}
 	if len(s.found.Damage) == 0 { // declared only
-		over, safe, err = s.over(ctx, job)
-		if err != nil || !over {
+		done, safe, err = s.done(ctx, job)
+		if err != nil || !done {
 			return err
 		}
 	}
@@ -327,12 +327,12 @@ func (s *storedObject) unpublished(ctx context.Context) error {
 	switch {
 	case claimed || recorded || id == "":
 		command := lostKeys(s.prefix) + ". If no version of it was ever committed, remove them with: aws s3 rm"
-		s.say("storage-no-inventory", command, nil, "%s", evidence)
+		s.add("storage-no-inventory", command, nil, "%s", evidence)
 	case !safe:
-		s.say("storage-uncommitted", keepKeys, nil,
+		s.add("storage-uncommitted", keepKeys, nil,
 			"%s. The jobs that wrote them are unknown: the table may have been restored to an earlier time", evidence)
 	default:
-		s.say("storage-uncommitted", "", s.abandon(id), "%s. Its first version was never committed", evidence)
+		s.add("storage-uncommitted", "", s.abandon(id), "%s. Its first version was never committed", evidence)
 	}
 	return nil
 }

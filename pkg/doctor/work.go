@@ -75,7 +75,7 @@ func (p *page) checkWorkKey(ctx context.Context, key string) error {
 		return nil
 	}
 	return p.report(ctx, []problem{{Finding: queue.Finding{Invariant: "work-key", Subject: key,
-		Evidence: "no part of the system keeps anything at this key of the work bucket",
+		Evidence: "no part of the system uses this key of the work bucket",
 		Command:  "find out what wrote it; remove it with: aws s3 rm"}}})
 }
 
@@ -99,12 +99,12 @@ func (p *page) workFiles(ctx context.Context, id string) ([]problem, error) {
 	}
 
 	last, err := p.lastChange(ctx, subjectOf(event.Job, id))
-	one.Evidence = "the job does not exist any more, but has work files"
+	one.Evidence = "the job no longer exists, but has work files"
 	switch ingest.State(last.To) {
 	case ingest.Completed, ingest.Deleted:
 		one.repair = remove
 	case "":
-		one.Evidence = "there is no such job, and none in the history: " +
+		one.Evidence = "neither a row nor the history has this job: " +
 			"the table may have been restored to an earlier time"
 		one.Command = keepKeys
 	default:

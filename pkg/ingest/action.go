@@ -18,10 +18,10 @@ const (
 	ActHold         ActionName = "hold"          // stop new work of the target
 	ActRelease      ActionName = "release"       // end a hold, or let a held job or batch continue
 	ActRequeue      ActionName = "requeue"       // let a failed job continue
-	ActFail         ActionName = "fail"          // fail a waiting or running job
-	ActDelete       ActionName = "delete"        // give up a failed or held job or batch
+	ActFail         ActionName = "fail"          // fail a job that has started
+	ActDelete       ActionName = "delete"        // delete a failed or held job or batch
 	ActPrioritize   ActionName = "prioritize"    // set the priority of a job
-	ActCancel       ActionName = "cancel"        // give up the unfinished jobs of a batch
+	ActCancel       ActionName = "cancel"        // end the unfinished jobs of a batch
 	ActUpdateReport ActionName = "update-report" // report what changed since the saved report
 	ActPause        ActionName = "pause"         // admit no jobs, or store nothing
 	ActResume       ActionName = "resume"        // end a pause
@@ -238,4 +238,4 @@ type ActionResult struct {
 }
 
 // ErrUnconfirmed is in the error of an action that is refused only because it has no Confirm.
-var ErrUnconfirmed = errors.New("repeat it with confirm if that is wanted")
+var ErrUnconfirmed = errors.New("to do it nevertheless, repeat the request with confirm")

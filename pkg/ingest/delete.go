@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Deleted is a job that a person has given up, or cancelled before it started. Its work
+// Deleted is a job that a person has deleted, or cancelled before it started. Its work
 // files, if it has any, are removed as soon as no worker of it can be late.
 func (r Rules) Deleted(j Job, reason string, now time.Time) Job {
 	removal := r.CleanAt(&j, now)

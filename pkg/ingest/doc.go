@@ -22,7 +22,7 @@
 //	retry.go      when a failed try, or an item without progress, is tried again
 //	next.go       how a step's result, an admission or a requeue changes a job
 //	hold.go       how a hold stops a job or a batch, and how it continues
-//	delete.go     what a person gives up, and when its work files are removed
+//	delete.go     what a person deletes, and when its work files are removed
 //	answer.go     the answer to an execution, for any message
 //	wake.go       which wake-ups are due after a change of an item
 //	mail.go       which mails are due after a change of a batch, and when they are tried again

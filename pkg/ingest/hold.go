@@ -20,8 +20,8 @@ type Hold struct {
 // Ended reports whether the end of the hold has passed.
 func (h *Hold) Ended(now time.Time) bool { return h.Until != 0 && h.Until <= now.UnixMilli() }
 
-// Says describes the hold in a part of a sentence: since when, by whom, why, until when.
-func (h *Hold) Says() string {
+// Description describes the hold in a part of a sentence: since when, by whom, why, until when.
+func (h *Hold) Description() string {
 	text := fmt.Sprintf("since %s by %s: %s", Timestamp(h.Since), h.Actor, h.Reason)
 	if h.Until != 0 {
 		text += fmt.Sprintf(" (until %s)", Timestamp(h.Until))

@@ -62,7 +62,7 @@ func TestHeldBatch(t *testing.T) {
 func TestHoldSays(t *testing.T) {
 	h := Hold{Reason: "moving house", Actor: "ann", Since: 0, Until: 86_400_000}
 	want := "since 1970-01-01T00:00:00Z by ann: moving house (until 1970-01-02T00:00:00Z)"
-	if got := h.Says(); got != want {
+	if got := h.Description(); got != want {
 		t.Errorf("%q; expected %q", got, want)
 	}
 	if h.Ended(time.UnixMilli(86_399_999)) || !h.Ended(time.UnixMilli(86_400_000)) {

@@ -89,7 +89,7 @@ func (f *AdminAction) step(ctx context.Context, in AdminRequest) (out AdminStep,
 	case input.Operation != "":
 		return f.runs(ctx, input.Operation, input.Exec)
 	case input.Action == ingest.ActDoctor:
-		o, err = f.asked(in).StartDoctor(ctx, input.Repair, input.Reason, actor, ingest.Administrator, actor)
+		o, err = f.adminFor(in).StartDoctor(ctx, input.Repair, input.Reason, actor, ingest.Administrator, actor)
 	case input.Filter != nil:
 		o, err = f.start(ctx, in, input, actor)
 	default:
@@ -101,9 +101,9 @@ func (f *AdminAction) step(ctx context.Context, in AdminRequest) (out AdminStep,
 	return f.follow(ctx, o, in)
 }
 
-// asked is the service for a person's execution, which itself does the pages of what it
+// adminFor is the service for a person's execution, which itself does the pages of what it
 // starts.
-func (f *AdminAction) asked(in AdminRequest) queue.Admin {
+func (f *AdminAction) adminFor(in AdminRequest) queue.Admin {
 	d := f.Admin
 	d.Execution = in.Execution
 	return d
@@ -116,7 +116,7 @@ func (f *AdminAction) start(ctx context.Context, in AdminRequest, input adminInp
 	if err != nil {
 		return nil, err
 	}
-	return f.asked(in).Start(ctx, b, input.Reason, actor, ingest.Administrator, actor, input.DryRun)
+	return f.adminFor(in).Start(ctx, b, input.Reason, actor, ingest.Administrator, actor, input.DryRun)
 }
 
 // act does an action on a target. An operation that completes it is waited for.

@@ -185,7 +185,7 @@ func TestAdminBulk(t *testing.T) {
 		}
 	}
 	for input, says := range map[string]string{
-		`{"action": "requeue", "filter": {"batsh": "x"}, "reason": "r"}`:           "filter.batsh: there is no such field",
+		`{"action": "requeue", "filter": {"batsh": "x"}, "reason": "r"}`:           "filter.batsh: unknown field",
 		`{"action": "requeue", "filter": "x", "reason": "r"}`:                      "filter: found \"x\"; expected an object",
 		`{"action": "requeue", "filter": {}, "reason": "r"}`:                       "filter: expected a batch",
 		`{"action": "pause", "filter": {"batch": "` + batch + `"}, "reason": "r"}`: `found "pause"`,

@@ -57,11 +57,11 @@ func readInput(data []byte) (in adminInput, err error) {
 		allowed = forms.bulk
 	}
 	err = readFields("", given, allowed, map[string]field{
-		"action": {&in.Action, "a text"}, "target": {&in.Target, "a text"}, "filter": {&in.Filter, "an object"},
-		"reason": {&in.Reason, "a text"}, "confirm": {&in.Confirm, "true or false"},
+		"action": {&in.Action, "a string"}, "target": {&in.Target, "a string"}, "filter": {&in.Filter, "an object"},
+		"reason": {&in.Reason, "a string"}, "confirm": {&in.Confirm, "true or false"},
 		"dryRun": {&in.DryRun, "true or false"}, "priority": {&in.Priority, "a whole number"},
-		"until": {&in.Until, "a text"}, "repair": {&in.Repair, "true or false"},
-		"operation": {&in.Operation, "a text"}, "exec": {&in.Exec, "a whole number"}})
+		"until": {&in.Until, "a string"}, "repair": {&in.Repair, "true or false"},
+		"operation": {&in.Operation, "a string"}, "exec": {&in.Exec, "a whole number"}})
 	return in, err
 }
 
@@ -77,7 +77,7 @@ func readFields(prefix string, given map[string]json.RawMessage, allowed []strin
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		shown := prefix + ingest.Cut(name, 100)
 		if !slices.Contains(allowed, name) {
-			return fault.New(fault.Invalid, "%s: there is no such field here; expected %s%s", shown, prefix,
+			return fault.New(fault.Invalid, "%s: unknown field; expected %s%s", shown, prefix,
 				strings.Join(allowed, ", "+prefix))
 		}
 		if empty := string(given[name]) == `""`; empty || json.Unmarshal(given[name], fields[name].into) != nil {
@@ -112,8 +112,8 @@ func readFilter(data json.RawMessage) (f ingest.Filter, err error) {
 	}
 	before := ""
 	err = readFields("filter.", given, []string{"batch", "collection", "state", "before", "message"}, map[string]field{
-		"batch": {&f.Batch, "a text"}, "collection": {&f.Collection, "a text"}, "state": {&f.State, "a text"},
-		"before": {&before, "a text"}, "message": {&f.Message, "a text"}})
+		"batch": {&f.Batch, "a string"}, "collection": {&f.Collection, "a string"}, "state": {&f.State, "a string"},
+		"before": {&before, "a string"}, "message": {&f.Message, "a string"}})
 	if err == nil {
 		f.Before, err = ingest.ReadTime("filter.before", before)
 	}

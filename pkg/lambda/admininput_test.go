@@ -38,23 +38,23 @@ func TestAdminInput(t *testing.T) {
 		{input: `[]`, says: "not a JSON object"},
 		{input: `{}`, says: "action: none is given"},
 		{input: `{"action": "requeue"}`, says: "target: none is given"},
-		{input: `{"action": 5}`, says: "action: found 5; expected a text"},
-		{input: `{"Action": "requeue"}`, says: "Action: there is no such field here; expected action, target"},
-		{input: `{"action": "requeue", "target": "x", "jobs": []}`, says: "jobs: there is no such field here"},
+		{input: `{"action": 5}`, says: "action: found 5; expected a string"},
+		{input: `{"Action": "requeue"}`, says: "Action: unknown field; expected action, target"},
+		{input: `{"action": "requeue", "target": "x", "jobs": []}`, says: "jobs: unknown field"},
 		{input: `{"action": "requeue", "target": "x"}`, says: "target: found \"x\"; expected job:ID"},
-		{input: `{"action": "requeue", "target": {"id": "x"}}`, says: `target: found {"id": "x"}; expected a text`},
+		{input: `{"action": "requeue", "target": {"id": "x"}}`, says: `target: found {"id": "x"}; expected a string`},
 		{input: `{"action": "requeue", "target": "queue", "confirm": "yes"}`,
 			says: `confirm: found "yes"; expected true or false`},
 		{input: `{"action": "pause", "target": "queue", "until": "tomorrow"}`,
 			says: `until: found "tomorrow"; expected a time in ISO 8601, e.g. 2026-11-22T18:00:00Z`},
 		{input: `{"action": "prioritize", "target": "queue", "priority": 1.5}`, says: "found 1.5; expected a whole number"},
-		{input: `{"action": "requeue", "target": "queue", "repair": true}`, says: "repair: there is no such field"},
+		{input: `{"action": "requeue", "target": "queue", "repair": true}`, says: "repair: unknown field"},
 		{input: `{"action": "requeue", "target": "queue", "filter": {}}`, says: "not both"},
-		{input: `{"action": "pause", "target": "queue", "until": ""}`, says: `until: found ""; expected a text`},
-		{input: `{"action": "doctor", "target": "queue"}`, says: "target: there is no such field here; expected action, reason"},
+		{input: `{"action": "pause", "target": "queue", "until": ""}`, says: `until: found ""; expected a string`},
+		{input: `{"action": "doctor", "target": "queue"}`, says: "target: unknown field; expected action, reason"},
 		{input: `{"operation": "x", "exec": 1, "action": "requeue"}`,
-			says: "action: there is no such field here; expected operation, exec"},
-		{input: `{"` + strings.Repeat("x", 500) + `": 1}`, says: "x…: there is no such field"},
+			says: "action: unknown field; expected operation, exec"},
+		{input: `{"` + strings.Repeat("x", 500) + `": 1}`, says: "x…: unknown field"},
 	} {
 		in, err := readInput([]byte(c.input))
 		got, said := ingest.Action{}, err
@@ -79,7 +79,7 @@ func TestAdminFilter(t *testing.T) {
 		t.Fatal(err)
 	}
 	in.Filter = json.RawMessage(`{"batch": "", "state": "Failed"}`)
-	if b, err := in.bulk(); err == nil || err.Error() != `filter.batch: found ""; expected a text` {
+	if b, err := in.bulk(); err == nil || err.Error() != `filter.batch: found ""; expected a string` {
 		t.Errorf("without the id of the batch: %+v, %v", b, err)
 	}
 	in.Filter = json.RawMessage(`{"state": "FAILED"}`)

@@ -27,7 +27,7 @@ type Admin struct {
 
 // Act does one action. An Invalid means that the request is wrong, a Denied that the role
 // of the actor does not allow it, a Conflict that the state of the target does not allow
-// it or that it needs confirmation, a Held that a hold stands against it.
+// it or that it needs confirmation, a Held that a hold prevents it.
 func (d Admin) Act(ctx context.Context, a ingest.Action) (ingest.ActionResult, error) {
 	if err := a.Check(); err != nil {
 		return ingest.ActionResult{}, err

@@ -8,16 +8,16 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// itself is the actor of what the system does by a rule that a person has set.
-const itself = "archivist"
+// systemActor is the actor of what the system does by a rule that a person has set.
+const systemActor = "archivist"
 
-// decideCancel gives up an unfinished job of a cancelled batch. One that has not started is
+// decideCancel ends an unfinished job of a cancelled batch. One that has not started is
 // deleted, any other fails. A job that has ended stays as it is.
 func decideCancel(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d decision, err error) {
 	job, why := row.Job, ingest.Decision{Reason: a.Reason, Actor: a.Actor}.String("cancelled")
 	switch {
 	case !job.State.Open():
-		d.next, d.unchanged, d.summary = job, true, fmt.Sprintf("job %s is %s already", job.ID, job.State)
+		d.next, d.unchanged, d.summary = job, true, fmt.Sprintf("job %s is already %s", job.ID, job.State)
 		return d, nil
 	case ingest.CheckJob(job.State, ingest.Deleted) != nil:
 		return q.stopJob(ctx, row, a, why)
@@ -28,7 +28,7 @@ func decideCancel(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d d
 	return d, nil
 }
 
-// decideCancelBatch gives up the unfinished jobs of a batch: no more jobs are made of it, and
+// decideCancelBatch cancels the unfinished jobs of a batch: no more jobs are made of it, and
 // a bulk operation cancels those that it has. Then the batch reports as usual.
 func decideCancelBatch(ctx context.Context, q *Queue, row *Batch, a ingest.Action) (d batchDecision, err error) {
 	batch := row.Batch
@@ -120,12 +120,12 @@ func (q *Queue) stopBatch(ctx context.Context, id string, counts *Counts) error 
 	if err != nil || row.Cancelled != nil || row.State != ingest.BatchPending && row.State != ingest.BatchProcessing {
 		return err
 	}
-	by := ingest.Decision{Actor: itself, At: q.Now().UnixMilli(), Reason: fmt.Sprintf(
+	by := ingest.Decision{Actor: systemActor, At: q.Now().UnixMilli(), Reason: fmt.Sprintf(
 		"%s, and the submission has stopAfterFailures %s", ingest.Counted(counts.Failed, "failed job"),
 		ingest.Number(counts.StopAfter))}
 	next := q.cancelled(row.Batch, by)
 	next.Due = by.At
-	err = q.changeBatch(ctx, row, next, origin{event: "batch.cancelled", actor: itself, component: "queue",
+	err = q.changeBatch(ctx, row, next, origin{event: "batch.cancelled", actor: systemActor, component: "queue",
 		reason: by.Reason})
 	if err == nil {
 		q.wake(ctx, []ingest.Wake{{Kind: ingest.LookGates}})

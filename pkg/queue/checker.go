@@ -9,7 +9,7 @@ import (
 type Checker interface {
 	// Check checks one page from a cursor ("" at the beginning), and stops earlier at until.
 	// With repair it corrects what can be corrected without the loss of anything. The same page
-	// again repairs nothing twice; what it has repaired is then no finding any more.
+	// again repairs nothing twice; what it has repaired is no longer a finding.
 	Check(ctx context.Context, cursor string, repair bool, until time.Time) (CheckedPage, error)
 }
 

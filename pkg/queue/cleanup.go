@@ -27,7 +27,7 @@ func (q *Queue) clean(ctx context.Context, row *Job, now time.Time, reason strin
 		return err
 	}
 	if row.State == ingest.Deleted {
-		if err := q.recordStored(ctx, &row.Job, itself); err != nil {
+		if err := q.recordStored(ctx, &row.Job, systemActor); err != nil {
 			return err
 		}
 	}
@@ -123,7 +123,7 @@ func decideCleanUp(_ context.Context, q *Queue, row *Job, a ingest.Action) (d de
 	}
 	d.next = q.Rules.CleanUp(job, q.Now())
 	if job.State == ingest.Deleted || job.Cleaning || d.next.Due == job.Due {
-		d.unchanged, d.summary = true, fmt.Sprintf("the work files of job %s are being removed already", job.ID)
+		d.unchanged, d.summary = true, fmt.Sprintf("the work files of job %s are already being removed", job.ID)
 		return d, nil
 	}
 	d.by = origin{event: "job.cleaning", actor: a.Actor, component: "admin", reason: a.Reason}
@@ -141,7 +141,7 @@ func decideCleanUpBatch(ctx context.Context, q *Queue, row *Batch, a ingest.Acti
 	d.next = batch
 	switch batch.State {
 	case ingest.BatchDeleted:
-		d.unchanged, d.summary = true, fmt.Sprintf("batch %s is Deleted already", batch.ID)
+		d.unchanged, d.summary = true, fmt.Sprintf("batch %s is already Deleted", batch.ID)
 		return d, nil
 	case ingest.BatchFailed:
 		d.unchanged = true
@@ -156,6 +156,6 @@ func decideCleanUpBatch(ctx context.Context, q *Queue, row *Batch, a ingest.Acti
 	d.by = origin{event: "batch.state", actor: a.Actor, component: "admin", reason: a.Reason}
 	d.summary = fmt.Sprintf("the rows of batch %s and its %s jobs are removed; their history is kept", batch.ID,
 		ingest.Number(batch.Unpacked))
-	d.warnings = []string{"its jobs and their receipts can then not be listed any more"}
+	d.warnings = []string{"its jobs and their receipts can then no longer be listed"}
 	return d, nil
 }

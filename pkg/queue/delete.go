@@ -9,7 +9,7 @@ import (
 	"archivist/pkg/table"
 )
 
-// decideDelete gives up a failed or held job. It needs confirmation while the report of the
+// decideDelete deletes a failed or held job. It needs confirmation while the report of the
 // job's batch is not written. A version that the job has stored stays in the archive, and is
 // recorded first.
 func decideDelete(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d decision, err error) {
@@ -17,7 +17,7 @@ func decideDelete(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d d
 	d.next = job
 	switch job.State {
 	case ingest.Deleted:
-		d.unchanged, d.summary = true, fmt.Sprintf("job %s is Deleted already", job.ID)
+		d.unchanged, d.summary = true, fmt.Sprintf("job %s is already Deleted", job.ID)
 		return d, nil
 	case ingest.Failed, ingest.Held:
 	default:
@@ -77,14 +77,14 @@ func (q *Queue) recordStored(ctx context.Context, j *ingest.Job, actor string) e
 	return err
 }
 
-// decideDeleteBatch gives up a failed or held batch with all its jobs. The sweep deletes the
+// decideDeleteBatch deletes a failed or held batch with all its jobs. The sweep deletes the
 // jobs and removes the rows.
 func decideDeleteBatch(ctx context.Context, q *Queue, row *Batch, a ingest.Action) (d batchDecision, err error) {
 	batch := row.Batch
 	d.next = batch
 	switch batch.State {
 	case ingest.BatchDeleted:
-		d.unchanged, d.summary = true, fmt.Sprintf("batch %s is Deleted already", batch.ID)
+		d.unchanged, d.summary = true, fmt.Sprintf("batch %s is already Deleted", batch.ID)
 		return d, nil
 	case ingest.BatchFailed, ingest.BatchHeld:
 	case ingest.BatchCompleted:
@@ -110,7 +110,7 @@ func decideDeleteBatch(ctx context.Context, q *Queue, row *Batch, a ingest.Actio
 	d.summary = fmt.Sprintf("batch %s is deleted with %s; the history is kept", batch.ID,
 		ingest.Counted(batch.Unpacked, "job"))
 	d.unconfirmed = fmt.Sprintf("batch %s is %s with %s. After that, no job of it can be requeued or listed; "+
-		"the depositor is not told", batch.ID, batch.State, ingest.Counted(counts.Failed, "failed job"))
+		"the depositor is not notified", batch.ID, batch.State, ingest.Counted(counts.Failed, "failed job"))
 	d.also = append(d.also, noneOpen(batch.ID))
 	return d, nil
 }

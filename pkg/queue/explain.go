@@ -78,9 +78,9 @@ func (q *Queue) explainJob(ctx context.Context, row *Job) (x Explanation, err er
 	case j.Waiting():
 		x, err = q.explainWaiting(ctx, j)
 	case j.State == ingest.Held:
-		var standing *Hold
-		standing, err = q.holdOn(ctx, j.Collection, j.Batch)
-		x.Waits, x.Why = explainHeld(ingest.TargetJob, j.Hold, standing)
+		var active *Hold
+		active, err = q.holdOn(ctx, j.Collection, j.Batch)
+		x.Waits, x.Why = explainHeld(ingest.TargetJob, j.Hold, active)
 	default:
 		x.Waits, x.Why = explainEnd(j)
 	}

@@ -32,9 +32,9 @@ func (q *Queue) ExplainBatch(ctx context.Context, id string) (Explanation, error
 	case ingest.BatchProcessing:
 		x, err = q.explainOpen(ctx, row, counts)
 	case ingest.BatchHeld:
-		var standing *Hold
-		standing, err = q.holdOn(ctx, row.Collection, id)
-		x.Waits, x.Why = explainHeld(ingest.TargetBatch, row.Hold, standing)
+		var active *Hold
+		active, err = q.holdOn(ctx, row.Collection, id)
+		x.Waits, x.Why = explainHeld(ingest.TargetBatch, row.Hold, active)
 	case ingest.BatchFailed:
 		x.Waits, x.Why = OnPerson, failedBatch(row, counts)
 	case ingest.BatchCompleted:
@@ -124,19 +124,19 @@ func (q *Queue) explainOpen(ctx context.Context, row *Batch, counts ingest.Count
 // of the open ones are, also what must be done.
 func (q *Queue) explainHolds(ctx context.Context, row *Batch, counts ingest.Counts, x Explanation) (
 	Explanation, error) {
-	standing, err := q.holdOn(ctx, row.Collection, row.Batch.ID)
+	active, err := q.holdOn(ctx, row.Collection, row.Batch.ID)
 	all := counts.Processing == 0
 	switch {
 	case err != nil:
-	case standing != nil && all:
+	case active != nil && all:
 		x.Waits = OnHold
-		x.Why += " " + capital(untilReleased("jobs", standing, true))
-	case standing != nil:
-		x.Why += " " + capital(sentence(standing.Says()))
+		x.Why += " " + capital(untilReleased("jobs", active, true))
+	case active != nil:
+		x.Why += " " + capital(sentence(active.Description()))
 	case all:
 		x.Waits = OnPerson
-		x.Why += " No hold of the batch or its collection stands: an operator must release the jobs whose own holds " +
-			"have no end."
+		x.Why += " Neither the batch nor its collection is on hold: an operator must release the jobs that are held " +
+			"without an end."
 	}
 	return x, err
 }
@@ -228,7 +228,7 @@ func failedBatch(row *Batch, counts ingest.Counts) string {
 			"objects again.", failed, sum)
 	case row.Incomplete != "":
 		return fmt.Sprintf("None of its jobs is failed now (%s), but not all of its rows became jobs: %s Submit the "+
-			"others again.", ended(counts), sentence(row.Incomplete))
+			"other rows again.", ended(counts), sentence(row.Incomplete))
 	}
 	return fmt.Sprintf("None of its jobs is failed now (%s). To complete the batch, %s", ended(counts), report)
 }

@@ -8,20 +8,20 @@ import (
 )
 
 // explainHeld explains why a job or a batch is held, and how it continues. h is the hold on
-// its row; standing is the hold of its collection or batch, nil if none stands.
-func explainHeld(what ingest.TargetKind, h *ingest.Hold, standing *Hold) (WaitsOn, string) {
+// its row; active is the hold of its collection or batch, nil if there is none.
+func explainHeld(what ingest.TargetKind, h *ingest.Hold, active *Hold) (WaitsOn, string) {
 	own := h != nil && h.Scope == what
 	switch {
-	case standing != nil:
-		return OnHold, capital(untilReleased(string(what), standing, h != nil && h.Until != 0))
+	case active != nil:
+		return OnHold, capital(untilReleased(string(what), active, h != nil && h.Until != 0))
 	case h != nil && h.Until != 0:
-		return OnHold, fmt.Sprintf("On hold %s. It then continues by itself, if no operator releases it before.",
-			h.Says())
+		return OnHold, fmt.Sprintf("On hold %s. It then continues by itself, unless an operator releases it earlier.",
+			h.Description())
 	case own:
-		return OnHold, fmt.Sprintf("On hold %s An operator must release the %s.", sentence(h.Says()), what)
+		return OnHold, fmt.Sprintf("On hold %s An operator must release the %s.", sentence(h.Description()), what)
 	case h != nil:
-		return OnPerson, fmt.Sprintf("The hold of its %s, %s, is lifted. An operator must release the %s, too.",
-			h.Scope, h.Says(), what)
+		return OnPerson, fmt.Sprintf("The hold of its %s, %s, is lifted. An operator must also release the %s.",
+			h.Scope, h.Description(), what)
 	}
 	return OnPerson, fmt.Sprintf("It is on hold. An operator must release the %s.", what)
 }
@@ -29,7 +29,7 @@ func explainHeld(what ingest.TargetKind, h *ingest.Hold, standing *Hold) (WaitsO
 // untilReleased explains which hold stops a job, a batch or jobs, and what must be done. What
 // was stopped before its hold got an end does not continue by itself.
 func untilReleased(what string, h *Hold, byItself bool) string {
-	why := sentence(h.Says())
+	why := sentence(h.Description())
 	switch {
 	case h.Until != 0 && byItself:
 		return why + " Work then continues by itself."
@@ -44,14 +44,14 @@ func untilReleased(what string, h *Hold, byItself bool) string {
 // explainPause explains which hold or pause keeps a waiting job from being admitted; Why is
 // "" if none does.
 func (q *Queue) explainPause(ctx context.Context, j *ingest.Job) (x Explanation, err error) {
-	standing, err := q.standing(ctx)
-	pause := standing.paused(theQueue)
+	active, err := q.active(ctx)
+	pause := active.paused(theQueue)
 	if pause == nil && j.NeedsStorage() {
-		pause = standing.paused(theStorage)
+		pause = active.paused(theStorage)
 	}
-	switch held := standing.on(j.Collection, j.Batch); {
+	switch held := active.on(j.Collection, j.Batch); {
 	case pause != nil:
-		x = Explanation{Waits: OnHold, Why: sentence(pause.Says())}
+		x = Explanation{Waits: OnHold, Why: sentence(pause.Description())}
 		if pause.Until == 0 {
 			x.Why += fmt.Sprintf(" An operator must resume the %s.", pause.Scope)
 		}

@@ -10,7 +10,7 @@ import (
 // decideFail fails a job that has started.
 func decideFail(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d decision, err error) {
 	if row.State == ingest.Failed {
-		d.next, d.unchanged, d.summary = row.Job, true, fmt.Sprintf("job %s is Failed already", row.Job.ID)
+		d.next, d.unchanged, d.summary = row.Job, true, fmt.Sprintf("job %s is already Failed", row.Job.ID)
 		return d, nil
 	}
 	if err := ingest.CheckJob(row.State, ingest.Failed); err != nil {

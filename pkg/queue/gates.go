@@ -20,15 +20,15 @@ var gates = []string{ingest.WorkParked, ingest.WorkProvisioning, ingest.WorkPend
 // gates admits waiting jobs until a time: first the parked jobs, which may hold space, then
 // those at gate 2, then new ones. The next tick checks jobs that this one did not reach.
 func (c *Scheduler) gates(ctx context.Context, l lease.Lease, until time.Time) error {
-	standing, err := c.Queue.standing(ctx)
-	if err != nil || standing.paused(theQueue) != nil {
+	active, err := c.Queue.active(ctx)
+	if err != nil || active.paused(theQueue) != nil {
 		return err
 	}
 	free, err := c.Queue.free(ctx)
 	if err != nil {
 		return err
 	}
-	p := pass{q: c.Queue, leases: c.Leases, lease: l, until: until, free: free, holds: standing,
+	p := pass{q: c.Queue, leases: c.Leases, lease: l, until: until, free: free, holds: active,
 		behind: map[string]string{}, first: map[string]bool{}}
 	for _, place := range gates {
 		if err := p.gate(ctx, place); err != nil {
@@ -82,7 +82,7 @@ func (p *pass) want(place string, w candidate) ingest.Want {
 // fit.
 func (p *pass) gate(ctx context.Context, place string) error {
 	query := table.Query{Index: "work", PK: place, Limit: 100}
-	for pages := 0; p.goesOn(place, pages) && p.q.Now().Before(p.until); pages++ {
+	for pages := 0; p.mayContinue(place, pages) && p.q.Now().Before(p.until); pages++ {
 		var page []candidate
 		next, err := p.q.Table.Page(ctx, query, &page)
 		if err != nil {
@@ -96,9 +96,9 @@ func (p *pass) gate(ctx context.Context, place string) error {
 	return nil
 }
 
-// goesOn reports whether more jobs of a place are checked: while there are slots, and so many
-// pages of jobs that may have to be held, for which no slot is needed.
-func (p *pass) goesOn(place string, pages int) bool {
+// mayContinue reports whether more jobs of a place are checked: while there are slots, and
+// for some pages of jobs that may have to be held, for which no slot is needed.
+func (p *pass) mayContinue(place string, pages int) bool {
 	const heldPages = 10
 	return p.free.Slots > 0 || place == ingest.WorkPending && len(p.holds) > 0 && pages < heldPages
 }
@@ -118,7 +118,7 @@ func (p *pass) admitPage(ctx context.Context, place string, page []candidate) er
 	for _, w := range page {
 		check := p.fits
 		if p.heldBy(place, w.Collection, w.ID) != nil {
-			check = p.holdsMore
+			check = p.mayHold
 		}
 		if !check(place, w) {
 			continue
@@ -146,9 +146,9 @@ func (p *pass) fits(place string, w candidate) bool {
 	return false
 }
 
-// holdsMore counts a job to be held. A tick holds only so many that it has time for the
-// other collections' jobs.
-func (p *pass) holdsMore(string, candidate) bool {
+// mayHold counts a job to be held. A tick holds a limited number, to have time for the
+// jobs of other collections.
+func (p *pass) mayHold(string, candidate) bool {
 	const most = 1000
 	p.heldNow++
 	return p.heldNow <= most
@@ -253,7 +253,8 @@ func (p *pass) hold(ctx context.Context, row *Job, h *Hold) error {
 	if err != nil {
 		return err
 	}
-	return p.q.changeJob(ctx, row, next, origin{event: "job.held", component: "scheduler", reason: h.Says()}, p.guard)
+	by := origin{event: "job.held", component: "scheduler", reason: h.Description()}
+	return p.q.changeJob(ctx, row, next, by, p.guard)
 }
 
 // guard makes a change depend on the scheduler's lease.

@@ -16,7 +16,7 @@ import (
 // single job is on the job's own row.
 //
 // The transaction that places, changes or lifts a hold revokes the scheduler's lease. So a
-// tick that read other holds than those that stand can admit and hold nothing any more.
+// tick that has read the former holds can no longer admit or hold a job.
 type Hold struct {
 	table.Head
 	ID string `dynamo:"hold_id,omitempty"` // of the collection or batch
@@ -45,13 +45,13 @@ func batchTarget(id string) ingest.Target { return ingest.Target{Kind: ingest.Ta
 // Target is what is held or paused.
 func (h *Hold) Target() ingest.Target { return ingest.Target{Kind: h.Scope, ID: h.ID} }
 
-// Says describes the hold in a sentence without its end.
-func (h *Hold) Says() string {
+// Description describes the hold in a sentence without its end.
+func (h *Hold) Description() string {
 	state := "on hold"
 	if h.ID == "" {
 		state = "paused"
 	}
-	return nameOf(h.Target()) + " is " + state + " " + h.Hold.Says()
+	return nameOf(h.Target()) + " is " + state + " " + h.Hold.Description()
 }
 
 // nameOf is how a sentence names a target.
@@ -62,11 +62,11 @@ func nameOf(t ingest.Target) string {
 	return string(t.Kind) + " " + t.ID
 }
 
-// holds are the holds and pauses that stand, by their rows' keys.
+// holds are the active holds and pauses, by their rows' keys.
 type holds map[table.Key]*Hold
 
-// standing reads the holds and pauses that stand. One whose end has passed counts as lifted.
-func (q *Queue) standing(ctx context.Context) (holds, error) {
+// active reads the active holds and pauses. One whose end has passed counts as lifted.
+func (q *Queue) active(ctx context.Context) (holds, error) {
 	all, err := q.holdRows(ctx)
 	out := holds{}
 	for i := range all {
@@ -91,12 +91,12 @@ func (q *Queue) holdRows(ctx context.Context) (all []Hold, err error) {
 	return slices.DeleteFunc(all, func(h Hold) bool { return h.Scope == "" }), nil
 }
 
-// Holds lists the pauses and holds that stand: first the pauses, then the holds, oldest
+// Holds lists the active pauses and holds: first the pauses, then the holds, oldest
 // first.
 func (q *Queue) Holds(ctx context.Context) ([]Hold, error) {
-	standing, err := q.standing(ctx)
-	out := make([]Hold, 0, len(standing))
-	for _, h := range standing {
+	active, err := q.active(ctx)
+	out := make([]Hold, 0, len(active))
+	for _, h := range active {
 		out = append(out, *h)
 	}
 	slices.SortFunc(out, func(a, b Hold) int {
@@ -123,18 +123,18 @@ func (q *Queue) holdRow(ctx context.Context, t ingest.Target) (*Hold, error) {
 	return row, err
 }
 
-// standing returns the hold if it stands, or nil.
-func (h *Hold) standing(now time.Time) *Hold {
+// active returns the hold if it is active, or nil.
+func (h *Hold) active(now time.Time) *Hold {
 	if h.Rev == 0 || h.Ended(now) {
 		return nil
 	}
 	return h
 }
 
-// hold reads the hold of a target, nil if none stands.
+// hold reads the hold of a target, nil if none is active.
 func (q *Queue) hold(ctx context.Context, t ingest.Target) (*Hold, error) {
 	row, err := q.holdRow(ctx, t)
-	return row.standing(q.Now()), err
+	return row.active(q.Now()), err
 }
 
 // holdOn reads the hold that stops work of a collection, or else of a batch; nil if none
@@ -147,7 +147,7 @@ func (q *Queue) holdOn(ctx context.Context, collection, batch string) (*Hold, er
 	return q.hold(ctx, batchTarget(batch))
 }
 
-// unheld makes a transaction depend on that no hold of the targets stands.
+// unheld makes a transaction depend on that none of the targets is held.
 func (q *Queue) unheld(targets ...ingest.Target) func(*table.Tx) error {
 	return func(tx *table.Tx) error {
 		for _, t := range targets {
@@ -157,8 +157,8 @@ func (q *Queue) unheld(targets ...ingest.Target) func(*table.Tx) error {
 	}
 }
 
-// stands makes a transaction depend on a hold that was read.
-func (h *Hold) stands(tx *table.Tx) error {
+// require makes a transaction depend on a hold that was read.
+func (h *Hold) require(tx *table.Tx) error {
 	tx.Require(h.Key(), "rev = ?", h.Rev)
 	return nil
 }

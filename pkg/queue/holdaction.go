@@ -43,7 +43,7 @@ func (d Admin) actOnHold(ctx context.Context, a ingest.Action, r *receipt) (inge
 		if err != nil {
 			return attempt{}, err
 		}
-		to := planHold(row.standing(q.Now()), a)
+		to := planHold(row.active(q.Now()), a)
 		if lifts(a) && !to.unchanged {
 			to.offers, err = q.offerRelease(ctx, a.Target)
 		}
@@ -58,7 +58,7 @@ func (d Admin) actOnHold(ctx context.Context, a ingest.Action, r *receipt) (inge
 // lifts reports whether an action ends a hold or a pause.
 func lifts(a ingest.Action) bool { return a.Name == ingest.ActRelease || a.Name == ingest.ActResume }
 
-// planHold decides what an action does, if row is the hold of its target that stands.
+// planHold decides what an action does, if row is the active hold of its target.
 func planHold(row *Hold, a ingest.Action) plan {
 	name, state := nameOf(a.Target), "on hold"
 	if a.Target.ID == "" {
@@ -68,15 +68,15 @@ func planHold(row *Hold, a ingest.Action) plan {
 	case lifts(a) && row == nil:
 		return plan{unchanged: true, summary: name + " is not " + state}
 	case lifts(a):
-		return plan{summary: name + " is not " + state + " any more"}
+		return plan{summary: name + " is no longer " + state}
 	case row == nil:
 		return plan{summary: fmt.Sprintf("%s is %s%s", name, state, until(a.Until))}
 	case row.Until == a.Until:
-		return plan{unchanged: true, summary: fmt.Sprintf("%s is already %s %s", name, state, row.Hold.Says())}
+		return plan{unchanged: true, summary: fmt.Sprintf("%s is already %s %s", name, state, row.Hold.Description())}
 	}
 	to := plan{summary: fmt.Sprintf("%s stays %s%s", name, state, until(a.Until))}
 	if earlier := row.Until == 0 || a.Until != 0 && a.Until < row.Until; earlier && row.ID != "" {
-		to.warnings = []string{"what is held already does not continue at this end: release it then"}
+		to.warnings = []string{"what is already held does not continue at the new end: release it then"}
 	}
 	return to
 }
@@ -107,7 +107,7 @@ func (q *Queue) holdEvent(a ingest.Action) event.New {
 func (h *Hold) changed(a ingest.Action, now time.Time) *Hold {
 	next := &Hold{Head: h.Head, ID: a.Target.ID, Hold: ingest.Hold{Scope: a.Target.Kind, Reason: a.Reason,
 		Actor: a.Actor, Since: now.UnixMilli(), Until: a.Until}}
-	if h.standing(now) != nil {
+	if h.active(now) != nil {
 		next.Since = h.Since
 	}
 	return next

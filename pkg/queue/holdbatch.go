@@ -24,7 +24,7 @@ func decideHoldBatch(ctx context.Context, q *Queue, row *Batch, a ingest.Action)
 		return d, err
 	}
 	now := q.Now()
-	d.plan = planHold(hold.standing(now), a)
+	d.plan = planHold(hold.active(now), a)
 	h := hold.changed(a, now).Hold
 	switch {
 	case row.State == ingest.BatchHeld:
@@ -34,7 +34,7 @@ func decideHoldBatch(ctx context.Context, q *Queue, row *Batch, a ingest.Action)
 	}
 	d.by = origin{event: "batch.held", actor: a.Actor, component: "admin", reason: reasonUntil(a.Reason, a.Until)}
 	d.also = append(d.also, func(tx *table.Tx) error { return q.putHold(ctx, tx, hold, a) })
-	d.then = q.lookGates
+	d.then = q.wakeGates
 	return d, nil
 }
 
@@ -49,7 +49,7 @@ func decideReleaseBatch(ctx context.Context, q *Queue, row *Batch, a ingest.Acti
 	if err != nil {
 		return d, err
 	}
-	if row.State != ingest.BatchHeld && hold.standing(q.Now()) == nil {
+	if row.State != ingest.BatchHeld && hold.active(q.Now()) == nil {
 		return d, d.notHeld(row, a)
 	}
 	above, err := q.hold(ctx, collectionTarget(row.Collection))
@@ -66,13 +66,13 @@ func decideReleaseBatch(ctx context.Context, q *Queue, row *Batch, a ingest.Acti
 	} else {
 		d.also = append(d.also, q.unheld(a.Target))
 	}
-	d.summary = fmt.Sprintf("batch %s is not on hold any more", row.Batch.ID)
+	d.summary = fmt.Sprintf("batch %s is no longer on hold", row.Batch.ID)
 	if row.State == ingest.BatchHeld {
 		d.next = q.Rules.EnterBatch(d.next, ingest.BatchPending, q.Now())
 		d.summary = fmt.Sprintf("batch %s continues", row.Batch.ID)
 	}
 	d.by = origin{event: "batch.released", actor: a.Actor, component: "admin", reason: a.Reason}
-	d.then = q.lookGates
+	d.then = q.wakeGates
 	d.offers, err = q.offerRelease(ctx, a.Target)
 	return d, err
 }
@@ -86,10 +86,10 @@ func (d *batchDecision) notHeld(row *Batch, a ingest.Action) error {
 	return nil
 }
 
-// lookGates wakes the scheduler, whose tick was cut short.
-func (q *Queue) lookGates(ctx context.Context) { q.wake(ctx, []ingest.Wake{{Kind: ingest.LookGates}}) }
+// wakeGates wakes the scheduler: its tick has lost the lease.
+func (q *Queue) wakeGates(ctx context.Context) { q.wake(ctx, []ingest.Wake{{Kind: ingest.LookGates}}) }
 
-// stopAtHold makes a batch without jobs Held if a hold stands against it, and returns
+// stopAtHold makes a batch without jobs Held if its collection or it is on hold, and returns
 // whether it did.
 func (row *Batch) stopAtHold(ctx context.Context, q *Queue) (held bool, err error) {
 	if !unstarted(&row.Batch) {
@@ -100,23 +100,23 @@ func (row *Batch) stopAtHold(ctx context.Context, q *Queue) (held bool, err erro
 		return false, err
 	}
 	next := q.Rules.HeldBatch(row.Batch, h.Hold, q.Now())
-	by := origin{event: "batch.held", component: "unpack", reason: h.Says()}
-	return true, q.changeBatch(ctx, row, next, by, h.stands)
+	by := origin{event: "batch.held", component: "unpack", reason: h.Description()}
+	return true, q.changeBatch(ctx, row, next, by, h.require)
 }
 
 // stopAtHold does nothing: the gates stop jobs.
 func (row *Job) stopAtHold(context.Context, *Queue) (held bool, err error) { return false, nil }
 
 // holdEnds is done when the hold of a batch has ended by itself: the batch continues, unless
-// another hold stands.
+// another hold is active.
 func (row *Batch) holdEnds(ctx context.Context, q *Queue) error {
 	h, err := q.holdOn(ctx, row.Collection, row.Batch.ID)
 	if err != nil {
 		return err
 	}
 	if h != nil {
-		by := origin{event: "batch.held", component: "sweep", reason: h.Says()}
-		return q.changeBatch(ctx, row, q.Rules.BatchHeldBy(row.Batch, h.Hold), by, h.stands)
+		by := origin{event: "batch.held", component: "sweep", reason: h.Description()}
+		return q.changeBatch(ctx, row, q.Rules.BatchHeldBy(row.Batch, h.Hold), by, h.require)
 	}
 	next := q.Rules.EnterBatch(row.Batch, ingest.BatchPending, q.Now())
 	by := origin{event: "batch.released", component: "sweep", reason: holdEnded}

@@ -21,7 +21,7 @@ func decideHold(_ context.Context, q *Queue, row *Job, a ingest.Action) (d decis
 		d.summary = fmt.Sprintf("job %s is on hold%s", row.Job.ID, until(a.Until))
 	case row.Hold != nil && row.Hold.Scope == ingest.TargetJob && row.Hold.Until == a.Until:
 		d.next, d.unchanged = row.Job, true
-		d.summary = fmt.Sprintf("job %s is already on hold %s", row.Job.ID, row.Hold.Says())
+		d.summary = fmt.Sprintf("job %s is already on hold %s", row.Job.ID, row.Hold.Description())
 	default: // it stays held when the hold of its collection or batch is lifted
 		d.next = q.Rules.HeldBy(row.Job, h)
 		d.summary = fmt.Sprintf("job %s stays on hold%s", row.Job.ID, until(a.Until))
@@ -74,21 +74,22 @@ func decideRelease(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d 
 	return d, err
 }
 
-// stopped is the refusal to release an item because a hold stands.
+// stopped is the refusal to release an item because of a hold.
 func stopped(item string, h *Hold) error {
-	return fault.New(fault.Held, "%s cannot be released: %s. Release %s first", item, h.Says(), nameOf(h.Target()))
+	return fault.New(fault.Held, "%s cannot be released: %s. Release %s first", item, h.Description(),
+		nameOf(h.Target()))
 }
 
 // holdEnds is done when the hold of a job has ended by itself: the job continues, unless
-// another hold stands.
+// another hold is active.
 func (row *Job) holdEnds(ctx context.Context, q *Queue) error {
 	h, err := q.holdOn(ctx, row.Collection, row.Job.Batch)
 	if err != nil {
 		return err
 	}
 	if h != nil {
-		by := origin{event: "job.held", component: "sweep", reason: h.Says()}
-		return q.changeJob(ctx, row, q.Rules.HeldBy(row.Job, h.Hold), by, h.stands)
+		by := origin{event: "job.held", component: "sweep", reason: h.Description()}
+		return q.changeJob(ctx, row, q.Rules.HeldBy(row.Job, h.Hold), by, h.require)
 	}
 	next, err := q.Rules.Released(row.Job, q.Now())
 	if err != nil {
@@ -115,7 +116,7 @@ func (q *Queue) awaitPauses(ctx context.Context, d *decision) error {
 		}
 		if pause != nil {
 			d.next = q.Rules.Park(d.next, string(t.Kind), "", q.Now())
-			d.summary += fmt.Sprintf(", once %s is resumed: it is paused %s", nameOf(t), pause.Hold.Says())
+			d.summary += fmt.Sprintf(", once %s is resumed: it is paused %s", nameOf(t), pause.Hold.Description())
 			return nil
 		}
 	}

@@ -23,7 +23,7 @@ type item interface {
 	// judge returns the answer to the token of a message to a stage. Continue means that
 	// the item waits for that stage, by that execution.
 	judge(m Message, s ingest.Stage) ingest.Answer
-	// stopAtHold holds an item that is about to start if a hold stands against it.
+	// stopAtHold holds an item that is about to start if a hold is active for it.
 	stopAtHold(ctx context.Context, q *Queue) (held bool, err error)
 	// claim makes the copy that a step may change.
 	claim() *Claim
@@ -137,7 +137,7 @@ func (row *Job) enter(ctx context.Context, q *Queue, next ingest.Job, by origin,
 		}
 		if pause != nil {
 			next = q.Rules.Park(row.Job, ingest.WaitsForStorage, "", q.Now())
-			by.reason = pause.Says()
+			by.reason = pause.Description()
 			return next, q.changeJob(ctx, row, next, by)
 		}
 	}

@@ -137,7 +137,7 @@ func (d Admin) begin(ctx context.Context, o ingest.Operation, request string, ch
 			return row, err
 		}
 	}
-	return nil, fault.New(fault.Unavailable, "the same request is being made; try again in a moment")
+	return nil, fault.New(fault.Unavailable, "the same request is in progress; try again in a moment")
 }
 
 // newOperation gives an operation its id and its row, which is not inserted yet.
@@ -211,7 +211,7 @@ func (q *Queue) changeOperation(ctx context.Context, row *Operation, next ingest
 // items.
 func (d Admin) Interrupt(ctx context.Context, id, reason, actor string, role ingest.Role) (*Operation, error) {
 	by := origin{event: "operation.interrupted", actor: actor, component: "admin", reason: reason}
-	return d.steer(ctx, id, by, role, ingest.OperationInterrupted, func(o ingest.Operation) (ingest.Operation, error) {
+	return d.set(ctx, id, by, role, ingest.OperationInterrupted, func(o ingest.Operation) (ingest.Operation, error) {
 		return d.Queue.interrupted(o), nil
 	})
 }
@@ -219,7 +219,7 @@ func (d Admin) Interrupt(ctx context.Context, id, reason, actor string, role ing
 // Continue continues an interrupted operation from where it stopped, under a new execution.
 func (d Admin) Continue(ctx context.Context, id, reason, actor string, role ingest.Role) (*Operation, error) {
 	by := origin{event: "operation.continued", actor: actor, component: "admin", reason: reason}
-	return d.steer(ctx, id, by, role, ingest.OperationRunning, func(o ingest.Operation) (ingest.Operation, error) {
+	return d.set(ctx, id, by, role, ingest.OperationRunning, func(o ingest.Operation) (ingest.Operation, error) {
 		if o.Overdue(d.Queue.Now()) {
 			return o, fault.New(fault.Conflict, "operation %s began at %s, too long ago to be continued; "+
 				"start a new one", o.ID, ingest.Timestamp(o.Created))
@@ -239,9 +239,9 @@ func (q *Queue) ended(o ingest.Operation) (ingest.Operation, origin) {
 	return q.Rules.StopOperation(o, ingest.OperationDone, q.Now()), by
 }
 
-// steer changes the state of an operation to what a person wants. Only one that is done
+// set changes the state of an operation to what a person wants. Only one that is done
 // refuses.
-func (d Admin) steer(ctx context.Context, id string, by origin, role ingest.Role, to ingest.OperationState,
+func (d Admin) set(ctx context.Context, id string, by origin, role ingest.Role, to ingest.OperationState,
 	how func(ingest.Operation) (ingest.Operation, error)) (*Operation, error) {
 	by.reason = strings.TrimSpace(by.reason)
 	if err := ingest.CheckActionReason(by.reason); err != nil {

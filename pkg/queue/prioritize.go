@@ -15,17 +15,17 @@ func decidePrioritize(_ context.Context, q *Queue, row *Job, a ingest.Action) (d
 	switch {
 	case job.State == ingest.Completed || job.State == ingest.Deleted:
 		return d, cannot(a, string(job.State), "a job that has not ended", job.State.Becomes(),
-			"Its priority has no effect any more")
+			"Its priority no longer has an effect")
 	case job.Prioritized && job.Priority == *a.Priority:
-		d.unchanged, d.summary = true, fmt.Sprintf("job %s has the priority %d already", job.ID, job.Priority)
+		d.unchanged, d.summary = true, fmt.Sprintf("job %s already has priority %d", job.ID, job.Priority)
 		return d, nil
 	}
 	d.next = q.Rules.Prioritize(job, *a.Priority)
-	change := fmt.Sprintf("priority %d instead of %d", *a.Priority, job.Priority)
+	change := fmt.Sprintf("priority changed from %d to %d", job.Priority, *a.Priority)
 	d.by = origin{event: "job.prioritized", actor: a.Actor, component: "admin", reason: change + ": " + a.Reason}
-	d.summary = fmt.Sprintf("job %s has %s", job.ID, change)
+	d.summary = fmt.Sprintf("job %s: %s", job.ID, change)
 	if row.Live(q.Now()) {
-		d.warnings = append(d.warnings, fmt.Sprintf("a worker has job %s, and repeats its current try", job.ID))
+		d.warnings = append(d.warnings, fmt.Sprintf("a worker has job %s; it repeats its current try", job.ID))
 	}
 	return d, nil
 }

@@ -27,7 +27,7 @@ func TestPrioritize(t *testing.T) {
 		t.Errorf("%+v; the job is %+v", out, j)
 	}
 	if e := b.newest(last); e.Type != "job.prioritized" || !strings.Contains(e.Detail,
-		"priority 0 instead of 5: a test") {
+		"priority changed from 5 to 0: a test") {
 		t.Errorf("the event is %+v", e)
 	}
 	b.same(ingest.ActPrioritize, last, queuetest.Priority(0))

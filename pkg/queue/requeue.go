@@ -34,7 +34,7 @@ func decideRequeue(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d 
 	lock, owner, err := q.blockedBy(ctx, &d.next)
 	if lock != "" {
 		d.next = q.Rules.Park(d.next, lock, owner, q.Now())
-		d.summary += fmt.Sprintf(" after job %s, which is before it in the line for its object", owner)
+		d.summary += fmt.Sprintf(", once job %s has ended: it works on the same object and comes first", owner)
 	}
 	return d, err
 }

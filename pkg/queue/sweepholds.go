@@ -11,10 +11,10 @@ import (
 )
 
 // holdEnded is the reason of the event that a hold ended by itself.
-const holdEnded = "its end has passed"
+const holdEnded = "its end time has passed"
 
 // sweepHolds removes the rows of holds and pauses whose end has passed, and those of batches
-// that have ended. Nothing depends on when: such a row stops nothing any more. An error with
+// that have ended. Nothing depends on when: such a row has no effect. An error with
 // one is logged, and the others are removed.
 func (q *Queue) sweepHolds(ctx context.Context) error {
 	rows, err := q.holdRows(ctx)

@@ -49,7 +49,7 @@ func TestAdminAction(t *testing.T) {
 	requeue := fmt.Sprintf(`{"action": "requeue", "target": %q, "reason": "the source is corrected"}`, job)
 	for input, want := range map[string][2]string{
 		`{}`: {"Invalid", "action: none is given"},
-		strings.Replace(requeue, "target", "job", 1):    {"Invalid", "job: there is no such field here"},
+		strings.Replace(requeue, "target", "job", 1):    {"Invalid", "job: unknown field"},
 		strings.Replace(requeue, "requeue", "pause", 1): {"Invalid", `action: found "pause"`},
 		strings.Replace(requeue, job, job+"9", 1):       {"NotFound", job + "9"},
 	} {

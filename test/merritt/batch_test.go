@@ -469,7 +469,7 @@ func batchHeldToDeleted(t *testing.T) {
 	s.do(ingest.ActHold, "", wholeCollection)
 	id := s.submit(three...)
 	s.one()
-	s.refused(fault.Conflict, "the depositor is not told", ingest.ActDelete, id)
+	s.refused(fault.Conflict, "the depositor is not notified", ingest.ActDelete, id)
 	s.do(ingest.ActDelete, id, queuetest.Confirmed)
 	s.gone(id, 0, "Held→Deleted")
 	if len(*s.mails) != 0 {

@@ -82,7 +82,7 @@ func (c *Client) ActOnOperation(ctx context.Context, id string, in OperationActi
 	return out, err
 }
 
-// Holds lists the pauses and holds that stand.
+// Holds lists the active pauses and holds.
 func (c *Client) Holds(ctx context.Context, limit int) ([]Hold, error) {
 	return list[Hold](ctx, c, "/v1/holds", Filter{Limit: limit})
 }

@@ -15,17 +15,17 @@ type Action struct {
 type ActionOptions struct {
 	// The reason. It is kept in the events.
 	Reason string `json:"reason" minLength:"1" maxLength:"1000" example:"The source is reachable again."`
-	// Whether the warnings are known and accepted. An action that needs it says so, and why.
+	// Whether the warnings are accepted. An action that needs it is refused without it, and says why.
 	Confirm bool `json:"confirm,omitempty"`
-	// Only say what would be done, with all warnings, and change nothing.
+	// A dry run: return what would be done, with all warnings, and change nothing.
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
 // JobAction is a request to act on a job.
 type JobAction struct {
 	// hold: a Pending job waits until it is released. release: a Held job continues. requeue: a
-	// Failed job continues after its last successful state. fail: a waiting or running job fails.
-	// delete: a Failed or Held job is given up. prioritize: the job gets another priority.
+	// Failed job continues after its last successful state. fail: a job that has started fails.
+	// delete: a Failed or Held job is deleted. prioritize: the job gets another priority.
 	// clean-up: the work files of a Failed job are removed now.
 	Action string `json:"action" enum:"hold,release,requeue,fail,delete,prioritize,clean-up" example:"requeue"`
 	ActionOptions
@@ -37,10 +37,11 @@ type JobAction struct {
 
 // BatchAction is a request to act on a batch.
 type BatchAction struct {
-	// hold: its waiting jobs become Held instead of starting. release: the hold ends. cancel: all jobs
-	// that have not ended are given up, then the batch reports. delete: a Failed or Held batch is
-	// deleted with all its jobs. update-report: a Failed batch reports what changed since its last
-	// report. clean-up: the work files of a Failed batch, or the rows of a Completed one, are removed now.
+	// hold: its waiting jobs become Held instead of starting. release: the hold ends. cancel: its
+	// jobs that have not started are deleted, other unfinished ones fail, then the batch reports. delete: a
+	// Failed or Held batch is deleted with all its jobs. update-report: a Failed batch reports what changed
+	// since its last report. clean-up: the rows of a Completed batch are removed now; for a Failed batch, next
+	// in the response is the operation that removes the work files of its jobs.
 	Action string `json:"action" enum:"hold,release,cancel,delete,update-report,clean-up" example:"update-report"`
 	ActionOptions
 	// For hold: the time at which the hold ends by itself. Without it, a person must end it.
@@ -49,7 +50,7 @@ type BatchAction struct {
 
 // CollectionAction is a request to act on a collection.
 type CollectionAction struct {
-	// hold: new submissions and waiting jobs become Held instead of starting. release: the hold ends; what
+	// hold: new submissions and Pending jobs become Held instead of starting. release: the hold ends; what
 	// it has stopped stays Held until it is released.
 	Action string `json:"action" enum:"hold,release" example:"hold"`
 	ActionOptions
@@ -94,14 +95,14 @@ type ActionOutcome struct {
 type ActionResult struct {
 	ActionOutcome
 	// What the person should know.
-	Warnings []string `json:"warnings,omitempty" example:"[\"the depositor will not hear of this job\"]"`
+	Warnings []string `json:"warnings,omitempty" example:"[\"the depositor is not notified of this job\"]"`
 }
 
 // JobActionResult is what an action on a job did, with the fields of the job after it.
 type JobActionResult struct {
 	ActionOutcome
 	// What the person should know about the action. The job has its own warnings.
-	Warnings []string `json:"warnings,omitempty" example:"[\"the depositor will not hear of this job\"]"`
+	Warnings []string `json:"warnings,omitempty" example:"[\"the depositor is not notified of this job\"]"`
 	Job
 }
 
@@ -127,7 +128,7 @@ type Bulk struct {
 	Filter JobFilter `json:"filter"`
 	// For prioritize: from 0 (first) to 999 (last).
 	Priority *int `json:"priority,omitempty" minimum:"0" maximum:"999" example:"1"`
-	// Whether the warnings are known and accepted.
+	// Whether the warnings are accepted.
 	Confirm bool `json:"confirm,omitempty"`
 	// For hold: the time at which the hold ends by itself.
 	Until string `json:"until,omitempty" format:"date-time" example:"2026-11-23T06:00:00Z"`

@@ -15,8 +15,8 @@ type Hold struct {
 	// What is held or paused: job:ID, batch:ID, collection:NAME, queue or storage.
 	Target string `json:"target" example:"collection:maps"`
 	// The reason.
-	Reason string `json:"reason" example:"The scanner is repaired."`
-	// Who has placed the hold.
+	Reason string `json:"reason" example:"Rights are unclear."`
+	// Who placed the hold.
 	Actor string `json:"actor" example:"an operator"`
 	// The time at which the hold began.
 	Since string `json:"since" format:"date-time" example:"2026-11-22T09:30:00Z"`
@@ -36,7 +36,7 @@ type OperationRequest struct {
 	Until string `json:"until,omitempty" format:"date-time" example:"2026-11-23T06:00:00Z"`
 	// For prioritize: from 0 (first) to 999 (last).
 	Priority *int `json:"priority,omitempty" minimum:"0" maximum:"999" example:"1"`
-	// For doctor: repair what can be repaired without any loss.
+	// For doctor: repair what can be repaired without loss.
 	Repair bool `json:"repair,omitempty"`
 }
 
@@ -52,11 +52,11 @@ type Operation struct {
 	Filter *JobFilter `json:"filter,omitempty"`
 	// The reason.
 	Reason string `json:"reason" example:"The source is reachable again."`
-	// Who has started it.
+	// Who started it.
 	Actor string `json:"actor" example:"an operator"`
-	// Whether it only says what would be done.
+	// Whether it is a dry run: nothing is changed.
 	DryRun bool `json:"dryRun"`
-	// Whether the warnings are known and accepted.
+	// Whether the warnings were accepted.
 	Confirm bool `json:"confirm,omitempty"`
 	// For hold: the time at which the holds end by themselves.
 	Until string `json:"until,omitempty" format:"date-time" example:"2026-11-23T06:00:00Z"`
@@ -64,11 +64,11 @@ type Operation struct {
 	Priority *int `json:"priority,omitempty" example:"1"`
 	// For doctor: whether it repairs what it can.
 	Repair bool `json:"repair,omitempty"`
-	// Whether it still looks for jobs. Until it has found all, planned rises.
+	// Whether it is still selecting jobs. Until all are selected, planned rises.
 	Planning bool `json:"planning,omitempty"`
 	// The number of its jobs by result.
 	Counts OperationCounts `json:"counts"`
-	// What is done now, as text.
+	// What it is doing now, as text.
 	Progress string `json:"progress,omitempty" example:"the storage root from a3"`
 	// For operators: the execution of the state machine admin-action that runs it.
 	Execution string `json:"execution,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ8-1"`
@@ -82,7 +82,7 @@ type Operation struct {
 type OperationCounts struct {
 	// The jobs that were selected so far.
 	Planned int `json:"planned" example:"120"`
-	// The jobs that are as the action wants them; for a dry run, those that would be.
+	// The jobs on which the action was done, or had nothing to change; for a dry run, would be.
 	Done int `json:"done" example:"80"`
 	// The jobs on which the action was refused.
 	Refused int `json:"refused" example:"3"`
@@ -98,7 +98,7 @@ type OperationCounts struct {
 
 // OperationAction is a request to interrupt or to continue an operation.
 type OperationAction struct {
-	// interrupt: the operation stops after the page of jobs that it is doing. continue: an interrupted
+	// interrupt: the operation stops; jobs that are in progress may still be done. continue: an interrupted
 	// operation continues with the jobs that are left.
 	Action string `json:"action" enum:"interrupt,continue" example:"interrupt"`
 	// The reason. It is kept in the events.
@@ -130,11 +130,11 @@ type OperationItem struct {
 	Message string `json:"message,omitempty" example:"job 01M7ZBMEYHBB62YP6RY21T1GQ6-00001 continues at Processing"`
 }
 
-// Finding is a rule of the system that the doctor found broken.
+// Finding is a rule that the doctor found violated.
 type Finding struct {
 	// The name of the rule.
 	Invariant string `json:"invariant" example:"batch-counts"`
-	// What breaks it.
+	// What it is about: a row, a key or an object.
 	Subject string `json:"subject" example:"batch:01M7ZBMEYHBB62YP6RY21T1GQ6"`
 	// What was found, and what was expected.
 	Evidence string `json:"evidence" example:"it counts 3 failed jobs; 2 of its jobs are Failed"`
@@ -156,7 +156,7 @@ type OperationChange struct {
 	Exec int64 `json:"exec" example:"1"`
 	// The reason.
 	Reason string `json:"reason,omitempty"`
-	// Whether it only says what would be done.
+	// Whether it is a dry run: nothing is changed.
 	DryRun bool `json:"dryRun,omitempty"`
 	// The number of its jobs by result.
 	Counts OperationCounts `json:"counts"`

@@ -76,7 +76,7 @@ type BatchRequest struct {
 	Metadata *Metadata `json:"metadata,omitempty"`
 	// The expected newest version of the object. The job fails if the object is at another version.
 	IfVersion int `json:"ifVersion,omitempty" minimum:"1" example:"1"`
-	// Cancel the batch when this many of its jobs have failed: those that have not ended are given up.
+	// Cancel the batch when this many of its jobs have failed.
 	StopAfterFailures int `json:"stopAfterFailures,omitempty" minimum:"1" maximum:"99999" example:"100"`
 	// Mail addresses that receive the report, in addition to those of the collection.
 	Notification []string `json:"notification,omitempty" maxItems:"20" example:"[\"maps@example.org\"]"`
