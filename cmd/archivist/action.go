@@ -237,6 +237,9 @@ func nextCommand(b v1.Bulk, reason string) string {
 	add("--state", strings.ToLower(b.Filter.State))
 	add("--before", b.Filter.Before)
 	add("--message", b.Filter.Message)
+	if b.Filter.KeepOwnHolds {
+		words = append(words, "--keep-own-holds")
+	}
 	add("--until", b.Until)
 	if b.Priority != nil {
 		add("--priority", strconv.Itoa(*b.Priority))

@@ -15,6 +15,7 @@ type selection struct {
 	AllHeld    bool     `help:"The same as --state held." group:"Several jobs:"`
 	Message    given    `help:"Jobs whose message contains this text." placeholder:"TEXT" group:"Several jobs:"`
 	Before     given    `help:"${help_before}" placeholder:"TIME" group:"Several jobs:"`
+	KeepOwn    bool     `name:"keep-own-holds" help:"${help_keep_own}" group:"Several jobs:"`
 	Watch      bool     `default:"true" negatable:"" help:"Follow the operation (default)." group:"Several jobs:"`
 }
 
@@ -56,7 +57,7 @@ func (s *selection) bulk(a *app, in v1.Action, key string) error {
 		return err
 	}
 	filter := v1.JobFilter{Batch: string(s.Batch), Collection: string(s.Collection), State: state, Before: before,
-		Message: string(s.Message)}
+		Message: string(s.Message), KeepOwnHolds: s.KeepOwn}
 	return a.start(v1.OperationRequest{
 		Action:        in.Action,
 		Filter:        &filter,

@@ -21,6 +21,7 @@ var flagHelp = kong.Vars{
 	"help_profile": "Deployment to use, by its name in the config file.",
 	"help_source": "http(s) URL from which the archive downloads a file, an object manifest (the files of one " +
 		"object) or a batch manifest (a row for each object); see archivist help manifests.",
+	"help_keep_own":   "For release: leave on hold what has a hold of its own.",
 	"help_stop_after": "Cancel the batch when so many of its jobs have failed.",
 	"help_type": "file, object-manifest, batch-manifest or single-file-batch-manifest; detected from the content " +
 		"if it is left out.",

@@ -94,6 +94,9 @@ func selectedText(o v1.Operation) string {
 	if f.Message != "" {
 		text += fmt.Sprintf(" with %q", f.Message)
 	}
+	if f.KeepOwnHolds {
+		text += " without a hold of their own"
+	}
 	return text
 }
 

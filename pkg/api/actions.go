@@ -176,5 +176,5 @@ func wireBulk(b ingest.Bulk) v1.Bulk {
 
 func wireFilter(f ingest.Filter) v1.JobFilter {
 	return v1.JobFilter{Batch: f.Batch, Collection: f.Collection, State: string(f.State), Message: f.Message,
-		Before: timestamp(f.Before)}
+		Before: timestamp(f.Before), KeepOwnHolds: f.KeepOwnHolds}
 }

@@ -150,7 +150,7 @@ func bulkOf(b v1.OperationRequest) (bulk ingest.Bulk, err error) {
 		return bulk, fault.New(fault.Invalid, "filter.%w", err)
 	}
 	bulk.Filter = ingest.Filter{Batch: f.Batch, Collection: f.Collection, State: ingest.State(state),
-		Message: f.Message}
+		Message: f.Message, KeepOwnHolds: f.KeepOwnHolds}
 	bulk.Filter.Before, err = ingest.ReadTime("filter.before", f.Before)
 	return bulk, err
 }

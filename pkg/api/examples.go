@@ -103,7 +103,7 @@ var reportedExample = v1.ActionOutcome{Action: "update-report", Target: "batch:"
 
 var releasedExample = v1.ActionOutcome{Action: "release", Target: "collection:maps", Changed: true,
 	Summary: "collection maps is no longer on hold",
-	Next:    &v1.Bulk{Action: "release", Filter: v1.JobFilter{Collection: "maps", State: v1.Held}}}
+	Next:    &v1.Bulk{Action: "release", Filter: v1.JobFilter{Collection: "maps", State: v1.Held, KeepOwnHolds: true}}}
 
 // pausedExample is the result of a pause.
 func pausedExample(target string) v1.ActionResult {

@@ -111,6 +111,7 @@ func TestBulkIsChecked(t *testing.T) {
 		{Bulk{Name: ActRequeue}, "filter"},
 		{Bulk{Name: ActRequeue, Filter: Filter{Batch: someBatch, State: Held}}, "filter.state"},
 		{Bulk{Name: ActRequeue, Filter: Filter{Batch: someBatch, Before: 2000}}, "filter.before"},
+		{Bulk{Name: ActRequeue, Filter: Filter{Batch: someBatch, KeepOwnHolds: true}}, "filter.keepOwnHolds"},
 		{Bulk{Name: ActRequeue, Filter: Filter{Batch: "a\nb"}}, "filter.batch"},
 		{Bulk{Name: ActPrioritize, Filter: good.Filter}, "priority"},
 		{Bulk{Name: ActRequeue, Filter: good.Filter, Until: 5000}, "until"},

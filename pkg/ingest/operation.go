@@ -13,6 +13,9 @@ type Filter struct {
 	Batch      string `dynamo:"of_batch,omitempty" json:"batch,omitempty"`
 	Collection string `dynamo:"of_coll,omitempty" json:"collection,omitempty"`
 	State      State  `dynamo:"in_state,omitempty" json:"state,omitempty"`
+	// KeepOwnHolds, of ActRelease, leaves out jobs and batches that are on hold by themselves,
+	// and not only because their collection or batch was.
+	KeepOwnHolds bool `dynamo:"keep_own_holds,omitempty" json:"keepOwnHolds,omitempty"`
 	// Before selects jobs that entered their state before this time, in milliseconds.
 	Before int64 `dynamo:"before_ms,omitempty" json:"before,omitempty"`
 	// Message selects jobs whose message contains this text, in any case of letters.
@@ -24,13 +27,20 @@ func (f Filter) Matches(j *Job) bool {
 	return (f.Batch == "" || f.Batch == j.Batch) &&
 		(f.Collection == "" || f.Collection == j.Collection) &&
 		(f.State == "" || f.State == j.State) &&
+		!f.keeps(j.Hold, TargetJob) &&
 		(f.Before == 0 || j.Entered < f.Before) &&
 		strings.Contains(strings.ToLower(j.Message), strings.ToLower(f.Message))
 }
 
 // MatchesBatch reports whether the filter selects a batch that has no jobs yet.
 func (f Filter) MatchesBatch(b *Batch) bool {
-	return f.Matches(&Job{Batch: b.ID, Collection: b.Collection, State: f.State, Message: b.Message, Work: b.Work})
+	return !f.keeps(b.Hold, TargetBatch) &&
+		f.Matches(&Job{Batch: b.ID, Collection: b.Collection, State: f.State, Message: b.Message, Work: b.Work})
+}
+
+// keeps reports whether the filter leaves out an item of a kind because of its hold.
+func (f Filter) keeps(h *Hold, own TargetKind) bool {
+	return f.KeepOwnHolds && h != nil && h.Scope == own
 }
 
 // BulkActions are the actions on jobs that a bulk operation can do, with the states that it
@@ -73,6 +83,8 @@ func (b Bulk) Check(now time.Time) error {
 			"filter: expected a batch, a collection, or one of the states Held, Failed, Pending and Provisioning")
 	case f.Before < 0 || f.Before > now.UnixMilli():
 		return fault.New(fault.Invalid, "filter.before: %s is not in the past", Timestamp(f.Before))
+	case f.KeepOwnHolds && b.Name != ActRelease:
+		return fault.New(fault.Invalid, "filter.keepOwnHolds: only release has it")
 	case b.Until != 0 && b.Name != ActHold:
 		return fault.New(fault.Invalid, "until: only hold has an end")
 	}

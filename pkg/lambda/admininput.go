@@ -72,7 +72,7 @@ type field struct {
 }
 
 // readFields reads an object whose fields are in a list. prefix is put before their names
-// in messages. An empty text is refused: in a filter it would select everything.
+// in messages. An empty text or null is refused: in a filter it would select everything.
 func readFields(prefix string, given map[string]json.RawMessage, allowed []string, fields map[string]field) error {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		shown := prefix + ingest.Cut(name, 100)
@@ -80,7 +80,8 @@ func readFields(prefix string, given map[string]json.RawMessage, allowed []strin
 			return fault.New(fault.Invalid, "%s: unknown field; expected %s%s", shown, prefix,
 				strings.Join(allowed, ", "+prefix))
 		}
-		if empty := string(given[name]) == `""`; empty || json.Unmarshal(given[name], fields[name].into) != nil {
+		empty := slices.Contains([]string{`""`, "null"}, string(given[name]))
+		if empty || json.Unmarshal(given[name], fields[name].into) != nil {
 			return fault.New(fault.Invalid, "%s: found %s; expected %s", shown,
 				ingest.Cut(string(given[name]), 100), fields[name].expected)
 		}
@@ -111,9 +112,11 @@ func readFilter(data json.RawMessage) (f ingest.Filter, err error) {
 			ingest.Cut(string(data), 100))
 	}
 	before := ""
-	err = readFields("filter.", given, []string{"batch", "collection", "state", "before", "message"}, map[string]field{
+	fields := map[string]field{
 		"batch": {&f.Batch, "a string"}, "collection": {&f.Collection, "a string"}, "state": {&f.State, "a string"},
-		"before": {&before, "a string"}, "message": {&f.Message, "a string"}})
+		"before": {&before, "a string"}, "message": {&f.Message, "a string"},
+		"keepOwnHolds": {&f.KeepOwnHolds, "true or false"}}
+	err = readFields("filter.", given, slices.Sorted(maps.Keys(fields)), fields)
 	if err == nil {
 		f.Before, err = ingest.ReadTime("filter.before", before)
 	}

@@ -334,3 +334,32 @@ func TestSubmitToHeldCollection(t *testing.T) {
 		t.Errorf("after its release: %s", got)
 	}
 }
+
+// TestReleaseKeepsOwnHolds: what a lifted hold offers to release is what it has stopped. A job
+// that a person has held by its id stays on hold.
+func TestReleaseKeepsOwnHolds(t *testing.T) {
+	b := newBench(t)
+	b.do(ingest.ActPause, theQueue)
+	batch := b.submit(2, "x")
+	own, other := ingest.JobID(batch, 1), ingest.JobID(batch, 2)
+	b.do(ingest.ActHold, jobTarget(own))
+	b.do(ingest.ActHold, collectionC)
+	b.do(ingest.ActResume, theQueue)
+	b.tick()
+	if got := b.states(batch); got != "Held Held" {
+		t.Fatalf("under both holds: %s", got)
+	}
+
+	offered := b.do(ingest.ActRelease, collectionC).Next
+	if offered == nil {
+		t.Fatal("nothing is offered to be released")
+	}
+	mine, theirs := b.job(own), b.job(other)
+	if !offered.Filter.Matches(&theirs) || offered.Filter.Matches(&mine) {
+		t.Errorf("offered is %+v; expected job %s, and not %s", offered, other, own)
+	}
+	held := &ingest.Batch{Collection: "c", Hold: &ingest.Hold{Scope: ingest.TargetBatch}}
+	if offered.Filter.MatchesBatch(held) {
+		t.Errorf("offered is %+v, with a batch that has a hold of its own", offered)
+	}
+}

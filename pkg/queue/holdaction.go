@@ -162,7 +162,8 @@ func (q *Queue) recordHold(ctx context.Context, tx *table.Tx, a ingest.Action, c
 // offerRelease is the bulk operation that releases what a hold has stopped, nil if nothing
 // is held.
 func (q *Queue) offerRelease(ctx context.Context, t ingest.Target) (*ingest.Bulk, error) {
-	bulk := &ingest.Bulk{Name: ingest.ActRelease, Filter: ingest.Filter{State: ingest.Held}}
+	bulk := &ingest.Bulk{Name: ingest.ActRelease, Filter: ingest.Filter{State: ingest.Held,
+		KeepOwnHolds: true}}
 	var any bool
 	var err error
 	switch t.Kind {

@@ -134,7 +134,15 @@ func (w *world) acted() int {
 }
 
 func (w *world) log(format string, args ...any) {
-	w.history = append(w.history, step{op: fmt.Sprintf(format, args...)})
+	w.record(step{op: fmt.Sprintf(format, args...)})
+}
+
+// record adds a line to the history. An actor whose last call has timed out may do so while
+// another has its turn.
+func (w *world) record(s step) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.history = append(w.history, s)
 }
 
 func newWorld(seed uint64, m mutant) *world {
@@ -278,7 +286,7 @@ func (w *world) run(done *int, actors int) {
 		w.mu.Unlock()
 		t := w.pick(p)
 		w.calls++
-		w.history = append(w.history, step{p.actor.name, p.op, t})
+		w.record(step{p.actor.name, p.op, t})
 		p.goOn <- t
 	}
 }

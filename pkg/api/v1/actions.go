@@ -118,6 +118,8 @@ type JobFilter struct {
 	Before string `json:"before,omitempty" format:"date-time" example:"2026-11-22T06:00:00Z"`
 	// Jobs whose message contains this text. Case is ignored.
 	Message string `json:"message,omitempty" minLength:"1" maxLength:"1000" example:"404 Not Found"`
+	// For release: leave on hold the jobs and batches that have a hold of their own.
+	KeepOwnHolds bool `json:"keepOwnHolds,omitempty"`
 }
 
 // Bulk is an action on all jobs that a filter selects.
