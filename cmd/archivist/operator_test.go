@@ -78,7 +78,7 @@ func (s *session) holds() {
 	s.says("hold list", 0, `by an operator (unverified: "ann"): rights`)
 	s.says("queue", 0, "collection:maps")
 	s.says("collection release maps --reason cleared", 0,
-		"archivist job release --collection maps --state held --reason cleared")
+		"archivist job release --collection maps --state held --keep-own-holds --reason cleared")
 	s.do("job release --collection maps --all-held --reason cleared", 0)
 	s.do("batch watch "+first, 0)
 }

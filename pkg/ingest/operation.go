@@ -69,12 +69,27 @@ type Bulk struct {
 // name a batch or a collection, or a state in which jobs wait for a person or at a gate:
 // only these can be found without reading every job of the archive.
 func (b Bulk) Check(now time.Time) error {
-	states, known := BulkActions[b.Name]
-	f := b.Filter
-	switch {
-	case !known:
+	if _, known := BulkActions[b.Name]; !known {
 		return fault.New(fault.Invalid, "action: found %q; a bulk operation has clean-up, delete, fail, hold, "+
 			"prioritize, release or requeue", Cut(string(b.Name), 100))
+	}
+	if err := b.checkFilter(now); err != nil {
+		return err
+	}
+	if b.Until != 0 && b.Name != ActHold {
+		return fault.New(fault.Invalid, "until: only hold has an end")
+	}
+	if err := CheckUntil(b.Until, now); err != nil {
+		return err
+	}
+	return CheckPriority(b.Name, b.Priority)
+}
+
+// checkFilter returns an Invalid that names the first field of the filter that is not
+// accepted.
+func (b Bulk) checkFilter(now time.Time) error {
+	f, states := b.Filter, BulkActions[b.Name]
+	switch {
 	case f.State != "" && !slices.Contains(states, f.State):
 		return fault.New(fault.Invalid, "filter.state: found %q; %s acts on jobs that are %s",
 			Cut(string(f.State), 100), b.Name, listOf(states))
@@ -85,11 +100,6 @@ func (b Bulk) Check(now time.Time) error {
 		return fault.New(fault.Invalid, "filter.before: %s is not in the past", Timestamp(f.Before))
 	case f.KeepOwnHolds && b.Name != ActRelease:
 		return fault.New(fault.Invalid, "filter.keepOwnHolds: only release has it")
-	case b.Until != 0 && b.Name != ActHold:
-		return fault.New(fault.Invalid, "until: only hold has an end")
-	}
-	if err := CheckUntil(b.Until, now); err != nil {
-		return err
 	}
 	for _, t := range []struct{ field, text string }{
 		{"filter.batch", f.Batch}, {"filter.collection", f.Collection}, {"filter.message", f.Message}} {
@@ -97,7 +107,7 @@ func (b Bulk) Check(now time.Time) error {
 			return err
 		}
 	}
-	return CheckPriority(b.Name, b.Priority)
+	return nil
 }
 
 // States are the states of the jobs that the operation selects.
