@@ -149,7 +149,7 @@ func (a *App) watchAdmin() []watch {
 	errors := a.Admin.MetricErrors(&awscloudwatch.MetricOptions{Period: minutes(15)})
 	return []watch{{id: "AdminErrors",
 		says: "Actions and bulk operations fail at each try: AWS refuses a call or is not available, or there " +
-			"is a defect; the log of admin-action says why",
+			"is a defect; the log of the function admin says why",
 		metric: errors, above: 5, periods: 1}}
 }
 

@@ -186,7 +186,7 @@ func overtaken(j *ingest.Job, stored *ocfl.Stored) string {
 	for n := stored.Head; n > j.Permitted; n-- {
 		if by := stored.Job(n); ingest.SubmittedAfter(by, j.ID) {
 			return ingest.Overtaken(j.ID, j.Primary, stored.Head, n, by) +
-				". Requeue the job with confirm if that is wanted"
+				". To do it nevertheless, requeue the job with confirm"
 		}
 	}
 	return ""
