@@ -23,12 +23,12 @@ serve: ## serve a local folder so that it can be submitted: make serve FOLDER=pa
 stop: ## stop what make run started and delete its data
 	@$(LOCAL) stop
 
-check: ## vet, staticcheck, tests without an emulator (about a minute)
+check: ## vet, staticcheck, tests without an emulator (some minutes)
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	$(GO) test $(FAST) ./test/sim ./test/storagesim ./test/property ./test/reindex ./test/restore
 
-test: ## everything that CI runs (about 25 minutes)
+test: ## everything that CI runs (about 35 minutes)
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	set -o pipefail; $(GO) test -count=1 -v -shuffle on $(FAST) | grep -vE '^=== (RUN|PAUSE|CONT)'
