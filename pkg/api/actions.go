@@ -2,8 +2,11 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -53,6 +56,31 @@ func (r Repeatable) request() (string, error) {
 type Acting struct {
 	Caller
 	Repeatable
+	RawBody []byte
+}
+
+// Resolve refuses null in the body: a template whose value is missing would otherwise act on
+// more than it names, or hold without an end.
+func (in *Acting) Resolve(huma.Context) []error {
+	var body any
+	if json.Unmarshal(in.RawBody, &body) != nil {
+		return nil // refused already
+	}
+	return nulls("body", body)
+}
+
+// nulls are the errors of the fields in an object that are null.
+func nulls(path string, value any) (out []error) {
+	fields, _ := value.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		at := path + "." + name
+		if fields[name] == nil {
+			out = append(out, &huma.ErrorDetail{Location: at,
+				Message: "expected a value, found null; leave the field out if none is wanted"})
+		}
+		out = append(out, nulls(at, fields[name])...)
+	}
+	return out
 }
 
 // JobAction and the types below are requests to act.

@@ -226,7 +226,7 @@ var ofSettled = []damage{
 	}, func(w *world) []string {
 		return []string{"storage-uncommitted " + w.object, "storage-uncommitted " + w.object}
 	}, true},
-	{"a key below an object that is none of an object", func(w *world) { w.store(w.below("notes.txt"), "x") },
+	{"a foreign key below an object", func(w *world) { w.store(w.below("notes.txt"), "x") },
 		one("storage-foreign", object), false},
 	{"a key of no object", func(w *world) { w.store("notes.txt", "x") },
 		one("storage-key", func(*world) string { return "notes.txt" }), false},
@@ -330,7 +330,7 @@ var ofBusy = []damage{
 func unrepaired(f queue.Finding) bool { return !f.Repaired }
 
 // repairs fails unless a run with repair repairs all that it finds. What an earlier repair
-// of the run has mended as well is not found.
+// of the run has corrected as well is not found.
 func (w *world) repairs(want []string) {
 	w.Helper()
 	found, err := w.doctor().All(w.Context(), true)

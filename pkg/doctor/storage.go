@@ -13,7 +13,7 @@ import (
 // atOnce is the number of rows, or of objects, that are checked at once.
 const atOnce = 16
 
-// stored is the keys of one object of the storage root, or one key that is none of an
+// stored is the keys of one object of the storage root, or one key that belongs to no
 // object: then it has no prefix.
 type stored struct {
 	prefix string

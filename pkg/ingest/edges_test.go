@@ -58,16 +58,6 @@ func TestTransitionsThatAreMade(t *testing.T) {
 	whole(t, nextJob, made)
 }
 
-// TestBatchTransitionsThatAreMade: the transitions that the queue makes are the whole table.
-func TestBatchTransitionsThatAreMade(t *testing.T) {
-	made := map[string]bool{"→Pending": true, "Pending→Processing": true, "Pending→Failed": true,
-		"Processing→Reporting": true, "Pending→Held": true, "Held→Pending": true,
-		"Reporting→Completed": true, "Reporting→Failed": true, "Completed→Deleted": true,
-		"Failed→Deleted": true, "Held→Deleted": true, "Failed→UpdateReporting": true, "UpdateReporting→Completed": true,
-		"UpdateReporting→Failed": true}
-	whole(t, nextBatch, made)
-}
-
 func whole[S ~string](t *testing.T, table map[S][]S, made map[string]bool) {
 	t.Helper()
 	left := map[string]bool{}

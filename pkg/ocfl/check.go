@@ -265,8 +265,8 @@ func IDOf(prefix string) string {
 	return id
 }
 
-// Folder returns the prefix of the object that a key belongs to, "" if its place is none of
-// an object.
+// Folder returns the prefix of the object that a key belongs to, "" if it belongs to
+// none.
 func Folder(key string) string { return objectFolder.FindString(key) }
 
 // IsOwn reports whether a key is one of the storage root's own files.

@@ -44,14 +44,8 @@ func (d Admin) Act(ctx context.Context, a ingest.Action) (ingest.ActionResult, e
 		return d.actOnJob(ctx, a, r)
 	case ingest.TargetBatch:
 		return d.actOnBatch(ctx, a, r)
-	case ingest.TargetCollection, ingest.TargetQueue, ingest.TargetStorage:
-		return d.actOnHold(ctx, a, r)
 	}
-	return ingest.ActionResult{}, notImplemented(a)
-}
-
-func notImplemented(a ingest.Action) error {
-	return fault.New(fault.Invalid, "action: %s on a %s is not implemented", a.Name, a.Target.Kind)
+	return d.actOnHold(ctx, a, r)
 }
 
 // plan is what an action would do to its target, in words, and how it is confirmed.
@@ -84,7 +78,8 @@ type decision struct {
 // decider decides what an action does to a job. An error refuses it.
 type decider func(ctx context.Context, q *Queue, row *Job, a ingest.Action) (decision, error)
 
-// jobActions are the deciders of the actions on jobs.
+// jobActions are the deciders of the actions on jobs: of all in ingest.Actions and
+// ingest.BulkActions, which a test compares.
 var jobActions = map[ingest.ActionName]decider{
 	ingest.ActRequeue:    decideRequeue,
 	ingest.ActFail:       decideFail,
@@ -98,11 +93,7 @@ var jobActions = map[ingest.ActionName]decider{
 
 // actOnJob does an action on a job, with its receipt in the same transaction.
 func (d Admin) actOnJob(ctx context.Context, a ingest.Action, r *receipt) (out ingest.ActionResult, err error) {
-	q := d.Queue
-	decide, ok := jobActions[a.Name]
-	if !ok {
-		return out, notImplemented(a)
-	}
+	q, decide := d.Queue, jobActions[a.Name]
 	return d.attempt(ctx, a, r, func() (attempt, error) {
 		row, err := q.Job(ctx, a.Target.ID)
 		if err != nil {
@@ -126,7 +117,7 @@ type batchDecision struct {
 // batchDecider decides what an action does to a batch. An error refuses it.
 type batchDecider func(ctx context.Context, q *Queue, row *Batch, a ingest.Action) (batchDecision, error)
 
-// batchActions are the deciders of the actions on batches.
+// batchActions are the deciders of the actions on batches: of all in ingest.Actions.
 var batchActions = map[ingest.ActionName]batchDecider{
 	ingest.ActUpdateReport: decideUpdateReport,
 	ingest.ActDelete:       decideDeleteBatch,
@@ -138,11 +129,7 @@ var batchActions = map[ingest.ActionName]batchDecider{
 
 // actOnBatch is actOnJob for a batch.
 func (d Admin) actOnBatch(ctx context.Context, a ingest.Action, r *receipt) (out ingest.ActionResult, err error) {
-	q := d.Queue
-	decide, ok := batchActions[a.Name]
-	if !ok {
-		return out, notImplemented(a)
-	}
+	q, decide := d.Queue, batchActions[a.Name]
 	return d.attempt(ctx, a, r, func() (attempt, error) {
 		row, err := q.Batch(ctx, a.Target.ID)
 		if err != nil {

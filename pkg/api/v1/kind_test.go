@@ -162,7 +162,8 @@ func TestRefusals(t *testing.T) {
 		says   string
 	}{
 		{403, `{"message":"Forbidden"}`, fault.Invalid, "the API refuses the key; set ARCHIVIST_API_KEY"},
-		{403, `{"type":"urn:archivist:problem:forbidden","detail":"delete needs the role administrator"}`, fault.Denied, "role"},
+		{403, `{"type":"urn:archivist:problem:forbidden","detail":"delete needs the role administrator"}`,
+			fault.Denied, "role"},
 		{401, ``, fault.Invalid, "refuses the key"},
 		{404, `{"detail":"there is no job \"x\"","errors":null}`, fault.NotFound, `there is no job "x"`},
 		{422, `{"detail":"validation failed","errors":[{"location":"body.url","message":"expected a URL"}]}`,
