@@ -196,7 +196,7 @@ func (a *actor) perform(ctx context.Context, act ingest.Action) error {
 	res, err := queue.Admin{Queue: a.q}.Act(ctx, act)
 	a.does = ingest.Action{}
 	a.w.log("  (%s %s %s: %s%v)", a.name, act.Name, act.Target, res.Summary, errorText(err))
-	a.w.check.answered(a, act, res, err, a.met == met && !a.dead, a.wrote-wrote)
+	a.w.check.answered(a, act, res, err, a.met == met && !a.dead.Load(), a.wrote-wrote)
 	return err
 }
 

@@ -97,7 +97,7 @@ func (a *actor) startBulk(ctx context.Context, b bulkAsk) *queue.Operation {
 		b.dryRun)
 	if err != nil {
 		a.w.log("  (%s bulk %s of %+v: refused: %v)", a.name, b.Name, b.Filter, err)
-		if fault.Of(err) == "" && a.met == met && !a.dead && !a.w.throttling() && a.w.s.refuses != refusesRows {
+		if fault.Of(err) == "" && a.met == met && !a.dead.Load() && !a.w.throttling() && a.w.s.refuses != refusesRows {
 			a.w.check.fail("bulk %s was refused without a kind: %v", b.Name, err)
 		}
 		return nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/guregu/dynamo/v2"
@@ -38,6 +39,7 @@ type checker struct {
 	closed     map[string]closing        // batch → its last job
 	tick       tick
 	repaired   []string       // executions that the tick under way replaced
+	counting   sync.Mutex     // of seen: actors that wake at the same time count
 	seen       map[string]int // what happened → how often
 	oldest     string         // the first job that was made
 	mails      int            // rows of pending mails

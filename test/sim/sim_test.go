@@ -53,7 +53,7 @@ func (c *crowd) spawn(name string, rounds int, f func(a *actor)) {
 		for range rounds {
 			a = c.w.revive(a)
 			f(a)
-			time.Sleep(time.Duration(a.rng.Int64N(int64(c.between)))) // of the bubble
+			c.w.sleep(time.Duration(a.rng.Int64N(int64(c.between))))
 		}
 		c.w.revive(a)
 		c.w.leaves(&c.done)
@@ -198,12 +198,12 @@ func (w *world) rest(ctx context.Context, first func(*actor)) {
 				break
 			}
 			a.until = time.Time{}
-			time.Sleep(5 * time.Minute) // of the bubble
+			w.sleep(5 * time.Minute)
 			switch {
 			case rounds > 40 && w.s.keepFailed > day:
-				time.Sleep(3 * time.Hour) // of the bubble
+				w.sleep(3 * time.Hour)
 			case rounds > 40:
-				time.Sleep(16 * time.Minute) // of the bubble
+				w.sleep(16 * time.Minute)
 			}
 		}
 	})
@@ -238,7 +238,7 @@ func (w *world) retire(ctx context.Context) {
 		return
 	}
 	w.calm, w.s.throttled, w.s.latency = false, "", 0
-	time.Sleep(retention) // of the bubble
+	w.sleep(retention)
 	c := &crowd{w: w, between: 1}
 	c.spawn("later", 150, func(a *actor) {
 		if w.check.allRetired() != nil {

@@ -130,7 +130,11 @@ func (c *checker) before(j, k ingest.Job) bool {
 }
 
 // met counts what happened, so that a run can report what it covered.
-func (c *checker) met(what string) { c.seen[what]++ }
+func (c *checker) met(what string) {
+	c.counting.Lock()
+	defer c.counting.Unlock()
+	c.seen[what]++
+}
 
 // count counts what a change of a job shows.
 func (c *checker) count(prev, next queue.Job, e event.Row) {

@@ -43,7 +43,7 @@ func (a *actor) do(op string, call func() error) error {
 		return errDead
 	}
 	if a.w.s.latency > 0 && !a.w.calm && op != "awake" {
-		time.Sleep(a.latency(op)) // of the bubble
+		a.w.sleep(a.latency(op))
 	}
 	p := &parked{actor: a, op: op, goOn: make(chan trouble)}
 	a.w.mu.Lock()
@@ -74,24 +74,22 @@ func (a *actor) latency(op string) time.Duration {
 
 // over reports whether the process has died, or its time has ended.
 func (a *actor) over() bool {
-	if !a.dead && !a.until.IsZero() && !time.Now().Before(a.until) {
-		a.dead = true
-		a.w.mu.Lock()
+	late := !a.until.IsZero() && !time.Now().Before(a.until)
+	if late && a.dead.CompareAndSwap(false, true) {
 		a.w.check.met("cut off at its time-out")
-		a.w.mu.Unlock()
 	}
-	return a.dead
+	return a.dead.Load()
 }
 
 func (a *actor) meet(t trouble, op string, call func() error) error {
 	switch t {
 	case crashBefore:
-		a.dead = true
+		a.dead.Store(true)
 		return errDead
 	case crashAfter:
 		err := call()
 		a.w.log("  (effect %v)", err)
-		a.dead = true
+		a.dead.Store(true)
 		return errDead
 	case lostAnswer:
 		_ = call()
@@ -103,7 +101,7 @@ func (a *actor) meet(t trouble, op string, call func() error) error {
 		a.w.late = append(a.w.late, call)
 		return call()
 	case slow:
-		time.Sleep([]time.Duration{3 * time.Second, timing.Short + 10*time.Second,
+		a.w.sleep([]time.Duration{3 * time.Second, timing.Short + 10*time.Second,
 			timing.Long + timing.Return}[a.rng.IntN(3)])
 		return a.do(op+" (slow)", call)
 	case throttled:

@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing/synctest"
 	"time"
 
@@ -109,7 +110,7 @@ func (w *world) story() string {
 type actor struct {
 	w     *world
 	name  string
-	dead  bool
+	dead  atomic.Bool // its calls may run at the same time
 	rng   *rand.Rand
 	skew  time.Duration // of its clock
 	until time.Time     // when its function is ended; zero: never
@@ -143,6 +144,25 @@ func (w *world) record(s step) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.history = append(w.history, s)
+}
+
+// count adds to a metric.
+func (w *world) count(name string, n float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.metrics[name] += n
+}
+
+// sleep sleeps in the time of the bubble. Who wakes by a timer is ordered after whoever ran
+// before only by the lock; without it, the race detector reports what ran in sequence.
+func (w *world) sleep(d time.Duration) {
+	order := func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+	}
+	order()
+	time.Sleep(d)
+	order()
 }
 
 func newWorld(seed uint64, m mutant) *world {
@@ -187,7 +207,7 @@ func (w *world) newActor(name string) *actor {
 	now := func() time.Time { return time.Now().Add(a.skew) }
 	a.q = &queue.Queue{Table: t, Now: now, NewID: newID, Executions: a, Wake: a.wake, Stored: a.stored, Clean: a.clean,
 		Record: a.recordObject,
-		Metric: func(name string, n float64) { w.metrics[name] += n },
+		Metric: w.count,
 		Rules:  ingest.Rules{Timing: timing, FailedRetention: w.s.keepFailed, Retention: retention, Aging: w.s.aging},
 		// Failed jobs keep their space and work files until they are cleaned up.
 		Settings: queue.Settings{MaxInFlight: w.s.slots, Space: capacity, Reserve: reserve, Share: w.s.share,
@@ -216,14 +236,14 @@ func (k keyed) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
 
 // wake asks the scheduler to run the gates. It may get lost.
 func (a *actor) wake(context.Context) error {
-	if !a.dead && (a.w.calm || a.rng.IntN(4) > 0) {
+	if !a.dead.Load() && (a.w.calm || a.rng.IntN(4) > 0) {
 		a.w.wakes++
 	}
 	return nil
 }
 
 func (a *actor) wait(ctx context.Context, d time.Duration) error {
-	if a.dead {
+	if a.dead.Load() {
 		return errDead
 	}
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
@@ -236,14 +256,14 @@ func (a *actor) wait(ctx context.Context, d time.Duration) error {
 // sleep lets time pass, and then waits for the scheduler: two actors that wake
 // at one instant must not run side by side, or a seed would not replay.
 func (a *actor) sleep(d time.Duration) error {
-	time.Sleep(d)
+	a.w.sleep(d)
 	return a.do("awake", func() error { return nil })
 }
 
 // revive replaces a process that died or was ended by a new one.
 func (w *world) revive(a *actor) *actor {
-	died := a.dead
-	a.dead, a.until = false, time.Time{}
+	died := a.dead.Swap(false)
+	a.until = time.Time{}
 	_ = a.sleep(0)
 	if died {
 		a = w.newActor(a.name)
