@@ -26,7 +26,8 @@ var layers = []struct {
 	why  string
 }{
 	{[]string{"pkg/fault", "pkg/source", "pkg/anvl", "pkg/ark", "pkg/premis", "pkg/notify", "pkg/spill", "pkg/backoff",
-		"pkg/table/schema", "pkg/terminal", "statemachines", "events"}, "values and formats stand alone"},
+		"pkg/table/schema", "pkg/terminal", "pkg/envelope", "statemachines",
+		"events"}, "values and formats stand alone"},
 	{[]string{"pkg/checkm"}, "manifests list only what can be fetched"},
 	{[]string{"pkg/erc"}, "descriptions are read from ANVL and XML"},
 	{[]string{"pkg/ingest"}, "the rules know only the kinds of errors"},
@@ -35,6 +36,7 @@ var layers = []struct {
 	{[]string{"pkg/table/tabletest"}, "the twin of the table"},
 	{[]string{"pkg/lease"}, "leases are rows"},
 	{[]string{"pkg/event"}, "events are rows"},
+	{[]string{"pkg/consumer"}, "consumers have rows, and read the log"},
 	{[]string{"pkg/inventory", "pkg/collection"}, "objects and profiles are rows with events"},
 	{[]string{"pkg/bucket", "pkg/fetch"}, "adapters to S3 and HTTP"},
 	{[]string{"pkg/callback"}, "callbacks keep to the guard and the retries of downloads"},

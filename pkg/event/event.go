@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"strings"
 
+	"archivist/pkg/envelope"
 	"archivist/pkg/table"
 )
 
@@ -39,10 +40,14 @@ var (
 	Collection = Type{"Collection"}
 	Queue      = Type{"Queue"} // the subjects are the queue itself and the storage, which can be paused
 	Operation  = Type{"Operation"}
+	Version    = Type{"Version"} // of an object; its id is the ark, a slash, and e.g. "v3"
+	File       = Type{"File"}    // of a version: presented by readers, never stored
+	User       = Type{"User"}
+	Consumer   = Type{"Consumer"} // of events
 )
 
 // Types lists every type.
-var Types = []Type{Batch, Job, Object, Collection, Queue, Operation}
+var Types = []Type{Batch, Job, Object, Collection, Queue, Operation, Version, File, User, Consumer}
 
 // String returns the type's name, e.g. "Job".
 func (t Type) String() string { return t.name }
@@ -90,6 +95,18 @@ type Row struct {
 	Component   string `dynamo:"component"`
 	Tx          string `dynamo:"tx_id"`
 	Schema      int    `dynamo:"schema_version"`
+
+	TxIndex     int               `dynamo:"tx_index"`
+	TxCount     int               `dynamo:"tx_count"`
+	Software    string            `dynamo:"component_version,omitempty"`
+	Modules     []envelope.Module `dynamo:"modules,omitempty"`
+	Request     string            `dynamo:"request_id,omitempty"`
+	Cause       envelope.Cause    `dynamo:"cause,omitempty"`
+	Objects     []envelope.Ref    `dynamo:"objects,omitempty"`
+	Parents     []envelope.Ref    `dynamo:"parents,omitempty"`
+	Identifiers []string          `dynamo:"identifiers,omitempty"`
+	Before      string            `dynamo:"was,omitempty"`
+	After       string            `dynamo:"is_now,omitempty"`
 }
 
 // New is an event as its writer describes it.
@@ -100,6 +117,34 @@ type New struct {
 	Detail    any    // marshalled to JSON; under 64 KB
 	Actor     string // the person or account that caused the event
 	Component string // the part of the system that made the change
+
+	Objects     []envelope.Ref // others acted upon, each with its role
+	Parents     []envelope.Ref // the containers, the outermost first; a collection among them decides the log
+	Identifiers []string       // all by which the subject is known
+	Before      any            // of what changed, by its names; marshalled to JSON
+	After       any
+}
+
+// Origin is what a call knows about the changes that it makes: the software that runs, the
+// request of a person, and the event that caused the call.
+type Origin struct {
+	Version string            // of the software
+	Modules []envelope.Module // that took part
+	Request string
+	Cause   envelope.Cause
+}
+
+type originKey struct{}
+
+// From returns a context whose events have that origin.
+func From(ctx context.Context, o Origin) context.Context {
+	return context.WithValue(ctx, originKey{}, o)
+}
+
+// OriginOf is the origin of the events of a call.
+func OriginOf(ctx context.Context) Origin {
+	o, _ := ctx.Value(originKey{}).(Origin)
+	return o
 }
 
 // Prefix begins the sort keys of events.
@@ -121,17 +166,46 @@ func Append(tx *table.Tx, s Subject, version int64, e New) error {
 	if err != nil {
 		return fmt.Errorf("event: detail of %s: %w", e.Type, err)
 	}
+	before, after, err := e.changed()
+	if err != nil {
+		return err
+	}
 	if e.Outcome == "" {
 		e.Outcome = Success
 	}
 	k := Key(s, version)
-	tx.Insert(&Row{
+	row := &Row{
 		Head: table.Head{PK: k.PK, SK: k.SK}, ID: fmt.Sprintf("%s.%s", tx.ID(), s.Type),
 		SubjectType: s.Type.String(), SubjectID: s.ID, Version: version, Type: e.Type, Time: e.Time,
 		Outcome: e.Outcome, Detail: string(detail), Actor: e.Actor, Component: e.Component, Tx: tx.ID(), Schema: 1,
+		Objects: e.Objects, Parents: e.Parents, Identifiers: e.Identifiers, Before: before, After: after,
+	}
+	tx.Later(func(ctx context.Context, index, count int) {
+		o := OriginOf(ctx)
+		row.Software, row.Modules, row.Request, row.Cause = o.Version, o.Modules, o.Request, o.Cause
+		row.TxIndex, row.TxCount = index, count
+		tx.Insert(row)
 	})
 	tx.Prove(k)
 	return nil
+}
+
+// changed is what the event says of before and after, as JSON, "" for nothing.
+func (e New) changed() (before, after string, err error) {
+	for _, side := range []struct {
+		of any
+		to *string
+	}{{e.Before, &before}, {e.After, &after}} {
+		if side.of == nil {
+			continue
+		}
+		b, err := json.Marshal(side.of)
+		if err != nil {
+			return "", "", fmt.Errorf("event: before and after of %s: %w", e.Type, err)
+		}
+		*side.to = string(b)
+	}
+	return before, after, nil
 }
 
 // Page lists a subject's events, oldest first.

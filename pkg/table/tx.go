@@ -34,6 +34,7 @@ type Tx struct {
 	large *Key
 	proof *Key
 	then  []func()
+	later []func(ctx context.Context, index, count int)
 }
 
 type op struct {
@@ -55,6 +56,10 @@ func (tx *Tx) ID() string { return tx.id }
 
 // OnCommit runs f after the commit has succeeded, in the order of the calls.
 func (tx *Tx) OnCommit(f func()) { tx.then = append(tx.then, f) }
+
+// Later runs f when the transaction is committed, before it is sent: f puts rows that say
+// which of how many they are. index counts the calls of Later from 0, count is their number.
+func (tx *Tx) Later(f func(ctx context.Context, index, count int)) { tx.later = append(tx.later, f) }
 
 // Insert writes a row that must not exist yet; its rev becomes 1.
 func (tx *Tx) Insert(row Row) { tx.put(row, 1, "attribute_not_exists(pk)") }
@@ -149,6 +154,9 @@ func (e *ConditionError) Failed(k Key) bool {
 // was made before repeating it. An Invalid means that it exceeds DynamoDB's limits and can
 // never be made.
 func (tx *Tx) Commit(ctx context.Context) error {
+	for i, f := range tx.later {
+		f(ctx, i, len(tx.later))
+	}
 	if err := tx.fits(); err != nil {
 		return err
 	}
