@@ -162,6 +162,10 @@ func Append(tx *table.Tx, s Subject, version int64, e New) error {
 	if err := s.check(); err != nil {
 		return err
 	}
+	kind, err := e.kind(s.Type)
+	if err != nil {
+		return err
+	}
 	detail, err := json.Marshal(e.Detail)
 	if err != nil {
 		return fmt.Errorf("event: detail of %s: %w", e.Type, err)
@@ -175,12 +179,14 @@ func Append(tx *table.Tx, s Subject, version int64, e New) error {
 	}
 	k := Key(s, version)
 	row := &Row{
-		Head: table.Head{PK: k.PK, SK: k.SK}, ID: fmt.Sprintf("%s.%s", tx.ID(), s.Type),
+		Head:        table.Head{PK: k.PK, SK: k.SK},
 		SubjectType: s.Type.String(), SubjectID: s.ID, Version: version, Type: e.Type, Time: e.Time,
-		Outcome: e.Outcome, Detail: string(detail), Actor: e.Actor, Component: e.Component, Tx: tx.ID(), Schema: 1,
-		Objects: e.Objects, Parents: e.Parents, Identifiers: e.Identifiers, Before: before, After: after,
+		Outcome: e.Outcome, Detail: string(detail), Actor: e.Actor, Component: e.Component, Tx: tx.ID(),
+		Schema: kind.Schema, Objects: e.Objects, Parents: e.Parents, Identifiers: e.Identifiers,
+		Before: before, After: after,
 	}
 	tx.Later(func(ctx context.Context, index, count int) {
+		row.ID = fmt.Sprintf("%s.%d", tx.ID(), index)
 		o := OriginOf(ctx)
 		row.Software, row.Modules, row.Request, row.Cause = o.Version, o.Modules, o.Request, o.Cause
 		row.TxIndex, row.TxCount = index, count
@@ -188,6 +194,18 @@ func Append(tx *table.Tx, s Subject, version int64, e New) error {
 	})
 	tx.Prove(k)
 	return nil
+}
+
+// kind is the kind of an event that is written about a type of subjects.
+func (e New) kind(of Type) (envelope.Kind, error) {
+	kind, known := envelope.KindOf(e.Type)
+	switch {
+	case !known:
+		return kind, fmt.Errorf("event: there is no type of events %q; add it to envelope.Kinds", e.Type)
+	case kind.Subject != of.name:
+		return kind, fmt.Errorf("event: %s is about a %s, not a %s", e.Type, kind.Subject, of)
+	}
+	return kind, nil
 }
 
 // changed is what the event says of before and after, as JSON, "" for nothing.

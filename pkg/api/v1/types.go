@@ -445,7 +445,7 @@ type Collection struct {
 // Event is a change of a batch, a job, an object or a collection.
 type Event struct {
 	// The id of the event.
-	ID string `json:"id" example:"01M7ZBMEYHBB62YP6RY21T1GQ7.Job"`
+	ID string `json:"id" example:"01M7ZBMEYHBB62YP6RY21T1GQ7.0"`
 	// The number of the event among those of its subject, from 1 without gaps.
 	Version int64 `json:"version" example:"3"`
 	// The type of the event.

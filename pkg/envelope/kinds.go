@@ -1,0 +1,108 @@
+package envelope
+
+// Retention classes of events.
+const (
+	// Permanent events are kept for ever: those of objects, versions and collections, of the
+	// jobs that made them, and of the people who caused them.
+	Permanent = "permanent"
+	// Expiring events are removed from the table some time after they are in the archive.
+	Expiring = "expiring"
+	// Ephemeral events are soon removed.
+	Ephemeral = "ephemeral"
+)
+
+// Kind is what all events of one type have in common.
+type Kind struct {
+	Type    string // dotted, e.g. "job.state"
+	Subject string // the type of its subjects
+	Action  string // one of the actions, which filters name
+	First   string // the action of the first event of a subject, if it is another
+	Class   string // how long its events are kept
+	Public  bool   // it is published outside of the system
+	Schema  int    // the newest version of its payload, which is Detail, Before and After; from 1
+}
+
+// Kinds are all types of events. Only these can be written: event.Append refuses others. A
+// type is never renamed or removed, because its rows stay.
+var Kinds = []Kind{
+	{"object.create", "Object", Create, "", Permanent, true, 1},
+	{"object.modify", "Object", Modify, "", Permanent, true, 1},
+
+	{"job.state", "Job", Modify, Create, Permanent, true, 1},
+	{"job.requeued", "Job", Modify, "", Permanent, true, 1},
+	{"job.held", "Job", Modify, "", Permanent, true, 1},
+	{"job.released", "Job", Modify, "", Permanent, true, 1},
+	{"job.prioritized", "Job", Modify, "", Permanent, true, 1},
+	{"job.preserved", "Job", Modify, "", Permanent, true, 1},
+	{"job.cleaning", "Job", Modify, "", Permanent, true, 1},
+	{"job.cleaned", "Job", Modify, "", Permanent, true, 1},
+	{"job.continued", "Job", Modify, "", Permanent, false, 1},
+	{"job.repaired", "Job", Modify, "", Permanent, false, 1},
+
+	{"batch.state", "Batch", Modify, Create, Expiring, true, 1},
+	{"batch.held", "Batch", Modify, "", Expiring, true, 1},
+	{"batch.released", "Batch", Modify, "", Expiring, true, 1},
+	{"batch.cancelled", "Batch", Modify, "", Expiring, true, 1},
+	{"batch.repaired", "Batch", Modify, "", Expiring, false, 1},
+	{"batch.mail", "Batch", Modify, "", Expiring, false, 1}, // it names recipients
+
+	{"collection.profile", "Collection", ModifyMetadata, Create, Permanent, false, 1}, // it names recipients
+	{"collection.held", "Collection", Modify, "", Permanent, true, 1},
+	{"collection.released", "Collection", Modify, "", Permanent, true, 1},
+
+	{"queue.paused", "Queue", Modify, "", Expiring, true, 1},
+	{"queue.resumed", "Queue", Modify, "", Expiring, true, 1},
+	{"storage.paused", "Queue", Modify, "", Expiring, true, 1},
+	{"storage.resumed", "Queue", Modify, "", Expiring, true, 1},
+
+	{"operation.started", "Operation", Create, "", Expiring, true, 1},
+	{"operation.done", "Operation", Modify, "", Expiring, true, 1},
+	{"operation.interrupted", "Operation", Modify, "", Expiring, true, 1},
+	{"operation.continued", "Operation", Modify, "", Expiring, true, 1},
+	{"operation.repaired", "Operation", Modify, "", Expiring, false, 1},
+}
+
+var kinds = func() map[string]Kind {
+	m := map[string]Kind{}
+	for _, k := range Kinds {
+		m[k.Type] = k
+	}
+	return m
+}()
+
+// KindOf is the kind of a type of events; known is false if there is none.
+func KindOf(eventType string) (k Kind, known bool) {
+	k, known = kinds[eventType]
+	return k, known
+}
+
+// ActionOf is the action of an event of this kind, by the version of its subject and the
+// state that it left the subject in, "" for none.
+func (k Kind) ActionOf(version int64, state string) string {
+	switch {
+	case version == 1 && k.First != "":
+		return k.First
+	case state == "Deleted":
+		return Delete
+	}
+	return k.Action
+}
+
+// Site is the log of the events that belong to no collection.
+const Site = "site"
+
+// Log is the name of the log in which an event has its place: the collection among its
+// parents, or its subject if that is a collection, else Site.
+func (e Event) Log() string {
+	if e.Subject.Type == collection {
+		return e.Subject.ID
+	}
+	for _, p := range e.Parents {
+		if p.Type == collection {
+			return p.ID
+		}
+	}
+	return Site
+}
+
+const collection = "Collection"
