@@ -88,14 +88,14 @@ func (w *world) choices() (out []choice) {
 func (a *actor) any() choice {
 	kinds := []ingest.TargetKind{ingest.TargetJob, ingest.TargetBatch, ingest.TargetCollection, ingest.TargetQueue,
 		ingest.TargetStorage}
-	kind := kinds[a.rng.IntN(len(kinds))]
+	kind := kinds[a.Rng.IntN(len(kinds))]
 	names := ingest.Actions[kind]
-	c := choice{name: names[a.rng.IntN(len(names))], target: ingest.Target{Kind: kind}}
+	c := choice{name: names[a.Rng.IntN(len(names))], target: ingest.Target{Kind: kind}}
 	ids := map[ingest.TargetKind][]string{ingest.TargetJob: append(a.w.check.sorted(), "none-00001"),
 		ingest.TargetBatch:      append(a.w.check.sortedBatches(), "none"),
 		ingest.TargetCollection: {"c0", "c1", "c2"}}[kind]
 	if len(ids) > 0 {
-		c.target.ID = ids[a.rng.IntN(len(ids))]
+		c.target.ID = ids[a.Rng.IntN(len(ids))]
 	}
 	return c
 }
@@ -106,7 +106,7 @@ func (a *actor) useful() choice {
 	if len(choices) == 0 {
 		return a.any()
 	}
-	return draw1(a.rng, choices)
+	return draw1(a.Rng, choices)
 }
 
 // draw1 draws one of several by their weights.
@@ -135,11 +135,11 @@ func (a *actor) administrate(ctx context.Context, submitted *int) {
 		_, _ = a.q.Submit(ctx, b, fmt.Sprint("key", *submitted), []byte("body"), "sim")
 		return
 	}
-	switch n := a.rng.IntN(12); {
+	switch n := a.Rng.IntN(12); {
 	case n < 2:
 		a.stopOne(ctx)
 	case n == 2 && len(a.w.asks) > 0: // the answer was lost, or the function is run again
-		_ = a.perform(ctx, a.w.asks[a.rng.IntN(len(a.w.asks))])
+		_ = a.perform(ctx, a.w.asks[a.Rng.IntN(len(a.w.asks))])
 	case n < 5 && !a.w.s.plain:
 		a.operate(ctx)
 	case n == 5:
@@ -160,7 +160,7 @@ func (a *actor) stopOne(ctx context.Context) {
 	if len(running) == 0 {
 		return
 	}
-	id := running[a.rng.IntN(len(running))]
+	id := running[a.Rng.IntN(len(running))]
 	exec := a.w.check.jobs[id].Exec
 	a.w.stopped[queue.ExecutionName(id, exec)] = true
 	_ = a.q.Stopped(ctx, id, exec)
@@ -168,18 +168,18 @@ func (a *actor) stopOne(ctx context.Context) {
 
 // ask makes an action of what was drawn.
 func (a *actor) ask(c choice) ingest.Action {
-	one := func(n int) bool { return a.rng.IntN(n) == 0 }
-	act := ingest.Action{Name: c.name, Target: c.target, Reason: "the simulation", Actor: a.name,
+	one := func(n int) bool { return a.Rng.IntN(n) == 0 }
+	act := ingest.Action{Name: c.name, Target: c.target, Reason: "the simulation", Actor: a.Name,
 		Role: ingest.Administrator, Confirm: !one(4), DryRun: one(16)}
 	if one(30) {
 		act.Role = ingest.Viewer
 	}
 	if c.name == ingest.ActPrioritize {
-		priority := a.rng.IntN(100)
+		priority := a.Rng.IntN(100)
 		act.Priority = &priority
 	}
 	if (c.name == ingest.ActHold || c.name == ingest.ActPause) && one(3) {
-		act.Until = time.Now().Add(time.Duration(1+a.rng.IntN(30)) * time.Minute).UnixMilli()
+		act.Until = time.Now().Add(time.Duration(1+a.Rng.IntN(30)) * time.Minute).UnixMilli()
 	}
 	if one(2) {
 		a.w.requests++
@@ -192,11 +192,11 @@ func (a *actor) ask(c choice) ingest.Action {
 // perform does an action, as one invocation of a function, and checks what it answers.
 func (a *actor) perform(ctx context.Context, act ingest.Action) error {
 	a.acted, a.does = a.w.check.changes, act
-	met, wrote := a.met, a.wrote
+	met, wrote := a.Met, a.wrote
 	res, err := queue.Admin{Queue: a.q}.Act(ctx, act)
 	a.does = ingest.Action{}
-	a.w.log("  (%s %s %s: %s%v)", a.name, act.Name, act.Target, res.Summary, errorText(err))
-	a.w.check.answered(a, act, res, err, a.met == met && !a.dead.Load(), a.wrote-wrote)
+	a.w.Log("  (%s %s %s: %s%v)", a.Name, act.Name, act.Target, res.Summary, errorText(err))
+	a.w.check.answered(a, act, res, err, a.Met == met && !a.Dead(), a.wrote-wrote)
 	return err
 }
 
@@ -212,7 +212,7 @@ func errorText(err error) string {
 func (c *checker) answered(a *actor, act ingest.Action, res ingest.ActionResult, err error, sound bool, wrote int) {
 	what := fmt.Sprintf("%s %s", act.Name, act.Target.Kind)
 	if err == nil && res.Changed {
-		c.met("done: " + what)
+		c.w.Met("done: " + what)
 	}
 	if wrote > 0 && (act.DryRun || act.Role < ingest.Operator) {
 		c.fail("%s wrote in a dry run, or as a viewer", what)
@@ -232,10 +232,10 @@ func (c *checker) answered(a *actor, act ingest.Action, res ingest.ActionResult,
 
 // once checks that a request acts only once on a subject, however often it is repeated.
 func (c *checker) once(e event.Row) {
-	if c.w.acts == nil {
+	if c.w.acting() == nil {
 		return
 	}
-	does := c.w.acts.does
+	does := c.w.acting().does
 	if e.SubjectType == event.Operation.String() || does.Request == "" || e.Actor != does.Actor {
 		return
 	}

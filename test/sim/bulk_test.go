@@ -31,11 +31,11 @@ var bulkWeights = []choice{{name: ingest.ActRequeue, weight: 8}, {name: ingest.A
 // operate starts a bulk operation, or stops or continues one.
 func (a *actor) operate(ctx context.Context) {
 	ops := a.w.check.sortedOperations()
-	switch n := a.rng.IntN(6); {
+	switch n := a.Rng.IntN(6); {
 	case n == 0 && len(ops) > 0:
-		a.steer(ctx, ops[a.rng.IntN(len(ops))])
+		a.steer(ctx, ops[a.Rng.IntN(len(ops))])
 	case n == 1 && len(a.w.bulks) > 0:
-		a.startBulk(ctx, a.w.bulks[a.rng.IntN(len(a.w.bulks))])
+		a.startBulk(ctx, a.w.bulks[a.Rng.IntN(len(a.w.bulks))])
 	default:
 		a.startBulk(ctx, a.askBulk())
 	}
@@ -44,28 +44,28 @@ func (a *actor) operate(ctx context.Context) {
 // steer interrupts or continues an operation.
 func (a *actor) steer(ctx context.Context, id string) {
 	admin, role := queue.Admin{Queue: a.q}, ingest.Administrator
-	if a.w.check.operations[id].State == ingest.OperationInterrupted || a.rng.IntN(4) == 0 {
-		_, err := admin.Continue(ctx, id, "go on", a.name, role)
-		a.w.log("  (%s continues %s%s)", a.name, id, errorText(err))
+	if a.w.check.operations[id].State == ingest.OperationInterrupted || a.Rng.IntN(4) == 0 {
+		_, err := admin.Continue(ctx, id, "go on", a.Name, role)
+		a.w.Log("  (%s continues %s%s)", a.Name, id, errorText(err))
 		return
 	}
-	_, err := admin.Interrupt(ctx, id, "wait", a.name, role)
-	a.w.log("  (%s interrupts %s%s)", a.name, id, errorText(err))
+	_, err := admin.Interrupt(ctx, id, "wait", a.Name, role)
+	a.w.Log("  (%s interrupts %s%s)", a.Name, id, errorText(err))
 }
 
 // askBulk draws a bulk operation.
 func (a *actor) askBulk() bulkAsk {
-	one := func(n int) bool { return a.rng.IntN(n) == 0 }
-	name := draw1(a.rng, bulkWeights).name
+	one := func(n int) bool { return a.Rng.IntN(n) == 0 }
+	name := draw1(a.Rng, bulkWeights).name
 	replaces := name == ingest.ActRequeue || name == ingest.ActRelease // what is newer: never confirmed in bulk
-	b := bulkAsk{Bulk: ingest.Bulk{Name: name, Confirm: !replaces && !one(3)}, actor: a.name, dryRun: one(8)}
+	b := bulkAsk{Bulk: ingest.Bulk{Name: name, Confirm: !replaces && !one(3)}, actor: a.Name, dryRun: one(8)}
 	states := ingest.BulkActions[name]
-	state := states[a.rng.IntN(len(states))]
+	state := states[a.Rng.IntN(len(states))]
 	switch batches := a.w.check.sortedBatches(); {
 	case one(2) && len(batches) > 0:
-		b.Filter.Batch = batches[a.rng.IntN(len(batches))]
+		b.Filter.Batch = batches[a.Rng.IntN(len(batches))]
 	case one(2):
-		b.Filter.Collection = fmt.Sprint("c", a.rng.IntN(collections))
+		b.Filter.Collection = fmt.Sprint("c", a.Rng.IntN(collections))
 	default:
 		b.Filter.State = state
 	}
@@ -76,11 +76,11 @@ func (a *actor) askBulk() bulkAsk {
 		b.Filter.Message = "simulation"
 	}
 	if name == ingest.ActPrioritize {
-		priority := a.rng.IntN(100)
+		priority := a.Rng.IntN(100)
 		b.Priority = &priority
 	}
 	if name == ingest.ActHold && one(2) {
-		b.Until = time.Now().Add(time.Duration(1+a.rng.IntN(30)) * time.Minute).UnixMilli()
+		b.Until = time.Now().Add(time.Duration(1+a.Rng.IntN(30)) * time.Minute).UnixMilli()
 	}
 	if one(2) {
 		a.w.requests++
@@ -92,18 +92,18 @@ func (a *actor) askBulk() bulkAsk {
 
 // startBulk starts a bulk operation. The same request must not start a second one.
 func (a *actor) startBulk(ctx context.Context, b bulkAsk) *queue.Operation {
-	met := a.met
+	met := a.Met
 	o, err := queue.Admin{Queue: a.q}.Start(ctx, b.Bulk, "the simulation", b.actor, ingest.Administrator, b.request,
 		b.dryRun)
 	if err != nil {
-		a.w.log("  (%s bulk %s of %+v: refused: %v)", a.name, b.Name, b.Filter, err)
-		if fault.Of(err) == "" && a.met == met && !a.dead.Load() && !a.w.throttling() && a.w.s.refuses != refusesRows {
+		a.w.Log("  (%s bulk %s of %+v: refused: %v)", a.Name, b.Name, b.Filter, err)
+		if fault.Of(err) == "" && a.Met == met && !a.Dead() && !a.w.throttling() && a.w.s.refuses != refusesRows {
 			a.w.check.fail("bulk %s was refused without a kind: %v", b.Name, err)
 		}
 		return nil
 	}
-	a.w.log("  (%s bulk %s of %+v is operation %s, dry run %v)", a.name, b.Name, b.Filter, o.Operation.ID, b.dryRun)
-	a.w.check.met("bulk: " + string(b.Name))
+	a.w.Log("  (%s bulk %s of %+v is operation %s, dry run %v)", a.Name, b.Name, b.Filter, o.Operation.ID, b.dryRun)
+	a.w.Met("bulk: " + string(b.Name))
 	if b.request != "" {
 		first := a.w.check.started[b.request]
 		if first != "" && first != o.Operation.ID {
@@ -123,10 +123,10 @@ func (a *actor) runPages(ctx context.Context, m queue.Message) (keep bool) {
 	a.acted, a.does = a.w.check.changes, ingest.Action{Name: o.Name, Target: ingest.Target{Kind: ingest.TargetJob},
 		Request: m.Operation, Actor: o.Actor, DryRun: o.DryRun}
 	defer func() { a.does = ingest.Action{} }()
-	for range 1 + a.rng.IntN(3) {
+	for range 1 + a.Rng.IntN(3) {
 		row, err := queue.Admin{Queue: a.q}.RunPage(ctx, m.Operation, m.Exec, time.Now().Add(timing.Short/2))
 		if err != nil {
-			a.w.log("  (%s page of %s: %v)", a.name, m.Operation, err)
+			a.w.Log("  (%s page of %s: %v)", a.Name, m.Operation, err)
 			return true
 		}
 		if !row.RunsAs(m.Exec) {
@@ -141,7 +141,7 @@ func (a *actor) runPages(ctx context.Context, m queue.Message) (keep bool) {
 func (w *world) finishOperations(ctx context.Context, a *actor) {
 	for _, id := range w.check.sortedOperations() {
 		if w.check.operations[id].State == ingest.OperationInterrupted {
-			_, err := queue.Admin{Queue: a.q}.Continue(ctx, id, "go on", a.name, ingest.Administrator)
+			_, err := queue.Admin{Queue: a.q}.Continue(ctx, id, "go on", a.Name, ingest.Administrator)
 			if err != nil {
 				w.check.fail("operation %s was not continued: %v", id, err)
 			}
@@ -155,8 +155,8 @@ func (w *world) until(ctx context.Context, a *actor, so func() bool) {
 	for end := time.Now().Add(quiet); !so() && time.Now().Before(end) && w.check.err == nil; {
 		a.tick(ctx, true)
 		w.drain(ctx, a)
-		a.until = time.Time{}
-		_ = a.sleep(5 * time.Minute)
+		a.Until = time.Time{}
+		_ = a.Sleep(5 * time.Minute)
 	}
 }
 
@@ -207,7 +207,7 @@ func (c *checker) operationRow(o ingest.Operation) {
 		c.fail("operation %s was written after its end", o.ID)
 	}
 	if prev.State != o.State {
-		c.met("operation " + string(o.State))
+		c.w.Met("operation " + string(o.State))
 	}
 }
 

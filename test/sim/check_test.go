@@ -5,17 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/guregu/dynamo/v2"
 
 	"archivist/pkg/event"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 	"archivist/pkg/table/tabletest"
+	"archivist/test/adversary"
 )
 
 // checker checks every committed write against the invariants of the system. It keeps the
@@ -38,14 +34,12 @@ type checker struct {
 	took       map[string]int            // job → when a worker last took it
 	closed     map[string]closing        // batch → its last job
 	tick       tick
-	repaired   []string       // executions that the tick under way replaced
-	counting   sync.Mutex     // of seen: actors that wake at the same time count
-	seen       map[string]int // what happened → how often
-	oldest     string         // the first job that was made
-	mails      int            // rows of pending mails
-	late       bool           // a job reached Storing
-	tied       string         // the jobs in the present deadlock
-	ties       int            // for how many ticks
+	repaired   []string // executions that the tick under way replaced
+	oldest     string   // the first job that was made
+	mails      int      // rows of pending mails
+	late       bool     // a job reached Storing
+	tied       string   // the jobs in the present deadlock
+	ties       int      // for how many ticks
 	retired    int
 	holds      map[string]hold // by their sort key
 	operations map[string]ingest.Operation
@@ -65,7 +59,7 @@ func newChecker(w *world) *checker {
 		slots:  ledger{}, spaces: ledger{}, locks: map[string]string{}, lines: map[string]map[string]int{},
 		turned: map[string]int{}, changed: map[string]int{}, moved: map[string]int{},
 		took: map[string]int{}, closed: map[string]closing{},
-		seen: map[string]int{}, holds: map[string]hold{}, operations: map[string]ingest.Operation{},
+		holds: map[string]hold{}, operations: map[string]ingest.Operation{},
 		receipts: map[string]items{},
 		started:  map[string]string{}, cleans: map[string]bool{}, reporting: map[string]int{}, edges: map[string]int{},
 		acts: map[string]bool{}}
@@ -74,18 +68,8 @@ func newChecker(w *world) *checker {
 func (c *checker) fail(format string, args ...any) {
 	if c.err == nil {
 		c.err = fmt.Errorf(format, args...)
-		c.w.log("VIOLATION %v", c.err)
+		c.w.Log("VIOLATION %v", c.err)
 	}
-}
-
-func read[T any](it tabletest.Item) T {
-	var v T
-	if it != nil {
-		if err := dynamo.UnmarshalItem(it, &v); err != nil {
-			panic(err)
-		}
-	}
-	return v
 }
 
 // commit is called with each write, with all of its changes.
@@ -99,7 +83,7 @@ func (c *checker) commit(changes []tabletest.Change) {
 			c.fail("%s/%s: rev went from %d to %d", text(ch.After, "pk"), text(ch.After, "sk"), prev, next)
 		}
 		if strings.HasPrefix(text(ch.After, "sk"), "EV#") {
-			e := read[event.Row](ch.After)
+			e := adversary.Read[event.Row](ch.After)
 			if ch.Before != nil {
 				c.fail("%s: an event was overwritten", e.Key())
 			}
@@ -107,13 +91,13 @@ func (c *checker) commit(changes []tabletest.Change) {
 			c.once(e)
 		}
 		if strings.HasPrefix(text(ch.After, "pk"), "MAIL#") && ch.Before == nil {
-			m := read[ingest.Mail](ch.After)
+			m := adversary.Read[ingest.Mail](ch.After)
 			mails[fmt.Sprintf("%s %s", m.Batch, m.Kind)] = true
 			c.owed = append(c.owed, fmt.Sprintf("%s %s %d", m.Batch, m.Kind, m.Exec))
 		}
 	}
-	if c.w.acts != nil {
-		c.w.acts.wrote++
+	if a := c.w.acting(); a != nil {
+		a.wrote++
 	}
 	touched := map[string]bool{}
 	count := false
@@ -121,7 +105,7 @@ func (c *checker) commit(changes []tabletest.Change) {
 	for _, ch := range order(changes) {
 		c.changes++
 		if ch.After == nil && text(ch.Before, "sk") == "JOB" {
-			gone = append(gone, read[queue.Job](ch.Before))
+			gone = append(gone, adversary.Read[queue.Job](ch.Before))
 		}
 		id := c.row(ch, events, mails)
 		if id != "" {
@@ -132,7 +116,7 @@ func (c *checker) commit(changes []tabletest.Change) {
 	}
 	for _, ch := range changes { // after the receipts of the same transaction
 		if text(ch.After, "sk") == "OPERATION" {
-			c.operationRow(read[queue.Operation](ch.After).Operation)
+			c.operationRow(adversary.Read[queue.Operation](ch.After).Operation)
 		}
 	}
 	for id := range touched {
@@ -160,27 +144,8 @@ func order(changes []tabletest.Change) []tabletest.Change {
 	return out
 }
 
-func either(ch tabletest.Change) tabletest.Item {
-	if ch.After != nil {
-		return ch.After
-	}
-	return ch.Before
-}
-
-func text(it tabletest.Item, name string) string {
-	v, _ := it[name].(*types.AttributeValueMemberS)
-	if v == nil {
-		return ""
-	}
-	return v.Value
-}
-
-func number(it tabletest.Item, name string) (n int64) {
-	if v, ok := it[name].(*types.AttributeValueMemberN); ok {
-		n, _ = strconv.ParseInt(v.Value, 10, 64)
-	}
-	return n
-}
+// text, number and either read rows as they are stored.
+var text, number, either = adversary.Text, adversary.Number, adversary.Either
 
 // row checks one changed row, and returns the job that it belongs to.
 func (c *checker) row(ch tabletest.Change, events map[string]event.Row, mails map[string]bool) (job string) {
@@ -189,9 +154,9 @@ func (c *checker) row(ch tabletest.Change, events map[string]event.Row, mails ma
 	byGate := events["Job"+sk].Component == "scheduler"
 	switch {
 	case sk == "JOB":
-		return c.jobRow(read[queue.Job](it), there, events)
+		return c.jobRow(adversary.Read[queue.Job](it), there, events)
 	case sk == "BATCH":
-		is := read[queue.Batch](it)
+		is := adversary.Read[queue.Batch](it)
 		if !there {
 			c.goes(is.Batch.ID)
 			return ""
@@ -205,9 +170,9 @@ func (c *checker) row(ch tabletest.Change, events map[string]event.Row, mails ma
 		c.items[pk] = it
 	case sk == "COUNT":
 		id := strings.TrimPrefix(pk, "BATCH#")
-		c.counts[id] = read[queue.Counts](it).Counts
+		c.counts[id] = adversary.Read[queue.Counts](it).Counts
 		if c.counts[id].Open() == 0 {
-			c.closed[id] = closing{c.w.acts, c.changes}
+			c.closed[id] = closing{c.w.acting(), c.changes}
 		}
 	case pk == "SLOT":
 		c.slots.set(sk, reserved{collection: text(it, "coll"), n: 1}, there, byGate)
@@ -249,7 +214,7 @@ func (c *checker) jobRow(next queue.Job, there bool, events map[string]event.Row
 	}
 	c.oldest = cmp.Or(c.oldest, id)
 	prev, e := c.jobs[id], events["Job"+id]
-	if c.w.acts != nil && c.w.acts.does.DryRun {
+	if a := c.w.acting(); a != nil && a.does.DryRun {
 		c.fail("job %s was changed by a dry run", id)
 	}
 	c.job(prev, next, e)
@@ -381,7 +346,7 @@ func (c *checker) batch(prev, next queue.Batch, e event.Row) {
 		c.fail("batch %s was cancelled, and got %d more jobs", next.Batch.ID, next.Unpacked-prev.Unpacked)
 	}
 	if prev.Cancelled == nil && next.Cancelled != nil {
-		c.met("cancelled: " + strings.TrimRight(next.Cancelled.Actor, "01"))
+		c.w.Met("cancelled: " + strings.TrimRight(next.Cancelled.Actor, "01"))
 	}
 	c.stopped("batch "+next.Batch.ID, next.State == ingest.BatchHeld, next.Hold)
 	if next.State == ingest.BatchDeleted && prev.State != next.State {

@@ -22,13 +22,13 @@ type hold struct {
 func (c *checker) holdRow(sk string, it tabletest.Item, there bool) {
 	if !there {
 		delete(c.holds, sk)
-		c.met("lifted: " + kindOf(sk))
+		c.w.Met("lifted: " + kindOf(sk))
 		return
 	}
 	h, stood := c.holds[sk]
 	if !stood {
 		h.since = c.changes
-		c.met("placed: " + kindOf(sk))
+		c.w.Met("placed: " + kindOf(sk))
 	}
 	h.until = number(it, "hold_until")
 	c.holds[sk] = h
@@ -76,7 +76,7 @@ func (c *checker) stores(prev, next *ingest.Job) {
 		c.fail("job %s goes from %s to %s while the storage is paused", next.ID, prev.State, next.State)
 	}
 	if next.NeedsStorage() && next.Parked && !prev.Parked {
-		c.met("parked for the storage")
+		c.w.Met("parked for the storage")
 	}
 }
 
@@ -99,8 +99,8 @@ func (w *world) lift(ctx context.Context, a *actor) {
 	slices.Reverse(holds) // the batches after their collections
 	for _, sk := range holds {
 		until := time.Until(time.UnixMilli(w.check.holds[sk].until)) + 2*w.s.skew
-		if w.check.holds[sk].until != 0 && (!w.check.stands(sk) || a.rng.IntN(2) == 0) {
-			_ = a.sleep(max(until, 0))
+		if w.check.holds[sk].until != 0 && (!w.check.stands(sk) || a.Rng.IntN(2) == 0) {
+			_ = a.Sleep(max(until, 0))
 			continue
 		}
 		name := ingest.ActRelease
@@ -110,12 +110,12 @@ func (w *world) lift(ctx context.Context, a *actor) {
 		w.must(ctx, a, name, targetOf(sk))
 	}
 	for _, id := range w.check.sortedBatches() {
-		if b := w.check.batches[id]; b.State == ingest.BatchHeld && (b.Hold.Until == 0 || a.rng.IntN(2) == 0) {
+		if b := w.check.batches[id]; b.State == ingest.BatchHeld && (b.Hold.Until == 0 || a.Rng.IntN(2) == 0) {
 			w.must(ctx, a, ingest.ActRelease, ingest.Target{Kind: ingest.TargetBatch, ID: id})
 		}
 	}
 	for _, id := range w.check.sorted() {
-		if j := w.check.jobs[id]; j.State == ingest.Held && (j.Hold.Until == 0 || a.rng.IntN(2) == 0) {
+		if j := w.check.jobs[id]; j.State == ingest.Held && (j.Hold.Until == 0 || a.Rng.IntN(2) == 0) {
 			w.must(ctx, a, ingest.ActRelease, ingest.Target{Kind: ingest.TargetJob, ID: id})
 		}
 	}
@@ -123,7 +123,7 @@ func (w *world) lift(ctx context.Context, a *actor) {
 
 // must does an action that can have no reason to be refused: faults have stopped.
 func (w *world) must(ctx context.Context, a *actor, name ingest.ActionName, t ingest.Target) {
-	err := a.perform(ctx, ingest.Action{Name: name, Target: t, Reason: "it is over", Actor: a.name,
+	err := a.perform(ctx, ingest.Action{Name: name, Target: t, Reason: "it is over", Actor: a.Name,
 		Role: ingest.Administrator, Confirm: true})
 	if err != nil && w.s.refuses != refusesRows {
 		w.check.fail("%s of %s was refused: %v", name, t, err)

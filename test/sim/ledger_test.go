@@ -89,7 +89,7 @@ func (c *checker) lease(ch tabletest.Change) {
 	if next > prev {
 		c.passes(ch)
 		c.repaired = nil
-		c.tick = tick{began: c.changes, troubled: c.w.throttling(), by: c.w.acts}
+		c.tick = tick{began: c.changes, troubled: c.w.throttling(), by: c.w.acting()}
 		c.slots.begin()
 		c.spaces.begin()
 	}
@@ -99,7 +99,7 @@ func (c *checker) lease(ch tabletest.Change) {
 // table before the write.
 func (c *checker) granted(prev, next ingest.Job) {
 	c.tick.troubled = c.tick.troubled || c.w.throttling()
-	if c.w.acts != nil && c.w.acts != c.tick.by {
+	if c.w.acting() != nil && c.w.acting() != c.tick.by {
 		c.fail("%s was admitted by a tick that has lost its lease", next.ID)
 	}
 	if n := c.slots.sum(next.ID, "", least); n+1 > int64(c.w.s.slots) {
@@ -113,7 +113,7 @@ func (c *checker) granted(prev, next ingest.Job) {
 	if !estimates && !prev.HasSpace {
 		held, over := c.spaces.sum(next.ID, "", least), c.behind(next.ID)
 		if held+next.SpaceNeeded > capacity {
-			c.met("granted over the limit")
+			c.w.Met("granted over the limit")
 		}
 		if held+next.SpaceNeeded > capacity+over {
 			c.fail("%s was granted %d bytes in addition to %d of %d; jobs that wait for it hold %d", next.ID,

@@ -7,18 +7,18 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/guregu/dynamo/v2/dynamodbiface"
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 	"archivist/pkg/table/tabletest"
+	"archivist/test/adversary"
 )
 
 // mutant breaks one rule from outside, by a wrapper: the production code has no switches for
 // it.
 type mutant struct {
 	name   string
-	client func(*actor, dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI
+	client func(*actor, adversary.Client) adversary.Client
 	step   func(a *actor, m queue.Message, s queue.Step) queue.Step
 }
 
@@ -27,12 +27,10 @@ var mutants = []mutant{
 	{name: "an insert overwrites an existing row", client: without("attribute_not_exists(")},
 	{name: "the scheduler's fence not checked", client: without("fence =")},
 	{name: "a lease taken while another worker holds it", client: without("until_ms")},
-	{name: "a transaction committed row by row", client: func(_ *actor,
-		c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
-		return pieces{c}
+	{name: "a transaction committed row by row", client: func(_ *actor, c adversary.Client) adversary.Client {
+		return adversary.Pieces(c)
 	}},
-	{name: "a count written outside the transaction", client: func(_ *actor,
-		c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
+	{name: "a count written outside the transaction", client: func(_ *actor, c adversary.Client) adversary.Client {
 		return outside{c}
 	}},
 	{name: "no sweep", client: seeing("due#", func([]tabletest.Item) []tabletest.Item { return nil })},
@@ -45,7 +43,7 @@ var mutants = []mutant{
 	}},
 	{name: "space rows ignored", client: seeing("SPACE", func([]tabletest.Item) []tabletest.Item { return nil })},
 	{name: "space granted as 0", client: changing(func(_ *actor, w *types.TransactWriteItem) bool {
-		if put(w, "SPACE") {
+		if adversary.Put(w, "SPACE") {
 			delete(w.Put.Item, "bytes")
 		}
 		return true
@@ -54,11 +52,11 @@ var mutants = []mutant{
 		return w.Update == nil || text(w.Update.Key, "pk") != "SPACE"
 	})},
 	{name: "a requeue takes no space row", client: changing(func(a *actor, w *types.TransactWriteItem) bool {
-		return a.does.Name != ingest.ActRequeue || !put(w, "SPACE")
+		return a.does.Name != ingest.ActRequeue || !adversary.Put(w, "SPACE")
 	})},
 	{name: "the end of the last job does not close the batch",
 		client: changing(func(a *actor, w *types.TransactWriteItem) bool {
-			if c := w.ConditionCheck; c != nil && strings.HasPrefix(a.name, "worker") && text(c.Key, "sk") == "COUNT" {
+			if c := w.ConditionCheck; c != nil && strings.HasPrefix(a.Name, "worker") && text(c.Key, "sk") == "COUNT" {
 				c.Key["sk"] = &types.AttributeValueMemberS{Value: "none"} // the condition cannot hold
 			}
 			return true
@@ -82,20 +80,16 @@ var mutants = []mutant{
 	{name: "a hold ignored by the gates", client: seeing("HOLD", func([]tabletest.Item) []tabletest.Item {
 		return nil
 	})},
-	{name: "a release during a hold", client: func(a *actor,
-		c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
+	{name: "a release during a hold", client: func(a *actor, c adversary.Client) adversary.Client {
 		return unseen{c, a}
 	}},
-	{name: "a hold does not revoke the scheduler's lease", client: func(_ *actor,
-		c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
+	{name: "a hold does not revoke the scheduler's lease", client: func(_ *actor, c adversary.Client) adversary.Client {
 		return withoutLease{c}
 	}},
-	{name: "a report that misses a late job", client: func(a *actor,
-		c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
+	{name: "a report that misses a late job", client: func(a *actor, c adversary.Client) adversary.Client {
 		return stale{c, a}
 	}},
-	{name: "a cancellation that lets unpacking continue", client: func(a *actor,
-		c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
+	{name: "a cancellation that lets unpacking continue", client: func(a *actor, c adversary.Client) adversary.Client {
 		return unended{c, a}
 	}},
 	{name: "a deletion without counts", client: changing(func(a *actor, w *types.TransactWriteItem) bool {
@@ -110,25 +104,25 @@ var mutants = []mutant{
 }
 
 // withoutLease leaves the scheduler's lease out of transactions that place or lift a hold.
-type withoutLease struct{ dynamodbiface.DynamoDBAPI }
+type withoutLease struct{ adversary.Client }
 
 func (s withoutLease) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
 	o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	places := func(w types.TransactWriteItem) bool {
-		return put(&w, "HOLD") || w.Delete != nil && text(w.Delete.Key, "pk") == "HOLD"
+		return adversary.Put(&w, "HOLD") || w.Delete != nil && text(w.Delete.Key, "pk") == "HOLD"
 	}
 	if slices.ContainsFunc(in.TransactItems, places) {
 		in.TransactItems = slices.DeleteFunc(in.TransactItems, func(w types.TransactWriteItem) bool {
 			return w.Put != nil && strings.HasPrefix(text(w.Put.Item, "pk"), "LEASE#")
 		})
 	}
-	return s.DynamoDBAPI.TransactWriteItems(ctx, in, o...)
+	return s.Client.TransactWriteItems(ctx, in, o...)
 }
 
 // unseen hides the rows of holds from the release of a job or batch, and drops conditions on
 // them.
 type unseen struct {
-	dynamodbiface.DynamoDBAPI
+	adversary.Client
 	a *actor
 }
 
@@ -139,7 +133,7 @@ func (s unseen) releases() bool {
 
 func (s unseen) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
 	o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	out, err := s.DynamoDBAPI.GetItem(ctx, in, o...)
+	out, err := s.Client.GetItem(ctx, in, o...)
 	if err == nil && text(in.Key, "pk") == "HOLD" && s.releases() {
 		out.Item = nil
 	}
@@ -151,18 +145,18 @@ func (s unseen) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWri
 	in.TransactItems = slices.DeleteFunc(in.TransactItems, func(w types.TransactWriteItem) bool {
 		return w.ConditionCheck != nil && text(w.ConditionCheck.Key, "pk") == "HOLD" && s.releases()
 	})
-	return s.DynamoDBAPI.TransactWriteItems(ctx, in, o...)
+	return s.Client.TransactWriteItems(ctx, in, o...)
 }
 
 // stale gives reports the rows of jobs as an earlier report has read them.
 type stale struct {
-	dynamodbiface.DynamoDBAPI
+	adversary.Client
 	a *actor
 }
 
 func (s stale) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
 	o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	out, err := s.DynamoDBAPI.GetItem(ctx, in, o...)
+	out, err := s.Client.GetItem(ctx, in, o...)
 	if err != nil || !s.a.reports || text(in.Key, "sk") != "JOB" {
 		return out, err
 	}
@@ -178,7 +172,7 @@ func (s stale) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
 
 // unended keeps a batch that is cancelled in its state, if it is being unpacked.
 type unended struct {
-	dynamodbiface.DynamoDBAPI
+	adversary.Client
 	a *actor
 }
 
@@ -200,7 +194,7 @@ func (s unended) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 			}
 		}
 	}
-	return s.DynamoDBAPI.TransactWriteItems(ctx, in, o...)
+	return s.Client.TransactWriteItems(ctx, in, o...)
 }
 
 // hurried writes a job whose source asks to wait as if the source had not asked.
@@ -216,124 +210,23 @@ func hurried(_ *actor, w *types.TransactWriteItem) bool {
 	return true
 }
 
-func put(w *types.TransactWriteItem, pk string) bool {
-	return w.Put != nil && text(w.Put.Item, "pk") == pk
-}
-
-// seen changes the result of queries in some partitions.
-type seen struct {
-	dynamodbiface.DynamoDBAPI
-	partition string // prefix
-	change    func([]tabletest.Item) []tabletest.Item
-}
-
 func seeing(partition string, change func([]tabletest.Item) []tabletest.Item) func(*actor,
-	dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
-	return func(_ *actor, c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
-		return seen{c, partition, change}
+	adversary.Client) adversary.Client {
+	return func(_ *actor, c adversary.Client) adversary.Client { return adversary.Seeing(c, partition, change) }
+}
+
+func changing(keep func(*actor, *types.TransactWriteItem) bool) func(*actor, adversary.Client) adversary.Client {
+	return func(a *actor, c adversary.Client) adversary.Client {
+		return adversary.Changing(c, func(w *types.TransactWriteItem) bool { return keep(a, w) })
 	}
 }
 
-func (s seen) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput,
-	error) {
-	out, err := s.DynamoDBAPI.Query(ctx, in, o...)
-	for _, c := range in.KeyConditions {
-		for _, v := range c.AttributeValueList {
-			if pk, is := v.(*types.AttributeValueMemberS); is && c.ComparisonOperator == types.ComparisonOperatorEq &&
-				strings.HasPrefix(pk.Value, s.partition) && err == nil {
-				out.Items = s.change(out.Items)
-			}
-		}
-	}
-	return out, err
-}
-
-// changed changes or removes rows of transactions.
-type changed struct {
-	dynamodbiface.DynamoDBAPI
-	a    *actor
-	keep func(*actor, *types.TransactWriteItem) bool
-}
-
-func changing(keep func(*actor, *types.TransactWriteItem) bool) func(*actor,
-	dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
-	return func(a *actor, c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI { return changed{c, a, keep} }
-}
-
-func (s changed) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
-	o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	var kept []types.TransactWriteItem
-	for _, w := range in.TransactItems {
-		if s.keep(s.a, &w) {
-			kept = append(kept, w)
-		}
-	}
-	return s.DynamoDBAPI.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: kept}, o...)
-}
-
-// stripped sends writes and checks without one of their conditions.
-type stripped struct {
-	dynamodbiface.DynamoDBAPI
-	condition string
-}
-
-func without(condition string) func(*actor, dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI {
-	return func(_ *actor, c dynamodbiface.DynamoDBAPI) dynamodbiface.DynamoDBAPI { return stripped{c, condition} }
-}
-
-func (s stripped) strip(cond **string) bool {
-	if *cond == nil || !strings.Contains(**cond, s.condition) {
-		return false
-	}
-	*cond = nil
-	return true
-}
-
-func (s stripped) PutItem(ctx context.Context, in *dynamodb.PutItemInput,
-	o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	if s.strip(&in.ConditionExpression) {
-		in.ExpressionAttributeNames, in.ExpressionAttributeValues = nil, nil
-	}
-	return s.DynamoDBAPI.PutItem(ctx, in, o...)
-}
-
-func (s stripped) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
-	o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if s.condition == "until_ms" && text(in.Key, "sk") == "LEASE" {
-		in.ConditionExpression = nil
-	}
-	return s.DynamoDBAPI.UpdateItem(ctx, in, o...)
-}
-
-func (s stripped) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
-	o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	for i := range in.TransactItems {
-		if p := in.TransactItems[i].Put; p != nil {
-			s.strip(&p.ConditionExpression)
-		}
-		if c := in.TransactItems[i].ConditionCheck; c != nil {
-			s.strip(&c.ConditionExpression)
-		}
-	}
-	return s.DynamoDBAPI.TransactWriteItems(ctx, in, o...)
-}
-
-// pieces sends each row of a transaction as a transaction of its own.
-type pieces struct{ dynamodbiface.DynamoDBAPI }
-
-func (s pieces) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
-	o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	for _, w := range in.TransactItems {
-		one := &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{w}}
-		if out, err := s.DynamoDBAPI.TransactWriteItems(ctx, one, o...); err != nil {
-			return out, err
-		}
-	}
-	return &dynamodb.TransactWriteItemsOutput{}, nil
+func without(condition string) func(*actor, adversary.Client) adversary.Client {
+	return func(_ *actor, c adversary.Client) adversary.Client { return adversary.Without(c, condition) }
 }
 
 // outside writes the counts after the transaction that they belong to.
-type outside struct{ dynamodbiface.DynamoDBAPI }
+type outside struct{ adversary.Client }
 
 func (s outside) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
 	o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
@@ -345,9 +238,9 @@ func (s outside) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 			inside = append(inside, w)
 		}
 	}
-	out, err := s.DynamoDBAPI.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: inside}, o...)
+	out, err := s.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: inside}, o...)
 	if err != nil || len(counts) == 0 {
 		return out, err
 	}
-	return s.DynamoDBAPI.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: counts}, o...)
+	return s.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: counts}, o...)
 }

@@ -55,7 +55,7 @@ func (a *actor) bucket(r *http.Request) (resp *http.Response, err error) {
 		}
 	}
 	op := a.w.twin.Operation(r) + " " + strings.TrimPrefix(r.URL.Path, "/")
-	err = a.do(op, func() error {
+	err = a.Do(op, func() error {
 		again := r.Clone(context.Background())
 		again.Body = io.NopCloser(bytes.NewReader(body))
 		rec := httptest.NewRecorder()
@@ -147,12 +147,12 @@ func (c *checker) informs(prev, next *queue.Batch, mails map[string]bool) {
 			prev.State, next.State, due, c.differ(prev.Report, next.Report), prev.Report)
 	}
 	if update {
-		c.met("update reported")
+		c.w.Met("update reported")
 	}
 	if update && next.Report == prev.Report && next.Message == "" {
 		c.fail("batch %s ends its update without a report", next.Batch.ID)
 	}
 	if update && want {
-		c.met("update mailed")
+		c.w.Met("update mailed")
 	}
 }

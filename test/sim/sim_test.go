@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"archivist/pkg/ingest"
+	"archivist/test/adversary"
 )
 
 var (
@@ -37,54 +38,35 @@ func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
 	return w
 }
 
-// crowd is actors that act in rounds until they have ended.
-type crowd struct {
-	w       *world
-	actors  int
-	done    int
-	between time.Duration // rounds, at most
-}
-
-// spawn starts an actor. One that dies gets a successor for its next round.
-func (c *crowd) spawn(name string, rounds int, f func(a *actor)) {
-	c.actors++
-	a := c.w.newActor(name)
-	go func() {
-		for range rounds {
-			a = c.w.revive(a)
-			f(a)
-			c.w.sleep(time.Duration(a.rng.Int64N(int64(c.between))))
-		}
-		c.w.revive(a)
-		c.w.leaves(&c.done)
-	}()
-	synctest.Wait()
+// crowd returns an empty crowd.
+func (w *world) crowd(between time.Duration) *adversary.Crowd[*actor] {
+	return &adversary.Crowd[*actor]{World: w.World, New: w.newActor, Between: between}
 }
 
 // storm is the faulty part of a seed.
 func (w *world) storm(ctx context.Context) {
-	c := &crowd{w: w, between: 90 * time.Second}
+	c := w.crowd(90 * time.Second)
 	submitted := 0
 	for i := range 2 {
-		c.spawn(fmt.Sprintf("admin%d", i), w.s.rounds, func(a *actor) { a.administrate(ctx, &submitted) })
+		c.Spawn(fmt.Sprintf("admin%d", i), w.s.rounds, func(a *actor) { a.administrate(ctx, &submitted) })
 	}
-	c.spawn("scheduler", w.s.rounds, func(a *actor) { a.tick(ctx, true) })
-	c.spawn("woken", w.s.rounds, func(a *actor) {
+	c.Spawn("scheduler", w.s.rounds, func(a *actor) { a.tick(ctx, true) })
+	c.Spawn("woken", w.s.rounds, func(a *actor) {
 		if w.wakes > 0 {
 			w.wakes = 0
-			a.tick(ctx, a.rng.IntN(4) == 0)
+			a.tick(ctx, a.Rng.IntN(4) == 0)
 		}
 	})
 	for i := range 3 {
-		c.spawn(fmt.Sprintf("worker%d", i), w.s.rounds, func(a *actor) { a.workOff(ctx, 2) })
+		c.Spawn(fmt.Sprintf("worker%d", i), w.s.rounds, func(a *actor) { a.workOff(ctx, 2) })
 	}
-	w.run(&c.done, c.actors)
+	c.Run()
 }
 
 // workOff handles up to n messages.
 func (a *actor) workOff(ctx context.Context, n int) {
 	for range n {
-		if m, ok := a.w.arrive(a.rng); ok {
+		if m, ok := a.w.arrive(a.Rng); ok {
 			a.handle(ctx, m)
 		}
 	}
@@ -95,18 +77,15 @@ func (a *actor) workOff(ctx context.Context, n int) {
 // again, failed jobs are requeued, and everything must come to rest again.
 func (w *world) settle(ctx context.Context) {
 	if w.s.stormy > 0 {
-		c := &crowd{w: w, between: 4 * time.Minute}
-		c.spawn("scheduler", w.s.stormy, func(a *actor) { a.tick(ctx, true) })
-		c.spawn("worker", 2*w.s.stormy, func(a *actor) { a.workOff(ctx, 3) })
-		w.run(&c.done, c.actors)
+		c := w.crowd(4 * time.Minute)
+		c.Spawn("scheduler", w.s.stormy, func(a *actor) { a.tick(ctx, true) })
+		c.Spawn("worker", 2*w.s.stormy, func(a *actor) { a.workOff(ctx, 3) })
+		c.Run()
 	}
-	w.calm = true
+	w.Calm = true
 	w.sent = nil
 	w.fake.Lag = nil
-	for _, call := range w.late {
-		_ = call()
-	}
-	w.late = nil
+	w.Arrive()
 	w.rest(ctx, func(a *actor) { w.lift(ctx, a) })
 	if err := w.check.unreported(); w.check.err == nil && err != nil {
 		w.check.fail("not reported: %v", err)
@@ -126,9 +105,9 @@ func (w *world) settle(ctx context.Context) {
 
 // restoreDependency makes the dependency work again, and requeues the failed jobs.
 func (w *world) restoreDependency(ctx context.Context, a *actor) {
-	w.log("the dependency %s works again", w.s.refuses)
+	w.Log("the dependency %s works again", w.s.refuses)
 	w.s.refuses = ""
-	_ = a.sleep(w.s.again)
+	_ = a.Sleep(w.s.again)
 	a.tick(ctx, true) // it may start to remove work files
 	w.lift(ctx, a)
 	for _, id := range w.check.sorted() {
@@ -143,7 +122,7 @@ func (w *world) updateReports(ctx context.Context, a *actor) {
 	for _, id := range w.check.sortedBatches() {
 		if w.check.batches[id].State == ingest.BatchFailed {
 			_ = a.perform(ctx, ingest.Action{Name: ingest.ActUpdateReport,
-				Target: ingest.Target{Kind: ingest.TargetBatch, ID: id}, Reason: "again", Actor: a.name,
+				Target: ingest.Target{Kind: ingest.TargetBatch, ID: id}, Reason: "again", Actor: a.Name,
 				Role: ingest.Administrator})
 		}
 	}
@@ -152,19 +131,19 @@ func (w *world) updateReports(ctx context.Context, a *actor) {
 // requeue puts a failed job back, without a request id.
 func (a *actor) requeue(ctx context.Context, id string) {
 	_ = a.perform(ctx, ingest.Action{Name: ingest.ActRequeue, Target: ingest.Target{Kind: ingest.TargetJob, ID: id},
-		Reason: "again", Actor: a.name, Role: ingest.Administrator, Confirm: true})
+		Reason: "again", Actor: a.Name, Role: ingest.Administrator, Confirm: true})
 }
 
 // deliverMails waits until all tries of mails are over.
 func (w *world) deliverMails(ctx context.Context) {
-	c := &crowd{w: w, between: 1}
-	c.spawn("mail", 40, func(a *actor) {
+	c := w.crowd(1)
+	c.Spawn("mail", 40, func(a *actor) {
 		if w.check.err == nil && w.check.mails > 0 {
-			_ = a.sleep(time.Hour)
+			_ = a.Sleep(time.Hour)
 			a.tick(ctx, true)
 		}
 	})
-	w.run(&c.done, c.actors)
+	c.Run()
 	if err := w.check.delivered(); w.check.err == nil && err != nil {
 		w.check.fail("not delivered: %v", err)
 	}
@@ -187,8 +166,8 @@ func (w *world) errors() float64 { return w.metrics["RepairErrors"] + w.metrics[
 
 // rest calls first, and then runs the scheduler and workers until everything rests.
 func (w *world) rest(ctx context.Context, first func(*actor)) {
-	c := &crowd{w: w, between: 1}
-	c.spawn("quiet", 1, func(a *actor) {
+	c := w.crowd(1)
+	c.Spawn("quiet", 1, func(a *actor) {
 		first(a)
 		for rounds, until := 0, time.Now().Add(w.patient()); time.Now().Before(until); rounds++ {
 			a.tick(ctx, !w.s.unswept)
@@ -197,18 +176,18 @@ func (w *world) rest(ctx context.Context, first func(*actor)) {
 			if w.check.err != nil || w.check.atRest() == nil {
 				break
 			}
-			a.until = time.Time{}
-			w.sleep(5 * time.Minute)
+			a.Until = time.Time{}
+			w.Sleep(5 * time.Minute)
 			switch {
 			case rounds > 40 && w.s.keepFailed > day:
-				w.sleep(3 * time.Hour)
+				w.Sleep(3 * time.Hour)
 			case rounds > 40:
-				w.sleep(16 * time.Minute)
+				w.Sleep(16 * time.Minute)
 			}
 		}
 	})
 	errors := w.errors()
-	w.run(&c.done, c.actors)
+	c.Run()
 	if err := w.check.atRest(); w.check.err == nil && err != nil {
 		w.check.fail("not at rest: %v", err)
 	}
@@ -220,7 +199,7 @@ func (w *world) rest(ctx context.Context, first func(*actor)) {
 // drain handles messages until none is left, or all are to be kept.
 func (w *world) drain(ctx context.Context, a *actor) {
 	for kept := 0; kept <= len(w.sent); {
-		m, ok := w.arrive(w.rng)
+		m, ok := w.arrive(w.Rng)
 		if !ok {
 			return
 		}
@@ -237,47 +216,19 @@ func (w *world) retire(ctx context.Context) {
 	if w.check.err != nil {
 		return
 	}
-	w.calm, w.s.throttled, w.s.latency = false, "", 0
-	w.sleep(retention)
-	c := &crowd{w: w, between: 1}
-	c.spawn("later", 150, func(a *actor) {
+	w.Calm, w.s.throttled, w.s.latency, w.Latency = false, "", 0, 0
+	w.Sleep(retention)
+	c := w.crowd(1)
+	c.Spawn("later", 150, func(a *actor) {
 		if w.check.allRetired() != nil {
-			_ = a.sleep(timing.Scheduler + timing.Margin) // the lease of a tick that died has ended
+			_ = a.Sleep(timing.Scheduler + timing.Margin) // the lease of a tick that died has ended
 			a.tick(ctx, true)
 		}
 	})
-	w.run(&c.done, c.actors)
+	c.Run()
 	if err := w.check.allRetired(); w.check.err == nil && err != nil {
 		w.check.fail("not retired: %v", err)
 	}
-}
-
-// sweepSeeds runs seeds on both cores until bad finds one.
-func sweepSeeds(t *testing.T, from uint64, n int, m mutant, bad func(seed uint64, w *world) bool) (calls,
-	repairs int64) {
-	var next atomic.Uint64
-	next.Store(from)
-	var stop atomic.Bool
-	var nCalls, nRepairs atomic.Int64
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() {
-			for !stop.Load() {
-				seed := next.Add(1) - 1
-				if seed >= from+uint64(n) {
-					return
-				}
-				w := simulate(t, seed, m)
-				nCalls.Add(int64(w.calls))
-				nRepairs.Add(int64(w.metrics["Repairs"]))
-				if bad(seed, w) {
-					stop.Store(true)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return nCalls.Load(), nRepairs.Load()
 }
 
 // TestSimulation: no seed violates an invariant.
@@ -286,9 +237,13 @@ func TestSimulation(t *testing.T) {
 	completed, retired := atomic.Int64{}, atomic.Int64{}
 	var mu sync.Mutex
 	seen, taken := map[string]int{}, map[string]int{}
-	calls, repairs := sweepSeeds(t, *first, *seeds, mutant{}, func(seed uint64, w *world) bool {
+	run := func(seed uint64) *world { return simulate(t, seed, mutant{}) }
+	var calls, repairs int64
+	adversary.Seeds(*first, *seeds, run, func(seed uint64, w *world) bool {
 		mu.Lock()
-		for what, n := range w.check.seen {
+		calls += int64(w.Calls)
+		repairs += int64(w.metrics["Repairs"])
+		for what, n := range w.Seen() {
 			seen[what] += n
 		}
 		for edge, n := range w.check.edges {
@@ -324,13 +279,8 @@ func TestSimulation(t *testing.T) {
 func TestReplay(t *testing.T) {
 	for seed := uint64(1); seed <= 100; seed++ {
 		a, b := simulate(t, seed, mutant{}), simulate(t, seed, mutant{})
-		for i := range min(len(a.history), len(b.history)) {
-			if a.history[i] != b.history[i] {
-				t.Fatalf("seed %d differs at step %d: %q, then %q", seed, i, a.history[i], b.history[i])
-			}
-		}
-		if len(a.history) != len(b.history) {
-			t.Fatalf("seed %d: %d steps, then %d", seed, len(a.history), len(b.history))
+		if differ := adversary.Differ(a.History, b.History); differ != "" {
+			t.Fatalf("seed %d: %s", seed, differ)
 		}
 	}
 }
@@ -341,7 +291,8 @@ func TestMutants(t *testing.T) {
 		var caught atomic.Uint64
 		var why string
 		var mu sync.Mutex
-		sweepSeeds(t, 1, 1000, m, func(seed uint64, w *world) bool {
+		run := func(seed uint64) *world { return simulate(t, seed, m) }
+		adversary.Seeds(1, 1000, run, func(seed uint64, w *world) bool {
 			if w.check.err == nil {
 				return false
 			}

@@ -48,7 +48,7 @@ func (c *checker) timely(prev, next queue.Job, e event.Row) {
 		if !asked && kept < min(c.w.s.keepFailed, day) {
 			c.fail("the work files of job %s were kept for only %s", id, kept)
 		}
-		c.met("cleaned")
+		c.w.Met("cleaned")
 	}
 	if failure := e.Outcome == event.Failure; e.Type == "job.state" && failure != (next.State == ingest.Failed) {
 		c.fail("job %s went to %s with the outcome %s", id, next.State, e.Outcome)
@@ -82,7 +82,7 @@ func (c *checker) defers(prev, next queue.Job) {
 		if c.ahead(prev.Due) {
 			c.fail("job %s continues before the time that its source asked for", id)
 		}
-		c.met("deferred and continued")
+		c.w.Met("deferred and continued")
 	}
 }
 
@@ -93,7 +93,7 @@ const day = 24 * time.Hour
 // retires checks that a batch is retired only after its retention, or by a person.
 func (c *checker) retires(prev, next queue.Batch) {
 	if next.Removal != nil {
-		c.met("removed by a person")
+		c.w.Met("removed by a person")
 		return
 	}
 	if time.Since(time.UnixMilli(prev.Entered))+2*c.w.s.skew < retention && prev.State == ingest.BatchCompleted {
@@ -129,13 +129,6 @@ func (c *checker) before(j, k ingest.Job) bool {
 	return cmp.Or(cmp.Compare(j.Priority, k.Priority), cmp.Compare(j.Entered, k.Entered), cmp.Compare(j.ID, k.ID)) < 0
 }
 
-// met counts what happened, so that a run can report what it covered.
-func (c *checker) met(what string) {
-	c.counting.Lock()
-	defer c.counting.Unlock()
-	c.seen[what]++
-}
-
 // count counts what a change of a job shows.
 func (c *checker) count(prev, next queue.Job, e event.Row) {
 	byGate := e.Component == "scheduler" && next.HasSlot && !prev.HasSlot
@@ -154,7 +147,7 @@ func (c *checker) count(prev, next queue.Job, e event.Row) {
 		"taken from a dead worker": prev.Holder != "" && next.Holder != "" && prev.Holder != next.Holder,
 	} {
 		if happened {
-			c.met(what)
+			c.w.Met(what)
 		}
 	}
 }

@@ -89,11 +89,11 @@ func (s *store) record(j *ingest.Job) error {
 
 // recordObject records all versions of an object.
 func (a *actor) recordObject(_ context.Context, ark, _ string) error {
-	return a.do("record object", func() error {
+	return a.Do("record object", func() error {
 		for _, job := range a.w.store.head(ark) {
 			a.w.store.rows[job] = true
 		}
-		a.w.check.met("recorded by a deletion")
+		a.w.Met("recorded by a deletion")
 		return nil
 	})
 }
@@ -142,7 +142,7 @@ func (a *actor) clean(_ context.Context, job string, _ time.Time) (all bool, err
 	if a.w.s.refuses == refusesClean {
 		return false, errRefused
 	}
-	return a.rng.IntN(2) == 0, a.do("clean", func() error {
+	return a.Rng.IntN(2) == 0, a.Do("clean", func() error {
 		a.w.store.mu.Lock()
 		defer a.w.store.mu.Unlock()
 		delete(a.w.store.files, job)
@@ -158,7 +158,7 @@ func (a *actor) compose(_ context.Context, b *ingest.Batch, m ingest.Mail) ([]st
 		if a.w.s.refuses == refusesMail && to == "two" {
 			return errRefused
 		}
-		return a.do("mail", func() error {
+		return a.Do("mail", func() error {
 			a.w.mailed[fmt.Sprintf("%s %s %d %s", b.ID, m.Kind, m.Exec, to)]++
 			return nil
 		})
@@ -187,20 +187,20 @@ func (a *actor) step(stage ingest.Stage) queue.Step {
 	return func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 		if a.w.refusesStep(claim, stage.Name) {
 			if claim.Job != nil {
-				a.w.refused[claim.Job.ID] = a.w.calm
+				a.w.refused[claim.Job.ID] = a.w.Calm
 			} else {
-				a.w.refused[claim.Batch.ID] = a.w.calm
+				a.w.refused[claim.Batch.ID] = a.w.Calm
 			}
 			return ingest.Result{}, errRefused
 		}
-		if err := a.do("work at "+stage.Name, func() error { return nil }); err != nil {
+		if err := a.Do("work at "+stage.Name, func() error { return nil }); err != nil {
 			return ingest.Result{}, err
 		}
-		if claim.Job != nil && !a.w.calm && a.rng.IntN(a.w.s.failing(stage.Name)) == 0 {
-			return ingest.Fail(a.w.s.tight || a.rng.IntN(2) == 0, "the simulation fails this step"), nil
+		if claim.Job != nil && !a.w.Calm && a.Rng.IntN(a.w.s.failing(stage.Name)) == 0 {
+			return ingest.Fail(a.w.s.tight || a.Rng.IntN(2) == 0, "the simulation fails this step"), nil
 		}
 		if fetches := stage.Name == "estimate" || stage.Name == "download"; fetches && a.asksToWait() {
-			after := time.Duration(1+a.rng.IntN(20)) * time.Minute
+			after := time.Duration(1+a.Rng.IntN(20)) * time.Minute
 			a.w.asked[claim.Job.ID] = append(a.w.asked[claim.Job.ID], time.Now().Add(after))
 			res := ingest.Defer(after, "the source asks to wait")
 			res.Progress = after > 10*time.Minute // as likely as not
@@ -211,28 +211,28 @@ func (a *actor) step(stage ingest.Stage) queue.Step {
 }
 
 // asksToWait reports whether the source of a job asks to retry later.
-func (a *actor) asksToWait() bool { return !a.w.calm && a.rng.IntN(12) == 0 }
+func (a *actor) asksToWait() bool { return !a.w.Calm && a.Rng.IntN(12) == 0 }
 
 func (a *actor) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	var b int
 	fmt.Sscan(claim.Batch.Note, &b)
 	total := len(a.w.s.plans[b])
-	if a.w.s.refuses == "" && !a.w.calm && a.rng.IntN(40) == 0 {
+	if a.w.s.refuses == "" && !a.w.Calm && a.Rng.IntN(40) == 0 {
 		return ingest.Fail(false, "the simulation cannot read the manifest"), nil
 	}
 	for claim.Batch.Unpacked < total {
 		if a.w.s.refuses == refusesUnpack && b == 0 && claim.Batch.Unpacked > 0 {
-			a.w.refused[claim.Batch.ID] = a.w.calm
+			a.w.refused[claim.Batch.ID] = a.w.Calm
 			return ingest.Result{}, errRefused
 		}
 		var jobs []ingest.Job
-		for row := claim.Batch.Unpacked; row < total && len(jobs) < 1+a.rng.IntN(3); row++ {
+		for row := claim.Batch.Unpacked; row < total && len(jobs) < 1+a.Rng.IntN(3); row++ {
 			jobs = append(jobs, a.w.s.job(b, row))
 		}
 		if err := claim.Unpack(ctx, jobs[:queue.Chunk(jobs)], total); err != nil {
 			return ingest.Result{}, err
 		}
-		if claim.Batch.Unpacked < total && a.rng.IntN(4) == 0 {
+		if claim.Batch.Unpacked < total && a.Rng.IntN(4) == 0 {
 			return ingest.Result{Outcome: ingest.StepContinue}, nil
 		}
 	}
@@ -250,7 +250,7 @@ func (a *actor) estimate(_ context.Context, claim *queue.Claim) (ingest.Result, 
 
 func (a *actor) resolve(claim *queue.Claim) (ingest.Result, error) {
 	one := true
-	err := a.do("look up", func() error { one = a.w.store.resolve(claim.Job); return nil })
+	err := a.Do("look up", func() error { one = a.w.store.resolve(claim.Job); return nil })
 	if err == nil && !one {
 		return ingest.Fail(false, "its identifiers belong to two objects"), nil
 	}
@@ -263,7 +263,7 @@ func (a *actor) download(_ context.Context, claim *queue.Claim) (ingest.Result, 
 		claim.Job.Done++
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	}
-	if err := a.do("fetch", func() error { return a.w.store.fetch(claim.Job.ID) }); err != nil {
+	if err := a.Do("fetch", func() error { return a.w.store.fetch(claim.Job.ID) }); err != nil {
 		return ingest.Result{}, err
 	}
 	claim.Job.SpaceNeeded, claim.Job.SizeKnown = max(1, p.size+p.grows), true
@@ -273,7 +273,7 @@ func (a *actor) download(_ context.Context, claim *queue.Claim) (ingest.Result, 
 // process fixes the identifiers and takes their locks, as the stage does.
 func (a *actor) process(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	j := claim.Job
-	if err := a.do("read files", func() error { return a.w.store.needs(j.ID) }); err != nil {
+	if err := a.Do("read files", func() error { return a.w.store.needs(j.ID) }); err != nil {
 		return ingest.Result{}, err
 	}
 	for _, id := range a.w.s.of(j).inside {
@@ -305,7 +305,7 @@ func (a *actor) process(ctx context.Context, claim *queue.Claim) (ingest.Result,
 		}
 	}
 	mine := false // under the locks it stays valid
-	err := a.do("reserve ids", func() error { mine = a.w.store.reserve(j); return nil })
+	err := a.Do("reserve ids", func() error { mine = a.w.store.reserve(j); return nil })
 	if err == nil && !mine {
 		return ingest.Fail(false, "an identifier now belongs to another object"), nil
 	}
@@ -318,7 +318,7 @@ func (a *actor) storing(ctx context.Context, claim *queue.Claim) (ingest.Result,
 	}
 	var head []string
 	ark := claim.Job.Primary
-	if err := a.do("read head", func() error { head = a.w.store.head(ark); return nil }); err != nil {
+	if err := a.Do("read head", func() error { head = a.w.store.head(ark); return nil }); err != nil {
 		return ingest.Result{}, err
 	}
 	if !slices.Contains(head, claim.Job.ID) { // not done already
@@ -329,7 +329,7 @@ func (a *actor) storing(ctx context.Context, claim *queue.Claim) (ingest.Result,
 		if err := a.w.store.needs(claim.Job.ID); err != nil {
 			return ingest.Result{}, err
 		}
-		err := a.do("commit version", func() error { return a.w.store.commit(ark, claim.Job.ID, seen) })
+		err := a.Do("commit version", func() error { return a.w.store.commit(ark, claim.Job.ID, seen) })
 		if err != nil {
 			return ingest.Result{}, err
 		}
@@ -340,13 +340,13 @@ func (a *actor) storing(ctx context.Context, claim *queue.Claim) (ingest.Result,
 }
 
 func (a *actor) record(_ context.Context, claim *queue.Claim) (ingest.Result, error) {
-	err := a.do("record", func() error { return a.w.store.record(claim.Job) })
+	err := a.Do("record", func() error { return a.w.store.record(claim.Job) })
 	return ingest.Result{Outcome: ingest.StepNext}, err
 }
 
 // stored checks in the storage whether a job's version is committed.
 func (a *actor) stored(_ context.Context, j *ingest.Job) error {
-	return a.do("ask the storage", func() error {
+	return a.Do("ask the storage", func() error {
 		j.ObjectVersion = slices.Index(a.w.store.head(j.Primary), j.ID) + 1
 		return nil
 	})

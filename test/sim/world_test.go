@@ -15,7 +15,6 @@
 package sim
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -24,12 +23,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"testing/synctest"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/guregu/dynamo/v2/dynamodbiface"
 
 	"archivist/pkg/bucket/buckettest"
 	"archivist/pkg/fault"
@@ -37,25 +31,16 @@ import (
 	"archivist/pkg/lease"
 	"archivist/pkg/queue"
 	"archivist/pkg/table/tabletest"
+	"archivist/test/adversary"
 )
-
-// parked is a call that waits for its turn.
-type parked struct {
-	actor *actor
-	op    string
-	goOn  chan trouble
-}
 
 // world is the state of one seed's run.
 type world struct {
-	rng      *rand.Rand
+	*adversary.World
 	s        scenario
 	fake     *tabletest.Fake
 	mutant   mutant
-	mu       sync.Mutex
-	waiting  []*parked
-	ready    chan struct{}  // an actor waits, or has ended
-	late     []func() error // repeated calls that have not arrived yet
+	mu       sync.Mutex // of what the actors share
 	sent     []queue.Message
 	started  map[string]bool
 	stopped  map[string]bool // by the scenario
@@ -64,12 +49,8 @@ type world struct {
 	twin     *buckettest.Twin // of the work bucket
 	check    *checker
 	began    time.Time
-	history  []step
-	acts     *actor // whose call runs now; nil: a call that arrives late
-	calls    int
 	ids      int
 	wakes    int
-	calm     bool                   // faults have stopped
 	asked    map[string][]time.Time // until when the sources of jobs asked to wait
 	refused  map[string]bool        // jobs and batches that a dependency has refused since then
 	metrics  map[string]float64
@@ -83,38 +64,18 @@ type world struct {
 	completed int // jobs
 }
 
-// step is one line of a seed's history.
-type step struct {
-	actor, op string
-	t         trouble
-}
-
-func (s step) String() string {
-	if s.actor == "" {
-		return s.op
-	}
-	return fmt.Sprintf("%s %s %s", s.actor, s.op, s.t)
-}
-
 // story is the history as text for people.
 func (w *world) story() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%+v\n", w.s)
-	for _, s := range w.history {
-		fmt.Fprintln(&b, s)
-	}
+	w.Story(&b)
 	return b.String()
 }
 
 // actor is one process: a worker, an admin or a scheduler.
 type actor struct {
-	w     *world
-	name  string
-	dead  atomic.Bool // its calls may run at the same time
-	rng   *rand.Rand
-	skew  time.Duration // of its clock
-	until time.Time     // when its function is ended; zero: never
-	met   int           // faults so far
+	*adversary.Actor
+	w *world
 
 	does    ingest.Action // that its call is part of, or zero
 	acted   int           // changes of rows when that action began
@@ -125,25 +86,21 @@ type actor struct {
 	c       *queue.Scheduler
 }
 
+// acting is the actor whose call runs now, nil if the call is late.
+func (w *world) acting() *actor {
+	if w.Acting == nil {
+		return nil
+	}
+	return w.Acting.Owner.(*actor)
+}
+
 // acted is when the action began of which a call is running: changes of rows. 0: it is not
 // known, because the call is late.
 func (w *world) acted() int {
-	if w.acts == nil {
+	if w.Acting == nil {
 		return 0
 	}
-	return w.acts.acted
-}
-
-func (w *world) log(format string, args ...any) {
-	w.record(step{op: fmt.Sprintf(format, args...)})
-}
-
-// record adds a line to the history. An actor whose last call has timed out may do so while
-// another has its turn.
-func (w *world) record(s step) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.history = append(w.history, s)
+	return w.acting().acted
 }
 
 // count adds to a metric.
@@ -153,32 +110,21 @@ func (w *world) count(name string, n float64) {
 	w.metrics[name] += n
 }
 
-// sleep sleeps in the time of the bubble. Who wakes by a timer is ordered after whoever ran
-// before only by the lock; without it, the race detector reports what ran in sequence.
-func (w *world) sleep(d time.Duration) {
-	order := func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-	}
-	order()
-	time.Sleep(d)
-	order()
-}
-
 func newWorld(seed uint64, m mutant) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), fake: tabletest.New(), mutant: m, started: map[string]bool{},
+	w := &world{World: adversary.New(seed, 1), fake: tabletest.New(), mutant: m, started: map[string]bool{},
 		stopped: map[string]bool{}, ended: map[string]bool{}, metrics: map[string]float64{}, mailed: map[string]int{},
 		reported: map[string]tabletest.Item{},
-		asked:    map[string][]time.Time{}, refused: map[string]bool{}, ready: make(chan struct{}, 1)}
-	w.s = draw(w.rng)
+		asked:    map[string][]time.Time{}, refused: map[string]bool{}}
+	w.s = draw(w.Rng)
 	w.began = time.Now()
 	w.store = &store{w: w, heads: map[string][]string{}, ids: map[string]string{}, files: map[string]bool{},
 		rows: map[string]bool{}}
 	w.twin = buckettest.New("")
 	w.twin.Small = 1 << 20 // nothing on disk
 	w.check = newChecker(w)
+	w.troubles()
 	w.fake.Watch = w.check.commit
-	w.fake.Lag = func() int { return w.rng.IntN(maxLag + 1) }
+	w.fake.Lag = func() int { return w.Rng.IntN(maxLag + 1) }
 	return w
 }
 
@@ -188,24 +134,21 @@ const maxLag = 5
 var timing = ingest.Timings["production"]
 
 func (w *world) newActor(name string) *actor {
-	a := &actor{w: w, name: name, rng: rand.New(rand.NewPCG(w.rng.Uint64(), 2))}
-	if w.s.skew > 0 {
-		a.skew = time.Duration(a.rng.Int64N(int64(2*w.s.skew))) - w.s.skew
-	}
-	var client dynamodbiface.DynamoDBAPI = keyed{&tabletest.Client{DynamoDBAPI: w.fake, Do: a.do, Refuse: w.throttles}}
+	a := &actor{Actor: w.NewActor(name, w.s.skew), w: w}
+	a.Owner = a
+	var client adversary.Client = a.Client(w.fake, w.throttles)
 	if w.mutant.client != nil {
 		client = w.mutant.client(a, client)
 	}
-	t := tabletest.Table(client)
-	t.Wait, t.Jitter = a.wait, a.rng.Float64
+	t := a.Timed(tabletest.Table(client))
 	newID := func() string { // like ULIDs: unique and rising
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.ids++
 		return fmt.Sprintf("ID%06d", w.ids)
 	}
-	now := func() time.Time { return time.Now().Add(a.skew) }
-	a.q = &queue.Queue{Table: t, Now: now, NewID: newID, Executions: a, Wake: a.wake, Stored: a.stored, Clean: a.clean,
+	a.q = &queue.Queue{Table: t, Now: a.Now, NewID: newID, Executions: a, Wake: a.wake, Stored: a.stored,
+		Clean: a.clean,
 		Record: a.recordObject,
 		Metric: w.count,
 		Rules:  ingest.Rules{Timing: timing, FailedRetention: w.s.keepFailed, Retention: retention, Aging: w.s.aging},
@@ -216,114 +159,16 @@ func (w *world) newActor(name string) *actor {
 	if w.s.mails {
 		a.q.Compose = a.compose
 	}
-	a.c = &queue.Scheduler{Queue: a.q, Leases: &lease.Store{Table: t, Now: now, NewID: newID}}
+	a.c = &queue.Scheduler{Queue: a.q, Leases: &lease.Store{Table: t, Now: a.Now, NewID: newID}}
 	return a
-}
-
-// keyed names the row in each read: an actor may read several at the same time, and they
-// need an order to replay.
-type keyed struct{ *tabletest.Client }
-
-// GetItem reads a row.
-func (k keyed) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
-	o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	named := *k.Client
-	named.Do = func(op string, call func() error) error {
-		return k.Do(op+" "+text(in.Key, "pk")+" "+text(in.Key, "sk"), call)
-	}
-	return named.GetItem(ctx, in, o...)
 }
 
 // wake asks the scheduler to run the gates. It may get lost.
 func (a *actor) wake(context.Context) error {
-	if !a.dead.Load() && (a.w.calm || a.rng.IntN(4) > 0) {
+	if !a.Dead() && (a.w.Calm || a.Rng.IntN(4) > 0) {
 		a.w.wakes++
 	}
 	return nil
-}
-
-func (a *actor) wait(ctx context.Context, d time.Duration) error {
-	if a.dead.Load() {
-		return errDead
-	}
-	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
-		_ = a.sleep(time.Until(end))
-		return context.DeadlineExceeded
-	}
-	return a.sleep(d)
-}
-
-// sleep lets time pass, and then waits for the scheduler: two actors that wake
-// at one instant must not run side by side, or a seed would not replay.
-func (a *actor) sleep(d time.Duration) error {
-	a.w.sleep(d)
-	return a.do("awake", func() error { return nil })
-}
-
-// revive replaces a process that died or was ended by a new one.
-func (w *world) revive(a *actor) *actor {
-	died := a.dead.Swap(false)
-	a.until = time.Time{}
-	_ = a.sleep(0)
-	if died {
-		a = w.newActor(a.name)
-	}
-	return a
-}
-
-// run runs calls one by one until every actor has ended.
-func (w *world) run(done *int, actors int) {
-	for {
-		synctest.Wait()
-		if w.check.err != nil {
-			w.calm = true
-		}
-		w.mu.Lock()
-		if *done == actors && len(w.waiting) == 0 {
-			w.mu.Unlock()
-			return
-		}
-		if len(w.waiting) == 0 {
-			w.mu.Unlock()
-			<-w.ready
-			continue
-		}
-		if len(w.late) > 0 && w.rng.IntN(4) == 0 {
-			call := w.late[0]
-			w.late = w.late[1:]
-			w.acts = nil
-			w.mu.Unlock()
-			w.log("a repeated call arrives late: %v", call())
-			continue
-		}
-		slices.SortStableFunc(w.waiting, func(a, b *parked) int {
-			return cmp.Or(strings.Compare(a.actor.name, b.actor.name), strings.Compare(a.op, b.op))
-		})
-		i := w.rng.IntN(len(w.waiting))
-		p := w.waiting[i]
-		w.waiting = slices.Delete(w.waiting, i, i+1)
-		w.acts = p.actor
-		w.mu.Unlock()
-		t := w.pick(p)
-		w.calls++
-		w.record(step{p.actor.name, p.op, t})
-		p.goOn <- t
-	}
-}
-
-// leaves counts an actor that has ended.
-func (w *world) leaves(done *int) {
-	w.mu.Lock()
-	*done++
-	w.mu.Unlock()
-	w.signal()
-}
-
-func (w *world) signal() {
-	select {
-	case w.ready <- struct{}{}:
-	default:
-	}
 }
 
 // refusesNow reports whether a dependency that refuses for a time refuses now.
@@ -336,7 +181,7 @@ func (a *actor) Start(_ context.Context, machine, name string, in queue.Message)
 	if a.w.refusesNow(refusesStart) && machine == queue.MachineJob {
 		return errRefused
 	}
-	return a.do("Start "+name, func() error {
+	return a.Do("Start "+name, func() error {
 		if !a.w.started[name] {
 			a.w.started[name] = true
 			a.w.deliver(in)
@@ -347,7 +192,7 @@ func (a *actor) Start(_ context.Context, machine, name string, in queue.Message)
 
 // Stop ends an execution; the adversary may still deliver what it sent.
 func (a *actor) Stop(_ context.Context, _, name, _ string) error {
-	return a.do("Stop "+name, func() error { a.w.ended[name] = true; return nil })
+	return a.Do("Stop "+name, func() error { a.w.ended[name] = true; return nil })
 }
 
 // StoppedByHand reports the executions that the scenario stopped.
@@ -356,7 +201,7 @@ func (a *actor) StoppedByHand(_ context.Context, _, name string) (string, bool, 
 		return "", false, errRefused
 	}
 	stopped := false
-	err := a.do("Describe "+name, func() error { stopped = a.w.stopped[name]; return nil })
+	err := a.Do("Describe "+name, func() error { stopped = a.w.stopped[name]; return nil })
 	return "by the simulation", stopped, err
 }
 
@@ -371,7 +216,7 @@ func (a *actor) Problem(_ context.Context, _, name string) (string, error) {
 // Answer continues an execution. A success for a stage that the job has not left is the worst
 // answer that a worker can give.
 func (a *actor) Answer(_ context.Context, token string, ans ingest.Answer, _ string) error {
-	return a.do(fmt.Sprintf("Answer %s %s", token, ans), func() error {
+	return a.Do(fmt.Sprintf("Answer %s %s", token, ans), func() error {
 		m := untoken(token)
 		if ans == ingest.Success {
 			a.w.check.success(m)
@@ -409,10 +254,10 @@ func (w *world) arrive(rng *rand.Rand) (queue.Message, bool) {
 	}
 	i := rng.IntN(len(w.sent))
 	m := w.sent[i]
-	if w.calm || rng.IntN(5) > 0 {
+	if w.Calm || rng.IntN(5) > 0 {
 		w.sent = slices.Delete(w.sent, i, i+1)
 	}
-	if !w.calm && rng.IntN(12) == 0 {
+	if !w.Calm && rng.IntN(12) == 0 {
 		return queue.Message{}, false // lost
 	}
 	return m, true
@@ -444,9 +289,9 @@ func (a *actor) handle(ctx context.Context, m queue.Message) bool {
 	}
 	a.begin(timing.Times(stage).Timeout)
 	worker := queue.Worker{Queue: a.q, Stage: stage, Step: step, Answers: a}
-	met, from := a.met, a.w.check.changes
+	met, from := a.Met, a.w.check.changes
 	keep, err := worker.Handle(ctx, m)
-	if keep == 0 && err == nil && a.met == met {
+	if keep == 0 && err == nil && a.Met == met {
 		a.w.check.handled(a, from)
 	}
 	if keep > 0 || err != nil {
@@ -459,22 +304,22 @@ func (a *actor) handle(ctx context.Context, m queue.Message) bool {
 // begin starts a function that may run so long.
 func (a *actor) begin(most time.Duration) {
 	if a.w.s.cutOff {
-		a.until = time.Now().Add(most)
+		a.Until = time.Now().Add(most)
 	}
 }
 
 // tick is one tick of the scheduler.
 func (a *actor) tick(ctx context.Context, sweep bool) {
 	a.begin(timing.Scheduler)
-	met := a.met
+	met := a.Met
 	a.ticks = true
 	defer func() { a.ticks = false }()
-	if err := a.c.Tick(ctx, sweep); err == nil && a.met == met {
+	if err := a.c.Tick(ctx, sweep); err == nil && a.Met == met {
 		a.w.check.ticked()
 	} else if fault.Is(err, fault.Held) {
-		a.w.check.met("met another tick")
+		a.w.Met("met another tick")
 	} else if fault.Is(err, fault.Stale) {
-		a.w.check.met("lease lost")
+		a.w.Met("lease lost")
 	}
 }
 

@@ -1,0 +1,203 @@
+package adversary
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"archivist/pkg/table"
+	"archivist/pkg/table/tabletest"
+)
+
+// Actor is one process. Once it has died, each of its calls fails without an effect.
+type Actor struct {
+	World *World
+	Name  string
+	Rng   *rand.Rand
+	Skew  time.Duration // of its clock
+	Until time.Time     // when its function is ended; zero: never
+	Met   int           // faults so far
+	Owner any           // the simulation's own actor
+
+	dead atomic.Bool // its calls may run at the same time
+}
+
+// Process returns a: a simulation's own actor embeds it.
+func (a *Actor) Process() *Actor { return a }
+
+// NewActor starts a process. Its clock differs from the bubble's by less than skew.
+func (w *World) NewActor(name string, skew time.Duration) *Actor {
+	a := &Actor{World: w, Name: name, Rng: rand.New(rand.NewPCG(w.Rng.Uint64(), 2))}
+	if skew > 0 {
+		a.Skew = time.Duration(a.Rng.Int64N(int64(2*skew))) - skew
+	}
+	return a
+}
+
+// Now is the time by the actor's clock.
+func (a *Actor) Now() time.Time { return time.Now().Add(a.Skew) }
+
+// Dead reports whether the process has died.
+func (a *Actor) Dead() bool { return a.dead.Load() }
+
+// awake is the call of an actor that a timer has woken.
+const awake = "awake"
+
+// Do makes a call: every call of an actor goes through it. It waits for its turn, and gets
+// the fault that the seed has for it.
+func (a *Actor) Do(op string, call func() error) error {
+	if a.over() {
+		return ErrDead
+	}
+	if a.World.Latency > 0 && !a.World.Calm && op != awake {
+		a.World.Sleep(a.latency(op))
+	}
+	p := &parked{actor: a, op: op, goOn: make(chan Fault)}
+	a.World.mu.Lock()
+	a.World.waiting = append(a.World.waiting, p)
+	a.World.mu.Unlock()
+	a.World.signal()
+	t := <-p.goOn
+	if a.over() {
+		return ErrDead
+	}
+	if t != None {
+		a.Met++
+		a.World.Met(t.String())
+		if a.World.Hit != nil {
+			a.World.Hit(a)
+		}
+	}
+	return a.meet(t, op, call)
+}
+
+// latency of a call. It follows from the call alone, so that calls of one actor at the same
+// time replay.
+func (a *Actor) latency(op string) time.Duration {
+	h := fnv.New64a()
+	fmt.Fprintln(h, a.Name, op, time.Now().UnixNano())
+	return time.Duration(h.Sum64() % uint64(a.World.Latency))
+}
+
+// over reports whether the process has died, or its time has ended.
+func (a *Actor) over() bool {
+	late := !a.Until.IsZero() && !time.Now().Before(a.Until)
+	if late && a.dead.CompareAndSwap(false, true) {
+		a.World.Met("cut off at its time-out")
+	}
+	return a.dead.Load()
+}
+
+// Wait sleeps like a client of the table that waits between its tries.
+func (a *Actor) Wait(ctx context.Context, d time.Duration) error {
+	if a.dead.Load() {
+		return ErrDead
+	}
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
+		_ = a.Sleep(time.Until(end))
+		return context.DeadlineExceeded
+	}
+	return a.Sleep(d)
+}
+
+// Sleep lets time pass, and then waits for its turn: two actors that wake at one instant must
+// not run side by side, or a seed would not replay.
+func (a *Actor) Sleep(d time.Duration) error {
+	a.World.Sleep(d)
+	return a.Do(awake, func() error { return nil })
+}
+
+// Client is the actor's client of a table. refuse, if set, is asked for each partition of a
+// request.
+func (a *Actor) Client(fake *tabletest.Fake, refuse func(partition string) error) Keyed {
+	return Keyed{&tabletest.Client{DynamoDBAPI: fake, Do: a.Do, Refuse: refuse}}
+}
+
+// Timed makes the waits of a table those of the actor.
+func (a *Actor) Timed(t *table.Table) *table.Table {
+	t.Wait, t.Jitter = a.Wait, a.Rng.Float64
+	return t
+}
+
+// Keyed names the row in each read: an actor may read several at the same time, and they
+// need an order to replay.
+type Keyed struct{ *tabletest.Client }
+
+// GetItem reads a row.
+func (k Keyed) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	named := *k.Client
+	named.Do = func(op string, call func() error) error {
+		return k.Do(op+" "+Text(in.Key, "pk")+" "+Text(in.Key, "sk"), call)
+	}
+	return named.GetItem(ctx, in, o...)
+}
+
+// Crowd is actors that act in rounds until they have ended.
+type Crowd[A interface{ Process() *Actor }] struct {
+	World   *World
+	New     func(name string) A // starts a process
+	Between time.Duration       // rounds, at most
+
+	actors, done int
+}
+
+// Spawn starts an actor. One that dies gets a successor for its next round.
+func (c *Crowd[A]) Spawn(name string, rounds int, f func(a A)) {
+	c.actors++
+	a := c.New(name)
+	go func() {
+		for range rounds {
+			a = c.revive(a)
+			f(a)
+			c.World.Sleep(time.Duration(a.Process().Rng.Int64N(int64(c.Between))))
+		}
+		c.revive(a)
+		c.World.leaves(&c.done)
+	}()
+	synctest.Wait()
+}
+
+// revive replaces a process that died or was ended by a new one.
+func (c *Crowd[A]) revive(is A) A {
+	a := is.Process()
+	died := a.dead.Swap(false)
+	a.Until = time.Time{}
+	_ = a.Sleep(0)
+	if died {
+		return c.New(a.Name)
+	}
+	return is
+}
+
+// Run runs the actors' calls one by one until all have ended.
+func (c *Crowd[A]) Run() { c.World.run(&c.done, c.actors) }
+
+// Seeds runs n seeds on both cores until bad finds one.
+func Seeds[W any](from uint64, n int, simulate func(seed uint64) W, bad func(seed uint64, w W) bool) {
+	var next atomic.Uint64
+	next.Store(from)
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for !stop.Load() {
+				seed := next.Add(1) - 1
+				if seed >= from+uint64(n) {
+					return
+				}
+				if bad(seed, simulate(seed)) {
+					stop.Store(true)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
