@@ -118,7 +118,7 @@ func (c Counter) some(ctx context.Context, items []consumer.Item) (n int, err er
 
 func (c Counter) try(ctx context.Context, items []consumer.Item) (n int, err error) {
 	first := items[0].Event
-	change := change{table: c.Table, log: logOf(first)}
+	change := change{table: c.Table, log: first.Log()}
 	total, err := change.row(ctx, totalPrefix+first.Partition)
 	if err != nil {
 		return 0, err
@@ -244,14 +244,4 @@ func objectOf(e envelope.Event) string {
 		}
 	}
 	return ""
-}
-
-// logOf is the log of an event: the collection among its parents, else that of the site.
-func logOf(e envelope.Event) string {
-	for _, p := range e.Parents {
-		if p.Type == "Collection" {
-			return p.ID
-		}
-	}
-	return "site"
 }
