@@ -39,7 +39,7 @@ test: ## everything that CI runs (about 35 minutes)
 	$(GO) test -count=1 -v ./test/reindex -seeds=40
 	$(GO) test -count=1 -v ./test/restore -seeds=100
 	$(LOCAL) with dynamodb $(GO) test -count=1 -v -skip '$(MANY)' ./pkg/table/... ./pkg/lease ./pkg/queue
-	$(LOCAL) with ministack $(GO) test -count=1 -v ./pkg/table ./pkg/lease ./pkg/queue
+	$(LOCAL) with ministack $(GO) test -count=1 -v ./pkg/table ./pkg/lease ./pkg/queue ./pkg/filter
 	$(MAKE) infra
 	$(MAKE) e2e
 	$(MAKE) e2e-localstack

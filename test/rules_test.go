@@ -28,6 +28,7 @@ var layers = []struct {
 	{[]string{"pkg/fault", "pkg/source", "pkg/anvl", "pkg/ark", "pkg/premis", "pkg/notify", "pkg/spill", "pkg/backoff",
 		"pkg/table/schema", "pkg/terminal", "pkg/envelope", "statemachines",
 		"events"}, "values and formats stand alone"},
+	{[]string{"pkg/filter"}, "filters look at what events say"},
 	{[]string{"pkg/checkm"}, "manifests list only what can be fetched"},
 	{[]string{"pkg/erc"}, "descriptions are read from ANVL and XML"},
 	{[]string{"pkg/ingest"}, "the rules know only the kinds of errors"},
