@@ -38,7 +38,7 @@ var layers = []struct {
 	{[]string{"pkg/lease"}, "leases are rows"},
 	{[]string{"pkg/event"}, "events are rows"},
 	{[]string{"pkg/consumer"}, "consumers have rows, and read the log"},
-	{[]string{"pkg/statistics"}, "counts follow from the log"},
+	{[]string{"pkg/history", "pkg/statistics"}, "records and counts follow from the log"},
 	{[]string{"pkg/inventory", "pkg/collection"}, "objects and profiles are rows with events"},
 	{[]string{"pkg/bucket", "pkg/fetch"}, "adapters to S3 and HTTP"},
 	{[]string{"pkg/callback"}, "callbacks keep to the guard and the retries of downloads"},

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/negotiation"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/envelope"
 	"archivist/pkg/event"
 )
 
@@ -63,8 +64,14 @@ func (a *API) premis(c huma.Context, kind string) error {
 	if err != nil {
 		return err
 	}
+	log := make([]envelope.Event, len(p.Items))
+	for i, row := range p.Items {
+		if log[i], err = row.Envelope(); err != nil {
+			return err
+		}
+	}
 	var doc bytes.Buffer
-	if err := a.Archive.History(&doc, o, p.Items); err != nil {
+	if err := a.Archive.History(&doc, o.ARK, o.LocalIDs, log); err != nil {
 		return err
 	}
 	if p.Cursor != "" {

@@ -4,38 +4,81 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"time"
 
-	"archivist/pkg/event"
+	"archivist/pkg/envelope"
 	"archivist/pkg/inventory"
 	"archivist/pkg/premis"
 )
 
-// History writes events of an object's log as PREMIS. What happened to a version before
-// it was stored is in the document that is stored with it.
-func (a Archive) History(w io.Writer, o *inventory.Object, log []event.Row) error {
+// History writes events of an object and of its versions as PREMIS. What happened to a version
+// before it was stored is in the document that is stored with it. localIDs are further
+// identifiers of the object.
+func (a Archive) History(w io.Writer, ark string, localIDs []string, log []envelope.Event) error {
 	details := make([]inventory.Detail, len(log))
-	for i, row := range log {
-		if err := json.Unmarshal([]byte(row.Detail), &details[i]); err != nil {
-			return fmt.Errorf("provenance: detail of event %d of %s: %w", row.Version, o.ARK, err)
+	for i, e := range log {
+		if err := readDetail(e, &details[i]); err != nil {
+			return fmt.Errorf("provenance: detail of event %d of %s: %w", e.Version, e.Subject.ID, err)
 		}
 	}
 
-	d, entity := premis.New(w), object(o.ARK, o.LocalIDs)
-	for _, object := range append([]premis.Object{entity}, versions(o.ARK, details)...) {
+	d, entity := premis.New(w), object(ark, localIDs)
+	for _, object := range append([]premis.Object{entity}, versions(ark, details)...) {
 		if err := d.Object(object); err != nil {
 			return err
 		}
 	}
-	for i, row := range log {
-		for _, e := range a.logged(o.ARK, row, details[i]) {
+	for i, e := range log {
+		for _, e := range a.logged(ark, e, details[i]) {
 			d.Event(e)
 		}
 	}
 	for _, agent := range a.agents() {
 		d.Agent(agent)
 	}
+	for _, agent := range actors(log) {
+		d.Agent(agent)
+	}
 	return d.Close()
+}
+
+// readDetail reads which version an event is about. That of an event of a version is in the
+// id of its subject, "{ark}/v{n}".
+func readDetail(e envelope.Event, into *inventory.Detail) error {
+	if e.Subject.Type == "Version" {
+		_, n, _ := strings.Cut(e.Subject.ID[strings.LastIndex(e.Subject.ID, "/")+1:], "v")
+		number, err := strconv.Atoi(n)
+		into.Version = number
+		return err
+	}
+	if len(e.Detail) == 0 {
+		return nil
+	}
+	return json.Unmarshal(e.Detail, into)
+}
+
+// actors are those who caused events, each once.
+func actors(log []envelope.Event) (agents []premis.Agent) {
+	seen := map[string]bool{"": true}
+	for _, e := range log {
+		if name := e.Context.Actor; !seen[name] {
+			seen[name] = true
+			agents = append(agents, actor(name))
+		}
+	}
+	return agents
+}
+
+// actor is the agent at whose request something happened. Whether it is a person is not known.
+func actor(name string) premis.Agent {
+	a := submitter(name)
+	a.Note = "The name under which the request was made: that of a person, an organization or a program."
+	if a.ID.Type == "archivist" {
+		a.ID = ours("actor:" + name)
+	}
+	return a
 }
 
 // versions are the versions that events are about, each once.
@@ -56,34 +99,45 @@ func versions(ark string, details []inventory.Detail) (objects []premis.Object) 
 }
 
 // logged is one event of an object's log in terms of PREMIS. If it makes several events,
-// the first has the id of the log's event.
-func (a Archive) logged(ark string, row event.Row, detail inventory.Detail) (events []premis.Event) {
-	about, outcome := []premis.Identifier{{Type: "ARK", Value: ark}}, premis.Success
+// the first has the id of the log's event. A version.create makes none: the event of the object,
+// of the same transaction, says how the version came about.
+func (a Archive) logged(ark string, from envelope.Event, detail inventory.Detail) (events []premis.Event) {
+	about, outcome, agents := []premis.Identifier{{Type: "ARK", Value: ark}}, premis.Success, a.implementers()
 	if detail.Version > 0 {
 		about = append(about, representation(ark, detail.Version))
 	}
-	if row.Outcome == event.Failure {
+	if from.Outcome == "failure" {
 		outcome = premis.Failure
 	}
+	if from.Context.Actor != "" {
+		agents = append(agents, premis.Link{Agent: actor(from.Context.Actor).ID, Role: premis.Authorizer})
+	}
 	add := func(kind, text string, args ...any) {
-		id := row.ID
+		id := from.ID
 		if len(events) > 0 {
-			id = fmt.Sprintf("%s#%d", row.ID, len(events)+1)
+			id = fmt.Sprintf("%s#%d", from.ID, len(events)+1)
 		}
-		events = append(events, premis.Event{ID: ours(id), Type: kind, Time: time.UnixMilli(row.Time),
-			Detail: fmt.Sprintf(text, args...), Outcome: outcome, Agents: a.implementers(), Objects: about})
+		events = append(events, premis.Event{ID: ours(id), Type: kind, Time: time.UnixMilli(from.Time),
+			Detail: fmt.Sprintf(text, args...), Outcome: outcome, Agents: agents, Objects: about})
 	}
 
-	if detail.Job == "" {
+	switch {
+	case from.Type == "version.create":
+	case !strings.HasPrefix(from.Type, "object."):
+		add(from.Type, "The event %s was recorded by the component %q.", from.Type, from.Context.Component)
+	case from.Action == envelope.Delete:
+		add("deletion", "The object was deleted at the request of %q.", from.Context.Actor)
+	case detail.Job == "":
 		add("metadata modification",
-			"The object's inventory records were rebuilt from the storage root at the request of %q.", row.Actor)
-		return events
-	}
-	add("fixity check", "Each file that job %s copied to the storage root was verified against the checksum computed "+
-		"during the download. The event's time is when the version was recorded.", detail.Job)
-	add("ingestion", "Job %s stored version %d of the object in the storage root.", detail.Job, detail.Version)
-	if row.Type == "object.create" {
-		add("accession", "The object was added to the archive's inventory.")
+			"The object's inventory records were rebuilt from the storage root at the request of %q.",
+			from.Context.Actor)
+	default:
+		add("fixity check", "Each file that job %s copied to the storage root was verified against the checksum "+
+			"computed during the download. The event's time is when the version was recorded.", detail.Job)
+		add("ingestion", "Job %s stored version %d of the object in the storage root.", detail.Job, detail.Version)
+		if from.Type == "object.create" {
+			add("accession", "The object was added to the archive's inventory.")
+		}
 	}
 	return events
 }

@@ -12,9 +12,8 @@ import (
 	"testing"
 
 	"archivist/pkg/aip"
-	"archivist/pkg/event"
+	"archivist/pkg/envelope"
 	"archivist/pkg/ingest"
-	"archivist/pkg/inventory"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/provenance"
 )
@@ -75,23 +74,31 @@ func TestDocument(t *testing.T) {
 
 // TestHistory: the whole history of an object that was stored, changed and reindexed.
 func TestHistory(t *testing.T) {
-	object := &inventory.Object{ARK: ark, LocalIDs: []string{"notes & more"}}
-	log := []event.Row{
-		{ID: "e1", Version: 1, Type: "object.create", Time: 1_800_000_000_000, Actor: "ada",
-			Detail: `{"version":1,"job":"j1"}`},
-		{ID: "e2", Version: 2, Type: "object.modify", Time: 1_800_000_100_000, Actor: "ada",
-			Detail: `{"version":2,"job":"j2"}`},
-		{ID: "e3", Version: 3, Type: "object.modify", Time: 1_800_000_200_000, Actor: "an operator",
-			Detail: `{"version":2}`},
+	local := []string{"notes & more"}
+	about := envelope.Ref{Type: "Object", ID: ark}
+	log := []envelope.Event{
+		{ID: "e1", Version: 1, Type: "object.create", Time: 1_800_000_000_000, Subject: about,
+			Context: envelope.Context{Actor: "ada"}, Detail: []byte(`{"version":1,"job":"j1"}`)},
+		{ID: "e1.1", Version: 1, Type: "version.create", Time: 1_800_000_000_000,
+			Subject: envelope.Ref{Type: "Version", ID: ark + "/v1"}, Context: envelope.Context{Actor: "ada"}},
+		{ID: "e2", Version: 2, Type: "object.modify", Time: 1_800_000_100_000, Subject: about,
+			Context: envelope.Context{Actor: "ada"}, Detail: []byte(`{"version":2,"job":"j2"}`)},
+		{ID: "e3", Version: 3, Type: "object.modify", Time: 1_800_000_200_000, Subject: about,
+			Context: envelope.Context{Actor: "operator@example.org"}, Detail: []byte(`{"version":2}`)},
+		{ID: "e4", Version: 4, Type: "object.modify", Action: envelope.Delete, Outcome: "failure",
+			Time: 1_800_000_300_000, Subject: about, Context: envelope.Context{Actor: "<&>"}},
+		{ID: "e5", Version: 5, Type: "derivative.create", Time: 1_800_000_400_000, Subject: about,
+			Context: envelope.Context{Component: "derivatives"}},
 	}
 	var doc bytes.Buffer
-	if err := archive.History(&doc, object, log); err != nil {
+	if err := archive.History(&doc, ark, local, log); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "history.xml", doc.Bytes())
 
-	log[0].Detail = "{"
-	if err := archive.History(&doc, object, log); err == nil || !strings.Contains(err.Error(), "event 1 of "+ark) {
+	log[0].Detail = []byte("{")
+	err := archive.History(&doc, ark, local, log)
+	if err == nil || !strings.Contains(err.Error(), "event 1 of "+ark) {
 		t.Errorf("an event that cannot be read gives %v", err)
 	}
 }

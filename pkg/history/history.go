@@ -1,0 +1,138 @@
+// Package history keeps the permanent record of each object: what happened to it and to its
+// versions, and who made it happen.
+//
+// The record is made by a consumer of events. It has the whole events, so it depends neither on
+// their rows nor on the log, which may expire, nor on the object's own row. Each event is one
+// row, which is written once and never changed:
+//
+//	HISTORY#{ark}   {time}#{event id}   an event of the object or of one of its versions
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"archivist/pkg/consumer"
+	"archivist/pkg/envelope"
+	"archivist/pkg/fault"
+	"archivist/pkg/table"
+)
+
+// Name of the consumer and of its handler.
+const Name = "history"
+
+// Definition is the consumer that keeps the record. An event is never merged with another, and
+// each has a row of its own, so their order has no effect. Recording an event again, as a replay
+// does, changes nothing.
+var Definition = consumer.Definition{
+	Name: Name, Version: 1, Description: "Keeps the permanent record of each object.",
+	Filter: "Object+All:Version+All",
+	Target: consumer.Target{Handler: Name},
+	Order:  consumer.OrderNone, Start: consumer.StartHorizon, Required: true,
+}
+
+// row is one event of the record.
+type row struct {
+	table.Head
+	Event string `dynamo:"event_json"` // an envelope.Event
+}
+
+func partition(ark string) string { return "HISTORY#" + ark }
+
+// Recorder keeps the record: the consumer's handler.
+type Recorder struct {
+	Table *table.Table
+	NewID func() string
+}
+
+// writers is how many rows are written at once.
+const writers = 8
+
+// Handle records the events that are kept permanently. An event that cannot be recorded is a
+// failure of its own.
+func (r Recorder) Handle(ctx context.Context, b consumer.Batch) ([]consumer.Failure, error) {
+	reasons := make([]string, len(b.Events))
+	g, calls := errgroup.WithContext(ctx)
+	g.SetLimit(writers)
+	for i, item := range b.Events {
+		g.Go(func() error {
+			err := r.record(calls, item.Event)
+			if fault.Is(err, fault.Invalid) {
+				reasons[i] = err.Error()
+				return nil
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	var failures []consumer.Failure
+	for i, reason := range reasons {
+		if reason != "" {
+			failures = append(failures, consumer.Failure{ID: b.Events[i].ID, Reason: reason})
+		}
+	}
+	return failures, nil
+}
+
+// record writes the row of an event. If there is one, the event was recorded before.
+func (r Recorder) record(ctx context.Context, e envelope.Event) error {
+	if kind, known := envelope.KindOf(e.Type); !known || kind.Class != envelope.Permanent {
+		return nil
+	}
+	ark := objectOf(e)
+	if ark == "" {
+		return fault.New(fault.Invalid, "history: event %s is about %s %q, and names no object", e.ID, e.Subject.Type,
+			e.Subject.ID)
+	}
+	text, err := json.Marshal(e)
+	if err != nil {
+		return fault.New(fault.Invalid, "history: event %s: %w", e.ID, err)
+	}
+	tx := r.Table.Begin(r.NewID())
+	head := table.Head{PK: partition(ark), SK: fmt.Sprintf("%013d#%s", e.Time, e.ID)}
+	tx.Insert(&row{Head: head, Event: string(text)})
+	if err := tx.Commit(ctx); !fault.Is(err, fault.Stale) {
+		return err
+	}
+	return nil
+}
+
+// objectOf is the ark of the object that an event is about, "" if there is none. The id of a
+// version is its object's with a slash and the number, e.g. "ark:/99999/fk4x/v3".
+func objectOf(e envelope.Event) string {
+	switch e.Subject.Type {
+	case "Object":
+		return e.Subject.ID
+	case "Version":
+		if i := strings.LastIndex(e.Subject.ID, "/v"); i > 0 {
+			return e.Subject.ID[:i]
+		}
+	}
+	return ""
+}
+
+// Store reads the record.
+type Store struct{ Table *table.Table }
+
+// Page lists the events of an object's record, oldest first, a page at a time.
+func (s Store) Page(ctx context.Context, ark, cursor string) (events []envelope.Event, next string, err error) {
+	var rows []row
+	next, err = s.Table.Page(ctx, table.Query{PK: partition(ark), Cursor: cursor}, &rows)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, r := range rows {
+		var e envelope.Event
+		if err := json.Unmarshal([]byte(r.Event), &e); err != nil {
+			return nil, "", fmt.Errorf("history: %s: %w", r.Key(), err)
+		}
+		events = append(events, e)
+	}
+	return events, next, nil
+}

@@ -1,0 +1,126 @@
+package history_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"archivist/pkg/consumer"
+	"archivist/pkg/envelope"
+	"archivist/pkg/event"
+	"archivist/pkg/history"
+	"archivist/pkg/table"
+	"archivist/pkg/table/tabletest"
+)
+
+const ark = "ark:/99999/fk4x"
+
+// happened is an event of the object's record.
+func happened(n int, kind, subject, id string) consumer.Item {
+	return consumer.Item{Event: envelope.Event{ID: fmt.Sprintf("tx%d.0", n), Type: kind, Time: int64(1000 * n),
+		Subject: envelope.Ref{Type: subject, ID: id}, Version: int64(n), Outcome: "success",
+		Identifiers: []string{ark, "a local id"}, Detail: []byte(`{"job":"J-1"}`), Schema: 1,
+		Context: envelope.Context{Actor: "ada", Component: "record"}, Partition: "maps", Seq: int64(n)}}
+}
+
+// events are those of one object; the last is of another.
+func events() []consumer.Item {
+	return []consumer.Item{
+		happened(1, "object.create", "Object", ark),
+		happened(2, "version.create", "Version", ark+"/v1"),
+		happened(3, "object.modify", "Object", ark),
+		happened(4, "object.create", "Object", ark+"2"),
+	}
+}
+
+// recorder records in a table whose calls pass through do.
+func recorder(fake *tabletest.Fake, do func(op string, call func() error) error) history.Recorder {
+	var n atomic.Int64
+	t := tabletest.Table(&tabletest.Client{DynamoDBAPI: fake, Do: do})
+	t.Wait = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+	return history.Recorder{Table: t, NewID: func() string { return fmt.Sprintf("tx-%p-%d", &n, n.Add(1)) }}
+}
+
+func through(_ string, call func() error) error { return call() }
+
+// check compares the record with the events.
+func check(t *testing.T, tb *table.Table) {
+	t.Helper()
+	got, next, err := history.Store{Table: tb}.Page(t.Context(), ark, "")
+	if err != nil || next != "" || len(got) != 3 {
+		t.Fatalf("%d events, %q, %v", len(got), next, err)
+	}
+	for i, item := range events()[:3] {
+		if !reflect.DeepEqual(got[i], item.Event) {
+			t.Errorf("recorded %+v, want %+v", got[i], item.Event)
+		}
+	}
+}
+
+// TestRecord: each event is recorded once, also if it comes again, alone, or as a replay. The
+// record is complete after the events' rows are gone.
+func TestRecord(t *testing.T) {
+	r := recorder(tabletest.New(), through)
+	all := events()
+	for _, b := range []consumer.Batch{{Events: all}, {Events: all[1:]}, {Events: all, Replay: true}} {
+		if failures, err := r.Handle(t.Context(), b); err != nil || len(failures) > 0 {
+			t.Fatal(failures, err)
+		}
+	}
+	check(t, r.Table)
+	if rows, _, err := event.Page(t.Context(), r.Table, event.Subject{Type: event.Object, ID: ark}, ""); err != nil ||
+		len(rows) > 0 {
+		t.Fatalf("the test has events that are not recorded: %v, %v", rows, err)
+	}
+}
+
+// TestCrash: a call that dies at any point is repeated, and each event is recorded once.
+func TestCrash(t *testing.T) {
+	died := errors.New("died")
+	for at := range 4 {
+		for _, effect := range []bool{false, true} {
+			fake := tabletest.New()
+			var calls atomic.Int64
+			dying := recorder(fake, func(_ string, call func() error) error {
+				switch n := int(calls.Add(1)) - 1; {
+				case n < at:
+					return call()
+				case n == at && effect:
+					_ = call()
+				}
+				return died
+			})
+			if _, err := dying.Handle(t.Context(), consumer.Batch{Events: events()}); err == nil {
+				t.Fatalf("the call died at %d, and there is no error", at)
+			}
+			again := recorder(fake, through)
+			failures, err := again.Handle(t.Context(), consumer.Batch{Events: events()})
+			if err != nil || failures != nil {
+				t.Fatal(failures, err)
+			}
+			check(t, again.Table)
+		}
+	}
+}
+
+// TestOthers: what is not kept permanently is not recorded. An event that cannot be recorded
+// fails alone, with its reason.
+func TestOthers(t *testing.T) {
+	r := recorder(tabletest.New(), through)
+	large := happened(2, "object.modify", "Object", ark)
+	large.Detail = []byte(`"` + strings.Repeat("x", 500<<10) + `"`)
+	failures, err := r.Handle(t.Context(), consumer.Batch{Events: []consumer.Item{
+		happened(1, "batch.mail", "Object", ark), large, happened(3, "object.create", "Object", ark)}})
+	if err != nil || len(failures) != 1 || failures[0].ID != "tx2.0" || failures[0].Reason == "" {
+		t.Errorf("failures %v, %v", failures, err)
+	}
+	got, _, err := history.Store{Table: r.Table}.Page(t.Context(), ark, "")
+	if err != nil || len(got) != 1 || got[0].ID != "tx3.0" {
+		t.Errorf("recorded %v, %v", got, err)
+	}
+}
