@@ -63,7 +63,7 @@ var layers = []struct {
 	{[]string{"pkg/api"}, "handlers translate"},
 	{[]string{"pkg/awstest"}, "an AWS endpoint for tests of adapters"},
 	{[]string{"pkg/stepfunctions", "pkg/sqs", "pkg/ses", "pkg/secretsmanager", "pkg/cloudwatch",
-		"pkg/eventbridge"},
+		"pkg/eventbridge", "pkg/invoke"},
 		"adapters to AWS, each behind what its users ask for"},
 	{[]string{"pkg/crash"}, "ends a worker's process in a test"},
 	{[]string{"pkg/lambda"}, "events become calls of the queue"},

@@ -17,10 +17,22 @@ func TestPartitions(t *testing.T) {
 		if pk := event.Key(s, 7).PK; pk != s.Key().PK || !strings.HasSuffix(pk, "#SLOT") || pk == "#SLOT" {
 			t.Errorf("events of a %s are in %q, its row is in %q", kind, pk, s.Key().PK)
 		}
+		if back, known := event.SubjectOf(s.Key().PK); !known || back != s {
+			t.Errorf("%q is of %+v, %v", s.Key().PK, back, known)
+		}
 		if other, twice := seen[s.Key().PK]; twice {
 			t.Errorf("%s and %s share the partition %q", kind, other, s.Key().PK)
 		}
 		seen[s.Key().PK] = kind
+	}
+}
+
+// TestNoSubject: partitions of other rows are of no subject.
+func TestNoSubject(t *testing.T) {
+	for _, pk := range []string{"", "#x", "JOB#", "JOB", "SLOT", "job#x", "LOG#site"} {
+		if s, known := event.SubjectOf(pk); known {
+			t.Errorf("%q is of %+v", pk, s)
+		}
 	}
 }
 

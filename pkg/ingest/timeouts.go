@@ -67,6 +67,22 @@ func (t Timing) Admin() Times {
 	return Times{Timeout: t.Long, State: t.Long + t.Return, Budget: t.Long - t.Pause}
 }
 
+// EventTimes are the times of the functions that bring events to their consumers.
+type EventTimes struct {
+	Relay          time.Duration // time-out of the relay
+	RelayBudget    time.Duration // after which the relay stops by itself
+	Consumer       time.Duration // time-out of the function in which consumers run
+	ConsumerBudget time.Duration // after which a consumer's run begins nothing more
+	Call           time.Duration // of a target, at most: it ends within the function's time-out
+	Lease          time.Duration // of a consumer in a partition: it outlives the function
+}
+
+// Events derives the times of the functions that bring events to their consumers.
+func (t Timing) Events() EventTimes {
+	return EventTimes{Relay: t.Scheduler, RelayBudget: t.Scheduler * 9 / 10, Consumer: t.Long,
+		ConsumerBudget: t.Long - t.Pause, Call: t.Pause * 3 / 4, Lease: t.Long + t.Margin}
+}
+
 // deadLetters are kept as long as SQS can.
 const deadLetters = 14 * 24 * time.Hour
 

@@ -1,7 +1,8 @@
 // Package lambda is the system as AWS Lambda invokes it: one handler for the functions
-// of the stages, one for the scheduler, one for the API.
+// of the stages, one for the scheduler, one for the API, one each for the relay of events and
+// for the consumers of events.
 //
-// A handler turns an event into calls of the queue, returns which messages have to be
+// A handler turns an event into calls of a service, returns which messages have to be
 // delivered again, logs what happened, and puts the invocation's metrics. It decides
 // nothing: lost, repeated or reordered events only cost time.
 //

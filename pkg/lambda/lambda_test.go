@@ -61,8 +61,19 @@ func TestSamplePayloads(t *testing.T) {
 	if err != nil || asked.Action != "requeue" || step.Execution == "" || step.Started.IsZero() {
 		t.Errorf("the request is %+v, %v", step, err)
 	}
+	var stream, minute RelayEvent
+	sample(t, "relay.stream.json", &stream)
+	sample(t, "relay.minute.json", &minute)
+	if len(stream.Records) != 2 || len(minute.Records) != 0 {
+		t.Errorf("the stream's records are %+v, the minute's %+v", stream, minute)
+	}
+	var wake WakeUp
+	sample(t, "consumer.wake.json", &wake)
+	if wake != (WakeUp{Consumer: "search", Partition: "maps"}) {
+		t.Errorf("the wake-up is %+v", wake)
+	}
 	files, err := events.Files.ReadDir(".")
-	if err != nil || len(files) != 6 {
+	if err != nil || len(files) != 9 {
 		t.Errorf("%d samples, %v: each has a test here", len(files), err)
 	}
 }

@@ -1,0 +1,69 @@
+package lambda
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"archivist/pkg/cloudwatch"
+	"archivist/pkg/fault"
+)
+
+// Runner runs a consumer in a partition of the log until a time, and reports whether there is
+// more to do.
+type Runner interface {
+	Run(ctx context.Context, consumer, partition string, until time.Time) (more bool, err error)
+}
+
+// Consumer is the function in which consumers of events run.
+type Consumer struct {
+	Runtime Runner
+	Wake    func(ctx context.Context, consumer, partition string) error // of this function, asynchronously
+	Now     func() time.Time
+	Budget  time.Duration // of one invocation
+	Metrics *cloudwatch.Metrics
+	Log     *slog.Logger
+}
+
+// WakeUp invokes the function. It carries no truth: what there is to do is in the table.
+type WakeUp struct {
+	Consumer  string `json:"consumer"`
+	Partition string `json:"partition"` // of the log
+}
+
+// Handle runs the consumer that a wake-up names. If there is more to do at the end of the
+// invocation's time, the function wakes itself. So a wake-up by itself follows only work for
+// the whole time of an invocation.
+//
+// A failed run is not tried again by Lambda: the cursor's due time is what does that.
+func (c *Consumer) Handle(ctx context.Context, in WakeUp) error {
+	if in.Consumer == "" || in.Partition == "" {
+		return fault.New(fault.Invalid, "the wake-up names no consumer or no partition: %+v", in)
+	}
+	began := c.Now()
+	until := began.Add(c.Budget)
+	log := c.Log.With("consumer", in.Consumer, "partition", in.Partition)
+	more, err := c.run(ctx, in, until)
+	if fault.Is(err, fault.Held) { // another invocation runs it, and looks at the cursor's flag at its end
+		log.Info("it is running already")
+		more, err = false, nil
+	}
+	if more && err == nil {
+		err = c.Wake(ctx, in.Consumer, in.Partition)
+	}
+	if err != nil {
+		log.Error("not done; the sweep wakes it again", "error", err)
+	} else {
+		log.Info("run", "more", more, "ms", c.Now().Sub(began).Milliseconds())
+	}
+	_ = c.Metrics.Put(ctx) // the log has what was lost
+	return err
+}
+
+// run runs the consumer while there is more to do and time.
+func (c *Consumer) run(ctx context.Context, in WakeUp, until time.Time) (more bool, err error) {
+	for more = true; more && err == nil && c.Now().Before(until); {
+		more, err = c.Runtime.Run(ctx, in.Consumer, in.Partition, until)
+	}
+	return more, err
+}

@@ -1,0 +1,100 @@
+package lambda
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"archivist/pkg/cloudwatch"
+	"archivist/pkg/envelope"
+	"archivist/pkg/event"
+)
+
+// Placer gives events their places in the log.
+type Placer interface {
+	// Place places all events without a place of these subjects, and returns them.
+	Place(ctx context.Context, subjects []event.Subject) ([]envelope.Event, error)
+
+	// Sweep places events whose stream records were lost, and returns them.
+	Sweep(ctx context.Context, until time.Time) ([]envelope.Event, error)
+}
+
+// Waker wakes consumers.
+type Waker interface {
+	// Placed wakes the consumers whose filters select one of these events.
+	Placed(ctx context.Context, placed []envelope.Event) error
+
+	// Tick wakes consumers that are due.
+	Tick(ctx context.Context, until time.Time) error
+}
+
+// Relay is the function that gives events their places in the log, and wakes consumers. A
+// record of the table's stream says only that its subject has a new event.
+//
+// A batch of records fails as a whole. It is then delivered again: what has a place keeps
+// it. Records that are given up are found by the minute's sweep.
+type Relay struct {
+	Log       Placer
+	Consumers Waker
+	Now       func() time.Time
+	Budget    time.Duration // of one invocation
+	Metrics   *cloudwatch.Metrics
+	Logger    *slog.Logger
+}
+
+// RelayEvent is what invokes the relay: records of the table's stream, or the minute's rule,
+// which has none.
+type RelayEvent struct {
+	Records []events.DynamoDBEventRecord `json:"Records"`
+}
+
+// Handle handles records of the stream, or the minute.
+func (r *Relay) Handle(ctx context.Context, in RelayEvent) error {
+	began := r.Now()
+	until := began.Add(r.Budget)
+	ctx, cancel := context.WithTimeout(ctx, r.Budget)
+	defer cancel()
+	placed, err := r.place(ctx, in, until)
+	// Those that have a place wake consumers, whatever became of the others.
+	err = errors.Join(err, r.Consumers.Placed(ctx, placed))
+	if len(in.Records) == 0 {
+		err = errors.Join(err, r.Consumers.Tick(ctx, until))
+	}
+	if len(placed) > 0 || err != nil {
+		r.Logger.Info("relayed", "records", len(in.Records), "placed", len(placed),
+			"ms", r.Now().Sub(began).Milliseconds())
+	}
+	return errors.Join(err, r.Metrics.Put(context.WithoutCancel(ctx)))
+}
+
+func (r *Relay) place(ctx context.Context, in RelayEvent, until time.Time) ([]envelope.Event, error) {
+	if len(in.Records) == 0 {
+		return r.Log.Sweep(ctx, until)
+	}
+	return r.Log.Place(ctx, r.subjects(in.Records))
+}
+
+// subjects are those of the records, each once, in the order of the stream. A record of another
+// row is no subject's: the event source's filter lets none through.
+func (r *Relay) subjects(records []events.DynamoDBEventRecord) (all []event.Subject) {
+	seen := map[event.Subject]bool{}
+	for _, record := range records {
+		pk := record.Change.Keys["pk"]
+		if pk.DataType() != events.DataTypeString {
+			continue
+		}
+		s, known := event.SubjectOf(pk.String())
+		if !known {
+			r.Logger.Error("a record that is of no subject's event; its row is left alone", "pk", pk.String())
+			continue
+		}
+		if !seen[s] {
+			seen[s] = true
+			all = append(all, s)
+		}
+	}
+	return all
+}
