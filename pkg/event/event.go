@@ -120,6 +120,11 @@ type Row struct {
 	Identifiers []string          `dynamo:"identifiers,omitempty"`
 	Before      string            `dynamo:"was,omitempty"`
 	After       string            `dynamo:"is_now,omitempty"`
+
+	// The place in the log. Seq 0: it has none yet. Package eventlog sets them; nothing else of
+	// an event ever changes.
+	Partition string `dynamo:"log_name,omitempty"`
+	Seq       int64  `dynamo:"log_seq,omitempty"`
 }
 
 // New is an event as its writer describes it.
@@ -198,6 +203,7 @@ func Append(tx *table.Tx, s Subject, version int64, e New) error {
 		Schema: kind.Schema, Objects: e.Objects, Parents: e.Parents, Identifiers: e.Identifiers,
 		Before: before, After: after,
 	}
+	row.wait()
 	tx.Later(func(ctx context.Context, index, count int) {
 		row.ID = fmt.Sprintf("%s.%d", tx.ID(), index)
 		o := OriginOf(ctx)

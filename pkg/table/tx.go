@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,6 +106,20 @@ func (tx *Tx) Count(k Key, add map[string]int64) {
 		notNewer, Schema)
 	for name, n := range add {
 		u.Add(name, n)
+	}
+	tx.add(op{key: k, update: u})
+}
+
+// Amend sets and removes attributes of an existing row under a condition. It leaves the row's
+// revision and the id of its transaction as they are: the row remains the proof of the commit
+// that wrote it. A condition on a rev does not see this change, unless set has the new rev.
+func (tx *Tx) Amend(k Key, condition string, set map[string]any, remove ...string) {
+	u := tx.t.Rows.Update("pk", k.PK).Range("sk", k.SK).If(condition)
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		u.Set(name, set[name])
+	}
+	if len(remove) > 0 {
+		u.Remove(remove...)
 	}
 	tx.add(op{key: k, update: u})
 }

@@ -1,0 +1,58 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"archivist/pkg/envelope"
+	"archivist/pkg/event"
+	"archivist/pkg/table"
+)
+
+// Grace is the age from which the sweep places an event: until then the relay is expected to.
+const Grace = 30 * time.Second
+
+// sweepRows is the number of events that one page of the sweep looks at.
+const sweepRows = 200
+
+// Sweep places events that have waited for longer than Grace, because what should have woken the
+// relay was lost or refused. It stops at a time, and returns what it placed. An error names
+// the subjects whose events cannot be placed; the others are placed all the same.
+func (l *Log) Sweep(ctx context.Context, until time.Time) (placed []envelope.Event, err error) {
+	var errs []error
+	for shard := range event.UnplacedShards {
+		got, err := l.sweepShard(ctx, shard, until)
+		placed, errs = append(placed, got...), append(errs, err)
+	}
+	return placed, errors.Join(errs...)
+}
+
+func (l *Log) sweepShard(ctx context.Context, shard int, until time.Time) (placed []envelope.Event, err error) {
+	q := table.Query{Index: "work", PK: event.Unplaced(shard), From: "0",
+		To: event.UnplacedAt(l.Now().Add(-Grace).UnixMilli()), Limit: sweepRows}
+	var errs []error
+	for l.Now().Before(until) {
+		var rows []table.Head
+		next, err := l.Table.Page(ctx, q, &rows)
+		if err != nil {
+			return placed, errors.Join(append(errs, err)...)
+		}
+		var subjects []event.Subject
+		for _, r := range rows {
+			s, err := event.SubjectAt(r.PK)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			subjects = append(subjects, s)
+		}
+		got, err := l.Place(ctx, subjects)
+		placed, errs = append(placed, got...), append(errs, err)
+		if next == "" {
+			break
+		}
+		q.Cursor = next
+	}
+	return placed, errors.Join(errs...)
+}
