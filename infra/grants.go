@@ -136,6 +136,7 @@ func (a *App) grantAdmin(p FunctionProps) {
 	grantObjects(a.Admin, p.Data.Work, workspace.Jobs+"*", get, remove) // what a job at Storing has prepared; clean-up
 	allow(a.Admin, []string{"dynamodb:Scan"}, p.Data.Table.TableArn(),  // the doctor reads every row
 		jsii.String(*p.Data.Table.TableArn()+"/index/work"))
+	allow(a.Admin, []string{"dynamodb:BatchGetItem"}, p.Data.Table.TableArn()) // it compares the index with the rows
 	allow(a.Admin, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
 	grantMetrics(a.Admin)
 	for _, machine := range []*string{a.Machines[queue.MachineJob].StateMachineArn(),

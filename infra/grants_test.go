@@ -20,7 +20,7 @@ type grant struct {
 func (g grant) writesRows() bool {
 	return slices.ContainsFunc(g.actions, func(a string) bool {
 		name, is := strings.CutPrefix(a, "dynamodb:")
-		return is && !slices.Contains([]string{"GetItem", "ConditionCheckItem", "Query"}, name)
+		return is && !slices.Contains([]string{"GetItem", "BatchGetItem", "ConditionCheckItem", "Query"}, name)
 	})
 }
 

@@ -2,10 +2,10 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/guregu/dynamo/v2"
-	"golang.org/x/sync/errgroup"
 
 	"archivist/pkg/fault"
 	"archivist/pkg/queue"
@@ -47,25 +47,25 @@ func checkIndex(ctx context.Context, p *page) error {
 
 // differing returns the places of the index where their rows are not.
 func (p *page) differing(ctx context.Context, places []table.Raw) (differ []table.Head, err error) {
-	shown, same := make([]table.Head, len(places)), make([]bool, len(places))
-	side, inTime := errgroup.WithContext(ctx)
-	side.SetLimit(atOnce)
+	keys := make([]table.Key, len(places))
 	for i, place := range places {
-		side.Go(func() error {
-			err := dynamo.UnmarshalItem(place.Item, &shown[i])
-			if err == nil {
-				same[i], err = p.agrees(inTime, shown[i])
-			}
-			return err
-		})
+		keys[i] = place.Key
 	}
-	err = side.Wait()
-	for i := range places {
-		if !same[i] {
-			differ = append(differ, shown[i])
+	rows, err := p.Queue.Table.Many(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	for _, place := range places {
+		var shown, row table.Head
+		err := errors.Join(dynamo.UnmarshalItem(place.Item, &shown), dynamo.UnmarshalItem(rows[place.Key].Item, &row))
+		if err != nil {
+			return nil, err
+		}
+		if row.WorkPK != shown.WorkPK || row.WorkSK != shown.WorkSK {
+			differ = append(differ, shown)
 		}
 	}
-	return differ, err
+	return differ, nil
 }
 
 // agrees reports whether the row that the index shows is at that place.

@@ -47,20 +47,6 @@ func SubjectAt(pk string) (Subject, error) {
 	return Subject{}, fmt.Errorf("event: %q is the partition of no subject that this release knows", pk)
 }
 
-// Collection is the collection whose log has the event: the subject itself, or the innermost of
-// its parents that is one. It is "" if there is none.
-func (r Row) Collection() string {
-	if r.SubjectType == Collection.name {
-		return r.SubjectID
-	}
-	for i := len(r.Parents) - 1; i >= 0; i-- {
-		if r.Parents[i].Type == Collection.name {
-			return r.Parents[i].ID
-		}
-	}
-	return ""
-}
-
 // SetPlace puts into tx that an event has got its place in the log. The row stays the proof of
 // the transaction that wrote it. The commit fails if the event has a place already.
 func SetPlace(tx *table.Tx, k table.Key, partition string, seq int64) {

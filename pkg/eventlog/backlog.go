@@ -107,7 +107,7 @@ func (l *Log) fillOne(ctx context.Context, b *backlog) error {
 			return err
 		}
 		rank = max(rank, r.Time)
-		b.entries = append(b.entries, entry{row: r, event: e, log: logOf(r), rank: rank})
+		b.entries = append(b.entries, entry{row: r, event: e, log: e.Log(), rank: rank})
 		b.next = r.Version + 1
 	}
 	return nil

@@ -14,7 +14,7 @@
 //	events, err := l.Read(ctx, "maps", after, 100) // without payload
 //	events, err = l.Events(ctx, events)            // with it
 //
-// A partition is the events of one collection, "site" those without one. Split divides a busy
+// A log has the events of one collection, "site" those without one; it is one partition. Split divides a busy
 // one by a hash of the subject. Older parts of the log are in S3 (Archive); Read reads both.
 package eventlog
 
@@ -28,7 +28,6 @@ import (
 	"time"
 
 	"archivist/pkg/envelope"
-	"archivist/pkg/event"
 	"archivist/pkg/fault"
 	"archivist/pkg/table"
 )
@@ -45,19 +44,6 @@ type Log struct {
 
 	mu     sync.Mutex
 	splits map[string]split // by log, as last read; a closed head shows that one is old
-}
-
-// Partition is one part of a log as Partitions found it.
-type Partition struct {
-	Name       string // "maps"; "maps:1:0" to "maps:1:7" after a split in 8
-	Log        string // the collection, or Site
-	Generation int    // raised by each split
-	Part       int    // of the generation, from 0
-	Head       int64  // the newest place, 0 for none
-	Closed     bool   // a later generation exists: it gets no more events
-	Horizon    int64  // the oldest place that can be read; 1 unless older ones were never archived
-	Epoch      int64  // raised when the table was restored: places of an earlier epoch may name other events
-	Placed     int64  // when the newest place was given, in milliseconds since 1970
 }
 
 // head is the row of a partition: its newest place. All heads are in one partition of the table,
@@ -94,10 +80,14 @@ type reference struct {
 // Keys of the log's rows.
 const (
 	directory  = "LOGS"
+	epochSK    = "EPOCH" // before the heads
 	headPrefix = "HEAD#"
 	logPrefix  = "LOG#"
 	seqPrefix  = "SEQ#"
 )
+
+// firstEpoch is the epoch of a table that was never restored.
+const firstEpoch int64 = 1
 
 func headKey(partition string) table.Key { return table.Key{PK: directory, SK: headPrefix + partition} }
 func splitKey(log string) table.Key      { return table.Key{PK: directory, SK: logPrefix + log} }
@@ -112,14 +102,6 @@ func name(log string, generation, part int) string {
 		return log
 	}
 	return fmt.Sprintf("%s:%d:%d", log, generation, part)
-}
-
-// logOf is the log of an event.
-func logOf(r event.Row) string {
-	if collection := r.Collection(); collection != "" {
-		return collection
-	}
-	return Site
 }
 
 // partOf is the part of a log that has the events of a subject, whose partition key is given.
@@ -158,19 +140,30 @@ func (l *Log) learn(ctx context.Context, log string) error {
 	return nil
 }
 
+// listed is a row of the directory: a head, or the epoch's.
+type listed struct {
+	head
+	Epoch int64 `dynamo:"epoch_no"`
+}
+
 // Partitions lists all partitions of all logs, in order of their names. A consumer finishes the
 // closed partitions of a log before it begins those of a later generation.
-func (l *Log) Partitions(ctx context.Context) ([]Partition, error) {
-	var out []Partition
-	q := table.Query{PK: directory, Prefix: headPrefix, Limit: 1000}
+func (l *Log) Partitions(ctx context.Context) ([]envelope.Partition, error) {
+	var out []envelope.Partition
+	epoch := firstEpoch
+	q := table.Query{PK: directory, From: epochSK, To: headPrefix + "~", Limit: 1000}
 	for {
-		var rows []head
+		var rows []listed
 		next, err := l.Table.Page(ctx, q, &rows)
 		if err != nil {
 			return nil, err
 		}
-		for _, h := range rows {
-			out = append(out, h.partition())
+		for _, r := range rows {
+			if r.SK == epochSK {
+				epoch = r.Epoch
+			} else {
+				out = append(out, r.partition(epoch))
+			}
 		}
 		if next == "" {
 			return out, nil
@@ -179,9 +172,30 @@ func (l *Log) Partitions(ctx context.Context) ([]Partition, error) {
 	}
 }
 
-func (h head) partition() Partition {
-	return Partition{Name: strings.TrimPrefix(h.SK, headPrefix), Log: h.Log, Generation: h.Generation, Part: h.Part,
-		Head: h.Last, Closed: h.Closed > 0, Horizon: 1, Epoch: 1, Placed: h.Placed}
+// Partition reads one partition. One that has no events yet is a NotFound.
+func (l *Log) Partition(ctx context.Context, name string) (envelope.Partition, error) {
+	epoch, err := l.epoch(ctx)
+	if err != nil {
+		return envelope.Partition{}, err
+	}
+	var h head
+	err = l.Table.Get(ctx, headKey(name), &h)
+	return h.partition(epoch.Epoch), err
+}
+
+// epoch reads the row of the epoch, which is first missing.
+func (l *Log) epoch(ctx context.Context) (listed, error) {
+	r := listed{Epoch: firstEpoch, head: head{Head: table.Head{PK: directory, SK: epochSK}}}
+	err := l.Table.Get(ctx, r.Key(), &r)
+	if fault.Is(err, fault.NotFound) {
+		return r, nil
+	}
+	return r, err
+}
+
+func (h head) partition(epoch int64) envelope.Partition {
+	return envelope.Partition{Name: strings.TrimPrefix(h.SK, headPrefix), Log: h.Log, Generation: h.Generation,
+		Part: h.Part, Head: h.Last, Closed: h.Closed > 0, Horizon: 1, Epoch: epoch}
 }
 
 // facts are an event without its payload, at its place.

@@ -63,6 +63,8 @@ func partitions(in any) (pks []string) {
 		return []string{str(in.Key, schema.PK)}
 	case *dynamodb.QueryInput:
 		return queried(in)
+	case *dynamodb.BatchGetItemInput:
+		return batched(in.RequestItems)
 	case *dynamodb.TransactWriteItemsInput:
 		for _, w := range in.TransactItems {
 			switch {
