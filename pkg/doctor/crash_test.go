@@ -303,7 +303,7 @@ func TestWhileJobsRun(t *testing.T) {
 			}
 		}
 	}
-	for range 40 {
+	for range 120 {
 		work()
 	}
 	client := &tabletest.Client{DynamoDBAPI: w.Rows, Do: func(_ string, call func() error) error {
