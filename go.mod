@@ -40,6 +40,8 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
+require github.com/adhocore/gronx v1.19.6
+
 require (
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect
 	github.com/Masterminds/semver/v3 v3.5.0 // indirect

@@ -21,6 +21,10 @@ type Item struct {
 	FirstSeq       int64    `json:"firstSeq,omitempty"` // the range that is covered, in the event's partition
 	LastSeq        int64    `json:"lastSeq,omitempty"`
 	IDs            []string `json:"ids,omitempty"` // of all events that were coalesced, oldest first
+
+	// Reference: detail, before and after are left out, because they are too large for the
+	// target. They are read by the event's id.
+	Reference bool `json:"reference,omitempty"`
 }
 
 // Batch is one call of a target. The items of one order key are in the order of the log.
@@ -77,6 +81,9 @@ const (
 	Block = "block" // the cursor stays before it
 )
 
+// NoRetries is the number of Retries of a consumer that tries each event once.
+const NoRetries = -1
+
 // Places where a new consumer starts.
 const (
 	StartLatest  = "latest"  // after the newest event
@@ -101,7 +108,7 @@ type Definition struct {
 	Batch         int    `json:"batch,omitempty"`         // events of one call, at most
 	Window        int    `json:"window,omitempty"`        // events of the log that one step of a run reads
 	Concurrency   int    `json:"concurrency,omitempty"`   // calls of the target at once, in one partition
-	Retries       int    `json:"retries,omitempty"`       // of an event inside a run
+	Retries       int    `json:"retries,omitempty"`       // of an event inside a run; NoRetries: none
 	OnFailure     string `json:"onFailure,omitempty"`     // Park
 	MaxDepth      int    `json:"maxDepth,omitempty"`      // of causes; deeper events are not handled, and are an alarm
 	OwnEvents     string `json:"ownEvents,omitempty"`     // one of the three below; OwnIgnore

@@ -21,8 +21,3 @@ type Log interface {
 	// the subject, its version, and the place in the log. An event that is not kept is a NotFound.
 	Events(ctx context.Context, facts []envelope.Event) ([]envelope.Event, error)
 }
-
-// Filter selects events by their facts; package filter compiles it.
-type Filter interface {
-	Match(e envelope.Event) bool
-}

@@ -61,6 +61,9 @@ var Kinds = []Kind{
 	{"operation.interrupted", "Operation", Modify, "", Expiring, true, 1},
 	{"operation.continued", "Operation", Modify, "", Expiring, true, 1},
 	{"operation.repaired", "Operation", Modify, "", Expiring, false, 1},
+
+	{"consumer.created", "Consumer", Create, "", Permanent, true, 1},
+	{"consumer.changed", "Consumer", Modify, "", Permanent, true, 1},
 }
 
 var kinds = func() map[string]Kind {

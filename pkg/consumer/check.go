@@ -1,0 +1,270 @@
+package consumer
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"archivist/pkg/fault"
+)
+
+// Limits of a definition, each with its reason.
+const (
+	MaxDefinition  = 32 << 10 // bytes of its file
+	MaxDescription = 1000     // characters; it is shown in lists
+	MaxFilter      = 4096     // characters; it is evaluated for every event
+	MaxBatch       = 90       // events of one call: those that one transaction can park
+	MaxWindow      = 1000     // events that one step reads
+	MaxConcurrency = 16       // calls at once: the target is not flooded
+	MaxRetries     = 10       // a run ends in time
+	MaxMaxDepth    = 50       // causes of an event; its row lists their components
+	MaxQuiet       = 24 * 60 * 60
+	MaxMost        = 7 * 24 * 60 * 60 // seconds; below it the log keeps what waits
+)
+
+// Defaults of a definition.
+const (
+	defaultBatch       = 10
+	defaultWindow      = 500
+	defaultConcurrency = 4
+	defaultRetries     = 3
+	defaultMaxDepth    = 8
+)
+
+var names = regexp.MustCompile(`^[a-z][a-z0-9-]{0,49}$`)
+var lambdas = regexp.MustCompile(`^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[A-Za-z0-9_-]+(:[A-Za-z0-9_$-]+)?$`)
+var queues = regexp.MustCompile(`^https?://[^/\s]+/\d{12}/[A-Za-z0-9_-]+(\.fifo)?$`)
+
+// Parse reads a definition from JSON or YAML. Unknown fields, and more than one document,
+// are an Invalid. It does not check the values.
+func Parse(data []byte) (Definition, error) {
+	var d Definition
+	if len(data) > MaxDefinition {
+		return d, fault.New(fault.Invalid, "the definition has %d bytes; at most %d are accepted", len(data),
+			MaxDefinition)
+	}
+	if !json.Valid(data) {
+		var err error
+		if bytes.ContainsAny(data, "&*") && hasAlias(data) {
+			return d, fault.New(fault.Invalid, "the definition has a YAML anchor or alias; write the value itself")
+		}
+		if data, err = yaml.YAMLToJSON(data); err != nil {
+			return d, fault.New(fault.Invalid, "the definition is neither JSON nor YAML: %s", firstLine(err.Error()))
+		}
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&d); err != nil {
+		return d, fault.New(fault.Invalid, "%s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return d, fault.New(fault.Invalid, "more than one definition; apply one at a time")
+	}
+	return d, nil
+}
+
+// aliases are YAML anchors and aliases at the beginning of a value.
+var aliases = regexp.MustCompile(`(?m)(^|[:\-\[,]\s)\s*[&*][A-Za-z0-9_]`)
+
+func hasAlias(data []byte) bool { return aliases.Match(data) }
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// Check sets the defaults of a definition and returns an Invalid that names the first field
+// that is not accepted, and why. It does not know the handlers, the permitted targets and
+// the names in the filter; the Store checks these.
+func (d *Definition) Check() error {
+	d.setDefaults()
+	for _, check := range []func() error{d.checkTexts, d.checkChoices, d.checkNumbers, d.checkSchedule, d.checkStart,
+		d.checkMerge, d.Target.check} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Definition) setDefaults() {
+	d.Mode = cmp.Or(d.Mode, Async)
+	d.Order = cmp.Or(d.Order, OrderSubject)
+	d.OnFailure = cmp.Or(d.OnFailure, Park)
+	d.OwnEvents = cmp.Or(d.OwnEvents, OwnIgnore)
+	d.Start = cmp.Or(d.Start, StartLatest)
+	d.Batch = cmp.Or(d.Batch, defaultBatch)
+	d.Window = cmp.Or(d.Window, defaultWindow)
+	d.Concurrency = cmp.Or(d.Concurrency, defaultConcurrency)
+	d.Retries = cmp.Or(d.Retries, defaultRetries)
+	d.MaxDepth = cmp.Or(d.MaxDepth, defaultMaxDepth)
+	if d.Mode == Scheduled {
+		d.TimeZone = cmp.Or(d.TimeZone, "UTC")
+	}
+}
+
+func (d *Definition) checkTexts() error {
+	switch {
+	case !names.MatchString(d.Name):
+		return fault.New(fault.Invalid, "name: %q: expected 1 to 50 small letters, digits and hyphens, "+
+			"beginning with a letter", clip(d.Name, 60))
+	case len(d.Description) > MaxDescription:
+		return fault.New(fault.Invalid, "description: %d characters; at most %d are accepted", len(d.Description),
+			MaxDescription)
+	case strings.TrimSpace(d.Filter) == "":
+		return fault.New(fault.Invalid, "filter: empty; *+* selects all events")
+	case len(d.Filter) > MaxFilter:
+		return fault.New(fault.Invalid, "filter: %d characters; at most %d are accepted", len(d.Filter), MaxFilter)
+	}
+	return nil
+}
+
+// choice refuses a value that is not one of a field's.
+func choice(field, value string, of ...string) error {
+	if slices.Contains(of, value) {
+		return nil
+	}
+	return fault.New(fault.Invalid, "%s: %q: expected %s", field, clip(value, 60), strings.Join(of, ", "))
+}
+
+func (d *Definition) checkChoices() error {
+	return cmp.Or(
+		choice("mode", d.Mode, Async, Scheduled),
+		choice("order", d.Order, OrderSubject, OrderCollection, OrderNone),
+		choice("onFailure", d.OnFailure, Park, Block),
+		choice("ownEvents", d.OwnEvents, OwnIgnore, OwnChain, OwnHandle))
+}
+
+// within refuses a number outside of a field's bounds.
+func within(field string, value, least, most int) error {
+	if value >= least && value <= most {
+		return nil
+	}
+	return fault.New(fault.Invalid, "%s: %d: expected %d to %d", field, value, least, most)
+}
+
+func (d *Definition) checkNumbers() error {
+	return cmp.Or(
+		within("batch", d.Batch, 1, MaxBatch),
+		within("window", d.Window, 1, MaxWindow),
+		within("concurrency", d.Concurrency, 1, MaxConcurrency),
+		within("retries", d.Retries, NoRetries, MaxRetries),
+		within("maxDepth", d.MaxDepth, 1, MaxMaxDepth))
+}
+
+func (d *Definition) checkSchedule() error {
+	if d.Mode == Scheduled {
+		_, err := parseSchedule(d.Schedule, d.TimeZone)
+		return err
+	}
+	switch {
+	case d.Schedule != "":
+		return fault.New(fault.Invalid, "schedule: only a consumer of the mode %s has one", Scheduled)
+	case d.TimeZone != "":
+		return fault.New(fault.Invalid, "timeZone: only a consumer of the mode %s has one", Scheduled)
+	}
+	return nil
+}
+
+func (d *Definition) checkStart() error {
+	_, err := parseStart(d.Start)
+	if err != nil {
+		return fault.New(fault.Invalid, "start: %w", err)
+	}
+	return nil
+}
+
+func (d *Definition) checkMerge() error {
+	m := d.Coalesce
+	if m == nil {
+		return nil
+	}
+	switch {
+	case d.Order == OrderNone:
+		return fault.New(fault.Invalid, "coalesce: events without an order key are not coalesced; set order to %s "+
+			"or %s", OrderSubject, OrderCollection)
+	case m.Quiet == 0 && m.Most != 0:
+		return fault.New(fault.Invalid, "coalesce.mostSeconds: needs coalesce.quietSeconds")
+	case m.Quiet != 0 && d.Mode == Scheduled:
+		return fault.New(fault.Invalid, "coalesce.quietSeconds: a %s consumer runs at its times, not when a key is "+
+			"quiet; leave it out", Scheduled)
+	case m.Quiet != 0 && d.OnFailure == Block:
+		return fault.New(fault.Invalid, "coalesce.quietSeconds: the cursor has passed events that wait; set onFailure "+
+			"to %s, or leave it out", Park)
+	case m.Quiet == 0:
+		return nil
+	}
+	if m.Most == 0 {
+		m.Most = min(10*m.Quiet, MaxMost)
+	}
+	if err := within("coalesce.quietSeconds", m.Quiet, 1, MaxQuiet); err != nil {
+		return err
+	}
+	return within("coalesce.mostSeconds", m.Most, m.Quiet, MaxMost)
+}
+
+func (t Target) check() error {
+	set := 0
+	for _, s := range []string{t.Handler, t.Lambda, t.Queue} {
+		if s != "" {
+			set++
+		}
+	}
+	switch {
+	case set != 1:
+		return fault.New(fault.Invalid, "target: %d of handler, lambda and queue are set; expected one", set)
+	case t.Lambda != "" && !lambdas.MatchString(t.Lambda):
+		return fault.New(fault.Invalid, "target.lambda: %q: expected the ARN of a function", clip(t.Lambda, 200))
+	case t.Queue != "" && !queues.MatchString(t.Queue):
+		return fault.New(fault.Invalid, "target.queue: %q: expected the URL of an SQS queue", clip(t.Queue, 200))
+	}
+	return nil
+}
+
+// Start is where a cursor is put: at the newest event, at the oldest, after a seq, or at the
+// first event from a time on.
+type start struct {
+	latest bool
+	seq    int64 // the first to be handled; 0: the oldest that is kept
+	time   int64 // milliseconds since 1970
+}
+
+// parseStart reads "latest", "horizon", "seq:N" or "time:2026-11-22T10:00:00Z".
+func parseStart(text string) (start, error) {
+	what, value, _ := strings.Cut(text, ":")
+	switch what {
+	case StartLatest, StartHorizon:
+		if value == "" && !strings.Contains(text, ":") {
+			return start{latest: what == StartLatest}, nil
+		}
+	case "seq":
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err == nil && n > 0 && n < 1e12 {
+			return start{seq: n}, nil
+		}
+	case "time":
+		at, err := time.Parse(time.RFC3339, value)
+		if err == nil && at.UnixMilli() > 0 {
+			return start{time: at.UnixMilli()}, nil
+		}
+	}
+	return start{}, fault.New(fault.Invalid, "%q: expected %s, %s, seq:N with N from 1, or time: and a time such as "+
+		"2026-11-22T10:00:00Z", clip(text, 60), StartLatest, StartHorizon)
+}
+
+// clip shortens a text that is repeated in a message.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

@@ -1,0 +1,204 @@
+package consumer
+
+import (
+	"context"
+	"slices"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/filter"
+	"archivist/pkg/table"
+)
+
+// order is what a person wants to be done with parked events. A run does it: only runs
+// write the rows of parked events.
+type order struct {
+	ID      string    `dynamo:"id"`
+	Discard bool      `dynamo:"discard,omitempty"` // the events themselves; then those behind them are redriven
+	Select  Selection `dynamo:"select_what"`
+	Keys    []string  `dynamo:"order_keys,omitempty"` // hashes of the keys to be redriven, once they are known
+	Known   bool      `dynamo:"known,omitempty"`
+}
+
+// Selection selects parked events. Exactly one field is set.
+type Selection struct {
+	All    bool   `dynamo:"all_of,omitempty" json:"all,omitempty"`
+	Event  string `dynamo:"event_id,omitempty" json:"event,omitempty"` // the id of one
+	Filter string `dynamo:"filter_text,omitempty" json:"filter,omitempty"`
+}
+
+// maxOrders is how many orders can wait in one partition.
+const maxOrders = 10
+
+// maxRedriven is how many parked rows one step of a redrive handles: each can need two
+// actions of its transaction.
+const maxRedriven = 40
+
+// order does the next part of the oldest order.
+func (n *run) order(ctx context.Context) (next, error) {
+	o := n.cur.Orders[0]
+	rows, err := n.parkedRows(ctx, n.part.Name)
+	if err != nil {
+		return again, err
+	}
+	n.keys = nil // what is parked changes
+	if !o.Known {
+		return n.resolve(ctx, o, rows)
+	}
+	if _, err := n.parked(ctx); err != nil {
+		return again, err
+	}
+	chunk := n.redrivable(o, rows)
+	if len(chunk) == 0 {
+		return n.move(ctx, false, func(_ *table.Tx, c *cursor) { c.Orders = without(c.Orders, o.ID) })
+	}
+	return n.redrive(ctx, o, chunk)
+}
+
+func without(orders []order, id string) []order {
+	return slices.DeleteFunc(slices.Clone(orders), func(o order) bool { return o.ID == id })
+}
+
+// resolve finds the keys of an order, and discards what it discards.
+func (n *run) resolve(ctx context.Context, o order, rows []parkedRow) (next, error) {
+	matching, err := n.selected(ctx, o.Select, rows)
+	if err != nil {
+		return again, err
+	}
+	var remove []parkedRow
+	for _, row := range matching {
+		if o.Discard && len(remove) < maxSelected {
+			remove = append(remove, row)
+		}
+		if !slices.Contains(o.Keys, row.hash()) {
+			o.Keys = append(o.Keys, row.hash())
+		}
+	}
+	o.Known = len(remove) == 0 || len(remove) == len(matching)
+	n.keys = nil
+	return n.move(ctx, false, func(tx *table.Tx, c *cursor) {
+		for i := range remove {
+			tx.Remove(&remove[i])
+			c.Parked--
+		}
+		c.Orders = slices.Clone(c.Orders)
+		for i := range c.Orders {
+			if c.Orders[i].ID == o.ID {
+				c.Orders[i] = o
+			}
+		}
+	})
+}
+
+// selected are the rows that a selection names.
+func (n *run) selected(ctx context.Context, sel Selection, rows []parkedRow) (matching []parkedRow, err error) {
+	var f *filter.Filter
+	if sel.Filter != "" {
+		if f, err = n.r.filter(sel.Filter); err != nil {
+			return nil, err
+		}
+	}
+	for _, row := range rows {
+		is := sel.All
+		switch {
+		case sel.Event != "":
+			is = slices.ContainsFunc(row.Refs, func(f ref) bool { return f.ID == sel.Event })
+		case f != nil:
+			u, err := n.load(ctx, row.OrderKey, row.Refs)
+			if err != nil && !fault.Is(err, fault.NotFound) {
+				return nil, err
+			}
+			is = err == nil && slices.ContainsFunc(u.events, f.Match)
+		}
+		if is {
+			matching = append(matching, row)
+		}
+	}
+	return matching, nil
+}
+
+// redrivable are the next rows that an order runs: the oldest of its keys that it has not
+// tried yet, and that wait for nothing in an earlier generation of the log.
+func (n *run) redrivable(o order, rows []parkedRow) (chunk []parkedRow) {
+	tried := map[string]bool{}
+	for _, row := range rows {
+		h := row.hash()
+		if row.Tried == o.ID || n.keys.before[h] {
+			tried[h] = true
+		}
+		if !tried[h] && slices.Contains(o.Keys, h) && len(chunk) < maxRedriven {
+			chunk = append(chunk, row)
+		}
+	}
+	return chunk
+}
+
+// redrive handles parked rows. Those that are handled are removed; the first of a key that
+// fails again stays at its head.
+func (n *run) redrive(ctx context.Context, o order, rows []parkedRow) (next, error) {
+	var all []*unit
+	of := map[*unit]*parkedRow{}
+	gone := map[string]bool{} // keys with an event that cannot be read any more
+	var out outcome
+	for i := range rows {
+		row := &rows[i]
+		if gone[row.OrderKey] {
+			continue
+		}
+		u, err := n.load(ctx, row.OrderKey, row.Refs)
+		switch {
+		case err == nil:
+			all = append(all, u)
+		case fault.Is(err, fault.NotFound):
+			gone[row.OrderKey] = true
+			u = &unit{key: row.OrderKey}
+			out.failed = append(out.failed, verdict{unit: u, reason: err.Error()})
+		default:
+			return again, err
+		}
+		of[u] = row
+	}
+	if len(all) > 0 {
+		out.join(n.callAll(ctx, all, n.until))
+	}
+	return n.settleRedrive(ctx, o, of, out)
+}
+
+// settleRedrive writes what a redrive came to.
+func (n *run) settleRedrive(ctx context.Context, o order, of map[*unit]*parkedRow, out outcome) (next, error) {
+	failed := map[*parkedRow]verdict{}
+	left := map[*parkedRow]bool{}
+	for _, v := range out.failed {
+		left[of[v.unit]] = true
+		if v.behind == "" {
+			failed[of[v.unit]] = v
+		}
+	}
+	for _, u := range out.undone {
+		left[of[u]] = true
+	}
+	var stop *Stop
+	if out.broken != nil {
+		stop = n.stop(Unreachable, n.cur.Seq, out.broken.Error())
+	}
+	n.keys = nil
+	what, err := n.move(ctx, stop != nil, func(tx *table.Tx, c *cursor) {
+		c.halt(stop, n.now())
+		for _, row := range of {
+			v, fails := failed[row]
+			switch {
+			case fails:
+				again := *row
+				again.Reason, again.Stack, again.Behind = clip(v.reason, maxParkedReason), v.stack, ""
+				again.Tries, again.Tried, again.Version = row.Tries+v.unit.tries, o.ID, n.c.Version
+				tx.Save(&again)
+			case !left[row]:
+				tx.Remove(row)
+				c.Parked--
+			}
+		}
+	})
+	if err == nil {
+		n.r.metric(MetricFailed, float64(len(failed)))
+	}
+	return what, err
+}

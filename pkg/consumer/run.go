@@ -1,0 +1,263 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"archivist/pkg/envelope"
+	"archivist/pkg/fault"
+	"archivist/pkg/filter"
+	"archivist/pkg/table"
+)
+
+// run is one run of a consumer in a partition, under the lease of its cursor.
+type run struct {
+	r      *Runtime
+	c      Consumer
+	filter *filter.Filter
+	part   envelope.Partition
+	cur    cursor
+	until  time.Time
+	holder string
+	keys   *parkedKeys // nil: not read yet
+
+	earlier []string // partitions of earlier generations of the log in which events are parked
+}
+
+// errLost ends a run that has lost its lease: a person moved the cursor, or it was too slow.
+var errLost = errors.New("consumer: another run, or a person, has moved the cursor")
+
+// next says how a run goes on after a step.
+type next int
+
+const (
+	again    next = iota // there may be more to do
+	idle                 // there was nothing to do; the lease is still held
+	released             // the lease was given back with the last write
+)
+
+// Run handles events of one consumer in one partition until there are no more, or until the
+// time is over; then more is true. Only one run of a cursor is at work; others return at
+// once. A paused or missing consumer does nothing. After a crash at any point, the window
+// that was not finished is handled again.
+func (r *Runtime) Run(ctx context.Context, consumer, partition string, until time.Time) (more bool, err error) {
+	n, err := r.begin(ctx, consumer, partition, until)
+	if n == nil || err != nil {
+		return false, r.ended(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, until.Sub(r.now())+r.grace())
+	defer cancel()
+	more, err = n.work(ctx)
+	if errors.Is(err, errLost) {
+		return false, nil
+	}
+	return more, r.ended(err)
+}
+
+func (r *Runtime) ended(err error) error {
+	if err != nil {
+		r.metric(MetricErrors, 1)
+	}
+	return err
+}
+
+// begin takes the lease of a cursor. It returns nil if there is nothing to be done by
+// this run.
+func (r *Runtime) begin(ctx context.Context, consumer, partition string, until time.Time) (*run, error) {
+	c, err := r.Store.Get(ctx, consumer)
+	if fault.Is(err, fault.NotFound) || err == nil && c.Paused {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	n := &run{r: r, c: c, until: until, holder: r.Store.NewID()}
+	if n.filter, err = r.filter(c.Filter); err != nil {
+		return nil, err
+	}
+	if n.part, err = r.Store.Log.Partition(ctx, partition); err != nil {
+		return nil, err
+	}
+	taken, err := n.take(ctx)
+	if !taken || err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// take takes the lease and clears the flag, in one write: what is placed afterwards sets
+// the flag again.
+func (n *run) take(ctx context.Context) (bool, error) {
+	s := n.r.Store
+	for range changeTries {
+		cur, err := s.cursor(ctx, n.c.Name, n.part.Name)
+		if err != nil {
+			return false, err
+		}
+		if cur.Live(n.r.now()) {
+			return false, nil
+		}
+		if !cur.Started {
+			cur.Started, cur.Epoch = true, n.part.Epoch
+		}
+		if cur.Epoch != n.part.Epoch {
+			return false, n.oldEpoch(ctx, cur)
+		}
+		cur.Take(n.holder, n.r.now(), n.until.Sub(n.r.now())+n.r.grace())
+		cur.Woken, cur.Due = 0, 0
+		tx := s.Table.Begin(s.NewID())
+		cur.Move = tx.ID()
+		cur.put(tx)
+		err = tx.Commit(ctx)
+		if err == nil {
+			n.cur = cur
+			return true, nil
+		}
+		if !fault.Is(err, fault.Stale) {
+			return false, err
+		}
+	}
+	return false, nil // others are faster: they do the work
+}
+
+// oldEpoch stops a cursor that is from before the log was restored from a backup.
+func (n *run) oldEpoch(ctx context.Context, cur cursor) error {
+	err := fault.New(fault.Conflict, "consumer %s, partition %s: the log was restored from a backup (epoch %d), and "+
+		"the cursor is of epoch %d: what it has handled may not be in the log. Decide where it continues: "+
+		"archivist consumer reset", n.c.Name, n.part.Name, n.part.Epoch, cur.Epoch)
+	if cur.Stop != nil && cur.Stop.Kind == OldEpoch {
+		return err
+	}
+	n.cur = cur
+	n.cur.Woken = 0
+	n.cur.Stop = n.stop(OldEpoch, cur.Seq, err.Error())
+	tx := n.r.Store.Table.Begin(n.r.Store.NewID())
+	n.cur.put(tx)
+	if commit := tx.Commit(ctx); commit != nil && !fault.Is(commit, fault.Stale) {
+		return commit
+	}
+	return err
+}
+
+// work makes steps until there is nothing to do, or no time.
+func (n *run) work(ctx context.Context) (more bool, err error) {
+	ready, err := n.turn(ctx)
+	if err != nil || !ready {
+		return false, err
+	}
+	for n.now().Before(n.until) {
+		what, err := n.step(ctx)
+		if err != nil {
+			return false, errors.Join(err, n.giveUp(ctx, err))
+		}
+		if what == idle {
+			what, err = n.move(ctx, true, func(*table.Tx, *cursor) {})
+			if err != nil {
+				return false, err
+			}
+		}
+		if what == released {
+			return false, n.follow(ctx)
+		}
+	}
+	_, err = n.move(ctx, true, func(_ *table.Tx, c *cursor) { c.Woken = n.now().UnixMilli() })
+	return true, err
+}
+
+// step does the next thing that there is to do.
+func (n *run) step(ctx context.Context) (next, error) {
+	if len(n.cur.Orders) > 0 {
+		return n.order(ctx)
+	}
+	if n.cur.Pending > 0 {
+		if what, err := n.flush(ctx); err != nil || what != idle {
+			return what, err
+		}
+	}
+	return n.window(ctx)
+}
+
+func (n *run) now() time.Time { return n.r.now() }
+
+// move changes the cursor, and the rows that compose puts beside it, in one transaction. If
+// last, it gives the lease back, unless the flag was set meanwhile: then there is more to
+// read. compose may be called again. An errLost means that the lease has passed to another.
+func (n *run) move(ctx context.Context, last bool, compose func(tx *table.Tx, c *cursor)) (next, error) {
+	s := n.r.Store
+	for range 2 * changeTries {
+		cur := n.cur
+		tx := s.Table.Begin(s.NewID())
+		cur.Move, cur.Moved = tx.ID(), n.now().UnixMilli()
+		compose(tx, &cur)
+		if last {
+			cur.Release()
+		}
+		cur.put(tx)
+		err := tx.Commit(ctx)
+		if err == nil {
+			n.cur = cur
+			return after(last), nil
+		}
+		if !fault.Is(err, fault.Stale) {
+			return again, err
+		}
+		fresh, err := s.cursor(ctx, n.c.Name, n.part.Name)
+		switch {
+		case err != nil:
+			return again, err
+		case fresh.Move == tx.ID(): // it was made, and then the flag was set
+			n.cur = fresh
+			return after(last), nil
+		case fresh.Holder != n.holder || fresh.Rev == n.cur.Rev:
+			return again, errLost
+		}
+		n.cur = fresh
+		last = last && fresh.Woken == 0
+	}
+	return again, errLost
+}
+
+func after(last bool) next {
+	if last {
+		return released
+	}
+	return again
+}
+
+// giveUp gives the lease back after an error, so that the clock repeats the run soon.
+func (n *run) giveUp(ctx context.Context, cause error) error {
+	if errors.Is(cause, errLost) {
+		return nil
+	}
+	_, err := n.move(ctx, true, func(_ *table.Tx, c *cursor) { c.Woken = n.now().UnixMilli() })
+	if errors.Is(err, errLost) {
+		return nil
+	}
+	return err
+}
+
+// stop is why the cursor does not move, from now on or still.
+func (n *run) stop(kind string, seq int64, reason string) *Stop {
+	s := Stop{Kind: kind, Seq: seq, Reason: clip(reason, maxStopReason), Since: n.now().UnixMilli()}
+	if old := n.cur.Stop; old != nil && old.Kind == kind && old.Seq == seq {
+		s.Since, s.Tries = old.Since, min(old.Tries, maxStopTries)
+	}
+	s.Tries++
+	return &s
+}
+
+const maxStopReason = 2000 // bytes; it is in a row that is written often
+
+// stopped is the wait until a stopped cursor is tried again: it doubles from a minute to an
+// hour.
+func (s *Stop) wait() time.Duration {
+	d := time.Minute
+	for range s.Tries - 1 {
+		d *= 2
+		if d > time.Hour {
+			return time.Hour
+		}
+	}
+	return d
+}

@@ -1,0 +1,85 @@
+package consumer
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	_ "time/tzdata" // a function's environment may have no time zones
+
+	"github.com/adhocore/gronx"
+
+	"archivist/pkg/fault"
+)
+
+// schedule is when a dormant consumer runs.
+type schedule struct {
+	every time.Duration // 0: by the cron expression
+	cron  string
+	zone  *time.Location
+}
+
+var rates = regexp.MustCompile(`^rate\((\d{1,4}) (minute|hour|day)s?\)$`)
+
+var units = map[string]time.Duration{"minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour}
+
+// parseSchedule reads "rate(1 hour)", or a cron expression of five fields: minute, hour, day
+// of the month, month, day of the week.
+func parseSchedule(text, zone string) (schedule, error) {
+	if m := rates.FindStringSubmatch(text); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		if n == 0 {
+			return schedule{}, fault.New(fault.Invalid, "schedule: %q: expected at least 1", text)
+		}
+		return schedule{every: time.Duration(n) * units[m[2]], zone: time.UTC}, nil
+	}
+	loc, err := time.LoadLocation(zone)
+	if err != nil || zone == "Local" {
+		return schedule{}, fault.New(fault.Invalid, "timeZone: %q: expected a name such as Europe/Berlin",
+			clip(zone, 60))
+	}
+	s := schedule{cron: strings.TrimSuffix(strings.TrimPrefix(text, "cron("), ")"), zone: loc}
+	if len(strings.Fields(s.cron)) != 5 || !gronx.IsValid(s.cron) {
+		return schedule{}, fault.New(fault.Invalid, `schedule: %q: expected e.g. "rate(1 hour)", or five fields such as `+
+			`"30 2 * * *" (minute, hour, day of the month, month, day of the week)`, clip(text, 60))
+	}
+	if _, err := s.next(time.Unix(0, 0)); err != nil {
+		return schedule{}, fault.New(fault.Invalid, "schedule: %q: there is no such time", clip(text, 60))
+	}
+	return s, nil
+}
+
+// next is the first time of the schedule after a time. Cron expressions are times of the
+// clock on the wall: a time that does not exist, because the clock is put forward, is one
+// hour later, and one that exists twice is the first of the two.
+func (s schedule) next(after time.Time) (time.Time, error) {
+	if s.every > 0 {
+		return after.Add(s.every), nil
+	}
+	wall := onWall(after.In(s.zone))
+	for {
+		var err error
+		if wall, err = gronx.NextTickAfter(s.cron, wall, false); err != nil {
+			return time.Time{}, err
+		}
+		if at := offWall(wall, s.zone); at.After(after) {
+			return at, nil
+		}
+	}
+}
+
+// onWall is the time that the clock on the wall shows, as if it were UTC: there no time is
+// left out or repeated.
+func onWall(t time.Time) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
+}
+
+// offWall is the moment at which a clock in that zone shows the time.
+func offWall(wall time.Time, zone *time.Location) time.Time {
+	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, zone)
+	if onWall(at).Equal(wall) {
+		return at
+	}
+	_, offset := at.Add(-24 * time.Hour).Zone() // as if the clock had not been put forward
+	return wall.Add(-time.Duration(offset) * time.Second).In(zone)
+}

@@ -1,0 +1,203 @@
+package consumer
+
+import (
+	"context"
+	"time"
+
+	"archivist/pkg/envelope"
+	"archivist/pkg/table"
+)
+
+// maxSelected is how many events one step handles: each can need a row in the transaction
+// of the cursor, which has at most table.MaxActions.
+const maxSelected = 90
+
+// MaxParked is how many rows of parked events a consumer can have in one partition. Then it
+// stops: a person must look at it.
+const MaxParked = 1000
+
+// window reads the next events, handles those that are selected, and moves the cursor
+// together with what failed.
+func (n *run) window(ctx context.Context) (next, error) {
+	facts, err := n.r.Store.Log.Read(ctx, n.part.Name, n.cur.Seq, n.c.Window)
+	if err != nil || len(facts) == 0 {
+		return idle, err
+	}
+	w := n.pick(facts)
+	if len(w.picked) == 0 && w.end == n.cur.Seq {
+		return n.full(ctx, facts)
+	}
+	if err := n.handle(ctx, w); err != nil {
+		return again, err
+	}
+	if w.crowded != nil && w.end == n.cur.Seq {
+		return n.flushRows(ctx, []*pendingRow{w.crowded})
+	}
+	last := len(facts) < n.c.Window && w.end == facts[len(facts)-1].Seq || w.stop != nil
+	what, err := n.move(ctx, last, w.compose)
+	if err != nil {
+		return again, err
+	}
+	w.report()
+	return what, nil
+}
+
+// window is what a step does with the events up to end.
+type window struct {
+	n       *run
+	picked  []envelope.Event // facts of those that are selected
+	end     int64            // the cursor's next place
+	deep    int              // events beyond the depth limit
+	failed  []verdict        // to be parked
+	waiting []*pendingRow    // keys that wait until they are quiet
+	crowded *pendingRow      // it can have no more events, and must be handled first
+	stop    *Stop
+}
+
+// pick selects events, as many as can be parked in one transaction.
+func (n *run) pick(facts []envelope.Event) *window {
+	w := &window{n: n, end: n.cur.Seq}
+	room := min(maxSelected, MaxParked-int(n.cur.Parked))
+	if n.cur.Stop != nil && n.cur.Stop.Kind == Blocked {
+		room = 1 // what comes after the event that blocks was handled already
+	}
+	for _, e := range facts {
+		skip := decide(n.c, n.filter, e, n.cur.From)
+		if skip == "" && len(w.picked) >= room {
+			return w
+		}
+		w.end = e.Seq
+		switch skip {
+		case "":
+			w.picked = append(w.picked, e)
+		case skipDepth:
+			w.deep++
+		}
+	}
+	return w
+}
+
+const fullReason = "as many events are parked as can be; look at their reasons, then redrive or discard them"
+
+// full stops the cursor: no more events can be parked.
+func (n *run) full(ctx context.Context, facts []envelope.Event) (next, error) {
+	s := n.stop(Full, facts[0].Seq, fullReason)
+	return n.move(ctx, true, func(_ *table.Tx, c *cursor) { c.halt(s, n.now()) })
+}
+
+// handle calls the target with what is picked. Events of keys that have parked events are
+// parked behind these.
+func (n *run) handle(ctx context.Context, w *window) error {
+	if len(w.picked) == 0 {
+		return nil
+	}
+	keys, err := n.parked(ctx)
+	if err != nil {
+		return err
+	}
+	var free []envelope.Event
+	for _, e := range w.picked {
+		k := key(n.c, e)
+		if head, ok := keys.heads[hash(k)]; ok {
+			if !keys.has(k, e.Seq) {
+				w.failed = append(w.failed, verdict{unit: unitOf(k, e), behind: head})
+			}
+			continue
+		}
+		free = append(free, e)
+	}
+	if len(free) == 0 {
+		return nil
+	}
+	if n.c.Coalesce != nil && n.c.Coalesce.Quiet > 0 {
+		return n.wait(ctx, w, free)
+	}
+	events, err := n.r.Store.Log.Events(ctx, free)
+	if err != nil {
+		return err
+	}
+	w.settle(n.callAll(ctx, n.units(events), n.until))
+	return nil
+}
+
+// units are events as they are handled: each alone, or those of a key as one.
+func (n *run) units(events []envelope.Event) []*unit {
+	var all []*unit
+	byKey := map[string]*unit{}
+	for _, e := range events {
+		k := key(n.c, e)
+		if n.c.Coalesce == nil {
+			all = append(all, unitOf(k, e))
+			continue
+		}
+		if u := byKey[k]; u != nil {
+			u.add(e)
+			continue
+		}
+		byKey[k] = unitOf(k, e)
+		all = append(all, byKey[k])
+	}
+	if n.c.Coalesce == nil {
+		return all
+	}
+	return merged(n.c, all)
+}
+
+// settle takes over what the calls came to. The cursor stays before an event that could not
+// be tried, and before one that blocks.
+func (w *window) settle(o outcome) {
+	for _, u := range o.undone {
+		w.end = min(w.end, u.first()-1)
+	}
+	if o.broken != nil {
+		w.stop = w.n.stop(Unreachable, w.end+1, o.broken.Error())
+	}
+	if w.n.c.OnFailure != Block {
+		w.failed = append(w.failed, o.failed...)
+		return
+	}
+	for _, v := range o.failed {
+		if v.behind == "" && v.unit.first() <= w.end {
+			w.end = v.unit.first() - 1
+			w.stop = w.n.stop(Blocked, v.unit.first(), v.reason)
+		}
+	}
+}
+
+// compose puts the step into a transaction.
+func (w *window) compose(tx *table.Tx, c *cursor) {
+	c.Seq = w.end
+	c.halt(w.stop, w.n.now())
+	w.n.park(tx, c, w.failed, w.end)
+	for _, p := range w.waiting {
+		if p.Rev == 0 {
+			c.Pending++
+		}
+		p.put(tx)
+		c.due(p.Due)
+	}
+}
+
+// halt stops the cursor, if s is not nil, until it is tried again.
+func (c *cursor) halt(s *Stop, now time.Time) {
+	c.Stop = s
+	if s != nil {
+		c.Due = now.Add(s.wait()).UnixMilli()
+	}
+}
+
+// due makes sure that the cursor is looked at no later than at a time.
+func (c *cursor) due(at int64) {
+	if c.Due == 0 || at < c.Due {
+		c.Due = at
+	}
+}
+
+// report remembers, after the commit, what was parked, and counts it.
+func (w *window) report() {
+	w.n.parkedNow(w.failed, w.end)
+	if w.stop != nil && w.stop.Kind == Blocked {
+		w.n.r.metric(MetricFailed, 1)
+	}
+	w.n.r.metric(MetricDepth, float64(w.deep))
+}
