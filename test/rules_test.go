@@ -66,6 +66,7 @@ var layers = []struct {
 	{[]string{"pkg/stepfunctions", "pkg/sqs", "pkg/ses", "pkg/secretsmanager", "pkg/cloudwatch",
 		"pkg/eventbridge", "pkg/invoke"},
 		"adapters to AWS, each behind what its users ask for"},
+	{[]string{"pkg/target"}, "events go to functions and queues"},
 	{[]string{"pkg/crash"}, "ends a worker's process in a test"},
 	{[]string{"pkg/lambda"}, "events become calls of the queue"},
 	{[]string{"pkg/boot"}, "wires everything; time, ids and environment enter here"},

@@ -8,12 +8,14 @@ package invoke
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
 	"archivist/pkg/fault"
+	"archivist/pkg/queue"
 )
 
 // Functions are those that the caller may invoke.
@@ -26,18 +28,23 @@ func (f *Functions) Send(ctx context.Context, function string, payload any) erro
 	return err
 }
 
+// MaxPayload is the largest payload of a call whose answer is waited for, in bytes ("Lambda
+// quotas": 6 MB).
+const MaxPayload = 6_000_000
+
 // Call invokes a function with in as JSON, and decodes its answer into out. An error of the
-// function itself is an Unavailable that says what the function said.
+// kind Unavailable or Denied means that the function cannot be called; one without a kind is the
+// function's own, and says what it said.
 func (f *Functions) Call(ctx context.Context, function string, in, out any) error {
 	answer, err := f.invoke(ctx, function, types.InvocationTypeRequestResponse, in)
 	if err != nil {
 		return err
 	}
 	if answer.FunctionError != nil {
-		return fault.New(fault.Unavailable, "the function %s failed: %s", function, reason(answer.Payload))
+		return fmt.Errorf("the function failed: %s", reason(answer.Payload))
 	}
 	if err := json.Unmarshal(answer.Payload, out); err != nil {
-		return fault.New(fault.Invalid, "the function %s answered what is not expected: %v", function, err)
+		return fmt.Errorf("the function's answer is not what is expected: %w", err)
 	}
 	return nil
 }
@@ -48,11 +55,20 @@ func (f *Functions) invoke(ctx context.Context, function string, how types.Invoc
 	if err != nil {
 		return nil, err
 	}
-	out, err := f.Client.Invoke(ctx, &lambda.InvokeInput{FunctionName: &function, InvocationType: how, Payload: data})
-	if err != nil {
-		return nil, fmt.Errorf("invoke: %s: %w", function, err)
+	if len(data) > MaxPayload {
+		return nil, fmt.Errorf("the call has %d bytes; Lambda takes %d", len(data), MaxPayload)
 	}
-	return out, nil
+	out, err := f.Client.Invoke(ctx, &lambda.InvokeInput{FunctionName: &function, InvocationType: how, Payload: data})
+	switch {
+	case err == nil:
+		return out, nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, errors.New("the function did not answer in time")
+	case queue.Denied(err):
+		return nil, &fault.Error{Kind: fault.Denied, Msg: "this deployment may not call the function: " + err.Error(),
+			Err: err}
+	}
+	return nil, &fault.Error{Kind: fault.Unavailable, Msg: "the function cannot be called: " + err.Error(), Err: err}
 }
 
 // mostReason limits what is kept of a function's error, in bytes: it can have a stack trace.

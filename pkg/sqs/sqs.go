@@ -1,12 +1,18 @@
-// Package sqs wakes the scheduler through Amazon SQS, and delays messages.
+// Package sqs wakes the scheduler through Amazon SQS, delays messages, and sends events to queues.
 package sqs
 
 import (
 	"context"
+	"errors"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/queue"
 )
 
 // longestHidden is the longest visibility time-out that SQS accepts (SQS API
@@ -33,4 +39,52 @@ func (q Queue) Hide(ctx context.Context, receiptHandle string, d time.Duration) 
 		QueueUrl: &q.URL, ReceiptHandle: &receiptHandle,
 		VisibilityTimeout: int32(min(d+time.Second, longestHidden).Seconds())})
 	return err
+}
+
+// Limits of one request that sends messages ("Amazon SQS message quotas"). The sum of its messages
+// is that of the oldest quota, which every region and emulator has.
+const (
+	mostMessages = 10
+	mostBytes    = 256 << 10
+)
+
+// Send sends messages, several in a request. failed has the reasons of those that were not sent,
+// by their index. An error of the kind Unavailable or Denied means that the queue cannot be
+// reached; messages may have been sent.
+func (q Queue) Send(ctx context.Context, bodies []string) (failed map[int]string, err error) {
+	failed = map[int]string{}
+	for first := 0; first < len(bodies); {
+		last, size := first, 0
+		var entries []types.SendMessageBatchRequestEntry
+		for last < len(bodies) && len(entries) < mostMessages && (len(entries) == 0 || size+len(bodies[last]) <= mostBytes) {
+			size += len(bodies[last])
+			entries = append(entries, types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(last)),
+				MessageBody: &bodies[last]})
+			last++
+		}
+		out, err := q.Client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &q.URL, Entries: entries})
+		if err != nil {
+			return failed, unsent(err)
+		}
+		for _, f := range out.Failed {
+			if i, err := strconv.Atoi(aws.ToString(f.Id)); err == nil {
+				failed[i] = aws.ToString(f.Code) + ": " + aws.ToString(f.Message)
+			}
+		}
+		first = last
+	}
+	return failed, nil
+}
+
+// unsent is why a request to send was refused. What SQS says of the messages has no kind.
+func unsent(err error) error {
+	var long *types.BatchRequestTooLong
+	var content *types.InvalidMessageContents
+	switch {
+	case errors.As(err, &long) || errors.As(err, &content):
+		return err
+	case queue.Denied(err):
+		return &fault.Error{Kind: fault.Denied, Msg: "this deployment may not send to the queue: " + err.Error(), Err: err}
+	}
+	return &fault.Error{Kind: fault.Unavailable, Msg: "the queue cannot be reached: " + err.Error(), Err: err}
 }
