@@ -65,19 +65,6 @@ func (s Subject) Key() table.Key {
 	return table.Key{PK: name + "#" + s.ID, SK: name}
 }
 
-// SubjectOf is the subject whose row and events are in a partition of the table; false if it is
-// no subject's.
-func SubjectOf(pk string) (s Subject, known bool) {
-	name, id, _ := strings.Cut(pk, "#")
-	for _, t := range Types {
-		s = Subject{Type: t, ID: id}
-		if strings.EqualFold(t.name, name) && s.check() == nil && s.Key().PK == pk {
-			return s, true
-		}
-	}
-	return Subject{}, false
-}
-
 // check refuses a subject that is not complete.
 func (s Subject) check() error {
 	if s.Type.name == "" || s.ID == "" {

@@ -17,8 +17,8 @@ func TestPartitions(t *testing.T) {
 		if pk := event.Key(s, 7).PK; pk != s.Key().PK || !strings.HasSuffix(pk, "#SLOT") || pk == "#SLOT" {
 			t.Errorf("events of a %s are in %q, its row is in %q", kind, pk, s.Key().PK)
 		}
-		if back, known := event.SubjectOf(s.Key().PK); !known || back != s {
-			t.Errorf("%q is of %+v, %v", s.Key().PK, back, known)
+		if back, err := event.SubjectAt(s.Key().PK); err != nil || back != s {
+			t.Errorf("%q is of %+v, %v", s.Key().PK, back, err)
 		}
 		if other, twice := seen[s.Key().PK]; twice {
 			t.Errorf("%s and %s share the partition %q", kind, other, s.Key().PK)
@@ -30,7 +30,7 @@ func TestPartitions(t *testing.T) {
 // TestNoSubject: partitions of other rows are of no subject.
 func TestNoSubject(t *testing.T) {
 	for _, pk := range []string{"", "#x", "JOB#", "JOB", "SLOT", "job#x", "LOG#site"} {
-		if s, known := event.SubjectOf(pk); known {
+		if s, err := event.SubjectAt(pk); err == nil {
 			t.Errorf("%q is of %+v", pk, s)
 		}
 	}

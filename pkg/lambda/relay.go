@@ -86,9 +86,9 @@ func (r *Relay) subjects(records []events.DynamoDBEventRecord) (all []event.Subj
 		if pk.DataType() != events.DataTypeString {
 			continue
 		}
-		s, known := event.SubjectOf(pk.String())
-		if !known {
-			r.Logger.Error("a record that is of no subject's event; its row is left alone", "pk", pk.String())
+		s, err := event.SubjectAt(pk.String())
+		if err != nil {
+			r.Logger.Error("a record that is of no subject's event; its row is left alone", "error", err)
 			continue
 		}
 		if !seen[s] {

@@ -56,7 +56,10 @@ func (q Queue) Send(ctx context.Context, bodies []string) (failed map[int]string
 	for first := 0; first < len(bodies); {
 		last, size := first, 0
 		var entries []types.SendMessageBatchRequestEntry
-		for last < len(bodies) && len(entries) < mostMessages && (len(entries) == 0 || size+len(bodies[last]) <= mostBytes) {
+		for last < len(bodies) && len(entries) < mostMessages {
+			if len(entries) > 0 && size+len(bodies[last]) > mostBytes {
+				break
+			}
 			size += len(bodies[last])
 			entries = append(entries, types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(last)),
 				MessageBody: &bodies[last]})
@@ -84,7 +87,8 @@ func unsent(err error) error {
 	case errors.As(err, &long) || errors.As(err, &content):
 		return err
 	case queue.Denied(err):
-		return &fault.Error{Kind: fault.Denied, Msg: "this deployment may not send to the queue: " + err.Error(), Err: err}
+		return &fault.Error{Kind: fault.Denied, Msg: "this deployment may not send to the queue: " + err.Error(),
+			Err: err}
 	}
 	return &fault.Error{Kind: fault.Unavailable, Msg: "the queue cannot be reached: " + err.Error(), Err: err}
 }

@@ -38,8 +38,8 @@ func (c *Caller) Call(ctx context.Context, t consumer.Target, b consumer.Batch) 
 	ctx, cancel := context.WithTimeout(ctx, c.Limit)
 	defer cancel()
 	if to := t.Lambda + t.Queue; !slices.Contains(c.Allowed, to) {
-		return nil, fault.New(fault.Denied, "this deployment does not allow consumers to call %s; add it to the setting "+
-			"consumerTargets", to)
+		return nil, fault.New(fault.Denied, "this deployment does not allow consumers to call %s; add it to the "+
+			"setting consumerTargets", to)
 	}
 	if t.Queue != "" {
 		return c.send(ctx, t.Queue, b)

@@ -59,7 +59,8 @@ func batch(n int, detail string) consumer.Batch {
 func TestFunction(t *testing.T) {
 	c := caller(t, func(body []byte) (int, string) {
 		var got consumer.Batch
-		if err := json.Unmarshal(body, &got); err != nil || len(got.Events) != 3 || !got.Replay || got.Consumer != "mine" {
+		if err := json.Unmarshal(body, &got); err != nil || len(got.Events) != 3 || !got.Replay ||
+			got.Consumer != "mine" {
 			t.Errorf("it was called with %s", body)
 		}
 		return http.StatusOK, `{"failed": [{"id": "b", "reason": "no title"}]}`
@@ -94,7 +95,8 @@ func TestQueue(t *testing.T) {
 		answer := `{"Successful": [], "Failed": [`
 		for _, e := range in.Entries {
 			var one consumer.Batch
-			if err := json.Unmarshal([]byte(e.MessageBody), &one); err != nil || len(one.Events) != 1 || one.Version != 3 {
+			if err := json.Unmarshal([]byte(e.MessageBody), &one); err != nil || len(one.Events) != 1 ||
+				one.Version != 3 {
 				t.Errorf("a message is %s", e.MessageBody)
 			}
 			if one.Events[0].ID == "l" {
@@ -109,7 +111,8 @@ func TestQueue(t *testing.T) {
 		t.Errorf("%v, %v in requests of %v", failed, err, sizes)
 	}
 	sizes = nil
-	if _, err := c.Call(t.Context(), consumer.Target{Queue: queue}, batch(3, strings.Repeat("x", 100<<10))); err != nil ||
+	large := batch(3, strings.Repeat("x", 100<<10))
+	if _, err := c.Call(t.Context(), consumer.Target{Queue: queue}, large); err != nil ||
 		!slices.Equal(sizes, []int{2, 1}) {
 		t.Errorf("%v in requests of %v", err, sizes)
 	}
@@ -128,7 +131,8 @@ func TestRefused(t *testing.T) {
 	for code, kind := range map[string]fault.Kind{"AccessDeniedException": fault.Denied,
 		"com.amazonaws.sqs#QueueDoesNotExist": fault.Unavailable, "com.amazonaws.sqs#BatchRequestTooLong": ""} {
 		status, text = http.StatusBadRequest, `{"__type": "`+code+`", "message": "no"}`
-		if _, err := c.Call(t.Context(), consumer.Target{Queue: queue}, batch(1, "")); err == nil || fault.Of(err) != kind {
+		_, err := c.Call(t.Context(), consumer.Target{Queue: queue}, batch(1, ""))
+		if err == nil || fault.Of(err) != kind {
 			t.Errorf("%s: %v", code, err)
 		}
 	}
