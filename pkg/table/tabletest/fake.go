@@ -42,6 +42,10 @@ type Fake struct {
 	log     []Change // writes that the indexes do not have yet
 }
 
+// EveryWrite, if set, gets every committed write of every Fake. A test binary sets it before
+// its tests.
+var EveryWrite func(Change)
+
 // New returns an empty table.
 func New() *Fake {
 	f := &Fake{rows: map[string]*shelf{}, indexes: map[string]map[string]*shelf{}}
@@ -115,6 +119,11 @@ func (f *Fake) committed(cs []Change) {
 	f.log = append(f.log, cs...)
 	if f.Watch != nil {
 		f.Watch(cs)
+	}
+	for _, c := range cs {
+		if EveryWrite != nil {
+			EveryWrite(c)
+		}
 	}
 }
 

@@ -24,16 +24,18 @@ import (
 // fake, e.g. that of DynamoDB Local or MiniStack.
 const EndpointVariable = "ARCHIVIST_TEST_DYNAMODB"
 
+// InProcess reports whether Open returns tables of the fake.
+func InProcess() bool { return os.Getenv(EndpointVariable) == "" }
+
 var opened atomic.Int64
 
 // Open returns an empty table: of the fake, or of the DynamoDB at the endpoint
 // that EndpointVariable names.
 func Open(t testing.TB) *table.Table {
-	endpoint := os.Getenv(EndpointVariable)
-	if endpoint == "" {
+	if InProcess() {
 		return Table(New())
 	}
-	return Real(t, endpoint)
+	return Real(t, os.Getenv(EndpointVariable))
 }
 
 // Real returns an empty table of the DynamoDB at endpoint.
