@@ -101,11 +101,12 @@ func meet(t *testing.T, at int, lost, split bool) (reached bool) {
 		w.do = nil
 		defer func() { w.do = do }()
 		w.happen("maps", job(3), job(1000))
-		got, err := other.Place(t.Context(), []event.Subject{job(1000), job(7), job(3), job(205)})
-		placed = append(placed, got...)
-		if split && err == nil {
+		var err error
+		if split {
 			err = other.Split(t.Context(), "maps", 2)
 			closed, _ = other.Partition(t.Context(), "maps")
+		} else {
+			placed, err = other.Place(t.Context(), []event.Subject{job(1000), job(7), job(3), job(205)})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -120,8 +121,8 @@ func meet(t *testing.T, at int, lost, split bool) (reached bool) {
 		t.Fatal(err)
 	}
 	w.do = nil
-	w.once(append(placed, got...))
-	w.place(job(3)) // if it happened after it was looked at
+	placed = append(placed, got...)
+	w.once(append(placed, w.place(job(3), job(1000))...)) // those may have happened after they were looked at
 	w.check()
 	if now, err := other.Partition(t.Context(), "maps"); err != nil || split && reached && now != closed {
 		t.Errorf("after the split: %+v, later %+v, %v", closed, now, err)
