@@ -98,7 +98,7 @@ func (l *Log) fillOne(ctx context.Context, b *backlog) error {
 	}
 	var rank int64
 	for _, r := range rows {
-		e, err := r.Envelope()
+		e, err := newEntry(r)
 		if err != nil {
 			if len(b.entries) > 0 { // those before it are placed first
 				b.read = false
@@ -107,7 +107,8 @@ func (l *Log) fillOne(ctx context.Context, b *backlog) error {
 			return err
 		}
 		rank = max(rank, r.Time)
-		b.entries = append(b.entries, entry{row: r, event: e, log: e.Log(), rank: rank})
+		e.rank = rank
+		b.entries = append(b.entries, e)
 		b.next = r.Version + 1
 	}
 	return nil

@@ -25,6 +25,7 @@ import (
 	"hash/fnv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"archivist/pkg/envelope"
@@ -41,6 +42,8 @@ type Log struct {
 	Now     func() time.Time
 	NewID   func() string
 	Readers int // subjects that are read at once; 8 unless set
+
+	noEarlier atomic.Bool // no events of earlier releases are left
 
 	mu     sync.Mutex
 	splits map[string]split // by log, as last read; a closed head shows that one is old
@@ -83,6 +86,7 @@ const (
 	epochSK    = "EPOCH" // before the heads
 	headPrefix = "HEAD#"
 	logPrefix  = "LOG#"
+	earlierSK  = "PAST" // behind the heads
 	seqPrefix  = "SEQ#"
 )
 

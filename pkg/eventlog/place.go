@@ -33,6 +33,7 @@ type entry struct {
 	row   event.Row
 	event envelope.Event
 	log   string
+	facts string // JSON; "" if they are too large for the reference
 	rank  int64 // its time, at least that of the subject's event before
 }
 
@@ -164,7 +165,7 @@ func (l *Log) head(ctx context.Context, log string, part int, partition string) 
 func fitting(all []entry) int {
 	n, size := 0, 0
 	for n < len(all) && n < maxPlaced {
-		size += 2*table.Size(&all[n].row) + 1<<10
+		size += table.Size(&all[n].row) + len(all[n].facts) + 1<<10
 		if n > 0 && size > maxBytes {
 			break
 		}
@@ -183,10 +184,7 @@ func (l *Log) commit(ctx context.Context, h *head, partition string, some []entr
 	for i, e := range some {
 		next.Last++
 		placed[i] = facts(e.event, partition, next.Last)
-		ref, err := e.reference(partition, next.Last, next.Placed)
-		if err != nil {
-			return nil, err
-		}
+		ref := e.reference(partition, next.Last, next.Placed)
 		tx.Insert(ref)
 		event.SetPlace(tx, e.row.Key(), partition, next.Last)
 		if i == 0 {
@@ -205,16 +203,25 @@ func (l *Log) commit(ctx context.Context, h *head, partition string, some []entr
 	return placed, nil
 }
 
-func (e entry) reference(partition string, seq, now int64) (*reference, error) {
+// newEntry is an event's row as it is to be placed.
+func newEntry(r event.Row) (entry, error) {
+	e, err := r.Envelope()
+	if err != nil {
+		return entry{}, err
+	}
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(e.event.Facts()); err != nil {
-		return nil, err
+	if err := enc.Encode(e.Facts()); err != nil {
+		return entry{}, err
 	}
 	if text.Len() > maxFacts {
 		text.Reset()
 	}
+	return entry{row: r, event: e, log: e.Log(), facts: text.String()}, nil
+}
+
+func (e entry) reference(partition string, seq, now int64) *reference {
 	return &reference{Head: table.Head{PK: partitionKey(partition), SK: seqSK(seq)}, SubjectType: e.row.SubjectType,
-		SubjectID: e.row.SubjectID, Version: e.row.Version, Placed: now, Facts: text.String()}, nil
+		SubjectID: e.row.SubjectID, Version: e.row.Version, Placed: now, Facts: e.facts}
 }

@@ -17,7 +17,7 @@ const Grace = 30 * time.Second
 const sweepRows = 200
 
 // Sweep places events that have waited for longer than Grace, because what should have woken the
-// relay was lost or refused. It stops at a time, and returns what it placed. An error names
+// relay was lost or refused; and those that earlier releases have written. It stops at a time, and returns what it placed. An error names
 // the subjects whose events cannot be placed; the others are placed all the same.
 func (l *Log) Sweep(ctx context.Context, until time.Time) (placed []envelope.Event, err error) {
 	var errs []error
@@ -25,7 +25,8 @@ func (l *Log) Sweep(ctx context.Context, until time.Time) (placed []envelope.Eve
 		got, err := l.sweepShard(ctx, shard, until)
 		placed, errs = append(placed, got...), append(errs, err)
 	}
-	return placed, errors.Join(errs...)
+	got, err := l.placeEarlier(ctx, until)
+	return append(placed, got...), errors.Join(append(errs, err)...)
 }
 
 func (l *Log) sweepShard(ctx context.Context, shard int, until time.Time) (placed []envelope.Event, err error) {
