@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"archivist/pkg/consumer"
 	"archivist/pkg/envelope"
 	"archivist/pkg/fault"
@@ -222,4 +224,12 @@ func (b *bench) want(what, got, want string) {
 	if got != want {
 		b.Errorf("%s: %q, want %q", what, got, want)
 	}
+}
+
+// text is a string attribute of a row.
+func text(v types.AttributeValue) string {
+	if s, ok := v.(*types.AttributeValueMemberS); ok {
+		return s.Value
+	}
+	return ""
 }

@@ -30,9 +30,21 @@ type cursor struct {
 	Pending int64  `dynamo:"pending,omitempty"` // order keys that wait until they are quiet
 	Move    string `dynamo:"move_id,omitempty"` // of the last transaction of a run
 
+	Begin  int64   `dynamo:"begin_seq,omitempty"` // it started after this one
+	Reset  string  `dynamo:"reset_id,omitempty"`  // the last that moved it
+	Skips  []span  `dynamo:"skips,omitempty"`     // the newest
 	Stop   *Stop   `dynamo:"stop_why,omitempty"`
 	Orders []order `dynamo:"orders,omitempty"`
 }
+
+// span is a range of events that a person wanted not to be handled: those after After, up to To.
+type span struct {
+	After int64 `dynamo:"after_seq"`
+	To    int64 `dynamo:"to_seq"`
+}
+
+// maxSkips is how many ranges a cursor remembers, for explain.
+const maxSkips = 20
 
 // Reasons why a cursor does not move.
 const (
@@ -40,7 +52,6 @@ const (
 	Full         = "full"        // as many events are parked as can be
 	OldEpoch     = "epoch"       // the log was restored from a backup
 	Unreachable  = "unreachable" // the target cannot be called
-	Unreadable   = "unreadable"  // an event cannot be read
 	maxStopTries = 20
 )
 
@@ -158,6 +169,7 @@ func (s *Store) startOf(ctx context.Context, name string, p envelope.Partition, 
 	case at.seq > 0:
 		c.Seq = min(at.seq-1, p.Head)
 	}
+	c.Begin = c.Seq
 	return c, nil
 }
 

@@ -101,7 +101,7 @@ func (n *run) selected(ctx context.Context, sel Selection, rows []parkedRow) (ma
 		is := sel.All
 		switch {
 		case sel.Event != "":
-			is = slices.ContainsFunc(row.Refs, func(f ref) bool { return f.ID == sel.Event })
+			is = row.has(sel.Event)
 		case f != nil:
 			u, err := n.load(ctx, row.OrderKey, row.Refs)
 			if err != nil && !fault.Is(err, fault.NotFound) {

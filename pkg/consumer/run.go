@@ -65,14 +65,11 @@ func (r *Runtime) ended(err error) error {
 // begin takes the lease of a cursor. It returns nil if there is nothing to be done by
 // this run.
 func (r *Runtime) begin(ctx context.Context, consumer, partition string, until time.Time) (*run, error) {
-	c, err := r.Store.Get(ctx, consumer)
-	if fault.Is(err, fault.NotFound) || err == nil && c.Paused {
-		return nil, nil
-	}
-	if err != nil {
+	c, err := r.Store.runnable(ctx, consumer)
+	if c == nil || err != nil {
 		return nil, err
 	}
-	n := &run{r: r, c: c, until: until, holder: r.Store.NewID()}
+	n := &run{r: r, c: *c, until: until, holder: r.Store.NewID()}
 	if n.filter, err = r.filter(c.Filter); err != nil {
 		return nil, err
 	}
@@ -202,15 +199,17 @@ func (n *run) move(ctx context.Context, last bool, compose func(tx *table.Tx, c 
 		if !fault.Is(err, fault.Stale) {
 			return again, err
 		}
-		fresh, err := s.cursor(ctx, n.c.Name, n.part.Name)
+		fresh, readErr := s.cursor(ctx, n.c.Name, n.part.Name)
 		switch {
-		case err != nil:
-			return again, err
+		case readErr != nil:
+			return again, readErr
 		case fresh.Move == tx.ID(): // it was made, and then the flag was set
 			n.cur = fresh
 			return after(last), nil
-		case fresh.Holder != n.holder || fresh.Rev == n.cur.Rev:
+		case fresh.Holder != n.holder:
 			return again, errLost
+		case fresh.Rev == n.cur.Rev: // the condition of another row did not hold
+			return again, err
 		}
 		n.cur = fresh
 		last = last && fresh.Woken == 0

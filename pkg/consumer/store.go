@@ -39,6 +39,9 @@ type Store struct {
 type By struct {
 	Actor  string
 	Reason string // required, except by Apply
+
+	// Request is the id of the request, "" for none: the same request again changes nothing.
+	Request string
 }
 
 // Consumer is a consumer with its state. Paused in its definition is the present state.
@@ -48,6 +51,9 @@ type Consumer struct {
 	Created int64 `json:"created"`
 	Changed int64 `json:"changed"` // the definition, or whether it is paused
 }
+
+// maxRequests is how many requests a consumer's row remembers.
+const maxRequests = 20
 
 // state of a consumer's row.
 type state string
@@ -67,6 +73,9 @@ type row struct {
 	Text    string `dynamo:"definition_json"`
 	Created int64  `dynamo:"created_ms"`
 	Changed int64  `dynamo:"changed_ms"`
+
+	Requests []string `dynamo:"requests,omitempty"` // the newest that changed something
+	Resets   []reset  `dynamo:"resets,omitempty"`   // that are being made
 }
 
 const registry = "CONSUMERS"
@@ -294,6 +303,10 @@ func (s *Store) save(ctx context.Context, r row, d Definition, eventType string,
 func (s *Store) put(tx *table.Tx, r *row, eventType string, by By, detail change) error {
 	detail.Reason = strings.TrimSpace(by.Reason)
 	r.Number++
+	if by.Request != "" {
+		r.Requests = append(r.Requests, by.Request)
+		r.Requests = slices.Clone(r.Requests[max(0, len(r.Requests)-maxRequests):])
+	}
 	if r.Rev == 0 {
 		tx.Insert(r)
 	} else {
@@ -308,8 +321,8 @@ func (s *Store) check(d *Definition) error {
 	if err := d.Check(); err != nil {
 		return err
 	}
-	if _, err := filter.Compile(d.Filter); err != nil {
-		return fault.New(fault.Invalid, "%w", err)
+	if err := checkFilter(d.Filter); err != nil {
+		return err
 	}
 	switch t := d.Target; {
 	case t.Handler != "" && !slices.Contains(s.Handlers, t.Handler):
@@ -318,6 +331,17 @@ func (s *Store) check(d *Definition) error {
 	case t.Handler == "" && !slices.Contains(s.Targets, t.Lambda+t.Queue):
 		return fault.New(fault.Invalid, "target: %q is not among the consumerTargets of this deployment; add it there "+
 			"and deploy, so that the permission to call it is granted", clip(t.Lambda+t.Queue, 200))
+	}
+	return nil
+}
+
+// checkFilter refuses a filter that does not compile, if it is not empty.
+func checkFilter(text string) error {
+	if text == "" {
+		return nil
+	}
+	if _, err := filter.Compile(text); err != nil {
+		return fault.New(fault.Invalid, "%w", err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/guregu/dynamo/v2"
@@ -27,7 +28,13 @@ func (r *Runtime) Placed(ctx context.Context, events []envelope.Event) error {
 	}
 	var errs []error
 	for _, c := range list {
-		if c.Paused || c.Mode != Async {
+		if c.Paused {
+			continue
+		}
+		if changed(c, events) {
+			errs = append(errs, r.catchUp(ctx, c))
+		}
+		if c.Mode != Async {
 			continue
 		}
 		f, err := r.filter(c.Filter)
@@ -46,6 +53,27 @@ func (r *Runtime) Placed(ctx context.Context, events []envelope.Event) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// changed reports whether one of the events is about the consumer: a person made, resumed,
+// reset or redrove it.
+func changed(c Consumer, events []envelope.Event) bool {
+	return slices.ContainsFunc(events, func(e envelope.Event) bool {
+		return e.Subject.Type == subject("").Type.String() && e.Subject.ID == c.Name
+	})
+}
+
+// catchUp wakes all cursors of a consumer that are behind or have something to do.
+func (r *Runtime) catchUp(ctx context.Context, c Consumer) error {
+	partitions, err := r.Store.Log.Partitions(ctx)
+	if err != nil {
+		return err
+	}
+	at, err := r.Store.places(ctx, c.Name)
+	if err != nil {
+		return err
+	}
+	return r.wakeDue(ctx, c, partitions, at, 0)
 }
 
 // wake sets the flag of a cursor, and sends a wake-up if it was not set.

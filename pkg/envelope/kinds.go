@@ -64,6 +64,13 @@ var Kinds = []Kind{
 
 	{"consumer.created", "Consumer", Create, "", Permanent, true, 1},
 	{"consumer.changed", "Consumer", Modify, "", Permanent, true, 1},
+	{"consumer.paused", "Consumer", Modify, "", Permanent, true, 1},
+	{"consumer.resumed", "Consumer", Modify, "", Permanent, true, 1},
+	{"consumer.skipped", "Consumer", Modify, "", Permanent, true, 1},
+	{"consumer.reset", "Consumer", Modify, "", Permanent, true, 1},
+	{"consumer.redriven", "Consumer", Modify, "", Permanent, true, 1},
+	{"consumer.discarded", "Consumer", Modify, "", Permanent, true, 1},
+	{"consumer.deleted", "Consumer", Delete, "", Permanent, true, 1},
 }
 
 var kinds = func() map[string]Kind {

@@ -1,0 +1,122 @@
+package consumer
+
+import (
+	"context"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/table"
+)
+
+// Delete removes a consumer with its cursors; the events stay in the log. A required
+// consumer is not deleted: its definition must say first that it is not required. Nor is one
+// that has parked or waiting events, unless discard is set.
+func (s *Store) Delete(ctx context.Context, name string, discard bool, by By) error {
+	err := s.act(ctx, name, by, func(_ *table.Tx, r *row) (string, change, error) {
+		c, err := r.consumer()
+		if err != nil {
+			return "", change{}, err
+		}
+		if c.Required {
+			return "", change{}, fault.New(fault.Conflict, "consumer %s is required: events are kept until it has "+
+				"handled them; apply its definition without required first", name)
+		}
+		if !discard {
+			if err := s.mayDiscard(ctx, name); err != nil {
+				return "", change{}, err
+			}
+		}
+		r.State, r.Changed = deleting, s.Now().UnixMilli()
+		return "consumer.deleted", change{Definition: &c.Definition}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.finishDelete(ctx, name)
+}
+
+// mayDiscard refuses to remove events that nobody has handled.
+func (s *Store) mayDiscard(ctx context.Context, name string) error {
+	cursors, err := s.cursors(ctx, name)
+	if err != nil {
+		return err
+	}
+	var parked, pending int64
+	for _, cur := range cursors {
+		parked += cur.Parked
+		pending += cur.Pending
+	}
+	if parked+pending == 0 {
+		return nil
+	}
+	return fault.New(fault.Conflict, "consumer %s has %d parked rows, and %d keys that wait until they are quiet: "+
+		"their events were not handled; redrive them first, or delete with discard", name, parked, pending)
+}
+
+// finishDelete removes the rows of a consumer that is being deleted. It can be repeated from
+// any point of a crash, and by two callers at once.
+func (s *Store) finishDelete(ctx context.Context, name string) error {
+	r, err := s.row(ctx, name)
+	if err != nil || r.State != deleting {
+		return err
+	}
+	cursors, err := s.cursors(ctx, name)
+	if err != nil {
+		return err
+	}
+	for i := range cursors {
+		if err := s.removeCursor(ctx, name, &cursors[i]); err != nil {
+			return lostRace(err)
+		}
+	}
+	if err := s.removeRows(ctx, table.Query{PK: own(name), Prefix: scheduleSK}); err != nil {
+		return lostRace(err)
+	}
+	r.State, r.Changed = deleted, s.Now().UnixMilli()
+	tx := s.Table.Begin(s.NewID())
+	tx.Save(&r)
+	return lostRace(tx.Commit(ctx))
+}
+
+// lostRace is nil for the error of a change that another call has made.
+func lostRace(err error) error {
+	if fault.Is(err, fault.Stale) {
+		return nil
+	}
+	return err
+}
+
+// removeCursor removes a cursor with what it has parked. A run that is at work loses its
+// lease first.
+func (s *Store) removeCursor(ctx context.Context, name string, cur *cursor) error {
+	cur.Release()
+	tx := s.Table.Begin(s.NewID())
+	tx.Save(cur)
+	if err := tx.Commit(ctx); err != nil {
+		return err
+	}
+	for _, pk := range []string{parkedPK(name, cur.partition()), pendingKey(name, cur.partition(), "").PK} {
+		if err := s.removeRows(ctx, table.Query{PK: pk}); err != nil {
+			return err
+		}
+	}
+	tx = s.Table.Begin(s.NewID())
+	tx.Remove(cur)
+	return tx.Commit(ctx)
+}
+
+// removeRows removes all rows of a query, a page in each transaction.
+func (s *Store) removeRows(ctx context.Context, q table.Query) error {
+	for {
+		var page []table.Head
+		if _, err := s.Table.Page(ctx, q, &page); err != nil || len(page) == 0 {
+			return err
+		}
+		tx := s.Table.Begin(s.NewID())
+		for i := range page[:min(len(page), table.MaxActions)] {
+			tx.Remove(&page[i])
+		}
+		if err := tx.Commit(ctx); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package consumer
+
+import (
+	"context"
+	"time"
+
+	"archivist/pkg/envelope"
+	"archivist/pkg/fault"
+)
+
+// Bounds of Drain.
+const (
+	drainRounds = 10000
+	drainRun    = 5 * time.Minute
+)
+
+// Drain places and handles events in this process until there is nothing to do: the local
+// mode, for tests and for a program that has all producers and consumers. place gives all
+// events that have no place theirs, e.g. a method of eventlog.Log. What waits until a key is
+// quiet, for a schedule, or for a person, waits on. Consumers that wake each other without
+// end are an error.
+func (r *Runtime) Drain(ctx context.Context, place func(ctx context.Context) ([]envelope.Event, error)) error {
+	for range drainRounds {
+		placed, err := place(ctx)
+		if err != nil {
+			return err
+		}
+		busy, err := r.drainOnce(ctx)
+		if err != nil {
+			return err
+		}
+		if len(placed) == 0 && !busy {
+			return nil
+		}
+	}
+	return fault.New(fault.Conflict, "after %d rounds there are still events to be handled: consumers wake each other",
+		drainRounds)
+}
+
+// drainOnce runs each consumer that has something to do, and reports whether any had.
+func (r *Runtime) drainOnce(ctx context.Context) (busy bool, err error) {
+	list, err := r.Store.List(ctx)
+	if err != nil {
+		return false, err
+	}
+	partitions, err := r.Store.Log.Partitions(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, c := range list {
+		if c.Paused || c.Mode == Scheduled {
+			continue
+		}
+		for _, p := range partitions {
+			did, err := r.drainCursor(ctx, c, p)
+			if err != nil {
+				return false, err
+			}
+			busy = busy || did
+		}
+	}
+	return busy, nil
+}
+
+// drainCursor runs a consumer in one partition, and reports whether it did something.
+func (r *Runtime) drainCursor(ctx context.Context, c Consumer, p envelope.Partition) (bool, error) {
+	before, err := r.Store.cursor(ctx, c.Name, p.Name)
+	if err != nil || !r.drainable(c, p, before) {
+		return false, err
+	}
+	if _, err := r.Run(ctx, c.Name, p.Name, r.now().Add(drainRun)); err != nil {
+		return false, err
+	}
+	after, err := r.Store.cursor(ctx, c.Name, p.Name)
+	return after.Seq != before.Seq || after.Parked != before.Parked || after.Pending != before.Pending ||
+		len(after.Orders) != len(before.Orders), err
+}
+
+// drainable reports whether a cursor has something to do at once.
+func (r *Runtime) drainable(c Consumer, p envelope.Partition, cur cursor) bool {
+	if cur.Stop != nil && cur.Due > r.now().UnixMilli() {
+		return false
+	}
+	return cur.Seq < p.Head || r.owed(c, p, cur, 0)
+}

@@ -1,0 +1,133 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"archivist/pkg/envelope"
+)
+
+// idleWait is after how long a cursor is moved past events that its filter does not select,
+// and past those of which no wake-up told: the relay may have died before it sent them.
+const idleWait = 5 * time.Minute
+
+// Tick does what is due, and is called every minute: it wakes scheduled consumers, cursors
+// whose wake-up was lost or whose run died, those that are behind and those with something
+// due; it finishes resets and deletions that were interrupted; and it puts the metrics. It
+// ends at until; the next call does the rest.
+func (r *Runtime) Tick(ctx context.Context, until time.Time) error {
+	rows, err := r.Store.rows(ctx)
+	if err != nil {
+		return err
+	}
+	partitions, err := r.Store.Log.Partitions(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	var all totals
+	for i := range rows {
+		if !r.now().Before(until) {
+			break
+		}
+		row := &rows[i]
+		switch {
+		case row.State == deleting:
+			errs = append(errs, r.Store.finishDelete(ctx, row.Name))
+		case row.State == active:
+			errs = append(errs, r.tick(ctx, row, partitions, &all))
+		}
+	}
+	r.metric(MetricLag, float64(all.lag))
+	r.metric(MetricParked, float64(all.parked))
+	r.metric(MetricStopped, float64(all.stopped))
+	return errors.Join(errs...)
+}
+
+// totals are the metrics of all consumers.
+type totals struct{ lag, parked, stopped int64 }
+
+// tick does what is due of one consumer.
+func (r *Runtime) tick(ctx context.Context, row *row, partitions []envelope.Partition, all *totals) error {
+	if len(row.Resets) > 0 {
+		if err := r.Store.finishResets(ctx, row.Name); err != nil {
+			return err
+		}
+	}
+	c, err := row.consumer()
+	if err != nil {
+		return err
+	}
+	at, err := r.Store.places(ctx, c.Name)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	if !c.Paused {
+		errs = append(errs, r.wakeDue(ctx, c, partitions, at, idleWait))
+	}
+	if !c.Paused && c.Mode == Scheduled {
+		errs = append(errs, r.fire(ctx, c, partitions, at))
+	}
+	errs = append(errs, r.measure(ctx, c, partitions, at, all))
+	return errors.Join(errs...)
+}
+
+// measure adds a consumer's numbers to the metrics. One that is paused or dormant has no lag.
+func (r *Runtime) measure(ctx context.Context, c Consumer, partitions []envelope.Partition, at map[string]cursor,
+	all *totals) error {
+	for _, p := range partitions {
+		cur := at[p.Name]
+		all.parked += cur.Parked
+		if c.Paused {
+			continue
+		}
+		if cur.Stop != nil {
+			all.stopped++
+		}
+		if c.Mode == Scheduled && cur.Stop == nil {
+			continue
+		}
+		lag, err := r.Store.lag(ctx, p, cur, r.now())
+		if err != nil {
+			return err
+		}
+		all.lag = max(all.lag, lag)
+	}
+	return nil
+}
+
+// wakeDue wakes the cursors of a consumer that have something to do. One that is only behind
+// waits until it has not moved for so long.
+func (r *Runtime) wakeDue(ctx context.Context, c Consumer, partitions []envelope.Partition, at map[string]cursor,
+	patience time.Duration) error {
+	var errs []error
+	for _, p := range partitions {
+		if cur := at[p.Name]; r.owed(c, p, cur, patience) {
+			errs = append(errs, r.wake(ctx, c.Name, p.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// owed reports whether a cursor needs a run that nobody has begun.
+func (r *Runtime) owed(c Consumer, p envelope.Partition, cur cursor, patience time.Duration) bool {
+	now := r.now()
+	since := func(ms int64) time.Duration { return now.Sub(time.UnixMilli(ms)) }
+	switch {
+	case cur.Live(now):
+		return false
+	case cur.Woken > 0:
+		return since(cur.Woken) >= lostWake
+	case cur.Holder != "": // its run died
+		return true
+	case cur.Due > 0:
+		return since(cur.Due) >= 0
+	case cur.Stop != nil && cur.Stop.Kind == OldEpoch:
+		return false // a person must reset it
+	case c.Mode == Scheduled:
+		return false
+	}
+	return cur.Seq < p.Head && since(cur.Moved) >= patience
+}
