@@ -49,6 +49,7 @@ var layers = []struct {
 	{[]string{"pkg/description"}, "how a version is described follows from records and rules"},
 	{[]string{"pkg/aip"}, "what a stored version contains is read from the storage root"},
 	{[]string{"pkg/aip/aiptest"}, "stored versions on the twin of S3"},
+	{[]string{"pkg/derivatives"}, "thumbnails follow from stored images"},
 	{[]string{"pkg/reindex"}, "rows follow from what stored versions contain"},
 	{[]string{"pkg/provenance"}, "what happened to a version follows from its job, its files and the event log"},
 	{[]string{"pkg/systemfile"}, "system files follow from the job, its description and its files"},

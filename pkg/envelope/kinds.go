@@ -28,6 +28,7 @@ var Kinds = []Kind{
 	{"object.create", "Object", Create, "", Permanent, true, 1},
 	{"object.modify", "Object", Modify, "", Permanent, true, 1},
 	{"version.create", "Version", Create, "", Permanent, true, 1},
+	{"derivative.create", "Object", Add, "", Permanent, true, 1},
 
 	{"job.state", "Job", Modify, Create, Permanent, true, 1},
 	{"job.requeued", "Job", Modify, "", Permanent, true, 1},

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"archivist/pkg/aip"
+	"archivist/pkg/bucket"
 	"archivist/pkg/bucket/buckettest"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ocfl"
@@ -26,14 +27,17 @@ import (
 // after 1970.
 type Root struct {
 	ocfl.Root
+	Derived bucket.Bucket // empty
+	Twin    *buckettest.Twin
+
 	t      testing.TB
 	stored int // versions
 }
 
 // New makes an empty storage root.
 func New(t testing.TB) *Root {
-	_, buckets := buckettest.Open(t, "storage", "work")
-	return &Root{Root: ocfl.Root{Bucket: buckets[0], Work: buckets[1]}, t: t}
+	twin, buckets := buckettest.Open(t, "storage", "work", "derived")
+	return &Root{Root: ocfl.Root{Bucket: buckets[0], Work: buckets[1]}, Derived: buckets[2], Twin: twin, t: t}
 }
 
 // Store stores a version of an object: producer's files and system files by their names
