@@ -51,7 +51,7 @@ var stageRows = map[string][]string{
 	"download": jobRows,
 	"process":  slices.Concat(jobRows, []string{"ARK#*", "LOCAL#*"}), // it reserves names
 	"store":    jobRows,
-	"record":   slices.Concat(jobRows, []string{"ARK#*", "LOCAL#*", "OBJECT#*"}),
+	"record":   slices.Concat(jobRows, []string{"ARK#*", "LOCAL#*", "OBJECT#*", "VERSION#*"}),
 	"notify":   jobRows,
 	"report":   {"BATCH#*", "MAIL#*"},
 }

@@ -114,9 +114,10 @@ func (s Store) Put(ctx context.Context, name string, p Profile, actor string, no
 	if err != nil || r.Rev > 0 && !r.Default && reflect.DeepEqual(r.Profile, p) {
 		return err
 	}
+	e := event.New{Type: "collection.profile", Time: now, Actor: actor, Component: "api", Detail: p, Before: r.Profile,
+		After: p}
 	r.Profile, r.Default = p, false
 	tx := s.Table.Begin(s.NewID())
-	e := event.New{Type: "collection.profile", Time: now, Actor: actor, Component: "api", Detail: p}
 	if err := save(tx, name, &r, e); err != nil {
 		return err
 	}

@@ -25,27 +25,27 @@ type Kind struct {
 // Kinds are all types of events. Only these can be written: event.Append refuses others. A
 // type is never renamed or removed, because its rows stay.
 var Kinds = []Kind{
-	{"object.create", "Object", Create, "", Permanent, true, 1},
-	{"object.modify", "Object", Modify, "", Permanent, true, 1},
+	{"object.create", "Object", Create, "", Permanent, true, 2},
+	{"object.modify", "Object", Modify, "", Permanent, true, 2},
 	{"version.create", "Version", Create, "", Permanent, true, 1},
 	{"derivative.create", "Object", Add, "", Permanent, true, 1},
 
-	{"job.state", "Job", Modify, Create, Permanent, true, 1},
-	{"job.requeued", "Job", Modify, "", Permanent, true, 1},
-	{"job.held", "Job", Modify, "", Permanent, true, 1},
-	{"job.released", "Job", Modify, "", Permanent, true, 1},
-	{"job.prioritized", "Job", Modify, "", Permanent, true, 1},
-	{"job.preserved", "Job", Modify, "", Permanent, true, 1},
-	{"job.cleaning", "Job", Modify, "", Permanent, true, 1},
-	{"job.cleaned", "Job", Modify, "", Permanent, true, 1},
-	{"job.continued", "Job", Modify, "", Permanent, false, 1},
-	{"job.repaired", "Job", Modify, "", Permanent, false, 1},
+	{"job.state", "Job", Modify, Create, Permanent, true, 2},
+	{"job.requeued", "Job", Modify, "", Permanent, true, 2},
+	{"job.held", "Job", Modify, "", Permanent, true, 2},
+	{"job.released", "Job", Modify, "", Permanent, true, 2},
+	{"job.prioritized", "Job", Modify, "", Permanent, true, 2},
+	{"job.preserved", "Job", Modify, "", Permanent, true, 2},
+	{"job.cleaning", "Job", Modify, "", Permanent, true, 2},
+	{"job.cleaned", "Job", Modify, "", Permanent, true, 2},
+	{"job.continued", "Job", Modify, "", Permanent, false, 2},
+	{"job.repaired", "Job", Modify, "", Permanent, false, 2},
 
-	{"batch.state", "Batch", Modify, Create, Expiring, true, 1},
-	{"batch.held", "Batch", Modify, "", Expiring, true, 1},
-	{"batch.released", "Batch", Modify, "", Expiring, true, 1},
-	{"batch.cancelled", "Batch", Modify, "", Expiring, true, 1},
-	{"batch.repaired", "Batch", Modify, "", Expiring, false, 1},
+	{"batch.state", "Batch", Modify, Create, Expiring, true, 2},
+	{"batch.held", "Batch", Modify, "", Expiring, true, 2},
+	{"batch.released", "Batch", Modify, "", Expiring, true, 2},
+	{"batch.cancelled", "Batch", Modify, "", Expiring, true, 2},
+	{"batch.repaired", "Batch", Modify, "", Expiring, false, 2},
 	{"batch.mail", "Batch", Modify, "", Expiring, false, 1}, // it names recipients
 
 	{"collection.profile", "Collection", ModifyMetadata, Create, Permanent, false, 1}, // it names recipients
@@ -57,11 +57,11 @@ var Kinds = []Kind{
 	{"storage.paused", "Queue", Modify, "", Expiring, true, 1},
 	{"storage.resumed", "Queue", Modify, "", Expiring, true, 1},
 
-	{"operation.started", "Operation", Create, "", Expiring, true, 1},
-	{"operation.done", "Operation", Modify, "", Expiring, true, 1},
-	{"operation.interrupted", "Operation", Modify, "", Expiring, true, 1},
-	{"operation.continued", "Operation", Modify, "", Expiring, true, 1},
-	{"operation.repaired", "Operation", Modify, "", Expiring, false, 1},
+	{"operation.started", "Operation", Create, "", Expiring, true, 2},
+	{"operation.done", "Operation", Modify, "", Expiring, true, 2},
+	{"operation.interrupted", "Operation", Modify, "", Expiring, true, 2},
+	{"operation.continued", "Operation", Modify, "", Expiring, true, 2},
+	{"operation.repaired", "Operation", Modify, "", Expiring, false, 2},
 
 	{"consumer.created", "Consumer", Create, "", Permanent, true, 1},
 	{"consumer.changed", "Consumer", Modify, "", Permanent, true, 1},

@@ -19,12 +19,13 @@
 package event
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"archivist/pkg/envelope"
+	"archivist/pkg/fault"
 	"archivist/pkg/table"
 )
 
@@ -119,15 +120,17 @@ type New struct {
 	Type      string // dotted, e.g. "job.state"
 	Time      int64  // milliseconds since 1970
 	Outcome   string // Success unless set
-	Detail    any    // marshalled to JSON; under 64 KB
+	Detail    any    // marshalled to JSON; at most MaxDetail
 	Actor     string // the person or account that caused the event
 	Component string // the part of the system that made the change
 
 	Objects     []envelope.Ref // others acted upon, each with its role
 	Parents     []envelope.Ref // the containers, the outermost first; a collection among them decides the log
 	Identifiers []string       // all by which the subject is known
-	Before      any            // of what changed, by its names; marshalled to JSON
-	After       any
+	// Before and After are properties of the subject by name, marshalled to JSON. The event has
+	// those that differ.
+	Before any
+	After  any
 }
 
 // Origin is what a call knows about the changes that it makes: the software that runs, the
@@ -160,46 +163,60 @@ func Key(s Subject, version int64) table.Key {
 	return table.Key{PK: s.Key().PK, SK: fmt.Sprintf("%s%012d", Prefix, version)}
 }
 
+// MaxDetail limits the detail of an event, and what it says of before and after, in bytes of
+// JSON. What is larger is stored elsewhere, and named by the event.
+const MaxDetail = 64 << 10
+
 // Append puts the event of the subject's next version into the transaction, and makes it
 // the proof of the commit. version is the version of the subject's row in the same
-// transaction.
+// transaction. An event of a type that is not in envelope.Kinds is refused, and one whose
+// detail is too large is an Invalid.
 func Append(tx *table.Tx, s Subject, version int64, e New) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	kind, err := e.kind(s.Type)
+	row, err := e.row(s, version)
 	if err != nil {
 		return err
-	}
-	detail, err := json.Marshal(e.Detail)
-	if err != nil {
-		return fmt.Errorf("event: detail of %s: %w", e.Type, err)
-	}
-	before, after, err := e.changed()
-	if err != nil {
-		return err
-	}
-	if e.Outcome == "" {
-		e.Outcome = Success
-	}
-	k := Key(s, version)
-	row := &Row{
-		Head:        table.Head{PK: k.PK, SK: k.SK},
-		SubjectType: s.Type.String(), SubjectID: s.ID, Version: version, Type: e.Type, Time: e.Time,
-		Outcome: e.Outcome, Detail: string(detail), Actor: e.Actor, Component: e.Component, Tx: tx.ID(),
-		Schema: kind.Schema, Objects: e.Objects, Parents: e.Parents, Identifiers: e.Identifiers,
-		Before: before, After: after,
 	}
 	row.wait()
 	tx.Later(func(ctx context.Context, index, count int) {
-		row.ID = fmt.Sprintf("%s.%d", tx.ID(), index)
+		row.Tx, row.ID = tx.ID(), fmt.Sprintf("%s.%d", tx.ID(), index)
 		o := OriginOf(ctx)
 		row.Software, row.Modules, row.Request, row.Cause = o.Version, o.Modules, o.Request, o.Cause
 		row.TxIndex, row.TxCount = index, count
 		tx.Insert(row)
 	})
-	tx.Prove(k)
+	tx.Prove(row.Key())
 	return nil
+}
+
+// row is the row of an event, without its origin and its place in the transaction.
+func (e New) row(s Subject, version int64) (*Row, error) {
+	kind, err := e.kind(s.Type)
+	if err != nil {
+		return nil, err
+	}
+	detail, err := marshal(e.Detail)
+	if err != nil {
+		return nil, fmt.Errorf("event: detail of %s: %w", e.Type, err)
+	}
+	before, after, err := changed(e.Before, e.After)
+	if err != nil {
+		return nil, fmt.Errorf("event: before and after of %s: %w", e.Type, err)
+	}
+	if size := max(len(detail), len(before), len(after)); size > MaxDetail {
+		return nil, fault.New(fault.Invalid, "event: the detail of %s has %d bytes; at most %d are allowed", e.Type,
+			size, MaxDetail)
+	}
+	k := Key(s, version)
+	return &Row{
+		Head:        table.Head{PK: k.PK, SK: k.SK},
+		SubjectType: s.Type.String(), SubjectID: s.ID, Version: version, Type: e.Type, Time: e.Time,
+		Outcome: cmp.Or(e.Outcome, Success), Detail: detail, Actor: e.Actor, Component: e.Component,
+		Schema: kind.Schema, Objects: e.Objects, Parents: e.Parents, Identifiers: e.Identifiers,
+		Before: before, After: after,
+	}, nil
 }
 
 // kind is the kind of an event that is written about a type of subjects.
@@ -212,24 +229,6 @@ func (e New) kind(of Type) (envelope.Kind, error) {
 		return kind, fmt.Errorf("event: %s is about a %s, not a %s", e.Type, kind.Subject, of)
 	}
 	return kind, nil
-}
-
-// changed is what the event says of before and after, as JSON, "" for nothing.
-func (e New) changed() (before, after string, err error) {
-	for _, side := range []struct {
-		of any
-		to *string
-	}{{e.Before, &before}, {e.After, &after}} {
-		if side.of == nil {
-			continue
-		}
-		b, err := json.Marshal(side.of)
-		if err != nil {
-			return "", "", fmt.Errorf("event: before and after of %s: %w", e.Type, err)
-		}
-		*side.to = string(b)
-	}
-	return before, after, nil
 }
 
 // Page lists a subject's events, oldest first.

@@ -103,14 +103,6 @@ func PutLocalIDs(tx *table.Tx, o *Object, ids []string) {
 	}
 }
 
-// PutVersions puts rows of versions into a transaction, which fails if there is one.
-func PutVersions(tx *table.Tx, ark string, versions []Version) {
-	for _, v := range versions {
-		v.Head, v.ARK = head(VersionKey(ark, v.Number)), ark
-		tx.Insert(&v)
-	}
-}
-
 // Prepare returns a function that puts the record into a transaction: the missing rows of
 // its local ids and versions, of the ark's reservation, and the object's own. nil means
 // that all of it is recorded already.
@@ -138,14 +130,21 @@ func (s Store) Prepare(ctx context.Context, r Record, now int64) (func(*table.Tx
 	if recorded {
 		return nil, conflict
 	}
+	putVersions, err := s.PrepareVersions(ctx, r, now)
+	if err != nil {
+		return nil, err
+	}
 	return func(tx *table.Tx) error {
 		if !held {
 			reserve(tx, reserved, &next, r.First)
 		}
 		PutLocalIDs(tx, &next, fresh)
-		PutVersions(tx, next.ARK, r.Versions)
-		return next.put(tx, event.New{Time: now, Actor: r.Actor, Component: "record",
-			Detail: Detail{next.HeadOf, len(r.Versions), without(next.LocalIDs, prev.LocalIDs), r.Job}})
+		if err := putVersions(tx); err != nil {
+			return err
+		}
+		e := event.New{Time: now, Actor: r.Actor, Component: "record", Before: prev.properties(),
+			Detail: Detail{next.HeadOf, len(r.Versions), fit(without(next.LocalIDs, prev.LocalIDs)), r.Job}}
+		return next.put(tx, r, e)
 	}, conflict
 }
 
@@ -211,8 +210,10 @@ func (row Object) with(o Object) Object {
 }
 
 // put writes the row with its event.
-func (row *Object) put(tx *table.Tx, e event.New) error {
+func (row *Object) put(tx *table.Tx, r Record, e event.New) error {
 	row.Number++
+	e.After = row.properties()
+	e.Parents, e.Identifiers, e.Objects = row.parents(), row.identifiers(), r.acted(row)
 	if row.Rev == 0 {
 		e.Type = "object.create"
 		tx.Insert(row)

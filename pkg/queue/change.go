@@ -44,8 +44,10 @@ func (q *Queue) putJob(tx *table.Tx, row *Job, next ingest.Job, missing missingR
 	q.writeJob(tx, row, changed)
 
 	e := event.New{Type: by.event, Time: q.Now().UnixMilli(), Actor: by.actor, Component: by.component,
-		Detail: Change{From: string(prev.State), To: string(next.State), Exec: next.Exec, Reason: by.reason,
-			Parked: next.Parked, Request: by.request}}
+		Detail: Change{From: string(prev.State), To: string(next.State), Exec: next.Exec,
+			Reason: ingest.Cut(by.reason, mostText), Parked: next.Parked, Request: by.request},
+		Objects: stored(prev, next), Parents: jobParents(next), Identifiers: jobIdentifiers(next),
+		Before: propertiesOfJob(prev), After: propertiesOfJob(next)}
 	if next.State == ingest.Failed {
 		e.Outcome = event.Failure
 		if prev.State != next.State {
@@ -106,8 +108,10 @@ func (q *Queue) putBatch(tx *table.Tx, row *Batch, next ingest.Batch, by origin)
 	}
 
 	e := event.New{Type: by.event, Time: q.Now().UnixMilli(), Actor: by.actor, Component: by.component,
-		Detail: Change{From: string(prev.State), To: string(next.State), Exec: next.Exec, Reason: by.reason,
-			Request: by.request}}
+		Detail: Change{From: string(prev.State), To: string(next.State), Exec: next.Exec,
+			Reason: ingest.Cut(by.reason, mostText), Request: by.request},
+		Parents: batchParents(next), Identifiers: identifiers(next.Primary, next.LocalIDs),
+		Before: propertiesOfBatch(prev), After: propertiesOfBatch(next)}
 	if next.State == ingest.BatchFailed {
 		e.Outcome = event.Failure
 	}

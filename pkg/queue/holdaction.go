@@ -48,7 +48,7 @@ func (d Admin) actOnHold(ctx context.Context, a ingest.Action, r *receipt) (inge
 			to.offers, err = q.offerRelease(ctx, a.Target)
 		}
 		change := func(tx *table.Tx) error { return q.putHold(ctx, tx, row, a) }
-		record := func(tx *table.Tx) error { return q.recordHold(ctx, tx, a, "admin") }
+		record := func(tx *table.Tx) error { return q.recordHold(ctx, tx, row, a, "admin") }
 		wakes := func() []ingest.Wake { return []ingest.Wake{{Kind: ingest.LookGates}} }
 		commit := func(remember part) error { return q.commit(ctx, []part{record, change, remember}, wakes) }
 		return attempt{plan: to, commit: commit}, err
@@ -142,21 +142,25 @@ func queueSubject(t ingest.Target) event.Subject {
 	return event.Subject{Type: event.Queue, ID: "ingest"}
 }
 
-// recordHold puts the event of a hold of a collection, or of a pause, into tx.
-func (q *Queue) recordHold(ctx context.Context, tx *table.Tx, a ingest.Action, component string) error {
+// recordHold puts the event of a hold of a collection, or of a pause, into tx. row is the hold
+// before the action.
+func (q *Queue) recordHold(ctx context.Context, tx *table.Tx, row *Hold, a ingest.Action, component string) error {
 	e := q.holdEvent(a)
-	e.Component = component
+	e.Component, e.Before = component, propertiesOfHold(row)
+	if !lifts(a) {
+		e.After = propertiesOfHold(row.changed(a, q.Now()))
+	}
 	if a.Target.Kind == ingest.TargetCollection {
 		return collection.Store{Table: q.Table, NewID: q.NewID}.Record(ctx, tx, a.Target.ID, e)
 	}
 	s := queueSubject(a.Target)
-	row := &subjectRow{Head: head(s.Key())}
-	if err := q.Table.Get(ctx, row.Key(), row); err != nil && !fault.Is(err, fault.NotFound) {
+	last := &subjectRow{Head: head(s.Key())}
+	if err := q.Table.Get(ctx, last.Key(), last); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
-	row.Version++
-	put(tx, row, row.Rev)
-	return event.Append(tx, s, row.Version, e)
+	last.Version++
+	put(tx, last, last.Rev)
+	return event.Append(tx, s, last.Version, e)
 }
 
 // offerRelease is the bulk operation that releases what a hold has stopped, nil if nothing

@@ -188,7 +188,8 @@ func (q *Queue) settle(ctx context.Context, row *Mail) error {
 		next.Version++
 		tx := q.Table.Begin(q.NewID())
 		q.writeBatch(tx, batch, next)
-		e := event.New{Type: "batch.mail", Time: result.At, Component: "mail", Detail: result}
+		e := event.New{Type: "batch.mail", Time: result.At, Component: "mail", Detail: result,
+			Parents: batchParents(next.Batch), Identifiers: identifiers(next.Primary, next.LocalIDs)}
 		if len(result.Failed) > 0 {
 			e.Outcome = event.Failure
 		}

@@ -166,7 +166,7 @@ func started(o ingest.Operation) origin {
 
 // putOperation puts an operation's change to next into tx, with an event if by names one.
 func (q *Queue) putOperation(tx *table.Tx, row *Operation, next ingest.Operation, by origin) error {
-	changed := *row
+	prev, changed := row.Operation, *row
 	changed.Operation = next
 	changed.ExpiresAt = next.Created/1000 + int64(ingest.KeepOperations.Seconds())
 	if by.event != "" {
@@ -182,7 +182,8 @@ func (q *Queue) putOperation(tx *table.Tx, row *Operation, next ingest.Operation
 		detail.Filter = &next.Filter
 	}
 	return event.Append(tx, operationSubject(next.ID), changed.Version, event.New{Type: by.event,
-		Time: q.Now().UnixMilli(), Actor: by.actor, Component: by.component, Detail: detail})
+		Time: q.Now().UnixMilli(), Actor: by.actor, Component: by.component, Detail: detail,
+		Objects: selected(next), Before: propertiesOfOperation(prev), After: propertiesOfOperation(next)})
 }
 
 // writeOperation is writeJob for an operation.

@@ -48,7 +48,7 @@ func (q *Queue) sweepHold(ctx context.Context, row *Hold) error {
 		name = ingest.ActRelease
 	}
 	record := func(tx *table.Tx) error {
-		return q.recordHold(ctx, tx, ingest.Action{Name: name, Target: row.Target(), Reason: holdEnded}, "sweep")
+		return q.recordHold(ctx, tx, row, ingest.Action{Name: name, Target: row.Target(), Reason: holdEnded}, "sweep")
 	}
 	return q.commit(ctx, []func(*table.Tx) error{record, remove},
 		func() []ingest.Wake { return []ingest.Wake{{Kind: ingest.LookGates}} })

@@ -121,7 +121,8 @@ func (q *Queue) makeJob(tx *table.Tx, j ingest.Job, submitter string) (ingest.Jo
 		j = q.Rules.Failed(j, refused, false, q.Now())
 		e.Outcome = event.Failure
 	}
-	e.Time, e.Detail = j.Created, Change{To: string(j.State), Reason: refused}
+	e.Time, e.Detail = j.Created, Change{To: string(j.State), Reason: ingest.Cut(refused, mostText)}
+	e.Parents, e.Identifiers, e.After = jobParents(j), jobIdentifiers(j), propertiesOfJob(j)
 	row := &Job{Head: head(jobKey(j.ID)), Version: 1, Job: j}
 	q.writeJob(tx, row, *row)
 	reserve(tx, ingest.Job{ID: j.ID}, j, nil)

@@ -26,8 +26,8 @@ import (
 // as fit in addition to what a job at its limits releases; those before have nothing else.
 const (
 	idsAtLast      = ingest.MaxLocalIDs
-	versionsAtLast = 10
-	rowsAtOnce     = 50
+	versionsAtLast = 5  // each with its event
+	rowsAtOnce     = 50 // two for a version: it has an event
 )
 
 // ErrStopped means that the time is up. What was written stays; the same call continues.
@@ -82,7 +82,7 @@ func (x Reindexer) Missing(ctx context.Context, ark string, by By, until time.Ti
 			return nil, err
 		}
 	}
-	r.Versions, err = x.versions(ctx, stored, by.Job, until)
+	r.Versions, err = x.versions(ctx, stored, r, by.Job, until)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (x Reindexer) putLocalIDs(ctx context.Context, o *inventory.Object, last in
 // versions writes the missing rows of an object's versions but for the last ones, which
 // it returns.
 func (x Reindexer) versions(
-	ctx context.Context, stored *ocfl.Stored, job string, until time.Time,
+	ctx context.Context, stored *ocfl.Stored, r inventory.Record, job string, until time.Time,
 ) (last []inventory.Version, err error) {
 	missing, err := x.Inventory.Missing(ctx, stored.ID, stored.Head)
 	if err != nil {
@@ -136,13 +136,13 @@ func (x Reindexer) versions(
 	}
 	for i, n := range missing {
 		if len(last) == rowsAtOnce {
-			if err := x.putVersions(ctx, stored.ID, last); err != nil {
+			if err := x.putVersions(ctx, r, last); err != nil {
 				return nil, err
 			}
 			last = nil
 		}
 		if i > 0 && !x.Now().Before(until) {
-			return nil, errors.Join(x.putVersions(ctx, stored.ID, last), ErrStopped)
+			return nil, errors.Join(x.putVersions(ctx, r, last), ErrStopped)
 		}
 		row, err := x.version(ctx, stored, n, job)
 		if err != nil {
@@ -151,7 +151,7 @@ func (x Reindexer) versions(
 		last = append(last, row)
 	}
 	if n := len(last) - 1; n >= versionsAtLast {
-		if err := x.putVersions(ctx, stored.ID, last[:n]); err != nil {
+		if err := x.putVersions(ctx, r, last[:n]); err != nil {
 			return nil, err
 		}
 		last = last[n:]
@@ -169,11 +169,17 @@ func (x Reindexer) version(ctx context.Context, stored *ocfl.Stored, n int, job 
 	return row, err
 }
 
-func (x Reindexer) putVersions(ctx context.Context, ark string, versions []inventory.Version) error {
+// putVersions writes the rows of versions of a recorded object, with their events.
+func (x Reindexer) putVersions(ctx context.Context, r inventory.Record, versions []inventory.Version) error {
 	if len(versions) == 0 {
 		return nil
 	}
-	return x.commit(ctx, func(tx *table.Tx) error { inventory.PutVersions(tx, ark, versions); return nil })
+	r.Versions = versions
+	put, err := x.Inventory.PrepareVersions(ctx, r, x.Now().UnixMilli())
+	if err != nil {
+		return err
+	}
+	return x.commit(ctx, put)
 }
 
 func (x Reindexer) commit(ctx context.Context, put func(*table.Tx) error) error {
