@@ -26,6 +26,7 @@ var update = flag.Bool("update", false, "write the schemas anew")
 // details are the types of the details of events, by the type of event or of its subject.
 var details = map[string]any{
 	"Object":             inventory.Detail{},
+	"Version":            inventory.VersionDetail{},
 	"Job":                queue.Change{},
 	"Batch":              queue.Change{},
 	"batch.mail":         ingest.MailResult{},
