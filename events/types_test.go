@@ -14,6 +14,7 @@ import (
 
 	"archivist/events"
 	"archivist/pkg/collection"
+	"archivist/pkg/derivatives"
 	"archivist/pkg/envelope"
 	"archivist/pkg/event/eventtest"
 	"archivist/pkg/ingest"
@@ -27,6 +28,7 @@ var update = flag.Bool("update", false, "write the schemas anew")
 var details = map[string]any{
 	"Object":             inventory.Detail{},
 	"Version":            inventory.VersionDetail{},
+	"derivative.create":  derivatives.Result{},
 	"Job":                queue.Change{},
 	"Batch":              queue.Change{},
 	"batch.mail":         ingest.MailResult{},
