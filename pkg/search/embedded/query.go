@@ -53,7 +53,8 @@ func orders(name string) (order found.SortOrder, scored bool) {
 		return found.SortOrder{&found.SortField{Field: dayName, Type: found.SortFieldAsString,
 			Missing: found.SortFieldMissingLast}, id}, false
 	case search.ByModified:
-		return found.SortOrder{&found.SortField{Field: modifiedName, Type: found.SortFieldAsNumber, Desc: true}, id}, false
+		modified := &found.SortField{Field: modifiedName, Type: found.SortFieldAsNumber, Desc: true}
+		return found.SortOrder{modified, id}, false
 	}
 	return found.SortOrder{&found.SortScore{Desc: true}, id}, true
 }
