@@ -1,0 +1,329 @@
+// Package browse lists all objects by title, by date, by creator and by collection.
+//
+// Each of these lists is a partition of the table. An object has rows in them, and one row
+// of its own that names them:
+//
+//	BROWSE#{by}    {order}#{ark}#{value}   an entry
+//	OBJECT#{ark}   BROWSE                  the keys of the object's entries
+//
+// The entries follow the events of objects (Handler). They are made from the object's row,
+// never from an event. One transaction removes those that are not right any more, adds those
+// that are missing, and writes the row that names them, on the condition that no other has
+// written it. So a list never has an old entry beside the new one, whatever is repeated or
+// dies.
+package browse
+
+import (
+	"context"
+	"encoding/base32"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/collate"
+	"golang.org/x/text/language"
+
+	"archivist/pkg/consumer"
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/inventory"
+	"archivist/pkg/search"
+	"archivist/pkg/table"
+)
+
+// Name of the consumer, and of its handler.
+const Name = "browse"
+
+// Lists.
+const (
+	ByTitle      = "title"
+	ByDate       = "date"       // and by title within a date
+	ByCreator    = "creator"    // an object is listed once for each creator; by title within one
+	ByCollection = "collection" // and by title within one
+)
+
+// Lists are all of them.
+var Lists = []string{ByTitle, ByDate, ByCreator, ByCollection}
+
+// MaxCreators is how many creators an object is listed by, the first.
+const MaxCreators = 20
+
+// Limits of the texts that order a list, in characters: a sort key has at most 1,024 bytes.
+const (
+	orderedBy = 60
+	thenBy    = 20
+)
+
+// MaxLimit is how many entries a page has at most.
+const MaxLimit = 50
+
+// Entry is an object in a list. Value is what it is listed by: "" at the end of a list, for
+// objects that have none.
+type Entry struct {
+	table.Head
+	Owner string `dynamo:"owned_by"` // the object's ARK
+	Value string `dynamo:"listed_by,omitempty"`
+}
+
+// place is the row that names an object's entries.
+type place struct {
+	table.Head
+	Entries []key `dynamo:"entries"`
+}
+
+type key struct {
+	By    string `dynamo:"list_by"`
+	Order string `dynamo:"list_order"`
+}
+
+func (k key) table() table.Key { return table.Key{PK: partition(k.By), SK: k.Order} }
+
+func partition(by string) string { return "BROWSE#" + by }
+
+func placeKey(ark string) table.Key {
+	return table.Key{PK: event.Subject{Type: event.Object, ID: ark}.Key().PK, SK: "BROWSE"}
+}
+
+// Definition of the consumer that keeps the lists.
+func Definition() consumer.Definition {
+	return consumer.Definition{Name: Name, Version: 1,
+		Description: "Lists objects by title, date, creator and collection.",
+		Filter:      "Object+Create|Modify|Modify_Metadata|Add|Remove|Delete|Install",
+		Target:      consumer.Target{Handler: Name},
+		Order:       consumer.OrderSubject,
+		Coalesce:    &consumer.Merge{},
+		Batch:       50,
+		Concurrency: 4,
+		Start:       consumer.StartHorizon,
+		Required:    true,
+	}
+}
+
+// Store keeps and reads the lists.
+type Store struct {
+	Table *table.Table
+	NewID func() string
+}
+
+// Handle makes the entries of the objects right that the events are about.
+func (s Store) Handle(ctx context.Context, b consumer.Batch) ([]consumer.Failure, error) {
+	done := map[string]bool{}
+	for _, e := range b.Events {
+		if done[e.Subject.ID] {
+			continue
+		}
+		if err := s.Update(ctx, e.Subject.ID); err != nil {
+			return nil, fault.New(fault.Unavailable, "browse: %w", err)
+		}
+		done[e.Subject.ID] = true
+	}
+	return nil, nil
+}
+
+// tries of an update that other runs may be making at the same time.
+const tries = 5
+
+// Update makes an object's entries those of its row now.
+func (s Store) Update(ctx context.Context, ark string) (err error) {
+	for range tries {
+		err = s.update(ctx, ark)
+		if !fault.Is(err, fault.Stale) {
+			return err
+		}
+	}
+	return err
+}
+
+// update reads what is listed before it reads the object. So a state that is older than what
+// another run has listed meanwhile cannot be committed.
+func (s Store) update(ctx context.Context, ark string) error {
+	k := placeKey(ark)
+	is := place{Head: table.Head{PK: k.PK, SK: k.SK}}
+	err := s.Table.Get(ctx, k, &is)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	var should []Entry
+	o, err := inventory.Store{Table: s.Table}.Object(ctx, ark)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	if err == nil {
+		should = entries(o)
+	}
+
+	tx := s.Table.Begin(s.NewID())
+	if !replace(tx, &is, should, ark) {
+		return nil
+	}
+	return tx.Commit(ctx)
+}
+
+// replace puts the difference into a transaction. It reports whether there is one.
+func replace(tx *table.Tx, is *place, should []Entry, ark string) bool {
+	var keys []key
+	for _, e := range should {
+		keys = append(keys, key{strings.TrimPrefix(e.PK, partition("")), e.SK})
+	}
+	if slices.Equal(keys, is.Entries) {
+		return false
+	}
+	for i, e := range should {
+		if !slices.Contains(is.Entries, keys[i]) {
+			tx.Insert(&e)
+		}
+	}
+	for _, k := range is.Entries {
+		if !slices.Contains(keys, k) {
+			tx.RemoveOwned(k.table(), ark)
+		}
+	}
+	is.Entries = keys
+	switch {
+	case len(keys) == 0:
+		tx.Remove(is)
+	case is.Rev == 0:
+		tx.Insert(is)
+	default:
+		tx.Save(is)
+	}
+	return true
+}
+
+// entries are those that an object should have, each once.
+func entries(o *inventory.Object) (out []Entry) {
+	add := func(by, value, order string) {
+		sum := fnv.New32a()
+		sum.Write([]byte(value))
+		e := Entry{Head: table.Head{PK: partition(by), SK: fmt.Sprintf("%s#%s#%08x", order, o.ARK, sum.Sum32())},
+			Owner: o.ARK, Value: value}
+		if !slices.ContainsFunc(out, func(other Entry) bool { return other.Key() == e.Key() }) {
+			out = append(out, e)
+		}
+	}
+	title := order(o.Title, thenBy)
+	add(ByTitle, o.Title, order(o.Title, orderedBy))
+	add(ByDate, o.When, day(o.When)+"#"+title)
+	for _, who := range creators(o.Who) {
+		add(ByCreator, who, order(who, orderedBy)+"#"+title)
+	}
+	add(ByCollection, o.Collection, collection(o.Collection)+title)
+	return out
+}
+
+// creators are the creators of a summary, which separates them as ERC does.
+func creators(summary string) (out []string) {
+	for who := range strings.SplitSeq(summary, ";") {
+		who = strings.TrimSpace(who)
+		if who != "" && !slices.Contains(out, who) && len(out) < MaxCreators {
+			out = append(out, who)
+		}
+	}
+	if len(out) == 0 {
+		out = []string{""}
+	}
+	return out
+}
+
+// What a sort key begins with: entries without a value are the last.
+const (
+	some = "1"
+	none = "2"
+)
+
+func collection(name string) string { return some + name + "#" }
+
+// day orders dates: by the first day of ISO 8601, or year, in the text. Texts without one
+// are at the end, among each other in the order of words.
+func day(text string) string {
+	if d := search.Day(text); d != "" {
+		return some + d
+	}
+	return none + encode(collator().key(text, thenBy))
+}
+
+// order is the place of a text: by the Unicode Collation Algorithm with its root table, on
+// the level of letters, so cases and diacritics make no difference; numbers by their value.
+func order(text string, most int) string {
+	if strings.TrimSpace(text) == "" {
+		return none
+	}
+	return some + encode(collator().key(text, most))
+}
+
+// sorting makes collation keys. It is not safe for concurrent use.
+type sorting struct{ *collate.Collator }
+
+func collator() sorting { return sorting{collate.New(language.Und, collate.Loose, collate.Numeric)} }
+
+// key of the first characters of a text.
+func (s sorting) key(text string, most int) []byte {
+	text = strings.Join(strings.Fields(text), " ")
+	n := 0
+	for at := range text {
+		if n == most {
+			text = text[:at]
+			break
+		}
+		n++
+	}
+	return s.KeyFromString(&collate.Buffer{}, text)
+}
+
+// encoding keeps the order of the bytes that it encodes.
+var encoding = base32.HexEncoding.WithPadding(base32.NoPadding)
+
+func encode(key []byte) string { return encoding.EncodeToString(key) }
+
+// Page reads the next entries of a list: from a cursor, "" at the beginning. from begins with
+// the first entry that is not before that text; in is a collection, for the entries of that
+// one in the list ByCollection.
+type Page struct {
+	By, From, In, Cursor string
+	Limit                int
+}
+
+// check refuses what no list can answer.
+func (p Page) check() error {
+	switch {
+	case !slices.Contains(Lists, p.By):
+		return fault.New(fault.Invalid, "by: found %q; expected one of %s", p.By, strings.Join(Lists, ", "))
+	case p.In != "" && p.By != ByCollection:
+		return fault.New(fault.Invalid, "collection: only the list by collection can be limited to one; "+
+			"search for collection:%s to combine it with others", p.In)
+	case p.In != "" && p.From != "":
+		return fault.New(fault.Invalid, "give a collection or from, not both")
+	}
+	return nil
+}
+
+// from is the least sort key of a page that begins with a text.
+func (p Page) from() string {
+	switch {
+	case p.By == ByDate:
+		return some + p.From
+	case p.By == ByCollection:
+		return some + p.From
+	}
+	return order(p.From, orderedBy)
+}
+
+// Read returns a page of a list, and the cursor of the next, "" at the end.
+func (s Store) Read(ctx context.Context, p Page) (page []Entry, next string, err error) {
+	if err := p.check(); err != nil {
+		return nil, "", err
+	}
+	if p.Limit <= 0 || p.Limit > MaxLimit {
+		p.Limit = MaxLimit
+	}
+	q := table.Query{PK: partition(p.By), Limit: p.Limit, Cursor: p.Cursor}
+	switch {
+	case p.In != "":
+		q.Prefix = collection(p.In)
+	case p.From != "":
+		q.From, q.To = p.from(), "~"
+	}
+	next, err = s.Table.Page(ctx, q, &page)
+	return page, next, err
+}
