@@ -54,24 +54,48 @@ func (s *Store) Pause(ctx context.Context, name string, by By) error {
 	return s.setPaused(ctx, name, by, true, "consumer.paused")
 }
 
-// Resume lets a paused consumer go on from where it was.
+// Resume lets a paused consumer go on from where it was. Of one that is not paused, cursors
+// that are stopped are tried again at once.
 func (s *Store) Resume(ctx context.Context, name string, by By) error {
 	return s.setPaused(ctx, name, by, false, "consumer.resumed")
 }
 
 func (s *Store) setPaused(ctx context.Context, name string, by By, paused bool, eventType string) error {
-	return s.act(ctx, name, by, func(_ *table.Tx, r *row) (string, change, error) {
+	return s.act(ctx, name, by, func(tx *table.Tx, r *row) (string, change, error) {
 		c, err := r.consumer()
-		if err == nil && c.Paused == paused {
-			err = errUnchanged
-		}
 		if err != nil {
 			return "", change{}, err
+		}
+		retried := 0
+		if !paused {
+			if retried, err = s.retry(ctx, tx, name); err != nil {
+				return "", change{}, err
+			}
+		}
+		if c.Paused == paused && retried == 0 {
+			return "", change{}, errUnchanged
 		}
 		c.Paused = paused
 		r.Changed = s.Now().UnixMilli()
 		return eventType, change{}, r.set(c.Definition)
 	})
+}
+
+// retry makes the stopped cursors of a consumer due, and returns how many.
+func (s *Store) retry(ctx context.Context, tx *table.Tx, name string) (n int, err error) {
+	cursors, err := s.cursors(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	now := s.Now()
+	for i := range cursors {
+		if cur := &cursors[i]; cur.resting(now) && n < maxOrdered {
+			cur.Due = now.UnixMilli()
+			cur.put(tx)
+			n++
+		}
+	}
+	return n, nil
 }
 
 // Skip moves a cursor forward, past events that are not handled: the last is seq. Events of

@@ -15,15 +15,17 @@ const (
 )
 
 // Drain places and handles events in this process until there is nothing to do: the local
-// mode, for tests and for a program that has all producers and consumers. place gives all
-// events that have no place theirs, e.g. a method of eventlog.Log. What waits until a key is
-// quiet, for a schedule, or for a person, waits on. Consumers that wake each other without
-// end are an error.
-func (r *Runtime) Drain(ctx context.Context, place func(ctx context.Context) ([]envelope.Event, error)) error {
+// mode, for tests and for a program that has all producers and consumers. What waits until a
+// key is quiet, for a schedule, or for a person, waits on. Consumers that wake each other
+// without end are an error.
+func (r *Runtime) Drain(ctx context.Context) error {
 	for range drainRounds {
-		placed, err := place(ctx)
-		if err != nil {
-			return err
+		var placed []envelope.Event
+		if r.Place != nil {
+			var err error
+			if placed, err = r.Place(ctx); err != nil {
+				return err
+			}
 		}
 		busy, err := r.drainOnce(ctx)
 		if err != nil {
@@ -78,8 +80,5 @@ func (r *Runtime) drainCursor(ctx context.Context, c Consumer, p envelope.Partit
 
 // drainable reports whether a cursor has something to do at once.
 func (r *Runtime) drainable(c Consumer, p envelope.Partition, cur cursor) bool {
-	if cur.Stop != nil && cur.Due > r.now().UnixMilli() {
-		return false
-	}
-	return cur.Seq < p.Head || r.owed(c, p, cur, 0)
+	return cur.Stop == nil && cur.Seq < p.Head || r.owed(c, p, cur, 0)
 }

@@ -41,7 +41,7 @@ func (n *run) turn(ctx context.Context) (bool, error) {
 	if len(behind) == 0 {
 		return true, nil
 	}
-	_, err = n.move(ctx, true, func(_ *table.Tx, c *cursor) { c.due(n.now().Add(turnWait).UnixMilli()) })
+	_, err = n.move(ctx, leave, func(_ *table.Tx, c *cursor) { c.due(n.now().Add(turnWait).UnixMilli()) })
 	for _, p := range behind {
 		if err == nil {
 			err = n.r.wake(ctx, n.c.Name, p)

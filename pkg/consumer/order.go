@@ -49,7 +49,7 @@ func (n *run) order(ctx context.Context) (next, error) {
 	}
 	chunk := n.redrivable(o, rows)
 	if len(chunk) == 0 {
-		return n.move(ctx, false, func(_ *table.Tx, c *cursor) { c.Orders = without(c.Orders, o.ID) })
+		return n.move(ctx, hold, func(_ *table.Tx, c *cursor) { c.Orders = without(c.Orders, o.ID) })
 	}
 	return n.redrive(ctx, o, chunk)
 }
@@ -75,7 +75,7 @@ func (n *run) resolve(ctx context.Context, o order, rows []parkedRow) (next, err
 	}
 	o.Known = len(remove) == 0 || len(remove) == len(matching)
 	n.keys = nil
-	return n.move(ctx, false, func(tx *table.Tx, c *cursor) {
+	return n.move(ctx, hold, func(tx *table.Tx, c *cursor) {
 		for i := range remove {
 			tx.Remove(&remove[i])
 			c.Parked--
@@ -181,7 +181,7 @@ func (n *run) settleRedrive(ctx context.Context, o order, of map[*unit]*parkedRo
 		stop = n.stop(Unreachable, n.cur.Seq, out.broken.Error())
 	}
 	n.keys = nil
-	what, err := n.move(ctx, stop != nil, func(tx *table.Tx, c *cursor) {
+	what, err := n.move(ctx, unless(stop), func(tx *table.Tx, c *cursor) {
 		c.halt(stop, n.now())
 		for _, row := range of {
 			v, fails := failed[row]

@@ -186,7 +186,7 @@ func (n *run) flushRows(ctx context.Context, rows []*pendingRow) (next, error) {
 	room := MaxParked - int(n.cur.Parked)
 	if room <= 0 {
 		s := n.stop(Full, n.cur.Seq, fullReason)
-		return n.move(ctx, true, func(_ *table.Tx, c *cursor) { c.halt(s, n.now()) })
+		return n.move(ctx, leave, func(_ *table.Tx, c *cursor) { c.halt(s, n.now()) })
 	}
 	rows = rows[:min(len(rows), room)]
 	units, of, err := n.unitsOf(ctx, rows)
@@ -202,7 +202,7 @@ func (n *run) flushRows(ctx context.Context, rows []*pendingRow) (next, error) {
 	if o.broken != nil {
 		stop = n.stop(Unreachable, n.cur.Seq, o.broken.Error())
 	}
-	what, err := n.move(ctx, stop != nil, func(tx *table.Tx, c *cursor) {
+	what, err := n.move(ctx, unless(stop), func(tx *table.Tx, c *cursor) {
 		c.halt(stop, n.now())
 		for _, p := range rows {
 			if !left[p] {

@@ -73,33 +73,36 @@ func (r *Runtime) begin(ctx context.Context, consumer, partition string, until t
 	if n.filter, err = r.filter(c.Filter); err != nil {
 		return nil, err
 	}
-	if n.part, err = r.Store.Log.Partition(ctx, partition); err != nil {
-		return nil, err
-	}
-	taken, err := n.take(ctx)
+	taken, err := n.take(ctx, partition)
 	if !taken || err != nil {
 		return nil, err
+	}
+	// The head is read under the lease: what is placed afterwards sets the flag.
+	n.part, err = r.Store.Log.Partition(ctx, partition)
+	if err != nil {
+		return nil, errors.Join(err, n.giveUp(ctx, err))
+	}
+	if !n.cur.Started {
+		n.cur.Started, n.cur.Epoch = true, n.part.Epoch
+	}
+	if n.cur.Epoch != n.part.Epoch {
+		return nil, n.oldEpoch(ctx)
 	}
 	return n, nil
 }
 
 // take takes the lease and clears the flag, in one write: what is placed afterwards sets
 // the flag again.
-func (n *run) take(ctx context.Context) (bool, error) {
+func (n *run) take(ctx context.Context, partition string) (bool, error) {
 	s := n.r.Store
+	n.part.Name = partition
 	for range changeTries {
-		cur, err := s.cursor(ctx, n.c.Name, n.part.Name)
+		cur, err := s.cursor(ctx, n.c.Name, partition)
 		if err != nil {
 			return false, err
 		}
-		if cur.Live(n.r.now()) {
+		if cur.Live(n.r.now()) || cur.resting(n.r.now()) {
 			return false, nil
-		}
-		if !cur.Started {
-			cur.Started, cur.Epoch = true, n.part.Epoch
-		}
-		if cur.Epoch != n.part.Epoch {
-			return false, n.oldEpoch(ctx, cur)
 		}
 		cur.Take(n.holder, n.r.now(), n.until.Sub(n.r.now())+n.r.grace())
 		cur.Woken, cur.Due = 0, 0
@@ -119,22 +122,13 @@ func (n *run) take(ctx context.Context) (bool, error) {
 }
 
 // oldEpoch stops a cursor that is from before the log was restored from a backup.
-func (n *run) oldEpoch(ctx context.Context, cur cursor) error {
+func (n *run) oldEpoch(ctx context.Context) error {
 	err := fault.New(fault.Conflict, "consumer %s, partition %s: the log was restored from a backup (epoch %d), and "+
 		"the cursor is of epoch %d: what it has handled may not be in the log. Decide where it continues: "+
-		"archivist consumer reset", n.c.Name, n.part.Name, n.part.Epoch, cur.Epoch)
-	if cur.Stop != nil && cur.Stop.Kind == OldEpoch {
-		return err
-	}
-	n.cur = cur
-	n.cur.Woken = 0
-	n.cur.Stop = n.stop(OldEpoch, cur.Seq, err.Error())
-	tx := n.r.Store.Table.Begin(n.r.Store.NewID())
-	n.cur.put(tx)
-	if commit := tx.Commit(ctx); commit != nil && !fault.Is(commit, fault.Stale) {
-		return commit
-	}
-	return err
+		"archivist consumer reset", n.c.Name, n.part.Name, n.part.Epoch, n.cur.Epoch)
+	s := n.stop(OldEpoch, n.cur.Seq, err.Error())
+	_, moveErr := n.move(ctx, leave, func(_ *table.Tx, c *cursor) { c.Stop, c.Woken = s, 0 })
+	return errors.Join(err, moveErr)
 }
 
 // work makes steps until there is nothing to do, or no time.
@@ -149,7 +143,7 @@ func (n *run) work(ctx context.Context) (more bool, err error) {
 			return false, errors.Join(err, n.giveUp(ctx, err))
 		}
 		if what == idle {
-			what, err = n.move(ctx, true, func(*table.Tx, *cursor) {})
+			what, err = n.move(ctx, finish, func(*table.Tx, *cursor) {})
 			if err != nil {
 				return false, err
 			}
@@ -158,7 +152,7 @@ func (n *run) work(ctx context.Context) (more bool, err error) {
 			return false, n.follow(ctx)
 		}
 	}
-	_, err = n.move(ctx, true, func(_ *table.Tx, c *cursor) { c.Woken = n.now().UnixMilli() })
+	_, err = n.move(ctx, leave, func(_ *table.Tx, c *cursor) { c.Woken = n.now().UnixMilli() })
 	return true, err
 }
 
@@ -177,24 +171,35 @@ func (n *run) step(ctx context.Context) (next, error) {
 
 func (n *run) now() time.Time { return n.r.now() }
 
-// move changes the cursor, and the rows that compose puts beside it, in one transaction. If
-// last, it gives the lease back, unless the flag was set meanwhile: then there is more to
-// read. compose may be called again. An errLost means that the lease has passed to another.
-func (n *run) move(ctx context.Context, last bool, compose func(tx *table.Tx, c *cursor)) (next, error) {
+// after says what becomes of the lease after a write.
+type after int
+
+const (
+	hold   after = iota
+	finish       // it is given back, and the flag cleared, unless the row was changed meanwhile: then there is more to do
+	leave        // it is given back, and the flag stays
+)
+
+// move changes the cursor, and the rows that compose puts beside it, in one transaction.
+// compose may be called again. An errLost means that the lease has passed to another.
+func (n *run) move(ctx context.Context, then after, compose func(tx *table.Tx, c *cursor)) (next, error) {
 	s := n.r.Store
 	for range 2 * changeTries {
 		cur := n.cur
 		tx := s.Table.Begin(s.NewID())
 		cur.Move, cur.Moved = tx.ID(), n.now().UnixMilli()
+		if then == finish {
+			cur.Woken = 0
+		}
 		compose(tx, &cur)
-		if last {
+		if then != hold {
 			cur.Release()
 		}
 		cur.put(tx)
 		err := tx.Commit(ctx)
 		if err == nil {
 			n.cur = cur
-			return after(last), nil
+			return then.next(), nil
 		}
 		if !fault.Is(err, fault.Stale) {
 			return again, err
@@ -205,23 +210,33 @@ func (n *run) move(ctx context.Context, last bool, compose func(tx *table.Tx, c 
 			return again, readErr
 		case fresh.Move == tx.ID(): // it was made, and then the flag was set
 			n.cur = fresh
-			return after(last), nil
+			return then.next(), nil
 		case fresh.Holder != n.holder:
 			return again, errLost
 		case fresh.Rev == n.cur.Rev: // the condition of another row did not hold
 			return again, err
 		}
 		n.cur = fresh
-		last = last && fresh.Woken == 0
+		if then == finish {
+			then = hold
+		}
 	}
 	return again, errLost
 }
 
-func after(last bool) next {
-	if last {
-		return released
+// unless keeps the lease, unless the cursor is stopped.
+func unless(s *Stop) after {
+	if s != nil {
+		return leave
 	}
-	return again
+	return hold
+}
+
+func (a after) next() next {
+	if a == hold {
+		return again
+	}
+	return released
 }
 
 // giveUp gives the lease back after an error, so that the clock repeats the run soon.
@@ -229,7 +244,7 @@ func (n *run) giveUp(ctx context.Context, cause error) error {
 	if errors.Is(cause, errLost) {
 		return nil
 	}
-	_, err := n.move(ctx, true, func(_ *table.Tx, c *cursor) { c.Woken = n.now().UnixMilli() })
+	_, err := n.move(ctx, leave, func(_ *table.Tx, c *cursor) { c.Woken = n.now().UnixMilli() })
 	if errors.Is(err, errLost) {
 		return nil
 	}
@@ -248,8 +263,7 @@ func (n *run) stop(kind string, seq int64, reason string) *Stop {
 
 const maxStopReason = 2000 // bytes; it is in a row that is written often
 
-// stopped is the wait until a stopped cursor is tried again: it doubles from a minute to an
-// hour.
+// wait is the time until a stopped cursor is tried again: it doubles from a minute to an hour.
 func (s *Stop) wait() time.Duration {
 	d := time.Minute
 	for range s.Tries - 1 {
@@ -260,3 +274,6 @@ func (s *Stop) wait() time.Duration {
 	}
 	return d
 }
+
+// resting reports whether the cursor is stopped, and not to be tried again yet.
+func (c *cursor) resting(now time.Time) bool { return c.Stop != nil && now.UnixMilli() < c.Due }

@@ -26,6 +26,9 @@ type Runtime struct {
 	// Wake starts a Run elsewhere. A wake-up that is lost costs time: Tick repeats it.
 	Wake func(ctx context.Context, consumer, partition string) error
 
+	// Place gives all events that have none their place in the log, and returns them: for Drain.
+	Place func(ctx context.Context) (placed []envelope.Event, err error)
+
 	// Metric puts a number; see the names of metrics.
 	Metric func(name string, value float64)
 

@@ -19,7 +19,8 @@ const MaxParked = 1000
 // window reads the next events, handles those that are selected, and moves the cursor
 // together with what failed.
 func (n *run) window(ctx context.Context) (next, error) {
-	facts, err := n.r.Store.Log.Read(ctx, n.part.Name, n.cur.Seq, n.c.Window)
+	after := max(n.cur.Seq, n.part.Horizon-1) // events before the horizon are not kept
+	facts, err := n.r.Store.Log.Read(ctx, n.part.Name, after, n.c.Window)
 	if err != nil || len(facts) == 0 {
 		return idle, err
 	}
@@ -33,8 +34,14 @@ func (n *run) window(ctx context.Context) (next, error) {
 	if w.crowded != nil && w.end == n.cur.Seq {
 		return n.flushRows(ctx, []*pendingRow{w.crowded})
 	}
-	last := len(facts) < n.c.Window && w.end == facts[len(facts)-1].Seq || w.stop != nil
-	what, err := n.move(ctx, last, w.compose)
+	then := hold
+	switch {
+	case w.stop != nil:
+		then = leave
+	case w.end >= n.part.Head:
+		then = finish
+	}
+	what, err := n.move(ctx, then, w.compose)
 	if err != nil {
 		return again, err
 	}
@@ -82,7 +89,7 @@ const fullReason = "as many events are parked as can be; look at their reasons, 
 // full stops the cursor: no more events can be parked.
 func (n *run) full(ctx context.Context, facts []envelope.Event) (next, error) {
 	s := n.stop(Full, facts[0].Seq, fullReason)
-	return n.move(ctx, true, func(_ *table.Tx, c *cursor) { c.halt(s, n.now()) })
+	return n.move(ctx, leave, func(_ *table.Tx, c *cursor) { c.halt(s, n.now()) })
 }
 
 // handle calls the target with what is picked. Events of keys that have parked events are
