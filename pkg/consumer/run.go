@@ -176,7 +176,7 @@ type after int
 
 const (
 	hold   after = iota
-	finish       // it is given back, and the flag cleared, unless the row was changed meanwhile: then there is more to do
+	finish       // it is given back, and the flag cleared; unless the row was changed meanwhile: there is more to do
 	leave        // it is given back, and the flag stays
 )
 
