@@ -28,6 +28,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"archivist/pkg/bucket"
 	"archivist/pkg/envelope"
 	"archivist/pkg/fault"
 	"archivist/pkg/table"
@@ -36,17 +37,19 @@ import (
 // Site is the log of the events without a collection.
 const Site = "site"
 
-// Log places and reads events. All fields must be set, except Readers.
+// Log places and reads events. Table, Now and NewID must be set.
 type Log struct {
 	Table   *table.Table
 	Now     func() time.Time
 	NewID   func() string
-	Readers int // subjects that are read at once; 8 unless set
+	Bucket  *bucket.Bucket // the archive; nil: there is none, and nothing expires
+	Readers int            // reads at once; 8 unless set
 
 	noEarlier atomic.Bool // no events of earlier releases are left
 
 	mu     sync.Mutex
 	splits map[string]split // by log, as last read; a closed head shows that one is old
+	opened opened           // the file of the archive that was last read
 }
 
 // head is the row of a partition: its newest place. All heads are in one partition of the table,
@@ -59,6 +62,7 @@ type head struct {
 	Last       int64  `dynamo:"last_seq"`
 	Placed     int64  `dynamo:"placed_ms"` // never falls
 	Closed     int64  `dynamo:"closed_count"`
+	Trimmed    int64  `dynamo:"trimmed_seq,omitempty"` // up to it references are in the archive only
 }
 
 // split is the row of a log that was split: its present generation.
@@ -188,8 +192,8 @@ func (l *Log) Partition(ctx context.Context, name string) (envelope.Partition, e
 }
 
 // epoch reads the row of the epoch, which is first missing.
-func (l *Log) epoch(ctx context.Context) (listed, error) {
-	r := listed{Epoch: firstEpoch, head: head{Head: table.Head{PK: directory, SK: epochSK}}}
+func (l *Log) epoch(ctx context.Context) (epochRow, error) {
+	r := epochRow{Epoch: firstEpoch, Head: table.Head{PK: directory, SK: epochSK}}
 	err := l.Table.Get(ctx, r.Key(), &r)
 	if fault.Is(err, fault.NotFound) {
 		return r, nil

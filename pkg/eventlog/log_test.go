@@ -52,6 +52,13 @@ func (w *world) id() string { return fmt.Sprintf("tx-%06d", w.ids.Add(1)) }
 
 func job(n int) event.Subject { return event.Subject{Type: event.Job, ID: fmt.Sprintf("B-%05d", n)} }
 
+func (w *world) subjects(jobs ...int) (out []event.Subject) {
+	for _, n := range jobs {
+		out = append(out, job(n))
+	}
+	return out
+}
+
 // happen writes the next event of subjects of a collection ("" for none), all in one transaction.
 func (w *world) happen(collection string, subjects ...event.Subject) {
 	w.t.Helper()

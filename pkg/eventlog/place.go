@@ -34,7 +34,7 @@ type entry struct {
 	event envelope.Event
 	log   string
 	facts string // JSON; "" if they are too large for the reference
-	rank  int64 // its time, at least that of the subject's event before
+	rank  int64  // its time, at least that of the subject's event before
 }
 
 // Place gives all events of these subjects that have no place one, and returns those that it

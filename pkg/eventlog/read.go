@@ -7,10 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"archivist/pkg/envelope"
 	"archivist/pkg/event"
+	"archivist/pkg/fault"
 	"archivist/pkg/table"
 )
 
@@ -26,22 +25,48 @@ func (l *Log) Read(ctx context.Context, partition string, after int64, limit int
 	if _, err := l.Table.Page(ctx, q, &rows); err != nil {
 		return nil, err
 	}
-	var out []envelope.Event
+	out, err := l.follow(ctx, partition, after, rows)
+	if err != nil || len(out) > 0 {
+		return out, err
+	}
+	return l.readArchive(ctx, partition, after, limit)
+}
+
+// follow are the facts at references that follow a place. The rows of one transaction become
+// readable one by one: what is behind a gap waits.
+func (l *Log) follow(ctx context.Context, partition string, after int64, rows []reference) (out []envelope.Event,
+	err error) {
 	for _, r := range rows {
-		seq, err := strconv.ParseInt(strings.TrimPrefix(r.SK, seqPrefix), 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("eventlog: %s: %w", r.Key(), err)
-		}
-		// The rows of one transaction become readable one by one: what follows a gap waits.
-		if seq != after+1 {
+		after++
+		if r.SK != seqSK(after) {
 			break
 		}
 		e, err := l.factsOf(ctx, r)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, facts(e, partition, seq))
-		after = seq
+		out = append(out, facts(e, partition, after))
+	}
+	return out, nil
+}
+
+// readArchive reads on from a place in the archive, if the table does not have it any more.
+func (l *Log) readArchive(ctx context.Context, partition string, after int64, limit int) ([]envelope.Event, error) {
+	var h head
+	err := l.Table.Get(ctx, headKey(partition), &h)
+	if fault.Is(err, fault.NotFound) || err == nil && h.Trimmed <= after {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	events, err := l.archived(ctx, partition, after+1)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]envelope.Event, min(limit, len(events)))
+	for i := range out {
+		out[i] = events[i].Facts()
 	}
 	return out, nil
 }
@@ -54,34 +79,63 @@ func (l *Log) factsOf(ctx context.Context, r reference) (e envelope.Event, err e
 		}
 		return e, nil
 	}
-	return l.whole(ctx, envelope.Ref{Type: r.SubjectType, ID: r.SubjectID}, r.Version)
-}
-
-// Events returns events with their payload, in the same order.
-func (l *Log) Events(ctx context.Context, facts []envelope.Event) ([]envelope.Event, error) {
-	out := make([]envelope.Event, len(facts))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(l.readers())
-	for i, f := range facts {
-		g.Go(func() error {
-			e, err := l.whole(ctx, f.Subject, f.Version)
-			e.Partition, e.Seq = f.Partition, f.Seq
-			out[i] = e
-			return err
-		})
-	}
-	return out, g.Wait()
-}
-
-// whole reads one event.
-func (l *Log) whole(ctx context.Context, subject envelope.Ref, version int64) (envelope.Event, error) {
-	s, err := event.Row{SubjectType: subject.Type, SubjectID: subject.ID}.Subject()
+	seq, err := strconv.ParseInt(strings.TrimPrefix(r.SK, seqPrefix), 10, 64)
 	if err != nil {
-		return envelope.Event{}, err
+		return e, fmt.Errorf("eventlog: %s: %w", r.Key(), err)
 	}
-	var row event.Row
-	if err := l.Table.Get(ctx, event.Key(s, version), &row); err != nil {
-		return envelope.Event{}, err
+	one, err := l.Events(ctx, []envelope.Event{{Subject: envelope.Ref{Type: r.SubjectType, ID: r.SubjectID},
+		Version: r.Version, Partition: strings.TrimPrefix(r.PK, logPrefix), Seq: seq}})
+	if err != nil {
+		return e, err
 	}
-	return row.Envelope()
+	return one[0], nil
+}
+
+// Events returns events with their payload, in the same order, from the table or the archive. Of
+// what it is given it uses the subject, its version, and the place. An event that is in neither is
+// a NotFound.
+func (l *Log) Events(ctx context.Context, facts []envelope.Event) ([]envelope.Event, error) {
+	keys := make([]table.Key, len(facts))
+	for i, f := range facts {
+		s, err := event.Row{SubjectType: f.Subject.Type, SubjectID: f.Subject.ID}.Subject()
+		if err != nil {
+			return nil, err
+		}
+		keys[i] = event.Key(s, f.Version)
+	}
+	rows, err := l.Table.Many(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]envelope.Event, len(facts))
+	for i, f := range facts {
+		var row event.Row
+		raw, kept := rows[keys[i]]
+		if kept {
+			err = raw.Decode(&row)
+			if err == nil {
+				out[i], err = row.Envelope()
+			}
+		} else {
+			out[i], err = l.expired(ctx, f)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out[i].Partition, out[i].Seq = f.Partition, f.Seq
+	}
+	return out, nil
+}
+
+// expired is an event that only the archive has.
+func (l *Log) expired(ctx context.Context, f envelope.Event) (envelope.Event, error) {
+	events, err := l.archived(ctx, f.Partition, f.Seq)
+	if err != nil {
+		return f, err
+	}
+	if e := events[0]; e.Subject == f.Subject && e.Version == f.Version {
+		return e, nil
+	}
+	return f, fault.New(fault.NotFound, "the event %d of %s is not that of %s %s version %d", f.Seq, f.Partition,
+		f.Subject.Type, f.Subject.ID, f.Version)
 }

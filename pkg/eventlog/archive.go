@@ -1,0 +1,363 @@
+package eventlog
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/guregu/dynamo/v2"
+
+	"archivist/pkg/bucket"
+	"archivist/pkg/envelope"
+	"archivist/pkg/fault"
+	"archivist/pkg/table"
+)
+
+// The archive keeps the log in S3 for ever, as files of JSON Lines. A file has events of one
+// partition that were placed on one day (UTC); a busy day has several. The first line says which,
+// and names the file before with its SHA-256, so the files of a partition are a chain. Each other
+// line is an event with the SHA-256 of its JSON, by which a damaged line is found.
+
+// Limits of one file. It is composed in memory.
+const (
+	fileEvents = 10_000
+	fileBytes  = 8 << 20
+)
+
+// Header is the first line of a file.
+type Header struct {
+	Partition string  `json:"partition"`
+	Epoch     int64   `json:"epoch"`
+	Day       string  `json:"day"` // on which the events were placed, e.g. "2026-11-22", UTC
+	First     int64   `json:"first"`
+	Last      int64   `json:"last"`
+	Before    *Before `json:"before,omitempty"` // nil in the first file of a partition
+}
+
+// Before is the file before.
+type Before struct {
+	Key    string `json:"key"`
+	SHA256 string `json:"sha256"` // of the whole file, hexadecimal
+}
+
+// text is the line, without its end.
+func (h Header) text() []byte {
+	text, _ := json.Marshal(h) // of strings and numbers: it cannot fail
+	return text
+}
+
+// line is every other line of a file.
+type line struct {
+	SHA256 string          `json:"sha256"` // of the bytes of Event, hexadecimal
+	Event  json.RawMessage `json:"event"`
+}
+
+// file is the row of a file, in the partition of the references.
+type file struct {
+	table.Head
+	Name   string `dynamo:"s3_name"`
+	Day    string `dynamo:"day_of"`
+	First  int64  `dynamo:"first_seq"`
+	Last   int64  `dynamo:"last_seq"`
+	SHA256 string `dynamo:"sha_256"`
+	Size   int    `dynamo:"byte_count"`
+}
+
+// named is a file as the next one names it.
+func (f file) named() *Before {
+	if f.Name == "" {
+		return nil
+	}
+	return &Before{Key: f.Name, SHA256: f.SHA256}
+}
+
+const filePrefix = "FILE#"
+
+func fileSK(first int64) string { return fmt.Sprintf("%s%012d", filePrefix, first) }
+
+// fileName is the S3 key of a file. A collection's name has no slash.
+func fileName(p envelope.Partition, day string, first int64) string {
+	return fmt.Sprintf("epoch-%d/%s/%d.%d/%s-%012d.jsonl", p.Epoch, p.Log, p.Generation, p.Part, day, first)
+}
+
+func sum(data []byte) string {
+	s := sha256.Sum256(data)
+	return hex.EncodeToString(s[:])
+}
+
+func dayOf(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.DateOnly) }
+
+// Archive writes the events that were placed on days that are over into the archive, and full
+// files of today. It stops at a time, and continues with the next call; several calls at once are
+// harmless. It returns the number of files that it wrote. Without a bucket it does nothing. An
+// error about one partition does not keep the others from being archived.
+func (l *Log) Archive(ctx context.Context, until time.Time) (files int, err error) {
+	if l.Bucket == nil {
+		return 0, nil
+	}
+	partitions, err := l.Partitions(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var errs []error
+	for _, p := range partitions {
+		for more := true; more && l.Now().Before(until); {
+			more, err = l.archiveNext(ctx, p)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("eventlog: archive %s: %w", p.Name, err))
+				break
+			}
+			if more {
+				files++
+			}
+		}
+	}
+	return files, errors.Join(errs...)
+}
+
+// archiveNext writes the next file of a partition, if there is enough for one.
+func (l *Log) archiveNext(ctx context.Context, p envelope.Partition) (wrote bool, err error) {
+	before, err := l.newestFile(ctx, p.Name)
+	if err != nil || before.Last >= p.Head {
+		return false, err
+	}
+	first := before.Last + 1
+	var refs []reference
+	q := table.Query{PK: partitionKey(p.Name), From: seqSK(first), To: seqSK(first), Limit: 1}
+	if _, err := l.Table.Page(ctx, q, &refs); err != nil {
+		return false, err
+	}
+	if len(refs) == 0 {
+		return false, fmt.Errorf("the event at %d is in neither the table nor the archive", first)
+	}
+	day := dayOf(refs[0].Placed)
+	over := day < dayOf(l.Now().UnixMilli())
+	if !over && p.Head-before.Last < fileEvents {
+		return false, nil
+	}
+	if over {
+		if err := l.endDay(ctx, p, refs[0].Placed); err != nil {
+			return false, err
+		}
+	}
+	h := Header{Partition: p.Name, Epoch: p.Epoch, Day: day, First: first, Before: before.named()}
+	lines, full, err := l.lines(ctx, &h)
+	if err != nil || h.Last < h.First || !over && !full {
+		return false, err
+	}
+	return true, l.writeFile(ctx, p, h, lines)
+}
+
+// endDay makes sure that no event is placed on a day that is over: a placement that began before
+// midnight and is late fails, because the head's revision rises.
+func (l *Log) endDay(ctx context.Context, p envelope.Partition, onDay int64) error {
+	next := time.UnixMilli(onDay).UTC().Truncate(24 * time.Hour).Add(24 * time.Hour).UnixMilli()
+	err := l.Table.Change(ctx, headKey(p.Name), l.NewID(), func(u *dynamo.Update) {
+		u.Set("placed_ms", next).If("placed_ms < ?", next)
+	}, &head{})
+	if fault.Is(err, fault.Stale) { // there are events of later days
+		return nil
+	}
+	return err
+}
+
+// lines are the lines of the next file: events of the header's day from its first one on, as many
+// as one file has. It sets the header's last one. full means that the file can have no more.
+func (l *Log) lines(ctx context.Context, h *Header) (text []byte, full bool, err error) {
+	var out bytes.Buffer
+	h.Last = h.First - 1
+	for int(h.Last-h.First)+1 < fileEvents {
+		var refs []reference
+		q := table.Query{PK: partitionKey(h.Partition), From: seqSK(h.Last + 1), To: seqPrefix + "~", Limit: table.MaxGets}
+		if _, err := l.Table.Page(ctx, q, &refs); err != nil {
+			return nil, false, err
+		}
+		events, ended, err := l.ofDay(ctx, h, refs)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, e := range events {
+			data, err := json.Marshal(e)
+			if err != nil {
+				return nil, false, err
+			}
+			if out.Len() > 0 && out.Len()+len(data) > fileBytes {
+				return out.Bytes(), true, nil
+			}
+			fmt.Fprintf(&out, "{\"sha256\":%q,\"event\":%s}\n", sum(data), data)
+			h.Last = e.Seq
+		}
+		if ended {
+			return out.Bytes(), false, nil
+		}
+	}
+	return out.Bytes(), true, nil
+}
+
+// ofDay are the events, with payload, of those references that follow the header's last one on
+// its day, without a gap. ended means that there are no more.
+func (l *Log) ofDay(ctx context.Context, h *Header, refs []reference) (events []envelope.Event, ended bool, err error) {
+	var some []envelope.Event
+	room := fileEvents - int(h.Last-h.First) - 1
+	for i, r := range refs {
+		if dayOf(r.Placed) != h.Day || r.SK != seqSK(h.Last+1+int64(i)) || i == room {
+			ended = i < room
+			break
+		}
+		some = append(some, envelope.Event{Subject: envelope.Ref{Type: r.SubjectType, ID: r.SubjectID},
+			Version: r.Version, Partition: h.Partition, Seq: h.Last + 1 + int64(i)})
+	}
+	events, err = l.Events(ctx, some)
+	return events, ended || len(refs) == 0, err
+}
+
+// writeFile puts a file into the bucket, then its row. If another call, or one that died, has put
+// that file, it is taken over.
+func (l *Log) writeFile(ctx context.Context, p envelope.Partition, h Header, lines []byte) error {
+	data := slices.Concat(h.text(), []byte("\n"), lines)
+	key := fileName(p, h.Day, h.First)
+	err := l.Bucket.Put(ctx, key, data, bucket.Condition{Absent: true})
+	if fault.Is(err, fault.Stale) {
+		if data, _, err = l.Bucket.Read(ctx, key); err == nil {
+			h, err = l.takeOver(ctx, key, data, h)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	tx := l.Table.Begin(l.NewID())
+	tx.Insert(&file{Head: table.Head{PK: partitionKey(p.Name), SK: fileSK(h.First)}, Name: key, Day: h.Day,
+		First: h.First, Last: h.Last, SHA256: sum(data), Size: len(data)})
+	if err := tx.Commit(ctx); !fault.Is(err, fault.Stale) {
+		return err
+	}
+	return nil // another call has written the same row
+}
+
+// takeOver checks that a file that is in the bucket already is of this log: it was restored from a
+// backup if not.
+func (l *Log) takeOver(ctx context.Context, key string, data []byte, want Header) (Header, error) {
+	h, events, err := parse(data)
+	if err != nil {
+		return h, fmt.Errorf("the file %s in the archive is damaged: %w", key, err)
+	}
+	same := h.Partition == want.Partition && h.First == want.First && h.Day == want.Day &&
+		(h.Before == nil) == (want.Before == nil) && (h.Before == nil || *h.Before == *want.Before)
+	var ref reference
+	last := events[len(events)-1]
+	err = l.Table.Get(ctx, table.Key{PK: partitionKey(want.Partition), SK: seqSK(h.Last)}, &ref)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return h, err
+	}
+	if !same || ref.SubjectID != last.Subject.ID || ref.Version != last.Version {
+		return h, fault.New(fault.Conflict, "the file %s in the archive has other events than the table: the table was "+
+			"restored from a backup, and the epoch of the log was not raised", key)
+	}
+	return h, nil
+}
+
+// parse reads a file. It checks the digest and the place of each event. An error names the line.
+func parse(data []byte) (h Header, events []envelope.Event, err error) {
+	first, rest, _ := strings.Cut(string(data), "\n")
+	if err := json.Unmarshal([]byte(first), &h); err != nil {
+		return h, nil, fmt.Errorf("line 1: %w", err)
+	}
+	for n := int64(2); rest != ""; n++ {
+		var text string
+		var ended bool
+		text, rest, ended = strings.Cut(rest, "\n")
+		var in line
+		var e envelope.Event
+		err := json.Unmarshal([]byte(text), &in)
+		if err == nil {
+			err = json.Unmarshal(in.Event, &e)
+		}
+		switch {
+		case err != nil:
+		case sum(in.Event) != in.SHA256:
+			err = errors.New("the event does not have its SHA-256")
+		case e.Seq != h.First+n-2 || e.Partition != h.Partition:
+			err = fmt.Errorf("it is the event %s %d", e.Partition, e.Seq)
+		case !ended:
+			err = errors.New("it is cut off")
+		}
+		if err != nil {
+			return h, events, fmt.Errorf("line %d: %w", n, err)
+		}
+		events = append(events, e)
+	}
+	if int64(len(events)) != h.Last-h.First+1 || len(events) == 0 {
+		return h, events, fmt.Errorf("line 1: it names the events %d to %d; the file has %d", h.First, h.Last, len(events))
+	}
+	return h, events, nil
+}
+
+// newestFile is the last file of a partition; the zero value if there is none.
+func (l *Log) newestFile(ctx context.Context, partition string) (file, error) {
+	return l.fileAt(ctx, partition, 999_999_999_999)
+}
+
+// fileAt is the last file of a partition that begins at a place or before it; the zero value if
+// there is none.
+func (l *Log) fileAt(ctx context.Context, partition string, seq int64) (file, error) {
+	var rows []file
+	q := table.Query{PK: partitionKey(partition), From: filePrefix, To: fileSK(seq), Desc: true, Limit: 1}
+	_, err := l.Table.Page(ctx, q, &rows)
+	if err != nil || len(rows) == 0 {
+		return file{}, err
+	}
+	return rows[0], nil
+}
+
+// archived are the events of a file of the archive from a place on. A place that is in no file is
+// a NotFound.
+func (l *Log) archived(ctx context.Context, partition string, from int64) ([]envelope.Event, error) {
+	f, err := l.fileAt(ctx, partition, from)
+	if err != nil {
+		return nil, err
+	}
+	if l.Bucket == nil || f.Last < from {
+		return nil, fault.New(fault.NotFound, "the event %d of %s is not kept", from, partition)
+	}
+	events, err := l.contents(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	return events[from-f.First:], nil
+}
+
+// contents are the events of a file. Those of the last one are kept: readers go through a file
+// in steps.
+func (l *Log) contents(ctx context.Context, f file) ([]envelope.Event, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.opened.name == f.Name {
+		return l.opened.events, nil
+	}
+	data, _, err := l.Bucket.Read(ctx, f.Name)
+	if err != nil {
+		return nil, err
+	}
+	_, events, err := parse(data)
+	if err == nil && (sum(data) != f.SHA256 || int64(len(events)) != f.Last-f.First+1) {
+		err = errors.New("it does not have its SHA-256")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("eventlog: the file %s in the archive is damaged: %w", f.Name, err)
+	}
+	l.opened = opened{f.Name, events}
+	return events, nil
+}
+
+// opened is a file that was read.
+type opened struct {
+	name   string
+	events []envelope.Event
+}
