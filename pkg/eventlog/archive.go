@@ -175,7 +175,8 @@ func (l *Log) lines(ctx context.Context, h *Header) (text []byte, full bool, err
 	h.Last = h.First - 1
 	for int(h.Last-h.First)+1 < fileEvents {
 		var refs []reference
-		q := table.Query{PK: partitionKey(h.Partition), From: seqSK(h.Last + 1), To: seqPrefix + "~", Limit: table.MaxGets}
+		q := table.Query{PK: partitionKey(h.Partition), From: seqSK(h.Last + 1), To: seqPrefix + "~",
+			Limit: table.MaxGets}
 		if _, err := l.Table.Page(ctx, q, &refs); err != nil {
 			return nil, false, err
 		}
@@ -257,8 +258,8 @@ func (l *Log) takeOver(ctx context.Context, key string, data []byte, want Header
 		return h, err
 	}
 	if !same || ref.SubjectID != last.Subject.ID || ref.Version != last.Version {
-		return h, fault.New(fault.Conflict, "the file %s in the archive has other events than the table: the table was "+
-			"restored from a backup, and the epoch of the log was not raised", key)
+		return h, fault.New(fault.Conflict, "the file %s in the archive has other events than the table: the table "+
+			"was restored from a backup, and the epoch of the log was not raised", key)
 	}
 	return h, nil
 }
@@ -294,7 +295,8 @@ func parse(data []byte) (h Header, events []envelope.Event, err error) {
 		events = append(events, e)
 	}
 	if int64(len(events)) != h.Last-h.First+1 || len(events) == 0 {
-		return h, events, fmt.Errorf("line 1: it names the events %d to %d; the file has %d", h.First, h.Last, len(events))
+		return h, events, fmt.Errorf("line 1: it names the events %d to %d; the file has %d", h.First, h.Last,
+			len(events))
 	}
 	return h, events, nil
 }

@@ -64,7 +64,8 @@ func (w *world) trim(partition string, last int64) {
 	w.t.Helper()
 	tb := tabletest.Table(w.fake)
 	tx := tb.Begin(w.id())
-	tx.Amend(table.Key{PK: "LOGS", SK: "HEAD#" + partition}, "attribute_exists(pk)", map[string]any{"trimmed_seq": last})
+	tx.Amend(table.Key{PK: "LOGS", SK: "HEAD#" + partition}, "attribute_exists(pk)",
+		map[string]any{"trimmed_seq": last})
 	for seq := int64(1); seq <= last; seq++ {
 		if err := tx.Commit(w.t.Context()); err != nil {
 			w.t.Fatal(err)
@@ -201,12 +202,16 @@ func TestArchiveCrash(t *testing.T) {
 	}
 }
 
+// Files of days.
+const (
+	second = "epoch-1/maps/0.0/2026-11-23-000000000061.jsonl"
+	third  = "epoch-1/maps/0.0/2026-11-24-000000000121.jsonl"
+)
+
 // TestVerify: each damage to the archive is found, and named with its place.
 func TestVerify(t *testing.T) {
 	w, _ := days(t)
 	w.trim("maps", 180)
-	const second = "epoch-1/maps/0.0/2026-11-23-000000000061.jsonl"
-	const third = "epoch-1/maps/0.0/2026-11-24-000000000121.jsonl"
 	b := *w.log.Bucket
 	whole, _, err := b.Read(t.Context(), second)
 	if err != nil {
@@ -253,7 +258,13 @@ func TestVerify(t *testing.T) {
 		}
 	}
 
-	if err := b.Delete(t.Context(), second); err != nil {
+}
+
+// TestVerifyMissing: a file that is missing is found, in the bucket or in the table.
+func TestVerifyMissing(t *testing.T) {
+	w, _ := days(t)
+	w.trim("maps", 180)
+	if err := w.log.Bucket.Delete(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
 	if found, _ := w.verify(); len(found) != 1 || !strings.Contains(found[0], "the file of 2026-11-23") {

@@ -119,8 +119,8 @@ func (v *Verified) check(p envelope.Partition, f, before file, data []byte) {
 	case err != nil:
 		v.add(p, f.Name, "%s", err)
 	case sum(data) != f.SHA256:
-		v.add(p, f.Name, "it does not have the SHA-256 with which it was written, though each of its %d events has its own: "+
-			"an event and its SHA-256 were changed together", h.Last-h.First+1)
+		v.add(p, f.Name, "it does not have the SHA-256 with which it was written, though each of its %d events has "+
+			"its own: an event and its SHA-256 were changed together", h.Last-h.First+1)
 	}
 }
 
