@@ -49,7 +49,7 @@ var layers = []struct {
 	{[]string{"pkg/description"}, "how a version is described follows from records and rules"},
 	{[]string{"pkg/aip"}, "what a stored version contains is read from the storage root"},
 	{[]string{"pkg/aip/aiptest"}, "stored versions on the twin of S3"},
-	{[]string{"pkg/derivatives"}, "thumbnails follow from stored images"},
+	{[]string{"pkg/derivatives", "pkg/manifest"}, "thumbnails and manifests follow from stored versions"},
 	{[]string{"pkg/search"}, "what is searched follows from objects"},
 	{[]string{"pkg/browse"}, "lists of objects are rows"},
 	{[]string{"pkg/search/embedded"}, "the index is files in a bucket, and a row"},

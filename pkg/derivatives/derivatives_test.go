@@ -160,10 +160,10 @@ func TestDerivatives(t *testing.T) {
 	m := w.maker(w.table(through), time.Hour)
 	w.handle(m, consumer.Batch{Events: []consumer.Item{created(1), created(1)}})
 	w.check(all())
-	puts := w.root.Twin.Calls["PutObject"]
+	puts := w.root.Twin.Calls["PUT object"]
 	w.handle(m, consumer.Batch{Events: []consumer.Item{created(1)}})
 	w.check(all())
-	if again := w.root.Twin.Calls["PutObject"]; again != puts {
+	if again := w.root.Twin.Calls["PUT object"]; again != puts {
 		t.Errorf("the same event again wrote %d objects", again-puts)
 	}
 	w.handle(m, consumer.Batch{Events: []consumer.Item{created(1)}, Replay: true})
