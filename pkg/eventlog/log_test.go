@@ -3,6 +3,7 @@ package eventlog_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -65,7 +66,7 @@ func (w *world) happen(collection string, subjects ...event.Subject) {
 	tx := tabletest.Table(w.fake).Begin(w.id())
 	for _, s := range subjects {
 		w.versions[s]++
-		e := event.New{Type: "job.state", Time: w.now.UnixMilli(), Component: "test",
+		e := event.New{Type: strings.ToLower(s.Type.String()) + ".state", Time: w.now.UnixMilli(), Component: "test",
 			Detail: map[string]int64{"n": w.versions[s]}}
 		if collection != "" {
 			e.Parents = []envelope.Ref{{Type: "Collection", ID: collection}}

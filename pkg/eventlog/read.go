@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"archivist/pkg/envelope"
@@ -79,12 +78,8 @@ func (l *Log) factsOf(ctx context.Context, r reference) (e envelope.Event, err e
 		}
 		return e, nil
 	}
-	seq, err := strconv.ParseInt(strings.TrimPrefix(r.SK, seqPrefix), 10, 64)
-	if err != nil {
-		return e, fmt.Errorf("eventlog: %s: %w", r.Key(), err)
-	}
 	one, err := l.Events(ctx, []envelope.Event{{Subject: envelope.Ref{Type: r.SubjectType, ID: r.SubjectID},
-		Version: r.Version, Partition: strings.TrimPrefix(r.PK, logPrefix), Seq: seq}})
+		Version: r.Version, Partition: strings.TrimPrefix(r.PK, logPrefix), Seq: r.seq()}})
 	if err != nil {
 		return e, err
 	}
