@@ -43,7 +43,9 @@ func passedUpTo(seq int64) eventlog.Passed {
 	}
 }
 
-func none(context.Context, []envelope.Partition) (map[string]int64, bool, error) { return nil, false, nil }
+func none(context.Context, []envelope.Partition) (map[string]int64, bool, error) {
+	return nil, false, nil
+}
 
 func (w *world) expire(passed eventlog.Passed) eventlog.Expired {
 	w.t.Helper()
@@ -173,4 +175,3 @@ func TestExpireCrash(t *testing.T) {
 		}
 	}
 }
-
