@@ -71,7 +71,7 @@ func (a *Actor) meet(t Fault, op string, call func() error) error {
 
 // reads reports whether a call has no effect.
 func (w *World) reads(op string) bool {
-	if strings.HasPrefix(op, "GetItem") || op == "Query" {
+	if strings.HasPrefix(op, "GetItem") || strings.HasPrefix(op, "BatchGetItem") || op == "Query" {
 		return true
 	}
 	for _, prefix := range w.Reads {

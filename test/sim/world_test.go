@@ -148,7 +148,7 @@ func (w *world) newActor(name string) *actor {
 		return fmt.Sprintf("ID%06d", w.ids)
 	}
 	a.q = &queue.Queue{Table: t, Now: a.Now, NewID: newID, Executions: a, Wake: a.wake, Stored: a.stored,
-		Clean: a.clean,
+		Clean:  a.clean,
 		Record: a.recordObject,
 		Metric: w.count,
 		Rules:  ingest.Rules{Timing: timing, FailedRetention: w.s.keepFailed, Retention: retention, Aging: w.s.aging},
