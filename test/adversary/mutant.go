@@ -109,6 +109,32 @@ func (s stripped) TransactWriteItems(ctx context.Context, in *dynamodb.TransactW
 	return s.Client.TransactWriteItems(ctx, in, o...)
 }
 
+// Unconditioned puts some rows without their conditions.
+func Unconditioned(c Client, some func(row tabletest.Item) bool) Client { return unconditioned{c, some} }
+
+type unconditioned struct {
+	Client
+	some func(row tabletest.Item) bool
+}
+
+func (s unconditioned) PutItem(ctx context.Context, in *dynamodb.PutItemInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	if s.some(in.Item) {
+		in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = nil, nil, nil
+	}
+	return s.Client.PutItem(ctx, in, o...)
+}
+
+func (s unconditioned) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	for _, w := range in.TransactItems {
+		if p := w.Put; p != nil && s.some(p.Item) {
+			p.ConditionExpression, p.ExpressionAttributeNames, p.ExpressionAttributeValues = nil, nil, nil
+		}
+	}
+	return s.Client.TransactWriteItems(ctx, in, o...)
+}
+
 // Pieces sends each part of a transaction as a transaction of its own.
 func Pieces(c Client) Client { return pieces{c} }
 
