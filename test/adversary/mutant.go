@@ -110,7 +110,9 @@ func (s stripped) TransactWriteItems(ctx context.Context, in *dynamodb.TransactW
 }
 
 // Unconditioned puts some rows without their conditions.
-func Unconditioned(c Client, some func(row tabletest.Item) bool) Client { return unconditioned{c, some} }
+func Unconditioned(c Client, some func(row tabletest.Item) bool) Client {
+	return unconditioned{c, some}
+}
 
 type unconditioned struct {
 	Client

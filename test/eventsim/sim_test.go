@@ -1,0 +1,228 @@
+package eventsim
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"archivist/test/adversary"
+)
+
+var (
+	seeds = flag.Int("seeds", 300, "how many seeds to run")
+	first = flag.Uint64("seed", 1, "the first seed; with -seeds=1 it replays one and prints its history")
+)
+
+// quiet is the time in which everything must come to rest after the faults have stopped, and
+// restSteps the number of ticks.
+const (
+	quiet     = 8 * time.Hour
+	restSteps = 200
+)
+
+// simulate runs one seed and returns its world, with the first violation.
+func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
+	synctest.Test(t, func(t *testing.T) {
+		w = newWorld(seed, m)
+		ctx := context.Background()
+		w.found(ctx)
+		w.storm(ctx)
+		w.settle(ctx)
+	})
+	return w
+}
+
+// crowd returns an empty crowd.
+func (w *world) crowd(between time.Duration) *adversary.Crowd[*actor] {
+	return &adversary.Crowd[*actor]{World: w.World, New: w.newActor, Between: between}
+}
+
+// found makes the consumers, without faults.
+func (w *world) found(ctx context.Context) {
+	w.Calm = true
+	c := w.crowd(1)
+	c.Spawn("founder", 1, func(a *actor) { a.apply(ctx) })
+	c.Run()
+	w.Calm = false
+}
+
+// storm is the faulty part of a seed.
+func (w *world) storm(ctx context.Context) {
+	c := w.crowd(90 * time.Second)
+	for i := range 2 {
+		c.Spawn(fmt.Sprintf("producer%d", i), w.s.rounds, func(a *actor) { a.produce(ctx) })
+	}
+	c.Spawn("admin", w.s.rounds, func(a *actor) { a.administrate(ctx) })
+	for i := range 2 {
+		c.Spawn(fmt.Sprintf("relay%d", i), w.s.rounds, func(a *actor) { a.relay(ctx) })
+		c.Spawn(fmt.Sprintf("consumer%d", i), 2*w.s.rounds, func(a *actor) { a.consume(ctx) })
+	}
+	c.Spawn("tick", w.s.rounds/2, func(a *actor) { a.tick(ctx) })
+	c.Run()
+}
+
+// settle stops the faults, at once or after a while, loses every pending wake-up, and runs
+// only the sweep and the ticks: everything must come to rest. Then the targets work again and
+// what is parked is redriven, and everything must come to rest again, with nothing left.
+func (w *world) settle(ctx context.Context) {
+	if w.s.stormy > 0 {
+		c := w.crowd(4 * time.Minute)
+		c.Spawn("tick", 2*w.s.stormy, func(a *actor) { a.tick(ctx) })
+		c.Spawn("consumer", 3*w.s.stormy, func(a *actor) { a.consume(ctx) })
+		c.Run()
+	}
+	w.Calm = true
+	w.stream, w.invocations = nil, nil
+	w.fake.Lag = nil
+	w.Arrive()
+	w.target.heal()
+	w.rest(ctx)
+}
+
+// rest runs the tick until everything rests.
+func (w *world) rest(ctx context.Context) {
+	c := w.crowd(1)
+	c.Spawn("quiet", 1, func(a *actor) {
+		a.resumeAll(ctx)
+		for step, until := 0, time.Now().Add(quiet); step < restSteps && time.Now().Before(until); step++ {
+			a.tick(ctx)
+			for _, r := range w.wakes() {
+				a.runOne(ctx, r.consumer, r.partition)
+			}
+			a.Until = time.Time{}
+			if w.check.err != nil || w.check.atRest() == nil {
+				break
+			}
+			a.redriveAll(ctx)
+			w.Sleep(2 * time.Minute)
+		}
+	})
+	c.Run()
+	if err := w.check.atRest(); w.check.err == nil && err != nil {
+		w.check.fail("not at rest: %v", err)
+	}
+}
+
+// wakes takes the invocations that a tick has made: each once.
+func (w *world) wakes() []record {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.invocations
+	w.invocations = nil
+	return all
+}
+
+// atRest names what has not come to rest.
+func (c *checker) atRest() error {
+	for _, pk := range slices.Sorted(maps.Keys(c.subjects)) {
+		for _, s := range c.subjects[pk] {
+			if s.seq == 0 {
+				return fmt.Errorf("%s has no place", s.row.Key())
+			}
+		}
+	}
+	for _, s := range specs {
+		if err := c.consumers[s.name].atRest(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// story is the history as text for people.
+func (w *world) story() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%+v\n", w.s)
+	w.Story(&b)
+	return b.String()
+}
+
+// covered is what must happen in 300 seeds, for a simulation in which nothing happens proves
+// nothing.
+var covered = []string{
+	"CRASHES BEFORE", "CRASHES AFTER", "ANSWER LOST", "REPEATED", "REPEATED LATE", "SLOW", "THROTTLED", "CONFLICT",
+	"MIXED REASONS", "cut off at its time-out",
+	"stream record lost", "stream record doubled", "stream record hours late",
+	"invocation lost", "invocation doubled", "invocation late",
+	"target throws", "target refuses an event", "target refuses a key for a time",
+	"ordered: parked", "unordered: parked", "coalescing: parked", "coalescing: pending", "coalesced",
+	"ordered: stopped: blocked", "lease taken from a dead or slow run", "log split",
+	"effects of ordered again", "effects of unordered again", "effects of coalescing again",
+	"skipped by an admin", "discarded by an admin",
+	"admin: pause", "admin: resume", "admin: redefine", "admin: redrive", "admin: discard", "admin: skip",
+	"admin: reset to horizon", "admin: reset to latest", "admin: split",
+}
+
+// TestSimulation: no seed violates an invariant.
+func TestSimulation(t *testing.T) {
+	started := time.Now()
+	var mu sync.Mutex
+	seen, calls := map[string]int{}, 0
+	run := func(seed uint64) *world { return simulate(t, seed, mutant{}) }
+	adversary.Seeds(*first, *seeds, run, func(seed uint64, w *world) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		calls += w.Calls
+		for what, n := range w.Seen() {
+			seen[what] += n
+		}
+		if w.check.err != nil {
+			t.Errorf("seed %d: %v (replay with -seeds=1 -seed=%d)", seed, w.check.err, seed)
+		}
+		if w.check.err != nil || *seeds == 1 {
+			t.Log("\n" + w.story())
+		}
+		return w.check.err != nil
+	})
+	for _, what := range covered {
+		if seen[what] == 0 && *seeds >= 300 {
+			t.Errorf("no seed had: %s", what)
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(seen)) {
+		t.Logf("%-40s %d", what, seen[what])
+	}
+	t.Logf("%d seeds, %d calls (%d a seed), in %s", *seeds, calls, calls / *seeds,
+		time.Since(started).Round(time.Second))
+}
+
+// TestReplay: a seed gives the same history each time.
+func TestReplay(t *testing.T) {
+	for seed := uint64(1); seed <= 50; seed++ {
+		a, b := simulate(t, seed, mutant{}), simulate(t, seed, mutant{})
+		if differ := adversary.Differ(a.History, b.History); differ != "" {
+			t.Fatalf("seed %d: %s", seed, differ)
+		}
+	}
+}
+
+// TestMutants: each way to break a rule is caught within 1,000 seeds.
+func TestMutants(t *testing.T) {
+	for _, m := range mutants {
+		var caught uint64
+		var why error
+		var mu sync.Mutex
+		run := func(seed uint64) *world { return simulate(t, seed, m) }
+		adversary.Seeds(1, 1000, run, func(seed uint64, w *world) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			if w.check.err == nil {
+				return false
+			}
+			caught, why = seed, w.check.err
+			return true
+		})
+		if caught == 0 {
+			t.Errorf("mutant %q was not caught", m.name)
+			continue
+		}
+		t.Logf("mutant %q: seed %d: %v", m.name, caught, why)
+	}
+}
