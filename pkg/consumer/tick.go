@@ -118,8 +118,10 @@ func (r *Runtime) owed(c Consumer, p envelope.Partition, cur cursor, patience ti
 	switch {
 	case cur.Live(now):
 		return false
+	case cur.Stop != nil && cur.Stop.Kind == OldEpoch:
+		return false // a person must act
 	case cur.Stop != nil:
-		return cur.Due > 0 && since(cur.Due) >= 0 // without a due time, a person must act
+		return since(cur.Due) >= 0 // without a due time, the run that tried it again has died or failed
 	case cur.Woken > 0:
 		return since(cur.Woken) >= lostWake
 	case cur.Holder != "": // its run died

@@ -6,7 +6,7 @@
 // After each commit the checker compares all rows with the rules. Then the faults stop, only
 // the sweep and the ticks run, and everything must come to rest.
 //
-//	go test ./test/eventsim                     300 seeds
+//	go test ./test/eventsim                     100 seeds
 //	go test ./test/eventsim -seeds=3000         3,000 seeds
 //	go test ./test/eventsim -seeds=1 -seed=N    one seed again, with its history
 //
