@@ -10,6 +10,7 @@ import (
 	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
 
 	"archivist/pkg/boot"
+	"archivist/pkg/search/embedded"
 )
 
 func main() {
@@ -17,5 +18,5 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	lambda.Start(httpadapter.New(system.API()).ProxyWithContext)
+	lambda.Start(httpadapter.New(system.API(embedded.Open)).ProxyWithContext)
 }

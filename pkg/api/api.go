@@ -30,6 +30,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/browse"
 	"archivist/pkg/bucket"
 	"archivist/pkg/collection"
 	"archivist/pkg/event"
@@ -40,6 +41,7 @@ import (
 	"archivist/pkg/ocfl"
 	"archivist/pkg/provenance"
 	"archivist/pkg/queue"
+	"archivist/pkg/search"
 )
 
 // API holds the services that the handlers use.
@@ -47,6 +49,8 @@ type API struct {
 	Queue       *queue.Queue
 	Inventory   inventory.Store
 	Collections collection.Store
+	Index       search.Index
+	Browse      browse.Store
 	Root        ocfl.Root
 	Work        bucket.Bucket
 	Identity    identity.Resolver
@@ -70,6 +74,7 @@ func (a *API) Handler() http.Handler {
 	a.actions(h)
 	a.bulk(h)
 	a.objects(h)
+	a.searching(h)
 	a.reindexing(h)
 	a.collections(h)
 	if err := complete(h); err != nil {

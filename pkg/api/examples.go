@@ -52,6 +52,10 @@ var objectExample = v1.Object{
 	Created: timeExample, Modified: timeExample, InventoryDigest: sha512Example,
 }
 
+var foundExample = v1.Found{
+	Items: []v1.Object{objectExample}, Total: 1, Collections: []v1.CollectionCount{{Name: "maps", Objects: 1}},
+}
+
 var versionExample = v1.Version{
 	Version: 1, Created: timeExample, Job: jobID, Files: 8, Bytes: 3151872, InventoryDigest: sha512Example,
 }

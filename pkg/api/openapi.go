@@ -70,6 +70,18 @@ var parameters = map[string]parameter{
 	"n":          {"The number of the version, from 1.", ""},
 	"path":       {"The path of the file in the version.", "producer/map.tif"},
 
+	"query": {"What to search for: words, \"several words\" that follow each other, beginnings of words with a *, " +
+		"and fields, all of which must be found; with a - in front, must not be found. The fields are title, " +
+		"creator, collection, date, id, ark and file. A date can be a range.",
+		"harbour creator:blunt date:1800..1899"},
+	"sort": {"The order: by relevance, the best first; by title; by date, the earliest first; by modified, the " +
+		"last changed first.", "relevance"},
+	"limit": {"How many objects a page has at most.", ""},
+	"by":    {"Which list: by title, by date, by creator or by collection.", "title"},
+	"from":  {"Begin at this title, date, creator or collection.", "harb"},
+
+	"browseObjects collection": {"Only this collection. Requires the list by collection.", "maps"},
+
 	"getCollection name":        {"The name of the collection.", "maps"},
 	"putCollection name":        {"The name of the collection.", "maps"},
 	"listCollectionEvents name": {"The name of the collection.", "maps"},

@@ -119,6 +119,16 @@ var operations = map[string]about{
 		answer: v1.List[v1.Object]{Items: []v1.Object{objectExample}, Cursor: cursorExample},
 		description: "By `ark`; by `collection` and `localId`; or all of a `collection`, last changed first, 50 " +
 			"to a page."},
+	"searchObjects": {tag: "Objects", answer: foundExample,
+		description: "Words are found in titles, creators, dates, ids, names of files, and all other elements of " +
+			"the description of the newest version, whatever their case and diacritics. A query that cannot be read " +
+			"is refused with the position of the error. A stored version is usually found within seconds."},
+	"browseObjects": {tag: "Objects",
+		answer: v1.List[v1.BrowseEntry]{Items: []v1.BrowseEntry{{Value: "Map of the harbour", Object: objectExample}},
+			Cursor: cursorExample},
+		description: "All objects: by title; by date and title; once for each creator; or by collection and title, " +
+			"50 to a page. The order of texts is that of the Unicode Collation Algorithm, without regard to case and " +
+			"diacritics; numbers are ordered by value. Objects without a title, date or creator are last."},
 	"getObject": {tag: "Objects", refusals: []problemType{notFound}, answer: objectExample,
 		description: "The current state of the object. An ARK is given by its two parts:  `ark:/99999/fk4x` is at " +
 			"`/v1/objects/99999/fk4x`."},

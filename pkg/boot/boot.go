@@ -46,6 +46,7 @@ import (
 	"archivist/pkg/ocfl"
 	"archivist/pkg/provenance"
 	"archivist/pkg/queue"
+	"archivist/pkg/search"
 	"archivist/pkg/secretsmanager"
 	"archivist/pkg/ses"
 	"archivist/pkg/sqs"
@@ -88,6 +89,7 @@ type System struct {
 	sqs        *awssqs.Client
 	metrics    *cloudwatch.Metrics
 	crashes    *crash.Injector
+	remote     search.Index // in an OpenSearch domain, or nil
 }
 
 // Env reads a variable of the environment, "" when it is not set.
@@ -166,7 +168,8 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 
 	s.api = &api.API{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root, Work: work,
 		Identity: s.stages.Identity(), Log: s.log,
-		Archive: provenance.Archive{NAAN: s.env(EnvNAAN), Version: version()}}
+		Browse: s.browse(), Archive: provenance.Archive{NAAN: s.env(EnvNAAN), Version: version()}}
+	s.remote = s.domain(cfg)
 	return nil
 }
 

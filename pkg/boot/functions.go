@@ -35,6 +35,7 @@ func (s *System) AdminAction() *lambda.AdminAction {
 }
 
 // API is the function of the API.
-func (s *System) API() http.Handler {
+func (s *System) API(open OpenIndex) http.Handler {
+	s.api.Index = s.index(open)
 	return &lambda.API{Routes: s.api.Handler(), Now: s.queue.Now, Metrics: s.metrics, Log: s.log}
 }

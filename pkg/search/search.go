@@ -19,8 +19,12 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
+	"archivist/pkg/bucket"
 	"archivist/pkg/fault"
+	"archivist/pkg/lease"
+	"archivist/pkg/table"
 )
 
 // Index keeps the documents of objects, and finds them.
@@ -31,6 +35,14 @@ type Index interface {
 	Update(ctx context.Context, changed []Change, read Reader) error
 	// Search returns a page of the objects that a request selects.
 	Search(ctx context.Context, r Request) (Result, error)
+}
+
+// Parts are what an index in a bucket is made of.
+type Parts struct {
+	Table  *table.Table
+	Bucket bucket.Bucket
+	Leases *lease.Store
+	Now    func() time.Time
 }
 
 // Change is an object that may have changed. Version is that of its newest known event.

@@ -19,6 +19,8 @@ package embedded
 import (
 	"context"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -47,6 +49,12 @@ type Index struct {
 	mu    sync.Mutex // for what follows, and for the files of Dir
 	open  *opened
 	begun bool // what a process before has left is removed
+}
+
+// Open makes the index of objects of a deployment. Its folder is on the disk of the function.
+func Open(p search.Parts) search.Index {
+	return &Index{Name: "objects", Table: p.Table, Bucket: p.Bucket, Leases: p.Leases, Now: p.Now, Wait: backoff.Sleep,
+		Dir: filepath.Join(os.TempDir(), "search")}
 }
 
 // MaxBytes is how large a snapshot may be by default. A function has 512 MB of disk, which

@@ -74,9 +74,13 @@ func fields() (*mapping.IndexMappingImpl, error) {
 
 // stored is a document with the names of the fields.
 func stored(b search.Body) map[string]any {
-	return map[string]any{search.FieldARK: b.ARK, search.FieldCollection: b.Collection, search.FieldTitle: b.Title,
+	out := map[string]any{search.FieldARK: b.ARK, search.FieldCollection: b.Collection, search.FieldTitle: b.Title,
 		search.FieldCreator: b.Creator, search.FieldDate: b.Date, search.FieldFile: b.File, search.FieldID: b.ID,
-		anyName: b.Any, dayName: b.Day, titleName: b.TitleKey, modifiedName: float64(b.Modified)}
+		anyName: b.Any, titleName: b.TitleKey, modifiedName: float64(b.Modified)}
+	if b.Day != "" {
+		out[dayName] = b.Day
+	}
+	return out
 }
 
 // create makes an empty index in a folder that does not exist.

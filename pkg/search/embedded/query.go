@@ -9,6 +9,7 @@ import (
 	found "github.com/blevesearch/bleve/v2/search"
 	"github.com/blevesearch/bleve/v2/search/query"
 
+	"archivist/pkg/fault"
 	"archivist/pkg/search"
 )
 
@@ -35,6 +36,9 @@ func (x *Index) Search(ctx context.Context, r search.Request) (out search.Result
 	request.Sort = order
 	request.SearchAfter = after
 	request.AddFacet(collectionsName, bleve.NewFacetRequest(search.FieldCollection, search.MaxFacets))
+	if err := request.Validate(); err != nil {
+		return out, fault.New(fault.Invalid, "invalid cursor: %w", err)
+	}
 	answer, err := index.SearchInContext(ctx, request)
 	if err != nil {
 		return out, fmt.Errorf("search: %w", err)

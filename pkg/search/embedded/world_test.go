@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,6 +19,7 @@ import (
 	"archivist/pkg/lease"
 	"archivist/pkg/search"
 	"archivist/pkg/search/embedded"
+	"archivist/pkg/search/searchtest"
 	"archivist/pkg/table/tabletest"
 )
 
@@ -29,19 +28,19 @@ const bucketName = "derived"
 // world is a table, a bucket, a clock, and the state of the objects that are indexed.
 type world struct {
 	testing.TB
+	searchtest.State
 	rows *tabletest.Fake
 	twin *buckettest.Twin
 
-	mu      sync.Mutex
-	now     time.Time
-	began   time.Time // if set, the clock runs, and fast
-	objects map[string]*search.Document
-	ids     atomic.Int64
+	mu    sync.Mutex
+	now   time.Time
+	began time.Time // if set, the clock runs, and fast
+	ids   atomic.Int64
 }
 
 func newWorld(t testing.TB) *world {
 	return &world{TB: t, rows: tabletest.New(), twin: buckettest.New(t.TempDir()),
-		now: time.UnixMilli(1_800_000_000_000), objects: map[string]*search.Document{}}
+		now: time.UnixMilli(1_800_000_000_000)}
 }
 
 // calls counts the requests of a process, and lets it die at one of them.
@@ -120,58 +119,18 @@ func (w *world) wait(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// put changes the state of an object; nil removes it.
-func (w *world) put(ark string, d *search.Document) search.Change {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if d == nil {
-		delete(w.objects, ark)
-	} else {
-		d.ARK = ark
-		w.objects[ark] = d
-	}
-	return search.Change{ARK: ark}
-}
-
-func (w *world) read(_ context.Context, ark string) (*search.Document, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.objects[ark], nil
-}
-
 // update makes the index have the changes, or fails the test.
 func (w *world) update(x search.Index, changed ...search.Change) {
 	w.Helper()
-	if err := x.Update(w.Context(), changed, w.read); err != nil {
-		w.Fatal(err)
-	}
+	searchtest.Update(w, x, &w.State, changed...)
 }
 
-// find returns the last parts of the ARKs of a page, as text.
 func (w *world) find(x search.Index, query, order string) string {
 	w.Helper()
-	return strings.Join(names(w.search(x, query, order, 0, "").ARKs), " ")
+	return searchtest.Find(w, x, query, order)
 }
 
-func names(arks []string) []string {
-	out := slices.Clone(arks)
-	for i, ark := range out {
-		out[i] = ark[strings.LastIndex(ark, "/")+1:]
-	}
-	return out
-}
-
-func (w *world) search(x search.Index, query, order string, limit int, after string) search.Result {
+func (w *world) total(x search.Index, query string) int {
 	w.Helper()
-	q, err := search.ParseQuery(query)
-	if err != nil {
-		w.Fatalf("%s: %v", query, err)
-	}
-	found, err := x.Search(w.Context(), search.Request{Query: q, Order: order, Limit: limit, After: after})
-	if err != nil {
-		w.Fatalf("%s: %v", query, err)
-	}
-	return found
+	return searchtest.Search(w, x, query, "", 0, "").Total
 }
-
-func ark(name any) string { return fmt.Sprint("ark:/99999/", name) }

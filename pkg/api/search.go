@@ -1,0 +1,87 @@
+package api
+
+import (
+	"context"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/browse"
+	"archivist/pkg/fault"
+	"archivist/pkg/inventory"
+	"archivist/pkg/search"
+)
+
+// SearchInput is a search for objects.
+type SearchInput struct {
+	Query  string `query:"query" required:"true"`
+	Sort   string `query:"sort" enum:"relevance,title,date,modified" default:"relevance"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"50" default:"50"`
+	Cursor string `query:"cursor"`
+}
+
+// BrowseInput names a list of objects and a page of it.
+type BrowseInput struct {
+	By         string `query:"by" required:"true" enum:"title,date,creator,collection"`
+	From       string `query:"from" maxLength:"200"`
+	Collection string `query:"collection"`
+	Limit      int    `query:"limit" minimum:"1" maximum:"50" default:"50"`
+	Cursor     string `query:"cursor"`
+}
+
+func (a *API) searching(h huma.API) {
+	get(a, h, "/v1/search", "searchObjects", "Search for objects", a.search)
+	get(a, h, "/v1/browse", "browseObjects", "Browse the objects", a.browse)
+}
+
+func (a *API) search(ctx context.Context, in *SearchInput) (out v1.Found, err error) {
+	out.Items = []v1.Object{}
+	q, err := search.ParseQuery(in.Query)
+	if err != nil {
+		return out, err
+	}
+	found, err := a.Index.Search(ctx, search.Request{Query: q, Order: in.Sort, Limit: in.Limit, After: in.Cursor})
+	if err != nil {
+		return out, err
+	}
+	for _, ark := range found.ARKs {
+		o, err := a.row(ctx, ark)
+		if err != nil {
+			return out, err
+		}
+		if o != nil {
+			out.Items = append(out.Items, wireObject(o))
+		}
+	}
+	out.Total, out.Cursor = found.Total, found.Cursor
+	for _, c := range found.Collections {
+		out.Collections = append(out.Collections, v1.CollectionCount{Name: c.Collection, Objects: c.Objects})
+	}
+	return out, nil
+}
+
+func (a *API) browse(ctx context.Context, in *BrowseInput) (v1.List[v1.BrowseEntry], error) {
+	out := v1.List[v1.BrowseEntry]{Items: []v1.BrowseEntry{}}
+	page, next, err := a.Browse.Read(ctx, browse.Page{By: in.By, From: in.From, In: in.Collection, Limit: in.Limit,
+		Cursor: in.Cursor})
+	out.Cursor = next
+	for _, e := range page {
+		o, err := a.row(ctx, e.Owner)
+		if err != nil {
+			return out, err
+		}
+		if o != nil {
+			out.Items = append(out.Items, v1.BrowseEntry{Value: e.Value, Object: wireObject(o)})
+		}
+	}
+	return out, err
+}
+
+// row is the row of an object that an index or a list has, nil if it was deleted meanwhile.
+func (a *API) row(ctx context.Context, ark string) (*inventory.Object, error) {
+	o, err := a.Inventory.Object(ctx, ark)
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	return o, err
+}

@@ -1,0 +1,100 @@
+package api_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"archivist/pkg/api"
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/browse"
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/inventory"
+	"archivist/pkg/search"
+	"archivist/pkg/table"
+	"archivist/pkg/table/tabletest"
+)
+
+// finder is an index that finds the same objects for every query.
+type finder struct {
+	search.Index
+	asked search.Request
+	found search.Result
+}
+
+func (f *finder) Search(_ context.Context, r search.Request) (search.Result, error) {
+	f.asked = r
+	return f.found, nil
+}
+
+// searchable serves the API with two objects.
+func searchable(t *testing.T, f *finder) *v1.Client {
+	tb := tabletest.Open(t)
+	lists := browse.Store{Table: tb, NewID: func() string { return "id" }}
+	for name, title := range map[string]string{"x": "Zwolle", "y": "Antwerp"} {
+		ark := "ark:/99999/" + name
+		k := event.Subject{Type: event.Object, ID: ark}.Key()
+		tx := tb.Begin("tx" + name)
+		tx.Insert(&inventory.Object{Head: table.Head{PK: k.PK, SK: k.SK}, ARK: ark, Collection: "maps", Title: title})
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := lists.Update(t.Context(), ark); err != nil {
+			t.Fatal(err)
+		}
+	}
+	srv := httptest.NewServer((&api.API{Inventory: inventory.Store{Table: tb}, Index: f, Browse: lists,
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil))}).Handler())
+	t.Cleanup(srv.Close)
+	return &v1.Client{URL: srv.URL, HTTP: srv.Client()}
+}
+
+// TestSearch: what is found is shown from the rows, in the order of the index, without what was
+// deleted meanwhile. A query that cannot be read is refused with the position.
+func TestSearch(t *testing.T) {
+	f := &finder{found: search.Result{ARKs: []string{"ark:/99999/x", "ark:/99999/gone", "ark:/99999/y"}, Total: 3,
+		Collections: []search.Count{{Collection: "maps", Objects: 3}}}}
+	c := searchable(t, f)
+	out, err := c.Search(t.Context(), "title:zwolle map*", v1.ByDate, 0)
+	if err != nil || len(out.Items) != 2 || out.Items[0].Title != "Zwolle" || out.Items[1].Title != "Antwerp" ||
+		out.Total != 3 || out.Collections[0] != (v1.CollectionCount{Name: "maps", Objects: 3}) {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if f.asked.Query.String() != `title:"zwolle" map*` || f.asked.Order != search.ByDate || f.asked.Limit != 50 {
+		t.Errorf("the index was asked for %+v", f.asked)
+	}
+	for query, want := range map[string]string{"map titel:x": "character 5", "": "", `"map`: "quotation mark"} {
+		_, err := c.Search(t.Context(), query, "", 0)
+		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", query, err)
+		}
+	}
+	if _, err := c.Search(t.Context(), "map", "size", 0); !fault.Is(err, fault.Invalid) {
+		t.Errorf("an unknown order: %v", err)
+	}
+}
+
+// TestBrowse: a list has the objects in its order, from a value on.
+func TestBrowse(t *testing.T) {
+	c := searchable(t, &finder{})
+	all, err := c.Browse(t.Context(), "title", "", "", 0)
+	if err != nil || len(all) != 2 || all[0].Value != "Antwerp" || all[1].Object.ARK != "ark:/99999/x" {
+		t.Errorf("%+v, %v", all, err)
+	}
+	from, err := c.Browse(t.Context(), "title", "b", "", 0)
+	if err != nil || len(from) != 1 || from[0].Value != "Zwolle" {
+		t.Errorf("%+v, %v", from, err)
+	}
+	if one, err := c.Browse(t.Context(), "collection", "", "maps", 1); err != nil || len(one) != 1 {
+		t.Errorf("%+v, %v", one, err)
+	}
+	for _, bad := range [][2]string{{"size", ""}, {"title", "maps"}} {
+		if _, err := c.Browse(t.Context(), bad[0], "", bad[1], 0); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%v: %v", bad, err)
+		}
+	}
+}

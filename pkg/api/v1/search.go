@@ -1,0 +1,82 @@
+package v1
+
+import "context"
+
+// Found is a page of the objects that a search found.
+type Found struct {
+	// The objects, in the order of the search.
+	Items []Object `json:"items"`
+	// How many objects were found, on all pages.
+	Total int `json:"total" example:"12"`
+	// How many of them are in each collection, the largest first, at most 20.
+	Collections []CollectionCount `json:"collections,omitempty"`
+	// The cursor of the next page. Absent on the last page.
+	Cursor string `json:"cursor,omitempty"`
+}
+
+// CollectionCount is how many of the objects found are in a collection.
+type CollectionCount struct {
+	// The name of the collection.
+	Name string `json:"name" example:"maps"`
+	// The number of objects.
+	Objects int `json:"objects" example:"12"`
+}
+
+// BrowseEntry is an object in a list of all objects.
+type BrowseEntry struct {
+	// What it is listed by: its title, its date, one of its creators, or its collection. Absent at the end of a
+	// list, for objects that have none.
+	Value string `json:"value,omitempty" example:"Map of the harbour"`
+	// The object.
+	Object Object `json:"object"`
+}
+
+// Orders of a search.
+const (
+	ByRelevance = "relevance"
+	ByTitle     = "title"
+	ByDate      = "date"
+	ByModified  = "modified"
+)
+
+// Search finds objects. The order is one of the above, or "".
+func (c *Client) Search(ctx context.Context, text, order string, limit int) (out Found, err error) {
+	out.Items = []Object{}
+	for cursor := ""; ; {
+		page, err := get[Found](ctx, c, "/v1/search"+query("query", text, "sort", order, "cursor", cursor))
+		if err != nil {
+			return out, err
+		}
+		page.Items = append(out.Items, page.Items...)
+		out = page
+		if limit > 0 && len(out.Items) >= limit {
+			out.Items = out.Items[:limit]
+			return out, nil
+		}
+		cursor = page.Cursor
+		if cursor == "" {
+			return out, nil
+		}
+	}
+}
+
+// Browse reads the list of all objects by title, date, creator or collection: from a value
+// on, or only that of one collection.
+func (c *Client) Browse(ctx context.Context, by, from, collection string, limit int) ([]BrowseEntry, error) {
+	all := []BrowseEntry{}
+	for cursor := ""; ; {
+		page, err := get[List[BrowseEntry]](ctx, c, "/v1/browse"+query("by", by, "from", from, "collection", collection,
+			"cursor", cursor))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Items...)
+		if limit > 0 && len(all) >= limit {
+			return all[:limit], nil
+		}
+		cursor = page.Cursor
+		if cursor == "" {
+			return all, nil
+		}
+	}
+}
