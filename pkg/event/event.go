@@ -140,6 +140,9 @@ type Origin struct {
 	Modules []envelope.Module // that took part
 	Request string
 	Cause   envelope.Cause
+
+	// Staged is the transaction of an event that was staged before. Package eventlog sets it.
+	Staged envelope.Transaction
 }
 
 type originKey struct{}
@@ -185,6 +188,10 @@ func Append(tx *table.Tx, s Subject, version int64, e New) error {
 		o := OriginOf(ctx)
 		row.Software, row.Modules, row.Request, row.Cause = o.Version, o.Modules, o.Request, o.Cause
 		row.TxIndex, row.TxCount = index, count
+		if o.Staged.Count > 0 {
+			row.Tx, row.TxIndex, row.TxCount = o.Staged.ID, o.Staged.Index, o.Staged.Count
+			row.ID = fmt.Sprintf("%s.%d", row.Tx, row.TxIndex)
+		}
 		tx.Insert(row)
 	})
 	tx.Prove(row.Key())

@@ -17,11 +17,12 @@ const Grace = 30 * time.Second
 const sweepRows = 200
 
 // Sweep places events that have waited for longer than Grace, because what should have woken the
-// relay was lost or refused, and those of earlier releases. It stops at a time, and returns what
+// relay was lost or refused, and those of earlier releases. It finishes stages, and removes
+// abandoned ones. It stops at a time, and returns what
 // it placed. An error names the subjects whose events cannot be placed; the others are placed
 // all the same.
 func (l *Log) Sweep(ctx context.Context, until time.Time) (placed []envelope.Event, err error) {
-	var errs []error
+	errs := []error{l.sweepStages(ctx, until)}
 	for shard := range event.UnplacedShards {
 		got, err := l.sweepShard(ctx, shard, until)
 		placed, errs = append(placed, got...), append(errs, err)
