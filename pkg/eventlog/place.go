@@ -128,19 +128,36 @@ func (l *Log) round(ctx context.Context, backlogs []*backlog) (placed []envelope
 	return placed, nil
 }
 
-// append places events in a partition, in transactions of as many as fit. A Stale means that
-// another was first, or that the log was split.
+// append places events in a partition, in transactions of as many as fit. If another relay was
+// first in the partition, only the head is read again. A Stale means that another was first with one
+// of these events, or that the log was split.
 func (l *Log) append(ctx context.Context, log string, part int, partition string, all []entry) (placed []envelope.Event,
 	err error) {
 	h, err := l.head(ctx, log, part, partition)
-	for err == nil && len(all) > 0 {
-		var got []envelope.Event
+	for tries := 1; err == nil && len(all) > 0; {
 		n := fitting(all)
+		var got []envelope.Event
 		got, err = l.commit(ctx, &h, partition, all[:n])
-		placed = append(placed, got...)
-		all = all[n:]
+		switch {
+		case err == nil:
+			placed, all, tries = append(placed, got...), all[n:], 1
+		case overtaken(err, all[:n]) && tries < maxTries:
+			if err = l.Table.Wait(ctx, waits.Delay(tries, l.Table.Jitter)); err == nil {
+				h, err = l.head(ctx, log, part, partition)
+			}
+			tries++
+		}
 	}
 	return placed, err
+}
+
+// overtaken reports whether a placement failed although none of its events has a place.
+func overtaken(err error, some []entry) bool {
+	var failed *table.ConditionError
+	if !errors.As(err, &failed) {
+		return false
+	}
+	return !slices.ContainsFunc(some, func(e entry) bool { return failed.Failed(e.row.Key()) })
 }
 
 // head reads the head of a partition. If the log was split meanwhile, it learns that, and
