@@ -55,7 +55,9 @@ type API struct {
 	Work        bucket.Bucket
 	Identity    identity.Resolver
 	Archive     provenance.Archive // for histories in PREMIS
-	Log         *slog.Logger
+	// EventArchive is the archive of events; nil if there is none.
+	EventArchive Verifier
+	Log          *slog.Logger
 
 	mu    sync.Mutex
 	known map[string]*ocfl.Stored // cached inventories
@@ -76,6 +78,7 @@ func (a *API) Handler() http.Handler {
 	a.objects(h)
 	a.searching(h)
 	a.reindexing(h)
+	a.verifying(h)
 	a.collections(h)
 	if err := complete(h); err != nil {
 		panic(err) // a route has no description: every test of a handler fails

@@ -165,6 +165,13 @@ var operations = map[string]about{
 	"listStorageEvents": {tag: "Operation",
 		answer:      events(v1.EventStoragePaused, "Queue", `{"reason": "Maintenance of the network."}`),
 		description: "When the storage was paused and resumed, by whom and why, oldest first."},
+	"verifyEvents": {tag: "Operation",
+		answer: v1.EventsVerified{Files: 31, Events: 12000, Findings: []v1.ArchiveFinding{{Partition: "maps",
+			File:    "epoch-1/maps/0.0/2026-11-22-000000000001.jsonl",
+			Problem: "line 12: the event does not have its SHA-256"}}},
+		description: "Checks for some seconds that the archive of events is as it was written: that no file and no " +
+			"event is missing, and that none was changed. If the response has a `cursor`, repeat the request with it " +
+			"to continue."},
 	"reindex": {tag: "Operation", refusals: []problemType{notFound, conflict, changed},
 		answer: v1.Reindexed{Objects: 1000, Changed: 2, Cursor: "a0"},
 		description: "Restores rows that are missing in the table, from the storage root alone, for some " +
