@@ -6,7 +6,9 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsstepfunctions"
 	"github.com/aws/jsii-runtime-go"
 
+	"archivist/pkg/boot"
 	"archivist/pkg/cloudwatch"
+	"archivist/pkg/consumer"
 	"archivist/pkg/queue"
 )
 
@@ -36,7 +38,8 @@ func (w watch) props() *awscloudwatch.AlarmProps {
 // (Amazon CloudWatch Pricing).
 func (a *App) newAlarms(s Settings) {
 	topic := newTopic(a.Stack, s)
-	for _, list := range [][]watch{a.watchScheduler(), watchItems(), a.watchServices(), a.watchAdmin(), watchMail(s)} {
+	for _, list := range [][]watch{a.watchScheduler(), watchItems(), a.watchServices(), a.watchAdmin(), watchMail(s),
+		watchEvents()} {
 		for _, w := range list {
 			awscloudwatch.NewAlarm(a.Stack, jsii.String(w.id), w.props()).AddAlarmAction(topic)
 		}
@@ -56,7 +59,8 @@ func (a *App) watchScheduler() []watch {
 			says:   "The scheduler fails: no job is admitted, and nothing is repaired",
 			metric: a.Scheduler.MetricErrors(nil), above: 2, periods: 3},
 		{id: "DeadWake",
-			says:   "Wake-ups of the scheduler became dead letters; purge them once the scheduler runs",
+			says: "Wake-ups of the scheduler, the relay or a consumer became dead letters; they tell what fails, " +
+				"and are to be purged",
 			metric: a.WakeDead.MetricApproximateNumberOfMessagesVisible(nil), periods: 1},
 	}
 }
@@ -151,6 +155,20 @@ func (a *App) watchAdmin() []watch {
 		says: "Actions and bulk operations fail at each try: AWS refuses a call or is not available, or there " +
 			"is a defect; the log of the function admin says why",
 		metric: errors, above: 5, periods: 1}}
+}
+
+// watchEvents are two alarms for all that can be wrong with consumers of events; the list of
+// consumers says what it is. A wake-up of the relay or of a consumer that fails is a dead letter.
+func watchEvents() []watch {
+	return []watch{
+		{id: "ConsumerLag",
+			says:   "A consumer of events has been more than an hour behind for 15 minutes",
+			metric: own(consumer.MetricLag, "Maximum", 5), above: 3600, periods: 3},
+		{id: "EventProblems",
+			says: "Events wait for a person: they are parked, they stop a consumer, or consumers cause each other's " +
+				"events without end",
+			metric: own(boot.EventProblems, "Maximum", 15), periods: 1},
+	}
 }
 
 // watchMail raises alarms before SES does something: it reviews an account from 5 % of

@@ -37,6 +37,9 @@ type App struct {
 	Scheduler awslambda.Function
 	API       awslambda.Function
 	Admin     awslambda.Function // of the state machine admin-action
+	Relay     awslambda.Function // gives events their places in the log
+	Consumer  awslambda.Function // in which consumers of events run
+	Bus       awsevents.EventBus // of public events
 	Rest      awsapigateway.RestApi
 }
 
@@ -46,7 +49,7 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 		Description:           jsii.String("Archivist: queues, functions, state machines, API"),
 		TerminationProtection: jsii.Bool(!p.Settings.Local)}),
 		Machines: map[string]awsstepfunctions.StateMachine{}}
-	p.Data = p.Data.On(a.Stack, p.Settings.Table)
+	p.Data = p.Data.On(a.Stack, p.Settings)
 	a.Data = p.Data
 
 	timing := ingest.Timings[p.Settings.Timing]
@@ -68,8 +71,9 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 		st.newHandler(a.Stack, base, timing.Times(st.Stage))
 		a.grantStage(st, base)
 	}
+	a.newEvents(base, timing)
 	a.newScheduler(base, timing)
-	a.newAPI(base)
+	a.newAPI(base.with(map[string]*string{boot.EnvConsumer: a.Consumer.FunctionName()}))
 
 	a.newAlarms(p.Settings)
 	if !p.Settings.Local {
@@ -106,15 +110,18 @@ func (a *App) newScheduler(p FunctionProps, timing ingest.Timing) {
 	wake := &awslambdaeventsources.SqsEventSourceProps{
 		BatchSize: jsii.Number(10), ReportBatchItemFailures: jsii.Bool(true), MaxConcurrency: jsii.Number(2)}
 	a.Scheduler.AddEventSource(awslambdaeventsources.NewSqsEventSource(a.Wake, wake))
-	target := func() *[]awsevents.IRuleTarget {
-		return &[]awsevents.IRuleTarget{awseventstargets.NewLambdaFunction(a.Scheduler,
-			&awseventstargets.LambdaFunctionProps{DeadLetterQueue: a.WakeDead, RetryAttempts: jsii.Number(2)})}
+	target := func(f awslambda.Function) awsevents.IRuleTarget {
+		return awseventstargets.NewLambdaFunction(f,
+			&awseventstargets.LambdaFunctionProps{DeadLetterQueue: a.WakeDead, RetryAttempts: jsii.Number(2)})
 	}
+	// One rule: when it is off, the alarm on the scheduler's silence tells for both.
 	awsevents.NewRule(a.Stack, jsii.String("EachMinute"), &awsevents.RuleProps{
-		Schedule: awsevents.Schedule_Rate(minutes(1)), Targets: target()})
+		Schedule: awsevents.Schedule_Rate(minutes(1)),
+		Targets:  &[]awsevents.IRuleTarget{target(a.Scheduler), target(a.Relay)}})
 	aborted := map[string]any{"status": []string{"ABORTED"},
 		"stateMachineArn": []*string{a.Machines[queue.MachineJob].StateMachineArn()}}
-	awsevents.NewRule(a.Stack, jsii.String("Stopped"), &awsevents.RuleProps{Targets: target(),
+	awsevents.NewRule(a.Stack, jsii.String("Stopped"), &awsevents.RuleProps{
+		Targets: &[]awsevents.IRuleTarget{target(a.Scheduler)},
 		EventPattern: &awsevents.EventPattern{Source: jsii.Strings("aws.states"),
 			DetailType: jsii.Strings("Step Functions Execution Status Change"), Detail: &aborted}})
 }
@@ -191,10 +198,12 @@ func (a *App) mailers() []awslambda.Function {
 
 func (a *App) outputs(d *Data) {
 	for name, v := range map[string]*string{"tableName": d.Table.TableName(), "storageBucket": d.Storage.BucketName(),
-		"workBucket":        d.Work.BucketName(),
+		"workBucket": d.Work.BucketName(), "eventsBucket": d.Events.BucketName(),
+		"derivedBucket":     d.Derived.BucketName(),
 		"jobMachine":        a.Machines[queue.MachineJob].StateMachineArn(),
 		"batchMachine":      a.Machines[queue.MachineBatch].StateMachineArn(),
-		"schedulerFunction": a.Scheduler.FunctionName()} {
+		"schedulerFunction": a.Scheduler.FunctionName(), "relayFunction": a.Relay.FunctionName(),
+		"consumerFunction": a.Consumer.FunctionName(), "bus": a.Bus.EventBusName()} {
 		awscdk.NewCfnOutput(a.Stack, jsii.String(name), &awscdk.CfnOutputProps{Value: v})
 	}
 	for _, st := range a.Stages {

@@ -7,6 +7,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/jsii-runtime-go"
 
+	"archivist/pkg/boot"
+	"archivist/pkg/consumer"
 	"archivist/pkg/queue"
 )
 
@@ -34,6 +36,12 @@ func (a *App) newDashboard() {
 			a.WakeDead.MetricApproximateNumberOfMessagesVisible(nil)}),
 		graph("API", metrics{a.Rest.MetricCount(nil), a.Rest.MetricServerError(nil)},
 			metrics{a.API.MetricDuration(nil)}),
+	)
+	d.AddWidgets(
+		graph("Consumers of events: behind (s)", metrics{own(consumer.MetricLag, "Maximum", 5)}, nil),
+		graph("Events that wait for a person", metrics{own(boot.EventProblems, "Maximum", 5)}, nil),
+		graph("Relay", metrics{a.Relay.MetricDuration(nil)}, metrics{a.Relay.MetricErrors(nil)}),
+		graph("Consumers", metrics{a.Consumer.MetricDuration(nil)}, metrics{a.Consumer.MetricErrors(nil)}),
 	)
 	var groups []*string
 	for _, st := range a.Stages {

@@ -19,6 +19,8 @@ type Data struct {
 	Table   awsdynamodb.ITable
 	Storage awss3.Bucket
 	Work    awss3.Bucket
+	Events  awss3.Bucket // the archive of the event log
+	Derived awss3.Bucket // what is made from other data, and can be made again
 }
 
 // NewData makes the data stack.
@@ -34,6 +36,7 @@ func NewData(scope constructs.Construct, id string, s Settings) *Data {
 	// Guide, "Get exported outputs from a deployed CloudFormation stack").
 	d.Stack.ExportValue(own.TableName(), nil)
 	d.Stack.ExportValue(own.TableArn(), nil)
+	d.Stack.ExportValue(own.TableStreamArn(), nil)
 	// An upload may go on for days, also after a requeue. If it is older, its job is gone.
 	unfinished := &awss3.LifecycleRule{Id: jsii.String("unfinished-uploads"),
 		AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(s.Limits.FailedDays + 30)),
@@ -48,14 +51,19 @@ func NewData(scope constructs.Construct, id string, s Settings) *Data {
 		{Id: jsii.String("old-versions"), NoncurrentVersionExpiration: awscdk.Duration_Days(jsii.Number(1)),
 			ExpiredObjectDeleteMarker: jsii.Bool(true), Enabled: jsii.Bool(true)},
 	})
-	d.Storage.AddToResourcePolicy(neverDeleteVersions(d.Storage))
+	d.Events = newBucket(d.Stack, "Events", s, true, &[]*awss3.LifecycleRule{unfinished})
+	d.Derived = newBucket(d.Stack, "Derived", s, false, &[]*awss3.LifecycleRule{unfinished})
+	for _, b := range []awss3.Bucket{d.Storage, d.Events} {
+		b.AddToResourcePolicy(neverDeleteVersions(b))
+	}
 	return d
 }
 
 // On returns what the app stack works on: d, or d with a table that was restored
-// under another name, with the same indexes.
-func (d *Data) On(app awscdk.Stack, name string) *Data {
-	if name == "" {
+// under another name, with the same indexes. Such a table has no stream until one is made for
+// it ("Restoring a table to a point in time"); the settings then name it.
+func (d *Data) On(app awscdk.Stack, s Settings) *Data {
+	if s.Table == "" {
 		return d
 	}
 	var indexes []string
@@ -63,8 +71,12 @@ func (d *Data) On(app awscdk.Stack, name string) *Data {
 		indexes = append(indexes, ix.Name)
 	}
 	other := *d
-	other.Table = awsdynamodb.Table_FromTableAttributes(app, jsii.String("Restored"), &awsdynamodb.TableAttributes{
-		TableName: jsii.String(name), GlobalIndexes: jsii.Strings(indexes...)})
+	attributes := &awsdynamodb.TableAttributes{TableName: jsii.String(s.Table),
+		GlobalIndexes: jsii.Strings(indexes...)}
+	if s.TableStream != "" {
+		attributes.TableStreamArn = jsii.String(s.TableStream)
+	}
+	other.Table = awsdynamodb.Table_FromTableAttributes(app, jsii.String("Restored"), attributes)
 	return &other
 }
 

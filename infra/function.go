@@ -42,7 +42,8 @@ func (p FunctionProps) with(env map[string]*string) FunctionProps {
 func newFunction(scope constructs.Construct, id string, p FunctionProps) awslambda.Function {
 	env := map[string]*string{
 		boot.EnvTable: p.Data.Table.TableName(), boot.EnvStorage: p.Data.Storage.BucketName(),
-		boot.EnvWork:   p.Data.Work.BucketName(),
+		boot.EnvWork: p.Data.Work.BucketName(), boot.EnvEvents: p.Data.Events.BucketName(),
+		boot.EnvDerived: p.Data.Derived.BucketName(), boot.EnvTargets: jsii.String(p.Settings.targets()),
 		boot.EnvTiming: jsii.String(p.Settings.Timing), boot.EnvLimits: jsii.String(p.Settings.Limits.String()),
 		boot.EnvNAAN: jsii.String(p.Settings.NAAN), boot.EnvShoulder: jsii.String(p.Settings.Shoulder),
 	}

@@ -155,12 +155,47 @@ func (a *App) grantAPI(p FunctionProps) {
 	grantObjects(a.API, p.Data.Work, workspace.Reports+"*", get)
 	grantObjects(a.API, p.Data.Work, workspace.Jobs+"*", get) // what a job at Storing has prepared
 	allow(a.API, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
+	allow(a.API, []string{"lambda:InvokeFunction"}, a.Consumer.FunctionArn()) // a consumer that goes on
 	grantMetrics(a.API)
 	for _, m := range a.Machines {
 		allow(a.API, []string{"states:StartExecution"}, m.StateMachineArn())
 	}
 	// A person can fail a job, whose execution is then stopped.
 	a.Machines[queue.MachineJob].GrantExecution(a.API, jsii.String("states:StopExecution"))
+}
+
+// grantRelay lets the relay place events of every subject, and wake consumers.
+func (a *App) grantRelay(p FunctionProps) {
+	grantRows(a.Relay, p.Data, nil)
+	grantSearch(a.Relay, p.Data, "work")
+	grantObjects(a.Relay, p.Data.Events, "*", get)
+	allow(a.Relay, []string{"lambda:InvokeFunction"}, a.Consumer.FunctionArn())
+	grantMetrics(a.Relay)
+}
+
+// grantConsumer lets the function of the consumers do what those that ship do, call the targets
+// that the settings name, and invoke itself.
+func (a *App) grantConsumer(p FunctionProps) {
+	f := a.Consumer
+	grantRows(f, p.Data, nil)
+	grantSearch(f, p.Data, "work", "list")
+	grantObjects(f, p.Data.Events, "*", get, put)
+	grantObjects(f, p.Data.Derived, "*", get, put, remove)
+	grantObjects(f, p.Data.Storage, "*", get)
+	allow(f, []string{"events:PutEvents"}, a.Bus.EventBusArn())
+	functions, queues := p.Settings.targetARNs(*a.Stack.Region())
+	if len(functions) > 0 {
+		allow(f, []string{"lambda:InvokeFunction"}, *jsii.Strings(functions...)...)
+	}
+	if len(queues) > 0 {
+		allow(f, []string{"sqs:SendMessage"}, *jsii.Strings(queues...)...)
+	}
+	grantMetrics(f)
+	// A policy of its own: the function waits for its role's first one, which so cannot name it.
+	awsiam.NewPolicy(a.Stack, jsii.String("ConsumerWakesItself"), &awsiam.PolicyProps{
+		Roles: &[]awsiam.IRole{f.Role()}, Statements: &[]awsiam.PolicyStatement{
+			awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("lambda:InvokeFunction"),
+				Resources: &[]*string{f.FunctionArn()}})}})
 }
 
 // grantMail lets a function send mails from an address. SES has verified the address or

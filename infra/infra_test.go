@@ -82,7 +82,8 @@ func makeStacks(t *testing.T, s Settings) (*Data, *App) {
 func TestNothingIsLost(t *testing.T) {
 	all := synth(t, production)
 	for id, kind := range map[string]string{"TableCD117FA1": "AWS::DynamoDB::Table",
-		"Storage07F31EBC": "AWS::S3::Bucket", "WorkBF636A8B": "AWS::S3::Bucket"} {
+		"Storage07F31EBC": "AWS::S3::Bucket", "WorkBF636A8B": "AWS::S3::Bucket", "EventsD32975C2": "AWS::S3::Bucket",
+		"Derived2F7F6E82": "AWS::S3::Bucket"} {
 		r, there := all[id]
 		if !there || r.Type != kind {
 			t.Errorf("there is no %s %s; a new logical id would replace what is stored", kind, id)
@@ -101,14 +102,21 @@ func TestNothingIsLost(t *testing.T) {
 	}
 	for id, r := range of(all, "AWS::S3::Bucket") {
 		versioning, _ := r.Properties["VersioningConfiguration"].(map[string]any)
-		if kept := versioning["Status"] == "Enabled"; kept != strings.HasPrefix(id, "Storage") ||
+		kept := versioning["Status"] == "Enabled"
+		if kept != (strings.HasPrefix(id, "Storage") || strings.HasPrefix(id, "Events")) ||
 			r.Properties["BucketEncryption"] == nil || r.Properties["PublicAccessBlockConfiguration"] == nil {
 			t.Errorf("%s: %v", id, r.Properties)
 		}
 	}
-	policies, _ := json.Marshal(of(all, "AWS::S3::BucketPolicy"))
-	if !strings.Contains(string(policies), "NeverDeleteVersions") {
-		t.Error("versions of stored objects can be deleted")
+	for _, bucket := range []string{"Storage07F31EBC", "EventsD32975C2"} {
+		protected := false
+		for _, p := range of(all, "AWS::S3::BucketPolicy") {
+			protected = protected || refers(p.Properties["Bucket"], bucket) &&
+				strings.Contains(text(p.Properties["PolicyDocument"]), "NeverDeleteVersions")
+		}
+		if !protected {
+			t.Errorf("versions of what %s holds can be deleted", bucket)
+		}
 	}
 }
 
@@ -140,9 +148,10 @@ func TestChainOfTimes(t *testing.T) {
 		if wake != ingest.Timings[name].Wake() || !wake.Redrives() {
 			t.Errorf("%s: the template has %+v for the scheduler's queue", name, wake)
 		}
+		eventTimes(t, all, ingest.Timings[name].Events())
 		for id, r := range of(all, "AWS::Lambda::EventSourceMapping") {
 			scaling, _ := r.Properties["ScalingConfig"].(map[string]any)
-			if n := number(scaling["MaximumConcurrency"]); !strings.HasPrefix(id, "scheduler") &&
+			if n := number(scaling["MaximumConcurrency"]); strings.HasPrefix(id, "run") &&
 				n < float64(s.Limits.MaxInFlight) {
 				t.Errorf("%s runs %v at once; %d are admitted", id, n, s.Limits.MaxInFlight)
 			}
@@ -213,8 +222,14 @@ func TestWhoReadsStorage(t *testing.T) {
 func TestIdleCosts(t *testing.T) {
 	all := synth(t, heard())
 	alarms := of(all, "AWS::CloudWatch::Alarm")
-	if n, m := len(alarms), len(of(all, "AWS::Lambda::EventSourceMapping")); n != 24 || m != len(ingest.Stages)+1 {
-		t.Errorf("%d alarms and %d polled queues: what idling costs has changed", n, m)
+	polled := 0
+	for _, m := range of(all, "AWS::Lambda::EventSourceMapping") {
+		if m.Properties["StartingPosition"] == nil { // streams are read free of charge
+			polled++
+		}
+	}
+	if n := len(alarms); n != 26 || polled != len(ingest.Stages)+1 {
+		t.Errorf("%d alarms and %d polled queues: what idling costs has changed", n, polled)
 	}
 }
 

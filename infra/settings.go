@@ -30,6 +30,9 @@ type Settings struct {
 	AlarmMail string // address to which alarms are sent, or ""
 	Table     string // a restored table to work on; "" = that of the data stack
 
+	TableStream string   // ARN of the restored table's stream; "" = it has none
+	Targets     []string // ARNs of functions and URLs of queues that consumers of events may call
+
 	LogRoleExists bool              // the account has a role for the logs of its APIs
 	Reserve       bool              // concurrency of its own for the scheduler and the API
 	SecretsKey    string            // ARN of the key by which the secrets of callbacks are encrypted; "" = AWS's own
@@ -58,8 +61,9 @@ func read(context func(name string) string) (s Settings, err error) {
 	s = Settings{Limits: boot.DefaultLimits, Timing: cmp.Or(context("timing"), "production"),
 		NAAN: context("naan"), Shoulder: cmp.Or(context("shoulder"), "fk4"),
 		AlarmMail: context("alarmMail"), MailFrom: context("mailFrom"), Contact: context("contact"),
-		Table: context("table"), SecretsKey: context("secretsKey"), Crashes: context("crashes"),
-		Local: context("local") == "true", Reserve: context("reserve") == "true",
+		Table: context("table"), TableStream: context("tableStream"), SecretsKey: context("secretsKey"),
+		Crashes: context("crashes"),
+		Local:   context("local") == "true", Reserve: context("reserve") == "true",
 		LogRoleExists: context("apiGatewayLogRole") == "existing"}
 	var wrong []error
 	check := func(ok bool, format string, args ...any) {
@@ -83,6 +87,9 @@ func read(context func(name string) string) (s Settings, err error) {
 		"timing: found %q; expected production, or locally also quick or slow", s.Timing)
 	check(s.Table == "" || tableName.MatchString(s.Table),
 		"table: found %q; expected the name of a table, e.g. -c table=archivist-restored", s.Table)
+	check(s.TableStream == "" || s.Table != "" && streamOf(s.TableStream) == s.Table,
+		"tableStream: found %q; expected the ARN of the stream of the table that the setting table names",
+		s.TableStream)
 	check(s.SecretsKey == "" || keyARN.MatchString(s.SecretsKey),
 		"secretsKey: found %q; expected the ARN of a KMS key, e.g. arn:aws:kms:us-east-1:111122223333:key/…",
 		s.SecretsKey)
@@ -94,6 +101,7 @@ func read(context func(name string) string) (s Settings, err error) {
 	s.Tags, err = tags(context("tags"))
 	wrong = append(append(wrong, err), s.identity(context("testArks") == "true"))
 	wrong = append(wrong, s.people()...)
+	wrong = append(wrong, s.readTargets(context("consumerTargets"))...)
 	slices.SortFunc(wrong, func(a, b error) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	return s, errors.Join(wrong...)
 }

@@ -64,6 +64,12 @@ func TestWrongSettings(t *testing.T) {
 		{"keepDays", "-1", "0 to"},
 		{"table", "a b", "name of a table"},
 		{"secretsKey", "alias/x", "ARN"},
+		{"tableStream", "arn:aws:dynamodb:us-east-1:111122223333:table/x/stream/2026-11-22T12:00:00.000", "the table"},
+		{"consumerTargets", "my-function", "ARNs of functions"},
+		{"consumerTargets", "arn:aws:lambda:us-east-1:111122223333:function:*", "ARNs of functions"},
+		{"consumerTargets", "https://sqs.us-east-1.amazonaws.com/111122223333/q.fifo", "standard queues"},
+		{"consumerTargets", "https://sqs.us-east-1.example.org/111122223333/q", "standard queues"},
+		{"consumerTargets", "http://127.0.0.1:4566/000000000000/q", "standard queues"},
 		{"apiGatewayLogRole", "yes", "existing"},
 		{"reserve", "10", "true"},
 		{"tags", "cost", "NAME=VALUE"},
@@ -78,7 +84,9 @@ func TestWrongSettings(t *testing.T) {
 		}
 	}
 	for name, value := range map[string]string{"maxInFlight": "1000", "failedDays": "0",
-		"tags":       "cost centre=4711,owner=library",
+		"tags": "cost centre=4711,owner=library",
+		"consumerTargets": "arn:aws:lambda:us-east-1:111122223333:function:f:live, " +
+			"https://sqs.eu-west-1.amazonaws.com/111122223333/q",
 		"secretsKey": "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"} {
 		context := maps.Clone(enough)
 		context[name] = value
@@ -163,16 +171,17 @@ func TestReserved(t *testing.T) {
 }
 
 // TestRuntimesAndEndpoints: no function has a runtime that AWS retires with a language's version
-// ("Lambda runtimes"), also none that the CDK adds; and only the scheduler, which wakes itself
-// when it has freed something, may go round ("Use Lambda recursive loop detection to
-// prevent infinite loops").
+// ("Lambda runtimes"), also none that the CDK adds; and only functions that wake themselves may go
+// round: the scheduler, when it has freed something, and the consumers' when there is more to do ("Use
+// Lambda recursive loop detection to prevent infinite loops").
 func TestRuntimesAndEndpoints(t *testing.T) {
 	all := synth(t, heard())
 	for id, f := range of(all, "AWS::Lambda::Function") {
 		if f.Properties["Runtime"] != "provided.al2023" {
 			t.Errorf("%s runs on %v", id, f.Properties["Runtime"])
 		}
-		if (f.Properties["RecursiveLoop"] == "Allow") != strings.HasPrefix(id, "scheduler") {
+		if loops := strings.HasPrefix(id, "scheduler") || strings.HasPrefix(id, "consumer"); loops !=
+			(f.Properties["RecursiveLoop"] == "Allow") {
 			t.Errorf("%s: %v", id, f.Properties["RecursiveLoop"])
 		}
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	awscloudwatch "github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	awslambda "github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	awssecretsmanager "github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	awsses "github.com/aws/aws-sdk-go-v2/service/ses"
@@ -42,6 +43,7 @@ import (
 	"archivist/pkg/identity"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
+	"archivist/pkg/invoke"
 	"archivist/pkg/lease"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/provenance"
@@ -75,6 +77,11 @@ const (
 	EnvMailFrom     = "ARCHIVIST_MAIL_FROM" // sender of mails, verified with SES
 	EnvContact      = "ARCHIVIST_CONTACT"   // contact URL in requests to sources, for their operators
 	EnvAPI          = "ARCHIVIST_API_URL"   // of the API, for links in mails; "" = no links
+	EnvEvents       = "ARCHIVIST_EVENTS_BUCKET"
+	EnvDerived      = "ARCHIVIST_DERIVED_BUCKET"
+	EnvBus          = "ARCHIVIST_BUS"              // of public events
+	EnvConsumer     = "ARCHIVIST_CONSUMER"         // name of the function in which consumers run
+	EnvTargets      = "ARCHIVIST_CONSUMER_TARGETS" // ARNs and queue URLs that consumers may call, comma-separated
 )
 
 // System has all services.
@@ -87,6 +94,8 @@ type System struct {
 	api        *api.API
 	executions *stepfunctions.Executions
 	sqs        *awssqs.Client
+	cfg        aws.Config
+	functions  *invoke.Functions
 	metrics    *cloudwatch.Metrics
 	crashes    *crash.Injector
 	remote     search.Index // in an OpenSearch domain, or nil
@@ -116,7 +125,8 @@ func New(ctx context.Context, env Env) (*System, error) {
 	log := slog.New(slog.NewJSONHandler(os.Stdout, nil))
 	metrics := &cloudwatch.Metrics{Client: awscloudwatch.NewFromConfig(cfg), Log: log}
 	cfg.APIOptions = append(cfg.APIOptions, metrics.CountRefusals) // of every client that is created after this
-	s := &System{env: env, log: log, sqs: awssqs.NewFromConfig(cfg), metrics: metrics, crashes: crash.New(env)}
+	s := &System{env: env, log: log, sqs: awssqs.NewFromConfig(cfg), metrics: metrics, crashes: crash.New(env),
+		cfg: cfg, functions: &invoke.Functions{Client: awslambda.NewFromConfig(cfg)}}
 
 	s.executions = &stepfunctions.Executions{Client: sfn.NewFromConfig(cfg), ARNs: map[string]string{
 		queue.MachineJob: env(EnvJobMachine), queue.MachineBatch: env(EnvBatchMachine),

@@ -39,10 +39,13 @@ type Waker interface {
 type Relay struct {
 	Log       Placer
 	Consumers Waker
+	Install   func(ctx context.Context) error // makes the consumers that ship
 	Now       func() time.Time
 	Budget    time.Duration // of one invocation
 	Metrics   *cloudwatch.Metrics
 	Logger    *slog.Logger
+
+	installed bool // by this process: a release starts new ones
 }
 
 // RelayEvent is what invokes the relay: records of the table's stream, or the minute's rule,
@@ -57,7 +60,9 @@ func (r *Relay) Handle(ctx context.Context, in RelayEvent) error {
 	until := began.Add(r.Budget)
 	ctx, cancel := context.WithTimeout(ctx, r.Budget)
 	defer cancel()
-	placed, err := r.place(ctx, in, until)
+	err := r.install(ctx, len(in.Records) == 0)
+	placed, failed := r.place(ctx, in, until)
+	err = errors.Join(err, failed)
 	// Those that have a place wake consumers, whatever became of the others.
 	err = errors.Join(err, r.Consumers.Placed(ctx, placed))
 	if len(in.Records) == 0 {
@@ -68,6 +73,16 @@ func (r *Relay) Handle(ctx context.Context, in RelayEvent) error {
 			"ms", r.Now().Sub(began).Milliseconds())
 	}
 	return errors.Join(err, r.Metrics.Put(context.WithoutCancel(ctx)))
+}
+
+// install makes the consumers that ship, at the first minute of a process.
+func (r *Relay) install(ctx context.Context, minute bool) error {
+	if !minute || r.installed {
+		return nil
+	}
+	err := r.Install(ctx)
+	r.installed = err == nil
+	return err
 }
 
 func (r *Relay) place(ctx context.Context, in RelayEvent, until time.Time) ([]envelope.Event, error) {

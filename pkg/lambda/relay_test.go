@@ -3,8 +3,10 @@ package lambda
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,11 +45,13 @@ func (r *relayed) Placed(_ context.Context, placed []envelope.Event) error {
 	return r.failing["placed"]
 }
 
+func (r *relayed) Install(context.Context) error { return r.ask("install") }
+
 func (r *relayed) Tick(context.Context, time.Time) error { return r.ask("tick") }
 
 func newRelay(r *relayed) *Relay {
-	return &Relay{Log: r, Consumers: r, Now: time.Now, Budget: time.Minute, Metrics: &cloudwatch.Metrics{},
-		Logger: slog.New(slog.DiscardHandler)}
+	return &Relay{Log: r, Consumers: r, Install: r.Install, Now: time.Now, Budget: time.Minute,
+		Metrics: &cloudwatch.Metrics{}, Logger: slog.New(slog.DiscardHandler)}
 }
 
 // TestRelay: records of the stream place the events of their subjects, each subject once, and
@@ -55,13 +59,17 @@ func newRelay(r *relayed) *Relay {
 func TestRelay(t *testing.T) {
 	for name, want := range map[string][]string{
 		"relay.stream.json": {"Job 01M7ZBMEYHBB62YP6RY21T1GQ6-00001", "place", "wake for e1"},
-		"relay.minute.json": {"sweep", "wake for e1", "tick"},
+		"relay.minute.json": {"install", "sweep", "wake for e1", "tick"},
 	} {
 		r := &relayed{placed: []envelope.Event{{ID: "e1"}}}
 		var in RelayEvent
 		sample(t, name, &in)
-		if err := newRelay(r).Handle(t.Context(), in); err != nil || !slices.Equal(r.asked, want) {
-			t.Errorf("%s: %q, %v", name, r.asked, err)
+		relay := newRelay(r)
+		for range 2 {
+			if err := relay.Handle(t.Context(), in); err != nil || !slices.Equal(r.asked, want) {
+				t.Errorf("%s: %q, %v", name, r.asked, err)
+			}
+			r.asked, want = nil, slices.DeleteFunc(want, func(s string) bool { return s == "install" })
 		}
 	}
 }
@@ -70,14 +78,21 @@ func TestRelay(t *testing.T) {
 // that have their places wake consumers all the same, and the minute's tick runs.
 func TestRelayFails(t *testing.T) {
 	for name, steps := range map[string][]string{"relay.stream.json": {"place", "placed"},
-		"relay.minute.json": {"sweep", "placed", "tick"}} {
+		"relay.minute.json": {"install", "sweep", "placed", "tick"}} {
 		var in RelayEvent
 		sample(t, name, &in)
 		for _, step := range steps {
 			broken := errors.New("it is broken")
 			r := &relayed{placed: []envelope.Event{{ID: "e1"}}, failing: map[string]error{step: broken}}
-			if err := newRelay(r).Handle(t.Context(), in); !errors.Is(err, broken) {
+			relay := newRelay(r)
+			if err := relay.Handle(t.Context(), in); !errors.Is(err, broken) {
 				t.Errorf("%s: %s is broken: %v", name, step, err)
+			}
+			if step == "install" {
+				err := relay.Handle(t.Context(), in)
+				if err == nil || strings.Count(fmt.Sprint(r.asked), "install") != 2 {
+					t.Errorf("%s fails, and then %q: %v", step, r.asked, err)
+				}
 			}
 			ticked := slices.Contains(r.asked, "tick")
 			if !slices.Contains(r.asked, "wake for e1") || ticked != (name == "relay.minute.json") {

@@ -45,10 +45,10 @@ type document struct {
 // roles is for the admin: the tests call as the account itself.
 func roles() *iam.Client { return iam.NewFromConfig(cfg) }
 
-// everybody names what has a role: the stages, the scheduler, the API, the function of
-// admin-action, the machines.
+// everybody names what has a role: the stages, the scheduler, the relay, the consumers, the API,
+// the function of admin-action, the machines.
 func everybody() []string {
-	names := []string{"scheduler", "api", "admin", "ingest-job", "ingest-batch", "admin-action"}
+	names := []string{"scheduler", "relay", "consumer", "api", "admin", "ingest-job", "ingest-batch", "admin-action"}
 	for _, st := range ingest.Stages {
 		names = append(names, st.Name)
 	}

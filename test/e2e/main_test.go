@@ -96,6 +96,7 @@ func run(m *testing.M) int {
 	stack = &localstack.Stack{Checkout: toolchain.Checkout{Root: root, Log: os.Stderr},
 		Name: "e2e", Port: 4567, Enforce: true, Tags: []string{"crash"},
 		Context: map[string]string{"timing": "quick", "maxInFlight": "20", "crashes": crashes, "mailFrom": sender}}
+	stack.Context["consumerTargets"] = targets(stack)
 	stack.Env = []string{"EVALUATED=" + evaluated}
 	if *gigabyte {
 		timing = ingest.Timings["slow"]
@@ -106,6 +107,7 @@ func run(m *testing.M) int {
 		stack.Core, stack.Name, stack.Port = true, "e2e-localstack", 4600
 		timing = ingest.Timings["slow"] // it is slower
 		stack.Context["timing"] = "slow"
+		stack.Context["consumerTargets"] = targets(stack)
 	}
 	defer func() {
 		if err := stack.Stop(ctx); err != nil {
@@ -140,7 +142,7 @@ func run(m *testing.M) int {
 	return code
 }
 
-// play invokes the scheduler more often than its rule does, as the rule would.
+// play invokes the scheduler and the relay more often than their rule does, as the rule would.
 func play(ctx context.Context) {
 	payload, err := events.Files.ReadFile("scheduler.minute.json")
 	if err != nil {
@@ -158,10 +160,12 @@ func play(ctx context.Context) {
 		if !ticking.Load() {
 			continue
 		}
-		name := out.All["schedulerFunction"]
-		if r, err := functions.Invoke(ctx, &lambda.InvokeInput{FunctionName: &name, Payload: payload}); err != nil ||
-			r.FunctionError != nil {
-			fmt.Fprintf(os.Stderr, "scheduler: %v %s\n", err, payloadOf(r))
+		for _, output := range []string{"schedulerFunction", "relayFunction"} {
+			name := out.All[output]
+			r, err := functions.Invoke(ctx, &lambda.InvokeInput{FunctionName: &name, Payload: payload})
+			if err != nil || r.FunctionError != nil {
+				fmt.Fprintf(os.Stderr, "%s: %v %s\n", output, err, payloadOf(r))
+			}
 		}
 	}
 }

@@ -1,0 +1,20 @@
+// Command relay is the function that gives events their places in the log and wakes consumers.
+package main
+
+import (
+	"context"
+	"log"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"archivist/pkg/boot"
+)
+
+func main() {
+	system, err := boot.New(context.Background(), os.Getenv)
+	if err != nil {
+		log.Fatal(err)
+	}
+	lambda.Start(system.Relay().Handle)
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+var (
+	functionARN = regexp.MustCompile(
+		`^arn:aws[a-z-]*:lambda:[a-z0-9-]+:[0-9]{12}:function:[A-Za-z0-9_-]{1,64}(:[A-Za-z0-9_$-]{1,128})?$`)
+	streamARN = regexp.MustCompile(
+		`^arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:[0-9]{12}:table/([a-zA-Z0-9_.-]{3,255})/stream/[0-9T:.-]+$`)
+	queuePath = regexp.MustCompile(`/([0-9]{12})/([A-Za-z0-9_-]{1,80})$`)
+	queueHost = regexp.MustCompile(`^sqs\.([a-z0-9-]+)\.amazonaws\.com(\.cn)?$`)
+)
+
+// streamOf is the table of a stream, by its ARN; "" if it is none.
+func streamOf(arn string) string {
+	if m := streamARN.FindStringSubmatch(arn); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// readTargets reads what consumers may call, separated by commas: ARNs of functions and URLs of
+// queues, as definitions of consumers name them.
+func (s *Settings) readTargets(text string) (wrong []error) {
+	for target := range strings.SplitSeq(text, ",") {
+		target = strings.TrimSpace(target)
+		if target == "" {
+			continue
+		}
+		if _, ok := s.queueARN(target, ""); !ok && !functionARN.MatchString(target) {
+			wrong = append(wrong, fmt.Errorf("consumerTargets: found %q; expected ARNs of functions and URLs of "+
+				"standard queues, separated by commas", target))
+			continue
+		}
+		s.Targets = append(s.Targets, target)
+	}
+	return wrong
+}
+
+// targets are the targets as the functions get them.
+func (s Settings) targets() string { return strings.Join(s.Targets, ",") }
+
+// queueARN is the ARN of a queue by its URL. region is that of an emulator's queue.
+func (s Settings) queueARN(text, region string) (arn string, ok bool) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", false
+	}
+	path, host := queuePath.FindStringSubmatch(u.Path), queueHost.FindStringSubmatch(u.Host)
+	partition := "aws"
+	switch {
+	case path == nil || u.RawQuery != "" || u.User != nil:
+		return "", false
+	case host != nil && u.Scheme == "https" && u.Path == path[0]:
+		region = host[1]
+		switch {
+		case host[2] != "":
+			partition = "aws-cn"
+		case strings.HasPrefix(region, "us-gov-"):
+			partition = "aws-us-gov"
+		}
+	case !s.Local:
+		return "", false
+	}
+	return fmt.Sprintf("arn:%s:sqs:%s:%s:%s", partition, region, path[1], path[2]), true
+}
+
+// targetARNs are the ARNs of the functions and the queues that consumers may call. region is that
+// of an emulator.
+func (s Settings) targetARNs(region string) (functions, queues []string) {
+	for _, target := range s.Targets {
+		if arn, is := s.queueARN(target, region); is {
+			queues = append(queues, arn)
+		} else {
+			functions = append(functions, target)
+		}
+	}
+	return functions, queues
+}

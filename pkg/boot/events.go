@@ -1,0 +1,87 @@
+package boot
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"archivist/pkg/consumer"
+	"archivist/pkg/eventlog"
+	"archivist/pkg/lambda"
+	"archivist/pkg/target"
+)
+
+// Relay is the function that gives events their places in the log.
+func (s *System) Relay() *lambda.Relay {
+	return &lambda.Relay{Log: s.eventlog(), Consumers: s.consumers(), Install: s.install, Now: s.queue.Now,
+		Budget: s.queue.Rules.Timing.Events().RelayBudget, Metrics: s.metrics, Logger: s.log}
+}
+
+// Consumer is the function in which consumers of events run.
+func (s *System) Consumer() *lambda.Consumer {
+	return &lambda.Consumer{Runtime: s.consumers(), Wake: s.wakeConsumer, Now: s.queue.Now,
+		Budget: s.queue.Rules.Timing.Events().ConsumerBudget, Metrics: s.metrics, Log: s.log}
+}
+
+// eventlog is the log of events.
+func (s *System) eventlog() *eventlog.Log {
+	return &eventlog.Log{Table: s.queue.Table, Now: s.queue.Now, NewID: newID}
+}
+
+// consumerStore keeps the consumers.
+func (s *System) consumerStore() *consumer.Store {
+	return &consumer.Store{Table: s.queue.Table, Log: s.eventlog(), Now: s.queue.Now, NewID: newID,
+		Handlers: consumer.Names(s.handlers()), Targets: s.targets()}
+}
+
+// consumers runs consumers.
+func (s *System) consumers() *consumer.Runtime {
+	times := s.queue.Rules.Timing.Events()
+	calls := &target.Caller{Functions: s.functions, Queues: s.sqs, Allowed: s.targets(), Limit: times.Call}
+	return &consumer.Runtime{Store: s.consumerStore(), Handlers: s.handlers(), Call: calls.Call, Wake: s.wakeConsumer,
+		Metric: s.consumerMetric, Grace: times.Lease - times.ConsumerBudget}
+}
+
+// targets are what consumers may call: ARNs of functions and URLs of queues.
+func (s *System) targets() []string {
+	return strings.FieldsFunc(s.env(EnvTargets), func(r rune) bool { return r == ',' })
+}
+
+// handlers are those of the consumers that ship, by name.
+func (s *System) handlers() map[string]consumer.Handler {
+	all := map[string]consumer.Handler{}
+	for _, c := range s.shipped() {
+		all[c.Name] = c.Handler
+	}
+	return all
+}
+
+// install makes the consumers that ship.
+func (s *System) install(ctx context.Context) error {
+	var all []consumer.Definition
+	for _, c := range s.shipped() {
+		all = append(all, c.Definition)
+	}
+	return s.consumerStore().Install(ctx, all)
+}
+
+// wakeConsumer invokes the function in which consumers run. That function knows its own name
+// from Lambda.
+func (s *System) wakeConsumer(ctx context.Context, consumer, partition string) error {
+	name := cmp.Or(s.env(EnvConsumer), s.env("AWS_LAMBDA_FUNCTION_NAME"))
+	return s.functions.Send(ctx, name, lambda.WakeUp{Consumer: consumer, Partition: partition})
+}
+
+// EventProblems is the metric of the alarm on events that need a person. It has what single
+// metrics count, because an alarm on each would cost more than all else about events.
+const EventProblems = "EventProblems"
+
+// consumerMetric adds to a metric of the consumers, and to EventProblems if it tells of events
+// that nobody handles unless a person acts.
+func (s *System) consumerMetric(name string, value float64) {
+	s.metrics.Add(name, value)
+	switch name {
+	case consumer.MetricParked, consumer.MetricStopped, consumer.MetricDepth:
+		s.metrics.Add(EventProblems, value)
+	}
+}

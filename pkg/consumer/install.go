@@ -1,0 +1,75 @@
+package consumer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/table"
+)
+
+// installed says which definition of a consumer that ships was applied last.
+type installed struct {
+	table.Head
+	Name   string `dynamo:"consumer_name"`
+	Digest string `dynamo:"digest"` // SHA-256 of the definition as JSON, in hexadecimal
+}
+
+const shelf = "SHIPPED"
+
+// Install applies the definitions that ship with a release, each once: what a person has changed,
+// paused or deleted since stays so until a release brings another definition. It may be called
+// by several at once, and again.
+func (s *Store) Install(ctx context.Context, shipped []Definition) error {
+	rows, err := readAll[installed](ctx, s.Table, table.Query{PK: shelf})
+	if err != nil {
+		return err
+	}
+	have := map[string]installed{}
+	for _, r := range rows {
+		have[r.Name] = r
+	}
+	var errs []error
+	for _, d := range shipped {
+		r, known := have[d.Name]
+		if !known {
+			r = installed{Head: table.Head{PK: shelf, SK: d.Name}, Name: d.Name}
+		}
+		if err := s.install(ctx, d, r); err != nil {
+			errs = append(errs, fmt.Errorf("consumer %s, which ships: %w", d.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// install applies a definition unless it is the one that was applied last. If it dies in between,
+// the same definition is applied again, which changes nothing.
+func (s *Store) install(ctx context.Context, d Definition, r installed) error {
+	text, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(text)
+	digest := hex.EncodeToString(sum[:])
+	if r.Digest == digest {
+		return nil
+	}
+	if _, err := s.Apply(ctx, d, By{Actor: "system"}); err != nil {
+		return err
+	}
+	r.Digest = digest
+	tx := s.Table.Begin(s.NewID())
+	if r.Rev == 0 {
+		tx.Insert(&r)
+	} else {
+		tx.Save(&r)
+	}
+	if err := tx.Commit(ctx); !fault.Is(err, fault.Stale) { // another has applied it too
+		return err
+	}
+	return nil
+}

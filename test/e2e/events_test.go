@@ -1,0 +1,32 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+
+	"archivist/localstack"
+)
+
+// What consumers may call in these tests: each has its own.
+const (
+	ruleQueue = "archivist-e2e-rule"
+	ownLambda = "archivist-e2e-own"
+	pingQueue = "archivist-e2e-queue"
+)
+
+// targets is the setting consumerTargets: what it names is made later, by the tests.
+func targets(s *localstack.Stack) string {
+	return strings.Join([]string{functionARN(ownLambda), queueURL(s, pingQueue)}, ",")
+}
+
+func functionARN(name string) string {
+	return fmt.Sprintf("arn:aws:lambda:%s:000000000000:function:%s", localstack.Region, name)
+}
+
+// queueURL is the URL that the emulator gives a queue.
+func queueURL(s *localstack.Stack, name string) string {
+	if s.Core {
+		return fmt.Sprintf("%s/queue/%s/000000000000/%s", s.Endpoint(), localstack.Region, name)
+	}
+	return fmt.Sprintf("%s/000000000000/%s", s.Endpoint(), name)
+}
