@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,8 +75,19 @@ func (m *meter) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
 func (m *meter) Query(ctx context.Context, in *dynamodb.QueryInput,
 	o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	m.calls++
-	m.reads++
-	return m.DynamoDBAPI.Query(ctx, in, o...)
+	out, err := m.DynamoDBAPI.Query(ctx, in, o...)
+	if out != nil {
+		n := 0
+		for _, it := range out.Items {
+			n += size(it)
+		}
+		units := max(1, float64((n+4095)/4096))
+		if in.IndexName != nil { // which is never read consistently
+			units /= 2
+		}
+		m.reads += units
+	}
+	return out, err
 }
 
 func (m *meter) PutItem(ctx context.Context, in *dynamodb.PutItemInput,
@@ -93,8 +105,34 @@ func (m *meter) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWri
 		if w.Put != nil {
 			m.writes += 2*(kb(size(w.Put.Item))-1) + indexed(w.Put.Item)
 		}
+		if w.Update != nil && strings.Contains(*w.Update.UpdateExpression, "REMOVE") {
+			m.writes++ // it leaves an index
+		}
 	}
 	return m.DynamoDBAPI.TransactWriteItems(ctx, in, o...)
+}
+
+func (m *meter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	m.calls++
+	m.writes++
+	return m.DynamoDBAPI.UpdateItem(ctx, in, o...)
+}
+
+func (m *meter) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	m.calls++
+	m.writes++
+	return m.DynamoDBAPI.DeleteItem(ctx, in, o...)
+}
+
+func (m *meter) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	m.calls++
+	for _, keys := range in.RequestItems {
+		m.reads += float64(len(keys.Keys))
+	}
+	return m.DynamoDBAPI.BatchGetItem(ctx, in, o...)
 }
 
 // newMachine is the service on a table whose calls are counted.
@@ -202,7 +240,7 @@ func TestCost(t *testing.T) {
 	const seconds, gb = 0.15, 0.5             // of one orchestration step, without its content
 	sum := bill(t, "orchestration", []charge{ // limits: counted on 2026-11-22, with a little room
 		{"state transitions", per(m.Transitions), perTransition, 10_200},
-		{"DynamoDB write units", per(count.writes), perWrite, 118_000},
+		{"DynamoDB write units", per(count.writes), perWrite, 132_000},
 		{"DynamoDB read units", per(count.reads), perRead, 16_300},
 		{"SQS requests", per(m.SQS), perSQS, 28_500},
 		{"Lambda requests", per(m.Lambda), perLambda, 6_100},
@@ -259,7 +297,7 @@ func TestIdleCost(t *testing.T) {
 		ticks    = 60 * 24 * 30.0
 		pollers  = 5.0    // Lambda's long polls at once of an idle queue
 		perPoll  = 20.0   // seconds
-		alarms   = 24.0   // each on one metric
+		alarms   = 25.0   // each on one metric
 		perAlarm = 0.10   // US$ a month
 		free     = 1.0e6  // SQS requests a month
 		seconds  = 0.2    // of a tick
@@ -269,12 +307,20 @@ func TestIdleCost(t *testing.T) {
 		keyUses  = 12.0   // an hour: DynamoDB asks for the table's AWS-managed key every five minutes
 		perKey   = 3e-6   // US$
 	)
+	relay := map[int]meter{0: idleEvents(t, 0), shippedConsumers: idleEvents(t, shippedConsumers)}
+	const relayGB, relaySeconds = 0.25, 0.1
 	sum := 0.0
 	for _, p := range []struct {
 		name  string
 		count float64
 		price float64
 	}{
+		{"relay: Lambda requests", ticks, perLambda},
+		{"relay: Lambda GB-seconds", ticks * relaySeconds * relayGB, perGBs},
+		{"relay: DynamoDB read units, no consumer", relay[0].reads * ticks, perRead},
+		{"relay: read units of those that ship",
+			(relay[shippedConsumers].reads - relay[0].reads) * ticks, perRead},
+		{"relay: GB of logs", ticks * logged, perLog},
 		{"SQS long polls beyond the free ones", queues*pollers*ticks*60/perPoll - free, perSQS},
 		{"alarms", alarms, perAlarm},
 		{"Lambda requests", ticks, perLambda},
@@ -285,10 +331,15 @@ func TestIdleCost(t *testing.T) {
 		{"uses of the table's key", keyUses * ticks / 60, perKey},
 	} {
 		sum += p.count * p.price
-		t.Logf("%-36s %11.2f a month  US$ %.3f", p.name, p.count, p.count*p.price)
+		t.Logf("%-40s %11.2f a month  US$ %.3f", p.name, p.count, p.count*p.price)
 	}
 	t.Logf("%-36s %11s          US$ %.2f", "sum", "", sum)
 	if sum > 5 {
 		t.Errorf("idling costs US$ %.2f a month; the goal is 5", sum)
+	}
+	more := idleEvents(t, shippedConsumers+20)
+	t.Logf("20 more consumers: US$ %.2f", (more.reads-relay[shippedConsumers].reads)*ticks*perRead)
+	if more.writes > 0 || relay[0].writes > 0 {
+		t.Errorf("an idle tick of the relay writes: %+v, with more consumers %+v", relay, more)
 	}
 }

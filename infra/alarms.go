@@ -8,7 +8,6 @@ import (
 
 	"archivist/pkg/boot"
 	"archivist/pkg/cloudwatch"
-	"archivist/pkg/consumer"
 	"archivist/pkg/queue"
 )
 
@@ -157,18 +156,13 @@ func (a *App) watchAdmin() []watch {
 		metric: errors, above: 5, periods: 1}}
 }
 
-// watchEvents are two alarms for all that can be wrong with consumers of events; the list of
+// watchEvents is one alarm for all that can be wrong with consumers of events; the list of
 // consumers says what it is. A wake-up of the relay or of a consumer that fails is a dead letter.
 func watchEvents() []watch {
-	return []watch{
-		{id: "ConsumerLag",
-			says:   "A consumer of events has been more than an hour behind for 15 minutes",
-			metric: own(consumer.MetricLag, "Maximum", 5), above: 3600, periods: 3},
-		{id: "EventProblems",
-			says: "Events wait for a person: they are parked, they stop a consumer, or consumers cause each other's " +
-				"events without end",
-			metric: own(boot.EventProblems, "Maximum", 15), periods: 1},
-	}
+	return []watch{{id: "EventProblems",
+		says: "A consumer of events is more than an hour behind, or events wait for a person: they are parked, " +
+			"they stop a consumer, or consumers cause each other's events without end",
+		metric: own(boot.EventProblems, "Maximum", 15), periods: 1}}
 }
 
 // watchMail raises alarms before SES does something: it reviews an account from 5 % of

@@ -228,7 +228,7 @@ func TestIdleCosts(t *testing.T) {
 			polled++
 		}
 	}
-	if n := len(alarms); n != 26 || polled != len(ingest.Stages)+1 {
+	if n := len(alarms); n != 25 || polled != len(ingest.Stages)+1 {
 		t.Errorf("%d alarms and %d polled queues: what idling costs has changed", n, polled)
 	}
 }

@@ -51,7 +51,7 @@ func (s *System) targets() []string {
 func (s *System) handlers() map[string]consumer.Handler {
 	all := map[string]consumer.Handler{}
 	for _, c := range s.shipped() {
-		all[c.Name] = c.Handler
+		all[c.Name] = s.crashes.Handler(c.Handler)
 	}
 	return all
 }
@@ -72,9 +72,12 @@ func (s *System) wakeConsumer(ctx context.Context, consumer, partition string) e
 	return s.functions.Send(ctx, name, lambda.WakeUp{Consumer: consumer, Partition: partition})
 }
 
-// EventProblems is the metric of the alarm on events that need a person. It has what single
+// EventProblems is the metric of the alarm on events that need a person. It sums up what single
 // metrics count, because an alarm on each would cost more than all else about events.
 const EventProblems = "EventProblems"
+
+// longBehind is from when on a consumer that is behind is a problem, in seconds.
+const longBehind = 3600
 
 // consumerMetric adds to a metric of the consumers, and to EventProblems if it tells of events
 // that nobody handles unless a person acts.
@@ -83,5 +86,9 @@ func (s *System) consumerMetric(name string, value float64) {
 	switch name {
 	case consumer.MetricParked, consumer.MetricStopped, consumer.MetricDepth:
 		s.metrics.Add(EventProblems, value)
+	case consumer.MetricLag:
+		if value > longBehind {
+			s.metrics.Add(EventProblems, 1)
+		}
 	}
 }

@@ -11,7 +11,8 @@ package crash
 // Env is the variable of the environment that names the file with the points.
 const Env = "ARCHIVIST_CRASHES"
 
-// Point is where a process ends, once.
+// Point is where a process ends, once. Of a consumer of events, Stage is "consumer", LocalID its
+// name, and Write 0 just before its handler is called, 1 just after.
 type Point struct {
 	Stage   string `json:"stage"`
 	LocalID string `json:"localId"` // of the job

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/smithy-go/middleware"
 
+	"archivist/pkg/consumer"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 )
@@ -55,6 +56,27 @@ func (i *Injector) Step(stage string, step queue.Step) queue.Step {
 			}
 		}
 		return step(ctx, c)
+	}
+}
+
+// Handler ends the process before or after a handler handles events for a consumer.
+func (i *Injector) Handler(h consumer.Handler) consumer.Handler {
+	return consumer.HandlerFunc(func(ctx context.Context, b consumer.Batch) ([]consumer.Failure, error) {
+		i.end(b.Consumer, 0)
+		failed, err := h.Handle(ctx, b)
+		i.end(b.Consumer, 1)
+		return failed, err
+	})
+}
+
+// end ends the process if a point of a consumer says so, unless it has happened.
+func (i *Injector) end(name string, when int64) {
+	for _, p := range i.points() {
+		_, err := os.Stat(p.Marker)
+		if p.Stage == "consumer" && p.LocalID == name && p.Write == when && err != nil {
+			_ = os.WriteFile(p.Marker, []byte("died\n"), 0o600)
+			os.Exit(137)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ package crash
 import (
 	"github.com/aws/smithy-go/middleware"
 
+	"archivist/pkg/consumer"
 	"archivist/pkg/queue"
 )
 
@@ -19,3 +20,6 @@ func (*Injector) CountWrites(*middleware.Stack) error { return nil }
 
 // Step returns the step unchanged.
 func (*Injector) Step(_ string, step queue.Step) queue.Step { return step }
+
+// Handler returns the handler unchanged.
+func (*Injector) Handler(h consumer.Handler) consumer.Handler { return h }

@@ -1,0 +1,433 @@
+package e2e
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsdynamodb "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	eventbridgetypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	lambdatypes "github.com/aws/aws-sdk-go-v2/service/lambda/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/guregu/dynamo/v2"
+	"github.com/oklog/ulid/v2"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/consumer"
+	"archivist/pkg/crash"
+	"archivist/pkg/envelope"
+	"archivist/pkg/event"
+	"archivist/pkg/eventlog"
+	"archivist/pkg/filter"
+	"archivist/pkg/history"
+	"archivist/pkg/ingest"
+	"archivist/pkg/statistics"
+	"archivist/pkg/table"
+)
+
+// consumers are those of the system under test, changed from outside of it as its API does.
+func consumers() *consumer.Store {
+	t := rows()
+	newID := func() string { return ulid.Make().String() }
+	return &consumer.Store{Table: t, Log: &eventlog.Log{Table: t, Now: time.Now, NewID: newID}, Now: time.Now,
+		NewID: newID, Targets: strings.Split(stack.Context["consumerTargets"], ",")}
+}
+
+func rows() *table.Table {
+	return table.New(dynamo.NewFromIface(awsdynamodb.NewFromConfig(cfg)), out.TableName)
+}
+
+var byTest = consumer.By{Actor: "e2e", Reason: "a test"}
+
+// apply makes a consumer, which is deleted at the end of the test: what it has parked, too.
+func apply(t *testing.T, d consumer.Definition) {
+	t.Helper()
+	if _, err := consumers().Apply(t.Context(), d, byTest); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := consumers().Delete(context.WithoutCancel(t.Context()), d.Name, true, byTest); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// preserve submits a file to a collection, and returns the job when it is Completed.
+func preserve(t *testing.T, collection string, src *source, path string) v1.Job {
+	t.Helper()
+	in := v1.BatchRequest{Collection: collection, Submitter: t.Name(),
+		Payload:  v1.Payload{URL: src.put(path, []byte("content of "+path)), Type: "file"},
+		Metadata: &v1.Metadata{What: t.Name()}}
+	b, err := client.Submit(t.Context(), in, fmt.Sprint(t.Name(), path, time.Now().UnixNano()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ends(t, ingest.JobID(b.ID, 1), "Completed", soon)
+}
+
+// newQueue makes a queue, and returns its messages so far, each once.
+func newQueue(t *testing.T, name string) (received func() []string) {
+	t.Helper()
+	q, err := queues().CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	return func() []string {
+		for {
+			got, err := queues().ReceiveMessage(t.Context(),
+				&sqs.ReceiveMessageInput{QueueUrl: q.QueueUrl, MaxNumberOfMessages: 10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got.Messages) == 0 {
+				return all
+			}
+			for _, m := range got.Messages {
+				all = append(all, aws.ToString(m.Body))
+				if _, err := queues().DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: q.QueueUrl,
+					ReceiptHandle: m.ReceiptHandle}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+// TestPublicEventsReachRules: a rule of somebody else, with a pattern that was compiled from a
+// filter, gets the events that the filter selects from the bus, and no others.
+func TestPublicEventsReachRules(t *testing.T) {
+	f, err := filter.Compile("Object+Create{parent=rules}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pattern, err := f.Pattern()
+	if err != nil {
+		t.Fatal(err)
+	}
+	received := newQueue(t, ruleQueue)
+	rules := eventbridge.NewFromConfig(cfg)
+	bus, name := out.All["bus"], ruleQueue
+	if _, err := rules.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: &name, EventBusName: &bus,
+		EventPattern: &pattern}); err != nil {
+		t.Fatal(err)
+	}
+	arn := fmt.Sprintf("arn:aws:sqs:%s:000000000000:%s", out.Region, ruleQueue)
+	if _, err := rules.PutTargets(t.Context(), &eventbridge.PutTargetsInput{Rule: &name, EventBusName: &bus,
+		Targets: []eventbridgetypes.Target{{Id: &name, Arn: &arn}}}); err != nil {
+		t.Fatal(err)
+	}
+	src := newSource(t)
+	other := preserve(t, "other", src, "/other.txt")
+	j := preserve(t, "rules", src, "/rules.txt")
+	var got []string
+	until(t, "the rule's queue has the event", soon, func() bool { got = received(); return len(got) > 0 })
+	for _, text := range got {
+		var on struct {
+			DetailType string `json:"detail-type"`
+			Source     string
+			Detail     envelope.Event
+		}
+		if err := json.Unmarshal([]byte(text), &on); err != nil || on.DetailType != "object.create" ||
+			on.Detail.Subject.ID != j.Identifiers.Primary || !f.Match(on.Detail) {
+			t.Errorf("the queue has %s, %v; expected the object %s, not %s", text, err, j.Identifiers.Primary,
+				other.Identifiers.Primary)
+		}
+	}
+}
+
+// owned is the file in which the function of our own notes its calls.
+var owned = sync.OnceValues(func() (string, error) { return makeOwn(context.Background()) })
+
+// makeOwn makes the function, which is called as somebody's own, and the file of its calls.
+func makeOwn(ctx context.Context) (file string, err error) {
+	dir, err := os.MkdirTemp(filepath.Dir(crashes), "own-")
+	if err != nil {
+		return "", err
+	}
+	file = filepath.Join(dir, "calls.jsonl")
+	built := exec.CommandContext(ctx, "go", "build", "-tags", "lambda.norpc", "-o", filepath.Join(dir, "bootstrap"),
+		"./own")
+	built.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := built.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, said)
+	}
+	program, err := os.ReadFile(filepath.Join(dir, "bootstrap"))
+	if err != nil {
+		return "", err
+	}
+	var code bytes.Buffer
+	z := zip.NewWriter(&code)
+	w, err := z.CreateHeader(&zip.FileHeader{Name: "bootstrap", Method: zip.Deflate, ExternalAttrs: 0o755 << 16})
+	if err == nil {
+		_, err = w.Write(program)
+	}
+	if err := errors.Join(err, z.Close()); err != nil {
+		return "", err
+	}
+	trust := `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole",
+		"Principal": {"Service": "lambda.amazonaws.com"}}]}`
+	role, err := roles().CreateRole(ctx, &iam.CreateRoleInput{RoleName: aws.String(ownLambda),
+		AssumeRolePolicyDocument: &trust})
+	if err != nil {
+		return "", err
+	}
+	functions := lambda.NewFromConfig(cfg)
+	if _, err := functions.CreateFunction(ctx, &lambda.CreateFunctionInput{FunctionName: aws.String(ownLambda),
+		Runtime: lambdatypes.RuntimeProvidedal2023, Handler: aws.String("bootstrap"), Role: role.Role.Arn,
+		Code: &lambdatypes.FunctionCode{ZipFile: code.Bytes()}, Timeout: aws.Int32(5),
+		Environment: &lambdatypes.Environment{Variables: map[string]string{"OWN_FILE": file, "OWN_API": out.APIURL}},
+	}); err != nil {
+		return "", err
+	}
+	waiter := lambda.NewFunctionActiveV2Waiter(functions)
+	return file, waiter.Wait(ctx, &lambda.GetFunctionInput{FunctionName: aws.String(ownLambda)}, time.Minute)
+}
+
+// own is the function of our own as a target.
+func own(t *testing.T) consumer.Target {
+	t.Helper()
+	if _, err := owned(); err != nil {
+		t.Fatal(err)
+	}
+	return consumer.Target{Lambda: functionARN(ownLambda)}
+}
+
+// calls are those that a consumer made of our own function.
+func calls(t *testing.T, name string) (all []consumer.Batch) {
+	t.Helper()
+	file, err := owned()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		var b consumer.Batch
+		if err := json.Unmarshal([]byte(line), &b); err != nil {
+			t.Fatal(err)
+		}
+		if b.Consumer == name {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// subjects are those of the events with which a consumer called our own function.
+func subjects(t *testing.T, name string) (ids []string) {
+	t.Helper()
+	for _, b := range calls(t, name) {
+		for _, e := range b.Events {
+			ids = append(ids, e.Subject.ID)
+		}
+	}
+	return ids
+}
+
+// TestConsumersSleepAndWake: a consumer in a function of somebody else is called at once; one with
+// a schedule when its time has come, one that is paused when it is resumed, and one that is added
+// later with all that happened before. Each gets each event once.
+func TestConsumersSleepAndWake(t *testing.T) {
+	target := own(t)
+	define := func(name string, change func(*consumer.Definition)) consumer.Definition {
+		d := consumer.Definition{Name: name, Filter: "Object+Create{parent=modes}", Target: target}
+		change(&d)
+		return d
+	}
+	awake := define("awake", func(*consumer.Definition) {})
+	hourly := define("hourly", func(d *consumer.Definition) {
+		d.Mode, d.Schedule = consumer.Scheduled, "rate(1 hour)"
+	})
+	paused := define("paused", func(d *consumer.Definition) { d.Paused = true })
+	for _, d := range []consumer.Definition{awake, hourly, paused} {
+		apply(t, d)
+	}
+	src := newSource(t)
+	var want []string
+	for _, path := range []string{"/modes-1.txt", "/modes-2.txt"} {
+		want = append(want, preserve(t, "modes", src, path).Identifiers.Primary)
+	}
+	slices.Sort(want)
+	gets := func(name string) {
+		t.Helper()
+		var got []string
+		until(t, name+" is called with both", soon, func() bool {
+			got = subjects(t, name)
+			return len(got) >= len(want)
+		})
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s was called with %v, expected %v", name, got, want)
+		}
+	}
+	gets("awake")
+	if got := append(subjects(t, "hourly"), subjects(t, "paused")...); len(got) > 0 {
+		t.Errorf("those that sleep were called with %v", got)
+	}
+	due(t, "hourly")
+	if err := consumers().Resume(t.Context(), "paused", byTest); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, define("later", func(d *consumer.Definition) { d.Start = consumer.StartHorizon }))
+	for _, name := range []string{"hourly", "paused", "later"} {
+		gets(name)
+	}
+}
+
+// due brings the time of a scheduled consumer forward.
+func due(t *testing.T, name string) {
+	t.Helper()
+	key := table.Key{PK: event.Subject{Type: event.Consumer, ID: name}.Key().PK, SK: "SCHEDULE"}
+	var r struct {
+		table.Head
+	}
+	until(t, "the time of "+name+" is known", soon, func() bool {
+		err := rows().Change(t.Context(), key, ulid.Make().String(), func(u *dynamo.Update) {
+			u.Set("next_ms", time.Now().UnixMilli()).If("attribute_exists(pk)")
+		}, &r)
+		return err == nil
+	})
+}
+
+// TestSleeperCatchesUp: a consumer that was paused while 10,000 events happened catches up, with
+// one event of each subject in each window.
+func TestSleeperCatchesUp(t *testing.T) {
+	miniStackOnly(t, ownCode)
+	const jobs, each, window = 100, 100, 1000
+	d := consumer.Definition{Name: "sleeper", Filter: "Job+All{parent=sleepers}", Target: own(t), Paused: true,
+		Coalesce: &consumer.Merge{}, Window: window, Batch: 90, Start: consumer.StartHorizon}
+	apply(t, d)
+	began := time.Now()
+	happen(t, jobs, each)
+	t.Logf("%d events were written in %s", jobs*each, time.Since(began).Round(time.Second))
+	log := &eventlog.Log{Table: rows(), Now: time.Now, NewID: func() string { return ulid.Make().String() }}
+	until(t, "all have their places", 3*time.Minute, func() bool {
+		p, err := log.Partition(t.Context(), "sleepers")
+		return err == nil && p.Head == jobs*each
+	})
+	t.Logf("all have their places after %s", time.Since(began).Round(time.Second))
+	if err := consumers().Resume(t.Context(), "sleeper", byTest); err != nil {
+		t.Fatal(err)
+	}
+	handled := func() (n int) {
+		for _, b := range calls(t, "sleeper") {
+			for _, e := range b.Events {
+				n += max(1, e.Count)
+			}
+		}
+		return n
+	}
+	until(t, "it has caught up", time.Minute, func() bool { return handled() >= jobs*each })
+	made, items, covered := calls(t, "sleeper"), 0, map[string]int64{}
+	for _, b := range made {
+		items += len(b.Events)
+		for _, e := range b.Events {
+			if e.Version-int64(max(1, e.Count)) != covered[e.Subject.ID] {
+				t.Errorf("%s: %d events up to version %d follow version %d", e.Subject.ID, e.Count, e.Version,
+					covered[e.Subject.ID])
+			}
+			covered[e.Subject.ID] = e.Version
+		}
+	}
+	if windows := jobs * each / window; items > windows*jobs || len(made) > windows*(jobs/90+4) {
+		t.Errorf("%d calls with %d items for %d events", len(made), items, jobs*each)
+	}
+	t.Logf("%d events became %d items in %d calls, after %s", handled(), items, len(made),
+		time.Since(began).Round(time.Second))
+}
+
+// happen writes events of jobs, as the transactions of the system do.
+func happen(t *testing.T, jobs, each int) {
+	t.Helper()
+	tb := rows()
+	const perTx = 50
+	var group sync.WaitGroup
+	for first := 0; first < jobs; first += perTx {
+		group.Go(func() {
+			for version := 1; version <= each; version++ {
+				tx := tb.Begin(ulid.Make().String())
+				for n := first; n < first+perTx; n++ {
+					s := event.Subject{Type: event.Job, ID: fmt.Sprintf("SLEEP-%05d", n)}
+					e := event.New{Type: "job.repaired", Time: time.Now().UnixMilli(), Component: "e2e",
+						Parents: []envelope.Ref{{Type: "Collection", ID: "sleepers"}}}
+					if err := event.Append(tx, s, int64(version), e); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+				if err := tx.Commit(t.Context()); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// TestConsumersSurviveDeath: the function dies just before a handler is called, and just after one
+// has made its effect. No event is lost, and none counts twice.
+func TestConsumersSurviveDeath(t *testing.T) {
+	miniStackOnly(t, ownCode)
+	dir := t.TempDir()
+	points := []crash.Point{{Stage: "consumer", LocalID: history.Name, Write: 0, Marker: filepath.Join(dir, "before")},
+		{Stage: "consumer", LocalID: statistics.Name, Write: 1, Marker: filepath.Join(dir, "after")}}
+	setCrashes(t, points)
+	defer setCrashes(t, nil)
+	j := preserve(t, "deaths", newSource(t), "/deaths.txt")
+	for _, p := range points {
+		until(t, "the function dies for "+p.LocalID, soon, func() bool {
+			_, err := os.Stat(p.Marker)
+			return err == nil
+		})
+	}
+	log := consumers().Log
+	for _, name := range []string{history.Name, statistics.Name} {
+		until(t, name+" has handled all", 2*soon, func() bool {
+			s, err := consumers().Show(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return !slices.ContainsFunc(s.Places, func(p consumer.Place) bool {
+				return p.Partition == "deaths" && (p.Seq < p.Head || p.Running)
+			})
+		})
+	}
+	var counted statistics.Row
+	if err := rows().Get(t.Context(), table.Key{PK: "STATISTICS#deaths", SK: "TOTAL#deaths"}, &counted); err != nil ||
+		counted.Counts[statistics.Completed] != 1 || counted.Counts[statistics.Objects] != 1 {
+		t.Errorf("the statistics are %+v, %v", counted, err)
+	}
+	facts, err := log.Read(t.Context(), "deaths", 0, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := filter.Compile(history.Definition.Filter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	happened := len(facts) - len(slices.DeleteFunc(slices.Clone(facts), f.Match))
+	var kept []table.Head
+	if _, err := rows().Page(t.Context(), table.Query{PK: "HISTORY#" + j.Identifiers.Primary}, &kept); err != nil ||
+		len(kept) != happened || happened == 0 {
+		t.Errorf("%d events happened to the object, its history has %d: %v", happened, len(kept), err)
+	}
+}
