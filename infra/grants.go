@@ -168,7 +168,7 @@ func (a *App) grantAPI(p FunctionProps) {
 func (a *App) grantRelay(p FunctionProps) {
 	grantRows(a.Relay, p.Data, nil)
 	grantSearch(a.Relay, p.Data, "work")
-	grantObjects(a.Relay, p.Data.Events, "*", get)
+	grantObjects(a.Relay, p.Data.Events, "*", get, put) // the archive of the log
 	allow(a.Relay, []string{"lambda:InvokeFunction"}, a.Consumer.FunctionArn())
 	grantMetrics(a.Relay)
 }

@@ -39,6 +39,7 @@ import (
 	"archivist/pkg/cloudwatch"
 	"archivist/pkg/collection"
 	"archivist/pkg/crash"
+	"archivist/pkg/eventlog"
 	"archivist/pkg/fetch"
 	"archivist/pkg/identity"
 	"archivist/pkg/ingest"
@@ -95,6 +96,7 @@ type System struct {
 	executions *stepfunctions.Executions
 	sqs        *awssqs.Client
 	cfg        aws.Config
+	events     *eventlog.Log
 	functions  *invoke.Functions
 	metrics    *cloudwatch.Metrics
 	crashes    *crash.Injector
@@ -155,6 +157,8 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 		o.APIOptions = append(o.APIOptions, s.crashes.CountWrites)
 	})
 	work := bucket.Bucket{Client: client, Name: s.env(EnvWork), Limits: bucket.DefaultLimits}
+	archive := bucket.Bucket{Client: client, Name: s.env(EnvEvents), Limits: bucket.DefaultLimits}
+	s.events = &eventlog.Log{Table: t, Bucket: &archive, Now: time.Now, NewID: newID}
 	root := ocfl.Root{Bucket: bucket.Bucket{Client: client, Name: s.env(EnvStorage), Limits: bucket.DefaultLimits},
 		Work: work}
 

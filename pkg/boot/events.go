@@ -3,7 +3,9 @@ package boot
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strings"
+	"time"
 
 	"archivist/pkg/consumer"
 	"archivist/pkg/eventlog"
@@ -13,8 +15,8 @@ import (
 
 // Relay is the function that gives events their places in the log.
 func (s *System) Relay() *lambda.Relay {
-	return &lambda.Relay{Log: s.eventlog(), Consumers: s.consumers(), Install: s.install, Now: s.queue.Now,
-		Budget: s.queue.Rules.Timing.Events().RelayBudget, Metrics: s.metrics, Logger: s.log}
+	return &lambda.Relay{Log: s.events, Consumers: s.consumers(), Install: s.install, Hourly: s.keepLog,
+		Now: s.queue.Now, Budget: s.queue.Rules.Timing.Events().RelayBudget, Metrics: s.metrics, Logger: s.log}
 }
 
 // Consumer is the function in which consumers of events run.
@@ -23,14 +25,21 @@ func (s *System) Consumer() *lambda.Consumer {
 		Budget: s.queue.Rules.Timing.Events().ConsumerBudget, Metrics: s.metrics, Log: s.log}
 }
 
-// eventlog is the log of events.
-func (s *System) eventlog() *eventlog.Log {
-	return &eventlog.Log{Table: s.queue.Table, Now: s.queue.Now, NewID: newID}
+// keepLog brings the log of the days before into the archive, and removes from the table what is
+// old there.
+func (s *System) keepLog(ctx context.Context, until time.Time) error {
+	_, archived := s.events.Archive(ctx, until)
+	done, expired := s.events.Expire(ctx, eventlog.DefaultRetention, s.consumerStore().Passed, until)
+	s.consumerMetric(ExpiryBlocked, float64(len(done.Blocked)))
+	for _, b := range done.Blocked {
+		s.log.Warn("events that should have expired wait", "partition", b.Partition, "for", b.By, "seq", b.Seq)
+	}
+	return errors.Join(archived, expired)
 }
 
 // consumerStore keeps the consumers.
 func (s *System) consumerStore() *consumer.Store {
-	return &consumer.Store{Table: s.queue.Table, Log: s.eventlog(), Now: s.queue.Now, NewID: newID,
+	return &consumer.Store{Table: s.queue.Table, Log: s.events, Now: s.queue.Now, NewID: newID,
 		Handlers: consumer.Names(s.handlers()), Targets: s.targets()}
 }
 
@@ -72,6 +81,9 @@ func (s *System) wakeConsumer(ctx context.Context, consumer, partition string) e
 	return s.functions.Send(ctx, name, lambda.WakeUp{Consumer: consumer, Partition: partition})
 }
 
+// ExpiryBlocked counts partitions of the log with old events that cannot be removed.
+const ExpiryBlocked = "EventExpiryBlocked"
+
 // EventProblems is the metric of the alarm on events that need a person. It sums up what single
 // metrics count, because an alarm on each would cost more than all else about events.
 const EventProblems = "EventProblems"
@@ -82,9 +94,12 @@ const longBehind = 3600
 // consumerMetric adds to a metric of the consumers, and to EventProblems if it tells of events
 // that nobody handles unless a person acts.
 func (s *System) consumerMetric(name string, value float64) {
+	if value == 0 {
+		return
+	}
 	s.metrics.Add(name, value)
 	switch name {
-	case consumer.MetricParked, consumer.MetricStopped, consumer.MetricDepth:
+	case consumer.MetricParked, consumer.MetricStopped, consumer.MetricDepth, ExpiryBlocked:
 		s.metrics.Add(EventProblems, value)
 	case consumer.MetricLag:
 		if value > longBehind {

@@ -39,7 +39,8 @@ type Waker interface {
 type Relay struct {
 	Log       Placer
 	Consumers Waker
-	Install   func(ctx context.Context) error // makes the consumers that ship
+	Install   func(ctx context.Context) error                  // makes the consumers that ship
+	Hourly    func(ctx context.Context, until time.Time) error // keeps the log: archive, expiry
 	Now       func() time.Time
 	Budget    time.Duration // of one invocation
 	Metrics   *cloudwatch.Metrics
@@ -67,6 +68,9 @@ func (r *Relay) Handle(ctx context.Context, in RelayEvent) error {
 	err = errors.Join(err, r.Consumers.Placed(ctx, placed))
 	if len(in.Records) == 0 {
 		err = errors.Join(err, r.Consumers.Tick(ctx, until))
+		if began.Minute() == 0 { // one that is missed is made up for by the next hour's
+			err = errors.Join(err, r.Hourly(ctx, until))
+		}
 	}
 	if len(placed) > 0 || err != nil {
 		r.Logger.Info("relayed", "records", len(in.Records), "placed", len(placed),

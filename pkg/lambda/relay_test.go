@@ -20,6 +20,7 @@ type relayed struct {
 	asked   []string
 	placed  []envelope.Event
 	failing map[string]error
+	minute  int // of the hour
 }
 
 func (r *relayed) ask(what string) error {
@@ -49,8 +50,12 @@ func (r *relayed) Install(context.Context) error { return r.ask("install") }
 
 func (r *relayed) Tick(context.Context, time.Time) error { return r.ask("tick") }
 
+func (r *relayed) Hourly(context.Context, time.Time) error { return r.ask("hourly") }
+
+func (r *relayed) Now() time.Time { return time.Date(2026, 11, 22, 15, r.minute, 59, 0, time.UTC) }
+
 func newRelay(r *relayed) *Relay {
-	return &Relay{Log: r, Consumers: r, Install: r.Install, Now: time.Now, Budget: time.Minute,
+	return &Relay{Log: r, Consumers: r, Install: r.Install, Hourly: r.Hourly, Now: r.Now, Budget: time.Minute,
 		Metrics: &cloudwatch.Metrics{}, Logger: slog.New(slog.DiscardHandler)}
 }
 
@@ -59,7 +64,7 @@ func newRelay(r *relayed) *Relay {
 func TestRelay(t *testing.T) {
 	for name, want := range map[string][]string{
 		"relay.stream.json": {"Job 01M7ZBMEYHBB62YP6RY21T1GQ6-00001", "place", "wake for e1"},
-		"relay.minute.json": {"install", "sweep", "wake for e1", "tick"},
+		"relay.minute.json": {"install", "sweep", "wake for e1", "tick", "hourly"},
 	} {
 		r := &relayed{placed: []envelope.Event{{ID: "e1"}}}
 		var in RelayEvent
@@ -69,7 +74,8 @@ func TestRelay(t *testing.T) {
 			if err := relay.Handle(t.Context(), in); err != nil || !slices.Equal(r.asked, want) {
 				t.Errorf("%s: %q, %v", name, r.asked, err)
 			}
-			r.asked, want = nil, slices.DeleteFunc(want, func(s string) bool { return s == "install" })
+			r.asked, r.minute = nil, 1 // the second time is a minute later
+			want = slices.DeleteFunc(want, func(s string) bool { return s == "install" || s == "hourly" })
 		}
 	}
 }
@@ -78,7 +84,7 @@ func TestRelay(t *testing.T) {
 // that have their places wake consumers all the same, and the minute's tick runs.
 func TestRelayFails(t *testing.T) {
 	for name, steps := range map[string][]string{"relay.stream.json": {"place", "placed"},
-		"relay.minute.json": {"install", "sweep", "placed", "tick"}} {
+		"relay.minute.json": {"install", "sweep", "placed", "tick", "hourly"}} {
 		var in RelayEvent
 		sample(t, name, &in)
 		for _, step := range steps {
