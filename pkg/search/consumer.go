@@ -55,6 +55,9 @@ func (c Consumer) Handle(ctx context.Context, b consumer.Batch) ([]consumer.Fail
 	if len(changed) == 0 {
 		return nil, nil
 	}
+	if c.Index == nil {
+		return nil, fault.New(fault.Unavailable, "search: this function has no index")
+	}
 	if err := c.Index.Update(ctx, changed, c.Read); err != nil {
 		return nil, fault.New(fault.Unavailable, "search: %w", err)
 	}
