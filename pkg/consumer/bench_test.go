@@ -97,12 +97,14 @@ type bench struct {
 	calls   []consumer.Batch
 	fails   map[string]string // reasons by the ids of events that "note" cannot handle
 	waits   int
+
+	versions map[string]int64 // of subjects
 }
 
 func newBench(t *testing.T) *bench {
 	b := &bench{T: t, now: time.UnixMilli(1_800_000_000_000), fake: tabletest.New(), metrics: map[string]float64{},
 		log:   &memory{events: map[string][]envelope.Event{}},
-		fails: map[string]string{}}
+		fails: map[string]string{}, versions: map[string]int64{}}
 	b.store = b.storeOn(tabletest.Table(b.fake))
 	handlers := map[string]consumer.Handler{"note": consumer.HandlerFunc(b.note)}
 	b.store.Handlers = consumer.Names(handlers)
@@ -162,14 +164,8 @@ func (b *bench) add(partition, subject string, change ...func(*envelope.Event)) 
 		b.log.partitions = append(b.log.partitions, envelope.Partition{Name: partition, Log: log, Horizon: 1, Epoch: 1})
 		p = &b.log.partitions[len(b.log.partitions)-1]
 	}
-	version := int64(1)
-	for _, all := range b.log.events {
-		for _, e := range all {
-			if e.Subject.ID == subject {
-				version++
-			}
-		}
-	}
+	b.versions[subject]++
+	version := b.versions[subject]
 	p.Head++
 	e := envelope.Event{ID: fmt.Sprintf("%s.%d", subject, version), Subject: envelope.Ref{Type: "Job", ID: subject},
 		Version: version, Type: "job.state", Action: envelope.Modify, Time: b.now.UnixMilli(), Outcome: "success",

@@ -129,7 +129,7 @@ func (n *run) lane(ctx context.Context, all []*unit, until time.Time) (o outcome
 			o.undone = append(o.undone, all...)
 			return o
 		}
-		size := min(len(all), n.c.Batch)
+		size := n.fitting(all)
 		var call []*unit
 		for _, u := range all[:size] {
 			if head, is := bad[u.key]; is {

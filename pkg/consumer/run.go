@@ -175,9 +175,9 @@ func (n *run) now() time.Time { return n.r.now() }
 type after int
 
 const (
-	hold   after = iota
-	finish       // it is given back, and the flag cleared; unless the row was changed meanwhile: there is more to do
-	leave        // it is given back, and the flag stays
+	hold   after = iota // it is kept, and the flag is cleared: the log is read again
+	finish              // it is given back, unless the row was changed meanwhile: then there may be more to do
+	leave               // it is given back, and the flag stays
 )
 
 // move changes the cursor, and the rows that compose puts beside it, in one transaction.
@@ -188,7 +188,7 @@ func (n *run) move(ctx context.Context, then after, compose func(tx *table.Tx, c
 		cur := n.cur
 		tx := s.Table.Begin(s.NewID())
 		cur.Move, cur.Moved = tx.ID(), n.now().UnixMilli()
-		if then == finish {
+		if then != leave {
 			cur.Woken = 0
 		}
 		compose(tx, &cur)

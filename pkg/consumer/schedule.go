@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -49,6 +50,15 @@ func parseSchedule(text, zone string) (schedule, error) {
 	return s, nil
 }
 
+// NextTime is the first time of a schedule after a time, in that time zone.
+func NextTime(text, zone string, after time.Time) (time.Time, error) {
+	s, err := parseSchedule(text, zone)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return s.next(after)
+}
+
 // next is the first time of the schedule after a time. Cron expressions are times of the
 // clock on the wall: a time that does not exist, because the clock is put forward, is one
 // hour later, and one that exists twice is the first of the two.
@@ -57,16 +67,25 @@ func (s schedule) next(after time.Time) (time.Time, error) {
 		return after.Add(s.every), nil
 	}
 	wall := onWall(after.In(s.zone))
-	for {
+	for range cronTries {
 		var err error
 		if wall, err = gronx.NextTickAfter(s.cron, wall, false); err != nil {
 			return time.Time{}, err
 		}
-		if at := offWall(wall, s.zone); at.After(after) {
+		// The library gives up after some steps, at a time that is not one of the schedule's.
+		due, err := gronx.New().IsDue(s.cron, wall)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if at := offWall(wall, s.zone); due && at.After(after) {
 			return at, nil
 		}
 	}
+	return time.Time{}, fmt.Errorf("no time of the schedule %q was found after %s", s.cron, after)
 }
+
+// cronTries bounds the search for the next time of a cron expression.
+const cronTries = 100
 
 // onWall is the time that the clock on the wall shows, as if it were UTC: there no time is
 // left out or repeated.
@@ -74,12 +93,15 @@ func onWall(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// offWall is the moment at which a clock in that zone shows the time.
+// offWall is the moment at which a clock in that zone shows the time. It is computed with the
+// offset of the day before: that is right for the first of two such moments, and an hour
+// later than a time that does not exist.
 func offWall(wall time.Time, zone *time.Location) time.Time {
 	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, zone)
-	if onWall(at).Equal(wall) {
-		return at
+	_, offset := at.Add(-24 * time.Hour).Zone()
+	before := wall.Add(-time.Duration(offset) * time.Second).In(zone)
+	if onWall(at).Equal(wall) && !onWall(before).Equal(wall) {
+		return at // the clock was changed earlier on that day
 	}
-	_, offset := at.Add(-24 * time.Hour).Zone() // as if the clock had not been put forward
-	return wall.Add(-time.Duration(offset) * time.Second).In(zone)
+	return before
 }
