@@ -37,7 +37,8 @@ func TestCoalesce(t *testing.T) {
 	it := b.calls[0].Events[0]
 	got := fmt.Sprintln(it.Count, it.FirstSeq, it.LastSeq, it.IDs, it.Types, string(it.Before), string(it.After),
 		it.Cause.Depth)
-	b.want("item", strings.TrimSpace(got), `3 1 6 [a.1 a.2 a.3] [job.held job.state] {"size":1,"title":"x"} {"size":3,"title":"z"} 1`)
+	b.want("item", strings.TrimSpace(got),
+		`3 1 6 [a.1 a.2 a.3] [job.held job.state] {"size":1,"title":"x"} {"size":3,"title":"z"} 1`)
 }
 
 // TestQuiet: over windows, a key waits until it has been quiet, but not longer than its

@@ -36,19 +36,22 @@ const maxRedriven = 40
 // order does the next part of the oldest order.
 func (n *run) order(ctx context.Context) (next, error) {
 	o := n.cur.Orders[0]
-	rows, err := n.parkedRows(ctx, n.part.Name)
-	if err != nil {
-		return again, err
+	if n.rows == nil {
+		var err error
+		if n.rows, err = n.parkedRows(ctx, n.part.Name); err != nil {
+			return again, err
+		}
 	}
 	n.keys = nil // what is parked changes
 	if !o.Known {
-		return n.resolve(ctx, o, rows)
+		return n.resolve(ctx, o, n.rows)
 	}
 	if _, err := n.parked(ctx); err != nil {
 		return again, err
 	}
-	chunk := n.redrivable(o, rows)
+	chunk := n.redrivable(o, n.rows)
 	if len(chunk) == 0 {
+		n.rows = nil
 		return n.move(ctx, hold, func(_ *table.Tx, c *cursor) { c.Orders = without(c.Orders, o.ID) })
 	}
 	return n.redrive(ctx, o, chunk)
@@ -74,7 +77,7 @@ func (n *run) resolve(ctx context.Context, o order, rows []parkedRow) (next, err
 		}
 	}
 	o.Known = len(remove) == 0 || len(remove) == len(matching)
-	n.keys = nil
+	n.rows = nil
 	return n.move(ctx, hold, func(tx *table.Tx, c *cursor) {
 		for i := range remove {
 			tx.Remove(&remove[i])
@@ -118,9 +121,10 @@ func (n *run) selected(ctx context.Context, sel Selection, rows []parkedRow) (ma
 
 // redrivable are the next rows that an order runs: the oldest of its keys that it has not
 // tried yet, and that wait for nothing in an earlier generation of the log.
-func (n *run) redrivable(o order, rows []parkedRow) (chunk []parkedRow) {
+func (n *run) redrivable(o order, rows []parkedRow) (chunk []*parkedRow) {
 	tried := map[string]bool{}
-	for _, row := range rows {
+	for i := range rows {
+		row := &rows[i]
 		h := row.hash()
 		if row.Tried == o.ID || n.keys.before[h] {
 			tried[h] = true
@@ -134,13 +138,12 @@ func (n *run) redrivable(o order, rows []parkedRow) (chunk []parkedRow) {
 
 // redrive handles parked rows. Those that are handled are removed; the first of a key that
 // fails again stays at its head.
-func (n *run) redrive(ctx context.Context, o order, rows []parkedRow) (next, error) {
+func (n *run) redrive(ctx context.Context, o order, rows []*parkedRow) (next, error) {
 	var all []*unit
 	of := map[*unit]*parkedRow{}
 	gone := map[string]bool{} // keys with an event that cannot be read any more
 	var out outcome
-	for i := range rows {
-		row := &rows[i]
+	for _, row := range rows {
 		if gone[row.OrderKey] {
 			continue
 		}
@@ -180,25 +183,32 @@ func (n *run) settleRedrive(ctx context.Context, o order, of map[*unit]*parkedRo
 	if out.broken != nil {
 		stop = n.stop(Unreachable, n.cur.Seq, out.broken.Error())
 	}
-	n.keys = nil
+	for row, v := range failed {
+		row.Reason, row.Stack, row.Behind = clip(v.reason, maxParkedReason), v.stack, ""
+		row.Tries, row.Tried, row.Version = row.Tries+v.unit.tries, o.ID, n.c.Version
+	}
+	rows := n.rows
+	n.keys, n.rows = nil, nil // they are read again after an error
 	what, err := n.move(ctx, unless(stop), func(tx *table.Tx, c *cursor) {
 		c.halt(stop, n.now())
 		for _, row := range of {
-			v, fails := failed[row]
 			switch {
-			case fails:
-				again := *row
-				again.Reason, again.Stack, again.Behind = clip(v.reason, maxParkedReason), v.stack, ""
-				again.Tries, again.Tried, again.Version = row.Tries+v.unit.tries, o.ID, n.c.Version
-				tx.Save(&again)
+			case row.Tried == o.ID:
+				tx.Save(row)
 			case !left[row]:
 				tx.Remove(row)
 				c.Parked--
 			}
 		}
 	})
-	if err == nil {
-		n.r.metric(MetricFailed, float64(len(failed)))
+	if err != nil {
+		return what, err
 	}
-	return what, err
+	n.r.metric(MetricFailed, float64(len(failed)))
+	handled := map[table.Key]bool{}
+	for _, row := range of {
+		handled[row.Key()] = !left[row]
+	}
+	n.rows = slices.DeleteFunc(rows, func(row parkedRow) bool { return handled[row.Key()] })
+	return what, nil
 }

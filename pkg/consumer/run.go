@@ -22,6 +22,8 @@ type run struct {
 	holder string
 	keys   *parkedKeys // nil: not read yet
 
+	rows []parkedRow // those of the partition, while parked events are redriven; nil: not read
+
 	earlier []string // partitions of earlier generations of the log in which events are parked
 }
 

@@ -24,7 +24,8 @@ func (b *bench) external(call func(consumer.Batch) ([]consumer.Failure, error),
 	b.runtime.Call = func(_ context.Context, _ consumer.Target, batch consumer.Batch) ([]consumer.Failure, error) {
 		return call(batch)
 	}
-	b.apply(define("c", append(change, func(d *consumer.Definition) { d.Target = consumer.Target{Lambda: function} })...))
+	change = append(change, func(d *consumer.Definition) { d.Target = consumer.Target{Lambda: function} })
+	b.apply(define("c", change...))
 }
 
 // TestUnreachable: while a target cannot be called, nothing is parked; the cursor rests, and
@@ -95,7 +96,8 @@ func TestWholeCallFails(t *testing.T) {
 // TestPanic: a handler that panics parks the event with the stack.
 func TestPanic(t *testing.T) {
 	b := newBench(t)
-	b.runtime.Handlers["note"] = consumer.HandlerFunc(func(context.Context, consumer.Batch) ([]consumer.Failure, error) {
+	b.runtime.Handlers["note"] = consumer.HandlerFunc(func(context.Context, consumer.Batch) (
+		[]consumer.Failure, error) {
 		panic("no title")
 	})
 	b.apply(define("c"))
@@ -154,7 +156,8 @@ func TestCause(t *testing.T) {
 	b.apply(define("c"))
 	b.add("maps", "a")
 	b.add("maps", "b", func(e *envelope.Event) {
-		e.Cause, e.Context.Component = envelope.Cause{Event: "x.1", Root: "r.1", Depth: 2, Components: []string{"m"}}, "n"
+		e.Cause = envelope.Cause{Event: "x.1", Root: "r.1", Depth: 2, Components: []string{"m"}}
+		e.Context.Component = "n"
 	})
 	b.run("c", "maps")
 	want := "[{b.1 r.1 3 [m n]} {a.1 a.1 1 []} {b.1 r.1 3 [m n]}]"

@@ -130,7 +130,9 @@ func TestFiringSurvivesEveryCrash(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for at := 1; ; at++ {
 			b := newBench(t)
-			b.apply(define("c", func(d *consumer.Definition) { d.Mode, d.Schedule = consumer.Scheduled, "rate(1 hour)" }))
+			b.apply(define("c", func(d *consumer.Definition) {
+				d.Mode, d.Schedule = consumer.Scheduled, "rate(1 hour)"
+			}))
 			b.add("maps", "a")
 			b.add("books", "x")
 			b.tick("")
