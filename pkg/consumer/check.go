@@ -3,15 +3,13 @@ package consumer
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
-	"errors"
-	"io"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/goccy/go-yaml"
 
 	"archivist/pkg/fault"
@@ -44,38 +42,38 @@ var names = regexp.MustCompile(`^[a-z][a-z0-9-]{0,49}$`)
 var lambdas = regexp.MustCompile(`^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[A-Za-z0-9_-]+(:[A-Za-z0-9_$-]+)?$`)
 var queues = regexp.MustCompile(`^https?://[^/\s]+/\d{12}/[A-Za-z0-9_-]+(\.fifo)?$`)
 
-// Parse reads a definition from JSON or YAML. Unknown fields, and more than one document,
-// are an Invalid. It does not check the values.
-func Parse(data []byte) (Definition, error) {
-	var d Definition
-	if len(data) > MaxDefinition {
+// Parse reads a definition from JSON or YAML. Unknown and repeated fields, and more than one
+// document, are an Invalid. It does not check the values.
+func Parse(data []byte) (d Definition, err error) {
+	switch {
+	case len(data) > MaxDefinition:
 		return d, fault.New(fault.Invalid, "the definition has %d bytes; at most %d are accepted", len(data),
 			MaxDefinition)
-	}
-	if !json.Valid(data) {
-		var err error
-		if bytes.ContainsAny(data, "&*") && hasAlias(data) {
-			return d, fault.New(fault.Invalid, "the definition has a YAML anchor or alias; write the value itself")
-		}
+	case bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")):
+	case aliases.Match(data):
+		return d, fault.New(fault.Invalid, "the definition has a YAML anchor or alias; write the value itself")
+	case len(documents.FindAllIndex(data, -1)) > 0:
+		return d, fault.New(fault.Invalid, "more than one definition; apply one at a time")
+	default:
 		if data, err = yaml.YAMLToJSON(data); err != nil {
 			return d, fault.New(fault.Invalid, "the definition is neither JSON nor YAML: %s", firstLine(err.Error()))
 		}
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&d); err != nil {
-		return d, fault.New(fault.Invalid, "%s", strings.TrimPrefix(err.Error(), "json: "))
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return d, fault.New(fault.Invalid, "more than one definition; apply one at a time")
+	if err := json.Unmarshal(data, &d, json.RejectUnknownMembers(true)); err != nil {
+		return d, fault.New(fault.Invalid, "the definition cannot be read: %s",
+			goTypes.ReplaceAllString(err.Error(), ""))
 	}
 	return d, nil
 }
 
+// goTypes is what the library says about types of this program.
+var goTypes = regexp.MustCompile(`^json: |(cannot|unable to) unmarshal JSON \w+ into Go [\w.]+: `)
+
 // aliases are YAML anchors and aliases at the beginning of a value.
 var aliases = regexp.MustCompile(`(?m)(^|[:\-\[,]\s)\s*[&*][A-Za-z0-9_]`)
 
-func hasAlias(data []byte) bool { return aliases.Match(data) }
+// documents are the separators of YAML documents, behind the beginning.
+var documents = regexp.MustCompile(`\n---(\s|$)`)
 
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
