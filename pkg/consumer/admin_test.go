@@ -1,6 +1,7 @@
 package consumer_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +105,42 @@ func TestPauseAndResume(t *testing.T) {
 	b.want("events", b.history("c"), "created paused resumed")
 	if err := b.store.Pause(t.Context(), "c", consumer.By{Actor: "bob"}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("without a reason: %v", err)
+	}
+}
+
+// TestPausedWhileRunning: a run ends after its step when its consumer is paused, changed or
+// deleted meanwhile.
+func TestPausedWhileRunning(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   func(b *bench) error
+		more bool
+	}{
+		"paused": {do: func(b *bench) error { return b.store.Pause(b.Context(), "c", bob) }},
+		"changed": {do: func(b *bench) error {
+			_, err := b.store.Apply(b.Context(), define("c", func(d *consumer.Definition) { d.Window = 2 }), bob)
+			return err
+		}, more: true},
+		"reset":   {do: func(b *bench) error { return b.store.Reset(b.Context(), "c", "", "latest", bob) }},
+		"deleted": {do: func(b *bench) error { return b.store.Delete(b.Context(), "c", true, bob) }},
+	} {
+		b := newBench(t)
+		b.runtime.Handlers["note"] = consumer.HandlerFunc(func(ctx context.Context, batch consumer.Batch) (
+			[]consumer.Failure, error) {
+			if len(b.got) == 0 {
+				if err := c.do(b); err != nil {
+					t.Error(err)
+				}
+			}
+			return b.note(ctx, batch)
+		})
+		b.apply(define("c", func(d *consumer.Definition) { d.Window = 1 }))
+		b.add("maps", "a")
+		b.add("maps", "b")
+		more, err := b.runtime.Run(t.Context(), "c", "maps", b.now.Add(time.Minute))
+		if err != nil || more != c.more {
+			t.Errorf("%s: more %v, %v", name, more, err)
+		}
+		b.want(name, b.handled(), "a.1")
 	}
 }
 

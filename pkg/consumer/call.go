@@ -88,6 +88,9 @@ func (o *outcome) join(other outcome) {
 // callAll calls the target with units that are in the order of the log. Those of one key are
 // handled one after the other; different keys in parallel, within the consumer's bound.
 func (n *run) callAll(ctx context.Context, all []*unit, until time.Time) (o outcome) {
+	// Calls end before the lease, so that what they came to can be written.
+	ctx, cancel := context.WithTimeout(ctx, until.Sub(n.now())+n.r.grace()/2)
+	defer cancel()
 	lanes := n.lanes(all)
 	if len(lanes) == 1 {
 		return n.lane(ctx, lanes[0], until)
@@ -234,6 +237,9 @@ func (n *run) callOnce(ctx context.Context, units []*unit) (reasons map[string]s
 		}
 	}
 	failures, err := n.r.call(ctx, n.c, b)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return nil, fmt.Errorf("the events were not handled before the end of the run: %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -45,23 +45,18 @@ const (
 // that was not finished is handled again.
 func (r *Runtime) Run(ctx context.Context, consumer, partition string, until time.Time) (more bool, err error) {
 	n, err := r.begin(ctx, consumer, partition, until)
-	if n == nil || err != nil {
-		return false, r.ended(err)
+	if n != nil && err == nil {
+		ctx, cancel := context.WithTimeout(ctx, until.Sub(r.now())+r.grace())
+		defer cancel()
+		more, err = n.work(ctx)
 	}
-	ctx, cancel := context.WithTimeout(ctx, until.Sub(r.now())+r.grace())
-	defer cancel()
-	more, err = n.work(ctx)
 	if errors.Is(err, errLost) {
 		return false, nil
 	}
-	return more, r.ended(err)
-}
-
-func (r *Runtime) ended(err error) error {
 	if err != nil {
 		r.metric(MetricErrors, 1)
 	}
-	return err
+	return more, err
 }
 
 // begin takes the lease of a cursor. It returns nil if there is nothing to be done by
@@ -72,12 +67,18 @@ func (r *Runtime) begin(ctx context.Context, consumer, partition string, until t
 		return nil, err
 	}
 	n := &run{r: r, c: *c, until: until, holder: r.Store.NewID()}
-	if n.filter, err = r.filter(c.Filter); err != nil {
-		return nil, err
-	}
 	taken, err := n.take(ctx, partition)
 	if !taken || err != nil {
 		return nil, err
+	}
+	// It may have been deleted meanwhile: nobody removes the lease that was taken after that.
+	c, err = r.Store.runnable(ctx, consumer)
+	if c == nil || err != nil {
+		return nil, errors.Join(err, n.leave(ctx))
+	}
+	n.c = *c
+	if n.filter, err = r.filter(c.Filter); err != nil {
+		return nil, errors.Join(err, n.leave(ctx))
 	}
 	// The head is read under the lease: what is placed afterwards sets the flag.
 	n.part, err = r.Store.Log.Partition(ctx, partition)
@@ -123,6 +124,12 @@ func (n *run) take(ctx context.Context, partition string) (bool, error) {
 	return false, nil // others are faster: they do the work
 }
 
+// leave gives the lease back.
+func (n *run) leave(ctx context.Context) error {
+	_, err := n.move(ctx, leave, func(*table.Tx, *cursor) {})
+	return err
+}
+
 // oldEpoch stops a cursor that is from before the log was restored from a backup.
 func (n *run) oldEpoch(ctx context.Context) error {
 	err := fault.New(fault.Conflict, "consumer %s, partition %s: the log was restored from a backup (epoch %d), and "+
@@ -152,6 +159,16 @@ func (n *run) work(ctx context.Context) (more bool, err error) {
 		}
 		if what == released {
 			return false, n.follow(ctx)
+		}
+		c, err := n.r.Store.runnable(ctx, n.c.Name)
+		if err != nil {
+			return false, errors.Join(err, n.giveUp(ctx, err))
+		}
+		if c == nil { // it was paused or deleted meanwhile
+			return false, n.leave(ctx)
+		}
+		if c.Version != n.c.Version {
+			break
 		}
 	}
 	_, err = n.move(ctx, leave, func(_ *table.Tx, c *cursor) { c.Woken = n.now().UnixMilli() })

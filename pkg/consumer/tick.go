@@ -126,8 +126,8 @@ func (r *Runtime) owed(c Consumer, p envelope.Partition, cur cursor, patience ti
 		return since(cur.Woken) >= lostWake
 	case cur.Holder != "": // its run died
 		return true
-	case cur.Due > 0:
-		return since(cur.Due) >= 0
+	case cur.Due > 0 && since(cur.Due) >= 0:
+		return true
 	case c.Mode == Scheduled:
 		return false
 	}
