@@ -155,6 +155,9 @@ func (a *App) grantAPI(p FunctionProps) {
 	grantObjects(a.API, p.Data.Work, workspace.Reports+"*", get)
 	grantObjects(a.API, p.Data.Work, workspace.Jobs+"*", get) // what a job at Storing has prepared
 	allow(a.API, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
+	grantLog(a.API, p.Data)
+	grantObjects(a.API, p.Data.Events, "*", get)  // the archive of the log
+	grantObjects(a.API, p.Data.Derived, "*", get) // the search index
 	allow(a.API, []string{"lambda:InvokeFunction"}, a.Consumer.FunctionArn()) // a consumer that goes on
 	grantMetrics(a.API)
 	for _, m := range a.Machines {
@@ -164,10 +167,16 @@ func (a *App) grantAPI(p FunctionProps) {
 	a.Machines[queue.MachineJob].GrantExecution(a.API, jsii.String("states:StopExecution"))
 }
 
+// grantLog lets a function read events with their payload, many rows in a request.
+func grantLog(f awslambda.Function, d *Data) {
+	allow(f, []string{"dynamodb:BatchGetItem"}, d.Table.TableArn())
+}
+
 // grantRelay lets the relay place events of every subject, and wake consumers.
 func (a *App) grantRelay(p FunctionProps) {
 	grantRows(a.Relay, p.Data, nil)
 	grantSearch(a.Relay, p.Data, "work")
+	grantLog(a.Relay, p.Data)
 	grantObjects(a.Relay, p.Data.Events, "*", get, put) // the archive of the log
 	allow(a.Relay, []string{"lambda:InvokeFunction"}, a.Consumer.FunctionArn())
 	grantMetrics(a.Relay)
@@ -179,6 +188,7 @@ func (a *App) grantConsumer(p FunctionProps) {
 	f := a.Consumer
 	grantRows(f, p.Data, nil)
 	grantSearch(f, p.Data, "work", "list")
+	grantLog(f, p.Data)
 	grantObjects(f, p.Data.Events, "*", get, put)
 	grantObjects(f, p.Data.Derived, "*", get, put, remove)
 	grantObjects(f, p.Data.Storage, "*", get)
