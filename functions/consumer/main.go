@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"archivist/pkg/boot"
+	"archivist/pkg/search/embedded"
 )
 
 func main() {
@@ -16,5 +17,5 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	lambda.Start(system.Consumer().Handle)
+	lambda.Start(system.Consumer(embedded.Open).Handle)
 }

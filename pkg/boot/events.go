@@ -15,13 +15,13 @@ import (
 
 // Relay is the function that gives events their places in the log.
 func (s *System) Relay() *lambda.Relay {
-	return &lambda.Relay{Log: s.events, Consumers: s.consumers(), Install: s.install, Hourly: s.keepLog,
+	return &lambda.Relay{Log: s.events, Consumers: s.consumers(nil), Install: s.install, Hourly: s.keepLog,
 		Now: s.queue.Now, Budget: s.queue.Rules.Timing.Events().RelayBudget, Metrics: s.metrics, Logger: s.log}
 }
 
 // Consumer is the function in which consumers of events run.
-func (s *System) Consumer() *lambda.Consumer {
-	return &lambda.Consumer{Runtime: s.consumers(), Wake: s.wakeConsumer, Now: s.queue.Now,
+func (s *System) Consumer(open OpenIndex) *lambda.Consumer {
+	return &lambda.Consumer{Runtime: s.consumers(s.handlers(open)), Wake: s.wakeConsumer, Now: s.queue.Now,
 		Budget: s.queue.Rules.Timing.Events().ConsumerBudget, Metrics: s.metrics, Log: s.log}
 }
 
@@ -39,15 +39,19 @@ func (s *System) keepLog(ctx context.Context, until time.Time) error {
 
 // consumerStore keeps the consumers.
 func (s *System) consumerStore() *consumer.Store {
+	var handlers []string
+	for _, d := range shipped() {
+		handlers = append(handlers, d.Name)
+	}
 	return &consumer.Store{Table: s.queue.Table, Log: s.events, Now: s.queue.Now, NewID: newID,
-		Handlers: consumer.Names(s.handlers()), Targets: s.targets()}
+		Handlers: handlers, Targets: s.targets()}
 }
 
-// consumers runs consumers.
-func (s *System) consumers() *consumer.Runtime {
+// consumers runs consumers. The relay only wakes them, and needs no handlers.
+func (s *System) consumers(handlers map[string]consumer.Handler) *consumer.Runtime {
 	times := s.queue.Rules.Timing.Events()
 	calls := &target.Caller{Functions: s.functions, Queues: s.sqs, Allowed: s.targets(), Limit: times.Call}
-	return &consumer.Runtime{Store: s.consumerStore(), Handlers: s.handlers(), Call: calls.Call, Wake: s.wakeConsumer,
+	return &consumer.Runtime{Store: s.consumerStore(), Handlers: handlers, Call: calls.Call, Wake: s.wakeConsumer,
 		Metric: s.consumerMetric, Grace: times.Lease - times.ConsumerBudget}
 }
 
@@ -56,22 +60,9 @@ func (s *System) targets() []string {
 	return strings.FieldsFunc(s.env(EnvTargets), func(r rune) bool { return r == ',' })
 }
 
-// handlers are those of the consumers that ship, by name.
-func (s *System) handlers() map[string]consumer.Handler {
-	all := map[string]consumer.Handler{}
-	for _, c := range s.shipped() {
-		all[c.Name] = s.crashes.Handler(c.Handler)
-	}
-	return all
-}
-
 // install makes the consumers that ship.
 func (s *System) install(ctx context.Context) error {
-	var all []consumer.Definition
-	for _, c := range s.shipped() {
-		all = append(all, c.Definition)
-	}
-	return s.consumerStore().Install(ctx, all)
+	return s.consumerStore().Install(ctx, shipped())
 }
 
 // wakeConsumer invokes the function in which consumers run. That function knows its own name

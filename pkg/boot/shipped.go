@@ -3,25 +3,42 @@ package boot
 import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 
+	"archivist/pkg/browse"
 	"archivist/pkg/consumer"
+	"archivist/pkg/derivatives"
 	publisher "archivist/pkg/eventbridge"
 	"archivist/pkg/history"
+	"archivist/pkg/manifest"
+	"archivist/pkg/search"
 	"archivist/pkg/statistics"
 )
 
-// shipped is a consumer that ships with the system.
-type shipped struct {
-	consumer.Definition
-	consumer.Handler
+// shipped are the consumers that ship with the system. A new one is an entry here, and its handler
+// one below.
+func shipped() []consumer.Definition {
+	return []consumer.Definition{history.Definition, statistics.Definition, publisher.Definition,
+		search.Definition(), browse.Definition(), manifest.Definition, derivatives.Definition}
 }
 
-// shipped are the consumers that ship with the system. A new one is an entry here. Its handler can
-// also be the target of other consumers.
-func (s *System) shipped() []shipped {
+// handlers are those of the consumers that ship, by name. Each can also be the target of other
+// consumers.
+func (s *System) handlers(open OpenIndex) map[string]consumer.Handler {
 	t := s.queue.Table
-	return []shipped{
-		{history.Definition, history.Recorder{Table: t, NewID: newID}},
-		{statistics.Definition, statistics.Counter{Table: t, NewID: newID}},
-		{publisher.Definition, publisher.Publisher{Client: eventbridge.NewFromConfig(s.cfg), Bus: s.env(EnvBus)}},
+	derived := s.stages.Root.Bucket
+	derived.Name = s.env(envDerived)
+	all := map[string]consumer.Handler{
+		history.Name:    history.Recorder{Table: t, NewID: newID},
+		statistics.Name: statistics.Counter{Table: t, NewID: newID},
+		publisher.Name:  publisher.Publisher{Client: eventbridge.NewFromConfig(s.cfg), Bus: s.env(EnvBus)},
+		search.Name:     s.searching(open),
+		browse.Name:     s.browse(),
+		manifest.Name:   manifest.Updater{Root: s.stages.Root, Derived: derived, API: s.stages.API},
+		derivatives.Name: &derivatives.Maker{Table: t, NewID: newID, Now: s.queue.Now, Inventory: s.stages.Inventory,
+			Root: s.stages.Root, Derived: derived, Limits: derivatives.DefaultLimits,
+			Budget: s.queue.Rules.Timing.Events().Call},
 	}
+	for name, h := range all {
+		all[name] = s.crashes.Handler(h)
+	}
+	return all
 }
