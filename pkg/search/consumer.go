@@ -12,7 +12,7 @@ const Name = "search"
 
 // maxBatch is how many events one call of the handler has at most. All of their objects
 // become one snapshot of the index.
-const maxBatch = 100
+const maxBatch = consumer.MaxBatch
 
 // Definition of the consumer that keeps the index: the objects that were created or changed,
 // each once in a window. A failure is one of the index or of the storage, never of one
