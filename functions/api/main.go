@@ -6,7 +6,6 @@ import (
 	"log"
 	"os"
 
-	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
 
 	"archivist/pkg/boot"
@@ -18,5 +17,5 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	lambda.Start(httpadapter.New(system.API(embedded.Open)).ProxyWithContext)
+	boot.Start(httpadapter.New(system.API(embedded.Open)).ProxyWithContext)
 }

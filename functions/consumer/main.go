@@ -6,8 +6,6 @@ import (
 	"log"
 	"os"
 
-	"github.com/aws/aws-lambda-go/lambda"
-
 	"archivist/pkg/boot"
 	"archivist/pkg/search/embedded"
 )
@@ -17,5 +15,5 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	lambda.Start(system.Consumer(embedded.Open).Handle)
+	boot.Start(system.Consumer(embedded.Open).Handle)
 }

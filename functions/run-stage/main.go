@@ -6,8 +6,6 @@ import (
 	"log"
 	"os"
 
-	"github.com/aws/aws-lambda-go/lambda"
-
 	"archivist/pkg/boot"
 )
 
@@ -20,5 +18,5 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	lambda.Start(handler.Handle)
+	boot.Start(handler.Handle)
 }

@@ -6,8 +6,6 @@ import (
 	"log"
 	"os"
 
-	"github.com/aws/aws-lambda-go/lambda"
-
 	"archivist/pkg/boot"
 )
 
@@ -16,5 +14,5 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	lambda.Start(system.Scheduler().Handle)
+	boot.Start(system.Scheduler().Handle)
 }

@@ -84,7 +84,7 @@ func (a *API) Handler() http.Handler {
 		panic(err) // a route has no description: every test of a handler fails
 	}
 	docs(mux)
-	return a.guarded(routed(mux))
+	return a.guarded(a.caused(routed(mux)))
 }
 
 // register registers a route whose response is JSON.

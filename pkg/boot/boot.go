@@ -6,7 +6,7 @@
 //
 //	system, err := boot.New(ctx, os.Getenv)
 //	handler, err := system.Stage()
-//	lambda.Start(handler.Handle)
+//	boot.Start(handler.Handle)
 package boot
 
 import (
@@ -17,10 +17,12 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
 
+	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	awscloudwatch "github.com/aws/aws-sdk-go-v2/service/cloudwatch"
@@ -39,6 +41,8 @@ import (
 	"archivist/pkg/cloudwatch"
 	"archivist/pkg/collection"
 	"archivist/pkg/crash"
+	"archivist/pkg/envelope"
+	"archivist/pkg/event"
 	"archivist/pkg/eventlog"
 	"archivist/pkg/fetch"
 	"archivist/pkg/identity"
@@ -206,6 +210,16 @@ func version() string {
 		return info.Main.Version
 	}
 	return "(devel)"
+}
+
+// Origin is what the events of every change say of the software that made it.
+func Origin() event.Origin {
+	return event.Origin{Version: version(), Modules: []envelope.Module{{Name: "go", Version: runtime.Version()}}}
+}
+
+// Start runs a handler as that of the function. The events of its changes have the Origin.
+func Start(handler any) {
+	lambda.StartWithOptions(handler, lambda.WithContext(event.From(context.Background(), Origin())))
 }
 
 // allowed are the private networks of EnvAllow. On AWS there are none: the function's

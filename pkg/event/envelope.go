@@ -29,7 +29,7 @@ func (r Row) Envelope() (envelope.Event, error) {
 		Context: envelope.Context{Actor: r.Actor, Component: r.Component, Version: r.Software, Modules: r.Modules,
 			Request: r.Request, Transaction: envelope.Transaction{ID: r.Tx, Index: r.TxIndex, Count: r.TxCount}},
 		Cause: r.Cause, Detail: payload(r.Detail), Before: payload(r.Before), After: payload(r.After),
-		Schema: max(r.Schema, 1),
+		Schema: max(r.Schema, 1), Partition: r.Partition, Seq: r.Seq,
 	}
 	for ; e.Schema < kind.Schema; e.Schema++ {
 		if err := upcast(&e); err != nil {

@@ -5,7 +5,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/awslabs/aws-lambda-go-api-proxy/core"
+
 	"archivist/pkg/cloudwatch"
+	"archivist/pkg/event"
 )
 
 // API is the function of the API: its routes, with a log line for each request.
@@ -20,10 +23,22 @@ type API struct {
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := a.Now()
 	answer := &statusWriter{ResponseWriter: w, status: http.StatusOK}
-	a.Routes.ServeHTTP(answer, r)
+	a.Routes.ServeHTTP(answer, requested(r))
 	_ = a.Metrics.Put(r.Context()) // the log has what was lost
 	a.Log.Info("request", "method", r.Method, "path", r.URL.Path, "status", answer.status,
 		"ms", a.Now().Sub(started).Milliseconds())
+}
+
+// requested is the request with its id, which the events of its changes name. It is the id that API
+// Gateway returns in the header x-amzn-RequestId.
+func requested(r *http.Request) *http.Request {
+	gateway, known := core.GetAPIGatewayContextFromContext(r.Context())
+	if !known {
+		return r
+	}
+	o := event.OriginOf(r.Context())
+	o.Request = gateway.RequestID
+	return r.WithContext(event.From(r.Context(), o))
 }
 
 // statusWriter keeps the status of a response.
