@@ -33,6 +33,7 @@ import (
 	"archivist/pkg/browse"
 	"archivist/pkg/bucket"
 	"archivist/pkg/collection"
+	"archivist/pkg/consumer"
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
 	"archivist/pkg/identity"
@@ -57,6 +58,8 @@ type API struct {
 	Archive     provenance.Archive // for histories in PREMIS
 	// EventArchive is the archive of events; nil if there is none.
 	EventArchive Verifier
+	EventLog     consumer.Log
+	Consumers    *consumer.Store
 	Log          *slog.Logger
 
 	mu    sync.Mutex
@@ -80,6 +83,7 @@ func (a *API) Handler() http.Handler {
 	a.reindexing(h)
 	a.verifying(h)
 	a.collections(h)
+	a.eventLog(h)
 	if err := complete(h); err != nil {
 		panic(err) // a route has no description: every test of a handler fails
 	}

@@ -15,6 +15,7 @@ import (
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/collection"
+	"archivist/pkg/eventlog"
 	"archivist/pkg/fault"
 	"archivist/pkg/identity"
 	"archivist/pkg/ingest"
@@ -47,7 +48,7 @@ func serve(t *testing.T, do func(op string, call func() error) error) (*v1.Clien
 	objects := inventory.Store{Table: tb}
 	ids := identity.Resolver{Inventory: objects, Collections: profiles, NAAN: "99999", Shoulder: "fk4"}
 	srv := httptest.NewServer((&api.API{Queue: q, Inventory: objects, Collections: profiles, Identity: ids,
-		Log: log}).Handler())
+		EventLog: &eventlog.Log{Table: tb, Now: time.Now, NewID: q.NewID}, Log: log}).Handler())
 	t.Cleanup(srv.Close)
 	return &v1.Client{URL: srv.URL, HTTP: srv.Client()}, q
 }

@@ -154,3 +154,14 @@ func events(kind, subject, detail string) v1.List[v1.Event] {
 		Actor: operator, Component: "scheduler", Detail: []byte(detail),
 	}}}
 }
+
+// logEventExample is an event with all that it says.
+var logEventExample = v1.LogEvent{ID: "01M7ZBMEYHBB62YP6RY21T1GQ7.1",
+	Subject: v1.EventRef{Type: "Object", ID: arkExample}, Version: 1, Type: v1.EventObjectCreate, Action: "create",
+	Time: timeExample, Outcome: "success",
+	Objects:     []v1.EventRef{{Role: "version", Type: "Version", ID: arkExample + "/v1"}},
+	Parents:     []v1.EventRef{{Type: "Collection", ID: "maps"}},
+	Identifiers: []string{arkExample, "map-1851"}, Properties: []string{"title", "version"},
+	Context: v1.EventContext{Actor: "Map Library", Component: "record", Version: "v1.4.0",
+		Transaction: v1.EventTransaction{ID: "01M7ZBMEYHBB62YP6RY21T1GQ7", Index: 1, Count: 2}},
+	After: []byte(`{"title": "Map of the harbour", "version": 1}`), Schema: 2, Partition: "maps", Seq: 42}

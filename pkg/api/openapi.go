@@ -33,6 +33,7 @@ var tags = []*huma.Tag{
 	{Name: "Jobs", Description: "The ingest of one object each."},
 	{Name: "Objects", Description: "Preserved objects with their versions, files and events."},
 	{Name: "Collections", Description: "The settings for submissions to a collection."},
+	{Name: "Events", Description: "What has happened, as the log of events has it."},
 	{Name: "Operation", Description: "For the operators of the archive."},
 }
 
@@ -98,6 +99,14 @@ var parameters = map[string]parameter{
 	"listOperationEvents id": {"The id of the operation.", operationID},
 	"actOnOperation id":      {"The id of the operation.", operationID},
 
+	"subject":               {"The subject of the event: its type, a colon and its id.", "Job:" + jobID},
+	"version":               {"The number of the event among those of its subject, from 1.", ""},
+	"consumer":              {"The name of the consumer.", "search"},
+	"partition":             {"The name of a partition of the log. Its events are listed in order.", "maps"},
+	"after":                 {"With partition: the place after which to begin. Omit it for the oldest event.", ""},
+	"listEvents collection": {"The name of a collection, or site. Its events are listed, newest first.", "maps"},
+	"listEvents filter":     {"Only events that this filter selects.", "Object+Create:Version"},
+
 	"Idempotency-Key": {"A key of your choice, so that the request can be repeated safely.", "maps-2026-11-22"},
 	"Archivist-User": {"The name of the person who makes the request. It is not verified: events show it as " +
 		"`an operator (unverified: \"ann\")`.", "ann"},
@@ -150,7 +159,23 @@ func complete(h huma.API) error {
 		reflect.TypeFor[v1.OperationChange]()} {
 		detail.OneOf = append(detail.OneOf, schema.Schema(t, true, ""))
 	}
+	anything(schema.Schema(reflect.TypeFor[v1.LogEvent](), false, "LogEvent"), "detail", "before", "after")
 	return describe(schema)
+}
+
+// anything makes properties of a schema objects of whatever they have.
+func anything(s *huma.Schema, names ...string) {
+	value := &huma.Schema{}
+	for _, t := range []string{huma.TypeString, huma.TypeNumber, huma.TypeBoolean, huma.TypeObject, huma.TypeArray} {
+		one := &huma.Schema{Type: t}
+		if t == huma.TypeArray {
+			one.Items = &huma.Schema{}
+		}
+		value.OneOf = append(value.OneOf, one)
+	}
+	for _, name := range names {
+		s.Properties[name].Type, s.Properties[name].AdditionalProperties = huma.TypeObject, value
+	}
 }
 
 // refusalOf is the name of the error responses with a status in the document.

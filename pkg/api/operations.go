@@ -153,6 +153,23 @@ var operations = map[string]about{
 		request: collectionExample.Profile, answer: collectionExample,
 		description: "Replaces the whole profile of the collection. The new profile applies to batches submitted " +
 			"from now on."},
+	"listEvents": {tag: "Events", refusals: []problemType{notFound},
+		answer: v1.EventPage{Items: []v1.LogEvent{logEventExample}, Cursor: cursorExample, After: 42},
+		description: "Exactly one of `subject`, `partition` and `collection` is given. The events of a subject and of " +
+			"a partition are in order, the oldest first; those of a collection are the newest first. Events appear " +
+			"in the log within a few seconds.\n\nTo follow a partition, pass `after` of each response to the next " +
+			"request. The filter is applied before the paging: a page may be empty."},
+	"getEvent": {tag: "Events", refusals: []problemType{notFound}, answer: logEventExample,
+		description: "The event, with all that it says. With its `cause`, a program that changes something because " +
+			"of it can name it in the header `Archivist-Cause`: `event`, `root`, `depth` and each `component` in the " +
+			"form of a query."},
+	"explainEvent": {tag: "Events", refusals: []problemType{notFound},
+		answer: v1.EventExplanation{Consumer: "search", Event: logEventExample.ID, State: "handled",
+			Reason: "it was handled"},
+		description: "Why the consumer did or did not get the event, by its present definition."},
+	"listPartitions": {tag: "Events",
+		answer:      v1.List[v1.LogPartition]{Items: []v1.LogPartition{{Name: "maps", Log: "maps", Head: 42, Horizon: 1}}},
+		description: "All partitions of the log, those that are closed included."},
 	"listCollectionEvents": {tag: "Collections",
 		answer:      events(v1.EventCollectionProfile, "Collection", `{"title": "Historical maps", "priority": 5}`),
 		description: "The changes of the profile, oldest first."},

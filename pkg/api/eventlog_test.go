@@ -1,0 +1,133 @@
+package api_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/collection"
+	"archivist/pkg/event"
+	"archivist/pkg/eventlog"
+	"archivist/pkg/fault"
+	"archivist/pkg/queue"
+)
+
+// placed writes n events of a collection and places them in the log.
+func placed(t *testing.T, q *queue.Queue, name string, n int) {
+	t.Helper()
+	profiles := collection.Store{Table: q.Table, NewID: q.NewID}
+	for i := range n {
+		if err := profiles.Put(t.Context(), name, collection.Profile{Title: fmt.Sprint(i)}, "me", int64(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log := &eventlog.Log{Table: q.Table, Now: q.Now, NewID: q.NewID}
+	if _, err := log.Place(t.Context(), []event.Subject{{Type: event.Collection, ID: name}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// versions are those of events, in their order.
+func versions(all []v1.LogEvent) (out []int64) {
+	for _, e := range all {
+		out = append(out, e.Version)
+	}
+	return out
+}
+
+// upTo are the numbers from 1 to n.
+func upTo(n int64) (out []int64) {
+	for i := range n {
+		out = append(out, i+1)
+	}
+	return out
+}
+
+// TestLogEvents: a log of several pages is listed by subject and by partition in order, by
+// collection the newest first, each event once.
+func TestLogEvents(t *testing.T) {
+	c, q := serve(t, through)
+	const n = 230
+	placed(t, q, "maps", n)
+	placed(t, q, "other", 2)
+	for name, f := range map[string]v1.EventFilter{
+		"subject":     {Subject: "collection:maps"},
+		"partition":   {Partition: "maps"},
+		"collection":  {Collection: "maps"},
+		"with filter": {Collection: "maps", Filter: "Collection+Modify_Metadata{property=title}:Collection+create"},
+	} {
+		all, after, err := c.LogEvents(t.Context(), f)
+		got := versions(all)
+		if f.Collection != "" {
+			slices.Reverse(got)
+		}
+		if err != nil || !slices.Equal(got, upTo(n)) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+		if f.Partition != "" && after != n {
+			t.Errorf("the partition was read up to %d", after)
+		}
+	}
+	if all, _, err := c.LogEvents(t.Context(), v1.EventFilter{Collection: "maps", Limit: 3}); err != nil ||
+		!slices.Equal(versions(all), []int64{n, n - 1, n - 2}) {
+		t.Errorf("the newest: %v, %v", versions(all), err)
+	}
+}
+
+// TestFollowPartition: what is added later is read from the place up to which the partition was
+// read, also if the filter selects nothing.
+func TestFollowPartition(t *testing.T) {
+	c, q := serve(t, through)
+	placed(t, q, "maps", 3)
+	none := v1.EventFilter{Partition: "maps", Filter: "Object+*"}
+	all, after, err := c.LogEvents(t.Context(), none)
+	if err != nil || len(all) != 0 || after != 3 {
+		t.Fatalf("%v, after %d, %v", all, after, err)
+	}
+	placed(t, q, "maps", 1)
+	all, after, err = c.LogEvents(t.Context(), v1.EventFilter{Partition: "maps", After: after})
+	if err != nil || !slices.Equal(versions(all), []int64{4}) || after != 4 || all[0].Seq != 4 {
+		t.Errorf("%v, after %d, %v", all, after, err)
+	}
+}
+
+// TestLogEvent: one event says all that is known of it; events that do not exist are not found.
+func TestLogEvent(t *testing.T) {
+	c, q := serve(t, through)
+	placed(t, q, "maps", 2)
+	e, err := c.LogEvent(t.Context(), "Collection:maps", 2)
+	if err != nil || string(e.Before) != `{"title":"0"}` || string(e.After) != `{"title":"1"}` ||
+		e.Time != "1970-01-01T00:00:00.001Z" || e.Context.Actor != "me" || e.Action != "modify-metadata" ||
+		e.Partition != "maps" || e.Seq != 2 {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if _, err := c.LogEvent(t.Context(), "Collection:maps", 3); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a missing event: %v", err)
+	}
+	parts, err := c.LogPartitions(t.Context())
+	if err != nil || len(parts) != 1 || parts[0].Name != "maps" || parts[0].Head != 2 {
+		t.Errorf("partitions %+v, %v", parts, err)
+	}
+}
+
+// TestBadEventQuery: a query that selects nothing for certain is refused, and the refusal says why.
+func TestBadEventQuery(t *testing.T) {
+	c, q := serve(t, through)
+	placed(t, q, "maps", 1)
+	for says, f := range map[string]v1.EventFilter{
+		"exactly one":      {},
+		"exactly one of":   {Collection: "maps", Subject: "Job:1"},
+		"the types are":    {Subject: "Thing:1"},
+		"expected TYPE:ID": {Subject: "Job:"},
+		"column 8":         {Collection: "maps", Filter: "Object+nothing"},
+	} {
+		if _, _, err := c.LogEvents(t.Context(), f); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%+v: %v, expected %q", f, err, says)
+		}
+	}
+	if _, _, err := c.LogEvents(t.Context(), v1.EventFilter{Partition: "none"}); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a missing partition: %v", err)
+	}
+}

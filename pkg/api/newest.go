@@ -1,0 +1,138 @@
+package api
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strconv"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/envelope"
+)
+
+// newestEvents are the events of a collection, newest first. The log of a collection can have
+// several partitions: then it is merged by time. Those of a generation come after all of those
+// before it.
+func (a *API) newestEvents(ctx context.Context, in *EventQuery, selects func(envelope.Event) bool) (
+	out v1.EventPage, err error) {
+	m, err := a.newestFirst(ctx, in.Collection, in.Cursor)
+	if err != nil {
+		return out, err
+	}
+	var found []envelope.Event
+	for until := a.Queue.Now().Add(searchFor); len(found) < enough; {
+		e, more, err := m.next(ctx)
+		if err != nil {
+			return out, err
+		}
+		if !more {
+			break
+		}
+		if selects(e) {
+			found = append(found, e)
+		}
+		if !a.Queue.Now().Before(until) {
+			break
+		}
+	}
+	out.Cursor = m.cursor()
+	out.Items, err = a.whole(ctx, found)
+	return out, err
+}
+
+// merge reads partitions of a log backwards.
+type merge struct {
+	a     *API
+	parts []*backwards // of later generations first
+}
+
+// backwards is a partition that is read from its end.
+type backwards struct {
+	envelope.Partition
+	left []envelope.Event // read, in the order of the log
+	last int64            // the place up to which events are still to be returned
+}
+
+// newestFirst begins at the end of a log, or where a cursor says.
+func (a *API) newestFirst(ctx context.Context, log, cursor string) (*merge, error) {
+	at, err := url.ParseQuery(cursor)
+	if err != nil {
+		return nil, badCursor(cursor)
+	}
+	all, err := a.EventLog.Partitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := &merge{a: a}
+	for _, p := range all {
+		if p.Log != log {
+			continue
+		}
+		b := &backwards{Partition: p, last: p.Head}
+		if cursor != "" { // a partition that is not in it is newer than the first page
+			if b.last, err = strconv.ParseInt(at.Get(p.Name), 10, 64); at.Has(p.Name) && err != nil {
+				return nil, badCursor(cursor)
+			}
+		}
+		m.parts = append(m.parts, b)
+	}
+	slices.SortStableFunc(m.parts, func(x, y *backwards) int { return y.Generation - x.Generation })
+	return m, nil
+}
+
+// next is the newest event that was not returned yet.
+func (m *merge) next(ctx context.Context) (e envelope.Event, more bool, err error) {
+	var newest *backwards
+	for _, p := range m.parts {
+		if newest != nil && p.Generation != newest.Generation {
+			break
+		}
+		if err := p.read(ctx, m.a); err != nil {
+			return e, false, err
+		}
+		if len(p.left) > 0 && (newest == nil || p.left[len(p.left)-1].Time > newest.left[len(newest.left)-1].Time) {
+			newest = p
+		}
+	}
+	if newest == nil {
+		return e, false, nil
+	}
+	end := len(newest.left) - 1
+	e = newest.left[end]
+	newest.left, newest.last = newest.left[:end], e.Seq-1
+	return e, true, nil
+}
+
+// read reads the events before the last place, if none are left.
+func (p *backwards) read(ctx context.Context, a *API) (err error) {
+	for len(p.left) == 0 && p.last >= max(p.Horizon, 1) {
+		from := max(p.last-enough, p.Horizon-1, 0)
+		for after := from; after < p.last; {
+			some, err := a.EventLog.Read(ctx, p.Name, after, int(p.last-after))
+			if err != nil {
+				return err
+			}
+			if len(some) == 0 {
+				break
+			}
+			p.left, after = append(p.left, some...), some[len(some)-1].Seq
+		}
+		if len(p.left) == 0 {
+			p.last = from
+		}
+	}
+	return nil
+}
+
+// cursor is where the merge has come, "" at the end.
+func (m *merge) cursor() string {
+	at, more := url.Values{}, false
+	for _, p := range m.parts {
+		at.Set(p.Name, strconv.FormatInt(p.last, 10))
+		more = more || p.last >= max(p.Horizon, 1)
+	}
+	if !more {
+		return ""
+	}
+	return at.Encode()
+}
