@@ -18,7 +18,7 @@ func TestCandidates(t *testing.T) {
 	c := with(t, "")
 	c.env["HOME"] = home
 	for line, want := range map[string]string{
-		"": "submit batch job object collection manifest queue storage hold operation doctor explain config " +
+		"": "submit batch job object collection manifest queue storage hold operation event doctor explain config " +
 			"completion help",
 		"j":                                   "job",
 		"job re":                              "receipt release requeue",

@@ -130,7 +130,8 @@ func Main(m *testing.M, types ...string) int {
 			panic(err)
 		}
 		if _, again := seen.LoadOrStore(e.Type, true); !again {
-			record(*samples, e)
+			record(*samples, e.Type, e)
+			record(*rows, fmt.Sprintf("%s.%d", e.Type, e.Schema), Sample{Row: encode(c.After)})
 		}
 	}
 	code := m.Run()
@@ -171,7 +172,7 @@ func partial() bool {
 }
 
 // record writes a sample into the folder, if there is one.
-func record(folder string, e envelope.Event) {
+func record(folder, name string, e any) {
 	if folder == "" {
 		return
 	}
@@ -179,7 +180,7 @@ func record(folder string, e envelope.Event) {
 	if err != nil {
 		panic(err)
 	}
-	f, err := os.OpenFile(filepath.Join(folder, e.Type+".json"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(filepath.Join(folder, name+".json"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return
 	}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/fault"
+	"archivist/pkg/terminal"
+)
+
+// eventCmd is for the log of events.
+type eventCmd struct {
+	List    eventListCmd    `cmd:"" help:"List events of a subject, of a collection, or of a partition of the log."`
+	Tail    eventTailCmd    `cmd:"" help:"Show the newest events of a partition of the log, and follow it."`
+	Show    eventShowCmd    `cmd:"" help:"Show all that an event says."`
+	Explain eventExplainCmd `cmd:"" help:"Explain why a consumer did or did not get an event."`
+}
+
+// eventListCmd lists events of one of three.
+type eventListCmd struct {
+	Collection string `short:"c" xor:"of" help:"Collection, newest first; site has what is in none." placeholder:"NAME"`
+	Subject    string `short:"s" xor:"of" help:"Subject: TYPE:ID, or the id of a batch, job or object." placeholder:"ID"`
+	Partition  string `short:"p" xor:"of" help:"Partition of the log, in order." placeholder:"NAME"`
+	After      int64  `help:"Of a partition: begin after this place." placeholder:"SEQ"`
+	Filter     string `short:"f" help:"Only events that this filter selects, e.g. Object+Create." placeholder:"FILTER"`
+	limit
+}
+
+func (eventListCmd) prints() any { return v1.LogEvent{} }
+
+// Run requests one event more than is shown, to detect that there are more.
+func (c *eventListCmd) Run(a *app) error {
+	subject, err := subjectNamed(c.Subject)
+	if err != nil {
+		return err
+	}
+	if c.Collection == "" && subject == "" && c.Partition == "" {
+		return fault.New(fault.Invalid, "expected --collection, --subject or --partition")
+	}
+	list, _, err := a.client.LogEvents(a.ctx, v1.EventFilter{Subject: subject, Collection: c.Collection,
+		Partition: c.Partition, After: c.After, Filter: c.Filter, Limit: c.more()})
+	if err != nil {
+		return err
+	}
+	list = limited(a, c.limit, list)
+	return a.print(list, func(p terminal.Page) { terminal.Table(p, list, logColumns...) })
+}
+
+var logColumns = []terminal.Column[v1.LogEvent]{
+	{Title: "time", Text: func(e v1.LogEvent) string { return minute(e.Time) },
+		Raw: func(e v1.LogEvent) string { return e.Time }},
+	{Title: "type", Text: func(e v1.LogEvent) string { return e.Type }},
+	{Title: "subject", Text: subjectText, Share: 2},
+	{Title: "no.", Text: func(e v1.LogEvent) string { return strconv.FormatInt(e.Version, 10) }},
+	{Title: "outcome", Text: func(e v1.LogEvent) string { return e.Outcome }},
+	{Title: "changed", Text: func(e v1.LogEvent) string { return strings.Join(e.Properties, " ") }, Share: 1},
+
+	{Text: func(e v1.LogEvent) string { return e.Partition }},
+	{Text: func(e v1.LogEvent) string { return strconv.FormatInt(e.Seq, 10) }},
+	{Text: func(e v1.LogEvent) string { return e.Context.Component }},
+	{Text: func(e v1.LogEvent) string { return e.Context.Actor }},
+	{Text: func(e v1.LogEvent) string { return e.ID }},
+}
+
+func subjectText(e v1.LogEvent) string { return e.Subject.Type + ":" + e.Subject.ID }
+
+// subjectNamed is a subject as the API names it. The type of a batch, a job or an object may be
+// left out.
+func subjectNamed(text string) (string, error) {
+	types := map[v1.Kind]string{v1.KindBatch: "Batch", v1.KindJob: "Job", v1.KindObject: "Object"}
+	kind := v1.KindOf(text)
+	switch {
+	case text == "":
+		return "", nil
+	case types[kind] != "":
+		return types[kind] + ":" + text, nil
+	case strings.Contains(text, ":"):
+		return text, nil
+	}
+	return "", fault.New(fault.Invalid, "%q: expected TYPE:ID, e.g. Collection:maps, or the id of a batch, a job or "+
+		"an object", text)
+}
+
+// eventTailCmd follows a partition.
+type eventTailCmd struct {
+	Partition string `arg:"" help:"Partition of the log: a collection, or site." default:"site"`
+	Follow    bool   `short:"f" help:"Wait for more, until you press Ctrl-C."`
+	Filter    string `help:"Only events that this filter selects." placeholder:"FILTER"`
+	Lines     int64  `short:"n" default:"10" help:"Begin with so many of the newest places." placeholder:"N"`
+}
+
+func (eventTailCmd) prints() any { return v1.LogEvent{} }
+
+// Run prints a line for each event: with --json it is an object.
+func (c *eventTailCmd) Run(a *app) error {
+	after, err := c.begin(a)
+	if err != nil {
+		return err
+	}
+	for n, missed := 0, 0; ; n++ {
+		list, read, err := a.client.LogEvents(a.ctx, v1.EventFilter{Partition: c.Partition, After: after,
+			Filter: c.Filter})
+		switch {
+		case a.ctx.Err() != nil:
+			return a.ctx.Err()
+		case c.Follow && fault.Is(err, fault.Unavailable) && missed < mostMissed:
+			missed++
+		case err != nil:
+			return err
+		default:
+			after, missed = read, 0
+		}
+		if len(list) > 0 {
+			n = 0
+		}
+		for _, e := range list {
+			if err := c.line(a, e); err != nil {
+				return err
+			}
+		}
+		if !c.Follow {
+			return nil
+		}
+		if err := a.wait(a.ctx, pause(n)); err != nil {
+			return err
+		}
+	}
+}
+
+// begin is the place after which the newest events begin.
+func (c *eventTailCmd) begin(a *app) (int64, error) {
+	parts, err := a.client.LogPartitions(a.ctx)
+	if err != nil {
+		return 0, err
+	}
+	var names []string
+	for _, p := range parts {
+		if p.Name == c.Partition {
+			return max(p.Head-c.Lines, p.Horizon-1, 0), nil
+		}
+		names = append(names, p.Name)
+	}
+	return 0, fault.New(fault.NotFound, "the log has no partition %q; it has: %s", c.Partition,
+		cmp.Or(strings.Join(names, ", "), "none yet"))
+}
+
+// line prints one event.
+func (c *eventTailCmd) line(a *app, e v1.LogEvent) error {
+	if a.json != nil {
+		return a.printLine(a.out, e)
+	}
+	at := e.Time
+	if t, err := time.Parse(time.RFC3339, e.Time); err == nil {
+		at = t.UTC().Format(time.DateTime)
+	}
+	_, err := fmt.Fprintf(a.screen, "%s  %d  %s  %s\n", at, e.Seq, e.Type, terminal.Printable(subjectText(e)))
+	return err
+}
+
+// oneEvent are the arguments that name an event.
+type oneEvent struct {
+	Subject string `arg:"" help:"Subject: TYPE:ID, or the id of a batch, job or object."`
+	Number  int64  `arg:"" help:"Number of the event among those of its subject, from 1."`
+}
+
+// eventShowCmd shows one event.
+type eventShowCmd struct{ oneEvent }
+
+func (eventShowCmd) prints() any { return v1.LogEvent{} }
+
+// Run shows what the event says, and its cause in the form that the API takes.
+func (c *eventShowCmd) Run(a *app) error {
+	subject, err := subjectNamed(c.Subject)
+	if err != nil {
+		return err
+	}
+	e, err := a.client.LogEvent(a.ctx, subject, c.Number)
+	if err != nil {
+		return err
+	}
+	return a.print(e, func(p terminal.Page) {
+		pairs := []string{"event", e.ID, "type", e.Type, "action", e.Action, "subject", subjectText(e), "number",
+			strconv.FormatInt(e.Version, 10), "time", e.Time, "outcome", e.Outcome, "in", refsText(e.Parents),
+			"with", refsText(e.Objects), "identifiers", strings.Join(e.Identifiers, " "), "actor", e.Context.Actor,
+			"component", strings.TrimSpace(e.Context.Component + " " + e.Context.Version), "request", e.Context.Request,
+			"cause", causeText(e.Cause), "before", string(e.Before), "after", string(e.After), "detail",
+			string(e.Detail), "place", placeText(e)}
+		p.Fields(pairs...)
+	})
+}
+
+// refsText lists things, each with its role if it has one.
+func refsText(all []v1.EventRef) string {
+	var out []string
+	for _, r := range all {
+		out = append(out, strings.TrimSpace(r.Role+" "+r.Type+":"+r.ID))
+	}
+	return strings.Join(out, ", ")
+}
+
+func causeText(c v1.EventCause) string {
+	if c.Event == "" {
+		return ""
+	}
+	return fmt.Sprintf("event %s, root %s, depth %d, made by %s", c.Event, c.Root, c.Depth,
+		strings.Join(c.Components, ", "))
+}
+
+// placeText is the place of an event in the log.
+func placeText(e v1.LogEvent) string {
+	if e.Seq == 0 {
+		return "none yet"
+	}
+	return fmt.Sprintf("%s %d", e.Partition, e.Seq)
+}
+
+// eventExplainCmd asks about one consumer.
+type eventExplainCmd struct {
+	oneEvent
+	Consumer string `required:"" help:"Name of a consumer." placeholder:"NAME"`
+}
+
+func (eventExplainCmd) prints() any { return v1.EventExplanation{} }
+
+// Run shows what became of the event.
+func (c *eventExplainCmd) Run(a *app) error {
+	subject, err := subjectNamed(c.Subject)
+	if err != nil {
+		return err
+	}
+	x, err := a.client.ExplainEvent(a.ctx, subject, c.Number, c.Consumer)
+	if err != nil {
+		return err
+	}
+	return a.print(x, func(p terminal.Page) {
+		p.Fields("consumer", x.Consumer, "event", x.Event, "state", x.State, "why", x.Reason)
+	})
+}
