@@ -23,7 +23,7 @@ type eventCmd struct {
 // eventListCmd lists events of one of three.
 type eventListCmd struct {
 	Collection string `short:"c" xor:"of" help:"Collection, newest first; site has what is in none." placeholder:"NAME"`
-	Subject    string `short:"s" xor:"of" help:"Subject: TYPE:ID, or the id of a batch, job or object." placeholder:"ID"`
+	Subject    string `short:"s" xor:"of" help:"TYPE:ID, or the id of a batch, job or object." placeholder:"ID"`
 	Partition  string `short:"p" xor:"of" help:"Partition of the log, in order." placeholder:"NAME"`
 	After      int64  `help:"Of a partition: begin after this place." placeholder:"SEQ"`
 	Filter     string `short:"f" help:"Only events that this filter selects, e.g. Object+Create." placeholder:"FILTER"`

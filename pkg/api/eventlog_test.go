@@ -19,7 +19,8 @@ func placed(t *testing.T, q *queue.Queue, name string, n int) {
 	t.Helper()
 	profiles := collection.Store{Table: q.Table, NewID: q.NewID}
 	for i := range n {
-		if err := profiles.Put(t.Context(), name, collection.Profile{Title: fmt.Sprint(i)}, "me", int64(i)); err != nil {
+		p := collection.Profile{Title: fmt.Sprint(i)}
+		if err := profiles.Put(t.Context(), name, p, "me", int64(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -123,7 +124,8 @@ func TestBadEventQuery(t *testing.T) {
 		"expected TYPE:ID": {Subject: "Job:"},
 		"column 8":         {Collection: "maps", Filter: "Object+nothing"},
 	} {
-		if _, _, err := c.LogEvents(t.Context(), f); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), says) {
+		_, _, err := c.LogEvents(t.Context(), f)
+		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%+v: %v, expected %q", f, err, says)
 		}
 	}

@@ -155,10 +155,10 @@ var operations = map[string]about{
 			"from now on."},
 	"listEvents": {tag: "Events", refusals: []problemType{notFound},
 		answer: v1.EventPage{Items: []v1.LogEvent{logEventExample}, Cursor: cursorExample, After: 42},
-		description: "Exactly one of `subject`, `partition` and `collection` is given. The events of a subject and of " +
-			"a partition are in order, the oldest first; those of a collection are the newest first. Events appear " +
-			"in the log within a few seconds.\n\nTo follow a partition, pass `after` of each response to the next " +
-			"request. The filter is applied before the paging: a page may be empty."},
+		description: "Exactly one of `subject`, `partition` and `collection` is given. The events of a subject and " +
+			"of a partition are in order, the oldest first; those of a collection are the newest first. Events " +
+			"appear in the log within a few seconds.\n\nTo follow a partition, pass `after` of each response to " +
+			"the next request. The filter is applied before the paging: a page may be empty."},
 	"getEvent": {tag: "Events", refusals: []problemType{notFound}, answer: logEventExample,
 		description: "The event, with all that it says. With its `cause`, a program that changes something because " +
 			"of it can name it in the header `Archivist-Cause`: `event`, `root`, `depth` and each `component` in the " +
@@ -168,7 +168,8 @@ var operations = map[string]about{
 			Reason: "it was handled"},
 		description: "Why the consumer did or did not get the event, by its present definition."},
 	"listPartitions": {tag: "Events",
-		answer:      v1.List[v1.LogPartition]{Items: []v1.LogPartition{{Name: "maps", Log: "maps", Head: 42, Horizon: 1}}},
+		answer: v1.List[v1.LogPartition]{Items: []v1.LogPartition{
+			{Name: "maps", Log: "maps", Head: 42, Horizon: 1}}},
 		description: "All partitions of the log, those that are closed included."},
 	"listCollectionEvents": {tag: "Collections",
 		answer:      events(v1.EventCollectionProfile, "Collection", `{"title": "Historical maps", "priority": 5}`),

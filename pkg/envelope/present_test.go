@@ -17,7 +17,8 @@ var inMaps = []envelope.Ref{{Type: "Collection", ID: "maps"}}
 func TestPresentAdd(t *testing.T) {
 	e := envelope.Event{ID: "e", Type: "object.create", Action: envelope.Create, Version: 1, Time: 5,
 		Subject: envelope.Ref{Type: "Object", ID: "ark:/1/a"}, Parents: inMaps, Detail: []byte(`{}`), Seq: 3,
-		Objects: []envelope.Ref{{Role: "collection", Type: "Collection", ID: "maps"}, {Role: "job", Type: "Job", ID: "j"}}}
+		Objects: []envelope.Ref{{Role: "collection", Type: "Collection", ID: "maps"},
+			{Role: "job", Type: "Job", ID: "j"}}}
 	all := envelope.Present(e)
 	if len(all) != 2 || !reflect.DeepEqual(all[0], e) {
 		t.Fatalf("%+v", all)

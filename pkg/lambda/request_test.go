@@ -23,8 +23,8 @@ func TestRequestID(t *testing.T) {
 		t.Errorf("without a gateway: %+v", o)
 	}
 	accessor := core.RequestAccessor{}
-	through, err := accessor.EventToRequestWithContext(ctx, lambdaevents.APIGatewayProxyRequest{HTTPMethod: "GET", Path: "/",
-		RequestContext: lambdaevents.APIGatewayProxyRequestContext{RequestID: "gateway-1"}})
+	through, err := accessor.EventToRequestWithContext(ctx, lambdaevents.APIGatewayProxyRequest{HTTPMethod: "GET",
+		Path: "/", RequestContext: lambdaevents.APIGatewayProxyRequestContext{RequestID: "gateway-1"}})
 	if err != nil {
 		t.Fatal(err)
 	}

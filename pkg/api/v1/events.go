@@ -168,7 +168,8 @@ func (c *Client) LogEvents(ctx context.Context, f EventFilter) (all []LogEvent, 
 		if f.Limit > 0 && len(all) >= f.Limit {
 			return all[:f.Limit], after, nil
 		}
-		if cursor = page.Cursor; cursor == "" {
+		cursor = page.Cursor
+		if cursor == "" {
 			return all, after, nil
 		}
 	}
