@@ -16,7 +16,7 @@ import (
 // The wire types are described once, by their comments: in go doc and in the OpenAPI
 // document.
 //
-//go:embed v1/types.go v1/details.go v1/actions.go v1/operations.go v1/search.go v1/events.go
+//go:embed v1/types.go v1/details.go v1/actions.go v1/operations.go v1/search.go v1/events.go v1/verify.go
 var sources embed.FS
 
 // comments are the comments of the wire types ("Job") and of their fields ("Job.state").

@@ -185,7 +185,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	}
 
 	s.api = &api.API{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root, Work: work,
-		Identity: s.stages.Identity(), Log: s.log, EventLog: s.events,
+		Identity: s.stages.Identity(), Log: s.log, EventLog: s.events, EventArchive: s.events,
 		Browse: s.browse(), Archive: provenance.Archive{NAAN: s.env(EnvNAAN), Version: version()}}
 	s.remote = s.domain(cfg)
 	return nil
