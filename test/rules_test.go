@@ -39,7 +39,7 @@ var layers = []struct {
 	{[]string{"pkg/event"}, "events are rows"},
 	{[]string{"pkg/event/eventtest"}, "compares events with their schemas"},
 	{[]string{"pkg/consumer"}, "consumers have rows, and read the log"},
-	{[]string{"pkg/history", "pkg/statistics"}, "records and counts follow from the log"},
+	{[]string{"pkg/history", "pkg/statistics", "pkg/eventarchive"}, "records, counts and archive follow from the log"},
 	{[]string{"pkg/inventory", "pkg/collection"}, "objects and profiles are rows with events"},
 	{[]string{"pkg/bucket", "pkg/fetch"}, "adapters to S3 and HTTP"},
 	{[]string{"pkg/eventlog"}, "the log is rows that refer to events, and files"},

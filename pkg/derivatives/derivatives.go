@@ -88,23 +88,11 @@ const mostReasons = 20
 
 // Handle makes the thumbnails of versions. If the time is over, it remembers how far it came, and
 // returns an Unavailable: called again, it continues.
-func (m *Maker) Handle(ctx context.Context, b consumer.Batch) (failures []consumer.Failure, err error) {
+func (m *Maker) Handle(ctx context.Context, b consumer.Batch) ([]consumer.Failure, error) {
 	until := m.Now().Add(m.Budget)
-	failed := map[string]bool{}
-	for _, item := range b.Events {
-		if failed[item.Subject.ID] {
-			continue // an earlier event of its key failed
-		}
-		err := m.version(ctx, item.Subject.ID, b.Replay, until)
-		if fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Denied) {
-			return nil, err
-		}
-		if err != nil {
-			failed[item.Subject.ID] = true
-			failures = append(failures, consumer.Failure{ID: item.ID, Reason: err.Error()})
-		}
-	}
-	return failures, nil
+	return consumer.Each(ctx, b, nil, func(ctx context.Context, it consumer.Item) error {
+		return m.version(ctx, it.Subject.ID, b.Replay, until)
+	})
 }
 
 // version makes the thumbnails of a version, "{ark}/v{n}".

@@ -109,7 +109,7 @@ func (l *Log) Archive(ctx context.Context, until time.Time) (files int, err erro
 	var errs []error
 	for _, p := range partitions {
 		for more := true; more && l.Now().Before(until); {
-			more, err = l.archiveNext(ctx, p)
+			more, err = l.archiveNext(ctx, p, false)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("eventlog: archive %s: %w", p.Name, err))
 				break
@@ -122,8 +122,34 @@ func (l *Log) Archive(ctx context.Context, until time.Time) (files int, err erro
 	return files, errors.Join(errs...)
 }
 
-// archiveNext writes the next file of a partition, if there is enough for one.
-func (l *Log) archiveNext(ctx context.Context, p envelope.Partition) (wrote bool, err error) {
+// ArchiveTo brings the events of a partition up to a seq into the archive, those of today too. It
+// costs one query if they are there already. Several calls at once are harmless.
+func (l *Log) ArchiveTo(ctx context.Context, partition string, seq int64) error {
+	if l.Bucket == nil {
+		return errors.New("eventlog: the log has no archive")
+	}
+	for last := int64(-1); ; {
+		newest, err := l.newestFile(ctx, partition)
+		if err != nil || newest.Last >= seq {
+			return err
+		}
+		if newest.Last == last {
+			return fmt.Errorf("eventlog: archive %s: event %d cannot be archived", partition, last+1)
+		}
+		last = newest.Last
+		p, err := l.Partition(ctx, partition)
+		if err != nil {
+			return err
+		}
+		if _, err := l.archiveNext(ctx, p, true); err != nil {
+			return fmt.Errorf("eventlog: archive %s: %w", partition, err)
+		}
+	}
+}
+
+// archiveNext writes the next file of a partition, if there is enough for one: with today, any event
+// is enough.
+func (l *Log) archiveNext(ctx context.Context, p envelope.Partition, today bool) (wrote bool, err error) {
 	before, err := l.newestFile(ctx, p.Name)
 	if err != nil || before.Last >= p.Head {
 		return false, err
@@ -139,7 +165,7 @@ func (l *Log) archiveNext(ctx context.Context, p envelope.Partition) (wrote bool
 	}
 	day := dayOf(refs[0].Placed)
 	over := day < dayOf(l.Now().UnixMilli())
-	if !over && p.Head-before.Last < fileEvents {
+	if !over && !today && p.Head-before.Last < fileEvents {
 		return false, nil
 	}
 	if over {
@@ -149,7 +175,7 @@ func (l *Log) archiveNext(ctx context.Context, p envelope.Partition) (wrote bool
 	}
 	h := Header{Partition: p.Name, Epoch: p.Epoch, Day: day, First: first, Before: before.named()}
 	lines, full, err := l.lines(ctx, &h)
-	if err != nil || h.Last < h.First || !over && !full {
+	if err != nil || h.Last < h.First || !over && !full && !today {
 		return false, err
 	}
 	return true, l.writeFile(ctx, p, h, lines)

@@ -49,23 +49,14 @@ type Updater struct {
 }
 
 // Handle makes the manifests of objects. An object that cannot be read is a failure of its own.
-func (u Updater) Handle(ctx context.Context, b consumer.Batch) (failures []consumer.Failure, err error) {
-	failed := map[string]bool{}
-	for _, item := range b.Events {
-		if failed[item.Subject.ID] {
-			continue // an earlier event of its key failed
+func (u Updater) Handle(ctx context.Context, b consumer.Batch) ([]consumer.Failure, error) {
+	return consumer.Each(ctx, b, nil, func(ctx context.Context, it consumer.Item) error {
+		err := u.update(ctx, it.Subject.ID)
+		if err != nil && fault.Of(err) == "" {
+			return fault.New(fault.Unavailable, "manifest: %s: %w", it.Subject.ID, err) // S3 is to blame, not the object
 		}
-		err := u.update(ctx, item.Subject.ID)
-		switch {
-		case err == nil:
-		case fault.Of(err) == "" || fault.Is(err, fault.Unavailable):
-			return nil, fault.New(fault.Unavailable, "manifest: %s: %w", item.Subject.ID, err)
-		default:
-			failed[item.Subject.ID] = true
-			failures = append(failures, consumer.Failure{ID: item.ID, Reason: err.Error()})
-		}
-	}
-	return failures, nil
+		return err
+	})
 }
 
 // tries of the conditional write: another call may make the same manifest at the same time.
