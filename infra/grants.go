@@ -152,6 +152,7 @@ func (a *App) grantAPI(p FunctionProps) {
 	grantRows(a.API, p.Data, nil)
 	grantSearch(a.API, p.Data, "work", "list")
 	grantObjects(a.API, p.Data.Storage, "*", get)
+	grantObjects(a.API, p.Data.Derived, "*", get)
 	grantObjects(a.API, p.Data.Work, workspace.Reports+"*", get)
 	grantObjects(a.API, p.Data.Work, workspace.Jobs+"*", get) // what a job at Storing has prepared
 	allow(a.API, []string{"sqs:SendMessage"}, a.Wake.QueueArn())

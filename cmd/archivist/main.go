@@ -36,6 +36,7 @@ type cli struct {
 	Batch      batchCmd      `cmd:"" help:"List and follow batches, and read their reports."`
 	Job        jobCmd        `cmd:"" help:"List and follow jobs, and act on them."`
 	Object     objectCmd     `cmd:"" help:"List preserved objects, and get their content."`
+	Statistics statisticsCmd `cmd:"" help:"Show what was ingested and downloaded in each collection."`
 	Collection collectionCmd `cmd:"" help:"Show and set the profiles of collections."`
 	Manifest   manifestCmd   `cmd:"" help:"Check manifests."`
 	Queue      queueCmd      `cmd:"" help:"Show what runs and what waits; pause and resume it."`

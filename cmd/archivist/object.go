@@ -13,13 +13,14 @@ import (
 
 // objectCmd is for the users of preserved objects.
 type objectCmd struct {
-	List    objectListCmd   `cmd:"" help:"List a collection's objects, last changed first."`
-	Search  objectSearchCmd `cmd:"" help:"Search for objects by words of their descriptions and files."`
-	Browse  objectBrowseCmd `cmd:"" help:"List all objects by title, date, creator or collection."`
-	Show    objectShowCmd   `cmd:"" help:"Show an object and its versions."`
-	Files   objectFilesCmd  `cmd:"" help:"List the files of a version."`
-	Get     objectGetCmd    `cmd:"" help:"Download the files of a version and verify their digests."`
-	Reindex reindexCmd      `cmd:"" help:"Restore missing rows of objects from the storage root."`
+	List    objectListCmd    `cmd:"" help:"List a collection's objects, last changed first."`
+	Search  objectSearchCmd  `cmd:"" help:"Search for objects by words of their descriptions and files."`
+	Browse  objectBrowseCmd  `cmd:"" help:"List all objects by title, date, creator or collection."`
+	Show    objectShowCmd    `cmd:"" help:"Show an object and its versions."`
+	Files   objectFilesCmd   `cmd:"" help:"List the files of a version."`
+	Get     objectGetCmd     `cmd:"" help:"Download the files of a version and verify their digests."`
+	History objectHistoryCmd `cmd:"" help:"Show the permanent record of an object, or export it as PREMIS."`
+	Reindex reindexCmd       `cmd:"" help:"Restore missing rows of objects from the storage root."`
 }
 
 // objectListCmd can also find an object by the depositor's own id.

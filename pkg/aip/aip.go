@@ -85,27 +85,36 @@ func (v Version) Content(ctx context.Context, path string) (string, error) {
 	if !strings.HasPrefix(path, "producer/") {
 		return v.Root.Key(ctx, v.Object, v.Number, path)
 	}
-	list, err := v.Root.Key(ctx, v.Object, v.Number, ListName)
+	f, err := v.File(ctx, path)
 	if err != nil {
 		return "", err
+	}
+	return v.Root.Content(ctx, v.Object, f.Digests["sha512"])
+}
+
+// File is what is known of a producer's file. It is searched for with a few small reads. A path that
+// the version does not have is a NotFound.
+func (v Version) File(ctx context.Context, path string) (f Entry, err error) {
+	list, err := v.Root.Key(ctx, v.Object, v.Number, ListName)
+	if err != nil {
+		return f, err
 	}
 	info, err := v.Root.Bucket.Head(ctx, list)
 	if err != nil {
-		return "", err
+		return f, err
 	}
-
 	at, found, err := v.Root.Bucket.Search(ctx, list, 0, info.Size, path, firstLine)
-	if err != nil {
-		return "", err
+	if err == nil && !found {
+		err = fault.New(fault.NotFound, "%s v%d has no file %q", v.Object.ID, v.Number, path)
 	}
-	if !found {
-		return "", fault.New(fault.NotFound, "%s v%d has no file %q", v.Object.ID, v.Number, path)
+	if err != nil {
+		return f, err
 	}
 	files, _, err := v.Files(ctx, at, 1)
 	if err != nil {
-		return "", err
+		return f, err
 	}
-	return v.Root.Content(ctx, v.Object, files[0].Digests["sha512"])
+	return files[0], nil
 }
 
 // Totals counts the producer's files and their bytes.

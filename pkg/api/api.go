@@ -36,6 +36,7 @@ import (
 	"archivist/pkg/consumer"
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
+	"archivist/pkg/history"
 	"archivist/pkg/identity"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
@@ -43,6 +44,7 @@ import (
 	"archivist/pkg/provenance"
 	"archivist/pkg/queue"
 	"archivist/pkg/search"
+	"archivist/pkg/statistics"
 )
 
 // API holds the services that the handlers use.
@@ -54,6 +56,9 @@ type API struct {
 	Browse      browse.Store
 	Root        ocfl.Root
 	Work        bucket.Bucket
+	Derived     bucket.Bucket // what consumers of events make: thumbnails, manifests
+	History     history.Store
+	Statistics  statistics.Store
 	Identity    identity.Resolver
 	Archive     provenance.Archive // for histories in PREMIS
 	// EventArchive is the archive of events; nil if there is none.

@@ -17,6 +17,7 @@ import (
 // document.
 //
 //go:embed v1/types.go v1/details.go v1/actions.go v1/operations.go v1/search.go v1/events.go v1/verify.go
+//go:embed v1/records.go
 var sources embed.FS
 
 // comments are the comments of the wire types ("Job") and of their fields ("Job.state").

@@ -165,3 +165,14 @@ var logEventExample = v1.LogEvent{ID: "01M7ZBMEYHBB62YP6RY21T1GQ7.1",
 	Context: v1.EventContext{Actor: "Map Library", Component: "record", Version: "v1.4.0",
 		Transaction: v1.EventTransaction{ID: "01M7ZBMEYHBB62YP6RY21T1GQ7", Index: 1, Count: 2}},
 	After: []byte(`{"title": "Map of the harbour", "version": 1}`), Schema: 2, Partition: "maps", Seq: 42}
+
+// historyExample is an event of the record of an object.
+var historyExample = v1.HistoryEvent{ID: "01M7ZBMEYHBB62YP6RY21T1GQ7.0", SubjectType: "Object",
+	SubjectID: "ark:/99999/fk4tq65d6k", Version: 1, Type: v1.EventObjectCreate, Action: "create", Time: timeExample,
+	Outcome: "success", Actor: operator, Component: "record",
+	Identifiers: []string{"ark:/99999/fk4tq65d6k", "map-1851"},
+	Detail:      map[string]any{"version": 1, "versions": 1, "localIds": []string{"map-1851"}, "job": jobID}}
+
+// statisticsExample are the counts of a collection.
+var statisticsExample = v1.Statistics{Collection: "maps", Updated: timeExample, EventCounts: v1.EventCounts{
+	Objects: 120, Versions: 151, Files: 3120, Bytes: 73014444032, Completed: 151, Failed: 4, Downloads: 980}}

@@ -21,24 +21,32 @@ var asXML = []string{"application/xml", "text/xml"}
 
 // history registers the route of an object's events: JSON or, depending on Accept, PREMIS.
 func (a *API) history(h huma.API) {
-	const route = "/v1/objects/{naan}/{name}/events"
-	content := map[string]*huma.MediaType{"application/json": {}, // the framework adds its schema
-		asXML[0]: {Schema: &huma.Schema{Type: "string", Description: "PREMIS 3; the next page is in the header Link"}}}
-	op := huma.Operation{Method: http.MethodGet, Path: route, OperationID: "listObjectEvents",
-		Summary:     "List an object's events",
-		Responses:   map[string]*huma.Response{"200": {Description: "OK", Content: content}},
-		Middlewares: huma.Middlewares{a.accepting(h)}}
-	register(a, h, op, func(ctx context.Context, in *ARKCursor) (v1.List[v1.Event], error) {
-		p, err := a.Queue.Events(ctx, event.Subject{Type: event.Object, ID: in.ark()}, in.Cursor)
-		if err == nil && len(p.Items) == 0 {
-			_, err = a.Inventory.Object(ctx, in.ark())
+	read := func(ctx context.Context, ark, cursor string) (log []envelope.Event, next string, err error) {
+		p, err := a.Queue.Events(ctx, event.Subject{Type: event.Object, ID: ark}, cursor)
+		for _, row := range p.Items {
+			e, err := row.Envelope()
+			if err != nil {
+				return nil, "", err
+			}
+			log = append(log, e)
 		}
-		return list(p, wireEvent), err
-	})
+		return log, p.Cursor, err
+	}
+	xmlList(a, h, "/v1/objects/{naan}/{name}/events", "listObjectEvents", "List an object's events", read,
+		func(ctx context.Context, in *ARKCursor) (v1.List[v1.Event], error) {
+			p, err := a.Queue.Events(ctx, event.Subject{Type: event.Object, ID: in.ark()}, in.Cursor)
+			if err == nil && len(p.Items) == 0 {
+				_, err = a.Inventory.Object(ctx, in.ark())
+			}
+			return list(p, wireEvent), err
+		})
 }
 
+// readEvents reads a page of events of an object or of its versions, and the cursor of the next page.
+type readEvents func(ctx context.Context, ark, cursor string) ([]envelope.Event, string, error)
+
 // accepting answers with PREMIS if the client prefers XML to JSON.
-func (a *API) accepting(h huma.API) func(huma.Context, func(huma.Context)) {
+func (a *API) accepting(h huma.API, read readEvents) func(huma.Context, func(huma.Context)) {
 	return func(c huma.Context, next func(huma.Context)) {
 		c.AppendHeader("Vary", "Accept")
 		kind := negotiation.SelectQValueFast(c.Header("Accept"), append([]string{"application/json"}, asXML...))
@@ -46,7 +54,7 @@ func (a *API) accepting(h huma.API) func(huma.Context, func(huma.Context)) {
 			next(c)
 			return
 		}
-		if err := a.premis(c, kind); err != nil {
+		if err := a.premis(c, kind, read); err != nil {
 			refused := a.problem(err).(*refusal)
 			_ = huma.WriteErr(h, c, refused.Status, refused.Detail)
 		}
@@ -54,32 +62,36 @@ func (a *API) accepting(h huma.API) func(huma.Context, func(huma.Context)) {
 }
 
 // premis writes a page of an object's events as PREMIS.
-func (a *API) premis(c huma.Context, kind string) error {
+func (a *API) premis(c huma.Context, kind string, read readEvents) error {
 	in := ARKInput{c.Param("naan"), c.Param("name")}
 	o, err := a.Inventory.Object(c.Context(), in.ark())
 	if err != nil {
 		return err
 	}
-	p, err := a.Queue.Events(c.Context(), event.Subject{Type: event.Object, ID: o.ARK}, c.Query("cursor"))
+	log, next, err := read(c.Context(), o.ARK, c.Query("cursor"))
 	if err != nil {
 		return err
-	}
-	log := make([]envelope.Event, len(p.Items))
-	for i, row := range p.Items {
-		if log[i], err = row.Envelope(); err != nil {
-			return err
-		}
 	}
 	var doc bytes.Buffer
 	if err := a.Archive.History(&doc, o.ARK, o.LocalIDs, log); err != nil {
 		return err
 	}
-	if p.Cursor != "" {
+	if next != "" {
 		// Relative to the request.
-		c.SetHeader("Link", fmt.Sprintf(`<?cursor=%s>; rel="next"`, url.QueryEscape(p.Cursor)))
+		c.SetHeader("Link", fmt.Sprintf(`<?cursor=%s>; rel="next"`, url.QueryEscape(next)))
 	}
 	c.SetHeader("Content-Type", kind+"; charset=utf-8")
 	c.SetStatus(http.StatusOK)
 	_, err = doc.WriteTo(c.BodyWriter())
 	return err
+}
+
+// xmlList registers a route of a list of an object's events: JSON or, depending on Accept, PREMIS.
+func xmlList[T any](a *API, h huma.API, path, id, summary string, read readEvents,
+	f func(context.Context, *ARKCursor) (v1.List[T], error)) {
+	content := map[string]*huma.MediaType{"application/json": {}, // the framework adds its schema
+		asXML[0]: {Schema: &huma.Schema{Type: "string", Description: "PREMIS 3; the next page is in the header Link"}}}
+	register(a, h, huma.Operation{Method: http.MethodGet, Path: path, OperationID: id, Summary: summary,
+		Responses:   map[string]*huma.Response{"200": {Description: "OK", Content: content}},
+		Middlewares: huma.Middlewares{a.accepting(h, read)}}, f)
 }

@@ -67,6 +67,7 @@ func (a *API) objects(h huma.API) {
 	get(a, h, path+"/versions/{n}/files", "listFiles", "List a version's files", a.files)
 	redirect(a, h, path+"/versions/{n}/content", "getContent", "Get a file's content", a.content)
 	a.history(h)
+	a.records(h)
 }
 
 func (a *API) versions(ctx context.Context, in *ARKCursor) (v1.List[v1.Version], error) {
@@ -82,7 +83,7 @@ func (a *API) versions(ctx context.Context, in *ARKCursor) (v1.List[v1.Version],
 }
 
 func (a *API) content(ctx context.Context, in *ContentInput) (string, error) {
-	stored, err := a.stored(ctx, in.VersionInput)
+	o, stored, err := a.stored(ctx, in.VersionInput)
 	if err != nil {
 		return "", err
 	}
@@ -90,19 +91,24 @@ func (a *API) content(ctx context.Context, in *ContentInput) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return a.Root.Bucket.Presign(ctx, key, path.Base(in.Path), contentFor)
+	to, err := a.Root.Bucket.Presign(ctx, key, path.Base(in.Path), contentFor)
+	if err == nil {
+		a.disseminated(ctx, o, in.Version, in.Path)
+	}
+	return to, err
 }
 
-// stored reads a recorded object from the storage root.
-func (a *API) stored(ctx context.Context, in VersionInput) (*ocfl.Stored, error) {
+// stored reads a recorded object, and its inventory from the storage root.
+func (a *API) stored(ctx context.Context, in VersionInput) (*inventory.Object, *ocfl.Stored, error) {
 	o, err := a.Inventory.Object(ctx, in.ark())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if in.Version > o.HeadOf {
-		return nil, fault.New(fault.NotFound, "%s has %d versions, not %d", o.ARK, o.HeadOf, in.Version)
+		return nil, nil, fault.New(fault.NotFound, "%s has %d versions, not %d", o.ARK, o.HeadOf, in.Version)
 	}
-	return a.head(ctx, o.ARK)
+	stored, err := a.head(ctx, o.ARK)
+	return o, stored, err
 }
 
 // mostKnown is the maximum number of cached inventories.
@@ -154,7 +160,7 @@ func (a *API) page(ctx context.Context, stored *ocfl.Stored, version int, cursor
 
 func (a *API) files(ctx context.Context, in *FilesInput) (v1.List[v1.File], error) {
 	out := v1.List[v1.File]{Items: []v1.File{}}
-	stored, err := a.stored(ctx, in.VersionInput)
+	_, stored, err := a.stored(ctx, in.VersionInput)
 	if err != nil {
 		return out, err
 	}

@@ -110,6 +110,10 @@ var parameters = map[string]parameter{
 	"Idempotency-Key": {"A key of your choice, so that the request can be repeated safely.", "maps-2026-11-22"},
 	"Archivist-User": {"The name of the person who makes the request. It is not verified: events show it as " +
 		"`an operator (unverified: \"ann\")`.", "ann"},
+
+	"listStatistics collection": {"The name of a collection. Omit it for all.", "maps"},
+	"listStatistics from":       {"The first day, in UTC. Omit it for a month before the last.", "2026-11-01"},
+	"listStatistics to":         {"The last day, in UTC. Omit it for today.", "2026-11-22"},
 }
 
 // configuration returns the settings of the framework and the general parts of the document.
@@ -160,6 +164,7 @@ func complete(h huma.API) error {
 		detail.OneOf = append(detail.OneOf, schema.Schema(t, true, ""))
 	}
 	anything(schema.Schema(reflect.TypeFor[v1.LogEvent](), false, "LogEvent"), "detail", "before", "after")
+	anything(schema.Schema(reflect.TypeFor[v1.HistoryEvent](), false, "HistoryEvent"), "detail", "before", "after")
 	return describe(schema)
 }
 

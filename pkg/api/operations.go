@@ -146,6 +146,25 @@ var operations = map[string]about{
 			`{"version": 1, "versions": 1, "localIds": ["map-1851"], "job": "`+jobID+`"}`),
 		description: "The events of the object, oldest first: as JSON, or as PREMIS 3 for a client that " +
 			"accepts XML. For PREMIS, the header `Link` has the URL of the next page."},
+	"listObjectHistory": {tag: "Objects", refusals: []problemType{notFound},
+		answer: v1.List[v1.HistoryEvent]{Items: []v1.HistoryEvent{historyExample}},
+		description: "The permanent record of the object and its versions, oldest event first: as JSON, or as PREMIS " +
+			"3 for a client that accepts XML. For PREMIS, the header `Link` has the URL of the next page. The record " +
+			"is made from the events, usually within seconds."},
+	"getObjectStatistics": {tag: "Objects", refusals: []problemType{notFound},
+		answer: v1.ObjectStatistics{ARK: "ark:/99999/fk4tq65d6k", Downloads: 12, LastDownload: timeExample},
+		description: "How often files of the object were downloaded through the API. Downloads are counted within " +
+			"seconds. The count of a download can be lost if the table does not answer."},
+	"getThumbnail": {tag: "Objects", refusals: []problemType{notFound}, redirect: "image/jpeg",
+		description: "The thumbnail of an image: a redirect to the storage. Where there is none, `detail` says why."},
+	"getManifest": {tag: "Objects", refusals: []problemType{notFound}, redirect: "text/plain",
+		description: "The Checkm manifest of all files of the newest version: a redirect to the storage. It is made " +
+			"some minutes after the last change of the object; its second line says of which version it is."},
+	"listStatistics": {tag: "Collections",
+		answer: v1.List[v1.Statistics]{Items: []v1.Statistics{statisticsExample}},
+		description: "What was ingested and downloaded in each collection, counted live: in order of the " +
+			"collections, 100 to a page. With `collection`, of that one; with `from` or `to` also of its days, at " +
+			"most 366."},
 
 	"getCollection": {tag: "Collections", answer: collectionExample,
 		description: "A collection without a profile of its own has the default profile."},

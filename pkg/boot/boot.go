@@ -45,6 +45,7 @@ import (
 	"archivist/pkg/event"
 	"archivist/pkg/eventlog"
 	"archivist/pkg/fetch"
+	"archivist/pkg/history"
 	"archivist/pkg/identity"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
@@ -58,6 +59,7 @@ import (
 	"archivist/pkg/ses"
 	"archivist/pkg/sqs"
 	"archivist/pkg/stage"
+	"archivist/pkg/statistics"
 	"archivist/pkg/stepfunctions"
 	"archivist/pkg/table"
 	"archivist/pkg/workspace"
@@ -186,7 +188,9 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 
 	s.api = &api.API{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root, Work: work,
 		Identity: s.stages.Identity(), Log: s.log, EventLog: s.events, EventArchive: s.events,
-		Browse: s.browse(), Archive: provenance.Archive{NAAN: s.env(EnvNAAN), Version: version()}}
+		History: history.Store{Table: t}, Statistics: statistics.Store{Table: t},
+		Derived: bucket.Bucket{Client: client, Name: s.env(EnvDerived), Limits: bucket.DefaultLimits},
+		Browse:  s.browse(), Archive: provenance.Archive{NAAN: s.env(EnvNAAN), Version: version()}}
 	s.remote = s.domain(cfg)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"archivist/pkg/browse"
 	"archivist/pkg/consumer"
 	"archivist/pkg/derivatives"
+	"archivist/pkg/eventarchive"
 	publisher "archivist/pkg/eventbridge"
 	"archivist/pkg/history"
 	"archivist/pkg/manifest"
@@ -17,7 +18,7 @@ import (
 // one below.
 func shipped() []consumer.Definition {
 	return []consumer.Definition{history.Definition, statistics.Definition, publisher.Definition,
-		search.Definition(), browse.Definition(), manifest.Definition, derivatives.Definition}
+		search.Definition(), browse.Definition(), eventarchive.Definition, manifest.Definition, derivatives.Definition}
 }
 
 // handlers are those of the consumers that ship, by name. Each can also be the target of other
@@ -27,12 +28,13 @@ func (s *System) handlers(open OpenIndex) map[string]consumer.Handler {
 	derived := s.stages.Root.Bucket
 	derived.Name = s.env(envDerived)
 	all := map[string]consumer.Handler{
-		history.Name:    history.Recorder{Table: t, NewID: newID},
-		statistics.Name: statistics.Counter{Table: t, NewID: newID},
-		publisher.Name:  publisher.Publisher{Client: eventbridge.NewFromConfig(s.cfg), Bus: s.env(EnvBus)},
-		search.Name:     s.searching(open),
-		browse.Name:     s.browse(),
-		manifest.Name:   manifest.Updater{Root: s.stages.Root, Derived: derived, API: s.stages.API},
+		history.Name:      history.Recorder{Table: t, NewID: newID},
+		statistics.Name:   statistics.Counter{Table: t, NewID: newID},
+		publisher.Name:    publisher.Publisher{Client: eventbridge.NewFromConfig(s.cfg), Bus: s.env(EnvBus)},
+		search.Name:       s.searching(open),
+		browse.Name:       s.browse(),
+		eventarchive.Name: eventarchive.Archiver{To: s.events.ArchiveTo},
+		manifest.Name:     manifest.Updater{Root: s.stages.Root, Derived: derived, API: s.stages.API},
 		derivatives.Name: &derivatives.Maker{Table: t, NewID: newID, Now: s.queue.Now, Inventory: s.stages.Inventory,
 			Root: s.stages.Root, Derived: derived, Limits: derivatives.DefaultLimits,
 			Budget: s.queue.Rules.Timing.Events().Call},

@@ -30,6 +30,8 @@ var Kinds = []Kind{
 	{"version.create", "Version", Create, "", Permanent, true, 1},
 	{"derivative.create", "Object", Add, "", Permanent, true, 1},
 
+	{"file.disseminate", "File", Disseminate, "", Ephemeral, false, 1},
+
 	{"job.state", "Job", Modify, Create, Permanent, true, 2},
 	{"job.requeued", "Job", Modify, "", Permanent, true, 2},
 	{"job.held", "Job", Modify, "", Permanent, true, 2},

@@ -42,7 +42,7 @@ var (
 	Queue      = Type{"Queue"} // the subjects are the queue itself and the storage, which can be paused
 	Operation  = Type{"Operation"}
 	Version    = Type{"Version"} // of an object; its id is the ark, a slash, and e.g. "v3"
-	File       = Type{"File"}    // of a version: presented by readers, never stored
+	File       = Type{"File"}    // of a version: stored when it is given out; else presented by readers
 	User       = Type{"User"}
 	Consumer   = Type{"Consumer"} // of events
 )

@@ -20,7 +20,7 @@ const Name = "event-archive"
 // cursor then waits.
 var Definition = consumer.Definition{
 	Name: Name, Version: 1, Description: "Brings the log of events into the archive in S3.",
-	Filter: "*",
+	Filter: "All+All",
 	Target: consumer.Target{Handler: Name},
 	Mode:   consumer.Scheduled, Schedule: "rate(1 hour)",
 	Order: consumer.OrderCollection, Concurrency: 1, Batch: consumer.MaxBatch, Window: consumer.MaxWindow,

@@ -53,7 +53,8 @@ func (u Updater) Handle(ctx context.Context, b consumer.Batch) ([]consumer.Failu
 	return consumer.Each(ctx, b, nil, func(ctx context.Context, it consumer.Item) error {
 		err := u.update(ctx, it.Subject.ID)
 		if err != nil && fault.Of(err) == "" {
-			return fault.New(fault.Unavailable, "manifest: %s: %w", it.Subject.ID, err) // S3 is to blame, not the object
+			// S3 is to blame, not the object.
+			return fault.New(fault.Unavailable, "manifest: %s: %w", it.Subject.ID, err)
 		}
 		return err
 	})

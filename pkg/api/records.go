@@ -1,0 +1,167 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/derivatives"
+	"archivist/pkg/envelope"
+	"archivist/pkg/fault"
+	"archivist/pkg/ingest"
+	"archivist/pkg/inventory"
+	"archivist/pkg/manifest"
+	"archivist/pkg/queue"
+	"archivist/pkg/statistics"
+)
+
+// records registers the routes of what the consumers of events keep: histories, statistics,
+// thumbnails and packaging manifests.
+func (a *API) records(h huma.API) {
+	const object = "/v1/objects/{naan}/{name}"
+	xmlList(a, h, object+"/history", "listObjectHistory", "List the permanent record of an object", a.recorded,
+		func(ctx context.Context, in *ARKCursor) (v1.List[v1.HistoryEvent], error) {
+			events, next, err := a.recorded(ctx, in.ark(), in.Cursor)
+			return list(queue.Page[envelope.Event]{Items: events, Cursor: next}, wireHistory), err
+		})
+	get(a, h, object+"/statistics", "getObjectStatistics", "Get the statistics of an object", a.objectStatistics)
+	get(a, h, "/v1/statistics", "listStatistics", "List the statistics of collections", a.statistics)
+	redirect(a, h, object+"/versions/{n}/thumbnail", "getThumbnail", "Get the thumbnail of an image", a.thumbnail)
+	redirect(a, h, object+"/manifest", "getManifest", "Get an object's packaging manifest", a.manifest)
+}
+
+// recorded reads a page of the permanent record of an object.
+func (a *API) recorded(ctx context.Context, ark, cursor string) ([]envelope.Event, string, error) {
+	events, next, err := a.History.Page(ctx, ark, cursor)
+	if err == nil && len(events) == 0 && cursor == "" {
+		_, err = a.Inventory.Object(ctx, ark)
+	}
+	return events, next, err
+}
+
+func wireHistory(e envelope.Event) v1.HistoryEvent {
+	return v1.HistoryEvent{ID: e.ID, SubjectType: e.Subject.Type, SubjectID: e.Subject.ID, Version: e.Version,
+		Type: e.Type, Action: e.Action, Time: ingest.Timestamp(e.Time), Outcome: e.Outcome, Actor: e.Context.Actor,
+		Component: e.Context.Component, ComponentVersion: e.Context.Version, Cause: e.Cause.Event,
+		Identifiers: e.Identifiers, Detail: fields(e.Detail), Before: fields(e.Before), After: fields(e.After)}
+}
+
+// fields are the fields of a JSON object, nil if it is none.
+func fields(text json.RawMessage) (m map[string]any) {
+	_ = json.Unmarshal(text, &m)
+	return m
+}
+
+func (a *API) objectStatistics(ctx context.Context, in *ARKInput) (v1.ObjectStatistics, error) {
+	o, err := a.Inventory.Object(ctx, in.ark())
+	if err != nil {
+		return v1.ObjectStatistics{}, err
+	}
+	s, err := a.Statistics.Object(ctx, o.Collection, o.ARK)
+	return v1.ObjectStatistics{ARK: o.ARK, Downloads: s.Counts[statistics.Downloads],
+		LastDownload: timestamp(s.LastAt)}, err
+}
+
+// StatisticsInput selects statistics: those of all collections, or of one, with its days.
+type StatisticsInput struct {
+	Collection string `query:"collection" maxLength:"100"`
+	From       string `query:"from" format:"date"`
+	To         string `query:"to" format:"date"`
+	Cursor     string `query:"cursor"`
+}
+
+func (a *API) statistics(ctx context.Context, in *StatisticsInput) (v1.List[v1.Statistics], error) {
+	if in.Collection == "" {
+		if in.From != "" || in.To != "" {
+			return v1.List[v1.Statistics]{}, fault.New(fault.Invalid, "from, to: the counts of days are those of one "+
+				"collection; give collection too")
+		}
+		logs, next, err := a.Statistics.Logs(ctx, in.Cursor)
+		return list(queue.Page[statistics.Log]{Items: logs, Cursor: next}, wireStatistics), err
+	}
+	total, err := a.Statistics.Total(ctx, in.Collection)
+	if err != nil {
+		return v1.List[v1.Statistics]{}, err
+	}
+	out := wireStatistics(total)
+	if in.From != "" || in.To != "" {
+		out.Days, err = a.days(ctx, in)
+	}
+	return v1.List[v1.Statistics]{Items: []v1.Statistics{out}}, err
+}
+
+// monthBefore is how many days a list has that names only its end.
+const monthBefore = 30
+
+// days are the counts of the days that were asked for: to is today unless it is given, and from a
+// month before.
+func (a *API) days(ctx context.Context, in *StatisticsInput) (out []v1.DayCounts, err error) {
+	to := a.Queue.Now().UTC().Truncate(24 * time.Hour)
+	if in.To != "" {
+		if to, err = time.Parse(time.DateOnly, in.To); err != nil {
+			return nil, fault.New(fault.Invalid, "to: %w", err)
+		}
+	}
+	from := to.AddDate(0, 0, 1-monthBefore)
+	if in.From != "" {
+		if from, err = time.Parse(time.DateOnly, in.From); err != nil {
+			return nil, fault.New(fault.Invalid, "from: %w", err)
+		}
+	}
+	days, err := a.Statistics.Days(ctx, in.Collection, from, to)
+	for _, d := range days {
+		out = append(out, v1.DayCounts{Date: d.Date, EventCounts: wireCounts(d.Counts)})
+	}
+	return out, err
+}
+
+func wireStatistics(l statistics.Log) v1.Statistics {
+	return v1.Statistics{Collection: l.Name, Updated: timestamp(l.LastAt), EventCounts: wireCounts(l.Counts)}
+}
+
+func wireCounts(c statistics.Counts) v1.EventCounts {
+	return v1.EventCounts{Objects: c[statistics.Objects], Versions: c[statistics.Versions], Files: c[statistics.Files],
+		Bytes: c[statistics.Bytes], Completed: c[statistics.Completed], Failed: c[statistics.Failed],
+		Downloads: c[statistics.Downloads]}
+}
+
+func (a *API) thumbnail(ctx context.Context, in *ContentInput) (string, error) {
+	_, stored, err := a.stored(ctx, in.VersionInput)
+	if err != nil {
+		return "", err
+	}
+	return derivatives.Presign(ctx, a.Derived, a.Root, stored, in.Version, in.Path, contentFor)
+}
+
+func (a *API) manifest(ctx context.Context, in *ARKInput) (string, error) {
+	o, err := a.Inventory.Object(ctx, in.ark())
+	if err != nil {
+		return "", err
+	}
+	key := manifest.Key(o.ARK)
+	_, err = a.Derived.Head(ctx, key)
+	if fault.Is(err, fault.NotFound) {
+		err = fault.New(fault.NotFound, "%s has no packaging manifest yet; it is made some minutes after a change",
+			o.ARK)
+	}
+	if err != nil {
+		return "", err
+	}
+	return a.Derived.Presign(ctx, key, "manifest.checkm", contentFor)
+}
+
+// emitting limits how long a download waits for its event.
+const emitting = time.Second
+
+// disseminated emits the event that a file was given out. The download does not depend on it.
+func (a *API) disseminated(ctx context.Context, o *inventory.Object, version int, path string) {
+	ctx, cancel := context.WithTimeout(ctx, emitting)
+	defer cancel()
+	err := a.Inventory.Disseminated(ctx, o, version, path, a.Queue.NewID, a.Queue.Now().UnixMilli())
+	if err != nil {
+		a.Log.Warn("a download was not recorded", "object", o.ARK, "version", version, "error", err)
+	}
+}
