@@ -73,3 +73,4 @@ bench: ## measure (about half an hour); results go to bench/RESULTS.md
 	$(LOCAL) with dynamodb $(GO) test -count=1 -v -timeout 60m -run TestPlacement ./bench -events 100000
 	$(GO) test -count=1 -v -timeout 60m -run TestLargeObject ./bench -files 360000
 	$(GO) test -count=1 -v -timeout 30m -run TestKilledDownload ./test/e2e -on ministack -gigabyte
+	$(GO) test -count=1 -v -timeout 30m -run TestSleeperCatchesUp ./test/e2e -on ministack -asleep 10000

@@ -195,6 +195,7 @@ var kinds = []kind{
 	{pk: "OPERATION", sk: "OPERATION", expires: true, check: checkOperation},
 	{pk: "OPERATION", expires: true}, // what an operation refused or found
 	{pk: "ACT", expires: true, check: checkReceipt},
+	{pk: "SHIPPED"}, // which definitions of consumers were installed
 }
 
 // kindOf returns the kind of a row.

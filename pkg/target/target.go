@@ -2,7 +2,7 @@
 //
 // A function is called with a consumer.Batch as JSON, and answers which events failed:
 //
-//	{"consumer": "mine", "version": 1, "events": [{"id": …, "type": …, …}], "replay": false}
+//	{"consumer": "mine", "version": 1, "events": [{"id": …, "type": …, …}], "replay": false, "cause": "…"}
 //	{"failed": [{"id": "…", "reason": "…"}]}
 //
 // A queue gets a message for each event (or for several that were coalesced), whose body is a
@@ -19,10 +19,18 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"archivist/pkg/consumer"
+	"archivist/pkg/event"
 	"archivist/pkg/fault"
 	"archivist/pkg/invoke"
 	"archivist/pkg/sqs"
 )
+
+// Call is what a function or a queue gets. Cause is the value of the header Archivist-Cause for
+// requests to the API that are made because of these events: so a loop of consumers ends.
+type Call struct {
+	consumer.Batch
+	Cause string `json:"cause,omitempty"`
+}
 
 // Caller calls targets.
 type Caller struct {
@@ -41,16 +49,19 @@ func (c *Caller) Call(ctx context.Context, t consumer.Target, b consumer.Batch) 
 		return nil, fault.New(fault.Denied, "this deployment does not allow consumers to call %s; add it to the "+
 			"setting consumerTargets", to)
 	}
+	cause := event.OriginOf(ctx).Cause
+	cause.Components = append(slices.Clone(cause.Components), b.Consumer)
+	call := Call{Batch: b, Cause: cause.Encode()}
 	if t.Queue != "" {
-		return c.send(ctx, t.Queue, b)
+		return c.send(ctx, t.Queue, call)
 	}
 	var answer struct{ Failed []consumer.Failure }
-	err := c.Functions.Call(ctx, t.Lambda, b, &answer)
+	err := c.Functions.Call(ctx, t.Lambda, call, &answer)
 	return answer.Failed, err
 }
 
 // send sends a message for each event.
-func (c *Caller) send(ctx context.Context, url string, b consumer.Batch) (failed []consumer.Failure, err error) {
+func (c *Caller) send(ctx context.Context, url string, b Call) (failed []consumer.Failure, err error) {
 	bodies := make([]string, len(b.Events))
 	for i := range b.Events {
 		one := b
