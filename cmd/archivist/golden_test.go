@@ -45,6 +45,18 @@ var golden = map[string]command{
 	"event-list-subject":  {"event list -s " + ark1 + " --filter Object+Create", "id,type"},
 	"event-show":          {"event show " + ark1 + " 1", "type,parents,after"},
 	"event-tail":          {"event tail maps -n 2", "seq,type"},
+	"consumer-apply":      {"consumer apply - --reason new", "name,version"},
+	"consumer-delete":     {"consumer delete search --reason old --discard", "action,summary"},
+	"consumer-discard":    {"consumer discard search --all --reason wrong", "summary"},
+	"consumer-dry-run":    {"consumer dry-run Object+Create", "read,selected,cursor"},
+	"consumer-list":       {"consumer list", "name,behind,parked"},
+	"consumer-parked":     {"consumer parked search", "event,reason"},
+	"consumer-pause":      {"consumer pause search --reason wait", "summary"},
+	"consumer-redrive":    {"consumer redrive search --all --reason back", "summary"},
+	"consumer-reset":      {"consumer reset search --to latest --reason old", "summary"},
+	"consumer-resume":     {"consumer resume search --reason on", "summary"},
+	"consumer-show":       {"consumer show search", "name,partitions"},
+	"consumer-skip":       {"consumer skip search --partition maps --seq 1842 --reason bad", "summary"},
 	"explain-batch":       {"explain " + batch1, "state,waitsFor"},
 	"explain-job":         {"explain " + job2, "state,waitsFor,on"},
 	"help":                {"help", ""},
@@ -205,6 +217,9 @@ func (g command) record(t *testing.T, url, home string) string {
 	c := with(t, url)
 	c.env["NO_COLOR"], c.env["HOME"] = "1", home
 	c.stdin = manifest1
+	if strings.HasPrefix(g.line, "consumer apply") {
+		c.stdin = "name: search\nfilter: Object+Create|Modify|Delete\ntarget:\n  handler: search\n"
+	}
 	if strings.HasPrefix(g.line, "collection") {
 		c.stdin = `{"requireDigest": true}`
 	}

@@ -89,6 +89,7 @@ func (a *API) Handler() http.Handler {
 	a.verifying(h)
 	a.collections(h)
 	a.eventLog(h)
+	a.consumers(h)
 	if err := complete(h); err != nil {
 		panic(err) // a route has no description: every test of a handler fails
 	}

@@ -15,6 +15,7 @@ import (
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/collection"
+	"archivist/pkg/consumer"
 	"archivist/pkg/eventlog"
 	"archivist/pkg/fault"
 	"archivist/pkg/identity"
@@ -47,8 +48,10 @@ func serve(t *testing.T, do func(op string, call func() error) error) (*v1.Clien
 	profiles := collection.Store{Table: tb, NewID: q.NewID}
 	objects := inventory.Store{Table: tb}
 	ids := identity.Resolver{Inventory: objects, Collections: profiles, NAAN: "99999", Shoulder: "fk4"}
+	consumers := &consumer.Store{Table: tb, Now: q.Now, NewID: q.NewID, Handlers: []string{"search"},
+		Log: &eventlog.Log{Table: tb, Now: q.Now, NewID: q.NewID}}
 	srv := httptest.NewServer((&api.API{Queue: q, Inventory: objects, Collections: profiles, Identity: ids,
-		EventLog: &eventlog.Log{Table: tb, Now: time.Now, NewID: q.NewID}, Log: log}).Handler())
+		EventLog: consumers.Log, Consumers: consumers, Log: log}).Handler())
 	t.Cleanup(srv.Close)
 	return &v1.Client{URL: srv.URL, HTTP: srv.Client()}, q
 }

@@ -176,3 +176,25 @@ var historyExample = v1.HistoryEvent{ID: "01M7ZBMEYHBB62YP6RY21T1GQ7.0", Subject
 // statisticsExample are the counts of a collection.
 var statisticsExample = v1.Statistics{Collection: "maps", Updated: timeExample, EventCounts: v1.EventCounts{
 	Objects: 120, Versions: 151, Files: 3120, Bytes: 73014444032, Completed: 151, Failed: 4, Downloads: 980}}
+var consumerExample = v1.Consumer{
+	ConsumerDefinition: v1.ConsumerDefinition{Name: "search", Version: 1, Description: "Keeps the search index.",
+		Filter: "Object+Create|Modify|Delete", Target: v1.ConsumerTarget{Handler: "search"}, Mode: "async",
+		Order: "subject", Batch: 10, Window: 100, Concurrency: 4, Retries: 3, OnFailure: "park", MaxDepth: 10,
+		OwnEvents: "ignore", Start: "latest"},
+	Created: "2026-11-22T09:30:00Z", Changed: "2026-11-22T09:30:00Z", Behind: 2, LagSeconds: 3,
+	Partitions: []v1.ConsumerPartition{{Partition: "maps", Seq: 1841, Head: 1843, LagSeconds: 3}},
+}
+
+var parkedExample = v1.ParkedEvent{Partition: "maps", Seq: 1842, Key: "Object#" + arkExample,
+	Event: "01M7ZBMEYHBB62YP6RY21T1GQ9.Object", Type: v1.EventObjectModify, Subject: "Object:" + arkExample,
+	Time: "2026-11-22T09:31:10Z", Reason: "the function answered: the index is read-only", Attempts: 4,
+	Since: timeExample, Version: 1}
+
+var selectedExample = v1.SelectedEvent{ID: "01M7ZBMEYHBB62YP6RY21T1GQ9.Object", Type: v1.EventObjectCreate,
+	Subject: "Object:" + arkExample, Partition: "maps", Seq: 1842, Time: "2026-11-22T09:31:10Z"}
+
+// unnamed is a definition as it is sent: the path has the name.
+func unnamed(d v1.ConsumerDefinition) v1.ConsumerDefinition {
+	d.Name, d.Version = "", 0
+	return d
+}

@@ -34,6 +34,7 @@ var tags = []*huma.Tag{
 	{Name: "Objects", Description: "Preserved objects with their versions, files and events."},
 	{Name: "Collections", Description: "The settings for submissions to a collection."},
 	{Name: "Events", Description: "What has happened, as the log of events has it."},
+	{Name: "Consumers", Description: "What reacts to events."},
 	{Name: "Operation", Description: "For the operators of the archive."},
 }
 
@@ -83,6 +84,14 @@ var parameters = map[string]parameter{
 
 	"browseObjects collection": {"Only this collection. Requires the list by collection.", "maps"},
 
+	"reason":               {"The reason. It is kept in the events.", "A new version of the function."},
+	"listParked partition": {"Only this partition of the log.", "maps"},
+
+	"getConsumer name":          {"The name of the consumer.", "search"},
+	"putConsumer name":          {"The name of the consumer.", "search"},
+	"actOnConsumer name":        {"The name of the consumer.", "search"},
+	"listParked name":           {"The name of the consumer.", "search"},
+	"listConsumerEvents name":   {"The name of the consumer.", "search"},
 	"getCollection name":        {"The name of the collection.", "maps"},
 	"putCollection name":        {"The name of the collection.", "maps"},
 	"listCollectionEvents name": {"The name of the collection.", "maps"},

@@ -194,6 +194,34 @@ var operations = map[string]about{
 		answer:      events(v1.EventCollectionProfile, "Collection", `{"title": "Historical maps", "priority": 5}`),
 		description: "The changes of the profile, oldest first."},
 
+	"listConsumers": {tag: "Consumers", answer: v1.List[v1.Consumer]{Items: []v1.Consumer{consumerExample}},
+		description: "All consumers, by name, with how far they have come."},
+	"getConsumer": {tag: "Consumers", refusals: []problemType{notFound}, answer: consumerExample,
+		description: "The definition of the consumer, and its place in each partition of the log."},
+	"putConsumer": {tag: "Consumers", refusals: []problemType{notFound, conflict, changed},
+		request: unnamed(consumerExample.ConsumerDefinition), answer: consumerExample,
+		description: "Replaces the whole definition. The same definition again changes nothing. `start` and `paused` " +
+			"hold for a new consumer only. The query's `reason` is kept in the events."},
+	"actOnConsumer": {tag: "Consumers", refusals: []problemType{notFound, conflict, changed},
+		request: v1.ConsumerAction{Action: "redrive", Reason: "The index can be written again.", All: true},
+		answer: v1.ConsumerOutcome{Action: "redrive", Summary: "parked events of search are handled again, within a " +
+			"minute or two, in one partition", Consumer: &consumerExample},
+		description: "Each action has its own fields; others are refused. An action needs a reason, which is kept in " +
+			"the events. If the consumer is already as the action wants it, nothing is changed. With an " +
+			"`Idempotency-Key` the action is done once."},
+	"listParked": {tag: "Consumers", refusals: []problemType{notFound},
+		answer: v1.List[v1.ParkedEvent]{Items: []v1.ParkedEvent{parkedExample}},
+		description: "The events that the consumer could not handle, and those that wait behind them; those of one " +
+			"order key one after the other, in the order of the log."},
+	"listConsumerEvents": {tag: "Consumers", refusals: []problemType{notFound},
+		answer:      events("consumer.paused", "Consumer", `{"reason": "The index is being moved."}`),
+		description: "The changes of the consumer by persons, oldest first."},
+	"tryFilter": {tag: "Consumers", refusals: []problemType{notFound},
+		request: v1.FilterTrial{Filter: "Object+Create|Modify", Partition: "maps", From: "horizon"},
+		answer:  v1.FilterTrialResult{Read: 1000, Selected: 1, Events: []v1.SelectedEvent{selectedExample}},
+		description: "Shows which past events a filter selects, and changes nothing. An invalid filter is refused " +
+			"with the position of the mistake and the known names."},
+
 	"getQueue": {tag: "Operation", answer: queueExample,
 		description: "The numbers of waiting and running jobs, and the free work space."},
 	"listQueueEvents": {tag: "Operation",

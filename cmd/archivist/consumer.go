@@ -1,0 +1,324 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/alecthomas/kong"
+	"github.com/goccy/go-yaml"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/fault"
+	"archivist/pkg/terminal"
+)
+
+// consumerCmd is for what reacts to events.
+type consumerCmd struct {
+	List  consumerListCmd  `cmd:"" help:"List the consumers, and how far they have come."`
+	Show  consumerShowCmd  `cmd:"" help:"Show a consumer, and its place in each partition of the log."`
+	Apply consumerApplyCmd `cmd:"" help:"Create a consumer, or change its definition."`
+
+	Pause  consumerActCmd    `cmd:"" help:"Handle no more events. They wait."`
+	Resume consumerActCmd    `cmd:"" help:"End the pause of a consumer."`
+	Skip   consumerSkipCmd   `cmd:"" help:"Pass events without handling them."`
+	Reset  consumerResetCmd  `cmd:"" help:"Go back or forward to another place in the log."`
+	Delete consumerDeleteCmd `cmd:"" help:"Remove a consumer and its places in the log. Events stay."`
+
+	Parked  consumerParkedCmd    `cmd:"" help:"List the events that a consumer could not handle."`
+	Redrive consumerParkedActCmd `cmd:"" help:"Handle parked events again."`
+	Discard consumerParkedActCmd `cmd:"" help:"Give up parked events; handle those that wait behind them."`
+	DryRun  consumerDryRunCmd    `cmd:"" help:"Show which past events a filter selects."`
+}
+
+// consumerName is the argument of most commands.
+type consumerName struct {
+	Name string `arg:"" name:"consumer" help:"Name of a consumer."`
+}
+
+// consumerListCmd shows which consumers are behind.
+type consumerListCmd struct{}
+
+func (consumerListCmd) prints() any { return v1.Consumer{} }
+
+// Run lists all: there are at most some hundreds.
+func (consumerListCmd) Run(a *app) error {
+	list, err := a.client.Consumers(a.ctx)
+	if err != nil {
+		return err
+	}
+	list = limited(a, limit{}, list)
+	return a.print(list, func(p terminal.Page) { terminal.Table(p, list, consumerColumns...) })
+}
+
+var consumerColumns = []terminal.Column[v1.Consumer]{
+	{Title: "consumer", Text: func(c v1.Consumer) string { return c.Name }},
+	{Title: "state", Text: func(c v1.Consumer) string { return shownState(c) }},
+	{Title: "behind", Text: func(c v1.Consumer) string { return strconv.FormatInt(c.Behind, 10) }},
+	{Title: "seconds", Text: func(c v1.Consumer) string { return strconv.FormatInt(c.LagSeconds, 10) }},
+	{Title: "parked", Text: func(c v1.Consumer) string { return strconv.FormatInt(c.Parked, 10) }},
+	{Title: "filter", Text: func(c v1.Consumer) string { return c.Filter }, Share: 1},
+}
+
+// consumerShowCmd shows why a consumer does not go on, too.
+type consumerShowCmd struct{ consumerName }
+
+func (consumerShowCmd) prints() any { return v1.Consumer{} }
+
+// Run shows one consumer.
+func (c *consumerShowCmd) Run(a *app) error {
+	got, err := a.client.Consumer(a.ctx, c.Name)
+	if err != nil {
+		return err
+	}
+	return a.showConsumer(got)
+}
+
+func (a *app) showConsumer(c v1.Consumer) error {
+	return a.print(c, func(p terminal.Page) {
+		p.Fields("consumer", c.Name, "state", shownState(c), "description", c.Description, "filter", c.Filter,
+			"target", cmp.Or(c.Target.Handler, c.Target.Lambda, c.Target.Queue), "wakes", wakes(c),
+			"order", c.Order, "on failure", c.OnFailure, "version", strconv.Itoa(c.Version), "changed", c.Changed,
+			"behind", fmt.Sprintf("%d events, %d seconds", c.Behind, c.LagSeconds),
+			"parked", strconv.FormatInt(c.Parked, 10))
+		if len(c.Partitions) > 0 {
+			fmt.Fprintln(p)
+			terminal.Table(p, c.Partitions, partitionColumns...)
+		}
+	})
+}
+
+// shownState is paused or running, or stopped if it does not go on in some partition.
+func shownState(c v1.Consumer) string {
+	stopped := func(p v1.ConsumerPartition) bool { return p.Problem != "" }
+	switch {
+	case c.Paused:
+		return "paused"
+	case slices.ContainsFunc(c.Partitions, stopped):
+		return "stopped"
+	}
+	return "running"
+}
+
+// wakes says what wakes a consumer.
+func wakes(c v1.Consumer) string {
+	if c.Schedule == "" {
+		return "each event that the filter selects"
+	}
+	return c.Schedule + " " + cmp.Or(c.TimeZone, "UTC")
+}
+
+var partitionColumns = []terminal.Column[v1.ConsumerPartition]{
+	{Title: "partition", Text: func(c v1.ConsumerPartition) string { return c.Partition }},
+	{Title: "passed", Text: func(c v1.ConsumerPartition) string { return strconv.FormatInt(c.Seq, 10) }},
+	{Title: "head", Text: func(c v1.ConsumerPartition) string { return strconv.FormatInt(c.Head, 10) }},
+	{Title: "seconds", Text: func(c v1.ConsumerPartition) string { return strconv.FormatInt(c.LagSeconds, 10) }},
+	{Title: "parked", Text: func(c v1.ConsumerPartition) string { return strconv.FormatInt(c.Parked, 10) }},
+	{Title: "problem", Text: func(c v1.ConsumerPartition) string { return c.Problem }, Share: 1},
+}
+
+// consumerApplyCmd creates or changes a consumer.
+type consumerApplyCmd struct {
+	File   string `arg:"" help:"YAML or JSON file that holds the definition; - reads the standard input."`
+	Reason string `help:"Why. It is kept in the events." placeholder:"TEXT"`
+}
+
+func (consumerApplyCmd) prints() any { return v1.Consumer{} }
+
+// Run refuses a file with an unknown field: a misspelt name would be ignored silently.
+func (c *consumerApplyCmd) Run(a *app) error {
+	d, err := a.definition(c.File)
+	if err != nil {
+		return err
+	}
+	got, err := a.client.ApplyConsumer(a.ctx, d, c.Reason)
+	if err != nil {
+		return err
+	}
+	return a.showConsumer(got)
+}
+
+// maxDefinition is the size in bytes of a definition, at most. A definition has no need of more.
+const maxDefinition = 64 << 10
+
+// definition reads a consumer's definition from a file.
+func (a *app) definition(file string) (d v1.ConsumerDefinition, err error) {
+	in, err := a.open(file)
+	if err != nil {
+		return d, err
+	}
+	defer in.Close()
+	text, err := io.ReadAll(io.LimitReader(in, maxDefinition+1))
+	if err != nil {
+		return d, fault.New(fault.Invalid, "%s: %w", file, err)
+	}
+	if len(text) > maxDefinition {
+		return d, fault.New(fault.Invalid, "%s has more than %d bytes, too many for a definition", file, maxDefinition)
+	}
+	asJSON, err := yaml.YAMLToJSON(text)
+	if err == nil {
+		dec := json.NewDecoder(bytes.NewReader(asJSON))
+		dec.DisallowUnknownFields()
+		err = dec.Decode(&d)
+	}
+	if err != nil {
+		return d, fault.New(fault.Invalid, "%s is not the definition of a consumer: %w; "+
+			"archivist consumer show NAME --json all prints one", file, err)
+	}
+	return d, nil
+}
+
+// consumerActing are the flags of every action on a consumer.
+type consumerActing struct {
+	consumerName
+	Reason string `required:"" help:"Why. It is kept in the events." placeholder:"TEXT"`
+	Key    string `name:"idempotency-key" help:"${help_action_key}" placeholder:"KEY"`
+}
+
+func (consumerActing) prints() any { return v1.ConsumerOutcome{} }
+
+// consumerActCmd acts on a consumer as a whole.
+type consumerActCmd struct{ consumerActing }
+
+// Run does the action that the command is named after.
+func (c *consumerActCmd) Run(a *app, k *kong.Context) error {
+	return a.actOnConsumer(k, c.consumerActing, v1.ConsumerAction{})
+}
+
+// consumerDeleteCmd removes a consumer.
+type consumerDeleteCmd struct {
+	consumerActing
+	Discard bool `help:"Give up its parked events, too."`
+}
+
+// Run deletes the consumer.
+func (c *consumerDeleteCmd) Run(a *app, k *kong.Context) error {
+	return a.actOnConsumer(k, c.consumerActing, v1.ConsumerAction{Discard: c.Discard})
+}
+
+// consumerSkipCmd passes events.
+type consumerSkipCmd struct {
+	consumerActing
+	Partition string `required:"" help:"The partition of the log." placeholder:"NAME"`
+	Seq       int64  `required:"" help:"Number of the last event to be passed." placeholder:"NUMBER"`
+}
+
+// Run skips events.
+func (c *consumerSkipCmd) Run(a *app, k *kong.Context) error {
+	return a.actOnConsumer(k, c.consumerActing, v1.ConsumerAction{Partition: c.Partition, Seq: c.Seq})
+}
+
+// consumerResetCmd moves a consumer to another place in the log.
+type consumerResetCmd struct {
+	consumerActing
+	To        string `required:"" help:"latest, horizon, time:TIME, or seq:NUMBER (of a partition)." placeholder:"P"`
+	Partition string `help:"Only in this partition of the log." placeholder:"NAME"`
+}
+
+// Run moves the consumer.
+func (c *consumerResetCmd) Run(a *app, k *kong.Context) error {
+	return a.actOnConsumer(k, c.consumerActing, v1.ConsumerAction{To: c.To, Partition: c.Partition})
+}
+
+// consumerParkedActCmd acts on parked events.
+type consumerParkedActCmd struct {
+	consumerActing
+	Event  string `xor:"which" required:"" help:"Only the event with this id." placeholder:"ID"`
+	Filter string `xor:"which" required:"" help:"Only events that this filter selects." placeholder:"FILTER"`
+	All    bool   `xor:"which" required:"" help:"All parked events."`
+}
+
+// Run does the action that the command is named after.
+func (c *consumerParkedActCmd) Run(a *app, k *kong.Context) error {
+	return a.actOnConsumer(k, c.consumerActing, v1.ConsumerAction{Event: c.Event, Filter: c.Filter, All: c.All})
+}
+
+// actOnConsumer acts on a consumer, and prints the result.
+func (a *app) actOnConsumer(k *kong.Context, c consumerActing, in v1.ConsumerAction) error {
+	in.Action, in.Reason = k.Selected().Name, c.Reason
+	r, err := a.client.ActOnConsumer(a.ctx, c.Name, in, cmp.Or(c.Key, rand.Text()))
+	if err != nil {
+		return err
+	}
+	return a.print(r, func(p terminal.Page) { p.Fields("done", r.Summary) })
+}
+
+// consumerParkedCmd lists what waits for a person.
+type consumerParkedCmd struct {
+	consumerName
+	limit
+}
+
+func (consumerParkedCmd) prints() any { return v1.ParkedEvent{} }
+
+// Run lists the events in the order in which they will be handled.
+func (c *consumerParkedCmd) Run(a *app) error {
+	list, err := a.client.Parked(a.ctx, c.Name, c.more())
+	if err != nil {
+		return err
+	}
+	list = limited(a, c.limit, list)
+	return a.print(list, func(p terminal.Page) {
+		if !p.ForPeople() {
+			terminal.Table(p, list, parkedColumns...)
+			return
+		}
+		for i, e := range list {
+			if i > 0 {
+				fmt.Fprintln(p)
+			}
+			p.Fields("event", e.Event, "type", e.Type, "subject", e.Subject, "partition", e.Partition,
+				"seq", strconv.FormatInt(e.Seq, 10), "since", e.Since, "tries", strconv.Itoa(e.Attempts),
+				"reason", e.Reason)
+		}
+	})
+}
+
+// parkedColumns are for programs only.
+var parkedColumns = []terminal.Column[v1.ParkedEvent]{
+	{Text: func(e v1.ParkedEvent) string { return e.Event }},
+	{Text: func(e v1.ParkedEvent) string { return e.Type }},
+	{Text: func(e v1.ParkedEvent) string { return e.Subject }},
+	{Text: func(e v1.ParkedEvent) string { return strconv.Itoa(e.Attempts) }},
+	{Text: func(e v1.ParkedEvent) string { return e.Since }},
+	{Text: func(e v1.ParkedEvent) string { return e.Reason }},
+}
+
+// consumerDryRunCmd tries a filter before a consumer gets it.
+type consumerDryRunCmd struct {
+	Filter    string `arg:"" help:"A filter, e.g. 'Object+Create|Modify'."`
+	Partition string `help:"Only in this partition of the log." placeholder:"NAME"`
+	From      string `help:"Where to begin: horizon, time:TIME or seq:NUMBER." default:"horizon" placeholder:"PLACE"`
+	Cursor    string `help:"Go on after the events of the command before, which prints it." placeholder:"CURSOR"`
+}
+
+func (consumerDryRunCmd) prints() any { return v1.FilterTrialResult{} }
+
+// Run applies the filter to the past log.
+func (c *consumerDryRunCmd) Run(a *app) error {
+	r, err := a.client.TryFilter(a.ctx, v1.FilterTrial{Filter: c.Filter, Partition: c.Partition, From: c.From,
+		Cursor: c.Cursor})
+	if err != nil {
+		return err
+	}
+	return a.print(r, func(p terminal.Page) {
+		p.Fields("selected", fmt.Sprintf("%d of %d events", r.Selected, r.Read))
+		terminal.Table(p, r.Events, selectedColumns...)
+		if r.Cursor != "" {
+			fmt.Fprintf(a.errors, "archivist: there are more events; add --cursor %s\n", r.Cursor)
+		}
+	})
+}
+
+var selectedColumns = []terminal.Column[v1.SelectedEvent]{
+	{Title: "event", Text: func(e v1.SelectedEvent) string { return e.ID }},
+	{Title: "type", Text: func(e v1.SelectedEvent) string { return e.Type }},
+	{Title: "subject", Text: func(e v1.SelectedEvent) string { return e.Subject }, Share: 1},
+	{Title: "time", Text: func(e v1.SelectedEvent) string { return minute(e.Time) },
+		Raw: func(e v1.SelectedEvent) string { return e.Time }},
+}

@@ -1,0 +1,324 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/consumer"
+	"archivist/pkg/envelope"
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+)
+
+// ConsumerInput names a consumer.
+type ConsumerInput struct {
+	Name string `path:"name" maxLength:"100"`
+}
+
+// ConsumerCursor names a consumer and a page of one of its lists.
+type ConsumerCursor struct {
+	ConsumerInput
+	Cursor string `query:"cursor"`
+}
+
+// ParkedInput selects parked events of a consumer.
+type ParkedInput struct {
+	ConsumerCursor
+	Partition string `query:"partition" maxLength:"200"`
+}
+
+// PutConsumer is a request to create or replace a consumer's definition.
+type PutConsumer struct {
+	ConsumerInput
+	Acting
+	Reason string `query:"reason" maxLength:"500"`
+	Body   v1.ConsumerDefinition
+}
+
+// ConsumerAction is a request to act on a consumer.
+type ConsumerAction struct {
+	ConsumerInput
+	Acting
+	Body v1.ConsumerAction
+}
+
+// FilterTrial is a request to try a filter.
+type FilterTrial struct {
+	Acting
+	Body v1.FilterTrial
+}
+
+func (a *API) consumers(h huma.API) {
+	const path = "/v1/consumers"
+	get(a, h, path, "listConsumers", "List the consumers", a.listConsumers)
+	get(a, h, path+"/{name}", "getConsumer", "Get a consumer",
+		func(ctx context.Context, in *ConsumerInput) (v1.Consumer, error) { return a.consumer(ctx, in.Name) })
+	get(a, h, path+"/{name}/parked", "listParked", "List the parked events of a consumer", a.parked)
+	get(a, h, path+"/{name}/events", "listConsumerEvents", "List the events of a consumer",
+		func(ctx context.Context, in *ConsumerCursor) (v1.List[v1.Event], error) {
+			return a.events(event.Consumer)(ctx, &IDCursor{ID: in.Name, Cursor: in.Cursor})
+		})
+	register(a, h, huma.Operation{Method: http.MethodPut, Path: path + "/{name}", OperationID: "putConsumer",
+		Summary: "Create or change a consumer"}, a.putConsumer)
+	register(a, h, huma.Operation{Method: http.MethodPost, Path: path + "/{name}/actions",
+		OperationID: "actOnConsumer", Summary: "Act on a consumer"}, a.actOnConsumer)
+	register(a, h, huma.Operation{Method: http.MethodPost, Path: "/v1/filters", OperationID: "tryFilter",
+		Summary: "Try a filter on the past log"}, a.tryFilter)
+}
+
+func (a *API) listConsumers(ctx context.Context, _ *struct{}) (out v1.List[v1.Consumer], err error) {
+	all, err := a.Consumers.List(ctx)
+	out.Items = []v1.Consumer{}
+	for _, c := range all {
+		shown, err := a.consumer(ctx, c.Name)
+		if fault.Is(err, fault.NotFound) {
+			continue // it was deleted meanwhile
+		}
+		if err != nil {
+			return out, err
+		}
+		out.Items = append(out.Items, shown)
+	}
+	return out, err
+}
+
+func (a *API) consumer(ctx context.Context, name string) (v1.Consumer, error) {
+	st, err := a.Consumers.Show(ctx, name)
+	if err != nil {
+		return v1.Consumer{}, err
+	}
+	return wireConsumer(st)
+}
+
+// wireConsumer is the wire form of a consumer with its state.
+func wireConsumer(st consumer.Status) (v1.Consumer, error) {
+	out := v1.Consumer{Created: timestamp(st.Created), Changed: timestamp(st.Changed), Behind: st.Behind,
+		LagSeconds: st.LagSeconds, Parked: st.Parked, Waiting: st.Waiting, NextRun: timestamp(st.NextRun),
+		Partitions: []v1.ConsumerPartition{}}
+	for _, p := range st.Places {
+		place := v1.ConsumerPartition{Partition: p.Partition, Seq: p.Seq, Head: p.Head, LagSeconds: p.LagSeconds,
+			Parked: p.Parked, Waiting: p.Waiting, Redrives: p.Redrives}
+		if p.Stop != nil {
+			place.Problem, place.ProblemSeq = p.Stop.Reason, p.Stop.Seq
+		}
+		out.Partitions = append(out.Partitions, place)
+	}
+	return out, convert(st.Definition, &out.ConsumerDefinition)
+}
+
+// convert converts between a definition and its wire form: both have the same JSON.
+func convert(from, to any) error {
+	text, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, to)
+}
+
+func (a *API) putConsumer(ctx context.Context, in *PutConsumer) (out v1.Consumer, err error) {
+	by, err := in.by(in.Reason)
+	if err != nil {
+		return out, err
+	}
+	if in.Body.Name != "" && in.Body.Name != in.Name {
+		return out, fault.New(fault.Invalid, "name: %q; the path names %q", in.Body.Name, in.Name)
+	}
+	in.Body.Name = in.Name
+	var d consumer.Definition
+	err = convert(in.Body, &d)
+	if err == nil {
+		_, err = a.Consumers.Apply(ctx, d, by)
+	}
+	if err != nil {
+		return out, err
+	}
+	return a.consumer(ctx, in.Name)
+}
+
+// by says who acts on a consumer, and why.
+func (in *Acting) by(reason string) (by consumer.By, err error) {
+	by.Reason = reason
+	by.Actor, err = in.actor()
+	if err == nil {
+		by.Request, err = in.request()
+	}
+	return by, err
+}
+
+func (a *API) actOnConsumer(ctx context.Context, in *ConsumerAction) (out v1.ConsumerOutcome, err error) {
+	by, err := in.by(in.Body.Reason)
+	if err != nil {
+		return out, err
+	}
+	do := consumerActions[in.Body.Action]
+	if err := only(in.Body, do.fields); err != nil {
+		return out, err
+	}
+	out.Action = in.Body.Action
+	out.Summary, err = do.act(ctx, a.Consumers, in.Name, in.Body, by)
+	if err != nil || in.Body.Action == "delete" {
+		return out, err
+	}
+	c, err := a.consumer(ctx, in.Name)
+	out.Consumer = &c
+	return out, err
+}
+
+// consumerAction is one action on consumers: which fields it has beside the reason, and what
+// it does, in a sentence.
+type consumerAction struct {
+	fields []string
+	act    func(ctx context.Context, s *consumer.Store, name string, b v1.ConsumerAction,
+		by consumer.By) (string, error)
+}
+
+var consumerActions = map[string]consumerAction{
+	"pause": {nil, func(ctx context.Context, s *consumer.Store, name string, _ v1.ConsumerAction,
+		by consumer.By) (string, error) {
+		return name + " is paused: its events wait", s.Pause(ctx, name, by)
+	}},
+	"resume": {nil, func(ctx context.Context, s *consumer.Store, name string, _ v1.ConsumerAction,
+		by consumer.By) (string, error) {
+		return name + " goes on from where it was, within a minute or two", s.Resume(ctx, name, by)
+	}},
+	"skip": {[]string{"partition", "seq"}, func(ctx context.Context, s *consumer.Store, name string,
+		b v1.ConsumerAction, by consumer.By) (string, error) {
+		if b.Partition == "" || b.Seq == 0 {
+			return "", fault.New(fault.Invalid, "skip needs partition, and seq: the number of the last event to pass")
+		}
+		return fmt.Sprintf("%s has passed the events of %s up to %d", name, b.Partition, b.Seq),
+			s.Skip(ctx, name, b.Partition, b.Seq, by)
+	}},
+	"reset": {[]string{"partition", "to"}, func(ctx context.Context, s *consumer.Store, name string,
+		b v1.ConsumerAction, by consumer.By) (string, error) {
+		where := b.Partition
+		if where == "" {
+			where = "every partition"
+		}
+		return fmt.Sprintf("%s goes on at %s in %s", name, b.To, where), s.Reset(ctx, name, b.Partition, b.To, by)
+	}},
+	"redrive": {[]string{"all", "event", "filter"}, func(ctx context.Context, s *consumer.Store, name string,
+		b v1.ConsumerAction, by consumer.By) (string, error) {
+		n, err := s.Redrive(ctx, name, chosen(b), by)
+		return ordered(name, "handled again", n), err
+	}},
+	"discard": {[]string{"all", "event", "filter"}, func(ctx context.Context, s *consumer.Store, name string,
+		b v1.ConsumerAction, by consumer.By) (string, error) {
+		n, err := s.Discard(ctx, name, chosen(b), by)
+		return ordered(name, "given up", n), err
+	}},
+	"delete": {[]string{"discard"}, func(ctx context.Context, s *consumer.Store, name string,
+		b v1.ConsumerAction, by consumer.By) (string, error) {
+		return name + " is deleted; its events are kept", s.Delete(ctx, name, b.Discard, by)
+	}},
+}
+
+// ordered says what becomes of parked events in n partitions.
+func ordered(name, what string, n int) string {
+	switch n {
+	case 0:
+		return "no events of " + name + " are parked"
+	case 1:
+		return fmt.Sprintf("parked events of %s are %s, within a minute or two, in one partition", name, what)
+	}
+	return fmt.Sprintf("parked events of %s are %s, within a minute or two, in %d partitions", name, what, n)
+}
+
+func chosen(b v1.ConsumerAction) consumer.Selection {
+	return consumer.Selection{All: b.All, Event: b.Event, Filter: b.Filter}
+}
+
+// only refuses fields of a request that its action does not have: what they ask for would
+// not be done.
+func only(b v1.ConsumerAction, fields []string) error {
+	allowed := map[string]bool{"action": true, "reason": true}
+	for _, f := range fields {
+		allowed[f] = true
+	}
+	var set map[string]json.RawMessage
+	if err := convert(b, &set); err != nil {
+		return err
+	}
+	for name := range set {
+		if !allowed[name] {
+			return fault.New(fault.Invalid, "%s: %s has no such field; it has: %s", name, b.Action,
+				strings.Join(append([]string{"reason"}, fields...), ", "))
+		}
+	}
+	return nil
+}
+
+func (a *API) parked(ctx context.Context, in *ParkedInput) (out v1.List[v1.ParkedEvent], err error) {
+	out.Items = []v1.ParkedEvent{}
+	partitions := []string{in.Partition}
+	if in.Partition == "" {
+		partitions, err = a.partitionsWithParked(ctx, in.Name)
+	}
+	from, cursor, _ := strings.Cut(in.Cursor, parkedCursor)
+	for i, p := range partitions {
+		if p < from || err != nil {
+			continue
+		}
+		if p != from {
+			cursor = ""
+		}
+		var page []consumer.ParkedEvent
+		page, cursor, err = a.Consumers.Parked(ctx, in.Name, p, cursor)
+		for _, e := range page {
+			out.Items = append(out.Items, wireParked(e))
+		}
+		if cursor != "" {
+			out.Cursor = p + parkedCursor + cursor
+			break
+		}
+		if len(out.Items) >= enough && i+1 < len(partitions) {
+			out.Cursor = partitions[i+1] + parkedCursor
+			break
+		}
+	}
+	return out, err
+}
+
+// parkedCursor is between the partition and the cursor in it. No partition has it in its name.
+const parkedCursor = ":"
+
+// partitionsWithParked are the partitions in which a consumer has parked events, in order.
+func (a *API) partitionsWithParked(ctx context.Context, name string) (names []string, err error) {
+	st, err := a.Consumers.Show(ctx, name)
+	for _, p := range st.Places {
+		if p.Parked > 0 {
+			names = append(names, p.Partition)
+		}
+	}
+	return names, err
+}
+
+func wireParked(e consumer.ParkedEvent) v1.ParkedEvent {
+	return v1.ParkedEvent{Partition: e.Partition, Seq: e.Seq, Key: e.Key, Event: e.ID, Coalesced: e.Coalesced,
+		Type: e.Type, Subject: e.Subject.Type + ":" + e.Subject.ID, Time: timestamp(e.Time), Reason: e.Reason,
+		Stack: e.Stack, Behind: e.Behind, Attempts: e.Tries, Since: timestamp(e.Since), Version: e.Version}
+}
+
+func (a *API) tryFilter(ctx context.Context, in *FilterTrial) (out v1.FilterTrialResult, err error) {
+	b := in.Body
+	if b.From == "" {
+		b.From = consumer.StartHorizon
+	}
+	t, err := a.Consumers.DryRun(ctx, b.Filter, b.Partition, b.From, b.Cursor)
+	out = v1.FilterTrialResult{Read: t.Read, Selected: t.Selected, Cursor: t.Cursor, Events: []v1.SelectedEvent{}}
+	for _, e := range t.Events {
+		out.Events = append(out.Events, wireSelected(e))
+	}
+	return out, err
+}
+
+func wireSelected(e envelope.Event) v1.SelectedEvent {
+	return v1.SelectedEvent{ID: e.ID, Type: e.Type, Subject: e.Subject.Type + ":" + e.Subject.ID,
+		Partition: e.Partition, Seq: e.Seq, Time: timestamp(e.Time)}
+}
