@@ -18,8 +18,8 @@ func TestCandidates(t *testing.T) {
 	c := with(t, "")
 	c.env["HOME"] = home
 	for line, want := range map[string]string{
-		"": "submit batch job object statistics collection manifest queue storage hold operation event consumer doctor " +
-			"explain config completion help",
+		"": "submit batch job object statistics collection manifest queue storage hold operation event consumer " +
+			"doctor explain config completion help",
 		"j":                                   "job",
 		"job re":                              "receipt release requeue",
 		"job list --st":                       "--state",
