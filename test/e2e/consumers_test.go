@@ -246,7 +246,7 @@ func subjects(t *testing.T, name string) (ids []string) {
 
 // TestConsumersSleepAndWake: a consumer in a function of somebody else is called at once; one with
 // a schedule when its time has come, one that is paused when it is resumed, and one that is added
-// later with all that happened before. Each gets each event once.
+// later with all that happened before. Each gets each event, at least once.
 func TestConsumersSleepAndWake(t *testing.T) {
 	target := own(t)
 	define := func(name string, change func(*consumer.Definition)) consumer.Definition {
@@ -273,9 +273,10 @@ func TestConsumersSleepAndWake(t *testing.T) {
 		var got []string
 		until(t, name+" is called with both", soon, func() bool {
 			got = subjects(t, name)
+			slices.Sort(got)
+			got = slices.Compact(got) // a run that died is repeated: at least once
 			return len(got) >= len(want)
 		})
-		slices.Sort(got)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s was called with %v, expected %v", name, got, want)
 		}
