@@ -113,7 +113,7 @@ func TestEventCost(t *testing.T) {
 	for _, c := range []struct {
 		consumers                       int
 		writes, reads, invoked, seconds float64 // at most
-	}{{0, 1e9, 1e9, 1e9, 0.5}, {20, 1e9, 1e9, 1e9, 0.15}} {
+	}{{0, 47_000, 2_600, 220, 0.5}, {20, 60_000, 240_000, 4_600, 0.15}} {
 		b := newEventBench(t, c.consumers)
 		b.ingest(t, jobs)
 		placed := b.relay(t, jobs, perBatch)

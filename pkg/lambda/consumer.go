@@ -44,10 +44,6 @@ func (c *Consumer) Handle(ctx context.Context, in WakeUp) error {
 	until := began.Add(c.Budget)
 	log := c.Log.With("consumer", in.Consumer, "partition", in.Partition)
 	more, err := c.run(ctx, in, until)
-	if fault.Is(err, fault.Held) { // another invocation runs it, and looks at the cursor's flag at its end
-		log.Info("it is running already")
-		more, err = false, nil
-	}
 	if more && err == nil {
 		err = c.Wake(ctx, in.Consumer, in.Partition)
 	}

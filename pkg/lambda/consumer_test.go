@@ -29,10 +29,9 @@ func (c *consumed) Run(_ context.Context, consumer, partition string, until time
 }
 
 // TestConsumer: a wake-up is worked on for the time of an invocation; what is left then is for
-// another one. A run that fails, or that another invocation has already begun, wakes nobody.
+// another one. A run that fails wakes nobody.
 func TestConsumer(t *testing.T) {
 	broken := errors.New("it is broken")
-	held := fault.New(fault.Held, "another invocation runs it")
 	var in WakeUp
 	sample(t, "consumer.wake.json", &in)
 	for name, c := range map[string]struct {
@@ -43,7 +42,6 @@ func TestConsumer(t *testing.T) {
 		"nothing left": {consumed: consumed{left: 10}},
 		"too much":     {consumed: consumed{left: 15}, left: 5, woken: 1},
 		"failed":       {consumed: consumed{left: 15, err: broken}, want: broken, left: 14},
-		"running":      {consumed: consumed{left: 15, err: held}, left: 14},
 	} {
 		run := c.consumed
 		f := &Consumer{Runtime: &run, Now: func() time.Time { return run.now }, Budget: 10 * time.Second,
