@@ -155,7 +155,7 @@ var operations = map[string]about{
 		answer: v1.ObjectStatistics{ARK: "ark:/99999/fk4tq65d6k", Downloads: 12, LastDownload: timeExample},
 		description: "How often files of the object were downloaded through the API. Downloads are counted within " +
 			"seconds. The count of a download can be lost if the table does not answer."},
-	"getThumbnail": {tag: "Objects", refusals: []problemType{notFound}, redirect: "image/jpeg",
+	"getThumbnail": {tag: "Objects", refusals: []problemType{notFound}, redirect: "application/octet-stream",
 		description: "The thumbnail of an image: a redirect to the storage. Where there is none, `detail` says why."},
 	"getManifest": {tag: "Objects", refusals: []problemType{notFound}, redirect: "text/plain",
 		description: "The Checkm manifest of all files of the newest version: a redirect to the storage. It is made " +
@@ -214,7 +214,7 @@ var operations = map[string]about{
 		description: "The events that the consumer could not handle, and those that wait behind them; those of one " +
 			"order key one after the other, in the order of the log."},
 	"listConsumerEvents": {tag: "Consumers", refusals: []problemType{notFound},
-		answer:      events("consumer.paused", "Consumer", `{"reason": "The index is being moved."}`),
+		answer:      events(v1.EventConsumerPaused, "Consumer", `{"reason": "The index is being moved."}`),
 		description: "The changes of the consumer by persons, oldest first."},
 	"tryFilter": {tag: "Consumers", refusals: []problemType{notFound},
 		request: v1.FilterTrial{Filter: "Object+Create|Modify", Partition: "maps", From: "horizon"},

@@ -37,6 +37,15 @@ const (
 	EventOperationStopped  = "operation.interrupted"
 	EventOperationContinue = "operation.continued"
 	EventOperationRepaired = "operation.repaired"
+	EventConsumerCreated   = "consumer.created"
+	EventConsumerChanged   = "consumer.changed"
+	EventConsumerPaused    = "consumer.paused"
+	EventConsumerResumed   = "consumer.resumed"
+	EventConsumerSkipped   = "consumer.skipped"
+	EventConsumerReset     = "consumer.reset"
+	EventConsumerRedriven  = "consumer.redriven"
+	EventConsumerDiscarded = "consumer.discarded"
+	EventConsumerDeleted   = "consumer.deleted"
 )
 
 // EventTypes are the types of events.
@@ -47,7 +56,9 @@ var EventTypes = []string{EventBatchState, EventBatchCancelled, EventBatchMail, 
 	EventCollectionProfile, EventCollectionHeld, EventCollectionRelease, EventBatchHeld, EventBatchReleased,
 	EventJobHeld, EventJobReleased, EventQueuePaused, EventQueueResumed, EventStoragePaused, EventStorageResumed,
 	EventOperationStarted, EventOperationDone, EventOperationStopped, EventOperationContinue,
-	EventOperationRepaired}
+	EventOperationRepaired, EventConsumerCreated, EventConsumerChanged, EventConsumerPaused,
+	EventConsumerResumed, EventConsumerSkipped, EventConsumerReset, EventConsumerRedriven,
+	EventConsumerDiscarded, EventConsumerDeleted}
 
 // Waits are the kinds of things that a batch or a job can wait for.
 var Waits = []string{"nothing", "person", "turn", "lock", "slot", "space", "start", "worker", "source", "jobs",
