@@ -196,6 +196,9 @@ var kinds = []kind{
 	{pk: "OPERATION", expires: true}, // what an operation refused or found
 	{pk: "ACT", expires: true, check: checkReceipt},
 	{pk: "SHIPPED"}, // which definitions of consumers were installed
+	// The event log, its consumers, and what those keep.
+	{pk: "LOGS"}, {pk: "LOG"}, {pk: "STAGE"}, {pk: "CONSUMERS"}, {pk: "CONSUMER"}, {pk: "PARKED"}, {pk: "PENDING"},
+	{pk: "LEDGER", expires: true}, {pk: "HISTORY"}, {pk: "STATISTICS"}, {pk: "DERIVATIVES"}, {pk: "FILE"},
 }
 
 // kindOf returns the kind of a row.
