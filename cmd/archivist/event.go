@@ -18,6 +18,7 @@ type eventCmd struct {
 	Tail    eventTailCmd    `cmd:"" help:"Show the newest events of a partition of the log, and follow it."`
 	Show    eventShowCmd    `cmd:"" help:"Show all that an event says."`
 	Explain eventExplainCmd `cmd:"" help:"Explain why a consumer did or did not get an event."`
+	Verify  eventVerifyCmd  `cmd:"" help:"Check that the archive of events is as it was written."`
 }
 
 // eventListCmd lists events of one of three.

@@ -8,4 +8,4 @@ import (
 )
 
 // TestMain compares every event with the schema of its type.
-func TestMain(m *testing.M) { os.Exit(eventtest.Main(m, "object", "version")) }
+func TestMain(m *testing.M) { os.Exit(eventtest.Main(m, "file", "object", "version")) }

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"strconv"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/fault"
+	"archivist/pkg/terminal"
+)
+
+// eventVerifyCmd checks the archive of events. A request takes seconds, so a full check makes many.
+type eventVerifyCmd struct{}
+
+func (eventVerifyCmd) prints() any { return v1.EventsVerified{} }
+
+// Run exits with the code of a conflict if anything is not as it was written.
+func (c *eventVerifyCmd) Run(a *app) error {
+	var sum v1.EventsVerified
+	for cursor, first := "", true; first || cursor != ""; first = false {
+		step, err := a.client.VerifyEvents(a.ctx, cursor)
+		if err != nil {
+			return err
+		}
+		sum.Files, sum.Events = sum.Files+step.Files, sum.Events+step.Events
+		sum.Findings = append(sum.Findings, step.Findings...)
+		cursor = step.Cursor
+	}
+	err := a.print(sum, func(p terminal.Page) {
+		p.Fields("files", strconv.Itoa(sum.Files), "events", strconv.FormatInt(sum.Events, 10),
+			"findings", strconv.Itoa(len(sum.Findings)))
+		terminal.Table(p, sum.Findings, archiveColumns...)
+	})
+	if err != nil || len(sum.Findings) == 0 {
+		return err
+	}
+	return fault.New(fault.Conflict, "the archive of events is not as it was written: %d findings; "+
+		"the bucket keeps the earlier versions of its objects", len(sum.Findings))
+}
+
+var archiveColumns = []terminal.Column[v1.ArchiveFinding]{
+	{Title: "partition", Text: func(f v1.ArchiveFinding) string { return f.Partition }},
+	{Title: "file", Text: func(f v1.ArchiveFinding) string { return f.File }},
+	{Title: "problem", Text: func(f v1.ArchiveFinding) string { return f.Problem }, Share: 1},
+}
