@@ -25,7 +25,8 @@ const busName = "archivist"
 func (a *App) newEvents(p FunctionProps, timing ingest.Timing) {
 	a.Bus = awsevents.NewEventBus(a.Stack, jsii.String("Bus"),
 		&awsevents.EventBusProps{EventBusName: jsii.String(busName)})
-	p = p.with(map[string]*string{boot.EnvBus: a.Bus.EventBusName()})
+	p = p.with(map[string]*string{boot.EnvBus: a.Bus.EventBusName(),
+		boot.EnvSearch: jsii.String(p.Settings.SearchDomain)})
 	times := timing.Events()
 
 	consumer := p

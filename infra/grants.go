@@ -152,13 +152,13 @@ func (a *App) grantAPI(p FunctionProps) {
 	grantRows(a.API, p.Data, nil)
 	grantSearch(a.API, p.Data, "work", "list")
 	grantObjects(a.API, p.Data.Storage, "*", get)
-	grantObjects(a.API, p.Data.Derived, "*", get)
+	grantObjects(a.API, p.Data.Derived, "*", get) // also the search index
 	grantObjects(a.API, p.Data.Work, workspace.Reports+"*", get)
 	grantObjects(a.API, p.Data.Work, workspace.Jobs+"*", get) // what a job at Storing has prepared
 	allow(a.API, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
 	grantLog(a.API, p.Data)
-	grantObjects(a.API, p.Data.Events, "*", get)  // the archive of the log
-	grantObjects(a.API, p.Data.Derived, "*", get) // the search index
+	grantObjects(a.API, p.Data.Events, "*", get) // the archive of the log
+	grantDomain(a.API, p.Settings, "es:ESHttpPost", "/_search")
 	allow(a.API, []string{"lambda:InvokeFunction"}, a.Consumer.FunctionArn()) // a consumer that goes on
 	grantMetrics(a.API)
 	for _, m := range a.Machines {
@@ -193,6 +193,8 @@ func (a *App) grantConsumer(p FunctionProps) {
 	grantObjects(f, p.Data.Events, "*", get, put)
 	grantObjects(f, p.Data.Derived, "*", get, put, remove)
 	grantObjects(f, p.Data.Storage, "*", get)
+	grantDomain(f, p.Settings, "es:ESHttpPut", "")
+	grantDomain(f, p.Settings, "es:ESHttpPost", "/_bulk")
 	allow(f, []string{"events:PutEvents"}, a.Bus.EventBusArn())
 	functions, queues := p.Settings.targetARNs(*a.Stack.Region())
 	if len(functions) > 0 {

@@ -33,6 +33,8 @@ type Settings struct {
 	TableStream string   // ARN of the restored table's stream; "" = it has none
 	Targets     []string // ARNs of functions and URLs of queues that consumers of events may call
 
+	SearchDomain string // endpoint of an OpenSearch domain; "" = the search index is in a bucket
+
 	LogRoleExists bool              // the account has a role for the logs of its APIs
 	Reserve       bool              // concurrency of its own for the scheduler and the API
 	SecretsKey    string            // ARN of the key by which the secrets of callbacks are encrypted; "" = AWS's own
@@ -62,8 +64,8 @@ func read(context func(name string) string) (s Settings, err error) {
 		NAAN: context("naan"), Shoulder: cmp.Or(context("shoulder"), "fk4"),
 		AlarmMail: context("alarmMail"), MailFrom: context("mailFrom"), Contact: context("contact"),
 		Table: context("table"), TableStream: context("tableStream"), SecretsKey: context("secretsKey"),
-		Crashes: context("crashes"),
-		Local:   context("local") == "true", Reserve: context("reserve") == "true",
+		Crashes: context("crashes"), SearchDomain: context("searchDomain"),
+		Local: context("local") == "true", Reserve: context("reserve") == "true",
 		LogRoleExists: context("apiGatewayLogRole") == "existing"}
 	var wrong []error
 	check := func(ok bool, format string, args ...any) {
@@ -100,7 +102,7 @@ func read(context func(name string) string) (s Settings, err error) {
 	}
 	s.Tags, err = tags(context("tags"))
 	wrong = append(append(wrong, err), s.identity(context("testArks") == "true"))
-	wrong = append(wrong, s.people()...)
+	wrong = append(append(wrong, s.checkDomain()), s.people()...)
 	wrong = append(wrong, s.readTargets(context("consumerTargets"))...)
 	slices.SortFunc(wrong, func(a, b error) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	return s, errors.Join(wrong...)

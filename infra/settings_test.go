@@ -70,6 +70,10 @@ func TestWrongSettings(t *testing.T) {
 		{"consumerTargets", "https://sqs.us-east-1.amazonaws.com/111122223333/q.fifo", "standard queues"},
 		{"consumerTargets", "https://sqs.us-east-1.example.org/111122223333/q", "standard queues"},
 		{"consumerTargets", "http://127.0.0.1:4566/000000000000/q", "standard queues"},
+		{"searchDomain", "archive", "endpoint of a domain"},
+		{"searchDomain", "https://vpc-archive-a1b2c3d4e5f6g7h8i9j0k1l2m3.eu-west-1.es.amazonaws.com", "not in a VPC"},
+		{"searchDomain", "https://search.example.org", "endpoint of a domain"},
+		{"searchDomain", domain + "/_dashboards", "endpoint of a domain"},
 		{"apiGatewayLogRole", "yes", "existing"},
 		{"reserve", "10", "true"},
 		{"tags", "cost", "NAME=VALUE"},
@@ -84,7 +88,7 @@ func TestWrongSettings(t *testing.T) {
 		}
 	}
 	for name, value := range map[string]string{"maxInFlight": "1000", "failedDays": "0",
-		"tags": "cost centre=4711,owner=library",
+		"tags": "cost centre=4711,owner=library", "searchDomain": domain,
 		"consumerTargets": "arn:aws:lambda:us-east-1:111122223333:function:f:live, " +
 			"https://sqs.eu-west-1.amazonaws.com/111122223333/q",
 		"secretsKey": "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"} {

@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -23,7 +24,8 @@ func (s *System) domain(cfg aws.Config) search.Index {
 	if url == "" {
 		return nil
 	}
-	return &opensearch.Index{URL: url, Name: "objects", Region: cfg.Region, Credentials: cfg.Credentials,
+	return &opensearch.Index{URL: url, Name: opensearch.Objects,
+		Region: cmp.Or(opensearch.RegionOf(url), cfg.Region), Credentials: cfg.Credentials,
 		HTTP: http.DefaultClient, Now: s.queue.Now}
 }
 

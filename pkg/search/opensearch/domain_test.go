@@ -45,7 +45,7 @@ func (d *domain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method + " " + r.URL.Path + " " + r.Header.Get("Content-Type") {
 	case "PUT /objects application/json":
 		d.create(w, body)
-	case "POST /_bulk application/x-ndjson":
+	case "POST /objects/_bulk application/x-ndjson":
 		d.bulk(w, body)
 	case "POST /objects/_search application/json":
 		d.search(w, body)
@@ -101,7 +101,6 @@ func (d *domain) bulk(w http.ResponseWriter, body []byte) {
 	var items []string
 	for lines.Scan() {
 		var action map[string]struct {
-			Index   string `json:"_index"`
 			ID      string `json:"_id"`
 			Version int64
 			Type    string `json:"version_type"`
@@ -110,7 +109,7 @@ func (d *domain) bulk(w http.ResponseWriter, body []byte) {
 			d.Errorf("%s: %v", lines.Text(), err)
 		}
 		for op, a := range action {
-			if a.Index != "objects" || a.Type != "external_gte" || a.Version < 1 || a.ID == "" {
+			if a.Type != "external_gte" || a.Version < 1 || a.ID == "" {
 				d.Errorf("%s", lines.Text())
 			}
 			var doc document

@@ -7,7 +7,7 @@
 // event, and the domain refuses a version that is older than the one it has (version type
 // external_gte).
 //
-//	x := &opensearch.Index{URL: "https://search-archive-….us-east-1.es.amazonaws.com", Name: "objects",
+//	x := &opensearch.Index{URL: "https://search-archive-….us-east-1.es.amazonaws.com", Name: opensearch.Objects,
 //		Region: "us-east-1", Credentials: cfg.Credentials, HTTP: http.DefaultClient, Now: time.Now}
 package opensearch
 
@@ -32,6 +32,18 @@ import (
 	"archivist/pkg/fault"
 	"archivist/pkg/search"
 )
+
+// Objects is the name of the index of the objects of a deployment.
+const Objects = "objects"
+
+// RegionOf is the region of a domain, by its endpoint; "" if the endpoint does not name it.
+func RegionOf(endpoint string) string {
+	_, host, _ := strings.Cut(endpoint, "://")
+	if parts := strings.Split(host, "."); len(parts) > 2 && parts[2] == "es" {
+		return parts[1]
+	}
+	return ""
+}
 
 // Index is an index of a domain. It is safe for concurrent use.
 type Index struct {
@@ -89,9 +101,8 @@ func (x *Index) Update(ctx context.Context, changed []search.Change, read search
 	return x.bulk(ctx, body)
 }
 
-// target names a document and its version in a bulk request.
+// target names a document of the index and its version in a bulk request.
 type target struct {
-	Index   string `json:"_index"`
 	ID      string `json:"_id"`
 	Version int64  `json:"version"`
 	Type    string `json:"version_type"`
@@ -99,7 +110,7 @@ type target struct {
 
 // action is what a bulk request does with one document: one or two lines.
 func (x *Index) action(c search.Change, d *search.Document) ([]byte, error) {
-	to := target{x.Name, c.ARK, max(c.Version, 1), "external_gte"}
+	to := target{c.ARK, max(c.Version, 1), "external_gte"}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b) // ends each value with a line break
 	if d == nil {
@@ -128,7 +139,8 @@ func (x *Index) bulk(ctx context.Context, body []byte) error {
 			} `json:"error"`
 		} `json:"items"`
 	}
-	if err := x.send(ctx, http.MethodPost, "/_bulk", "application/x-ndjson", body, &answer); err != nil {
+	path := "/" + url.PathEscape(x.Name) + "/_bulk"
+	if err := x.send(ctx, http.MethodPost, path, "application/x-ndjson", body, &answer); err != nil {
 		return err
 	}
 	for _, item := range answer.Items {

@@ -109,3 +109,17 @@ func TestBulks(t *testing.T) {
 		t.Errorf("the largest request has %d bytes, and the index was created %d times", largest.Load(), puts.Load())
 	}
 }
+
+// TestRegionOf: requests are signed for the region of the domain, which may be another than that of
+// the functions.
+func TestRegionOf(t *testing.T) {
+	for endpoint, want := range map[string]string{
+		"https://search-archive-a1b2c3d4e5f6g7h8i9j0k1l2m3.eu-west-1.es.amazonaws.com":     "eu-west-1",
+		"https://search-archive-a1b2c3d4e5f6g7h8i9j0k1l2m3.cn-north-1.es.amazonaws.com.cn": "cn-north-1",
+		"http://127.0.0.1:9200": "", "": "",
+	} {
+		if got := opensearch.RegionOf(endpoint); got != want {
+			t.Errorf("%s: the region is %q, want %q", endpoint, got, want)
+		}
+	}
+}
