@@ -69,6 +69,7 @@ bench: ## measure (about half an hour); results go to bench/RESULTS.md
 	$(GO) test -count=1 -run '^$$' -bench 'Manifest|Download|Init' -benchtime 2s ./bench
 	$(GO) test -count=1 -v -run 'TestCost|TestIdleCost' ./bench
 	$(GO) test -count=1 -v -run TestReindex ./bench -objects 10000
+	$(LOCAL) with dynamodb $(GO) test -count=1 -v -run TestWritePath ./bench
 	$(GO) test -count=1 -v -timeout 60m -run TestPlacement ./bench -events 100000
 	$(LOCAL) with dynamodb $(GO) test -count=1 -v -timeout 60m -run TestPlacement ./bench -events 100000
 	$(GO) test -count=1 -v -timeout 60m -run TestLargeObject ./bench -files 360000

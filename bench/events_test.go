@@ -3,6 +3,8 @@ package bench
 import (
 	"context"
 	"fmt"
+	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/lambda"
 	"archivist/pkg/queue/queuetest"
+	"archivist/pkg/table"
 	"archivist/pkg/table/tabletest"
 )
 
@@ -32,9 +35,17 @@ type eventBench struct {
 
 func newEventBench(t *testing.T, consumers int) *eventBench {
 	fake := tabletest.New()
-	b := &eventBench{path: &meter{DynamoDBAPI: fake}, events: &meter{DynamoDBAPI: fake}}
-	b.machine = queuetest.New(tabletest.Table(b.path), time.Now, 50)
-	other := tabletest.Table(b.events)
+	path, events := &meter{DynamoDBAPI: fake}, &meter{DynamoDBAPI: fake}
+	b := eventBenchOn(t, tabletest.Table(path), tabletest.Table(events), consumers)
+	b.path, b.events = path, events
+	*b.events = meter{DynamoDBAPI: fake}
+	return b
+}
+
+// eventBenchOn is the same on one table that two clients see: that of the changes, and that of what
+// events cause.
+func eventBenchOn(t *testing.T, path, other *table.Table, consumers int) *eventBench {
+	b := &eventBench{machine: queuetest.New(path, time.Now, 50)}
 	n := 0
 	id := func() string { n++; return fmt.Sprintf("01M7ZBMEYHBB62YP6S%08d", n) }
 	b.log = &eventlog.Log{Table: other, Now: time.Now, NewID: id}
@@ -53,25 +64,26 @@ func newEventBench(t *testing.T, consumers int) *eventBench {
 			t.Fatal(err)
 		}
 	}
-	*b.events = meter{DynamoDBAPI: fake}
 	return b
 }
 
-// ingest runs a batch of jobs.
-func (b *eventBench) ingest(t *testing.T, jobs int) {
+// ingest runs a batch of jobs. It returns the batch's id.
+func (b *eventBench) ingest(t *testing.T, jobs int) string {
 	b.machine.Step = unpacks(jobs)
-	if _, err := b.machine.Queue.Submit(t.Context(), ingest.Batch{Collection: "bench"}, "", nil, "me"); err != nil {
+	report, err := b.machine.Queue.Submit(t.Context(), ingest.Batch{Collection: "bench"}, "", nil, "me")
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := b.machine.Run(t.Context(), 40); err != nil {
 		t.Fatal(err)
 	}
+	return report.Batch.ID
 }
 
-// relay gives all events their places, in batches of the stream, and runs the consumers that each
-// of them wakes.
-func (b *eventBench) relay(t *testing.T, jobs, perBatch int) (placed int) {
-	subjects := []event.Subject{{Type: event.Batch, ID: "01M7ZBMEYHBB62YP6R00000001"}}
+// relay gives all events of a batch their places, in batches of the stream, and runs the consumers that
+// each of them wakes.
+func (b *eventBench) relay(t *testing.T, batch string, jobs, perBatch int) (placed int) {
+	subjects := []event.Subject{{Type: event.Batch, ID: batch}}
 	for i := range jobs {
 		subjects = append(subjects, event.Subject{Type: event.Job, ID: ingest.JobID(subjects[0].ID, i+1)})
 	}
@@ -115,8 +127,7 @@ func TestEventCost(t *testing.T) {
 		writes, reads, invoked, seconds float64 // at most
 	}{{0, 47_000, 2_600, 220, 0.5}, {20, 60_000, 240_000, 4_600, 0.15}} {
 		b := newEventBench(t, c.consumers)
-		b.ingest(t, jobs)
-		placed := b.relay(t, jobs, perBatch)
+		placed := b.relay(t, b.ingest(t, jobs), jobs, perBatch)
 		b.path.DynamoDBAPI = nil
 		paths[c.consumers] = *b.path
 		t.Logf("%d consumers: the write path makes %.0f calls for %d jobs; %d events", c.consumers, b.path.calls, jobs,
@@ -130,6 +141,49 @@ func TestEventCost(t *testing.T) {
 	}
 	if paths[0] != paths[20] {
 		t.Errorf("the write path asks for %+v without consumers, for %+v with 20", paths[0], paths[20])
+	}
+}
+
+// TestWritePath measures on DynamoDB Local how long a call of the write path takes, with no consumer and
+// with 20, which get every event. The two take turns; their consumers run in between.
+func TestWritePath(t *testing.T) {
+	at := os.Getenv(tabletest.EndpointVariable)
+	if at == "" {
+		t.Skip("measured on DynamoDB Local: make bench")
+	}
+	const jobs, rounds, warm = 20, 24, 4
+	sides := []int{0, 20}
+	var benches []*eventBench
+	took := make([][]time.Duration, len(sides))
+	for i, consumers := range sides {
+		rows := tabletest.Real(t, at)
+		timed := &tabletest.Client{DynamoDBAPI: rows.DB.Client(), Do: func(_ string, call func() error) error {
+			began := time.Now()
+			err := call()
+			took[i] = append(took[i], time.Since(began))
+			return err
+		}}
+		path := tabletest.Table(timed)
+		path.Rows = path.DB.Table(rows.Rows.Name())
+		benches = append(benches, eventBenchOn(t, path, rows, consumers))
+	}
+	for round := range rounds {
+		if round == warm {
+			took[0], took[1] = nil, nil
+		}
+		for _, b := range benches {
+			b.relay(t, b.ingest(t, jobs), jobs, 5)
+		}
+	}
+	var p50 []float64
+	for i, consumers := range sides {
+		slices.Sort(took[i])
+		p50 = append(p50, float64(took[i][len(took[i])/2].Microseconds())/1000)
+		t.Logf("%d consumers: %d calls of the write path, p50 %.2f ms", consumers, len(took[i]), p50[i])
+	}
+	t.Logf("ratio %.3f", p50[1]/p50[0])
+	if len(took[0]) != len(took[1]) {
+		t.Error("the write path makes other calls with consumers")
 	}
 }
 
@@ -149,8 +203,7 @@ func idleEvents(t *testing.T, consumers int) meter {
 			t.Fatal(err)
 		}
 	}
-	b.ingest(t, 1)
-	b.relay(t, 1, 10)
+	b.relay(t, b.ingest(t, 1), 1, 10)
 	tick()
 	*b.events = meter{DynamoDBAPI: b.events.DynamoDBAPI}
 	tick()
