@@ -14,6 +14,7 @@ package aip
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -57,26 +58,45 @@ func (v Version) open(ctx context.Context, path string, from int64) (io.ReadClos
 // Files reads at most n lines of the list of files, beginning at a byte. It returns the
 // byte at which the next line begins. At the end of the list there are fewer than n.
 func (v Version) Files(ctx context.Context, from int64, n int) (files []Entry, next int64, err error) {
+	next = from
+	err = v.Each(ctx, from, func(e Entry, behind int64) error {
+		files, next = append(files, e), behind
+		if len(files) == n {
+			return errEnough
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return nil, from, err
+	}
+	return files, next, nil
+}
+
+var errEnough = errors.New("aip: enough files")
+
+// Each calls each with the lines of the list of files, beginning at a byte; next is the byte at which
+// the next line begins. It ends with the first error of each, which it returns.
+func (v Version) Each(ctx context.Context, from int64, each func(e Entry, next int64) error) error {
 	body, err := v.open(ctx, ListName, from)
 	if err != nil {
-		return nil, from, err
+		return err
 	}
 	defer body.Close()
 
-	lines := json.NewDecoder(body)
-	for len(files) < n {
+	for lines := json.NewDecoder(body); ; {
 		var e Entry
 		err := lines.Decode(&e)
 		if err == io.EOF {
-			break
+			return nil
 		}
 		if err != nil {
-			return nil, from, fault.New(fault.Invalid,
+			return fault.New(fault.Invalid,
 				"byte %d of the list of files is not the beginning of a line: %w", from, err)
 		}
-		files = append(files, e)
+		if err := each(e, from+lines.InputOffset()+1); err != nil {
+			return err
+		}
 	}
-	return files, from + lines.InputOffset() + 1, nil
 }
 
 // Content is the key in the storage bucket of a file's content. The file is searched for

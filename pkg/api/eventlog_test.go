@@ -133,3 +133,40 @@ func TestBadEventQuery(t *testing.T) {
 		t.Errorf("a missing partition: %v", err)
 	}
 }
+
+// TestPresentedEvents: with a filter, events are listed as consumers see them: an object is also its
+// addition to the collection, and a version stands for its files.
+func TestPresentedEvents(t *testing.T) {
+	c, q := serve(t, through)
+	record(t, q, 1, "J-1")
+	recordVersion(t, q, 1, "J-1")
+	log := &eventlog.Log{Table: q.Table, Now: q.Now, NewID: q.NewID}
+	const ark = "ark:/99999/fk4x"
+	for _, s := range []event.Subject{{Type: event.Object, ID: ark}, {Type: event.Version, ID: ark + "/v1"}} {
+		if _, err := log.Place(t.Context(), []event.Subject{s}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for filter, want := range map[string]string{
+		"":                              "object.create version.create",
+		"Object+Create":                 "object.create",
+		"Collection+Add":                "collection.add",
+		"*+*":                           "object.create collection.add version.create",
+		"Bitstream+Create":              "version.create",
+		"File+Disseminate":              "",
+		"File+Create{id=" + ark + "2*}": "",
+	} {
+		all, _, err := c.LogEvents(t.Context(), v1.EventFilter{Partition: "maps", Filter: filter})
+		var types []string
+		for _, e := range all {
+			types = append(types, e.Type)
+		}
+		if got := strings.Join(types, " "); got != want || err != nil {
+			t.Errorf("%q: %s, %v; expected %s", filter, got, err, want)
+		}
+	}
+	all, _, err := c.LogEvents(t.Context(), v1.EventFilter{Subject: "Object:" + ark, Filter: "Collection+Add"})
+	if err != nil || len(all) != 1 || all[0].Subject.ID != "maps" || all[0].Objects[0].ID != ark {
+		t.Errorf("by subject: %+v, %v", all, err)
+	}
+}

@@ -52,7 +52,7 @@ func (a *API) eventLog(h huma.API) {
 }
 
 func (a *API) listEvents(ctx context.Context, in *EventQuery) (out v1.EventPage, err error) {
-	selects, err := selection(in.Filter)
+	picks, err := selectionOf(in.Filter)
 	if err != nil {
 		return out, err
 	}
@@ -66,23 +66,46 @@ func (a *API) listEvents(ctx context.Context, in *EventQuery) (out v1.EventPage,
 	case len(given) != 1:
 		return out, fault.New(fault.Invalid, "subject, partition, collection: expected exactly one of them")
 	case in.Subject != "":
-		return a.subjectEvents(ctx, in, selects)
+		return a.subjectEvents(ctx, in, picks)
 	case in.Partition != "":
-		return a.partitionEvents(ctx, in, selects)
+		return a.partitionEvents(ctx, in, picks)
 	}
-	return a.newestEvents(ctx, in, selects)
+	return a.newestEvents(ctx, in, picks)
 }
 
-// selection is what a filter selects, by the facts of an event; "" selects all.
-func selection(text string) (func(envelope.Event) bool, error) {
+// selection is what a filter selects; without a filter it is all stored events.
+type selection struct{ filter *filter.Filter }
+
+func selectionOf(text string) (s selection, err error) {
 	if text == "" {
-		return func(envelope.Event) bool { return true }, nil
+		return s, nil
 	}
-	f, err := filter.Compile(text)
-	if err != nil {
-		return nil, fault.New(fault.Invalid, "%w", err)
+	if s.filter, err = filter.Compile(text); err != nil {
+		return s, fault.New(fault.Invalid, "%w", err)
 	}
-	return func(e envelope.Event) bool { return slices.ContainsFunc(envelope.Present(e), f.Match) }, nil
+	return s, nil
+}
+
+// has reports whether an event is selected, by its facts, or one that consumers see besides it.
+func (s selection) has(e envelope.Event) bool {
+	return s.filter == nil || s.filter.SelectsFiles(e) || slices.ContainsFunc(envelope.Present(e), s.filter.Match)
+}
+
+// show is what is listed of a selected event: what consumers see of it. An event whose files only
+// are selected stands for them.
+func (s selection) show(e envelope.Event) (items []v1.LogEvent) {
+	if s.filter == nil {
+		return []v1.LogEvent{wireLogEvent(e)}
+	}
+	for _, p := range envelope.Present(e) {
+		if s.filter.Match(p) {
+			items = append(items, wireLogEvent(p))
+		}
+	}
+	if len(items) == 0 {
+		items = append(items, wireLogEvent(e))
+	}
+	return items
 }
 
 // subjectOf reads a subject: its type, a colon and its id.
@@ -100,7 +123,7 @@ func subjectOf(text string) (event.Subject, error) {
 }
 
 // subjectEvents are the events of a subject, oldest first.
-func (a *API) subjectEvents(ctx context.Context, in *EventQuery, selects func(envelope.Event) bool) (
+func (a *API) subjectEvents(ctx context.Context, in *EventQuery, picks selection) (
 	out v1.EventPage, err error) {
 	s, err := subjectOf(in.Subject)
 	if err != nil {
@@ -116,8 +139,8 @@ func (a *API) subjectEvents(ctx context.Context, in *EventQuery, selects func(en
 		if err != nil {
 			return out, err
 		}
-		if selects(e) {
-			out.Items = append(out.Items, wireLogEvent(e))
+		if picks.has(e) {
+			out.Items = append(out.Items, picks.show(e)...)
 		}
 	}
 	out.Cursor = p.Cursor
@@ -128,7 +151,7 @@ func (a *API) subjectEvents(ctx context.Context, in *EventQuery, selects func(en
 const atOnce = 100
 
 // partitionEvents are the events of a partition in order, from a place on.
-func (a *API) partitionEvents(ctx context.Context, in *EventQuery, selects func(envelope.Event) bool) (
+func (a *API) partitionEvents(ctx context.Context, in *EventQuery, picks selection) (
 	out v1.EventPage, err error) {
 	out.After = in.After
 	if in.Cursor != "" {
@@ -150,7 +173,7 @@ func (a *API) partitionEvents(ctx context.Context, in *EventQuery, selects func(
 				break
 			}
 			out.After = e.Seq
-			if selects(e) {
+			if picks.has(e) {
 				found = append(found, e)
 			}
 		}
@@ -162,14 +185,18 @@ func (a *API) partitionEvents(ctx context.Context, in *EventQuery, selects func(
 			break
 		}
 	}
-	out.Items, err = a.whole(ctx, found)
+	out.Items, err = a.whole(ctx, found, picks)
 	return out, err
 }
 
-// whole are events of the log with all that they say.
-func (a *API) whole(ctx context.Context, facts []envelope.Event) ([]v1.LogEvent, error) {
+// whole is what is shown of events of the log, with all that they say.
+func (a *API) whole(ctx context.Context, facts []envelope.Event, picks selection) ([]v1.LogEvent, error) {
+	items := []v1.LogEvent{}
 	all, err := a.EventLog.Events(ctx, facts)
-	return list(queue.Page[envelope.Event]{Items: all}, wireLogEvent).Items, err
+	for _, e := range all {
+		items = append(items, picks.show(e)...)
+	}
+	return items, err
 }
 
 // event reads one event.

@@ -41,6 +41,25 @@ func recordAs(t *testing.T, q *queue.Queue, version int, job, localID string) {
 	}
 }
 
+// recordVersion records a version of the same object.
+func recordVersion(t *testing.T, q *queue.Queue, version int, job string) {
+	t.Helper()
+	s := inventory.Store{Table: q.Table}
+	put, err := s.PrepareVersions(t.Context(), inventory.Record{Actor: "ada", Job: job,
+		Object:   inventory.Object{ARK: "ark:/99999/fk4x", Collection: "maps", HeadOf: version},
+		Versions: []inventory.Version{{Number: version, Job: job}}}, int64(version)*1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx := q.Table.Begin(q.NewID())
+	if err := put(tx); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestHistory: an object's events are JSON, or PREMIS if the client prefers XML.
 func TestHistory(t *testing.T) {
 	_, q := serve(t, through)

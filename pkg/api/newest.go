@@ -13,7 +13,7 @@ import (
 // newestEvents are the events of a collection, newest first. The log of a collection can have
 // several partitions: then it is merged by time. Those of a generation come after all of those
 // before it.
-func (a *API) newestEvents(ctx context.Context, in *EventQuery, selects func(envelope.Event) bool) (
+func (a *API) newestEvents(ctx context.Context, in *EventQuery, picks selection) (
 	out v1.EventPage, err error) {
 	m, err := a.newestFirst(ctx, in.Collection, in.Cursor)
 	if err != nil {
@@ -28,7 +28,7 @@ func (a *API) newestEvents(ctx context.Context, in *EventQuery, selects func(env
 		if !more {
 			break
 		}
-		if selects(e) {
+		if picks.has(e) {
 			found = append(found, e)
 		}
 		if !a.Queue.Now().Before(until) {
@@ -36,7 +36,7 @@ func (a *API) newestEvents(ctx context.Context, in *EventQuery, selects func(env
 		}
 	}
 	out.Cursor = m.cursor()
-	out.Items, err = a.whole(ctx, found)
+	out.Items, err = a.whole(ctx, found, picks)
 	return out, err
 }
 

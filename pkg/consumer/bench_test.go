@@ -97,6 +97,7 @@ type bench struct {
 	calls   []consumer.Batch
 	fails   map[string]string // reasons by the ids of events that "note" cannot handle
 	waits   int
+	onCall  func() // of "note"
 
 	versions map[string]int64 // of subjects
 }
@@ -138,6 +139,9 @@ func (b *bench) note(_ context.Context, batch consumer.Batch) ([]consumer.Failur
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.calls = append(b.calls, batch)
+	if b.onCall != nil {
+		b.onCall()
+	}
 	var failed []consumer.Failure
 	bad := map[string]bool{}
 	for _, it := range batch.Events {

@@ -22,6 +22,7 @@ type ref struct {
 	Version     int64  `dynamo:"version"`
 	Type        string `dynamo:"event_type"`
 	Time        int64  `dynamo:"at_ms"`
+	Shown       *shown `dynamo:"shown,omitempty"` // nil: the event itself; else the id is that of what is presented
 }
 
 func refOf(e envelope.Event) ref {
@@ -35,27 +36,34 @@ func (f ref) facts(partition string) envelope.Event {
 		Type: f.Type, Time: f.Time, Partition: partition, Seq: f.Seq}
 }
 
+func refsOf(events []seen) (refs []ref) {
+	for _, e := range events {
+		refs = append(refs, e.ref)
+	}
+	return refs
+}
+
 // unit is what is handled, parked, or waits as one: an event, or several of one key.
 type unit struct {
 	key    string
-	events []envelope.Event // oldest first
+	events []seen // oldest first
 	item   Item
 	tries  int
 }
 
-func unitOf(key string, e envelope.Event) *unit {
-	return &unit{key: key, events: []envelope.Event{e}, item: Item{Event: e}}
+func unitOf(key string, e seen) *unit {
+	return &unit{key: key, events: []seen{e}, item: Item{Event: e.Event}}
 }
 
-func (u *unit) add(e envelope.Event) { u.events = append(u.events, e) }
-func (u *unit) first() int64         { return u.events[0].Seq }
-func (u *unit) id() string           { return u.item.ID }
+func (u *unit) add(e seen)       { u.events = append(u.events, e) }
+func (u *unit) before() position { return u.events[0].ref.before() }
+func (u *unit) id() string       { return u.item.ID }
 
-// refs names the unit's events up to a seq.
-func (u *unit) refs(end int64) (refs []ref) {
+// refs names the unit's events up to a position.
+func (u *unit) refs(end position) (refs []ref) {
 	for _, e := range u.events {
-		if e.Seq <= end {
-			refs = append(refs, refOf(e))
+		if e.ref.before().before(end) {
+			refs = append(refs, e.ref)
 		}
 	}
 	return refs

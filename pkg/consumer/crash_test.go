@@ -95,13 +95,15 @@ func (b *bench) once() string {
 }
 
 // state is how far the consumer "c" has come in a partition, and what it has parked.
-func (b *bench) state(partition string) string {
+func (b *bench) state(partition string) string { return b.stateOf("c", partition) }
+
+func (b *bench) stateOf(name, partition string) string {
 	b.Helper()
-	st, err := b.store.Show(b.Context(), "c")
+	st, err := b.store.Show(b.Context(), name)
 	if err != nil {
 		b.Fatal(err)
 	}
-	parked, _, err := b.store.Parked(b.Context(), "c", partition, "")
+	parked, _, err := b.store.Parked(b.Context(), name, partition, "")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -19,16 +19,17 @@ import (
 type cursor struct {
 	table.Head
 	lease.On
-	Seq     int64  `dynamo:"seq"`
-	Started bool   `dynamo:"started,omitempty"`
-	Epoch   int64  `dynamo:"epoch,omitempty"`   // of the log, when it started
-	From    int64  `dynamo:"from_ms,omitempty"` // events before this time are not handled
-	Woken   int64  `dynamo:"woken_ms,omitempty"`
-	Moved   int64  `dynamo:"moved_ms,omitempty"`
-	Due     int64  `dynamo:"due_ms,omitempty"` // when there is something to do again
-	Parked  int64  `dynamo:"parked,omitempty"`
-	Pending int64  `dynamo:"pending,omitempty"` // order keys that wait until they are quiet
-	Move    string `dynamo:"move_id,omitempty"` // of the last transaction of a run
+	Seq     int64   `dynamo:"seq"`
+	Files   *opened `dynamo:"files_of,omitempty"` // the event after Seq, of a version whose files are being handled
+	Started bool    `dynamo:"started,omitempty"`
+	Epoch   int64   `dynamo:"epoch,omitempty"`   // of the log, when it started
+	From    int64   `dynamo:"from_ms,omitempty"` // events before this time are not handled
+	Woken   int64   `dynamo:"woken_ms,omitempty"`
+	Moved   int64   `dynamo:"moved_ms,omitempty"`
+	Due     int64   `dynamo:"due_ms,omitempty"` // when there is something to do again
+	Parked  int64   `dynamo:"parked,omitempty"`
+	Pending int64   `dynamo:"pending,omitempty"` // order keys that wait until they are quiet
+	Move    string  `dynamo:"move_id,omitempty"` // of the last transaction of a run
 
 	Begin  int64   `dynamo:"begin_seq,omitempty"` // it started after this one
 	Reset  string  `dynamo:"reset_id,omitempty"`  // the last that moved it
@@ -52,6 +53,7 @@ const (
 	Full         = "full"        // as many events are parked as can be
 	OldEpoch     = "epoch"       // the log was restored from a backup
 	Unreachable  = "unreachable" // the target cannot be called
+	Unreadable   = "unreadable"  // the files of a version cannot be read
 	maxStopTries = 20
 )
 
@@ -63,6 +65,9 @@ type Stop struct {
 	Since  int64  `dynamo:"since_ms" json:"since"`
 	Tries  int    `dynamo:"tries" json:"tries"`
 }
+
+// position is how far the cursor is.
+func (c *cursor) position() position { return position{c.Seq, c.Files} }
 
 const cursorPrefix = "CURSOR#"
 

@@ -74,8 +74,8 @@ func (r *Runtime) drainCursor(ctx context.Context, c Consumer, p envelope.Partit
 		return false, err
 	}
 	after, err := r.Store.cursor(ctx, c.Name, p.Name)
-	return after.Seq != before.Seq || after.Parked != before.Parked || after.Pending != before.Pending ||
-		len(after.Orders) != len(before.Orders), err
+	return before.position().before(after.position()) || after.Parked != before.Parked ||
+		after.Pending != before.Pending || len(after.Orders) != len(before.Orders), err
 }
 
 // drainable reports whether a cursor has something to do at once.

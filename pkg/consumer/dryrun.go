@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"archivist/pkg/envelope"
@@ -13,15 +14,18 @@ import (
 
 // Trial is a page of what a filter selects of the log.
 type Trial struct {
-	Read     int              `json:"read"`     // events that were looked at
-	Selected int              `json:"selected"` // of these
+	Read     int              `json:"read"`     // events that were looked at, with those of files
+	Selected int              `json:"selected"` // of these, as a consumer gets them
 	Events   []envelope.Event `json:"events"`   // the first of those that are selected, as facts
 	Cursor   string           `json:"cursor,omitempty"`
+
+	lists int // of files, that were read
 }
 
-// Bounds of a page of a trial.
+// Bounds of a page of a trial. A list of files takes two or three requests to S3.
 const (
 	trialRead   = 5000
+	trialLists  = 50
 	trialEvents = 100
 )
 
@@ -38,7 +42,7 @@ func (s *Store) DryRun(ctx context.Context, text, partition, from, cursor string
 	if err != nil {
 		return t, fault.New(fault.Invalid, "from: %w", err)
 	}
-	name, after, err := parseTrialCursor(cursor)
+	name, on, err := parseTrialCursor(cursor)
 	if err != nil {
 		return t, err
 	}
@@ -53,7 +57,7 @@ func (s *Store) DryRun(ctx context.Context, text, partition, from, cursor string
 			return t, err
 		}
 		if p.Name == name {
-			begin.Seq = after
+			begin.Seq, begin.Files = on.seq, on.files
 		}
 		full, err := s.try(ctx, f, p, begin, &t)
 		if full || err != nil {
@@ -66,8 +70,8 @@ func (s *Store) DryRun(ctx context.Context, text, partition, from, cursor string
 // try reads events of one partition into t, and reports whether the page is full.
 func (s *Store) try(ctx context.Context, f *filter.Filter, p envelope.Partition, at cursor, t *Trial) (bool, error) {
 	for at.Seq < p.Head {
-		if t.Read >= trialRead {
-			t.Cursor = fmt.Sprintf("%d.%s", at.Seq, p.Name)
+		if t.full() {
+			t.Cursor = trialCursor(p.Name, at.position())
 			return true, nil
 		}
 		facts, err := s.Log.Read(ctx, p.Name, at.Seq, min(MaxWindow, trialRead-t.Read))
@@ -75,15 +79,55 @@ func (s *Store) try(ctx context.Context, f *filter.Filter, p envelope.Partition,
 			return false, err
 		}
 		for _, e := range facts {
-			if e.Time >= at.From && f.Match(e) {
-				t.add(e)
+			if t.full() {
+				break
 			}
+			if at.Files == nil {
+				t.Read++
+			}
+			if e.Time >= at.From {
+				if err := s.tryOne(ctx, f, e, &at, t); err != nil {
+					return false, err
+				}
+			}
+			if at.Files != nil {
+				break
+			}
+			at.Seq = e.Seq
 		}
-		t.Read += len(facts)
-		at.Seq = facts[len(facts)-1].Seq
 	}
 	return false, nil
 }
+
+// tryOne reads an event into t, with files if the filter may select them. If the page is full before
+// the end of their list, at says where.
+func (s *Store) tryOne(ctx context.Context, f *filter.Filter, e envelope.Event, at *cursor, t *Trial) error {
+	from := opened{}
+	if at.Files != nil {
+		from, at.Files = *at.Files, nil
+	} else {
+		for _, one := range show(f, e) {
+			t.add(one.Event)
+		}
+	}
+	if !f.SelectsFiles(e) {
+		return nil
+	}
+	t.lists++
+	return s.eachFile(ctx, e, from.Done, from.Next, func(file seen, _ int64) error {
+		if t.Read >= trialRead {
+			at.Files = file.ref.before().files
+			return errEnough
+		}
+		t.Read++
+		if f.Match(file.Event) {
+			t.add(file.Facts())
+		}
+		return nil
+	})
+}
+
+func (t *Trial) full() bool { return t.Read >= trialRead || t.lists >= trialLists }
 
 func (t *Trial) add(e envelope.Event) {
 	t.Selected++
@@ -92,13 +136,27 @@ func (t *Trial) add(e envelope.Event) {
 	}
 }
 
-func parseTrialCursor(cursor string) (partition string, after int64, err error) {
+// trialCursor is a position in a partition as text: "SEQ.PARTITION", or "SEQ-FILES-BYTE.PARTITION".
+func trialCursor(partition string, at position) string {
+	if at.files != nil {
+		return fmt.Sprintf("%d-%d-%d.%s", at.seq, at.files.Done, at.files.Next, partition)
+	}
+	return fmt.Sprintf("%d.%s", at.seq, partition)
+}
+
+func parseTrialCursor(cursor string) (partition string, at position, err error) {
 	if cursor == "" {
-		return "", 0, nil
+		return "", at, nil
 	}
-	if _, err := fmt.Sscanf(cursor, "%d.%s", &after, &partition); err != nil || after < 0 {
-		return "", 0, fault.New(fault.Invalid, "invalid cursor; use that of the page before, or leave it out to begin "+
-			"again")
+	where, partition, _ := strings.Cut(cursor, ".")
+	seq, inFiles, has := strings.Cut(where, "-")
+	if at.seq, err = strconv.ParseInt(seq, 10, 64); err == nil && has {
+		at.files = &opened{}
+		_, err = fmt.Sscanf(inFiles, "%d-%d", &at.files.Done, &at.files.Next)
 	}
-	return partition, after, nil
+	if err != nil || partition == "" || at.seq < 0 || has && (at.files.Done < 0 || at.files.Next < 0) {
+		return "", at, fault.New(fault.Invalid, "invalid cursor; use that of the page before, or leave it out to "+
+			"begin again")
+	}
+	return partition, at, nil
 }

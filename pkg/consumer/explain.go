@@ -62,14 +62,48 @@ func (s *Store) Explain(ctx context.Context, name string, e envelope.Event) (Exp
 		x.State, x.Reason = EventWaiting, s.whyWaiting(c, cur, e)
 		return x, nil
 	}
-	x.State, x.Reason, err = s.fate(ctx, c, cur, e)
+	for _, one := range show(f, e) {
+		x.State, x.Reason, err = s.fate(ctx, c, cur, one.Event)
+		if err != nil || x.State != EventHandled {
+			return x, err
+		}
+	}
+	if f.SelectsFiles(e) {
+		x.State, x.Reason, err = s.fateOfFiles(ctx, c, cur, e)
+	}
 	return x, err
+}
+
+// fateOfFiles is what became of the files of a version that the cursor has passed.
+func (s *Store) fateOfFiles(ctx context.Context, c Consumer, cur cursor, e envelope.Event) (state, reason string,
+	err error) {
+	if cur.Parked > 0 {
+		rows, err := readAll[parkedRow](ctx, s.Table, table.Query{PK: parkedPK(c.Name, e.Partition)})
+		if err != nil {
+			return "", "", err
+		}
+		for _, row := range rows {
+			if slices.ContainsFunc(row.Refs, func(f ref) bool { return f.Seq == e.Seq && f.Shown != nil }) {
+				p := row.event(e.Partition)
+				return EventParked, fmt.Sprintf("%s %s is parked: %s; redrive or discard it", p.Subject.Type,
+					p.Subject.ID, p.Reason), nil
+			}
+		}
+	}
+	if cur.Pending > 0 {
+		return EventQuiet, fmt.Sprintf("%d order keys wait until they are quiet; files of the version can be among "+
+			"them", cur.Pending), nil
+	}
+	state, reason = cur.passed(e)
+	return state, reason, nil
 }
 
 func (s *Store) whyWaiting(c Consumer, cur cursor, e envelope.Event) string {
 	place := fmt.Sprintf("the consumer has come to event %d of the partition %s, and this is event %d: ", cur.Seq,
 		e.Partition, e.Seq)
 	switch {
+	case cur.Files != nil && e.Seq == cur.Files.Event.Seq:
+		return place + fmt.Sprintf("it has come to file %d of the version", cur.Files.Done)
 	case c.Paused:
 		return place + "it is paused"
 	case cur.Stop != nil:
@@ -116,15 +150,21 @@ func (s *Store) fate(ctx context.Context, c Consumer, cur cursor, e envelope.Eve
 		return EventQuiet, fmt.Sprintf("it waits, together with %d others of its key %s, until %s", len(p.Refs)-1, k,
 			time.UnixMilli(p.Due).UTC().Format(time.RFC3339)), nil
 	}
-	for _, r := range cur.Skips {
+	state, reason = cur.passed(e)
+	return state, reason, nil
+}
+
+// passed is why the cursor is behind an event that neither is parked nor waits.
+func (c *cursor) passed(e envelope.Event) (state, reason string) {
+	for _, r := range c.Skips {
 		if r.After < e.Seq && e.Seq <= r.To {
-			return EventSkipped, "a person moved the cursor past it; see the events of the consumer", nil
+			return EventSkipped, "a person moved the cursor past it; see the events of the consumer"
 		}
 	}
-	if e.Seq <= cur.Begin {
-		return EventSkipped, "it was in the log before the consumer started; see the start of its definition", nil
+	if e.Seq <= c.Begin {
+		return EventSkipped, "it was in the log before the consumer started; see the start of its definition"
 	}
-	return EventHandled, fmt.Sprintf("the consumer has handled it; its cursor is at event %d", cur.Seq), nil
+	return EventHandled, fmt.Sprintf("the consumer has handled it; its cursor is at event %d", c.Seq)
 }
 
 // parkedAt reads the row of a parked event; nil if it is not parked.

@@ -29,8 +29,8 @@ func merged(c Consumer, all []*unit) []*unit {
 
 // itemOf is one item for events of a key, oldest first: the newest of them, with what
 // changed from the first to the last. Its cause is the longest chain of theirs.
-func itemOf(events []envelope.Event) Item {
-	it := Item{Event: events[len(events)-1]}
+func itemOf(events []seen) Item {
+	it := Item{Event: events[len(events)-1].Event}
 	if len(events) == 1 {
 		return it
 	}
@@ -79,10 +79,10 @@ func distinct(all []string) []string {
 }
 
 // withoutCancelled leaves out the events of subjects that were created first and deleted last.
-func withoutCancelled(events []envelope.Event) (kept []envelope.Event) {
+func withoutCancelled(events []seen) (kept []seen) {
 	type ends struct{ first, last string }
 	of := map[envelope.Ref]ends{}
-	name := func(e envelope.Event) envelope.Ref { return envelope.Ref{Type: e.Subject.Type, ID: e.Subject.ID} }
+	name := func(e seen) envelope.Ref { return envelope.Ref{Type: e.Subject.Type, ID: e.Subject.ID} }
 	for _, e := range events {
 		x, seen := of[name(e)]
 		if !seen {

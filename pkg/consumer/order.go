@@ -110,7 +110,7 @@ func (n *run) selected(ctx context.Context, sel Selection, rows []parkedRow) (ma
 			if err != nil && !fault.Is(err, fault.NotFound) {
 				return nil, err
 			}
-			is = err == nil && slices.ContainsFunc(u.events, f.Match)
+			is = err == nil && slices.ContainsFunc(u.events, func(e seen) bool { return f.Match(e.Event) })
 		}
 		if is {
 			matching = append(matching, row)

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"strings"
 
 	"archivist/pkg/table"
 )
@@ -45,23 +46,23 @@ func seqText(seq int64) string { return fmt.Sprintf("%012d", seq) }
 
 // parkRow is the row of a unit that was not handled, of its events up to end; nil if there
 // are none.
-func (n *run) parkRow(v verdict, end int64) *parkedRow {
+func (n *run) parkRow(v verdict, end position) *parkedRow {
 	refs := v.unit.refs(end)
 	if len(refs) == 0 {
 		return nil
 	}
 	return &parkedRow{
-		Head:     table.Head{PK: parkedPK(n.c.Name, n.part.Name), SK: hash(v.unit.key) + "#" + seqText(refs[0].Seq)},
+		Head:     table.Head{PK: parkedPK(n.c.Name, n.part.Name), SK: hash(v.unit.key) + "#" + refs[0].place()},
 		OrderKey: v.unit.key, Refs: refs, Reason: clip(v.reason, maxParkedReason), Stack: v.stack, Behind: v.behind,
 		Tries: v.unit.tries, Since: n.now().UnixMilli(), Version: n.c.Version,
 	}
 }
 
-// everySeq is the end of units that are parked as a whole.
-const everySeq = math.MaxInt64
+// everything is the end of units that are parked as a whole.
+var everything = position{seq: math.MaxInt64}
 
 // park puts the rows of units that were not handled into tx, with their events up to end.
-func (n *run) park(tx *table.Tx, c *cursor, failed []verdict, end int64) {
+func (n *run) park(tx *table.Tx, c *cursor, failed []verdict, end position) {
 	for _, v := range failed {
 		if row := n.parkRow(v, end); row != nil {
 			tx.Insert(row)
@@ -71,10 +72,10 @@ func (n *run) park(tx *table.Tx, c *cursor, failed []verdict, end int64) {
 }
 
 // parkedNow remembers, after the commit, what park has put, and counts what failed.
-func (n *run) parkedNow(failed []verdict, end int64) {
+func (n *run) parkedNow(failed []verdict, end position) {
 	failures := 0
 	for _, v := range failed {
-		if v.unit.first() > end {
+		if !v.unit.before().before(end) {
 			continue
 		}
 		if n.keys != nil {
@@ -89,33 +90,34 @@ func (n *run) parkedNow(failed []verdict, end int64) {
 
 // parkedKeys are the keys with parked events, by hash.
 type parkedKeys struct {
-	heads map[string]string         // the id of the event at the head of each
-	seqs  map[string]map[int64]bool // of the events that are parked in this partition
+	heads map[string]string          // the id of the event at the head of each
+	here  map[string]map[string]bool // places of the events that are parked in this partition
 
 	before map[string]bool // parked in a partition of an earlier generation
 }
 
-func (k *parkedKeys) has(key string, seq int64) bool { return k.seqs[hash(key)][seq] }
+func (k *parkedKeys) has(key string, f ref) bool { return k.here[hash(key)][f.place()] }
 
-func (k *parkedKeys) put(h, head string, seqs ...int64) {
+func (k *parkedKeys) put(h, head string, refs ...ref) {
 	if _, ok := k.heads[h]; !ok {
 		k.heads[h] = head
-		k.seqs[h] = map[int64]bool{}
+		k.here[h] = map[string]bool{}
 	}
-	for _, s := range seqs {
-		k.seqs[h][s] = true
+	for _, f := range refs {
+		k.here[h][f.place()] = true
 	}
 }
 
 // add takes over what was parked, up to end.
-func (k *parkedKeys) add(v verdict, end int64) {
-	for _, f := range v.unit.refs(end) {
-		k.put(hash(v.unit.key), cmp.Or(v.behind, v.unit.id()), f.Seq)
-	}
+func (k *parkedKeys) add(v verdict, end position) {
+	k.put(hash(v.unit.key), cmp.Or(v.behind, v.unit.id()), v.unit.refs(end)...)
 }
 
 // hash of the key of a row.
-func (row *parkedRow) hash() string { return row.SK[:len(row.SK)-len("#")-len(seqText(0))] }
+func (row *parkedRow) hash() string {
+	h, _, _ := strings.Cut(row.SK, "#")
+	return h
+}
 
 // parked are the keys with parked events: in this partition, and in those of earlier
 // generations of the log.
@@ -123,7 +125,7 @@ func (n *run) parked(ctx context.Context) (*parkedKeys, error) {
 	if n.keys != nil {
 		return n.keys, nil
 	}
-	keys := &parkedKeys{heads: map[string]string{}, seqs: map[string]map[int64]bool{},
+	keys := &parkedKeys{heads: map[string]string{}, here: map[string]map[string]bool{},
 		before: map[string]bool{}}
 	for _, p := range n.earlier {
 		rows, err := n.parkedRows(ctx, p)
@@ -141,9 +143,7 @@ func (n *run) parked(ctx context.Context) (*parkedKeys, error) {
 			return nil, err
 		}
 		for _, row := range rows {
-			for _, f := range row.Refs {
-				keys.put(row.hash(), cmp.Or(row.Behind, row.Refs[0].ID), f.Seq)
-			}
+			keys.put(row.hash(), cmp.Or(row.Behind, row.Refs[0].ID), row.Refs...)
 		}
 	}
 	n.keys = keys

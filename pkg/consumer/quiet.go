@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"archivist/pkg/envelope"
 	"archivist/pkg/fault"
 	"archivist/pkg/table"
 )
@@ -39,7 +38,7 @@ func (p *pendingRow) put(tx *table.Tx) {
 // has waited long enough, or when there are as many as can be.
 func (p *pendingRow) add(f ref, m *Merge, now time.Time) {
 	for _, old := range p.Refs {
-		if old.Seq == f.Seq {
+		if old.place() == f.place() {
 			return // the cursor was put back
 		}
 	}
@@ -60,10 +59,10 @@ func dueText(ms int64) string { return fmt.Sprintf("%013d", ms) }
 
 // wait puts events aside until their keys are quiet. A key that can have no more events is
 // handled first: then the step ends before its next event.
-func (n *run) wait(ctx context.Context, w *window, facts []envelope.Event) error {
+func (n *run) wait(ctx context.Context, w *window, facts []seen) error {
 	byKey := map[string]*pendingRow{}
 	for _, e := range facts {
-		k := key(n.c, e)
+		k := key(n.c, e.Event)
 		p := byKey[k]
 		if p == nil {
 			var err error
@@ -72,7 +71,7 @@ func (n *run) wait(ctx context.Context, w *window, facts []envelope.Event) error
 			}
 		}
 		if p.full() {
-			w.end = e.Seq - 1
+			w.end = e.ref.before()
 			if p.Rev > 0 && byKey[k] == nil {
 				w.crowded = p
 			}
@@ -82,7 +81,7 @@ func (n *run) wait(ctx context.Context, w *window, facts []envelope.Event) error
 			byKey[k] = p
 			w.waiting = append(w.waiting, p)
 		}
-		p.add(refOf(e), n.c.Coalesce, n.now())
+		p.add(e.ref, n.c.Coalesce, n.now())
 	}
 	return nil
 }
@@ -210,10 +209,10 @@ func (n *run) flushRows(ctx context.Context, rows []*pendingRow) (next, error) {
 				c.Pending--
 			}
 		}
-		n.park(tx, c, o.failed, everySeq)
+		n.park(tx, c, o.failed, everything)
 	})
 	if err == nil {
-		n.parkedNow(o.failed, everySeq)
+		n.parkedNow(o.failed, everything)
 	}
 	return what, err
 }
@@ -237,11 +236,7 @@ func (n *run) unitsOf(ctx context.Context, rows []*pendingRow) (units []*unit, o
 
 // load reads the events of a unit.
 func (n *run) load(ctx context.Context, key string, refs []ref) (*unit, error) {
-	facts := make([]envelope.Event, len(refs))
-	for i, f := range refs {
-		facts[i] = f.facts(n.part.Name)
-	}
-	events, err := n.r.Store.Log.Events(ctx, facts)
+	events, err := n.read(ctx, refs)
 	if err != nil {
 		return nil, err
 	}

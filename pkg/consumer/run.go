@@ -185,6 +185,9 @@ func (n *run) step(ctx context.Context) (next, error) {
 			return what, err
 		}
 	}
+	if n.cur.Files != nil {
+		return n.files(ctx)
+	}
 	return n.window(ctx)
 }
 

@@ -107,7 +107,7 @@ const (
 func decide(c Consumer, f *filter.Filter, e envelope.Event, from int64) string {
 	own := e.Context.Component == c.Name
 	switch {
-	case !f.Match(e):
+	case !selects(f, e):
 		return skipFilter
 	case e.Time < from:
 		return skipEarly

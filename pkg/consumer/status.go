@@ -148,6 +148,9 @@ func (row *parkedRow) event(partition string) ParkedEvent {
 	p := ParkedEvent{Partition: partition, Key: row.OrderKey, ID: f.ID, Type: f.Type, Time: f.Time, Seq: f.Seq,
 		Subject: envelope.Ref{Type: f.SubjectType, ID: f.SubjectID}, Reason: row.Reason, Stack: row.Stack,
 		Behind: row.Behind, Tries: row.Tries, Since: row.Since, Version: row.Version}
+	if s := f.Shown; s != nil {
+		p.Type, p.Subject = s.Type, envelope.Ref{Type: s.SubjectType, ID: s.SubjectID}
+	}
 	if row.Behind != "" {
 		p.Reason = "it waits behind the event " + row.Behind + " of its key"
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"archivist/pkg/envelope"
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
 	"archivist/pkg/filter"
@@ -33,6 +34,9 @@ type Store struct {
 	// functions and URLs of queues.
 	Handlers []string
 	Targets  []string
+
+	// Files lists the files of a version, for filters that name File.
+	Files envelope.Lister
 }
 
 // By says who makes a change, and why.

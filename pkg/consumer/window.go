@@ -25,20 +25,25 @@ func (n *run) window(ctx context.Context) (next, error) {
 		return idle, err
 	}
 	w := n.pick(facts)
-	if len(w.picked) == 0 && w.end == n.cur.Seq {
-		return n.full(ctx, facts)
+	if len(w.picked) == 0 && !n.cur.position().before(w.end) {
+		return n.full(ctx, facts[0].Seq)
 	}
+	return n.finish(ctx, w)
+}
+
+// finish handles what is picked, and moves the cursor.
+func (n *run) finish(ctx context.Context, w *window) (next, error) {
 	if err := n.handle(ctx, w); err != nil {
 		return again, err
 	}
-	if w.crowded != nil && w.end == n.cur.Seq {
+	if w.crowded != nil && !n.cur.position().before(w.end) {
 		return n.flushRows(ctx, []*pendingRow{w.crowded})
 	}
 	then := hold
 	switch {
 	case w.stop != nil:
 		then = leave
-	case w.end >= n.part.Head:
+	case w.end.seq >= n.part.Head:
 		then = finish
 	}
 	what, err := n.move(ctx, then, w.compose)
@@ -52,43 +57,62 @@ func (n *run) window(ctx context.Context) (next, error) {
 // window is what a step does with the events up to end.
 type window struct {
 	n       *run
-	picked  []envelope.Event // facts of those that are selected
-	end     int64            // the cursor's next place
-	deep    int              // events beyond the depth limit
-	failed  []verdict        // to be parked
-	waiting []*pendingRow    // keys that wait until they are quiet
-	crowded *pendingRow      // it can have no more events, and must be handled first
+	picked  []seen        // those that are selected
+	whole   bool          // they have their payload
+	end     position      // the cursor's next one
+	deep    int           // events beyond the depth limit
+	failed  []verdict     // to be parked
+	waiting []*pendingRow // keys that wait until they are quiet
+	crowded *pendingRow   // it can have no more events, and must be handled first
 	stop    *Stop
 }
 
 // pick selects events, as many as can be parked in one transaction.
 func (n *run) pick(facts []envelope.Event) *window {
-	w := &window{n: n, end: n.cur.Seq}
-	room := min(maxSelected, MaxParked-int(n.cur.Parked))
-	if n.cur.Stop != nil && n.cur.Stop.Kind == Blocked {
-		room = 1 // what comes after the event that blocks was handled already
-	}
+	w := &window{n: n, end: n.cur.position()}
+	room := w.room()
 	for _, e := range facts {
 		skip := decide(n.c, n.filter, e, n.cur.From)
-		if skip == "" && len(w.picked) >= room {
+		var all []seen
+		if skip == "" {
+			all = show(n.filter, e)
+		}
+		if skip == "" && w.isFull(len(all), room) {
 			return w
 		}
-		w.end = e.Seq
-		switch skip {
-		case "":
-			w.picked = append(w.picked, e)
-		case skipDepth:
+		w.end = position{seq: e.Seq}
+		w.picked = append(w.picked, all...)
+		switch {
+		case skip == skipDepth:
 			w.deep++
+		case skip == "" && n.filter.SelectsFiles(e):
+			w.end = position{seq: e.Seq - 1, files: &opened{Event: refOf(e)}}
+			return w // they are the next step
 		}
 	}
 	return w
 }
 
+// room is how many events a step can pick.
+func (w *window) room() int {
+	cur := &w.n.cur
+	if cur.Stop != nil && cur.Stop.Kind == Blocked {
+		return 1 // what comes after the event that blocks was handled already
+	}
+	return min(maxSelected, MaxParked-int(cur.Parked))
+}
+
+// isFull reports whether the step must end before an event of the log that is seen as several. Alone,
+// such an event always has room.
+func (w *window) isFull(several, room int) bool {
+	return room <= 0 || len(w.picked) > 0 && len(w.picked)+several > room
+}
+
 const fullReason = "as many events are parked as can be; look at their reasons, then redrive or discard them"
 
 // full stops the cursor: no more events can be parked.
-func (n *run) full(ctx context.Context, facts []envelope.Event) (next, error) {
-	s := n.stop(Full, facts[0].Seq, fullReason)
+func (n *run) full(ctx context.Context, seq int64) (next, error) {
+	s := n.stop(Full, seq, fullReason)
 	return n.move(ctx, leave, func(_ *table.Tx, c *cursor) { c.halt(s, n.now()) })
 }
 
@@ -102,11 +126,11 @@ func (n *run) handle(ctx context.Context, w *window) error {
 	if err != nil {
 		return err
 	}
-	var free []envelope.Event
+	var free []seen
 	for _, e := range w.picked {
-		k := key(n.c, e)
+		k := key(n.c, e.Event)
 		if head, ok := keys.heads[hash(k)]; ok {
-			if !keys.has(k, e.Seq) {
+			if !keys.has(k, e.ref) {
 				w.failed = append(w.failed, verdict{unit: unitOf(k, e), behind: head})
 			}
 			continue
@@ -119,20 +143,21 @@ func (n *run) handle(ctx context.Context, w *window) error {
 	if n.c.Coalesce != nil && n.c.Coalesce.Quiet > 0 {
 		return n.wait(ctx, w, free)
 	}
-	events, err := n.r.Store.Log.Events(ctx, free)
-	if err != nil {
-		return err
+	if !w.whole {
+		if free, err = n.read(ctx, refsOf(free)); err != nil {
+			return err
+		}
 	}
-	w.settle(n.callAll(ctx, n.units(events), n.until))
+	w.settle(n.callAll(ctx, n.units(free), n.until))
 	return nil
 }
 
 // units are events as they are handled: each alone, or those of a key as one.
-func (n *run) units(events []envelope.Event) []*unit {
+func (n *run) units(events []seen) []*unit {
 	var all []*unit
 	byKey := map[string]*unit{}
 	for _, e := range events {
-		k := key(n.c, e)
+		k := key(n.c, e.Event)
 		if n.c.Coalesce == nil {
 			all = append(all, unitOf(k, e))
 			continue
@@ -154,26 +179,41 @@ func (n *run) units(events []envelope.Event) []*unit {
 // be tried, and before one that blocks.
 func (w *window) settle(o outcome) {
 	for _, u := range o.undone {
-		w.end = min(w.end, u.first()-1)
+		w.back(u)
 	}
 	if o.broken != nil {
-		w.stop = w.n.stop(Unreachable, w.end+1, o.broken.Error())
+		w.stop = w.n.stop(Unreachable, w.end.seq+1, o.broken.Error())
 	}
 	if w.n.c.OnFailure != Block {
 		w.failed = append(w.failed, o.failed...)
 		return
 	}
 	for _, v := range o.failed {
-		if v.behind == "" && v.unit.first() <= w.end {
-			w.end = v.unit.first() - 1
-			w.stop = w.n.stop(Blocked, v.unit.first(), v.reason)
+		if v.behind == "" && v.unit.before().before(w.end) {
+			w.back(v.unit)
+			w.stop = w.n.stop(Blocked, v.unit.events[0].Seq, v.about())
 		}
 	}
 }
 
+// back lets the cursor stay before a unit.
+func (w *window) back(u *unit) {
+	if u.before().before(w.end) {
+		w.end = u.before()
+	}
+}
+
+// about is the reason, with what is presented if the event of the log is not the one that failed.
+func (v verdict) about() string {
+	if s := v.unit.events[0].ref.Shown; s != nil {
+		return s.SubjectType + " " + s.SubjectID + ": " + v.reason
+	}
+	return v.reason
+}
+
 // compose puts the step into a transaction.
 func (w *window) compose(tx *table.Tx, c *cursor) {
-	c.Seq = w.end
+	c.Seq, c.Files = w.end.seq, w.end.files
 	c.halt(w.stop, w.n.now())
 	w.n.park(tx, c, w.failed, w.end)
 	for _, p := range w.waiting {

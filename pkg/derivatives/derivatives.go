@@ -18,7 +18,6 @@ import (
 	"path"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -97,15 +96,11 @@ func (m *Maker) Handle(ctx context.Context, b consumer.Batch) ([]consumer.Failur
 
 // version makes the thumbnails of a version, "{ark}/v{n}".
 func (m *Maker) version(ctx context.Context, id string, again bool, until time.Time) error {
-	i := strings.LastIndex(id, "/v")
-	if i < 0 {
-		return fault.New(fault.Invalid, "%q is not the id of a version", id)
-	}
-	n, err := strconv.Atoi(id[i+2:])
+	ark, n, err := inventory.ParseVersionID(id)
 	if err != nil {
-		return fault.New(fault.Invalid, "%q is not the id of a version", id)
+		return err
 	}
-	p, err := m.progress(ctx, id[:i], n)
+	p, err := m.progress(ctx, ark, n)
 	if err != nil || p.Done && !again {
 		return err
 	}
@@ -113,14 +108,14 @@ func (m *Maker) version(ctx context.Context, id string, again bool, until time.T
 	if p.Done {
 		p.Done, p.From, p.Result = false, 0, Result{Version: n}
 	}
-	stored, err := m.Root.Head(ctx, id[:i])
+	stored, err := m.Root.Head(ctx, ark)
 	if err != nil {
 		return unavailable(err)
 	}
 	if err := m.images(ctx, aip.Of(m.Root, stored, n), p, until); err != nil {
 		return err
 	}
-	return m.finish(ctx, id[:i], p, before)
+	return m.finish(ctx, ark, p, before)
 }
 
 func (m *Maker) progress(ctx context.Context, ark string, n int) (*progress, error) {

@@ -3,7 +3,8 @@ package envelope
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"slices"
+	"strconv"
 )
 
 // File is a file of a stored version.
@@ -14,9 +15,10 @@ type File struct {
 	Digests   map[string]string `json:"digests,omitempty"`
 }
 
-// Lister calls each with the files of the version whose version.create event e is, in a fixed order.
-// It reads them from storage. It ends with the first error.
-type Lister func(ctx context.Context, e Event, each func(File) error) error
+// Lister calls each with the files of the version whose version.create event e is, in a fixed order,
+// from a place in their list on: 0, or one that it has given as next, which is behind the file. It
+// reads the list from storage. It ends with the first error of each, which it returns.
+type Lister func(ctx context.Context, e Event, from int64, each func(f File, next int64) error) error
 
 // Types of events that are presented only, and never stored.
 const (
@@ -46,26 +48,15 @@ func Present(e Event) []Event {
 	return all
 }
 
-// PresentFiles calls each with an event of each file of a version. An event that has no files has
-// none.
-func PresentFiles(ctx context.Context, e Event, files Lister, each func(Event) error) error {
-	if !e.HasFiles() {
-		return nil
-	}
-	n := 0
-	return files(ctx, e, func(f File) error {
-		n++
-		after, err := json.Marshal(f)
-		if err != nil {
-			return err
-		}
-		version := Ref{Type: e.Subject.Type, ID: e.Subject.ID}
-		subject := Ref{Type: "File", ID: e.Subject.ID + "/" + f.Path}
-		one := e.present(fmt.Sprint(n), FileCreate, Create, subject, append(e.Parents[:len(e.Parents):len(e.Parents)],
-			version), e.Objects...)
-		one.After = after
-		return each(one)
-	})
+// PresentFile is what readers see of file number n of a version, from 1, whose version.create event
+// e is.
+func PresentFile(e Event, n int, f File) (Event, error) {
+	after, err := json.Marshal(f)
+	version := Ref{Type: e.Subject.Type, ID: e.Subject.ID}
+	subject := Ref{Type: "File", ID: e.Subject.ID + "/" + f.Path}
+	p := e.present(strconv.Itoa(n), FileCreate, Create, subject, append(slices.Clip(e.Parents), version), e.Objects...)
+	p.After = after
+	return p, err
 }
 
 // present is an event that follows from e.

@@ -1,9 +1,6 @@
 package envelope_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"reflect"
 	"testing"
 
@@ -36,41 +33,18 @@ func TestPresentAdd(t *testing.T) {
 	}
 }
 
-// TestPresentFiles: a version is presented with an event of each file, which are read one by one
-// until the reader stops. Other events have no files, and their lists are not opened.
-func TestPresentFiles(t *testing.T) {
-	opened := 0
-	list := func(_ context.Context, e envelope.Event, each func(envelope.File) error) error {
-		for ; ; opened++ {
-			if err := each(envelope.File{Path: fmt.Sprint("f", opened), Size: int64(opened)}); err != nil {
-				return err
-			}
-		}
-	}
+// TestPresentFile: a file of a version is presented as an event of its own, in the log of the version.
+func TestPresentFile(t *testing.T) {
 	e := envelope.Event{ID: "e", Type: "version.create", Action: envelope.Create, Parents: inMaps,
-		Subject: envelope.Ref{Type: "Version", ID: "ark:/1/a/v1"}}
-	stop := errors.New("enough")
-	var got []envelope.Event
-	each := func(f envelope.Event) error {
-		got = append(got, f)
-		if len(got) == 3 {
-			return stop
-		}
-		return nil
+		Subject: envelope.Ref{Type: "Version", ID: "ark:/1/a/v1"}, Version: 1, Detail: []byte(`{}`), Seq: 3}
+	f, err := envelope.PresentFile(e, 3, envelope.File{Path: "f2", Size: 2})
+	want := envelope.Event{ID: "e#3", Type: envelope.FileCreate, Action: envelope.Create, Seq: 3, Schema: 1,
+		Subject: envelope.Ref{Type: "File", ID: "ark:/1/a/v1/f2"}, After: []byte(`{"path":"f2","size":2}`),
+		Parents: append(inMaps[:1:1], e.Subject)}
+	if err != nil || !reflect.DeepEqual(f, want) || f.Log() != "maps" {
+		t.Errorf("%+v, %v, expected %+v", f, err, want)
 	}
-	if err := envelope.PresentFiles(t.Context(), e, list, each); !errors.Is(err, stop) || opened != 2 {
-		t.Fatalf("%d opened, %v", opened, err)
-	}
-	f := got[2]
-	if f.ID != "e#3" || f.Subject.ID != "ark:/1/a/v1/f2" || f.Type != envelope.FileCreate || f.Log() != "maps" ||
-		len(f.Parents) != 2 || f.Parents[1].ID != "ark:/1/a/v1" || string(f.After) != `{"path":"f2","size":2}` {
-		t.Errorf("%+v", f)
-	}
-	if len(e.Parents) != 1 {
-		t.Errorf("the event's own parents are now %v", e.Parents)
-	}
-	e.Type = "object.create"
-	if err := envelope.PresentFiles(t.Context(), e, nil, each); err != nil {
-		t.Error(err)
+	if len(e.Parents) != 1 || !e.HasFiles() || f.HasFiles() {
+		t.Errorf("the event is now %+v", e)
 	}
 }

@@ -63,10 +63,27 @@ func (f *Filter) Match(e envelope.Event) bool {
 	})
 }
 
-// Names reports whether a clause names that type of subject, other than by All. The files of
-// a version are presented as events only to filters that name File.
-func (f *Filter) Names(subject string) bool {
-	return slices.ContainsFunc(f.clauses, func(c clause) bool { return slices.Contains(c.subjects, subject) })
+// SelectsFiles reports whether the filter may select the event of a file of the version whose event
+// e is. Only a clause that names File does, other than by All: so most consumers need no lists of files.
+func (f *Filter) SelectsFiles(e envelope.Event) bool {
+	if !e.HasFiles() {
+		return false
+	}
+	file, _ := envelope.PresentFile(e, 1, envelope.File{}) // an empty file can be encoded
+	return slices.ContainsFunc(f.clauses, func(c clause) bool {
+		return slices.Contains(c.subjects, file.Subject.Type) && among(c.actions, file.Action) &&
+			!slices.ContainsFunc(c.terms, func(t term) bool { return !t.mayHold(file) })
+	})
+}
+
+// mayHold reports whether the term may hold for a file whose id is only known to begin with that of e.
+func (t term) mayHold(e envelope.Event) bool {
+	if t.field.name != idField {
+		return t.holds(e)
+	}
+	return t.not || slices.ContainsFunc(t.values, func(v value) bool {
+		return strings.HasPrefix(v.text, e.Subject.ID) || v.prefix && strings.HasPrefix(e.Subject.ID, v.text)
+	})
 }
 
 // holds reports whether the clause selects the event, whatever its action is.

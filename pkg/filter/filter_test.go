@@ -159,12 +159,48 @@ func TestEveryType(t *testing.T) {
 		}
 		for _, other := range event.Types {
 			e := envelope.Event{Subject: envelope.Ref{Type: other.String(), ID: "1"}, Action: "disseminate"}
-			if f.Match(e) != (kind == other) || f.Names(other.String()) != (kind == other) {
+			if f.Match(e) != (kind == other) {
 				t.Errorf("%s on a %s", f, other)
 			}
 		}
 	}
-	if f, err := filter.Compile("All+All"); err != nil || f.Names("File") {
-		t.Errorf("All names File: %v", err)
+}
+
+// TestSelectsFiles: the list of a version's files is needed only by a filter that names File, and may
+// select one of them.
+func TestSelectsFiles(t *testing.T) {
+	version := envelope.Event{ID: "e", Type: "version.create", Action: envelope.Create, Outcome: "success",
+		Subject: envelope.Ref{Type: "Version", ID: "ark:/1/a/v1"},
+		Parents: []envelope.Ref{{Type: "Collection", ID: "maps"}}}
+	without := version
+	without.Type = "version.x"
+	for text, want := range map[string]bool{
+		"All+All":                              false,
+		"Version+All":                          false,
+		"Bitstream+Create":                     true,
+		"Version+Create:File|Job+All":          true,
+		"File+Disseminate|Delete":              false,
+		"File+All{type=file.disseminate}":      false,
+		"File+All{type=file.create}":           true,
+		"File+Create{parent=maps}":             true,
+		"File+Create{parent=ark:/1/a/v1}":      true,
+		"File+Create{parent=other}":            false,
+		"File+Create{!parent=maps}":            false,
+		"File+Create{id=ark:/1/a/v1/x.tif}":    true,
+		"File+Create{id=ark:/1/a/v1/x*|b}":     true,
+		"File+Create{id=ark:/1/a/*}":           true,
+		"File+Create{id=ark:/1/a/v2/*}":        false,
+		"File+Create{id=ark:/1/a/v1}":          false,
+		"File+Create{!id=ark:/1/a/v1/x.tif}":   true,
+		"File+Create{id=x}:File+Add|Create":    true,
+		"File+Create{outcome=failure}:All+All": false,
+	} {
+		f, err := filter.Compile(text)
+		if err != nil || f.SelectsFiles(version) != want {
+			t.Errorf("%s: %t, %v", text, !want, err)
+		}
+		if f.SelectsFiles(without) {
+			t.Errorf("%s: an event without files has some", text)
+		}
 	}
 }

@@ -61,8 +61,11 @@ type field struct {
 	of       func(envelope.Event) []string
 }
 
+// idField is the name of the field of a subject's id.
+const idField = "id"
+
 var fields = []field{
-	{name: "id", path: []string{"subject", "id"}, of: func(e envelope.Event) []string { return one(e.Subject.ID) }},
+	{name: idField, path: []string{"subject", "id"}, of: func(e envelope.Event) []string { return one(e.Subject.ID) }},
 	{name: "parent", path: []string{"parents", "id"}, many: true, optional: true, of: parents},
 	{name: "actor", path: []string{"context", "actor"}, optional: true,
 		of: func(e envelope.Event) []string { return one(e.Context.Actor) }},

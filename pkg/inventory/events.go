@@ -3,9 +3,12 @@ package inventory
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"archivist/pkg/envelope"
 	"archivist/pkg/event"
+	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/table"
 )
@@ -24,6 +27,18 @@ type VersionDetail struct {
 
 // VersionID is the id of a version as the subject of events, e.g. "ark:/99999/fk4tq65d6k/v3".
 func VersionID(ark string, n int) string { return fmt.Sprintf("%s/v%d", ark, n) }
+
+// ParseVersionID reads the id of a version. Another text is an Invalid.
+func ParseVersionID(id string) (ark string, n int, err error) {
+	i := strings.LastIndex(id, "/v")
+	if i > 0 {
+		n, err = strconv.Atoi(id[i+2:])
+	}
+	if i <= 0 || err != nil || n < 1 {
+		return "", 0, fault.New(fault.Invalid, "%q is not the id of a version", id)
+	}
+	return id[:i], n, nil
+}
 
 func versionSubject(ark string, n int) event.Subject {
 	return event.Subject{Type: event.Version, ID: VersionID(ark, n)}
