@@ -178,7 +178,6 @@ func (a *App) grantRelay(p FunctionProps) {
 	grantRows(a.Relay, p.Data, nil)
 	grantSearch(a.Relay, p.Data, "work")
 	grantLog(a.Relay, p.Data)
-	grantObjects(a.Relay, p.Data.Events, "*", get, put) // the archive of the log
 	allow(a.Relay, []string{"lambda:InvokeFunction"}, a.Consumer.FunctionArn())
 	grantMetrics(a.Relay)
 }
@@ -188,7 +187,7 @@ func (a *App) grantRelay(p FunctionProps) {
 func (a *App) grantConsumer(p FunctionProps) {
 	f := a.Consumer
 	grantRows(f, p.Data, nil)
-	grantSearch(f, p.Data, "work", "list")
+	grantSearch(f, p.Data, "work")
 	grantLog(f, p.Data)
 	grantObjects(f, p.Data.Events, "*", get, put)
 	grantObjects(f, p.Data.Derived, "*", get, put, remove)

@@ -6,6 +6,8 @@
   in a transaction, that of each item.
 - A mail is sent on the authority of the identity that sends it, its address or domain.
   MiniStack asks for "*".
+- The batch actions of queues have the permissions of the single ones. MiniStack asks for
+  actions that policies cannot name.
 - A state machine sends messages and invokes functions as its own role. MiniStack does it
   as the account.
 
@@ -106,7 +108,7 @@ def _(original, service, method, path, headers, body, params):
     if service == "states" and action in ("states:SendTaskSuccess", "states:SendTaskFailure"):
         if json.loads(body or b"{}").get("taskToken") not in _waiting:
             return None  # a token that never was is refused as such
-    return action
+    return action.removesuffix("Batch") if service == "sqs" and action else action
 
 
 class _ItemAction(str):

@@ -3,7 +3,6 @@ package boot
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -25,16 +24,14 @@ func (s *System) Consumer(open OpenIndex) *lambda.Consumer {
 		Budget: s.queue.Rules.Timing.Events().ConsumerBudget, Metrics: s.metrics, Log: s.log}
 }
 
-// keepLog brings the log of the days before into the archive, and removes from the table what is
-// old there.
+// keepLog removes from the table what is old in the log, if it is in the archive.
 func (s *System) keepLog(ctx context.Context, until time.Time) error {
-	_, archived := s.events.Archive(ctx, until)
-	done, expired := s.events.Expire(ctx, eventlog.DefaultRetention, s.consumerStore().Passed, until)
+	done, err := s.events.Expire(ctx, eventlog.DefaultRetention, s.consumerStore().Passed, until)
 	s.consumerMetric(ExpiryBlocked, float64(len(done.Blocked)))
 	for _, b := range done.Blocked {
 		s.log.Warn("events that should have expired wait", "partition", b.Partition, "for", b.By, "seq", b.Seq)
 	}
-	return errors.Join(archived, expired)
+	return err
 }
 
 // consumerStore keeps the consumers.

@@ -1,8 +1,7 @@
 // Package eventarchive is the consumer that brings the log of events into its archive in S3.
 //
-// The archive itself, its files and its chain of digests, is that of package eventlog, which
-// also completes it at the end of each day. The consumer does it sooner, and makes visible how
-// far it is: its cursor never passes an event that is not in the archive.
+// The archive itself, its files and its chain of digests, is that of package eventlog. The
+// consumer's cursor never passes an event that is not in the archive.
 package eventarchive
 
 import (

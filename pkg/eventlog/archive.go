@@ -94,34 +94,6 @@ func sum(data []byte) string {
 
 func dayOf(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.DateOnly) }
 
-// Archive writes the events that were placed on days that are over into the archive, and full
-// files of today. It stops at a time, and continues with the next call; several calls at once are
-// harmless. It returns the number of files that it wrote. Without a bucket it does nothing. An
-// error about one partition does not keep the others from being archived.
-func (l *Log) Archive(ctx context.Context, until time.Time) (files int, err error) {
-	if l.Bucket == nil {
-		return 0, nil
-	}
-	partitions, err := l.Partitions(ctx)
-	if err != nil {
-		return 0, err
-	}
-	var errs []error
-	for _, p := range partitions {
-		for more := true; more && l.Now().Before(until); {
-			more, err = l.archiveNext(ctx, p, false)
-			if err != nil {
-				errs = append(errs, fmt.Errorf("eventlog: archive %s: %w", p.Name, err))
-				break
-			}
-			if more {
-				files++
-			}
-		}
-	}
-	return files, errors.Join(errs...)
-}
-
 // ArchiveTo brings the events of a partition up to a seq into the archive, those of today too. It
 // costs one query if they are there already. Several calls at once are harmless.
 func (l *Log) ArchiveTo(ctx context.Context, partition string, seq int64) error {
@@ -141,44 +113,39 @@ func (l *Log) ArchiveTo(ctx context.Context, partition string, seq int64) error 
 		if err != nil {
 			return err
 		}
-		if _, err := l.archiveNext(ctx, p, true); err != nil {
+		if err := l.archiveNext(ctx, p); err != nil {
 			return fmt.Errorf("eventlog: archive %s: %w", partition, err)
 		}
 	}
 }
 
-// archiveNext writes the next file of a partition, if there is enough for one: with today, any event
-// is enough.
-func (l *Log) archiveNext(ctx context.Context, p envelope.Partition, today bool) (wrote bool, err error) {
+// archiveNext writes the next file of a partition, if it has an event that is in none.
+func (l *Log) archiveNext(ctx context.Context, p envelope.Partition) error {
 	before, err := l.newestFile(ctx, p.Name)
 	if err != nil || before.Last >= p.Head {
-		return false, err
+		return err
 	}
 	first := before.Last + 1
 	var refs []reference
 	q := table.Query{PK: partitionKey(p.Name), From: seqSK(first), To: seqSK(first), Limit: 1}
 	if _, err := l.Table.Page(ctx, q, &refs); err != nil {
-		return false, err
+		return err
 	}
 	if len(refs) == 0 {
-		return false, fmt.Errorf("the event at %d is in neither the table nor the archive", first)
+		return fmt.Errorf("the event at %d is in neither the table nor the archive", first)
 	}
 	day := dayOf(refs[0].Placed)
-	over := day < dayOf(l.Now().UnixMilli())
-	if !over && !today && p.Head-before.Last < fileEvents {
-		return false, nil
-	}
-	if over {
+	if day < dayOf(l.Now().UnixMilli()) {
 		if err := l.endDay(ctx, p, refs[0].Placed); err != nil {
-			return false, err
+			return err
 		}
 	}
 	h := Header{Partition: p.Name, Epoch: p.Epoch, Day: day, First: first, Before: before.named()}
-	lines, full, err := l.lines(ctx, &h)
-	if err != nil || h.Last < h.First || !over && !full && !today {
-		return false, err
+	lines, err := l.lines(ctx, &h)
+	if err != nil || h.Last < h.First {
+		return err
 	}
-	return true, l.writeFile(ctx, p, h, lines)
+	return l.writeFile(ctx, p, h, lines)
 }
 
 // endDay makes sure that no event is placed on a day that is over: a placement that began before
@@ -195,8 +162,8 @@ func (l *Log) endDay(ctx context.Context, p envelope.Partition, onDay int64) err
 }
 
 // lines are the lines of the next file: events of the header's day from its first one on, as many
-// as one file has. It sets the header's last one. full means that the file can have no more.
-func (l *Log) lines(ctx context.Context, h *Header) (text []byte, full bool, err error) {
+// as one file has. It sets the header's last one.
+func (l *Log) lines(ctx context.Context, h *Header) ([]byte, error) {
 	var out bytes.Buffer
 	h.Last = h.First - 1
 	for int(h.Last-h.First)+1 < fileEvents {
@@ -204,28 +171,28 @@ func (l *Log) lines(ctx context.Context, h *Header) (text []byte, full bool, err
 		q := table.Query{PK: partitionKey(h.Partition), From: seqSK(h.Last + 1), To: seqPrefix + "~",
 			Limit: table.MaxGets}
 		if _, err := l.Table.Page(ctx, q, &refs); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		events, ended, err := l.ofDay(ctx, h, refs)
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		for _, e := range events {
 			data, err := json.Marshal(e)
 			if err != nil {
-				return nil, false, err
+				return nil, err
 			}
 			if out.Len() > 0 && out.Len()+len(data) > fileBytes {
-				return out.Bytes(), true, nil
+				return out.Bytes(), nil
 			}
 			fmt.Fprintf(&out, "{\"sha256\":%q,\"event\":%s}\n", sum(data), data)
 			h.Last = e.Seq
 		}
 		if ended {
-			return out.Bytes(), false, nil
+			return out.Bytes(), nil
 		}
 	}
-	return out.Bytes(), true, nil
+	return out.Bytes(), nil
 }
 
 // ofDay are the events, with payload, of those references that follow the header's last one on

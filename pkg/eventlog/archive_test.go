@@ -34,11 +34,28 @@ func days(t *testing.T) (*world, *buckettest.Twin) {
 	return w, twin
 }
 
+// archive archives the days that are over.
 func (w *world) archive(files int) {
 	w.t.Helper()
-	n, err := w.log.Archive(w.t.Context(), w.now.Add(time.Hour))
-	if err != nil || n != files {
-		w.t.Fatalf("%d files were written, expected %d: %v", n, files, err)
+	had, _ := w.rows("LOG#", "FILE#")
+	partitions, err := w.log.Partitions(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	today := w.now.Truncate(24 * time.Hour).UnixMilli()
+	for _, p := range partitions {
+		last := int64(0)
+		for _, e := range w.read(p.Name) {
+			if e.Time < today {
+				last = e.Seq
+			}
+		}
+		if err := w.log.ArchiveTo(w.t.Context(), p.Name, last); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if has, _ := w.rows("LOG#", "FILE#"); has-had != files {
+		w.t.Fatalf("%d files were written, expected %d", has-had, files)
 	}
 }
 
@@ -174,7 +191,7 @@ func TestArchiveCrash(t *testing.T) {
 					defer func() { w.do = do }()
 					other := w.relay(w.fake)
 					other.Bucket = &buckets[0]
-					if _, err := other.Archive(t.Context(), w.now.Add(time.Hour)); err != nil {
+					if err := other.ArchiveTo(t.Context(), "maps", 5); err != nil {
 						t.Error(err)
 					}
 				case how != "another" && calls > stop || how == "before" && calls == stop:
@@ -186,10 +203,10 @@ func TestArchiveCrash(t *testing.T) {
 				}
 				return err
 			}
-			_, err := w.log.Archive(t.Context(), w.now.Add(time.Hour))
+			err := w.log.ArchiveTo(t.Context(), "maps", 5)
 			done = err == nil && calls < stop
 			w.do = nil
-			if _, err := w.log.Archive(t.Context(), w.now.Add(time.Hour)); err != nil {
+			if err := w.log.ArchiveTo(t.Context(), "maps", 5); err != nil {
 				t.Fatal(err)
 			}
 			want := w.read("maps")
@@ -299,7 +316,7 @@ func TestEpoch(t *testing.T) {
 	restored.happen("maps", job(77))
 	restored.place(job(77))
 	restored.now = restored.now.Add(24 * time.Hour)
-	if _, err := restored.log.Archive(t.Context(), restored.now.Add(time.Hour)); !fault.Is(err, fault.Conflict) {
+	if err := restored.log.ArchiveTo(t.Context(), "maps", 1); !fault.Is(err, fault.Conflict) {
 		t.Errorf("files of another time were taken over: %v", err)
 	}
 	for want := int64(2); want < 4; want++ {

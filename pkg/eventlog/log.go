@@ -15,7 +15,7 @@
 //	events, err = l.Events(ctx, events)            // with it
 //
 // A log has the events of one collection, "site" those without one; it is one partition. Split divides a busy
-// one by a hash of the subject. Older parts of the log are in S3 (Archive); Read reads both.
+// one by a hash of the subject. Older parts of the log are in S3 (ArchiveTo); Read reads both.
 package eventlog
 
 import (

@@ -40,7 +40,7 @@ type Relay struct {
 	Log       Placer
 	Consumers Waker
 	Install   func(ctx context.Context) error                  // makes the consumers that ship
-	Hourly    func(ctx context.Context, until time.Time) error // keeps the log: archive, expiry
+	Hourly    func(ctx context.Context, until time.Time) error // expires what is old in the log
 	Now       func() time.Time
 	Budget    time.Duration // of one invocation
 	Metrics   *cloudwatch.Metrics

@@ -69,13 +69,19 @@ func apply(t *testing.T, d consumer.Definition) {
 	})
 }
 
-// preserve submits a file to a collection, and returns the job when it is Completed.
+// preserve submits a text to a collection, and returns the job when it is Completed.
 func preserve(t *testing.T, collection string, src *source, path string) v1.Job {
 	t.Helper()
+	return preserveFile(t, collection, src.put(path, []byte("content of "+path)))
+}
+
+// preserveFile is the same for any file.
+func preserveFile(t *testing.T, collection, url string) v1.Job {
+	t.Helper()
 	in := v1.BatchRequest{Collection: collection, Submitter: t.Name(),
-		Payload:  v1.Payload{URL: src.put(path, []byte("content of "+path)), Type: "file"},
+		Payload:  v1.Payload{URL: url, Type: "file"},
 		Metadata: &v1.Metadata{What: t.Name()}}
-	b, err := client.Submit(t.Context(), in, fmt.Sprint(t.Name(), path, time.Now().UnixNano()))
+	b, err := client.Submit(t.Context(), in, fmt.Sprint(url, time.Now().UnixNano()))
 	if err != nil {
 		t.Fatal(err)
 	}

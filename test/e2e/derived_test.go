@@ -1,0 +1,85 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"image"
+	_ "image/jpeg" // of thumbnails
+	"image/png"
+	"net/http"
+	"strings"
+	"testing"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/consumer"
+	"archivist/pkg/eventarchive"
+)
+
+// TestDerived: an object of an image is followed by what consumers make of its events: a thumbnail,
+// files of the archive of events, whose chain is whole, and a message in somebody's queue.
+func TestDerived(t *testing.T) {
+	src := newSource(t)
+	received := newQueue(t, pingQueue)
+	queued := consumer.Definition{Name: "queued", Filter: "Object+Create{parent=derived}",
+		Target: consumer.Target{Queue: queueURL(stack, pingQueue)}}
+	apply(t, queued)
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 640, 480))); err != nil {
+		t.Fatal(err)
+	}
+	j := preserveFile(t, "derived", src.put("/harbour.png", picture.Bytes()))
+
+	until(t, "the queue has the event", soon, func() bool {
+		for _, text := range received() {
+			var b consumer.Batch
+			if err := json.Unmarshal([]byte(text), &b); err != nil || b.Consumer != queued.Name || len(b.Events) != 1 ||
+				b.Events[0].Subject.ID != j.Identifiers.Primary {
+				t.Errorf("the queue has %s, %v", text, err)
+			}
+			return true
+		}
+		return false
+	})
+	thumbnail := fmt.Sprintf("%s/v1/objects/%s/versions/%d/thumbnail?path=producer/harbour.png", out.APIURL,
+		strings.TrimPrefix(j.Identifiers.Primary, "ark:/"), j.Version)
+	until(t, "the image has a thumbnail", soon, func() bool { return isImage(t, thumbnail) })
+
+	// The next hour, its consumer archives all events. Resumed by the API, a consumer is woken at once.
+	for _, action := range []string{"pause", "resume"} {
+		a := v1.ConsumerAction{Action: action, Reason: "a test"}
+		if _, err := client.ActOnConsumer(t.Context(), eventarchive.Name, a, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	due(t, eventarchive.Name)
+	until(t, "the events are in the archive", soon, func() bool {
+		v, err := client.VerifyEvents(t.Context(), "")
+		if err != nil || len(v.Findings) > 0 {
+			t.Fatal(v.Findings, err)
+		}
+		return v.Events > 0
+	})
+	events, _, err := client.LogEvents(t.Context(), v1.EventFilter{Partition: "derived"})
+	if err != nil || len(events) < 5 {
+		t.Errorf("%d events of the collection, %v", len(events), err)
+	}
+}
+
+// isImage reports whether a link leads to an image by now.
+func isImage(t *testing.T, link string) bool {
+	t.Helper()
+	answer, err := http.Get(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode == http.StatusNotFound {
+		return false
+	}
+	_, kind, err := image.Decode(answer.Body)
+	if answer.StatusCode != http.StatusOK || err != nil {
+		t.Fatalf("%s: %s, %q, %v", link, answer.Status, kind, err)
+	}
+	return true
+}
