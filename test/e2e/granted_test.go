@@ -46,7 +46,7 @@ var exceptions = []struct{ who, action, resource, why string }{
 	{"relay consumer", "sqs:SendMessage", ":Archivist-wakedead", "Lambda sends what it gave up with the function's role"},
 	{"relay", "dynamodb:BatchGetItem", "", "what expires each hour is read many rows at once"},
 	{"consumer", "s3:GetObject", "-events", "a consumer that is weeks behind reads the archive"},
-	{"consumer", "s3:DeleteObject", "-derived", "files that the index no longer has are removed a quarter of an hour later"},
+	{"consumer", "s3:DeleteObject", "-derived", "files that the index has no more are removed later"},
 	// Every stage can end its job; the tests make only some of them do it.
 	{jobStages, keyOfRow, "BATCH#*", "the batch counts a job that ends"},
 	{jobStages, keyOfRow, "SLOT", "a job that ends or waits gives its slot back"},
