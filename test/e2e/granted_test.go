@@ -38,12 +38,12 @@ var exceptions = []struct{ who, action, resource, why string }{
 	{"", "dynamodb:ConditionCheckItem", "", "every transaction may depend on rows that it does not change"},
 	{"notify", "secretsmanager:GetSecretValue", "", "a callback's secret is given in plain on an emulator"},
 	{"estimate", "s3:GetObject", "/jobs/", "only another try, or a long manifest, is read again"},
-	{"relay", "dynamodb:ListStreams", "", "Lambda reads the stream with the function's role, which MiniStack does not " +
-		"evaluate"},
+	{"relay", "dynamodb:ListStreams", "", "Lambda reads the stream with the function's role, which MiniStack does " +
+		"not evaluate"},
 	{"relay", "dynamodb:DescribeStream", "", "as above"},
 	{"relay", "dynamodb:GetRecords", "", "as above"},
 	{"relay", "dynamodb:GetShardIterator", "", "as above"},
-	{"relay consumer", "sqs:SendMessage", ":Archivist-wakedead", "Lambda sends what it gave up with the function's role"},
+	{"relay consumer", "sqs:SendMessage", ":Archivist-wakedead", "Lambda sends what it gave up with this role"},
 	{"relay", "dynamodb:BatchGetItem", "", "what expires each hour is read many rows at once"},
 	{"consumer", "s3:GetObject", "-events", "a consumer that is weeks behind reads the archive"},
 	{"consumer", "s3:DeleteObject", "-derived", "files that the index has no more are removed later"},
