@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"archivist/pkg/aip"
 	"archivist/pkg/consumer"
 	"archivist/pkg/eventlog"
 	"archivist/pkg/lambda"
@@ -41,7 +42,7 @@ func (s *System) consumerStore() *consumer.Store {
 		handlers = append(handlers, d.Name)
 	}
 	return &consumer.Store{Table: s.queue.Table, Log: s.events, Now: s.queue.Now, NewID: newID,
-		Handlers: handlers, Targets: s.targets()}
+		Handlers: handlers, Targets: s.targets(), Files: (&aip.Lister{Root: s.stages.Root}).Files}
 }
 
 // consumers runs consumers. The relay only wakes them, and needs no handlers.
