@@ -133,7 +133,7 @@ func (c *cursor) jump(seq int64, p envelope.Partition, now int64) {
 	}
 	c.Release()
 	c.Started, c.Epoch = true, p.Epoch
-	c.Seq, c.Files, c.Stop, c.Moved, c.Due, c.From = seq, nil, nil, now, now, 0
+	c.Seq, c.Files, c.Tried, c.Stop, c.Moved, c.Due, c.From = seq, nil, nil, nil, now, now, 0
 }
 
 // reset is a change of cursors that is being made. No run begins meanwhile.

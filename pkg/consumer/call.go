@@ -49,6 +49,7 @@ type unit struct {
 	events []seen // oldest first
 	item   Item
 	tries  int
+	again  bool // it was parked before: it stays parked, however many tries it had
 }
 
 func unitOf(key string, e seen) *unit {
@@ -58,6 +59,7 @@ func unitOf(key string, e seen) *unit {
 func (u *unit) add(e seen)       { u.events = append(u.events, e) }
 func (u *unit) before() position { return u.events[0].ref.before() }
 func (u *unit) id() string       { return u.item.ID }
+func (u *unit) first() string    { return u.events[0].ref.ID }
 
 // refs names the unit's events up to a position.
 func (u *unit) refs(end position) (refs []ref) {
@@ -152,8 +154,8 @@ func (n *run) lane(ctx context.Context, all []*unit, until time.Time) (o outcome
 		all = all[size:]
 		part := n.retry(ctx, call, until)
 		o.join(part)
-		if part.broken != nil {
-			o.undone = append(o.undone, all...)
+		if len(part.undone) > 0 {
+			o.undone = append(o.undone, all...) // some of them may be of the same key
 			return o
 		}
 		for _, v := range part.failed {
@@ -168,8 +170,9 @@ func (n *run) lane(ctx context.Context, all []*unit, until time.Time) (o outcome
 // retries waits between the tries of an event.
 var retries = backoff.Policy{First: time.Second, Most: 30 * time.Second}
 
-// retry calls the target with units until all are handled, or those that fail have had all
-// of their tries.
+// retry calls the target with units until all are handled, or those that fail have had all of
+// their tries. Those that are to be tried again when the time is over are undone: the next run goes on
+// counting.
 func (n *run) retry(ctx context.Context, left []*unit, until time.Time) (o outcome) {
 	alone := false
 	for try := 1; len(left) > 0; try++ {
@@ -187,17 +190,33 @@ func (n *run) retry(ctx context.Context, left []*unit, until time.Time) (o outco
 			o.undone, o.broken = left, broken
 			return o
 		}
-		tries := max(n.c.Retries, 0) + 1
-		if try >= tries || !n.now().Before(until) {
-			o.failed = failed
+		over := !n.now().Before(until)
+		var spent []verdict
+		spent, left = n.spent(failed, over)
+		o.failed = append(o.failed, spent...)
+		if over {
+			o.undone = left
 			return o
-		}
-		left = left[:0:0]
-		for _, v := range failed {
-			left = append(left, v.unit)
 		}
 	}
 	return o
+}
+
+// spent divides what failed: units that have had all of their tries, with those that come behind
+// them, and units that are left to be tried again. over is whether the time is over.
+func (n *run) spent(failed []verdict, over bool) (spent []verdict, left []*unit) {
+	keys := map[string]bool{}
+	for _, v := range failed {
+		if v.behind == "" {
+			keys[v.unit.key] = v.unit.tries > max(n.c.Retries, 0) || over && v.unit.again
+		}
+		if keys[v.unit.key] {
+			spent = append(spent, v)
+		} else {
+			left = append(left, v.unit)
+		}
+	}
+	return spent, left
 }
 
 // try calls the target once with all units, or, after an error that was about a whole call,
@@ -238,13 +257,17 @@ func (n *run) callOnce(ctx context.Context, units []*unit) (reasons map[string]s
 	b := Batch{Consumer: n.c.Name, Version: n.c.Version}
 	known := map[string]string{} // ids of events, with that of the item
 	for _, u := range units {
-		u.tries++
 		b.Events = append(b.Events, u.item)
 		for _, e := range u.events {
 			known[e.ID] = u.id()
 		}
 	}
 	failures, err := n.r.call(ctx, n.c, b)
+	for _, u := range units {
+		if !cannotCall(err) {
+			u.tries++
+		}
+	}
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return nil, fmt.Errorf("the events were not handled before the end of the run: %w", err)
 	}

@@ -31,11 +31,19 @@ type cursor struct {
 	Pending int64   `dynamo:"pending,omitempty"` // order keys that wait until they are quiet
 	Move    string  `dynamo:"move_id,omitempty"` // of the last transaction of a run
 
+	Tried []tried `dynamo:"tried,omitempty"` // of the events after it, those that failed when the time was over
+
 	Begin  int64   `dynamo:"begin_seq,omitempty"` // it started after this one
 	Reset  string  `dynamo:"reset_id,omitempty"`  // the last that moved it
 	Skips  []span  `dynamo:"skips,omitempty"`     // the newest
 	Stop   *Stop   `dynamo:"stop_why,omitempty"`
 	Orders []order `dynamo:"orders,omitempty"`
+}
+
+// tried is how often an event, or the first of several that are handled as one, was tried.
+type tried struct {
+	ID    string `dynamo:"id"`
+	Tries int    `dynamo:"tries"`
 }
 
 // span is a range of events that a person wanted not to be handled: those after After, up to To.

@@ -150,6 +150,7 @@ func (n *run) redrive(ctx context.Context, o order, rows []*parkedRow) (next, er
 		u, err := n.load(ctx, row.OrderKey, row.Refs)
 		switch {
 		case err == nil:
+			u.again = true
 			all = append(all, u)
 		case fault.Is(err, fault.NotFound):
 			gone[row.OrderKey] = true

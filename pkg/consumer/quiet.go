@@ -17,6 +17,7 @@ type pendingRow struct {
 	Refs     []ref  `dynamo:"refs"`
 	Began    int64  `dynamo:"began_ms"`
 	Due      int64  `dynamo:"due_ms"`
+	Tries    int    `dynamo:"tries,omitempty"` // in runs whose time was over
 }
 
 func pendingKey(consumer, partition, key string) table.Key {
@@ -195,7 +196,8 @@ func (n *run) flushRows(ctx context.Context, rows []*pendingRow) (next, error) {
 	o := n.callAll(ctx, units, n.until)
 	left := map[*pendingRow]bool{}
 	for _, u := range o.undone {
-		left[of[u.key]] = true
+		p := of[u.key]
+		left[p], p.Tries = true, u.tries
 	}
 	var stop *Stop
 	if o.broken != nil {
@@ -204,9 +206,12 @@ func (n *run) flushRows(ctx context.Context, rows []*pendingRow) (next, error) {
 	what, err := n.move(ctx, unless(stop), func(tx *table.Tx, c *cursor) {
 		c.halt(stop, n.now())
 		for _, p := range rows {
-			if !left[p] {
+			switch {
+			case !left[p]:
 				tx.Remove(p)
 				c.Pending--
+			case p.Tries > 0:
+				tx.Save(p)
 			}
 		}
 		n.park(tx, c, o.failed, everything)
@@ -226,6 +231,7 @@ func (n *run) unitsOf(ctx context.Context, rows []*pendingRow) (units []*unit, o
 		if err != nil {
 			return nil, nil, err
 		}
+		u.tries = p.Tries
 		units = append(units, u)
 	}
 	if n.c.Coalesce != nil {

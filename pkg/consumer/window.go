@@ -62,6 +62,7 @@ type window struct {
 	end     position      // the cursor's next one
 	deep    int           // events beyond the depth limit
 	failed  []verdict     // to be parked
+	tried   []tried       // of those that are to be tried again
 	waiting []*pendingRow // keys that wait until they are quiet
 	crowded *pendingRow   // it can have no more events, and must be handled first
 	stop    *Stop
@@ -148,7 +149,11 @@ func (n *run) handle(ctx context.Context, w *window) error {
 			return err
 		}
 	}
-	w.settle(n.callAll(ctx, n.units(free), n.until))
+	units := n.units(free)
+	for _, u := range units {
+		u.tries = n.cur.tries(u.first())
+	}
+	w.settle(n.callAll(ctx, units, n.until))
 	return nil
 }
 
@@ -180,6 +185,9 @@ func (n *run) units(events []seen) []*unit {
 func (w *window) settle(o outcome) {
 	for _, u := range o.undone {
 		w.back(u)
+		if u.tries > 0 {
+			w.tried = append(w.tried, tried{ID: u.first(), Tries: u.tries})
+		}
 	}
 	if o.broken != nil {
 		w.stop = w.n.stop(Unreachable, w.end.seq+1, o.broken.Error())
@@ -213,7 +221,7 @@ func (v verdict) about() string {
 
 // compose puts the step into a transaction.
 func (w *window) compose(tx *table.Tx, c *cursor) {
-	c.Seq, c.Files = w.end.seq, w.end.files
+	c.Seq, c.Files, c.Tried = w.end.seq, w.end.files, w.tried
 	c.halt(w.stop, w.n.now())
 	w.n.park(tx, c, w.failed, w.end)
 	for _, p := range w.waiting {
@@ -223,6 +231,16 @@ func (w *window) compose(tx *table.Tx, c *cursor) {
 		p.put(tx)
 		c.due(p.Due)
 	}
+}
+
+// tries is how often the event of that id was tried, in runs whose time was over.
+func (c *cursor) tries(id string) int {
+	for _, t := range c.Tried {
+		if t.ID == id {
+			return t.Tries
+		}
+	}
+	return 0
 }
 
 // halt stops the cursor, if s is not nil, until it is tried again.
