@@ -1,6 +1,6 @@
 # Archivist. `make` alone prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help run serve stop test e2e e2e-localstack check infra deploy bench build
+.PHONY: help run serve function logs stop test e2e e2e-localstack check infra deploy bench build
 
 SHELL = bash
 GO ?= go
@@ -19,6 +19,12 @@ run: ## start Archivist on this machine and preserve sample files; PORT=4666 cho
 
 serve: ## serve a local folder so that it can be submitted: make serve FOLDER=path
 	@$(LOCAL) serve "$(FOLDER)"
+
+function: ## run a Go program as a function of your own, for consumers of events: make function FOLDER=path
+	@$(LOCAL) function "$(FOLDER)"
+
+logs: ## print what a function on this machine has logged: make logs FUNCTION=name
+	@$(LOCAL) logs "$(FUNCTION)"
 
 stop: ## stop what make run started and delete its data
 	@$(LOCAL) stop

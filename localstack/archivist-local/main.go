@@ -1,5 +1,6 @@
 // Command archivist-local runs the system on this machine: it starts it with the
-// sample, serves folders to submit, stops it, and runs a command with a local DynamoDB.
+// sample, serves folders to submit, runs functions of your own beside it, stops it, and runs a
+// command with a local DynamoDB.
 // The Makefile calls it.
 package main
 
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"time"
 
 	"archivist/infra/toolchain"
@@ -37,6 +39,8 @@ func command(ctx context.Context, root string, args []string) error {
 		{"run", 0, 0, func([]string) error { return run(ctx, s) }},
 		{"stop", 0, 0, func([]string) error { return down(ctx, s) }},
 		{"serve", 1, 1, func(args []string) error { return serve(s, args[0]) }},
+		{"function", 1, 1, func(args []string) error { return function(ctx, s, args[0]) }},
+		{"logs", 1, 1, func(args []string) error { return logs(ctx, s, args[0]) }},
 		{"sources", 2, 2, func(args []string) error { return sources(args[0], args[1]) }},
 		{"with", 2, 1000, func(args []string) error { return with(ctx, root, args[0], args[1:]) }},
 	} {
@@ -44,7 +48,8 @@ func command(ctx context.Context, root string, args []string) error {
 			return c.run(args[1:])
 		}
 	}
-	return errors.New("usage: archivist-local run | stop | serve FOLDER | with dynamodb|ministack COMMAND…")
+	return errors.New("usage: archivist-local run | stop | serve FOLDER | function FOLDER | logs FUNCTION | " +
+		"with dynamodb|ministack COMMAND…")
 }
 
 // down stops the stack that make run left up.
@@ -58,6 +63,11 @@ func theStack(root string) (*localstack.Stack, error) {
 	checkout := toolchain.Checkout{Root: root, Log: &stopwatch{to: os.Stdout, started: time.Now()}}
 	s := &localstack.Stack{Checkout: checkout, Name: "run", Port: usualPort, Enforce: true,
 		Context: map[string]string{"timing": "quick", "maxInFlight": "20"}}
+	known, err := targets(s)
+	if err != nil {
+		return nil, err
+	}
+	s.Context["consumerTargets"] = strings.Join(known, ",")
 	text := os.Getenv("PORT")
 	if o, err := s.Load(); err == nil {
 		if u, err := url.Parse(o.EndpointURL); err == nil {

@@ -77,7 +77,7 @@ func serve(s *localstack.Stack, folder string) error {
 	}
 	o, err := s.Load()
 	if errors.Is(err, fs.ErrNotExist) {
-		return errors.New("no local Archivist is up; start one with: make run")
+		return errDown
 	}
 	if err != nil {
 		return err

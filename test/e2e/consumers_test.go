@@ -1,15 +1,11 @@
 package e2e
 
 import (
-	"archive/zip"
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,9 +17,6 @@ import (
 	awsdynamodb "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	eventbridgetypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
-	"github.com/aws/aws-sdk-go-v2/service/lambda"
-	lambdatypes "github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/guregu/dynamo/v2"
 	"github.com/oklog/ulid/v2"
@@ -164,47 +157,10 @@ var owned = sync.OnceValues(func() (string, error) { return makeOwn(context.Back
 
 // makeOwn makes the function, which is called as somebody's own, and the file of its calls.
 func makeOwn(ctx context.Context) (file string, err error) {
-	dir, err := os.MkdirTemp(filepath.Dir(crashes), "own-")
-	if err != nil {
-		return "", err
-	}
-	file = filepath.Join(dir, "calls.jsonl")
-	built := exec.CommandContext(ctx, "go", "build", "-tags", "lambda.norpc", "-o", filepath.Join(dir, "bootstrap"),
-		"./own")
-	built.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if said, err := built.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, said)
-	}
-	program, err := os.ReadFile(filepath.Join(dir, "bootstrap"))
-	if err != nil {
-		return "", err
-	}
-	var code bytes.Buffer
-	z := zip.NewWriter(&code)
-	w, err := z.CreateHeader(&zip.FileHeader{Name: "bootstrap", Method: zip.Deflate, ExternalAttrs: 0o755 << 16})
-	if err == nil {
-		_, err = w.Write(program)
-	}
-	if err := errors.Join(err, z.Close()); err != nil {
-		return "", err
-	}
-	trust := `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole",
-		"Principal": {"Service": "lambda.amazonaws.com"}}]}`
-	role, err := roles().CreateRole(ctx, &iam.CreateRoleInput{RoleName: aws.String(ownLambda),
-		AssumeRolePolicyDocument: &trust})
-	if err != nil {
-		return "", err
-	}
-	functions := lambda.NewFromConfig(cfg)
-	if _, err := functions.CreateFunction(ctx, &lambda.CreateFunctionInput{FunctionName: aws.String(ownLambda),
-		Runtime: lambdatypes.RuntimeProvidedal2023, Handler: aws.String("bootstrap"), Role: role.Role.Arn,
-		Code: &lambdatypes.FunctionCode{ZipFile: code.Bytes()}, Timeout: aws.Int32(5),
-		Environment: &lambdatypes.Environment{Variables: map[string]string{"OWN_FILE": file, "OWN_API": out.APIURL}},
-	}); err != nil {
-		return "", err
-	}
-	waiter := lambda.NewFunctionActiveV2Waiter(functions)
-	return file, waiter.Wait(ctx, &lambda.GetFunctionInput{FunctionName: aws.String(ownLambda)}, time.Minute)
+	file = filepath.Join(filepath.Dir(crashes), "calls.jsonl")
+	_, err = stack.Function(ctx, ownLambda, stack.Path("test", "e2e", "own"),
+		map[string]string{"OWN_FILE": file, "OWN_API": out.APIURL})
+	return file, err
 }
 
 // own is the function of our own as a target.

@@ -1,0 +1,69 @@
+package localstack
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+)
+
+// platform are the lines that Lambda itself logs for each call.
+var platform = regexp.MustCompile(`^(START|END|REPORT|INIT_START) `)
+
+// Logs are the lines that a function on the local AWS has logged, in the order of time: none if it
+// was not called yet. Its log group is read ("FilterLogEvents" in the CloudWatch Logs API reference); the
+// emulator sends all of it.
+func (s *Stack) Logs(ctx context.Context, name string) (lines []string, err error) {
+	query, err := json.Marshal(map[string]string{"logGroupName": "/aws/lambda/" + name})
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Endpoint()+"/", bytes.NewReader(query))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/x-amz-json-1.1")
+	r.Header.Set("X-Amz-Target", "Logs_20140328.FilterLogEvents")
+	keys, err := Root.Retrieve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(query)
+	if err := v4.NewSigner().SignHTTP(ctx, keys, r, hex.EncodeToString(sum[:]), "logs", Region, time.Now()); err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Contains(body, []byte("ResourceNotFoundException")) {
+		return nil, nil
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the logs of %s: %s: %s", name, resp.Status, body)
+	}
+	var found struct{ Events []struct{ Message string } }
+	if err := json.Unmarshal(body, &found); err != nil {
+		return nil, fmt.Errorf("the logs of %s: %w", name, err)
+	}
+	for _, e := range found.Events {
+		if !platform.MatchString(e.Message) {
+			lines = append(lines, strings.TrimRight(e.Message, "\n"))
+		}
+	}
+	return lines, nil
+}
