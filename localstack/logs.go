@@ -38,7 +38,8 @@ func (s *Stack) Logs(ctx context.Context, name string) (lines []string, err erro
 		return nil, err
 	}
 	sum := sha256.Sum256(query)
-	if err := v4.NewSigner().SignHTTP(ctx, keys, r, hex.EncodeToString(sum[:]), "logs", Region, time.Now()); err != nil {
+	hash := hex.EncodeToString(sum[:])
+	if err := v4.NewSigner().SignHTTP(ctx, keys, r, hash, "logs", Region, time.Now()); err != nil {
 		return nil, err
 	}
 	resp, err := http.DefaultClient.Do(r)

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -43,6 +44,13 @@ type consumerName struct {
 
 // consumerListCmd shows which consumers are behind.
 type consumerListCmd struct{}
+
+// Help says what the numbers mean.
+func (consumerListCmd) Help() string {
+	return `BEHIND counts the events of the log that a consumer has not looked at, SECONDS how long the oldest of
+them waits. Events that its filter does not select count until it looks at them, at most five minutes later; a
+consumer with a schedule looks only then. PARKED counts events that it could not handle.`
+}
 
 func (consumerListCmd) prints() any { return v1.Consumer{} }
 
@@ -130,6 +138,18 @@ type consumerApplyCmd struct {
 
 func (consumerApplyCmd) prints() any { return v1.Consumer{} }
 
+// Help has the smallest definition.
+func (consumerApplyCmd) Help() string {
+	return `A definition needs a name, a filter and a target; all else has a default:
+
+  name: titles
+  filter: Object+Create
+  target: {lambda: "arn:aws:lambda:us-east-1:111122223333:function:titles"}
+
+Without a place to start it gets the events from now on; with "start: horizon" also the past ones.
+What is not in the file gets its default again.`
+}
+
 // Run refuses a file with an unknown field: a misspelt name would be ignored silently.
 func (c *consumerApplyCmd) Run(a *app) error {
 	d, err := a.definition(c.File)
@@ -166,9 +186,11 @@ func (a *app) definition(file string) (d v1.ConsumerDefinition, err error) {
 		dec.DisallowUnknownFields()
 		err = dec.Decode(&d)
 	}
+	if err == nil && d.Name == "" {
+		err = errors.New("it has no name")
+	}
 	if err != nil {
-		return d, fault.New(fault.Invalid, "%s is not the definition of a consumer: %w; "+
-			"archivist consumer show NAME --json all prints one", file, err)
+		return d, fault.New(fault.Invalid, "%s is not the definition of a consumer: %w", file, err)
 	}
 	return d, nil
 }
@@ -272,11 +294,19 @@ func (c *consumerParkedCmd) Run(a *app) error {
 			if i > 0 {
 				fmt.Fprintln(p)
 			}
-			p.Fields("event", e.Event, "type", e.Type, "subject", e.Subject, "partition", e.Partition,
-				"seq", strconv.FormatInt(e.Seq, 10), "since", e.Since, "tries", strconv.Itoa(e.Attempts),
-				"reason", e.Reason)
+			p.Fields("event", e.Event, "type", e.Type, "subject", e.Subject, "number",
+				numberText(e.Number), "partition", e.Partition, "seq", strconv.FormatInt(e.Seq, 10),
+				"since", e.Since, "tries", strconv.Itoa(e.Attempts), "reason", e.Reason)
 		}
 	})
+}
+
+// numberText is the number of an event, "" for what has none.
+func numberText(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 // parkedColumns are for programs only.
@@ -316,9 +346,11 @@ func (c *consumerDryRunCmd) Run(a *app) error {
 }
 
 var selectedColumns = []terminal.Column[v1.SelectedEvent]{
-	{Title: "event", Text: func(e v1.SelectedEvent) string { return e.ID }},
+	{Text: func(e v1.SelectedEvent) string { return e.ID }},
 	{Title: "type", Text: func(e v1.SelectedEvent) string { return e.Type }},
-	{Title: "subject", Text: func(e v1.SelectedEvent) string { return e.Subject }, Share: 1},
+	{Title: "subject", Text: func(e v1.SelectedEvent) string { return shownSubject(e.Subject) },
+		Raw: func(e v1.SelectedEvent) string { return e.Subject }, Share: 1},
+	{Title: "no.", Text: func(e v1.SelectedEvent) string { return numberText(e.Number) }},
 	{Title: "time", Text: func(e v1.SelectedEvent) string { return minute(e.Time) },
 		Raw: func(e v1.SelectedEvent) string { return e.Time }},
 }

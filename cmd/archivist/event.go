@@ -55,7 +55,8 @@ var logColumns = []terminal.Column[v1.LogEvent]{
 	{Title: "time", Text: func(e v1.LogEvent) string { return minute(e.Time) },
 		Raw: func(e v1.LogEvent) string { return e.Time }},
 	{Title: "type", Text: func(e v1.LogEvent) string { return e.Type }},
-	{Title: "subject", Text: subjectText, Share: 2},
+	{Title: "subject", Text: func(e v1.LogEvent) string { return shownSubject(subjectText(e)) }, Raw: subjectText,
+		Share: 6},
 	{Title: "no.", Text: func(e v1.LogEvent) string { return strconv.FormatInt(e.Version, 10) }},
 	{Title: "outcome", Text: func(e v1.LogEvent) string { return e.Outcome }},
 	{Title: "changed", Text: func(e v1.LogEvent) string { return strings.Join(e.Properties, " ") }, Share: 1},
@@ -68,6 +69,15 @@ var logColumns = []terminal.Column[v1.LogEvent]{
 }
 
 func subjectText(e v1.LogEvent) string { return e.Subject.Type + ":" + e.Subject.ID }
+
+// shownSubject is a subject as people see it, and as subjectNamed takes it.
+func shownSubject(text string) string {
+	_, id, _ := strings.Cut(text, ":")
+	if named, err := subjectNamed(id); err == nil && named == text {
+		return id
+	}
+	return text
+}
 
 // subjectNamed is a subject as the API names it. The type of a batch, a job or an object may be
 // left out.
@@ -158,7 +168,8 @@ func (c *eventTailCmd) line(a *app, e v1.LogEvent) error {
 	if t, err := time.Parse(time.RFC3339, e.Time); err == nil {
 		at = t.UTC().Format(time.DateTime)
 	}
-	_, err := fmt.Fprintf(a.screen, "%s  %d  %s  %s\n", at, e.Seq, e.Type, terminal.Printable(subjectText(e)))
+	_, err := fmt.Fprintf(a.screen, "%s  %d  %s  %s %d\n", at, e.Seq, e.Type,
+		terminal.Printable(shownSubject(subjectText(e))), e.Version)
 	return err
 }
 

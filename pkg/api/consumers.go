@@ -301,8 +301,9 @@ func (a *API) partitionsWithParked(ctx context.Context, name string) (names []st
 
 func wireParked(e consumer.ParkedEvent) v1.ParkedEvent {
 	return v1.ParkedEvent{Partition: e.Partition, Seq: e.Seq, Key: e.Key, Event: e.ID, Coalesced: e.Coalesced,
-		Type: e.Type, Subject: e.Subject.Type + ":" + e.Subject.ID, Time: timestamp(e.Time), Reason: e.Reason,
-		Stack: e.Stack, Behind: e.Behind, Attempts: e.Tries, Since: timestamp(e.Since), Version: e.Version}
+		Type: e.Type, Subject: e.Subject.Type + ":" + e.Subject.ID, Number: e.Number, Time: timestamp(e.Time),
+		Reason: e.Reason, Stack: e.Stack, Behind: e.Behind, Attempts: e.Tries, Since: timestamp(e.Since),
+		Version: e.Version}
 }
 
 func (a *API) tryFilter(ctx context.Context, in *FilterTrial) (out v1.FilterTrialResult, err error) {
@@ -320,5 +321,5 @@ func (a *API) tryFilter(ctx context.Context, in *FilterTrial) (out v1.FilterTria
 
 func wireSelected(e envelope.Event) v1.SelectedEvent {
 	return v1.SelectedEvent{ID: e.ID, Type: e.Type, Subject: e.Subject.Type + ":" + e.Subject.ID,
-		Partition: e.Partition, Seq: e.Seq, Time: timestamp(e.Time)}
+		Number: e.Version, Partition: e.Partition, Seq: e.Seq, Time: timestamp(e.Time)}
 }

@@ -187,11 +187,11 @@ var consumerExample = v1.Consumer{
 
 var parkedExample = v1.ParkedEvent{Partition: "maps", Seq: 1842, Key: "Object#" + arkExample,
 	Event: "01M7ZBMEYHBB62YP6RY21T1GQ9.Object", Type: v1.EventObjectModify, Subject: "Object:" + arkExample,
-	Time: "2026-11-22T09:31:10Z", Reason: "the function answered: the index is read-only", Attempts: 4,
+	Number: 4, Time: "2026-11-22T09:31:10Z", Reason: "the function answered: the index is read-only", Attempts: 4,
 	Since: timeExample, Version: 1}
 
 var selectedExample = v1.SelectedEvent{ID: "01M7ZBMEYHBB62YP6RY21T1GQ9.Object", Type: v1.EventObjectCreate,
-	Subject: "Object:" + arkExample, Partition: "maps", Seq: 1842, Time: "2026-11-22T09:31:10Z"}
+	Subject: "Object:" + arkExample, Number: 4, Partition: "maps", Seq: 1842, Time: "2026-11-22T09:31:10Z"}
 
 // unnamed is a definition as it is sent: the path has the name.
 func unnamed(d v1.ConsumerDefinition) v1.ConsumerDefinition {

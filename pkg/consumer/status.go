@@ -112,6 +112,7 @@ type ParkedEvent struct {
 	Key       string       `json:"key"`
 	ID        string       `json:"id"`
 	Subject   envelope.Ref `json:"subject"`
+	Number    int64        `json:"number,omitempty"` // among the events of its subject, or 0
 	Type      string       `json:"type"`
 	Time      int64        `json:"time"`
 	Seq       int64        `json:"seq"`
@@ -146,10 +147,10 @@ func (s *Store) Parked(ctx context.Context, name, partition, cursor string) ([]P
 func (row *parkedRow) event(partition string) ParkedEvent {
 	f := row.Refs[len(row.Refs)-1]
 	p := ParkedEvent{Partition: partition, Key: row.OrderKey, ID: f.ID, Type: f.Type, Time: f.Time, Seq: f.Seq,
-		Subject: envelope.Ref{Type: f.SubjectType, ID: f.SubjectID}, Reason: row.Reason, Stack: row.Stack,
-		Behind: row.Behind, Tries: row.Tries, Since: row.Since, Version: row.Version}
+		Subject: envelope.Ref{Type: f.SubjectType, ID: f.SubjectID}, Number: f.Version, Reason: row.Reason,
+		Stack: row.Stack, Behind: row.Behind, Tries: row.Tries, Since: row.Since, Version: row.Version}
 	if s := f.Shown; s != nil {
-		p.Type, p.Subject = s.Type, envelope.Ref{Type: s.SubjectType, ID: s.SubjectID}
+		p.Type, p.Subject, p.Number = s.Type, envelope.Ref{Type: s.SubjectType, ID: s.SubjectID}, 0
 	}
 	if row.Behind != "" {
 		p.Reason = "it waits behind the event " + row.Behind + " of its key"

@@ -133,6 +133,9 @@ type ParkedEvent struct {
 	Type string `json:"type" example:"object.modify"`
 	// What the event is about: its type, a colon and its id.
 	Subject string `json:"subject" example:"Object:ark:/99999/fk4tq65d6k"`
+	// The number of the event among those of its subject, from 1. What is shown besides the event of
+	// another subject, an addition to a collection or a new file, has none.
+	Number int64 `json:"number,omitempty" example:"4"`
 	// When it happened.
 	Time string `json:"time" format:"date-time" example:"2026-11-22T09:31:10Z"`
 	// Why it is parked.
@@ -245,6 +248,9 @@ type SelectedEvent struct {
 	Type string `json:"type" example:"object.create"`
 	// What it is about: its type, a colon and its id.
 	Subject string `json:"subject" example:"Object:ark:/99999/fk4tq65d6k"`
+	// Its number among the events of its subject, from 1. What is shown besides the event of
+	// another subject, an addition to a collection or a new file, has none.
+	Number int64 `json:"number,omitempty" example:"4"`
 	// The partition of the log.
 	Partition string `json:"partition" example:"maps"`
 	// Its number in the partition.
