@@ -146,8 +146,8 @@ func (w *world) history(s event.Subject, versions int64) {
 			w.Fatal(err)
 		}
 		for _, e := range page.Items {
-			if e.Version != next || e.Schema != 1 || e.Type == "" {
-				w.Errorf("event %d of %s is %+v", next, s.ID, e)
+			if _, err := e.Envelope(); err != nil || e.Version != next {
+				w.Errorf("event %d of %s is %+v, %v", next, s.ID, e, err)
 			}
 			next++
 		}
