@@ -351,7 +351,7 @@ func TestDamage(t *testing.T) {
 		name  string
 		world func(*testing.T) *world
 		all   []damage
-	}{{"settled", settled, ofSettled}, {"busy", busy, ofBusy}} {
+	}{{"settled", settled, ofSettled}, {"busy", busy, ofBusy}, {"log", logged, ofLog}} {
 		for _, d := range set.all {
 			t.Run(set.name+"/"+d.name, func(t *testing.T) {
 				t.Parallel()

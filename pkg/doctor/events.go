@@ -3,9 +3,13 @@ package doctor
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
+	"time"
 
+	"archivist/pkg/envelope"
 	"archivist/pkg/event"
+	"archivist/pkg/eventlog"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
@@ -25,8 +29,9 @@ func subjectType(name string) event.Type {
 	return event.Type{}
 }
 
-// checkEvent checks that the event before this one exists: so there are no gaps. The first
-// event of a batch must have the batch's row, or those that follow say that it was deleted.
+// checkEvent checks that the event before this one exists: so there are no gaps. It checks the
+// event's place in the log. The first event of a batch must have the batch's row, or those
+// that follow say that it was deleted.
 func checkEvent(ctx context.Context, x *rowCheck) error {
 	var e event.Row
 	if !x.decode(&e) {
@@ -38,6 +43,9 @@ func checkEvent(ctx context.Context, x *rowCheck) error {
 		x.add("event-key", lostHistory, nil, "the event has the number %d, which differs from its key", e.Version)
 		return nil
 	}
+	if err := x.checkEventPlace(ctx, s, &e); err != nil {
+		return err
+	}
 	if e.Version == 1 {
 		return x.subjectExists(ctx, s)
 	}
@@ -46,10 +54,23 @@ func checkEvent(ctx context.Context, x *rowCheck) error {
 		return nil
 	}
 	missing, err := x.missing(ctx, previous)
-	if missing {
+	if missing && !x.expired(s, e.Time) {
 		x.add("event-gap", lostHistory, nil, "there is event %d, but no event %d", e.Version, e.Version-1)
 	}
 	return err
+}
+
+// expires reports whether events of a type of subjects are removed after some time.
+func expires(of event.Type) bool {
+	return slices.ContainsFunc(envelope.Kinds, func(k envelope.Kind) bool {
+		return k.Subject == of.String() && k.Class != envelope.Permanent
+	})
+}
+
+// expired reports whether events of a subject may have been removed that happened before a
+// time.
+func (d Doctor) expired(s event.Subject, before int64) bool {
+	return expires(s.Type) && d.Queue.Now().Sub(time.UnixMilli(before)) > eventlog.DefaultRetention.Log
 }
 
 // missing reports whether there is no row with a key.

@@ -208,11 +208,14 @@ func kindOf(k table.Key) (kind, bool) {
 		if !parted {
 			return kind{}, true // of a collection, by an earlier release: they are moved when it is next changed
 		}
-		return kind{check: checkEvent}, subjectType(name) != event.Type{} && id != ""
+		of := subjectType(name)
+		return kind{check: checkEvent, expires: expires(of)}, of != event.Type{} && id != ""
 	}
-	for _, known := range kinds {
-		if name == known.pk && strings.HasPrefix(k.SK, known.sk) {
-			return known, true
+	for _, list := range [][]kind{logKinds, kinds} {
+		for _, known := range list {
+			if name == known.pk && strings.HasPrefix(k.SK, known.sk) {
+				return known, true
+			}
 		}
 	}
 	return kind{}, false

@@ -69,6 +69,7 @@ func settled(t *testing.T) *world {
 	w.now = w.now.Add(time.Hour)
 	w.Drive() // removes work files
 	w.now = w.now.Add(30 * time.Minute)
+	w.place()
 	return w
 }
 

@@ -1,0 +1,221 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/guregu/dynamo/v2"
+
+	"archivist/pkg/event"
+	"archivist/pkg/eventlog"
+	"archivist/pkg/fault"
+	"archivist/pkg/table"
+)
+
+// logKinds are the kinds of rows of the event log and of its consumers.
+var logKinds = []kind{
+	{pk: "LOGS", sk: "HEAD#", check: checkHead},
+	{pk: "LOGS"},
+	{pk: "LOG", sk: "SEQ#", check: checkReference},
+	{pk: "LOG", sk: "FILE#"}, // the chain of files has a check of its own: archivist event verify
+	{pk: "CONSUMER", sk: "CURSOR#", check: checkCursor},
+	{pk: "CONSUMER", sk: "SCHEDULE"},
+	{pk: "CONSUMERS"},
+	{pk: "PARKED", check: checkParked},
+	{pk: "PENDING", check: checkPending},
+	{pk: "LEDGER", expires: true},
+	{pk: "SEARCH"},
+	{pk: "BROWSE"},
+	{pk: "HISTORY"},
+	{pk: "STATISTICS"},
+	{pk: "DERIVATIVES"},
+}
+
+// restoreLog is what a person does about a damaged log.
+const restoreLog = restoreRow + "; then raise the epoch of the log, so that no consumer misses events"
+
+// logHead is the row of a partition of the log.
+type logHead struct {
+	table.Head
+	Log        string `dynamo:"log_of"`
+	Generation int    `dynamo:"generation_no"`
+	Last       int64  `dynamo:"last_seq"`
+	Closed     int64  `dynamo:"closed_count"`
+	Trimmed    int64  `dynamo:"trimmed_seq"` // up to it, references are in the archive only
+}
+
+func headKey(partition string) table.Key { return table.Key{PK: "LOGS", SK: "HEAD#" + partition} }
+
+func referenceKey(partition string, seq int64) table.Key {
+	return table.Key{PK: "LOG#" + partition, SK: fmt.Sprintf("SEQ#%012d", seq)}
+}
+
+// logReference is the place of an event.
+type logReference struct {
+	table.Head
+	SubjectType string `dynamo:"subject_type"`
+	SubjectID   string `dynamo:"subject_id"`
+	Version     int64  `dynamo:"version"`
+}
+
+// names reports whether the reference is that of an event.
+func (r *logReference) names(e *event.Row) bool {
+	return r.SubjectType == e.SubjectType && r.SubjectID == e.SubjectID && r.Version == e.Version
+}
+
+// read reads a row that may be missing.
+func (d Doctor) read(ctx context.Context, k table.Key, row any) (found bool, err error) {
+	err = d.Queue.Table.Get(ctx, k, row)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// checkEventPlace checks that an event has its place in the log once, or waits for it.
+func (x *rowCheck) checkEventPlace(ctx context.Context, s event.Subject, e *event.Row) error {
+	if e.Seq == 0 {
+		return x.unplaced(ctx, s, e)
+	}
+	var ref logReference
+	found, err := x.read(ctx, referenceKey(e.Partition, e.Seq), &ref)
+	if err != nil || found && ref.names(e) {
+		return err
+	}
+	if found {
+		x.add("event-place", restoreLog, nil, "it has the place %d of %s, where the log has %s %s, version %d", e.Seq,
+			e.Partition, ref.SubjectType, ref.SubjectID, ref.Version)
+		return nil
+	}
+	var head logHead
+	_, err = x.read(ctx, headKey(e.Partition), &head)
+	if err == nil && e.Seq > head.Trimmed {
+		x.add("event-place", restoreLog, nil, "it has the place %d of %s, where the log has nothing", e.Seq, e.Partition)
+	}
+	return err
+}
+
+// unplaced checks that the sweep finds an event without a place, and has not been due for long.
+func (x *rowCheck) unplaced(ctx context.Context, s event.Subject, e *event.Row) error {
+	place := func(ctx context.Context) error {
+		l := eventlog.Log{Table: x.Queue.Table, Now: x.Queue.Now, NewID: x.Queue.NewID}
+		_, err := l.Place(ctx, []event.Subject{s})
+		return err
+	}
+	if e.WorkPK != "" {
+		if x.late(e.Time, "") {
+			x.add("event-overdue", "", place, "it waits for its place in the log since %d", e.Time)
+		}
+		return nil
+	}
+	var past struct {
+		table.Head
+		Done int64 `dynamo:"done_ms"`
+	}
+	// Events of earlier releases get their places by a scan.
+	_, err := x.read(ctx, table.Key{PK: "LOGS", SK: "PAST"}, &past)
+	if err == nil && past.Done > 0 {
+		x.add("event-unplaced", "", place, "it has no place in the log, and is not in the index work")
+	}
+	return err
+}
+
+// checkReference checks that the place before this one exists, and that the event at it says
+// so: then each event has one place, and the log has no gaps.
+func checkReference(ctx context.Context, x *rowCheck) error {
+	var ref logReference
+	seq, err := strconv.ParseInt(strings.TrimPrefix(x.SK, "SEQ#"), 10, 64)
+	if !x.decode(&ref) {
+		return nil
+	}
+	partition := strings.TrimPrefix(x.PK, "LOG#")
+	if err != nil || referenceKey(partition, seq) != x.Key {
+		x.add("row-key", restoreLog, nil, "it is no place of a log")
+		return nil
+	}
+	if err := x.noGap(ctx, partition, seq); err != nil {
+		return err
+	}
+	s := subjectOf(subjectType(strings.ToUpper(ref.SubjectType)), ref.SubjectID)
+	var e event.Row
+	found, err := x.read(ctx, event.Key(s, ref.Version), &e)
+	switch {
+	case err != nil:
+	case !found && !expires(s.Type):
+		x.add("log-event", restoreLog, nil, "%s %s, version %d, does not exist", ref.SubjectType, ref.SubjectID,
+			ref.Version)
+	case found && (e.Partition != partition || e.Seq != seq):
+		x.add("log-event", restoreLog, nil, "%s %s, version %d, has the place %d of %q", ref.SubjectType, ref.SubjectID,
+			ref.Version, e.Seq, e.Partition)
+	}
+	return err
+}
+
+// noGap checks that the place before this one exists, or is in the archive only.
+func (x *rowCheck) noGap(ctx context.Context, partition string, seq int64) error {
+	previous := referenceKey(partition, seq-1)
+	if seq == 1 || x.before.Key == previous {
+		return nil
+	}
+	missing, err := x.missing(ctx, previous)
+	if err != nil || !missing {
+		return err
+	}
+	var head logHead
+	_, err = x.read(ctx, headKey(partition), &head)
+	if err == nil && seq-1 > head.Trimmed {
+		x.add("log-gap", restoreLog, nil, "there is a place %d, but no place %d", seq, seq-1)
+	}
+	return err
+}
+
+// checkHead checks that the head of a partition is at its newest place, and that it is closed
+// if the log was split after it.
+func checkHead(ctx context.Context, x *rowCheck) error {
+	var head, last = logHead{}, []table.Head{}
+	if !x.decode(&head) {
+		return nil
+	}
+	partition := strings.TrimPrefix(x.SK, "HEAD#")
+	query := table.Query{PK: "LOG#" + partition, Prefix: "SEQ#", Desc: true, Limit: 1}
+	if _, err := x.Queue.Table.Page(ctx, query, &last); err != nil {
+		return err
+	}
+	newest := head.Trimmed
+	if len(last) > 0 {
+		n, err := strconv.ParseInt(strings.TrimPrefix(last[0].SK, "SEQ#"), 10, 64)
+		if err != nil {
+			return nil // the check of that row reports it
+		}
+		newest = n
+	}
+	switch {
+	case newest > head.Last: // until it is repaired, nothing can be placed
+		x.add("log-head", "", x.setHead(head, "last_seq", newest), "the head is at %d, the newest place is %d", head.Last,
+			newest)
+	case newest < head.Last:
+		x.add("log-head", restoreLog, nil, "the head is at %d, the newest place is %d", head.Last, newest)
+	}
+	var split logHead
+	found, err := x.read(ctx, table.Key{PK: "LOGS", SK: "LOG#" + head.Log}, &split)
+	if found && head.Closed == 0 && head.Generation < split.Generation {
+		x.add("log-open", "", x.setHead(head, "closed_count", 1), "the log was split after it, and it is not closed")
+	}
+	return err
+}
+
+// setHead sets a number of a head.
+func (x *rowCheck) setHead(head logHead, name string, n int64) func(context.Context) error {
+	return x.setNumber(head.Rev, name, n)
+}
+
+// setNumber sets a number of the row, unless it has changed.
+func (x *rowCheck) setNumber(rev int64, name string, n int64) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return x.Queue.Table.Change(ctx, x.Key, x.Queue.NewID(), func(u *dynamo.Update) {
+			u.Set(name, n).If("rev = ?", rev)
+		}, &table.Head{})
+	}
+}
