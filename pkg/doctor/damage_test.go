@@ -96,10 +96,13 @@ var ofSettled = []damage{
 	{"an event that is gone", func(w *world) {
 		w.drop(event.Key(event.Subject{Type: event.Job, ID: w.second}, 3))
 	}, func(w *world) []string {
-		return []string{"event-gap " + event.Key(event.Subject{Type: event.Job, ID: w.second}, 4).String()}
+		return []string{"event-gap " + event.Key(event.Subject{Type: event.Job, ID: w.second}, 4).String(),
+			"log-event " + w.placed(event.Key(event.Subject{Type: event.Job, ID: w.second}, 3))}
 	}, false},
 	{"the last event of a job that is gone", func(w *world) { w.drop(lastEvent(w, w.second)) },
-		one("event-last", second), false},
+		func(w *world) []string {
+			return []string{"event-last " + second(w), "log-event " + w.placed(lastEvent(w, w.second))}
+		}, false},
 	{"the last event of a batch that is gone", func(w *world) {
 		b := w.BatchRow(batchOf(w.second))
 		w.drop(event.Key(event.Subject{Type: event.Batch, ID: b.Batch.ID}, b.Version))

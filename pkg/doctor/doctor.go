@@ -105,7 +105,8 @@ type page struct {
 	until  time.Time
 	cursor cursor
 	out    queue.CheckedPage
-	known  *sync.Map // keys of operations that exist: many receipts name the same
+	known  *sync.Map               // keys of operations that exist: many receipts name the same
+	pairs  map[table.Key]table.Raw // what belongs to events and places of the log
 }
 
 // Check checks one page. It implements queue.Checker.

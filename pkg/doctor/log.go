@@ -65,6 +65,35 @@ func (r *logReference) names(e *event.Row) bool {
 	return r.SubjectType == e.SubjectType && r.SubjectID == e.SubjectID && r.Version == e.Version
 }
 
+// pair reads what belongs to events and to places of the log, for the rows of a page at once:
+// the place of each event, and the event of each place.
+func (p *page) pair(ctx context.Context, rows []table.Raw) (err error) {
+	var keys []table.Key
+	for _, r := range rows {
+		var is event.Row // a place has the same names for the subject and its version
+		if r.Decode(&is) != nil {
+			continue // the check of the row reports it
+		}
+		switch {
+		case strings.HasPrefix(r.SK, event.Prefix) && is.Seq > 0:
+			keys = append(keys, referenceKey(is.Partition, is.Seq))
+		case strings.HasPrefix(r.PK, "LOG#") && strings.HasPrefix(r.SK, "SEQ#"):
+			s := subjectOf(subjectType(strings.ToUpper(is.SubjectType)), is.SubjectID)
+			keys = append(keys, event.Key(s, is.Version))
+		}
+	}
+	if len(keys) > 0 {
+		p.pairs, err = p.Queue.Table.Many(ctx, keys)
+	}
+	return err
+}
+
+// paired decodes what was read for a row of the page, and reports whether there is any.
+func (p *page) paired(k table.Key, row any) bool {
+	raw, found := p.pairs[k]
+	return found && raw.Decode(row) == nil
+}
+
 // read reads a row that may be missing.
 func (d Doctor) read(ctx context.Context, k table.Key, row any) (found bool, err error) {
 	err = d.Queue.Table.Get(ctx, k, row)
@@ -80,6 +109,9 @@ func (x *rowCheck) checkEventPlace(ctx context.Context, s event.Subject, e *even
 		return x.unplaced(ctx, s, e)
 	}
 	var ref logReference
+	if x.paired(referenceKey(e.Partition, e.Seq), &ref) && ref.names(e) {
+		return nil
+	}
 	found, err := x.read(ctx, referenceKey(e.Partition, e.Seq), &ref)
 	if err != nil || found && ref.names(e) {
 		return err
@@ -140,6 +172,9 @@ func checkReference(ctx context.Context, x *rowCheck) error {
 	}
 	s := subjectOf(subjectType(strings.ToUpper(ref.SubjectType)), ref.SubjectID)
 	var e event.Row
+	if x.paired(event.Key(s, ref.Version), &e) && e.Partition == partition && e.Seq == seq {
+		return nil
+	}
 	found, err := x.read(ctx, event.Key(s, ref.Version), &e)
 	switch {
 	case err != nil:

@@ -26,6 +26,9 @@ func checkRows(ctx context.Context, p *page) error {
 	if err != nil {
 		return err
 	}
+	if err := p.pair(ctx, rows); err != nil {
+		return err
+	}
 	for i := 0; i < len(rows); {
 		part, err := p.examineAll(ctx, rows, i)
 		if err != nil {

@@ -36,6 +36,7 @@ type world struct {
 	running, held   string // jobs, if the world has any
 	operation       string
 	waits           []string
+	unswept         bool // events get no places any more
 }
 
 func newWorld(t *testing.T) *world {
@@ -69,7 +70,6 @@ func settled(t *testing.T) *world {
 	w.now = w.now.Add(time.Hour)
 	w.Drive() // removes work files
 	w.now = w.now.Add(30 * time.Minute)
-	w.place()
 	return w
 }
 
@@ -166,8 +166,12 @@ func (w *world) act(name ingest.ActionName, on string) {
 // doctor checks this world.
 func (w *world) doctor() doctor.Doctor { return w.through(w.Rows) }
 
-// through checks this world through a client of its table.
+// through checks this world through a client of its table. The relay has swept before, unless
+// the world has none.
 func (w *world) through(client dynamodbiface.DynamoDBAPI) doctor.Doctor {
+	if !w.unswept {
+		w.sweep()
+	}
 	q := *w.Machine.Queue
 	q.Table = tabletest.Table(client)
 	q.Table.Wait = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
