@@ -169,7 +169,8 @@ func (x *rowCheck) keeps(ctx context.Context, row *kept) (name string, err error
 	for _, ref := range row.Refs {
 		if ref.Seq > cur.Seq && cur.Reset == "" {
 			x.add("kept-cursor", "archivist consumer show "+name, nil,
-				"it keeps event %d, and the cursor is at %d: the event will be handled out of its order", ref.Seq, cur.Seq)
+				"it keeps event %d, and the cursor is at %d: the event will be handled out of its order",
+				ref.Seq, cur.Seq)
 			return name, nil
 		}
 		s := subjectOf(subjectType(strings.ToUpper(ref.SubjectType)), ref.SubjectID)
@@ -178,7 +179,8 @@ func (x *rowCheck) keeps(ctx context.Context, row *kept) (name string, err error
 			return name, err
 		}
 		if missing {
-			x.add("kept-event", "archivist consumer redrive "+name, nil, "it keeps %s %s, version %d, which does not exist",
+			x.add("kept-event", "archivist consumer redrive "+name, nil,
+				"it keeps %s %s, version %d, which does not exist",
 				ref.SubjectType, ref.SubjectID, ref.Version)
 		}
 	}

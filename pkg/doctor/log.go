@@ -124,7 +124,8 @@ func (x *rowCheck) checkEventPlace(ctx context.Context, s event.Subject, e *even
 	var head logHead
 	_, err = x.read(ctx, headKey(e.Partition), &head)
 	if err == nil && e.Seq > head.Trimmed {
-		x.add("event-place", restoreLog, nil, "it has the place %d of %s, where the log has nothing", e.Seq, e.Partition)
+		x.add("event-place", restoreLog, nil, "it has the place %d of %s, where the log has nothing",
+			e.Seq, e.Partition)
 	}
 	return err
 }
@@ -228,7 +229,8 @@ func checkHead(ctx context.Context, x *rowCheck) error {
 	}
 	switch {
 	case newest > head.Last: // until it is repaired, nothing can be placed
-		x.add("log-head", "", x.setHead(head, "last_seq", newest), "the head is at %d, the newest place is %d", head.Last,
+		x.add("log-head", "", x.setHead(head, "last_seq", newest),
+			"the head is at %d, the newest place is %d", head.Last,
 			newest)
 	case newest < head.Last:
 		x.add("log-head", restoreLog, nil, "the head is at %d, the newest place is %d", head.Last, newest)
