@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -19,6 +18,7 @@ type consumerCursor struct {
 	lease.On
 	Seq     int64 `dynamo:"seq"`
 	Woken   int64 `dynamo:"woken_ms"`
+	Moved   int64 `dynamo:"moved_ms"`
 	Parked  int64 `dynamo:"parked"`
 	Pending int64 `dynamo:"pending"`
 
@@ -34,7 +34,13 @@ type kept struct {
 		SubjectID   string `dynamo:"subject_id"`
 		Version     int64  `dynamo:"version"`
 	} `dynamo:"refs"`
-	Due int64 `dynamo:"due_ms"`
+	Due   int64 `dynamo:"due_ms"`
+	Since int64 `dynamo:"since_ms"` // of parked ones
+	Began int64 `dynamo:"began_ms"` // of waiting ones
+}
+
+func cursorKey(consumer, partition string) table.Key {
+	return table.Key{PK: "CONSUMER#" + consumer, SK: "CURSOR#" + partition}
 }
 
 // checkCursor checks that a cursor is not beyond its partition, counts what it keeps, and
@@ -53,66 +59,77 @@ func checkCursor(ctx context.Context, x *rowCheck) error {
 		x.add("cursor-beyond", "archivist consumer reset "+name, nil, "the cursor is at %d of %s, the head is at %d",
 			cur.Seq, partition, head.Last)
 	}
-	exists, runs, err := x.consumer(ctx, name)
+	all, err := x.consumers(ctx)
 	if err != nil {
 		return err
 	}
-	if !exists {
-		x.add("cursor-consumer", restoreRow, nil, "the consumer %s does not exist", name)
+	if !all[name].exists {
+		// The cursors of a new consumer are placed before it exists. What a wake-up leaves was never moved.
+		if x.late(cur.Moved, "") {
+			x.add("cursor-consumer", noConsumer, x.orphan(all[name]), "the consumer %s does not exist", name)
+		}
 		return nil
 	}
-	if runs && cur.Woken > 0 && !cur.Live(x.Queue.Now()) && x.late(cur.Woken, "") {
+	if all[name].runs && cur.Woken > 0 && !cur.Live(x.Queue.Now()) && x.late(cur.Woken, "") {
 		x.add("overdue", "archivist consumer show "+name, nil, "it was woken at %d, and has not run", cur.Woken)
 	}
 	return x.counts(ctx, &cur, name+"#"+partition)
 }
 
-// consumer reports whether a consumer exists, and is not paused.
-func (d Doctor) consumer(ctx context.Context, name string) (exists, runs bool, err error) {
-	var row struct {
-		table.Head
-		Text  string `dynamo:"definition_json"`
-		State string `dynamo:"consumer_state"`
+// orphan removes the row, if its consumer was deleted: then nobody needs it. Of a consumer whose
+// row is missing it says up to where events were handled.
+func (x *rowCheck) orphan(of consumerInfo) func(context.Context) error {
+	if !of.deleted {
+		return nil
 	}
-	exists, err = d.read(ctx, table.Key{PK: "CONSUMERS", SK: name}, &row)
-	var definition struct {
-		Paused bool `json:"paused"`
+	return func(ctx context.Context) error {
+		var h table.Head
+		if err := x.Decode(&h); err != nil {
+			return err
+		}
+		return x.commit(ctx, func(tx *table.Tx) { tx.Remove(&h) })
 	}
-	_ = json.Unmarshal([]byte(row.Text), &definition) // one that cannot be read is not paused
-	return exists, exists && row.State == "active" && !definition.Paused, err
 }
 
+// noConsumer is what a person does about rows of a consumer that does not exist.
+const noConsumer = restoreRow + ", or apply the definition of the consumer again: archivist consumer apply"
+
 // counts checks the numbers of rows that a cursor says it keeps: a run does not read them if
-// a number is 0.
+// a number is 0. Of more than mostCounted it only checks that they are counted.
 func (x *rowCheck) counts(ctx context.Context, cur *consumerCursor, of string) error {
 	for attribute, says := range map[string]int64{"parked": cur.Parked, "pending": cur.Pending} {
-		is, err := x.rows(ctx, strings.ToUpper(attribute)+"#"+of)
+		is, all, err := x.rows(ctx, strings.ToUpper(attribute)+"#"+of)
 		if err != nil {
 			return err
 		}
-		if is == says {
+		if is == says || !all && says > is {
 			continue
 		}
 		var repair func(context.Context) error
-		if !cur.Live(x.Queue.Now()) { // a run would lose its lease
+		if all && !cur.Live(x.Queue.Now()) { // a run would lose its lease
 			repair = x.setNumber(cur.Rev, attribute, is)
 		}
-		x.add("cursor-counts", "", repair, "the cursor counts %d rows that are %s, there are %d", says, attribute, is)
+		x.add("cursor-counts", "archivist doctor --repair", repair, "the cursor counts %d rows that are %s, there "+
+			"are %d", says, attribute, is)
 	}
 	return nil
 }
 
-// rows counts the rows of a partition of the table.
-func (d Doctor) rows(ctx context.Context, pk string) (n int64, err error) {
-	query := table.Query{PK: pk}
-	for {
+// mostCounted is how many rows of one cursor are counted. More than MaxParked are not parked.
+const mostCounted = 5000
+
+// rows counts the rows of a partition of the table, up to mostCounted.
+func (d Doctor) rows(ctx context.Context, pk string) (n int64, all bool, err error) {
+	query := table.Query{PK: pk, Limit: 1000}
+	for n < mostCounted {
 		var rows []table.Head
 		query.Cursor, err = d.Queue.Table.Page(ctx, query, &rows)
 		n += int64(len(rows))
 		if err != nil || query.Cursor == "" {
-			return n, err
+			return n, true, err
 		}
 	}
+	return n, false, nil
 }
 
 // checkParked checks that parked events were passed by the cursor, and exist.
@@ -142,8 +159,8 @@ func checkPending(ctx context.Context, x *rowCheck) error {
 		x.add("index-place", "", x.moves(should), "the row is at %q %q of the index work, and should be at %q %q",
 			row.WorkPK, row.WorkSK, should.WorkPK, should.WorkSK)
 	}
-	_, runs, err := x.consumer(ctx, name)
-	if runs && x.late(row.Due, "") {
+	all, err := x.consumers(ctx)
+	if all[name].runs && x.late(row.Due, "") {
 		x.add("overdue", "archivist consumer show "+name, nil, "its key is due since %d", row.Due)
 	}
 	return err
@@ -162,27 +179,68 @@ func (x *rowCheck) moves(to table.Head) func(context.Context) error {
 func (x *rowCheck) keeps(ctx context.Context, row *kept) (name string, err error) {
 	_, rest, _ := strings.Cut(x.PK, "#")
 	name, partition, _ := strings.Cut(rest, "#")
-	var cur consumerCursor
-	if _, err := x.read(ctx, table.Key{PK: "CONSUMER#" + name, SK: "CURSOR#" + partition}, &cur); err != nil {
+	all, err := x.consumers(ctx)
+	if err != nil {
 		return name, err
 	}
-	for _, ref := range row.Refs {
-		if ref.Seq > cur.Seq && cur.Reset == "" {
-			x.add("kept-cursor", "archivist consumer show "+name, nil,
-				"it keeps event %d, and the cursor is at %d: the event will be handled out of its order",
-				ref.Seq, cur.Seq)
-			return name, nil
-		}
-		s := subjectOf(subjectType(strings.ToUpper(ref.SubjectType)), ref.SubjectID)
-		missing, err := x.missing(ctx, event.Key(s, ref.Version))
-		if err != nil {
+	if !all[name].exists {
+		x.add("kept-consumer", noConsumer, x.orphan(all[name]), "the consumer %s does not exist", name)
+		return name, nil
+	}
+	if len(row.Refs) == 0 {
+		x.add("kept-event", restoreRow, nil, "it keeps no events")
+		return name, nil
+	}
+	var cur consumerCursor
+	if _, err := x.read(ctx, cursorKey(name, partition), &cur); err != nil {
+		return name, err
+	}
+	if last := row.Refs[len(row.Refs)-1].Seq; last > cur.Seq && cur.Reset == "" {
+		x.add("kept-cursor", "archivist consumer show "+name, nil, "it keeps event %d, and the cursor is at %d: the "+
+			"event will be handled out of its order", last, cur.Seq)
+		return name, nil
+	}
+	if all[name].required > 0 {
+		if err := x.keptTrimmed(ctx, row, partition, name, all[name]); err != nil {
 			return name, err
 		}
-		if missing {
-			x.add("kept-event", "archivist consumer redrive "+name, nil,
-				"it keeps %s %s, version %d, which does not exist",
-				ref.SubjectType, ref.SubjectID, ref.Version)
+	}
+	return name, x.keptEvents(ctx, row, name)
+}
+
+// keptTrimmed checks that what a required consumer keeps was not removed from the log.
+func (x *rowCheck) keptTrimmed(ctx context.Context, row *kept, partition, name string, info consumerInfo) error {
+	var head logHead
+	_, err := x.read(ctx, headKey(partition), &head)
+	if err == nil && row.Refs[0].Seq <= head.Trimmed && info.held(head, max(row.Since, row.Began)) {
+		x.add("log-expired", "archivist consumer show "+name, nil, "it keeps event %d, and places were removed up to "+
+			"%d: the event is read from the archive", row.Refs[0].Seq, head.Trimmed)
+	}
+	return err
+}
+
+// keptEvents checks that the events of a row exist. Those that expire may be in the archive only.
+func (x *rowCheck) keptEvents(ctx context.Context, row *kept, name string) error {
+	var keys []table.Key
+	for _, ref := range row.Refs {
+		s := subjectOf(subjectType(strings.ToUpper(ref.SubjectType)), ref.SubjectID)
+		if !expires(s.Type) {
+			keys = append(keys, event.Key(s, ref.Version))
 		}
 	}
-	return name, nil
+	if len(keys) == 0 {
+		return nil
+	}
+	rows, err := x.Queue.Table.Many(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		if _, found := rows[k]; !found {
+			x.add("kept-event", "archivist consumer discard "+name, nil, "it keeps the event %s, which does not exist",
+				k)
+			return nil
+		}
+	}
+	return nil
 }

@@ -290,6 +290,7 @@ func TestWhileJobsRun(t *testing.T) {
 			}
 		case 3:
 			_ = w.Machine.Scheduler.Tick(t.Context(), true)
+			w.sweep()
 		case 5:
 			if step%80 == 5 && len(ids) > 0 {
 				target := ingest.Target{Kind: ingest.TargetJob, ID: ids[len(ids)-2]}

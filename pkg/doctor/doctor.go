@@ -107,6 +107,9 @@ type page struct {
 	out    queue.CheckedPage
 	known  *sync.Map               // keys of operations that exist: many receipts name the same
 	pairs  map[table.Key]table.Raw // what belongs to events and places of the log
+
+	reading  sync.Mutex
+	consumer map[string]consumerInfo // nil: not read yet
 }
 
 // Check checks one page. It implements queue.Checker.

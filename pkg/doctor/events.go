@@ -49,13 +49,24 @@ func checkEvent(ctx context.Context, x *rowCheck) error {
 	if e.Version == 1 {
 		return x.subjectExists(ctx, s)
 	}
-	previous := event.Key(s, e.Version-1)
-	if x.before.Key == previous {
+	return x.checkPrevious(ctx, s, &e)
+}
+
+// checkPrevious checks that the event before this one exists, and has an earlier place.
+func (x *rowCheck) checkPrevious(ctx context.Context, s event.Subject, e *event.Row) error {
+	var previous event.Row
+	k := event.Key(s, e.Version-1)
+	if x.before.Key == k && x.before.Decode(&previous) == nil && inOrder(&previous, e) {
 		return nil
 	}
-	missing, err := x.missing(ctx, previous)
-	if missing && !x.expired(s, e.Time) {
+	found, err := x.read(ctx, k, &previous)
+	switch {
+	case err != nil:
+	case !found && !x.expired(s, e.Time):
 		x.add("event-gap", lostHistory, nil, "there is event %d, but no event %d", e.Version, e.Version-1)
+	case found && !inOrder(&previous, e):
+		x.add("event-order", restoreLog, nil, "it has the place %d of %s, and the event before it has the place %d of "+
+			"%q", e.Seq, e.Partition, previous.Seq, previous.Partition)
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,15 +15,18 @@ import (
 	"archivist/pkg/table"
 )
 
-// logKinds are the kinds of rows of the event log and of its consumers.
+// logKinds are the kinds of rows of the event log, of its consumers, and of what these keep.
 var logKinds = []kind{
 	{pk: "LOGS", sk: "HEAD#", check: checkHead},
 	{pk: "LOGS"},
 	{pk: "LOG", sk: "SEQ#", check: checkReference},
 	{pk: "LOG", sk: "FILE#"}, // the chain of files has a check of its own: archivist event verify
+	{pk: "STAGE", sk: "STAGE", check: checkStage},
+	{pk: "STAGE"},
 	{pk: "CONSUMER", sk: "CURSOR#", check: checkCursor},
 	{pk: "CONSUMER", sk: "SCHEDULE"},
 	{pk: "CONSUMERS"},
+	{pk: "SHIPPED"}, // which definitions of consumers were installed
 	{pk: "PARKED", check: checkParked},
 	{pk: "PENDING", check: checkPending},
 	{pk: "LEDGER", expires: true},
@@ -31,6 +35,7 @@ var logKinds = []kind{
 	{pk: "HISTORY"},
 	{pk: "STATISTICS"},
 	{pk: "DERIVATIVES"},
+	{pk: "FILE"},
 }
 
 // restoreLog is what a person does about a damaged log.
@@ -44,6 +49,7 @@ type logHead struct {
 	Last       int64  `dynamo:"last_seq"`
 	Closed     int64  `dynamo:"closed_count"`
 	Trimmed    int64  `dynamo:"trimmed_seq"` // up to it, references are in the archive only
+	TrimmedAt  int64  `dynamo:"trimmed_ms"`
 }
 
 func headKey(partition string) table.Key { return table.Key{PK: "LOGS", SK: "HEAD#" + partition} }
@@ -132,11 +138,7 @@ func (x *rowCheck) checkEventPlace(ctx context.Context, s event.Subject, e *even
 
 // unplaced checks that the sweep finds an event without a place, and has not been due for long.
 func (x *rowCheck) unplaced(ctx context.Context, s event.Subject, e *event.Row) error {
-	place := func(ctx context.Context) error {
-		l := eventlog.Log{Table: x.Queue.Table, Now: x.Queue.Now, NewID: x.Queue.NewID}
-		_, err := l.Place(ctx, []event.Subject{s})
-		return err
-	}
+	place := func(ctx context.Context) error { return x.place(ctx, s, e.Key()) }
 	if e.WorkPK != "" {
 		if x.late(e.Time, "") {
 			x.add("event-overdue", "", place, "it waits for its place in the log since %d", e.Time)
@@ -153,6 +155,57 @@ func (x *rowCheck) unplaced(ctx context.Context, s event.Subject, e *event.Row) 
 		x.add("event-unplaced", "", place, "it has no place in the log, and is not in the index work")
 	}
 	return err
+}
+
+// place gives the events of a subject their places, as the sweep does.
+func (x *rowCheck) place(ctx context.Context, s event.Subject, k table.Key) error {
+	l := eventlog.Log{Table: x.Queue.Table, Now: x.Queue.Now, NewID: x.Queue.NewID}
+	if _, err := l.Place(ctx, []event.Subject{s}); err != nil {
+		return err
+	}
+	var e event.Row
+	if err := x.Queue.Table.Get(ctx, k, &e); err != nil || e.Seq > 0 {
+		return err
+	}
+	return errors.New("events after it have their places already")
+}
+
+// inOrder reports whether an event has a place only if the one before it of the same subject has
+// an earlier one. Of places in different logs that cannot be told.
+func inOrder(before, e *event.Row) bool {
+	switch {
+	case e.Seq == 0:
+		return true
+	case before.Seq == 0:
+		return false
+	case before.Partition == e.Partition:
+		return before.Seq < e.Seq
+	}
+	log, generation := partOf(before.Partition)
+	other, next := partOf(e.Partition)
+	return log != other || generation < next
+}
+
+// partOf is the log that a partition is a part of, e.g. "maps:2:0" of maps, and its generation.
+func partOf(partition string) (log string, generation int) {
+	log, part, _ := strings.Cut(partition, ":")
+	number, _, _ := strings.Cut(part, ":")
+	generation, _ = strconv.Atoi(number) // 0: the log was not split then
+	return log, generation
+}
+
+// checkStage checks that the sweep looks at a staged transaction in time.
+func checkStage(_ context.Context, x *rowCheck) error {
+	var marker table.Head
+	if !x.decode(&marker) {
+		return nil
+	}
+	due, err := strconv.ParseInt(marker.WorkSK, 10, 64)
+	if err != nil || x.late(due, "") {
+		x.add("overdue", "find the cause in the log of the relay", nil, "the events staged there were due at %q, in %q",
+			marker.WorkSK, marker.WorkPK)
+	}
+	return nil
 }
 
 // checkReference checks that the place before this one exists, and that the event at it says
@@ -240,7 +293,10 @@ func checkHead(ctx context.Context, x *rowCheck) error {
 	if found && head.Closed == 0 && head.Generation < split.Generation {
 		x.add("log-open", "", x.setHead(head, "closed_count", 1), "the log was split after it, and it is not closed")
 	}
-	return err
+	if err != nil || head.Trimmed == 0 {
+		return err
+	}
+	return x.checkTrimmed(ctx, partition, head)
 }
 
 // setHead sets a number of a head.

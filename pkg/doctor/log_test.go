@@ -110,14 +110,44 @@ func found(all ...any) func(*world) []string {
 	}
 }
 
+func orphans(w *world) []string {
+	out := []string{"cursor-consumer " + cursorOf("parks").String()}
+	for _, k := range w.parked() {
+		out = append(out, "kept-consumer "+k.String())
+	}
+	return out
+}
+
+// trimmed removes the first two places, as an expiry much later does.
+func trimmed(w *world) {
+	w.drop(placeKey("1"))
+	w.drop(placeKey("2"))
+	w.set(headOf, "trimmed_seq", num(2))
+	w.set(headOf, "trimmed_ms", num(w.now.Add(2*time.Hour).UnixMilli()))
+}
+
+// require makes a consumer required.
+func (w *world) require(name string) {
+	w.Helper()
+	var row struct {
+		table.Head
+		Text string `dynamo:"definition_json"`
+	}
+	k := key("CONSUMERS", name)
+	if err := w.Machine.Queue.Table.Get(w.Context(), k, &row); err != nil {
+		w.Fatal(err)
+	}
+	w.set(k, "definition_json", str(`{"required":true,`+strings.TrimPrefix(row.Text, "{")))
+}
+
 // ofLog are the damages of the event log and of consumers.
 var ofLog = []damage{
 	{"an event at the place of another", func(w *world) { w.set(eventKey(2), "log_seq", num(3)) },
-		found("event-place", eventKey(2), "log-event", placeKey("2")), false},
+		found("event-place", eventKey(2), "event-order", eventKey(3), "log-event", placeKey("2")), false},
 	{"an event that has forgotten its place", func(w *world) {
 		w.set(eventKey(2), "log_seq", nil)
 		w.set(eventKey(2), "log_name", nil)
-	}, found("log-event", placeKey("2")), false},
+	}, found("event-order", eventKey(3), "log-event", placeKey("2")), false},
 	{"an event that no sweep finds", func(w *world) {
 		w.insert(key("LOGS", "PAST"), "done_ms", num(1))
 		w.change("Four", w.now)
@@ -134,6 +164,7 @@ var ofLog = []damage{
 		w.drop(placeKey("1"))
 		w.drop(placeKey("2"))
 		w.set(headOf, "trimmed_seq", num(2))
+		w.insert(key("LOG#bench", "FILE#000000000001"), "last_seq", num(2))
 		w.change("Four", w.now.Add(-24*time.Hour)) // the only finding
 	}, found("event-overdue", eventKey(4)), true},
 	{"an event of a place that is gone", func(w *world) { w.drop(eventKey(3)) }, func(w *world) []string {
@@ -152,9 +183,62 @@ var ofLog = []damage{
 	{"a split log whose partition is open", func(w *world) {
 		w.insert(key("LOGS", "LOG#bench"), "log_of", str("bench"), "generation_no", num(1), "parts_count", num(2))
 	}, found("log-open", headOf), true},
-	{"cursors of no consumer", func(w *world) { w.drop(key("CONSUMERS", "parks")) }, func(w *world) []string {
-		return []string{"cursor-consumer " + cursorOf("parks").String()}
+	{"rows of no consumer", func(w *world) {
+		w.drop(key("CONSUMERS", "parks"))
+		w.advance(30 * time.Minute)
+	}, orphans, false},
+	{"rows of a deleted consumer", func(w *world) {
+		w.set(key("CONSUMERS", "parks"), "consumer_state", str("deleted"))
+		w.advance(30 * time.Minute)
+	}, orphans, true},
+	{"a cursor of a consumer that is being made", func(w *world) {
+		w.insert(key("CONSUMER#new", "CURSOR#bench"), "seq", num(3), "moved_ms", num(w.now.UnixMilli()))
+		w.change("Four", w.now.Add(-24*time.Hour)) // the only finding
+	}, found("event-overdue", eventKey(4)), true},
+	{"events in the wrong order", func(w *world) {
+		w.set(eventKey(2), "log_seq", num(3))
+		w.set(eventKey(3), "log_seq", num(2))
+		w.set(placeKey("2"), "version", num(3))
+		w.set(placeKey("3"), "version", num(2))
+	}, found("event-order", eventKey(3)), false},
+	{"an event before one in an earlier part of the log", func(w *world) {
+		w.drop(placeKey("3"))
+		w.set(headOf, "last_seq", num(2))
+		for _, name := range []string{"parks", "waits"} {
+			w.set(cursorOf(name), "seq", num(2))
+			w.set(cursorOf(name), "reset_id", str("by hand"))
+		}
+		w.set(eventKey(2), "log_name", str("bench:1:0"))
+		w.set(eventKey(3), "log_seq", num(2))
+		w.set(placeKey("2"), "version", num(3))
+		w.insert(key("LOG#bench:1:0", "SEQ#000000000002"), "subject_type", str("Collection"), "subject_id",
+			str("bench"), "version", num(2))
+	}, found("event-order", eventKey(3), "log-gap", key("LOG#bench:1:0", "SEQ#000000000002")), false},
+	{"an event that has a place, and the one before it none", func(w *world) {
+		w.set(eventKey(2), "log_seq", nil)
+		w.set(eventKey(2), "log_name", nil)
+		w.insert(key("LOGS", "PAST"), "done_ms", num(1))
+	}, found("event-order", eventKey(3), "event-unplaced", eventKey(2), "log-event", placeKey("2")), false},
+	{"a staged transaction that nobody finishes", func(w *world) {
+		w.insert(key("STAGE#one", "STAGE"), "stage_state", str("committed"), "place", str("staged"),
+			"ranking", str("1700000000000"))
+	}, found("overdue", key("STAGE#one", "STAGE")), false},
+	{"places that were removed before they were archived", trimmed, found("log-archive", headOf), false},
+	{"places that a required consumer has not passed", func(w *world) {
+		trimmed(w)
+		w.insert(key("LOG#bench", "FILE#000000000001"), "last_seq", num(2))
+		for _, name := range []string{"parks", "waits"} {
+			w.require(name)
+		}
+		w.set(cursorOf("waits"), "seq", num(1))
+		w.drop(w.waitsFor())
+		w.set(cursorOf("waits"), "pending", nil)
+	}, func(w *world) []string {
+		return []string{"log-expired " + headOf.String(), "log-expired " + w.parked()[0].String(),
+			"log-expired " + w.parked()[1].String()}
 	}, false},
+	{"a waiting key without events", func(w *world) { w.set(w.waitsFor(), "refs", nil) },
+		found("kept-event", (*world).waitsFor), false},
 	{"a cursor that counts fewer parked events", func(w *world) { w.set(cursorOf("parks"), "parked", nil) },
 		found("cursor-counts", cursorOf("parks")), true},
 	{"a cursor that counts no waiting keys", func(w *world) { w.set(cursorOf("waits"), "pending", nil) },

@@ -133,10 +133,11 @@ func (p *page) examine(ctx context.Context, row, before table.Raw, from *recount
 }
 
 // writing tells the writes of a row apart: also those of a row that was removed and made
-// again.
+// again. The place of an event leaves its row's revision.
 type writing struct {
-	Rev  int64  `dynamo:"rev"`
-	TxID string `dynamo:"wid"`
+	Rev   int64  `dynamo:"rev"`
+	TxID  string `dynamo:"wid"`
+	Place int64  `dynamo:"log_seq"`
 }
 
 func written(row table.Raw) (w writing) {
@@ -183,8 +184,6 @@ var kinds = []kind{
 	{pk: "OBJECT", sk: "OBJECT", check: checkObject},
 	{pk: "OBJECT", sk: "V#", check: checkVersion},
 	{pk: "OBJECT", sk: "BROWSE"},
-	{pk: "BROWSE"},
-	{pk: "SEARCH"},
 	{pk: "LOCAL", sk: "LOCAL", check: checkLocalID},
 	{pk: "ARK", sk: "ARK"},
 	{pk: "SLOT", check: checkReservation},
@@ -198,10 +197,6 @@ var kinds = []kind{
 	{pk: "OPERATION", sk: "OPERATION", expires: true, check: checkOperation},
 	{pk: "OPERATION", expires: true}, // what an operation refused or found
 	{pk: "ACT", expires: true, check: checkReceipt},
-	{pk: "SHIPPED"}, // which definitions of consumers were installed
-	// The event log, its consumers, and what those keep.
-	{pk: "LOGS"}, {pk: "LOG"}, {pk: "STAGE"}, {pk: "CONSUMERS"}, {pk: "CONSUMER"}, {pk: "PARKED"}, {pk: "PENDING"},
-	{pk: "LEDGER", expires: true}, {pk: "HISTORY"}, {pk: "STATISTICS"}, {pk: "DERIVATIVES"}, {pk: "FILE"},
 }
 
 // kindOf returns the kind of a row.

@@ -70,6 +70,7 @@ func settled(t *testing.T) *world {
 	w.now = w.now.Add(time.Hour)
 	w.Drive() // removes work files
 	w.now = w.now.Add(30 * time.Minute)
+	w.sweep()
 	return w
 }
 

@@ -161,9 +161,10 @@ func (x expiry) remove(ctx context.Context, some []reference) error {
 	if err := x.removeEvents(ctx, some); err != nil {
 		return err
 	}
-	last := some[len(some)-1].seq()
+	last, now := some[len(some)-1].seq(), x.Now().UnixMilli()
 	err := x.Table.Change(ctx, headKey(x.p.Name), x.NewID(), func(u *dynamo.Update) {
-		u.Set("trimmed_seq", last).If("attribute_not_exists(trimmed_seq) OR trimmed_seq < ?", last)
+		u.Set("trimmed_seq", last).Set("trimmed_ms", now)
+		u.If("attribute_not_exists(trimmed_seq) OR trimmed_seq < ?", last)
 	}, &head{})
 	if err != nil && !fault.Is(err, fault.Stale) {
 		return err

@@ -63,6 +63,7 @@ type head struct {
 	Placed     int64  `dynamo:"placed_ms"` // never falls
 	Closed     int64  `dynamo:"closed_count"`
 	Trimmed    int64  `dynamo:"trimmed_seq,omitempty"` // up to it references are in the archive only
+	TrimmedAt  int64  `dynamo:"trimmed_ms,omitempty"`
 }
 
 // split is the row of a log that was split: its present generation.
