@@ -79,6 +79,49 @@ func TestClock(t *testing.T) {
 	b.want("handled", b.handled(), "a.1 b.1 c.1")
 }
 
+// TestStoppedRunDies: the run that tries a stopped cursor again dies, wherever: after its lease the
+// clock wakes the cursor, and it goes on. Nobody else would: the event that it is for was placed
+// long ago.
+func TestStoppedRunDies(t *testing.T) {
+	died := 0
+	for at := 1; ; at++ {
+		b := newBench(t)
+		b.apply(define("c", func(d *consumer.Definition) {
+			d.OnFailure, d.Retries = consumer.Block, consumer.NoRetries
+		}))
+		b.fails["a.1"] = "no title"
+		b.add("maps", "a")
+		b.run("c", "maps")
+		b.want("handled", b.handled(), "")
+		clear(b.fails)
+		b.now = b.now.Add(2 * time.Minute)
+		b.tick("c maps")
+
+		m := newMortal(b, at, true)
+		if _, err := m.runtime.Run(t.Context(), "c", "maps", b.now.Add(time.Minute)); err == nil {
+			break // it needs no more calls
+		}
+		died++
+		for range 10 {
+			b.now = b.now.Add(time.Minute)
+			if err := b.runtime.Tick(t.Context(), b.now.Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			for range b.woken {
+				b.run("c", "maps")
+			}
+			b.woken = nil
+		}
+		b.want(fmt.Sprintf("after a death at call %d: handled", at), b.once(), "a.1")
+		if at == 50 {
+			t.Fatal("it never ends")
+		}
+	}
+	if died < 5 {
+		t.Errorf("it died %d times", died)
+	}
+}
+
 // TestNewsWhileRunning: an event that is placed while a run is at work, after it has read
 // the log, is handled by that run.
 func TestNewsWhileRunning(t *testing.T) {
