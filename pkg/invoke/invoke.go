@@ -10,7 +10,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
@@ -33,8 +35,9 @@ func (f *Functions) Send(ctx context.Context, function string, payload any) erro
 const MaxPayload = 6_000_000
 
 // Call invokes a function with in as JSON, and decodes its answer into out. An error of the
-// kind Unavailable or Denied means that the function cannot be called; one without a kind is the
-// function's own, and says what it said.
+// kind Unavailable or Denied means that the function cannot be called, or that its answer was lost;
+// one without a kind is the function's own, and says what it said, or that it did not answer in time.
+// Then it may still be running.
 func (f *Functions) Call(ctx context.Context, function string, in, out any) error {
 	answer, err := f.invoke(ctx, function, types.InvocationTypeRequestResponse, in)
 	if err != nil {
@@ -49,6 +52,18 @@ func (f *Functions) Call(ctx context.Context, function string, in, out any) erro
 	return nil
 }
 
+// once repeats a call whose answer is waited for only if the function was not called. The SDK by
+// itself would also repeat one whose connection broke while the function runs: it would run twice at
+// the same time.
+type once struct{ aws.Retryer }
+
+// IsErrorRetryable reports whether Lambda refused a call for a moment, or was not reached.
+func (once) IsErrorRetryable(err error) bool {
+	var busy *types.TooManyRequestsException
+	var network *net.OpError
+	return errors.As(err, &busy) || errors.As(err, &network) && network.Op == "dial"
+}
+
 func (f *Functions) invoke(ctx context.Context, function string, how types.InvocationType, payload any) (
 	*lambda.InvokeOutput, error) {
 	data, err := json.Marshal(payload)
@@ -58,7 +73,13 @@ func (f *Functions) invoke(ctx context.Context, function string, how types.Invoc
 	if len(data) > MaxPayload {
 		return nil, fmt.Errorf("the call has %d bytes; Lambda takes %d", len(data), MaxPayload)
 	}
-	out, err := f.Client.Invoke(ctx, &lambda.InvokeInput{FunctionName: &function, InvocationType: how, Payload: data})
+	repeat := func(o *lambda.Options) {
+		if how == types.InvocationTypeRequestResponse {
+			o.Retryer = once{o.Retryer}
+		}
+	}
+	out, err := f.Client.Invoke(ctx, &lambda.InvokeInput{FunctionName: &function, InvocationType: how, Payload: data},
+		repeat)
 	switch {
 	case err == nil:
 		return out, nil
