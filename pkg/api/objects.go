@@ -14,6 +14,7 @@ import (
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
+	"archivist/pkg/inventorycache"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
 )
@@ -114,8 +115,8 @@ func (a *API) stored(ctx context.Context, in VersionInput) (*inventory.Object, *
 // mostKnown is the maximum number of cached inventories.
 const mostKnown = 100
 
-// head returns an object's inventory. It is cached, and read again only if it has changed:
-// for an object of very many files that takes seconds.
+// head returns an object's inventory. It is cached in this process, and read again only if it has
+// changed: for an object of very many files that takes seconds, without a summary.
 func (a *API) head(ctx context.Context, id string) (*ocfl.Stored, error) {
 	a.mu.Lock()
 	known := a.known[id]
@@ -125,7 +126,7 @@ func (a *API) head(ctx context.Context, id string) (*ocfl.Stored, error) {
 			return known, err
 		}
 	}
-	stored, err := a.Root.Head(ctx, id)
+	stored, err := inventorycache.Cache{Root: a.Root, Derived: a.Derived}.Head(ctx, id)
 	if err != nil {
 		return nil, err
 	}

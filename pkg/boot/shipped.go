@@ -9,6 +9,7 @@ import (
 	"archivist/pkg/eventarchive"
 	publisher "archivist/pkg/eventbridge"
 	"archivist/pkg/history"
+	"archivist/pkg/inventorycache"
 	"archivist/pkg/manifest"
 	"archivist/pkg/search"
 	"archivist/pkg/statistics"
@@ -18,7 +19,8 @@ import (
 // one below.
 func shipped() []consumer.Definition {
 	return []consumer.Definition{history.Definition, statistics.Definition, publisher.Definition,
-		search.Definition(), browse.Definition(), eventarchive.Definition, manifest.Definition, derivatives.Definition}
+		search.Definition(), browse.Definition(), eventarchive.Definition, manifest.Definition, derivatives.Definition,
+		inventorycache.Definition}
 }
 
 // handlers are those of the consumers that ship, by name. Each can also be the target of other
@@ -34,7 +36,9 @@ func (s *System) handlers(open OpenIndex) map[string]consumer.Handler {
 		search.Name:       s.searching(open),
 		browse.Name:       s.browse(),
 		eventarchive.Name: eventarchive.Archiver{To: s.events.ArchiveTo},
-		manifest.Name:     manifest.Updater{Root: s.stages.Root, Derived: derived, API: s.stages.API},
+		inventorycache.Name: inventorycache.Cache{Root: s.stages.Root, Derived: derived,
+			Least: inventorycache.Least},
+		manifest.Name: manifest.Updater{Root: s.stages.Root, Derived: derived, API: s.stages.API},
 		derivatives.Name: &derivatives.Maker{Table: t, NewID: newID, Now: s.queue.Now, Inventory: s.stages.Inventory,
 			Root: s.stages.Root, Derived: derived, Limits: derivatives.DefaultLimits,
 			Budget: s.queue.Rules.Timing.Events().Call},

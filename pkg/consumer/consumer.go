@@ -55,7 +55,9 @@ type HandlerFunc func(ctx context.Context, b Batch) ([]Failure, error)
 // Handle calls f.
 func (f HandlerFunc) Handle(ctx context.Context, b Batch) ([]Failure, error) { return f(ctx, b) }
 
-// Order keys: events of one key are handled one after the other, in the order of the log.
+// Order keys: events of one key are handled one after the other, in the order of the log. Parts
+// of a log that was split have no common order: there, the events of a collection are in order
+// within each part.
 const (
 	OrderSubject    = "subject"
 	OrderCollection = "collection"

@@ -93,7 +93,7 @@ func (r Root) Head(ctx context.Context, id string) (*Stored, error) {
 	if read.id != id {
 		return nil, fmt.Errorf("ocfl: the inventory at %s is of %q", Prefix(id), read.id)
 	}
-	s.ID, s.Head, s.Digest, s.etag = read.id, read.head, read.digest, read.ETag
+	s.ID, s.Head, s.Digest, s.etag, s.size = read.id, read.head, read.digest, read.ETag, read.Size
 	return s, nil
 }
 

@@ -32,6 +32,7 @@ type Stored struct {
 	known   map[string][]byte         // content by sha512 that need not be read
 
 	etag     string
+	size     int64 // of the root inventory, in bytes
 	from, to int64 // where the manifest is in the root inventory
 }
 

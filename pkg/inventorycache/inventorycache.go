@@ -1,0 +1,88 @@
+// Package inventorycache keeps summaries of large inventories, so that a process that has just
+// started finds a file of an object without reading an inventory of hundreds of MB.
+//
+// A consumer of events replaces the summary of an object when the object changes:
+//
+//	inventories/{place of the object in the storage root}/summary.json
+//
+// A reader compares the ETag in the summary with that of the inventory, by one request. So what it
+// gets is never out of date, whether the consumer has handled the change or not.
+package inventorycache
+
+import (
+	"context"
+
+	"archivist/pkg/bucket"
+	"archivist/pkg/consumer"
+	"archivist/pkg/fault"
+	"archivist/pkg/ocfl"
+)
+
+// Name of the consumer and of its handler.
+const Name = "cache"
+
+// Definition is the consumer that replaces summaries.
+var Definition = consumer.Definition{
+	Name: Name, Version: 1, Description: "Replaces cached summaries of large inventories.",
+	Filter: "Object+Create|Modify",
+	Target: consumer.Target{Handler: Name},
+	Order:  consumer.OrderSubject, Coalesce: &consumer.Merge{},
+	Start: consumer.StartHorizon,
+}
+
+// Least is the size from which on an inventory has a summary, in bytes: about 1,400 files. Smaller
+// ones are read as fast as a summary.
+const Least = 1 << 20
+
+// Cache is the consumer's handler, and what readers use.
+type Cache struct {
+	Root    ocfl.Root
+	Derived bucket.Bucket
+	Least   int64 // see Least
+}
+
+// Handle replaces the summaries of objects.
+func (c Cache) Handle(ctx context.Context, b consumer.Batch) ([]consumer.Failure, error) {
+	return consumer.Each(ctx, b, nil, func(ctx context.Context, it consumer.Item) error {
+		err := c.replace(ctx, it.Subject.ID)
+		if err != nil && fault.Of(err) == "" {
+			// S3 is to blame, not the object.
+			return fault.New(fault.Unavailable, "inventorycache: %s: %w", it.Subject.ID, err)
+		}
+		return err
+	})
+}
+
+// Key is where the summary of an object is.
+func Key(id string) string { return "inventories/" + ocfl.Prefix(id) + "summary.json" }
+
+// replace replaces the summary of an object. Of two calls at once the later may write the older
+// summary; readers then read the inventory itself.
+func (c Cache) replace(ctx context.Context, id string) error {
+	stored, err := c.Root.Head(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return c.Derived.Delete(ctx, Key(id))
+	}
+	if err != nil || stored.InventoryBytes() < c.Least {
+		return err
+	}
+	text, err := stored.Summary()
+	if err != nil {
+		return err
+	}
+	return c.Derived.Put(ctx, Key(id), text, bucket.Condition{})
+}
+
+// Head is ocfl.Root.Head, from the summary if that is up to date. A cache that cannot be read is
+// like an empty one.
+func (c Cache) Head(ctx context.Context, id string) (*ocfl.Stored, error) {
+	if text, _, err := c.Derived.Read(ctx, Key(id)); err == nil {
+		stored, err := ocfl.ReadSummary(text)
+		if err == nil && stored.ID == id {
+			if same, err := c.Root.Same(ctx, stored); err == nil && same {
+				return stored, nil
+			}
+		}
+	}
+	return c.Root.Head(ctx, id)
+}
