@@ -71,10 +71,16 @@ func preserve(t *testing.T, collection string, src *source, path string) v1.Job 
 // preserveFile is the same for any file.
 func preserveFile(t *testing.T, collection, url string) v1.Job {
 	t.Helper()
+	return preservePayload(t, collection, v1.Payload{URL: url, Type: "file"})
+}
+
+// preservePayload is the same for any payload of one object.
+func preservePayload(t *testing.T, collection string, payload v1.Payload) v1.Job {
+	t.Helper()
 	in := v1.BatchRequest{Collection: collection, Submitter: t.Name(),
-		Payload:  v1.Payload{URL: url, Type: "file"},
+		Payload:  payload,
 		Metadata: &v1.Metadata{What: t.Name()}}
-	b, err := client.Submit(t.Context(), in, fmt.Sprint(url, time.Now().UnixNano()))
+	b, err := client.Submit(t.Context(), in, fmt.Sprint(payload.URL, time.Now().UnixNano()))
 	if err != nil {
 		t.Fatal(err)
 	}
