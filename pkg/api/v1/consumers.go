@@ -44,7 +44,8 @@ type ConsumerDefinition struct {
 	Schedule string `json:"schedule,omitempty" maxLength:"100" example:"rate(1 hour)"`
 	// The IANA time zone of a cron expression. By default UTC.
 	TimeZone string `json:"timeZone,omitempty" maxLength:"100" example:"Europe/Brussels"`
-	// Events with the same subject, or of the same collection, are handled in the order of the log. none: in any order.
+	// Events with the same subject, or of the same collection, are handled in the order of the log; of a log that was
+	// split, those of a collection in the order of each part. none: in any order.
 	Order string `json:"order,omitempty" enum:"subject,collection,none"`
 	// How events of one key are coalesced. Absent: each event is handled alone.
 	Coalesce *ConsumerCoalescing `json:"coalesce,omitempty"`
