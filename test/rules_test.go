@@ -56,6 +56,7 @@ var layers = []struct {
 	{[]string{"pkg/search/searchtest"}, "what every index must do"},
 	{[]string{"pkg/search/embedded"}, "the index is files in a bucket, and a row"},
 	{[]string{"pkg/search/opensearch"}, "the index is one of another service"},
+	{[]string{"pkg/snapshot"}, "what is stored is read from the storage root and rows"},
 	{[]string{"pkg/reindex"}, "rows follow from what stored versions contain"},
 	{[]string{"pkg/provenance"}, "what happened to a version follows from its job, its files and the event log"},
 	{[]string{"pkg/systemfile"}, "system files follow from the job, its description and its files"},

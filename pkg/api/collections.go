@@ -60,7 +60,8 @@ func (a *API) putCollection(ctx context.Context, in *PutProfile) (v1.Collection,
 	}
 	b := in.Body
 	p := collection.Profile{Title: b.Title, Priority: b.Priority, Shoulder: b.Shoulder,
-		RequireDigest: b.RequireDigest, Notify: b.Notification, Suppress: collection.Suppress(b.Suppress)}
+		RequireDigest: b.RequireDigest, Notify: b.Notification, Suppress: collection.Suppress(b.Suppress),
+		Defer: b.Defer}
 	if c := b.Callback; c != nil {
 		p.Callback = collection.Callback{URL: c.URL, Secret: c.Secret, Mode: collection.Mode(c.Mode)}
 	}
@@ -70,7 +71,7 @@ func (a *API) putCollection(ctx context.Context, in *PutProfile) (v1.Collection,
 
 func wireProfile(p collection.Profile) v1.Profile {
 	out := v1.Profile{Title: p.Title, Priority: p.Priority, Shoulder: p.Shoulder, RequireDigest: p.RequireDigest,
-		Notification: p.Notify, Suppress: string(p.Suppress)}
+		Notification: p.Notify, Suppress: string(p.Suppress), Defer: p.Defer}
 	if c := p.Callback; c.URL != "" {
 		out.Callback = &v1.Callback{URL: c.URL, Secret: c.Secret, Mode: string(c.Mode)}
 	}

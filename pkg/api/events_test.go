@@ -16,7 +16,7 @@ import (
 
 // TestEventTypes: the documented types are those in the source.
 func TestEventTypes(t *testing.T) {
-	named := regexp.MustCompile(`"((?:batch|job|object|collection|queue|storage|operation|consumer)\.[a-z]+)"`)
+	named := regexp.MustCompile(`"((?:batch|job|object|collection|queue|storage|operation|consumer)\.[a-z-]+)"`)
 	seen := map[string]bool{}
 	for _, dir := range []string{"queue", "inventory", "collection", "consumer"} {
 		files, err := filepath.Glob("../" + dir + "/*.go")

@@ -40,6 +40,7 @@ import (
 	"archivist/pkg/bucket"
 	"archivist/pkg/cloudwatch"
 	"archivist/pkg/collection"
+	"archivist/pkg/consumer"
 	"archivist/pkg/crash"
 	"archivist/pkg/envelope"
 	"archivist/pkg/event"
@@ -173,7 +174,8 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 		return err
 	}
 	objects := inventory.Store{Table: t}
-	profiles := collection.Store{Table: t, NewID: newID, Plain: cfg.BaseEndpoint != nil}
+	profiles := collection.Store{Table: t, NewID: newID, Plain: cfg.BaseEndpoint != nil,
+		Consumer: (&consumer.Store{Table: t}).Exists}
 	s.stages = &stage.Stages{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root,
 		Work: workspace.Store{Bucket: work}, Fetch: s.fetcher(guard),
 		Now: time.Now, Draw: identity.Draw, NAAN: s.env(EnvNAAN), Shoulder: s.env(EnvShoulder), Version: version(),

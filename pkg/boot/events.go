@@ -10,6 +10,7 @@ import (
 	"archivist/pkg/consumer"
 	"archivist/pkg/eventlog"
 	"archivist/pkg/lambda"
+	"archivist/pkg/snapshot"
 	"archivist/pkg/target"
 )
 
@@ -50,7 +51,10 @@ func (s *System) consumers(handlers map[string]consumer.Handler) *consumer.Runti
 	times := s.queue.Rules.Timing.Events()
 	calls := &target.Caller{Functions: s.functions, Queues: s.sqs, Allowed: s.targets(), Limit: times.Call}
 	return &consumer.Runtime{Store: s.consumerStore(), Handlers: handlers, Call: calls.Call, Wake: s.wakeConsumer,
-		Metric: s.consumerMetric, Grace: times.Lease - times.ConsumerBudget}
+		Metric: s.consumerMetric, Grace: times.Lease - times.ConsumerBudget,
+		Deferred: s.stages.Collections.Deferred,
+		State: snapshot.Reader{Root: s.stages.Root, Inventory: s.stages.Inventory, Collections: s.stages.Collections,
+			Log: s.events}}
 }
 
 // targets are what consumers may call: ARNs of functions and URLs of queues.

@@ -38,6 +38,10 @@ type Profile struct {
 
 	Suppress Suppress `dynamo:"suppress,omitempty" json:"suppress,omitempty"`
 	Callback Callback `dynamo:"callback,omitempty" json:"callback"`
+
+	// Defer are the consumers of events that do not handle the collection's for now, e.g. during
+	// a bulk load. Its events wait in the log, and are handled once a consumer is not named.
+	Defer []string `dynamo:"deferred_consumers,omitempty" json:"defer,omitempty"`
 }
 
 // Suppress says which mails are not sent.
@@ -89,6 +93,8 @@ type Store struct {
 	NewID func() string
 	// Plain allows callbacks to servers without TLS: on a local stack only.
 	Plain bool
+	// Consumer returns an error if there is no consumer of that name. nil: none can be deferred.
+	Consumer func(ctx context.Context, name string) error
 }
 
 // Profile reads a collection's profile; known says whether it has one of its own.
@@ -105,6 +111,9 @@ func (s Store) Profile(ctx context.Context, name string) (p Profile, known bool,
 // nothing.
 func (s Store) Put(ctx context.Context, name string, p Profile, actor string, now int64) error {
 	if err := s.check(name, p); err != nil {
+		return err
+	}
+	if err := s.checkDeferred(ctx, p.Defer); err != nil {
 		return err
 	}
 	if p.Callback.URL != "" && p.Callback.Mode == "" {
@@ -191,6 +200,37 @@ func (s Store) check(name string, p Profile) error {
 		}
 	}
 	return s.checkCallback(p.Callback)
+}
+
+// maxDeferred is how many consumers a profile can defer: each run reads the profile.
+const maxDeferred = 50
+
+// checkDeferred refuses names that no consumer has.
+func (s Store) checkDeferred(ctx context.Context, names []string) error {
+	switch {
+	case len(names) == 0:
+		return nil
+	case len(names) > maxDeferred:
+		return fault.New(fault.Invalid, "defer: %d consumers; at most %d are accepted", len(names), maxDeferred)
+	case s.Consumer == nil:
+		return fault.New(fault.Invalid, "defer: consumers cannot be deferred here")
+	}
+	for _, name := range names {
+		err := s.Consumer(ctx, name)
+		if fault.Is(err, fault.NotFound) {
+			return fault.New(fault.Invalid, "defer: %w; archivist consumer list shows all", err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Deferred are the consumers that do not handle a collection's events for now.
+func (s Store) Deferred(ctx context.Context, name string) ([]string, error) {
+	p, _, err := s.Profile(ctx, name)
+	return p.Defer, err
 }
 
 func (s Store) checkCallback(c Callback) error {

@@ -236,7 +236,7 @@ func (s *Store) moveCursors(ctx context.Context, name string, to reset) error {
 // runnable reads a consumer that may run now; nil if it is missing, paused or being reset.
 func (s *Store) runnable(ctx context.Context, name string) (*Consumer, error) {
 	r, err := s.row(ctx, name)
-	if fault.Is(err, fault.NotFound) || err == nil && (r.State != active || len(r.Resets) > 0) {
+	if fault.Is(err, fault.NotFound) || err == nil && (r.State != active || len(r.Resets) > 0 || r.Rebuild != "") {
 		return nil, nil
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package consumer_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ type memory struct {
 	partitions []envelope.Partition
 	events     map[string][]envelope.Event
 	reads      int
+	broken     int // so many reads fail
 }
 
 func (m *memory) Partitions(context.Context) ([]envelope.Partition, error) {
@@ -55,6 +57,10 @@ func (m *memory) Read(_ context.Context, partition string, after int64, limit in
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reads++
+	if m.broken > 0 {
+		m.broken--
+		return nil, errors.New("the log cannot be read")
+	}
 	var page []envelope.Event
 	for _, e := range m.events[partition] {
 		if e.Seq > after && len(page) < limit {
@@ -108,7 +114,7 @@ func newBench(t *testing.T) *bench {
 		fails: map[string]string{}, versions: map[string]int64{}}
 	b.store = b.storeOn(tabletest.Table(b.fake))
 	handlers := map[string]consumer.Handler{"note": consumer.HandlerFunc(b.note)}
-	b.store.Handlers = consumer.Names(handlers)
+	b.store.Handlers, b.store.Shadows = consumer.Names(handlers), consumer.Names(handlers)
 	b.runtime = &consumer.Runtime{Store: b.store, Handlers: handlers,
 		Wake: func(_ context.Context, c, p string) error {
 			b.woken = append(b.woken, c+" "+p)

@@ -101,6 +101,7 @@ func (n *run) callAll(ctx context.Context, all []*unit, until time.Time) (o outc
 	// Calls end before the lease, so that what they came to can be written.
 	ctx, cancel := context.WithTimeout(ctx, until.Sub(n.now())+n.r.grace()/2)
 	defer cancel()
+	n.called = true
 	lanes := n.lanes(all)
 	if len(lanes) == 1 {
 		return n.lane(ctx, lanes[0], until)
@@ -254,7 +255,7 @@ func cannotCall(err error) bool {
 
 // callOnce makes one call. reasons are those of the events that failed, by their ids.
 func (n *run) callOnce(ctx context.Context, units []*unit) (reasons map[string]string, err error) {
-	b := Batch{Consumer: n.c.Name, Version: n.c.Version}
+	b := n.batch()
 	known := map[string]string{} // ids of events, with that of the item
 	for _, u := range units {
 		b.Events = append(b.Events, u.item)

@@ -33,9 +33,17 @@ type cursor struct {
 
 	Tried []tried `dynamo:"tried,omitempty"` // of the events after it, those that failed when the time was over
 
-	Begin  int64   `dynamo:"begin_seq,omitempty"` // it started after this one
-	Reset  string  `dynamo:"reset_id,omitempty"`  // the last that moved it
-	Skips  []span  `dynamo:"skips,omitempty"`     // the newest
+	Begin int64  `dynamo:"begin_seq,omitempty"` // it started after this one
+	Reset string `dynamo:"reset_id,omitempty"`  // the last that moved it
+	Skips []span `dynamo:"skips,omitempty"`     // the newest
+	Last  int64  `dynamo:"last_seq,omitempty"`  // of a replay, the event with which it ends
+	Page  string `dynamo:"page_key,omitempty"`  // of a rebuild, the place in what is stored
+	Done  bool   `dynamo:"page_done,omitempty"` // of a rebuild: it has come to the end
+
+	// Of a replay, how many of its steps are begun again, after they have called the target: the
+	// events of a step may be handled twice.
+	Repeats int64 `dynamo:"repeats,omitempty"`
+
 	Stop   *Stop   `dynamo:"stop_why,omitempty"`
 	Orders []order `dynamo:"orders,omitempty"`
 }

@@ -61,6 +61,38 @@ func (r *Runtime) drainOnce(ctx context.Context) (busy bool, err error) {
 			busy = busy || did
 		}
 	}
+	did, err := r.drainReplays(ctx)
+	return busy || did, err
+}
+
+// drainReplays runs all replays, and reports whether any did something.
+func (r *Runtime) drainReplays(ctx context.Context) (busy bool, err error) {
+	open, err := r.Store.openReplays(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, p := range open {
+		if err := r.advance(ctx, p.ID); err != nil {
+			return false, err
+		}
+		cursors, err := r.Store.cursors(ctx, p.run())
+		if err != nil {
+			return false, err
+		}
+		for _, cur := range cursors {
+			if cur.finished() || cur.Stop != nil && cur.Due > r.now().UnixMilli() {
+				continue
+			}
+			if _, err := r.Run(ctx, p.run(), cur.partition(), r.now().Add(drainRun)); err != nil {
+				return false, err
+			}
+			after, err := r.Store.cursor(ctx, p.run(), cur.partition())
+			if err != nil {
+				return false, err
+			}
+			busy = busy || after.Rev != cur.Rev
+		}
+	}
 	return busy, nil
 }
 

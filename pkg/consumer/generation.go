@@ -31,7 +31,7 @@ func (n *run) turn(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if cur.Seq < p.Head || cur.Pending > 0 {
+		if n.isBehind(cur, p) {
 			behind = append(behind, p.Name)
 		}
 		if cur.Parked > 0 {
@@ -50,8 +50,20 @@ func (n *run) turn(ctx context.Context) (bool, error) {
 	return false, err
 }
 
+// isBehind reports whether there is more to do in a partition. A replay has cursors only where
+// it has something to do.
+func (n *run) isBehind(cur cursor, p envelope.Partition) bool {
+	if n.replay != nil {
+		return cur.Last > 0 && !cur.finished()
+	}
+	return cur.Seq < p.Head || cur.Pending > 0
+}
+
 // follow wakes the partitions of the next generation, when this one is finished.
 func (n *run) follow(ctx context.Context) error {
+	if n.replay != nil {
+		return n.r.advance(ctx, n.replay.ID)
+	}
 	if !n.part.Closed || n.cur.Seq < n.part.Head || n.cur.Pending > 0 {
 		return nil
 	}

@@ -24,6 +24,9 @@ type run struct {
 
 	rows []parkedRow // those of the partition, while parked events are redriven; nil: not read
 
+	replay *repetition // nil: it handles new events
+	called bool        // the target was called since the cursor moved
+
 	earlier []string // partitions of earlier generations of the log in which events are parked
 }
 
@@ -62,26 +65,26 @@ func (r *Runtime) Run(ctx context.Context, consumer, partition string, until tim
 // begin takes the lease of a cursor. It returns nil if there is nothing to be done by
 // this run.
 func (r *Runtime) begin(ctx context.Context, consumer, partition string, until time.Time) (*run, error) {
-	c, err := r.Store.runnable(ctx, consumer)
+	c, replay, err := r.runnable(ctx, consumer)
 	if c == nil || err != nil {
 		return nil, err
 	}
-	n := &run{r: r, c: *c, until: until, holder: r.Store.NewID()}
+	n := &run{r: r, c: *c, until: until, holder: r.Store.NewID(), replay: replay}
 	taken, err := n.take(ctx, partition)
 	if !taken || err != nil {
 		return nil, err
 	}
 	// It may have been deleted meanwhile: nobody removes the lease that was taken after that.
-	c, err = r.Store.runnable(ctx, consumer)
+	c, n.replay, err = r.runnable(ctx, consumer)
 	if c == nil || err != nil {
 		return nil, errors.Join(err, n.leave(ctx))
 	}
 	n.c = *c
-	if n.filter, err = r.filter(c.Filter); err != nil {
+	if err = n.compile(); err != nil {
 		return nil, errors.Join(err, n.leave(ctx))
 	}
 	// The head is read under the lease: what is placed afterwards sets the flag.
-	n.part, err = r.Store.Log.Partition(ctx, partition)
+	n.part, err = n.partition(ctx, partition)
 	if err != nil {
 		return nil, errors.Join(err, n.giveUp(ctx, err))
 	}
@@ -90,6 +93,13 @@ func (r *Runtime) begin(ctx context.Context, consumer, partition string, until t
 	}
 	if n.cur.Epoch != n.part.Epoch {
 		return nil, n.oldEpoch(ctx)
+	}
+	deferred, err := n.postpone(ctx)
+	if err != nil {
+		return nil, errors.Join(err, n.giveUp(ctx, err))
+	}
+	if deferred {
+		return nil, nil
 	}
 	return n, nil
 }
@@ -104,8 +114,11 @@ func (n *run) take(ctx context.Context, partition string) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if cur.Live(n.r.now()) || cur.resting(n.r.now()) {
+		if cur.Live(n.r.now()) || cur.resting(n.r.now()) || n.replay != nil && cur.Rev == 0 {
 			return false, nil
+		}
+		if cur.Holder != "" { // that run died
+			n.repeats(&cur)
 		}
 		cur.Take(n.holder, n.r.now(), n.until.Sub(n.r.now())+n.r.grace())
 		cur.Woken, cur.Due = 0, 0
@@ -160,7 +173,7 @@ func (n *run) work(ctx context.Context) (more bool, err error) {
 		if what == released {
 			return false, n.follow(ctx)
 		}
-		c, err := n.r.Store.runnable(ctx, n.c.Name)
+		c, _, err := n.r.runnable(ctx, n.c.Name)
 		if err != nil {
 			return false, errors.Join(err, n.giveUp(ctx, err))
 		}
@@ -187,6 +200,9 @@ func (n *run) step(ctx context.Context) (next, error) {
 	}
 	if n.cur.Files != nil {
 		return n.files(ctx)
+	}
+	if n.replay != nil && n.replay.Rebuild {
+		return n.snapshots(ctx)
 	}
 	return n.window(ctx)
 }
@@ -220,7 +236,7 @@ func (n *run) move(ctx context.Context, then after, compose func(tx *table.Tx, c
 		cur.put(tx)
 		err := tx.Commit(ctx)
 		if err == nil {
-			n.cur = cur
+			n.cur, n.called = cur, false
 			return then.next(), nil
 		}
 		if !fault.Is(err, fault.Stale) {
@@ -266,7 +282,13 @@ func (n *run) giveUp(ctx context.Context, cause error) error {
 	if errors.Is(cause, errLost) {
 		return nil
 	}
-	_, err := n.move(ctx, leave, func(_ *table.Tx, c *cursor) { c.Woken = n.now().UnixMilli() })
+	called := n.called
+	_, err := n.move(ctx, leave, func(_ *table.Tx, c *cursor) {
+		c.Woken = n.now().UnixMilli()
+		if called {
+			n.repeats(c)
+		}
+	})
 	if errors.Is(err, errLost) {
 		return nil
 	}

@@ -32,6 +32,13 @@ type Runtime struct {
 	// Metric puts a number; see the names of metrics.
 	Metric func(name string, value float64)
 
+	// Deferred names the consumers that do not handle the events of a collection's log for now;
+	// nil: all do.
+	Deferred func(ctx context.Context, log string) ([]string, error)
+
+	// State is what a rebuild reads; nil: there are no rebuilds here.
+	State State
+
 	// Grace is how long a lease lasts after the end of a run's time: a call of a target that
 	// began before must have ended. 0: a minute.
 	Grace time.Duration

@@ -37,6 +37,9 @@ type Store struct {
 
 	// Files lists the files of a version, for filters that name File.
 	Files envelope.Lister
+
+	// Shadows are the handlers that can build something else for a shadow; functions and queues can.
+	Shadows []string
 }
 
 // By says who makes a change, and why.
@@ -78,8 +81,9 @@ type row struct {
 	Created int64  `dynamo:"created_ms"`
 	Changed int64  `dynamo:"changed_ms"`
 
-	Requests []string `dynamo:"requests,omitempty"` // the newest that changed something
-	Resets   []reset  `dynamo:"resets,omitempty"`   // that are being made
+	Requests []string `dynamo:"requests,omitempty"`   // the newest that changed something
+	Resets   []reset  `dynamo:"resets,omitempty"`     // that are being made
+	Rebuild  string   `dynamo:"rebuild_id,omitempty"` // the replay that must end before it runs
 }
 
 const registry = "CONSUMERS"
@@ -286,6 +290,10 @@ type change struct {
 	Partition  string      `json:"partition,omitempty"`
 	To         string      `json:"to,omitempty"`        // of a reset or skip
 	Selection  string      `json:"selection,omitempty"` // of parked events
+	Replay     string      `json:"replay,omitempty"`    // the id of one
+	Into       string      `json:"into,omitempty"`
+	Range      *Range      `json:"range,omitempty"`
+	Failed     int64       `json:"failed,omitempty"` // of the events of a replay
 }
 
 // save writes a consumer's row with its definition and the event.

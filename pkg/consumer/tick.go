@@ -39,6 +39,7 @@ func (r *Runtime) Tick(ctx context.Context, until time.Time) error {
 			errs = append(errs, r.tick(ctx, row, partitions, &all))
 		}
 	}
+	errs = append(errs, r.advanceReplays(ctx, until))
 	r.metric(MetricLag, float64(all.lag))
 	r.metric(MetricParked, float64(all.parked))
 	r.metric(MetricStopped, float64(all.stopped))
@@ -64,7 +65,7 @@ func (r *Runtime) tick(ctx context.Context, row *row, partitions []envelope.Part
 		return err
 	}
 	var errs []error
-	if !c.Paused {
+	if !c.Paused && row.Rebuild == "" {
 		errs = append(errs, r.wakeDue(ctx, c, partitions, at, idleWait))
 	}
 	if !c.Paused && c.Mode == Scheduled {
@@ -80,7 +81,7 @@ func (r *Runtime) measure(ctx context.Context, c Consumer, partitions []envelope
 	for _, p := range partitions {
 		cur := at[p.Name]
 		all.parked += cur.Parked
-		if c.Paused {
+		if c.Paused || cur.deferred() {
 			continue
 		}
 		if cur.Stop != nil {

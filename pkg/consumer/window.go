@@ -21,8 +21,13 @@ const MaxParked = 1000
 func (n *run) window(ctx context.Context) (next, error) {
 	after := max(n.cur.Seq, n.part.Horizon-1) // events before the horizon are not kept
 	facts, err := n.r.Store.Log.Read(ctx, n.part.Name, after, n.c.Window)
-	if err != nil || len(facts) == 0 {
-		return idle, err
+	if err != nil {
+		return again, err
+	}
+	facts = n.cur.within(facts)
+	if len(facts) == 0 {
+		n.cur.Seq = max(n.cur.Seq, n.cur.Last) // the last events of a replay may have expired
+		return idle, nil
 	}
 	w := n.pick(facts)
 	if len(w.picked) == 0 && !n.cur.position().before(w.end) {
@@ -66,6 +71,7 @@ type window struct {
 	waiting []*pendingRow // keys that wait until they are quiet
 	crowded *pendingRow   // it can have no more events, and must be handled first
 	stop    *Stop
+	partly  bool // some events were not tried, perhaps before others that were handled
 }
 
 // pick selects events, as many as can be parked in one transaction.
@@ -73,7 +79,7 @@ func (n *run) pick(facts []envelope.Event) *window {
 	w := &window{n: n, end: n.cur.position()}
 	room := w.room()
 	for _, e := range facts {
-		skip := decide(n.c, n.filter, e, n.cur.From)
+		skip := n.decide(e)
 		var all []seen
 		if skip == "" {
 			all = show(n.filter, e)
@@ -149,12 +155,17 @@ func (n *run) handle(ctx context.Context, w *window) error {
 			return err
 		}
 	}
-	units := n.units(free)
-	for _, u := range units {
-		u.tries = n.cur.tries(u.first())
-	}
-	w.settle(n.callAll(ctx, units, n.until))
+	w.call(ctx, free)
 	return nil
+}
+
+// call calls the target with events that have their payload.
+func (w *window) call(ctx context.Context, events []seen) {
+	units := w.n.units(events)
+	for _, u := range units {
+		u.tries = w.n.cur.tries(u.first())
+	}
+	w.settle(w.n.callAll(ctx, units, w.n.until))
 }
 
 // units are events as they are handled: each alone, or those of a key as one.
@@ -183,6 +194,7 @@ func (n *run) units(events []seen) []*unit {
 // settle takes over what the calls came to. The cursor stays before an event that could not
 // be tried, and before one that blocks.
 func (w *window) settle(o outcome) {
+	w.partly = len(o.undone) > 0
 	for _, u := range o.undone {
 		w.back(u)
 		if u.tries > 0 {
@@ -223,6 +235,9 @@ func (v verdict) about() string {
 func (w *window) compose(tx *table.Tx, c *cursor) {
 	c.Seq, c.Files, c.Tried = w.end.seq, w.end.files, w.tried
 	c.halt(w.stop, w.n.now())
+	if w.partly {
+		w.n.repeats(c)
+	}
 	w.n.park(tx, c, w.failed, w.end)
 	for _, p := range w.waiting {
 		if p.Rev == 0 {

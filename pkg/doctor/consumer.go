@@ -2,11 +2,13 @@ package doctor
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/guregu/dynamo/v2"
 
+	"archivist/pkg/consumer"
 	"archivist/pkg/event"
 	"archivist/pkg/lease"
 	"archivist/pkg/table"
@@ -51,6 +53,9 @@ func checkCursor(ctx context.Context, x *rowCheck) error {
 		return nil
 	}
 	name, partition := strings.TrimPrefix(x.PK, "CONSUMER#"), strings.TrimPrefix(x.SK, "CURSOR#")
+	if replay, is := replayOf(name); is {
+		return x.ofReplay(ctx, replay)
+	}
 	var head logHead
 	if _, err := x.read(ctx, headKey(partition), &head); err != nil {
 		return err
@@ -74,6 +79,36 @@ func checkCursor(ctx context.Context, x *rowCheck) error {
 		x.add("overdue", "archivist consumer show "+name, nil, "it was woken at %d, and has not run", cur.Woken)
 	}
 	return x.counts(ctx, &cur, name+"#"+partition)
+}
+
+// replayOf is the id of the replay that keeps rows under a name: that of its consumer, and its id.
+func replayOf(name string) (id string, is bool) {
+	_, id, is = strings.Cut(name, "~")
+	return id, is
+}
+
+// ofReplay checks that the replay that has the row has not ended: its end removes its rows.
+func (x *rowCheck) ofReplay(ctx context.Context, id string) error {
+	var row struct {
+		table.Head
+		Text string `dynamo:"replay_json"`
+	}
+	found, err := x.read(ctx, table.Key{PK: "REPLAY#" + id, SK: "REPLAY"}, &row)
+	if err != nil {
+		return err
+	}
+	var p consumer.Replay
+	if found {
+		if err := json.Unmarshal([]byte(row.Text), &p); err != nil {
+			return err
+		}
+	}
+	if found && (p.State != consumer.ReplayDone || !x.late(p.Ended, "")) {
+		return nil
+	}
+	x.add("replay-ended", "archivist doctor --repair", x.orphan(consumerInfo{deleted: true}), "the replay %s has "+
+		"ended, and this row of it was not removed", id)
+	return nil
 }
 
 // orphan removes the row, if its consumer was deleted: then nobody needs it. Of a consumer whose
@@ -179,6 +214,9 @@ func (x *rowCheck) moves(to table.Head) func(context.Context) error {
 func (x *rowCheck) keeps(ctx context.Context, row *kept) (name string, err error) {
 	_, rest, _ := strings.Cut(x.PK, "#")
 	name, partition, _ := strings.Cut(rest, "#")
+	if replay, is := replayOf(name); is {
+		return name, x.ofReplay(ctx, replay)
+	}
 	all, err := x.consumers(ctx)
 	if err != nil {
 		return name, err

@@ -29,6 +29,7 @@ var logKinds = []kind{
 	{pk: "SHIPPED"}, // which definitions of consumers were installed
 	{pk: "PARKED", check: checkParked},
 	{pk: "PENDING", check: checkPending},
+	{pk: "REPLAY", sk: "REPLAY", expires: true},
 	{pk: "LEDGER", expires: true},
 	{pk: "SEARCH"},
 	{pk: "BROWSE"},

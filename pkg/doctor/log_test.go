@@ -191,6 +191,15 @@ var ofLog = []damage{
 		w.set(key("CONSUMERS", "parks"), "consumer_state", str("deleted"))
 		w.advance(30 * time.Minute)
 	}, orphans, true},
+	{"rows of a replay that has ended", func(w *world) {
+		w.insert(key("CONSUMER#parks~r", "CURSOR#bench"), "seq", num(3))
+		w.insert(key("REPLAY#r", "REPLAY"), "replay_json", str(`{"state":"done","ended":1}`))
+		w.insert(key("PARKED#parks~r#bench", "k"), "why", str("it is broken"))
+		w.insert(key("CONSUMER#parks~gone", "CURSOR#bench"), "seq", num(3))
+		w.insert(key("CONSUMER#parks~runs", "CURSOR#bench"), "seq", num(3))
+		w.insert(key("REPLAY#runs", "REPLAY"), "replay_json", str(`{"state":"running"}`))
+	}, found("replay-ended", key("CONSUMER#parks~r", "CURSOR#bench"), "replay-ended",
+		key("PARKED#parks~r#bench", "k"), "replay-ended", key("CONSUMER#parks~gone", "CURSOR#bench")), true},
 	{"a cursor of a consumer that is being made", func(w *world) {
 		w.insert(key("CONSUMER#new", "CURSOR#bench"), "seq", num(3), "moved_ms", num(w.now.UnixMilli()))
 		w.change("Four", w.now.Add(-24*time.Hour)) // the only finding

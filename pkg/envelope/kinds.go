@@ -11,6 +11,10 @@ const (
 	Ephemeral = "ephemeral"
 )
 
+// Snapshot is the type of events that say how something is now. They are made when a consumer
+// is rebuilt, and are never stored.
+const Snapshot = "snapshot"
+
 // Kind is what all events of one type have in common.
 type Kind struct {
 	Type    string // dotted, e.g. "job.state"
@@ -74,6 +78,10 @@ var Kinds = []Kind{
 	{"consumer.redriven", "Consumer", Modify, "", Permanent, true, 1},
 	{"consumer.discarded", "Consumer", Modify, "", Permanent, true, 1},
 	{"consumer.deleted", "Consumer", Delete, "", Permanent, true, 1},
+	{"consumer.replayed", "Consumer", Modify, "", Permanent, true, 1},
+	{"consumer.rebuilt", "Consumer", Modify, "", Permanent, true, 1},
+	{"consumer.replay-done", "Consumer", Modify, "", Permanent, true, 1},
+	{"consumer.replay-cancelled", "Consumer", Modify, "", Permanent, true, 1},
 }
 
 var kinds = func() map[string]Kind {

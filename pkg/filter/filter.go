@@ -35,7 +35,10 @@ import (
 )
 
 // Filter is a compiled filter. Compile makes it.
-type Filter struct{ clauses []clause }
+type Filter struct {
+	clauses []clause
+	also    *Filter // it must select the event, too; nil: there is none
+}
 
 // clause selects by subject type and action, and by all of its terms.
 type clause struct {
@@ -58,7 +61,7 @@ type value struct {
 
 // Match reports whether the filter selects the event. It looks at the event's facts only.
 func (f *Filter) Match(e envelope.Event) bool {
-	return slices.ContainsFunc(f.clauses, func(c clause) bool {
+	return (f.also == nil || f.also.Match(e)) && slices.ContainsFunc(f.clauses, func(c clause) bool {
 		return among(c.actions, e.Action) && c.holds(e)
 	})
 }
@@ -70,10 +73,12 @@ func (f *Filter) SelectsFiles(e envelope.Event) bool {
 		return false
 	}
 	file, _ := envelope.PresentFile(e, 1, envelope.File{}) // an empty file can be encoded
-	return slices.ContainsFunc(f.clauses, func(c clause) bool {
-		return slices.Contains(c.subjects, file.Subject.Type) && among(c.actions, file.Action) &&
+	may := func(c clause) bool {
+		return among(c.subjects, file.Subject.Type) && among(c.actions, file.Action) &&
 			!slices.ContainsFunc(c.terms, func(t term) bool { return !t.mayHold(file) })
-	})
+	}
+	return (f.also == nil || slices.ContainsFunc(f.also.clauses, may)) &&
+		slices.ContainsFunc(f.clauses, func(c clause) bool { return c.subjects != nil && may(c) })
 }
 
 // mayHold reports whether the term may hold for a file whose id is only known to begin with that of e.
@@ -84,6 +89,24 @@ func (t term) mayHold(e envelope.Event) bool {
 	return t.not || slices.ContainsFunc(t.values, func(v value) bool {
 		return strings.HasPrefix(v.text, e.Subject.ID) || v.prefix && strings.HasPrefix(e.Subject.ID, v.text)
 	})
+}
+
+// Names reports whether a clause names that type of subject, other than by All.
+func (f *Filter) Names(subject string) bool {
+	return slices.ContainsFunc(f.clauses, func(c clause) bool { return slices.Contains(c.subjects, subject) })
+}
+
+// And is a filter that selects what both do.
+func (f *Filter) And(other *Filter) *Filter {
+	both := *f
+	both.also = other
+	return &both
+}
+
+// MatchState is Match for an event that says how something is now, not what was done to it:
+// the filter selects it whatever actions it names.
+func (f *Filter) MatchState(e envelope.Event) bool {
+	return slices.ContainsFunc(f.clauses, func(c clause) bool { return c.holds(e) })
 }
 
 // holds reports whether the clause selects the event, whatever its action is.

@@ -204,3 +204,35 @@ func TestSelectsFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestAnd: two filters as one select what both do, files too.
+func TestAnd(t *testing.T) {
+	version := envelope.Event{Subject: envelope.Ref{Type: "Version", ID: "ark:/99999/fk4x/v1"}, Type: "version.create",
+		Action: "create", Detail: []byte(`{"fileList":{"key":"k"}}`)}
+	for _, c := range []struct {
+		one, also     string
+		matches, file bool
+	}{
+		{"All+All", "Object+All", true, false},
+		{"All+All", "Job+All", false, false},
+		{"Job+All", "Object+All", false, false},
+		{"File+All", "All+All", false, true},
+		{"File+All", "Version+All", false, false},
+		{"File+All", "All+All{id=ark:/99999/fk4x*}", false, true},
+		{"File+All", "All+All{id=ark:/99999/fk4y*}", false, false},
+		{"All+All", "File+All", false, false},
+	} {
+		one, err := filter.Compile(c.one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		also, err := filter.Compile(c.also)
+		if err != nil {
+			t.Fatal(err)
+		}
+		both := one.And(also)
+		if both.Match(sample) != c.matches || both.SelectsFiles(version) != c.file {
+			t.Errorf("%s and %s: %v, files %v", c.one, c.also, both.Match(sample), both.SelectsFiles(version))
+		}
+	}
+}

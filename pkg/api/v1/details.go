@@ -46,6 +46,10 @@ const (
 	EventConsumerRedriven  = "consumer.redriven"
 	EventConsumerDiscarded = "consumer.discarded"
 	EventConsumerDeleted   = "consumer.deleted"
+	EventConsumerReplayed  = "consumer.replayed"
+	EventConsumerRebuilt   = "consumer.rebuilt"
+	EventReplayCancelled   = "consumer.replay-cancelled"
+	EventReplayDone        = "consumer.replay-done"
 )
 
 // EventTypes are the types of events.
@@ -58,7 +62,8 @@ var EventTypes = []string{EventBatchState, EventBatchCancelled, EventBatchMail, 
 	EventOperationStarted, EventOperationDone, EventOperationStopped, EventOperationContinue,
 	EventOperationRepaired, EventConsumerCreated, EventConsumerChanged, EventConsumerPaused,
 	EventConsumerResumed, EventConsumerSkipped, EventConsumerReset, EventConsumerRedriven,
-	EventConsumerDiscarded, EventConsumerDeleted}
+	EventConsumerDiscarded, EventConsumerDeleted, EventConsumerReplayed, EventConsumerRebuilt,
+	EventReplayCancelled, EventReplayDone}
 
 // Waits are the kinds of things that a batch or a job can wait for.
 var Waits = []string{"nothing", "person", "turn", "lock", "slot", "space", "start", "worker", "source", "jobs",

@@ -416,6 +416,10 @@ type Profile struct {
 	// Which mails are suppressed. none: all mails are sent. partial: the notice that a batch is
 	// queued is not sent. full: no mail is sent.
 	Suppress string `json:"suppress,omitempty" enum:"none,partial,full"`
+
+	// Consumers of events that do not handle the collection's events for now, e.g. during a bulk
+	// load. The events wait, and are handled within five minutes once a consumer is not named.
+	Defer []string `json:"defer,omitempty" maxItems:"50" example:"[\"search\"]"`
 	// A request to the depositor's server for each preserved job.
 	Callback *Callback `json:"callback,omitempty"`
 }

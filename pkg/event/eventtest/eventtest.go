@@ -85,11 +85,13 @@ func strict(doc any, own bool) any {
 	return doc
 }
 
+const remedy = "if the event is right, write the schemas with: go test ./events -run TestSchemas$ -update"
+
 // Check returns why the event is not as the schema of its type says.
 func (s Schemas) Check(e envelope.Event) error {
 	schema, ok := s[e.Type]
 	if !ok {
-		return fmt.Errorf("events/types has no schema of %s; go test ./events -update writes it", e.Type)
+		return fmt.Errorf("events/types has no schema of %s: %s", e.Type, remedy)
 	}
 	data, err := json.Marshal(e)
 	if err != nil {
@@ -100,7 +102,7 @@ func (s Schemas) Check(e envelope.Event) error {
 		return err
 	}
 	if err := schema.Validate(doc); err != nil {
-		return fmt.Errorf("%w\nof %s", err, data)
+		return fmt.Errorf("%w\nof %s\n%s", err, data, remedy)
 	}
 	return nil
 }

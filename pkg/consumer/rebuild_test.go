@@ -1,0 +1,166 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"archivist/pkg/consumer"
+	"archivist/pkg/envelope"
+	"archivist/pkg/fault"
+)
+
+// state is an archive of objects, of each of which there is a snapshot, and one of a version.
+type state struct {
+	objects []string
+	pages   int
+	fails   int // so many reads
+}
+
+func (s *state) Snapshots(_ context.Context, part, parts int, cursor string, _ int) (events []envelope.Event,
+	next string, err error) {
+	s.pages++
+	if s.fails > 0 {
+		s.fails--
+		return nil, "", errors.New("S3 is down")
+	}
+	last := ""
+	for i, ark := range s.objects {
+		if i%parts != part || ark <= cursor {
+			continue
+		}
+		if len(events) > 0 {
+			return events, last, nil
+		}
+		last = ark
+		for kind, id := range map[string]string{"Object": ark, "Version": ark + "/v1"} {
+			events = append(events, envelope.Event{ID: kind + "/" + ark, Subject: envelope.Ref{Type: kind, ID: id},
+				Type: strings.ToLower(kind) + ".snapshot", Action: envelope.Create, Outcome: "success"})
+		}
+	}
+	return events, "", nil
+}
+
+// TestRebuild: a consumer gets a snapshot of what is stored, whatever actions its filter
+// names, then the events that were placed from the beginning of the rebuild on. It does not
+// run before.
+func TestRebuild(t *testing.T) {
+	b := newBench(t)
+	s := &state{}
+	for i := range 40 {
+		s.objects = append(s.objects, fmt.Sprintf("o%02d", i))
+	}
+	b.runtime.State = s
+	b.apply(define("c", func(d *consumer.Definition) { d.Filter = "Object+Delete:Job+All" }))
+	b.add("maps", "old")
+	p, err := b.store.Rebuild(t.Context(), "c", "", bob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.add("maps", "new")
+	b.run("c", "maps")
+	b.want("handled before the rebuild", b.handled(), "")
+	b.settle()
+	b.now = b.now.Add(10 * time.Minute)
+	b.settle()
+	b.show(p.ID)
+	var got []string
+	for _, e := range b.got {
+		got = append(got, e.Subject.ID)
+	}
+	if last := got[len(got)-1]; last != "new" {
+		t.Errorf("the last is %s", last)
+	}
+	got = got[:len(got)-1]
+	slices.Sort(got)
+	if !slices.Equal(got, s.objects) {
+		t.Errorf("handled %q", got)
+	}
+	for _, c := range b.calls {
+		if c.Replay != (c.Events[0].Subject.Type == "Object") {
+			t.Errorf("replay is %t in %+v", c.Replay, c.Events)
+		}
+	}
+	b.want("events", b.history("c"), "created rebuilt replay-done")
+	if left := b.leftovers(); left != nil {
+		t.Errorf("rows are left: %q", left)
+	}
+}
+
+// TestRebuildFails: an object that fails is listed with what comes behind it, others are
+// handled; a broken store, and a broken target, are waited for.
+func TestRebuildFails(t *testing.T) {
+	b := newBench(t)
+	s := &state{objects: []string{"a", "b", "c"}, fails: 2}
+	b.runtime.State = s
+	broken := true
+	note := func(ctx context.Context, x consumer.Batch) ([]consumer.Failure, error) {
+		if broken {
+			return nil, fault.New(fault.Unavailable, "the index is away")
+		}
+		return b.note(ctx, x)
+	}
+	b.runtime.Handlers["note"] = consumer.HandlerFunc(note)
+	b.fails["Object/b"] = "it is broken"
+	b.apply(define("c", func(d *consumer.Definition) { d.Retries, d.Concurrency = consumer.NoRetries, 8 }))
+	p, err := b.store.Rebuild(t.Context(), "c", "", bob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = b.runtime.Tick(t.Context(), b.now.Add(time.Minute))
+	for _, woken := range b.woken {
+		name, partition, _ := strings.Cut(woken, " ")
+		_, _ = b.runtime.Run(t.Context(), name, partition, b.now.Add(time.Minute))
+	}
+	b.want("handled while the target is broken", b.handled(), "")
+	broken = false
+	for range 5 {
+		b.now = b.now.Add(10 * time.Minute)
+		b.settle()
+	}
+	if got := b.show(p.ID); got.Failed != 1 || got.Failures[0].ID != "Object/b" {
+		t.Errorf("the result is %+v", got)
+	}
+	var ids []string
+	for _, e := range b.got {
+		ids = append(ids, e.ID)
+	}
+	slices.Sort(ids)
+	b.want("handled", strings.Join(ids, " "), "Object/a Object/c Version/a Version/b Version/c")
+}
+
+// TestRebuildShadow: the consumer runs on beside a rebuild into a shadow, and one rebuild of
+// it excludes another.
+func TestRebuildShadow(t *testing.T) {
+	b := newBench(t)
+	b.runtime.State = &state{objects: []string{"a"}}
+	b.apply(define("c"))
+	b.add("maps", "j")
+	if _, err := b.store.Rebuild(t.Context(), "c", "c-new", bob); err != nil {
+		t.Fatal(err)
+	}
+	b.run("c", "maps")
+	b.want("handled beside it", b.handled(), "j.1")
+	if _, err := b.store.Rebuild(t.Context(), "c", "", bob); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.store.Rebuild(t.Context(), "c", "", bob); !fault.Is(err, fault.Conflict) {
+		t.Errorf("two rebuilds of one consumer: %v", err)
+	}
+	b.settle()
+	b.now = b.now.Add(10 * time.Minute)
+	b.settle()
+	shadows := 0
+	for _, c := range b.calls {
+		if c.Consumer == "c-new" && c.Replay {
+			shadows += len(c.Events)
+		}
+	}
+	if shadows != 2 {
+		t.Errorf("%d events into the shadow: %+v", shadows, b.calls)
+	}
+}

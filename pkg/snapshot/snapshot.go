@@ -1,0 +1,120 @@
+// Package snapshot reads everything that is stored, as events: with them a consumer is
+// rebuilt, although the events that led there may be older than the log.
+package snapshot
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"archivist/pkg/collection"
+	"archivist/pkg/consumer"
+	"archivist/pkg/envelope"
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/inventory"
+)
+
+// Root lists the stored objects; an ocfl.Root is one.
+type Root interface {
+	Objects(ctx context.Context, cursor, to string) (keys []string, next string, err error)
+	At(ctx context.Context, key string) (id string, err error)
+}
+
+// Reader reads what is stored. It is the consumer.State of a deployment.
+type Reader struct {
+	Root        Root
+	Inventory   inventory.Store
+	Collections collection.Store
+	Log         consumer.Log // its partitions name the collections
+}
+
+// perObject is about how many events an object has: itself, and its versions.
+const perObject = 2
+
+// parallel is how many objects are read at once.
+const parallel = 8
+
+// Snapshots returns the snapshots of the next objects of one part, of at most 16: those whose
+// place in the storage root begins with its hexadecimal digit. The first part begins with the
+// collections that have events.
+func (r Reader) Snapshots(ctx context.Context, part, parts int, cursor string, limit int) (events []envelope.Event,
+	next string, err error) {
+	if parts != 16 || part < 0 || part >= parts {
+		return nil, "", fault.New(fault.Invalid, "snapshot: part %d of %d; there are 16", part, parts)
+	}
+	if cursor == "" && part == 0 {
+		if events, err = r.collections(ctx); err != nil {
+			return nil, "", err
+		}
+	}
+	if cursor == "" {
+		cursor = fmt.Sprintf("%x", part)
+	}
+	to := ""
+	if part < parts-1 {
+		to = fmt.Sprintf("%x", part+1)
+	}
+	keys, next, err := r.Root.Objects(ctx, cursor, to)
+	if err != nil {
+		return nil, "", err
+	}
+	if most := max(1, limit/perObject); len(keys) > most {
+		keys = keys[:most]
+		next = keys[most-1]
+	}
+	objects, err := r.objects(ctx, keys)
+	return append(events, objects...), next, err
+}
+
+// objects reads the objects that are declared at keys, in their order. One whose first
+// version was never committed, or that has no row, is left out.
+func (r Reader) objects(ctx context.Context, keys []string) ([]envelope.Event, error) {
+	all := make([][]envelope.Event, len(keys))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for i, key := range keys {
+		g.Go(func() error {
+			ark, err := r.Root.At(ctx, key)
+			if err == nil {
+				all[i], err = r.Inventory.Snapshot(ctx, ark)
+			}
+			if fault.Is(err, fault.NotFound) {
+				return nil
+			}
+			return err
+		})
+	}
+	err := g.Wait()
+	return slices.Concat(all...), err
+}
+
+// collections are the snapshots of all collections, with their profiles.
+func (r Reader) collections(ctx context.Context) (events []envelope.Event, err error) {
+	partitions, err := r.Log.Partitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{envelope.Site: true}
+	for _, p := range partitions {
+		if seen[p.Log] {
+			continue
+		}
+		seen[p.Log] = true
+		profile, _, err := r.Collections.Profile(ctx, p.Log)
+		if err != nil {
+			return nil, err
+		}
+		e := envelope.Event{ID: fmt.Sprintf("%s.%s.%s", envelope.Snapshot, event.Collection, p.Log),
+			Subject: envelope.Ref{Type: event.Collection.String(), ID: p.Log}, Version: 1, Type: envelope.Snapshot,
+			Action: envelope.Create, Outcome: event.Success, Identifiers: []string{p.Log}, Schema: 1}
+		if e.Detail, err = json.Marshal(profile); err != nil {
+			return nil, err
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
