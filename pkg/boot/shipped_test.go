@@ -1,7 +1,10 @@
 package boot
 
 import (
+	"os"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"archivist/pkg/consumer"
@@ -31,5 +34,31 @@ func TestShipped(t *testing.T) {
 	}
 	if len(names) > 0 {
 		t.Errorf("handlers of no consumer: %v", names)
+	}
+}
+
+// TestShippedIsDocumented: the table of consumers that ship has each of them, with its filter and whether it
+// is required, and no others.
+func TestShippedIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/consumers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	section, _, _ := strings.Cut(string(text), "\n## ")
+	rows := map[string][]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|(.*)$").FindAllStringSubmatch(section, -1) {
+		rows[m[1]] = strings.Split(strings.ReplaceAll(m[2], "\\|", "\x00"), "|")
+	}
+	for _, d := range shipped() {
+		row := rows[d.Name]
+		delete(rows, d.Name)
+		required := map[bool]string{true: "yes", false: "no"}[d.Required]
+		if len(row) != 7 || strings.Trim(row[1], " `") != strings.ReplaceAll(d.Filter, "|", "\x00") ||
+			strings.TrimSpace(row[4]) != required {
+			t.Errorf("%s: the row is %q, expected the filter %s and required: %s", d.Name, row, d.Filter, required)
+		}
+	}
+	if len(rows) > 0 {
+		t.Errorf("rows of no consumer: %q", rows)
 	}
 }

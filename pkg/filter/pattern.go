@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"archivist/pkg/envelope"
 )
 
 // Source is the source of our events on an EventBridge bus. Their detail is the
@@ -64,6 +66,10 @@ func (t tree) set(path []string, values any) bool {
 func (c clause) pattern() (tree, error) {
 	if slices.Contains(c.subjects, "File") {
 		return nil, errors.New("filter: no pattern for File: on the bus, a version's files are one event of Version")
+	}
+	if slices.Contains(c.subjects, "Collection") && slices.Contains(c.actions, envelope.Add) {
+		return nil, errors.New("filter: no pattern for Collection+Add: on the bus, the creation of an object names " +
+			"its collection; use Object+Create")
 	}
 	t := tree{}
 	if c.subjects != nil {

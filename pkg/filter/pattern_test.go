@@ -247,6 +247,7 @@ func TestPattern(t *testing.T) {
 		"Item+All{id=a*, !id=ab}":                        "no pattern for two terms about id in one clause",
 		"Item+All{!id=a*|b}":                             "no pattern for !id with values with and without an asterisk",
 		"Item|Bitstream+All":                             "no pattern for File",
+		"Item|Collection+Add|Remove":                     "no pattern for Collection+Add",
 		"Item+All{id=" + strings.Repeat("x", 2000) + "}": "characters; EventBridge allows 2048",
 	} {
 		f, err := filter.Compile(text)

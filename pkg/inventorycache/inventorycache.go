@@ -74,8 +74,11 @@ func (c Cache) replace(ctx context.Context, id string) error {
 }
 
 // Head is ocfl.Root.Head, from the summary if that is up to date. A cache that cannot be read is
-// like an empty one.
+// like an empty one, and so is one whose bucket has no name.
 func (c Cache) Head(ctx context.Context, id string) (*ocfl.Stored, error) {
+	if c.Derived.Name == "" {
+		return c.Root.Head(ctx, id)
+	}
 	if text, _, err := c.Derived.Read(ctx, Key(id)); err == nil {
 		stored, err := ocfl.ReadSummary(text)
 		if err == nil && stored.ID == id {
