@@ -158,6 +158,28 @@ func TestPublicEventsReachRules(t *testing.T) {
 	}
 }
 
+// TestSearchFindsWithinSeconds: an object is found by a word of its title five seconds after its job
+// is Completed.
+func TestSearchFindsWithinSeconds(t *testing.T) {
+	miniStackOnly(t, ownCode)
+	src := newSource(t)
+	in := v1.BatchRequest{Collection: "found", Submitter: t.Name(), Metadata: &v1.Metadata{What: "Maps of Xylograph"},
+		Payload: v1.Payload{URL: src.put("/found.txt", []byte("found")), Type: "file"}}
+	b, err := client.Submit(t.Context(), in, fmt.Sprint(t.Name(), time.Now().UnixNano()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := ends(t, ingest.JobID(b.ID, 1), "Completed", soon)
+	completed := time.Now()
+	until(t, "the object is found", soon, func() bool {
+		found, err := client.Search(t.Context(), "xylograph", "", 10)
+		return err == nil && len(found.Items) == 1 && found.Items[0].ARK == j.Identifiers.Primary
+	})
+	if took := time.Since(completed); took > 5*time.Second {
+		t.Errorf("it is found after %s", took)
+	}
+}
+
 // owned is the file in which the function of our own notes its calls.
 var owned = sync.OnceValues(func() (string, error) { return makeOwn(context.Background()) })
 
