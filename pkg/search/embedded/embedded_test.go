@@ -1,6 +1,7 @@
 package embedded_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,6 +65,36 @@ func TestWriters(t *testing.T) {
 	running.Wait()
 	if found := w.total(w.process(&calls{}), "map"); found != writers*each {
 		t.Errorf("%d of %d documents are found", found, writers*each)
+	}
+}
+
+// TestOlder: a writer that has read an object before it changed does not overwrite the newer
+// document of another writer, which waits until the first is done.
+func TestOlder(t *testing.T) {
+	w := newWorld(t)
+	slow, quick := w.process(&calls{}), w.process(&calls{})
+	changed := w.Put("a", &search.Document{Titles: []string{"old"}})
+	newer := func() error {
+		return quick.Update(t.Context(), []search.Change{w.Put("a", &search.Document{Titles: []string{"new"}})}, w.Read)
+	}
+	done := false
+	read := func(ctx context.Context, ark string) (*search.Document, error) {
+		d, err := w.Read(ctx, ark)
+		if !done {
+			done = newer() == nil
+		}
+		return d, err
+	}
+	if err := slow.Update(t.Context(), []search.Change{changed}, read); err != nil {
+		t.Fatal(err)
+	}
+	if !done {
+		if err := newer(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found := w.find(slow, "new", ""); found != "a" {
+		t.Errorf("the newer document is lost: found %q", found)
 	}
 }
 
