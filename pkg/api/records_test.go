@@ -21,6 +21,7 @@ import (
 	"archivist/pkg/fault"
 	"archivist/pkg/history"
 	"archivist/pkg/inventory"
+	"archivist/pkg/inventorycache"
 	"archivist/pkg/manifest"
 	"archivist/pkg/provenance"
 	"archivist/pkg/statistics"
@@ -157,6 +158,30 @@ func TestStatisticsRoute(t *testing.T) {
 	}
 	if _, err := client.StatisticsOf(t.Context(), "", day, day); !fault.Is(err, fault.Invalid) {
 		t.Errorf("days without a collection give %v", err)
+	}
+}
+
+// TestContentFromSummary: a process that has just started reads the summary of an inventory instead of the
+// inventory, if a consumer has made it.
+func TestContentFromSummary(t *testing.T) {
+	gets := func(summary bool) int {
+		a, client, root := kept(t)
+		if summary {
+			cache := inventorycache.Cache{Root: root.Root, Derived: root.Derived}
+			b := eventsOf(t, a, event.Subject{Type: event.Object, ID: "ark:/99999/fk4x"})
+			if failed, err := cache.Handle(t.Context(), b); err != nil || failed != nil {
+				t.Fatal(failed, err)
+			}
+		}
+		before := root.Twin.Calls["GET object"]
+		status, to := location(t, client.URL+"/v1/objects/99999/fk4x/versions/1/content?path=producer/b.txt")
+		if status != http.StatusFound {
+			t.Fatal(status, to)
+		}
+		return root.Twin.Calls["GET object"] - before
+	}
+	if without, with := gets(false), gets(true); with != without-1 {
+		t.Errorf("%d requests with a summary, %d without", with, without)
 	}
 }
 

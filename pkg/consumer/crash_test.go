@@ -48,7 +48,7 @@ func newMortal(b *bench, at int, after bool) *mortal {
 		}
 		return nil
 	}
-	m.store.Handlers = b.store.Handlers
+	m.store.Handlers, m.store.Files = b.store.Handlers, b.store.Files
 	note := func(ctx context.Context, batch consumer.Batch) ([]consumer.Failure, error) {
 		if m.dead {
 			return nil, errDead
@@ -132,6 +132,16 @@ var scenarios = []scenario{
 		for _, s := range []string{"a", "b", "a", "c", "b", "d", "a"} {
 			b.add("maps", s)
 		}
+	}, runIn("maps"), func(b *bench) string { return b.once() + "; " + b.state("maps") }},
+
+	{"files of a version", func(b *bench) {
+		b.store.Files = (&lists{files: 95}).list
+		b.apply(define("c", func(d *consumer.Definition) {
+			d.Filter, d.Retries, d.Batch = "File+create:Version+create:Collection+add", consumer.NoRetries, 60
+		}))
+		b.fails["v.1#7"] = "broken"
+		b.add("maps", "o", object)
+		b.add("maps", "v", version)
 	}, runIn("maps"), func(b *bench) string { return b.once() + "; " + b.state("maps") }},
 
 	{"redrive", func(b *bench) {

@@ -303,3 +303,24 @@ func TestFilesWait(t *testing.T) {
 	}
 	b.want("in the end", b.stateOf("c", "maps"), "2 of 2, 0 parked [], 0 wait, 0 redrives, running false")
 }
+
+// TestReplayFiles: a replay gives the files of a version again, those that its own filter selects.
+func TestReplayFiles(t *testing.T) {
+	b, _ := withFiles(t, 250)
+	b.apply(define("c", func(d *consumer.Definition) { d.Filter, d.Batch = "File+create", 50 }))
+	b.run("c", "maps")
+	for filter, want := range map[string]int{"": 250, "*+*": 250, "File+create{id=v/f2*}": 51, "Version+create": 0} {
+		b.got, b.calls = nil, nil
+		b.replay("", consumer.Range{Filter: filter})
+		b.settle()
+		if len(b.got) != want {
+			t.Errorf("%q: %d files were handled again", filter, len(b.got))
+		}
+		for _, c := range b.calls {
+			if !c.Replay {
+				t.Errorf("%q: a call is not marked as a replay", filter)
+			}
+		}
+		b.want("the consumer itself", b.stateOf("c", "maps"), "2 of 2, 0 parked [], 0 wait, 0 redrives, running false")
+	}
+}
