@@ -20,6 +20,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -100,9 +101,14 @@ func (s *Stack) emulator() string {
 	return "MiniStack"
 }
 
-// Start starts the local AWS, unless it is up. It outlives this process.
+// Start starts the local AWS, unless it is up. It outlives this process. One that another checkout, or
+// another stack, has started on the same port is an error: its data would be mixed with these.
 func (s *Stack) Start(ctx context.Context) error {
 	if s.Healthy() {
+		if !s.running() {
+			return fmt.Errorf("on port %d there is a local AWS that was not started from this folder: stop it there, "+
+				"or choose another port", s.Port)
+		}
 		return nil
 	}
 	s.Say("starting %s on port %d …", s.emulator(), s.Port)
@@ -126,6 +132,19 @@ func (s *Stack) Start(ctx context.Context) error {
 		return err
 	}
 	return s.await(ctx, s.emulator(), s.Healthy)
+}
+
+// running reports whether a process of this stack is alive.
+func (s *Stack) running() bool {
+	pids, _ := filepath.Glob(s.State("*.pid"))
+	return slices.ContainsFunc(pids, func(file string) bool {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return false
+		}
+		pid, err := strconv.Atoi(string(data))
+		return err == nil && syscall.Kill(pid, 0) == nil
+	})
 }
 
 func (s *Stack) await(ctx context.Context, what string, ready func() bool) error {
@@ -169,6 +188,7 @@ func (s *Stack) Stop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	running := s.running()
 	for _, file := range pids {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -183,7 +203,8 @@ func (s *Stack) Stop(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.await(ctx, "the end of "+s.emulator(), func() bool { return !s.Healthy() }); err != nil {
+	ended := func() bool { return !running || !s.Healthy() }
+	if err := s.await(ctx, "the end of "+s.emulator(), ended); err != nil {
 		return err
 	}
 	return os.RemoveAll(s.State())
