@@ -85,10 +85,10 @@ func (s *Store) try(ctx context.Context, f *filter.Filter, p envelope.Partition,
 			if at.Files == nil {
 				t.Read++
 			}
-			if e.Time >= at.From {
-				if err := s.tryOne(ctx, f, e, &at, t); err != nil {
-					return false, err
-				}
+			if e.Time < at.From {
+				at.Files = nil
+			} else if err := s.tryOne(ctx, f, e, &at, t); err != nil {
+				return false, err
 			}
 			if at.Files != nil {
 				break

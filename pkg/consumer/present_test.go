@@ -9,6 +9,7 @@ import (
 
 	"archivist/pkg/consumer"
 	"archivist/pkg/envelope"
+	"archivist/pkg/fault"
 )
 
 // lists are lists of files whose places are ten times the number of the file.
@@ -235,6 +236,16 @@ func TestFewOfManyFiles(t *testing.T) {
 	trial, err = b.store.DryRun(t.Context(), "File+create", "maps", consumer.StartHorizon, trial.Cursor)
 	if err != nil || trial.Read != 2 || trial.Selected != 2 || trial.Events[1].ID != "v.1#5000" || trial.Cursor != "" {
 		t.Errorf("the second: %+v, %v", trial, err)
+	}
+	for _, cursor := range []string{"1-2-x.maps", "1-2.maps", "1--2-20.maps", "x.maps", "1-2-20"} {
+		if _, err := b.store.DryRun(t.Context(), "File+create", "", consumer.StartHorizon, cursor); !fault.Is(err,
+			fault.Invalid) {
+			t.Errorf("the cursor %q: %v", cursor, err)
+		}
+	}
+	trial, err = b.store.DryRun(t.Context(), "File+create", "maps", "time:2100-01-01T00:00:00Z", "1-2-20.maps")
+	if err != nil || trial.Selected != 0 || trial.Cursor != "" {
+		t.Errorf("a cursor of another beginning: %+v, %v", trial, err)
 	}
 }
 
