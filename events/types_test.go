@@ -17,6 +17,7 @@ import (
 	"archivist/pkg/derivatives"
 	"archivist/pkg/envelope"
 	"archivist/pkg/event/eventtest"
+	"archivist/pkg/eventlog"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
 	"archivist/pkg/queue"
@@ -35,6 +36,7 @@ var details = map[string]any{
 	"collection.profile": collection.Profile{},
 	"Collection":         queue.HoldChange{},
 	"Queue":              queue.HoldChange{},
+	"epoch.raised":       eventlog.Raised{},
 	"Operation":          queue.OperationChange{},
 }
 

@@ -238,7 +238,7 @@ func (c *consumerSkipCmd) Run(a *app, k *kong.Context) error {
 // consumerResetCmd moves a consumer to another place in the log.
 type consumerResetCmd struct {
 	consumerActing
-	To        string `required:"" help:"latest, horizon, time:TIME, or seq:NUMBER (of a partition)." placeholder:"P"`
+	To        string `required:"" help:"latest, horizon, cursor, time:TIME, or seq:N of a partition." placeholder:"P"`
 	Partition string `help:"Only in this partition of the log." placeholder:"NAME"`
 }
 

@@ -19,6 +19,8 @@ type eventCmd struct {
 	Show    eventShowCmd    `cmd:"" help:"Show all that an event says."`
 	Explain eventExplainCmd `cmd:"" help:"Explain why a consumer did or did not get an event."`
 	Verify  eventVerifyCmd  `cmd:"" help:"Check that the archive of events is as it was written."`
+
+	RaiseEpoch eventRaiseEpochCmd `cmd:"" help:"Say that the table was restored from a backup: consumers stop."`
 }
 
 // eventListCmd lists events of one of three.

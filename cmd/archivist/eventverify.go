@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"crypto/rand"
 	"strconv"
 
 	v1 "archivist/pkg/api/v1"
@@ -41,4 +43,22 @@ var archiveColumns = []terminal.Column[v1.ArchiveFinding]{
 	{Title: "partition", Text: func(f v1.ArchiveFinding) string { return f.Partition }},
 	{Title: "file", Text: func(f v1.ArchiveFinding) string { return f.File }},
 	{Title: "problem", Text: func(f v1.ArchiveFinding) string { return f.Problem }, Share: 1},
+}
+
+// eventRaiseEpochCmd is a step of a restore (docs/restore.md).
+type eventRaiseEpochCmd struct {
+	Reason string `required:"" help:"Why. It is kept in the events." placeholder:"TEXT"`
+	Key    string `name:"idempotency-key" help:"${help_action_key}" placeholder:"KEY"`
+}
+
+func (eventRaiseEpochCmd) prints() any { return v1.EventLogOutcome{} }
+
+// Run raises the epoch of the log.
+func (c *eventRaiseEpochCmd) Run(a *app) error {
+	r, err := a.client.ActOnEventLog(a.ctx, v1.EventLogAction{Action: "raise-epoch", Reason: c.Reason},
+		cmp.Or(c.Key, rand.Text()))
+	if err != nil {
+		return err
+	}
+	return a.print(r, func(p terminal.Page) { p.Fields("done", r.Summary) })
 }

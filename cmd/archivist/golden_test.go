@@ -41,6 +41,7 @@ var golden = map[string]command{
 	"completion":          {"completion fish", ""},
 	"config":              {"config", "api,from,hasKey,profiles"},
 	"event-explain":       {"event explain " + ark1 + " 1 --consumer search", "state,reason"},
+	"event-raise-epoch":   {"event raise-epoch --reason restored", "action,epoch,summary"},
 	"event-verify":        {"event verify", "files,events,findings"},
 	"event-list":          {"event list -c maps", "id,type,seq"},
 	"event-list-subject":  {"event list -s " + ark1 + " --filter Object+Create", "id,type"},

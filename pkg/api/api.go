@@ -64,6 +64,7 @@ type API struct {
 	// EventArchive is the archive of events; nil if there is none.
 	EventArchive Verifier
 	EventLog     consumer.Log
+	Epochs       EpochRaiser
 	Consumers    *consumer.Store
 	Log          *slog.Logger
 
@@ -89,6 +90,7 @@ func (a *API) Handler() http.Handler {
 	a.verifying(h)
 	a.collections(h)
 	a.eventLog(h)
+	a.eventLogActions(h)
 	a.consumers(h)
 	if err := complete(h); err != nil {
 		panic(err) // a route has no description: every test of a handler fails

@@ -48,10 +48,10 @@ func serve(t *testing.T, do func(op string, call func() error) error) (*v1.Clien
 	profiles := collection.Store{Table: tb, NewID: q.NewID}
 	objects := inventory.Store{Table: tb}
 	ids := identity.Resolver{Inventory: objects, Collections: profiles, NAAN: "99999", Shoulder: "fk4"}
-	consumers := &consumer.Store{Table: tb, Now: q.Now, NewID: q.NewID, Handlers: []string{"search"},
-		Log: &eventlog.Log{Table: tb, Now: q.Now, NewID: q.NewID}}
+	events := &eventlog.Log{Table: tb, Now: q.Now, NewID: q.NewID}
+	consumers := &consumer.Store{Table: tb, Now: q.Now, NewID: q.NewID, Handlers: []string{"search"}, Log: events}
 	srv := httptest.NewServer((&api.API{Queue: q, Inventory: objects, Collections: profiles, Identity: ids,
-		EventLog: consumers.Log, Consumers: consumers, Log: log}).Handler())
+		EventLog: events, Epochs: events, Consumers: consumers, Log: log}).Handler())
 	t.Cleanup(srv.Close)
 	return &v1.Client{URL: srv.URL, HTTP: srv.Client()}, q
 }

@@ -170,3 +170,25 @@ func TestPresentedEvents(t *testing.T) {
 		t.Errorf("by subject: %+v, %v", all, err)
 	}
 }
+
+// TestRaiseEpoch: the epoch of the log is raised once for a request, with an event; a reason is
+// needed, and another action is refused.
+func TestRaiseEpoch(t *testing.T) {
+	c, _ := serve(t, through)
+	in := v1.EventLogAction{Action: "raise-epoch", Reason: "restored"}
+	for range 2 {
+		r, err := c.ActOnEventLog(t.Context(), in, "k1")
+		if err != nil || r.Epoch != 2 || r.Action != in.Action || !strings.Contains(r.Summary, "the epoch 2.") {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	list, _, err := c.LogEvents(t.Context(), v1.EventFilter{Subject: "Queue:log"})
+	if err != nil || len(list) != 1 || list[0].Type != v1.EventEpochRaised {
+		t.Errorf("%+v, %v", list, err)
+	}
+	for _, in := range []v1.EventLogAction{{Action: "raise-epoch"}, {Action: "lower-epoch", Reason: "restored"}} {
+		if _, err := c.ActOnEventLog(t.Context(), in, "k2"); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%+v: %v", in, err)
+		}
+	}
+}

@@ -16,9 +16,9 @@ import (
 
 // TestEventTypes: the documented types are those in the source.
 func TestEventTypes(t *testing.T) {
-	named := regexp.MustCompile(`"((?:batch|job|object|collection|queue|storage|operation|consumer)\.[a-z-]+)"`)
+	named := regexp.MustCompile(`"((?:batch|job|object|collection|queue|storage|operation|consumer|epoch)\.[a-z-]+)"`)
 	seen := map[string]bool{}
-	for _, dir := range []string{"queue", "inventory", "collection", "consumer"} {
+	for _, dir := range []string{"queue", "inventory", "collection", "consumer", "eventlog"} {
 		files, err := filepath.Glob("../" + dir + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatal(files, err)

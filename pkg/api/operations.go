@@ -237,6 +237,13 @@ var operations = map[string]about{
 		description: "Checks for some seconds that the archive of events is as it was written: that no file and no " +
 			"event is missing, and that none was changed. If the response has a `cursor`, repeat the request with it " +
 			"to continue."},
+	"actOnEventLog": {tag: "Operation", refusals: []problemType{changed},
+		request: v1.EventLogAction{Action: "raise-epoch", Reason: "The table was restored to 2026-11-22T09:30Z."},
+		answer: v1.EventLogOutcome{Action: "raise-epoch", Epoch: 2, Summary: "The log has the epoch 2. Consumers " +
+			"that have begun before stop until they are reset: archivist consumer reset NAME --to cursor."},
+		description: "`raise-epoch` says that the table was restored from a backup, so that a place in the log " +
+			"may have another event than before. Each consumer stops with a `problem` until it is reset. The archive " +
+			"of events goes on in a new folder. With an `Idempotency-Key` the action is done once."},
 	"reindex": {tag: "Operation", refusals: []problemType{notFound, conflict, changed},
 		answer: v1.Reindexed{Objects: 1000, Changed: 2, Cursor: "a0"},
 		description: "Restores rows that are missing in the table, from the storage root alone, for some " +

@@ -190,6 +190,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 
 	s.api = &api.API{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root, Work: work,
 		Identity: s.stages.Identity(), Log: s.log, EventLog: s.events, EventArchive: s.events,
+		Epochs:  s.events,
 		History: history.Store{Table: t}, Statistics: statistics.Store{Table: t},
 		Derived: bucket.Bucket{Client: client, Name: s.env(EnvDerived), Limits: bucket.DefaultLimits},
 		Browse:  s.browse(), Archive: provenance.Archive{NAAN: s.env(EnvNAAN), Version: version()}}

@@ -127,7 +127,7 @@ func (c *cursor) jump(seq int64, p envelope.Partition, now int64) {
 	if seq > c.Seq {
 		c.Skips = append(slices.Clone(c.Skips), span{After: c.Seq, To: seq})
 		c.Skips = c.Skips[max(0, len(c.Skips)-maxSkips):]
-	} else {
+	} else if seq < c.Seq {
 		c.Skips = nil
 		c.Begin = min(c.Begin, seq)
 	}
@@ -148,10 +148,10 @@ type reset struct {
 const maxResets = 10
 
 // Reset puts the cursor in a partition, or all cursors ("" as the partition), at a place:
-// "latest", "horizon", "seq:N" or "time:…". Events after it are handled again. What is
-// parked stays parked. After the log was restored from a backup, it is how a consumer goes on.
+// "latest", "horizon", "cursor", "seq:N" or "time:…". Events after it are handled again. What
+// is parked stays parked. After the log was restored from a backup, it is how a consumer goes on.
 func (s *Store) Reset(ctx context.Context, name, partition, to string, by By) error {
-	at, err := parseStart(to)
+	at, err := parseReset(to)
 	if err != nil {
 		return fault.New(fault.Invalid, "to: %w", err)
 	}
@@ -202,7 +202,7 @@ func (s *Store) finishResets(ctx context.Context, name string) error {
 
 // moveCursors makes one reset.
 func (s *Store) moveCursors(ctx context.Context, name string, to reset) error {
-	at, err := parseStart(to.To)
+	at, err := parseReset(to.To)
 	if err != nil {
 		return err
 	}
@@ -222,7 +222,10 @@ func (s *Store) moveCursors(ctx context.Context, name string, to reset) error {
 		if cur.Reset == to.ID {
 			continue // moved before a crash
 		}
-		place, err := s.startOf(ctx, name, p, at)
+		place := cursor{Seq: min(cur.Seq, p.Head), From: cur.From}
+		if to.To != AtCursor {
+			place, err = s.startOf(ctx, name, p, at)
+		}
 		if err != nil {
 			return err
 		}

@@ -236,6 +236,14 @@ type start struct {
 	time   int64 // milliseconds since 1970
 }
 
+// parseReset reads what parseStart reads, and "cursor": then the place is that of the cursor.
+func parseReset(text string) (start, error) {
+	if text == AtCursor {
+		return start{}, nil
+	}
+	return parseStart(text)
+}
+
 // parseStart reads "latest", "horizon", "seq:N" or "time:2026-11-22T10:00:00Z".
 func parseStart(text string) (start, error) {
 	what, value, _ := strings.Cut(text, ":")

@@ -90,6 +90,10 @@ const NoRetries = -1
 const (
 	StartLatest  = "latest"  // after the newest event
 	StartHorizon = "horizon" // at the oldest event that is still kept
+
+	// AtCursor is a place for a reset only: where the cursor is, or at the newest event if it is beyond
+	// that. So a consumer goes on after the table was restored from a backup.
+	AtCursor = "cursor"
 )
 
 // Definition is a consumer as it is configured, in JSON or YAML. The zero value of a field is

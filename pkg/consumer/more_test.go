@@ -125,6 +125,42 @@ func TestEpoch(t *testing.T) {
 	b.want("handled", b.handled(), "a.1 a.1 b.1")
 }
 
+// TestResetToCursor: after the log was restored a consumer goes on from where it is, or from the
+// newest event if that is before it; nothing is handled again, and nothing is left out.
+func TestResetToCursor(t *testing.T) {
+	b := newBench(t)
+	b.apply(define("c"))
+	for _, s := range []string{"a", "b", "c"} {
+		b.add("maps", s)
+		b.add("books", s)
+	}
+	b.run("c", "maps")
+	b.run("c", "books")
+	books := b.log.find("books")
+	books.Head, b.log.events["books"] = 2, b.log.events["books"][:2] // of a moment before
+	for i := range b.log.partitions {
+		b.log.partitions[i].Epoch = 2
+	}
+	if err := b.store.Reset(t.Context(), "c", "", consumer.AtCursor, bob); err != nil {
+		t.Fatal(err)
+	}
+	st, err := b.store.Show(t.Context(), "c")
+	if err != nil || len(st.Places) != 2 || st.Behind != 0 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	b.got = nil
+	b.add("maps", "d")
+	b.add("books", "d")
+	b.run("c", "maps")
+	b.run("c", "books")
+	b.want("handled", b.handled(), "d.1 d.2")
+	d := define("new")
+	d.Start = consumer.AtCursor
+	if _, err := b.store.Apply(t.Context(), d, bob); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a consumer starts at a cursor that it does not have: %v", err)
+	}
+}
+
 // TestBlock: by policy, the cursor stays before an event that fails; it is tried again after
 // longer and longer waits, and what came after it is handled once.
 func TestBlock(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 // logKinds are the kinds of rows of the event log, of its consumers, and of what these keep.
 var logKinds = []kind{
 	{pk: "LOGS", sk: "HEAD#", check: checkHead},
+	{pk: "LOGS", sk: "EPOCH", check: checkEpoch},
 	{pk: "LOGS"},
 	{pk: "LOG", sk: "SEQ#", check: checkReference},
 	{pk: "LOG", sk: "FILE#"}, // the chain of files has a check of its own: archivist event verify
@@ -40,7 +41,8 @@ var logKinds = []kind{
 }
 
 // restoreLog is what a person does about a damaged log.
-const restoreLog = restoreRow + "; then raise the epoch of the log, so that no consumer misses events"
+const restoreLog = restoreRow + "; then raise the epoch of the log, so that no consumer misses events: archivist " +
+	"event raise-epoch"
 
 // logHead is the row of a partition of the log.
 type logHead struct {
@@ -193,6 +195,18 @@ func partOf(partition string) (log string, generation int) {
 	number, _, _ := strings.Cut(part, ":")
 	generation, _ = strconv.Atoi(number) // 0: the log was not split then
 	return log, generation
+}
+
+// checkEpoch checks that each raise of the epoch has its event.
+func checkEpoch(ctx context.Context, x *rowCheck) error {
+	var row struct {
+		table.Head
+		Number int64 `dynamo:"version"`
+	}
+	if !x.decode(&row) {
+		return nil
+	}
+	return x.history(ctx, subjectOf(event.Queue, "log"), row.Number, "")
 }
 
 // checkStage checks that the sweep looks at a staged transaction in time.

@@ -228,6 +228,9 @@ var ofLog = []damage{
 		w.set(eventKey(2), "log_name", nil)
 		w.insert(key("LOGS", "PAST"), "done_ms", num(1))
 	}, found("event-order", eventKey(3), "event-unplaced", eventKey(2), "log-event", placeKey("2")), false},
+	{"a raised epoch without its event", func(w *world) {
+		w.insert(key("LOGS", "EPOCH"), "epoch_no", num(2), "version", num(1))
+	}, found("event-last", key("LOGS", "EPOCH")), false},
 	{"a staged transaction that nobody finishes", func(w *world) {
 		w.insert(key("STAGE#one", "STAGE"), "stage_state", str("committed"), "place", str("staged"),
 			"ranking", str("1700000000000"))

@@ -63,6 +63,8 @@ var Kinds = []Kind{
 	{"storage.paused", "Queue", Modify, "", Expiring, true, 1},
 	{"storage.resumed", "Queue", Modify, "", Expiring, true, 1},
 
+	{"epoch.raised", "Queue", Modify, "", Expiring, true, 1},
+
 	{"operation.started", "Operation", Create, "", Expiring, true, 2},
 	{"operation.done", "Operation", Modify, "", Expiring, true, 2},
 	{"operation.interrupted", "Operation", Modify, "", Expiring, true, 2},

@@ -39,7 +39,7 @@ var (
 	Job        = Type{"Job"}
 	Object     = Type{"Object"}
 	Collection = Type{"Collection"}
-	Queue      = Type{"Queue"} // the subjects are the queue itself and the storage, which can be paused
+	Queue      = Type{"Queue"} // the subjects are the queue itself, the storage and the log of events
 	Operation  = Type{"Operation"}
 	Version    = Type{"Version"} // of an object; its id is the ark, a slash, and e.g. "v3"
 	File       = Type{"File"}    // of a version: stored when it is given out; else presented by readers

@@ -11,6 +11,7 @@ import (
 	"archivist/pkg/bucket"
 	"archivist/pkg/bucket/buckettest"
 	"archivist/pkg/envelope"
+	"archivist/pkg/eventlog"
 	"archivist/pkg/fault"
 	"archivist/pkg/table"
 	"archivist/pkg/table/tabletest"
@@ -307,6 +308,8 @@ func TestVerifyMissing(t *testing.T) {
 	}
 }
 
+var restoredBy = eventlog.By{Actor: "ann", Reason: "the table was restored"}
+
 // TestEpoch: after a restore the archive has the files of a time that the table does not know.
 // They are not taken for its own; the epoch is raised past all that there ever were.
 func TestEpoch(t *testing.T) {
@@ -320,7 +323,7 @@ func TestEpoch(t *testing.T) {
 		t.Errorf("files of another time were taken over: %v", err)
 	}
 	for want := int64(2); want < 4; want++ {
-		if n, err := restored.log.RaiseEpoch(t.Context()); err != nil || n != want {
+		if n, err := restored.log.RaiseEpoch(t.Context(), restoredBy); err != nil || n != want {
 			t.Errorf("the epoch is %d, %v", n, err)
 		}
 	}
@@ -333,7 +336,7 @@ func TestEpoch(t *testing.T) {
 	if err != nil || listErr != nil || p.Epoch != 3 || !reflect.DeepEqual(all, []envelope.Partition{p}) {
 		t.Errorf("%+v, %+v, %v, %v", p, all, err, listErr)
 	}
-	if n, err := w.log.RaiseEpoch(t.Context()); err != nil || n != 4 {
+	if n, err := w.log.RaiseEpoch(t.Context(), restoredBy); err != nil || n != 4 {
 		t.Errorf("the epoch of a table that did not know of the others is %d, %v", n, err)
 	}
 }

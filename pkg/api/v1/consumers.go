@@ -166,7 +166,8 @@ type ConsumerAction struct {
 	Partition string `json:"partition,omitempty" maxLength:"200" example:"maps"`
 	// For skip: the number of the last event that is passed.
 	Seq int64 `json:"seq,omitempty" minimum:"1" example:"1842"`
-	// For reset: `latest`, `horizon`, `time:` and a time in ISO 8601, or `seq:` and a number (with a partition).
+	// For reset: `latest`, `horizon`, `cursor` (where it is), `time:` and a time in ISO 8601, or `seq:` and a number
+	// (with a partition).
 	To string `json:"to,omitempty" maxLength:"100" example:"latest"`
 	// For redrive and discard: all parked events.
 	All bool `json:"all,omitempty"`

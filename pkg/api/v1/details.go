@@ -32,6 +32,7 @@ const (
 	EventQueueResumed      = "queue.resumed"
 	EventStoragePaused     = "storage.paused"
 	EventStorageResumed    = "storage.resumed"
+	EventEpochRaised       = "epoch.raised"
 	EventOperationStarted  = "operation.started"
 	EventOperationDone     = "operation.done"
 	EventOperationStopped  = "operation.interrupted"
@@ -59,6 +60,7 @@ var EventTypes = []string{EventBatchState, EventBatchCancelled, EventBatchMail, 
 	EventJobContinued, EventObjectCreate, EventObjectModify,
 	EventCollectionProfile, EventCollectionHeld, EventCollectionRelease, EventBatchHeld, EventBatchReleased,
 	EventJobHeld, EventJobReleased, EventQueuePaused, EventQueueResumed, EventStoragePaused, EventStorageResumed,
+	EventEpochRaised,
 	EventOperationStarted, EventOperationDone, EventOperationStopped, EventOperationContinue,
 	EventOperationRepaired, EventConsumerCreated, EventConsumerChanged, EventConsumerPaused,
 	EventConsumerResumed, EventConsumerSkipped, EventConsumerReset, EventConsumerRedriven,

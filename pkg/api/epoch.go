@@ -1,0 +1,42 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/eventlog"
+)
+
+// EpochRaiser raises the epoch of the log of events.
+type EpochRaiser interface {
+	RaiseEpoch(ctx context.Context, by eventlog.By) (int64, error)
+}
+
+// EventLogAction is a request to act on the log of events.
+type EventLogAction struct {
+	Acting
+	Body v1.EventLogAction
+}
+
+// eventLogActions registers the route of actions on the log of events.
+func (a *API) eventLogActions(h huma.API) {
+	register(a, h, huma.Operation{Method: http.MethodPost, Path: "/v1/events/actions", OperationID: "actOnEventLog",
+		Summary: "Act on the log of events"}, a.actOnEventLog)
+}
+
+// actOnEventLog raises the epoch: there is no other action.
+func (a *API) actOnEventLog(ctx context.Context, in *EventLogAction) (out v1.EventLogOutcome, err error) {
+	by, err := in.by(in.Body.Reason)
+	if err != nil {
+		return out, err
+	}
+	out.Action = in.Body.Action
+	out.Epoch, err = a.Epochs.RaiseEpoch(ctx, eventlog.By(by))
+	out.Summary = fmt.Sprintf("The log has the epoch %d. Consumers that have begun before stop until they are reset: "+
+		"archivist consumer reset NAME --to cursor.", out.Epoch)
+	return out, err
+}
