@@ -35,6 +35,7 @@ func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
 		w.found(ctx)
 		w.storm(ctx)
 		w.settle(ctx)
+		w.examine(ctx)
 	})
 	return w
 }
@@ -157,7 +158,7 @@ var covered = []string{
 	"effects of ordered again", "effects of unordered again", "effects of coalescing again",
 	"skipped by an admin", "discarded by an admin",
 	"admin: pause", "admin: resume", "admin: redefine", "admin: redrive", "admin: discard", "admin: skip",
-	"admin: reset to horizon", "admin: reset to latest", "admin: split",
+	"admin: reset to horizon", "admin: reset to latest", "admin: split", "rows read by the doctor",
 }
 
 // TestSimulation: no seed violates an invariant.
