@@ -72,18 +72,7 @@ func TestRaiseEpochDies(t *testing.T) {
 	for stop, done := 1, false; !done; stop++ {
 		for _, after := range []bool{false, true} {
 			w := newWorld(t)
-			calls := 0
-			w.do = func(_ string, call func() error) error {
-				calls++
-				if calls > stop || calls == stop && !after {
-					return errKilled
-				}
-				err := call()
-				if calls == stop {
-					err = errKilled
-				}
-				return err
-			}
+			w.dies(stop, after)
 			_, err := w.log.RaiseEpoch(t.Context(), by)
 			done = err == nil
 			w.do = nil

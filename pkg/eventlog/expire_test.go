@@ -148,18 +148,7 @@ func TestExpireCrash(t *testing.T) {
 		for _, after := range []bool{false, true} {
 			w := aged(t, 3)
 			want := w.read("maps")
-			calls := 0
-			w.do = func(_ string, call func() error) error {
-				calls++
-				if calls > stop || calls == stop && !after {
-					return errKilled
-				}
-				err := call()
-				if calls == stop {
-					err = errKilled
-				}
-				return err
-			}
+			w.dies(stop, after)
 			_, err := w.log.Expire(t.Context(), keep, none, w.now.Add(time.Hour))
 			done = err == nil
 			w.do = nil

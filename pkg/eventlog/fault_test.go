@@ -14,6 +14,22 @@ import (
 
 var errKilled = errors.New("the process was killed")
 
+// dies lets the process die at its nth call, before or after the effect.
+func (w *world) dies(stop int, after bool) {
+	calls := 0
+	w.do = func(_ string, call func() error) error {
+		calls++
+		if calls > stop || calls == stop && !after {
+			return errKilled
+		}
+		err := call()
+		if calls == stop {
+			err = errKilled
+		}
+		return err
+	}
+}
+
 // some makes events of a few subjects happen, in two logs, more than one transaction places.
 func (w *world) some() (subjects []event.Subject) {
 	for n := range 8 {
@@ -34,18 +50,7 @@ func TestCrash(t *testing.T) {
 		for stop, done := 1, false; !done; stop++ {
 			w := newWorld(t)
 			subjects := w.some()
-			calls := 0
-			w.do = func(_ string, call func() error) error {
-				calls++
-				if calls > stop || calls == stop && !after {
-					return errKilled
-				}
-				err := call()
-				if calls == stop {
-					err = errKilled
-				}
-				return err
-			}
+			w.dies(stop, after)
 			_, err := w.log.Place(t.Context(), subjects)
 			done = err == nil
 			w.do = nil

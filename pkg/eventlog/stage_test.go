@@ -43,18 +43,7 @@ func TestStage(t *testing.T) {
 		for _, after := range []bool{false, true} {
 			w := newWorld(t)
 			all := w.staged(n)
-			calls := 0
-			w.do = func(_ string, call func() error) error {
-				calls++
-				if calls > stop || calls == stop && !after {
-					return errKilled
-				}
-				err := call()
-				if calls == stop {
-					err = errKilled
-				}
-				return err
-			}
+			w.dies(stop, after)
 			err := w.log.Stage(t.Context(), "s", all)
 			if err == nil {
 				err = w.log.CommitStage(t.Context(), "s")
