@@ -25,7 +25,17 @@ type consumerCursor struct {
 	Pending int64 `dynamo:"pending"`
 
 	Reset string `dynamo:"reset_id"` // a person has put it back, at least once
+
+	// Files is set while files of the version after Seq are being handled.
+	Files struct {
+		Event struct {
+			Seq int64 `dynamo:"seq"`
+		} `dynamo:"event"`
+	} `dynamo:"files_of"`
 }
+
+// begun is the last event that is handled, or whose files are being handled.
+func (c *consumerCursor) begun() int64 { return max(c.Seq, c.Files.Event.Seq) }
 
 // kept is a row of events that are parked, or wait until their key is quiet.
 type kept struct {
@@ -233,7 +243,7 @@ func (x *rowCheck) keeps(ctx context.Context, row *kept) (name string, err error
 	if _, err := x.read(ctx, cursorKey(name, partition), &cur); err != nil {
 		return name, err
 	}
-	if last := row.Refs[len(row.Refs)-1].Seq; last > cur.Seq && cur.Reset == "" {
+	if last := row.Refs[len(row.Refs)-1].Seq; last > cur.begun() && cur.Reset == "" {
 		x.add("kept-cursor", "archivist consumer show "+name, nil, "it keeps event %d, and the cursor is at %d: the "+
 			"event will be handled out of its order", last, cur.Seq)
 		return name, nil

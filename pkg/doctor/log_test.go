@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/guregu/dynamo/v2"
 
 	"archivist/pkg/collection"
@@ -285,4 +286,13 @@ func (w *world) placed(k table.Key) string {
 	}
 	w.Fatalf("%s has no place", k)
 	return ""
+}
+
+// TestParkedFile: a file can be parked while others of its version are still being handled.
+func TestParkedFile(t *testing.T) {
+	w := logged(t)
+	w.set(cursorOf("parks"), "seq", num(2))
+	w.set(cursorOf("parks"), "files_of", &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
+		"event": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"seq": num(3)}}}})
+	w.finds(false)
 }
