@@ -31,6 +31,9 @@ type consumerCmd struct {
 	Reset  consumerResetCmd  `cmd:"" help:"Go back or forward to another place in the log."`
 	Delete consumerDeleteCmd `cmd:"" help:"Remove a consumer and its places in the log. Events stay."`
 
+	Replay  consumerReplayCmd  `cmd:"" help:"Handle past events again."`
+	Rebuild consumerRebuildCmd `cmd:"" help:"Make again what a consumer keeps, from all that is stored."`
+
 	Parked  consumerParkedCmd    `cmd:"" help:"List the events that a consumer could not handle."`
 	Redrive consumerParkedActCmd `cmd:"" help:"Handle parked events again."`
 	Discard consumerParkedActCmd `cmd:"" help:"Give up parked events; handle those that wait behind them."`

@@ -92,6 +92,7 @@ func (a *API) Handler() http.Handler {
 	a.eventLog(h)
 	a.eventLogActions(h)
 	a.consumers(h)
+	a.replays(h)
 	if err := complete(h); err != nil {
 		panic(err) // a route has no description: every test of a handler fails
 	}

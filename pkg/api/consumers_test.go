@@ -183,3 +183,60 @@ func TestTryFilter(t *testing.T) {
 		t.Error("null was accepted")
 	}
 }
+
+// TestReplays: events are replayed, marked; a repeated request is the same replay; it is listed,
+// shown and cancelled; what cannot be replayed is refused with the field.
+func TestReplays(t *testing.T) {
+	c, q := serve(t, through)
+	paused := searching
+	paused.Paused = true
+	if _, err := c.ApplyConsumer(t.Context(), paused, "new"); err != nil {
+		t.Fatal(err)
+	}
+	for want, in := range map[string]v1.ReplayRequest{
+		"from":                  {Reason: "x", From: "tomorrow"},
+		"until":                 {Reason: "x", Until: "horizon"},
+		"name the partition":    {Reason: "x", From: "seq:2"},
+		"filter: column 1":      {Reason: "x", Filter: "Nothing"},
+		"into: the handler":     {Reason: "x", Into: "mine-new"},
+		"into: \"A\"":           {Reason: "x", Into: "A"},
+		"filter: a rebuild":     {Reason: "x", Rebuild: true, Filter: "Object+*"},
+		"reason":                {},
+		"there is no partition": {Reason: "x", Partition: "none"},
+	} {
+		_, err := c.StartReplay(t.Context(), "mine", in, "")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	first, err := c.StartReplay(t.Context(), "mine", v1.ReplayRequest{Reason: "a bug", Filter: "Batch+*"}, "one")
+	if err != nil || first.State != v1.ReplayRunning || first.From != "horizon" || first.Until != "latest" {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	again, err := c.StartReplay(t.Context(), "mine", v1.ReplayRequest{Reason: "a bug", Filter: "Batch+*"}, "one")
+	if err != nil || again.ID != first.ID {
+		t.Errorf("%+v, %v", again, err)
+	}
+	for range 2 {
+		out, err := c.ActOnReplay(t.Context(), first.ID, v1.ReplayAction{Action: "cancel", Reason: "wrong"}, "two")
+		if err != nil || out.State != v1.ReplayCancelled {
+			t.Errorf("%+v, %v", out, err)
+		}
+	}
+	no := false
+	drain(t, q, &no)
+	rebuild, err := c.StartReplay(t.Context(), "mine", v1.ReplayRequest{Reason: "lost", Rebuild: true}, "")
+	if err != nil || !rebuild.Rebuild {
+		t.Fatalf("%+v, %v", rebuild, err)
+	}
+	list, err := c.Replays(t.Context(), "mine", 10)
+	if err != nil || len(list) != 2 || list[1].Ended == "" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if _, err := c.Replay(t.Context(), "none"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("%v", err)
+	}
+	if _, err := c.Replays(t.Context(), "nobody", 1); !fault.Is(err, fault.NotFound) {
+		t.Errorf("%v", err)
+	}
+}

@@ -185,6 +185,10 @@ var consumerExample = v1.Consumer{
 	Partitions: []v1.ConsumerPartition{{Partition: "maps", Seq: 1841, Head: 1843, LagSeconds: 3}},
 }
 
+var replayExample = v1.Replay{ID: operationID, Consumer: "search", From: "time:2026-11-01T00:00:00Z", Until: "latest",
+	Filter: "Object+Modify", State: v1.ReplayRunning, Partitions: 2, PartitionsDone: 1, Read: 1200, Total: 4000,
+	Reason: "The function had a bug.", Actor: operator, Started: timeExample}
+
 var parkedExample = v1.ParkedEvent{Partition: "maps", Seq: 1842, Key: "Object#" + arkExample,
 	Event: "01M7ZBMEYHBB62YP6RY21T1GQ9.Object", Type: v1.EventObjectModify, Subject: "Object:" + arkExample,
 	Number: 4, Time: "2026-11-22T09:31:10Z", Reason: "the function answered: the index is read-only", Attempts: 4,

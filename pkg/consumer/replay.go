@@ -300,6 +300,9 @@ func (s *Store) checkRange(ctx context.Context, r *Range) error {
 func (s *Store) checkPartition(ctx context.Context, name string) error {
 	if name != "" {
 		_, err := s.Log.Partition(ctx, name)
+		if fault.Is(err, fault.NotFound) {
+			err = fault.New(fault.Invalid, "partition: there is no partition %q of the log", clip(name, 60))
+		}
 		return err
 	}
 	all, err := s.Log.Partitions(ctx)

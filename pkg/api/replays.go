@@ -1,0 +1,134 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/consumer"
+	"archivist/pkg/fault"
+)
+
+// StartReplay is a request to replay events for a consumer.
+type StartReplay struct {
+	ConsumerInput
+	Acting
+	Body v1.ReplayRequest
+}
+
+// ReplayInput names a replay.
+type ReplayInput struct {
+	ID string `path:"id" maxLength:"100"`
+}
+
+// ReplayAction is a request to act on a replay.
+type ReplayAction struct {
+	ReplayInput
+	Acting
+	Body v1.ReplayAction
+}
+
+func (a *API) replays(h huma.API) {
+	const of, path = "/v1/consumers/{name}/replays", "/v1/replays/{id}"
+	get(a, h, of, "listReplays", "List the replays of a consumer", a.listReplays)
+	register(a, h, huma.Operation{Method: http.MethodPost, Path: of, OperationID: "startReplay",
+		Summary: "Replay events for a consumer, or rebuild what it keeps"}, a.startReplay)
+	get(a, h, path, "getReplay", "Get a replay",
+		func(ctx context.Context, in *ReplayInput) (v1.Replay, error) { return a.replay(ctx, in.ID) })
+	register(a, h, huma.Operation{Method: http.MethodPost, Path: path + "/actions", OperationID: "actOnReplay",
+		Summary: "Cancel a replay"}, a.actOnReplay)
+}
+
+func (a *API) startReplay(ctx context.Context, in *StartReplay) (out v1.Replay, err error) {
+	b := in.Body
+	by, err := in.by(b.Reason)
+	if err != nil {
+		return out, err
+	}
+	var p consumer.Replay
+	if !b.Rebuild {
+		p, err = a.Consumers.Replay(ctx, in.Name, b.Into,
+			consumer.Range{Partition: b.Partition, From: b.From, Until: b.Until, Filter: b.Filter}, by)
+	} else if err = onlyRebuild(b); err == nil {
+		p, err = a.Consumers.Rebuild(ctx, in.Name, b.Into, by)
+	}
+	if err != nil {
+		return out, err
+	}
+	return a.replay(ctx, p.ID)
+}
+
+// onlyRebuild refuses what a rebuild would ignore.
+func onlyRebuild(b v1.ReplayRequest) error {
+	for field, value := range map[string]string{"partition": b.Partition, "from": b.From, "until": b.Until,
+		"filter": b.Filter} {
+		if value != "" {
+			return fault.New(fault.Invalid, "%s: a rebuild is of everything that is stored; leave it out, or replay events",
+				field)
+		}
+	}
+	return nil
+}
+
+func (a *API) listReplays(ctx context.Context, in *ConsumerCursor) (out v1.List[v1.Replay], err error) {
+	out.Items = []v1.Replay{}
+	all, next, err := a.Consumers.Replays(ctx, in.Name, in.Cursor)
+	if err == nil && len(all) == 0 {
+		err = a.Consumers.Exists(ctx, in.Name)
+	}
+	if err != nil {
+		return out, err
+	}
+	for _, p := range all {
+		shown, err := a.replay(ctx, p.ID)
+		if err != nil {
+			return out, err
+		}
+		out.Items = append(out.Items, shown)
+	}
+	out.Cursor = next
+	return out, nil
+}
+
+func (a *API) replay(ctx context.Context, id string) (v1.Replay, error) {
+	p, progress, err := a.Consumers.ShowReplay(ctx, id)
+	if err != nil {
+		return v1.Replay{}, err
+	}
+	return wireReplay(p, progress), nil
+}
+
+// wireReplay is the wire form of a replay with its progress.
+func wireReplay(p consumer.Replay, at consumer.Progress) v1.Replay {
+	out := v1.Replay{ID: p.ID, Consumer: p.Consumer, Into: p.Into, Rebuild: p.Rebuild, Partition: p.Range.Partition,
+		From: p.Range.From, Until: p.Range.Until, Filter: p.Range.Filter, State: v1.ReplayRunning,
+		Partitions: at.Partitions, PartitionsDone: at.Finished, Read: at.Read, Total: at.Total, Failed: at.Failed,
+		Repeats: at.Repeats, Reason: p.Reason, Actor: p.Actor, Started: timestamp(p.Created), Ended: timestamp(p.Ended)}
+	switch {
+	case p.Cancelled:
+		out.State = v1.ReplayCancelled
+	case p.State == consumer.ReplayDone:
+		out.State = v1.ReplayDone
+	case at.Paused:
+		out.Waiting = "the consumer " + p.Consumer + " is paused"
+	case len(at.Stops) > 0:
+		out.Waiting = at.Stops[0].Reason
+	}
+	for _, f := range p.Failures {
+		out.Failures = append(out.Failures, v1.ReplayFailure{Event: f.ID, Reason: f.Reason})
+	}
+	return out
+}
+
+func (a *API) actOnReplay(ctx context.Context, in *ReplayAction) (out v1.Replay, err error) {
+	by, err := in.by(in.Body.Reason)
+	if err == nil {
+		err = a.Consumers.CancelReplay(ctx, in.ID, by)
+	}
+	if err != nil {
+		return out, err
+	}
+	return a.replay(ctx, in.ID)
+}
