@@ -10,6 +10,7 @@ import (
 	"archivist/pkg/consumer"
 	"archivist/pkg/eventlog"
 	"archivist/pkg/lambda"
+	"archivist/pkg/search"
 	"archivist/pkg/snapshot"
 	"archivist/pkg/target"
 )
@@ -22,7 +23,10 @@ func (s *System) Relay() *lambda.Relay {
 
 // Consumer is the function in which consumers of events run.
 func (s *System) Consumer(open OpenIndex) *lambda.Consumer {
-	return &lambda.Consumer{Runtime: s.consumers(s.handlers(open)), Wake: s.wakeConsumer, Now: s.queue.Now,
+	searcher := s.searching(open)
+	runtime := s.consumers(s.handlers(searcher))
+	runtime.Pruners = map[string]consumer.Pruner{search.Name: searcher}
+	return &lambda.Consumer{Runtime: runtime, Wake: s.wakeConsumer, Now: s.queue.Now,
 		Budget: s.queue.Rules.Timing.Events().ConsumerBudget, Metrics: s.metrics, Log: s.log}
 }
 

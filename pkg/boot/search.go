@@ -50,5 +50,5 @@ func (s *System) browse() browse.Store { return browse.Store{Table: s.queue.Tabl
 // searching is the handler of the consumer that keeps the index.
 func (s *System) searching(open OpenIndex) search.Consumer {
 	source := search.Source{Inventory: s.stages.Inventory, Root: s.stages.Root}
-	return search.Consumer{Index: s.index(open), Read: source.Read}
+	return search.Consumer{Index: s.index(open), Read: source.Read, Exists: s.stages.Inventory.Exists}
 }

@@ -25,7 +25,7 @@ func shipped() []consumer.Definition {
 
 // handlers are those of the consumers that ship, by name. Each can also be the target of other
 // consumers.
-func (s *System) handlers(open OpenIndex) map[string]consumer.Handler {
+func (s *System) handlers(searcher search.Consumer) map[string]consumer.Handler {
 	t := s.queue.Table
 	derived := s.stages.Root.Bucket
 	derived.Name = s.env(envDerived)
@@ -33,7 +33,7 @@ func (s *System) handlers(open OpenIndex) map[string]consumer.Handler {
 		history.Name:      history.Recorder{Table: t, NewID: newID},
 		statistics.Name:   statistics.Counter{Table: t, NewID: newID},
 		publisher.Name:    publisher.Publisher{Client: eventbridge.NewFromConfig(s.cfg), Bus: s.env(EnvBus)},
-		search.Name:       s.searching(open),
+		search.Name:       searcher,
 		browse.Name:       s.browse(),
 		eventarchive.Name: eventarchive.Archiver{To: s.events.ArchiveTo},
 		inventorycache.Name: inventorycache.Cache{Root: s.stages.Root, Derived: derived,

@@ -19,7 +19,7 @@ import (
 func TestShipped(t *testing.T) {
 	s := &System{env: func(string) string { return "" }, queue: &queue.Queue{Table: tabletest.Open(t)},
 		stages: &stage.Stages{}, scheduler: &queue.Scheduler{}}
-	handlers := s.handlers(func(search.Parts) search.Index { return nil })
+	handlers := s.handlers(search.Consumer{})
 	names := consumer.Names(handlers)
 	for _, d := range shipped() {
 		i := slices.Index(names, d.Target.Handler)

@@ -25,14 +25,46 @@ type State interface {
 		err error)
 }
 
+// Pruner removes what a handler keeps of things that are not stored: whatever became of the events
+// of their deletion.
+type Pruner interface {
+	// Prune looks at the next page of what is kept, from a cursor ("" at the beginning), and removes
+	// what it is right to remove. next is "" at the end. The same page may be looked at again.
+	Prune(ctx context.Context, cursor string) (next string, err error)
+}
+
+// prunePart is the part of a rebuild in which a Pruner does its work.
+const prunePart = "prune"
+
 // rebuildCursors are the cursors of a rebuild, one for each part.
-func rebuildCursors(p Replay) []cursor {
-	wanted := make([]cursor, rebuildParts)
-	for i := range wanted {
-		k := cursorKey(p.run(), fmt.Sprintf("part.%02d", i))
-		wanted[i] = cursor{Head: table.Head{PK: k.PK, SK: k.SK}, Started: true}
+func rebuildCursors(p Replay) (wanted []cursor) {
+	parts := []string{}
+	for i := range rebuildParts {
+		parts = append(parts, fmt.Sprintf("part.%02d", i))
+	}
+	if p.Into == "" { // a shadow is new, and has nothing to be removed
+		parts = append(parts, prunePart)
+	}
+	for _, part := range parts {
+		k := cursorKey(p.run(), part)
+		wanted = append(wanted, cursor{Head: table.Head{PK: k.PK, SK: k.SK}, Started: true})
 	}
 	return wanted
+}
+
+// prune removes the next of what the handler keeps and should not.
+func (n *run) prune(ctx context.Context) (next, error) {
+	if n.cur.Done {
+		return idle, nil
+	}
+	page := ""
+	if p := n.r.Pruners[n.c.Target.Handler]; p != nil {
+		var err error
+		if page, err = p.Prune(ctx, n.cur.Page); err != nil {
+			return again, err
+		}
+	}
+	return n.move(ctx, hold, func(_ *table.Tx, c *cursor) { c.Page, c.Done = page, page == "" })
 }
 
 // snapshots handles the next page of what is stored. The page is repeated if it could not be

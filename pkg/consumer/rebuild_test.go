@@ -164,3 +164,49 @@ func TestRebuildShadow(t *testing.T) {
 		t.Errorf("%d events into the shadow: %+v", shadows, b.calls)
 	}
 }
+
+// pruner has three pages, of which the second cannot be read at first.
+type pruner struct {
+	pages []string
+	fails bool
+}
+
+func (p *pruner) Prune(_ context.Context, cursor string) (string, error) {
+	if cursor == "2" && p.fails {
+		p.fails = false
+		return "", fault.New(fault.Unavailable, "the index is away")
+	}
+	p.pages = append(p.pages, cursor)
+	return map[string]string{"": "2", "2": "3", "3": ""}[cursor], nil
+}
+
+// TestRebuildPrunes: a rebuild lets the handler remove what is not stored any more, and goes on
+// where it was after an error. One into a shadow does not.
+func TestRebuildPrunes(t *testing.T) {
+	b := newBench(t)
+	b.runtime.State = &state{objects: []string{"a"}}
+	p := &pruner{fails: true}
+	b.runtime.Pruners = map[string]consumer.Pruner{"note": p}
+	b.apply(define("c"))
+	if _, err := b.store.Rebuild(t.Context(), "c", "c-new", bob); err != nil {
+		t.Fatal(err)
+	}
+	b.settle()
+	b.want("pages for a shadow", strings.Join(p.pages, ","), "")
+	r, err := b.store.Rebuild(t.Context(), "c", "", bob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		b.woken = nil
+		_ = b.runtime.Tick(t.Context(), b.now.Add(time.Minute))
+		for len(b.woken) > 0 {
+			name, partition, _ := strings.Cut(b.woken[0], " ")
+			b.woken = b.woken[1:]
+			_, _ = b.runtime.Run(t.Context(), name, partition, b.now.Add(time.Minute))
+		}
+		b.now = b.now.Add(10 * time.Minute)
+	}
+	b.show(r.ID)
+	b.want("pages", strings.Join(p.pages, ","), ",2,3")
+}

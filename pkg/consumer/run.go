@@ -202,6 +202,9 @@ func (n *run) step(ctx context.Context) (next, error) {
 		return n.files(ctx)
 	}
 	if n.replay != nil && n.replay.Rebuild {
+		if n.part.Name == prunePart {
+			return n.prune(ctx)
+		}
 		return n.snapshots(ctx)
 	}
 	return n.window(ctx)

@@ -36,6 +36,9 @@ type Runtime struct {
 	// nil: all do.
 	Deferred func(ctx context.Context, log string) ([]string, error)
 
+	// Pruners are those of handlers, by the name in a target. A handler can be without.
+	Pruners map[string]Pruner
+
 	// State is what a rebuild reads; nil: there are no rebuilds here.
 	State State
 

@@ -7,7 +7,17 @@ import (
 
 	"archivist/pkg/envelope"
 	"archivist/pkg/event"
+	"archivist/pkg/fault"
 )
+
+// Exists reports whether an object is recorded.
+func (s Store) Exists(ctx context.Context, ark string) (bool, error) {
+	_, err := s.Object(ctx, ark)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
 
 // Snapshot returns events that say how an object and its versions are now, with the details
 // that the events of their creation have. A missing object is a NotFound.

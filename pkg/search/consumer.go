@@ -36,6 +36,9 @@ func Definition() consumer.Definition {
 type Consumer struct {
 	Index Index
 	Read  Reader
+
+	// Exists reports whether there is an object with that ARK: for Prune.
+	Exists func(ctx context.Context, ark string) (bool, error)
 }
 
 // Handle updates the documents of the objects that the events are about. Every error is
@@ -62,4 +65,37 @@ func (c Consumer) Handle(ctx context.Context, b consumer.Batch) ([]consumer.Fail
 		return nil, fault.New(fault.Unavailable, "search: %w", err)
 	}
 	return nil, nil
+}
+
+// everything selects all documents.
+var everything = Query{Clauses: []Clause{{Field: FieldARK, Prefix: "ark:"}}}
+
+// removal is newer than all events of an object.
+const removal = 1 << 53
+
+// Prune removes the documents of objects that do not exist, of the next page of documents. It is a
+// consumer.Pruner: the events of an object that is made meanwhile are handled afterwards.
+func (c Consumer) Prune(ctx context.Context, cursor string) (next string, err error) {
+	page, err := c.Index.Search(ctx, Request{Query: everything, Order: ByTitle, After: cursor})
+	if err != nil {
+		return "", fault.New(fault.Unavailable, "search: %w", err)
+	}
+	var gone []Change
+	for _, ark := range page.ARKs {
+		exists, err := c.Exists(ctx, ark)
+		if err != nil {
+			return "", err
+		}
+		if !exists {
+			gone = append(gone, Change{ARK: ark, Version: removal})
+		}
+	}
+	if len(gone) == 0 {
+		return page.Cursor, nil
+	}
+	none := func(context.Context, string) (*Document, error) { return nil, nil }
+	if err := c.Index.Update(ctx, gone, none); err != nil {
+		return "", fault.New(fault.Unavailable, "search: %w", err)
+	}
+	return page.Cursor, nil
 }

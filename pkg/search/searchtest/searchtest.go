@@ -100,6 +100,7 @@ func Conform(t *testing.T, open func(t *testing.T) search.Index) {
 	t.Run("queries", func(t *testing.T) { queries(t, open(t)) })
 	t.Run("pages", func(t *testing.T) { pages(t, open(t)) })
 	t.Run("changes", func(t *testing.T) { changes(t, open(t)) })
+	t.Run("prune", func(t *testing.T) { prune(t, open(t)) })
 }
 
 // found has queries and the objects that they find in the library, in the order of titles.
@@ -213,5 +214,46 @@ func changes(t *testing.T, x search.Index) {
 	Update(t, x, &s, s.Put("cafe", &search.Document{Titles: []string{"Harbour café"}}))
 	if found := Find(t, x, "harbour", search.ByTitle); found != "cafe harbour untitled" {
 		t.Errorf("after it is back: found %q", found)
+	}
+}
+
+// Prune lets a consumer look at all documents, and returns how many pages it needed.
+func Prune(t testing.TB, x search.Index, s *State) (pages int) {
+	t.Helper()
+	c := search.Consumer{Index: x, Read: s.Read, Exists: func(ctx context.Context, ark string) (bool, error) {
+		d, err := s.Read(ctx, ark)
+		return d != nil, err
+	}}
+	for cursor := ""; pages == 0 || cursor != ""; pages++ {
+		var err error
+		if cursor, err = c.Prune(t.Context(), cursor); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return pages
+}
+
+// prune: documents of objects that were deleted without an event are removed, and no others; an
+// object that is made again is found again.
+func prune(t *testing.T, x search.Index) {
+	var s State
+	var all []search.Change
+	for n := range 2*search.MaxLimit + 20 {
+		all = append(all, s.Put(fmt.Sprintf("o%03d", n), &search.Document{Titles: []string{"The harbour"}}))
+	}
+	Update(t, x, &s, all...)
+	for n := range 2*search.MaxLimit + 20 {
+		if n%3 == 0 {
+			s.Put(fmt.Sprintf("o%03d", n), nil)
+		}
+	}
+	if pages := Prune(t, x, &s); pages < 3 {
+		t.Errorf("%d pages", pages)
+	}
+	if n := Search(t, x, "harbour", "", 0, "").Total; n != 80 {
+		t.Errorf("%d objects are found", n)
+	}
+	if found := Find(t, x, "ark:/99999/o003", ""); found != "" {
+		t.Errorf("found %q", found)
 	}
 }
