@@ -123,7 +123,7 @@ func replayText(r v1.Replay) string {
 		text += fmt.Sprintf(", %d failed", r.Failed)
 	}
 	if r.Repeats > 0 {
-		text += fmt.Sprintf(", %s: some events may have been handled twice", terminal.Count(int(r.Repeats), "interruption"))
+		text += ", " + terminal.Count(int(r.Repeats), "interruption") + ": some events may have been handled twice"
 	}
 	if r.Waiting != "" {
 		text += "; waits: " + r.Waiting

@@ -219,11 +219,11 @@ var operations = map[string]about{
 	"startReplay": {tag: "Consumers", refusals: []problemType{notFound, conflict, changed},
 		request: v1.ReplayRequest{From: "time:2026-11-01T00:00:00Z", Filter: "Object+Modify",
 			Reason: "The function had a bug."}, answer: replayExample,
-		description: "The consumer handles events again that are in the log, or, with `rebuild`, it gets a snapshot of " +
-			"everything that is stored now. Calls of its target are marked as a replay, and it runs beside new events: " +
-			"the consumer's places in the log do not move. Only a rebuild that is not into a shadow stops the consumer " +
-			"until it is done. A consumer with `ignoreReplays` is refused. With an `Idempotency-Key`, the same request " +
-			"again is the same replay."},
+		description: "The consumer handles events again that are in the log, or, with `rebuild`, it gets a snapshot " +
+			"of everything that is stored now. Calls of its target are marked as a replay, and it runs beside new " +
+			"events: the consumer's places in the log do not move. Only a rebuild that is not into a shadow stops " +
+			"the consumer until it is done. A consumer with `ignoreReplays` is refused. With an `Idempotency-Key`, " +
+			"the same request again is the same replay."},
 	"listReplays": {tag: "Consumers", refusals: []problemType{notFound},
 		answer:      v1.List[v1.Replay]{Items: []v1.Replay{replayExample}, Cursor: cursorExample},
 		description: "Newest first. Replays are kept for 90 days after their end."},
@@ -231,8 +231,8 @@ var operations = map[string]about{
 		description: "The replay with its progress, and what failed once it has ended."},
 	"actOnReplay": {tag: "Consumers", refusals: []problemType{notFound, conflict, changed},
 		request: v1.ReplayAction{Action: "cancel", Reason: "It was the wrong filter."}, answer: replayExample,
-		description: "A cancelled replay ends after the events that it is handling; these are not undone. A rebuild that " +
-			"was cancelled leaves what the consumer keeps incomplete: rebuild again."},
+		description: "A cancelled replay ends after the events that it is handling; these are not undone. A rebuild " +
+			"that was cancelled leaves what the consumer keeps incomplete: rebuild again."},
 	"tryFilter": {tag: "Consumers", refusals: []problemType{notFound},
 		request: v1.FilterTrial{Filter: "Object+Create|Modify", Partition: "maps", From: "horizon"},
 		answer:  v1.FilterTrialResult{Read: 1000, Selected: 1, Events: []v1.SelectedEvent{selectedExample}},

@@ -65,8 +65,8 @@ func onlyRebuild(b v1.ReplayRequest) error {
 	for field, value := range map[string]string{"partition": b.Partition, "from": b.From, "until": b.Until,
 		"filter": b.Filter} {
 		if value != "" {
-			return fault.New(fault.Invalid, "%s: a rebuild is of everything that is stored; leave it out, or replay events",
-				field)
+			return fault.New(fault.Invalid, "%s: a rebuild is of everything that is stored; leave it out, or "+
+				"replay events", field)
 		}
 	}
 	return nil
