@@ -238,7 +238,7 @@ func (c *consumerSkipCmd) Run(a *app, k *kong.Context) error {
 	return a.actOnConsumer(k, c.consumerActing, v1.ConsumerAction{Partition: c.Partition, Seq: c.Seq})
 }
 
-// consumerResetCmd moves a consumer to another place in the log.
+// consumerResetCmd moves a consumer to another place in the log, or lets it go on after a restore.
 type consumerResetCmd struct {
 	consumerActing
 	To        string `required:"" help:"latest, horizon, cursor, time:TIME, or seq:N of a partition." placeholder:"P"`
