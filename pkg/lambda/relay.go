@@ -39,7 +39,7 @@ type Waker interface {
 type Relay struct {
 	Log       Placer
 	Consumers Waker
-	Install   func(ctx context.Context) error                  // makes the consumers that ship
+	Install   func(ctx context.Context) error                  // makes the consumers that ship; at a minute
 	Hourly    func(ctx context.Context, until time.Time) error // expires what is old in the log
 	Now       func() time.Time
 	Budget    time.Duration // of one invocation
