@@ -5,6 +5,9 @@
 // what the filter selects, and calls the target. Then one transaction moves the cursor and
 // parks what failed. So the cursor always moves, and a window whose run died is handled
 // again: at least once. Events of one order key are handled in the order of the log.
+//
+// A Replay is a consumer's second reading of a part of the log, or, in a rebuild, of all that
+// is stored. It has cursors of its own, with which the same runs work.
 package consumer
 
 import (
