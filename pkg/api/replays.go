@@ -62,11 +62,11 @@ func (a *API) startReplay(ctx context.Context, in *StartReplay) (out v1.Replay, 
 
 // onlyRebuild refuses what a rebuild would ignore.
 func onlyRebuild(b v1.ReplayRequest) error {
-	for field, value := range map[string]string{"partition": b.Partition, "from": b.From, "until": b.Until,
-		"filter": b.Filter} {
-		if value != "" {
+	for _, f := range [][2]string{{"partition", b.Partition}, {"from", b.From}, {"until", b.Until},
+		{"filter", b.Filter}} {
+		if f[1] != "" {
 			return fault.New(fault.Invalid, "%s: a rebuild is of everything that is stored; leave it out, or "+
-				"replay events", field)
+				"replay events", f[0])
 		}
 	}
 	return nil
