@@ -69,7 +69,7 @@ func TestRebuild(t *testing.T) {
 	}
 	handle(follow)
 	for n, name := range sorted(left) {
-		if n%50 == 0 { // deleted without an event
+		if n%400 == 0 { // deleted without an event
 			left[name] = false
 			w.Put(name, nil)
 		}
