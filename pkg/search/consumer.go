@@ -67,21 +67,18 @@ func (c Consumer) Handle(ctx context.Context, b consumer.Batch) ([]consumer.Fail
 	return nil, nil
 }
 
-// everything selects all documents.
-var everything = Query{Clauses: []Clause{{Field: FieldARK, Prefix: "ark:"}}}
-
 // removal is newer than all events of an object.
 const removal = 1 << 53
 
 // Prune removes the documents of objects that do not exist, of the next page of documents. It is a
 // consumer.Pruner: the events of an object that is made meanwhile are handled afterwards.
 func (c Consumer) Prune(ctx context.Context, cursor string) (next string, err error) {
-	page, err := c.Index.Search(ctx, Request{Query: everything, Order: ByTitle, After: cursor})
+	arks, next, err := c.Index.ARKs(ctx, cursor)
 	if err != nil {
 		return "", fault.New(fault.Unavailable, "search: %w", err)
 	}
 	var gone []Change
-	for _, ark := range page.ARKs {
+	for _, ark := range arks {
 		exists, err := c.Exists(ctx, ark)
 		if err != nil {
 			return "", err
@@ -91,11 +88,20 @@ func (c Consumer) Prune(ctx context.Context, cursor string) (next string, err er
 		}
 	}
 	if len(gone) == 0 {
-		return page.Cursor, nil
+		return next, nil
 	}
-	none := func(context.Context, string) (*Document, error) { return nil, nil }
-	if err := c.Index.Update(ctx, gone, none); err != nil {
+	if err := c.Index.Update(ctx, gone, c.still); err != nil {
 		return "", fault.New(fault.Unavailable, "search: %w", err)
 	}
-	return page.Cursor, nil
+	return next, nil
+}
+
+// still reads an object that does not exist. One that was made meanwhile is an error, so that the page
+// is repeated.
+func (c Consumer) still(ctx context.Context, ark string) (*Document, error) {
+	d, err := c.Read(ctx, ark)
+	if err == nil && d != nil {
+		err = fault.New(fault.Stale, "%s was made meanwhile", ark)
+	}
+	return nil, err
 }

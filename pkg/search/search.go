@@ -35,7 +35,13 @@ type Index interface {
 	Update(ctx context.Context, changed []Change, read Reader) error
 	// Search returns a page of the objects that a request selects.
 	Search(ctx context.Context, r Request) (Result, error)
+	// ARKs returns those of the next MaxARKs documents in the order of their ARKs, after one of them, ""
+	// for the first. next is where the following page begins, "" at the end.
+	ARKs(ctx context.Context, after string) (arks []string, next string, err error)
 }
+
+// MaxARKs is the number of documents that a page of Index.ARKs looks at.
+const MaxARKs = 250
 
 // Parts are what an index in a bucket is made of.
 type Parts struct {

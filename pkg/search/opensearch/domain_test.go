@@ -151,24 +151,29 @@ type hit struct {
 	doc   document
 }
 
+// question is a search, or a list of ARKs.
+type question struct {
+	Query  document
+	Size   int
+	Sort   []map[string]struct{ Order, Missing string }
+	After  []any `json:"search_after"`
+	Source *bool `json:"_source"`
+	Total  bool  `json:"track_total_hits"`
+	Aggs   document
+}
+
 func (d *domain) search(w http.ResponseWriter, body []byte) {
 	if !d.created {
 		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprint(w, `{"error": {"type": "index_not_found_exception", "reason": "no such index"}, "status": 404}`)
 		return
 	}
-	var in struct {
-		Query  document
-		Size   int
-		Sort   []map[string]struct{ Order, Missing string }
-		After  []any `json:"search_after"`
-		Source *bool `json:"_source"`
-		Total  bool  `json:"track_total_hits"`
-		Aggs   document
-	}
+	var in question
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&in); err != nil || in.Source == nil || *in.Source || !in.Total || len(in.Sort) != 2 {
+	err := decoder.Decode(&in)
+	known := in.Total && len(in.Sort) == 2 || !in.Total && len(in.Sort) == 1
+	if err != nil || in.Source == nil || *in.Source || !known {
 		d.Errorf("%s: %v", body, err)
 		return
 	}

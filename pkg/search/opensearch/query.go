@@ -58,17 +58,40 @@ func (x *Index) Search(ctx context.Context, r search.Request) (out search.Result
 		}
 		request["search_after"] = values
 	}
+	answer, err := x.query(ctx, request)
+	return result(r, answer), err
+}
+
+// ARKs implements search.Index.
+func (x *Index) ARKs(ctx context.Context, after string) (arks []string, next string, err error) {
+	all := search.Query{Clauses: []search.Clause{{Field: search.FieldARK, Prefix: "ark:"}}}
+	request := object{"query": condition(all), "size": search.MaxARKs, "_source": false,
+		"sort": []object{{search.FieldARK: object{"order": "asc"}}}}
+	if after != "" {
+		request["search_after"] = []string{after}
+	}
+	answer, err := x.query(ctx, request)
+	for _, h := range answer.Hits.Hits {
+		arks = append(arks, h.ID)
+	}
+	if len(arks) == search.MaxARKs {
+		next = arks[len(arks)-1]
+	}
+	return arks, next, err
+}
+
+// query sends a search. Nothing is found if nothing was indexed yet.
+func (x *Index) query(ctx context.Context, request object) (answer hits, err error) {
 	body, err := json.Marshal(request)
 	if err != nil {
-		return out, err
+		return answer, err
 	}
-	var answer hits
 	err = x.send(ctx, http.MethodPost, "/"+url.PathEscape(x.Name)+"/_search", "application/json", body, &answer)
 	var refused *refusal
 	if asRefusal(err, &refused) && refused.Type == "index_not_found_exception" {
-		return out, nil // nothing was indexed yet
+		return answer, nil
 	}
-	return result(r, answer), err
+	return answer, err
 }
 
 func result(r search.Request, answer hits) search.Result {

@@ -238,11 +238,11 @@ func Prune(t testing.TB, x search.Index, s *State) (pages int) {
 func prune(t *testing.T, x search.Index) {
 	var s State
 	var all []search.Change
-	for n := range 2*search.MaxLimit + 20 {
+	for n := range 2*search.MaxARKs + 20 {
 		all = append(all, s.Put(fmt.Sprintf("o%03d", n), &search.Document{Titles: []string{"The harbour"}}))
 	}
 	Update(t, x, &s, all...)
-	for n := range 2*search.MaxLimit + 20 {
+	for n := range 2*search.MaxARKs + 20 {
 		if n%3 == 0 {
 			s.Put(fmt.Sprintf("o%03d", n), nil)
 		}
@@ -250,7 +250,7 @@ func prune(t *testing.T, x search.Index) {
 	if pages := Prune(t, x, &s); pages < 3 {
 		t.Errorf("%d pages", pages)
 	}
-	if n := Search(t, x, "harbour", "", 0, "").Total; n != 80 {
+	if n := Search(t, x, "harbour", "", 0, "").Total; n != 346 {
 		t.Errorf("%d objects are found", n)
 	}
 	if found := Find(t, x, "ark:/99999/o003", ""); found != "" {
