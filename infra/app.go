@@ -73,8 +73,7 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 	}
 	a.newEvents(base, timing)
 	a.newScheduler(base, timing)
-	a.newAPI(base.with(map[string]*string{boot.EnvConsumer: a.Consumer.FunctionName(),
-		boot.EnvSearch: jsii.String(p.Settings.SearchDomain)}))
+	a.newAPI(base.with(map[string]*string{boot.EnvSearch: jsii.String(p.Settings.SearchDomain)}))
 
 	a.newAlarms(p.Settings)
 	if !p.Settings.Local {

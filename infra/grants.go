@@ -159,7 +159,6 @@ func (a *App) grantAPI(p FunctionProps) {
 	grantLog(a.API, p.Data)
 	grantObjects(a.API, p.Data.Events, "*", get) // the archive of the log
 	grantDomain(a.API, p.Settings, "es:ESHttpPost", "/_search")
-	allow(a.API, []string{"lambda:InvokeFunction"}, a.Consumer.FunctionArn()) // a consumer that goes on
 	grantMetrics(a.API)
 	for _, m := range a.Machines {
 		allow(a.API, []string{"states:StartExecution"}, m.StateMachineArn())

@@ -106,6 +106,9 @@ func (x *Index) key() table.Key { return table.Key{PK: "SEARCH#" + x.Name, SK: "
 // prefix begins the keys of all files of the index.
 func (x *Index) prefix() string { return "search/" + x.Name + "/" }
 
+// advice ends errors of a snapshot that cannot be used.
+const advice = "remove its row and rebuild it (docs/restore.md)"
+
 // row reads the newest snapshot's row; that of an index without one has no revision.
 func (x *Index) row(ctx context.Context) (*row, error) {
 	r := &row{Head: table.Head{PK: x.key().PK, SK: x.key().SK}}
@@ -116,7 +119,7 @@ func (x *Index) row(ctx context.Context) (*row, error) {
 	}
 	if err == nil && r.Format != format {
 		err = fault.New(fault.Unavailable, "the search index has format %d, this release has format %d; "+
-			"rebuild the index", r.Format, format)
+			advice, r.Format, format)
 	}
 	return r, err
 }

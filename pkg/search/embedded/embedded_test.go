@@ -188,3 +188,24 @@ func TestLimits(t *testing.T) {
 		t.Errorf("a writer: %v", err)
 	}
 }
+
+// TestLost: if the files of the newest snapshot are gone, as after a restore of the table, readers and
+// writers say what to do.
+func TestLost(t *testing.T) {
+	w := newWorld(t)
+	x := w.process(&calls{})
+	w.update(x, w.Library()...)
+	for _, name := range w.twin.Names(bucketName) {
+		if err := x.Bucket.Delete(t.Context(), strings.TrimPrefix(name, bucketName+"/")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x = w.process(&calls{})
+	q, _ := search.ParseQuery("map")
+	_, err := x.Search(t.Context(), search.Request{Query: q})
+	for _, err := range []error{err, x.Update(t.Context(), []search.Change{w.Put("cafe", nil)}, w.Read)} {
+		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "docs/restore.md") {
+			t.Errorf("%v", err)
+		}
+	}
+}

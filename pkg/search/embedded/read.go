@@ -72,10 +72,19 @@ func (x *Index) follow(ctx context.Context) (*opened, error) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, lost(err)
 		}
 		return x.replace(r, dir)
 	}
+}
+
+// lost says what to do if files of the newest snapshot are gone.
+func lost(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return fault.New(fault.Unavailable, "files of the search index are gone, as after a restore of the table; "+
+			advice+": %v", err)
+	}
+	return err
 }
 
 // replace opens the index in a folder instead of the one that is open.
@@ -192,8 +201,7 @@ func (x *Index) download(ctx context.Context, f file) error {
 		return fmt.Errorf("search: download %s: %w", f.Key, err)
 	}
 	if found := hex.EncodeToString(sum.Sum(nil)); found != f.SHA256 {
-		return fmt.Errorf("search: %s has the sha256 %s, not %s: it is damaged; rebuild the index", f.Key, found,
-			f.SHA256)
+		return fmt.Errorf("search: %s has the sha256 %s, not %s: it is damaged; "+advice, f.Key, found, f.SHA256)
 	}
 	return os.Rename(part.Name(), to)
 }

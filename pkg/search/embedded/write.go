@@ -49,7 +49,7 @@ func (x *Index) build(ctx context.Context, l lease.Lease, r *row, changes []chan
 	defer x.mu.Unlock()
 	dir, err := x.checkout(ctx, r)
 	if err != nil {
-		return nil, err
+		return nil, lost(err)
 	}
 	defer os.RemoveAll(dir)
 	copied, documents, err := changed(ctx, dir, r, changes)
