@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/goccy/go-yaml"
@@ -115,13 +116,14 @@ func (d *Definition) checkTexts() error {
 	case !names.MatchString(d.Name):
 		return fault.New(fault.Invalid, "name: %q: expected 1 to 50 small letters, digits and hyphens, "+
 			"beginning with a letter", clip(d.Name, 60))
-	case len(d.Description) > MaxDescription:
-		return fault.New(fault.Invalid, "description: %d characters; at most %d are accepted", len(d.Description),
-			MaxDescription)
+	case utf8.RuneCountInString(d.Description) > MaxDescription:
+		return fault.New(fault.Invalid, "description: %d characters; at most %d are accepted",
+			utf8.RuneCountInString(d.Description), MaxDescription)
 	case strings.TrimSpace(d.Filter) == "":
 		return fault.New(fault.Invalid, "filter: empty; *+* selects all events")
-	case len(d.Filter) > MaxFilter:
-		return fault.New(fault.Invalid, "filter: %d characters; at most %d are accepted", len(d.Filter), MaxFilter)
+	case utf8.RuneCountInString(d.Filter) > MaxFilter:
+		return fault.New(fault.Invalid, "filter: %d characters; at most %d are accepted",
+			utf8.RuneCountInString(d.Filter), MaxFilter)
 	}
 	return nil
 }

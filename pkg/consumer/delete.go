@@ -26,6 +26,7 @@ func (s *Store) Delete(ctx context.Context, name string, discard bool, by By) er
 			}
 		}
 		r.State, r.Changed = deleting, s.Now().UnixMilli()
+		r.Resets, r.Rebuild = nil, "" // one that is made again under this name begins without them
 		return "consumer.deleted", change{Definition: &c.Definition}, nil
 	})
 	if err != nil {

@@ -183,10 +183,11 @@ func lostReplay(err error) error {
 	return err
 }
 
-// gone reports whether the consumer of a replay was deleted before the replay's end.
+// gone reports whether the consumer of a replay was deleted before the replay's end. Another can
+// have its name by now.
 func (s *Store) gone(ctx context.Context, p Replay) (bool, error) {
 	r, err := s.row(ctx, p.Consumer)
-	return r.State != active && p.State != ReplayEnding, err
+	return (r.State != active || r.Created > p.Created) && p.State != ReplayEnding, err
 }
 
 // saveReplay writes the row of a replay.

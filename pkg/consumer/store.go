@@ -181,7 +181,8 @@ func readAll[R any](ctx context.Context, t *table.Table, q table.Query) (all []R
 
 // Apply makes a consumer, or changes its definition; the same definition again changes
 // nothing. What it accepts can run: the filter compiles, and the target is one of those that
-// are permitted. A definition's Start and Paused hold for a new consumer only.
+// are permitted. A definition's Start and Paused hold for a new consumer only. The same request
+// again returns the consumer as it is.
 func (s *Store) Apply(ctx context.Context, d Definition, by By) (Consumer, error) {
 	if err := s.check(&d); err != nil {
 		return Consumer{}, err
@@ -208,10 +209,16 @@ func busy(name string) error {
 
 // apply makes one try of Apply.
 func (s *Store) apply(ctx context.Context, r row, d Definition, by By) (Consumer, error) {
-	switch r.State {
-	case deleting:
+	repeated := by.Request != "" && slices.Contains(r.Requests, by.Request)
+	switch {
+	case repeated && r.State == active: // others may have changed it meanwhile
+		return r.consumer()
+	case repeated:
+		return Consumer{}, fault.New(fault.Conflict, "this request was done before, and consumer %s was deleted "+
+			"since; send a new request to create it again", r.Name)
+	case r.State == deleting:
 		return Consumer{}, fault.New(fault.Conflict, "consumer %s is being deleted; try again in a moment", r.Name)
-	case active:
+	case r.State == active:
 		return s.redefine(ctx, r, d, by)
 	}
 	if err := s.room(ctx); err != nil {
@@ -222,6 +229,7 @@ func (s *Store) apply(ctx context.Context, r row, d Definition, by By) (Consumer
 		return Consumer{}, err
 	}
 	r.State, r.Created, r.Changed = active, now, now
+	r.Resets, r.Rebuild = nil, "" // of a deleted one
 	d.Version = 1
 	if r.Text != "" { // a deleted one of this name was before
 		old, err := r.consumer()
