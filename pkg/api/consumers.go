@@ -260,7 +260,10 @@ func (a *API) parked(ctx context.Context, in *ParkedInput) (out v1.List[v1.Parke
 	if in.Partition == "" {
 		partitions, err = a.partitionsWithParked(ctx, in.Name)
 	}
-	from, cursor, _ := strings.Cut(in.Cursor, parkedCursor)
+	from, cursor, ok := strings.Cut(in.Cursor, parkedCursor)
+	if in.Cursor != "" && !ok {
+		return out, badCursor(in.Cursor)
+	}
 	for i, p := range partitions {
 		if p < from || err != nil {
 			continue
@@ -286,7 +289,7 @@ func (a *API) parked(ctx context.Context, in *ParkedInput) (out v1.List[v1.Parke
 }
 
 // parkedCursor is between the partition and the cursor in it. No partition has it in its name.
-const parkedCursor = ":"
+const parkedCursor = "/"
 
 // partitionsWithParked are the partitions in which a consumer has parked events, in order.
 func (a *API) partitionsWithParked(ctx context.Context, name string) (names []string, err error) {

@@ -115,6 +115,20 @@ func TestParkedEvents(t *testing.T) {
 	if err != nil || len(list) != 1 || !strings.Contains(list[0].Reason, "read-only") || list[0].Type != "batch.state" {
 		t.Fatalf("%+v, %v", list, err)
 	}
+	// Cursors of other lists, and one from beyond the end of the log.
+	for _, path := range []string{"/v1/consumers/mine/parked?cursor=bWFwcw", "/v1/events?collection=maps&cursor=12345",
+		"/v1/events?collection=maps&cursor=maps%3D-1",
+		"/v1/events?subject=Job:" + strings.Repeat("%C3%A9", 1000)} {
+		err := c.Call(t.Context(), http.MethodGet, path, nil, nil)
+		if !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: %v", path[:40], err)
+		}
+	}
+	var newest v1.EventPage
+	path := "/v1/events?collection=maps&cursor=maps%3D9223372036854775807"
+	if err := c.Call(t.Context(), http.MethodGet, path, nil, &newest); err != nil || len(newest.Items) == 0 {
+		t.Errorf("from beyond the end: %+v, %v", newest, err)
+	}
 	shown, err := c.Consumer(t.Context(), "mine")
 	if err != nil || shown.Parked != 1 || shown.Behind != 0 {
 		t.Errorf("%+v, %v", shown, err)

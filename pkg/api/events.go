@@ -108,9 +108,16 @@ func (s selection) show(e envelope.Event) (items []v1.LogEvent) {
 	return items
 }
 
+// maxSubject is the longest id of a subject, in bytes: it is in a key of the table, of 2,048 bytes.
+const maxSubject = 1500
+
 // subjectOf reads a subject: its type, a colon and its id.
 func subjectOf(text string) (event.Subject, error) {
 	name, id, _ := strings.Cut(text, ":")
+	if len(id) > maxSubject {
+		return event.Subject{}, fault.New(fault.Invalid, "subject: the id has %d bytes; at most %d are accepted", len(id),
+			maxSubject)
+	}
 	var names []string
 	for _, t := range event.Types {
 		if strings.EqualFold(t.String(), name) && id != "" {

@@ -64,17 +64,26 @@ func (a *API) newestFirst(ctx context.Context, log, cursor string) (*merge, erro
 		return nil, err
 	}
 	m := &merge{a: a}
+	known := cursor == ""
 	for _, p := range all {
 		if p.Log != log {
 			continue
 		}
 		b := &backwards{Partition: p, last: p.Head}
 		if cursor != "" { // a partition that is not in it is newer than the first page
-			if b.last, err = strconv.ParseInt(at.Get(p.Name), 10, 64); at.Has(p.Name) && err != nil {
+			b.last = 0
+		}
+		if at.Has(p.Name) {
+			last, err := strconv.ParseInt(at.Get(p.Name), 10, 64)
+			if err != nil || last < 0 {
 				return nil, badCursor(cursor)
 			}
+			b.last, known = min(last, p.Head), true
 		}
 		m.parts = append(m.parts, b)
+	}
+	if !known && len(m.parts) > 0 {
+		return nil, badCursor(cursor)
 	}
 	slices.SortStableFunc(m.parts, func(x, y *backwards) int { return y.Generation - x.Generation })
 	return m, nil

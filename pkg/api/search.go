@@ -24,7 +24,7 @@ type SearchInput struct {
 type BrowseInput struct {
 	By         string `query:"by" required:"true" enum:"title,date,creator,collection"`
 	From       string `query:"from" maxLength:"200"`
-	Collection string `query:"collection"`
+	Collection string `query:"collection" maxLength:"100"`
 	Limit      int    `query:"limit" minimum:"1" maximum:"50" default:"50"`
 	Cursor     string `query:"cursor"`
 }

@@ -55,6 +55,10 @@ const (
 	thenBy    = 20
 )
 
+// keyBytes are the bytes of a collation key per character, at most: some characters stand for a whole
+// phrase. The beginning of a key keeps the order.
+const keyBytes = 4
+
 // MaxLimit is how many entries a page has at most.
 const MaxLimit = 50
 
@@ -106,19 +110,21 @@ type Store struct {
 	NewID func() string
 }
 
-// Handle makes the entries of the objects right that the events are about.
+// Handle makes the entries of the objects right that the events are about. An object whose entries
+// cannot be stored fails alone.
 func (s Store) Handle(ctx context.Context, b consumer.Batch) ([]consumer.Failure, error) {
 	done := map[string]bool{}
-	for _, e := range b.Events {
-		if done[e.Subject.ID] {
-			continue
+	return consumer.Each(ctx, b, nil, func(ctx context.Context, it consumer.Item) error {
+		if done[it.Subject.ID] {
+			return nil
 		}
-		if err := s.Update(ctx, e.Subject.ID); err != nil {
-			return nil, fault.New(fault.Unavailable, "browse: %w", err)
+		err := s.Update(ctx, it.Subject.ID)
+		if err != nil && !fault.Is(err, fault.Invalid) {
+			return fault.New(fault.Unavailable, "browse: %w", err)
 		}
-		done[e.Subject.ID] = true
-	}
-	return nil, nil
+		done[it.Subject.ID] = err == nil
+		return err
+	})
 }
 
 // tries of an update that other runs may be making at the same time.
@@ -268,7 +274,8 @@ func (s sorting) key(text string, most int) []byte {
 		}
 		n++
 	}
-	return s.KeyFromString(&collate.Buffer{}, text)
+	key := s.KeyFromString(&collate.Buffer{}, text)
+	return key[:min(len(key), keyBytes*most)]
 }
 
 // encoding keeps the order of the bytes that it encodes.

@@ -236,7 +236,8 @@ func TestRuns(t *testing.T) {
 func TestLongest(t *testing.T) {
 	w := newWorld(t)
 	for name, text := range map[string]string{"latin": strings.Repeat("Å", 999), "han": strings.Repeat("龘", 600),
-		"emoji": strings.Repeat("🗺", 500), "thai": strings.Repeat("แก้", 200)} {
+		"emoji": strings.Repeat("🗺", 500), "thai": strings.Repeat("แก้", 200), "expanding": strings.Repeat("\ufdfa", 300),
+		"squared": strings.Repeat("\u3300", 300)} {
 		var who []string
 		for n := range 30 {
 			who = append(who, fmt.Sprint(n, text[:60]))
@@ -253,7 +254,7 @@ func TestLongest(t *testing.T) {
 			t.Errorf("a sort key has %d bytes", len(sk))
 		}
 	}
-	if found := len(w.list(browse.Page{By: "creator"})); found != 4*browse.MaxCreators {
+	if found := len(w.list(browse.Page{By: "creator"})); found != 6*browse.MaxCreators {
 		t.Errorf("there are %d entries by creator", found)
 	}
 }

@@ -11,6 +11,7 @@ package inventorycache
 
 import (
 	"context"
+	"errors"
 
 	"archivist/pkg/bucket"
 	"archivist/pkg/consumer"
@@ -45,8 +46,8 @@ type Cache struct {
 func (c Cache) Handle(ctx context.Context, b consumer.Batch) ([]consumer.Failure, error) {
 	return consumer.Each(ctx, b, nil, func(ctx context.Context, it consumer.Item) error {
 		err := c.replace(ctx, it.Subject.ID)
-		if err != nil && fault.Of(err) == "" {
-			// S3 is to blame, not the object.
+		var s3 *bucket.Error
+		if errors.As(err, &s3) || ctx.Err() != nil { // the object is not to blame
 			return fault.New(fault.Unavailable, "inventorycache: %s: %w", it.Subject.ID, err)
 		}
 		return err
