@@ -115,8 +115,8 @@ const maxSubject = 1500
 func subjectOf(text string) (event.Subject, error) {
 	name, id, _ := strings.Cut(text, ":")
 	if len(id) > maxSubject {
-		return event.Subject{}, fault.New(fault.Invalid, "subject: the id has %d bytes; at most %d are accepted", len(id),
-			maxSubject)
+		return event.Subject{}, fault.New(fault.Invalid, "subject: the id has %d bytes; at most %d are accepted",
+			len(id), maxSubject)
 	}
 	var names []string
 	for _, t := range event.Types {
