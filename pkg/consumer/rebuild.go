@@ -20,9 +20,18 @@ const rebuildPage = 50
 type State interface {
 	// Snapshots returns events that say how collections, objects and versions are now: those
 	// of one part (0 to parts-1), from a cursor ("" at the beginning), about limit of them.
-	// The events of an object are together, and in order. next is "" at the end.
-	Snapshots(ctx context.Context, part, parts int, cursor string, limit int) (events []envelope.Event, next string,
-		err error)
+	// The events of an object are together, and in order. next is "" at the end. An error is one of
+	// the storage: the same page is read again later.
+	Snapshots(ctx context.Context, part, parts int, cursor string, limit int) (all []Snapshot, next string, err error)
+}
+
+// Snapshot is an event that says how something is now.
+type Snapshot struct {
+	envelope.Event
+
+	// Unreadable says why there is no snapshot of something that is stored, of which the Event has an
+	// id and a place: it is a failure of the rebuild. "": the Event is the snapshot.
+	Unreadable string
 }
 
 // Pruner removes what a handler keeps of things that are not stored: whatever became of the events
@@ -61,10 +70,20 @@ func (n *run) prune(ctx context.Context) (next, error) {
 	if p := n.r.Pruners[n.c.Target.Handler]; p != nil {
 		var err error
 		if page, err = p.Prune(ctx, n.cur.Page); err != nil {
-			return again, err
+			return n.unreadable(ctx, err)
 		}
 	}
-	return n.move(ctx, hold, func(_ *table.Tx, c *cursor) { c.Page, c.Done = page, page == "" })
+	return n.move(ctx, hold, func(_ *table.Tx, c *cursor) { c.Page, c.Done, c.Stop = page, page == "", nil })
+}
+
+// unreadable stops a part of a rebuild, until what it reads can be read again.
+func (n *run) unreadable(ctx context.Context, err error) (next, error) {
+	if ctx.Err() != nil {
+		return again, err
+	}
+	n.r.metric(MetricErrors, 1)
+	s := n.stop(Unreadable, n.cur.Seq, err.Error())
+	return n.move(ctx, leave, func(_ *table.Tx, c *cursor) { c.halt(s, n.now()) })
 }
 
 // snapshots handles the next page of what is stored. The page is repeated if it could not be
@@ -74,7 +93,7 @@ func (n *run) snapshots(ctx context.Context) (next, error) {
 		return idle, nil
 	}
 	if n.r.State == nil {
-		return again, fault.New(fault.Unavailable, "what is stored cannot be read here, for a rebuild")
+		return n.unreadable(ctx, fault.New(fault.Unavailable, "what is stored cannot be read here, for a rebuild"))
 	}
 	part := 0
 	if _, err := fmt.Sscanf(n.part.Name, "part.%d", &part); err != nil {
@@ -82,7 +101,7 @@ func (n *run) snapshots(ctx context.Context) (next, error) {
 	}
 	events, page, err := n.r.State.Snapshots(ctx, part, rebuildParts, n.cur.Page, rebuildPage)
 	if err != nil {
-		return again, err
+		return n.unreadable(ctx, err)
 	}
 	w, err := n.snapshotWindow(ctx, events)
 	if err != nil || w == nil {
@@ -108,7 +127,7 @@ func (n *run) snapshots(ctx context.Context) (next, error) {
 
 // snapshotWindow calls the target with the snapshots of a page that the consumer's filter
 // selects, whatever its actions are. Those of an object with parked ones are parked, too.
-func (n *run) snapshotWindow(ctx context.Context, events []envelope.Event) (*window, error) {
+func (n *run) snapshotWindow(ctx context.Context, events []Snapshot) (*window, error) {
 	w := &window{n: n, end: position{seq: n.cur.Seq + int64(len(events))}}
 	keys, err := n.parked(ctx)
 	if err != nil {
@@ -117,15 +136,19 @@ func (n *run) snapshotWindow(ctx context.Context, events []envelope.Event) (*win
 	var free []seen
 	for i, e := range events {
 		e.Partition, e.Seq = n.part.Name, n.cur.Seq+int64(i)+1
-		if !n.filter.MatchState(e) {
+		if e.Unreadable != "" {
+			w.failed = append(w.failed, verdict{unit: unitOf(e.ID, logged(e.Event)), reason: e.Unreadable})
 			continue
 		}
-		k := key(n.c, e)
+		if !n.filter.MatchState(e.Event) {
+			continue
+		}
+		k := key(n.c, e.Event)
 		if head, ok := keys.heads[hash(k)]; ok {
-			w.failed = append(w.failed, verdict{unit: unitOf(k, logged(e)), behind: head})
+			w.failed = append(w.failed, verdict{unit: unitOf(k, logged(e.Event)), behind: head})
 			continue
 		}
-		free = append(free, logged(e))
+		free = append(free, logged(e.Event))
 	}
 	if len(free) > 0 {
 		w.call(ctx, free)

@@ -19,9 +19,11 @@ type state struct {
 	objects []string
 	pages   int
 	fails   int // so many reads
+	size    int // a page has at least so many events
+	broken  map[string]bool
 }
 
-func (s *state) Snapshots(_ context.Context, part, parts int, cursor string, _ int) (events []envelope.Event,
+func (s *state) Snapshots(_ context.Context, part, parts int, cursor string, _ int) (events []consumer.Snapshot,
 	next string, err error) {
 	s.pages++
 	if s.fails > 0 {
@@ -29,17 +31,24 @@ func (s *state) Snapshots(_ context.Context, part, parts int, cursor string, _ i
 		return nil, "", errors.New("S3 is down")
 	}
 	last := ""
+	s.size = max(s.size, 1)
 	for i, ark := range s.objects {
 		if i%parts != part || ark <= cursor {
 			continue
 		}
-		if len(events) > 0 {
+		if len(events) >= s.size {
 			return events, last, nil
 		}
 		last = ark
-		for kind, id := range map[string]string{"Object": ark, "Version": ark + "/v1"} {
-			events = append(events, envelope.Event{ID: kind + "/" + ark, Subject: envelope.Ref{Type: kind, ID: id},
-				Type: strings.ToLower(kind) + ".snapshot", Action: envelope.Create, Outcome: "success"})
+		if s.broken[ark] {
+			e := envelope.Event{ID: "snapshot." + ark, Subject: envelope.Ref{Type: "Object", ID: ark}}
+			events = append(events, consumer.Snapshot{Event: e, Unreadable: "its inventory is broken"})
+			continue
+		}
+		for _, subject := range []envelope.Ref{{Type: "Object", ID: ark}, {Type: "Version", ID: ark + "/v1"}} {
+			e := envelope.Event{ID: subject.Type + "/" + ark, Subject: subject, Action: envelope.Create,
+				Type: strings.ToLower(subject.Type) + ".snapshot", Outcome: "success"}
+			events = append(events, consumer.Snapshot{Event: e})
 		}
 	}
 	return events, "", nil
@@ -208,5 +217,39 @@ func TestRebuildPrunes(t *testing.T) {
 		b.now = b.now.Add(10 * time.Minute)
 	}
 	b.show(r.ID)
+	b.want("pages", strings.Join(p.pages, ","), ",2,3")
+}
+
+// TestRebuildOfDamaged: what is stored and cannot be read is a failure of the rebuild, which goes on.
+// While nothing can be read, or nothing be removed, the rebuild says why it waits.
+func TestRebuildOfDamaged(t *testing.T) {
+	b := newBench(t)
+	s := &state{objects: []string{"a", "b"}, broken: map[string]bool{"a": true}, fails: 1000}
+	b.runtime.State = s
+	p := &pruner{fails: true}
+	b.runtime.Pruners = map[string]consumer.Pruner{"note": p}
+	b.apply(define("c", func(d *consumer.Definition) { d.Order = consumer.OrderCollection }))
+	r, err := b.store.Rebuild(t.Context(), "c", "", bob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		b.settle()
+		b.now = b.now.Add(10 * time.Minute)
+	}
+	_, progress, err := b.store.ShowReplay(t.Context(), r.ID)
+	if err != nil || len(progress.Stops) == 0 || progress.Stops[0].Kind != consumer.Unreadable ||
+		!strings.Contains(progress.Stops[0].Reason, "S3 is down") {
+		t.Errorf("%+v, %v", progress, err)
+	}
+	s.fails = 0
+	b.now = b.now.Add(time.Hour)
+	b.settle()
+	got := b.show(r.ID)
+	if got.Failed != 1 || len(got.Failures) != 1 ||
+		got.Failures[0] != (consumer.Failure{ID: "snapshot.a", Reason: "its inventory is broken"}) {
+		t.Errorf("the result is %+v", got)
+	}
+	b.want("handled", b.handled(), "Object/b Version/b")
 	b.want("pages", strings.Join(p.pages, ","), ",2,3")
 }

@@ -5,11 +5,14 @@ package snapshot
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
+	"archivist/pkg/bucket"
 	"archivist/pkg/collection"
 	"archivist/pkg/consumer"
 	"archivist/pkg/envelope"
@@ -40,14 +43,14 @@ const parallel = 8
 
 // Snapshots returns the snapshots of the next objects of one part, of at most 16: those whose
 // place in the storage root begins with its hexadecimal digit. The first part begins with the
-// collections that have events.
-func (r Reader) Snapshots(ctx context.Context, part, parts int, cursor string, limit int) (events []envelope.Event,
+// collections that have events. An object that is damaged is one unreadable snapshot.
+func (r Reader) Snapshots(ctx context.Context, part, parts int, cursor string, limit int) (all []consumer.Snapshot,
 	next string, err error) {
 	if parts != 16 || part < 0 || part >= parts {
 		return nil, "", fault.New(fault.Invalid, "snapshot: part %d of %d; there are 16", part, parts)
 	}
 	if cursor == "" && part == 0 {
-		if events, err = r.collections(ctx); err != nil {
+		if all, err = r.collections(ctx); err != nil {
 			return nil, "", err
 		}
 	}
@@ -67,24 +70,18 @@ func (r Reader) Snapshots(ctx context.Context, part, parts int, cursor string, l
 		next = keys[most-1]
 	}
 	objects, err := r.objects(ctx, keys)
-	return append(events, objects...), next, err
+	return append(all, objects...), next, err
 }
 
 // objects reads the objects that are declared at keys, in their order. One whose first
 // version was never committed, or that has no row, is left out.
-func (r Reader) objects(ctx context.Context, keys []string) ([]envelope.Event, error) {
-	all := make([][]envelope.Event, len(keys))
+func (r Reader) objects(ctx context.Context, keys []string) ([]consumer.Snapshot, error) {
+	all := make([][]consumer.Snapshot, len(keys))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
 	for i, key := range keys {
-		g.Go(func() error {
-			ark, err := r.Root.At(ctx, key)
-			if err == nil {
-				all[i], err = r.Inventory.Snapshot(ctx, ark)
-			}
-			if fault.Is(err, fault.NotFound) {
-				return nil
-			}
+		g.Go(func() (err error) {
+			all[i], err = r.object(ctx, key)
 			return err
 		})
 	}
@@ -92,8 +89,45 @@ func (r Reader) objects(ctx context.Context, keys []string) ([]envelope.Event, e
 	return slices.Concat(all...), err
 }
 
+// object reads the object that is declared at a key. It is read a second time before it counts as
+// damaged: the first answer may have been cut off.
+func (r Reader) object(ctx context.Context, key string) ([]consumer.Snapshot, error) {
+	ark, err := r.Root.At(ctx, key)
+	if damaged(ctx, err) {
+		ark, err = r.Root.At(ctx, key)
+	}
+	if damaged(ctx, err) {
+		e := envelope.Event{ID: fmt.Sprintf("%s.%s", envelope.Snapshot, key), Type: envelope.Snapshot,
+			Subject: envelope.Ref{Type: event.Object.String(), ID: key}, Action: envelope.Create}
+		return []consumer.Snapshot{{Event: e, Unreadable: err.Error()}}, nil
+	}
+	var events []envelope.Event
+	if err == nil {
+		events, err = r.Inventory.Snapshot(ctx, ark)
+	}
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	return readable(events), err
+}
+
+// damaged reports whether an error of the storage root is about what is stored, not about S3 or the call.
+func damaged(ctx context.Context, err error) bool {
+	var s3 *bucket.Error
+	var network net.Error
+	return err != nil && ctx.Err() == nil && fault.Of(err) == "" && !errors.As(err, &s3) && !errors.As(err, &network)
+}
+
+func readable(events []envelope.Event) []consumer.Snapshot {
+	all := make([]consumer.Snapshot, len(events))
+	for i, e := range events {
+		all[i].Event = e
+	}
+	return all
+}
+
 // collections are the snapshots of all collections, with their profiles.
-func (r Reader) collections(ctx context.Context) (events []envelope.Event, err error) {
+func (r Reader) collections(ctx context.Context) (all []consumer.Snapshot, err error) {
 	partitions, err := r.Log.Partitions(ctx)
 	if err != nil {
 		return nil, err
@@ -114,7 +148,7 @@ func (r Reader) collections(ctx context.Context) (events []envelope.Event, err e
 		if e.Detail, err = json.Marshal(profile); err != nil {
 			return nil, err
 		}
-		events = append(events, e)
+		all = append(all, consumer.Snapshot{Event: e})
 	}
-	return events, nil
+	return all, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"archivist/pkg/bucket"
 	"archivist/pkg/collection"
 	"archivist/pkg/consumer"
 	"archivist/pkg/envelope"
@@ -46,6 +47,9 @@ func (r root) At(_ context.Context, key string) (string, error) {
 	if id == "broken" {
 		return "", errors.New("its inventory is broken")
 	}
+	if id == "away" {
+		return "", &bucket.Error{Bucket: "b", Op: "get", Key: key, Err: errors.New("S3 is away")}
+	}
 	return id, nil
 }
 
@@ -58,11 +62,11 @@ type partitions struct {
 func (p partitions) Partitions(context.Context) ([]envelope.Partition, error) { return p.all, nil }
 
 // read reads all parts, in pages of four snapshots.
-func read(t *testing.T, r Reader) (all []envelope.Event, err error) {
+func read(t *testing.T, r Reader) (all []consumer.Snapshot, err error) {
 	t.Helper()
 	for part := range 16 {
 		for cursor, first := "", true; first || cursor != ""; first = false {
-			var events []envelope.Event
+			var events []consumer.Snapshot
 			before := cursor
 			if events, cursor, err = r.Snapshots(t.Context(), part, 16, cursor, 4); err != nil {
 				return all, err
@@ -123,8 +127,19 @@ func TestSnapshots(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("snapshots of %q, expected %q", got, want)
 	}
-	r.Root = append(keys, "fa/broken")
-	if _, err := read(t, r); err == nil || !strings.Contains(err.Error(), "is broken") {
-		t.Errorf("an object that cannot be read: %v", err)
+	r.Root = append(slices.Clone(keys), "fa/broken", "fb/none")
+	broken, err := read(t, r)
+	if err != nil || len(broken) != len(all)+1 {
+		t.Fatalf("with an object that is damaged: %d snapshots, %v", len(broken), err)
+	}
+	for i, e := range broken {
+		last := i == len(all)
+		if last != (e.Unreadable == "its inventory is broken") || last != (e.ID == "snapshot.fa/broken") {
+			t.Errorf("%d: %+v", i, e)
+		}
+	}
+	r.Root = append(slices.Clone(keys), "fa/away")
+	if _, err := read(t, r); err == nil || !strings.Contains(err.Error(), "S3 is away") {
+		t.Errorf("while S3 is away: %v", err)
 	}
 }
