@@ -92,8 +92,8 @@ func (c *consumerShowCmd) Run(a *app) error {
 
 func (a *app) showConsumer(c v1.Consumer) error {
 	return a.print(c, func(p terminal.Page) {
-		p.Fields("consumer", c.Name, "state", shownState(c), "description", c.Description, "filter", c.Filter,
-			"target", cmp.Or(c.Target.Handler, c.Target.Lambda, c.Target.Queue), "wakes", wakes(c),
+		p.Fields("consumer", c.Name, "state", shownState(c), "rebuilt by", c.Rebuild, "description", c.Description,
+			"filter", c.Filter, "target", cmp.Or(c.Target.Handler, c.Target.Lambda, c.Target.Queue), "wakes", wakes(c),
 			"order", c.Order, "on failure", c.OnFailure, "version", strconv.Itoa(c.Version), "changed", c.Changed,
 			"behind", fmt.Sprintf("%d events, %d seconds", c.Behind, c.LagSeconds),
 			"parked", strconv.FormatInt(c.Parked, 10))
@@ -104,12 +104,17 @@ func (a *app) showConsumer(c v1.Consumer) error {
 	})
 }
 
-// shownState is paused or running, or stopped if it does not go on in some partition.
+// shownState is paused, rebuilding, resetting or running, or stopped if it does not go on in some
+// partition.
 func shownState(c v1.Consumer) string {
 	stopped := func(p v1.ConsumerPartition) bool { return p.Problem != "" }
 	switch {
 	case c.Paused:
 		return "paused"
+	case c.Rebuild != "":
+		return "rebuilding"
+	case c.Resets > 0:
+		return "resetting"
 	case slices.ContainsFunc(c.Partitions, stopped):
 		return "stopped"
 	}

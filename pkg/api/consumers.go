@@ -100,7 +100,7 @@ func (a *API) consumer(ctx context.Context, name string) (v1.Consumer, error) {
 func wireConsumer(st consumer.Status) (v1.Consumer, error) {
 	out := v1.Consumer{Created: timestamp(st.Created), Changed: timestamp(st.Changed), Behind: st.Behind,
 		LagSeconds: st.LagSeconds, Parked: st.Parked, Waiting: st.Waiting, NextRun: timestamp(st.NextRun),
-		Partitions: []v1.ConsumerPartition{}}
+		Rebuild: st.Rebuild, Resets: st.Resets, Partitions: []v1.ConsumerPartition{}}
 	for _, p := range st.Places {
 		place := v1.ConsumerPartition{Partition: p.Partition, Seq: p.Seq, Head: p.Head, LagSeconds: p.LagSeconds,
 			Parked: p.Parked, Waiting: p.Waiting, Redrives: p.Redrives}

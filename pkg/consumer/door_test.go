@@ -74,3 +74,60 @@ func TestCharacters(t *testing.T) {
 		t.Errorf("one too many: %v", err)
 	}
 }
+
+// TestShowsRebuild: a consumer that is being rebuilt is shown as such, explain says what its events
+// wait for, and it raises no alarm about its lag.
+func TestShowsRebuild(t *testing.T) {
+	b := newBench(t)
+	b.runtime.State = &state{objects: []string{"a"}}
+	b.apply(define("c"))
+	p, err := b.store.Rebuild(t.Context(), "c", "", bob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := b.add("maps", "new")
+	b.now = b.now.Add(time.Hour)
+	if err := b.runtime.Tick(t.Context(), b.now.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if lag := b.metrics[consumer.MetricLag]; lag != 0 {
+		t.Errorf("the metric of the lag is %v", lag)
+	}
+	if st, err := b.store.Show(t.Context(), "c"); err != nil || st.Rebuild != p.ID || st.Resets != 0 {
+		t.Errorf("it is shown as %+v, %v", st, err)
+	}
+	x, err := b.store.Explain(t.Context(), "c", e)
+	if err != nil || !strings.Contains(x.Reason, "it is being rebuilt: archivist replay show "+p.ID) {
+		t.Errorf("explained as %+v, %v", x, err)
+	}
+	b.settle()
+	b.now = b.now.Add(10 * time.Minute)
+	b.settle()
+	if st, err := b.store.Show(t.Context(), "c"); err != nil || st.Rebuild != "" || st.Behind != 0 {
+		t.Errorf("after its end: %+v, %v", st, err)
+	}
+}
+
+// TestShowsReset: a reset that is not finished is shown.
+func TestShowsReset(t *testing.T) {
+	b := newBench(t)
+	b.apply(define("c"))
+	b.add("maps", "a")
+	e := b.add("maps", "b")
+	b.log.broken = 1
+	err := b.store.Reset(t.Context(), "c", "", "time:"+b.now.Format(time.RFC3339), bob)
+	if err == nil {
+		t.Fatal("the reset did not fail")
+	}
+	if st, err := b.store.Show(t.Context(), "c"); err != nil || st.Resets != 1 {
+		t.Errorf("it is shown as %+v, %v", st, err)
+	}
+	x, err := b.store.Explain(t.Context(), "c", e)
+	if err != nil || !strings.Contains(x.Reason, "its cursors are being moved") {
+		t.Errorf("explained as %+v, %v", x, err)
+	}
+	b.tick("c maps")
+	if st, err := b.store.Show(t.Context(), "c"); err != nil || st.Resets != 0 {
+		t.Errorf("after its end: %+v, %v", st, err)
+	}
+}

@@ -106,6 +106,10 @@ func (s *Store) whyWaiting(c Consumer, cur cursor, e envelope.Event) string {
 		return place + fmt.Sprintf("it has come to file %d of the version", cur.Files.Done)
 	case c.Paused:
 		return place + "it is paused"
+	case c.Rebuild != "":
+		return place + "it is being rebuilt: archivist replay show " + c.Rebuild
+	case c.Resets > 0:
+		return place + "its cursors are being moved, as a person asked; it goes on within some minutes"
 	case cur.Stop != nil:
 		return place + cur.Stop.explain()
 	case cur.Live(s.Now()):

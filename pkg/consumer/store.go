@@ -57,6 +57,10 @@ type Consumer struct {
 	Definition
 	Created int64 `json:"created"`
 	Changed int64 `json:"changed"` // the definition, or whether it is paused
+
+	// While one of these is set, it does not run.
+	Rebuild string `json:"rebuild,omitempty"` // the id of the replay that rebuilds it
+	Resets  int    `json:"resets,omitempty"`  // of its cursors, that are not finished
 }
 
 // maxRequests is how many requests a consumer's row remembers.
@@ -97,7 +101,7 @@ func subject(name string) event.Subject { return event.Subject{Type: event.Consu
 
 // consumer decodes the definition.
 func (r *row) consumer() (Consumer, error) {
-	c := Consumer{Created: r.Created, Changed: r.Changed}
+	c := Consumer{Created: r.Created, Changed: r.Changed, Rebuild: r.Rebuild, Resets: len(r.Resets)}
 	if err := json.Unmarshal([]byte(r.Text), &c.Definition); err != nil {
 		return c, fmt.Errorf("consumer: the definition of %s: %w", r.Name, err)
 	}

@@ -75,13 +75,13 @@ func (r *Runtime) tick(ctx context.Context, row *row, partitions []envelope.Part
 	return errors.Join(errs...)
 }
 
-// measure adds a consumer's numbers to the metrics. One that is paused or dormant has no lag.
+// measure adds a consumer's numbers to the metrics. One that is paused, rebuilt or dormant has no lag.
 func (r *Runtime) measure(ctx context.Context, c Consumer, partitions []envelope.Partition, at map[string]cursor,
 	all *totals) error {
 	for _, p := range partitions {
 		cur := at[p.Name]
 		all.parked += cur.Parked
-		if c.Paused || cur.deferred() {
+		if c.Paused || c.Rebuild != "" || cur.deferred() {
 			continue
 		}
 		if cur.Stop != nil {

@@ -114,6 +114,10 @@ type Consumer struct {
 	Waiting int64 `json:"waiting,omitempty" example:"0"`
 	// For scheduled: when it wakes next.
 	NextRun string `json:"nextRun,omitempty" format:"date-time" example:"2026-11-22T10:00:00Z"`
+	// The id of the replay that rebuilds it: it does not run before the end of that.
+	Rebuild string `json:"rebuild,omitempty" example:"01M3XA6Z0000000000000000BF"`
+	// The number of resets that are not finished: it does not run before.
+	Resets int `json:"resets,omitempty" example:"0"`
 	// Its place in each partition of the log.
 	Partitions []ConsumerPartition `json:"partitions"`
 }
