@@ -41,7 +41,9 @@ const (
 
 var names = regexp.MustCompile(`^[a-z][a-z0-9-]{0,49}$`)
 var lambdas = regexp.MustCompile(`^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[A-Za-z0-9_-]+(:[A-Za-z0-9_$-]+)?$`)
-var queues = regexp.MustCompile(`^https?://[^/\s]+/\d{12}/[A-Za-z0-9_-]+(\.fifo)?$`)
+
+// queues are URLs of queues, also as LocalStack has them: with the region before the account.
+var queues = regexp.MustCompile(`^https?://[^/\s]+(/queue/[a-z0-9-]+)?/\d{12}/[A-Za-z0-9_-]+(\.fifo)?$`)
 
 // Parse reads a definition from JSON or YAML. Unknown and repeated fields, and more than one
 // document, are an Invalid. It does not check the values.
