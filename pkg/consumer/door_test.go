@@ -1,11 +1,13 @@
 package consumer_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"archivist/pkg/consumer"
+	"archivist/pkg/envelope"
 	"archivist/pkg/fault"
 )
 
@@ -129,5 +131,54 @@ func TestShowsReset(t *testing.T) {
 	b.tick("c maps")
 	if st, err := b.store.Show(t.Context(), "c"); err != nil || st.Resets != 0 {
 		t.Errorf("after its end: %+v, %v", st, err)
+	}
+}
+
+// TestDryRunPlaces: a partition that does not exist, and a seq of no partition, are refused.
+func TestDryRunPlaces(t *testing.T) {
+	b := newBench(t)
+	b.add("maps", "a")
+	b.add("maps", "b")
+	if _, err := b.store.DryRun(t.Context(), "*+*", "mpas", "horizon", ""); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a wrong partition: %v", err)
+	}
+	if _, err := b.store.DryRun(t.Context(), "*+*", "", "seq:1", ""); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a seq without a partition: %v", err)
+	}
+	if page, err := b.store.DryRun(t.Context(), "*+*", "maps", "seq:2", ""); err != nil || page.Read != 1 {
+		t.Errorf("from 2: %+v, %v", page, err)
+	}
+}
+
+// TestDryRunInTime: a trial from a time on ends in time, however many partitions there are, and its
+// pages together read all of them.
+func TestDryRunInTime(t *testing.T) {
+	b := newBench(t)
+	for i := range 40 {
+		for range 5 {
+			b.add(fmt.Sprintf("maps%02d", i), "a")
+			b.now = b.now.Add(time.Second)
+		}
+	}
+	from := b.now.Add(24*time.Hour - 3*time.Second) // the search begins a day earlier
+	last := from.Add(time.Second)
+	for i := range 40 {
+		b.add(fmt.Sprintf("maps%02d", i), "z", func(e *envelope.Event) { e.Time = last.UnixMilli() })
+	}
+	b.store.Now = func() time.Time { return b.now.Add(time.Duration(b.log.reads) * time.Second) }
+	selected, pages := 0, 0
+	for cursor := ""; pages == 0 || cursor != ""; pages++ {
+		before := b.log.reads
+		page, err := b.store.DryRun(t.Context(), "*+*", "", "time:"+from.Format(time.RFC3339), cursor)
+		if err != nil || pages > 40 {
+			t.Fatal(pages, err)
+		}
+		if n := b.log.reads - before; n > 20 {
+			t.Errorf("page %d took %d reads", pages, n)
+		}
+		selected, cursor = selected+page.Selected, page.Cursor
+	}
+	if selected != 40 || pages < 5 {
+		t.Errorf("%d of 40 are selected, in %d pages", selected, pages)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"archivist/pkg/envelope"
 	"archivist/pkg/fault"
@@ -19,7 +20,8 @@ type Trial struct {
 	Events   []envelope.Event `json:"events"`   // the first of those that are selected, as facts
 	Cursor   string           `json:"cursor,omitempty"`
 
-	lists int // of files, that were read
+	lists int       // of files, that were read
+	until time.Time // then the page ends
 }
 
 // Bounds of a page of a trial. A list of files takes two or three requests to S3.
@@ -27,12 +29,13 @@ const (
 	trialRead   = 5000
 	trialLists  = 50
 	trialEvents = 100
+	trialTime   = 15 * time.Second // of the 29 that a request has
 )
 
 // DryRun tries a filter on the past log, in the partition of that name, or in all ("").
-// from is as in Definition.Start. It reads a page; the cursor of the page before continues
-// ("" at the beginning and at the end). Nothing is handled or changed.
-func (s *Store) DryRun(ctx context.Context, text, partition, from, cursor string) (Trial, error) {
+// from is as in Definition.Start; a seq needs the name of a partition. It reads a page; the cursor
+// of the page before continues ("" at the beginning and at the end). Nothing is handled or changed.
+func (s *Store) DryRun(ctx context.Context, text, partition, from, page string) (Trial, error) {
 	t := Trial{Events: []envelope.Event{}}
 	f, err := filter.Compile(text)
 	if err != nil {
@@ -42,35 +45,56 @@ func (s *Store) DryRun(ctx context.Context, text, partition, from, cursor string
 	if err != nil {
 		return t, fault.New(fault.Invalid, "from: %w", err)
 	}
-	name, on, err := parseTrialCursor(cursor)
+	if at.seq > 0 && partition == "" {
+		return t, fault.New(fault.Invalid, "from: %q: each partition has seqs of its own; name the partition", from)
+	}
+	name, on, err := parseTrialCursor(page)
 	if err != nil {
 		return t, err
 	}
-	all, err := s.Log.Partitions(ctx)
-	slices.SortFunc(all, func(a, b envelope.Partition) int { return strings.Compare(a.Name, b.Name) })
+	all, err := s.trialPartitions(ctx, partition, name)
+	if err != nil {
+		return t, err
+	}
+	t.until = s.Now().Add(trialTime)
 	for _, p := range all {
-		if partition != "" && p.Name != partition || p.Name < name {
-			continue
+		if s.late(&t) {
+			t.Cursor = "." + p.Name
+			return t, nil
 		}
-		begin, err := s.startOf(ctx, "dry-run", p, at)
-		if err != nil {
-			return t, err
-		}
-		if p.Name == name {
+		begin := cursor{From: at.time}
+		if p.Name == name && on != nil {
 			begin.Seq, begin.Files = on.seq, on.files
+		} else if begin, err = s.startOf(ctx, "dry-run", p, at); err != nil {
+			return t, err
 		}
 		full, err := s.try(ctx, f, p, begin, &t)
 		if full || err != nil {
 			return t, err
 		}
 	}
-	return t, err
+	return t, nil
 }
+
+// trialPartitions are the partition of that name, or all ("") from the name of one on, sorted by name.
+func (s *Store) trialPartitions(ctx context.Context, name, from string) ([]envelope.Partition, error) {
+	if name != "" {
+		p, err := s.Log.Partition(ctx, name)
+		return []envelope.Partition{p}, err
+	}
+	all, err := s.Log.Partitions(ctx)
+	all = slices.DeleteFunc(all, func(p envelope.Partition) bool { return p.Name < from })
+	slices.SortFunc(all, func(a, b envelope.Partition) int { return strings.Compare(a.Name, b.Name) })
+	return all, err
+}
+
+// late reports whether the time of a trial is over.
+func (s *Store) late(t *Trial) bool { return s.Now().After(t.until) }
 
 // try reads events of one partition into t, and reports whether the page is full.
 func (s *Store) try(ctx context.Context, f *filter.Filter, p envelope.Partition, at cursor, t *Trial) (bool, error) {
 	for at.Seq < p.Head {
-		if t.full() {
+		if t.full() || s.late(t) {
 			t.Cursor = trialCursor(p.Name, at.position())
 			return true, nil
 		}
@@ -144,19 +168,34 @@ func trialCursor(partition string, at position) string {
 	return fmt.Sprintf("%d.%s", at.seq, partition)
 }
 
-func parseTrialCursor(cursor string) (partition string, at position, err error) {
+// parseTrialCursor reads what trialCursor writes. on is nil for ".PARTITION": its start was not looked
+// for yet.
+func parseTrialCursor(cursor string) (partition string, on *position, err error) {
 	if cursor == "" {
-		return "", at, nil
+		return "", nil, nil
 	}
 	where, partition, _ := strings.Cut(cursor, ".")
-	seq, inFiles, has := strings.Cut(where, "-")
-	if at.seq, err = strconv.ParseInt(seq, 10, 64); err == nil && has {
+	if where != "" {
+		on, err = parsePosition(where)
+	}
+	if err != nil || partition == "" {
+		return "", nil, fault.New(fault.Invalid, "invalid cursor; use that of the page before, or leave it out to "+
+			"begin again")
+	}
+	return partition, on, nil
+}
+
+// parsePosition reads "SEQ" or "SEQ-FILES-BYTE".
+func parsePosition(text string) (*position, error) {
+	seq, inFiles, has := strings.Cut(text, "-")
+	n, err := strconv.ParseInt(seq, 10, 64)
+	at := &position{seq: n}
+	if err == nil && has {
 		at.files = &opened{}
 		_, err = fmt.Sscanf(inFiles, "%d-%d", &at.files.Done, &at.files.Next)
 	}
-	if err != nil || partition == "" || at.seq < 0 || has && (at.files.Done < 0 || at.files.Next < 0) {
-		return "", at, fault.New(fault.Invalid, "invalid cursor; use that of the page before, or leave it out to "+
-			"begin again")
+	if err == nil && (at.seq < 0 || has && (at.files.Done < 0 || at.files.Next < 0)) {
+		err = fmt.Errorf("a negative number in %q", text)
 	}
-	return partition, at, nil
+	return at, err
 }
