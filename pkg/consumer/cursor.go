@@ -33,12 +33,13 @@ type cursor struct {
 
 	Tried []tried `dynamo:"tried,omitempty"` // of the events after it, those that failed when the time was over
 
-	Begin int64  `dynamo:"begin_seq,omitempty"` // it started after this one
-	Reset string `dynamo:"reset_id,omitempty"`  // the last that moved it
-	Skips []span `dynamo:"skips,omitempty"`     // the newest
-	Last  int64  `dynamo:"last_seq,omitempty"`  // of a replay, the event with which it ends
-	Page  string `dynamo:"page_key,omitempty"`  // of a rebuild, the place in what is stored
-	Done  bool   `dynamo:"page_done,omitempty"` // of a rebuild: it has come to the end
+	Begin int64  `dynamo:"begin_seq,omitempty"`     // it started after this one
+	Reset string `dynamo:"reset_id,omitempty"`      // the last that moved it
+	Skips []span `dynamo:"skips,omitempty"`         // the newest
+	Last  int64  `dynamo:"last_seq,omitempty"`      // of a replay, the event with which it ends
+	Page  string `dynamo:"page_key,omitempty"`      // of a rebuild, the place in what is stored
+	After string `dynamo:"after_subject,omitempty"` // of a rebuild: the last that is handled of the page
+	Done  bool   `dynamo:"page_done,omitempty"`     // of a replay: it has ended here, too early if Stop is set
 
 	// Of a replay, how many of its steps are begun again, after they have called the target: the
 	// events of a step may be handled twice.

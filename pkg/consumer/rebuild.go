@@ -1,8 +1,10 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"archivist/pkg/envelope"
 	"archivist/pkg/fault"
@@ -63,9 +65,6 @@ func rebuildCursors(p Replay) (wanted []cursor) {
 
 // prune removes the next of what the handler keeps and should not.
 func (n *run) prune(ctx context.Context) (next, error) {
-	if n.cur.Done {
-		return idle, nil
-	}
 	page := ""
 	if p := n.r.Pruners[n.c.Target.Handler]; p != nil {
 		var err error
@@ -86,12 +85,9 @@ func (n *run) unreadable(ctx context.Context, err error) (next, error) {
 	return n.move(ctx, leave, func(_ *table.Tx, c *cursor) { c.halt(s, n.now()) })
 }
 
-// snapshots handles the next page of what is stored. The page is repeated if it could not be
-// handled as a whole: snapshots have no ids by which the rest of it could be found again.
+// snapshots handles the next of what is stored: those of a page that are not handled yet, up to the
+// first that is to be tried again.
 func (n *run) snapshots(ctx context.Context) (next, error) {
-	if n.cur.Done {
-		return idle, nil
-	}
 	if n.r.State == nil {
 		return n.unreadable(ctx, fault.New(fault.Unavailable, "what is stored cannot be read here, for a rebuild"))
 	}
@@ -99,25 +95,25 @@ func (n *run) snapshots(ctx context.Context) (next, error) {
 	if _, err := fmt.Sscanf(n.part.Name, "part.%d", &part); err != nil {
 		return again, fmt.Errorf("consumer: the part %q of a rebuild: %w", n.part.Name, err)
 	}
-	events, page, err := n.r.State.Snapshots(ctx, part, rebuildParts, n.cur.Page, rebuildPage)
+	all, page, err := n.r.State.Snapshots(ctx, part, rebuildParts, n.cur.Page, rebuildPage)
 	if err != nil {
 		return n.unreadable(ctx, err)
 	}
-	w, err := n.snapshotWindow(ctx, events)
-	if err != nil || w == nil {
-		return idle, err
-	}
-	unfinished := w.stop != nil || w.end.seq < n.cur.Seq+int64(len(events))
-	if unfinished {
-		w.failed, w.end = nil, n.cur.position() // they fail again
+	all = n.cur.unhandled(all)
+	w, err := n.snapshotWindow(ctx, all)
+	if err != nil {
+		return again, err
 	}
 	what, err := n.move(ctx, unless(w.stop), func(tx *table.Tx, c *cursor) {
+		handled := w.end.seq - n.cur.Seq
 		w.compose(tx, c)
-		if !unfinished {
-			c.Page, c.Done = page, page == ""
-		} else if !w.partly {
-			n.repeats(c)
+		switch {
+		case handled == int64(len(all)):
+			c.Page, c.After, c.Done = page, "", page == ""
+		case handled > 0:
+			c.After = subjectOf(all[handled-1])
 		}
+		c.Done = c.Done || w.stop != nil && w.stop.Kind == Full
 	})
 	if err == nil {
 		w.report()
@@ -125,16 +121,30 @@ func (n *run) snapshots(ctx context.Context) (next, error) {
 	return what, err
 }
 
-// snapshotWindow calls the target with the snapshots of a page that the consumer's filter
-// selects, whatever its actions are. Those of an object with parked ones are parked, too.
-func (n *run) snapshotWindow(ctx context.Context, events []Snapshot) (*window, error) {
-	w := &window{n: n, end: position{seq: n.cur.Seq + int64(len(events))}}
+func subjectOf(s Snapshot) string { return s.Subject.Type + "/" + s.Subject.ID }
+
+// unhandled are the snapshots of a page after the one that was handled last; all, if it is not there
+// any more. Ids do not tell: they change with what is stored.
+func (c *cursor) unhandled(all []Snapshot) []Snapshot {
+	i := slices.IndexFunc(all, func(s Snapshot) bool { return subjectOf(s) == c.After })
+	return all[i+1:]
+}
+
+// snapshotWindow calls the target with the snapshots that the consumer's filter selects, whatever its
+// actions are, as many as can be parked in one transaction. Those of an object with parked ones are
+// parked, too.
+func (n *run) snapshotWindow(ctx context.Context, all []Snapshot) (*window, error) {
+	w := &window{n: n, end: position{seq: n.cur.Seq + int64(len(all))}}
 	keys, err := n.parked(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var free []seen
-	for i, e := range events {
+	for i, e := range all {
+		if len(free)+len(w.failed) == maxSelected {
+			w.end.seq = n.cur.Seq + int64(i)
+			break
+		}
 		e.Partition, e.Seq = n.part.Name, n.cur.Seq+int64(i)+1
 		if e.Unreadable != "" {
 			w.failed = append(w.failed, verdict{unit: unitOf(e.ID, logged(e.Event)), reason: e.Unreadable})
@@ -153,9 +163,19 @@ func (n *run) snapshotWindow(ctx context.Context, events []Snapshot) (*window, e
 	if len(free) > 0 {
 		w.call(ctx, free)
 	}
-	if room := min(maxSelected, MaxParked-int(n.cur.Parked)); len(w.failed) > room {
-		w.stop = n.stop(Full, n.cur.Seq, fmt.Sprintf("%d snapshots of one page failed, the first: %s", len(w.failed),
-			w.failed[0].reason))
-	}
+	w.limit()
 	return w, nil
+}
+
+// limit ends the part before the first failure that cannot be kept.
+func (w *window) limit() {
+	room := MaxParked - int(w.n.cur.Parked)
+	if len(w.failed) <= room {
+		return
+	}
+	slices.SortFunc(w.failed, func(a, b verdict) int { return cmp.Compare(a.unit.before().seq, b.unit.before().seq) })
+	if first := w.failed[room].unit; first.before().before(w.end) {
+		w.end = first.before()
+		w.stop = w.n.stop(Full, first.events[0].Seq, fullReplay)
+	}
 }

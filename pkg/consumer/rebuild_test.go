@@ -253,3 +253,83 @@ func TestRebuildOfDamaged(t *testing.T) {
 	b.want("handled", b.handled(), "Object/b Version/b")
 	b.want("pages", strings.Join(p.pages, ","), ",2,3")
 }
+
+// inFirst is an archive of n objects in the first part, and one in the second.
+func inFirst(n int) *state {
+	s := &state{objects: make([]string, 16*n)}
+	for i := range n {
+		s.objects[16*i] = fmt.Sprintf("o%04d", i)
+	}
+	s.objects[1] = "other"
+	return s
+}
+
+// TestRebuildInManyRuns: a page of which one run can handle only some is handled in several: what is
+// handled is not handled again, and what fails keeps its tries.
+func TestRebuildInManyRuns(t *testing.T) {
+	b := newBench(t)
+	s := inFirst(6)
+	s.size = 100
+	b.runtime.State = s
+	b.apply(define("c", func(d *consumer.Definition) { d.Retries, d.Batch = 3, 1 }))
+	b.fails["Object/o0002"] = "it is broken"
+	b.onCall = func() { b.now = b.now.Add(40 * time.Second) }
+	p, err := b.store.Rebuild(t.Context(), "c", "", bob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 40 {
+		b.woken = nil
+		if err := b.runtime.Tick(t.Context(), b.now.Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		for _, woken := range b.woken {
+			name, part, _ := strings.Cut(woken, " ")
+			if _, err := b.runtime.Run(t.Context(), name, part, b.now.Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.now = b.now.Add(2 * time.Minute)
+	}
+	got := b.show(p.ID)
+	if got.Failed != 1 || got.Failures[0].ID != "Object/o0002" || len(b.calls) != 14-1+4 {
+		t.Errorf("%d calls; the result is %+v", len(b.calls), got)
+	}
+	var first []string
+	for _, e := range b.got {
+		if e.Subject.ID[0] == 'o' && e.Subject.ID[1] == '0' {
+			first = append(first, e.ID)
+		}
+	}
+	b.want("handled", strings.Join(first, " "), "Object/o0000 Version/o0000 Object/o0001 Version/o0001 "+
+		"Version/o0002 Object/o0003 Version/o0003 Object/o0004 Version/o0004 Object/o0005 Version/o0005")
+}
+
+// TestRebuildFull: a part of which more fails than can be kept ends, and says so; others are handled. More
+// failures of a page than one transaction can have are no reason to end.
+func TestRebuildFull(t *testing.T) {
+	for objects, want := range map[int]int64{150: 150, consumer.MaxParked + 5: consumer.MaxParked + 1} {
+		b := newBench(t)
+		s := inFirst(objects)
+		s.size, s.broken = 200, map[string]bool{}
+		for _, ark := range s.objects {
+			s.broken[ark] = ark != "other"
+		}
+		b.runtime.State = s
+		b.apply(define("c"))
+		p, err := b.store.Rebuild(t.Context(), "c", "", bob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.settle()
+		got := b.show(p.ID)
+		if len(got.Failures) == 0 {
+			t.Fatalf("%d objects: the result has no failures: %+v", objects, got)
+		}
+		ended := got.Failures[0].ID == "part.00" && strings.Contains(got.Failures[0].Reason, "as many failures")
+		if got.Failed != want || ended != (want > 150) {
+			t.Errorf("%d objects: the result is %+v", objects, got)
+		}
+		b.want("handled", b.handled(), "Object/other Version/other")
+	}
+}

@@ -65,15 +65,15 @@ func (r *Runtime) runnable(ctx context.Context, name string) (*Consumer, *repeti
 	return c, rep, nil
 }
 
-// replayed reads the consumer of a replay; nil if the replay must wait, because it is paused.
-// Failures are parked, in any case, and keys do not wait until they are quiet.
+// replayed reads the consumer of a replay; nil if the replay must wait, because it is paused,
+// or end. Failures are parked, in any case, and keys do not wait until they are quiet.
 func (s *Store) replayed(ctx context.Context, p *Replay) (*Consumer, error) {
 	r, err := s.row(ctx, p.Consumer)
-	if err != nil || r.State != active {
+	if err != nil {
 		return nil, err
 	}
-	c, err := r.consumer()
-	if err != nil || c.Paused && p.Into == "" {
+	c, why, err := r.replayable(p)
+	if err != nil || why != "" || c.Paused && p.Into == "" {
 		return nil, err
 	}
 	c.Name, c.Mode, c.OnFailure = p.run(), Async, Park
@@ -89,6 +89,11 @@ func (n *run) partition(ctx context.Context, name string) (envelope.Partition, e
 		return envelope.Partition{Name: name}, nil
 	}
 	return n.r.Store.Log.Partition(ctx, name)
+}
+
+// endPart ends a replay in the partition of the run, before its end. The reason is in its result.
+func (n *run) endPart(ctx context.Context, why *Stop) (next, error) {
+	return n.move(ctx, leave, func(_ *table.Tx, c *cursor) { c.Stop, c.Done = why, true })
 }
 
 // decide returns why the run does not handle an event, "" if it does.
@@ -153,8 +158,8 @@ func (r *Runtime) advance(ctx context.Context, id string) error {
 		gone, err := s.gone(ctx, p)
 		switch {
 		case err != nil:
-		case gone:
-			p.State, p.Cancelled = ReplayEnding, true
+		case gone != "":
+			p.State, p.Cancelled, p.Ends = ReplayEnding, true, gone
 			err = s.saveReplay(ctx, saved, p)
 		case p.State == ReplayPreparing:
 			err = s.prepareReplay(ctx, saved, p)
@@ -166,7 +171,9 @@ func (r *Runtime) advance(ctx context.Context, id string) error {
 			if err == nil {
 				err = s.sumReplay(ctx, saved, p)
 			}
-		case p.State == ReplayEnding:
+		case !p.Summed:
+			err = s.sumReplay(ctx, saved, p)
+		default:
 			err = s.finishReplay(ctx, saved, p)
 		}
 		if err != nil && !fault.Is(err, fault.Stale) {
@@ -183,11 +190,29 @@ func lostReplay(err error) error {
 	return err
 }
 
-// gone reports whether the consumer of a replay was deleted before the replay's end. Another can
-// have its name by now.
-func (s *Store) gone(ctx context.Context, p Replay) (bool, error) {
+// gone returns why a replay must end before its end, "" if it need not.
+func (s *Store) gone(ctx context.Context, p Replay) (string, error) {
 	r, err := s.row(ctx, p.Consumer)
-	return (r.State != active || r.Created > p.Created) && p.State != ReplayEnding, err
+	if err != nil || p.State == ReplayEnding {
+		return "", err
+	}
+	_, why, err := r.replayable(&p)
+	return why, err
+}
+
+// replayable reads the consumer of a replay, and returns why the replay must not go on, "" if it may.
+func (r *row) replayable(p *Replay) (c Consumer, why string, err error) {
+	if r.State != active {
+		return c, "consumer " + p.Consumer + " was deleted", nil
+	}
+	if r.Created != p.ConsumerCreated {
+		return c, "consumer " + p.Consumer + " was deleted, and another of its name was made", nil
+	}
+	c, err = r.consumer()
+	if err == nil && c.IgnoreReplays {
+		why = "consumer " + p.Consumer + " is not replayed any more (ignoreReplays in its definition)"
+	}
+	return c, why, err
 }
 
 // saveReplay writes the row of a replay.
@@ -315,15 +340,24 @@ func (r *Runtime) wakeReplay(ctx context.Context, p Replay, partition string) er
 	return r.Wake(ctx, p.run(), partition)
 }
 
-// sumReplay writes what failed into the row of a replay that has come to its end.
+// sumReplay writes what failed into the row of a replay that ends: first what ended it, or parts of
+// it, too early.
 func (s *Store) sumReplay(ctx context.Context, saved replayRow, p Replay) error {
 	cursors, err := s.cursors(ctx, p.run())
 	if err != nil {
 		return err
 	}
-	p.State, p.Failed, p.Failures, p.Repeats = ReplayEnding, 0, nil, 0
+	p.State, p.Summed, p.Failed, p.Failures, p.Repeats = ReplayEnding, true, 0, nil, 0
+	if p.Ends != "" {
+		p.fail(Failure{ID: p.Consumer, Reason: p.Ends})
+	}
 	for _, cur := range cursors {
 		p.Repeats += cur.Repeats
+		if cur.Done && cur.Stop != nil {
+			p.fail(Failure{ID: cur.partition(), Reason: cur.Stop.Reason})
+		}
+	}
+	for _, cur := range cursors {
 		if cur.Parked == 0 {
 			continue
 		}
@@ -331,14 +365,21 @@ func (s *Store) sumReplay(ctx context.Context, saved replayRow, p Replay) error 
 		if err != nil {
 			return err
 		}
-		p.Failed += int64(len(rows))
 		for _, row := range rows {
-			if e := row.event(cur.partition()); len(p.Failures) < maxReplayFailure {
-				p.Failures = append(p.Failures, Failure{ID: e.ID, Reason: clip(e.Reason, maxReason)})
-			}
+			e := row.event(cur.partition())
+			p.fail(Failure{ID: e.ID, Reason: e.Reason})
 		}
 	}
 	return s.saveReplay(ctx, saved, p)
+}
+
+// fail adds a failure to the result of a replay.
+func (p *Replay) fail(f Failure) {
+	p.Failed++
+	if len(p.Failures) < maxReplayFailure {
+		f.Reason = clip(f.Reason, maxReason)
+		p.Failures = append(p.Failures, f)
+	}
 }
 
 // finishReplay removes the cursors of a replay, and ends it with the consumer's event.
@@ -354,6 +395,9 @@ func (s *Store) finishReplay(ctx context.Context, saved replayRow, p Replay) err
 	}
 	p.State, p.Ended = ReplayDone, s.Now().UnixMilli()
 	end := func(tx *table.Tx, r *row) (string, change, error) {
+		if r.Created != p.ConsumerCreated {
+			return "", change{}, missing(p.Consumer)
+		}
 		if r.Rebuild == p.ID {
 			r.Rebuild = ""
 		}

@@ -26,7 +26,7 @@ const (
 const (
 	ReplayPreparing = "preparing" // its cursors are being placed
 	ReplayRunning   = "running"
-	ReplayEnding    = "ending" // its result is known, its rows are being removed
+	ReplayEnding    = "ending" // its result is being written, then its rows are removed
 	ReplayDone      = "done"
 )
 
@@ -59,7 +59,15 @@ type Replay struct {
 
 	Cancelled bool `json:"cancelled,omitempty"`
 
-	// Of one that has ended: how many events, or groups of coalesced ones, failed, and the first.
+	// ConsumerCreated tells the consumer from a later one of its name. Ends is why a replay that nobody
+	// cancelled had to end too early.
+	ConsumerCreated int64  `json:"consumerCreated,omitempty"`
+	Ends            string `json:"ends,omitempty"`
+
+	// Of one that has ended: how many events, or groups of coalesced ones, failed, and the first. What
+	// ended the replay, or a part of it, too early is one of them, with the name of the consumer or of
+	// the part as its id. Summed: they are known.
+	Summed   bool      `json:"summed,omitempty"`
 	Failed   int64     `json:"failed,omitempty"`
 	Failures []Failure `json:"failures,omitempty"`
 
@@ -185,6 +193,7 @@ func (s *Store) beginReplay(ctx context.Context, p Replay, by By) (Replay, error
 		if err != nil {
 			return "", change{}, err
 		}
+		p.ConsumerCreated = r.Created
 		if p.Rebuild && p.Into == "" {
 			r.Rebuild = p.ID
 			r.Resets = append(slices.Clone(r.Resets), reset{ID: p.ID, To: StartLatest, At: p.Created})
@@ -366,10 +375,10 @@ func (s *Store) ShowReplay(ctx context.Context, id string) (Replay, Progress, er
 		if !p.Rebuild {
 			out.Total += cur.Last - cur.Begin
 		}
-		switch {
-		case cur.finished():
+		if cur.finished() {
 			out.Finished++
-		case cur.Stop != nil:
+		}
+		if cur.Stop != nil {
 			out.Stops = append(out.Stops, *cur.Stop)
 		}
 	}

@@ -47,7 +47,7 @@ func (b *bench) show(id string) consumer.Replay {
 	b.Helper()
 	p, _, err := b.store.ShowReplay(b.Context(), id)
 	if err != nil || p.State != consumer.ReplayDone {
-		b.Errorf("the replay is %+v, %v", p, err)
+		b.Fatalf("the replay is %+v, %v", p, err)
 	}
 	return p
 }

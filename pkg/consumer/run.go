@@ -145,6 +145,11 @@ func (n *run) leave(ctx context.Context) error {
 
 // oldEpoch stops a cursor that is from before the log was restored from a backup.
 func (n *run) oldEpoch(ctx context.Context) error {
+	if n.replay != nil {
+		_, err := n.endPart(ctx, n.stop(OldEpoch, n.cur.Seq, "the log was restored from a backup after the replay "+
+			"began, and may have other events now; the rest of this part was not handled: begin again"))
+		return err
+	}
 	err := fault.New(fault.Conflict, "consumer %s, partition %s: the log was restored from a backup (epoch %d), and "+
 		"the cursor is of epoch %d: what it has handled may not be in the log. Decide where it continues: "+
 		"archivist consumer reset", n.c.Name, n.part.Name, n.part.Epoch, n.cur.Epoch)
@@ -197,6 +202,9 @@ func (n *run) step(ctx context.Context) (next, error) {
 		if what, err := n.flush(ctx); err != nil || what != idle {
 			return what, err
 		}
+	}
+	if n.replay != nil && n.cur.Done {
+		return idle, nil
 	}
 	if n.cur.Files != nil {
 		return n.files(ctx)

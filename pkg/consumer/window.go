@@ -117,8 +117,14 @@ func (w *window) isFull(several, room int) bool {
 
 const fullReason = "as many events are parked as can be; look at their reasons, then redrive or discard them"
 
-// full stops the cursor: no more events can be parked.
+const fullReplay = "as many failures of this part are kept as can be, and the rest of it was not handled; correct " +
+	"what fails, and begin again"
+
+// full stops the cursor: no more events can be parked. A replay ends there.
 func (n *run) full(ctx context.Context, seq int64) (next, error) {
+	if n.replay != nil {
+		return n.endPart(ctx, n.stop(Full, seq, fullReplay))
+	}
 	s := n.stop(Full, seq, fullReason)
 	return n.move(ctx, leave, func(_ *table.Tx, c *cursor) { c.halt(s, n.now()) })
 }
