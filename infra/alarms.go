@@ -160,8 +160,8 @@ func (a *App) watchAdmin() []watch {
 // consumers says what it is. A wake-up of the relay or of a consumer that fails is a dead letter.
 func watchEvents() []watch {
 	return []watch{{id: "EventProblems",
-		says: "A consumer of events is more than an hour behind, or events wait for a person: they are parked, " +
-			"they stop a consumer, or consumers cause each other's events without end",
+		says: "A consumer of events is more than an hour behind or stopped, events are parked, old events cannot " +
+			"expire, or consumers cause each other's events without end",
 		metric: own(boot.EventProblems, "Maximum", 15), periods: 1}}
 }
 

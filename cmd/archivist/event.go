@@ -20,7 +20,7 @@ type eventCmd struct {
 	Explain eventExplainCmd `cmd:"" help:"Explain why a consumer did or did not get an event."`
 	Verify  eventVerifyCmd  `cmd:"" help:"Check that the archive of events is as it was written."`
 
-	RaiseEpoch eventRaiseEpochCmd `cmd:"" help:"Say that the table was restored from a backup: consumers stop."`
+	RaiseEpoch eventRaiseEpochCmd `cmd:"" help:"${help_raise_epoch}"`
 }
 
 // eventListCmd lists events of one of three.
@@ -29,7 +29,7 @@ type eventListCmd struct {
 	Subject    string `short:"s" xor:"of" help:"TYPE:ID, or the id of a batch, job or object." placeholder:"ID"`
 	Partition  string `short:"p" xor:"of" help:"Partition of the log, in order." placeholder:"NAME"`
 	After      int64  `help:"Of a partition: begin after this place." placeholder:"SEQ"`
-	Filter     string `short:"f" help:"Only events that this filter selects, e.g. Object+Create." placeholder:"FILTER"`
+	Filter     string `help:"Only events that this filter selects, e.g. Object+Create." placeholder:"FILTER"`
 	limit
 }
 

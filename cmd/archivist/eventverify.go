@@ -35,8 +35,8 @@ func (c *eventVerifyCmd) Run(a *app) error {
 	if err != nil || len(sum.Findings) == 0 {
 		return err
 	}
-	return fault.New(fault.Conflict, "the archive of events is not as it was written: %d findings; "+
-		"the bucket keeps the earlier versions of its objects", len(sum.Findings))
+	return fault.New(fault.Conflict, "the archive of events is not as it was written: %s; "+
+		"the bucket keeps the earlier versions of its objects", terminal.Count(len(sum.Findings), "finding"))
 }
 
 var archiveColumns = []terminal.Column[v1.ArchiveFinding]{

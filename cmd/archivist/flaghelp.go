@@ -11,6 +11,7 @@ var flagHelp = kong.Vars{
 		"e.g. 2h or 3d.",
 	"help_filename":   "Name under which a file is kept; by default the last part of its URL.",
 	"help_if_version": "Expected newest version of the object; the job fails if it is another one.",
+	"help_into":       "Build beside what is in use: calls of the target have this name as the consumer.",
 	"help_json": "Print these fields as JSON, separated by commas; all prints every field, no value lists their " +
 		"names.",
 	"help_key": "Submitting again with the same key gives the same batch.",
@@ -18,7 +19,8 @@ var flagHelp = kong.Vars{
 		"object. Can be repeated.",
 	"help_manifest": "Local copy of the manifest to check before submission. By default the manifest at the URL is " +
 		"checked.",
-	"help_profile": "Deployment to use, by its name in the config file.",
+	"help_profile":     "Deployment to use, by its name in the config file.",
+	"help_raise_epoch": "Say that the table was restored from a backup. Consumers stop until each is reset.",
 	"help_source": "http(s) URL from which the archive downloads a file, an object manifest (the files of one " +
 		"object) or a batch manifest (a row for each object); see archivist help manifests.",
 	"help_keep_own":   "For release: leave on hold what has a hold of its own.",

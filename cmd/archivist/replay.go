@@ -26,7 +26,7 @@ type consumerReplayCmd struct {
 	Until     string `help:"Last event: latest, time:TIME, or seq:NUMBER." default:"latest" placeholder:"PLACE"`
 	Partition string `help:"Only in this partition of the log." placeholder:"NAME"`
 	Filter    string `help:"Only events that this filter selects." placeholder:"FILTER"`
-	Into      string `help:"Call the target with this name instead of the consumer's." placeholder:"SHADOW"`
+	Into      string `help:"${help_into}" placeholder:"SHADOW"`
 	Watch     bool   `default:"true" negatable:"" help:"Follow it until it has ended."`
 }
 
@@ -41,7 +41,7 @@ func (c *consumerReplayCmd) Run(a *app) error {
 // consumerRebuildCmd makes again what a consumer keeps.
 type consumerRebuildCmd struct {
 	consumerActing
-	Into  string `help:"Call the target with this name instead of the consumer's." placeholder:"SHADOW"`
+	Into  string `help:"${help_into}" placeholder:"SHADOW"`
 	Watch bool   `default:"true" negatable:"" help:"Follow it until it has ended."`
 }
 
