@@ -375,10 +375,10 @@ func (s *Store) ShowReplay(ctx context.Context, id string) (Replay, Progress, er
 		if !p.Rebuild {
 			out.Total += cur.Last - cur.Begin
 		}
-		if cur.finished() {
+		switch {
+		case cur.finished():
 			out.Finished++
-		}
-		if cur.Stop != nil {
+		case cur.Stop != nil:
 			out.Stops = append(out.Stops, *cur.Stop)
 		}
 	}
