@@ -84,7 +84,8 @@ type Replay struct {
 
 // ReplayFailure is an event that failed in a replay.
 type ReplayFailure struct {
-	// The id of the event, or of the snapshot.
+	// The id of the event, or of the snapshot. What ended the replay, or the replay of a partition, too
+	// early has the name of the consumer or of the partition.
 	Event string `json:"event" example:"01M7ZBMEYHBB62YP6RY21T1GQ9.Object"`
 	// Why it failed.
 	Reason string `json:"reason" example:"the function answered: the index is read-only"`
