@@ -1,9 +1,12 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"archivist/pkg/envelope"
 	"archivist/pkg/fault"
@@ -175,18 +178,38 @@ func (s *Store) Reset(ctx context.Context, name, partition, to string, by By) er
 	if err != nil {
 		return err
 	}
-	return s.finishResets(ctx, name)
+	err = s.finishResets(ctx, name)
+	if errors.Is(err, errUnfinished) {
+		return nil // the clock goes on with it
+	}
+	return err
 }
 
-// finishResets moves the cursors as the resets of a consumer want, in their order. It can
-// be repeated from any point of a crash, and by two callers at once.
+// resetTime is for how long a request moves cursors; the clock does the rest.
+const resetTime = 15 * time.Second
+
+// movedAtOnce is how many cursors of a reset are moved together: what a crash undoes.
+const movedAtOnce = 10
+
+// errUnfinished is the error of resets whose time is over.
+var errUnfinished = fault.New(fault.Unavailable, "the cursors are still being moved; this goes on by itself, within "+
+	"minutes")
+
+// finishResets moves the cursors as the resets of a consumer want, for a limited time.
 func (s *Store) finishResets(ctx context.Context, name string) error {
+	return s.advanceResets(ctx, name, s.Now().Add(resetTime))
+}
+
+// advanceResets moves the cursors as the resets of a consumer want, in their order. It can
+// be repeated from any point of a crash, and by two callers at once. After until it ends with
+// errUnfinished; what is moved by then stays moved.
+func (s *Store) advanceResets(ctx context.Context, name string, until time.Time) error {
 	for range maxResets * changeTries {
 		r, err := s.row(ctx, name)
 		if err != nil || r.State != active || len(r.Resets) == 0 {
 			return err
 		}
-		err = s.moveCursors(ctx, name, r.Resets[0])
+		err = s.moveCursors(ctx, name, r.Resets[0], until)
 		if err == nil {
 			r.Resets = slices.Clone(r.Resets[1:])
 			tx := s.Table.Begin(s.NewID())
@@ -200,8 +223,9 @@ func (s *Store) finishResets(ctx context.Context, name string) error {
 	return busy(name)
 }
 
-// moveCursors makes one reset.
-func (s *Store) moveCursors(ctx context.Context, name string, to reset) error {
+// moveCursors makes one reset. A search for a time can take long in each partition: the cursors
+// are written as they are found.
+func (s *Store) moveCursors(ctx context.Context, name string, to reset, until time.Time) error {
 	at, err := parseReset(to.To)
 	if err != nil {
 		return err
@@ -220,7 +244,10 @@ func (s *Store) moveCursors(ctx context.Context, name string, to reset) error {
 			return err
 		}
 		if cur.Reset == to.ID {
-			continue // moved before a crash
+			continue // moved before a crash, or by an earlier call
+		}
+		if s.Now().After(until) {
+			return cmp.Or(s.putCursors(ctx, all), errUnfinished)
 		}
 		place := cursor{Seq: min(cur.Seq, p.Head), From: cur.From}
 		if to.To != AtCursor {
@@ -232,6 +259,13 @@ func (s *Store) moveCursors(ctx context.Context, name string, to reset) error {
 		cur.jump(place.Seq, p, s.Now().UnixMilli())
 		cur.From, cur.Reset = place.From, to.ID
 		all = append(all, cur)
+		if len(all) < movedAtOnce {
+			continue
+		}
+		if err := s.putCursors(ctx, all); err != nil {
+			return err
+		}
+		all = nil
 	}
 	return s.putCursors(ctx, all)
 }

@@ -2,6 +2,7 @@ package consumer_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -181,4 +182,54 @@ func TestDryRunInTime(t *testing.T) {
 	if selected != 40 || pages < 5 {
 		t.Errorf("%d of 40 are selected, in %d pages", selected, pages)
 	}
+}
+
+// TestLongReset: a reset by time over many partitions ends in time, goes on with each tick where it
+// was, and other consumers are woken before it.
+func TestLongReset(t *testing.T) {
+	b := newBench(t)
+	b.apply(define("a"))
+	for i := range 40 {
+		for range 5 {
+			b.add(fmt.Sprintf("maps%02d", i), "a")
+			b.now = b.now.Add(time.Second)
+		}
+	}
+	b.apply(define("z"))
+	b.now = b.now.Add(10 * time.Minute)
+	begin := b.now.Add(-10 * time.Minute)
+	b.store.Now = func() time.Time { return b.now.Add(time.Duration(b.log.reads) * time.Second / 2) }
+	to := "time:" + begin.Add(24*time.Hour-3*time.Second).Format(time.RFC3339)
+	if err := b.store.Reset(t.Context(), "a", "", to, bob); err != nil {
+		t.Fatal(err)
+	}
+	ticks := 0
+	for ; ; ticks++ {
+		st, err := b.store.Show(t.Context(), "a")
+		if err != nil || ticks > 20 {
+			t.Fatal(ticks, err)
+		}
+		if st.Resets == 0 {
+			break
+		}
+		b.woken = nil
+		before := b.log.reads
+		if err := b.runtime.Tick(t.Context(), b.store.Now().Add(23*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(b.woken, "z maps00") && ticks == 0 {
+			t.Errorf("z is not woken; woken are %q", b.woken)
+		}
+		if n := b.log.reads - before; n > 50 {
+			t.Errorf("tick %d took %d reads", ticks, n)
+		}
+	}
+	if ticks < 2 {
+		t.Errorf("it took %d ticks", ticks)
+	}
+	b.store.Now = func() time.Time { return b.now }
+	for _, p := range b.log.partitions {
+		b.run("a", p.Name)
+	}
+	b.want("handled, all too old", b.handled(), "")
 }

@@ -14,7 +14,7 @@ const idleWait = 5 * time.Minute
 
 // Tick does what is due, and is called every minute: it wakes scheduled consumers, cursors
 // whose wake-up was lost or whose run died, those that are behind and those with something
-// due; it finishes resets and deletions that were interrupted; and it puts the metrics. It
+// due; then it finishes resets and deletions that were interrupted; and it puts the metrics. It
 // ends at until; the next call does the rest.
 func (r *Runtime) Tick(ctx context.Context, until time.Time) error {
 	rows, err := r.Store.rows(ctx)
@@ -31,15 +31,11 @@ func (r *Runtime) Tick(ctx context.Context, until time.Time) error {
 		if !r.now().Before(until) {
 			break
 		}
-		row := &rows[i]
-		switch {
-		case row.State == deleting:
-			errs = append(errs, r.Store.finishDelete(ctx, row.Name))
-		case row.State == active:
+		if row := &rows[i]; row.State == active {
 			errs = append(errs, r.tick(ctx, row, partitions, &all))
 		}
 	}
-	errs = append(errs, r.advanceReplays(ctx, until))
+	errs = append(errs, r.advanceReplays(ctx, until), r.finishChanges(ctx, rows, partitions, until))
 	r.metric(MetricLag, float64(all.lag))
 	r.metric(MetricParked, float64(all.parked))
 	r.metric(MetricStopped, float64(all.stopped))
@@ -51,11 +47,6 @@ type totals struct{ lag, parked, stopped int64 }
 
 // tick does what is due of one consumer.
 func (r *Runtime) tick(ctx context.Context, row *row, partitions []envelope.Partition, all *totals) error {
-	if len(row.Resets) > 0 {
-		if err := r.Store.finishResets(ctx, row.Name); err != nil {
-			return err
-		}
-	}
 	c, err := row.consumer()
 	if err != nil {
 		return err
@@ -65,7 +56,7 @@ func (r *Runtime) tick(ctx context.Context, row *row, partitions []envelope.Part
 		return err
 	}
 	var errs []error
-	if !c.Paused && row.Rebuild == "" {
+	if c.runs() {
 		errs = append(errs, r.wakeDue(ctx, c, partitions, at, idleWait))
 	}
 	if !c.Paused && c.Mode == Scheduled {
@@ -75,13 +66,57 @@ func (r *Runtime) tick(ctx context.Context, row *row, partitions []envelope.Part
 	return errors.Join(errs...)
 }
 
-// measure adds a consumer's numbers to the metrics. One that is paused, rebuilt or dormant has no lag.
+// runs reports whether a consumer may run.
+func (c *Consumer) runs() bool { return !c.Paused && c.Rebuild == "" && c.Resets == 0 }
+
+// finishChanges finishes deletions and resets that were interrupted. It comes last: they can take
+// long, and nobody else should wait for them. What it does not finish the next call goes on with.
+func (r *Runtime) finishChanges(ctx context.Context, rows []row, partitions []envelope.Partition,
+	until time.Time) error {
+	var errs []error
+	for i := range rows {
+		row := &rows[i]
+		switch {
+		case !r.now().Before(until):
+			return errors.Join(errs...)
+		case row.State == deleting:
+			errs = append(errs, r.Store.finishDelete(ctx, row.Name))
+		case row.State == active && len(row.Resets) > 0:
+			errs = append(errs, r.finishResets(ctx, row.Name, partitions, until))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// finishResets moves the cursors of a consumer, and wakes it if that is done in time.
+func (r *Runtime) finishResets(ctx context.Context, name string, partitions []envelope.Partition,
+	until time.Time) error {
+	err := r.Store.advanceResets(ctx, name, until)
+	if errors.Is(err, errUnfinished) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c, err := r.Store.runnable(ctx, name)
+	if err != nil || c == nil {
+		return err
+	}
+	at, err := r.Store.places(ctx, name)
+	if err != nil {
+		return err
+	}
+	return r.wakeDue(ctx, *c, partitions, at, idleWait)
+}
+
+// measure adds a consumer's numbers to the metrics. One that may not run, or is dormant, has
+// no lag.
 func (r *Runtime) measure(ctx context.Context, c Consumer, partitions []envelope.Partition, at map[string]cursor,
 	all *totals) error {
 	for _, p := range partitions {
 		cur := at[p.Name]
 		all.parked += cur.Parked
-		if c.Paused || c.Rebuild != "" || cur.deferred() {
+		if !c.runs() || cur.deferred() {
 			continue
 		}
 		if cur.Stop != nil {
