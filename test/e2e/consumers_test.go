@@ -419,15 +419,17 @@ func TestConsumersSurviveDeath(t *testing.T) {
 		})
 	}
 	log := consumers().Log
+	last := int64(len(eventsOf(t, ingest.JobID(j.Batch, 1)))) // the job's event that it is Completed
 	for _, name := range []string{history.Name, statistics.Name} {
 		until(t, name+" has handled all", 2*soon, func() bool {
-			s, err := consumers().Show(t.Context(), name)
+			facts, err := log.Read(t.Context(), "deaths", 0, 1000)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return !slices.ContainsFunc(s.Places, func(p consumer.Place) bool {
-				return p.Partition == "deaths" && (p.Seq < p.Head || p.Running)
+			placed := slices.ContainsFunc(facts, func(e envelope.Event) bool {
+				return e.Subject.Type == "Job" && e.Version == last
 			})
+			return placed && handled(t, name, facts)
 		})
 	}
 	var counted statistics.Row
@@ -449,4 +451,26 @@ func TestConsumersSurviveDeath(t *testing.T) {
 		len(kept) != happened || happened == 0 {
 		t.Errorf("%d events happened to the object, its history has %d: %v", happened, len(kept), err)
 	}
+}
+
+// handled reports whether a consumer has passed the last of these events that its filter selects.
+func handled(t *testing.T, name string, facts []envelope.Event) bool {
+	t.Helper()
+	s, err := consumers().Show(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := filter.Compile(s.Filter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := int64(0)
+	for _, e := range facts {
+		if f.Match(e) {
+			last = e.Seq
+		}
+	}
+	return slices.ContainsFunc(s.Places, func(p consumer.Place) bool {
+		return p.Partition == facts[0].Partition && p.Seq >= last && !p.Running
+	})
 }
