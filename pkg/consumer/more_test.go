@@ -161,8 +161,8 @@ func TestResetToCursor(t *testing.T) {
 	}
 }
 
-// TestBlock: by policy, the cursor stays before an event that fails; it is tried again after
-// longer and longer waits, and what came after it is handled once.
+// TestBlock: by policy, the cursor stays before an event that fails; it is tried again, with
+// waits that double, and what came after it is handled once.
 func TestBlock(t *testing.T) {
 	b := newBench(t)
 	b.apply(define("c", func(d *consumer.Definition) {
