@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"archivist/pkg/definition"
 	"archivist/pkg/envelope"
 	"archivist/pkg/fault"
 	"archivist/pkg/table"
@@ -363,7 +364,8 @@ func (s *Store) holding(ctx context.Context, name string, sel Selection) (found 
 	}
 	switch {
 	case sel.Event != "" && len(found) == 0:
-		return nil, fault.New(fault.NotFound, "the event %s is not parked by consumer %s", clip(sel.Event, 100), name)
+		return nil, fault.New(fault.NotFound, "the event %s is not parked by consumer %s",
+			definition.Clip(sel.Event, 100), name)
 	case len(found) > maxOrdered: // the rest has its turn when the same is asked for again
 		found = slices.DeleteFunc(found, func(cur cursor) bool { return len(cur.Orders) > 0 })
 		found = found[:min(len(found), maxOrdered)]

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"archivist/pkg/backoff"
+	"archivist/pkg/definition"
 	"archivist/pkg/envelope"
 	"archivist/pkg/fault"
 )
@@ -280,7 +281,7 @@ func (n *run) callOnce(ctx context.Context, units []*unit) (reasons map[string]s
 		id, ok := known[f.ID]
 		if !ok {
 			return nil, fmt.Errorf("the target reports that the event %q failed, which is not in the call",
-				clip(f.ID, 100))
+				definition.Clip(f.ID, 100))
 		}
 		reasons[id] = f.Reason
 	}
@@ -312,7 +313,7 @@ type panicError struct{ text, stack string }
 
 func (e *panicError) Error() string { return e.text }
 
-func stack() string { return clip(string(debug.Stack()), maxStack) }
+func stack() string { return definition.Clip(string(debug.Stack()), maxStack) }
 
 func stackOf(err error) string {
 	var p *panicError

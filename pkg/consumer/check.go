@@ -1,18 +1,14 @@
 package consumer
 
 import (
-	"bytes"
 	"cmp"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json"
-	"github.com/goccy/go-yaml"
-
+	"archivist/pkg/definition"
 	"archivist/pkg/fault"
 )
 
@@ -39,49 +35,12 @@ const (
 	defaultMaxDepth    = 8
 )
 
-var names = regexp.MustCompile(`^[a-z][a-z0-9-]{0,49}$`)
-var lambdas = regexp.MustCompile(`^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[A-Za-z0-9_-]+(:[A-Za-z0-9_$-]+)?$`)
-
 // queues are URLs of queues, also as LocalStack has them: with the region before the account.
 var queues = regexp.MustCompile(`^https?://[^/\s]+(/queue/[a-z0-9-]+)?/\d{12}/[A-Za-z0-9_-]+(\.fifo)?$`)
 
 // Parse reads a definition from JSON or YAML. Unknown and repeated fields, and more than one
 // document, are an Invalid. It does not check the values.
-func Parse(data []byte) (d Definition, err error) {
-	switch {
-	case len(data) > MaxDefinition:
-		return d, fault.New(fault.Invalid, "the definition has %d bytes; at most %d are accepted", len(data),
-			MaxDefinition)
-	case bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")):
-	case aliases.Match(data):
-		return d, fault.New(fault.Invalid, "the definition has a YAML anchor or alias; write the value itself")
-	case len(documents.FindAllIndex(data, -1)) > 0:
-		return d, fault.New(fault.Invalid, "more than one definition; apply one at a time")
-	default:
-		if data, err = yaml.YAMLToJSON(data); err != nil {
-			return d, fault.New(fault.Invalid, "the definition is neither JSON nor YAML: %s", firstLine(err.Error()))
-		}
-	}
-	if err := json.Unmarshal(data, &d, json.RejectUnknownMembers(true)); err != nil {
-		return d, fault.New(fault.Invalid, "the definition cannot be read: %s",
-			goTypes.ReplaceAllString(err.Error(), ""))
-	}
-	return d, nil
-}
-
-// goTypes is what the library says about types of this program.
-var goTypes = regexp.MustCompile(`^json: |(cannot|unable to) unmarshal JSON \w+ into Go [\w.]+: `)
-
-// aliases are YAML anchors and aliases at the beginning of a value.
-var aliases = regexp.MustCompile(`(?m)(^|[:\-\[,]\s)\s*[&*][A-Za-z0-9_]`)
-
-// documents are the separators of YAML documents, behind the beginning.
-var documents = regexp.MustCompile(`\n---(\s|$)`)
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
-}
+func Parse(data []byte) (Definition, error) { return definition.Parse[Definition](data, MaxDefinition) }
 
 // Check sets the defaults of a definition and returns an Invalid that names the first field
 // that is not accepted, and why. It does not know the handlers, the permitted targets and
@@ -115,9 +74,9 @@ func (d *Definition) setDefaults() {
 
 func (d *Definition) checkTexts() error {
 	switch {
-	case !names.MatchString(d.Name):
+	case !definition.Names.MatchString(d.Name):
 		return fault.New(fault.Invalid, "name: %q: expected 1 to 50 small letters, digits and hyphens, "+
-			"beginning with a letter", clip(d.Name, 60))
+			"beginning with a letter", definition.Clip(d.Name, 60))
 	case utf8.RuneCountInString(d.Description) > MaxDescription:
 		return fault.New(fault.Invalid, "description: %d characters; at most %d are accepted",
 			utf8.RuneCountInString(d.Description), MaxDescription)
@@ -130,42 +89,26 @@ func (d *Definition) checkTexts() error {
 	return nil
 }
 
-// choice refuses a value that is not one of a field's.
-func choice(field, value string, of ...string) error {
-	if slices.Contains(of, value) {
-		return nil
-	}
-	return fault.New(fault.Invalid, "%s: %q: expected %s", field, clip(value, 60), strings.Join(of, ", "))
-}
-
 func (d *Definition) checkChoices() error {
 	return cmp.Or(
-		choice("mode", d.Mode, Async, Scheduled),
-		choice("order", d.Order, OrderSubject, OrderCollection, OrderNone),
-		choice("onFailure", d.OnFailure, Park, Block),
-		choice("ownEvents", d.OwnEvents, OwnIgnore, OwnChain, OwnHandle))
-}
-
-// within refuses a number outside of a field's bounds.
-func within(field string, value, least, most int) error {
-	if value >= least && value <= most {
-		return nil
-	}
-	return fault.New(fault.Invalid, "%s: %d: expected %d to %d", field, value, least, most)
+		definition.Choice("mode", d.Mode, Async, Scheduled),
+		definition.Choice("order", d.Order, OrderSubject, OrderCollection, OrderNone),
+		definition.Choice("onFailure", d.OnFailure, Park, Block),
+		definition.Choice("ownEvents", d.OwnEvents, OwnIgnore, OwnChain, OwnHandle))
 }
 
 func (d *Definition) checkNumbers() error {
 	return cmp.Or(
-		within("batch", d.Batch, 1, MaxBatch),
-		within("window", d.Window, 1, MaxWindow),
-		within("concurrency", d.Concurrency, 1, MaxConcurrency),
-		within("retries", d.Retries, NoRetries, MaxRetries),
-		within("maxDepth", d.MaxDepth, 1, MaxMaxDepth))
+		definition.Within("batch", d.Batch, 1, MaxBatch),
+		definition.Within("window", d.Window, 1, MaxWindow),
+		definition.Within("concurrency", d.Concurrency, 1, MaxConcurrency),
+		definition.Within("retries", d.Retries, NoRetries, MaxRetries),
+		definition.Within("maxDepth", d.MaxDepth, 1, MaxMaxDepth))
 }
 
 func (d *Definition) checkSchedule() error {
 	if d.Mode == Scheduled {
-		_, err := parseSchedule(d.Schedule, d.TimeZone)
+		_, err := definition.ParseSchedule(d.Schedule, d.TimeZone)
 		return err
 	}
 	switch {
@@ -208,10 +151,10 @@ func (d *Definition) checkMerge() error {
 	if m.Most == 0 {
 		m.Most = min(10*m.Quiet, MaxMost)
 	}
-	if err := within("coalesce.quietSeconds", m.Quiet, 1, MaxQuiet); err != nil {
+	if err := definition.Within("coalesce.quietSeconds", m.Quiet, 1, MaxQuiet); err != nil {
 		return err
 	}
-	return within("coalesce.mostSeconds", m.Most, m.Quiet, MaxMost)
+	return definition.Within("coalesce.mostSeconds", m.Most, m.Quiet, MaxMost)
 }
 
 func (t Target) check() error {
@@ -224,10 +167,12 @@ func (t Target) check() error {
 	switch {
 	case set != 1:
 		return fault.New(fault.Invalid, "target: %d of handler, lambda and queue are set; expected one", set)
-	case t.Lambda != "" && !lambdas.MatchString(t.Lambda):
-		return fault.New(fault.Invalid, "target.lambda: %q: expected the ARN of a function", clip(t.Lambda, 200))
+	case t.Lambda != "" && !definition.Functions.MatchString(t.Lambda):
+		return fault.New(fault.Invalid, "target.lambda: %q: expected the ARN of a function", definition.Clip(t.Lambda,
+			200))
 	case t.Queue != "" && !queues.MatchString(t.Queue):
-		return fault.New(fault.Invalid, "target.queue: %q: expected the URL of an SQS queue", clip(t.Queue, 200))
+		return fault.New(fault.Invalid, "target.queue: %q: expected the URL of an SQS queue", definition.Clip(t.Queue,
+			200))
 	}
 	return nil
 }
@@ -268,13 +213,5 @@ func parseStart(text string) (start, error) {
 		}
 	}
 	return start{}, fault.New(fault.Invalid, "%q: expected %s, %s, seq:N with N from 1, or time: and a time such as "+
-		"2026-11-22T10:00:00Z", clip(text, 60), StartLatest, StartHorizon)
-}
-
-// clip shortens a text that is repeated in a message.
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
+		"2026-11-22T10:00:00Z", definition.Clip(text, 60), StartLatest, StartHorizon)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"archivist/pkg/definition"
 	"archivist/pkg/envelope"
 	"archivist/pkg/fault"
 	"archivist/pkg/table"
@@ -74,16 +75,16 @@ func scheduleText(c Consumer) string { return c.Schedule + " " + c.TimeZone }
 
 // setTimer writes the next time of a consumer, and the one that is firing.
 func (r *Runtime) setTimer(ctx context.Context, c Consumer, t *timer, firing int64) error {
-	s, err := parseSchedule(c.Schedule, c.TimeZone)
+	s, err := definition.ParseSchedule(c.Schedule, c.TimeZone)
 	if err != nil {
 		return err
 	}
 	after := r.now()
-	if s.every > 0 && firing > 0 { // rates keep their times, although the clock looks a little later
-		missed := after.Sub(time.UnixMilli(firing)) / s.every
-		after = time.UnixMilli(firing).Add(missed * s.every)
+	if s.Every > 0 && firing > 0 { // rates keep their times, although the clock looks a little later
+		missed := after.Sub(time.UnixMilli(firing)) / s.Every
+		after = time.UnixMilli(firing).Add(missed * s.Every)
 	}
-	next, err := s.next(after)
+	next, err := s.Next(after)
 	if err != nil {
 		return err
 	}

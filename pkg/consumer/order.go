@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"archivist/pkg/definition"
 	"archivist/pkg/fault"
 	"archivist/pkg/filter"
 	"archivist/pkg/table"
@@ -185,7 +186,7 @@ func (n *run) settleRedrive(ctx context.Context, o order, of map[*unit]*parkedRo
 		stop = n.stop(Unreachable, n.cur.Seq, out.broken.Error())
 	}
 	for row, v := range failed {
-		row.Reason, row.Stack, row.Behind = clip(v.reason, maxParkedReason), v.stack, ""
+		row.Reason, row.Stack, row.Behind = definition.Clip(v.reason, maxParkedReason), v.stack, ""
 		row.Tries, row.Tried, row.Version = row.Tries+v.unit.tries, o.ID, n.c.Version
 	}
 	rows := n.rows

@@ -9,6 +9,7 @@ import (
 	"math"
 	"strings"
 
+	"archivist/pkg/definition"
 	"archivist/pkg/table"
 )
 
@@ -53,7 +54,8 @@ func (n *run) parkRow(v verdict, end position) *parkedRow {
 	}
 	return &parkedRow{
 		Head:     table.Head{PK: parkedPK(n.c.Name, n.part.Name), SK: hash(v.unit.key) + "#" + refs[0].place()},
-		OrderKey: v.unit.key, Refs: refs, Reason: clip(v.reason, maxParkedReason), Stack: v.stack, Behind: v.behind,
+		OrderKey: v.unit.key, Refs: refs,
+		Reason: definition.Clip(v.reason, maxParkedReason), Stack: v.stack, Behind: v.behind,
 		Tries: v.unit.tries, Since: n.now().UnixMilli(), Version: n.c.Version,
 	}
 }

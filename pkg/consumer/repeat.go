@@ -9,6 +9,7 @@ import (
 
 	"github.com/guregu/dynamo/v2"
 
+	"archivist/pkg/definition"
 	"archivist/pkg/envelope"
 	"archivist/pkg/fault"
 	"archivist/pkg/table"
@@ -377,7 +378,7 @@ func (s *Store) sumReplay(ctx context.Context, saved replayRow, p Replay) error 
 func (p *Replay) fail(f Failure) {
 	p.Failed++
 	if len(p.Failures) < maxReplayFailure {
-		f.Reason = clip(f.Reason, maxReason)
+		f.Reason = definition.Clip(f.Reason, maxReason)
 		p.Failures = append(p.Failures, f)
 	}
 }

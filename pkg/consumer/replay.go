@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"archivist/pkg/definition"
 	"archivist/pkg/envelope"
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
@@ -134,7 +135,7 @@ func (s *Store) replayRow(ctx context.Context, id string) (row replayRow, p Repl
 	err = s.Table.Get(ctx, replayKey(id), &row)
 	if fault.Is(err, fault.NotFound) {
 		return row, p, fault.New(fault.NotFound, "there is no replay %q; finished ones are kept for %d days",
-			clip(id, 60), replayKeepDays)
+			definition.Clip(id, 60), replayKeepDays)
 	}
 	if err != nil {
 		return row, p, err
@@ -256,9 +257,9 @@ func (s *Store) checkShadow(ctx context.Context, p Replay) error {
 	if p.Into == "" {
 		return nil
 	}
-	if !names.MatchString(p.Into) {
+	if !definition.Names.MatchString(p.Into) {
 		return fault.New(fault.Invalid, "into: %q: expected 1 to 50 small letters, digits and hyphens, "+
-			"beginning with a letter", clip(p.Into, 60))
+			"beginning with a letter", definition.Clip(p.Into, 60))
 	}
 	c, err := s.Get(ctx, p.Into)
 	switch {
@@ -310,7 +311,7 @@ func (s *Store) checkPartition(ctx context.Context, name string) error {
 	if name != "" {
 		_, err := s.Log.Partition(ctx, name)
 		if fault.Is(err, fault.NotFound) {
-			err = fault.New(fault.Invalid, "partition: there is no partition %q of the log", clip(name, 60))
+			err = fault.New(fault.Invalid, "partition: there is no partition %q of the log", definition.Clip(name, 60))
 		}
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"archivist/pkg/definition"
 	"archivist/pkg/envelope"
 	"archivist/pkg/fault"
 	"archivist/pkg/filter"
@@ -308,7 +309,7 @@ func (n *run) giveUp(ctx context.Context, cause error) error {
 
 // stop is why the cursor does not move, from now on or still.
 func (n *run) stop(kind string, seq int64, reason string) *Stop {
-	s := Stop{Kind: kind, Seq: seq, Reason: clip(reason, maxStopReason), Since: n.now().UnixMilli()}
+	s := Stop{Kind: kind, Seq: seq, Reason: definition.Clip(reason, maxStopReason), Since: n.now().UnixMilli()}
 	if old := n.cur.Stop; old != nil && old.Kind == kind && old.Seq == seq {
 		s.Since, s.Tries = old.Since, min(old.Tries, maxStopTries)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"archivist/pkg/definition"
 	"archivist/pkg/envelope"
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
@@ -127,14 +128,14 @@ func (s *Store) Get(ctx context.Context, name string) (Consumer, error) {
 }
 
 func missing(name string) error {
-	return fault.New(fault.NotFound, "there is no consumer %q", clip(name, 60))
+	return fault.New(fault.NotFound, "there is no consumer %q", definition.Clip(name, 60))
 }
 
 // row reads a consumer's row; that of one that never was has the rev 0.
 func (s *Store) row(ctx context.Context, name string) (row, error) {
 	k := rowKey(name)
 	r := row{Head: table.Head{PK: k.PK, SK: k.SK}, Name: name}
-	if !names.MatchString(name) {
+	if !definition.Names.MatchString(name) {
 		return r, missing(name)
 	}
 	err := s.Table.Get(ctx, k, &r)
@@ -350,11 +351,12 @@ func (s *Store) check(d *Definition) error {
 	}
 	switch t := d.Target; {
 	case t.Handler != "" && !slices.Contains(s.Handlers, t.Handler):
-		return fault.New(fault.Invalid, "target.handler: there is no handler %q; there are: %s", clip(t.Handler, 60),
+		return fault.New(fault.Invalid, "target.handler: there is no handler %q; there are: %s",
+			definition.Clip(t.Handler, 60),
 			strings.Join(s.Handlers, ", "))
 	case t.Handler == "" && !slices.Contains(s.Targets, t.Lambda+t.Queue):
 		return fault.New(fault.Invalid, "target: %q is not among the consumerTargets of this deployment; add it there "+
-			"and deploy, so that the permission to call it is granted", clip(t.Lambda+t.Queue, 200))
+			"and deploy, so that the permission to call it is granted", definition.Clip(t.Lambda+t.Queue, 200))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"archivist/pkg/consumer"
+	"archivist/pkg/definition"
 	"archivist/pkg/envelope"
 )
 
@@ -213,7 +214,7 @@ func TestWallClock(t *testing.T) {
 		"just reached": {"cron(0 12 * * *)", "UTC", "2026-11-22T12:00:00Z", "2026-11-23T12:00:00Z"},
 	} {
 		after, _ := time.Parse(time.RFC3339, c.after)
-		got, err := consumer.NextTime(c.cron, c.zone, after)
+		got, err := definition.NextTime(c.cron, c.zone, after)
 		if err != nil || got.UTC().Format(time.RFC3339) != c.want {
 			t.Errorf("%s: %s, %v; want %s", name, got.UTC().Format(time.RFC3339), err, c.want)
 		}

@@ -84,6 +84,15 @@ var Kinds = []Kind{
 	{"consumer.rebuilt", "Consumer", Modify, "", Permanent, true, 1},
 	{"consumer.replay-done", "Consumer", Modify, "", Permanent, true, 1},
 	{"consumer.replay-cancelled", "Consumer", Modify, "", Permanent, true, 1},
+
+	{"item.create", "ComponentItem", Create, "", Permanent, true, 1},
+	{"item.change", "ComponentItem", Modify, "", Permanent, true, 1},
+	{"item.forget", "ComponentItem", Delete, "", Permanent, true, 1},
+	{"item.event", "ComponentItem", Modify, "", Permanent, true, 1},
+	{"item.revoke", "ComponentItem", Modify, "", Permanent, true, 1},
+	{"item.prioritize", "ComponentItem", Modify, "", Permanent, true, 1},
+	{"item.release", "ComponentItem", Modify, "", Permanent, true, 1},
+	{"component.ran", "ComponentItem", Modify, "", Permanent, true, 1},
 }
 
 var kinds = func() map[string]Kind {

@@ -44,11 +44,14 @@ var (
 	Version    = Type{"Version"} // of an object; its id is the ark, a slash, and e.g. "v3"
 	File       = Type{"File"}    // of a version: stored when it is given out; else presented by readers
 	User       = Type{"User"}
-	Consumer   = Type{"Consumer"} // of events
+	Consumer   = Type{"Consumer"}      // of events
+	Item       = Type{"ComponentItem"} // that components work on; its id has the kind, e.g. "object:ark:/…"
+	Component  = Type{"Component"}
 )
 
 // Types lists every type.
-var Types = []Type{Batch, Job, Object, Collection, Queue, Operation, Version, File, User, Consumer}
+var Types = []Type{Batch, Job, Object, Collection, Queue, Operation, Version, File, User, Consumer, Item,
+	Component}
 
 // String returns the type's name, e.g. "Job".
 func (t Type) String() string { return t.name }

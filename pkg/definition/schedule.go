@@ -1,4 +1,4 @@
-package consumer
+package definition
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 	"archivist/pkg/fault"
 )
 
-// schedule is when a dormant consumer runs.
-type schedule struct {
-	every time.Duration // 0: by the cron expression
+// Schedule is when a dormant consumer runs.
+type Schedule struct {
+	Every time.Duration // 0: by the cron expression
 	cron  string
 	zone  *time.Location
 }
@@ -24,47 +24,47 @@ var rates = regexp.MustCompile(`^rate\((\d{1,4}) (minute|hour|day)s?\)$`)
 
 var units = map[string]time.Duration{"minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour}
 
-// parseSchedule reads "rate(1 hour)", or a cron expression of five fields: minute, hour, day
+// ParseSchedule reads "rate(1 hour)", or a cron expression of five fields: minute, hour, day
 // of the month, month, day of the week.
-func parseSchedule(text, zone string) (schedule, error) {
+func ParseSchedule(text, zone string) (Schedule, error) {
 	if m := rates.FindStringSubmatch(text); m != nil {
 		n, _ := strconv.Atoi(m[1])
 		if n == 0 {
-			return schedule{}, fault.New(fault.Invalid, "schedule: %q: expected at least 1", text)
+			return Schedule{}, fault.New(fault.Invalid, "schedule: %q: expected at least 1", text)
 		}
-		return schedule{every: time.Duration(n) * units[m[2]], zone: time.UTC}, nil
+		return Schedule{Every: time.Duration(n) * units[m[2]], zone: time.UTC}, nil
 	}
 	loc, err := time.LoadLocation(zone)
 	if err != nil || zone == "Local" {
-		return schedule{}, fault.New(fault.Invalid, "timeZone: %q: expected a name such as Europe/Berlin",
-			clip(zone, 60))
+		return Schedule{}, fault.New(fault.Invalid, "timeZone: %q: expected a name such as Europe/Berlin",
+			Clip(zone, 60))
 	}
-	s := schedule{cron: strings.TrimSuffix(strings.TrimPrefix(text, "cron("), ")"), zone: loc}
+	s := Schedule{cron: strings.TrimSuffix(strings.TrimPrefix(text, "cron("), ")"), zone: loc}
 	if len(strings.Fields(s.cron)) != 5 || !gronx.IsValid(s.cron) {
-		return schedule{}, fault.New(fault.Invalid, `schedule: %q: expected e.g. "rate(1 hour)", or five fields such as `+
-			`"30 2 * * *" (minute, hour, day of the month, month, day of the week)`, clip(text, 60))
+		return Schedule{}, fault.New(fault.Invalid, `schedule: %q: expected e.g. "rate(1 hour)", or five fields such as `+
+			`"30 2 * * *" (minute, hour, day of the month, month, day of the week)`, Clip(text, 60))
 	}
-	if _, err := s.next(time.Unix(0, 0)); err != nil {
-		return schedule{}, fault.New(fault.Invalid, "schedule: %q: there is no such time", clip(text, 60))
+	if _, err := s.Next(time.Unix(0, 0)); err != nil {
+		return Schedule{}, fault.New(fault.Invalid, "schedule: %q: there is no such time", Clip(text, 60))
 	}
 	return s, nil
 }
 
 // NextTime is the first time of a schedule after a time, in that time zone.
 func NextTime(text, zone string, after time.Time) (time.Time, error) {
-	s, err := parseSchedule(text, zone)
+	s, err := ParseSchedule(text, zone)
 	if err != nil {
 		return time.Time{}, err
 	}
-	return s.next(after)
+	return s.Next(after)
 }
 
-// next is the first time of the schedule after a time. Cron expressions are times of the
+// Next is the first time of the schedule after a time. Cron expressions are times of the
 // clock on the wall: a time that does not exist, because the clock is put forward, is one
 // hour later, and one that exists twice is the first of the two.
-func (s schedule) next(after time.Time) (time.Time, error) {
-	if s.every > 0 {
-		return after.Add(s.every), nil
+func (s Schedule) Next(after time.Time) (time.Time, error) {
+	if s.Every > 0 {
+		return after.Add(s.Every), nil
 	}
 	wall := onWall(after.In(s.zone))
 	for range cronTries {

@@ -1,0 +1,267 @@
+package component
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"archivist/pkg/definition"
+	"archivist/pkg/envelope"
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/table"
+)
+
+// Store keeps items, components and their lines.
+type Store struct {
+	Table *table.Table
+	Now   func() time.Time
+	NewID func() string
+
+	// Functions are the names of the functions that a runnable may name, and Allowed the ARNs of
+	// Lambda functions and of task definitions.
+	Functions []string
+	Allowed   []string
+
+	// Wake starts a component that has a ready item, as soon as possible. A wake-up that is lost costs
+	// time: the scheduler's tick starts it.
+	Wake func(ctx context.Context, component string) error
+
+	mu    sync.Mutex
+	known *definitions
+}
+
+// itemRow is the row of an item.
+type itemRow struct {
+	table.Head
+	Number int64             `dynamo:"version"` // of its own events, as in Item
+	Text   string            `dynamo:"item_json"`
+	Epoch  int64             `dynamo:"line_epoch"` // of the definitions by which the places were decided
+	Places map[string]string `dynamo:"places_in,omitempty"`
+
+	it Item
+}
+
+func shelf(shard uint32) string { return fmt.Sprintf("ITEMS#%02d", shard) }
+
+// row reads an item's row; that of an item that is not known has the rev 0.
+func (s *Store) row(ctx context.Context, id string) (*itemRow, error) {
+	k := itemSubject(id).Key()
+	r := &itemRow{Head: table.Head{PK: k.PK, SK: k.SK, ListPK: shelf(shard(id)), ListSK: id}}
+	err := s.Table.Get(ctx, k, r)
+	if fault.Is(err, fault.NotFound) {
+		r.it = Item{ID: id}
+		return r, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal([]byte(r.Text), &r.it); err != nil {
+		return nil, fault.New(fault.Invalid, "item %s: its row is damaged: %w", id, err)
+	}
+	return r, nil
+}
+
+// change is one change of an item, being composed.
+type change struct {
+	// ctx is that of the commit: its origin is that of the events. It can be replaced before append.
+	ctx  context.Context
+	s    *Store
+	tx   *table.Tx
+	row  *itemRow
+	defs *definitions
+	now  int64
+
+	events int      // own events that are in tx
+	woken  []string // components for which the item became ready
+}
+
+// item is what is known of the item. What is changed in it is saved.
+func (c *change) item() *Item { return &c.row.it }
+
+// changeTries bounds how often a change is decided again because another was first.
+const changeTries = 20
+
+// change brings an item up to date with its subject, lets f change it, and saves it with its events
+// and its places in the lines, in one transaction. If another change was first, all is done again.
+// A change that leaves everything as it was writes nothing. f can be nil; if it returns an error,
+// nothing is written.
+func (s *Store) change(ctx context.Context, id string, f func(c *change) error) (*Item, error) {
+	for range changeTries {
+		it, err := s.tryChange(ctx, id, f)
+		if !fault.Is(err, fault.Stale) {
+			return it, err
+		}
+	}
+	return nil, fault.New(fault.Unavailable, "item %s keeps changing; try again in a moment", definition.Clip(id, 100))
+}
+
+// tryChange makes one try of change.
+func (s *Store) tryChange(ctx context.Context, id string, f func(c *change) error) (*Item, error) {
+	row, err := s.row(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.follow(ctx, row); err != nil {
+		return nil, err
+	}
+	// The definitions are read after the row, so they are not older than those by which it was decided.
+	defs, err := s.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &change{ctx: ctx, s: s, tx: s.Table.Begin(s.NewID()), row: row, defs: defs, now: millis(s.Now())}
+	if f != nil {
+		if err := f(c); err != nil {
+			return nil, err
+		}
+	}
+	if row.it.Version == 0 && row.it.Applied == 0 {
+		return nil, fault.New(fault.NotFound, "there is no item %s", definition.Clip(id, 100))
+	}
+	return &row.it, c.save()
+}
+
+// follow adds the events of the item's subject that are not yet known to the item.
+func (s *Store) follow(ctx context.Context, row *itemRow) error {
+	subject, ok := subjectOf(row.it.ID)
+	if !ok {
+		return nil
+	}
+	row.it.Types = []string{subject.Type.String()}
+	q := table.Query{PK: subject.Key().PK, From: event.Key(subject, row.it.Applied+1).SK,
+		To: event.Key(subject, maxVersion).SK}
+	for {
+		var page []event.Row
+		next, err := s.Table.Page(ctx, q, &page)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			e, err := page[i].Envelope()
+			if err != nil {
+				return err
+			}
+			if err := row.it.apply(e); err != nil {
+				return err
+			}
+		}
+		if next == "" {
+			return nil
+		}
+		q.Cursor = next
+	}
+}
+
+// maxVersion is the largest number that the key of an event can have.
+const maxVersion = 999_999_999_999
+
+// append adds an own event to the change. What is known of the item follows from it at once.
+func (c *change) append(eventType, outcome, component string, by By, detail any) error {
+	it := c.item()
+	e := event.New{Type: eventType, Time: c.now, Outcome: outcome, Detail: detail, Actor: by.Actor,
+		Component: component, Parents: it.containers(), Identifiers: it.names()}
+	if err := event.Append(c.tx, itemSubject(it.ID), it.Version+1, e); err != nil {
+		return err
+	}
+	data, err := json.Marshal(detail)
+	if err != nil {
+		return err
+	}
+	id := fmt.Sprintf("%s.%d", c.tx.ID(), c.events) // as event.Append makes it
+	c.events++
+	return it.apply(envelope.Event{ID: id, Subject: envelope.Ref{Type: event.Item.String(), ID: it.ID},
+		Version: it.Version + 1, Type: eventType, Time: c.now, Outcome: cmp.Or(outcome, event.Success), Detail: data,
+		Identifiers: e.Identifiers, Context: envelope.Context{Actor: by.Actor, Component: component},
+		Cause: event.OriginOf(c.ctx).Cause})
+}
+
+// save commits the change, if there is one.
+func (c *change) save() error {
+	r := c.row
+	text, err := json.Marshal(r.it)
+	if err != nil {
+		return err
+	}
+	moved := c.place()
+	if r.Rev > 0 && r.Text == string(text) && r.Epoch == c.defs.epoch && !moved {
+		return nil
+	}
+	r.Number, r.Text, r.Epoch = r.it.Version, string(text), c.defs.epoch
+	if r.Rev > 0 {
+		c.tx.Save(r)
+	} else {
+		c.insert()
+	}
+	if err := c.tx.Commit(c.ctx); err != nil {
+		return err
+	}
+	for _, name := range c.woken {
+		if err := c.s.Wake(c.ctx, name); err != nil && c.ctx.Err() != nil {
+			break // the tick starts them
+		}
+	}
+	return nil
+}
+
+// insert puts a new item into the change. Back-fills do not see it, if they have looked at its part
+// of the list already: so it must be decided by the newest definitions.
+func (c *change) insert() {
+	c.tx.Insert(c.row)
+	k := table.Key{PK: registry, SK: headSK}
+	if c.defs.epoch == 0 {
+		c.tx.Require(k, "attribute_not_exists(pk)")
+		return
+	}
+	c.tx.Require(k, "line_epoch = ?", c.defs.epoch)
+}
+
+// place puts the item's places in the lines of all components into the change, and reports whether
+// one is another.
+func (c *change) place() (moved bool) {
+	places := map[string]string{}
+	for i := range c.defs.all {
+		d := &c.defs.all[i]
+		from, to := c.row.Places[d.Name], d.place(c.item())
+		move(c.tx, d.Name, c.row.it.ID, from, to)
+		if to != "" {
+			places[d.Name] = to
+		}
+		moved = moved || from != to
+		if d.Wake && from != to && classOf(to) == Ready {
+			c.woken = append(c.woken, d.Name)
+		}
+	}
+	moved = moved || len(places) != len(c.row.Places) // a component was deleted
+	c.row.Places = places
+	return moved
+}
+
+// containers are the parents of the events of an item: its own, and its subject.
+func (it *Item) containers() []envelope.Ref {
+	parents := slices.Clone(it.Parents)
+	if s, ok := subjectOf(it.ID); ok {
+		parents = append(parents, envelope.Ref{Type: s.Type.String(), ID: s.ID})
+	}
+	return parents
+}
+
+// names are the identifiers of the events of an item.
+func (it *Item) names() []string {
+	if slices.Contains(it.Identifiers, it.ID) {
+		return it.Identifiers
+	}
+	return append([]string{it.ID}, it.Identifiers...)
+}
+
+// Sync brings an item up to date with its subject, and makes it if it is new. It is what the consumer
+// does because of an event of the subject, and what a back-fill does.
+func (s *Store) Sync(ctx context.Context, id string) (*Item, error) { return s.change(ctx, id, nil) }
+
+func missing(name string) error {
+	return fault.New(fault.NotFound, "there is no component %q", definition.Clip(name, 60))
+}
