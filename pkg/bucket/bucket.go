@@ -92,8 +92,12 @@ func (b Bucket) Open(ctx context.Context, key string) (io.ReadCloser, Info, erro
 
 // OpenFrom streams an object, starting at a byte; beyond its end the stream is empty.
 func (b Bucket) OpenFrom(ctx context.Context, key string, from int64) (io.ReadCloser, error) {
-	body, _, err := b.open(ctx, key, &s3.GetObjectInput{Bucket: &b.Name, Key: &key,
+	return b.openFrom(ctx, key, &s3.GetObjectInput{Bucket: &b.Name, Key: &key,
 		Range: aws.String(fmt.Sprintf("bytes=%d-", from))})
+}
+
+func (b Bucket) openFrom(ctx context.Context, key string, in *s3.GetObjectInput) (io.ReadCloser, error) {
+	body, _, err := b.open(ctx, key, in)
 	var resp *smithyhttp.ResponseError
 	if errors.As(err, &resp) && resp.HTTPStatusCode() == http.StatusRequestedRangeNotSatisfiable {
 		return http.NoBody, nil

@@ -37,6 +37,7 @@ var logKinds = []kind{
 	{pk: "HISTORY"},
 	{pk: "STATISTICS"},
 	{pk: "DERIVATIVES"},
+	{pk: "FORMATS"},
 	{pk: "FILE"},
 }
 

@@ -231,6 +231,9 @@ func (t *Twin) find(name string) (object, error) {
 
 func (t *Twin) get(name string, w http.ResponseWriter, r *http.Request) error {
 	o, err := t.find(name)
+	if match := r.Header.Get("If-Match"); err == nil && match != "" && match != o.etag {
+		err = &fail{412, "PreconditionFailed"}
+	}
 	if err != nil {
 		return err
 	}
