@@ -10,6 +10,7 @@ import (
 	"archivist/pkg/envelope"
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
+	"archivist/pkg/table/tabletest"
 )
 
 var bob = consumer.By{Actor: "bob", Reason: "it was broken"}
@@ -259,4 +260,29 @@ func TestDelete(t *testing.T) {
 	b.run("c", "maps")
 	b.want("the new one handles", b.handled(), "a.1 b.1")
 	b.want("events", b.history("c"), "created changed deleted created")
+}
+
+// TestDeleteSeesWhatIsParkedMeanwhile: an event that is parked after the look at the cursors, and
+// before the consumer is deleted, is not lost.
+func TestDeleteSeesWhatIsParkedMeanwhile(t *testing.T) {
+	b := newBench(t)
+	b.apply(define("c", func(d *consumer.Definition) { d.Retries = consumer.NoRetries }))
+	b.add("maps", "b")
+	b.run("c", "maps")
+	b.fails["a.1"] = "broken"
+	b.add("maps", "a")
+	parked := false
+	s := b.storeOn(tabletest.Table(&tabletest.Client{DynamoDBAPI: b.fake, Do: func(op string, call func() error) error {
+		if op == "TransactWriteItems" && !parked {
+			parked = true
+			b.run("c", "maps")
+		}
+		return call()
+	}}))
+	if err := s.Delete(t.Context(), "c", false, bob); !fault.Is(err, fault.Conflict) || !parked {
+		t.Errorf("with an event that was parked meanwhile: %v", err)
+	}
+	if err := b.store.Delete(t.Context(), "c", true, bob); err != nil {
+		t.Error(err)
+	}
 }

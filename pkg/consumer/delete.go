@@ -11,7 +11,7 @@ import (
 // consumer is not deleted: its definition must say first that it is not required. Nor is one
 // that has parked or waiting events, unless discard is set.
 func (s *Store) Delete(ctx context.Context, name string, discard bool, by By) error {
-	err := s.act(ctx, name, by, func(_ *table.Tx, r *row) (string, change, error) {
+	err := s.act(ctx, name, by, func(tx *table.Tx, r *row) (string, change, error) {
 		c, err := r.consumer()
 		if err != nil {
 			return "", change{}, err
@@ -21,7 +21,7 @@ func (s *Store) Delete(ctx context.Context, name string, discard bool, by By) er
 				"handled them; apply its definition without required first", name)
 		}
 		if !discard {
-			if err := s.mayDiscard(ctx, name); err != nil {
+			if err := s.mayDiscard(ctx, tx, name); err != nil {
 				return "", change{}, err
 			}
 		}
@@ -35,16 +35,23 @@ func (s *Store) Delete(ctx context.Context, name string, discard bool, by By) er
 	return s.finishDelete(ctx, name)
 }
 
-// mayDiscard refuses to remove events that nobody has handled.
-func (s *Store) mayDiscard(ctx context.Context, name string) error {
+// maxFenced is how many cursors one transaction looks at. A log with more partitions is rare.
+const maxFenced = table.MaxActions - 10
+
+// mayDiscard refuses to remove events that nobody has handled. What a run parks in the same moment
+// makes tx fail, and all is decided again; in a partition that is new, or beyond maxFenced, it is not seen.
+func (s *Store) mayDiscard(ctx context.Context, tx *table.Tx, name string) error {
 	cursors, err := s.cursors(ctx, name)
 	if err != nil {
 		return err
 	}
 	var parked, pending int64
-	for _, cur := range cursors {
+	for i, cur := range cursors {
 		parked += cur.Parked
 		pending += cur.Pending
+		if i < maxFenced {
+			tx.Require(cur.Key(), "rev = ?", cur.Rev)
+		}
 	}
 	if parked+pending == 0 {
 		return nil
