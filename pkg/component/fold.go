@@ -44,18 +44,32 @@ type (
 
 	// Imported is what the document from which an event was imported says of it.
 	Imported struct {
-		IDType string   `json:"identifierType"`
-		ID     string   `json:"identifier"`
-		Time   string   `json:"time"` // as it is in the document
-		Agents []string `json:"agents,omitempty"`
-		Detail string   `json:"detail,omitempty"`
-		Note   string   `json:"note,omitempty"`
+		IDType string  `json:"identifierType"`
+		ID     string  `json:"identifier"`
+		Type   string  `json:"type"`
+		Time   string  `json:"time"`             // as it is in the document
+		At     int64   `json:"at"`               // the same, in milliseconds since 1970
+		Warned bool    `json:"warned,omitempty"` // the outcome is a warning, which counts as success
+		Agents []Agent `json:"agents,omitempty"`
+		Detail string  `json:"detail,omitempty"`
+		Note   string  `json:"note,omitempty"`
+	}
+
+	// Agent is who took part in an imported event, as its document says.
+	Agent struct {
+		IDType  string `json:"identifierType"`
+		ID      string `json:"identifier"`
+		Role    string `json:"role,omitempty"`
+		Name    string `json:"name,omitempty"`
+		Type    string `json:"type,omitempty"` // e.g. "software"
+		Version string `json:"version,omitempty"`
 	}
 
 	// Revoked is the detail of item.revoke: events of these names, up to this one, count no longer.
 	Revoked struct {
-		Events []string `json:"events"`
-		Reason string   `json:"reason,omitempty"`
+		Events   []string  `json:"events"`
+		Reason   string    `json:"reason,omitempty"`
+		Imported *Imported `json:"imported,omitempty"`
 	}
 
 	// Prioritized is the detail of item.prioritize.
