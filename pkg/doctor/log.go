@@ -38,6 +38,8 @@ var logKinds = []kind{
 	{pk: "STATISTICS"},
 	{pk: "DERIVATIVES"},
 	{pk: "FORMATS"},
+	{pk: "FIXITY", sk: "DAY#", expires: true},
+	{pk: "FIXITY"},
 	{pk: "FILE"},
 }
 

@@ -59,9 +59,16 @@ func (r Root) holds(ctx context.Context, key, digest string) (bool, error) {
 	return hex.EncodeToString(sum.Sum(nil)) == digest, nil
 }
 
+const declarationText = "ocfl_object_1.1\n"
+
+func sum512(text []byte) string {
+	sum := sha512.Sum512(text)
+	return hex.EncodeToString(sum[:])
+}
+
 // Declare writes the declaration of an object (OCFL 1.1, section 3.2).
 func (r Root) Declare(ctx context.Context, id string) error {
-	return r.Bucket.Put(ctx, Prefix(id)+objectDeclaration, []byte("ocfl_object_1.1\n"), bucket.Condition{})
+	return r.Bucket.Put(ctx, Prefix(id)+objectDeclaration, []byte(declarationText), bucket.Condition{})
 }
 
 // Undeclare removes the declaration of an object of which nothing was ever committed.

@@ -3,8 +3,6 @@ package ocfl
 import (
 	"bytes"
 	"context"
-	"crypto/sha512"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"maps"
@@ -98,8 +96,7 @@ func (s *Stored) Know(data []byte) {
 	if s.known == nil {
 		s.known = map[string][]byte{}
 	}
-	sum := sha512.Sum512(data)
-	s.known[hex.EncodeToString(sum[:])] = data
+	s.known[sum512(data)] = data
 }
 
 // Open streams a file of a version by its logical path, from a byte on.
@@ -211,10 +208,5 @@ func (r Root) VersionDigest(ctx context.Context, s *Stored, n int) (string, erro
 	if n == s.Head {
 		return s.Digest, nil
 	}
-	data, _, err := r.Bucket.Read(ctx, fmt.Sprintf("%sv%d/%s", Prefix(s.ID), n, sidecarName))
-	if err != nil {
-		return "", err
-	}
-	digest, _, _ := strings.Cut(string(data), " ")
-	return digest, nil
+	return r.SidecarDigest(ctx, Inventory(s.ID, n).Sidecar)
 }

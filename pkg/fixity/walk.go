@@ -1,0 +1,265 @@
+package fixity
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"strings"
+	"time"
+
+	"archivist/pkg/bucket"
+	"archivist/pkg/fault"
+	"archivist/pkg/ocfl"
+)
+
+// Parts of an object, in the order in which they are checked.
+const (
+	partDeclaration = "declaration"
+	partRoot        = "inventory"
+	partVersions    = "versions"
+	partContent     = "content"
+	partEnd         = "end"
+)
+
+// walk is one call's part of a check.
+type walk struct {
+	*Checker
+	*run
+	ark   string
+	until time.Time
+	left  int64 // bytes that this call may still read
+}
+
+// errOver means that the time or the bytes of a call are used up.
+func (w *walk) errOver() error {
+	return fault.New(fault.Unavailable, "%s: %d files and %d bytes are checked; the rest follows", w.ark, w.Files,
+		w.Bytes)
+}
+
+func (w *walk) over(ctx context.Context) bool {
+	return w.left <= 0 || !w.Now().Before(w.until) || ctx.Err() != nil
+}
+
+// all checks the rest of the object.
+func (w *walk) all(ctx context.Context) error {
+	steps := map[string]func(context.Context) error{partDeclaration: w.declaration, partRoot: w.rootInventory,
+		partVersions: w.versions, partContent: w.content}
+	for w.Part != partEnd {
+		if err := steps[w.Part](ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walk) declaration(ctx context.Context) error {
+	d := ocfl.Declaration(w.ark)
+	err := w.check(ctx, d.Key, d.Digest)
+	if err == nil {
+		w.Part = partRoot
+	}
+	return err
+}
+
+// rootInventory checks the root inventory by its sidecar. If it cannot be read as an inventory, nothing
+// else can be checked.
+func (w *walk) rootInventory(ctx context.Context) error {
+	if err := w.inventory(ctx, 0); err != nil {
+		return err
+	}
+	stored, err := w.Root.Head(ctx, w.ark)
+	var s3 *bucket.Error
+	switch {
+	case err == nil:
+		w.Version, w.Number, w.Part = stored.Head, 1, partVersions
+	case errors.As(err, &s3) || ctx.Err() != nil:
+		return fault.New(fault.Unavailable, "%w", err)
+	case len(w.Problems) == 0:
+		w.add(Problem{Key: ocfl.Inventory(w.ark, 0).Key, Kind: Mismatch, Reason: cut(err.Error())})
+		w.Part = partEnd
+	default:
+		w.Part = partEnd
+	}
+	return nil
+}
+
+func (w *walk) versions(ctx context.Context) error {
+	for ; w.Number <= w.Version; w.Number++ {
+		if err := w.inventory(ctx, w.Number); err != nil {
+			return err
+		}
+	}
+	w.Part = partContent
+	return nil
+}
+
+// inventory checks the inventory of a version, 0 for the root inventory, by its sidecar.
+func (w *walk) inventory(ctx context.Context, n int) error {
+	i := ocfl.Inventory(w.ark, n)
+	digest, err := w.Root.SidecarDigest(ctx, i.Sidecar)
+	if fault.Is(err, fault.NotFound) {
+		if n == 0 && w.unfinished(ctx, "") {
+			return w.errUnfinished()
+		}
+		w.add(Problem{Key: i.Sidecar, Kind: BadSidecar, Reason: "the sidecar is missing"})
+		return w.check(ctx, i.Key, "")
+	}
+	if err != nil {
+		return fault.New(fault.Unavailable, "%w", err)
+	}
+	before := w.Result
+	err = w.check(ctx, i.Key, digest)
+	if err == nil && n == 0 && len(w.Problems) > len(before.Problems) && w.unfinished(ctx, digest) {
+		w.Result = before
+		return w.errUnfinished()
+	}
+	return err
+}
+
+func (w *walk) errUnfinished() error {
+	return fault.New(fault.Unavailable, "%s: its newest version is not finished; it is checked later", w.ark)
+}
+
+// unfinished reports whether the sidecar of the root inventory is that of the version before: that is
+// how a commit leaves it until it is finished, or is repaired after a crash.
+func (w *walk) unfinished(ctx context.Context, sidecar string) bool {
+	stored, err := w.Root.Head(ctx, w.ark)
+	if err != nil {
+		return false
+	}
+	newest, err := w.Root.SidecarDigest(ctx, ocfl.Inventory(w.ark, stored.Head).Sidecar)
+	if err != nil || newest != stored.Digest {
+		return false
+	}
+	if sidecar == newest || stored.Head == 1 {
+		return sidecar == newest || sidecar == "" // finished meanwhile, or a first version
+	}
+	before, err := w.Root.SidecarDigest(ctx, ocfl.Inventory(w.ark, stored.Head-1).Sidecar)
+	return err == nil && sidecar == before
+}
+
+// entriesPage is how many entries of a manifest are read at once.
+const entriesPage = 500
+
+func (w *walk) content(ctx context.Context) error {
+	for {
+		all, err := w.Root.Manifest(ctx, w.ark, ocfl.Place(w.Place), entriesPage)
+		if err != nil {
+			return fault.New(fault.Unavailable, "%w", err)
+		}
+		for _, e := range all {
+			for ; w.Path < len(e.Paths); w.Path++ {
+				if err := w.check(ctx, ocfl.Prefix(w.ark)+e.Paths[w.Path], e.Digest); err != nil {
+					return err
+				}
+			}
+			w.Path, w.Place = 0, place(e.Next)
+		}
+		if len(all) < entriesPage {
+			w.Part = partEnd
+			return nil
+		}
+	}
+}
+
+// mostTries is how many calls try to read a file before it is listed as unreadable.
+const mostTries = 5
+
+// check reads a file and compares its digest; "" compares nothing.
+func (w *walk) check(ctx context.Context, key, expected string) error {
+	if w.over(ctx) {
+		return w.errOver()
+	}
+	actual, err := w.digest(ctx, key, expected)
+	switch {
+	case err == nil:
+		if actual != strings.ToLower(expected) && expected != "" {
+			w.add(Problem{Key: key, Kind: Mismatch, Expected: expected, Actual: actual})
+		}
+	case fault.Is(err, fault.NotFound):
+		w.add(Problem{Key: key, Kind: Missing, Expected: expected})
+	case fault.Is(err, fault.Unavailable):
+		return err
+	case w.Tries+1 < mostTries || ctx.Err() != nil:
+		w.Tries++
+		return fault.New(fault.Unavailable, "%s: %w", w.ark, err)
+	default:
+		w.add(Problem{Key: key, Kind: Unread, Expected: expected, Reason: cut(err.Error())})
+	}
+	w.Files, w.File, w.Tries = w.Files+1, nil, 0
+	return nil
+}
+
+// newHash is the algorithm of a digest: OCFL has these two (OCFL 1.1, section 3.5.1).
+func newHash(digest string) hash.Hash {
+	if len(digest) == hex.EncodedLen(sha256.Size) {
+		return sha256.New()
+	}
+	return sha512.New()
+}
+
+// block is how many bytes are read between two looks at the clock, at most.
+const block = 1 << 20
+
+// digest reads a file, or the rest of it.
+func (w *walk) digest(ctx context.Context, key, expected string) (string, error) {
+	sum := newHash(expected)
+	body, err := w.open(ctx, key, sum)
+	if err != nil {
+		return "", err
+	}
+	defer body.Close()
+	for buffer := make([]byte, block); ; {
+		if w.over(ctx) {
+			return "", errors.Join(w.keep(sum), w.errOver())
+		}
+		n, err := body.Read(buffer[:min(block, w.left)])
+		_, _ = sum.Write(buffer[:n]) // a hash never fails
+		w.left, w.Bytes, w.File.At = w.left-int64(n), w.Bytes+int64(n), w.File.At+int64(n)
+		if err == io.EOF {
+			return hex.EncodeToString(sum.Sum(nil)), nil
+		}
+		if err != nil {
+			return "", errors.Join(w.keep(sum), fmt.Errorf("fixity: read %s at byte %d: %w", key, w.File.At, err))
+		}
+	}
+}
+
+// keep notes the digest of the bytes that were read.
+func (w *walk) keep(sum hash.Hash) (err error) {
+	w.File.Sum, err = sum.(encoding.BinaryMarshaler).MarshalBinary()
+	return err
+}
+
+// open opens a file where an earlier call stopped, or at its beginning if it is another file now. sum
+// gets the digest of the bytes before.
+func (w *walk) open(ctx context.Context, key string, sum hash.Hash) (io.ReadCloser, error) {
+	if w.File != nil && w.File.Key == key && len(w.File.Sum) > 0 {
+		body, err := w.Root.Bucket.Same(ctx, key, w.File.ETag, w.File.At)
+		if err == nil {
+			return body, sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(w.File.Sum)
+		}
+		if !fault.Is(err, fault.Stale) {
+			return nil, err
+		}
+	}
+	body, info, err := w.Root.Bucket.Open(ctx, key)
+	w.File = &file{Key: key, ETag: info.ETag}
+	return body, err
+}
+
+// mostReason is the maximum length of a reason, in bytes.
+const mostReason = 300
+
+func cut(text string) string {
+	if len(text) <= mostReason {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostReason], "") + "…"
+}
