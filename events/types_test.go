@@ -14,6 +14,7 @@ import (
 
 	"archivist/events"
 	"archivist/pkg/collection"
+	"archivist/pkg/component"
 	"archivist/pkg/derivatives"
 	"archivist/pkg/envelope"
 	"archivist/pkg/event/eventtest"
@@ -38,6 +39,15 @@ var details = map[string]any{
 	"Queue":              queue.HoldChange{},
 	"epoch.raised":       eventlog.Raised{},
 	"Operation":          queue.OperationChange{},
+	"item.create":        component.Shape{},
+	"item.change":        component.Shape{},
+	"item.event":         component.Registered{},
+	"item.revoke":        component.Revoked{},
+	"item.prioritize":    component.Prioritized{},
+	"item.release":       component.Released{},
+	"item.forget":        component.Forgot{},
+	"component.ran":      component.Ran{},
+	"Component":          component.DefinitionChange{},
 }
 
 // TestSchemas: the schema of each type is that of the code that writes its events.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"archivist/pkg/event"
-	"archivist/pkg/table"
 	"archivist/pkg/table/tabletest"
 )
 
@@ -19,24 +18,14 @@ func newStore(t *testing.T) *Store {
 		Wake:  func(context.Context, string) error { return nil }}
 }
 
-// define puts definitions into the table as they are, without a back-fill.
+// define applies definitions. Their functions are known.
 func define(t *testing.T, s *Store, all ...Definition) {
 	t.Helper()
-	tx := s.Table.Begin(s.NewID())
-	tx.Insert(&head{Head: table.Head{PK: registry, SK: headSK}, Epoch: 1})
 	for _, d := range all {
-		if err := d.Check(); err != nil {
+		s.Functions = append(s.Functions, d.Runnable.Function)
+		if _, err := s.Apply(t.Context(), d, By{Actor: "ada"}); err != nil {
 			t.Fatal(err)
 		}
-		r := &definitionRow{Head: table.Head{PK: registry, SK: d.Name}, Name: d.Name, State: active, Text: toJSON(t, d)}
-		tx.Insert(r)
-		for i := range uint32(shards) {
-			k := countKey(d.Name, i)
-			tx.Insert(&countRow{Head: table.Head{PK: k.PK, SK: k.SK}})
-		}
-	}
-	if err := tx.Commit(t.Context()); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -56,7 +45,7 @@ func TestItemMovesThroughLines(t *testing.T) {
 		return c.append("item.event", event.Success, "items", By{Actor: "eva"}, Registered{Event: "Received"})
 	}
 	it, err := s.change(t.Context(), "item:d1", add)
-	if err != nil || it.Version != 2 || it.Marks["Received"].ID != "tx0002.1" {
+	if err != nil || it.Version != 2 || it.Marks["Received"].ID != "tx0003.1" {
 		t.Fatalf("%+v, %v", it, err)
 	}
 	places := func() map[string]string {
@@ -79,7 +68,7 @@ func TestItemMovesThroughLines(t *testing.T) {
 		t.Errorf("places: %v", p)
 	}
 	rows, _, err := event.Page(t.Context(), s.Table, itemSubject("item:d1"), "")
-	if err != nil || len(rows) != 3 || rows[1].ID != "tx0002.1" {
+	if err != nil || len(rows) != 3 || rows[1].ID != "tx0003.1" {
 		t.Errorf("%d events, %v: %+v", len(rows), err, rows)
 	}
 }

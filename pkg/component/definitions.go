@@ -15,12 +15,23 @@ const registry = "COMPONENTS"
 // headSK is the sort key of the registry's head. It sorts before all names.
 const headSK = "#HEAD"
 
-// head of the registry. Its epoch rises with each change after which items may be ready that were
-// not, or the other way round. The row of an item has the epoch of the definitions by which its
-// places were decided.
+// head of the registry. Its epoch rises with each change of a definition. The row of an item has the
+// epoch of the definitions by which its places were decided.
+//
+// A change after which other items may be ready also opens a back-fill: all items that were decided
+// by definitions before the epoch Want are decided again.
 type head struct {
 	table.Head
 	Epoch int64 `dynamo:"line_epoch"`
+	Want  int64 `dynamo:"fill_epoch"`
+	Done  int64 `dynamo:"filled_epoch"` // all items were decided by this epoch, or a later one
+
+	// How far the back-fill is, if Done is before Want.
+	Shard  int    `dynamo:"fill_shard"` // of the list of items
+	Cursor string `dynamo:"fill_cursor,omitempty"`
+	Looked int64  `dynamo:"looked_n"`  // items
+	Failed int64  `dynamo:"failed_n"`  // items that could not be decided
+	Since  int64  `dynamo:"opened_ms"` // milliseconds since 1970
 }
 
 // state of a component's row.
@@ -44,11 +55,10 @@ type definitionRow struct {
 
 	Requests []string `dynamo:"requests,omitempty"` // the newest that changed something
 
-	// The back-fill decides the places of all items again: up to which epoch, and how far it is.
-	Fill       int64  `dynamo:"fill_epoch,omitempty"` // 0: it is done
-	FillShard  int    `dynamo:"fill_shard,omitempty"`
-	FillCursor string `dynamo:"fill_cursor,omitempty"`
-	Filled     int64  `dynamo:"filled_n,omitempty"` // items that were looked at
+	// Born is the epoch in which the component was made: places that were decided before are those of
+	// a deleted component of this name. Fill is the epoch of the newest change that opened a back-fill.
+	Born int64 `dynamo:"born_epoch"`
+	Fill int64 `dynamo:"fill_epoch"`
 }
 
 func definitionKey(name string) table.Key { return table.Key{PK: registry, SK: name} }
@@ -69,24 +79,30 @@ func (d *definitions) of(component string) (*compiled, error) {
 }
 
 // load reads the definitions of all components, if they are not those of the epoch that was read
-// last.
+// last. They are those of one epoch: no change is half in them.
 func (s *Store) load(ctx context.Context) (*definitions, error) {
-	var h head
-	err := s.Table.Get(ctx, table.Key{PK: registry, SK: headSK}, &h)
-	if fault.Is(err, fault.NotFound) {
-		return &definitions{}, nil
+	for range changeTries {
+		h, err := s.head(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		known := s.known
+		s.mu.Unlock()
+		if known != nil && known.epoch == h.Epoch {
+			return known, nil
+		}
+		next, err := s.loadEpoch(ctx, h.Epoch)
+		if err != nil || next != nil {
+			return next, err
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	known := s.known
-	s.mu.Unlock()
-	if known != nil && known.epoch == h.Epoch {
-		return known, nil
-	}
-	// The head is read first: definitions that are newer than it cost another try.
-	next := &definitions{epoch: h.Epoch}
+	return nil, fault.New(fault.Unavailable, "the definitions of components keep changing; try again in a moment")
+}
+
+// loadEpoch reads the definitions of an epoch; nil if they were changed meanwhile.
+func (s *Store) loadEpoch(ctx context.Context, epoch int64) (*definitions, error) {
+	next := &definitions{epoch: epoch}
 	rows, err := s.definitionRows(ctx)
 	if err != nil {
 		return nil, err
@@ -101,10 +117,24 @@ func (s *Store) load(ctx context.Context) (*definitions, error) {
 		}
 		next.all = append(next.all, c)
 	}
+	h, err := s.head(ctx)
+	if err != nil || h.Epoch != epoch {
+		return nil, err
+	}
 	s.mu.Lock()
 	s.known = next
 	s.mu.Unlock()
 	return next, nil
+}
+
+// head reads the registry's head; that of a registry without components has the rev 0.
+func (s *Store) head(ctx context.Context) (head, error) {
+	h := head{Head: table.Head{PK: registry, SK: headSK}}
+	err := s.Table.Get(ctx, h.Key(), &h)
+	if fault.Is(err, fault.NotFound) {
+		err = nil
+	}
+	return h, err
 }
 
 // definitionRows reads the rows of all components, deleted ones included.
@@ -135,5 +165,7 @@ func (r *definitionRow) compiled() (compiled, error) {
 	if err != nil {
 		return compiled{}, err
 	}
-	return compile(d)
+	c, err := compile(d)
+	c.born = r.Born
+	return c, err
 }

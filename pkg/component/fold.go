@@ -19,6 +19,11 @@ type (
 		Reason  string         `json:"reason,omitempty"`
 	}
 
+	// Forgot is the detail of item.forget.
+	Forgot struct {
+		Reason string `json:"reason,omitempty"`
+	}
+
 	// Ran is the detail of component.ran.
 	Ran struct {
 		Component  string  `json:"component"`

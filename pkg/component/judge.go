@@ -26,6 +26,7 @@ type Verdict struct {
 type compiled struct {
 	Definition
 	filter *filter.Filter
+	born   int64 // the epoch in which the component was made
 }
 
 func compile(d Definition) (compiled, error) {

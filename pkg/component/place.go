@@ -64,7 +64,8 @@ type placeRow struct {
 
 func placeKey(component, place string) table.Key { return table.Key{PK: linePK(component), SK: place} }
 
-// countRow has the numbers of the items of a part that are in each class.
+// countRow has the numbers of the items of a part that are in each class. Its key has the epoch in
+// which the component was made: a change that is late does not count for another of this name.
 type countRow struct {
 	table.Head
 	Ready   int64 `dynamo:"ready_n"`
@@ -74,20 +75,20 @@ type countRow struct {
 	Done    int64 `dynamo:"done_n"`
 }
 
-func countKey(component string, shard uint32) table.Key {
-	return table.Key{PK: linePK(component), SK: fmt.Sprintf("count#%02d", shard)}
+func countKey(component string, born int64, shard uint32) table.Key {
+	return table.Key{PK: linePK(component), SK: fmt.Sprintf("count#%012d#%02d", born, shard)}
 }
 
-// move puts into tx that an item's place in a component's line is another.
-func move(tx *table.Tx, component, item, from, to string) {
+// move puts into tx that an item's place in the component's line is another.
+func (c *compiled) move(tx *table.Tx, item, from, to string) {
 	if from == to {
 		return
 	}
 	if stands(from) {
-		tx.RemoveOwned(placeKey(component, from), item)
+		tx.RemoveOwned(placeKey(c.Name, from), item)
 	}
 	if stands(to) {
-		k := placeKey(component, to)
+		k := placeKey(c.Name, to)
 		tx.Insert(&placeRow{Head: table.Head{PK: k.PK, SK: k.SK}, Item: item, Owner: item})
 	}
 	add := map[string]int64{}
@@ -99,5 +100,5 @@ func move(tx *table.Tx, component, item, from, to string) {
 	}
 	// Also if the numbers stay: the rows of a component that is being deleted do not come back, because
 	// its counts are removed first.
-	tx.Count(countKey(component, shard(item)), add)
+	tx.Count(countKey(c.Name, c.born, shard(item)), add)
 }

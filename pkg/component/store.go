@@ -46,6 +46,15 @@ type itemRow struct {
 	it Item
 }
 
+// placeIn is where the item is in a component's line. A place in the line of a deleted component of
+// this name is not one.
+func (r *itemRow) placeIn(c *compiled) string {
+	if r.Epoch < c.born {
+		return ""
+	}
+	return r.Places[c.Name]
+}
+
 func shelf(shard uint32) string { return fmt.Sprintf("ITEMS#%02d", shard) }
 
 // row reads an item's row; that of an item that is not known has the rev 0.
@@ -226,8 +235,8 @@ func (c *change) place() (moved bool) {
 	places := map[string]string{}
 	for i := range c.defs.all {
 		d := &c.defs.all[i]
-		from, to := c.row.Places[d.Name], d.place(c.item())
-		move(c.tx, d.Name, c.row.it.ID, from, to)
+		from, to := c.row.placeIn(d), d.place(c.item())
+		d.move(c.tx, c.row.it.ID, from, to)
 		if to != "" {
 			places[d.Name] = to
 		}

@@ -93,6 +93,12 @@ var Kinds = []Kind{
 	{"item.prioritize", "ComponentItem", Modify, "", Permanent, true, 1},
 	{"item.release", "ComponentItem", Modify, "", Permanent, true, 1},
 	{"component.ran", "ComponentItem", Modify, "", Permanent, true, 1},
+
+	{"component.created", "Component", Create, "", Permanent, true, 1},
+	{"component.changed", "Component", Modify, "", Permanent, true, 1},
+	{"component.paused", "Component", Modify, "", Permanent, true, 1},
+	{"component.resumed", "Component", Modify, "", Permanent, true, 1},
+	{"component.deleted", "Component", Delete, "", Permanent, true, 1},
 }
 
 var kinds = func() map[string]Kind {
