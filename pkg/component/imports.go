@@ -1,0 +1,323 @@
+package component
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"archivist/pkg/definition"
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/premis"
+	"archivist/pkg/table"
+)
+
+// ImportOptions say how a PREMIS document is imported.
+type ImportOptions struct {
+	Zone *time.Location // of dates and times that state none; nil: events with such are refused
+	Skip bool           // events that are refused are left out; otherwise one of them refuses all
+	Try  bool           // nothing is recorded
+}
+
+// Import is what came of an import: each event of the document is in one of the lists. Nothing is
+// imported if an event is refused, unless Skip.
+type Import struct {
+	Imported []ImportedEvent // the oldest first; with Try, those that would be
+	Present  []ImportedEvent // the item has them already
+	Refused  []RefusedEvent
+}
+
+// ImportedEvent is an event of a document, by its identifier there.
+type ImportedEvent struct {
+	ID    premis.Identifier
+	Event string // its name here
+}
+
+// RefusedEvent is an event or agent of a document that cannot be imported.
+type RefusedEvent struct {
+	ID     premis.Identifier // zero if it has none
+	Reason string
+}
+
+// importer is the component of imported events.
+const importer = "import"
+
+// importing is the reason of the event that stops the work on an item while only a part of a document
+// is recorded.
+const importing = "a PREMIS document is being imported; if that was interrupted, import it again"
+
+// Limits of an import.
+const (
+	// maxMarks is how many names the events of an item can have: its row has the newest of each.
+	maxMarks = 300
+	// maxAtOnce events, each of at most event.MaxDetail, fit into one transaction.
+	maxAtOnce = 40
+)
+
+// Import records the events of a PREMIS document as events of an item, the oldest first. The whole
+// document is checked before anything is written. An event that the item has already, by its
+// identifier, is not recorded again: so the same import, also one that was interrupted, can be
+// repeated.
+//
+// Events that fit into one transaction are recorded at once. Otherwise the first transaction stops
+// the work on the item, and the last lets it go on: no component works on an item with a part of
+// its history.
+//
+// A document that cannot be read is an Invalid, an item that is not known a NotFound.
+func (s *Store) Import(ctx context.Context, id string, doc io.Reader, o ImportOptions, by By) (Import, error) {
+	if _, _, err := ParseID(id); err != nil {
+		return Import{}, err
+	}
+	found, refused, err := readDocument(doc, o.Zone)
+	if err != nil {
+		return Import{}, err
+	}
+	w := &importWork{s: s, o: o, by: by, found: found, refused: refused,
+		known: map[premis.Identifier]recorded{}, done: map[premis.Identifier]bool{}}
+	for w.more = true; w.more; {
+		if _, err := s.change(ctx, id, func(c *change) error { return w.step(ctx, c) }); err != nil {
+			return Import{}, err
+		}
+		for _, e := range w.batch {
+			w.done[e.id] = true
+		}
+	}
+	return w.result(), nil
+}
+
+// importWork is one call of Import.
+type importWork struct {
+	s       *Store
+	o       ImportOptions
+	by      By
+	found   []found        // the oldest first
+	refused []RefusedEvent // by the document alone
+
+	// What the item has, up to a version of its own events and of its subject's.
+	known map[premis.Identifier]recorded
+	upTo  Based
+	hold  string // the id of the newest event by which an import stopped the work
+
+	done map[premis.Identifier]bool // by this call
+
+	// Of the newest step:
+	batch  []found
+	more   bool // events are left after it
+	sorted sorted
+}
+
+// recorded is what is known of an event of the item. Without a name, it is known that it is there.
+type recorded struct {
+	name, outcome string
+	at            int64
+}
+
+// sorted are the events that were not recorded by this call.
+type sorted struct {
+	left, present []found
+	differ        []RefusedEvent
+}
+
+// step records as many events as fit into one change.
+func (w *importWork) step(ctx context.Context, c *change) error {
+	it := c.item()
+	switch {
+	case it.Version == 0 && it.Applied == 0:
+		return fault.New(fault.NotFound, "there is no item %s", definition.Clip(it.ID, 100))
+	case it.Forgotten:
+		return fault.New(fault.Conflict, "item %s was forgotten; create it again first", it.ID)
+	}
+	if err := w.learn(ctx, it); err != nil {
+		return err
+	}
+	w.sorted, w.batch, w.more = w.sort(), nil, false
+	if len(w.sorted.left) == 0 || w.o.Try || w.refuses() {
+		return nil
+	}
+	if n := w.names(it); n > maxMarks {
+		return fault.New(fault.Invalid, "the events of item %s would have %d names; at most %d are kept", it.ID, n,
+			maxMarks)
+	}
+	n := min(len(w.sorted.left), c.room())
+	w.batch, w.more = w.sorted.left[:n], n < len(w.sorted.left)
+	for _, e := range w.batch {
+		if err := w.record(c, e); err != nil {
+			return err
+		}
+	}
+	return w.stop(c)
+}
+
+// refuses reports whether nothing is recorded because of events that are refused.
+func (w *importWork) refuses() bool {
+	return !w.o.Skip && len(w.refused)+len(w.sorted.differ) > 0
+}
+
+// room is how many events fit into a change: beside them are the item, the head of the registry, at
+// most three rows of each component, and the event that stops the work.
+func (c *change) room() int {
+	return min(maxAtOnce, table.MaxActions-3*(1+len(c.defs.all)))
+}
+
+// record adds the event to the change.
+func (w *importWork) record(c *change, e found) error {
+	it := c.item()
+	if e.revokes != nil {
+		return c.append("item.revoke", event.Success, importer, w.by,
+			Revoked{Events: e.revokes, Reason: w.by.Reason, Imported: &e.imported})
+	}
+	return c.append("item.event", e.outcome, importer, w.by, Registered{Event: e.name,
+		BasedOn: Based{Subject: it.Applied, Item: it.Version}, Reason: w.by.Reason, Imported: &e.imported})
+}
+
+// stop stops the work on the item if events are left, and lets it go on after the last of them, if it
+// was an import that stopped it.
+func (w *importWork) stop(c *change) error {
+	it := c.item()
+	mark, stopped := it.Marks[Stopped]
+	switch {
+	case w.more && !stopped:
+		return c.append("item.event", event.Success, importer, w.by, Registered{Event: Stopped,
+			BasedOn: Based{Subject: it.Applied, Item: it.Version}, Reason: importing})
+	case !w.more && stopped && mark.ID == w.hold:
+		return c.append("item.revoke", event.Success, importer, w.by, Revoked{Events: []string{Stopped},
+			Reason: "the PREMIS document is imported"})
+	}
+	return nil
+}
+
+// sort finds out which events the item has, and which it has otherwise.
+func (w *importWork) sort() (s sorted) {
+	for _, e := range w.found {
+		if w.done[e.id] {
+			continue
+		}
+		has, is := w.has(e.id)
+		same := recorded{e.name, e.outcome, e.imported.At}
+		switch {
+		case !is:
+			s.left = append(s.left, e)
+		case has.name == "" || has == same:
+			s.present = append(s.present, e)
+		default:
+			s.differ = append(s.differ, RefusedEvent{e.id, "the item has another event with this identifier: " +
+				has.name + ", " + has.outcome})
+		}
+	}
+	return s
+}
+
+// names counts the names of the item's events after the import.
+func (w *importWork) names(it *Item) int {
+	n, seen := len(it.Marks), map[string]bool{}
+	for _, e := range w.sorted.left {
+		if _, is := it.Marks[e.name]; !is && !seen[e.name] {
+			seen[e.name] = true
+			n++
+		}
+	}
+	return n
+}
+
+// learn reads which events the item has, of those that are not known yet.
+func (w *importWork) learn(ctx context.Context, it *Item) error {
+	err := w.s.events(ctx, itemSubject(it.ID), w.upTo.Item, it.Version, w.own)
+	if err != nil {
+		return err
+	}
+	w.upTo.Item = it.Version
+	subject, ok := subjectOf(it.ID)
+	if !ok {
+		return nil
+	}
+	err = w.s.events(ctx, subject, w.upTo.Subject, it.Applied, func(row *event.Row) error {
+		w.known[native(row)] = recorded{}
+		return nil
+	})
+	w.upTo.Subject = it.Applied
+	return err
+}
+
+// events reads the events of a subject after one version, up to another.
+func (s *Store) events(ctx context.Context, of event.Subject, after, upTo int64, f func(*event.Row) error) error {
+	if after >= upTo {
+		return nil
+	}
+	q := table.Query{PK: of.Key().PK, From: event.Key(of, after+1).SK, To: event.Key(of, upTo).SK}
+	for {
+		var page []event.Row
+		next, err := s.Table.Page(ctx, q, &page)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			if err := f(&page[i]); err != nil {
+				return err
+			}
+		}
+		if next == "" {
+			return nil
+		}
+		q.Cursor = next
+	}
+}
+
+// own adds an own event of the item to what is known.
+func (w *importWork) own(row *event.Row) error {
+	var d struct {
+		Event    string    `json:"event"`
+		Reason   string    `json:"reason"`
+		Imported *Imported `json:"imported"`
+	}
+	if err := json.Unmarshal([]byte(row.Detail), &d); err != nil {
+		return fault.New(fault.Invalid, "the detail of event %s: %w", row.ID, err)
+	}
+	if d.Event == Stopped && d.Imported == nil && row.Component == importer && d.Reason == importing {
+		w.hold = row.ID
+	}
+	id, r := native(row), recorded{d.Event, row.Outcome, row.Time}
+	if d.Imported != nil {
+		id, r.at = premis.Identifier{Type: d.Imported.IDType, Value: d.Imported.ID}, d.Imported.At
+	}
+	w.known[id] = r
+	return nil
+}
+
+// IDType is the type of the identifiers of this archive's own events in PREMIS.
+const IDType = "archivist"
+
+// native is the identifier of an event that was not imported.
+func native(row *event.Row) premis.Identifier { return premis.Identifier{Type: IDType, Value: row.ID} }
+
+// has finds an event of the item. Of one event of this archive, PREMIS can have several: "id", "id#2".
+func (w *importWork) has(id premis.Identifier) (r recorded, is bool) {
+	r, is = w.known[id]
+	if is || id.Type != IDType {
+		return r, is
+	}
+	id.Value, _, _ = strings.Cut(id.Value, "#")
+	r, is = w.known[id]
+	return r, is && r.name == ""
+}
+
+// result says what became of each event.
+func (w *importWork) result() (out Import) {
+	for _, e := range w.found {
+		if w.done[e.id] {
+			out.Imported = append(out.Imported, ImportedEvent{e.id, e.name})
+		}
+	}
+	if w.o.Try && !w.refuses() {
+		for _, e := range w.sorted.left {
+			out.Imported = append(out.Imported, ImportedEvent{e.id, e.name})
+		}
+	}
+	for _, e := range w.sorted.present {
+		out.Present = append(out.Present, ImportedEvent{e.id, e.name})
+	}
+	out.Refused = slices.Concat(w.refused, w.sorted.differ)
+	return out
+}
