@@ -141,7 +141,7 @@ func (w *importWork) step(ctx context.Context, c *change) error {
 		return fault.New(fault.Invalid, "the events of item %s would have %d names; at most %d are kept", it.ID, n,
 			maxMarks)
 	}
-	n := min(len(w.sorted.left), c.room())
+	n := min(len(w.sorted.left), c.capacity())
 	w.batch, w.more = w.sorted.left[:n], n < len(w.sorted.left)
 	for _, e := range w.batch {
 		if err := w.record(c, e); err != nil {
@@ -156,9 +156,9 @@ func (w *importWork) refuses() bool {
 	return !w.o.Skip && len(w.refused)+len(w.sorted.differ) > 0
 }
 
-// room is how many events fit into a change: beside them are the item, the head of the registry, at
+// capacity is how many events fit into a change: beside them are the item, the head of the registry, at
 // most three rows of each component, and the event that stops the work.
-func (c *change) room() int {
+func (c *change) capacity() int {
 	return min(maxAtOnce, table.MaxActions-3*(1+len(c.defs.all)))
 }
 
