@@ -55,19 +55,19 @@ func (b By) checkReason() error {
 	return nil
 }
 
-// component is the component of a row. h tells how far the back-fill is.
-func (r *definitionRow) component(h *head) (Component, error) {
+// component is the component of a row. f tells how far the back-fill is.
+func (r *definitionRow) component(f *fillRow) (Component, error) {
 	d, err := r.definition()
 	c := Component{Definition: d, Created: r.Created, Changed: r.Changed}
-	if r.Fill > h.Done {
-		c.Fill = &Filling{Shard: h.Shard, Of: shards, Items: h.Looked, Failed: h.Failed, Since: h.Since}
+	if r.Fill > f.Done {
+		c.Fill = &Filling{Shard: f.parts(), Of: shards, Items: f.Looked, Failed: f.Failed, Since: f.Since}
 	}
 	return c, err
 }
 
 // Get reads a component. A missing one is a NotFound.
 func (s *Store) Get(ctx context.Context, name string) (Component, error) {
-	h, err := s.head(ctx)
+	f, err := s.filling(ctx)
 	if err != nil {
 		return Component{}, err
 	}
@@ -78,7 +78,7 @@ func (s *Store) Get(ctx context.Context, name string) (Component, error) {
 	if r.State != active {
 		return Component{}, missing(name)
 	}
-	return r.component(&h)
+	return r.component(&f)
 }
 
 // definitionRow reads the row of a component; that of one that never was has the rev 0.
@@ -88,16 +88,12 @@ func (s *Store) definitionRow(ctx context.Context, name string) (definitionRow, 
 	if !definition.Names.MatchString(name) {
 		return r, missing(name)
 	}
-	err := s.Table.Get(ctx, k, &r)
-	if fault.Is(err, fault.NotFound) {
-		err = nil
-	}
-	return r, err
+	return r, found(s.Table.Get(ctx, k, &r))
 }
 
 // List lists all components by name.
 func (s *Store) List(ctx context.Context) ([]Component, error) {
-	h, err := s.head(ctx)
+	f, err := s.filling(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +106,7 @@ func (s *Store) List(ctx context.Context) ([]Component, error) {
 		if rows[i].State != active {
 			continue
 		}
-		c, err := rows[i].component(&h)
+		c, err := rows[i].component(&f)
 		if err != nil {
 			return nil, err
 		}
@@ -138,6 +134,7 @@ func (s *Store) Apply(ctx context.Context, d Definition, by By) (c Component, er
 type edit struct {
 	s    *Store
 	head head
+	fill fillRow
 	row  definitionRow
 	now  int64
 }
@@ -148,6 +145,9 @@ func (s *Store) redefine(ctx context.Context, name string, f func(e *edit) error
 		e := edit{s: s, now: millis(s.Now())}
 		var err error
 		if e.head, err = s.head(ctx); err != nil {
+			return err
+		}
+		if e.fill, err = s.filling(ctx); err != nil {
 			return err
 		}
 		if e.row, err = s.definitionRow(ctx, name); err != nil {
@@ -166,7 +166,7 @@ func (e *edit) apply(ctx context.Context, d Definition, by By) (Component, error
 	repeated := by.Request != "" && slices.Contains(r.Requests, by.Request)
 	switch {
 	case repeated && r.State == active: // others may have changed it meanwhile
-		return r.component(&e.head)
+		return r.component(&e.fill)
 	case repeated:
 		return Component{}, fault.New(fault.Conflict, "this request was done before, and component %s was deleted "+
 			"since; send a new request to create it again", r.Name)
@@ -235,7 +235,7 @@ func (e *edit) change(ctx context.Context, d Definition, by By) (Component, erro
 	}
 	d.Version, d.Paused = old.Version, old.Paused
 	if same(d, old) {
-		return e.row.component(&e.head)
+		return e.row.component(&e.fill)
 	}
 	d.Version++
 	e.raise(!same(d.conditions(), old.conditions()))
@@ -255,21 +255,21 @@ func same(a, b Definition) bool {
 }
 
 // raise begins the next epoch. If other items may be ready now, all are decided again: a back-fill
-// that is at work begins anew, for both.
+// that is at work begins anew, for both changes.
 func (e *edit) raise(fill bool) {
-	h := &e.head
-	h.Epoch++
+	e.head.Epoch++
 	if !fill {
 		return
 	}
-	if h.Done == h.Want {
-		h.Since = e.now
+	f := &e.fill
+	if f.Done == f.Want {
+		f.Since = e.now
 	}
-	h.Want, e.row.Fill = h.Epoch, h.Epoch
-	h.Shard, h.Cursor, h.Looked, h.Failed = 0, "", 0, 0
+	f.Want, e.row.Fill = e.head.Epoch, e.head.Epoch
+	f.Cursors, f.Looked, f.Failed = make([]string, shards), 0, 0
 }
 
-// save writes a component's row with its definition, the head, and the event.
+// save writes a component's row with its definition, the rows of the registry, and the event.
 func (e *edit) save(ctx context.Context, tx *table.Tx, d Definition, eventType string, by By) (Component, error) {
 	r := &e.row
 	text, err := json.Marshal(d)
@@ -283,6 +283,7 @@ func (e *edit) save(ctx context.Context, tx *table.Tx, d Definition, eventType s
 		r.Requests = r.Requests[max(0, len(r.Requests)-maxRequests):]
 	}
 	put(tx, &e.head, e.head.Rev)
+	put(tx, &e.fill, e.fill.Rev)
 	put(tx, r, r.Rev)
 	detail := DefinitionChange{Reason: strings.TrimSpace(by.Reason), Definition: &d}
 	err = event.Append(tx, event.Subject{Type: event.Component, ID: r.Name}, r.Number, event.New{Type: eventType,
@@ -293,7 +294,7 @@ func (e *edit) save(ctx context.Context, tx *table.Tx, d Definition, eventType s
 	if err := tx.Commit(ctx); err != nil {
 		return Component{}, err
 	}
-	return r.component(&e.head)
+	return r.component(&e.fill)
 }
 
 // put puts a row that was read into tx; one that was not there has the rev 0.

@@ -12,26 +12,29 @@ import (
 // registry is the partition of the definitions.
 const registry = "COMPONENTS"
 
-// headSK is the sort key of the registry's head. It sorts before all names.
-const headSK = "#HEAD"
+// Sort keys of the registry's own rows. They sort before all names.
+const (
+	headSK = "#HEAD"
+	fillSK = "#FILL"
+)
 
 // head of the registry. Its epoch rises with each change of a definition. The row of an item has the
 // epoch of the definitions by which its places were decided.
-//
-// A change after which other items may be ready also opens a back-fill: all items that were decided
-// by definitions before the epoch Want are decided again.
 type head struct {
 	table.Head
 	Epoch int64 `dynamo:"line_epoch"`
-	Want  int64 `dynamo:"fill_epoch"`
-	Done  int64 `dynamo:"filled_epoch"` // all items were decided by this epoch, or a later one
+}
 
-	// How far the back-fill is, if Done is before Want.
-	Shard  int    `dynamo:"fill_shard"` // of the list of items
-	Cursor string `dynamo:"fill_cursor,omitempty"`
-	Looked int64  `dynamo:"looked_n"`  // items
-	Failed int64  `dynamo:"failed_n"`  // items that could not be decided
-	Since  int64  `dynamo:"opened_ms"` // milliseconds since 1970
+// fillRow is the back-fill: all items that were decided by definitions before the epoch Want are
+// decided again. A change after which other items may be ready opens it.
+type fillRow struct {
+	table.Head
+	Want    int64    `dynamo:"fill_epoch"`
+	Done    int64    `dynamo:"filled_epoch"`          // all items were decided by this epoch, or a later one
+	Since   int64    `dynamo:"opened_ms"`             // milliseconds since 1970
+	Cursors []string `dynamo:"fill_cursors,omitempty"` // in each part of the list of items; atEnd: it is done
+	Looked  int64    `dynamo:"looked_n"`              // items
+	Failed  int64    `dynamo:"failed_n"`              // items that could not be decided
 }
 
 // state of a component's row.
@@ -130,11 +133,21 @@ func (s *Store) loadEpoch(ctx context.Context, epoch int64) (*definitions, error
 // head reads the registry's head; that of a registry without components has the rev 0.
 func (s *Store) head(ctx context.Context) (head, error) {
 	h := head{Head: table.Head{PK: registry, SK: headSK}}
-	err := s.Table.Get(ctx, h.Key(), &h)
+	return h, found(s.Table.Get(ctx, h.Key(), &h))
+}
+
+// filling reads the state of the back-fill.
+func (s *Store) filling(ctx context.Context) (fillRow, error) {
+	f := fillRow{Head: table.Head{PK: registry, SK: fillSK}}
+	return f, found(s.Table.Get(ctx, f.Key(), &f))
+}
+
+// found is nil for the error of a row that need not be there.
+func found(err error) error {
 	if fault.Is(err, fault.NotFound) {
-		err = nil
+		return nil
 	}
-	return h, err
+	return err
 }
 
 // definitionRows reads the rows of all components, deleted ones included.
@@ -166,6 +179,6 @@ func (r *definitionRow) compiled() (compiled, error) {
 		return compiled{}, err
 	}
 	c, err := compile(d)
-	c.born = r.Born
+	c.born, c.filled = r.Born, r.Fill
 	return c, err
 }

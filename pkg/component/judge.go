@@ -27,6 +27,7 @@ type compiled struct {
 	Definition
 	filter *filter.Filter
 	born   int64 // the epoch in which the component was made
+	filled int64 // the epoch of the newest change of its conditions
 }
 
 func compile(d Definition) (compiled, error) {

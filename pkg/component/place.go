@@ -76,8 +76,10 @@ type countRow struct {
 }
 
 func countKey(component string, born int64, shard uint32) table.Key {
-	return table.Key{PK: linePK(component), SK: fmt.Sprintf("count#%012d#%02d", born, shard)}
+	return table.Key{PK: linePK(component), SK: fmt.Sprintf("%s%02d", countPrefix(born), shard)}
 }
+
+func countPrefix(born int64) string { return fmt.Sprintf("count#%012d#", born) }
 
 // move puts into tx that an item's place in the component's line is another.
 func (c *compiled) move(tx *table.Tx, item, from, to string) {

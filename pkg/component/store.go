@@ -31,6 +31,9 @@ type Store struct {
 	// time: the scheduler's tick starts it.
 	Wake func(ctx context.Context, component string) error
 
+	// Metric, if it is set, counts what was found wrong and repaired.
+	Metric func(name string, value float64)
+
 	mu    sync.Mutex
 	known *definitions
 }
