@@ -88,7 +88,7 @@ func (s *Store) definitionRow(ctx context.Context, name string) (definitionRow, 
 	if !definition.Names.MatchString(name) {
 		return r, missing(name)
 	}
-	return r, found(s.Table.Get(ctx, k, &r))
+	return r, optional(s.Table.Get(ctx, k, &r))
 }
 
 // List lists all components by name.

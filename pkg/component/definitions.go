@@ -30,11 +30,11 @@ type head struct {
 type fillRow struct {
 	table.Head
 	Want    int64    `dynamo:"fill_epoch"`
-	Done    int64    `dynamo:"filled_epoch"`          // all items were decided by this epoch, or a later one
-	Since   int64    `dynamo:"opened_ms"`             // milliseconds since 1970
+	Done    int64    `dynamo:"filled_epoch"`           // all items were decided by this epoch, or a later one
+	Since   int64    `dynamo:"opened_ms"`              // milliseconds since 1970
 	Cursors []string `dynamo:"fill_cursors,omitempty"` // in each part of the list of items; atEnd: it is done
-	Looked  int64    `dynamo:"looked_n"`              // items
-	Failed  int64    `dynamo:"failed_n"`              // items that could not be decided
+	Looked  int64    `dynamo:"looked_n"`               // items
+	Failed  int64    `dynamo:"failed_n"`               // items that could not be decided
 }
 
 // state of a component's row.
@@ -133,17 +133,17 @@ func (s *Store) loadEpoch(ctx context.Context, epoch int64) (*definitions, error
 // head reads the registry's head; that of a registry without components has the rev 0.
 func (s *Store) head(ctx context.Context) (head, error) {
 	h := head{Head: table.Head{PK: registry, SK: headSK}}
-	return h, found(s.Table.Get(ctx, h.Key(), &h))
+	return h, optional(s.Table.Get(ctx, h.Key(), &h))
 }
 
 // filling reads the state of the back-fill.
 func (s *Store) filling(ctx context.Context) (fillRow, error) {
 	f := fillRow{Head: table.Head{PK: registry, SK: fillSK}}
-	return f, found(s.Table.Get(ctx, f.Key(), &f))
+	return f, optional(s.Table.Get(ctx, f.Key(), &f))
 }
 
-// found is nil for the error of a row that need not be there.
-func found(err error) error {
+// optional is nil for the error of a row that need not be there.
+func optional(err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return nil
 	}

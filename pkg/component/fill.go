@@ -105,7 +105,8 @@ func (s *Store) fillStep(ctx context.Context, f *fillRow) error {
 }
 
 // items lists the ids of a page of a part of all items. An item that was made a moment ago may be missing.
-func (s *Store) items(ctx context.Context, shard uint32, cursor string, limit int) (ids []string, next string, err error) {
+func (s *Store) items(ctx context.Context, shard uint32, cursor string, limit int) (ids []string, next string,
+	err error) {
 	var page []table.Head
 	next, err = s.Table.Page(ctx, table.Query{Index: "list", PK: shelf(shard), Limit: limit, Cursor: cursor}, &page)
 	for i := range page {

@@ -7,7 +7,8 @@ func line() []Definition {
 	return []Definition{
 		{Name: "ingest", Event: "Ingested", PastSuccess: []string{"Checked"}, Future: []string{"Ingested", "Returned"}},
 		{Name: "check", Event: "Checked", PastSuccess: []string{"Received"}, Old: []string{"Checked"}},
-		{Name: "return", Event: "Returned", PastFailure: []string{"Checked"}, Future: []string{"Returned", "object.create"}},
+		{Name: "return", Event: "Returned", PastFailure: []string{"Checked"},
+			Future: []string{"Returned", "object.create"}},
 	}
 }
 

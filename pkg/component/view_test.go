@@ -66,8 +66,8 @@ func TestViews(t *testing.T) {
 	}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
-	for id, want := range map[string][2]string{ids[0]: {Done, "future"}, ids[1]: {Failed, "future"}, ids[2]: {Running, ""},
-		ids[3]: {Ready, ""}, "item:late": {Later, ""}} {
+	for id, want := range map[string][2]string{ids[0]: {Done, "future"}, ids[1]: {Failed, "future"},
+		ids[2]: {Running, ""}, ids[3]: {Ready, ""}, "item:late": {Later, ""}} {
 		x, err := s.Explain(ctx, "check", id)
 		if err != nil || x.Class != want[0] || x.Condition != want[1] || (x.Until > 0) != (want[0] == Running) {
 			t.Errorf("%s: %+v, %v", id, x, err)
