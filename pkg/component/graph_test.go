@@ -2,8 +2,8 @@ package component
 
 import "testing"
 
-// line is a small assembly line.
-func line() []Definition {
+// assemblyLine is a small assembly line.
+func assemblyLine() []Definition {
 	return []Definition{
 		{Name: "ingest", Event: "Ingested", PastSuccess: []string{"Checked"}, Future: []string{"Ingested", "Returned"}},
 		{Name: "check", Event: "Checked", PastSuccess: []string{"Received"}, Old: []string{"Checked"}},
@@ -28,7 +28,7 @@ func TestGraph(t *testing.T) {
   "event object.create" -> "return" [label="object.create (future)", style=dashed];
 }
 `
-	if got := DOT(line()); got != dot {
+	if got := DOT(assemblyLine()); got != dot {
 		t.Error(got)
 	}
 	mermaid := `flowchart LR
@@ -43,7 +43,7 @@ func TestGraph(t *testing.T) {
   c1 -->|"Checked (pastFailure)"| c3
   e2 -.->|"object.create (future)"| c3
 `
-	if got := Mermaid(line()); got != mermaid {
+	if got := Mermaid(assemblyLine()); got != mermaid {
 		t.Error(got)
 	}
 }
