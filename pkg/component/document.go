@@ -85,7 +85,8 @@ var outcomes = map[string]string{premis.Success: event.Success, premis.Warning: 
 
 // eventOf is an event of PREMIS as one of an item, or why there is none.
 func eventOf(e *premis.Event) (f found, why string) {
-	f = found{id: e.ID, name: strings.Join(strings.Fields(e.Type), "_"), outcome: outcomes[e.Outcome],
+	name := strings.ReplaceAll(strings.Join(strings.Fields(e.Type), "_"), ".", "_")
+	f = found{id: e.ID, name: name, outcome: outcomes[e.Outcome],
 		imported: Imported{IDType: e.ID.Type, ID: e.ID.Value, Type: e.Type, Time: e.Written, At: millis(e.Time),
 			Warned: e.Outcome == premis.Warning, Detail: e.Detail, Note: e.Note}}
 	for _, link := range e.Agents {
@@ -101,7 +102,7 @@ func eventOf(e *premis.Event) (f found, why string) {
 		return f, "it revokes events, and does not say which"
 	case !eventNames.MatchString(f.name):
 		return f, "its eventType \"" + definition.Clip(e.Type, 100) + "\" cannot be the name of an event here: " +
-			"expected a letter, then letters, digits, _ and -, at most 50 (spaces become _)"
+			"expected a letter, then letters, digits, _ and -, at most 50 (spaces and dots become _)"
 	case f.outcome == "":
 		return f, "it states no outcome; success or failure decides what components do"
 	}

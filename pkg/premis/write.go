@@ -191,7 +191,9 @@ func (d *Writer) Agent(a Agent) {
 	for _, id := range append([]Identifier{a.ID}, a.Also...) {
 		d.identifier("agent", id)
 	}
-	d.text("agentName", a.Name)
+	if a.Name != "" {
+		d.text("agentName", a.Name)
+	}
 	if a.Type != "" {
 		d.term("agentType", "agentType", a.Type)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"archivist/pkg/envelope"
+	"archivist/pkg/event"
 	"archivist/pkg/inventory"
 	"archivist/pkg/premis"
 )
@@ -17,58 +18,64 @@ import (
 // before it was stored is in the document that is stored with it. localIDs are further
 // identifiers of the object.
 func (a Archive) History(w io.Writer, ark string, localIDs []string, log []envelope.Event) error {
+	return a.history(w, topic{entity: object(ark, localIDs), ark: ark}, log)
+}
+
+// topic is what a history is about: an object, one version of it, or something that is no object and
+// has no ARK.
+type topic struct {
+	entity  premis.Object
+	ark     string
+	version int // 0: all
+}
+
+func (a Archive) history(w io.Writer, of topic, log []envelope.Event) error {
 	details := make([]inventory.Detail, len(log))
 	for i, e := range log {
 		if err := readDetail(e, &details[i]); err != nil {
 			return fmt.Errorf("provenance: detail of event %d of %s: %w", e.Version, e.Subject.ID, err)
 		}
+		if of.version > 0 {
+			details[i].Version = of.version
+		}
 	}
 
-	d, entity := premis.New(w), object(ark, localIDs)
-	for _, object := range append([]premis.Object{entity}, versions(ark, details)...) {
+	d := premis.New(w)
+	for _, object := range append([]premis.Object{of.entity}, versions(of.ark, details)...) {
 		if err := d.Object(object); err != nil {
 			return err
 		}
 	}
 	for i, e := range log {
-		for _, e := range a.logged(ark, e, details[i]) {
+		events, err := a.logged(of, e, details[i])
+		if err != nil {
+			return fmt.Errorf("provenance: detail of event %d of %s: %w", e.Version, e.Subject.ID, err)
+		}
+		for _, e := range events {
 			d.Event(e)
 		}
 	}
-	for _, agent := range a.agents() {
-		d.Agent(agent)
-	}
-	for _, agent := range actors(log) {
+	for _, agent := range append(a.agents(), a.participants(log)...) {
 		d.Agent(agent)
 	}
 	return d.Close()
 }
 
 // readDetail reads which version an event is about. That of an event of a version is in the
-// id of its subject, "{ark}/v{n}".
+// id of its subject, "{ark}/v{n}"; others than those of objects are about none.
 func readDetail(e envelope.Event, into *inventory.Detail) error {
-	if e.Subject.Type == "Version" {
+	switch e.Subject.Type {
+	case "Version":
 		_, n, _ := strings.Cut(e.Subject.ID[strings.LastIndex(e.Subject.ID, "/")+1:], "v")
 		number, err := strconv.Atoi(n)
 		into.Version = number
 		return err
-	}
-	if len(e.Detail) == 0 {
-		return nil
-	}
-	return json.Unmarshal(e.Detail, into)
-}
-
-// actors are those who caused events, each once.
-func actors(log []envelope.Event) (agents []premis.Agent) {
-	seen := map[string]bool{"": true}
-	for _, e := range log {
-		if name := e.Context.Actor; !seen[name] {
-			seen[name] = true
-			agents = append(agents, actor(name))
+	case "Object":
+		if len(e.Detail) > 0 {
+			return json.Unmarshal(e.Detail, into)
 		}
 	}
-	return agents
+	return nil
 }
 
 // actor is the agent at whose request something happened. Whether it is a person is not known.
@@ -101,10 +108,14 @@ func versions(ark string, details []inventory.Detail) (objects []premis.Object) 
 // logged is one event of an object's log in terms of PREMIS. If it makes several events,
 // the first has the id of the log's event. A version.create makes none: the event of the object,
 // of the same transaction, says how the version came about.
-func (a Archive) logged(ark string, from envelope.Event, detail inventory.Detail) (events []premis.Event) {
-	about, outcome, agents := []premis.Identifier{{Type: "ARK", Value: ark}}, premis.Success, a.implementers()
+func (a Archive) logged(of topic, from envelope.Event, detail inventory.Detail) (events []premis.Event, err error) {
+	about, outcome, agents := of.entity.IDs[:1:1], premis.Success, a.implementers()
 	if detail.Version > 0 {
-		about = append(about, representation(ark, detail.Version))
+		about = append(about, representation(of.ark, detail.Version))
+	}
+	if from.Subject.Type == event.Item.String() {
+		e, err := a.ofItem(from, about)
+		return []premis.Event{e}, err
 	}
 	if from.Outcome == "failure" {
 		outcome = premis.Failure
@@ -139,5 +150,5 @@ func (a Archive) logged(ark string, from envelope.Event, detail inventory.Detail
 			add("accession", "The object was added to the archive's inventory.")
 		}
 	}
-	return events
+	return events, nil
 }

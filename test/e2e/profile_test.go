@@ -199,12 +199,12 @@ func validPremis(t *testing.T, doc []byte, wanted ...string) {
 	}
 }
 
-// TestPREMISSamplesAreValid: the documents with which reading is tested are valid by the published
-// schemas.
+// TestPREMISSamplesAreValid: the documents with which reading is tested, and those that are expected of
+// writing, are valid by the published schemas.
 func TestPREMISSamplesAreValid(t *testing.T) {
 	miniStackOnly(t, ownCode)
-	samples, err := filepath.Glob("../../pkg/premis/testdata/*.xml")
-	if err != nil || len(samples) < 2 {
+	samples, err := filepath.Glob("../../pkg/pr*/testdata/*.xml") // packages premis and provenance
+	if err != nil || len(samples) < 5 {
 		t.Fatalf("%d samples, %v", len(samples), err)
 	}
 	for _, path := range samples {
