@@ -4,6 +4,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 
 	"archivist/pkg/browse"
+	"archivist/pkg/component"
 	"archivist/pkg/consumer"
 	"archivist/pkg/derivatives"
 	"archivist/pkg/eventarchive"
@@ -20,7 +21,7 @@ import (
 func shipped() []consumer.Definition {
 	return []consumer.Definition{history.Definition, statistics.Definition, publisher.Definition,
 		search.Definition(), browse.Definition(), eventarchive.Definition, manifest.Definition, derivatives.Definition,
-		inventorycache.Definition}
+		inventorycache.Definition, component.FollowerDefinition}
 }
 
 // handlers are those of the consumers that ship, by name. Each can also be the target of other
@@ -43,6 +44,7 @@ func (s *System) handlers(searcher search.Consumer) map[string]consumer.Handler 
 			Root: s.stages.Root, Derived: derived, Limits: derivatives.DefaultLimits,
 			Budget: s.queue.Rules.Timing.Events().Call},
 	}
+	all[component.FollowerName] = component.Follower{Store: s.components()}
 	for name, h := range all {
 		all[name] = s.crashes.Handler(h)
 	}

@@ -28,7 +28,7 @@ type Store struct {
 	Allowed   []string
 
 	// Wake starts a component that has a ready item, as soon as possible. A wake-up that is lost costs
-	// time: the scheduler's tick starts it.
+	// time: the scheduler's tick starts it. nil: it always does.
 	Wake func(ctx context.Context, component string) error
 
 	// Metric, if it is set, counts what was found wrong and repaired.
@@ -211,6 +211,9 @@ func (c *change) save() error {
 	}
 	if err := c.tx.Commit(c.ctx); err != nil {
 		return err
+	}
+	if c.s.Wake == nil {
+		return nil
 	}
 	for _, name := range c.woken {
 		if err := c.s.Wake(c.ctx, name); err != nil && c.ctx.Err() != nil {

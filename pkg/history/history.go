@@ -1,17 +1,18 @@
 // Package history keeps the permanent record of each object: what happened to it and to its
-// versions, and who made it happen.
+// versions, who made it happen, and what components did with them.
 //
 // The record is made by a consumer of events. It has the whole events, so it depends neither on
 // their rows nor on the log, which may expire, nor on the object's own row. Each event is one
 // row, which is written once and never changed:
 //
-//	HISTORY#{ark}   {time}#{event id}   an event of the object or of one of its versions
+//	HISTORY#{ark}   {time}#{event id}   an event of the object, of one of its versions, or of their items
 package history
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -30,7 +31,7 @@ const Name = "history"
 // does, changes nothing.
 var Definition = consumer.Definition{
 	Name: Name, Version: 1, Description: "Keeps the permanent record of each object.",
-	Filter: "Object+All:Version+All",
+	Filter: "Object+All:Version+All:ComponentItem+All",
 	Target: consumer.Target{Handler: Name},
 	Order:  consumer.OrderNone, Start: consumer.StartHorizon, Required: true,
 }
@@ -86,6 +87,9 @@ func (r Recorder) record(ctx context.Context, e envelope.Event) error {
 		return nil
 	}
 	ark := objectOf(e)
+	if ark == "" && e.Subject.Type == "ComponentItem" {
+		return nil // it is of no object
+	}
 	if ark == "" {
 		return fault.New(fault.Invalid, "history: event %s is about %s %q, and names no object", e.ID, e.Subject.Type,
 			e.Subject.ID)
@@ -103,15 +107,29 @@ func (r Recorder) record(ctx context.Context, e envelope.Event) error {
 	return nil
 }
 
-// objectOf is the ark of the object that an event is about, "" if there is none. The id of a
-// version is its object's with a slash and the number, e.g. "ark:/99999/fk4x/v3".
+// objectOf is the ark of the object that an event is about, "" if there is none. An item of a component
+// has the object or the version that it is about among its parents.
 func objectOf(e envelope.Event) string {
-	switch e.Subject.Type {
+	if ark := arkOf(e.Subject); ark != "" || e.Subject.Type != "ComponentItem" {
+		return ark
+	}
+	for _, p := range slices.Backward(e.Parents) { // the innermost
+		if ark := arkOf(p); ark != "" {
+			return ark
+		}
+	}
+	return ""
+}
+
+// arkOf is the ark of an object, or of a version's. The id of a version is its object's with a slash
+// and the number, e.g. "ark:/99999/fk4x/v3".
+func arkOf(r envelope.Ref) string {
+	switch r.Type {
 	case "Object":
-		return e.Subject.ID
+		return r.ID
 	case "Version":
-		if i := strings.LastIndex(e.Subject.ID, "/v"); i > 0 {
-			return e.Subject.ID[:i]
+		if i := strings.LastIndex(r.ID, "/v"); i > 0 {
+			return r.ID[:i]
 		}
 	}
 	return ""

@@ -108,6 +108,29 @@ func TestCrash(t *testing.T) {
 	}
 }
 
+// TestItems: what components did with an object, or with a version, is in the object's record. Items of no
+// object have none.
+func TestItems(t *testing.T) {
+	r := recorder(tabletest.New(), through)
+	of := func(n int, id string, parents ...envelope.Ref) consumer.Item {
+		e := happened(n, "component.ran", "ComponentItem", id)
+		e.Parents = append([]envelope.Ref{{Type: "Collection", ID: "maps"}}, parents...)
+		return e
+	}
+	failures, err := r.Handle(t.Context(), consumer.Batch{Events: []consumer.Item{
+		of(1, "object:"+ark, envelope.Ref{Type: "Object", ID: ark}),
+		of(2, "version:"+ark+"/v2", envelope.Ref{Type: "Object", ID: ark},
+			envelope.Ref{Type: "Version", ID: ark + "/v2"}),
+		of(3, "batch:B1", envelope.Ref{Type: "Batch", ID: "B1"}), of(4, "item:box")}})
+	if err != nil || len(failures) > 0 {
+		t.Fatal(failures, err)
+	}
+	got, _, err := history.Store{Table: r.Table}.Page(t.Context(), ark, "")
+	if err != nil || len(got) != 2 || got[0].ID != "tx1.0" || got[1].ID != "tx2.0" {
+		t.Errorf("recorded %v, %v", got, err)
+	}
+}
+
 // TestOthers: what is not kept permanently is not recorded. An event that cannot be recorded
 // fails alone, with its reason.
 func TestOthers(t *testing.T) {
