@@ -48,6 +48,10 @@ type Item struct {
 
 	// Marks are the newest events that are not revoked, by their names.
 	Marks map[string]Mark `json:"marks,omitempty"`
+	// Revoked are the numbers of own events up to which the events of a name do not count; Cleared that
+	// up to which none does, because the item was forgotten.
+	Revoked map[string]int64 `json:"revoked,omitempty"`
+	Cleared int64            `json:"cleared,omitempty"`
 	// Subject and Own are the newest change of the content in each sequence, and the newest by
 	// another component than that one.
 	Subject [2]Change `json:"subjectChanges"`

@@ -77,6 +77,11 @@ type (
 		Imported *Imported `json:"imported,omitempty"`
 	}
 
+	// Forgotten is the detail of item.forget.
+	Forgotten struct {
+		Reason string `json:"reason,omitempty"`
+	}
+
 	// Prioritized is the detail of item.prioritize.
 	Prioritized struct {
 		Priority int    `json:"priority"`
@@ -137,7 +142,7 @@ var folds = map[string]func(*Item, envelope.Event) error{
 	"item.create": (*Item).applyShape,
 	"item.change": (*Item).applyShape,
 	"item.forget": func(it *Item, _ envelope.Event) error {
-		*it = Item{ID: it.ID, Version: it.Version, Applied: it.Applied, Forgotten: true}
+		*it = Item{ID: it.ID, Version: it.Version, Applied: it.Applied, Forgotten: true, Cleared: it.Version}
 		return nil
 	},
 	"component.ran": func(it *Item, e envelope.Event) error {
@@ -159,6 +164,10 @@ var folds = map[string]func(*Item, envelope.Event) error{
 		d, err := detail[Revoked](it, e)
 		for _, name := range d.Events {
 			delete(it.Marks, name)
+			if it.Revoked == nil {
+				it.Revoked = map[string]int64{}
+			}
+			it.Revoked[name] = e.Version
 		}
 		return err
 	},

@@ -46,6 +46,8 @@ type itemRow struct {
 	Epoch  int64             `dynamo:"line_epoch"` // of the definitions by which the places were decided
 	Places map[string]string `dynamo:"places_in,omitempty"`
 
+	Requests []request `dynamo:"requests,omitempty"` // the newest of people
+
 	it Item
 }
 
@@ -88,8 +90,9 @@ type change struct {
 	defs *definitions
 	now  int64
 
-	events int      // own events that are in tx
-	woken  []string // components for which the item became ready
+	events    int      // own events that are in tx
+	woken     []string // components for which the item became ready
+	remembers bool     // a request is remembered
 }
 
 // item is what is known of the item. What is changed in it is saved.
@@ -200,7 +203,7 @@ func (c *change) save() error {
 		return err
 	}
 	moved := c.place()
-	if r.Rev > 0 && r.Text == string(text) && r.Epoch == c.defs.epoch && !moved {
+	if r.Rev > 0 && r.Text == string(text) && r.Epoch == c.defs.epoch && !moved && !c.remembers {
 		return nil
 	}
 	r.Number, r.Text, r.Epoch = r.it.Version, string(text), c.defs.epoch

@@ -1,0 +1,156 @@
+package component
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/guregu/dynamo/v2"
+
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/table"
+	"archivist/pkg/table/tabletest"
+)
+
+// controls are all actions, each with an item on which it changes something.
+var controls = map[string]func(ctx context.Context, s *Store) (Acted, error){
+	"create": func(ctx context.Context, s *Store) (Acted, error) {
+		return s.Create(ctx, "item:new", Free{Types: []string{"delivery"}}, by("it"))
+	},
+	"change": func(ctx context.Context, s *Store) (Acted, error) {
+		return s.Change(ctx, roll17, Free{Types: []string{"shipment"}}, by("it"))
+	},
+	"forget": func(ctx context.Context, s *Store) (Acted, error) { return s.Forget(ctx, roll17, by("it")) },
+	"event": func(ctx context.Context, s *Store) (Acted, error) {
+		return s.Register(ctx, roll17, "Structure", "", by("it"))
+	},
+	"revoke": func(ctx context.Context, s *Store) (Acted, error) {
+		return s.Revoke(ctx, roll17, []string{"Received"}, by("it"))
+	},
+	"restart": func(ctx context.Context, s *Store) (Acted, error) {
+		return s.Restart(ctx, roll17, "Received", by("it"))
+	},
+	"stop": func(ctx context.Context, s *Store) (Acted, error) { return s.Stop(ctx, roll17, by("it")) },
+	"prioritize": func(ctx context.Context, s *Store) (Acted, error) {
+		return s.Prioritize(ctx, roll17, 9, by("it"))
+	},
+	"release": func(ctx context.Context, s *Store) (Acted, error) {
+		return s.Release(ctx, roll17, "metadata", by("it"))
+	},
+}
+
+var errCrash = errors.New("the process ends")
+
+// faulty is a table whose calls a test counts, and lets fail.
+func faulty(t *testing.T, s *Store, do func(op string, call func() error) error) {
+	t.Helper()
+	fake := tabletest.New()
+	s.Table = table.New(dynamo.NewFromIface(&tabletest.Client{DynamoDBAPI: fake, Do: do}), "test")
+	s.Table.Wait = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+}
+
+// TestControlCrash: an action that ends at any of its calls, before or after it, is done as a whole or not
+// at all; and the same request again completes it, once.
+func TestControlCrash(t *testing.T) {
+	for name, act := range controls {
+		for _, after := range []bool{false, true} {
+			for at := 1; ; at++ {
+				s := newStore(t)
+				armed, calls := false, 0
+				faulty(t, s, func(_ string, call func() error) error {
+					if !armed {
+						return call()
+					}
+					calls++
+					if calls < at {
+						return call()
+					}
+					if calls == at && after {
+						_ = call()
+					}
+					return errCrash
+				})
+				prepare(t, s)
+				armed = true
+				_, err := act(t.Context(), s)
+				armed = false
+				if err == nil {
+					if at == 1 {
+						t.Errorf("%s: no call was made", name)
+					}
+					break
+				}
+				before := versions(t, s)
+				if before != "2" && before != "3" && before != "2 1" {
+					t.Errorf("%s at %d: %s", name, at, before)
+				}
+				if a := do(t)(act(t.Context(), s)); !a.Changed {
+					t.Errorf("%s at %d: the repetition does not have the answer of the first: %+v", name, at, a)
+				}
+				if v := versions(t, s); v != "3" && v != "2 1" {
+					t.Errorf("%s at %d: %s", name, at, v)
+				}
+			}
+		}
+	}
+}
+
+// prepare makes the line, the delivery, and a lease on it.
+func prepare(t *testing.T, s *Store) {
+	t.Helper()
+	define(t, s, chain()...)
+	do(t)(s.Create(t.Context(), roll17, Free{Types: []string{"delivery"}}, by("")))
+	do(t)(s.Register(t.Context(), roll17, "Received", "", by("")))
+	claim(t, s, "metadata", 1) // it has ended
+}
+
+// versions are the numbers of the newest events of the items.
+func versions(t *testing.T, s *Store) string {
+	t.Helper()
+	out := ""
+	for _, id := range []string{roll17, "item:new"} {
+		rows, _, err := event.Page(t.Context(), s.Table, itemSubject(id), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		row, err := s.row(t.Context(), id)
+		if err != nil || row.it.Version != int64(len(rows)) {
+			t.Fatalf("%s: %d events, %+v, %v", id, len(rows), row, err)
+		}
+		if len(rows) > 0 {
+			out += fmt.Sprintf(" %d", len(rows))
+		}
+	}
+	return strings.TrimSpace(out)
+}
+
+// TestControlRaces: a component takes its lease while an action is decided. Then the action is decided
+// again: what concerns the component is refused, and the lease stays.
+func TestControlRaces(t *testing.T) {
+	refused := []string{"event", "revoke", "restart", "forget"}
+	for name, act := range controls {
+		s := newStore(t)
+		raced := true
+		faulty(t, s, func(op string, call func() error) error {
+			if op == "TransactWriteItems" && !raced {
+				raced = true
+				claim(t, s, "structure", millis(s.Now())+60_000)
+			}
+			return call()
+		})
+		prepare(t, s)
+		raced = false
+		_, err := act(t.Context(), s)
+		if fault.Is(err, fault.Conflict) != slices.Contains(refused, name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if row, err := s.row(t.Context(), roll17); err != nil || row.it.Claims["structure"].ID != "c1" {
+			t.Errorf("%s: the lease is lost: %+v, %v", name, row, err)
+		}
+	}
+}
