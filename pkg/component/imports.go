@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"archivist/pkg/definition"
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
 	"archivist/pkg/premis"
@@ -25,6 +24,7 @@ type ImportOptions struct {
 // Import is what came of an import: each event of the document is in one of the lists. Nothing is
 // imported if an event is refused, unless Skip.
 type Import struct {
+	Item     string
 	Imported []ImportedEvent // the oldest first; with Try, those that would be
 	Present  []ImportedEvent // the item has them already
 	Refused  []RefusedEvent
@@ -49,13 +49,8 @@ const importer = "import"
 // is recorded.
 const importing = "a PREMIS document is being imported; if that was interrupted, import it again"
 
-// Limits of an import.
-const (
-	// maxMarks is how many names the events of an item can have: its row has the newest of each.
-	maxMarks = 300
-	// maxAtOnce events, each of at most event.MaxDetail, fit into one transaction.
-	maxAtOnce = 40
-)
+// maxAtOnce events, each of at most event.MaxDetail, fit into one transaction.
+const maxAtOnce = 40
 
 // Import records the events of a PREMIS document as events of an item, the oldest first. The whole
 // document is checked before anything is written. An event that the item has already, by its
@@ -68,7 +63,11 @@ const (
 //
 // A document that cannot be read is an Invalid, an item that is not known a NotFound.
 func (s *Store) Import(ctx context.Context, id string, doc io.Reader, o ImportOptions, by By) (Import, error) {
-	if _, _, err := ParseID(id); err != nil {
+	if err := by.checkLine(); err != nil {
+		return Import{}, err
+	}
+	kind, subject, err := ParseID(id)
+	if err != nil {
 		return Import{}, err
 	}
 	found, refused, err := readDocument(doc, o.Zone)
@@ -78,9 +77,11 @@ func (s *Store) Import(ctx context.Context, id string, doc io.Reader, o ImportOp
 	w := &importWork{s: s, o: o, by: by, found: found, refused: refused,
 		known: map[premis.Identifier]recorded{}, done: map[premis.Identifier]bool{}}
 	for w.more = true; w.more; {
-		if _, err := s.change(ctx, id, func(c *change) error { return w.step(ctx, c) }); err != nil {
+		it, err := s.change(ctx, kind+":"+subject, func(c *change) error { return w.step(ctx, c) })
+		if err != nil {
 			return Import{}, err
 		}
+		w.item = it.ID
 		for _, e := range w.batch {
 			w.done[e.id] = true
 		}
@@ -93,6 +94,7 @@ type importWork struct {
 	s       *Store
 	o       ImportOptions
 	by      By
+	item    string
 	found   []found        // the oldest first
 	refused []RefusedEvent // by the document alone
 
@@ -124,22 +126,21 @@ type sorted struct {
 // step records as many events as fit into one change.
 func (w *importWork) step(ctx context.Context, c *change) error {
 	it := c.item()
-	switch {
-	case it.Version == 0 && it.Applied == 0:
-		return fault.New(fault.NotFound, "there is no item %s", definition.Clip(it.ID, 100))
-	case it.Forgotten:
-		return fault.New(fault.Conflict, "item %s was forgotten; create it again first", it.ID)
+	if err := c.known(); err != nil {
+		return err
 	}
 	if err := w.learn(ctx, it); err != nil {
 		return err
 	}
 	w.sorted, w.batch, w.more = w.sort(), nil, false
-	if len(w.sorted.left) == 0 || w.o.Try || w.refuses() {
+	if len(w.sorted.left) == 0 || w.refuses() {
 		return nil
 	}
-	if n := w.names(it); n > maxMarks {
-		return fault.New(fault.Invalid, "the events of item %s would have %d names; at most %d are kept", it.ID, n,
-			maxMarks)
+	if err := w.fits(it); err != nil || w.o.Try {
+		return err
+	}
+	if err := c.unclaimed(w.concerns); err != nil {
+		return err
 	}
 	n := min(len(w.sorted.left), c.capacity())
 	w.batch, w.more = w.sorted.left[:n], n < len(w.sorted.left)
@@ -210,16 +211,32 @@ func (w *importWork) sort() (s sorted) {
 	return s
 }
 
-// names counts the names of the item's events after the import.
-func (w *importWork) names(it *Item) int {
-	n, seen := len(it.Marks), map[string]bool{}
+// fits refuses events with which the item has too many names of events.
+func (w *importWork) fits(it *Item) error {
+	names := map[string]bool{}
 	for _, e := range w.sorted.left {
-		if _, is := it.Marks[e.name]; !is && !seen[e.name] {
-			seen[e.name] = true
-			n++
+		if e.revokes == nil {
+			names[e.name] = true
 		}
 	}
-	return n
+	for name := range it.Marks {
+		names[name] = true
+	}
+	for name := range it.Revoked {
+		names[name] = true
+	}
+	if len(names) > MaxEventNames {
+		return fault.New(fault.Invalid, "the events of item %s would have %d names; at most %d are accepted", it.ID,
+			len(names), MaxEventNames)
+	}
+	return nil
+}
+
+// concerns reports whether an event that is left is one of a component.
+func (w *importWork) concerns(d *compiled) bool {
+	return slices.ContainsFunc(w.sorted.left, func(e found) bool {
+		return d.Event == e.name || slices.Contains(e.revokes, d.Event)
+	})
 }
 
 // learn reads which events the item has, of those that are not known yet.
@@ -305,6 +322,7 @@ func (w *importWork) has(id premis.Identifier) (r recorded, is bool) {
 
 // result says what became of each event.
 func (w *importWork) result() (out Import) {
+	out.Item = w.item
 	for _, e := range w.found {
 		if w.done[e.id] {
 			out.Imported = append(out.Imported, ImportedEvent{e.id, e.name})

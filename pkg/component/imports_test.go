@@ -133,7 +133,7 @@ func TestImportNewspaper(t *testing.T) {
 	const uuid = "6a1b8f0e-5b0c-4c59-8f0b-5a3f2d1c000"
 	want := []ImportedEvent{{premis.Identifier{Type: "UUID", Value: uuid + "1"}, "Data_Received"},
 		{premis.Identifier{Type: "UUID", Value: uuid + "2"}, "Structure_Checked"}}
-	if !reflect.DeepEqual(got, Import{Imported: want}) {
+	if !reflect.DeepEqual(got, Import{Item: delivery, Imported: want}) {
 		t.Errorf("got %+v", got)
 	}
 	row := rowOf(t, s)
@@ -166,7 +166,7 @@ func TestImportNewspaper(t *testing.T) {
 	}
 
 	again := imported(t, s, newspaper(t), ImportOptions{})
-	if !reflect.DeepEqual(again, Import{Present: want}) {
+	if !reflect.DeepEqual(again, Import{Item: delivery, Present: want}) {
 		t.Errorf("again: %+v", again)
 	}
 	if after := rowOf(t, s); after.Rev != row.Rev || after.Text != row.Text {
@@ -235,7 +235,7 @@ func TestImportRefusals(t *testing.T) {
 func TestImportErrors(t *testing.T) {
 	s := withDelivery(t)
 	var many []premis.Event
-	for i := range maxMarks + 1 {
+	for i := range MaxEventNames + 1 {
 		many = append(many, happened(fmt.Sprint(i), fmt.Sprint("Name_", i), "success", 1))
 	}
 	for _, c := range []struct {
@@ -247,9 +247,9 @@ func TestImportErrors(t *testing.T) {
 		{"none", string(newspaper(t)), fault.Invalid, "expected object:ARK"},
 		{delivery, "<a>", fault.Invalid, "premis: line 1: the root a is of the namespace"},
 		{delivery, string(documentOf()), fault.Invalid, "the document has no events"},
-		{delivery, string(documentOf(many...)), fault.Invalid, "would have 301 names; at most 300"},
+		{delivery, string(documentOf(many...)), fault.Invalid, "would have 101 names; at most 100"},
 	} {
-		_, err := s.Import(t.Context(), c.item, strings.NewReader(c.doc), ImportOptions{}, By{})
+		_, err := s.Import(t.Context(), c.item, strings.NewReader(c.doc), ImportOptions{}, By{Reason: "x"})
 		if !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v", c.want, err)
 		}
@@ -260,9 +260,13 @@ func TestImportErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.Import(t.Context(), delivery, bytes.NewReader(newspaper(t)), ImportOptions{}, By{})
-	if !fault.Is(err, fault.Conflict) {
+	_, err = s.Import(t.Context(), delivery, bytes.NewReader(newspaper(t)), ImportOptions{}, By{Reason: "x"})
+	if !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "was forgotten") {
 		t.Errorf("a forgotten item: %v", err)
+	}
+	_, err = s.Import(t.Context(), delivery, bytes.NewReader(newspaper(t)), ImportOptions{}, By{})
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "reason") {
+		t.Errorf("without a reason: %v", err)
 	}
 }
 
@@ -352,7 +356,7 @@ func TestImportCrash(t *testing.T) {
 				}
 				return call()
 			})
-			_, err := dying.Import(t.Context(), delivery, bytes.NewReader(doc), ImportOptions{}, By{})
+			_, err := dying.Import(t.Context(), delivery, bytes.NewReader(doc), ImportOptions{}, By{Reason: "x"})
 			if dead != (err != nil) {
 				t.Errorf("call %d: %v", at, err)
 			}
@@ -421,6 +425,34 @@ func TestImportRevocation(t *testing.T) {
 	m := rowOf(t, s).it.Marks
 	if _, is := m["B_2"]; is || m["A"].Outcome != event.Success {
 		t.Errorf("marks %+v", m)
+	}
+}
+
+// TestImportClaimed: events of a component are not imported while it works on the item; its result would
+// be recorded after them.
+func TestImportClaimed(t *testing.T) {
+	s := withDelivery(t)
+	claim := func(until int64) {
+		_, err := s.change(t.Context(), delivery, func(c *change) error {
+			c.item().Claims = map[string]Claim{"structure": {Run: "r1", ID: "c1", Until: until}}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := millis(s.Now())
+	claim(now + 1)
+	_, err := s.Import(t.Context(), delivery, bytes.NewReader(newspaper(t)), ImportOptions{}, By{Reason: "x"})
+	if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "component structure is working on") {
+		t.Errorf("got %v", err)
+	}
+	if got := imported(t, s, documentOf(happened("a", "A", "success", 1)), ImportOptions{}); len(got.Imported) != 1 {
+		t.Errorf("an event of no component: %s", counts(got))
+	}
+	claim(now)
+	if got := imported(t, s, newspaper(t), ImportOptions{}); len(got.Imported) != 2 {
+		t.Errorf("after the lease: %s", counts(got))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"archivist/pkg/component"
 	"archivist/pkg/envelope"
 	"archivist/pkg/event"
 	"archivist/pkg/inventory"
@@ -21,12 +22,10 @@ func (a Archive) History(w io.Writer, ark string, localIDs []string, log []envel
 	return a.history(w, topic{entity: object(ark, localIDs), ark: ark}, log)
 }
 
-// topic is what a history is about: an object, one version of it, or something that is no object and
-// has no ARK.
+// topic is what a history is about: an object, or something that is none and has no ARK.
 type topic struct {
-	entity  premis.Object
-	ark     string
-	version int // 0: all
+	entity premis.Object
+	ark    string
 }
 
 func (a Archive) history(w io.Writer, of topic, log []envelope.Event) error {
@@ -34,9 +33,6 @@ func (a Archive) history(w io.Writer, of topic, log []envelope.Event) error {
 	for i, e := range log {
 		if err := readDetail(e, &details[i]); err != nil {
 			return fmt.Errorf("provenance: detail of event %d of %s: %w", e.Version, e.Subject.ID, err)
-		}
-		if of.version > 0 {
-			details[i].Version = of.version
 		}
 	}
 
@@ -61,19 +57,18 @@ func (a Archive) history(w io.Writer, of topic, log []envelope.Event) error {
 	return d.Close()
 }
 
-// readDetail reads which version an event is about. That of an event of a version is in the
-// id of its subject, "{ark}/v{n}"; others than those of objects are about none.
+// readDetail reads which version an event is about. That of an event of a version, or of its item, is in
+// the id of its subject, "{ark}/v{n}"; others than those of objects are about none.
 func readDetail(e envelope.Event, into *inventory.Detail) error {
-	switch e.Subject.Type {
-	case "Version":
+	item := strings.HasPrefix(e.Subject.ID, component.KindVersion+":")
+	switch {
+	case e.Subject.Type == "Version" || e.Subject.Type == event.Item.String() && item:
 		_, n, _ := strings.Cut(e.Subject.ID[strings.LastIndex(e.Subject.ID, "/")+1:], "v")
 		number, err := strconv.Atoi(n)
 		into.Version = number
 		return err
-	case "Object":
-		if len(e.Detail) > 0 {
-			return json.Unmarshal(e.Detail, into)
-		}
+	case e.Subject.Type == "Object" && len(e.Detail) > 0:
+		return json.Unmarshal(e.Detail, into)
 	}
 	return nil
 }

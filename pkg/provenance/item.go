@@ -29,12 +29,8 @@ func (a Archive) Item(w io.Writer, id string, identifiers []string, log []envelo
 		local := slices.DeleteFunc(slices.Clone(identifiers), func(i string) bool { return i == name || i == id })
 		return a.history(w, topic{entity: object(name, local), ark: name}, log)
 	case component.KindVersion:
-		ark, number, _ := strings.Cut(name, "/v")
-		n, err := strconv.Atoi(number)
-		if err != nil {
-			return fmt.Errorf("provenance: %s is no version: %w", id, err)
-		}
-		return a.history(w, topic{entity: object(ark, nil), ark: ark, version: n}, log)
+		ark, _, _ := strings.Cut(name, "/v")
+		return a.history(w, topic{entity: object(ark, nil), ark: ark}, log)
 	}
 	entity := premis.Object{Category: premis.Entity, IDs: []premis.Identifier{ours(id)}}
 	for _, i := range identifiers {
