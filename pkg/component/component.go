@@ -94,6 +94,8 @@ type Claim struct {
 	Since int64          `json:"since"`
 	Based Based          `json:"basedOn"`
 	Cause envelope.Cause `json:"cause,omitzero"`
+	// Takes is how often the item was taken without a result, with this time.
+	Takes int `json:"takes,omitempty"`
 }
 
 // Live reports whether the claim is held at a time.

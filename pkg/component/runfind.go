@@ -1,0 +1,284 @@
+package component
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/table"
+)
+
+// Page is what a run does next.
+type Page struct {
+	Run   RunRef `json:"run"`
+	Next  string `json:"next"`
+	Lanes []Lane `json:"lanes"`
+
+	// Of a component whose runnable is a task.
+	Task    *Task `json:"task,omitempty"`
+	Seconds int   `json:"seconds,omitempty"` // the time-out of an item
+}
+
+// What a run does next.
+const (
+	NextWork = "Work"  // the items of the lanes
+	NextTask = "Tasks" // likewise, by a container; one item in each lane
+	NextEnd  = "End"
+	NextNone = "None" // the run has ended, or goes on in another execution
+)
+
+// Lane is a list of items, which are worked on one after the other.
+type Lane struct {
+	Number int      `json:"number"`
+	Items  []string `json:"items"`
+}
+
+const (
+	// mostFound bounds the items of a round. With ids of 400 bytes they are 40 KB: an execution's
+	// data may have 256 KB.
+	mostFound = 100
+	// mostRounds bounds the rounds of an execution. It may have 25,000 events; a round of 40 lanes has
+	// less than 400 if no call is repeated, and 80 more for each repeated call of a task in 40 lanes.
+	mostRounds = 40
+	// mostEmpty bounds the rounds in a row in which nothing was done.
+	mostEmpty = 3
+	// mostBroken bounds the items of a run that cannot be read or saved.
+	mostBroken = 50
+)
+
+// errOver: the run does not have its slot any more, or goes on in another execution.
+var errOver = errors.New("the run is over")
+
+// Find finds the next items of a run.
+func (r *Runner) Find(ctx context.Context, ref RunRef) (Page, error) {
+	for range startTries {
+		p, err := r.find(ctx, ref)
+		switch {
+		case errors.Is(err, errOver):
+			return Page{Run: ref, Next: NextNone, Lanes: []Lane{}}, nil
+		case !fault.Is(err, fault.Stale):
+			return p, err
+		}
+	}
+	return Page{}, fault.New(fault.Unavailable, "run %s keeps changing; try again in a moment", ref.Run)
+}
+
+// held reads a run and its slot; errOver if the slot is another's.
+func (r *Runner) held(ctx context.Context, ref RunRef) (*slotRow, *runRow, error) {
+	s, run := newSlot(ref.Component, ref.Slot), &runRow{}
+	err := r.Store.Table.Get(ctx, s.Key(), s)
+	if err == nil && s.Run == ref.Run {
+		err = r.Store.Table.Get(ctx, runKey(ref.Run), run)
+	}
+	switch {
+	case fault.Is(err, fault.NotFound) || err == nil && s.Run != ref.Run:
+		return nil, nil, errOver
+	case err != nil:
+		return nil, nil, err
+	}
+	return s, run, nil
+}
+
+func (r *Runner) find(ctx context.Context, ref RunRef) (Page, error) {
+	s, run, err := r.held(ctx, ref)
+	if err != nil {
+		return Page{}, err
+	}
+	end := Page{Run: ref, Next: NextEnd, Lanes: []Lane{}}
+	switch {
+	case s.Exec > ref.Exec: // it may have died before it started its successor
+		ref.Exec = s.Exec
+		return Page{}, cmp.Or(r.execute(ctx, ref), errOver)
+	case run.Rounds >= mostRounds:
+		return Page{}, r.goOn(ctx, ref, s, run)
+	}
+	c, err := r.component(ctx, ref.Component)
+	if fault.Is(err, fault.NotFound) {
+		return end, nil
+	}
+	if err != nil {
+		return Page{}, err
+	}
+	lanes, err := r.lanes(ctx, ref.Run)
+	if err != nil {
+		return Page{}, err
+	}
+	if r.over(c, run, sum(lanes)) != "" {
+		return end, nil
+	}
+	items, err := r.next(ctx, c, ref.Slot, c.page(run, sum(lanes)), sum(lanes).broken)
+	if err != nil || len(items) == 0 {
+		return end, err
+	}
+	p := Page{Run: ref, Next: NextWork, Lanes: deal(items, c.Concurrency)}
+	if c.Runnable.Task != nil {
+		p.Next, p.Task, p.Seconds = NextTask, c.Runnable.Task, c.Timeout.Item
+	}
+	return p, r.round(ctx, c, s, run, len(p.Lanes), sum(lanes).all())
+}
+
+// over says why a run ends although there is more to do; "" if it does not.
+func (r *Runner) over(c *compiled, run *runRow, done totals) string {
+	switch {
+	case c.Paused:
+		return "the component was paused"
+	case r.now() >= run.Until:
+		return fmt.Sprintf("it was ended after %d s (timeout.runSeconds)", (run.Until-run.Started)/1000)
+	case done.taken() >= int64(run.MaxItems):
+		return fmt.Sprintf("it has worked on %d items (maxItems)", done.taken())
+	case len(done.broken) >= mostBroken:
+		return fmt.Sprintf("%d items cannot be read or saved", len(done.broken))
+	case run.Empty >= mostEmpty && done.all() == run.Seen:
+		return fmt.Sprintf("nothing was done in %d rounds", run.Empty)
+	}
+	return ""
+}
+
+// page is how many items a round has. All lanes together can be done within the time of a function,
+// even if each item takes as long as it may.
+func (c *compiled) page(run *runRow, done totals) int {
+	each := max(1, int(laneTime.Seconds())/c.Timeout.Item)
+	if c.Runnable.Task != nil {
+		each = 1
+	}
+	return min(mostFound, c.Concurrency*each, run.MaxItems-int(done.taken()))
+}
+
+// next lists the items of a round: those that are ready, in their order. Of those whose run was
+// lost, and of those that had to wait, there are some in each round, and more if there is room: so
+// no item starves, and none that answers "not yet" comes before other work each time.
+func (r *Runner) next(ctx context.Context, c *compiled, slot, most int, broken []string) ([]string, error) {
+	var found [3][]string
+	for i, q := range r.heads(c.Name, most*c.Instances+len(broken)) {
+		var rows []placeRow
+		if _, err := r.Store.Table.Page(ctx, q, &rows); err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			if !slices.Contains(broken, row.Item) {
+				found[i] = append(found[i], row.Item)
+			}
+		}
+		found[i] = c.own(found[i], slot)
+	}
+	part := max(1, most/4)
+	ready, lost, later := found[0], found[1], found[2]
+	room := most - min(part, len(lost)) - min(part, len(later))
+	items := slices.Concat(first(ready, max(0, room)), first(lost, part), first(later, part))
+	items = slices.Concat(items, rest(lost, part), rest(later, part))
+	return first(items, most), nil
+}
+
+// own puts the items before others that are of a slot, so that the instances of a component do not
+// all begin with the same.
+func (c *compiled) own(items []string, slot int) []string {
+	if c.Instances == 1 {
+		return items
+	}
+	var mine, others []string
+	for _, id := range items {
+		if int(shard(id))%c.Instances == slot%c.Instances {
+			mine = append(mine, id)
+		} else {
+			others = append(others, id)
+		}
+	}
+	return append(mine, others...)
+}
+
+func first(items []string, n int) []string { return items[:min(n, len(items))] }
+func rest(items []string, n int) []string  { return items[min(n, len(items)):] }
+
+// deal deals items out to lanes.
+func deal(items []string, most int) []Lane {
+	lanes := make([]Lane, min(most, len(items)))
+	for i, id := range items {
+		l := &lanes[i%len(lanes)]
+		l.Number = i % len(lanes)
+		l.Items = append(l.Items, id)
+	}
+	return lanes
+}
+
+// round writes that a round begins, and when the run is taken for lost if no other follows.
+func (r *Runner) round(ctx context.Context, c *compiled, s *slotRow, run *runRow, lanes int, done int64) error {
+	now := r.now()
+	longest := FunctionTime
+	if c.Runnable.Task != nil {
+		longest += c.itemTime() + StoreTime
+	}
+	s.Due = now + (longest + startTime).Milliseconds()
+	if done == run.Seen {
+		run.Empty++
+	} else {
+		run.Empty = 0
+	}
+	run.Seen = done
+	run.Rounds++
+	tx := r.Store.Table.Begin(r.Store.NewID())
+	tx.Save(s)
+	for ; run.Lanes < lanes; run.Lanes++ {
+		k := laneKey(s.Run, run.Lanes)
+		tx.Insert(&laneRow{Head: table.Head{PK: k.PK, SK: k.SK, ExpiresAt: after(now, keepRuns)}})
+	}
+	tx.Save(run)
+	return tx.Commit(ctx)
+}
+
+// goOn goes on with a run in another execution.
+func (r *Runner) goOn(ctx context.Context, ref RunRef, s *slotRow, run *runRow) error {
+	ref.Exec++
+	s.Exec, s.Due = ref.Exec, r.now()+startTime.Milliseconds()
+	run.Exec, run.Rounds = ref.Exec, 0
+	tx := r.Store.Table.Begin(r.Store.NewID())
+	tx.Save(s)
+	tx.Save(run)
+	if err := tx.Commit(ctx); err != nil {
+		return err
+	}
+	return cmp.Or(r.execute(ctx, ref), errOver)
+}
+
+// lanes reads the lanes of a run.
+func (r *Runner) lanes(ctx context.Context, run string) (lanes []laneRow, err error) {
+	_, err = r.Store.Table.Page(ctx, table.Query{PK: runKey(run).PK, Prefix: "LANE#"}, &lanes)
+	return lanes, err
+}
+
+// totals is what was done in all lanes.
+type totals struct {
+	RunCounts
+	broken []string
+}
+
+// RunCounts is what was done in a run.
+type RunCounts struct {
+	Done   int64 `json:"done"`   // with success
+	Failed int64 `json:"failed"` // with failure
+	NotYet int64 `json:"notYet"` // they are tried again later
+	Again  int64 `json:"again"`  // a part of the work was done
+	Passed int64 `json:"passed"` // they were not ready any more, or are another run's
+	Broken int64 `json:"broken"` // they cannot be read or saved
+}
+
+// taken is how often the work on an item was done.
+func (c RunCounts) taken() int64 { return c.Done + c.Failed + c.NotYet + c.Again }
+
+func (c RunCounts) all() int64 { return c.taken() + c.Passed + c.Broken }
+
+func sum(lanes []laneRow) (t totals) {
+	for i := range lanes {
+		l := &lanes[i]
+		t.Done += l.Done
+		t.Failed += l.Failed
+		t.NotYet += l.NotYet
+		t.Again += l.Again
+		t.Passed += l.Passed
+		t.broken = append(t.broken, l.Broken...)
+	}
+	t.Broken = int64(len(t.broken))
+	return t
+}

@@ -1,0 +1,152 @@
+package component
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"archivist/pkg/definition"
+	"archivist/pkg/fault"
+	"archivist/pkg/table"
+)
+
+// timeRow is when a component runs next by its schedule.
+type timeRow struct {
+	table.Head
+	Schedule string `dynamo:"schedule_text"` // with its time zone; another one begins anew
+	Next     int64  `dynamo:"next_ms"`
+}
+
+func timeKey(component string) table.Key { return table.Key{PK: runsPK, SK: "TIME#" + component} }
+
+// Tick does what is due, and is called every minute: it gives up runs that were lost, starts what is
+// due by a schedule or wanted, and what has an item ready and was not woken. It ends at until; the
+// next call does the rest.
+func (r *Runner) Tick(ctx context.Context, until time.Time) error {
+	rows, err := r.allSlots(ctx)
+	if err != nil {
+		return err
+	}
+	defs, err := r.Store.load(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, s := range rows {
+		if s.Run != "" && s.Due <= r.now() && r.Store.Now().Before(until) {
+			errs = append(errs, ignoreStale(r.repair(ctx, s)))
+		}
+	}
+	// Which is first differs from minute to minute, so that none always comes too late.
+	n := len(defs.all)
+	for i := range n {
+		if !r.Store.Now().Before(until) {
+			break
+		}
+		c := &defs.all[(i+r.Store.Now().Minute())%n]
+		if !c.Paused {
+			errs = append(errs, ignoreStale(r.tick(ctx, c, rows)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ignoreStale: another did it, at the same time.
+func ignoreStale(err error) error {
+	if fault.Is(err, fault.Stale) {
+		return nil
+	}
+	return err
+}
+
+// allSlots reads the slots of all components.
+func (r *Runner) allSlots(ctx context.Context) (slots []*slotRow, err error) {
+	q := table.Query{PK: runsPK, Prefix: "SLOT#"}
+	for {
+		var rows []slotRow
+		if q.Cursor, err = r.Store.Table.Page(ctx, q, &rows); err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			slots = append(slots, &rows[i])
+		}
+		if q.Cursor == "" {
+			return slots, nil
+		}
+	}
+}
+
+// tick starts a run of a component if one is due, wanted, or owed to an item.
+func (r *Runner) tick(ctx context.Context, c *compiled, all []*slotRow) error {
+	by := By{}
+	if c.Wake {
+		by = bySystem
+	}
+	for _, s := range all {
+		if s.Component == c.Name && s.Run == "" && s.Wanted {
+			by = bySystem
+		}
+	}
+	if c.Schedule != "" {
+		due, err := r.due(ctx, c)
+		if err != nil {
+			return err
+		}
+		if due {
+			by = By{Actor: "schedule", Reason: c.Schedule}
+		}
+	}
+	if by.Actor == "" {
+		return nil
+	}
+	_, err := r.start(ctx, c, by)
+	return err
+}
+
+// due reports whether the schedule of a component says that it runs now. In the transaction that
+// moves the time on, a run is wanted, so it is not lost if this process dies. Times that were missed
+// are one.
+func (r *Runner) due(ctx context.Context, c *compiled) (bool, error) {
+	k, now := timeKey(c.Name), r.Store.Now()
+	row := &timeRow{Head: table.Head{PK: k.PK, SK: k.SK}}
+	err := r.Store.Table.Get(ctx, k, row)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return false, err
+	}
+	schedule := strings.TrimSpace(c.Schedule + " " + c.TimeZone)
+	due := row.Schedule == schedule && row.Next <= millis(now)
+	if row.Schedule == schedule && !due {
+		return false, nil
+	}
+	next, err := definition.NextTime(c.Schedule, c.TimeZone, now)
+	if err != nil {
+		return false, fmt.Errorf("component %s: %w", c.Name, err)
+	}
+	row.Schedule, row.Next = schedule, millis(next)
+	tx := r.Store.Table.Begin(r.Store.NewID())
+	if row.Rev == 0 {
+		tx.Insert(row)
+	} else {
+		tx.Save(row)
+	}
+	if due {
+		if err := r.wantFirst(ctx, tx, c.Name); err != nil {
+			return false, err
+		}
+	}
+	return due, tx.Commit(ctx)
+}
+
+// wantFirst puts into tx that a run of a component is wanted.
+func (r *Runner) wantFirst(ctx context.Context, tx *table.Tx, component string) error {
+	s := newSlot(component, 0)
+	err := r.Store.Table.Get(ctx, s.Key(), s)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	s.Wanted = true
+	s.put(tx)
+	return nil
+}
