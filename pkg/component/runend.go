@@ -227,8 +227,11 @@ func (r *Runner) Runs(ctx context.Context, component, cursor string, limit int) 
 	next, err = r.Store.Table.Page(ctx, table.Query{Index: "list", PK: runShelf(component), Desc: true, Cursor: cursor,
 		Limit: cmp.Or(limit, 20)}, &rows)
 	for i := range rows {
+		if err == nil { // the index has only the keys
+			err = r.Store.Table.Get(ctx, rows[i].Key(), &rows[i])
+		}
 		if err != nil {
-			break
+			return nil, "", err
 		}
 		var run Run
 		run, err = r.show(ctx, &rows[i])

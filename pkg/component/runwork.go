@@ -1,6 +1,7 @@
 package component
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/guregu/dynamo/v2"
 
 	"archivist/pkg/envelope"
 	"archivist/pkg/event"
@@ -34,10 +33,10 @@ const (
 	// The wait after the first answer "not yet"; it doubles with each.
 	firstWait = time.Minute
 	mostWait  = time.Hour
-	// maxReason and maxReport bound what is stored of a result, in bytes. An event's detail has at most
+	// maxResultReason and maxReport bound what is stored of a result, in bytes. An event's detail has at most
 	// event.MaxDetail.
-	maxReason = 1000
-	maxReport = 48 << 10
+	maxResultReason = 1000
+	maxReport       = 48 << 10
 	// unwind is how long a function may take to return after its time.
 	unwind = 5 * time.Second
 )
@@ -130,18 +129,23 @@ func (r *Runner) lane(ctx context.Context, ref RunRef, number int) (*laneRow, er
 
 // pass counts an item that is not worked on, and notes one that is broken.
 func (r *Runner) pass(ctx context.Context, ref RunRef, lane int, broken string) error {
-	err := r.Store.Table.Change(ctx, laneKey(ref.Run, lane), r.Store.NewID(), func(u *dynamo.Update) {
-		if broken == "" {
-			u.Add("passed_n", 1)
-		} else {
-			u.Append("broken_items", []string{broken})
+	for range startTries {
+		l, err := r.lane(ctx, ref, lane)
+		if err != nil || l.Closed {
+			return cmp.Or(err, errOver)
 		}
-		u.If("attribute_exists(pk)")
-	}, &laneRow{})
-	if fault.Is(err, fault.Stale) {
-		return errOver
+		if broken == "" {
+			l.Passed++
+		} else {
+			l.Broken = append(l.Broken, broken)
+		}
+		tx := r.Store.Table.Begin(r.Store.NewID())
+		tx.Save(l)
+		if err := tx.Commit(ctx); !fault.Is(err, fault.Stale) {
+			return err
+		}
 	}
-	return err
+	return fault.New(fault.Unavailable, "lane %d of run %s keeps changing", lane, ref.Run)
 }
 
 // take puts the claim into the change of an item. If the item is not ready, its place is corrected by
@@ -309,7 +313,7 @@ func settle(result Result, failed error) Result {
 		result.Outcome, result.Reason = event.Failure,
 			fmt.Sprintf("the component answered with the outcome %q; expected success or failure", result.Outcome)
 	}
-	result.Reason = cut(result.Reason, maxReason)
+	result.Reason = cut(result.Reason, maxResultReason)
 	return result
 }
 
