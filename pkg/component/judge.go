@@ -1,6 +1,7 @@
 package component
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,9 @@ type Verdict struct {
 
 	Cause envelope.Cause `json:"-"` // of what the component does, if it is ready
 }
+
+// maxDepth is the condition that ends a chain of components that wake each other.
+const maxDepth = "maxDepth"
 
 // compiled is a definition with its filter.
 type compiled struct {
@@ -50,7 +54,7 @@ func (c *compiled) judge(it *Item) Verdict {
 	}
 	cause := c.cause(it)
 	if cause.Depth > c.MaxDepth {
-		return no("maxDepth", "it would be change %d in a chain of causes that begins with event %s; at most %d are "+
+		return no(maxDepth, "it would be change %d in a chain of causes that begins with event %s; at most %d are "+
 			"accepted. Components change the item in turn", cause.Depth, cause.Root, c.MaxDepth)
 	}
 	v := Verdict{Ready: true, Reason: "all conditions hold", Cause: cause, NotBefore: c.retryAt(it)}
@@ -208,6 +212,19 @@ func (c *compiled) cause(it *Item) (deepest envelope.Cause) {
 		}
 	}
 	return deepest
+}
+
+// stops is 1 if the component works on an item no more because the chain of its causes is too long, and
+// that was not so before. before is the item in JSON, "" if it is new.
+func (c *compiled) stops(before string, it *Item) int {
+	if c.judge(it).Condition != maxDepth {
+		return 0
+	}
+	var old Item
+	if before != "" && json.Unmarshal([]byte(before), &old) == nil && c.judge(&old).Condition == maxDepth {
+		return 0
+	}
+	return 1
 }
 
 // backoffMillis is the wait after a number of failures in a row: it doubles, up to a day.

@@ -307,7 +307,8 @@ func (r *Runner) hasWork(ctx context.Context, c *compiled, going int) (bool, err
 		if _, err := r.Store.Table.Page(ctx, q, &rows); err != nil {
 			return false, err
 		}
-		if n += len(rows); n >= most {
+		n += len(rows)
+		if n >= most {
 			return true, nil
 		}
 	}

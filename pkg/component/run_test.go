@@ -1,198 +1,16 @@
 package component
 
 import (
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"archivist/pkg/event"
-	"archivist/pkg/fault"
-	"archivist/pkg/table"
-	"archivist/pkg/table/tabletest"
 )
-
-// errDead is the answer of every call of a process that has died.
-var errDead = errors.New("this process is dead")
-
-// plant is where robots work, in tests: a store, and executions that the test runs.
-type plant struct {
-	*testing.T
-	fake    *tabletest.Fake
-	now     time.Time
-	ids     int
-	queue   []RunInput // executions that were started
-	names   []string   // of all executions
-	stopped []string
-	lost    bool // executions get lost
-	metrics map[string]float64
-	work    func(ctx context.Context, w Work) (Result, error)
-	worked  []string // items, each time the function was called
-	*Runner
-}
-
-func newPlant(t *testing.T) *plant {
-	p := &plant{T: t, fake: tabletest.New(), now: time.UnixMilli(1_800_000_000_000), metrics: map[string]float64{}}
-	p.work = func(context.Context, Work) (Result, error) { return Result{}, nil }
-	p.Runner = p.runner(nil)
-	return p
-}
-
-// runner is a process. do, if set, is asked at each call of the table and of Step Functions.
-func (p *plant) runner(do func(op string, call func() error) error) *Runner {
-	s := &Store{Now: func() time.Time { return p.now }, Functions: []string{"x"}}
-	if do == nil {
-		do = func(_ string, call func() error) error { return call() }
-	}
-	s.Table = tabletest.Table(&tabletest.Client{DynamoDBAPI: p.fake, Do: do})
-	s.NewID = func() string { p.ids++; return fmt.Sprintf("%026d", p.ids) }
-	r := &Runner{Store: s, Executions: &executions{p, do}, Metric: func(name string, n float64) { p.metrics[name] += n },
-		Functions: map[string]Function{"x": function(func(ctx context.Context, w Work) (Result, error) {
-			p.worked = append(p.worked, w.Item)
-			return p.work(ctx, w)
-		})}, Log: slog.New(slog.DiscardHandler)}
-	s.Wake = r.Wake
-	return r
-}
-
-type function func(ctx context.Context, w Work) (Result, error)
-
-func (f function) Run(ctx context.Context, w Work) (Result, error) { return f(ctx, w) }
-
-type executions struct {
-	p  *plant
-	do func(op string, call func() error) error
-}
-
-func (e *executions) Start(_ context.Context, name string, in RunInput) error {
-	return e.do("StartExecution", func() error {
-		if len(name) > 80 {
-			return fmt.Errorf("the name %q is too long", name)
-		}
-		if slices.Contains(e.p.names, name) {
-			return fault.New(fault.Conflict, "used before")
-		}
-		e.p.names = append(e.p.names, name)
-		if !e.p.lost {
-			e.p.queue = append(e.p.queue, in)
-		}
-		return nil
-	})
-}
-
-func (e *executions) Stop(_ context.Context, name, _ string) error {
-	return e.do("StopExecution", func() error { e.p.stopped = append(e.p.stopped, name); return nil })
-}
-
-// receive makes items that have the event Received.
-func (p *plant) receive(n int, from int) {
-	p.Helper()
-	for i := range n {
-		_, err := p.Store.change(p.Context(), fmt.Sprintf("item:%06d", from+i), func(c *change) error {
-			if err := c.append("item.create", "", "items", By{Actor: "eva"}, Shape{}); err != nil {
-				return err
-			}
-			return c.append("item.event", event.Success, "items", By{Actor: "eva"}, Registered{Event: "Received"})
-		})
-		if err != nil {
-			p.Fatal(err)
-		}
-	}
-}
-
-// execute is what the state machine does in an execution, with a process.
-func execute(ctx context.Context, r *Runner, ref RunRef) error {
-	for {
-		page, err := r.Find(ctx, ref)
-		if err != nil {
-			return err
-		}
-		switch page.Next {
-		case NextNone:
-			return nil
-		case NextEnd:
-			return r.End(ctx, ref)
-		}
-		for _, l := range page.Lanes {
-			if err := r.WorkLane(ctx, ref, l); err != nil && errors.Is(err, errDead) {
-				return err
-			}
-		}
-	}
-}
-
-// settle runs all executions.
-func (p *plant) settleAll() {
-	p.Helper()
-	for len(p.queue) > 0 {
-		in := p.queue[0]
-		p.queue = p.queue[1:]
-		if err := execute(p.Context(), p.Runner, in.Run); err != nil {
-			p.Fatal(err)
-		}
-	}
-}
-
-// tick is a minute of the scheduler, with all that follows.
-func (p *plant) tick() {
-	p.Helper()
-	p.now = p.now.Add(time.Minute)
-	if err := p.Tick(p.Context(), p.now.Add(time.Minute)); err != nil {
-		p.Fatal(err)
-	}
-	p.settleAll()
-}
-
-// line is how many items are in each class of a component's line.
-func (p *plant) line(component string) string {
-	p.Helper()
-	var out []string
-	for _, class := range []string{Ready, Later, Running, Failed} {
-		var rows []placeRow
-		if _, err := p.Store.Table.Page(p.Context(), table.Query{PK: linePK(component), Prefix: class + "#",
-			Limit: 20_000}, &rows); err != nil {
-			p.Fatal(err)
-		}
-		if len(rows) > 0 {
-			out = append(out, fmt.Sprint(class, " ", len(rows)))
-		}
-	}
-	return strings.Join(out, ", ")
-}
-
-func (p *plant) item(id string) *Item {
-	p.Helper()
-	row, err := p.Store.row(p.Context(), id)
-	if err != nil {
-		p.Fatal(err)
-	}
-	return &row.it
-}
-
-// runs are the runs of a component, the oldest first.
-func (p *plant) runs(component string) []Run {
-	p.Helper()
-	runs, _, err := p.Runs(p.Context(), component, "", 100)
-	if err != nil {
-		p.Fatal(err)
-	}
-	slices.Reverse(runs)
-	return runs
-}
-
-func (p *plant) status(component, run string) Run {
-	p.Helper()
-	got, _, err := p.RunStatus(p.Context(), component, run, "", 1000)
-	if err != nil {
-		p.Fatal(err)
-	}
-	return got
-}
 
 // TestRun: a person starts a component; each item that is ready is worked on once, each result is an
 // event with what it is based on, and the slot is free again.
@@ -228,7 +46,8 @@ func TestRun(t *testing.T) {
 		run.Actor != "ada" || run.Why != "" {
 		t.Errorf("%+v", run)
 	}
-	for id, want := range map[string]string{"item:000001": "it is broken", "item:000002": "the function panicked: a defect",
+	for id, want := range map[string]string{"item:000001": "it is broken",
+		"item:000002": "the function panicked: a defect",
 		"item:000003": `the component answered with the outcome "maybe"; expected success or failure`} {
 		if !slices.ContainsFunc(run.Items, func(i RunItem) bool {
 			return i.Item == id && i.State == event.Failure && i.Reason == want && i.Event != ""
@@ -290,7 +109,8 @@ func TestNotYet(t *testing.T) {
 	var at []int
 	for minute := 1; minute < 30; minute++ {
 		before := tries
-		if p.tick(); tries > before {
+		p.tick()
+		if tries > before {
 			at = append(at, minute)
 		}
 		if tries == 4 && p.item("item:000000").Waits["check"].Reason != "the disk is not mounted" {
@@ -456,178 +276,5 @@ func TestTimeOut(t *testing.T) {
 				t.Errorf("%s: %+v", name, run.Items)
 			}
 		})
-	}
-}
-
-// TestManyItems: a run of 10,000 items costs a fixed number of calls for each, goes on in another
-// execution when one has had enough rounds, and keeps within maxItems.
-func TestManyItems(t *testing.T) {
-	n := 10_000
-	if testing.Short() {
-		n = 1000
-	}
-	p := newPlant(t)
-	calls := map[string]int{}
-	p.Runner = p.runner(func(op string, call func() error) error { calls[op]++; return call() })
-	d := checker("check", "Checked")
-	d.MaxItems, d.Concurrency = n-7, 20
-	define(t, p.Store, d)
-	p.receive(n, 0)
-	clear(calls)
-	id, err := p.Start(t.Context(), "check", By{Actor: "ada", Reason: "now"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.settleAll()
-	run := p.status("check", id)
-	all := 0
-	for _, c := range calls {
-		all += c
-	}
-	t.Logf("%d executions, calls %v: %.1f for each item", run.Executions, calls, float64(all)/float64(n))
-	if run.Counts.Done != int64(n-7) || p.line("check") != "ready 7" || !strings.Contains(run.Why, "maxItems") {
-		t.Errorf("%+v, line %s", run, p.line("check"))
-	}
-	if all > 16*n || calls["TransactWriteItems"] > 2*n+n/50+20 {
-		t.Errorf("%v calls for %d items", calls, n)
-	}
-	if want := int64((n-7)/(mostFound*mostRounds) + 1); run.Executions != want {
-		t.Errorf("%d executions, expected %d", run.Executions, want)
-	}
-}
-
-// TestInstances: the instances of a component share its line, none works on another's item, and the
-// next one starts only if there is enough to do.
-func TestInstances(t *testing.T) {
-	p := newPlant(t)
-	d := checker("check", "Checked")
-	d.Instances, d.Concurrency = 2, 5
-	define(t, p.Store, d)
-	p.receive(40, 0)
-	for range 3 {
-		if _, err := p.Start(t.Context(), "check", By{Actor: "ada", Reason: "now"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(p.queue) != 2 || p.queue[0].Run.Slot == p.queue[1].Run.Slot {
-		t.Fatalf("executions: %+v", p.queue)
-	}
-	var pages [2]Page
-	for i, in := range p.queue {
-		var err error
-		if pages[i], err = p.Find(t.Context(), in.Run); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if slices.Equal(pages[0].Lanes[0].Items, pages[1].Lanes[0].Items) {
-		t.Errorf("both begin with %v", pages[0].Lanes[0].Items)
-	}
-	for lane := range 5 { // item by item, in turns
-		for i, in := range p.queue {
-			if err := p.WorkLane(t.Context(), in.Run, pages[i].Lanes[lane]); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	p.settleAll()
-	slices.Sort(p.worked)
-	if n := len(p.worked); n != 40 || len(slices.Compact(p.worked)) != 40 || p.line("check") != "" {
-		t.Errorf("worked on %d; line %s", n, p.line("check"))
-	}
-}
-
-// TestWantedAndScheduled: a start during a run is made up for after it, once; a schedule starts a run
-// at its time, once for all times that were missed, and not at all if nothing is ready.
-func TestWantedAndScheduled(t *testing.T) {
-	p := newPlant(t)
-	d := checker("check", "Checked")
-	d.Schedule, d.MaxItems = "rate(10 minutes)", 2
-	define(t, p.Store, d)
-	for range 25 {
-		p.tick()
-	}
-	if len(p.names) != 0 {
-		t.Errorf("executions without work: %v", p.names)
-	}
-	p.receive(7, 0)
-	for range 12 {
-		p.tick()
-	}
-	if runs := p.runs("check"); len(runs) != 1 || runs[0].Actor != "schedule" || p.line("check") != "ready 5" {
-		t.Fatalf("%+v, line %s", runs, p.line("check"))
-	}
-	p.now = p.now.Add(300 * time.Minute)
-	p.tick()
-	p.tick()
-	if p.line("check") != "ready 3" {
-		t.Errorf("after missed times: %s", p.line("check"))
-	}
-	for range 3 { // while it runs, it is wanted once
-		if _, err := p.Start(t.Context(), "check", By{Actor: "ada", Reason: "now"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p.settleAll()
-	if got := len(p.runs("check")); p.line("check") != "" || got != 4 {
-		t.Errorf("%d runs, line %s", got, p.line("check"))
-	}
-}
-
-// TestBrokenItems: items whose rows are damaged do not stop the others, are not tried again and again,
-// and are shown.
-func TestBrokenItems(t *testing.T) {
-	p := newPlant(t)
-	d := checker("check", "Checked")
-	d.Wake, d.Concurrency = true, 2
-	define(t, p.Store, d)
-	p.lost = true
-	p.receive(10, 0)
-	p.lost = false
-	for _, id := range []string{"item:000000", "item:000001", "item:000002"} {
-		row, err := p.Store.row(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		row.Text = "{"
-		tx := p.Store.Table.Begin(p.Store.NewID())
-		tx.Save(row)
-		if err := tx.Commit(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range 60 {
-		p.tick()
-	}
-	runs := p.runs("check")
-	if p.line("check") != "ready 3" || len(p.worked) != 7 || len(runs) > 10 || len(runs[1].Broken) != 3 ||
-		p.metrics[MetricBroken] == 0 {
-		t.Errorf("line %s, worked on %d, %d runs: %+v", p.line("check"), len(p.worked), len(runs), runs[1])
-	}
-}
-
-// TestReport: a report keeps so many entries, and says how many there were.
-func TestReport(t *testing.T) {
-	entries := make([]Entry, 500)
-	for i := range entries {
-		entries[i] = Entry{Type: "checksum", Description: strings.Repeat("x", 90), File: fmt.Sprint(i)}
-	}
-	for name, c := range map[string]struct {
-		r    Report
-		most int
-		kept int
-		says string
-	}{
-		"all":     {Report{Entries: entries[:10]}, 10, 10, ""},
-		"one":     {Report{Entries: entries[:11]}, 10, 10, "9 of 11 entries are kept"},
-		"counted": {Report{Entries: entries[:5], Total: 900}, 10, 6, "5 of 900 entries are kept"},
-		"bytes":   {Report{Entries: entries}, 1000, 352, "351 of 500 entries are kept"},
-		"none":    {Report{Entries: entries[:2]}, 1, 1, "0 of 2 entries are kept"},
-	} {
-		got := c.r.Cut(c.most)
-		last := got.Entries[len(got.Entries)-1]
-		if len(got.Entries) != c.kept || (last.Type == KindCut) != (c.says != "") ||
-			c.says != "" && last.Description != c.says || len(toJSON(t, got)) > 49<<10 {
-			t.Errorf("%s: %d entries, %+v", name, len(got.Entries), last)
-		}
 	}
 }

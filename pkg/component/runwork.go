@@ -198,8 +198,8 @@ func taken(d *compiled, it *Item, ref RunRef, claim Claim) Taken {
 	kind, subject, _ := strings.Cut(it.ID, ":")
 	cause := claim.Cause
 	cause.Components = append(slices.Clone(cause.Components), d.Name)
-	return Taken{Event: d.Event, Since: claim.Since, Until: claim.Until, Cause: claim.Cause, Work: Work{Component: d.Name,
-		Version: d.Version, Run: ref.Run, Claim: claim.ID, Item: it.ID, Kind: kind, Subject: subject, Types: it.Types,
+	return Taken{Event: d.Event, Since: claim.Since, Until: claim.Until, Cause: claim.Cause, Work: Work{
+		Component: d.Name, Version: d.Version, Run: ref.Run, Claim: claim.ID, Item: it.ID, Kind: kind, Subject: subject, Types: it.Types,
 		Parents: it.Parents, BasedOn: claim.Based, Cause: cause,
 		Deadline: claim.Since + d.itemTime().Milliseconds(), MaxResult: d.MaxResults}}
 }
@@ -395,7 +395,8 @@ func (r Report) Cut(most int) Report {
 	kept, bytes := 0, 0
 	for _, e := range r.Entries {
 		text, err := json.Marshal(e)
-		if bytes += len(text) + 1; err != nil || bytes > maxReport {
+		bytes += len(text) + 1
+		if err != nil || bytes > maxReport {
 			break
 		}
 		kept++

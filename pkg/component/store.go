@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"archivist/pkg/consumer"
 	"archivist/pkg/definition"
 	"archivist/pkg/envelope"
 	"archivist/pkg/event"
@@ -31,7 +32,8 @@ type Store struct {
 	// time: the scheduler's tick starts it. nil: it always does.
 	Wake func(ctx context.Context, component string) error
 
-	// Metric, if it is set, counts what was found wrong and repaired.
+	// Metric, if it is set, counts what was found wrong and repaired, and items that are at the limit of
+	// their chain of causes.
 	Metric func(name string, value float64)
 
 	mu    sync.Mutex
@@ -92,6 +94,7 @@ type change struct {
 
 	events    int      // own events that are in tx
 	woken     []string // components for which the item became ready
+	deep      int      // components that do not work on it any more: its chain of causes is too long
 	remembers bool     // a request is remembered
 }
 
@@ -215,15 +218,24 @@ func (c *change) save() error {
 	if err := c.tx.Commit(c.ctx); err != nil {
 		return err
 	}
+	c.tell()
+	return nil
+}
+
+// tell wakes the components that can work on the item now, and counts those that do not any more.
+func (c *change) tell() {
+	if c.deep > 0 && c.s.Metric != nil {
+		c.s.Metric(consumer.MetricDepth, float64(c.deep))
+	}
 	if c.s.Wake == nil {
-		return nil
+		return
 	}
 	for _, name := range c.woken {
-		if err := c.s.Wake(c.ctx, name); err != nil && c.ctx.Err() != nil {
-			break // the tick starts them
+		err := c.s.Wake(c.ctx, name)
+		if err != nil && c.ctx.Err() != nil {
+			return // the tick starts them
 		}
 	}
-	return nil
 }
 
 // insert puts a new item into the change. Back-fills do not see it, if they have looked at its part
@@ -250,6 +262,7 @@ func (c *change) place() (moved bool) {
 			places[d.Name] = to
 		}
 		moved = moved || from != to
+		c.deep += d.stops(c.row.Text, c.item())
 		if d.Wake && from != to && classOf(to) == Ready {
 			c.woken = append(c.woken, d.Name)
 		}
