@@ -89,7 +89,8 @@ func TestNotYet(t *testing.T) {
 	p.work = func(_ context.Context, w Work) (Result, error) {
 		switch w.Subject {
 		case "000000":
-			if tries++; tries < 4 {
+			tries++
+			if tries < 4 {
 				return Result{NotYet: true, Reason: "the scanner is busy"}, nil
 			}
 			if tries == 4 {

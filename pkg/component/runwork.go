@@ -199,8 +199,8 @@ func taken(d *compiled, it *Item, ref RunRef, claim Claim) Taken {
 	cause := claim.Cause
 	cause.Components = append(slices.Clone(cause.Components), d.Name)
 	return Taken{Event: d.Event, Since: claim.Since, Until: claim.Until, Cause: claim.Cause, Work: Work{
-		Component: d.Name, Version: d.Version, Run: ref.Run, Claim: claim.ID, Item: it.ID, Kind: kind, Subject: subject, Types: it.Types,
-		Parents: it.Parents, BasedOn: claim.Based, Cause: cause,
+		Component: d.Name, Version: d.Version, Run: ref.Run, Claim: claim.ID, Item: it.ID, Kind: kind,
+		Subject: subject, Types: it.Types, Parents: it.Parents, BasedOn: claim.Based, Cause: cause,
 		Deadline: claim.Since + d.itemTime().Milliseconds(), MaxResult: d.MaxResults}}
 }
 
