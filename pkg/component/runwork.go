@@ -361,7 +361,7 @@ func (r *Runner) record(c *change, ref RunRef, lane int, t Taken, result Result)
 		} else {
 			l.Failed++
 		}
-		err = c.append("component.ran", result.Outcome, name, By{Actor: "component:" + name}, ran(t, c.now, result))
+		err = c.append("component.ran", result.Outcome, name, By{Actor: "component:" + name}, ranBy(t, c.now, result))
 		row.Event = fmt.Sprintf("%s.%d", c.tx.ID(), c.events-1)
 	}
 	c.tx.Save(l)
@@ -373,8 +373,8 @@ func waitAfter(times int) time.Duration {
 	return min(mostWait, firstWait<<min(times, 10))
 }
 
-// ran is the detail of the event.
-func ran(t Taken, now int64, result Result) Ran {
+// ranBy is the detail of the event.
+func ranBy(t Taken, now int64, result Result) Ran {
 	d := Ran{Component: t.Work.Component, Definition: t.Work.Version, Event: t.Event, Run: t.Work.Run,
 		BasedOn: t.Work.BasedOn, Started: t.Since, Duration: now - t.Since, Changed: result.Changed,
 		Reason: result.Reason}
