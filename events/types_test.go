@@ -22,6 +22,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
 	"archivist/pkg/queue"
+	"archivist/pkg/replica"
 )
 
 var update = flag.Bool("update", false, "write the schemas anew")
@@ -31,6 +32,7 @@ var details = map[string]any{
 	"Object":             inventory.Detail{},
 	"Version":            inventory.VersionDetail{},
 	"derivative.create":  derivatives.Result{},
+	"object.repair":      replica.Detail{},
 	"Job":                queue.Change{},
 	"Batch":              queue.Change{},
 	"batch.mail":         ingest.MailResult{},

@@ -191,12 +191,15 @@ func CopySource(bucket, key string) string {
 }
 
 // Listed is an object in a listing.
-type Listed struct{ Key, ETag string }
+type Listed struct {
+	Key, ETag string
+	Size      int64
+}
 
 func listed(page []types.Object) []Listed {
 	out := make([]Listed, len(page))
 	for i, o := range page {
-		out[i] = Listed{aws.ToString(o.Key), aws.ToString(o.ETag)}
+		out[i] = Listed{aws.ToString(o.Key), aws.ToString(o.ETag), aws.ToInt64(o.Size)}
 	}
 	return out
 }

@@ -31,6 +31,7 @@ type Kind struct {
 var Kinds = []Kind{
 	{"object.create", "Object", Create, "", Permanent, true, 2},
 	{"object.modify", "Object", Modify, "", Permanent, true, 2},
+	{"object.repair", "Object", Modify, "", Permanent, true, 1},
 	{"version.create", "Version", Create, "", Permanent, true, 1},
 	{"derivative.create", "Object", Add, "", Permanent, true, 1},
 

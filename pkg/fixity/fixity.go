@@ -109,7 +109,7 @@ type run struct {
 	Number  int    `dynamo:"next_version"` // of the next inventory
 	Place   place  `dynamo:"next_place"`   // of the next content
 	Path    int    `dynamo:"next_path"`    // of that content
-	File    *file  `dynamo:"next_file,omitempty"`
+	File    *Part  `dynamo:"next_file,omitempty"`
 	Tries   int    `dynamo:"tries,omitempty"` // calls that could not read the next file
 }
 
@@ -118,14 +118,6 @@ type place struct {
 	ETag   string `dynamo:"etag,omitempty"`
 	At     int64  `dynamo:"at_byte,omitempty"`
 	Digest string `dynamo:"digest,omitempty"`
-}
-
-// file is one that was read in part: its digest so far. With another ETag it is read from the beginning.
-type file struct {
-	Key  string `dynamo:"file_key"`
-	ETag string `dynamo:"etag"`
-	At   int64  `dynamo:"at_byte"`
-	Sum  []byte `dynamo:"digest_state"`
 }
 
 func stateKey(ark string) table.Key { return table.Key{PK: "FIXITY#" + ark, SK: "STATE"} }

@@ -2,14 +2,7 @@ package fixity
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/sha512"
-	"encoding"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"hash"
-	"io"
 	"strings"
 	"time"
 
@@ -176,7 +169,16 @@ func (w *walk) check(ctx context.Context, key, expected string) error {
 	if w.over(ctx) {
 		return w.errOver()
 	}
-	actual, err := w.digest(ctx, key, expected)
+	if w.File == nil || w.File.Key != key {
+		w.File = &Part{Key: key}
+	}
+	actual, err := w.File.Digest(ctx, w.Root.Bucket, expected, func(read int64) int64 {
+		w.left, w.Bytes = w.left-read, w.Bytes+read
+		if w.over(ctx) {
+			return 0
+		}
+		return w.left
+	})
 	switch {
 	case err == nil:
 		if actual != strings.ToLower(expected) && expected != "" {
@@ -184,8 +186,8 @@ func (w *walk) check(ctx context.Context, key, expected string) error {
 		}
 	case fault.Is(err, fault.NotFound):
 		w.add(Problem{Key: key, Kind: Missing, Expected: expected})
-	case fault.Is(err, fault.Unavailable):
-		return err
+	case errors.Is(err, ErrStopped):
+		return w.errOver()
 	case w.Tries+1 < mostTries || ctx.Err() != nil:
 		w.Tries++
 		return fault.New(fault.Unavailable, "%s: %w", w.ark, err)
@@ -194,64 +196,6 @@ func (w *walk) check(ctx context.Context, key, expected string) error {
 	}
 	w.Files, w.File, w.Tries = w.Files+1, nil, 0
 	return nil
-}
-
-// newHash is the algorithm of a digest: OCFL has these two (OCFL 1.1, section 3.5.1).
-func newHash(digest string) hash.Hash {
-	if len(digest) == hex.EncodedLen(sha256.Size) {
-		return sha256.New()
-	}
-	return sha512.New()
-}
-
-// block is how many bytes are read between two looks at the clock, at most.
-const block = 1 << 20
-
-// digest reads a file, or the rest of it.
-func (w *walk) digest(ctx context.Context, key, expected string) (string, error) {
-	sum := newHash(expected)
-	body, err := w.open(ctx, key, sum)
-	if err != nil {
-		return "", err
-	}
-	defer body.Close()
-	for buffer := make([]byte, block); ; {
-		if w.over(ctx) {
-			return "", errors.Join(w.keep(sum), w.errOver())
-		}
-		n, err := body.Read(buffer[:min(block, w.left)])
-		_, _ = sum.Write(buffer[:n]) // a hash never fails
-		w.left, w.Bytes, w.File.At = w.left-int64(n), w.Bytes+int64(n), w.File.At+int64(n)
-		if err == io.EOF {
-			return hex.EncodeToString(sum.Sum(nil)), nil
-		}
-		if err != nil {
-			return "", errors.Join(w.keep(sum), fmt.Errorf("fixity: read %s at byte %d: %w", key, w.File.At, err))
-		}
-	}
-}
-
-// keep notes the digest of the bytes that were read.
-func (w *walk) keep(sum hash.Hash) (err error) {
-	w.File.Sum, err = sum.(encoding.BinaryMarshaler).MarshalBinary()
-	return err
-}
-
-// open opens a file where an earlier call stopped, or at its beginning if it is another file now. sum
-// gets the digest of the bytes before.
-func (w *walk) open(ctx context.Context, key string, sum hash.Hash) (io.ReadCloser, error) {
-	if w.File != nil && w.File.Key == key && len(w.File.Sum) > 0 {
-		body, err := w.Root.Bucket.Same(ctx, key, w.File.ETag, w.File.At)
-		if err == nil {
-			return body, sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(w.File.Sum)
-		}
-		if !fault.Is(err, fault.Stale) {
-			return nil, err
-		}
-	}
-	body, info, err := w.Root.Bucket.Open(ctx, key)
-	w.File = &file{Key: key, ETag: info.ETag}
-	return body, err
 }
 
 // mostReason is the maximum length of a reason, in bytes.

@@ -61,7 +61,8 @@ func (r Root) holds(ctx context.Context, key, digest string) (bool, error) {
 
 const declarationText = "ocfl_object_1.1\n"
 
-func sum512(text []byte) string {
+// SHA512 is the digest of a text, as in an inventory.
+func SHA512(text []byte) string {
 	sum := sha512.Sum512(text)
 	return hex.EncodeToString(sum[:])
 }

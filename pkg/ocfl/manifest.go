@@ -142,7 +142,7 @@ type Structure struct{ Key, Digest, Sidecar string }
 
 // Declaration is the declaration of an object.
 func Declaration(id string) Structure {
-	return Structure{Key: Prefix(id) + objectDeclaration, Digest: sum512([]byte(declarationText))}
+	return Structure{Key: Prefix(id) + objectDeclaration, Digest: SHA512([]byte(declarationText))}
 }
 
 // Inventory is the inventory of version n of an object, 0 for the root inventory.
@@ -152,6 +152,15 @@ func Inventory(id string, n int) Structure {
 		folder = fmt.Sprintf("%sv%d/", folder, n)
 	}
 	return Structure{Key: folder + inventoryName, Sidecar: folder + sidecarName}
+}
+
+// Sidecar is the text of the sidecar of an inventory with a sha512.
+func Sidecar(digest string) []byte { return sidecar(digest) }
+
+// VersionOf is the version that added the content at a path below an object's prefix.
+func VersionOf(path string) (n int, ok bool) {
+	n, _ = writer(path)
+	return n, n > 0
 }
 
 // SidecarDigest reads the digest in a sidecar. A missing one is a NotFound.

@@ -96,7 +96,7 @@ func (s *Stored) Know(data []byte) {
 	if s.known == nil {
 		s.known = map[string][]byte{}
 	}
-	s.known[sum512(data)] = data
+	s.known[SHA512(data)] = data
 }
 
 // Open streams a file of a version by its logical path, from a byte on.

@@ -1,0 +1,625 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"archivist/pkg/aip/aiptest"
+	"archivist/pkg/bucket"
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/inventory"
+	"archivist/pkg/ocfl"
+	"archivist/pkg/table"
+	"archivist/pkg/table/tabletest"
+)
+
+const ark = "ark:/99999/fk4x"
+
+// world has one stored and recorded object of two versions.
+type world struct {
+	*testing.T
+	root *aiptest.Root
+	to   bucket.Bucket
+	rows *tabletest.Fake
+	ids  int
+	now  time.Time
+	tick time.Duration // of each look at the clock
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{T: t, root: aiptest.New(t), rows: tabletest.New(), now: time.UnixMilli(5_000_000)}
+	w.to = w.root.Bucket
+	w.to.Name = "copy"
+	w.store(map[string]string{"a.txt": "one", "b.txt": strings.Repeat("large", 30), "empty": ""})
+	w.store(map[string]string{"a.txt": "two", "c/d ä.txt": "three"})
+	return w
+}
+
+// store stores and records a version.
+func (w *world) store(files map[string]string) {
+	w.Helper()
+	stored := w.root.Store(ark, files, nil)
+	tb := w.table(through)
+	digest, err := w.root.VersionDigest(w.Context(), stored, stored.Head)
+	if err != nil {
+		w.Fatal(err)
+	}
+	put, err := inventory.Store{Table: tb}.Prepare(w.Context(), inventory.Record{Actor: "ada", Job: "J-1",
+		Object:   inventory.Object{ARK: ark, Collection: "maps", HeadOf: stored.Head, Digest: stored.Digest},
+		Versions: []inventory.Version{{Number: stored.Head, Job: "J-1", Digest: digest}}}, 1000)
+	if err != nil {
+		w.Fatal(err)
+	}
+	tx := tb.Begin(w.id())
+	if err := put(tx); err != nil {
+		w.Fatal(err)
+	}
+	if err := tx.Commit(w.Context()); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) id() string { w.ids++; return fmt.Sprint("tx", w.ids) }
+
+func through(_ string, call func() error) error { return call() }
+
+func (w *world) table(do func(op string, call func() error) error) *table.Table {
+	tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: w.rows, Do: do})
+	tb.Wait = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+	return tb
+}
+
+func (w *world) replica(tb *table.Table) *Replica {
+	return &Replica{Table: tb, NewID: w.id, Now: func() time.Time { w.now = w.now.Add(w.tick); return w.now },
+		Inventory: inventory.Store{Table: tb}, Root: w.root.Root, To: w.to}
+}
+
+func (w *world) until() time.Time { return w.now.Add(time.Minute) }
+
+// copy copies the object, however many calls it takes.
+func (w *world) copy() Result {
+	w.Helper()
+	for range 100 {
+		r, err := w.replica(w.table(through)).Copy(w.Context(), ark, w.until())
+		if err == nil {
+			return r
+		}
+		if !fault.Is(err, fault.Unavailable) {
+			w.Fatal(err)
+		}
+	}
+	w.Fatal("the copy does not end")
+	return Result{}
+}
+
+// files are the contents of an object's files in a bucket.
+func (w *world) files(name string) map[string]string {
+	all := map[string]string{}
+	for _, key := range w.root.Twin.Names(name + "/" + ocfl.Prefix(ark)) {
+		data, _ := w.root.Twin.Object(key)
+		all[strings.TrimPrefix(key, name+"/"+ocfl.Prefix(ark))] = string(data)
+	}
+	return all
+}
+
+// same compares the object with its copy.
+func (w *world) same() {
+	w.Helper()
+	first, second := w.files("storage"), w.files("copy")
+	for key, text := range first {
+		if second[key] != text {
+			w.Errorf("%s: the copy has %q, the storage root %q", key, second[key], text)
+		}
+	}
+	if len(first) != len(second) || len(first) < 8 {
+		w.Errorf("the copy has %d files, the storage root %d", len(second), len(first))
+	}
+	if _, there := w.root.Twin.Object("copy/0=ocfl_1.1"); !there {
+		w.Error("the copy is no storage root")
+	}
+	if all, next, err := w.replica(w.table(through)).Compare(w.Context(), ark, ""); len(all) > 0 || next != "" || err != nil {
+		w.Errorf("differences: %v, %q, %v", all, next, err)
+	}
+	if left := w.root.Twin.Names("work/replication/"); len(left) > 0 {
+		w.Errorf("left behind: %q", left)
+	}
+}
+
+// key is that of a file whose key has an ending.
+func (w *world) key(ending string) string {
+	w.Helper()
+	for key := range w.files("storage") {
+		if strings.HasSuffix(key, ending) {
+			return ocfl.Prefix(ark) + key
+		}
+	}
+	w.Fatalf("there is no %s", ending)
+	return ""
+}
+
+func (w *world) put(b bucket.Bucket, key, text string) {
+	w.Helper()
+	if err := b.Put(w.Context(), key, []byte(text), bucket.Condition{}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// TestCopy: all files are copied and read back once; again, nothing is copied; of a new version only
+// what is new is.
+func TestCopy(t *testing.T) {
+	w := newWorld(t)
+	first := w.copy()
+	w.same()
+	if first.Version != 2 || first.Files < 8 || first.At != w.now.UnixMilli() {
+		t.Errorf("got %+v", first)
+	}
+	copies := w.root.Twin.Calls["Copy"]
+	if again := w.copy(); again != first || w.root.Twin.Calls["Copy"] != copies {
+		t.Errorf("again: %+v", again)
+	}
+	w.store(map[string]string{"a.txt": "two", "new.txt": "new"})
+	third := w.copy()
+	w.same()
+	if third.Version != 3 || third.Files >= first.Files || w.root.Twin.Calls["Copy"] != copies+third.Files {
+		t.Errorf("a new version: %+v with %d copies", third, w.root.Twin.Calls["Copy"]-copies)
+	}
+	last, err := w.replica(w.table(through)).Last(t.Context(), ark)
+	if err != nil || last != third {
+		t.Errorf("the last copy is %+v, %v", last, err)
+	}
+}
+
+// TestTime: calls that have little time continue each other; until the last one the copy is no object.
+func TestTime(t *testing.T) {
+	w := newWorld(t)
+	w.tick = time.Second
+	for calls := 1; ; calls++ {
+		_, err := w.replica(w.table(through)).Copy(t.Context(), ark, w.now.Add(4*time.Second))
+		if err == nil {
+			if calls < 3 {
+				t.Errorf("all was copied in %d calls", calls)
+			}
+			break
+		}
+		if !fault.Is(err, fault.Unavailable) || calls > 50 {
+			t.Fatalf("call %d: %v", calls, err)
+		}
+		if _, there := w.root.Twin.Object("copy/" + ocfl.Inventory(ark, 0).Key); there {
+			t.Error("a part of a copy has an inventory")
+		}
+	}
+	w.same()
+}
+
+// TestLarge: a large file is copied in parts, whose state another call continues; and through this
+// process if S3 refuses to copy.
+func TestLarge(t *testing.T) {
+	for _, refused := range []string{"", "Copy", "Copy UploadPartCopy"} {
+		for _, limit := range []int64{300, 1 << 30} {
+			w := newWorld(t)
+			w.tick = time.Second
+			w.to.Limits = bucket.Limits{Part: 300, Copy: limit, CopyPart: 300}
+			w.root.Twin.Before = func(op, _ string) int {
+				if strings.Contains(refused+" ", op+" ") && op != "" {
+					return http.StatusForbidden
+				}
+				return 0
+			}
+			var err error
+			for range 200 {
+				_, err = w.replica(w.table(through)).Copy(t.Context(), ark, w.now.Add(6*time.Second))
+				if !fault.Is(err, fault.Unavailable) {
+					break
+				}
+			}
+			if err != nil {
+				t.Fatalf("%q, %d: %v", refused, limit, err)
+			}
+			w.same()
+		}
+	}
+}
+
+// TestForbidden: a second bucket that cannot be written is Unavailable, and nothing is recorded.
+func TestForbidden(t *testing.T) {
+	w := newWorld(t)
+	w.root.Twin.Before = func(_, name string) int {
+		if strings.HasPrefix(name, "copy") {
+			return http.StatusForbidden
+		}
+		return 0
+	}
+	_, err := w.replica(w.table(through)).Copy(t.Context(), ark, w.until())
+	if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "AccessDenied") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestDamagedSource: a file that is damaged in the storage root is never a good copy, and does not
+// replace one.
+func TestDamagedSource(t *testing.T) {
+	w := newWorld(t)
+	key := w.key("/b.txt")
+	text, _ := w.root.Twin.Object("storage/" + key)
+	w.put(w.root.Bucket, key, "damaged")
+	_, err := w.replica(w.table(through)).Copy(t.Context(), ark, w.until())
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), key) {
+		t.Errorf("got %v", err)
+	}
+	if _, there := w.root.Twin.Object("copy/" + key); there {
+		t.Error("the damaged file is in the copy")
+	}
+	w.put(w.to, key, string(text))
+	w.copy()
+	if got, _ := w.root.Twin.Object("copy/" + key); string(got) != string(text) {
+		t.Errorf("the good copy was replaced by %q", got)
+	}
+	w.put(w.root.Bucket, key, string(text))
+	w.same()
+}
+
+// TestDamagedCopy: a file that is there, but wrong, is replaced.
+func TestDamagedCopy(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.to, w.key("/b.txt"), "damaged")
+	w.copy()
+	w.same()
+}
+
+// TestOther: a copy that is no earlier state of the object is not replaced.
+func TestOther(t *testing.T) {
+	w := newWorld(t)
+	w.copy()
+	other := newWorld(t)
+	other.root.Store(ark, map[string]string{"other": "1"}, nil)
+	for name, text := range other.files("storage") {
+		w.put(w.to, ocfl.Prefix(ark)+name, text)
+	}
+	before := w.files("copy")
+	_, err := w.replica(w.table(through)).Copy(t.Context(), ark, w.until())
+	if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "version 3") {
+		t.Errorf("got %v", err)
+	}
+	for range 2 {
+		w.store(map[string]string{fmt.Sprint("new", w.ids): "1"})
+	}
+	_, err = w.replica(w.table(through)).Copy(t.Context(), ark, w.until())
+	if !fault.Is(err, fault.Conflict) {
+		t.Errorf("got %v", err)
+	}
+	if after := w.files("copy"); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Error("the copy was changed")
+	}
+}
+
+// TestMeanwhile: a version that is stored while the object is copied is copied too.
+func TestMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	stored := false
+	w.root.Twin.Before = func(op, name string) int {
+		if op == "Copy" && strings.Contains(name, "inventory.json") && !stored {
+			stored = true
+			w.store(map[string]string{"new": "new"})
+		}
+		return 0
+	}
+	if r := w.copy(); r.Version != 3 || !stored {
+		t.Errorf("got %+v", r)
+	}
+	w.same()
+}
+
+var errDied = errors.New("died")
+
+// dying returns a table that dies at a call, together with S3; died is whether it did.
+func (w *world) dying(at int, effect bool) (tb *table.Table, died func() bool) {
+	calls, dead := 0, false
+	dies := func() bool {
+		calls++
+		first := !dead && calls-1 == at
+		dead = dead || first
+		return first
+	}
+	w.root.Twin.Before = func(string, string) int {
+		dies()
+		if dead {
+			return http.StatusServiceUnavailable
+		}
+		return 0
+	}
+	return w.table(func(_ string, call func() error) error {
+		if dies() && effect {
+			_ = call()
+		}
+		if dead {
+			return errDied
+		}
+		return call()
+	}), func() bool { w.root.Twin.Before = nil; return dead }
+}
+
+// crashes calls crash with each call that it makes, from the first, before and after its effect, until
+// none died.
+func crashes(t *testing.T, least int, crash func(w *world, at int, effect bool) (died bool)) {
+	for at, died := 0, true; died; at++ {
+		for _, effect := range []bool{false, true} {
+			t.Run(fmt.Sprint(at, effect), func(t *testing.T) {
+				w := newWorld(t)
+				w.root.Bucket.Limits = bucket.Limits{Part: 900, Copy: 900, CopyPart: 900}
+				w.to.Limits = w.root.Bucket.Limits
+				died = crash(w, at, effect)
+			})
+		}
+		if !died && at < least {
+			t.Errorf("only %d crashes were tried", at)
+		}
+	}
+}
+
+// TestCrash: a call that dies before or after any request is repeated, and the copy is right.
+func TestCrash(t *testing.T) {
+	crashes(t, 60, func(w *world, at int, effect bool) bool {
+		tb, died := w.dying(at, effect)
+		_, err := w.replica(tb).Copy(w.Context(), ark, w.until())
+		dead := died()
+		if dead != (err != nil) {
+			w.Fatalf("died %v, %v", dead, err)
+		}
+		_, inventory := w.root.Twin.Object("copy/" + ocfl.Inventory(ark, 0).Key)
+		if files := w.files("copy"); inventory && len(files) < len(w.files("storage"))-2 {
+			w.Errorf("a part of a copy has an inventory: %d files", len(files))
+		}
+		w.copy()
+		w.same()
+		return dead
+	})
+}
+
+// TestCompare: each difference is found, on pages of any size.
+func TestCompare(t *testing.T) {
+	w := newWorld(t)
+	w.copy()
+	a, b := w.key("/a.txt"), w.key("/b.txt")
+	c, empty := w.key("/c/d ä.txt"), w.key("/empty")
+	w.put(w.to, a, "o--")
+	w.put(w.to, b, "short")
+	for in, key := range map[*bucket.Bucket]string{&w.to: c, &w.root.Bucket: empty} {
+		if err := in.Delete(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, _, err := w.replica(w.table(through)).Compare(t.Context(), ark, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, d := range all {
+		got[d.Key] = d.Kind
+	}
+	want := map[string]string{a: Content, b: Size, c: OnlyFirst, empty: OnlySecond}
+	if fmt.Sprint(got) != fmt.Sprint(want) || len(all) != len(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// repairs are the events of repairs of the object.
+func (w *world) repairs() (outcomes []string) {
+	w.Helper()
+	rows, _, err := event.Page(w.Context(), w.table(through), event.Subject{Type: event.Object, ID: ark}, "")
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, r := range rows {
+		if r.Type == "object.repair" {
+			outcomes = append(outcomes, r.Outcome)
+			if r.Actor != "bo" || !strings.Contains(r.Detail, "it was found damaged") {
+				w.Errorf("the event is %+v", r)
+			}
+		}
+	}
+	return outcomes
+}
+
+// advance calls Advance until the repair waits for a person, or has ended.
+func (w *world) advance(row *Repair) *Repair {
+	w.Helper()
+	for range 100 {
+		next, err := w.replica(w.table(through)).Advance(w.Context(), ark, row.ID, w.until())
+		if err == nil {
+			return next
+		}
+		if !fault.Is(err, fault.Unavailable) {
+			w.Fatal(err)
+		}
+	}
+	w.Fatal("the repair does not end")
+	return nil
+}
+
+func (w *world) propose(file string) *Repair {
+	w.Helper()
+	row, err := w.replica(w.table(through)).Propose(w.Context(), ark, file, "ada", "it was found damaged")
+	if err != nil {
+		w.Fatal(err)
+	}
+	return row
+}
+
+func (w *world) confirm(row *Repair) *Repair {
+	w.Helper()
+	next, err := w.replica(w.table(through)).Confirm(w.Context(), ark, row.ID, row.Token, "bo")
+	if err != nil {
+		w.Fatal(err)
+	}
+	return next
+}
+
+// TestRepair: whatever file of the object is damaged or lost, it is restored; what was damaged is kept.
+func TestRepair(t *testing.T) {
+	w := newWorld(t)
+	w.copy()
+	n := 0
+	for name, text := range w.files("storage") {
+		key := ocfl.Prefix(ark) + name
+		for _, lost := range []bool{false, true} {
+			w.put(w.root.Bucket, key, "damaged")
+			if err := w.root.Bucket.Delete(t.Context(), key); lost && err != nil {
+				t.Fatal(err)
+			} else if !lost {
+				w.put(w.root.Bucket, key, "damaged")
+			}
+			row := w.advance(w.propose([]string{key, name}[n%2]))
+			if row.State != Planned || row.Expected != row.InCopy || row.Found == row.Expected || row.Token == "" {
+				t.Fatalf("%s: the plan is %+v", name, row)
+			}
+			if got, there := w.root.Twin.Object("storage/" + key); there && string(got) == text {
+				t.Errorf("%s was restored before it was confirmed", name)
+			}
+			row = w.advance(w.confirm(row))
+			n++
+			kept, there := w.root.Twin.Object("work/" + row.Quarantine)
+			if row.State != Done || there == lost || there && string(kept) != "damaged" {
+				t.Errorf("%s: %+v; kept %q", name, row, kept)
+			}
+			if again := w.advance(row); again.State != Done {
+				t.Errorf("again: %+v", again)
+			}
+		}
+	}
+	w.same()
+	if got := w.repairs(); len(got) != n || slices.Contains(got, event.Failure) {
+		t.Errorf("%d repairs have the events %v", n, got)
+	}
+	rows, _, err := w.replica(w.table(through)).Repairs(t.Context(), ark, "")
+	if err != nil || len(rows) != n {
+		t.Errorf("%d repairs are listed of %d, %v", len(rows), n, err)
+	}
+}
+
+// TestRefused: a file that is right, and one that is wrong in the copy too, are not restored.
+func TestRefused(t *testing.T) {
+	w := newWorld(t)
+	w.copy()
+	key := w.key("/b.txt")
+	right := w.advance(w.propose(key))
+	w.put(w.root.Bucket, key, "damaged")
+	w.put(w.to, key, "damaged too")
+	both := w.advance(w.propose(key))
+	if err := w.to.Delete(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	lost := w.advance(w.propose(key))
+	for row, says := range map[*Repair]string{right: "nothing to repair", both: "damaged too", lost: "does not have"} {
+		if row.State != Refused || !strings.Contains(row.Problem, says) {
+			t.Errorf("want %q: %+v", says, row)
+		}
+		_, err := w.replica(w.table(through)).Confirm(t.Context(), ark, row.ID, row.Token, "bo")
+		if !fault.Is(err, fault.Conflict) {
+			t.Errorf("a refused repair was confirmed: %v", err)
+		}
+	}
+	r := w.replica(w.table(through))
+	if _, err := r.Propose(t.Context(), ark, "v1/content/none", "ada", "why"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a file that there is not: %v", err)
+	}
+	if _, err := r.Propose(t.Context(), ark, key, "ada", ""); !fault.Is(err, fault.Invalid) {
+		t.Errorf("no reason: %v", err)
+	}
+	if _, err := r.Advance(t.Context(), ark, "none", w.until()); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a repair that there is not: %v", err)
+	}
+	if got := w.repairs(); len(got) != 0 {
+		t.Errorf("events %v", got)
+	}
+}
+
+// TestToken: only the plan that a person has seen can be confirmed, and the same request again changes
+// nothing.
+func TestToken(t *testing.T) {
+	w := newWorld(t)
+	w.copy()
+	key := w.key("/b.txt")
+	w.put(w.root.Bucket, key, "damaged")
+	row := w.advance(w.propose(key))
+	if _, err := w.replica(w.table(through)).Confirm(t.Context(), ark, row.ID, "other", "bo"); !fault.Is(err, fault.Conflict) {
+		t.Errorf("another token: %v", err)
+	}
+	first := w.confirm(row)
+	if again := w.confirm(row); again.ConfirmedAt != first.ConfirmedAt || again.State != Confirmed {
+		t.Errorf("again: %+v", again)
+	}
+}
+
+// TestReplaced: a file that was replaced after the plan is left as it is. If it is right now, all is well.
+func TestReplaced(t *testing.T) {
+	for text, state := range map[string]string{"other": Failed, strings.Repeat("large", 30): Done} {
+		w := newWorld(t)
+		w.copy()
+		key := w.key("/b.txt")
+		w.put(w.root.Bucket, key, "damaged")
+		row := w.confirm(w.advance(w.propose(key)))
+		w.put(w.root.Bucket, key, text)
+		row = w.advance(row)
+		if got, _ := w.root.Twin.Object("storage/" + key); row.State != state || string(got) != text {
+			t.Errorf("%q: %q, %+v", text, got, row)
+		}
+	}
+	w := newWorld(t)
+	w.copy()
+	key := w.key("/b.txt")
+	w.put(w.root.Bucket, key, "damaged")
+	row := w.confirm(w.advance(w.propose(key)))
+	w.put(w.to, key, "replaced in the copy")
+	row = w.advance(row)
+	if got, _ := w.root.Twin.Object("storage/" + key); row.State != Refused || string(got) != "damaged" {
+		t.Errorf("%q, %+v", got, row)
+	}
+}
+
+// TestRepairCrash: a call that dies before or after any request is repeated; the file is restored once,
+// and what was damaged is kept.
+func TestRepairCrash(t *testing.T) {
+	crashes(t, 15, func(w *world, at int, effect bool) bool {
+		w.copy()
+		key, damaged := w.key("/archivist-files.jsonl"), strings.Repeat("damaged", 200)
+		w.put(w.root.Bucket, key, damaged)
+		row := w.propose(key)
+		tb, died := w.dying(at, effect)
+		dead := w.repair(tb, row) != nil
+		if died() != dead {
+			w.Fatalf("died %v", dead)
+		}
+		row = w.advance(row)
+		if row.State == Planned {
+			row = w.advance(w.confirm(row))
+		}
+		kept, _ := w.root.Twin.Object("work/" + row.Quarantine)
+		if row.State != Done || string(kept) != damaged {
+			w.Errorf("%+v; kept %q", row, kept)
+		}
+		if got := w.repairs(); len(got) != 1 {
+			w.Errorf("events %v", got)
+		}
+		w.same()
+		return dead
+	})
+}
+
+// repair plans, confirms and does a repair with a table.
+func (w *world) repair(tb *table.Table, row *Repair) error {
+	planned, err := w.replica(tb).Advance(w.Context(), ark, row.ID, w.until())
+	if err == nil {
+		_, err = w.replica(tb).Confirm(w.Context(), ark, row.ID, planned.Token, "bo")
+	}
+	if err == nil {
+		_, err = w.replica(tb).Advance(w.Context(), ark, row.ID, w.until())
+	}
+	return err
+}
