@@ -54,6 +54,7 @@ var layers = []struct {
 	{[]string{"pkg/derivatives", "pkg/manifest", "pkg/inventorycache"},
 		"thumbnails, manifests and summaries follow from stored versions"},
 	{[]string{"pkg/fixity"}, "stored files are read again"},
+	{[]string{"pkg/replica"}, "copies of objects are read back, as stored files are"},
 	{[]string{"pkg/formats"}, "formats are those of the files of stored versions"},
 	{[]string{"pkg/formats/pronom"}, "formats are identified by signatures"},
 	{[]string{"pkg/search"}, "what is searched follows from objects"},

@@ -43,6 +43,7 @@ var logKinds = []kind{
 	{pk: "FORMATS"},
 	{pk: "FIXITY", sk: "DAY#", expires: true},
 	{pk: "FIXITY"},
+	{pk: "REPLICA"},
 	{pk: "FILE"},
 }
 

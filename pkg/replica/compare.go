@@ -32,45 +32,60 @@ const mostCompared = 16 << 20
 // Compare compares the keys of an object in both buckets, after a key ("" at the beginning), a page at a
 // time. It returns the last key of the page, "" at the end.
 func (r *Replica) Compare(ctx context.Context, ark, after string) (all []Difference, next string, err error) {
-	first, firstNext, err := r.Root.Bucket.ListAfter(ctx, ocfl.Prefix(ark), after)
-	if err != nil {
-		return nil, "", err
-	}
-	second, secondNext, err := r.To.ListAfter(ctx, ocfl.Prefix(ark), after)
-	if err != nil {
-		return nil, "", err
-	}
-	// What is after the end of a page that is not the last may be on its next page.
-	next = firstNext
-	if next == "" || secondNext != "" && secondNext < next {
-		next = secondNext
-	}
-	in := func(page []bucket.Listed) bool { return len(page) > 0 && (next == "" || page[0].Key <= next) }
-	for in(first) || in(second) {
-		switch {
-		case !in(second) || in(first) && first[0].Key < second[0].Key:
-			all = append(all, Difference{first[0].Key, OnlyFirst, first[0].Size, 0})
-			first = first[1:]
-		case !in(first) || second[0].Key < first[0].Key:
-			all = append(all, Difference{second[0].Key, OnlySecond, 0, second[0].Size})
-			second = second[1:]
-		default:
-			kind, err := r.differ(ctx, first[0], second[0])
-			if err != nil {
-				return nil, "", err
-			}
-			if kind != "" {
-				all = append(all, Difference{first[0].Key, kind, first[0].Size, second[0].Size})
-			}
-			first, second = first[1:], second[1:]
+	var sides [2][]bucket.Listed
+	for i, b := range []bucket.Bucket{r.Root.Bucket, r.To} {
+		page, last, err := b.ListAfter(ctx, ocfl.Prefix(ark), after)
+		if err != nil {
+			return nil, "", err
+		}
+		sides[i] = page
+		if last != "" && (next == "" || last < next) {
+			next = last // what is after it may be on the next page
 		}
 	}
-	return all, next, nil
+	for {
+		pair, ok := pop(&sides, next)
+		if !ok {
+			return all, next, nil
+		}
+		kind, err := r.differ(ctx, pair)
+		if err != nil {
+			return nil, "", err
+		}
+		if kind != "" {
+			all = append(all, Difference{max(pair[0].Key, pair[1].Key), kind, pair[0].Size, pair[1].Size})
+		}
+	}
 }
 
-// differ returns how two files of the same key differ, "" if they do not.
-func (r *Replica) differ(ctx context.Context, first, second bucket.Listed) (string, error) {
+// pop removes the first key of two lists, up to a last one ("" for all). A side that does not have the
+// key has the zero value.
+func pop(sides *[2][]bucket.Listed, last string) (pair [2]bucket.Listed, ok bool) {
+	key := ""
+	for _, s := range sides {
+		if len(s) > 0 && (key == "" || s[0].Key < key) {
+			key = s[0].Key
+		}
+	}
+	if key == "" || last != "" && key > last {
+		return pair, false
+	}
+	for i, s := range sides {
+		if len(s) > 0 && s[0].Key == key {
+			pair[i], sides[i] = s[0], s[1:]
+		}
+	}
+	return pair, true
+}
+
+// differ returns how two files differ, "" if they do not.
+func (r *Replica) differ(ctx context.Context, pair [2]bucket.Listed) (string, error) {
+	first, second := pair[0], pair[1]
 	switch {
+	case second.Key == "":
+		return OnlyFirst, nil
+	case first.Key == "":
+		return OnlySecond, nil
 	case first.Size != second.Size:
 		return Size, nil
 	case first.ETag == second.ETag:

@@ -37,8 +37,8 @@ func (r *Replica) expected(ctx context.Context, ark, key string) (string, error)
 			return inManifest(ctx, root, ark, strings.TrimPrefix(key, ocfl.Prefix(ark)))
 		}
 	}
-	return "", fault.New(fault.Conflict, "%s: neither the stored inventory nor its copy has the recorded digest %s: repair "+
-		"inventory.json first", ark, object.Digest)
+	return "", fault.New(fault.Conflict, "%s: neither the stored inventory nor its copy has the recorded digest %s: "+
+		"repair inventory.json first", ark, object.Digest)
 }
 
 // recorded is the recorded digest of the inventory of version n, 0 for the root inventory.
@@ -70,8 +70,8 @@ func inManifest(ctx context.Context, root ocfl.Root, ark, path string) (string, 
 			from = e.Next
 		}
 		if len(all) < 10*entriesPage {
-			return "", fault.New(fault.NotFound, "%s has no stored file %q; expected a key of a report, such as %s", ark,
-				path, ocfl.Prefix(ark)+"v1/content/…")
+			return "", fault.New(fault.NotFound, "%s has no stored file %q; expected a key of a report, such as %s",
+				ark, path, ocfl.Prefix(ark)+"v1/content/…")
 		}
 	}
 }

@@ -32,8 +32,8 @@ type Repair struct {
 	ARK      string `dynamo:"ark" json:"object"`
 	File     string `dynamo:"file_key" json:"key"` // in both buckets
 	State    string `dynamo:"repair_state" json:"state"`
-	Expected string `dynamo:"expected" json:"expected"`               // sha512, from the object's inventory
-	Found    string `dynamo:"found,omitempty" json:"found,omitempty"` // sha512 of the stored file, or "missing"
+	Expected string `dynamo:"expected" json:"expected"`                      // sha512, from the object's inventory
+	Found    string `dynamo:"found_digest,omitempty" json:"found,omitempty"` // sha512 of the stored file, or "missing"
 	InCopy   string `dynamo:"copy_digest,omitempty" json:"copy,omitempty"`
 	Problem  string `dynamo:"problem,omitempty" json:"problem,omitempty"`
 	Token    string `dynamo:"token_id,omitempty" json:"token,omitempty"` // confirms this plan, and no other
@@ -80,7 +80,8 @@ func (r *Replica) Repairs(ctx context.Context, ark, cursor string) (rows []Repai
 // below the object's. Nothing is read of the file: Advance makes the plan.
 func (r *Replica) Propose(ctx context.Context, ark, file, by, reason string) (*Repair, error) {
 	if n := utf8.RuneCountInString(reason); n == 0 || n > mostReason {
-		return nil, fault.New(fault.Invalid, "reason: %d characters; expected 1 to %d: the history keeps it", n, mostReason)
+		return nil, fault.New(fault.Invalid, "reason: %d characters; expected 1 to %d: the history keeps it", n,
+			mostReason)
 	}
 	key := ocfl.Prefix(ark) + strings.TrimPrefix(file, ocfl.Prefix(ark))
 	expected, err := r.expected(ctx, ark, key)
@@ -130,8 +131,8 @@ func (r *Replica) Confirm(ctx context.Context, ark, id, token, by string) (*Repa
 	case row.Token != "" && row.Token == token && row.State != Planned:
 		return row, nil // the same request again
 	case row.State != Planned:
-		return nil, fault.New(fault.Conflict, "the repair %s is %s; only one that is %s can be confirmed", id, row.State,
-			Planned)
+		return nil, fault.New(fault.Conflict, "the repair %s is %s; only one that is %s can be confirmed", id,
+			row.State, Planned)
 	case row.Token != token:
 		return nil, fault.New(fault.Conflict, "token: it is not that of the plan; read the plan again")
 	}

@@ -213,8 +213,8 @@ func (w *walk) follows(ctx context.Context, second, first *ocfl.Stored) error {
 		return unavailable(err)
 	}
 	if digest != second.Digest {
-		return fault.New(fault.Conflict, "%s: version %d of the copy has the inventory %s, that of the object %s; find "+
-			"out which is right", w.ark, second.Head, second.Digest, digest)
+		return fault.New(fault.Conflict, "%s: version %d of the copy has the inventory %s, that of the object %s; "+
+			"find out which is right", w.ark, second.Head, second.Digest, digest)
 	}
 	return nil
 }
@@ -311,8 +311,9 @@ func (w *walk) file(ctx context.Context, key, digest string) error {
 		case w.File.Copied:
 			etag := w.File.ETag
 			w.File = nil
-			return errors.Join(fault.New(fault.Invalid, "%s in the storage root is damaged: its copy has the digest %s, "+
-				"the inventory %s; the copy is removed", key, actual, digest), w.To.DeleteSame(ctx, key, etag))
+			damaged := fault.New(fault.Invalid, "%s in the storage root is damaged: its copy has the digest %s, "+
+				"the inventory %s; the copy is removed", key, actual, digest)
+			return errors.Join(damaged, w.To.DeleteSame(ctx, key, etag))
 		}
 		if err := w.bring(ctx, key, false); err != nil {
 			return err
