@@ -41,6 +41,7 @@ test: ## everything that CI runs (about 35 minutes)
 	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/sim -seeds=10000
 	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/storagesim -seeds=2000 -mutants=1000
 	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/eventsim -seeds=600
+	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./pkg/component -run TestRandomHistories -histories=10000
 	$(GO) test -count=1 -race ./test/sim -run TestSimulation -seeds=200
 	$(GO) test -count=1 -race ./test/eventsim -run TestSimulation -seeds=30
 	GOGC=400 $(GO) test -count=1 -v ./test/property -rapid.checks=1000

@@ -113,7 +113,7 @@ func (it *Item) apply(e envelope.Event) error {
 	if len(e.Identifiers) > 0 {
 		it.Identifiers = e.Identifiers
 	}
-	it.mark(e, e.Type, Based{Subject: e.Version, Item: it.Version})
+	it.mark(e, e.Type, Based{}) // it is based on nothing: only events of components can be old
 	it.Subject = changed(it.Subject, e)
 	return nil
 }
@@ -227,11 +227,20 @@ func (it *Item) mark(e envelope.Event, name string, based Based) {
 // changed adds a change of the content to the two that are kept of a sequence: the newest, and the
 // newest that another component made.
 func changed(kept [2]Change, e envelope.Event) [2]Change {
-	c := Change{Version: e.Version, Component: e.Context.Component, Cause: consumer.CauseOf(e)}
+	c := Change{Version: e.Version, Component: maker(e), Cause: consumer.CauseOf(e)}
 	if kept[0].Version > 0 && kept[0].Component != c.Component {
 		return [2]Change{c, kept[0]}
 	}
 	return [2]Change{c, kept[1]}
+}
+
+// maker is who changed the content. A change of a subject is made by a part of the system: its maker is
+// the component that asked for it, which is the last in the chain of causes (see Work.Cause).
+func maker(e envelope.Event) string {
+	if n := len(e.Cause.Components); n > 0 && e.Subject.Type != event.Item.String() {
+		return e.Cause.Components[n-1]
+	}
+	return e.Context.Component
 }
 
 // foreign is the newest change that a component did not make itself.

@@ -23,6 +23,30 @@ type Counts struct {
 	Oldest int64 `json:"oldest,omitempty"`
 }
 
+// add adds items of a class.
+func (c *Counts) add(class string, n int64) {
+	switch class {
+	case Ready:
+		c.Ready += n
+	case Later:
+		c.Later += n
+	case Running:
+		c.Running += n
+	case Failed:
+		c.Failed += n
+	case Done:
+		c.Done += n
+	}
+}
+
+func (c *Counts) addRow(r *countRow) {
+	c.Ready += r.Ready
+	c.Later += r.Later
+	c.Running += r.Running
+	c.Failed += r.Failed
+	c.Done += r.Done
+}
+
 // active reads a component that is not deleted, with what its items are judged by.
 func (s *Store) active(ctx context.Context, name string) (*compiled, error) {
 	r, err := s.definitionRow(ctx, name)
@@ -48,11 +72,7 @@ func (s *Store) Counts(ctx context.Context, name string) (all Counts, err error)
 		return all, err
 	}
 	for i := range rows {
-		all.Ready += rows[i].Ready
-		all.Later += rows[i].Later
-		all.Running += rows[i].Running
-		all.Failed += rows[i].Failed
-		all.Done += rows[i].Done
+		all.addRow(&rows[i])
 	}
 	if all.Ready > 0 {
 		all.Oldest, err = s.oldest(ctx, name)
