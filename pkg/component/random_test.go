@@ -24,21 +24,24 @@ var (
 
 // rules is an assembly line that has every kind of condition.
 func rules() []Definition {
-	f := Runnable{Function: "x"}
+	x := Runnable{Function: "x"}
 	return []Definition{
 		{Name: "structure", Event: "Structure", PastSuccess: []string{"Received"}, Old: []string{"Structure"},
-			Runnable: f},
-		{Name: "metadata", Event: "Metadata", PastSuccess: []string{"Structure"}, Old: []string{"Metadata"}, Runnable: f,
+			Runnable: x},
+		{Name: "metadata", Event: "Metadata", PastSuccess: []string{"Structure"}, Old: []string{"Metadata"},
+			Runnable: x,
 			Retry: &Retry{Max: 2, Backoff: 60}},
-		{Name: "ingest", Event: "Ingested", PastSuccess: []string{"Structure", "Metadata"}, Runnable: f,
+		{Name: "ingest", Event: "Ingested", PastSuccess: []string{"Structure", "Metadata"}, Runnable: x,
 			Future: []string{"Ingested", "Returned"}},
-		{Name: "return", Event: "Returned", PastFailure: []string{"Metadata"}, Future: []string{"Returned"}, Runnable: f,
+		{Name: "return", Event: "Returned", PastFailure: []string{"Metadata"}, Future: []string{"Returned"},
+			Runnable: x,
 			Types: []string{"delivery"}},
 		{Name: "count", Event: "Counted", PastSuccess: []string{"object.create"}, Old: []string{"Counted", "Structure"},
-			Runnable: f, Types: []string{"Object"}, Retry: &Retry{Max: 1, Backoff: 60}},
-		{Name: "once", Event: "Once", PastSuccess: []string{"object.modify"}, Future: []string{"Once"}, Runnable: f,
+			Runnable: x, Types: []string{"Object"}, Retry: &Retry{Max: 1, Backoff: 60}},
+		{Name: "once", Event: "Once", PastSuccess: []string{"object.modify"}, Future: []string{"Once"}, Runnable: x,
 			Retry: &Retry{Max: 1, Backoff: 60}},
-		{Name: "listed", Event: "Listed", Old: []string{"Listed"}, Items: &Items{IDs: []string{"item:i3"}}, Runnable: f},
+		{Name: "listed", Event: "Listed", Old: []string{"Listed"}, Items: &Items{IDs: []string{"item:i3"}},
+			Runnable: x},
 	}
 }
 
