@@ -33,6 +33,7 @@ import (
 	"archivist/pkg/browse"
 	"archivist/pkg/bucket"
 	"archivist/pkg/collection"
+	"archivist/pkg/component"
 	"archivist/pkg/consumer"
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
@@ -66,6 +67,7 @@ type API struct {
 	EventLog     consumer.Log
 	Epochs       EpochRaiser
 	Consumers    *consumer.Store
+	Components   *component.Store
 	Log          *slog.Logger
 
 	mu    sync.Mutex
@@ -93,6 +95,7 @@ func (a *API) Handler() http.Handler {
 	a.eventLogActions(h)
 	a.consumers(h)
 	a.replays(h)
+	a.premises(h)
 	if err := complete(h); err != nil {
 		panic(err) // a route has no description: every test of a handler fails
 	}

@@ -15,6 +15,7 @@ import (
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/collection"
+	"archivist/pkg/component"
 	"archivist/pkg/consumer"
 	"archivist/pkg/eventlog"
 	"archivist/pkg/fault"
@@ -51,7 +52,8 @@ func serve(t *testing.T, do func(op string, call func() error) error) (*v1.Clien
 	events := &eventlog.Log{Table: tb, Now: q.Now, NewID: q.NewID}
 	consumers := &consumer.Store{Table: tb, Now: q.Now, NewID: q.NewID, Handlers: []string{"search"}, Log: events}
 	srv := httptest.NewServer((&api.API{Queue: q, Inventory: objects, Collections: profiles, Identity: ids,
-		EventLog: events, Epochs: events, Consumers: consumers, Log: log}).Handler())
+		EventLog: events, Epochs: events, Consumers: consumers, Log: log,
+		Components: &component.Store{Table: tb, Now: q.Now, NewID: q.NewID}}).Handler())
 	t.Cleanup(srv.Close)
 	return &v1.Client{URL: srv.URL, HTTP: srv.Client()}, q
 }

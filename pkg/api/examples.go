@@ -202,3 +202,15 @@ func unnamed(d v1.ConsumerDefinition) v1.ConsumerDefinition {
 	d.Name, d.Version = "", 0
 	return d
 }
+
+var premisExample = v1.PREMISImport{Item: "item:delivery-17", Zone: "Europe/Copenhagen",
+	Reason: "Migration of the newspapers",
+	Document: `<event xmlns="info:lc/xmlns/premis-v2" version="2.2"><eventIdentifier>` +
+		`<eventIdentifierType>UUID</eventIdentifierType>` +
+		`<eventIdentifierValue>6a1b8f0e-5b0c-4c59-8f0b-5a3f2d1c0001</eventIdentifierValue></eventIdentifier>` +
+		`<eventType>Data_Received</eventType><eventDateTime>2013-10-25T13:06:00</eventDateTime>` +
+		`<eventOutcomeInformation><eventOutcome>success</eventOutcome></eventOutcomeInformation></event>`}
+
+var premisImported = v1.PREMISImported{Item: "item:delivery-17", Present: []v1.PREMISEvent{},
+	Refused: []v1.PREMISRefusal{}, Imported: []v1.PREMISEvent{{IdentifierType: "UUID",
+		Identifier: "6a1b8f0e-5b0c-4c59-8f0b-5a3f2d1c0001", Event: "Data_Received"}}}

@@ -35,6 +35,7 @@ var tags = []*huma.Tag{
 	{Name: "Collections", Description: "The settings for submissions to a collection."},
 	{Name: "Events", Description: "What has happened, as the log of events has it."},
 	{Name: "Consumers", Description: "What reacts to events."},
+	{Name: "Components", Description: "Robots, and the items that they work on."},
 	{Name: "Operation", Description: "For the operators of the archive."},
 }
 
@@ -86,6 +87,8 @@ var parameters = map[string]parameter{
 
 	"reason":               {"The reason. It is kept in the events.", "A new version of the function."},
 	"listParked partition": {"Only this partition of the log.", "maps"},
+
+	"getItemPREMIS id": {"The id of the item. An ARK alone is that of an object's item.", "item:delivery-17"},
 
 	"getConsumer name":          {"The name of the consumer.", "search"},
 	"putConsumer name":          {"The name of the consumer.", "search"},

@@ -1,14 +1,8 @@
 package v1
 
 import (
-	"bytes"
 	"context"
-	"io"
-	"net/http"
 	"net/url"
-	"regexp"
-
-	"archivist/pkg/premis"
 )
 
 // HistoryEvent is an event of the permanent record of an object.
@@ -16,8 +10,8 @@ type HistoryEvent struct {
 	// The id of the event.
 	ID string `json:"id" example:"01M7ZBMEYHBB62YP6RY21T1GQ7.0"`
 	// The type of what it is about.
-	SubjectType string `json:"subjectType" enum:"Object,Version"`
-	// The id of what it is about: the ARK of the object, or that with the number of the version.
+	SubjectType string `json:"subjectType" enum:"Object,Version,ComponentItem"`
+	// The id of what it is about: the ARK of the object, that with the number of the version, or that of an item.
 	SubjectID string `json:"subjectId" example:"ark:/99999/fk4tq65d6k/v1"`
 	// The number of the event among those of its subject, from 1.
 	Version int64 `json:"version" example:"3"`
@@ -97,32 +91,6 @@ type ObjectStatistics struct {
 // History lists the permanent record of an object, oldest event first.
 func (c *Client) History(ctx context.Context, ark string) ([]HistoryEvent, error) {
 	return list[HistoryEvent](ctx, c, ObjectPath(ark)+"/history", Filter{})
-}
-
-// nextPage matches the header Link of a page in XML.
-var nextPage = regexp.MustCompile(`^<\?cursor=([^>]*)>; rel="next"$`)
-
-// HistoryPREMIS writes the permanent record of an object as one PREMIS document.
-func (c *Client) HistoryPREMIS(ctx context.Context, ark string, w io.Writer) error {
-	var pages [][]byte
-	for path := ObjectPath(ark) + "/history"; path != ""; {
-		resp, err := c.do(ctx, http.MethodGet, path, nil, []string{"Accept", "application/xml"})
-		if err != nil {
-			return err
-		}
-		var page bytes.Buffer
-		_, err = page.ReadFrom(resp.Body)
-		resp.Body.Close()
-		if err != nil {
-			return err
-		}
-		pages = append(pages, page.Bytes())
-		path = ""
-		if next := nextPage.FindStringSubmatch(resp.Header.Get("Link")); next != nil {
-			path = ObjectPath(ark) + "/history?cursor=" + next[1]
-		}
-	}
-	return premis.Join(w, pages...)
 }
 
 // Statistics lists the counts of all collections or, with a name, of one.

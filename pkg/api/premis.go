@@ -1,0 +1,115 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/component"
+	"archivist/pkg/envelope"
+	"archivist/pkg/fault"
+)
+
+// PREMISOf selects a page of the history of an item as PREMIS.
+type PREMISOf struct {
+	ID     string `query:"id" required:"true" minLength:"1" maxLength:"400"`
+	Cursor string `query:"cursor"`
+}
+
+// PREMISImport is a request to import events into an item.
+type PREMISImport struct {
+	Acting
+	Body v1.PREMISImport
+}
+
+// asPREMIS is a response in XML.
+type asPREMIS struct {
+	ContentType string `header:"Content-Type"`
+	Link        string `header:"Link" doc:"The next page, relative to the request. The last page has none."`
+	Body        []byte
+}
+
+// premises registers the routes of items in PREMIS.
+func (a *API) premises(h huma.API) {
+	const path = "/v1/item/premis"
+	document := &huma.MediaType{Schema: &huma.Schema{Type: "string", Description: "PREMIS 3"}}
+	huma.Register(h, huma.Operation{Method: http.MethodGet, Path: path, OperationID: "getItemPREMIS",
+		Summary: "Export the history of an item as PREMIS",
+		Responses: map[string]*huma.Response{"200": {Description: "OK",
+			Content: map[string]*huma.MediaType{asXML[0]: document}}}},
+		func(ctx context.Context, in *PREMISOf) (*asPREMIS, error) {
+			out, err := a.itemPREMIS(ctx, in)
+			if err != nil {
+				return nil, a.problem(err)
+			}
+			return out, nil
+		})
+	register(a, h, huma.Operation{Method: http.MethodPost, Path: path, OperationID: "importItemPREMIS",
+		Summary: "Import events of a PREMIS document into an item"}, a.importPREMIS)
+}
+
+// itemPREMIS is a page of the history of an item.
+func (a *API) itemPREMIS(ctx context.Context, in *PREMISOf) (*asPREMIS, error) {
+	state, err := a.Components.Show(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	page, next, err := a.Components.History(ctx, state.ID, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	var log []envelope.Event
+	for _, h := range page {
+		log = append(log, h.Event)
+	}
+	var doc bytes.Buffer
+	if err := a.Archive.Item(&doc, state.ID, state.Identifiers, log); err != nil {
+		return nil, err
+	}
+	out := &asPREMIS{ContentType: asXML[0] + "; charset=utf-8", Body: doc.Bytes()}
+	if next != "" {
+		out.Link = "<?" + url.Values{"id": {in.ID}, "cursor": {next}}.Encode() + `>; rel="next"`
+	}
+	return out, nil
+}
+
+// importPREMIS imports a document.
+func (a *API) importPREMIS(ctx context.Context, in *PREMISImport) (out v1.PREMISImported, err error) {
+	o := component.ImportOptions{Skip: in.Body.SkipRefused, Try: in.Body.DryRun}
+	if in.Body.Zone != "" {
+		o.Zone, err = time.LoadLocation(in.Body.Zone)
+		if err != nil || in.Body.Zone == "Local" {
+			return out, fault.New(fault.Invalid, "zone: there is no time zone %q; e.g. Europe/Copenhagen", in.Body.Zone)
+		}
+	}
+	by := component.By{Reason: in.Body.Reason}
+	by.Actor, err = in.actor()
+	if err != nil {
+		return out, err
+	}
+	done, err := a.Components.Import(ctx, in.Body.Item, strings.NewReader(in.Body.Document), o, by)
+	if err != nil {
+		return out, err
+	}
+	out = v1.PREMISImported{Item: done.Item, Imported: wirePREMIS(done.Imported), Present: wirePREMIS(done.Present),
+		Refused: []v1.PREMISRefusal{}}
+	for _, r := range done.Refused {
+		out.Refused = append(out.Refused, v1.PREMISRefusal{IdentifierType: r.ID.Type, Identifier: r.ID.Value,
+			Reason: r.Reason})
+	}
+	return out, nil
+}
+
+func wirePREMIS(events []component.ImportedEvent) []v1.PREMISEvent {
+	out := []v1.PREMISEvent{}
+	for _, e := range events {
+		out = append(out, v1.PREMISEvent{IdentifierType: e.ID.Type, Identifier: e.ID.Value, Event: e.Event})
+	}
+	return out
+}
