@@ -62,12 +62,7 @@ func (a *Actor) Do(op string, call func() error) error {
 	if a.World.Latency > 0 && !a.World.Calm && op != awake {
 		a.World.Sleep(a.latency(op))
 	}
-	p := &parked{actor: a, op: op, goOn: make(chan Fault)}
-	a.World.mu.Lock()
-	a.World.waiting = append(a.World.waiting, p)
-	a.World.mu.Unlock()
-	a.World.signal()
-	t := <-p.goOn
+	t := a.turn(op)
 	if a.over() {
 		return ErrDead
 	}
@@ -79,6 +74,16 @@ func (a *Actor) Do(op string, call func() error) error {
 		}
 	}
 	return a.meet(t, op, call)
+}
+
+// turn waits until the seed picks the call, and returns its fault.
+func (a *Actor) turn(op string) Fault {
+	p := &parked{actor: a, op: op, goOn: make(chan Fault)}
+	a.World.mu.Lock()
+	a.World.waiting = append(a.World.waiting, p)
+	a.World.mu.Unlock()
+	a.World.signal()
+	return <-p.goOn
 }
 
 // latency of a call. It follows from the call alone, so that calls of one actor at the same
@@ -113,8 +118,16 @@ func (a *Actor) Wait(ctx context.Context, d time.Duration) error {
 // Sleep lets time pass, and then waits for its turn: two actors that wake at one instant must
 // not run side by side, or a seed would not replay.
 func (a *Actor) Sleep(d time.Duration) error {
-	a.World.Sleep(d)
+	a.pass(d)
 	return a.Do(awake, func() error { return nil })
+}
+
+// pass lets time pass. An actor whose time ends meanwhile waits for its turn to end, too.
+func (a *Actor) pass(d time.Duration) {
+	a.World.Sleep(d)
+	if a.over() {
+		a.turn(awake)
+	}
 }
 
 // Client is the actor's client of a table. refuse, if set, is asked for each partition of a

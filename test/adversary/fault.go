@@ -57,7 +57,7 @@ func (a *Actor) meet(t Fault, op string, call func() error) error {
 		a.World.late = append(a.World.late, call)
 		return call()
 	case Slow:
-		a.World.Sleep(a.World.Delays[a.Rng.IntN(3)])
+		a.pass(a.World.Delays[a.Rng.IntN(3)])
 		return a.Do(op+" (slow)", call)
 	case Throttled:
 		return tabletest.Throttled()

@@ -1,0 +1,226 @@
+package componentsim
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"archivist/pkg/component"
+	"archivist/pkg/table/tabletest"
+	"archivist/test/adversary"
+)
+
+// lanes is one invocation of a function that works on the items of a lane.
+type lanes struct {
+	run  component.RunRef
+	lane component.Lane
+}
+
+// Start starts an execution, if the adversary lets it.
+func (a *actor) Start(_ context.Context, name string, in component.RunInput) error {
+	return a.Do("start execution "+name, func() error {
+		a.w.executions.Send(in.Run)
+		return nil
+	})
+}
+
+// Stop stops an execution: that is a wish.
+func (a *actor) Stop(_ context.Context, name, _ string) error {
+	return a.Do("stop execution "+name, func() error { return nil })
+}
+
+// wake starts a component that has a ready item.
+func (a *actor) wake(_ context.Context, name string) error {
+	return a.Do("wake "+name, func() error {
+		if !a.w.Calm || !a.w.s.deaf {
+			a.w.wakes.Send(name)
+		}
+		return nil
+	})
+}
+
+// woken is one invocation of what starts a component.
+func (a *actor) woken(ctx context.Context) {
+	if name, ok := a.w.wakes.Arrive(a.Rng); ok {
+		a.begin(relayTime)
+		a.w.Log("  (%s wakes %s: %v)", a.Name, name, a.runner.Wake(ctx, name))
+	}
+}
+
+// tick is the rule of each minute.
+func (a *actor) tick(ctx context.Context) {
+	until := a.begin(relayTime)
+	placed, err := a.log.Sweep(ctx, until)
+	a.relayed(ctx, placed, err)
+	err = a.run.Tick(ctx, until)
+	a.w.Log("  (%s consumers' tick: %v)", a.Name, err)
+	more, err := a.store.Fill(ctx, until)
+	a.w.Log("  (%s fills: %v, failed: %v)", a.Name, more, err != nil) // of several errors, either can be first
+	if !a.w.mutant.unticked {
+		err = a.runner.Tick(ctx, until)
+		a.w.Log("  (%s components' tick: %v)", a.Name, err)
+	}
+}
+
+// execute is an execution of the state machine, or a part of it: it can end at any step.
+func (a *actor) execute(ctx context.Context) {
+	a.woken(ctx)
+	if ref, ok := a.w.executions.Arrive(a.Rng); ok {
+		a.drive(ctx, ref, 1+a.Rng.IntN(8))
+	}
+}
+
+// drive makes the steps of an execution.
+func (a *actor) drive(ctx context.Context, ref component.RunRef, most int) {
+	for range most {
+		a.begin(relayTime)
+		page, err := a.runner.Find(ctx, ref)
+		a.w.Log("  (%s finds for %v: %+v: %v)", a.Name, ref, page, err)
+		if err != nil {
+			if a.Dead() {
+				return
+			}
+			continue // the machine tries again
+		}
+		switch page.Next {
+		case component.NextNone:
+			return
+		case component.NextEnd:
+			a.begin(relayTime)
+			err := a.runner.End(ctx, ref)
+			a.w.Log("  (%s ends %v: %v)", a.Name, ref, err)
+			if err == nil || a.Dead() {
+				return
+			}
+		default:
+			a.spread(ctx, page)
+		}
+	}
+}
+
+// spread has the lanes worked on, here or by workers. It does not always wait for these.
+func (a *actor) spread(ctx context.Context, page component.Page) {
+	for _, lane := range page.Lanes {
+		if l := (lanes{page.Run, lane}); a.w.Calm || a.Rng.IntN(3) == 0 {
+			a.workOn(ctx, l)
+		} else {
+			a.w.lanes.Send(l)
+		}
+	}
+	if !a.w.Calm && a.Rng.IntN(2) == 0 {
+		_ = a.Sleep(time.Duration(a.Rng.Int64N(int64(3 * time.Minute))))
+	}
+}
+
+// labour is one invocation of the function that works.
+func (a *actor) labour(ctx context.Context) {
+	if l, ok := a.w.lanes.Arrive(a.Rng); ok {
+		a.workOn(ctx, l)
+	}
+}
+
+func (a *actor) workOn(ctx context.Context, l lanes) {
+	if a.Dead() {
+		return
+	}
+	a.begin(component.FunctionTime)
+	for _, id := range l.lane.Items {
+		a.saw[id] = int64(len(a.w.check.subjects[subjectPK(id)]))
+	}
+	a.begun, a.labours = nil, l.run.Component
+	defer func() { a.labours = "" }()
+	err := a.runner.WorkLane(ctx, l.run, l.lane)
+	a.w.Log("  (%s worked on %v: %v)", a.Name, l, err)
+	for a.inside.Load() > 0 { // a function that did not return in time
+		_ = a.Sleep(time.Second)
+	}
+}
+
+// finish makes all steps that are under way.
+func (a *actor) finish(ctx context.Context) {
+	for range 20 {
+		invoked, wakes, runs := a.w.consumers.Take(), a.w.wakes.Take(), a.w.executions.Take()
+		if len(invoked)+len(wakes)+len(runs) == 0 {
+			return
+		}
+		for _, u := range invoked {
+			a.consumeOne(ctx, u)
+		}
+		for _, name := range wakes {
+			a.w.Log("  (%s wakes %s: %v)", a.Name, name, a.runner.Wake(ctx, name))
+		}
+		for _, ref := range runs {
+			a.drive(ctx, ref, 100)
+		}
+		a.Until = time.Time{}
+	}
+}
+
+// slot is the lease of an instance of a component, as it is stored.
+type slot struct {
+	Component string `dynamo:"component_name"`
+	Run       string `dynamo:"run_id"`
+	Fence     int64  `dynamo:"fence"`
+	Wanted    bool   `dynamo:"is_wanted"`
+	Number    int    `dynamo:"slot_no"`
+}
+
+// laneRow is the row of a run's lane, as it is stored.
+type laneRow struct {
+	Closed bool `dynamo:"is_closed"`
+}
+
+// slotRow checks a change of a slot: it goes from a run that has ended to nobody, and from nobody to
+// the next run.
+func (c *checker) slotRow(ch tabletest.Change, sk string) {
+	was, is := c.slots[sk], adversary.Read[slot](ch.After)
+	switch {
+	case ch.After == nil:
+		c.fail("%s was removed", sk)
+	case is.Fence < was.Fence || is.Run != "" && is.Run != was.Run && is.Fence != was.Fence+1:
+		c.fail("%s: its fence went from %d to %d, from run %q to run %q", sk, was.Fence, is.Fence, was.Run, is.Run)
+	case was.Run != "" && is.Run != "" && was.Run != is.Run:
+		c.fail("%s went from run %s to run %s, which has not ended", sk, was.Run, is.Run)
+	}
+	c.slots[sk] = is
+}
+
+// runRow reads a row of a run.
+func (c *checker) runRow(ch tabletest.Change, run, sk string) {
+	switch {
+	case sk == "RUN":
+		c.runs[run] = text(ch.After, "run_state")
+		if c.runs[run] != "running" {
+			c.w.Met("run " + c.runs[run])
+		}
+	case strings.HasPrefix(sk, "LANE#"):
+		c.closed[run+" "+sk] = adversary.Read[laneRow](ch.After).Closed
+	}
+}
+
+// passed fails if a run's lease has passed to another, or has ended.
+func (c *checker) passed(run, what string) {
+	for _, s := range c.slots {
+		if s.Run == run && c.runs[run] == "running" {
+			return
+		}
+	}
+	c.fail("%s was stored by run %s, which had lost its slot", what, run)
+}
+
+// restOfRuns names a slot or run that is not at rest.
+func (c *checker) restOfRuns() string {
+	for _, sk := range slices.Sorted(maps.Keys(c.slots)) {
+		if s := c.slots[sk]; s.Run != "" {
+			return "slot " + sk + " has the run " + s.Run
+		}
+	}
+	for _, run := range slices.Sorted(maps.Keys(c.runs)) {
+		if c.runs[run] == "running" {
+			return "run " + run + " has not ended"
+		}
+	}
+	return ""
+}

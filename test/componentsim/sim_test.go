@@ -1,0 +1,211 @@
+package componentsim
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"archivist/pkg/consumer"
+	"archivist/test/adversary"
+)
+
+var (
+	seeds = flag.Int("seeds", 100, "how many seeds to run")
+	first = flag.Uint64("seed", 1, "the first seed; with -seeds=1 it replays one and prints its history")
+)
+
+// quiet is the time in which everything must come to rest after the faults have stopped, and
+// restSteps the number of ticks.
+const (
+	quiet     = 8 * time.Hour
+	restSteps = 200
+)
+
+// simulate runs one seed and returns its world, with the first violation.
+func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
+	synctest.Test(t, func(t *testing.T) {
+		w = newWorld(seed, m)
+		ctx := context.Background()
+		w.found(ctx)
+		w.storm(ctx)
+		w.settle(ctx)
+	})
+	return w
+}
+
+// crowd returns an empty crowd.
+func (w *world) crowd(between time.Duration) *adversary.Crowd[*actor] {
+	return &adversary.Crowd[*actor]{World: w.World, New: w.newActor, Between: between}
+}
+
+// found makes the consumer and most components, without faults.
+func (w *world) found(ctx context.Context) {
+	w.Calm = true
+	c := w.crowd(1)
+	c.Spawn("founder", 1, func(a *actor) { a.found(ctx) })
+	c.Run()
+	w.Calm = false
+}
+
+// storm is the faulty part of a seed.
+func (w *world) storm(ctx context.Context) {
+	c := w.crowd(90 * time.Second)
+	c.Spawn("producer", w.s.rounds, func(a *actor) { a.produce(ctx) })
+	c.Spawn("relay", w.s.rounds, func(a *actor) { a.relay(ctx) })
+	c.Spawn("consumer", w.s.rounds, func(a *actor) { a.consume(ctx) })
+	for i := range 2 {
+		c.Spawn(fmt.Sprint("person", i), w.s.rounds, func(a *actor) { a.act(ctx) })
+		c.Spawn(fmt.Sprint("tick", i), w.s.rounds/2, func(a *actor) { a.tick(ctx) })
+		c.Spawn(fmt.Sprint("machine", i), 2*w.s.rounds, func(a *actor) { a.execute(ctx) })
+		c.Spawn(fmt.Sprint("worker", i), 3*w.s.rounds, func(a *actor) { a.labour(ctx) })
+	}
+	c.Run()
+}
+
+// settle stops the faults, at once or after a while, loses every pending wake-up, and runs only the
+// ticks and what they start: everything must come to rest.
+func (w *world) settle(ctx context.Context) {
+	if w.s.stormy > 0 {
+		c := w.crowd(4 * time.Minute)
+		c.Spawn("tick", 2*w.s.stormy, func(a *actor) { a.tick(ctx) })
+		c.Spawn("machine", 3*w.s.stormy, func(a *actor) { a.execute(ctx) })
+		c.Spawn("worker", 3*w.s.stormy, func(a *actor) { a.labour(ctx) })
+		c.Run()
+	}
+	w.Calm = true
+	w.stream.Take()
+	w.consumers.Take()
+	w.executions.Take()
+	w.lanes.Take()
+	w.wakes.Take()
+	w.fake.Lag = nil
+	w.Arrive()
+	w.rest(ctx)
+}
+
+// rest runs the tick until everything rests.
+func (w *world) rest(ctx context.Context) {
+	c := w.crowd(1)
+	c.Spawn("quiet", 1, func(a *actor) {
+		for step, until := 0, time.Now().Add(quiet); step < restSteps && time.Now().Before(until); step++ {
+			a.restore(ctx)
+			a.tick(ctx)
+			a.finish(ctx)
+			if w.check.err != nil || w.check.atRest() == nil {
+				break
+			}
+			w.Sleep(time.Duration(min(step+1, 10)) * 2 * time.Minute)
+		}
+	})
+	c.Run()
+	if err := w.check.atRest(); w.check.err == nil && err != nil {
+		w.check.fail("not at rest: %v", err)
+	}
+	if w.check.deep {
+		w.Met("depth limit")
+	}
+	if w.metrics[consumer.MetricDepth] > 0 {
+		w.Met("metric of the depth limit")
+	}
+}
+
+// story is the history as text for people.
+func (w *world) story() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%+v\n", w.s)
+	w.Story(&b)
+	return b.String()
+}
+
+// covered is what must happen in 300 seeds, for a simulation in which nothing happens proves
+// nothing.
+var covered = []string{
+	"CRASHES BEFORE", "CRASHES AFTER", "ANSWER LOST", "REPEATED", "REPEATED LATE", "SLOW", "THROTTLED", "CONFLICT",
+	"MIXED REASONS", "cut off at its time-out",
+	"stream record lost", "stream record doubled", "stream record late",
+	"invocation lost", "invocation doubled", "invocation late",
+	"execution lost", "execution doubled", "execution late", "work lost", "work doubled", "work late",
+	"wake-up lost", "wake-up doubled", "wake-up late",
+	"claim taken from a dead or slow worker", "claim given back", "run interrupted",
+	"work: not yet", "work: failure", "work: again", "work: error", "work: unavailable",
+	"work of intake", "work of shape", "work of facts", "work of figures", "work of index", "work of patient",
+	"work of ping", "work of pong", "depth limit", "metric of the depth limit",
+	"person: create", "person: change", "person: forget", "person: register", "person: force", "person: stop",
+	"person: revoke", "person: restart", "person: prioritize", "person: release", "person: pause", "person: resume",
+	"person: apply", "person: redefine", "person: delete", "person: interrupt", "event item.release",
+	"two events of a subject in one millisecond",
+}
+
+// TestSimulation: no seed violates an invariant.
+func TestSimulation(t *testing.T) {
+	started := time.Now()
+	var mu sync.Mutex
+	seen, calls := map[string]int{}, 0
+	run := func(seed uint64) *world { return simulate(t, seed, mutant{}) }
+	adversary.Seeds(*first, *seeds, run, func(seed uint64, w *world) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		calls += w.Calls
+		for what, n := range w.Seen() {
+			seen[what] += n
+		}
+		if w.check.err != nil {
+			t.Errorf("seed %d: %v (replay with -seeds=1 -seed=%d)", seed, w.check.err, seed)
+		}
+		if w.check.err != nil || *seeds == 1 {
+			t.Log("\n" + w.story())
+		}
+		return w.check.err != nil
+	})
+	for _, what := range covered {
+		if seen[what] == 0 && *seeds >= 300 {
+			t.Errorf("no seed had: %s", what)
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(seen)) {
+		t.Logf("%-40s %d", what, seen[what])
+	}
+	t.Logf("%d seeds, %d calls (%d a seed), in %s", *seeds, calls, calls / *seeds,
+		time.Since(started).Round(time.Second))
+}
+
+// TestReplay: a seed gives the same history each time.
+func TestReplay(t *testing.T) {
+	for seed := uint64(1); seed <= 15; seed++ {
+		a, b := simulate(t, seed, mutant{}), simulate(t, seed, mutant{})
+		if differ := adversary.Differ(a.History, b.History); differ != "" {
+			t.Fatalf("seed %d: %s", seed, differ)
+		}
+	}
+}
+
+// TestMutants: each way to break a rule is caught within 300 seeds.
+func TestMutants(t *testing.T) {
+	for _, m := range mutants {
+		var caught uint64
+		var why error
+		var mu sync.Mutex
+		run := func(seed uint64) *world { return simulate(t, seed, m) }
+		adversary.Seeds(1, 300, run, func(seed uint64, w *world) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			if w.check.err == nil {
+				return false
+			}
+			caught, why = seed, w.check.err
+			return true
+		})
+		if caught == 0 {
+			t.Errorf("mutant %q was not caught", m.name)
+			continue
+		}
+		t.Logf("mutant %q: seed %d: %v", m.name, caught, why)
+	}
+}

@@ -1,0 +1,156 @@
+// Package componentsim runs the production code of components against an adversary: each call of a
+// producer, relay, scheduler, worker or person may crash, be repeated, get lost or arrive late, in an
+// order that a seed decides. Executions of the state machine are lost, started twice and late; their
+// workers are invoked again, and outlive their leases.
+//
+// After each commit the checker compares all rows with the rules, by a fold and a judgement of its
+// own. Then the faults stop, only the ticks run, and everything must come to rest.
+//
+//	go test ./test/componentsim                     100 seeds
+//	go test ./test/componentsim -seeds=3000         3,000 seeds
+//	go test ./test/componentsim -seeds=1 -seed=N    one seed again, with its history
+//
+// TestMutants breaks each rule in turn, to show that the checker detects it.
+package componentsim
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"archivist/pkg/component"
+	"archivist/pkg/consumer"
+	"archivist/pkg/event"
+	"archivist/pkg/eventlog"
+	"archivist/pkg/table"
+	"archivist/pkg/table/tabletest"
+	"archivist/test/adversary"
+)
+
+// Time-outs of the functions, and of the components.
+const (
+	relayTime = time.Minute
+	itemTime  = 40 * time.Second
+	runTime   = 10 * time.Minute
+)
+
+// maxLag is the number of changed rows by which the indexes may lag.
+const maxLag = 5
+
+// world is the state of one seed's run.
+type world struct {
+	*adversary.World
+	s      scenario
+	fake   *tabletest.Fake
+	mutant mutant
+	check  *checker
+
+	mu      sync.Mutex // of what the actors share
+	ids     int
+	metrics map[string]float64
+
+	stream     *adversary.Inbox[event.Subject]
+	consumers  *adversary.Inbox[wakeUp]
+	executions *adversary.Inbox[component.RunRef]
+	lanes      *adversary.Inbox[lanes]
+	wakes      *adversary.Inbox[string]
+}
+
+// wakeUp is one of a consumer in a partition of the log.
+type wakeUp struct{ consumer, partition string }
+
+func newWorld(seed uint64, m mutant) *world {
+	w := &world{World: adversary.New(seed, 4), fake: tabletest.New(), mutant: m, metrics: map[string]float64{}}
+	w.s = draw(w.Rng)
+	w.check = newChecker(w)
+	w.Latency = w.s.latency
+	w.Delays = [3]time.Duration{3 * time.Second, relayTime + 10*time.Second, 3 * time.Minute}
+	w.Reads = []string{"Query", "begin"}
+	w.Rate = func() int { return w.s.rate }
+	w.Failed = func() bool { return w.check.err != nil }
+	w.fake.Watch = w.check.commit
+	w.fake.Lag = func() int { return w.Rng.IntN(maxLag + 1) }
+	w.stream = &adversary.Inbox[event.Subject]{World: w.World, Name: "stream record", Late: 5 * time.Hour}
+	w.consumers = &adversary.Inbox[wakeUp]{World: w.World, Name: "invocation", Late: time.Hour}
+	w.executions = &adversary.Inbox[component.RunRef]{World: w.World, Name: "execution", Late: time.Hour}
+	w.lanes = &adversary.Inbox[lanes]{World: w.World, Name: "work", Late: 10 * time.Minute}
+	w.wakes = &adversary.Inbox[string]{World: w.World, Name: "wake-up", Late: time.Hour}
+	return w
+}
+
+// actor is one process.
+type actor struct {
+	*adversary.Actor
+	w     *world
+	table *table.Table
+	log   *eventlog.Log
+	run   *consumer.Runtime
+	store *component.Store
+
+	runner *component.Runner
+
+	made    map[string]bool  // ids
+	saw     map[string]int64 // item → how many events its subject had when the actor began to work
+	begun   *work            // what it works on
+	labours string           // the component for which it works on a lane
+	inside  atomic.Int32     // functions that have not returned
+}
+
+func (w *world) newActor(name string) *actor {
+	a := &actor{Actor: w.NewActor(name, w.s.skew), w: w, made: map[string]bool{}, saw: map[string]int64{}}
+	a.Owner = a
+	keyed := a.Client(w.fake, w.throttles)
+	keyed.Queries = true
+	var client adversary.Client = keyed
+	if w.mutant.client != nil {
+		client = w.mutant.client(a, client)
+	}
+	a.table = a.Timed(tabletest.Table(client))
+	a.log = &eventlog.Log{Table: a.table, Now: a.Now, NewID: a.newID}
+	a.connect()
+	return a
+}
+
+// newID is like an ULID: unique and rising.
+func (a *actor) newID() string {
+	w := a.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ids++
+	id := fmt.Sprintf("ID%06d", w.ids)
+	a.made[id] = true
+	return id
+}
+
+func (w *world) count(name string, n float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.metrics[name] += n
+}
+
+// acting is the actor whose call runs now, nil if the call is late.
+func (w *world) acting() *actor {
+	if w.Acting == nil {
+		return nil
+	}
+	return w.Acting.Owner.(*actor)
+}
+
+// throttles refuses calls to the partitions that are throttled now.
+func (w *world) throttles(partition string) error {
+	throttled := w.s.throttled != "" && !w.Calm && w.s.from <= w.Calls && w.Calls < w.s.to
+	if throttled && strings.HasPrefix(partition, w.s.throttled) {
+		return tabletest.Throttled()
+	}
+	return nil
+}
+
+// begin starts a function that may run so long.
+func (a *actor) begin(most time.Duration) time.Time {
+	if a.w.s.cutOff {
+		a.Until = time.Now().Add(most)
+	}
+	return a.Now().Add(most - 15*time.Second)
+}
