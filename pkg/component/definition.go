@@ -28,6 +28,7 @@ const (
 	MaxRetries     = 10
 	MaxBackoff     = 24 * 3600
 	MaxMaxResults  = 1000
+	MaxEveryDays   = 100 * 365
 	MaxMaxDepth    = 30 // an item's row names the components of the chains
 
 	// MaxComponents is how many there can be: one transaction changes an item's places in the lines
@@ -63,7 +64,8 @@ type Definition struct {
 	TimeZone    string   `json:"timeZone,omitempty"` // of a cron expression; UTC
 	Wake        bool     `json:"wake,omitempty"`     // it runs as soon as an item is ready
 	Runnable    Runnable `json:"runnable"`
-	Retry       *Retry   `json:"retry,omitempty"` // of items that failed; nil: a person or a change must come first
+	Retry       *Retry   `json:"retry,omitempty"`     // of items that failed; nil: a person or a change must come first
+	EveryDays   int      `json:"everyDays,omitempty"` // after a success, its event in old is old after so many days
 	MaxResults  int      `json:"maxResults,omitempty"`
 	MaxDepth    int      `json:"maxDepth,omitempty"` // of causes; deeper, it is not started, which is an alarm
 	Paused      bool     `json:"paused,omitempty"`   // from the start
@@ -295,6 +297,12 @@ func (d *Definition) checkNumbers() error {
 		definition.Within("timeout.runSeconds", d.Timeout.Run, d.Timeout.Item, MaxRunSeconds),
 		definition.Within("maxResults", d.MaxResults, 1, MaxMaxResults),
 		definition.Within("maxDepth", d.MaxDepth, 1, MaxMaxDepth))
+	if err == nil && d.EveryDays != 0 {
+		err = definition.Within("everyDays", d.EveryDays, 1, MaxEveryDays)
+		if err == nil && !slices.Contains(d.Old, d.Event) {
+			err = fault.New(fault.Invalid, "everyDays: the component's event, %s, must be in old", d.Event)
+		}
+	}
 	if err == nil && d.Retry != nil {
 		err = cmp.Or(definition.Within("retry.max", d.Retry.Max, 1, MaxRetries),
 			definition.Within("retry.backoffSeconds", d.Retry.Backoff, 1, MaxBackoff))

@@ -57,7 +57,7 @@ func (c *compiled) judge(it *Item) Verdict {
 		return no(maxDepth, "it would be change %d in a chain of causes that begins with event %s; at most %d are "+
 			"accepted. Components change the item in turn", cause.Depth, cause.Root, c.MaxDepth)
 	}
-	v := Verdict{Ready: true, Reason: "all conditions hold", Cause: cause, NotBefore: c.retryAt(it)}
+	v := Verdict{Ready: true, Reason: "all conditions hold", Cause: cause, NotBefore: c.againAt(it)}
 	if w := it.Waits[c.Name]; w.Until > v.NotBefore {
 		v.NotBefore = w.Until
 	}
@@ -151,7 +151,7 @@ func (c *compiled) judgeFuture(it *Item) Verdict {
 func (c *compiled) judgeOld(it *Item) Verdict {
 	for _, name := range c.Old {
 		m, ok := it.Marks[name]
-		if !ok || name == c.Event && c.retries(m) || len(c.since(it, m)) > 0 {
+		if !ok || name == c.Event && (c.retries(m) || c.repeats(m)) || len(c.since(it, m)) > 0 {
 			continue
 		}
 		return no("old", "the item has the event %s (number %d, %s), and its content was not changed by another since",
@@ -177,10 +177,19 @@ func (c *compiled) retries(m Mark) bool {
 	return c.Retry != nil && m.Outcome == event.Failure && m.Failures <= c.Retry.Max
 }
 
-// retryAt is when the item is tried again after a failure; 0: it did not fail.
-func (c *compiled) retryAt(it *Item) int64 {
+// repeats reports whether the item is worked on again some time after this event of the component.
+func (c *compiled) repeats(m Mark) bool { return c.EveryDays > 0 && m.Outcome == event.Success }
+
+// againAt is when the item is tried again after a failure, or worked on again after a success; 0: now.
+func (c *compiled) againAt(it *Item) int64 {
 	m, ok := it.Marks[c.Event]
-	if !ok || !c.retries(m) || slices.Contains(c.Old, c.Event) && len(c.since(it, m)) > 0 {
+	if !ok || slices.Contains(c.Old, c.Event) && len(c.since(it, m)) > 0 {
+		return 0
+	}
+	switch {
+	case c.repeats(m):
+		return m.At + int64(c.EveryDays)*24*3600*1000
+	case !c.retries(m):
 		return 0
 	}
 	return m.At + backoffMillis(c.Retry.Backoff, m.Failures)

@@ -24,8 +24,9 @@ type Part struct {
 	Sum  []byte `dynamo:"digest_state" json:"state,omitempty"`
 }
 
-// ErrStopped means that a file is not read to its end yet.
-var ErrStopped = errors.New("fixity: stopped")
+// ErrStopped means that work has stopped before its end, because its time or its bytes are used up.
+// Called again, it continues.
+var ErrStopped = errors.New("stopped")
 
 // newHash is the algorithm of a digest: OCFL has these two (OCFL 1.1, section 3.5.1).
 func newHash(digest string) hash.Hash {

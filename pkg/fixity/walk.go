@@ -31,8 +31,8 @@ type walk struct {
 
 // errOver means that the time or the bytes of a call are used up.
 func (w *walk) errOver() error {
-	return fault.New(fault.Unavailable, "%s: %d files and %d bytes are checked; the rest follows", w.ark, w.Files,
-		w.Bytes)
+	return fault.New(fault.Unavailable, "%s: %d files and %d bytes are checked; the rest follows: %w", w.ark, w.Files,
+		w.Bytes, ErrStopped)
 }
 
 func (w *walk) over(ctx context.Context) bool {

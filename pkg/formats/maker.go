@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -12,6 +13,10 @@ import (
 	"archivist/pkg/fault"
 	"archivist/pkg/ocfl"
 )
+
+// ErrStopped means that the time was over before all files were identified. Called again, the work
+// continues.
+var ErrStopped = errors.New("stopped")
 
 // Maker identifies the files of stored versions.
 type Maker struct {
@@ -101,8 +106,8 @@ func (m *Maker) page(ctx context.Context, v aip.Version, r *record, until time.T
 		return err
 	}
 	if over {
-		return fault.New(fault.Unavailable, "%s v%d: the time was over after %d files; the rest follows", v.Object.ID,
-			v.Number, r.Files)
+		return fault.New(fault.Unavailable, "%s v%d: %d files are identified; the rest follows: %w", v.Object.ID,
+			v.Number, r.Files, ErrStopped)
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func (r *Replica) Advance(ctx context.Context, ark, id string, until time.Time) 
 		return row, nil
 	}
 	if errors.Is(err, fixity.ErrStopped) {
-		err = fault.New(fault.Unavailable, "the repair %s is going on; the rest follows", id)
+		err = fault.New(fault.Unavailable, "the repair %s is going on; the rest follows: %w", id, err)
 	}
 	save, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
 	defer cancel()

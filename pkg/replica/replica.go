@@ -162,7 +162,8 @@ type walk struct {
 func (w *walk) over(ctx context.Context) bool { return !w.Now().Before(w.until) || ctx.Err() != nil }
 
 func (w *walk) errOver() error {
-	return fault.New(fault.Unavailable, "%s: %d files are copied; the rest follows", w.ark, w.Files)
+	return fault.New(fault.Unavailable, "%s: %d files are copied; the rest follows: %w", w.ark, w.Files,
+		fixity.ErrStopped)
 }
 
 func (r *Replica) second() ocfl.Root { return ocfl.Root{Bucket: r.To, Work: r.Root.Work} }
