@@ -41,8 +41,8 @@ func TestEveryDays(t *testing.T) {
 	if v := c.judge(item(event.Success, 5)); !v.Ready || v.NotBefore != at+days {
 		t.Errorf("the verdict is %+v", v)
 	}
-	for _, bad := range []Definition{{Old: []string{"Checked"}, EveryDays: -1}, {Future: []string{"Checked"}, EveryDays: 1},
-		{Old: []string{"Checked"}, EveryDays: MaxEveryDays + 1}} {
+	for _, bad := range []Definition{{Old: []string{"Checked"}, EveryDays: -1},
+		{Future: []string{"Checked"}, EveryDays: 1}, {Old: []string{"Checked"}, EveryDays: MaxEveryDays + 1}} {
 		bad.Name, bad.Event, bad.Runnable = d.Name, d.Event, d.Runnable
 		if err := bad.Check(); err == nil || !strings.HasPrefix(err.Error(), "everyDays:") {
 			t.Errorf("%+v: %v", bad, err)
