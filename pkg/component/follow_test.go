@@ -127,3 +127,5 @@ func TestWake(t *testing.T) {
 		t.Errorf("%v, %v", rows, err)
 	}
 }
+
+func ref(s event.Subject) envelope.Ref { return envelope.Ref{Type: s.Type.String(), ID: s.ID} }

@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	histories = flag.Int("histories", 500, "how many random histories of items to run")
+	histories = flag.Int("histories", 300, "how many random histories of items to run")
 	firstSeed = flag.Uint64("seed", 1, "the first of them; with -histories=1 it replays one")
 )
 
@@ -30,12 +30,12 @@ func rules() []Definition {
 			Runnable: x},
 		{Name: "metadata", Event: "Metadata", PastSuccess: []string{"Structure"}, Old: []string{"Metadata"},
 			Runnable: x,
-			Retry: &Retry{Max: 2, Backoff: 60}},
+			Retry:    &Retry{Max: 2, Backoff: 60}},
 		{Name: "ingest", Event: "Ingested", PastSuccess: []string{"Structure", "Metadata"}, Runnable: x,
 			Future: []string{"Ingested", "Returned"}},
 		{Name: "return", Event: "Returned", PastFailure: []string{"Metadata"}, Future: []string{"Returned"},
 			Runnable: x,
-			Types: []string{"delivery"}},
+			Types:    []string{"delivery"}},
 		{Name: "count", Event: "Counted", PastSuccess: []string{"object.create"}, Old: []string{"Counted", "Structure"},
 			Runnable: x, Types: []string{"Object"}, Retry: &Retry{Max: 1, Backoff: 60}},
 		{Name: "once", Event: "Once", PastSuccess: []string{"object.modify"}, Future: []string{"Once"}, Runnable: x,
@@ -301,7 +301,7 @@ func checkLines(t *testing.T, s *Store) {
 					n.add(classOf(place), 1)
 					counts[name] = n
 					if place != Done {
-						want[name+"/"+place] = r.it.ID
+						want[name+"/"+place] = r.id
 					}
 				}
 			}

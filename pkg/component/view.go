@@ -60,7 +60,7 @@ func (s *Store) active(ctx context.Context, name string) (*compiled, error) {
 	return &c, err
 }
 
-// Counts counts the items of a component's line. It costs 17 to 26 calls, however many there are.
+// Counts counts the items of a component's line. It costs 2 to 11 calls, however many there are.
 func (s *Store) Counts(ctx context.Context, name string) (all Counts, err error) {
 	c, err := s.active(ctx, name)
 	if err != nil {
@@ -233,8 +233,11 @@ func (s *Store) DryRun(ctx context.Context, d Definition, cursor string, limit i
 			return nil, "", err
 		}
 		for _, r := range rows {
+			if r.damaged {
+				continue
+			}
 			if v := c.judge(&r.it); v.Ready && v.NotBefore <= millis(s.Now()) {
-				ready = append(ready, r.it.ID)
+				ready = append(ready, r.id)
 			}
 		}
 		looked += max(1, len(ids))

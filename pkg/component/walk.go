@@ -55,8 +55,16 @@ func decodeCursor(cursor string, place any) error {
 	return nil
 }
 
-// rows reads the rows of items, consistently. Those that are not there, or damaged, are left out.
-func (s *Store) rows(ctx context.Context, ids []string) (rows []itemRow, err error) {
+// listed is the row of an item from a list.
+type listed struct {
+	itemRow
+	id      string
+	damaged bool // what is known of the item cannot be read
+	lost    bool // nor can its places
+}
+
+// rows reads the rows of items, consistently. Those that are not there are left out.
+func (s *Store) rows(ctx context.Context, ids []string) (rows []listed, err error) {
 	keys := make([]table.Key, len(ids))
 	for i, id := range ids {
 		keys[i] = itemSubject(id).Key()
@@ -65,12 +73,15 @@ func (s *Store) rows(ctx context.Context, ids []string) (rows []itemRow, err err
 	if err != nil {
 		return nil, err
 	}
-	for i := range ids {
-		var r itemRow
+	for i, id := range ids {
 		raw, ok := found[keys[i]]
-		if ok && raw.Decode(&r) == nil && json.Unmarshal([]byte(r.Text), &r.it) == nil {
-			rows = append(rows, r)
+		if !ok {
+			continue
 		}
+		r := listed{id: id}
+		r.lost = raw.Decode(&r.itemRow) != nil
+		r.damaged = r.lost || json.Unmarshal([]byte(r.Text), &r.it) != nil
+		rows = append(rows, r)
 	}
 	return rows, nil
 }
