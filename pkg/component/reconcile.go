@@ -228,7 +228,8 @@ func (s *Store) repair(ctx context.Context, id string, out *Reconciled) error {
 		d := &defs.all[i]
 		is, should := row.placeIn(d), d.place(&row.it)
 		if is != should && (row.Epoch >= fill.Want || fill.Done == fill.Want) { // else the back-fill does it
-			out.find(&out.Places, "%s: it was at %q in the line of %s; by its events it is at %q", id, is, d.Name, should)
+			out.find(&out.Places, "%s: it was at %q in the line of %s; by its events it is at %q", id, is, d.Name,
+				should)
 		}
 	}
 	before := row.it.Applied
