@@ -68,6 +68,7 @@ type API struct {
 	Epochs       EpochRaiser
 	Consumers    *consumer.Store
 	Components   *component.Store
+	Runs         Runs
 	Log          *slog.Logger
 
 	mu    sync.Mutex
@@ -96,6 +97,8 @@ func (a *API) Handler() http.Handler {
 	a.consumers(h)
 	a.replays(h)
 	a.premises(h)
+	a.components(h)
+	a.items(h)
 	if err := complete(h); err != nil {
 		panic(err) // a route has no description: every test of a handler fails
 	}

@@ -157,7 +157,7 @@ func (a *API) actOnConsumer(ctx context.Context, in *ConsumerAction) (out v1.Con
 		return out, err
 	}
 	do := consumerActions[in.Body.Action]
-	if err := only(in.Body, do.fields); err != nil {
+	if err := only(in.Body, in.Body.Action, do.fields); err != nil {
 		return out, err
 	}
 	out.Action = in.Body.Action
@@ -236,7 +236,7 @@ func chosen(b v1.ConsumerAction) consumer.Selection {
 
 // only refuses fields of a request that its action does not have: what they ask for would
 // not be done.
-func only(b v1.ConsumerAction, fields []string) error {
+func only(b any, action string, fields []string) error {
 	allowed := map[string]bool{"action": true, "reason": true}
 	for _, f := range fields {
 		allowed[f] = true
@@ -247,7 +247,7 @@ func only(b v1.ConsumerAction, fields []string) error {
 	}
 	for name := range set {
 		if !allowed[name] {
-			return fault.New(fault.Invalid, "%s: %s has no such field; it has: %s", name, b.Action,
+			return fault.New(fault.Invalid, "%s: %s has no such field; it has: %s", name, action,
 				strings.Join(append([]string{"reason"}, fields...), ", "))
 		}
 	}

@@ -1,0 +1,77 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/component"
+)
+
+// RunInput names a run, and a page of its items.
+type RunInput struct {
+	ComponentCursor
+	Run string `path:"run" maxLength:"64"`
+}
+
+// RunRequest is a request to start a run of a component.
+type RunRequest struct {
+	ComponentInput
+	Acting
+	Body v1.ComponentRunRequest
+}
+
+func (a *API) componentRuns(h huma.API, path string) {
+	get(a, h, path+"/{name}/runs", "listRuns", "List the runs of a component", a.listRuns)
+	get(a, h, path+"/{name}/runs/{run}", "getRun", "Get a run of a component", a.getRun)
+	register(a, h, huma.Operation{Method: http.MethodPost, Path: path + "/{name}/runs", OperationID: "startRun",
+		Summary: "Run a component"}, a.startRun)
+}
+
+func (a *API) listRuns(ctx context.Context, in *ComponentCursor) (out v1.List[v1.ComponentRun], err error) {
+	if _, err := a.Components.Get(ctx, in.Name); err != nil {
+		return out, err
+	}
+	runs, next, err := a.Runs.Runs(ctx, in.Name, in.Cursor, 20)
+	out.Items, out.Cursor = []v1.ComponentRun{}, next
+	for _, r := range runs {
+		out.Items = append(out.Items, wireRun(r))
+	}
+	return out, err
+}
+
+func (a *API) getRun(ctx context.Context, in *RunInput) (v1.ComponentRun, error) {
+	r, next, err := a.Runs.RunStatus(ctx, in.Name, in.Run, in.Cursor, 100)
+	out := wireRun(r)
+	out.Cursor = next
+	return out, err
+}
+
+func (a *API) startRun(ctx context.Context, in *RunRequest) (v1.ComponentRun, error) {
+	by, err := in.by(in.Body.Reason)
+	if err != nil {
+		return v1.ComponentRun{}, err
+	}
+	run, err := a.Runs.Start(ctx, in.Name, component.By(by))
+	if err != nil {
+		return v1.ComponentRun{}, err
+	}
+	r, _, err := a.Runs.RunStatus(ctx, in.Name, run, "", 1)
+	return wireRun(r), err
+}
+
+func wireRun(r component.Run) v1.ComponentRun {
+	n := r.Counts
+	out := v1.ComponentRun{ID: r.ID, Component: r.Component, Definition: r.Definition, State: string(r.State), Why: r.Why,
+		Actor: r.Actor, Reason: r.Reason, Started: timestamp(r.Started), Ended: timestamp(r.Ended),
+		Until: timestamp(r.Until), MaxItems: r.MaxItems, Broken: r.Broken, Items: []v1.RunItem{},
+		Counts: v1.RunCounts{Done: n.Done, Failed: n.Failed, NotYet: n.NotYet, Again: n.Again, Passed: n.Passed,
+			Broken: n.Broken}}
+	for _, i := range r.Items {
+		out.Items = append(out.Items, v1.RunItem{Item: i.Item, State: i.State, Reason: i.Reason, Event: i.Event,
+			Started: timestamp(i.Started), Ended: timestamp(i.Ended)})
+	}
+	return out
+}

@@ -1,0 +1,309 @@
+package v1
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+)
+
+// ComponentItems selects items: exactly one field is set.
+type ComponentItems struct {
+	// Only items with these ids, at most 500.
+	IDs []string `json:"ids,omitempty" maxItems:"500" example:"[\"item:delivery-17\"]"`
+	// Only items that this filter selects, whatever actions it names.
+	Filter string `json:"filter,omitempty" maxLength:"4000" example:"ComponentItem+Create:Collection=maps"`
+}
+
+// ComponentTimeout ends work that takes too long.
+type ComponentTimeout struct {
+	// Of one item, in seconds: 1 to 840; of a task, to 86,400. By default 60.
+	ItemSeconds int `json:"itemSeconds,omitempty" minimum:"0" example:"60"`
+	// Of a run, in seconds: at most 604,800. By default 3,600.
+	RunSeconds int `json:"runSeconds,omitempty" minimum:"0" example:"3600"`
+}
+
+// ComponentTask is a container of Amazon ECS on Fargate.
+type ComponentTask struct {
+	// The ARN of the cluster.
+	Cluster string `json:"cluster" maxLength:"400" example:"arn:aws:ecs:us-east-1:123456789012:cluster/robots"`
+	// The ARN of the task definition. It must be one of the targets that the deployment allows.
+	TaskDefinition string `json:"taskDefinition" maxLength:"400"`
+	// The name of the container that does the work.
+	Container string `json:"container" maxLength:"255" example:"ocr"`
+	// The ids of the subnets.
+	Subnets []string `json:"subnets" maxItems:"16" example:"[\"subnet-0a1b\"]"`
+	// The ids of the security groups.
+	SecurityGroups []string `json:"securityGroups,omitempty" maxItems:"5" example:"[\"sg-0a1b\"]"`
+}
+
+// ComponentRunnable is what does the work. Exactly one field is set.
+type ComponentRunnable struct {
+	// The name of a function that is part of the system.
+	Function string `json:"function,omitempty" maxLength:"100" example:"fixity"`
+	// The ARN of a Lambda function. It must be one of the targets that the deployment allows.
+	Lambda string `json:"lambda,omitempty" maxLength:"300" example:"arn:aws:lambda:us-east-1:123456789012:function:f"`
+	// A container of Amazon ECS.
+	Task *ComponentTask `json:"task,omitempty"`
+}
+
+// ComponentRetry says how often an item that failed is tried again.
+type ComponentRetry struct {
+	// The number of tries after the first: 1 to 10.
+	Max int `json:"max" minimum:"1" maximum:"10" example:"3"`
+	// The wait before the first of them, in seconds. It doubles each time. By default 60.
+	BackoffSeconds int `json:"backoffSeconds,omitempty" minimum:"0" maximum:"86400" example:"60"`
+}
+
+// ComponentDefinition is a component as it is configured. A field that is left out has its default. Empty
+// lists are no conditions; all that are not empty must hold.
+type ComponentDefinition struct {
+	// The name: lower-case letters, digits and hyphens. In a request it may be left out: the path has it.
+	Name string `json:"name,omitempty" example:"count-words"`
+	// The version of the definition. Each change raises it. It is ignored in requests.
+	Version int `json:"version,omitempty" example:"1"`
+	// What the component does.
+	Description string `json:"description,omitempty" maxLength:"1000" example:"Counts the words of each delivery."`
+	// The name of the event that it records. It must be in future or in old: otherwise the component would work on
+	// the same items for ever.
+	Event string `json:"event" maxLength:"50" example:"Words_counted"`
+	// The item has these events, and the newest of each has the outcome success.
+	PastSuccess []string `json:"pastSuccess,omitempty" maxItems:"20" example:"[\"Received\"]"`
+	// The item has these events, and the newest of each has the outcome failure.
+	PastFailure []string `json:"pastFailure,omitempty" maxItems:"20" example:"[\"Metadata_checked\"]"`
+	// The item does not have these events, with any outcome.
+	Future []string `json:"future,omitempty" maxItems:"20" example:"[\"Words_counted\"]"`
+	// The item does not have these events, or its content was changed by another since.
+	Old []string `json:"old,omitempty" maxItems:"20" example:"[\"Words_counted\"]"`
+	// The item has all of these types.
+	Types []string `json:"types,omitempty" maxItems:"20" example:"[\"delivery\"]"`
+	// Only these items.
+	Items *ComponentItems `json:"items,omitempty"`
+	// The number of items that a run works on, at most: to 100,000. By default 1,000.
+	MaxItems int `json:"maxItems,omitempty" minimum:"0" example:"1000"`
+	// The number of items that a run works on at once: 1 to 40. By default 10.
+	Concurrency int `json:"concurrency,omitempty" minimum:"0" example:"10"`
+	// The number of runs at once: 1 to 10. By default 1.
+	Instances int `json:"instances,omitempty" minimum:"0" example:"1"`
+	// When the work on an item, and a run, are given up.
+	Timeout *ComponentTimeout `json:"timeout,omitempty"`
+	// When it runs: `rate(5 minutes)`, or a cron expression of five fields. Absent: on request, or with wake.
+	Schedule string `json:"schedule,omitempty" maxLength:"100" example:"rate(5 minutes)"`
+	// The IANA time zone of a cron expression. By default UTC.
+	TimeZone string `json:"timeZone,omitempty" maxLength:"100" example:"Europe/Copenhagen"`
+	// Whether it runs as soon as an item is ready.
+	Wake bool `json:"wake,omitempty"`
+	// What does the work.
+	Runnable ComponentRunnable `json:"runnable"`
+	// How often an item that failed is tried again. Absent: a person, or a change, must come first.
+	Retry *ComponentRetry `json:"retry,omitempty"`
+	// The number of findings that a report keeps: 1 to 1,000. By default 100.
+	MaxResults int `json:"maxResults,omitempty" minimum:"0" example:"100"`
+	// An item that is ready because of a longer chain of events is not worked on: 1 to 30. By default 20.
+	MaxDepth int `json:"maxDepth,omitempty" minimum:"0" example:"20"`
+	// Whether it starts paused.
+	Paused bool `json:"paused,omitempty"`
+}
+
+// ComponentCounts are how many items are in each class of a component's line.
+type ComponentCounts struct {
+	// Items that it can work on now.
+	Ready int64 `json:"ready" example:"12"`
+	// Items that it can work on later: it asked for that, or a retry waits.
+	Later int64 `json:"later" example:"0"`
+	// Items that it is working on.
+	Running int64 `json:"running" example:"10"`
+	// Items of which its newest event is a failure.
+	Failed int64 `json:"failed" example:"1"`
+	// Items of which its newest event is a success.
+	Done int64 `json:"done" example:"177"`
+}
+
+// ComponentFilling is how far a back-fill is, which decides again for all items whether they are ready.
+type ComponentFilling struct {
+	// The number of parts of the list of items that are done.
+	Parts int `json:"parts" example:"3"`
+	// The number of all parts.
+	Of int `json:"of" example:"16"`
+	// The number of items that were looked at.
+	Items int64 `json:"items" example:"18750"`
+	// The number of items whose rows are damaged.
+	Failed int64 `json:"failed,omitempty" example:"0"`
+	// When it began.
+	Since string `json:"since" format:"date-time" example:"2026-11-22T09:30:00Z"`
+}
+
+// Component is the current state of a component.
+type Component struct {
+	ComponentDefinition
+	// When the definition was made.
+	Created string `json:"created" format:"date-time" example:"2026-11-22T09:30:00Z"`
+	// When the definition, or whether it is paused, was changed last.
+	Changed string `json:"changed" format:"date-time" example:"2026-11-22T09:30:00Z"`
+	// Its items.
+	Counts ComponentCounts `json:"counts"`
+	// The time of the first event of the oldest item that is ready.
+	OldestReady string `json:"oldestReady,omitempty" format:"date-time" example:"2026-11-22T09:29:00Z"`
+	// Present while the counts are not yet those of the present definition.
+	Filling *ComponentFilling `json:"filling,omitempty"`
+}
+
+// ComponentApplied is what came of a request to apply a definition.
+type ComponentApplied struct {
+	// Whether it was a dry run.
+	DryRun bool `json:"dryRun"`
+	// The component. Absent for a dry run.
+	Component *Component `json:"component,omitempty"`
+	// For a dry run: items that the component could work on now.
+	Ready []string `json:"ready,omitempty" example:"[\"item:delivery-17\"]"`
+	// For a dry run: present if there are more items to look at.
+	Cursor string `json:"cursor,omitempty"`
+}
+
+// ComponentAction is a request to act on a component.
+type ComponentAction struct {
+	// pause: it begins no more runs. resume: the pause ends. interrupt: its runs end now; what their workers still do is
+	// not recorded. delete: it is removed with its line; the events that it recorded stay.
+	Action string `json:"action" enum:"pause,resume,interrupt,delete" example:"pause"`
+	// The reason. It is kept in the events.
+	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"The scanner is being repaired."`
+}
+
+// ComponentOutcome is what an action on a component did.
+type ComponentOutcome struct {
+	// The action.
+	Action string `json:"action" example:"pause"`
+	// What was done, in a sentence.
+	Summary string `json:"summary" example:"count-words is paused: its items wait"`
+	// The component after it. Absent if it was deleted.
+	Component *Component `json:"component,omitempty"`
+}
+
+// LineItem is an item in the line of a component.
+type LineItem struct {
+	// The id of the item.
+	Item string `json:"item" example:"item:delivery-17"`
+	// Where it is in the line.
+	Class string `json:"class" enum:"ready,later,running,failed" example:"ready"`
+	// Of a ready item: 9 is first.
+	Priority int `json:"priority,omitempty" example:"5"`
+	// Of a ready item: the time of its first event. The oldest are first.
+	First string `json:"first,omitempty" format:"date-time" example:"2026-11-22T09:29:00Z"`
+	// Of a later item: when it is ready.
+	From string `json:"from,omitempty" format:"date-time" example:"2026-11-22T09:35:00Z"`
+	// Of a running item: when the lease on it ends.
+	Until string `json:"until,omitempty" format:"date-time" example:"2026-11-22T09:32:00Z"`
+}
+
+// ComponentExplanation says why a component works on an item, or does not.
+type ComponentExplanation struct {
+	// The component.
+	Component string `json:"component" example:"count-words"`
+	// The id of the item.
+	Item string `json:"item" example:"item:delivery-17"`
+	// Whether all conditions hold.
+	Ready bool `json:"ready"`
+	// Where the item is in the line. Absent: nowhere.
+	Class string `json:"class,omitempty" enum:"ready,later,running,failed,done" example:"failed"`
+	// The first condition that does not hold: the name of a field of the definition, or stopped.
+	Condition string `json:"condition,omitempty" example:"pastSuccess"`
+	// Why, in a sentence.
+	Reason string `json:"reason" example:"there is no event Received that counts; it must be there with the outcome success"`
+	// When the component can work on it, if it must wait.
+	NotBefore string `json:"notBefore,omitempty" format:"date-time" example:"2026-11-22T09:35:00Z"`
+	// Why it waits, in the words of the component.
+	Waits string `json:"waits,omitempty" example:"two files have not arrived"`
+	// The id of the run that works on the item now.
+	Run string `json:"run,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ8"`
+	// When the lease of that run ends.
+	Until string `json:"until,omitempty" format:"date-time" example:"2026-11-22T09:32:00Z"`
+	// Whether the component is paused.
+	Paused bool `json:"paused,omitempty"`
+	// Whether the item is not yet in the line by the present definition: the back-fill is at work.
+	Filling bool `json:"filling,omitempty"`
+}
+
+// ComponentGraph is the assembly line, as the definitions of all components make it.
+type ComponentGraph struct {
+	// In the language of Graphviz.
+	DOT string `json:"dot" example:"digraph components {}"`
+	// A flowchart of Mermaid.
+	Mermaid string `json:"mermaid" example:"flowchart LR"`
+}
+
+// Components lists the components by name.
+func (c *Client) Components(ctx context.Context) ([]Component, error) {
+	return list[Component](ctx, c, "/v1/components", Filter{})
+}
+
+// Component returns one component.
+func (c *Client) Component(ctx context.Context, name string) (Component, error) {
+	return get[Component](ctx, c, componentPath(name))
+}
+
+// ApplyComponent creates or replaces a component's definition.
+func (c *Client) ApplyComponent(ctx context.Context, d ComponentDefinition, reason, key string) (Component, error) {
+	var out ComponentApplied
+	err := c.Call(ctx, http.MethodPut, componentPath(d.Name)+query("reason", reason), d, &out, "Idempotency-Key", key)
+	if err != nil || out.Component == nil {
+		return Component{}, err
+	}
+	return *out.Component, nil
+}
+
+// TryComponent returns a page of the items that a component with this definition could work on now. It
+// changes nothing.
+func (c *Client) TryComponent(ctx context.Context, d ComponentDefinition, cursor string) (out ComponentApplied,
+	err error) {
+	path := componentPath(d.Name) + query("dryRun", "true", "cursor", cursor)
+	err = c.Call(ctx, http.MethodPut, path, d, &out)
+	return out, err
+}
+
+// ActOnComponent acts on a component. A repeated request with the same key does nothing more.
+func (c *Client) ActOnComponent(ctx context.Context, name string, in ComponentAction, key string) (ComponentOutcome,
+	error) {
+	var out ComponentOutcome
+	err := c.Call(ctx, http.MethodPost, componentPath(name)+"/actions", in, &out, "Idempotency-Key", key)
+	return out, err
+}
+
+// ComponentEvents lists the changes of a component by persons, oldest first.
+func (c *Client) ComponentEvents(ctx context.Context, name string) ([]Event, error) {
+	return list[Event](ctx, c, componentPath(name)+"/events", Filter{})
+}
+
+// Line lists the items of a class in a component's line, the first to be worked on first.
+func (c *Client) Line(ctx context.Context, name, class string, limit int) ([]LineItem, error) {
+	return pages[LineItem](ctx, c, componentPath(name)+"/line", limit, "class", class)
+}
+
+// ExplainComponent says why a component works on an item, or does not.
+func (c *Client) ExplainComponent(ctx context.Context, name, item string) (ComponentExplanation, error) {
+	return get[ComponentExplanation](ctx, c, componentPath(name)+"/explain"+query("item", item))
+}
+
+// ComponentGraph returns the assembly line of all components.
+func (c *Client) ComponentGraph(ctx context.Context) (ComponentGraph, error) {
+	return get[ComponentGraph](ctx, c, "/v1/component-graph")
+}
+
+// pages reads the pages of a list with these names and values in its query, up to a limit.
+func pages[T any](ctx context.Context, c *Client, path string, limit int, pairs ...string) ([]T, error) {
+	all := []T{}
+	for cursor := ""; ; {
+		page, err := get[List[T]](ctx, c, path+query(append([]string{"cursor", cursor}, pairs...)...))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Items...)
+		if limit > 0 && len(all) >= limit {
+			return all[:limit], nil
+		}
+		if page.Cursor == "" {
+			return all, nil
+		}
+		cursor = page.Cursor
+	}
+}
+
+func componentPath(name string) string { return "/v1/components/" + url.PathEscape(name) }
