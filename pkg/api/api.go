@@ -98,7 +98,7 @@ func (a *API) Handler() http.Handler {
 	a.replays(h)
 	a.premises(h)
 	a.components(h)
-	a.items(h)
+	a.componentItems(h)
 	if err := complete(h); err != nil {
 		panic(err) // a route has no description: every test of a handler fails
 	}

@@ -36,6 +36,12 @@ func (n *none) StoppedByHand(context.Context, string, string) (string, bool, err
 }
 func (n *none) Problem(context.Context, string, string) (string, error) { return "", nil }
 
+// idle are executions that do nothing.
+type idle struct{}
+
+func (idle) Start(context.Context, string, component.RunInput) error { return nil }
+func (idle) Stop(context.Context, string, string) error              { return nil }
+
 // serve serves the API on an empty table, whose calls go through do.
 func serve(t *testing.T, do func(op string, call func() error) error) (*v1.Client, *queue.Queue) {
 	n := 0
@@ -51,9 +57,11 @@ func serve(t *testing.T, do func(op string, call func() error) error) (*v1.Clien
 	ids := identity.Resolver{Inventory: objects, Collections: profiles, NAAN: "99999", Shoulder: "fk4"}
 	events := &eventlog.Log{Table: tb, Now: q.Now, NewID: q.NewID}
 	consumers := &consumer.Store{Table: tb, Now: q.Now, NewID: q.NewID, Handlers: []string{"search"}, Log: events}
+	components := &component.Store{Table: tb, Now: q.Now, NewID: q.NewID, Functions: []string{"count-words"}}
+	runner := &component.Runner{Store: components, Executions: idle{}, Metric: q.Metric, Log: log}
 	srv := httptest.NewServer((&api.API{Queue: q, Inventory: objects, Collections: profiles, Identity: ids,
-		EventLog: events, Epochs: events, Consumers: consumers, Log: log,
-		Components: &component.Store{Table: tb, Now: q.Now, NewID: q.NewID}}).Handler())
+		EventLog: events, Epochs: events, Consumers: consumers, Components: components, Runs: runner,
+		Log: log}).Handler())
 	t.Cleanup(srv.Close)
 	return &v1.Client{URL: srv.URL, HTTP: srv.Client()}, q
 }

@@ -64,8 +64,8 @@ func (a *API) startRun(ctx context.Context, in *RunRequest) (v1.ComponentRun, er
 
 func wireRun(r component.Run) v1.ComponentRun {
 	n := r.Counts
-	out := v1.ComponentRun{ID: r.ID, Component: r.Component, Definition: r.Definition, State: string(r.State), Why: r.Why,
-		Actor: r.Actor, Reason: r.Reason, Started: timestamp(r.Started), Ended: timestamp(r.Ended),
+	out := v1.ComponentRun{ID: r.ID, Component: r.Component, Definition: r.Definition, State: string(r.State),
+		Why: r.Why, Actor: r.Actor, Reason: r.Reason, Started: timestamp(r.Started), Ended: timestamp(r.Ended),
 		Until: timestamp(r.Until), MaxItems: r.MaxItems, Broken: r.Broken, Items: []v1.RunItem{},
 		Counts: v1.RunCounts{Done: n.Done, Failed: n.Failed, NotYet: n.NotYet, Again: n.Again, Passed: n.Passed,
 			Broken: n.Broken}}

@@ -241,12 +241,6 @@ func (a *API) listPartitions(ctx context.Context, _ *struct{}) (v1.List[v1.LogPa
 
 // wireLogEvent is the wire form of an event.
 func wireLogEvent(e envelope.Event) v1.LogEvent {
-	refs := func(all []envelope.Ref) (out []v1.EventRef) {
-		for _, r := range all {
-			out = append(out, v1.EventRef(r))
-		}
-		return out
-	}
 	c := v1.EventContext{Actor: e.Context.Actor, Component: e.Context.Component, Version: e.Context.Version,
 		Request: e.Context.Request, Transaction: v1.EventTransaction(e.Context.Transaction)}
 	for _, m := range e.Context.Modules {
@@ -257,4 +251,11 @@ func wireLogEvent(e envelope.Event) v1.LogEvent {
 		Outcome: e.Outcome, Objects: refs(e.Objects), Parents: refs(e.Parents), Identifiers: e.Identifiers,
 		Properties: e.Properties, Context: c, Cause: v1.EventCause(e.Cause), Detail: e.Detail, Before: e.Before,
 		After: e.After, Schema: e.Schema, Partition: e.Partition, Seq: e.Seq}
+}
+
+func refs(all []envelope.Ref) (out []v1.EventRef) {
+	for _, r := range all {
+		out = append(out, v1.EventRef(r))
+	}
+	return out
 }

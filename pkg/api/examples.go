@@ -214,3 +214,34 @@ var premisExample = v1.PREMISImport{Item: "item:delivery-17", Zone: "Europe/Cope
 var premisImported = v1.PREMISImported{Item: "item:delivery-17", Present: []v1.PREMISEvent{},
 	Refused: []v1.PREMISRefusal{}, Imported: []v1.PREMISEvent{{IdentifierType: "UUID",
 		Identifier: "6a1b8f0e-5b0c-4c59-8f0b-5a3f2d1c0001", Event: "Data_Received"}}}
+// itemID is the id of an item made by hand.
+const itemID = "item:delivery-17"
+
+// unnamedComponent is a definition as it is sent: the path has the name.
+var unnamedComponent = v1.ComponentDefinition{Description: "Counts the words of each delivery.",
+	Event: "Words_counted", PastSuccess: []string{"Received"}, Future: []string{"Words_counted"},
+	Types: []string{"delivery"}, Wake: true, Runnable: v1.ComponentRunnable{Function: "count-words"}}
+
+var componentExample = func() v1.Component {
+	d := unnamedComponent
+	d.Name, d.Version, d.MaxItems, d.Concurrency, d.Instances, d.MaxResults, d.MaxDepth = "count-words", 1, 1000, 10, 1,
+		100, 20
+	d.Timeout = &v1.ComponentTimeout{ItemSeconds: 60, RunSeconds: 3600}
+	return v1.Component{ComponentDefinition: d, Created: "2026-11-22T09:30:00Z", Changed: "2026-11-22T09:30:00Z",
+		Counts: v1.ComponentCounts{Ready: 12, Failed: 1, Done: 177}, OldestReady: "2026-11-22T09:29:00Z"}
+}()
+
+var runExample = v1.ComponentRun{ID: operationID, Component: "count-words", Definition: 1, State: v1.RunEnded,
+	Actor: operator, Reason: "The metadata is corrected.", Started: timeExample, Ended: timeExample, Until: timeExample,
+	MaxItems: 1000, Counts: v1.RunCounts{Done: 1}, Items: []v1.RunItem{{Item: itemID, State: "success",
+		Event: "01M7ZBMEYHBB62YP6RY21T1GQ9.0", Started: timeExample, Ended: timeExample}}}
+
+var componentItemExample = v1.Item{ID: itemID, Types: []string{"delivery"}, Identifiers: []string{itemID}, Priority: 9,
+	First: "2026-11-22T09:29:00Z", Number: 3, Events: []v1.ItemMark{{Name: "Received", Outcome: "success",
+		Time: timeExample, Event: "01M7ZBMEYHBB62YP6RY21T1GQ9.0", Number: 2}},
+	Lines: []v1.ItemLine{{Component: "count-words", Class: "ready"}}}
+
+var itemEventExample = v1.LogEvent{ID: "01M7ZBMEYHBB62YP6RY21T1GQ9.0",
+	Subject: v1.EventRef{Type: "ComponentItem", ID: itemID}, Version: 3, Type: "component.ran", Action: "modify",
+	Time: timeExample, Outcome: "success", Context: v1.EventContext{Component: "count-words",
+		Transaction: v1.EventTransaction{ID: "01M7ZBMEYHBB62YP6RY21T1GQ9", Count: 1}}, Schema: 1}

@@ -49,11 +49,11 @@ type ItemAction struct {
 	Body v1.ItemAction
 }
 
-func (a *API) items(h huma.API) {
+func (a *API) componentItems(h huma.API) {
 	get(a, h, "/v1/items", "findItems", "List items", a.findItems)
 	get(a, h, "/v1/item", "getItem", "Get an item", func(ctx context.Context, in *ItemInput) (v1.Item, error) {
 		st, err := a.Components.Show(ctx, in.ID)
-		return wireItem(st), err
+		return wireComponentItem(st), err
 	})
 	get(a, h, "/v1/item/history", "listItemHistory", "List what happened to an item", a.itemHistory)
 	register(a, h, huma.Operation{Method: http.MethodPost, Path: "/v1/items", OperationID: "createItem",
@@ -66,7 +66,7 @@ func (a *API) findItems(ctx context.Context, in *ItemsInput) (out v1.List[v1.Ite
 	page, next, err := a.Components.Items(ctx, in.Kind, in.Type, in.Cursor)
 	out.Items, out.Cursor = []v1.Item{}, next
 	for _, st := range page {
-		out.Items = append(out.Items, wireItem(st))
+		out.Items = append(out.Items, wireComponentItem(st))
 	}
 	return out, err
 }
@@ -110,11 +110,11 @@ func (a *API) itemOutcome(ctx context.Context, action string, done component.Act
 		return out, err
 	}
 	if done.Item.Forgotten {
-		out.Item = wireItem(component.State{Item: *done.Item})
+		out.Item = wireComponentItem(component.State{Item: *done.Item})
 		return out, nil
 	}
 	st, err := a.Components.Show(ctx, done.Item.ID)
-	out.Item = wireItem(st)
+	out.Item = wireComponentItem(st)
 	return out, err
 }
 
@@ -171,8 +171,8 @@ func free(in v1.ItemShape) component.Free {
 	return f
 }
 
-// wireItem is the wire form of an item.
-func wireItem(st component.State) v1.Item {
+// wireComponentItem is the wire form of an item.
+func wireComponentItem(st component.State) v1.Item {
 	it := st.Item
 	_, stopped := it.Marks[component.Stopped]
 	out := v1.Item{ID: it.ID, Types: append([]string{}, it.Types...), Parents: refs(it.Parents),

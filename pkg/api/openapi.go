@@ -36,6 +36,8 @@ var tags = []*huma.Tag{
 	{Name: "Events", Description: "What has happened, as the log of events has it."},
 	{Name: "Consumers", Description: "What reacts to events."},
 	{Name: "Components", Description: "Robots, and the items that they work on."},
+	{Name: "Components", Description: "What works on items, by the events that have happened to them."},
+	{Name: "Items", Description: "What components work on: objects, versions, batches, and items made by hand."},
 	{Name: "Operation", Description: "For the operators of the archive."},
 }
 
@@ -103,6 +105,25 @@ var parameters = map[string]parameter{
 	"putCollection name":        {"The name of the collection.", "maps"},
 	"listCollectionEvents name": {"The name of the collection.", "maps"},
 	"actOnCollection name":      {"The name of the collection.", "maps"},
+
+	"getComponent name":        {"The name of the component.", "count-words"},
+	"putComponent name":        {"The name of the component.", "count-words"},
+	"actOnComponent name":      {"The name of the component.", "count-words"},
+	"listComponentEvents name": {"The name of the component.", "count-words"},
+	"listLine name":            {"The name of the component.", "count-words"},
+	"explainComponent name":    {"The name of the component.", "count-words"},
+	"listRuns name":            {"The name of the component.", "count-words"},
+	"getRun name":              {"The name of the component.", "count-words"},
+	"startRun name":            {"The name of the component.", "count-words"},
+	"run":                      {"The id of the run.", operationID},
+	"class":                    {"Which items: ready, later, running or failed.", "ready"},
+	"item":                     {"The id of the item.", itemID},
+	"dryRun":                   {"Whether only to list the items that would be ready now.", ""},
+	"kind":                     {"Only items of this kind.", "item"},
+	"type":                     {"Only items of this type.", "delivery"},
+	"getItem id":               {"The id of the item.", itemID},
+	"listItemHistory id":       {"The id of the item.", itemID},
+	"actOnItem id":             {"The id of the item.", itemID},
 
 	"reindex ark":    {"Only the object with this ARK.", arkExample},
 	"reindex cursor": {"The cursor of the previous response, or the key prefix at which to begin.", "a0"},
@@ -180,6 +201,7 @@ func complete(h huma.API) error {
 		detail.OneOf = append(detail.OneOf, schema.Schema(t, true, ""))
 	}
 	anything(schema.Schema(reflect.TypeFor[v1.LogEvent](), false, "LogEvent"), "detail", "before", "after")
+	anything(schema.Schema(reflect.TypeFor[v1.ItemEvent](), false, "ItemEvent"), "detail", "before", "after")
 	anything(schema.Schema(reflect.TypeFor[v1.HistoryEvent](), false, "HistoryEvent"), "detail", "before", "after")
 	return describe(schema)
 }

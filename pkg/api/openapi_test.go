@@ -161,7 +161,12 @@ func TestExamplesAreAccepted(t *testing.T) {
 		}
 		method, path, _ := strings.Cut(name, " ")
 		path = strings.NewReplacer("{id}", "none", "{name}", "maps").Replace(path)
-		if resp, text := ask(t, method, c.URL+path, string(data)); resp.StatusCode >= 400 && resp.StatusCode != 404 {
+		if strings.HasPrefix(path, "/v1/item/") {
+			path += "?id=item:none"
+		}
+		resp, text := ask(t, method, c.URL+path, string(data))
+		noItem := resp.StatusCode == 409 && strings.HasSuffix(path, "/runs") // nothing is ready
+		if resp.StatusCode >= 400 && resp.StatusCode != 404 && !noItem {
 			t.Errorf("%s: the example gets %d %s", name, resp.StatusCode, text)
 		}
 	})

@@ -247,6 +247,72 @@ var operations = map[string]about{
 		description: "Each event of the document becomes an event of the item, the oldest first. An event that the " +
 			"item has already, by its identifier, is not recorded again: the same request can be repeated. The whole " +
 			"document is checked first; if an event is refused, nothing is imported, unless `skipRefused`."},
+	"listComponents": {tag: "Components", answer: v1.List[v1.Component]{Items: []v1.Component{componentExample}},
+		description: "All components, by name, with how many items each can work on."},
+	"getComponent": {tag: "Components", refusals: []problemType{notFound}, answer: componentExample,
+		description: "The definition of the component, and how many items are in each class of its line."},
+	"putComponent": {tag: "Components", refusals: []problemType{notFound, conflict, changed},
+		request: unnamedComponent, answer: v1.ComponentApplied{Component: &componentExample},
+		description: "Replaces the whole definition. The same definition again changes nothing. `paused` holds for a " +
+			"new component only. After a change it is decided again for all items whether they are ready, which " +
+			"`filling` shows. With `dryRun`, the response lists items that would be ready now, and nothing is " +
+			"changed; it looks at some hundreds of items: if it has a `cursor`, repeat the request with it."},
+	"actOnComponent": {tag: "Components", refusals: []problemType{notFound, conflict, changed},
+		request: v1.ComponentAction{Action: "pause", Reason: "The scanner is being repaired."},
+		answer: v1.ComponentOutcome{Action: "pause", Summary: "count-words is paused: it begins no more runs; its " +
+			"items wait", Component: &componentExample},
+		description: "An action needs a reason, which is kept in the events. If the component is already as the " +
+			"action wants it, nothing is changed."},
+	"listComponentEvents": {tag: "Components", refusals: []problemType{notFound},
+		answer: events("component.paused", "Component", `{"reason": "The scanner is being repaired."}`),
+		description: "The changes of the component by persons, oldest first. What it did to an item is in the " +
+			"history of the item."},
+	"listLine": {tag: "Components", refusals: []problemType{notFound},
+		answer: v1.List[v1.LineItem]{Items: []v1.LineItem{{Item: itemID, Class: "ready", Priority: 5,
+			First: "2026-11-22T09:29:00Z"}}},
+		description: "The items of a class, the first to be worked on first, 100 to a page. Items that are done are " +
+			"not listed."},
+	"explainComponent": {tag: "Components", refusals: []problemType{notFound},
+		answer: v1.ComponentExplanation{Component: "count-words", Item: itemID, Condition: "pastSuccess",
+			Reason: "there is no event Received that counts; it must be there with the outcome success"},
+		description: "The first condition that does not hold, by the events that there are now."},
+	"getComponentGraph": {tag: "Components", answer: v1.ComponentGraph{DOT: "digraph components {…}",
+		Mermaid: "flowchart LR …"},
+		description: "Each component with the events that it waits for, and the components that record them."},
+	"listRuns": {tag: "Components", refusals: []problemType{notFound},
+		answer:      v1.List[v1.ComponentRun]{Items: []v1.ComponentRun{runExample}},
+		description: "Newest first, without their items. Runs are kept for a year."},
+	"getRun": {tag: "Components", refusals: []problemType{notFound}, answer: runExample,
+		description: "How far the run is, and a page of its items, the newest first."},
+	"startRun": {tag: "Components", refusals: []problemType{notFound, conflict, changed},
+		request: v1.ComponentRunRequest{Reason: "The metadata is corrected."}, answer: runExample,
+		description: "The run works on the items that are ready, up to `maxItems`. If the component is running, it " +
+			"runs once more afterwards, and the response is the run that is going on."},
+
+	"findItems": {tag: "Items", answer: v1.List[v1.Item]{Items: []v1.Item{componentItemExample}},
+		description: "All items, in no order that has a meaning. The filter is applied before the paging: a page may " +
+			"be empty and not be the last. An item that was just made may not be there yet."},
+	"getItem": {tag: "Items", refusals: []problemType{notFound}, answer: componentItemExample,
+		description: "The item with its events that count, and where it is in the lines of the components."},
+	"createItem": {tag: "Items", refusals: []problemType{conflict, changed},
+		request: v1.ItemRequest{ID: itemID, ItemShape: v1.ItemShape{Types: []string{"delivery"}},
+			Reason: "It arrived today."},
+		answer: v1.ItemOutcome{Action: "create", Changed: true, Summary: "the item " + itemID + " is created",
+			Item: componentItemExample},
+		description: "A free item is for what is not ingested yet, such as a delivery. One that is there already " +
+			"with the same types, parents and identifiers stays as it is; with others it is a conflict."},
+	"actOnItem": {tag: "Items", refusals: []problemType{notFound, conflict, changed},
+		request: v1.ItemAction{Action: "prioritize", Reason: "It is needed for the exhibition.", Priority: 9},
+		answer: v1.ItemOutcome{Action: "prioritize", Changed: true,
+			Summary: itemID + " has the priority 9 of 1 to 9", Item: componentItemExample},
+		description: "Each action has its own fields; others are refused. An action needs a reason, which is kept in " +
+			"the events. It is a conflict while a component that it concerns works on the item. If the item is " +
+			"already as the action wants it, nothing is changed. With an `Idempotency-Key` the action is done once."},
+	"listItemHistory": {tag: "Items", refusals: []problemType{notFound},
+		answer: v1.List[v1.ItemEvent]{Items: []v1.ItemEvent{{LogEvent: itemEventExample, Name: "Words_counted",
+			Own: true}}},
+		description: "What happened to the item and to what it follows, oldest first, 50 to a page. Events that were " +
+			"revoked stay, and are marked."},
 
 	"getQueue": {tag: "Operation", answer: queueExample,
 		description: "The numbers of waiting and running jobs, and the free work space."},

@@ -235,8 +235,8 @@ type By struct {
 	Request string
 }
 
-// priorityOf is the priority of an item, 1 to 9.
-func priorityOf(it *Item) int { return cmp.Or(it.Priority, defaultPriority) }
+// Rank is the priority of the item, 1 to 9.
+func (it *Item) Rank() int { return cmp.Or(it.Priority, defaultPriority) }
 
 const defaultPriority = 5
 

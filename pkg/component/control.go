@@ -375,7 +375,7 @@ func (s *Store) Prioritize(ctx context.Context, id string, priority int, by By) 
 			return "", err
 		}
 		summary := fmt.Sprintf("%s has the priority %d of 1 to %d", c.item().ID, priority, MaxPriority)
-		if priorityOf(c.item()) == priority {
+		if c.item().Rank() == priority {
 			return summary, nil
 		}
 		return summary, c.append("item.prioritize", "", byHand, by, Prioritized{Priority: priority, Reason: by.Reason})
@@ -398,7 +398,7 @@ func (s *Store) Release(ctx context.Context, id, component string, by By) (Acted
 			return fmt.Sprintf("component %s has no lease on %s; nothing is changed", component, it.ID), err
 		}
 		return fmt.Sprintf("the lease of component %s on %s is released; what its worker does is not recorded",
-			component, it.ID), c.append("item.release", "", byHand, by,
+				component, it.ID), c.append("item.release", "", byHand, by,
 				Released{Component: component, Reason: by.Reason})
 	}, "release", component)
 }

@@ -77,11 +77,6 @@ type (
 		Imported *Imported `json:"imported,omitempty"`
 	}
 
-	// Forgotten is the detail of item.forget.
-	Forgotten struct {
-		Reason string `json:"reason,omitempty"`
-	}
-
 	// Prioritized is the detail of item.prioritize.
 	Prioritized struct {
 		Priority int    `json:"priority"`

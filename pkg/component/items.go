@@ -203,7 +203,7 @@ func (s *Store) Forget(ctx context.Context, id string, by By) (Acted, error) {
 			return "", err
 		}
 		return it.ID + " is forgotten; its history stays", c.append("item.forget", "", byHand, by,
-			Forgotten{Reason: by.Reason})
+			Forgot{Reason: by.Reason})
 	}, "forget")
 }
 

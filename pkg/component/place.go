@@ -29,7 +29,7 @@ func (c *compiled) place(it *Item) string {
 	v := c.judge(it)
 	switch {
 	case v.Ready && v.NotBefore == 0:
-		return fmt.Sprintf("%s#%d#%013d#%s", Ready, 9-priorityOf(it), it.First, it.ID)
+		return fmt.Sprintf("%s#%d#%013d#%s", Ready, 9-it.Rank(), it.First, it.ID)
 	case v.Ready:
 		return fmt.Sprintf("%s#%013d#%s", Later, v.NotBefore, it.ID)
 	}

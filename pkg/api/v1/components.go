@@ -161,8 +161,8 @@ type ComponentApplied struct {
 
 // ComponentAction is a request to act on a component.
 type ComponentAction struct {
-	// pause: it begins no more runs. resume: the pause ends. interrupt: its runs end now; what their workers still do is
-	// not recorded. delete: it is removed with its line; the events that it recorded stay.
+	// pause: it begins no more runs. resume: the pause ends. interrupt: its runs end now; what their workers still do
+	// is not recorded. delete: it is removed with its line; the events that it recorded stay.
 	Action string `json:"action" enum:"pause,resume,interrupt,delete" example:"pause"`
 	// The reason. It is kept in the events.
 	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"The scanner is being repaired."`
@@ -207,7 +207,7 @@ type ComponentExplanation struct {
 	// The first condition that does not hold: the name of a field of the definition, or stopped.
 	Condition string `json:"condition,omitempty" example:"pastSuccess"`
 	// Why, in a sentence.
-	Reason string `json:"reason" example:"there is no event Received that counts; it must be there with the outcome success"`
+	Reason string `json:"reason" example:"there is no event Received that counts"`
 	// When the component can work on it, if it must wait.
 	NotBefore string `json:"notBefore,omitempty" format:"date-time" example:"2026-11-22T09:35:00Z"`
 	// Why it waits, in the words of the component.
