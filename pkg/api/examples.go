@@ -214,6 +214,7 @@ var premisExample = v1.PREMISImport{Item: "item:delivery-17", Zone: "Europe/Cope
 var premisImported = v1.PREMISImported{Item: "item:delivery-17", Present: []v1.PREMISEvent{},
 	Refused: []v1.PREMISRefusal{}, Imported: []v1.PREMISEvent{{IdentifierType: "UUID",
 		Identifier: "6a1b8f0e-5b0c-4c59-8f0b-5a3f2d1c0001", Event: "Data_Received"}}}
+
 // itemID is the id of an item made by hand.
 const itemID = "item:delivery-17"
 
