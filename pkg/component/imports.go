@@ -258,30 +258,6 @@ func (w *importWork) learn(ctx context.Context, it *Item) error {
 	return err
 }
 
-// events reads the events of a subject after one version, up to another.
-func (s *Store) events(ctx context.Context, of event.Subject, after, upTo int64, f func(*event.Row) error) error {
-	if after >= upTo {
-		return nil
-	}
-	q := table.Query{PK: of.Key().PK, From: event.Key(of, after+1).SK, To: event.Key(of, upTo).SK}
-	for {
-		var page []event.Row
-		next, err := s.Table.Page(ctx, q, &page)
-		if err != nil {
-			return err
-		}
-		for i := range page {
-			if err := f(&page[i]); err != nil {
-				return err
-			}
-		}
-		if next == "" {
-			return nil
-		}
-		q.Cursor = next
-	}
-}
-
 // own adds an own event of the item to what is known.
 func (w *importWork) own(row *event.Row) error {
 	var d struct {

@@ -151,8 +151,21 @@ func (s *Store) follow(ctx context.Context, row *itemRow) error {
 		return nil
 	}
 	row.it.Types = []string{subject.Type.String()}
-	q := table.Query{PK: subject.Key().PK, From: event.Key(subject, row.it.Applied+1).SK,
-		To: event.Key(subject, maxVersion).SK}
+	return s.events(ctx, subject, row.it.Applied, maxVersion, func(r *event.Row) error {
+		e, err := r.Envelope()
+		if err != nil {
+			return err
+		}
+		return row.it.apply(e)
+	})
+}
+
+// events reads the events of a subject after one version, up to another.
+func (s *Store) events(ctx context.Context, of event.Subject, after, upTo int64, f func(*event.Row) error) error {
+	if after >= upTo {
+		return nil
+	}
+	q := table.Query{PK: of.Key().PK, From: event.Key(of, after+1).SK, To: event.Key(of, upTo).SK}
 	for {
 		var page []event.Row
 		next, err := s.Table.Page(ctx, q, &page)
@@ -160,11 +173,7 @@ func (s *Store) follow(ctx context.Context, row *itemRow) error {
 			return err
 		}
 		for i := range page {
-			e, err := page[i].Envelope()
-			if err != nil {
-				return err
-			}
-			if err := row.it.apply(e); err != nil {
+			if err := f(&page[i]); err != nil {
 				return err
 			}
 		}
