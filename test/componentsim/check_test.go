@@ -31,8 +31,8 @@ type checker struct {
 	claims   map[string]claimed
 	working  map[*work]bool // what workers have begun and not ended
 	slots    map[string]slot
-	runs     map[string]string // their states
-	closed   map[string]bool   // lanes
+	runs     map[string]string             // their states
+	lanes    map[string]map[string]laneRow // of runs
 
 	deep bool   // a chain of causes has come to its end
 	ran  []fact // of the present transaction
@@ -81,7 +81,7 @@ func newChecker(w *world) *checker {
 	return &checker{w: w, subjects: map[string][]fact{}, ids: map[string]bool{}, items: map[string]*item{},
 		lines: map[string]*line{}, registry: map[string]registered{},
 		epochs: map[int64][]component.Definition{}, claims: map[string]claimed{}, working: map[*work]bool{},
-		slots: map[string]slot{}, runs: map[string]string{}, closed: map[string]bool{}}
+		slots: map[string]slot{}, runs: map[string]string{}, lanes: map[string]map[string]laneRow{}}
 }
 
 func (c *checker) fail(format string, args ...any) {
@@ -120,6 +120,7 @@ func (c *checker) commit(changes []tabletest.Change) {
 			c.slotRow(ch, sk)
 		case strings.HasPrefix(pk, "RUN#"):
 			c.runRow(ch, strings.TrimPrefix(pk, "RUN#"), sk)
+			defer c.closed(strings.TrimPrefix(pk, "RUN#"))
 		case strings.HasPrefix(pk, "LINE#"):
 			if id := c.lineRow(ch, strings.TrimPrefix(pk, "LINE#"), sk); id != "" {
 				touched[id] = c.item(id)
@@ -296,7 +297,7 @@ func (c *checker) checkMarks(it *item, h history) {
 		case f == nil && m.ID != "":
 			c.fail("%s: event %s (%s) counts, and was revoked", it.id, name, m.ID)
 		case f != nil && (m.ID != f.ID || m.Version != f.Version || m.Outcome != f.Outcome || m.At != f.Time ||
-			m.Failures != h.failures(name) || m.Based != f.detail.BasedOn && f.own):
+			m.Failures != h.failures(name) || m.Based != f.detail.BasedOn):
 			c.fail("%s: its newest event %s is %s (%d, %s, failures %d); its row says %+v", it.id, name, f.ID,
 				f.Version, f.Outcome, h.failures(name), m)
 		}

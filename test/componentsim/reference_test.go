@@ -41,11 +41,18 @@ func factOf(row event.Row) (f fact, err error) {
 	switch {
 	case !f.own:
 		f.name = f.Type
-		f.detail.BasedOn.Subject = f.Version
 	case f.Type == "component.ran" || f.Type == "item.event":
 		f.name = f.detail.Event
 	}
 	return f, err
+}
+
+// maker is who made a change: of a subject, the component that asked for it.
+func (f fact) maker() string {
+	if n := len(f.Cause.Components); n > 0 && !f.own {
+		return f.Cause.Components[n-1]
+	}
+	return f.Context.Component
 }
 
 // content reports whether the event changed the content of the item.
@@ -123,7 +130,7 @@ func (h history) since(name string, based component.Based) (changes []fact) {
 			after = based.Item
 		}
 		for _, f := range slices.Backward(h.facts) {
-			if f.own == own && f.content() && f.Version > after && f.Context.Component != name {
+			if f.own == own && f.content() && f.Version > after && f.maker() != name {
 				changes = append(changes, f)
 				break
 			}

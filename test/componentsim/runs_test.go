@@ -133,6 +133,9 @@ func (a *actor) workOn(ctx context.Context, l lanes) {
 	defer func() { a.labours = "" }()
 	err := a.runner.WorkLane(ctx, l.run, l.lane)
 	a.w.Log("  (%s worked on %v: %v)", a.Name, l, err)
+	if err == nil {
+		a.w.check.kept(a.begun)
+	}
 	for a.inside.Load() > 0 { // a function that did not return in time
 		_ = a.Sleep(time.Second)
 	}
@@ -169,7 +172,9 @@ type slot struct {
 
 // laneRow is the row of a run's lane, as it is stored.
 type laneRow struct {
-	Closed bool `dynamo:"is_closed"`
+	Closed bool  `dynamo:"is_closed"`
+	Done   int64 `dynamo:"done_n"`
+	Failed int64 `dynamo:"failed_n"`
 }
 
 // slotRow checks a change of a slot: it goes from a run that has ended to nobody, and from nobody to
@@ -187,7 +192,7 @@ func (c *checker) slotRow(ch tabletest.Change, sk string) {
 	c.slots[sk] = is
 }
 
-// runRow reads a row of a run.
+// runRow checks a change of a row of a run: nothing changes in a lane that is closed.
 func (c *checker) runRow(ch tabletest.Change, run, sk string) {
 	switch {
 	case sk == "RUN":
@@ -196,7 +201,23 @@ func (c *checker) runRow(ch tabletest.Change, run, sk string) {
 			c.w.Met("run " + c.runs[run])
 		}
 	case strings.HasPrefix(sk, "LANE#"):
-		c.closed[run+" "+sk] = adversary.Read[laneRow](ch.After).Closed
+		if c.lanes[run] == nil {
+			c.lanes[run] = map[string]laneRow{}
+		}
+		was, is := c.lanes[run][sk], adversary.Read[laneRow](ch.After)
+		if was.Closed && (!is.Closed || was != is) {
+			c.fail("%s of run %s was closed, and went from %+v to %+v", sk, run, was, is)
+		}
+		c.lanes[run][sk] = is
+	}
+}
+
+// closed fails if a run has ended, and one of its lanes is open.
+func (c *checker) closed(run string) {
+	for sk, l := range c.lanes[run] {
+		if c.runs[run] != "running" && !l.Closed {
+			c.fail("run %s is %s, and %s is open", run, c.runs[run], sk)
+		}
 	}
 }
 

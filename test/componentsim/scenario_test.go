@@ -156,7 +156,7 @@ func (a *actor) produce(ctx context.Context) {
 	}
 	for _, i := range ids {
 		s := event.Subject{Type: event.Object, ID: fmt.Sprint("o", i)}
-		if err := a.touch(ctx, tx, s, "archive"); err != nil {
+		if err := a.touch(ctx, tx, s); err != nil {
 			a.w.Log("  (%s: touch %s: %v)", a.Name, s.ID, err)
 			return
 		}
@@ -166,7 +166,7 @@ func (a *actor) produce(ctx context.Context) {
 }
 
 // touch puts a change of an object into tx: its row, and one or two events at the same time.
-func (a *actor) touch(ctx context.Context, tx *table.Tx, s event.Subject, by string) error {
+func (a *actor) touch(ctx context.Context, tx *table.Tx, s event.Subject) error {
 	k := s.Key()
 	row := &thing{Head: table.Head{PK: k.PK, SK: k.SK}}
 	err := a.table.Get(ctx, k, row)
@@ -179,7 +179,7 @@ func (a *actor) touch(ctx context.Context, tx *table.Tx, s event.Subject, by str
 	}
 	for _, t := range types {
 		row.Version++
-		e := event.New{Type: t, Time: a.Now().UnixMilli(), Component: by, Actor: a.Name,
+		e := event.New{Type: t, Time: a.Now().UnixMilli(), Component: "archive", Actor: a.Name,
 			Parents: []envelope.Ref{{Type: "Collection", ID: "c"}}, After: map[string]string{"state": t}}
 		if err := event.Append(tx, s, row.Version, e); err != nil {
 			return err

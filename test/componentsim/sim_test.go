@@ -4,10 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,6 +28,7 @@ const (
 func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
 	synctest.Test(t, func(t *testing.T) {
 		w = newWorld(seed, m)
+		w.Log("%+v", w.s)
 		ctx := context.Background()
 		w.found(ctx)
 		w.storm(ctx)
@@ -116,16 +113,7 @@ func (w *world) rest(ctx context.Context) {
 	}
 }
 
-// story is the history as text for people.
-func (w *world) story() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%+v\n", w.s)
-	w.Story(&b)
-	return b.String()
-}
-
-// covered is what must happen in 300 seeds, for a simulation in which nothing happens proves
-// nothing.
+// covered is what must happen in 300 seeds.
 var covered = []string{
 	"CRASHES BEFORE", "CRASHES AFTER", "ANSWER LOST", "REPEATED", "REPEATED LATE", "SLOW", "THROTTLED", "CONFLICT",
 	"MIXED REASONS", "cut off at its time-out",
@@ -143,69 +131,23 @@ var covered = []string{
 	"two events of a subject in one millisecond",
 }
 
-// TestSimulation: no seed violates an invariant.
-func TestSimulation(t *testing.T) {
-	started := time.Now()
-	var mu sync.Mutex
-	seen, calls := map[string]int{}, 0
-	run := func(seed uint64) *world { return simulate(t, seed, mutant{}) }
-	adversary.Seeds(*first, *seeds, run, func(seed uint64, w *world) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		calls += w.Calls
-		for what, n := range w.Seen() {
-			seen[what] += n
-		}
-		if w.check.err != nil {
-			t.Errorf("seed %d: %v (replay with -seeds=1 -seed=%d)", seed, w.check.err, seed)
-		}
-		if w.check.err != nil || *seeds == 1 {
-			t.Log("\n" + w.story())
-		}
-		return w.check.err != nil
-	})
-	for _, what := range covered {
-		if seen[what] == 0 && *seeds >= 300 {
-			t.Errorf("no seed had: %s", what)
-		}
-	}
-	for _, what := range slices.Sorted(maps.Keys(seen)) {
-		t.Logf("%-40s %d", what, seen[what])
-	}
-	t.Logf("%d seeds, %d calls (%d a seed), in %s", *seeds, calls, calls / *seeds,
-		time.Since(started).Round(time.Second))
+// suite is the tests with one mutant, or without.
+func suite(t *testing.T, m mutant) adversary.Suite {
+	return adversary.Suite{Covered: covered, Simulate: func(seed uint64) (*adversary.World, error) {
+		w := simulate(t, seed, m)
+		return w.World, w.check.err
+	}}
 }
 
+// TestSimulation: no seed violates an invariant.
+func TestSimulation(t *testing.T) { suite(t, mutant{}).Explore(t, *first, *seeds) }
+
 // TestReplay: a seed gives the same history each time.
-func TestReplay(t *testing.T) {
-	for seed := uint64(1); seed <= 15; seed++ {
-		a, b := simulate(t, seed, mutant{}), simulate(t, seed, mutant{})
-		if differ := adversary.Differ(a.History, b.History); differ != "" {
-			t.Fatalf("seed %d: %s", seed, differ)
-		}
-	}
-}
+func TestReplay(t *testing.T) { suite(t, mutant{}).Replays(t, 15) }
 
 // TestMutants: each way to break a rule is caught within 300 seeds.
 func TestMutants(t *testing.T) {
 	for _, m := range mutants {
-		var caught uint64
-		var why error
-		var mu sync.Mutex
-		run := func(seed uint64) *world { return simulate(t, seed, m) }
-		adversary.Seeds(1, 300, run, func(seed uint64, w *world) bool {
-			mu.Lock()
-			defer mu.Unlock()
-			if w.check.err == nil {
-				return false
-			}
-			caught, why = seed, w.check.err
-			return true
-		})
-		if caught == 0 {
-			t.Errorf("mutant %q was not caught", m.name)
-			continue
-		}
-		t.Logf("mutant %q: seed %d: %v", m.name, caught, why)
+		suite(t, m).Catches(t, m.name, 300)
 	}
 }

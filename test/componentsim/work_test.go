@@ -33,6 +33,7 @@ func (f function) Run(ctx context.Context, in component.Work) (component.Result,
 	a.inside.Add(1)
 	defer a.inside.Add(-1)
 	wk := &work{Work: in, a: a}
+	a.w.check.kept(a.begun) // of the item before, in the same lane
 	a.begun = wk
 	name := in.Component + " " + in.Item
 	err := a.Do("begin "+name, func() error {
@@ -66,11 +67,10 @@ func (a *actor) toil(ctx context.Context, in component.Work) error {
 		return nil
 	}
 	tx := a.table.Begin(a.newID())
-	origin := event.From(ctx, event.Origin{Cause: in.Cause})
-	if err := a.touch(ctx, tx, event.Subject{Type: event.Object, ID: s}, in.Component); err != nil {
+	if err := a.touch(ctx, tx, event.Subject{Type: event.Object, ID: s}); err != nil {
 		return err
 	}
-	return tx.Commit(origin)
+	return tx.Commit(ctx) // the context has the cause
 }
 
 // decide draws the result.
@@ -219,4 +219,16 @@ func (c *checker) stores(it *item, f fact, a *actor) {
 	}
 	wk.stored = true
 	c.passed(was.Run, fmt.Sprintf("an event of %s about %s", f.detail.Component, it.id))
+}
+
+// kept fails if a worker was told that its result is stored, and it is not, although nobody took the
+// claim or ended the run.
+func (c *checker) kept(wk *work) {
+	if wk == nil || !wk.result || wk.stored || wk.a.Dead() {
+		return
+	}
+	claim := c.item(wk.Item).is.Claims[wk.Component]
+	if claim.ID == wk.Claim && claim.Live(wk.a.Now().UnixMilli()) && c.runs[wk.Run] == "running" {
+		c.fail("%s: the result of %s in run %s is lost: nothing is stored", wk.Item, wk.Component, wk.Run)
+	}
 }
