@@ -203,7 +203,7 @@ func unnamed(d v1.ConsumerDefinition) v1.ConsumerDefinition {
 	return d
 }
 
-var premisExample = v1.PREMISImport{Item: "item:delivery-17", Zone: "Europe/Copenhagen",
+var premisExample = v1.PREMISImport{Zone: "Europe/Copenhagen",
 	Reason: "Migration of the newspapers",
 	Document: `<event xmlns="info:lc/xmlns/premis-v2" version="2.2"><eventIdentifier>` +
 		`<eventIdentifierType>UUID</eventIdentifierType>` +

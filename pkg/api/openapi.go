@@ -35,7 +35,6 @@ var tags = []*huma.Tag{
 	{Name: "Collections", Description: "The settings for submissions to a collection."},
 	{Name: "Events", Description: "What has happened, as the log of events has it."},
 	{Name: "Consumers", Description: "What reacts to events."},
-	{Name: "Components", Description: "Robots, and the items that they work on."},
 	{Name: "Components", Description: "What works on items, by the events that have happened to them."},
 	{Name: "Items", Description: "What components work on: objects, versions, batches, and items made by hand."},
 	{Name: "Operation", Description: "For the operators of the archive."},
@@ -90,8 +89,6 @@ var parameters = map[string]parameter{
 	"reason":               {"The reason. It is kept in the events.", "A new version of the function."},
 	"listParked partition": {"Only this partition of the log.", "maps"},
 
-	"getItemPREMIS id": {"The id of the item. An ARK alone is that of an object's item.", "item:delivery-17"},
-
 	"getConsumer name":          {"The name of the consumer.", "search"},
 	"putConsumer name":          {"The name of the consumer.", "search"},
 	"actOnConsumer name":        {"The name of the consumer.", "search"},
@@ -124,6 +121,8 @@ var parameters = map[string]parameter{
 	"getItem id":               {"The id of the item.", itemID},
 	"listItemHistory id":       {"The id of the item.", itemID},
 	"actOnItem id":             {"The id of the item.", itemID},
+	"getItemPREMIS id":         {"The id of the item.", itemID},
+	"importItemPREMIS id":      {"The id of the item.", itemID},
 
 	"reindex ark":    {"Only the object with this ARK.", arkExample},
 	"reindex cursor": {"The cursor of the previous response, or the key prefix at which to begin.", "a0"},

@@ -239,10 +239,10 @@ var operations = map[string]about{
 		description: "Shows which past events a filter selects, and changes nothing. An invalid filter is refused " +
 			"with the position of the mistake and the known names."},
 
-	"getItemPREMIS": {tag: "Components", refusals: []problemType{notFound},
+	"getItemPREMIS": {tag: "Items", refusals: []problemType{notFound},
 		description: "A page of what happened to the item, and to the object, version or batch that it is, as a " +
 			"PREMIS 3 document. Imported events are as they were. The header `Link` names the next page."},
-	"importItemPREMIS": {tag: "Components", refusals: []problemType{notFound, conflict, changed},
+	"importItemPREMIS": {tag: "Items", refusals: []problemType{notFound, conflict, changed},
 		request: premisExample, answer: premisImported,
 		description: "Each event of the document becomes an event of the item, the oldest first. An event that the " +
 			"item has already, by its identifier, is not recorded again: the same request can be repeated. The whole " +

@@ -16,14 +16,9 @@ import (
 	"archivist/pkg/fault"
 )
 
-// PREMISOf selects a page of the history of an item as PREMIS.
-type PREMISOf struct {
-	ID     string `query:"id" required:"true" minLength:"1" maxLength:"400"`
-	Cursor string `query:"cursor"`
-}
-
 // PREMISImport is a request to import events into an item.
 type PREMISImport struct {
+	ItemInput
 	Acting
 	Body v1.PREMISImport
 }
@@ -43,7 +38,7 @@ func (a *API) premises(h huma.API) {
 		Summary: "Export the history of an item as PREMIS",
 		Responses: map[string]*huma.Response{"200": {Description: "OK",
 			Content: map[string]*huma.MediaType{asXML[0]: document}}}},
-		func(ctx context.Context, in *PREMISOf) (*asPREMIS, error) {
+		func(ctx context.Context, in *ItemCursor) (*asPREMIS, error) {
 			out, err := a.itemPREMIS(ctx, in)
 			if err != nil {
 				return nil, a.problem(err)
@@ -55,7 +50,7 @@ func (a *API) premises(h huma.API) {
 }
 
 // itemPREMIS is a page of the history of an item.
-func (a *API) itemPREMIS(ctx context.Context, in *PREMISOf) (*asPREMIS, error) {
+func (a *API) itemPREMIS(ctx context.Context, in *ItemCursor) (*asPREMIS, error) {
 	state, err := a.Components.Show(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -88,12 +83,11 @@ func (a *API) importPREMIS(ctx context.Context, in *PREMISImport) (out v1.PREMIS
 			return out, fault.New(fault.Invalid, "zone: there is no time zone %q; e.g. Europe/Copenhagen", in.Body.Zone)
 		}
 	}
-	by := component.By{Reason: in.Body.Reason}
-	by.Actor, err = in.actor()
+	by, err := in.by(in.Body.Reason)
 	if err != nil {
 		return out, err
 	}
-	done, err := a.Components.Import(ctx, in.Body.Item, strings.NewReader(in.Body.Document), o, by)
+	done, err := a.Components.Import(ctx, in.ID, strings.NewReader(in.Body.Document), o, component.By(by))
 	if err != nil {
 		return out, err
 	}

@@ -41,10 +41,10 @@ func TestItemPREMIS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := v1.PREMISImport{Item: "item:delivery-17", Document: string(doc), Reason: "migration", DryRun: true}
+	in := v1.PREMISImport{Document: string(doc), Reason: "migration", DryRun: true}
 	counts := func() string {
 		t.Helper()
-		r, err := client.ImportPREMIS(t.Context(), in)
+		r, err := client.ImportPREMIS(t.Context(), "item:delivery-17", in)
 		if err != nil || r.Item != "item:delivery-17" {
 			t.Fatal(r, err)
 		}
@@ -105,7 +105,7 @@ func TestItemPREMISPages(t *testing.T) {
 func TestItemPREMISRefused(t *testing.T) {
 	client, _ := withItems(t)
 	const begin = `<premis version="3.0" xmlns="http://www.loc.gov/premis/v3">`
-	good := v1.PREMISImport{Item: "item:delivery-17", Reason: "migration", Document: begin +
+	good := v1.PREMISImport{Reason: "migration", Document: begin +
 		`<event><eventIdentifier><eventIdentifierType>T</eventIdentifierType>` +
 		`<eventIdentifierValue>1</eventIdentifierValue></eventIdentifier><eventType>A</eventType>` +
 		`<eventDateTime>2013-10-25T13:06:00</eventDateTime><eventOutcomeInformation>` +
@@ -124,9 +124,8 @@ func TestItemPREMISRefused(t *testing.T) {
 		{"item:delivery-17", func(i *v1.PREMISImport) { i.Zone = "Local" }, fault.Invalid, "no time zone"},
 	} {
 		in := good
-		in.Item = c.item
 		c.edit(&in)
-		_, err := client.ImportPREMIS(t.Context(), in)
+		_, err := client.ImportPREMIS(t.Context(), c.item, in)
 		if !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v", c.want, err)
 		}
@@ -134,13 +133,13 @@ func TestItemPREMISRefused(t *testing.T) {
 	if err := client.ItemPREMIS(t.Context(), "item:none", &bytes.Buffer{}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the export of an unknown item: %v", err)
 	}
-	r, err := client.ImportPREMIS(t.Context(), good)
+	r, err := client.ImportPREMIS(t.Context(), "item:delivery-17", good)
 	if err != nil || len(r.Refused) != 1 || !strings.Contains(r.Refused[0].Reason, "has no time zone") ||
 		r.Refused[0].Identifier != "1" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	good.Zone = "Europe/Copenhagen"
-	if r, err := client.ImportPREMIS(t.Context(), good); err != nil || len(r.Imported) != 1 {
+	if r, err := client.ImportPREMIS(t.Context(), "item:delivery-17", good); err != nil || len(r.Imported) != 1 {
 		t.Errorf("with the zone: %+v, %v", r, err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/url"
 	"regexp"
 
 	"archivist/pkg/premis"
@@ -13,8 +12,6 @@ import (
 
 // PREMISImport is a request to import the events of a PREMIS document into an item.
 type PREMISImport struct {
-	// The id of the item. An ARK alone is that of an object's item.
-	Item string `json:"item" minLength:"1" maxLength:"400" example:"item:delivery-17"`
 	// The document, in XML: PREMIS 2.0 to 2.2, or 3.0.
 	Document string `json:"document" minLength:"1"`
 	// The time zone of dates and times that state none, by its name. Without it, events with such are refused.
@@ -61,14 +58,14 @@ type PREMISRefusal struct {
 
 // ImportPREMIS imports the events of a PREMIS document into an item. The same document again changes
 // nothing.
-func (c *Client) ImportPREMIS(ctx context.Context, in PREMISImport) (out PREMISImported, err error) {
-	err = c.Call(ctx, http.MethodPost, "/v1/item/premis", in, &out)
+func (c *Client) ImportPREMIS(ctx context.Context, item string, in PREMISImport) (out PREMISImported, err error) {
+	err = c.Call(ctx, http.MethodPost, "/v1/item/premis"+query("id", item), in, &out)
 	return out, err
 }
 
 // ItemPREMIS writes the history of an item as one PREMIS document.
 func (c *Client) ItemPREMIS(ctx context.Context, item string, w io.Writer) error {
-	return c.joined(ctx, "/v1/item/premis?"+url.Values{"id": {item}}.Encode(), "&", w)
+	return c.joined(ctx, "/v1/item/premis"+query("id", item), "&", w)
 }
 
 // HistoryPREMIS writes the permanent record of an object as one PREMIS document.
