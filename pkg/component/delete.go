@@ -40,15 +40,15 @@ func (s *Store) removeRows(ctx context.Context, q table.Query, until time.Time) 
 		if _, err := s.Table.Page(ctx, q, &page); err != nil || len(page) == 0 {
 			return false, err
 		}
-		if s.Now().After(until) {
-			return true, nil
-		}
 		tx := s.Table.Begin(s.NewID())
 		for i := range page[:min(len(page), table.MaxActions)] {
 			tx.Remove(&page[i])
 		}
 		if err := lostRace(tx.Commit(ctx)); err != nil {
 			return false, err
+		}
+		if s.Now().After(until) {
+			return true, nil
 		}
 	}
 }

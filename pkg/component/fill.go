@@ -30,7 +30,7 @@ func (f *fillRow) parts() (n int) {
 }
 
 // Fill goes on with the back-fill, and with components that are being deleted, until there is nothing
-// left to do or the time is over: then more is true. It can be repeated from any point of a crash, and
+// left to do or the time is over: then more is true. Each call makes some progress. It can be repeated from any point of a crash, and
 // by two callers at once.
 //
 // One back-fill is for all components: it decides the places of all items by the present definitions. An
@@ -53,11 +53,11 @@ func (s *Store) Fill(ctx context.Context, until time.Time) (more bool, err error
 		if err != nil || f.Done == f.Want {
 			return false, err
 		}
-		if s.Now().After(until) {
-			return true, nil
-		}
 		if err := lostRace(s.fillStep(ctx, &f)); err != nil {
 			return true, err
+		}
+		if s.Now().After(until) {
+			return true, nil
 		}
 	}
 }

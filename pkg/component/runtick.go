@@ -22,8 +22,8 @@ type timeRow struct {
 func timeKey(component string) table.Key { return table.Key{PK: runsPK, SK: "TIME#" + component} }
 
 // Tick does what is due, and is called every minute: it gives up runs that were lost, starts what is
-// due by a schedule or wanted, and what has an item ready and was not woken. It ends at until; the
-// next call does the rest.
+// due by a schedule or wanted, and what has an item ready and was not woken. Then it goes on with the
+// back-fill and the reconciliation. It ends at until; the next call does the rest.
 func (r *Runner) Tick(ctx context.Context, until time.Time) error {
 	rows, err := r.allSlots(ctx)
 	if err != nil {
@@ -50,6 +50,7 @@ func (r *Runner) Tick(ctx context.Context, until time.Time) error {
 			errs = append(errs, ignoreStale(r.tick(ctx, c, rows)))
 		}
 	}
+	errs = append(errs, r.Store.Keep(ctx, until))
 	return errors.Join(errs...)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -35,6 +36,9 @@ type Store struct {
 	// Metric, if it is set, counts what was found wrong and repaired, and items that are at the limit of
 	// their chain of causes.
 	Metric func(name string, value float64)
+
+	// Log, if it is set, gets what was found wrong.
+	Log *slog.Logger
 
 	mu    sync.Mutex
 	known *definitions
