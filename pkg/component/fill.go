@@ -30,8 +30,8 @@ func (f *fillRow) parts() (n int) {
 }
 
 // Fill goes on with the back-fill, and with components that are being deleted, until there is nothing
-// left to do or the time is over: then more is true. Each call makes some progress. It can be repeated from any point of a crash, and
-// by two callers at once.
+// left to do or the time is over: then more is true. Each call makes some progress. It can
+// be repeated from any point of a crash, and by two callers at once.
 //
 // One back-fill is for all components: it decides the places of all items by the present definitions. An
 // item whose row or events are damaged is counted, and the others go on; Reconcile says which it is.

@@ -45,7 +45,8 @@ func (s *Store) Keep(ctx context.Context, until time.Time) error {
 	for _, f := range found.Findings {
 		s.log("a line of components was repaired", f)
 	}
-	if r.Cursor = next; next == "" {
+	r.Cursor = next
+	if next == "" {
 		r.Next = millis(now.Add(sweepEvery))
 	}
 	tx := s.Table.Begin(s.NewID())
