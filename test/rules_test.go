@@ -71,6 +71,7 @@ var layers = []struct {
 	{[]string{"pkg/transfer"}, "files are brought from their sources into the work bucket"},
 	{[]string{"pkg/queue"}, "the service decides and composes the transactions"},
 	{[]string{"pkg/queue/queuetest"}, "drives the service in a test"},
+	{[]string{"pkg/preservation"}, "components that ship do the work of other packages"},
 	{[]string{"pkg/doctor"}, "compares rows with each other and with what is stored, and decides nothing else"},
 	{[]string{"pkg/identity"}, "an identifier is an object's by rows, and by the lock of the job that it is for"},
 	{[]string{"pkg/mail"}, "what a mail says is in the batch's row and its report"},

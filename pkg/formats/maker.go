@@ -14,6 +14,9 @@ import (
 	"archivist/pkg/ocfl"
 )
 
+// Open loads signatures. It returns what identifies files by them, and their versions.
+type Open func() (identify Identify, signatures string, err error)
+
 // ErrStopped means that the time was over before all files were identified. Called again, the work
 // continues.
 var ErrStopped = errors.New("stopped")

@@ -42,6 +42,11 @@ type Batch struct {
 	Mails []MailResult `dynamo:"mails_ended,omitempty"`
 }
 
+// HasEnded reports whether nothing more happens with the batch by itself.
+func (b *Batch) HasEnded() bool {
+	return b.State == BatchCompleted || b.State == BatchFailed || b.State == BatchDeleted
+}
+
 // LastReport is the number of the newest saved report, from 1; 0 if there is none. A batch of
 // before update-report existed has one report and no number.
 func (b *Batch) LastReport() int {

@@ -10,11 +10,12 @@ type MailKind string
 
 // Queued: the submission was read and its jobs wait for their turn. Report: how
 // the batch ended, or why it has no jobs. UpdateReport: what has changed since its last
-// report.
+// report. Delayed: it has not ended after some days.
 const (
 	MailQueued       MailKind = "queued"
 	MailReport       MailKind = "report"
 	MailUpdateReport MailKind = "update-report"
+	MailDelayed      MailKind = "delayed"
 )
 
 // Mails are the mails that become due with a change of a batch. Each becomes a row in the

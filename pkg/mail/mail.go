@@ -88,6 +88,10 @@ func (c Composer) message(ctx context.Context, b *ingest.Batch, m ingest.Mail) (
 			Objects: b.Expected, At: ingest.Timestamp(b.Created)})
 	}
 
+	if m.Kind == ingest.MailDelayed {
+		return c.delayed(ctx, b, m)
+	}
+
 	number := m.Report
 	if number == 0 { // it became due before reports had numbers, or before one was saved
 		number = min(b.LastReport(), 1)
@@ -108,6 +112,21 @@ func (c Composer) message(ctx context.Context, b *ingest.Batch, m ingest.Mail) (
 		return notify.ForUpdate(r, whole, link)
 	}
 	return notify.ForReport(r, whole, link)
+}
+
+// delayed is the mail about a batch that has not ended.
+func (c Composer) delayed(ctx context.Context, b *ingest.Batch, m ingest.Mail) (notify.Mail, error) {
+	counts, err := c.Counts(ctx, b.ID)
+	if err != nil {
+		return notify.Mail{}, err
+	}
+	d := notify.Delayed{Batch: b.ID, Collection: b.Collection, Note: b.Note, At: ingest.Timestamp(b.Created),
+		State: string(b.State), Open: int(counts.Open()), Failed: int(counts.Failed),
+		Days: int(time.Duration(m.Owed-b.Created) * time.Millisecond / (24 * time.Hour))}
+	if b.Hold != nil {
+		d.Held = b.Hold.Reason
+	}
+	return notify.ForDelayed(d)
 }
 
 // saved reads as much of a batch's report as a mail needs. It is whole if it is small

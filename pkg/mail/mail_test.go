@@ -57,13 +57,14 @@ func TestCompose(t *testing.T) {
 		{"queued, but suppressed", collection.Partial, ingest.MailQueued, ""},
 		{"report of a batch that has none saved", collection.Partial, ingest.MailReport,
 			"2 of 42 objects failed: B1 to bench"},
+		{"delayed", collection.Partial, ingest.MailDelayed, "Not finished after 2 days: B1 to bench"},
 		{"report, but suppressed", collection.Full, ingest.MailReport, ""},
 	} {
 		c, sent := composer(t, collection.Profile{Notify: both[1:], Suppress: row.suppress})
 		b := &ingest.Batch{ID: "B1", Collection: "bench", Expected: 42, Unpacked: 42,
 			Message: "the report could not be saved"}
-		b.Mail = both[:1]
-		to, send, err := c.Compose(t.Context(), b, ingest.Mail{Kind: row.kind, Exec: 3, Owed: 1000})
+		b.Mail, b.Hold = both[:1], &ingest.Hold{Reason: "the disk is full"}
+		to, send, err := c.Compose(t.Context(), b, ingest.Mail{Kind: row.kind, Exec: 3, Owed: 2*24*3600*1000 + 1})
 		if err != nil || (send == nil) != (row.subject == "") {
 			t.Fatalf("%s: to %v, %v", row.name, to, err)
 		}

@@ -234,6 +234,23 @@ func subject(r Report) string {
 	return line(fmt.Sprintf("%s: %s to %s", what, r.Batch, r.Collection))
 }
 
+// Delayed is what the mail about a batch shows that has not ended after some days.
+type Delayed struct {
+	Batch, Collection, Note, At, State string
+	Days, Open, Failed                 int
+	Held                               string // by whom and why it is held, "" if it is not
+}
+
+// ForDelayed composes the mail that a batch has not ended, to be addressed.
+func ForDelayed(d Delayed) (m Mail, err error) {
+	m.Subject = line(fmt.Sprintf("Not finished after %s: %s to %s", count(d.Days, "day"), d.Batch, d.Collection))
+	err = m.fill("delayed", struct {
+		Delayed
+		Subject string
+	}{d, m.Subject})
+	return m, err
+}
+
 // Queued is what the mail about a queued submission shows.
 type Queued struct {
 	Batch, Collection, Note, At string

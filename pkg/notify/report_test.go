@@ -206,6 +206,10 @@ func TestLinesCannotBeForged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	delayed, err := ForDelayed(Delayed{Batch: "B1", Collection: "c", Note: evil, Held: evil, Days: 7, Open: 1})
+	if err != nil || !strings.Contains(delayed.Text, "archivist explain B1") {
+		t.Fatal(delayed.Text, err)
+	}
 	begin := 0
 	for change, jobs := range map[Change]*[]Job{NowPreserved: &r.Completed, StillFailed: &r.Failed} {
 		(*jobs)[0].Change = change
@@ -216,7 +220,7 @@ func TestLinesCannotBeForged(t *testing.T) {
 	if err != nil || !strings.Contains(update.Text, "DELETED B1-2") {
 		t.Fatal(update.Text, err)
 	}
-	for _, text := range []string{m.Text, queued.Text, update.Text} {
+	for _, text := range []string{m.Text, queued.Text, update.Text, delayed.Text} {
 		for l := range strings.SplitSeq(text, "\n") {
 			if regexp.MustCompile("^(NOW |STILL )?(PRESERVED|FAILED|DELETED)").MatchString(l) {
 				begin++

@@ -9,7 +9,7 @@ import (
 )
 
 // files are the mails, by name and form: report.txt and report.html, update.txt and
-// update.html, queued.txt and queued.html.
+// update.html, queued.txt and queued.html, delayed.txt and delayed.html.
 //
 //go:embed templates
 var files embed.FS

@@ -53,6 +53,25 @@ func (q *Queue) addMails(tx *table.Tx, prev, next ingest.Batch) {
 	}
 }
 
+// MailDelay makes a mail due about a batch that has not ended after some days. It reports false if this
+// deployment sends no mails. A mail that is due already stays as it is.
+func (q *Queue) MailDelay(ctx context.Context, b *Batch) (bool, error) {
+	if q.Compose == nil {
+		return false, nil
+	}
+	now := q.Now().UnixMilli()
+	row := &Mail{Head: head(mailKey(b.ID, ingest.MailDelayed, b.Exec)), Mail: ingest.Mail{Batch: b.ID,
+		Kind: ingest.MailDelayed, Exec: b.Exec, Owed: now, Due: now}}
+	row.Place()
+	tx := q.Table.Begin(q.NewID())
+	tx.Insert(row)
+	err := tx.Commit(ctx)
+	if fault.Is(err, fault.Stale) {
+		err = nil
+	}
+	return err == nil, err
+}
+
 // dueMail is a mail past its due time as the index shows it.
 type dueMail struct{ table.Head }
 

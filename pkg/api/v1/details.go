@@ -98,7 +98,7 @@ type HoldChange struct {
 // MailOutcome is the detail of the event that a mail was sent or abandoned.
 type MailOutcome struct {
 	// Which mail: the notice that the batch is queued, or the report.
-	Mail string `json:"mail" enum:"queued,report,update-report"`
+	Mail string `json:"mail" enum:"queued,report,update-report,delayed"`
 	// The number of tries.
 	Tries int `json:"tries" example:"1"`
 	// The number of recipients that it was sent to.

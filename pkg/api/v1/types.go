@@ -157,7 +157,7 @@ type Cancellation struct {
 // MailProblem is a mail about a batch that did not reach a recipient.
 type MailProblem struct {
 	// Which mail: the notice that the batch is queued, the report, or what has changed since.
-	Mail string `json:"mail" enum:"queued,report,update-report"`
+	Mail string `json:"mail" enum:"queued,report,update-report,delayed"`
 	// The recipient. Absent if the mail could not be composed at all.
 	To string `json:"to,omitempty" example:"maps@example.org"`
 	// The error message of the mail service.

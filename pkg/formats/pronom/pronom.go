@@ -53,6 +53,15 @@ func New() (*Identifier, error) {
 	return &Identifier{Limits: DefaultLimits, Signatures: engine.Identifiers()[0][1], engine: engine}, nil
 }
 
+// Open is a formats.Open.
+func Open() (formats.Identify, string, error) {
+	d, err := New()
+	if err != nil {
+		return nil, "", err
+	}
+	return d.Identify, d.Signatures, nil
+}
+
 // Identify identifies a file by its content, its structure if it is a container, and its name. A
 // file of no known format has one match, Unknown, whose warning says why. Only an error of content
 // is an error.

@@ -1,0 +1,268 @@
+// Package preservation has the components that ship with the system: they check and copy stored
+// objects, identify the formats of their files, and report batches that do not end.
+//
+// Each is a function that [Functions] names, and a definition in [Definitions], which [Install] applies.
+// The work itself is in packages that know nothing of components: fixity, formats, replica and queue.
+package preservation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"archivist/pkg/component"
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/fixity"
+	"archivist/pkg/formats"
+	"archivist/pkg/inventory"
+	"archivist/pkg/queue"
+	"archivist/pkg/replica"
+)
+
+// Names of the components, and of their functions.
+const (
+	FixityCheck    = "fixity-check"
+	Identification = "format-identification"
+	Replication    = "replication"
+	DelayedBatches = "delayed-batches"
+)
+
+// Names of the events of the components.
+const (
+	FixityChecked = "Fixity_checked"
+	FormatsKnown  = "Format_identified"
+	Replicated    = "Replicated"
+	DelayChecked  = "Delay_checked"
+)
+
+// MetricFailures counts objects with files that are damaged, missing or cannot be read, and versions that
+// cannot be copied.
+const MetricFailures = "PreservationFailures"
+
+const (
+	itemSeconds = 600              // the time-out of an object or version: what is left follows in the next turn
+	margin      = 30 * time.Second // of it is left to save what was done
+	atOnce      = 4                // objects or versions; their reads share the bandwidth of one bucket
+)
+
+// Options are the settings of a deployment on which definitions depend.
+type Options struct {
+	FixityDays int  // an object is checked again after so many days
+	Replica    bool // there is a second bucket
+}
+
+// Definitions are those of the components that ship.
+func Definitions(o Options) []component.Definition {
+	all := []component.Definition{
+		long(FixityCheck, component.Definition{Event: FixityChecked, Old: []string{FixityChecked},
+			EveryDays: o.FixityDays, Schedule: "rate(1 hour)", Items: &component.Items{Filter: "Object+All"},
+			Description: "Reads the stored files of objects again and compares their digests."}),
+		newVersions(Identification, FormatsKnown, "Identifies the formats of the files of new versions by PRONOM."),
+		{Name: DelayedBatches, Event: DelayChecked, Future: []string{DelayChecked}, Schedule: "rate(1 day)",
+			Items: &component.Items{Filter: "Batch+All"}, Runnable: component.Runnable{Function: DelayedBatches},
+			Description: "Sends a mail about a batch that has not ended after some days."},
+	}
+	if o.Replica {
+		all = append(all, newVersions(Replication, Replicated,
+			"Copies new versions to the second storage root and compares the digests of the copies."))
+	}
+	return all
+}
+
+// newVersions is a component that works on each version once.
+func newVersions(name, event, description string) component.Definition {
+	return long(name, component.Definition{Event: event, PastSuccess: []string{"version.create"},
+		Future: []string{event}, Description: description, Items: &component.Items{Filter: "Version+All"}, Wake: true,
+		Retry: &component.Retry{Max: 3, Backoff: 3600}})
+}
+
+// long is a component whose work on an item can take several turns.
+func long(name string, d component.Definition) component.Definition {
+	d.Name, d.Runnable.Function, d.Concurrency = name, name, atOnce
+	d.Timeout = &component.Timeout{Item: itemSeconds, Run: 4 * itemSeconds}
+	return d
+}
+
+// Services do the work.
+type Services struct {
+	Fixity  *fixity.Checker
+	Formats *formats.Maker
+	Open    formats.Open     // loads the signatures; nil: this function has none
+	Replica *replica.Replica // nil: there is no second bucket
+	Queue   *queue.Queue
+	Metric  func(name string, value float64)
+	Now     func() time.Time
+
+	DelayDays int // a batch is reported after so many days
+}
+
+// Functions are those of the components, by name.
+func Functions(s Services) map[string]component.Function {
+	if open := s.Open; open != nil { // once in a process
+		load := sync.OnceValue(func() (l loaded) { l.identify, l.signatures, l.err = open(); return l })
+		s.Open = func() (formats.Identify, string, error) { l := load(); return l.identify, l.signatures, l.err }
+	}
+	return map[string]component.Function{FixityCheck: function(s.checkFixity), Identification: function(s.identify),
+		Replication: function(s.replicate), DelayedBatches: function(s.reportDelay)}
+}
+
+// loaded are signatures that were loaded.
+type loaded struct {
+	identify   formats.Identify
+	signatures string
+	err        error
+}
+
+// function is a Function.
+type function func(ctx context.Context, w component.Work) (component.Result, error)
+
+// Run calls it.
+func (f function) Run(ctx context.Context, w component.Work) (component.Result, error) {
+	return f(ctx, w)
+}
+
+// check refuses items of another kind.
+func check(w component.Work, kind string) error {
+	if w.Kind != kind {
+		return fault.New(fault.Invalid, "%s is no %s, on which %s works", w.Item, kind, w.Component)
+	}
+	return nil
+}
+
+// version is the version of an object that is to be worked on.
+func version(w component.Work) (ark string, n int, err error) {
+	if err := check(w, component.KindVersion); err != nil {
+		return "", 0, err
+	}
+	return inventory.ParseVersionID(w.Subject)
+}
+
+// until is when the work on an item stops, so that what was done is saved in its time.
+func until(w component.Work) time.Time { return time.UnixMilli(w.Deadline).Add(-margin) }
+
+// checkFixity checks an object, or the next part of it. Damage is a failure, and raises an alarm.
+func (s Services) checkFixity(ctx context.Context, w component.Work) (out component.Result, err error) {
+	if err := check(w, component.KindObject); err != nil {
+		return out, err
+	}
+	r, err := s.Fixity.Check(ctx, w.Subject, until(w))
+	if err != nil {
+		return again(err)
+	}
+	if r.Outcome == fixity.OK {
+		return done("ok: %d files, %d bytes", r.Files, r.Bytes)
+	}
+	s.Metric(MetricFailures, 1)
+	out.Outcome, out.Report.Total = event.Failure, len(r.Problems)+r.More
+	out.Reason = fmt.Sprintf("%s: %d of %d files; the first: %s", r.Outcome, out.Report.Total, r.Files,
+		r.Problems[0].Key)
+	for _, p := range r.Problems {
+		out.Report.Entries = append(out.Report.Entries, entry(p))
+	}
+	return out, nil
+}
+
+// entry is a problem as an entry of a report.
+func entry(p fixity.Problem) component.Entry {
+	e := component.Entry{File: p.Key, Type: p.Kind, Component: FixityCheck, Description: p.Reason}
+	if e.Description == "" {
+		e.Description = "expected the digest " + p.Expected
+	}
+	if p.Actual != "" {
+		e.Details = "found the digest " + p.Actual
+	}
+	return e
+}
+
+// done is a success.
+func done(format string, args ...any) (component.Result, error) {
+	return component.Result{Reason: fmt.Sprintf(format, args...)}, nil
+}
+
+// again is the result of work that has not ended: if its time is over, it continues at once.
+func again(err error) (component.Result, error) {
+	if errors.Is(err, fixity.ErrStopped) || errors.Is(err, formats.ErrStopped) {
+		return component.Result{Again: true, Reason: err.Error()}, nil
+	}
+	return component.Result{}, err
+}
+
+// identify identifies the files of a version, or the next of them.
+func (s Services) identify(ctx context.Context, w component.Work) (out component.Result, err error) {
+	ark, n, err := version(w)
+	if err != nil {
+		return out, err
+	}
+	if s.Open == nil {
+		return out, fault.New(fault.Unavailable, "this function has no signatures of formats")
+	}
+	m := *s.Formats
+	m.Identify, m.Signatures, err = s.Open()
+	if err != nil {
+		return out, err
+	}
+	r, err := m.Version(ctx, ark, n, until(w))
+	if err != nil {
+		return again(err)
+	}
+	return done("%d files of %d formats; %d files are of no known format, %d have warnings", r.Files,
+		len(r.Formats)+r.More, r.Unknown, r.Warnings)
+}
+
+// replicate copies an object whose version is new. What cannot be copied as it is is a failure, and
+// raises an alarm.
+func (s Services) replicate(ctx context.Context, w component.Work) (out component.Result, err error) {
+	ark, n, err := version(w)
+	if err != nil {
+		return out, err
+	}
+	if s.Replica == nil {
+		return out, fault.New(fault.Unavailable, "there is no second bucket: the setting replicaBucket is empty")
+	}
+	last, err := s.Replica.Last(ctx, ark)
+	if err != nil {
+		return out, err
+	}
+	if last.Version < n {
+		last, err = s.Replica.Copy(ctx, ark, until(w))
+	}
+	if err != nil {
+		if !fault.Is(err, fault.Unavailable) {
+			s.Metric(MetricFailures, 1)
+		}
+		return again(err)
+	}
+	return done("version %d is copied: %d files, %d bytes were read back", last.Version, last.Files, last.Bytes)
+}
+
+// reportDelay makes a mail due about a batch that has not ended after some days.
+func (s Services) reportDelay(ctx context.Context, w component.Work) (out component.Result, err error) {
+	if err := check(w, component.KindBatch); err != nil {
+		return out, err
+	}
+	b, err := s.Queue.Batch(ctx, w.Subject)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return done("the batch was removed")
+	case err != nil:
+		return out, err
+	case b.HasEnded():
+		return done("the batch has ended: %s", b.State)
+	}
+	days := int(s.Now().Sub(time.UnixMilli(b.Created)).Hours()) / 24
+	if days < s.DelayDays {
+		return component.Result{NotYet: true, Reason: fmt.Sprintf("the batch is %d days old; it is reported after %d",
+			days, s.DelayDays)}, nil
+	}
+	owed, err := s.Queue.MailDelay(ctx, b)
+	if err != nil {
+		return out, err
+	}
+	if !owed {
+		return done("the batch has not ended after %d days; this deployment sends no mails", days)
+	}
+	return done("the batch has not ended after %d days: a mail is sent", days)
+}
