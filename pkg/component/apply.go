@@ -245,7 +245,7 @@ func (e *edit) change(ctx context.Context, d Definition, by By) (Component, erro
 // conditions are the parts of a definition by which the places of items are decided.
 func (d *Definition) conditions() Definition {
 	return Definition{Event: d.Event, PastSuccess: d.PastSuccess, PastFailure: d.PastFailure, Future: d.Future,
-		Old: d.Old, Types: d.Types, Items: d.Items, Retry: d.Retry, MaxDepth: d.MaxDepth}
+		Old: d.Old, Types: d.Types, Items: d.Items, EveryDays: d.EveryDays, Retry: d.Retry, MaxDepth: d.MaxDepth}
 }
 
 func same(a, b Definition) bool {

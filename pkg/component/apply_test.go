@@ -86,11 +86,11 @@ func TestDoor(t *testing.T) {
 		"an ARN of others": {func(d *Definition) {
 			d.Runnable = Runnable{Lambda: "arn:aws:lambda:eu-central-1:000000000000:function:theirs"}
 		}, fault.Invalid},
-		"another's event": {func(d *Definition) { d.Event, d.Future = "First", []string{"First"} }, fault.Conflict},
-		"no end":          {func(d *Definition) { d.Future = nil }, fault.Invalid},
-		"no schedule":     {func(d *Definition) { d.Schedule = "sometimes" }, fault.Invalid},
-		"a name in a filter": {func(d *Definition) { d.Items = &Items{Filter: "Objekt+All"} },
-			fault.Invalid},
+		"another's event":    {func(d *Definition) { d.Event, d.Future = "First", []string{"First"} }, fault.Conflict},
+		"no end":             {func(d *Definition) { d.Future = nil }, fault.Invalid},
+		"no schedule":        {func(d *Definition) { d.Schedule = "sometimes" }, fault.Invalid},
+		"a name in a filter": {func(d *Definition) { d.Items = &Items{Filter: "Objekt+All"} }, fault.Invalid},
+		"a field of events":  {func(d *Definition) { d.Items = &Items{Filter: "All+All{outcome=failure}"} }, fault.Invalid},
 	} {
 		d := checker("second", "Second")
 		c.change(&d)

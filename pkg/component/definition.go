@@ -266,8 +266,15 @@ func (d *Definition) checkItems() error {
 	if d.Items.Filter == "" {
 		return nil
 	}
-	if _, err := filter.Compile(d.Items.Filter); err != nil {
+	f, err := filter.Compile(d.Items.Filter)
+	if err != nil {
 		return fault.New(fault.Invalid, "items.filter: %w", err)
+	}
+	for _, name := range f.Fields() {
+		if name != "id" && name != "parent" {
+			return fault.New(fault.Invalid, "items.filter: %s is what an event says, and items are selected by what "+
+				"they are; expected id or parent", name)
+		}
 	}
 	return nil
 }

@@ -144,7 +144,7 @@ func (ref reference) ready(d Definition, id string, own, subject []read) (ready 
 		}
 	}
 	again := func(name string, f read) bool {
-		return name == d.Event && d.Retry != nil && f.Outcome == event.Failure && f.failures <= d.Retry.Max
+		return name == d.Event && d.EveryDays > 0 && f.Outcome == event.Success || name == d.Event && d.Retry != nil && f.Outcome == event.Failure && f.failures <= d.Retry.Max
 	}
 	for _, name := range d.Future {
 		if f, ok := ref.newest(own, subject, name); ok && !again(name, f) {
@@ -164,6 +164,9 @@ func (ref reference) ready(d Definition, id string, own, subject []read) (ready 
 		}
 	}
 	if f, ok := ref.newest(own, subject, d.Event); ok && again(d.Event, f) && !changed {
+		if f.Outcome == event.Success {
+			return true, f.Time + int64(d.EveryDays)*24*3600*1000
+		}
 		wait := int64(d.Retry.Backoff) * 1000
 		for range f.failures - 1 {
 			wait *= 2

@@ -96,6 +96,17 @@ func (f *Filter) Names(subject string) bool {
 	return slices.ContainsFunc(f.clauses, func(c clause) bool { return slices.Contains(c.subjects, subject) })
 }
 
+// Fields are the names of the fields at which a clause looks, each once, sorted.
+func (f *Filter) Fields() (names []string) {
+	for _, c := range f.clauses {
+		for _, t := range c.terms {
+			names = append(names, t.field.name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // And is a filter that selects what both do.
 func (f *Filter) And(other *Filter) *Filter {
 	both := *f

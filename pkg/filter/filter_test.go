@@ -3,6 +3,7 @@ package filter_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,14 @@ var sample = envelope.Event{
 	Outcome: "success", Properties: []string{"dc.date", "dc.title"},
 	Parents: []envelope.Ref{{Type: "Collection", ID: "maps"}, {Type: "Batch", ID: "b-1"}},
 	Context: envelope.Context{Actor: "ada, countess", Component: "store"},
+}
+
+// TestFields: the fields of all clauses.
+func TestFields(t *testing.T) {
+	f, err := filter.Compile("Job+All{outcome=failure, !id=x*}:Object+All{id=y}:All+All")
+	if err != nil || !slices.Equal(f.Fields(), []string{"id", "outcome"}) {
+		t.Errorf("%v, %v", f.Fields(), err)
+	}
 }
 
 // TestTerms: each term, negated or not, with values of every form.
