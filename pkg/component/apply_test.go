@@ -90,7 +90,8 @@ func TestDoor(t *testing.T) {
 		"no end":             {func(d *Definition) { d.Future = nil }, fault.Invalid},
 		"no schedule":        {func(d *Definition) { d.Schedule = "sometimes" }, fault.Invalid},
 		"a name in a filter": {func(d *Definition) { d.Items = &Items{Filter: "Objekt+All"} }, fault.Invalid},
-		"a field of events":  {func(d *Definition) { d.Items = &Items{Filter: "All+All{outcome=failure}"} }, fault.Invalid},
+		"a field of events": {func(d *Definition) { d.Items = &Items{Filter: "All+All{outcome=failure}"} },
+			fault.Invalid},
 	} {
 		d := checker("second", "Second")
 		c.change(&d)

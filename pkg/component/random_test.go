@@ -40,8 +40,8 @@ func rules() []Definition {
 			Runnable: x, Types: []string{"Object"}, Retry: &Retry{Max: 1, Backoff: 60}},
 		{Name: "once", Event: "Once", PastSuccess: []string{"object.modify"}, Future: []string{"Once"}, Runnable: x,
 			Retry: &Retry{Max: 1, Backoff: 60}},
-		{Name: "repeated", Event: "Repeated", PastSuccess: []string{"Received"}, Old: []string{"Repeated"}, EveryDays: 30,
-			Runnable: x},
+		{Name: "repeated", Event: "Repeated", PastSuccess: []string{"Received"}, Old: []string{"Repeated"},
+			EveryDays: 30, Runnable: x},
 		{Name: "listed", Event: "Listed", Old: []string{"Listed"}, Items: &Items{IDs: []string{"item:i3"}},
 			Runnable: x},
 	}
@@ -60,7 +60,8 @@ type play struct {
 }
 
 // names are those of all events that are recorded.
-var names = []string{"Received", "Structure", "Metadata", "Ingested", "Returned", "Counted", "Once", "Listed", "Repeated"}
+var names = []string{"Received", "Structure", "Metadata", "Ingested", "Returned", "Counted", "Once", "Listed",
+	"Repeated"}
 
 func pick[T any](rng *rand.Rand, from []T) T { return from[rng.IntN(len(from))] }
 
@@ -294,33 +295,7 @@ func checkLines(t *testing.T, s *Store) {
 	for _, c := range list {
 		there[c.Name] = true
 	}
-	want, counts := map[string]string{}, map[string]Counts{}
-	for shard := range uint32(shards) {
-		for cursor, more := "", true; more; more = cursor != "" {
-			ids, next, err := s.items(ctx, shard, cursor, 100)
-			if err != nil {
-				t.Fatal(err)
-			}
-			rows, err := s.rows(ctx, ids)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, r := range rows {
-				for name, place := range r.Places {
-					if !there[name] {
-						continue
-					}
-					n := counts[name]
-					n.add(classOf(place), 1)
-					counts[name] = n
-					if place != Done {
-						want[name+"/"+place] = r.id
-					}
-				}
-			}
-			cursor = next
-		}
-	}
+	want, counts := shouldBe(t, s, there)
 	got := map[string]string{}
 	for _, c := range list {
 		for _, class := range []string{Ready, Later, Running, Failed} {
@@ -355,6 +330,41 @@ func checkLines(t *testing.T, s *Store) {
 			}
 		}
 	}
+}
+
+// shouldBe are the rows that the lines of these components should have by the places that the items have,
+// and their counts.
+func shouldBe(t *testing.T, s *Store, components map[string]bool) (map[string]string, map[string]Counts) {
+	t.Helper()
+	ctx := t.Context()
+	want, counts := map[string]string{}, map[string]Counts{}
+	for shard := range uint32(shards) {
+		for cursor, more := "", true; more; more = cursor != "" {
+			ids, next, err := s.items(ctx, shard, cursor, 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, err := s.rows(ctx, ids)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range rows {
+				for name, place := range r.Places {
+					if !components[name] {
+						continue
+					}
+					n := counts[name]
+					n.add(classOf(place), 1)
+					counts[name] = n
+					if place != Done {
+						want[name+"/"+place] = r.id
+					}
+				}
+			}
+			cursor = next
+		}
+	}
+	return want, counts
 }
 
 // TestInterleavings: what is known of an item does not depend on how its own events and those of its

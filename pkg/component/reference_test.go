@@ -144,7 +144,9 @@ func (ref reference) ready(d Definition, id string, own, subject []read) (ready 
 		}
 	}
 	again := func(name string, f read) bool {
-		return name == d.Event && d.EveryDays > 0 && f.Outcome == event.Success || name == d.Event && d.Retry != nil && f.Outcome == event.Failure && f.failures <= d.Retry.Max
+		repeated := d.EveryDays > 0 && f.Outcome == event.Success
+		retried := d.Retry != nil && f.Outcome == event.Failure && f.failures <= d.Retry.Max
+		return name == d.Event && (repeated || retried)
 	}
 	for _, name := range d.Future {
 		if f, ok := ref.newest(own, subject, name); ok && !again(name, f) {

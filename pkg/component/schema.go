@@ -13,69 +13,47 @@ type node = map[string]any
 // itself: what it accepts, Check refuses only because fields do not go together, or because of what a
 // text means (a filter, a schedule, a time zone). What Check accepts, it accepts.
 func Schema() []byte {
-	text := func(pattern, description string) node {
-		return node{"type": "string", "pattern": pattern, "description": description}
-	}
-	number := func(least, most, standard int, description string) node {
-		n := node{"type": "integer", "minimum": least, "maximum": most, "description": description}
-		if standard > 0 {
-			n["default"], n["minimum"] = standard, 0 // 0 is the default, too
-		}
-		return n
-	}
-	list := func(of node, most int, description string) node {
-		return node{"type": []string{"array", "null"}, "items": of, "maxItems": most, "uniqueItems": true,
-			"description": description}
-	}
-	object := func(properties node, required ...string) node {
-		n := node{"type": "object", "properties": properties, "additionalProperties": false}
-		if len(required) > 0 {
-			n["required"] = required
-		}
-		return n
-	}
-	optional := func(n node) node { n["type"] = []string{"object", "null"}; return n }
-	own := text(eventNames.String(), "the name of an event of a component, or one that people record")
+	own := textNode(eventNames.String(), "the name of an event of a component, or one that people record")
 	any := node{"type": "string", "minLength": 1, "maxLength": 100,
 		"description": "likewise, or a type of the system's own events, e.g. object.create"}
-	arn := text(arns.String(), "an ARN of Amazon ECS")
-	aws := text(awsNames.String(), "a name of AWS")
-	whole := object(node{
-		"name":        text(definition.Names.String(), "the name of the component"),
+	arn := textNode(arns.String(), "an ARN of Amazon ECS")
+	aws := textNode(awsNames.String(), "a name of AWS")
+	whole := objectNode(node{
+		"name":        textNode(definition.Names.String(), "the name of the component"),
 		"version":     node{"type": "integer", "description": "is set by the system"},
 		"description": node{"type": "string", "maxLength": MaxDescription},
 		"event":       own,
-		"pastSuccess": list(any, MaxNames, "the newest event of each of these names is a success"),
-		"pastFailure": list(any, MaxNames, "the newest event of each of these names is a failure"),
-		"future":      list(any, MaxNames, "the item has no event of these names"),
-		"old":         list(own, MaxNames, "likewise, or its content was changed since by another"),
-		"everyDays":   number(0, MaxEveryDays, 0, "after a success, its event in old is old after so many days"),
+		"pastSuccess": listNode(any, MaxNames, "the newest event of each of these names is a success"),
+		"pastFailure": listNode(any, MaxNames, "the newest event of each of these names is a failure"),
+		"future":      listNode(any, MaxNames, "the item has no event of these names"),
+		"old":         listNode(own, MaxNames, "likewise, or its content was changed since by another"),
+		"everyDays":   numberNode(0, MaxEveryDays, 0, "after a success, its event in old is old after so many days"),
 		"types": node{"type": []string{"array", "null"}, "maxItems": MaxNames,
-			"items": text(itemTypes.String(), "a type of items")},
-		"items": optional(object(node{
+			"items": textNode(itemTypes.String(), "a type of items")},
+		"items": nullable(objectNode(node{
 			"ids":    node{"type": []string{"array", "null"}, "items": node{"type": "string"}, "maxItems": MaxIDs},
 			"filter": node{"type": "string", "description": "a filter of events; its terms are id and parent"}})),
-		"maxItems":    number(1, MaxMaxItems, defaultMaxItems, "items of a run"),
-		"concurrency": number(1, MaxConcurrency, defaultConcurrency, "items at once"),
-		"instances":   number(1, MaxInstances, 1, "runs at once"),
-		"timeout": optional(object(node{
-			"itemSeconds": number(1, MaxTaskSeconds, defaultItemSeconds, "of the work on an item"),
-			"runSeconds":  number(1, MaxRunSeconds, defaultRunSeconds, "of a run")})),
+		"maxItems":    numberNode(1, MaxMaxItems, defaultMaxItems, "items of a run"),
+		"concurrency": numberNode(1, MaxConcurrency, defaultConcurrency, "items at once"),
+		"instances":   numberNode(1, MaxInstances, 1, "runs at once"),
+		"timeout": nullable(objectNode(node{
+			"itemSeconds": numberNode(1, MaxTaskSeconds, defaultItemSeconds, "of the work on an item"),
+			"runSeconds":  numberNode(1, MaxRunSeconds, defaultRunSeconds, "of a run")})),
 		"schedule": node{"type": "string", "description": "rate(5 minutes), or five fields of a cron expression"},
 		"timeZone": node{"type": "string", "description": "of the cron expression, e.g. Europe/Berlin"},
 		"wake":     node{"type": "boolean", "description": "it runs as soon as an item is ready"},
-		"runnable": object(node{
+		"runnable": objectNode(node{
 			"function": node{"type": "string", "description": "one that is part of the system"},
 			"lambda":   node{"type": "string", "description": "an ARN"},
-			"task": optional(object(node{"cluster": arn, "taskDefinition": arn, "container": aws,
+			"task": nullable(objectNode(node{"cluster": arn, "taskDefinition": arn, "container": aws,
 				"subnets":        node{"type": "array", "items": aws, "minItems": 1, "maxItems": 16},
 				"securityGroups": node{"type": []string{"array", "null"}, "items": aws, "maxItems": 5}},
 				"cluster", "taskDefinition", "container", "subnets"))}),
-		"retry": optional(object(node{
-			"max":            number(1, MaxRetries, 0, "how often an item that failed is tried again"),
-			"backoffSeconds": number(1, MaxBackoff, defaultBackoff, "before the first time; it doubles")}, "max")),
-		"maxResults": number(1, MaxMaxResults, defaultMaxResults, "findings of a report that are kept"),
-		"maxDepth":   number(1, MaxMaxDepth, defaultMaxDepth, "of a chain of components that cause each other"),
+		"retry": nullable(objectNode(node{
+			"max":            numberNode(1, MaxRetries, 0, "how often an item that failed is tried again"),
+			"backoffSeconds": numberNode(1, MaxBackoff, defaultBackoff, "before the first time; it doubles")}, "max")),
+		"maxResults": numberNode(1, MaxMaxResults, defaultMaxResults, "findings of a report that are kept"),
+		"maxDepth":   numberNode(1, MaxMaxDepth, defaultMaxDepth, "of a chain of components that cause each other"),
 		"paused":     node{"type": "boolean", "description": "from the start"},
 	}, "name", "event", "runnable")
 	whole["$schema"], whole["title"] = "https://json-schema.org/draft/2020-12/schema", "A component of Archivist"
@@ -84,4 +62,35 @@ func Schema() []byte {
 		panic(err) // it consists of maps, texts and numbers
 	}
 	return append(out, '\n')
+}
+
+func textNode(pattern, description string) node {
+	return node{"type": "string", "pattern": pattern, "description": description}
+}
+
+// number is a field whose standard value is also that of 0. standard 0: there is none.
+func numberNode(least, most, standard int, description string) node {
+	n := node{"type": "integer", "minimum": least, "maximum": most, "description": description}
+	if standard > 0 {
+		n["default"], n["minimum"] = standard, 0
+	}
+	return n
+}
+
+func listNode(of node, most int, description string) node {
+	return node{"type": []string{"array", "null"}, "items": of, "maxItems": most, "uniqueItems": true,
+		"description": description}
+}
+
+func objectNode(properties node, required ...string) node {
+	n := node{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		n["required"] = required
+	}
+	return n
+}
+
+func nullable(n node) node {
+	n["type"] = []string{"object", "null"}
+	return n
 }

@@ -63,8 +63,8 @@ func sameFields(t *testing.T, at string, of reflect.Type, s node) {
 // crossField are beginnings of reasons for which Check refuses what the schema accepts: fields do not go
 // together, or a text is none of its language.
 var crossField = []string{"pastFailure: ", "future: ", "event: Own is neither", "event: Manually_stopped",
-	"items: expected", "items.ids: ", "items.filter: ", "timeout.runSeconds: ", "timeout.itemSeconds: ", "timeZone: ", "schedule: ",
-	"runnable: ", "runnable.lambda: ", "runnable.task.cluster: ", "runnable.task.taskDefinition: ",
+	"items: expected", "items.ids: ", "items.filter: ", "timeout.runSeconds: ", "timeout.itemSeconds: ", "timeZone: ",
+	"schedule: ", "runnable: ", "runnable.lambda: ", "runnable.task.cluster: ", "runnable.task.taskDefinition: ",
 	"pastSuccess: ", "old: ", "everyDays: the component's event"}
 
 // TestSchemaAgrees: of random definitions the schema accepts each that Check accepts, and Check refuses one
@@ -131,7 +131,8 @@ func randomDefinition(rng *rand.Rand) string {
 		"schedule": {"rate(5 minutes)", "sometimes", "", "30 2 * * *"},
 		"timeZone": {"Europe/Berlin", "", "Nowhere"},
 		"wake":     {true, "yes"},
-		"runnable": {node{}, node{"lambda": "x"}, node{"function": "x", "lambda": "y"}, node{"task": node{"cluster": "x"}},
+		"runnable": {node{}, node{"lambda": "x"}, node{"function": "x", "lambda": "y"},
+			node{"task": node{"cluster": "x"}},
 			7},
 		"retry": {node{"max": 1}, node{"max": 11}, node{"max": 0}, node{}, nil,
 			node{"max": 1, "backoffSeconds": 90_000}},
@@ -151,7 +152,8 @@ func randomDefinition(rng *rand.Rand) string {
 
 // TestSchemaAcceptsTasks: the definition of a task, whole.
 func TestSchemaAcceptsTasks(t *testing.T) {
-	text := `{"name":"ocr","event":"Read","old":["Read"],"timeout":{"itemSeconds":7200,"runSeconds":7200},"runnable":{"task":{
+	text := `{"name":"ocr","event":"Read","old":["Read"],"timeout":{"itemSeconds":7200,"runSeconds":7200},
+		"runnable":{"task":{
 		"cluster":"arn:aws:ecs:eu-central-1:000000000000:cluster/main",
 		"taskDefinition":"arn:aws:ecs:eu-central-1:000000000000:task-definition/ocr:3",
 		"container":"ocr","subnets":["subnet-1"],"securityGroups":["sg-1"]}}}`
