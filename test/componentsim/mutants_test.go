@@ -21,6 +21,7 @@ type mutant struct {
 	client   func(*actor, adversary.Client) adversary.Client
 	unticked bool // components are not started by the clock
 
+	unchecked bool // there is no reconciliation, which finds the same
 	revisions bool // the revisions of rows are not compared, so that the rule itself has to find it
 }
 
@@ -35,9 +36,7 @@ var mutants = []mutant{
 	{name: "counts written outside of the transaction", client: apart("count#")},
 	{name: "components not started by the clock", unticked: true},
 	{name: "lost runs not ended by the clock", client: patientClock},
-	{name: "a back-fill that stops early", client: func(_ *actor, c adversary.Client) adversary.Client {
-		return adversary.Seeing(c, "ITEMS#", func([]tabletest.Item) []tabletest.Item { return nil })
-	}},
+	{name: "a back-fill that stops early", unchecked: true, client: listless},
 }
 
 // unconditioned puts rows whose sort keys begin like this without their conditions.
@@ -196,4 +195,9 @@ func patientClock(_ *actor, c adversary.Client) adversary.Client {
 		}
 		return rows
 	})
+}
+
+// listless shows that there are no items.
+func listless(_ *actor, c adversary.Client) adversary.Client {
+	return adversary.Seeing(c, "ITEMS#", func([]tabletest.Item) []tabletest.Item { return nil })
 }

@@ -134,7 +134,11 @@ func (a *actor) govern(ctx context.Context) {
 		_, err := a.runner.Interrupt(ctx, d.Name, a.by())
 		a.did("interrupt", d.Name, err)
 	case n < 8: // with other conditions
-		d.Future = append(slices.Clone(d.Future), "Closed")
+		if d.Name == index {
+			d.EveryDays++
+		} else {
+			d.Future = append(slices.Clone(d.Future), "Closed")
+		}
 		_, err := a.store.Apply(ctx, d, a.by())
 		a.did("redefine", d.Name, err)
 	default:
@@ -144,11 +148,14 @@ func (a *actor) govern(ctx context.Context) {
 }
 
 // restore makes the components that there should be, and ends all pauses but one.
-func (a *actor) restore(ctx context.Context) {
+func (a *actor) restore(ctx context.Context, days int) {
 	for _, d := range a.w.s.definitions() {
 		r := a.w.check.registry[d.Name]
 		paused := a.w.s.paused && d.Name == patient
-		if r.State == "active" && r.definition.Paused == paused {
+		if d.Name == index {
+			d.EveryDays = days
+		}
+		if r.State == "active" && r.definition.Paused == paused && r.definition.EveryDays == d.EveryDays {
 			continue
 		}
 		_, err := a.store.Apply(ctx, d, a.by())

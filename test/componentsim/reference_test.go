@@ -160,12 +160,12 @@ func (h history) judge(d *component.Definition) (v verdict) {
 		}
 		causes = append(causes, *f)
 	}
-	retried := d.Retry != nil && h.failures(d.Event) > 0 && h.failures(d.Event) <= d.Retry.Max
+	again := h.again(d)
 	if h.newest("Manually_stopped") != nil {
 		return v
 	}
 	for _, name := range d.Future {
-		if h.newest(name) != nil && (name != d.Event || !retried) {
+		if h.newest(name) != nil && (name != d.Event || again == 0) {
 			return v
 		}
 	}
@@ -176,7 +176,7 @@ func (h history) judge(d *component.Definition) (v verdict) {
 			continue
 		}
 		since := h.since(d.Name, f.detail.BasedOn)
-		if len(since) == 0 && (name != d.Event || !retried) {
+		if len(since) == 0 && (name != d.Event || again == 0) {
 			return v
 		}
 		news = news || name == d.Event && len(since) > 0
@@ -186,10 +186,25 @@ func (h history) judge(d *component.Definition) (v verdict) {
 		return verdict{deep: true}
 	}
 	v.ready = true
-	if retried && !news {
-		v.from = h.newest(d.Event).Time + int64(d.Retry.Backoff)*1000<<(h.failures(d.Event)-1)
+	if !news {
+		v.from = again
 	}
 	return v
+}
+
+// again is when a component works on an item again without a change: after a failure, or some days after
+// a success. 0: it does not.
+func (h history) again(d *component.Definition) int64 {
+	f, failures := h.newest(d.Event), h.failures(d.Event)
+	switch {
+	case f == nil:
+		return 0
+	case failures == 0 && d.EveryDays > 0:
+		return f.Time + int64(d.EveryDays)*24*3600*1000
+	case failures > 0 && d.Retry != nil && failures <= d.Retry.Max:
+		return f.Time + int64(d.Retry.Backoff)*1000<<(failures-1)
+	}
+	return 0
 }
 
 // eligible reports whether the item is one of those that a component works on at all.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // atRest names what has not come to rest.
@@ -45,6 +46,7 @@ func (c *checker) itemAtRest(it *item) error {
 			return fmt.Errorf("%s is at %q for %s; it should be at %q", it.id, place, d.Name, h.place(&d, &it.is))
 		case class == "running" && !d.Paused:
 			return fmt.Errorf("%s is claimed by %s", it.id, d.Name)
+		case v.ready && v.from > time.Now().Add(12*time.Hour).UnixMilli(): // it is repeated days later
 		case v.ready && !d.Paused:
 			return fmt.Errorf("%s is ready for %s, and was not worked on: %+v", it.id, d.Name, v)
 		case v.deep:

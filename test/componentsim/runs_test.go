@@ -58,9 +58,28 @@ func (a *actor) tick(ctx context.Context) {
 	a.w.Log("  (%s consumers' tick: %v)", a.Name, err)
 	more, err := a.store.Fill(ctx, until)
 	a.w.Log("  (%s fills: %v, failed: %v)", a.Name, more, err != nil) // of several errors, either can be first
+	if a.Rng.IntN(3) == 0 && !a.w.mutant.unchecked {
+		a.reconcile(ctx, until)
+	}
 	if !a.w.mutant.unticked {
 		err = a.runner.Tick(ctx, until)
 		a.w.Log("  (%s components' tick: %v)", a.Name, err)
+	}
+}
+
+// reconcile compares lines and items, and repairs what differs. That is nothing, if the list of items
+// was never behind.
+func (a *actor) reconcile(ctx context.Context, until time.Time) {
+	for cursor := ""; ; {
+		out, next, err := a.store.Reconcile(ctx, cursor, until)
+		a.w.Log("  (%s reconciles: %+v: failed: %v)", a.Name, out, err != nil)
+		if !a.w.s.lag && out.Places+out.Missing+out.Foreign+out.Counts+out.Damaged > 0 {
+			a.w.check.fail("the reconciliation finds %v", out.Findings)
+		}
+		if err != nil || next == "" {
+			return
+		}
+		cursor = next
 	}
 }
 

@@ -28,6 +28,7 @@ type scenario struct {
 	turns   bool          // two components change an item in turn
 	fails   int           // percentage of work that fails
 	paused  bool          // the last component stays paused to the end
+	lag     bool          // the list of items is behind
 	deaf    bool          // once the faults have stopped, only ticks start components
 
 	throttled string // a prefix of partitions that are throttled for a while
@@ -57,6 +58,7 @@ func draw(rng *rand.Rand) scenario {
 		s.stormy = 4
 	}
 	s.turns, s.paused, s.deaf = one(3), one(4), one(2)
+	s.lag = one(2)
 	s.fails = []int{0, 20, 50}[rng.IntN(3)]
 	if one(10) {
 		s.throttled = partitions[rng.IntN(len(partitions))]
@@ -98,7 +100,8 @@ func (s scenario) definitions() []component.Definition {
 			Wake: true, Retry: &component.Retry{Max: 2, Backoff: 60}},
 		{Name: figures, Event: "Counted", PastSuccess: []string{"Facts_checked"}, Old: []string{"Counted"},
 			Schedule: "rate(5 minutes)"},
-		{Name: index, Event: "Indexed", Old: []string{"Indexed"}, Wake: true, Instances: 2, Types: []string{"Object"}},
+		{Name: index, Event: "Indexed", Old: []string{"Indexed"}, Wake: true, Instances: 2, Types: []string{"Object"},
+			EveryDays: 1},
 		{Name: patient, Event: "Waited", PastSuccess: []string{"Received"}, Future: []string{"Waited"}, Wake: true,
 			Items: &component.Items{Filter: "ComponentItem+*"}},
 	}

@@ -71,7 +71,9 @@ func newWorld(seed uint64, m mutant) *world {
 	w.Rate = func() int { return w.s.rate }
 	w.Failed = func() bool { return w.check.err != nil }
 	w.fake.Watch = w.check.commit
-	w.fake.Lag = func() int { return w.Rng.IntN(maxLag + 1) }
+	if w.s.lag {
+		w.fake.Lag = func() int { return w.Rng.IntN(maxLag + 1) }
+	}
 	w.stream = &adversary.Inbox[event.Subject]{World: w.World, Name: "stream record", Late: 5 * time.Hour}
 	w.consumers = &adversary.Inbox[wakeUp]{World: w.World, Name: "invocation", Late: time.Hour}
 	w.executions = &adversary.Inbox[component.RunRef]{World: w.World, Name: "execution", Late: time.Hour}
