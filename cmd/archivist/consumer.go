@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -176,31 +175,37 @@ const maxDefinition = 64 << 10
 
 // definition reads a consumer's definition from a file.
 func (a *app) definition(file string) (d v1.ConsumerDefinition, err error) {
+	err = a.readDefinition(file, "a consumer", &d)
+	if err == nil && d.Name == "" {
+		err = fault.New(fault.Invalid, "%s is not the definition of a consumer: it has no name", file)
+	}
+	return d, err
+}
+
+// readDefinition reads the definition of something from a file of YAML or JSON.
+func (a *app) readDefinition(file, what string, into any) error {
 	in, err := a.open(file)
 	if err != nil {
-		return d, err
+		return err
 	}
 	defer in.Close()
 	text, err := io.ReadAll(io.LimitReader(in, maxDefinition+1))
 	if err != nil {
-		return d, fault.New(fault.Invalid, "%s: %w", file, err)
+		return fault.New(fault.Invalid, "%s: %w", file, err)
 	}
 	if len(text) > maxDefinition {
-		return d, fault.New(fault.Invalid, "%s has more than %d bytes, too many for a definition", file, maxDefinition)
+		return fault.New(fault.Invalid, "%s has more than %d bytes, too many for a definition", file, maxDefinition)
 	}
 	asJSON, err := yaml.YAMLToJSON(text)
 	if err == nil {
 		dec := json.NewDecoder(bytes.NewReader(asJSON))
 		dec.DisallowUnknownFields()
-		err = dec.Decode(&d)
-	}
-	if err == nil && d.Name == "" {
-		err = errors.New("it has no name")
+		err = dec.Decode(into)
 	}
 	if err != nil {
-		return d, fault.New(fault.Invalid, "%s is not the definition of a consumer: %w", file, err)
+		return fault.New(fault.Invalid, "%s is not the definition of %s: %w", file, what, err)
 	}
-	return d, nil
+	return nil
 }
 
 // consumerActing are the flags of every action on a consumer.

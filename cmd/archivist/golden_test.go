@@ -65,6 +65,36 @@ var golden = map[string]command{
 	"replay-show":         {"replay show " + operation1, "id,failures"},
 	"replay-watch":        {"replay watch " + operation1, "id,failures"},
 	"replay-cancel":       {"replay cancel " + operation1 + " --reason wrong", "id,state"},
+	"component-list":      {"component list", "name,counts"},
+	"component-show":      {"component show metadata", "name,counts"},
+	"component-apply":     {"component apply - --reason new", "name,version"},
+	"component-schema":    {"component schema", ""},
+	"component-history":   {"component history metadata", "type,detail"},
+	"component-graph":     {"component graph --mermaid", ""},
+	"component-line":      {"component line metadata", "item,priority"},
+	"component-explain":   {"component explain metadata " + item1, "ready,condition"},
+	"component-run":       {"component run metadata --reason corrected", "id,state"},
+	"component-run-watch": {"component run metadata --reason corrected --watch", "id,state,counts"},
+	"component-runs":      {"component runs metadata", "id,counts"},
+	"component-runs-show": {"component runs metadata " + operation1, "id,items"},
+	"component-interrupt": {"component interrupt metadata --reason wrong", "summary"},
+	"component-pause":     {"component pause metadata --reason wait", "summary"},
+	"component-resume":    {"component resume metadata --reason on", "summary"},
+	"component-delete":    {"component delete metadata --reason old", "summary"},
+	"item-list":           {"item list --type delivery", "id,lines"},
+	"item-show":           {"item show " + item1, "id,events"},
+	"item-show-timeline":  {"item show " + item1 + " --timeline", "id,history"},
+	"item-history":        {"item history " + item1, "name,revoked"},
+	"item-create":         {"item create delivery-17 --type delivery --parent Collection:maps --reason new", "changed"},
+	"item-change":         {"item change " + item1 + " --type delivery --reason wrong", "changed,summary"},
+	"item-forget":         {"item forget " + item1 + " --reason twice", "changed,summary"},
+	"item-import":         {"item import " + item1 + " - --reason migration", "imported,refused"},
+	"item-event":          {"item event " + item1 + " Structure_checked --reason seen", "changed,summary"},
+	"item-revoke":         {"item revoke " + item1 + " Structure_checked --reason back", "changed,summary"},
+	"item-restart":        {"item restart " + item1 + " --reason back", "changed,summary"},
+	"item-stop":           {"item stop " + item1 + " --reason wrong", "changed,summary"},
+	"item-prioritize":     {"item prioritize " + item1 + " --priority 9 --reason soon", "changed,summary"},
+	"item-release":        {"item release " + item1 + " metadata --reason dead", "changed,summary"},
 	"explain-batch":       {"explain " + batch1, "state,waitsFor"},
 	"explain-job":         {"explain " + job2, "state,waitsFor,on"},
 	"help":                {"help", ""},
@@ -124,6 +154,8 @@ const (
 	job1       = batch1 + "-00001"
 	job2       = batch1 + "-00002"
 	operation1 = "01M7ZBMEYHBB62YP6RY21T1GQ8"
+
+	item1 = "item:delivery-17"
 
 	ark1 = "ark:/99999/fk4tq65d6k"
 )
@@ -228,6 +260,9 @@ func (g command) record(t *testing.T, url string) string {
 	c.stdin = manifest1
 	if strings.HasPrefix(g.line, "consumer apply") {
 		c.stdin = "name: search\nfilter: Object+Create|Modify|Delete\ntarget:\n  handler: search\n"
+	}
+	if strings.HasPrefix(g.line, "component apply") {
+		c.stdin = "name: metadata\nevent: Metadata_checked\nfuture: [Metadata_checked]\nrunnable: {function: x}\n"
 	}
 	if strings.HasPrefix(g.line, "collection") {
 		c.stdin = `{"requireDigest": true}`

@@ -1,0 +1,403 @@
+package main
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/fault"
+	"archivist/pkg/terminal"
+)
+
+// componentCmd is for what works on items.
+type componentCmd struct {
+	List    componentListCmd    `cmd:"" help:"List the components, and how many items each can work on."`
+	Show    componentShowCmd    `cmd:"" help:"Show a component."`
+	Apply   componentApplyCmd   `cmd:"" help:"Create a component, or change its definition."`
+	Schema  componentSchemaCmd  `cmd:"" help:"Print the JSON Schema of a definition."`
+	History componentHistoryCmd `cmd:"" help:"List the changes of a component."`
+	Graph   componentGraphCmd   `cmd:"" help:"Print all components as a graph: the assembly line."`
+
+	Line    componentLineCmd    `cmd:"" help:"List the items of a component: ready, later, running or failed."`
+	Explain componentExplainCmd `cmd:"" help:"Explain why a component works on an item, or does not."`
+
+	Run       componentRunCmd  `cmd:"" help:"Run a component now."`
+	Runs      componentRunsCmd `cmd:"" help:"List the runs of a component."`
+	Interrupt componentActCmd  `cmd:"" help:"End the runs of a component now."`
+	Pause     componentActCmd  `cmd:"" help:"Begin no more runs. Items wait."`
+	Resume    componentActCmd  `cmd:"" help:"End the pause of a component."`
+	Delete    componentActCmd  `cmd:"" help:"Remove a component. The events that it recorded stay."`
+}
+
+// componentName is the argument of most commands.
+type componentName struct {
+	Name string `arg:"" name:"component" help:"Name of a component."`
+}
+
+// componentListCmd shows where items wait.
+type componentListCmd struct{}
+
+// Help says what the numbers mean.
+func (componentListCmd) Help() string {
+	return `READY counts the items that a component can work on now, OLDEST is the first event of the oldest of them.
+FAILED items wait for a person, or for a change.`
+}
+
+func (componentListCmd) prints() any { return v1.Component{} }
+
+// Run lists all: there are at most some dozens.
+func (componentListCmd) Run(a *app) error {
+	list, err := a.client.Components(a.ctx)
+	if err != nil {
+		return err
+	}
+	list = limited(a, limit{}, list)
+	return a.print(list, func(p terminal.Page) { terminal.Table(p, list, componentColumns...) })
+}
+
+var componentColumns = []terminal.Column[v1.Component]{
+	{Title: "component", Text: func(c v1.Component) string { return c.Name }},
+	{Title: "state", Text: componentState},
+	{Title: "ready", Text: func(c v1.Component) string { return strconv.FormatInt(c.Counts.Ready, 10) }},
+	{Title: "later", Text: func(c v1.Component) string { return strconv.FormatInt(c.Counts.Later, 10) }},
+	{Title: "running", Text: func(c v1.Component) string { return strconv.FormatInt(c.Counts.Running, 10) }},
+	{Title: "failed", Text: func(c v1.Component) string { return strconv.FormatInt(c.Counts.Failed, 10) }},
+	{Title: "done", Text: func(c v1.Component) string { return strconv.FormatInt(c.Counts.Done, 10) }},
+	{Title: "oldest", Text: func(c v1.Component) string { return minute(c.OldestReady) },
+		Raw: func(c v1.Component) string { return c.OldestReady }, Share: 1},
+}
+
+// componentState is what a component does, as far as it is known.
+func componentState(c v1.Component) string {
+	switch {
+	case c.Paused:
+		return "paused"
+	case c.Filling != nil:
+		return "filling"
+	case c.Counts.Running > 0:
+		return "running"
+	}
+	return "idle"
+}
+
+// componentShowCmd shows a definition, too.
+type componentShowCmd struct{ componentName }
+
+func (componentShowCmd) prints() any { return v1.Component{} }
+
+// Run shows one component.
+func (c *componentShowCmd) Run(a *app) error {
+	got, err := a.client.Component(a.ctx, c.Name)
+	if err != nil {
+		return err
+	}
+	return a.showComponent(got)
+}
+
+func (a *app) showComponent(c v1.Component) error {
+	return a.print(c, func(p terminal.Page) {
+		n := c.Counts
+		p.Fields("component", c.Name, "state", componentState(c), "description", c.Description, "records", c.Event,
+			"needs success", listed(c.PastSuccess), "needs failure", listed(c.PastFailure),
+			"not after", listed(c.Future), "until changed", listed(c.Old), "types", listed(c.Types),
+			"items", itemsText(c.Items), "does", runnableText(c.Runnable), "runs", startsText(c),
+			"at once", fmt.Sprintf("%d of at most %d items of a run", c.Concurrency, c.MaxItems),
+			"retries", retryText(c.Retry), "version", strconv.Itoa(c.Version), "changed", c.Changed)
+		if f := c.Filling; f != nil {
+			p.Fields("back-fill", fmt.Sprintf("part %d of %d, %d items looked at", f.Parts+1, f.Of, f.Items))
+		}
+		p.Fields("line", fmt.Sprintf("%d ready, %d later, %d running, %d failed, %d done", n.Ready, n.Later, n.Running,
+			n.Failed, n.Done), "oldest ready", c.OldestReady)
+	})
+}
+
+func listed(names []string) string { return strings.Join(names, ", ") }
+
+func itemsText(i *v1.ComponentItems) string {
+	switch {
+	case i == nil:
+		return ""
+	case i.Filter != "":
+		return i.Filter
+	}
+	return listed(i.IDs)
+}
+
+func runnableText(r v1.ComponentRunnable) string {
+	if r.Task != nil {
+		return r.Task.TaskDefinition
+	}
+	return cmp.Or(r.Function, r.Lambda)
+}
+
+// startsText says what starts a component.
+func startsText(c v1.Component) string {
+	var when []string
+	if c.Wake {
+		when = append(when, "when an item is ready")
+	}
+	if c.Schedule != "" {
+		when = append(when, c.Schedule+" "+c.TimeZone)
+	}
+	if len(when) == 0 {
+		return "on request: archivist component run " + c.Name
+	}
+	return strings.Join(when, ", ")
+}
+
+func retryText(r *v1.ComponentRetry) string {
+	if r == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d, the first after %d seconds, each after twice the time of the one before", r.Max,
+		r.BackoffSeconds)
+}
+
+// componentApplyCmd creates or changes a component.
+type componentApplyCmd struct {
+	File   string `arg:"" help:"YAML or JSON file that holds the definition; - reads the standard input."`
+	Reason string `help:"Why. It is kept in the events." placeholder:"TEXT"`
+	DryRun bool   `help:"List the items that would be ready now, but change nothing."`
+	Key    string `name:"idempotency-key" help:"${help_action_key}" placeholder:"KEY"`
+}
+
+func (componentApplyCmd) prints() any { return v1.Component{} }
+
+// Help has the smallest definition.
+func (componentApplyCmd) Help() string {
+	return `A definition needs a name, the event that it records, and what does the work; all else has a default:
+
+  name: count-words
+  event: Words_counted
+  pastSuccess: [Received]
+  future: [Words_counted]
+  wake: true
+  runnable: {lambda: "arn:aws:lambda:us-east-1:111122223333:function:count-words"}
+
+What is not in the file gets its default again.`
+}
+
+// Run refuses a file with an unknown field: a misspelt name would be ignored silently.
+func (c *componentApplyCmd) Run(a *app) error {
+	var d v1.ComponentDefinition
+	if err := a.readDefinition(c.File, "a component", &d); err != nil {
+		return err
+	}
+	if d.Name == "" {
+		return fault.New(fault.Invalid, "%s is not the definition of a component: it has no name", c.File)
+	}
+	if c.DryRun {
+		return a.tryComponent(d)
+	}
+	got, err := a.client.ApplyComponent(a.ctx, d, c.Reason, cmp.Or(c.Key, rand.Text()))
+	if err != nil {
+		return err
+	}
+	return a.showComponent(got)
+}
+
+// tryComponent prints the ids of the items that would be ready, as they are found.
+func (a *app) tryComponent(d v1.ComponentDefinition) error {
+	if a.json != nil {
+		return usage("--dry-run prints the ids of items, one in a line; it has no --json")
+	}
+	n := 0
+	for cursor := ""; ; {
+		page, err := a.client.TryComponent(a.ctx, d, cursor)
+		if err != nil {
+			return err
+		}
+		for _, id := range page.Ready {
+			fmt.Fprintln(a.screen, terminal.Printable(id))
+		}
+		n += len(page.Ready)
+		if page.Cursor == "" {
+			break
+		}
+		cursor = page.Cursor
+	}
+	fmt.Fprintf(a.errors, "%s would be ready now; nothing is changed\n", terminal.Count(n, "item"))
+	return nil
+}
+
+// componentSchemaCmd prints the schema for editors and checks.
+type componentSchemaCmd struct{}
+
+// Help says what the schema is good for.
+func (componentSchemaCmd) Help() string {
+	return `Editors complete and check a definition with it, e.g. with this first line in a YAML file:
+
+  # yaml-language-server: $schema=component.schema.json`
+}
+
+// Run takes the schema from the description of the API, so that it is that of the deployment.
+func (componentSchemaCmd) Run(a *app) error {
+	var doc struct {
+		Components struct {
+			Schemas map[string]json.RawMessage `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := a.client.Call(a.ctx, http.MethodGet, "/openapi.json", nil, &doc); err != nil {
+		return err
+	}
+	const place = "#/components/schemas/"
+	schema := map[string]any{"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"$ref": "#/$defs/ComponentDefinition"}
+	defs := map[string]json.RawMessage{}
+	for name, s := range doc.Components.Schemas {
+		if isOfDefinition(name) {
+			defs[name] = json.RawMessage(strings.ReplaceAll(string(s), place, "#/$defs/"))
+		}
+	}
+	schema["$defs"] = defs
+	enc := encoder(a.out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(schema)
+}
+
+// isOfDefinition reports whether a schema is part of that of a component's definition.
+func isOfDefinition(name string) bool {
+	switch name {
+	case "ComponentDefinition", "ComponentItems", "ComponentTimeout", "ComponentTask", "ComponentRunnable",
+		"ComponentRetry":
+		return true
+	}
+	return false
+}
+
+// componentHistoryCmd lists what people changed.
+type componentHistoryCmd struct{ componentName }
+
+func (componentHistoryCmd) prints() any { return v1.Event{} }
+
+// Run lists the changes, oldest first.
+func (c *componentHistoryCmd) Run(a *app) error {
+	list, err := a.client.ComponentEvents(a.ctx, c.Name)
+	if err != nil {
+		return err
+	}
+	return a.print(list, func(p terminal.Page) { terminal.Table(p, list, changeColumns...) })
+}
+
+var changeColumns = []terminal.Column[v1.Event]{
+	{Title: "time", Text: func(e v1.Event) string { return minute(e.Time) },
+		Raw: func(e v1.Event) string { return e.Time }},
+	{Title: "event", Text: func(e v1.Event) string { return e.Type }},
+	{Title: "by", Text: func(e v1.Event) string { return e.Actor }, Share: 1},
+	{Title: "reason", Text: func(e v1.Event) string { return detailOf(e.Detail).Reason }, Share: 2},
+}
+
+// componentGraphCmd prints the graph for a tool that draws it.
+type componentGraphCmd struct {
+	DOT     bool `name:"dot" xor:"language" help:"In the language of Graphviz. It is the default."`
+	Mermaid bool `xor:"language" help:"As a flowchart of Mermaid, which Markdown files can contain."`
+}
+
+// Run prints the graph.
+func (c *componentGraphCmd) Run(a *app) error {
+	g, err := a.client.ComponentGraph(a.ctx)
+	if err != nil {
+		return err
+	}
+	text := g.DOT
+	if c.Mermaid {
+		text = g.Mermaid
+	}
+	_, err = fmt.Fprint(a.out, text)
+	return err
+}
+
+// componentLineCmd lists items of a class.
+type componentLineCmd struct {
+	componentName
+	Class string `arg:"" optional:"" enum:"ready,later,running,failed" default:"ready" help:"${enum}."`
+	limit
+}
+
+func (componentLineCmd) prints() any { return v1.LineItem{} }
+
+// Run requests one item more than is shown, to detect that there are more.
+func (c *componentLineCmd) Run(a *app) error {
+	list, err := a.client.Line(a.ctx, c.Name, c.Class, c.more())
+	if err != nil {
+		return err
+	}
+	list = limited(a, c.limit, list)
+	return a.print(list, func(p terminal.Page) { terminal.Table(p, list, lineColumns...) })
+}
+
+var lineColumns = []terminal.Column[v1.LineItem]{
+	{Title: "item", Text: func(l v1.LineItem) string { return l.Item }, Share: 1},
+	{Title: "class", Text: func(l v1.LineItem) string { return l.Class }, Style: stateStyle},
+	{Title: "priority", Text: func(l v1.LineItem) string {
+		if l.Priority == 0 {
+			return ""
+		}
+		return strconv.Itoa(l.Priority)
+	}},
+	{Title: "first event", Text: func(l v1.LineItem) string { return minute(l.First) },
+		Raw: func(l v1.LineItem) string { return l.First }},
+	{Title: "ready from", Text: func(l v1.LineItem) string { return l.From }},
+	{Title: "lease ends", Text: func(l v1.LineItem) string { return l.Until }},
+}
+
+// componentExplainCmd explains why nothing happens.
+type componentExplainCmd struct {
+	componentName
+	Item string `arg:"" help:"Id of an item, e.g. item:delivery-17, or the ARK of an object."`
+}
+
+func (componentExplainCmd) prints() any { return v1.ComponentExplanation{} }
+
+// Run explains.
+func (c *componentExplainCmd) Run(a *app) error {
+	x, err := a.client.ExplainComponent(a.ctx, c.Name, c.Item)
+	if err != nil {
+		return err
+	}
+	return a.print(x, func(p terminal.Page) {
+		paused, filling := "", ""
+		if x.Paused {
+			paused = "the component is paused; archivist component resume " + c.Name + " ends that"
+		}
+		if x.Filling {
+			filling = "the definition was changed, and the item has not been looked at since"
+		}
+		p.Fields("item", x.Item, "component", x.Component, "ready", yesNo(x.Ready), "class", x.Class,
+			"condition", x.Condition, "why", x.Reason, "not before", x.NotBefore, "waits", x.Waits, "run", x.Run,
+			"lease ends", x.Until, "paused", paused, "back-fill", filling)
+	})
+}
+
+func yesNo(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
+}
+
+// componentActCmd acts on a component.
+type componentActCmd struct {
+	componentName
+	Reason string `required:"" help:"Why. It is kept in the events." placeholder:"TEXT"`
+	Key    string `name:"idempotency-key" help:"${help_action_key}" placeholder:"KEY"`
+}
+
+func (componentActCmd) prints() any { return v1.ComponentOutcome{} }
+
+// Run does the action that the command is named after.
+func (c *componentActCmd) Run(a *app, k *kong.Context) error {
+	r, err := a.client.ActOnComponent(a.ctx, c.Name, v1.ComponentAction{Action: k.Selected().Name, Reason: c.Reason},
+		cmp.Or(c.Key, rand.Text()))
+	if err != nil {
+		return err
+	}
+	return a.print(r, func(p terminal.Page) { p.Fields("done", r.Summary) })
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"cmp"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/fault"
+	"archivist/pkg/terminal"
+)
+
+// itemActing are the argument and the flags of every action on an item.
+type itemActing struct {
+	itemID
+	Reason string `required:"" help:"Why. It is kept in the events." placeholder:"TEXT"`
+	Key    string `name:"idempotency-key" help:"${help_action_key}" placeholder:"KEY"`
+}
+
+func (itemActing) prints() any { return v1.ItemOutcome{} }
+
+// itemShape are the flags that say what an item is.
+type itemShape struct {
+	Types       []string `name:"type" help:"A type. Can be repeated." placeholder:"TYPE"`
+	Parents     []string `name:"parent" help:"What it belongs to, e.g. Collection:maps; repeatable." placeholder:"T:ID"`
+	Identifiers []string `name:"identifier" help:"Another id by which it is known. Can be repeated." placeholder:"ID"`
+}
+
+func (s itemShape) shape() (out v1.ItemShape, err error) {
+	out = v1.ItemShape{Types: s.Types, Identifiers: s.Identifiers}
+	for _, p := range s.Parents {
+		kind, id, ok := strings.Cut(p, ":")
+		if !ok {
+			return out, usage("--parent: found %q; expected a type, a colon and an id, e.g. Collection:maps", p)
+		}
+		out.Parents = append(out.Parents, v1.EventRef{Type: kind, ID: id})
+	}
+	return out, nil
+}
+
+// itemCreateCmd creates an item.
+type itemCreateCmd struct {
+	itemActing
+	itemShape
+}
+
+// Run adds the kind to an id that has none.
+func (c *itemCreateCmd) Run(a *app) error {
+	shape, err := c.shape()
+	if err != nil {
+		return err
+	}
+	id := c.ID
+	if !strings.HasPrefix(id, "item:") {
+		id = "item:" + id
+	}
+	r, err := a.client.CreateItem(a.ctx, v1.ItemRequest{ID: id, ItemShape: shape, Reason: c.Reason},
+		cmp.Or(c.Key, rand.Text()))
+	if err != nil {
+		return err
+	}
+	return a.showOutcome(r)
+}
+
+func (a *app) showOutcome(r v1.ItemOutcome) error {
+	return a.print(r, func(p terminal.Page) {
+		heading := "done"
+		if !r.Changed {
+			heading = "unchanged"
+		}
+		p.Fields(heading, r.Summary, "lines", linesText(r.Item))
+	})
+}
+
+// actOnItem does the action that the command is named after.
+func (a *app) actOnItem(k *kong.Context, c itemActing, in v1.ItemAction) error {
+	in.Action, in.Reason = k.Selected().Name, c.Reason
+	r, err := a.client.ActOnItem(a.ctx, c.ID, in, cmp.Or(c.Key, rand.Text()))
+	if err != nil {
+		return err
+	}
+	return a.showOutcome(r)
+}
+
+// itemActCmd is an action that has no more than a reason.
+type itemActCmd struct{ itemActing }
+
+// Run does the action that the command is named after.
+func (c *itemActCmd) Run(a *app, k *kong.Context) error {
+	return a.actOnItem(k, c.itemActing, v1.ItemAction{})
+}
+
+// itemChangeCmd changes an item.
+type itemChangeCmd struct {
+	itemActing
+	itemShape
+}
+
+// Run replaces what the item is.
+func (c *itemChangeCmd) Run(a *app, k *kong.Context) error {
+	shape, err := c.shape()
+	if err != nil {
+		return err
+	}
+	return a.actOnItem(k, c.itemActing, v1.ItemAction{Shape: &shape})
+}
+
+// itemEventCmd records an event.
+type itemEventCmd struct {
+	itemActing
+	Event   string `arg:"" help:"Name of the event, e.g. Received, or that of a component's event, to force it."`
+	Outcome string `enum:"success,failure" default:"success" help:"${enum}."`
+}
+
+// Run records the event.
+func (c *itemEventCmd) Run(a *app, k *kong.Context) error {
+	return a.actOnItem(k, c.itemActing, v1.ItemAction{Event: c.Event, Outcome: c.Outcome})
+}
+
+// itemRevokeCmd revokes events.
+type itemRevokeCmd struct {
+	itemActing
+	Events []string `arg:"" name:"event" help:"Names of events."`
+}
+
+// Run revokes them.
+func (c *itemRevokeCmd) Run(a *app, k *kong.Context) error {
+	return a.actOnItem(k, c.itemActing, v1.ItemAction{Events: c.Events})
+}
+
+// itemRestartCmd begins again.
+type itemRestartCmd struct {
+	itemActing
+	From string `help:"The first event that counts no longer; by default the first failure." placeholder:"EVENT"`
+}
+
+// Run revokes the events from that one on.
+func (c *itemRestartCmd) Run(a *app, k *kong.Context) error {
+	return a.actOnItem(k, c.itemActing, v1.ItemAction{From: c.From})
+}
+
+// itemPrioritizeCmd moves an item in the lines.
+type itemPrioritizeCmd struct {
+	itemActing
+	Priority int `required:"" help:"From 1 to 9; components work on items of priority 9 first." placeholder:"N"`
+}
+
+// Run gives the item the priority.
+func (c *itemPrioritizeCmd) Run(a *app, k *kong.Context) error {
+	return a.actOnItem(k, c.itemActing, v1.ItemAction{Priority: c.Priority})
+}
+
+// itemReleaseCmd ends a lease.
+type itemReleaseCmd struct {
+	itemActing
+	Component string `arg:"" help:"Name of the component that has the lease."`
+}
+
+// Run ends the lease.
+func (c *itemReleaseCmd) Run(a *app, k *kong.Context) error {
+	return a.actOnItem(k, c.itemActing, v1.ItemAction{Component: c.Component})
+}
+
+// itemImportCmd imports events.
+type itemImportCmd struct {
+	itemID
+	File        string `arg:"" help:"PREMIS document, of version 2 or 3; - reads the standard input."`
+	Reason      string `required:"" help:"Why. It is kept in the events." placeholder:"TEXT"`
+	Zone        string `help:"Time zone of dates that state none, e.g. Europe/Copenhagen." placeholder:"ZONE"`
+	SkipRefused bool   `help:"Import the rest if events cannot be imported. By default nothing is imported then."`
+	DryRun      bool   `help:"Show what would be imported, but change nothing."`
+}
+
+func (itemImportCmd) prints() any { return v1.PREMISImported{} }
+
+// maxDocument is the size in bytes of a document, at most: a request has no room for more.
+const maxDocument = 1 << 20
+
+// Run fails if events were refused.
+func (c *itemImportCmd) Run(a *app) error {
+	in, err := a.open(c.File)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	text, err := io.ReadAll(io.LimitReader(in, maxDocument+1))
+	if err != nil {
+		return fault.New(fault.Invalid, "%s: %w", c.File, err)
+	}
+	if len(text) > maxDocument {
+		return fault.New(fault.Invalid, "%s has more than %d bytes; import it in parts", c.File, maxDocument)
+	}
+	r, err := a.client.ImportPREMIS(a.ctx, v1.PREMISImport{Item: c.ID, Document: string(text), Zone: c.Zone,
+		SkipRefused: c.SkipRefused, DryRun: c.DryRun, Reason: c.Reason})
+	if err != nil {
+		return err
+	}
+	if err := a.print(r, func(p terminal.Page) { c.show(p, r) }); err != nil {
+		return err
+	}
+	if n := len(r.Refused); n > 0 {
+		return fault.New(fault.Conflict, "%s refused", terminal.Count(n, "event"))
+	}
+	return nil
+}
+
+func (c *itemImportCmd) show(p terminal.Page, r v1.PREMISImported) {
+	imported := terminal.Count(len(r.Imported), "event")
+	if c.DryRun {
+		imported += " would be"
+	}
+	p.Fields("item", r.Item, "imported", imported, "were there", terminal.Count(len(r.Present), "event"))
+	for _, f := range r.Refused {
+		fmt.Fprintf(p, "\n%s  %s\n", terminal.Red.Of("refused"), terminal.Printable(f.Identifier))
+		p.Lines("  ", f.Reason)
+	}
+}
