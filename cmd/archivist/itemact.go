@@ -194,7 +194,7 @@ func (c *itemImportCmd) Run(a *app) error {
 	if len(text) > maxDocument {
 		return fault.New(fault.Invalid, "%s has more than %d bytes; import it in parts", c.File, maxDocument)
 	}
-	r, err := a.client.ImportPREMIS(a.ctx, v1.PREMISImport{Item: c.ID, Document: string(text), Zone: c.Zone,
+	r, err := a.client.ImportPREMIS(a.ctx, c.ID, v1.PREMISImport{Document: string(text), Zone: c.Zone,
 		SkipRefused: c.SkipRefused, DryRun: c.DryRun, Reason: c.Reason})
 	if err != nil {
 		return err
