@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -249,4 +250,37 @@ func TestPREMISIsValid(t *testing.T) {
 		t.Fatal(err)
 	}
 	validPremis(t, log, j.Identifiers.Primary, ">ingestion<", ">fixity check<", ">accession<", j.ID)
+
+	var item bytes.Buffer
+	if err := client.ItemPREMIS(t.Context(), j.Identifiers.Primary, &item); err != nil {
+		t.Fatal(err)
+	}
+	validPremis(t, item.Bytes(), j.Identifiers.Primary, ">accession<")
+}
+
+// TestPREMISImport: a document of another archive is imported, and its events are in the export of the
+// item, which is valid. Again, nothing is imported.
+func TestPREMISImport(t *testing.T) {
+	miniStackOnly(t, ownCode)
+	doc, err := os.ReadFile("../../pkg/premis/testdata/newspaper.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const item = "item:B400022028241-RT1"
+	in := v1.ItemRequest{ID: item, ItemShape: v1.ItemShape{Types: []string{"delivery"}}, Reason: "it came"}
+	if _, err := client.CreateItem(t.Context(), in, t.Name()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"2 imported, 0 present", "0 imported, 2 present"} {
+		r, err := client.ImportPREMIS(t.Context(), item, v1.PREMISImport{Document: string(doc), Reason: "migration"})
+		got := fmt.Sprintf("%d imported, %d present", len(r.Imported), len(r.Present))
+		if err != nil || got != want || len(r.Refused) > 0 {
+			t.Errorf("%s, want %s: %+v, %v", got, want, r.Refused, err)
+		}
+	}
+	var out bytes.Buffer
+	if err := client.ItemPREMIS(t.Context(), item, &out); err != nil {
+		t.Fatal(err)
+	}
+	validPremis(t, out.Bytes(), ">Data_Received<", ">Structure_Checked<", ">BatchTrigger-1.4<", ">fail<")
 }
