@@ -38,7 +38,7 @@ func (w watch) props() *awscloudwatch.AlarmProps {
 func (a *App) newAlarms(s Settings) {
 	topic := newTopic(a.Stack, s)
 	for _, list := range [][]watch{a.watchScheduler(), watchItems(), a.watchServices(), a.watchAdmin(), watchMail(s),
-		watchEvents()} {
+		watchEvents(), watchComponents()} {
 		for _, w := range list {
 			awscloudwatch.NewAlarm(a.Stack, jsii.String(w.id), w.props()).AddAlarmAction(topic)
 		}
@@ -163,6 +163,15 @@ func watchEvents() []watch {
 		says: "A consumer of events is more than an hour behind or stopped, events are parked, old events cannot " +
 			"expire, or consumers cause each other's events without end",
 		metric: own(boot.EventProblems, "Maximum", 15), periods: 1}}
+}
+
+// watchComponents is one alarm for what does not pass by itself. A component that fails with items is for
+// those who look at its line, and a step that fails is repeated.
+func watchComponents() []watch {
+	return []watch{{id: "ComponentProblems",
+		says: "More than 5 runs of components were lost in an hour, or items cannot be read; the log of the " +
+			"function component says why",
+		metric: own(boot.ComponentProblems, "Sum", 60), above: 5, periods: 1}}
 }
 
 // watchMail raises alarms before SES does something: it reviews an account from 5 % of

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"archivist/pkg/boot"
+	"archivist/pkg/component"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 )
@@ -39,6 +40,7 @@ type App struct {
 	Admin     awslambda.Function // of the state machine admin-action
 	Relay     awslambda.Function // gives events their places in the log
 	Consumer  awslambda.Function // in which consumers of events run
+	Component awslambda.Function // of the state machine component-run
 	Bus       awsevents.EventBus // of public events
 	Rest      awsapigateway.RestApi
 }
@@ -65,8 +67,9 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 	base := FunctionProps{Settings: p.Settings, Data: p.Data, Env: map[string]*string{
 		boot.EnvWake: a.Wake.QueueUrl(), boot.EnvJobMachine: a.Machines[queue.MachineJob].StateMachineArn(),
 		boot.EnvBatchMachine: a.Machines[queue.MachineBatch].StateMachineArn(),
-		boot.EnvAdminMachine: a.adminMachine()}}
+		boot.EnvAdminMachine: a.adminMachine(), boot.EnvRunMachine: a.runMachine()}}
 	a.newAdmin(base, timing)
+	a.newComponents(base, timing)
 	for _, st := range a.Stages {
 		st.newHandler(a.Stack, base, timing.Times(st.Stage))
 		a.grantStage(st, base)
@@ -203,7 +206,9 @@ func (a *App) outputs(d *Data) {
 		"jobMachine":        a.Machines[queue.MachineJob].StateMachineArn(),
 		"batchMachine":      a.Machines[queue.MachineBatch].StateMachineArn(),
 		"schedulerFunction": a.Scheduler.FunctionName(), "relayFunction": a.Relay.FunctionName(),
-		"consumerFunction": a.Consumer.FunctionName(), "bus": a.Bus.EventBusName()} {
+		"consumerFunction": a.Consumer.FunctionName(), "bus": a.Bus.EventBusName(),
+		"componentFunction": a.Component.FunctionName(),
+		"componentMachine":  a.Machines[component.Machine].StateMachineArn()} {
 		awscdk.NewCfnOutput(a.Stack, jsii.String(name), &awscdk.CfnOutputProps{Value: v})
 	}
 	for _, st := range a.Stages {

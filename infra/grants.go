@@ -12,6 +12,7 @@ import (
 
 	"archivist/pkg/cloudwatch"
 	"archivist/pkg/collection"
+	"archivist/pkg/component"
 	"archivist/pkg/queue"
 	"archivist/pkg/workspace"
 )
@@ -165,6 +166,8 @@ func (a *App) grantAPI(p FunctionProps) {
 	}
 	// A person can fail a job, whose execution is then stopped.
 	a.Machines[queue.MachineJob].GrantExecution(a.API, jsii.String("states:StopExecution"))
+	// Or interrupt a run of a component.
+	a.Machines[component.Machine].GrantExecution(a.API, jsii.String("states:StopExecution"))
 }
 
 // grantLog lets a function read events with their payload, many rows in a request.
@@ -194,6 +197,7 @@ func (a *App) grantConsumer(p FunctionProps) {
 	grantDomain(f, p.Settings, "es:ESHttpPut", "")
 	grantDomain(f, p.Settings, "es:ESHttpPost", "/_bulk")
 	allow(f, []string{"events:PutEvents"}, a.Bus.EventBusArn())
+	a.grantRuns(f)
 	functions, queues := p.Settings.targetARNs(*a.Stack.Region())
 	if len(functions) > 0 {
 		allow(f, []string{"lambda:InvokeFunction"}, *jsii.Strings(functions...)...)

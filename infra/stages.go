@@ -12,6 +12,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"archivist/pkg/boot"
+	"archivist/pkg/component"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 	"archivist/statemachines"
@@ -84,6 +85,9 @@ func machineProps(name string, timing ingest.Timing, filled map[string]*string) 
 	text, err := statemachines.Timed(name, func(placeholder string) time.Duration {
 		if st, known := ingest.StageNamed(placeholder); known {
 			return timing.Times(st).State
+		}
+		if placeholder == componentPlaceholder {
+			return component.FunctionTime + timing.Return
 		}
 		return timing.Admin().State
 	})

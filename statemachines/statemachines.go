@@ -12,6 +12,9 @@
 // admin-action does what a person asks for: a function of the same name makes one step after
 // another until the result or the refusal is there. What can be started is in its comment.
 //
+// component-run does one run of a component: its function finds items, works on them, and finds the
+// next, until the run ends.
+//
 // An execution holds no state of its own: it can be stopped, lost or started again at any
 // moment, and the row of the job says where it continues.
 package statemachines
@@ -33,9 +36,12 @@ var ingestBatch string
 //go:embed admin-action.asl.json
 var adminAction string
 
+//go:embed component-run.asl.json
+var componentRun string
+
 // Definitions by the machine's name.
 var Definitions = map[string]string{"ingest-job": ingestJob, "ingest-batch": ingestBatch,
-	"admin-action": adminAction}
+	"admin-action": adminAction, "component-run": componentRun}
 
 // Timed returns a definition whose Task states have the time-out of the stage to whose
 // queue they send, or of the function that they invoke. Queues and functions stay
@@ -49,16 +55,36 @@ func Timed(name string, timeout func(placeholder string) time.Duration) (string,
 	if err := json.Unmarshal([]byte(Definitions[name]), &d); err != nil {
 		return "", fmt.Errorf("statemachines: %s: %w", name, err)
 	}
-	for _, s := range d.States {
-		if s["Type"] == "Task" {
-			parameters, _ := s["Parameters"].(map[string]any)
-			target, _ := parameters["QueueUrl"].(string)
-			if function, ok := parameters["FunctionName"].(string); ok {
-				target = function
-			}
-			s["TimeoutSeconds"] = int(timeout(strings.Trim(target, "${}")).Seconds())
-		}
-	}
+	setTimeouts(d.States, timeout)
 	out, err := json.Marshal(d)
 	return string(out), err
+}
+
+// setTimeouts sets the time-outs of the Task states, also of those within a Map state. One that
+// takes its time-out from its input keeps that.
+func setTimeouts(states map[string]map[string]any, timeout func(placeholder string) time.Duration) {
+	for _, s := range states {
+		if processor, ok := s["ItemProcessor"].(map[string]any); ok {
+			setTimeouts(statesOf(processor), timeout)
+		}
+		if s["Type"] != "Task" || s["TimeoutSecondsPath"] != nil {
+			continue
+		}
+		parameters, _ := s["Parameters"].(map[string]any)
+		target, _ := parameters["QueueUrl"].(string)
+		if function, ok := parameters["FunctionName"].(string); ok {
+			target = function
+		}
+		s["TimeoutSeconds"] = int(timeout(strings.Trim(target, "${}")).Seconds())
+	}
+}
+
+// statesOf are the states of the processor of a Map state, which are those of the definition.
+func statesOf(processor map[string]any) map[string]map[string]any {
+	all := map[string]map[string]any{}
+	states, _ := processor["States"].(map[string]any)
+	for name, s := range states {
+		all[name], _ = s.(map[string]any)
+	}
+	return all
 }

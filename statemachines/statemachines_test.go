@@ -26,8 +26,11 @@ type state struct {
 		QueueUrl    string
 		MessageBody map[string]string
 	}
-	Choices []struct{ Variable, StringEquals, Next string }
-	Catch   []struct {
+	ItemProcessor machine
+	Choices       []struct {
+		Variable, StringEquals, Next string
+	}
+	Catch []struct {
 		ErrorEquals []string
 		Next        string
 	}
@@ -65,8 +68,16 @@ func (s state) leads() (out []string) {
 // TestShape: every transition leads to a state that exists, every state is reached, and
 // only end states lead nowhere.
 func TestShape(t *testing.T) {
+	all := map[string]machine{}
 	for name, text := range statemachines.Definitions {
-		m := read(t, text)
+		all[name] = read(t, text)
+		for inner, s := range all[name].States {
+			if s.Type == "Map" {
+				all[name+" "+inner] = s.ItemProcessor
+			}
+		}
+	}
+	for name, m := range all {
 		reached := map[string]bool{m.StartAt: true}
 		for range m.States {
 			for s := range reached {
@@ -80,10 +91,10 @@ func TestShape(t *testing.T) {
 			if !there {
 				t.Errorf("%s: a transition leads to %q, which does not exist", name, s)
 			}
-			if ends := st.Type == "Succeed" || st.Type == "Fail"; ends != (len(st.leads()) == 0) {
+			if ends := st.Type == "Succeed" || st.Type == "Fail" || st.End; ends != (len(st.leads()) == 0) {
 				t.Errorf("%s: %q is of type %s and leads to %v", name, s, st.Type, st.leads())
 			}
-			if !slices.Contains([]string{"Task", "Choice", "Wait", "Pass", "Succeed", "Fail"}, st.Type) {
+			if !slices.Contains([]string{"Task", "Choice", "Wait", "Pass", "Succeed", "Fail", "Map"}, st.Type) {
 				t.Errorf("%s: %q has the type %q", name, s, st.Type)
 			}
 		}

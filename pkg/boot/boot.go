@@ -40,6 +40,7 @@ import (
 	"archivist/pkg/bucket"
 	"archivist/pkg/cloudwatch"
 	"archivist/pkg/collection"
+	"archivist/pkg/component"
 	"archivist/pkg/consumer"
 	"archivist/pkg/crash"
 	"archivist/pkg/envelope"
@@ -75,6 +76,7 @@ const (
 	EnvJobMachine   = "ARCHIVIST_JOB_MACHINE"
 	EnvBatchMachine = "ARCHIVIST_BATCH_MACHINE"
 	EnvAdminMachine = "ARCHIVIST_ADMIN_MACHINE"
+	EnvRunMachine   = "ARCHIVIST_COMPONENT_MACHINE"
 	EnvTiming       = "ARCHIVIST_TIMING" // name of a timing, e.g. "production"
 	EnvStage        = "ARCHIVIST_STAGE"  // name of the stage, of a stage's function
 	EnvQueue        = "ARCHIVIST_QUEUE"  // URL of the stage's queue
@@ -108,6 +110,7 @@ type System struct {
 	metrics    *cloudwatch.Metrics
 	crashes    *crash.Injector
 	remote     search.Index // in an OpenSearch domain, or nil
+	runner     *component.Runner
 }
 
 // Env reads a variable of the environment, "" when it is not set.
@@ -139,7 +142,7 @@ func New(ctx context.Context, env Env) (*System, error) {
 
 	s.executions = &stepfunctions.Executions{Client: sfn.NewFromConfig(cfg), ARNs: map[string]string{
 		queue.MachineJob: env(EnvJobMachine), queue.MachineBatch: env(EnvBatchMachine),
-		queue.MachineAdmin: env(EnvAdminMachine)}}
+		queue.MachineAdmin: env(EnvAdminMachine), component.Machine: env(EnvRunMachine)}}
 	t := table.New(dynamo.NewFromIface(tableClient(cfg)), env(EnvTable))
 	s.queue = &queue.Queue{Table: t, Now: time.Now, NewID: newID,
 		Executions: s.executions, Wake: s.queueAt(EnvWake).Wake, Metric: metrics.Add,
@@ -195,6 +198,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 		Derived: bucket.Bucket{Client: client, Name: s.env(EnvDerived), Limits: bucket.DefaultLimits},
 		Browse:  s.browse(), Archive: provenance.Archive{NAAN: s.env(EnvNAAN), Version: version()}}
 	s.remote = s.domain(cfg)
+	s.runner = s.newRunner()
 	return nil
 }
 

@@ -1,8 +1,66 @@
 package boot
 
-import "archivist/pkg/component"
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"archivist/pkg/component"
+	"archivist/pkg/fault"
+	"archivist/pkg/lambda"
+	"archivist/pkg/stepfunctions"
+)
+
+// functionsOf are the functions of components that are part of the system, by their names. A new one is
+// an entry here.
+func (s *System) functionsOf() map[string]component.Function { return map[string]component.Function{} }
 
 // components keeps the components and their items.
-func (s *System) components() *component.Store {
-	return &component.Store{Table: s.queue.Table, Now: s.queue.Now, NewID: newID, Metric: s.metrics.Add}
+func (s *System) components() *component.Store { return s.runner.Store }
+
+// newRunner makes what runs components.
+func (s *System) newRunner() *component.Runner {
+	functions := s.functionsOf()
+	store := &component.Store{Table: s.queue.Table, Now: s.queue.Now, NewID: newID, Metric: s.componentMetric,
+		Functions: slices.Sorted(maps.Keys(functions)), Allowed: s.targets()}
+	r := &component.Runner{Store: store, Functions: functions, Call: s.callComponent, Metric: s.componentMetric,
+		Executions: stepfunctions.Runs{Executions: s.executions}, Log: s.log}
+	store.Wake = r.Wake
+	return r
+}
+
+// Component is the function of the state machine component-run.
+func (s *System) Component() *lambda.Component {
+	return &lambda.Component{Runner: s.runner, Metrics: s.metrics, Log: s.log}
+}
+
+// callComponent calls a Lambda function that is the runnable of a component. The settings name those that
+// may be called; one that was taken out of them is not.
+func (s *System) callComponent(ctx context.Context, arn string, w component.Work) (component.Result, error) {
+	var out component.Result
+	if !slices.Contains(s.targets(), arn) {
+		return out, fault.New(fault.Denied, "this deployment does not allow components to call %s; add it to the "+
+			"setting consumerTargets", arn)
+	}
+	err := s.functions.Call(ctx, arn, w, &out)
+	return out, err
+}
+
+// ComponentProblems is the metric of the alarm on components that need a person.
+const ComponentProblems = "ComponentProblems"
+
+// componentMetric adds to a metric of the components, and to ComponentProblems if it tells of something
+// that does not pass by itself.
+func (s *System) componentMetric(name string, value float64) {
+	s.consumerMetric(name, value)
+	switch name {
+	case component.MetricRepairs, component.MetricBroken:
+		s.metrics.Add(ComponentProblems, value)
+	}
+}
+
+// tickComponents does what is due of the components at a minute.
+func (s *System) tickComponents(ctx context.Context, until time.Time) error {
+	return s.runner.Tick(ctx, until)
 }

@@ -24,7 +24,8 @@ func (s *System) Stage() (*lambda.Stage, error) {
 
 // Scheduler is the function of the scheduler.
 func (s *System) Scheduler() *lambda.Scheduler {
-	return &lambda.Scheduler{Scheduler: s.scheduler, Queue: s.queueAt(EnvQueue), Metrics: s.metrics, Log: s.log}
+	return &lambda.Scheduler{Scheduler: s.scheduler, Components: s.tickComponents, Queue: s.queueAt(EnvQueue),
+		Metrics: s.metrics, Log: s.log}
 }
 
 // AdminAction is the function of the state machine admin-action.

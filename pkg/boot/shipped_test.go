@@ -19,6 +19,7 @@ import (
 func TestShipped(t *testing.T) {
 	s := &System{env: func(string) string { return "" }, queue: &queue.Queue{Table: tabletest.Open(t)},
 		stages: &stage.Stages{}, scheduler: &queue.Scheduler{}}
+	s.runner = s.newRunner()
 	handlers := s.handlers(search.Consumer{})
 	names := consumer.Names(handlers)
 	for _, d := range shipped() {

@@ -196,7 +196,8 @@ type Work struct {
 	Types     []string       `json:"types,omitempty"`
 	Parents   []envelope.Ref `json:"parents,omitempty"`
 	BasedOn   Based          `json:"basedOn"`
-	Cause     envelope.Cause `json:"cause"` // for the header envelope.CauseHeader of calls of the API
+	Cause     envelope.Cause `json:"cause"`
+	Header    string         `json:"header"` // the cause as envelope.CauseHeader, for calls of the API
 	Deadline  int64          `json:"deadline"`
 	MaxResult int            `json:"maxResults"`
 }

@@ -74,6 +74,9 @@ const (
 	keepRuns  = 365 * 24 * time.Hour
 )
 
+// Machine is the state machine.
+const Machine = "component-run"
+
 // Metrics of runs.
 const (
 	MetricRepairs = "ComponentRepairs"     // runs whose execution was lost

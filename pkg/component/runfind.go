@@ -18,8 +18,14 @@ type Page struct {
 	Lanes []Lane `json:"lanes"`
 
 	// Of a component whose runnable is a task.
-	Task    *Task `json:"task,omitempty"`
-	Seconds int   `json:"seconds,omitempty"` // the time-out of an item
+	Task    *PageTask `json:"task,omitempty"`
+	Seconds int       `json:"seconds,omitempty"` // the time-out of an item
+}
+
+// PageTask is a Task all of whose fields are there: a path of the state machine must lead somewhere.
+type PageTask struct {
+	Task
+	Groups []string `json:"securityGroups"`
 }
 
 // What a run does next.
@@ -40,9 +46,10 @@ const (
 	// mostFound bounds the items of a round. With ids of 400 bytes they are 40 KB: an execution's
 	// data may have 256 KB.
 	mostFound = 100
-	// mostRounds bounds the rounds of an execution. It may have 25,000 events; a round of 40 lanes has
-	// less than 400 if no call is repeated, and 80 more for each repeated call of a task in 40 lanes.
-	mostRounds = 40
+	// mostRounds bounds the rounds of an execution. It may have 25,000 events ("Step Functions service
+	// quotas"). A lane has 9, and 22 of a task; four more for each call that is repeated. So 40 lanes have
+	// less than 1,600 in a round.
+	mostRounds = 15
 	// mostEmpty bounds the rounds in a row in which nothing was done.
 	mostEmpty = 3
 	// mostBroken bounds the items of a run that cannot be read or saved.
@@ -115,7 +122,8 @@ func (r *Runner) find(ctx context.Context, ref RunRef) (Page, error) {
 	}
 	p := Page{Run: ref, Next: NextWork, Lanes: deal(items, c.Concurrency)}
 	if c.Runnable.Task != nil {
-		p.Next, p.Task, p.Seconds = NextTask, c.Runnable.Task, c.Timeout.Item
+		p.Next, p.Seconds = NextTask, c.Timeout.Item
+		p.Task = &PageTask{Task: *c.Runnable.Task, Groups: append([]string{}, c.Runnable.Task.Groups...)}
 	}
 	return p, r.round(ctx, c, s, run, len(p.Lanes), sum(lanes).all())
 }

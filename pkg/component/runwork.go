@@ -201,7 +201,7 @@ func taken(d *compiled, it *Item, ref RunRef, claim Claim) Taken {
 	return Taken{Event: d.Event, Since: claim.Since, Until: claim.Until, Cause: claim.Cause, Work: Work{
 		Component: d.Name, Version: d.Version, Run: ref.Run, Claim: claim.ID, Item: it.ID, Kind: kind,
 		Subject: subject, Types: it.Types, Parents: it.Parents, BasedOn: claim.Based, Cause: cause,
-		Deadline: claim.Since + d.itemTime().Milliseconds(), MaxResult: d.MaxResults}}
+		Header: cause.Encode(), Deadline: claim.Since + d.itemTime().Milliseconds(), MaxResult: d.MaxResults}}
 }
 
 // answer is what a runnable returned.
@@ -323,6 +323,20 @@ func cut(text string, most int) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
+}
+
+// maxText bounds the text of a Work for a container: the overrides of a task may have 8,192
+// characters ("RunTask", Amazon ECS API reference), with its token.
+const maxText = 6000
+
+// Text is the work as JSON, for a container. If it is too long, it is without types and parents.
+func (w Work) Text() (string, error) {
+	data, err := json.Marshal(w)
+	if err == nil && len(data) > maxText {
+		w.Types, w.Parents = nil, nil
+		data, err = json.Marshal(w)
+	}
+	return string(data), err
 }
 
 // record puts a result into the change of an item: its event, or that it is tried again, the end of

@@ -72,8 +72,13 @@ func TestSamplePayloads(t *testing.T) {
 	if wake != (WakeUp{Consumer: "search", Partition: "maps"}) {
 		t.Errorf("the wake-up is %+v", wake)
 	}
+	var work ComponentRequest
+	sample(t, "run-component.work.json", &work)
+	if work.Action != "work" || work.Run.Component != "fixity" || len(work.Lane.Items) != 1 {
+		t.Errorf("the step is %+v", work)
+	}
 	files, err := events.Files.ReadDir(".")
-	if err != nil || len(files) != 9 {
+	if err != nil || len(files) != 10 {
 		t.Errorf("%d samples, %v: each has a test here", len(files), err)
 	}
 }

@@ -19,10 +19,11 @@ import (
 
 // Scheduler is the function of the scheduler.
 type Scheduler struct {
-	Scheduler *queue.Scheduler
-	Queue     sqs.Queue // its wake-ups
-	Metrics   *cloudwatch.Metrics
-	Log       *slog.Logger
+	Scheduler  *queue.Scheduler
+	Components func(ctx context.Context, until time.Time) error // does what is due of components, at a minute
+	Queue      sqs.Queue                                        // its wake-ups
+	Metrics    *cloudwatch.Metrics
+	Log        *slog.Logger
 }
 
 // SchedulerEvent is what invokes the scheduler: the minute's rule, wake-ups from its
@@ -44,6 +45,7 @@ func (s *Scheduler) Handle(ctx context.Context, in SchedulerEvent) (events.SQSEv
 		return none(), errors.Join(err, s.Metrics.Put(ctx))
 	}
 	woken := len(in.Records) > 0
+	began := s.Scheduler.Queue.Now()
 	out := none()
 	err := s.Scheduler.Tick(ctx, !woken)
 	if fault.Is(err, fault.Held) || fault.Is(err, fault.Stale) {
@@ -53,7 +55,9 @@ func (s *Scheduler) Handle(ctx context.Context, in SchedulerEvent) (events.SQSEv
 		_ = s.Metrics.Put(ctx) // the log has what was lost
 		return out, err
 	}
-	return out, errors.Join(err, s.Scheduler.Queue.Measure(ctx), s.Metrics.Put(ctx))
+	measured := s.Scheduler.Queue.Measure(ctx)
+	components := s.Components(ctx, began.Add(s.Scheduler.Queue.Rules.Timing.Scheduler*15/16))
+	return out, errors.Join(err, measured, components, s.Metrics.Put(ctx))
 }
 
 // later keeps wake-ups that arrived during another tick, which may already have passed the

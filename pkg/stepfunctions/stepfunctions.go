@@ -24,6 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
+	"archivist/pkg/component"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
@@ -38,12 +39,18 @@ type Executions struct {
 var (
 	_ queue.Executions = (*Executions)(nil)
 	_ queue.Answers    = (*Executions)(nil)
+
+	_ component.Executions = Runs{}
 )
 
 // Start begins an execution. On AWS and LocalStack the name and input of a running
 // execution return that execution (Step Functions API reference, "StartExecution"); on
 // MiniStack they are a Conflict.
 func (e *Executions) Start(ctx context.Context, machine, name string, in queue.Message) error {
+	return e.start(ctx, machine, name, in)
+}
+
+func (e *Executions) start(ctx context.Context, machine, name string, in any) error {
 	input, err := json.Marshal(in)
 	if err != nil {
 		return err
@@ -55,6 +62,19 @@ func (e *Executions) Start(ctx context.Context, machine, name string, in queue.M
 		return fault.New(fault.Conflict, "an execution with the name %s was started before", name)
 	}
 	return err
+}
+
+// Runs are the executions of runs of components.
+type Runs struct{ *Executions }
+
+// Start begins one.
+func (r Runs) Start(ctx context.Context, name string, in component.RunInput) error {
+	return r.start(ctx, component.Machine, name, in)
+}
+
+// Stop ends one.
+func (r Runs) Stop(ctx context.Context, name, why string) error {
+	return r.Executions.Stop(ctx, component.Machine, name, why)
 }
 
 // execution is the ARN of a machine's execution by name.

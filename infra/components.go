@@ -1,0 +1,58 @@
+package main
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsstepfunctions"
+	"github.com/aws/jsii-runtime-go"
+
+	"archivist/pkg/component"
+	"archivist/pkg/ingest"
+)
+
+// componentPlaceholder is what the definition of component-run calls its function.
+const componentPlaceholder = "component"
+
+// runMachine is the ARN of the state machine component-run. Its name is fixed, so that its function,
+// which the machine refers to, can know it.
+func (a *App) runMachine() *string {
+	return a.Stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("states"),
+		Resource: jsii.String("stateMachine"), ResourceName: a.runName(),
+		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME})
+}
+
+func (a *App) runName() *string { return jsii.String(*a.Stack.StackName() + "-" + component.Machine) }
+
+// newComponents makes the state machine by which components run, with the function that does their work.
+func (a *App) newComponents(p FunctionProps, timing ingest.Timing) {
+	p.Code, p.Timeout, p.Memory = "run-component", component.FunctionTime, 1024
+	a.Component = newFunction(a.Stack, "component", p)
+	props := machineProps(component.Machine, timing,
+		map[string]*string{componentPlaceholder: a.Component.FunctionName()})
+	props.StateMachineName = a.runName()
+	m := awsstepfunctions.NewStateMachine(a.Stack, jsii.String(component.Machine), props)
+	m.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Actions: jsii.Strings("lambda:InvokeFunction"), Resources: &[]*string{a.Component.FunctionArn()}}))
+	a.Machines[component.Machine] = m
+	a.grantComponents(p)
+}
+
+// grantComponents lets the function of component-run do what the components that ship do, start the
+// next run, and call the functions that the settings name.
+func (a *App) grantComponents(p FunctionProps) {
+	f := a.Component
+	grantRows(f, p.Data, nil)
+	grantSearch(f, p.Data)
+	a.grantRuns(f)
+	functions, _ := p.Settings.targetARNs(*a.Stack.Region())
+	if len(functions) > 0 {
+		allow(f, []string{"lambda:InvokeFunction"}, *jsii.Strings(functions...)...)
+	}
+	grantMetrics(f)
+}
+
+// grantRuns lets a function start runs of components, as each does in which an item can become ready.
+func (a *App) grantRuns(f awslambda.Function) {
+	allow(f, []string{"states:StartExecution"}, a.runMachine())
+}
