@@ -38,7 +38,7 @@ func (w watch) props() *awscloudwatch.AlarmProps {
 func (a *App) newAlarms(s Settings) {
 	topic := newTopic(a.Stack, s)
 	for _, list := range [][]watch{a.watchScheduler(), watchItems(), a.watchServices(), a.watchAdmin(), watchMail(s),
-		watchEvents(), watchComponents()} {
+		watchEvents()} {
 		for _, w := range list {
 			awscloudwatch.NewAlarm(a.Stack, jsii.String(w.id), w.props()).AddAlarmAction(topic)
 		}
@@ -156,22 +156,15 @@ func (a *App) watchAdmin() []watch {
 		metric: errors, above: 5, periods: 1}}
 }
 
-// watchEvents is one alarm for all that can be wrong with consumers of events; the list of
-// consumers says what it is. A wake-up of the relay or of a consumer that fails is a dead letter.
+// watchEvents is one alarm for all that can be wrong with consumers of events and with components; the
+// list of consumers and the runs of components say what it is. A wake-up of the relay or of a consumer
+// that fails is a dead letter.
 func watchEvents() []watch {
 	return []watch{{id: "EventProblems",
 		says: "A consumer of events is more than an hour behind or stopped, events are parked, old events cannot " +
-			"expire, or consumers cause each other's events without end",
+			"expire, consumers or components cause each other's events without end, runs of components are lost, or " +
+			"their items cannot be read",
 		metric: own(boot.EventProblems, "Maximum", 15), periods: 1}}
-}
-
-// watchComponents is one alarm for what does not pass by itself. A component that fails with items is for
-// those who look at its line, and a step that fails is repeated.
-func watchComponents() []watch {
-	return []watch{{id: "ComponentProblems",
-		says: "More than 5 runs of components were lost in an hour, or items cannot be read; the log of the " +
-			"function component says why",
-		metric: own(boot.ComponentProblems, "Sum", 60), above: 5, periods: 1}}
 }
 
 // watchMail raises alarms before SES does something: it reviews an account from 5 % of

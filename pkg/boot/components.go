@@ -9,6 +9,7 @@ import (
 	"archivist/pkg/component"
 	"archivist/pkg/fault"
 	"archivist/pkg/lambda"
+	"archivist/pkg/preservation"
 	"archivist/pkg/stepfunctions"
 )
 
@@ -47,16 +48,12 @@ func (s *System) callComponent(ctx context.Context, arn string, w component.Work
 	return out, err
 }
 
-// ComponentProblems is the metric of the alarm on components that need a person.
-const ComponentProblems = "ComponentProblems"
-
-// componentMetric adds to a metric of the components, and to ComponentProblems if it tells of something
-// that does not pass by itself.
+// componentMetric adds to a metric of the components, and to EventProblems if a person should look.
 func (s *System) componentMetric(name string, value float64) {
 	s.consumerMetric(name, value)
 	switch name {
-	case component.MetricRepairs, component.MetricBroken:
-		s.metrics.Add(ComponentProblems, value)
+	case component.MetricRepairs, component.MetricBroken, component.MetricReconciled, preservation.MetricFailures:
+		s.metrics.Add(EventProblems, value)
 	}
 }
 
