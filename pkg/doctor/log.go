@@ -27,9 +27,6 @@ var logKinds = []kind{
 	{pk: "CONSUMER", sk: "CURSOR#", check: checkCursor},
 	{pk: "CONSUMER", sk: "SCHEDULE"},
 	{pk: "CONSUMERS"},
-	{pk: "COMPONENTS"},
-	{pk: "COMPONENTITEM", sk: "COMPONENTITEM"},
-	{pk: "LINE"},
 	{pk: "SHIPPED"}, // which definitions of consumers were installed
 	{pk: "PARKED", check: checkParked},
 	{pk: "PENDING", check: checkPending},

@@ -209,7 +209,7 @@ func kindOf(k table.Key) (kind, bool) {
 		of := subjectType(name)
 		return kind{check: checkEvent, expires: expires(of)}, of != event.Type{} && id != ""
 	}
-	for _, list := range [][]kind{logKinds, kinds} {
+	for _, list := range [][]kind{logKinds, componentKinds, kinds} {
 		for _, known := range list {
 			if name == known.pk && strings.HasPrefix(k.SK, known.sk) {
 				return known, true
