@@ -28,7 +28,8 @@ func (s *Store) Examine(ctx context.Context, id string) (wrong string, err error
 		d := &defs.all[i]
 		is, should := row.placeIn(d), d.place(&row.it)
 		if is != should && (row.Epoch >= fill.Want || fill.Done == fill.Want) { // else the back-fill decides it
-			all = append(all, fmt.Sprintf("it is at %q in the line of %s; by its events it is at %q", is, d.Name, should))
+			all = append(all, fmt.Sprintf("it is at %q in the line of %s; by its events it is at %q", is, d.Name,
+				should))
 		}
 		if !stands(is) {
 			continue

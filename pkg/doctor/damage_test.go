@@ -354,7 +354,8 @@ func TestDamage(t *testing.T) {
 		name  string
 		world func(*testing.T) *world
 		all   []damage
-	}{{"settled", settled, ofSettled}, {"busy", busy, ofBusy}, {"log", logged, ofLog}, {"components", lined, ofComponents}} {
+	}{{"settled", settled, ofSettled}, {"busy", busy, ofBusy}, {"log", logged, ofLog},
+		{"components", lined, ofComponents}} {
 		for _, d := range set.all {
 			t.Run(set.name+"/"+d.name, func(t *testing.T) {
 				t.Parallel()
