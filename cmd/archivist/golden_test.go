@@ -127,6 +127,8 @@ var golden = map[string]command{
 	"job-watch":           {"job watch " + job1, "id,state"},
 	"manifest-check":      {"manifest check -", "accepted,kind,rows"},
 	"object-files":        {"object files " + ark1, "path,size,mediaType"},
+	"object-fixity":       {"object fixity " + ark1, "outcome,problems"},
+	"object-formats":      {"object formats " + ark1, "path,formats"},
 	"object-get":          {"object get " + ark1 + " -o get", "path,local,kept"},
 	"object-history":      {"object history " + ark1, "type,subjectId,actor"},
 	"object-list":         {"object list -c maps", "ark,version,title"},

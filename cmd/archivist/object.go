@@ -18,6 +18,8 @@ type objectCmd struct {
 	Browse  objectBrowseCmd  `cmd:"" help:"List all objects by title, date, creator or collection."`
 	Show    objectShowCmd    `cmd:"" help:"Show an object and its versions."`
 	Files   objectFilesCmd   `cmd:"" help:"List the files of a version."`
+	Formats objectFormatsCmd `cmd:"" help:"List the formats of the files of a version."`
+	Fixity  objectFixityCmd  `cmd:"" help:"Show the last check of the stored files of an object."`
 	Get     objectGetCmd     `cmd:"" help:"Download the files of a version and verify their digests."`
 	History objectHistoryCmd `cmd:"" help:"Show the permanent record of an object, or export it as PREMIS."`
 	Reindex reindexCmd       `cmd:"" help:"Restore missing rows of objects from the storage root."`
@@ -51,6 +53,8 @@ var objectColumns = []terminal.Column[v1.Object]{
 	{Title: "local ids", Text: func(o v1.Object) string { return strings.Join(o.LocalIDs, ", ") }, Share: 1},
 	{Title: "modified", Text: func(o v1.Object) string { return minute(o.Modified) },
 		Raw: func(o v1.Object) string { return o.Modified }},
+	{Title: "fixity", Text: func(o v1.Object) string { return o.FixityOutcome }},
+	{Text: func(o v1.Object) string { return o.FixityChecked }},
 }
 
 // version names a version of an object.
@@ -121,7 +125,7 @@ func (c *objectShowCmd) Run(a *app) error {
 	return a.print(objectWithVersions{o, versions}, func(p terminal.Page) {
 		p.Fields("ark", o.ARK, "title", o.Title, "collection", o.Collection,
 			"local ids", strings.Join(o.LocalIDs, ", "),
-			"created", o.Created, "modified", o.Modified, "stored at", o.Stored)
+			"created", o.Created, "modified", o.Modified, "stored at", o.Stored, "fixity checked", fixityText(o))
 		fmt.Fprintln(p)
 		terminal.Table(p, versions, versionColumns...)
 	})

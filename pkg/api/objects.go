@@ -62,13 +62,16 @@ func (a *API) objects(h huma.API) {
 		if err != nil {
 			return v1.Object{}, err
 		}
-		return wireObject(o), nil
+		one := []v1.Object{wireObject(o)}
+		err = a.withFixity(ctx, one)
+		return one[0], err
 	})
 	get(a, h, path+"/versions", "listVersions", "List an object's versions", a.versions)
 	get(a, h, path+"/versions/{n}/files", "listFiles", "List a version's files", a.files)
 	redirect(a, h, path+"/versions/{n}/content", "getContent", "Get a file's content", a.content)
 	a.history(h)
 	a.records(h)
+	a.preservation(h)
 }
 
 func (a *API) versions(ctx context.Context, in *ARKCursor) (v1.List[v1.Version], error) {
@@ -208,7 +211,10 @@ func (a *API) find(ctx context.Context, in *FindInput) (v1.List[v1.Object], erro
 		}
 		out.Items = append(out.Items, wireObject(o))
 	}
-	return out, err
+	if err != nil {
+		return out, err
+	}
+	return out, a.withFixity(ctx, out.Items)
 }
 
 // arks returns a page of the ARKs that match. An ark or a local id names at most one object,

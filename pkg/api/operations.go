@@ -139,6 +139,15 @@ var operations = map[string]about{
 		answer: v1.List[v1.File]{Items: []v1.File{fileExample}},
 		description: "The files of a version: the depositor's files by path, then the system files, 1,000 to " +
 			"a page."},
+	"getFixity": {tag: "Objects", refusals: []problemType{notFound}, answer: fixityExample,
+		description: "What the last check of the object's stored files found: each was read, and its digest compared " +
+			"with that of the inventory. The component `fixity-check` checks each object some time after its last " +
+			"check, and after each change."},
+	"listFormats": {tag: "Objects", refusals: []problemType{notFound},
+		answer: v1.List[v1.FileFormats]{Items: []v1.FileFormats{formatsExample}},
+		description: "The formats of the depositor's files of a version, by path, at most 1,000 to a page. The " +
+			"component `format-identification` identifies them by the signatures of PRONOM, usually some minutes after " +
+			"the version is stored."},
 	"getContent": {tag: "Objects", refusals: []problemType{notFound}, redirect: "application/octet-stream",
 		description: "The content of a file: a redirect to the storage."},
 	"listObjectEvents": {tag: "Objects", refusals: []problemType{notFound},

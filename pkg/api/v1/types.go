@@ -262,6 +262,10 @@ type Object struct {
 	InventoryDigest string `json:"inventoryDigest"`
 	// The prefix of the object's keys in the storage bucket.
 	Stored string `json:"stored,omitempty" example:"0a1/b2c/3d4/ark%3a%2f99999%2ffk4tq65d6k/"`
+	// When the stored files were last checked. Absent if they were not.
+	FixityChecked string `json:"fixityChecked,omitempty" format:"date-time" example:"2026-11-22T09:31:12Z"`
+	// What that check found.
+	FixityOutcome string `json:"fixityOutcome,omitempty" enum:"ok,damaged,unreadable"`
 }
 
 // Version is one version of an object.
