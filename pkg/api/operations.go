@@ -146,8 +146,8 @@ var operations = map[string]about{
 	"listFormats": {tag: "Objects", refusals: []problemType{notFound},
 		answer: v1.List[v1.FileFormats]{Items: []v1.FileFormats{formatsExample}},
 		description: "The formats of the depositor's files of a version, by path, at most 1,000 to a page. The " +
-			"component `format-identification` identifies them by the signatures of PRONOM, usually some minutes after " +
-			"the version is stored."},
+			"component `format-identification` identifies them by the signatures of PRONOM, usually some " +
+			"minutes after the version is stored."},
 	"getContent": {tag: "Objects", refusals: []problemType{notFound}, redirect: "application/octet-stream",
 		description: "The content of a file: a redirect to the storage."},
 	"listObjectEvents": {tag: "Objects", refusals: []problemType{notFound},
