@@ -180,7 +180,7 @@ func (itemImportCmd) prints() any { return v1.PREMISImported{} }
 // maxDocument is the size in bytes of a document, at most: a request has no room for more.
 const maxDocument = 1 << 20
 
-// Run fails if events were refused.
+// Run fails if nothing was imported because events were refused.
 func (c *itemImportCmd) Run(a *app) error {
 	in, err := a.open(c.File)
 	if err != nil {
@@ -202,10 +202,11 @@ func (c *itemImportCmd) Run(a *app) error {
 	if err := a.print(r, func(p terminal.Page) { c.show(p, r) }); err != nil {
 		return err
 	}
-	if n := len(r.Refused); n > 0 {
-		return fault.New(fault.Conflict, "%s refused", terminal.Count(n, "event"))
+	if len(r.Refused) == 0 || c.SkipRefused {
+		return nil
 	}
-	return nil
+	return fault.New(fault.Invalid, "nothing is imported: %s refused; correct the document, or import the rest with "+
+		"--skip-refused", terminal.Count(len(r.Refused), "event"))
 }
 
 func (c *itemImportCmd) show(p terminal.Page, r v1.PREMISImported) {

@@ -30,6 +30,10 @@ type asPREMIS struct {
 	Body        []byte
 }
 
+// maxPREMISBody is the size of a request with a document of 1 MiB, in which JSON writes some characters as
+// several.
+const maxPREMISBody = 3 << 20
+
 // premises registers the routes of items in PREMIS.
 func (a *API) premises(h huma.API) {
 	const path = "/v1/item/premis"
@@ -46,7 +50,7 @@ func (a *API) premises(h huma.API) {
 			return out, nil
 		})
 	register(a, h, huma.Operation{Method: http.MethodPost, Path: path, OperationID: "importItemPREMIS",
-		Summary: "Import events of a PREMIS document into an item"}, a.importPREMIS)
+		Summary: "Import events of a PREMIS document into an item", MaxBodyBytes: maxPREMISBody}, a.importPREMIS)
 }
 
 // itemPREMIS is a page of the history of an item.

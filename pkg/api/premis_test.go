@@ -142,4 +142,14 @@ func TestItemPREMISRefused(t *testing.T) {
 	if r, err := client.ImportPREMIS(t.Context(), "item:delivery-17", good); err != nil || len(r.Imported) != 1 {
 		t.Errorf("with the zone: %+v, %v", r, err)
 	}
+
+	// A document of 1 MiB is read, although JSON writes each < in six bytes.
+	good.Document += strings.Repeat("<!---->\n", (1<<20-len(good.Document))/8)
+	if r, err := client.ImportPREMIS(t.Context(), "item:delivery-17", good); err != nil || len(r.Present) != 1 {
+		t.Errorf("a document of %d bytes: %+v, %v", len(good.Document), r, err)
+	}
+	good.Document += strings.Repeat(" ", 8)
+	if _, err := client.ImportPREMIS(t.Context(), "item:delivery-17", good); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a document of %d bytes: %v", len(good.Document), err)
+	}
 }

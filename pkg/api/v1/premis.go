@@ -12,8 +12,8 @@ import (
 
 // PREMISImport is a request to import the events of a PREMIS document into an item.
 type PREMISImport struct {
-	// The document, in XML: PREMIS 2.0 to 2.2, or 3.0.
-	Document string `json:"document" minLength:"1"`
+	// The document, in XML: PREMIS 2.0 to 2.2, or 3.0; at most 1 MiB.
+	Document string `json:"document" minLength:"1" maxLength:"1048576"`
 	// The time zone of dates and times that state none, by its name. Without it, events with such are refused.
 	Zone string `json:"zone,omitempty" maxLength:"60" example:"Europe/Copenhagen"`
 	// Whether events that cannot be imported are left out. Otherwise nothing is imported if there is one.
