@@ -110,7 +110,8 @@ func (a *App) grantStage(st *Stage, p FunctionProps) {
 // and the API change rows of every kind.
 func (a *App) grantScheduler(p FunctionProps) {
 	grantRows(a.Scheduler, p.Data, nil)
-	grantSearch(a.Scheduler, p.Data, "work")
+	grantSearch(a.Scheduler, p.Data, "work", "list") // all items of components are in a list
+	grantLog(a.Scheduler, p.Data)                    // they are compared with their events and lines, many at once
 	allow(a.Scheduler, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
 	// The work files of jobs that failed long ago or were deleted. By what such a job had prepared at
 	// Storing, it is found out whether its version is committed.
