@@ -78,7 +78,7 @@ func (s *Store) fillStep(ctx context.Context, f *fillRow) error {
 				return err
 			}
 			for _, id := range ids {
-				switch _, err := s.Sync(calls, id); {
+				switch _, err := s.change(calls, id, quietly); {
 				case fault.Is(err, fault.Invalid):
 					failed.Add(1)
 				case err != nil:
@@ -103,6 +103,9 @@ func (s *Store) fillStep(ctx context.Context, f *fillRow) error {
 	tx.Save(f)
 	return tx.Commit(ctx)
 }
+
+// quietly lets a change wake no components. A back-fill would wake them for each item.
+func quietly(c *change) error { c.quiet = true; return nil }
 
 // items lists the ids of a page of a part of all items. An item that was made a moment ago may be missing.
 func (s *Store) items(ctx context.Context, shard uint32, cursor string, limit int) (ids []string, next string,

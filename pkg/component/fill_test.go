@@ -73,7 +73,11 @@ func TestFill(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	d := checker("check", "Checked")
-	d.Items = &Items{IDs: []string{"item:d0003"}}
+	d.Items, d.Wake = &Items{IDs: []string{"item:d0003"}}, true
+	s.Wake = func(_ context.Context, name string) error {
+		t.Errorf("%s was woken by the back-fill", name)
+		return nil
+	}
 	define(t, s, d)
 	if c, err := s.Get(ctx, "check"); err != nil || c.Fill == nil {
 		t.Errorf("%+v, %v", c, err)
@@ -82,6 +86,7 @@ func TestFill(t *testing.T) {
 	if c := counted(t, s, "check"); c != (Counts{Ready: 1, Oldest: 1_000_000}) {
 		t.Errorf("of one item: %+v", c)
 	}
+	s.Wake = nil
 	for range 2 {
 		if err := s.Delete(ctx, "check", By{Reason: "again"}); err != nil {
 			t.Fatal(err)

@@ -98,6 +98,7 @@ type change struct {
 
 	events    int      // own events that are in tx
 	woken     []string // components for which the item became ready
+	quiet     bool     // none is woken: the scheduler's tick starts them
 	deep      int      // components that do not work on it any more: its chain of causes is too long
 	remembers bool     // a request is remembered
 }
@@ -240,7 +241,7 @@ func (c *change) tell() {
 	if c.deep > 0 && c.s.Metric != nil {
 		c.s.Metric(consumer.MetricDepth, float64(c.deep))
 	}
-	if c.s.Wake == nil {
+	if c.s.Wake == nil || c.quiet {
 		return
 	}
 	for _, name := range c.woken {
