@@ -44,9 +44,16 @@ func afterEvents(t *testing.T, all ...string) *Item {
 	return it
 }
 
-// TestTriggerRules: which items a component can work on (source: the autonomous-components text, "Advanced
-// Triggering" and "Event triggers"), rule by rule.
-func TestTriggerRules(t *testing.T) {
+// rule is one row of the table of rules.
+type rule struct {
+	name      string
+	d         Definition
+	events    string // separated by commas
+	condition string // that does not hold; "" if it is ready
+}
+
+// triggerRules are the rules of the trigger.
+func triggerRules() []rule {
 	of := func(change func(d *Definition)) Definition {
 		d := Definition{Name: "x", Event: "X", Old: []string{"X"}}
 		change(&d)
@@ -56,12 +63,7 @@ func TestTriggerRules(t *testing.T) {
 	failure := of(func(d *Definition) { d.PastFailure = []string{"A"} })
 	future := of(func(d *Definition) { d.Future = []string{"A"} })
 	old := of(func(d *Definition) { d.Old = []string{"X", "A"} })
-	for _, c := range []struct {
-		name      string
-		d         Definition
-		events    string // separated by commas
-		condition string // that does not hold; "" if it is ready
-	}{
+	return []rule{
 		{"no condition, no event", of(func(*Definition) {}), "", ""},
 
 		{"success: it is there", success, "A", ""},
@@ -118,7 +120,13 @@ func TestTriggerRules(t *testing.T) {
 		{"not for ever", of(func(d *Definition) { d.Retry = &Retry{Max: 1, Backoff: 60} }), "X-,X-", "old"},
 		{"a success ends the row of failures", of(func(d *Definition) { d.Retry = &Retry{Max: 1, Backoff: 60} }),
 			"X-,X,revoke X,X-", ""},
-	} {
+	}
+}
+
+// TestTriggerRules: which items a component can work on (source: the autonomous-components text, "Advanced
+// Triggering" and "Event triggers"), rule by rule.
+func TestTriggerRules(t *testing.T) {
+	for _, c := range triggerRules() {
 		var events []string
 		if c.events != "" {
 			events = strings.Split(c.events, ",")
