@@ -389,6 +389,6 @@ func (s *Store) checkAllowed(field, arn string) error {
 	if slices.Contains(s.Allowed, arn) {
 		return nil
 	}
-	return fault.New(fault.Invalid, "runnable.%s: %q is not among the componentTargets of this deployment; add it "+
+	return fault.New(fault.Invalid, "runnable.%s: %q is not among the consumerTargets of this deployment; add it "+
 		"there and deploy, so that the permission to call it is granted", field, definition.Clip(arn, 200))
 }

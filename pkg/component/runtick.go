@@ -51,7 +51,6 @@ func (r *Runner) Tick(ctx context.Context, until time.Time) error {
 		}
 	}
 	errs = append(errs, r.Store.Keep(ctx, until))
-	errs = append(errs, r.Store.Keep(ctx, until))
 	return errors.Join(errs...)
 }
 
