@@ -12,8 +12,8 @@ import (
 
 // connect wires the services as this process has them.
 func (a *actor) connect() {
-	a.store = &component.Store{Table: a.table, Now: a.Now, NewID: a.newID, Functions: []string{robot}, Wake: a.wake,
-		Metric: a.w.count}
+	a.store = &component.Store{Table: a.table, Now: a.Now, NewID: a.newID, Functions: []string{robot},
+		Allowed: []string{arn}, Wake: a.wake, Metric: a.w.count}
 	a.runner = &component.Runner{Store: a.store, Functions: map[string]component.Function{robot: function{a}},
 		Executions: a, Metric: a.w.count, Log: slog.New(slog.DiscardHandler)}
 	handlers := map[string]consumer.Handler{component.FollowerName: component.Follower{Store: a.store}}

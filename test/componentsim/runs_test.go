@@ -56,14 +56,14 @@ func (a *actor) tick(ctx context.Context) {
 	a.relayed(ctx, placed, err)
 	err = a.run.Tick(ctx, until)
 	a.w.Log("  (%s consumers' tick: %v)", a.Name, err)
-	more, err := a.store.Fill(ctx, until)
-	a.w.Log("  (%s fills: %v, failed: %v)", a.Name, more, err != nil) // of several errors, either can be first
-	if a.Rng.IntN(3) == 0 && !a.w.mutant.unchecked {
+	if a.Rng.IntN(4) == 0 { // as somebody may wish; and the tick does it each hour
 		a.reconcile(ctx, until)
 	}
 	if !a.w.mutant.unticked {
+		a.ticks = true
 		err = a.runner.Tick(ctx, until)
-		a.w.Log("  (%s components' tick: %v)", a.Name, err)
+		a.ticks = false
+		a.w.Log("  (%s components' tick, failed: %v)", a.Name, err != nil) // of several errors, either can be first
 	}
 }
 
@@ -96,7 +96,7 @@ func (a *actor) drive(ctx context.Context, ref component.RunRef, most int) {
 	for range most {
 		a.begin(relayTime)
 		page, err := a.runner.Find(ctx, ref)
-		a.w.Log("  (%s finds for %v: %+v: %v)", a.Name, ref, page, err)
+		a.w.Log("  (%s finds for %v: %s %v: %v)", a.Name, ref, page.Next, page.Lanes, err)
 		if err != nil {
 			if a.Dead() {
 				return
@@ -122,9 +122,13 @@ func (a *actor) drive(ctx context.Context, ref component.RunRef, most int) {
 // spread has the lanes worked on, here or by workers. It does not always wait for these.
 func (a *actor) spread(ctx context.Context, page component.Page) {
 	for _, lane := range page.Lanes {
-		if l := (lanes{page.Run, lane}); a.w.Calm || a.Rng.IntN(3) == 0 {
+		l := lanes{page.Run, lane}
+		switch {
+		case page.Next == component.NextTask:
+			a.takes(ctx, l)
+		case a.w.Calm || a.Rng.IntN(3) == 0:
 			a.workOn(ctx, l)
-		} else {
+		default:
 			a.w.lanes.Send(l)
 		}
 	}
@@ -133,30 +137,83 @@ func (a *actor) spread(ctx context.Context, page component.Page) {
 	}
 }
 
-// labour is one invocation of the function that works.
+// labour is one invocation of the function that works, or that records what a container answered.
 func (a *actor) labour(ctx context.Context) {
-	if l, ok := a.w.lanes.Arrive(a.Rng); ok {
+	if a.Rng.IntN(3) == 0 {
+		a.record(ctx)
+	} else if l, ok := a.w.lanes.Arrive(a.Rng); ok {
 		a.workOn(ctx, l)
 	}
 }
 
 func (a *actor) workOn(ctx context.Context, l lanes) {
-	if a.Dead() {
+	if !a.starts(component.FunctionTime, l) {
 		return
 	}
-	a.begin(component.FunctionTime)
-	for _, id := range l.lane.Items {
-		a.saw[id] = int64(len(a.w.check.subjects[subjectPK(id)]))
-	}
-	a.begun, a.labours = nil, l.run.Component
 	defer func() { a.labours = "" }()
 	err := a.runner.WorkLane(ctx, l.run, l.lane)
 	a.w.Log("  (%s worked on %v: %v)", a.Name, l, err)
 	if err == nil {
-		a.w.check.kept(a.begun)
+		a.w.check.kept(a, a.begun)
 	}
 	for a.inside.Load() > 0 { // a function that did not return in time
 		_ = a.Sleep(time.Second)
+	}
+}
+
+// starts begins an invocation for a lane.
+func (a *actor) starts(most time.Duration, l lanes) bool {
+	if a.Dead() {
+		return false
+	}
+	a.begin(most)
+	for _, id := range l.lane.Items {
+		a.saw[id] = int64(len(a.w.check.subjects[subjectPK(id)]))
+	}
+	a.begun, a.labours = nil, l.run.Component
+	return true
+}
+
+// answer is what a container has to say, if it says anything.
+type answer struct {
+	lanes
+	taken component.Taken
+	work  *work
+}
+
+// takes takes the claim on the item of a lane for a container.
+func (a *actor) takes(ctx context.Context, l lanes) {
+	if !a.starts(relayTime, l) {
+		return
+	}
+	defer func() { a.labours = "" }()
+	t, err := a.runner.Take(ctx, l.run, l.lane.Number, l.lane.Items[0])
+	a.w.Log("  (%s took %v: %v, %v)", a.Name, l, t != nil, err)
+	if err != nil || t == nil {
+		return
+	}
+	wk := &work{Work: t.Work, a: a, task: true}
+	a.w.check.begins(wk)
+	a.w.answers.Send(answer{l, *t, wk})
+	if a.w.Calm {
+		a.record(ctx)
+	}
+}
+
+// record is one invocation that records the answer of a container.
+func (a *actor) record(ctx context.Context) {
+	n, ok := a.w.answers.Arrive(a.Rng)
+	if !ok || !a.starts(relayTime, n.lanes) {
+		return
+	}
+	defer func() { a.labours = "" }()
+	res, failed := a.decide(n.work.Work)
+	n.work.ended, n.work.result = true, stored(res, failed)
+	a.begun = n.work
+	err := a.runner.Record(ctx, n.run, n.lane.Number, n.taken, res, failed)
+	a.w.Log("  (%s recorded %v: %v)", a.Name, n.lanes, err)
+	if err == nil {
+		a.w.check.kept(a, n.work)
 	}
 }
 

@@ -71,7 +71,7 @@ func draw(rng *rand.Rand) scenario {
 // Names of the components.
 const (
 	intake  = "intake"  // takes objects into the line
-	shape   = "shape"   // first of the line
+	shape   = "shape"   // first of the line; it is a container
 	facts   = "facts"   // is tried again after failures
 	figures = "figures" // has a schedule, and works again after changes
 	index   = "index"   // changes what it works on
@@ -86,8 +86,12 @@ const (
 	depth = 5
 )
 
-// robot is the function of all components.
-const robot = "robot"
+// robot is the function of all other components, and arn the container.
+const (
+	robot   = "robot"
+	arn     = "arn:aws:ecs:us-east-1:000000000000:task-definition/robot:1"
+	cluster = "arn:aws:ecs:us-east-1:000000000000:cluster/robots"
+)
 
 // definitions are the components of a seed.
 func (s scenario) definitions() []component.Definition {
@@ -116,6 +120,10 @@ func (s scenario) definitions() []component.Definition {
 	for i := range all {
 		d := &all[i]
 		d.Runnable.Function = robot
+		if d.Name == shape {
+			d.Runnable = component.Runnable{Task: &component.Task{Cluster: cluster, Definition: arn, Container: "robot",
+				Subnets: []string{"subnet-1"}}}
+		}
 		d.MaxItems, d.Concurrency = 5, 2
 		d.Timeout = &component.Timeout{Item: int(itemTime / time.Second), Run: int(runTime / time.Second)}
 	}

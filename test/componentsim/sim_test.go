@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"archivist/pkg/component"
 	"archivist/pkg/consumer"
 	"archivist/test/adversary"
 )
@@ -33,6 +34,7 @@ func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
 		w.found(ctx)
 		w.storm(ctx)
 		w.settle(ctx)
+		w.examine(ctx)
 	})
 	return w
 }
@@ -81,6 +83,7 @@ func (w *world) settle(ctx context.Context) {
 	w.consumers.Take()
 	w.executions.Take()
 	w.lanes.Take()
+	w.answers.Take()
 	w.wakes.Take()
 	w.fake.Lag = nil
 	w.Arrive()
@@ -101,6 +104,9 @@ func (w *world) rest(ctx context.Context) {
 	c.Run()
 	if w.check.deep {
 		w.Met("depth limit")
+	}
+	if n := w.metrics[component.MetricReconciled]; n > 0 && !w.s.lag {
+		w.check.fail("the reconciliation repaired %v rows", n)
 	}
 	if w.metrics[consumer.MetricDepth] > 0 {
 		w.Met("metric of the depth limit")
@@ -128,6 +134,7 @@ var covered = []string{
 	"stream record lost", "stream record doubled", "stream record late",
 	"invocation lost", "invocation doubled", "invocation late",
 	"execution lost", "execution doubled", "execution late", "work lost", "work doubled", "work late",
+	"answer lost", "answer doubled", "answer late",
 	"wake-up lost", "wake-up doubled", "wake-up late",
 	"claim taken from a dead or slow worker", "claim given back", "run interrupted",
 	"work: not yet", "work: failure", "work: again", "work: error", "work: unavailable",
@@ -136,7 +143,7 @@ var covered = []string{
 	"person: create", "person: change", "person: forget", "person: register", "person: force", "person: stop",
 	"person: revoke", "person: restart", "person: prioritize", "person: release", "person: pause", "person: resume",
 	"person: apply", "person: redefine", "person: delete", "person: interrupt", "event item.release",
-	"two events of a subject in one millisecond",
+	"two events of a subject in one millisecond", "rows read by the doctor",
 }
 
 // suite is the tests with one mutant, or without.

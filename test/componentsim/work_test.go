@@ -18,6 +18,7 @@ type work struct {
 	component.Work
 	a      *actor
 	ended  bool
+	task   bool // it is done by a container, which does not die with the actor
 	result bool // it ended with a result that has to be stored
 	stored bool
 }
@@ -33,7 +34,7 @@ func (f function) Run(ctx context.Context, in component.Work) (component.Result,
 	a.inside.Add(1)
 	defer a.inside.Add(-1)
 	wk := &work{Work: in, a: a}
-	a.w.check.kept(a.begun) // of the item before, in the same lane
+	a.w.check.kept(a, a.begun) // of the item before, in the same lane
 	a.begun = wk
 	name := in.Component + " " + in.Item
 	err := a.Do("begin "+name, func() error {
@@ -48,8 +49,13 @@ func (f function) Run(ctx context.Context, in component.Work) (component.Result,
 		return component.Result{}, fault.New(fault.Unavailable, "sim: %w", err)
 	}
 	res, err := a.decide(in)
-	wk.ended, wk.result = true, !res.NotYet && !res.Again && !fault.Is(err, fault.Unavailable)
+	wk.ended, wk.result = true, stored(res, err)
 	return res, err
+}
+
+// stored reports whether a result is one that has to be stored.
+func stored(res component.Result, err error) bool {
+	return !res.NotYet && !res.Again && !fault.Is(err, fault.Unavailable)
 }
 
 // toil takes the time of the work, sometimes longer than the lease, and makes its change.
@@ -102,7 +108,7 @@ func (a *actor) decide(in component.Work) (res component.Result, err error) {
 // live reports whether a worker is at work, and its lease is not over.
 func (wk *work) live(c *checker) bool {
 	claim := c.claims[wk.Claim]
-	return !wk.ended && !wk.a.Dead() && !claim.gone && wk.a.Now().UnixMilli() < claim.until
+	return !wk.ended && (wk.task || !wk.a.Dead()) && !claim.gone && wk.a.Now().UnixMilli() < claim.until
 }
 
 // claimed is a claim, by its id.
@@ -122,7 +128,7 @@ func (c *checker) begins(wk *work) {
 			c.fail("%s: %s began with it in run %s, while run %s was working on it", wk.Item, wk.Component, wk.Run,
 				other.Run)
 		}
-		if other.ended || other.a.Dead() {
+		if other.ended || other.a.Dead() && !other.task {
 			delete(c.working, other)
 		}
 	}
@@ -221,14 +227,14 @@ func (c *checker) stores(it *item, f fact, a *actor) {
 	c.passed(was.Run, fmt.Sprintf("an event of %s about %s", f.detail.Component, it.id))
 }
 
-// kept fails if a worker was told that its result is stored, and it is not, although nobody took the
-// claim or ended the run.
-func (c *checker) kept(wk *work) {
-	if wk == nil || !wk.result || wk.stored || wk.a.Dead() {
+// kept fails if a was told that a result is stored, and it is not, although nobody took the claim or ended
+// the run.
+func (c *checker) kept(a *actor, wk *work) {
+	if wk == nil || !wk.result || wk.stored || a.Dead() {
 		return
 	}
 	claim := c.item(wk.Item).is.Claims[wk.Component]
-	if claim.ID == wk.Claim && claim.Live(wk.a.Now().UnixMilli()) && c.runs[wk.Run] == "running" {
+	if claim.ID == wk.Claim && claim.Live(a.Now().UnixMilli()) && c.runs[wk.Run] == "running" {
 		c.fail("%s: the result of %s in run %s is lost: nothing is stored", wk.Item, wk.Component, wk.Run)
 	}
 }

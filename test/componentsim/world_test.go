@@ -55,6 +55,7 @@ type world struct {
 	consumers  *adversary.Inbox[wakeUp]
 	executions *adversary.Inbox[component.RunRef]
 	lanes      *adversary.Inbox[lanes]
+	answers    *adversary.Inbox[answer]
 	wakes      *adversary.Inbox[string]
 }
 
@@ -78,6 +79,7 @@ func newWorld(seed uint64, m mutant) *world {
 	w.consumers = &adversary.Inbox[wakeUp]{World: w.World, Name: "invocation", Late: time.Hour}
 	w.executions = &adversary.Inbox[component.RunRef]{World: w.World, Name: "execution", Late: time.Hour}
 	w.lanes = &adversary.Inbox[lanes]{World: w.World, Name: "work", Late: 10 * time.Minute}
+	w.answers = &adversary.Inbox[answer]{World: w.World, Name: "answer", Late: 30 * time.Minute}
 	w.wakes = &adversary.Inbox[string]{World: w.World, Name: "wake-up", Late: time.Hour}
 	return w
 }
@@ -95,6 +97,7 @@ type actor struct {
 
 	made    map[string]bool  // ids
 	saw     map[string]int64 // item → how many events its subject had when the actor began to work
+	ticks   bool             // it is in the tick of the components
 	begun   *work            // what it works on
 	labours string           // the component for which it works on a lane
 	inside  atomic.Int32     // functions that have not returned

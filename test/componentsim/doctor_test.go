@@ -1,0 +1,47 @@
+package componentsim
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"archivist/pkg/queue"
+	"archivist/pkg/table/tabletest"
+	"archivist/test/adversary"
+)
+
+// examine lets the doctor read all rows at the end. The objects of a simulation are no real ones.
+func (w *world) examine(ctx context.Context) {
+	if w.check.err != nil {
+		return
+	}
+	rows, err := adversary.Examine(ctx, w.fake, func() string { return "doctor" }, func(f queue.Finding) {
+		if !strings.HasPrefix(f.Subject, "OBJECT#") {
+			w.check.fail("the doctor finds %s of %s: %s", f.Invariant, f.Subject, f.Evidence)
+		}
+	})
+	if err != nil {
+		w.check.fail("the doctor: %v", err)
+	}
+	if rows > len(w.check.items) {
+		w.Met("rows read by the doctor")
+	}
+}
+
+// TestDoctorFindsDamage: at the end of a seed in which all is well, the row of an item is gone.
+func TestDoctorFindsDamage(t *testing.T) {
+	w := simulate(t, 1, mutant{})
+	if w.check.err != nil {
+		t.Fatal(w.check.err)
+	}
+	w.fake.Watch = nil
+	rows := tabletest.Table(w.fake).Rows
+	if err := rows.Delete("pk", itemPrefix+"item:d0").Range("sk", "COMPONENTITEM").Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.examine(t.Context())
+	if w.check.err == nil {
+		t.Error("the doctor found nothing")
+	}
+	t.Log(w.check.err)
+}
