@@ -12,11 +12,14 @@ const (
 	ruleQueue = "archivist-e2e-rule"
 	ownLambda = "archivist-e2e-own"
 	pingQueue = "archivist-e2e-queue"
+	// robotLambda is the runnable of components.
+	robotLambda = "archivist-e2e-robot"
 )
 
 // targets is the setting consumerTargets: what it names is made later, by the tests.
 func targets(s *localstack.Stack) string {
-	return strings.Join([]string{functionARN(ownLambda), queueURL(s, pingQueue)}, ",")
+	return strings.Join([]string{functionARN(ownLambda), functionARN(robotLambda),
+		queueURL(s, pingQueue)}, ",")
 }
 
 func functionARN(name string) string {
