@@ -12,13 +12,13 @@ const (
 	ruleQueue = "archivist-e2e-rule"
 	ownLambda = "archivist-e2e-own"
 	pingQueue = "archivist-e2e-queue"
-	// robotLambda is the runnable of components.
-	robotLambda = "archivist-e2e-robot"
+	// stationLambda is the runnable of components.
+	stationLambda = "archivist-e2e-station"
 )
 
 // targets is the setting consumerTargets: what it names is made later, by the tests.
 func targets(s *localstack.Stack) string {
-	return strings.Join([]string{functionARN(ownLambda), functionARN(robotLambda),
+	return strings.Join([]string{functionARN(ownLambda), functionARN(stationLambda),
 		queueURL(s, pingQueue)}, ",")
 }
 

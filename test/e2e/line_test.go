@@ -30,11 +30,11 @@ func components() *component.Store {
 
 var forTest = component.By{Actor: "e2e", Reason: "a test"}
 
-// robotCalls is the file in which the robot notes its calls.
-var robotCalls = sync.OnceValues(func() (string, error) {
-	file := filepath.Join(filepath.Dir(crashes), "robot.jsonl")
-	_, err := stack.Function(context.Background(), robotLambda, stack.Path("test", "e2e", "robot"),
-		map[string]string{"ROBOT_FILE": file})
+// stationCalls is the file in which the station notes its calls.
+var stationCalls = sync.OnceValues(func() (string, error) {
+	file := filepath.Join(filepath.Dir(crashes), "station.jsonl")
+	_, err := stack.Function(context.Background(), stationLambda, stack.Path("test", "e2e", "station"),
+		map[string]string{"STATION_FILE": file})
 	return file, err
 })
 
@@ -48,7 +48,7 @@ type line struct {
 // checked, it is ingested, and counted. Another one tells of deliveries with bad metadata.
 func newLine(t *testing.T) line {
 	t.Helper()
-	if _, err := robotCalls(); err != nil {
+	if _, err := stationCalls(); err != nil {
 		t.Fatal(err)
 	}
 	l := line{t, components()}
@@ -70,7 +70,7 @@ func newLine(t *testing.T) line {
 // define makes a component, which is deleted at the end of the test.
 func (l line) define(d component.Definition) {
 	l.t.Helper()
-	d.Runnable.Lambda = functionARN(robotLambda)
+	d.Runnable.Lambda = functionARN(stationLambda)
 	if _, err := l.s.Apply(l.t.Context(), d, forTest); err != nil {
 		l.t.Fatal(err)
 	}
@@ -138,10 +138,10 @@ func (l line) comes(id, want string) {
 	})
 }
 
-// worked are the items with which a component called the robot, in the order of the calls.
+// worked are the items with which a component called the station, in the order of the calls.
 func (l line) worked(name string) (items []string) {
 	l.t.Helper()
-	file, err := robotCalls()
+	file, err := stationCalls()
 	l.must(err)
 	data, err := os.ReadFile(file)
 	if err != nil && !os.IsNotExist(err) {

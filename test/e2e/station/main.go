@@ -1,4 +1,4 @@
-// Command robot is the runnable of components for the end-to-end tests: somebody's own function. It
+// Command station is the runnable of components for the end-to-end tests: somebody's own function. It
 // notes each of its calls as a line of JSON in the file that the environment names. It fails with an
 // item of the type "broken-" and the component's name.
 package main
@@ -20,7 +20,7 @@ func handle(_ context.Context, w component.Work) (component.Result, error) {
 	if err != nil {
 		return component.Result{}, err
 	}
-	f, err := os.OpenFile(os.Getenv("ROBOT_FILE"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(os.Getenv("STATION_FILE"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return component.Result{}, err
 	}
