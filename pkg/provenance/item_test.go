@@ -49,7 +49,7 @@ func own(t *testing.T, item string) (log []envelope.Event) {
 				Type: "software", Version: "1"}}}})
 	add("component.ran", "success", "",
 		component.Ran{Component: "structure", Definition: 4, Event: "Structure_checked"})
-	add("item.forget", "success", "eva", component.Forgotten{})
+	add("item.forget", "success", "eva", component.Forgot{})
 	log[8].Context.Version = "v1.1.0"
 	return log
 }
