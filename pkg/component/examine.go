@@ -23,14 +23,10 @@ func (s *Store) Examine(ctx context.Context, id string) (wrong string, err error
 	if err != nil {
 		return "", err
 	}
-	var all []string
+	all := row.misplaced(defs, &fill)
 	for i := range defs.all {
 		d := &defs.all[i]
-		is, should := row.placeIn(d), d.place(&row.it)
-		if is != should && (row.Epoch >= fill.Want || fill.Done == fill.Want) { // else the back-fill decides it
-			all = append(all, fmt.Sprintf("it is at %q in the line of %s; by its events it is at %q", is, d.Name,
-				should))
-		}
+		is := row.placeIn(d)
 		if !stands(is) {
 			continue
 		}

@@ -229,13 +229,18 @@ func changed(kept [2]Change, e envelope.Event) [2]Change {
 	return [2]Change{c, kept[1]}
 }
 
-// maker is who changed the content. A change of a subject is made by a part of the system: its maker is
-// the component that asked for it, which is the last in the chain of causes (see Work.Cause).
+// maker is the component that changed the content, "" for people and parts of the system, whose names a
+// component may have. A subject is changed by a part of the system: its maker is the component that asked
+// for it, which is the last in the chain of causes (see Work.Cause).
 func maker(e envelope.Event) string {
-	if n := len(e.Cause.Components); n > 0 && e.Subject.Type != event.Item.String() {
+	n := len(e.Cause.Components)
+	switch {
+	case e.Type == "component.ran":
+		return e.Context.Component
+	case n > 0 && e.Subject.Type != event.Item.String():
 		return e.Cause.Components[n-1]
 	}
-	return e.Context.Component
+	return ""
 }
 
 // foreign is the newest change that a component did not make itself.

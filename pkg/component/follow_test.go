@@ -87,6 +87,41 @@ func TestFollower(t *testing.T) {
 	}
 }
 
+// TestWhoChanged: a component is triggered by changes of the system and of other components, also if a part
+// of the system has its name, and not by those that it asked for itself.
+func TestWhoChanged(t *testing.T) {
+	s := newStore(t)
+	d := Definition{Name: "record", Event: "Recorded", PastSuccess: []string{"object.create"}, Old: []string{"Recorded"},
+		Runnable: Runnable{Function: "x"}}
+	define(t, s, d)
+	id := IDOf(ref(object(1)))
+	happen(t, s, object(1), 1, "object.create", "record")
+	for i, c := range []struct {
+		asked []string // the components in the chain of causes
+		ready bool
+	}{{nil, true}, {[]string{"items", "record"}, false}, {[]string{"record", "other"}, true}} {
+		_, err := s.change(t.Context(), id, func(c *change) error {
+			return c.append("component.ran", "", "record", By{}, Ran{Component: "record", Event: "Recorded",
+				BasedOn: Based{Subject: c.item().Applied, Item: c.item().Version}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tx := s.Table.Begin(s.NewID())
+		err = event.Append(tx, object(1), int64(i+2), event.New{Type: "object.modify", Time: 1_000_000, Component: "record"})
+		if err == nil {
+			err = tx.Commit(event.From(t.Context(), event.Origin{Cause: envelope.Cause{Event: "e", Root: "e", Depth: 1,
+				Components: c.asked}}))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x, err := s.Explain(t.Context(), "record", id); err != nil || x.Ready != c.ready {
+			t.Errorf("asked by %v: %+v, %v", c.asked, x, err)
+		}
+	}
+}
+
 // TestFollowerSelects: the consumer is accepted, and selects no events of items, so it does not cause
 // itself.
 func TestFollowerSelects(t *testing.T) {

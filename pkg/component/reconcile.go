@@ -224,13 +224,8 @@ func (s *Store) repair(ctx context.Context, id string, out *Reconciled) error {
 	if err != nil {
 		return err
 	}
-	for i := range defs.all {
-		d := &defs.all[i]
-		is, should := row.placeIn(d), d.place(&row.it)
-		if is != should && (row.Epoch >= fill.Want || fill.Done == fill.Want) { // else the back-fill does it
-			out.find(&out.Places, "%s: it was at %q in the line of %s; by its events it is at %q", id, is, d.Name,
-				should)
-		}
+	for _, wrong := range row.misplaced(defs, &fill) {
+		out.find(&out.Places, "%s: %s", id, wrong)
 	}
 	before := row.it.Applied
 	it, err := s.Sync(ctx, id)
@@ -238,6 +233,22 @@ func (s *Store) repair(ctx context.Context, id string, out *Reconciled) error {
 		out.Behind++
 	}
 	return readable(err, out, id)
+}
+
+// misplaced says where an item is not where it should be, for each component. What a back-fill has yet to
+// decide is not wrong.
+func (r *itemRow) misplaced(defs *definitions, fill *fillRow) (wrong []string) {
+	if r.Epoch < fill.Want && fill.Done < fill.Want {
+		return nil
+	}
+	for i := range defs.all {
+		d := &defs.all[i]
+		if is, should := r.placeIn(d), d.place(&r.it); is != should {
+			wrong = append(wrong, fmt.Sprintf("it is at %q in the line of %s; by its events it should be at %q", is,
+				d.Name, should))
+		}
+	}
+	return wrong
 }
 
 // readable turns the error about a damaged item into a finding.

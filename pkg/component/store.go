@@ -114,13 +114,17 @@ const changeTries = 20
 // A change that leaves everything as it was writes nothing. f can be nil; if it returns an error,
 // nothing is written.
 func (s *Store) change(ctx context.Context, id string, f func(c *change) error) (*Item, error) {
+	var err error
 	for range changeTries {
-		it, err := s.tryChange(ctx, id, f)
+		var it *Item
+		it, err = s.tryChange(ctx, id, f)
 		if !fault.Is(err, fault.Stale) {
 			return it, err
 		}
 	}
-	return nil, fault.New(fault.Unavailable, "item %s keeps changing; try again in a moment", definition.Clip(id, 100))
+	// If it is the same row each time, the rows do not go together: Reconcile repairs that.
+	return nil, fault.New(fault.Unavailable, "item %s keeps changing; try again in a moment (%v)",
+		definition.Clip(id, 100), err)
 }
 
 // tryChange makes one try of change.
