@@ -91,8 +91,8 @@ func TestFollower(t *testing.T) {
 // of the system has its name, and not by those that it asked for itself.
 func TestWhoChanged(t *testing.T) {
 	s := newStore(t)
-	d := Definition{Name: "record", Event: "Recorded", PastSuccess: []string{"object.create"}, Old: []string{"Recorded"},
-		Runnable: Runnable{Function: "x"}}
+	d := Definition{Name: "record", Event: "Recorded", PastSuccess: []string{"object.create"},
+		Old: []string{"Recorded"}, Runnable: Runnable{Function: "x"}}
 	define(t, s, d)
 	id := IDOf(ref(object(1)))
 	happen(t, s, object(1), 1, "object.create", "record")
@@ -108,7 +108,8 @@ func TestWhoChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		tx := s.Table.Begin(s.NewID())
-		err = event.Append(tx, object(1), int64(i+2), event.New{Type: "object.modify", Time: 1_000_000, Component: "record"})
+		err = event.Append(tx, object(1), int64(i+2), event.New{Type: "object.modify", Time: 1_000_000,
+			Component: "record"})
 		if err == nil {
 			err = tx.Commit(event.From(t.Context(), event.Origin{Cause: envelope.Cause{Event: "e", Root: "e", Depth: 1,
 				Components: c.asked}}))
