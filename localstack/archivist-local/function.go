@@ -36,23 +36,24 @@ func function(ctx context.Context, s *localstack.Stack, folder string) error {
 	if folder == "" {
 		return errors.New("no folder was named; use: make function FOLDER=path")
 	}
-	if _, err := s.Load(); err != nil {
+	o, err := s.Load()
+	if err != nil {
 		return errDown
 	}
-	folder, err := filepath.Abs(folder)
+	folder, err = filepath.Abs(folder)
 	if err != nil {
 		return err
 	}
 	name := filepath.Base(folder)
 	s.Say("building the function %s …", name)
-	arn, err := s.Function(ctx, name, folder, nil)
+	arn, err := s.Function(ctx, name, folder, map[string]string{"ARCHIVIST_API": strings.TrimSuffix(o.APIURL, "/")})
 	if err != nil {
 		return err
 	}
 	if err := admit(ctx, s, arn); err != nil {
 		return err
 	}
-	fmt.Printf("Consumers can call the function %s:\n  %s\n", name, arn)
+	fmt.Printf("Consumers and components can call the function %s:\n  %s\n", name, arn)
 	return nil
 }
 

@@ -2,10 +2,13 @@ package api_test
 
 import (
 	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/component"
 	"archivist/pkg/fault"
 )
 
@@ -66,6 +69,32 @@ func TestComponents(t *testing.T) {
 	}
 	if got := strings.Join(types, " "); got != "component.created component.paused component.deleted" || err != nil {
 		t.Errorf("the events are %s, %v", got, err)
+	}
+}
+
+// TestDefinitionOnTheWire: every field of a definition is in the API, under the same name.
+func TestDefinitionOnTheWire(t *testing.T) {
+	var names func(of reflect.Type) []string
+	names = func(of reflect.Type) (all []string) {
+		if of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
+		if of.Kind() != reflect.Struct {
+			return nil
+		}
+		for i := range of.NumField() {
+			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+			all = append(all, name)
+			for _, inner := range names(of.Field(i).Type) {
+				all = append(all, name+"."+inner)
+			}
+		}
+		slices.Sort(all)
+		return all
+	}
+	got, want := names(reflect.TypeFor[v1.ComponentDefinition]()), names(reflect.TypeFor[component.Definition]())
+	if !slices.Equal(got, want) {
+		t.Errorf("the API has\n%v\na definition\n%v", got, want)
 	}
 }
 

@@ -38,5 +38,6 @@ func (s *System) AdminAction() *lambda.AdminAction {
 // API is the function of the API.
 func (s *System) API(open OpenIndex) http.Handler {
 	s.api.Index, s.api.Consumers, s.api.Components = s.index(open), s.consumerStore(), s.components()
+	s.api.Runs = s.runner
 	return &lambda.API{Routes: s.api.Handler(), Now: s.queue.Now, Metrics: s.metrics, Log: s.log}
 }
