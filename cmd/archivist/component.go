@@ -244,39 +244,15 @@ func (componentSchemaCmd) Help() string {
   # yaml-language-server: $schema=component.schema.json`
 }
 
-// Run takes the schema from the description of the API, so that it is that of the deployment.
+// Run takes the schema from the API, so that it is that of the deployment.
 func (componentSchemaCmd) Run(a *app) error {
-	var doc struct {
-		Components struct {
-			Schemas map[string]json.RawMessage `json:"schemas"`
-		} `json:"components"`
-	}
-	if err := a.client.Call(a.ctx, http.MethodGet, "/openapi.json", nil, &doc); err != nil {
+	var schema json.RawMessage
+	if err := a.client.Call(a.ctx, http.MethodGet, "/docs/component.schema.json", nil, &schema); err != nil {
 		return err
 	}
-	const place = "#/components/schemas/"
-	schema := map[string]any{"$schema": "https://json-schema.org/draft/2020-12/schema",
-		"$ref": "#/$defs/ComponentDefinition"}
-	defs := map[string]json.RawMessage{}
-	for name, s := range doc.Components.Schemas {
-		if isOfDefinition(name) {
-			defs[name] = json.RawMessage(strings.ReplaceAll(string(s), place, "#/$defs/"))
-		}
-	}
-	schema["$defs"] = defs
 	enc := encoder(a.out)
 	enc.SetIndent("", "  ")
 	return enc.Encode(schema)
-}
-
-// isOfDefinition reports whether a schema is part of that of a component's definition.
-func isOfDefinition(name string) bool {
-	switch name {
-	case "ComponentDefinition", "ComponentItems", "ComponentTimeout", "ComponentTask", "ComponentRunnable",
-		"ComponentRetry":
-		return true
-	}
-	return false
 }
 
 // componentHistoryCmd lists what people changed.

@@ -72,6 +72,15 @@ func TestComponents(t *testing.T) {
 	}
 }
 
+// TestSchema: the API has the JSON Schema of definitions.
+func TestSchema(t *testing.T) {
+	c, _ := serve(t, through)
+	resp, text := ask(t, http.MethodGet, c.URL+"/docs/component.schema.json", "")
+	if resp.StatusCode != 200 || text != string(component.Schema()) {
+		t.Errorf("%d %s", resp.StatusCode, text)
+	}
+}
+
 // TestDefinitionOnTheWire: every field of a definition is in the API, under the same name.
 func TestDefinitionOnTheWire(t *testing.T) {
 	var names func(of reflect.Type) []string

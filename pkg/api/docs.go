@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"archivist/pkg/component"
 )
 
 // The page at /docs renders the OpenAPI document with Scalar, which is embedded: neither
@@ -41,6 +43,11 @@ func docs(mux *http.ServeMux) {
 		})
 	}
 	mux.HandleFunc("GET /docs/"+scalar, renderer)
+	schema := component.Schema()
+	mux.HandleFunc("GET /docs/component.schema.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/schema+json")
+		_, _ = w.Write(schema) // the client has disconnected
+	})
 }
 
 // renderer serves the renderer compressed, as it is stored. Uncompressed it would come

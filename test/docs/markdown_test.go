@@ -120,12 +120,12 @@ func TestLanguages(t *testing.T) {
 		for _, b := range blocksOf(t, document) {
 			switch b.language {
 			case "sh", "console":
-			case "go", "json", "text", "http":
+			case "go", "json", "text", "http", "yaml", "mermaid":
 				if i := slices.IndexFunc(b.lines, command.MatchString); i >= 0 {
 					t.Errorf("%s:%d: a command in a block of %s", document, b.line+i, b.language)
 				}
 			default:
-				t.Errorf("%s:%d: the block has the language %q; expected sh, console, go, json, http or text",
+				t.Errorf("%s:%d: the block has the language %q; expected sh, console, go, json, yaml, mermaid, http or text",
 					document, b.line, b.language)
 			}
 		}
