@@ -125,8 +125,8 @@ func TestLanguages(t *testing.T) {
 					t.Errorf("%s:%d: a command in a block of %s", document, b.line+i, b.language)
 				}
 			default:
-				t.Errorf("%s:%d: the block has the language %q; expected sh, console, go, json, yaml, mermaid, http or text",
-					document, b.line, b.language)
+				t.Errorf("%s:%d: the block has the language %q; expected sh, console, go, json, yaml, mermaid, http "+
+					"or text", document, b.line, b.language)
 			}
 		}
 	}
