@@ -106,7 +106,8 @@ func (a *app) showComponent(c v1.Component) error {
 		n := c.Counts
 		p.Fields("component", c.Name, "state", componentState(c), "description", c.Description, "records", c.Event,
 			"needs success", listed(c.PastSuccess), "needs failure", listed(c.PastFailure),
-			"not after", listed(c.Future), "until changed", listed(c.Old), "again after", daysText(c.EveryDays), "types", listed(c.Types),
+			"not after", listed(c.Future), "until changed", listed(c.Old), "again after", daysText(c.EveryDays),
+			"types", listed(c.Types),
 			"items", itemsText(c.Items), "does", runnableText(c.Runnable), "runs", startsText(c),
 			"at once", fmt.Sprintf("%d of at most %d items of a run", c.Concurrency, c.MaxItems),
 			"retries", retryText(c.Retry), "version", strconv.Itoa(c.Version), "changed", c.Changed)
