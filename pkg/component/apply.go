@@ -242,10 +242,14 @@ func (e *edit) change(ctx context.Context, d Definition, by By) (Component, erro
 	return e.save(ctx, e.s.Table.Begin(e.s.NewID()), d, "component.changed", by)
 }
 
-// conditions are the parts of a definition by which the places of items are decided.
+// conditions are the parts of a definition by which the places of items are decided: all but those that
+// say how the work is done.
 func (d *Definition) conditions() Definition {
-	return Definition{Event: d.Event, PastSuccess: d.PastSuccess, PastFailure: d.PastFailure, Future: d.Future,
-		Old: d.Old, Types: d.Types, Items: d.Items, EveryDays: d.EveryDays, Retry: d.Retry, MaxDepth: d.MaxDepth}
+	c := *d
+	c.Name, c.Version, c.Description, c.Paused = "", 0, "", false
+	c.MaxItems, c.Concurrency, c.Instances, c.Timeout, c.MaxResults = 0, 0, 0, nil, 0
+	c.Schedule, c.TimeZone, c.Wake, c.Runnable = "", "", false, Runnable{}
+	return c
 }
 
 func same(a, b Definition) bool {

@@ -1,7 +1,10 @@
 package component
 
 import (
+	"reflect"
+	"slices"
 	"testing"
+	"time"
 
 	"archivist/pkg/envelope"
 	"archivist/pkg/event"
@@ -167,5 +170,55 @@ func TestEveryOwnEvent(t *testing.T) {
 	if _, err := s.Table.Page(t.Context(), table.Query{PK: linePK("check"), Prefix: Ready}, &rows); err != nil ||
 		len(rows) > 0 {
 		t.Errorf("%v, %v", rows, err)
+	}
+}
+
+// TestConditions: a change of any field opens a back-fill, but of those that say how the work is done.
+func TestConditions(t *testing.T) {
+	not := []string{"Name", "Version", "Description", "Paused", "MaxItems", "Concurrency", "Instances", "Timeout",
+		"MaxResults", "Schedule", "TimeZone", "Wake", "Runnable"}
+	kind := reflect.TypeFor[Definition]()
+	for i := range kind.NumField() {
+		var d, none Definition
+		field := reflect.ValueOf(&d).Elem().Field(i)
+		switch field.Kind() {
+		case reflect.String:
+			field.SetString("x")
+		case reflect.Int:
+			field.SetInt(7)
+		case reflect.Bool:
+			field.SetBool(true)
+		case reflect.Slice:
+			field.Set(reflect.ValueOf([]string{"x"}))
+		case reflect.Pointer:
+			field.Set(reflect.New(field.Type().Elem()))
+		case reflect.Struct:
+			field.Set(reflect.ValueOf(Runnable{Function: "x"}))
+		default:
+			t.Fatalf("a field of the kind %s", field.Kind())
+		}
+		name := kind.Field(i).Name
+		if fills := !same(d.conditions(), none.conditions()); fills == slices.Contains(not, name) {
+			t.Errorf("%s: a change opens a back-fill: %v", name, fills)
+		}
+	}
+}
+
+// TestRepeatedSooner: components whose work is now repeated after some days find the items that are done.
+func TestRepeatedSooner(t *testing.T) {
+	p := newPlant(t)
+	d := Definition{Name: "check", Event: "Checked", PastSuccess: []string{"Received"}, Old: []string{"Checked"},
+		Runnable: Runnable{Function: "x"}, Wake: true}
+	define(t, p.Store, d)
+	p.receive(1, 0)
+	p.settleAll()
+	p.tick()
+	d.EveryDays = 1
+	define(t, p.Store, d)
+	p.tick()
+	p.now = p.now.Add(25 * time.Hour)
+	p.tick()
+	if len(p.worked) != 2 {
+		t.Errorf("worked on %v; line %q", p.worked, p.line("check"))
 	}
 }
