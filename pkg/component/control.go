@@ -24,6 +24,10 @@ const (
 	// MaxEventNames is how many names the events of an item can have that people register or import:
 	// an item's row has the newest event of each, and must stay below 400 KB.
 	MaxEventNames = 100
+
+	// maxSummary is how much of the summary of a request an item's row keeps, in bytes, of each of the last
+	// maxRequests.
+	maxSummary = 500
 )
 
 // Acted is what an action on an item did.
@@ -75,7 +79,7 @@ func (s *Store) control(ctx context.Context, id string, by By, decide func(c *ch
 			return err
 		}
 		out.Changed, out.Summary = c.events > 0, summary
-		c.remember(request{ID: by.Request, Sum: sum, Changed: out.Changed, Summary: summary})
+		c.remember(request{ID: by.Request, Sum: sum, Changed: out.Changed, Summary: cut(summary, maxSummary)})
 		return nil
 	})
 	return out, err
@@ -244,6 +248,10 @@ func (s *Store) Revoke(ctx context.Context, id string, names []string, by By) (A
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	if len(names) == 0 {
 		return Acted{}, fault.New(fault.Invalid, "events: expected the name of at least one event")
+	}
+	if len(names) > MaxEventNames {
+		return Acted{}, fault.New(fault.Invalid, "events: %d names; at most %d are accepted, and no item has more",
+			len(names), MaxEventNames)
 	}
 	for _, name := range names {
 		if _, core := envelope.KindOf(name); core {
