@@ -116,7 +116,7 @@ func (r *Runner) find(ctx context.Context, ref RunRef) (Page, error) {
 	if r.over(c, run, sum(lanes)) != "" {
 		return end, nil
 	}
-	items, err := r.next(ctx, c, ref.Slot, c.page(run, sum(lanes)), sum(lanes).broken)
+	items, err := r.next(ctx, c, s, run, sum(lanes))
 	if err != nil || len(items) == 0 {
 		return end, err
 	}
@@ -156,23 +156,28 @@ func (c *compiled) page(run *runRow, done totals) int {
 }
 
 // next lists the items of a round: those that are ready, in their order. Of those whose run was
-// lost, and of those that had to wait, there are some in each round, and more if there is room: so
-// no item starves, and none that answers "not yet" comes before other work each time.
-func (r *Runner) next(ctx context.Context, c *compiled, slot, most int, broken []string) ([]string, error) {
+// lost, and of those that had to wait, there are some in each round, or if a round has few items, in
+// every fourth; and more if there is room. So no item starves, and none that answers "not yet" comes
+// before other work each time.
+func (r *Runner) next(ctx context.Context, c *compiled, s *slotRow, run *runRow, done totals) ([]string, error) {
 	var found [3][]string
-	for i, q := range r.heads(c.Name, most*c.Instances+len(broken)) {
+	most := c.page(run, done)
+	for i, q := range r.heads(c.Name, most*c.Instances+len(done.broken)) {
 		var rows []placeRow
 		if _, err := r.Store.Table.Page(ctx, q, &rows); err != nil {
 			return nil, err
 		}
 		for _, row := range rows {
-			if !slices.Contains(broken, row.Item) {
+			if !slices.Contains(done.broken, row.Item) {
 				found[i] = append(found[i], row.Item)
 			}
 		}
-		found[i] = c.own(found[i], slot)
+		found[i] = c.own(found[i], s.Number)
 	}
-	part := max(1, most/4)
+	part := most / 4
+	if part == 0 && (s.Fence+int64(run.Rounds))%4 == 0 { // a run can be of one round
+		part = 1
+	}
 	ready, lost, later := found[0], found[1], found[2]
 	room := most - min(part, len(lost)) - min(part, len(later))
 	items := slices.Concat(first(ready, max(0, room)), first(lost, part), first(later, part))
