@@ -34,8 +34,25 @@ func (a *App) newComponents(p FunctionProps, timing ingest.Timing) {
 	m := awsstepfunctions.NewStateMachine(a.Stack, jsii.String(component.Machine), props)
 	m.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
 		Actions: jsii.Strings("lambda:InvokeFunction"), Resources: &[]*string{a.Component.FunctionArn()}}))
+	a.grantTasks(m, p.Settings)
 	a.Machines[component.Machine] = m
 	a.grantComponents(p)
+}
+
+// grantTasks lets the state machine run the containers that the settings name ("Run Amazon ECS or Fargate
+// tasks with Step Functions"). A container answers with a role of its own.
+func (a *App) grantTasks(m awsstepfunctions.StateMachine, s Settings) {
+	tasks, roles := s.taskARNs()
+	if len(tasks) > 0 {
+		m.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+			Actions: jsii.Strings("ecs:RunTask"), Resources: jsii.Strings(tasks...)}))
+	}
+	if len(roles) > 0 {
+		m.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+			Actions: jsii.Strings("iam:PassRole"), Resources: jsii.Strings(roles...),
+			Conditions: &map[string]any{"StringEquals": map[string]any{
+				"iam:PassedToService": "ecs-tasks.amazonaws.com"}}}))
+	}
 }
 
 // grantComponents lets the function of component-run do what the components that ship do, start the

@@ -81,3 +81,33 @@ func TestWhoStartsComponents(t *testing.T) {
 		t.Errorf("%s may start runs", got)
 	}
 }
+
+// TestTasks: the state machine may run the containers that the settings name with their roles, and no
+// others; other texts are refused.
+func TestTasks(t *testing.T) {
+	s := production
+	if wrong := s.readTasks("arn:aws:ecs:eu-west-1:111122223333:task-definition/ocr:7, " +
+		"arn:aws:iam::111122223333:role/ocr"); wrong != nil {
+		t.Fatal(wrong)
+	}
+	for _, text := range []string{"arn:aws:ecs:eu-west-1:111122223333:task-definition/ocr", "arn:aws:iam::1:role/x",
+		"*"} {
+		if (&Settings{}).readTasks(text) == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+	var granted []string
+	for _, g := range grants(t, synth(t, s)) {
+		if strings.HasPrefix(g.policy, "componentrun") && (slices.Contains(g.actions, "ecs:RunTask") ||
+			slices.Contains(g.actions, "iam:PassRole")) {
+			granted = append(granted, strings.Join(g.actions, " ")+" "+text(g.resource)+" "+g.condition)
+		}
+	}
+	slices.Sort(granted)
+	want := []string{`ecs:RunTask "arn:aws:ecs:eu-west-1:111122223333:task-definition/ocr:7" `,
+		`iam:PassRole "arn:aws:iam::111122223333:role/ocr" ` +
+			`{"StringEquals":{"iam:PassedToService":"ecs-tasks.amazonaws.com"}}`}
+	if !slices.Equal(granted, want) {
+		t.Errorf("it may %q", granted)
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"maps"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -58,6 +59,9 @@ func newFunction(scope constructs.Construct, id string, p FunctionProps) awslamb
 		if p.Settings.Crashes != "" {
 			env[crash.Env] = jsii.String(p.Settings.Crashes)
 		}
+	}
+	if tasks, _ := p.Settings.taskARNs(); len(tasks) > 0 {
+		env[boot.EnvTasks] = jsii.String(strings.Join(tasks, ","))
 	}
 	maps.Insert(env, maps.All(p.Env))
 

@@ -31,7 +31,8 @@ type Settings struct {
 	Table     string // a restored table to work on; "" = that of the data stack
 
 	TableStream string   // ARN of the restored table's stream; "" = it has none
-	Targets     []string // ARNs of functions and URLs of queues that consumers of events may call
+	Targets     []string // ARNs of functions and URLs of queues that consumers of events, and components, may call
+	Tasks       []string // ARNs of task definitions that components may run, and of the roles of their containers
 
 	SearchDomain string // endpoint of an OpenSearch domain; "" = the search index is in a bucket
 
@@ -104,6 +105,7 @@ func read(context func(name string) string) (s Settings, err error) {
 	wrong = append(append(wrong, err), s.identity(context("testArks") == "true"))
 	wrong = append(append(wrong, s.checkDomain()), s.people()...)
 	wrong = append(wrong, s.readTargets(context("consumerTargets"))...)
+	wrong = append(wrong, s.readTasks(context("componentTasks"))...)
 	slices.SortFunc(wrong, func(a, b error) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	return s, errors.Join(wrong...)
 }

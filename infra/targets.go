@@ -12,6 +12,9 @@ var (
 		`^arn:aws[a-z-]*:lambda:[a-z0-9-]+:[0-9]{12}:function:[A-Za-z0-9_-]{1,64}(:[A-Za-z0-9_$-]{1,128})?$`)
 	streamARN = regexp.MustCompile(
 		`^arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:[0-9]{12}:table/([a-zA-Z0-9_.-]{3,255})/stream/[0-9T:.-]+$`)
+	taskARN = regexp.MustCompile(
+		`^arn:aws[a-z-]*:ecs:[a-z0-9-]+:[0-9]{12}:task-definition/[A-Za-z0-9_-]{1,255}:[0-9]+$`)
+	roleARN   = regexp.MustCompile(`^arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]{1,500}$`)
 	queuePath = regexp.MustCompile(`/([0-9]{12})/([A-Za-z0-9_-]{1,80})$`)
 	queueHost = regexp.MustCompile(`^sqs\.([a-z0-9-]+)\.amazonaws\.com(\.cn)?$`)
 )
@@ -40,6 +43,36 @@ func (s *Settings) readTargets(text string) (wrong []error) {
 		s.Targets = append(s.Targets, target)
 	}
 	return wrong
+}
+
+// readTasks reads which containers components may run, separated by commas: ARNs of task definitions,
+// each with its revision, and of the roles that these name.
+func (s *Settings) readTasks(text string) (wrong []error) {
+	for arn := range strings.SplitSeq(text, ",") {
+		arn = strings.TrimSpace(arn)
+		if arn == "" {
+			continue
+		}
+		if !taskARN.MatchString(arn) && !roleARN.MatchString(arn) {
+			wrong = append(wrong, fmt.Errorf("componentTasks: found %q; expected ARNs of task definitions of ECS, "+
+				"with their revisions, and of the roles of their containers, separated by commas", arn))
+			continue
+		}
+		s.Tasks = append(s.Tasks, arn)
+	}
+	return wrong
+}
+
+// taskARNs are the task definitions that components may run, and the roles of their containers.
+func (s Settings) taskARNs() (tasks, roles []string) {
+	for _, arn := range s.Tasks {
+		if taskARN.MatchString(arn) {
+			tasks = append(tasks, arn)
+		} else {
+			roles = append(roles, arn)
+		}
+	}
+	return tasks, roles
 }
 
 // targets are the targets as the functions get them.

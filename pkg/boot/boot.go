@@ -94,6 +94,9 @@ const (
 	EnvTargets      = "ARCHIVIST_CONSUMER_TARGETS" // ARNs and queue URLs that consumers may call, comma-separated
 )
 
+// EnvTasks has ARNs of task definitions that components may run, comma-separated.
+const EnvTasks = "ARCHIVIST_COMPONENT_TASKS"
+
 // System has all services.
 type System struct {
 	env        Env

@@ -24,7 +24,8 @@ func (s *System) components() *component.Store { return s.runner.Store }
 func (s *System) newRunner() *component.Runner {
 	functions := s.functionsOf()
 	store := &component.Store{Table: s.queue.Table, Now: s.queue.Now, NewID: newID, Log: s.log,
-		Metric: s.componentMetric, Functions: slices.Sorted(maps.Keys(functions)), Allowed: s.targets()}
+		Metric: s.componentMetric, Functions: slices.Sorted(maps.Keys(functions)),
+		Allowed: append(s.targets(), list(s.env(EnvTasks))...)}
 	r := &component.Runner{Store: store, Functions: functions, Call: s.callComponent, Metric: s.componentMetric,
 		Executions: stepfunctions.Runs{Executions: s.executions}, Log: s.log}
 	store.Wake = r.Wake

@@ -62,8 +62,11 @@ func (s *System) consumers(handlers map[string]consumer.Handler) *consumer.Runti
 }
 
 // targets are what consumers may call: ARNs of functions and URLs of queues.
-func (s *System) targets() []string {
-	return strings.FieldsFunc(s.env(EnvTargets), func(r rune) bool { return r == ',' })
+func (s *System) targets() []string { return list(s.env(EnvTargets)) }
+
+// list reads a list that is separated by commas.
+func list(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
 }
 
 // install makes the consumers that ship.

@@ -382,17 +382,17 @@ func (s *Store) check(d *Definition) error {
 		return fault.New(fault.Invalid, "runnable.function: there is no function %q; there are: %s",
 			definition.Clip(r.Function, 60), strings.Join(s.Functions, ", "))
 	case r.Lambda != "":
-		return s.checkAllowed("lambda", r.Lambda)
+		return s.checkAllowed("lambda", r.Lambda, "consumerTargets")
 	case r.Task != nil:
-		return s.checkAllowed("task.taskDefinition", r.Task.Definition)
+		return s.checkAllowed("task.taskDefinition", r.Task.Definition, "componentTasks")
 	}
 	return nil
 }
 
-func (s *Store) checkAllowed(field, arn string) error {
+func (s *Store) checkAllowed(field, arn, setting string) error {
 	if slices.Contains(s.Allowed, arn) {
 		return nil
 	}
-	return fault.New(fault.Invalid, "runnable.%s: %q is not among the consumerTargets of this deployment; add it "+
-		"there and deploy, so that the permission to call it is granted", field, definition.Clip(arn, 200))
+	return fault.New(fault.Invalid, "runnable.%s: %q is not among the %s of this deployment; add it there and "+
+		"deploy, so that the permission to call it is granted", field, definition.Clip(arn, 200), setting)
 }
