@@ -48,7 +48,8 @@ func roles() *iam.Client { return iam.NewFromConfig(cfg) }
 // everybody names what has a role: the stages, the scheduler, the relay, the consumers, the API,
 // the function of admin-action, the machines.
 func everybody() []string {
-	names := []string{"scheduler", "relay", "consumer", "api", "admin", "ingest-job", "ingest-batch", "admin-action"}
+	names := []string{"scheduler", "relay", "consumer", "api", "admin", "ingest-job", "ingest-batch", "admin-action",
+		"component", "component-run"}
 	for _, st := range ingest.Stages {
 		names = append(names, st.Name)
 	}
@@ -88,7 +89,7 @@ func findFunction(ctx context.Context, name string) (string, error) {
 // roleOf is the name of the role of a function or a state machine.
 func roleOf(ctx context.Context, name string) (string, error) {
 	if output := map[string]string{"ingest-job": "jobMachine", "ingest-batch": "batchMachine",
-		"admin-action": "adminMachine"}[name]; output != "" {
+		"admin-action": "adminMachine", "component-run": "componentMachine"}[name]; output != "" {
 		m, err := machines().DescribeStateMachine(ctx,
 			&sfn.DescribeStateMachineInput{StateMachineArn: aws.String(out.All[output])})
 		if err != nil {
