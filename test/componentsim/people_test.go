@@ -123,7 +123,10 @@ func (a *actor) name() string {
 func (a *actor) govern(ctx context.Context) {
 	all := a.w.s.definitions()
 	d := all[a.Rng.IntN(len(all))]
-	switch n := a.Rng.IntN(10); {
+	switch n := a.Rng.IntN(11); {
+	case n == 10:
+		_, err := a.runner.Start(ctx, d.Name, a.by())
+		a.did("start", d.Name, err)
 	case n < 2:
 		a.did("pause", d.Name, a.store.Pause(ctx, d.Name, a.by()))
 	case n < 4:

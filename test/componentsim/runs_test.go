@@ -56,7 +56,7 @@ func (a *actor) tick(ctx context.Context) {
 	a.relayed(ctx, placed, err)
 	err = a.run.Tick(ctx, until)
 	a.w.Log("  (%s consumers' tick: %v)", a.Name, err)
-	if a.Rng.IntN(4) == 0 { // as somebody may wish; and the tick does it each hour
+	if !a.w.Calm && a.Rng.IntN(4) == 0 { // as somebody may wish; and the tick does it each hour
 		a.reconcile(ctx, until)
 	}
 	if !a.w.mutant.unticked {

@@ -124,6 +124,9 @@ func (a *actor) calm(ctx context.Context, days int) error {
 		}
 		a.w.Sleep(time.Duration(min(step+1, 10)) * 2 * time.Minute)
 	}
+	if a.w.check.err == nil {
+		a.reconcile(ctx, time.Now().Add(time.Hour))
+	}
 	return a.w.check.atRest()
 }
 
@@ -142,7 +145,7 @@ var covered = []string{
 	"work of ping", "work of pong", "depth limit", "metric of the depth limit",
 	"person: create", "person: change", "person: forget", "person: register", "person: force", "person: stop",
 	"person: revoke", "person: restart", "person: prioritize", "person: release", "person: pause", "person: resume",
-	"person: apply", "person: redefine", "person: delete", "person: interrupt", "event item.release",
+	"person: apply", "person: redefine", "person: delete", "person: interrupt", "person: start", "event item.release",
 	"two events of a subject in one millisecond", "rows read by the doctor",
 }
 

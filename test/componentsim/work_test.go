@@ -220,6 +220,8 @@ func (c *checker) stores(it *item, f fact, a *actor) {
 	case f.detail.Run != was.Run || f.detail.BasedOn != was.Based:
 		c.fail("%s: an event of %s is based on %+v in run %s, and the claim was %+v", it.id, f.detail.Component,
 			f.detail.BasedOn, f.detail.Run, was)
+	case f.Cause.Depth > c.registry[f.detail.Component].definition.MaxDepth:
+		c.fail("%s: an event of %s is change %d in a chain of causes", it.id, f.detail.Component, f.Cause.Depth)
 	case wk.stored:
 		c.fail("%s: a result of %s was stored twice", it.id, f.detail.Component)
 	}
