@@ -35,7 +35,8 @@ var mutants = []mutant{
 	{name: "counts written outside of the transaction", client: apart("count#")},
 	{name: "components not started by the clock", unticked: true},
 	{name: "lost runs not ended by the clock", client: patientClock},
-	{name: "a back-fill that stops early", client: listless},
+	{name: "items that are ready not looked for by the clock", client: idle},
+	{name: "a back-fill that stops early", client: filled},
 }
 
 // unconditioned puts rows whose sort keys begin like this without their conditions.
@@ -196,12 +197,22 @@ func patientClock(_ *actor, c adversary.Client) adversary.Client {
 	})
 }
 
-// listless shows the tick no items.
-func listless(a *actor, c adversary.Client) adversary.Client {
-	return adversary.Seeing(c, "ITEMS#", func(rows []tabletest.Item) []tabletest.Item {
+// idle shows the tick no items in lines.
+func idle(a *actor, c adversary.Client) adversary.Client {
+	return adversary.Seeing(c, "LINE#", func(rows []tabletest.Item) []tabletest.Item {
 		if a.ticks {
 			return nil
 		}
 		return rows
+	})
+}
+
+// filled writes that each back-fill is done when it begins.
+func filled(_ *actor, c adversary.Client) adversary.Client {
+	return adversary.Changing(c, func(w *types.TransactWriteItem) bool {
+		if w.Put != nil && text(w.Put.Item, "sk") == "#FILL" {
+			w.Put.Item["filled_epoch"] = w.Put.Item["fill_epoch"]
+		}
+		return true
 	})
 }
