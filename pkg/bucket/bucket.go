@@ -110,7 +110,23 @@ func (b Bucket) open(ctx context.Context, key string, in *s3.GetObjectInput) (io
 	if err != nil {
 		return nil, Info{}, b.wrap("get", key, err)
 	}
-	return out.Body, Info{Size: aws.ToInt64(out.ContentLength), ETag: aws.ToString(out.ETag)}, nil
+	return body{out.Body, b, key}, Info{Size: aws.ToInt64(out.ContentLength), ETag: aws.ToString(out.ETag)}, nil
+}
+
+// body is the stream of an object: what stops it is an error of S3, whoever reads it.
+type body struct {
+	io.ReadCloser
+	bucket Bucket
+	key    string
+}
+
+// Read reads the next bytes.
+func (b body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != io.EOF {
+		err = b.bucket.wrap("get", b.key, err)
+	}
+	return n, err
 }
 
 // Read reads a whole, small object.
@@ -121,7 +137,7 @@ func (b Bucket) Read(ctx context.Context, key string) ([]byte, Info, error) {
 	}
 	defer body.Close()
 	data, err := io.ReadAll(body)
-	return data, info, b.wrap("get", key, err)
+	return data, info, err
 }
 
 // Head requests an object's size and checksum. A missing one is a NotFound.

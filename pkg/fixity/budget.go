@@ -23,6 +23,9 @@ const kept = 30 * 24 * time.Hour
 // leastGrant is the least number of bytes with which a call begins.
 const leastGrant = 1 << 20
 
+// atOnce is how many calls at once the bytes of a day suffice for.
+const atOnce = 64
+
 // grant is bytes of a day that a call may read.
 type grant struct {
 	day   table.Key
@@ -32,7 +35,8 @@ type grant struct {
 // grant reserves bytes of the day for a call. Without enough it is an Unavailable.
 func (c *Checker) grant(ctx context.Context) (grant, error) {
 	now := c.Now().UTC()
-	g := grant{table.Key{PK: "FIXITY", SK: "DAY#" + now.Format(time.DateOnly)}, min(c.Limits.Call, c.Limits.Day)}
+	g := grant{table.Key{PK: "FIXITY", SK: "DAY#" + now.Format(time.DateOnly)},
+		min(c.Limits.Call, c.Limits.Day, max(c.Limits.Day/atOnce, leastGrant))}
 	for least := min(leastGrant, g.bytes); ; {
 		var row day
 		err := c.Table.Change(ctx, g.day, c.NewID(), func(u *dynamo.Update) {
@@ -44,8 +48,8 @@ func (c *Checker) grant(ctx context.Context) (grant, error) {
 		}
 		g.bytes = min(g.bytes, c.Limits.Day-row.Bytes)
 		if g.bytes < least {
-			return g, fault.New(fault.Unavailable, "fixity: the %d bytes of %s are read; the rest follows tomorrow",
-				c.Limits.Day, now.Format(time.DateOnly))
+			return g, fault.New(fault.Unavailable, "fixity: the %d bytes of %s are read, or reserved by other checks; "+
+				"the rest follows when some are given back, or tomorrow", c.Limits.Day, now.Format(time.DateOnly))
 		}
 	}
 }

@@ -36,6 +36,12 @@ func newHash(digest string) hash.Hash {
 	return sha512.New()
 }
 
+// isDigest reports whether a text is a digest of one of the two.
+func isDigest(text string) bool {
+	sum, err := hex.DecodeString(text)
+	return err == nil && (len(sum) == sha256.Size || len(sum) == sha512.Size)
+}
+
 // block is how many bytes are read at once, at most.
 const block = 1 << 20
 

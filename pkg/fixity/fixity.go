@@ -10,7 +10,7 @@
 //	FIXITY        DAY#{date}   the bytes that were read on a day
 //
 // A file with another digest, or none, is damage. A file that S3 does not deliver is none: the call
-// returns an Unavailable and the file is tried again; after several calls it is listed as unreadable.
+// returns an Unavailable and the file is tried again; after a day it is listed as unreadable.
 package fixity
 
 import (
@@ -35,7 +35,7 @@ const (
 	Mismatch   = "mismatch"
 	Missing    = "missing"
 	Unread     = "unreadable"
-	BadSidecar = "sidecar" // the sidecar of an inventory is missing
+	BadSidecar = "sidecar" // the sidecar of an inventory is missing, or has no digest
 )
 
 // Problem is what is wrong with one file.
@@ -110,7 +110,7 @@ type run struct {
 	Place   place  `dynamo:"next_place"`   // of the next content
 	Path    int    `dynamo:"next_path"`    // of that content
 	File    *Part  `dynamo:"next_file,omitempty"`
-	Tries   int    `dynamo:"tries,omitempty"` // calls that could not read the next file
+	Failing int64  `dynamo:"failing_ms,omitempty"` // since when S3 does not deliver the next file
 }
 
 // place is an ocfl.Place.

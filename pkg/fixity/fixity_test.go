@@ -348,32 +348,6 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// TestUnreadable: a file that S3 refuses is no damage. It is tried in several calls, then the others
-// are checked.
-func TestUnreadable(t *testing.T) {
-	w := newWorld(t)
-	key, digest := w.key("/b.txt")
-	w.root.Twin.Before = func(op, name string) int {
-		if op == "GET object" && strings.HasSuffix(name, key) {
-			return http.StatusForbidden
-		}
-		return 0
-	}
-	c := w.checker(w.table(through))
-	for n := 1; n < mostTries; n++ {
-		if _, err := c.Check(t.Context(), ark, w.until()); !fault.Is(err, fault.Unavailable) {
-			t.Fatalf("call %d: %v", n, err)
-		}
-	}
-	r := w.check()
-	if r.Outcome != Unreadable || r.Files != w.files || len(r.Problems) != 1 || r.Problems[0].Key != key ||
-		r.Problems[0].Kind != Unread || r.Problems[0].Expected != digest {
-		t.Errorf("got %+v", r)
-	}
-	w.root.Twin.Before = nil
-	w.same(w.check(), w.good())
-}
-
 var errDied = errors.New("died")
 
 // TestCrash: a call that dies before or after any request is repeated; the result is right.

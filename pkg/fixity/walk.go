@@ -3,6 +3,7 @@ package fixity
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,18 +68,28 @@ func (w *walk) rootInventory(ctx context.Context) error {
 		return err
 	}
 	stored, err := w.Root.Head(ctx, w.ark)
-	var s3 *bucket.Error
-	switch {
-	case err == nil:
-		w.Version, w.Number, w.Part = stored.Head, 1, partVersions
-	case errors.As(err, &s3) || ctx.Err() != nil:
-		return fault.New(fault.Unavailable, "%w", err)
-	case len(w.Problems) == 0:
-		w.add(Problem{Key: ocfl.Inventory(w.ark, 0).Key, Kind: Mismatch, Reason: cut(err.Error())})
-		w.Part = partEnd
-	default:
-		w.Part = partEnd
+	if err != nil {
+		return w.unread(ctx, err)
 	}
+	w.Version, w.Number, w.Part = stored.Head, 1, partVersions
+	return nil
+}
+
+// unread ends the check of an object whose root inventory cannot be read as one: that is damage. An error
+// of S3 is none.
+func (w *walk) unread(ctx context.Context, err error) error {
+	var s3 *bucket.Error
+	if errors.As(err, &s3) || fault.Is(err, fault.Stale) || ctx.Err() != nil {
+		return fault.New(fault.Unavailable, "%w", err)
+	}
+	p := Problem{Key: ocfl.Inventory(w.ark, 0).Key, Kind: Mismatch, Reason: cut(err.Error())}
+	if fault.Is(err, fault.NotFound) {
+		p.Kind = Missing
+	}
+	if !slices.ContainsFunc(w.Problems, func(found Problem) bool { return found.Key == p.Key }) {
+		w.add(p)
+	}
+	w.Part = partEnd
 	return nil
 }
 
@@ -105,6 +116,10 @@ func (w *walk) inventory(ctx context.Context, n int) error {
 	}
 	if err != nil {
 		return fault.New(fault.Unavailable, "%w", err)
+	}
+	if !isDigest(digest) {
+		w.add(Problem{Key: i.Sidecar, Kind: BadSidecar, Reason: "the sidecar has no digest"})
+		return w.check(ctx, i.Key, "")
 	}
 	before := w.Result
 	err = w.check(ctx, i.Key, digest)
@@ -144,7 +159,7 @@ func (w *walk) content(ctx context.Context) error {
 	for {
 		all, err := w.Root.Manifest(ctx, w.ark, ocfl.Place(w.Place), entriesPage)
 		if err != nil {
-			return fault.New(fault.Unavailable, "%w", err)
+			return w.unread(ctx, err)
 		}
 		for _, e := range all {
 			for ; w.Path < len(e.Paths); w.Path++ {
@@ -161,8 +176,8 @@ func (w *walk) content(ctx context.Context) error {
 	}
 }
 
-// mostTries is how many calls try to read a file before it is listed as unreadable.
-const mostTries = 5
+// patience is how long a file is tried that S3 does not deliver, before it is listed as unreadable.
+const patience = 24 * time.Hour
 
 // check reads a file and compares its digest; "" compares nothing.
 func (w *walk) check(ctx context.Context, key, expected string) error {
@@ -188,14 +203,25 @@ func (w *walk) check(ctx context.Context, key, expected string) error {
 		w.add(Problem{Key: key, Kind: Missing, Expected: expected})
 	case errors.Is(err, ErrStopped):
 		return w.errOver()
-	case w.Tries+1 < mostTries || ctx.Err() != nil:
-		w.Tries++
+	case w.waits(ctx):
 		return fault.New(fault.Unavailable, "%s: %w", w.ark, err)
 	default:
 		w.add(Problem{Key: key, Kind: Unread, Expected: expected, Reason: cut(err.Error())})
 	}
-	w.Files, w.File, w.Tries = w.Files+1, nil, 0
+	w.Files, w.File, w.Failing = w.Files+1, nil, 0
 	return nil
+}
+
+// waits reports whether a file that S3 did not deliver is tried again.
+func (w *walk) waits(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return true
+	}
+	now := w.Now().UnixMilli()
+	if w.Failing == 0 {
+		w.Failing = now
+	}
+	return now < w.Failing+patience.Milliseconds()
 }
 
 // mostReason is the maximum length of a reason, in bytes.
