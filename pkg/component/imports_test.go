@@ -311,10 +311,7 @@ func TestImportStopsWork(t *testing.T) {
 		define(t, plain, line...)
 		made(t, plain, delivery)
 		if stopped {
-			_, err := plain.change(t.Context(), delivery, func(c *change) error {
-				return c.append("item.event", event.Success, "items", By{Actor: "eva"}, Registered{Event: Stopped})
-			})
-			if err != nil {
+			if _, err := plain.Stop(t.Context(), delivery, By{Actor: "eva", Reason: "x"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -428,6 +425,34 @@ func TestImportRevocation(t *testing.T) {
 	}
 }
 
+// TestImportFits: with as many components as there can be, all of which the first event moves to another
+// place, a transaction has room for its events.
+func TestImportFits(t *testing.T) {
+	s := newStore(t)
+	var all []Definition
+	for i := range MaxComponents {
+		all = append(all, line[0])
+		all[i].Name, all[i].Event = fmt.Sprint("c", i), fmt.Sprint("Done_", i)
+		all[i].PastSuccess, all[i].Future = []string{"Begun"}, []string{all[i].Event}
+	}
+	define(t, s, all...)
+	made(t, s, delivery)
+	imported(t, s, documentOf(happened("begun", "Begun", "success", 1)), ImportOptions{})
+	if n := len(rowOf(t, s).Places); n != MaxComponents {
+		t.Errorf("the item has %d places", n)
+	}
+	events := []premis.Event{happened("again", "Begun", "fail", 2)}
+	for i := range 2 * maxAtOnce {
+		events = append(events, happened(fmt.Sprint(i), "More", "success", int64(3+i)))
+	}
+	if got := imported(t, s, documentOf(events...), ImportOptions{}); len(got.Imported) != len(events) {
+		t.Errorf("got %s", counts(got))
+	}
+	if p := rowOf(t, s).Places; len(p) > 0 {
+		t.Errorf("places: %v", p)
+	}
+}
+
 // TestImportClaimed: events of a component are not imported while it works on the item; its result would
 // be recorded after them.
 func TestImportClaimed(t *testing.T) {
@@ -465,10 +490,7 @@ func TestImportZone(t *testing.T) {
 		!strings.Contains(got.Refused[0].Reason, "has no time zone") {
 		t.Errorf("%+v", got)
 	}
-	zone, err := time.LoadLocation("Europe/Copenhagen")
-	if err != nil {
-		t.Fatal(err)
-	}
+	zone := time.FixedZone("CEST", 2*3600)
 	if got := imported(t, s, doc, ImportOptions{Zone: zone}); counts(got) != "imported 2, present 0, refused 0" {
 		t.Errorf("%+v", got)
 	}
