@@ -92,7 +92,9 @@ type Runnable struct {
 }
 
 // Task is a container of Amazon ECS on Fargate. It gets the Work as JSON in the environment variable
-// ARCHIVIST_WORK, and answers with SendTaskSuccess: a Result, for the token in ARCHIVIST_TOKEN.
+// ARCHIVIST_WORK, and answers with SendTaskSuccess: a Result of at most 100 KB, for the token in
+// ARCHIVIST_TOKEN. A larger one, with what the execution knows of the item, exceeds what an execution may
+// pass on, 256 KB, and ends the run ("Step Functions service quotas").
 type Task struct {
 	Cluster    string   `json:"cluster"`        // an ARN
 	Definition string   `json:"taskDefinition"` // an ARN

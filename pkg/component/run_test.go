@@ -279,3 +279,30 @@ func TestTimeOut(t *testing.T) {
 		})
 	}
 }
+
+// TestUnstorable: an item with which a result cannot be stored is broken, which the run shows.
+func TestUnstorable(t *testing.T) {
+	p := newPlant(t)
+	define(t, p.Store, checker("check", "Checked"))
+	p.receive(1, 0)
+	id, err := p.Start(t.Context(), "check", By{Actor: "ada", Reason: "now"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := p.queue[0].Run
+	if _, err := p.Find(t.Context(), ref); err != nil {
+		t.Fatal(err)
+	}
+	taken, err := p.Take(t.Context(), ref, 0, "item:000000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken.Event = strings.Repeat("E", event.MaxDetail) // the detail of the event is too large
+	if err := p.Record(t.Context(), ref, 0, *taken, Result{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if run := p.status("check", id); !slices.Equal(run.Broken, []string{"item:000000"}) || run.Counts.Done != 0 ||
+		p.metrics[MetricBroken] != 1 {
+		t.Errorf("%+v, metrics %v", run, p.metrics)
+	}
+}

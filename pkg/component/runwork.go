@@ -110,9 +110,7 @@ func (r *Runner) Take(ctx context.Context, ref RunRef, lane int, item string) (*
 	case fault.Is(err, fault.Unavailable) || errors.Is(err, errOver):
 		return nil, err
 	case err != nil:
-		r.Log.Error("an item cannot be worked on", "component", ref.Component, "item", item, "error", err)
-		r.metric(MetricBroken, 1)
-		return nil, r.pass(ctx, ref, lane, item)
+		return nil, r.broken(ctx, ref, lane, item, err)
 	}
 	return t, nil
 }
@@ -279,7 +277,7 @@ func (r *Runner) call(ctx context.Context, d *compiled, w Work) (Result, error) 
 }
 
 // Record stores the result of an item under its claim, once. After the end of the claim, or of the
-// run, nothing is stored.
+// run, nothing is stored. An item that cannot take a result, because its row is full, is broken.
 func (r *Runner) Record(ctx context.Context, ref RunRef, lane int, t Taken, result Result, failed error) error {
 	result = settle(result, failed)
 	_, err := r.Store.change(ctx, t.Work.Item, func(c *change) error {
@@ -289,13 +287,23 @@ func (r *Runner) Record(ctx context.Context, ref RunRef, lane int, t Taken, resu
 		}
 		return r.record(c, ref, lane, t, result)
 	})
-	if errors.Is(err, errLate) || errors.Is(err, errOver) || fault.Is(err, fault.NotFound) {
+	switch {
+	case errors.Is(err, errLate) || errors.Is(err, errOver) || fault.Is(err, fault.NotFound):
 		r.Log.Warn("a result came too late and is not stored", "component", ref.Component, "item", t.Work.Item,
 			"run", ref.Run, "outcome", result.Outcome, "reason", result.Reason)
 		r.metric(MetricLate, 1)
 		return nil
+	case fault.Is(err, fault.Invalid):
+		return r.broken(ctx, ref, lane, t.Work.Item, err)
 	}
 	return err
+}
+
+// broken notes an item that cannot be read or saved.
+func (r *Runner) broken(ctx context.Context, ref RunRef, lane int, item string, err error) error {
+	r.Log.Error("an item cannot be worked on", "component", ref.Component, "item", item, "error", err)
+	r.metric(MetricBroken, 1)
+	return r.pass(ctx, ref, lane, item)
 }
 
 // settle makes the result of an item from what its runnable answered.
