@@ -280,6 +280,8 @@ func (s *Store) restore(ctx context.Context, defs *definitions, row *itemRow, ou
 			continue
 		}
 		tx.Insert(&placeRow{Head: table.Head{PK: k.PK, SK: k.SK}, Item: row.it.ID, Owner: row.it.ID})
+		// The line of a component that is deleted meanwhile does not come back: its counts are removed first.
+		tx.Require(countKey(name, defs.all[i].born, shard(row.it.ID)), "attribute_exists(pk)")
 		missing = append(missing, k.String())
 	}
 	if len(missing) == 0 {
@@ -378,13 +380,25 @@ func (s *Store) sweepLine(ctx context.Context, defs *definitions, at *sweep, out
 	if err != nil {
 		return false, err
 	}
+	if err := s.sift(ctx, d, page, out); err != nil {
+		return false, err
+	}
+	at.At = next
+	if next == "" {
+		at.Line = d.Name + "\x00" // the least name after it
+	}
+	return false, nil
+}
+
+// sift removes those rows of a line that are not where their items are.
+func (s *Store) sift(ctx context.Context, d *compiled, page []placeRow, out *Reconciled) error {
 	ids := make([]string, len(page))
 	for i := range page {
 		ids[i] = page[i].Item
 	}
 	items, err := s.rows(ctx, ids)
 	if err != nil {
-		return false, err
+		return err
 	}
 	right := map[string]bool{}
 	for i := range items {
@@ -398,14 +412,10 @@ func (s *Store) sweepLine(ctx context.Context, defs *definitions, at *sweep, out
 			continue
 		}
 		if err := lostRace(s.removeForeign(ctx, d, &page[i], out)); err != nil {
-			return false, err
+			return err
 		}
 	}
-	at.At = next
-	if next == "" {
-		at.Line = d.Name + "\x00" // the least name after it
-	}
-	return false, nil
+	return nil
 }
 
 // from is the first component whose name is not before a name; nil if there is none.

@@ -113,7 +113,7 @@ func newSlot(component string, number int) *slotRow {
 // starts by itself waits, twice as long each time.
 func (r *slotRow) free(now int64, done RunCounts) {
 	r.Run, r.Exec, r.Due = "", 0, 0
-	if done.taken()+done.Passed > 0 {
+	if done.taken() > 0 {
 		r.Fruitless, r.Rest = 0, 0
 		return
 	}
@@ -157,7 +157,7 @@ type runRow struct {
 	Exec       int64    `dynamo:"exec_no"`
 	Rounds     int      `dynamo:"rounds_n"` // of this execution
 	Lanes      int      `dynamo:"lanes_n"`  // rows of lanes
-	Seen       int64    `dynamo:"seen_n"`   // items that were done with before the last round
+	Seen       int64    `dynamo:"seen_n"`   // items that were taken before the last round
 	Empty      int      `dynamo:"empty_n"`  // rounds in a row in which nothing was done
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"archivist/pkg/fault"
+	"archivist/pkg/table"
 )
 
 // TestFewInARound: a component that works on one item at once takes a ready one before one that had to
@@ -76,5 +77,83 @@ func TestSummaryIsShort(t *testing.T) {
 	}
 	if _, err := p.Store.Revoke(t.Context(), "item:000000", names, by); !fault.Is(err, fault.Invalid) {
 		t.Errorf("%d names: %v", len(names), err)
+	}
+}
+
+// TestRowOfNoPlace: rows in a line that are not where their items are, as of a table that was restored,
+// do not keep a component running.
+func TestRowOfNoPlace(t *testing.T) {
+	p := newPlant(t)
+	d := checker("check", "Checked")
+	d.Wake, d.Concurrency = true, 3
+	define(t, p.Store, d)
+	p.receive(1, 0)
+	p.settleAll()
+	for range 30 { // until the first reconciliation is done
+		p.tick()
+	}
+	p.Store.Metric = p.Metric
+	tx := p.Store.Table.Begin(p.Store.NewID())
+	for i := range 5 {
+		k := placeKey("check", fmt.Sprintf("ready#4#%013d#item:000000", i))
+		tx.Insert(&placeRow{Head: table.Head{PK: k.PK, SK: k.SK}, Item: "item:000000", Owner: "item:000000"})
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before := len(p.names)
+	p.now = p.now.Add(time.Minute)
+	if err := p.Tick(t.Context(), p.now.Add(time.Minute)); err != nil || len(p.queue) != 1 {
+		t.Fatalf("%d executions, %v", len(p.queue), err)
+	}
+	ref, rounds := p.queue[0].Run, 0
+	page, err := p.Find(t.Context(), ref)
+	for ; err == nil && page.Next == NextWork && rounds < 20; rounds++ {
+		for _, l := range page.Lanes {
+			if err := p.WorkLane(t.Context(), ref, l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		page, err = p.Find(t.Context(), ref)
+	}
+	if err != nil || rounds > 2 || p.line("check") != "" || len(p.names) != before+1 ||
+		p.metrics[MetricReconciled] != 5 {
+		t.Errorf("%v: %d rounds, line %q, executions %v, metrics %v", err, rounds, p.line("check"), p.names, p.metrics)
+	}
+}
+
+// TestNothingButPassed: a run in which items were only passed, because another run works on them, ends, and
+// the next one waits.
+func TestNothingButPassed(t *testing.T) {
+	var s slotRow
+	s.free(1000, RunCounts{Passed: 7})
+	if s.Fruitless != 1 || s.Rest != 1000+firstWait.Milliseconds() {
+		t.Errorf("%+v", s)
+	}
+	s.free(2000, RunCounts{NotYet: 1})
+	if s.Fruitless != 0 || s.Rest != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestRestoreAfterDelete: a reconciliation that is late makes no rows in the line of a deleted component.
+func TestRestoreAfterDelete(t *testing.T) {
+	p := newPlant(t)
+	define(t, p.Store, checker("check", "Checked"))
+	p.receive(1, 0)
+	defs, err := p.Store.load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := p.Store.row(t.Context(), "item:000000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Store.Delete(t.Context(), "check", By{Actor: "ada", Reason: "not needed"}); err != nil {
+		t.Fatal(err)
+	}
+	err = p.Store.restore(t.Context(), defs, row, &Reconciled{})
+	if !fault.Is(err, fault.Stale) || p.line("check") != "" {
+		t.Errorf("%v; line %q", err, p.line("check"))
 	}
 }

@@ -125,7 +125,7 @@ func (r *Runner) find(ctx context.Context, ref RunRef) (Page, error) {
 		p.Next, p.Seconds = NextTask, c.Timeout.Item
 		p.Task = &PageTask{Task: *c.Runnable.Task, Groups: append([]string{}, c.Runnable.Task.Groups...)}
 	}
-	return p, r.round(ctx, c, s, run, len(p.Lanes), sum(lanes).all())
+	return p, r.round(ctx, c, s, run, len(p.Lanes), sum(lanes).taken())
 }
 
 // over says why a run ends although there is more to do; "" if it does not.
@@ -139,7 +139,7 @@ func (r *Runner) over(c *compiled, run *runRow, done totals) string {
 		return fmt.Sprintf("it has worked on %d items (maxItems)", done.taken())
 	case len(done.broken) >= mostBroken:
 		return fmt.Sprintf("%d items cannot be read or saved", len(done.broken))
-	case run.Empty >= mostEmpty && done.all() == run.Seen:
+	case run.Empty >= mostEmpty && done.taken() == run.Seen:
 		return fmt.Sprintf("nothing was done in %d rounds", run.Empty)
 	}
 	return ""
@@ -163,8 +163,8 @@ func (r *Runner) next(ctx context.Context, c *compiled, s *slotRow, run *runRow,
 	var found [3][]string
 	most := c.page(run, done)
 	for i, q := range r.heads(c.Name, most*c.Instances+len(done.broken)) {
-		var rows []placeRow
-		if _, err := r.Store.Table.Page(ctx, q, &rows); err != nil {
+		rows, err := r.head(ctx, c, q, run.Rounds > 0 && done.taken() == run.Seen)
+		if err != nil {
 			return nil, err
 		}
 		for _, row := range rows {
@@ -183,6 +183,27 @@ func (r *Runner) next(ctx context.Context, c *compiled, s *slotRow, run *runRow,
 	items := slices.Concat(first(ready, max(0, room)), first(lost, part), first(later, part))
 	items = slices.Concat(items, rest(lost, part), rest(later, part))
 	return first(items, most), nil
+}
+
+// head reads the head of a part of a line. After a round in which nothing was done, it removes rows that
+// are not where their items are: else these would be found again and again.
+func (r *Runner) head(ctx context.Context, c *compiled, q table.Query, sift bool) (rows []placeRow, err error) {
+	_, err = r.Store.Table.Page(ctx, q, &rows)
+	if err != nil || !sift || len(rows) == 0 {
+		return rows, err
+	}
+	var out Reconciled
+	err = r.Store.sift(ctx, c, rows, &out)
+	r.Store.repaired(&out)
+	for _, f := range out.Findings {
+		r.Store.log("a line of components was repaired", f)
+	}
+	if err != nil || out.Foreign == 0 {
+		return rows, err
+	}
+	rows = nil
+	_, err = r.Store.Table.Page(ctx, q, &rows)
+	return rows, err
 }
 
 // own puts the items before others that are of a slot, so that the instances of a component do not
@@ -279,8 +300,6 @@ type RunCounts struct {
 
 // taken is how often the work on an item was done.
 func (c RunCounts) taken() int64 { return c.Done + c.Failed + c.NotYet + c.Again }
-
-func (c RunCounts) all() int64 { return c.taken() + c.Passed + c.Broken }
 
 func sum(lanes []laneRow) (t totals) {
 	for i := range lanes {
