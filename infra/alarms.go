@@ -8,6 +8,7 @@ import (
 
 	"archivist/pkg/boot"
 	"archivist/pkg/cloudwatch"
+	"archivist/pkg/preservation"
 	"archivist/pkg/queue"
 )
 
@@ -156,11 +157,14 @@ func (a *App) watchAdmin() []watch {
 		metric: errors, above: 5, periods: 1}}
 }
 
-// watchEvents is one alarm for all that can be wrong with consumers of events and with components; the
-// list of consumers and the runs of components say what it is. A wake-up of the relay or of a consumer
-// that fails is a dead letter.
+// watchEvents is an alarm on damaged content, and one for all that can be wrong with consumers of events
+// and with components; the list of consumers and the runs of components say what it is. A wake-up of the
+// relay or of a consumer that fails is a dead letter.
 func watchEvents() []watch {
-	return []watch{{id: "EventProblems",
+	return []watch{{id: "PreservationFailures",
+		says: "Stored files are damaged, missing or cannot be read, or versions cannot be copied: the lines of the " +
+			"components fixity-check and replication say which",
+		metric: own(preservation.MetricFailures, "Sum", 15), periods: 1}, {id: "EventProblems",
 		says: "A consumer of events is more than an hour behind or stopped, events are parked, old events cannot " +
 			"expire, consumers or components cause each other's events without end, runs of components are lost, or " +
 			"their items cannot be read",

@@ -1,14 +1,19 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsstepfunctions"
 	"github.com/aws/jsii-runtime-go"
 
+	"archivist/pkg/boot"
 	"archivist/pkg/component"
+	"archivist/pkg/formats"
 	"archivist/pkg/ingest"
+	"archivist/pkg/replica"
 )
 
 // componentPlaceholder is what the definition of component-run calls its function.
@@ -27,6 +32,11 @@ func (a *App) runName() *string { return jsii.String(*a.Stack.StackName() + "-" 
 // newComponents makes the state machine by which components run, with the function that does their work.
 func (a *App) newComponents(p FunctionProps, timing ingest.Timing) {
 	p.Code, p.Timeout, p.Memory = "run-component", component.FunctionTime, 1024
+	p = p.with(map[string]*string{})
+	if p.Settings.ReplicaBucket != "" {
+		p.Env[boot.EnvReplica] = jsii.String(p.Settings.ReplicaBucket)
+		p.Env[boot.EnvReplicaRegion] = jsii.String(p.Settings.ReplicaRegion)
+	}
 	a.Component = newFunction(a.Stack, "component", p)
 	props := machineProps(component.Machine, timing,
 		map[string]*string{componentPlaceholder: a.Component.FunctionName()})
@@ -62,11 +72,29 @@ func (a *App) grantComponents(p FunctionProps) {
 	grantRows(f, p.Data, nil)
 	grantSearch(f, p.Data)
 	a.grantRuns(f)
+	grantObjects(f, p.Data.Storage, "*", get)
+	grantObjects(f, p.Data.Derived, formats.Folder+"*", get, put)
+	a.grantReplica(f, p)
 	functions, _ := p.Settings.targetARNs(*a.Stack.Region())
 	if len(functions) > 0 {
 		allow(f, []string{"lambda:InvokeFunction"}, *jsii.Strings(functions...)...)
 	}
 	grantMetrics(f)
+}
+
+// grantReplica lets a function copy objects to the second bucket, and repair files from there. The owner
+// of that bucket permits it too, if that is another account.
+func (a *App) grantReplica(f awslambda.Function, p FunctionProps) {
+	if p.Settings.ReplicaBucket == "" {
+		return
+	}
+	second := a.Stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("s3"), Region: jsii.String(""),
+		Account: jsii.String(""), Resource: jsii.String(p.Settings.ReplicaBucket)})
+	allow(f, slices.Concat(get, put, remove), jsii.String(*second+"/*"))
+	allow(f, []string{"s3:ListBucket"}, second)
+	grantObjects(f, p.Data.Storage, "*", put)
+	grantObjects(f, p.Data.Work, replica.Notes+"*", get, put, remove)
+	grantObjects(f, p.Data.Work, replica.Quarantine+"*", put)
 }
 
 // grantRuns lets a function start runs of components, as each does in which an item can become ready.

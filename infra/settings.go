@@ -36,6 +36,9 @@ type Settings struct {
 
 	SearchDomain string // endpoint of an OpenSearch domain; "" = the search index is in a bucket
 
+	ReplicaBucket string // second bucket, to which objects are copied; "" = they are not
+	ReplicaRegion string // of that bucket; "" = that of the deployment
+
 	LogRoleExists bool              // the account has a role for the logs of its APIs
 	Reserve       bool              // concurrency of its own for the scheduler and the API
 	SecretsKey    string            // ARN of the key by which the secrets of callbacks are encrypted; "" = AWS's own
@@ -50,6 +53,9 @@ var (
 	tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
 	// contactURL is a URL that a person can follow; it stands in a header.
 	contactURL = regexp.MustCompile(`^(https?://|mailto:)[!-'*-:<-~]+$`)
+	// bucketName is what S3 takes as one ("General purpose bucket naming rules").
+	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+	regionName = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]$`)
 	keyARN     = regexp.MustCompile(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$`)
 )
 
@@ -67,6 +73,7 @@ func read(context func(name string) string) (s Settings, err error) {
 		Table: context("table"), TableStream: context("tableStream"), SecretsKey: context("secretsKey"),
 		Crashes: context("crashes"), SearchDomain: context("searchDomain"),
 		Local: context("local") == "true", Reserve: context("reserve") == "true",
+		ReplicaBucket: context("replicaBucket"), ReplicaRegion: context("replicaRegion"),
 		LogRoleExists: context("apiGatewayLogRole") == "existing"}
 	var wrong []error
 	check := func(ok bool, format string, args ...any) {
@@ -104,10 +111,22 @@ func read(context func(name string) string) (s Settings, err error) {
 	s.Tags, err = tags(context("tags"))
 	wrong = append(append(wrong, err), s.identity(context("testArks") == "true"))
 	wrong = append(append(wrong, s.checkDomain()), s.people()...)
-	wrong = append(wrong, s.readTargets(context("consumerTargets"))...)
+	wrong = append(append(wrong, s.checkReplica()), s.readTargets(context("consumerTargets"))...)
 	wrong = append(wrong, s.readTasks(context("componentTasks"))...)
 	slices.SortFunc(wrong, func(a, b error) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	return s, errors.Join(wrong...)
+}
+
+// checkReplica checks the names of the second bucket and of its region.
+func (s *Settings) checkReplica() error {
+	switch {
+	case s.ReplicaBucket != "" && !bucketName.MatchString(s.ReplicaBucket):
+		return fmt.Errorf("replicaBucket: found %q; expected the name of a bucket, e.g. archive-copy", s.ReplicaBucket)
+	case s.ReplicaRegion != "" && (s.ReplicaBucket == "" || !regionName.MatchString(s.ReplicaRegion)):
+		return fmt.Errorf("replicaRegion: found %q; expected the region of replicaBucket, e.g. eu-west-1",
+			s.ReplicaRegion)
+	}
+	return nil
 }
 
 // identity checks whose ARKs are minted: they are permanent.

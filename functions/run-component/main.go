@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"archivist/pkg/boot"
+	"archivist/pkg/formats/pronom"
 )
 
 func main() {
@@ -14,5 +15,5 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	boot.Start(system.Component().Handle)
+	boot.Start(system.Component(pronom.Open).Handle)
 }

@@ -47,6 +47,7 @@ import (
 	"archivist/pkg/event"
 	"archivist/pkg/eventlog"
 	"archivist/pkg/fetch"
+	"archivist/pkg/formats"
 	"archivist/pkg/history"
 	"archivist/pkg/identity"
 	"archivist/pkg/ingest"
@@ -113,6 +114,8 @@ type System struct {
 	metrics    *cloudwatch.Metrics
 	crashes    *crash.Injector
 	remote     search.Index // in an OpenSearch domain, or nil
+	limits     Limits
+	open       formats.Open // loads the signatures of formats, or nil
 	runner     *component.Runner
 }
 
@@ -141,7 +144,7 @@ func New(ctx context.Context, env Env) (*System, error) {
 	metrics := &cloudwatch.Metrics{Client: awscloudwatch.NewFromConfig(cfg), Log: log}
 	cfg.APIOptions = append(cfg.APIOptions, metrics.CountRefusals) // of every client that is created after this
 	s := &System{env: env, log: log, sqs: awssqs.NewFromConfig(cfg), metrics: metrics, crashes: crash.New(env),
-		cfg: cfg, functions: &invoke.Functions{Client: awslambda.NewFromConfig(cfg)}}
+		cfg: cfg, limits: limits, functions: &invoke.Functions{Client: awslambda.NewFromConfig(cfg)}}
 
 	s.executions = &stepfunctions.Executions{Client: sfn.NewFromConfig(cfg), ARNs: map[string]string{
 		queue.MachineJob: env(EnvJobMachine), queue.MachineBatch: env(EnvBatchMachine),

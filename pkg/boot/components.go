@@ -2,12 +2,14 @@ package boot
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
 
 	"archivist/pkg/component"
 	"archivist/pkg/fault"
+	"archivist/pkg/formats"
 	"archivist/pkg/lambda"
 	"archivist/pkg/preservation"
 	"archivist/pkg/stepfunctions"
@@ -15,7 +17,9 @@ import (
 
 // functionsOf are the functions of components that are part of the system, by their names. A new one is
 // an entry here.
-func (s *System) functionsOf() map[string]component.Function { return map[string]component.Function{} }
+func (s *System) functionsOf() map[string]component.Function {
+	return preservation.Functions(s.preservation())
+}
 
 // components keeps the components and their items.
 func (s *System) components() *component.Store { return s.runner.Store }
@@ -32,8 +36,10 @@ func (s *System) newRunner() *component.Runner {
 	return r
 }
 
-// Component is the function of the state machine component-run.
-func (s *System) Component() *lambda.Component {
+// Component is the function of the state machine component-run. open loads the signatures of formats: the
+// library that it needs makes a zip 1 MB larger, and other functions do without it.
+func (s *System) Component(open formats.Open) *lambda.Component {
+	s.open = open
 	return &lambda.Component{Runner: s.runner, Metrics: s.metrics, Log: s.log}
 }
 
@@ -53,12 +59,13 @@ func (s *System) callComponent(ctx context.Context, arn string, w component.Work
 func (s *System) componentMetric(name string, value float64) {
 	s.consumerMetric(name, value)
 	switch name {
-	case component.MetricRepairs, component.MetricBroken, component.MetricReconciled, preservation.MetricFailures:
+	case component.MetricRepairs, component.MetricBroken, component.MetricReconciled:
 		s.metrics.Add(EventProblems, value)
 	}
 }
 
 // tickComponents does what is due of the components at a minute.
 func (s *System) tickComponents(ctx context.Context, until time.Time) error {
-	return s.runner.Tick(ctx, until)
+	err := preservation.Install(ctx, s.components(), preservation.Definitions(s.shippedComponents()))
+	return errors.Join(err, s.runner.Tick(ctx, until))
 }

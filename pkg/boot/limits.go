@@ -22,19 +22,22 @@ type Limits struct {
 	FailedDays      int `json:"failedDays"`      // a failed job's work files are kept for a requeue
 	FailedKeepHours int `json:"failedKeepHours"` // minimum, even if other jobs lack space
 	KeepDays        int `json:"keepDays"`        // rows of a completed batch are kept; 0 = unlimited
+	FixityDays      int `json:"fixityDays"`      // stored files are checked again; 0 = only after a change
+	FixityGiB       int `json:"fixityGiB"`       // that these checks may read in a day
+	DelayDays       int `json:"delayDays"`       // a batch that has not ended is reported
 }
 
 // DefaultLimits are the limits of a deployment without settings: 100 jobs keep within
 // Lambda's default concurrency of an account, 10 TiB is a large deposit day.
 var DefaultLimits = Limits{MaxInFlight: 100, SpaceGiB: 10 << 10, ReserveGiB: 1 << 10, PatienceMinutes: 6 * 60,
-	FailedDays: 30, FailedKeepHours: 24, KeepDays: 365}
+	FailedDays: 30, FailedKeepHours: 24, KeepDays: 365, FixityDays: 90, FixityGiB: 1 << 10, DelayDays: 7}
 
 // Named returns every limit by its name.
 func (l *Limits) Named() map[string]*int {
 	return map[string]*int{"maxInFlight": &l.MaxInFlight, "share": &l.Share, "spaceGiB": &l.SpaceGiB,
 		"reserveGiB": &l.ReserveGiB, "patienceMinutes": &l.PatienceMinutes,
 		"agingMinutes": &l.AgingMinutes, "failedDays": &l.FailedDays, "failedKeepHours": &l.FailedKeepHours,
-		"keepDays": &l.KeepDays}
+		"keepDays": &l.KeepDays, "fixityDays": &l.FixityDays, "fixityGiB": &l.FixityGiB, "delayDays": &l.DelayDays}
 }
 
 // Bounds of the numbers. Beyond them a product would not fit into an int64 of bytes or
@@ -66,6 +69,9 @@ func (l Limits) Check() error {
 		{"failedDays", l.FailedDays, 0, mostDays},
 		{"failedKeepHours", l.FailedKeepHours, 0, mostHours},
 		{"keepDays", l.KeepDays, 0, mostDays},
+		{"fixityDays", l.FixityDays, 0, mostDays},
+		{"fixityGiB", l.FixityGiB, 1, mostGiB},
+		{"delayDays", l.DelayDays, 1, mostDays},
 	} {
 		if r.value < r.min || r.value > r.to {
 			return fault.New(fault.Invalid, "%s: found %d; expected %d to %d", r.name, r.value, r.min, r.to)

@@ -15,7 +15,6 @@ package fixity
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"archivist/pkg/fault"
@@ -93,7 +92,7 @@ type Checker struct {
 	Limits Limits
 }
 
-// state is an object's row. It is in the index "list" in the order of the last check.
+// state is an object's row.
 type state struct {
 	table.Head
 	ARK  string `dynamo:"ark"`
@@ -122,9 +121,6 @@ type place struct {
 
 func stateKey(ark string) table.Key { return table.Key{PK: "FIXITY#" + ark, SK: "STATE"} }
 
-// shelf lists the objects that were checked, the oldest check first.
-const shelf = "fixity"
-
 func (c *Checker) load(ctx context.Context, ark string) (*state, error) {
 	s := &state{ARK: ark}
 	s.PK, s.SK = stateKey(ark).PK, stateKey(ark).SK
@@ -137,9 +133,6 @@ func (c *Checker) load(ctx context.Context, ark string) (*state, error) {
 
 // save writes the row. A Stale becomes an Unavailable: another call is checking this object.
 func (c *Checker) save(ctx context.Context, s *state) error {
-	if s.Last.Checked > 0 {
-		s.ListPK, s.ListSK = shelf, fmt.Sprintf("%013d#%s", s.Last.Checked, s.ARK)
-	}
 	tx := c.Table.Begin(c.NewID())
 	if s.Rev == 0 {
 		tx.Insert(s)
@@ -215,19 +208,4 @@ func Last(ctx context.Context, t *table.Table, arks ...string) (map[string]Resul
 		arks = arks[n:]
 	}
 	return last, nil
-}
-
-// Due lists objects whose last check ended before a time, the oldest first, a page at a time. Objects
-// that were never checked are not among them.
-func Due(ctx context.Context, t *table.Table, before time.Time, cursor string) (arks []string, next string, err error) {
-	var rows []struct {
-		table.Head
-		ARK string `dynamo:"ark"`
-	}
-	next, err = t.Page(ctx, table.Query{Index: "list", PK: shelf, From: "0",
-		To: fmt.Sprintf("%013d", before.UnixMilli()), Cursor: cursor}, &rows)
-	for _, r := range rows {
-		arks = append(arks, r.ARK)
-	}
-	return arks, next, err
 }

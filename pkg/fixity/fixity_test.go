@@ -410,24 +410,3 @@ func TestTwo(t *testing.T) {
 	}
 	w.same(w.check(), w.good())
 }
-
-// TestDue: the oldest check is the first.
-func TestDue(t *testing.T) {
-	w := newWorld(t)
-	arks := []string{"ark:/99999/fk4c", "ark:/99999/fk4a", "ark:/99999/fk4b"}
-	for _, ark := range arks {
-		w.root.Store(ark, map[string]string{"a": "a"}, aiptest.System("maps", "", "", ""))
-		if _, err := w.checker(w.table(through)).Check(t.Context(), ark, w.until()); err != nil {
-			t.Fatal(err)
-		}
-		w.now = w.now.Add(time.Hour)
-	}
-	w.check()
-	for n := range 4 {
-		due, next, err := Due(t.Context(), w.table(through), w.now.Add(time.Duration(n-3)*time.Hour), "")
-		want := arks[:min(n, len(arks))]
-		if err != nil || next != "" || fmt.Sprint(due) != fmt.Sprint(want) {
-			t.Errorf("%d: %v, %q, %v; want %v", n, due, next, err, want)
-		}
-	}
-}

@@ -182,8 +182,11 @@ func (s Store) Page(ctx context.Context, ark string, n, number int) (p Page, nex
 	return p, next, err
 }
 
+// Folder begins the keys of pages.
+const Folder = "formats/"
+
 // pageKey is where a page is. Signatures can have any name, so the key has their digest.
 func pageKey(ark string, n int, signatures string, from, to int64) string {
 	sum := sha256.Sum256([]byte(signatures))
-	return fmt.Sprintf("formats/%sv%d/%s/%012d-%012d.json", ocfl.Prefix(ark), n, hex.EncodeToString(sum[:4]), from, to)
+	return fmt.Sprintf(Folder+"%sv%d/%s/%012d-%012d.json", ocfl.Prefix(ark), n, hex.EncodeToString(sum[:4]), from, to)
 }

@@ -27,6 +27,7 @@ const (
 	FixityCheck    = "fixity-check"
 	Identification = "format-identification"
 	Replication    = "replication"
+	FileRepair     = "file-repair"
 	DelayedBatches = "delayed-batches"
 )
 
@@ -36,6 +37,9 @@ const (
 	FormatsKnown  = "Format_identified"
 	Replicated    = "Replicated"
 	DelayChecked  = "Delay_checked"
+
+	RepairRequested = "Repair_requested" // by a person
+	RepairWorked    = "Repair_worked"
 )
 
 // MetricFailures counts objects with files that are damaged, missing or cannot be read, and versions that
@@ -67,7 +71,10 @@ func Definitions(o Options) []component.Definition {
 	}
 	if o.Replica {
 		all = append(all, newVersions(Replication, Replicated,
-			"Copies new versions to the second storage root and compares the digests of the copies."))
+			"Copies new versions to the second storage root and compares the digests of the copies."),
+			long(FileRepair, component.Definition{Event: RepairWorked, PastSuccess: []string{RepairRequested},
+				Future: []string{RepairWorked}, Items: &component.Items{Filter: "Object+All"}, Wake: true,
+				Description: "Plans repairs of files from their copies, and does those that a person has confirmed."}))
 	}
 	return all
 }
@@ -90,7 +97,7 @@ func long(name string, d component.Definition) component.Definition {
 type Services struct {
 	Fixity  *fixity.Checker
 	Formats *formats.Maker
-	Open    formats.Open     // loads the signatures; nil: this function has none
+	Open    formats.Open     // loads the signatures
 	Replica *replica.Replica // nil: there is no second bucket
 	Queue   *queue.Queue
 	Metric  func(name string, value float64)
@@ -101,13 +108,15 @@ type Services struct {
 
 // Functions are those of the components, by name.
 func Functions(s Services) map[string]component.Function {
-	if open := s.Open; open != nil { // once in a process
-		load := sync.OnceValue(func() (l loaded) { l.identify, l.signatures, l.err = open(); return l })
-		s.Open = func() (formats.Identify, string, error) { l := load(); return l.identify, l.signatures, l.err }
-	}
+	open := s.Open
+	load := sync.OnceValue(func() (l loaded) { l.identify, l.signatures, l.err = open(); return l })
+	s.Open = func() (formats.Identify, string, error) { l := load(); return l.identify, l.signatures, l.err }
 	return map[string]component.Function{FixityCheck: function(s.checkFixity), Identification: function(s.identify),
-		Replication: function(s.replicate), DelayedBatches: function(s.reportDelay)}
+		Replication: function(s.replicate), FileRepair: function(s.repair), DelayedBatches: function(s.reportDelay)}
 }
+
+// ErrNoSignatures is returned by an Open in a function without signatures.
+var ErrNoSignatures = fault.New(fault.Unavailable, "this function has no signatures of formats")
 
 // loaded are signatures that were loaded.
 type loaded struct {
@@ -196,9 +205,6 @@ func (s Services) identify(ctx context.Context, w component.Work) (out component
 	if err != nil {
 		return out, err
 	}
-	if s.Open == nil {
-		return out, fault.New(fault.Unavailable, "this function has no signatures of formats")
-	}
 	m := *s.Formats
 	m.Identify, m.Signatures, err = s.Open()
 	if err != nil {
@@ -236,6 +242,49 @@ func (s Services) replicate(ctx context.Context, w component.Work) (out componen
 		return again(err)
 	}
 	return done("version %d is copied: %d files, %d bytes were read back", last.Version, last.Files, last.Bytes)
+}
+
+// repair goes on with the repairs of an object: their plans, and those that are confirmed.
+func (s Services) repair(ctx context.Context, w component.Work) (out component.Result, err error) {
+	if err := check(w, component.KindObject); err != nil {
+		return out, err
+	}
+	if s.Replica == nil {
+		return out, fault.New(fault.Unavailable, "there is no second bucket: the setting replicaBucket is empty")
+	}
+	counts := map[string]int{}
+	for cursor, first := "", true; first || cursor != ""; first = false {
+		var rows []replica.Repair
+		rows, cursor, err = s.Replica.Repairs(ctx, w.Subject, cursor)
+		if err != nil {
+			return out, err
+		}
+		for _, row := range rows {
+			now, err := s.Replica.Advance(ctx, w.Subject, row.ID, until(w))
+			if err != nil {
+				return again(err)
+			}
+			if now.State != row.State {
+				counts[now.State]++
+			}
+		}
+	}
+	if counts[replica.Failed] > 0 {
+		s.Metric(MetricFailures, 1)
+	}
+	return done("%d repairs are planned, %d refused, %d done, %d failed", counts[replica.Planned],
+		counts[replica.Refused], counts[replica.Done], counts[replica.Failed])
+}
+
+// RequestRepair makes the component file-repair look at the repairs of an object: one was proposed or
+// confirmed.
+func RequestRepair(ctx context.Context, items *component.Store, ark string, by component.By) error {
+	item := component.KindObject + ":" + ark
+	_, err := items.Register(ctx, item, RepairRequested, event.Success, by)
+	if err == nil {
+		_, err = items.Revoke(ctx, item, []string{RepairWorked}, by)
+	}
+	return err
 }
 
 // reportDelay makes a mail due about a batch that has not ended after some days.

@@ -54,7 +54,7 @@ type Repair struct {
 const missing = "missing"
 
 // mostReason is the maximum length of a reason, in characters.
-const mostReason = 1000
+const mostReason = 500
 
 func repairKey(ark, id string) table.Key {
 	return table.Key{PK: partition(ark), SK: "REPAIR#" + id}
@@ -230,7 +230,7 @@ type Detail struct {
 // replace puts the copy into the place of the file, unless one of them is not as it was planned. If
 // another file is there already, it is that of an earlier try, or of another person: it is read back.
 func (s *repairing) replace(ctx context.Context) error {
-	keep := transfer{from: s.Root.Bucket, to: s.Root.Work, key: s.File, target: "quarantine/" + s.ID + "/" + s.File,
+	keep := transfer{from: s.Root.Bucket, to: s.Root.Work, key: s.File, target: Quarantine + s.ID + "/" + s.File,
 		etag: s.First.ETag, notes: s.Root.Work, more: s.more}
 	restore := transfer{from: s.To, to: s.Root.Bucket, key: s.File, target: s.File, etag: s.Second.ETag,
 		notes: s.Root.Work, more: s.more}

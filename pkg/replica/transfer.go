@@ -126,10 +126,16 @@ func (t transfer) next(ctx context.Context, u *note, size int64) (all bool, err 
 	return at+int64(len(data)) == size, err
 }
 
+// Notes begins the keys of the states of copies, and Quarantine those of damaged files, in the work bucket.
+const (
+	Notes      = "replication/"
+	Quarantine = "quarantine/"
+)
+
 // noteKey is where the state of the copy is.
 func (t transfer) noteKey() string {
 	sum := sha256.Sum256([]byte(t.to.Name + "/" + t.target))
-	return "replication/" + hex.EncodeToString(sum[:]) + ".json"
+	return Notes + hex.EncodeToString(sum[:]) + ".json"
 }
 
 // upload returns the copy that was begun of the same file. Otherwise it begins one.
