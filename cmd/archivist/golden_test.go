@@ -129,6 +129,8 @@ var golden = map[string]command{
 	"object-files":        {"object files " + ark1, "path,size,mediaType"},
 	"object-fixity":       {"object fixity " + ark1, "outcome,problems"},
 	"object-formats":      {"object formats " + ark1, "path,formats"},
+	"object-repair":       {"object repair " + ark1 + " v1/content/x --reason damaged", "id,state"},
+	"object-repairs":      {"object repairs " + ark1, "state,token"},
 	"object-get":          {"object get " + ark1 + " -o get", "path,local,kept"},
 	"object-history":      {"object history " + ark1, "type,subjectId,actor"},
 	"object-list":         {"object list -c maps", "ark,version,title"},

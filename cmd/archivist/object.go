@@ -21,6 +21,8 @@ type objectCmd struct {
 	Formats objectFormatsCmd `cmd:"" help:"List the formats of the files of a version."`
 	Fixity  objectFixityCmd  `cmd:"" help:"Show the last check of the stored files of an object."`
 	Get     objectGetCmd     `cmd:"" help:"Download the files of a version and verify their digests."`
+	Repair  objectRepairCmd  `cmd:"" help:"Plan the repair of a stored file from its copy, or do what is planned."`
+	Repairs objectRepairsCmd `cmd:"" help:"List the repairs of an object."`
 	History objectHistoryCmd `cmd:"" help:"Show the permanent record of an object, or export it as PREMIS."`
 	Reindex reindexCmd       `cmd:"" help:"Restore missing rows of objects from the storage root."`
 }

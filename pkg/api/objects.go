@@ -72,6 +72,7 @@ func (a *API) objects(h huma.API) {
 	a.history(h)
 	a.records(h)
 	a.preservation(h)
+	a.repairs(h)
 }
 
 func (a *API) versions(ctx context.Context, in *ARKCursor) (v1.List[v1.Version], error) {

@@ -139,6 +139,18 @@ var operations = map[string]about{
 		answer: v1.List[v1.File]{Items: []v1.File{fileExample}},
 		description: "The files of a version: the depositor's files by path, then the system files, 1,000 to " +
 			"a page."},
+	"listRepairs": {tag: "Objects", refusals: []problemType{notFound},
+		answer:      v1.List[v1.Repair]{Items: []v1.Repair{repairExample}},
+		description: "The repairs of files of the object, oldest first."},
+	"proposeRepair": {tag: "Objects", refusals: []problemType{notFound, conflict}, answer: repairExample,
+		request: repairRequestExample,
+		description: "The component `file-repair` reads the stored file and its copy in the second bucket, and makes " +
+			"a plan. Nothing is changed until a person has confirmed the plan by its token. A file that is right " +
+			"is never replaced."},
+	"confirmRepair": {tag: "Objects", refusals: []problemType{notFound, conflict}, answer: repairExample,
+		request: v1.RepairConfirmation{Token: "01M7ZBMEYHBB62YP6RY21T1GQA", Reason: "The plan is right."},
+		description: "The damaged file is kept in the work bucket, the copy takes its place and is read back, and " +
+			"the history of the object has an event. The same request again changes nothing."},
 	"getFixity": {tag: "Objects", refusals: []problemType{notFound}, answer: fixityExample,
 		description: "What the last check of the object's stored files found: each was read, and its digest compared " +
 			"with that of the inventory. The component `fixity-check` checks each object some time after its last " +

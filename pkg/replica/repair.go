@@ -32,7 +32,7 @@ type Repair struct {
 	ARK      string `dynamo:"ark" json:"object"`
 	File     string `dynamo:"file_key" json:"key"` // in both buckets
 	State    string `dynamo:"repair_state" json:"state"`
-	Expected string `dynamo:"expected" json:"expected"`                      // sha512, from the object's inventory
+	Expected string `dynamo:"expected,omitempty" json:"expected,omitempty"`  // sha512, from the object's inventory
 	Found    string `dynamo:"found_digest,omitempty" json:"found,omitempty"` // sha512 of the stored file, or "missing"
 	InCopy   string `dynamo:"copy_digest,omitempty" json:"copy,omitempty"`
 	Problem  string `dynamo:"problem,omitempty" json:"problem,omitempty"`
@@ -56,6 +56,9 @@ const missing = "missing"
 // mostReason is the maximum length of a reason, in characters.
 const mostReason = 500
 
+// maxKey is the maximum length of a key, in bytes ("Naming Amazon S3 objects").
+const maxKey = 1024
+
 func repairKey(ark, id string) table.Key {
 	return table.Key{PK: partition(ark), SK: "REPAIR#" + id}
 }
@@ -77,19 +80,21 @@ func (r *Replica) Repairs(ctx context.Context, ark, cursor string) (rows []Repai
 }
 
 // Propose begins a repair of a file, which is named by its key in the storage bucket or by its path
-// below the object's. Nothing is read of the file: Advance makes the plan.
+// below the object's. Advance makes the plan.
 func (r *Replica) Propose(ctx context.Context, ark, file, by, reason string) (*Repair, error) {
 	if n := utf8.RuneCountInString(reason); n == 0 || n > mostReason {
 		return nil, fault.New(fault.Invalid, "reason: %d characters; expected 1 to %d: the history keeps it", n,
 			mostReason)
 	}
 	key := ocfl.Prefix(ark) + strings.TrimPrefix(file, ocfl.Prefix(ark))
-	expected, err := r.expected(ctx, ark, key)
-	if err != nil {
+	if len(key) > maxKey {
+		return nil, fault.New(fault.Invalid, "file: %d bytes; a key has at most %d", len(key), maxKey)
+	}
+	if _, err := r.Inventory.Object(ctx, ark); err != nil {
 		return nil, err
 	}
 	id := r.NewID()
-	row := &Repair{ID: id, ARK: ark, File: key, State: Planning, Expected: expected, By: by, Reason: reason,
+	row := &Repair{ID: id, ARK: ark, File: key, State: Planning, By: by, Reason: reason,
 		At: r.Now().UnixMilli(), First: fixity.Part{Key: key}, Second: fixity.Part{Key: key}}
 	row.PK, row.SK = repairKey(ark, id).PK, repairKey(ark, id).SK
 	return row, r.save(ctx, row, true)
@@ -157,6 +162,16 @@ func (s *repairing) limit(int64) int64 {
 
 // plan reads both files. Only if the stored one is wrong and the other one right there is a plan.
 func (s *repairing) plan(ctx context.Context) (err error) {
+	if s.Expected == "" {
+		s.Expected, err = s.expected(ctx, s.ARK, s.File)
+		if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) {
+			s.State, s.Problem = Refused, err.Error()
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if s.Found == "" {
 		s.Found, err = s.First.Digest(ctx, s.Root.Bucket, s.Expected, s.limit)
 		if fault.Is(err, fault.NotFound) {

@@ -127,8 +127,12 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	r := w.replica(w.table(through))
-	if _, err := r.Propose(t.Context(), ark, "v1/content/none", "ada", "why"); !fault.Is(err, fault.NotFound) {
-		t.Errorf("a file that there is not: %v", err)
+	if row := w.advance(w.propose("v1/content/none")); row.State != Refused ||
+		!strings.Contains(row.Problem, "no stored file") {
+		t.Errorf("a file that there is not: %+v", row)
+	}
+	if _, err := r.Propose(t.Context(), "ark:/99999/none", key, "ada", "why"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("an object that there is not: %v", err)
 	}
 	if _, err := r.Propose(t.Context(), ark, key, "ada", ""); !fault.Is(err, fault.Invalid) {
 		t.Errorf("no reason: %v", err)

@@ -1,6 +1,9 @@
 package v1
 
-import "context"
+import (
+	"context"
+	"net/http"
+)
 
 // FixityCheck is the last check of the stored files of an object.
 type FixityCheck struct {
@@ -69,4 +72,72 @@ func (c *Client) Fixity(ctx context.Context, ark string) (FixityCheck, error) {
 // Formats lists the formats of the files of a version, by path.
 func (c *Client) Formats(ctx context.Context, ark string, version int) ([]FileFormats, error) {
 	return list[FileFormats](ctx, c, versionPath(ark, version)+"/formats", Filter{})
+}
+
+// RepairRequest asks for the repair of a stored file from its copy in the second bucket.
+type RepairRequest struct {
+	// The key of the file in the storage bucket, as a fixity check names it, or its path below the object's.
+	File string `json:"file" minLength:"1" maxLength:"1024" example:"v1/content/01M7/producer/map.tif"`
+	// The reason. It is kept in the events.
+	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"The fixity check found it damaged."`
+}
+
+// RepairConfirmation confirms a repair that is planned.
+type RepairConfirmation struct {
+	// The token of the plan.
+	Token string `json:"token" minLength:"1" maxLength:"60"`
+	// The reason. It is kept in the events.
+	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"The plan is right."`
+}
+
+// Repair is a repair of a stored file. It is planned first, and done when a person has confirmed the plan.
+type Repair struct {
+	// The id of the repair.
+	ID string `json:"id" example:"01M7ZBMEYHBB62YP6RY21T1GQ9"`
+	// The key of the file, in both buckets.
+	Key string `json:"key" example:"0a1/b2c/3d4/ark%3a%2f99999%2ffk4tq65d6k/v1/content/01M7/producer/map.tif"`
+	// Planning: the file and its copy are read. Planned: it waits for a person. Refused: see problem. Confirmed: the
+	// file is being restored. Done: the restored file was read, and is right. Failed: it is wrong.
+	State string `json:"state" enum:"planning,planned,refused,confirmed,done,failed"`
+	// The sha512 that the file must have.
+	Expected string `json:"expected,omitempty"`
+	// The sha512 of the stored file, or missing.
+	Found string `json:"found,omitempty"`
+	// The sha512 of the copy.
+	Copy string `json:"copy,omitempty"`
+	// Why it is refused, or has failed.
+	Problem string `json:"problem,omitempty" example:"the stored file is right: there is nothing to repair"`
+	// With it a person confirms this plan, and no other.
+	Token string `json:"token,omitempty"`
+	// Who asked for the repair.
+	ProposedBy string `json:"proposedBy" example:"ada"`
+	// Why.
+	Reason string `json:"reason" example:"The fixity check found it damaged."`
+	// When.
+	Proposed string `json:"proposed" format:"date-time" example:"2026-11-22T09:31:12Z"`
+	// Who confirmed it.
+	ConfirmedBy string `json:"confirmedBy,omitempty" example:"bo"`
+	// When it was confirmed.
+	Confirmed string `json:"confirmed,omitempty" format:"date-time" example:"2026-11-22T09:31:12Z"`
+	// Where the damaged file is kept, in the work bucket.
+	Quarantine string `json:"quarantine,omitempty" example:"quarantine/01M7ZBMEYHBB62YP6RY21T1GQ9/0a1/b2c/3d4/map.tif"`
+	// When it was done, or has failed.
+	Ended string `json:"ended,omitempty" format:"date-time" example:"2026-11-22T09:31:12Z"`
+}
+
+// Repairs lists the repairs of an object, the oldest first.
+func (c *Client) Repairs(ctx context.Context, ark string) ([]Repair, error) {
+	return list[Repair](ctx, c, ObjectPath(ark)+"/repairs", Filter{})
+}
+
+// ProposeRepair asks for a plan of a repair.
+func (c *Client) ProposeRepair(ctx context.Context, ark string, in RepairRequest) (out Repair, err error) {
+	err = c.Call(ctx, http.MethodPost, ObjectPath(ark)+"/repairs", in, &out)
+	return out, err
+}
+
+// ConfirmRepair lets a planned repair be done.
+func (c *Client) ConfirmRepair(ctx context.Context, ark, id string, in RepairConfirmation) (out Repair, err error) {
+	err = c.Call(ctx, http.MethodPost, ObjectPath(ark)+"/repairs/"+id+"/confirm", in, &out)
+	return out, err
 }
