@@ -210,11 +210,12 @@ func (c *itemImportCmd) Run(a *app) error {
 }
 
 func (c *itemImportCmd) show(p terminal.Page, r v1.PREMISImported) {
-	imported := terminal.Count(len(r.Imported), "event")
+	imported := "imported"
 	if c.DryRun {
-		imported += " would be"
+		imported = "would be imported"
 	}
-	p.Fields("item", r.Item, "imported", imported, "were there", terminal.Count(len(r.Present), "event"))
+	p.Fields("item", r.Item, imported, terminal.Count(len(r.Imported), "event"),
+		"there already", terminal.Count(len(r.Present), "event"))
 	for _, f := range r.Refused {
 		fmt.Fprintf(p, "\n%s  %s\n", terminal.Red.Of("refused"), terminal.Printable(f.Identifier))
 		p.Lines("  ", f.Reason)
