@@ -121,15 +121,6 @@ func (r *slotRow) free(now int64, done RunCounts) {
 	r.Rest = now + waitAfter(r.Fruitless-1).Milliseconds()
 }
 
-// put writes a slot, which may not have been written before.
-func (r *slotRow) put(tx *table.Tx) {
-	if r.Rev == 0 {
-		tx.Insert(r)
-		return
-	}
-	tx.Save(r)
-}
-
 // RunState is how far a run is.
 type RunState string
 
@@ -335,7 +326,7 @@ func (r *Runner) want(ctx context.Context, s *slotRow, wanted bool) error {
 	}
 	s.Wanted = wanted
 	tx := r.Store.Table.Begin(r.Store.NewID())
-	s.put(tx)
+	put(tx, s, s.Rev)
 	return tx.Commit(ctx)
 }
 
@@ -352,7 +343,7 @@ func (r *Runner) hold(ctx context.Context, c *compiled, s *slotRow, by By) (stri
 		Started: now, Until: now + int64(c.Timeout.Run)*1000, MaxItems: c.MaxItems, Exec: ref.Exec}
 	tx := r.Store.Table.Begin(r.Store.NewID())
 	tx.Insert(run)
-	s.put(tx)
+	put(tx, s, s.Rev)
 	if err := tx.Commit(ctx); err != nil {
 		return "", err
 	}

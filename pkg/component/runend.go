@@ -16,7 +16,7 @@ import (
 // component that runs as soon as an item is ready, the next one is started.
 func (r *Runner) End(ctx context.Context, ref RunRef) error {
 	c, err := r.component(ctx, ref.Component)
-	if err != nil && !fault.Is(err, fault.NotFound) {
+	if optional(err) != nil {
 		return err
 	}
 	slot, run, err := r.held(ctx, ref)
@@ -24,7 +24,7 @@ func (r *Runner) End(ctx context.Context, ref RunRef) error {
 	case errors.Is(err, errOver): // ended before; whether it started its successor is not known
 		slot = newSlot(ref.Component, ref.Slot)
 		if err := r.Store.Table.Get(ctx, slot.Key(), slot); err != nil || slot.Run != "" {
-			return ignoreMissing(err)
+			return optional(err)
 		}
 	case err != nil:
 		return err
@@ -46,13 +46,6 @@ func (r *Runner) End(ctx context.Context, ref RunRef) error {
 		}
 	}
 	return r.successor(ctx, c, slot)
-}
-
-func ignoreMissing(err error) error {
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	return err
 }
 
 // successor starts the next run of a component whose slot is free.

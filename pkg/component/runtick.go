@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"archivist/pkg/definition"
-	"archivist/pkg/fault"
 	"archivist/pkg/table"
 )
 
@@ -36,7 +35,7 @@ func (r *Runner) Tick(ctx context.Context, until time.Time) error {
 	var errs []error
 	for _, s := range rows {
 		if s.Run != "" && s.Due <= r.now() && r.Store.Now().Before(until) {
-			errs = append(errs, ignoreStale(r.repair(ctx, s)))
+			errs = append(errs, lostRace(r.repair(ctx, s)))
 		}
 	}
 	// Which is first differs from minute to minute, so that none always comes too late.
@@ -47,19 +46,11 @@ func (r *Runner) Tick(ctx context.Context, until time.Time) error {
 		}
 		c := &defs.all[(i+r.Store.Now().Minute())%n]
 		if !c.Paused {
-			errs = append(errs, ignoreStale(r.tick(ctx, c, rows)))
+			errs = append(errs, lostRace(r.tick(ctx, c, rows)))
 		}
 	}
 	errs = append(errs, r.Store.Keep(ctx, until))
 	return errors.Join(errs...)
-}
-
-// ignoreStale: another did it, at the same time.
-func ignoreStale(err error) error {
-	if fault.Is(err, fault.Stale) {
-		return nil
-	}
-	return err
 }
 
 // allSlots reads the slots of all components.
@@ -112,8 +103,7 @@ func (r *Runner) tick(ctx context.Context, c *compiled, all []*slotRow) error {
 func (r *Runner) due(ctx context.Context, c *compiled) (bool, error) {
 	k, now := timeKey(c.Name), r.Store.Now()
 	row := &timeRow{Head: table.Head{PK: k.PK, SK: k.SK}}
-	err := r.Store.Table.Get(ctx, k, row)
-	if err != nil && !fault.Is(err, fault.NotFound) {
+	if err := optional(r.Store.Table.Get(ctx, k, row)); err != nil {
 		return false, err
 	}
 	schedule := strings.TrimSpace(c.Schedule + " " + c.TimeZone)
@@ -127,11 +117,7 @@ func (r *Runner) due(ctx context.Context, c *compiled) (bool, error) {
 	}
 	row.Schedule, row.Next = schedule, millis(next)
 	tx := r.Store.Table.Begin(r.Store.NewID())
-	if row.Rev == 0 {
-		tx.Insert(row)
-	} else {
-		tx.Save(row)
-	}
+	put(tx, row, row.Rev)
 	if due {
 		if err := r.wantFirst(ctx, tx, c.Name); err != nil {
 			return false, err
@@ -143,11 +129,10 @@ func (r *Runner) due(ctx context.Context, c *compiled) (bool, error) {
 // wantFirst puts into tx that a run of a component is wanted.
 func (r *Runner) wantFirst(ctx context.Context, tx *table.Tx, component string) error {
 	s := newSlot(component, 0)
-	err := r.Store.Table.Get(ctx, s.Key(), s)
-	if err != nil && !fault.Is(err, fault.NotFound) {
+	if err := optional(r.Store.Table.Get(ctx, s.Key(), s)); err != nil {
 		return err
 	}
 	s.Wanted = true
-	s.put(tx)
+	put(tx, s, s.Rev)
 	return nil
 }
