@@ -53,11 +53,12 @@ func (s *Store) Fill(ctx context.Context, until time.Time) (more bool, err error
 		if err != nil || f.Done == f.Want {
 			return false, err
 		}
-		if err := lostRace(s.fillStep(ctx, &f)); err != nil {
+		err = s.fillStep(ctx, &f)
+		if lostRace(err) != nil {
 			return true, err
 		}
 		if s.Now().After(until) {
-			return true, nil
+			return err != nil || f.Done < f.Want, nil
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"archivist/pkg/fault"
+	"archivist/pkg/table/tabletest"
 )
 
 // received makes free items that were received.
@@ -106,15 +107,21 @@ func TestFill(t *testing.T) {
 }
 
 // TestFillIsBounded: a back-fill that ends before it is done goes on from there, and begins anew if a
-// component is applied meanwhile. What it shows is how far it is.
+// component is applied meanwhile. What it shows is how far it is, and it is not done before all parts are.
 func TestFillIsBounded(t *testing.T) {
 	s, ctx := newStore(t), t.Context()
-	received(t, s, 16*fillPage+400)
+	all := int64(len(received(t, s, 10)))
+	for i := 0; all < 2*fillPage+30; i++ { // one part has most items
+		if id := fmt.Sprintf("item:s%d", i); shard(id) == 3 {
+			record(t, s, id, "Received")
+			all++
+		}
+	}
 	define(t, s, checker("check", "Checked"))
 	now := time.UnixMilli(2_000_000)
 	s.Now = func() time.Time { now = now.Add(time.Second); return now }
 	step := func() bool {
-		more, err := s.Fill(ctx, now.Add(time.Second))
+		more, err := s.Fill(ctx, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,19 +131,21 @@ func TestFillIsBounded(t *testing.T) {
 		t.Fatal("all was done in one step")
 	}
 	c, err := s.Get(ctx, "check")
-	if err != nil || c.Fill == nil || c.Fill.Items < 400 || c.Fill.Items > 16*fillPage {
+	if err != nil || c.Fill == nil || c.Fill.Items < fillPage || c.Fill.Items >= all || c.Fill.Shard != 15 {
 		t.Fatalf("%+v, %v", c.Fill, err)
 	}
 	define(t, s, checker("other", "Other"))
 	if c, err := s.Get(ctx, "check"); err != nil || c.Fill == nil || c.Fill.Items != 0 {
 		t.Fatalf("%+v, %v", c.Fill, err)
 	}
-	steps := 0
-	for step() {
-		steps++
+	steps := 1
+	for ; step(); steps++ {
+		if c, err := s.Get(ctx, "other"); err != nil || c.Fill == nil {
+			t.Fatalf("it says that it is done: %+v, %v", c, err)
+		}
 	}
 	for _, name := range []string{"check", "other"} {
-		if c := counted(t, s, name); c.Ready != 16*fillPage+400 || steps < 1 {
+		if c := counted(t, s, name); c.Ready != all || steps < 3 {
 			t.Errorf("%s: %+v after %d steps", name, c, steps)
 		}
 	}
@@ -199,5 +208,32 @@ func TestLateChange(t *testing.T) {
 	fill(t, s)
 	if c := counted(t, s, "check"); c.Ready != 1 {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestDefinitionsAreOfOneEpoch: definitions that change while they are read are read again: no item is
+// decided by some that are newer than their epoch.
+func TestDefinitionsAreOfOneEpoch(t *testing.T) {
+	s := newStore(t)
+	define(t, s, checker("check", "Checked"))
+	applied := false
+	change := func(op string, call func() error) error {
+		if op == "Query" && !applied { // the head was read
+			applied = true
+			define(t, s, checker("other", "Other"))
+		}
+		return call()
+	}
+	reader := &Store{Now: s.Now, NewID: s.NewID,
+		Table: tabletest.Table(&tabletest.Client{DynamoDBAPI: s.Table.DB.Client(), Do: change})}
+	reader.Table.Rows = reader.Table.DB.Table(s.Table.Rows.Name())
+	defs, err := reader.load(t.Context())
+	if err != nil || len(defs.all) != 2 {
+		t.Fatal(defs, err)
+	}
+	for _, c := range defs.all {
+		if c.born > defs.epoch {
+			t.Errorf("%s is of epoch %d, the definitions are of epoch %d", c.Name, c.born, defs.epoch)
+		}
 	}
 }
