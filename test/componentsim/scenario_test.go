@@ -151,7 +151,7 @@ func (s scenario) freeItems() (all []string) {
 	return all
 }
 
-// thing is the row of an object or a batch.
+// thing is the row of an object.
 type thing struct {
 	table.Head
 	Version int64 `dynamo:"version"`
