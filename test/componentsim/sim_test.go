@@ -161,7 +161,7 @@ func suite(t *testing.T, m mutant) adversary.Suite {
 func TestSimulation(t *testing.T) { suite(t, mutant{}).Explore(t, *first, *seeds) }
 
 // TestReplay: a seed gives the same history each time.
-func TestReplay(t *testing.T) { suite(t, mutant{}).Replays(t, 15) }
+func TestReplay(t *testing.T) { suite(t, mutant{}).Replays(t, 8) }
 
 // TestMutants: each way to break a rule is caught within 300 seeds.
 func TestMutants(t *testing.T) {
