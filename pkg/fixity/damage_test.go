@@ -2,6 +2,7 @@ package fixity
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"reflect"
 	"strings"
@@ -131,5 +132,26 @@ func TestReserved(t *testing.T) {
 	}
 	if _, err := c.grant(t.Context()); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "reserved") {
 		t.Errorf("one more: %v", err)
+	}
+}
+
+// TestLostAnswer: the answer of a write of the day's bytes is lost; they are counted once nevertheless.
+func TestLostAnswer(t *testing.T) {
+	for lost := range 2 {
+		w := newWorld(t)
+		n := 0
+		tb := w.table(func(op string, call func() error) error {
+			err := call()
+			if op == "UpdateItem" && err == nil {
+				if n++; n == lost+1 {
+					return errors.New("the answer is lost")
+				}
+			}
+			return err
+		})
+		_, err := w.checker(tb).Check(w.Context(), ark, w.until())
+		if got := w.read(); err != nil || n < 2 || got != w.bytes {
+			t.Errorf("update %d of %d: %v; %d bytes are counted of %d", lost, n, err, got, w.bytes)
+		}
 	}
 }
