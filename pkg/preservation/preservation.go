@@ -152,7 +152,8 @@ func version(w component.Work) (ark string, n int, err error) {
 // until is when the work on an item stops, so that what was done is saved in its time.
 func until(w component.Work) time.Time { return time.UnixMilli(w.Deadline).Add(-margin) }
 
-// checkFixity checks an object, or the next part of it. Damage is a failure, and raises an alarm.
+// checkFixity checks an object, or the next part of it. Damage is a failure; files that S3 does not deliver
+// are none, they are tried again. Both raise an alarm.
 func (s Services) checkFixity(ctx context.Context, w component.Work) (out component.Result, err error) {
 	if err := check(w, component.KindObject); err != nil {
 		return out, err
@@ -165,6 +166,10 @@ func (s Services) checkFixity(ctx context.Context, w component.Work) (out compon
 		return done("ok: %d files, %d bytes", r.Files, r.Bytes)
 	}
 	s.Metric(MetricFailures, 1)
+	if r.Outcome == fixity.Unreadable {
+		return out, fault.New(fault.Unavailable, "%d of %d files could not be read for a day; the first: %s: %s",
+			len(r.Problems)+r.More, r.Files, r.Problems[0].Key, r.Problems[0].Reason)
+	}
 	out.Outcome, out.Report.Total = event.Failure, len(r.Problems)+r.More
 	out.Reason = fmt.Sprintf("%s: %d of %d files; the first: %s", r.Outcome, out.Report.Total, r.Files,
 		r.Problems[0].Key)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -115,6 +116,28 @@ func TestFixity(t *testing.T) {
 		if _, err := w.run(name, other); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s on %s: %v", name, other, err)
 		}
+	}
+}
+
+// TestUnreadable: what S3 does not deliver is no damage; the check waits, and raises an alarm after a day.
+func TestUnreadable(t *testing.T) {
+	w := newWorld(t)
+	w.root.Twin.Before = func(op, name string) int {
+		if op == "GET object" && strings.HasSuffix(name, "/a.txt") {
+			return http.StatusServiceUnavailable
+		}
+		return 0
+	}
+	for _, failures := range []float64{0, 1} {
+		r, err := w.run(FixityCheck, "object:"+ark)
+		if !fault.Is(err, fault.Unavailable) || r.Outcome != "" || w.failures != failures {
+			t.Errorf("got %+v, %v; %v alarms, want %v", r, err, w.failures, failures)
+		}
+		w.now = w.now.Add(25 * time.Hour)
+	}
+	w.root.Twin.Before = nil
+	if r, err := w.run(FixityCheck, "object:"+ark); err != nil || r.Outcome != "" {
+		t.Errorf("got %+v, %v", r, err)
 	}
 }
 
