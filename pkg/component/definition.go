@@ -65,7 +65,7 @@ type Definition struct {
 	Wake        bool     `json:"wake,omitempty"`     // it runs as soon as an item is ready
 	Runnable    Runnable `json:"runnable"`
 	Retry       *Retry   `json:"retry,omitempty"`     // of items that failed; nil: a person or a change must come first
-	EveryDays   int      `json:"everyDays,omitempty"` // after a success, its event in old is old after so many days
+	EveryDays   int      `json:"everyDays,omitempty"` // its event in old is old after so many days
 	MaxResults  int      `json:"maxResults,omitempty"`
 	MaxDepth    int      `json:"maxDepth,omitempty"` // of causes; deeper, it is not started, which is an alarm
 	Paused      bool     `json:"paused,omitempty"`   // from the start

@@ -7,8 +7,8 @@ import (
 	"archivist/pkg/event"
 )
 
-// TestEveryDays: after a success the item waits for its time, whatever its place in the line was; after a
-// failure, for a person; after a change, for nothing.
+// TestEveryDays: after a success, and after a failure that is not tried again sooner, the item waits for its
+// time; after a change, for nothing.
 func TestEveryDays(t *testing.T) {
 	d := Definition{Name: "x", Event: "Checked", Old: []string{"Checked"}, EveryDays: 2,
 		Runnable: Runnable{Function: "f"}}
@@ -31,7 +31,7 @@ func TestEveryDays(t *testing.T) {
 		{&Item{ID: "item:a"}, Ready},
 		{item(event.Success, 5), "later#0000172801000#item:a"},
 		{item(event.Success, 6), Ready},
-		{item(event.Failure, 5), Failed},
+		{item(event.Failure, 5), "later#0000172801000#item:a"},
 		{item(event.Failure, 6), Ready},
 	} {
 		if got := c.place(want.item); !strings.HasPrefix(got, want.place) {
@@ -40,6 +40,16 @@ func TestEveryDays(t *testing.T) {
 	}
 	if v := c.judge(item(event.Success, 5)); !v.Ready || v.NotBefore != at+days {
 		t.Errorf("the verdict is %+v", v)
+	}
+	c.Retry = &Retry{Max: 1, Backoff: 60}
+	for failures, after := range map[int]int64{1: 60_000, 2: days} {
+		it := item(event.Failure, 5)
+		m := it.Marks["Checked"]
+		m.Failures = failures
+		it.Marks["Checked"] = m
+		if v := c.judge(it); !v.Ready || v.NotBefore != at+after {
+			t.Errorf("after %d failures: %+v", failures, v)
+		}
 	}
 	for _, bad := range []Definition{{Old: []string{"Checked"}, EveryDays: -1},
 		{Future: []string{"Checked"}, EveryDays: 1}, {Old: []string{"Checked"}, EveryDays: MaxEveryDays + 1}} {

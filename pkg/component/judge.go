@@ -151,7 +151,7 @@ func (c *compiled) judgeFuture(it *Item) Verdict {
 func (c *compiled) judgeOld(it *Item) Verdict {
 	for _, name := range c.Old {
 		m, ok := it.Marks[name]
-		if !ok || name == c.Event && (c.retries(m) || c.repeats(m)) || len(c.since(it, m)) > 0 {
+		if !ok || name == c.Event && c.again(m) || len(c.since(it, m)) > 0 {
 			continue
 		}
 		return no("old", "the item has the event %s (number %d, %s), and its content was not changed by another since",
@@ -177,22 +177,22 @@ func (c *compiled) retries(m Mark) bool {
 	return c.Retry != nil && m.Outcome == event.Failure && m.Failures <= c.Retry.Max
 }
 
-// repeats reports whether the item is worked on again some time after this event of the component.
-func (c *compiled) repeats(m Mark) bool { return c.EveryDays > 0 && m.Outcome == event.Success }
+// again reports whether the item is worked on again some time after this event of the component.
+func (c *compiled) again(m Mark) bool { return c.retries(m) || c.EveryDays > 0 }
 
-// againAt is when the item is tried again after a failure, or worked on again after a success; 0: now.
+// againAt is when the item is tried again after a failure, or worked on again some days later; 0: now.
 func (c *compiled) againAt(it *Item) int64 {
 	m, ok := it.Marks[c.Event]
 	if !ok || slices.Contains(c.Old, c.Event) && len(c.since(it, m)) > 0 {
 		return 0
 	}
 	switch {
-	case c.repeats(m):
+	case c.retries(m):
+		return m.At + backoffMillis(c.Retry.Backoff, m.Failures)
+	case c.EveryDays > 0:
 		return m.At + int64(c.EveryDays)*24*3600*1000
-	case !c.retries(m):
-		return 0
 	}
-	return m.At + backoffMillis(c.Retry.Backoff, m.Failures)
+	return 0
 }
 
 // cause is the deepest of the causes that made the item ready: with it a chain of components that

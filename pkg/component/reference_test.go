@@ -143,10 +143,11 @@ func (ref reference) ready(d Definition, id string, own, subject []read) (ready 
 			}
 		}
 	}
+	retried := func(f read) bool {
+		return d.Retry != nil && f.Outcome == event.Failure && f.failures <= d.Retry.Max
+	}
 	again := func(name string, f read) bool {
-		repeated := d.EveryDays > 0 && f.Outcome == event.Success
-		retried := d.Retry != nil && f.Outcome == event.Failure && f.failures <= d.Retry.Max
-		return name == d.Event && (repeated || retried)
+		return name == d.Event && (d.EveryDays > 0 || retried(f))
 	}
 	for _, name := range d.Future {
 		if f, ok := ref.newest(own, subject, name); ok && !again(name, f) {
@@ -166,7 +167,7 @@ func (ref reference) ready(d Definition, id string, own, subject []read) (ready 
 		}
 	}
 	if f, ok := ref.newest(own, subject, d.Event); ok && again(d.Event, f) && !changed {
-		if f.Outcome == event.Success {
+		if !retried(f) {
 			return true, f.Time + int64(d.EveryDays)*24*3600*1000
 		}
 		wait := int64(d.Retry.Backoff) * 1000

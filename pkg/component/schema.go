@@ -27,7 +27,7 @@ func Schema() []byte {
 		"pastFailure": listNode(any, MaxNames, "the newest event of each of these names is a failure"),
 		"future":      listNode(any, MaxNames, "the item has no event of these names"),
 		"old":         listNode(own, MaxNames, "likewise, or its content was changed since by another"),
-		"everyDays":   numberNode(0, MaxEveryDays, 0, "after a success, its event in old is old after so many days"),
+		"everyDays":   numberNode(0, MaxEveryDays, 0, "its event in old is old after so many days"),
 		"types": node{"type": []string{"array", "null"}, "maxItems": MaxNames,
 			"items": textNode(itemTypes.String(), "a type of items")},
 		"items": nullable(objectNode(node{

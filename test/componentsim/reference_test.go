@@ -192,17 +192,17 @@ func (h history) judge(d *component.Definition) (v verdict) {
 	return v
 }
 
-// again is when a component works on an item again without a change: after a failure, or some days after
-// a success. 0: it does not.
+// again is when a component works on an item again without a change: after a failure, or some days later.
+// 0: it does not.
 func (h history) again(d *component.Definition) int64 {
 	f, failures := h.newest(d.Event), h.failures(d.Event)
 	switch {
 	case f == nil:
 		return 0
-	case failures == 0 && d.EveryDays > 0:
-		return f.Time + int64(d.EveryDays)*24*3600*1000
 	case failures > 0 && d.Retry != nil && failures <= d.Retry.Max:
 		return f.Time + int64(d.Retry.Backoff)*1000<<(failures-1)
+	case d.EveryDays > 0:
+		return f.Time + int64(d.EveryDays)*24*3600*1000
 	}
 	return 0
 }
