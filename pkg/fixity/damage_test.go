@@ -142,10 +142,12 @@ func TestLostAnswer(t *testing.T) {
 		n := 0
 		tb := w.table(func(op string, call func() error) error {
 			err := call()
-			if op == "UpdateItem" && err == nil {
-				if n++; n == lost+1 {
-					return errors.New("the answer is lost")
-				}
+			if op != "UpdateItem" || err != nil {
+				return err
+			}
+			n++
+			if n == lost+1 {
+				err = errors.New("the answer is lost")
 			}
 			return err
 		})

@@ -108,8 +108,7 @@ func (t *Table) item(ctx context.Context, k Key) (item Item, err error) {
 
 // Change changes one row in one call and reads the new state into row. how sets the
 // change and its condition; id is unique to this change, which is made once if the answer is lost, unless
-// another comes in between. A Stale means that the condition
-// did not hold; row then has the current state.
+// another comes in between. A Stale means that the condition did not hold; row then has the current state.
 func (t *Table) Change(ctx context.Context, k Key, id string, how func(*dynamo.Update), row Row) error {
 	return t.retry(ctx, "change "+k.String(), func(ctx context.Context) error {
 		u := t.Rows.Update("pk", k.PK).Range("sk", k.SK).Add("rev", 1).Set("wid", id).Set(schemaName, Schema)
