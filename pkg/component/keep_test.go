@@ -1,13 +1,15 @@
 package component
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"archivist/pkg/table"
 )
 
-// TestKeep: the tick fills, and reconciles once an hour, a part in each call.
+// TestKeep: the tick fills, and reconciles once a day, a part in each call.
 func TestKeep(t *testing.T) {
 	s := newStore(t)
 	now := time.UnixMilli(1_000_000)
@@ -38,7 +40,7 @@ func TestKeep(t *testing.T) {
 		}
 		return len(list)
 	}
-	for range 100 { // the back-fill, and the reconciliation of the first hour
+	for range 100 { // the back-fill, and the reconciliation of the first day
 		now = now.Add(time.Second)
 		keep()
 	}
@@ -48,9 +50,16 @@ func TestKeep(t *testing.T) {
 		keep()
 	}
 	if n := rows(); n != 4 {
-		t.Errorf("%d rows within the hour", n)
+		t.Errorf("%d rows within the day", n)
 	}
-	now = now.Add(sweepEvery)
+	now = now.Add(sweepEvery - time.Hour)
+	for range 100 {
+		keep()
+	}
+	if n := rows(); n != 4 {
+		t.Errorf("%d rows within the day", n)
+	}
+	now = now.Add(time.Hour)
 	calls := 0
 	for ; rows() < 5 && calls < 100; calls++ {
 		now = now.Add(time.Second)
@@ -58,5 +67,81 @@ func TestKeep(t *testing.T) {
 	}
 	if calls == 0 || calls > 40 {
 		t.Errorf("repaired after %d calls", calls)
+	}
+}
+
+// TestKeepGoesPast: a page that cannot be reconciled is tried some times, and then does not hold up the others;
+// the counts of its part are left as they are.
+func TestKeepGoesPast(t *testing.T) {
+	p := newPlant(t)
+	d := checker("check", "Checked")
+	define(t, p.Store, d)
+	p.receive(40, 0)
+	fails, tries := false, 0
+	bad := p.runner(func(op string, call func() error) error {
+		if fails && op == "BatchGetItem" {
+			return errDead
+		}
+		return call()
+	})
+	bad.Store.Table.Wait = func(context.Context, time.Duration) error { return nil }
+	for range 200 { // until the first reconciliation is done
+		p.now = p.now.Add(time.Second)
+		if err := bad.Store.Keep(t.Context(), p.now.Add(-time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.now = p.now.Add(sweepEvery)
+	fails = true
+	for ; tries < sweepTries; tries++ {
+		if err := bad.Store.Keep(t.Context(), p.now.Add(-time.Second)); !errors.Is(err, errDead) {
+			t.Fatalf("try %d: %v", tries, err)
+		}
+	}
+	var r sweepRow
+	if err := p.Store.Table.Get(t.Context(), table.Key{PK: registry, SK: sweepSK}, &r); err != nil {
+		t.Fatal(err)
+	}
+	var at sweep
+	if err := decodeCursor(r.Cursor, &at); err != nil || at.Shard != 1 || r.Failed != 0 {
+		t.Errorf("%v: it goes on at %+v, failed %d", err, at, r.Failed)
+	}
+	fails = false
+	before := counted(t, p.Store, "check")
+	for range 200 {
+		p.now = p.now.Add(time.Second)
+		if err := bad.Store.Keep(t.Context(), p.now.Add(-time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Store.Table.Get(t.Context(), table.Key{PK: registry, SK: sweepSK}, &r); err != nil {
+		t.Fatal(err)
+	}
+	if after := counted(t, p.Store, "check"); r.Cursor != "" || r.Next <= millis(p.now) || after != before {
+		t.Errorf("it is at %q, the next at %d; the counts %+v, before %+v", r.Cursor, r.Next, after, before)
+	}
+}
+
+// TestSkip: each page of a reconciliation can be left out, to the end.
+func TestSkip(t *testing.T) {
+	p := newPlant(t)
+	define(t, p.Store, checker("check", "Checked"), checker("other", "Other"))
+	p.receive(3, 0)
+	cursor, steps := "", 0
+	for ; steps < 100; steps++ {
+		next, err := p.Store.skip(t.Context(), cursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next == cursor {
+			break
+		}
+		cursor = next
+	}
+	if steps != shards+2 {
+		t.Errorf("%d steps", steps)
+	}
+	if _, next, err := p.Store.Reconcile(t.Context(), cursor, p.now); err != nil || next != "" {
+		t.Errorf("after the last page: %q, %v", next, err)
 	}
 }

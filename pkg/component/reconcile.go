@@ -25,7 +25,7 @@ type Reconciled struct {
 	Missing int `json:"missing"` // rows of lines that were not there
 	Foreign int `json:"foreign"` // rows of lines of no item
 	Counts  int `json:"counts"`  // rows of counts that were wrong
-	Moving  int `json:"moving"`  // rows of counts that could not be compared: items moved meanwhile
+	Moving  int `json:"moving"`  // rows of counts that could not be compared: items moved meanwhile, or cannot be read
 	Damaged int `json:"damaged"` // items that cannot be read; these are not repaired
 
 	Findings []string `json:"findings,omitempty"` // the first of them, in words
@@ -66,6 +66,8 @@ type sweep struct {
 	Revs   map[string]int64  `json:"r,omitempty"`
 	Sums   map[string]Counts `json:"n,omitempty"`
 	Before map[string]Counts `json:"b,omitempty"`
+	// Not all items of the part were counted, so its counts cannot be compared.
+	Partial bool `json:"p,omitempty"`
 
 	Line string `json:"l,omitempty"` // the component whose line is next
 	At   string `json:"a,omitempty"` // the cursor in it
@@ -104,6 +106,27 @@ func (s *Store) Reconcile(ctx context.Context, cursor string, until time.Time) (
 	return out, cursor, nil
 }
 
+// lineQuery reads the rows of a line, without its counts.
+func lineQuery(component, cursor string) table.Query {
+	return table.Query{PK: linePK(component), From: Failed, To: Running + "~", Cursor: cursor}
+}
+
+// after is the cursor in the line of a component, "" if it is the first page.
+func (at *sweep) after(component string) string {
+	if at.Line != component {
+		return ""
+	}
+	return at.At
+}
+
+// pass goes on in the line of a component, or after it.
+func (at *sweep) pass(component, next string) {
+	at.Line, at.At = component, next
+	if next == "" {
+		at.Line = component + "\x00" // the least name after it
+	}
+}
+
 // repaired is the metric of what was repaired.
 func (s *Store) repaired(out *Reconciled) {
 	if n := out.repairs(); n > 0 && s.Metric != nil {
@@ -137,7 +160,7 @@ func (s *Store) sweepItems(ctx context.Context, defs *definitions, at *sweep, ou
 	}
 	for i := range rows {
 		if rows[i].lost {
-			clear(at.Revs) // the counts of the part cannot be compared
+			at.Partial = true
 		}
 		for j := range defs.all {
 			d := &defs.all[j]
@@ -319,6 +342,11 @@ const listTime = 5 * time.Second
 // no item of the part has moved in the line. If it differs, the part is counted once more: the list of
 // items may have been behind.
 func (s *Store) compareCounts(ctx context.Context, defs *definitions, at *sweep, out *Reconciled) error {
+	if at.Partial {
+		out.Moving += len(defs.all)
+		*at = sweep{walk: walk{Shard: at.Shard + 1}}
+		return nil
+	}
 	rows, err := s.countRows(ctx, defs, uint32(at.Shard))
 	if err != nil {
 		return err
@@ -371,22 +399,15 @@ func (s *Store) sweepLine(ctx context.Context, defs *definitions, at *sweep, out
 	if d == nil {
 		return true, nil
 	}
-	if d.Name != at.Line {
-		at.Line, at.At = d.Name, ""
-	}
 	var page []placeRow
-	q := table.Query{PK: linePK(d.Name), From: Failed, To: Running + "~", Cursor: at.At}
-	next, err := s.Table.Page(ctx, q, &page)
+	next, err := s.Table.Page(ctx, lineQuery(d.Name, at.after(d.Name)), &page)
 	if err != nil {
 		return false, err
 	}
 	if err := s.sift(ctx, d, page, out); err != nil {
 		return false, err
 	}
-	at.At = next
-	if next == "" {
-		at.Line = d.Name + "\x00" // the least name after it
-	}
+	at.pass(d.Name, next)
 	return false, nil
 }
 
