@@ -74,8 +74,8 @@ type ComponentDefinition struct {
 	Future []string `json:"future,omitempty" maxItems:"20" example:"[\"Words_counted\"]"`
 	// The item does not have these events, or its content was changed by another since.
 	Old []string `json:"old,omitempty" maxItems:"20" example:"[\"Words_counted\"]"`
-	// After so many days since its own newest success, the component works on the item again. Only with its event in
-	// old. Absent: it does not.
+	// So many days after its own newest event, whatever the outcome, the component works on the item again. Only with
+	// its event in old. Absent: it does not.
 	EveryDays int `json:"everyDays,omitempty" minimum:"0" example:"90"`
 	// The item has all of these types.
 	Types []string `json:"types,omitempty" maxItems:"20" example:"[\"delivery\"]"`
