@@ -377,6 +377,14 @@ func (s *Store) check(d *Definition) error {
 	if err := d.Check(); err != nil {
 		return err
 	}
+	text, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	if len(text) > MaxDefinition { // each event of the component has it, with a reason
+		return fault.New(fault.Invalid, "the definition has %d bytes; at most %d are accepted. Select items by a "+
+			"filter in place of ids", len(text), MaxDefinition)
+	}
 	switch r := d.Runnable; {
 	case r.Function != "" && !slices.Contains(s.Functions, r.Function):
 		return fault.New(fault.Invalid, "runnable.function: there is no function %q; there are: %s",
