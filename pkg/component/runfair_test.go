@@ -157,3 +157,58 @@ func TestRestoreAfterDelete(t *testing.T) {
 		t.Errorf("%v; line %q", err, p.line("check"))
 	}
 }
+
+// TestManyBroken: more broken items at the head of a line than a run looks at do not hold up those behind
+// them; one whose row is repaired is worked on.
+func TestManyBroken(t *testing.T) {
+	p := newPlant(t)
+	d := checker("check", "Checked")
+	d.Concurrency = 2
+	define(t, p.Store, d)
+	const n = 2*mostBroken + 10
+	p.receive(n, 0)
+	p.now = p.now.Add(time.Second)
+	p.receive(5, n)
+	texts := map[string]string{}
+	write := func(id string, text func(old string) string) {
+		t.Helper()
+		row := &itemRow{}
+		err := p.Store.Table.Get(t.Context(), itemSubject(id).Key(), row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row.Text = text(row.Text)
+		tx := p.Store.Table.Begin(p.Store.NewID())
+		tx.Save(row)
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range n {
+		id := fmt.Sprintf("item:%06d", i)
+		write(id, func(old string) string { texts[id] = old; return "{" })
+	}
+	start := func() {
+		t.Helper()
+		_, err := p.Start(t.Context(), "check", By{Actor: "ada", Reason: "now"})
+		if err != nil && !fault.Is(err, fault.Conflict) { // no item is ready
+			t.Fatal(err)
+		}
+		p.settleAll()
+	}
+	for range 3 {
+		start()
+	}
+	if len(p.worked) != 5 || p.line("check") != fmt.Sprint("later ", n) {
+		t.Errorf("worked on %v; line %q", p.worked, p.line("check"))
+	}
+	const repaired = "item:000007"
+	write(repaired, func(string) string { return texts[repaired] })
+	p.now = p.now.Add(mostWait + time.Second)
+	for range 3 {
+		start()
+	}
+	if len(p.worked) != 6 || p.worked[5] != repaired || p.line("check") != fmt.Sprint("later ", n-1) {
+		t.Errorf("then worked on %v; line %q", p.worked, p.line("check"))
+	}
+}

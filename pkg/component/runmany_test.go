@@ -148,7 +148,7 @@ func TestBrokenItems(t *testing.T) {
 		p.tick()
 	}
 	runs := p.runs("check")
-	if p.line("check") != "ready 3" || len(p.worked) != 7 || len(runs) > 10 || len(runs[1].Broken) != 3 ||
+	if p.line("check") != "later 3" || len(p.worked) != 7 || len(runs) > 10 || len(runs[1].Broken) != 3 ||
 		p.metrics[MetricBroken] == 0 {
 		t.Errorf("line %s, worked on %d, %d runs: %+v", p.line("check"), len(p.worked), len(runs), runs[1])
 	}

@@ -299,11 +299,42 @@ func (r *Runner) Record(ctx context.Context, ref RunRef, lane int, t Taken, resu
 	return err
 }
 
-// broken notes an item that cannot be read or saved.
+// broken notes an item that cannot be read or saved, and lets it wait, so that it does not come before
+// others in the next run.
 func (r *Runner) broken(ctx context.Context, ref RunRef, lane int, item string, err error) error {
 	r.Log.Error("an item cannot be worked on", "component", ref.Component, "item", item, "error", err)
 	r.metric(MetricBroken, 1)
+	if fault.Is(err, fault.Invalid) {
+		parked := r.park(ctx, ref.Component, item)
+		if parked != nil {
+			r.Log.Warn("its place could not be changed", "component", ref.Component, "item", item, "error", parked)
+		}
+	}
 	return r.pass(ctx, ref, lane, item)
+}
+
+// park moves an item that is due in a component's line to a later time, whatever is wrong with it. When it
+// can be saved again, its next change puts it where it should be.
+func (r *Runner) park(ctx context.Context, component, item string) error {
+	c, err := r.component(ctx, component)
+	if err != nil {
+		return err
+	}
+	row, now := &itemRow{}, r.now()
+	if err := r.Store.Table.Get(ctx, itemSubject(item).Key(), row); err != nil {
+		return err
+	}
+	from := row.placeIn(c)
+	due := classOf(from) == Ready || from != "" && from < fmt.Sprintf("%s#%013d$", classOf(from), now)
+	if !due || !stands(from) {
+		return nil
+	}
+	to := fmt.Sprintf("%s#%013d#%s", Later, now+mostWait.Milliseconds(), item)
+	tx := r.Store.Table.Begin(r.Store.NewID())
+	c.move(tx, item, from, to)
+	row.Places[component] = to
+	tx.Save(row)
+	return tx.Commit(ctx)
 }
 
 // settle makes the result of an item from what its runnable answered.
