@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"archivist/pkg/envelope"
 	"archivist/pkg/fault"
 )
 
@@ -37,7 +38,9 @@ type Batch struct {
 	// Removal is by whom and why the batch was deleted; nil if its retention has ended.
 	Removal   *Decision `dynamo:"removal,omitempty"`
 	IfVersion int       `dynamo:"if_version,omitempty"`
-	Mail      []string  `dynamo:"mail,omitempty"` // recipients of the mails about it
+	// Cause is the event because of which the batch was submitted; nil: none. Its jobs have it, too.
+	Cause *envelope.Cause `dynamo:"caused_by,omitempty"`
+	Mail  []string        `dynamo:"mail,omitempty"` // recipients of the mails about it
 	// Mails are the results of the mails that were sent or given up.
 	Mails []MailResult `dynamo:"mails_ended,omitempty"`
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"archivist/pkg/envelope"
 )
 
 // Payload is what is to be ingested, by reference.
@@ -54,6 +56,9 @@ type Job struct {
 	LocalIDs []string  `dynamo:"local_ids,omitempty"`
 	Found    int       `dynamo:"found_ids,omitempty"` // how many of LocalIDs, from the end, were found in the package
 	Created  int64     `dynamo:"created"`             // milliseconds
+
+	// Cause is that of its batch: a component that changes an object by a job is known as who did it.
+	Cause *envelope.Cause `dynamo:"caused_by,omitempty"`
 
 	State          State  `dynamo:"job_state"`
 	LastSuccessful State  `dynamo:"last_successful,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"time"
 
+	"archivist/pkg/event"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/table"
@@ -32,6 +33,9 @@ func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []b
 	now := q.Now()
 	id := q.NewID()
 	b.ID, b.Created = id, now.UnixMilli()
+	if cause := event.OriginOf(ctx).Cause; cause.Event != "" {
+		b.Cause = &cause
+	}
 	next := q.Rules.EnterBatch(b, ingest.BatchPending, now)
 	row := &Batch{Head: head(batchKey(id))}
 	tx := q.Table.Begin(id)

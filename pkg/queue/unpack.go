@@ -101,6 +101,7 @@ func (q *Queue) makeJobs(tx *table.Tx, b *ingest.Batch, jobs []ingest.Job) (coun
 	for _, j := range jobs {
 		b.Unpacked++
 		j.Row, j.ID, j.Batch = b.Unpacked, ingest.JobID(b.ID, b.Unpacked), b.ID
+		j.Cause = b.Cause
 		made, err := q.makeJob(tx, j, b.Submitter)
 		if err != nil {
 			return nil, err

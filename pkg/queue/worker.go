@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"archivist/pkg/envelope"
+	"archivist/pkg/event"
 	"archivist/pkg/fault"
 	"archivist/pkg/fetch"
 	"archivist/pkg/ingest"
@@ -52,6 +54,7 @@ type verdict struct {
 func (w *Worker) Handle(ctx context.Context, m Message) (keep time.Duration, err error) {
 	c, v, err := w.take(ctx, m) // steps 1 and 2
 	if err == nil && c != nil {
+		ctx := because(ctx, c)
 		res, failure := w.step(ctx, c)          // step 3
 		v, err = w.commit(ctx, c, res, failure) // step 4
 	}
@@ -59,6 +62,23 @@ func (w *Worker) Handle(ctx context.Context, m Message) (keep time.Duration, err
 		return v.keep, err
 	}
 	return 0, w.answer(ctx, m, v) // step 5
+}
+
+// because returns a context in which changes have the cause of the claimed item.
+func because(ctx context.Context, c *Claim) context.Context {
+	var cause *envelope.Cause
+	switch {
+	case c.Job != nil:
+		cause = c.Job.Cause
+	case c.Batch != nil:
+		cause = c.Batch.Cause
+	}
+	if cause == nil {
+		return ctx
+	}
+	o := event.OriginOf(ctx)
+	o.Cause = *cause
+	return event.From(ctx, o)
 }
 
 // take reads the item and takes its lease. If it returns no claim, the verdict states what
