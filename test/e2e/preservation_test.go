@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/fault"
+	"archivist/pkg/fixity"
+	"archivist/pkg/preservation"
+)
+
+// TestPreservation: the components that ship identify the formats of a new version, check its files, and find
+// a file that was damaged by hand. Nothing is changed.
+func TestPreservation(t *testing.T) {
+	src := newSource(t)
+	j := preserveFile(t, "preservation", src.put("/note.txt", []byte("plain text\n")))
+	ark := j.Identifiers.Primary
+	until(t, "the formats are known", soon, func() bool {
+		files, err := client.Formats(t.Context(), ark, j.Version)
+		if fault.Is(err, fault.NotFound) {
+			return false
+		}
+		if err != nil || len(files) != 1 || files[0].Formats[0].ID != "x-fmt/111" {
+			t.Fatalf("the formats are %+v, %v", files, err)
+		}
+		return true
+	})
+	found := func(outcome string) (last v1.FixityCheck) {
+		until(t, "the check finds "+outcome, 2*soon, func() bool {
+			_, err := client.StartRun(t.Context(), preservation.FixityCheck, v1.ComponentRunRequest{Reason: "now"}, "")
+			if err != nil && !fault.Is(err, fault.Conflict) {
+				t.Fatal(err)
+			}
+			last, err = client.Fixity(t.Context(), ark)
+			if err != nil && !fault.Is(err, fault.NotFound) {
+				t.Fatal(err)
+			}
+			return last.Outcome == outcome
+		})
+		return last
+	}
+	found(fixity.OK)
+
+	o, err := client.Object(t.Context(), ark)
+	if err != nil || o.FixityOutcome != fixity.OK {
+		t.Fatalf("the object is %+v, %v", o, err)
+	}
+	key := o.Stored + "v1/inventory.json"
+	whole := stored(t, key)
+	put := func(text string) {
+		_, err := buckets().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &out.StorageBucket, Key: aws.String(key),
+			Body: strings.NewReader(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("damaged")
+	defer put(whole)
+	again := v1.ItemAction{Action: "revoke", Events: []string{preservation.FixityChecked}, Reason: "check it again"}
+	if _, err := client.ActOnItem(t.Context(), "object:"+ark, again, ""); err != nil {
+		t.Fatal(err)
+	}
+	if last := found(fixity.Damaged); len(last.Problems) != 1 || last.Problems[0].Key != key {
+		t.Errorf("found %+v", last)
+	}
+	x, err := client.ExplainComponent(t.Context(), preservation.FixityCheck, "object:"+ark)
+	if err != nil || x.Ready {
+		t.Errorf("the check waits for a person: %+v, %v", x, err)
+	}
+}
+
+// stored is the content of a key in the storage bucket.
+func stored(t *testing.T, key string) string {
+	t.Helper()
+	got, err := buckets().GetObject(t.Context(), &s3.GetObjectInput{Bucket: &out.StorageBucket, Key: &key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
