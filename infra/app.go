@@ -68,6 +68,10 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 		boot.EnvWake: a.Wake.QueueUrl(), boot.EnvJobMachine: a.Machines[queue.MachineJob].StateMachineArn(),
 		boot.EnvBatchMachine: a.Machines[queue.MachineBatch].StateMachineArn(),
 		boot.EnvAdminMachine: a.adminMachine(), boot.EnvRunMachine: a.runMachine()}}
+	if p.Settings.ReplicaBucket != "" { // the scheduler installs the component that copies to it
+		base.Env[boot.EnvReplica] = jsii.String(p.Settings.ReplicaBucket)
+		base.Env[boot.EnvReplicaRegion] = jsii.String(p.Settings.ReplicaRegion)
+	}
 	a.newAdmin(base, timing)
 	a.newComponents(base, timing)
 	for _, st := range a.Stages {

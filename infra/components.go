@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsstepfunctions"
 	"github.com/aws/jsii-runtime-go"
 
-	"archivist/pkg/boot"
 	"archivist/pkg/component"
 	"archivist/pkg/formats"
 	"archivist/pkg/ingest"
@@ -32,11 +31,6 @@ func (a *App) runName() *string { return jsii.String(*a.Stack.StackName() + "-" 
 // newComponents makes the state machine by which components run, with the function that does their work.
 func (a *App) newComponents(p FunctionProps, timing ingest.Timing) {
 	p.Code, p.Timeout, p.Memory = "run-component", component.FunctionTime, 1024
-	p = p.with(map[string]*string{})
-	if p.Settings.ReplicaBucket != "" {
-		p.Env[boot.EnvReplica] = jsii.String(p.Settings.ReplicaBucket)
-		p.Env[boot.EnvReplicaRegion] = jsii.String(p.Settings.ReplicaRegion)
-	}
 	a.Component = newFunction(a.Stack, "component", p)
 	props := machineProps(component.Machine, timing,
 		map[string]*string{componentPlaceholder: a.Component.FunctionName()})

@@ -111,3 +111,17 @@ func TestTasks(t *testing.T) {
 		t.Errorf("it may %q", granted)
 	}
 }
+
+// TestReplicaIsKnown: the function that copies objects knows the second bucket, and so does the scheduler,
+// which installs the component.
+func TestReplicaIsKnown(t *testing.T) {
+	s := production
+	s.ReplicaBucket, s.ReplicaRegion = "archive-copy", "eu-west-1"
+	all := synth(t, s)
+	for _, id := range []string{"component", "scheduler", "api"} {
+		env := text(find(t, all, "AWS::Lambda::Function", id).Properties["Environment"])
+		if !strings.Contains(env, `"`+boot.EnvReplica+`":"archive-copy"`) {
+			t.Errorf("%s has %s", id, env)
+		}
+	}
+}

@@ -6,8 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"archivist/pkg/consumer"
+	"archivist/pkg/preservation"
 	"archivist/pkg/queue"
 	"archivist/pkg/search"
 	"archivist/pkg/stage"
@@ -35,6 +39,25 @@ func TestShipped(t *testing.T) {
 	}
 	if len(names) > 0 {
 		t.Errorf("handlers of no consumer: %v", names)
+	}
+}
+
+// TestShippedComponents: the definition of each component that ships is accepted, with a second bucket too.
+func TestShippedComponents(t *testing.T) {
+	for _, bucket := range []string{"", "copy"} {
+		env := map[string]string{EnvReplica: bucket}
+		s := &System{env: func(name string) string { return env[name] }, queue: &queue.Queue{Table: tabletest.Open(t),
+			Now: time.Now}, stages: &stage.Stages{}, scheduler: &queue.Scheduler{}, limits: DefaultLimits}
+		s.stages.Root.Bucket.Client = s3.New(s3.Options{})
+		s.runner = s.newRunner()
+		all := preservation.Definitions(s.shippedComponents())
+		if err := preservation.Install(t.Context(), s.components(), all); err != nil {
+			t.Fatal(err)
+		}
+		there, err := s.components().List(t.Context())
+		if err != nil || len(there) != len(all) || len(all) < 3 {
+			t.Errorf("the second bucket %q: %d components of %d, %v", bucket, len(there), len(all), err)
+		}
 	}
 }
 
