@@ -175,7 +175,7 @@ func (s *repairing) plan(ctx context.Context) (err error) {
 	if s.Found == "" {
 		s.Found, err = s.First.Digest(ctx, s.Root.Bucket, s.Expected, s.limit)
 		if fault.Is(err, fault.NotFound) {
-			s.Found, err = missing, nil
+			s.Found, s.First, err = missing, fixity.Part{Key: s.File}, nil // perhaps a part was read
 		}
 		if err != nil {
 			return err
@@ -214,6 +214,9 @@ func (s *repairing) restore(ctx context.Context) error {
 		s.Restored = &fixity.Part{Key: s.File}
 	}
 	digest, err := s.Restored.Digest(ctx, s.Root.Bucket, s.Expected, s.limit)
+	if fault.Is(err, fault.NotFound) {
+		digest, err = missing, nil
+	}
 	if err != nil {
 		return err
 	}

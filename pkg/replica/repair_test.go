@@ -163,6 +163,39 @@ func TestToken(t *testing.T) {
 	}
 }
 
+// TestLost: a file that is lost after a part of it was read for the plan is restored; one that is lost after
+// the plan was confirmed fails the repair.
+func TestLost(t *testing.T) {
+	w := newWorld(t)
+	w.copy()
+	key := w.key("/b.txt")
+	lose := func() {
+		t.Helper()
+		if err := w.root.Bucket.Delete(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.put(w.root.Bucket, key, "damaged")
+	row := w.propose(key)
+	_, err := w.replica(w.table(through)).Advance(t.Context(), ark, row.ID, w.now)
+	if !fault.Is(err, fault.Unavailable) {
+		t.Fatal(err)
+	}
+	lose()
+	row = w.advance(w.confirm(w.advance(row)))
+	if row.State != Done || row.Found != missing {
+		t.Errorf("%+v", row)
+	}
+	w.same()
+	w.put(w.root.Bucket, key, "damaged")
+	row = w.confirm(w.advance(w.propose(key)))
+	lose()
+	row = w.advance(row)
+	if row.State != Failed {
+		t.Errorf("%+v", row)
+	}
+}
+
 // TestReplaced: a file that was replaced after the plan is left as it is. If it is right now, all is well.
 func TestReplaced(t *testing.T) {
 	for text, state := range map[string]string{"other": Failed, strings.Repeat("large", 30): Done} {
