@@ -196,6 +196,16 @@ func TestLost(t *testing.T) {
 	}
 }
 
+// TestBrokenInventory: an object whose inventory cannot be read as one is not copied, which is no matter of time.
+func TestBrokenInventory(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.root.Bucket, ocfl.Inventory(ark, 0).Key, "damaged")
+	_, err := w.replica(w.table(through)).Copy(t.Context(), ark, w.until())
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestReplaced: a file that was replaced after the plan is left as it is. If it is right now, all is well.
 func TestReplaced(t *testing.T) {
 	for text, state := range map[string]string{"other": Failed, strings.Repeat("large", 30): Done} {

@@ -172,7 +172,7 @@ func (r *Replica) second() ocfl.Root { return ocfl.Root{Bucket: r.To, Work: r.Ro
 func (w *walk) begin(ctx context.Context, s *state) error {
 	first, err := w.Root.Head(ctx, w.ark)
 	if err != nil {
-		return unavailable(err)
+		return w.damaged(ctx, err)
 	}
 	sidecar, err := w.Root.SidecarDigest(ctx, ocfl.Inventory(w.ark, 0).Sidecar)
 	switch {
@@ -201,6 +201,15 @@ func (w *walk) begin(ctx context.Context, s *state) error {
 		w.run = &run{Result: Result{Version: first.Head, Digest: first.Digest}, From: from, Number: from + 1}
 	}
 	return unavailable(w.second().Init(ctx))
+}
+
+// damaged is the error of an inventory that was read, but is none: an Invalid. One of S3 is an Unavailable.
+func (w *walk) damaged(ctx context.Context, err error) error {
+	var s3 *bucket.Error
+	if fault.Of(err) != "" || errors.As(err, &s3) || ctx.Err() != nil {
+		return unavailable(err)
+	}
+	return fault.New(fault.Invalid, "%s: its inventory in the storage root is damaged: %w", w.ark, err)
 }
 
 // follows refuses to replace a copy that is not an earlier state of the object.
@@ -258,7 +267,7 @@ func (w *walk) content(ctx context.Context) error {
 	for {
 		all, err := w.Root.Manifest(ctx, w.ark, ocfl.Place(w.Place), entriesPage)
 		if err != nil {
-			return unavailable(err)
+			return w.damaged(ctx, err)
 		}
 		for _, e := range all {
 			for ; w.Path < len(e.Paths); w.Path++ {
