@@ -68,18 +68,20 @@ func (f *Component) Handle(ctx context.Context, in ComponentRequest) (out any, e
 	return out, err
 }
 
+// take takes the claim on the only item of a lane.
 func (f *Component) take(ctx context.Context, in ComponentRequest) (out TakenItem, err error) {
-	for _, item := range in.Lane.Items { // one
-		t, err := f.Runner.Take(ctx, in.Run, in.Lane.Number, item)
-		if err != nil || t == nil {
-			return out, err
-		}
-		text, err := t.Work.Text()
-		return TakenItem{Is: true, Taken: *t, Text: text}, err
+	if len(in.Lane.Items) != 1 {
+		return out, fault.New(fault.Invalid, "take: %d items; a lane of containers has one", len(in.Lane.Items))
 	}
-	return out, nil
+	t, err := f.Runner.Take(ctx, in.Run, in.Lane.Number, in.Lane.Items[0])
+	if err != nil || t == nil {
+		return out, err
+	}
+	text, err := t.Work.Text()
+	return TakenItem{Is: true, Taken: *t, Text: text}, err
 }
 
+// record records what a container answered.
 func (f *Component) record(ctx context.Context, in ComponentRequest) error {
 	var result component.Result
 	var failed error
