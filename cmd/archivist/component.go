@@ -30,8 +30,8 @@ type componentCmd struct {
 
 	Run       componentRunCmd  `cmd:"" help:"Run a component now."`
 	Runs      componentRunsCmd `cmd:"" help:"List the runs of a component."`
-	Interrupt componentActCmd  `cmd:"" help:"End the runs of a component now."`
-	Pause     componentActCmd  `cmd:"" help:"Begin no more runs. Items wait."`
+	Interrupt componentActCmd  `cmd:"" help:"End the runs of a component now. Pause it first, or the next can begin."`
+	Pause     componentActCmd  `cmd:"" help:"Begin no more runs, and no more items. Items wait."`
 	Resume    componentActCmd  `cmd:"" help:"End the pause of a component."`
 	Delete    componentActCmd  `cmd:"" help:"Remove a component. The events that it recorded stay."`
 }

@@ -16,15 +16,15 @@ type itemCmd struct {
 	List    itemListCmd    `cmd:"" help:"List items."`
 	Show    itemShowCmd    `cmd:"" help:"Show an item, its events that count, and where it is in the lines."`
 	History itemHistoryCmd `cmd:"" help:"List what happened to an item, or export it as PREMIS."`
-	Create  itemCreateCmd  `cmd:"" help:"Create an item for what is not ingested yet, such as a delivery."`
-	Change  itemChangeCmd  `cmd:"" help:"Give an item that was created by hand other types, parents and identifiers."`
+	Create  itemCreateCmd  `cmd:"" help:"Create an item, item:ID, for what is not ingested yet, e.g. a delivery."`
+	Change  itemChangeCmd  `cmd:"" help:"Replace types, parents and identifiers of an item that was created by hand."`
 	Forget  itemActCmd     `cmd:"" help:"Remove an item that was created by hand from all lines. Its history stays."`
 	Import  itemImportCmd  `cmd:"" help:"Import the events of a PREMIS document into an item."`
 
 	Event      itemEventCmd      `cmd:"" help:"Record an event by hand."`
 	Revoke     itemRevokeCmd     `cmd:"" help:"Let events count no longer. They stay in the history."`
 	Restart    itemRestartCmd    `cmd:"" help:"Begin again: from the first failure on, or from an event on."`
-	Stop       itemActCmd        `cmd:"" help:"Let no component begin work on an item, until it is restarted."`
+	Stop       itemActCmd        `cmd:"" help:"Let no component begin work, until Manually_stopped is revoked."`
 	Prioritize itemPrioritizeCmd `cmd:"" help:"Give an item another priority."`
 	Release    itemReleaseCmd    `cmd:"" help:"End the lease of a component on an item."`
 }

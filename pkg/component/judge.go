@@ -55,7 +55,8 @@ func (c *compiled) judge(it *Item) Verdict {
 	cause := c.cause(it)
 	if cause.Depth > c.MaxDepth {
 		return no(maxDepth, "it would be change %d in a chain of causes that begins with event %s; at most %d are "+
-			"accepted. Components change the item in turn", cause.Depth, cause.Root, c.MaxDepth)
+			"accepted. Components change the item in turn; correct their definitions", cause.Depth, cause.Root,
+			c.MaxDepth)
 	}
 	v := Verdict{Ready: true, Reason: "all conditions hold", Cause: cause, NotBefore: c.againAt(it)}
 	if w := it.Waits[c.Name]; w.Until > v.NotBefore {
