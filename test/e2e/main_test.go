@@ -109,6 +109,9 @@ func run(m *testing.M) int {
 		stack.Context["timing"] = "slow"
 		stack.Context["consumerTargets"] = targets(stack)
 	}
+	if *replica != "" {
+		stack.Context["replicaBucket"] = *replica
+	}
 	defer func() {
 		if err := stack.Stop(ctx); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -120,6 +123,12 @@ func run(m *testing.M) int {
 	}
 	client = &v1.Client{URL: out.APIURL, HTTP: http.DefaultClient}
 	cfg = aws.Config{Region: out.Region, BaseEndpoint: &out.EndpointURL, Credentials: localstack.Root}
+	if *replica != "" {
+		if _, err := buckets().CreateBucket(ctx, &s3.CreateBucketInput{Bucket: replica}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
 	// Locally an identity is verified at once; on AWS its owner answers a mail.
 	if _, err := ses.NewFromConfig(cfg).VerifyEmailIdentity(ctx,
 		&ses.VerifyEmailIdentityInput{EmailAddress: aws.String(sender)}); err != nil {

@@ -30,21 +30,7 @@ func TestPreservation(t *testing.T) {
 		}
 		return true
 	})
-	found := func(outcome string) (last v1.FixityCheck) {
-		until(t, "the check finds "+outcome, 2*soon, func() bool {
-			_, err := client.StartRun(t.Context(), preservation.FixityCheck, v1.ComponentRunRequest{Reason: "now"}, "")
-			if err != nil && !fault.Is(err, fault.Conflict) {
-				t.Fatal(err)
-			}
-			last, err = client.Fixity(t.Context(), ark)
-			if err != nil && !fault.Is(err, fault.NotFound) {
-				t.Fatal(err)
-			}
-			return last.Outcome == outcome
-		})
-		return last
-	}
-	found(fixity.OK)
+	checkFixity(t, ark, fixity.OK)
 
 	o, err := client.Object(t.Context(), ark)
 	if err != nil || o.FixityOutcome != fixity.OK {
@@ -61,17 +47,40 @@ func TestPreservation(t *testing.T) {
 	}
 	put("damaged")
 	defer put(whole)
-	again := v1.ItemAction{Action: "revoke", Events: []string{preservation.FixityChecked}, Reason: "check it again"}
-	if _, err := client.ActOnItem(t.Context(), "object:"+ark, again, ""); err != nil {
-		t.Fatal(err)
-	}
-	if last := found(fixity.Damaged); len(last.Problems) != 1 || last.Problems[0].Key != key {
+	checkAgain(t, ark)
+	if last := checkFixity(t, ark, fixity.Damaged); len(last.Problems) != 1 || last.Problems[0].Key != key {
 		t.Errorf("found %+v", last)
 	}
 	x, err := client.ExplainComponent(t.Context(), preservation.FixityCheck, "object:"+ark)
 	if err != nil || x.Ready && x.NotBefore == "" {
 		t.Errorf("it is checked again some days later, or after a change: %+v, %v", x, err)
 	}
+}
+
+// checkAgain lets an object be checked although its content is as it was.
+func checkAgain(t *testing.T, ark string) {
+	t.Helper()
+	again := v1.ItemAction{Action: "revoke", Events: []string{preservation.FixityChecked}, Reason: "check it again"}
+	if _, err := client.ActOnItem(t.Context(), "object:"+ark, again, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkFixity starts the check until the newest one of an object has an outcome.
+func checkFixity(t *testing.T, ark, outcome string) (last v1.FixityCheck) {
+	t.Helper()
+	until(t, "the check finds "+outcome, 2*soon, func() bool {
+		_, err := client.StartRun(t.Context(), preservation.FixityCheck, v1.ComponentRunRequest{Reason: "now"}, "")
+		if err != nil && !fault.Is(err, fault.Conflict) {
+			t.Fatal(err)
+		}
+		last, err = client.Fixity(t.Context(), ark)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			t.Fatal(err)
+		}
+		return last.Outcome == outcome
+	})
+	return last
 }
 
 // stored is the content of a key in the storage bucket.

@@ -1,0 +1,146 @@
+package e2e
+
+import (
+	"bytes"
+	"flag"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/cloudwatch"
+	"archivist/pkg/fault"
+	"archivist/pkg/fixity"
+	"archivist/pkg/preservation"
+)
+
+// replica is the name of the second bucket, if there is one. Every version would be copied, so a run of all
+// tests has none.
+var replica = flag.String("replica", "", "name of a second bucket, for TestRepairFromCopy")
+
+// TestRepairFromCopy: a stored file is damaged by hand. A fixity check finds it within one run, with its
+// metric; a person has it restored from the copy in the second bucket; the next check finds it right. The
+// history has it all.
+func TestRepairFromCopy(t *testing.T) {
+	if *replica == "" {
+		t.Skip("a second bucket is needed: -replica NAME")
+	}
+	src := newSource(t)
+	j := preserveFile(t, "copies", src.put("/copied.txt", bytes.Repeat([]byte("preserved for ever\n"), 1000)))
+	ark := j.Identifiers.Primary
+	o, err := client.Object(t.Context(), ark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := copied(t, ark, o.Stored)
+	whole := stored(t, key)
+	before := sumOf(t, cloudwatch.Namespace, preservation.MetricFailures)
+	if _, err := buckets().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &out.StorageBucket, Key: &key,
+		Body: strings.NewReader("damaged" + whole[7:])}); err != nil {
+		t.Fatal(err)
+	}
+	if has(t, ark, preservation.FixityChecked) {
+		checkAgain(t, ark)
+	}
+	last := checkFixity(t, ark, fixity.Damaged)
+	if len(last.Problems) != 1 || last.Problems[0].Key != key {
+		t.Errorf("found %+v", last)
+	}
+	rises(t, preservation.MetricFailures, before)
+
+	r, err := client.ProposeRepair(t.Context(), ark, v1.RepairRequest{File: key, Reason: "It is damaged."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = comesTo(t, ark, r.ID, "planned")
+	_, err = client.ConfirmRepair(t.Context(), ark, r.ID,
+		v1.RepairConfirmation{Token: r.Token + "x", Reason: "The plan is right."})
+	if !fault.Is(err, fault.Conflict) && !fault.Is(err, fault.Invalid) {
+		t.Errorf("confirmed with the token of another plan: %v", err)
+	}
+	if _, err = client.ConfirmRepair(t.Context(), ark, r.ID,
+		v1.RepairConfirmation{Token: r.Token, Reason: "The plan is right."}); err != nil {
+		t.Fatal(err)
+	}
+	comesTo(t, ark, r.ID, "done")
+	if stored(t, key) != whole {
+		t.Error("the file is not as it was")
+	}
+	checkFixity(t, ark, fixity.OK)
+	historyHas(t, "object:"+ark, "object.create success", preservation.FixityChecked+" failure",
+		"object.repair success", preservation.FixityChecked+" success")
+}
+
+// copied waits until an object is in the second bucket, and returns the key of its file.
+func copied(t *testing.T, ark, prefix string) (key string) {
+	t.Helper()
+	until(t, "the copy has the file", 2*soon, func() bool {
+		all, err := buckets().ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: replica, Prefix: &prefix})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range all.Contents {
+			if strings.HasSuffix(aws.ToString(c.Key), "/copied.txt") {
+				key = *c.Key
+			}
+		}
+		return key != "" && has(t, ark, preservation.Replicated)
+	})
+	return key
+}
+
+// historyHas compares the history of an item with what must be in it.
+func historyHas(t *testing.T, id string, events ...string) {
+	t.Helper()
+	happened, err := client.ItemHistory(t.Context(), id, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, h := range happened {
+		all = append(all, h.Name+" "+h.Outcome)
+	}
+	t.Logf("the history of %s: %s", id, strings.Join(all, ", "))
+	for _, want := range events {
+		if !slices.Contains(all, want) {
+			t.Errorf("the history has no %s", want)
+		}
+	}
+}
+
+// has reports whether a version or its object has an event of a component.
+func has(t *testing.T, ark, name string) bool {
+	for _, id := range []string{"object:" + ark, "version:" + ark + "/v1"} {
+		all, err := client.ItemHistory(t.Context(), id, 100)
+		for _, h := range all {
+			if err == nil && h.Name == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// comesTo waits until a repair is in a state.
+func comesTo(t *testing.T, ark, id, state string) (r v1.Repair) {
+	t.Helper()
+	until(t, "the repair is "+state, 2*soon, func() bool {
+		all, err := client.Repairs(t.Context(), ark)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r = range all {
+			if r.ID == id && (r.State == "failed" || r.State == "refused") {
+				t.Fatalf("the repair: %+v", r)
+			}
+			if r.ID == id && r.State == state {
+				return true
+			}
+		}
+		return false
+	})
+	return r
+}
