@@ -166,8 +166,8 @@ func watchEvents() []watch {
 			"components fixity-check and replication say which",
 		metric: own(preservation.MetricFailures, "Sum", 15), periods: 1}, {id: "EventProblems",
 		says: "A consumer of events is more than an hour behind or stopped, events are parked, old events cannot " +
-			"expire, consumers or components cause each other's events without end, runs of components are lost, or " +
-			"their items cannot be read",
+			"expire, consumers or components cause each other's events without end, runs of components are lost, " +
+			"their items cannot be read, or their lines had to be repaired",
 		metric: own(boot.EventProblems, "Maximum", 15), periods: 1}}
 }
 

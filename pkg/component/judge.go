@@ -155,8 +155,8 @@ func (c *compiled) judgeOld(it *Item) Verdict {
 		if !ok || name == c.Event && c.again(m) || len(c.since(it, m)) > 0 {
 			continue
 		}
-		return no("old", "the item has the event %s (number %d, %s), and its content was not changed by another since",
-			name, m.Version, m.Outcome)
+		return no("old", "the item has the event %s (number %d, %s), and its content was not changed by another "+
+			"since; revoke the event to work on it again", name, m.Version, m.Outcome)
 	}
 	return Verdict{}
 }
