@@ -67,7 +67,7 @@ func (a *App) grantComponents(p FunctionProps) {
 	grantSearch(f, p.Data)
 	a.grantRuns(f)
 	grantObjects(f, p.Data.Storage, "*", get)
-	grantObjects(f, p.Data.Derived, formats.Folder+"*", get, put)
+	grantObjects(f, p.Data.Derived, formats.Folder+"*", put)
 	a.grantReplica(f, p)
 	functions, _ := p.Settings.targetARNs(*a.Stack.Region())
 	if len(functions) > 0 {

@@ -51,6 +51,13 @@ const (
 	EventConsumerRebuilt   = "consumer.rebuilt"
 	EventReplayCancelled   = "consumer.replay-cancelled"
 	EventReplayDone        = "consumer.replay-done"
+	EventComponentCreated  = "component.created"
+	EventComponentChanged  = "component.changed"
+	EventComponentPaused   = "component.paused"
+	EventComponentResumed  = "component.resumed"
+	EventComponentDeleted  = "component.deleted"
+	EventDerivativeCreate  = "derivative.create"
+	EventObjectRepair      = "object.repair"
 )
 
 // EventTypes are the types of events.
@@ -65,7 +72,8 @@ var EventTypes = []string{EventBatchState, EventBatchCancelled, EventBatchMail, 
 	EventOperationRepaired, EventConsumerCreated, EventConsumerChanged, EventConsumerPaused,
 	EventConsumerResumed, EventConsumerSkipped, EventConsumerReset, EventConsumerRedriven,
 	EventConsumerDiscarded, EventConsumerDeleted, EventConsumerReplayed, EventConsumerRebuilt,
-	EventReplayCancelled, EventReplayDone}
+	EventReplayCancelled, EventReplayDone, EventComponentCreated, EventComponentChanged, EventComponentPaused,
+	EventComponentResumed, EventComponentDeleted, EventDerivativeCreate, EventObjectRepair}
 
 // Waits are the kinds of things that a batch or a job can wait for.
 var Waits = []string{"nothing", "person", "turn", "lock", "slot", "space", "start", "worker", "source", "jobs",
