@@ -10,6 +10,7 @@ import (
 	"archivist/pkg/event"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
+	"archivist/pkg/replica"
 	"archivist/pkg/table"
 	"archivist/pkg/workspace"
 )
@@ -250,8 +251,11 @@ var ofSettled = []damage{
 	{"work files of a job that is not known", func(w *world) {
 		w.putKey(w.Stages.Work.Bucket, workspace.FileKey("unknown", 1), "x")
 	}, one("work-files", func(*world) string { return "job:unknown" }), false},
-	{"a key of nobody in the work bucket", func(w *world) { w.putKey(w.Stages.Work.Bucket, "notes.txt", "x") },
-		one("work-key", func(*world) string { return "notes.txt" }), false},
+	{"a key of nobody in the work bucket", func(w *world) {
+		for _, k := range []string{"notes.txt", replica.Quarantine + "R1/file", replica.Notes + "a.json"} {
+			w.putKey(w.Stages.Work.Bucket, k, "x")
+		}
+	}, one("work-key", func(*world) string { return "notes.txt" }), false},
 	{"a row of an unknown kind", func(w *world) { w.insert(key("NOTES", "1")) },
 		one("row-kind", row("NOTES", "1")), false},
 	{"a row that expires", func(w *world) { w.set(jobKey(w.second), "gone", num(w.now.Unix()+60)) },

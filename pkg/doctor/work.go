@@ -10,6 +10,7 @@ import (
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/replica"
 	"archivist/pkg/workspace"
 )
 
@@ -71,8 +72,10 @@ func ofOneJob(keys []string) (job string, n int) {
 // checkWorkKey checks a key that is not a job's.
 func (p *page) checkWorkKey(ctx context.Context, key string) error {
 	p.out.Checked++
-	if strings.HasPrefix(key, workspace.Batches) || strings.HasPrefix(key, workspace.Reports) {
-		return nil
+	for _, known := range []string{workspace.Batches, workspace.Reports, replica.Notes, replica.Quarantine} {
+		if strings.HasPrefix(key, known) {
+			return nil
+		}
 	}
 	return p.report(ctx, []problem{{Finding: queue.Finding{Invariant: "work-key", Subject: key,
 		Evidence: "no part of the system uses this key of the work bucket",
