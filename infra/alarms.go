@@ -137,9 +137,6 @@ func (a *App) watchServices() []watch {
 		{id: "TableReads",
 			says:   "DynamoDB has throttled reads for 15 minutes",
 			metric: table("Query"), above: 50, periods: 3},
-		{id: "FailedExecutions",
-			says:   "More than 100 executions of jobs failed in an hour",
-			metric: failed(a.Machines[queue.MachineJob]), above: 100, periods: 1},
 		{id: "FailedBatchExecutions",
 			says:   "An execution of a batch failed: unpacking or reporting was given up",
 			metric: failed(a.Machines[queue.MachineBatch]), periods: 1},
@@ -164,7 +161,7 @@ func watchEvents() []watch {
 	return []watch{{id: "PreservationFailures",
 		says: "Stored files are damaged, missing or cannot be read, or versions cannot be copied: the lines of the " +
 			"components fixity-check and replication say which",
-		metric: own(preservation.MetricFailures, "Sum", 15), periods: 1}, {id: "EventProblems",
+		metric: own(preservation.PreservationFailures, "Sum", 15), periods: 1}, {id: "EventProblems",
 		says: "A consumer of events is more than an hour behind or stopped, events are parked, old events cannot " +
 			"expire, consumers or components cause each other's events without end, runs of components are lost, " +
 			"their items cannot be read, or their lines had to be repaired",

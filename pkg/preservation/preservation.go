@@ -42,9 +42,9 @@ const (
 	RepairWorked    = "Repair_worked"
 )
 
-// MetricFailures counts objects with files that are damaged, missing or cannot be read, and versions that
+// PreservationFailures counts objects with files that are damaged, missing or cannot be read, and versions that
 // cannot be copied.
-const MetricFailures = "PreservationFailures"
+const PreservationFailures = "PreservationFailures"
 
 const (
 	itemSeconds = 600              // the time-out of an object or version: what is left follows in the next turn
@@ -165,7 +165,7 @@ func (s Services) checkFixity(ctx context.Context, w component.Work) (out compon
 	if r.Outcome == fixity.OK {
 		return done("ok: %d files, %d bytes", r.Files, r.Bytes)
 	}
-	s.Metric(MetricFailures, 1)
+	s.Metric(PreservationFailures, 1)
 	if r.Outcome == fixity.Unreadable {
 		return out, fault.New(fault.Unavailable, "%d of %d files could not be read for a day; the first: %s: %s",
 			len(r.Problems)+r.More, r.Files, r.Problems[0].Key, r.Problems[0].Reason)
@@ -242,7 +242,7 @@ func (s Services) replicate(ctx context.Context, w component.Work) (out componen
 	}
 	if err != nil {
 		if !fault.Is(err, fault.Unavailable) {
-			s.Metric(MetricFailures, 1)
+			s.Metric(PreservationFailures, 1)
 		}
 		return again(err)
 	}
@@ -275,7 +275,7 @@ func (s Services) repair(ctx context.Context, w component.Work) (out component.R
 		}
 	}
 	if counts[replica.Failed] > 0 {
-		s.Metric(MetricFailures, 1)
+		s.Metric(PreservationFailures, 1)
 	}
 	return done("%d repairs are planned, %d refused, %d done, %d failed", counts[replica.Planned],
 		counts[replica.Refused], counts[replica.Done], counts[replica.Failed])

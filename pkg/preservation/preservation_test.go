@@ -68,7 +68,7 @@ func newWorld(t *testing.T) *world {
 			},
 		},
 		Metric: func(name string, value float64) {
-			if name == MetricFailures {
+			if name == PreservationFailures {
 				w.failures += value
 			}
 		}}

@@ -37,7 +37,7 @@ func TestRepairFromCopy(t *testing.T) {
 	}
 	key := copied(t, ark, o.Stored)
 	whole := stored(t, key)
-	before := sumOf(t, cloudwatch.Namespace, preservation.MetricFailures)
+	before := sumOf(t, cloudwatch.Namespace, preservation.PreservationFailures)
 	if _, err := buckets().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &out.StorageBucket, Key: &key,
 		Body: strings.NewReader("damaged" + whole[7:])}); err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestRepairFromCopy(t *testing.T) {
 	if len(last.Problems) != 1 || last.Problems[0].Key != key {
 		t.Errorf("found %+v", last)
 	}
-	rises(t, preservation.MetricFailures, before)
+	rises(t, preservation.PreservationFailures, before)
 
 	r, err := client.ProposeRepair(t.Context(), ark, v1.RepairRequest{File: key, Reason: "It is damaged."})
 	if err != nil {
