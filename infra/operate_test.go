@@ -317,7 +317,7 @@ func TestServicesAreHeard(t *testing.T) {
 	}
 	for name, n := range map[string]int{
 		`"AWS/ApiGateway""5XXError"`: 1, `"AWS/Lambda""Throttles"`: 1, `"AWS/Lambda""Errors"`: 2,
-		`"AWS/DynamoDB""ThrottledRequests"`: 2, `"AWS/States""ExecutionsFailed"`: 2,
+		`"AWS/DynamoDB""ThrottledRequests"`: 2, `"AWS/States""ExecutionsFailed"`: 1,
 		`"AWS/SES""Reputation.BounceRate"`: 1, `"AWS/SES""Reputation.ComplaintRate"`: 1,
 		`"AWS/SQS""ApproximateNumberOfMessagesVisible"`: 2,
 	} {
