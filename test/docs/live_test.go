@@ -176,6 +176,7 @@ var masks = []struct {
 	{regexp.MustCompile(`([0-9a-f]{3}/){3}ark%3a%2f[0-9]+%2f[0-9a-z]+/`), "STORED"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ][0-9:.]+Z?`), "TIME"},
 	{regexp.MustCompile(`\b[0-9a-f]{8,}\b…?`), "HEX"},
+	{regexp.MustCompile(`\b[0-9.]+(ms|s|m[0-9]+s)\b`), "DURATION"},
 	{regexp.MustCompile(`[0-9]+([.,][0-9]+)?`), "N"},
 	{regexp.MustCompile(`[ ─┄-]{2,}|─`), " "},
 }
