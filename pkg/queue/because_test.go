@@ -13,7 +13,7 @@ import (
 // TestCauseOfSubmission: what comes of a batch that was submitted because of an event has that event as
 // its cause: the batch, its jobs, and what their stages do.
 func TestCauseOfSubmission(t *testing.T) {
-	b := newBench(t)
+	b := newTwinBench(t)
 	cause := envelope.Cause{Event: "E.1", Root: "E.0", Depth: 2, Components: []string{"unpack", "normalize"}}
 	row, err := b.q.Submit(event.From(t.Context(), event.Origin{Cause: cause}),
 		ingest.Batch{Collection: "c", Mode: "add"}, "", nil, "me")
