@@ -202,7 +202,7 @@ type Work struct {
 	MaxResult int            `json:"maxResults"`
 }
 
-// Result is what came of the work.
+// Result is the result of the work.
 type Result struct {
 	Outcome string `json:"outcome,omitempty"` // event.Success unless set
 	NotYet  bool   `json:"notYet,omitempty"`  // nothing is recorded, and the item is tried again later

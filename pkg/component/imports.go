@@ -21,7 +21,7 @@ type ImportOptions struct {
 	Try  bool           // nothing is recorded
 }
 
-// Import is what came of an import: each event of the document is in one of the lists. Nothing is
+// Import is the result of an import: each event of the document is in one of the lists. Nothing is
 // imported if an event is refused, unless Skip.
 type Import struct {
 	Item     string

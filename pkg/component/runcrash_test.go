@@ -78,7 +78,7 @@ func (p *plant) history() string {
 // In the end each item was worked on by each component with one result, and nothing is left over.
 func TestDiesAtEachCall(t *testing.T) {
 	if testing.Short() {
-		t.Skip("some seconds")
+		t.Skip("it takes more than ten seconds; a short run leaves it out")
 	}
 	prepare := func(t *testing.T) *plant {
 		p := newPlant(t)

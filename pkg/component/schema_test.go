@@ -61,7 +61,7 @@ func sameFields(t *testing.T, at string, of reflect.Type, s node) {
 }
 
 // crossField are beginnings of reasons for which Check refuses what the schema accepts: fields do not go
-// together, or a text is none of its language.
+// together, or a text is not valid in its language.
 var crossField = []string{"pastFailure: ", "future: ", "event: Own is neither", "event: Manually_stopped",
 	"items: expected", "items.ids: ", "items.filter: ", "timeout.runSeconds: ", "timeout.itemSeconds: ", "timeZone: ",
 	"schedule: ", "runnable: ", "runnable.lambda: ", "runnable.task.cluster: ", "runnable.task.taskDefinition: ",

@@ -150,7 +150,7 @@ type Component struct {
 	Filling *ComponentFilling `json:"filling,omitempty"`
 }
 
-// ComponentApplied is what came of a request to apply a definition.
+// ComponentApplied is the answer to a request to apply a definition.
 type ComponentApplied struct {
 	// Whether it was a dry run.
 	DryRun bool `json:"dryRun"`

@@ -24,7 +24,7 @@ type PREMISImport struct {
 	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"Migration of the newspapers"`
 }
 
-// PREMISImported is what came of an import. Each event of the document is in one of the lists.
+// PREMISImported is the result of an import. Each event of the document is in one of the lists.
 type PREMISImported struct {
 	// The id of the item.
 	Item string `json:"item" example:"item:B400022028241-RT1"`

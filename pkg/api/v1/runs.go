@@ -33,7 +33,7 @@ type RunCounts struct {
 type RunItem struct {
 	// The id of the item.
 	Item string `json:"item" example:"item:delivery-17"`
-	// What came of it: success, failure, notYet or again.
+	// The result: success, failure, notYet or again.
 	State string `json:"state" example:"success"`
 	// Why.
 	Reason string `json:"reason,omitempty" example:"the file metadata.xml is missing"`
