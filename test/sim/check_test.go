@@ -34,12 +34,12 @@ type checker struct {
 	took       map[string]int            // job → when a worker last took it
 	closed     map[string]closing        // batch → its last job
 	tick       tick
-	repaired   []string // executions that the tick under way replaced
-	oldest     string   // the first job that was made
-	mails      int      // rows of pending mails
-	late       bool     // a job reached Storing
-	tied       string   // the jobs in the present deadlock
-	ties       int      // for how many ticks
+	repaired   []string       // executions that the tick under way replaced
+	oldest     string         // the first job that was made
+	mails      map[string]int // rows of pending mails by batch
+	late       bool           // a job reached Storing
+	tied       string         // the jobs in the present deadlock
+	ties       int            // for how many ticks
 	retired    int
 	holds      map[string]hold // by their sort key
 	operations map[string]ingest.Operation
@@ -62,7 +62,7 @@ func newChecker(w *world) *checker {
 		holds: map[string]hold{}, operations: map[string]ingest.Operation{},
 		receipts: map[string]items{},
 		started:  map[string]string{}, cleans: map[string]bool{}, reporting: map[string]int{}, edges: map[string]int{},
-		acts: map[string]bool{}}
+		acts: map[string]bool{}, mails: map[string]int{}}
 }
 
 func (c *checker) fail(format string, args ...any) {
@@ -188,9 +188,13 @@ func (c *checker) row(ch tabletest.Change, events map[string]event.Row, mails ma
 		c.line(pk, sk, text(it, "owned_by"), there)
 		return text(it, "owned_by")
 	case strings.HasPrefix(pk, "MAIL#") && ch.Before == nil:
-		c.mails++
+		c.mails[strings.TrimPrefix(pk, "MAIL#")]++
 	case strings.HasPrefix(pk, "MAIL#") && !there:
-		c.mails--
+		batch := strings.TrimPrefix(pk, "MAIL#")
+		c.mails[batch]--
+		if c.mails[batch] == 0 {
+			delete(c.mails, batch)
+		}
 	case strings.HasPrefix(pk, "LEASE#"):
 		c.lease(ch)
 	case strings.HasPrefix(sk, "EV#") && !there:

@@ -128,6 +128,12 @@ func (c *checker) mayBeLate() map[string]bool {
 				late[id] = true
 			}
 		}
+	case refusesMail:
+		for id, b := range c.batches { // its row stays until its mails are sent or given up
+			if b.State == ingest.BatchDeleted && c.mails[id] > 0 {
+				late[id] = true
+			}
+		}
 	case refusesClean:
 		keep := map[string]bool{}
 		for id, j := range c.jobs {

@@ -9,8 +9,8 @@ import (
 
 // delivered names a mail that is still pending, or whose result is not on its batch.
 func (c *checker) delivered() error {
-	if c.mails != 0 {
-		return fmt.Errorf("%d mails are still pending", c.mails)
+	if len(c.mails) > 0 {
+		return fmt.Errorf("batches have pending mails: %v", c.mails)
 	}
 	if !c.w.s.mails {
 		return nil

@@ -138,7 +138,7 @@ func (a *actor) requeue(ctx context.Context, id string) {
 func (w *world) deliverMails(ctx context.Context) {
 	c := w.crowd(1)
 	c.Spawn("mail", 40, func(a *actor) {
-		if w.check.err == nil && w.check.mails > 0 {
+		if w.check.err == nil && len(w.check.mails) > 0 {
 			_ = a.Sleep(time.Hour)
 			a.tick(ctx, true)
 		}
