@@ -47,12 +47,12 @@ require github.com/adhocore/gronx v1.19.6
 require github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 
 require (
+	github.com/RoaringBitmap/roaring/v2 v2.14.5
 	github.com/richardlehane/siegfried v1.11.4
 	golang.org/x/image v0.47.0
 )
 
 require (
-	github.com/RoaringBitmap/roaring/v2 v2.14.5 // indirect
 	github.com/bits-and-blooms/bitset v1.24.2 // indirect
 	github.com/blevesearch/geo v0.2.6 // indirect
 	github.com/blevesearch/go-faiss v1.1.5 // indirect

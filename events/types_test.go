@@ -23,6 +23,7 @@ import (
 	"archivist/pkg/inventory"
 	"archivist/pkg/queue"
 	"archivist/pkg/replica"
+	"archivist/pkg/research"
 )
 
 var update = flag.Bool("update", false, "write the schemas anew")
@@ -50,6 +51,17 @@ var details = map[string]any{
 	"item.forget":        component.Forgot{},
 	"component.ran":      component.Ran{},
 	"Component":          component.DefinitionChange{},
+	"project.applied":    research.Applied{},
+	"ResearchProject":    research.Because{},
+	"Episode":            research.Recorded{},
+	"episode.researched": research.Researched{},
+	"episode.retried":    research.Because{},
+	"Clip":               research.Recorded{},
+	"clip.retried":       research.Because{},
+	"lease.created":      research.Assigned{},
+	"lease.accepted":     research.Accepted{},
+	"lease.extended":     research.Extended{},
+	"lease.ended":        research.Ended{},
 }
 
 // TestSchemas: the schema of each type is that of the code that writes its events.

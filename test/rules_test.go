@@ -41,6 +41,7 @@ var layers = []struct {
 	{[]string{"pkg/event/eventtest"}, "compares events with their schemas"},
 	{[]string{"pkg/consumer"}, "consumers have rows, and read the log"},
 	{[]string{"pkg/component"}, "components have rows, and follow events"},
+	{[]string{"pkg/research"}, "research has rows with events, and leases"},
 	{[]string{"pkg/history", "pkg/statistics", "pkg/eventarchive"}, "records, counts and archive follow from the log"},
 	{[]string{"pkg/inventory", "pkg/collection"}, "objects and profiles are rows with events"},
 	{[]string{"pkg/bucket", "pkg/fetch"}, "adapters to S3 and HTTP"},

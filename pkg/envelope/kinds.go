@@ -100,6 +100,28 @@ var Kinds = []Kind{
 	{"component.paused", "Component", Modify, "", Permanent, true, 1},
 	{"component.resumed", "Component", Modify, "", Permanent, true, 1},
 	{"component.deleted", "Component", Delete, "", Permanent, true, 1},
+
+	{"project.applied", "ResearchProject", Modify, Create, Permanent, true, 1},
+	{"project.paused", "ResearchProject", Modify, "", Permanent, true, 1},
+	{"project.resumed", "ResearchProject", Modify, "", Permanent, true, 1},
+
+	{"episode.curated", "Episode", Modify, Create, Permanent, true, 1},
+	{"episode.withdrawn", "Episode", Modify, "", Permanent, true, 1},
+	{"episode.researched", "Episode", Modify, "", Permanent, true, 1},
+	{"episode.deferred", "Episode", Modify, "", Permanent, true, 1},
+	{"episode.set-aside", "Episode", Modify, "", Permanent, true, 1},
+	{"episode.retried", "Episode", Modify, "", Permanent, true, 1},
+
+	{"clip.curated", "Clip", Modify, Create, Permanent, true, 1},
+	{"clip.withdrawn", "Clip", Modify, "", Permanent, true, 1},
+	{"clip.deferred", "Clip", Modify, "", Permanent, true, 1},
+	{"clip.set-aside", "Clip", Modify, "", Permanent, true, 1},
+	{"clip.retried", "Clip", Modify, "", Permanent, true, 1},
+
+	{"lease.created", "ResearchLease", Create, "", Expiring, true, 1},
+	{"lease.accepted", "ResearchLease", Modify, "", Expiring, true, 1},
+	{"lease.extended", "ResearchLease", Modify, "", Expiring, true, 1},
+	{"lease.ended", "ResearchLease", Delete, "", Expiring, true, 1},
 }
 
 var kinds = func() map[string]Kind {

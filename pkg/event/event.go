@@ -47,11 +47,16 @@ var (
 	Consumer   = Type{"Consumer"}      // of events
 	Item       = Type{"ComponentItem"} // that components work on; its id has the kind, e.g. "object:ark:/…"
 	Component  = Type{"Component"}
+
+	ResearchProject = Type{"ResearchProject"}
+	Episode         = Type{"Episode"} // of a research project; its id is the project, a slash, and the key
+	Clip            = Type{"Clip"}    // likewise
+	ResearchLease   = Type{"ResearchLease"}
 )
 
 // Types lists every type.
 var Types = []Type{Batch, Job, Object, Collection, Queue, Operation, Version, File, User, Consumer, Item,
-	Component}
+	Component, ResearchProject, Episode, Clip, ResearchLease}
 
 // String returns the type's name, e.g. "Job".
 func (t Type) String() string { return t.name }

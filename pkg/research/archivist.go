@@ -1,0 +1,361 @@
+package research
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/lease"
+	"archivist/pkg/table"
+)
+
+// Metrics of research, in numbers.
+const (
+	MetricExpired = "ResearchLeasesExpired"
+	MetricResent  = "ResearchResent"
+	MetricAside   = "ResearchSetAside"
+)
+
+// Passed says what a pass of the archivist did.
+type Passed struct {
+	Assigned int  // work items
+	Resent   int  // work items whose message perhaps was not sent
+	Ended    int  // leases and deferrals whose time had passed
+	Looked   int  // closed episodes, because the catalog has grown
+	More     bool // there is more to do; the time is over
+	Busy     bool // another archivist is at this project
+}
+
+// walkRow says how far the closed episodes have been looked at since the catalog grew.
+type walkRow struct {
+	table.Head
+	Catalog int64  `dynamo:"catalog_no"` // of the project when it began
+	After   string `dynamo:"after_sk"`   // the last closed episode that was looked at
+
+	// The pairs of the episodes that are ready are counted again after a clip was withdrawn, set aside
+	// or brought back.
+	Recount int64  `dynamo:"recount_ms"`     // that of the project when it began
+	Counted string `dynamo:"count_after_sk"` // the last that was counted
+}
+
+func walkKey(project string) table.Key { return table.Key{PK: "RESEARCHWALK#" + project, SK: "WALK"} }
+
+// pass is one pass of the archivist of pending work, under its lease.
+type pass struct {
+	*Store
+	project string
+	lease   lease.Lease
+	until   time.Time
+	walk    *walkRow
+	moved   bool // the walk
+	paused  bool
+	done    Passed
+}
+
+// Pass is what the archivist of pending work does when it is started: it ends what has expired, sends
+// again what was perhaps not sent, and adds work items to the queue as the requirement says ("Work
+// Assignment Process"). One pass at a time works on a project. It starts nothing after until.
+func (s *Store) Pass(ctx context.Context, project string, until time.Time) (Passed, error) {
+	l, err := s.Leases.Acquire(ctx, "research-"+project, s.Times.Pass)
+	if fault.Is(err, fault.Held) {
+		return Passed{Busy: true}, nil
+	}
+	if err != nil {
+		return Passed{}, err
+	}
+	p := &pass{Store: s, project: project, lease: l, until: until}
+	err = p.run(ctx)
+	if err == nil {
+		err = s.Leases.Release(ctx, l)
+	}
+	return p.done, err
+}
+
+func (p *pass) over() bool {
+	p.done.More = p.done.More || !p.Now().Before(p.until)
+	return p.done.More
+}
+
+func (p *pass) run(ctx context.Context) error {
+	row, err := p.projectRow(ctx, p.project)
+	if fault.Is(err, fault.NotFound) {
+		return nil // it is not configured yet
+	}
+	if err != nil {
+		return err
+	}
+	steps := []func(context.Context, *projectRow) error{p.readWalk, p.endDue, p.resend, p.assignAll, p.look}
+	for _, step := range steps {
+		err = step(ctx, row)
+		if err != nil || p.over() {
+			break
+		}
+	}
+	if err == nil && p.moved {
+		err = p.saveWalk(ctx)
+	}
+	return err
+}
+
+// endDue ends the leases and deferrals whose time has passed, the earliest first.
+func (p *pass) endDue(ctx context.Context, _ *projectRow) error {
+	for !p.over() {
+		var rows []lineRow
+		q := table.Query{PK: linePK(p.project), From: dueSK + "#", To: dueKey(p.now(), "~", ""), Limit: 50}
+		_, err := p.Table.Page(ctx, q, &rows)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		for _, r := range rows {
+			err = p.endOne(ctx, r.SK)
+			if err != nil || p.over() {
+				return err
+			}
+			p.done.Ended++
+		}
+	}
+	return nil
+}
+
+// endOne ends what a row in the line says is over.
+func (p *pass) endOne(ctx context.Context, sk string) error {
+	part := strings.SplitN(sk, "#", 4) // due, time, kind, id
+	if part[2] == "lease" {
+		return p.expire(ctx, part[3])
+	}
+	return p.endDeferral(ctx, Kind(part[2]), p.project, part[3])
+}
+
+// waiting lists the work items in the queue that nobody has accepted: they are counted exactly.
+func (p *pass) waiting(ctx context.Context) (ids []string, err error) {
+	q := table.Query{PK: linePK(p.project), From: pendingKey(p.now()+1, ""), To: pending + "#~", Limit: 1000}
+	for {
+		var rows []lineRow
+		next, err := p.Table.Page(ctx, q, &rows)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			ids = append(ids, r.Owner)
+		}
+		if next == "" {
+			return ids, nil
+		}
+		q.Cursor = next
+	}
+}
+
+// resend sends the work items again that an earlier pass did not record as sent. A message that comes
+// twice does no harm: one is accepted.
+func (p *pass) resend(ctx context.Context, _ *projectRow) error {
+	ids, err := p.waiting(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if p.over() {
+			return nil
+		}
+		l, err := p.Lease(ctx, id)
+		if err != nil {
+			return err
+		}
+		if l.Published > 0 || l.waits() == 0 {
+			continue
+		}
+		err = p.publish(ctx, &l)
+		if err != nil {
+			return err
+		}
+		p.done.Resent++
+		p.count(MetricResent, 1)
+	}
+	return nil
+}
+
+// assignAll adds work items while the requirement's loop says so.
+func (p *pass) assignAll(ctx context.Context, row *projectRow) error {
+	for row.Paused == "" && !p.over() {
+		present, err := p.Present(ctx, p.project)
+		if err != nil {
+			return err
+		}
+		waiting, err := p.waiting(ctx)
+		if err != nil {
+			return err
+		}
+		_, add := Position(present, len(waiting))
+		if !add {
+			return nil
+		}
+		l, err := p.next(ctx)
+		if err != nil || l == nil {
+			return err
+		}
+		p.done.Assigned++
+		err = p.publish(ctx, l)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next makes the lease of the next work item: of the first episode, in order, that has a pair that is
+// due. nil: there is none, or the time is over.
+func (p *pass) next(ctx context.Context) (*Lease, error) {
+	for !p.over() {
+		first, err := p.first(ctx, lineKey(p.project, ready+"#").SK)
+		if err != nil {
+			return nil, err
+		}
+		stale, err := p.stale(ctx)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case p.paused:
+			return nil, nil
+		case stale != nil && (first == nil || rank(stale) < rank(first)):
+			err = p.lookAt(ctx, stale)
+		case first == nil:
+			return nil, nil
+		default:
+			l, err := p.assign(ctx, p.project, first.Owner, p.lease)
+			if l != nil || err != nil {
+				return l, err
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// rank is the order of an episode in the line.
+func rank(r *lineRow) string {
+	_, order, _ := strings.Cut(r.SK, "#")
+	return order
+}
+
+// first is the first row of the line from a place of one class on, nil if there is none.
+func (p *pass) first(ctx context.Context, from string) (*lineRow, error) {
+	var rows []lineRow
+	_, err := p.Table.Page(ctx, table.Query{PK: linePK(p.project), From: from, To: class(from) + "#~", Limit: 1}, &rows)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return &rows[0], nil
+}
+
+// readWalk reads how far the closed episodes were looked at.
+func (p *pass) readWalk(ctx context.Context, _ *projectRow) error {
+	k := walkKey(p.project)
+	p.walk = &walkRow{Head: table.Head{PK: k.PK, SK: k.SK}}
+	err := p.Table.Get(ctx, k, p.walk)
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
+}
+
+func (p *pass) saveWalk(ctx context.Context) error {
+	tx := p.Table.Begin(p.NewID())
+	p.lease.Guard(tx)
+	if p.walk.Rev == 0 {
+		tx.Insert(p.walk)
+	} else {
+		tx.Save(p.walk)
+	}
+	return tx.Commit(ctx)
+}
+
+// Behind the last places of closed and of ready episodes.
+const (
+	ended   = closed + "#~"
+	counted = ready + "#~"
+)
+
+// stale is the first closed episode that was not looked at since the catalog grew, nil if there is none.
+// When the catalog has grown since, the walk begins again.
+func (p *pass) stale(ctx context.Context) (*lineRow, error) {
+	row, err := p.projectRow(ctx, p.project)
+	if err != nil {
+		return nil, err
+	}
+	p.paused = row.Paused != ""
+	if p.walk.Catalog < row.Catalog {
+		p.walk.Catalog, p.walk.After, p.moved = row.Catalog, closed+"#", true
+	}
+	if p.walk.After >= ended {
+		return nil, nil
+	}
+	r, err := p.first(ctx, p.walk.After+"!") // the next place
+	if err == nil && r == nil {
+		p.walk.After, p.moved = ended, true
+	}
+	return r, err
+}
+
+// lookAt decides the place of an episode by the catalog as it is now, and counts its pairs.
+func (p *pass) lookAt(ctx context.Context, r *lineRow) error {
+	err := p.change(ctx, want{project: p.project, episode: r.Owner}, By{}, func(*change) error { return nil })
+	if err != nil {
+		return err
+	}
+	p.done.Looked++
+	p.moved = true
+	if class(r.SK) == closed {
+		p.walk.After = r.SK
+	} else {
+		p.walk.Counted = r.SK
+	}
+	return nil
+}
+
+// settled is how long after a change of a clip no transaction runs any more that was decided before: more
+// than the time-out of a function.
+const settled = 5 * time.Minute
+
+// uncounted is the first ready episode whose pairs are to be counted again, nil if there is none.
+func (p *pass) uncounted(ctx context.Context) (*lineRow, error) {
+	row, err := p.projectRow(ctx, p.project)
+	if err != nil {
+		return nil, err
+	}
+	if p.walk.Recount < row.Recount && p.now() >= row.Recount+settled.Milliseconds() {
+		p.walk.Recount, p.walk.Counted, p.moved = row.Recount, ready+"#", true
+	}
+	if p.walk.Counted == "" || p.walk.Counted >= counted {
+		return nil, nil
+	}
+	r, err := p.first(ctx, p.walk.Counted+"!")
+	if err == nil && r == nil {
+		p.walk.Counted, p.moved = counted, true
+	}
+	return r, err
+}
+
+// lookMost bounds the closed episodes that one pass looks at after its assignments.
+const lookMost = 200
+
+// look looks at episodes in the background: first at closed ones, then at those to be counted again.
+func (p *pass) look(ctx context.Context, _ *projectRow) error {
+	for range lookMost {
+		r, err := p.stale(ctx)
+		if err == nil && r == nil {
+			r, err = p.uncounted(ctx)
+		}
+		if err != nil || r == nil || p.over() {
+			return err
+		}
+		err = p.lookAt(ctx, r)
+		if err != nil {
+			return err
+		}
+	}
+	p.done.More = true
+	return nil
+}

@@ -1,0 +1,118 @@
+package research
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/table"
+)
+
+// catalogRow is a clip in the catalog of its project, under the number of its last change. So a process
+// that knows the catalog of some number reads only what has changed since.
+type catalogRow struct {
+	table.Head
+	Owner  string `dynamo:"owned_by"` // the clip's key
+	Number uint32 `dynamo:"clip_no"`
+	Order  string `dynamo:"clip_order"`
+	Live   bool   `dynamo:"live"`
+}
+
+func catalogKey(project string, catalog int64) table.Key {
+	return table.Key{PK: "CLIPS#" + project, SK: fmt.Sprintf("%012d", catalog)}
+}
+
+// listed is a clip in a catalog.
+type listed struct {
+	number uint32
+	order  string // ends with the clip's key
+	live   bool
+}
+
+func (l listed) key() string { return l.order[strings.LastIndexByte(l.order, '#')+1:] }
+
+// catalog is the clips of a project as of one number. It is never changed.
+type catalog struct {
+	number int64
+	round  int64
+	clips  map[uint32]listed
+	sorted []listed        // those that are live, in order
+	live   *roaring.Bitmap // their numbers
+}
+
+func newCatalog(number, round int64, clips map[uint32]listed) *catalog {
+	c := &catalog{number: number, round: round, clips: clips, live: roaring.New()}
+	for _, l := range clips {
+		if l.live {
+			c.sorted = append(c.sorted, l)
+			c.live.Add(l.number)
+		}
+	}
+	slices.SortFunc(c.sorted, func(a, b listed) int { return cmp.Compare(a.order, b.order) })
+	return c
+}
+
+// due are the first clips, in order, that are not among those taken, at most n.
+func (c *catalog) due(taken *roaring.Bitmap, n int) (found []listed) {
+	if c.live.AndCardinality(taken) == c.live.GetCardinality() {
+		return nil
+	}
+	for _, l := range c.sorted {
+		if len(found) == n {
+			break
+		}
+		if !taken.Contains(l.number) {
+			found = append(found, l)
+		}
+	}
+	return found
+}
+
+// load returns the catalog of a project as its row says it is now.
+func (s *Store) load(ctx context.Context, p *projectRow) (*catalog, error) {
+	s.mu.Lock()
+	known := s.catalogs[p.Name]
+	s.mu.Unlock()
+	if known != nil && known.number == p.Catalog {
+		return known, nil
+	}
+	clips, from := map[uint32]listed{}, int64(1)
+	if known != nil && known.number < p.Catalog {
+		clips, from = maps.Clone(known.clips), known.number+1
+	}
+	q := table.Query{PK: "CLIPS#" + p.Name, From: catalogKey("", from).SK, To: catalogKey("", p.Catalog).SK,
+		Limit: 5000}
+	for {
+		var page []catalogRow
+		next, err := s.Table.Page(ctx, q, &page)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page {
+			clips[r.Number] = listed{r.Number, r.Order, r.Live}
+		}
+		if next == "" {
+			break
+		}
+		q.Cursor = next
+	}
+	if from == 1 && int64(len(clips)) != p.Numbers { // a clip was changed between the two reads
+		return nil, fault.New(fault.Stale, "the clips of %s are being changed", p.Name)
+	}
+	c := newCatalog(p.Catalog, p.Round, clips)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.catalogs == nil {
+		s.catalogs = map[string]*catalog{}
+	}
+	if k := s.catalogs[p.Name]; k == nil || k.number < c.number {
+		s.catalogs[p.Name] = c
+	}
+	return c, nil
+}

@@ -1,0 +1,128 @@
+package research
+
+import (
+	"context"
+	"unicode/utf8"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/table"
+)
+
+// Researcher is one that has said that it is present. Times are in milliseconds since 1970.
+type Researcher struct {
+	Name     string `dynamo:"researcher"`
+	Capacity int    `dynamo:"takes_n"` // work items at once
+	Host     string `dynamo:"host,omitempty"`
+	Software string `dynamo:"software,omitempty"`
+	Since    int64  `dynamo:"since_ms"`
+	Until    int64  `dynamo:"until_ms"` // it is absent from then on
+}
+
+// researcherRow is the presence of a researcher. It is no change of the archive, so it has no events.
+type researcherRow struct {
+	table.Head
+	Researcher
+}
+
+func researcherKey(project, name string) table.Key {
+	return table.Key{PK: "RESEARCHERS#" + project, SK: name}
+}
+
+// Hello says that a researcher is present for a while, and how many work items it takes at once.
+func (s *Store) Hello(ctx context.Context, project string, r Researcher) error {
+	err := r.check()
+	if err != nil {
+		return err
+	}
+	_, err = s.projectRow(ctx, project)
+	if err != nil {
+		return err
+	}
+	var row researcherRow
+	k := researcherKey(project, r.Name)
+	err = s.Table.Get(ctx, k, &row)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	now := s.now()
+	r.Since = now
+	arrives := row.Rev == 0 || row.Until <= now
+	if !arrives {
+		r.Since = row.Since
+	}
+	r.Until = now + s.Times.Presence.Milliseconds()
+	row.PK, row.SK, row.Researcher, row.ExpiresAt = k.PK, k.SK, r, now/1000+24*3600
+	tx := s.Table.Begin(s.NewID())
+	if row.Rev == 0 {
+		tx.Insert(&row)
+	} else {
+		tx.Save(&row)
+	}
+	err = tx.Commit(ctx)
+	if fault.Is(err, fault.Stale) {
+		return nil // the same researcher has just said so
+	}
+	if err == nil && arrives {
+		s.wake(ctx, project)
+	}
+	return err
+}
+
+func (r *Researcher) check() error {
+	switch {
+	case r.Name == "" || utf8.RuneCountInString(r.Name) > 100 || printable("researcher", r.Name) != nil:
+		return fault.New(fault.Invalid, "researcher: found %q; expected a name of at most 100 characters", r.Name)
+	case r.Capacity < 1 || r.Capacity > MaxWorkers:
+		return fault.New(fault.Invalid, "capacity: found %d; expected 1 to %d", r.Capacity, MaxWorkers)
+	case len(r.Host) > 200 || printable("host", r.Host) != nil || len(r.Software) > 100 ||
+		printable("software", r.Software) != nil:
+		return fault.New(fault.Invalid, "host and software: expected a line of at most 200 and 100 characters")
+	}
+	return nil
+}
+
+// Bye says that a researcher leaves. Its leases stay until their ends or their final reports.
+func (s *Store) Bye(ctx context.Context, project, name string) error {
+	var row researcherRow
+	k := researcherKey(project, name)
+	err := s.Table.Get(ctx, k, &row)
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	tx := s.Table.Begin(s.NewID())
+	tx.Remove(&row)
+	return tx.Commit(ctx)
+}
+
+// Researchers lists those who are present.
+func (s *Store) Researchers(ctx context.Context, project string) (present []Researcher, err error) {
+	q := table.Query{PK: "RESEARCHERS#" + project, Limit: 1000}
+	for {
+		var rows []researcherRow
+		next, err := s.Table.Page(ctx, q, &rows)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			if s.now() < r.Until {
+				present = append(present, r.Researcher)
+			}
+		}
+		if next == "" {
+			return present, nil
+		}
+		q.Cursor = next
+	}
+}
+
+// Present is the number of researchers who are present: each counts as often as it takes work items.
+func (s *Store) Present(ctx context.Context, project string) (n int, err error) {
+	all, err := s.Researchers(ctx, project)
+	for _, r := range all {
+		n += r.Capacity
+	}
+	return n, err
+}
