@@ -26,9 +26,10 @@ var layers = []struct {
 	why  string
 }{
 	{[]string{"pkg/fault", "pkg/source", "pkg/anvl", "pkg/ark", "pkg/premis", "pkg/notify", "pkg/spill", "pkg/backoff",
-		"pkg/table/schema", "pkg/terminal", "pkg/envelope", "statemachines",
+		"pkg/table/schema", "pkg/terminal", "pkg/envelope", "statemachines", "pkg/audio/audiotest",
 		"events"}, "values and formats stand alone"},
 	{[]string{"pkg/filter"}, "filters look at what events say"},
+	{[]string{"pkg/audio"}, "files of sound are samples"},
 	{[]string{"pkg/definition"}, "what is defined in a file is checked by itself"},
 	{[]string{"pkg/checkm"}, "manifests list only what can be fetched"},
 	{[]string{"pkg/erc"}, "descriptions are read from ANVL and XML"},
