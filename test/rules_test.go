@@ -46,6 +46,7 @@ var layers = []struct {
 	{[]string{"pkg/history", "pkg/statistics", "pkg/eventarchive"}, "records, counts and archive follow from the log"},
 	{[]string{"pkg/inventory", "pkg/collection"}, "objects and profiles are rows with events"},
 	{[]string{"pkg/bucket", "pkg/fetch"}, "adapters to S3 and HTTP"},
+	{[]string{"pkg/feed"}, "feeds are read by the guards and the retries of downloads"},
 	{[]string{"pkg/eventlog"}, "the log is rows that refer to events, and files"},
 	{[]string{"pkg/callback"}, "callbacks keep to the guard and the retries of downloads"},
 	{[]string{"pkg/bucket/buckettest"}, "the twin of S3"},
