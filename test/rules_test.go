@@ -30,7 +30,7 @@ var layers = []struct {
 		"events"}, "values and formats stand alone"},
 	{[]string{"pkg/filter"}, "filters look at what events say"},
 	{[]string{"pkg/audio"}, "files of sound are samples"},
-	{[]string{"pkg/definition"}, "what is defined in a file is checked by itself"},
+	{[]string{"pkg/definition", "pkg/curation"}, "what is defined or listed in a file is checked by itself"},
 	{[]string{"pkg/checkm"}, "manifests list only what can be fetched"},
 	{[]string{"pkg/erc"}, "descriptions are read from ANVL and XML"},
 	{[]string{"pkg/ingest"}, "the rules know only the kinds of errors"},
