@@ -100,11 +100,11 @@ func (p *pass) run(ctx context.Context) error {
 
 // endDue ends the leases and deferrals whose time has passed, the earliest first.
 func (p *pass) endDue(ctx context.Context, _ *projectRow) error {
+	q := table.Query{PK: linePK(p.project), From: dueSK + "#", To: dueKey(p.now(), "~", ""), Limit: 50}
 	for !p.over() {
 		var rows []lineRow
-		q := table.Query{PK: linePK(p.project), From: dueSK + "#", To: dueKey(p.now(), "~", ""), Limit: 50}
-		_, err := p.Table.Page(ctx, q, &rows)
-		if err != nil || len(rows) == 0 {
+		next, err := p.Table.Page(ctx, q, &rows)
+		if err != nil {
 			return err
 		}
 		for _, r := range rows {
@@ -114,6 +114,10 @@ func (p *pass) endDue(ctx context.Context, _ *projectRow) error {
 			}
 			p.done.Ended++
 		}
+		if next == "" {
+			return nil
+		}
+		q.Cursor = next
 	}
 	return nil
 }
@@ -174,9 +178,14 @@ func (p *pass) resend(ctx context.Context, _ *projectRow) error {
 	return nil
 }
 
-// assignAll adds work items while the requirement's loop says so.
+// assignAll adds work items while the requirement's loop says so. What has expired meanwhile is ended before
+// each: an expired lease does not count.
 func (p *pass) assignAll(ctx context.Context, row *projectRow) error {
 	for row.Paused == "" && !p.over() {
+		err := p.endDue(ctx, row)
+		if err != nil {
+			return err
+		}
 		present, err := p.Present(ctx, p.project)
 		if err != nil {
 			return err

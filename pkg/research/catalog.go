@@ -40,14 +40,13 @@ func (l listed) key() string { return l.order[strings.LastIndexByte(l.order, '#'
 // catalog is the clips of a project as of one number. It is never changed.
 type catalog struct {
 	number int64
-	round  int64
 	clips  map[uint32]listed
 	sorted []listed        // those that are live, in order
 	live   *roaring.Bitmap // their numbers
 }
 
-func newCatalog(number, round int64, clips map[uint32]listed) *catalog {
-	c := &catalog{number: number, round: round, clips: clips, live: roaring.New()}
+func newCatalog(number int64, clips map[uint32]listed) *catalog {
+	c := &catalog{number: number, clips: clips, live: roaring.New()}
 	for _, l := range clips {
 		if l.live {
 			c.sorted = append(c.sorted, l)
@@ -74,17 +73,46 @@ func (c *catalog) due(taken *roaring.Bitmap, n int) (found []listed) {
 	return found
 }
 
-// load returns the catalog of a project as its row says it is now.
-func (s *Store) load(ctx context.Context, p *projectRow) (*catalog, error) {
+// load returns the row of a project and its catalog as that row says it is. A clip that changes moves in the
+// catalog: what was read is complete if the project's row says the same afterwards.
+func (s *Store) load(ctx context.Context, name string) (*projectRow, *catalog, error) {
 	s.mu.Lock()
-	known := s.catalogs[p.Name]
+	known := s.catalogs[name]
 	s.mu.Unlock()
+	p, err := s.projectRow(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
 	if known != nil && known.number == p.Catalog {
-		return known, nil
+		return p, known, nil
 	}
 	clips, from := map[uint32]listed{}, int64(1)
 	if known != nil && known.number < p.Catalog {
 		clips, from = maps.Clone(known.clips), known.number+1
+	}
+	for range maxTries {
+		err = s.readClips(ctx, p, from, clips)
+		if err != nil {
+			return nil, nil, err
+		}
+		from = p.Catalog + 1
+		p, err = s.projectRow(ctx, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if p.Catalog == from-1 && int64(len(clips)) == p.Numbers {
+			c := newCatalog(p.Catalog, clips)
+			s.keep(name, c)
+			return p, c, nil
+		}
+	}
+	return nil, nil, fault.New(fault.Stale, "the clips of %s are being changed", name)
+}
+
+// readClips reads the clips that have changed from one number on, up to the project's.
+func (s *Store) readClips(ctx context.Context, p *projectRow, from int64, clips map[uint32]listed) error {
+	if from > p.Catalog {
+		return nil
 	}
 	q := table.Query{PK: "CLIPS#" + p.Name, From: catalogKey("", from).SK, To: catalogKey("", p.Catalog).SK,
 		Limit: 5000}
@@ -92,27 +120,26 @@ func (s *Store) load(ctx context.Context, p *projectRow) (*catalog, error) {
 		var page []catalogRow
 		next, err := s.Table.Page(ctx, q, &page)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, r := range page {
 			clips[r.Number] = listed{r.Number, r.Order, r.Live}
 		}
 		if next == "" {
-			break
+			return nil
 		}
 		q.Cursor = next
 	}
-	if from == 1 && int64(len(clips)) != p.Numbers { // a clip was changed between the two reads
-		return nil, fault.New(fault.Stale, "the clips of %s are being changed", p.Name)
-	}
-	c := newCatalog(p.Catalog, p.Round, clips)
+}
+
+// keep keeps a catalog, unless a newer one is kept.
+func (s *Store) keep(name string, c *catalog) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.catalogs == nil {
 		s.catalogs = map[string]*catalog{}
 	}
-	if k := s.catalogs[p.Name]; k == nil || k.number < c.number {
-		s.catalogs[p.Name] = c
+	if k := s.catalogs[name]; k == nil || k.number < c.number {
+		s.catalogs[name] = c
 	}
-	return c, nil
 }

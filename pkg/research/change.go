@@ -113,13 +113,11 @@ func packed(b *roaring.Bitmap) ([]byte, error) {
 	return b.ToBytes()
 }
 
-// taken are the clips of an episode that are researched, or under a lease that is live.
-func (e *episodeRow) taken(now int64) (*roaring.Bitmap, error) {
+// taken are the clips of an episode that are researched, or under a lease that has not ended. A lease whose
+// time has passed must be ended first: a result that is on its way could still extend it.
+func (e *episodeRow) taken() (*roaring.Bitmap, error) {
 	b := e.researched.Clone()
 	for _, h := range e.Held {
-		if h.Until <= now {
-			continue // an expired lease does not count
-		}
 		clips, err := bits(h.Clips)
 		if err != nil {
 			return nil, err
@@ -142,7 +140,7 @@ type change struct {
 	episode *episodeRow
 	clip    *clipRow
 	lease   *leaseRow
-	stored  bool // a result is stored
+	stored  int64 // the round of the result that is stored; 0: none is
 
 	was struct{ episode, clip, lease string } // as they were read
 }
@@ -196,10 +194,7 @@ func (c *change) read(w want) (err error) {
 		c.was.clip = text(c.clip)
 	}
 	if err == nil {
-		c.project, err = c.s.projectRow(c.ctx, w.project)
-	}
-	if err == nil {
-		c.cat, err = c.s.load(c.ctx, c.project)
+		c.project, c.cat, err = c.s.load(c.ctx, w.project)
 	}
 	if err == nil && c.episode != nil && c.episode.Round < c.project.Round { // the analysis is another
 		c.episode.Round, c.episode.researched = c.project.Round, roaring.New()
@@ -315,7 +310,7 @@ func (c *change) list(now listed) {
 	}
 	p.Catalog++
 	if was, ok := c.cat.clips[r.Clip]; ok && was.live != now.live {
-		p.Recount = c.now // pairs of it that are researched count, or do not count any more
+		p.Recount = max(p.Recount+1, c.now) // pairs of it that are researched count, or do not count any more
 	}
 	r.Listed = p.Catalog
 	k := catalogKey(p.Name, p.Catalog)
@@ -355,7 +350,7 @@ func (c *change) place() (string, error) {
 	if !e.media.live() {
 		return "", nil
 	}
-	taken, err := e.taken(c.now)
+	taken, err := e.taken()
 	if err != nil {
 		return "", err
 	}
@@ -437,8 +432,12 @@ func (c *change) addRound(e *episodeRow, pairs int64) {
 	if pairs != 0 {
 		add["pairs_n"] = pairs
 	}
-	if c.stored {
+	switch c.stored {
+	case 0:
+	case e.Round:
 		add["results_n"] = 1
+	default: // of an earlier analysis
+		c.tx.Count(roundKey(c.project.Name, c.stored, shard(e.Name)), map[string]int64{"results_n": 1})
 	}
 	if len(add) > 0 {
 		c.tx.Count(roundKey(c.project.Name, e.Round, shard(e.Name)), add)

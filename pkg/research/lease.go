@@ -151,7 +151,7 @@ func (s *Store) assign(ctx context.Context, project, key string, l lease.Lease) 
 			made = nil
 			l.Guard(c.tx)
 			e := c.episode
-			taken, err := e.taken(c.now)
+			taken, err := e.taken()
 			if err != nil {
 				return err
 			}
@@ -296,15 +296,15 @@ func (s *Store) Accept(ctx context.Context, a Acceptance) (Work, error) {
 			case r.Rev == 0 || !r.Live(c.now):
 				return fault.New(fault.Conflict, "the lease %s has ended (%s): the work item is no longer valid",
 					a.Lease, cmp.Or(r.Why, Expired))
+			case r.Analysis != c.project.def.Analysis.String():
+				return fault.New(fault.Conflict, "the lease %s is for %s; the project has %s now", a.Lease, r.Analysis,
+					c.project.def.Analysis)
 			case again:
 				return nil
 			case r.Accepted > 0:
 				return fault.New(fault.Conflict, "the lease %s was accepted by %s", a.Lease, r.Researcher)
 			case c.now >= r.QueueEnd:
 				return fault.New(fault.Conflict, "the lease %s was not accepted in time", a.Lease)
-			case r.Analysis != c.project.def.Analysis.String():
-				return fault.New(fault.Conflict, "the lease %s is for %s; the project has %s now", a.Lease, r.Analysis,
-					c.project.def.Analysis)
 			}
 			r.Accepted, r.Researcher, r.Token = c.now, a.Researcher, a.Token
 			w.Lease = r.Lease

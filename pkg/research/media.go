@@ -226,7 +226,7 @@ func (m *Media) fail(p Problem, now int64) bool {
 	}
 	m.Problem = p.Reason
 	if p.Kind == Rejected {
-		m.Aside = p.Reason
+		m.Aside, m.Deferred = p.Reason, 0
 		return true
 	}
 	m.Failures = slices.DeleteFunc(append(m.Failures, now), func(at int64) bool { return at <= now-24*3600*1000 })

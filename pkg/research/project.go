@@ -52,6 +52,13 @@ var versions = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]{0,29}$`)
 // Check sets the defaults, and returns an Invalid for what cannot be run.
 func (p *Project) Check() error {
 	p.MaxClips = cmp.Or(p.MaxClips, MaxMaxClips)
+	if len(p.Analysis.Settings) > 0 { // as they are stored: without spaces
+		settings, err := json.Marshal(p.Analysis.Settings)
+		if err != nil {
+			return fault.New(fault.Invalid, "analysis.settings: %w", err)
+		}
+		p.Analysis.Settings = settings
+	}
 	switch {
 	case !Names.MatchString(p.Name):
 		return fault.New(fault.Invalid, "name: found %q; expected lower-case letters, digits and hyphens, at most 40, "+
@@ -272,6 +279,16 @@ func (s *Store) setPaused(ctx context.Context, name, eventType, why string, by B
 	if err != nil {
 		return err
 	}
+	for range maxTries {
+		err = s.trySetPaused(ctx, name, eventType, why, by)
+		if !fault.Is(err, fault.Stale) {
+			break
+		}
+	}
+	return err
+}
+
+func (s *Store) trySetPaused(ctx context.Context, name, eventType, why string, by By) error {
 	row, err := s.projectRow(ctx, name)
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ const songs = "songs"
 // bench is a store in a process, with a clock and a queue of its own.
 type bench struct {
 	*Store
+	fake  *tabletest.Fake
 	t     *testing.T
 	clock time.Time
 	ids   int
@@ -27,7 +28,8 @@ func newBench(t *testing.T) *bench {
 	b := &bench{t: t, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	newID := func() string { b.ids++; return fmt.Sprintf("id%05d", b.ids) }
 	now := func() time.Time { return b.clock }
-	tab := tabletest.Open(t)
+	b.fake = tabletest.New()
+	tab := tabletest.Table(b.fake)
 	b.Store = &Store{Table: tab, Leases: &lease.Store{Table: tab, Now: now, NewID: newID}, Now: now, NewID: newID,
 		Times: Default, Projects: []string{songs},
 		Analyses: map[string]func([]byte) error{"any": func([]byte) error { return nil }}}

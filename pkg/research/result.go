@@ -198,7 +198,7 @@ type Recording struct {
 // Record stores what a researcher reports, whatever became of its lease: a result is never lost. A live
 // lease is extended; it ends when all results that its final report announces are stored, in that
 // transaction. Leases of others are not touched. It returns a NotFound if there is no such episode or
-// clip, and a Conflict if another result has its number.
+// clip, an Invalid if the project never had the analysis, and a Conflict if another result has its number.
 func (s *Store) Record(ctx context.Context, r Report) (done Recording, err error) {
 	err = r.Check()
 	if err != nil {
@@ -228,6 +228,8 @@ func (c *change) record(r *Report, done *Recording) error {
 		return missing(Episode, r.Project, r.Episode)
 	case c.clip != nil && c.clip.Rev == 0:
 		return missing(Clip, r.Project, r.Clip)
+	case r.Sequence > 0 && !slices.Contains(c.project.Past, r.Analysis):
+		return fault.New(fault.Invalid, "analysis: the project %s never had %q", r.Project, r.Analysis)
 	}
 	if r.Sequence > 0 {
 		known, err := c.insert(r)
@@ -259,7 +261,7 @@ func (c *change) insert(r *Report) (known bool, err error) {
 	switch {
 	case fault.Is(err, fault.NotFound):
 		c.tx.Insert(&row)
-		c.stored = true
+		c.stored = 1 + int64(slices.Index(c.project.Past, r.Analysis))
 		return false, c.episodeEvent("episode.researched", summary(r))
 	case err != nil:
 		return false, err

@@ -1,0 +1,169 @@
+package research
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/lease"
+	"archivist/pkg/table/tabletest"
+)
+
+// raced makes the next store of the bench one whose reads of partitions with a prefix are preceded by
+// something else, once.
+func (b *bench) raced(prefix string, meanwhile func()) *Store {
+	done := false
+	client := &tabletest.Client{DynamoDBAPI: b.fake, Do: func(_ string, call func() error) error { return call() },
+		Refuse: func(partition string) error {
+			if !done && strings.HasPrefix(partition, prefix) {
+				done = true
+				meanwhile()
+			}
+			return nil
+		}}
+	tab := tabletest.Table(client)
+	s := b.Store
+	return &Store{Table: tab, Leases: &lease.Store{Table: tab, Now: s.Now, NewID: s.NewID}, Now: s.Now, NewID: s.NewID,
+		Times: s.Times, Projects: s.Projects, Analyses: s.Analyses, Send: s.Send, catalogs: s.catalogs}
+}
+
+// TestExpiryDuringPass: a lease that runs out while work is being assigned is ended before its pairs are
+// given to another, so a result that was on the way cannot extend it any more.
+func TestExpiryDuringPass(t *testing.T) {
+	b := newBench(t)
+	b.curate(Episode, "e", 0, 0)
+	b.curate(Clip, "c0", 2, 0)
+	b.curate(Clip, "c1", 1, 0)
+	b.curate(Clip, "c2", 0, 0)
+	b.pass()
+	w := b.accept("r")
+	b.clock = time.UnixMilli(w.Lease.Until).Add(-time.Second)
+	slow := b.raced("EPISODE#", func() {
+		racing := b.raced("RESEARCHERS#", func() { b.clock = b.clock.Add(2 * time.Second) })
+		_, err := racing.Pass(t.Context(), songs, b.clock.Add(time.Minute))
+		b.must(err)
+	})
+	_, err := slow.Record(t.Context(), Report{Project: songs, Lease: w.Lease.ID, Researcher: "r",
+		Analysis: w.Lease.Analysis, Episode: w.Lease.Episode, Sequence: 1, Clip: w.Clips[0].Key})
+	b.must(err)
+	live := map[string]string{}
+	for _, m := range append(b.sent, Message{Lease: w.Lease.ID}) {
+		l, err := b.Lease(t.Context(), m.Lease)
+		b.must(err)
+		for _, clip := range l.Clips {
+			if !l.Live(b.now()) {
+				continue
+			}
+			if live[clip] != "" {
+				t.Errorf("clip %s is under the leases %s and %s", clip, live[clip], l.ID)
+			}
+			live[clip] = l.ID
+		}
+	}
+}
+
+// TestCatalogMoves: a clip that changes while the catalog is read moves in it, and is not missed.
+func TestCatalogMoves(t *testing.T) {
+	b := newBench(t)
+	b.curate(Clip, "a", 0, 0)
+	b.curate(Clip, "b", 0, 0)
+	say := func(id string, priority int, withdrawn bool) {
+		b.clock = b.clock.Add(time.Second)
+		_, err := b.Curate(t.Context(), Curated{Project: songs, Kind: Clip, Source: "s", ID: id, Priority: &priority,
+			URL: "https://media.example.org/" + id, Curated: millis(b.clock), Withdrawn: withdrawn}, by)
+		b.must(err)
+	}
+	_, known, err := b.load(t.Context(), songs) // of a process that sleeps now
+	b.must(err)
+	say("a", 0, true)
+	say("b", 1, false)
+	b.curate(Clip, "c", 0, 0)
+	racing := b.raced("CLIPS#", func() { say("a", 5, true) })
+	racing.catalogs = map[string]*catalog{songs: known}
+	p, c, err := racing.load(t.Context(), songs)
+	b.must(err)
+	if c.number != p.Catalog || len(c.clips) != 3 || len(c.sorted) != 2 || c.sorted[0].key() != Key("s", "b") {
+		t.Errorf("catalog %d of %d: %+v", c.number, p.Catalog, c.sorted)
+	}
+}
+
+// TestSettingsOtherwiseWritten: settings that say the same with other spaces are the same.
+func TestSettingsOtherwiseWritten(t *testing.T) {
+	b := newBench(t)
+	p := Project{Name: songs, Analysis: Analysis{Name: "any", Version: "2", Settings: json.RawMessage(`{"a": "<"}`)}}
+	b.must(b.Apply(t.Context(), p, by))
+	p.Description = "changed"
+	b.must(b.Apply(t.Context(), p, by))
+	p.Analysis.Settings = json.RawMessage(`{"a":"="}`)
+	err := b.Apply(t.Context(), p, by)
+	if !fault.Is(err, fault.Invalid) {
+		t.Error("other settings:", err)
+	}
+	p.Analysis = Analysis{Name: "any", Version: "3", Settings: json.RawMessage(`{"a":`)}
+	err = b.Apply(t.Context(), p, by)
+	if !fault.Is(err, fault.Invalid) {
+		t.Error("damaged settings:", err)
+	}
+}
+
+// TestEarlierAnalysis: a result of an earlier analysis counts for that; one of no analysis of the project is
+// refused; and a repeated acceptance does not go with the settings of another analysis.
+func TestEarlierAnalysis(t *testing.T) {
+	b := newBench(t)
+	e := b.curate(Episode, "e", 0, 0)
+	b.curate(Clip, "c", 0, 0)
+	b.pass()
+	m := b.sent[0]
+	a := Acceptance{Lease: m.Lease, Researcher: "r", Token: "t"}
+	w, err := b.Accept(t.Context(), a)
+	b.must(err)
+	b.must(b.Apply(t.Context(), Project{Name: songs, Analysis: Analysis{Name: "any", Version: "2"}}, by))
+	_, err = b.Accept(t.Context(), a)
+	if !fault.Is(err, fault.Conflict) {
+		t.Error("an acceptance of an earlier analysis:", err)
+	}
+	b.report(w, 0, true)
+	_, err = b.Record(t.Context(), Report{Project: songs, Lease: "x", Researcher: "r", Analysis: "any@9", Episode: e,
+		Sequence: 1, Clip: w.Clips[0].Key})
+	if !fault.Is(err, fault.Invalid) {
+		t.Error("a result of an unknown analysis:", err)
+	}
+	for round, want := range map[int64]roundRow{1: {Results: 1}, 2: {}} {
+		var row roundRow
+		b.must(b.Table.Get(t.Context(), roundKey(songs, round, shard(e)), &row))
+		if row.Results != want.Results || row.Pairs != want.Pairs {
+			t.Errorf("round %d: %+v", round, row)
+		}
+	}
+}
+
+// TestDamagedDue: a row in the line that cannot be ended does not hold up a pass.
+func TestDamagedDue(t *testing.T) {
+	b := newBench(t)
+	b.curate(Episode, "e", 0, 0)
+	b.curate(Clip, "c", 0, 0)
+	b.pass()
+	tx := b.Table.Begin("damage")
+	k := lineKey(songs, dueKey(1, "lease", b.sent[0].Lease))
+	row := lineRow{Owner: b.sent[0].Lease}
+	row.PK, row.SK = k.PK, k.SK
+	tx.Insert(&row)
+	b.must(tx.Commit(t.Context()))
+	asked := 0
+	s := b.raced("none", nil)
+	s.Now = func() time.Time {
+		asked++
+		if asked > 1000 {
+			panic("the pass does not end")
+		}
+		return b.clock
+	}
+	_, err := s.Pass(context.Background(), songs, b.clock.Add(time.Minute))
+	if err != nil {
+		t.Log(fmt.Sprint(err))
+	}
+}
