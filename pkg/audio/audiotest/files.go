@@ -52,7 +52,8 @@ func WriteFLAC(path string, rate int, samples []float32) error {
 		enc.EnablePredictionAnalysis(true)
 		for at := 0; at < len(samples); at += block {
 			part := pcm16(samples[at:min(at+block, len(samples))])
-			sub := &frame.Subframe{Samples: make([]int32, len(part)), NSamples: len(part)}
+			sub := &frame.Subframe{SubHeader: frame.SubHeader{Pred: frame.PredVerbatim}, NSamples: len(part),
+				Samples: make([]int32, len(part))}
 			for i, v := range part {
 				sub.Samples[i] = int32(v)
 			}

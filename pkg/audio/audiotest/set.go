@@ -65,7 +65,7 @@ func (s *Set) hide(rate int) {
 	s.noise(at(10)+1, len(s.Clips[3]))
 	s.Mix(Hidden{5, at(14) + 2, 0, "over speech at 0 dB"})
 	s.Put(Hidden{0, at(18) + 5, -3, "overlap"})
-	s.Mix(Hidden{7, at(18) + 5 + len(s.Clips[0])/2, -3, "overlap"})
+	s.Mix(Hidden{7, at(18) + 5 + len(s.Clips[0])/2, 5, "overlap"})
 	s.Put(Hidden{2, at(23) + 9, 6, "several"})
 	s.Put(Hidden{2, at(26) + 4, 3, "several"})
 	half := s.Clips[5][:len(s.Clips[5])/2]
@@ -94,10 +94,11 @@ func (s *Set) Mix(h Hidden) {
 	s.Truth = append(s.Truth, h)
 }
 
-// noise adds as much noise as there is of other sound.
+// noise adds as much noise as there is of other sound, most of it below 2.5 kHz as that is.
 func (s *Set) noise(at, n int) {
-	part := s.Recording[at : at+n]
-	for i, v := range level(Noise(uint64(at), n), RMS(part)) {
+	part, noise := s.Recording[at:at+n], Noise(uint64(at), n)
+	resonate(noise, s.Rate, 1000, 3000)
+	for i, v := range level(noise, RMS(part)) {
 		part[i] += v
 	}
 }
