@@ -92,3 +92,15 @@ func unsent(err error) error {
 	}
 	return &fault.Error{Kind: fault.Unavailable, Msg: "the queue cannot be reached: " + err.Error(), Err: err}
 }
+
+// Put puts a message on the queue, with attributes of the type String. A value that is longer than SQS
+// takes with the message is the caller's to shorten ("Amazon SQS message metadata").
+func (q Queue) Put(ctx context.Context, body string, attributes map[string]string) error {
+	in := &sqs.SendMessageInput{QueueUrl: &q.URL, MessageBody: &body,
+		MessageAttributes: map[string]types.MessageAttributeValue{}}
+	for name, value := range attributes {
+		in.MessageAttributes[name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &value}
+	}
+	_, err := q.Client.SendMessage(ctx, in)
+	return err
+}

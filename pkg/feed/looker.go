@@ -1,0 +1,254 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/fetch"
+	"archivist/pkg/research"
+	"archivist/pkg/table"
+)
+
+// Times of the function that looks at feeds. A look that has begun in the last moment of the budget ends
+// before the function does, and its claim after it.
+const (
+	Function = 5 * time.Minute
+	Budget   = Function - Timeout - 30*time.Second
+	Claim    = Function + 5*time.Second
+)
+
+// by is who changes episodes and clips for a feed.
+var by = research.By{Actor: "curation", Component: "curation"}
+
+// Looker looks at the feeds of projects when they are due, and keeps what is known of each in a row.
+type Looker struct {
+	Reader   Reader
+	Research *research.Store
+	Table    *table.Table
+	Now      func() time.Time
+	NewID    func() string
+	Log      *slog.Logger
+}
+
+// Tick looks at the feeds that are due, the longest due first, and begins none after until. A feed that
+// fails is no error: its row says why, and when it is looked at again.
+func (l *Looker) Tick(ctx context.Context, until time.Time) error {
+	var errs []error
+	for _, name := range l.Research.Projects {
+		err := l.tick(ctx, name, until)
+		if err != nil {
+			errs = append(errs, fault.New(kindOf(err), "feeds of the project %s: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// kindOf is the kind of an error, Unavailable if it has none.
+func kindOf(err error) fault.Kind {
+	if k := fault.Of(err); k != "" {
+		return k
+	}
+	return fault.Unavailable
+}
+
+func (l *Looker) tick(ctx context.Context, project string, until time.Time) error {
+	rows, err := l.rows(ctx, project)
+	if err != nil {
+		return err
+	}
+	err = l.follow(ctx, project, &rows)
+	if err != nil {
+		return err
+	}
+	now := l.Now()
+	rows = slices.DeleteFunc(rows, func(r *row) bool { return r.Live(now) || r.next() > now.UnixMilli() })
+	slices.SortFunc(rows, func(a, b *row) int { return int(a.next() - b.next()) })
+	for _, r := range rows {
+		if !l.Now().Before(until) {
+			break
+		}
+		err = l.look(ctx, r, until)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow makes the rows those of the feeds in the project's definition.
+func (l *Looker) follow(ctx context.Context, project string, rows *[]*row) error {
+	p, err := l.Research.Project(ctx, project)
+	if fault.Is(err, fault.NotFound) { // it is not defined yet
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	feeds := map[string]research.Feed{}
+	for _, f := range p.Feeds {
+		feeds[keyOf(f)] = f
+	}
+	*rows = slices.DeleteFunc(*rows, func(r *row) bool {
+		f, still := feeds[r.Name]
+		r.feed = f
+		delete(feeds, r.Name)
+		if !still {
+			err = errors.Join(err, l.remove(ctx, r))
+		}
+		return !still
+	})
+	for key, f := range feeds {
+		r := newRow(project, key, f)
+		tx := l.Table.Begin(l.NewID())
+		tx.Insert(r)
+		made := tx.Commit(ctx)
+		switch {
+		case made == nil:
+			*rows = append(*rows, r)
+		case !fault.Is(made, fault.Stale): // another tick made it
+			err = errors.Join(err, made)
+		}
+	}
+	return err
+}
+
+// look looks at a feed. Of two looks at once, one has the claim.
+func (l *Looker) look(ctx context.Context, r *row, until time.Time) error {
+	began := l.Now()
+	tx := l.Table.Begin(l.NewID())
+	r.Take(tx.ID(), began, Claim)
+	tx.Save(r)
+	err := tx.Commit(ctx)
+	if fault.Is(err, fault.Stale) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	state, err := r.state()
+	if err != nil {
+		return err
+	}
+	found, err := l.Reader.Look(ctx, r.feed.URL, fetch.Validators{ETag: r.ETag, Modified: r.Modified})
+	state.Looked = began.UnixMilli()
+	m := merged{}
+	if err == nil && !found.Unchanged {
+		m.known, err = l.known(ctx, r)
+		if err != nil {
+			return err
+		}
+		l.merge(ctx, r, found, &m, state.Looked, until)
+		err = m.err
+	}
+	state.record(found, m, err)
+	l.Log.Info("looked at a feed", "project", r.Project, "feed", fetch.Redact(r.feed.URL), "unchanged", found.Unchanged,
+		"entries", len(found.Entries), "changed", m.changed, "left", m.left, "error", err)
+	return l.finish(ctx, r, state, found, m)
+}
+
+// merged is what became of the entries of a feed.
+type merged struct {
+	known   *knownRow // nil if the feed was not read
+	digests []digest // of those that are as they are stored
+	changed int
+	left    int // for another look, because the time was up
+	refused []Skipped
+	err     error // ended it
+}
+
+// merge curates the entries that are not known as they are. Their date is when the look began, before the
+// feed was read: so a look that is slow does not undo what a later one read.
+func (l *Looker) merge(ctx context.Context, r *row, found Look, m *merged, began int64, until time.Time) {
+	known := m.known.digests()
+	for i, e := range found.Entries {
+		d := digestOf(e)
+		if known[d] {
+			m.digests = append(m.digests, d)
+			continue
+		}
+		if !l.Now().Before(until) {
+			m.left++
+			continue
+		}
+		_, err := l.Research.Curate(ctx, research.Curated{Project: r.Project, Kind: r.feed.Kind, Source: r.feed.Source,
+			ID: e.ID, Title: e.Title, URL: e.URL, Curated: began, Initial: e.Published}, by)
+		switch {
+		case err == nil:
+			m.digests = append(m.digests, d)
+			m.changed++
+		case fault.Is(err, fault.Invalid):
+			m.refused = count(m.refused, err.Error(), e.ID)
+		default:
+			m.err, m.left = fault.New(kindOf(err), "entry %q: %w", clip(e.ID), err), len(found.Entries)-i
+			m.digests = append(m.digests, rest(found.Entries[i+1:], known)...)
+			return
+		}
+	}
+}
+
+// rest are the digests of entries that are known as they are.
+func rest(entries []Entry, known map[digest]bool) (all []digest) {
+	for _, e := range entries {
+		if d := digestOf(e); known[d] {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// finish stores what the look found, and gives the claim back. If another look has the claim by now, it
+// knows more.
+func (l *Looker) finish(ctx context.Context, r *row, s State, found Look, m merged) error {
+	r.Looked, r.Wait = s.Looked, 0
+	switch {
+	case s.Problem == "" && m.left == 0:
+		r.ETag, r.Modified = short(found.ETag), short(found.Modified)
+	case s.Problem == "" || m.err != nil: // entries are left, for which the feed has to be read again
+		r.Wait, r.ETag, r.Modified = s.Looked+s.wait.Milliseconds(), "", ""
+	default:
+		r.Wait = s.Looked + s.wait.Milliseconds()
+	}
+	r.Release()
+	err := r.pack(s)
+	if err != nil {
+		return err
+	}
+	tx := l.Table.Begin(l.NewID())
+	tx.Save(r)
+	if m.known != nil {
+		m.remember(tx)
+	}
+	err = tx.Commit(ctx)
+	if fault.Is(err, fault.Stale) {
+		return nil
+	}
+	return err
+}
+
+// remember writes what is known of the entries now, if it has changed.
+func (m *merged) remember(tx *table.Tx) {
+	packed := pack(m.digests)
+	switch {
+	case slices.Equal(packed, m.known.Digests):
+	case m.known.Rev == 0:
+		m.known.Digests = packed
+		tx.Insert(m.known)
+	default:
+		m.known.Digests = packed
+		tx.Save(m.known)
+	}
+}
+
+// longest is how many bytes of a validator are kept. Without it the feed is read each time.
+const longest = 1024
+
+func short(validator string) string {
+	if len(validator) > longest {
+		return ""
+	}
+	return validator
+}
