@@ -85,7 +85,8 @@ func (p *pass) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	steps := []func(context.Context, *projectRow) error{p.readWalk, p.endDue, p.resend, p.assignAll, p.look}
+	steps := []func(context.Context, *projectRow) error{p.readWalk, p.sample, p.endDue, p.resend, p.assignAll,
+		p.look}
 	for _, step := range steps {
 		err = step(ctx, row)
 		if err != nil || p.over() {
@@ -260,13 +261,8 @@ func (p *pass) first(ctx context.Context, from string) (*lineRow, error) {
 }
 
 // readWalk reads how far the closed episodes were looked at.
-func (p *pass) readWalk(ctx context.Context, _ *projectRow) error {
-	k := walkKey(p.project)
-	p.walk = &walkRow{Head: table.Head{PK: k.PK, SK: k.SK}}
-	err := p.Table.Get(ctx, k, p.walk)
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
+func (p *pass) readWalk(ctx context.Context, _ *projectRow) (err error) {
+	p.walk, err = p.Store.walk(ctx, p.project)
 	return err
 }
 

@@ -286,6 +286,7 @@ func (c *change) saveClip() (bool, error) {
 		before = due{r.Name, m.Deferred}
 	}
 	r.Text = string(data)
+	setAway(&r.Head, Clip, r.Project, r.Name, &r.media)
 	if err != nil || text(r) == c.was.clip {
 		return false, err
 	}
@@ -399,6 +400,7 @@ func (e *episodeRow) pack() error {
 		return err
 	}
 	e.Text = string(data)
+	setAway(&e.Head, Episode, e.Project, e.Name, &e.media)
 	e.Researched, err = packed(e.researched)
 	return err
 }

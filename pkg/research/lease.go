@@ -272,6 +272,8 @@ type Acceptance struct {
 	Lease      string
 	Researcher string
 	Token      string // unique to this acceptance; a request with the same token is answered again
+
+	remember bool // which lease was given for the token
 }
 
 // Accepted is the detail of lease.accepted.
@@ -282,6 +284,10 @@ type Accepted struct {
 // Accept gives a work item to a researcher, once: the message may come again, or to two. It returns a
 // Conflict if it is accepted by another or has ended; then the message is to be deleted.
 func (s *Store) Accept(ctx context.Context, a Acceptance) (Work, error) {
+	err := checkAcceptance(a.Researcher, a.Token)
+	if err != nil {
+		return Work{}, err
+	}
 	l, err := s.Lease(ctx, a.Lease)
 	if err != nil {
 		return Work{}, err
@@ -308,6 +314,12 @@ func (s *Store) Accept(ctx context.Context, a Acceptance) (Work, error) {
 			}
 			r.Accepted, r.Researcher, r.Token = c.now, a.Researcher, a.Token
 			w.Lease = r.Lease
+			if a.remember {
+				err := c.remember(a)
+				if err != nil {
+					return err
+				}
+			}
 			return c.leaseEvent("lease.accepted", Accepted{a.Researcher})
 		})
 	if err != nil {

@@ -2,8 +2,8 @@ package research
 
 import (
 	"context"
-	"unicode/utf8"
 
+	"archivist/pkg/definition"
 	"archivist/pkg/fault"
 	"archivist/pkg/table"
 )
@@ -70,8 +70,9 @@ func (s *Store) Hello(ctx context.Context, project string, r Researcher) error {
 
 func (r *Researcher) check() error {
 	switch {
-	case r.Name == "" || utf8.RuneCountInString(r.Name) > 100 || printable("researcher", r.Name) != nil:
-		return fault.New(fault.Invalid, "researcher: found %q; expected a name of at most 100 characters", r.Name)
+	case !line("researcher", r.Name, maxResearcher):
+		return fault.New(fault.Invalid, "researcher: found %q; expected a name of at most %d bytes",
+			definition.Clip(r.Name, 60), maxResearcher)
 	case r.Capacity < 1 || r.Capacity > MaxWorkers:
 		return fault.New(fault.Invalid, "capacity: found %d; expected 1 to %d", r.Capacity, MaxWorkers)
 	case len(r.Host) > 200 || printable("host", r.Host) != nil || len(r.Software) > 100 ||

@@ -26,20 +26,21 @@ import (
 
 // Limits, each with its reason.
 const (
-	MaxClips     = 100_000 // clips of a project: a process keeps the list of them in memory
-	MaxMaxClips  = 100     // clips of a work item: a lease names them all, and one request reads them
-	MaxPriority  = 999_999
-	MaxHeld      = 100 // live leases on one episode: they are part of its row
-	MaxHits      = 1000
-	MaxName      = 300  // characters of a source, of a stable id and of a title
-	MaxURL       = 2048 // bytes of the address of a recording
-	MaxReason    = 500
-	MaxAnalyses  = 100 // that a project has had
-	MaxFeeds     = 50
-	MaxWorkers   = 64 // work items at once of one researcher
-	maxTries     = 20 // of a change that meets others
-	countShards  = 16
-	failuresADay = 3 // of the media of an episode or clip; then it is set aside
+	MaxClips      = 100_000 // clips of a project: a process keeps the list of them in memory
+	MaxMaxClips   = 100     // clips of a work item: a lease names them all, and one request reads them
+	MaxPriority   = 999_999
+	MaxHeld       = 100 // live leases on one episode: they are part of its row
+	MaxHits       = 1000
+	MaxName       = 300  // characters of a source, of a stable id and of a title
+	MaxURL        = 2048 // bytes of the address of a recording
+	MaxReason     = 500
+	MaxAnalyses   = 100 // that a project has had
+	MaxFeeds      = 50
+	MaxWorkers    = 64  // work items at once of one researcher
+	maxResearcher = 100 // bytes of a researcher's name
+	maxTries      = 20  // of a change that meets others
+	countShards   = 16
+	failuresADay  = 3 // of the media of an episode or clip; then it is set aside
 )
 
 // Names are the names of projects. They are part of names of queues.

@@ -81,8 +81,8 @@ func (r *Report) Check() error {
 			definition.Clip(r.Episode, 60)),
 		wrong(!line("lease", r.Lease, 60), "lease: found %q; expected the id of the lease",
 			definition.Clip(r.Lease, 60)),
-		wrong(!line("researcher", r.Researcher, 100), "researcher: found %q; expected a name of at most 100 characters",
-			definition.Clip(r.Researcher, 60)),
+		wrong(!line("researcher", r.Researcher, maxResearcher), "researcher: found %q; expected a name of at most %d "+
+			"bytes", definition.Clip(r.Researcher, 60), maxResearcher),
 		r.checkNumbers())
 	switch {
 	case err != nil:
@@ -256,6 +256,7 @@ func (c *change) insert(r *Report) (known bool, err error) {
 	}
 	k := resultKey(r)
 	row := resultRow{Head: table.Head{PK: k.PK, SK: k.SK}, At: c.now, Text: string(data)}
+	setFound(&row.Head, r)
 	var stored resultRow
 	err = c.s.Table.Get(c.ctx, k, &stored)
 	switch {
@@ -332,12 +333,11 @@ type Result struct {
 func (s *Store) Results(ctx context.Context, project, episode, cursor string) (all []Result, next string, err error) {
 	var rows []resultRow
 	next, err = s.Table.Page(ctx, table.Query{PK: resultsPK(project, episode), Cursor: cursor}, &rows)
-	for _, row := range rows {
-		var r Result
-		if err == nil {
-			err = json.Unmarshal([]byte(row.Text), &r.Report)
+	for i := range rows {
+		r, failed := rows[i].result()
+		if failed != nil {
+			return nil, "", failed
 		}
-		r.At = row.At
 		all = append(all, r)
 	}
 	return all, next, err

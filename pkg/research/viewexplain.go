@@ -1,0 +1,195 @@
+package research
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"archivist/pkg/table"
+)
+
+// Explanation says why a pair is or is not due.
+type Explanation struct {
+	Episode, Clip Known
+	Due           bool
+	Why           string   // in a sentence
+	Results       []Result // of the present analysis, at most ten
+	Lease         *Lease   // that covers it
+
+	// Of a pair that is due: what comes first.
+	EpisodesBefore int
+	MoreBefore     bool // there are more episodes
+	ClipsBefore    int  // of the same episode
+}
+
+// Bounds of an explanation.
+const (
+	mostBefore = 1000
+	mostShown  = 10
+)
+
+// Explain says why a pair is or is not due, by what is stored now. It costs about six requests.
+func (s *Store) Explain(ctx context.Context, project, episode, clip string) (x Explanation, err error) {
+	row, cat, err := s.load(ctx, project)
+	if err != nil {
+		return x, err
+	}
+	e, err := s.episodeRow(ctx, project, episode)
+	if err == nil && e.Rev == 0 {
+		err = missing(Episode, project, episode)
+	}
+	if err != nil {
+		return x, err
+	}
+	c, err := s.clipRow(ctx, project, clip)
+	if err == nil && c.Rev == 0 {
+		err = missing(Clip, project, clip)
+	}
+	if err != nil {
+		return x, err
+	}
+	x.Episode, err = e.known(row, cat)
+	x.Clip = Known{Subject: Subject{c.Name, c.media}, State: cmp.Or(c.media.awayState(), Live)}
+	if err == nil {
+		x.Results, err = s.ofPair(ctx, row, episode, clip)
+	}
+	if err != nil {
+		return x, err
+	}
+	return x, s.why(ctx, row, e, c, cat, &x)
+}
+
+// ofPair are the results of a pair, by the present analysis.
+func (s *Store) ofPair(ctx context.Context, row *projectRow, episode, clip string) (all []Result, err error) {
+	var rows []resultRow
+	_, err = s.Table.Page(ctx, table.Query{PK: resultsPK(row.Name, episode),
+		Prefix: row.def.Analysis.String() + "#" + clip + "#", Limit: mostShown}, &rows)
+	for i := range rows {
+		r, failed := rows[i].result()
+		if failed != nil {
+			return nil, failed
+		}
+		all = append(all, r)
+	}
+	return all, err
+}
+
+// why finds the first reason that holds.
+func (s *Store) why(ctx context.Context, row *projectRow, e *episodeRow, c *clipRow, cat *catalog,
+	x *Explanation) error {
+	if e.researched.Contains(c.Clip) {
+		x.Why = "it is researched" + firstResult(x.Results)
+		return nil
+	}
+	switch {
+	case !e.media.live():
+		x.Why = "the episode is " + awayText(&e.media)
+		return nil
+	case !c.media.live():
+		x.Why = "the clip is " + awayText(&c.media)
+		return nil
+	}
+	for _, h := range e.Held {
+		clips, err := bits(h.Clips)
+		if err != nil {
+			return err
+		}
+		if clips.Contains(c.Clip) {
+			return s.whyLeased(ctx, h, x)
+		}
+	}
+	x.Due = true
+	return s.whyWaiting(ctx, row, e, c, cat, x)
+}
+
+func firstResult(all []Result) string {
+	for _, r := range all {
+		if r.Problem == nil {
+			return fmt.Sprintf(": by %s at %s, lease %s", r.Researcher, timeText(r.At), r.Lease)
+		}
+	}
+	return ""
+}
+
+func timeText(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
+
+// awayText says in which state media is that is not live, and why.
+func awayText(m *Media) string {
+	switch m.awayState() {
+	case SetAside:
+		return "set aside: " + m.Aside
+	case Deferred:
+		return fmt.Sprintf("deferred until %s: %s", timeText(m.Deferred), m.Problem)
+	}
+	return "withdrawn"
+}
+
+func (s *Store) whyLeased(ctx context.Context, h held, x *Explanation) error {
+	l, err := s.Lease(ctx, h.Lease)
+	if err != nil {
+		return err
+	}
+	x.Lease = &l
+	who := "no researcher has accepted it yet"
+	if l.Accepted > 0 {
+		who = "accepted by " + l.Researcher
+	}
+	if h.Until <= s.now() {
+		who += "; its time is over, and the next pass of the archivist ends it"
+	}
+	x.Why = fmt.Sprintf("it is under the lease %s until %s: %s", l.ID, timeText(h.Until), who)
+	return nil
+}
+
+// whyWaiting says what a pair that is due waits for.
+func (s *Store) whyWaiting(ctx context.Context, row *projectRow, e *episodeRow, c *clipRow, cat *catalog,
+	x *Explanation) error {
+	taken, err := e.taken()
+	if err != nil {
+		return err
+	}
+	for _, l := range cat.sorted {
+		if l.number == c.Clip {
+			break
+		}
+		if !taken.Contains(l.number) {
+			x.ClipsBefore++
+		}
+	}
+	var before []lineRow
+	_, err = s.Table.Page(ctx, table.Query{PK: linePK(row.Name), From: ready + "#", To: ready + "#" + e.media.order(),
+		Limit: mostBefore + 2}, &before)
+	if err != nil {
+		return err
+	}
+	for _, r := range before {
+		if r.Owner != e.Name {
+			x.EpisodesBefore++
+		}
+	}
+	if x.EpisodesBefore > mostBefore {
+		x.EpisodesBefore, x.MoreBefore = mostBefore, true
+	}
+	present, err := s.Present(ctx, row.Name)
+	switch {
+	case err != nil:
+		return err
+	case row.Paused != "":
+		x.Why = "it is due, but the project is paused: " + row.Paused
+	case len(e.Held) >= MaxHeld:
+		x.Why = fmt.Sprintf("it is due, but the episode has %d leases, which is the most that is possible", len(e.Held))
+	case present == 0:
+		x.Why = "it is due, but no researcher is present"
+	default:
+		x.Why = fmt.Sprintf("it is due: %s and %d clips of this episode come first", episodesText(x), x.ClipsBefore)
+	}
+	return nil
+}
+
+func episodesText(x *Explanation) string {
+	if x.MoreBefore {
+		return fmt.Sprintf("more than %d episodes", x.EpisodesBefore)
+	}
+	return fmt.Sprintf("%d episodes", x.EpisodesBefore)
+}
