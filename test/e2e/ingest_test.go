@@ -20,7 +20,9 @@ import (
 	"archivist/pkg/ingest"
 )
 
-const soon = 60 * time.Second
+// soon is how long a test waits for what normally takes seconds. It is more than the minute after which a
+// lost wake-up is repeated.
+const soon = 150 * time.Second
 
 // TestSampleIsPreserved: the sample's real files become preserved, verified objects with
 // the digests that their depositor gave, and no job of them needs a repair.
