@@ -359,7 +359,7 @@ func TestDamage(t *testing.T) {
 		world func(*testing.T) *world
 		all   []damage
 	}{{"settled", settled, ofSettled}, {"busy", busy, ofBusy}, {"log", logged, ofLog},
-		{"components", lined, ofComponents}} {
+		{"components", lined, ofComponents}, {"research", researched, ofResearch}} {
 		for _, d := range set.all {
 			t.Run(set.name+"/"+d.name, func(t *testing.T) {
 				t.Parallel()

@@ -34,6 +34,7 @@ import (
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
 	"archivist/pkg/reindex"
+	"archivist/pkg/research"
 	"archivist/pkg/table"
 	"archivist/pkg/workspace"
 )
@@ -77,6 +78,8 @@ type cursor struct {
 	At    string `json:"at,omitempty"`
 	// Recount is a count of a batch's jobs that is not complete yet.
 	Recount *recount `json:"recount,omitempty"`
+	// Research is the count of the rows of each research project, as far as rows were read.
+	Research map[string]*research.Recount `json:"research,omitempty"`
 }
 
 func (c cursor) String() string {
@@ -108,6 +111,8 @@ type page struct {
 	known  *sync.Map               // keys of operations that exist: many receipts name the same
 	pairs  map[table.Key]table.Raw // what belongs to events and places of the log
 
+	research *research.Store
+
 	reading  sync.Mutex
 	consumer map[string]consumerInfo // nil: not read yet
 }
@@ -122,7 +127,8 @@ func (d Doctor) Check(ctx context.Context, at string, repair bool, until time.Ti
 		if ph.name != c.Phase {
 			continue
 		}
-		p := page{Doctor: d, repair: repair, until: until, cursor: c, known: new(sync.Map)}
+		p := page{Doctor: d, repair: repair, until: until, cursor: c, known: new(sync.Map), research: &research.Store{
+			Table: d.Queue.Table, Now: d.Queue.Now, NewID: d.Queue.NewID}}
 		if err := ph.check(ctx, &p); err != nil {
 			return queue.CheckedPage{}, fmt.Errorf("doctor: %s: %w", ph.label, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
 	"archivist/pkg/queue"
+	"archivist/pkg/research"
 	"archivist/pkg/table"
 )
 
@@ -27,6 +28,9 @@ func checkRows(ctx context.Context, p *page) error {
 		return err
 	}
 	if err := p.pair(ctx, rows); err != nil {
+		return err
+	}
+	if err := p.beginResearch(ctx); err != nil {
 		return err
 	}
 	for i := 0; i < len(rows); {
@@ -43,14 +47,18 @@ func checkRows(ctx context.Context, p *page) error {
 				return err
 			}
 			p.out.Checked++
-			p.cursor = cursor{Phase: phaseRows, At: table.CursorAt(rows[i].Key)}
+			research.AddTo(p.cursor.Research, rows[i])
+			p.cursor = cursor{Phase: phaseRows, At: table.CursorAt(rows[i].Key), Research: p.cursor.Research}
 			i++
 			if p.enough() && i < len(rows) {
 				return nil
 			}
 		}
 	}
-	p.cursor = cursor{Phase: phaseRows, At: next}
+	p.cursor = cursor{Phase: phaseRows, At: next, Research: p.cursor.Research}
+	if next == "" {
+		return p.compareResearch(ctx)
+	}
 	return nil
 }
 
@@ -209,7 +217,7 @@ func kindOf(k table.Key) (kind, bool) {
 		of := subjectType(name)
 		return kind{check: checkEvent, expires: expires(of)}, of != event.Type{} && id != ""
 	}
-	for _, list := range [][]kind{logKinds, componentKinds, kinds} {
+	for _, list := range [][]kind{logKinds, componentKinds, researchKinds, kinds} {
 		for _, known := range list {
 			if name == known.pk && strings.HasPrefix(k.SK, known.sk) {
 				return known, true

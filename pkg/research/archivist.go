@@ -304,9 +304,14 @@ func (p *pass) stale(ctx context.Context) (*lineRow, error) {
 	return r, err
 }
 
-// lookAt decides the place of an episode by the catalog as it is now, and counts its pairs.
+// decide decides the place of an episode by the catalog as it is now, and counts its pairs.
+func (s *Store) decide(ctx context.Context, project, key string) error {
+	return s.change(ctx, want{project: project, episode: key}, By{}, func(*change) error { return nil })
+}
+
+// lookAt decides the place of an episode of the line.
 func (p *pass) lookAt(ctx context.Context, r *lineRow) error {
-	err := p.change(ctx, want{project: p.project, episode: r.Owner}, By{}, func(*change) error { return nil })
+	err := p.decide(ctx, p.project, r.Owner)
 	if err != nil {
 		return err
 	}

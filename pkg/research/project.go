@@ -114,6 +114,9 @@ type projectRow struct {
 	def Project
 }
 
+// projectList is the list of projects.
+const projectList = "RESEARCHPROJECTS"
+
 func subject(t event.Type, id string) event.Subject { return event.Subject{Type: t, ID: id} }
 
 // projectRow reads a project's row.
@@ -189,7 +192,7 @@ func (s *Store) tryApply(ctx context.Context, p Project, by By) error {
 	row, err := s.projectRow(ctx, p.Name)
 	if fault.Is(err, fault.NotFound) {
 		k := subject(event.ResearchProject, p.Name).Key()
-		row, err = &projectRow{Head: table.Head{PK: k.PK, SK: k.SK, ListPK: "RESEARCHPROJECTS", ListSK: p.Name},
+		row, err = &projectRow{Head: table.Head{PK: k.PK, SK: k.SK, ListPK: projectList, ListSK: p.Name},
 			Name: p.Name}, nil
 	}
 	if err != nil {

@@ -1,0 +1,220 @@
+package research
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/table"
+)
+
+// The numbers that are counted of the episodes of a shard.
+const (
+	nReady = iota
+	nClosed
+	nAway
+	nPairs   // of the present round
+	nResults // of all rounds
+	nCounts
+)
+
+var countNames = [nCounts]string{"ready episodes", "closed episodes", "episodes away from the line",
+	"researched pairs", "results"}
+
+// Recount is what the rows of a project add up to, as far as they were read. Its fields are kept between
+// the pages of a run of the doctor.
+type Recount struct {
+	Round int64                       `json:"round"`
+	Revs  int64                       `json:"revs"` // of the project and its counts, when it began
+	Clips int64                       `json:"clips"`
+	Parts [countShards][nCounts]int64 `json:"parts"`
+}
+
+// BeginRecount begins to count the rows of all projects, by their names.
+func (s *Store) BeginRecount(ctx context.Context) (map[string]*Recount, error) {
+	all := map[string]*Recount{}
+	q := table.Query{Index: "list", PK: projectList}
+	for {
+		var rows []table.Head
+		next, err := s.Table.Page(ctx, q, &rows)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			p, err := s.projectRow(ctx, r.ListSK)
+			if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) {
+				continue // its row says what is wrong
+			}
+			if err != nil {
+				return nil, err
+			}
+			_, revs, err := s.counted(ctx, p)
+			if err != nil {
+				return nil, err
+			}
+			all[p.Name] = &Recount{Round: p.Round, Revs: revs}
+		}
+		if next == "" {
+			return all, nil
+		}
+		q.Cursor = next
+	}
+}
+
+// countRow is a row of counts of either kind.
+type countRow struct {
+	table.Head
+	Ready   int64 `dynamo:"ready_n"`
+	Closed  int64 `dynamo:"closed_n"`
+	Away    int64 `dynamo:"away_n"`
+	Pairs   int64 `dynamo:"pairs_n"`
+	Results int64 `dynamo:"results_n"`
+}
+
+// counted reads the rows of counts of a project, and the sum of their revisions and the project's.
+func (s *Store) counted(ctx context.Context, p *projectRow) (all map[table.Key]*countRow, revs int64, err error) {
+	all, revs = map[table.Key]*countRow{}, p.Rev
+	q := table.Query{PK: countsPK(p.Name)}
+	for {
+		var rows []countRow
+		next, err := s.Table.Page(ctx, q, &rows)
+		if err != nil {
+			return nil, 0, err
+		}
+		for i := range rows {
+			all[rows[i].Key()] = &rows[i]
+			revs += rows[i].Rev
+		}
+		if next == "" {
+			return all, revs, nil
+		}
+		q.Cursor = next
+	}
+}
+
+// AddTo adds a row to the recounts of projects. A row that cannot be read is not counted.
+func AddTo(all map[string]*Recount, row table.Raw) {
+	kind, id, _ := strings.Cut(row.PK, "#")
+	project, key, _ := strings.Cut(id, "/")
+	r := all[project]
+	if r == nil {
+		return
+	}
+	switch {
+	case kind == "CLIP" && row.SK == "CLIP":
+		r.Clips++
+	case kind == "RESULTS":
+		r.Parts[shard(key)][nResults]++
+	case kind == "EPISODE" && row.SK == "EPISODE":
+		var e episodeRow
+		if row.Decode(&e) != nil {
+			return
+		}
+		part := &r.Parts[shard(key)]
+		part[map[string]int{ready: nReady, closed: nClosed, away: nAway}[class(e.Place)]]++
+		if e.Round == r.Round {
+			part[nPairs] += e.Counted
+		}
+	}
+}
+
+// Compare compares the counts of a project with its rows, after all were added. It says nothing if
+// something was counted meanwhile.
+func (s *Store) Compare(ctx context.Context, project string, r *Recount) (wrong []Wrong, err error) {
+	p, err := s.projectRow(ctx, project)
+	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	rows, revs, err := s.counted(ctx, p)
+	if err != nil || revs != r.Revs {
+		return nil, err
+	}
+	if r.Clips != p.Numbers {
+		wrong = append(wrong, Wrong{Rule: RuleCatalog, What: fmt.Sprintf("the project has given %d numbers to clips; "+
+			"there are %d clips", p.Numbers, r.Clips)})
+	}
+	c := &comparison{project: p, rows: rows}
+	for n := range uint32(countShards) {
+		c.compare(n, r.Parts[n])
+	}
+	if len(c.what) == 0 {
+		return wrong, nil
+	}
+	return append(wrong, Wrong{RuleCounts, strings.Join(c.what, "; "), func(ctx context.Context) error {
+		tx := s.Table.Begin(s.NewID())
+		tx.Require(p.Key(), "rev = ?", p.Rev)
+		for _, put := range c.repairs {
+			put(tx)
+		}
+		return tx.Commit(ctx)
+	}}), nil
+}
+
+// comparison is a comparison of the counts of a project.
+type comparison struct {
+	project *projectRow
+	rows    map[table.Key]*countRow
+	what    []string
+	repairs []func(tx *table.Tx)
+}
+
+// compare compares the counts of one shard.
+func (c *comparison) compare(n uint32, is [nCounts]int64) {
+	at, of := placesKey(c.project.Name, n), roundKey(c.project.Name, c.project.Round, n)
+	places, round := c.rows[at], c.rows[of]
+	for r := int64(1); r < c.project.Round; r++ {
+		if row := c.rows[roundKey(c.project.Name, r, n)]; row != nil {
+			is[nResults] -= row.Results
+		}
+	}
+	says := [nCounts]int64{}
+	if places != nil {
+		says[nReady], says[nClosed], says[nAway] = places.Ready, places.Closed, places.Away
+	}
+	if round != nil {
+		says[nPairs], says[nResults] = round.Pairs, round.Results
+	}
+	if says == is && places != nil && round != nil {
+		return
+	}
+	c.what = append(c.what, fmt.Sprintf("part %d %s", n, differences(says, is)))
+	c.repairs = append(c.repairs, func(tx *table.Tx) {
+		set(tx, &placesRow{Head: headOf(places, at), Ready: is[nReady], Closed: is[nClosed], Away: is[nAway]}, places)
+		set(tx, &roundRow{Head: headOf(round, of), Pairs: is[nPairs], Results: is[nResults]}, round)
+	})
+}
+
+// differences says which numbers differ.
+func differences(says, is [nCounts]int64) string {
+	var all []string
+	for i, name := range countNames {
+		if says[i] != is[i] {
+			all = append(all, fmt.Sprintf("counts %d %s, and has %d", says[i], name, is[i]))
+		}
+	}
+	if len(all) == 0 {
+		return "has no row of counts"
+	}
+	return strings.Join(all, "; ")
+}
+
+// headOf is the head of a row of counts, also of one that is missing.
+func headOf(r *countRow, k table.Key) table.Head {
+	if r == nil {
+		return table.Head{PK: k.PK, SK: k.SK}
+	}
+	return r.Head
+}
+
+// set writes a row of counts on the condition that nothing was counted since it was read.
+func set(tx *table.Tx, row table.Row, was *countRow) {
+	if was == nil {
+		tx.Insert(row)
+	} else {
+		tx.Save(row)
+	}
+}
