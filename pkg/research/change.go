@@ -12,6 +12,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"archivist/pkg/definition"
+	"archivist/pkg/envelope"
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
 	"archivist/pkg/lease"
@@ -198,6 +199,7 @@ func (c *change) read(w want) (err error) {
 	}
 	if err == nil && c.episode != nil && c.episode.Round < c.project.Round { // the analysis is another
 		c.episode.Round, c.episode.researched = c.project.Round, roaring.New()
+		c.episode.Held = nil // pairs of the analysis before exclude none of these
 		c.episode.Counted = 0
 	}
 	return err
@@ -450,7 +452,8 @@ func (c *change) addRound(e *episodeRow, pairs int64) {
 func (c *change) event(t event.Type, id string, number *int64, eventType string, detail any) error {
 	*number++
 	return event.Append(c.tx, subject(t, id), *number, event.New{Type: eventType, Time: c.now, Detail: detail,
-		Actor: c.by.Actor, Component: c.by.Component})
+		Actor: c.by.Actor, Component: c.by.Component,
+		Parents: []envelope.Ref{{Type: event.ResearchProject.String(), ID: c.project.Name}}})
 }
 
 func (c *change) episodeEvent(eventType string, detail any) error {

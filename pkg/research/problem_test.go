@@ -98,3 +98,54 @@ func TestExpiry(t *testing.T) {
 		URL: "https://media.example.org/e", Curated: millis(b.clock)}, by)
 	b.must(err)
 }
+
+// TestNewAnalysis: another version of the analysis makes all pairs due again; the leases and the results of
+// the version before exclude none of them, and an earlier version does not come back.
+func TestNewAnalysis(t *testing.T) {
+	b := newBench(t)
+	b.curate(Episode, "e", 0, 0)
+	b.curate(Clip, "c0", 2, 0)
+	b.curate(Clip, "c1", 1, 0)
+	b.pass()
+	old := b.accept("r")
+	b.report(old, 0, false)
+	apply := func(version string) error {
+		return b.Apply(t.Context(), Project{Name: songs, Analysis: Analysis{Name: "any", Version: version}}, by)
+	}
+	b.must(apply("2"))
+	b.pass()
+	w := b.accept("other")
+	if len(w.Clips) != 2 || w.Lease.Analysis != "any@2" {
+		t.Fatalf("assigned: %+v", w)
+	}
+	b.report(old, 1, true) // of the version before: it is stored, and marks nothing
+	l, err := b.Lease(t.Context(), old.Lease.ID)
+	b.must(err)
+	row, err := b.episodeRow(t.Context(), songs, old.Lease.Episode)
+	b.must(err)
+	if l.Why != Final || !row.researched.IsEmpty() || len(row.Held) != 1 {
+		t.Errorf("the lease before: %+v; the episode: %+v %v", l, row.Held, row.researched)
+	}
+	err = apply("1")
+	if !fault.Is(err, fault.Invalid) {
+		t.Error("the first version again:", err)
+	}
+}
+
+// TestForeignReport: a report of another researcher than the one who accepted the lease is stored, and does
+// not touch the lease.
+func TestForeignReport(t *testing.T) {
+	b := newBench(t)
+	b.curate(Episode, "e", 0, 0)
+	b.curate(Clip, "c", 0, 0)
+	b.pass()
+	w := b.accept("other")
+	if b.report(w, 0, true).Ended {
+		t.Error("the lease of another was ended")
+	}
+	l, err := b.Lease(t.Context(), w.Lease.ID)
+	b.must(err)
+	if l.Stored != 0 || l.Ended != 0 {
+		t.Errorf("the lease of another was touched: %+v", l)
+	}
+}
