@@ -48,6 +48,7 @@ require github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 
 require (
 	github.com/RoaringBitmap/roaring/v2 v2.14.5
+	github.com/gofrs/flock v0.13.1
 	github.com/hajimehoshi/go-mp3 v0.3.4
 	github.com/mewkiz/flac v1.0.14
 	github.com/richardlehane/siegfried v1.11.4

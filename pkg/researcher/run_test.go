@@ -1,0 +1,144 @@
+package researcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/research"
+)
+
+// TestAllResearched: two researchers with a cache in common research each pair once, whatever the order in which
+// their reports are recorded; each recording is downloaded once.
+func TestAllResearched(t *testing.T) {
+	for _, reverse := range []bool{false, true} {
+		b := newBench(t, 4, 5, 2)
+		b.reverse = reverse
+		one, two := b.researcher("one", nil), b.researcher("two", nil)
+		if !reverse {
+			one.Concurrency = 2
+		} else {
+			two = nil // the reversed reports are those of one
+		}
+		all := slices.DeleteFunc([]*Researcher{one, two}, func(r *Researcher) bool { return r == nil })
+		b.runs(4, 20, all...)
+		if again := b.complete(4, 5); again != 0 {
+			t.Errorf("reversed %v: %d pairs were researched twice", reverse, again)
+		}
+		for path, n := range b.got {
+			if n != 1 {
+				t.Errorf("%s was requested %d times", path, n)
+			}
+		}
+		present, err := b.Present(t.Context(), songs)
+		if present != 0 || err != nil {
+			t.Errorf("%d are present after they left; %v", present, err)
+		}
+	}
+}
+
+// TestLost: a request or an answer that is lost, at any call, costs nothing but time: each pair is researched once, and
+// no lease waits for its end.
+func TestLost(t *testing.T) {
+	for n := 1; n <= 12; n++ {
+		for _, lost := range []string{"before", "after"} {
+			b := newBench(t, 2, 3, 2)
+			b.lost = map[int]string{n: lost, n + 1: lost}
+			b.runs(2, 6, b.researcher("one", nil))
+			if again := b.complete(2, 3); again != 0 {
+				t.Errorf("call %d lost %s: %d pairs were researched twice", n, lost, again)
+			}
+			leases, _, err := b.ended()
+			if leases != 4 || err != nil {
+				t.Errorf("call %d lost %s: %d leases have ended, want 4; %v", n, lost, leases, err)
+			}
+		}
+	}
+}
+
+// ended counts the leases that have ended, and lists why.
+func (b *bench) ended() (n int, why []string, err error) {
+	for id := range b.ids + 1 {
+		l, failed := b.Lease(context.Background(), fmt.Sprintf("id%05d", id))
+		if fault.Is(failed, fault.NotFound) {
+			continue
+		}
+		err = errors.Join(err, failed)
+		if l.Ended > 0 {
+			n++
+			why = append(why, l.Why)
+		}
+	}
+	return n, why, err
+}
+
+// TestCrash: a researcher that is killed at any call, before or after it was answered, loses no result that it had
+// found: another with its folder delivers it. What it had not done is done after its lease has ended.
+func TestCrash(t *testing.T) {
+	for n := 2; n <= 8; n++ {
+		b := newBench(t, 1, 4, 4)
+		ctx, kill := context.WithCancel(t.Context())
+		b.events = map[int]func(){n: kill}
+		err := b.researcher("one", nil).Run(ctx, ctx)
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("killed at call %d: %v", n, err)
+		}
+		b.events = nil
+		b.later(3 * time.Hour)
+		b.runs(1, 4, b.researcher("two", nil))
+		if again := b.complete(1, 4); again != 0 {
+			t.Logf("killed at call %d: %d second opinions", n, again)
+		}
+		left, err := (&Reports{Dir: b.dir + "/reports", Name: "x", Now: b.now}).files("", true)
+		if len(left) != 0 || err != nil {
+			t.Errorf("killed at call %d: reports are left: %v %v", n, left, err)
+		}
+	}
+}
+
+// TestWindingDown: the clip at hand is finished, and the rest given back at once.
+func TestWindingDown(t *testing.T) {
+	b := newBench(t, 1, 5, 5)
+	ctx := t.Context()
+	stop, wind := context.WithCancel(ctx)
+	b.must(b.researcher("one", func(clip string) {
+		if clip == clipText(1) {
+			wind()
+		}
+	}).Run(ctx, stop))
+	n, why, err := b.ended()
+	if got := b.results(1); got != 2 || n != 1 || why[0] != research.Final || err != nil {
+		t.Errorf("%d results; %d leases have ended, %v; %v", got, n, why, err)
+	}
+	b.runs(1, 5, b.researcher("two", nil))
+	if again := b.complete(1, 5); again != 0 {
+		t.Errorf("%d pairs were researched twice", again)
+	}
+}
+
+// TestExpired: a lease ends while its researcher hangs. What it finds afterwards is stored; the rest is left to the
+// researcher that has it now.
+func TestExpired(t *testing.T) {
+	b := newBench(t, 1, 5, 5)
+	var clips []string
+	b.runs(1, 5, b.researcher("one", func(clip string) {
+		clips = append(clips, clip)
+		if len(clips) == 2 {
+			b.later(3 * time.Hour)
+			_, err := b.Pass(t.Context(), songs, b.now().Add(time.Minute)) // ends the lease, and assigns the rest
+			b.must(err)
+		}
+		if len(clips) == 3 { // until the answers to the reports say that the lease has ended
+			for b.results(1) < 2 {
+				time.Sleep(time.Millisecond)
+			}
+		}
+	}))
+	if again := b.complete(1, 5); again > 2 {
+		t.Errorf("%d pairs were researched twice", again)
+	}
+}
