@@ -26,7 +26,10 @@ var researchKinds = []kind{
 	{pk: "RESEARCHCOUNTS", sk: "places#", check: checkResearch},
 	{pk: "RESEARCHCOUNTS", sk: "round#", check: checkResearch},
 	{pk: "RESEARCHWALK", sk: "WALK", check: checkResearch},
+	{pk: "RESEARCHWALK", sk: "SAMPLES", check: checkResearch},
+	{pk: "RESEARCHFEEDS"},
 	{pk: "RESEARCHERS", expires: true},
+	{pk: "RESEARCHTAKEN", expires: true},
 	{pk: "RESULTS", check: checkResult},
 }
 

@@ -188,6 +188,12 @@ var ofResearch = []damage{
 			w.leaseOf("pending")))
 	}, one("research-place", func(w *world) string { return "lease:" + w.leaseOf("pending") }),
 		true},
+	{"what is deferred, and is not listed", func(w *world) {
+		w.set(mediaKey("episode", 0), "shelf", nil)
+		w.set(mediaKey("clip", 2), "since", str("x"))
+	}, func(w *world) []string {
+		return []string{"research-place " + media("episode", 0)(w), "research-place " + media("clip", 2)(w)}
+	}, true},
 	{"a row of the line of no episode", func(w *world) {
 		w.insert(key("RESEARCHLINE#songs", "ready#x#none"), "owned_by", str("none"))
 	}, one("research-line", row("RESEARCHLINE#songs", "ready#x#none")), true},

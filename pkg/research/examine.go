@@ -181,6 +181,7 @@ func (x *exam) clip(id string) error {
 	if c.Clip == 0 || int64(c.Clip) > p.Numbers {
 		x.add(RuleCatalog, nil, "it has the number %d; the project has given %d", c.Clip, p.Numbers)
 	}
+	x.away(c.Head, want{project: project, clip: key}, &c.media)
 	if c.media.Deferred > 0 {
 		err = x.needs(&c.Head, project, dueKey(c.media.Deferred, string(Clip), key), key)
 	}
@@ -263,6 +264,7 @@ func (x *exam) place(e *episodeRow) error {
 	if e.Place != should {
 		x.add(RulePlace, x.deciding(e), "it is at %q of the line; its place is %q", e.Place, should)
 	}
+	x.away(e.Head, want{project: e.Project, episode: e.Name}, &e.media)
 	if e.Place != "" {
 		err := x.needs(&e.Head, e.Project, e.Place, e.Name)
 		if err != nil {
@@ -275,6 +277,21 @@ func (x *exam) place(e *episodeRow) error {
 	return x.needs(&e.Head, e.Project, dueKey(e.media.Deferred, string(Episode), e.Name), e.Name)
 }
 
+// away checks that what is withdrawn, set aside or deferred is listed.
+func (x *exam) away(is table.Head, w want, m *Media) {
+	should, kind := is, Episode
+	if w.clip != "" {
+		kind = Clip
+	}
+	setAway(&should, kind, w.project, w.episode+w.clip, m)
+	if is == should {
+		return
+	}
+	x.add(RulePlace, func(ctx context.Context) error {
+		return x.change(ctx, w, By{}, func(*change) error { return nil })
+	}, "it is at %q %q of the index list, and should be at %q %q", is.ListPK, is.ListSK, should.ListPK, should.ListSK)
+}
+
 func (x *exam) deciding(e *episodeRow) func(context.Context) error {
 	return func(ctx context.Context) error { return x.decide(ctx, e.Project, e.Name) }
 }
@@ -283,8 +300,7 @@ func (x *exam) deciding(e *episodeRow) func(context.Context) error {
 // many of its pairs count. It says nothing while the archivist still looks at episodes because the
 // catalog has changed.
 func (x *exam) decided(e *episodeRow) error {
-	var w walkRow
-	_, err := x.absent(walkKey(e.Project), &w)
+	w, err := x.walk(x.ctx, e.Project)
 	if err != nil {
 		return err
 	}
@@ -392,7 +408,7 @@ func (x *exam) lease(id string) error {
 		return err
 	}
 	on := func(h held) bool { return h.Lease == id && h.Until == l.Until }
-	if !slices.ContainsFunc(e.Held, on) {
+	if e.Round <= l.Round && !slices.ContainsFunc(e.Held, on) { // one of an earlier analysis excludes nothing
 		x.add(RuleHeld, nil, "it is not on its episode %s/%s", l.Project, l.Episode)
 	}
 	err = x.needs(&l.Head, l.Project, dueKey(l.Until, "lease", id), id)
