@@ -155,8 +155,8 @@ func (c Checkout) npm(ctx context.Context, from, into string) error {
 }
 
 // functions that are built for deployment.
-var functions = []string{"admin-action", "api", "consumer", "relay", "run-component", "run-stage",
-	"scheduler"}
+var functions = []string{"admin-action", "api", "completed-work", "consumer", "curation", "pending-work", "relay",
+	"run-component", "run-stage", "scheduler"}
 
 // Build builds every function for an architecture, and the command line, into dist.
 // tags are build tags of the functions beside those that every deployment has.

@@ -117,6 +117,8 @@ type System struct {
 	limits     Limits
 	open       formats.Open // loads the signatures of formats, or nil
 	runner     *component.Runner
+
+	researching researchSettings
 }
 
 // Env reads a variable of the environment, "" when it is not set.
@@ -154,6 +156,10 @@ func New(ctx context.Context, env Env) (*System, error) {
 		Executions: s.executions, Wake: s.queueAt(EnvWake).Wake, Metric: metrics.Add,
 		Rules: limits.rules(timing), Settings: limits.settings(), Log: log}
 	s.scheduler = &queue.Scheduler{Queue: s.queue, Leases: &lease.Store{Table: t, Now: time.Now, NewID: newID}}
+	err = s.readResearch()
+	if err != nil {
+		return nil, err
+	}
 	return s, s.content(cfg, t)
 }
 

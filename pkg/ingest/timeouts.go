@@ -52,6 +52,9 @@ const (
 	leastReceives = 5
 	stageReceives = 15
 	wakeReceives  = 10
+
+	// Two hours without the table: what researchers report then is delivered until it can be stored.
+	researchReceives = 100
 )
 
 // Wake derives the times of the queue that wakes the scheduler: only those of a queue.
@@ -59,6 +62,14 @@ func (t Timing) Wake() Times {
 	v := t.Scheduler + t.Return
 	return Times{Timeout: t.Scheduler, Visibility: v, Receives: wakeReceives, Retention: (wakeReceives + 1) * v,
 		DeadLetter: deadLetters}
+}
+
+// Research derives the times of the queues of research and of the functions that they feed: only those of
+// a queue, and a time budget. What curators and researchers say is kept there for days, because it cannot
+// be had again.
+func (t Timing) Research() Times {
+	return Times{Timeout: t.Scheduler, Visibility: t.Scheduler + t.Return, Receives: researchReceives,
+		Retention: 4 * 24 * time.Hour, DeadLetter: deadLetters, Budget: t.Scheduler * 9 / 10}
 }
 
 // Admin derives the times of the function admin-action, whose state machine waits for it. A

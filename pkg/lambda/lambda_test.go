@@ -78,7 +78,7 @@ func TestSamplePayloads(t *testing.T) {
 		t.Errorf("the step is %+v", work)
 	}
 	files, err := events.Files.ReadDir(".")
-	if err != nil || len(files) != 11 {
+	if err != nil || len(files) != 13 {
 		t.Errorf("%d samples, %v: each has a test here", len(files), err)
 	}
 }

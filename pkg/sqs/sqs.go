@@ -79,6 +79,21 @@ func (q Queue) Send(ctx context.Context, bodies []string) (failed map[int]string
 	return failed, nil
 }
 
+// Put sends a message with attributes of the type String, whose values are printable and not empty
+// ("SendMessage" in the SQS API reference). It returns an error as Send does.
+func (q Queue) Put(ctx context.Context, body string, attributes map[string]string) error {
+	in := &sqs.SendMessageInput{QueueUrl: &q.URL, MessageBody: &body,
+		MessageAttributes: map[string]types.MessageAttributeValue{}}
+	for name, value := range attributes {
+		in.MessageAttributes[name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &value}
+	}
+	_, err := q.Client.SendMessage(ctx, in)
+	if err != nil {
+		return unsent(err)
+	}
+	return nil
+}
+
 // unsent is why a request to send was refused. What SQS says of the messages has no kind.
 func unsent(err error) error {
 	var long *types.BatchRequestTooLong
@@ -91,16 +106,4 @@ func unsent(err error) error {
 			Err: err}
 	}
 	return &fault.Error{Kind: fault.Unavailable, Msg: "the queue cannot be reached: " + err.Error(), Err: err}
-}
-
-// Put puts a message on the queue, with attributes of the type String. A value that is longer than SQS
-// takes with the message is the caller's to shorten ("Amazon SQS message metadata").
-func (q Queue) Put(ctx context.Context, body string, attributes map[string]string) error {
-	in := &sqs.SendMessageInput{QueueUrl: &q.URL, MessageBody: &body,
-		MessageAttributes: map[string]types.MessageAttributeValue{}}
-	for name, value := range attributes {
-		in.MessageAttributes[name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &value}
-	}
-	_, err := q.Client.SendMessage(ctx, in)
-	return err
 }

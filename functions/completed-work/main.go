@@ -1,0 +1,18 @@
+// Command completed-work is the function that stores what researchers report.
+package main
+
+import (
+	"context"
+	"log"
+	"os"
+
+	"archivist/pkg/boot"
+)
+
+func main() {
+	system, err := boot.New(context.Background(), os.Getenv)
+	if err != nil {
+		log.Fatal(err)
+	}
+	boot.Start(system.CompletedWork().Handle)
+}
