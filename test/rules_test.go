@@ -34,7 +34,6 @@ var layers = []struct {
 	{[]string{"pkg/analysis"}, "what an analysis is"},
 	{[]string{"pkg/correlate"}, "clips are found in samples"},
 	{[]string{"pkg/analysis/shipped"}, "the analyses that there are"},
-	{[]string{"pkg/definition"}, "what is defined in a file is checked by itself"},
 	{[]string{"pkg/checkm"}, "manifests list only what can be fetched"},
 	{[]string{"pkg/erc"}, "descriptions are read from ANVL and XML"},
 	{[]string{"pkg/ingest"}, "the rules know only the kinds of errors"},

@@ -48,7 +48,11 @@ func (v *verifier) verify(at int64) (match, error) {
 		return match{}, err
 	}
 	at += int64(math.Round(shift))
-	if err := v.compare(at); err != nil {
+	err = v.each(at, func(i int, a, b []float32) {
+		p := v.parts[i]
+		v.parts[i+1] = part{cross: p.cross + cross(a, b), clip: p.clip + v.clip.windows[i], rec: p.rec + energy(b)}
+	})
+	if err != nil {
 		return match{}, err
 	}
 	all := v.parts[len(v.parts)-1]
@@ -56,8 +60,14 @@ func (v *verifier) verify(at int64) (match, error) {
 	if all.rec > 0 {
 		m.score = math.Abs(all.cross) / math.Sqrt(all.clip*all.rec)
 	}
-	m.hit = m.score >= v.threshold && v.complete()
-	return m, nil
+	if m.score < v.threshold {
+		return m, nil
+	}
+	err = v.each(at, func(i int, a, b []float32) {
+		v.parts[i+1].variance = v.parts[i].variance + v.variance(a, b)
+	})
+	m.hit = err == nil && v.complete()
+	return m, err
 }
 
 // refine is by how many samples the probe is moved against the recording.
@@ -74,9 +84,9 @@ func (v *verifier) refine(at int64) (float64, error) {
 	return parabola(like[0], like[1], like[2]), nil
 }
 
-// compare fills parts.
-func (v *verifier) compare(at int64) error {
-	for i, w := range v.clip.windows {
+// each calls do with each window of the clip, and the recording at its place.
+func (v *verifier) each(at int64, do func(i int, a, b []float32)) error {
+	for i := range v.clip.windows {
 		n, from := v.clip.length(i), int64(i)*int64(v.clip.window)
 		a, b := v.a[:n], v.b[:n]
 		if err := v.clip.read(a, from); err != nil {
@@ -85,8 +95,7 @@ func (v *verifier) compare(at int64) error {
 		if err := v.rec.read(b, at+from); err != nil {
 			return err
 		}
-		sum, rec := v.parts[i], energy(b)
-		v.parts[i+1] = part{sum.cross + cross(a, b), sum.clip + w, sum.rec + rec, sum.variance + v.variance(a, b)}
+		do(i, a, b)
 	}
 	return nil
 }
