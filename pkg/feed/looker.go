@@ -67,16 +67,17 @@ func (l *Looker) tick(ctx context.Context, project string, until time.Time) erro
 	now := l.Now()
 	rows = slices.DeleteFunc(rows, func(r *row) bool { return r.Live(now) || r.next() > now.UnixMilli() })
 	slices.SortFunc(rows, func(a, b *row) int { return int(a.next() - b.next()) })
+	var errs []error
 	for _, r := range rows {
 		if !l.Now().Before(until) {
 			break
 		}
-		err = l.look(ctx, r, until)
+		err = l.look(ctx, r, until) // one that fails does not keep the others back
 		if err != nil {
-			return err
+			errs = append(errs, err)
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // follow makes the rows those of the feeds in the project's definition.
@@ -119,17 +120,17 @@ func (l *Looker) follow(ctx context.Context, project string, rows *[]*row) error
 // look looks at a feed. Of two looks at once, one has the claim.
 func (l *Looker) look(ctx context.Context, r *row, until time.Time) error {
 	began := l.Now()
-	tx := l.Table.Begin(l.NewID())
-	r.Take(tx.ID(), began, Claim)
-	tx.Save(r)
-	err := tx.Commit(ctx)
-	if fault.Is(err, fault.Stale) {
-		return nil
-	}
+	state, err := r.state()
 	if err != nil {
 		return err
 	}
-	state, err := r.state()
+	tx := l.Table.Begin(l.NewID())
+	r.Take(tx.ID(), began, Claim)
+	tx.Save(r)
+	err = tx.Commit(ctx)
+	if fault.Is(err, fault.Stale) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -153,7 +154,7 @@ func (l *Looker) look(ctx context.Context, r *row, until time.Time) error {
 // merged is what became of the entries of a feed.
 type merged struct {
 	known   *knownRow // nil if the feed was not read
-	digests []digest // of those that are as they are stored
+	digests []digest  // of those that are as they are stored
 	changed int
 	left    int // for another look, because the time was up
 	refused []Skipped
@@ -183,8 +184,10 @@ func (l *Looker) merge(ctx context.Context, r *row, found Look, m *merged, began
 		case fault.Is(err, fault.Invalid):
 			m.refused = count(m.refused, err.Error(), e.ID)
 		default:
-			m.err, m.left = fault.New(kindOf(err), "entry %q: %w", clip(e.ID), err), len(found.Entries)-i
-			m.digests = append(m.digests, rest(found.Entries[i+1:], known)...)
+			stored := rest(found.Entries[i+1:], known)
+			m.digests = append(m.digests, stored...)
+			m.left = len(found.Entries) - i - len(stored)
+			m.err = fault.New(kindOf(err), "entry %q: %w", clip(e.ID), err)
 			return
 		}
 	}

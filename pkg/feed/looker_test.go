@@ -2,7 +2,6 @@ package feed
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -335,7 +334,10 @@ func TestTwoLooks(t *testing.T) {
 		}
 		s.items = []string{item("1", "two", "1.mp3", "")} // what the slow one gets
 	}
-	s.tick()
+	err := s.Tick(t.Context(), s.Now().Add(2*Claim))
+	if err != nil {
+		t.Fatal(err)
+	}
 	// The slow one curates, too, but what it read is of an earlier look.
 	if got := s.newest("1"); !strings.Contains(got, `"title":"three"`) {
 		t.Error(got)
@@ -361,89 +363,24 @@ func TestLimitOfTime(t *testing.T) {
 	}
 }
 
-// calls counts the calls of the table, and lets the process die at one of them: with its effect, or
-// without.
-type calls struct {
-	n, at  atomic.Int64 // at 0: it does not die
-	effect bool
-}
-
-var errKilled = errors.New("died")
-
-func (c *calls) do(_ string, call func() error) error {
-	n, at := c.n.Add(1), c.at.Load()
-	switch {
-	case at == 0 || n < at:
-		return call()
-	case n == at && c.effect:
-		_ = call()
+// TestRefusedEntries: an entry that cannot be kept is counted with the reason, and does not keep the others
+// back.
+func TestRefusedEntries(t *testing.T) {
+	s := newStudio(t)
+	s.publish(item("1", "one", "http://:80/1.mp3", ""), item("2", "two", "2.mp3", ""), item("3", "three", "3.mp3", ""))
+	state := s.tick()
+	if state.Problem != "" || state.Left != 0 || len(state.Skipped) != 1 || state.Skipped[0].First != "1" ||
+		!strings.HasPrefix(state.Skipped[0].Reason, `url: found "http://:80/1.mp3"; expected`) {
+		t.Errorf("%+v", state)
 	}
-	return errKilled
-}
-
-// TestDiesAtEachCall: a process dies at each of its calls. In the end, each entry is an episode, and
-// nothing is looked at more often than it should be.
-func TestDiesAtEachCall(t *testing.T) {
-	deaths := 0
-	for at := int64(1); ; at++ {
-		alive := 0
-		for _, effect := range []bool{false, true} {
-			s := newStudio(t)
-			s.publish(item("1", "one", "1.mp3", ""), item("2", "two", "2.mp3", ""))
-			s.calls.effect = effect
-			s.calls.n.Store(0)
-			s.calls.at.Store(at)
-			err := s.process(s.Table).Tick(t.Context(), s.Now().Add(Budget))
-			s.calls.at.Store(0)
-			if err == nil && s.calls.n.Load() < at {
-				alive++
-			}
-			deaths++
-			s.pass(Claim)
-			s.Looker = s.process(s.Table)
-			s.tick()
-			s.pass(time.Hour)
-			state := s.tick()
-			history := s.events("1") + ", " + s.events("2")
-			curated := strings.HasPrefix(history, "episode.curated") && strings.Contains(history, ", episode.curated")
-			if state.Entries != 2 || state.Left != 0 || state.Problem != "" || state.LookingBy != "" || s.asked > 4 ||
-				!curated {
-				t.Fatalf("it died at call %d (effect: %v): %+v; %s", at, effect, state, history)
-			}
-		}
-		if alive == 2 {
-			break
-		}
+	if s.events("2") != "episode.curated" || s.events("3") != "episode.curated" {
+		t.Error(s.events("2"), s.events("3"))
 	}
-	t.Logf("%d deaths", deaths)
-}
-
-// TestCallsOfALook: a tick with a look at a feed that has not changed costs six calls, however many entries
-// there are: two for each project, two for the look. A change of one entry costs only that entry.
-func TestCallsOfALook(t *testing.T) {
-	for _, n := range []int{10, 200} {
-		s := newStudio(t)
-		var items []string
-		for i := range n {
-			items = append(items, item(fmt.Sprint(i), "t", "a.mp3", ""))
-		}
-		s.publish(items...)
-		s.tick()
-		count := func() int64 {
-			s.pass(time.Hour)
-			s.calls.n.Store(0)
-			err := s.Tick(t.Context(), s.Now().Add(Budget))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return s.calls.n.Load()
-		}
-		unchanged := count()
-		s.publish(append(items[1:], item("0", "another", "a.mp3", ""))...)
-		one := count()
-		t.Logf("%d entries: unchanged %d calls, one changed %d", n, unchanged, one)
-		if unchanged != 6 || one > 12 {
-			t.Errorf("%d entries: unchanged %d calls, one changed %d", n, unchanged, one)
-		}
+	var all []Skipped
+	for i := range 2 * mostReasons {
+		all = count(all, fmt.Sprint("reason ", i), "id")
+	}
+	if len(all) != mostReasons+1 || all[mostReasons].Count != mostReasons {
+		t.Errorf("%+v", all)
 	}
 }

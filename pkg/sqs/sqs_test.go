@@ -29,3 +29,18 @@ func TestHiddenTime(t *testing.T) {
 		}
 	}
 }
+
+// TestPut: a message is sent with its attributes.
+func TestPut(t *testing.T) {
+	cfg, asked := awstest.Endpoint(t, http.StatusOK, "{}")
+	q := Queue{Client: sqs.NewFromConfig(cfg), URL: *cfg.BaseEndpoint + "/000000000000/q"}
+	err := q.Put(t.Context(), "the body", map[string]string{"reason": "it is wrong"})
+	if err != nil || len(*asked) != 1 {
+		t.Fatal(*asked, err)
+	}
+	for _, want := range []string{`"MessageBody":"the body"`, `"reason":{"DataType":"String","StringValue":"it is wrong"}`} {
+		if !strings.Contains((*asked)[0], want) {
+			t.Errorf("sent %s, without %s", (*asked)[0], want)
+		}
+	}
+}
