@@ -1,0 +1,281 @@
+package researchsim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"archivist/pkg/research"
+)
+
+// all checks that the rows agree with each other.
+func (c *checker) all() {
+	if c.project.Version == 0 || c.err != nil {
+		return
+	}
+	c.versions()
+	c.checkCatalog()
+	want := map[string]string{} // the rows that the line should have
+	for key, e := range c.episodes {
+		c.checkEpisode(key, e, want)
+	}
+	for key, r := range c.clips {
+		if r.media.Deferred > 0 {
+			want[fmt.Sprintf("due#%013d#clip#%s", r.media.Deferred, key)] = key
+		}
+	}
+	for id, l := range c.leases {
+		c.checkLease(l)
+		if l.Ended == 0 {
+			want[fmt.Sprintf("due#%013d#lease#%s", l.Until, id)] = id
+		}
+		if l.Ended == 0 && l.Accepted == 0 {
+			want[fmt.Sprintf("pending#%013d#%s", l.QueueEnd, id)] = id
+		}
+	}
+	if !maps.Equal(want, c.line) {
+		c.fail("the line has %v; it should have %v", c.line, want)
+	}
+	c.checkOrder()
+	c.checkCounts()
+}
+
+// versions checks that each row has the number of its newest event.
+func (c *checker) versions() {
+	is := map[string]int64{"RESEARCHPROJECT#" + songs: c.project.Version}
+	for key, e := range c.episodes {
+		is[episodePK+key] = e.Version
+	}
+	for key, r := range c.clips {
+		is[clipPK+key] = r.Version
+	}
+	for id, l := range c.leases {
+		is[leasePK+id] = l.Version
+	}
+	if !maps.Equal(is, c.events) {
+		c.fail("the rows have the versions %v, their events %v", is, c.events)
+	}
+}
+
+func (c *checker) checkCatalog() {
+	if len(c.catalog) != len(c.clips) || int(c.project.Numbers) != len(c.clips) {
+		c.fail("%d clips have %d numbers and %d rows in the catalog", len(c.clips), c.project.Numbers, len(c.catalog))
+	}
+	for key, r := range c.clips {
+		row := c.catalog[fmt.Sprintf("%012d", r.Listed)]
+		if row.Owner != key || row.Number != r.Clip || row.Live != live(r.media) || r.Listed > c.project.Catalog {
+			c.fail("clip %s is %+v, in the catalog %+v", key, r, row)
+		}
+	}
+}
+
+// checkEpisode checks the place of an episode, and the leases on it.
+func (c *checker) checkEpisode(key string, e *episodeRow, want map[string]string) {
+	if e.media.Deferred > 0 {
+		want[fmt.Sprintf("due#%013d#episode#%s", e.media.Deferred, key)] = key
+	}
+	if live(e.media) != (e.Place != "") {
+		c.fail("episode %s is at %q: %+v", key, e.Place, e.media)
+	}
+	if e.Place != "" {
+		want[e.Place] = key
+	}
+	unseen := c.walk.Catalog < c.project.Catalog || c.walk.After < e.Place
+	if strings.HasPrefix(e.Place, "closed#") && !unseen && len(c.due(e)) > 0 {
+		c.fail("episode %s is closed, was looked at (%+v of %d), and has clips that are due: %v", key, c.walk,
+			c.project.Catalog, c.due(e))
+	}
+	taken := roaring.New()
+	for _, h := range e.Held {
+		l := c.leases[h.Lease]
+		if l == nil || l.Ended > 0 || l.Episode != key || l.Until != h.Until {
+			c.fail("episode %s is held by %+v, whose row is %+v", key, h, l)
+		}
+		if clips := bits(h.Clips); taken.Intersects(clips) {
+			c.fail("episode %s: pairs are under two leases: %+v", key, e.Held)
+		} else {
+			taken.Or(clips)
+		}
+	}
+}
+
+// checkLease checks that a lease that has not ended is on its pairs.
+func (c *checker) checkLease(l *leaseRow) {
+	if l.Ended > 0 {
+		return
+	}
+	e := c.episodes[l.Episode]
+	for _, h := range e.Held {
+		if h.Lease == l.ID {
+			numbers := roaring.New()
+			for _, key := range l.Clips {
+				numbers.Add(c.clips[key].Clip)
+			}
+			if !numbers.Equals(bits(h.Clips)) {
+				c.fail("lease %s of %v holds %v", l.ID, l.Clips, bits(h.Clips))
+			}
+			return
+		}
+	}
+	c.fail("lease %s is not on its episode", l.ID)
+}
+
+// checkOrder checks that the places are in the order of the requirement.
+func (c *checker) checkOrder() {
+	var places []string
+	for key, e := range c.episodes {
+		if _, rank, ok := strings.Cut(e.Place, "#"); ok {
+			places = append(places, rank+" "+key)
+		}
+	}
+	slices.Sort(places)
+	for i := 1; i < len(places); i++ {
+		a, b := places[i-1][strings.Index(places[i-1], " ")+1:], places[i][strings.Index(places[i], " ")+1:]
+		if before(c.episodes[a].media, c.episodes[b].media, a, b) > 0 {
+			c.fail("the line has %s before %s", a, b)
+		}
+	}
+}
+
+// checkCounts compares the counts with a recount.
+func (c *checker) checkCounts() {
+	var is, want countRow
+	var rounds, recounted [100]countRow
+	for sk, n := range c.counts {
+		round := 0
+		if _, err := fmt.Sscanf(sk, "round#%d#", &round); err == nil {
+			rounds[round].Pairs += n.Pairs
+			rounds[round].Results += n.Results
+			continue
+		}
+		is.Ready, is.Closed, is.Away = is.Ready+n.Ready, is.Closed+n.Closed, is.Away+n.Away
+	}
+	for _, e := range c.episodes {
+		switch {
+		case strings.HasPrefix(e.Place, "ready#"):
+			want.Ready++
+		case strings.HasPrefix(e.Place, "closed#"):
+			want.Closed++
+		default:
+			want.Away++
+		}
+		recounted[e.Round].Pairs += e.Counted
+	}
+	for _, r := range c.results {
+		recounted[slices.Index(c.project.Past, r.Analysis)+1].Results++
+	}
+	if is != want {
+		c.fail("the places are counted as %+v; there are %+v", is, want)
+	}
+	for round := range rounds {
+		pairs := round != int(c.project.Round) || rounds[round].Pairs == recounted[round].Pairs
+		if !pairs || rounds[round].Results != recounted[round].Results {
+			c.fail("round %d is counted as %+v; there are %+v", round, rounds[round], recounted[round])
+		}
+	}
+}
+
+// counted compares the researched pairs of each live episode with its count.
+func (c *checker) counted() error {
+	numbers := c.numbers()
+	for key, e := range c.episodes {
+		n := int64(e.researched.AndCardinality(numbers))
+		if live(e.media) && e.Round == c.project.Round && e.Counted != n {
+			return fmt.Errorf("episode %s: %d pairs are counted, of %d", key, e.Counted, n)
+		}
+	}
+	return nil
+}
+
+// numbers are those of the clips that are live.
+func (c *checker) numbers() *roaring.Bitmap {
+	b := roaring.New()
+	for _, r := range c.clips {
+		if live(r.media) {
+			b.Add(r.Clip)
+		}
+	}
+	return b
+}
+
+// atRest names what has not come to rest.
+func (c *checker) atRest() error {
+	numbers := c.numbers()
+	for key, e := range c.episodes {
+		switch {
+		case !live(e.media) && !e.media.Withdrawn:
+			return fmt.Errorf("episode %s is set aside: %+v", key, e.media)
+		case e.media.Withdrawn:
+		case e.Round != c.project.Round || e.researched.AndCardinality(numbers) != numbers.GetCardinality():
+			return fmt.Errorf("episode %s: researched are %v of %v", key, e.researched, numbers)
+		}
+	}
+	err := c.counted()
+	if err != nil {
+		return err
+	}
+	for id, l := range c.leases {
+		if l.Ended == 0 {
+			return fmt.Errorf("lease %s has not ended", id)
+		}
+	}
+	for sk := range c.line {
+		if !strings.HasPrefix(sk, "closed#") {
+			return fmt.Errorf("the line has %s", sk)
+		}
+	}
+	return nil
+}
+
+// unsent names a work item in the queue that was made before a time, and is not recorded as sent.
+func (c *checker) unsent(since int64) string {
+	for id, l := range c.leases {
+		if l.Ended == 0 && l.Accepted == 0 && l.Published == 0 && l.Created < since && l.QueueEnd > since+slowest {
+			return id
+		}
+	}
+	return ""
+}
+
+// folded is what is known after records, whatever their order: written by the requirement alone.
+func folded(records []research.Curated) (m research.Media) {
+	var newest, given *research.Curated
+	for i := range records {
+		r := &records[i]
+		initial := r.Initial
+		if initial == 0 {
+			initial = r.Curated
+		}
+		if newest == nil || initial < m.Initial {
+			m.Initial = initial
+		}
+		m.Latest = max(m.Latest, r.Curated)
+		if newest == nil || r.Curated > newest.Curated || r.Curated == newest.Curated && content(r) > content(newest) {
+			newest = r
+		}
+		if p := r.Priority; p != nil && (given == nil || r.Curated > given.Curated ||
+			r.Curated == given.Curated && *p > *given.Priority) {
+			given = r
+		}
+	}
+	if given != nil {
+		m.Priority, m.PriorityAt = *given.Priority, given.Curated
+	}
+	m.Source, m.ID, m.Title, m.URL, m.Size, m.SHA256, m.Withdrawn = newest.Source, newest.ID, newest.Title, newest.URL,
+		newest.Size, newest.SHA256, newest.Withdrawn
+	return m
+}
+
+// content orders two records of one time.
+func content(r *research.Curated) string {
+	return strings.Join([]string{r.URL, r.SHA256, r.Title, fmt.Sprint(r.Size), fmt.Sprint(r.Withdrawn)}, "\x00")
+}
+
+// plain is media without what went wrong with it.
+func plain(m research.Media) research.Media {
+	m.Aside, m.Deferred, m.Failures, m.Problem = "", 0, nil, ""
+	return m
+}
