@@ -189,7 +189,7 @@ func (s *Store) publish(ctx context.Context, l *Lease) error {
 		return err
 	}
 	return s.change(ctx, want{project: l.Project, lease: l.ID}, By{}, func(c *change) error {
-		if c.lease.Rev > 0 && c.lease.Published == 0 {
+		if c.lease.Rev > 0 && c.lease.Ended == 0 && c.lease.Published == 0 {
 			c.lease.Published = c.now
 		}
 		return nil

@@ -176,7 +176,7 @@ func (c *checker) born(row tabletest.Item) {
 			c.fail("lease %s: there is no clip %s", l.ID, key)
 		case e.Round == l.Round && e.researched.Contains(clip.Clip):
 			c.fail("lease %s: the pair %s %s is researched", l.ID, l.Episode, key)
-		case c.held(e).Contains(clip.Clip):
+		case c.held(e, l.Round).Contains(clip.Clip):
 			c.fail("lease %s: the pair %s %s is under another lease", l.ID, l.Episode, key)
 		}
 	}
@@ -189,11 +189,13 @@ func (c *checker) born(row tabletest.Item) {
 	}
 }
 
-// held are the pairs of an episode under leases that have not ended.
-func (s *state) held(e *episodeRow) *roaring.Bitmap {
+// held are the pairs of an episode, in a round, under leases that have not ended.
+func (s *state) held(e *episodeRow, round int64) *roaring.Bitmap {
 	b := roaring.New()
 	for _, h := range e.Held {
-		b.Or(bits(h.Clips))
+		if e.Round == round {
+			b.Or(bits(h.Clips))
+		}
 	}
 	return b
 }
@@ -239,7 +241,7 @@ func (s *state) due(e *episodeRow) (due []string) {
 	if !live(e.media) {
 		return nil
 	}
-	held := s.held(e)
+	held := s.held(e, s.project.Round)
 	for _, key := range slices.SortedFunc(maps.Keys(s.clips), func(a, b string) int {
 		return before(s.clips[a].media, s.clips[b].media, a, b)
 	}) {

@@ -121,7 +121,7 @@ func (r *reference) unresearched(episode string) []string {
 func (r *reference) unleased(episode string) []string {
 	return slices.DeleteFunc(r.unresearched(episode), func(clip string) bool {
 		return slices.ContainsFunc(r.loans, func(l *loan) bool {
-			return r.live(l) && l.episode == episode && slices.Contains(l.clips, clip)
+			return r.live(l) && l.analysis == r.analysis && l.episode == episode && slices.Contains(l.clips, clip)
 		})
 	})
 }
@@ -197,7 +197,7 @@ func (r *reference) record(p research.Report) {
 		r.episodes[p.Episode].fail(problem.Kind, now)
 	}
 	l := r.loan(p.Lease)
-	if l == nil || !r.live(l) {
+	if l == nil || !r.live(l) || !l.accepted { // it is nobody's: then it is left as it is
 		return
 	}
 	if p.Sequence > 0 {

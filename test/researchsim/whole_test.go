@@ -91,7 +91,7 @@ func (c *checker) checkEpisode(key string, e *episodeRow, want map[string]string
 	taken := roaring.New()
 	for _, h := range e.Held {
 		l := c.leases[h.Lease]
-		if l == nil || l.Ended > 0 || l.Episode != key || l.Until != h.Until {
+		if l == nil || l.Ended > 0 || l.Episode != key || l.Until != h.Until || l.Round != e.Round {
 			c.fail("episode %s is held by %+v, whose row is %+v", key, h, l)
 		}
 		if clips := bits(h.Clips); taken.Intersects(clips) {
@@ -104,10 +104,10 @@ func (c *checker) checkEpisode(key string, e *episodeRow, want map[string]string
 
 // checkLease checks that a lease that has not ended is on its pairs.
 func (c *checker) checkLease(l *leaseRow) {
-	if l.Ended > 0 {
+	e := c.episodes[l.Episode]
+	if l.Ended > 0 || e.Round > l.Round {
 		return
 	}
-	e := c.episodes[l.Episode]
 	for _, h := range e.Held {
 		if h.Lease == l.ID {
 			numbers := roaring.New()

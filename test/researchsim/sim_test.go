@@ -1,0 +1,124 @@
+package researchsim
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"archivist/test/adversary"
+)
+
+var (
+	seeds = flag.Int("seeds", 100, "how many seeds to run")
+	first = flag.Uint64("seed", 1, "the first seed; with -seeds=1 it replays one and prints its history")
+)
+
+// restSteps is the number of steps in which everything must come to rest after the faults have stopped.
+const restSteps = 120
+
+// simulate runs one seed and returns its world, with the first violation.
+func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
+	synctest.Test(t, func(t *testing.T) {
+		w = newWorld(seed, m)
+		w.Log("%+v", w.s)
+		ctx := context.Background()
+		w.found(ctx)
+		w.storm(ctx)
+		w.settle(ctx)
+	})
+	return w
+}
+
+// crowd returns an empty crowd.
+func (w *world) crowd(between time.Duration) *adversary.Crowd[*actor] {
+	return &adversary.Crowd[*actor]{World: w.World, New: w.newActor, Between: between}
+}
+
+// found makes the project, and some episodes and clips, without faults.
+func (w *world) found(ctx context.Context) {
+	w.Calm = true
+	c := w.crowd(1)
+	c.Spawn("founder", 1, func(a *actor) {
+		w.version = 1
+		if err := a.store.Apply(ctx, project(1, w.s.maxWork), a.by()); err != nil {
+			w.check.fail("the project was refused: %v", err)
+		}
+		for range 4 {
+			a.curateOne(ctx, curated(a.Rng, time.Now()))
+		}
+	})
+	c.Run()
+	w.Calm = false
+}
+
+// storm is the faulty part of a seed.
+func (w *world) storm(ctx context.Context) {
+	c := w.crowd(3 * time.Minute)
+	c.Spawn("curator", w.s.rounds, func(a *actor) { a.say(ctx) })
+	c.Spawn("person", w.s.rounds/2, func(a *actor) { a.act(ctx) })
+	for i := range 2 {
+		c.Spawn(fmt.Sprint("curated", i), w.s.rounds, func(a *actor) { a.curate(ctx) })
+		c.Spawn(fmt.Sprint("pending", i), 2*w.s.rounds, func(a *actor) { a.archive(ctx) })
+		c.Spawn(fmt.Sprint("completed", i), 2*w.s.rounds, func(a *actor) { a.complete(ctx) })
+		c.Spawn(fmt.Sprint("researcher", i), 2*w.s.rounds, func(a *actor) { a.labour(ctx) })
+	}
+	c.Spawn("woken", w.s.rounds, func(a *actor) { a.woken(ctx) })
+	c.Run()
+}
+
+// settle stops the faults, loses every wake-up and work item that is under way, and lets one archivist
+// and one researcher do the rest: each pair must become researched.
+func (w *world) settle(ctx context.Context) {
+	w.Calm = true
+	w.pending.Take()
+	w.wakes.Take()
+	w.Arrive()
+	w.Sleep(5 * time.Minute) // of the fences of archivists that have died
+	c := w.crowd(1)
+	c.Spawn("quiet", 1, func(a *actor) {
+		err := a.rest(ctx)
+		if err == nil {
+			err = w.folds()
+		}
+		if err != nil {
+			w.check.fail("at the end: %v", err)
+		}
+	})
+	c.Run()
+}
+
+// covered is what must happen in 300 seeds.
+var covered = []string{
+	"CRASHES BEFORE", "CRASHES AFTER", "ANSWER LOST", "REPEATED", "REPEATED LATE", "SLOW", "THROTTLED", "CONFLICT",
+	"MIXED REASONS", "cut off at its time-out",
+	"work item lost", "work item doubled", "work item late", "record lost", "record doubled", "record late",
+	"report lost", "report doubled", "report late", "wake-up lost", "wake-up doubled", "wake-up late",
+	"researcher hangs", "researcher left", "left without a final report", "ended early", "final before others",
+	"accepted again", "acceptance refused", "report known", "lease ended by its last result",
+	"problem of episode failed", "problem of clip failed", "problem of episode rejected", "problem of clip rejected",
+	"person: pause", "person: resume", "person: another analysis", "person: revoke", "person: retry",
+}
+
+// suite is the tests with one mutant, or without.
+func suite(t *testing.T, m mutant) adversary.Suite {
+	return adversary.Suite{Covered: covered, Simulate: func(seed uint64) (*adversary.World, error) {
+		w := simulate(t, seed, m)
+		return w.World, w.check.err
+	}}
+}
+
+// TestSimulation: no seed violates an invariant.
+func TestSimulation(t *testing.T) { suite(t, mutant{}).Explore(t, *first, *seeds) }
+
+// TestReplay: a seed gives the same history each time.
+func TestReplay(t *testing.T) { suite(t, mutant{}).Replays(t, 8) }
+
+// TestMutants: each way to break a rule is caught within 300 seeds.
+func TestMutants(t *testing.T) {
+	for _, m := range mutants {
+		suite(t, m).Catches(t, m.name, 300)
+	}
+}
