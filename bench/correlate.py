@@ -35,17 +35,24 @@ def find(recording, clip, rate, method, threshold=0.5):
     return [int(round(p * 1e9 / rate)) for p in peaks]
 
 
+def step(what, start, offsets):
+    """A line for TestAnalysis."""
+    with open("/proc/self/status") as status:
+        memory = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+    cpu = time.process_time() - start
+    print(json.dumps({"what": what, "cpu": cpu, "offsets": offsets, "memory": memory}), flush=True)
+
+
 def main():
     folder, method = sys.argv[1:]
     rate = 8000
     start = time.process_time()
     recording = load(os.path.join(folder, "recording.wav"))
-    print(json.dumps({"what": "decoding WAV", "cpu": time.process_time() - start, "offsets": None}))
+    step("decoding WAV", start, None)
     for path in sorted(glob.glob(os.path.join(folder, "clip*.wav"))):
         start = time.process_time()
         offsets = find(recording, load(path), rate, method)
-        step = {"what": os.path.basename(path), "cpu": time.process_time() - start, "offsets": offsets}
-        print(json.dumps(step), flush=True)
+        step(os.path.basename(path), start, offsets)
 
 
 main()

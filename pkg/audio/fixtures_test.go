@@ -26,6 +26,8 @@ var fixtures = map[string]string{
 	"untagged.mp3":  "-c:a libmp3lame -b:a 64k -write_xing 0 -id3v2_version 0",
 	"mpeg2.mp3":     "-ar 24000 -c:a libmp3lame -b:a 48k",
 	"padded.mp3":    "-ar 22050 -c:a libmp3lame -b:a 32k",
+	"padded96.mp3":  "-ar 22050 -ac 2 -c:a libmp3lame -b:a 96k",
+	"vbr22050.mp3":  "-ar 22050 -c:a libmp3lame -q:a 6",
 	"mpeg25.mp3":    "-ar 11025 -c:a libmp3lame -b:a 32k -t 0.5",
 	"layer2.mp2":    "-c:a mp2 -b:a 64k -t 0.5",
 	"stereo24.flac": "-ac 2 -c:a flac -sample_fmt s32 -bits_per_raw_sample 24 -t 0.5",

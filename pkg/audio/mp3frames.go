@@ -12,7 +12,6 @@ type mp3Header struct {
 	samples        int // of each channel
 	size           int // bytes, header included
 	side           int // bytes between the header and the sound: checksum and side information
-	unread         int // bytes at the end that the library does not read
 }
 
 // Bit rates of layer III in 1000 bits per second; 0: not fixed.
@@ -59,9 +58,7 @@ func parseHeader(b []byte) (h mp3Header, err error) {
 		h.side = map[bool]int{true: 17, false: 32}[mono]
 	} else {
 		h.rate, h.samples = h.rate/2, 576
-		bits := 72_000 * mpeg2Rates[b[2]>>4]
-		h.size = bits/h.rate + padding
-		h.unread = h.size - (2*bits/h.rate+padding)/2
+		h.size = 72_000*mpeg2Rates[b[2]>>4]/h.rate + padding
 		h.side = map[bool]int{true: 9, false: 17}[mono]
 	}
 	if b[1]&1 == 0 {
@@ -85,8 +82,11 @@ type mp3Frames struct {
 	want  int // frames that the file says it has; 0: not said
 	got   int
 	buf   []byte
-	rest  []byte
-	err   error // what is wrong with the file; the library hides it
+	frame []byte // the last that was read, and its header
+	head  mp3Header
+	pack  repacker
+	rest  []byte // what is still to give
+	err   error  // what is wrong with the file; the library hides it
 }
 
 // newFrames finds the first frame, and leaves it out if it only describes the file.
@@ -98,11 +98,12 @@ func newFrames(r *bufio.Reader) (*mp3Frames, mp3Tag, error) {
 		}
 		return nil, mp3Tag{}, err
 	}
-	tag, only := readTag(f.rest, f.first.side)
+	tag, only := readTag(f.frame, f.first.side)
 	if only {
-		f.rest, f.got, f.want = nil, 0, tag.frames
+		f.got, f.want = 0, tag.frames
+		return f, tag, nil
 	}
-	return f, tag, nil
+	return f, tag, f.give()
 }
 
 // readTag reads the tag of a frame, and says whether the frame is only a tag.
@@ -136,7 +137,11 @@ func readTag(frame []byte, side int) (t mp3Tag, only bool) {
 // Read gives the bytes of the frames.
 func (f *mp3Frames) Read(buf []byte) (int, error) {
 	if len(f.rest) == 0 {
-		if err := f.next(); err != nil {
+		err := f.next()
+		if err == nil {
+			err = f.give()
+		}
+		if err != nil {
 			if err != io.EOF {
 				f.err = err
 			}
@@ -146,6 +151,15 @@ func (f *mp3Frames) Read(buf []byte) (int, error) {
 	n := copy(buf, f.rest)
 	f.rest = f.rest[n:]
 	return n, nil
+}
+
+// give makes the frame the next to give.
+func (f *mp3Frames) give() (err error) {
+	f.rest = f.frame
+	if f.head.rate == 22050 {
+		f.rest, err = f.pack.repack(f.head, f.frame)
+	}
+	return err
 }
 
 // next reads a frame. It is io.EOF if the file ends after as many frames as it says.
@@ -177,14 +191,10 @@ func (f *mp3Frames) next() error {
 		return invalid("the MP3 file changes from %d to %d samples per second after %d frames", f.first.rate, h.rate,
 			f.got)
 	}
-	if h.unread != 0 {
-		return invalid("the MP3 file has frames of %d bytes at %d samples per second, which the decoder cannot read",
-			h.size, h.rate)
-	}
 	if _, err = io.ReadFull(f.r, f.buf[:h.size]); err != nil {
 		return cutOff("MP3", "in its last frame", err)
 	}
-	f.rest = f.buf[:h.size]
+	f.frame, f.head = f.buf[:h.size], h
 	f.got++
 	return nil
 }
