@@ -44,6 +44,7 @@ import (
 	"archivist/pkg/ocfl"
 	"archivist/pkg/provenance"
 	"archivist/pkg/queue"
+	"archivist/pkg/research"
 	"archivist/pkg/search"
 	"archivist/pkg/statistics"
 )
@@ -69,7 +70,11 @@ type API struct {
 	Consumers    *consumer.Store
 	Components   *component.Store
 	Runs         Runs
-	Log          *slog.Logger
+	Research     *research.Store
+	PendingWork  research.Inbox // the queues of pending work
+	// CompletedWork puts reports on the queue of completed work.
+	CompletedWork func(ctx context.Context, reports []research.Report) error
+	Log           *slog.Logger
 
 	mu    sync.Mutex
 	known map[string]*ocfl.Stored // cached inventories
@@ -99,6 +104,7 @@ func (a *API) Handler() http.Handler {
 	a.premises(h)
 	a.components(h)
 	a.componentItems(h)
+	a.research(h)
 	if err := complete(h); err != nil {
 		panic(err) // a route has no description: every test of a handler fails
 	}

@@ -22,7 +22,9 @@ import (
 	"archivist/pkg/identity"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
+	"archivist/pkg/lease"
 	"archivist/pkg/queue"
+	"archivist/pkg/research"
 	"archivist/pkg/table/tabletest"
 )
 
@@ -59,12 +61,30 @@ func serve(t *testing.T, do func(op string, call func() error) error) (*v1.Clien
 	consumers := &consumer.Store{Table: tb, Now: q.Now, NewID: q.NewID, Handlers: []string{"search"}, Log: events}
 	components := &component.Store{Table: tb, Now: q.Now, NewID: q.NewID, Functions: []string{"count-words"}}
 	runner := &component.Runner{Store: components, Executions: idle{}, Metric: q.Metric, Log: log}
+	pairs := &research.Store{Table: tb, Leases: &lease.Store{Table: tb, Now: q.Now, NewID: q.NewID}, Now: q.Now,
+		NewID: q.NewID, Times: research.Default, Projects: []string{"jingles"},
+		Analyses: map[string]func([]byte) error{"correlation": func([]byte) error { return nil }}}
+	waits := &waiting{}
+	pairs.Send = waits.send
 	srv := httptest.NewServer((&api.API{Queue: q, Inventory: objects, Collections: profiles, Identity: ids,
 		EventLog: events, Epochs: events, Consumers: consumers, Components: components, Runs: runner,
-		Log: log}).Handler())
+		Log: log, Research: pairs, PendingWork: waits, CompletedWork: func(ctx context.Context,
+			reports []research.Report) error {
+			for _, r := range reports {
+				_, err := pairs.Record(ctx, r)
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}}).Handler())
 	t.Cleanup(srv.Close)
+	inboxes[srv.URL] = waits
 	return &v1.Client{URL: srv.URL, HTTP: srv.Client()}, q
 }
+
+// inboxes are the queues of pending work of the servers.
+var inboxes = map[string]*waiting{}
 
 func through(_ string, call func() error) error { return call() }
 

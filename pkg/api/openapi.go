@@ -37,6 +37,7 @@ var tags = []*huma.Tag{
 	{Name: "Consumers", Description: "What reacts to events."},
 	{Name: "Components", Description: "What works on items, by the events that have happened to them."},
 	{Name: "Items", Description: "What components work on: objects, versions, batches, and items made by hand."},
+	{Name: "Research", Description: "Which clip is looked for in which recording, by whom, and what was found."},
 	{Name: "Operation", Description: "For the operators of the archive."},
 }
 
@@ -201,6 +202,7 @@ func complete(h huma.API) error {
 	}
 	anything(schema.Schema(reflect.TypeFor[v1.LogEvent](), false, "LogEvent"), "detail", "before", "after")
 	anything(schema.Schema(reflect.TypeFor[v1.ItemEvent](), false, "ItemEvent"), "detail", "before", "after")
+	anything(schema.Schema(reflect.TypeFor[v1.ResearchAnalysis](), false, "ResearchAnalysis"), "settings")
 	anything(schema.Schema(reflect.TypeFor[v1.HistoryEvent](), false, "HistoryEvent"), "detail", "before", "after")
 	return describe(schema)
 }

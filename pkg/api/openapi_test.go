@@ -160,7 +160,8 @@ func TestExamplesAreAccepted(t *testing.T) {
 			t.Fatal(err)
 		}
 		method, path, _ := strings.Cut(name, " ")
-		path = strings.NewReplacer("{id}", "none", "{name}", "maps").Replace(path)
+		path = strings.NewReplacer("{id}", "none", "{name}", "maps", "{project}", "jingles", "{key}", "none", "{lease}",
+			"none").Replace(path)
 		if strings.HasPrefix(path, "/v1/item/") {
 			path += "?id=item:none"
 		}

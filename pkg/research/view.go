@@ -58,6 +58,7 @@ func awaySK(kind Kind, state State) string { return fmt.Sprintf("%s#%s#", kind, 
 // Known is an episode or a clip as it stands.
 type Known struct {
 	Subject
+	Kind  Kind
 	State State
 
 	// Numbers of pairs of an episode with the clips that are live: all, those that are researched, and
@@ -190,7 +191,7 @@ func knownClip(raw table.Raw) (k Known, err error) {
 	if err == nil {
 		err = json.Unmarshal([]byte(r.Text), &r.media)
 	}
-	return Known{Subject: Subject{r.Name, r.media}, State: cmp.Or(r.media.awayState(), Live)}, err
+	return Known{Subject: Subject{r.Name, r.media}, Kind: Clip, State: cmp.Or(r.media.awayState(), Live)}, err
 }
 
 func knownEpisode(raw table.Raw, row *projectRow, cat *catalog) (Known, error) {
@@ -214,7 +215,8 @@ func (e *episodeRow) known(row *projectRow, cat *catalog) (Known, error) {
 		e.researched.Clear()
 	}
 	taken, err := e.taken()
-	k := Known{Subject: Subject{e.Name, e.media}, State: cmp.Or(e.media.awayState(), State(class(e.Place))),
+	k := Known{Subject: Subject{e.Name, e.media}, Kind: Episode,
+		State: cmp.Or(e.media.awayState(), State(class(e.Place))),
 		Pairs: int64(cat.live.GetCardinality()), Researched: int64(cat.live.AndCardinality(e.researched))}
 	if err == nil {
 		k.Leased = int64(cat.live.AndCardinality(taken)) - k.Researched

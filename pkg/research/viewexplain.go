@@ -50,7 +50,7 @@ func (s *Store) Explain(ctx context.Context, project, episode, clip string) (x E
 		return x, err
 	}
 	x.Episode, err = e.known(row, cat)
-	x.Clip = Known{Subject: Subject{c.Name, c.media}, State: cmp.Or(c.media.awayState(), Live)}
+	x.Clip = Known{Subject: Subject{c.Name, c.media}, Kind: Clip, State: cmp.Or(c.media.awayState(), Live)}
 	if err == nil {
 		x.Results, err = s.ofPair(ctx, row, episode, clip)
 	}

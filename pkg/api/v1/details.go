@@ -58,6 +58,24 @@ const (
 	EventComponentDeleted  = "component.deleted"
 	EventDerivativeCreate  = "derivative.create"
 	EventObjectRepair      = "object.repair"
+	EventProjectApplied    = "project.applied"
+	EventProjectPaused     = "project.paused"
+	EventProjectResumed    = "project.resumed"
+	EventEpisodeCurated    = "episode.curated"
+	EventEpisodeWithdrawn  = "episode.withdrawn"
+	EventEpisodeResearched = "episode.researched"
+	EventEpisodeDeferred   = "episode.deferred"
+	EventEpisodeSetAside   = "episode.set-aside"
+	EventEpisodeRetried    = "episode.retried"
+	EventClipCurated       = "clip.curated"
+	EventClipWithdrawn     = "clip.withdrawn"
+	EventClipDeferred      = "clip.deferred"
+	EventClipSetAside      = "clip.set-aside"
+	EventClipRetried       = "clip.retried"
+	EventLeaseCreated      = "lease.created"
+	EventLeaseAccepted     = "lease.accepted"
+	EventLeaseExtended     = "lease.extended"
+	EventLeaseEnded        = "lease.ended"
 )
 
 // EventTypes are the types of events.
@@ -73,7 +91,11 @@ var EventTypes = []string{EventBatchState, EventBatchCancelled, EventBatchMail, 
 	EventConsumerResumed, EventConsumerSkipped, EventConsumerReset, EventConsumerRedriven,
 	EventConsumerDiscarded, EventConsumerDeleted, EventConsumerReplayed, EventConsumerRebuilt,
 	EventReplayCancelled, EventReplayDone, EventComponentCreated, EventComponentChanged, EventComponentPaused,
-	EventComponentResumed, EventComponentDeleted, EventDerivativeCreate, EventObjectRepair}
+	EventComponentResumed, EventComponentDeleted, EventDerivativeCreate, EventObjectRepair, EventProjectApplied,
+	EventProjectPaused, EventProjectResumed, EventEpisodeCurated, EventEpisodeWithdrawn, EventEpisodeResearched,
+	EventEpisodeDeferred, EventEpisodeSetAside, EventEpisodeRetried, EventClipCurated, EventClipWithdrawn,
+	EventClipDeferred, EventClipSetAside, EventClipRetried, EventLeaseCreated, EventLeaseAccepted, EventLeaseExtended,
+	EventLeaseEnded}
 
 // Waits are the kinds of things that a batch or a job can wait for.
 var Waits = []string{"nothing", "person", "turn", "lock", "slot", "space", "start", "worker", "source", "jobs",

@@ -1,0 +1,334 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"golang.org/x/sync/errgroup"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/curation"
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/research"
+)
+
+// ProjectInput names a research project.
+type ProjectInput struct {
+	Project string `path:"project" maxLength:"40"`
+}
+
+// ProjectCursor names a research project and a page of one of its lists.
+type ProjectCursor struct {
+	ProjectInput
+	Cursor string `query:"cursor" maxLength:"4000"`
+}
+
+// PutProject is a request to create or replace the definition of a research project.
+type PutProject struct {
+	ProjectInput
+	Caller
+	Reason string `query:"reason" maxLength:"500"`
+	Body   v1.ResearchDefinition
+}
+
+// ProjectAction is a request to act on a research project.
+type ProjectAction struct {
+	ProjectInput
+	Caller
+	Body v1.ResearchAction
+}
+
+// PutRecords is a request to add records of episodes or clips.
+type PutRecords struct {
+	ProjectInput
+	Caller
+	Body v1.ResearchRecords
+}
+
+// MediaInput selects episodes or clips.
+type MediaInput struct {
+	ProjectCursor
+	State string `query:"state" maxLength:"20"`
+}
+
+// KeyInput names an episode or a clip.
+type KeyInput struct {
+	ProjectInput
+	Key string `path:"key" maxLength:"40"`
+}
+
+// KeyCursor names an episode or a clip and a page of one of its lists.
+type KeyCursor struct {
+	KeyInput
+	Cursor string `query:"cursor" maxLength:"4000"`
+}
+
+// RetryRequest is a request to research an episode or a clip again.
+type RetryRequest struct {
+	KeyInput
+	Caller
+	Body v1.ResearchRetry
+}
+
+// maxCuration is the size of a request with a hundred records.
+const maxCuration = 2 << 20
+
+func (a *API) research(h huma.API) {
+	const path = "/v1/research"
+	const project = path + "/{project}"
+	get(a, h, path, "listResearchProjects", "List the research projects", a.listProjects)
+	get(a, h, project, "getResearchProject", "Get a research project",
+		func(ctx context.Context, in *ProjectInput) (v1.ResearchProject, error) {
+			return a.project(ctx, in.Project)
+		})
+	register(a, h, huma.Operation{Method: http.MethodPut, Path: project, OperationID: "putResearchProject",
+		Summary: "Create or change a research project"}, a.putProject)
+	register(a, h, huma.Operation{Method: http.MethodPost, Path: project + "/actions",
+		OperationID: "actOnResearchProject", Summary: "Pause or resume a research project"}, a.actOnProject)
+	get(a, h, project+"/events", "listResearchProjectEvents", "List the events of a research project",
+		func(ctx context.Context, in *ProjectCursor) (v1.List[v1.Event], error) {
+			return a.events(event.ResearchProject)(ctx, &IDCursor{ID: in.Project, Cursor: in.Cursor})
+		})
+	a.researchMedia(h, project+"/episodes", "Episode", "an episode", research.Episode, event.Episode)
+	a.researchMedia(h, project+"/clips", "Clip", "a clip", research.Clip, event.Clip)
+	a.researchViews(h, project)
+	a.researchers(h, project)
+}
+
+// researchMedia registers the routes of episodes or clips.
+func (a *API) researchMedia(h huma.API, path, name, one string, kind research.Kind, of event.Type) {
+	many := strings.ToLower(name) + "s"
+	register(a, h, huma.Operation{Method: http.MethodPut, Path: path, OperationID: "put" + name + "s",
+		Summary: "Add records of " + many, MaxBodyBytes: maxCuration},
+		func(ctx context.Context, in *PutRecords) (v1.List[v1.ResearchRecorded], error) {
+			return a.curate(ctx, in, kind)
+		})
+	get(a, h, path, "list"+name+"s", "List "+many,
+		func(ctx context.Context, in *MediaInput) (out v1.List[v1.ResearchMedia], err error) {
+			page, next, err := a.Research.List(ctx, kind, in.Project, research.State(in.State), in.Cursor)
+			out.Items, out.Cursor = each(page, wireMedia), next
+			return out, err
+		})
+	get(a, h, path+"/{key}", "get"+name, "Get "+one,
+		func(ctx context.Context, in *KeyInput) (v1.ResearchMedia, error) { return a.media(ctx, kind, in) })
+	register(a, h, huma.Operation{Method: http.MethodPost, Path: path + "/{key}/actions", OperationID: "retry" + name,
+		Summary: "Research " + one + " again"},
+		func(ctx context.Context, in *RetryRequest) (v1.ResearchMedia, error) {
+			by, err := in.acts(in.Body.Reason)
+			if err == nil {
+				err = a.Research.Retry(ctx, kind, in.Project, in.Key, by)
+			}
+			if err != nil {
+				return v1.ResearchMedia{}, err
+			}
+			return a.media(ctx, kind, &in.KeyInput)
+		})
+	get(a, h, path+"/{key}/events", "list"+name+"Events", "List the events of "+one,
+		func(ctx context.Context, in *KeyCursor) (v1.List[v1.Event], error) {
+			return a.events(of)(ctx, &IDCursor{ID: in.Project + "/" + in.Key, Cursor: in.Cursor})
+		})
+	get(a, h, path+"/{key}/results", "list"+name+"Results", "List the results of "+one,
+		func(ctx context.Context, in *KeyCursor) (v1.List[v1.ResearchResult], error) {
+			return a.results(ctx, kind, in)
+		})
+}
+
+// acts is who acts, and why.
+func (c Caller) acts(reason string) (research.By, error) {
+	actor, err := c.actor()
+	return research.By{Actor: actor, Reason: reason, Component: "api"}, err
+}
+
+// each converts the items of a list.
+func each[F, T any](from []F, convert func(F) T) []T {
+	out := make([]T, 0, len(from))
+	for _, f := range from {
+		out = append(out, convert(f))
+	}
+	return out
+}
+
+func (a *API) listProjects(ctx context.Context, _ *struct{}) (out v1.List[v1.ResearchProject], err error) {
+	all, err := a.Research.All(ctx)
+	out.Items = []v1.ResearchProject{}
+	for _, p := range all {
+		w, err := wireProject(p)
+		if err != nil {
+			return out, err
+		}
+		out.Items = append(out.Items, w)
+	}
+	return out, err
+}
+
+func wireProject(p research.ProjectState) (v1.ResearchProject, error) {
+	out := v1.ResearchProject{Round: p.Round, Paused: p.Paused}
+	return out, convert(p.Project, &out.ResearchDefinition)
+}
+
+func (a *API) project(ctx context.Context, name string) (v1.ResearchProject, error) {
+	p, err := a.Research.Project(ctx, name)
+	if err != nil {
+		return v1.ResearchProject{}, err
+	}
+	return wireProject(p)
+}
+
+func (a *API) putProject(ctx context.Context, in *PutProject) (out v1.ResearchProject, err error) {
+	if in.Body.Name != "" && in.Body.Name != in.Project {
+		return out, fault.New(fault.Invalid, "name: %q; the path names %q", in.Body.Name, in.Project)
+	}
+	in.Body.Name = in.Project
+	var p research.Project
+	err = convert(in.Body, &p)
+	if err != nil {
+		return out, err
+	}
+	by, err := in.acts(in.Reason)
+	if err == nil {
+		err = a.Research.Apply(ctx, p, by)
+	}
+	if err != nil {
+		return out, err
+	}
+	return a.project(ctx, in.Project)
+}
+
+func (a *API) actOnProject(ctx context.Context, in *ProjectAction) (out v1.ResearchProject, err error) {
+	by, err := in.acts(in.Body.Reason)
+	if err != nil {
+		return out, err
+	}
+	do := a.Research.Pause
+	if in.Body.Action == "resume" {
+		do = a.Research.Resume
+	}
+	err = do(ctx, in.Project, by)
+	if err != nil {
+		return out, err
+	}
+	return a.project(ctx, in.Project)
+}
+
+// episodesAtOnce is how many records of episodes are kept at once. Clips share their project's row, so they
+// are kept one after the other.
+const episodesAtOnce = 8
+
+// curate keeps records, and answers each by itself.
+func (a *API) curate(ctx context.Context, in *PutRecords, kind research.Kind) (out v1.List[v1.ResearchRecorded],
+	err error) {
+	by, err := in.acts("")
+	if err == nil {
+		_, err = a.Research.Project(ctx, in.Project)
+	}
+	if err != nil {
+		return out, err
+	}
+	out.Items = make([]v1.ResearchRecorded, len(in.Body.Records))
+	var group errgroup.Group
+	group.SetLimit(1)
+	if kind == research.Episode {
+		group.SetLimit(episodesAtOnce)
+	}
+	for i, r := range in.Body.Records {
+		group.Go(func() (err error) {
+			out.Items[i], err = a.curateOne(ctx, in.Project, kind, r, by)
+			return err
+		})
+	}
+	return out, group.Wait()
+}
+
+// curateOne keeps a record. What is not an error of the record is returned.
+func (a *API) curateOne(ctx context.Context, project string, kind research.Kind, r v1.ResearchRecord,
+	by research.By) (out v1.ResearchRecorded, err error) {
+	c := research.Curated{Project: project, Kind: kind, Source: r.Source, ID: r.ID, Title: r.Title, URL: r.URL,
+		Size: r.Size, SHA256: r.SHA256, Withdrawn: r.Withdrawn, Priority: r.Priority}
+	c.Curated, err = curated("curated", r.Curated, a.Research.Now())
+	if err == nil {
+		c.Initial, err = curated("initial", r.Initial, time.UnixMilli(0))
+	}
+	if err == nil {
+		out.Key, err = a.Research.Curate(ctx, c, by)
+	}
+	switch {
+	case err == nil:
+		return out, nil
+	case fault.Is(err, fault.Invalid):
+		field, _, _ := strings.Cut(err.Error(), " ")
+		return v1.ResearchRecorded{Problem: err.Error(), Field: fieldOf(field)}, nil
+	case fault.Is(err, fault.Unavailable):
+		a.Log.Warn("a record was not kept", "project", project, "error", err)
+		return v1.ResearchRecorded{Problem: notNow, Retry: true}, nil
+	}
+	return out, err
+}
+
+// recordFields are the fields of a record.
+var recordFields = []string{"source", "id", "title", "url", "size", "sha256", "priority", "curated", "initial"}
+
+// fieldOf is the field that a message begins with.
+func fieldOf(word string) string {
+	for _, name := range recordFields {
+		if strings.TrimSuffix(word, ":") == name {
+			return name
+		}
+	}
+	return ""
+}
+
+// curated is a date of a record, in milliseconds since 1970.
+func curated(field, text string, absent time.Time) (int64, error) {
+	if text == "" {
+		return absent.UnixMilli(), nil
+	}
+	at, err := curation.ParseTime(text)
+	if err != nil {
+		return 0, fault.New(fault.Invalid, "%s: %w", field, err)
+	}
+	return int64(at), nil
+}
+
+func (a *API) media(ctx context.Context, kind research.Kind, in *KeyInput) (v1.ResearchMedia, error) {
+	k, err := a.Research.Get(ctx, kind, in.Project, in.Key)
+	return wireMedia(k), err
+}
+
+// wireMedia is the wire form of an episode or a clip.
+func wireMedia(k research.Known) v1.ResearchMedia {
+	out := v1.ResearchMedia{Key: k.Key, Source: k.Source, ID: k.ID, Title: k.Title, URL: k.URL, Size: k.Size,
+		SHA256: k.SHA256, Priority: k.Priority, Initial: timestamp(k.Initial), Latest: timestamp(k.Latest),
+		State: string(k.State), Reason: k.Aside, Until: timestamp(k.Deferred)}
+	if k.State == research.Deferred {
+		out.Reason = k.Problem
+	}
+	if k.Pairs > 0 && (k.State == research.Ready || k.State == research.Closed) {
+		out.Coverage = &v1.ResearchCoverage{Pairs: k.Pairs, Researched: k.Researched, Leased: k.Leased,
+			Open: k.Pairs - k.Researched - k.Leased}
+	}
+	return out
+}
+
+func (a *API) results(ctx context.Context, kind research.Kind, in *KeyCursor) (out v1.List[v1.ResearchResult],
+	err error) {
+	read := a.Research.Results
+	if kind == research.Clip {
+		read = a.Research.ResultsOfClip
+	}
+	page, next, err := read(ctx, in.Project, in.Key, in.Cursor)
+	if err == nil && len(page) == 0 && in.Cursor == "" {
+		_, err = a.Research.Get(ctx, kind, in.Project, in.Key)
+	}
+	out.Items, out.Cursor = each(page, wireResult), next
+	return out, err
+}
+
+func wireResult(r research.Result) v1.ResearchResult {
+	out := v1.ResearchResult{At: timestamp(r.At)}
+	_ = convert(r.Report, &out.ResearchReport) // cannot fail: the fields are the same
+	return out
+}

@@ -1,0 +1,148 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/fault"
+	"archivist/pkg/research"
+)
+
+// ResearcherHello says that a researcher is present.
+type ResearcherHello struct {
+	ProjectInput
+	Body v1.ResearchHello
+}
+
+// ResearcherBye says that a researcher leaves.
+type ResearcherBye struct {
+	ProjectInput
+	Body v1.ResearchBye
+}
+
+// ResearcherNext asks for a work item.
+type ResearcherNext struct {
+	ProjectInput
+	Body v1.ResearchNext
+}
+
+// ResearcherAccept accepts a work item.
+type ResearcherAccept struct {
+	ProjectInput
+	Body v1.ResearchAccept
+}
+
+// ResearcherReports has results.
+type ResearcherReports struct {
+	ProjectInput
+	Body v1.ResearchReports
+}
+
+// maxReports is the size of a request with ten reports of a thousand hits each.
+const maxReports = 2 << 20
+
+// perhapsWork is a work item, or the status 204.
+type perhapsWork struct {
+	Status int
+	Body   *v1.ResearchWork
+}
+
+// researchers registers what researchers call. The name of a researcher is not verified: whoever has the key
+// of the API can be one.
+func (a *API) researchers(h huma.API, path string) {
+	post := func(name, id, summary string) huma.Operation {
+		return huma.Operation{Method: http.MethodPost, Path: path + "/" + name, OperationID: id, Summary: summary}
+	}
+	register(a, h, post("hello", "helloResearcher", "Say that a researcher is present"), a.hello)
+	bye := post("bye", "byeResearcher", "Say that a researcher leaves")
+	bye.DefaultStatus = http.StatusNoContent
+	huma.Register(h, bye, func(ctx context.Context, in *ResearcherBye) (*struct{}, error) {
+		_, err := a.Research.Project(ctx, in.Project)
+		if err == nil {
+			err = a.Research.Bye(ctx, in.Project, in.Body.Researcher)
+		}
+		if err != nil {
+			return nil, a.problem(err)
+		}
+		return nil, nil
+	})
+	next := post("next", "nextWork", "Get the next work item")
+	huma.Register(h, next, func(ctx context.Context, in *ResearcherNext) (*perhapsWork, error) {
+		w, err := a.Research.Next(ctx, in.Project, in.Body.Researcher, in.Body.Token, a.PendingWork)
+		switch {
+		case err != nil:
+			return nil, a.problem(err)
+		case w == nil:
+			return &perhapsWork{Status: http.StatusNoContent}, nil
+		}
+		out, err := wireWork(*w)
+		return &perhapsWork{http.StatusOK, &out}, err
+	})
+	register(a, h, post("accept", "acceptWork", "Accept a work item"), a.acceptWork)
+	reports := post("reports", "reportWork", "Report results")
+	reports.DefaultStatus, reports.MaxBodyBytes = http.StatusAccepted, maxReports
+	register(a, h, reports, a.reportWork)
+}
+
+func (a *API) hello(ctx context.Context, in *ResearcherHello) (out v1.ResearchWelcome, err error) {
+	b, t := in.Body, a.Research.Times
+	until := a.Research.Now().Add(t.Presence)
+	err = a.Research.Hello(ctx, in.Project, research.Researcher{Name: b.Researcher, Capacity: b.Capacity, Host: b.Host,
+		Software: b.Software})
+	return v1.ResearchWelcome{Until: timestamp(until.UnixMilli()), RenewSeconds: int(t.Renewal.Seconds())}, err
+}
+
+func (a *API) acceptWork(ctx context.Context, in *ResearcherAccept) (v1.ResearchWork, error) {
+	_, err := a.lease(ctx, &LeaseInput{ProjectInput: in.ProjectInput, Lease: in.Body.Lease})
+	if err != nil {
+		return v1.ResearchWork{}, err
+	}
+	w, err := a.Research.Accept(ctx, research.Acceptance{Lease: in.Body.Lease, Researcher: in.Body.Researcher,
+		Token: in.Body.Token})
+	if err != nil {
+		return v1.ResearchWork{}, err
+	}
+	return wireWork(w)
+}
+
+func wireWork(w research.Work) (v1.ResearchWork, error) {
+	out := v1.ResearchWork{Lease: wireLease(w.Lease), Episode: wireRecording(w.Episode),
+		Clips: each(w.Clips, wireRecording)}
+	return out, convert(w.Analysis, &out.Analysis)
+}
+
+func wireRecording(s research.Subject) v1.ResearchRecording {
+	return v1.ResearchRecording{Key: s.Key, Title: s.Title, URL: s.URL, Size: s.Size, SHA256: s.SHA256}
+}
+
+// reportWork puts reports on the queue of completed work, all or none: those of a request that is repeated are
+// stored once.
+func (a *API) reportWork(ctx context.Context, in *ResearcherReports) (out v1.ResearchReceived, err error) {
+	_, err = a.Research.Project(ctx, in.Project)
+	if err != nil {
+		return out, err
+	}
+	all := make([]research.Report, len(in.Body.Reports))
+	for i, r := range in.Body.Reports {
+		err = convert(r, &all[i])
+		if err != nil {
+			return out, err
+		}
+		err = all[i].Check()
+		if err == nil && r.Project != in.Project {
+			err = fault.New(fault.Invalid, "project: found %q; the path names %q", r.Project, in.Project)
+		}
+		if err != nil {
+			return out, fault.New(fault.Invalid, "reports[%d].%w", i, err)
+		}
+	}
+	err = a.CompletedWork(ctx, all)
+	if err != nil {
+		return out, fmt.Errorf("put reports on the queue of completed work: %w", err)
+	}
+	return v1.ResearchReceived{Reports: len(all)}, nil
+}

@@ -1,0 +1,216 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/research"
+)
+
+// PairInput names an episode and a clip.
+type PairInput struct {
+	ProjectInput
+	Episode string `query:"episode" required:"true" maxLength:"40"`
+	Clip    string `query:"clip" required:"true" maxLength:"40"`
+}
+
+// OffsetsInput selects offsets.
+type OffsetsInput struct {
+	ProjectCursor
+	Episode string `query:"episode" maxLength:"40"`
+	Format  string `query:"format" enum:"json,csv,webvtt,audacity" default:"json"`
+}
+
+// LeaseInput names a lease.
+type LeaseInput struct {
+	ProjectInput
+	Lease string `path:"lease" maxLength:"64"`
+}
+
+// LeaseCursor names a lease and a page of its events.
+type LeaseCursor struct {
+	LeaseInput
+	Cursor string `query:"cursor" maxLength:"4000"`
+}
+
+// Revocation is a request to end a lease.
+type Revocation struct {
+	LeaseInput
+	Caller
+	Body v1.ResearchRevocation
+}
+
+func (a *API) researchViews(h huma.API, path string) {
+	get(a, h, path+"/status", "getResearchStatus", "Get how far a research project is", a.researchStatus)
+	get(a, h, path+"/explain", "explainPair", "Explain why a pair is or is not due", a.explainPair)
+	get(a, h, path+"/leases", "listLeases", "List the leases that have not ended",
+		func(ctx context.Context, in *ProjectCursor) (out v1.List[v1.ResearchLease], err error) {
+			page, next, err := a.Research.LiveLeases(ctx, in.Project, in.Cursor)
+			out.Items, out.Cursor = each(page, wireLease), next
+			return out, err
+		})
+	get(a, h, path+"/leases/{lease}", "getLease", "Get a lease", a.lease)
+	get(a, h, path+"/leases/{lease}/events", "listLeaseEvents", "List the events of a lease",
+		func(ctx context.Context, in *LeaseCursor) (v1.List[v1.Event], error) {
+			return a.events(event.ResearchLease)(ctx, &IDCursor{ID: in.Lease, Cursor: in.Cursor})
+		})
+	register(a, h, huma.Operation{Method: http.MethodPost, Path: path + "/leases/{lease}/actions",
+		OperationID: "revokeLease", Summary: "End a lease"},
+		func(ctx context.Context, in *Revocation) (out v1.ResearchLease, err error) {
+			_, err = a.lease(ctx, &in.LeaseInput)
+			if err != nil {
+				return out, err
+			}
+			by, err := in.acts(in.Body.Reason)
+			if err == nil {
+				err = a.Research.Revoke(ctx, in.Lease, by)
+			}
+			if err != nil {
+				return out, err
+			}
+			return a.lease(ctx, &in.LeaseInput)
+		})
+	get(a, h, path+"/researchers", "listResearchers", "List the researchers that are present", a.listResearchers)
+	a.offsets(h, path+"/offsets")
+}
+
+// lease is a lease of the project that is named.
+func (a *API) lease(ctx context.Context, in *LeaseInput) (v1.ResearchLease, error) {
+	l, err := a.Research.Lease(ctx, in.Lease)
+	if err == nil && l.Project != in.Project {
+		err = fault.New(fault.NotFound, "there is no lease %s in the project %s", in.Lease, in.Project)
+	}
+	return wireLease(l), err
+}
+
+func wireLease(l research.Lease) v1.ResearchLease {
+	return v1.ResearchLease{ID: l.ID, Project: l.Project, Episode: l.Episode, Clips: l.Clips, Analysis: l.Analysis,
+		Created: timestamp(l.Created), Until: timestamp(l.Until), QueueEnd: timestamp(l.QueueEnd),
+		Accepted: timestamp(l.Accepted), Researcher: l.Researcher, Stored: l.Stored, Last: timestamp(l.Last),
+		Ended: timestamp(l.Ended), Why: l.Why}
+}
+
+func (a *API) researchStatus(ctx context.Context, in *ProjectInput) (out v1.ResearchStatus, err error) {
+	s, err := a.Research.Status(ctx, in.Project)
+	if err != nil {
+		return out, err
+	}
+	out = v1.ResearchStatus{Project: s.Name, Analysis: s.Analysis.String(), Paused: s.Paused,
+		Episodes: v1.ResearchEpisodes{Ready: s.Ready, Closed: s.Closed, Away: s.Away},
+		Clips:    v1.ResearchClips{Live: s.Clips, Away: s.ClipsAway},
+		Coverage: v1.ResearchCoverage{Pairs: s.Pairs, Researched: s.Researched, Leased: s.Leased, Open: s.Open},
+		Leases:   s.Leases, Waiting: s.Waiting, Researchers: s.Researchers, Capacity: s.Capacity, Results: s.Results,
+		LastHour: s.LastHour, RemainingSeconds: int64(s.Remaining.Seconds()), Recounting: s.Recounting, More: s.More,
+		Trouble: []v1.ResearchTrouble{}}
+	if s.OldestLease != nil {
+		oldest := wireLease(*s.OldestLease)
+		out.OldestLease = &oldest
+	}
+	for _, t := range s.Troubled {
+		out.Trouble = append(out.Trouble, v1.ResearchTrouble{Kind: string(t.Kind), Media: wireMedia(t)})
+	}
+	return out, nil
+}
+
+func (a *API) explainPair(ctx context.Context, in *PairInput) (out v1.ResearchExplanation, err error) {
+	x, err := a.Research.Explain(ctx, in.Project, in.Episode, in.Clip)
+	out = v1.ResearchExplanation{Episode: wireMedia(x.Episode), Clip: wireMedia(x.Clip), Due: x.Due, Why: x.Why,
+		Results: each(x.Results, wireResult), EpisodesBefore: x.EpisodesBefore, MoreBefore: x.MoreBefore,
+		ClipsBefore: x.ClipsBefore}
+	if x.Lease != nil {
+		l := wireLease(*x.Lease)
+		out.Lease = &l
+	}
+	return out, err
+}
+
+func (a *API) listResearchers(ctx context.Context, in *ProjectInput) (out v1.List[v1.Researcher], err error) {
+	_, err = a.Research.Project(ctx, in.Project)
+	if err != nil {
+		return out, err
+	}
+	present, err := a.Research.Researchers(ctx, in.Project)
+	out.Items = each(present, func(r research.Researcher) v1.Researcher {
+		return v1.Researcher{Name: r.Name, Capacity: r.Capacity, Host: r.Host, Software: r.Software,
+			Since: timestamp(r.Since), Until: timestamp(r.Until)}
+	})
+	return out, err
+}
+
+// asText is a response in the format that was asked for.
+type asText struct {
+	ContentType string `header:"Content-Type"`
+	Link        string `header:"Link" doc:"The next page, relative to the request. The last page has none."`
+	Body        []byte
+}
+
+// offsets registers the export of offsets.
+func (a *API) offsets(h huma.API, path string) {
+	list := h.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[v1.List[v1.ResearchOffset]](), true, "")
+	text := &huma.MediaType{Schema: &huma.Schema{Type: "string", Description: "The offsets in the format"}}
+	huma.Register(h, huma.Operation{Method: http.MethodGet, Path: path, OperationID: "listOffsets",
+		Summary: "Export where clips occur",
+		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
+			"application/json": {Schema: list}, "text/csv": text, "text/vtt": text, "text/plain": text}}}},
+		func(ctx context.Context, in *OffsetsInput) (*asText, error) {
+			out, err := a.export(ctx, in)
+			if err != nil {
+				return nil, a.problem(err)
+			}
+			return out, nil
+		})
+}
+
+// mostExported bounds the offsets of an episode that are written at once, sorted by time.
+const mostExported = 30_000
+
+// export writes a page of offsets, or all of an episode in a format that is sorted by time.
+func (a *API) export(ctx context.Context, in *OffsetsInput) (*asText, error) {
+	sorted := in.Format == v1.OffsetsWebVTT || in.Format == v1.OffsetsAudacity
+	if sorted && in.Episode == "" {
+		return nil, fault.New(fault.Invalid, "format: %s is for one recording; name an episode, or export as csv or "+
+			"json", in.Format)
+	}
+	page, next, err := a.Research.Offsets(ctx, in.Project, in.Episode, in.Cursor)
+	for err == nil && sorted && next != "" {
+		var more []research.Found
+		more, next, err = a.Research.Offsets(ctx, in.Project, in.Episode, next)
+		page = append(page, more...)
+		if len(page) > mostExported {
+			err = fault.New(fault.Invalid, "format: the episode has more than %d offsets; export them as csv or json",
+				mostExported)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	all := v1.List[v1.ResearchOffset]{Items: each(page, wireOffset), Cursor: next}
+	out := &asText{ContentType: v1.OffsetsMedia[in.Format]}
+	if next != "" {
+		out.Link = "<?" + url.Values{"episode": {in.Episode}, "format": {in.Format}, "cursor": {next}}.Encode() +
+			`>; rel="next"`
+	}
+	if in.Format == "json" {
+		out.ContentType = "application/json"
+		out.Body, err = json.Marshal(all)
+		return out, err
+	}
+	var text bytes.Buffer
+	err = v1.WriteOffsets(&text, in.Format, in.Cursor == "", all.Items)
+	out.Body = text.Bytes()
+	return out, err
+}
+
+func wireOffset(f research.Found) v1.ResearchOffset {
+	return v1.ResearchOffset{Episode: f.Episode, Clip: f.Clip, Title: f.ClipTitle, At: timestamp(f.At),
+		ResearchHit: v1.ResearchHit{Offset: f.Offset, Length: f.Length, Score: f.Score}}
+}

@@ -1,0 +1,297 @@
+package v1
+
+// ResearchAnalysis is what researchers do with a pair of an episode and a clip.
+type ResearchAnalysis struct {
+	// The name: lower-case letters, digits and hyphens.
+	Name string `json:"name" example:"correlation"`
+	// The version. Another name or version makes all pairs due again; the earlier results stay.
+	Version string `json:"version" example:"1"`
+	// The settings, as the analysis has them. Those of a version never change.
+	Settings map[string]any `json:"settings,omitempty"`
+}
+
+// ResearchFeed is a podcast feed whose entries are episodes or clips.
+type ResearchFeed struct {
+	// The address of the feed: RSS or Atom.
+	URL string `json:"url" example:"https://example.org/feed.xml"`
+	// The source of its entries. It is part of their identity.
+	Source string `json:"source" example:"radio"`
+	// What its entries are.
+	Kind string `json:"kind" enum:"episode,clip" example:"episode"`
+	// How often it is looked at: 5 to 10,080 minutes. By default 60.
+	EveryMinutes int `json:"everyMinutes,omitempty" minimum:"0" example:"60"`
+}
+
+// ResearchDefinition is a research project as it is configured. A field that is left out has its default.
+type ResearchDefinition struct {
+	// The name of the project. In a request it may be left out: the path has it.
+	Name string `json:"name,omitempty" example:"jingles"`
+	// What the project is for.
+	Description string `json:"description,omitempty" maxLength:"1000" example:"Where jingles were played."`
+	// What researchers do with each pair.
+	Analysis ResearchAnalysis `json:"analysis"`
+	// The number of clips of a work item, at most: 1 to 100. By default 100.
+	MaxClips int `json:"maxClips,omitempty" minimum:"0" example:"100"`
+	// Feeds whose entries are episodes or clips.
+	Feeds []ResearchFeed `json:"feeds,omitempty" maxItems:"50"`
+}
+
+// ResearchProject is a research project as it stands.
+type ResearchProject struct {
+	ResearchDefinition
+	// The number of analyses that the project has had. Each has pairs of its own.
+	Round int64 `json:"round" example:"1"`
+	// Why no work is assigned. Absent: it is.
+	Paused string `json:"paused,omitempty" example:"an operator: The store is being moved."`
+}
+
+// ResearchAction is a request to act on a research project.
+type ResearchAction struct {
+	// pause: no more work is assigned; what is assigned goes on. resume: work is assigned again.
+	Action string `json:"action" enum:"pause,resume" example:"pause"`
+	// The reason. It is kept in the events.
+	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"The store is being moved."`
+}
+
+// ResearchRetry is a request to research an episode or a clip again that was set aside or deferred.
+type ResearchRetry struct {
+	// Retry is the only action.
+	Action string `json:"action" enum:"retry" example:"retry"`
+	// The reason. It is kept in the events.
+	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"The recording was replaced."`
+}
+
+// ResearchRevocation is a request to end a lease.
+type ResearchRevocation struct {
+	// Revoke is the only action.
+	Action string `json:"action" enum:"revoke" example:"revoke"`
+	// The reason. It is kept in the events.
+	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"The researcher hangs."`
+}
+
+// ResearchRecord says what a curator knows of an episode or a clip. Source and id identify it.
+type ResearchRecord struct {
+	// Who gives the id. Required.
+	Source string `json:"source,omitempty" example:"radio"`
+	// An id that is stable within the source. Required.
+	ID string `json:"id,omitempty" example:"2026-11-22-morning"`
+	// The title. It is no identity.
+	Title string `json:"title,omitempty" example:"The morning show"`
+	// The address of the recording: http or https. Required.
+	URL string `json:"url,omitempty" example:"https://example.org/2026-11-22.mp3"`
+	// The size of the recording in bytes, if it is known.
+	Size int64 `json:"size,omitempty" example:"52428800"`
+	// The SHA-256 digest of the recording, if it is known.
+	SHA256 string `json:"sha256,omitempty"`
+	// Whether it is to be researched no more. Its results stay.
+	Withdrawn bool `json:"withdrawn,omitempty"`
+	// Higher is earlier: -999,999 to 999,999. Absent: it stays as it is, at first 0.
+	Priority *int `json:"priority,omitempty" example:"5"`
+	// When the curator said this, e.g. 2026-11-22T09:30:00Z. The newest record counts, in whatever order they come.
+	// Absent: now.
+	Curated string `json:"curated,omitempty" example:"2026-11-22T09:30:00Z"`
+	// When it was curated first. Absent: as curated. Of several, the earliest counts.
+	Initial string `json:"initial,omitempty" example:"2026-11-22T09:30:00Z"`
+}
+
+// ResearchRecords is a request to add records.
+type ResearchRecords struct {
+	// The records.
+	Records []ResearchRecord `json:"records" minItems:"1" maxItems:"100"`
+}
+
+// ResearchRecorded says what became of a record.
+type ResearchRecorded struct {
+	// The key of the episode or clip. Absent if the record was refused.
+	Key string `json:"key,omitempty" example:"mfrggzdfmztwq2lknnwg23tp"`
+	// Why the record was refused. Absent if it was not.
+	Problem string `json:"problem,omitempty" example:"url: found \"\"; expected an http or https address"`
+	// The field that is wrong.
+	Field string `json:"field,omitempty" example:"url"`
+	// Whether the same record may be accepted later.
+	Retry bool `json:"retry,omitempty"`
+}
+
+// ResearchMedia is an episode or a clip as it stands.
+type ResearchMedia struct {
+	// The key: 24 characters that follow from source and id.
+	Key string `json:"key" example:"mfrggzdfmztwq2lknnwg23tp"`
+	// Who gives the id.
+	Source string `json:"source" example:"radio"`
+	// The id that is stable within the source.
+	ID string `json:"id" example:"2026-11-22-morning"`
+	// The title.
+	Title string `json:"title,omitempty" example:"The morning show"`
+	// The address of the recording.
+	URL string `json:"url" example:"https://example.org/2026-11-22.mp3"`
+	// The size of the recording in bytes, if it is known.
+	Size int64 `json:"size,omitempty" example:"52428800"`
+	// The SHA-256 digest of the recording, if it is known.
+	SHA256 string `json:"sha256,omitempty"`
+	// Higher is earlier.
+	Priority int `json:"priority" example:"5"`
+	// The earliest date of curation.
+	Initial string `json:"initial" format:"date-time" example:"2026-11-22T09:30:00Z"`
+	// The latest date of curation.
+	Latest string `json:"latest" format:"date-time" example:"2026-11-22T09:30:00Z"`
+	// Of an episode: ready (it has a pair that is due) or closed; of a clip: live. Of both: set-aside, deferred or
+	// withdrawn.
+	State string `json:"state" enum:"ready,closed,live,set-aside,deferred,withdrawn" example:"ready"`
+	// Why it is set aside or deferred.
+	Reason string `json:"reason,omitempty" example:"404 Not Found"`
+	// When a deferral ends.
+	Until string `json:"until,omitempty" format:"date-time" example:"2026-11-22T09:40:00Z"`
+	// Of an episode.
+	Coverage *ResearchCoverage `json:"coverage,omitempty"`
+}
+
+// ResearchCoverage counts pairs of episodes and clips that are neither withdrawn, set aside nor deferred.
+type ResearchCoverage struct {
+	// All.
+	Pairs int64 `json:"pairs" example:"1000"`
+	// Those that are researched.
+	Researched int64 `json:"researched" example:"640"`
+	// Those under a lease that are not researched.
+	Leased int64 `json:"leased" example:"100"`
+	// The others.
+	Open int64 `json:"open" example:"260"`
+}
+
+// ResearchEpisodes counts episodes.
+type ResearchEpisodes struct {
+	// Those that have a pair that is due.
+	Ready int64 `json:"ready" example:"3"`
+	// Those of which each pair is researched or under a lease.
+	Closed int64 `json:"closed" example:"7"`
+	// Those that are withdrawn, set aside or deferred.
+	Away int64 `json:"away" example:"0"`
+}
+
+// ResearchClips counts clips.
+type ResearchClips struct {
+	// Those that are researched.
+	Live int64 `json:"live" example:"100"`
+	// Those that are withdrawn, set aside or deferred.
+	Away int64 `json:"away" example:"0"`
+}
+
+// ResearchTrouble is an episode or a clip that is set aside or deferred.
+type ResearchTrouble struct {
+	// Which of the two it is.
+	Kind string `json:"kind" enum:"episode,clip" example:"episode"`
+	// The episode or the clip.
+	Media ResearchMedia `json:"media"`
+}
+
+// ResearchStatus says how far a project is.
+type ResearchStatus struct {
+	// The name of the project.
+	Project string `json:"project" example:"jingles"`
+	// The analysis: its name and version.
+	Analysis string `json:"analysis" example:"correlation@1"`
+	// Why no work is assigned. Absent: it is.
+	Paused string `json:"paused,omitempty" example:"an operator: The store is being moved."`
+	// Episodes.
+	Episodes ResearchEpisodes `json:"episodes"`
+	// Clips.
+	Clips ResearchClips `json:"clips"`
+	// Pairs.
+	Coverage ResearchCoverage `json:"coverage"`
+	// Whether pairs are being counted again, after a clip was added, changed or brought back: the numbers may be out
+	// of date.
+	Recounting bool `json:"recounting,omitempty"`
+	// The number of leases that have not ended.
+	Leases int `json:"leases" example:"2"`
+	// The oldest of them.
+	OldestLease *ResearchLease `json:"oldestLease,omitempty"`
+	// The number of work items in the queue that nobody has accepted.
+	Waiting int `json:"waiting" example:"1"`
+	// The number of researchers that are present.
+	Researchers int `json:"researchers" example:"2"`
+	// The number of work items that they take at once.
+	Capacity int `json:"capacity" example:"2"`
+	// The number of results of the analysis, problems included.
+	Results int64 `json:"results" example:"652"`
+	// How many of them came in the last hour, within some minutes.
+	LastHour int64 `json:"lastHour" example:"180"`
+	// The time until all pairs are researched, at the rate of the last hour. Absent: not known.
+	RemainingSeconds int64 `json:"remainingSeconds,omitempty" example:"7200"`
+	// What is set aside or deferred: of each kind and state the first 20.
+	Trouble []ResearchTrouble `json:"trouble"`
+	// Whether there is more of that; the lists of episodes and clips have all.
+	More bool `json:"more,omitempty"`
+}
+
+// ResearchLease is a work item: pairs of an episode with clips that one researcher may research.
+type ResearchLease struct {
+	// The id of the lease.
+	ID string `json:"id" example:"01M7ZBMEYHBB62YP6RY21T1GQ8"`
+	// The project.
+	Project string `json:"project" example:"jingles"`
+	// The key of the episode.
+	Episode string `json:"episode" example:"mfrggzdfmztwq2lknnwg23tp"`
+	// The keys of the clips, in the order of research.
+	Clips []string `json:"clips" example:"[\"nbswy3dpnbswy3dpnbswy3dp\"]"`
+	// The analysis: its name and version.
+	Analysis string `json:"analysis" example:"correlation@1"`
+	// When it was made.
+	Created string `json:"created" format:"date-time" example:"2026-11-22T09:30:00Z"`
+	// When it ends, if no result extends it.
+	Until string `json:"until" format:"date-time" example:"2026-11-22T11:30:00Z"`
+	// When its message leaves the queue, if nobody accepts it.
+	QueueEnd string `json:"queueEnd" format:"date-time" example:"2026-11-22T10:00:00Z"`
+	// When it was accepted.
+	Accepted string `json:"accepted,omitempty" format:"date-time" example:"2026-11-22T09:30:02Z"`
+	// Who accepted it.
+	Researcher string `json:"researcher,omitempty" example:"bench-3"`
+	// The number of its results that are stored.
+	Stored int `json:"stored" example:"12"`
+	// When the newest of them came.
+	Last string `json:"last,omitempty" format:"date-time" example:"2026-11-22T09:41:10Z"`
+	// When it ended.
+	Ended string `json:"ended,omitempty" format:"date-time" example:"2026-11-22T10:02:00Z"`
+	// Why it ended.
+	Why string `json:"why,omitempty" enum:"final,expired,revoked" example:"final"`
+}
+
+// ResearchResult is a stored result: what a researcher reported of a pair, and when it was stored.
+type ResearchResult struct {
+	ResearchReport
+	// When it was stored.
+	At string `json:"at" format:"date-time" example:"2026-11-22T09:41:10Z"`
+}
+
+// ResearchExplanation says why a pair of an episode and a clip is or is not due.
+type ResearchExplanation struct {
+	// The episode.
+	Episode ResearchMedia `json:"episode"`
+	// The clip.
+	Clip ResearchMedia `json:"clip"`
+	// Whether it is due: it is to be assigned to a researcher.
+	Due bool `json:"due"`
+	// Why, in a sentence.
+	Why string `json:"why" example:"it is under the lease 01M7ZBMEYHBB62YP6RY21T1GQ8 until 2026-11-22T11:30:00Z"`
+	// Its results by the present analysis, at most ten.
+	Results []ResearchResult `json:"results"`
+	// The lease that covers it.
+	Lease *ResearchLease `json:"lease,omitempty"`
+	// Of a pair that is due: how many episodes come first.
+	EpisodesBefore int `json:"episodesBefore,omitempty" example:"2"`
+	// Whether there are more than that.
+	MoreBefore bool `json:"moreBefore,omitempty"`
+	// Of a pair that is due: how many clips of the same episode come first.
+	ClipsBefore int `json:"clipsBefore,omitempty" example:"31"`
+}
+
+// ResearchOffset is a place where a clip occurs in an episode.
+type ResearchOffset struct {
+	// The key of the episode.
+	Episode string `json:"episode" example:"mfrggzdfmztwq2lknnwg23tp"`
+	// The key of the clip.
+	Clip string `json:"clip" example:"nbswy3dpnbswy3dpnbswy3dp"`
+	// The title of the clip.
+	Title string `json:"title,omitempty" example:"The jingle"`
+	ResearchHit
+	// When it was stored.
+	At string `json:"at" format:"date-time" example:"2026-11-22T09:41:10Z"`
+}
