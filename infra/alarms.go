@@ -10,6 +10,7 @@ import (
 	"archivist/pkg/cloudwatch"
 	"archivist/pkg/preservation"
 	"archivist/pkg/queue"
+	"archivist/pkg/research"
 )
 
 // watch is an alarm.
@@ -39,7 +40,7 @@ func (w watch) props() *awscloudwatch.AlarmProps {
 func (a *App) newAlarms(s Settings) {
 	topic := newTopic(a.Stack, s)
 	for _, list := range [][]watch{a.watchScheduler(), watchItems(), a.watchServices(), a.watchAdmin(), watchMail(s),
-		watchEvents()} {
+		watchEvents(), a.watchResearch()} {
 		for _, w := range list {
 			awscloudwatch.NewAlarm(a.Stack, jsii.String(w.id), w.props()).AddAlarmAction(topic)
 		}
@@ -59,8 +60,8 @@ func (a *App) watchScheduler() []watch {
 			says:   "The scheduler fails: no job is admitted, and nothing is repaired",
 			metric: a.Scheduler.MetricErrors(nil), above: 2, periods: 3},
 		{id: "DeadWake",
-			says: "Wake-ups of the scheduler, the relay or a consumer became dead letters; they tell what fails, " +
-				"and are to be purged",
+			says: "Wake-ups of the scheduler, the relay, a consumer or the function pending-work became dead " +
+				"letters; they tell what fails, and are to be purged",
 			metric: a.WakeDead.MetricApproximateNumberOfMessagesVisible(nil), periods: 1},
 	}
 }
@@ -166,6 +167,30 @@ func watchEvents() []watch {
 			"expire, consumers or components cause each other's events without end, runs of components are lost, " +
 			"their items cannot be read, or their lines had to be repaired",
 		metric: own(boot.EventProblems, "Maximum", 15), periods: 1}}
+}
+
+// watchResearch are the alarms of a deployment with projects of research. Some leases always expire: a
+// researcher that dies costs one.
+func (a *App) watchResearch() []watch {
+	if a.Research == nil {
+		return nil
+	}
+	return []watch{
+		{id: "ResearchDeadLetters",
+			says: "Curated records or reports of researchers cannot be kept; the attribute reason of each message " +
+				"in the queue research-dead says why",
+			metric: a.Research.Dead.MetricApproximateNumberOfMessagesVisible(nil), periods: 1},
+		{id: "ResearchSetAside",
+			says: "Episodes or clips were set aside, because their recordings cannot be researched; the status of " +
+				"the project says which, and why",
+			metric: own(research.MetricAside, "Sum", 60), periods: 1},
+		{id: "ResearchLeasesExpired",
+			says:   "More than 20 leases of work items expired in an hour: researchers die, or are too slow",
+			metric: own(research.MetricExpired, "Sum", 60), above: 20, periods: 1},
+		{id: "ResearchResent",
+			says:   "More than 20 work items were sent again in an hour: messages to researchers get lost",
+			metric: own(research.MetricResent, "Sum", 60), above: 20, periods: 1},
+	}
 }
 
 // watchMail raises alarms before SES does something: it reviews an account from 5 % of

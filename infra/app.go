@@ -43,6 +43,9 @@ type App struct {
 	Component awslambda.Function // of the state machine component-run
 	Bus       awsevents.EventBus // of public events
 	Rest      awsapigateway.RestApi
+
+	EachMinute awsevents.Rule
+	Research   *Research // nil: there is no project
 }
 
 // NewApp makes the app stack.
@@ -80,7 +83,9 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 	}
 	a.newEvents(base, timing)
 	a.newScheduler(base, timing)
-	a.newAPI(base.with(map[string]*string{boot.EnvSearch: jsii.String(p.Settings.SearchDomain)}))
+	env := a.newResearch(base, timing)
+	env[boot.EnvSearch] = jsii.String(p.Settings.SearchDomain)
+	a.newAPI(base.with(env))
 
 	a.newAlarms(p.Settings)
 	if !p.Settings.Local {
@@ -117,20 +122,22 @@ func (a *App) newScheduler(p FunctionProps, timing ingest.Timing) {
 	wake := &awslambdaeventsources.SqsEventSourceProps{
 		BatchSize: jsii.Number(10), ReportBatchItemFailures: jsii.Bool(true), MaxConcurrency: jsii.Number(2)}
 	a.Scheduler.AddEventSource(awslambdaeventsources.NewSqsEventSource(a.Wake, wake))
-	target := func(f awslambda.Function) awsevents.IRuleTarget {
-		return awseventstargets.NewLambdaFunction(f,
-			&awseventstargets.LambdaFunctionProps{DeadLetterQueue: a.WakeDead, RetryAttempts: jsii.Number(2)})
-	}
 	// One rule: when it is off, the alarm on the scheduler's silence tells for both.
-	awsevents.NewRule(a.Stack, jsii.String("EachMinute"), &awsevents.RuleProps{
+	a.EachMinute = awsevents.NewRule(a.Stack, jsii.String("EachMinute"), &awsevents.RuleProps{
 		Schedule: awsevents.Schedule_Rate(minutes(1)),
-		Targets:  &[]awsevents.IRuleTarget{target(a.Scheduler), target(a.Relay)}})
+		Targets:  &[]awsevents.IRuleTarget{a.target(a.Scheduler), a.target(a.Relay)}})
 	aborted := map[string]any{"status": []string{"ABORTED"},
 		"stateMachineArn": []*string{a.Machines[queue.MachineJob].StateMachineArn()}}
 	awsevents.NewRule(a.Stack, jsii.String("Stopped"), &awsevents.RuleProps{
-		Targets: &[]awsevents.IRuleTarget{target(a.Scheduler)},
+		Targets: &[]awsevents.IRuleTarget{a.target(a.Scheduler)},
 		EventPattern: &awsevents.EventPattern{Source: jsii.Strings("aws.states"),
 			DetailType: jsii.Strings("Step Functions Execution Status Change"), Detail: &aborted}})
+}
+
+// target is a function that a rule invokes.
+func (a *App) target(f awslambda.Function) awsevents.IRuleTarget {
+	return awseventstargets.NewLambdaFunction(f,
+		&awseventstargets.LambdaFunctionProps{DeadLetterQueue: a.WakeDead, RetryAttempts: jsii.Number(2)})
 }
 
 // apiStage is the name of the API's only stage, and its path.
@@ -144,6 +151,7 @@ func (a *App) newAPI(p FunctionProps) {
 	p.Code, p.Timeout, p.Memory = "api", 29*time.Second, 1024
 	a.API = newFunction(a.Stack, "api", p)
 	a.grantAPI(p)
+	a.grantResearchAPI()
 
 	logs := newLog(a.Stack, "AccessLog", p.Settings)
 	// An account without a role for the logs of its APIs refuses a stage that has one ("Set up

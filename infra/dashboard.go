@@ -43,6 +43,9 @@ func (a *App) newDashboard() {
 		graph("Relay", metrics{a.Relay.MetricDuration(nil)}, metrics{a.Relay.MetricErrors(nil)}),
 		graph("Consumers", metrics{a.Consumer.MetricDuration(nil)}, metrics{a.Consumer.MetricErrors(nil)}),
 	)
+	if a.Research != nil {
+		d.AddWidgets(a.Research.widgets(graph)...)
+	}
 	var groups []*string
 	for _, st := range a.Stages {
 		d.AddWidgets(

@@ -207,8 +207,13 @@ func (a *App) grantConsumer(p FunctionProps) {
 		allow(f, []string{"sqs:SendMessage"}, *jsii.Strings(queues...)...)
 	}
 	grantMetrics(f)
-	// A policy of its own: the function waits for its role's first one, which so cannot name it.
-	awsiam.NewPolicy(a.Stack, jsii.String("ConsumerWakesItself"), &awsiam.PolicyProps{
+	a.wakesItself("ConsumerWakesItself", f)
+}
+
+// wakesItself lets a function invoke itself, by a policy of its own: the function waits for its role's
+// first one, which so cannot name it.
+func (a *App) wakesItself(id string, f awslambda.Function) {
+	awsiam.NewPolicy(a.Stack, jsii.String(id), &awsiam.PolicyProps{
 		Roles: &[]awsiam.IRole{f.Role()}, Statements: &[]awsiam.PolicyStatement{
 			awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("lambda:InvokeFunction"),
 				Resources: &[]*string{f.FunctionArn()}})}})

@@ -15,6 +15,7 @@ import (
 	"archivist/pkg/ark"
 	"archivist/pkg/boot"
 	"archivist/pkg/ingest"
+	"archivist/pkg/research"
 )
 
 // Settings are the deployment's choices, from the CDK context (-c name=value).
@@ -38,6 +39,10 @@ type Settings struct {
 
 	ReplicaBucket string // second bucket, to which objects are copied; "" = they are not
 	ReplicaRegion string // of that bucket; "" = that of the deployment
+
+	Projects  []string       // of research
+	Times     research.Times // of research
+	TimesText string         // as they were given
 
 	LogRoleExists bool              // the account has a role for the logs of its APIs
 	Reserve       bool              // concurrency of its own for the scheduler and the API
@@ -113,6 +118,7 @@ func read(context func(name string) string) (s Settings, err error) {
 	wrong = append(append(wrong, s.checkDomain()), s.people()...)
 	wrong = append(append(wrong, s.checkReplica()), s.readTargets(context("consumerTargets"))...)
 	wrong = append(wrong, s.readTasks(context("componentTasks"))...)
+	wrong = append(wrong, s.readResearch(context("researchProjects"), context("researchTimes"))...)
 	slices.SortFunc(wrong, func(a, b error) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	return s, errors.Join(wrong...)
 }

@@ -33,11 +33,15 @@ func newQueue(scope constructs.Construct, s Settings, st ingest.Stage, t ingest.
 // fed makes a queue that feeds a function. A message is kept as long as the chain of
 // times says, and becomes a dead letter after its last delivery.
 func fed(scope constructs.Construct, s Settings, id string, t ingest.Times, dead awssqs.Queue) awssqs.Queue {
-	return awssqs.NewQueue(scope, jsii.String(id), &awssqs.QueueProps{
-		RetentionPeriod: seconds(t.Retention), VisibilityTimeout: seconds(t.Visibility),
+	return awssqs.NewQueue(scope, jsii.String(id), fedProps(s, t, dead))
+}
+
+// fedProps are the properties of a queue that feeds a function.
+func fedProps(s Settings, t ingest.Times, dead awssqs.Queue) *awssqs.QueueProps {
+	return &awssqs.QueueProps{RetentionPeriod: seconds(t.Retention), VisibilityTimeout: seconds(t.Visibility),
 		Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: s.tlsOnly(),
 		DeadLetterQueue: &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(t.Receives)},
-	})
+	}
 }
 
 // newDead makes a dead-letter queue.

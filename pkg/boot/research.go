@@ -49,8 +49,8 @@ func ParseResearchTimes(text string) (research.Times, error) {
 // researchSettings are what the environment says of research.
 type researchSettings struct {
 	times  research.Times
-	names  []string             // of projects
-	queues map[string]sqs.Queue // of pending work, by project
+	names  []string // of projects
+	queues pendingWork
 }
 
 // readResearch reads what the environment says of research.
@@ -59,7 +59,7 @@ func (s *System) readResearch() (err error) {
 	if err != nil {
 		return fmt.Errorf("boot: %s: %w", EnvResearchTimes, err)
 	}
-	s.researching.queues = map[string]sqs.Queue{}
+	s.researching.queues = pendingWork{}
 	for _, pair := range list(s.env(EnvResearchProjects)) {
 		name, url, ok := strings.Cut(pair, "=")
 		if !ok || !research.Names.MatchString(name) {
@@ -74,8 +74,8 @@ func (s *System) readResearch() (err error) {
 // research keeps the projects of research with their episodes, clips, leases and results.
 func (s *System) research() *research.Store {
 	store := &research.Store{Table: s.queue.Table, Leases: s.scheduler.Leases, Now: s.queue.Now, NewID: newID,
-		Times: s.researching.times, Projects: s.researching.names, Send: s.sendWork, Metric: s.metrics.Add, Log: s.log,
-		Analyses: map[string]func([]byte) error{}}
+		Times: s.researching.times, Projects: s.researching.names, Send: s.researching.queues.send,
+		Metric: s.metrics.Add, Log: s.log, Analyses: map[string]func([]byte) error{}}
 	for name, a := range analyses.Analyses {
 		store.Analyses[name] = a.Check
 	}
@@ -85,17 +85,67 @@ func (s *System) research() *research.Store {
 	return store
 }
 
-// sendWork puts a work item on the queue of its project.
-func (s *System) sendWork(ctx context.Context, m research.Message) error {
-	q, ok := s.researching.queues[m.Project]
+// pendingWork are the queues of pending work, by project.
+type pendingWork map[string]sqs.Queue
+
+func (p pendingWork) of(project string) (sqs.Queue, error) {
+	q, ok := p[project]
 	if !ok {
-		return fault.New(fault.Invalid, "this deployment has no queue for the project %q", m.Project)
+		return q, fault.New(fault.Invalid, "this deployment has no queue for the project %q", project)
+	}
+	return q, nil
+}
+
+// send puts a work item on the queue of its project.
+func (p pendingWork) send(ctx context.Context, m research.Message) error {
+	q, err := p.of(m.Project)
+	if err != nil {
+		return err
 	}
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
 	return q.Put(ctx, string(text), nil)
+}
+
+// longPoll is how long a researcher's request waits for a work item. The API answers within 29 s.
+const longPoll = 10 * time.Second
+
+// Receive receives a work item of a project.
+func (p pendingWork) Receive(ctx context.Context, project string) (body, receipt string, err error) {
+	q, err := p.of(project)
+	if err != nil {
+		return "", "", err
+	}
+	return q.Receive(ctx, longPoll)
+}
+
+// Delete deletes a work item that was received.
+func (p pendingWork) Delete(ctx context.Context, project, receipt string) error {
+	q, err := p.of(project)
+	if err != nil {
+		return err
+	}
+	return q.Delete(ctx, receipt)
+}
+
+// sendReports puts reports of researchers on the queue of completed work.
+func (s *System) sendReports(ctx context.Context, reports []research.Report) error {
+	var bodies []string
+	for _, r := range reports {
+		text, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		bodies = append(bodies, string(text))
+	}
+	failed, err := s.queueAt(EnvCompletedWork).Send(ctx, bodies)
+	if err == nil && len(failed) > 0 {
+		err = fault.New(fault.Unavailable, "%d of %d reports were not taken, send all again: %v", len(failed),
+			len(bodies), failed)
+	}
+	return err
 }
 
 // wakeArchivist starts a pass of the archivist of pending work. That function knows its own name from

@@ -94,7 +94,29 @@ func (q Queue) Put(ctx context.Context, body string, attributes map[string]strin
 	return nil
 }
 
-// unsent is why a request to send was refused. What SQS says of the messages has no kind.
+// Receive receives a message. It waits for one, at most 20 s. receipt is "" if there is none.
+func (q Queue) Receive(ctx context.Context, wait time.Duration) (body, receipt string, err error) {
+	out, err := q.Client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &q.URL, MaxNumberOfMessages: 1,
+		WaitTimeSeconds: int32(wait.Seconds())})
+	if err != nil {
+		return "", "", unsent(err)
+	}
+	if len(out.Messages) == 0 {
+		return "", "", nil
+	}
+	return aws.ToString(out.Messages[0].Body), aws.ToString(out.Messages[0].ReceiptHandle), nil
+}
+
+// Delete deletes a received message.
+func (q Queue) Delete(ctx context.Context, receipt string) error {
+	_, err := q.Client.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &q.URL, ReceiptHandle: &receipt})
+	if err != nil {
+		return unsent(err)
+	}
+	return nil
+}
+
+// unsent is why a request was refused. What SQS says of the messages has no kind.
 func unsent(err error) error {
 	var long *types.BatchRequestTooLong
 	var content *types.InvalidMessageContents
@@ -102,7 +124,7 @@ func unsent(err error) error {
 	case errors.As(err, &long) || errors.As(err, &content):
 		return err
 	case queue.Denied(err):
-		return &fault.Error{Kind: fault.Denied, Msg: "this deployment may not send to the queue: " + err.Error(),
+		return &fault.Error{Kind: fault.Denied, Msg: "this deployment may not use the queue: " + err.Error(),
 			Err: err}
 	}
 	return &fault.Error{Kind: fault.Unavailable, Msg: "the queue cannot be reached: " + err.Error(), Err: err}
