@@ -1,6 +1,6 @@
 # Archivist. `make` alone prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help run serve function logs stop test e2e e2e-localstack check infra deploy bench build
+.PHONY: help run serve function logs research stop test e2e e2e-localstack check infra deploy bench build
 
 SHELL = bash
 GO ?= go
@@ -25,6 +25,9 @@ function: ## run a Go program as a function of your own, for consumers of events
 
 logs: ## print what a function on this machine has logged: make logs FUNCTION=name
 	@$(LOCAL) logs "$(FUNCTION)"
+
+research: ## let two researchers find clips that are hidden in generated recordings
+	@$(LOCAL) research
 
 stop: ## stop what make run started and delete its data
 	@$(LOCAL) stop

@@ -61,6 +61,7 @@ var golden = map[string]command{
 	"consumer-skip":       {"consumer skip search --partition maps --seq 1842 --reason bad", "summary"},
 	"consumer-replay":     {"consumer replay search --from seq:2 --partition maps --reason bug --no-watch", "id,state"},
 	"consumer-rebuild":    {"consumer rebuild search --reason lost", "id,state,read"},
+	"researcher":          {"researcher -p unknown --name r", ""},
 	"replay-list":         {"replay list search", "id,state,failed"},
 	"replay-show":         {"replay show " + operation1, "id,failures"},
 	"replay-watch":        {"replay watch " + operation1, "id,failures"},

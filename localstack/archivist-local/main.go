@@ -41,6 +41,7 @@ func command(ctx context.Context, root string, args []string) error {
 		{"serve", 1, 1, func(args []string) error { return serve(s, args[0]) }},
 		{"function", 1, 1, func(args []string) error { return function(ctx, s, args[0]) }},
 		{"logs", 1, 1, func(args []string) error { return logs(ctx, s, args[0]) }},
+		{"research", 0, 0, func([]string) error { return research(ctx, s) }},
 		{"sources", 2, 2, func(args []string) error { return sources(args[0], args[1]) }},
 		{"with", 2, 1000, func(args []string) error { return with(ctx, root, args[0], args[1:]) }},
 	} {
@@ -49,7 +50,7 @@ func command(ctx context.Context, root string, args []string) error {
 		}
 	}
 	return errors.New("usage: archivist-local run | stop | serve FOLDER | function FOLDER | logs FUNCTION | " +
-		"with dynamodb|ministack COMMAND…")
+		"research | with dynamodb|ministack COMMAND…")
 }
 
 // down stops the stack that make run left up.

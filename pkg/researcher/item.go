@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"archivist/pkg/analysis"
+	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/fault"
 )
 
@@ -161,8 +162,10 @@ func (i *item) clip(ctx context.Context, session analysis.Session, k int) (last 
 	if errors.Is(err, errStopped) {
 		return true, i.giveBack()
 	}
-	report := Report{Clip: i.Clips[k].Key, Hits: found.Hits, Truncated: found.Truncated,
-		Millis: i.Now().Sub(began).Milliseconds()}
+	report := Report{Clip: i.Clips[k].Key, Truncated: found.Truncated, Millis: i.Now().Sub(began).Milliseconds()}
+	for _, h := range found.Hits {
+		report.Hits = append(report.Hits, v1.ResearchHit{Offset: h.Offset, Length: h.Length, Score: h.Score})
+	}
 	if err != nil {
 		report.Problem, err = problem(err, analysis.Clip)
 		if err != nil {
@@ -227,18 +230,18 @@ func safely(f func() error) (err error) {
 
 // problem is what an error says of an episode or clip. An error of this computer is returned: it says nothing of the
 // recording.
-func problem(cause error, of string) (*Problem, error) {
+func problem(cause error, of string) (*v1.ResearchProblem, error) {
 	var rejected *analysis.Rejected
 	var disk *fs.PathError
 	switch {
 	case errors.As(cause, &rejected):
-		return &Problem{Of: rejected.Of, Kind: Rejected, Reason: line(rejected.Reason)}, nil
+		return &v1.ResearchProblem{Of: rejected.Of, Kind: Rejected, Reason: line(rejected.Reason)}, nil
 	case errors.Is(cause, errLocal):
 		return nil, cause
 	case errors.As(cause, &disk): // an analysis reads and writes files only
 		return nil, fault.New(fault.Unavailable, "the analysis cannot use the disk: %w", cause)
 	}
-	return &Problem{Of: of, Kind: Failed, Reason: line(cause.Error())}, nil
+	return &v1.ResearchProblem{Of: of, Kind: Failed, Reason: line(cause.Error())}, nil
 }
 
 // Limits of a reason.

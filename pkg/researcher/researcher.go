@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"archivist/pkg/analysis"
+	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/backoff"
 	"archivist/pkg/fault"
 )
@@ -48,38 +49,14 @@ type Media struct {
 	SHA256 string // 64 hexadecimal digits; "" = not known
 }
 
-// Report is what is said of a work item: the result of a clip or a problem, numbered from 1, or with Final alone that
-// the rest is given back. Count is the number of results of the lease.
-type Report struct {
-	Project    string `json:"project"`
-	Lease      string `json:"lease"`
-	Researcher string `json:"researcher"`
-	Analysis   string `json:"analysis"`
-	Episode    string `json:"episode"`
-
-	Sequence  int            `json:"sequence,omitempty"`
-	Clip      string         `json:"clip,omitempty"`
-	Hits      []analysis.Hit `json:"hits,omitempty"`
-	Truncated bool           `json:"truncated,omitempty"`
-	Problem   *Problem       `json:"problem,omitempty"`
-	Millis    int64          `json:"millis,omitempty"`
-
-	Final bool `json:"final,omitempty"`
-	Count int  `json:"count,omitempty"`
-}
+// Report is what is said of a work item.
+type Report = v1.ResearchReport
 
 // Kinds of problems.
 const (
 	Rejected = "rejected" // the recording can never be researched
 	Failed   = "failed"   // it could not be read now
 )
-
-// Problem is why there is no result.
-type Problem struct {
-	Of     string `json:"of"`   // analysis.Clip or analysis.Episode
-	Kind   string `json:"kind"` // Rejected or Failed
-	Reason string `json:"reason"`
-}
 
 // Receipt is the answer to a report.
 type Receipt struct {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -140,5 +142,103 @@ func TestExpired(t *testing.T) {
 	}))
 	if again := b.complete(1, 5); again > 2 {
 		t.Errorf("%d pairs were researched twice", again)
+	}
+}
+
+// problems are what is reported of the clips of the first episode, by clip, and of the episode.
+func (b *bench) problems(clips int) []string {
+	found := b.pairs(1)
+	out := []string{}
+	for k := range clips {
+		out = append(out, found["e0 "+research.Key("s", fmt.Sprint("c", k))]...)
+	}
+	return append(out, found["e0 "]...)
+}
+
+// TestProblems: a clip that fails does not keep the others back, an episode that fails ends its work item; the reason
+// is the cause.
+func TestProblems(t *testing.T) {
+	b := newBench(t, 1, 5, 5)
+	b.files["c1"], b.files["c2"] = "bad", "panic"
+	delete(b.files, "c3")
+	b.runs(1, 5, b.researcher("one", nil))
+	want := []string{"0 ", "clip rejected: it is bad", "clip failed: the analysis failed: out of range",
+		"clip failed: " + b.media.URL + "/c3 answered 404 Not Found", "40 "}
+	if got := b.problems(5); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+
+	for text, want := range map[string]string{"bad": "episode rejected: it is bad",
+		"": "episode failed: " + "URL/e0 answered 404 Not Found"} {
+		b := newBench(t, 1, 2, 2)
+		b.files["e0"] = text
+		if text == "" {
+			delete(b.files, "e0")
+		}
+		b.runs(1, 1, b.researcher("one", nil))
+		got := b.problems(2)
+		n, why, err := b.ended()
+		if len(got) != 1 || strings.ReplaceAll(got[0], b.media.URL, "URL") != want || n != 1 || why[0] != research.Final {
+			t.Errorf("%q, want %q; leases: %v %v", got, want, why, err)
+		}
+	}
+}
+
+// TestRefused: a report that is refused keeps no other back, ends the researcher with its cause, and is sent again by
+// the next one. A key that is refused ends it at once.
+func TestRefused(t *testing.T) {
+	b := newBench(t, 1, 3, 3)
+	r := b.researcher("one", nil)
+	r.Once = true
+	r.Archive = refusing{direct{b, "one"}, fault.New(fault.Invalid, "not now")}
+	err := r.Run(t.Context(), t.Context())
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "not now") || b.results(1) != 2 {
+		t.Errorf("%v; %d results", err, b.results(1))
+	}
+	b.runs(1, 3, b.researcher("two", nil))
+	if again := b.complete(1, 3); again != 0 {
+		t.Errorf("%d pairs were researched twice", again)
+	}
+
+	denied := b.researcher("three", nil)
+	b.events = map[int]func(){}
+	denied.Archive = denying{direct{b, "three"}}
+	err = denied.Run(t.Context(), t.Context())
+	if !fault.Is(err, fault.Denied) {
+		t.Error("a key that is refused:", err)
+	}
+}
+
+// refusing refuses the second result of a lease.
+type refusing struct {
+	direct
+	err error
+}
+
+func (a refusing) Report(ctx context.Context, r Report) (Receipt, error) {
+	if r.Sequence == 2 {
+		return Receipt{}, a.err
+	}
+	return a.direct.Report(ctx, r)
+}
+
+type denying struct{ direct }
+
+func (denying) Hello(context.Context, int) error {
+	return fault.New(fault.Denied, "the role is another one")
+}
+
+// TestBroken: a disk that cannot be written to is no fault of the recordings: the work item is given back, and the
+// researcher ends with the cause.
+func TestBroken(t *testing.T) {
+	b := newBench(t, 1, 2, 2)
+	r := b.researcher("one", nil)
+	r.Cache.Dir = b.dir + "/file/media"
+	b.must(os.WriteFile(b.dir+"/file", nil, 0o600))
+	err := r.Run(t.Context(), t.Context())
+	n, why, _ := b.ended()
+	if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "not a directory") || n != 1 ||
+		why[0] != research.Final || b.results(1) != 0 {
+		t.Errorf("%v; leases: %v; %d results", err, why, b.results(1))
 	}
 }
