@@ -23,8 +23,8 @@ const (
 	slotOf     = 2.0 // of an episode; in each at most one clip is hidden
 )
 
-// NewResearchSample makes episodes of slots of two seconds of speech, noise and tones, and clips of speech, melodies and
-// noise. About a third of the clips are hidden in each episode, some of them twice, as there is room: louder and
+// NewResearchSample makes episodes of slots of two seconds of speech, noise and tones, and clips of speech, melodies
+// and noise. About a third of the clips are hidden in each episode, some of them twice, as there is room: louder and
 // quieter, and beneath noise. The first clip and the last slot of an episode have no silence around them.
 func NewResearchSample(episodes, clips, slots int) *ResearchSample {
 	s := &ResearchSample{}
@@ -105,8 +105,8 @@ func ClipName(k int) string { return fmt.Sprintf("clip-%d", k+1) }
 // Tolerance is how far a hit may be from where the clip was hidden, in nanoseconds.
 const Tolerance = 1_000_000
 
-// Compare compares the hits that were found for a pair, in nanoseconds and ordered, with where the clip was hidden. worst
-// is the largest difference.
+// Compare compares the hits that were found for a pair, in nanoseconds and ordered, with where the clip was hidden.
+// worst is the largest difference.
 func (s *ResearchSample) Compare(e, k int, found []int64) (worst int64, err error) {
 	truth := s.Episodes[e].Of(k)
 	if len(found) != len(truth) {

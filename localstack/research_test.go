@@ -15,7 +15,8 @@ func TestResearchSample(t *testing.T) {
 	}
 	hits, worst := 0, int64(0)
 	for e := range s.Episodes {
-		session, err := shipped.Analyses["correlation"].Open(t.Context(), filepath.Join(dir, EpisodeName(e)+".wav"), nil)
+		path := filepath.Join(dir, EpisodeName(e)+".wav")
+		session, err := shipped.Analyses["correlation"].Open(t.Context(), path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -51,6 +51,7 @@ var layers = []struct {
 	{[]string{"pkg/bucket", "pkg/fetch"}, "adapters to S3 and HTTP"},
 	{[]string{"pkg/feed"}, "feeds are read by the guards and the retries of downloads"},
 	{[]string{"pkg/researcher"}, "researchers download recordings, analyse them, and call the API"},
+	{[]string{"pkg/researcher/pending"}, "work items come from a queue of SQS, too"},
 	{[]string{"pkg/eventlog"}, "the log is rows that refer to events, and files"},
 	{[]string{"pkg/callback"}, "callbacks keep to the guard and the retries of downloads"},
 	{[]string{"pkg/bucket/buckettest"}, "the twin of S3"},

@@ -23,10 +23,10 @@ type API struct {
 }
 
 // Hello says that the researcher is present.
-func (a *API) Hello(ctx context.Context, capacity int) error {
-	_, err := a.Client.Hello(ctx, a.Project, v1.ResearchHello{Researcher: a.Name, Capacity: capacity, Host: a.Host,
-		Software: a.Software})
-	return err
+func (a *API) Hello(ctx context.Context, capacity int) (renew time.Duration, err error) {
+	welcome, err := a.Client.Hello(ctx, a.Project, v1.ResearchHello{Researcher: a.Name, Capacity: capacity,
+		Host: a.Host, Software: a.Software})
+	return time.Duration(welcome.RenewSeconds) * time.Second, err
 }
 
 // Bye says that the researcher leaves.

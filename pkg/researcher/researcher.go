@@ -65,8 +65,9 @@ type Receipt struct {
 
 // Archive is where research is reported. Errors of the kind Unavailable may be gone another time.
 type Archive interface {
-	// Hello says that the researcher is present for a while, and how many work items it takes at once.
-	Hello(ctx context.Context, capacity int) error
+	// Hello says that the researcher is present for a while, and how many work items it takes at once. It returns when
+	// it is to be said again.
+	Hello(ctx context.Context, capacity int) (renew time.Duration, err error)
 	// Next returns a work item that is accepted, nil if there is none now. A request with the same token is answered
 	// again.
 	Next(ctx context.Context, token string) (*Work, error)
@@ -87,7 +88,6 @@ type Source interface {
 
 // Times between requests.
 const (
-	renewal   = 30 * time.Second // of the presence, which lasts 90 s
 	pause     = 3 * time.Second  // before the next request for work if there was none
 	idle      = 90 * time.Second // without work: the archivist of pending work makes a pass each minute
 	farewell  = 30 * time.Second // for the reports that were not yet taken, when all else is done
@@ -136,13 +136,13 @@ func (r *Researcher) Run(ctx, stop context.Context) error {
 	defer stopsToo()
 	r.ended, r.worked = map[string]bool{}, r.Now()
 
-	err := r.retry(stop, func() error { return r.Archive.Hello(ctx, r.Concurrency) })
+	renew, err := r.hello(ctx, stop)
 	if err != nil || stop.Err() != nil {
 		return err
 	}
 	var side, workers errgroup.Group
 	working, done := context.WithCancel(ctx)
-	side.Go(func() error { r.stay(ctx, stop); return nil })
+	side.Go(func() error { r.stay(ctx, stop, renew); return nil })
 	side.Go(func() error { r.deliver(working); return nil })
 	for slot := range r.Concurrency {
 		workers.Go(func() error { return r.work(ctx, stop, slot) })
@@ -202,10 +202,20 @@ func (r *Researcher) retry(stop context.Context, f func() error) error {
 	return nil
 }
 
+// hello says that the researcher is present.
+func (r *Researcher) hello(ctx, stop context.Context) (renew time.Duration, err error) {
+	err = r.retry(stop, func() error {
+		renew, err = r.Archive.Hello(ctx, r.Concurrency)
+		return err
+	})
+	return max(renew, time.Second), err
+}
+
 // stay says that the researcher is present, again and again.
-func (r *Researcher) stay(ctx, stop context.Context) {
-	for r.Wait(stop, renewal) == nil {
-		err := r.retry(stop, func() error { return r.Archive.Hello(ctx, r.Concurrency) })
+func (r *Researcher) stay(ctx, stop context.Context, renew time.Duration) {
+	for r.Wait(stop, renew) == nil {
+		var err error
+		renew, err = r.hello(ctx, stop)
 		if err != nil {
 			r.stop(err)
 			return

@@ -204,8 +204,8 @@ func (d direct) call(f func() error) error {
 	return err
 }
 
-func (d direct) Hello(ctx context.Context, capacity int) error {
-	return d.call(func() error {
+func (d direct) Hello(ctx context.Context, capacity int) (time.Duration, error) {
+	return d.Times.Renewal, d.call(func() error {
 		return d.bench.Hello(ctx, songs, research.Researcher{Name: d.name, Capacity: capacity})
 	})
 }

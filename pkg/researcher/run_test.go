@@ -178,7 +178,8 @@ func TestProblems(t *testing.T) {
 		b.runs(1, 1, b.researcher("one", nil))
 		got := b.problems(2)
 		n, why, err := b.ended()
-		if len(got) != 1 || strings.ReplaceAll(got[0], b.media.URL, "URL") != want || n != 1 || why[0] != research.Final {
+		wrong := len(got) != 1 || strings.ReplaceAll(got[0], b.media.URL, "URL") != want
+		if wrong || n != 1 || why[0] != research.Final {
 			t.Errorf("%q, want %q; leases: %v %v", got, want, why, err)
 		}
 	}
@@ -224,8 +225,8 @@ func (a refusing) Report(ctx context.Context, r Report) (Receipt, error) {
 
 type denying struct{ direct }
 
-func (denying) Hello(context.Context, int) error {
-	return fault.New(fault.Denied, "the role is another one")
+func (denying) Hello(context.Context, int) (time.Duration, error) {
+	return 0, fault.New(fault.Denied, "the role is another one")
 }
 
 // TestBroken: a disk that cannot be written to is no fault of the recordings: the work item is given back, and the

@@ -114,8 +114,8 @@ func assigns(ctx context.Context) {
 	}
 }
 
-// TestResearchers: of two researchers one is killed in the middle of a work item, and one is wound down in the middle of
-// the work and replaced. Each pair is researched once, and each clip found where it was hidden. What the killed one had
+// TestResearchers: of two researchers one is killed in the middle of a work item, and one is wound down in the middle
+// of the work and replaced. Each pair is researched once, and each clip found where it was hidden. What the killed one had
 // reported counts; the rest of its work item is assigned again when its lease has expired.
 func TestResearchers(t *testing.T) {
 	const episodes, clips, before = 20, 10, 6
@@ -138,7 +138,8 @@ func TestResearchers(t *testing.T) {
 	until(t, "the lease of who was wound down has ended", time.Minute, func() bool {
 		live, err := client.ResearchLeases(t.Context(), localstack.ResearchProject, 100)
 		s.must(err)
-		return !slices.ContainsFunc(live, func(l v1.ResearchLease) bool { return l.Researcher == "two" && l.Ended == "" })
+		its := func(l v1.ResearchLease) bool { return l.Researcher == "two" && l.Ended == "" }
+		return !slices.ContainsFunc(live, its)
 	})
 	three := s.start("three", caches[0])
 	s.researched(episodes*clips, 4*time.Minute)

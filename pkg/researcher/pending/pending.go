@@ -1,7 +1,7 @@
 // Package pending receives work items from the SQS queue of pending work of a project, by long polling: faster than by
 // asking the API, for a researcher that has credentials for the queue.
 //
-//	source, err := pending.New(ctx, "https://sqs.eu-west-1.amazonaws.com/123456789012/pending-work-jingles", archive, log)
+//	source, err := pending.New(ctx, "https://sqs.eu-west-1.amazonaws.com/123456789012/pending-work-x", archive, log)
 package pending
 
 import (
@@ -43,8 +43,8 @@ func New(ctx context.Context, url string, archive researcher.Archive, log *slog.
 		pending: map[string]types.Message{}}, nil
 }
 
-// Next receives a message and accepts its work item, nil if there is none. A message is deleted when it was accepted, or
-// is no longer valid; else it comes again.
+// Next receives a message and accepts its work item, nil if there is none. A message is deleted when it was accepted,
+// or is no longer valid; else it comes again.
 func (q *Queue) Next(ctx, stop context.Context, token string) (*researcher.Work, error) {
 	m, err := q.message(stop, token)
 	if m == nil || err != nil {
