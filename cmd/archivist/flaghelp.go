@@ -8,8 +8,9 @@ var flagHelp = kong.Vars{
 	"payload_types": ",file,object-manifest,batch-manifest,single-file-batch-manifest",
 	"help_allow": "Private network from which recordings are downloaded, too, e.g. 127.0.0.0/8; else only public " +
 		"addresses are. Can be repeated.",
-	"help_cache":      "Folder of recordings, and of reports that were not yet taken.",
-	"help_queue":      "SQS queue of pending work, read with the AWS credentials of this computer; else the API gives work.",
+	"help_cache": "Folder of recordings, and of reports that were not yet taken.",
+	"help_queue": "SQS queue of pending work, read with the AWS credentials of this computer; " +
+		"else the API gives work.",
 	"help_researcher": "Name of the researcher; by default that of this computer, and the number of the process.",
 	"help_action_key": "Repeating the same action with the same key does nothing more and gives the same result.",
 	"help_before": "Jobs in their state since before this time: a time in ISO 8601, a date, or how long ago, " +

@@ -106,7 +106,8 @@ func (c *researcherCmd) researcher(a *app, host string, log *slog.Logger) (*rese
 	media.UserAgent = userAgent()
 	cache := &researcher.Cache{Dir: filepath.Join(c.Cache, "recordings"), Limit: c.CacheSize << 30, Client: media,
 		Now: a.now}
-	reports := &researcher.Reports{Dir: filepath.Join(c.Cache, "reports", folderOf(client.URL)), Name: c.Name, Now: a.now}
+	reports := &researcher.Reports{Dir: filepath.Join(c.Cache, "reports", folderOf(client.URL)), Name: c.Name,
+		Now: a.now}
 	return &researcher.Researcher{Name: c.Name, Concurrency: c.Concurrency, Once: c.Once, UntilIdle: c.UntilIdle,
 		Archive: archive, Source: researcher.Next{Archive: archive}, Cache: cache, Reports: reports,
 		Analyses: shipped.Analyses, Now: a.now, NewID: func() string { return ulid.Make().String() },

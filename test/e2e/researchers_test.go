@@ -115,8 +115,8 @@ func assigns(ctx context.Context) {
 }
 
 // TestResearchers: of two researchers one is killed in the middle of a work item, and one is wound down in the middle
-// of the work and replaced. Each pair is researched once, and each clip found where it was hidden. What the killed one had
-// reported counts; the rest of its work item is assigned again when its lease has expired.
+// of the work and replaced. Each pair is researched once, and each clip found where it was hidden. What the
+// killed one had reported counts; the rest of its work item is assigned again when its lease has expired.
 func TestResearchers(t *testing.T) {
 	const episodes, clips, before = 20, 10, 6
 	s := newStudy(t, episodes, clips)
