@@ -37,6 +37,7 @@ import (
 	"archivist/pkg/consumer"
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
+	"archivist/pkg/feed"
 	"archivist/pkg/history"
 	"archivist/pkg/identity"
 	"archivist/pkg/ingest"
@@ -71,6 +72,7 @@ type API struct {
 	Components   *component.Store
 	Runs         Runs
 	Research     *research.Store
+	Feeds        *feed.Looker   // of research; it only looks at rows
 	PendingWork  research.Inbox // the queues of pending work
 	// CompletedWork puts reports on the queue of completed work.
 	CompletedWork func(ctx context.Context, reports []research.Report) error

@@ -19,6 +19,7 @@ import (
 	"archivist/pkg/consumer"
 	"archivist/pkg/eventlog"
 	"archivist/pkg/fault"
+	"archivist/pkg/feed"
 	"archivist/pkg/identity"
 	"archivist/pkg/ingest"
 	"archivist/pkg/inventory"
@@ -68,7 +69,8 @@ func serve(t *testing.T, do func(op string, call func() error) error) (*v1.Clien
 	pairs.Send = waits.send
 	srv := httptest.NewServer((&api.API{Queue: q, Inventory: objects, Collections: profiles, Identity: ids,
 		EventLog: events, Epochs: events, Consumers: consumers, Components: components, Runs: runner,
-		Log: log, Research: pairs, PendingWork: waits, CompletedWork: func(ctx context.Context,
+		Feeds: &feed.Looker{Table: tb, Research: pairs, Now: q.Now, NewID: q.NewID},
+		Log:   log, Research: pairs, PendingWork: waits, CompletedWork: func(ctx context.Context,
 			reports []research.Report) error {
 			for _, r := range reports {
 				_, err := pairs.Record(ctx, r)

@@ -96,6 +96,7 @@ func (a *API) research(h huma.API) {
 	a.researchMedia(h, project+"/episodes", "Episode", "an episode", research.Episode, event.Episode)
 	a.researchMedia(h, project+"/clips", "Clip", "a clip", research.Clip, event.Clip)
 	a.researchViews(h, project)
+	a.researchFeeds(h, project)
 	a.researchers(h, project)
 }
 

@@ -168,11 +168,15 @@ func (s *System) CompletedWork() *lambda.CompletedWork {
 		Budget: s.queue.Rules.Timing.Research().Budget, Metrics: s.metrics, Log: s.log}
 }
 
+// feeds looks at the feeds of projects.
+func (s *System) feeds() *feed.Looker {
+	return &feed.Looker{Reader: feed.Reader{Client: s.stages.Fetch, Now: s.queue.Now}, Research: s.research(),
+		Table: s.queue.Table, Now: s.queue.Now, NewID: newID, Log: s.log}
+}
+
 // Curation is the function of curated episodes and clips, and of feeds.
 func (s *System) Curation() *lambda.Curation {
-	store := s.research()
-	looker := &feed.Looker{Reader: feed.Reader{Client: s.stages.Fetch, Now: s.queue.Now}, Research: store,
-		Table: s.queue.Table, Now: s.queue.Now, NewID: newID, Log: s.log}
-	return &lambda.Curation{Curate: store.Curate, Feeds: looker.Tick, Bury: s.queueAt(EnvResearchDead).Put,
-		Now: s.queue.Now, Budget: feed.Budget, Metrics: s.metrics, Log: s.log}
+	looker := s.feeds()
+	return &lambda.Curation{Curate: looker.Research.Curate, Feeds: looker.Tick,
+		Bury: s.queueAt(EnvResearchDead).Put, Now: s.queue.Now, Budget: feed.Budget, Metrics: s.metrics, Log: s.log}
 }
