@@ -118,6 +118,9 @@ func (v *verifier) variance(a, b []float32) float64 {
 	return sum / float64(len(v.fa)) / float64(len(a))
 }
 
+// pause is the energy of a pause in a clip, as a share of the mean: -30 dB. Nobody can tell whether it is there.
+const pause = 1e-3
+
 // complete says whether the clip is in every part: windows, two, four, … of them, up to half of the clip. In each is
 // asked for half the loudness that the clip has as a whole; a part that is too quiet beneath the rest of the recording
 // to tell is not held against it.
@@ -128,9 +131,13 @@ func (v *verifier) complete() bool {
 	for size := 1; size <= (count+1)/2; size *= 2 {
 		for from := 0; from+size <= count; from += max(1, size/2) {
 			a, b := v.parts[from], v.parts[from+size]
+			here := b.clip - a.clip
+			if here < pause*all.clip*float64(size)/float64(count) {
+				continue
+			}
 			there := (b.cross - a.cross) / gain
 			doubt := 3 * math.Sqrt(b.variance-a.variance) / math.Abs(gain)
-			if there+doubt < 0.5*(b.clip-a.clip) {
+			if there+doubt < 0.5*here {
 				return false
 			}
 		}
