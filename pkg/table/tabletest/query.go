@@ -27,7 +27,7 @@ func (f *Fake) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dyna
 	if err != nil {
 		return nil, err
 	}
-	match, pk, err := rangeCondition(in.KeyConditions, ix)
+	match, pk, from, err := rangeCondition(in.KeyConditions, ix)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (f *Fake) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dyna
 	if s == nil {
 		return &dynamodb.QueryOutput{}, nil
 	}
-	return page(s, ix, match, in), nil
+	return page(s, ix, match, from, in), nil
 }
 
 // parts are the partitions of the table, or of an index as far as it lags.
@@ -56,14 +56,16 @@ func (f *Fake) parts(index *string) (schema.Index, map[string]*shelf, error) {
 	return schema.Index{}, nil, invalid("The table does not have the specified index: %s", *index)
 }
 
-func rangeCondition(conds map[string]types.Condition, ix schema.Index) (match func(string) bool, pk string, err error) {
+// rangeCondition is what the range keys of a query match, all of them in order, from a key on.
+func rangeCondition(conds map[string]types.Condition, ix schema.Index) (match func(string) bool, pk, from string,
+	err error) {
 	match = func(string) bool { return true }
 	for name, c := range conds {
 		var vs []string
 		for _, v := range c.AttributeValueList {
 			s, ok := v.(*types.AttributeValueMemberS)
 			if !ok {
-				return nil, "", invalid("tabletest: key conditions compare strings only")
+				return nil, "", "", invalid("tabletest: key conditions compare strings only")
 			}
 			vs = append(vs, s.Value)
 		}
@@ -71,16 +73,19 @@ func rangeCondition(conds map[string]types.Condition, ix schema.Index) (match fu
 		case name == ix.PK && c.ComparisonOperator == types.ComparisonOperatorEq:
 			pk = vs[0]
 		case name == ix.SK && c.ComparisonOperator == types.ComparisonOperatorBeginsWith:
+			from = vs[0]
 			match = func(s string) bool { return strings.HasPrefix(s, vs[0]) }
 		case name == ix.SK && c.ComparisonOperator == types.ComparisonOperatorBetween:
+			from = vs[0]
 			match = func(s string) bool { return vs[0] <= s && s <= vs[1] }
 		case name == ix.SK && c.ComparisonOperator == types.ComparisonOperatorGe:
+			from = vs[0]
 			match = func(s string) bool { return vs[0] <= s }
 		default:
-			return nil, "", invalid("tabletest: key condition %s %s is not supported", name, c.ComparisonOperator)
+			return nil, "", "", invalid("tabletest: key condition %s %s is not supported", name, c.ComparisonOperator)
 		}
 	}
-	return match, pk, nil
+	return match, pk, from, nil
 }
 
 // startOf is the key after which a page begins; "" = at the first row.
@@ -94,18 +99,26 @@ func startOf(ix schema.Index, after Item) string {
 	return indexKey(after, ix)
 }
 
-func page(s *shelf, ix schema.Index, match func(string) bool, in *dynamodb.QueryInput) *dynamodb.QueryOutput {
-	order, done := s.order, func(k, start string) bool { return k <= start }
+// page is a page of the rows that match: they follow each other, from a key on.
+func page(s *shelf, ix schema.Index, match func(string) bool, from string,
+	in *dynamodb.QueryInput) *dynamodb.QueryOutput {
+	start := startOf(ix, in.ExclusiveStartKey)
+	done := func(k, start string) bool { return k <= start }
+	first, _ := slices.BinarySearch(s.order, max(from, start))
+	order, ascending := s.order[first:], true
 	if in.ScanIndexForward != nil && !*in.ScanIndexForward {
-		order = slices.Clone(s.order)
+		order, ascending = slices.Clone(s.order), false
 		slices.Reverse(order)
 		done = func(k, start string) bool { return k >= start }
 	}
-	start := startOf(ix, in.ExclusiveStartKey)
 	out := &dynamodb.QueryOutput{}
 	for _, k := range order {
 		it := s.items[k]
-		if start != "" && done(k, start) || !match(str(it, ix.SK)) {
+		passed := start != "" && done(k, start)
+		if ascending && !passed && !match(str(it, ix.SK)) {
+			break
+		}
+		if passed || !match(str(it, ix.SK)) {
 			continue
 		}
 		if in.Limit != nil && len(out.Items) == int(*in.Limit) {
