@@ -3,6 +3,7 @@ package doctor_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"archivist/pkg/lease"
+	"archivist/pkg/queue"
 	"archivist/pkg/research"
 	"archivist/pkg/table"
 )
@@ -25,13 +27,7 @@ type studied struct {
 // 2 is in work, and 3 is in the queue. Clip 2 is deferred.
 func researched(t *testing.T) *world {
 	w := newWorld(t)
-	q := w.doctor().Queue
-	s := &studied{w: w, Store: &research.Store{Table: q.Table, Now: q.Now, NewID: q.NewID, Times: research.Default,
-		Leases: &lease.Store{Table: q.Table, Now: q.Now, NewID: q.NewID}, Projects: []string{"songs"},
-		Analyses: map[string]func([]byte) error{"any": func([]byte) error { return nil }}}}
-	s.Send = func(_ context.Context, m research.Message) error { s.sent = append(s.sent, m); return nil }
-	s.must(s.Apply(t.Context(), research.Project{Name: "songs", MaxClips: 3,
-		Analysis: research.Analysis{Name: "any", Version: "1"}}, research.By{Actor: "ann"}))
+	s := newStudied(w)
 	for i := range 4 {
 		s.curate(research.Episode, i)
 	}
@@ -49,6 +45,18 @@ func researched(t *testing.T) *world {
 	return w
 }
 
+// newStudied makes a project without episodes and clips.
+func newStudied(w *world) *studied {
+	q := w.doctor().Queue
+	s := &studied{w: w, Store: &research.Store{Table: q.Table, Now: q.Now, NewID: q.NewID, Times: research.Default,
+		Leases: &lease.Store{Table: q.Table, Now: q.Now, NewID: q.NewID}, Projects: []string{"songs"},
+		Analyses: map[string]func([]byte) error{"any": func([]byte) error { return nil }}}}
+	s.Send = func(_ context.Context, m research.Message) error { s.sent = append(s.sent, m); return nil }
+	s.must(s.Apply(w.Context(), research.Project{Name: "songs", MaxClips: 3,
+		Analysis: research.Analysis{Name: "any", Version: "1"}}, research.By{Actor: "ann"}))
+	return s
+}
+
 func (s *studied) must(err error) {
 	s.w.Helper()
 	if err != nil {
@@ -60,14 +68,14 @@ func (s *studied) curate(kind research.Kind, i int) {
 	s.w.Helper()
 	priority := 9 - i
 	_, err := s.Curate(s.w.Context(), research.Curated{Project: "songs", Kind: kind, Source: "s", ID: fmt.Sprint(i),
-		URL: "https://media.example.org/x", Curated: s.w.now.UnixMilli(), Priority: &priority},
+		URL: "https://media.example.org/x", Curated: s.Now().UnixMilli(), Priority: &priority},
 		research.By{Actor: "ann"})
 	s.must(err)
 }
 
 func (s *studied) pass() {
 	s.w.Helper()
-	_, err := s.Pass(s.w.Context(), "songs", s.w.now.Add(time.Minute))
+	_, err := s.Pass(s.w.Context(), "songs", s.Now().Add(time.Minute))
 	s.must(err)
 }
 
@@ -80,7 +88,7 @@ func (s *studied) accept() research.Work {
 	return w
 }
 
-// work does the next work item: all of its clips but the last, whose report is a problem.
+// work does the next work item, which must be of an episode.
 func (s *studied) work(episode int, p *research.Problem) {
 	s.w.Helper()
 	s.pass()
@@ -88,6 +96,12 @@ func (s *studied) work(episode int, p *research.Problem) {
 	if w.Episode.ID != fmt.Sprint(episode) {
 		s.w.Fatalf("episode %s is assigned, not %d", w.Episode.ID, episode)
 	}
+	s.report(w, p)
+}
+
+// report reports all clips of a work item, and a problem of the last.
+func (s *studied) report(w research.Work, p *research.Problem) {
+	s.w.Helper()
 	for i, c := range w.Clips {
 		r := research.Report{Project: "songs", Lease: w.Lease.ID, Researcher: "r", Analysis: w.Lease.Analysis,
 			Episode: w.Episode.Key, Sequence: i + 1, Clip: c.Key}
@@ -312,6 +326,44 @@ var ofResearch = []damage{
 		}
 		return all
 	}, false},
+}
+
+// TestDuringResearch: a doctor that runs while clips come and go, and work is assigned and done, finds
+// nothing; nor does one that runs afterwards.
+func TestDuringResearch(t *testing.T) {
+	w := newWorld(t)
+	w.unswept = true // the relay is not part of this
+	s := newStudied(w)
+	ended := make(chan bool)
+	go func() {
+		defer close(ended)
+		for i := range 60 {
+			s.curate([]research.Kind{research.Clip, research.Episode}[i%2], i/2)
+			s.pass()
+			if len(s.sent) == 0 {
+				continue
+			}
+			item := s.accept()
+			s.sent = nil
+			if i%3 > 0 { // else its lease expires
+				s.report(item, &research.Problem{Of: research.Clip, Kind: research.Failed, Reason: "404 Not Found"})
+			}
+			w.advance(5 * time.Minute)
+		}
+	}()
+	for runs, done := 0, false; !done; runs++ {
+		select {
+		case <-ended:
+			done = true
+			t.Logf("%d runs", runs)
+		default:
+		}
+		found, err := w.doctor().All(t.Context(), false)
+		found = slices.DeleteFunc(found, func(f queue.Finding) bool { return f.Invariant == "event-overdue" })
+		if err != nil || len(found) > 0 {
+			t.Fatalf("run %d: %v\n%s", runs, err, text(found))
+		}
+	}
 }
 
 // TestResearchIsHealthy: a project in the middle of its research has no findings.

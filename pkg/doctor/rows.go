@@ -23,14 +23,15 @@ const rowsOfPage = 500
 
 // checkRows checks the next rows of the table.
 func checkRows(ctx context.Context, p *page) error {
+	err := p.beginResearch(ctx) // before its rows are read
+	if err != nil {
+		return err
+	}
 	rows, next, err := p.Queue.Table.Scan(ctx, "", rowsOfPage, p.cursor.At)
 	if err != nil {
 		return err
 	}
 	if err := p.pair(ctx, rows); err != nil {
-		return err
-	}
-	if err := p.beginResearch(ctx); err != nil {
 		return err
 	}
 	for i := 0; i < len(rows); {
@@ -54,6 +55,9 @@ func checkRows(ctx context.Context, p *page) error {
 				return nil
 			}
 		}
+	}
+	if next == "" && len(rows) > 0 && p.enough() {
+		return nil // the next page has no rows
 	}
 	p.cursor = cursor{Phase: phaseRows, At: next, Research: p.cursor.Research}
 	if next == "" {

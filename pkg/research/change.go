@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -151,17 +152,22 @@ type want struct {
 	project, episode, clip, lease string
 }
 
+// apart is how much longer a change may wait before each further try: else many researchers of one episode
+// would meet at its row again and again. The second try is made at once.
+const apart = 10 * time.Millisecond
+
 // change reads rows, lets f change them, and writes them with their places, counts and events in one
 // transaction. If another change was first, all is done again. A change that leaves everything as it
 // was writes nothing. Rows that do not exist are given to f with Rev 0; what f leaves at Number 0 is
 // not written.
 func (s *Store) change(ctx context.Context, w want, by By, f func(c *change) error) error {
 	var err error
-	for range maxTries {
+	for n := range maxTries {
 		err = s.tryChange(ctx, w, by, f)
 		if !fault.Is(err, fault.Stale) {
 			return err
 		}
+		err = cmp.Or(s.Table.Wait(ctx, time.Duration(s.Table.Jitter()*float64(apart)*float64(n))), err)
 	}
 	return fault.New(fault.Unavailable, "research %+v keeps changing; try again in a moment (%v)", w, err)
 }
@@ -186,13 +192,13 @@ func (c *change) read(w want) (err error) {
 		c.lease, err = c.s.leaseRow(c.ctx, w.lease)
 		c.was.lease = text(c.lease)
 	}
-	if err == nil && w.episode != "" {
-		c.episode, err = c.s.episodeRow(c.ctx, w.project, w.episode)
-		c.was.episode = text(c.episode)
-	}
 	if err == nil && w.clip != "" {
 		c.clip, err = c.s.clipRow(c.ctx, w.project, w.clip)
 		c.was.clip = text(c.clip)
+	}
+	if err == nil && w.episode != "" { // late: it is the row that most others write
+		c.episode, err = c.s.episodeRow(c.ctx, w.project, w.episode)
+		c.was.episode = text(c.episode)
 	}
 	if err == nil {
 		c.project, c.cat, err = c.s.load(c.ctx, w.project)
