@@ -23,7 +23,7 @@ import (
 )
 
 var (
-	episodes   = flag.Int("episodes", 2000, "open episodes, and completed ones, of the larger project of TestAssignment")
+	episodes   = flag.Int("episodes", 2000, "open and completed episodes of the larger project of TestAssignment")
 	clipsOf    = flag.Int("clips", 100, "clips of the projects of TestAssignment")
 	workItems  = flag.Int("workitems", 200, "work items of TestWorkItems")
 	researcher = flag.Int("researchers", 8, "researchers of TestWorkItems")
