@@ -244,15 +244,15 @@ func (a *actor) act(ctx context.Context) {
 	}
 }
 
-// retry makes all that is set aside researchable again.
+// retry makes all that is set aside researchable again. In the end, what is deferred must come back by itself.
 func (a *actor) retry(ctx context.Context) {
 	for _, key := range slices.Sorted(maps.Keys(a.w.check.episodes)) {
-		if m := a.w.check.episodes[key].media; m.Aside != "" || m.Deferred > 0 {
+		if m := a.w.check.episodes[key].media; m.Aside != "" || m.Deferred > 0 && !a.w.Calm {
 			a.w.Log("  (%s retries %s: %v)", a.Name, key, a.store.Retry(ctx, research.Episode, songs, key, a.by()))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(a.w.check.clips)) {
-		if m := a.w.check.clips[key].media; m.Aside != "" || m.Deferred > 0 {
+		if m := a.w.check.clips[key].media; m.Aside != "" || m.Deferred > 0 && !a.w.Calm {
 			a.w.Log("  (%s retries %s: %v)", a.Name, key, a.store.Retry(ctx, research.Clip, songs, key, a.by()))
 		}
 	}

@@ -119,6 +119,6 @@ func TestReplay(t *testing.T) { suite(t, mutant{}).Replays(t, 8) }
 // TestMutants: each way to break a rule is caught within 300 seeds.
 func TestMutants(t *testing.T) {
 	for _, m := range mutants {
-		suite(t, m).Catches(t, m.name, 300)
+		t.Run(m.name, func(t *testing.T) { suite(t, m).Catches(t, m.name, 300) })
 	}
 }

@@ -233,7 +233,8 @@ func (c *checker) atRest() error {
 // unsent names a work item in the queue that was made before a time, and is not recorded as sent.
 func (c *checker) unsent(since int64) string {
 	for id, l := range c.leases {
-		if l.Ended == 0 && l.Accepted == 0 && l.Published == 0 && l.Created < since && l.QueueEnd > since+slowest {
+		waits := l.Ended == 0 && l.Accepted == 0 && l.QueueEnd > c.now().UnixMilli()+skewed
+		if waits && l.Published == 0 && l.Created < since {
 			return id
 		}
 	}

@@ -43,6 +43,7 @@ type scenario struct {
 	latency time.Duration // of a call, at most; mostly calls take no time
 	cutOff  bool          // a function is ended at its time-out, as in Lambda
 	maxWork int           // clips of a work item
+	slow    bool          // transactions often take minutes
 
 	throttled string // a prefix of partitions that are throttled for a while
 	from, to  int    // calls between which they are
@@ -66,6 +67,7 @@ func draw(rng *rand.Rand) scenario {
 	if one(4) {
 		s.latency = time.Second
 	}
+	s.slow = one(3)
 	if one(10) {
 		s.throttled = partitions[rng.IntN(len(partitions))]
 		s.from = 60 + rng.IntN(300)
@@ -118,6 +120,9 @@ func newWorld(seed uint64, m mutant) *world {
 	w.Delays = [3]time.Duration{3 * time.Second, functionTime + 10*time.Second, 3 * time.Minute}
 	w.Reads = []string{"Query"}
 	w.Rate = func() int { return w.s.rate }
+	w.Faults = func(op string) ([]adversary.Fault, bool) {
+		return []adversary.Fault{adversary.Slow}, w.s.slow && op == "TransactWriteItems"
+	}
 	w.Failed = func() bool { return w.check.err != nil }
 	w.fake.Watch = func(changes []tabletest.Change) {
 		was := w.check.err
