@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,11 +48,11 @@ func (idle) Stop(context.Context, string, string) error              { return ni
 
 // serve serves the API on an empty table, whose calls go through do.
 func serve(t *testing.T, do func(op string, call func() error) error) (*v1.Client, *queue.Queue) {
-	n := 0
+	var n atomic.Int64
 	tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: tabletest.New(), Do: do})
 	tb.Wait = func(context.Context, time.Duration) error { return nil }
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	q := &queue.Queue{Table: tb, Now: time.Now, NewID: func() string { n++; return fmt.Sprintf("ID%04d", n) },
+	q := &queue.Queue{Table: tb, Now: time.Now, NewID: func() string { return fmt.Sprintf("ID%04d", n.Add(1)) },
 		Executions: &none{}, Wake: func(context.Context) error { return nil },
 		Metric: func(string, float64) {}, Rules: ingest.Rules{Timing: ingest.Timings["production"]},
 		Settings: queue.Settings{MaxInFlight: 100, Space: 10 << 40, SweepPage: 200}, Log: log}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,15 +17,22 @@ import (
 )
 
 // waiting is a queue of pending work.
-type waiting struct{ bodies []string }
+type waiting struct {
+	mu     sync.Mutex
+	bodies []string
+}
 
 func (w *waiting) send(_ context.Context, m research.Message) error {
 	body, err := json.Marshal(m)
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.bodies = append(w.bodies, string(body))
 	return err
 }
 
 func (w *waiting) Receive(context.Context, string) (body, receipt string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if len(w.bodies) == 0 {
 		return "", "", nil
 	}
@@ -32,6 +40,8 @@ func (w *waiting) Receive(context.Context, string) (body, receipt string, err er
 }
 
 func (w *waiting) Delete(context.Context, string, string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.bodies = w.bodies[1:]
 	return nil
 }
