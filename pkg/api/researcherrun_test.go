@@ -94,7 +94,8 @@ func TestResearcher(t *testing.T) {
 			found[r.Clip] += fmt.Sprint(len(r.Hits))
 		}
 		own, other := keys[v1.Clips][1+e], keys[v1.Clips][2-e]
-		if err != nil || len(results) != 3 || found[keys[v1.Clips][0]] != "1" || found[own] != "1" || found[other] != "0" {
+		right := found[keys[v1.Clips][0]] == "1" && found[own] == "1" && found[other] == "0"
+		if err != nil || len(results) != 3 || !right {
 			t.Errorf("episode %d: %v, %v", e, found, err)
 		}
 	}
