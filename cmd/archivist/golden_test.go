@@ -62,6 +62,35 @@ var golden = map[string]command{
 	"consumer-replay":     {"consumer replay search --from seq:2 --partition maps --reason bug --no-watch", "id,state"},
 	"consumer-rebuild":    {"consumer rebuild search --reason lost", "id,state,read"},
 	"researcher":          {"researcher -p unknown --name r", ""},
+
+	"research-list":            {"research list", "name,analysis"},
+	"research-show":            {"research show jingles", "name,round"},
+	"research-apply":           {"research apply - --reason new", "name,round"},
+	"research-pause":           {"research pause jingles --reason wait", "paused"},
+	"research-resume":          {"research resume jingles --reason on", "name"},
+	"research-status":          {"research status jingles", "coverage,lastHour,trouble"},
+	"research-status-watch":    {"research status done --watch", "coverage"},
+	"research-episodes":        {"research episodes list jingles", "key,coverage"},
+	"research-episodes-show":   {"research episodes show jingles " + episode1, "key,state"},
+	"research-episodes-import": {"research episodes import jingles list.csv", "accepted,refused"},
+	"research-episodes-retry":  {"research episodes retry jingles " + episode1 + " --reason back", "key,state"},
+	"research-clips":           {"research clips list jingles --state set-aside", "key,reason"},
+	"research-clips-show":      {"research clips show jingles " + clip1, "key,state"},
+	"research-clips-import":    {"research clips import jingles list.csv", "accepted,refused"},
+	"research-clips-retry":     {"research clips retry jingles " + clip1 + " --reason back", "key,state"},
+	"research-leases":          {"research leases jingles", "id,researcher"},
+	"research-revoke":          {"research revoke jingles " + operation1 + " --reason hangs", "id,why"},
+	"research-researchers":     {"research researchers jingles", "name,capacity"},
+	"research-results":         {"research results jingles --episode " + episode1, "clip,hits"},
+	"research-results-clip":    {"research results jingles --clip " + clip1, "episode,hits"},
+	"research-explain":         {"research explain jingles " + episode1 + " " + clip1, "due,why"},
+	"research-export":          {"research export jingles", ""},
+	"research-export-json":     {"research export jingles --format json", ""},
+	"research-export-webvtt":   {"research export jingles --episode " + episode1 + " --format webvtt", ""},
+	"research-export-audacity": {"research export jingles --episode " + episode1 + " --format audacity", ""},
+	"research-history":         {"research history jingles", "type,detail"},
+	"research-history-lease":   {"research history jingles leases/" + operation1, "type,detail"},
+
 	"replay-list":         {"replay list search", "id,state,failed"},
 	"replay-show":         {"replay show " + operation1, "id,failures"},
 	"replay-watch":        {"replay watch " + operation1, "id,failures"},
@@ -161,6 +190,9 @@ const (
 	operation1 = "01M7ZBMEYHBB62YP6RY21T1GQ8"
 
 	item1 = "item:delivery-17"
+
+	episode1 = "mfrggzdfmztwq2lknnwg23tp"
+	clip1    = "nbswy3dpnbswy3dpnbswy3dp"
 
 	ark1 = "ark:/99999/fk4tq65d6k"
 )
@@ -269,6 +301,12 @@ func (g command) record(t *testing.T, url string) string {
 	if strings.HasPrefix(g.line, "component apply") {
 		c.stdin = "name: metadata\nevent: Metadata_checked\nfuture: [Metadata_checked]\nrunnable: {function: x}\n"
 	}
+	if strings.HasPrefix(g.line, "research apply") {
+		c.stdin = "name: jingles\nanalysis: {name: correlation, version: \"1\"}\n"
+	}
+	if strings.Contains(g.line, "list.csv") {
+		write(t, "list.csv", "source,id,url\nradio,one,https://example.org/1.mp3\nradio,two,no address\n")
+	}
 	if strings.HasPrefix(g.line, "collection") {
 		c.stdin = `{"requireDigest": true}`
 	}
@@ -283,7 +321,9 @@ func (g command) record(t *testing.T, url string) string {
 		fmt.Fprintf(&text, "$ archivist %s%s%s\n", g.line, flags, shown)
 		if c.width > 0 {
 			text.WriteString(c.seen())
-			fits(t, c.width, c.out.String())
+			if !strings.HasPrefix(g.line, "research export") { // it is for programs
+				fits(t, c.width, c.out.String())
+			}
 		} else {
 			text.WriteString(c.out.String())
 		}

@@ -47,6 +47,7 @@ type cli struct {
 	Consumer   consumerCmd   `cmd:"" help:"List and define what reacts to events; act on it."`
 	Component  componentCmd  `cmd:"" help:"List and define what works on items; run it, and see its line."`
 	Item       itemCmd       `cmd:"" help:"List, create and follow items; act on them by hand."`
+	Research   researchCmd   `cmd:"" help:"Find clips in recordings: projects, their progress, and what is found."`
 	Researcher researcherCmd `cmd:"" help:"Look for clips in episodes, on this computer."`
 	Replay     replayCmd     `cmd:"" help:"Follow, list or cancel replays of events."`
 	Doctor     doctorCmd     `cmd:"" help:"Check that all rows and files of the system agree; repair them."`
