@@ -87,9 +87,9 @@ func (r *study) curate(ctx context.Context, base string) error {
 	if err != nil {
 		return err
 	}
-	r.episodes, err = r.add(ctx, base, "episode", len(r.Episodes), localstack.EpisodeName)
+	r.episodes, err = r.add(ctx, base, v1.Episodes, len(r.Episodes), localstack.EpisodeName)
 	if err == nil {
-		r.clips, err = r.add(ctx, base, "clip", len(r.Episodes[0].Clips), localstack.ClipName)
+		r.clips, err = r.add(ctx, base, v1.Clips, len(r.Episodes[0].Clips), localstack.ClipName)
 	}
 	return err
 }
@@ -166,7 +166,7 @@ func (r *study) await(ctx context.Context) error {
 func (r *study) compare(ctx context.Context) error {
 	hits, worst := 0, int64(0)
 	for e, key := range r.episodes {
-		results, err := r.client.ResearchResults(ctx, localstack.ResearchProject, "episode", key, 1000)
+		results, err := r.client.ResearchResults(ctx, localstack.ResearchProject, v1.Episodes, key, 1000)
 		if err != nil {
 			return err
 		}

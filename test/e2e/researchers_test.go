@@ -36,8 +36,8 @@ func newStudy(t *testing.T, episodes, clips int) *study {
 	_, err := client.ApplyResearch(t.Context(), v1.ResearchDefinition{Name: localstack.ResearchProject,
 		Analysis: v1.ResearchAnalysis{Name: "correlation", Version: "1"}}, "a test")
 	s.must(err)
-	s.episodes = s.add(dir, "episode", episodes, localstack.EpisodeName)
-	s.clips = s.add(dir, "clip", clips, localstack.ClipName)
+	s.episodes = s.add(dir, v1.Episodes, episodes, localstack.EpisodeName)
+	s.clips = s.add(dir, v1.Clips, clips, localstack.ClipName)
 	return s
 }
 
@@ -158,7 +158,7 @@ func (s *study) exact() {
 	s.t.Helper()
 	by, hits, again := map[string]int{}, 0, 0
 	for e, key := range s.episodes {
-		results, err := client.ResearchResults(s.t.Context(), localstack.ResearchProject, "episode", key, 1000)
+		results, err := client.ResearchResults(s.t.Context(), localstack.ResearchProject, v1.Episodes, key, 1000)
 		s.must(err)
 		seen := map[string]bool{}
 		for _, r := range results {
