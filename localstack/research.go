@@ -24,8 +24,8 @@ const (
 )
 
 // NewResearchSample makes episodes of slots of two seconds of speech, noise and tones, and clips of speech, melodies
-// and noise. About a third of the clips are hidden in each episode, some of them twice, as there is room: louder and
-// quieter, and beneath noise. The first clip and the last slot of an episode have no silence around them.
+// and noise. About a third of the clips are hidden in each episode, some of them twice, as there is room: 3 to 9 dB
+// louder than the speech over which they lie.
 func NewResearchSample(episodes, clips, slots int) *ResearchSample {
 	s := &ResearchSample{}
 	var all [][]float32
@@ -69,7 +69,7 @@ func hideClips(set *audiotest.Set, e, slots int) {
 				return
 			}
 			at := int(slotOf*sampleRate)*slot + 13*e + 7*k // within the slot, which is half a second longer
-			set.Mix(audiotest.Hidden{Clip: k, At: at, GainDB: float64((e+2*k)%13) - 3})
+			set.Mix(audiotest.Hidden{Clip: k, At: at, GainDB: 3 + float64((e+2*k)%7)})
 			slot++
 		}
 	}

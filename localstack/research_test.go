@@ -9,7 +9,13 @@ import (
 
 // TestResearchSample: the analysis finds what is hidden in the sample, and nothing else.
 func TestResearchSample(t *testing.T) {
-	s, dir := NewResearchSample(3, 10, 5), t.TempDir()
+	for _, slots := range []int{5, 6} { // of the end-to-end tests, and of make research
+		checkSample(t, NewResearchSample(20, 10, slots))
+	}
+}
+
+func checkSample(t *testing.T, s *ResearchSample) {
+	dir := t.TempDir()
 	if err := s.Write(dir); err != nil {
 		t.Fatal(err)
 	}
