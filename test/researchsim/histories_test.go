@@ -138,7 +138,7 @@ func curated(rng *rand.Rand, now time.Time) research.Curated {
 }
 
 // pass makes a pass of both: they make the same work items.
-func (h *history) pass() {
+func (h *history) pass() research.Passed {
 	n := len(h.sent)
 	p, err := h.Pass(h.t.Context(), songs, h.clock.Add(time.Minute))
 	h.must(err)
@@ -155,6 +155,7 @@ func (h *history) pass() {
 	if len(h.sent)-n != len(want) {
 		h.must(fmt.Errorf("%d work items; the reference has %+v", len(h.sent)-n, list(want)))
 	}
+	return p
 }
 
 func list(all []*loan) (texts []loan) {
@@ -312,8 +313,10 @@ func (h *history) run(steps int) {
 		h.must(nil)
 	}
 	h.pass()
-	h.clock = h.clock.Add(10 * time.Minute) // then the pairs are counted again
-	h.pass()
+	for changed := true; changed; { // some minutes after the last change of a clip, the pairs are counted again
+		h.clock = h.clock.Add(10 * time.Minute)
+		changed = h.pass().Ended > 0
+	}
 	h.must(h.check.counted())
 }
 
