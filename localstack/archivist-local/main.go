@@ -63,7 +63,8 @@ func down(ctx context.Context, s *localstack.Stack) error {
 func theStack(root string) (*localstack.Stack, error) {
 	checkout := toolchain.Checkout{Root: root, Log: &stopwatch{to: os.Stdout, started: time.Now()}}
 	s := &localstack.Stack{Checkout: checkout, Name: "run", Port: usualPort, Enforce: true,
-		Context: map[string]string{"timing": "quick", "maxInFlight": "20"}}
+		Context: map[string]string{"timing": "quick", "maxInFlight": "20", "researchProjects": "demo",
+			"researchTimes": "lease=5m,queue=2m,extension=5m"}}
 	known, err := targets(s)
 	if err != nil {
 		return nil, err
