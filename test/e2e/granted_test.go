@@ -70,6 +70,11 @@ var exceptions = []struct{ who, action, resource, why string }{
 	{"scheduler", "s3:GetObject", "-storage", "whether the version of such a job is committed"},
 	{"report", "s3:", "/batches/", "the pages of a long report"},
 	{"api admin scheduler", "s3:GetObject", "/jobs/", "what a job at Storing has prepared"},
+	{"pendingwork completedwork curation", keyOfRow, "", "research changes rows of all its kinds together"},
+	{"pendingwork", "sqs:SendMessage", ":Archivist-wakedead", "Lambda sends what it gave up with this role"},
+	{"pendingwork", "lambda:InvokeFunction", "", "a pass that has more to do than time wakes itself"},
+	{"api", "lambda:InvokeFunction", ":Archivist-pendingwork", "a researcher that arrives wakes the archivist"},
+	{"api", "sqs:SendMessage", ":Archivist-completed-work", "researchers may report by the API"},
 	{"admin", "s3:DeleteObject", "/jobs/", "the doctor removes work files of jobs that need none"},
 }
 

@@ -49,7 +49,7 @@ func roles() *iam.Client { return iam.NewFromConfig(cfg) }
 // the function of admin-action, the machines.
 func everybody() []string {
 	names := []string{"scheduler", "relay", "consumer", "api", "admin", "ingest-job", "ingest-batch", "admin-action",
-		"component", "component-run"}
+		"component", "component-run", "pendingwork", "completedwork", "curation"}
 	for _, st := range ingest.Stages {
 		names = append(names, st.Name)
 	}

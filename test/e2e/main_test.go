@@ -95,7 +95,8 @@ func run(m *testing.M) int {
 	crashes, evaluated = filepath.Join(dir, "crashes.json"), filepath.Join(dir, "evaluated.jsonl")
 	stack = &localstack.Stack{Checkout: toolchain.Checkout{Root: root, Log: os.Stderr},
 		Name: "e2e", Port: 4567, Enforce: true, Tags: []string{"crash"},
-		Context: map[string]string{"timing": "quick", "maxInFlight": "20", "crashes": crashes, "mailFrom": sender}}
+		Context: map[string]string{"timing": "quick", "maxInFlight": "20", "crashes": crashes, "mailFrom": sender,
+			"researchProjects": researchNames, "researchTimes": researchTimes}}
 	stack.Context["consumerTargets"] = targets(stack)
 	stack.Env = []string{"EVALUATED=" + evaluated}
 	if *gigabyte {
