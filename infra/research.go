@@ -157,7 +157,7 @@ var researchRows = []string{"RESEARCHPROJECT#*", "EPISODE#*", "CLIP#*", "CLIPS#*
 // grantResearch lets the functions of research, and the API, do what they do.
 func (a *App) grantResearch(p FunctionProps) {
 	r := a.Research
-	for f, rows := range map[awslambda.Function][]string{r.PendingWork: {"RESEARCHWALK#*", "LEASE#research-*"},
+	for f, rows := range map[awslambda.Function][]string{r.PendingWork: {"RESEARCHWALK#*", "LEASE#*"},
 		r.CompletedWork: {"RESULTS#*", "RESEARCHFOUND#*"}, r.Curation: {"RESEARCHFEEDS#*"}} {
 		grantRows(f, p.Data, slices.Concat(researchRows, rows))
 		grantSearch(f, p.Data)
