@@ -16,7 +16,6 @@ import (
 	"archivist/pkg/envelope"
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
-	"archivist/pkg/lease"
 	"archivist/pkg/table"
 )
 
@@ -480,6 +479,3 @@ func missing(kind Kind, project, key string) error {
 	return fault.New(fault.NotFound, "there is no %s %s in the project %s", kind, definition.Clip(key, 60),
 		definition.Clip(project, 60))
 }
-
-// fence makes the change depend on the lease of the archivist.
-func (c *change) fence(l lease.Lease) { l.Guard(c.tx) }

@@ -93,7 +93,6 @@ type bench struct {
 	events  map[int]func()    // by the number of a call, before it
 	taken   map[string]string // leases, by token
 	got     map[string]int    // requests for recordings
-	refuse  func(path string) bool
 }
 
 // newBench makes a project with episodes and clips: episode i has clip k at the byte 10·k if i+k is even.
