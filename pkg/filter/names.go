@@ -20,6 +20,7 @@ var subjects = []name{
 	{"Object", []string{"Item"}}, {"Version", nil}, {"File", []string{"Bitstream"}}, {"Collection", nil},
 	{"Job", []string{"WorkflowItem"}}, {"Batch", nil}, {"Operation", nil}, {"Queue", nil},
 	{"User", []string{"EPerson"}}, {"Consumer", nil}, {"Component", nil}, {"ComponentItem", nil},
+	{"ResearchProject", nil}, {"Episode", nil}, {"Clip", nil}, {"ResearchLease", nil},
 	{"Site", nil}, {"Community", nil}, {"Bundle", nil}, {"Group", nil}, {"WorkspaceItem", nil},
 	{"MetadataSchema", nil}, {"MetadataField", nil}, {"BitstreamFormat", nil}, {"LDN_MESSAGE", nil},
 }

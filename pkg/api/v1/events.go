@@ -11,7 +11,7 @@ type EventRef struct {
 	// What it is to the event, e.g. version. Only of objects.
 	Role string `json:"role,omitempty" example:"version"`
 	// The type of the thing: Object, Version, File, Collection, Batch, Job, Operation, Queue, User, Consumer,
-	// Component or ComponentItem.
+	// Component, ComponentItem, ResearchProject, Episode, Clip or ResearchLease.
 	Type string `json:"type" example:"Version"`
 	// The id of the thing.
 	ID string `json:"id" example:"ark:/99999/fk4tq65d6k/v1"`
