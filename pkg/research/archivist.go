@@ -1,6 +1,7 @@
 package research
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -66,10 +67,8 @@ func (s *Store) Pass(ctx context.Context, project string, until time.Time) (Pass
 	}
 	p := &pass{Store: s, project: project, lease: l, until: until}
 	err = p.run(ctx)
-	if err == nil {
-		err = s.Leases.Release(ctx, l)
-	}
-	return p.done, err
+	released := s.Leases.Release(ctx, l) // also after an error: the next pass need not wait
+	return p.done, cmp.Or(err, released)
 }
 
 func (p *pass) over() bool {
@@ -110,6 +109,10 @@ func (p *pass) endDue(ctx context.Context, _ *projectRow) error {
 		}
 		for _, r := range rows {
 			err = p.endOne(ctx, r.SK)
+			if fault.Is(err, fault.NotFound) {
+				p.warn("a row of the line is about a lease that there is not; the doctor removes it", "row", r.SK)
+				continue
+			}
 			if err != nil || p.over() {
 				return err
 			}
@@ -163,7 +166,7 @@ func (p *pass) resend(ctx context.Context, _ *projectRow) error {
 			return nil
 		}
 		l, err := p.Lease(ctx, id)
-		if err != nil {
+		if err != nil && !fault.Is(err, fault.NotFound) {
 			return err
 		}
 		if l.Published > 0 || l.waits() == 0 {

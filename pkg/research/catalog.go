@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -37,32 +38,41 @@ type listed struct {
 
 func (l listed) key() string { return l.order[strings.LastIndexByte(l.order, '#')+1:] }
 
-// catalog is the clips of a project as of one number. It is never changed.
+// catalog is the clips of a project as of one number. It is never changed. What is derived of them is made
+// when it is needed: an import changes the catalog with each clip, and does not need it.
 type catalog struct {
 	number int64
 	clips  map[uint32]listed
-	sorted []listed        // those that are live, in order
-	live   *roaring.Bitmap // their numbers
+	sorted func() []listed        // those that are live, in order
+	live   func() *roaring.Bitmap // their numbers
 }
 
 func newCatalog(number int64, clips map[uint32]listed) *catalog {
-	c := &catalog{number: number, clips: clips, live: roaring.New()}
-	for _, l := range clips {
-		if l.live {
-			c.sorted = append(c.sorted, l)
-			c.live.Add(l.number)
+	sorted := sync.OnceValue(func() (all []listed) {
+		for _, l := range clips {
+			if l.live {
+				all = append(all, l)
+			}
 		}
-	}
-	slices.SortFunc(c.sorted, func(a, b listed) int { return cmp.Compare(a.order, b.order) })
-	return c
+		slices.SortFunc(all, func(a, b listed) int { return cmp.Compare(a.order, b.order) })
+		return all
+	})
+	live := sync.OnceValue(func() *roaring.Bitmap {
+		b := roaring.New()
+		for _, l := range sorted() {
+			b.Add(l.number)
+		}
+		return b
+	})
+	return &catalog{number: number, clips: clips, sorted: sorted, live: live}
 }
 
 // due are the first clips, in order, that are not among those taken, at most n.
 func (c *catalog) due(taken *roaring.Bitmap, n int) (found []listed) {
-	if c.live.AndCardinality(taken) == c.live.GetCardinality() {
+	if c.live().AndCardinality(taken) == c.live().GetCardinality() {
 		return nil
 	}
-	for _, l := range c.sorted {
+	for _, l := range c.sorted() {
 		if len(found) == n {
 			break
 		}

@@ -386,7 +386,7 @@ func (c *change) saveEpisode() (bool, error) {
 	}
 	e.Place, e.Counted = to, 0
 	if e.media.live() {
-		e.Counted = int64(e.researched.AndCardinality(c.cat.live))
+		e.Counted = int64(e.researched.AndCardinality(c.cat.live()))
 	}
 	if err == nil {
 		err = e.pack()

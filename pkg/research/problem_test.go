@@ -1,6 +1,7 @@
 package research
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -129,6 +130,27 @@ func TestNewAnalysis(t *testing.T) {
 	err = apply("1")
 	if !fault.Is(err, fault.Invalid) {
 		t.Error("the first version again:", err)
+	}
+}
+
+// TestOtherClip: a result of a clip that is not of the lease is stored, and does not count for the lease.
+func TestOtherClip(t *testing.T) {
+	b := newBench(t)
+	b.curate(Episode, "e", 0, 0)
+	for i := range 3 {
+		b.curate(Clip, fmt.Sprint("c", i), 3-i, 0)
+	}
+	b.pass()
+	w := b.accept("r")
+	w.Clips[1].Key = Key("s", "c2")
+	b.report(w, 0, false)
+	if b.report(w, 1, true).Ended {
+		t.Error("the lease ended although one of its clips has no result")
+	}
+	l, err := b.Lease(t.Context(), w.Lease.ID)
+	b.must(err)
+	if l.Stored != 1 || l.Ended != 0 {
+		t.Errorf("the lease: %+v", l)
 	}
 }
 

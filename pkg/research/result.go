@@ -297,8 +297,9 @@ func (c *change) mark(r *Report) error {
 // settle counts the result for its lease, if that is live, extends it, and ends it with its last result.
 func (c *change) settle(r *Report, done *Recording) error {
 	l := c.lease
-	if l == nil || !l.Live(c.now) || l.Researcher != r.Researcher {
-		return nil // it is stored; the lease of another is not touched
+	foreign := func() bool { return r.Clip != "" && !slices.Contains(l.Clips, r.Clip) }
+	if l == nil || !l.Live(c.now) || l.Researcher != r.Researcher || foreign() {
+		return nil // it is stored; the lease of another, or of other clips, is not touched
 	}
 	if r.Sequence > 0 {
 		l.Stored++
