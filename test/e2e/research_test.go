@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	ststypes "github.com/aws/aws-sdk-go-v2/service/sts/types"
 	"github.com/oklog/ulid/v2"
 
 	"archivist/pkg/lease"
@@ -36,6 +37,17 @@ type laboratory struct {
 	store *research.Store
 	queue string      // of pending work
 	as    *sqs.Client // with the session of a researcher's role
+}
+
+// researcherRole are credentials of a researcher for the queue of a project.
+func researcherRole(t *testing.T, project string) *ststypes.Credentials {
+	t.Helper()
+	got, err := sts.NewFromConfig(cfg).AssumeRole(t.Context(), &sts.AssumeRoleInput{
+		RoleArn: aws.String(named("researcherRoles", project)), RoleSessionName: aws.String("rig")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.Credentials
 }
 
 // named is the value of a project in an output.
@@ -62,14 +74,10 @@ func newLaboratory(t *testing.T) *laboratory {
 					InvocationType: lambdatypes.InvocationTypeEvent, Payload: []byte(`{"project":"` + project + `"}`)})
 				return err
 			}}}
-	got, err := sts.NewFromConfig(cfg).AssumeRole(t.Context(), &sts.AssumeRoleInput{
-		RoleArn: aws.String(named("researcherRoles", researchProject)), RoleSessionName: aws.String("rig")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := researcherRole(t, researchProject)
 	own := cfg.Copy()
-	own.Credentials = credentials.NewStaticCredentialsProvider(*got.Credentials.AccessKeyId,
-		*got.Credentials.SecretAccessKey, *got.Credentials.SessionToken)
+	own.Credentials = credentials.NewStaticCredentialsProvider(*got.AccessKeyId, *got.SecretAccessKey,
+		*got.SessionToken)
 	l.as = sqs.NewFromConfig(own)
 	return l
 }

@@ -78,11 +78,15 @@ type program struct {
 }
 
 // start starts a researcher with a cache.
-func (s *study) start(name, cache string) program {
+func (s *study) start(name, cache string, options ...string) program {
 	s.t.Helper()
 	p := program{exec.Command(filepath.Join(stack.Root, "dist", "archivist"), "researcher", "--api", out.APIURL,
 		"--project", localstack.ResearchProject, "--name", name, "--cache", cache, "--allow", "127.0.0.0/8"),
 		&bytes.Buffer{}}
+	p.Args = append(p.Args, options...)
+	c := researcherRole(s.t, localstack.ResearchProject)
+	p.Env = append(append(os.Environ(), stack.Environment()...), "AWS_ACCESS_KEY_ID="+*c.AccessKeyId,
+		"AWS_SECRET_ACCESS_KEY="+*c.SecretAccessKey, "AWS_SESSION_TOKEN="+*c.SessionToken)
 	p.Stdout, p.Stderr = p.said, p.said
 	s.must(p.Start())
 	s.t.Cleanup(func() { _ = p.Process.Kill() }) // it has ended if the test succeeds
@@ -115,8 +119,9 @@ func assigns(ctx context.Context) {
 }
 
 // TestResearchers: of two researchers one is killed in the middle of a work item, and one is wound down in the middle
-// of the work and replaced. Each pair is researched once, and each clip found where it was hidden. What the
-// killed one had reported counts; the rest of its work item is assigned again when its lease has expired.
+// of the work and replaced by one that receives from the queue itself. Each pair is researched once, and each clip
+// found where it was hidden. What the killed one had reported counts; the rest of its work item is assigned again
+// when its lease has expired.
 func TestResearchers(t *testing.T) {
 	if !strings.Contains(stack.Context["researchProjects"], localstack.ResearchProject) {
 		t.Skip("the stack of these tests is deployed without the research project " + localstack.ResearchProject)
@@ -144,7 +149,7 @@ func TestResearchers(t *testing.T) {
 		its := func(l v1.ResearchLease) bool { return l.Researcher == "two" && l.Ended == "" }
 		return !slices.ContainsFunc(live, its)
 	})
-	three := s.start("three", caches[0])
+	three := s.start("three", caches[0], "--queue", named("pendingQueues", localstack.ResearchProject))
 	s.researched(episodes*clips, 4*time.Minute)
 	s.must(three.Process.Signal(syscall.SIGTERM))
 	if err := three.Wait(); err != nil {
