@@ -178,7 +178,7 @@ func TestResearchQueuesWork(t *testing.T) {
 	until(t, "three messages are dead letters", soon, func() bool { return len(l.dead(seen)) == 3 })
 	for part, body := range map[string]string{"the message is no curated record: column 1": "hello",
 		`there is no research project "nowhere"`:             "clip-three",
-		`episode: found ""; expected a key of 24 characters`: `{"project":"queues"}`} {
+		`episode: found ""; expected a key of 24 characters`: `"queues"`} { // LocalStack writes JSON anew
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(seen)), func(reason string) bool {
 			return strings.Contains(reason, part) && strings.Contains(seen[reason], body)
 		}) {
