@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"archivist/pkg/analysis"
 	"archivist/pkg/fault"
@@ -72,6 +73,11 @@ func Open(ctx context.Context, path string, settings Settings) (*Session, error)
 
 // Close removes the temporary file.
 func (s *Session) Close() error { return s.recording.Close() }
+
+// Duration is that of the recording.
+func (s *Session) Duration() time.Duration {
+	return time.Duration(float64(s.recording.n) / float64(s.settings.Rate) * float64(time.Second))
+}
 
 // Clip looks for the clip of a file. A clip that is longer than the recording is not in it: that is a result, because
 // the same clip can be in another recording.

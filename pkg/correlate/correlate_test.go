@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"archivist/pkg/analysis"
 	"archivist/pkg/analysis/shipped"
@@ -382,5 +383,13 @@ func TestSettings(t *testing.T) {
 		case want != "" && (!fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want)):
 			t.Errorf("%s: %v; want Invalid with %q", settings, err, want)
 		}
+	}
+}
+
+// TestDuration: a session knows how long its recording is.
+func TestDuration(t *testing.T) {
+	got := open(t, wav(t, 44100, audiotest.Speech(1, 44100, 3*44100))).Duration()
+	if (got - 3*time.Second).Abs() > time.Millisecond {
+		t.Error(got)
 	}
 }
