@@ -167,8 +167,8 @@ type researchExportCmd struct {
 
 // Help says what the formats are for.
 func (researchExportCmd) Help() string {
-	return `csv has a line for each place, json an object in each line. webvtt is a track for players of the recording, audacity
-a label track for its editor: both are sorted by time, and have the titles of the clips as text.`
+	return `csv has a line for each place, json an object in each line. webvtt is a track for players of the recording,
+audacity a label track for its editor: both are sorted by time, and have the titles of the clips as text.`
 }
 
 // Run writes what is found as it comes, or sorted by time if the format is for one recording.

@@ -39,6 +39,7 @@ var fixtures = map[string]string{
 // fixture is what the files of testdata sound like.
 func fixture() []float32 { return audiotest.Speech(7, 44100, 44100*3/2) }
 
+// TestMakeFixtures makes the files of testdata anew. It is a tool, so it is skipped without its program.
 func TestMakeFixtures(t *testing.T) {
 	if *ffmpeg == "" {
 		t.Skip("-ffmpeg names the program that makes them")

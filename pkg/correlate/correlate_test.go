@@ -132,6 +132,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestMakeFixtures makes the files of testdata anew. It is a tool, so it is skipped without its program.
 func TestMakeFixtures(t *testing.T) {
 	if *ffmpeg == "" {
 		t.Skip("-ffmpeg names the program that makes them")

@@ -123,7 +123,7 @@ const pause = 1e-3
 
 // complete says whether the clip is in every part: windows, two, four, … of them, up to half of the clip. In each is
 // asked for half the loudness that the clip has as a whole; a part that is too quiet beneath the rest of the recording
-// to tell is not held against it.
+// to decide is left out.
 func (v *verifier) complete() bool {
 	all := v.parts[len(v.parts)-1]
 	gain := all.cross / all.clip

@@ -20,12 +20,8 @@ func (s *Store) Curate(ctx context.Context, r Curated, by By) (key string, err e
 		return "", err
 	}
 	key = r.Key()
-	w := want{project: r.Project, episode: key}
-	if r.Kind == Clip {
-		w = want{project: r.Project, clip: key}
-	}
 	changed := false
-	err = s.change(ctx, w, by, func(c *change) error {
+	err = s.change(ctx, wantMedia(r.Kind, r.Project, key), by, func(c *change) error {
 		m, known := c.mediaOf(r.Kind)
 		before := text(*m)
 		m.merge(r)
@@ -43,6 +39,14 @@ func (s *Store) Curate(ctx context.Context, r Curated, by By) (key string, err e
 		s.wake(ctx, r.Project)
 	}
 	return key, err
+}
+
+// wantMedia names the row of an episode or clip.
+func wantMedia(kind Kind, project, key string) want {
+	if kind == Clip {
+		return want{project: project, clip: key}
+	}
+	return want{project: project, episode: key}
 }
 
 // mediaOf is what is known of the episode or clip of the change, and whether it was known before.
@@ -85,11 +89,7 @@ func (s *Store) Retry(ctx context.Context, kind Kind, project, key string, by By
 	if err != nil {
 		return err
 	}
-	w := want{project: project, episode: key}
-	if kind == Clip {
-		w = want{project: project, clip: key}
-	}
-	err = s.change(ctx, w, by, func(c *change) error {
+	err = s.change(ctx, wantMedia(kind, project, key), by, func(c *change) error {
 		m, known := c.mediaOf(kind)
 		if !known {
 			return missing(kind, project, key)
@@ -108,11 +108,8 @@ func (s *Store) Retry(ctx context.Context, kind Kind, project, key string, by By
 
 // endDeferral makes an episode or clip researchable again whose deferral has ended.
 func (s *Store) endDeferral(ctx context.Context, kind Kind, project, key string) error {
-	w := want{project: project, episode: key}
-	if kind == Clip {
-		w = want{project: project, clip: key}
-	}
-	return s.change(ctx, w, By{Actor: archivist, Component: archivist}, func(c *change) error {
+	by := By{Actor: archivist, Component: archivist}
+	return s.change(ctx, wantMedia(kind, project, key), by, func(c *change) error {
 		m, known := c.mediaOf(kind)
 		if !known || m.Deferred == 0 || m.Deferred > c.now {
 			return nil

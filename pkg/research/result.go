@@ -289,7 +289,7 @@ func (c *change) mark(r *Report) error {
 	what := deferred
 	if m.Aside != "" {
 		what = setAside
-		c.s.count(MetricAside, 1)
+		c.tx.OnCommit(func() { c.s.count(MetricAside, 1) }) // once, however often the change is tried
 	}
 	return c.mediaEvent(r.Problem.Of, what, Recorded{*m})
 }

@@ -26,7 +26,7 @@ type Reports struct {
 // Endings of the names of reports.
 const (
 	reportOf  = ".json"
-	refusedOf = ".refused" // tried again when a researcher starts: the archive may have been mended
+	refusedOf = ".refused" // tried again when a researcher starts: the archive may take it now
 )
 
 // orphaned is the age after which the report of another researcher is sent, too: it perhaps runs no more.

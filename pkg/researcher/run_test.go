@@ -136,7 +136,7 @@ func TestExpired(t *testing.T) {
 		}
 		if len(clips) == 3 { // until the answers to the reports say that the lease has ended
 			for b.results(1) < 2 {
-				time.Sleep(time.Millisecond)
+				time.Sleep(time.Millisecond) // another goroutine sends the reports; nothing tells when
 			}
 		}
 	}))

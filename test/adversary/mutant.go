@@ -64,6 +64,46 @@ func (s changed) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 	return s.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: kept}, o...)
 }
 
+// Apart sends the parts of a transaction that change rows for which is holds after the others, in a
+// transaction of their own.
+func Apart(c Client, is func(key tabletest.Item) bool) Client { return parted{c, is} }
+
+type parted struct {
+	Client
+	is func(key tabletest.Item) bool
+}
+
+func (s parted) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	_ ...func(*dynamodb.Options)) (out *dynamodb.TransactWriteItemsOutput, err error) {
+	var parts [2][]types.TransactWriteItem
+	for _, w := range in.TransactItems {
+		i := 0
+		if key := changedKey(&w); key != nil && s.is(key) {
+			i = 1
+		}
+		parts[i] = append(parts[i], w)
+	}
+	for _, p := range parts {
+		if len(p) > 0 && err == nil {
+			out, err = s.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: p})
+		}
+	}
+	return out, err
+}
+
+// changedKey has the key of the row that a part of a transaction changes, nil if it changes none.
+func changedKey(w *types.TransactWriteItem) tabletest.Item {
+	switch {
+	case w.Put != nil:
+		return w.Put.Item
+	case w.Delete != nil:
+		return w.Delete.Key
+	case w.Update != nil:
+		return w.Update.Key
+	}
+	return nil
+}
+
 // Without sends writes and checks without a condition that contains the text.
 func Without(c Client, condition string) Client { return stripped{c, condition} }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -73,45 +74,11 @@ func (s some) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWrite
 // apart sends the parts of transactions that change rows of lines with these sort keys after the
 // others.
 func apart(prefixes ...string) func(*actor, adversary.Client) adversary.Client {
-	return func(_ *actor, c adversary.Client) adversary.Client { return separate{c, prefixes} }
-}
-
-type separate struct {
-	adversary.Client
-	prefixes []string
-}
-
-func (s separate) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
-	_ ...func(*dynamodb.Options)) (out *dynamodb.TransactWriteItemsOutput, err error) {
-	var parts [2][]types.TransactWriteItem
-	for _, w := range in.TransactItems {
-		i := 0
-		for _, p := range s.prefixes {
-			if strings.HasPrefix(keyOf(&w), p) {
-				i = 1
-			}
-		}
-		parts[i] = append(parts[i], w)
+	is := func(key tabletest.Item) bool {
+		begins := func(p string) bool { return strings.HasPrefix(text(key, "sk"), p) }
+		return slices.ContainsFunc(prefixes, begins)
 	}
-	for _, p := range parts {
-		if len(p) > 0 && err == nil {
-			out, err = s.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: p})
-		}
-	}
-	return out, err
-}
-
-// keyOf is the sort key of the row that a part of a transaction changes.
-func keyOf(w *types.TransactWriteItem) string {
-	switch {
-	case w.Put != nil:
-		return text(w.Put.Item, "sk")
-	case w.Delete != nil:
-		return text(w.Delete.Key, "sk")
-	case w.Update != nil:
-		return text(w.Update.Key, "sk")
-	}
-	return ""
+	return func(_ *actor, c adversary.Client) adversary.Client { return adversary.Apart(c, is) }
 }
 
 // reading changes the rows that a worker reads one by one, in partitions with that prefix.

@@ -123,9 +123,6 @@ func assigns(ctx context.Context) {
 // found where it was hidden. What the killed one had reported counts; the rest of its work item is assigned again
 // when its lease has expired.
 func TestResearchers(t *testing.T) {
-	if !strings.Contains(stack.Context["researchProjects"], localstack.ResearchProject) {
-		t.Skip("the stack of these tests is deployed without the research project " + localstack.ResearchProject)
-	}
 	const episodes, clips, before = 20, 10, 6
 	s := newStudy(t, episodes, clips)
 	ctx, stop := context.WithCancel(t.Context())

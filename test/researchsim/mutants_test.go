@@ -118,43 +118,8 @@ func fenceless(_ *actor, c adversary.Client) adversary.Client {
 
 // apart sends the parts of transactions that change rows of these partitions after the others.
 func apart(pk string) func(*actor, adversary.Client) adversary.Client {
-	return func(_ *actor, c adversary.Client) adversary.Client { return separate{c, pk} }
-}
-
-type separate struct {
-	adversary.Client
-	pk string
-}
-
-func (s separate) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
-	_ ...func(*dynamodb.Options)) (out *dynamodb.TransactWriteItemsOutput, err error) {
-	var parts [2][]types.TransactWriteItem
-	for _, w := range in.TransactItems {
-		i := 0
-		if strings.HasPrefix(partition(&w), s.pk) {
-			i = 1
-		}
-		parts[i] = append(parts[i], w)
-	}
-	for _, p := range parts {
-		if len(p) > 0 && err == nil {
-			out, err = s.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: p})
-		}
-	}
-	return out, err
-}
-
-// partition is that of the row that a part of a transaction changes.
-func partition(w *types.TransactWriteItem) string {
-	switch {
-	case w.Put != nil:
-		return text(w.Put.Item, "pk")
-	case w.Delete != nil:
-		return text(w.Delete.Key, "pk")
-	case w.Update != nil:
-		return text(w.Update.Key, "pk")
-	}
-	return ""
+	is := func(key tabletest.Item) bool { return strings.HasPrefix(text(key, "pk"), pk) }
+	return func(_ *actor, c adversary.Client) adversary.Client { return adversary.Apart(c, is) }
 }
 
 // reading changes the rows of partitions with a prefix that a function reads one by one.
