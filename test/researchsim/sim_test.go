@@ -28,6 +28,7 @@ func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
 		w.found(ctx)
 		w.storm(ctx)
 		w.settle(ctx)
+		w.examine(ctx)
 	})
 	return w
 }
@@ -100,6 +101,7 @@ var covered = []string{
 	"accepted again", "acceptance refused", "report known", "lease ended by its last result",
 	"problem of episode failed", "problem of clip failed", "problem of episode rejected", "problem of clip rejected",
 	"person: pause", "person: resume", "person: another analysis", "person: revoke", "person: retry",
+	"rows read by the doctor",
 }
 
 // suite is the tests with one mutant, or without.

@@ -4,7 +4,7 @@
 // researcher or person may crash, be repeated, get lost or arrive late, in an order that a seed decides.
 // Messages on all queues are lost, doubled and late. Researchers hang, die, end early, and send their final
 // report before the others. After each commit the checker compares all rows with the rules. Then the faults
-// stop, and each pair must become researched.
+// stop, and each pair must become researched. In the end the doctor reads all rows.
 //
 //	go test ./test/researchsim                      100 seeds
 //	go test ./test/researchsim -seeds=3000          3,000 seeds
@@ -90,19 +90,19 @@ type world struct {
 	said    map[string][]research.Curated
 
 	pending *adversary.Inbox[research.Message]
-	curated *queue[research.Curated]
-	reports *queue[research.Report]
+	curated *inbox[research.Curated]
+	reports *inbox[research.Report]
 	wakes   *adversary.Inbox[string]
 }
 
-// queue is a queue whose messages come again until they are dealt with.
-type queue[R any] struct {
+// inbox is a queue whose messages come again until they are dealt with.
+type inbox[R any] struct {
 	*adversary.Inbox[R]
 	back []R
 }
 
 // arrive takes a message.
-func (q *queue[R]) arrive(rng *rand.Rand) (R, bool) {
+func (q *inbox[R]) arrive(rng *rand.Rand) (R, bool) {
 	if n := len(q.back); n > 0 && rng.IntN(2) == 0 {
 		m := q.back[n-1]
 		q.back = q.back[:n-1]
@@ -132,9 +132,9 @@ func newWorld(seed uint64, m mutant) *world {
 		}
 	}
 	w.pending = &adversary.Inbox[research.Message]{World: w.World, Name: "work item", Late: 20 * time.Minute}
-	w.curated = &queue[research.Curated]{Inbox: &adversary.Inbox[research.Curated]{World: w.World, Name: "record",
+	w.curated = &inbox[research.Curated]{Inbox: &adversary.Inbox[research.Curated]{World: w.World, Name: "record",
 		Late: time.Hour}}
-	w.reports = &queue[research.Report]{Inbox: &adversary.Inbox[research.Report]{World: w.World, Name: "report",
+	w.reports = &inbox[research.Report]{Inbox: &adversary.Inbox[research.Report]{World: w.World, Name: "report",
 		Late: 30 * time.Minute}}
 	w.wakes = &adversary.Inbox[string]{World: w.World, Name: "wake-up", Late: time.Hour}
 	return w
