@@ -8,7 +8,6 @@
 package workflow
 
 import (
-	"cmp"
 	"regexp"
 	"time"
 )
@@ -181,10 +180,4 @@ type Problem struct {
 	Line    int    `json:"line,omitempty"`
 	Column  int    `json:"column,omitempty"`
 	Message string `json:"message"`
-}
-
-// compareProblems orders problems as people read files.
-func compareProblems(a, b Problem) int {
-	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
-		cmp.Compare(a.Message, b.Message))
 }
