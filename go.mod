@@ -53,6 +53,7 @@ require (
 	github.com/hajimehoshi/go-mp3 v0.3.4
 	github.com/mewkiz/flac v1.0.14
 	github.com/richardlehane/siegfried v1.11.4
+	github.com/tidwall/btree v1.8.2
 	golang.org/x/image v0.47.0
 )
 

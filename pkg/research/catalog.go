@@ -1,15 +1,13 @@
 package research
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
+	"iter"
 	"strings"
-	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/tidwall/btree"
 
 	"archivist/pkg/fault"
 	"archivist/pkg/table"
@@ -38,41 +36,51 @@ type listed struct {
 
 func (l listed) key() string { return l.order[strings.LastIndexByte(l.order, '#')+1:] }
 
-// catalog is the clips of a project as of one number. It is never changed. What is derived of them is made
-// when it is needed: an import changes the catalog with each clip, and does not need it.
+// catalog is the clips of a project as of one number. It is never changed once it is kept: the next one is a
+// copy, which shares all that is the same. So an import, which changes the catalog with each clip, costs as
+// much for each.
 type catalog struct {
 	number int64
-	clips  map[uint32]listed
-	sorted func() []listed        // those that are live, in order
-	live   func() *roaring.Bitmap // their numbers
+	clips  *btree.Map[uint32, listed] // all, by their numbers
+	order  *btree.Map[string, listed] // those that are live, in order
+	live   *roaring.Bitmap            // their numbers
 }
 
-func newCatalog(number int64, clips map[uint32]listed) *catalog {
-	sorted := sync.OnceValue(func() (all []listed) {
-		for _, l := range clips {
-			if l.live {
-				all = append(all, l)
-			}
-		}
-		slices.SortFunc(all, func(a, b listed) int { return cmp.Compare(a.order, b.order) })
-		return all
-	})
-	live := sync.OnceValue(func() *roaring.Bitmap {
-		b := roaring.New()
-		for _, l := range sorted() {
-			b.Add(l.number)
-		}
-		return b
-	})
-	return &catalog{number: number, clips: clips, sorted: sorted, live: live}
+func newCatalog() *catalog {
+	return &catalog{clips: btree.NewMap[uint32, listed](0), order: btree.NewMap[string, listed](0), live: roaring.New()}
+}
+
+// copy returns a catalog that may be changed. No two may be made of one at the same time.
+func (c *catalog) copy() *catalog {
+	return &catalog{c.number, c.clips.Copy(), c.order.Copy(), c.live.Clone()} // the numbers are at most 16 KiB
+}
+
+// set puts a clip into the catalog as it is now.
+func (c *catalog) set(l listed) {
+	was, ok := c.clips.Set(l.number, l)
+	if ok {
+		c.order.Delete(was.order)
+		c.live.Remove(was.number)
+	}
+	if l.live {
+		c.order.Set(l.order, l)
+		c.live.Add(l.number)
+	}
+}
+
+// from are the clips that are live, in order, from a place on.
+func (c *catalog) from(order string) iter.Seq[listed] {
+	return func(yield func(listed) bool) {
+		c.order.Ascend(order, func(_ string, l listed) bool { return yield(l) })
+	}
 }
 
 // due are the first clips, in order, that are not among those taken, at most n.
 func (c *catalog) due(taken *roaring.Bitmap, n int) (found []listed) {
-	if c.live().AndCardinality(taken) == c.live().GetCardinality() {
+	if c.live.AndCardinality(taken) == c.live.GetCardinality() {
 		return nil
 	}
-	for _, l := range c.sorted() {
+	for l := range c.from("") {
 		if len(found) == n {
 			break
 		}
@@ -96,12 +104,14 @@ func (s *Store) load(ctx context.Context, name string) (*projectRow, *catalog, e
 	if known != nil && known.number == p.Catalog {
 		return p, known, nil
 	}
-	clips, from := map[uint32]listed{}, int64(1)
+	c, from := newCatalog(), int64(1)
 	if known != nil && known.number < p.Catalog {
-		clips, from = maps.Clone(known.clips), known.number+1
+		s.mu.Lock()
+		c, from = known.copy(), known.number+1
+		s.mu.Unlock()
 	}
 	for range maxTries {
-		err = s.readClips(ctx, p, from, clips)
+		err = s.readClips(ctx, p, from, c)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -110,8 +120,8 @@ func (s *Store) load(ctx context.Context, name string) (*projectRow, *catalog, e
 		if err != nil {
 			return nil, nil, err
 		}
-		if p.Catalog == from-1 && int64(len(clips)) == p.Numbers {
-			c := newCatalog(p.Catalog, clips)
+		if p.Catalog == from-1 && int64(c.clips.Len()) == p.Numbers {
+			c.number = p.Catalog
 			s.keep(name, c)
 			return p, c, nil
 		}
@@ -120,7 +130,7 @@ func (s *Store) load(ctx context.Context, name string) (*projectRow, *catalog, e
 }
 
 // readClips reads the clips that have changed from one number on, up to the project's.
-func (s *Store) readClips(ctx context.Context, p *projectRow, from int64, clips map[uint32]listed) error {
+func (s *Store) readClips(ctx context.Context, p *projectRow, from int64, c *catalog) error {
 	if from > p.Catalog {
 		return nil
 	}
@@ -133,7 +143,7 @@ func (s *Store) readClips(ctx context.Context, p *projectRow, from int64, clips 
 			return err
 		}
 		for _, r := range page {
-			clips[r.Number] = listed{r.Number, r.Order, r.Live}
+			c.set(listed{r.Number, r.Order, r.Live})
 		}
 		if next == "" {
 			return nil

@@ -299,7 +299,8 @@ func (c *change) saveClip() (bool, error) {
 	}
 	c.moveDue("clip", before, due{r.Name, r.media.Deferred})
 	now := listed{r.Clip, r.media.order(), r.media.live()}
-	if r.Rev == 0 || c.cat.clips[r.Clip] != now {
+	was, _ := c.cat.clips.Get(r.Clip)
+	if r.Rev == 0 || was != now {
 		c.list(now)
 	}
 	c.put(r, r.Rev)
@@ -317,7 +318,7 @@ func (c *change) list(now listed) {
 		c.tx.RemoveOwned(catalogKey(p.Name, r.Listed), r.Name)
 	}
 	p.Catalog++
-	if was, ok := c.cat.clips[r.Clip]; ok && was.live != now.live {
+	if was, ok := c.cat.clips.Get(r.Clip); ok && was.live != now.live {
 		p.Recount = max(p.Recount+1, c.now) // pairs of it that are researched count, or do not count any more
 	}
 	r.Listed = p.Catalog
@@ -386,7 +387,7 @@ func (c *change) saveEpisode() (bool, error) {
 	}
 	e.Place, e.Counted = to, 0
 	if e.media.live() {
-		e.Counted = int64(e.researched.AndCardinality(c.cat.live()))
+		e.Counted = int64(e.researched.AndCardinality(c.cat.live))
 	}
 	if err == nil {
 		err = e.pack()

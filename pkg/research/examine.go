@@ -315,7 +315,7 @@ func (x *exam) decided(e *episodeRow) error {
 	if err != nil {
 		return err
 	}
-	pairs := int64(e.researched.AndCardinality(cat.live()))
+	pairs := int64(e.researched.AndCardinality(cat.live))
 	due, miscounted := w.passed(e) && len(cat.due(taken, 1)) > 0, w.counts(e, p) && e.Counted != pairs
 	if !due && !miscounted {
 		return nil

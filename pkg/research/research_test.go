@@ -17,14 +17,14 @@ const songs = "songs"
 type bench struct {
 	*Store
 	fake  *tabletest.Fake
-	t     *testing.T
+	t     testing.TB
 	clock time.Time
 	ids   int
 	sent  []Message
 }
 
 // newBench makes a project without episodes and clips.
-func newBench(t *testing.T) *bench {
+func newBench(t testing.TB) *bench {
 	b := &bench{t: t, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	newID := func() string { b.ids++; return fmt.Sprintf("id%05d", b.ids) }
 	now := func() time.Time { return b.clock }

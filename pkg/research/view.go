@@ -136,13 +136,10 @@ func (s *Store) names(ctx context.Context, cat *catalog, row *projectRow, kind K
 
 // page are the keys of clips that are live, in the order of research, behind the one of the cursor.
 func (c *catalog) page(cursor string) (names []string, next string) {
-	i, found := slices.BinarySearchFunc(c.sorted(), cursor, func(l listed, at string) int {
-		return cmp.Compare(l.order, at)
-	})
-	if found {
-		i++
-	}
-	for _, l := range c.sorted()[i:] {
+	for l := range c.from(cursor) {
+		if l.order == cursor {
+			continue
+		}
 		if len(names) == listPage {
 			return names, next
 		}
@@ -217,9 +214,9 @@ func (e *episodeRow) known(row *projectRow, cat *catalog) (Known, error) {
 	taken, err := e.taken()
 	k := Known{Subject: Subject{e.Name, e.media}, Kind: Episode,
 		State: cmp.Or(e.media.awayState(), State(class(e.Place))),
-		Pairs: int64(cat.live().GetCardinality()), Researched: int64(cat.live().AndCardinality(e.researched))}
+		Pairs: int64(cat.live.GetCardinality()), Researched: int64(cat.live.AndCardinality(e.researched))}
 	if err == nil {
-		k.Leased = int64(cat.live().AndCardinality(taken)) - k.Researched
+		k.Leased = int64(cat.live.AndCardinality(taken)) - k.Researched
 	}
 	return k, err
 }

@@ -149,7 +149,7 @@ func (s *Store) whyWaiting(ctx context.Context, row *projectRow, e *episodeRow, 
 	if err != nil {
 		return err
 	}
-	for _, l := range cat.sorted() {
+	for l := range cat.from("") {
 		if l.number == c.Clip {
 			break
 		}

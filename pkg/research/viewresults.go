@@ -144,14 +144,14 @@ func (s *Store) offsetsOfAll(ctx context.Context, row *projectRow, cat *catalog,
 		return nil, "", fault.New(fault.Invalid, "cursor: found %q; expected that of the page before", cursor)
 	}
 	calls := 0
-	for _, n := range slices.Sorted(maps.Keys(cat.clips)) {
-		for uint64(n) >= first {
+	for _, l := range cat.clips.Values() {
+		for uint64(l.number) >= first {
 			if calls == mostClips || len(all) >= mostOffsets {
-				return all, fmt.Sprintf("%d:%s", n, rest), nil
+				return all, fmt.Sprintf("%d:%s", l.number, rest), nil
 			}
 			calls++
 			var results []Result
-			results, rest, err = s.found(ctx, row.Name, cat.clips[n].key(), row.def.Analysis.String(), rest)
+			results, rest, err = s.found(ctx, row.Name, l.key(), row.def.Analysis.String(), rest)
 			if err != nil {
 				return nil, "", err
 			}

@@ -53,8 +53,8 @@ func (s *Store) Status(ctx context.Context, project string) (Status, error) {
 		return Status{}, err
 	}
 	st := Status{ProjectState: ProjectState{Project: row.def, Round: row.Round, Paused: row.Paused},
-		Clips: int64(cat.live().GetCardinality()), cat: cat}
-	st.ClipsAway = int64(len(cat.clips)) - st.Clips
+		Clips: int64(cat.live.GetCardinality()), cat: cat}
+	st.ClipsAway = int64(cat.clips.Len()) - st.Clips
 	for _, part := range []func(context.Context, *projectRow, *Status) error{s.countPlaces, s.countPairs, s.countLeases,
 		s.countPresent, s.countRate, s.troubled} {
 		err = part(ctx, row, &st)
