@@ -131,10 +131,17 @@ func (m *meter) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput,
 func (m *meter) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput,
 	o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
 	m.calls++
-	for _, keys := range in.RequestItems {
-		m.reads += float64(len(keys.Keys))
+	out, err := m.DynamoDBAPI.BatchGetItem(ctx, in, o...)
+	if out == nil {
+		return out, err
 	}
-	return m.DynamoDBAPI.BatchGetItem(ctx, in, o...)
+	for name, of := range in.RequestItems {
+		m.reads += float64(len(of.Keys) - len(out.Responses[name])) // a row that is missing costs a unit, too
+		for _, it := range out.Responses[name] {
+			m.reads += max(1, float64((size(it)+4095)/4096))
+		}
+	}
+	return out, err
 }
 
 // newMachine is the service on a table whose calls are counted.

@@ -320,7 +320,7 @@ func TestResearchCost(t *testing.T) {
 	for _, c := range []struct {
 		maxClips      int
 		writes, reads float64 // at most
-	}{{100, 14_200, 7500}, {5, 18_000, 12_300}} {
+	}{{100, 14_200, 6300}, {5, 18_000, 9200}} {
 		const episodes, clips = 4, 100
 		count := &meter{DynamoDBAPI: tabletest.New()}
 		s := newSongs(t, tabletest.Table(count), c.maxClips, clips)

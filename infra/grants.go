@@ -111,7 +111,7 @@ func (a *App) grantStage(st *Stage, p FunctionProps) {
 func (a *App) grantScheduler(p FunctionProps) {
 	grantRows(a.Scheduler, p.Data, nil)
 	grantSearch(a.Scheduler, p.Data, "work", "list") // all items of components are in a list
-	grantLog(a.Scheduler, p.Data)                    // they are compared with their events and lines, many at once
+	grantBatches(a.Scheduler, p.Data)                // they are compared with their events and lines, many at once
 	allow(a.Scheduler, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
 	// The work files of jobs that failed long ago or were deleted. By what such a job had prepared at
 	// Storing, it is found out whether its version is committed.
@@ -138,7 +138,7 @@ func (a *App) grantAdmin(p FunctionProps) {
 	grantObjects(a.Admin, p.Data.Work, workspace.Jobs+"*", get, remove) // what a job at Storing has prepared; clean-up
 	allow(a.Admin, []string{"dynamodb:Scan"}, p.Data.Table.TableArn(),  // the doctor reads every row
 		jsii.String(*p.Data.Table.TableArn()+"/index/work"))
-	allow(a.Admin, []string{"dynamodb:BatchGetItem"}, p.Data.Table.TableArn()) // it compares the index with the rows
+	grantBatches(a.Admin, p.Data) // it compares the index with the rows
 	allow(a.Admin, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
 	grantMetrics(a.Admin)
 	for _, machine := range []*string{a.Machines[queue.MachineJob].StateMachineArn(),
@@ -158,7 +158,7 @@ func (a *App) grantAPI(p FunctionProps) {
 	grantObjects(a.API, p.Data.Work, workspace.Reports+"*", get)
 	grantObjects(a.API, p.Data.Work, workspace.Jobs+"*", get) // what a job at Storing has prepared
 	allow(a.API, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
-	grantLog(a.API, p.Data)
+	grantBatches(a.API, p.Data)
 	grantObjects(a.API, p.Data.Events, "*", get) // the archive of the log
 	grantDomain(a.API, p.Settings, "es:ESHttpPost", "/_search")
 	grantMetrics(a.API)
@@ -171,8 +171,8 @@ func (a *App) grantAPI(p FunctionProps) {
 	a.Machines[component.Machine].GrantExecution(a.API, jsii.String("states:StopExecution"))
 }
 
-// grantLog lets a function read events with their payload, many rows in a request.
-func grantLog(f awslambda.Function, d *Data) {
+// grantBatches lets a function read many rows in a request, such as events with their payload.
+func grantBatches(f awslambda.Function, d *Data) {
 	allow(f, []string{"dynamodb:BatchGetItem"}, d.Table.TableArn())
 }
 
@@ -180,7 +180,7 @@ func grantLog(f awslambda.Function, d *Data) {
 func (a *App) grantRelay(p FunctionProps) {
 	grantRows(a.Relay, p.Data, nil)
 	grantSearch(a.Relay, p.Data, "work")
-	grantLog(a.Relay, p.Data)
+	grantBatches(a.Relay, p.Data)
 	allow(a.Relay, []string{"lambda:InvokeFunction"}, a.Consumer.FunctionArn())
 	grantMetrics(a.Relay)
 }
@@ -191,7 +191,7 @@ func (a *App) grantConsumer(p FunctionProps) {
 	f := a.Consumer
 	grantRows(f, p.Data, nil)
 	grantSearch(f, p.Data, "work")
-	grantLog(f, p.Data)
+	grantBatches(f, p.Data)
 	grantObjects(f, p.Data.Events, "*", get, put)
 	grantObjects(f, p.Data.Derived, "*", get, put, remove)
 	grantObjects(f, p.Data.Storage, "*", get)

@@ -161,6 +161,7 @@ func (a *App) grantResearch(p FunctionProps) {
 		r.CompletedWork: {"RESULTS#*", "RESEARCHFOUND#*"}, r.Curation: {"RESEARCHFEEDS#*"}} {
 		grantRows(f, p.Data, slices.Concat(researchRows, rows))
 		grantSearch(f, p.Data)
+		grantBatches(f, p.Data) // the rows of a change are read together
 		grantMetrics(f)
 	}
 	var pending []*string

@@ -51,6 +51,7 @@ type pass struct {
 	walk    *walkRow
 	moved   bool // the walk
 	paused  bool
+	recount int64 // of the project
 	done    Passed
 }
 
@@ -77,20 +78,15 @@ func (p *pass) over() bool {
 }
 
 func (p *pass) run(ctx context.Context) error {
-	row, err := p.projectRow(ctx, p.project)
+	err := p.begin(ctx)
 	if fault.Is(err, fault.NotFound) {
 		return nil // it is not configured yet
 	}
-	if err != nil {
-		return err
-	}
-	steps := []func(context.Context, *projectRow) error{p.readWalk, p.sample, p.endDue, p.resend, p.assignAll,
-		p.look}
-	for _, step := range steps {
-		err = step(ctx, row)
+	for _, step := range []func(context.Context) error{p.assignAll, p.look} {
 		if err != nil || p.over() {
 			break
 		}
+		err = step(ctx)
 	}
 	if err == nil && p.moved {
 		err = p.saveWalk(ctx)
@@ -98,8 +94,38 @@ func (p *pass) run(ctx context.Context) error {
 	return err
 }
 
+// begin reads the project, how far the closed episodes were looked at, and the samples, of which it takes one.
+func (p *pass) begin(ctx context.Context) error {
+	all, err := p.read(ctx, projectKey(p.project), walkKey(p.project), sampleKey(p.project))
+	if err != nil {
+		return err
+	}
+	row, err := all.project(p.project)
+	if err != nil {
+		return err
+	}
+	p.walk, err = all.walk(p.project)
+	if err != nil {
+		return err
+	}
+	p.see(row)
+	kept, err := all.samples(p.project)
+	if err != nil {
+		return err
+	}
+	return p.sample(ctx, row, kept)
+}
+
+// see notes what the row of the project says now. When the catalog has grown, the walk begins again.
+func (p *pass) see(row *projectRow) {
+	p.paused, p.recount = row.Paused != "", row.Recount
+	if p.walk.Catalog < row.Catalog {
+		p.walk.Catalog, p.walk.After, p.moved = row.Catalog, closed+"#", true
+	}
+}
+
 // endDue ends the leases and deferrals whose time has passed, the earliest first.
-func (p *pass) endDue(ctx context.Context, _ *projectRow) error {
+func (p *pass) endDue(ctx context.Context) error {
 	q := table.Query{PK: linePK(p.project), From: dueSK + "#", To: dueKey(p.now(), "~", ""), Limit: 50}
 	for !p.over() {
 		var rows []lineRow
@@ -156,23 +182,19 @@ func (p *pass) waiting(ctx context.Context) (ids []string, err error) {
 
 // resend sends the work items again that an earlier pass did not record as sent. A message that comes
 // twice does no harm: one is accepted.
-func (p *pass) resend(ctx context.Context, _ *projectRow) error {
-	ids, err := p.waiting(ctx)
+func (p *pass) resend(ctx context.Context, ids []string) error {
+	all, err := p.leases(ctx, ids)
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
+	for _, r := range all {
 		if p.over() {
 			return nil
 		}
-		l, err := p.Lease(ctx, id)
-		if err != nil && !fault.Is(err, fault.NotFound) {
-			return err
-		}
-		if l.Published > 0 || l.waits() == 0 {
+		if r.Published > 0 || r.waits() == 0 {
 			continue
 		}
-		err = p.publish(ctx, &l)
+		err = p.publish(ctx, r)
 		if err != nil {
 			return err
 		}
@@ -183,18 +205,21 @@ func (p *pass) resend(ctx context.Context, _ *projectRow) error {
 }
 
 // assignAll adds work items while the requirement's loop says so. What has expired meanwhile is ended before
-// each: an expired lease does not count.
-func (p *pass) assignAll(ctx context.Context, row *projectRow) error {
-	for row.Paused == "" && !p.over() {
-		err := p.endDue(ctx, row)
-		if err != nil {
-			return err
-		}
-		present, err := p.Present(ctx, p.project)
+// each: an expired lease does not count. What waits in the queue is sent again first, if need be.
+func (p *pass) assignAll(ctx context.Context) error {
+	for first := true; !p.over(); first = false {
+		err := p.endDue(ctx)
 		if err != nil {
 			return err
 		}
 		waiting, err := p.waiting(ctx)
+		if err == nil && first {
+			err = p.resend(ctx, waiting)
+		}
+		if err != nil || p.paused {
+			return err
+		}
+		present, err := p.Present(ctx, p.project)
 		if err != nil {
 			return err
 		}
@@ -211,19 +236,23 @@ func (p *pass) assignAll(ctx context.Context, row *projectRow) error {
 		if err != nil {
 			return err
 		}
+		_, add = Position(present, len(waiting)+1)
+		if !add {
+			return nil
+		}
 	}
 	return nil
 }
 
 // next makes the lease of the next work item: of the first episode, in order, that has a pair that is
 // due. nil: there is none, or the time is over.
-func (p *pass) next(ctx context.Context) (*Lease, error) {
+func (p *pass) next(ctx context.Context) (*leaseRow, error) {
 	for !p.over() {
-		first, err := p.first(ctx, lineKey(p.project, ready+"#").SK)
-		if err != nil {
-			return nil, err
+		first, err := p.first(ctx, ready+"#")
+		var stale *lineRow
+		if err == nil && (first == nil || p.walk.After < ended) { // else assign finds out whether the catalog has grown
+			stale, err = p.stale(ctx)
 		}
-		stale, err := p.stale(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -235,7 +264,7 @@ func (p *pass) next(ctx context.Context) (*Lease, error) {
 		case first == nil:
 			return nil, nil
 		default:
-			l, err := p.assign(ctx, p.project, first.Owner, p.lease)
+			l, err := p.assign(ctx, first.Owner)
 			if l != nil || err != nil {
 				return l, err
 			}
@@ -263,12 +292,6 @@ func (p *pass) first(ctx context.Context, from string) (*lineRow, error) {
 	return &rows[0], nil
 }
 
-// readWalk reads how far the closed episodes were looked at.
-func (p *pass) readWalk(ctx context.Context, _ *projectRow) (err error) {
-	p.walk, err = p.Store.walk(ctx, p.project)
-	return err
-}
-
 func (p *pass) saveWalk(ctx context.Context) error {
 	tx := p.Table.Begin(p.NewID())
 	p.lease.Guard(tx)
@@ -287,16 +310,12 @@ const (
 )
 
 // stale is the first closed episode that was not looked at since the catalog grew, nil if there is none.
-// When the catalog has grown since, the walk begins again.
 func (p *pass) stale(ctx context.Context) (*lineRow, error) {
 	row, err := p.projectRow(ctx, p.project)
 	if err != nil {
 		return nil, err
 	}
-	p.paused = row.Paused != ""
-	if p.walk.Catalog < row.Catalog {
-		p.walk.Catalog, p.walk.After, p.moved = row.Catalog, closed+"#", true
-	}
+	p.see(row)
 	if p.walk.After >= ended {
 		return nil, nil
 	}
@@ -334,12 +353,8 @@ const settled = 5 * time.Minute
 
 // uncounted is the first ready episode whose pairs are to be counted again, nil if there is none.
 func (p *pass) uncounted(ctx context.Context) (*lineRow, error) {
-	row, err := p.projectRow(ctx, p.project)
-	if err != nil {
-		return nil, err
-	}
-	if p.walk.Recount < row.Recount && p.now() >= row.Recount+settled.Milliseconds() {
-		p.walk.Recount, p.walk.Counted, p.moved = row.Recount, ready+"#", true
+	if p.walk.Recount < p.recount && p.now() >= p.recount+settled.Milliseconds() {
+		p.walk.Recount, p.walk.Counted, p.moved = p.recount, ready+"#", true
 	}
 	if p.walk.Counted == "" || p.walk.Counted >= counted {
 		return nil, nil
@@ -355,7 +370,7 @@ func (p *pass) uncounted(ctx context.Context) (*lineRow, error) {
 const lookMost = 200
 
 // look looks at episodes in the background: first at closed ones, then at those to be counted again.
-func (p *pass) look(ctx context.Context, _ *projectRow) error {
+func (p *pass) look(ctx context.Context) error {
 	for range lookMost {
 		r, err := p.stale(ctx)
 		if err == nil && r == nil {

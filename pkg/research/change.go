@@ -141,14 +141,33 @@ type change struct {
 	episode *episodeRow
 	clip    *clipRow
 	lease   *leaseRow
+	rows    rows  // that were read
 	stored  int64 // the round of the result that is stored; 0: none is
 
 	was struct{ episode, clip, lease string } // as they were read
 }
 
-// want names the rows that a change is about. Empty: none.
+// want names the rows that a change is about. Empty: none. Without a project it is that of the lease.
 type want struct {
 	project, episode, clip, lease string
+	also                          table.Key // one of another kind, which f decodes
+}
+
+// keys are the rows that are read together.
+func (w want) keys() (all []table.Key) {
+	if w.lease != "" {
+		all = append(all, leaseKey(w.lease))
+	}
+	if w.clip != "" {
+		all = append(all, clipKey(w.project, w.clip))
+	}
+	if w.episode != "" {
+		all = append(all, episodeKey(w.project, w.episode))
+	}
+	if w.also != (table.Key{}) {
+		all = append(all, w.also)
+	}
+	return all
 }
 
 // apart is how much longer a change may wait before each further try: else many researchers of one episode
@@ -185,18 +204,23 @@ func (s *Store) tryChange(ctx context.Context, w want, by By, f func(c *change) 
 	return c.save()
 }
 
-// read reads the rows.
-func (c *change) read(w want) (err error) {
-	if w.lease != "" {
-		c.lease, err = c.s.leaseRow(c.ctx, w.lease)
+// read reads the rows. Each is as it is at some moment of the read, and not all are at the same.
+func (c *change) read(w want) error {
+	all, err := c.s.read(c.ctx, w.keys()...)
+	c.rows = all
+	if err == nil && w.lease != "" {
+		c.lease, err = all.lease(w.lease)
 		c.was.lease = text(c.lease)
 	}
+	if err == nil && w.project == "" {
+		w.project, err = c.lease.Project, c.lease.found()
+	}
 	if err == nil && w.clip != "" {
-		c.clip, err = c.s.clipRow(c.ctx, w.project, w.clip)
+		c.clip, err = all.clip(w.project, w.clip)
 		c.was.clip = text(c.clip)
 	}
-	if err == nil && w.episode != "" { // late: it is the row that most others write
-		c.episode, err = c.s.episodeRow(c.ctx, w.project, w.episode)
+	if err == nil && w.episode != "" {
+		c.episode, err = all.episode(w.project, w.episode)
 		c.was.episode = text(c.episode)
 	}
 	if err == nil {
@@ -214,41 +238,6 @@ func (c *change) read(w want) (err error) {
 func text(row any) string {
 	data, _ := json.Marshal(row) // rows have only plain fields
 	return string(data)
-}
-
-func (s *Store) episodeRow(ctx context.Context, project, key string) (*episodeRow, error) {
-	k := mediaSubject(event.Episode, project, key).Key()
-	r := &episodeRow{Head: table.Head{PK: k.PK, SK: k.SK}, Project: project, Name: key, researched: roaring.New()}
-	err := s.Table.Get(ctx, k, r)
-	if fault.Is(err, fault.NotFound) {
-		return r, nil
-	}
-	if err == nil {
-		err = json.Unmarshal([]byte(r.Text), &r.media)
-	}
-	if err == nil {
-		r.researched, err = bits(r.Researched)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("episode %s of %s: %w", key, project, err)
-	}
-	return r, nil
-}
-
-func (s *Store) clipRow(ctx context.Context, project, key string) (*clipRow, error) {
-	k := mediaSubject(event.Clip, project, key).Key()
-	r := &clipRow{Head: table.Head{PK: k.PK, SK: k.SK}, Project: project, Name: key}
-	err := s.Table.Get(ctx, k, r)
-	if fault.Is(err, fault.NotFound) {
-		return r, nil
-	}
-	if err == nil {
-		err = json.Unmarshal([]byte(r.Text), &r.media)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("clip %s of %s: %w", key, project, err)
-	}
-	return r, nil
 }
 
 // put writes a row that f has changed.
@@ -323,8 +312,7 @@ func (c *change) list(now listed) {
 	}
 	r.Listed = p.Catalog
 	k := catalogKey(p.Name, p.Catalog)
-	c.tx.Insert(&catalogRow{Head: table.Head{PK: k.PK, SK: k.SK}, Owner: r.Name, Number: now.number, Order: now.order,
-		Live: now.live})
+	c.tx.Insert(&catalogRow{Head: newHead(k), Owner: r.Name, Number: now.number, Order: now.order, Live: now.live})
 	c.tx.Save(p)
 }
 

@@ -111,7 +111,7 @@ func (x *exam) needs(of *table.Head, project, sk, owner string) error {
 		what = "its row in the line, %s, is of another"
 	}
 	x.add(RulePlace, x.commit(of, func(tx *table.Tx) {
-		tx.Insert(&lineRow{Head: table.Head{PK: k.PK, SK: k.SK}, Owner: owner})
+		tx.Insert(&lineRow{Head: newHead(k), Owner: owner})
 	}), what, sk)
 	return nil
 }
@@ -202,7 +202,7 @@ func (x *exam) catalogRow(c *clipRow) error {
 	should := catalogRow{Head: row.Head, Owner: c.Name, Number: c.Clip, Order: c.media.order(), Live: c.media.live()}
 	switch {
 	case absent:
-		should.Head = table.Head{PK: k.PK, SK: k.SK}
+		should.Head = newHead(k)
 		x.add(RuleCatalog, x.commit(&c.Head, func(tx *table.Tx) { tx.Insert(&should) }),
 			"its row %d in the catalog is missing", c.Listed)
 	case row.Owner != c.Name || row.Number != c.Clip:

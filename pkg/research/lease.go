@@ -4,15 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"archivist/pkg/definition"
-	"archivist/pkg/event"
 	"archivist/pkg/fault"
-	"archivist/pkg/lease"
 	"archivist/pkg/table"
 )
 
@@ -62,23 +59,21 @@ type leaseRow struct {
 	Lease
 }
 
-func (s *Store) leaseRow(ctx context.Context, id string) (*leaseRow, error) {
-	k := subject(event.ResearchLease, id).Key()
-	r := &leaseRow{Head: table.Head{PK: k.PK, SK: k.SK}, Lease: Lease{ID: id}}
-	err := s.Table.Get(ctx, k, r)
-	if fault.Is(err, fault.NotFound) {
-		return r, nil
+// found is a NotFound if there is no such lease.
+func (r *leaseRow) found() error {
+	if r.Rev > 0 {
+		return nil
 	}
-	return r, err
+	return fault.New(fault.NotFound, "there is no lease %s", definition.Clip(r.ID, 60))
 }
 
 // Lease returns a lease; those that ended some weeks ago are not found.
 func (s *Store) Lease(ctx context.Context, id string) (Lease, error) {
 	r, err := s.leaseRow(ctx, id)
-	if err == nil && r.Rev == 0 {
-		err = fault.New(fault.NotFound, "there is no lease %s", definition.Clip(id, 60))
+	if err != nil {
+		return Lease{}, err
 	}
-	return r.Lease, err
+	return r.Lease, r.found()
 }
 
 // saveLease writes the lease, and its rows in the line.
@@ -141,15 +136,20 @@ type Assigned struct {
 	Until    int64    `json:"until"`
 }
 
-// assign makes a lease on the first clips of an episode that are due. It reports false if there is none
-// after all; then the episode is closed. The fence excludes other archivists, the row of the episode every
-// other lease on these pairs.
-func (s *Store) assign(ctx context.Context, project, key string, l lease.Lease) (made *Lease, err error) {
-	id := s.NewID()
-	err = s.change(ctx, want{project: project, episode: key, lease: id}, By{Actor: archivist, Component: archivist},
+// assign makes a lease on the first clips of an episode that are due. It returns none if there is none after
+// all, then the episode is closed; and if the project was paused, or the catalog has grown since the pass saw it:
+// then an episode that is closed may come first. The fence excludes other archivists, the row of the episode
+// every other lease on these pairs.
+func (p *pass) assign(ctx context.Context, key string) (made *leaseRow, err error) {
+	id := p.NewID()
+	var now *projectRow
+	err = p.change(ctx, want{project: p.project, episode: key, lease: id}, By{Actor: archivist, Component: archivist},
 		func(c *change) error {
-			made = nil
-			l.Guard(c.tx)
+			made, now = nil, c.project
+			p.lease.Guard(c.tx)
+			if now.Paused != "" || now.Catalog > p.walk.Catalog {
+				return nil
+			}
 			e := c.episode
 			taken, err := e.taken()
 			if err != nil {
@@ -159,15 +159,19 @@ func (s *Store) assign(ctx context.Context, project, key string, l lease.Lease) 
 			if !e.media.live() || len(clips) == 0 || len(e.Held) >= MaxHeld {
 				return nil
 			}
-			made = c.hold(clips)
+			c.hold(clips)
+			made = c.lease
 			return c.leaseEvent("lease.created", Assigned{made.Project, made.Episode, made.Clips, made.Analysis,
 				made.Until})
 		})
+	if err == nil {
+		p.see(now)
+	}
 	return made, err
 }
 
 // hold fills the lease, and puts it on the episode.
-func (c *change) hold(clips []listed) *Lease {
+func (c *change) hold(clips []listed) {
 	numbers, names := roaring.New(), []string{}
 	for _, l := range clips {
 		numbers.Add(l.number)
@@ -179,21 +183,23 @@ func (c *change) hold(clips []listed) *Lease {
 		QueueEnd: c.now + t.Queue.Milliseconds()}
 	data, _ := packed(numbers) // of numbers that were just added
 	c.episode.Held = append(c.episode.Held, held{Lease: r.ID, Until: r.Until, Clips: data})
-	return &r.Lease
 }
 
-// publish sends the work item of a lease, and records that.
-func (s *Store) publish(ctx context.Context, l *Lease) error {
-	err := s.Send(ctx, Message{Lease: l.ID, Project: l.Project, Episode: l.Episode, Clips: l.Clips, Ends: l.QueueEnd})
+// publish sends the work item of a lease, and records that in its row as it was read. If the row has changed
+// since, the work item was accepted or has ended, or another archivist has sent it: then nobody sends it again.
+func (s *Store) publish(ctx context.Context, r *leaseRow) error {
+	err := s.Send(ctx, Message{Lease: r.ID, Project: r.Project, Episode: r.Episode, Clips: r.Clips, Ends: r.QueueEnd})
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, want{project: l.Project, lease: l.ID}, By{}, func(c *change) error {
-		if c.lease.Rev > 0 && c.lease.Ended == 0 && c.lease.Published == 0 {
-			c.lease.Published = c.now
-		}
+	r.Published = s.now()
+	tx := s.Table.Begin(s.NewID())
+	tx.Save(r)
+	err = tx.Commit(ctx)
+	if fault.Is(err, fault.Stale) {
 		return nil
-	})
+	}
+	return err
 }
 
 // Ended is the detail of lease.ended.
@@ -273,7 +279,7 @@ type Acceptance struct {
 	Researcher string
 	Token      string // unique to this acceptance; a request with the same token is answered again
 
-	remember bool // which lease was given for the token
+	taken table.Key // where it is remembered which lease was given for the token; empty: nowhere
 }
 
 // Accepted is the detail of lease.accepted.
@@ -288,18 +294,14 @@ func (s *Store) Accept(ctx context.Context, a Acceptance) (Work, error) {
 	if err != nil {
 		return Work{}, err
 	}
-	l, err := s.Lease(ctx, a.Lease)
-	if err != nil {
-		return Work{}, err
-	}
 	var w Work
-	err = s.change(ctx, want{project: l.Project, lease: a.Lease}, By{Actor: a.Researcher, Component: "researcher"},
+	err = s.change(ctx, want{lease: a.Lease, also: a.taken}, By{Actor: a.Researcher, Component: "researcher"},
 		func(c *change) error {
 			r := c.lease
 			w.Lease, w.Analysis = r.Lease, c.project.def.Analysis
 			again := r.Accepted > 0 && r.Token == a.Token && r.Researcher == a.Researcher
 			switch {
-			case r.Rev == 0 || !r.Live(c.now):
+			case !r.Live(c.now):
 				return fault.New(fault.Conflict, "the lease %s has ended (%s): the work item is no longer valid",
 					a.Lease, cmp.Or(r.Why, Expired))
 			case r.Analysis != c.project.def.Analysis.String():
@@ -314,11 +316,9 @@ func (s *Store) Accept(ctx context.Context, a Acceptance) (Work, error) {
 			}
 			r.Accepted, r.Researcher, r.Token = c.now, a.Researcher, a.Token
 			w.Lease = r.Lease
-			if a.remember {
-				err := c.remember(a)
-				if err != nil {
-					return err
-				}
+			err := c.remember(a)
+			if err != nil {
+				return err
 			}
 			return c.leaseEvent("lease.accepted", Accepted{a.Researcher})
 		})
@@ -330,29 +330,29 @@ func (s *Store) Accept(ctx context.Context, a Acceptance) (Work, error) {
 
 // describe reads the episode and the clips of a work item.
 func (s *Store) describe(ctx context.Context, w *Work) error {
-	e, err := s.episodeRow(ctx, w.Lease.Project, w.Lease.Episode)
+	l := &w.Lease
+	at := []table.Key{episodeKey(l.Project, l.Episode)}
+	for _, key := range l.Clips {
+		at = append(at, clipKey(l.Project, key))
+	}
+	all, err := s.read(ctx, at...)
+	if err != nil {
+		return err
+	}
+	e, err := all.episode(l.Project, l.Episode)
 	if err != nil {
 		return err
 	}
 	w.Episode = Subject{e.Name, e.media}
-	at := []table.Key{}
-	for _, key := range w.Lease.Clips {
-		at = append(at, mediaSubject(event.Clip, w.Lease.Project, key).Key())
-	}
-	rows, err := s.Table.Many(ctx, at)
-	if err != nil {
-		return err
-	}
-	for i, key := range w.Lease.Clips {
-		var r clipRow
-		err = rows[at[i]].Decode(&r)
-		if err == nil {
-			err = json.Unmarshal([]byte(r.Text), &r.media)
+	for _, key := range l.Clips {
+		c, err := all.clip(l.Project, key)
+		if err == nil && c.Rev == 0 {
+			err = missing(Clip, l.Project, key)
 		}
 		if err != nil {
-			return fmt.Errorf("clip %s of %s: %w", key, w.Lease.Project, err)
+			return err
 		}
-		w.Clips = append(w.Clips, Subject{key, r.media})
+		w.Clips = append(w.Clips, Subject{c.Name, c.media})
 	}
 	return nil
 }

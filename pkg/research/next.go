@@ -41,22 +41,28 @@ const mostRefused = 10
 // request with the same token is given the same work item; it is a Conflict after its lease has ended.
 func (s *Store) Next(ctx context.Context, project, researcher, token string, in Inbox) (*Work, error) {
 	err := checkAcceptance(researcher, token)
-	if err == nil {
-		_, err = s.projectRow(ctx, project)
-	}
 	if err != nil {
 		return nil, err
 	}
-	taken, err := s.taken(ctx, project, researcher, token)
-	if taken != "" || err != nil {
-		return s.again(ctx, taken, researcher, token, err)
+	var taken takenRow
+	k := takenKey(project, researcher, token)
+	all, err := s.read(ctx, projectKey(project), k)
+	if err == nil {
+		_, err = all.project(project)
+	}
+	if err == nil {
+		err = all.decode(k, &taken)
+	}
+	if taken.Rev > 0 || err != nil {
+		return s.again(ctx, taken.Lease, researcher, token, err)
 	}
 	for range mostRefused {
 		body, receipt, err := in.Receive(ctx, project)
 		if err != nil || receipt == "" {
 			return nil, err
 		}
-		w, err := s.acceptMessage(ctx, project, body, Acceptance{Researcher: researcher, Token: token, remember: true})
+		w, err := s.acceptMessage(ctx, project, body, Acceptance{Researcher: researcher, Token: token,
+			taken: k})
 		gone := fault.Is(err, fault.Conflict) || fault.Is(err, fault.NotFound)
 		if err != nil && !gone {
 			return nil, err // the message comes again
@@ -98,16 +104,6 @@ func (s *Store) acceptMessage(ctx context.Context, project, body string, a Accep
 	return s.Accept(ctx, a)
 }
 
-// taken is the lease that was given for a token, "" if none was.
-func (s *Store) taken(ctx context.Context, project, researcher, token string) (string, error) {
-	var row takenRow
-	err := s.Table.Get(ctx, takenKey(project, researcher, token), &row)
-	if fault.Is(err, fault.NotFound) {
-		return "", nil
-	}
-	return row.Lease, err
-}
-
 // checkAcceptance returns an Invalid for a researcher or a token that cannot be kept.
 func checkAcceptance(researcher, token string) error {
 	if !line("researcher", researcher, maxResearcher) {
@@ -118,16 +114,20 @@ func checkAcceptance(researcher, token string) error {
 		"underscores", definition.Clip(token, 60))
 }
 
-// remember keeps the lease that is given for a token.
+// remember keeps the lease that is given for a token, if that is wanted.
 func (c *change) remember(a Acceptance) error {
-	id, err := c.s.taken(c.ctx, c.project.Name, a.Researcher, a.Token)
+	k := a.taken
+	if k == (table.Key{}) {
+		return nil
+	}
+	var known takenRow
+	err := c.rows.decode(k, &known)
 	if err != nil {
 		return err
 	}
-	if id != "" && id != a.Lease {
-		return fault.New(fault.Unavailable, "the token was used for the lease %s; repeat the request", id)
+	if known.Rev > 0 && known.Lease != a.Lease {
+		return fault.New(fault.Unavailable, "the token was used for the lease %s; repeat the request", known.Lease)
 	}
-	k := takenKey(c.project.Name, a.Researcher, a.Token)
 	c.tx.Insert(&takenRow{Head: table.Head{PK: k.PK, SK: k.SK, ExpiresAt: c.now/1000 + takenDays*24*3600},
 		Lease: a.Lease})
 	return nil

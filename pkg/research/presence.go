@@ -34,14 +34,16 @@ func (s *Store) Hello(ctx context.Context, project string, r Researcher) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.projectRow(ctx, project)
-	if err != nil {
-		return err
-	}
 	var row researcherRow
 	k := researcherKey(project, r.Name)
-	err = s.Table.Get(ctx, k, &row)
-	if err != nil && !fault.Is(err, fault.NotFound) {
+	all, err := s.read(ctx, projectKey(project), k)
+	if err == nil {
+		_, err = all.project(project)
+	}
+	if err == nil {
+		err = all.decode(k, &row)
+	}
+	if err != nil {
 		return err
 	}
 	now := s.now()

@@ -119,23 +119,6 @@ const projectList = "RESEARCHPROJECTS"
 
 func subject(t event.Type, id string) event.Subject { return event.Subject{Type: t, ID: id} }
 
-// projectRow reads a project's row.
-func (s *Store) projectRow(ctx context.Context, name string) (*projectRow, error) {
-	r := &projectRow{}
-	err := s.Table.Get(ctx, subject(event.ResearchProject, name).Key(), r)
-	if fault.Is(err, fault.NotFound) {
-		return nil, fault.New(fault.NotFound, "there is no research project %q", definition.Clip(name, 60))
-	}
-	if err != nil {
-		return nil, err
-	}
-	err = json.Unmarshal([]byte(r.Text), &r.def)
-	if err != nil {
-		return nil, fault.New(fault.Invalid, "project %s: its row is damaged: %w", name, err)
-	}
-	return r, nil
-}
-
 // ProjectState is a project as it stands.
 type ProjectState struct {
 	Project
@@ -250,10 +233,10 @@ func (r *projectRow) analyse(tx *table.Tx, p Project) error {
 	for shard := range uint32(countShards) {
 		if first {
 			k := placesKey(p.Name, shard)
-			tx.Insert(&placesRow{Head: table.Head{PK: k.PK, SK: k.SK}})
+			tx.Insert(&placesRow{Head: newHead(k)})
 		}
 		k := roundKey(p.Name, r.Round, shard)
-		tx.Insert(&roundRow{Head: table.Head{PK: k.PK, SK: k.SK}})
+		tx.Insert(&roundRow{Head: newHead(k)})
 	}
 	return nil
 }

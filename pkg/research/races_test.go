@@ -16,7 +16,7 @@ import (
 )
 
 // raced makes the next store of the bench one whose reads of partitions with a prefix are preceded by
-// something else, once.
+// something else, once. Rows that are asked for together are read one by one.
 func (b *bench) raced(prefix string, meanwhile func()) *Store {
 	done := false
 	client := &tabletest.Client{DynamoDBAPI: b.fake, Do: func(_ string, call func() error) error { return call() },
@@ -26,7 +26,7 @@ func (b *bench) raced(prefix string, meanwhile func()) *Store {
 				meanwhile()
 			}
 			return nil
-		}}
+		}, Order: func([]tabletest.Item) {}}
 	tab := tabletest.Table(client)
 	s := b.Store
 	return &Store{Table: tab, Leases: &lease.Store{Table: tab, Now: s.Now, NewID: s.NewID}, Now: s.Now, NewID: s.NewID,

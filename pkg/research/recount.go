@@ -205,7 +205,7 @@ func differences(says, is [nCounts]int64) string {
 // headOf is the head of a row of counts, also of one that is missing.
 func headOf(r *countRow, k table.Key) table.Head {
 	if r == nil {
-		return table.Head{PK: k.PK, SK: k.SK}
+		return newHead(k)
 	}
 	return r.Head
 }

@@ -181,7 +181,7 @@ func lineKey(project, sk string) table.Key { return table.Key{PK: linePK(project
 
 func (c *change) addLine(sk, owner string) {
 	k := lineKey(c.project.Name, sk)
-	c.tx.Insert(&lineRow{Head: table.Head{PK: k.PK, SK: k.SK}, Owner: owner})
+	c.tx.Insert(&lineRow{Head: newHead(k), Owner: owner})
 }
 
 func (c *change) removeLine(sk, owner string) { c.tx.RemoveOwned(lineKey(c.project.Name, sk), owner) }

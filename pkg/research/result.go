@@ -204,13 +204,9 @@ func (s *Store) Record(ctx context.Context, r Report) (done Recording, err error
 	if err != nil {
 		return done, err
 	}
-	l, err := s.leaseRow(ctx, r.Lease)
-	if err != nil {
-		return done, err
-	}
-	w := want{project: r.Project, episode: r.Episode, clip: r.Clip}
-	if l.Rev > 0 && l.Project == r.Project && l.Episode == r.Episode {
-		w.lease = r.Lease
+	w := want{project: r.Project, episode: r.Episode, clip: r.Clip, lease: r.Lease}
+	if r.Sequence > 0 {
+		w.also = resultKey(&r)
 	}
 	err = s.change(ctx, w, By{Actor: r.Researcher, Component: "completed-work"}, func(c *change) error {
 		done = Recording{}
@@ -242,7 +238,7 @@ func (c *change) record(r *Report, done *Recording) error {
 		return nil // its transaction did all the rest, too
 	}
 	err := c.mark(r)
-	if err != nil {
+	if err != nil || c.lease.Project != r.Project || c.lease.Episode != r.Episode { // a lease that there is not, too
 		return err
 	}
 	return c.settle(r, done)
@@ -255,17 +251,17 @@ func (c *change) insert(r *Report) (known bool, err error) {
 		return false, err
 	}
 	k := resultKey(r)
-	row := resultRow{Head: table.Head{PK: k.PK, SK: k.SK}, At: c.now, Text: string(data)}
+	row := resultRow{Head: newHead(k), At: c.now, Text: string(data)}
 	setFound(&row.Head, r)
 	var stored resultRow
-	err = c.s.Table.Get(c.ctx, k, &stored)
+	err = c.rows.decode(k, &stored)
 	switch {
-	case fault.Is(err, fault.NotFound):
+	case err != nil:
+		return false, err
+	case stored.Rev == 0:
 		c.tx.Insert(&row)
 		c.stored = 1 + int64(slices.Index(c.project.Past, r.Analysis))
 		return false, c.episodeEvent("episode.researched", summary(r))
-	case err != nil:
-		return false, err
 	case stored.Text != row.Text:
 		return false, fault.New(fault.Conflict, "result %d of the lease %s is stored with another content", r.Sequence,
 			r.Lease)
@@ -298,7 +294,7 @@ func (c *change) mark(r *Report) error {
 func (c *change) settle(r *Report, done *Recording) error {
 	l := c.lease
 	foreign := func() bool { return r.Clip != "" && !slices.Contains(l.Clips, r.Clip) }
-	if l == nil || !l.Live(c.now) || l.Researcher != r.Researcher || foreign() {
+	if !l.Live(c.now) || l.Researcher != r.Researcher || foreign() {
 		return nil // it is stored; the lease of another, or of other clips, is not touched
 	}
 	if r.Sequence > 0 {

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"archivist/pkg/event"
-	"archivist/pkg/fault"
 	"archivist/pkg/table"
 )
 
@@ -107,13 +105,11 @@ func (s *Store) sums(ctx context.Context, row *projectRow) (pairs, results int64
 
 // walk reads how far the archivist has looked at episodes.
 func (s *Store) walk(ctx context.Context, project string) (*walkRow, error) {
-	k := walkKey(project)
-	w := &walkRow{Head: table.Head{PK: k.PK, SK: k.SK}}
-	err := s.Table.Get(ctx, k, w)
-	if fault.Is(err, fault.NotFound) {
-		return w, nil
+	all, err := s.read(ctx, walkKey(project))
+	if err != nil {
+		return nil, err
 	}
-	return w, err
+	return all.walk(project)
 }
 
 // liveIDs are the ids of the leases that have not ended, the oldest first: an id begins with its time.
@@ -138,29 +134,26 @@ func (s *Store) liveIDs(ctx context.Context, project string) (ids []string, err 
 	}
 }
 
-// leases reads leases by their ids.
-func (s *Store) leases(ctx context.Context, ids []string) (all []Lease, err error) {
+// leases reads leases by their ids. Those that do not exist are left out.
+func (s *Store) leases(ctx context.Context, ids []string) (found []*leaseRow, err error) {
 	var at []table.Key
 	for _, id := range ids {
-		at = append(at, subject(event.ResearchLease, id).Key())
+		at = append(at, leaseKey(id))
 	}
-	rows, err := s.Table.Many(ctx, at)
+	all, err := s.read(ctx, at...)
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range at {
-		raw, ok := rows[k]
-		if !ok {
-			continue
-		}
-		var r leaseRow
-		err = raw.Decode(&r)
+	for _, id := range ids {
+		r, err := all.lease(id)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, r.Lease)
+		if r.Rev > 0 {
+			found = append(found, r)
+		}
 	}
-	return all, nil
+	return found, nil
 }
 
 // LiveLeases lists the leases that have not ended, the oldest first, at most 100 to a page. One whose time has
@@ -182,7 +175,10 @@ func (s *Store) LiveLeases(ctx context.Context, project, cursor string) (page []
 	if len(ids) > listPage {
 		ids, next = ids[:listPage], ids[listPage-1]
 	}
-	page, err = s.leases(ctx, ids)
+	all, err := s.leases(ctx, ids)
+	for _, r := range all {
+		page = append(page, r.Lease)
+	}
 	return page, next, err
 }
 
@@ -196,13 +192,13 @@ func (s *Store) countLeases(ctx context.Context, row *projectRow, st *Status) er
 		return err
 	}
 	var episodes []string
-	for i, l := range all {
+	for _, l := range all {
 		if l.Ended > 0 {
 			continue
 		}
 		st.Leases++
 		if st.OldestLease == nil {
-			st.OldestLease = &all[i]
+			st.OldestLease = &l.Lease
 		}
 		if l.waits() > s.now() {
 			st.Waiting++
@@ -280,13 +276,11 @@ const (
 func sampleKey(project string) table.Key { return table.Key{PK: walkKey(project).PK, SK: "SAMPLES"} }
 
 func (s *Store) samples(ctx context.Context, project string) (*sampleRow, error) {
-	k := sampleKey(project)
-	r := &sampleRow{Head: table.Head{PK: k.PK, SK: k.SK}}
-	err := s.Table.Get(ctx, k, r)
-	if fault.Is(err, fault.NotFound) {
-		return r, nil
+	all, err := s.read(ctx, sampleKey(project))
+	if err != nil {
+		return nil, err
 	}
-	return r, err
+	return all.samples(project)
 }
 
 // since is how many results came after a time, if there are n now. A sample stands until the next one.
@@ -320,11 +314,7 @@ func (r *sampleRow) add(round, now, n int64) bool {
 }
 
 // sample keeps the number of results, if the newest sample is old enough.
-func (p *pass) sample(ctx context.Context, row *projectRow) error {
-	kept, err := p.samples(ctx, p.project)
-	if err != nil {
-		return err
-	}
+func (p *pass) sample(ctx context.Context, row *projectRow, kept *sampleRow) error {
 	if n := len(kept.Times); kept.Round == row.Round && n > 0 && p.now() < kept.Times[n-1]+sampleEvery.Milliseconds() {
 		return nil
 	}

@@ -71,6 +71,7 @@ var exceptions = []struct{ who, action, resource, why string }{
 	{"report", "s3:", "/batches/", "the pages of a long report"},
 	{"api admin scheduler", "s3:GetObject", "/jobs/", "what a job at Storing has prepared"},
 	{"pendingwork completedwork curation", keyOfRow, "", "research changes rows of all its kinds together"},
+	{"pendingwork completedwork", "dynamodb:GetItem", "", "whether a commit whose answer was lost was made"},
 	{"pendingwork", "sqs:SendMessage", ":Archivist-wakedead", "Lambda sends what it gave up with this role"},
 	{"pendingwork", "lambda:InvokeFunction", "", "a pass that has more to do than time wakes itself"},
 	{"api", "lambda:InvokeFunction", ":Archivist-pendingwork", "a researcher that arrives wakes the archivist"},

@@ -122,7 +122,7 @@ func apart(pk string) func(*actor, adversary.Client) adversary.Client {
 	return func(_ *actor, c adversary.Client) adversary.Client { return adversary.Apart(c, is) }
 }
 
-// reading changes the rows of partitions with a prefix that a function reads one by one.
+// reading changes the rows of partitions with a prefix that a function reads by their keys.
 func reading(function, prefix string, change func(*actor, tabletest.Item)) func(*actor,
 	adversary.Client) adversary.Client {
 	return func(a *actor, c adversary.Client) adversary.Client { return read{c, a, function, prefix, change} }
@@ -135,13 +135,20 @@ type read struct {
 	change           func(*actor, tabletest.Item)
 }
 
-func (r read) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
-	o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	out, err := r.Client.GetItem(ctx, in, o...)
-	if err == nil && len(out.Item) > 0 && r.a.doing == r.function && strings.HasPrefix(text(in.Key, "pk"), r.prefix) {
-		r.change(r.a, out.Item)
+func (r read) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	out, err := r.Client.BatchGetItem(ctx, in, o...)
+	if err != nil || r.a.doing != r.function {
+		return out, err
 	}
-	return out, err
+	for _, all := range out.Responses {
+		for _, row := range all {
+			if strings.HasPrefix(text(row, "pk"), r.prefix) {
+				r.change(r.a, row)
+			}
+		}
+	}
+	return out, nil
 }
 
 func setNumber(row tabletest.Item, name string, n int64) {

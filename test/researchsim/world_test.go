@@ -155,6 +155,9 @@ func (w *world) newActor(name string) *actor {
 	a.Owner = a
 	keyed := a.Client(w.fake, w.throttles)
 	keyed.Queries = true
+	keyed.Order = func(keys []tabletest.Item) { // others write between the reads of a batch
+		a.Rng.Shuffle(len(keys), func(i, k int) { keys[i], keys[k] = keys[k], keys[i] })
+	}
 	var client adversary.Client = keyed
 	if w.mutant.client != nil {
 		client = w.mutant.client(a, client)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -51,9 +52,27 @@ func (f *Fake) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput,
 // BatchGetItem is passed through Do.
 func (c *Client) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
-	return through(c, "BatchGetItem", in, func(in *dynamodb.BatchGetItemInput) (*dynamodb.BatchGetItemOutput, error) {
+	get := func(in *dynamodb.BatchGetItemInput) (*dynamodb.BatchGetItemOutput, error) {
 		return c.DynamoDBAPI.BatchGetItem(ctx, in)
-	})
+	}
+	if c.Order == nil {
+		return through(c, "BatchGetItem", in, get)
+	}
+	all := &dynamodb.BatchGetItemOutput{Responses: map[string][]Item{}}
+	for name, of := range in.RequestItems {
+		keys := slices.Clone(of.Keys)
+		c.Order(keys)
+		for _, k := range keys {
+			of.Keys = []Item{k}
+			out, err := through(c, "BatchGetItem", &dynamodb.BatchGetItemInput{
+				RequestItems: map[string]types.KeysAndAttributes{name: of}}, get)
+			if err != nil {
+				return nil, err
+			}
+			all.Responses[name] = append(all.Responses[name], out.Responses[name]...)
+		}
+	}
+	return all, nil
 }
 
 // batched are the partitions of a BatchGetItem.

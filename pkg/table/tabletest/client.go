@@ -20,6 +20,9 @@ type Client struct {
 	// Refuse, if set, is called for each partition of a request, of the table or of an
 	// index. The first error is the response.
 	Refuse func(partition string) error
+	// Order, if set, puts the keys of a batch into the order in which its rows are read: one by one, as
+	// DynamoDB may do it. Without it a batch is read at one moment.
+	Order func(keys []Item)
 }
 
 func through[In, Out any](c *Client, op string, in In, f func(In) (Out, error)) (Out, error) {
