@@ -14,5 +14,8 @@ func ProblemRows() (rows []string) {
 	return rows
 }
 
+// WireMedia is the wire form of an episode or a clip.
+var WireMedia = wireMedia
+
 // StatusOf is the HTTP status of the response to an error of a kind.
 func StatusOf(k fault.Kind) int { return ofKind[k].status }

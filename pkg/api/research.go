@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -303,7 +304,7 @@ func (a *API) media(ctx context.Context, kind research.Kind, in *KeyInput) (v1.R
 func wireMedia(k research.Known) v1.ResearchMedia {
 	out := v1.ResearchMedia{Key: k.Key, Source: k.Source, ID: k.ID, Title: k.Title, URL: k.URL, Size: k.Size,
 		SHA256: k.SHA256, Priority: k.Priority, Initial: timestamp(k.Initial), Latest: timestamp(k.Latest),
-		State: string(k.State), Reason: k.Aside, Until: timestamp(k.Deferred)}
+		State: string(k.State), Reason: cmp.Or(k.Aside, k.Full), Until: timestamp(k.Deferred)}
 	if k.State == research.Deferred {
 		out.Reason = k.Problem
 	}

@@ -9,12 +9,21 @@ import (
 	"testing"
 	"time"
 
+	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/fault"
 	"archivist/pkg/lease"
 	"archivist/pkg/queue"
 	"archivist/pkg/research"
 )
+
+// TestFullEpisode: an episode that gets no more leases says why.
+func TestFullEpisode(t *testing.T) {
+	m := api.WireMedia(research.Known{State: research.Closed, Pairs: 3, Leased: 2, Full: "the episode has 100 leases"})
+	if m.Reason != "the episode has 100 leases" || m.Coverage.Open != 1 {
+		t.Errorf("%+v", m)
+	}
+}
 
 // waiting is a queue of pending work.
 type waiting struct {

@@ -19,7 +19,7 @@ type State string
 // The states. An episode is Ready, Closed or away, a clip Live or away.
 const (
 	Ready     State = "ready"     // it has a pair that is due
-	Closed    State = "closed"    // each of its pairs is researched, or under a lease
+	Closed    State = "closed"    // each of its pairs is researched, or under a lease; or it has MaxHeld leases
 	Live      State = "live"      // it is researched
 	SetAside  State = "set-aside" // until its recording changes, or a person retries
 	Deferred  State = "deferred"  // for some time, because it failed
@@ -64,6 +64,8 @@ type Known struct {
 	// Numbers of pairs of an episode with the clips that are live: all, those that are researched, and
 	// those under a lease that are not.
 	Pairs, Researched, Leased int64
+
+	Full string // why no pair of an episode is assigned, although some are open
 }
 
 // listPage is the most that a page of List has.
@@ -218,7 +220,14 @@ func (e *episodeRow) known(row *projectRow, cat *catalog) (Known, error) {
 	if err == nil {
 		k.Leased = int64(cat.live.AndCardinality(taken)) - k.Researched
 	}
+	if len(e.Held) >= MaxHeld && k.Researched+k.Leased < k.Pairs {
+		k.Full = e.full()
+	}
 	return k, err
+}
+
+func (e *episodeRow) full() string {
+	return fmt.Sprintf("the episode has %d leases, which is the most that is possible", len(e.Held))
 }
 
 // Get returns an episode or a clip.

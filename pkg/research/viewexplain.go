@@ -178,7 +178,7 @@ func (s *Store) whyWaiting(ctx context.Context, row *projectRow, e *episodeRow, 
 	case row.Paused != "":
 		x.Why = "it is due, but the project is paused: " + row.Paused
 	case len(e.Held) >= MaxHeld:
-		x.Why = fmt.Sprintf("it is due, but the episode has %d leases, which is the most that is possible", len(e.Held))
+		x.Why = "it is due, but " + e.full()
 	case present == 0:
 		x.Why = "it is due, but no researcher is present"
 	default:

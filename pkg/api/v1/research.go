@@ -137,7 +137,7 @@ type ResearchMedia struct {
 	// Of an episode: ready (it has a pair that is due) or closed; of a clip: live. Of both: set-aside, deferred or
 	// withdrawn.
 	State string `json:"state" enum:"ready,closed,live,set-aside,deferred,withdrawn" example:"ready"`
-	// Why it is set aside or deferred.
+	// Why it is set aside or deferred; or why no more work is assigned of an episode with open pairs that is closed.
 	Reason string `json:"reason,omitempty" example:"404 Not Found"`
 	// When a deferral ends.
 	Until string `json:"until,omitempty" format:"date-time" example:"2026-11-22T09:40:00Z"`
@@ -161,7 +161,7 @@ type ResearchCoverage struct {
 type ResearchEpisodes struct {
 	// Those that have a pair that is due.
 	Ready int64 `json:"ready" example:"3"`
-	// Those of which each pair is researched or under a lease.
+	// Those of which each pair is researched or under a lease, and those with 100 leases, the most that are possible.
 	Closed int64 `json:"closed" example:"7"`
 	// Those that are withdrawn, set aside or deferred.
 	Away int64 `json:"away" example:"0"`
