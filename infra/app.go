@@ -144,7 +144,7 @@ func (a *App) target(f awslambda.Function) awsevents.IRuleTarget {
 const apiStage = "prod"
 
 // newAPI makes the REST API in front of its function. On AWS every call of a route of the
-// archive needs an API key until callers have tokens.
+// archive needs an API key, which has a role, until callers have tokens.
 func (a *App) newAPI(p FunctionProps) {
 	p.Reserve = apiReserve
 	// The inventory of very many files is read within the 29 s that a gateway waits.
@@ -166,7 +166,7 @@ func (a *App) newAPI(p FunctionProps) {
 		BinaryMediaTypes: jsii.Strings("*/*"),
 		Handler:          a.API, Proxy: jsii.Bool(false), RestApiName: a.Stack.StackName(),
 		CloudWatchRole: jsii.Bool(role), CloudWatchRoleRemovalPolicy: keptIf(role),
-		DefaultMethodOptions: &awsapigateway.MethodOptions{ApiKeyRequired: jsii.Bool(!p.Settings.Local)},
+		DefaultMethodOptions: &awsapigateway.MethodOptions{ApiKeyRequired: jsii.Bool(p.Settings.keyed())},
 		DeployOptions: &awsapigateway.StageOptions{StageName: jsii.String(apiStage), TracingEnabled: jsii.Bool(true),
 			MethodOptions:        openRates(),
 			AccessLogDestination: awsapigateway.NewLogGroupLogDestination(logs),
@@ -175,14 +175,7 @@ func (a *App) newAPI(p FunctionProps) {
 	a.Rest = rest
 	routes(rest)
 	problems(rest)
-	if !p.Settings.Local {
-		plan := rest.AddUsagePlan(jsii.String("Plan"), &awsapigateway.UsagePlanProps{
-			ApiStages: &[]*awsapigateway.UsagePlanPerApiStage{{Api: rest, Stage: rest.DeploymentStage()}},
-			Throttle:  &awsapigateway.ThrottleSettings{RateLimit: jsii.Number(50), BurstLimit: jsii.Number(100)}})
-		key := rest.AddApiKey(jsii.String("Key"), nil)
-		plan.AddApiKey(key, nil)
-		awscdk.NewCfnOutput(a.Stack, jsii.String("apiKeyId"), &awscdk.CfnOutputProps{Value: key.KeyId()})
-	}
+	a.newKeys(p.Settings)
 	if !p.Settings.Local { // an emulator has the API elsewhere
 		for _, f := range a.mailers() {
 			f.AddEnvironment(jsii.String(boot.EnvAPI), rest.Url(), nil)

@@ -21,9 +21,12 @@ import (
 	"archivist/pkg/research"
 )
 
-// mostProjects bounds the projects of a deployment: the environment of a function, of 4 KB, has the URLs of
-// their queues ("Lambda quotas").
-const mostProjects = 10
+// These bound the projects of a deployment, and the characters of all their names: the environment of a function, of
+// 4 KB, has the URLs of their queues, and what keys of the API are for ("Lambda quotas").
+const (
+	mostProjects = 10
+	mostNames    = 300
+)
 
 // readResearch reads the names of the projects of research, separated by commas, and their times.
 func (s *Settings) readResearch(names, times string) (wrong []error) {
@@ -43,6 +46,10 @@ func (s *Settings) readResearch(names, times string) (wrong []error) {
 	if len(s.Projects) > mostProjects {
 		wrong = append(wrong, fmt.Errorf("researchProjects: found %d; a deployment can have %d", len(s.Projects),
 			mostProjects))
+	}
+	if n := len(strings.Join(s.Projects, "")); n > mostNames {
+		wrong = append(wrong, fmt.Errorf("researchProjects: the names have %d characters; together they can have %d", n,
+			mostNames))
 	}
 	t, err := boot.ParseResearchTimes(times)
 	if err == nil && t.Queue > longestQueue {

@@ -20,6 +20,14 @@ func researched() Settings {
 	return s
 }
 
+// longNames are names of projects that are too long together.
+var longNames = func() (names []string) {
+	for i := range mostProjects {
+		names = append(names, fmt.Sprintf("%s-%02d", strings.Repeat("p", mostNames/mostProjects-2), i))
+	}
+	return names
+}()
+
 // TestResearchSettings: names of projects are checked, and no name is there twice; times that do not go
 // together are refused when deploying.
 func TestResearchSettings(t *testing.T) {
@@ -29,6 +37,7 @@ func TestResearchSettings(t *testing.T) {
 		{"researchProjects", "demo;other", "lower-case letters"},
 		{"researchProjects", strings.Repeat("a", 41), "at most 40"},
 		{"researchProjects", "a,b,c,d,e,f,g,h,i,j,k", "a deployment can have 10"},
+		{"researchProjects", strings.Join(longNames, ","), "together they can have 300"},
 		{"researchTimes", "queue=2h", "shorter than the lease"},
 		{"researchTimes", "queue=30s", "at least a minute"},
 		{"researchTimes", "queue=400h,lease=500h,longest=500h", "at most 336h"},

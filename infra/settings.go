@@ -44,6 +44,8 @@ type Settings struct {
 	Times     research.Times // of research
 	TimesText string         // as they were given
 
+	Keys []Key // of the API, in addition to that of the deployment
+
 	LogRoleExists bool              // the account has a role for the logs of its APIs
 	Reserve       bool              // concurrency of its own for the scheduler and the API
 	SecretsKey    string            // ARN of the key by which the secrets of callbacks are encrypted; "" = AWS's own
@@ -119,6 +121,7 @@ func read(context func(name string) string) (s Settings, err error) {
 	wrong = append(append(wrong, s.checkReplica()), s.readTargets(context("consumerTargets"))...)
 	wrong = append(wrong, s.readTasks(context("componentTasks"))...)
 	wrong = append(wrong, s.readResearch(context("researchProjects"), context("researchTimes"))...)
+	wrong = append(wrong, s.readKeys(context("apiKeys"))...) // after the projects
 	slices.SortFunc(wrong, func(a, b error) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	return s, errors.Join(wrong...)
 }

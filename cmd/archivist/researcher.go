@@ -40,7 +40,8 @@ type researcherCmd struct {
 // Help says how to end it.
 func (researcherCmd) Help() string {
 	return `A researcher receives work items, downloads their recordings, looks for each clip in its episode, and
-reports each result at once. It needs HTTPS to the API and to the recordings, and nothing else.
+reports each result at once. It needs HTTPS to the API and to the recordings, and nothing else. A key of the API with
+the role researcher, for this project, is enough.
 
 ^C (or SIGTERM) winds it down: it finishes the clips at hand, and gives the rest of its work items back; a second one
 ends it at once. Results that were not yet sent are kept in the cache folder, and sent when a researcher starts

@@ -17,5 +17,9 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	boot.Start(httpadapter.New(system.API(embedded.Open)).ProxyWithContext)
+	handler, err := system.API(embedded.Open)
+	if err != nil {
+		log.Fatal(err)
+	}
+	boot.Start(httpadapter.New(handler).ProxyWithContext)
 }

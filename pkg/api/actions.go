@@ -18,7 +18,7 @@ import (
 // operator is the actor of all requests, until callers have accounts.
 const operator = "an operator"
 
-// role is the role of all callers, until they have accounts: they have the key of the API.
+// role is the role of all callers who act: operations that act need the key of an Administrator.
 const role = ingest.Administrator
 
 // Caller is who makes a request.

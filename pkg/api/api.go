@@ -76,7 +76,10 @@ type API struct {
 	PendingWork  research.Inbox // the queues of pending work
 	// CompletedWork puts reports on the queue of completed work.
 	CompletedWork func(ctx context.Context, reports []research.Report) error
-	Log           *slog.Logger
+	// Keys are what the keys of the API allow, by their ids. A key that is not among them allows nothing. nil: calls
+	// need no key, as on a local stack.
+	Keys map[string]Access
+	Log  *slog.Logger
 
 	mu    sync.Mutex
 	known map[string]*ocfl.Stored // cached inventories
@@ -90,6 +93,7 @@ type output[T any] struct{ Body T }
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	h := humago.New(mux, configuration())
+	h.UseMiddleware(a.permitted)
 	a.batches(h)
 	a.jobs(h)
 	a.actions(h)

@@ -48,6 +48,15 @@ func (idle) Stop(context.Context, string, string) error              { return ni
 
 // serve serves the API on an empty table, whose calls go through do.
 func serve(t *testing.T, do func(op string, call func() error) error) (*v1.Client, *queue.Queue) {
+	a, waits := service(do)
+	srv := httptest.NewServer(a.Handler())
+	t.Cleanup(srv.Close)
+	inboxes[srv.URL] = waits
+	return &v1.Client{URL: srv.URL, HTTP: srv.Client()}, a.Queue
+}
+
+// service is the API on an empty table, whose calls go through do, and the queue of pending work.
+func service(do func(op string, call func() error) error) (*api.API, *waiting) {
 	var n atomic.Int64
 	tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: tabletest.New(), Do: do})
 	tb.Wait = func(context.Context, time.Duration) error { return nil }
@@ -68,7 +77,7 @@ func serve(t *testing.T, do func(op string, call func() error) error) (*v1.Clien
 		Analyses: map[string]func([]byte) error{"correlation": func([]byte) error { return nil }}}
 	waits := &waiting{}
 	pairs.Send = waits.send
-	srv := httptest.NewServer((&api.API{Queue: q, Inventory: objects, Collections: profiles, Identity: ids,
+	return &api.API{Queue: q, Inventory: objects, Collections: profiles, Identity: ids,
 		EventLog: events, Epochs: events, Consumers: consumers, Components: components, Runs: runner,
 		Feeds: &feed.Looker{Table: tb, Research: pairs, Now: q.Now, NewID: q.NewID},
 		Log:   log, Research: pairs, PendingWork: waits, CompletedWork: func(ctx context.Context,
@@ -80,10 +89,7 @@ func serve(t *testing.T, do func(op string, call func() error) error) (*v1.Clien
 				}
 			}
 			return nil
-		}}).Handler())
-	t.Cleanup(srv.Close)
-	inboxes[srv.URL] = waits
-	return &v1.Client{URL: srv.URL, HTTP: srv.Client()}, q
+		}}, waits
 }
 
 // inboxes are the queues of pending work of the servers.

@@ -162,10 +162,11 @@ func configuration() huma.Config {
 	// Relative to the URL of the document, so it is right in every deployment: the API does
 	// not know under which path a gateway serves it.
 	c.Servers = []*huma.Server{{URL: ".", Description: "The deployment that serves this document"}}
-	c.Security = []map[string][]string{{"apiKey": {}}}
+	c.Security = []map[string][]string{{"apiKey": {string(Administrator)}}}
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"apiKey": {Type: "apiKey", In: "header",
-		Name:        "x-api-key",
-		Description: "The API key of the deployment. Every deployment on AWS requires it; a local stack does not."}}
+		Name: "x-api-key",
+		Description: "A key of the deployment, which has a role. Every deployment on AWS requires one; a local stack " +
+			"does not. Each operation names the roles that can call it. The role researcher is for one project."}}
 	c.DocsPath = ""     // our own page loads nothing from elsewhere
 	c.CreateHooks = nil // no $schema fields: responses have exactly the fields of the types
 	c.Transformers = append(c.Transformers, bounded)
@@ -260,6 +261,7 @@ func operationsOf(doc *huma.OpenAPI) (all []*huma.Operation) {
 // about describes an operation in the document beyond its types.
 type about struct {
 	tag         string
+	role        Role // that a caller needs; "": Administrator, which may call everything
 	description string
 	request     any // an example of the body
 	answer      any // an example
@@ -269,8 +271,23 @@ type about struct {
 	document    any      // an example of that
 }
 
+// needs is the role that a caller needs, unless it is an Administrator.
+func (a about) needs() Role { return cmp.Or(a.role, Administrator) }
+
+// secure names the roles that can call the operation: any of them is enough ("Security Requirement Object").
+func (a about) secure(op *huma.Operation) {
+	op.Security = []map[string][]string{{"apiKey": {string(Administrator)}}}
+	text := "Role: administrator."
+	if a.needs() == Researcher {
+		op.Security = append(op.Security, map[string][]string{"apiKey": {string(Researcher)}})
+		text = "Role: researcher of the project, or administrator."
+	}
+	op.Description += "\n\n" + text
+}
+
 func (a about) fill(op *huma.Operation, schema huma.Registry) {
 	op.Tags, op.Description = []string{a.tag}, a.description
+	a.secure(op)
 	refusals := append(slices.Clone(everywhere), a.refusals...)
 	if op.RequestBody != nil {
 		refusals = append(refusals, withBody...)

@@ -51,8 +51,8 @@ type perhapsWork struct {
 	Body   *v1.ResearchWork
 }
 
-// researchers registers what researchers call. The name of a researcher is not verified: whoever has the key
-// of the API can be one.
+// researchers registers what researchers call. The name of a researcher is not verified: whoever has a key
+// for the project can have any.
 func (a *API) researchers(h huma.API, path string) {
 	post := func(name, id, summary string) huma.Operation {
 		return huma.Operation{Method: http.MethodPost, Path: path + "/" + name, OperationID: id, Summary: summary}

@@ -89,7 +89,7 @@ var researchOperations = map[string]about{
 		description: "Why this pair of an episode and a clip is or is not to be assigned, by what is stored now."},
 	"listLeases": {tag: "Research", refusals: []problemType{notFound}, answer: listOf(leaseExample),
 		description: "The oldest first, 100 to a page."},
-	"getLease": {tag: "Research", refusals: []problemType{notFound}, answer: leaseExample,
+	"getLease": {tag: "Research", role: Researcher, refusals: []problemType{notFound}, answer: leaseExample,
 		description: "A lease that has ended is kept for 30 days."},
 	"listLeaseEvents": {tag: "Research", refusals: []problemType{notFound},
 		answer:      events(v1.EventLeaseAccepted, "ResearchLease", `{"researcher": "bench-3"}`),
@@ -108,25 +108,25 @@ var researchOperations = map[string]about{
 			"(for CSV, the header `Link` has the URL of the next page); as WebVTT or labels of Audacity at once, for " +
 			"an episode. A page may be empty and not be the last."},
 
-	"helloResearcher": {tag: "Research", refusals: []problemType{notFound},
+	"helloResearcher": {tag: "Research", role: Researcher, refusals: []problemType{notFound},
 		request: v1.ResearchHello{Researcher: "bench-3", Capacity: 1, Host: "bench-3.example.org",
 			Software: "archivist v1.4.0"},
 		answer: v1.ResearchWelcome{Until: "2026-11-22T09:31:30Z", RenewSeconds: 30},
 		description: "So much work is assigned as the researchers who are present take at once. A researcher says " +
 			"this again every `renewSeconds`."},
-	"byeResearcher": {tag: "Research", refusals: []problemType{notFound},
+	"byeResearcher": {tag: "Research", role: Researcher, refusals: []problemType{notFound},
 		request:     v1.ResearchBye{Researcher: "bench-3"},
 		description: "The researcher is absent at once. Its work items stay its own until they end."},
-	"nextWork": {tag: "Research", refusals: []problemType{notFound, conflict}, request: nextExample,
+	"nextWork": {tag: "Research", role: Researcher, refusals: []problemType{notFound, conflict}, request: nextExample,
 		answer: workExample,
 		description: "Receives a work item from the queue and accepts it. 204: none waits; ask again some seconds " +
 			"later. The same request again gives the same work item. It is a conflict if its lease has ended: ask " +
 			"with another token."},
-	"acceptWork": {tag: "Research", refusals: []problemType{notFound, conflict},
+	"acceptWork": {tag: "Research", role: Researcher, refusals: []problemType{notFound, conflict},
 		request: v1.ResearchAccept{ResearchNext: nextExample, Lease: operationID}, answer: workExample,
 		description: "For a researcher that receives from the queue itself. A conflict or a lease that there is not " +
 			"means that the message is no longer valid: delete it. The same request again gives the same work item."},
-	"reportWork": {tag: "Research", refusals: []problemType{notFound},
+	"reportWork": {tag: "Research", role: Researcher, refusals: []problemType{notFound},
 		request: v1.ResearchReports{Reports: []v1.ResearchReport{researchReport}},
 		answer:  v1.ResearchReceived{Reports: 1},
 		description: "The reports are put on the queue of completed work. A report is stored once, however often it " +

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"archivist/pkg/api"
 	"archivist/pkg/ingest"
 )
 
@@ -35,6 +36,27 @@ func TestLocalOnly(t *testing.T) {
 	}
 	if g, err := allowed(func(string) string { return "" }); err != nil || len(g.Allow) > 0 {
 		t.Errorf("%v, %v", g, err)
+	}
+}
+
+// TestKeys: the API on AWS has keys, each with a role; a local stack may have none.
+func TestKeys(t *testing.T) {
+	for text, want := range map[string]int{"administrator=a+c,researcher:jingles=b": 3, "administrator=a": 1,
+		"viewer=a": -1, "administrator": -1, "administrator=": -1, "administrator=a+": -1, "=a": -1, "": 0, ",": 0} {
+		for _, endpoint := range []string{"", "http://127.0.0.1:4566"} {
+			got, err := readKeys(func(n string) string {
+				return map[string]string{EnvKeys: text, "AWS_ENDPOINT_URL": endpoint}[n]
+			})
+			fails := want < 0 || want == 0 && endpoint == ""
+			if (err != nil) != fails || !fails && (len(got) != want || (got == nil) != (want == 0)) {
+				t.Errorf("%q at the endpoint %q: %v, %v", text, endpoint, got, err)
+			}
+		}
+	}
+	got, err := readKeys(func(string) string { return "administrator=a+c,researcher:jingles=b" })
+	if err != nil || got["b"] != (api.Access{Role: api.Researcher, Project: "jingles"}) || got["a"] != got["c"] ||
+		got["a"].Role != api.Administrator {
+		t.Errorf("%v, %v", got, err)
 	}
 }
 

@@ -3,7 +3,9 @@ package boot
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
+	"archivist/pkg/api"
 	"archivist/pkg/doctor"
 	"archivist/pkg/ingest"
 	"archivist/pkg/lambda"
@@ -36,10 +38,43 @@ func (s *System) AdminAction() *lambda.AdminAction {
 }
 
 // API is the function of the API.
-func (s *System) API(open OpenIndex) http.Handler {
+func (s *System) API(open OpenIndex) (h http.Handler, err error) {
+	s.api.Keys, err = readKeys(s.env)
+	if err != nil {
+		return nil, err
+	}
 	s.api.Index, s.api.Consumers, s.api.Components = s.index(open), s.consumerStore(), s.components()
 	s.api.Runs = s.runner
 	s.api.Research, s.api.PendingWork, s.api.CompletedWork = s.research(), s.researching.queues, s.sendReports
 	s.api.Feeds = s.feeds()
-	return &lambda.API{Routes: s.api.Handler(), Now: s.queue.Now, Metrics: s.metrics, Log: s.log}
+	return &lambda.API{Routes: s.api.Handler(), Now: s.queue.Now, Metrics: s.metrics, Log: s.log}, nil
+}
+
+// EnvKeys has the ids of the keys of the API by what they allow, as api.ParseAccess reads it:
+// ACCESS=ID+ID, comma-separated.
+const EnvKeys = "ARCHIVIST_API_KEYS"
+
+// readKeys reads EnvKeys. Only a local stack can be without keys: there, nil, calls need none.
+func readKeys(env Env) (map[string]api.Access, error) {
+	keys := map[string]api.Access{}
+	for _, pair := range list(env(EnvKeys)) {
+		text, ids, _ := strings.Cut(pair, "=")
+		access, err := api.ParseAccess(text)
+		if err != nil {
+			return nil, fmt.Errorf("boot: %s: %w", EnvKeys, err)
+		}
+		for id := range strings.SplitSeq(ids, "+") {
+			if id == "" { // a call without a key would have it
+				return nil, fmt.Errorf("boot: %s: found %q; expected ACCESS=ID+ID", EnvKeys, pair)
+			}
+			keys[id] = access
+		}
+	}
+	switch {
+	case len(keys) > 0:
+		return keys, nil
+	case env("AWS_ENDPOINT_URL") == "":
+		return nil, fmt.Errorf("boot: %s: there is no key; only a local stack can be without", EnvKeys)
+	}
+	return nil, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/awslabs/aws-lambda-go-api-proxy/core"
 
+	"archivist/pkg/api"
 	"archivist/pkg/cloudwatch"
 	"archivist/pkg/event"
 )
@@ -29,8 +30,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		"ms", a.Now().Sub(started).Milliseconds())
 }
 
-// requested is the request with its id, which the events of its changes name. It is the id that API
-// Gateway returns in the header x-amzn-RequestId.
+// requested is the request with its id, which the events of its changes name, and with the id of its API
+// key. The first is the id that API Gateway returns in the header x-amzn-RequestId. The second is there
+// where a method requires a key; API Gateway has verified it ("API Gateway mapping template and access
+// logging variable reference").
 func requested(r *http.Request) *http.Request {
 	gateway, known := core.GetAPIGatewayContextFromContext(r.Context())
 	if !known {
@@ -38,7 +41,7 @@ func requested(r *http.Request) *http.Request {
 	}
 	o := event.OriginOf(r.Context())
 	o.Request = gateway.RequestID
-	return r.WithContext(event.From(r.Context(), o))
+	return r.WithContext(api.WithKey(event.From(r.Context(), o), gateway.Identity.APIKeyID))
 }
 
 // statusWriter keeps the status of a response.

@@ -52,7 +52,8 @@ func TestSamplePayloads(t *testing.T) {
 	}
 	var request lambdaevents.APIGatewayProxyRequest
 	sample(t, "api.request.json", &request)
-	if request.HTTPMethod != "GET" || request.PathParameters["proxy"] == "" {
+	if request.HTTPMethod != "GET" || request.PathParameters["proxy"] == "" ||
+		request.RequestContext.Identity.APIKeyID == "" {
 		t.Errorf("the request is %+v", request)
 	}
 	var step AdminRequest
