@@ -1,0 +1,102 @@
+package archive
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/workflow"
+)
+
+// endings are those of files of definitions.
+var endings = []string{".yaml", ".yml", ".json"}
+
+// IsWorkflow reports whether a path is that of a file of definitions.
+func IsWorkflow(name string) bool {
+	return strings.HasPrefix(name, workflow.Folder+"/") && slices.Contains(endings, path.Ext(name))
+}
+
+// Workflows collects the files of definitions of a revision, and holds them to the limits of package workflow.
+type Workflows struct{ Files []workflow.File }
+
+// Add adds a file, if it is one of definitions; read reads at most so many bytes of it.
+func (w *Workflows) Add(name string, read func(most int64) ([]byte, error)) error {
+	if !IsWorkflow(name) {
+		return nil
+	}
+	if len(w.Files) == workflow.MaxFiles {
+		return fault.New(fault.Invalid, "the folder %s has more than %d files of definitions", workflow.Folder,
+			workflow.MaxFiles)
+	}
+	data, err := read(workflow.MaxFile + 1)
+	if err != nil {
+		return err
+	}
+	if len(data) > workflow.MaxFile {
+		return fault.New(fault.Invalid, "%s has more than %d bytes", name, workflow.MaxFile)
+	}
+	w.Files = append(w.Files, workflow.File{Path: name, Data: data})
+	return nil
+}
+
+// Sorted are the files in the order of their paths.
+func (w *Workflows) Sorted() []workflow.File {
+	slices.SortFunc(w.Files, func(a, b workflow.File) int { return strings.Compare(a.Path, b.Path) })
+	return w.Files
+}
+
+// Missing is the error of a revision that an archive does not have.
+func Missing(l Location, n, head int64) error {
+	return fault.New(fault.NotFound, "%s has no revision %d; its newest is %d", l, n, head)
+}
+
+// String names the archive in messages.
+func (l Location) String() string {
+	switch l.Kind {
+	case Object:
+		return "the object " + l.ARK
+	case Git:
+		return "the branch " + l.Branch + " of " + l.URL
+	}
+	return l.URL
+}
+
+// MaxMessage and MaxAuthor bound what is kept of a revision's message and author, in bytes.
+const (
+	MaxMessage = 10_000
+	MaxAuthor  = 500
+)
+
+// Cut is a text as UTF-8, of at most so many bytes.
+func Cut(text string, most int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}
+
+// maxToken bounds a token in bytes.
+const maxToken = 500
+
+// Token is the value of the trailer TokenTrailer of a commit's message: a line of its last paragraph
+// (git-interpret-trailers). "": there is none. Of several the last counts.
+func Token(message string) (token string) {
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(message, "\r\n", "\n")), "\n")
+	for _, line := range slices.Backward(lines) {
+		if strings.TrimSpace(line) == "" {
+			return token
+		}
+		name, value, found := strings.Cut(line, ":")
+		value = strings.TrimSpace(value)
+		if found && token == "" && strings.EqualFold(strings.TrimSpace(name), TokenTrailer) && len(value) <= maxToken {
+			token = value
+		}
+	}
+	return "" // the only paragraph is the subject
+}

@@ -1,0 +1,255 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"archivist/pkg/fault"
+)
+
+// Limits bound what a revision may have, so that one does not fill the disk. Zero: DefaultLimits.
+type Limits struct {
+	Files int   // files, links and folders
+	Bytes int64 // of the files
+}
+
+// DefaultLimits fit into the 10 GiB that a Lambda function can have in /tmp.
+var DefaultLimits = Limits{Files: 500_000, Bytes: 4 << 30}
+
+// Or is the limits, or d where there are none.
+func (l Limits) Or(d Limits) Limits {
+	if l.Files == 0 {
+		l.Files = d.Files
+	}
+	if l.Bytes == 0 {
+		l.Bytes = d.Bytes
+	}
+	return l
+}
+
+// Writer writes the files of a revision below a folder. No path leads out of it: neither one that is given, nor
+// a link. Links are made by Close, when all files are there: so no file is written through one.
+type Writer struct {
+	root  *os.Root
+	most  Limits
+	files int
+	bytes int64
+	made  map[string]bool   // folders
+	links map[string]string // targets by path
+	order []string          // paths of the links
+}
+
+// NewWriter writes below a folder that exists.
+func NewWriter(folder string, most Limits) (*Writer, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, fault.New(fault.Unavailable, "the folder of a checkout: %w", err)
+	}
+	return &Writer{root: root, most: most.Or(DefaultLimits), made: map[string]bool{},
+		links: map[string]string{}}, nil
+}
+
+// File writes a file: all of r.
+func (w *Writer) File(name string, executable bool, r io.Reader) error {
+	if err := w.add(name); err != nil {
+		return err
+	}
+	if err := w.parent(name); err != nil {
+		return err
+	}
+	f, err := w.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return unwritable(name, err)
+	}
+	mode := fs.FileMode(0o644)
+	if executable {
+		mode = 0o755
+	}
+	limited := &io.LimitedReader{R: r, N: w.most.Bytes - w.bytes + 1}
+	n, readErr, err := copyAll(f, limited)
+	w.bytes += n
+	err = errors.Join(err, f.Chmod(mode), f.Close())
+	switch {
+	case readErr != nil:
+		return readErr
+	case err != nil:
+		return unwritable(name, err)
+	case w.bytes > w.most.Bytes:
+		return fault.New(fault.Invalid, "the files of the revision have more than %d bytes", w.most.Bytes)
+	}
+	return nil
+}
+
+// copyAll copies; it returns errors of reading and of writing apart.
+func copyAll(to io.Writer, from io.Reader) (n int64, readErr, writeErr error) {
+	buffer := make([]byte, 64<<10)
+	for {
+		k, err := from.Read(buffer)
+		if k > 0 {
+			_, writeErr = to.Write(buffer[:k])
+			n += int64(k)
+		}
+		if writeErr != nil || err == io.EOF {
+			return n, nil, writeErr
+		}
+		if err != nil {
+			return n, err, nil
+		}
+	}
+}
+
+// Folder makes a folder, which may be there already.
+func (w *Writer) Folder(name string) error {
+	if err := w.add(name); err != nil {
+		return err
+	}
+	if err := w.root.MkdirAll(name, 0o755); err != nil {
+		return unwritable(name, err)
+	}
+	return nil
+}
+
+// Link notes a symbolic link. Close refuses it if it leads out of the folder.
+func (w *Writer) Link(name, target string) error {
+	if err := w.add(name); err != nil {
+		return err
+	}
+	if target == "" || len(target) > maxPath || strings.ContainsRune(target, 0) {
+		return fault.New(fault.Invalid, "the link %q has no target that can be made", name)
+	}
+	w.links[name] = target
+	w.order = append(w.order, name)
+	return nil
+}
+
+// Close makes the links. Abort ends without them.
+func (w *Writer) Close() error {
+	defer w.root.Close()
+	for _, name := range w.order {
+		if leadsOut(name, w.links) {
+			return fault.New(fault.Invalid, "the link %q leads to %q, which is outside of the archive", name,
+				w.links[name])
+		}
+	}
+	for _, name := range w.order {
+		if err := w.parent(name); err != nil {
+			return err
+		}
+		if err := w.root.Symlink(w.links[name], name); err != nil {
+			return unwritable(name, err)
+		}
+	}
+	return nil
+}
+
+// Abort releases the folder after an error.
+func (w *Writer) Abort() { _ = w.root.Close() }
+
+func (w *Writer) parent(name string) error {
+	folder := path.Dir(name)
+	if folder == "." || w.made[folder] {
+		return nil
+	}
+	if err := w.root.MkdirAll(folder, 0o755); err != nil {
+		return unwritable(name, err)
+	}
+	w.made[folder] = true
+	return nil
+}
+
+// add counts a file and checks its path.
+func (w *Writer) add(name string) error {
+	w.files++
+	if w.files > w.most.Files {
+		return fault.New(fault.Invalid, "the revision has more than %d files", w.most.Files)
+	}
+	return CheckPath(name)
+}
+
+// maxPath and maxName bound paths and their parts in bytes, as Linux does.
+const maxPath, maxName = 4095, 255
+
+// CheckPath refuses a path that does not lead to a file below the root of an archive, or cannot be written.
+func CheckPath(name string) error {
+	bad := ""
+	switch {
+	case !filepath.IsLocal(name) || name == "." || path.Clean(name) != name:
+		bad = "it does not lead to a file in the archive"
+	case strings.ContainsRune(name, 0):
+		bad = "it has a character with the number 0"
+	case len(name) > maxPath:
+		bad = fmt.Sprintf("it has more than %d bytes", maxPath)
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if len(part) > maxName {
+			bad = fmt.Sprintf("a part of it has more than %d bytes", maxName)
+		}
+	}
+	if bad != "" {
+		return fault.New(fault.Invalid, "the path %q: %s", shortened(name), bad)
+	}
+	return nil
+}
+
+func shortened(name string) string {
+	if len(name) > 200 {
+		return name[:200] + "…"
+	}
+	return name
+}
+
+// unwritable is why a file could not be written: because of the archive, or of the disk.
+func unwritable(name string, err error) error {
+	for _, clash := range []error{fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.EILSEQ, syscall.EINVAL} {
+		if errors.Is(err, clash) {
+			return fault.New(fault.Invalid, "the path %q clashes with another one of the archive: %w", name, err)
+		}
+	}
+	return fault.New(fault.Unavailable, "the file %q could not be written: %w", name, err)
+}
+
+// mostFollowed is how many links are followed; Linux follows no more than 40.
+const mostFollowed = 50
+
+// leadsOut reports whether a link leads out of the folder, if all links were made. A file that is not there
+// counts as a folder: a later step may make it one.
+func leadsOut(name string, links map[string]string) bool {
+	var at []string // where the walk is
+	left := strings.Split(name, "/")
+	for followed := 0; len(left) > 0; {
+		part := left[0]
+		left = left[1:]
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			if len(at) == 0 {
+				return true
+			}
+			at = at[:len(at)-1]
+			continue
+		}
+		at = append(at, part)
+		target, isLink := links[strings.Join(at, "/")]
+		if !isLink {
+			continue
+		}
+		if path.IsAbs(target) {
+			return true
+		}
+		followed++
+		if followed > mostFollowed {
+			return false // a circle
+		}
+		at = at[:len(at)-1]
+		left = append(strings.Split(target, "/"), left...)
+	}
+	return false
+}
