@@ -3,6 +3,7 @@ package definition
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,28 +61,66 @@ func NextTime(text, zone string, after time.Time) (time.Time, error) {
 }
 
 // Next is the first time of the schedule after a time. Cron expressions are times of the
-// clock on the wall: a time that does not exist, because the clock is put forward, is one
-// hour later, and one that exists twice is the first of the two.
+// clock on the wall. Where the clock is put forward, what falls into the time that is left
+// out runs once, right after it. Where it is put back, what falls into the time that comes
+// twice runs the first time. A schedule of every hour goes on by the time that has passed.
 func (s Schedule) Next(after time.Time) (time.Time, error) {
 	if s.Every > 0 {
 		return after.Add(s.Every), nil
 	}
-	wall := onWall(after.In(s.zone))
+	at, inclusive := after.In(s.zone), false
 	for range cronTries {
-		var err error
-		if wall, err = gronx.NextTickAfter(s.cron, wall, false); err != nil {
-			return time.Time{}, err
+		wall := onWall(at)
+		from, to := at.ZoneBounds()
+		if shown := s.shownBefore(from); shown.After(wall) {
+			wall, inclusive = shown, true // the clock has shown these times already
 		}
-		// The library gives up after some steps, at a time that is not one of the schedule's.
-		due, err := gronx.New().IsDue(s.cron, wall)
+		wall, err := s.tick(wall, inclusive)
 		if err != nil {
 			return time.Time{}, err
 		}
-		if at := offWall(wall, s.zone); due && at.After(after) {
-			return at, nil
+		_, offset := at.Zone()
+		next := wall.Add(-time.Duration(offset) * time.Second).In(s.zone)
+		switch {
+		case to.IsZero() || next.Before(to):
+			return next, nil
+		case !s.everyHour() && wall.Before(onWall(to)):
+			return to, nil // it is left out
 		}
+		at, inclusive = to, true
 	}
 	return time.Time{}, fmt.Errorf("no time of the schedule %q was found after %s", s.cron, after)
+}
+
+// shownBefore is what the clock would have shown at a change of it, had it not been changed.
+func (s Schedule) shownBefore(change time.Time) time.Time {
+	if change.IsZero() || s.everyHour() {
+		return time.Time{}
+	}
+	_, offset := change.Add(-time.Second).Zone()
+	return change.UTC().Add(time.Duration(offset) * time.Second)
+}
+
+// everyHour reports whether no hour is left out of the schedule.
+func (s Schedule) everyHour() bool {
+	return slices.Contains([]string{"*", "?", "*/1", "0-23"}, strings.Fields(s.cron)[1])
+}
+
+// tick is the first time that the expression names after a time, or from it on.
+func (s Schedule) tick(wall time.Time, inclusive bool) (time.Time, error) {
+	for range cronTries {
+		next, err := gronx.NextTickAfter(s.cron, wall, inclusive)
+		if err != nil {
+			return time.Time{}, err
+		}
+		// The library gives up after some steps, at a time that is not one of the schedule's.
+		due, err := gronx.New().IsDue(s.cron, next)
+		if err != nil || due {
+			return next, err
+		}
+		wall, inclusive = next, true
+	}
+	return time.Time{}, fmt.Errorf("no time of the schedule %q was found after %s", s.cron, wall)
 }
 
 // cronTries bounds the search for the next time of a cron expression.
@@ -91,17 +130,4 @@ const cronTries = 100
 // left out or repeated.
 func onWall(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
-}
-
-// offWall is the moment at which a clock in that zone shows the time. It is computed with the
-// offset of the day before: that is right for the first of two such moments, and an hour
-// later than a time that does not exist.
-func offWall(wall time.Time, zone *time.Location) time.Time {
-	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, zone)
-	_, offset := at.Add(-24 * time.Hour).Zone()
-	before := wall.Add(-time.Duration(offset) * time.Second).In(zone)
-	if onWall(at).Equal(wall) && !onWall(before).Equal(wall) {
-		return at // the clock was changed earlier on that day
-	}
-	return before
 }

@@ -67,8 +67,10 @@ type Task struct {
 	Cancels []string `json:"cancels,omitempty"` // names of tasks; its own name: it is latest-only
 	Follow  bool     `json:"follow,omitempty"`  // it waits for the superseder of what it depends on
 
+	// What runs: Command or Script. With neither, an image runs what it is made for; and a task without an image
+	// has nothing to run, and succeeds when it is its turn.
 	Image   string            `json:"image,omitempty"`
-	Command string            `json:"command,omitempty"` // this or Script
+	Command string            `json:"command,omitempty"`
 	Script  string            `json:"script,omitempty"`
 	Shell   string            `json:"shell,omitempty"`
 	Env     map[string]string `json:"env,omitempty"`
@@ -97,6 +99,9 @@ func (t *Task) LatestOnly() bool {
 	}
 	return false
 }
+
+// Idle reports whether the task has nothing to run: others depend on it, or it shows that others have ended.
+func (t *Task) Idle() bool { return t.Image == "" && t.Command == "" && t.Script == "" }
 
 // Retries says how often a task is tried.
 type Retries struct {
