@@ -24,6 +24,7 @@ import (
 	"archivist/pkg/queue"
 	"archivist/pkg/replica"
 	"archivist/pkg/research"
+	"archivist/pkg/revision"
 )
 
 var update = flag.Bool("update", false, "write the schemas anew")
@@ -62,6 +63,12 @@ var details = map[string]any{
 	"lease.accepted":     research.Accepted{},
 	"lease.extended":     research.Extended{},
 	"lease.ended":        research.Ended{},
+	"Archive":            revision.Changed{},
+	"Revision":           revision.Known{},
+	"revision.committed": revision.Fixed{},
+	"task.planned":       revision.Planned{},
+	"task.state":         revision.Moved{},
+	"task.told":          revision.Told{},
 }
 
 // TestSchemas: the schema of each type is that of the code that writes its events.

@@ -73,7 +73,7 @@ func eventTypes(f *ast.File, found func(name string)) {
 // eventType matches the types of events. Those of the subject type Queue begin with the name
 // of the subject, the queue or the storage, or with "epoch".
 var eventType = func() *regexp.Regexp {
-	first := []string{"storage", "derivative", "epoch", "item", "project", "lease"}
+	first := []string{"storage", "derivative", "epoch", "item", "project", "lease", "archive", "revision", "task"}
 	for _, of := range event.Types {
 		first = append(first, strings.ToLower(of.String()))
 	}

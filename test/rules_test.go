@@ -68,6 +68,7 @@ var layers = []struct {
 	{[]string{"pkg/archive/git"}, "repositories are read over HTTP, from buckets and disks"},
 	{[]string{"pkg/archive/kinds"}, "the kinds of archives that there are"},
 	{[]string{"pkg/runner"}, "what a task runs is in a bucket, and so is what it makes"},
+	{[]string{"pkg/revision"}, "the revision queue is rows with events, and knows archives and runs"},
 	{[]string{"pkg/replica"}, "copies of objects are read back, as stored files are"},
 	{[]string{"pkg/formats"}, "formats are those of the files of stored versions"},
 	{[]string{"pkg/formats/pronom"}, "formats are identified by signatures"},

@@ -122,6 +122,22 @@ var Kinds = []Kind{
 	{"lease.accepted", "ResearchLease", Modify, "", Expiring, true, 1},
 	{"lease.extended", "ResearchLease", Modify, "", Expiring, true, 1},
 	{"lease.ended", "ResearchLease", Delete, "", Expiring, true, 1},
+
+	{"archive.added", "Archive", Create, "", Permanent, true, 1},
+	{"archive.changed", "Archive", Modify, "", Permanent, true, 1},
+	{"archive.paused", "Archive", Modify, "", Permanent, true, 1},
+	{"archive.resumed", "Archive", Modify, "", Permanent, true, 1},
+	{"archive.stopped", "Archive", Modify, "", Permanent, true, 1},
+	{"archive.backfilled", "Archive", Modify, "", Permanent, true, 1},
+	{"archive.deleted", "Archive", Delete, "", Permanent, true, 1},
+
+	{"revision.notified", "Revision", Create, "", Permanent, true, 1},
+	{"revision.skipped", "Revision", Modify, Create, Permanent, true, 1},
+	{"revision.committed", "Revision", Modify, "", Permanent, true, 1},
+
+	{"task.planned", "Task", Create, "", Permanent, true, 1},
+	{"task.state", "Task", Modify, "", Permanent, true, 1},
+	{"task.told", "Task", Modify, "", Permanent, true, 1},
 }
 
 var kinds = func() map[string]Kind {

@@ -52,11 +52,15 @@ var (
 	Episode         = Type{"Episode"} // of a research project; its id is the project, a slash, and the key
 	Clip            = Type{"Clip"}    // likewise
 	ResearchLease   = Type{"ResearchLease"}
+
+	Archive  = Type{"Archive"}  // whose revisions are worked on
+	Revision = Type{"Revision"} // of an archive; its id is the archive, a slash, and the number
+	Task     = Type{"Task"}     // an instance; its id is that of its revision, a slash, and its name
 )
 
 // Types lists every type.
 var Types = []Type{Batch, Job, Object, Collection, Queue, Operation, Version, File, User, Consumer, Item,
-	Component, ResearchProject, Episode, Clip, ResearchLease}
+	Component, ResearchProject, Episode, Clip, ResearchLease, Archive, Revision, Task}
 
 // String returns the type's name, e.g. "Job".
 func (t Type) String() string { return t.name }

@@ -21,6 +21,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -102,6 +103,12 @@ func (s *Store) Acquire(ctx context.Context, name string, ttl time.Duration) (Le
 
 // Guard makes tx fail if the lease has passed to another holder.
 func (l Lease) Guard(tx *table.Tx) { tx.Require(key(l.Name), "fence = ?", l.Fence) }
+
+// Lost reports whether a transaction failed because the lease has passed to another holder.
+func (l Lease) Lost(err error) bool {
+	ce, ok := errors.AsType[*table.ConditionError](err)
+	return ok && ce.Failed(key(l.Name))
+}
 
 // Release gives the lease back before its end. A Stale means that it has already passed to
 // another holder.

@@ -114,7 +114,12 @@ func (tx *Tx) Count(k Key, add map[string]int64) {
 // revision and the id of its transaction as they are: the row remains the proof of the commit
 // that wrote it. A condition on a rev does not see this change, unless set has the new rev.
 func (tx *Tx) Amend(k Key, condition string, set map[string]any, remove ...string) {
-	u := tx.t.Rows.Update("pk", k.PK).Range("sk", k.SK).If(condition)
+	tx.AmendIf(k, condition, nil, set, remove...)
+}
+
+// AmendIf is Amend with a condition that has arguments, as that of Require.
+func (tx *Tx) AmendIf(k Key, condition string, args []any, set map[string]any, remove ...string) {
+	u := tx.t.Rows.Update("pk", k.PK).Range("sk", k.SK).If(condition, args...)
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		u.Set(name, set[name])
 	}

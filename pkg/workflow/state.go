@@ -28,7 +28,7 @@ var transitions = map[State][]State{
 	Blocked:    {Awaiting, Ready, Cancelled, Superseded, Skipped, Success}, // Success: only COMMIT, which nothing runs
 	Awaiting:   {Ready, Cancelled, Superseded, Skipped},
 	Ready:      {Dispatched, Cancelled, Superseded},
-	Dispatched: {Running, Ready, Failure, Cancelled, Superseded},
+	Dispatched: {Running, Ready, Waiting, Failure, Cancelled, Superseded},
 	Running:    {Success, Failure, Waiting, Cancelled, Superseded},
 	Waiting:    {Ready, Cancelled, Superseded},
 }

@@ -1,0 +1,278 @@
+package revision
+
+import (
+	"context"
+	"fmt"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/table"
+	"archivist/pkg/workflow"
+)
+
+// settle lets those go on that wait for an instance that has ended.
+func (p *pass) settle(ctx context.Context, id string) error {
+	r, err := p.instanceRow(ctx, id)
+	if err != nil || !r.State.Over() || r.Settled {
+		return err
+	}
+	ended := r.Instance
+	err = p.owners(ctx, table.Query{PK: r.PK, Prefix: "WAITER#"}, func(w lineRow) (bool, error) {
+		_, err := p.change(ctx, w.Owner, p.guard(), func(c *change) error { return c.judge(&ended) })
+		return !p.over(), err
+	})
+	if err == nil && ended.Lock != "" {
+		err = p.unpark(ctx, ended.Archive, ended.Lock)
+	}
+	if err != nil || p.done.More {
+		return err
+	}
+	_, err = p.change(ctx, id, p.guard(), func(c *change) error {
+		c.in().Settled = true
+		return nil
+	})
+	return err
+}
+
+// unpark lets the instance start whose turn of a lock it is.
+func (p *pass) unpark(ctx context.Context, ref, lock string) error {
+	head, err := p.head(ctx, ref, lock)
+	if err != nil || head == "" {
+		return err
+	}
+	_, err = p.change(ctx, head, p.guard(), func(c *change) error {
+		c.in().Parked = false
+		return nil
+	})
+	return err
+}
+
+// judge decides the edges of the instance on one that has ended, and lets it go on if that was the last.
+func (c *change) judge(ended *Instance) error {
+	in := c.in()
+	c.remove = append(c.remove, waiterKey(ended.ID, in.ID))
+	if in.State.Over() {
+		return nil
+	}
+	for i := range in.Edges {
+		e := &in.Edges[i]
+		if e.ID != ended.ID || e.Verdict != workflow.Open {
+			continue
+		}
+		e.Verdict, e.End = e.Judge(ended.State), ended.State
+		if e.Verdict == workflow.Overtaken && in.Follow {
+			err := c.follow(e, ended)
+			if err != nil {
+				return err
+			}
+		}
+		err := c.blame(e, ended)
+		if err != nil || in.State.Over() {
+			return err
+		}
+	}
+	return c.evaluate()
+}
+
+// blame remembers the first cause of an edge that can no longer be satisfied.
+func (c *change) blame(e *Awaits, ended *Instance) error {
+	in := c.in()
+	if in.Task == workflow.Commit || in.Root != "" {
+		return nil
+	}
+	switch e.Verdict {
+	case workflow.Impossible, workflow.Overtaken:
+		in.Root = ended.ID
+		if ended.Root != "" {
+			in.Root = ended.Root
+		}
+		if e.Verdict == workflow.Overtaken {
+			in.By = ended.By
+		}
+	}
+	return nil
+}
+
+// follow moves an edge from an instance that was superseded to its superseder, if the instance follows. A superseder
+// has no open edges; and one that waits for a lock is not followed: those behind it could wait for the follower.
+func (c *change) follow(e *Awaits, ended *Instance) error {
+	by := ended.By
+	for range maxFollow {
+		s, err := c.s.instanceRow(c.ctx, by)
+		if err != nil || s.Rev == 0 || s.Task != e.Task {
+			return err
+		}
+		if s.State == workflow.Superseded {
+			by = s.By
+			continue
+		}
+		if s.State.Over() {
+			e.ID, e.Verdict, e.End = s.ID, e.Judge(s.State), s.State
+			return nil
+		}
+		if s.Lock != "" && !s.State.Started() {
+			return nil
+		}
+		e.ID, e.Verdict, e.End = s.ID, workflow.Open, ""
+		c.tx.Insert(&lineRow{Head: headOf(waiterKey(s.ID, c.in().ID)), Owner: c.in().ID})
+		c.tx.Require(taskSubject(s.ID).Key(), "attribute_exists(pk) AND attribute_not_exists(over_ms)")
+		return nil
+	}
+	return nil
+}
+
+// maxFollow bounds the superseders of superseders that are followed in one step.
+const maxFollow = 50
+
+// evaluate lets a blocked instance go on, if its edges say so.
+func (c *change) evaluate() error {
+	in := c.in()
+	if in.State != workflow.Blocked {
+		return nil
+	}
+	if in.Task == workflow.Commit { // it never wedges an archive
+		if Open(in.Edges) == 0 {
+			return c.to(workflow.Success, "")
+		}
+		return nil
+	}
+	next, e := decide(in.Edges)
+	switch next {
+	case workflow.Skipped:
+		return c.to(workflow.Skipped, fmt.Sprintf("%s needs %s to be %s, and it is %s", in.Task, e.ID, e.On, e.End))
+	case workflow.Superseded:
+		return c.to(workflow.Superseded, fmt.Sprintf("%s was superseded", e.ID))
+	case workflow.Ready:
+		if in.Filtered {
+			return nil // the filter is asked first
+		}
+		return c.release()
+	}
+	return nil
+}
+
+// decide says what edges mean for their instance: blocked, ready, or its end and the edge that decided it. Until COMMIT
+// has ended, the plan is not visible: nothing is decided.
+func decide(edges []Awaits) (workflow.State, Awaits) {
+	open := false
+	for _, e := range edges {
+		if e.Task == workflow.Commit && !e.Prev && e.Verdict == workflow.Open {
+			return workflow.Blocked, e
+		}
+		open = open || e.Verdict == workflow.Open
+	}
+	for _, e := range edges {
+		switch e.Verdict {
+		case workflow.Impossible:
+			return workflow.Skipped, e
+		case workflow.Overtaken:
+			return workflow.Superseded, e
+		}
+	}
+	if open {
+		return workflow.Blocked, Awaits{}
+	}
+	return workflow.Ready, Awaits{}
+}
+
+// release lets an instance go on whose edges are satisfied, and whose filter has let it through.
+func (c *change) release() error {
+	in := c.in()
+	late, err := c.late()
+	if err != nil || late != 0 {
+		if err == nil {
+			err = c.overtaken(late)
+		}
+		return err
+	}
+	if len(in.Cancels)+len(in.Replaces) > 0 {
+		return c.to(workflow.Awaiting, "")
+	}
+	return c.to(workflow.Ready, "")
+}
+
+// late is the higher revision in which a task has started or succeeded of which only the latest instance is wanted,
+// 0 if there is none.
+func (c *change) late() (int64, error) {
+	in := c.in()
+	if !in.LatestOnly || in.Force {
+		return 0, nil
+	}
+	n, err := c.names()
+	newest := max(n.Started, n.Succeeded)
+	if err != nil || newest <= in.Revision {
+		return 0, err
+	}
+	return newest, nil
+}
+
+// overtaken ends an instance that a higher revision has made needless.
+func (c *change) overtaken(by int64) error {
+	in := c.in()
+	in.By = instanceID(in.Archive, by, in.Task, 0)
+	return c.to(workflow.Superseded, fmt.Sprintf("%s has started or succeeded in revision %d", in.Task, by))
+}
+
+// filter asks the filter of paths of an instance whose edges are satisfied.
+func (p *pass) filter(ctx context.Context, id string) error {
+	r, err := p.instanceRow(ctx, id)
+	if err != nil || r.State != workflow.Blocked || !r.Filtered {
+		return err
+	}
+	in := r.Instance
+	base, err := p.base(ctx, &in)
+	if err != nil {
+		return err
+	}
+	def, err := p.Definition(ctx, archiveOf(in.Archive), in.Definition)
+	if err != nil {
+		return err
+	}
+	paths, err := p.changed(ctx, archiveOf(in.Archive), base, in.Revision)
+	if err != nil {
+		return err
+	}
+	matches := def.Task(in.Task).Matches(paths)
+	_, err = p.change(ctx, id, p.guard(), func(c *change) error {
+		in := c.in()
+		if in.State != workflow.Blocked || !in.Filtered {
+			return nil
+		}
+		in.Filtered, in.Base = false, base
+		if !matches {
+			return c.to(workflow.Skipped, fmt.Sprintf("no path that its filter selects changed after revision %d", base))
+		}
+		return c.release()
+	})
+	return err
+}
+
+// base is the revision after which changes count for an instance: for a task of which only the latest is wanted,
+// that in which it last succeeded.
+func (s *Store) base(ctx context.Context, in *Instance) (int64, error) {
+	if !in.LatestOnly {
+		return in.Revision - 1, nil
+	}
+	n, err := s.nameRow(ctx, in.Archive, in.Task)
+	if err != nil || n.Succeeded >= in.Revision {
+		return in.Revision - 1, err // a run by hand of an old revision
+	}
+	return n.Succeeded, nil
+}
+
+// changed are the paths that differ between two revisions.
+func (p *pass) changed(ctx context.Context, archive string, base, n int64) ([]string, error) {
+	a, err := p.known(ctx, archive)
+	if err != nil {
+		return nil, err
+	}
+	src, err := p.Open(ctx, a.Location)
+	if err != nil {
+		return nil, err
+	}
+	paths, err := src.Changed(ctx, base, n)
+	if err != nil {
+		return nil, fault.New(fault.Unavailable, "what changed from revision %d to %d of %s is not known: %w", base, n,
+			archive, err)
+	}
+	return paths, nil
+}

@@ -1,0 +1,261 @@
+package revision_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"archivist/pkg/archive"
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/lease"
+	"archivist/pkg/revision"
+	"archivist/pkg/runner"
+	"archivist/pkg/table/tabletest"
+	"archivist/pkg/workflow"
+)
+
+// commit is a revision of an archive in memory.
+type commit struct {
+	files   map[string]string // of workflows
+	changed []string
+	token   string
+	id      string
+}
+
+// repository is an archive in memory.
+type repository struct {
+	commits []commit
+	fails   error
+}
+
+func (r *repository) Head(context.Context) (int64, error) { return int64(len(r.commits)), r.fails }
+
+func (r *repository) at(n int64) (commit, error) {
+	if r.fails != nil {
+		return commit{}, r.fails
+	}
+	if n < 1 || n > int64(len(r.commits)) {
+		return commit{}, fault.New(fault.NotFound, "there is no revision %d", n)
+	}
+	return r.commits[n-1], nil
+}
+
+func (r *repository) Revision(_ context.Context, n int64) (archive.Revision, error) {
+	c, err := r.at(n)
+	return archive.Revision{Number: n, Transaction: c.transaction(n), Token: c.token}, err
+}
+
+func (c commit) transaction(n int64) string {
+	if c.id != "" {
+		return c.id
+	}
+	return fmt.Sprintf("t%d", n)
+}
+
+func (r *repository) Workflows(_ context.Context, n int64) (files []workflow.File, err error) {
+	c, err := r.at(n)
+	for _, path := range slices.Sorted(maps.Keys(c.files)) {
+		files = append(files, workflow.File{Path: workflow.Folder + "/" + path, Data: []byte(c.files[path])})
+	}
+	return files, err
+}
+
+func (r *repository) Changed(_ context.Context, base, n int64) (paths []string, err error) {
+	for i := base + 1; i <= n; i++ {
+		c, err := r.at(i)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, c.changed...)
+	}
+	return paths, nil
+}
+
+func (r *repository) Checkout(context.Context, int64, string) error { return nil }
+
+// add adds revisions with these workflows.
+func (r *repository) add(n int, text string) *repository {
+	for range n {
+		r.commits = append(r.commits, commit{files: map[string]string{"all.yaml": text}})
+	}
+	return r
+}
+
+// world is a revision queue whose executions the test runs.
+type world struct {
+	t     *testing.T
+	store *revision.Store
+	fake  *tabletest.Fake
+	repos map[string]*repository
+	now   time.Time
+	ids   int
+	begun map[string]revision.Execution // by name, what was started
+	told  map[string]string
+	trace []string
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, fake: tabletest.New(), repos: map[string]*repository{}, now: time.UnixMilli(1_790_000_000_000).UTC(),
+		begun: map[string]revision.Execution{}, told: map[string]string{}}
+	tab := tabletest.Table(w.fake)
+	tab.Wait = func(context.Context, time.Duration) error { return nil }
+	now, id := func() time.Time { return w.now }, func() string { w.ids++; return fmt.Sprintf("x%06d", w.ids) }
+	w.store = &revision.Store{Table: tab, Now: now, NewID: id, Times: revision.Default,
+		Leases: &lease.Store{Table: tab, Now: now, NewID: id}, Secret: func() string { return "secret" + id() },
+		Open: func(_ context.Context, l archive.Location) (archive.Source, error) { return w.repos[l.URL], nil },
+		Start: func(_ context.Context, e revision.Execution) error {
+			w.begun[e.Name()] = e
+			return nil
+		},
+		Stop: func(_ context.Context, e revision.Execution, _ string) error { delete(w.begun, e.Name()); return nil },
+		Tell: func(_ context.Context, prefix, reason string) error { w.told[prefix] = reason; return nil }}
+	return w
+}
+
+// archive adds an archive whose first revision is known.
+func (w *world) archive(name string, r *repository, baseline int64) {
+	w.t.Helper()
+	w.repos[name] = r
+	_, err := w.store.Add(w.t.Context(), name, revision.Settings{Location: archive.Location{Kind: archive.Git, URL: name},
+		Baseline: baseline}, revision.By{Actor: "anna"})
+	w.must(err)
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) notify(name string, revisions ...int64) {
+	w.t.Helper()
+	for _, n := range revisions {
+		_, err := w.store.Notify(w.t.Context(), name, revision.Notice{Revision: n}, revision.By{Actor: "hook"})
+		w.must(err)
+	}
+}
+
+// pass makes one pass.
+func (w *world) pass(name string) revision.Passed {
+	w.t.Helper()
+	p, err := w.store.Pass(w.t.Context(), name, w.now.Add(time.Minute))
+	w.must(err)
+	return p
+}
+
+// running are the instances whose executions were started and have not ended, in order.
+func (w *world) running() (ids []string) {
+	for _, e := range w.begun {
+		ids = append(ids, e.Instance)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// begin begins the execution of an instance.
+func (w *world) begin(id string) revision.Execution {
+	w.t.Helper()
+	for _, e := range w.begun {
+		if e.Instance == id {
+			_, _, proceed, err := w.store.Begin(w.t.Context(), e)
+			w.must(err)
+			if !proceed {
+				w.t.Fatalf("%s may not begin", id)
+			}
+			return e
+		}
+	}
+	w.t.Fatalf("%s was not started; running: %v", id, w.running())
+	return revision.Execution{}
+}
+
+// mayBegin begins an execution, if it may. One that may not is over.
+func (w *world) mayBegin(id string) bool {
+	w.t.Helper()
+	for name, e := range w.begun {
+		if e.Instance == id {
+			_, _, proceed, err := w.store.Begin(w.t.Context(), e)
+			w.must(err)
+			if !proceed {
+				delete(w.begun, name)
+			}
+			return proceed
+		}
+	}
+	return false
+}
+
+// end begins and ends the execution of an instance.
+func (w *world) end(id, end string) revision.Instance {
+	w.t.Helper()
+	e := w.begin(id)
+	in, recorded, err := w.store.End(w.t.Context(), e, runner.Result{End: end, Exit: map[string]int{runner.Failed: 1}[end]})
+	w.must(err)
+	if !recorded {
+		w.t.Fatalf("the end of %s was refused", id)
+	}
+	delete(w.begun, e.Name())
+	return in
+}
+
+// quiet lets all go on until nothing is left, with every run of this end.
+func (w *world) quiet(name, end string) {
+	w.t.Helper()
+	for range 10_000 {
+		w.pass(name)
+		ids := w.running()
+		if len(ids) == 0 {
+			return
+		}
+		w.end(ids[0], end)
+	}
+	w.t.Fatal("it does not come to rest")
+}
+
+// state is that of an instance, with its reason.
+func (w *world) state(id string) workflow.State {
+	w.t.Helper()
+	in, err := w.store.Instance(w.t.Context(), id)
+	w.must(err)
+	return in.State
+}
+
+// history is what the events of an archive's instances say, in the order in which they were written.
+func (w *world) history(ids ...string) (lines []string) {
+	for _, id := range ids {
+		rows, _, err := event.Page(w.t.Context(), w.store.Table, event.Subject{Type: event.Task, ID: id}, "")
+		w.must(err)
+		for _, r := range rows {
+			lines = append(lines, fmt.Sprintf("%s %s %s", r.SubjectID, r.Type, r.Detail))
+		}
+	}
+	return lines
+}
+
+// want compares ids.
+func (w *world) want(got []string, want ...string) {
+	w.t.Helper()
+	if !slices.Equal(got, want) {
+		w.t.Fatalf("found %v, want %v", got, want)
+	}
+}
+
+// stopped ends a run that has begun, as one that was told to end; finish ends it with success.
+func (w *world) stopped(id string) { w.over(id, runner.Cancelled) }
+func (w *world) finish(id string)  { w.over(id, runner.Succeeded) }
+
+func (w *world) over(id, end string) {
+	w.t.Helper()
+	for name, e := range w.begun {
+		if e.Instance == id {
+			_, _, err := w.store.End(w.t.Context(), e, runner.Result{End: end})
+			w.must(err)
+			delete(w.begun, name)
+		}
+	}
+}
