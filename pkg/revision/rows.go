@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"archivist/pkg/archive"
 	"archivist/pkg/definition"
@@ -367,6 +366,3 @@ func saveRevision(tx *table.Tx, r *revisionRow) (err error) {
 
 // text is the time of a key.
 func text(ms int64) string { return fmt.Sprintf("%013d", ms) }
-
-// at is a time in milliseconds.
-func at(ms int64) time.Time { return time.UnixMilli(ms).UTC() }

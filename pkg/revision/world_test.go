@@ -95,7 +95,6 @@ type world struct {
 	ids   int
 	begun map[string]revision.Execution // by name, what was started
 	told  map[string]string
-	trace []string
 }
 
 func newWorld(t *testing.T) *world {
