@@ -39,7 +39,8 @@ func (s *Store) setMode(ctx context.Context, tx *table.Tx, a *archiveRow, m Mode
 }
 
 // commitArchive writes an archive with an event, and asks for a pass.
-func (s *Store) commitArchive(ctx context.Context, tx *table.Tx, a *archiveRow, eventType string, by By, d Changed) error {
+func (s *Store) commitArchive(ctx context.Context, tx *table.Tx, a *archiveRow, eventType string, by By,
+	d Changed) error {
 	err := a.event(tx, eventType, s.now(), by, d)
 	if err == nil {
 		err = saveArchive(tx, a)
@@ -63,7 +64,8 @@ func (s Settings) Check() error {
 	case s.Baseline < 0 || s.Baseline > MaxRevision:
 		return fault.New(fault.Invalid, "baseline: found %d; expected 1 to %d, or none", s.Baseline, int64(MaxRevision))
 	case s.Reconcile < -1 || s.Reconcile > 0 && s.Reconcile < 60_000 || s.Reconcile > 30*24*3600_000:
-		return fault.New(fault.Invalid, "reconcile: found %d ms; expected a minute to 30 days, or -1 for never", s.Reconcile)
+		return fault.New(fault.Invalid, "reconcile: found %d ms; expected a minute to 30 days, or -1 for never",
+			s.Reconcile)
 	case s.Running < 0 || s.Running > MostRunning:
 		return fault.New(fault.Invalid, "running: found %d; expected 1 to %d", s.Running, MostRunning)
 	case len(s.Title) > 300 || strings.ContainsFunc(s.Title, isControl):
@@ -103,8 +105,8 @@ func (s *Store) Add(ctx context.Context, name string, set Settings, by By) (Arch
 		}
 		switch {
 		case a.Watermark >= a.First && a.First > 0 && set.Baseline != a.Baseline:
-			return fault.New(fault.Conflict, "baseline: revisions from %d on are planned; use backfill for earlier ones",
-				a.First)
+			return fault.New(fault.Conflict, "baseline: revisions from %d on are planned; use backfill for earlier "+
+				"ones", a.First)
 		case set.Baseline != a.Baseline:
 			a.First, a.Watermark = set.Baseline, max(set.Baseline, 1)-1
 		}
@@ -135,7 +137,8 @@ func (s *Store) edit(ctx context.Context, name string, must bool, f func(tx *tab
 			return a.Archive, err
 		}
 	}
-	return Archive{}, fault.New(fault.Unavailable, "the archive %s keeps changing; try again in a moment (%v)", name, err)
+	return Archive{}, fault.New(fault.Unavailable, "the archive %s keeps changing; try again in a moment (%v)", name,
+		err)
 }
 
 // Pause lets an archive plan and start nothing until it is resumed. What runs goes on.
@@ -144,7 +147,8 @@ func (s *Store) Pause(ctx context.Context, name string, by By) (Archive, error) 
 }
 
 // mode sets a mode, if the archive has one of some. It has it already: nothing changes.
-func (s *Store) mode(ctx context.Context, name string, by By, to Mode, eventType string, from ...Mode) (Archive, error) {
+func (s *Store) mode(ctx context.Context, name string, by By, to Mode, eventType string, from ...Mode) (Archive,
+	error) {
 	err := checkReason(by)
 	if err != nil {
 		return Archive{}, err
@@ -215,24 +219,15 @@ func (s *Store) Skip(ctx context.Context, name string, n int64, by By) error {
 			return err
 		case a.First == 0 || n < a.First:
 			return fault.New(fault.Conflict, "revision %d is before the first one: nothing waits for it", n)
-		case r.Rev > 0 && r.State == SkippedBy:
+		case r.State == SkippedBy:
 			return nil
 		case n <= a.Watermark || r.Rev > 0 && r.State != Notified:
 			return fault.New(fault.Conflict, "revision %d is planned already", n)
 		}
-		fresh := r.Rev == 0
-		r.State, r.Reason = SkippedBy, by.Reason
-		r.Notified = cmp.Or(r.Notified, s.now())
-		err = r.event(tx, "revision.skipped", s.now(), by, Known{r.Transaction, r.State, r.MadeBy})
-		if err == nil {
-			err = saveRevision(tx, r)
-		}
+		r.State, r.Reason, r.Notified = SkippedBy, by.Reason, cmp.Or(r.Notified, s.now())
+		err = s.putRevision(tx, r, "revision.skipped", by)
 		if err != nil {
 			return err
-		}
-		if fresh {
-			k := planKey(r.Archive, n)
-			tx.Insert(&lineRow{Head: headOf(k), Owner: revisionID(r.Archive, n)})
 		}
 		s.raise(tx, name)
 		err = tx.Commit(ctx)
@@ -257,8 +252,8 @@ func (s *Store) Fill(ctx context.Context, name string, from, to int64, by By) (A
 	return s.edit(ctx, name, true, func(tx *table.Tx, a *archiveRow) error {
 		switch {
 		case a.First == 0 || to >= a.First:
-			return fault.New(fault.Conflict, "backfill: the archive %s begins at revision %d; only earlier ones can be "+
-				"filled in", name, a.First)
+			return fault.New(fault.Conflict, "backfill: the archive %s begins at revision %d; only earlier ones can "+
+				"be filled in", name, a.First)
 		case a.Backfill != nil:
 			return fault.New(fault.Conflict, "backfill: one goes on, up to revision %d", a.Backfill.To)
 		}

@@ -117,8 +117,8 @@ func TestSettings(t *testing.T) {
 		}
 	}
 	w.archive("maps", &repository{}, 0)
-	_, err := w.store.Add(t.Context(), "maps", revision.Settings{Location: archive.Location{Kind: archive.Git, URL: "maps"},
-		Title: "Maps"}, anna)
+	at := archive.Location{Kind: archive.Git, URL: "maps"}
+	_, err := w.store.Add(t.Context(), "maps", revision.Settings{Location: at, Title: "Maps"}, anna)
 	w.must(err)
 }
 

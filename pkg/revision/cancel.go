@@ -25,25 +25,9 @@ func (p *pass) cancel(ctx context.Context, id string) error {
 	if err != nil || r.State != workflow.Awaiting {
 		return err
 	}
-	left := 0
-	for _, task := range r.Cancels {
-		n, err := p.cancelTask(ctx, &r.Instance, task)
-		if err != nil {
-			return err
-		}
-		left += n
-	}
-	for _, old := range r.Replaces {
-		in, err := p.supersede(ctx, old, &r.Instance)
-		if err != nil && !fault.Is(err, fault.NotFound) {
-			return err
-		}
-		if err == nil && !in.State.Over() {
-			left++
-		}
-	}
-	if left > 0 || p.done.More {
-		return nil
+	left, err := p.victims(ctx, &r.Instance)
+	if err != nil || left > 0 || p.done.More {
+		return err
 	}
 	_, err = p.change(ctx, id, p.guard(), func(c *change) error {
 		if c.in().State != workflow.Awaiting {
@@ -59,6 +43,27 @@ func (p *pass) cancel(ctx context.Context, id string) error {
 		return c.to(workflow.Ready, "")
 	})
 	return err
+}
+
+// victims supersedes all that an instance cancels, and returns how many have not ended.
+func (p *pass) victims(ctx context.Context, by *Instance) (left int, err error) {
+	for _, task := range by.Cancels {
+		n, err := p.cancelTask(ctx, by, task)
+		if err != nil {
+			return left, err
+		}
+		left += n
+	}
+	for _, old := range by.Replaces {
+		in, err := p.supersede(ctx, old, by)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return left, err
+		}
+		if err == nil && !in.State.Over() {
+			left++
+		}
+	}
+	return left, nil
 }
 
 // cancelTask supersedes the instances of a task below a revision, and returns how many have not ended.

@@ -72,8 +72,8 @@ func (s *Store) tryChange(ctx context.Context, id string, g guard, f func(c *cha
 	if row.Rev == 0 {
 		return Instance{}, fault.New(fault.NotFound, "there is no instance %s", definition.Clip(id, 200))
 	}
-	c := &change{ctx: ctx, s: s, tx: s.Table.Begin(s.NewID()), now: s.now(), by: g.by, row: row, was: clone(row.Instance),
-		fence: g.fence}
+	c := &change{ctx: ctx, s: s, tx: s.Table.Begin(s.NewID()), now: s.now(), by: g.by, row: row,
+		was: clone(row.Instance), fence: g.fence}
 	err = f(c)
 	if err == nil {
 		err = c.save()
@@ -165,8 +165,9 @@ func (c *change) event(eventType, outcome string, detail any) error {
 	in := c.in()
 	c.row.Number++
 	c.events++
-	return event.Append(c.tx, taskSubject(in.ID), c.row.Number, event.New{Type: eventType, Time: c.now, Outcome: outcome,
-		Detail: detail, Actor: cmp.Or(c.by.Actor, manager), Component: manager, Parents: parents(in.Archive, in.Revision)})
+	return event.Append(c.tx, taskSubject(in.ID), c.row.Number, event.New{Type: eventType, Time: c.now,
+		Outcome: outcome, Detail: detail, Actor: cmp.Or(c.by.Actor, manager), Component: manager,
+		Parents: parents(in.Archive, in.Revision)})
 }
 
 // manager is who makes changes that nobody asked for.

@@ -64,8 +64,8 @@ func (s *Store) Notify(ctx context.Context, archive string, n Notice, by By) (Re
 			return r, err
 		}
 	}
-	return Revision{}, fault.New(fault.Unavailable, "the archive %s keeps changing; try again in a moment (%v)", archive,
-		err)
+	return Revision{}, fault.New(fault.Unavailable, "the archive %s keeps changing; try again in a moment (%v)",
+		archive, err)
 }
 
 func (s *Store) tryNotify(ctx context.Context, name string, n Notice, by By) (Revision, error) {
@@ -108,19 +108,25 @@ func (s *Store) tryNotify(ctx context.Context, name string, n Notice, by By) (Re
 
 // insertRevision writes a revision that was not known.
 func (s *Store) insertRevision(ctx context.Context, tx *table.Tx, r *revisionRow, by By) error {
-	err := r.event(tx, "revision.notified", s.now(), by, Known{r.Transaction, r.State, r.MadeBy})
-	if err == nil {
-		err = saveRevision(tx, r)
-	}
+	err := s.putRevision(tx, r, "revision.notified", by)
 	if err != nil {
 		return err
 	}
-	if r.State == Notified {
+	s.raise(tx, archiveOf(r.Archive))
+	return tx.Commit(ctx)
+}
+
+// putRevision puts a revision and its event into a transaction, and a new one into the line of those to be planned.
+func (s *Store) putRevision(tx *table.Tx, r *revisionRow, eventType string, by By) error {
+	if r.Rev == 0 && r.State != Before {
 		k := planKey(r.Archive, r.Revision.Number)
 		tx.Insert(&lineRow{Head: headOf(k), Owner: revisionID(r.Archive, r.Revision.Number)})
 	}
-	s.raise(tx, archiveOf(r.Archive))
-	return tx.Commit(ctx)
+	err := r.event(tx, eventType, s.now(), by, Known{r.Transaction, r.State, r.MadeBy})
+	if err == nil {
+		err = saveRevision(tx, r)
+	}
+	return err
 }
 
 func planKey(ref string, n int64) table.Key {
@@ -161,8 +167,8 @@ func (s *Store) again(ctx context.Context, a *archiveRow, r *revisionRow, n Noti
 
 // stop stops an archive of which a revision has become another. It returns a Conflict if it could.
 func (s *Store) stop(ctx context.Context, a *archiveRow, why string, by By) error {
-	conflict := fault.New(fault.Conflict, "the archive %s is stopped: %s. Was it restored from a backup? Resume it as it "+
-		"is, or from a revision on", a.Name, why)
+	conflict := fault.New(fault.Conflict, "the archive %s is stopped: %s. Was it restored from a backup? Resume it as "+
+		"it is, or from a revision on", a.Name, why)
 	if a.Archive.Mode == Stopped {
 		return conflict
 	}

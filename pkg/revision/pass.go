@@ -340,7 +340,9 @@ func (p *pass) next(ctx context.Context, a *archiveRow) (next int64, err error) 
 			next = t
 		}
 	}
-	err = p.owners(ctx, table.Query{PK: linePK(p.archive), Prefix: dueSK + "#", Limit: 1}, func(r lineRow) (bool, error) {
+	q := kind(p.archive, dueSK)
+	q.Limit = 1
+	err = p.owners(ctx, q, func(r lineRow) (bool, error) {
 		part := strings.SplitN(r.SK, "#", 3)
 		soonest(parse(part[1]))
 		return false, nil

@@ -84,8 +84,8 @@ func (p *pass) fix(ctx context.Context, a *archiveRow, r *revisionRow) error {
 		return err
 	}
 	if r.Transaction != "" && r.Transaction != rev.Transaction {
-		return p.stop(ctx, a, fmt.Sprintf("revision %d was notified as %s and is %s", n, r.Transaction, rev.Transaction),
-			By{})
+		why := fmt.Sprintf("revision %d was notified as %s and is %s", n, r.Transaction, rev.Transaction)
+		return p.stop(ctx, a, why, By{})
 	}
 	r.Transaction, r.Author, r.Message = rev.Transaction, clip(rev.Author), clip(rev.Message)
 	if !rev.Time.IsZero() {

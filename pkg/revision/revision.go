@@ -76,8 +76,8 @@ func (t Times) Check() error {
 	case min(t.Pass, t.Resend, t.Begin, t.Margin, t.Grace, t.Gap, t.Reconcile, t.Keep) <= 0:
 		return fault.New(fault.Invalid, "every time of the revision queue must be positive")
 	case t.Begin <= t.Resend:
-		return fault.New(fault.Invalid, "the time to begin (%s) must be longer than that to the next start (%s)", t.Begin,
-			t.Resend)
+		return fault.New(fault.Invalid, "the time to begin (%s) must be longer than that to the next start (%s)",
+			t.Begin, t.Resend)
 	}
 	return nil
 }

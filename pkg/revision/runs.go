@@ -151,7 +151,8 @@ func (s *Store) StartRun(ctx context.Context, archive string, run Run, by By) (I
 			return in, err
 		}
 	}
-	return Instance{}, fault.New(fault.Unavailable, "the task %s keeps changing; try again in a moment (%v)", run.Task, err)
+	return Instance{}, fault.New(fault.Unavailable, "the task %s keeps changing; try again in a moment (%v)", run.Task,
+		err)
 }
 
 func (s *Store) tryRun(ctx context.Context, archive string, run Run, by By) (Instance, error) {
@@ -179,8 +180,8 @@ func (s *Store) tryRun(ctx context.Context, archive string, run Run, by By) (Ins
 		}
 	}
 	tx := s.Table.Begin(s.NewID())
-	in, err := s.putRun(ctx, tx, a, request{Task: run.Task, Revision: cmp.Or(run.Revision, a.Watermark), Trigger: ByHand,
-		Force: run.Force}, by)
+	in, err := s.putRun(ctx, tx, a, request{Task: run.Task, Revision: cmp.Or(run.Revision, a.Watermark),
+		Trigger: ByHand, Force: run.Force}, by)
 	if err != nil {
 		return Instance{}, err
 	}

@@ -239,7 +239,8 @@ func (p *pass) filter(ctx context.Context, id string) error {
 		}
 		in.Filtered, in.Base = false, base
 		if !matches {
-			return c.to(workflow.Skipped, fmt.Sprintf("no path that its filter selects changed after revision %d", base))
+			return c.to(workflow.Skipped, fmt.Sprintf("no path that its filter selects changed after revision %d",
+				base))
 		}
 		return c.release()
 	})

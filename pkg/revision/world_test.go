@@ -98,8 +98,8 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, fake: tabletest.New(), repos: map[string]*repository{}, now: time.UnixMilli(1_790_000_000_000).UTC(),
-		begun: map[string]revision.Execution{}, told: map[string]string{}}
+	w := &world{t: t, fake: tabletest.New(), repos: map[string]*repository{},
+		now: time.UnixMilli(1_790_000_000_000).UTC(), begun: map[string]revision.Execution{}, told: map[string]string{}}
 	tab := tabletest.Table(w.fake)
 	tab.Wait = func(context.Context, time.Duration) error { return nil }
 	now, id := func() time.Time { return w.now }, func() string { w.ids++; return fmt.Sprintf("x%06d", w.ids) }
@@ -119,8 +119,8 @@ func newWorld(t *testing.T) *world {
 func (w *world) archive(name string, r *repository, baseline int64) {
 	w.t.Helper()
 	w.repos[name] = r
-	_, err := w.store.Add(w.t.Context(), name, revision.Settings{Location: archive.Location{Kind: archive.Git, URL: name},
-		Baseline: baseline}, revision.By{Actor: "anna"})
+	set := revision.Settings{Location: archive.Location{Kind: archive.Git, URL: name}, Baseline: baseline}
+	_, err := w.store.Add(w.t.Context(), name, set, revision.By{Actor: "anna"})
 	w.must(err)
 }
 
@@ -193,7 +193,8 @@ func (w *world) mayBegin(id string) bool {
 func (w *world) end(id, end string) revision.Instance {
 	w.t.Helper()
 	e := w.begin(id)
-	in, recorded, err := w.store.End(w.t.Context(), e, runner.Result{End: end, Exit: map[string]int{runner.Failed: 1}[end]})
+	res := runner.Result{End: end, Exit: map[string]int{runner.Failed: 1}[end]}
+	in, recorded, err := w.store.End(w.t.Context(), e, res)
 	w.must(err)
 	if !recorded {
 		w.t.Fatalf("the end of %s was refused", id)
