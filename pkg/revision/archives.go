@@ -110,7 +110,7 @@ func (s *Store) Add(ctx context.Context, name string, set Settings, by By) (Arch
 		case set.Baseline != a.Baseline:
 			a.First, a.Watermark = set.Baseline, max(set.Baseline, 1)-1
 		}
-		a.Settings, a.Look = set, 0
+		a.Settings, a.Looked = set, 0
 		if a.Rev == 0 {
 			k := wakeKey(name)
 			tx.Insert(&wakeRow{Head: table.Head{PK: k.PK, SK: k.SK, WorkPK: archivePlace,
@@ -187,7 +187,7 @@ func (s *Store) Resume(ctx context.Context, name string, restart int64, by By) (
 				"replaced can begin anew", name, a.Archive.Mode)
 		case restart != 0:
 			a.Epoch, a.First, a.Watermark = a.Epoch+1, restart, restart-1
-			a.Schedules, a.Definition, a.Trouble, a.Backfill, a.Look = nil, "", nil, nil, 0
+			a.Schedules, a.Definition, a.Trouble, a.Backfill, a.Looked = nil, "", nil, nil, 0
 		}
 		a.Archive.Mode, a.Why = Active, ""
 		return s.commitArchive(ctx, tx, a, "archive.resumed", by, Changed{Mode: Active, Why: by.Reason, Epoch: a.Epoch,
@@ -230,12 +230,11 @@ func (s *Store) Skip(ctx context.Context, name string, n int64, by By) error {
 			return err
 		}
 		s.raise(tx, name)
-		err = tx.Commit(ctx)
-		if err == nil {
-			s.wake(ctx, name)
-		}
-		return err
+		return tx.Commit(ctx)
 	})
+	if err == nil {
+		s.wake(ctx, name)
+	}
 	return err
 }
 

@@ -350,10 +350,11 @@ func (p *pass) next(ctx context.Context, a *archiveRow) (next int64, err error) 
 	if len(p.later) > 0 {
 		soonest(p.now() + time.Minute.Milliseconds())
 	}
-	if a.Archive.Mode != Active {
+	if a.Archive.Mode != Active || err != nil {
 		return next, err
 	}
-	soonest(a.look(p.Times))
+	gap, err := p.gap(ctx, a)
+	soonest(a.look(p.Times, gap))
 	if a.Trouble != nil {
 		soonest(a.Trouble.Next)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"archivist/pkg/event"
+	"archivist/pkg/archive"
 	"archivist/pkg/fault"
 	"archivist/pkg/table"
 	"archivist/pkg/workflow"
@@ -87,31 +87,13 @@ func (p *pass) fix(ctx context.Context, a *archiveRow, r *revisionRow) error {
 		why := fmt.Sprintf("revision %d was notified as %s and is %s", n, r.Transaction, rev.Transaction)
 		return p.stop(ctx, a, why, By{})
 	}
-	r.Transaction, r.Author, r.Message = rev.Transaction, clip(rev.Author), clip(rev.Message)
-	if !rev.Time.IsZero() {
-		r.Time = millis(rev.Time)
-	}
-	if r.MadeBy == "" {
-		maker, err := p.maker(ctx, r.Archive, rev.Token)
-		switch {
-		case fault.Is(err, fault.Denied):
-			r.Reason = "the token of the commit was not accepted: " + err.Error()
-		case err != nil:
-			return err
-		default:
-			r.made(maker)
-		}
-	}
-	files, err := src.Workflows(ctx, n)
-	var problems []workflow.Problem
-	def := &workflow.Definition{}
-	switch {
-	case fault.Is(err, fault.Invalid):
-		problems = []workflow.Problem{{File: workflow.Folder, Message: err.Error()}}
-	case err != nil:
+	err = p.describe(ctx, r, rev)
+	if err != nil {
 		return err
-	default:
-		def, problems = workflow.Parse(files)
+	}
+	def, problems, err := definitionAt(ctx, src, n)
+	if err != nil {
+		return err
 	}
 	tx := p.Table.Begin(p.NewID())
 	r.State = Planning
@@ -129,6 +111,39 @@ func (p *pass) fix(ctx context.Context, a *archiveRow, r *revisionRow) error {
 	}
 	p.lease.Guard(tx)
 	return tx.Commit(ctx)
+}
+
+// describe keeps what the archive says of a revision.
+func (p *pass) describe(ctx context.Context, r *revisionRow, rev archive.Revision) error {
+	r.Transaction, r.Author, r.Message = rev.Transaction, clip(rev.Author), clip(rev.Message)
+	if !rev.Time.IsZero() {
+		r.Time = millis(rev.Time)
+	}
+	if r.MadeBy != "" {
+		return nil
+	}
+	maker, err := p.maker(ctx, r.Archive, rev.Token)
+	if fault.Is(err, fault.Denied) {
+		r.Reason = "the token of the commit was not accepted: " + err.Error()
+		return nil
+	}
+	if err == nil {
+		r.made(maker)
+	}
+	return err
+}
+
+// definitionAt reads the definition of a revision, or what is wrong with it.
+func definitionAt(ctx context.Context, src archive.Source, n int64) (*workflow.Definition, []workflow.Problem, error) {
+	files, err := src.Workflows(ctx, n)
+	if fault.Is(err, fault.Invalid) {
+		return nil, []workflow.Problem{{File: workflow.Folder, Message: err.Error()}}, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	def, problems := workflow.Parse(files)
+	return def, problems, nil
 }
 
 // keptText bounds what a revision's row keeps of its author and its message, in bytes.
@@ -183,233 +198,6 @@ func (w *planner) plantAll(ctx context.Context) error {
 		tasks = tasks[n:]
 	}
 	return nil
-}
-
-// planting is one transaction of plantAll.
-type planting struct {
-	*planner
-	tx    *table.Tx
-	rows  int
-	keys  map[table.Key]bool // that the transaction requires or bumps
-	fresh int                // instances that it inserts
-}
-
-// plant writes the first tasks, as many as fit into a transaction, and returns how many.
-func (w *planner) plant(ctx context.Context, tasks []workflow.Task) (int, error) {
-	t := &planting{planner: w, tx: w.Table.Begin(w.NewID()), keys: map[table.Key]bool{}}
-	n := 0
-	for i := range tasks {
-		fits, err := t.add(ctx, &tasks[i])
-		if err != nil {
-			return 0, err
-		}
-		if !fits {
-			break
-		}
-		n++
-	}
-	if t.fresh == 0 {
-		return n, nil
-	}
-	w.lease.Guard(t.tx)
-	return n, t.tx.Commit(ctx)
-}
-
-// add adds the instance of a task, if it has room in the transaction.
-func (t *planting) add(ctx context.Context, task *workflow.Task) (fits bool, err error) {
-	in := instanceOf(t.row, task, ByCommit, 0)
-	names, err := t.nameRow(ctx, in.Archive, task.Name)
-	if err != nil {
-		return false, err
-	}
-	known, err := t.instanceRow(ctx, in.ID)
-	if err != nil {
-		return false, err
-	}
-	if known.Rev > 0 { // by a try before
-		t.planned(&known.Instance)
-		return true, nil
-	}
-	in.Created, in.Since = t.now(), t.now()
-	in.Edges, err = t.resolve(ctx, task)
-	if err != nil {
-		return false, err
-	}
-	if t.loops(task.Name) {
-		in.State, in.Reason, in.Settled = workflow.Skipped, reasonLoop, true
-	}
-	if t.rows > 0 && t.rows+len(in.Edges)*2+len(in.places())+5 > txRows {
-		return false, nil
-	}
-	err = t.insert(ctx, in)
-	if err != nil {
-		return false, err
-	}
-	if names.Latest < in.Revision { // not of a back-fill
-		names.Before, names.Latest = names.Latest, in.Revision
-	}
-	put(t.tx, names, names.Rev)
-	t.rows++
-	t.planned(&in)
-	return true, nil
-}
-
-// planned remembers an instance of this revision.
-func (w *planner) planned(in *Instance) { w.done[in.Task] = in.State }
-
-// over is how many of the tasks had ended when they were planned.
-func (w *planner) over() (n int64) {
-	for _, state := range w.done {
-		if state.Over() {
-			n++
-		}
-	}
-	return n
-}
-
-// loops reports whether a task is not run because tasks have made the revision: this one, or too many in a
-// chain.
-func (w *planner) loops(task string) bool {
-	chain := w.row.Chain
-	return len(chain) > 0 && (chain[len(chain)-1] == task || len(chain) > workflow.MaxDepth)
-}
-
-// instanceOf is an instance of a task in a revision, before it is decided what it waits for.
-func instanceOf(r *revisionRow, t *workflow.Task, trigger string, run int64) Instance {
-	n := r.Revision.Number
-	in := Instance{ID: instanceID(r.Archive, n, t.Name, run), Archive: r.Archive, Revision: n, Task: t.Name, Run: run,
-		Trigger: trigger, Definition: r.Definition, Order: order(n, placeOf(t), t.Name, run), State: workflow.Blocked,
-		Lock: t.Lock, Cancels: slices.Clone(t.Cancels), LatestOnly: t.LatestOnly(), Follow: t.Follow,
-		Fixed: t.Uninterruptible, Filtered: len(t.Paths) > 0, Chain: r.Chain}
-	if t.Was != "" && in.LatestOnly {
-		in.Cancels = append(in.Cancels, t.Was)
-	}
-	return in
-}
-
-// resolve makes the edges of a task in this revision: that on COMMIT, and those of its definition.
-func (w *planner) resolve(ctx context.Context, t *workflow.Task) ([]Awaits, error) {
-	n := w.row.Revision.Number
-	edges := []Awaits{{Edge: workflow.Edge{Task: workflow.Commit, On: workflow.Ended},
-		ID: instanceID(w.row.Archive, n, workflow.Commit, 0)}}
-	for _, e := range t.Depends {
-		a, err := w.edge(ctx, e, t)
-		if err != nil {
-			return nil, err
-		}
-		edges = append(edges, a)
-	}
-	return edges, nil
-}
-
-// edge resolves a dependency. t is the task that has it, nil for COMMIT.
-func (w *planner) edge(ctx context.Context, e workflow.Edge, t *workflow.Task) (Awaits, error) {
-	a := Awaits{Edge: e, Verdict: workflow.None}
-	n := w.row.Revision.Number
-	if !e.Prev {
-		state, ok := w.done[e.Task]
-		if ok {
-			a.ID, a.Verdict = instanceID(w.row.Archive, n, e.Task, 0), e.Judge(state)
-		}
-		if a.Verdict != workflow.Open {
-			a.End = state
-		}
-		return a, nil
-	}
-	in, err := w.prev(ctx, e.Task)
-	if err == nil && in == 0 && t != nil && t.Was != "" && e.Task == t.Name {
-		e.Task = t.Was // it had another name
-		in, err = w.prev(ctx, t.Was)
-	}
-	if err != nil || in == 0 || e.Exact && in != n-1 {
-		return a, err
-	}
-	a.ID = instanceID(w.row.Archive, in, e.Task, 0)
-	state, err := w.endOf(ctx, in, e.Task)
-	a.Verdict = e.Judge(state)
-	if a.Verdict != workflow.Open {
-		a.End = state
-	}
-	return a, err
-}
-
-// stateOf is the state of an instance, also of one that is in the bucket.
-func (s *Store) stateOf(ctx context.Context, ref string, n int64, task string) (workflow.State, error) {
-	r, err := s.instanceRow(ctx, instanceID(ref, n, task, 0))
-	if err != nil || r.Rev > 0 {
-		return r.State, err
-	}
-	old, err := s.revisionRow(ctx, ref, n)
-	if err == nil && old.Ends[task] == "" {
-		err = fmt.Errorf("revision %d of %s has planned %s, but there is no instance of it", n, ref, task)
-	}
-	return workflow.State(old.Ends[task]), err
-}
-
-func (w *planner) endOf(ctx context.Context, n int64, task string) (workflow.State, error) {
-	return w.stateOf(ctx, w.row.Archive, n, task)
-}
-
-// insert puts a new instance into the transaction, with its places, its event, and a row at each instance that it
-// waits for. The transaction fails if one of these has ended meanwhile.
-func (t *planting) insert(ctx context.Context, in Instance) error {
-	row := &instanceRow{Head: headOf(taskSubject(in.ID).Key()), Instance: in, Number: 1}
-	row.ListPK, row.ListSK = "TASKS#"+in.Archive, in.Order
-	if in.State.Over() {
-		row.Over = in.Since
-	}
-	var err error
-	row.Text, err = pack(in)
-	if err != nil {
-		return err
-	}
-	t.tx.Insert(row)
-	t.fresh++
-	places := in.places()
-	moveLines(t.tx, in.ID, nil, places)
-	t.rows += 2 + len(places)
-	err = t.bump(ctx, in)
-	if err != nil {
-		return err
-	}
-	for _, e := range in.Edges {
-		if e.Verdict == workflow.Open && !in.State.Over() {
-			t.await(in, e)
-		}
-	}
-	return event.Append(t.tx, taskSubject(in.ID), 1, event.New{Type: "task.planned", Time: in.Since, Actor: manager,
-		Component: manager, Parents: parents(in.Archive, in.Revision), Detail: Planned{in.Trigger, in.State, in.Reason,
-			in.Edges, in.Lock, in.Cancels}})
-}
-
-// await puts the row of a waiter into the transaction. One of an earlier revision must not have ended: else
-// nobody would look for the row.
-func (t *planting) await(in Instance, e Awaits) {
-	k := waiterKey(e.ID, in.ID)
-	t.tx.Insert(&lineRow{Head: headOf(k), Owner: in.ID})
-	t.rows++
-	awaited := taskSubject(e.ID).Key()
-	if e.Prev && !t.keys[awaited] {
-		t.keys[awaited] = true
-		t.tx.Require(awaited, "attribute_exists(pk) AND attribute_not_exists(over_ms)")
-		t.rows++
-	}
-}
-
-// bump changes the lock of the instance: its line has a new row.
-func (t *planting) bump(ctx context.Context, in Instance) error {
-	if in.Lock == "" || in.State.Over() {
-		return nil
-	}
-	k := lockKey(in.Archive, in.Lock)
-	if t.keys[k] {
-		return nil
-	}
-	t.keys[k] = true
-	l, err := t.lockRow(ctx, in.Archive, in.Lock)
-	put(t.tx, l, l.Rev)
-	t.rows++
-	return err
 }
 
 // finish writes COMMIT and makes the plan visible: the watermark rises.
@@ -514,15 +302,11 @@ func (w *planner) commit(ctx context.Context, a *archiveRow, fill bool) (Instanc
 	prev := Awaits{Edge: workflow.Edge{Task: workflow.Commit, Prev: true, On: workflow.Ended}, Verdict: workflow.None}
 	first := !fill && n <= a.First || fill && a.Backfill.Latest[workflow.Commit] == 0
 	if !first {
-		prev.ID = instanceID(r.Archive, n-1, workflow.Commit, 0)
 		state, err := w.endOf(ctx, n-1, workflow.Commit)
 		if err != nil {
 			return in, err
 		}
-		prev.Verdict = prev.Judge(state)
-		if state.Over() {
-			prev.End = state
-		}
+		prev.judge(instanceID(r.Archive, n-1, workflow.Commit, 0), state)
 	}
 	in.Edges = []Awaits{prev}
 	for _, e := range w.def.Commit {

@@ -1,11 +1,10 @@
 package revision
 
 import (
+	"cmp"
 	"context"
 	"strconv"
-	"time"
 
-	"archivist/pkg/fault"
 	"archivist/pkg/table"
 )
 
@@ -14,23 +13,18 @@ func parse(ms string) int64 {
 	return n
 }
 
-// look is when the head of the archive is looked at next, 0 for never.
-func (a *archiveRow) look(t Times) int64 {
-	if a.Settings.Reconcile < 0 {
+// look is when the head of the archive is looked at next, 0 for never. gap is since when a revision waits for one
+// that was not notified, 0 if none does.
+func (a *archiveRow) look(t Times, gap int64) int64 {
+	every := cmp.Or(a.Settings.Reconcile, t.Reconcile.Milliseconds())
+	soon := gap + t.Gap.Milliseconds()
+	switch {
+	case gap > 0 && a.Looked < soon:
+		return soon
+	case every < 0:
 		return 0
 	}
-	if a.Look > 0 {
-		return a.Look
-	}
-	return a.Created + a.every(t)
-}
-
-// every is the time between two looks, in milliseconds.
-func (a *archiveRow) every(t Times) int64 {
-	if a.Settings.Reconcile > 0 {
-		return a.Settings.Reconcile
-	}
-	return t.Reconcile.Milliseconds()
+	return max(a.Looked, a.Created) + every
 }
 
 // reconcile asks the archive itself for revisions that nobody has notified: those of a gap after a while, and those
@@ -40,13 +34,8 @@ func (p *pass) reconcile(ctx context.Context, a *archiveRow) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	look := a.look(p.Times)
-	due := look > 0 && look <= p.now()
-	waits := gap > 0 && gap+p.Times.Gap.Milliseconds() <= p.now()
-	if gap > 0 && !waits && (look == 0 || look > gap+p.Times.Gap.Milliseconds()) {
-		return false, p.lookAt(ctx, a, gap+p.Times.Gap.Milliseconds(), a.Newest)
-	}
-	if !due || a.First == 0 && gap == 0 && a.Baseline == 0 && look == 0 {
+	look := a.look(p.Times, gap)
+	if look == 0 || look > p.now() {
 		return false, nil
 	}
 	return p.catchUp(ctx, a)
@@ -70,51 +59,47 @@ func (p *pass) gap(ctx context.Context, a *archiveRow) (since int64, err error) 
 	return since, err
 }
 
-// catchUp looks at the head of the archive, and notifies what it lacks.
-func (p *pass) catchUp(ctx context.Context, a *archiveRow) (bool, error) {
-	src, err := p.Open(ctx, a.Location)
-	var head int64
-	if err == nil {
-		head, err = src.Head(ctx)
-	}
+// catchUp looks at the head of the archive, and notifies what it lacks. An archive that cannot be read is looked at
+// again after the usual time.
+func (p *pass) catchUp(ctx context.Context, a *archiveRow) (did bool, err error) {
+	head, err := p.headOf(ctx, a)
 	if err != nil {
-		p.warn("the head of an archive could not be read; it is looked at again", "archive", a.Name, "error", err)
+		p.warn("the head of an archive could not be read", "archive", a.Name, "error", err)
 		p.count(MetricUnreadable, 1)
-		return false, p.lookAt(ctx, a, p.now()+time.Minute.Milliseconds()*5, a.Newest)
+		return false, p.looked(ctx, a, a.Newest)
 	}
-	did := false
-	if a.First == 0 && head > 0 { // nobody has notified anything yet: it begins at its head
-		_, err = p.Notify(ctx, a.Name, Notice{Revision: head}, By{Actor: manager})
-		return true, err
+	from := a.Watermark + 1
+	if a.First == 0 {
+		from = head // nobody has notified anything yet: it begins at its head
 	}
-	to := min(head, a.Watermark+reconcileMost)
-	for n := a.Watermark + 1; n <= to && a.First > 0 && !p.over(); n++ {
+	for n := max(from, 1); n <= min(head, from+reconcileMost) && !p.over(); n++ {
 		r, err := p.revisionRow(ctx, a.Ref(), n)
+		if err == nil && r.Rev == 0 {
+			_, err = p.Notify(ctx, a.Name, Notice{Revision: n}, By{Actor: manager})
+			did = true
+		}
 		if err != nil {
 			return did, err
 		}
-		if r.Rev > 0 {
-			continue
-		}
-		_, err = p.Notify(ctx, a.Name, Notice{Revision: n}, By{Actor: manager})
-		if err != nil && !fault.Is(err, fault.Conflict) {
-			return did, err
-		}
-		did = true
 	}
-	next := p.now() + a.every(p.Times)
-	if to < head {
-		next = p.now() + p.Times.Gap.Milliseconds()
+	if did {
+		return true, nil // the row has changed, perhaps; and perhaps that was not all
 	}
-	return did, p.lookAt(ctx, a, next, head)
+	return false, p.looked(ctx, a, head)
 }
 
-// lookAt keeps when the head is looked at next.
-func (p *pass) lookAt(ctx context.Context, a *archiveRow, next, head int64) error {
-	if a.Look == next && a.Newest == head {
-		return nil
+// headOf is the head of an archive.
+func (p *pass) headOf(ctx context.Context, a *archiveRow) (int64, error) {
+	src, err := p.Open(ctx, a.Location)
+	if err != nil {
+		return 0, err
 	}
-	a.Look, a.Newest = next, head
+	return src.Head(ctx)
+}
+
+// looked keeps that the head was looked at.
+func (p *pass) looked(ctx context.Context, a *archiveRow, head int64) error {
+	a.Looked, a.Newest = p.now(), head
 	tx := p.Table.Begin(p.NewID())
 	err := saveArchive(tx, a)
 	if err != nil {

@@ -57,7 +57,7 @@ func TestSequence(t *testing.T) {
 	w.end("maps/3/build-PDF", runner.Succeeded)
 	w.pass("maps")
 	for id, state := range map[string]workflow.State{"maps/2/COMMIT": workflow.Success,
-		"maps/3/COMMIT": workflow.Success,
+		"maps/3/COMMIT":   workflow.Success,
 		"maps/2/indexing": workflow.Success, "maps/3/indexing": workflow.Success,
 		"maps/2/build-PDF": workflow.Superseded, "maps/3/build-PDF": workflow.Success} {
 		if got := w.state(id); got != state {

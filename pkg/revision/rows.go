@@ -49,7 +49,7 @@ type Archive struct {
 	Schedules  []schedule `json:"schedules,omitempty"`
 
 	Cleared  int64     `json:"cleared,omitempty"` // the epochs up to which all has ended
-	Look     int64     `json:"look,omitempty"`    // when the head is looked at next
+	Looked   int64     `json:"looked,omitempty"`  // when its head was looked at last
 	Newest   int64     `json:"newest,omitempty"`  // its head at the last look
 	Trouble  *Trouble  `json:"trouble,omitempty"` // why the next revision is not planned
 	Backfill *backfill `json:"backfill,omitempty"`

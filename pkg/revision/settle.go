@@ -58,7 +58,7 @@ func (c *change) judge(ended *Instance) error {
 		if e.ID != ended.ID || e.Verdict != workflow.Open {
 			continue
 		}
-		e.Verdict, e.End = e.Judge(ended.State), ended.State
+		e.judge(ended.ID, ended.State)
 		if e.Verdict == workflow.Overtaken && in.Follow {
 			err := c.follow(e, ended)
 			if err != nil {
@@ -106,7 +106,7 @@ func (c *change) follow(e *Awaits, ended *Instance) error {
 			continue
 		}
 		if s.State.Over() {
-			e.ID, e.Verdict, e.End = s.ID, e.Judge(s.State), s.State
+			e.judge(s.ID, s.State)
 			return nil
 		}
 		if s.Lock != "" && !s.State.Started() {
