@@ -9,6 +9,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"archivist/pkg/fault"
@@ -35,12 +37,14 @@ func (l Limits) Or(d Limits) Limits {
 }
 
 // Writer writes the files of a revision below a folder. No path leads out of it: neither one that is given, nor
-// a link. Links are made by Close, when all files are there: so no file is written through one.
+// a link. Links are made by Close, when all files are there: so no file is written through one. Several files may
+// be written at the same time.
 type Writer struct {
 	root  *os.Root
 	most  Limits
+	bytes atomic.Int64
+	mu    sync.Mutex
 	files int
-	bytes int64
 	made  map[string]bool   // folders
 	links map[string]string // targets by path
 	order []string          // paths of the links
@@ -72,35 +76,45 @@ func (w *Writer) File(name string, executable bool, r io.Reader) error {
 	if executable {
 		mode = 0o755
 	}
-	limited := &io.LimitedReader{R: r, N: w.most.Bytes - w.bytes + 1}
-	n, readErr, err := copyAll(f, limited)
-	w.bytes += n
+	readErr, err := copyAll(f, &summed{r, w})
 	err = errors.Join(err, f.Chmod(mode), f.Close())
 	switch {
 	case readErr != nil:
 		return readErr
 	case err != nil:
 		return unwritable(name, err)
-	case w.bytes > w.most.Bytes:
-		return fault.New(fault.Invalid, "the files of the revision have more than %d bytes", w.most.Bytes)
 	}
 	return nil
 }
 
+// summed adds up the bytes of all files, and ends one with which there are too many.
+type summed struct {
+	from io.Reader
+	w    *Writer
+}
+
+// Read reads the next bytes.
+func (s *summed) Read(p []byte) (int, error) {
+	n, err := s.from.Read(p)
+	if s.w.bytes.Add(int64(n)) > s.w.most.Bytes {
+		return 0, fault.New(fault.Invalid, "the files of the revision have more than %d bytes", s.w.most.Bytes)
+	}
+	return n, err
+}
+
 // copyAll copies; it returns errors of reading and of writing apart.
-func copyAll(to io.Writer, from io.Reader) (n int64, readErr, writeErr error) {
+func copyAll(to io.Writer, from io.Reader) (readErr, writeErr error) {
 	buffer := make([]byte, 64<<10)
 	for {
-		k, err := from.Read(buffer)
-		if k > 0 {
-			_, writeErr = to.Write(buffer[:k])
-			n += int64(k)
+		n, err := from.Read(buffer)
+		if n > 0 {
+			_, writeErr = to.Write(buffer[:n])
 		}
 		if writeErr != nil || err == io.EOF {
-			return n, nil, writeErr
+			return nil, writeErr
 		}
 		if err != nil {
-			return n, err, nil
+			return err, nil
 		}
 	}
 }
@@ -124,6 +138,8 @@ func (w *Writer) Link(name, target string) error {
 	if target == "" || len(target) > maxPath || strings.ContainsRune(target, 0) {
 		return fault.New(fault.Invalid, "the link %q has no target that can be made", name)
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.links[name] = target
 	w.order = append(w.order, name)
 	return nil
@@ -153,6 +169,8 @@ func (w *Writer) Close() error {
 func (w *Writer) Abort() { _ = w.root.Close() }
 
 func (w *Writer) parent(name string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	folder := path.Dir(name)
 	if folder == "." || w.made[folder] {
 		return nil
@@ -166,8 +184,11 @@ func (w *Writer) parent(name string) error {
 
 // add counts a file and checks its path.
 func (w *Writer) add(name string) error {
+	w.mu.Lock()
 	w.files++
-	if w.files > w.most.Files {
+	files := w.files
+	w.mu.Unlock()
+	if files > w.most.Files {
 		return fault.New(fault.Invalid, "the revision has more than %d files", w.most.Files)
 	}
 	return CheckPath(name)

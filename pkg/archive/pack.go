@@ -152,7 +152,7 @@ func Unpack(r io.Reader, folder string, most int64) error {
 			err = w.entry(h, entries)
 		}
 		if err == nil {
-			err = checkRatio(w.bytes, packed.n)
+			err = checkRatio(w.bytes.Load(), packed.n)
 		}
 		if err != nil {
 			w.Abort()

@@ -29,6 +29,8 @@ type Root struct {
 	ocfl.Root
 	Derived bucket.Bucket // empty
 	Twin    *buckettest.Twin
+	Message string     // of the versions that are stored next
+	User    *ocfl.User // likewise
 
 	t      testing.TB
 	stored int // versions
@@ -77,8 +79,8 @@ func (r *Root) Put(id string, files ...ocfl.File) *ocfl.Stored {
 func (r *Root) put(ctx context.Context, id, job string, files []ocfl.File) (*ocfl.Stored, error) {
 	var inventory bytes.Buffer
 	var contents []ocfl.Content
-	p, err := r.Prepare(ctx, ocfl.Draft{ID: id, Job: job, Files: each(files),
-		Version: ocfl.Version{Created: time.UnixMilli(int64(r.stored) * 1000).UTC()}}, &inventory,
+	version := ocfl.Version{Created: time.UnixMilli(int64(r.stored) * 1000).UTC(), Message: r.Message, User: r.User}
+	p, err := r.Prepare(ctx, ocfl.Draft{ID: id, Job: job, Files: each(files), Version: version}, &inventory,
 		func(c ocfl.Content) error { contents = append(contents, c); return nil })
 	if err != nil {
 		return nil, err
