@@ -66,7 +66,7 @@ func compile(glob string) (*regexp.Regexp, error) {
 	case strings.HasSuffix(glob, "/"):
 		return nil, errors.New("a folder; write /** for the files in it")
 	case strings.ContainsAny(glob, `\{}`):
-		return nil, errors.New(`\, { and } have no meaning; write one pattern for each, or [{] for the character`)
+		return nil, errors.New(`\, { and } have no meaning; write one pattern for each, or ? for the character`)
 	}
 	var b strings.Builder
 	b.WriteString(`(?s)\A`)
