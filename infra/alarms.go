@@ -8,6 +8,7 @@ import (
 
 	"archivist/pkg/boot"
 	"archivist/pkg/cloudwatch"
+	"archivist/pkg/feed"
 	"archivist/pkg/preservation"
 	"archivist/pkg/queue"
 	"archivist/pkg/research"
@@ -184,6 +185,10 @@ func (a *App) watchResearch() []watch {
 			says: "Episodes or clips were set aside, because their recordings cannot be researched; the status of " +
 				"the project says which, and why",
 			metric: own(research.MetricAside, "Sum", 60), periods: 1},
+		{id: "ResearchFeedsFailing",
+			says: "A podcast feed has ended, or its newest five looks failed; archivist research feeds list PROJECT " +
+				"says which, and why",
+			metric: own(feed.MetricFailing, "Maximum", 60), periods: 1},
 		{id: "ResearchLeasesExpired",
 			says:   "More than 20 leases of work items expired in an hour: researchers die, or are too slow",
 			metric: own(research.MetricExpired, "Sum", 60), above: 20, periods: 1},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"archivist/pkg/boot"
+	"archivist/pkg/feed"
 	"archivist/pkg/research"
 )
 
@@ -208,7 +209,8 @@ func TestResearchIsHeard(t *testing.T) {
 		name, _ := a.Properties["MetricName"].(string)
 		watched[name+text(a.Properties["Dimensions"])] = true
 	}
-	for _, name := range []string{research.MetricExpired, research.MetricResent, research.MetricAside} {
+	for _, name := range []string{research.MetricExpired, research.MetricResent, research.MetricAside,
+		feed.MetricFailing} {
 		if !watched[name+"null"] {
 			t.Errorf("the metric %s has no alarm", name)
 		}
@@ -216,7 +218,7 @@ func TestResearchIsHeard(t *testing.T) {
 	dead := slices.ContainsFunc(slices.Collect(maps.Keys(watched)), func(name string) bool {
 		return strings.HasPrefix(name, "ApproximateNumberOfMessagesVisible") && strings.Contains(name, `["researchdead`)
 	})
-	if idle := of(synth(t, heard()), "AWS::CloudWatch::Alarm"); !dead || len(all) != len(idle)+4 {
+	if idle := of(synth(t, heard()), "AWS::CloudWatch::Alarm"); !dead || len(all) != len(idle)+5 {
 		t.Errorf("%d alarms, %d without projects; dead letters are heard: %v", len(all), len(idle), dead)
 	}
 }

@@ -78,6 +78,9 @@ var golden = map[string]command{
 	"research-clips-show":      {"research clips show jingles " + clip1, "key,state"},
 	"research-clips-import":    {"research clips import jingles list.csv", "accepted,refused"},
 	"research-clips-retry":     {"research clips retry jingles " + clip1 + " --reason back", "key,state"},
+	"research-feeds":           {"research feeds list jingles", "key,problem"},
+	"research-feeds-show":      {"research feeds show jingles " + feed1, "key,skipped"},
+	"research-feeds-look":      {"research feeds look jingles " + feed2, "key,failures"},
 	"research-leases":          {"research leases jingles", "id,researcher"},
 	"research-revoke":          {"research revoke jingles " + operation1 + " --reason hangs", "id,why"},
 	"research-researchers":     {"research researchers jingles", "name,capacity"},
@@ -193,6 +196,8 @@ const (
 
 	episode1 = "mfrggzdfmztwq2lknnwg23tp"
 	clip1    = "nbswy3dpnbswy3dpnbswy3dp"
+	feed1    = "mfrggzdfmztwq2lknnwg23tq"
+	feed2    = "nbswy3dpfqqho33snrscaldo"
 
 	ark1 = "ark:/99999/fk4tq65d6k"
 )

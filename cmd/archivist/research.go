@@ -24,6 +24,7 @@ type researchCmd struct {
 
 	Episodes researchMediaCmd `cmd:"" help:"List, import and show episodes; research them again."`
 	Clips    researchMediaCmd `cmd:"" help:"List, import and show clips; research them again."`
+	Feeds    researchFeedsCmd `cmd:"" help:"List and show podcast feeds; look at one soon."`
 
 	Leases      researchLeasesCmd      `cmd:"" help:"List the leases that have not ended, the oldest first."`
 	Revoke      researchRevokeCmd      `cmd:"" help:"End a lease. Its pairs without a result are assigned again."`

@@ -171,7 +171,7 @@ func (s *System) CompletedWork() *lambda.CompletedWork {
 // feeds looks at the feeds of projects.
 func (s *System) feeds() *feed.Looker {
 	return &feed.Looker{Reader: feed.Reader{Client: s.stages.Fetch, Now: s.queue.Now}, Research: s.research(),
-		Table: s.queue.Table, Now: s.queue.Now, NewID: newID, Log: s.log}
+		Table: s.queue.Table, Now: s.queue.Now, NewID: newID, Log: s.log, Metric: s.metrics.Add}
 }
 
 // Curation is the function of curated episodes and clips, and of feeds.

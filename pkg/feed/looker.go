@@ -32,7 +32,16 @@ type Looker struct {
 	Now      func() time.Time
 	NewID    func() string
 	Log      *slog.Logger
+
+	// Metric, if it is set, is told by each tick how many feeds need a person, if there are any.
+	Metric func(name string, value float64)
 }
+
+// MetricFailing is the number of feeds that have ended, or whose newest looks failed.
+const MetricFailing = "ResearchFeedsFailing"
+
+// mostFailures is how many looks in a row may fail before a person is told: a bit more than an hour.
+const mostFailures = 5
 
 // Tick looks at the feeds that are due, the longest due first, and begins none after until. A feed that
 // fails is no error: its row says why, and when it is looked at again.
@@ -64,6 +73,7 @@ func (l *Looker) tick(ctx context.Context, project string, until time.Time) erro
 	if err != nil {
 		return err
 	}
+	l.count(rows)
 	now := l.Now()
 	rows = slices.DeleteFunc(rows, func(r *row) bool { return r.Live(now) || r.next() > now.UnixMilli() })
 	slices.SortFunc(rows, func(a, b *row) int { return int(a.next() - b.next()) })
@@ -78,6 +88,21 @@ func (l *Looker) tick(ctx context.Context, project string, until time.Time) erro
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// count counts the feeds that need a person. A row that is damaged is an error of its look.
+func (l *Looker) count(rows []*row) {
+	failing := 0
+	for _, r := range rows {
+		s, err := r.state()
+		if err == nil && (s.Gone || s.Failures >= mostFailures) {
+			failing++
+		}
+	}
+	put := l.Metric
+	if put != nil && failing > 0 {
+		put(MetricFailing, float64(failing))
+	}
 }
 
 // follow makes the rows those of the feeds in the project's definition.

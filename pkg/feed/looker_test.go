@@ -384,3 +384,50 @@ func TestRefusedEntries(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 }
+
+// TestFeedsThatFailAreCounted: from its fifth failure in a row on, or when it has ended, a feed is counted by each
+// tick, whether it is due or not, until it succeeds or is removed.
+func TestFeedsThatFailAreCounted(t *testing.T) {
+	s := newStudio(t)
+	var last float64
+	s.Metric = func(name string, n float64) {
+		if name != MetricFailing {
+			t.Errorf("%s is counted", name)
+		}
+		last = n
+	}
+	counted := func() float64 { // by a tick at which no feed is due
+		t.Helper()
+		last = 0
+		err := s.Tick(t.Context(), s.Now().Add(Budget))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return last
+	}
+	look := func(status int) {
+		s.answer(status, "")
+		s.clock.Store(max(s.clock.Load(), s.tick().Next)) // the first is due at once
+		s.tick()
+	}
+	s.publish(item("1", "one", "1.mp3", ""))
+	look(0)
+	for n := 1; n <= 6; n++ {
+		look(500)
+		if state := s.state(); state.Failures != n || (counted() == 1) != (n >= mostFailures) {
+			t.Errorf("after %d failures: %+v, %v", n, state, last)
+		}
+	}
+	look(0)
+	if n := counted(); n != 0 {
+		t.Errorf("%v feeds fail after a success", n)
+	}
+	look(410)
+	if n := counted(); n != 1 {
+		t.Errorf("%v feeds have ended", n)
+	}
+	s.apply()
+	if n := counted(); n != 0 {
+		t.Errorf("%v feeds fail that are not configured", n)
+	}
+}
