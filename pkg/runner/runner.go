@@ -26,7 +26,7 @@ type Job struct {
 	Prefix   string        `json:"prefix"`   // of what it writes, e.g. "runs/archive/12/name/1/"; unique to the attempt
 	Checkout string        `json:"checkout"` // the key of a tar.gz with the files of the revision
 	Token    string        `json:"token"`    // of the run, for commits and calls of the API
-	Deadline time.Time     `json:"deadline"` // by which it has ended, whatever the time-out
+	Deadline time.Time     `json:"deadline"` // by which it has ended, whatever the time-out; zero: none
 }
 
 // Keys below the Job's prefix.
@@ -34,6 +34,7 @@ const (
 	LogFolder    = "log/"     // parts of the output in their order: log/000001, …; a part is never changed
 	OutputFolder = "outputs/" // files that are kept, under their paths
 	CancelKey    = "cancel"   // if it exists, the run is to end; its content is the reason
+	StartedKey   = "started"  // a Claim as JSON: a runner has begun to run the attempt, which nobody does twice
 	ResultKey    = "result"   // the Result as JSON: a repeated call answers with it and runs nothing
 )
 
@@ -68,6 +69,34 @@ type Output struct {
 // Part is a part of the output of a run, as it is stored: lines of JSON.
 type Part struct {
 	Time   time.Time `json:"time"`
-	Stream string    `json:"stream"` // "stdout" or "stderr"
+	Stream string    `json:"stream"` // "stdout" or "stderr", or Note
 	Text   string    `json:"text"`
+}
+
+// Note is the stream of what the runner itself says, e.g. that the output is cut.
+const Note = "runner"
+
+// Limits of a run, each with its reason.
+const (
+	MaxCheckout   = 4 << 30          // bytes of the files of a revision: scratch space of a function is 10 GiB
+	MaxOutputs    = 1000             // files: a Result names them all
+	MaxOutputSize = 1 << 30          // bytes of all outputs: they are kept within Saving
+	MaxLog        = 10 << 20         // bytes of the output: people read it, and it is in memory if the bucket is slow
+	MaxPayload    = 200 << 10        // bytes of a Job or a Result as JSON: Step Functions passes on at most 256 KiB
+	Grace         = 10 * time.Second // between SIGTERM and SIGKILL
+	Saving        = 2 * time.Minute  // for the outputs of a run, once its processes have ended
+	partSize      = 64 << 10         // bytes of output in a part of the log
+	maxKey        = 1024             // bytes of a key in S3
+	reserve       = 30 * time.Second // at the end of a function's time: for outputs and the result
+	betweenParts  = time.Second
+	betweenLooks  = 2 * time.Second // at CancelKey
+	betweenTries  = time.Second     // to store the Result
+	lastWords     = 2 * time.Second // for what is left in the pipes of processes that have ended
+)
+
+// Claim is the content of StartedKey.
+type Claim struct {
+	ID      string    `json:"id"` // of the call that runs the attempt
+	Started time.Time `json:"started"`
+	Until   time.Time `json:"until"` // by then the call has ended, and all its processes
 }

@@ -1,0 +1,121 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"archivist/pkg/bucket"
+	"archivist/pkg/fault"
+)
+
+// prepare makes all that a task finds when it runs. An error that is final says why it cannot be run.
+func (x *run) prepare(ctx context.Context) error {
+	err := x.command()
+	if err == nil {
+		err = x.environment(ctx)
+	}
+	if err == nil && x.job.Checkout != "" {
+		err = x.checkout(ctx)
+	}
+	return err
+}
+
+// command decides what is run: a command by sh, a script by its shell.
+func (x *run) command() error {
+	task := &x.job.Task
+	if task.Command != "" {
+		x.argv = []string{"/bin/sh", "-c", task.Command}
+		return nil
+	}
+	program := lookUp(task.Shell)
+	if program == "" {
+		return fault.New(fault.Invalid, "the shell %q is not there; there are %s", task.Shell,
+			strings.Join(there(), ", "))
+	}
+	file := filepath.Join(x.scope.dir, "script")
+	x.argv = []string{program, file}
+	return os.WriteFile(file, []byte(task.Script), 0o500)
+}
+
+// environment is all that the processes get. Nothing of the function's own is in it: that has credentials.
+func (x *run) environment(ctx context.Context) error {
+	job, task := &x.job, &x.job.Task
+	x.env = []string{"PATH=" + searchPath, "HOME=" + x.scope.work, "TMPDIR=" + x.scope.tmp, "LANG=C.UTF-8"}
+	for _, name := range slices.Sorted(maps.Keys(task.Env)) {
+		x.env = append(x.env, name+"="+task.Env[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(task.Secrets)) {
+		value, err := x.Secrets(ctx, task.Secrets[name])
+		if err != nil {
+			return fmt.Errorf("the secret %s for %s: %w", task.Secrets[name], name, err)
+		}
+		x.env = append(x.env, name+"="+value)
+		x.masked = append(x.masked, hidden(value)...)
+	}
+	x.masked = append(x.masked, hidden(job.Token)...)
+	x.env = append(x.env, // last: the last value of a name counts
+		"ARCHIVIST_ARCHIVE="+job.Archive,
+		"ARCHIVIST_REVISION="+strconv.FormatInt(job.Revision, 10),
+		"ARCHIVIST_BASE_REVISION="+strconv.FormatInt(job.Base, 10),
+		"ARCHIVIST_TASK="+task.Name,
+		"ARCHIVIST_ATTEMPT="+strconv.Itoa(job.Attempt),
+		"ARCHIVIST_RUN_TOKEN="+job.Token,
+		"ARCHIVIST_OUTPUTS="+x.scope.outputs,
+		x.scope.mark())
+	for _, v := range x.env {
+		if strings.ContainsRune(v, 0) {
+			name, _, _ := strings.Cut(v, "=")
+			return fault.New(fault.Invalid, "the value of the variable %s has a NUL character, which no variable can",
+				name)
+		}
+	}
+	return nil
+}
+
+// checkout fetches the files of the revision, which nobody can change then.
+func (x *run) checkout(ctx context.Context) error {
+	body, _, err := x.Bucket.Open(ctx, x.job.Checkout)
+	if err != nil {
+		return fmt.Errorf("the files of the revision: %w", err)
+	}
+	defer body.Close()
+	err = unpack(body, x.scope.checkout, MaxCheckout)
+	if err == nil {
+		err = readOnly(x.scope.checkout)
+	}
+	var remote *bucket.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &remote):
+		return fault.New(fault.Unavailable, "the files of the revision: %w", err)
+	}
+	// They are damaged, or the disk is full: that is so for another call, too.
+	return fault.New(fault.Invalid, "the files of the revision cannot be unpacked: %w", err)
+}
+
+// readOnly takes the right to write from all files and folders below a folder. Programs stay executable.
+func readOnly(folder string) error {
+	return filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Type()&fs.ModeSymlink != 0 {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		mode := fs.FileMode(0o444)
+		if d.IsDir() || info.Mode()&0o111 != 0 {
+			mode = 0o555
+		}
+		return os.Chmod(path, mode)
+	})
+}

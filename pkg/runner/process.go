@@ -1,0 +1,183 @@
+package runner
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// searchPath is where programs are looked for: that of Lambda, so layers can bring more.
+const searchPath = "/usr/local/bin:/usr/bin:/bin:/opt/bin"
+
+// shells are those that a message names if one is missing.
+var shells = []string{"bash", "sh", "python3", "perl", "node", "ruby"}
+
+// lookUp finds a program on searchPath; "" if it is not there.
+func lookUp(name string) string {
+	if filepath.IsAbs(name) && executable(name) {
+		return name
+	}
+	for dir := range strings.SplitSeq(searchPath, ":") {
+		at := filepath.Join(dir, name)
+		if name != "" && !strings.Contains(name, "/") && executable(at) {
+			return at
+		}
+	}
+	return ""
+}
+
+func executable(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// there are the usual shells that can be used.
+func there() (names []string) {
+	return slices.DeleteFunc(slices.Clone(shells), func(name string) bool { return lookUp(name) == "" })
+}
+
+// process is the process of a task, with all that it has started.
+type process struct {
+	cmd   *exec.Cmd
+	scope *folder
+	pipes []*os.File    // their ends that are read
+	read  chan struct{} // closed when all output is read
+	done  chan struct{} // closed when the process has ended
+}
+
+// begin starts the process of a run, in a group of its own.
+func (x *run) begin() (*process, error) {
+	cmd := exec.Command(x.argv[0], x.argv[1:]...)
+	cmd.Dir, cmd.Env = x.scope.work, x.env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p := &process{cmd: cmd, scope: x.scope, read: make(chan struct{}), done: make(chan struct{})}
+	var writers []*os.File
+	for range 2 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return nil, errors.Join(err, closeAll(p.pipes), closeAll(writers))
+		}
+		p.pipes, writers = append(p.pipes, r), append(writers, w)
+	}
+	// The command gets files, not writers: so its end does not wait for others that hold the pipes open.
+	cmd.Stdout, cmd.Stderr = writers[0], writers[1]
+	err := cmd.Start()
+	_ = closeAll(writers)
+	if err != nil {
+		return nil, errors.Join(err, closeAll(p.pipes))
+	}
+	go p.follow(x)
+	go func() {
+		_ = cmd.Wait() // ProcessState has how it ended
+		close(p.done)
+	}()
+	return p, nil
+}
+
+func closeAll(files []*os.File) error {
+	var all []error
+	for _, f := range files {
+		all = append(all, f.Close())
+	}
+	return errors.Join(all...)
+}
+
+// follow reads all output.
+func (p *process) follow(x *run) {
+	ended := make(chan struct{})
+	for i, stream := range []string{"stdout", "stderr"} {
+		go func() {
+			x.log.copy(stream, newMask(x.masked), p.pipes[i])
+			ended <- struct{}{}
+		}()
+	}
+	for range p.pipes {
+		<-ended
+	}
+	close(p.read)
+}
+
+// copy adds all that a stream says to the output. What follows once the output is cut is read and dropped, so
+// that who writes it is not held up.
+func (o *output) copy(stream string, m *mask, r io.Reader) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 && !o.full() {
+			o.add(stream, m.next(buf[:n], false))
+		}
+		if err != nil {
+			o.add(stream, m.next(nil, true))
+			return
+		}
+	}
+}
+
+// terminate asks all processes of the group to end, and waits until they have, or the grace is over. What ends them
+// in any case is sweep.
+func (p *process) terminate(grace time.Duration) {
+	group := p.cmd.Process.Pid
+	_ = syscall.Kill(-group, syscall.SIGTERM)
+	over := time.NewTimer(grace)
+	defer over.Stop()
+	for lives(group) {
+		select {
+		case <-over.C:
+			_ = syscall.Kill(-group, syscall.SIGKILL)
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// sweep ends what the task has left behind once its process has ended, and closes its pipes.
+func (p *process) sweep(words time.Duration) {
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	p.scope.sweep()
+	late := time.AfterFunc(words, func() { _ = closeAll(p.pipes) }) // by who hides from us
+	<-p.read
+	if late.Stop() {
+		_ = closeAll(p.pipes)
+	}
+}
+
+// exitOf is the exit code of a process, -1 if a signal ended it, and the signal's name.
+func exitOf(state *os.ProcessState) (code int, signal string) {
+	if state == nil {
+		return -1, ""
+	}
+	status, ok := state.Sys().(syscall.WaitStatus)
+	if ok && status.Signaled() {
+		return -1, status.Signal().String()
+	}
+	return state.ExitCode(), ""
+}
+
+// lives reports whether a group has a process that has not ended. One that has ended and waits for its parent
+// still has the group, so the kernel's own answer is of no use. Where there is no /proc the answer is no.
+func lives(group int) bool {
+	return slices.ContainsFunc(processes(), func(pid string) bool {
+		data, _ := os.ReadFile("/proc/" + pid + "/stat")
+		_, rest, _ := strings.Cut(string(data[strings.LastIndexByte(string(data), ')')+1:]), " ")
+		fields := strings.Fields(rest) // state, parent, group, … ("proc_pid_stat(5)")
+		return len(fields) > 2 && fields[0] != "Z" && fields[0] != "X" && fields[2] == strconv.Itoa(group)
+	})
+}
+
+// processes are the ids of all processes.
+func processes() (pids []string) {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		if name := e.Name(); name[0] >= '1' && name[0] <= '9' {
+			pids = append(pids, name)
+		}
+	}
+	return pids
+}
