@@ -11,12 +11,12 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"archivist/pkg/bucket"
+	"archivist/pkg/workflow"
 )
 
 // kept is a file that is to be kept.
@@ -66,7 +66,7 @@ func (x *run) collect() (files []kept, err error) {
 		is     func(path string) bool
 	}{
 		{x.scope.outputs, func(string) bool { return true }},
-		{x.scope.work, func(p string) bool { return matches(x.job.Task.Outputs, p) }},
+		{x.scope.work, workflow.Selector(x.job.Task.Outputs)},
 	} {
 		root, err := scope.OpenRoot(path.Base(from.folder))
 		if err == nil {
@@ -166,27 +166,4 @@ func (x *run) keep(ctx context.Context, k kept) (out Output, err error) {
 		return out, fmt.Errorf("%q: %w", k.path, err)
 	}
 	return Output{Path: k.path, Size: n, SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
-}
-
-// matches reports whether one of the patterns is for a path.
-func matches(patterns []string, p string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		return match(strings.Split(pattern, "/"),
-			strings.Split(p, "/"))
-	})
-}
-
-// match compares the names of a path with those of a pattern. "**" is for any number of names.
-func match(pattern, names []string) bool {
-	if len(pattern) == 0 {
-		return len(names) == 0
-	}
-	if pattern[0] == "**" {
-		return match(pattern[1:], names) || len(names) > 0 && match(pattern, names[1:])
-	}
-	if len(names) == 0 {
-		return false
-	}
-	ok, err := path.Match(pattern[0], names[0])
-	return err == nil && ok && match(pattern[1:], names[1:])
 }

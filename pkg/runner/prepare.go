@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"archivist/pkg/archive"
 	"archivist/pkg/bucket"
 	"archivist/pkg/fault"
 )
@@ -87,7 +88,7 @@ func (x *run) checkout(ctx context.Context) error {
 		return fmt.Errorf("the files of the revision: %w", err)
 	}
 	defer body.Close()
-	err = unpack(body, x.scope.checkout, MaxCheckout)
+	err = archive.Unpack(body, x.scope.checkout, MaxCheckout)
 	if err == nil {
 		err = readOnly(x.scope.checkout)
 	}
