@@ -87,8 +87,8 @@ func (w *world) expect(r Result, end string, exit int, reason string) {
 	w.Helper()
 	if r.End != end || r.Exit != exit || !strings.Contains(r.Reason, reason) {
 		said := w.output("")
-		w.Fatalf("%s with %d, %q; want %s with %d, %q; the output:\n%.1000s", r.End, r.Exit, r.Reason, end, exit, reason,
-			said)
+		w.Fatalf("%s with %d, %q; want %s with %d, %q; the output:\n%.1000s", r.End, r.Exit, r.Reason, end, exit,
+			reason, said)
 	}
 }
 

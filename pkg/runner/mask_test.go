@@ -18,7 +18,8 @@ func TestMaskInPieces(t *testing.T) {
 		for _, s := range rapid.SliceOfN(text, 0, 3).Draw(t, "secrets") {
 			texts = append(texts, hidden(s)...)
 		}
-		stream := strings.Join(rapid.SliceOf(rapid.OneOf(text, rapid.SampledFrom(append(texts, "x", "\xff")))).Draw(t, "stream"), "")
+		piece := rapid.OneOf(text, rapid.SampledFrom(append(texts, "x", "\xff")))
+		stream := strings.Join(rapid.SliceOf(piece).Draw(t, "stream"), "")
 		whole := newMask(texts).next([]byte(stream), true)
 		m, pieces := newMask(texts), ""
 		for left := stream; left != ""; {

@@ -128,7 +128,8 @@ func (x *run) check(files []kept) error {
 		case len(outputKey(x.job.Prefix, f.path)) > maxKey:
 			return fmt.Errorf("%q: the path is too long; a key in S3 has at most %d bytes", f.path, maxKey)
 		case names[f.path]:
-			return fmt.Errorf("%q is both in the folder for outputs and among the files that match the patterns", f.path)
+			return fmt.Errorf("%q is both in the folder for outputs and among the files that match the patterns",
+				f.path)
 		case total > MaxOutputSize:
 			return fmt.Errorf("%q: the outputs have more than %d bytes together", f.path, MaxOutputSize)
 		}

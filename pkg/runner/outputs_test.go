@@ -34,7 +34,8 @@ exit 3`})
 		content, there := want[out.Path]
 		sum := sha256.Sum256([]byte(content))
 		data, _ := w.S3.Object("work/runs/maps/7/build/1/outputs/" + out.Path)
-		if !there || out.Size != int64(len(content)) || out.SHA256 != hex.EncodeToString(sum[:]) || string(data) != content {
+		if !there || out.Size != int64(len(content)) || out.SHA256 != hex.EncodeToString(sum[:]) ||
+			string(data) != content {
 			t.Errorf("%+v", out)
 		}
 	}

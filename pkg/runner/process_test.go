@@ -48,7 +48,8 @@ func TestNothingIsLeft(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			file := filepath.Join(t.TempDir(), "pid")
-			job := of(workflow.Task{Script: c.text, Shell: "bash", Env: map[string]string{"A": file}, Timeout: time.Second})
+			job := of(workflow.Task{Script: c.text, Shell: "bash", Env: map[string]string{"A": file},
+				Timeout: time.Second})
 			began := time.Now()
 			r := w.run(job)
 			w.expect(r, c.end, c.exit, "")

@@ -27,20 +27,22 @@ func TestEnds(t *testing.T) {
 		reason string
 		said   string
 	}{
-		"success":       {command("echo a; echo b >&2"), Succeeded, 0, "", "a\n"},
-		"exit code":     {command("echo a; exit 3"), Failed, 3, "exit code 3", "a\n"},
-		"signal":        {command("kill -SEGV $$"), Failed, -1, "signal segmentation fault", ""},
-		"killed":        {command("kill -9 $$"), Failed, -1, "signal killed", ""},
-		"not there":     {command("no-such-program"), Failed, 127, "exit code 127", ""},
-		"sh":            {script("sh", "echo $0 | sed 's,.*/,,'"), Succeeded, 0, "", "script\n"},
-		"bash":          {script("bash", "a=(1 2); echo ${a[1]}"), Succeeded, 0, "", "2\n"},
-		"python":        {script("python3", "import sys; print(6*7); sys.exit(4)"), Failed, 4, "", "42\n"},
-		"absolute":      {script("/bin/sh", "echo a"), Succeeded, 0, "", "a\n"},
-		"no shell":      {script("cobol", "x"), Broken, -1, `the shell "cobol" is not there; there are bash, sh`, ""},
-		"relative":      {script("./sh", "x"), Broken, -1, `the shell "./sh" is not there`, ""},
-		"too large":     {command(strings.Repeat("x", 200_000)), Broken, -1, "argument list too long", ""},
-		"no secret":     {of(workflow.Task{Command: "x", Secrets: map[string]string{"A": "b"}}), Broken, -1, "no secret b", ""},
-		"NUL":           {of(workflow.Task{Command: "x", Env: map[string]string{"A": "\x00"}}), Broken, -1, "variable A has a NUL", ""},
+		"success":   {command("echo a; echo b >&2"), Succeeded, 0, "", "a\n"},
+		"exit code": {command("echo a; exit 3"), Failed, 3, "exit code 3", "a\n"},
+		"signal":    {command("kill -SEGV $$"), Failed, -1, "signal segmentation fault", ""},
+		"killed":    {command("kill -9 $$"), Failed, -1, "signal killed", ""},
+		"not there": {command("no-such-program"), Failed, 127, "exit code 127", ""},
+		"sh":        {script("sh", "echo $0 | sed 's,.*/,,'"), Succeeded, 0, "", "script\n"},
+		"bash":      {script("bash", "a=(1 2); echo ${a[1]}"), Succeeded, 0, "", "2\n"},
+		"python":    {script("python3", "import sys; print(6*7); sys.exit(4)"), Failed, 4, "", "42\n"},
+		"absolute":  {script("/bin/sh", "echo a"), Succeeded, 0, "", "a\n"},
+		"no shell":  {script("cobol", "x"), Broken, -1, `the shell "cobol" is not there; there are bash, sh`, ""},
+		"relative":  {script("./sh", "x"), Broken, -1, `the shell "./sh" is not there`, ""},
+		"too large": {command(strings.Repeat("x", 200_000)), Broken, -1, "argument list too long", ""},
+		"no secret": {of(workflow.Task{Command: "x", Secrets: map[string]string{"A": "b"}}), Broken, -1,
+			"no secret b", ""},
+		"NUL": {of(workflow.Task{Command: "x", Env: map[string]string{"A": "\x00"}}), Broken, -1,
+			"variable A has a NUL", ""},
 		"SIGTERM":       {command("kill $$; sleep 9"), Failed, -1, "signal terminated", ""},
 		"bytes":         {script("bash", `printf 'a\xff\xe2\x82|\e[1mb\0'`), Succeeded, 0, "", "a\uFFFD|\x1b[1mb\x00"},
 		"split letters": {script("bash", `printf '\xe2'; sleep .1; printf '\x82'; sleep .1; printf '\xac'`), Succeeded, 0, "", "€"},
@@ -57,7 +59,8 @@ func TestEnds(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 			found, err := Look(t.Context(), w.Bucket, c.job.Prefix)
-			if err != nil || found.Result == nil || found.Result.Reason != r.Reason || !found.Result.Ended.Equal(r.Ended) {
+			if err != nil || found.Result == nil || found.Result.Reason != r.Reason ||
+				!found.Result.Ended.Equal(r.Ended) {
 				t.Errorf("stored is %+v, %v", found.Result, err)
 			}
 		})
@@ -90,7 +93,8 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("AWS_SESSION_TOKEN", "of the function")
 	w := newWorld(t)
 	w.Secrets = func(_ context.Context, name string) (string, error) { return "value of " + name, nil }
-	job := of(workflow.Task{Name: "build", Command: `env -0 | sort -z | tr '\0' '\n'; pwd; ls -A "$HOME" "$TMPDIR" "$ARCHIVIST_OUTPUTS"`,
+	job := of(workflow.Task{
+		Command: `env -0 | sort -z | tr '\0' '\n'; pwd; ls -A "$HOME" "$TMPDIR" "$ARCHIVIST_OUTPUTS"`,
 		Env:     map[string]string{"A": "b c", "ARCHIVIST_TASK": "another", "LANG": "de_DE.UTF-8"},
 		Secrets: map[string]string{"KEY": "maps/key"}})
 	w.expect(w.run(job), Succeeded, 0, "")
