@@ -228,7 +228,7 @@ func (x *run) take(ctx context.Context) (mine bool, err error) {
 // times decides when the processes are told to end, and by when all has ended.
 func (x *run) times(ctx context.Context) {
 	x.stop = x.result.Started.Add(x.job.Task.Timeout)
-	if at := x.job.Deadline.Add(-x.grace); !x.job.Deadline.IsZero() && at.Before(x.stop) {
+	if at := x.job.Deadline; !at.IsZero() && at.Before(x.stop) {
 		x.stop = at
 	}
 	call, limited := ctx.Deadline()

@@ -211,7 +211,8 @@ func TestUnavailable(t *testing.T) {
 	job := of(workflow.Task{Command: "true", Secrets: map[string]string{"A": "b"}})
 	job.Checkout = job.Prefix + "checkout"
 	w.Secrets = func(context.Context, string) (string, error) { return "", errors.New("slow down") }
-	if r, err := w.Runner.Run(t.Context(), job); err == nil || !strings.Contains(err.Error(), "secret b for A: slow down") {
+	r, err := w.Runner.Run(t.Context(), job)
+	if err == nil || !strings.Contains(err.Error(), "secret b for A: slow down") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	w.Secrets = func(context.Context, string) (string, error) { return "secret", nil }

@@ -26,7 +26,7 @@ type Job struct {
 	Prefix   string        `json:"prefix"`   // of what it writes, e.g. "runs/archive/12/name/1/"; unique to the attempt
 	Checkout string        `json:"checkout"` // the key of a tar.gz with the files of the revision
 	Token    string        `json:"token"`    // of the run, for commits and calls of the API
-	Deadline time.Time     `json:"deadline"` // by which it has ended, whatever the time-out; zero: none
+	Deadline time.Time     `json:"deadline"` // when it is told to end, whatever the time-out; zero: none
 }
 
 // Keys below the Job's prefix.
@@ -84,7 +84,7 @@ const (
 	MaxLog        = 10 << 20         // bytes of the output: people read it, and it is in memory if the bucket is slow
 	MaxPayload    = 200 << 10        // bytes of a Job or a Result as JSON: Step Functions passes on at most 256 KiB
 	Grace         = 10 * time.Second // between SIGTERM and SIGKILL
-	Saving        = 2 * time.Minute  // for the outputs of a run, once its processes have ended
+	Saving        = 90 * time.Second // for the outputs of a run, once its processes have ended
 	partSize      = 64 << 10         // bytes of output in a part of the log
 	maxKey        = 1024             // bytes of a key in S3
 	reserve       = 30 * time.Second // at the end of a function's time: for outputs and the result
@@ -93,6 +93,9 @@ const (
 	betweenTries  = time.Second     // to store the Result
 	lastWords     = 2 * time.Second // for what is left in the pipes of processes that have ended
 )
+
+// Margin is how long after its Deadline a run has ended at the latest, with its outputs.
+const Margin = Grace + lastWords + Saving
 
 // Claim is the content of StartedKey.
 type Claim struct {
