@@ -12,6 +12,9 @@ import (
 	"testing/iotest"
 	"time"
 
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/unicode"
+
 	"archivist/pkg/fault"
 )
 
@@ -147,6 +150,33 @@ func TestEntryLimits(t *testing.T) {
 			}
 		case !slices.Equal(got.Entries, []Entry{c.want}) || (c.want.Published == 0) != (got.Undated == 1):
 			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+}
+
+// TestUTF16: a feed in UTF-16 says the same as in UTF-8, in both orders of bytes, with and without a mark; and so
+// does one that only claims to be in UTF-16.
+func TestUTF16(t *testing.T) {
+	declared := func(name string) string {
+		return `<?xml version="1.0" encoding="` + name + `"?>` +
+			rss(item("é1", "Žluťoučký 猫 🎵", "https://x.org/a.mp3", "Tue, 03 Nov 2026 13:30:00 -0500"))
+	}
+	want := Entry{"é1", "Žluťoučký 猫 🎵", "https://x.org/a.mp3", at("2026-11-03T13:30:00-05:00")}
+	for name, of := range map[string]encoding.Encoding{
+		"UTF-16":   unicode.UTF16(unicode.BigEndian, unicode.UseBOM),
+		"utf-16":   unicode.UTF16(unicode.LittleEndian, unicode.UseBOM),
+		"UTF-16BE": unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM),
+		"UTF-16LE": unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM),
+		"UTF-8":    unicode.UTF8BOM,
+		"Utf-16":   encoding.Nop,
+	} {
+		text, err := of.NewEncoder().String(declared(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Parse(iotest.OneByteReader(strings.NewReader(text)), "", today)
+		if err != nil || !slices.Equal(got.Entries, []Entry{want}) {
+			t.Errorf("%s (%x…): %v, %+v", name, text[:4], err, got)
 		}
 	}
 }

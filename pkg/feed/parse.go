@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/html/charset"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 
 	"archivist/pkg/fault"
 )
@@ -33,15 +35,39 @@ type parser struct {
 }
 
 func newParser(r io.Reader, address string) *parser {
-	d := xml.NewDecoder(&printable{bufio.NewReader(r)})
+	d := xml.NewDecoder(&printable{utf8Of(bufio.NewReader(r))})
 	d.Strict = false // many feeds have an ampersand that is not escaped
 	d.Entity = xml.HTMLEntity
-	d.CharsetReader = charset.NewReaderLabel
+	d.CharsetReader = charsetReader
 	base, err := url.Parse(address)
 	if err != nil {
 		base = &url.URL{}
 	}
 	return &parser{xml: d, bases: []*url.URL{base}}
+}
+
+// utf8Of decodes UTF-16, which shows in the first two bytes: a byte order mark, or half of the first "<"
+// (source: XML 1.0, appendix F). Other encodings can be read as far as the declaration, which names them.
+func utf8Of(r *bufio.Reader) io.Reader {
+	order := unicode.LittleEndian
+	start, _ := r.Peek(2) // what is wrong with the reader, it says again
+	switch string(start) {
+	case "\xfe\xff", "\x00<":
+		order = unicode.BigEndian
+	case "\xff\xfe", "<\x00":
+	default:
+		return r
+	}
+	return transform.NewReader(r, unicode.UTF16(order, unicode.UseBOM).NewDecoder())
+}
+
+// charsetReader decodes what is in the encoding that the declaration names. A declaration that could be read is
+// not in UTF-16, or was decoded; some publishers write it so over UTF-8.
+func charsetReader(name string, r io.Reader) (io.Reader, error) {
+	if strings.HasPrefix(strings.ToLower(name), "utf-16") {
+		return r, nil
+	}
+	return charset.NewReaderLabel(name, r)
 }
 
 // printable leaves out control characters, which XML does not have: some publishers copy them from
