@@ -31,6 +31,7 @@ var layers = []struct {
 	{[]string{"pkg/filter"}, "filters look at what events say"},
 	{[]string{"pkg/audio"}, "files of sound are samples"},
 	{[]string{"pkg/definition", "pkg/curation"}, "what is defined or listed in a file is checked by itself"},
+	{[]string{"pkg/graph"}, "what is drawn is nodes and links"},
 	{[]string{"pkg/workflow"}, "what is planned for a revision follows from files"},
 	{[]string{"pkg/analysis"}, "what an analysis is"},
 	{[]string{"pkg/correlate"}, "clips are found in samples"},

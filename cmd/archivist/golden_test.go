@@ -94,6 +94,12 @@ var golden = map[string]command{
 	"research-history":         {"research history jingles", "type,detail"},
 	"research-history-lease":   {"research history jingles leases/" + operation1, "type,detail"},
 
+	"workflow-lint":       {"workflow lint archive", "file,line"},
+	"workflow-lint-wrong": {"workflow lint wrong.yaml", "file,line,column,message"},
+	"workflow-graph":      {"workflow graph archive --format mermaid", ""},
+	"workflow-plan":       {"workflow plan archive --revision 3", "task,cancels"},
+	"workflow-schema":     {"workflow schema", ""},
+
 	"replay-list":         {"replay list search", "id,state,failed"},
 	"replay-show":         {"replay show " + operation1, "id,failures"},
 	"replay-watch":        {"replay watch " + operation1, "id,failures"},
@@ -312,6 +318,16 @@ func (g command) record(t *testing.T, url string) string {
 	if strings.Contains(g.line, "list.csv") {
 		write(t, "list.csv", "source,id,url\nradio,one,https://example.org/1.mp3\nradio,two,no address\n")
 	}
+	if strings.HasPrefix(g.line, "workflow") {
+		if err := os.MkdirAll("archive/_workflows", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, "archive/_workflows/build.yaml", "- name: indexing\n  depends: PREV\n- name: build-PDF\n"+
+			"  depends: indexing\n  cancels: PREV\n")
+		write(t, "archive/_workflows/nightly.json", `[{"name": "report", "triggers": {"schedule": {"cron": "0 4 * * *"}}}]`)
+		write(t, "archive/_workflows/README.md", "no tasks")
+		write(t, "wrong.yaml", "- name: index\n  comand: make\n  depends: [PREV, indx]\n- name: index\n")
+	}
 	if strings.HasPrefix(g.line, "collection") {
 		c.stdin = `{"requireDigest": true}`
 	}
@@ -326,7 +342,7 @@ func (g command) record(t *testing.T, url string) string {
 		fmt.Fprintf(&text, "$ archivist %s%s%s\n", g.line, flags, shown)
 		if c.width > 0 {
 			text.WriteString(c.seen())
-			if !strings.HasPrefix(g.line, "research export") { // it is for programs
+			if !strings.HasPrefix(g.line, "research export") && g.line != "workflow schema" { // for programs
 				fits(t, c.width, c.out.String())
 			}
 		} else {

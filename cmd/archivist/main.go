@@ -49,6 +49,7 @@ type cli struct {
 	Item       itemCmd       `cmd:"" help:"List, create and follow items; act on them by hand."`
 	Research   researchCmd   `cmd:"" help:"Find clips in recordings: projects, their progress, and what is found."`
 	Researcher researcherCmd `cmd:"" help:"Look for clips in episodes, on this computer."`
+	Workflow   workflowCmd   `cmd:"" help:"Check the tasks that an archive defines, and see what they wait for."`
 	Replay     replayCmd     `cmd:"" help:"Follow, list or cancel replays of events."`
 	Doctor     doctorCmd     `cmd:"" help:"Check that all rows and files of the system agree; repair them."`
 	Explain    explainCmd    `cmd:"" help:"Explain what a batch or a job waits for, and what to do."`

@@ -220,5 +220,6 @@ func (a *API) componentGraph(ctx context.Context, _ *struct{}) (v1.ComponentGrap
 	for i, c := range all {
 		definitions[i] = c.Definition
 	}
-	return v1.ComponentGraph{DOT: component.DOT(definitions), Mermaid: component.Mermaid(definitions)}, err
+	g := component.Graph(definitions)
+	return v1.ComponentGraph{DOT: g.DOT(), Mermaid: g.Mermaid()}, err
 }

@@ -1,9 +1,10 @@
 package component
 
 import (
-	"fmt"
 	"slices"
 	"strings"
+
+	"archivist/pkg/graph"
 )
 
 // An edge of the assembly line: a condition of a component is on an event that another records.
@@ -24,17 +25,17 @@ func (e edge) label() string {
 	return e.event + " (" + e.how + ")"
 }
 
-// graphed is the assembly line as nodes and edges.
-type graphed struct {
+// assembly is the assembly line as nodes and edges.
+type assembly struct {
 	components []Definition // sorted by name
 	sources    []string     // events that no component records, sorted
 	edges      []edge
 }
 
-// graph derives the assembly line from definitions. The conditions of a component on its own event are
+// graphed derives the assembly line from definitions. The conditions of a component on its own event are
 // left out.
-func graph(all []Definition) graphed {
-	g := graphed{components: slices.Clone(all)}
+func graphed(all []Definition) assembly {
+	g := assembly{components: slices.Clone(all)}
 	slices.SortFunc(g.components, func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
 	by := map[string]string{}
 	for _, d := range g.components {
@@ -63,50 +64,24 @@ func graph(all []Definition) graphed {
 	return g
 }
 
-// DOT is the assembly line of these components as a graph in the language of Graphviz. An edge goes
-// from the component that records an event to one whose condition names it; it is dashed if the item
-// must not have the event. Events that no component records are nodes of their own.
-func DOT(all []Definition) string {
-	g := graph(all)
-	var b strings.Builder
-	b.WriteString("digraph components {\n  rankdir=LR;\n  node [shape=box];\n")
+// Graph is the assembly line of these components. A link goes from the component that records an event to one
+// whose condition names it; it is dashed if the item must not have the event. Events that no component records
+// are nodes of their own.
+func Graph(all []Definition) graph.Graph {
+	g := graphed(all)
+	out := graph.Graph{Name: "components"}
 	for _, d := range g.components {
-		fmt.Fprintf(&b, "  %q [label=%q];\n", d.Name, d.Name+`\n`+d.Event)
+		out.Nodes = append(out.Nodes, graph.Node{ID: d.Name, Label: d.Name, Note: d.Event})
 	}
 	for _, s := range g.sources {
-		fmt.Fprintf(&b, "  %q [label=%q, shape=ellipse];\n", "event "+s, s)
+		out.Nodes = append(out.Nodes, graph.Node{ID: "event " + s, Label: s, Round: true})
 	}
 	for _, e := range g.edges {
-		style := ""
+		kind := graph.Then
 		if e.dashed() {
-			style = ", style=dashed"
+			kind = graph.Absent
 		}
-		fmt.Fprintf(&b, "  %q -> %q [label=%q%s];\n", e.from, e.to, e.label(), style)
+		out.Links = append(out.Links, graph.Link{From: e.from, To: e.to, Kind: kind, Label: e.label()})
 	}
-	// A line break in a label is the two characters that Graphviz reads, not an escaped backslash.
-	return strings.ReplaceAll(b.String(), `\\n`, `\n`) + "}\n"
-}
-
-// Mermaid is the same graph as a flowchart of Mermaid, which Markdown files can contain.
-func Mermaid(all []Definition) string {
-	g := graph(all)
-	nodes := map[string]string{}
-	var b strings.Builder
-	b.WriteString("flowchart LR\n")
-	for i, d := range g.components {
-		nodes[d.Name] = fmt.Sprintf("c%d", i+1)
-		fmt.Fprintf(&b, "  c%d[\"%s<br>%s\"]\n", i+1, d.Name, d.Event)
-	}
-	for i, s := range g.sources {
-		nodes["event "+s] = fmt.Sprintf("e%d", i+1)
-		fmt.Fprintf(&b, "  e%d([\"%s\"])\n", i+1, s)
-	}
-	for _, e := range g.edges {
-		arrow := "-->"
-		if e.dashed() {
-			arrow = "-.->"
-		}
-		fmt.Fprintf(&b, "  %s %s|\"%s\"| %s\n", nodes[e.from], arrow, e.label(), nodes[e.to])
-	}
-	return b.String()
+	return out
 }

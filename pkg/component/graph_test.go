@@ -13,7 +13,7 @@ func assemblyLine() []Definition {
 }
 
 func TestGraph(t *testing.T) {
-	dot := `digraph components {
+	dot := `digraph "components" {
   rankdir=LR;
   node [shape=box];
   "check" [label="check\nChecked"];
@@ -28,22 +28,22 @@ func TestGraph(t *testing.T) {
   "event object.create" -> "return" [label="object.create (future)", style=dashed];
 }
 `
-	if got := DOT(assemblyLine()); got != dot {
+	if got := Graph(assemblyLine()).DOT(); got != dot {
 		t.Error(got)
 	}
 	mermaid := `flowchart LR
-  c1["check<br>Checked"]
-  c2["ingest<br>Ingested"]
-  c3["return<br>Returned"]
-  e1(["Received"])
-  e2(["object.create"])
-  e1 -->|"Received"| c1
-  c1 -->|"Checked"| c2
-  c3 -.->|"Returned (future)"| c2
-  c1 -->|"Checked (pastFailure)"| c3
-  e2 -.->|"object.create (future)"| c3
+  n1["check<br>Checked"]
+  n2["ingest<br>Ingested"]
+  n3["return<br>Returned"]
+  n4(["Received"])
+  n5(["object.create"])
+  n4 -->|"Received"| n1
+  n1 -->|"Checked"| n2
+  n3 -.->|"Returned (future)"| n2
+  n1 -->|"Checked (pastFailure)"| n3
+  n5 -.->|"object.create (future)"| n3
 `
-	if got := Mermaid(assemblyLine()); got != mermaid {
+	if got := Graph(assemblyLine()).Mermaid(); got != mermaid {
 		t.Error(got)
 	}
 }

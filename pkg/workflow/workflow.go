@@ -8,6 +8,7 @@
 package workflow
 
 import (
+	"fmt"
 	"regexp"
 	"time"
 )
@@ -177,6 +178,14 @@ func DefaultOn(prev bool) On {
 type File struct {
 	Path string // from the root of the archive, with slashes
 	Data []byte
+}
+
+// String is the problem as compilers print it: FILE:LINE:COLUMN: MESSAGE.
+func (p Problem) String() string {
+	if p.Line == 0 {
+		return p.File + ": " + p.Message
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }
 
 // Problem is why a file is no definition. Line and Column count from 1; 0: of the file as a whole.
