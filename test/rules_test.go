@@ -68,6 +68,7 @@ var layers = []struct {
 	{[]string{"pkg/archive/archivetest"}, "what every archive must do"},
 	{[]string{"pkg/archive/git"}, "repositories are read over HTTP, from buckets and disks"},
 	{[]string{"pkg/archive/object"}, "versions of objects are read from the storage root"},
+	{[]string{"pkg/archive/svn"}, "Subversion is read over HTTP"},
 	{[]string{"pkg/archive/kinds"}, "the kinds of archives that there are"},
 	{[]string{"pkg/runner"}, "what a task runs is in a bucket, and so is what it makes"},
 	{[]string{"pkg/revision"}, "the revision queue is rows with events, and knows archives and runs"},

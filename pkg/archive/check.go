@@ -106,6 +106,9 @@ func (l Location) checkURL(local bool) (*url.URL, error) {
 		return nil, invalid("url", "it has credentials; put them into a secret as user:password, and name it in secret")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return nil, invalid("url", "it has a query or a fragment, which the URL of a repository does not have")
+	case l.Kind == Git && strings.HasPrefix(u.Scheme, "http") && strings.ContainsAny(u.Path, "%?#"):
+		return nil, invalid("url", "its path has one of the characters %%, ? and #, with which Git repositories "+
+			"cannot be read by HTTP")
 	case u.Opaque != "":
 		return nil, invalid("url", "expected %s:// before the host", u.Scheme)
 	}

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"context"
 	"path"
 	"slices"
 	"strings"
@@ -61,6 +62,31 @@ func (l Location) String() string {
 		return "the branch " + l.Branch + " of " + l.URL
 	}
 	return l.URL
+}
+
+// Credentials are the user and the password in the secret that a location names; ok is false if it names none.
+func (l Location) Credentials(ctx context.Context, read func(context.Context, string) (string, error)) (
+	user, password string, ok bool, err error) {
+	if l.Secret == "" {
+		return "", "", false, nil
+	}
+	value, err := read(ctx, l.Secret)
+	if err != nil {
+		return "", "", false, fault.New(fault.Unavailable, "the secret %s could not be read: %w", l.Secret, err)
+	}
+	user, password, ok = strings.Cut(strings.TrimSpace(value), ":")
+	if !ok {
+		return "", "", false, fault.New(fault.Invalid, "the secret %s does not have the form user:password", l.Secret)
+	}
+	return user, password, true, nil
+}
+
+// Refused is the error of a server that does not let the user of a location in.
+func (l Location) Refused() error {
+	if l.Secret == "" {
+		return fault.New(fault.Denied, "%s asks for a user and a password; the archive names none", l.URL)
+	}
+	return fault.New(fault.Denied, "%s refuses the user and password of the secret %s", l.URL, l.Secret)
 }
 
 // MaxMessage and MaxAuthor bound what is kept of a revision's message and author, in bytes.

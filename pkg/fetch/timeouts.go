@@ -152,6 +152,15 @@ func (w *watch) cause(err error) error {
 	return &SilentError{What: w.now.of(w.limits).What}
 }
 
+// Do sends a request of any method with the time limits. It is one try: see Retry. Closing the response's body
+// ends it.
+func (c *Client) Do(req *http.Request) (*http.Response, error) {
+	if c.UserAgent != "" {
+		req.Header.Set("User-Agent", c.UserAgent)
+	}
+	return c.do(req.Context(), req)
+}
+
 // do sends a request with time limits. Closing the response's body ends it.
 func (c *Client) do(ctx context.Context, req *http.Request) (*http.Response, error) {
 	w := watched(ctx, c.Limits)

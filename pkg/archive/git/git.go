@@ -203,7 +203,7 @@ func (s *Source) update(ctx context.Context, st *store) error {
 
 // invalid is an error about the repository.
 func (s *Source) invalid(format string, args ...any) error {
-	return fault.New(fault.Invalid, s.location.URL+" "+format, args...)
+	return fault.New(fault.Invalid, "%s "+format, append([]any{s.location.URL}, args...)...)
 }
 
 // noBranch is the error of a repository that has other branches only.

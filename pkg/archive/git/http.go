@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
@@ -49,17 +48,9 @@ func (o *overHTTP) connect(ctx context.Context) error {
 
 // auth are the user and the password of the secret, nil without one.
 func (o *overHTTP) auth(ctx context.Context) (transport.AuthMethod, error) {
-	name := o.source.location.Secret
-	if name == "" {
-		return nil, nil
-	}
-	value, err := o.source.deps.Secret(ctx, name)
-	if err != nil {
-		return nil, fault.New(fault.Unavailable, "the secret %s could not be read: %w", name, err)
-	}
-	user, password, ok := strings.Cut(strings.TrimSpace(value), ":")
-	if !ok {
-		return nil, fault.New(fault.Invalid, "the secret %s does not have the form user:password", name)
+	user, password, ok, err := o.source.location.Credentials(ctx, o.source.deps.Secret)
+	if err != nil || !ok {
+		return nil, err
 	}
 	return &githttp.BasicAuth{Username: user, Password: password}, nil
 }
@@ -137,10 +128,7 @@ func (o *overHTTP) cause(err error) error {
 	case errors.Is(err, transport.ErrEmptyRemoteRepository):
 		return &fault.Error{Kind: fault.Invalid, Msg: err.Error(), Err: err} // not tried again; see tip
 	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed):
-		if l.Secret == "" {
-			return fault.New(fault.Denied, "%s asks for a user and a password; the archive names none", l.URL)
-		}
-		return fault.New(fault.Denied, "%s refuses the user and password of the secret %s", l.URL, l.Secret)
+		return l.Refused()
 	case errors.Is(err, transport.ErrRepositoryNotFound):
 		return fault.New(fault.Invalid, "%s answered 404 Not Found: there is no Git repository, or it is not shown "+
 			"to this user", l.URL)

@@ -39,7 +39,7 @@ var errDamaged = errors.New("damaged")
 
 // damaged is an error of a repository that is damaged.
 func (s *store) damaged(format string, args ...any) error {
-	err := fault.New(fault.Invalid, s.location.URL+" is damaged: "+format, args...)
+	err := fault.New(fault.Invalid, "%s is damaged: "+format, append([]any{s.location.URL}, args...)...)
 	return &fault.Error{Kind: fault.Invalid, Msg: err.Error(), Err: errDamaged}
 }
 

@@ -7,14 +7,15 @@ import (
 	"archivist/pkg/archive"
 	"archivist/pkg/archive/git"
 	"archivist/pkg/archive/object"
+	"archivist/pkg/archive/svn"
 	"archivist/pkg/fault"
 	"archivist/pkg/ocfl"
 )
 
 // Opener opens archives.
 type Opener struct {
-	Local bool // file:// URLs are read, and secrets may be sent by http://
-	Git   git.Deps
+	Local bool      // file:// URLs are read, and secrets may be sent by http://
+	Git   git.Deps  // also used for the other kinds, as far as they need the same
 	Root  ocfl.Root // of preserved objects; without a bucket there are none
 }
 
@@ -26,6 +27,8 @@ func (o Opener) Open(_ context.Context, l archive.Location) (archive.Source, err
 	switch {
 	case l.Kind == archive.Git:
 		return git.Open(l, o.Git)
+	case l.Kind == archive.Subversion:
+		return svn.Open(l, svn.Deps{HTTP: o.Git.HTTP, Secret: o.Git.Secret, Limits: o.Git.Limits})
 	case l.Kind == archive.Object && o.Root.Bucket.Client != nil:
 		return object.Open(l, o.Root, o.Git.Limits), nil
 	}
