@@ -89,8 +89,7 @@ bench: ## measure (about half an hour); results go to bench/RESULTS.md
 	$(GO) test -count=1 -v -timeout 60m -run TestLargeObject ./bench -files 360000
 	$(GO) test -count=1 -v -run TestResearchCost ./bench
 	$(LOCAL) with dynamodb $(GO) test -count=1 -v -timeout 30m -run TestWorkItems ./bench -workitems 1000
-	$(LOCAL) with dynamodb $(GO) test -count=1 -v -timeout 60m -run TestAssignment ./bench -episodes 50000 -clips 1000
-	$(GO) test -count=1 -v -timeout 60m -run TestAssignment ./bench -episodes 1000000 -clips 1000
+	$(LOCAL) with dynamodb $(GO) test -count=1 -v -timeout 90m -run TestAssignment ./bench -episodes 1000000 -clips 1000
 	python3 -m venv .local/numpy && .local/numpy/bin/pip -q install numpy==2.4.6 scipy==1.17.1
 	$(GO) test -count=1 -v -timeout 60m -run 'TestAnalysis$$' ./bench -hours 5 -python ../.local/numpy/bin/python
 	$(GO) test -count=1 -v -timeout 60m -run TestFind ./pkg/correlate -sets 100

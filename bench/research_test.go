@@ -4,8 +4,10 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -20,10 +22,11 @@ import (
 	"archivist/pkg/research"
 	"archivist/pkg/table"
 	"archivist/pkg/table/tabletest"
+	"archivist/test/adversary"
 )
 
 var (
-	episodes   = flag.Int("episodes", 2000, "open and completed episodes of the larger project of TestAssignment")
+	episodes   = flag.Int("episodes", 2000, "episodes of the larger project of TestAssignment")
 	clipsOf    = flag.Int("clips", 100, "clips of the projects of TestAssignment")
 	workItems  = flag.Int("workitems", 200, "work items of TestWorkItems")
 	researcher = flag.Int("researchers", 8, "researchers of TestWorkItems")
@@ -76,7 +79,7 @@ func (s *songs) must(err error) {
 func (s *songs) curate(kind research.Kind, id string) (key string) {
 	s.t.Helper()
 	key, err := s.Curate(s.t.Context(), research.Curated{Project: project, Kind: kind, Source: "bench", ID: id,
-		URL: "https://media.example.org/" + id, Curated: 1_700_000_000_000}, research.By{Actor: "ann"})
+		URL: address(id), Curated: 1_700_000_000_000}, research.By{Actor: "ann"})
 	s.must(err)
 	return key
 }
@@ -113,7 +116,7 @@ func (s *songs) complete(ctx context.Context, m research.Message, name string) e
 }
 
 // copies writes more episodes that are as one is: its rows, as the service has written them, under other
-// ids.
+// ids, and their counts.
 func (s *songs) copies(of string, n int) {
 	s.t.Helper()
 	key := research.Key("bench", of)
@@ -126,13 +129,19 @@ func (s *songs) copies(of string, n int) {
 		id := fmt.Sprintf("%s-%07d", of, i)
 		ids[research.Key("bench", id)] = id
 	}
+	var g errgroup.Group
+	g.SetLimit(8)
 	var all []any
 	write := func() {
-		s.must(s.write(all))
+		part := all
+		g.Go(func() error { return s.write(part) })
 		all = nil
 	}
+	counts := map[uint32]int{}
 	for _, other := range slices.Sorted(maps.Keys(ids)) {
-		renamed := strings.NewReplacer(key, other, `"id":"`+of+`"`, `"id":"`+ids[other]+`"`)
+		counts[shard(other)]++
+		renamed := strings.NewReplacer(key, other, `"id":"`+of+`"`, `"id":"`+ids[other]+`"`,
+			address(of), address(ids[other]))
 		for _, r := range rows {
 			item := table.Item{}
 			for name, v := range r.Item {
@@ -143,12 +152,39 @@ func (s *songs) copies(of string, n int) {
 			}
 			all = append(all, item)
 		}
-		if len(all) >= 1000 {
+		if len(all) >= 250 {
 			write()
 		}
 	}
 	write()
+	s.must(g.Wait())
+	class, _, _ := strings.Cut(place, "#")
+	s.counted(class, counts, adversary.Number(rows[0].Item, "counted_n"))
 }
+
+// shard is the part of the counts in which an episode is counted.
+func shard(key string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(key))
+	return h.Sum32() % 16
+}
+
+// counted counts episodes of one class with so many researched pairs each, by their shards.
+func (s *songs) counted(class string, episodes map[uint32]int, pairs int64) {
+	s.t.Helper()
+	for shard, n := range episodes {
+		tx := s.Table.Begin(s.NewID())
+		pk := "RESEARCHCOUNTS#" + project
+		tx.Count(table.Key{PK: pk, SK: fmt.Sprintf("places#%02d", shard)}, map[string]int64{class + "_n": int64(n)})
+		if all := int64(n) * pairs; all > 0 {
+			tx.Count(table.Key{PK: pk, SK: fmt.Sprintf("round#%06d#%02d", 1, shard)},
+				map[string]int64{"pairs_n": all, "results_n": all})
+		}
+		s.must(tx.Commit(s.t.Context()))
+	}
+}
+
+func address(id string) string { return "https://media.example.org/" + id }
 
 func (s *songs) raw(k table.Key) table.Raw {
 	s.t.Helper()
@@ -160,14 +196,8 @@ func (s *songs) raw(k table.Key) table.Raw {
 // write writes rows: the table in the process takes no batches.
 func (s *songs) write(rows []any) error {
 	if !tabletest.InProcess() {
-		g, ctx := errgroup.WithContext(s.t.Context())
-		for part := range slices.Chunk(rows, 250) {
-			g.Go(func() error {
-				_, err := s.Table.Rows.Batch("pk", "sk").Write().Put(part...).Run(ctx)
-				return err
-			})
-		}
-		return g.Wait()
+		_, err := s.Table.Rows.Batch("pk", "sk").Write().Put(rows...).Run(s.t.Context())
+		return err
 	}
 	for _, r := range rows {
 		err := s.Table.Rows.Put(r).Run(s.t.Context())
@@ -178,20 +208,79 @@ func (s *songs) write(rows []any) error {
 	return nil
 }
 
-// assignments is a project with n open and n completed episodes, whose archivist adds one work item in
-// each pass.
+// TestCopies: the rows of copied episodes, their places in the line and their counts are those that the service
+// writes.
+func TestCopies(t *testing.T) {
+	const n = 30
+	rowsOf := func(more func(s *songs, of string)) map[string]table.Item {
+		s := newSongs(t, tabletest.Table(tabletest.New()), research.MaxMaxClips, 7)
+		for _, of := range []string{"done", "open"} {
+			s.curate(research.Episode, of)
+			more(s, of)
+			for of == "done" && s.pass().Assigned > 0 {
+				s.must(s.complete(t.Context(), <-s.queue, "r"))
+			}
+		}
+		return s.selection()
+	}
+	service := rowsOf(func(s *songs, of string) {
+		for i := range n {
+			s.curate(research.Episode, fmt.Sprintf("%s-%07d", of, i))
+		}
+	})
+	copied := rowsOf(func(s *songs, of string) {
+		for of == "done" && s.pass().Assigned > 0 {
+			s.must(s.complete(t.Context(), <-s.queue, "r"))
+		}
+		s.copies(of, n)
+	})
+	if len(service) < 4*n || len(copied) != len(service) {
+		t.Fatalf("%d rows, of the service %d", len(copied), len(service))
+	}
+	for at, want := range service {
+		if !reflect.DeepEqual(copied[at], want) {
+			t.Fatalf("%s is %v; the service writes %v", at, copied[at], want)
+		}
+	}
+}
+
+// selection are the episodes, the line and the counts, without the ids of the transactions that wrote them and
+// the revisions of counts.
+func (s *songs) selection() map[string]table.Item {
+	s.t.Helper()
+	found := map[string]table.Item{}
+	rows, next, err := s.Table.Scan(s.t.Context(), "", 100_000, "")
+	s.must(err)
+	if next != "" {
+		s.t.Fatal("there are more rows")
+	}
+	for _, r := range rows {
+		delete(r.Item, "wid")
+		counts := strings.HasPrefix(r.PK, "RESEARCHCOUNTS#")
+		if counts {
+			delete(r.Item, "rev")
+		}
+		if counts || r.SK == "EPISODE" || strings.HasPrefix(r.PK, "RESEARCHLINE#") {
+			found[r.Key.String()] = r.Item
+		}
+	}
+	return found
+}
+
+// assignments is a project with n episodes, half of them open and half completed, whose archivist adds one work
+// item in each pass.
 func assignments(t *testing.T, n int) *songs {
 	t.Helper()
-	s := newSongs(t, tabletest.Open(t), research.MaxMaxClips, *clipsOf)
+	s := newSongs(t, tabletest.Open(t, tabletest.NoStream), research.MaxMaxClips, *clipsOf)
 	s.curate(research.Episode, "done")
 	for s.pass().Assigned > 0 {
 		s.must(s.complete(t.Context(), <-s.queue, "r"))
 	}
 	began := time.Now()
-	s.copies("done", n-1)
+	s.copies("done", n/2-1)
 	s.curate(research.Episode, "open")
-	s.copies("open", n-1)
-	t.Logf("2 x %d episodes written in %s", n, time.Since(began).Round(time.Second))
+	s.copies("open", n/2-1)
+	t.Logf("%d episodes written in %s", n, time.Since(began).Round(time.Second))
 	s.must(s.hello(t.Context(), "r"))
 	if p := s.pass(); p.Assigned != 2 || p.Looked > 0 {
 		t.Fatalf("%+v", p)
@@ -199,10 +288,10 @@ func assignments(t *testing.T, n int) *songs {
 	return s
 }
 
-// TestAssignment: a pass that adds one work item takes as many calls with many episodes, open and
-// completed, as with 1000 of each. The times of both are measured in turns.
+// TestAssignment: a pass that adds one work item takes as many calls with many episodes as with 1000. The times
+// of both are measured in turns.
 func TestAssignment(t *testing.T) {
-	sizes := []int{min(1000, *episodes/10), *episodes}
+	sizes := []int{min(1000, *episodes/5), *episodes} // half of them open: enough for all passes
 	var projects []*songs
 	for _, n := range sizes {
 		projects = append(projects, assignments(t, n))
@@ -228,8 +317,8 @@ func TestAssignment(t *testing.T) {
 	}
 	for i, n := range sizes {
 		least, most := slices.Min(calls[i]), slices.Max(calls[i])
-		t.Logf("%d open and %d completed episodes x %d clips, %s: p50 %.2f ms, %.2fx; %d to %d calls", n, n, *clipsOf,
-			where(), p50(took[i])/1000, p50(took[i])/p50(took[0]), least, most)
+		t.Logf("%d episodes x %d clips, %s: p50 %.2f ms, %.2fx; %d to %d calls", n, *clipsOf, where(),
+			p50(took[i])/1000, p50(took[i])/p50(took[0]), least, most)
 		if least != slices.Min(calls[0]) || most != slices.Max(calls[0]) {
 			t.Errorf("%d to %d calls with %d episodes, %d to %d with %d", least, most, n, slices.Min(calls[0]),
 				slices.Max(calls[0]), sizes[0])
@@ -253,7 +342,7 @@ func TestWorkItems(t *testing.T) {
 		items, episodes int
 	}{{"an episode each", *workItems, *workItems}, {"all of one episode", *workItems / 5, 1}} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newSongs(t, tabletest.Open(t), clips, clips*c.items/c.episodes)
+			s := newSongs(t, tabletest.Open(t, tabletest.NoStream), clips, clips*c.items/c.episodes)
 			s.curate(research.Episode, "open")
 			s.copies("open", c.episodes-1)
 			s.calls.Store(0)

@@ -31,19 +31,30 @@ var opened atomic.Int64
 
 // Open returns an empty table: of the fake, or of the DynamoDB at the endpoint
 // that EndpointVariable names.
-func Open(t testing.TB) *table.Table {
+func Open(t testing.TB, options ...Option) *table.Table {
 	if InProcess() {
 		return Table(New())
 	}
-	return Real(t, os.Getenv(EndpointVariable))
+	return Real(t, os.Getenv(EndpointVariable), options...)
 }
 
+// Option changes how a table is created.
+type Option func(*dynamodb.CreateTableInput)
+
+// NoStream makes a table without a stream. DynamoDB Local looks for the stream's shard at each write, which takes
+// longer the more it has written.
+func NoStream(in *dynamodb.CreateTableInput) { in.StreamSpecification = nil }
+
 // Real returns an empty table of the DynamoDB at endpoint.
-func Real(t testing.TB, endpoint string) *table.Table {
+func Real(t testing.TB, endpoint string, options ...Option) *table.Table {
 	client := dynamodb.New(dynamodb.Options{Region: "us-east-1", BaseEndpoint: aws.String(endpoint),
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", "")})
 	name := fmt.Sprintf("test-%d-%d", time.Now().UnixNano(), opened.Add(1))
-	_, err := client.CreateTable(context.Background(), schema.CreateTable(name))
+	create := schema.CreateTable(name)
+	for _, o := range options {
+		o(create)
+	}
+	_, err := client.CreateTable(context.Background(), create)
 	var exists *types.ResourceInUseException // the name is unique: an earlier try of the SDK created the table
 	if err != nil && !errors.As(err, &exists) {
 		t.Fatalf("create table at %s: %v", endpoint, err)
