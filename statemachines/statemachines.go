@@ -15,6 +15,9 @@
 // component-run does one run of a component: its function finds items, works on them, and finds the
 // next, until the run ends.
 //
+// task-run is one execution of an attempt to run a task of the revision queue: a function takes the attempt,
+// another, or a container, runs the task, and the first records what came of it.
+//
 // An execution holds no state of its own: it can be stopped, lost or started again at any
 // moment, and the row of the job says where it continues.
 package statemachines
@@ -39,9 +42,12 @@ var adminAction string
 //go:embed component-run.asl.json
 var componentRun string
 
+//go:embed task-run.asl.json
+var taskRun string
+
 // Definitions by the machine's name.
 var Definitions = map[string]string{"ingest-job": ingestJob, "ingest-batch": ingestBatch,
-	"admin-action": adminAction, "component-run": componentRun}
+	"admin-action": adminAction, "component-run": componentRun, "task-run": taskRun}
 
 // Timed returns a definition whose Task states have the time-out of the stage to whose
 // queue they send, or of the function that they invoke. Queues and functions stay

@@ -12,6 +12,7 @@ import (
 	"archivist/events"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/runner"
 )
 
 // sample decodes a sample.
@@ -78,8 +79,14 @@ func TestSamplePayloads(t *testing.T) {
 	if work.Action != "work" || work.Run.Component != "fixity" || len(work.Lane.Items) != 1 {
 		t.Errorf("the step is %+v", work)
 	}
+	var job runner.Job
+	sample(t, "task-runner.job.json", &job)
+	if job.Task.Name != "build-PDF" || job.Task.Script == "" || job.Prefix != "runs/maps/12/build-PDF/000001-x/" ||
+		job.Deadline.IsZero() {
+		t.Errorf("the job is %+v", job)
+	}
 	files, err := events.Files.ReadDir(".")
-	if err != nil || len(files) != 13 {
+	if err != nil || len(files) != 14 {
 		t.Errorf("%d samples, %v: each has a test here", len(files), err)
 	}
 }
