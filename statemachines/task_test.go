@@ -74,8 +74,8 @@ func TestTaskRun(t *testing.T) {
 	}
 	for name, result := range map[string]string{"Run": "$.Payload", "Container": "$"} {
 		s := d.States[name]
-		if s.Next != "End" || s.ResultSelector["result.$"] != result || len(s.ResultSelector) != 1 || s.ResultPath != nil ||
-			len(s.Catch) != 1 || s.Catch[0].Next != "Failed" || s.Catch[0].ResultPath != nil ||
+		if s.Next != "End" || s.ResultSelector["result.$"] != result || len(s.ResultSelector) != 1 ||
+			s.ResultPath != nil || len(s.Catch) != 1 || s.Catch[0].Next != "Failed" || s.Catch[0].ResultPath != nil ||
 			!slices.Equal(s.Catch[0].ErrorEquals, []string{"States.ALL"}) {
 			t.Errorf("%s: %+v", name, s)
 		}

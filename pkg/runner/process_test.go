@@ -38,11 +38,14 @@ func TestNothingIsLeft(t *testing.T) {
 		"in the background": {`sleep 60 & echo $! >$A; echo a`, Succeeded, 0, "a\n"},
 		"group of its own":  {`setsid sleep 60 & echo $! >$A; sleep .1; echo a`, Succeeded, 0, "a\n"},
 		"daemon":            {`(setsid bash -c 'echo $$ >$A; exec sleep 60' &) ; sleep .3; echo a`, Succeeded, 0, "a\n"},
-		"hidden":            {`(setsid env -i A=$A bash -c 'echo $$ >$A; exec sleep 2' &) ; sleep .3; echo a`, Succeeded, 0, "a\n"},
-		"time-out":          {`sleep 60 & echo $! >$A; echo a; wait`, TimedOut, -1, "a\n"},
-		"ignores SIGTERM":   {`trap '' TERM; echo $$ >$A; echo a; while :; do sleep .05; done`, TimedOut, -1, "a\n"},
-		"tidies up":         {`trap 'sleep .1; echo b; exit 7' TERM; echo $$ >$A; echo a; sleep 60 & wait`, TimedOut, 7, "a\nb\n"},
-		"child tidies up":   {`bash -c 'trap "sleep .1; echo b; exit 7" TERM; echo $$ >$A; echo a; while :; do sleep .05; done'; true`, TimedOut, -1, "a\nb\n"},
+		"without variables": {`env -i sleep 60 & echo $! >$A; echo a`, Succeeded, 0, "a\n"},
+		"goes on writing": {`(setsid bash -c 'echo $$ >$A; while :; do echo x >>$ARCHIVIST_OUTPUTS/x; done' &); sleep .2; echo a`,
+			Succeeded, 0, "a\n"},
+		"hidden":          {`(setsid env -i A=$A bash -c 'echo $$ >$A; exec sleep 2' &) ; sleep .3; echo a`, Succeeded, 0, "a\n"},
+		"time-out":        {`sleep 60 & echo $! >$A; echo a; wait`, TimedOut, -1, "a\n"},
+		"ignores SIGTERM": {`trap '' TERM; echo $$ >$A; echo a; while :; do sleep .05; done`, TimedOut, -1, "a\n"},
+		"tidies up":       {`trap 'sleep .1; echo b; exit 7' TERM; echo $$ >$A; echo a; sleep 60 & wait`, TimedOut, 7, "a\nb\n"},
+		"child tidies up": {`bash -c 'trap "sleep .1; echo b; exit 7" TERM; echo $$ >$A; echo a; while :; do sleep .05; done'; true`, TimedOut, -1, "a\nb\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
