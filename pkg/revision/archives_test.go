@@ -145,3 +145,8 @@ func TestCancel(t *testing.T) {
 		t.Errorf("what depends on a cancelled task is %s", got)
 	}
 }
+
+// settings are those of an archive at an address.
+func settings(url string) revision.Settings {
+	return revision.Settings{Location: archive.Location{Kind: archive.Git, URL: url}}
+}

@@ -2,12 +2,97 @@ package revision
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 
 	"archivist/pkg/definition"
+	"archivist/pkg/event"
 	"archivist/pkg/fault"
+	"archivist/pkg/table"
+	"archivist/pkg/workflow"
 )
 
-// Instance returns an instance.
+// Limits of views, each with its reason.
+const (
+	listPage    = 100 // rows of a page: one request reads them
+	searchPages = 20  // that a filter goes through for one page: some seconds
+	plannedMost = 500 // instances of a revision that are shown at once: its tasks, and some runs
+	eventsMost  = 1000
+)
+
+// ID names an archive in an epoch, a revision of it, or an instance.
+type ID struct {
+	Ref  string // the archive in its epoch, e.g. "maps" or "maps@2"
+	N    int64  // the revision, 0: the archive is named
+	Task string // "": the revision is named
+	Run  int64
+}
+
+// ParseID reads the id of an archive ("maps"), of a revision ("maps/12") or of an instance ("maps/12/index",
+// "maps/12/index/3"). All else is an Invalid.
+func ParseID(text string) (ID, error) {
+	part := strings.Split(text, "/")
+	id := ID{Ref: part[0]}
+	if len(part) > 1 {
+		id.N = parse(part[1])
+	}
+	if len(part) > 2 {
+		id.Task = part[2]
+	}
+	if len(part) > 3 {
+		id.Run = parse(part[3])
+	}
+	if len(text) > maxID || !id.valid() || id.String() != text {
+		return ID{}, fault.New(fault.Invalid, "id: found %q; expected ARCHIVE, ARCHIVE/REVISION, "+
+			"ARCHIVE/REVISION/TASK or ARCHIVE/REVISION/TASK/RUN", definition.Clip(text, 100))
+	}
+	return id, nil
+}
+
+func (id ID) valid() bool {
+	name, _, _ := strings.Cut(id.Ref, "@")
+	return Names.MatchString(name) && ref(name, epochOf(id.Ref)) == id.Ref && id.N >= 0 && id.N <= MaxRevision &&
+		(id.Task == "" || workflow.TaskName.MatchString(id.Task)) && id.Run >= 0
+}
+
+// String is the id as text.
+func (id ID) String() string {
+	switch {
+	case id.N == 0:
+		return id.Ref
+	case id.Task == "":
+		return revisionID(id.Ref, id.N)
+	}
+	return instanceID(id.Ref, id.N, id.Task, id.Run)
+}
+
+// epochOf is the epoch of a ref.
+func epochOf(ref string) int64 {
+	_, epoch, _ := strings.Cut(ref, "@")
+	return max(parse(epoch), 1)
+}
+
+// locate finds an archive, also one that was deleted, and the ref of an epoch of it: "maps" is the present one,
+// "maps@1" the first.
+func (s *Store) locate(ctx context.Context, text string) (*archiveRow, string, error) {
+	name, epoch, named := strings.Cut(text, "@")
+	a, err := s.archiveRow(ctx, name)
+	if err != nil {
+		return nil, "", err
+	}
+	n := a.Epoch
+	if named {
+		n = parse(epoch)
+	}
+	if a.Rev == 0 || n < 1 || n > a.Epoch {
+		return nil, "", fault.New(fault.NotFound, "there is no archive %q", definition.Clip(text, 60))
+	}
+	return a, ref(name, n), nil
+}
+
+// Instance returns an instance. One whose revision is still being planned is a NotFound.
 func (s *Store) Instance(ctx context.Context, id string) (Instance, error) {
 	r, err := s.instanceRow(ctx, id)
 	if err == nil && r.Rev == 0 {
@@ -29,4 +114,282 @@ func (s *Store) Revision(ctx context.Context, ref string, n int64) (Revision, er
 		err = fault.New(fault.NotFound, "there is no revision %d of %s", n, definition.Clip(ref, 60))
 	}
 	return r.Revision, err
+}
+
+// listed reads a page of rows that the index lists, in its order.
+func (s *Store) listed(ctx context.Context, q table.Query) (rows []table.Raw, next string, err error) {
+	q.Index, q.Limit = "list", listPage
+	var heads []table.Head
+	next, err = s.Table.Page(ctx, q, &heads)
+	if err != nil {
+		return nil, "", err
+	}
+	var at []table.Key
+	for _, h := range heads {
+		at = append(at, h.Key())
+	}
+	found, err := s.Table.Many(ctx, at)
+	for _, k := range at {
+		if raw, ok := found[k]; ok {
+			rows = append(rows, raw)
+		}
+	}
+	return rows, next, err
+}
+
+// decode reads a row whose state is JSON.
+func decode(raw table.Raw, row any, text *string, into any) error {
+	err := raw.Decode(row)
+	if err == nil {
+		err = json.Unmarshal([]byte(*text), into)
+	}
+	return err
+}
+
+// Archives lists the archives by name.
+func (s *Store) Archives(ctx context.Context, cursor string) (page []Archive, next string, err error) {
+	rows, next, err := s.listed(ctx, table.Query{PK: "ARCHIVES", Cursor: cursor})
+	for _, raw := range rows {
+		r := &archiveRow{}
+		err := decode(raw, r, &r.Text, &r.Archive)
+		if err != nil {
+			return nil, "", err
+		}
+		if r.Archive.Mode != Deleted {
+			page = append(page, r.Archive)
+		}
+	}
+	return page, next, err
+}
+
+// Numbered is a revision with the numbers of its instances.
+type Numbered struct {
+	Revision
+	Instances int64 // all
+	Ended     int64 // of them
+}
+
+// Revisions lists the revisions of an archive, the newest first. The archive is named as in Explain.
+func (s *Store) Revisions(ctx context.Context, archive, cursor string) (page []Numbered, next string, err error) {
+	_, at, err := s.locate(ctx, archive)
+	if err != nil {
+		return nil, "", err
+	}
+	rows, next, err := s.listed(ctx, table.Query{PK: "REVISIONS#" + at, Desc: true, Cursor: cursor})
+	for _, raw := range rows {
+		r := &revisionRow{}
+		err := decode(raw, r, &r.Text, &r.Revision)
+		if err != nil {
+			return nil, "", err
+		}
+		page = append(page, Numbered{r.Revision, r.All, r.Over})
+	}
+	return page, next, err
+}
+
+// Plan is a revision with its instances in their order.
+type Plan struct {
+	Numbered
+	Tasks []Instance // none until the revision is planned
+	More  bool       // there are more runs by hand and by schedule: list them
+}
+
+// Plan returns a revision with its instances. The archive is named as in Explain.
+func (s *Store) Plan(ctx context.Context, archive string, n int64) (p Plan, err error) {
+	_, at, err := s.locate(ctx, archive)
+	if err != nil {
+		return p, err
+	}
+	r, err := s.revisionRow(ctx, at, n)
+	if err != nil {
+		return p, err
+	}
+	if r.Rev == 0 {
+		return p, fault.New(fault.NotFound, "there is no revision %d of %s", n, archive)
+	}
+	p.Numbered = Numbered{r.Revision, r.All, r.Over}
+	if r.Planned == 0 {
+		return p, nil
+	}
+	q := table.Query{PK: "TASKS#" + at, Prefix: before(n) + "#"}
+	for {
+		var page []Instance
+		page, q.Cursor, err = s.instances(ctx, q)
+		p.Tasks = append(p.Tasks, page...)
+		p.More = q.Cursor != "" && len(p.Tasks) >= plannedMost
+		if err != nil || q.Cursor == "" || p.More {
+			return p, err
+		}
+	}
+}
+
+// instances reads a page of instances.
+func (s *Store) instances(ctx context.Context, q table.Query) (page []Instance, next string, err error) {
+	rows, next, err := s.listed(ctx, q)
+	for _, raw := range rows {
+		r := &instanceRow{}
+		err := decode(raw, r, &r.Text, &r.Instance)
+		if err != nil {
+			return nil, "", err
+		}
+		page = append(page, r.Instance)
+	}
+	return page, next, err
+}
+
+// Filter selects instances. The zero value selects all.
+type Filter struct {
+	Revision int64
+	Task     string
+	State    workflow.State
+}
+
+// Check returns an Invalid for a filter that cannot be.
+func (f Filter) Check() error {
+	if f.Revision < 0 || f.Revision > MaxRevision {
+		return Notice{Revision: f.Revision}.Check()
+	}
+	if f.State != "" && !slices.Contains(workflow.States, f.State) {
+		return fault.New(fault.Invalid, "state: found %q; expected one of %v", definition.Clip(string(f.State), 60),
+			workflow.States)
+	}
+	if f.Task != "" {
+		return checkTask(f.Task)
+	}
+	return nil
+}
+
+func (f Filter) selects(in Instance) bool {
+	return (f.Task == "" || f.Task == in.Task) && (f.State == "" || f.State == in.State)
+}
+
+// Instances lists the instances of an archive that a filter selects: the newest first, those of one revision in
+// their order. The archive is named as in Explain. A page may be short, and even empty: only without a cursor
+// for the next it is the last.
+func (s *Store) Instances(ctx context.Context, archive string, f Filter, cursor string) (page []Instance, next string,
+	err error) {
+	err = f.Check()
+	if err != nil {
+		return nil, "", err
+	}
+	a, at, err := s.locate(ctx, archive)
+	if err != nil {
+		return nil, "", err
+	}
+	q := table.Query{PK: "TASKS#" + at, Desc: true, Cursor: cursor}
+	if f.Revision > 0 {
+		q.Prefix, q.Desc = before(f.Revision)+"#", false
+	}
+	for range searchPages {
+		var some []Instance
+		some, q.Cursor, err = s.instances(ctx, q)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, in := range some {
+			if f.selects(in) && a.shows(at, in.Revision) {
+				page = append(page, in)
+			}
+		}
+		if q.Cursor == "" || len(page) >= listPage/2 {
+			break
+		}
+	}
+	return page, q.Cursor, nil
+}
+
+// shows reports whether the plan of a revision is complete, so that its instances are seen.
+func (a *archiveRow) shows(ref string, n int64) bool {
+	if ref != a.Ref() {
+		return true
+	}
+	return n <= a.Watermark && (a.Backfill == nil || a.Backfill.Next != n)
+}
+
+// Attempt is one execution of an instance, by its events. Times are milliseconds since 1970, 0 if there is none.
+type Attempt struct {
+	Number  int
+	Exec    string
+	Asked   int64 // when its execution was started
+	Began   int64 // when that began
+	Ended   int64
+	End     string // as in package runner, or the state in which the instance ended
+	Exit    int
+	Reason  string
+	Outputs []Output // the first ones
+	Kept    int      // of all outputs
+}
+
+// Attempts are the attempts of an instance, the oldest first, as its events say.
+func (s *Store) Attempts(ctx context.Context, id string) (all []Attempt, err error) {
+	at := func(m Moved) *Attempt {
+		for i := range all {
+			if all[i].Exec == m.Exec {
+				return &all[i]
+			}
+		}
+		all = append(all, Attempt{Number: m.Attempt, Exec: m.Exec})
+		return &all[len(all)-1]
+	}
+	cursor, read := "", 0
+	for read < eventsMost {
+		rows, next, err := event.Page(ctx, s.Table, taskSubject(id), cursor)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			var m Moved
+			if r.Type != "task.state" || json.Unmarshal([]byte(r.Detail), &m) != nil || m.Exec == "" {
+				continue
+			}
+			at(m).moved(m, r.Time)
+		}
+		read += len(rows)
+		cursor = next
+		if cursor == "" {
+			break
+		}
+	}
+	return all, nil
+}
+
+// moved takes over what an event says of an attempt.
+func (a *Attempt) moved(m Moved, at int64) {
+	switch {
+	case m.To == workflow.Dispatched:
+		a.Asked = at
+	case m.To == workflow.Running:
+		a.Began = at
+	case m.From.Started():
+		a.Ended, a.End, a.Reason = at, string(m.To), m.Reason
+		if m.Tried != nil && m.Tried.Attempt == a.Number {
+			a.End, a.Exit, a.Outputs, a.Kept = m.Tried.End, m.Tried.Exit, m.Tried.Outputs, m.Tried.Kept
+		}
+	}
+}
+
+// Prefix begins the keys of an attempt of an instance: what it logs and leaves.
+func (a Attempt) Prefix(id string) string {
+	in := Instance{ID: id, Attempt: a.Number, Exec: a.Exec}
+	return in.Prefix()
+}
+
+// Same reports whether a run with a token would wait for itself or for what comes after it, if it waited for a
+// revision. A token that is not one of the archive is none of its runs.
+func (s *Store) Same(ctx context.Context, archive string, n int64, token string) (string, error) {
+	if token == "" {
+		return "", nil
+	}
+	_, at, err := s.locate(ctx, archive)
+	if err != nil {
+		return "", err
+	}
+	maker, err := s.maker(ctx, at, token)
+	if fault.Is(err, fault.Denied) || err == nil && (maker == nil || n < maker.Revision) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s is a run of revision %d: it would wait for itself", maker.ID, maker.Revision), nil
 }

@@ -1,0 +1,68 @@
+package revision
+
+import (
+	"context"
+
+	"archivist/pkg/fault"
+	"archivist/pkg/workflow"
+)
+
+// Preview is what a revision would plan.
+type Preview struct {
+	Revision int64
+	Problems []workflow.Problem // if there are any, it would plan only COMMIT
+	Tasks    []workflow.Planned // COMMIT first
+}
+
+// Preview reads a revision from the archive, and says what it would plan if it were the next one; 0 is the newest
+// revision. It changes nothing. A revision that is planned already is a Conflict.
+func (s *Store) Preview(ctx context.Context, archive string, n int64) (out Preview, err error) {
+	a, err := s.known(ctx, archive)
+	if err == nil && n != 0 {
+		err = Notice{Revision: n}.Check()
+	}
+	if err == nil && s.Open == nil {
+		err = fault.New(fault.Unavailable, "archives cannot be read here")
+	}
+	if err != nil {
+		return out, err
+	}
+	src, err := s.Open(ctx, a.Location)
+	if err == nil && n == 0 {
+		n, err = src.Head(ctx)
+	}
+	if err != nil {
+		return out, err
+	}
+	if a.First > 0 && n >= a.First && n <= a.Watermark {
+		return out, fault.New(fault.Conflict, "revision %d of %s is planned: read its plan", n, archive)
+	}
+	out.Revision = n
+	def, problems, err := definitionAt(ctx, src, n)
+	if err != nil || len(problems) > 0 {
+		out.Problems = problems[:min(len(problems), problemsKept)]
+		return out, err
+	}
+	out.Tasks = workflow.Plan(def, n, func(task string) (int64, bool) {
+		at, failed := s.nearest(ctx, a, n, task)
+		if failed != nil {
+			err = failed
+		}
+		return at, at > 0
+	})
+	return out, err
+}
+
+// nearest is the nearest revision before one that has planned a task, 0 if none has.
+func (s *Store) nearest(ctx context.Context, a *archiveRow, n int64, task string) (int64, error) {
+	switch {
+	case a.First == 0 || n < a.First:
+		return 0, nil // a back-fill begins with nothing
+	case task == workflow.Commit && n > a.First:
+		return n - 1, nil
+	case task == workflow.Commit:
+		return 0, nil
+	}
+	r, err := s.nameRow(ctx, a.Ref(), task)
+	return r.Latest, err
+}
