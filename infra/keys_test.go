@@ -20,10 +20,10 @@ func TestKeySettings(t *testing.T) {
 	}
 	for _, c := range []struct{ value, says string }{
 		{"Ann=administrator", "lower-case letters"},
-		{"ann", "expected administrator or researcher:PROJECT"},
+		{"ann", "expected administrator, researcher:PROJECT or notifier:ARCHIVE"},
 		{"=administrator", "lower-case letters"},
-		{"ann=viewer", "expected administrator or researcher:PROJECT"},
-		{"ann=researcher", "expected administrator or researcher:PROJECT"},
+		{"ann=viewer", "expected administrator, researcher:PROJECT or notifier:ARCHIVE"},
+		{"ann=researcher", "expected administrator, researcher:PROJECT or notifier:ARCHIVE"},
 		{"ann=researcher:other", "not among researchProjects"},
 		{"ann=administrator,ann=researcher:demo", "twice"},
 		{many, "a deployment can have 20"},

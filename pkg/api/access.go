@@ -9,6 +9,7 @@ import (
 
 	"archivist/pkg/fault"
 	"archivist/pkg/research"
+	"archivist/pkg/revision"
 )
 
 // Role is what a key of the API is for. An operation names the role that it needs in the table of
@@ -19,35 +20,44 @@ type Role string
 const (
 	Administrator Role = "administrator" // everything
 	Researcher    Role = "researcher"    // what the researchers of one project call
+	Notifier      Role = "notifier"      // it says that a revision of one archive was committed
 )
 
 // Access is what a key of the API allows. The zero value allows nothing.
 type Access struct {
 	Role    Role
 	Project string // the only one of a Researcher
+	Archive string // the only one of a Notifier
 }
 
-// ParseAccess reads what String returns: "administrator", or e.g. "researcher:jingles". All else is an
-// Invalid.
+// ParseAccess reads what String returns: "administrator", or e.g. "researcher:jingles" or "notifier:maps". All
+// else is an Invalid.
 func ParseAccess(text string) (Access, error) {
-	role, project, bound := strings.Cut(text, ":")
-	a := Access{Role(role), project}
-	if a.Role == Administrator && !bound || a.Role == Researcher && research.Names.MatchString(project) {
-		return a, nil
+	role, name, bound := strings.Cut(text, ":")
+	switch {
+	case Role(role) == Administrator && !bound:
+		return Access{Role: Administrator}, nil
+	case Role(role) == Researcher && research.Names.MatchString(name):
+		return Access{Role: Researcher, Project: name}, nil
+	case Role(role) == Notifier && revision.Names.MatchString(name):
+		return Access{Role: Notifier, Archive: name}, nil
 	}
-	return Access{}, fault.New(fault.Invalid, "found %q; expected administrator or researcher:PROJECT", text)
+	return Access{}, fault.New(fault.Invalid, "found %q; expected administrator, researcher:PROJECT or "+
+		"notifier:ARCHIVE", text)
 }
 
-// String is the role, and for a researcher its project.
+// String is the role, with the project of a researcher, and the archive of a notifier.
 func (x Access) String() string {
-	if x.Project == "" {
+	bound := x.Project + x.Archive
+	if bound == "" {
 		return string(x.Role)
 	}
-	return string(x.Role) + ":" + x.Project
+	return string(x.Role) + ":" + bound
 }
 
-// may returns a Denied if the key does not allow an operation that is called for a project, "" if it is for none.
-func (x Access) may(op *huma.Operation, project string) error {
+// may returns a Denied if the key does not allow an operation that is called for a project or an archive, "" if it
+// is for none.
+func (x Access) may(op *huma.Operation, project, archive string) error {
 	need := operations[op.OperationID].needs()
 	switch {
 	case x.Role == "":
@@ -57,7 +67,9 @@ func (x Access) may(op *huma.Operation, project string) error {
 		return nil
 	case x.Role != need:
 		return fault.New(fault.Denied, "%q needs the role %s; the API key has the role %s", op.Summary, need, x.Role)
-	case x.Project == "" || x.Project != project:
+	case x.Role == Notifier && (x.Archive == "" || x.Archive != archive):
+		return fault.New(fault.Denied, "the API key is for the archive %q only", x.Archive)
+	case x.Role == Researcher && (x.Project == "" || x.Project != project):
 		return fault.New(fault.Denied, "the API key is for the research project %q only", x.Project)
 	}
 	return nil
@@ -79,7 +91,7 @@ func (a *API) permitted(c huma.Context, next func(huma.Context)) {
 		return
 	}
 	id, _ := c.Context().Value(keyed{}).(string)
-	err := a.Keys[id].may(c.Operation(), c.Param("project"))
+	err := a.Keys[id].may(c.Operation(), c.Param("project"), c.Param("archive"))
 	if err != nil {
 		_, w := humago.Unwrap(c)
 		a.problem(err).(*refusal).write(w)

@@ -17,7 +17,8 @@ import (
 
 // keys are what the keys of a test allow.
 var keys = map[string]api.Access{"theirs": {Role: api.Administrator},
-	"one": {Role: api.Researcher, Project: "jingles"}, "other": {Role: api.Researcher, Project: "songs"}}
+	"one": {Role: api.Researcher, Project: "jingles"}, "other": {Role: api.Researcher, Project: "songs"},
+	"hook": {Role: api.Notifier, Archive: "maps"}, "hooks": {Role: api.Notifier, Archive: "songs"}}
 
 // keyed serves the API behind a gateway that takes a key's id for the key.
 func keyed(t *testing.T) (c *v1.Client, q *queue.Queue) {
@@ -34,7 +35,8 @@ func keyed(t *testing.T) (c *v1.Client, q *queue.Queue) {
 
 // pathOf fills the parameters of a path.
 var pathOf = strings.NewReplacer("{id}", "none", "{name}", "maps", "{project}", "jingles", "{key}", "none", "{lease}",
-	"none", "{naan}", "99999", "{n}", "1", "{run}", "none")
+	"none", "{naan}", "99999", "{n}", "1", "{run}", "none", "{archive}", "maps",
+	"{revision}", "1", "{task}", "index")
 
 // ofResearchers are the operations that a researcher needs (docs/research.md).
 var ofResearchers = []string{"POST /v1/research/{project}/hello", "POST /v1/research/{project}/bye",
@@ -50,8 +52,9 @@ func TestRoles(t *testing.T) {
 		n++
 		method, path, _ := strings.Cut(name, " ")
 		opened := slices.Contains(ofResearchers, name)
+		notifies := name == "POST /v1/archives/{archive}/revisions"
 		for key, allowed := range map[string]bool{"theirs": true, "one": opened, "other": false, "none": false,
-			"": false} {
+			"": false, "hook": notifies, "hooks": false} {
 			resp, text := ask(t, method, c.URL+pathOf.Replace(path), "{}", "x-api-key", key)
 			var p v1.Problem
 			_ = json.Unmarshal([]byte(text), &p) // other answers are none
@@ -113,7 +116,7 @@ func TestAccess(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "researcher", "researcher:", "researcher:A", "administrator:jingles", "admin",
-		"viewer", "administrator:", ":jingles", "researcher:a,b"} {
+		"viewer", "administrator:", ":jingles", "researcher:a,b", "notifier", "notifier:", "notifier:A"} {
 		if got, err := api.ParseAccess(text); !fault.Is(err, fault.Invalid) || got != (api.Access{}) {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}

@@ -46,6 +46,7 @@ import (
 	"archivist/pkg/provenance"
 	"archivist/pkg/queue"
 	"archivist/pkg/research"
+	"archivist/pkg/revision"
 	"archivist/pkg/search"
 	"archivist/pkg/statistics"
 )
@@ -72,8 +73,10 @@ type API struct {
 	Components   *component.Store
 	Runs         Runs
 	Research     *research.Store
-	Feeds        *feed.Looker   // of research; it only looks at rows
-	PendingWork  research.Inbox // the queues of pending work
+	Feeds        *feed.Looker // of research; it only looks at rows
+	// Revisions is the revision queue. Only previews open archives; what tasks have left is in Work.
+	Revisions   *revision.Store
+	PendingWork research.Inbox // the queues of pending work
 	// CompletedWork puts reports on the queue of completed work.
 	CompletedWork func(ctx context.Context, reports []research.Report) error
 	// Keys are what the keys of the API allow, by their ids. A key that is not among them allows nothing. nil: calls
@@ -111,6 +114,7 @@ func (a *API) Handler() http.Handler {
 	a.components(h)
 	a.componentItems(h)
 	a.research(h)
+	a.archives(h)
 	if err := complete(h); err != nil {
 		panic(err) // a route has no description: every test of a handler fails
 	}

@@ -27,6 +27,7 @@ import (
 	"archivist/pkg/lease"
 	"archivist/pkg/queue"
 	"archivist/pkg/research"
+	"archivist/pkg/revision"
 	"archivist/pkg/table/tabletest"
 )
 
@@ -75,12 +76,14 @@ func service(do func(op string, call func() error) error) (*api.API, *waiting) {
 	pairs := &research.Store{Table: tb, Leases: &lease.Store{Table: tb, Now: q.Now, NewID: q.NewID}, Now: q.Now,
 		NewID: q.NewID, Times: research.Default, Projects: []string{"jingles"},
 		Analyses: map[string]func([]byte) error{"correlation": func([]byte) error { return nil }}}
+	archives := &revision.Store{Table: tb, Leases: pairs.Leases, Now: q.Now, NewID: q.NewID, Secret: q.NewID,
+		Times: revision.Default}
 	waits := &waiting{}
 	pairs.Send = waits.send
 	return &api.API{Queue: q, Inventory: objects, Collections: profiles, Identity: ids,
 		EventLog: events, Epochs: events, Consumers: consumers, Components: components, Runs: runner,
 		Feeds: &feed.Looker{Table: tb, Research: pairs, Now: q.Now, NewID: q.NewID},
-		Log:   log, Research: pairs, PendingWork: waits, CompletedWork: func(ctx context.Context,
+		Log:   log, Revisions: archives, Research: pairs, PendingWork: waits, CompletedWork: func(ctx context.Context,
 			reports []research.Report) error {
 			for _, r := range reports {
 				_, err := pairs.Record(ctx, r)

@@ -18,10 +18,10 @@ import (
 
 // TestEventTypes: the documented types are those in the source.
 func TestEventTypes(t *testing.T) {
-	named := regexp.MustCompile(`"((?:batch|job|object|collection|queue|storage|operation|consumer|component|derivative|epoch|project|episode|clip|lease)\.[a-z-]+)"`)
+	named := regexp.MustCompile(`"((?:batch|job|object|collection|queue|storage|operation|consumer|component|derivative|epoch|project|episode|clip|lease|archive|revision|task)\.[a-z-]+)"`)
 	seen := map[string]bool{}
 	for _, dir := range []string{"queue", "inventory", "collection", "consumer", "eventlog", "component",
-		"derivatives", "replica", "research"} {
+		"derivatives", "replica", "research", "revision"} {
 		files, err := filepath.Glob("../" + dir + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatal(files, err)

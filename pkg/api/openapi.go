@@ -38,6 +38,8 @@ var tags = []*huma.Tag{
 	{Name: "Components", Description: "What works on items, by the events that have happened to them."},
 	{Name: "Items", Description: "What components work on: objects, versions, batches, and items made by hand."},
 	{Name: "Research", Description: "Which clip is looked for in which recording, by whom, and what was found."},
+	{Name: "Archives", Description: "What has revisions, and which of them are planned."},
+	{Name: "Tasks", Description: "What runs when a revision was committed, by hand, or by schedule."},
 	{Name: "Operation", Description: "For the operators of the archive."},
 }
 
@@ -48,6 +50,8 @@ var enums = map[string][]string{
 	"Explanation.state":    append(slices.Clone(v1.JobStates), v1.Reporting, v1.UpdateReporting),
 	"Event.type":           v1.EventTypes,
 	"Explanation.waitsFor": v1.Waits,
+	"Task.state":           v1.TaskStates,
+	"WaitLink.waitsFor":    v1.TaskWaits,
 	"Problem.type":         problemURIs(),
 }
 
@@ -166,7 +170,8 @@ func configuration() huma.Config {
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"apiKey": {Type: "apiKey", In: "header",
 		Name: "x-api-key",
 		Description: "A key of the deployment, which has a role. Every deployment on AWS requires one; a local stack " +
-			"does not. Each operation names the roles that can call it. The role researcher is for one project."}}
+			"does not. Each operation names the roles that can call it. The role researcher is for one project, the " +
+			"role notifier for one archive."}}
 	c.DocsPath = ""     // our own page loads nothing from elsewhere
 	c.CreateHooks = nil // no $schema fields: responses have exactly the fields of the types
 	c.Transformers = append(c.Transformers, bounded)
@@ -278,9 +283,10 @@ func (a about) needs() Role { return cmp.Or(a.role, Administrator) }
 func (a about) secure(op *huma.Operation) {
 	op.Security = []map[string][]string{{"apiKey": {string(Administrator)}}}
 	text := "Role: administrator."
-	if a.needs() == Researcher {
-		op.Security = append(op.Security, map[string][]string{"apiKey": {string(Researcher)}})
-		text = "Role: researcher of the project, or administrator."
+	if a.role != "" {
+		op.Security = append(op.Security, map[string][]string{"apiKey": {string(a.role)}})
+		text = map[Role]string{Researcher: "Role: researcher of the project, or administrator.",
+			Notifier: "Role: notifier of the archive, or administrator."}[a.role]
 	}
 	op.Description += "\n\n" + text
 }

@@ -161,9 +161,12 @@ func TestExamplesAreAccepted(t *testing.T) {
 		}
 		method, path, _ := strings.Cut(name, " ")
 		path = strings.NewReplacer("{id}", "none", "{name}", "maps", "{project}", "jingles", "{key}", "none", "{lease}",
-			"none").Replace(path)
-		if strings.HasPrefix(path, "/v1/item/") {
+			"none", "{archive}", "maps", "{task}", "none").Replace(path)
+		switch {
+		case strings.HasPrefix(path, "/v1/item/"):
 			path += "?id=item:none"
+		case strings.HasPrefix(path, "/v1/task/"):
+			path += "?id=maps/12/none"
 		}
 		resp, text := ask(t, method, c.URL+path, string(data))
 		noItem := resp.StatusCode == 409 && strings.HasSuffix(path, "/runs") // nothing is ready

@@ -76,6 +76,19 @@ const (
 	EventLeaseAccepted     = "lease.accepted"
 	EventLeaseExtended     = "lease.extended"
 	EventLeaseEnded        = "lease.ended"
+	EventArchiveAdded      = "archive.added"
+	EventArchiveChanged    = "archive.changed"
+	EventArchivePaused     = "archive.paused"
+	EventArchiveResumed    = "archive.resumed"
+	EventArchiveStopped    = "archive.stopped"
+	EventArchiveBackfilled = "archive.backfilled"
+	EventArchiveDeleted    = "archive.deleted"
+	EventRevisionNotified  = "revision.notified"
+	EventRevisionSkipped   = "revision.skipped"
+	EventRevisionCommitted = "revision.committed"
+	EventTaskPlanned       = "task.planned"
+	EventTaskState         = "task.state"
+	EventTaskTold          = "task.told"
 )
 
 // EventTypes are the types of events.
@@ -95,7 +108,9 @@ var EventTypes = []string{EventBatchState, EventBatchCancelled, EventBatchMail, 
 	EventProjectPaused, EventProjectResumed, EventEpisodeCurated, EventEpisodeWithdrawn, EventEpisodeResearched,
 	EventEpisodeDeferred, EventEpisodeSetAside, EventEpisodeRetried, EventClipCurated, EventClipWithdrawn,
 	EventClipDeferred, EventClipSetAside, EventClipRetried, EventLeaseCreated, EventLeaseAccepted, EventLeaseExtended,
-	EventLeaseEnded}
+	EventLeaseEnded, EventArchiveAdded, EventArchiveChanged, EventArchivePaused, EventArchiveResumed,
+	EventArchiveStopped, EventArchiveBackfilled, EventArchiveDeleted, EventRevisionNotified, EventRevisionSkipped,
+	EventRevisionCommitted, EventTaskPlanned, EventTaskState, EventTaskTold}
 
 // Waits are the kinds of things that a batch or a job can wait for.
 var Waits = []string{"nothing", "person", "turn", "lock", "slot", "space", "start", "worker", "source", "jobs",

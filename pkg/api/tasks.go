@@ -1,0 +1,296 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/event"
+	"archivist/pkg/fault"
+	"archivist/pkg/revision"
+	"archivist/pkg/runner"
+	"archivist/pkg/workflow"
+)
+
+// Ids of tasks have slashes, so they are in the query.
+
+// TaskInput names a task.
+type TaskInput struct {
+	ID string `query:"id" required:"true" maxLength:"200"`
+}
+
+// TaskCursor names a task and a page of its events.
+type TaskCursor struct {
+	TaskInput
+	Cursor string `query:"cursor" maxLength:"4000"`
+}
+
+// TasksInput selects tasks of an archive.
+type TasksInput struct {
+	ArchiveCursor
+	State    string `query:"state" maxLength:"20"`
+	Task     string `query:"task" maxLength:"60"`
+	Revision int64  `query:"revision" minimum:"0"`
+}
+
+// AttemptInput names an attempt of a task, 0 is the newest.
+type AttemptInput struct {
+	TaskInput
+	Attempt int `query:"attempt" minimum:"0"`
+}
+
+// LogInput names a page of the output of an attempt.
+type LogInput struct {
+	AttemptInput
+	From string `query:"from" maxLength:"20" pattern:"^[0-9]*$"`
+}
+
+// OutputInput names a file that an attempt has left.
+type OutputInput struct {
+	AttemptInput
+	Path string `query:"path" required:"true" maxLength:"1000"`
+}
+
+// TaskRun is a request to run a task.
+type TaskRun struct {
+	ArchiveInput
+	Caller
+	Repeatable
+	Task string `path:"task" maxLength:"60"`
+	Body v1.TaskRun
+}
+
+// TaskAction is a request to act on a task.
+type TaskAction struct {
+	TaskInput
+	Caller
+	Repeatable
+	Body v1.TaskAction
+}
+
+// tasks registers the routes of tasks.
+func (a *API) tasks(h huma.API, archive string) {
+	const one = "/v1/task"
+	get(a, h, archive+"/tasks", "listTasks", "List the tasks of an archive", a.listTasks)
+	register(a, h, huma.Operation{Method: http.MethodPost, Path: archive + "/tasks/{task}/runs",
+		OperationID: "runTask", Summary: "Run a task"}, a.runTask)
+	get(a, h, one, "getTask", "Get a task with its attempts", a.task)
+	get(a, h, one+"/explain", "explainTask", "Explain what a task waits for",
+		func(ctx context.Context, in *TaskInput) (v1.WaitExplanation, error) {
+			return wireWaits(a.Revisions.Explain(ctx, in.ID))
+		})
+	get(a, h, one+"/events", "listTaskEvents", "List the events of a task",
+		func(ctx context.Context, in *TaskCursor) (v1.List[v1.Event], error) {
+			return a.events(event.Task)(ctx, &IDCursor{ID: in.ID, Cursor: in.Cursor})
+		})
+	get(a, h, one+"/log", "getTaskLog", "Read the output of a task", a.taskLog)
+	get(a, h, one+"/outputs", "listTaskOutputs", "List the files that a task has left", a.taskOutputs)
+	redirect(a, h, one+"/output", "getTaskOutput", "Get a file that a task has left", a.taskOutput)
+	register(a, h, huma.Operation{Method: http.MethodPost, Path: one + "/actions", OperationID: "actOnTask",
+		Summary: "Cancel a task, or run it again"}, a.actOnTask)
+}
+
+func wireTask(in revision.Instance) v1.Task {
+	id, _ := revision.ParseID(in.ID)
+	name, _, _ := strings.Cut(id.Ref, "@")
+	out := v1.Task{ID: in.ID, Archive: name, Revision: in.Revision, Name: in.Task, Run: in.Run,
+		Trigger: in.Trigger, State: string(in.State), Since: timestamp(in.Since), Created: timestamp(in.Created),
+		Reason: in.Reason, Root: in.Root, By: in.By, Told: in.Told, Edges: []v1.TaskEdge{}, Cancels: in.Cancels,
+		Lock: in.Lock, Uninterruptible: in.Fixed, Attempt: in.Attempt, Base: in.Base}
+	for _, e := range in.Edges {
+		out.Edges = append(out.Edges, v1.TaskEdge{Task: e.Task, Prev: e.Prev, On: string(e.On), ID: e.ID,
+			Verdict: verdictOf(e.Verdict), End: string(e.End)})
+	}
+	return out
+}
+
+// known reads a task by its id, which must be that of one.
+func (a *API) knownTask(ctx context.Context, text string) (in revision.Instance, err error) {
+	id, err := revision.ParseID(text)
+	if err == nil && id.Task == "" {
+		err = fault.New(fault.Invalid, "id: found %q; expected ARCHIVE/REVISION/TASK or ARCHIVE/REVISION/TASK/RUN",
+			text)
+	}
+	if err != nil {
+		return in, err
+	}
+	return a.Revisions.Instance(ctx, text)
+}
+
+func (a *API) task(ctx context.Context, in *TaskInput) (out v1.TaskDetails, err error) {
+	t, err := a.knownTask(ctx, in.ID)
+	if err != nil {
+		return out, err
+	}
+	tries, err := a.Revisions.Attempts(ctx, in.ID)
+	return v1.TaskDetails{Task: wireTask(t), Attempts: each(tries, wireAttempt)}, err
+}
+
+func wireAttempt(t revision.Attempt) v1.TaskAttempt {
+	return v1.TaskAttempt{Attempt: t.Number, Execution: revision.Execution{Exec: t.Exec}.Name(),
+		Started: timestamp(t.Asked), Began: timestamp(t.Began), Ended: timestamp(t.Ended), End: t.End, Exit: t.Exit,
+		Reason: t.Reason, Outputs: t.Kept}
+}
+
+func (a *API) listTasks(ctx context.Context, in *TasksInput) (out v1.List[v1.Task], err error) {
+	page, next, err := a.Revisions.Instances(ctx, in.Archive, revision.Filter{Revision: in.Revision, Task: in.Task,
+		State: workflow.State(strings.ToLower(in.State))}, in.Cursor)
+	out.Items, out.Cursor = each(page, wireTask), next
+	return out, err
+}
+
+func (a *API) runTask(ctx context.Context, in *TaskRun) (v1.Task, error) {
+	by, err := in.asks(in.Body.Reason)
+	if err != nil {
+		return v1.Task{}, err
+	}
+	t, err := a.Revisions.StartRun(ctx, in.Archive, revision.Run{Task: in.Task, Revision: in.Body.Revision,
+		Force: in.Body.Force, Key: in.Key}, by)
+	return wireTask(t), err
+}
+
+func (a *API) actOnTask(ctx context.Context, in *TaskAction) (v1.Task, error) {
+	t, err := a.knownTask(ctx, in.ID)
+	if err != nil {
+		return v1.Task{}, err
+	}
+	by, err := in.asks(in.Body.Reason)
+	switch {
+	case err != nil:
+		return v1.Task{}, err
+	case in.Body.Action == "cancel" && in.Body.Force:
+		return v1.Task{}, fault.New(fault.Invalid, "force: the action cancel has no such field")
+	case in.Body.Action == "cancel":
+		t, err = a.Revisions.Cancel(ctx, in.ID, by)
+		return wireTask(t), err
+	case t.Task == workflow.Commit:
+		return v1.Task{}, fault.New(fault.Conflict, "COMMIT is no task that can be run")
+	case !t.State.Over():
+		return v1.Task{}, fault.New(fault.Conflict, "the task %s has not ended: it is %s", t.ID, t.State)
+	}
+	archive, err := a.Revisions.Archive(ctx, wireTask(t).Archive)
+	if err == nil && archive.Ref() != t.Archive {
+		err = fault.New(fault.Conflict, "the archive %s has begun anew since: %s is of an earlier epoch", archive.Name,
+			t.ID)
+	}
+	if err != nil {
+		return v1.Task{}, err
+	}
+	t, err = a.Revisions.StartRun(ctx, archive.Name, revision.Run{Task: t.Task, Revision: t.Revision,
+		Force: in.Body.Force, Key: in.Key}, by)
+	return wireTask(t), err
+}
+
+// attempt is an attempt of a task; the number 0 is the newest. ok is false if there is none yet.
+func (a *API) attempt(ctx context.Context, in AttemptInput) (t revision.Attempt, ok bool, err error) {
+	_, err = a.knownTask(ctx, in.ID)
+	if err != nil {
+		return t, false, err
+	}
+	tries, err := a.Revisions.Attempts(ctx, in.ID)
+	for _, one := range tries { // of one number, the newest: one that never began was no attempt
+		if in.Attempt == 0 || one.Number == in.Attempt {
+			t, ok = one, true
+		}
+	}
+	if err == nil && !ok && in.Attempt > 0 {
+		err = fault.New(fault.NotFound, "attempt: the task %s has no attempt %d", in.ID, in.Attempt)
+	}
+	return t, ok, err
+}
+
+// logPage bounds the bytes of a page of output. A gateway takes 6 MiB.
+const logPage = 1 << 20
+
+func (a *API) taskLog(ctx context.Context, in *LogInput) (out v1.TaskLog, err error) {
+	out.Parts = []v1.TaskLogPart{}
+	t, ok, err := a.attempt(ctx, in.AttemptInput)
+	if err != nil || !ok {
+		return out, err
+	}
+	out.Attempt, out.Next = t.Number, in.From
+	folder := t.Prefix(in.ID) + runner.LogFolder
+	after := ""
+	if in.From != "" {
+		after = folder + in.From
+	}
+	page, more, err := a.Work.ListAfter(ctx, folder, after)
+	if err != nil {
+		return out, err
+	}
+	size, n := 0, 0
+	for _, part := range page {
+		if size >= logPage {
+			break
+		}
+		data, _, err := a.Work.Read(ctx, part.Key)
+		if err != nil {
+			return out, err
+		}
+		size, n = size+len(data), n+1
+		out.Parts, err = logParts(out.Parts, data)
+		if err != nil {
+			return out, err
+		}
+		out.Next = strings.TrimPrefix(part.Key, folder)
+	}
+	out.Ended = t.Ended > 0 && n == len(page) && more == ""
+	return out, nil
+}
+
+// logParts adds what a stored part says.
+func logParts(to []v1.TaskLogPart, data []byte) ([]v1.TaskLogPart, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	for d.More() {
+		var p runner.Part
+		err := d.Decode(&p)
+		if err != nil {
+			return to, err
+		}
+		to = append(to, v1.TaskLogPart{Time: p.Time.UTC().Format(time.RFC3339Nano), Stream: p.Stream, Text: p.Text})
+	}
+	return to, nil
+}
+
+func (a *API) taskOutputs(ctx context.Context, in *AttemptInput) (out v1.List[v1.TaskOutput], err error) {
+	out.Items = []v1.TaskOutput{}
+	t, ok, err := a.attempt(ctx, *in)
+	if err != nil || !ok {
+		return out, err
+	}
+	if t.Kept == len(t.Outputs) {
+		out.Items = each(t.Outputs, func(o revision.Output) v1.TaskOutput { return v1.TaskOutput(o) })
+		return out, nil
+	}
+	data, _, err := a.Work.Read(ctx, t.Prefix(in.ID)+runner.ResultKey) // the row has only the first ones
+	var res runner.Result
+	if err == nil {
+		err = json.Unmarshal(data, &res)
+	}
+	out.Items = each(res.Outputs, func(o runner.Output) v1.TaskOutput { return v1.TaskOutput(o) })
+	return out, err
+}
+
+func (a *API) taskOutput(ctx context.Context, in *OutputInput) (string, error) {
+	outputs, err := a.taskOutputs(ctx, &in.AttemptInput)
+	if err != nil {
+		return "", err
+	}
+	for _, o := range outputs.Items {
+		if o.Path == in.Path {
+			t, _, err := a.attempt(ctx, in.AttemptInput)
+			if err != nil {
+				return "", err
+			}
+			return a.Work.Presign(ctx, t.Prefix(in.ID)+runner.OutputFolder+in.Path, path.Base(in.Path), contentFor)
+		}
+	}
+	return "", fault.New(fault.NotFound, "path: the task %s has left no file %q", in.ID, in.Path)
+}

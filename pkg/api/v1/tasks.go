@@ -1,0 +1,178 @@
+package v1
+
+// TaskStates are the states of tasks.
+var TaskStates = []string{"blocked", "awaiting", "ready", "dispatched", "running", "retry-wait", "succeeded", "failed",
+	"cancelled", "superseded", "skipped"}
+
+// TaskWaits are the kinds of things that archives, revisions and tasks wait for.
+var TaskWaits = []string{"nothing", "person", "delete", "gap", "archive", "pass", "commit", "edge", "filter", "victim",
+	"grace", "lock", "limit", "retry", "start", "run", "backfill"}
+
+// TaskEdge is what a task waits for before it can start, and what became of that.
+type TaskEdge struct {
+	// The name of the other task.
+	Task string `json:"task" example:"index"`
+	// Whether it is that of an earlier revision.
+	Prev bool `json:"prev,omitempty"`
+	// The end that is needed.
+	On string `json:"on" enum:"succeeded,ended,failed" example:"succeeded"`
+	// The id of the other task. Absent: there is none, so nothing is waited for.
+	ID string `json:"id,omitempty" example:"maps/12/index"`
+	// open: it has not ended. satisfied: it ended as is needed. impossible: it ended otherwise. followed: it was
+	// superseded, and its superseder is waited for. overtaken: it was superseded, and so is this task. none.
+	Verdict string `json:"verdict" enum:"open,satisfied,impossible,followed,overtaken,none" example:"satisfied"`
+	// The state in which it ended.
+	End string `json:"end,omitempty" example:"succeeded"`
+}
+
+// TaskOutput is a file that a task has left.
+type TaskOutput struct {
+	// Its path.
+	Path string `json:"path" example:"build/maps.pdf"`
+	// Its size in bytes.
+	Size int64 `json:"size" example:"1048576"`
+	// Its SHA-256 digest.
+	SHA256 string `json:"sha256" example:"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"`
+}
+
+// TaskAttempt is one execution of a task.
+type TaskAttempt struct {
+	// Its number, from 1.
+	Attempt int `json:"attempt" example:"1"`
+	// The name of its execution in AWS Step Functions.
+	Execution string `json:"execution" example:"task-01M7ZBMEYHBB62YP6RY21T1GQ8"`
+	// When its execution was started.
+	Started string `json:"started,omitempty" format:"date-time" example:"2026-11-22T09:30:02Z"`
+	// When that began.
+	Began string `json:"began,omitempty" format:"date-time" example:"2026-11-22T09:30:04Z"`
+	// When it ended.
+	Ended string `json:"ended,omitempty" format:"date-time" example:"2026-11-22T09:31:10Z"`
+	// How it ended: succeeded, failed, timed-out, cancelled or broken (it could not be run), or the state of the task.
+	End string `json:"end,omitempty" example:"succeeded"`
+	// The exit code. -1: it was ended by a signal.
+	Exit int `json:"exit" example:"0"`
+	// Why it did not succeed.
+	Reason string `json:"reason,omitempty" example:"exit code 2"`
+	// The number of files that it has left.
+	Outputs int `json:"outputs" example:"1"`
+}
+
+// Task is a task of a revision, or one run of it by hand or by schedule.
+type Task struct {
+	// The id: archive, revision and name and, of a run, its number.
+	ID string `json:"id" example:"maps/12/index"`
+	// The name of the archive.
+	Archive string `json:"archive" example:"maps"`
+	// The revision.
+	Revision int64 `json:"revision" example:"12"`
+	// The name.
+	Name string `json:"task" example:"index"`
+	// The number of the run. Absent: the revision planned it.
+	Run int64 `json:"run,omitempty" example:"1"`
+	// What started it.
+	Trigger string `json:"trigger" enum:"commit,manual,schedule" example:"commit"`
+	// blocked: it depends on others. awaiting: those that it supersedes have not ended. ready: it can start, or it is
+	// not its turn. dispatched: its execution was started. running. retry-wait: the next attempt comes. The others are
+	// ends.
+	State string `json:"state" example:"running"`
+	// Since when it is in that state.
+	Since string `json:"since" format:"date-time" example:"2026-11-22T09:30:04Z"`
+	// When it was planned.
+	Created string `json:"created" format:"date-time" example:"2026-11-22T09:30:02Z"`
+	// Why it is in that state.
+	Reason string `json:"reason,omitempty" example:"exit code 2"`
+	// The id of the task whose end is the cause of this end.
+	Root string `json:"root,omitempty" example:"maps/12/index"`
+	// Who superseded or cancelled it: the id of a task, or a person.
+	By string `json:"by,omitempty" example:"maps/13/index"`
+	// The state in which it is to end: it was told to.
+	Told string `json:"told,omitempty" example:"cancelled"`
+	// What it waits for before it can start.
+	Edges []TaskEdge `json:"edges"`
+	// The names of the tasks whose earlier ones it supersedes.
+	Cancels []string `json:"cancels,omitempty" example:"[\"index\"]"`
+	// The lock that it needs.
+	Lock string `json:"lock,omitempty" example:"database"`
+	// Whether it is let finish when it is superseded.
+	Uninterruptible bool `json:"uninterruptible,omitempty"`
+	// The number of its newest attempt. Absent: there is none.
+	Attempt int `json:"attempt,omitempty" example:"1"`
+	// The revision after which changes count for it.
+	Base int64 `json:"base,omitempty" example:"11"`
+}
+
+// TaskDetails is a task with its attempts.
+type TaskDetails struct {
+	Task
+	// Its attempts, the oldest first.
+	Attempts []TaskAttempt `json:"attempts"`
+}
+
+// TaskRun is a request to run a task.
+type TaskRun struct {
+	// The revision. Absent: the newest that is planned.
+	Revision int64 `json:"revision,omitempty" minimum:"1" example:"12"`
+	// Run it although only the newest result of the task is wanted, and a newer revision has one.
+	Force bool `json:"force,omitempty"`
+	// The reason. It is kept in the events.
+	Reason string `json:"reason,omitempty" maxLength:"500" example:"The index was damaged."`
+}
+
+// TaskAction is a request to act on a task.
+type TaskAction struct {
+	// cancel: it ends; one that runs is told to. rerun: the same task is run at the same revision, once it has ended.
+	Action string `json:"action" enum:"cancel,rerun" example:"cancel"`
+	// For rerun: although only the newest result of the task is wanted, and a newer revision has one.
+	Force bool `json:"force,omitempty"`
+	// The reason. It is kept in the events.
+	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"It hangs."`
+}
+
+// TaskLogPart is a part of the output of a task.
+type TaskLogPart struct {
+	// When it was written.
+	Time string `json:"time" format:"date-time" example:"2026-11-22T09:30:05Z"`
+	// Where it was written.
+	Stream string `json:"stream" enum:"stdout,stderr" example:"stdout"`
+	// What was written.
+	Text string `json:"text" example:"12 sheets indexed\n"`
+}
+
+// TaskLog is a page of the output of an attempt.
+type TaskLog struct {
+	// The number of the attempt. 0: there is none yet.
+	Attempt int `json:"attempt" example:"1"`
+	// The parts in their order.
+	Parts []TaskLogPart `json:"parts"`
+	// What to ask with for what follows. It is there also at the end, so that the output can be followed.
+	Next string `json:"next,omitempty" example:"000004"`
+	// Whether the attempt has ended and this page is the last of its output.
+	Ended bool `json:"ended"`
+}
+
+// WaitLink is a thing that waits, and why.
+type WaitLink struct {
+	// The id of an archive, a revision or a task.
+	ID string `json:"id" example:"maps/12/pdf"`
+	// Its state.
+	State string `json:"state" example:"blocked"`
+	// What kind of thing it waits for.
+	WaitsFor string `json:"waitsFor" example:"edge"`
+	// Why, in a sentence.
+	Why string `json:"why" example:"maps/12/index must be succeeded first, and it is running"`
+}
+
+// WaitExplanation names the one thing that an archive, a revision or a task waits for.
+type WaitExplanation struct {
+	WaitLink
+	// What it waits for in the end.
+	Root WaitLink `json:"root"`
+	// What waits for what, from the one that was asked for to the root.
+	Chain []WaitLink `json:"chain"`
+	// Whether the chain is longer than what is shown.
+	Cut bool `json:"cut,omitempty"`
+	// Since when the root waits.
+	Since string `json:"since,omitempty" format:"date-time" example:"2026-11-22T09:30:04Z"`
+	// Until when the root waits, at most.
+	Until string `json:"until,omitempty" format:"date-time" example:"2026-11-22T09:35:04Z"`
+}
