@@ -221,7 +221,7 @@ func kindOf(k table.Key) (kind, bool) {
 		of := subjectType(name)
 		return kind{check: checkEvent, expires: expires(of)}, of != event.Type{} && id != ""
 	}
-	for _, list := range [][]kind{logKinds, componentKinds, researchKinds, kinds} {
+	for _, list := range [][]kind{logKinds, componentKinds, researchKinds, revisionKinds, kinds} {
 		for _, known := range list {
 			if name == known.pk && strings.HasPrefix(k.SK, known.sk) {
 				return known, true

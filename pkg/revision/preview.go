@@ -3,6 +3,7 @@ package revision
 import (
 	"context"
 
+	"archivist/pkg/archive"
 	"archivist/pkg/fault"
 	"archivist/pkg/workflow"
 )
@@ -16,26 +17,19 @@ type Preview struct {
 
 // Preview reads a revision from the archive, and says what it would plan if it were the next one; 0 is the newest
 // revision. It changes nothing. A revision that is planned already is a Conflict.
-func (s *Store) Preview(ctx context.Context, archive string, n int64) (out Preview, err error) {
-	a, err := s.known(ctx, archive)
-	if err == nil && n != 0 {
-		err = Notice{Revision: n}.Check()
-	}
-	if err == nil && s.Open == nil {
-		err = fault.New(fault.Unavailable, "archives cannot be read here")
-	}
-	if err != nil {
-		return out, err
-	}
-	src, err := s.Open(ctx, a.Location)
+func (s *Store) Preview(ctx context.Context, name string, n int64) (out Preview, err error) {
+	a, src, err := s.opened(ctx, name)
 	if err == nil && n == 0 {
 		n, err = src.Head(ctx)
 	}
+	if err == nil {
+		err = Notice{Revision: n}.Check()
+	}
+	if err == nil && a.First > 0 && n >= a.First && n <= a.Watermark {
+		err = fault.New(fault.Conflict, "revision %d of %s is planned: read its plan", n, name)
+	}
 	if err != nil {
 		return out, err
-	}
-	if a.First > 0 && n >= a.First && n <= a.Watermark {
-		return out, fault.New(fault.Conflict, "revision %d of %s is planned: read its plan", n, archive)
 	}
 	out.Revision = n
 	def, problems, err := definitionAt(ctx, src, n)
@@ -51,6 +45,19 @@ func (s *Store) Preview(ctx context.Context, archive string, n int64) (out Previ
 		return at, at > 0
 	})
 	return out, err
+}
+
+// opened opens an archive that is known.
+func (s *Store) opened(ctx context.Context, name string) (*archiveRow, archive.Source, error) {
+	a, err := s.known(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.Open == nil {
+		return nil, nil, fault.New(fault.Unavailable, "archives cannot be read here")
+	}
+	src, err := s.Open(ctx, a.Location)
+	return a, src, err
 }
 
 // nearest is the nearest revision before one that has planned a task, 0 if none has.
