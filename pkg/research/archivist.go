@@ -23,7 +23,7 @@ type Passed struct {
 	Assigned int  // work items
 	Resent   int  // work items whose message perhaps was not sent
 	Ended    int  // leases and deferrals whose time had passed
-	Looked   int  // closed episodes, because the catalog has grown
+	Looked   int  // episodes, because clips came, came back or went away
 	More     bool // there is more to do; the time is over
 	Busy     bool // another archivist is at this project
 }
@@ -34,8 +34,8 @@ type walkRow struct {
 	Catalog int64  `dynamo:"catalog_no"` // of the project when it began
 	After   string `dynamo:"after_sk"`   // the last closed episode that was looked at
 
-	// The pairs of the episodes that are ready are counted again after a clip was withdrawn, set aside
-	// or brought back.
+	// After a clip was withdrawn, set aside or brought back, the pairs of all episodes are counted again: of the
+	// closed ones, then of those that are ready. The closed ones are left out if they were looked at since.
 	Recount int64  `dynamo:"recount_ms"`     // that of the project when it began
 	Counted string `dynamo:"count_after_sk"` // the last that was counted
 }
@@ -52,6 +52,7 @@ type pass struct {
 	moved   bool // the walk
 	paused  bool
 	recount int64 // of the project
+	shrunk  int64 // of the project
 	done    Passed
 }
 
@@ -116,10 +117,11 @@ func (p *pass) begin(ctx context.Context) error {
 	return p.sample(ctx, row, kept)
 }
 
-// see notes what the row of the project says now. When the catalog has grown, the walk begins again.
+// see notes what the row of the project says now. When the catalog has grown, the walk begins again. A clip that
+// goes away or changes its place in the order makes no pair due, so it opens no closed episode.
 func (p *pass) see(row *projectRow) {
-	p.paused, p.recount = row.Paused != "", row.Recount
-	if p.walk.Catalog < row.Catalog {
+	p.paused, p.recount, p.shrunk = row.Paused != "", row.Recount, row.Shrunk
+	if p.walk.Catalog < row.grown() {
 		p.walk.Catalog, p.walk.After, p.moved = row.Catalog, closed+"#", true
 	}
 }
@@ -260,7 +262,7 @@ func (p *pass) next(ctx context.Context) (*leaseRow, error) {
 		case p.paused:
 			return nil, nil
 		case stale != nil && (first == nil || rank(stale) < rank(first)):
-			err = p.lookAt(ctx, stale)
+			err = p.lookAt(ctx, stale, &p.walk.After)
 		case first == nil:
 			return nil, nil
 		default:
@@ -331,19 +333,14 @@ func (s *Store) decide(ctx context.Context, project, key string) error {
 	return s.change(ctx, want{project: project, episode: key}, By{}, func(*change) error { return nil })
 }
 
-// lookAt decides the place of an episode of the line.
-func (p *pass) lookAt(ctx context.Context, r *lineRow) error {
+// lookAt decides the place of an episode of the line, and notes how far a walk is.
+func (p *pass) lookAt(ctx context.Context, r *lineRow, walked *string) error {
 	err := p.decide(ctx, p.project, r.Owner)
 	if err != nil {
 		return err
 	}
 	p.done.Looked++
-	p.moved = true
-	if class(r.SK) == closed {
-		p.walk.After = r.SK
-	} else {
-		p.walk.Counted = r.SK
-	}
+	p.moved, *walked = true, r.SK
 	return nil
 }
 
@@ -351,35 +348,41 @@ func (p *pass) lookAt(ctx context.Context, r *lineRow) error {
 // than the time-out of a function.
 const settled = 5 * time.Minute
 
-// uncounted is the first ready episode whose pairs are to be counted again, nil if there is none.
+// uncounted is the first episode whose pairs are to be counted again, nil if there is none.
 func (p *pass) uncounted(ctx context.Context) (*lineRow, error) {
 	if p.walk.Recount < p.recount && p.now() >= p.recount+settled.Milliseconds() {
 		p.walk.Recount, p.walk.Counted, p.moved = p.recount, ready+"#", true
+		if p.walk.Catalog < p.shrunk {
+			p.walk.Counted = closed + "#"
+		}
 	}
-	if p.walk.Counted == "" || p.walk.Counted >= counted {
-		return nil, nil
+	for p.walk.Counted != "" && p.walk.Counted < counted {
+		r, err := p.first(ctx, p.walk.Counted+"!")
+		if err != nil || r != nil {
+			return r, err
+		}
+		p.moved = true
+		p.walk.Counted = map[string]string{closed: ready + "#", ready: counted}[class(p.walk.Counted)]
 	}
-	r, err := p.first(ctx, p.walk.Counted+"!")
-	if err == nil && r == nil {
-		p.walk.Counted, p.moved = counted, true
-	}
-	return r, err
+	return nil, nil
 }
 
-// lookMost bounds the closed episodes that one pass looks at after its assignments.
+// lookMost bounds the episodes that one pass looks at after its assignments.
 const lookMost = 200
 
 // look looks at episodes in the background: first at closed ones, then at those to be counted again.
 func (p *pass) look(ctx context.Context) error {
 	for range lookMost {
+		walked := &p.walk.After
 		r, err := p.stale(ctx)
 		if err == nil && r == nil {
+			walked = &p.walk.Counted
 			r, err = p.uncounted(ctx)
 		}
 		if err != nil || r == nil || p.over() {
 			return err
 		}
-		err = p.lookAt(ctx, r)
+		err = p.lookAt(ctx, r, walked)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -69,5 +70,54 @@ func BenchmarkImport(b *testing.B) {
 	s := newBench(b)
 	for i := range b.N {
 		s.curate(Clip, fmt.Sprint("c", i), 0, 0)
+	}
+}
+
+// TestWithdrawalOpensNothing: after a clip has gone away, or has another place in the order, no closed episode is
+// looked at before work is assigned; the counts of all are right again a while later. Clips that come and come
+// back open closed episodes.
+func TestWithdrawalOpensNothing(t *testing.T) {
+	b := newBench(t)
+	for i := range 5 {
+		b.curate(Clip, fmt.Sprint("c", i), 0, 0)
+		b.curate(Episode, fmt.Sprint("done", i), 9, 0)
+	}
+	b.must(b.Hello(t.Context(), songs, Researcher{Name: "r", Capacity: MaxWorkers}))
+	for b.pass(); len(b.sent) > 0; b.pass() {
+		w := b.accept("r")
+		for i := range w.Clips {
+			b.report(w, i, i == len(w.Clips)-1)
+		}
+	}
+	assigned := func(withdrawn bool, priority int, opens bool) {
+		t.Helper()
+		b.clock = b.clock.Add(time.Second)
+		_, err := b.Curate(t.Context(), Curated{Project: songs, Kind: Clip, Source: "s", ID: "c0", Priority: &priority,
+			URL: "https://media.example.org/c0", Curated: millis(b.clock), Withdrawn: withdrawn}, by)
+		b.must(err)
+		next := b.curate(Episode, fmt.Sprint("next", millis(b.clock)), 0, 0)
+		b.must(b.Hello(t.Context(), songs, Researcher{Name: "r", Capacity: 2}))
+		p := b.pass()
+		if (p.Looked >= 5) != opens || !opens && p.Looked > 0 || p.Assigned == 0 || b.sent[0].Episode != next {
+			t.Errorf("withdrawn %v, priority %d: %+v, %+v", withdrawn, priority, p, b.sent)
+		}
+		for len(b.sent) > 0 {
+			b.accept("r")
+		}
+		b.settle()
+		st, err := b.Status(t.Context(), songs)
+		b.must(err)
+		if want := b.recount(); st.Researched != want.Researched || st.Open != want.Open || st.Closed != want.Closed {
+			t.Errorf("withdrawn %v, priority %d: %+v; recounted %+v", withdrawn, priority, st, want)
+		}
+		b.sound()
+	}
+	assigned(false, 3, false)
+	assigned(true, 3, false)
+	assigned(true, 1, false)
+	assigned(false, 1, true)
+	b.curate(Clip, "new", 0, 0)
+	if p := b.pass(); p.Looked < 5 {
+		t.Errorf("a new clip: %+v", p)
 	}
 }

@@ -307,8 +307,15 @@ func (c *change) list(now listed) {
 		c.tx.RemoveOwned(catalogKey(p.Name, r.Listed), r.Name)
 	}
 	p.Catalog++
-	if was, ok := c.cat.clips.Get(r.Clip); ok && was.live != now.live {
+	was, known := c.cat.clips.Get(r.Clip)
+	if known && was.live != now.live {
 		p.Recount = max(p.Recount+1, c.now) // pairs of it that are researched count, or do not count any more
+	}
+	if now.live && !was.live {
+		p.Grown = p.Catalog
+	}
+	if was.live && !now.live {
+		p.Shrunk = p.Catalog
 	}
 	r.Listed = p.Catalog
 	k := catalogKey(p.Name, p.Catalog)

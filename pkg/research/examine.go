@@ -308,7 +308,7 @@ func (x *exam) decided(e *episodeRow) error {
 	if fault.Is(err, fault.Stale) { // also if the catalog is damaged: that is another rule
 		return nil
 	}
-	if err != nil || w.Catalog < p.Catalog || e.Round < p.Round {
+	if err != nil || w.Catalog < p.grown() || e.Round < p.Round {
 		return err
 	}
 	taken, err := e.taken()

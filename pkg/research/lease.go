@@ -147,7 +147,7 @@ func (p *pass) assign(ctx context.Context, key string) (made *leaseRow, err erro
 		func(c *change) error {
 			made, now = nil, c.project
 			p.lease.Guard(c.tx)
-			if now.Paused != "" || now.Catalog > p.walk.Catalog {
+			if now.Paused != "" || now.grown() > p.walk.Catalog {
 				return nil
 			}
 			e := c.episode

@@ -107,12 +107,17 @@ type projectRow struct {
 	Round   int64    `dynamo:"round_no"`         // of the analysis; each has pairs of its own
 	Past    []string `dynamo:"analyses"`         // all, the present one is the last
 	Catalog int64    `dynamo:"catalog_no"`       // of the newest change of the clips
+	Grown   int64    `dynamo:"grown_no"`         // of the newest by which pairs may have become due
+	Shrunk  int64    `dynamo:"shrunk_no"`        // of the newest by which a clip went away
 	Numbers int64    `dynamo:"numbers"`          // that clips have
 	Recount int64    `dynamo:"recount_ms"`       // when the counts of all episodes became out of date
 	Paused  string   `dynamo:"paused,omitempty"` // why no work is assigned
 
 	def Project
 }
+
+// grown is the number since when no pair has become due, other than by the end of a lease.
+func (r *projectRow) grown() int64 { return cmp.Or(r.Grown, r.Catalog) } // rows of earlier versions have only this
 
 // projectList is the list of projects.
 const projectList = "RESEARCHPROJECTS"
@@ -230,6 +235,7 @@ func (r *projectRow) analyse(tx *table.Tx, p Project) error {
 	r.Past = append(r.Past, name)
 	r.Round++
 	r.Catalog++
+	r.Grown = r.Catalog
 	for shard := range uint32(countShards) {
 		if first {
 			k := placesKey(p.Name, shard)

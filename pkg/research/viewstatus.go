@@ -88,7 +88,7 @@ func (s *Store) countPairs(ctx context.Context, row *projectRow, st *Status) (er
 		return err
 	}
 	counting := walk.Counted != "" && walk.Counted < counted
-	st.Recounting = counting || walk.Recount < row.Recount || walk.Catalog < row.Catalog || walk.After < ended
+	st.Recounting = counting || walk.Recount < row.Recount || walk.Catalog < row.grown() || walk.After < ended
 	return nil
 }
 

@@ -287,6 +287,17 @@ func (a *actor) rest(ctx context.Context) error {
 	return a.w.check.atRest()
 }
 
+// withdraw withdraws a clip that is live.
+func (a *actor) withdraw(ctx context.Context) {
+	for _, key := range slices.Sorted(maps.Keys(a.w.check.clips)) {
+		if m := a.w.check.clips[key].media; live(m) {
+			a.curateOne(ctx, research.Curated{Project: songs, Kind: research.Clip, Source: m.Source, ID: m.ID,
+				URL: m.URL, Curated: max(time.Now().UnixMilli(), m.Latest+1), Withdrawn: true})
+			return
+		}
+	}
+}
+
 // toil is a researcher who does all that there is.
 func (a *actor) toil(ctx context.Context) {
 	err := a.store.Hello(ctx, songs, research.Researcher{Name: a.Name, Capacity: 2})

@@ -24,6 +24,10 @@ type checker struct {
 	revisions bool
 	was       []presence
 	created   int // leases
+
+	alive *roaring.Bitmap // numbers of the clips that are live
+	round int64           // of the analysis
+	grown int64           // the number of the catalog when one of these last grew
 }
 
 // presence is when a researcher was present.
@@ -32,7 +36,9 @@ type presence struct {
 	takes       int
 }
 
-func newChecker(now func() time.Time) *checker { return &checker{state: newState(), now: now} }
+func newChecker(now func() time.Time) *checker {
+	return &checker{state: newState(), now: now, alive: roaring.New()}
+}
 
 func (c *checker) fail(format string, args ...any) {
 	if c.err == nil {

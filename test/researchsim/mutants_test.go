@@ -31,6 +31,7 @@ var mutants = []mutant{
 	{name: "the latest date overwrites the initial one", client: putting(redated)},
 	{name: "expired leases counted", client: lines("due", "lease")},
 	{name: "a walk that does not begin again", client: reading("archive", "RESEARCHWALK#", walked)},
+	{name: "closed episodes not counted again", client: putting(unshrunk)},
 	{name: "no work item sent again", client: reading("archive", leasePK, sent)},
 	{name: "an extension revives a lease that has ended", client: reading("complete", leasePK, revived)},
 	{name: "what failed is not deferred", client: putting(hasty)},
@@ -162,6 +163,13 @@ func stored(_ *actor, row tabletest.Item) { setNumber(row, "stored_n", 90+number
 func walked(_ *actor, row tabletest.Item) {
 	setNumber(row, "catalog_no", math.MaxInt32)
 	row["after_sk"] = &types.AttributeValueMemberS{Value: "closed#~"}
+}
+
+// unshrunk does not record that clips have gone away.
+func unshrunk(row tabletest.Item) {
+	if text(row, "sk") == "RESEARCHPROJECT" {
+		setNumber(row, "shrunk_no", 0)
+	}
 }
 
 // sent shows that all work items of others were sent.

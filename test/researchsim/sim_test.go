@@ -71,7 +71,7 @@ func (w *world) storm(ctx context.Context) {
 }
 
 // settle stops the faults, loses every wake-up and work item that is under way, and lets one archivist
-// and one researcher do the rest: each pair must become researched.
+// and one researcher do the rest: each pair must become researched. Then a clip goes away: the counts must follow.
 func (w *world) settle(ctx context.Context) {
 	w.Calm = true
 	w.pending.Take()
@@ -81,6 +81,10 @@ func (w *world) settle(ctx context.Context) {
 	c := w.crowd(1)
 	c.Spawn("quiet", 1, func(a *actor) {
 		err := a.rest(ctx)
+		if err == nil {
+			a.withdraw(ctx)
+			err = a.rest(ctx)
+		}
 		if err == nil {
 			err = w.folds()
 		}
