@@ -276,6 +276,8 @@ func (s *songs) selection() map[string]table.Item {
 func assignments(t *testing.T, n int) *songs {
 	t.Helper()
 	s := newSongs(t, tabletest.Open(t, tabletest.NoStream), research.MaxMaxClips, *clipsOf)
+	now := time.Now()
+	s.clock = func() time.Time { return now } // however long it takes, no sample is due, and no lease ends
 	s.curate(research.Episode, "done")
 	for s.pass().Assigned > 0 {
 		s.must(s.complete(t.Context(), <-s.queue, "r"))
