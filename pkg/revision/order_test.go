@@ -218,3 +218,24 @@ func TestBound(t *testing.T) {
 		t.Errorf("only %d builds succeeded in 150 seconds", succeeded)
 	}
 }
+
+// TestRootOfPlanned: what failed before a revision was planned is the cause of what it skips, too.
+func TestRootOfPlanned(t *testing.T) {
+	w := newWorld(t)
+	w.archive("maps", (&repository{}).add(2, `
+- {name: index, command: x, depends: [{task: PREV, on: succeeded}]}
+- {name: build, command: x, depends: [index]}
+`), 0)
+	w.notify("maps", 1)
+	w.pass("maps")
+	w.end("maps/1/index", runner.Failed)
+	w.notify("maps", 2)
+	w.pass("maps")
+	for _, id := range []string{"maps/2/index", "maps/2/build"} {
+		in, err := w.store.Instance(t.Context(), id)
+		w.must(err)
+		if in.State != workflow.Skipped || in.Root != "maps/1/index" {
+			t.Errorf("%s is %s because of %q", id, in.State, in.Root)
+		}
+	}
+}

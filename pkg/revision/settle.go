@@ -1,6 +1,7 @@
 package revision
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -136,6 +137,13 @@ func (c *change) evaluate() error {
 		return nil
 	}
 	next, e := decide(in.Edges)
+	if next.Over() && in.Root == "" { // the edge was decided when the instance was planned
+		ended, err := c.s.instanceRow(c.ctx, e.ID)
+		if err != nil {
+			return err
+		}
+		in.Root = cmp.Or(ended.Root, e.ID)
+	}
 	switch next {
 	case workflow.Skipped:
 		return c.to(workflow.Skipped, fmt.Sprintf("%s needs %s to be %s, and it is %s", in.Task, e.ID, e.On, e.End))
