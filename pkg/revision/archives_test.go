@@ -150,3 +150,20 @@ func TestCancel(t *testing.T) {
 func settings(url string) revision.Settings {
 	return revision.Settings{Location: archive.Location{Kind: archive.Git, URL: url}}
 }
+
+// TestDeleteAtOnce: an archive in which nothing runs is deleted by one pass.
+func TestDeleteAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.archive("maps", (&repository{}).add(1, "[{name: a, command: x, retries: 2}]"), 0)
+	w.notify("maps", 1)
+	w.pass("maps")
+	w.end("maps/1/a", runner.Failed)
+	w.pass("maps")
+	_, err := w.store.Delete(t.Context(), "maps", anna)
+	w.must(err)
+	w.pass("maps")
+	_, err = w.store.Archive(t.Context(), "maps")
+	if !fault.Is(err, fault.NotFound) {
+		t.Errorf("the archive is still there: %v", err)
+	}
+}

@@ -205,18 +205,23 @@ func (s *Store) visible(ctx context.Context, in *Instance) (bool, error) {
 	return r.Planned > 0, err
 }
 
-// clear cancels all instances of an epoch that have not ended, and returns how many are left.
-func (p *pass) clear(ctx context.Context, ref string) (left int, err error) {
+// clear cancels all instances of an epoch that have not ended, and returns how many ended and how
+// many are left.
+func (p *pass) clear(ctx context.Context, ref string) (ended, left int, err error) {
 	err = p.eachTask(ctx, ref, func(task string) error {
 		return p.owners(ctx, table.Query{PK: livePK(ref, task)}, func(r lineRow) (bool, error) {
 			in, err := p.clearOne(ctx, r.Owner)
-			if err == nil && !in.State.Over() {
+			switch {
+			case err != nil:
+			case in.State.Over():
+				ended++
+			default:
 				left++
 			}
 			return !p.over(), err
 		})
 	})
-	return left, err
+	return ended, left, err
 }
 
 // eachTask calls f with COMMIT and with each task of an epoch.

@@ -164,20 +164,20 @@ func (p *pass) clearAll(ctx context.Context, a *archiveRow) (bool, error) {
 	if a.Archive.Mode != Deleting {
 		upTo--
 	}
-	left := 0
+	left, did := 0, false
 	for epoch := a.Cleared + 1; epoch <= upTo && !p.over(); epoch++ {
-		n, err := p.clear(ctx, ref(a.Name, epoch))
+		ended, n, err := p.clear(ctx, ref(a.Name, epoch))
 		if err != nil {
 			return false, err
 		}
-		left += n
+		left, did = left+n, did || ended > 0
 	}
 	if left > 0 || a.Cleared >= upTo || p.done.More {
-		return false, nil
+		return did, nil
 	}
 	ended, err := p.first(ctx, kind(a.Name, toSettle))
 	if err != nil || ended != "" {
-		return false, err // the next round settles it
+		return did, err // the next round settles it
 	}
 	a.Cleared = upTo
 	if a.Archive.Mode == Deleting {
