@@ -45,7 +45,8 @@ type Archive struct {
 	Watermark int64  `json:"watermark"` // all from First to here are planned
 	Created   int64  `json:"created"`
 
-	Definition string     `json:"definition,omitempty"` // of the watermark
+	Definition string     `json:"definition,omitempty"` // of the last revision that has tasks
+	Defined    int64      `json:"defined,omitempty"`    // that revision: schedules run its tasks
 	Schedules  []schedule `json:"schedules,omitempty"`
 
 	Cleared  int64     `json:"cleared,omitempty"` // the epochs up to which all has ended

@@ -18,6 +18,9 @@ import (
 // define takes over the schedules of a definition at the watermark. A revision whose definition is invalid changes
 // none; one that was skipped neither.
 func (a *archiveRow) define(now time.Time, state, hash string, d *workflow.Definition) error {
+	if state == Committed {
+		a.Defined = a.Watermark
+	}
 	if state != Committed || hash == a.Definition {
 		return nil
 	}
@@ -73,7 +76,7 @@ func (p *pass) fireOne(ctx context.Context, a *archiveRow, s *schedule) error {
 	s.Next = millis(next)
 	tx := p.Table.Begin(p.NewID())
 	if len(goesOn) == 0 || s.Overlap != workflow.Skip {
-		r := request{Task: s.Task, Revision: a.Watermark, Trigger: BySchedule}
+		r := request{Task: s.Task, Revision: a.Defined, Trigger: BySchedule}
 		if s.Overlap == workflow.Replace {
 			r.Replaces = goesOn
 		}
