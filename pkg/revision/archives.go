@@ -103,11 +103,15 @@ func (s *Store) Add(ctx context.Context, name string, set Settings, by By) (Arch
 		if a.Archive.Mode == Deleting {
 			return fault.New(fault.Conflict, "the archive %s is being deleted", name)
 		}
-		switch {
-		case a.Watermark >= a.First && a.First > 0 && set.Baseline != a.Baseline:
-			return fault.New(fault.Conflict, "baseline: revisions from %d on are planned; use backfill for earlier "+
-				"ones", a.First)
-		case set.Baseline != a.Baseline:
+		if set.Baseline != a.Baseline {
+			movable, err := s.movable(ctx, tx, a)
+			if err == nil && !movable {
+				err = fault.New(fault.Conflict, "baseline: revisions from %d on are planned; use backfill for earlier "+
+					"ones", a.First)
+			}
+			if err != nil {
+				return err
+			}
 			a.First, a.Watermark = set.Baseline, max(set.Baseline, 1)-1
 		}
 		a.Settings, a.Looked = set, 0

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"archivist/pkg/runner"
+	"archivist/pkg/table/tabletest"
 	"archivist/pkg/workflow"
 )
 
@@ -25,5 +26,34 @@ func TestScheduleBehindInvalid(t *testing.T) {
 	w.end("maps/1/a/1", runner.Succeeded)
 	if got := w.state("maps/1/a/1"); got != workflow.Success {
 		t.Errorf("the run by schedule is %s", got)
+	}
+}
+
+// TestFirstMoves: a revision that is notified while a later one is being planned as the first does not become the
+// first. The plan goes on.
+func TestFirstMoves(t *testing.T) {
+	w := newWorld(t)
+	r := (&repository{}).add(2, "[{name: a, command: x, depends: [PREV]}]")
+	w.archive("maps", r, 0)
+	w.notify("maps", 2)
+	notified := false
+	tab := tabletest.Table(&tabletest.Client{DynamoDBAPI: w.fake, Do: func(op string, call func() error) error {
+		err := call()
+		if op != "TransactWriteItems" || notified {
+			return err
+		}
+		_, unknown := w.store.Instance(t.Context(), "maps/2/a")
+		if unknown == nil {
+			notified = true // the instances of revision 2 are written, its COMMIT is not
+			w.notify("maps", 1)
+		}
+		return err
+	}})
+	w.store.Table.Rows, w.store.Table.DB = tab.Rows, tab.DB
+	w.quiet("maps", runner.Succeeded)
+	a, err := w.store.Archive(t.Context(), "maps")
+	w.must(err)
+	if !notified || a.First != 2 || a.Watermark != 2 {
+		t.Errorf("revisions %d to %d are planned", a.First, a.Watermark)
 	}
 }

@@ -90,8 +90,13 @@ func (s *Store) tryNotify(ctx context.Context, name string, n Notice, by By) (Re
 	r.State, r.Transaction, r.Notified = Notified, n.Transaction, s.now()
 	r.made(maker)
 	tx := s.Table.Begin(s.NewID())
+	movable := a.First == 0
+	if n.Revision < a.First && a.Baseline == 0 {
+		movable, err = s.movable(ctx, tx, a)
+	}
 	switch {
-	case a.First == 0 || n.Revision < a.First && a.Watermark < a.First && a.Baseline == 0:
+	case err != nil:
+	case movable:
 		a.First, a.Watermark = n.Revision, n.Revision-1
 		err = saveArchive(tx, a)
 	case n.Revision < a.First:
@@ -104,6 +109,24 @@ func (s *Store) tryNotify(ctx context.Context, name string, n Notice, by By) (Re
 		return Revision{}, err
 	}
 	return r.Revision, s.insertRevision(ctx, tx, r, by)
+}
+
+// movable reports whether another revision can become the first one: it is not being planned yet. The transaction then
+// depends on that.
+func (s *Store) movable(ctx context.Context, tx *table.Tx, a *archiveRow) (bool, error) {
+	if a.First == 0 {
+		return true, nil
+	}
+	r, err := s.revisionRow(ctx, a.Ref(), a.First)
+	if err != nil || a.Watermark >= a.First || r.Rev > 0 && r.State != Notified {
+		return false, err
+	}
+	if r.Rev == 0 {
+		tx.Require(r.Key(), "attribute_not_exists(pk)")
+	} else {
+		tx.Require(r.Key(), "rev = ?", r.Rev)
+	}
+	return true, nil
 }
 
 // insertRevision writes a revision that was not known.

@@ -46,8 +46,8 @@ type planner struct {
 // plan plans the next revision of an archive, which was notified. What it has fixed once it does not change: it can
 // be called again after a crash at any point.
 func (p *pass) plan(ctx context.Context, a *archiveRow, r *revisionRow, fill bool) error {
-	if r.State == Notified || fill && r.State == Before {
-		err := p.fix(ctx, a, r)
+	if r.State == Notified || r.State == Before {
+		err := p.fix(ctx, a, r, fill)
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,8 @@ func (p *pass) plan(ctx context.Context, a *archiveRow, r *revisionRow, fill boo
 }
 
 // fix reads the revision and its definition from the archive, and keeps which they are.
-func (p *pass) fix(ctx context.Context, a *archiveRow, r *revisionRow) error {
+// From now on, no earlier revision can become the first.
+func (p *pass) fix(ctx context.Context, a *archiveRow, r *revisionRow, fill bool) error {
 	src, err := p.Open(ctx, a.Location)
 	if err != nil {
 		return err
@@ -96,6 +97,10 @@ func (p *pass) fix(ctx context.Context, a *archiveRow, r *revisionRow) error {
 		return err
 	}
 	tx := p.Table.Begin(p.NewID())
+	if r.State == Before && !fill { // the first one was a later one when it was notified
+		k := planKey(r.Archive, n)
+		tx.Insert(&lineRow{Head: headOf(k), Owner: revisionID(r.Archive, n)})
+	}
 	r.State = Planning
 	if len(problems) > 0 {
 		r.State, r.Problems = Invalid, problems[:min(len(problems), problemsKept)]
@@ -108,6 +113,9 @@ func (p *pass) fix(ctx context.Context, a *archiveRow, r *revisionRow) error {
 	err = saveRevision(tx, r)
 	if err != nil {
 		return err
+	}
+	if !fill {
+		tx.Require(a.Key(), "first_n = ?", a.First)
 	}
 	p.lease.Guard(tx)
 	return tx.Commit(ctx)
@@ -216,6 +224,9 @@ func (w *planner) finish(ctx context.Context, a *archiveRow, fill bool) error {
 			return nil // it is paused, or begins anew
 		}
 		*a = *fresh
+		if !fill && a.Watermark != w.row.Revision.Number-1 {
+			return nil // an earlier one has become the first
+		}
 		r, again := w.revisionRow(ctx, w.row.Archive, w.row.Revision.Number)
 		if again != nil || r.State == Committed {
 			return again

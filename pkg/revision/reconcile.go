@@ -50,7 +50,8 @@ func (p *pass) gap(ctx context.Context, a *archiveRow) (since int64, err error) 
 	if err != nil || next.Rev > 0 {
 		return 0, err
 	}
-	q := table.Query{PK: linePK(a.Name), Prefix: toPlan + "#" + a.Ref() + "#", Limit: 1}
+	q := table.Query{PK: linePK(a.Name), From: planKey(a.Ref(), a.Watermark+1).SK, To: planKey(a.Ref(), MaxRevision).SK,
+		Limit: 1}
 	err = p.owners(ctx, q, func(r lineRow) (bool, error) {
 		waiting, err := p.revisionRow(ctx, a.Ref(), parse(r.SK[len(toPlan+"#"+a.Ref()+"#"):]))
 		since = waiting.Notified
