@@ -57,3 +57,21 @@ func TestFirstMoves(t *testing.T) {
 		t.Errorf("revisions %d to %d are planned", a.First, a.Watermark)
 	}
 }
+
+// TestLockBetweenAttempts: an instance keeps its lock between its attempts, also if an earlier one comes meanwhile.
+func TestLockBetweenAttempts(t *testing.T) {
+	w := newWorld(t)
+	w.archive("maps", (&repository{}).add(2, "[{name: a, command: x, lock: disk, retries: 2}]"), 2)
+	w.notify("maps", 2)
+	w.pass("maps")
+	_, err := w.store.Fill(t.Context(), "maps", 1, 1, anna)
+	w.must(err)
+	w.pass("maps")
+	w.end("maps/2/a", runner.Failed)
+	w.now = w.now.Add(time.Hour)
+	w.pass("maps")
+	w.want(w.running(), "maps/2/a")
+	w.end("maps/2/a", runner.Succeeded)
+	w.pass("maps")
+	w.want(w.running(), "maps/1/a")
+}

@@ -71,8 +71,8 @@ func (c *change) turn() (bool, error) {
 		return true, nil
 	}
 	l, err := c.locked()
-	if err != nil || l.Holder != "" && l.Holder != in.ID {
-		return false, err
+	if err != nil || l.Holder != "" {
+		return err == nil && l.Holder == in.ID, err // it keeps the lock between its attempts, whoever comes meanwhile
 	}
 	head, err := c.s.head(c.ctx, in.Archive, in.Lock)
 	return head == in.ID, err
