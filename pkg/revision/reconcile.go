@@ -5,6 +5,7 @@ import (
 	"context"
 	"strconv"
 
+	"archivist/pkg/fault"
 	"archivist/pkg/table"
 )
 
@@ -78,6 +79,9 @@ func (p *pass) catchUp(ctx context.Context, a *archiveRow) (did bool, err error)
 		if err == nil && r.Rev == 0 {
 			_, err = p.Notify(ctx, a.Name, Notice{Revision: n}, By{Actor: manager})
 			did = true
+		}
+		if fault.Is(err, fault.Conflict) {
+			return did, nil // it is being deleted; the next round sees that
 		}
 		if err != nil {
 			return did, err
