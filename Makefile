@@ -35,7 +35,7 @@ stop: ## stop what make run started and delete its data
 check: ## vet, staticcheck, tests without an emulator (some minutes)
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
-	$(GO) test $(FAST) ./test/sim ./test/eventsim ./test/componentsim ./test/researchsim ./test/storagesim ./test/property ./test/reindex ./test/restore
+	$(GO) test $(FAST) ./test/sim ./test/eventsim ./test/componentsim ./test/researchsim ./test/revisionsim ./test/storagesim ./test/property ./test/reindex ./test/restore
 
 test: ## everything that CI runs (about 45 minutes)
 	$(GO) vet ./...
@@ -47,10 +47,12 @@ test: ## everything that CI runs (about 45 minutes)
 	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./pkg/component -run TestRandomHistories -histories=10000
 	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/componentsim -seeds=300
 	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/researchsim -seeds=300 -histories=10000
+	GOGC=800 $(GO) test -count=1 -v -timeout 15m ./test/revisionsim -seeds=3000
 	$(GO) test -count=1 -race ./test/sim -run TestSimulation -seeds=200
 	$(GO) test -count=1 -race ./test/eventsim -run TestSimulation -seeds=30
 	$(GO) test -count=1 -race ./test/componentsim -run TestSimulation -seeds=20
 	$(GO) test -count=1 -race ./test/researchsim -run TestSimulation -seeds=20
+	$(GO) test -count=1 -race ./test/revisionsim -run TestSimulation -seeds=200
 	GOGC=400 $(GO) test -count=1 -v ./test/property -rapid.checks=1000
 	$(GO) test -count=1 -v ./test/reindex -seeds=40
 	$(GO) test -count=1 -v ./test/restore -seeds=100

@@ -179,17 +179,22 @@ func (p *pass) clearAll(ctx context.Context, a *archiveRow) (bool, error) {
 	if err != nil || ended != "" {
 		return did, err // the next round settles it
 	}
+	return true, p.cleared(ctx, a, upTo)
+}
+
+// cleared keeps that all has ended up to an epoch.
+func (p *pass) cleared(ctx context.Context, a *archiveRow, upTo int64) error {
 	a.Cleared = upTo
 	if a.Archive.Mode == Deleting {
 		a.Archive.Mode = Deleted
 	}
 	tx := p.Table.Begin(p.NewID())
-	err = saveArchive(tx, a)
+	err := saveArchive(tx, a)
 	if err != nil {
-		return false, err
+		return err
 	}
 	p.lease.Guard(tx)
-	return true, tx.Commit(ctx)
+	return tx.Commit(ctx)
 }
 
 // startAll starts what is ready, in order, as far as the archive may run more at once.

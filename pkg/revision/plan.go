@@ -72,32 +72,38 @@ func (p *pass) plan(ctx context.Context, a *archiveRow, r *revisionRow, fill boo
 	return w.finish(ctx, a, fill)
 }
 
-// fix reads the revision and its definition from the archive, and keeps which they are.
-// From now on, no earlier revision can become the first.
-func (p *pass) fix(ctx context.Context, a *archiveRow, r *revisionRow, fill bool) error {
+// read reads the revision and its definition from the archive.
+func (p *pass) read(ctx context.Context, a *archiveRow, r *revisionRow) (*workflow.Definition, []workflow.Problem,
+	error) {
 	src, err := p.Open(ctx, a.Location)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	n := r.Revision.Number
 	rev, err := src.Revision(ctx, n)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if r.Transaction != "" && r.Transaction != rev.Transaction {
 		why := fmt.Sprintf("revision %d was notified as %s and is %s", n, r.Transaction, rev.Transaction)
-		return p.stop(ctx, a, why, By{})
+		return nil, nil, p.stop(ctx, a, why, By{})
 	}
 	err = p.describe(ctx, r, rev)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	def, problems, err := definitionAt(ctx, src, n)
+	return definitionAt(ctx, src, n)
+}
+
+// fix keeps which the revision and its definition are. From now on, no earlier revision can become the first.
+func (p *pass) fix(ctx context.Context, a *archiveRow, r *revisionRow, fill bool) error {
+	def, problems, err := p.read(ctx, a, r)
 	if err != nil {
 		return err
 	}
 	tx := p.Table.Begin(p.NewID())
 	if r.State == Before && !fill { // the first one was a later one when it was notified
+		n := r.Revision.Number
 		k := planKey(r.Archive, n)
 		tx.Insert(&lineRow{Head: headOf(k), Owner: revisionID(r.Archive, n)})
 	}

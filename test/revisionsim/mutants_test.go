@@ -1,0 +1,215 @@
+package revisionsim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"archivist/pkg/revision"
+	"archivist/pkg/table/tabletest"
+	"archivist/test/adversary"
+)
+
+// mutant breaks one rule from outside, by a wrapper: the production code has no switches for it.
+type mutant struct {
+	name   string
+	client func(*actor, adversary.Client) adversary.Client
+
+	blind     bool // the revisions of rows are not compared, so that the rule itself has to find it
+	deafEdges bool // likewise the rows of waiters
+	asleep    bool // likewise the times at which archives are looked at
+	still     bool // the schedule starts no passes
+}
+
+var mutants = []mutant{
+	{name: "a revision planned before those below it", client: reading("ARCHIVE#", "archive_json", ahead)},
+	{name: "instances of higher revisions superseded", client: query("TASKLIVE#", upwards)},
+	{name: "a superseder starts beside its victims", client: passing("TASKLIVE#", none)},
+	{name: "an edge without the row of its waiter", deafEdges: true, client: without(waiter)},
+	{name: "the row of a waiter removed before the edge is decided", deafEdges: true, client: apart(waiter)},
+	{name: "an edge decided as satisfied whatever the end was", client: reading("TASK#", "instance_json", succeeded)},
+	{name: "a completion that counts after it was told to end", client: reading("TASK#", "instance_json", untold)},
+	{name: "a result of another execution recorded", client: reading("TASK#", "instance_json", mine)},
+	{name: "the turn of a lock given to the last", client: query("TASKLOCK#", backwards)},
+	{name: "the holder of a lock not looked at", client: reading("TASKLOCK#", "holder_id", nil)},
+	{name: "an older instance starts after a newer one", client: reading("TASKNAMES#", "started_n succeeded_n", nil)},
+	{name: "the fence of a pass left out", client: without(fence)},
+	{name: "a change committed piece by piece", client: pieces},
+	{name: "a row written without its revision", client: unconditioned, blind: true},
+	{name: "the places in lines written apart", client: apart(line)},
+	{name: "the numbers of revisions written apart", client: apart(numbers)},
+	{name: "no wake-up with a change", asleep: true, client: without(wakeRow)},
+	{name: "a pass not started by the schedule", still: true},
+	{name: "an ended instance not settled", client: passing("TASKLINE#", unsettled)},
+	{name: "lost runs not ended", client: passing("TASKLINE#", notDue)},
+}
+
+// some sends transactions without the parts that change rows of one kind.
+func without(is func(pk, sk string) bool) func(*actor, adversary.Client) adversary.Client {
+	return func(_ *actor, c adversary.Client) adversary.Client {
+		return adversary.Changing(c, func(w *types.TransactWriteItem) bool {
+			key := tabletest.Item{}
+			switch {
+			case w.Put != nil:
+				key = w.Put.Item
+			case w.Update != nil:
+				key = w.Update.Key
+			case w.ConditionCheck != nil:
+				key = w.ConditionCheck.Key
+			}
+			return !is(text(key, "pk"), text(key, "sk"))
+		})
+	}
+}
+
+func waiter(_, sk string) bool   { return strings.HasPrefix(sk, "WAITER#") }
+func fence(pk, _ string) bool    { return strings.HasPrefix(pk, "LEASE#archive") }
+func line(pk, _ string) bool     { return strings.HasPrefix(pk, "TASKLINE#") }
+func numbers(pk, sk string) bool { return strings.HasPrefix(pk, "REVISION#") && sk == "REVISION" }
+func wakeRow(_, sk string) bool  { return sk == "WAKE" }
+
+// apart sends the parts of transactions that change rows of one kind after the others.
+func apart(is func(pk, sk string) bool) func(*actor, adversary.Client) adversary.Client {
+	return func(_ *actor, c adversary.Client) adversary.Client {
+		return adversary.Apart(c, func(key tabletest.Item) bool { return is(text(key, "pk"), text(key, "sk")) })
+	}
+}
+
+func pieces(_ *actor, c adversary.Client) adversary.Client { return adversary.Pieces(c) }
+
+// unconditioned puts the rows of instances without their conditions.
+func unconditioned(_ *actor, c adversary.Client) adversary.Client {
+	return adversary.Unconditioned(c, func(row tabletest.Item) bool { return text(row, "sk") == "TASK" })
+}
+
+// passing changes what a pass finds in partitions.
+func passing(partition string, change func(*actor, []tabletest.Item) []tabletest.Item) func(*actor,
+	adversary.Client) adversary.Client {
+	return func(a *actor, c adversary.Client) adversary.Client {
+		return adversary.Seeing(c, partition, func(rows []tabletest.Item) []tabletest.Item {
+			if !a.passes {
+				return rows
+			}
+			return change(a, rows)
+		})
+	}
+}
+
+func none(*actor, []tabletest.Item) []tabletest.Item { return nil }
+
+// unsettled and notDue hide rows of one kind.
+func unsettled(_ *actor, rows []tabletest.Item) []tabletest.Item { return hide(rows, "settle#") }
+func notDue(_ *actor, rows []tabletest.Item) []tabletest.Item    { return hide(rows, "due#") }
+
+func hide(rows []tabletest.Item, prefix string) []tabletest.Item {
+	return slices.DeleteFunc(slices.Clone(rows), func(row tabletest.Item) bool {
+		return strings.HasPrefix(text(row, "sk"), prefix)
+	})
+}
+
+// query changes queries in partitions.
+func query(partition string, change func(in *dynamodb.QueryInput)) func(*actor, adversary.Client) adversary.Client {
+	return func(_ *actor, c adversary.Client) adversary.Client { return queries{c, partition, change} }
+}
+
+type queries struct {
+	adversary.Client
+	partition string
+	change    func(in *dynamodb.QueryInput)
+}
+
+func (q queries) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (
+	*dynamodb.QueryOutput, error) {
+	pk := in.KeyConditions["pk"].AttributeValueList
+	if len(pk) == 1 && strings.HasPrefix(pk[0].(*types.AttributeValueMemberS).Value, q.partition) {
+		q.change(in)
+	}
+	return q.Client.Query(ctx, in, o...)
+}
+
+// upwards lets a query find the instances of all revisions.
+func upwards(in *dynamodb.QueryInput) {
+	if sk, is := in.KeyConditions["sk"]; is && len(sk.AttributeValueList) == 2 {
+		sk.AttributeValueList[1] = &types.AttributeValueMemberS{Value: "~"}
+	}
+}
+
+func backwards(in *dynamodb.QueryInput) { in.ScanIndexForward = aws.Bool(false) }
+
+// reading changes rows that are read one by one: their JSON, or, without change, some attributes are hidden.
+func reading(partition, attributes string, change func(a *actor, doc map[string]any)) func(*actor,
+	adversary.Client) adversary.Client {
+	return func(a *actor, c adversary.Client) adversary.Client { return read{c, a, partition, attributes, change} }
+}
+
+type read struct {
+	adversary.Client
+	a                     *actor
+	partition, attributes string
+	change                func(a *actor, doc map[string]any)
+}
+
+func (r read) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (
+	*dynamodb.GetItemOutput, error) {
+	out, err := r.Client.GetItem(ctx, in, o...)
+	if err != nil || len(out.Item) == 0 || !strings.HasPrefix(text(in.Key, "pk"), r.partition) {
+		return out, err
+	}
+	if r.change == nil {
+		for _, name := range strings.Fields(r.attributes) {
+			delete(out.Item, name)
+		}
+		return out, nil
+	}
+	if text(out.Item, r.attributes) == "" { // another row of the partition
+		return out, nil
+	}
+	var doc map[string]any
+	err = json.Unmarshal([]byte(text(out.Item, r.attributes)), &doc)
+	if err != nil {
+		panic(err)
+	}
+	r.change(r.a, doc)
+	data, err := json.Marshal(doc)
+	out.Item[r.attributes] = &types.AttributeValueMemberS{Value: string(data)}
+	return out, err
+}
+
+// ahead shows a pass that a revision is the first one if it is known, and the one before is not.
+func ahead(a *actor, doc map[string]any) {
+	watermark, _ := doc["watermark"].(float64)
+	known := func(n float64) bool {
+		r := a.w.check.revisions[fmt.Sprintf("%s/%d", doc["name"], int64(n))]
+		return r != nil && r.is.State == revision.Notified
+	}
+	if a.passes && !known(watermark+1) && known(watermark+2) {
+		doc["watermark"], doc["first"] = watermark+1, watermark+2
+	}
+}
+
+// succeeded shows a pass that what has ended has succeeded.
+func succeeded(a *actor, doc map[string]any) {
+	if state, _ := doc["state"].(string); a.passes && over(state) && doc["settled"] == nil {
+		doc["state"] = "succeeded"
+	}
+}
+
+// untold shows who records a result that the instance was not told to end.
+func untold(a *actor, doc map[string]any) {
+	if a.ending != nil {
+		delete(doc, "told")
+	}
+}
+
+// mine shows who records a result that its execution is the one that may.
+func mine(a *actor, doc map[string]any) {
+	if state, _ := doc["state"].(string); a.ending != nil && !over(state) && state != "ready" {
+		doc["exec"], doc["state"] = a.ending.Exec, "running"
+	}
+}

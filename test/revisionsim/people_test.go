@@ -1,0 +1,176 @@
+package revisionsim
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"archivist/pkg/archive"
+	"archivist/pkg/fault"
+	"archivist/pkg/revision"
+)
+
+// addArchive registers an archive.
+func (a *actor) addArchive(ctx context.Context, name string, baseline int64) error {
+	set := revision.Settings{Location: archive.Location{Kind: archive.Git, URL: name}, Baseline: baseline,
+		Running: a.w.s.running}
+	_, err := a.store.Add(ctx, name, set, a.by())
+	return err
+}
+
+// author commits to an archive, or replaces revisions. The hook says so, at once or late.
+func (a *actor) author(ctx context.Context) {
+	w := a.w
+	name := w.some(a.Rng)
+	r := w.repos[name]
+	n := int64(len(r.commits))
+	if w.s.forced && n > 1 && a.Rng.IntN(6) == 0 {
+		w.Met("revisions replaced")
+		n = 1 + a.Rng.Int64N(n)
+		r.replace(w, a.Rng, n)
+	} else if n < int64(w.s.most) {
+		n = r.add(w, a.Rng, "")
+	}
+	h := hook{archive: name, Notice: revision.Notice{Revision: n}}
+	if a.Rng.IntN(2) == 0 {
+		h.Transaction = r.commits[n-1].id
+	}
+	if a.Rng.IntN(12) == 0 {
+		r.broken = 1 + a.Rng.IntN(3)
+	}
+	w.hooks.Send(h)
+	a.hook(ctx)
+}
+
+// hook delivers a notice.
+func (a *actor) hook(ctx context.Context) {
+	h, ok := a.w.hooks.Arrive(a.Rng)
+	if !ok {
+		return
+	}
+	_, err := a.store.Notify(ctx, h.archive, h.Notice, a.by())
+	a.w.Log("  (%s: the hook notifies %s/%d %s: %v)", a.Name, h.archive, h.Revision, h.Transaction, err)
+	if err != nil {
+		a.w.Met("hook: " + string(fault.Of(err)))
+	}
+}
+
+// some is one of the archives.
+func (w *world) some(rng *rand.Rand) string {
+	all := slices.Sorted(maps.Keys(w.repos))
+	return all[rng.IntN(len(all))]
+}
+
+// did counts an action that was accepted.
+func (a *actor) did(what, id string, err error) {
+	a.w.Log("  (%s: %s %s: %v)", a.Name, what, id, err)
+	switch fault.Of(err) {
+	case "":
+		if err == nil {
+			a.w.Met("person: " + what)
+		}
+	case fault.Conflict:
+		a.w.Met("person: " + what + " refused")
+	}
+}
+
+// act makes one action of a person.
+func (a *actor) act(ctx context.Context) {
+	name := a.w.some(a.Rng)
+	known, err := a.store.Archive(ctx, name)
+	if fault.Is(err, fault.NotFound) && a.Rng.IntN(2) == 0 {
+		a.did("add again", name, a.addArchive(ctx, name, a.Rng.Int64N(3)))
+		return
+	}
+	switch n := a.Rng.IntN(24); {
+	case n < 6:
+		a.cancels(ctx)
+	case n < 13:
+		a.runs(ctx, name, known)
+	case n < 15:
+		_, err = a.store.Pause(ctx, name, a.by())
+		a.did("pause", name, err)
+	case n < 19:
+		_, err = a.store.Resume(ctx, name, 0, a.by())
+		a.did("resume", name, err)
+	case n < 20:
+		a.restarts(ctx, name)
+	case n < 21 && a.w.s.people:
+		_, err = a.store.Delete(ctx, name, a.by())
+		a.did("delete", name, err)
+	case n < 22:
+		next := min(known.Watermark+1+a.Rng.Int64N(2), int64(len(a.w.repos[name].commits)))
+		a.did("skip", name, a.store.Skip(ctx, name, next, a.by()))
+	case n < 23 && known.First > 1:
+		_, err = a.store.Fill(ctx, name, 1+a.Rng.Int64N(known.First-1), known.First-1, a.by())
+		a.did("backfill", name, err)
+	default:
+		baseline := known.Baseline
+		if a.Rng.IntN(2) == 0 {
+			baseline = a.Rng.Int64N(3)
+		}
+		err = a.addArchive(ctx, name, baseline)
+		a.did("change settings", name, err)
+	}
+}
+
+// cancels cancels an instance.
+func (a *actor) cancels(ctx context.Context) {
+	var ids []string
+	for id, in := range a.w.check.instances {
+		if !in.is.State.Over() || a.Rng.IntN(10) == 0 {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	if len(ids) == 0 {
+		return
+	}
+	id := ids[a.Rng.IntN(len(ids))]
+	_, err := a.store.Cancel(ctx, id, a.by())
+	a.did("cancel", id, err)
+}
+
+// runs starts a task by hand.
+func (a *actor) runs(ctx context.Context, name string, known revision.Archive) {
+	run := revision.Run{Task: names[a.Rng.IntN(len(names))], Force: a.Rng.IntN(3) == 0}
+	if a.Rng.IntN(2) == 0 && known.Watermark > 0 {
+		run.Revision = 1 + a.Rng.Int64N(known.Watermark)
+	}
+	if a.Rng.IntN(3) == 0 {
+		run.Key = "key" + string('a'+rune(a.Rng.IntN(3)))
+	}
+	_, err := a.store.StartRun(ctx, name, run, a.by())
+	what := "run"
+	if run.Force {
+		what = "run with force"
+	}
+	a.did(what, name, err)
+}
+
+// restarts lets an archive begin anew whose revisions were replaced.
+func (a *actor) restarts(ctx context.Context, name string) {
+	at := 1 + a.Rng.Int64N(int64(max(1, len(a.w.repos[name].commits))))
+	_, err := a.store.Resume(ctx, name, at, a.by())
+	a.did("restart", name, err)
+}
+
+// helps does what a person does when the faults have stopped: archives that were paused or stopped go on.
+func (a *actor) helps(ctx context.Context) {
+	for _, name := range slices.Sorted(maps.Keys(a.w.repos)) {
+		known, err := a.store.Archive(ctx, name)
+		switch {
+		case fault.Is(err, fault.NotFound):
+		case err != nil:
+			a.w.check.fail("the archive %s cannot be read: %v", name, err)
+		case known.Mode == revision.Paused:
+			_, err = a.store.Resume(ctx, name, 0, a.by())
+			a.did("resume", name, err)
+		case known.Mode == revision.Stopped && strings.Contains(known.Why, "revision"):
+			_, err = a.store.Resume(ctx, name, 1, a.by())
+			a.did("restart", name, err)
+		}
+	}
+}
