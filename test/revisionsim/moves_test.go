@@ -335,7 +335,8 @@ func (c *checker) checkFilter(was, is *revision.Instance) {
 		matches = matches || c.w.repos[archiveOf(is.ID)].commits[n-1].changed[0] == "src/main.go"
 	}
 	if matches == (is.State == workflow.Skipped) {
-		c.fail("%s is %s; a path that its filter selects changed after revision %d: %t", is.ID, is.State, is.Base, matches)
+		c.fail("%s is %s; a path that its filter selects changed after revision %d: %t", is.ID, is.State, is.Base,
+			matches)
 	}
 	c.w.Met(fmt.Sprintf("filter: %t", matches))
 }

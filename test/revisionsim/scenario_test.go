@@ -36,7 +36,8 @@ type scenario struct {
 }
 
 // partitions can be throttled.
-var partitions = []string{"TASKLINE#", "TASK#", "TASKLIVE#", "TASKLOCK#", "TASKNAMES#", "ARCHIVE#", "REVISION#", "LEASE#"}
+var partitions = []string{"TASKLINE#", "TASK#", "TASKLIVE#", "TASKLOCK#", "TASKNAMES#", "ARCHIVE#", "REVISION#",
+	"LEASE#"}
 
 func draw(rng *rand.Rand) scenario {
 	one := func(n int) bool { return rng.IntN(n) == 0 }
@@ -228,8 +229,8 @@ func (s *spec) text() string {
 			}
 		}
 		if t.schedule != "" {
-			fmt.Fprintf(&b, "  triggers: {commit: %t, manual: %t, schedule: {cron: \"%s\", overlap: %s}}\n", t.planned(),
-				t.manual, t.schedule, t.overlap)
+			fmt.Fprintf(&b, "  triggers: {commit: %t, manual: %t, schedule: {cron: \"%s\", overlap: %s}}\n",
+				t.planned(), t.manual, t.schedule, t.overlap)
 		}
 	}
 	if len(s.commit) > 0 {

@@ -168,7 +168,8 @@ var covered = []string{
 	"superseded: from awaiting", "superseded: from blocked", "superseded: from ready", "superseded: from dispatched",
 	"superseded: from running", "superseded: overtaken", "superseded: with what it awaits",
 	"told: superseded", "told: cancelled", "awaiting: 0 victims", "awaiting: 1 victims",
-	"start: by commit", "start: by manual", "start: by schedule", "start: with a lock", "start: beside another revision",
+	"start: by commit", "start: by manual", "start: by schedule", "start: with a lock",
+	"start: beside another revision",
 	"metric TasksLost", "metric TasksResent", "metric ArchivesStopped", "metric RevisionsUnreadable",
 }
 
