@@ -163,6 +163,8 @@ func (r *Runner) settle(ctx context.Context, job Job, found Found, err error) (R
 	}
 	for {
 		switch {
+		case ctx.Err() != nil:
+			return Result{}, fault.New(fault.Unavailable, "runner: %s is run by another call: %w", job.ID, ctx.Err())
 		case err != nil:
 			return Result{}, err
 		case found.Result != nil:
@@ -176,7 +178,6 @@ func (r *Runner) settle(ctx context.Context, job Job, found Found, err error) (R
 		}
 		select {
 		case <-ctx.Done():
-			return Result{}, fault.New(fault.Unavailable, "runner: %s is run by another call: %w", job.ID, ctx.Err())
 		case <-time.After(every):
 		}
 		found, err = Look(ctx, r.Bucket, job.Prefix)
