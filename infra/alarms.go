@@ -41,7 +41,7 @@ func (w watch) props() *awscloudwatch.AlarmProps {
 func (a *App) newAlarms(s Settings) {
 	topic := newTopic(a.Stack, s)
 	for _, list := range [][]watch{a.watchScheduler(), watchItems(), a.watchServices(), a.watchAdmin(), watchMail(s),
-		watchEvents(), a.watchResearch()} {
+		watchEvents(), a.watchResearch(), a.watchRevisions()} {
 		for _, w := range list {
 			awscloudwatch.NewAlarm(a.Stack, jsii.String(w.id), w.props()).AddAlarmAction(topic)
 		}

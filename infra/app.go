@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -45,7 +46,8 @@ type App struct {
 	Rest      awsapigateway.RestApi
 
 	EachMinute awsevents.Rule
-	Research   *Research // nil: there is no project
+	Research   *Research  // nil: there is no project
+	Revisions  *Revisions // nil: there is no revision queue
 }
 
 // NewApp makes the app stack.
@@ -71,6 +73,9 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 		boot.EnvWake: a.Wake.QueueUrl(), boot.EnvJobMachine: a.Machines[queue.MachineJob].StateMachineArn(),
 		boot.EnvBatchMachine: a.Machines[queue.MachineBatch].StateMachineArn(),
 		boot.EnvAdminMachine: a.adminMachine(), boot.EnvRunMachine: a.runMachine()}}
+	if p.Settings.Revisions {
+		base.Env[boot.EnvTaskMachine] = a.taskMachine()
+	}
 	if p.Settings.ReplicaBucket != "" { // the scheduler installs the component that copies to it
 		base.Env[boot.EnvReplica] = jsii.String(p.Settings.ReplicaBucket)
 		base.Env[boot.EnvReplicaRegion] = jsii.String(p.Settings.ReplicaRegion)
@@ -84,6 +89,7 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 	a.newEvents(base, timing)
 	a.newScheduler(base, timing)
 	env := a.newResearch(base, timing)
+	maps.Copy(env, a.newRevisions(base, timing))
 	env[boot.EnvSearch] = jsii.String(p.Settings.SearchDomain)
 	a.newAPI(base.with(env))
 

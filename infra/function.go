@@ -27,6 +27,9 @@ type FunctionProps struct {
 	Env      map[string]*string
 	Reserve  int // concurrency of its own, if the settings ask for it
 
+	// Bare: it knows the work bucket, and nothing else of the deployment.
+	Bare bool
+
 	// WakesItself says that it sends to the queue that feeds it.
 	WakesItself bool
 }
@@ -41,27 +44,9 @@ func (p FunctionProps) with(env map[string]*string) FunctionProps {
 // newFunction makes a function with the environment that boot reads. It grants
 // nothing: the caller grants what the function needs.
 func newFunction(scope constructs.Construct, id string, p FunctionProps) awslambda.Function {
-	env := map[string]*string{
-		boot.EnvTable: p.Data.Table.TableName(), boot.EnvStorage: p.Data.Storage.BucketName(),
-		boot.EnvWork: p.Data.Work.BucketName(), boot.EnvEvents: p.Data.Events.BucketName(),
-		boot.EnvDerived: p.Data.Derived.BucketName(), boot.EnvTargets: jsii.String(p.Settings.targets()),
-		boot.EnvTiming: jsii.String(p.Settings.Timing), boot.EnvLimits: jsii.String(p.Settings.Limits.String()),
-		boot.EnvNAAN: jsii.String(p.Settings.NAAN), boot.EnvShoulder: jsii.String(p.Settings.Shoulder),
-	}
-	if p.Settings.MailFrom != "" {
-		env[boot.EnvMailFrom] = jsii.String(p.Settings.MailFrom)
-	}
-	if p.Settings.Contact != "" {
-		env[boot.EnvContact] = jsii.String(p.Settings.Contact)
-	}
-	if p.Settings.Local {
-		env[boot.EnvAllow] = jsii.String("127.0.0.0/8,::1/128")
-		if p.Settings.Crashes != "" {
-			env[crash.Env] = jsii.String(p.Settings.Crashes)
-		}
-	}
-	if tasks, _ := p.Settings.taskARNs(); len(tasks) > 0 {
-		env[boot.EnvTasks] = jsii.String(strings.Join(tasks, ","))
+	env := map[string]*string{boot.EnvWork: p.Data.Work.BucketName()}
+	if !p.Bare {
+		maps.Copy(env, deployment(p))
 	}
 	maps.Insert(env, maps.All(p.Env))
 
@@ -93,6 +78,33 @@ func newFunction(scope constructs.Construct, id string, p FunctionProps) awslamb
 		Timeout: seconds(p.Timeout), MemorySize: jsii.Number(p.Memory), Environment: &env,
 		LogGroup: newLog(scope, id+"Log", p.Settings),
 	})
+}
+
+// deployment is what most functions know of the deployment.
+func deployment(p FunctionProps) map[string]*string {
+	env := map[string]*string{
+		boot.EnvTable: p.Data.Table.TableName(), boot.EnvStorage: p.Data.Storage.BucketName(),
+		boot.EnvEvents:  p.Data.Events.BucketName(),
+		boot.EnvDerived: p.Data.Derived.BucketName(), boot.EnvTargets: jsii.String(p.Settings.targets()),
+		boot.EnvTiming: jsii.String(p.Settings.Timing), boot.EnvLimits: jsii.String(p.Settings.Limits.String()),
+		boot.EnvNAAN: jsii.String(p.Settings.NAAN), boot.EnvShoulder: jsii.String(p.Settings.Shoulder),
+	}
+	if p.Settings.MailFrom != "" {
+		env[boot.EnvMailFrom] = jsii.String(p.Settings.MailFrom)
+	}
+	if p.Settings.Contact != "" {
+		env[boot.EnvContact] = jsii.String(p.Settings.Contact)
+	}
+	if p.Settings.Local {
+		env[boot.EnvAllow] = jsii.String("127.0.0.0/8,::1/128")
+		if p.Settings.Crashes != "" {
+			env[crash.Env] = jsii.String(p.Settings.Crashes)
+		}
+	}
+	if tasks, _ := p.Settings.taskARNs(); len(tasks) > 0 {
+		env[boot.EnvTasks] = jsii.String(strings.Join(tasks, ","))
+	}
+	return env
 }
 
 // newLog makes a log group. It stays when the stack is deleted, and expires.

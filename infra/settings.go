@@ -44,6 +44,8 @@ type Settings struct {
 	Times     research.Times // of research
 	TimesText string         // as they were given
 
+	Revisions bool // the deployment has the revision queue
+
 	Keys []Key // of the API, in addition to that of the deployment
 
 	LogRoleExists bool              // the account has a role for the logs of its APIs
@@ -79,7 +81,7 @@ func read(context func(name string) string) (s Settings, err error) {
 		AlarmMail: context("alarmMail"), MailFrom: context("mailFrom"), Contact: context("contact"),
 		Table: context("table"), TableStream: context("tableStream"), SecretsKey: context("secretsKey"),
 		Crashes: context("crashes"), SearchDomain: context("searchDomain"),
-		Local: context("local") == "true", Reserve: context("reserve") == "true",
+		Local: context("local") == "true", Reserve: context("reserve") == "true", Revisions: context("revisionQueue") == "true",
 		ReplicaBucket: context("replicaBucket"), ReplicaRegion: context("replicaRegion"),
 		LogRoleExists: context("apiGatewayLogRole") == "existing"}
 	var wrong []error
@@ -112,7 +114,7 @@ func read(context func(name string) string) (s Settings, err error) {
 		s.SecretsKey)
 	check(s.Crashes == "" || s.Local, "crashes: for local stacks only")
 	for name, value := range map[string]string{"apiGatewayLogRole": "existing", "reserve": "true", "local": "true",
-		"testArks": "true"} {
+		"revisionQueue": "true", "testArks": "true"} {
 		check(cmp.Or(context(name), value) == value, "%s: found %q; expected %s or nothing", name, context(name), value)
 	}
 	s.Tags, err = tags(context("tags"))

@@ -15,6 +15,7 @@ import (
 	"archivist/pkg/component"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/revision"
 	"archivist/statemachines"
 )
 
@@ -90,8 +91,13 @@ func machineProps(name string, timing ingest.Timing, filled map[string]*string) 
 		if st, known := ingest.StageNamed(placeholder); known {
 			return timing.Times(st).State
 		}
-		if placeholder == componentPlaceholder {
+		switch placeholder {
+		case componentPlaceholder:
 			return component.FunctionTime + timing.Return
+		case taskControlPlaceholder:
+			return revision.ControlTime + timing.Return
+		case taskRunnerPlaceholder:
+			return revision.RunnerTime + timing.Return
 		}
 		return timing.Admin().State
 	})

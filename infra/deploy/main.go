@@ -96,7 +96,7 @@ func synthesise(ctx context.Context, c toolchain.Checkout) ([]string, error) {
 	args := []string{"synth", "--quiet", "--output", dir}
 	for _, setting := range []string{
 		"naan=99999", "testArks=true", "alarmMail=ops@example.org", "mailFrom=archive@example.org", "reserve=true",
-		"researchProjects=jingles,quotations",
+		"researchProjects=jingles,quotations", "revisionQueue=true",
 		"searchDomain=https://search-archive-a1b2c3d4e5f6g7h8i9j0k1l2m3.us-east-1.es.amazonaws.com",
 	} {
 		args = append(args, "-c", setting)

@@ -156,7 +156,7 @@ func (c Checkout) npm(ctx context.Context, from, into string) error {
 
 // functions that are built for deployment.
 var functions = []string{"admin-action", "api", "completed-work", "consumer", "curation", "pending-work", "relay",
-	"run-component", "run-stage", "scheduler", "task-runner"}
+	"revisions", "run-component", "run-stage", "scheduler", "task-control", "task-runner"}
 
 // Build builds every function for an architecture, and the command line, into dist.
 // tags are build tags of the functions beside those that every deployment has.

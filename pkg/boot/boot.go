@@ -57,6 +57,7 @@ import (
 	"archivist/pkg/ocfl"
 	"archivist/pkg/provenance"
 	"archivist/pkg/queue"
+	"archivist/pkg/runner"
 	"archivist/pkg/search"
 	"archivist/pkg/secretsmanager"
 	"archivist/pkg/ses"
@@ -150,7 +151,8 @@ func New(ctx context.Context, env Env) (*System, error) {
 
 	s.executions = &stepfunctions.Executions{Client: sfn.NewFromConfig(cfg), ARNs: map[string]string{
 		queue.MachineJob: env(EnvJobMachine), queue.MachineBatch: env(EnvBatchMachine),
-		queue.MachineAdmin: env(EnvAdminMachine), component.Machine: env(EnvRunMachine)}}
+		queue.MachineAdmin: env(EnvAdminMachine), component.Machine: env(EnvRunMachine),
+		runner.Machine: env(EnvTaskMachine)}}
 	t := table.New(dynamo.NewFromIface(tableClient(cfg)), env(EnvTable))
 	s.queue = &queue.Queue{Table: t, Now: time.Now, NewID: newID,
 		Executions: s.executions, Wake: s.queueAt(EnvWake).Wake, Metric: metrics.Add,

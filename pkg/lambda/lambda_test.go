@@ -85,8 +85,13 @@ func TestSamplePayloads(t *testing.T) {
 		job.Deadline.IsZero() {
 		t.Errorf("the job is %+v", job)
 	}
+	var control runner.Control
+	sample(t, "task-control.begin.json", &control)
+	if control.Action != runner.ActionBegin || control.Attempt != "maps/12/build-PDF/1" || control.Exec == "" {
+		t.Errorf("the step of task-run is %+v", control)
+	}
 	files, err := events.Files.ReadDir(".")
-	if err != nil || len(files) != 14 {
+	if err != nil || len(files) != 16 {
 		t.Errorf("%d samples, %v: each has a test here", len(files), err)
 	}
 }

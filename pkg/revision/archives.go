@@ -218,18 +218,18 @@ func (s *Store) Skip(ctx context.Context, name string, n int64, by By) error {
 	}
 	_, err = s.edit(ctx, name, true, func(tx *table.Tx, a *archiveRow) error {
 		r, err := s.revisionRow(ctx, a.Ref(), n)
-		switch {
-		case err != nil:
+		if err == nil {
+			err = a.maySkip(r)
+		}
+		if err != nil || r.State == SkippedBy {
 			return err
-		case a.First == 0 || n < a.First:
-			return fault.New(fault.Conflict, "revision %d is before the first one: nothing waits for it", n)
-		case r.State == SkippedBy:
-			return nil
-		case n <= a.Watermark || r.Rev > 0 && r.State != Notified:
-			return fault.New(fault.Conflict, "revision %d is planned already", n)
 		}
 		r.State, r.Reason, r.Notified = SkippedBy, by.Reason, cmp.Or(r.Notified, s.now())
 		err = s.putRevision(tx, r, "revision.skipped", by)
+		if err == nil && a.Trouble != nil && a.Trouble.Revision == n {
+			a.Trouble = nil // it is not read any more
+			err = saveArchive(tx, a)
+		}
 		if err != nil {
 			return err
 		}
@@ -240,6 +240,20 @@ func (s *Store) Skip(ctx context.Context, name string, n int64, by By) error {
 		s.wake(ctx, name)
 	}
 	return err
+}
+
+// maySkip returns a Conflict if a revision is planned already, or never will be.
+func (a *Archive) maySkip(r *revisionRow) error {
+	n := r.Revision.Number
+	switch {
+	case a.First == 0 || n < a.First:
+		return fault.New(fault.Conflict, "revision %d is before the first one: nothing waits for it", n)
+	case r.State == SkippedBy:
+		return nil
+	case n <= a.Watermark || r.Rev > 0 && r.State != Notified:
+		return fault.New(fault.Conflict, "revision %d is planned already", n)
+	}
+	return nil
 }
 
 // Fill plans revisions before the first one, from and to included. They are not compared with those that are

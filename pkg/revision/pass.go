@@ -226,7 +226,7 @@ func (p *pass) startAll(ctx context.Context, a *archiveRow) (did bool, err error
 // planAll plans revisions in their order, as long as the next one was notified.
 func (p *pass) planAll(ctx context.Context, a *archiveRow) (did bool, err error) {
 	for range planAtOnce {
-		if a.First == 0 || a.Archive.Mode != Active || p.over() || a.Trouble != nil && p.now() < a.Trouble.Next {
+		if a.First == 0 || a.Archive.Mode != Active || p.over() || p.troubled(a, a.Watermark+1) {
 			return did, nil
 		}
 		r, err := p.revisionRow(ctx, a.Ref(), a.Watermark+1)
@@ -263,6 +263,11 @@ func (p *pass) planOne(ctx context.Context, a *archiveRow, r *revisionRow, fill 
 	return false, p.trouble(ctx, a, r.Revision.Number, err)
 }
 
+// troubled reports whether a revision could not be read, and is not yet tried again.
+func (p *pass) troubled(a *archiveRow, n int64) bool {
+	return a.Trouble != nil && a.Trouble.Revision == n && p.now() < a.Trouble.Next
+}
+
 // trouble keeps why the next revision cannot be planned, and when it is tried again.
 func (p *pass) trouble(ctx context.Context, a *archiveRow, n int64, why error) error {
 	t := &Trouble{Revision: n, Since: p.now()}
@@ -288,7 +293,7 @@ func (p *pass) trouble(ctx context.Context, a *archiveRow, n int64, why error) e
 // backfill plans the next revision of a back-fill.
 func (p *pass) backfill(ctx context.Context, a *archiveRow) (bool, error) {
 	b := a.Backfill
-	if b == nil || a.Trouble != nil && a.Trouble.Revision == b.Next && p.now() < a.Trouble.Next {
+	if b == nil || p.troubled(a, b.Next) {
 		return false, nil
 	}
 	r, err := p.revisionRow(ctx, a.Ref(), b.Next)

@@ -26,12 +26,14 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
 	"archivist/pkg/archive"
 	"archivist/pkg/fault"
 	"archivist/pkg/lease"
+	"archivist/pkg/runner"
 	"archivist/pkg/table"
 	"archivist/pkg/workflow"
 )
@@ -70,6 +72,10 @@ type Times struct {
 var Default = Times{Pass: 90 * time.Second, Resend: time.Minute, Begin: 15 * time.Minute, Margin: 2 * time.Minute,
 	Grace: time.Minute, Gap: time.Minute, Reconcile: time.Hour, Keep: 30 * 24 * time.Hour}
 
+// Quick are the times of a local stack, in which people watch and tests wait.
+var Quick = Times{Pass: 30 * time.Second, Resend: 15 * time.Second, Begin: 3 * time.Minute, Margin: 20 * time.Second,
+	Grace: 15 * time.Second, Gap: 5 * time.Second, Reconcile: time.Minute, Keep: 30 * 24 * time.Hour}
+
 // Check returns an Invalid if the times do not go together.
 func (t Times) Check() error {
 	switch {
@@ -89,13 +95,36 @@ type By struct {
 	Token  string // of the run that asks, "" if none does
 }
 
-// Execution is the input of an execution of task-run: one attempt of an instance. Exec is unique to it, and
+// Execution is an execution of task-run: one attempt of an instance. Exec is unique to it, and
 // the fence of all that it records.
 type Execution struct {
-	Instance string `json:"instance"`
-	Attempt  int    `json:"attempt"`
-	Exec     string `json:"exec"`
+	Instance string
+	Attempt  int
+	Exec     string
 }
+
+// Input is what the execution gets.
+func (e Execution) Input() runner.Execution {
+	return runner.Execution{Attempt: fmt.Sprintf("%s/%d", e.Instance, e.Attempt), Exec: e.Exec}
+}
+
+// executionOf is the execution that has an input.
+func executionOf(attempt, exec string) (Execution, error) {
+	i := strings.LastIndex(attempt, "/")
+	n, err := strconv.Atoi(attempt[i+1:])
+	if err != nil || i < 0 || exec == "" {
+		return Execution{}, fault.New(fault.Invalid, "found the attempt %q of the execution %q; expected an instance, "+
+			"a slash and a number", attempt, exec)
+	}
+	return Execution{attempt[:i], n, exec}, nil
+}
+
+// The time-outs of the functions of task-run: the first reads a repository and packs its files, and the second can
+// run as long as Lambda lets it.
+const (
+	ControlTime = 5 * time.Minute
+	RunnerTime  = 15 * time.Minute
+)
 
 // Name is the name of the execution: an id of it that Step Functions accepts.
 func (e Execution) Name() string { return "task-" + e.Exec }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"archivist/pkg/archive"
 	"archivist/pkg/definition"
@@ -367,3 +368,6 @@ func saveRevision(tx *table.Tx, r *revisionRow) (err error) {
 
 // text is the time of a key.
 func text(ms int64) string { return fmt.Sprintf("%013d", ms) }
+
+// at is a time in milliseconds.
+func at(ms int64) time.Time { return time.UnixMilli(ms).UTC() }

@@ -298,9 +298,10 @@ func (p *pass) lost(ctx context.Context, id string) error {
 	return p.stopRun(ctx, e, lost.Reason)
 }
 
-// Job is what the runner of an attempt gets. checkout is the key of the files of the revision.
-func (in *Instance) Job(task *workflow.Task, bucket, checkout string, now time.Time) runner.Job {
+// Job is what the runner of an attempt gets. checkout is the key of the files of the revision, deadline when the run
+// has ended at the latest.
+func (in *Instance) Job(task *workflow.Task, bucket, checkout string, deadline time.Time) runner.Job {
 	return runner.Job{ID: fmt.Sprintf("%s/%d", in.ID, in.Attempt), Archive: archiveOf(in.Archive),
 		Revision: in.Revision, Base: in.Base, Attempt: in.Attempt, Task: *task, Bucket: bucket, Prefix: in.Prefix(),
-		Checkout: checkout, Token: in.token(), Deadline: now.Add(task.Timeout)}
+		Checkout: checkout, Token: in.token(), Deadline: deadline}
 }

@@ -28,6 +28,8 @@ import (
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
+	"archivist/pkg/revision"
+	"archivist/pkg/runner"
 )
 
 // Executions are the executions of the system's state machines.
@@ -75,6 +77,19 @@ func (r Runs) Start(ctx context.Context, name string, in component.RunInput) err
 // Stop ends one.
 func (r Runs) Stop(ctx context.Context, name, why string) error {
 	return r.Executions.Stop(ctx, component.Machine, name, why)
+}
+
+// Tasks are the executions that run tasks of the revision queue.
+type Tasks struct{ *Executions }
+
+// Start begins one.
+func (t Tasks) Start(ctx context.Context, e revision.Execution) error {
+	return t.start(ctx, runner.Machine, e.Name(), e.Input())
+}
+
+// Stop ends one.
+func (t Tasks) Stop(ctx context.Context, e revision.Execution, why string) error {
+	return t.Executions.Stop(ctx, runner.Machine, e.Name(), why)
 }
 
 // execution is the ARN of a machine's execution by name.

@@ -1,0 +1,18 @@
+// Command revisions is the function that manages the revision queue.
+package main
+
+import (
+	"context"
+	"log"
+	"os"
+
+	"archivist/pkg/boot"
+)
+
+func main() {
+	system, err := boot.New(context.Background(), os.Getenv)
+	if err != nil {
+		log.Fatal(err)
+	}
+	boot.Start(system.Revisions().Handle)
+}

@@ -1,0 +1,18 @@
+// Command task-control is the function of the state machine task-run that begins and ends attempts.
+package main
+
+import (
+	"context"
+	"log"
+	"os"
+
+	"archivist/pkg/boot"
+)
+
+func main() {
+	system, err := boot.New(context.Background(), os.Getenv)
+	if err != nil {
+		log.Fatal(err)
+	}
+	boot.Start(system.TaskControl().Handle)
+}

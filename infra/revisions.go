@@ -1,0 +1,154 @@
+package main
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdadestinations"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsstepfunctions"
+	"github.com/aws/jsii-runtime-go"
+
+	"archivist/pkg/boot"
+	"archivist/pkg/ingest"
+	"archivist/pkg/revision"
+	"archivist/pkg/runner"
+)
+
+// Revisions is the revision queue of a deployment.
+type Revisions struct {
+	Manager awslambda.Function // plans, lets go on, starts
+	Control awslambda.Function // begins and ends attempts
+	Runner  awslambda.Function // runs scripts of archives: it can reach nothing but its folder
+	Machine awsstepfunctions.StateMachine
+}
+
+// revisionRows are the rows that the revision queue changes, by the beginning of their partition key.
+var revisionRows = []string{"ARCHIVE#*", "REVISION#*", "TASK#*", "WORKFLOW#*", "TASKNAMES#*", "TASKLIVE#*", "TASKLOCK#*",
+	"TASKLINE#*", "LEASE#archive-*"}
+
+// taskSecrets are the secrets that tasks may name, and repositories.
+const taskSecrets = "archivist/tasks/*"
+
+// repositoryDisk is the scratch space of a function that reads repositories, in MB: they stay there between calls.
+const repositoryDisk = 8192
+
+// taskMachine is the ARN of the state machine task-run. Its name is fixed, so that its functions can know it.
+func (a *App) taskMachine() *string {
+	return a.Stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("states"),
+		Resource: jsii.String("stateMachine"), ResourceName: a.taskName(),
+		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME})
+}
+
+func (a *App) taskName() *string { return jsii.String(*a.Stack.StackName() + "-" + runner.Machine) }
+
+// newRevisions makes the functions of the revision queue and the state machine that runs tasks, and returns what
+// the API needs of them.
+func (a *App) newRevisions(p FunctionProps, timing ingest.Timing) (env map[string]*string) {
+	if !p.Settings.Revisions {
+		return map[string]*string{}
+	}
+	r := &Revisions{}
+	a.Revisions = r
+	r.Manager = a.newManager(p, timing)
+	env = map[string]*string{boot.EnvRevisions: r.Manager.FunctionName()}
+	control := p.with(env)
+	control.Code, control.Timeout, control.Memory, control.Disk = "task-control", revision.ControlTime, 1024, repositoryDisk
+	r.Control = newFunction(a.Stack, "task-control", control)
+	run := FunctionProps{Settings: p.Settings, Data: p.Data, Bare: true}
+	run.Code, run.Timeout, run.Memory, run.Disk = "task-runner", revision.RunnerTime, 2048, 10240
+	r.Runner = newFunction(a.Stack, "task-runner", run)
+	a.newTaskMachine(p.Settings, timing)
+	a.grantRevisions(p)
+	return env
+}
+
+// newManager makes the function that manages the revision queue. Each archive has an invocation of its own.
+func (a *App) newManager(p FunctionProps, timing ingest.Timing) awslambda.Function {
+	p.Code, p.Timeout, p.Memory, p.Disk = "revisions", timing.Research().Timeout, 1024, repositoryDisk
+	p.WakesItself = true // when there is more to do than fits into an invocation
+	f := newFunction(a.Stack, "revisions", p)
+	f.ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{
+		OnFailure:     awslambdadestinations.NewSqsDestination(a.WakeDead),
+		RetryAttempts: jsii.Number(2), MaxEventAge: minutes(15)})
+	a.EachMinute.AddTarget(a.target(f))
+	a.wakesItself("RevisionsWakesItself", f)
+	return f
+}
+
+// newTaskMachine makes the state machine that runs an attempt.
+func (a *App) newTaskMachine(s Settings, timing ingest.Timing) {
+	r := a.Revisions
+	props := machineProps(runner.Machine, timing, map[string]*string{taskControlPlaceholder: r.Control.FunctionName(),
+		taskRunnerPlaceholder: r.Runner.FunctionName()})
+	props.StateMachineName = a.taskName()
+	r.Machine = awsstepfunctions.NewStateMachine(a.Stack, jsii.String(runner.Machine), props)
+	r.Machine.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Actions: jsii.Strings("lambda:InvokeFunction"), Resources: &[]*string{r.Control.FunctionArn(),
+			r.Runner.FunctionArn()}}))
+	a.grantTasks(r.Machine, s)
+	a.Machines[runner.Machine] = r.Machine
+}
+
+// The names of the functions of task-run in its definition.
+const (
+	taskControlPlaceholder = "control"
+	taskRunnerPlaceholder  = "runner"
+)
+
+// grantRevisions lets the functions do what they do.
+func (a *App) grantRevisions(p FunctionProps) {
+	r := a.Revisions
+	runs := runner.Prefix + "*"
+	secret := a.Stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("secretsmanager"),
+		Resource: jsii.String("secret"), ResourceName: jsii.String(taskSecrets),
+		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME})
+	for _, f := range []awslambda.Function{r.Manager, r.Control} {
+		grantRows(f, p.Data, revisionRows)
+		grantObjects(f, p.Data.Storage, "*", get) // objects are archives, too
+		allow(f, []string{"secretsmanager:GetSecretValue"}, secret)
+		grantSecretsKey(f, p.Settings.SecretsKey)
+		grantMetrics(f)
+	}
+	grantSearch(r.Manager, p.Data, "work")
+	grantSearch(r.Control, p.Data)
+	grantObjects(r.Manager, p.Data.Work, runs, put)
+	grantObjects(r.Control, p.Data.Work, runs, get, put)
+	allow(r.Control, []string{"lambda:InvokeFunction"}, r.Manager.FunctionArn())
+	allow(r.Manager, []string{"states:StartExecution"}, a.taskMachine())
+	execution := a.Stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("states"),
+		Resource: jsii.String("execution"), ResourceName: jsii.String(*a.taskName() + ":*"),
+		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME})
+	allow(r.Manager, []string{"states:StopExecution"}, execution)
+
+	// The runner runs what is in archives: nothing else is its.
+	grantObjects(r.Runner, p.Data.Work, runs, get, put)
+	allow(r.Runner, []string{"secretsmanager:GetSecretValue"}, secret)
+	grantSecretsKey(r.Runner, p.Settings.SecretsKey)
+}
+
+// watchRevisions are the alarms of the revision queue.
+func (a *App) watchRevisions() []watch {
+	if a.Revisions == nil {
+		return nil
+	}
+	return []watch{
+		{id: "ArchivesStopped",
+			says: "A revision of an archive has become another, and the archive was stopped: archivist archive list " +
+				"says which",
+			metric: own(revision.MetricStopped, "Sum", 15), periods: 1},
+		{id: "RevisionsUnreadable",
+			says:   "Revisions of archives cannot be read for an hour; archivist archive list says which, and why",
+			metric: own(revision.MetricUnreadable, "Sum", 60), above: 5, periods: 1},
+		{id: "TasksLost",
+			says:   "Executions of tasks end without a result, or are not begun: more than 20 in an hour",
+			metric: awscloudwatch.NewMathExpression(lost()), above: 20, periods: 1},
+	}
+}
+
+// lost is the number of attempts that were lost, and of executions that were started again.
+func lost() *awscloudwatch.MathExpressionProps {
+	return &awscloudwatch.MathExpressionProps{Expression: jsii.String("lost+again"), Period: minutes(60),
+		UsingMetrics: &map[string]awscloudwatch.IMetric{"lost": own(revision.MetricLost, "Sum", 60),
+			"again": own(revision.MetricResent, "Sum", 60)}}
+}

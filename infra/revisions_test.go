@@ -1,0 +1,44 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"archivist/pkg/boot"
+)
+
+// TestRunnerReachesItsFolder: what archives contain is run by a function that can reach its folder in the work bucket,
+// the secrets of tasks and its log, and nothing else; and it knows no table.
+func TestRunnerReachesItsFolder(t *testing.T) {
+	s := production
+	s.Revisions = true
+	all := synth(t, s)
+	policy := find(t, all, "AWS::IAM::Policy", "taskrunnerServiceRoleDefaultPolicy")
+	doc, _ := policy.Properties["PolicyDocument"].(map[string]any)
+	statements, _ := doc["Statement"].([]any)
+	var actions []string
+	for _, st := range statements {
+		one, _ := st.(map[string]any)
+		resource := text(one["Resource"])
+		for _, action := range strings.Split(strings.Trim(strings.ReplaceAll(text(one["Action"]), `"`, ""), "[]"), ",") {
+			actions = append(actions, action)
+			if strings.HasPrefix(action, "s3:") && action != "s3:ListBucket" && !strings.Contains(resource, "/runs/*") {
+				t.Errorf("%s on %s", action, resource)
+			}
+		}
+	}
+	slices.Sort(actions)
+	want := []string{"s3:AbortMultipartUpload", "s3:GetObject", "s3:ListBucket", "s3:PutObject",
+		"secretsmanager:GetSecretValue"}
+	if !slices.Equal(slices.Compact(actions), want) {
+		t.Errorf("the runner may %v", actions)
+	}
+	env, _ := json.Marshal(find(t, all, "AWS::Lambda::Function", "taskrunner").Properties["Environment"])
+	for _, name := range []string{boot.EnvTable, boot.EnvStorage} {
+		if strings.Contains(string(env), name) {
+			t.Errorf("the runner knows %s", name)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package boot
+
+import (
+	"cmp"
+	"context"
+	crand "crypto/rand"
+	"encoding/hex"
+	"path/filepath"
+	"time"
+
+	"archivist/pkg/archive/git"
+	"archivist/pkg/archive/kinds"
+	"archivist/pkg/bucket"
+	"archivist/pkg/lambda"
+	"archivist/pkg/revision"
+	"archivist/pkg/stepfunctions"
+)
+
+// The environment of the functions of the revision queue.
+const (
+	EnvTaskMachine = "ARCHIVIST_TASK_MACHINE" // ARN of task-run
+	EnvRevisions   = "ARCHIVIST_REVISIONS"    // name of the function revisions
+)
+
+// revisionTimes are the times of the revision queue, by the name of the timing.
+func revisionTimes(timing string) revision.Times {
+	if timing == "production" {
+		return revision.Default
+	}
+	return revision.Quick
+}
+
+// revisions keeps archives, their revisions and the instances of their tasks.
+func (s *System) revisions() *revision.Store {
+	control := revision.Control{Work: s.stages.Work.Bucket}
+	store := &revision.Store{Table: s.queue.Table, Leases: s.scheduler.Leases, Now: s.queue.Now, NewID: newID,
+		Secret: newSecret, Times: revisionTimes(s.env(EnvTiming)), Open: s.opener().Open,
+		Start: stepfunctions.Tasks{Executions: s.executions}.Start, Stop: stepfunctions.Tasks{Executions: s.executions}.Stop,
+		Tell: control.Flag, Metric: s.metrics.Add, Log: s.log}
+	if s.env(EnvRevisions) != "" {
+		store.Wake = s.wakeRevisions
+	}
+	return store
+}
+
+// newSecret is a text of 128 random bits.
+func newSecret() string {
+	b := make([]byte, 16)
+	_, _ = crand.Read(b) // it never fails (package crypto/rand)
+	return hex.EncodeToString(b)
+}
+
+// scratch is the folder of a function that stays between its calls. Repositories that were read are kept there.
+const scratch = "/tmp"
+
+func (s *System) opener() kinds.Opener {
+	client := s.stages.Work.Bucket
+	return kinds.Opener{Local: s.env("AWS_ENDPOINT_URL") != "", Git: git.Deps{HTTP: s.stages.Fetch,
+		Bucket: func(name string) bucket.Bucket {
+			return bucket.Bucket{Client: client.Client, Name: name, Limits: bucket.DefaultLimits}
+		}, Secret: s.stages.Secret, Cache: filepath.Join(scratch, "repositories"),
+		Note: func(text string) { s.log.Info("a checkout is not complete", "reason", text) }}, Root: s.stages.Root}
+}
+
+// wakeRevisions starts a pass in an archive. The function itself knows its own name from Lambda.
+func (s *System) wakeRevisions(ctx context.Context, archive string) error {
+	name := cmp.Or(s.env(EnvRevisions), s.env("AWS_LAMBDA_FUNCTION_NAME"))
+	return s.functions.Send(ctx, name, lambda.RevisionsRequest{Archive: archive})
+}
+
+// Revisions is the function that manages the revision queue.
+func (s *System) Revisions() *lambda.Revisions {
+	store := s.revisions()
+	return &lambda.Revisions{Pass: store.Pass, Waiting: store.Waiting, Wake: s.wakeRevisions, Now: s.queue.Now,
+		Budget: s.queue.Rules.Timing.Research().Budget, Wait: time.Second / 2, Metrics: s.metrics, Log: s.log}
+}
+
+// TaskControl is the function of task-run that begins and ends attempts.
+func (s *System) TaskControl() *lambda.TaskControl {
+	return &lambda.TaskControl{Control: revision.Control{Store: s.revisions(), Work: s.stages.Work.Bucket},
+		Metrics: s.metrics, Log: s.log}
+}

@@ -1,0 +1,86 @@
+package lambda
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"archivist/pkg/cloudwatch"
+	"archivist/pkg/revision"
+)
+
+// Revisions is the function that manages the revision queue.
+type Revisions struct {
+	Pass    func(ctx context.Context, archive string, until time.Time) (revision.Passed, error)
+	Waiting func(ctx context.Context, most int) ([]string, error) // archives that are to be looked at
+	Wake    func(ctx context.Context, archive string) error       // of this function, asynchronously
+	Now     func() time.Time
+	Budget  time.Duration // of one invocation
+	Wait    time.Duration // between two tries while another pass works on the archive
+	Metrics *cloudwatch.Metrics
+	Log     *slog.Logger
+}
+
+// RevisionsRequest invokes the function for an archive; the minute's rule, which names none, for all that are to be
+// looked at. It carries no truth: what there is to do is in the table.
+type RevisionsRequest struct {
+	Archive string `json:"archive"`
+}
+
+// wokenAtOnce bounds the archives that one minute wakes. Those that wait longest come first, and what is left comes a
+// minute later.
+const wokenAtOnce = 200
+
+// Handle makes a pass in an archive, or wakes those that are to be looked at: each has an invocation of its own, so
+// one does not slow another.
+func (f *Revisions) Handle(ctx context.Context, in RevisionsRequest) error {
+	var err error
+	if in.Archive != "" {
+		err = f.pass(ctx, in.Archive)
+	} else {
+		err = f.wakeAll(ctx)
+	}
+	return errors.Join(err, f.Metrics.Put(context.WithoutCancel(ctx)))
+}
+
+func (f *Revisions) wakeAll(ctx context.Context) error {
+	archives, err := f.Waiting(ctx, wokenAtOnce)
+	for _, name := range archives {
+		err = errors.Join(err, f.Wake(ctx, name))
+	}
+	return err
+}
+
+// pass makes one pass. If there is more to do at the end of its time, the function wakes itself. One that is at work
+// may not see what this wake-up is about: then it is tried again for a moment.
+func (f *Revisions) pass(ctx context.Context, archive string) error {
+	began := f.Now()
+	until := began.Add(f.Budget)
+	done, err := f.Pass(ctx, archive, until)
+	for tries := patientTries; err == nil && done.Busy && tries > 1 && f.Now().Before(until); tries-- {
+		f.pause(ctx)
+		done, err = f.Pass(ctx, archive, until)
+	}
+	if err == nil && done.More {
+		err = f.Wake(ctx, archive)
+	}
+	log := f.Log.With("archive", archive, "planned", done.Planned, "settled", done.Settled, "started", done.Started,
+		"due", done.Due, "more", done.More, "busy", done.Busy, "ms", f.Now().Sub(began).Milliseconds())
+	switch {
+	case err != nil:
+		log.Error("the pass failed; the next minute repeats it", "error", err)
+	case done != revision.Passed{}:
+		log.Info("passed")
+	}
+	return err
+}
+
+func (f *Revisions) pause(ctx context.Context) {
+	timer := time.NewTimer(f.Wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,206 @@
+package revision_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"archivist/pkg/revision"
+	"archivist/pkg/runner"
+	"archivist/pkg/workflow"
+)
+
+// builds is a task of which only the latest result is wanted.
+const builds = "[{name: build, command: x, cancels: [PREV]%s}]"
+
+// TestVictims: what becomes of the earlier instance, by where it is when its superseder is ready.
+func TestVictims(t *testing.T) {
+	for name, c := range map[string]struct {
+		with  string // of the definition
+		until func(w *world)
+		state workflow.State // of the victim, when the superseder has been ready for a grace
+		waits bool           // the superseder still does
+	}{
+		"queued":     {"", func(*world) {}, workflow.Superseded, false},
+		"dispatched": {"", func(w *world) { w.pass("maps") }, workflow.Superseded, false},
+		"running":    {"", func(w *world) { w.pass("maps"); w.begin("maps/1/build") }, workflow.Superseded, false},
+		"retry-wait": {", retries: {attempts: 2, backoff: 1h}",
+			func(w *world) { w.pass("maps"); w.end("maps/1/build", runner.Failed) }, workflow.Superseded, false},
+		"vetoing": {", interruptible: false", func(w *world) { w.pass("maps"); w.begin("maps/1/build") },
+			workflow.Running, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.archive("maps", (&repository{}).add(2, fmt.Sprintf(builds, c.with)), 1)
+			w.notify("maps", 1)
+			c.until(w)
+			w.notify("maps", 2)
+			w.pass("maps")
+			w.now = w.now.Add(revision.Default.Grace)
+			w.pass("maps")
+			if got := w.state("maps/1/build"); got != c.state {
+				t.Errorf("the victim is %s, want %s", got, c.state)
+			}
+			if got := w.state("maps/2/build"); (got == workflow.Awaiting) != c.waits {
+				t.Errorf("the superseder is %s", got)
+			}
+		})
+	}
+}
+
+// TestCompletionAgainstCancel: in whatever order the end of a run, the cancel and the passes come, there is
+// exactly one end, it is the one that was first, and the superseder starts behind it.
+func TestCompletionAgainstCancel(t *testing.T) {
+	won := map[workflow.State]int{}
+	for seed := range uint64(1000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		w := newWorld(t)
+		w.archive("maps", (&repository{}).add(2, fmt.Sprintf(builds, "")), 1)
+		w.notify("maps", 1)
+		w.pass("maps")
+		e := w.begin("maps/1/build")
+		steps := []func(){
+			func() { _, _, err := w.store.End(t.Context(), e, runner.Result{End: runner.Succeeded}); w.must(err) },
+			func() { _, _, err := w.store.End(t.Context(), e, runner.Result{End: runner.Cancelled}); w.must(err) },
+			func() { w.notify("maps", 2) },
+			func() { w.pass("maps") },
+			func() { w.pass("maps"); w.now = w.now.Add(revision.Default.Grace) },
+		}
+		r.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
+		for _, step := range steps {
+			step()
+		}
+		delete(w.begun, e.Name())
+		w.notify("maps", 2)
+		w.quiet("maps", runner.Succeeded)
+		ends := 0
+		for _, line := range w.history("maps/1/build") {
+			for _, end := range []string{"succeeded", "superseded", "failed", "cancelled"} {
+				if strings.Contains(line, fmt.Sprintf(`"to":%q`, end)) {
+					ends++
+				}
+			}
+		}
+		if ends != 1 {
+			t.Fatalf("seed %d: %d ends:\n%s", seed, ends, strings.Join(w.history("maps/1/build"), "\n"))
+		}
+		won[w.state("maps/1/build")]++
+		if got := w.state("maps/2/build"); got != workflow.Success {
+			t.Fatalf("seed %d: the superseder is %s", seed, got)
+		}
+	}
+	if won[workflow.Success] < 100 || won[workflow.Superseded] < 100 {
+		t.Errorf("the ends were %v", won)
+	}
+}
+
+// TestLateWrite: what a victim records after it was ended by force changes nothing.
+func TestLateWrite(t *testing.T) {
+	w := newWorld(t)
+	w.archive("maps", (&repository{}).add(2, fmt.Sprintf(builds, "")), 1)
+	w.notify("maps", 1)
+	w.pass("maps")
+	e := w.begin("maps/1/build")
+	w.notify("maps", 2)
+	w.pass("maps")
+	w.now = w.now.Add(revision.Default.Grace)
+	w.pass("maps")
+	w.want(w.running(), "maps/2/build")
+	_, recorded, err := w.store.End(t.Context(), e, runner.Result{End: runner.Succeeded})
+	if err != nil || recorded || w.state("maps/1/build") != workflow.Superseded {
+		t.Errorf("a late end was recorded: %t, %v, %s", recorded, err, w.state("maps/1/build"))
+	}
+}
+
+// TestFollow: what depends on a superseded task is superseded with it, or waits for the result of the superseder.
+func TestFollow(t *testing.T) {
+	for follow, want := range map[bool]workflow.State{false: workflow.Superseded, true: workflow.Success} {
+		w := newWorld(t)
+		w.archive("maps", (&repository{}).add(2, fmt.Sprintf(`
+- {name: build, command: x, cancels: [PREV]}
+- {name: publish, command: x, depends: [build], follow: %t}
+`, follow)), 1)
+		w.notify("maps", 1, 2)
+		w.quiet("maps", runner.Succeeded)
+		if got := w.state("maps/1/publish"); got != want {
+			t.Errorf("follow %t: it is %s, want %s", follow, got, want)
+		}
+	}
+}
+
+// TestPaths: a task with a filter of paths runs if one has changed since the last revision that counts.
+func TestPaths(t *testing.T) {
+	w := newWorld(t)
+	r := &repository{}
+	text := `
+- {name: each, command: x, paths: ["maps/**"]}
+- {name: last, command: x, paths: ["maps/**"], cancels: [PREV]}
+`
+	for _, path := range []string{"maps/a", "letters/b", "letters/c"} {
+		r.commits = append(r.commits, commit{files: map[string]string{"all.yaml": text}, changed: []string{path}})
+	}
+	w.archive("maps", r, 1)
+	w.notify("maps", 1)
+	w.pass("maps")
+	w.end("maps/1/each", runner.Succeeded)
+	w.end("maps/1/last", runner.Failed)
+	w.notify("maps", 2)
+	w.quiet("maps", runner.Succeeded)
+	w.notify("maps", 3)
+	w.quiet("maps", runner.Succeeded)
+	for id, want := range map[string]workflow.State{"maps/2/each": workflow.Skipped, "maps/2/last": workflow.Success,
+		"maps/3/each": workflow.Skipped, "maps/3/last": workflow.Skipped} {
+		if got := w.state(id); got != want {
+			t.Errorf("%s is %s, want %s", id, got, want)
+		}
+	}
+	in, err := w.store.Instance(t.Context(), "maps/2/last")
+	w.must(err)
+	if in.Base != 0 {
+		t.Errorf("it was run for all since revision %d; nothing has succeeded before", in.Base)
+	}
+}
+
+// TestRename: a renamed task waits for, and supersedes, what had its former name.
+func TestRename(t *testing.T) {
+	w := newWorld(t)
+	r := (&repository{}).add(1, "[{name: old, command: x, depends: [PREV]}]")
+	r.add(1, "[{name: new, was: old, command: x, depends: [PREV]}]")
+	w.archive("maps", r, 1)
+	w.notify("maps", 1, 2)
+	w.pass("maps")
+	w.want(w.running(), "maps/1/old")
+	w.end("maps/1/old", runner.Succeeded)
+	w.pass("maps")
+	w.want(w.running(), "maps/2/new")
+}
+
+// TestRemovedAndAdded: a task that was removed and comes back waits for the nearest earlier instance.
+func TestRemovedAndAdded(t *testing.T) {
+	w := newWorld(t)
+	with := "[{name: index, command: x, depends: [PREV]}]"
+	w.archive("maps", (&repository{}).add(1, with).add(1, "[]").add(1, with), 1)
+	w.notify("maps", 1, 2, 3)
+	w.pass("maps")
+	w.want(w.running(), "maps/1/index")
+	w.end("maps/1/index", runner.Failed)
+	w.pass("maps")
+	w.want(w.running(), "maps/3/index")
+}
+
+// TestInvalid: a definition that is not valid plans nothing in its revision, and the next is not affected.
+func TestInvalid(t *testing.T) {
+	w := newWorld(t)
+	w.archive("maps", (&repository{}).add(1, theText).add(1, "- {nme: x}").add(1, theText), 1)
+	w.notify("maps", 1, 2, 3)
+	w.quiet("maps", runner.Succeeded)
+	r, err := w.store.Revision(t.Context(), "maps", 2)
+	w.must(err)
+	if r.State != revision.Invalid || len(r.Problems) == 0 || w.state("maps/2/COMMIT") != workflow.Success {
+		t.Errorf("found %+v", r)
+	}
+	if got := w.state("maps/3/build-PDF"); got != workflow.Success {
+		t.Errorf("in the next revision, the build is %s", got)
+	}
+}

@@ -1,0 +1,138 @@
+package revision
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"archivist/pkg/archive"
+	"archivist/pkg/bucket"
+	"archivist/pkg/fault"
+	"archivist/pkg/runner"
+)
+
+// Control begins and ends the attempts of instances for the executions that run them.
+type Control struct {
+	*Store
+	Work bucket.Bucket // has the files of revisions, and what runs log and leave
+}
+
+// Begin takes the attempt of an execution, and prepares what its runner needs. An archive that cannot be read now
+// is an error: the execution tries again.
+func (c Control) Begin(ctx context.Context, attempt, exec string) (runner.Begun, error) {
+	stop := runner.Begun{Next: runner.NextStop}
+	e, err := executionOf(attempt, exec)
+	if err != nil {
+		return stop, err
+	}
+	in, err := c.Instance(ctx, e.Instance)
+	if fault.Is(err, fault.NotFound) || err == nil && (in.Exec != e.Exec || !in.State.Started()) {
+		return stop, nil
+	}
+	if err != nil {
+		return stop, err
+	}
+	checkout, err := c.checkout(ctx, &in) // first: it can take longer than the run
+	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) {
+		return broken("the files of the revision cannot be read: " + err.Error()), nil
+	}
+	if err != nil {
+		return stop, err
+	}
+	in, task, proceed, err := c.Store.Begin(ctx, e)
+	switch {
+	case err != nil || !proceed:
+		return stop, err
+	case task.Idle():
+		return ended(runner.Result{End: runner.Succeeded}), nil
+	case task.Image != "":
+		return broken(runner.NoCluster), nil
+	}
+	job := in.Job(task, c.Work.Name, checkout, at(in.Until).Add(-c.Times.Margin))
+	return runner.Begun{Next: runner.NextRun, Job: &job}, nil
+}
+
+// ended is the answer for an attempt that has ended before it was run.
+func ended(r runner.Result) runner.Begun { return runner.Begun{Next: runner.NextEnd, Result: &r} }
+
+func broken(reason string) runner.Begun {
+	return ended(runner.Result{End: runner.Broken, Exit: -1, Reason: reason})
+}
+
+// checkoutKey is the key of the files of a revision.
+func checkoutKey(ref string, n int64) string {
+	return fmt.Sprintf("%s%s/%d/checkout.tar.gz", runner.Prefix, ref, n)
+}
+
+// checkout brings the files of the revision into the bucket, if they are not there. Two that do it at once write
+// the same.
+func (c Control) checkout(ctx context.Context, in *Instance) (string, error) {
+	key := checkoutKey(in.Archive, in.Revision)
+	_, err := c.Work.Head(ctx, key)
+	if err == nil || !fault.Is(err, fault.NotFound) {
+		return key, err
+	}
+	a, err := c.known(ctx, archiveOf(in.Archive))
+	if err != nil {
+		return "", err
+	}
+	src, err := c.Open(ctx, a.Location)
+	if err != nil {
+		return "", err
+	}
+	w := c.Work.Writer(ctx, key, bucket.Condition{})
+	err = archive.Pack(ctx, src, in.Revision, runner.MaxCheckout, w)
+	if err == nil {
+		err = w.Close()
+	} else {
+		_ = w.Abort() // the bucket's rule removes what is left of it
+	}
+	return key, err
+}
+
+// End records what came of an attempt: its result, or the failure of its runner. It returns false if nothing was
+// recorded: the attempt is not that of the execution any more, or its runner may still be at work.
+func (c Control) End(ctx context.Context, x runner.Control) (bool, error) {
+	e, err := executionOf(x.Attempt, x.Exec)
+	if err != nil {
+		return false, err
+	}
+	res := x.Result
+	if res == nil {
+		res, err = c.failure(ctx, e, x.Failure)
+		if err != nil || res == nil {
+			return false, err
+		}
+	}
+	_, recorded, err := c.Store.End(ctx, e, *res)
+	return recorded, err
+}
+
+// failure is what came of an attempt whose runner failed: the result that it has left, or the failure. It is nil
+// while the runner may be at work: then the end of the lease ends the attempt.
+func (c Control) failure(ctx context.Context, e Execution, f *runner.Failure) (*runner.Result, error) {
+	in, err := c.Instance(ctx, e.Instance)
+	if err != nil || in.Exec != e.Exec || f == nil {
+		return nil, err
+	}
+	found, err := runner.Look(ctx, c.Work, in.Prefix())
+	if err != nil || found.Result != nil {
+		return found.Result, err
+	}
+	if found.Claim != nil && c.Now().Before(found.Claim.Until) && !died(f.Error) {
+		return nil, nil
+	}
+	reason := fmt.Sprintf("the runner failed: %s: %s", f.Error, f.Cause)
+	return &runner.Result{End: runner.Broken, Exit: -1, Reason: clip(reason)}, nil
+}
+
+// died reports whether an error of a function means that it has ended: that of its runtime, not one of the service
+// or of the state machine ("Handling errors in Step Functions workflows").
+func died(name string) bool {
+	return !strings.HasPrefix(name, "Lambda.") && !strings.HasPrefix(name, "States.")
+}
+
+// Flag asks a run to end, by an object in its folder.
+func (c Control) Flag(ctx context.Context, prefix, reason string) error {
+	return c.Work.Put(ctx, prefix+runner.CancelKey, []byte(reason), bucket.Condition{})
+}
