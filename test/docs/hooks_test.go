@@ -47,7 +47,7 @@ func listener(t *testing.T, may chan bool) (url string, got chan told) {
 func hook(t *testing.T, title, path, api string, replace ...string) {
 	t.Helper()
 	text := read(t, filepath.Join(root, "docs", "revisions.md"))
-	m := regexp.MustCompile("(?s)\n" + title + "[^\n]*\n.*?```bash\n(.*?)```").FindStringSubmatch(text)
+	m := regexp.MustCompile("(?s)\n" + title + "[^\n]*\n.*?```text\n(.*?)```").FindStringSubmatch(text)
 	if m == nil {
 		t.Fatalf("docs/revisions.md has no hook of %s", title)
 	}
