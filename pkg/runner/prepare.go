@@ -29,10 +29,10 @@ func (x *run) prepare(ctx context.Context) error {
 	return err
 }
 
-// command decides what is run: a command by sh, a script by its shell.
+// command decides what is run: a command by sh, a script by its shell. A task without both succeeds.
 func (x *run) command() error {
 	task := &x.job.Task
-	if task.Command != "" {
+	if task.Command != "" || task.Script == "" {
 		x.argv = []string{"/bin/sh", "-c", task.Command}
 		return nil
 	}

@@ -102,7 +102,7 @@ func (r *Runner) refuses(job Job) string {
 		return fmt.Sprintf("the job is for the bucket %s; this runner has %s", job.Bucket, r.Bucket.Name)
 	case !strings.HasPrefix(job.Prefix, Prefix) || !strings.HasSuffix(job.Prefix, "/") || job.Prefix == Prefix:
 		return fmt.Sprintf("the prefix is %q; expected one below %s that ends in a slash", job.Prefix, Prefix)
-	case (job.Task.Command == "") == (job.Task.Script == ""):
+	case (job.Task.Command == "") == (job.Task.Script == "") && !job.Task.Idle():
 		return "the task has to have a command or a script, and not both"
 	case job.Task.Timeout <= 0:
 		return "the task has no time-out"

@@ -28,6 +28,7 @@ func TestEnds(t *testing.T) {
 		said   string
 	}{
 		"success":   {command("echo a; echo b >&2"), Succeeded, 0, "", "a\n"},
+		"nothing":   {command(""), Succeeded, 0, "", ""},
 		"exit code": {command("echo a; exit 3"), Failed, 3, "exit code 3", "a\n"},
 		"signal":    {command("kill -SEGV $$"), Failed, -1, "signal segmentation fault", ""},
 		"killed":    {command("kill -9 $$"), Failed, -1, "signal killed", ""},
@@ -74,7 +75,7 @@ func TestRefused(t *testing.T) {
 		"for the bucket other": func(j *Job) { j.Bucket = "other" },
 		"the prefix is":        func(j *Job) { j.Prefix = "objects/a/" },
 		"ends in a slash":      func(j *Job) { j.Prefix = "runs/a" },
-		"a command or a":       func(j *Job) { j.Task.Command = "" },
+		"a command or a":       func(j *Job) { j.Task.Command, j.Task.Image = "", "x" },
 		"and not both":         func(j *Job) { j.Task.Script = "x" },
 		"no time-out":          func(j *Job) { j.Task.Timeout = 0 },
 	} {

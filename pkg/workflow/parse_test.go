@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"archivist/pkg/workflow"
 )
 
@@ -436,6 +438,9 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	f.Add(`[{"name": "a", "depends": ["PREV"], "env": {"A": "\u00fc"}}]`, true)
+	f.Add(`[{"name": "a", "depends": [{"task": "PREV:b", "on": "failed"}], "timeout": "1m30s", "retries": {"backoff": 60},
+	"paths": ["!a", "**/*.x"], "triggers": {"schedule": [{"cron": "0 0 * * *"}]}}, {"name": "b", "cancels": "PREV"}]`, true)
+	schema := compileSchema(f)
 	f.Fuzz(func(t *testing.T, data string, isJSON bool) {
 		name := "_workflows/a.yaml"
 		if isJSON {
@@ -450,8 +455,14 @@ func FuzzParse(f *testing.F) {
 		if (d == nil) == (len(problems) == 0) {
 			t.Fatal("either a definition or problems")
 		}
-		if d != nil {
-			accepted(t, d)
+		if d == nil {
+			return
+		}
+		accepted(t, d)
+		if v, err := jsonschema.UnmarshalJSON(strings.NewReader(data)); isJSON && err == nil {
+			if err := schema.Validate(v); err != nil {
+				t.Errorf("the schema refuses what is accepted: %s", err)
+			}
 		}
 	})
 }

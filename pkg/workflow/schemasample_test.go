@@ -63,7 +63,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-func compileSchema(t *testing.T) *jsonschema.Schema {
+func compileSchema(t testing.TB) *jsonschema.Schema {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(workflow.Schema))
 	if err != nil {
 		t.Fatal(err)
