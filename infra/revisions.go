@@ -24,8 +24,8 @@ type Revisions struct {
 }
 
 // revisionRows are the rows that the revision queue changes, by the beginning of their partition key.
-var revisionRows = []string{"ARCHIVE#*", "REVISION#*", "TASK#*", "WORKFLOW#*", "TASKNAMES#*", "TASKLIVE#*", "TASKLOCK#*",
-	"TASKLINE#*", "LEASE#archive-*"}
+var revisionRows = []string{"ARCHIVE#*", "REVISION#*", "TASK#*", "WORKFLOW#*", "TASKNAMES#*", "TASKLIVE#*",
+	"TASKLOCK#*", "TASKLINE#*", "LEASE#archive-*"}
 
 // taskSecrets are the secrets that tasks may name, and repositories.
 const taskSecrets = "archivist/tasks/*"
@@ -53,7 +53,8 @@ func (a *App) newRevisions(p FunctionProps, timing ingest.Timing) (env map[strin
 	r.Manager = a.newManager(p, timing)
 	env = map[string]*string{boot.EnvRevisions: r.Manager.FunctionName()}
 	control := p.with(env)
-	control.Code, control.Timeout, control.Memory, control.Disk = "task-control", revision.ControlTime, 1024, repositoryDisk
+	control.Code, control.Timeout, control.Memory = "task-control", revision.ControlTime, 1024
+	control.Disk = repositoryDisk
 	r.Control = newFunction(a.Stack, "task-control", control)
 	run := FunctionProps{Settings: p.Settings, Data: p.Data, Bare: true}
 	run.Code, run.Timeout, run.Memory, run.Disk = "task-runner", revision.RunnerTime, 2048, 10240

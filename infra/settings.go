@@ -81,7 +81,8 @@ func read(context func(name string) string) (s Settings, err error) {
 		AlarmMail: context("alarmMail"), MailFrom: context("mailFrom"), Contact: context("contact"),
 		Table: context("table"), TableStream: context("tableStream"), SecretsKey: context("secretsKey"),
 		Crashes: context("crashes"), SearchDomain: context("searchDomain"),
-		Local: context("local") == "true", Reserve: context("reserve") == "true", Revisions: context("revisionQueue") == "true",
+		Local: context("local") == "true", Reserve: context("reserve") == "true",
+		Revisions:     context("revisionQueue") == "true",
 		ReplicaBucket: context("replicaBucket"), ReplicaRegion: context("replicaRegion"),
 		LogRoleExists: context("apiGatewayLogRole") == "existing"}
 	var wrong []error

@@ -32,10 +32,11 @@ func revisionTimes(timing string) revision.Times {
 
 // revisions keeps archives, their revisions and the instances of their tasks.
 func (s *System) revisions() *revision.Store {
+	tasks := stepfunctions.Tasks{Executions: s.executions}
 	control := revision.Control{Work: s.stages.Work.Bucket}
 	store := &revision.Store{Table: s.queue.Table, Leases: s.scheduler.Leases, Now: s.queue.Now, NewID: newID,
 		Secret: newSecret, Times: revisionTimes(s.env(EnvTiming)), Open: s.opener().Open,
-		Start: stepfunctions.Tasks{Executions: s.executions}.Start, Stop: stepfunctions.Tasks{Executions: s.executions}.Stop,
+		Start: tasks.Start, Stop: tasks.Stop,
 		Tell: control.Flag, Metric: s.metrics.Add, Log: s.log}
 	if s.env(EnvRevisions) != "" {
 		store.Wake = s.wakeRevisions

@@ -36,8 +36,8 @@ func TestRevisions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now, passes := time.UnixMilli(0), 0
 			var woken []string
-			f := &Revisions{Now: func() time.Time { return now }, Budget: 40 * time.Second, Metrics: &cloudwatch.Metrics{},
-				Log:     slog.New(slog.DiscardHandler),
+			f := &Revisions{Now: func() time.Time { return now }, Budget: 40 * time.Second,
+				Metrics: &cloudwatch.Metrics{}, Log: slog.New(slog.DiscardHandler),
 				Waiting: func(context.Context, int) ([]string, error) { return []string{"maps", "letters"}, nil },
 				Wake: func(_ context.Context, archive string) error {
 					woken = append(woken, archive)
