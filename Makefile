@@ -44,15 +44,15 @@ test: ## everything that CI runs (about 45 minutes)
 	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/sim -seeds=10000
 	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/storagesim -seeds=2000 -mutants=1000
 	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/eventsim -seeds=600
-	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./pkg/component -run TestRandomHistories -histories=10000
+	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./pkg/component -run TestRandomHistories -histories=3000
 	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/componentsim -seeds=300
 	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/researchsim -seeds=300 -histories=10000
-	GOGC=800 $(GO) test -count=1 -v -timeout 15m ./test/revisionsim -seeds=3000
+	GOGC=800 $(GO) test -count=1 -v -timeout 15m ./test/revisionsim -seeds=1000
 	$(GO) test -count=1 -race ./test/sim -run TestSimulation -seeds=200
 	$(GO) test -count=1 -race ./test/eventsim -run TestSimulation -seeds=30
 	$(GO) test -count=1 -race ./test/componentsim -run TestSimulation -seeds=20
 	$(GO) test -count=1 -race ./test/researchsim -run TestSimulation -seeds=20
-	$(GO) test -count=1 -race ./test/revisionsim -run TestSimulation -seeds=200
+	$(GO) test -count=1 -race ./test/revisionsim -run TestSimulation -seeds=30
 	GOGC=400 $(GO) test -count=1 -v ./test/property -rapid.checks=1000
 	$(GO) test -count=1 -v ./test/reindex -seeds=40
 	$(GO) test -count=1 -v ./test/restore -seeds=100
