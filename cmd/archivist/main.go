@@ -50,6 +50,9 @@ type cli struct {
 	Research   researchCmd   `cmd:"" help:"Find clips in recordings: projects, their progress, and what is found."`
 	Researcher researcherCmd `cmd:"" help:"Look for clips in episodes, on this computer."`
 	Workflow   workflowCmd   `cmd:"" help:"Check the tasks that an archive defines, and see what they wait for."`
+	Archive    archiveCmd    `cmd:"" help:"List and register archives with revisions; pause and resume them."`
+	Revision   revisionCmd   `cmd:"" help:"List, follow and notify the revisions of archives."`
+	Task       taskCmd       `cmd:"" help:"List and follow the tasks of archives; run and cancel them."`
 	Replay     replayCmd     `cmd:"" help:"Follow, list or cancel replays of events."`
 	Doctor     doctorCmd     `cmd:"" help:"Check that all rows and files of the system agree; repair them."`
 	Explain    explainCmd    `cmd:"" help:"Explain what a batch or a job waits for, and what to do."`

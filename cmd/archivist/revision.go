@@ -1,0 +1,204 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/fault"
+	"archivist/pkg/terminal"
+)
+
+// revisionCmd is for revisions of archives.
+type revisionCmd struct {
+	List    revisionListCmd    `cmd:"" help:"List the revisions of an archive, the newest first."`
+	Show    revisionShowCmd    `cmd:"" help:"Show a revision with its tasks."`
+	Notify  revisionNotifyCmd  `cmd:"" help:"Say that a revision was committed."`
+	Explain revisionExplainCmd `cmd:"" help:"Explain what a revision waits for."`
+	Plan    revisionPlanCmd    `cmd:"" help:"Show what a revision would plan that is not planned yet."`
+}
+
+// revisionArg is the argument of most commands.
+type revisionArg struct {
+	ID string `arg:"" name:"revision" help:"Archive and number of a revision, e.g. maps/12."`
+}
+
+// parse returns the archive and the number.
+func (r revisionArg) parse() (archive string, n int64, err error) {
+	archive, text, _ := strings.Cut(r.ID, "/")
+	n, err = strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || archive == "" {
+		return "", 0, usage("%q is no revision; expected ARCHIVE/NUMBER, e.g. maps/12", r.ID)
+	}
+	return archive, n, nil
+}
+
+// revisionListCmd lists revisions.
+type revisionListCmd struct {
+	archiveName
+	limit
+}
+
+func (revisionListCmd) prints() any { return v1.ArchiveRevision{} }
+
+// Run lists.
+func (c *revisionListCmd) Run(a *app) error {
+	list, err := a.client.Revisions(a.ctx, c.Archive, c.more())
+	if err != nil {
+		return err
+	}
+	list = limited(a, c.limit, list)
+	return a.print(list, func(p terminal.Page) { terminal.Table(p, list, revisionColumns...) })
+}
+
+var revisionColumns = []terminal.Column[v1.ArchiveRevision]{
+	{Title: "revision", Text: func(r v1.ArchiveRevision) string { return r.ID }},
+	{Title: "state", Text: func(r v1.ArchiveRevision) string { return r.State }},
+	{Title: "ended", Text: func(r v1.ArchiveRevision) string { return fmt.Sprintf("%d of %d", r.Ended, r.Tasks) }},
+	{Title: "author", Text: func(r v1.ArchiveRevision) string { return r.Author }},
+	{Title: "message", Text: func(r v1.ArchiveRevision) string { return r.Message }, Share: 1},
+}
+
+// revisionShowCmd shows or watches a revision.
+type revisionShowCmd struct {
+	revisionArg
+	Watch bool `help:"Show its progress until all of its tasks have ended. Fails with exit code 4 if one has failed."`
+}
+
+func (revisionShowCmd) prints() any { return v1.RevisionPlan{} }
+
+// Run shows the revision. One that a task would wait for for ever is refused.
+func (c *revisionShowCmd) Run(a *app) error {
+	archive, n, err := c.parse()
+	if err != nil {
+		return err
+	}
+	if c.Watch {
+		return a.watchRevision(archive, n)
+	}
+	got, err := a.client.RevisionPlan(a.ctx, archive, n, "")
+	if err != nil {
+		return err
+	}
+	return a.print(got, func(p terminal.Page) {
+		p.Fields("revision", got.ID, "state", got.State, "author", got.Author, "message", got.Message, "made by",
+			got.MadeBy, "why", got.Reason)
+		for _, x := range got.Problems {
+			p.Fields("problem", fmt.Sprintf("%s:%d:%d: %s", x.File, x.Line, x.Column, x.Message))
+		}
+		terminal.Table(p, got.Plan, taskColumns...)
+	})
+}
+
+// waitsForItself refuses that a run waits for its own revision of an archive, or a later one: it would wait for ever.
+func (a *app) waitsForItself(archive string, n int64) error {
+	own, err := strconv.ParseInt(a.getenv("ARCHIVIST_REVISION"), 10, 64)
+	if err == nil && a.getenv("ARCHIVIST_RUN_TOKEN") != "" && a.getenv("ARCHIVIST_ARCHIVE") == archive && n >= own {
+		return fault.New(fault.Conflict, "this is a run of revision %d of %s: if it waited for revision %d, it would "+
+			"wait for itself", own, archive, n)
+	}
+	return nil
+}
+
+// watchRevision shows a revision until its tasks have ended. It fails if one of them failed.
+func (a *app) watchRevision(archive string, n int64) error {
+	err := a.waitsForItself(archive, n)
+	if err != nil {
+		return err
+	}
+	return a.watch(func() (sight, error) {
+		got, err := a.client.RevisionPlan(a.ctx, archive, n, a.getenv("ARCHIVIST_RUN_TOKEN"))
+		return sightOfPlan(got), err
+	})
+}
+
+// sightOfPlan summarizes a revision.
+func sightOfPlan(r v1.RevisionPlan) sight {
+	s := sight{things: []any{r}, done: r.Ended, of: r.Tasks, bar: true, over: r.Planned != "" && r.Ended == r.Tasks}
+	text, failed := []string{r.ID + " " + r.State}, []string{}
+	for _, t := range r.Plan {
+		s.state += t.State + " "
+		if t.State == "failed" {
+			failed = append(failed, terminal.Printable(t.ID))
+		}
+		if t.Name != "COMMIT" {
+			text = append(text, t.Name+" "+t.State)
+		}
+	}
+	s.text = strings.Join(text, ", ")
+	if len(failed) > 0 {
+		s.failed = fault.New(fault.Conflict, "%s failed; archivist task log %s shows why",
+			strings.Join(failed, ", "), failed[0])
+	}
+	return s
+}
+
+// revisionNotifyCmd says that a revision was committed.
+type revisionNotifyCmd struct {
+	revisionArg
+	Transaction string `help:"Which revision it is, e.g. the hash of the commit." placeholder:"ID"`
+}
+
+func (revisionNotifyCmd) prints() any { return v1.ArchiveRevision{} }
+
+// Run notifies; in a run of a task, with its token.
+func (c *revisionNotifyCmd) Run(a *app) error {
+	archive, n, err := c.parse()
+	if err != nil {
+		return err
+	}
+	got, err := a.client.NotifyRevision(a.ctx, archive, v1.RevisionNotice{Revision: n, Transaction: c.Transaction},
+		a.getenv("ARCHIVIST_RUN_TOKEN"))
+	if err != nil {
+		return err
+	}
+	return a.print(got, func(p terminal.Page) {
+		p.Fields("revision", got.ID, "state", got.State, "transaction", got.Transaction, "made by", got.MadeBy)
+	})
+}
+
+// revisionExplainCmd explains a revision.
+type revisionExplainCmd struct{ revisionArg }
+
+func (revisionExplainCmd) prints() any { return v1.WaitExplanation{} }
+
+// Run explains.
+func (c *revisionExplainCmd) Run(a *app) error {
+	archive, n, err := c.parse()
+	if err != nil {
+		return err
+	}
+	return a.showWaits(a.client.ExplainRevision(a.ctx, archive, n))
+}
+
+// revisionPlanCmd previews a revision.
+type revisionPlanCmd struct{ revisionArg }
+
+func (revisionPlanCmd) prints() any { return v1.RevisionPreview{} }
+
+// Run shows what would be planned.
+func (c *revisionPlanCmd) Run(a *app) error {
+	archive, n, err := c.parse()
+	if err != nil {
+		return err
+	}
+	got, err := a.client.PreviewRevision(a.ctx, archive, n)
+	if err != nil {
+		return err
+	}
+	return a.print(got, func(p terminal.Page) {
+		for _, x := range got.Problems {
+			p.Fields("problem", fmt.Sprintf("%s:%d:%d: %s", x.File, x.Line, x.Column, x.Message))
+		}
+		for _, t := range got.Tasks {
+			p.Fields("task", t.Task)
+			for _, w := range t.Awaits {
+				p.Fields("waits", w.Why)
+			}
+			for _, w := range t.Cancels {
+				p.Fields("cancels", w.Why)
+			}
+		}
+	})
+}
