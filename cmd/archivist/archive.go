@@ -86,7 +86,8 @@ func (c *archiveShowCmd) Run(a *app) error {
 	return a.print(got, func(p terminal.Page) {
 		fieldsOfArchive(p, got.Archive)
 		if g := got.Gap; g != nil {
-			p.Fields("missing", fmt.Sprintf("revision %d: revision %d was notified at %s", g.Missing, g.Behind, g.Since))
+			p.Fields("missing", fmt.Sprintf("revision %d: revision %d was notified at %s", g.Missing, g.Behind,
+				g.Since))
 		}
 		for _, state := range slices.Sorted(maps.Keys(got.Open)) {
 			p.Fields(state, strconv.Itoa(got.Open[state]))

@@ -19,7 +19,8 @@ func TestCandidates(t *testing.T) {
 	c.env["HOME"] = home
 	for line, want := range map[string]string{
 		"": "submit batch job object statistics collection manifest queue storage hold operation event consumer " +
-			"component item research researcher workflow archive revision task replay doctor explain config completion help",
+			"component item research researcher workflow archive revision task replay doctor explain config " +
+			"completion help",
 		"j":                                   "job",
 		"job re":                              "receipt release requeue",
 		"job list --st":                       "--state",
