@@ -158,6 +158,7 @@ func (a *App) newAPI(p FunctionProps) {
 	a.API = newFunction(a.Stack, "api", p)
 	a.grantAPI(p)
 	a.grantResearchAPI()
+	a.grantRevisionsAPI(p)
 
 	logs := newLog(a.Stack, "AccessLog", p.Settings)
 	// An account without a role for the logs of its APIs refuses a stage that has one ("Set up

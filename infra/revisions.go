@@ -128,6 +128,15 @@ func (a *App) grantRevisions(p FunctionProps) {
 	grantSecretsKey(r.Runner, p.Settings.SecretsKey)
 }
 
+// grantRevisionsAPI lets the API show what runs have left, and preview what a revision would plan.
+func (a *App) grantRevisionsAPI(p FunctionProps) {
+	if a.Revisions == nil {
+		return
+	}
+	grantObjects(a.API, p.Data.Work, runner.Prefix+"*", get)
+	allow(a.API, []string{"lambda:InvokeFunction"}, a.Revisions.Manager.FunctionArn())
+}
+
 // watchRevisions are the alarms of the revision queue.
 func (a *App) watchRevisions() []watch {
 	if a.Revisions == nil {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -82,6 +83,20 @@ type keyed struct{}
 // the request itself says must not get here.
 func WithKey(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, keyed{}, id)
+}
+
+// ofRevisions reports whether operations with this tag are of the revision queue.
+func ofRevisions(tag string) bool { return tag == "Archives" || tag == "Tasks" }
+
+// deployed refuses a call of the revision queue where there is none.
+func (a *API) deployed(c huma.Context, next func(huma.Context)) {
+	if a.Revisions == nil && slices.ContainsFunc(c.Operation().Tags, ofRevisions) {
+		_, w := humago.Unwrap(c)
+		a.problem(fault.New(fault.Conflict, "this deployment has no revision queue: the setting revisionQueue makes "+
+			"one")).(*refusal).write(w)
+		return
+	}
+	next(c)
 }
 
 // permitted refuses a call that its key does not allow, before anything of the request is read.

@@ -96,7 +96,7 @@ type output[T any] struct{ Body T }
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	h := humago.New(mux, configuration())
-	h.UseMiddleware(a.permitted)
+	h.UseMiddleware(a.permitted, a.deployed)
 	a.batches(h)
 	a.jobs(h)
 	a.actions(h)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -245,5 +246,19 @@ func TestArchiveRefusals(t *testing.T) {
 	}
 	if _, err := c.Archive(ctx, "none"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("an archive that there is not: %v", err)
+	}
+}
+
+// TestNoRevisionQueue: a deployment without the revision queue says so, whatever is asked of it.
+func TestNoRevisionQueue(t *testing.T) {
+	_, a, _ := revisions(t)
+	a.Revisions = nil
+	srv := httptest.NewServer(a.Handler())
+	t.Cleanup(srv.Close)
+	for _, path := range []string{"/v1/archives", "/v1/archives/maps", "/v1/task?id=maps/1/index"} {
+		resp, text := ask(t, "GET", srv.URL+path, "")
+		if resp.StatusCode != http.StatusConflict || !strings.Contains(text, "revisionQueue") {
+			t.Errorf("%s: %d %s", path, resp.StatusCode, text)
+		}
 	}
 }

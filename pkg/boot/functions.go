@@ -46,7 +46,10 @@ func (s *System) API(open OpenIndex) (h http.Handler, err error) {
 	s.api.Index, s.api.Consumers, s.api.Components = s.index(open), s.consumerStore(), s.components()
 	s.api.Runs = s.runner
 	s.api.Research, s.api.PendingWork, s.api.CompletedWork = s.research(), s.researching.queues, s.sendReports
-	s.api.Feeds, s.api.Revisions = s.feeds(), s.revisions()
+	s.api.Feeds = s.feeds()
+	if s.env(EnvRevisions) != "" {
+		s.api.Revisions = s.revisions()
+	}
 	return &lambda.API{Routes: s.api.Handler(), Now: s.queue.Now, Metrics: s.metrics, Log: s.log}, nil
 }
 
