@@ -1,6 +1,6 @@
 # Archivist. `make` alone prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help run serve function logs research stop test e2e e2e-localstack check infra deploy bench build
+.PHONY: help run serve function logs research revisions stop test e2e e2e-localstack check infra deploy bench build
 
 SHELL = bash
 GO ?= go
@@ -29,6 +29,9 @@ logs: ## print what a function on this machine has logged: make logs FUNCTION=na
 research: ## let two researchers find clips that are hidden in generated recordings
 	@$(LOCAL) research
 
+revisions: ## let each commit of a Git repository start tasks, in the order of commits (needs Git)
+	@$(LOCAL) revisions
+
 stop: ## stop what make run started and delete its data
 	@$(LOCAL) stop
 
@@ -47,7 +50,7 @@ test: ## everything that CI runs (about 45 minutes)
 	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./pkg/component -run TestRandomHistories -histories=3000
 	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/componentsim -seeds=300
 	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/researchsim -seeds=300 -histories=10000
-	GOGC=800 $(GO) test -count=1 -v -timeout 15m ./test/revisionsim -seeds=1000
+	GOGC=800 $(GO) test -count=1 -v -timeout 15m ./test/revisionsim -seeds=5000
 	$(GO) test -count=1 -race ./test/sim -run TestSimulation -seeds=200
 	$(GO) test -count=1 -race ./test/eventsim -run TestSimulation -seeds=30
 	$(GO) test -count=1 -race ./test/componentsim -run TestSimulation -seeds=20
@@ -92,6 +95,10 @@ bench: ## measure (about half an hour); results go to bench/RESULTS.md
 	$(GO) test -count=1 -v -run TestResearchCost ./bench
 	$(LOCAL) with dynamodb $(GO) test -count=1 -v -timeout 30m -run TestWorkItems ./bench -workitems 1000
 	$(LOCAL) with dynamodb $(GO) test -count=1 -v -timeout 90m -run TestAssignment ./bench -episodes 1000000 -clips 1000
+	$(GO) test -count=1 -v -run 'TestRevisionCost|TestNotices|TestPlans' ./bench -notices 4000 -plans 500
+	$(LOCAL) with dynamodb $(GO) test -count=1 -v -run 'TestNotices|TestPlans' ./bench
+	$(GO) test -count=1 -v -run 'TestReadyLatency|TestNoisy' ./bench -pending 10000 -rounds 600
+	$(LOCAL) with dynamodb $(GO) test -count=1 -v -timeout 30m -run 'TestReadyLatency|TestNoisy' ./bench -pending 10000 -rounds 150
 	python3 -m venv .local/numpy && .local/numpy/bin/pip -q install numpy==2.4.6 scipy==1.17.1
 	$(GO) test -count=1 -v -timeout 60m -run 'TestAnalysis$$' ./bench -hours 5 -python ../.local/numpy/bin/python
 	$(GO) test -count=1 -v -timeout 60m -run TestFind ./pkg/correlate -sets 100

@@ -347,6 +347,7 @@ func TestIdleCost(t *testing.T) {
 		t.Errorf("idling costs US$ %.2f a month; the goal is 5", sum)
 	}
 	t.Logf("a project of research in addition: US$ %.2f", idleResearch(t, ticks, pollers*ticks*60/perPoll))
+	t.Logf("the revision queue, with an archive, in addition: US$ %.2f", idleRevisions(t, ticks))
 	more := idleEvents(t, shippedConsumers+20)
 	t.Logf("20 more consumers: US$ %.2f", (more.reads-relay[shippedConsumers].reads)*ticks*perRead)
 	if more.writes > 0 || relay[0].writes > 0 {

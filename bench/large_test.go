@@ -204,7 +204,7 @@ func TestLargeObject(t *testing.T) {
 	m, _ := newMachine(50)
 	if *largeFiles < 10_000 { // little time at once, so that each long stage is continued
 		m.Queue.Rules.Timing = ingest.Timing{Short: 4 * time.Second, Long: 10 * time.Second,
-			Pause: 9600 * time.Millisecond, Margin: time.Minute, Return: time.Minute, Sweep: time.Minute,
+			Pause: 9800 * time.Millisecond, Margin: time.Minute, Return: time.Minute, Sweep: time.Minute,
 			MaxBackoff: time.Hour, Scheduler: time.Minute}
 	}
 	s := stagetest.New(m, url)

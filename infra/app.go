@@ -226,4 +226,10 @@ func (a *App) outputs(d *Data) {
 	for _, st := range a.Stages {
 		awscdk.NewCfnOutput(a.Stack, jsii.String("queue"+st.Name), &awscdk.CfnOutputProps{Value: st.Queue.QueueUrl()})
 	}
+	if r := a.Revisions; r != nil {
+		awscdk.NewCfnOutput(a.Stack, jsii.String("revisionsFunction"),
+			&awscdk.CfnOutputProps{Value: r.Manager.FunctionName()})
+		awscdk.NewCfnOutput(a.Stack, jsii.String("taskMachine"),
+			&awscdk.CfnOutputProps{Value: r.Machine.StateMachineArn()})
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"archivist/pkg/collection"
 	"archivist/pkg/component"
 	"archivist/pkg/queue"
+	"archivist/pkg/runner"
 	"archivist/pkg/workspace"
 )
 
@@ -162,8 +163,10 @@ func (a *App) grantAPI(p FunctionProps) {
 	grantObjects(a.API, p.Data.Events, "*", get) // the archive of the log
 	grantDomain(a.API, p.Settings, "es:ESHttpPost", "/_search")
 	grantMetrics(a.API)
-	for _, m := range a.Machines {
-		allow(a.API, []string{"states:StartExecution"}, m.StateMachineArn())
+	for name, m := range a.Machines {
+		if name != runner.Machine { // the manager of the revision queue starts it
+			allow(a.API, []string{"states:StartExecution"}, m.StateMachineArn())
+		}
 	}
 	// A person can fail a job, whose execution is then stopped.
 	a.Machines[queue.MachineJob].GrantExecution(a.API, jsii.String("states:StopExecution"))

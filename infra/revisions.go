@@ -2,7 +2,6 @@ package main
 
 import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdadestinations"
@@ -23,9 +22,14 @@ type Revisions struct {
 	Machine awsstepfunctions.StateMachine
 }
 
-// revisionRows are the rows that the revision queue changes, by the beginning of their partition key.
-var revisionRows = []string{"ARCHIVE#*", "REVISION#*", "TASK#*", "WORKFLOW#*", "TASKNAMES#*", "TASKLIVE#*",
-	"TASKLOCK#*", "TASKLINE#*", "LEASE#archive-*"}
+// attemptRows are the rows that the beginning and the end of an attempt change, by the beginning of their partition
+// key, and revisionRows those that the manager of the revision queue changes.
+var (
+	attemptRows = []string{"ARCHIVE#*", "REVISION#*", "TASK#*", "TASKNAMES#*", "TASKLIVE#*", "TASKTIMED#*",
+		"TASKLOCK#*", "TASKLINE#*"}
+
+	revisionRows = append([]string{"WORKFLOW#*", "TASKCANCEL#*", "LEASE#archive-*"}, attemptRows...)
+)
 
 // taskSecrets are the secrets that tasks may name, and repositories.
 const taskSecrets = "archivist/tasks/*"
@@ -52,6 +56,7 @@ func (a *App) newRevisions(p FunctionProps, timing ingest.Timing) (env map[strin
 	a.Revisions = r
 	r.Manager = a.newManager(p, timing)
 	env = map[string]*string{boot.EnvRevisions: r.Manager.FunctionName()}
+	a.Consumer.AddEnvironment(jsii.String(boot.EnvRevisions), r.Manager.FunctionName(), nil)
 	control := p.with(env)
 	control.Code, control.Timeout, control.Memory = "task-control", revision.ControlTime, 1024
 	control.Disk = repositoryDisk
@@ -105,17 +110,20 @@ func (a *App) grantRevisions(p FunctionProps) {
 		Resource: jsii.String("secret"), ResourceName: jsii.String(taskSecrets),
 		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME})
 	for _, f := range []awslambda.Function{r.Manager, r.Control} {
-		grantRows(f, p.Data, revisionRows)
 		grantObjects(f, p.Data.Storage, "*", get) // objects are archives, too
 		allow(f, []string{"secretsmanager:GetSecretValue"}, secret)
 		grantSecretsKey(f, p.Settings.SecretsKey)
 		grantMetrics(f)
 	}
+	grantRows(r.Manager, p.Data, revisionRows)
+	grantRows(r.Control, p.Data, attemptRows)
 	grantSearch(r.Manager, p.Data, "work")
-	grantSearch(r.Control, p.Data)
+	grantSearch(r.Control, p.Data) // whether an attempt that failed is superseded already
 	grantObjects(r.Manager, p.Data.Work, runs, put)
+	grantObjects(r.Manager, p.Data.Events, revision.KeptPrefix+"*", get, put) // what has ended for long
 	grantObjects(r.Control, p.Data.Work, runs, get, put)
 	allow(r.Control, []string{"lambda:InvokeFunction"}, r.Manager.FunctionArn())
+	allow(a.Consumer, []string{"lambda:InvokeFunction"}, r.Manager.FunctionArn()) // versions of objects are notified
 	allow(r.Manager, []string{"states:StartExecution"}, a.taskMachine())
 	execution := a.Stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("states"),
 		Resource: jsii.String("execution"), ResourceName: jsii.String(*a.taskName() + ":*"),
@@ -128,12 +136,13 @@ func (a *App) grantRevisions(p FunctionProps) {
 	grantSecretsKey(r.Runner, p.Settings.SecretsKey)
 }
 
-// grantRevisionsAPI lets the API show what runs have left, and preview what a revision would plan.
+// grantRevisionsAPI lets the API show what runs have left, tell one to end, and preview what a revision would plan.
 func (a *App) grantRevisionsAPI(p FunctionProps) {
 	if a.Revisions == nil {
 		return
 	}
 	grantObjects(a.API, p.Data.Work, runner.Prefix+"*", get)
+	allow(a.API, []string{"s3:PutObject"}, p.Data.Work.ArnForObjects(jsii.String(runner.Prefix+"*/"+runner.CancelKey)))
 	allow(a.API, []string{"lambda:InvokeFunction"}, a.Revisions.Manager.FunctionArn())
 }
 
@@ -151,14 +160,10 @@ func (a *App) watchRevisions() []watch {
 			says:   "Revisions of archives cannot be read for an hour; archivist archive list says which, and why",
 			metric: own(revision.MetricUnreadable, "Sum", 60), above: 5, periods: 1},
 		{id: "TasksLost",
-			says:   "Executions of tasks end without a result, or are not begun: more than 20 in an hour",
-			metric: awscloudwatch.NewMathExpression(lost()), above: 20, periods: 1},
+			says:   "Executions of tasks end without a result: more than 20 in an hour",
+			metric: own(revision.MetricLost, "Sum", 60), above: 20, periods: 1},
+		{id: "TasksResent",
+			says:   "Executions of tasks do not begin and are started again: more than 20 in an hour",
+			metric: own(revision.MetricResent, "Sum", 60), above: 20, periods: 1},
 	}
-}
-
-// lost is the number of attempts that were lost, and of executions that were started again.
-func lost() *awscloudwatch.MathExpressionProps {
-	return &awscloudwatch.MathExpressionProps{Expression: jsii.String("lost+again"), Period: minutes(60),
-		UsingMetrics: &map[string]awscloudwatch.IMetric{"lost": own(revision.MetricLost, "Sum", 60),
-			"again": own(revision.MetricResent, "Sum", 60)}}
 }

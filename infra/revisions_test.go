@@ -42,3 +42,39 @@ func TestRunnerReachesItsFolder(t *testing.T) {
 		}
 	}
 }
+
+// TestRunsAreToldToEnd: the API may tell a run to end. It may write nothing else into the work bucket.
+func TestRunsAreToldToEnd(t *testing.T) {
+	s := production
+	s.Revisions = true
+	var on []string
+	for _, g := range grants(t, synth(t, s)) {
+		resource, _ := json.Marshal(g.resource)
+		if strings.HasPrefix(g.policy, "apiService") && slices.Contains(g.actions, "s3:PutObject") {
+			on = append(on, string(resource))
+		}
+	}
+	if len(on) != 1 || !strings.Contains(on[0], "/runs/*/cancel") {
+		t.Errorf("the API may write %q", on)
+	}
+}
+
+// TestVersionsAreNotified: the function of the consumers wakes the revision queue if there is one, and only then.
+func TestVersionsAreNotified(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		s := production
+		s.Revisions = on
+		all := synth(t, s)
+		env, _ := json.Marshal(find(t, all, "AWS::Lambda::Function", "consumer").Properties["Environment"])
+		may := false
+		for _, g := range grants(t, all) {
+			resource, _ := json.Marshal(g.resource)
+			if strings.HasPrefix(g.policy, "consumerService") && slices.Contains(g.actions, "lambda:InvokeFunction") {
+				may = may || strings.Contains(string(resource), `"revisions`)
+			}
+		}
+		if knows := strings.Contains(string(env), boot.EnvRevisions); knows != on || may != on {
+			t.Errorf("with the setting %v the consumers know it: %v, and may invoke it: %v", on, knows, may)
+		}
+	}
+}

@@ -13,7 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
 )
 
 // platform are the lines that Lambda itself logs for each call.
@@ -23,7 +25,7 @@ var platform = regexp.MustCompile(`^(START|END|REPORT|INIT_START) `)
 // was not called yet. Its log group is read ("FilterLogEvents" in the CloudWatch Logs API reference); the
 // emulator sends all of it.
 func (s *Stack) Logs(ctx context.Context, name string) (lines []string, err error) {
-	query, err := json.Marshal(map[string]string{"logGroupName": "/aws/lambda/" + name})
+	query, err := json.Marshal(map[string]string{"logGroupName": s.logGroup(ctx, name)})
 	if err != nil {
 		return nil, err
 	}
@@ -67,4 +69,14 @@ func (s *Stack) Logs(ctx context.Context, name string) (lines []string, err erro
 		}
 	}
 	return lines, nil
+}
+
+// logGroup is the log group of a function: its own, or that which Lambda makes.
+func (s *Stack) logGroup(ctx context.Context, name string) string {
+	functions := lambda.New(lambda.Options{Region: Region, BaseEndpoint: aws.String(s.Endpoint()), Credentials: Root})
+	known, err := functions.GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{FunctionName: &name})
+	if err == nil && known.LoggingConfig != nil {
+		return aws.ToString(known.LoggingConfig.LogGroup)
+	}
+	return "/aws/lambda/" + name
 }

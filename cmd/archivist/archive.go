@@ -17,6 +17,7 @@ import (
 type archiveCmd struct {
 	List     archiveListCmd     `cmd:"" help:"List the archives."`
 	Show     archiveShowCmd     `cmd:"" help:"Show an archive: how far it is planned, what runs, and what is wrong."`
+	Watch    archiveWatchCmd    `cmd:"" help:"Follow an archive until it is quiet."`
 	Add      archiveAddCmd      `cmd:"" help:"Register an archive, or change its settings."`
 	Pause    archiveActCmd      `cmd:"" help:"Plan and start nothing more. What runs goes on."`
 	Resume   archiveResumeCmd   `cmd:"" help:"Let an archive go on that is paused or stopped."`
@@ -129,7 +130,7 @@ type archiveAddCmd struct {
 	Branch    string `help:"Branch of the Git repository." placeholder:"NAME"`
 	Secret    string `help:"Name of the secret that has user:password." placeholder:"NAME"`
 	Title     string `help:"What people call it." placeholder:"TEXT"`
-	Baseline  int64  `help:"First revision that is planned. By default the first that is notified." placeholder:"N"`
+	Baseline  int64  `help:"First revision to plan. By default the next; of an object, its newest." placeholder:"N"`
 	Reconcile int64  `help:"Seconds between two looks at its newest revision; -1 for never." placeholder:"N"`
 	Running   int    `help:"How many tasks run at once, at most." placeholder:"N"`
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ type revisionCmd struct {
 	Notify  revisionNotifyCmd  `cmd:"" help:"Say that a revision was committed."`
 	Explain revisionExplainCmd `cmd:"" help:"Explain what a revision waits for."`
 	Plan    revisionPlanCmd    `cmd:"" help:"Show what a revision would plan that is not planned yet."`
+	Graph   revisionGraphCmd   `cmd:"" help:"Print a revision as a graph, with the states of its tasks."`
 }
 
 // revisionArg is the argument of most commands.
@@ -92,13 +94,19 @@ func (c *revisionShowCmd) Run(a *app) error {
 }
 
 // waitsForItself refuses that a run waits for its own revision of an archive, or a later one: it would wait for ever.
+// 0 stands for all that goes on in the archive.
 func (a *app) waitsForItself(archive string, n int64) error {
 	own, err := strconv.ParseInt(a.getenv("ARCHIVIST_REVISION"), 10, 64)
-	if err == nil && a.getenv("ARCHIVIST_RUN_TOKEN") != "" && a.getenv("ARCHIVIST_ARCHIVE") == archive && n >= own {
-		return fault.New(fault.Conflict, "this is a run of revision %d of %s: if it waited for revision %d, it would "+
-			"wait for itself", own, archive, n)
+	isRun := err == nil && a.getenv("ARCHIVIST_RUN_TOKEN") != "" && a.getenv("ARCHIVIST_ARCHIVE") == archive
+	if !isRun || n > 0 && n < own {
+		return nil
 	}
-	return nil
+	what := "the archive"
+	if n > 0 {
+		what = fmt.Sprintf("revision %d", n)
+	}
+	return fault.New(fault.Conflict, "this is a run of revision %d of %s: if it waited for %s, it would wait for "+
+		"itself", own, archive, what)
 }
 
 // watchRevision shows a revision until its tasks have ended. It fails if one of them failed.
@@ -123,14 +131,11 @@ func sightOfPlan(r v1.RevisionPlan) sight {
 			failed = append(failed, terminal.Printable(t.ID))
 		}
 		if t.Name != "COMMIT" {
-			text = append(text, t.Name+" "+t.State)
+			text = append(text, taskText(t))
 		}
 	}
 	s.text = strings.Join(text, ", ")
-	if len(failed) > 0 {
-		s.failed = fault.New(fault.Conflict, "%s failed; archivist task log %s shows why",
-			strings.Join(failed, ", "), failed[0])
-	}
+	s.failed = failedTasks(failed)
 	return s
 }
 
@@ -201,4 +206,40 @@ func (c *revisionPlanCmd) Run(a *app) error {
 			}
 		}
 	})
+}
+
+// graphFormat selects how a graph is printed.
+type graphFormat struct {
+	Format string `enum:"dot,mermaid,json,svg" default:"dot" help:"One of ${enum}."`
+}
+
+// revisionGraphCmd prints the graph for a tool that draws it, or draws it.
+type revisionGraphCmd struct {
+	revisionArg
+	graphFormat
+}
+
+// Run prints the graph.
+func (c *revisionGraphCmd) Run(a *app) error {
+	archive, n, err := c.parse()
+	if err != nil {
+		return err
+	}
+	g, err := a.client.RevisionGraph(a.ctx, archive, n)
+	if err != nil {
+		return err
+	}
+	text := map[string]string{"dot": g.DOT, "mermaid": g.Mermaid, "svg": g.SVG}[c.Format]
+	if c.Format == "json" {
+		data, err := json.MarshalIndent(struct {
+			Nodes []v1.GraphNode `json:"nodes"`
+			Links []v1.GraphLink `json:"links"`
+		}{g.Nodes, g.Links}, "", "  ")
+		if err != nil {
+			return err
+		}
+		text = string(data) + "\n"
+	}
+	_, err = fmt.Fprint(a.out, text)
+	return err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/fault"
 	"archivist/pkg/terminal"
 )
 
@@ -15,7 +16,7 @@ import (
 type taskCmd struct {
 	List    taskListCmd    `cmd:"" help:"List the tasks of an archive, those of the newest revision first."`
 	Show    taskShowCmd    `cmd:"" help:"Show a task with its attempts."`
-	Log     taskLogCmd     `cmd:"" help:"Show what the programs of a task have written."`
+	Logs    taskLogsCmd    `cmd:"" help:"Show what the programs of a task have written."`
 	Outputs taskOutputsCmd `cmd:"" help:"List the files that a task has left."`
 	Output  taskOutputCmd  `cmd:"" help:"Write a file that a task has left to the standard output."`
 	Run     taskRunCmd     `cmd:"" help:"Run a task."`
@@ -106,15 +107,15 @@ var attemptColumns = []terminal.Column[v1.TaskAttempt]{
 	{Title: "why", Text: func(t v1.TaskAttempt) string { return t.Reason }, Share: 1},
 }
 
-// taskLogCmd shows the output of a task.
-type taskLogCmd struct {
+// taskLogsCmd shows the output of a task.
+type taskLogsCmd struct {
 	taskArg
 	attemptFlag
 	Follow bool `short:"f" help:"Go on until the attempt has ended."`
 }
 
 // Run writes what comes to the standard output.
-func (c *taskLogCmd) Run(a *app) error {
+func (c *taskLogsCmd) Run(a *app) error {
 	from := ""
 	for n := 0; ; n++ {
 		got, err := a.client.TaskLog(a.ctx, c.ID, c.Attempt, from)
@@ -191,14 +192,42 @@ type taskRunCmd struct {
 	Force    bool   `help:"Run it although a newer revision has a result."`
 	Key      string `help:"The same run with the same key is started once." placeholder:"KEY"`
 	Reason   string `help:"Why. It is kept in the events." placeholder:"TEXT"`
+	Wait     bool   `help:"Follow it until it has ended. Fails with exit code 4 if it has not succeeded."`
 }
 
 func (taskRunCmd) prints() any { return v1.Task{} }
 
-// Run starts the run.
+// Run starts the run. A run of the same archive cannot wait for it: both may need the same lock.
 func (c *taskRunCmd) Run(a *app) error {
-	return a.showTask(a.client.StartTask(a.ctx, c.Archive, c.Task, v1.TaskRun{Revision: c.Revision, Force: c.Force,
-		Reason: c.Reason}, c.Key))
+	if c.Wait {
+		err := a.waitsForItself(c.Archive, 0)
+		if err != nil {
+			return err
+		}
+	}
+	got, err := a.client.StartTask(a.ctx, c.Archive, c.Task, v1.TaskRun{Revision: c.Revision, Force: c.Force,
+		Reason: c.Reason}, c.Key)
+	if err != nil || !c.Wait {
+		return a.showTask(got, err)
+	}
+	return a.watchTask(got.ID)
+}
+
+// watchTask shows a task until it has ended. It fails if it has not succeeded.
+func (a *app) watchTask(id string) error {
+	return a.watch(func() (sight, error) {
+		got, err := a.client.Task(a.ctx, id)
+		t := got.Task
+		s := sight{things: []any{t}, text: t.ID + " " + t.State, state: t.State, over: v1.TaskEnded(t.State)}
+		if t.Reason != "" {
+			s.text += ": " + t.Reason
+		}
+		if s.over && t.State != "succeeded" {
+			s.failed = fault.New(fault.Conflict, "%s is %s; archivist task explain %s shows why",
+				terminal.Printable(t.ID), t.State, terminal.Printable(t.ID))
+		}
+		return s, err
+	})
 }
 
 func (a *app) showTask(got v1.Task, err error) error {

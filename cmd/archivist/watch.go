@@ -76,9 +76,10 @@ func resultText(j v1.Job) string {
 type sight struct {
 	things   []any
 	text     string
-	state    string // a change is shown at once
-	done, of int64  // jobs; none for things that do not say how much is left
-	bar      bool   // to be shown on a terminal, with the rate
+	rows     []string // below the text
+	state    string   // a change is shown at once
+	done, of int64    // jobs; none for things that do not say how much is left
+	bar      bool     // to be shown on a terminal, with the rate
 	over     bool
 	failed   error // the failure, once all have ended
 }
@@ -241,7 +242,9 @@ func (a *app) shower() func(sight) {
 		}
 		if s.over {
 			line.End()
-			fmt.Fprintln(a.screen, terminal.Printable(text))
+			for _, row := range append([]string{text}, s.rows...) {
+				fmt.Fprintln(a.screen, terminal.Printable(row))
+			}
 			return
 		}
 		if s.bar && s.of > 0 && a.err.Width > 0 {
@@ -250,7 +253,7 @@ func (a *app) shower() func(sight) {
 		if s.done < s.of {
 			text += speed.Left(s.of)
 		}
-		line.Show(text, s.state != state)
+		line.Show(text, s.state != state, s.rows...)
 		state = s.state
 	}
 }

@@ -151,7 +151,7 @@ func (c workflowFolder) read() (*workflow.Definition, error) {
 // workflowGraphCmd prints the graph for a tool that draws it, or draws it.
 type workflowGraphCmd struct {
 	workflowFolder
-	Format string `enum:"dot,mermaid,json,svg" default:"dot" help:"One of ${enum}."`
+	graphFormat
 }
 
 func (workflowGraphCmd) offline() {}

@@ -6,6 +6,7 @@ import (
 	"log"
 	"os"
 
+	"archivist/pkg/archive/kinds"
 	"archivist/pkg/boot"
 )
 
@@ -14,5 +15,5 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	boot.Start(system.Revisions().Handle)
+	boot.Start(system.Revisions(kinds.Opener).Handle)
 }

@@ -88,24 +88,24 @@ func logs(ctx context.Context, s *localstack.Stack, name string) error {
 	if _, err := s.Load(); err != nil {
 		return errDown
 	}
+	before := 0
 	for until := time.Now().Add(patience); ; {
 		lines, err := s.Logs(ctx, name)
 		if err != nil {
 			return err
 		}
-		for _, line := range lines {
-			fmt.Println(line)
-		}
-		if len(lines) > 0 {
+		if len(lines) > 0 && len(lines) == before { // several calls can be under way at once
+			fmt.Println(strings.Join(lines, "\n"))
 			return nil
 		}
-		if time.Now().After(until) {
+		before = len(lines)
+		if before == 0 && time.Now().After(until) {
 			return fmt.Errorf("%s has logged nothing; was it called? See: dist/archivist consumer list", name)
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(200 * time.Millisecond):
+		case <-time.After(time.Second):
 		}
 	}
 }

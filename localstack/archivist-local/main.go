@@ -42,7 +42,8 @@ func command(ctx context.Context, root string, args []string) error {
 		{"function", 1, 1, func(args []string) error { return function(ctx, s, args[0]) }},
 		{"logs", 1, 1, func(args []string) error { return logs(ctx, s, args[0]) }},
 		{"research", 0, 0, func([]string) error { return research(ctx, s) }},
-		{"sources", 2, 2, func(args []string) error { return sources(args[0], args[1]) }},
+		{"revisions", 0, 0, func([]string) error { return revisions(ctx, s) }},
+		{"sources", 3, 3, func(args []string) error { return sources(args[0], args[1], args[2]) }},
 		{"with", 2, 1000, func(args []string) error { return with(ctx, root, args[0], args[1:]) }},
 	} {
 		if n := len(args) - 1; n >= c.least && n <= c.most && args[0] == c.name {
@@ -50,7 +51,7 @@ func command(ctx context.Context, root string, args []string) error {
 		}
 	}
 	return errors.New("usage: archivist-local run | stop | serve FOLDER | function FOLDER | logs FUNCTION | " +
-		"research | with dynamodb|ministack COMMAND…")
+		"research | revisions | with dynamodb|ministack COMMAND…")
 }
 
 // down stops the stack that make run left up.
@@ -64,7 +65,7 @@ func theStack(root string) (*localstack.Stack, error) {
 	checkout := toolchain.Checkout{Root: root, Log: &stopwatch{to: os.Stdout, started: time.Now()}}
 	s := &localstack.Stack{Checkout: checkout, Name: "run", Port: usualPort, Enforce: true,
 		Context: map[string]string{"timing": "quick", "maxInFlight": "20", "researchProjects": "demo",
-			"researchTimes": "lease=5m,queue=2m,extension=5m"}}
+			"researchTimes": "lease=5m,queue=2m,extension=5m", "revisionQueue": "true"}}
 	known, err := targets(s)
 	if err != nil {
 		return nil, err

@@ -21,8 +21,8 @@ func sourcesURL(s *localstack.Stack) string {
 	return fmt.Sprintf("http://127.0.0.1:%d", sourcesPort(s))
 }
 
-// sources serves the sample, and the folders that links in a folder lead to.
-func sources(address, links string) error {
+// sources serves the sample, the folders that links in a folder lead to, and the repositories in a folder.
+func sources(address, links, repositories string) error {
 	sample, err := localstack.SampleHandler()
 	if err != nil {
 		return err
@@ -30,6 +30,10 @@ func sources(address, links string) error {
 	mux := http.NewServeMux()
 	mux.Handle("/folders/", localstack.FolderHandler(links))
 	mux.Handle("/", sample)
+	repository, err := localstack.GitHandler(repositories)
+	if err == nil { // without Git there is no sample of archives
+		mux.Handle("/git/", http.StripPrefix("/git", repository))
+	}
 	return (&http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: 10 * time.Second}).ListenAndServe()
 }
 
@@ -54,7 +58,8 @@ func startSources(ctx context.Context, s *localstack.Stack) error {
 		return err
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", sourcesPort(s))
-	if err := s.Detach("sources", os.Environ(), program, "sources", address, s.State("folders")); err != nil {
+	if err := s.Detach("sources", os.Environ(), program, "sources", address, s.State("folders"),
+		s.State("repositories")); err != nil {
 		return err
 	}
 	for range 100 {

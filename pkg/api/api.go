@@ -74,8 +74,10 @@ type API struct {
 	Runs         Runs
 	Research     *research.Store
 	Feeds        *feed.Looker // of research; it only looks at rows
-	// Revisions is the revision queue. Only previews open archives; what tasks have left is in Work.
-	Revisions   *revision.Store
+	// Revisions is the revision queue. It opens no archives; what tasks have left is in Work.
+	Revisions *revision.Store
+	// Preview says what a revision would plan that is not planned yet: it reads the archive.
+	Preview     func(ctx context.Context, archive string, n int64) (revision.Preview, error)
 	PendingWork research.Inbox // the queues of pending work
 	// CompletedWork puts reports on the queue of completed work.
 	CompletedWork func(ctx context.Context, reports []research.Report) error

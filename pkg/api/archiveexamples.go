@@ -87,6 +87,14 @@ var archiveOperations = map[string]about{
 		description: "The revision with all of its tasks, what each waits for, and what became of that. Whoever is " +
 			"going to wait for the revision and is run by a task gives the token of the run in `Archivist-Run`: one " +
 			"that would wait for itself, or for a later revision, gets a conflict."},
+	"getRevisionGraph": {tag: "Archives", refusals: []problemType{notFound, conflict},
+		answer: v1.RevisionGraph{DOT: `digraph "Revision maps/12" {}`, Mermaid: "flowchart LR",
+			SVG:   `<svg xmlns="http://www.w3.org/2000/svg"/>`,
+			Nodes: []v1.GraphNode{{ID: taskExampleID, Label: "index", State: stateRunning, Group: "revision 12"}},
+			Links: []v1.GraphLink{{From: "maps/11/index", To: taskExampleID, Kind: "depends"}}},
+		description: "The tasks of the revision with their states, and those of other revisions that they wait for " +
+			"or supersede, or that have superseded them. Of tasks that they supersede, those of the 10 revisions " +
+			"before are looked at. It is a conflict if the revision is not planned yet."},
 	"explainRevision": {tag: "Archives", refusals: []problemType{notFound}, answer: waitsExample,
 		description: "What the revision waits for: why it is not planned, or the first of its tasks that has not " +
 			"ended."},

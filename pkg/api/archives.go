@@ -13,6 +13,7 @@ import (
 	"archivist/pkg/archive"
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
+	"archivist/pkg/graph"
 	"archivist/pkg/revision"
 	"archivist/pkg/workflow"
 )
@@ -117,6 +118,7 @@ func (a *API) revisions(h huma.API, path string) {
 			return out, err
 		})
 	get(a, h, path+"/{revision}", "getRevision", "Get a revision with its tasks", a.plan)
+	get(a, h, path+"/{revision}/graph", "getRevisionGraph", "Get a revision as a graph", a.revisionGraph)
 	get(a, h, path+"/{revision}/explain", "explainRevision", "Explain what a revision waits for",
 		func(ctx context.Context, in *RevisionInput) (v1.WaitExplanation, error) {
 			return wireWaits(a.Revisions.Explain(ctx, in.id()))
@@ -293,8 +295,20 @@ func (a *API) plan(ctx context.Context, in *PlanInput) (out v1.RevisionPlan, err
 	return v1.RevisionPlan{ArchiveRevision: wireRevision(p.Numbered), Plan: each(p.Tasks, wireTask), More: p.More}, err
 }
 
+func (a *API) revisionGraph(ctx context.Context, in *RevisionInput) (v1.RevisionGraph, error) {
+	g, err := a.Revisions.Graph(ctx, in.Archive, in.Revision)
+	if err != nil {
+		return v1.RevisionGraph{}, err
+	}
+	return v1.RevisionGraph{DOT: g.DOT(), Mermaid: g.Mermaid(), SVG: g.SVG(),
+		Nodes: each(g.Nodes, func(n graph.Node) v1.GraphNode { return v1.GraphNode(n) }),
+		Links: each(g.Links, func(l graph.Link) v1.GraphLink {
+			return v1.GraphLink{From: l.From, To: l.To, Kind: string(l.Kind), Label: l.Label}
+		})}, nil
+}
+
 func (a *API) preview(ctx context.Context, in *PreviewInput) (v1.RevisionPreview, error) {
-	p, err := a.Revisions.Preview(ctx, in.Archive, in.Revision)
+	p, err := a.Preview(ctx, in.Archive, in.Revision)
 	out := v1.RevisionPreview{Revision: p.Revision, Problems: []v1.DefinitionProblem{},
 		Tasks: []v1.PreviewTask{}}
 	out.Problems = append(out.Problems, wireProblems(p.Problems)...)

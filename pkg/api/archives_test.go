@@ -45,6 +45,7 @@ func revisions(t *testing.T) (*v1.Client, *api.API, begun) {
 	a.Revisions.Open = func(context.Context, archive.Location) (archive.Source, error) {
 		return one{"[{name: index, command: x, depends: [PREV]}, {name: pdf, command: x, depends: [index]}]"}, nil
 	}
+	a.Preview = a.Revisions.Preview
 	a.Revisions.Start = func(_ context.Context, e revision.Execution) error { started[e.Instance] = e; return nil }
 	srv := httptest.NewServer(a.Handler())
 	t.Cleanup(srv.Close)

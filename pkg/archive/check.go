@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"archivist/pkg/ark"
+	"archivist/pkg/definition"
 	"archivist/pkg/fault"
 )
 
@@ -46,7 +47,7 @@ func (l Location) Check(local bool) error {
 			return err
 		}
 	default:
-		return invalid("kind", "%q is none of %s, %s and %s", l.Kind, Object, Git, Subversion)
+		return invalid("kind", "found %q; expected %s, %s or %s", definition.Clip(l.Kind, 60), Object, Git, Subversion)
 	}
 	u, err := l.checkURL(local)
 	if err != nil {
@@ -78,7 +79,7 @@ func (l Location) checkObject() error {
 		return invalid("ark", "%w", err)
 	}
 	if parsed.String() != l.ARK {
-		return invalid("ark", "%q must be written as %s", l.ARK, parsed)
+		return invalid("ark", "found %q; expected it in the form %s", l.ARK, parsed)
 	}
 	return nil
 }
@@ -88,7 +89,7 @@ var schemes = map[string][]string{Git: {"https", "http", "s3"}, Subversion: {"ht
 
 func (l Location) checkURL(local bool) (*url.URL, error) {
 	if len(l.URL) > MaxURL {
-		return nil, invalid("url", "it has %d bytes; the most are %d", len(l.URL), MaxURL)
+		return nil, invalid("url", "found %d bytes; expected at most %d", len(l.URL), MaxURL)
 	}
 	u, err := url.Parse(l.URL)
 	if err != nil || strings.ContainsFunc(l.URL, unicode.IsControl) {
@@ -121,7 +122,7 @@ func checkPlace(u *url.URL) error {
 	case u.Scheme == "file" && (u.Host != "" || !strings.HasPrefix(u.Path, "/")):
 		return invalid("url", "a file:// URL needs an absolute path, e.g. file:///srv/maps.git")
 	case u.Scheme == "s3" && !bucketName.MatchString(u.Host):
-		return invalid("url", "%q is not the name of a bucket; expected s3://bucket/prefix", u.Host)
+		return invalid("url", "found the bucket %q; expected s3://bucket/prefix", u.Host)
 	case u.Scheme != "file" && u.Hostname() == "":
 		return invalid("url", "it has no host")
 	}
@@ -148,11 +149,11 @@ func checkBranch(name string) error {
 	case name == "":
 		return invalid("branch", "it is missing; its first parents are the revisions")
 	case len(name) > maxBranch:
-		return invalid("branch", "it has %d bytes; the most are %d", len(name), maxBranch)
+		return invalid("branch", "found %d bytes; expected at most %d", len(name), maxBranch)
 	case strings.HasPrefix(name, "refs/"):
-		return invalid("branch", "expected its name without refs/heads/")
+		return invalid("branch", "found %q; expected its name without refs/heads/", name)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, refused) || badBranch.MatchString(name):
-		return invalid("branch", "%q is not the name of a branch", name)
+		return invalid("branch", "found %q; expected the name of a branch", name)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package boot
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"archivist/pkg/consumer"
 	"archivist/pkg/eventlog"
 	"archivist/pkg/lambda"
+	"archivist/pkg/revision"
 	"archivist/pkg/search"
 	"archivist/pkg/snapshot"
 	"archivist/pkg/target"
@@ -43,7 +45,7 @@ func (s *System) keepLog(ctx context.Context, until time.Time) error {
 // consumerStore keeps the consumers.
 func (s *System) consumerStore() *consumer.Store {
 	var handlers []string
-	for _, d := range shipped() {
+	for _, d := range s.shipped() {
 		handlers = append(handlers, d.Name)
 	}
 	return &consumer.Store{Table: s.queue.Table, Log: s.events, Now: s.queue.Now, NewID: newID,
@@ -69,9 +71,13 @@ func list(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
 }
 
-// install makes the consumers that ship.
+// install makes the consumers that ship, and deletes what the settings leave out.
 func (s *System) install(ctx context.Context) error {
-	return s.consumerStore().Install(ctx, shipped())
+	err := s.consumerStore().Install(ctx, s.shipped())
+	if !s.revisionQueue() {
+		err = errors.Join(err, s.consumerStore().Uninstall(ctx, revision.VersionsName))
+	}
+	return err
 }
 
 // wakeConsumer invokes the function in which consumers run. That function knows its own name

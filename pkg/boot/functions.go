@@ -48,7 +48,7 @@ func (s *System) API(open OpenIndex) (h http.Handler, err error) {
 	s.api.Research, s.api.PendingWork, s.api.CompletedWork = s.research(), s.researching.queues, s.sendReports
 	s.api.Feeds = s.feeds()
 	if s.env(EnvRevisions) != "" {
-		s.api.Revisions = s.revisions()
+		s.api.Revisions, s.api.Preview = s.revisionRows(), s.previewRevision
 	}
 	return &lambda.API{Routes: s.api.Handler(), Now: s.queue.Now, Metrics: s.metrics, Log: s.log}, nil
 }

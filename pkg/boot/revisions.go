@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"archivist/pkg/archive/git"
-	"archivist/pkg/archive/kinds"
+	"archivist/pkg/archive"
 	"archivist/pkg/bucket"
+	"archivist/pkg/fault"
 	"archivist/pkg/lambda"
 	"archivist/pkg/revision"
 	"archivist/pkg/stepfunctions"
@@ -22,6 +22,9 @@ const (
 	EnvRevisions   = "ARCHIVIST_REVISIONS"    // name of the function revisions
 )
 
+// revisionQueue reports whether the deployment has a revision queue.
+func (s *System) revisionQueue() bool { return s.env(EnvTaskMachine) != "" }
+
 // revisionTimes are the times of the revision queue, by the name of the timing.
 func revisionTimes(timing string) revision.Times {
 	if timing == "production" {
@@ -30,14 +33,23 @@ func revisionTimes(timing string) revision.Times {
 	return revision.Quick
 }
 
-// revisions keeps archives, their revisions and the instances of their tasks.
-func (s *System) revisions() *revision.Store {
+// OpenArchives makes what opens archives: kinds.Opener. Only programs that pass it contain the code that reads them.
+type OpenArchives func(archive.Deps) archive.Open
+
+// revisions keeps archives, their revisions and the instances of their tasks, and opens archives.
+func (s *System) revisions(open OpenArchives) *revision.Store {
+	store := s.revisionRows()
+	store.Open = open(s.archiveDeps())
+	return store
+}
+
+// revisionRows does not open archives.
+func (s *System) revisionRows() *revision.Store {
 	tasks := stepfunctions.Tasks{Executions: s.executions}
 	control := revision.Control{Work: s.stages.Work.Bucket}
 	store := &revision.Store{Table: s.queue.Table, Leases: s.scheduler.Leases, Now: s.queue.Now, NewID: newID,
-		Secret: newSecret, Times: revisionTimes(s.env(EnvTiming)), Open: s.opener().Open,
-		Start: tasks.Start, Stop: tasks.Stop,
-		Tell: control.Flag, Metric: s.metrics.Add, Log: s.log}
+		Secret: newSecret, Times: revisionTimes(s.env(EnvTiming)), Start: tasks.Start, Stop: tasks.Stop,
+		Kept: revision.InBucket{Bucket: *s.events.Bucket}, Tell: control.Flag, Metric: s.metrics.Add, Log: s.log}
 	if s.env(EnvRevisions) != "" {
 		store.Wake = s.wakeRevisions
 	}
@@ -54,13 +66,13 @@ func newSecret() string {
 // scratch is the folder of a function that stays between its calls. Repositories that were read are kept there.
 const scratch = "/tmp"
 
-func (s *System) opener() kinds.Opener {
+func (s *System) archiveDeps() archive.Deps {
 	client := s.stages.Work.Bucket
-	return kinds.Opener{Local: s.env("AWS_ENDPOINT_URL") != "", Git: git.Deps{HTTP: s.stages.Fetch,
+	return archive.Deps{Local: s.env("AWS_ENDPOINT_URL") != "", HTTP: s.stages.Fetch,
 		Bucket: func(name string) bucket.Bucket {
 			return bucket.Bucket{Client: client.Client, Name: name, Limits: bucket.DefaultLimits}
 		}, Secret: s.stages.Secret, Cache: filepath.Join(scratch, "repositories"),
-		Note: func(text string) { s.log.Info("a checkout is not complete", "reason", text) }}, Root: s.stages.Root}
+		Note: func(text string) { s.log.Info("a checkout is not complete", "reason", text) }, Root: s.stages.Root}
 }
 
 // wakeRevisions starts a pass in an archive. The function itself knows its own name from Lambda.
@@ -69,15 +81,34 @@ func (s *System) wakeRevisions(ctx context.Context, archive string) error {
 	return s.functions.Send(ctx, name, lambda.RevisionsRequest{Archive: archive})
 }
 
+// previewTime is within that of the API, so that an archive that is slow to read is a clear answer.
+const previewTime = 25 * time.Second
+
+// previewRevision asks the function revisions, because the API cannot read archives.
+func (s *System) previewRevision(ctx context.Context, name string, n int64) (revision.Preview, error) {
+	ctx, cancel := context.WithTimeout(ctx, previewTime)
+	defer cancel()
+	var answer lambda.RevisionsAnswer
+	err := s.functions.Call(ctx, s.env(EnvRevisions), lambda.RevisionsRequest{Archive: name, Preview: &n}, &answer)
+	if err == nil {
+		err = answer.Err()
+	}
+	if err != nil && ctx.Err() != nil {
+		err = fault.New(fault.Unavailable, "the archive %s was not read within %s; try again", name, previewTime)
+	}
+	return answer.Preview, err
+}
+
 // Revisions is the function that manages the revision queue.
-func (s *System) Revisions() *lambda.Revisions {
-	store := s.revisions()
-	return &lambda.Revisions{Pass: store.Pass, Waiting: store.Waiting, Wake: s.wakeRevisions, Now: s.queue.Now,
-		Budget: s.queue.Rules.Timing.Research().Budget, Wait: time.Second / 2, Metrics: s.metrics, Log: s.log}
+func (s *System) Revisions(open OpenArchives) *lambda.Revisions {
+	store := s.revisions(open)
+	return &lambda.Revisions{Pass: store.Pass, Waiting: store.Waiting, Preview: store.Preview, Wake: s.wakeRevisions,
+		Now: s.queue.Now, Budget: s.queue.Rules.Timing.Research().Budget, Wait: time.Second / 2, Metrics: s.metrics,
+		Log: s.log}
 }
 
 // TaskControl is the function of task-run that begins and ends attempts.
-func (s *System) TaskControl() *lambda.TaskControl {
-	return &lambda.TaskControl{Control: revision.Control{Store: s.revisions(), Work: s.stages.Work.Bucket},
+func (s *System) TaskControl(open OpenArchives) *lambda.TaskControl {
+	return &lambda.TaskControl{Control: revision.Control{Store: s.revisions(open), Work: s.stages.Work.Bucket},
 		Metrics: s.metrics, Log: s.log}
 }

@@ -12,16 +12,21 @@ import (
 	"archivist/pkg/history"
 	"archivist/pkg/inventorycache"
 	"archivist/pkg/manifest"
+	"archivist/pkg/revision"
 	"archivist/pkg/search"
 	"archivist/pkg/statistics"
 )
 
-// shipped are the consumers that ship with the system. A new one is an entry here, and its handler
-// one below.
-func shipped() []consumer.Definition {
-	return []consumer.Definition{history.Definition, statistics.Definition, publisher.Definition,
+// shipped are the consumers that ship with the system, with these settings. A new one is an entry here, and its
+// handler one below.
+func (s *System) shipped() []consumer.Definition {
+	all := []consumer.Definition{history.Definition, statistics.Definition, publisher.Definition,
 		search.Definition(), browse.Definition(), eventarchive.Definition, manifest.Definition, derivatives.Definition,
 		inventorycache.Definition, component.FollowerDefinition}
+	if s.revisionQueue() {
+		all = append(all, revision.VersionsDefinition)
+	}
+	return all
 }
 
 // handlers are those of the consumers that ship, by name. Each can also be the target of other
@@ -45,6 +50,9 @@ func (s *System) handlers(searcher search.Consumer) map[string]consumer.Handler 
 			Budget: s.queue.Rules.Timing.Events().Call},
 	}
 	all[component.FollowerName] = component.Follower{Store: s.components()}
+	if s.revisionQueue() {
+		all[revision.VersionsName] = revision.Versions{Store: s.revisionRows()}
+	}
 	for name, h := range all {
 		all[name] = s.crashes.Handler(h)
 	}

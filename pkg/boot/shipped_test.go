@@ -10,9 +10,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"archivist/pkg/bucket"
+	"archivist/pkg/cloudwatch"
 	"archivist/pkg/consumer"
+	"archivist/pkg/eventlog"
 	"archivist/pkg/preservation"
 	"archivist/pkg/queue"
+	"archivist/pkg/revision"
 	"archivist/pkg/search"
 	"archivist/pkg/stage"
 	"archivist/pkg/table/tabletest"
@@ -21,12 +25,27 @@ import (
 // TestShipped: each consumer that ships has a handler of its name, each handler has a consumer, and
 // the definitions are accepted.
 func TestShipped(t *testing.T) {
-	s := &System{env: func(string) string { return "" }, queue: &queue.Queue{Table: tabletest.Open(t)},
-		stages: &stage.Stages{}, scheduler: &queue.Scheduler{}}
-	s.runner = s.newRunner()
+	for _, machine := range []string{"", "arn:aws:states:eu-west-1:111122223333:stateMachine:task-run"} {
+		s := with(map[string]string{EnvTaskMachine: machine})
+		s.queue, s.stages, s.scheduler = &queue.Queue{Table: tabletest.Open(t)}, &stage.Stages{}, &queue.Scheduler{}
+		s.metrics, s.events, s.runner = &cloudwatch.Metrics{}, &eventlog.Log{Bucket: &bucket.Bucket{}}, s.newRunner()
+		checkShipped(t, s)
+		if has := s.handlers(search.Consumer{})[revision.VersionsName] != nil; has != (machine != "") {
+			t.Errorf("with the machine %q, the consumer of versions is there: %v", machine, has)
+		}
+	}
+}
+
+// with is a system with an environment.
+func with(env map[string]string) *System {
+	return &System{env: func(name string) string { return env[name] }}
+}
+
+func checkShipped(t *testing.T, s *System) {
+	t.Helper()
 	handlers := s.handlers(search.Consumer{})
 	names := consumer.Names(handlers)
-	for _, d := range shipped() {
+	for _, d := range s.shipped() {
 		i := slices.Index(names, d.Target.Handler)
 		if d.Name != d.Target.Handler || i < 0 || handlers[d.Name] == nil {
 			t.Errorf("%s has no handler of its name: %v", d.Name, d.Target)
@@ -74,7 +93,7 @@ func TestShippedIsDocumented(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|(.*)$").FindAllStringSubmatch(section, -1) {
 		rows[m[1]] = strings.Split(strings.ReplaceAll(m[2], "\\|", "\x00"), "|")
 	}
-	for _, d := range shipped() {
+	for _, d := range with(map[string]string{EnvTaskMachine: "arn"}).shipped() {
 		row := rows[d.Name]
 		delete(rows, d.Name)
 		required := map[bool]string{true: "yes", false: "no"}[d.Required]

@@ -73,3 +73,26 @@ func (s *Store) install(ctx context.Context, d Definition, r installed) error {
 	}
 	return nil
 }
+
+// Uninstall deletes a consumer that was installed, because the settings of a deployment leave it out now. With others
+// it is installed again. What it has not handled is lost to it.
+func (s *Store) Uninstall(ctx context.Context, name string) error {
+	var r installed
+	err := s.Table.Get(ctx, table.Key{PK: shelf, SK: name}, &r)
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	if err == nil {
+		err = s.Delete(ctx, name, true, By{Actor: "system", Reason: "the settings of the deployment leave it out"})
+	}
+	if err != nil && !fault.Is(err, fault.NotFound) { // a person may have deleted it
+		return fmt.Errorf("consumer %s, which does not ship any more: %w", name, err)
+	}
+	tx := s.Table.Begin(s.NewID())
+	tx.Remove(&r)
+	err = tx.Commit(ctx)
+	if fault.Is(err, fault.Stale) { // another has done it too
+		return nil
+	}
+	return err
+}

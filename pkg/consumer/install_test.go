@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"archivist/pkg/consumer"
+	"archivist/pkg/fault"
 )
 
 // TestInstall: a release brings a definition once. What a person changes or deletes since stays so,
@@ -39,5 +40,43 @@ func TestInstall(t *testing.T) {
 	}
 	if c, err := b.store.Get(t.Context(), "first"); err != nil || c.Window != 11 || c.Batch == 7 {
 		t.Errorf("of the new release: %+v, %v", c, err)
+	}
+}
+
+// TestUninstall: a consumer that the settings leave out is deleted, whatever it has not handled; with other settings it
+// is made again. One that a person has made stays.
+func TestUninstall(t *testing.T) {
+	b := newBench(t)
+	b.apply(define("mine"))
+	for range 2 {
+		if err := b.store.Install(t.Context(), []consumer.Definition{define("first")}); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := b.store.Get(t.Context(), "first"); err != nil || c.Name != "first" {
+			t.Fatalf("%+v, %v", c, err)
+		}
+		for range 2 {
+			for _, name := range []string{"first", "mine", "none"} {
+				if err := b.store.Uninstall(t.Context(), name); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if c, err := b.store.Get(t.Context(), "first"); !fault.Is(err, fault.NotFound) {
+			t.Errorf("what was uninstalled is there: %+v, %v", c, err)
+		}
+	}
+	if _, err := b.store.Get(t.Context(), "mine"); err != nil {
+		t.Error(err)
+	}
+	// A person has deleted it before.
+	if err := b.store.Install(t.Context(), []consumer.Definition{define("first")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.store.Delete(t.Context(), "first", true, bob); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.store.Uninstall(t.Context(), "first"); err != nil {
+		t.Error(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue"
 	"archivist/pkg/replica"
+	"archivist/pkg/runner"
 	"archivist/pkg/table"
 	"archivist/pkg/workspace"
 )
@@ -252,7 +253,8 @@ var ofSettled = []damage{
 		w.putKey(w.Stages.Work.Bucket, workspace.FileKey("unknown", 1), "x")
 	}, one("work-files", func(*world) string { return "job:unknown" }), false},
 	{"a key of nobody in the work bucket", func(w *world) {
-		for _, k := range []string{"notes.txt", replica.Quarantine + "R1/file", replica.Notes + "a.json"} {
+		for _, k := range []string{"notes.txt", replica.Quarantine + "R1/file", replica.Notes + "a.json",
+			runner.Prefix + "maps/1/index/000001-x/result"} {
 			w.putKey(w.Stages.Work.Bucket, k, "x")
 		}
 	}, one("work-key", func(*world) string { return "notes.txt" }), false},
@@ -359,7 +361,8 @@ func TestDamage(t *testing.T) {
 		world func(*testing.T) *world
 		all   []damage
 	}{{"settled", settled, ofSettled}, {"busy", busy, ofBusy}, {"log", logged, ofLog},
-		{"components", lined, ofComponents}, {"research", researched, ofResearch}} {
+		{"components", lined, ofComponents}, {"research", researched, ofResearch},
+		{"revisions", queued, ofRevisions}} {
 		for _, d := range set.all {
 			t.Run(set.name+"/"+d.name, func(t *testing.T) {
 				t.Parallel()

@@ -43,8 +43,10 @@ func TestFindingsAreDocumented(t *testing.T) {
 	for _, kind := range find(`DamageKind = "([a-z]+)"`, read("../ocfl/check.go")) {
 		code = append(code, "storage-"+kind)
 	}
-	for _, rule := range find(`Rule = "([a-z]+)"`, read("../research/examine.go")) {
-		code = append(code, "research-"+rule)
+	for _, of := range []string{"research", "revision"} {
+		for _, rule := range find(`Rule = "([a-z]+)"`, read("../"+of+"/examine.go")) {
+			code = append(code, of+"-"+rule)
+		}
 	}
 	_, section, _ := strings.Cut(read("../../docs/operations.md"), "## The doctor")
 	section, _, _ = strings.Cut(section, "\n## ")

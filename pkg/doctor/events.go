@@ -12,7 +12,6 @@ import (
 	"archivist/pkg/eventlog"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
 	"archivist/pkg/table"
 )
 
@@ -102,11 +101,11 @@ func (x *rowCheck) subjectExists(ctx context.Context, s event.Subject) error {
 	if err != nil || !missing {
 		return err
 	}
-	last, err := x.lastChange(ctx, s)
-	if err == nil && last.To != string(ingest.BatchDeleted) {
+	last, err := x.lastState(ctx, s)
+	if err == nil && last != string(ingest.BatchDeleted) {
 		x.subject = "batch:" + s.ID
 		x.add("batch-row", restoreRow, nil,
-			"the batch has no row; by its events it is %s", last.To)
+			"the batch has no row; by its events it is %s", last)
 	}
 	return err
 }
@@ -122,20 +121,22 @@ func (d Doctor) newest(ctx context.Context, s event.Subject) (rows []event.Row, 
 	return rows, err
 }
 
-// lastChange is the last change of a subject's state that its events name.
-func (d Doctor) lastChange(ctx context.Context, s event.Subject) (queue.Change, error) {
+// lastState is the state in which a subject is by its events.
+func (d Doctor) lastState(ctx context.Context, s event.Subject) (string, error) {
 	rows, err := d.newest(ctx, s)
-	return changeIn(rows), err
+	return stateIn(rows), err
 }
 
-// changeIn is the first change of state that some events name.
-func changeIn(rows []event.Row) (c queue.Change) {
+// stateIn is the state of the first change of state that some events name: jobs, batches and instances of tasks name
+// it alike.
+func stateIn(rows []event.Row) string {
 	for _, e := range rows {
-		if json.Unmarshal([]byte(e.Detail), &c) == nil && c.To != "" {
-			return c
+		var change struct{ To string }
+		if json.Unmarshal([]byte(e.Detail), &change) == nil && change.To != "" {
+			return change.To
 		}
 	}
-	return queue.Change{}
+	return ""
 }
 
 // history checks that the newest event of a subject has the row's version, and names its
@@ -146,7 +147,7 @@ func (x *rowCheck) history(ctx context.Context, s event.Subject, version int64, 
 	if x.before.Key == event.Key(s, version) && x.before.Decode(&last) == nil {
 		rows = []event.Row{last}
 	}
-	if len(rows) == 0 || state != "" && changeIn(rows).To == "" {
+	if len(rows) == 0 || state != "" && stateIn(rows) == "" {
 		var err error
 		rows, err = x.newest(ctx, s)
 		if err != nil {
@@ -161,7 +162,7 @@ func (x *rowCheck) history(ctx context.Context, s event.Subject, version int64, 
 		x.add("event-last", lostHistory, nil, "the row is at version %d, its newest event is %d", version, found)
 		return nil
 	}
-	if to := changeIn(rows).To; state != "" && to != "" && to != state {
+	if to := stateIn(rows); state != "" && to != "" && to != state {
 		x.add("event-state", lostHistory, nil, "the row is %s, by its newest event it is %s", state, to)
 	}
 	return nil

@@ -83,14 +83,16 @@ func (r *logReference) names(e *event.Row) bool {
 func (p *page) pair(ctx context.Context, rows []table.Raw) (err error) {
 	var keys []table.Key
 	for _, r := range rows {
+		of, place := strings.HasPrefix(r.SK, event.Prefix),
+			strings.HasPrefix(r.PK, "LOG#") && strings.HasPrefix(r.SK, "SEQ#")
 		var is event.Row // a place has the same names for the subject and its version
-		if r.Decode(&is) != nil {
-			continue // the check of the row reports it
+		if !of && !place || r.Decode(&is) != nil {
+			continue // if it cannot be read, its check reports that
 		}
 		switch {
-		case strings.HasPrefix(r.SK, event.Prefix) && is.Seq > 0:
+		case of && is.Seq > 0:
 			keys = append(keys, referenceKey(is.Partition, is.Seq))
-		case strings.HasPrefix(r.PK, "LOG#") && strings.HasPrefix(r.SK, "SEQ#"):
+		case place:
 			s := subjectOf(subjectType(strings.ToUpper(is.SubjectType)), is.SubjectID)
 			keys = append(keys, event.Key(s, is.Version))
 		}

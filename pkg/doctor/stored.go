@@ -268,8 +268,8 @@ func (d Doctor) done(ctx context.Context, job string) (done, safe bool, err erro
 	if !fault.Is(err, fault.NotFound) {
 		return false, false, err
 	}
-	last, err := d.lastChange(ctx, subjectOf(event.Job, job))
-	to := ingest.State(last.To)
+	last, err := d.lastState(ctx, subjectOf(event.Job, job))
+	to := ingest.State(last)
 	return true, to == ingest.Completed || to == ingest.Deleted, err
 }
 

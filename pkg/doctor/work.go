@@ -11,6 +11,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/queue"
 	"archivist/pkg/replica"
+	"archivist/pkg/runner"
 	"archivist/pkg/workspace"
 )
 
@@ -72,7 +73,8 @@ func ofOneJob(keys []string) (job string, n int) {
 // checkWorkKey checks a key that is not a job's.
 func (p *page) checkWorkKey(ctx context.Context, key string) error {
 	p.out.Checked++
-	for _, known := range []string{workspace.Batches, workspace.Reports, replica.Notes, replica.Quarantine} {
+	for _, known := range []string{workspace.Batches, workspace.Reports, replica.Notes, replica.Quarantine,
+		runner.Prefix} {
 		if strings.HasPrefix(key, known) {
 			return nil
 		}
@@ -101,9 +103,9 @@ func (p *page) workFiles(ctx context.Context, id string) ([]problem, error) {
 		return nil, err
 	}
 
-	last, err := p.lastChange(ctx, subjectOf(event.Job, id))
+	last, err := p.lastState(ctx, subjectOf(event.Job, id))
 	one.Evidence = "the job no longer exists, but has work files"
-	switch ingest.State(last.To) {
+	switch ingest.State(last) {
 	case ingest.Completed, ingest.Deleted:
 		one.repair = remove
 	case "":
@@ -111,7 +113,7 @@ func (p *page) workFiles(ctx context.Context, id string) ([]problem, error) {
 			"the table may have been restored to an earlier time"
 		one.Command = keepKeys
 	default:
-		one.Evidence = fmt.Sprintf("the job has no row; by its events it is %s", last.To)
+		one.Evidence = fmt.Sprintf("the job has no row; by its events it is %s", last)
 		one.Command = restoreRow + "; the files may be the only copy"
 	}
 	return []problem{one}, err

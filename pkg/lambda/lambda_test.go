@@ -91,7 +91,7 @@ func TestSamplePayloads(t *testing.T) {
 		t.Errorf("the step of task-run is %+v", control)
 	}
 	files, err := events.Files.ReadDir(".")
-	if err != nil || len(files) != 16 {
+	if err != nil || len(files) != 17 {
 		t.Errorf("%d samples, %v: each has a test here", len(files), err)
 	}
 }

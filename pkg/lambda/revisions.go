@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"archivist/pkg/cloudwatch"
+	"archivist/pkg/fault"
 	"archivist/pkg/revision"
 )
 
@@ -14,7 +15,8 @@ import (
 type Revisions struct {
 	Pass    func(ctx context.Context, archive string, until time.Time) (revision.Passed, error)
 	Waiting func(ctx context.Context, most int) ([]string, error) // archives that are to be looked at
-	Wake    func(ctx context.Context, archive string) error       // of this function, asynchronously
+	Preview func(ctx context.Context, archive string, n int64) (revision.Preview, error)
+	Wake    func(ctx context.Context, archive string) error // of this function, asynchronously
 	Now     func() time.Time
 	Budget  time.Duration // of one invocation
 	Wait    time.Duration // between two tries while another pass works on the archive
@@ -23,9 +25,25 @@ type Revisions struct {
 }
 
 // RevisionsRequest invokes the function for an archive; the minute's rule, which names none, for all that are to be
-// looked at. It carries no truth: what there is to do is in the table.
+// looked at. It carries no truth: what there is to do is in the table. With a revision to preview it changes nothing.
 type RevisionsRequest struct {
 	Archive string `json:"archive"`
+	Preview *int64 `json:"preview,omitempty"` // 0: the newest
+}
+
+// RevisionsAnswer is a preview, or why there is none.
+type RevisionsAnswer struct {
+	Preview revision.Preview `json:"preview"`
+	Kind    fault.Kind       `json:"kind,omitempty"`
+	Message string           `json:"message,omitempty"`
+}
+
+// Err is the error of the answer.
+func (a RevisionsAnswer) Err() error {
+	if a.Kind == "" {
+		return nil
+	}
+	return fault.New(a.Kind, "%s", a.Message)
 }
 
 // wokenAtOnce bounds the archives that one minute wakes. Those that wait longest come first, and what is left comes a
@@ -33,15 +51,28 @@ type RevisionsRequest struct {
 const wokenAtOnce = 200
 
 // Handle makes a pass in an archive, or wakes those that are to be looked at: each has an invocation of its own, so
-// one does not slow another.
-func (f *Revisions) Handle(ctx context.Context, in RevisionsRequest) error {
-	var err error
-	if in.Archive != "" {
+// one does not slow another. Or it answers with a preview.
+func (f *Revisions) Handle(ctx context.Context, in RevisionsRequest) (out RevisionsAnswer, err error) {
+	switch {
+	case in.Preview != nil:
+		out, err = f.preview(ctx, in.Archive, *in.Preview)
+	case in.Archive != "":
 		err = f.pass(ctx, in.Archive)
-	} else {
+	default:
 		err = f.wakeAll(ctx)
 	}
-	return errors.Join(err, f.Metrics.Put(context.WithoutCancel(ctx)))
+	return out, errors.Join(err, f.Metrics.Put(context.WithoutCancel(ctx)))
+}
+
+// preview answers also with an error of a kind: who asked gets it as it is.
+func (f *Revisions) preview(ctx context.Context, archive string, n int64) (out RevisionsAnswer, err error) {
+	out.Preview, err = f.Preview(ctx, archive, n)
+	out.Kind = fault.Of(err)
+	if out.Kind == "" {
+		return out, err
+	}
+	out.Message = err.Error()
+	return out, nil
 }
 
 func (f *Revisions) wakeAll(ctx context.Context) error {

@@ -2,14 +2,18 @@ package lambda
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
 
 	"archivist/pkg/cloudwatch"
+	"archivist/pkg/fault"
 	"archivist/pkg/revision"
+	"archivist/pkg/workflow"
 )
 
 // TestRevisions: the minute wakes each archive that is to be looked at; a wake-up makes a pass in its archive, waits a
@@ -50,10 +54,43 @@ func TestRevisions(t *testing.T) {
 					}
 					return revision.Passed{Busy: passes <= c.busy, More: c.more && passes > c.busy}, c.err
 				}}
-			err := f.Handle(t.Context(), c.in)
+			_, err := f.Handle(t.Context(), c.in)
 			if !errors.Is(err, c.err) || passes != c.passes || !slices.Equal(woken, c.woken) {
 				t.Errorf("%d passes, woken %v, %v", passes, woken, err)
 			}
 		})
+	}
+}
+
+// TestPreview: a preview, or the error of a kind, comes through as it is; a defect fails the function. No pass is made.
+func TestPreview(t *testing.T) {
+	var in RevisionsRequest
+	sample(t, "revisions.preview.json", &in)
+	preview := revision.Preview{Revision: 13, Problems: []workflow.Problem{{File: "_workflows/a.yaml", Line: 3,
+		Message: "no"}}, Tasks: []workflow.Planned{{Task: "index", Awaits: []workflow.Await{{Task: "COMMIT",
+		Revision: 13, Why: "of its revision"}}}}}
+	defect := errors.New("a defect")
+	for _, failed := range []error{nil, fault.New(fault.Conflict, "revision 13 is planned"), defect} {
+		f := &Revisions{Metrics: &cloudwatch.Metrics{}, Log: slog.New(slog.DiscardHandler),
+			Preview: func(_ context.Context, archive string, n int64) (revision.Preview, error) {
+				if archive != "maps" || n != 13 {
+					t.Errorf("asked for %s/%d", archive, n)
+				}
+				return preview, failed
+			}}
+		out, err := f.Handle(t.Context(), in)
+		if errors.Is(failed, defect) {
+			if !errors.Is(err, defect) {
+				t.Errorf("a defect: %v", err)
+			}
+			continue
+		}
+		data, _ := json.Marshal(out)
+		var got RevisionsAnswer
+		err = errors.Join(err, json.Unmarshal(data, &got))
+		if err != nil || !reflect.DeepEqual(got.Preview, preview) || fault.Of(got.Err()) != fault.Of(failed) ||
+			failed != nil && got.Err().Error() != failed.Error() {
+			t.Errorf("%v: %+v, %v, %v", failed, got.Preview, got.Err(), err)
+		}
 	}
 }

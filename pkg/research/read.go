@@ -13,7 +13,9 @@ import (
 	"archivist/pkg/table"
 )
 
-func episodeKey(project, key string) table.Key { return mediaSubject(event.Episode, project, key).Key() }
+func episodeKey(project, key string) table.Key {
+	return mediaSubject(event.Episode, project, key).Key()
+}
 
 func clipKey(project, key string) table.Key { return mediaSubject(event.Clip, project, key).Key() }
 
@@ -24,7 +26,9 @@ func projectKey(name string) table.Key { return subject(event.ResearchProject, n
 // rows are rows of some kinds that were read together. Those that do not exist have Rev 0.
 type rows map[table.Key]table.Raw
 
-func (s *Store) read(ctx context.Context, keys ...table.Key) (rows, error) { return s.Table.Many(ctx, keys) }
+func (s *Store) read(ctx context.Context, keys ...table.Key) (rows, error) {
+	return s.Table.Many(ctx, keys)
+}
 
 // decode decodes a row, if it exists.
 func (all rows) decode(k table.Key, row any) error {

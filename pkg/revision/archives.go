@@ -35,6 +35,12 @@ func (a *archiveRow) event(tx *table.Tx, eventType string, now int64, by By, det
 // setMode puts a mode and its event into a transaction, and commits it.
 func (s *Store) setMode(ctx context.Context, tx *table.Tx, a *archiveRow, m Mode, why, eventType string, by By) error {
 	a.Archive.Mode, a.Why = m, why
+	if m == Deleting {
+		err := s.linkObject(ctx, tx, a, false)
+		if err != nil {
+			return err
+		}
+	}
 	return s.commitArchive(ctx, tx, a, eventType, by, Changed{Mode: m, Why: why})
 }
 
@@ -94,14 +100,9 @@ func (s *Store) Add(ctx context.Context, name string, set Settings, by By) (Arch
 		return Archive{}, err
 	}
 	return s.edit(ctx, name, false, func(tx *table.Tx, a *archiveRow) error {
-		eventType := "archive.changed"
-		if a.Rev == 0 || a.Archive.Mode == Deleted {
-			eventType = "archive.added"
-			a.Archive = Archive{Name: name, Mode: Active, Epoch: a.Epoch + 1, Created: s.now(), First: set.Baseline,
-				Watermark: max(set.Baseline, 1) - 1}
-		}
-		if a.Archive.Mode == Deleting {
-			return fault.New(fault.Conflict, "the archive %s is being deleted", name)
+		eventType, err := s.register(ctx, tx, a, name, set)
+		if err != nil {
+			return err
 		}
 		if set.Baseline != a.Baseline {
 			movable, err := s.movable(ctx, tx, a)
@@ -114,14 +115,25 @@ func (s *Store) Add(ctx context.Context, name string, set Settings, by By) (Arch
 			}
 			a.First, a.Watermark = set.Baseline, max(set.Baseline, 1)-1
 		}
-		a.Settings, a.Looked = set, 0
+		a.Settings, a.Looked, a.Missed = set, 0, 0
 		if a.Rev == 0 {
-			k := wakeKey(name)
-			tx.Insert(&wakeRow{Head: table.Head{PK: k.PK, SK: k.SK, WorkPK: archivePlace,
-				WorkSK: text(s.now()) + "#" + name}, Raised: tx.ID()})
+			tx.Insert(newWake(name, s.now(), tx.ID()))
 		}
 		return s.commitArchive(ctx, tx, a, eventType, by, Changed{Mode: a.Archive.Mode, Settings: &set, Epoch: a.Epoch})
 	})
+}
+
+// register begins an archive that is not there, or leaves one that is. It returns the type of the event.
+func (s *Store) register(ctx context.Context, tx *table.Tx, a *archiveRow, name string, set Settings) (string, error) {
+	switch {
+	case a.Archive.Mode == Deleting:
+		return "", fault.New(fault.Conflict, "the archive %s is being deleted", name)
+	case a.Rev > 0 && a.Archive.Mode != Deleted:
+		return "archive.changed", a.sameObject(set)
+	}
+	a.Archive = Archive{Name: name, Mode: Active, Epoch: a.Epoch + 1, Created: s.now(), First: set.Baseline,
+		Watermark: max(set.Baseline, 1) - 1, Settings: Settings{Location: set.Location}}
+	return "archive.added", s.linkObject(ctx, tx, a, true)
 }
 
 // edit changes an archive. f commits.
@@ -191,7 +203,8 @@ func (s *Store) Resume(ctx context.Context, name string, restart int64, by By) (
 				"replaced can begin anew", name, a.Archive.Mode)
 		case restart != 0:
 			a.Epoch, a.First, a.Watermark = a.Epoch+1, restart, restart-1
-			a.Schedules, a.Definition, a.Trouble, a.Backfill, a.Looked = nil, "", nil, nil, 0
+			a.Schedules, a.Definition, a.Trouble, a.Backfill = nil, "", nil, nil
+			a.Looked, a.Missed, a.Newest = 0, 0, 0
 		}
 		a.Archive.Mode, a.Why = Active, ""
 		return s.commitArchive(ctx, tx, a, "archive.resumed", by, Changed{Mode: Active, Why: by.Reason, Epoch: a.Epoch,
@@ -219,7 +232,7 @@ func (s *Store) Skip(ctx context.Context, name string, n int64, by By) error {
 	_, err = s.edit(ctx, name, true, func(tx *table.Tx, a *archiveRow) error {
 		r, err := s.revisionRow(ctx, a.Ref(), n)
 		if err == nil {
-			err = a.maySkip(r)
+			err = s.maySkip(ctx, a, r)
 		}
 		if err != nil || r.State == SkippedBy {
 			return err
@@ -242,8 +255,9 @@ func (s *Store) Skip(ctx context.Context, name string, n int64, by By) error {
 	return err
 }
 
-// maySkip returns a Conflict if a revision is planned already, or never will be.
-func (a *Archive) maySkip(r *revisionRow) error {
+// maySkip returns a Conflict if a revision is planned already, never will be, or is not known to exist: it would be
+// skipped when it comes.
+func (s *Store) maySkip(ctx context.Context, a *archiveRow, r *revisionRow) error {
 	n := r.Revision.Number
 	switch {
 	case a.First == 0 || n < a.First:
@@ -252,8 +266,16 @@ func (a *Archive) maySkip(r *revisionRow) error {
 		return nil
 	case n <= a.Watermark || r.Rev > 0 && r.State != Notified:
 		return fault.New(fault.Conflict, "revision %d is planned already", n)
+	case r.Rev > 0 || n <= a.Newest:
+		return nil
 	}
-	return nil
+	behind, err := s.first(ctx, table.Query{PK: linePK(a.Name), From: planKey(a.Ref(), n).SK,
+		To: planKey(a.Ref(), MaxRevision).SK})
+	if err == nil && behind == "" {
+		err = fault.New(fault.Conflict, "revision %d is not known: neither it nor a later one was notified, and %d "+
+			"was the newest when the archive was looked at last", n, a.Newest)
+	}
+	return err
 }
 
 // Fill plans revisions before the first one, from and to included. They are not compared with those that are
@@ -271,6 +293,9 @@ func (s *Store) Fill(ctx context.Context, name string, from, to int64, by By) (A
 		case a.First == 0 || to >= a.First:
 			return fault.New(fault.Conflict, "backfill: the archive %s begins at revision %d; only earlier ones can "+
 				"be filled in", name, a.First)
+		case a.Watermark < a.First: // until then an earlier one can become the first
+			return fault.New(fault.Conflict, "backfill: revision %d, at which the archive %s begins, is not planned "+
+				"yet; try again when it is, or notify the earlier ones", a.First, name)
 		case a.Backfill != nil:
 			return fault.New(fault.Conflict, "backfill: one goes on, up to revision %d", a.Backfill.To)
 		}

@@ -1,6 +1,7 @@
 package revision
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -19,19 +20,24 @@ type Told struct {
 }
 
 // cancel supersedes the earlier instances that an awaiting one cancels. When all of them have ended, that one is
-// ready.
+// ready. Until then it waits for the end of the first that goes on: so a pass does not look at all that await, however
+// many they are. Those that could start meanwhile are superseded instead: see superseder. One that replaces runs is
+// looked at in each pass: there is one for each schedule.
 func (p *pass) cancel(ctx context.Context, id string) error {
 	r, err := p.instanceRow(ctx, id)
 	if err != nil || r.State != workflow.Awaiting {
 		return err
 	}
 	left, err := p.victims(ctx, &r.Instance)
-	if err != nil || left > 0 || p.done.More {
+	if err != nil || p.done.More || left != "" && len(r.Replaces) > 0 {
 		return err
 	}
 	_, err = p.change(ctx, id, p.guard(), func(c *change) error {
 		if c.in().State != workflow.Awaiting {
 			return nil
+		}
+		if left != "" {
+			return c.awaitEnd(left)
 		}
 		late, err := c.late()
 		if err == nil && late != 0 {
@@ -45,14 +51,37 @@ func (p *pass) cancel(ctx context.Context, id string) error {
 	return err
 }
 
-// victims supersedes all that an instance cancels, and returns how many have not ended.
-func (p *pass) victims(ctx context.Context, by *Instance) (left int, err error) {
+// awaitEnd lets an instance wait for the end of one that it supersedes. If that has ended meanwhile, the next round
+// looks again.
+func (c *change) awaitEnd(victim string) error {
+	v, err := c.s.instanceRow(c.ctx, victim)
+	if err != nil || v.Rev == 0 || v.State.Over() {
+		return err
+	}
+	c.in().Victim = victim
+	c.tx.Require(v.Key(), "attribute_exists(pk) AND attribute_not_exists(over_ms)")
+	return nil
+}
+
+// superseder is an instance that awaits the ends of those before it of this task, "" if there is none: this one is not
+// to start.
+func (c *change) superseder() (string, error) {
+	in := c.in()
+	if in.Force && in.Run > 0 {
+		return "", nil
+	}
+	return c.s.first(c.ctx, table.Query{PK: cancelPK(in.Archive, in.Task), From: before(in.Revision + 1),
+		To: "9" + last})
+}
+
+// victims supersedes all that an instance cancels, and returns the first that has not ended, "" if all have.
+func (p *pass) victims(ctx context.Context, by *Instance) (left string, err error) {
 	for _, task := range by.Cancels {
 		n, err := p.cancelTask(ctx, by, task)
 		if err != nil {
 			return left, err
 		}
-		left += n
+		left = cmp.Or(left, n)
 	}
 	for _, old := range by.Replaces {
 		in, err := p.supersede(ctx, old, by)
@@ -60,19 +89,19 @@ func (p *pass) victims(ctx context.Context, by *Instance) (left int, err error) 
 			return left, err
 		}
 		if err == nil && !in.State.Over() {
-			left++
+			left = cmp.Or(left, old)
 		}
 	}
 	return left, nil
 }
 
-// cancelTask supersedes the instances of a task below a revision, and returns how many have not ended.
-func (p *pass) cancelTask(ctx context.Context, by *Instance, task string) (left int, err error) {
+// cancelTask supersedes the instances of a task below a revision, and returns the first that has not ended.
+func (p *pass) cancelTask(ctx context.Context, by *Instance, task string) (left string, err error) {
 	q := table.Query{PK: livePK(by.Archive, task), From: "0", To: before(by.Revision)}
 	err = p.owners(ctx, q, func(r lineRow) (bool, error) {
 		in, err := p.supersede(ctx, r.Owner, by)
 		if err == nil && !in.State.Over() {
-			left++
+			left = cmp.Or(left, r.Owner)
 		}
 		return !p.over(), err
 	})
@@ -81,10 +110,10 @@ func (p *pass) cancelTask(ctx context.Context, by *Instance, task string) (left 
 
 // supersede does to a victim what the rules say.
 func (p *pass) supersede(ctx context.Context, id string, by *Instance) (Instance, error) {
-	was := ""
+	was, ended := "", 0
 	in, err := p.change(ctx, id, p.guard(), func(c *change) error {
 		in := c.in()
-		was = in.Told
+		was, ended = in.Told, 0
 		if in.Force && in.Run > 0 {
 			return nil // a person wants just this one: it is waited for
 		}
@@ -95,7 +124,7 @@ func (p *pass) supersede(ctx context.Context, id string, by *Instance) (Instance
 		v := workflow.Victim{State: in.State, Uninterruptible: in.Fixed, Told: in.Told != "", InRow: n.InRow}
 		switch v.Cancel() {
 		case workflow.Supersede:
-			in.By, in.Root = by.ID, ""
+			in.By, in.Root, ended = by.ID, "", 1
 			return c.to(workflow.Superseded, fmt.Sprintf("%s supersedes it", by.ID))
 		case workflow.Stop:
 			return c.tell(workflow.Superseded, by.ID, fmt.Sprintf("%s supersedes it", by.ID))
@@ -104,6 +133,9 @@ func (p *pass) supersede(ctx context.Context, id string, by *Instance) (Instance
 	})
 	if err == nil && was == "" && in.Told != "" {
 		p.tell(ctx, &in)
+	}
+	if err == nil {
+		p.overtook += ended
 	}
 	return in, err
 }
@@ -143,19 +175,19 @@ func (p *pass) force(ctx context.Context, id string) error {
 		return err
 	}
 	p.tell(ctx, &in)
-	return p.stopRun(ctx, e, in.Reason)
+	p.stopRun(ctx, e, in.Reason)
+	return nil
 }
 
 // stopRun stops an execution whose instance has ended. One that goes on cannot record anything.
-func (s *Store) stopRun(ctx context.Context, e Execution, reason string) error {
+func (s *Store) stopRun(ctx context.Context, e Execution, reason string) {
 	if s.Stop == nil {
-		return nil
+		return
 	}
 	err := s.Stop(ctx, e, reason)
 	if err != nil {
 		s.warn("an execution was not stopped; what it records is refused", "execution", e.Name(), "error", err)
 	}
-	return nil
 }
 
 // Cancel ends an instance by hand: at once if it has not started, else it is told to end.
@@ -189,6 +221,12 @@ func (s *Store) Cancel(ctx context.Context, id string, by By) (Instance, error) 
 		in.By = by.Actor
 		return c.to(workflow.Cancelled, by.Reason)
 	})
+	if fault.Is(err, fault.NotFound) {
+		kept, gone := s.Instance(ctx, id)
+		if gone == nil {
+			err = fault.New(fault.Conflict, "the instance %s has ended: %s", id, kept.State)
+		}
+	}
 	if err != nil {
 		return in, err
 	}
@@ -210,12 +248,15 @@ func (s *Store) visible(ctx context.Context, in *Instance) (bool, error) {
 func (p *pass) clear(ctx context.Context, ref string) (ended, left int, err error) {
 	err = p.eachTask(ctx, ref, func(task string) error {
 		return p.owners(ctx, table.Query{PK: livePK(ref, task)}, func(r lineRow) (bool, error) {
-			in, err := p.clearOne(ctx, r.Owner)
-			switch {
-			case err != nil:
-			case in.State.Over():
+			over := false
+			_, err := p.one(r, func(id string) error {
+				in, err := p.clearOne(ctx, id)
+				over = err == nil && in.State.Over()
+				return err
+			})
+			if over {
 				ended++
-			default:
+			} else {
 				left++
 			}
 			return !p.over(), err

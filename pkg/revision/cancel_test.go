@@ -1,6 +1,7 @@
 package revision_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"archivist/pkg/revision"
 	"archivist/pkg/runner"
+	"archivist/pkg/table/tabletest"
 	"archivist/pkg/workflow"
 )
 
@@ -47,6 +49,37 @@ func TestVictims(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLetFinish: superseders wait for one that is let finish. When its attempt fails, there is no other; and what comes
+// later does not start either.
+func TestLetFinish(t *testing.T) {
+	w := newWorld(t)
+	r := (&repository{}).add(1,
+		"[{name: build, command: x, interruptible: false, retries: {attempts: 3, backoff: 1h}}]")
+	r.add(3, "[{name: deploy, command: x, cancels: [build]}, {name: build, command: x, triggers: [manual]}]")
+	w.archive("maps", r, 1)
+	w.notify("maps", 1)
+	w.pass("maps")
+	w.begin("maps/1/build")
+	w.notify("maps", 2, 3, 4)
+	w.pass("maps")
+	_, err := w.store.StartRun(t.Context(), "maps", revision.Run{Task: "build", Revision: 3}, anna)
+	w.must(err)
+	w.pass("maps")
+	for id, want := range map[string]workflow.State{"maps/1/build": workflow.Running,
+		"maps/2/deploy": workflow.Awaiting, "maps/4/deploy": workflow.Awaiting,
+		"maps/3/build/1": workflow.Superseded} {
+		if got := w.state(id); got != want {
+			t.Errorf("%s is %s, want %s", id, got, want)
+		}
+	}
+	w.over("maps/1/build", runner.Failed)
+	w.pass("maps")
+	if got := w.state("maps/1/build"); got != workflow.Superseded {
+		t.Errorf("after its attempt has failed, it is %s", got)
+	}
+	w.want(w.running(), "maps/2/deploy", "maps/3/deploy", "maps/4/deploy")
 }
 
 // TestCompletionAgainstCancel: in whatever order the end of a run, the cancel and the passes come, there is
@@ -93,6 +126,72 @@ func TestCompletionAgainstCancel(t *testing.T) {
 	if won[workflow.Success] < 100 || won[workflow.Superseded] < 100 {
 		t.Errorf("the ends were %v", won)
 	}
+}
+
+// lists has two revisions of a task that a third supersedes by another. The first task of each runs meanwhile.
+func lists() *repository {
+	two := "[{name: a-first, command: x}, {name: list, command: x}%s]"
+	r := (&repository{}).add(2, fmt.Sprintf(two, ""))
+	return r.add(1, fmt.Sprintf(two, ", {name: merge, command: x, cancels: [list]}"))
+}
+
+// TestCancelThatCannotBeMade: while one of those that an instance supersedes cannot be changed, the instance does not
+// start, and neither do the others that it supersedes. When it can be changed, all goes on.
+func TestCancelThatCannotBeMade(t *testing.T) {
+	w := newWorld(t)
+	w.archive("maps", lists(), 1)
+	w.limit("maps", 1)
+	w.notify("maps", 1, 2)
+	w.pass("maps")
+	w.want(w.running(), "maps/1/a-first")
+	down := true
+	tab := tabletest.Table(&tabletest.Client{DynamoDBAPI: w.fake,
+		Do: func(_ string, call func() error) error { return call() },
+		Refuse: func(partition string) error {
+			if down && partition == "TASK#maps/1/list" {
+				return errors.New("the connection was lost")
+			}
+			return nil
+		}})
+	w.store.Table.Rows, w.store.Table.DB = tab.Rows, tab.DB
+	w.notify("maps", 3)
+	w.pass("maps")
+	if got := w.state("maps/3/merge"); got != workflow.Awaiting {
+		t.Errorf("the superseder is %s", got)
+	}
+	w.limit("maps", 10)
+	w.pass("maps")
+	w.want(w.running(), "maps/1/a-first")
+	down = false
+	w.pass("maps")
+	w.want(w.running(), "maps/1/a-first", "maps/2/a-first", "maps/3/a-first", "maps/3/list", "maps/3/merge")
+	for _, id := range []string{"maps/1/list", "maps/2/list"} {
+		if got := w.state(id); got != workflow.Superseded {
+			t.Errorf("%s is %s", id, got)
+		}
+	}
+}
+
+// TestLimit: a pass starts as many as may run at once, in their order, and the next one what has become free.
+func TestLimit(t *testing.T) {
+	w := newWorld(t)
+	text := "[{name: a, command: x}, {name: b, command: x}, {name: c, command: x}]"
+	w.archive("maps", (&repository{}).add(2, text), 1)
+	w.limit("maps", 2)
+	w.notify("maps", 1, 2)
+	if p := w.pass("maps"); p.Started != 2 {
+		t.Errorf("%d were started", p.Started)
+	}
+	w.want(w.running(), "maps/1/a", "maps/1/b")
+	if p := w.pass("maps"); p.Started != 0 {
+		t.Errorf("%d were started beside them", p.Started)
+	}
+	w.end("maps/1/a", runner.Succeeded)
+	w.pass("maps")
+	w.want(w.running(), "maps/1/b", "maps/1/c")
+	w.limit("maps", 3)
+	w.pass("maps")
+	w.want(w.running(), "maps/1/b", "maps/1/c", "maps/2/a")
 }
 
 // TestLateWrite: what a victim records after it was ended by force changes nothing.

@@ -32,7 +32,6 @@ type change struct {
 	holds  *string  // what becomes of the holder of the lock; nil: it stays
 	remove []table.Key
 	fence  *lease.Lease // of the pass; nil: another makes the change
-	events int
 }
 
 // apart is how much longer a change may wait before each further try. The second try is made at once.
@@ -113,7 +112,7 @@ func (c *change) to(state workflow.State, reason string) error {
 		return fault.New(fault.Conflict, "the instance %s is %s; it cannot become %s", in.ID, in.State, state)
 	}
 	from := in.State
-	in.State, in.Since, in.Reason = state, c.now, reason
+	in.State, in.Since, in.Reason, in.Victim = state, c.now, reason, ""
 	d := Moved{From: from, To: state, Reason: reason, Root: in.Root, By: in.By}
 	if in.Attempt > 0 {
 		d.Attempt, d.Exec = in.Attempt, in.Exec
@@ -125,7 +124,7 @@ func (c *change) to(state workflow.State, reason string) error {
 		in.Until = 0
 	}
 	if state.Over() {
-		err := c.over(from)
+		err := c.over()
 		if err != nil {
 			return err
 		}
@@ -138,7 +137,7 @@ func (c *change) to(state workflow.State, reason string) error {
 }
 
 // over keeps what the end of an instance changes beside it.
-func (c *change) over(from workflow.State) error {
+func (c *change) over() error {
 	in := c.in()
 	in.Until, in.Parked, in.Told = 0, false, ""
 	c.row.Over = c.now
@@ -164,7 +163,6 @@ func (c *change) over(from workflow.State) error {
 func (c *change) event(eventType, outcome string, detail any) error {
 	in := c.in()
 	c.row.Number++
-	c.events++
 	return event.Append(c.tx, taskSubject(in.ID), c.row.Number, event.New{Type: eventType, Time: c.now,
 		Outcome: outcome, Detail: detail, Actor: cmp.Or(c.by.Actor, manager), Component: manager,
 		Parents: parents(in.Archive, in.Revision)})

@@ -7,6 +7,7 @@ import (
 
 	"archivist/pkg/archive"
 	"archivist/pkg/bucket"
+	"archivist/pkg/definition"
 	"archivist/pkg/fault"
 	"archivist/pkg/runner"
 )
@@ -25,15 +26,12 @@ func (c Control) Begin(ctx context.Context, attempt, exec string) (runner.Begun,
 	if err != nil {
 		return stop, err
 	}
-	in, err := c.Instance(ctx, e.Instance)
-	if fault.Is(err, fault.NotFound) || err == nil && (in.Exec != e.Exec || !in.State.Started()) {
-		return stop, nil
-	}
-	if err != nil {
+	r, err := c.instanceRow(ctx, e.Instance)
+	if err != nil || r.Exec != e.Exec || !r.State.Started() {
 		return stop, err
 	}
-	checkout, err := c.checkout(ctx, &in) // first: it can take longer than the run
-	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) {
+	checkout, err := c.checkout(ctx, &r.Instance) // first: it can take longer than the run
+	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) || fault.Is(err, fault.Conflict) {
 		return broken("the files of the revision cannot be read: " + err.Error()), nil
 	}
 	if err != nil {
@@ -48,7 +46,7 @@ func (c Control) Begin(ctx context.Context, attempt, exec string) (runner.Begun,
 	case task.Image != "":
 		return broken(runner.NoCluster), nil
 	}
-	job := in.Job(task, c.Work.Name, checkout, at(in.Until).Add(-c.Times.Margin))
+	job := in.Job(task, c.Work.Name, checkout, at(in.Until).Add(-runner.Margin))
 	return runner.Begun{Next: runner.NextRun, Job: &job}, nil
 }
 
@@ -76,7 +74,7 @@ func (c Control) checkout(ctx context.Context, in *Instance) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	src, err := c.Open(ctx, a.Location)
+	src, err := c.plannedAt(ctx, a, in.Archive, in.Revision)
 	if err != nil {
 		return "", err
 	}
@@ -111,7 +109,7 @@ func (c Control) End(ctx context.Context, x runner.Control) (bool, error) {
 // failure is what came of an attempt whose runner failed: the result that it has left, or the failure. It is nil
 // while the runner may be at work: then the end of the lease ends the attempt.
 func (c Control) failure(ctx context.Context, e Execution, f *runner.Failure) (*runner.Result, error) {
-	in, err := c.Instance(ctx, e.Instance)
+	in, err := c.instanceRow(ctx, e.Instance)
 	if err != nil || in.Exec != e.Exec || f == nil {
 		return nil, err
 	}
@@ -123,7 +121,7 @@ func (c Control) failure(ctx context.Context, e Execution, f *runner.Failure) (*
 		return nil, nil
 	}
 	reason := fmt.Sprintf("the runner failed: %s: %s", f.Error, f.Cause)
-	return &runner.Result{End: runner.Broken, Exit: -1, Reason: clip(reason)}, nil
+	return &runner.Result{End: runner.Broken, Exit: -1, Reason: definition.Clip(reason, keptText)}, nil
 }
 
 // died reports whether an error of a function means that it has ended: that of its runtime, not one of the service

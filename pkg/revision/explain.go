@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"archivist/pkg/runner"
 	"archivist/pkg/table"
 	"archivist/pkg/workflow"
 )
@@ -282,7 +283,7 @@ func (e *explainer) instance(id string) (step, error) {
 		st.Why = fmt.Sprintf("its execution was started at %s and has not begun; it is started again at %s",
 			clock(in.Since), clock(in.Until))
 	case workflow.Running:
-		st.Waits, st.until = OnRun, in.Until-e.Times.Margin.Milliseconds()
+		st.Waits, st.until = OnRun, in.Until-(e.Times.Margin+runner.Margin).Milliseconds()
 		st.Why = fmt.Sprintf("attempt %d runs since %s; its time is over at %s", in.Attempt, clock(in.Since),
 			clock(st.until))
 	}

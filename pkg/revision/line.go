@@ -3,6 +3,7 @@ package revision
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"archivist/pkg/table"
 	"archivist/pkg/workflow"
@@ -16,6 +17,7 @@ const (
 	toCancel = "cancel" // likewise, and those that it supersedes have not ended: cancel#{order}
 	toStart  = "start"  // it can start: start#{order}
 	running  = "run"    // it is dispatched or runs: run#{order}
+	toKeep   = "keep"   // a revision or a run goes into the bucket, if it has ended for long: keep#{time}#{id}
 	dueSK    = "due"    // something is to be done at a time: due#{time}#{order}
 )
 
@@ -25,6 +27,12 @@ const archivePlace = "revisions"
 func linePK(archive string) string { return "TASKLINE#" + archive }
 
 func livePK(ref, task string) string { return "TASKLIVE#" + ref + "#" + task }
+
+// cancelPK is the line of those that wait for the ends of instances of a task, because they supersede them.
+func cancelPK(ref, task string) string { return "TASKCANCEL#" + ref + "#" + task }
+
+// timedPK is the line of the runs of a task by schedule that have not ended.
+func timedPK(ref, task string) string { return "TASKTIMED#" + ref + "#" + task }
 
 // places are the keys of an instance in lines. Each row has the instance as its owner. They are a function of
 // the instance: so lines cannot differ from it.
@@ -42,11 +50,14 @@ func (in *Instance) places() []table.Key {
 	if in.Lock != "" {
 		keys = append(keys, table.Key{PK: lockKey(in.Archive, in.Lock).PK, SK: in.Order})
 	}
+	if in.Trigger == BySchedule {
+		keys = append(keys, table.Key{PK: timedPK(in.Archive, in.Task), SK: in.Order})
+	}
 	switch {
 	case in.State == workflow.Blocked && in.Filtered && Open(in.Edges) == 0:
 		keys = append(keys, line(toFilter))
 	case in.State == workflow.Awaiting:
-		keys = append(keys, line(toCancel))
+		keys = append(keys, in.superseding(line(toCancel))...)
 	case in.State == workflow.Ready && !in.Parked:
 		keys = append(keys, line(toStart))
 	case in.State.Started():
@@ -55,6 +66,19 @@ func (in *Instance) places() []table.Key {
 	if in.Until > 0 {
 		keys = append(keys, table.Key{PK: linePK(archiveOf(in.Archive)),
 			SK: fmt.Sprintf("%s#%s#%s#%s", dueSK, text(in.Until), in.Order, in.Archive)})
+	}
+	return keys
+}
+
+// superseding are the keys of an instance that awaits the ends of others: in the line of what is to be done, or at the
+// one of the others for whose end it waits; and in the lines of all tasks that it supersedes.
+func (in *Instance) superseding(todo table.Key) []table.Key {
+	keys := []table.Key{todo}
+	if in.Victim != "" {
+		keys[0] = waiterKey(in.Victim, in.ID)
+	}
+	for _, task := range slices.Compact(slices.Sorted(slices.Values(in.Cancels))) {
+		keys = append(keys, table.Key{PK: cancelPK(in.Archive, task), SK: in.Order})
 	}
 	return keys
 }
@@ -117,9 +141,10 @@ func (s *Store) owners(ctx context.Context, q table.Query, f func(r lineRow) (bo
 	}
 }
 
-// kind selects the rows of one kind in the line of an archive.
+// kind selects the rows of one kind in the line of an archive, by both ends of their keys: for a prefix, DynamoDB Local
+// looks at all that is behind it in the partition.
 func kind(archive, name string) table.Query {
-	return table.Query{PK: linePK(archive), Prefix: name + "#"}
+	return table.Query{PK: linePK(archive), From: name + "#", To: name + "#" + last}
 }
 
 // first is the owner of the first row of a query, "" if there is none.

@@ -21,6 +21,7 @@ type Notice struct {
 	Revision    int64
 	Transaction string // which revision it is, "" if the hook does not know
 	Token       string // of the run that made it, "" for none
+	Object      string // the object whose version it is, "" for a revision of whatever the archive is
 }
 
 // Check returns an Invalid if the notice cannot be kept.
@@ -75,6 +76,9 @@ func (s *Store) tryNotify(ctx context.Context, name string, n Notice, by By) (Re
 	}
 	if a.Archive.Mode == Deleting {
 		return Revision{}, fault.New(fault.Conflict, "the archive %s is being deleted", name)
+	}
+	if n.Object != "" && n.Object != a.Location.ARK {
+		return Revision{}, fault.New(fault.Conflict, "the archive %s is not that of %s any more", name, n.Object)
 	}
 	r, err := s.revisionRow(ctx, a.Ref(), n.Revision)
 	if err != nil {
@@ -228,8 +232,8 @@ func (s *Store) maker(ctx context.Context, ref, token string) (*Instance, error)
 	if secret == "" || len(id) > maxID || !strings.HasPrefix(id, ref+"/") {
 		return nil, denied
 	}
-	r, err := s.instanceRow(ctx, id)
-	if err == nil && (r.Rev == 0 || !equal(r.Secret, secret)) {
+	r, err := s.found(ctx, id)
+	if err == nil && (r.State == "" || !equal(r.Secret, secret)) {
 		err = denied
 	}
 	return &r.Instance, err

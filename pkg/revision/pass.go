@@ -26,12 +26,13 @@ type Passed struct {
 // pass is one pass in one archive, under its lease.
 type pass struct {
 	*Store
-	archive string
-	lease   lease.Lease
-	until   time.Time
-	raised  string // who asked for it last, when it began
-	done    Passed
-	later   map[string]bool // what could not be done in this pass
+	archive  string
+	lease    lease.Lease
+	until    time.Time
+	raised   string // who asked for it last, when it began
+	done     Passed
+	later    map[table.Key]bool // the rows of lines whose items were put off to the next pass
+	overtook int                // victims that were superseded before they had started
 }
 
 // planAtOnce is how many revisions are planned before what is ready is started.
@@ -47,7 +48,7 @@ func (s *Store) Pass(ctx context.Context, archive string, until time.Time) (Pass
 	if err != nil {
 		return Passed{}, err
 	}
-	p := &pass{Store: s, archive: archive, lease: l, until: until, later: map[string]bool{}}
+	p := &pass{Store: s, archive: archive, lease: l, until: until, later: map[table.Key]bool{}}
 	err = p.run(ctx)
 	released := s.Leases.Release(ctx, l) // also after an error: the next pass need not wait
 	return p.done, cmp.Or(err, released)
@@ -90,7 +91,7 @@ func (p *pass) round(ctx context.Context) (did bool, err error) {
 	steps := []func(context.Context, *archiveRow) (bool, error){p.endDue, p.settleAll, p.filterAll, p.cancelAll,
 		p.clearAll}
 	if a.Archive.Mode == Active {
-		steps = append(steps, p.startAll, p.reconcile, p.planAll, p.backfill, p.fire)
+		steps = append(steps, p.startAll, p.reconcile, p.planAll, p.backfill, p.fire, p.keepAll)
 	}
 	for _, step := range steps {
 		d, err := step(ctx, a)
@@ -102,23 +103,40 @@ func (p *pass) round(ctx context.Context) (did bool, err error) {
 	return did, nil
 }
 
-// each calls f with the owners of the rows of one kind. It reports whether there was one.
+// each calls f with the owners of the rows of one kind. It reports whether anything was done.
 func (p *pass) each(ctx context.Context, q table.Query, f func(id string) error) (did bool, err error) {
 	err = p.owners(ctx, q, func(r lineRow) (bool, error) {
-		if p.later[r.SK] {
-			return !p.over(), nil
-		}
-		err := f(r.Owner)
-		if fault.Is(err, fault.Unavailable) { // what it needs cannot be reached: the next pass tries again
-			p.warn("the revision queue could not go on with an instance; it is tried again", "instance", r.Owner,
-				"error", err)
-			p.later[r.SK] = true
-			return !p.over(), nil
-		}
-		did = true
+		done, err := p.one(r, f)
+		did = did || done
 		return !p.over(), err
 	})
 	return did, err
+}
+
+// one calls f with the owner of a row. If what f needs cannot be reached, the item is put off to the next pass: it
+// does not keep the others from going on.
+func (p *pass) one(r lineRow, f func(id string) error) (did bool, err error) {
+	if p.later[r.Key()] {
+		return false, nil
+	}
+	err = f(r.Owner)
+	if fault.Is(err, fault.Unavailable) {
+		p.warn("the revision queue could not go on with an instance; it is tried again", "instance", r.Owner,
+			"error", err)
+		p.later[r.Key()] = true
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// cancelLater reports whether an instance that supersedes others was put off. They could still start: so nothing does.
+func (p *pass) cancelLater() bool {
+	for k := range p.later {
+		if strings.HasPrefix(k.SK, toCancel+"#") {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *pass) endDue(ctx context.Context, _ *archiveRow) (bool, error) {
@@ -141,8 +159,9 @@ func (p *pass) filterAll(ctx context.Context, _ *archiveRow) (bool, error) {
 }
 
 // cancelAll goes through those that supersede others. One that still waits is not something done: else the pass would
-// not end.
+// not end. A victim that it has ended is: others wait for that.
 func (p *pass) cancelAll(ctx context.Context, _ *archiveRow) (did bool, err error) {
+	ended := p.overtook
 	_, err = p.each(ctx, kind(p.archive, toCancel), func(id string) error {
 		before, err := p.instanceRow(ctx, id)
 		if err == nil {
@@ -155,7 +174,7 @@ func (p *pass) cancelAll(ctx context.Context, _ *archiveRow) (did bool, err erro
 		did = did || after.Rev != before.Rev
 		return err
 	})
-	return did, err
+	return did || p.overtook > ended, err
 }
 
 // clearAll cancels what has not ended in epochs before, or in all if the archive is deleted.
@@ -188,17 +207,32 @@ func (p *pass) cleared(ctx context.Context, a *archiveRow, upTo int64) error {
 	if a.Archive.Mode == Deleting {
 		a.Archive.Mode = Deleted
 	}
+	return p.keepArchive(ctx, a)
+}
+
+// keepArchive writes the archive as a step has changed it. If somebody else has changed it since it was read, nothing
+// is written: a is then as it is now, and the next round does the step again, if it is still to be done.
+func (p *pass) keepArchive(ctx context.Context, a *archiveRow) error {
 	tx := p.Table.Begin(p.NewID())
 	err := saveArchive(tx, a)
 	if err != nil {
 		return err
 	}
 	p.lease.Guard(tx)
-	return tx.Commit(ctx)
+	err = tx.Commit(ctx)
+	if !fault.Is(err, fault.Stale) || p.lease.Lost(err) {
+		return err
+	}
+	fresh, err := p.archiveRow(ctx, p.archive)
+	*a = *fresh
+	return err
 }
 
 // startAll starts what is ready, in order, as far as the archive may run more at once.
 func (p *pass) startAll(ctx context.Context, a *archiveRow) (did bool, err error) {
+	if p.cancelLater() {
+		return false, nil
+	}
 	most := cmp.Or(a.Running, MaxRunning)
 	busy := 0
 	err = p.owners(ctx, kind(p.archive, running), func(lineRow) (bool, error) {
@@ -208,17 +242,17 @@ func (p *pass) startAll(ctx context.Context, a *archiveRow) (did bool, err error
 	if err != nil || busy >= most {
 		return false, err
 	}
-	_, err = p.each(ctx, kind(p.archive, toStart), func(id string) error {
-		if busy >= most {
-			return nil
-		}
-		started, err := p.start(ctx, id)
-		if started {
-			busy++
-			p.done.Started++
-		}
-		did = did || err == nil
-		return err
+	err = p.owners(ctx, kind(p.archive, toStart), func(r lineRow) (bool, error) {
+		done, err := p.one(r, func(id string) error {
+			started, err := p.start(ctx, id)
+			if started {
+				busy++
+				p.done.Started++
+			}
+			return err
+		})
+		did = did || done
+		return busy < most && !p.over(), err
 	})
 	return did, err
 }
@@ -281,13 +315,7 @@ func (p *pass) trouble(ctx context.Context, a *archiveRow, n int64, why error) e
 	a.Trouble = t
 	p.count(MetricUnreadable, 1)
 	p.warn("a revision could not be read; it is tried again", "archive", a.Name, "revision", n, "error", why)
-	tx := p.Table.Begin(p.NewID())
-	err := saveArchive(tx, a)
-	if err != nil {
-		return err
-	}
-	p.lease.Guard(tx)
-	return tx.Commit(ctx)
+	return p.keepArchive(ctx, a)
 }
 
 // backfill plans the next revision of a back-fill.
@@ -306,18 +334,13 @@ func (p *pass) backfill(ctx context.Context, a *archiveRow) (bool, error) {
 	}
 	if r.Planned > 0 {
 		a.Backfill = b.after(b.Next, nil)
-		tx := p.Table.Begin(p.NewID())
-		err = saveArchive(tx, a)
-		if err == nil {
-			p.lease.Guard(tx)
-			err = tx.Commit(ctx)
-		}
-		return true, err
+		return true, p.keepArchive(ctx, a)
 	}
 	return p.planOne(ctx, a, r, true)
 }
 
-// rest writes when the archive is to be looked at next, unless somebody has asked for a pass meanwhile.
+// rest writes when the archive is to be looked at next, unless somebody has asked for a pass meanwhile, or another
+// pass has begun.
 func (p *pass) rest(ctx context.Context) error {
 	a, err := p.archiveRow(ctx, p.archive)
 	if err != nil {
@@ -336,9 +359,10 @@ func (p *pass) rest(ctx context.Context) error {
 		remove = []string{"place", "ranking"}
 	}
 	tx.AmendIf(wakeKey(p.archive), "raised_by = ?", []any{p.raised}, set, remove...)
+	p.lease.Guard(tx) // another pass that began since has seen more
 	err = tx.Commit(ctx)
 	if fault.Is(err, fault.Stale) {
-		return nil // somebody has: the row stays as it is
+		return nil // somebody has, or another pass is at work: the row stays as it is
 	}
 	return err
 }
@@ -350,17 +374,26 @@ func (p *pass) next(ctx context.Context, a *archiveRow) (next int64, err error) 
 			next = t
 		}
 	}
-	q := kind(p.archive, dueSK)
-	q.Limit = 1
-	err = p.owners(ctx, q, func(r lineRow) (bool, error) {
-		part := strings.SplitN(r.SK, "#", 3)
-		soonest(parse(part[1]))
-		return false, nil
-	})
+	first := func(name string) error {
+		q := kind(p.archive, name)
+		q.Limit = 1
+		return p.owners(ctx, q, func(r lineRow) (bool, error) {
+			part := strings.SplitN(r.SK, "#", 3)
+			soonest(parse(part[1]))
+			return false, nil
+		})
+	}
+	err = first(dueSK)
 	if len(p.later) > 0 {
 		soonest(p.now() + time.Minute.Milliseconds())
 	}
 	if a.Archive.Mode != Active || err != nil {
+		return next, err
+	}
+	if p.Kept != nil {
+		err = first(toKeep)
+	}
+	if err != nil {
 		return next, err
 	}
 	gap, err := p.gap(ctx, a)

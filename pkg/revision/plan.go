@@ -2,17 +2,14 @@ package revision
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"archivist/pkg/archive"
+	"archivist/pkg/definition"
 	"archivist/pkg/fault"
 	"archivist/pkg/table"
 	"archivist/pkg/workflow"
 )
-
-// reasonLoop is why a task of a revision that tasks have made is not run.
-const reasonLoop = "loop"
 
 // Fixed is the detail of revision.committed.
 type Fixed struct {
@@ -75,18 +72,13 @@ func (p *pass) plan(ctx context.Context, a *archiveRow, r *revisionRow, fill boo
 // read reads the revision and its definition from the archive.
 func (p *pass) read(ctx context.Context, a *archiveRow, r *revisionRow) (*workflow.Definition, []workflow.Problem,
 	error) {
-	src, err := p.Open(ctx, a.Location)
-	if err != nil {
-		return nil, nil, err
-	}
 	n := r.Revision.Number
-	rev, err := src.Revision(ctx, n)
+	src, rev, err := p.sourceAt(ctx, a, n, r.Transaction)
+	if fault.Is(err, fault.Conflict) {
+		return nil, nil, p.stop(ctx, a, err.Error(), By{})
+	}
 	if err != nil {
 		return nil, nil, err
-	}
-	if r.Transaction != "" && r.Transaction != rev.Transaction {
-		why := fmt.Sprintf("revision %d was notified as %s and is %s", n, r.Transaction, rev.Transaction)
-		return nil, nil, p.stop(ctx, a, why, By{})
 	}
 	err = p.describe(ctx, r, rev)
 	if err != nil {
@@ -129,7 +121,8 @@ func (p *pass) fix(ctx context.Context, a *archiveRow, r *revisionRow, fill bool
 
 // describe keeps what the archive says of a revision.
 func (p *pass) describe(ctx context.Context, r *revisionRow, rev archive.Revision) error {
-	r.Transaction, r.Author, r.Message = rev.Transaction, clip(rev.Author), clip(rev.Message)
+	r.Transaction = rev.Transaction
+	r.Author, r.Message = definition.Clip(rev.Author, keptText), definition.Clip(rev.Message, keptText)
 	if !rev.Time.IsZero() {
 		r.Time = millis(rev.Time)
 	}
@@ -160,15 +153,8 @@ func definitionAt(ctx context.Context, src archive.Source, n int64) (*workflow.D
 	return def, problems, nil
 }
 
-// keptText bounds what a revision's row keeps of its author and its message, in bytes.
+// keptText bounds what rows keep of texts that others wrote: authors, messages and reasons of runs, in bytes.
 const keptText = 1000
-
-func clip(s string) string {
-	if len(s) <= keptText {
-		return s
-	}
-	return string([]rune(s[:keptText])[:len([]rune(s[:keptText]))-1]) + "…"
-}
 
 // keepDefinition writes a definition, if it is not known, and returns its hash.
 func (p *pass) keepDefinition(ctx context.Context, archive string, d *workflow.Definition) (string, error) {
@@ -262,6 +248,7 @@ func (w *planner) tryFinish(ctx context.Context, a *archiveRow, fill bool) error
 	if commit.State.Over() {
 		row.Over++
 	}
+	w.keepSoon(t.tx, revisionID(r.Archive, n))
 	err = row.event(t.tx, "revision.committed", w.now(), By{}, Fixed{row.State, row.Transaction, row.Definition,
 		len(w.done), row.Problems, row.Reason})
 	if err == nil {

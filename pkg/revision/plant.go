@@ -60,8 +60,9 @@ func (t *planting) add(ctx context.Context, task *workflow.Task) (fits bool, err
 	if err != nil {
 		return false, err
 	}
-	if t.loops(task.Name) {
-		in.State, in.Reason, in.Settled = workflow.Skipped, reasonLoop, true
+	loop := t.loop(task.Name)
+	if loop != "" {
+		in.State, in.Reason, in.Settled = workflow.Skipped, loop, true
 	}
 	if t.rows > 0 && t.rows+len(in.Edges)*2+len(in.places())+5 > txRows {
 		return false, nil
@@ -92,11 +93,19 @@ func (w *planner) over() (n int64) {
 	return n
 }
 
-// loops reports whether a task is not run because tasks have made the revision: this one, or too many in a
-// chain.
-func (w *planner) loops(task string) bool {
+// loop is why a task of a revision that tasks have made is not run, "" if it is.
+func (w *planner) loop(task string) string {
 	chain := w.row.Chain
-	return len(chain) > 0 && (chain[len(chain)-1] == task || len(chain) > workflow.MaxDepth)
+	switch {
+	case len(chain) == 0:
+		return ""
+	case chain[len(chain)-1] == task:
+		return fmt.Sprintf("loop: %s made this revision, and no task is started by its own commit", w.row.MadeBy)
+	case len(chain) > workflow.MaxDepth:
+		return fmt.Sprintf("loop: this revision is the result of more than %d tasks that started each other by commits",
+			workflow.MaxDepth)
+	}
+	return ""
 }
 
 // instanceOf is an instance of a task in a revision, before it is decided what it waits for.

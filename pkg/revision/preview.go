@@ -19,8 +19,12 @@ type Preview struct {
 // revision. It changes nothing. A revision that is planned already is a Conflict.
 func (s *Store) Preview(ctx context.Context, name string, n int64) (out Preview, err error) {
 	a, src, err := s.opened(ctx, name)
-	if err == nil && n == 0 {
-		n, err = src.Head(ctx)
+	head := int64(0)
+	if err == nil {
+		head, err = src.Head(ctx) // also for a revision that is named: what is kept of the archive can be old
+	}
+	if n == 0 {
+		n = head
 	}
 	if err == nil {
 		err = Notice{Revision: n}.Check()

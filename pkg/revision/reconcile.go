@@ -5,6 +5,7 @@ import (
 	"context"
 	"strconv"
 
+	"archivist/pkg/archive"
 	"archivist/pkg/fault"
 	"archivist/pkg/table"
 )
@@ -20,6 +21,10 @@ func (a *archiveRow) look(t Times, gap int64) int64 {
 	every := cmp.Or(a.Settings.Reconcile, t.Reconcile.Milliseconds())
 	soon := gap + t.Gap.Milliseconds()
 	switch {
+	case a.Missed > 0: // what the look was for has not come about: without a notice nobody else would see it
+		return a.Looked + min(t.Gap<<min(a.Missed-1, 10), t.Reconcile).Milliseconds()
+	case a.Looked == 0 && a.Location.Kind == archive.Object:
+		return a.Created // versions that were stored before the archive was registered are notified by nobody else
 	case gap > 0 && a.Looked < soon:
 		return soon
 	case every < 0:
@@ -62,12 +67,13 @@ func (p *pass) gap(ctx context.Context, a *archiveRow) (since int64, err error) 
 }
 
 // catchUp looks at the head of the archive, and notifies what it lacks. An archive that cannot be read is looked at
-// again after the usual time.
+// again after a minute, and then less and less often.
 func (p *pass) catchUp(ctx context.Context, a *archiveRow) (did bool, err error) {
 	head, err := p.headOf(ctx, a)
 	if err != nil {
 		p.warn("the head of an archive could not be read", "archive", a.Name, "error", err)
 		p.count(MetricUnreadable, 1)
+		a.Missed++
 		return false, p.looked(ctx, a, a.Newest)
 	}
 	from := a.Watermark + 1
@@ -90,6 +96,7 @@ func (p *pass) catchUp(ctx context.Context, a *archiveRow) (did bool, err error)
 	if did {
 		return true, nil // the row has changed, perhaps; and perhaps that was not all
 	}
+	a.Missed = 0
 	return false, p.looked(ctx, a, head)
 }
 
@@ -105,11 +112,5 @@ func (p *pass) headOf(ctx context.Context, a *archiveRow) (int64, error) {
 // looked keeps that the head was looked at.
 func (p *pass) looked(ctx context.Context, a *archiveRow, head int64) error {
 	a.Looked, a.Newest = p.now(), head
-	tx := p.Table.Begin(p.NewID())
-	err := saveArchive(tx, a)
-	if err != nil {
-		return err
-	}
-	p.lease.Guard(tx)
-	return tx.Commit(ctx)
+	return p.keepArchive(ctx, a)
 }

@@ -7,18 +7,24 @@
 //
 //	ARCHIVE#{archive}          ARCHIVE        settings, and up to which revision all are planned
 //	ARCHIVE#{archive}          WAKE           when the archive is to be looked at: in the index work
+//	ARCHIVEOF#{ark}            {archive}      an object that is an archive: its versions are notified
 //	REVISION#{ref}/{n}         REVISION       a revision, its plan and the numbers of its instances
 //	TASK#{instance}            TASK           an instance
 //	TASK#{instance}            WAITER#{id}    an instance that waits for it
 //	WORKFLOW#{archive}         {hash}         a definition
 //	TASKNAMES#{ref}            {task}         what is known of all instances of a task
 //	TASKLIVE#{ref}#{task}      {order}        its instances that have not ended
+//	TASKTIMED#{ref}#{task}     {order}        likewise, those by schedule
+//	TASKCANCEL#{ref}#{task}    {order}        instances that await the ends of those that they supersede
 //	TASKLOCK#{ref}#{lock}      LOCK, {order}  who has the lock, and who waits for it
 //	TASKLINE#{archive}         …              what is to be done: see the keys in line.go
 //
 // A ref is an archive in one of its epochs: "maps", or "maps@2" after its revisions were replaced. Pass does what
 // is to be done in one archive, under a lease: only it plans, lets go on and starts. Notifications, the ends of
 // runs and the actions of people only change rows, and ask for a pass.
+//
+// What has ended for long goes into a bucket, from which it is shown as before: see keep.go. The rows of revisions
+// stay.
 package revision
 
 import (
@@ -61,11 +67,11 @@ type Times struct {
 	Pass      time.Duration // the lease of one pass; the time-out of its function is shorter
 	Resend    time.Duration // until an execution that has not begun is started again
 	Begin     time.Duration // the longest time in which an execution begins: it prepares the files
-	Margin    time.Duration // between the time-out of a task and the end of its lease
+	Margin    time.Duration // in which a run begins, once its attempt has: then it has its time-out
 	Grace     time.Duration // in which a run that was told to stop can end by itself
 	Gap       time.Duration // until the archive is asked for a revision that nobody notified
 	Reconcile time.Duration // between two looks at the head of an archive, unless it sets another time
-	Keep      time.Duration // after which a revision whose instances have ended goes into the bucket
+	Keep      time.Duration // after which what has ended goes into the bucket: a revision, or a run
 }
 
 // Default are the times of a deployment that sets none.
@@ -151,6 +157,9 @@ type Store struct {
 
 	// Wake starts a pass soon. A wake-up that is lost costs time: the schedule starts one.
 	Wake func(ctx context.Context, archive string) error
+
+	// Kept, if it is set, gets what has ended for long.
+	Kept Objects
 
 	// Metric, if it is set, counts what an operator should see. Log gets what is tried again.
 	Metric func(name string, value float64)

@@ -52,6 +52,7 @@ type Archive struct {
 
 	Cleared  int64     `json:"cleared,omitempty"` // the epochs up to which all has ended
 	Looked   int64     `json:"looked,omitempty"`  // when its head was looked at last
+	Missed   int       `json:"missed,omitempty"`  // the looks in a row that have failed
 	Newest   int64     `json:"newest,omitempty"`  // its head at the last look
 	Trouble  *Trouble  `json:"trouble,omitempty"` // why the next revision is not planned
 	Backfill *backfill `json:"backfill,omitempty"`
@@ -135,6 +136,7 @@ type revisionRow struct {
 	Text   string `dynamo:"revision_json"`
 	All    int64  `dynamo:"all_n"`
 	Over   int64  `dynamo:"over_n"`
+	Kept   int64  `dynamo:"kept_n,omitempty"` // that are in the bucket, and not in the table
 
 	Revision `dynamo:"-"`
 }
@@ -219,6 +221,7 @@ type Instance struct {
 	Starts  int    `json:"starts,omitempty"` // executions that ended before they began
 	Told    string `json:"told,omitempty"`   // the state that it is to end in
 	Parked  bool   `json:"parked,omitempty"` // it is not its turn of the lock
+	Victim  string `json:"victim,omitempty"` // the instance for whose end it waits, of those that it supersedes
 	Base    int64  `json:"base,omitempty"`
 	Last    *Tried `json:"last,omitempty"` // the newest attempt that ended
 	Settled bool   `json:"settled,omitempty"`

@@ -94,12 +94,9 @@ func (p *pass) fireOne(ctx context.Context, a *archiveRow, s *schedule) error {
 
 // scheduled are the runs of a task by schedule that go on.
 func (s *Store) scheduled(ctx context.Context, ref, task string) (ids []string, err error) {
-	err = s.owners(ctx, table.Query{PK: livePK(ref, task)}, func(r lineRow) (bool, error) {
-		in, err := s.instanceRow(ctx, r.Owner)
-		if err == nil && in.Trigger == BySchedule && !in.State.Over() {
-			ids = append(ids, in.ID)
-		}
-		return true, err
+	err = s.owners(ctx, table.Query{PK: timedPK(ref, task)}, func(r lineRow) (bool, error) {
+		ids = append(ids, r.Owner)
+		return true, nil
 	})
 	return ids, err
 }
@@ -175,7 +172,7 @@ func (s *Store) tryRun(ctx context.Context, archive string, run Run, by By) (Ins
 			return Instance{}, fault.New(fault.Conflict, "key: %q was used for another run", run.Key)
 		}
 		if err == nil {
-			r, err := s.instanceRow(ctx, known.Instance)
+			r, err := s.found(ctx, known.Instance)
 			return r.Instance, err
 		}
 		if !fault.Is(err, fault.NotFound) {
@@ -264,6 +261,7 @@ func (s *Store) insertRun(ctx context.Context, tx *table.Tx, in *Instance, by By
 	}
 	tx.Insert(row)
 	moveLines(tx, in.ID, nil, in.places())
+	s.keepSoon(tx, in.ID)
 	if in.Lock != "" {
 		l, err := s.lockRow(ctx, in.Archive, in.Lock)
 		if err != nil {

@@ -1,11 +1,13 @@
 package revision_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"archivist/pkg/archive"
 	"archivist/pkg/fault"
 	"archivist/pkg/revision"
 	"archivist/pkg/runner"
@@ -148,6 +150,34 @@ func TestGap(t *testing.T) {
 	}
 }
 
+// TestLookFails: an archive that cannot be read when it is asked for a missing revision is asked again soon, also if
+// it is not asked from time to time.
+func TestLookFails(t *testing.T) {
+	w := newWorld(t)
+	r := (&repository{}).add(3, theText)
+	w.repos["maps"] = r
+	set := revision.Settings{Location: archive.Location{Kind: archive.Git, URL: "maps"}, Baseline: 1, Reconcile: -1}
+	_, err := w.store.Add(t.Context(), "maps", set, anna)
+	w.must(err)
+	w.notify("maps", 1, 3)
+	w.quiet("maps", runner.Succeeded)
+	for wait := revision.Default.Gap; wait < 8*time.Minute; wait *= 2 {
+		r.fails = fault.New(fault.Unavailable, "it is away")
+		w.now = w.now.Add(wait)
+		w.pass("maps")
+		r.fails = nil
+		w.pass("maps")
+		if _, err := w.store.Instance(t.Context(), "maps/2/COMMIT"); !fault.Is(err, fault.NotFound) {
+			t.Fatalf("it was asked again at once (%v)", err)
+		}
+	}
+	w.now = w.now.Add(8 * time.Minute)
+	w.quiet("maps", runner.Succeeded)
+	if got := w.state("maps/3/build-PDF"); got != workflow.Success {
+		t.Errorf("it is %s", got)
+	}
+}
+
 // TestNoSuchRevision: a notice of a revision that does not exist is the archive's trouble, until a person skips it.
 func TestNoSuchRevision(t *testing.T) {
 	w := newWorld(t)
@@ -167,6 +197,46 @@ func TestNoSuchRevision(t *testing.T) {
 	if got := w.state("maps/2/COMMIT"); got != workflow.Success {
 		t.Errorf("the skipped revision: %s", got)
 	}
+}
+
+// TestSkipUnknown: only what is known to exist is skipped: what was notified or found, and gaps before that.
+func TestSkipUnknown(t *testing.T) {
+	w := newWorld(t)
+	r := (&repository{}).add(3, theText)
+	w.archive("maps", r, 1)
+	w.notify("maps", 1)
+	w.quiet("maps", runner.Succeeded)
+	for _, n := range []int64{2, 9} {
+		if err := w.store.Skip(t.Context(), "maps", n, anna); !fault.Is(err, fault.Conflict) {
+			t.Errorf("revision %d, which nobody has notified, is skipped: %v", n, err)
+		}
+	}
+	w.notify("maps", 3)
+	w.must(w.store.Skip(t.Context(), "maps", 2, anna)) // a gap
+	w.quiet("maps", runner.Succeeded)
+	r.add(2, theText)
+	w.store.Open = func(context.Context, archive.Location) (archive.Source, error) { return headed{r}, nil }
+	w.now = w.now.Add(revision.Default.Reconcile)
+	w.pass("maps")
+	for n := int64(4); n <= 5; n++ {
+		w.must(w.store.Skip(t.Context(), "maps", n, anna))
+	}
+	w.quiet("maps", runner.Succeeded)
+	a, err := w.store.Archive(t.Context(), "maps")
+	w.must(err)
+	if a.Watermark != 5 {
+		t.Errorf("planned up to %d", a.Watermark)
+	}
+	if err := w.store.Skip(t.Context(), "maps", 6, anna); !fault.Is(err, fault.Conflict) {
+		t.Errorf("the next revision is skipped before it is there: %v", err)
+	}
+}
+
+// headed is an archive of which only the head can be read.
+type headed struct{ *repository }
+
+func (headed) Revision(context.Context, int64) (archive.Revision, error) {
+	return archive.Revision{}, fault.New(fault.Unavailable, "the revision cannot be read")
 }
 
 // TestBeginsLate: an archive begins at the first revision that is notified.
@@ -234,7 +304,7 @@ func TestLostExecutions(t *testing.T) {
 	w.pass("maps")
 	w.want(w.running(), "maps/1/a")
 	w.begin("maps/1/a")
-	w.now = w.now.Add(workflow.DefaultTimeout + revision.Default.Margin)
+	w.now = w.now.Add(workflow.DefaultTimeout + revision.Default.Margin + runner.Margin)
 	w.pass("maps")
 	if got := w.state("maps/1/a"); got != workflow.Waiting {
 		t.Fatalf("after a lost attempt it is %s", got)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"archivist/pkg/definition"
 	"archivist/pkg/fault"
 	"archivist/pkg/table"
 	"archivist/pkg/workflow"
@@ -19,6 +20,9 @@ func (p *pass) settle(ctx context.Context, id string) error {
 	ended := r.Instance
 	err = p.owners(ctx, table.Query{PK: r.PK, Prefix: "WAITER#"}, func(w lineRow) (bool, error) {
 		_, err := p.change(ctx, w.Owner, p.guard(), func(c *change) error { return c.judge(&ended) })
+		if fault.Is(err, fault.NotFound) { // a waiter that has ended before, of a revision that is in the bucket
+			err = p.forget(ctx, w)
+		}
 		return !p.over(), err
 	})
 	if err == nil && ended.Lock != "" {
@@ -32,6 +36,14 @@ func (p *pass) settle(ctx context.Context, id string) error {
 		return nil
 	})
 	return err
+}
+
+// forget removes the row of a waiter.
+func (p *pass) forget(ctx context.Context, w lineRow) error {
+	tx := p.Table.Begin(p.NewID())
+	tx.RemoveOwned(w.Key(), w.Owner)
+	p.lease.Guard(tx)
+	return tx.Commit(ctx)
 }
 
 // unpark lets the instance start whose turn of a lock it is.
@@ -50,6 +62,10 @@ func (p *pass) unpark(ctx context.Context, ref, lock string) error {
 // judge decides the edges of the instance on one that has ended, and lets it go on if that was the last.
 func (c *change) judge(ended *Instance) error {
 	in := c.in()
+	if in.Victim == ended.ID {
+		in.Victim = "" // with which the row of the waiter goes
+		return nil
+	}
 	c.remove = append(c.remove, waiterKey(ended.ID, in.ID))
 	if in.State.Over() {
 		return nil
@@ -59,19 +75,24 @@ func (c *change) judge(ended *Instance) error {
 		if e.ID != ended.ID || e.Verdict != workflow.Open {
 			continue
 		}
-		e.judge(ended.ID, ended.State)
-		if e.Verdict == workflow.Overtaken && in.Follow {
-			err := c.follow(e, ended)
-			if err != nil {
-				return err
-			}
-		}
-		err := c.blame(e, ended)
+		err := c.decided(e, ended)
 		if err != nil || in.State.Over() {
 			return err
 		}
 	}
 	return c.evaluate()
+}
+
+// decided decides an edge on an instance that has ended.
+func (c *change) decided(e *Awaits, ended *Instance) error {
+	e.judge(ended.ID, ended.State)
+	if e.Verdict == workflow.Overtaken && c.in().Follow {
+		err := c.follow(e, ended)
+		if err != nil {
+			return err
+		}
+	}
+	return c.blame(e, ended)
 }
 
 // blame remembers the first cause of an edge that can no longer be satisfied.
@@ -98,8 +119,8 @@ func (c *change) blame(e *Awaits, ended *Instance) error {
 func (c *change) follow(e *Awaits, ended *Instance) error {
 	by := ended.By
 	for range maxFollow {
-		s, err := c.s.instanceRow(c.ctx, by)
-		if err != nil || s.Rev == 0 || s.Task != e.Task {
+		s, err := c.s.found(c.ctx, by)
+		if err != nil || s.State == "" || s.Task != e.Task {
 			return err
 		}
 		if s.State == workflow.Superseded {
@@ -138,7 +159,7 @@ func (c *change) evaluate() error {
 	}
 	next, e := decide(in.Edges)
 	if next.Over() && in.Root == "" { // the edge was decided when the instance was planned
-		ended, err := c.s.instanceRow(c.ctx, e.ID)
+		ended, err := c.s.found(c.ctx, e.ID)
 		if err != nil {
 			return err
 		}
@@ -231,28 +252,42 @@ func (p *pass) filter(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	def, err := p.Definition(ctx, archiveOf(in.Archive), in.Definition)
+	a, err := p.archiveRow(ctx, archiveOf(in.Archive))
+	if err != nil || a.Archive.Mode == Deleted {
+		return err // if it was deleted, another pass has cancelled the instance meanwhile
+	}
+	unwanted, err := p.unwanted(ctx, a, base, &in)
 	if err != nil {
 		return err
 	}
-	paths, err := p.changed(ctx, archiveOf(in.Archive), base, in.Revision)
-	if err != nil {
-		return err
-	}
-	matches := def.Task(in.Task).Matches(paths)
 	_, err = p.change(ctx, id, p.guard(), func(c *change) error {
 		in := c.in()
 		if in.State != workflow.Blocked || !in.Filtered {
 			return nil
 		}
 		in.Filtered, in.Base = false, base
-		if !matches {
-			return c.to(workflow.Skipped, fmt.Sprintf("no path that its filter selects changed after revision %d",
-				base))
+		if unwanted != "" {
+			return c.to(workflow.Skipped, unwanted)
 		}
 		return c.release()
 	})
 	return err
+}
+
+// unwanted asks the filter of an instance, and says why it is skipped, "" if it is not.
+func (p *pass) unwanted(ctx context.Context, a *archiveRow, base int64, in *Instance) (string, error) {
+	def, err := p.Definition(ctx, a.Name, in.Definition)
+	if err != nil {
+		return "", err
+	}
+	paths, err := p.changed(ctx, a, base, in)
+	switch {
+	case fault.Is(err, fault.Conflict) || fault.Is(err, fault.NotFound): // it will never be known
+		return "its filter of paths cannot be asked: " + definition.Clip(err.Error(), keptText), nil
+	case err != nil || def.Task(in.Task).Matches(paths):
+		return "", err
+	}
+	return fmt.Sprintf("no path that its filter selects changed after revision %d", base), nil
 }
 
 // base is the revision after which changes count for an instance: for a task of which only the latest is wanted,
@@ -268,20 +303,17 @@ func (s *Store) base(ctx context.Context, in *Instance) (int64, error) {
 	return n.Succeeded, nil
 }
 
-// changed are the paths that differ between two revisions.
-func (p *pass) changed(ctx context.Context, archive string, base, n int64) ([]string, error) {
-	a, err := p.known(ctx, archive)
-	if err != nil {
-		return nil, err
+// changed are the paths that differ between a revision and that of an instance. Whatever keeps the archive from being
+// read, it is tried again, and the rest of the pass goes on; unless the revision is another now (a Conflict), or gone.
+func (p *pass) changed(ctx context.Context, a *archiveRow, base int64, in *Instance) (paths []string, err error) {
+	n := in.Revision
+	src, err := p.plannedAt(ctx, a, in.Archive, n)
+	if err == nil {
+		paths, err = src.Changed(ctx, base, n)
 	}
-	src, err := p.Open(ctx, a.Location)
-	if err != nil {
-		return nil, err
-	}
-	paths, err := src.Changed(ctx, base, n)
-	if err != nil {
+	if err != nil && !fault.Is(err, fault.Conflict) && !fault.Is(err, fault.NotFound) {
 		return nil, fault.New(fault.Unavailable, "what changed from revision %d to %d of %s is not known: %w", base, n,
-			archive, err)
+			a.Name, err)
 	}
-	return paths, nil
+	return paths, err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"archivist/pkg/definition"
 	"archivist/pkg/fault"
 	"archivist/pkg/runner"
 	"archivist/pkg/workflow"
@@ -37,11 +38,8 @@ func (p *pass) start(ctx context.Context, id string) (started bool, err error) {
 		if in.State != workflow.Ready || in.Parked {
 			return nil
 		}
-		late, err := c.late()
-		if err == nil && late != 0 {
-			return c.overtaken(late)
-		}
-		if err != nil {
+		needless, err := c.needless()
+		if err != nil || needless {
 			return err
 		}
 		turn, err := c.turn()
@@ -61,6 +59,24 @@ func (p *pass) start(ctx context.Context, id string) (started bool, err error) {
 		p.warn("an execution was not started; it is started again", "instance", id, "error", err)
 	}
 	return true, nil
+}
+
+// needless ends an instance that is not to start, because of a higher revision. It reports whether it did.
+func (c *change) needless() (bool, error) {
+	in := c.in()
+	late, err := c.late()
+	if err == nil && late != 0 {
+		return true, c.overtaken(late)
+	}
+	if err != nil {
+		return false, err
+	}
+	by, err := c.superseder()
+	if err != nil || by == "" {
+		return false, err
+	}
+	in.By, in.Root = by, ""
+	return true, c.to(workflow.Superseded, fmt.Sprintf("%s supersedes it", by))
 }
 
 // turn reports whether it is the instance's turn of its lock. The change then depends on the lock: it fails if its
@@ -127,7 +143,7 @@ func (s *Store) Begin(ctx context.Context, e Execution) (in Instance, task *work
 			proceed = false
 			return c.to(workflow.State(in.Told), in.Reason)
 		}
-		in.Until = c.now + (task.Timeout + s.Times.Margin).Milliseconds()
+		in.Until = c.now + (task.Timeout + s.Times.Margin + runner.Margin).Milliseconds()
 		return c.to(workflow.Running, "")
 	})
 	return in, task, proceed, err
@@ -155,7 +171,8 @@ func (s *Store) End(ctx context.Context, e Execution, res runner.Result) (in Ins
 
 // tried is what is kept of a result.
 func tried(attempt int, res runner.Result) *Tried {
-	t := &Tried{Attempt: attempt, End: res.End, Exit: res.Exit, Reason: clip(res.Reason), Kept: len(res.Outputs)}
+	t := &Tried{Attempt: attempt, End: res.End, Exit: res.Exit, Reason: definition.Clip(res.Reason, keptText),
+		Kept: len(res.Outputs)}
 	if !res.Started.IsZero() {
 		t.Started, t.Ended = millis(res.Started), millis(res.Ended)
 	}
@@ -189,8 +206,20 @@ func (c *change) end(t *Tried) error {
 	if in.Attempt >= retries.Attempts || in.State == workflow.Dispatched && t.End == runner.Broken {
 		return c.to(workflow.Failure, reason)
 	}
-	in.Until = c.now + retries.Wait(in.Attempt).Milliseconds()
+	in.Until, err = c.again(retries)
+	if err != nil {
+		return err
+	}
 	return c.to(workflow.Waiting, reason)
+}
+
+// again is when another attempt is made. An instance that is superseded then needs not wait for that.
+func (c *change) again(r workflow.Retries) (int64, error) {
+	by, err := c.superseder()
+	if err != nil || by != "" {
+		return c.now, err
+	}
+	return c.now + r.Wait(c.in().Attempt).Milliseconds(), nil
 }
 
 // cause is why an attempt did not succeed.
@@ -270,9 +299,6 @@ func (p *pass) resend(ctx context.Context, in *Instance) error {
 		in.Attempt-- // it was none
 		return c.to(workflow.Ready, "its execution ended before it began")
 	})
-	if err == nil && !ended {
-		return nil
-	}
 	return err
 }
 
@@ -286,7 +312,8 @@ func (p *pass) lost(ctx context.Context, id string) error {
 			return nil
 		}
 		e = in.execution()
-		return c.end(&Tried{Attempt: in.Attempt, End: runner.Broken, Reason: "its execution ended without a result"})
+		return c.end(&Tried{Attempt: in.Attempt, End: runner.Broken, Exit: -1,
+			Reason: "its execution ended without a result"})
 	})
 	if err != nil || e.Exec == "" {
 		return err
@@ -295,7 +322,8 @@ func (p *pass) lost(ctx context.Context, id string) error {
 	lost := in
 	lost.Attempt, lost.Exec, lost.Reason = e.Attempt, e.Exec, "its time is over"
 	p.tell(ctx, &lost)
-	return p.stopRun(ctx, e, lost.Reason)
+	p.stopRun(ctx, e, lost.Reason)
+	return nil
 }
 
 // Job is what the runner of an attempt gets. checkout is the key of the files of the revision, deadline when the run

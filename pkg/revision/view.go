@@ -94,8 +94,8 @@ func (s *Store) locate(ctx context.Context, text string) (*archiveRow, string, e
 
 // Instance returns an instance. One whose revision is still being planned is a NotFound.
 func (s *Store) Instance(ctx context.Context, id string) (Instance, error) {
-	r, err := s.instanceRow(ctx, id)
-	if err == nil && r.Rev == 0 {
+	r, err := s.found(ctx, id)
+	if err == nil && r.State == "" {
 		err = fault.New(fault.NotFound, "there is no instance %s", definition.Clip(id, 200))
 	}
 	return r.Instance, err
@@ -211,15 +211,24 @@ func (s *Store) Plan(ctx context.Context, archive string, n int64) (p Plan, err 
 	if r.Planned == 0 {
 		return p, nil
 	}
-	q := table.Query{PK: "TASKS#" + at, Prefix: before(n) + "#"}
+	err = s.planRows(ctx, &p)
+	if err == nil && s.Kept != nil && !p.More && int64(len(p.Tasks)) < r.All {
+		err = s.planKept(ctx, r, &p)
+	}
+	return p, err
+}
+
+// planRows reads the instances of a plan that are in the table.
+func (s *Store) planRows(ctx context.Context, p *Plan) error {
+	q := table.Query{PK: "TASKS#" + p.Archive, Prefix: before(p.Number) + "#"}
 	for {
-		var page []Instance
-		page, q.Cursor, err = s.instances(ctx, q)
+		page, next, err := s.instances(ctx, q)
 		p.Tasks = append(p.Tasks, page...)
-		p.More = q.Cursor != "" && len(p.Tasks) >= plannedMost
-		if err != nil || q.Cursor == "" || p.More {
-			return p, err
+		p.More = next != "" && len(p.Tasks) >= plannedMost
+		if err != nil || next == "" || p.More {
+			return err
 		}
+		q.Cursor = next
 	}
 }
 
@@ -264,8 +273,8 @@ func (f Filter) selects(in Instance) bool {
 }
 
 // Instances lists the instances of an archive that a filter selects: the newest first, those of one revision in
-// their order. The archive is named as in Explain. A page may be short, and even empty: only without a cursor
-// for the next it is the last.
+// their order. What is in the bucket is listed for one revision only, behind what is in the table. The archive is
+// named as in Explain. A page may be short, and even empty: only without a cursor for the next it is the last.
 func (s *Store) Instances(ctx context.Context, archive string, f Filter, cursor string) (page []Instance, next string,
 	err error) {
 	err = f.Check()
@@ -276,10 +285,24 @@ func (s *Store) Instances(ctx context.Context, archive string, f Filter, cursor 
 	if err != nil {
 		return nil, "", err
 	}
+	if f.Revision > 0 && strings.HasPrefix(cursor, keptCursor) {
+		return s.instancesKept(ctx, at, f, cursor)
+	}
 	q := table.Query{PK: "TASKS#" + at, Desc: true, Cursor: cursor}
 	if f.Revision > 0 {
 		q.Prefix, q.Desc = before(f.Revision)+"#", false
 	}
+	page, next, err = s.search(ctx, q, func(in Instance) bool { return f.selects(in) && a.shows(at, in.Revision) })
+	if err != nil || f.Revision == 0 || next != "" {
+		return page, next, err
+	}
+	next, err = s.keptNext(ctx, at, f.Revision)
+	return page, next, err
+}
+
+// search reads instances until there are enough for a page.
+func (s *Store) search(ctx context.Context, q table.Query, selects func(Instance) bool) (page []Instance, next string,
+	err error) {
 	for range searchPages {
 		var some []Instance
 		some, q.Cursor, err = s.instances(ctx, q)
@@ -287,7 +310,7 @@ func (s *Store) Instances(ctx context.Context, archive string, f Filter, cursor 
 			return nil, "", err
 		}
 		for _, in := range some {
-			if f.selects(in) && a.shows(at, in.Revision) {
+			if selects(in) {
 				page = append(page, in)
 			}
 		}
@@ -314,7 +337,7 @@ type Attempt struct {
 	Began   int64 // when that began
 	Ended   int64
 	End     string // as in package runner, or the state in which the instance ended
-	Exit    int
+	Exit    int    // -1: it was ended by a signal, or none is known
 	Reason  string
 	Outputs []Output // the first ones
 	Kept    int      // of all outputs
@@ -328,7 +351,7 @@ func (s *Store) Attempts(ctx context.Context, id string) (all []Attempt, err err
 				return &all[i]
 			}
 		}
-		all = append(all, Attempt{Number: m.Attempt, Exec: m.Exec})
+		all = append(all, Attempt{Number: m.Attempt, Exec: m.Exec, Exit: -1})
 		return &all[len(all)-1]
 	}
 	cursor, read := "", 0

@@ -1,10 +1,12 @@
 package revision_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -95,15 +97,66 @@ type world struct {
 	ids   int
 	begun map[string]revision.Execution // by name, what was started
 	told  map[string]string
+	kept  objects
+}
+
+// objects are those of a bucket. fails, if it is set, is asked before each call and after it.
+type objects struct {
+	data  map[string][]byte
+	fails func() error
+}
+
+func (o *objects) call(f func() error) error {
+	err := o.asks()
+	if err == nil {
+		err = f()
+	}
+	return cmp.Or(err, o.asks())
+}
+
+func (o *objects) asks() error {
+	if o.fails == nil {
+		return nil
+	}
+	return o.fails()
+}
+
+func (o *objects) Write(_ context.Context, key string, data []byte) error {
+	return o.call(func() error { o.data[key] = slices.Clone(data); return nil })
+}
+
+func (o *objects) Read(_ context.Context, key string) (data []byte, err error) {
+	err = o.call(func() error {
+		if o.data[key] == nil {
+			return fault.New(fault.NotFound, "there is no object %s", key)
+		}
+		data = o.data[key]
+		return nil
+	})
+	return data, err
+}
+
+func (o *objects) List(_ context.Context, prefix, after string) (keys []string, more bool, err error) {
+	err = o.call(func() error {
+		for _, key := range slices.Sorted(maps.Keys(o.data)) {
+			if strings.HasPrefix(key, prefix) && key > after {
+				keys = append(keys, key)
+			}
+		}
+		return nil
+	})
+	n := min(len(keys), 1000)
+	return keys[:n], n < len(keys), err
 }
 
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, fake: tabletest.New(), repos: map[string]*repository{},
-		now: time.UnixMilli(1_790_000_000_000).UTC(), begun: map[string]revision.Execution{}, told: map[string]string{}}
+		now: time.UnixMilli(1_790_000_000_000).UTC(), begun: map[string]revision.Execution{}, told: map[string]string{},
+		kept: objects{data: map[string][]byte{}}}
 	tab := tabletest.Table(w.fake)
 	tab.Wait = func(context.Context, time.Duration) error { return nil }
 	now, id := func() time.Time { return w.now }, func() string { w.ids++; return fmt.Sprintf("x%06d", w.ids) }
-	w.store = &revision.Store{Table: tab, Now: now, NewID: id, Times: revision.Default,
+	w.store = &revision.Store{Table: tab, Kept: &w.kept, Now: now, NewID: id, Times: revision.Default,
 		Leases: &lease.Store{Table: tab, Now: now, NewID: id}, Secret: func() string { return "secret" + id() },
 		Open: func(_ context.Context, l archive.Location) (archive.Source, error) { return w.repos[l.URL], nil },
 		Start: func(_ context.Context, e revision.Execution) error {
@@ -121,6 +174,16 @@ func (w *world) archive(name string, r *repository, baseline int64) {
 	w.repos[name] = r
 	set := revision.Settings{Location: archive.Location{Kind: archive.Git, URL: name}, Baseline: baseline}
 	_, err := w.store.Add(w.t.Context(), name, set, revision.By{Actor: "anna"})
+	w.must(err)
+}
+
+// limit sets how many instances of an archive run at once.
+func (w *world) limit(name string, n int) {
+	w.t.Helper()
+	a, err := w.store.Archive(w.t.Context(), name)
+	w.must(err)
+	a.Running = n
+	_, err = w.store.Add(w.t.Context(), name, a.Settings, revision.By{Actor: "anna"})
 	w.must(err)
 }
 

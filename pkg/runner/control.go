@@ -48,8 +48,9 @@ type Begun struct {
 	Container *Container `json:"container,omitempty"`
 }
 
-// NoCluster is why a task with an image is Broken where there is no cluster to run it in.
-const NoCluster = "tasks with an image need the setting taskCluster"
+// NoCluster is why a task with an image is Broken: no deployment has a cluster to run it in yet.
+const NoCluster = "it needs a container, and this release of Archivist runs none: remove its image, or split it into " +
+	"tasks of at most 14 minutes"
 
 // Container is how a task with an image is run: in Fargate, by a task definition that has the image. The container
 // gets the key of its Job, which is too large for its environment, in ARCHIVIST_JOB as "s3://bucket/key", and answers

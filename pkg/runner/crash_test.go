@@ -37,7 +37,7 @@ func marks(file string) Job {
 func TestRunnerThatDies(t *testing.T) {
 	url := os.Getenv(envURL)
 	if url == "" {
-		t.Skip("a process of TestCrash")
+		t.Skip("a process of TestCrash") // which starts this test with the variables set
 	}
 	r := &Runner{Bucket: bucket.Bucket{Client: buckettest.Client(url), Name: "work", Limits: bucket.DefaultLimits},
 		Dir: os.Getenv(envDir), Now: time.Now, NewID: func() string { return "dies" }, pace: quick, Log: slog.Default()}
@@ -104,6 +104,7 @@ func (w *world) dies(at int, after bool) (died bool) {
 		}
 		died = true
 		if after {
+			// The answer reaches the process first, or not: both are to be right.
 			go func() { time.Sleep(5 * time.Millisecond); _ = cmd.Process.Kill() }()
 			return 0
 		}

@@ -155,7 +155,7 @@ func pack(t *testing.T, entries ...tar.Header) []byte {
 	return out.Bytes()
 }
 
-// eventually waits until something is so.
+// eventually waits until something is so. It looks again and again: what other processes do is not reported.
 func (w *world) eventually(what string, is func() bool) {
 	w.Helper()
 	for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {

@@ -8,46 +8,73 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Status is a line that shows progress. On a terminal it is rewritten in place; elsewhere
-// a new line is written from time to time. Terminal or Lines may be left out.
+// Status is a line that shows progress, with rows below it if there are some. On a terminal it is rewritten in place;
+// elsewhere a new line is written from time to time. Terminal or Lines may be left out.
 type Status struct {
 	Terminal Stream
 	Lines    io.Writer // where lines are written if there is no terminal; nil: nowhere
 	Now      func() time.Time
 
 	last  string
+	rows  map[string]bool // those below the last line
 	shown time.Time
-	began bool
+	drawn int // lines on the terminal
 }
 
 // Pace is the interval between lines without a terminal.
 const Pace = 10 * time.Second
 
-// clear moves to the beginning of the line and erases it (ECMA-48, EL).
-const clear = "\r\x1b[K"
+// clear moves to the beginning of the line and erases it, up moves a number of lines up, below erases the rest of the
+// screen (ECMA-48, EL, CUU and ED).
+const (
+	clear = "\r\x1b[K"
+	up    = "\x1b[%dA"
+	below = "\x1b[J"
+)
 
-// Show shows a text. Without a terminal it is left out if it comes too soon after the
-// line before, unless it is news.
-func (s *Status) Show(line string, news bool) {
+// Show shows a text, and rows below it. Without a terminal it is left out if it comes too soon after the
+// line before, unless it is news; then only those rows come that have changed.
+func (s *Status) Show(line string, news bool, rows ...string) {
 	line = Printable(line)
 	if s.Terminal.Width > 0 {
-		fmt.Fprint(s.Terminal, clear+text.Snip(line, s.Terminal.Width-1, "…"))
-		s.began = true
+		s.erase()
+		for i, row := range append([]string{line}, rows...) {
+			if i > 0 {
+				fmt.Fprint(s.Terminal, "\n")
+			}
+			fmt.Fprint(s.Terminal, clear+text.Snip(Printable(row), s.Terminal.Width-1, "…"))
+		}
+		s.drawn = 1 + len(rows)
 		return
 	}
 
 	isDue := s.shown.IsZero() || s.Now().Sub(s.shown) >= Pace
 	if s.Lines != nil && line != s.last && (news || isDue) {
 		fmt.Fprintln(s.Lines, line)
-		s.last, s.shown = line, s.Now()
+		before := s.rows
+		s.last, s.shown, s.rows = line, s.Now(), map[string]bool{}
+		for _, row := range rows {
+			s.rows[row] = true
+			if !before[row] {
+				fmt.Fprintln(s.Lines, Printable(row))
+			}
+		}
 	}
 }
 
-// End removes the line from the terminal.
+// erase goes back to the first of several lines on the terminal, and removes them.
+func (s *Status) erase() {
+	if s.drawn > 1 {
+		fmt.Fprintf(s.Terminal, "\r"+up+below, s.drawn-1)
+	}
+}
+
+// End removes all from the terminal.
 func (s *Status) End() {
-	if s.began {
+	if s.drawn > 0 {
+		s.erase()
 		fmt.Fprint(s.Terminal, clear)
-		s.began = false
+		s.drawn = 0
 	}
 }
 

@@ -87,6 +87,28 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// TestStatusRows: on a terminal the rows are rewritten with the line, and all are removed at the end; else only rows
+// that have changed come, with the next line.
+func TestStatusRows(t *testing.T) {
+	var screen, lines bytes.Buffer
+	s := Status{Terminal: Stream{&screen, 10}, Lines: &lines, Now: time.Now}
+	s.Show("one", true, "a row that is long", "b")
+	s.Show("two", true, "c")
+	s.End()
+	want := "\r\x1b[Kone\n\r\x1b[Ka row th…\n\r\x1b[Kb" + "\r\x1b[2A\x1b[J" + "\r\x1b[Ktwo\n\r\x1b[Kc" +
+		"\r\x1b[1A\x1b[J\r\x1b[K"
+	if screen.String() != want {
+		t.Errorf("%q", screen.String())
+	}
+	s.Terminal = Stream{&screen, 0}
+	s.Show("one", true, "a", "b")
+	s.Show("two", true, "a", "c\n")
+	s.Show("two", true, "d")
+	if lines.String() != "one\na\nb\ntwo\nc \n" {
+		t.Errorf("%q", lines.String())
+	}
+}
+
 // TestMeter: the rate is that of the last minute.
 func TestMeter(t *testing.T) {
 	now := time.Unix(0, 0)

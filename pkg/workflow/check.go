@@ -20,6 +20,17 @@ func (p *parsing) check() {
 		d.follows()
 	}
 	p.places()
+	for _, d := range p.drafts {
+		d.fits()
+	}
+}
+
+// fits checks the size of the task as it is given to a runner.
+func (d *draft) fits() {
+	if size := len(asJSON(d.task)); size > MaxTask {
+		d.refuse("name", "the task has %d bytes as JSON, with what is filled in; at most %d are accepted; keep long "+
+			"scripts and values in files of the archive", size, MaxTask)
+	}
 }
 
 // names notes tasks by name.

@@ -31,7 +31,7 @@ func (d *Definition) Graph() graph.Graph {
 		if e.Prev {
 			from = prev(e.Task)
 		}
-		g.Links = append(g.Links, graph.Link{From: from, To: task, Kind: graph.Then, Label: e.condition()})
+		g.Links = append(g.Links, graph.Link{From: from, To: task, Kind: graph.Then, Label: e.Condition()})
 	}
 	all := []Planned{{Task: Commit, Awaits: []Await{{Edge: Edge{Task: Commit, Prev: true, On: Ended}}}}}
 	for _, e := range d.Commit {
@@ -77,8 +77,8 @@ func (d *Definition) note(name string) string {
 	return "by hand"
 }
 
-// condition is what the edge needs, if it is not what edges usually need.
-func (e Edge) condition() string {
+// Condition is what the edge needs, if it is not what edges usually need.
+func (e Edge) Condition() string {
 	out := ""
 	if e.On != DefaultOn(e.Prev) && e.Task != Commit {
 		out = "if " + string(e.On)
@@ -104,7 +104,7 @@ func PlanGraph(revision int64, plan []Planned) graph.Graph {
 		for _, a := range p.Awaits {
 			if a.Revision > 0 && !p.Implied(a) {
 				g.Links = append(g.Links, graph.Link{From: node(a.Revision, a.Task), To: id(revision, p.Task),
-					Kind: graph.Then, Label: a.Edge.condition()})
+					Kind: graph.Then, Label: a.Edge.Condition()})
 			}
 		}
 		for _, c := range p.Cancels {

@@ -152,8 +152,11 @@ func sortEdges(edges []Edge) {
 }
 
 // canonical is the definition as JSON: equal for equal content.
-func (d *Definition) canonical() []byte {
-	data, err := json.Marshal(d)
+func (d *Definition) canonical() []byte { return asJSON(d) }
+
+// asJSON is a definition or a task as JSON.
+func asJSON(v any) []byte {
+	data, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // it consists of texts, numbers, lists and maps of texts
 	}

@@ -28,9 +28,10 @@ const (
 	MaxFile     = 256 << 10 // bytes of a file
 	MaxTasks    = 200       // tasks of a revision: all are shown at once
 	MaxSize     = 256 << 10 // bytes of a Definition as JSON: it is one row
+	MaxTask     = 190 << 10 // bytes of a Task as JSON: with it goes all else of a job, of which 256 KiB are passed on
 	MaxDepends  = 30        // of a task: its row names all edges, and one transaction writes them
 	MaxCancels  = 10        // likewise
-	MaxScript   = 64 << 10  // bytes: a script is part of the input of an execution, of 256 KiB
+	MaxScript   = 64 << 10  // bytes: longer scripts are files of the archive
 	MaxEnv      = 50        // variables of a task
 	MaxEnvValue = 4 << 10   // bytes
 	MaxPaths    = 50        // patterns of a filter or of outputs

@@ -94,13 +94,14 @@ func (a *Actor) latency(op string) time.Duration {
 	return time.Duration(h.Sum64() % uint64(a.World.Latency))
 }
 
-// over reports whether the process has died, or its time has ended.
+// over reports whether the process has died, or its time has ended. After a violation all calls fail: what is broken
+// might never come to an end.
 func (a *Actor) over() bool {
 	late := !a.Until.IsZero() && !time.Now().Before(a.Until)
 	if late && a.dead.CompareAndSwap(false, true) {
 		a.World.Met("cut off at its time-out")
 	}
-	return a.dead.Load()
+	return a.dead.Load() || a.World.Failed()
 }
 
 // Wait sleeps like a client of the table that waits between its tries.

@@ -34,11 +34,11 @@ func (s Suite) run(seed uint64) ran {
 func (s Suite) Explore(t *testing.T, from uint64, n int) {
 	started := time.Now()
 	var mu sync.Mutex
-	seen, calls := map[string]int{}, 0
+	seen, calls, over := map[string]int{}, 0, 0
 	Seeds(from, n, s.run, func(seed uint64, r ran) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		calls += r.w.Calls
+		calls, over = calls+r.w.Calls, over+1
 		for what, times := range r.w.Seen() {
 			seen[what] += times
 		}
@@ -60,7 +60,8 @@ func (s Suite) Explore(t *testing.T, from uint64, n int) {
 	for _, what := range slices.Sorted(maps.Keys(seen)) {
 		t.Logf("%-40s %d", what, seen[what])
 	}
-	t.Logf("%d seeds, %d calls (%d a seed), in %s", n, calls, calls/n, time.Since(started).Round(time.Second))
+	t.Logf("%d of %d seeds, %d calls (%d a seed), in %s", over, n, calls, calls/max(over, 1),
+		time.Since(started).Round(time.Second))
 }
 
 // Replays runs the first n seeds twice: each gives the same history.

@@ -37,7 +37,7 @@ type World struct {
 	Faults func(op string) (of []Fault, own bool)
 	// Hit, if set, is called for each fault that an actor meets.
 	Hit func(*Actor)
-	// Failed reports whether the seed has shown a violation: then the faults stop.
+	// Failed reports whether the seed has shown a violation: then all calls fail.
 	Failed func() bool
 
 	Acting  *Actor // whose call runs now; nil: a call that arrives late

@@ -124,9 +124,10 @@ func (a *actor) calm(ctx context.Context, days int) error {
 		}
 		a.w.Sleep(time.Duration(min(step+1, 10)) * 2 * time.Minute)
 	}
-	if a.w.check.err == nil {
-		a.reconcile(ctx, time.Now().Add(time.Hour))
+	if a.w.check.err != nil {
+		return a.w.check.err // then there is not all that is compared
 	}
+	a.reconcile(ctx, time.Now().Add(time.Hour))
 	return a.w.check.atRest()
 }
 

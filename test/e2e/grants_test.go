@@ -49,7 +49,8 @@ func roles() *iam.Client { return iam.NewFromConfig(cfg) }
 // the function of admin-action, the machines.
 func everybody() []string {
 	names := []string{"scheduler", "relay", "consumer", "api", "admin", "ingest-job", "ingest-batch", "admin-action",
-		"component", "component-run", "pendingwork", "completedwork", "curation"}
+		"component", "component-run", "pendingwork", "completedwork", "curation", "revisions", "taskcontrol",
+		"taskrunner", "task-run"}
 	for _, st := range ingest.Stages {
 		names = append(names, st.Name)
 	}
@@ -89,7 +90,8 @@ func findFunction(ctx context.Context, name string) (string, error) {
 // roleOf is the name of the role of a function or a state machine.
 func roleOf(ctx context.Context, name string) (string, error) {
 	if output := map[string]string{"ingest-job": "jobMachine", "ingest-batch": "batchMachine",
-		"admin-action": "adminMachine", "component-run": "componentMachine"}[name]; output != "" {
+		"admin-action": "adminMachine", "component-run": "componentMachine",
+		"task-run": "taskMachine"}[name]; output != "" {
 		m, err := machines().DescribeStateMachine(ctx,
 			&sfn.DescribeStateMachineInput{StateMachineArn: aws.String(out.All[output])})
 		if err != nil {

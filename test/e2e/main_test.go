@@ -96,7 +96,7 @@ func run(m *testing.M) int {
 	stack = &localstack.Stack{Checkout: toolchain.Checkout{Root: root, Log: os.Stderr},
 		Name: "e2e", Port: 4567, Enforce: true, Tags: []string{"crash"},
 		Context: map[string]string{"timing": "quick", "maxInFlight": "20", "crashes": crashes, "mailFrom": sender,
-			"researchProjects": researchNames, "researchTimes": researchTimes}}
+			"researchProjects": researchNames, "researchTimes": researchTimes, "revisionQueue": "true"}}
 	stack.Context["consumerTargets"] = targets(stack)
 	stack.Env = []string{"EVALUATED=" + evaluated}
 	if *gigabyte {
@@ -152,7 +152,7 @@ func run(m *testing.M) int {
 	return code
 }
 
-// play invokes the scheduler and the relay more often than their rule does, as the rule would.
+// play invokes the scheduler, the relay and the revision queue more often than their rule does, as the rule would.
 func play(ctx context.Context) {
 	payload, err := events.Files.ReadFile("scheduler.minute.json")
 	if err != nil {
@@ -170,7 +170,7 @@ func play(ctx context.Context) {
 		if !ticking.Load() {
 			continue
 		}
-		for _, output := range []string{"schedulerFunction", "relayFunction"} {
+		for _, output := range []string{"schedulerFunction", "relayFunction", "revisionsFunction"} {
 			name := out.All[output]
 			r, err := functions.Invoke(ctx, &lambda.InvokeInput{FunctionName: &name, Payload: payload})
 			if err != nil || r.FunctionError != nil {

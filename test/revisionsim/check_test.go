@@ -51,6 +51,7 @@ type instance struct {
 	over    int64
 	fold    fold
 	victims []string // when it began to await them
+	kept    bool     // its row was removed
 }
 
 // fold is what the events of an instance say.
@@ -148,7 +149,7 @@ func (c *checker) row(ch tabletest.Change, t *touched) {
 		c.locks[pk] = text(ch.After, "holder_id")
 	case kind == "TASKNAMES":
 		c.names[id+" "+sk] = ch.After
-	case kind == "TASKLINE" || kind == "TASKLIVE" || kind == "TASKLOCK":
+	case slices.Contains([]string{"TASKLINE", "TASKLIVE", "TASKTIMED", "TASKCANCEL", "TASKLOCK"}, kind):
 		c.lineRow(ch, pk, sk, t)
 		if kind == "TASKLINE" {
 			t.archives[id] = true
@@ -158,7 +159,7 @@ func (c *checker) row(ch tabletest.Change, t *touched) {
 
 // checkRev checks that no write of a row was lost: its revision rises by one.
 func (c *checker) checkRev(ch tabletest.Change, pk, sk string) {
-	if ch.After == nil || ch.Before == nil || strings.HasPrefix(sk, event.Prefix) || sk == "WAKE" || c.w.mutant.blind {
+	if ch.After == nil || ch.Before == nil || strings.HasPrefix(sk, event.Prefix) || sk == "WAKE" {
 		return
 	}
 	if was, is := number(ch.Before, "rev"), number(ch.After, "rev"); is != was+1 {
@@ -181,10 +182,12 @@ func (c *checker) lineRow(ch tabletest.Change, pk, sk string, t *touched) {
 		delete(c.owned[owner], key)
 	} else {
 		c.lines[pk][sk] = owner
-		c.owned[owner][key] = true
 	}
-	if strings.HasPrefix(sk, "plan#") {
+	if strings.HasPrefix(sk, "plan#") || strings.HasPrefix(sk, "keep#") {
 		return
+	}
+	if ch.After != nil {
+		c.owned[owner][key] = true
 	}
 	t.instances[owner] = true
 }
@@ -212,10 +215,13 @@ func (c *checker) instance(id string) *instance {
 // instanceRow reads the row of an instance.
 func (c *checker) instanceRow(ch tabletest.Change, id string, t *touched) {
 	if ch.After == nil {
-		c.fail("the row of %s was removed", id)
+		c.removed(id)
 		return
 	}
 	in := c.instance(id)
+	if in.kept {
+		c.fail("%s is in the bucket, and has a row again", id)
+	}
 	known := in.is.ID != ""
 	in.is = revision.Instance{}
 	err := json.Unmarshal([]byte(text(ch.After, "instance_json")), &in.is)

@@ -303,7 +303,7 @@ func (c *checker) superseded(was, is *revision.Instance) {
 
 // skipped checks why an instance was skipped.
 func (c *checker) skipped(is *revision.Instance) {
-	if is.Reason == "loop" {
+	if strings.HasPrefix(is.Reason, "loop: ") {
 		return // see checkTask
 	}
 	for _, e := range is.Edges {
@@ -319,7 +319,11 @@ func (c *checker) skipped(is *revision.Instance) {
 			return
 		}
 	}
-	if is.Reason == "" || !strings.HasPrefix(is.Reason, "no path") {
+	if c.w.s.forced && strings.HasPrefix(is.Reason, "its filter of paths cannot be asked: ") {
+		c.w.Met("skipped: because its revision is another")
+		return
+	}
+	if !strings.HasPrefix(is.Reason, "no path") {
 		c.fail("%s is skipped: %s", is.ID, is.Reason)
 	}
 	c.w.Met("skipped: because of its filter")
@@ -365,6 +369,10 @@ func (c *checker) checkInstance(id string) {
 	if over(string(is.State)) {
 		return
 	}
+	if is.Victim != "" && (is.State != workflow.Awaiting || !c.waiters[is.Victim][id] ||
+		c.instances[is.Victim].is.Settled) {
+		c.fail("%s is %s and waits for the end of %s", id, is.State, is.Victim)
+	}
 	for _, e := range is.Edges {
 		if e.ID == "" || e.Verdict != workflow.Open {
 			continue
@@ -390,6 +398,9 @@ func (c *checker) places(in *revision.Instance) (keys []string) {
 		return keys
 	}
 	keys = append(keys, "TASKLIVE#"+in.Archive+"#"+in.Task+" "+in.Order)
+	if in.Trigger == revision.BySchedule {
+		keys = append(keys, "TASKTIMED#"+in.Archive+"#"+in.Task+" "+in.Order)
+	}
 	if in.Lock != "" {
 		keys = append(keys, "TASKLOCK#"+in.Archive+"#"+in.Lock+" "+in.Order)
 	}
@@ -398,7 +409,12 @@ func (c *checker) places(in *revision.Instance) (keys []string) {
 	case in.State == workflow.Blocked && in.Filtered && !open:
 		keys = append(keys, line+"filter"+end)
 	case in.State == workflow.Awaiting:
-		keys = append(keys, line+"cancel"+end)
+		if in.Victim == "" {
+			keys = append(keys, line+"cancel"+end)
+		}
+		for _, task := range slices.Compact(slices.Sorted(slices.Values(in.Cancels))) {
+			keys = append(keys, "TASKCANCEL#"+in.Archive+"#"+task+" "+in.Order)
+		}
 	case in.State == workflow.Ready && !in.Parked:
 		keys = append(keys, line+"start"+end)
 	case started(in):
@@ -449,7 +465,10 @@ func (c *checker) due(name string, a *revision.Archive) (at time.Time, why strin
 		switch kind {
 		case "settle", "filter":
 			soonest(time.Now(), sk)
-		case "due":
+		case "due", "keep":
+			if kind == "keep" && a.Mode != revision.Active {
+				continue
+			}
 			var ms int64
 			fmt.Sscanf(rest, "%013d", &ms)
 			soonest(time.UnixMilli(ms), sk)

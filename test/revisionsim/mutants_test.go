@@ -21,9 +21,9 @@ type mutant struct {
 	name   string
 	client func(*actor, adversary.Client) adversary.Client
 
-	blind     bool // the revisions of rows are not compared, so that the rule itself has to find it
 	deafEdges bool // likewise the rows of waiters
 	asleep    bool // likewise the times at which archives are looked at
+	loses     bool // the bucket loses what is written
 	still     bool // the schedule starts no passes
 }
 
@@ -31,6 +31,7 @@ var mutants = []mutant{
 	{name: "a revision planned before those below it", client: reading("ARCHIVE#", "archive_json", ahead)},
 	{name: "instances of higher revisions superseded", client: query("TASKLIVE#", upwards)},
 	{name: "a superseder starts beside its victims", client: passing("TASKLIVE#", none)},
+	{name: "an instance starts that another supersedes", client: passing("TASKCANCEL#", none)},
 	{name: "an edge without the row of its waiter", deafEdges: true, client: without(waiter)},
 	{name: "the row of a waiter removed before the edge is decided", deafEdges: true, client: apart(waiter)},
 	{name: "an edge decided as satisfied whatever the end was", client: reading("TASK#", "instance_json", succeeded)},
@@ -41,13 +42,30 @@ var mutants = []mutant{
 	{name: "an older instance starts after a newer one", client: reading("TASKNAMES#", "started_n succeeded_n", nil)},
 	{name: "the fence of a pass left out", client: without(fence)},
 	{name: "a change committed piece by piece", client: pieces},
-	{name: "a row written without its revision", client: unconditioned, blind: true},
+	{name: "an instance written without conditions", client: unconditioned},
 	{name: "the places in lines written apart", client: apart(line)},
 	{name: "the numbers of revisions written apart", client: apart(numbers)},
 	{name: "no wake-up with a change", asleep: true, client: without(wakeRow)},
 	{name: "a pass not started by the schedule", still: true},
+	{name: "a row removed that is not in the bucket", loses: true},
 	{name: "an ended instance not settled", client: passing("TASKLINE#", unsettled)},
 	{name: "lost runs not ended", client: passing("TASKLINE#", notDue)},
+	{name: "an edge lowered twice", client: reading("TASK#", "instance_json", twice)},
+	{name: "a completion ignored by a cancel", client: reading("TASK#", "instance_json", unended)},
+	{name: "the turn of a lock by arrival", client: byArrival},
+	unlisted,
+}
+
+// unlisted is a mutant that only the doctor finds: no decision depends on the lists for people.
+var unlisted = mutant{name: "an instance that is not listed", client: notListed}
+
+func notListed(_ *actor, c adversary.Client) adversary.Client {
+	return adversary.Changing(c, func(w *types.TransactWriteItem) bool {
+		if w.Put != nil && text(w.Put.Item, "sk") == "TASK" {
+			delete(w.Put.Item, "shelf")
+		}
+		return true
+	})
 }
 
 // some sends transactions without the parts that change rows of one kind.
@@ -83,9 +101,12 @@ func apart(is func(pk, sk string) bool) func(*actor, adversary.Client) adversary
 
 func pieces(_ *actor, c adversary.Client) adversary.Client { return adversary.Pieces(c) }
 
-// unconditioned puts the rows of instances without their conditions.
+// unconditioned puts the rows of instances without their conditions. Those of their events are among them: they alone
+// would keep two from changing an instance at once.
 func unconditioned(_ *actor, c adversary.Client) adversary.Client {
-	return adversary.Unconditioned(c, func(row tabletest.Item) bool { return text(row, "sk") == "TASK" })
+	return adversary.Unconditioned(c, func(row tabletest.Item) bool {
+		return strings.HasPrefix(text(row, "pk"), "TASK#")
+	})
 }
 
 // passing changes what a pass finds in partitions.
@@ -212,4 +233,39 @@ func mine(a *actor, doc map[string]any) {
 	if state, _ := doc["state"].(string); a.ending != nil && !over(state) && state != "ready" {
 		doc["exec"], doc["state"] = a.ending.Exec, "running"
 	}
+}
+
+// twice shows a pass that two edges of a blocked instance were decided when one was.
+func twice(a *actor, doc map[string]any) {
+	edges, _ := doc["edges"].([]any)
+	if !a.passes || doc["state"] != "blocked" || len(edges) < 2 {
+		return
+	}
+	open := []map[string]any{}
+	for _, e := range edges {
+		if edge, _ := e.(map[string]any); edge["verdict"] == nil {
+			open = append(open, edge)
+		}
+	}
+	if len(open) > 0 && len(open) < len(edges) {
+		open[0]["verdict"], open[0]["end"] = "satisfied", "succeeded"
+	}
+}
+
+// unended shows a person who cancels that what has ended runs.
+func unended(a *actor, doc map[string]any) {
+	if state, _ := doc["state"].(string); a.Name == "person" && over(state) {
+		doc["state"] = "running"
+	}
+}
+
+// byArrival puts the line of a lock into the order in which its rows were written.
+func byArrival(_ *actor, c adversary.Client) adversary.Client {
+	all := query("TASKLOCK#", func(in *dynamodb.QueryInput) { in.Limit = nil })(nil, c)
+	return adversary.Seeing(all, "TASKLOCK#", func(rows []tabletest.Item) []tabletest.Item {
+		slices.SortStableFunc(rows, func(a, b tabletest.Item) int {
+			return strings.Compare(text(a, "wid"), text(b, "wid"))
+		})
+		return rows
+	})
 }

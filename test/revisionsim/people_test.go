@@ -119,12 +119,11 @@ func (a *actor) act(ctx context.Context) {
 // cancels cancels an instance.
 func (a *actor) cancels(ctx context.Context) {
 	var ids []string
-	for id, in := range a.w.check.instances {
-		if !in.is.State.Over() || a.Rng.IntN(10) == 0 {
+	for _, id := range slices.Sorted(maps.Keys(a.w.check.instances)) { // each draws a number: in one order
+		if !a.w.check.instances[id].is.State.Over() || a.Rng.IntN(10) == 0 {
 			ids = append(ids, id)
 		}
 	}
-	slices.Sort(ids)
 	if len(ids) == 0 {
 		return
 	}

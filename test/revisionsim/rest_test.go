@@ -31,6 +31,11 @@ func (c *checker) atRest() error {
 				in.Parked, in.Told, in.Edges)
 		}
 	}
+	for _, id := range slices.Sorted(maps.Keys(c.instances)) {
+		if !c.instances[id].kept && !c.deleted(id) && c.planned[revisionID(&c.instances[id].is)] {
+			return fmt.Errorf("%s is not in the bucket", id)
+		}
+	}
 	return nil
 }
 
@@ -39,6 +44,9 @@ func (c *checker) whole() error {
 	for _, pk := range slices.Sorted(maps.Keys(c.lines)) {
 		for sk, owner := range c.lines[pk] {
 			if strings.HasPrefix(sk, "plan#") && !c.toPlan(owner) {
+				continue
+			}
+			if strings.HasPrefix(sk, "keep#") && c.deleted(owner) {
 				continue
 			}
 			return fmt.Errorf("all rests, and %s has the row %s of %s", pk, sk, owner)
@@ -70,6 +78,11 @@ func (c *checker) whole() error {
 		}
 	}
 	return nil
+}
+
+// deleted reports whether the archive of a revision or an instance was deleted.
+func (c *checker) deleted(id string) bool {
+	return c.archives[archiveOf(id)].is.Mode == revision.Deleted
 }
 
 // toPlan reports whether a revision is to be planned: it is of no epoch that has ended, nor below the first one.

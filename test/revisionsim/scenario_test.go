@@ -36,8 +36,8 @@ type scenario struct {
 }
 
 // partitions can be throttled.
-var partitions = []string{"TASKLINE#", "TASK#", "TASKLIVE#", "TASKLOCK#", "TASKNAMES#", "ARCHIVE#", "REVISION#",
-	"LEASE#"}
+var partitions = []string{"TASKLINE#", "TASK#", "TASKLIVE#", "TASKTIMED#", "TASKCANCEL#", "TASKLOCK#", "TASKNAMES#",
+	"ARCHIVE#", "REVISION#", "LEASE#"}
 
 func draw(rng *rand.Rand) scenario {
 	one := func(n int) bool { return rng.IntN(n) == 0 }

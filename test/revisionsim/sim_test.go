@@ -21,6 +21,10 @@ var (
 // schedule starts a pass in each archive whose time has come.
 const restSteps = 150
 
+// examined is how many seeds have one in which the doctor also looks at what the faults have left, in the middle of
+// everything.
+const examined = 8
+
 // simulate runs one seed and returns its world, with the first violation.
 func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
 	synctest.Test(t, func(t *testing.T) {
@@ -29,7 +33,11 @@ func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
 		ctx := context.Background()
 		w.found(ctx)
 		w.storm(ctx)
+		if seed%examined == 0 {
+			w.examine(ctx, "overdue") // passes were lost, and nothing was done about it yet
+		}
 		w.settle(ctx)
+		w.examine(ctx)
 	})
 	return w
 }
@@ -169,7 +177,8 @@ var covered = []string{
 	"superseded: from running", "superseded: overtaken", "superseded: with what it awaits",
 	"told: superseded", "told: cancelled", "awaiting: 0 victims", "awaiting: 1 victims",
 	"start: by commit", "start: by manual", "start: by schedule", "start: with a lock",
-	"start: beside another revision",
+	"start: beside another revision", "kept: commit", "kept: manual", "kept: schedule",
+	"rows read by the doctor",
 	"metric TasksLost", "metric TasksResent", "metric ArchivesStopped", "metric RevisionsUnreadable",
 }
 

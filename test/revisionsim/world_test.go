@@ -32,7 +32,7 @@ import (
 
 // times of the simulation, shorter than those of a deployment.
 var times = revision.Times{Pass: 90 * time.Second, Resend: time.Minute, Begin: 5 * time.Minute, Margin: time.Minute,
-	Grace: time.Minute, Gap: time.Minute, Reconcile: 10 * time.Minute, Keep: 24 * time.Hour}
+	Grace: time.Minute, Gap: time.Minute, Reconcile: 10 * time.Minute, Keep: 15 * time.Minute}
 
 // functionTime is the time-out of a function. It starts nothing new in its last part.
 const functionTime = time.Minute
@@ -52,6 +52,7 @@ type world struct {
 	open  map[string]bool   // executions by name: they go on
 	known map[string]bool   // likewise: they were started
 	told  map[string]string // by prefix, why a run is to end
+	kept  map[string][]byte // objects by key
 
 	hooks   *adversary.Inbox[hook]
 	wakes   *adversary.Inbox[string]
@@ -67,7 +68,7 @@ type hook struct {
 
 func newWorld(seed uint64, m mutant) *world {
 	w := &world{World: adversary.New(seed, 15), fake: tabletest.New(), mutant: m, repos: map[string]*repository{},
-		open: map[string]bool{}, known: map[string]bool{}, told: map[string]string{}}
+		open: map[string]bool{}, known: map[string]bool{}, told: map[string]string{}, kept: map[string][]byte{}}
 	w.s = draw(w.Rng)
 	w.check = newChecker(w)
 	w.Latency = w.s.latency
@@ -111,7 +112,7 @@ func (w *world) newActor(name string) *actor {
 	tab := a.Timed(tabletest.Table(client))
 	a.store = &revision.Store{Table: tab, Leases: &lease.Store{Table: tab, Now: a.Now, NewID: w.newID}, Now: a.Now,
 		NewID: w.newID, Secret: func() string { return "secret" + w.newID() }, Times: times, Open: a.open,
-		Start: a.start, Stop: a.stop, Tell: a.tell, Wake: a.wake,
+		Start: a.start, Stop: a.stop, Tell: a.tell, Wake: a.wake, Kept: a,
 		Metric: func(name string, n float64) { w.Met("metric " + name) }}
 	return a
 }

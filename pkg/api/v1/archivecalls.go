@@ -81,6 +81,11 @@ func (c *Client) RevisionPlan(ctx context.Context, archive string, n int64, run 
 	return out, err
 }
 
+// RevisionGraph returns a revision as a graph.
+func (c *Client) RevisionGraph(ctx context.Context, archive string, n int64) (RevisionGraph, error) {
+	return get[RevisionGraph](ctx, c, revisionPath(archive, n)+"/graph")
+}
+
 // ExplainRevision says what a revision waits for.
 func (c *Client) ExplainRevision(ctx context.Context, archive string, n int64) (WaitExplanation, error) {
 	return get[WaitExplanation](ctx, c, revisionPath(archive, n)+"/explain")

@@ -20,7 +20,7 @@ type ArchiveDefinition struct {
 	Title string `json:"title,omitempty" maxLength:"300" example:"Historical maps"`
 	// Where it is.
 	Location ArchiveLocation `json:"location"`
-	// The first revision that is planned. By default the first that is notified.
+	// The first revision that is planned. By default the first that is notified; of an object, its newest version.
 	Baseline int64 `json:"baseline,omitempty" minimum:"0" example:"1"`
 	// How often the archive itself is asked for its newest revision: 60 to 2,592,000; -1 for never. By default 3,600.
 	ReconcileSeconds int64 `json:"reconcileSeconds,omitempty" example:"3600"`
@@ -224,6 +224,48 @@ type RevisionPreview struct {
 	Problems []DefinitionProblem `json:"problems"`
 	// The tasks, COMMIT first.
 	Tasks []PreviewTask `json:"tasks"`
+}
+
+// RevisionGraph is a revision as a graph, for tools that draw it and as a picture.
+type RevisionGraph struct {
+	// Its tasks, and those of other revisions that they wait for, supersede or are superseded by.
+	Nodes []GraphNode `json:"nodes"`
+	// What they have to do with each other.
+	Links []GraphLink `json:"links"`
+	// In the language of Graphviz.
+	DOT string `json:"dot" example:"digraph \"Revision maps/12\" {}"`
+	// A flowchart of Mermaid.
+	Mermaid string `json:"mermaid" example:"flowchart LR"`
+	// A picture.
+	SVG string `json:"svg" example:"<svg xmlns=\"http://www.w3.org/2000/svg\"/>"`
+}
+
+// GraphNode is a task in a graph.
+type GraphNode struct {
+	// Its id.
+	ID string `json:"id" example:"maps/12/index"`
+	// Its name.
+	Label string `json:"label" example:"index"`
+	// The lock that it takes.
+	Note string `json:"note,omitempty" example:"lock disk"`
+	// Its state. Absent: it is not known any more.
+	State string `json:"state,omitempty" example:"running"`
+	// Its revision.
+	Group string `json:"group,omitempty" example:"revision 12"`
+	// Whether it is COMMIT.
+	Round bool `json:"round,omitempty"`
+}
+
+// GraphLink goes from one task in a graph to another.
+type GraphLink struct {
+	// The id of the task at its beginning.
+	From string `json:"from" example:"maps/11/index"`
+	// The id of the task at its end.
+	To string `json:"to" example:"maps/12/index"`
+	// depends: to waits for from. cancels: from supersedes to.
+	Kind string `json:"kind" enum:"depends,cancels" example:"depends"`
+	// What is unusual about it.
+	Label string `json:"label,omitempty" example:"if succeeded"`
 }
 
 // PreviewTask is a task that a revision would plan.

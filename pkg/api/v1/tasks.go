@@ -1,8 +1,16 @@
 package v1
 
+import "slices"
+
 // TaskStates are the states of tasks.
 var TaskStates = []string{"blocked", "awaiting", "ready", "dispatched", "running", "retry-wait", "succeeded", "failed",
 	"cancelled", "superseded", "skipped"}
+
+// TaskEnds are those in which a task has ended.
+var TaskEnds = TaskStates[6:]
+
+// TaskEnded reports whether a state of a task is an end.
+func TaskEnded(state string) bool { return slices.Contains(TaskEnds, state) }
 
 // TaskWaits are the kinds of things that archives, revisions and tasks wait for.
 var TaskWaits = []string{"nothing", "person", "delete", "gap", "archive", "pass", "commit", "edge", "filter", "victim",
@@ -49,7 +57,7 @@ type TaskAttempt struct {
 	Ended string `json:"ended,omitempty" format:"date-time" example:"2026-11-22T09:31:10Z"`
 	// How it ended: succeeded, failed, timed-out, cancelled or broken (it could not be run), or the state of the task.
 	End string `json:"end,omitempty" example:"succeeded"`
-	// The exit code. -1: it was ended by a signal.
+	// The exit code. -1: it was ended by a signal, or none is known, because it has not ended by itself.
 	Exit int `json:"exit" example:"0"`
 	// Why it did not succeed.
 	Reason string `json:"reason,omitempty" example:"exit code 2"`

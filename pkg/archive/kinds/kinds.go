@@ -9,28 +9,28 @@ import (
 	"archivist/pkg/archive/object"
 	"archivist/pkg/archive/svn"
 	"archivist/pkg/fault"
-	"archivist/pkg/ocfl"
 )
 
-// Opener opens archives.
-type Opener struct {
-	Local bool      // file:// URLs are read, and secrets may be sent by http://
-	Git   git.Deps  // also used for the other kinds, as far as they need the same
-	Root  ocfl.Root // of preserved objects; without a bucket there are none
+// Opener opens archives of all kinds. Programs that open none do without this package: the code that reads
+// repositories is large.
+func Opener(d archive.Deps) archive.Open {
+	return func(_ context.Context, l archive.Location) (archive.Source, error) { return open(d, l) }
 }
 
-// Open is the archive at a location. Nothing is asked of it yet. A location that Check refuses is an Invalid.
-func (o Opener) Open(_ context.Context, l archive.Location) (archive.Source, error) {
-	if err := l.Check(o.Local); err != nil {
+// open is the archive at a location. Nothing is asked of it yet. A location that Check refuses is an Invalid.
+func open(d archive.Deps, l archive.Location) (archive.Source, error) {
+	err := l.Check(d.Local)
+	if err != nil {
 		return nil, err
 	}
 	switch {
 	case l.Kind == archive.Git:
-		return git.Open(l, o.Git)
+		return git.Open(l, git.Deps{HTTP: d.HTTP, Bucket: d.Bucket, Secret: d.Secret, Cache: d.Cache, Most: d.Most,
+			Limits: d.Limits, Note: d.Note})
 	case l.Kind == archive.Subversion:
-		return svn.Open(l, svn.Deps{HTTP: o.Git.HTTP, Secret: o.Git.Secret, Limits: o.Git.Limits})
-	case l.Kind == archive.Object && o.Root.Bucket.Client != nil:
-		return object.Open(l, o.Root, o.Git.Limits), nil
+		return svn.Open(l, svn.Deps{HTTP: d.HTTP, Secret: d.Secret, Limits: d.Limits})
+	case l.Kind == archive.Object && d.Root.Bucket.Client != nil:
+		return object.Open(l, d.Root, d.Limits), nil
 	}
 	return nil, fault.New(fault.Invalid, "kind: archives of the kind %s cannot be read here", l.Kind)
 }

@@ -91,7 +91,8 @@ func (s *Source) at(ctx context.Context, n int64) (*ocfl.Stored, error) {
 		var err error
 		stored, err = s.read(ctx)
 		if fault.Is(err, fault.NotFound) {
-			return nil, archive.Missing(s.location, n, 0)
+			return nil, fault.New(fault.NotFound, "version %d cannot be read: %s is not in the storage root", n,
+				s.location)
 		}
 		if err != nil {
 			return nil, err

@@ -44,7 +44,7 @@ func (s *real) run(t testing.TB, input string, program string, args ...string) s
 func start(t testing.TB) *real {
 	t.Helper()
 	if *apache == "" {
-		t.Skip("-apache names no server")
+		t.Skip("-apache names no server") // it tests a real server, which most machines do not have
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -74,7 +74,7 @@ func start(t testing.TB) *real {
 			if _, err := os.Stat(s.folder + "/httpd.pid"); err != nil {
 				return
 			}
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(50 * time.Millisecond) // between two looks: a process says nothing when it has ended
 		}
 	})
 	for range 100 {
@@ -83,7 +83,7 @@ func start(t testing.TB) *real {
 			_ = c.Close()
 			return s
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // between two tries: nothing says when the server listens
 	}
 	t.Fatal("the server does not answer")
 	return nil

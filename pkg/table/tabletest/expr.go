@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -78,11 +79,19 @@ type expr struct {
 
 var token = regexp.MustCompile(`\s*(<>|<=|>=|[=<>(),]|[#:]?[A-Za-z0-9_]+|\S)`)
 
+// known are the tokens of expressions: a simulation sends the same few all the time.
+var known sync.Map
+
+// tokens are those of an expression. The caller does not change them.
 func tokens(s string) []string {
+	if out, is := known.Load(s); is {
+		return out.([]string)
+	}
 	var out []string
 	for _, m := range token.FindAllStringSubmatch(s, -1) {
 		out = append(out, m[1])
 	}
+	known.Store(s, out)
 	return out
 }
 

@@ -1,0 +1,41 @@
+package revision
+
+import (
+	"context"
+
+	"archivist/pkg/archive"
+	"archivist/pkg/fault"
+)
+
+// sourceAt opens an archive to read a revision, which is known as a transaction, "" if it is not known yet. A
+// function keeps what it has read of a repository, and that can be older than a change of the history. So the
+// archive itself is asked unless the revision is the expected one. If it is another, the error is a Conflict.
+func (s *Store) sourceAt(ctx context.Context, a *archiveRow, n int64, transaction string) (archive.Source,
+	archive.Revision, error) {
+	src, err := s.Open(ctx, a.Location)
+	if err != nil {
+		return nil, archive.Revision{}, err
+	}
+	rev, err := src.Revision(ctx, n)
+	if err == nil && rev.Transaction != transaction {
+		_, err = src.Head(ctx)
+		if err == nil {
+			rev, err = src.Revision(ctx, n)
+		}
+	}
+	if err == nil && transaction != "" && rev.Transaction != transaction {
+		err = fault.New(fault.Conflict, "revision %d was notified as %s and is %s", n, transaction, rev.Transaction)
+	}
+	return src, rev, err
+}
+
+// plannedAt opens an archive to read a revision that is planned. The error is a Conflict if the history of the
+// archive has changed since.
+func (s *Store) plannedAt(ctx context.Context, a *archiveRow, ref string, n int64) (archive.Source, error) {
+	r, err := s.revisionRow(ctx, ref, n)
+	if err != nil {
+		return nil, err
+	}
+	src, _, err := s.sourceAt(ctx, a, n, r.Transaction)
+	return src, err
+}
