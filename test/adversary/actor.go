@@ -229,6 +229,12 @@ func (c *Crowd[A]) revive(is A) A {
 // Run runs the actors' calls one by one until all have ended.
 func (c *Crowd[A]) Run() { c.World.run(&c.done, c.actors) }
 
+// Alone runs one actor, which acts once.
+func (c *Crowd[A]) Alone(name string, f func(a A)) {
+	c.Spawn(name, 1, f)
+	c.Run()
+}
+
 // Seeds runs n seeds on both cores until bad finds one.
 func Seeds[W any](from uint64, n int, simulate func(seed uint64) W, bad func(seed uint64, w W) bool) {
 	var next atomic.Uint64

@@ -1,6 +1,7 @@
 package adversary
 
 import (
+	"flag"
 	"maps"
 	"slices"
 	"strings"
@@ -16,6 +17,12 @@ type Suite struct {
 
 	// Covered is what must happen in 300 seeds, for a simulation in which nothing happens proves nothing.
 	Covered []string
+}
+
+// SeedFlags are the flags -seeds, how many seeds to run (without it that many), and -seed, the first of them.
+func SeedFlags(many int) (seeds *int, first *uint64) {
+	return flag.Int("seeds", many, "how many seeds to run"),
+		flag.Uint64("seed", 1, "the first seed; with -seeds=1 it replays one and prints its history")
 }
 
 // ran is the run of one seed.

@@ -2,7 +2,6 @@ package componentsim
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -13,10 +12,7 @@ import (
 	"archivist/test/adversary"
 )
 
-var (
-	seeds = flag.Int("seeds", 100, "how many seeds to run")
-	first = flag.Uint64("seed", 1, "the first seed; with -seeds=1 it replays one and prints its history")
-)
+var seeds, first = adversary.SeedFlags(100)
 
 // quiet is the time in which everything must come to rest after the faults have stopped, and
 // restSteps the number of ticks.
@@ -47,9 +43,7 @@ func (w *world) crowd(between time.Duration) *adversary.Crowd[*actor] {
 // found makes the consumer and most components, without faults.
 func (w *world) found(ctx context.Context) {
 	w.Calm = true
-	c := w.crowd(1)
-	c.Spawn("founder", 1, func(a *actor) { a.found(ctx) })
-	c.Run()
+	w.crowd(1).Alone("founder", func(a *actor) { a.found(ctx) })
 	w.Calm = false
 }
 
@@ -93,15 +87,13 @@ func (w *world) settle(ctx context.Context) {
 // rest runs the tick until everything rests. Then a definition is changed, and everything must come to
 // rest again: items to which nothing else happens, too.
 func (w *world) rest(ctx context.Context) {
-	c := w.crowd(1)
-	c.Spawn("quiet", 1, func(a *actor) {
+	w.crowd(1).Alone("quiet", func(a *actor) {
 		for _, days := range []int{8, 9} {
 			if err := a.calm(ctx, days); w.check.err == nil && err != nil {
 				w.check.fail("not at rest: %v", err)
 			}
 		}
 	})
-	c.Run()
 	if w.check.deep {
 		w.Met("depth limit")
 	}

@@ -2,7 +2,6 @@ package eventsim
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,10 +12,7 @@ import (
 	"archivist/test/adversary"
 )
 
-var (
-	seeds = flag.Int("seeds", 100, "how many seeds to run")
-	first = flag.Uint64("seed", 1, "the first seed; with -seeds=1 it replays one and prints its history")
-)
+var seeds, first = adversary.SeedFlags(100)
 
 // quiet is the time in which everything must come to rest after the faults have stopped, and
 // restSteps the number of ticks.
@@ -47,9 +43,7 @@ func (w *world) crowd(between time.Duration) *adversary.Crowd[*actor] {
 // found makes the consumers, without faults.
 func (w *world) found(ctx context.Context) {
 	w.Calm = true
-	c := w.crowd(1)
-	c.Spawn("founder", 1, func(a *actor) { a.apply(ctx) })
-	c.Run()
+	w.crowd(1).Alone("founder", func(a *actor) { a.apply(ctx) })
 	w.Calm = false
 }
 
@@ -88,8 +82,7 @@ func (w *world) settle(ctx context.Context) {
 
 // rest runs the tick until everything rests.
 func (w *world) rest(ctx context.Context) {
-	c := w.crowd(1)
-	c.Spawn("quiet", 1, func(a *actor) {
+	w.crowd(1).Alone("quiet", func(a *actor) {
 		a.resumeAll(ctx)
 		for step, until := 0, time.Now().Add(quiet); step < restSteps && time.Now().Before(until); step++ {
 			a.tick(ctx)
@@ -104,7 +97,6 @@ func (w *world) rest(ctx context.Context) {
 			w.Sleep(2 * time.Minute)
 		}
 	})
-	c.Run()
 	if err := w.check.atRest(); w.check.err == nil && err != nil {
 		w.check.fail("not at rest: %v", err)
 	}

@@ -2,7 +2,6 @@ package researchsim
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -11,10 +10,7 @@ import (
 	"archivist/test/adversary"
 )
 
-var (
-	seeds = flag.Int("seeds", 100, "how many seeds to run")
-	first = flag.Uint64("seed", 1, "the first seed; with -seeds=1 it replays one and prints its history")
-)
+var seeds, first = adversary.SeedFlags(100)
 
 // restSteps is the number of steps in which everything must come to rest after the faults have stopped.
 const restSteps = 120
@@ -41,8 +37,7 @@ func (w *world) crowd(between time.Duration) *adversary.Crowd[*actor] {
 // found makes the project, and some episodes and clips, without faults.
 func (w *world) found(ctx context.Context) {
 	w.Calm = true
-	c := w.crowd(1)
-	c.Spawn("founder", 1, func(a *actor) {
+	w.crowd(1).Alone("founder", func(a *actor) {
 		w.version = 1
 		if err := a.store.Apply(ctx, project(1, w.s.maxWork), a.by()); err != nil {
 			w.check.fail("the project was refused: %v", err)
@@ -51,7 +46,6 @@ func (w *world) found(ctx context.Context) {
 			a.curateOne(ctx, curated(a.Rng, time.Now()))
 		}
 	})
-	c.Run()
 	w.Calm = false
 }
 
@@ -78,8 +72,7 @@ func (w *world) settle(ctx context.Context) {
 	w.wakes.Take()
 	w.Arrive()
 	w.Sleep(5 * time.Minute) // of the fences of archivists that have died
-	c := w.crowd(1)
-	c.Spawn("quiet", 1, func(a *actor) {
+	w.crowd(1).Alone("quiet", func(a *actor) {
 		err := a.rest(ctx)
 		if err == nil {
 			a.withdraw(ctx)
@@ -92,7 +85,6 @@ func (w *world) settle(ctx context.Context) {
 			w.check.fail("at the end: %v", err)
 		}
 	})
-	c.Run()
 }
 
 // covered is what must happen in 300 seeds.

@@ -2,7 +2,6 @@ package revisionsim
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -12,10 +11,7 @@ import (
 	"archivist/test/adversary"
 )
 
-var (
-	seeds = flag.Int("seeds", 300, "how many seeds to run")
-	first = flag.Uint64("seed", 1, "the first seed; with -seeds=1 it replays one and prints its history")
-)
+var seeds, first = adversary.SeedFlags(300)
 
 // restSteps is the number of steps in which everything must come to rest after the faults have stopped. In each, the
 // schedule starts a pass in each archive whose time has come.
@@ -50,8 +46,7 @@ func (w *world) crowd(between time.Duration) *adversary.Crowd[*actor] {
 // found registers the archives, without faults.
 func (w *world) found(ctx context.Context) {
 	w.Calm = true
-	c := w.crowd(1)
-	c.Spawn("founder", 1, func(a *actor) {
+	w.crowd(1).Alone("founder", func(a *actor) {
 		for i := range w.s.archives {
 			name := string('x' + rune(i))
 			r := &repository{}
@@ -68,7 +63,6 @@ func (w *world) found(ctx context.Context) {
 			}
 		}
 	})
-	c.Run()
 	w.Calm = false
 }
 
@@ -104,14 +98,12 @@ func (w *world) settle(ctx context.Context) {
 	for _, r := range w.repos {
 		w.plain(r)
 	}
-	c := w.crowd(1)
-	c.Spawn("quiet", 1, func(a *actor) {
+	w.crowd(1).Alone("quiet", func(a *actor) {
 		err := a.rest(ctx)
 		if w.check.err == nil && err != nil {
 			w.check.fail("not at rest: %v", err)
 		}
 	})
-	c.Run()
 }
 
 // plain adds a last revision, whose tasks have no schedules: else nothing could come to rest.

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,10 +15,7 @@ import (
 	"archivist/test/adversary"
 )
 
-var (
-	seeds = flag.Int("seeds", 300, "how many seeds to run")
-	first = flag.Uint64("seed", 1, "the first seed; with -seeds=1 it replays one and prints its history")
-)
+var seeds, first = adversary.SeedFlags(300)
 
 // quiet is the time in which everything must come to rest after the faults have stopped:
 // some repairs after the longest backoff.
@@ -166,8 +162,8 @@ func (w *world) errors() float64 { return w.metrics["RepairErrors"] + w.metrics[
 
 // rest calls first, and then runs the scheduler and workers until everything rests.
 func (w *world) rest(ctx context.Context, first func(*actor)) {
-	c := w.crowd(1)
-	c.Spawn("quiet", 1, func(a *actor) {
+	errors := w.errors()
+	w.crowd(1).Alone("quiet", func(a *actor) {
 		first(a)
 		for rounds, until := 0, time.Now().Add(w.patient()); time.Now().Before(until); rounds++ {
 			a.tick(ctx, !w.s.unswept)
@@ -186,8 +182,6 @@ func (w *world) rest(ctx context.Context, first func(*actor)) {
 			}
 		}
 	})
-	errors := w.errors()
-	c.Run()
 	if err := w.check.atRest(); w.check.err == nil && err != nil {
 		w.check.fail("not at rest: %v", err)
 	}

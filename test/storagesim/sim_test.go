@@ -18,12 +18,10 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/queue/queuetest"
+	"archivist/test/adversary"
 )
 
-var (
-	seeds = flag.Int("seeds", 25, "how many seeds to run")
-	first = flag.Uint64("seed", 1, "the first seed; with -seeds=1 it replays one and prints its history")
-)
+var seeds, first = adversary.SeedFlags(25)
 
 // faulty is how long faults last; restless is the time after them in which all work must
 // end.
