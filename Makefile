@@ -11,6 +11,10 @@ MANY = TestFiveHundred|TestRetire|TestBadRowFailsAlone
 FAST = ./pkg/... ./statemachines/... ./events/... ./localstack/... ./infra/toolchain ./cmd/... ./bench ./test ./test/docs \
 	./test/merritt
 
+# CI plays one in so many of the seeds of each suite. `make test LESS=1` plays all.
+LESS ?= 3
+seeds = $(shell expr $(1) / $(LESS))
+
 help: ## print this help
 	@set -o pipefail; grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
@@ -44,21 +48,21 @@ test: ## everything that CI runs (about 45 minutes)
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	set -o pipefail; $(GO) test -count=1 -v -shuffle on $(FAST) | grep -vE '^=== (RUN|PAUSE|CONT)'
-	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/sim -seeds=10000
-	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/storagesim -seeds=2000 -mutants=1000
-	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/eventsim -seeds=600
-	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./pkg/component -run TestRandomHistories -histories=3000
-	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/componentsim -seeds=300
-	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/researchsim -seeds=300 -histories=10000
-	GOGC=800 $(GO) test -count=1 -v -timeout 15m ./test/revisionsim -seeds=5000
-	$(GO) test -count=1 -race ./test/sim -run TestSimulation -seeds=200
-	$(GO) test -count=1 -race ./test/eventsim -run TestSimulation -seeds=30
-	$(GO) test -count=1 -race ./test/componentsim -run TestSimulation -seeds=20
-	$(GO) test -count=1 -race ./test/researchsim -run TestSimulation -seeds=20
-	$(GO) test -count=1 -race ./test/revisionsim -run TestSimulation -seeds=30
-	GOGC=400 $(GO) test -count=1 -v ./test/property -rapid.checks=1000
-	$(GO) test -count=1 -v ./test/reindex -seeds=40
-	$(GO) test -count=1 -v ./test/restore -seeds=100
+	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/sim -seeds=$(call seeds,10000)
+	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/storagesim -seeds=$(call seeds,2000) -mutants=1000
+	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/eventsim -seeds=$(call seeds,600)
+	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./pkg/component -run TestRandomHistories -histories=$(call seeds,3000)
+	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/componentsim -seeds=$(call seeds,300)
+	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/researchsim -seeds=$(call seeds,300) -histories=$(call seeds,10000)
+	GOGC=800 $(GO) test -count=1 -v -timeout 15m ./test/revisionsim -seeds=$(call seeds,5000)
+	$(GO) test -count=1 -race ./test/sim -run TestSimulation -seeds=$(call seeds,200)
+	$(GO) test -count=1 -race ./test/eventsim -run TestSimulation -seeds=$(call seeds,30)
+	$(GO) test -count=1 -race ./test/componentsim -run TestSimulation -seeds=$(call seeds,20)
+	$(GO) test -count=1 -race ./test/researchsim -run TestSimulation -seeds=$(call seeds,20)
+	$(GO) test -count=1 -race ./test/revisionsim -run TestSimulation -seeds=$(call seeds,30)
+	GOGC=400 $(GO) test -count=1 -v ./test/property -rapid.checks=$(call seeds,1000)
+	$(GO) test -count=1 -v ./test/reindex -seeds=$(call seeds,40)
+	$(GO) test -count=1 -v ./test/restore -seeds=$(call seeds,100)
 	$(LOCAL) with dynamodb $(GO) test -count=1 -v -skip '$(MANY)' ./pkg/table/... ./pkg/lease ./pkg/queue
 	$(LOCAL) with ministack $(GO) test -count=1 -v ./pkg/table ./pkg/lease ./pkg/queue ./pkg/filter
 	$(MAKE) infra

@@ -90,6 +90,7 @@ func TestAdminAction(t *testing.T) {
 // TestAdminActionOnMany: a bulk operation, from its JSON alone: a dry run that says what it
 // would do, then the operation, whose execution ends with the counts.
 func TestAdminActionOnMany(t *testing.T) {
+	miniStackOnly(t, ownCode)
 	const n = 3
 	src := newSource(t)
 	var rows []checkm.Row

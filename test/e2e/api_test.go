@@ -95,6 +95,7 @@ func served(t *testing.T, path string) []byte {
 // TestDescriptionIsValid: two judges that are not ours find nothing to say about the
 // OpenAPI document of the deployment.
 func TestDescriptionIsValid(t *testing.T) {
+	miniStackOnly(t, ownCode)
 	is, dir := tools(t), description(t)
 	runs(t, dir, is.Validator, "openapi.json")
 	if said := runs(t, dir, is.Linter, "lint", "openapi.json"); strings.Contains(said, "warning.") ||
@@ -106,6 +107,7 @@ func TestDescriptionIsValid(t *testing.T) {
 // TestGeneratedClient: a client that is made from the description alone submits, waits,
 // and reads the receipt and the object.
 func TestGeneratedClient(t *testing.T) {
+	miniStackOnly(t, ownCode)
 	is, dir := tools(t), description(t)
 	// The generator knows no XML; it is told to take it as text.
 	const config = "post_hooks: []\ncontent_type_overrides:\n  application/xml: text/plain\n"
@@ -264,6 +266,7 @@ func trouble(event any) string {
 // TestPageInBrowser: the page at /docs shows each operation, in narrow and wide windows,
 // light and dark, asks nobody else for anything, and logs no error.
 func TestPageInBrowser(t *testing.T) {
+	miniStackOnly(t, ownCode)
 	for _, window := range []struct {
 		width  int64
 		scheme string

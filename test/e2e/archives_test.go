@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,46 +20,7 @@ import (
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/boot"
 	"archivist/pkg/fault"
-	"archivist/pkg/revision"
 )
-
-// TestRevisionsOfAnObject: a preserved object is an archive. Each version that is stored is a revision, which nobody
-// notifies, and its tasks find the files that were deposited.
-func TestRevisionsOfAnObject(t *testing.T) {
-	until(t, "the consumer is there, which notifies the versions that come", soon, func() bool {
-		_, err := client.Consumer(t.Context(), revision.VersionsName)
-		return err == nil
-	})
-	src := newSource(t)
-	dir := t.TempDir()
-	const definition = `[{"name": "index", "depends": ["PREV"], "env": {"FILE": %q},
-		"command": "cat $ARCHIVIST_CHECKOUT/letter.txt >>$FILE"}]`
-	src.put("/_workflows/all.json", fmt.Appendf(nil, definition, filepath.Join(dir, "indexed")))
-	deposit := func(text string) v1.Job {
-		src.put("/letter.txt", []byte(text))
-		in := src.manifest(t, "/object.checkm", src.row("/letter.txt"), src.row("/_workflows/all.json"))
-		_, job := submit(t, in, "object-manifest", "archive")
-		return ends(t, job, "Completed", soon)
-	}
-	first := deposit("one ")
-	a := &versioned{T: t, name: "object", dir: dir}
-	a.register(v1.ArchiveLocation{Kind: "object", ARK: first.Identifiers.Primary})
-	if second := deposit("two "); second.Version != 2 || second.Identifiers.Primary != first.Identifiers.Primary {
-		t.Fatalf("the second job made %+v", second)
-	}
-	for n := range int64(2) {
-		until(t, "the version is known", soon, func() bool {
-			_, err := client.RevisionPlan(t.Context(), a.name, n+1, "")
-			return err == nil
-		})
-		if got := a.ended(n + 1); len(got.Plan) != 2 || got.Plan[1].State != "succeeded" {
-			t.Errorf("revision %d is %+v", n+1, got)
-		}
-	}
-	if got := a.lines("indexed"); !slices.Equal(got, []string{"one", "two"}) {
-		t.Errorf("indexed is %q", got)
-	}
-}
 
 // TestRevisionNotifierKey: a key with the role of a notifier says that a revision of its archive was committed. It can
 // do nothing else, and nobody can without a key.

@@ -22,6 +22,7 @@ func (s *source) list(t *testing.T, path, profile string, rows ...checkm.Row) st
 // TestBatchFailuresAreIsolated: of five objects in a batch manifest three are wrong. They
 // fail alone, each with its reason, and the one whose source is corrected is requeued.
 func TestBatchFailuresAreIsolated(t *testing.T) {
+	miniStackOnly(t, ownCode)
 	src := newSource(t)
 	src.put("/good.txt", []byte("good content"))
 	wrong, missing := src.row("/good.txt"), src.row("/good.txt")

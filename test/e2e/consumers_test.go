@@ -383,6 +383,7 @@ func happen(t *testing.T, jobs, each int) {
 // TestEventLoopEnds: two consumers that cause each other's events through the API stop at the depth
 // limit, and the alarm's metric says so.
 func TestEventLoopEnds(t *testing.T) {
+	miniStackOnly(t, ownCode)
 	target := own(t)
 	const depth = 4
 	for _, name := range []string{"loop-a", "loop-b"} {

@@ -19,6 +19,7 @@ import (
 // TestDerived: an object of an image is followed by what consumers make of its events: a thumbnail,
 // files of the archive of events, whose chain is whole, and a message in somebody's queue.
 func TestDerived(t *testing.T) {
+	miniStackOnly(t, ownCode)
 	src := newSource(t)
 	received := newQueue(t, pingQueue)
 	queued := consumer.Definition{Name: "queued", Filter: "Object+Create{parent=derived}",

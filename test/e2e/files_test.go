@@ -14,6 +14,7 @@ import (
 // whose filter names collections with the object that was added; a dry run selects the same. A
 // download of a file is counted.
 func TestFilesAreEvents(t *testing.T) {
+	miniStackOnly(t, ownCode)
 	const files = 13
 	filter := "File+Create{parent=files}:Collection+Add{id=files}"
 	apply(t, consumer.Definition{Name: "each-file", Filter: filter, Target: own(t), Batch: 5})

@@ -77,6 +77,7 @@ func TestSampleIsPreserved(t *testing.T) {
 // TestWrongSubmissionsSayWhatIsWrong: each wrong submission fails with a message that says
 // what is wrong, and only a job whose source can be corrected can be requeued.
 func TestWrongSubmissionsSayWhatIsWrong(t *testing.T) {
+	miniStackOnly(t, ownCode)
 	src := newSource(t)
 	src.put("/good.txt", []byte("good content"))
 	wrong := src.row("/good.txt")

@@ -17,6 +17,7 @@ import (
 // TestPreservation: the components that ship identify the formats of a new version, check its files, and find
 // a file that was damaged by hand. Nothing is changed.
 func TestPreservation(t *testing.T) {
+	miniStackOnly(t, ownCode)
 	src := newSource(t)
 	j := preserveFile(t, "preservation", src.put("/note.txt", []byte("plain text\n")))
 	ark := j.Identifiers.Primary

@@ -95,6 +95,7 @@ func submitTo(t *testing.T, collection, url string) (batch, job string) {
 // is safe, and completes after a requeue. When a best-effort callback fails, its job
 // completes.
 func TestCallbackModes(t *testing.T) {
+	miniStackOnly(t, ownCode)
 	if _, err := secretsmanager.NewFromConfig(cfg).CreateSecret(t.Context(),
 		&secretsmanager.CreateSecretInput{Name: aws.String("archivist/callback"),
 			SecretString: aws.String(key)}); err != nil {

@@ -11,12 +11,17 @@ import (
 	"archivist/pkg/archive"
 	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
+	"archivist/pkg/revision"
 	"archivist/pkg/workflow"
 )
 
 // TestObjectIsArchive: an object whose files define a task is registered as an archive, and begins at its newest
 // version. Nobody but the consumer of the log notifies the next one; its task runs with its files.
 func TestObjectIsArchive(t *testing.T) {
+	until(t, "the consumer is there, which notifies the versions that come", soon, func() bool {
+		_, err := client.Consumer(t.Context(), revision.VersionsName)
+		return err == nil
+	})
 	src := newSource(t)
 	first := storeMinutes(t, src, "minutes of May")
 	set := v1.ArchiveDefinition{ReconcileSeconds: -1, Location: v1.ArchiveLocation{Kind: archive.Object,

@@ -77,6 +77,7 @@ const ofTheText = `
 // TestRevisionsOfTheText: the sequence of the requirement. Revision 3 is notified before revision 2; the build of
 // revision 2 is superseded while it runs, and stopped.
 func TestRevisionsOfTheText(t *testing.T) {
+	miniStackOnly(t, ownCode)
 	a := newArchive(t, "text")
 	a.commits("[]")
 	a.commits(ofTheText)
@@ -274,6 +275,7 @@ const converts = `
 // TestRevisionsMadeByTasks: a task commits to its own archive. The hook of the documents notifies that. The revision
 // has its maker, which it does not start again. A token that is forged is refused, in a commit and in a call.
 func TestRevisionsMadeByTasks(t *testing.T) {
+	miniStackOnly(t, ownCode)
 	a := newArchive(t, "commits")
 	a.hook()
 	a.message = "Mine\n\nArchivist-Run: commits/1/index:0123456789abcdef0123456789abcdef"

@@ -96,7 +96,7 @@ func TestTaskRuns(t *testing.T) {
 	frozen := a.freezes(a.id(n, "frozen"))
 	a.live(a.id(n, "live"))
 	for name, state := range map[string]string{"slow": "failed", "fails": "failed", "again": "succeeded",
-		"makes": "succeeded", "tells": "succeeded", "asks": "failed", "leaves": "succeeded", "looks": "succeeded",
+		"makes": "succeeded", "tells": "succeeded", "leaves": "succeeded", "looks": "succeeded",
 		"dies": "succeeded", "waits": "succeeded"} {
 		a.becomes(a.id(n, name), state)
 	}
@@ -111,6 +111,7 @@ func TestTaskRuns(t *testing.T) {
 	a.cancelledInTime(a.id(n, "frozen"), frozen)
 	t.Run("outputs", func(t *testing.T) { a.on(t).kept(n) })
 	t.Run("secrets", func(t *testing.T) { a.on(t).masked(n) })
+	t.Run("policies", func(t *testing.T) { a.on(t).refused(a.id(n, "asks")) })
 	t.Run("scratch", func(t *testing.T) { a.on(t).left() })
 	t.Run("credentials", func(t *testing.T) { a.on(t).looked(a.id(n, "looks")) })
 	t.Run("death", func(t *testing.T) { a.on(t).died(a.id(n, "dies")) })
@@ -303,10 +304,17 @@ func (a *versioned) masked(n int64) {
 			a.Errorf("the log of %s: it has %d lines and perhaps the secret, or %v", name, len(lines), err)
 		}
 	}
-	got, err := client.Task(a.Context(), a.id(n, "asks"))
-	if err != nil || len(got.Attempts) != 1 || got.Attempts[0].End != "broken" ||
-		!strings.Contains(got.Reason, "archivist/others/e2e") || strings.Contains(a.log(got.ID, 0), "not run") {
-		a.Errorf("a task that asks for a secret of others: %+v, %v", got, err)
+}
+
+// refused looks at a task that asks for a secret of others.
+func (a *versioned) refused(id string) {
+	if onCore() {
+		a.Skip("LocalStack's core evaluates no policies")
+	}
+	got := a.becomes(id, "failed")
+	if len(got.Attempts) != 1 || got.Attempts[0].End != "broken" ||
+		!strings.Contains(got.Reason, "archivist/others/e2e") || strings.Contains(a.log(id, 0), "not run") {
+		a.Errorf("a task that asks for a secret of others: %+v", got)
 	}
 }
 
