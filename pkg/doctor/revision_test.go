@@ -24,7 +24,7 @@ type shelves struct{ revisions int64 }
 
 const tasksOfShelves = `
 - {name: index, command: x, depends: [PREV]}
-- {name: pdf, command: x, depends: [index], cancels: [PREV]}
+- {name: pdf, was: print, command: x, depends: [index], cancels: [PREV]}
 - {name: copy, command: x, lock: disk}
 `
 
@@ -255,7 +255,10 @@ var ofRevisions = []damage{
 	}, true},
 	{"a run without an execution", func(w *world) {
 		w.revise("2/index", func(doc map[string]any) { delete(doc, "exec") })
-	}, one("revision-attempt", task("2/index")), false},
+	}, func(w *world) []string {
+		return []string{"revision-attempt " + task("2/index")(w),
+			"revision-names " + key("TASKNAMES#maps", "index").String()}
+	}, false},
 	{"a run without an end", func(w *world) {
 		w.revise("2/index", func(doc map[string]any) { delete(doc, "until") })
 	}, func(w *world) []string {
@@ -280,6 +283,18 @@ var ofRevisions = []damage{
 		one("revision-names", task("1/pdf")), true},
 	{"a start that is not known", func(w *world) { w.set(key("TASKNAMES#maps", "pdf"), "started_n", nil) },
 		one("revision-names", task("1/pdf")), true},
+	{"a start that is not known of the former name", func(w *world) {
+		w.set(key("TASKNAMES#maps", "print"), "started_n", nil)
+	}, one("revision-names", task("1/pdf")), true},
+	{"a start of which each is wanted, that is not known", func(w *world) {
+		w.set(key("TASKNAMES#maps", "index"), "started_n", num(1))
+		w.set(key("TASKNAMES#maps", "index"), "starter_id", str("maps/1/index"))
+	}, one("revision-names", task("2/index")), true},
+	{"a start that there is not", func(w *world) { w.set(key("TASKNAMES#maps", "pdf"), "started_n", num(3)) },
+		one("revision-names", row("TASKNAMES#maps", "pdf")), false},
+	{"a start of another task", func(w *world) {
+		w.set(key("TASKNAMES#maps", "pdf"), "starter_id", str("maps/1/index"))
+	}, one("revision-names", row("TASKNAMES#maps", "pdf")), false},
 	{"a run by hand that is not known", func(w *world) { w.set(key("TASKNAMES#maps", "index"), "runs_n", nil) },
 		one("revision-names", task("1/index/1")), true},
 	{"a success that there is not", func(w *world) { w.set(key("TASKNAMES#maps", "pdf"), "succeeded_n", num(3)) },

@@ -39,11 +39,8 @@ func (p *pass) cancel(ctx context.Context, id string) error {
 		if left != "" {
 			return c.awaitEnd(left)
 		}
-		late, err := c.late()
-		if err == nil && late != 0 {
-			return c.overtaken(late)
-		}
-		if err != nil {
+		over, err := c.overtaken()
+		if err != nil || over {
 			return err
 		}
 		return c.to(workflow.Ready, "")

@@ -28,6 +28,7 @@ type change struct {
 	was    Instance
 	name   *nameRow // of its task; read when it is needed
 	named  bool     // the name row is written
+	former *nameRow // of its former name; nil: it is not written
 	lock   *lockRow // nil: it needs none, or it was not read yet
 	holds  *string  // what becomes of the holder of the lock; nil: it stays
 	remove []table.Key
@@ -215,6 +216,9 @@ func (c *change) save() error {
 	}
 	if c.named {
 		put(c.tx, c.name, c.name.Rev)
+	}
+	if c.former != nil {
+		put(c.tx, c.former, c.former.Rev)
 	}
 	if in.State.Over() && !c.was.State.Over() {
 		c.tx.Count(revisionSubject(revisionID(in.Archive, in.Revision)).Key(), map[string]int64{"over_n": 1})

@@ -136,14 +136,34 @@ func (x *exam) known(in *instanceRow) error {
 	if in.State == workflow.Success {
 		right.Succeeded = max(right.Succeeded, in.Revision)
 	}
-	if in.LatestOnly && in.Exec != "" {
-		right.Started = max(right.Started, in.Revision)
+	if in.Exec != "" {
+		right.started(&in.Instance)
 	}
+	x.knows(in, n, right)
+	return x.former(in)
+}
+
+// former checks that it is known of the former name of its task that an instance has started.
+func (x *exam) former(in *instanceRow) error {
+	if in.Exec == "" || in.Was == "" {
+		return nil
+	}
+	n, err := x.nameRow(x.ctx, in.Archive, in.Was)
+	if err != nil {
+		return err
+	}
+	right := *n
+	right.started(&in.Instance)
+	x.knows(in, n, right)
+	return nil
+}
+
+// knows compares what is known of a task with what it should be by an instance.
+func (x *exam) knows(in *instanceRow, n *nameRow, right nameRow) {
 	if right != *n {
 		x.add(RuleNames, x.commit(&in.Head, func(tx *table.Tx) error { put(tx, &right, right.Rev); return nil }),
-			"of %s it is known: %s; by this instance: %s", in.Task, n, &right)
+			"of %s it is known: %s; by this instance: %s", n.SK, n, &right)
 	}
-	return nil
 }
 
 // planned adds a revision that has planned the task.
@@ -158,8 +178,8 @@ func (n *nameRow) planned(revision int64) {
 
 // String is what is known of a task, for people.
 func (n *nameRow) String() string {
-	return fmt.Sprintf("planned in %d, before in %d, started in %d, succeeded in %d, %d runs", n.Latest, n.Before,
-		n.Started, n.Succeeded, n.Runs)
+	return fmt.Sprintf("planned in %d, before in %d, started in %d (%s), succeeded in %d, %d runs", n.Latest, n.Before,
+		n.Started, n.Starter, n.Succeeded, n.Runs)
 }
 
 // name checks that the instances exist that what is known of a task names.
@@ -176,7 +196,6 @@ func (x *exam) name(ref string) error {
 	}{
 		{n.Latest, "planned", func(in Instance) bool { return in.Run == 0 }},
 		{n.Before, "planned", func(in Instance) bool { return in.Run == 0 }},
-		{n.Started, "started", func(in Instance) bool { return in.Exec != "" }},
 		{n.Succeeded, "succeeded", func(in Instance) bool { return in.State == workflow.Success }},
 	} {
 		found, err := x.claimed(ref, claim.n, x.row.SK, claim.is)
@@ -188,7 +207,33 @@ func (x *exam) name(ref string) error {
 				claim.n)
 		}
 	}
-	return nil
+	return x.starter(ref, &n)
+}
+
+// starter checks that the instance exists that is known to have started. One in the bucket is believed.
+func (x *exam) starter(ref string, n *nameRow) error {
+	if n.Started == 0 {
+		return nil
+	}
+	in, err := x.instanceRow(x.ctx, n.Starter)
+	if err != nil {
+		return err
+	}
+	known := in.Exec != "" && in.Archive == ref && in.Revision == n.Started && slices.Contains([]string{in.Task,
+		in.Was}, n.SK)
+	if in.Rev == 0 {
+		known, err = x.inBucket(ref, n.Started)
+	}
+	if err == nil && !known {
+		x.add(RuleNames, nil, "it is known that %q has started in revision %d, and it has not", n.Starter, n.Started)
+	}
+	return err
+}
+
+// inBucket reports whether instances of a revision are in the bucket.
+func (x *exam) inBucket(ref string, n int64) (bool, error) {
+	r, err := x.revisionRow(x.ctx, ref, n)
+	return r.Ends != nil || r.Kept > 0, err
 }
 
 // claimed reports whether a revision has an instance of a task for which is holds. One whose instances are in the
@@ -197,8 +242,8 @@ func (x *exam) claimed(ref string, n int64, task string, is func(in Instance) bo
 	if n == 0 {
 		return true, nil
 	}
-	r, err := x.revisionRow(x.ctx, ref, n)
-	if err != nil || r.Ends != nil || r.Kept > 0 {
+	kept, err := x.inBucket(ref, n)
+	if err != nil || kept {
 		return true, err
 	}
 	in, err := x.instanceRow(x.ctx, instanceID(ref, n, task, 0))

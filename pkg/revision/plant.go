@@ -114,7 +114,7 @@ func instanceOf(r *revisionRow, t *workflow.Task, trigger string, run int64) Ins
 	in := Instance{ID: instanceID(r.Archive, n, t.Name, run), Archive: r.Archive, Revision: n, Task: t.Name, Run: run,
 		Trigger: trigger, Definition: r.Definition, Order: order(n, placeOf(t), t.Name, run), State: workflow.Blocked,
 		Lock: t.Lock, Cancels: slices.Clone(t.Cancels), LatestOnly: t.LatestOnly(), Follow: t.Follow,
-		Fixed: t.Uninterruptible, Filtered: len(t.Paths) > 0, Chain: r.Chain}
+		Was: t.Was, Fixed: t.Uninterruptible, Filtered: len(t.Paths) > 0, Chain: r.Chain}
 	if t.Was != "" && in.LatestOnly {
 		in.Cancels = append(in.Cancels, t.Was)
 	}

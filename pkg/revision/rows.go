@@ -145,12 +145,22 @@ type revisionRow struct {
 type nameRow struct {
 	table.Head
 	Owner     string `dynamo:"owned_by"`
-	Latest    int64  `dynamo:"latest_n"`    // the last revision that planned it
-	Before    int64  `dynamo:"before_n"`    // the last one before that
-	Started   int64  `dynamo:"started_n"`   // the highest revision in which it has started
-	Succeeded int64  `dynamo:"succeeded_n"` // likewise
-	InRow     int    `dynamo:"in_row_n"`    // superseded since the last success
-	Runs      int64  `dynamo:"runs_n"`      // by hand and by schedule: the number of the last
+	Latest    int64  `dynamo:"latest_n"`             // the last revision that planned it
+	Before    int64  `dynamo:"before_n"`             // the last one before that
+	Started   int64  `dynamo:"started_n"`            // the highest in which it has started, also renamed
+	Starter   string `dynamo:"starter_id,omitempty"` // the instance that has
+	Succeeded int64  `dynamo:"succeeded_n"`          // the highest revision in which it has succeeded
+	InRow     int    `dynamo:"in_row_n"`             // superseded since the last success
+	Runs      int64  `dynamo:"runs_n"`               // by hand and by schedule: the number of the last
+}
+
+// started adds that an instance of the task has started, and reports whether that was not known.
+func (n *nameRow) started(in *Instance) bool {
+	if in.Revision < n.Started || in.Revision == n.Started && n.Starter != "" {
+		return false
+	}
+	n.Started, n.Starter = in.Revision, in.ID
+	return true
 }
 
 // lockRow is a lock. Its rev rises with every change of its line.
@@ -206,6 +216,7 @@ type Instance struct {
 	Lock       string         `json:"lock,omitempty"`
 	Cancels    []string       `json:"cancels,omitempty"`
 	LatestOnly bool           `json:"latestOnly,omitempty"`
+	Was        string         `json:"was,omitempty"` // the name of the task in earlier revisions
 	Follow     bool           `json:"follow,omitempty"`
 	Fixed      bool           `json:"uninterruptible,omitempty"`
 	Filtered   bool           `json:"filtered,omitempty"` // it has a filter of paths that was not asked yet

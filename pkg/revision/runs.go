@@ -221,9 +221,9 @@ func (s *Store) putRun(ctx context.Context, tx *table.Tx, a *archiveRow, q reque
 	if err != nil {
 		return Instance{}, err
 	}
-	if newest := max(names.Started, names.Succeeded); t.LatestOnly() && newest > q.Revision && !q.Force {
-		return Instance{}, fault.New(fault.Conflict, "%s has started or succeeded in revision %d, and only its latest "+
-			"result is wanted; use force to run it at revision %d", q.Task, newest, q.Revision)
+	if t.LatestOnly() && names.Started > q.Revision && !q.Force {
+		return Instance{}, fault.New(fault.Conflict, "%s has started, and only the latest result of %s is wanted; use "+
+			"force to run it at revision %d", names.Starter, q.Task, q.Revision)
 	}
 	names.Runs++
 	put(tx, names, names.Rev)

@@ -206,11 +206,8 @@ func decide(edges []Awaits) (workflow.State, Awaits) {
 // release lets an instance go on whose edges are satisfied, and whose filter has let it through.
 func (c *change) release() error {
 	in := c.in()
-	late, err := c.late()
-	if err != nil || late != 0 {
-		if err == nil {
-			err = c.overtaken(late)
-		}
+	over, err := c.overtaken()
+	if err != nil || over {
 		return err
 	}
 	if len(in.Cancels)+len(in.Replaces) > 0 {
@@ -219,26 +216,18 @@ func (c *change) release() error {
 	return c.to(workflow.Ready, "")
 }
 
-// late is the higher revision in which a task has started or succeeded of which only the latest instance is wanted,
-// 0 if there is none.
-func (c *change) late() (int64, error) {
+// overtaken ends an instance of which only the latest is wanted, if a newer one has started. It reports whether it did.
+func (c *change) overtaken() (bool, error) {
 	in := c.in()
 	if !in.LatestOnly || in.Force {
-		return 0, nil
+		return false, nil
 	}
 	n, err := c.names()
-	newest := max(n.Started, n.Succeeded)
-	if err != nil || newest <= in.Revision {
-		return 0, err
+	if err != nil || n.Started <= in.Revision {
+		return false, err
 	}
-	return newest, nil
-}
-
-// overtaken ends an instance that a higher revision has made needless.
-func (c *change) overtaken(by int64) error {
-	in := c.in()
-	in.By = instanceID(in.Archive, by, in.Task, 0)
-	return c.to(workflow.Superseded, fmt.Sprintf("%s has started or succeeded in revision %d", in.Task, by))
+	in.By = n.Starter
+	return true, c.to(workflow.Superseded, fmt.Sprintf("%s has started, and only the latest is wanted", n.Starter))
 }
 
 // filter asks the filter of paths of an instance whose edges are satisfied.

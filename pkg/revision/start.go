@@ -64,12 +64,9 @@ func (p *pass) start(ctx context.Context, id string) (started bool, err error) {
 // needless ends an instance that is not to start, because of a higher revision. It reports whether it did.
 func (c *change) needless() (bool, error) {
 	in := c.in()
-	late, err := c.late()
-	if err == nil && late != 0 {
-		return true, c.overtaken(late)
-	}
-	if err != nil {
-		return false, err
+	over, err := c.overtaken()
+	if err != nil || over {
+		return over, err
 	}
 	by, err := c.superseder()
 	if err != nil || by == "" {
@@ -107,18 +104,33 @@ func (c *change) dispatch() error {
 	in.Exec = c.tx.ID()
 	in.Until, in.Latest = c.now+t.Resend.Milliseconds(), c.now+t.Begin.Milliseconds()
 	in.Base = in.Revision - 1
-	if in.LatestOnly {
-		n, err := c.names()
-		if err != nil {
-			return err
-		}
-		n.Started = max(n.Started, in.Revision)
-		c.named = true
-		if n.Succeeded < in.Revision {
-			in.Base = n.Succeeded
-		}
+	err := c.starts()
+	if err != nil {
+		return err
+	}
+	if in.LatestOnly && c.name.Succeeded < in.Revision {
+		in.Base = c.name.Succeeded
 	}
 	return c.to(workflow.Dispatched, "")
+}
+
+// starts keeps for the task, and for its former name, that the instance has started: from now on, no older one of which
+// only the latest is wanted does. An instance of which each is wanted counts, too: the definition may have changed.
+func (c *change) starts() error {
+	in := c.in()
+	n, err := c.names()
+	if err != nil {
+		return err
+	}
+	c.named = n.started(in) || c.named
+	if in.Was == "" {
+		return nil
+	}
+	former, err := c.s.nameRow(c.ctx, in.Archive, in.Was)
+	if err == nil && former.started(in) {
+		c.former = former
+	}
+	return err
 }
 
 // Begin is what an execution calls first. It returns the instance as it is now, and whether the execution is to go
@@ -262,11 +274,8 @@ func (p *pass) retry(ctx context.Context, id string) error {
 		if in.State != workflow.Waiting || in.Until > c.now {
 			return nil
 		}
-		late, err := c.late()
-		if err == nil && late != 0 {
-			return c.overtaken(late)
-		}
-		if err != nil {
+		over, err := c.overtaken()
+		if err != nil || over {
 			return err
 		}
 		return c.to(workflow.Ready, "")

@@ -35,14 +35,11 @@ type checker struct {
 	names     map[string]tabletest.Item    // what is known of tasks, by ref and name
 	wakes     map[string]wake
 	execs     map[string]bool     // that have recorded an end
-	newest    map[string]newest   // by ref and task
+	succeeded map[string]int64    // by ref and task, the highest revision in which it has
 	committed map[string]int      // events revision.committed of revisions
 	members   map[string][]string // the instances of revisions
 	planned   map[string]bool     // revisions whose plans were compared
 }
-
-// newest are the highest revisions in which a task has started, if only its latest instance is wanted, and succeeded.
-type newest struct{ started, succeeded int64 }
 
 // instance is an instance before and after its newest change.
 type instance struct {
@@ -84,7 +81,7 @@ func newChecker(w *world) *checker {
 		revisions: map[string]*revisionOf{}, archives: map[string]*archiveOfRow{},
 		lines: map[string]map[string]string{}, owned: map[string]map[string]bool{},
 		waiters: map[string]map[string]bool{}, locks: map[string]string{}, names: map[string]tabletest.Item{},
-		wakes: map[string]wake{}, execs: map[string]bool{}, newest: map[string]newest{}, committed: map[string]int{},
+		wakes: map[string]wake{}, execs: map[string]bool{}, succeeded: map[string]int64{}, committed: map[string]int{},
 		members: map[string][]string{}, planned: map[string]bool{}}
 }
 

@@ -165,10 +165,8 @@ func (c *checker) starts(in *instance) {
 	for _, id := range slices.Sorted(maps.Keys(c.instances)) {
 		c.startsBeside(is, c.instances[id])
 	}
-	key := is.Archive + " " + is.Task
-	n := c.newest[key]
-	if is.LatestOnly && !is.Force && max(n.started, n.succeeded) > is.Revision {
-		c.fail("%s starts, and %s has started or succeeded in revision %d", is.ID, is.Task, max(n.started, n.succeeded))
+	if newest := c.newest(is.Archive, is.Task); is.LatestOnly && !is.Force && newest > is.Revision {
+		c.fail("%s starts, and only the latest is wanted: one has started in revision %d", is.ID, newest)
 	}
 	if len(is.Replaces) > 0 {
 		c.w.Met("start: replaces a run by schedule")
@@ -176,10 +174,6 @@ func (c *checker) starts(in *instance) {
 	c.w.Met("start: by " + is.Trigger)
 	if is.Lock != "" {
 		c.w.Met("start: with a lock")
-	}
-	if is.LatestOnly {
-		n.started = max(n.started, is.Revision)
-		c.newest[key] = n
 	}
 	c.startCounts(is)
 }
@@ -245,9 +239,7 @@ func (c *checker) succeeds(was, is *revision.Instance) {
 		c.fail("%s succeeds; told %q, last %+v", is.ID, was.Told, is.Last)
 	}
 	key := is.Archive + " " + is.Task
-	n := c.newest[key]
-	n.succeeded = max(n.succeeded, is.Revision)
-	c.newest[key] = n
+	c.succeeded[key] = max(c.succeeded[key], is.Revision)
 }
 
 // tells checks that an instance may be told to end.
@@ -285,9 +277,9 @@ func (c *checker) superseded(was, is *revision.Instance) {
 			return
 		}
 	}
-	key := is.Archive + " " + is.Task
-	n := max(c.newest[key].started, c.newest[key].succeeded)
-	if by := c.instances[is.By]; by != nil && c.above(&by.is, is) {
+	n := c.newest(is.Archive, is.Task)
+	by := c.instances[is.By]
+	if by != nil && c.above(&by.is, is) {
 		c.w.Met("superseded: from " + string(was.State))
 		// Once it awaits their ends, they are superseded, also if a person cancels it meanwhile.
 		if was.Told == "" && by.is.State != workflow.Awaiting && by.is.State != workflow.Cancelled && n <= is.Revision {
@@ -295,10 +287,9 @@ func (c *checker) superseded(was, is *revision.Instance) {
 		}
 		return
 	}
-	if is.By != instanceID(is.Archive, n, is.Task) || n <= is.Revision || !is.LatestOnly || is.Force {
+	if by == nil || !c.overtakes(&by.is, is) || by.is.Revision != n {
 		c.fail("%s was superseded by %q; the newest revision of it is %d", is.ID, is.By, n)
 	}
-	c.w.Met("superseded: overtaken")
 }
 
 // skipped checks why an instance was skipped.

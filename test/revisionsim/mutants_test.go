@@ -21,10 +21,11 @@ type mutant struct {
 	name   string
 	client func(*actor, adversary.Client) adversary.Client
 
-	deafEdges bool // likewise the rows of waiters
-	asleep    bool // likewise the times at which archives are looked at
-	loses     bool // the bucket loses what is written
-	still     bool // the schedule starts no passes
+	deafEdges bool   // likewise the rows of waiters
+	asleep    bool   // likewise the times at which archives are looked at
+	rule      string // what the violation is to say; "": any
+	loses     bool   // the bucket loses what is written
+	still     bool   // the schedule starts no passes
 }
 
 var mutants = []mutant{
@@ -39,7 +40,12 @@ var mutants = []mutant{
 	{name: "a result of another execution recorded", client: reading("TASK#", "instance_json", mine)},
 	{name: "the turn of a lock given to the last", client: query("TASKLOCK#", backwards)},
 	{name: "the holder of a lock not looked at", client: reading("TASKLOCK#", "holder_id", nil)},
-	{name: "an older instance starts after a newer one", client: reading("TASKNAMES#", "started_n succeeded_n", nil)},
+	{name: "an older instance starts after a newer one", rule: onlyLatest, client: reading("TASKNAMES#", "started_n",
+		nil)},
+	{name: "only starts of instances count of which only the latest is wanted", rule: onlyLatest,
+		client: starts(func(o *revision.Instance, _ string) bool { return o.LatestOnly })},
+	{name: "starts under a later name do not count", rule: onlyLatest,
+		client: starts(func(o *revision.Instance, name string) bool { return o.Task == name })},
 	{name: "the fence of a pass left out", client: without(fence)},
 	{name: "a change committed piece by piece", client: pieces},
 	{name: "an instance written without conditions", client: unconditioned},
@@ -200,6 +206,37 @@ func (r read) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(
 	data, err := json.Marshal(doc)
 	out.Item[r.attributes] = &types.AttributeValueMemberS{Value: string(data)}
 	return out, err
+}
+
+// onlyLatest is the violation that shows that an older instance starts of which only the latest is wanted.
+const onlyLatest = "only the latest is wanted"
+
+// starts shows a pass what would be known of a task if only those starts counted for which counts holds.
+func starts(counts func(o *revision.Instance, name string) bool) func(*actor, adversary.Client) adversary.Client {
+	return func(a *actor, c adversary.Client) adversary.Client { return startsRead{c, a, counts} }
+}
+
+type startsRead struct {
+	adversary.Client
+	a      *actor
+	counts func(o *revision.Instance, name string) bool
+}
+
+func (r startsRead) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (
+	*dynamodb.GetItemOutput, error) {
+	out, err := r.Client.GetItem(ctx, in, o...)
+	ref, is := strings.CutPrefix(text(in.Key, "pk"), "TASKNAMES#")
+	if err != nil || len(out.Item) == 0 || !is || !r.a.passes {
+		return out, err
+	}
+	name, newest := text(in.Key, "sk"), int64(0)
+	for _, known := range r.a.w.check.instances {
+		if r.a.w.check.hasStarted(&known.is, ref, name) && r.counts(&known.is, name) {
+			newest = max(newest, known.is.Revision)
+		}
+	}
+	out.Item["started_n"] = &types.AttributeValueMemberN{Value: fmt.Sprint(newest)}
+	return out, nil
 }
 
 // ahead shows a pass that a revision is the first one if it is known, and the one before is not.

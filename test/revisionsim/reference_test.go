@@ -251,3 +251,30 @@ func (c *checker) awaitsAsDefined(in *revision.Instance, t *task) {
 		c.fail("%s waits for %q; by its definition, for %q", in.ID, got, want)
 	}
 }
+
+// hasStarted reports whether an instance has ever started that counts for a task: it has its name, or had it.
+func (c *checker) hasStarted(o *revision.Instance, ref, name string) bool {
+	return o.Archive == ref && o.Exec != "" && (o.Task == name || c.taskOf(o).was == name)
+}
+
+// newest is the highest revision in which a task has started, under its name or a later one.
+func (c *checker) newest(ref, name string) (n int64) {
+	for _, in := range c.instances {
+		if c.hasStarted(&in.is, ref, name) {
+			n = max(n, in.is.Revision)
+		}
+	}
+	return n
+}
+
+// overtakes reports whether an instance is not to start because a newer one has.
+func (c *checker) overtakes(by, in *revision.Instance) bool {
+	c.w.Met("superseded: overtaken")
+	if !by.LatestOnly {
+		c.w.Met("superseded: overtaken by one of which each is wanted")
+	}
+	if by.Task != in.Task {
+		c.w.Met("superseded: overtaken by one with another name")
+	}
+	return in.LatestOnly && !in.Force && by.Revision > in.Revision && c.hasStarted(by, in.Archive, in.Task)
+}

@@ -65,11 +65,13 @@ func (c *checker) whole() error {
 			return fmt.Errorf("all rests, and %s has the lock %s", c.locks[pk], pk)
 		}
 	}
-	for key, n := range c.newest {
+	for _, key := range slices.Sorted(maps.Keys(c.names)) {
 		row := c.names[key]
-		if number(row, "succeeded_n") != n.succeeded || number(row, "started_n") != n.started {
-			return fmt.Errorf("%s has started in %d and succeeded in %d; its row says %d and %d", key, n.started,
-				n.succeeded, number(row, "started_n"), number(row, "succeeded_n"))
+		ref, name, _ := strings.Cut(key, " ")
+		if started := c.newest(ref, name); number(row, "succeeded_n") != c.succeeded[key] ||
+			number(row, "started_n") != started {
+			return fmt.Errorf("%s has started in %d and succeeded in %d; its row says %d and %d", key, started,
+				c.succeeded[key], number(row, "started_n"), number(row, "succeeded_n"))
 		}
 	}
 	for id, n := range c.committed {

@@ -144,8 +144,8 @@ func invent(rng *rand.Rand, before *spec) *spec {
 			s.commit = append(s.commit, t.name)
 		}
 	}
-	if one(8) && before != nil {
-		s.rename(before)
+	if one(2) && before != nil && !before.invalid {
+		s.rename(rng, before)
 	}
 	return s
 }
@@ -191,12 +191,11 @@ func (s *spec) describe(rng *rand.Rand, i int) {
 // planned reports whether each revision plans the task.
 func (t *task) planned() bool { return !t.onlySchedule }
 
-// rename gives the name of a task that is gone to the first one as its former name.
-func (s *spec) rename(before *spec) {
+// rename gives the names of tasks that are gone to others as their former names.
+func (s *spec) rename(rng *rand.Rand, before *spec) {
 	for _, old := range before.tasks {
-		if s.task(old.name) == nil && !before.invalid {
-			s.tasks[0].was = old.name
-			return
+		if s.task(old.name) == nil {
+			s.tasks[rng.IntN(len(s.tasks))].was = old.name
 		}
 	}
 }
