@@ -169,7 +169,9 @@ func (a *versioned) cancelledInTime(id string, runner int) {
 	if got.Reason != "it hangs; it did not end by itself" || len(got.Attempts) != 1 {
 		a.Errorf("it is %+v", got)
 	}
-	a.stopped(got.Attempts[0].Execution)
+	if !onCore() { // LocalStack's core ends an execution when its function answers, and this one does not
+		a.stopped(got.Attempts[0].Execution)
+	}
 	if !alive(runner) {
 		a.Error("the runner could have seen that it was cancelled")
 	}
