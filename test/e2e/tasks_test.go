@@ -300,6 +300,9 @@ func (a *versioned) masked(n int64) {
 			a.Errorf("the secret is in %s", key)
 		}
 	}
+	if onCore() {
+		return // it does not answer with what functions log
+	}
 	for _, name := range []string{"revisions", "taskcontrol", "taskrunner"} {
 		lines, err := stack.Logs(a.Context(), functionOf(a.T, name))
 		if err != nil || len(lines) == 0 || strings.Contains(strings.Join(lines, "\n"), password) {
