@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"archivist/pkg/definition"
@@ -97,7 +98,7 @@ func (s *source) truth(key string, n *node) bool {
 	if n.kind != truth {
 		s.refuse(n, "%s: expected true or false, not %s", key, n.said())
 	}
-	return n.kind == truth && n.text == "true"
+	return n.kind == truth && strings.EqualFold(n.text, "true") // YAML also has True and TRUE
 }
 
 // entries are the values of a list; one value is a list of one.

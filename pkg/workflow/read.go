@@ -30,6 +30,9 @@ func (s *source) read(data []byte) *node {
 		line, column := p.to(validPrefix(data))
 		s.refuse(&node{line: line, column: column}, "the file is not UTF-8")
 		return nil
+	case bytes.HasPrefix(data, pointer):
+		s.refuse(nil, "the file is a pointer of Git LFS, whose content is not read; keep files with tasks out of LFS")
+		return nil
 	}
 	read := s.readYAML
 	if strings.HasSuffix(s.path, ".json") {
@@ -41,6 +44,9 @@ func (s *source) read(data []byte) *node {
 	}
 	return n
 }
+
+// pointer begins a file that Git LFS keeps elsewhere (source: its specification, "The Pointer").
+var pointer = []byte("version https://git-lfs.github.com/spec/")
 
 // validPrefix is the number of bytes before the first that is not UTF-8.
 func validPrefix(data []byte) int {
@@ -67,13 +73,14 @@ func (s *source) readYAML(data []byte) (n *node, err error) {
 	if s.tokens < 0 {
 		return nil, errRefused // a file before has said so
 	}
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // they are equal (source: YAML 1.2, section 5.4)
 	tokens := lexer.Tokenize(string(data))
 	s.tokens -= len(tokens)
 	if s.tokens < 0 {
 		s.refuse(nil, "the files have more than %d names, values and marks together", maxTokens)
 		return nil, errRefused
 	}
-	if !s.plain(tokens) {
+	if !s.plain(tokens) || !s.one(tokens) {
 		return nil, errRefused
 	}
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
@@ -111,10 +118,9 @@ var refusedTokens = map[token.Type]string{
 	token.MappingKeyType: "keys with ? are not accepted; write KEY: VALUE",
 }
 
-// plain reports whether the tokens are those of one document without refused parts, and not nested deeper than
-// the library can read.
+// plain reports whether the tokens have no refused parts, and are not nested deeper than the library can read.
 func (s *source) plain(tokens token.Tokens) bool {
-	depth, dashes, line, content := 0, 0, 0, false
+	depth, dashes, line := 0, 0, 0
 	for _, t := range tokens {
 		if why := refusedTokens[t.Type]; why != "" {
 			s.refuse(place(t), "%s", why)
@@ -130,16 +136,28 @@ func (s *source) plain(tokens token.Tokens) bool {
 			depth--
 		case token.SequenceEntryType:
 			dashes++
-		case token.DocumentHeaderType:
-			if content {
-				s.refuse(place(t), "more than one document; write one list")
-				return false
-			}
 		}
-		content = content || t.Type != token.CommentType
 		if depth > nesting || dashes > nesting {
 			s.refuse(place(t), "values are nested deeper than %d", nesting)
 			return false
+		}
+	}
+	return true
+}
+
+// one reports whether the tokens are those of one document.
+func (s *source) one(tokens token.Tokens) bool {
+	content, ended := false, false
+	for _, t := range tokens {
+		switch {
+		case t.Type == token.CommentType:
+		case t.Type == token.DocumentEndType:
+			ended = true
+		case ended || content && t.Type == token.DocumentHeaderType:
+			s.refuse(place(t), "more than one document; write one list")
+			return false
+		default:
+			content = true
 		}
 	}
 	return true
@@ -214,9 +232,6 @@ func (s *source) scalarYAML(n *node, from ast.Node) (*node, error) {
 		n.kind = number
 	case *ast.BoolNode:
 		n.kind = truth
-		if x.Value {
-			n.text = "true"
-		}
 	case *ast.NullNode:
 		n.kind = empty
 	default:

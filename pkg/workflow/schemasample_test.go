@@ -15,7 +15,8 @@ import (
 // beyond are the refusals of Parse that no schema can express: what depends on other tasks, on the meaning of a
 // text, or on how it is written.
 var beyond = []string{"not YAML", "anchors", "aliases", "merged keys", "tags", "keys with ?", "directives",
-	"more than one document", "values are nested", "not UTF-8", "is already", "would wait for itself", "is there twice",
+	"more than one document", "Git LFS",
+	"values are nested", "not UTF-8", "is already", "would wait for itself", "is there twice",
 	"there is no task",
 	"every task", "COMMIT waits for any end", "scope is for", "commits do not start", "cannot both wait", "a cycle",
 	"was: ", "follow: the task depends", "NUL", "is set twice", "is in env, too", "empty parts", "a folder",
