@@ -260,6 +260,8 @@ func (s *Store) Skip(ctx context.Context, name string, n int64, by By) error {
 func (s *Store) maySkip(ctx context.Context, a *archiveRow, r *revisionRow) error {
 	n := r.Revision.Number
 	switch {
+	case a.Backfill.waitsFor(r):
+		return nil
 	case a.First == 0 || n < a.First:
 		return fault.New(fault.Conflict, "revision %d is before the first one: nothing waits for it", n)
 	case r.State == SkippedBy:
@@ -276,6 +278,11 @@ func (s *Store) maySkip(ctx context.Context, a *archiveRow, r *revisionRow) erro
 			"was the newest when the archive was looked at last", n, a.Newest)
 	}
 	return err
+}
+
+// waitsFor reports whether a revision is the next one of a back-fill.
+func (b *backfill) waitsFor(r *revisionRow) bool {
+	return b != nil && r.Revision.Number == b.Next && r.Rev > 0 && r.State == Before
 }
 
 // Fill plans revisions before the first one, from and to included. They are not compared with those that are

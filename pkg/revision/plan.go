@@ -2,10 +2,12 @@ package revision
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"archivist/pkg/archive"
 	"archivist/pkg/definition"
+	"archivist/pkg/event"
 	"archivist/pkg/fault"
 	"archivist/pkg/table"
 	"archivist/pkg/workflow"
@@ -101,7 +103,7 @@ func (p *pass) fix(ctx context.Context, a *archiveRow, r *revisionRow, fill bool
 	}
 	r.State = Planning
 	if len(problems) > 0 {
-		r.State, r.Problems = Invalid, problems[:min(len(problems), problemsKept)]
+		r.State, r.Problems = Invalid, keptProblems(problems)
 	} else {
 		r.Definition, err = p.keepDefinition(ctx, a.Name, def)
 		if err != nil {
@@ -151,6 +153,29 @@ func definitionAt(ctx context.Context, src archive.Source, n int64) (*workflow.D
 	}
 	def, problems := workflow.Parse(files)
 	return def, problems, nil
+}
+
+// keptProblems are the problems that the revision's row names, and its event: the first ones. Paths can be long.
+func keptProblems(all []workflow.Problem) (kept []workflow.Problem) {
+	size := 0
+	for _, p := range all[:min(len(all), problemsKept)] {
+		p.File, p.Message = definition.Clip(p.File, keptText), definition.Clip(p.Message, keptText)
+		size += sizeOf(p)
+		if size > listKept {
+			break
+		}
+		kept = append(kept, p)
+	}
+	return kept
+}
+
+// listKept is how many bytes as JSON such a list has at most: an event has it, too, and other things beside it.
+const listKept = event.MaxDetail / 2
+
+// sizeOf is how many bytes a part of a row or an event has as JSON.
+func sizeOf(v any) int {
+	data, _ := json.Marshal(v) // it has only plain fields
+	return len(data)
 }
 
 // keptText bounds what rows keep of texts that others wrote: authors, messages and reasons of runs, in bytes.
@@ -314,7 +339,7 @@ func (w *planner) commit(ctx context.Context, a *archiveRow, fill bool) (Instanc
 	}
 	in.Edges = []Awaits{prev}
 	for _, e := range w.def.Commit {
-		a, err := w.edge(ctx, e, nil)
+		a, err := w.edge(ctx, e)
 		if err != nil {
 			return in, err
 		}

@@ -42,7 +42,7 @@ func (w *planner) plant(ctx context.Context, tasks []workflow.Task) (int, error)
 
 // add adds the instance of a task, if it has room in the transaction.
 func (t *planting) add(ctx context.Context, task *workflow.Task) (fits bool, err error) {
-	in := instanceOf(t.row, task, ByCommit, 0)
+	in := instanceOf(t.row, t.def, task, ByCommit, 0)
 	names, err := t.nameRow(ctx, in.Archive, task.Name)
 	if err != nil {
 		return false, err
@@ -109,16 +109,27 @@ func (w *planner) loop(task string) string {
 }
 
 // instanceOf is an instance of a task in a revision, before it is decided what it waits for.
-func instanceOf(r *revisionRow, t *workflow.Task, trigger string, run int64) Instance {
+func instanceOf(r *revisionRow, d *workflow.Definition, t *workflow.Task, trigger string, run int64) Instance {
 	n := r.Revision.Number
 	in := Instance{ID: instanceID(r.Archive, n, t.Name, run), Archive: r.Archive, Revision: n, Task: t.Name, Run: run,
 		Trigger: trigger, Definition: r.Definition, Order: order(n, placeOf(t), t.Name, run), State: workflow.Blocked,
 		Lock: t.Lock, Cancels: slices.Clone(t.Cancels), LatestOnly: t.LatestOnly(), Follow: t.Follow,
 		Was: t.Was, Fixed: t.Uninterruptible, Filtered: len(t.Paths) > 0, Chain: r.Chain}
-	if t.Was != "" && in.LatestOnly {
-		in.Cancels = append(in.Cancels, t.Was)
+	for _, name := range t.Cancels {
+		if was := formerName(d, name); was != "" {
+			in.Cancels = append(in.Cancels, was)
+		}
 	}
 	return in
+}
+
+// formerName is the name that a task had in earlier revisions, "" if it had none.
+func formerName(d *workflow.Definition, name string) string {
+	t := d.Task(name)
+	if t == nil {
+		return ""
+	}
+	return t.Was
 }
 
 // resolve makes the edges of a task in this revision: that on COMMIT, and those of its definition.
@@ -127,7 +138,7 @@ func (w *planner) resolve(ctx context.Context, t *workflow.Task) ([]Awaits, erro
 	edges := []Awaits{{Edge: workflow.Edge{Task: workflow.Commit, On: workflow.Ended},
 		ID: instanceID(w.row.Archive, n, workflow.Commit, 0)}}
 	for _, e := range t.Depends {
-		a, err := w.edge(ctx, e, t)
+		a, err := w.edge(ctx, e)
 		if err != nil {
 			return nil, err
 		}
@@ -136,8 +147,8 @@ func (w *planner) resolve(ctx context.Context, t *workflow.Task) ([]Awaits, erro
 	return edges, nil
 }
 
-// edge resolves a dependency. t is the task that has it, nil for COMMIT.
-func (w *planner) edge(ctx context.Context, e workflow.Edge, t *workflow.Task) (Awaits, error) {
+// edge resolves a dependency.
+func (w *planner) edge(ctx context.Context, e workflow.Edge) (Awaits, error) {
 	a := Awaits{Edge: e, Verdict: workflow.None}
 	n := w.row.Revision.Number
 	if !e.Prev {
@@ -148,9 +159,12 @@ func (w *planner) edge(ctx context.Context, e workflow.Edge, t *workflow.Task) (
 		return a, nil
 	}
 	in, err := w.prev(ctx, e.Task)
-	if err == nil && in == 0 && t != nil && t.Was != "" && e.Task == t.Name {
-		e.Task = t.Was // it had another name
-		in, err = w.prev(ctx, t.Was)
+	if was := formerName(w.def, e.Task); err == nil && was != "" {
+		var former int64
+		former, err = w.prev(ctx, was)
+		if former > in { // as it was named there
+			e.Task, in = was, former
+		}
 	}
 	if err != nil || in == 0 || e.Exact && in != n-1 {
 		return a, err

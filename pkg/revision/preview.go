@@ -38,7 +38,7 @@ func (s *Store) Preview(ctx context.Context, name string, n int64) (out Preview,
 	out.Revision = n
 	def, problems, err := definitionAt(ctx, src, n)
 	if err != nil || len(problems) > 0 {
-		out.Problems = problems[:min(len(problems), problemsKept)]
+		out.Problems = keptProblems(problems)
 		return out, err
 	}
 	out.Tasks = workflow.Plan(def, n, func(task string) (int64, bool) {

@@ -227,7 +227,7 @@ func (s *Store) putRun(ctx context.Context, tx *table.Tx, a *archiveRow, q reque
 	}
 	names.Runs++
 	put(tx, names, names.Rev)
-	in := instanceOf(r, t, q.Trigger, names.Runs)
+	in := instanceOf(r, def, t, q.Trigger, names.Runs)
 	in.Created, in.Since, in.Force, in.Filtered = s.now(), s.now(), q.Force, false
 	in.Replaces = slices.Clone(q.Replaces)
 	return in, s.insertRun(ctx, tx, &in, by)

@@ -188,7 +188,12 @@ func tried(attempt int, res runner.Result) *Tried {
 	if !res.Started.IsZero() {
 		t.Started, t.Ended = millis(res.Started), millis(res.Ended)
 	}
+	size := 0
 	for _, o := range res.Outputs[:min(len(res.Outputs), outputsKept)] {
+		size += sizeOf(o)
+		if size > listKept {
+			break
+		}
 		t.Outputs = append(t.Outputs, Output{o.Path, o.Size, o.SHA256})
 	}
 	return t

@@ -114,7 +114,7 @@ func (c *checker) checkCommit(ref string, n int64, s *spec) {
 		want[0] = instanceID(ref, n-1, workflow.Commit)
 	}
 	for _, name := range s.commit {
-		want = append(want, c.nearest(ref, n, name))
+		want = append(want, c.awaited(ref, n, s, name))
 	}
 	c.sameEdges(&in.is, want)
 }
@@ -135,11 +135,7 @@ func (c *checker) checkTask(ref string, n int64, s *spec, t *task, chain []strin
 		case c.filled(ref, n):
 			return
 		default:
-			id := c.nearest(ref, n, d.task)
-			if id == "" && d.task == t.name && t.was != "" {
-				id = c.nearest(ref, n, t.was)
-				c.w.Met("edge: on the former name")
-			}
+			id := c.awaited(ref, n, s, d.task)
 			if d.exact && id != "" && c.instances[id].is.Revision != n-1 {
 				id = ""
 				c.w.Met("edge: exact, none")
@@ -161,8 +157,10 @@ func (c *checker) checkTask(ref string, n int64, s *spec, t *task, chain []strin
 func (c *checker) checkSettings(in *revision.Instance, s *spec, t *task) {
 	latest := slices.Contains(t.cancels, t.name)
 	cancels := slices.Clone(t.cancels)
-	if latest && t.was != "" {
-		cancels = append(cancels, t.was)
+	for _, name := range t.cancels {
+		if was := s.task(name).was; was != "" {
+			cancels = append(cancels, was)
+		}
 	}
 	slices.Sort(cancels)
 	order := fmt.Sprintf("%012d#%03d#%s#%06d", in.Revision, s.place(t)+1, t.name, in.Run)
@@ -180,6 +178,20 @@ func (s *spec) place(t *task) (n int) {
 		}
 	}
 	return n
+}
+
+// awaited is the nearest instance of a task by its name or, if that is nearer, its former one.
+func (c *checker) awaited(ref string, n int64, s *spec, name string) string {
+	id, was := c.nearest(ref, n, name), s.task(name).was
+	if was == "" {
+		return id
+	}
+	former := c.nearest(ref, n, was)
+	if former == "" || id != "" && c.instances[id].is.Revision >= c.instances[former].is.Revision {
+		return id
+	}
+	c.w.Met("edge: on the former name")
+	return former
 }
 
 // nearest is the instance of a task in the nearest earlier revision that has planned it, "" for none.
@@ -235,10 +247,13 @@ func (c *checker) satisfied(e revision.Awaits) bool {
 // awaitsAsDefined checks that the edges have the conditions of the definition.
 func (c *checker) awaitsAsDefined(in *revision.Instance, t *task) {
 	var got, want []string
+	s := c.specOf(revisionID(in))
 	for _, e := range in.Edges[1:] {
 		name := e.Task
-		if t.was != "" && e.Prev && name == t.was {
-			name = t.name
+		for _, other := range s.tasks {
+			if e.Prev && name == other.was {
+				name = other.name
+			}
 		}
 		got = append(got, fmt.Sprint(name, " ", e.Prev, " ", e.On))
 	}
