@@ -2,18 +2,13 @@ package component
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/guregu/dynamo/v2"
 
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
-	"archivist/pkg/table"
 	"archivist/pkg/table/tabletest"
 )
 
@@ -44,59 +39,34 @@ var controls = map[string]func(ctx context.Context, s *Store) (Acted, error){
 	},
 }
 
-var errCrash = errors.New("the process ends")
-
-// faulty is a table whose calls a test counts, and lets fail.
-func faulty(t *testing.T, s *Store, do func(op string, call func() error) error) {
-	t.Helper()
-	fake := tabletest.New()
-	s.Table = table.New(dynamo.NewFromIface(&tabletest.Client{DynamoDBAPI: fake, Do: do}), "test")
-	s.Table.Wait = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-}
-
 // TestControlCrash: an action that ends at any of its calls, before or after it, is done as a whole or not
 // at all; and the same request again completes it, once.
 func TestControlCrash(t *testing.T) {
 	for name, act := range controls {
-		for _, after := range []bool{false, true} {
-			for at := 1; ; at++ {
-				s := newStore(t)
-				armed, calls := false, 0
-				faulty(t, s, func(_ string, call func() error) error {
-					if !armed {
-						return call()
-					}
-					calls++
-					if calls < at {
-						return call()
-					}
-					if calls == at && after {
-						_ = call()
-					}
-					return errCrash
-				})
+		t.Run(name, func(t *testing.T) {
+			tabletest.Crashes(t, 1, func(t *testing.T, m *tabletest.Mortal) {
+				s, fake := newStore(t), tabletest.New()
+				s.Table = tabletest.Through(fake, through)
 				prepare(t, s)
-				armed = true
+				lives := s.Table
+				s.Table = tabletest.Through(fake, m.Do)
 				_, err := act(t.Context(), s)
-				armed = false
-				if err == nil {
-					if at == 1 {
-						t.Errorf("%s: no call was made", name)
-					}
-					break
+				s.Table = lives
+				if m.Dead() != (err != nil) {
+					t.Fatalf("died %v, %v", m.Dead(), err)
 				}
 				before := versions(t, s)
 				if before != "2" && before != "3" && before != "2 1" {
-					t.Errorf("%s at %d: %s", name, at, before)
+					t.Error(before)
 				}
-				if a := do(t)(act(t.Context(), s)); !a.Changed {
-					t.Errorf("%s at %d: the repetition does not have the answer of the first: %+v", name, at, a)
+				if a := do(t)(act(t.Context(), s)); !a.Changed && m.Dead() {
+					t.Errorf("the repetition does not have the answer of the first: %+v", a)
 				}
 				if v := versions(t, s); v != "3" && v != "2 1" {
-					t.Errorf("%s at %d: %s", name, at, v)
+					t.Error(v)
 				}
-			}
-		}
+			})
+		})
 	}
 }
 
@@ -136,7 +106,7 @@ func TestControlRaces(t *testing.T) {
 	for name, act := range controls {
 		s := newStore(t)
 		raced := true
-		faulty(t, s, func(op string, call func() error) error {
+		s.Table = tabletest.Through(tabletest.New(), func(op string, call func() error) error {
 			if op == "TransactWriteItems" && !raced {
 				raced = true
 				claim(t, s, "structure", millis(s.Now())+60_000)

@@ -2,7 +2,6 @@ package component
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -13,43 +12,21 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// calls counts the calls of the table, and lets the process die at one of them: with its effect, or
-// without.
-type calls struct {
-	n, at  atomic.Int64 // at 0: it does not die
-	effect bool
-}
-
-var errKilled = errors.New("died")
-
-func (c *calls) do(_ string, call func() error) error {
-	n, at := c.n.Add(1), c.at.Load()
-	switch {
-	case at == 0 || n < at:
-		return call()
-	case n == at && c.effect:
-		_ = call()
-	}
-	return errKilled
-}
-
-// crashWorld is a store with items and components, whose calls can die.
-func crashWorld(t *testing.T) (*Store, *calls) {
+// crashWorld is a store with items and components, on a fake.
+func crashWorld(t *testing.T) (*Store, *tabletest.Fake) {
 	t.Helper()
-	c, n := &calls{}, atomic.Int64{}
-	tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: tabletest.New(), Do: c.do})
-	tb.Wait = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-	s := &Store{Table: tb, Now: func() time.Time { return time.UnixMilli(1_000_000) }, Functions: []string{"x"},
-		NewID: func() string { return fmt.Sprintf("tx%04d", n.Add(1)) }}
+	fake, n := tabletest.New(), atomic.Int64{}
+	s := &Store{Table: tabletest.Through(fake, through), Now: func() time.Time { return time.UnixMilli(1_000_000) },
+		Functions: []string{"x"}, NewID: func() string { return fmt.Sprintf("tx%04d", n.Add(1)) }}
 	define(t, s, checker("first", "First"))
 	fill(t, s)
 	received(t, s, 6)
-	return s, c
+	return s, fake
 }
 
 // again is a store of another process on the same table: it knows nothing.
-func again(s *Store) *Store {
-	return &Store{Table: s.Table, Now: s.Now, NewID: s.NewID, Functions: s.Functions}
+func again(s *Store, tb *table.Table) *Store {
+	return &Store{Table: tb, Now: s.Now, NewID: s.NewID, Functions: s.Functions}
 }
 
 // TestCrashes: each action dies at each of its calls and is repeated. Then it is done once, and each line
@@ -91,36 +68,20 @@ func TestCrashes(t *testing.T) {
 		}, 1, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
-			deaths := 0
-			for at := int64(1); ; at++ {
-				alive := 0
-				for _, effect := range []bool{false, true} {
-					s, calls := crashWorld(t)
-					c.prepare(t, s)
-					calls.effect = effect
-					calls.n.Store(0)
-					calls.at.Store(at)
-					err := c.act(t.Context(), again(s))
-					calls.at.Store(0)
-					if err == nil && calls.n.Load() < at {
-						alive++
-					}
-					deaths++
-					if err := c.act(t.Context(), again(s)); err != nil {
-						t.Fatalf("again, after it died at call %d (effect: %v): %v", at, effect, err)
-					}
-					s = again(s)
-					fill(t, s)
-					checkCrashed(t, s, c.events, c.ready)
-					if t.Failed() {
-						t.Fatalf("it died at call %d (effect: %v)", at, effect)
-					}
+			tabletest.Crashes(t, 1, func(t *testing.T, m *tabletest.Mortal) {
+				s, fake := crashWorld(t)
+				c.prepare(t, s)
+				err := c.act(t.Context(), again(s, tabletest.Through(fake, m.Do)))
+				if err != nil && !m.Dead() {
+					t.Fatal(err)
 				}
-				if alive == 2 {
-					break
+				if err := c.act(t.Context(), again(s, s.Table)); err != nil {
+					t.Fatalf("again: %v", err)
 				}
-			}
-			t.Logf("%d deaths", deaths)
+				s = again(s, s.Table)
+				fill(t, s)
+				checkCrashed(t, s, c.events, c.ready)
+			})
 		})
 	}
 }

@@ -2,9 +2,7 @@ package component
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"reflect"
@@ -285,8 +283,7 @@ func watched(t *testing.T, fake *tabletest.Fake, name string, do func(op string,
 	s := newStore(t)
 	n := 0
 	s.NewID = func() string { n++; return fmt.Sprintf("%s%04d", name, n) }
-	s.Table = tabletest.Table(&tabletest.Client{DynamoDBAPI: fake, Do: do})
-	s.Table.Wait = func(context.Context, time.Duration) error { return nil }
+	s.Table = tabletest.Through(fake, do)
 	return s
 }
 
@@ -330,59 +327,38 @@ func TestImportStopsWork(t *testing.T) {
 	}
 }
 
-var errDied = errors.New("died")
-
 // TestImportCrash: an import that dies before or after any call, and is repeated, gives the item each
 // event once, in order, and lets the work go on.
 func TestImportCrash(t *testing.T) {
-	doc, crashed := manyEvents(), 0
-	for at := 0; ; at++ {
-		for _, effect := range []bool{false, true} {
-			fake, calls, dead := tabletest.New(), 0, false
-			plain := watched(t, fake, "plain", through)
-			define(t, plain, line...)
-			made(t, plain, delivery)
-			dying := watched(t, fake, "dying", func(_ string, call func() error) error {
-				calls++
-				if dead || calls-1 == at {
-					if !dead && effect {
-						_ = call()
-					}
-					dead = true
-					return errDied
-				}
-				return call()
-			})
-			_, err := dying.Import(t.Context(), delivery, bytes.NewReader(doc), ImportOptions{}, By{Reason: "x"})
-			if dead != (err != nil) {
-				t.Errorf("call %d: %v", at, err)
-			}
-			got := imported(t, plain, doc, ImportOptions{})
-			if len(got.Imported)+len(got.Present) != 86 || got.Refused != nil {
-				t.Errorf("call %d: %s", at, counts(got))
-			}
-			seen := map[string]int{}
-			for _, text := range history(t, plain) {
-				seen[text]++
-			}
-			for i := range 2*maxAtOnce + 5 {
-				if text := fmt.Sprintf("item.event Event_%d success id-%d", i%7, i); seen[text] != 1 {
-					t.Errorf("call %d: %s: %d times", at, text, seen[text])
-				}
-			}
-			it := rowOf(t, plain).it
-			if _, is := it.Marks[Stopped]; is || it.Marks["Event_0"].Outcome != event.Failure {
-				t.Errorf("call %d: marks %+v", at, it.Marks)
-			}
-			if !dead && effect {
-				if crashed < 10 {
-					t.Errorf("%d crashes were tried", crashed)
-				}
-				return
-			}
-			crashed++
+	doc := manyEvents()
+	tabletest.Crashes(t, 5, func(t *testing.T, m *tabletest.Mortal) {
+		fake := tabletest.New()
+		plain := watched(t, fake, "plain", through)
+		define(t, plain, line...)
+		made(t, plain, delivery)
+		dying := watched(t, fake, "dying", m.Do)
+		_, err := dying.Import(t.Context(), delivery, bytes.NewReader(doc), ImportOptions{}, By{Reason: "x"})
+		if m.Dead() != (err != nil) {
+			t.Errorf("died %v, %v", m.Dead(), err)
 		}
-	}
+		got := imported(t, plain, doc, ImportOptions{})
+		if len(got.Imported)+len(got.Present) != 86 || got.Refused != nil {
+			t.Error(counts(got))
+		}
+		seen := map[string]int{}
+		for _, text := range history(t, plain) {
+			seen[text]++
+		}
+		for i := range 2*maxAtOnce + 5 {
+			if text := fmt.Sprintf("item.event Event_%d success id-%d", i%7, i); seen[text] != 1 {
+				t.Errorf("%s: %d times", text, seen[text])
+			}
+		}
+		it := rowOf(t, plain).it
+		if _, is := it.Marks[Stopped]; is || it.Marks["Event_0"].Outcome != event.Failure {
+			t.Errorf("marks %+v", it.Marks)
+		}
+	})
 }
 
 // TestImportTwiceAtOnce: two imports of one document at the same time record each event once.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"archivist/pkg/table"
+	"archivist/pkg/table/tabletest"
 )
 
 // TestKeep: the tick fills, and reconciles once a day, a part in each call.
@@ -80,7 +81,7 @@ func TestKeepGoesPast(t *testing.T) {
 	fails, tries := false, 0
 	bad := p.runner(func(op string, call func() error) error {
 		if fails && op == "BatchGetItem" {
-			return errDead
+			return tabletest.ErrDead
 		}
 		return call()
 	})
@@ -94,7 +95,7 @@ func TestKeepGoesPast(t *testing.T) {
 	p.now = p.now.Add(sweepEvery)
 	fails = true
 	for ; tries < sweepTries; tries++ {
-		if err := bad.Store.Keep(t.Context(), p.now.Add(-time.Second)); !errors.Is(err, errDead) {
+		if err := bad.Store.Keep(t.Context(), p.now.Add(-time.Second)); !errors.Is(err, tabletest.ErrDead) {
 			t.Fatalf("try %d: %v", tries, err)
 		}
 	}

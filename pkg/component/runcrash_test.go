@@ -7,38 +7,22 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"archivist/pkg/table/tabletest"
 )
 
 // mortal is a process that dies before or after its nth call of the table or of Step Functions.
 type mortal struct {
 	*Runner
-	calls, at int
-	after     bool
-	dead      bool
+	*tabletest.Mortal
 }
 
 func newMortal(p *plant, at int, after bool) *mortal {
-	m := &mortal{at: at, after: after}
-	m.Runner = p.runner(func(_ string, call func() error) error {
-		m.calls++
-		if m.calls < m.at {
-			return call()
-		}
-		if m.calls == m.at && m.after {
-			_ = call()
-		}
-		m.dead = true
-		return errDead
-	})
-	m.Store.Table.Wait = func(context.Context, time.Duration) error {
-		if m.dead {
-			return errDead
-		}
-		return nil
-	}
+	m := &mortal{Mortal: &tabletest.Mortal{At: at, After: after}}
+	m.Runner = p.runner(m.Do)
 	m.Functions["x"] = function(func(ctx context.Context, w Work) (Result, error) {
-		if m.dead {
-			return Result{}, errDead
+		if m.Dead() {
+			return Result{}, tabletest.ErrDead
 		}
 		return p.Functions["x"].Run(ctx, w)
 	})
@@ -113,7 +97,7 @@ func TestDiesAtEachCall(t *testing.T) {
 			m := newMortal(p, at, after)
 			goesOn := after == (at%2 == 0)
 			live(p, m, goesOn)
-			if !m.dead {
+			if !m.Dead() {
 				break
 			}
 			deaths++
@@ -136,16 +120,16 @@ func live(p *plant, m *mortal, goesOn bool) {
 	for range 4 {
 		p.now = p.now.Add(time.Minute)
 		_ = m.Tick(ctx, p.now.Add(time.Minute))
-		for len(p.queue) > 0 && !m.dead {
+		for len(p.queue) > 0 && !m.Dead() {
 			ref := p.queue[0].Run
 			p.queue = p.queue[1:]
-			if err := execute(ctx, m.Runner, ref); errors.Is(err, errDead) && goesOn {
+			if err := execute(ctx, m.Runner, ref); errors.Is(err, tabletest.ErrDead) && goesOn {
 				if err := execute(ctx, p.Runner, ref); err != nil {
 					p.Fatal(err)
 				}
 			}
 		}
-		if m.dead {
+		if m.Dead() {
 			return
 		}
 	}

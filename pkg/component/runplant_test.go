@@ -16,9 +16,6 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-// errDead is the answer of every call of a process that has died.
-var errDead = errors.New("this process is dead")
-
 // plant is where robots work, in tests: a store, and executions that the test runs.
 type plant struct {
 	*testing.T
@@ -44,11 +41,10 @@ func newPlant(t *testing.T) *plant {
 
 // runner is a process. do, if set, is asked at each call of the table and of Step Functions.
 func (p *plant) runner(do func(op string, call func() error) error) *Runner {
-	s := &Store{Now: func() time.Time { return p.now }, Functions: []string{"x"}}
 	if do == nil {
-		do = func(_ string, call func() error) error { return call() }
+		do = through
 	}
-	s.Table = tabletest.Table(&tabletest.Client{DynamoDBAPI: p.fake, Do: do})
+	s := &Store{Table: tabletest.Through(p.fake, do), Now: func() time.Time { return p.now }, Functions: []string{"x"}}
 	s.NewID = func() string { p.ids++; return fmt.Sprintf("%026d", p.ids) }
 	count := func(name string, n float64) { p.metrics[name] += n }
 	r := &Runner{Store: s, Executions: &executions{p, do}, Metric: count,
@@ -119,7 +115,7 @@ func execute(ctx context.Context, r *Runner, ref RunRef) error {
 			return r.End(ctx, ref)
 		}
 		for _, l := range page.Lanes {
-			if err := r.WorkLane(ctx, ref, l); err != nil && errors.Is(err, errDead) {
+			if err := r.WorkLane(ctx, ref, l); err != nil && errors.Is(err, tabletest.ErrDead) {
 				return err
 			}
 		}

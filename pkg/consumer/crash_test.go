@@ -2,7 +2,6 @@ package consumer_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,44 +13,21 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-var errDead = errors.New("this process is dead")
-
 // mortal is a process that dies at its nth call of the table.
 type mortal struct {
 	*bench
+	*tabletest.Mortal
 	store   *consumer.Store
 	runtime *consumer.Runtime
-	calls   int
-	at      int
-	after   bool
-	dead    bool
-}
-
-func (m *mortal) do(_ string, call func() error) error {
-	m.calls++
-	if m.calls < m.at {
-		return call()
-	}
-	if m.calls == m.at && m.after {
-		_ = call()
-	}
-	m.dead = true
-	return errDead
 }
 
 func newMortal(b *bench, at int, after bool) *mortal {
-	m := &mortal{bench: b, at: at, after: after}
-	m.store = b.storeOn(tabletest.Table(&tabletest.Client{DynamoDBAPI: b.fake, Do: m.do}))
-	m.store.Table.Wait = func(context.Context, time.Duration) error {
-		if m.dead {
-			return errDead
-		}
-		return nil
-	}
+	m := &mortal{bench: b, Mortal: &tabletest.Mortal{At: at, After: after}}
+	m.store = b.storeOn(tabletest.Through(b.fake, m.Do))
 	m.store.Handlers, m.store.Files = b.store.Handlers, b.store.Files
 	note := func(ctx context.Context, batch consumer.Batch) ([]consumer.Failure, error) {
-		if m.dead {
-			return nil, errDead
+		if m.Dead() {
+			return nil, tabletest.ErrDead
 		}
 		return b.note(ctx, batch)
 	}
@@ -261,9 +237,9 @@ func TestDiesAtEachCall(t *testing.T) {
 					sc.prepare(b)
 					m := newMortal(b, at, after)
 					_ = sc.do(b, m.store, m.runtime)
-					if !m.dead {
+					if !m.Dead() {
 						if at < 3 {
-							t.Errorf("it made only %d calls", m.calls)
+							t.Errorf("it made only %d calls", m.Calls())
 						}
 						break
 					}

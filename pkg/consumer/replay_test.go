@@ -304,12 +304,12 @@ func (b *bench) interrupted(n int, after bool) (died bool) {
 	m := newMortal(b, n, after)
 	b.woken = nil
 	_ = m.runtime.Tick(b.Context(), b.now.Add(time.Minute))
-	for len(b.woken) > 0 && !m.dead {
+	for len(b.woken) > 0 && !m.Dead() {
 		name, partition, _ := strings.Cut(b.woken[0], " ")
 		b.woken = b.woken[1:]
 		_, _ = m.runtime.Run(b.Context(), name, partition, b.now.Add(time.Minute))
 	}
-	return m.dead
+	return m.Dead()
 }
 
 // TestReplayOfUnreadable: events that cannot be read now are not passed.

@@ -184,7 +184,7 @@ func TestFiringSurvivesEveryCrash(t *testing.T) {
 			m := newMortal(b, at, after)
 			b.woken = nil
 			_ = m.runtime.Tick(t.Context(), b.now.Add(time.Minute))
-			if !m.dead {
+			if !m.Dead() {
 				break
 			}
 			_ = b.runtime.Tick(t.Context(), b.now.Add(time.Minute))

@@ -1,11 +1,8 @@
 package derivatives
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"reflect"
 	"strings"
 	"testing"
@@ -70,9 +67,7 @@ func through(_ string, call func() error) error { return call() }
 
 // table is one whose calls pass through do.
 func (w *world) table(do func(op string, call func() error) error) *table.Table {
-	tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: w.rows, Do: do})
-	tb.Wait = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-	return tb
+	return tabletest.Through(w.rows, do)
 }
 
 // maker makes derivatives with a table; each look at the clock takes a second.
@@ -225,50 +220,19 @@ func TestTime(t *testing.T) {
 	w.check(all())
 }
 
-var errDied = errors.New("died")
-
 // TestCrash: a call that dies before or after any request is repeated, and the object has one event.
 func TestCrash(t *testing.T) {
-	for at := 0; ; at++ {
-		for _, effect := range []bool{false, true} {
-			w, calls, dead := newWorld(t), 0, false
-			dies := func() bool {
-				calls++
-				first := !dead && calls-1 == at
-				dead = dead || first
-				return first
-			}
-			w.root.Twin.Before = func(string, string) int {
-				dies()
-				if dead {
-					return http.StatusForbidden
-				}
-				return 0
-			}
-			tb := w.table(func(_ string, call func() error) error {
-				if dies() && effect {
-					_ = call()
-				}
-				if dead {
-					return errDied
-				}
-				return call()
-			})
-			_, err := w.maker(tb, time.Hour).Handle(t.Context(), consumer.Batch{Events: []consumer.Item{created(1)}})
-			w.root.Twin.Before = nil
-			if dead != (err != nil) {
-				t.Fatalf("call %d: died %v, %v", at, dead, err)
-			}
-			w.handle(w.maker(w.table(through), time.Hour), consumer.Batch{Events: []consumer.Item{created(1)}})
-			w.check(all())
-			if !dead {
-				if at < 10 {
-					t.Errorf("only %d crashes were tried", at)
-				}
-				return
-			}
+	tabletest.Crashes(t, 10, func(t *testing.T, m *tabletest.Mortal) {
+		w, version := newWorld(t), consumer.Batch{Events: []consumer.Item{created(1)}}
+		w.root.Twin.Before = m.Status
+		_, err := w.maker(w.table(m.Do), time.Hour).Handle(t.Context(), version)
+		w.root.Twin.Before = nil
+		if m.Dead() != (err != nil) {
+			t.Fatalf("died %v, %v", m.Dead(), err)
 		}
-	}
+		w.handle(w.maker(w.table(through), time.Hour), version)
+		w.check(all())
+	})
 }
 
 // TestMeanwhile: the object is changed by another writer between reading and writing.

@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -89,9 +88,7 @@ const songs = "songs"
 func newStudio(t *testing.T) *studio {
 	s := &studio{t: t, publisher: newPublisher(t), calls: &calls{}}
 	s.clock.Store(today.UnixMilli())
-	tab := tabletest.Table(&tabletest.Client{DynamoDBAPI: tabletest.New(), Do: s.calls.do})
-	tab.Wait = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-	s.Looker = s.process(tab)
+	s.Looker = s.process(tabletest.Through(tabletest.New(), s.calls.do))
 	s.apply(s.URL + "/feed")
 	return s
 }

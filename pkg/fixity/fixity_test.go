@@ -1,12 +1,9 @@
 package fixity
 
 import (
-	"context"
 	"crypto/sha512"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"net/http"
 	"reflect"
 	"strings"
 	"testing"
@@ -57,9 +54,7 @@ func (w *world) id() string { w.ids++; return fmt.Sprint("tx", w.ids) }
 func through(_ string, call func() error) error { return call() }
 
 func (w *world) table(do func(op string, call func() error) error) *table.Table {
-	tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: w.rows, Do: do})
-	tb.Wait = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-	return tb
+	return tabletest.Through(w.rows, do)
 }
 
 func (w *world) checker(tb *table.Table) *Checker {
@@ -348,49 +343,18 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-var errDied = errors.New("died")
-
 // TestCrash: a call that dies before or after any request is repeated; the result is right.
 func TestCrash(t *testing.T) {
-	for at := 0; ; at++ {
-		for _, effect := range []bool{false, true} {
-			w, calls, dead := newWorld(t), 0, false
-			dies := func() bool {
-				calls++
-				first := !dead && calls-1 == at
-				dead = dead || first
-				return first
-			}
-			w.root.Twin.Before = func(string, string) int {
-				dies()
-				if dead {
-					return http.StatusServiceUnavailable
-				}
-				return 0
-			}
-			tb := w.table(func(_ string, call func() error) error {
-				if dies() && effect {
-					_ = call()
-				}
-				if dead {
-					return errDied
-				}
-				return call()
-			})
-			_, err := w.checker(tb).Check(t.Context(), ark, w.until())
-			w.root.Twin.Before = nil
-			if dead != (err != nil) {
-				t.Fatalf("call %d: died %v, %v", at, dead, err)
-			}
-			w.same(w.check(), w.good())
-			if !dead {
-				if at < 20 {
-					t.Errorf("only %d crashes were tried", at)
-				}
-				return
-			}
+	tabletest.Crashes(t, 20, func(t *testing.T, m *tabletest.Mortal) {
+		w := newWorld(t)
+		w.root.Twin.Before = m.Status
+		_, err := w.checker(w.table(m.Do)).Check(t.Context(), ark, w.until())
+		w.root.Twin.Before = nil
+		if m.Dead() != (err != nil) {
+			t.Fatalf("died %v, %v", m.Dead(), err)
 		}
-	}
+		w.same(w.check(), w.good())
+	})
 }
 
 // TestTwo: of two calls at once, one saves its part; the other is tried again.

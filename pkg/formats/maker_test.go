@@ -2,7 +2,6 @@ package formats
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -42,9 +41,7 @@ func (w *world) id() string { w.ids++; return fmt.Sprint("tx", w.ids) }
 func through(_ string, call func() error) error { return call() }
 
 func (w *world) table(do func(op string, call func() error) error) *table.Table {
-	tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: w.rows, Do: do})
-	tb.Wait = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-	return tb
+	return tabletest.Through(w.rows, do)
 }
 
 // identify finds tiff by the beginning of the content.
@@ -158,52 +155,21 @@ func TestTime(t *testing.T) {
 	w.check(10)
 }
 
-var errDied = errors.New("died")
-
 // TestCrash: a call that dies before or after any request is repeated, and the result is the same.
 func TestCrash(t *testing.T) {
-	for at := 0; ; at++ {
-		for _, effect := range []bool{false, true} {
-			w, calls, dead := newWorld(t, 3), 0, false
-			dies := func() bool {
-				calls++
-				first := !dead && calls-1 == at
-				dead = dead || first
-				return first
-			}
-			w.root.Twin.Before = func(string, string) int {
-				dies()
-				if dead {
-					return http.StatusServiceUnavailable
-				}
-				return 0
-			}
-			tb := w.table(func(_ string, call func() error) error {
-				if dies() && effect {
-					_ = call()
-				}
-				if dead {
-					return errDied
-				}
-				return call()
-			})
-			_, err := w.maker(tb).Version(t.Context(), ark, 1, soon(never))
-			w.root.Twin.Before = nil
-			if dead != (err != nil) {
-				t.Fatalf("call %d: died %v, %v", at, dead, err)
-			}
-			if _, err := w.maker(w.table(through)).Version(t.Context(), ark, 1, soon(never)); err != nil {
-				t.Fatal(err)
-			}
-			w.check(3)
-			if !dead {
-				if at < 10 {
-					t.Errorf("only %d crashes were tried", at)
-				}
-				return
-			}
+	tabletest.Crashes(t, 10, func(t *testing.T, m *tabletest.Mortal) {
+		w := newWorld(t, 3)
+		w.root.Twin.Before = m.Status
+		_, err := w.maker(w.table(m.Do)).Version(t.Context(), ark, 1, soon(never))
+		w.root.Twin.Before = nil
+		if m.Dead() != (err != nil) {
+			t.Fatalf("died %v, %v", m.Dead(), err)
 		}
-	}
+		if _, err := w.maker(w.table(through)).Version(t.Context(), ark, 1, soon(never)); err != nil {
+			t.Fatal(err)
+		}
+		w.check(3)
+	})
 }
 
 // TestTwo: two calls work on the same version with different page sizes. One of them gives up, and the

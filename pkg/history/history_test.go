@@ -1,14 +1,11 @@
 package history_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"archivist/pkg/consumer"
 	"archivist/pkg/envelope"
@@ -41,9 +38,8 @@ func events() []consumer.Item {
 // recorder records in a table whose calls pass through do.
 func recorder(fake *tabletest.Fake, do func(op string, call func() error) error) history.Recorder {
 	var n atomic.Int64
-	t := tabletest.Table(&tabletest.Client{DynamoDBAPI: fake, Do: do})
-	t.Wait = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-	return history.Recorder{Table: t, NewID: func() string { return fmt.Sprintf("tx-%p-%d", &n, n.Add(1)) }}
+	return history.Recorder{Table: tabletest.Through(fake, do),
+		NewID: func() string { return fmt.Sprintf("tx-%p-%d", &n, n.Add(1)) }}
 }
 
 func through(_ string, call func() error) error { return call() }
@@ -81,31 +77,19 @@ func TestRecord(t *testing.T) {
 
 // TestCrash: a call that dies at any point is repeated, and each event is recorded once.
 func TestCrash(t *testing.T) {
-	died := errors.New("died")
-	for at := range 4 {
-		for _, effect := range []bool{false, true} {
-			fake := tabletest.New()
-			var calls atomic.Int64
-			dying := recorder(fake, func(_ string, call func() error) error {
-				switch n := int(calls.Add(1)) - 1; {
-				case n < at:
-					return call()
-				case n == at && effect:
-					_ = call()
-				}
-				return died
-			})
-			if _, err := dying.Handle(t.Context(), consumer.Batch{Events: events()}); err == nil {
-				t.Fatalf("the call died at %d, and there is no error", at)
-			}
-			again := recorder(fake, through)
-			failures, err := again.Handle(t.Context(), consumer.Batch{Events: events()})
-			if err != nil || failures != nil {
-				t.Fatal(failures, err)
-			}
-			check(t, again.Table)
+	tabletest.Crashes(t, 4, func(t *testing.T, m *tabletest.Mortal) {
+		fake := tabletest.New()
+		_, err := recorder(fake, m.Do).Handle(t.Context(), consumer.Batch{Events: events()})
+		if m.Dead() != (err != nil) {
+			t.Fatalf("died %v, %v", m.Dead(), err)
 		}
-	}
+		again := recorder(fake, through)
+		failures, err := again.Handle(t.Context(), consumer.Batch{Events: events()})
+		if err != nil || failures != nil {
+			t.Fatal(failures, err)
+		}
+		check(t, again.Table)
+	})
 }
 
 // TestItems: what components did with an object, or with a version, is in the object's record. Items of no

@@ -20,33 +20,16 @@ import (
 type actCrash struct {
 	*bench
 	id       string // of the target
-	at       int
-	after    bool // it dies after the call had its effect
-	calls    int
-	hit      bool
 	recorded int
 }
 
-func (w *actCrash) call(_ string, call func() error) error {
-	w.calls++
-	switch {
-	case w.calls < w.at:
-		return call()
-	case w.calls == w.at && w.after:
-		_ = call()
-	}
-	w.hit = true
-	return errDead
-}
-
-func newActCrash(t *testing.T, at int, after bool, c actCase) (w *actCrash, mortal *queue.Queue) {
+func newActCrash(t *testing.T, m *tabletest.Mortal, c actCase) (w *actCrash, mortal *queue.Queue) {
 	fake := tabletest.New()
-	w = &actCrash{bench: newBenchOn(t, tabletest.Table(fake)), at: at, after: after}
+	w = &actCrash{bench: newBenchOn(t, tabletest.Table(fake))}
 	w.q.Record = func(context.Context, string, string) error { w.recorded++; return nil }
 	w.id = c.arrange(w)
 	q := *w.q
-	q.Table = tabletest.Table(&tabletest.Client{DynamoDBAPI: fake, Do: w.call})
-	q.Table.Wait = func(context.Context, time.Duration) error { return errDead }
+	q.Table = tabletest.Through(fake, m.Do)
 	return w, &q
 }
 
@@ -196,32 +179,20 @@ func TestActionsSurviveEveryCrash(t *testing.T) {
 	for name, c := range actCases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			crashes := 0
-			for at, hit := 1, true; hit; at++ {
-				for _, after := range []bool{false, true} {
-					w, mortal := newActCrash(t, at, after, c)
-					err := w.run(mortal, c)
-					hit = w.hit
-					if !hit && err != nil {
-						t.Fatalf("without a crash: %v", err)
-					}
-					w.now = w.now.Add(time.Hour) // the dead process loses its leases
-					if hit {
-						crashes++
-						if err := w.run(w.q, c); err != nil {
-							t.Errorf("after a crash at call %d: %v", at, err)
-						}
-					}
-					c.check(w)
-					if t.Failed() {
-						t.Fatalf("died at call %d, after it: %v", at, after)
+			tabletest.Crashes(t, 3, func(t *testing.T, m *tabletest.Mortal) {
+				w, mortal := newActCrash(t, m, c)
+				err := w.run(mortal, c)
+				if !m.Dead() && err != nil {
+					t.Fatalf("without a crash: %v", err)
+				}
+				w.now = w.now.Add(time.Hour) // the dead process loses its leases
+				if m.Dead() {
+					if err := w.run(w.q, c); err != nil {
+						t.Errorf("after a crash: %v", err)
 					}
 				}
-			}
-			if crashes < 6 {
-				t.Errorf("%d crashes", crashes)
-			}
-			t.Logf("%d crashes", crashes)
+				c.check(w)
+			})
 		})
 	}
 }

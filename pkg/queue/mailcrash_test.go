@@ -2,7 +2,6 @@ package queue_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -10,9 +9,6 @@ import (
 	"archivist/pkg/queue"
 	"archivist/pkg/table/tabletest"
 )
-
-// errDead is what every call of a dead process returns.
-var errDead = errors.New("this process is dead")
 
 // TestMailSurvivesEveryCrash: the process that adds, sends or records a mail dies before or
 // after each of its calls. Afterwards every mail was received, always with the same id, and
@@ -23,7 +19,7 @@ func TestMailSurvivesEveryCrash(t *testing.T) {
 		for at := 1; ; at++ {
 			w := newCrash(t, at, after)
 			w.run()
-			if !w.dead {
+			if !w.Dead() {
 				break // it makes no more calls than this
 			}
 			if len(w.post.got) > 2 {
@@ -39,43 +35,28 @@ func TestMailSurvivesEveryCrash(t *testing.T) {
 // crash is a system with a process that dies at its nth call.
 type crash struct {
 	*bench
+	*tabletest.Mortal
 	post   *post
 	mortal *queue.Queue
-	calls  int
-	at     int
-	after  bool
-	dead   bool
 }
 
 func newCrash(t *testing.T, at int, after bool) *crash {
-	w := &crash{bench: newBench(t), post: &post{to: []string{"a@example.org"}}, at: at, after: after}
+	w := &crash{bench: newBench(t), Mortal: &tabletest.Mortal{At: at, After: after},
+		post: &post{to: []string{"a@example.org"}}}
 	fake := tabletest.New()
 	w.q.Table = tabletest.Table(fake)
 	w.c.Leases.Table = w.q.Table
 	w.q.Compose = w.post.compose
 	mortal := *w.q
-	mortal.Table = tabletest.Table(&tabletest.Client{DynamoDBAPI: fake, Do: w.do})
-	mortal.Table.Wait = func(context.Context, time.Duration) error { return errDead }
+	mortal.Table = tabletest.Through(fake, w.Do)
 	w.mortal = &mortal
 	return w
-}
-
-func (w *crash) do(_ string, call func() error) error {
-	w.calls++
-	if w.calls < w.at {
-		return call()
-	}
-	if w.calls == w.at && w.after {
-		_ = call()
-	}
-	w.dead = true
-	return errDead
 }
 
 // work makes the mortal process handle a message, and another one after it died.
 func (w *crash) work(m queue.Message, step queue.Step) {
 	stage, _ := ingest.StageNamed(m.Step)
-	w.post.do = w.do
+	w.post.do = w.Do
 	_, _ = (&queue.Worker{Queue: w.mortal, Stage: stage, Step: step, Answers: w}).Handle(w.Context(), m)
 	w.post.do = nil
 }
@@ -101,7 +82,7 @@ func (w *crash) run() {
 		switch m := w.last(); {
 		case m.Step == "unpack":
 			w.handle(m, unpack)
-		case m.Step == "report" && !w.dead:
+		case m.Step == "report" && !w.Dead():
 			w.work(m, ok)
 		case m.Step == "report":
 			w.handle(m, ok)
@@ -111,10 +92,10 @@ func (w *crash) run() {
 	}
 	owed, ended := w.mails(id)
 	if got := w.batch(id); got.State != ingest.BatchFailed || len(got.Mails) != 2 {
-		w.Errorf("died at call %d (after it %v): the batch is %s with %+v", w.at, w.after, got.State, got.Mails)
+		w.Errorf("died at call %d (after it %v): the batch is %s with %+v", w.At, w.After, got.State, got.Mails)
 	}
 	if len(w.post.distinct()) != 2 || len(w.post.got) > 3 || len(owed) != 0 || len(ended) != 2 {
-		w.Errorf("died at call %d (after it %v): sent %v, owed %+v, ended %d", w.at, w.after, w.post.got, owed,
+		w.Errorf("died at call %d (after it %v): sent %v, owed %+v, ended %d", w.At, w.After, w.post.got, owed,
 			len(ended))
 	}
 }

@@ -2,7 +2,6 @@ package queue_test
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"testing"
@@ -75,8 +74,7 @@ func newBulkCrash(t *testing.T, at int, after bool) *bulkCrash {
 	w.of = w.failed(bulkJobs)
 	w.edit(ingest.JobID(w.of, bulkJobs), func(row *queue.Job) { row.NotRecoverable = true })
 	mortal := *w.q
-	mortal.Table = tabletest.Table(&tabletest.Client{DynamoDBAPI: fake, Do: w.call})
-	mortal.Table.Wait = func(context.Context, time.Duration) error { return errDead }
+	mortal.Table = tabletest.Through(fake, w.call)
 	w.mortal = &mortal
 	return w
 }
@@ -106,7 +104,7 @@ func (w *bulkCrash) call(_ string, call func() error) error {
 		}
 	}
 	w.dead = true
-	return errDead
+	return tabletest.ErrDead
 }
 
 // run makes the mortal process start the operation and run its pages.
@@ -224,7 +222,7 @@ func TestBulkSurvivesEveryCrash(t *testing.T) {
 					}
 					break // it makes no more calls than this
 				}
-				if !errors.Is(err, errDead) {
+				if !errors.Is(err, tabletest.ErrDead) {
 					t.Fatalf("died at call %d, but returned %v", at, err)
 				}
 				meanwhile.do(w)

@@ -5,6 +5,7 @@ import (
 	"archivist/pkg/fault"
 	"archivist/pkg/ocfl"
 	"archivist/pkg/table"
+	"archivist/pkg/table/tabletest"
 	"slices"
 	"strings"
 	"testing"
@@ -235,15 +236,16 @@ func TestReplaced(t *testing.T) {
 // TestRepairCrash: a call that dies before or after any request is repeated; the file is restored once,
 // and what was damaged is kept.
 func TestRepairCrash(t *testing.T) {
-	crashes(t, 15, func(w *world, at int, effect bool) bool {
+	crashes(t, 15, func(w *world, m *tabletest.Mortal) {
 		w.copy()
 		key, damaged := w.key("/archivist-files.jsonl"), strings.Repeat("damaged", 200)
 		w.put(w.root.Bucket, key, damaged)
 		row := w.propose(key)
-		tb, died := w.dying(at, effect)
-		dead := w.repair(tb, row) != nil
-		if died() != dead {
-			w.Fatalf("died %v", dead)
+		w.root.Twin.Before = m.Status
+		err := w.repair(w.table(m.Do), row)
+		w.root.Twin.Before = nil
+		if m.Dead() != (err != nil) {
+			w.Fatalf("died %v, %v", m.Dead(), err)
 		}
 		row = w.advance(row)
 		if row.State == Planned {
@@ -257,7 +259,6 @@ func TestRepairCrash(t *testing.T) {
 			w.Errorf("events %v", got)
 		}
 		w.same()
-		return dead
 	})
 }
 

@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -69,9 +67,7 @@ func (w *world) id() string { w.ids++; return fmt.Sprint("tx", w.ids) }
 func through(_ string, call func() error) error { return call() }
 
 func (w *world) table(do func(op string, call func() error) error) *table.Table {
-	tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: w.rows, Do: do})
-	tb.Wait = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-	return tb
+	return tabletest.Through(w.rows, do)
 }
 
 func (w *world) replica(tb *table.Table) *Replica {
@@ -315,61 +311,24 @@ func TestMeanwhile(t *testing.T) {
 	w.same()
 }
 
-var errDied = errors.New("died")
-
-// dying returns a table that dies at a call, together with S3; died is whether it did.
-func (w *world) dying(at int, effect bool) (tb *table.Table, died func() bool) {
-	calls, dead := 0, false
-	dies := func() bool {
-		calls++
-		first := !dead && calls-1 == at
-		dead = dead || first
-		return first
-	}
-	w.root.Twin.Before = func(string, string) int {
-		dies()
-		if dead {
-			return http.StatusServiceUnavailable
-		}
-		return 0
-	}
-	return w.table(func(_ string, call func() error) error {
-		if dies() && effect {
-			_ = call()
-		}
-		if dead {
-			return errDied
-		}
-		return call()
-	}), func() bool { w.root.Twin.Before = nil; return dead }
-}
-
-// crashes calls crash with each call that it makes, from the first, before and after its effect, until
-// none died.
-func crashes(t *testing.T, least int, crash func(w *world, at int, effect bool) (died bool)) {
-	for at, died := 0, true; died; at++ {
-		for _, effect := range []bool{false, true} {
-			t.Run(fmt.Sprint(at, effect), func(t *testing.T) {
-				w := newWorld(t)
-				w.root.Bucket.Limits = bucket.Limits{Part: 900, Copy: 900, CopyPart: 900}
-				w.to.Limits = w.root.Bucket.Limits
-				died = crash(w, at, effect)
-			})
-		}
-		if !died && at < least {
-			t.Errorf("only %d crashes were tried", at)
-		}
-	}
+// crashes calls crash with a process that dies, together with S3, at each of its calls in turn.
+func crashes(t *testing.T, least int, crash func(w *world, m *tabletest.Mortal)) {
+	tabletest.Crashes(t, least, func(t *testing.T, m *tabletest.Mortal) {
+		w := newWorld(t)
+		w.root.Bucket.Limits = bucket.Limits{Part: 900, Copy: 900, CopyPart: 900}
+		w.to.Limits = w.root.Bucket.Limits
+		crash(w, m)
+	})
 }
 
 // TestCrash: a call that dies before or after any request is repeated, and the copy is right.
 func TestCrash(t *testing.T) {
-	crashes(t, 60, func(w *world, at int, effect bool) bool {
-		tb, died := w.dying(at, effect)
-		_, err := w.replica(tb).Copy(w.Context(), ark, w.until())
-		dead := died()
-		if dead != (err != nil) {
-			w.Fatalf("died %v, %v", dead, err)
+	crashes(t, 60, func(w *world, m *tabletest.Mortal) {
+		w.root.Twin.Before = m.Status
+		_, err := w.replica(w.table(m.Do)).Copy(w.Context(), ark, w.until())
+		w.root.Twin.Before = nil
+		if m.Dead() != (err != nil) {
+			w.Fatalf("died %v, %v", m.Dead(), err)
 		}
 		_, inventory := w.root.Twin.Object("copy/" + ocfl.Inventory(ark, 0).Key)
 		if files := w.files("copy"); inventory && len(files) < len(w.files("storage"))-2 {
@@ -377,7 +336,6 @@ func TestCrash(t *testing.T) {
 		}
 		w.copy()
 		w.same()
-		return dead
 	})
 }
 

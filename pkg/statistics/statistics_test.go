@@ -1,8 +1,6 @@
 package statistics_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"testing"
@@ -65,14 +63,8 @@ var want = statistics.Counts{"objects": 1, "versions": 1, "files": 2, "bytes": 3
 // counter counts in a table whose calls pass through do.
 func counter(fake *tabletest.Fake, do func(op string, call func() error) error) statistics.Counter {
 	n := 0
-	return statistics.Counter{Table: quick(tabletest.Table(&tabletest.Client{DynamoDBAPI: fake, Do: do})),
+	return statistics.Counter{Table: tabletest.Through(fake, do),
 		NewID: func() string { n++; return fmt.Sprintf("tx-%p-%d", &n, n) }}
-}
-
-// quick makes a table not wait between its tries.
-func quick(t *table.Table) *table.Table {
-	t.Wait = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-	return t
 }
 
 func through(_ string, call func() error) error { return call() }
@@ -145,45 +137,21 @@ func TestMany(t *testing.T) {
 	}
 }
 
-var errDied = errors.New("died")
-
 // TestCrash: a run that dies before or after any call, or whose answer is lost, is repeated
 // and counts each event once.
 func TestCrash(t *testing.T) {
-	crashed := 0
-	for at := 0; ; at++ {
-		for _, effect := range []bool{false, true} {
-			fake, calls, dead := tabletest.New(), 0, false
-			dying := counter(fake, func(_ string, call func() error) error {
-				calls++
-				if dead || calls-1 == at {
-					if !dead && effect {
-						_ = call()
-					}
-					dead = true
-					return errDied
-				}
-				return call()
-			})
-			for _, items := range events() {
-				_, _ = dying.Handle(t.Context(), consumer.Batch{Events: items})
-			}
-			if dead {
-				crashed++
-			}
-			again := counter(fake, through)
-			for _, items := range events() {
-				handle(t, again, items)
-			}
-			check(t, again.Table)
-			if !dead && effect {
-				if crashed < 10 {
-					t.Errorf("%d crashes were tried", crashed)
-				}
-				return
-			}
+	tabletest.Crashes(t, 5, func(t *testing.T, m *tabletest.Mortal) {
+		fake := tabletest.New()
+		dying := counter(fake, m.Do)
+		for _, items := range events() {
+			_, _ = dying.Handle(t.Context(), consumer.Batch{Events: items})
 		}
-	}
+		again := counter(fake, through)
+		for _, items := range events() {
+			handle(t, again, items)
+		}
+		check(t, again.Table)
+	})
 }
 
 // TestParts: two parts of a split log count downloads of one object at the same time.

@@ -2,7 +2,6 @@ package researchsim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -13,46 +12,28 @@ import (
 	"archivist/pkg/table/tabletest"
 )
 
-var errKilled = errors.New("died")
-
 // mortal is a process that dies at one of its calls, of the table or of the queue: before it, or after.
 type mortal struct {
 	*research.Store
-	clock time.Time
-	ids   int
-	n, at int // calls; at 0: it does not die
-	after bool
-	check *checker
-	fake  *tabletest.Fake
-	sent  []research.Message
+	process *tabletest.Mortal
+	clock   time.Time
+	ids     int
+	check   *checker
+	fake    *tabletest.Fake
+	sent    []research.Message
 }
 
-func (m *mortal) do(_ string, call func() error) error {
-	m.n++
-	switch {
-	case m.at == 0 || m.n < m.at:
-		return call()
-	case m.n == m.at && m.after:
-		_ = call()
-	}
-	return errKilled
-}
+func (m *mortal) do(op string, call func() error) error { return m.process.Do(op, call) }
 
 // newMortal makes a project with two episodes and three clips, and a lease that is accepted.
 func newMortal(t *testing.T) *mortal {
-	m := &mortal{clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	m := &mortal{process: &tabletest.Mortal{}, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	now := func() time.Time { return m.clock }
 	fake := tabletest.New()
 	m.check = newChecker(now)
 	fake.Watch, m.fake = m.check.commit, fake
-	tab := tabletest.Table(&tabletest.Client{DynamoDBAPI: fake, Do: m.do})
-	tab.Wait = func(ctx context.Context, _ time.Duration) error {
-		if m.at > 0 && m.n >= m.at {
-			return errKilled
-		}
-		return ctx.Err()
-	}
-	m.Store = newStore(tab, now, func() string { m.ids++; return fmt.Sprintf("id%06d", m.ids) })
+	newID := func() string { m.ids++; return fmt.Sprintf("id%06d", m.ids) }
+	m.Store = newStore(tabletest.Through(fake, m.do), now, newID)
 	m.Send = func(_ context.Context, msg research.Message) error {
 		return m.do("", func() error { m.sent = append(m.sent, msg); return nil })
 	}
@@ -207,31 +188,29 @@ var actions = []action{
 func TestCrashes(t *testing.T) {
 	for _, a := range actions {
 		t.Run(a.name, func(t *testing.T) {
-			at := 1
-			for alive := false; !alive; at++ {
-				for _, after := range []bool{false, true} {
-					m := newMortal(t)
-					act := a.prepare(t, m)
-					if act == nil {
-						act = m.pass
-					}
-					m.n, m.at, m.after = 0, at, after
-					err := act(t.Context())
-					alive = err == nil && m.n < at
-					m.at = 0
-					m.again()
-					m.clock = m.clock.Add(2 * time.Minute) // the fence of a dead archivist
-					err = act(t.Context())
-					if err != nil && fault.Of(err) != a.done {
-						t.Fatalf("again, after it died at call %d (after it: %v): %v", at, after, err)
-					}
-					err = m.finish(t)
-					if err != nil {
-						t.Fatalf("it died at call %d (after it: %v): %v", at, after, err)
-					}
+			tabletest.Crashes(t, 1, func(t *testing.T, process *tabletest.Mortal) {
+				m := newMortal(t)
+				act := a.prepare(t, m)
+				if act == nil {
+					act = m.pass
 				}
-			}
-			t.Logf("died at %d calls", at-2)
+				m.process = process
+				err := act(t.Context())
+				if err != nil && !process.Dead() {
+					t.Fatal(err)
+				}
+				m.process = &tabletest.Mortal{}
+				m.again()
+				m.clock = m.clock.Add(2 * time.Minute) // the fence of a dead archivist
+				err = act(t.Context())
+				if err != nil && fault.Of(err) != a.done {
+					t.Fatalf("again: %v", err)
+				}
+				err = m.finish(t)
+				if err != nil {
+					t.Fatal(err)
+				}
+			})
 		})
 	}
 }

@@ -79,7 +79,7 @@ func (w *world) over(rows dynamodbiface.DynamoDBAPI, c *calls) *embedded.Index {
 		panic(http.ErrAbortHandler) // no response
 	}))
 	w.Cleanup(server.Close)
-	tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: rows, Do: func(_ string, call func() error) error {
+	tb := tabletest.Through(rows, func(_ string, call func() error) error {
 		made, answered := c.next()
 		if !made {
 			return errDead
@@ -89,8 +89,7 @@ func (w *world) over(rows dynamodbiface.DynamoDBAPI, c *calls) *embedded.Index {
 			return errDead
 		}
 		return err
-	}})
-	tb.Wait = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+	})
 	newID := func() string { return fmt.Sprint("id", w.ids.Add(1)) }
 	return &embedded.Index{Name: "objects", Table: tb, Dir: w.TempDir(), Now: w.clock, Wait: w.wait,
 		Bucket: bucket.Bucket{Client: buckettest.Client(server.URL), Name: bucketName, Limits: bucket.DefaultLimits},

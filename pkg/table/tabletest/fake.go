@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -59,6 +60,13 @@ func New() *Fake {
 // the fake or is the fake itself.
 func Table(client dynamodbiface.DynamoDBAPI) *table.Table {
 	return table.New(dynamo.NewFromIface(client), "archivist")
+}
+
+// Through returns the system's table over client. Its calls pass through do, and it does not wait between its tries.
+func Through(client dynamodbiface.DynamoDBAPI, do func(op string, call func() error) error) *table.Table {
+	t := Table(&Client{DynamoDBAPI: client, Do: do})
+	t.Wait = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+	return t
 }
 
 // shelf is a partition in order of its range key.
