@@ -149,11 +149,7 @@ func (s Store) row(ctx context.Context, name string) (row, error) {
 // save puts a collection's row into tx, with its next event.
 func save(tx *table.Tx, name string, r *row, e event.New) error {
 	r.Number++
-	if r.Rev == 0 {
-		tx.Insert(r)
-	} else {
-		tx.Save(r)
-	}
+	tx.InsertOrSave(r)
 	return event.Append(tx, subject(name), r.Number, e)
 }
 

@@ -136,13 +136,8 @@ func Parse(data []byte) (Definition, error) { return definition.Parse[Definition
 // not accepted, and why. It does not know the functions that there are; the Store checks these.
 func (d *Definition) Check() error {
 	d.setDefaults()
-	for _, check := range []func() error{d.checkTexts, d.checkNames, d.checkEnd, d.checkItems, d.checkNumbers,
-		d.checkSchedule, d.Runnable.check} {
-		if err := check(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return definition.Check(d.checkTexts, d.checkNames, d.checkEnd, d.checkItems, d.checkNumbers, d.checkSchedule,
+		d.Runnable.check)
 }
 
 func (d *Definition) setDefaults() {

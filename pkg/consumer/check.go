@@ -47,13 +47,8 @@ func Parse(data []byte) (Definition, error) { return definition.Parse[Definition
 // the names in the filter; the Store checks these.
 func (d *Definition) Check() error {
 	d.setDefaults()
-	for _, check := range []func() error{d.checkTexts, d.checkChoices, d.checkNumbers, d.checkSchedule, d.checkStart,
-		d.checkMerge, d.Target.check} {
-		if err := check(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return definition.Check(d.checkTexts, d.checkChoices, d.checkNumbers, d.checkSchedule, d.checkStart, d.checkMerge,
+		d.Target.check)
 }
 
 func (d *Definition) setDefaults() {

@@ -113,11 +113,7 @@ func (s *Store) cursor(ctx context.Context, name, partition string) (cursor, err
 
 // put writes a cursor into tx.
 func (c *cursor) put(tx *table.Tx) {
-	if c.Rev == 0 {
-		tx.Insert(c)
-	} else {
-		tx.Save(c)
-	}
+	tx.InsertOrSave(c)
 }
 
 // cursorsAtOnce is how many cursors one transaction places.

@@ -95,10 +95,6 @@ func (r *Runtime) setTimer(ctx context.Context, c Consumer, t *timer, firing int
 // save1 writes one row, on the condition that it was not written since it was read.
 func (s *Store) save1(ctx context.Context, t *timer) error {
 	tx := s.Table.Begin(s.NewID())
-	if t.Rev == 0 {
-		tx.Insert(t)
-	} else {
-		tx.Save(t)
-	}
+	tx.InsertOrSave(t)
 	return tx.Commit(ctx)
 }

@@ -63,11 +63,7 @@ func (s *Store) install(ctx context.Context, d Definition, r installed) error {
 	}
 	r.Digest = digest
 	tx := s.Table.Begin(s.NewID())
-	if r.Rev == 0 {
-		tx.Insert(&r)
-	} else {
-		tx.Save(&r)
-	}
+	tx.InsertOrSave(&r)
 	if err := tx.Commit(ctx); !fault.Is(err, fault.Stale) { // another has applied it too
 		return err
 	}

@@ -28,11 +28,7 @@ func pendingKey(consumer, partition, key string) table.Key {
 func quietPlace(consumer, partition string) string { return "quiet#" + consumer + "#" + partition }
 
 func (p *pendingRow) put(tx *table.Tx) {
-	if p.Rev == 0 {
-		tx.Insert(p)
-	} else {
-		tx.Save(p)
-	}
+	tx.InsertOrSave(p)
 }
 
 // add takes over an event. It is looked at when its key is quiet, when its oldest event

@@ -332,11 +332,7 @@ func (s *Store) put(tx *table.Tx, r *row, eventType string, by By, detail change
 		r.Requests = append(r.Requests, by.Request)
 		r.Requests = slices.Clone(r.Requests[max(0, len(r.Requests)-maxRequests):])
 	}
-	if r.Rev == 0 {
-		tx.Insert(r)
-	} else {
-		tx.Save(r)
-	}
+	tx.InsertOrSave(r)
 	return event.Append(tx, subject(r.Name), r.Number, event.New{Type: eventType, Time: s.Now().UnixMilli(),
 		Actor: by.Actor, Component: "consumers", Detail: detail, Identifiers: []string{r.Name}})
 }

@@ -66,6 +66,16 @@ func Choice(field, value string, of ...string) error {
 	return fault.New(fault.Invalid, "%s: %q: expected %s", field, Clip(value, 60), strings.Join(of, ", "))
 }
 
+// Check makes checks in order, and returns the first error.
+func Check(checks ...func() error) error {
+	for _, check := range checks {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Within refuses a number outside of a field's bounds.
 func Within(field string, value, least, most int) error {
 	if value >= least && value <= most {

@@ -271,11 +271,7 @@ func (m *Maker) finish(ctx context.Context, ark string, p *progress, before Resu
 // save writes the row, with an event of the object unless it is nil.
 func (m *Maker) save(ctx context.Context, ark string, p *progress, e *event.New) error {
 	tx := m.Table.Begin(m.NewID())
-	if p.Rev == 0 {
-		tx.Insert(p)
-	} else {
-		tx.Save(p)
-	}
+	tx.InsertOrSave(p)
 	if e != nil {
 		if err := m.Inventory.Happened(ctx, tx, ark, *e); err != nil {
 			return err

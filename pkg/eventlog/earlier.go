@@ -84,10 +84,6 @@ func (l *Log) scanEarlier(ctx context.Context, row *earlier, errs *[]error) ([]e
 // saveEarlier writes the row. A Stale means that another sweep goes on with the scan.
 func (l *Log) saveEarlier(ctx context.Context, row *earlier) error {
 	tx := l.Table.Begin(l.NewID())
-	if row.Rev == 0 {
-		tx.Insert(row)
-	} else {
-		tx.Save(row)
-	}
+	tx.InsertOrSave(row)
 	return tx.Commit(ctx)
 }

@@ -64,11 +64,7 @@ func (l *Log) raiseOnce(ctx context.Context, by By) (int64, error) {
 		next.Version = max(next.Version, e.Version+1)
 	}
 	tx := l.Table.Begin(l.NewID())
-	if next.Rev == 0 {
-		tx.Insert(&next)
-	} else {
-		tx.Save(&next)
-	}
+	tx.InsertOrSave(&next)
 	err = event.Append(tx, logSubject, next.Version, event.New{Type: "epoch.raised", Time: l.Now().UnixMilli(),
 		Actor: by.Actor, Component: "admin", Detail: Raised{Epoch: next.Epoch, Reason: by.Reason}})
 	if err != nil {

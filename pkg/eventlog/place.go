@@ -208,11 +208,7 @@ func (l *Log) commit(ctx context.Context, h *head, partition string, some []entr
 			tx.Prove(ref.Key())
 		}
 	}
-	if h.Rev == 0 {
-		tx.Insert(&next)
-	} else {
-		tx.Save(&next)
-	}
+	tx.InsertOrSave(&next)
 	if err := tx.Commit(ctx); err != nil {
 		return nil, err
 	}

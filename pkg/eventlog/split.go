@@ -42,11 +42,7 @@ func (l *Log) splitOnce(ctx context.Context, log string, parts int) error {
 	tx := l.Table.Begin(l.NewID())
 	next := now
 	next.Generation, next.Parts = now.Generation+1, parts
-	if now.Rev == 0 {
-		tx.Insert(&next)
-	} else {
-		tx.Save(&next)
-	}
+	tx.InsertOrSave(&next)
 	if err := l.closeHeads(ctx, tx, now); err != nil {
 		return err
 	}

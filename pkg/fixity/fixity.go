@@ -134,11 +134,7 @@ func (c *Checker) load(ctx context.Context, ark string) (*state, error) {
 // save writes the row. A Stale becomes an Unavailable: another call is checking this object.
 func (c *Checker) save(ctx context.Context, s *state) error {
 	tx := c.Table.Begin(c.NewID())
-	if s.Rev == 0 {
-		tx.Insert(s)
-	} else {
-		tx.Save(s)
-	}
+	tx.InsertOrSave(s)
 	err := tx.Commit(ctx)
 	if fault.Is(err, fault.Stale) {
 		return fault.New(fault.Unavailable, "fixity: another call checks %s: %w", s.ARK, err)

@@ -151,11 +151,7 @@ func (m *Maker) file(ctx context.Context, v aip.Version, f aip.Entry) (File, err
 // save writes the row. A Stale becomes an Unavailable: another call is working on this version.
 func (m *Maker) save(ctx context.Context, r *record) error {
 	tx := m.Table.Begin(m.NewID())
-	if r.Rev == 0 {
-		tx.Insert(r)
-	} else {
-		tx.Save(r)
-	}
+	tx.InsertOrSave(r)
 	err := tx.Commit(ctx)
 	if fault.Is(err, fault.Stale) {
 		return fault.New(fault.Unavailable, "formats: another call works on the same version: %w", err)

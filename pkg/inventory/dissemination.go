@@ -37,11 +37,7 @@ func (s Store) Disseminated(ctx context.Context, o *Object, version int, path st
 		}
 		tx := s.Table.Begin(newID())
 		row.Number++
-		if row.Rev == 0 {
-			tx.Insert(&row)
-		} else {
-			tx.Save(&row)
-		}
+		tx.InsertOrSave(&row)
 		if err = event.Append(tx, file, row.Number, e); err != nil {
 			return err
 		}

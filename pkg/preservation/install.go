@@ -52,11 +52,7 @@ func install(ctx context.Context, store *component.Store, d component.Definition
 	}
 	row.Digest = digest
 	tx := store.Table.Begin(store.NewID())
-	if row.Rev == 0 {
-		tx.Insert(&row)
-	} else {
-		tx.Save(&row)
-	}
+	tx.InsertOrSave(&row)
 	if err := tx.Commit(ctx); !fault.Is(err, fault.Stale) { // another has applied it too
 		return err
 	}

@@ -297,11 +297,7 @@ func (p *pass) first(ctx context.Context, from string) (*lineRow, error) {
 func (p *pass) saveWalk(ctx context.Context) error {
 	tx := p.Table.Begin(p.NewID())
 	p.lease.Guard(tx)
-	if p.walk.Rev == 0 {
-		tx.Insert(p.walk)
-	} else {
-		tx.Save(p.walk)
-	}
+	tx.InsertOrSave(p.walk)
 	return tx.Commit(ctx)
 }
 

@@ -55,11 +55,7 @@ func (s *Store) Hello(ctx context.Context, project string, r Researcher) error {
 	r.Until = now + s.Times.Presence.Milliseconds()
 	row.PK, row.SK, row.Researcher, row.ExpiresAt = k.PK, k.SK, r, now/1000+24*3600
 	tx := s.Table.Begin(s.NewID())
-	if row.Rev == 0 {
-		tx.Insert(&row)
-	} else {
-		tx.Save(&row)
-	}
+	tx.InsertOrSave(&row)
 	err = tx.Commit(ctx)
 	if fault.Is(err, fault.Stale) {
 		return nil // the same researcher has just said so

@@ -201,11 +201,7 @@ func (s *Store) tryApply(ctx context.Context, p Project, by By) error {
 	}
 	row.Text, row.def = string(text), p
 	row.Number++
-	if row.Rev == 0 {
-		tx.Insert(row)
-	} else {
-		tx.Save(row)
-	}
+	tx.InsertOrSave(row)
 	err = event.Append(tx, subject(event.ResearchProject, p.Name), row.Number, event.New{Type: "project.applied",
 		Time: s.now(), Actor: by.Actor, Component: by.Component, Detail: Applied{p, row.Round}, Before: before,
 		After: p})

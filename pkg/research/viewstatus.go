@@ -324,10 +324,6 @@ func (p *pass) sample(ctx context.Context, row *projectRow, kept *sampleRow) err
 	}
 	tx := p.Table.Begin(p.NewID())
 	p.lease.Guard(tx)
-	if kept.Rev == 0 {
-		tx.Insert(kept)
-	} else {
-		tx.Save(kept)
-	}
+	tx.InsertOrSave(kept)
 	return tx.Commit(ctx)
 }

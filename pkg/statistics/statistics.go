@@ -199,11 +199,7 @@ func (ch *change) count(ctx context.Context, total *Row, e envelope.Event) (bool
 func (ch *change) commit(ctx context.Context, id string) error {
 	tx := ch.table.Begin(id)
 	for _, r := range ch.rows {
-		if r.Rev == 0 {
-			tx.Insert(r)
-		} else {
-			tx.Save(r)
-		}
+		tx.InsertOrSave(r)
 	}
 	return tx.Commit(ctx)
 }

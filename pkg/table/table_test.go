@@ -61,6 +61,25 @@ func TestRevIsTheFence(t *testing.T) {
 	}
 }
 
+// TestInsertOrSave: a new row must not exist yet, and one that was read must not have been written since.
+func TestInsertOrSave(t *testing.T) {
+	tb := tabletest.Open(t)
+	a := newThing("a", "x")
+	commit(t, tb, "1", func(tx *table.Tx) { tx.InsertOrSave(a) })
+	read := get(t, tb, a.Key())
+	commit(t, tb, "2", func(tx *table.Tx) { a.Name = "second"; tx.InsertOrSave(a) })
+	for id, row := range map[string]*thing{"inserted again": newThing("a", "x"), "saved again": &read} {
+		tx := tb.Begin(id)
+		tx.InsertOrSave(row)
+		if err := tx.Commit(t.Context()); !fault.Is(err, fault.Stale) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	if got := get(t, tb, a.Key()); got.Name != "second" || got.Rev != 2 {
+		t.Errorf("the row is %+v", got)
+	}
+}
+
 func TestTransactionIsWhole(t *testing.T) {
 	tb := tabletest.Open(t)
 	commit(t, tb, "1", func(tx *table.Tx) { tx.Insert(newThing("lock", "x")) })

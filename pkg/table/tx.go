@@ -73,6 +73,15 @@ func (tx *Tx) Save(row Row) {
 	tx.put(row, read+1, "rev = ?", read)
 }
 
+// InsertOrSave inserts a row that is new, so that its Rev is 0, and saves one that was read.
+func (tx *Tx) InsertOrSave(row Row) {
+	if row.head().Rev == 0 {
+		tx.Insert(row)
+	} else {
+		tx.Save(row)
+	}
+}
+
 func (tx *Tx) put(row Row, rev int64, condition string, args ...any) {
 	h := row.head()
 	read := *h

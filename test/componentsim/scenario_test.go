@@ -196,10 +196,6 @@ func (a *actor) touch(ctx context.Context, tx *table.Tx, s event.Subject) error 
 			return err
 		}
 	}
-	if row.Rev == 0 {
-		tx.Insert(row)
-	} else {
-		tx.Save(row)
-	}
+	tx.InsertOrSave(row)
 	return nil
 }

@@ -33,11 +33,7 @@ func (x *Index) commit(ctx context.Context, l lease.Lease, r *row, changes []cha
 		return err
 	}
 	tx := x.Table.Begin(x.Leases.NewID())
-	if r.Rev == 0 {
-		tx.Insert(next)
-	} else {
-		tx.Save(next)
-	}
+	tx.InsertOrSave(next)
 	l.Guard(tx)
 	return tx.Commit(ctx)
 }
