@@ -97,13 +97,17 @@ func (p *pass) cancelTask(ctx context.Context, by *Instance, task string) (left 
 	q := table.Query{PK: livePK(by.Archive, task), From: "0", To: before(by.Revision)}
 	err = p.owners(ctx, q, func(r lineRow) (bool, error) {
 		in, err := p.supersede(ctx, r.Owner, by)
-		if err == nil && !in.State.Over() {
+		if err == nil && !in.State.Over() && !in.forced() {
 			left = cmp.Or(left, r.Owner)
 		}
 		return !p.over(), err
 	})
 	return left, err
 }
+
+// forced reports whether an instance is a run with force that has not started. A superseder of its task neither ends it
+// nor waits for it: it can wait for its turn of a lock behind an instance that follows the superseder.
+func (in *Instance) forced() bool { return in.Force && in.Exec == "" }
 
 // supersede does to a victim what the rules say.
 func (p *pass) supersede(ctx context.Context, id string, by *Instance) (Instance, error) {
@@ -112,7 +116,7 @@ func (p *pass) supersede(ctx context.Context, id string, by *Instance) (Instance
 		in := c.in()
 		was, ended = in.Told, 0
 		if in.Force && in.Run > 0 {
-			return nil // a person wants just this one: it is waited for
+			return nil // a person wants just this one: it is waited for, once it has started
 		}
 		n, err := c.names()
 		if err != nil {

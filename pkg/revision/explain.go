@@ -356,7 +356,7 @@ func (e *explainer) blocked(in *Instance, st step) (step, error) {
 
 // awaiting finds the first of those that an instance supersedes, and that has not ended.
 func (e *explainer) awaiting(in *Instance, st step) (step, error) {
-	victim := ""
+	victim := in.Victim
 	for _, task := range in.Cancels {
 		id, err := e.first(e.ctx, table.Query{PK: livePK(in.Archive, task), From: "0", To: before(in.Revision)})
 		if err != nil {

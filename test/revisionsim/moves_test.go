@@ -122,7 +122,7 @@ func (c *checker) victims(s *revision.Instance) (ids []string) {
 	for id, in := range c.instances {
 		v := &in.is
 		if v.Archive == s.Archive && v.Revision < s.Revision && slices.Contains(s.Cancels, v.Task) &&
-			!over(string(v.State)) || slices.Contains(s.Replaces, id) {
+			!over(string(v.State)) && !(v.Force && v.Exec == "") || slices.Contains(s.Replaces, id) {
 			ids = append(ids, id)
 		}
 	}
