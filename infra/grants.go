@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
+	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
 	"archivist/pkg/cloudwatch"
@@ -18,9 +19,15 @@ import (
 	"archivist/pkg/workspace"
 )
 
-// allow lets a function do exactly these actions, on exactly these resources.
-func allow(f awslambda.Function, actions []string, resources ...*string) {
-	f.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+// grantee is a function, a state machine or a role.
+type grantee interface {
+	awsiam.IGrantable
+	constructs.IConstruct
+}
+
+// allow lets one do exactly these actions, on exactly these resources.
+func allow(g grantee, actions []string, resources ...*string) {
+	g.GrantPrincipal().AddToPrincipalPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
 		Actions: jsii.Strings(actions...), Resources: &resources}))
 }
 
@@ -33,11 +40,11 @@ var (
 	remove = []string{"s3:DeleteObject"}
 )
 
-// grantObjects lets a function do these to the objects that match, e.g. "jobs/*",
+// grantObjects lets one do these to the objects that match, e.g. "jobs/*",
 // and list the bucket: without that a missing object looks like a forbidden one.
-func grantObjects(f awslambda.Function, b awss3.Bucket, matching string, actions ...[]string) {
-	allow(f, slices.Concat(actions...), b.ArnForObjects(jsii.String(matching)))
-	allow(f, []string{"s3:ListBucket"}, b.BucketArn())
+func grantObjects(g grantee, b awss3.Bucket, matching string, actions ...[]string) {
+	allow(g, slices.Concat(actions...), b.ArnForObjects(jsii.String(matching)))
+	allow(g, []string{"s3:ListBucket"}, b.BucketArn())
 }
 
 // jobRows are the rows that a step of a job may change, by the beginning of their
@@ -239,14 +246,14 @@ func grantMail(f awslambda.Function, from string) {
 	allow(f, []string{"ses:SendRawEmail"}, resources...)
 }
 
-// grantSecretsKey lets a function read secrets that are encrypted by a customer's own
+// grantSecretsKey lets one read secrets that are encrypted by a customer's own
 // key, through Secrets Manager only ("Secret encryption and decryption in AWS Secrets Manager").
-func grantSecretsKey(f awslambda.Function, arn string) {
+func grantSecretsKey(g grantee, arn string) {
 	if arn == "" {
 		return
 	}
-	via := "secretsmanager." + *awscdk.Stack_Of(f).Region() + "." + *awscdk.Stack_Of(f).UrlSuffix()
-	f.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("kms:Decrypt"),
+	via := "secretsmanager." + *awscdk.Stack_Of(g).Region() + "." + *awscdk.Stack_Of(g).UrlSuffix()
+	g.GrantPrincipal().AddToPrincipalPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("kms:Decrypt"),
 		Resources:  jsii.Strings(arn),
 		Conditions: &map[string]any{"StringEquals": map[string]any{"kms:ViaService": via}}}))
 }

@@ -64,8 +64,9 @@ func (a *App) newRevisions(p FunctionProps, timing ingest.Timing) (env map[strin
 	run := FunctionProps{Settings: p.Settings, Data: p.Data, Bare: true}
 	run.Code, run.Timeout, run.Memory, run.Disk = "task-runner", revision.RunnerTime, 2048, 10240
 	r.Runner = newFunction(a.Stack, "task-runner", run)
-	a.newTaskMachine(p.Settings, timing)
+	a.newTaskMachine(timing)
 	a.grantRevisions(p)
+	a.newContainers(p)
 	return env
 }
 
@@ -83,7 +84,7 @@ func (a *App) newManager(p FunctionProps, timing ingest.Timing) awslambda.Functi
 }
 
 // newTaskMachine makes the state machine that runs an attempt.
-func (a *App) newTaskMachine(s Settings, timing ingest.Timing) {
+func (a *App) newTaskMachine(timing ingest.Timing) {
 	r := a.Revisions
 	props := machineProps(runner.Machine, timing, map[string]*string{taskControlPlaceholder: r.Control.FunctionName(),
 		taskRunnerPlaceholder: r.Runner.FunctionName()})
@@ -92,7 +93,6 @@ func (a *App) newTaskMachine(s Settings, timing ingest.Timing) {
 	r.Machine.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
 		Actions: jsii.Strings("lambda:InvokeFunction"), Resources: &[]*string{r.Control.FunctionArn(),
 			r.Runner.FunctionArn()}}))
-	a.grantTasks(r.Machine, s)
 	a.Machines[runner.Machine] = r.Machine
 }
 
@@ -106,9 +106,7 @@ const (
 func (a *App) grantRevisions(p FunctionProps) {
 	r := a.Revisions
 	runs := runner.Prefix + "*"
-	secret := a.Stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("secretsmanager"),
-		Resource: jsii.String("secret"), ResourceName: jsii.String(taskSecrets),
-		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME})
+	secret := a.taskSecret()
 	for _, f := range []awslambda.Function{r.Manager, r.Control} {
 		grantObjects(f, p.Data.Storage, "*", get) // objects are archives, too
 		allow(f, []string{"secretsmanager:GetSecretValue"}, secret)
@@ -130,10 +128,21 @@ func (a *App) grantRevisions(p FunctionProps) {
 		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME})
 	allow(r.Manager, []string{"states:StopExecution"}, execution)
 
-	// The runner runs what is in archives: nothing else is its.
-	grantObjects(r.Runner, p.Data.Work, runs, get, put)
-	allow(r.Runner, []string{"secretsmanager:GetSecretValue"}, secret)
-	grantSecretsKey(r.Runner, p.Settings.SecretsKey)
+	a.grantRunner(r.Runner, p)
+}
+
+// taskSecret are the ARNs of the secrets that tasks may name.
+func (a *App) taskSecret() *string {
+	return a.Stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("secretsmanager"),
+		Resource: jsii.String("secret"), ResourceName: jsii.String(taskSecrets),
+		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME})
+}
+
+// grantRunner is all that the function and the containers may do that run what is in archives.
+func (a *App) grantRunner(g grantee, p FunctionProps) {
+	grantObjects(g, p.Data.Work, runner.Prefix+"*", get, put)
+	allow(g, []string{"secretsmanager:GetSecretValue"}, a.taskSecret())
+	grantSecretsKey(g, p.Settings.SecretsKey)
 }
 
 // grantRevisionsAPI lets the API show what runs have left, tell one to end, and preview what a revision would plan.

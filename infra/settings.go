@@ -44,7 +44,9 @@ type Settings struct {
 	Times     research.Times // of research
 	TimesText string         // as they were given
 
-	Revisions bool // the deployment has the revision queue
+	Revisions bool     // the deployment has the revision queue
+	Images    []string // container images in which its tasks may run
+	Network   Network  // of their containers
 
 	Keys []Key // of the API, in addition to that of the deployment
 
@@ -123,6 +125,7 @@ func read(context func(name string) string) (s Settings, err error) {
 	wrong = append(append(wrong, s.checkDomain()), s.people()...)
 	wrong = append(append(wrong, s.checkReplica()), s.readTargets(context("consumerTargets"))...)
 	wrong = append(wrong, s.readTasks(context("componentTasks"))...)
+	wrong = append(wrong, s.readImages(context("taskImages"), context("taskNetwork"))...)
 	wrong = append(wrong, s.readResearch(context("researchProjects"), context("researchTimes"))...)
 	wrong = append(wrong, s.readKeys(context("apiKeys"))...) // after the projects
 	slices.SortFunc(wrong, func(a, b error) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })

@@ -21,7 +21,6 @@ type taskStep struct {
 		FunctionName string
 		Payload      map[string]string
 		Job          string `json:"Payload.$"`
-		Overrides    json.RawMessage
 	}
 	Choices []struct{ Variable, StringEquals, Next string }
 	Catch   []struct {
@@ -56,9 +55,9 @@ func TestTaskRun(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]map[string]string{
-		"Begin":  {"action": runner.ActionBegin},
-		"End":    {"action": runner.ActionEnd, "result.$": "$.result"},
-		"Failed": {"action": runner.ActionEnd, "failure.$": "$"},
+		"Begin": {"action": runner.ActionBegin},
+		"End":   {"action": runner.ActionEnd, "result.$": "$.result"},
+		"Look":  {"action": runner.ActionEnd, "failure.$": "$"},
 	} {
 		want["attempt.$"], want["exec.$"] = "$$.Execution.Input.attempt", "$$.Execution.Input.exec"
 		s := d.States[name]
@@ -72,13 +71,15 @@ func TestTaskRun(t *testing.T) {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
-	for name, result := range map[string]string{"Run": "$.Payload", "Container": "$"} {
+	for name, next := range map[string]string{"Run": "End", "Container": "Look"} {
 		s := d.States[name]
-		if s.Next != "End" || s.ResultSelector["result.$"] != result || len(s.ResultSelector) != 1 ||
-			s.ResultPath != nil || len(s.Catch) != 1 || s.Catch[0].Next != "Failed" || s.Catch[0].ResultPath != nil ||
-			!slices.Equal(s.Catch[0].ErrorEquals, []string{"States.ALL"}) {
+		if s.Next != next || s.ResultPath != nil || len(s.Catch) != 1 || s.Catch[0].Next != "Look" ||
+			s.Catch[0].ResultPath != nil || !slices.Equal(s.Catch[0].ErrorEquals, []string{"States.ALL"}) {
 			t.Errorf("%s: %+v", name, s)
 		}
+	}
+	if s := d.States["Run"].ResultSelector; s["result.$"] != "$.Payload" || len(s) != 1 {
+		t.Errorf("of a run %v is passed on", s)
 	}
 	// A call is repeated for what the service says, or the function that it has begun nothing. What the task did is
 	// not repeated here: whether there is another attempt is decided where attempts are counted.
@@ -89,14 +90,55 @@ func TestTaskRun(t *testing.T) {
 	}) || slices.Contains(run.Retry[0].ErrorEquals, "Lambda.Unknown") {
 		t.Errorf("%+v", run)
 	}
-	container := d.States["Container"]
-	if container.Resource != "arn:aws:states:::ecs:runTask.waitForTaskToken" ||
-		container.TimeoutSecondsPath != "$.container.seconds" || len(container.Retry) != 0 {
-		t.Errorf("%+v", container)
+}
+
+// TestTaskContainer: a container gets its job, in the network and for the time that the control function says. The
+// state waits for its end, so that Step Functions stops the container with the execution (source: Developer Guide,
+// "Run a Job (.sync)"), and passes the end on as a failure, which a result in the bucket outdoes. Nothing but a call
+// that ECS did not accept is repeated.
+func TestTaskContainer(t *testing.T) {
+	var d struct {
+		States struct {
+			Container struct {
+				taskStep
+				Parameters map[string]any
+			}
+		}
 	}
-	for _, part := range []string{`"ARCHIVIST_JOB"`, `"$.container.job"`, `"ARCHIVIST_TOKEN"`, `"$$.Task.Token"`} {
-		if !strings.Contains(string(container.Parameters.Overrides), part) {
-			t.Errorf("the container does not get %s", part)
+	if err := json.Unmarshal([]byte(statemachines.Definitions[runner.Machine]), &d); err != nil {
+		t.Fatal(err)
+	}
+	s := d.States.Container
+	if s.Resource != "arn:aws:states:::ecs:runTask.sync" || s.TimeoutSecondsPath != "$.container.seconds" ||
+		s.ResultSelector["Error"] != runner.ContainerEnded ||
+		s.ResultSelector["Cause.$"] != "States.JsonToString($)" || len(s.ResultSelector) != 2 {
+		t.Errorf("%+v", s)
+	}
+	if len(s.Retry) != 1 || slices.ContainsFunc(s.Retry[0].ErrorEquals, func(name string) bool {
+		return !strings.HasPrefix(name, "ECS.")
+	}) {
+		t.Errorf("it is repeated for %+v", s.Retry)
+	}
+	want := `{"Cluster.$":"$.container.cluster","LaunchType":"FARGATE","NetworkConfiguration":{"AwsvpcConfiguration":{` +
+		`"AssignPublicIp.$":"$.container.publicIp","SecurityGroups.$":"$.container.securityGroups",` +
+		`"Subnets.$":"$.container.subnets"}},"Overrides":{"ContainerOverrides":[{"Environment":[{"Name":` +
+		`"ARCHIVIST_JOB","Value.$":"$.container.job"}],"Name":"` + runner.ContainerName + `"}]},` +
+		`"TaskDefinition.$":"$.container.taskDefinition"}`
+	if got, _ := json.Marshal(s.Parameters); string(got) != want {
+		t.Errorf("%s", got)
+	}
+	// Each field that is read is one of a Begun, and a Begun has no other.
+	var answer struct{ Container map[string]any }
+	data, err := json.Marshal(runner.Begun{Container: &runner.Container{}})
+	if err == nil {
+		err = json.Unmarshal(data, &answer)
+	}
+	if err != nil || len(answer.Container) != 7 {
+		t.Errorf("%s, %v", data, err)
+	}
+	for name := range answer.Container {
+		if !strings.Contains(want+s.TimeoutSecondsPath+`"`, `$.container.`+name) {
+			t.Errorf("%s is not read", name)
 		}
 	}
 }

@@ -15,5 +15,9 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	boot.Start(system.TaskControl(kinds.Opener).Handle)
+	control, err := system.TaskControl(kinds.Opener)
+	if err != nil {
+		log.Fatal(err)
+	}
+	boot.Start(control.Handle)
 }

@@ -26,13 +26,22 @@ func command(ctx context.Context, root string, args []string) error {
 	c := toolchain.Checkout{Root: root, Log: os.Stdout}
 	switch {
 	case len(args) == 1 && args[0] == "build":
-		return c.Build(ctx, arch)
+		return build(ctx, c)
 	case len(args) == 1 && args[0] == "lint":
 		return lint(ctx, c)
 	case len(args) > 0 && args[0] == "aws":
 		return deploy(ctx, c, args[1:])
 	}
 	return errors.New("usage: deploy build | lint | aws [-c NAME=VALUE…]")
+}
+
+// build builds the functions, the command line, and what images of tasks have as their entry point.
+func build(ctx context.Context, c toolchain.Checkout) error {
+	err := c.Build(ctx, arch)
+	if err == nil {
+		err = c.BuildTask(ctx)
+	}
+	return err
 }
 
 // prepare installs the CDK's command line and builds the functions.
@@ -97,6 +106,8 @@ func synthesise(ctx context.Context, c toolchain.Checkout) ([]string, error) {
 	for _, setting := range []string{
 		"naan=99999", "testArks=true", "alarmMail=ops@example.org", "mailFrom=archive@example.org", "reserve=true",
 		"researchProjects=jingles,quotations", "revisionQueue=true",
+		"taskImages=registry.example.org/vips:8.15,111122223333.dkr.ecr.us-east-1.amazonaws.com/book/tex:2",
+		"taskNetwork=subnet-0abc1234,sg-0abc1234,public",
 		"searchDomain=https://search-archive-a1b2c3d4e5f6g7h8i9j0k1l2m3.us-east-1.es.amazonaws.com",
 	} {
 		args = append(args, "-c", setting)

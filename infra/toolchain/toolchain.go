@@ -171,10 +171,19 @@ func (c Checkout) Build(ctx context.Context, goarch string, tags ...string) erro
 	return err
 }
 
+// BuildTask builds the entry point of images in which tasks run into dist, for linux/amd64, as their containers are.
+func (c Checkout) BuildTask(ctx context.Context) error {
+	return c.static(ctx, "./cmd/archivist-task", c.Path("dist", "archivist-task"), "amd64")
+}
+
 func (c Checkout) buildFunction(ctx context.Context, name, to, goarch string, tags ...string) error {
+	return c.static(ctx, "./functions/"+name, to, goarch, append([]string{"lambda.norpc"}, tags...)...)
+}
+
+// static builds a program for Linux that needs no library.
+func (c Checkout) static(ctx context.Context, program, to, goarch string, tags ...string) error {
 	env := append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+goarch)
-	all := strings.Join(append([]string{"lambda.norpc"}, tags...), ",")
-	_, err := c.Run(ctx, c.Root, env, "go", "build", "-trimpath", "-tags", all, "-ldflags", "-s -w", "-o", to,
-		"./functions/"+name)
+	_, err := c.Run(ctx, c.Root, env, "go", "build", "-trimpath", "-tags", strings.Join(tags, ","), "-ldflags", "-s -w",
+		"-o", to, program)
 	return err
 }

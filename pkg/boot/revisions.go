@@ -5,6 +5,8 @@ import (
 	"context"
 	crand "crypto/rand"
 	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -20,6 +22,8 @@ import (
 const (
 	EnvTaskMachine = "ARCHIVIST_TASK_MACHINE" // ARN of task-run
 	EnvRevisions   = "ARCHIVIST_REVISIONS"    // name of the function revisions
+
+	EnvTaskContainers = "ARCHIVIST_TASK_CONTAINERS" // runner.Containers as JSON, "" = none
 )
 
 // revisionQueue reports whether the deployment has a revision queue.
@@ -108,7 +112,13 @@ func (s *System) Revisions(open OpenArchives) *lambda.Revisions {
 }
 
 // TaskControl is the function of task-run that begins and ends attempts.
-func (s *System) TaskControl(open OpenArchives) *lambda.TaskControl {
-	return &lambda.TaskControl{Control: revision.Control{Store: s.revisions(open), Work: s.stages.Work.Bucket},
-		Metrics: s.metrics, Log: s.log}
+func (s *System) TaskControl(open OpenArchives) (*lambda.TaskControl, error) {
+	control := revision.Control{Store: s.revisions(open), Work: s.stages.Work.Bucket}
+	if text := s.env(EnvTaskContainers); text != "" {
+		err := json.Unmarshal([]byte(text), &control.Containers)
+		if err != nil {
+			return nil, fmt.Errorf("boot: %s: %w", EnvTaskContainers, err)
+		}
+	}
+	return &lambda.TaskControl{Control: control, Metrics: s.metrics, Log: s.log}, nil
 }

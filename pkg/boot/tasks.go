@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -20,9 +22,40 @@ import (
 	"archivist/pkg/secretsmanager"
 )
 
-// TaskRunner is the function task-runner. It is wired by itself, because it needs the work bucket and secrets, and
-// nothing else of the system: it runs what people have written into their archives.
+// EnvTaskJob is the key of the job that a container runs.
+const EnvTaskJob = "ARCHIVIST_JOB"
+
+// TaskRunner is the function task-runner.
 func TaskRunner(ctx context.Context, env Env) (*lambda.TaskRunner, error) {
+	r, err := taskRunner(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	return &lambda.TaskRunner{Run: r.Run, Log: r.Log}, nil
+}
+
+// TaskContainer is what runs in containers. environ are the variables of its process, NAME=VALUE, and made is what
+// the image is made for.
+func TaskContainer(ctx context.Context, env Env, environ, made []string) (*runner.Runner, error) {
+	r, err := taskRunner(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	r.Made, r.Env = made, slices.DeleteFunc(slices.Clone(environ), ours)
+	return r, nil
+}
+
+// ours reports whether a variable of a container is not of its image, but says where the credentials of its role are
+// or is one of ours ("Amazon ECS task metadata endpoint", "Amazon ECS task IAM role").
+func ours(variable string) bool {
+	return slices.ContainsFunc([]string{"AWS_", "ECS_", "ARCHIVIST_"}, func(prefix string) bool {
+		return strings.HasPrefix(variable, prefix)
+	})
+}
+
+// taskRunner is wired by itself, because it needs the work bucket and secrets, and nothing else of the system: it
+// runs what people have written into their archives.
+func taskRunner(ctx context.Context, env Env) (*runner.Runner, error) {
 	err := runner.Shield()
 	if err != nil {
 		return nil, fmt.Errorf("boot: the credentials cannot be hidden from tasks: %w", err)
@@ -35,14 +68,12 @@ func TaskRunner(ctx context.Context, env Env) (*lambda.TaskRunner, error) {
 		o.UsePathStyle = cfg.BaseEndpoint != nil // local hosts have no bucket names in their DNS
 	})
 	secrets := &secretsmanager.Secrets{Client: awssecretsmanager.NewFromConfig(cfg)}
-	log := slog.New(slog.NewJSONHandler(os.Stdout, nil))
-	r := &runner.Runner{Bucket: bucket.Bucket{Client: client, Name: env(EnvWork), Limits: bucket.DefaultLimits},
-		Dir: os.TempDir(), Now: time.Now, NewID: newID, Log: log,
+	return &runner.Runner{Bucket: bucket.Bucket{Client: client, Name: env(EnvWork), Limits: bucket.DefaultLimits},
+		Dir: os.TempDir(), Now: time.Now, NewID: newID, Log: slog.New(slog.NewJSONHandler(os.Stdout, nil)),
 		Secrets: func(ctx context.Context, name string) (string, error) {
 			value, err := secrets.Read(ctx, name)
 			return value, secretFault(err)
-		}}
-	return &lambda.TaskRunner{Run: r.Run, Log: log}, nil
+		}}, nil
 }
 
 // secretFault gives the errors a kind that another call does not cure (source: the API of Secrets Manager,

@@ -2,6 +2,7 @@ package revision
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -10,12 +11,15 @@ import (
 	"archivist/pkg/definition"
 	"archivist/pkg/fault"
 	"archivist/pkg/runner"
+	"archivist/pkg/workflow"
 )
 
 // Control begins and ends the attempts of instances for the executions that run them.
 type Control struct {
 	*Store
 	Work bucket.Bucket // has the files of revisions, and what runs log and leave
+
+	Containers runner.Containers // of tasks with an image
 }
 
 // Begin takes the attempt of an execution, and prepares what its runner needs. An archive that cannot be read now
@@ -44,10 +48,33 @@ func (c Control) Begin(ctx context.Context, attempt, exec string) (runner.Begun,
 	case task.Idle():
 		return ended(runner.Result{End: runner.Succeeded}), nil
 	case task.Image != "":
-		return broken(runner.NoCluster), nil
+		return c.contain(ctx, &in, task, checkout)
 	}
 	job := in.Job(task, c.Work.Name, checkout, at(in.Until).Add(-runner.Margin))
 	return runner.Begun{Next: runner.NextRun, Job: &job}, nil
+}
+
+// contain stores the job of a container, and answers with the container. It is stopped when its program should have
+// ended long ago, and before its attempt is taken for lost.
+func (c Control) contain(ctx context.Context, in *Instance, task *workflow.Task, checkout string) (runner.Begun,
+	error) {
+	container, err := c.Containers.Of(task.Image)
+	if err != nil {
+		return broken(err.Error()), nil
+	}
+	job := in.Job(task, c.Work.Name, checkout, at(in.Until).Add(-runner.Margin-runner.Stopping))
+	data, err := json.Marshal(job)
+	if err != nil {
+		return runner.Begun{}, err
+	}
+	container.Job = job.Prefix + runner.JobKey
+	err = c.Work.Put(ctx, container.Job, data, bucket.Condition{})
+	if err != nil {
+		return runner.Begun{}, err
+	}
+	left := at(in.Until).Sub(c.Now()) - runner.Stopping/3
+	container.Seconds = max(1, int(left.Seconds()))
+	return runner.Begun{Next: runner.NextContainer, Container: &container}, nil
 }
 
 // ended is the answer for an attempt that has ended before it was run.
@@ -117,10 +144,16 @@ func (c Control) failure(ctx context.Context, e Execution, f *runner.Failure) (*
 	if err != nil || found.Result != nil {
 		return found.Result, err
 	}
-	if found.Claim != nil && c.Now().Before(found.Claim.Until) && !died(f.Error) {
-		return nil, nil
-	}
 	reason := fmt.Sprintf("the runner failed: %s: %s", f.Error, f.Cause)
+	stopped := f.Stopped()
+	switch {
+	case stopped != nil:
+		reason = stopped.Why()
+	case found.Claim != nil && c.Now().Before(found.Claim.Until) && !died(f.Error):
+		return nil, nil
+	case found.Claim == nil && f.Error == "States.Timeout":
+		reason = "the runner did not begin in time"
+	}
 	return &runner.Result{End: runner.Broken, Exit: -1, Reason: definition.Clip(reason, keptText)}, nil
 }
 

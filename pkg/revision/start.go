@@ -155,7 +155,11 @@ func (s *Store) Begin(ctx context.Context, e Execution) (in Instance, task *work
 			proceed = false
 			return c.to(workflow.State(in.Told), in.Reason)
 		}
-		in.Until = c.now + (task.Timeout + s.Times.Margin + runner.Margin).Milliseconds()
+		span := task.Timeout + s.Times.Margin + runner.Margin
+		if task.Image != "" {
+			span += runner.Pulling + runner.Stopping
+		}
+		in.Until = c.now + span.Milliseconds()
 		return c.to(workflow.Running, "")
 	})
 	return in, task, proceed, err

@@ -1,5 +1,17 @@
 package runner
 
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"archivist/pkg/fault"
+)
+
 // Machine is the name of the state machine of one execution of an attempt. Its input is an Execution.
 const Machine = "task-run"
 
@@ -26,11 +38,14 @@ type Control struct {
 	Failure *Failure `json:"failure,omitempty"`
 }
 
-// Failure is an error as Step Functions reports it.
+// Failure is an error as Step Functions reports it, or the end of a container.
 type Failure struct {
-	Error string `json:"Error"` // its name, e.g. "States.Timeout"
+	Error string `json:"Error"` // its name, e.g. "States.Timeout"; ContainerEnded
 	Cause string `json:"Cause"`
 }
+
+// ContainerEnded is the Error where a container has ended with exit code 0: then it has left a Result.
+const ContainerEnded = "Container.Ended"
 
 // What follows when an attempt has begun.
 const (
@@ -48,19 +63,75 @@ type Begun struct {
 	Container *Container `json:"container,omitempty"`
 }
 
-// NoCluster is why a task with an image is Broken: no deployment has a cluster to run it in yet.
-const NoCluster = "it needs a container, and this release of Archivist runs none: remove its image, or split it into " +
-	"tasks of at most 14 minutes"
-
 // Container is how a task with an image is run: in Fargate, by a task definition that has the image. The container
-// gets the key of its Job, which is too large for its environment, in ARCHIVIST_JOB as "s3://bucket/key", and answers
-// with SendTaskSuccess and a Result, or with SendTaskFailure, for the token in ARCHIVIST_TOKEN.
+// gets the key of its Job, which is too large for its environment, in ARCHIVIST_JOB. It leaves the Result in the
+// bucket; how it ends says nothing else.
 type Container struct {
 	Cluster        string   `json:"cluster"`
 	TaskDefinition string   `json:"taskDefinition"`
-	Name           string   `json:"name"` // of the container in the task definition
 	Subnets        []string `json:"subnets"`
 	SecurityGroups []string `json:"securityGroups"`
+	PublicIP       string   `json:"publicIp"` // "ENABLED" or "DISABLED"
 	Job            string   `json:"job"`
-	Seconds        int      `json:"seconds"` // after which it has failed
+	Seconds        int      `json:"seconds"` // after which it is stopped
+}
+
+// Containers are the containers of a deployment. The zero value has none.
+type Containers struct {
+	Cluster        string            `json:"cluster"` // its ARN
+	Subnets        []string          `json:"subnets"`
+	SecurityGroups []string          `json:"securityGroups"`
+	PublicIP       string            `json:"publicIp"`
+	Images         map[string]string `json:"images"` // ARNs of task definitions
+}
+
+// ContainerName is the name of the container in each task definition.
+const ContainerName = "task"
+
+// Of is the container of an image. Without one, the error says what can be done.
+func (c Containers) Of(image string) (Container, error) {
+	definition, is := c.Images[image]
+	if !is {
+		there := strings.Join(slices.Sorted(maps.Keys(c.Images)), ", ")
+		return Container{}, fault.New(fault.Invalid, "the image %s is not one of this deployment, which has %s: name "+
+			"it in the setting taskImages, and deploy again", image, cmp.Or(there, "none"))
+	}
+	return Container{Cluster: c.Cluster, TaskDefinition: definition, Subnets: c.Subnets,
+		SecurityGroups: c.SecurityGroups, PublicIP: c.PublicIP}, nil
+}
+
+// Stopped is the task of ECS that has ended, as the Cause of a Failure describes it (source: the answer of
+// ecs:runTask.sync, which is that of DescribeTasks with names in upper case).
+type Stopped struct {
+	TaskArn       string
+	LastStatus    string
+	StoppedReason string
+	Containers    []struct {
+		ExitCode *int
+		Reason   string
+	}
+}
+
+// Stopped is the container whose end is the failure; nil if the failure is another.
+func (f *Failure) Stopped() *Stopped {
+	var s Stopped
+	err := json.Unmarshal([]byte(f.Cause), &s)
+	if err != nil || s.TaskArn == "" || s.LastStatus != "STOPPED" || len(s.Containers) != 1 {
+		return nil
+	}
+	return &s
+}
+
+// Why says how a container ended that has left no Result.
+func (s *Stopped) Why() string {
+	c := s.Containers[0]
+	stream := fmt.Sprintf("its log stream is %s/%s/%s", ContainerName, ContainerName, path.Base(s.TaskArn))
+	reason := cmp.Or(c.Reason, s.StoppedReason)
+	switch {
+	case c.ExitCode == nil:
+		return "the container did not start: " + reason
+	case *c.ExitCode == 0:
+		return "the container ended without a result: the entry point of its image has to be archivist-task; " + stream
+	}
+	return fmt.Sprintf("the container ended with exit code %d and no result: %s; %s", *c.ExitCode, reason, stream)
 }

@@ -29,27 +29,45 @@ func (x *run) prepare(ctx context.Context) error {
 	return err
 }
 
-// command decides what is run: a command by sh, a script by its shell. A task without both succeeds.
+// command decides what is run: a command by sh, a script by its shell, or what an image is made for. A task without
+// any succeeds.
 func (x *run) command() error {
 	task := &x.job.Task
-	if task.Command != "" || task.Script == "" {
+	switch {
+	case task.Command == "" && task.Script == "" && task.Image != "":
+		x.argv = x.Made
+		return nil
+	case task.Script == "":
 		x.argv = []string{"/bin/sh", "-c", task.Command}
 		return nil
 	}
-	program := lookUp(task.Shell)
+	search := x.search()
+	program := lookUp(search, task.Shell)
 	if program == "" {
 		return fault.New(fault.Invalid, "the shell %q is not there; there are %s", task.Shell,
-			strings.Join(there(), ", "))
+			strings.Join(there(search), ", "))
 	}
 	file := filepath.Join(x.scope.dir, "script")
 	x.argv = []string{program, file}
 	return os.WriteFile(file, []byte(task.Script), 0o500)
 }
 
+// search is where programs are looked for: the PATH of the image, if there is one.
+func (x *run) search() string {
+	search := searchPath
+	for _, v := range x.Env {
+		if value, is := strings.CutPrefix(v, "PATH="); is {
+			search = value
+		}
+	}
+	return search
+}
+
 // environment is all that the processes get. Nothing of the function's own is in it: that has credentials.
 func (x *run) environment(ctx context.Context) error {
 	job, task := &x.job, &x.job.Task
-	x.env = []string{"PATH=" + searchPath, "HOME=" + x.scope.work, "TMPDIR=" + x.scope.tmp, "LANG=C.UTF-8"}
+	x.env = append([]string{"PATH=" + searchPath, "LANG=C.UTF-8"}, x.Env...)
+	x.env = append(x.env, "HOME="+x.scope.work, "TMPDIR="+x.scope.tmp)
 	for _, name := range slices.Sorted(maps.Keys(task.Env)) {
 		x.env = append(x.env, name+"="+task.Env[name])
 	}

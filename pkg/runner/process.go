@@ -19,12 +19,12 @@ const searchPath = "/usr/local/bin:/usr/bin:/bin:/opt/bin"
 // shells are those that a message names if one is missing.
 var shells = []string{"bash", "sh", "python3", "perl", "node", "ruby"}
 
-// lookUp finds a program on searchPath; "" if it is not there.
-func lookUp(name string) string {
+// lookUp finds a program on a search path; "" if it is not there.
+func lookUp(search, name string) string {
 	if filepath.IsAbs(name) && executable(name) {
 		return name
 	}
-	for dir := range strings.SplitSeq(searchPath, ":") {
+	for dir := range strings.SplitSeq(search, ":") {
 		at := filepath.Join(dir, name)
 		if name != "" && !strings.Contains(name, "/") && executable(at) {
 			return at
@@ -39,8 +39,8 @@ func executable(name string) bool {
 }
 
 // there are the usual shells that can be used.
-func there() (names []string) {
-	return slices.DeleteFunc(slices.Clone(shells), func(name string) bool { return lookUp(name) == "" })
+func there(search string) (names []string) {
+	return slices.DeleteFunc(slices.Clone(shells), func(name string) bool { return lookUp(search, name) == "" })
 }
 
 // process is the process of a task, with all that it has started.

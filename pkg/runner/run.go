@@ -13,7 +13,7 @@ import (
 	"archivist/pkg/fault"
 )
 
-// Runner runs Jobs. All fields are needed.
+// Runner runs Jobs. All fields are needed but those of a container.
 type Runner struct {
 	Bucket bucket.Bucket
 	// Secrets reads a secret by its name. A fault.NotFound, fault.Denied or fault.Invalid is final; what any
@@ -23,6 +23,10 @@ type Runner struct {
 	Now     func() time.Time
 	NewID   func() string
 	Log     *slog.Logger
+
+	// Of a container; a function has neither.
+	Env  []string // variables of the image, which processes get: NAME=VALUE
+	Made []string // what the image is made for: run if a task has neither command nor script
 
 	pace pace // zero: that of the constants
 }
@@ -53,7 +57,10 @@ type run struct {
 //
 // An error means that nothing has been begun and that the same call may succeed later. The error is of no kind, or
 // a fault.Unavailable.
-func (r *Runner) Run(ctx context.Context, job Job) (Result, error) {
+func (r *Runner) Run(ctx context.Context, job Job) (Result, error) { return r.try(ctx, job, false) }
+
+// try is a call of Run. In the last, what is not there is a Result: that the attempt is Broken.
+func (r *Runner) try(ctx context.Context, job Job, last bool) (Result, error) {
 	if reason := r.refuses(job); reason != "" {
 		return Result{End: Broken, Exit: -1, Reason: reason, Started: r.Now(), Ended: r.Now()}, nil
 	}
@@ -76,7 +83,7 @@ func (r *Runner) Run(ctx context.Context, job Job) (Result, error) {
 	defer x.scope.remove(r.Log)
 
 	broken := x.prepare(ctx)
-	if broken != nil && !final(broken) {
+	if broken != nil && !final(broken) && !last {
 		return Result{}, broken
 	}
 	mine, err := x.take(ctx)
@@ -102,8 +109,10 @@ func (r *Runner) refuses(job Job) string {
 		return fmt.Sprintf("the job is for the bucket %s; this runner has %s", job.Bucket, r.Bucket.Name)
 	case !strings.HasPrefix(job.Prefix, Prefix) || !strings.HasSuffix(job.Prefix, "/") || job.Prefix == Prefix:
 		return fmt.Sprintf("the prefix is %q; expected one below %s that ends in a slash", job.Prefix, Prefix)
-	case (job.Task.Command == "") == (job.Task.Script == "") && !job.Task.Idle():
+	case job.Task.Command != "" && job.Task.Script != "":
 		return "the task has to have a command or a script, and not both"
+	case job.Task.Command == "" && job.Task.Script == "" && !job.Task.Idle() && len(r.Made) == 0:
+		return "the task has neither a command nor a script, and the image " + job.Task.Image + " has no CMD"
 	case job.Task.Timeout <= 0:
 		return "the task has no time-out"
 	}

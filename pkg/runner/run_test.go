@@ -75,7 +75,7 @@ func TestRefused(t *testing.T) {
 		"for the bucket other": func(j *Job) { j.Bucket = "other" },
 		"the prefix is":        func(j *Job) { j.Prefix = "objects/a/" },
 		"ends in a slash":      func(j *Job) { j.Prefix = "runs/a" },
-		"a command or a":       func(j *Job) { j.Task.Command, j.Task.Image = "", "x" },
+		"neither a command":    func(j *Job) { j.Task.Command, j.Task.Image = "", "x" },
 		"and not both":         func(j *Job) { j.Task.Script = "x" },
 		"no time-out":          func(j *Job) { j.Task.Timeout = 0 },
 	} {

@@ -14,7 +14,7 @@ import (
 // Prefix begins the keys of all runs in the work bucket.
 const Prefix = "runs/"
 
-// Job is one attempt to run a task. It is the input of the function task-runner.
+// Job is one attempt to run a task. It is the input of the function task-runner, and what a container reads.
 type Job struct {
 	ID       string        `json:"id"` // of the attempt: "archive/12/name/1"
 	Archive  string        `json:"archive"`
@@ -36,6 +36,7 @@ const (
 	CancelKey    = "cancel"   // if it exists, the run is to end; its content is the reason
 	StartedKey   = "started"  // a Claim as JSON: a runner has begun to run the attempt, which nobody does twice
 	ResultKey    = "result"   // the Result as JSON: a repeated call answers with it and runs nothing
+	JobKey       = "job"      // the Job as JSON, if a container runs it
 )
 
 // Ends of a run.
@@ -96,6 +97,12 @@ const (
 
 // Margin is how long after its Deadline a run has ended at the latest, with its outputs.
 const Margin = Grace + lastWords + Saving
+
+// What the attempt of a container takes longer than that of a function.
+const (
+	Pulling  = 10 * time.Minute // until its program begins: ECS finds a place for it and pulls the image
+	Stopping = 3 * time.Minute  // from its end until that is known
+)
 
 // Claim is the content of StartedKey.
 type Claim struct {

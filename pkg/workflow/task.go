@@ -35,6 +35,9 @@ var (
 	decimal   = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,9})$`)
 )
 
+// IsImage reports whether a text is the name of a container image, as a task can have it.
+func IsImage(name string) bool { return imageName.MatchString(name) }
+
 // reservedEnv begins the variables that the system sets.
 const reservedEnv = "ARCHIVIST_"
 
