@@ -162,9 +162,6 @@ func (a *App) grantContainers(cluster awsecs.CfnCluster, definitions []*string, 
 	allow(m, []string{"ecs:RunTask"}, definitions...)
 	allow(m, []string{"ecs:StopTask", "ecs:DescribeTasks"}, a.Stack.FormatArn(&awscdk.ArnComponents{
 		Service: jsii.String("ecs"), Resource: jsii.String("task"), ResourceName: jsii.String(*cluster.Ref() + "/*")}))
-	allow(m, []string{"events:PutTargets", "events:PutRule", "events:DescribeRule"},
-		a.Stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("events"), Resource: jsii.String("rule"),
-			ResourceName: jsii.String("StepFunctionsGetEventsForECSTaskRule")}))
 	var arns []*string
 	for _, r := range roles {
 		arns = append(arns, r.RoleArn())

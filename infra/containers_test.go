@@ -133,7 +133,7 @@ func joined(v any) string {
 
 // TestContainersMay: containers may do what the runner may, and nothing else; ECS pulls the images of ECR that the
 // settings name, and writes the log; the state machine starts and stops these containers only. Without images there
-// are no such grants.
+// are no such grants, but for the rule without which Step Functions makes no state machine that runs containers.
 func TestContainersMay(t *testing.T) {
 	may := map[string][]string{}
 	for _, g := range grants(t, synth(t, contained(t))) {
@@ -156,7 +156,7 @@ func TestContainersMay(t *testing.T) {
 		t.Errorf("the function may %q, containers %q", function, container)
 	}
 	start := strings.Join(may["taskcontainerstartDefaultPolicy"], "\n")
-	for _, part := range []string{"ecr:BatchGetImage arn:<AWS::Partition>:ecr:eu-west-1:111122223333:repository/book/tex",
+	for _, part := range []string{"arn:<AWS::Partition>:ecr:eu-west-1:111122223333:repository/book/tex",
 		"ecr:GetAuthorizationToken *", "logs:PutLogEvents <taskcontainersLog"} {
 		if !strings.Contains(start, part) {
 			t.Errorf("ECS may\n%s\nand not %s", start, part)
@@ -175,9 +175,18 @@ func TestContainersMay(t *testing.T) {
 	}
 	s := production
 	s.Revisions = true
-	for _, g := range grants(t, synth(t, s)) {
+	ruled, all := false, synth(t, s)
+	for _, g := range grants(t, all) {
 		if strings.HasPrefix(g.policy, "taskrun") && strings.Contains(strings.Join(g.actions, " "), "ecs:") {
 			t.Errorf("without images %s may %v", g.policy, g.actions)
 		}
+		ruled = ruled || strings.HasPrefix(g.policy, "taskrunRole") && slices.Contains(g.actions, "events:PutRule")
+	}
+	if !ruled {
+		t.Error("without images Step Functions refuses to make the state machine")
+	}
+	if after := text(find(t, all, "AWS::StepFunctions::StateMachine", "taskrun").DependsOn); !strings.Contains(after,
+		`"taskrunRoleDefaultPolicy`) {
+		t.Errorf("the state machine is made after %s, and not after its grants", after)
 	}
 }

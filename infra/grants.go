@@ -253,8 +253,8 @@ func grantSecretsKey(g grantee, arn string) {
 		return
 	}
 	via := "secretsmanager." + *awscdk.Stack_Of(g).Region() + "." + *awscdk.Stack_Of(g).UrlSuffix()
-	g.GrantPrincipal().AddToPrincipalPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("kms:Decrypt"),
-		Resources:  jsii.Strings(arn),
+	g.GrantPrincipal().AddToPrincipalPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Actions: jsii.Strings("kms:Decrypt"), Resources: jsii.Strings(arn),
 		Conditions: &map[string]any{"StringEquals": map[string]any{"kms:ViaService": via}}}))
 }
 

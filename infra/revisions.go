@@ -93,6 +93,11 @@ func (a *App) newTaskMachine(timing ingest.Timing) {
 	r.Machine.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
 		Actions: jsii.Strings("lambda:InvokeFunction"), Resources: &[]*string{r.Control.FunctionArn(),
 			r.Runner.FunctionArn()}}))
+	// By a rule of its own, Step Functions knows when containers have ended. It makes no state machine that could run
+	// one without the permission, also if there is none to run ("Run Amazon ECS or Fargate tasks with Step Functions").
+	allow(r.Machine, []string{"events:PutTargets", "events:PutRule", "events:DescribeRule"},
+		a.Stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("events"), Resource: jsii.String("rule"),
+			ResourceName: jsii.String("StepFunctionsGetEventsForECSTaskRule")}))
 	a.Machines[runner.Machine] = r.Machine
 }
 

@@ -24,7 +24,7 @@ func main() {
 // run leaves a result in the bucket, or returns why it cannot.
 func run(ctx context.Context) error {
 	key := os.Getenv(boot.EnvTaskJob)
-	err := os.MkdirAll(os.TempDir(), 0o1777) // an image can be without
+	err := os.MkdirAll(os.TempDir(), 0o777) // an image can be without
 	if err != nil {
 		return err
 	}

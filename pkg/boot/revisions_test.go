@@ -4,15 +4,45 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
+	"archivist/pkg/archive"
+	"archivist/pkg/bucket"
+	"archivist/pkg/cloudwatch"
+	"archivist/pkg/eventlog"
 	"archivist/pkg/fault"
 	"archivist/pkg/invoke"
+	tasks "archivist/pkg/lambda"
+	"archivist/pkg/queue"
+	"archivist/pkg/stage"
 )
+
+// TestTaskContainers: task-control has the containers of its environment, and does not start with what is none.
+func TestTaskContainers(t *testing.T) {
+	for text, want := range map[string]string{"": "", `{"images": {"vips:8": "arn:vips"}}`: "arn:vips"} {
+		f, err := taskControl(t, text)
+		if err != nil || f.Control.Containers.Images["vips:8"] != want {
+			t.Errorf("%s: %+v, %v", text, f, err)
+		}
+	}
+	_, err := taskControl(t, "vips:8")
+	if err == nil || !strings.Contains(err.Error(), EnvTaskContainers) {
+		t.Errorf("with a text that is no JSON: %v", err)
+	}
+}
+
+func taskControl(t *testing.T, containers string) (*tasks.TaskControl, error) {
+	t.Helper()
+	s := with(map[string]string{EnvTaskContainers: containers})
+	s.queue, s.stages, s.scheduler = &queue.Queue{}, &stage.Stages{}, &queue.Scheduler{}
+	s.metrics, s.events = &cloudwatch.Metrics{}, &eventlog.Log{Bucket: &bucket.Bucket{}}
+	return s.TaskControl(func(archive.Deps) archive.Open { return nil })
+}
 
 // TestPreviewRevision: the API asks the function of the revision queue, and its refusals are the API's.
 func TestPreviewRevision(t *testing.T) {

@@ -103,8 +103,8 @@ func TestContainer(t *testing.T) {
 func TestUnknownImage(t *testing.T) {
 	c := newContained(t, map[string]string{"tex:2": "arn:tex"})
 	b := c.begin()
-	const want = "the image vips:8 is not one of this deployment, which has tex:2: name it in the setting taskImages, " +
-		"and deploy again"
+	const want = "the image vips:8 is not one of this deployment, which has tex:2: name it in the setting " +
+		"taskImages, and deploy again"
 	if b.Next != runner.NextEnd || b.Result == nil || b.Result.End != runner.Broken || b.Result.Reason != want {
 		t.Errorf("%+v: %+v", b, b.Result)
 	}
@@ -114,7 +114,7 @@ func TestUnknownImage(t *testing.T) {
 // the reason, at once, even if its program has claimed the attempt for hours.
 func TestContainerEnds(t *testing.T) {
 	const exited = `{"TaskArn": "arn:aws:ecs:eu-west-1:111122223333:task/c/0dc5", "LastStatus": "STOPPED", ` +
-		`"StoppedReason": "Essential container in task exited", "Containers": [{"ExitCode": 137, "Reason": ` +
+		`"StoppedReason": "Essential container in task exited", "Containers": [{"Name": "task", "ExitCode": 137, "Reason": ` +
 		`"OutOfMemoryError: Container killed due to memory usage"}]}`
 	const memory = "the container ended with exit code 137 and no result: OutOfMemoryError: Container killed due to " +
 		"memory usage; its log stream is task/task/0dc5"
@@ -142,8 +142,8 @@ func TestContainerEnds(t *testing.T) {
 			c.put(runner.ResultKey, runner.Result{End: runner.Succeeded})
 		}
 		if in := c.fails(x.name, x.cause); in.State != x.state || in.Reason != x.reason {
-			t.Errorf("%s, claimed %v, resulted %v: it is %s, %q; want %s, %q", x.name, x.claimed, x.resulted, in.State,
-				in.Reason, x.state, x.reason)
+			t.Errorf("%s, claimed %v, resulted %v: it is %s, %q; want %s, %q", x.name, x.claimed, x.resulted,
+				in.State, in.Reason, x.state, x.reason)
 		}
 	}
 }

@@ -147,8 +147,8 @@ func TestSecondContainer(t *testing.T) {
 // described is a task of ECS as ecs:runTask.sync describes it, shortened (source: an execution on AWS that the tests
 // of LocalStack record).
 func described(container, stopped string) *Failure {
-	return &Failure{Error: "States.TaskFailed", Cause: `{"Attachments": [], "Connectivity": "CONNECTED", "Containers": [{` +
-		`"Cpu": "0", "Image": "vips", "LastStatus": "STOPPED", "Name": "task"` + container + `}], "LastStatus": "STOPPED",` +
+	return &Failure{Error: "States.TaskFailed", Cause: `{"Attachments": [], "Connectivity": "CONNECTED", ` +
+		`"Containers": [{"Name": "aws-guardduty-agent", "ExitCode": 143}, {"Cpu": "0", "Image": "vips", "LastStatus": "STOPPED", "Name": "task"` + container + `}], "LastStatus": "STOPPED",` +
 		`"LaunchType": "FARGATE", "StoppedReason": "` + stopped + `", "TaskArn": "arn:aws:ecs:eu-west-1:111122223333:` +
 		`task/archive/0dc5c17a422b4dc4b493371970c6c4d6"}`}
 }
@@ -157,8 +157,8 @@ func described(container, stopped string) *Failure {
 func TestStoppedContainer(t *testing.T) {
 	const exited = "Essential container in task exited"
 	for want, f := range map[string]*Failure{
-		"the container ended with exit code 137 and no result: OutOfMemoryError: Container killed due to memory usage; " +
-			"its log stream is task/task/0dc5c17a422b4dc4b493371970c6c4d6": described(
+		"the container ended with exit code 137 and no result: OutOfMemoryError: Container killed due to memory " +
+			"usage; its log stream is task/task/0dc5c17a422b4dc4b493371970c6c4d6": described(
 			`, "ExitCode": 137, "Reason": "OutOfMemoryError: Container killed due to memory usage"`, exited),
 		"the container ended with exit code 1 and no result: Essential container in task exited; " +
 			"its log stream is task/task/0dc5c17a422b4dc4b493371970c6c4d6": described(`, "ExitCode": 1`, exited),

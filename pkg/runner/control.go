@@ -107,6 +107,7 @@ type Stopped struct {
 	LastStatus    string
 	StoppedReason string
 	Containers    []struct {
+		Name     string
 		ExitCode *int
 		Reason   string
 	}
@@ -116,7 +117,7 @@ type Stopped struct {
 func (f *Failure) Stopped() *Stopped {
 	var s Stopped
 	err := json.Unmarshal([]byte(f.Cause), &s)
-	if err != nil || s.TaskArn == "" || s.LastStatus != "STOPPED" || len(s.Containers) != 1 {
+	if err != nil || s.TaskArn == "" || s.LastStatus != "STOPPED" {
 		return nil
 	}
 	return &s
@@ -124,14 +125,19 @@ func (f *Failure) Stopped() *Stopped {
 
 // Why says how a container ended that has left no Result.
 func (s *Stopped) Why() string {
-	c := s.Containers[0]
 	stream := fmt.Sprintf("its log stream is %s/%s/%s", ContainerName, ContainerName, path.Base(s.TaskArn))
-	reason := cmp.Or(c.Reason, s.StoppedReason)
-	switch {
-	case c.ExitCode == nil:
-		return "the container did not start: " + reason
-	case *c.ExitCode == 0:
-		return "the container ended without a result: the entry point of its image has to be archivist-task; " + stream
+	for _, c := range s.Containers { // AWS can add others, e.g. that of GuardDuty
+		switch {
+		case c.Name != ContainerName:
+		case c.ExitCode == nil:
+			return "the container did not start: " + cmp.Or(c.Reason, s.StoppedReason)
+		case *c.ExitCode == 0:
+			return "the container ended without a result: the entry point of its image has to be archivist-task; " +
+				stream
+		default:
+			return fmt.Sprintf("the container ended with exit code %d and no result: %s; %s", *c.ExitCode,
+				cmp.Or(c.Reason, s.StoppedReason), stream)
+		}
 	}
-	return fmt.Sprintf("the container ended with exit code %d and no result: %s; %s", *c.ExitCode, reason, stream)
+	return "the container did not start: " + s.StoppedReason
 }
