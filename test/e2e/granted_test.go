@@ -79,6 +79,8 @@ var exceptions = []struct{ who, action, resource, why string }{
 	{"pendingwork", "lambda:InvokeFunction", "", "a pass that has more to do than time wakes itself"},
 	{"api", "lambda:InvokeFunction", ":Archivist-pendingwork", "a researcher that arrives wakes the archivist"},
 	{"api", "sqs:SendMessage", ":Archivist-completed-work", "researchers may report by the API"},
+	{"task-run", "events:", "", "Step Functions has a rule by which it knows that containers have ended, which no " +
+		"emulator makes"},
 	{"revisions", "s3:", "-events", "revisions go into the bucket a month after their tasks have ended"},
 	{"admin", "s3:DeleteObject", "/jobs/", "the doctor removes work files of jobs that need none"},
 }
