@@ -88,6 +88,24 @@ func TestArchiveWatch(t *testing.T) {
 	}
 }
 
+// TestNotifyInARun: a run of a task notifies its own archive with its token, and others without.
+func TestNotifyInARun(t *testing.T) {
+	for line, want := range map[string]string{"revision notify maps/13": "t", "revision notify plans/2": ""} {
+		token := "not asked"
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			token = r.Header.Get(v1.RunHeader)
+			_, _ = w.Write([]byte(`{"id": "x/1"}`))
+		}))
+		defer srv.Close()
+		c := with(t, srv.URL)
+		c.env["ARCHIVIST_RUN_TOKEN"], c.env["ARCHIVIST_ARCHIVE"], c.env["ARCHIVIST_REVISION"] = "t", "maps", "12"
+		c.want(t, line, 0, "x/1")
+		if token != want {
+			t.Errorf("%s: the token is %q", line, token)
+		}
+	}
+}
+
 // TestWaitInARun: a run of a task does not wait for its own archive.
 func TestWaitInARun(t *testing.T) {
 	for _, line := range []string{"archive watch maps", "task run maps index --wait", "revision show maps/12 --watch"} {

@@ -147,14 +147,18 @@ type revisionNotifyCmd struct {
 
 func (revisionNotifyCmd) prints() any { return v1.ArchiveRevision{} }
 
-// Run notifies; in a run of a task, with its token.
+// Run notifies; in a run of a task of the same archive, with its token. Others do not accept it.
 func (c *revisionNotifyCmd) Run(a *app) error {
 	archive, n, err := c.parse()
 	if err != nil {
 		return err
 	}
+	token := ""
+	if a.getenv("ARCHIVIST_ARCHIVE") == archive {
+		token = a.getenv("ARCHIVIST_RUN_TOKEN")
+	}
 	got, err := a.client.NotifyRevision(a.ctx, archive, v1.RevisionNotice{Revision: n, Transaction: c.Transaction},
-		a.getenv("ARCHIVIST_RUN_TOKEN"))
+		token)
 	if err != nil {
 		return err
 	}

@@ -99,13 +99,21 @@ func workflowFiles(paths ...string) ([]workflow.File, error) {
 
 // filesBelow reads the files of an archive's folder of definitions; that can be the folder itself.
 func filesBelow(folder string) ([]workflow.File, error) {
-	if info, err := os.Stat(filepath.Join(folder, workflow.Folder)); err == nil && info.IsDir() {
-		folder = filepath.Join(folder, workflow.Folder)
+	definitions := filepath.Join(folder, workflow.Folder)
+	info, err := os.Lstat(definitions)
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return nil, notFollowed(definitions)
+	}
+	if err == nil && info.IsDir() {
+		folder = definitions
 	}
 	var out []workflow.File
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !workflow.IsFile(workflow.Folder+"/"+entry.Name()) {
 			return err
+		}
+		if !entry.Type().IsRegular() {
+			return notFollowed(path)
 		}
 		if len(out) > workflow.MaxFiles {
 			return filepath.SkipAll // one more than accepted is enough to say so
@@ -118,6 +126,12 @@ func filesBelow(folder string) ([]workflow.File, error) {
 		err = fault.New(fault.NotFound, "%s: there are no files with tasks", folder)
 	}
 	return out, err
+}
+
+// notFollowed is the error of what the queue would leave out without a word.
+func notFollowed(path string) error {
+	return fault.New(fault.Invalid, "%s is a link, which archives do not follow: its tasks would not be planned; put "+
+		"the file itself there", path)
 }
 
 // workflowFile reads a file, and no more of it than shows that it is too large.

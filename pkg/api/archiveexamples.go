@@ -11,6 +11,9 @@ const (
 	stateRunning  = "running"
 )
 
+// hashExample is the hash of a commit.
+const hashExample = "9fceb02d0ae598e95dc970b74767f19372d61af8"
+
 var (
 	archiveDefinition = v1.ArchiveDefinition{Title: "Historical maps", Location: v1.ArchiveLocation{Kind: "git",
 		URL: "https://git.example.org/maps.git", Branch: "main"}}
@@ -23,7 +26,7 @@ var (
 		Edges: []v1.TaskEdge{{Task: "COMMIT", On: "ended", ID: "maps/12/COMMIT", Verdict: "satisfied",
 			End: "succeeded"}}}
 
-	revisionExample = v1.ArchiveRevision{ID: "maps/12", Revision: 12, State: "committed", Transaction: "9fceb02d",
+	revisionExample = v1.ArchiveRevision{ID: "maps/12", Revision: 12, State: "committed", Transaction: hashExample,
 		Author: "ann", Message: "The harbour, second sheet", Notified: timeExample, Planned: timeExample, Tasks: 3,
 		Ended: 1}
 
@@ -75,7 +78,7 @@ var archiveOperations = map[string]about{
 			"the " +
 			"next one. Nothing is changed. It is a conflict if the revision is planned already."},
 	"notifyRevision": {tag: "Archives", role: Notifier, refusals: []problemType{notFound, conflict, changed},
-		request: v1.RevisionNotice{Revision: 12, Transaction: "9fceb02d"}, answer: revisionExample,
+		request: v1.RevisionNotice{Revision: 12, Transaction: hashExample}, answer: revisionExample,
 		description: "All that the hook of a repository does. Notices may come in any order and more than once. The " +
 			"same revision with another transaction stops the archive, and is a conflict. A program that a task runs " +
 			"gives the token of its run in `Archivist-Run`."},

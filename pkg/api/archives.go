@@ -183,6 +183,9 @@ func wireArchive(x revision.Archive) v1.Archive {
 	return out
 }
 
+// mostSeconds is the longest time between two looks at an archive: 30 days.
+const mostSeconds = 30 * 24 * 3600
+
 // never is the time between two looks at an archive that is never looked at.
 const never = -1
 
@@ -197,8 +200,12 @@ func (a *API) putArchive(ctx context.Context, in *PutArchive) (v1.Archive, error
 	d := in.Body
 	set := revision.Settings{Location: archive.Location(d.Location), Title: d.Title, Baseline: d.Baseline,
 		Reconcile: d.ReconcileSeconds, Running: d.Running}
+	if n := d.ReconcileSeconds; n > mostSeconds || n < 60 && n != 0 && n != never {
+		return v1.Archive{}, fault.New(fault.Invalid, "reconcileSeconds: found %d; expected 60 to %d, or -1 for never",
+			n, mostSeconds)
+	}
 	if set.Reconcile != never {
-		set.Reconcile = min(max(set.Reconcile, -2), 1e9) * 1000 // what is out of range stays so
+		set.Reconcile *= 1000
 	}
 	err := set.Location.Check(false)
 	if err != nil {
@@ -260,6 +267,13 @@ func (a *API) actOnArchive(ctx context.Context, in *ArchiveAction) (v1.Archive, 
 
 func (a *API) notify(ctx context.Context, in *RevisionNotice) (v1.ArchiveRevision, error) {
 	by, err := in.asks("")
+	if err != nil {
+		return v1.ArchiveRevision{}, err
+	}
+	x, err := a.Revisions.Archive(ctx, in.Archive)
+	if err == nil {
+		err = x.Location.CheckTransaction(in.Body.Transaction)
+	}
 	if err != nil {
 		return v1.ArchiveRevision{}, err
 	}

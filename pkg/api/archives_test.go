@@ -20,12 +20,15 @@ import (
 	"archivist/pkg/workflow"
 )
 
+// commitHash is the transaction of each revision of one.
+const commitHash = "9fceb02d0ae598e95dc970b74767f19372d61af8"
+
 // one is an archive whose revisions all have the same definition.
 type one struct{ text string }
 
 func (o one) Head(context.Context) (int64, error) { return 9, nil }
 func (o one) Revision(_ context.Context, n int64) (archive.Revision, error) {
-	return archive.Revision{Number: n, Transaction: "t"}, nil
+	return archive.Revision{Number: n, Transaction: commitHash}, nil
 }
 func (o one) Workflows(context.Context, int64) ([]workflow.File, error) {
 	return []workflow.File{{Path: workflow.Folder + "/all.yaml", Data: []byte(o.text)}}, nil
@@ -77,7 +80,7 @@ func TestArchive(t *testing.T) {
 	_, err := c.PutArchive(ctx, "maps", mapsArchive)
 	must(err)
 	for _, n := range []int64{2, 1} {
-		_, err = c.NotifyRevision(ctx, "maps", v1.RevisionNotice{Revision: n, Transaction: "t"}, "")
+		_, err = c.NotifyRevision(ctx, "maps", v1.RevisionNotice{Revision: n, Transaction: commitHash}, "")
 		must(err)
 	}
 	passOnce(t, a)
@@ -194,11 +197,11 @@ func TestArchiveRefusals(t *testing.T) {
 	c, a, started := revisions(t)
 	ctx := t.Context()
 	for field, change := range map[string]func(d *v1.ArchiveDefinition){
-		"location.url: ":    func(d *v1.ArchiveDefinition) { d.Location.URL = "file:///etc" },
-		"location.branch: ": func(d *v1.ArchiveDefinition) { d.Location.Branch = "" },
-		"reconcile: ":       func(d *v1.ArchiveDefinition) { d.ReconcileSeconds = 5 },
-		"running: ":         func(d *v1.ArchiveDefinition) { d.Running = 501 },
-		"baseline: ":        func(d *v1.ArchiveDefinition) { d.Baseline = 1 << 50 },
+		"location.url: ":     func(d *v1.ArchiveDefinition) { d.Location.URL = "file:///etc" },
+		"location.branch: ":  func(d *v1.ArchiveDefinition) { d.Location.Branch = "" },
+		"reconcileSeconds: ": func(d *v1.ArchiveDefinition) { d.ReconcileSeconds = 5 },
+		"running: ":          func(d *v1.ArchiveDefinition) { d.Running = 501 },
+		"baseline: ":         func(d *v1.ArchiveDefinition) { d.Baseline = 1 << 50 },
 	} {
 		d := mapsArchive
 		change(&d)
@@ -218,6 +221,14 @@ func TestArchiveRefusals(t *testing.T) {
 		if !fault.Is(err, fault.Invalid) {
 			t.Errorf("%+v: %v", in, err)
 		}
+	}
+	_, err = c.StartTask(ctx, "maps", "index", v1.TaskRun{}, "")
+	if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "of the archive maps is planned yet") {
+		t.Errorf("a run where nothing is planned: %v", err)
+	}
+	_, err = c.NotifyRevision(ctx, "maps", v1.RevisionNotice{Revision: 1, Transaction: commitHash[:8]}, "")
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "transaction: ") {
+		t.Errorf("a part of a hash: %v", err)
 	}
 	_, err = c.NotifyRevision(ctx, "maps", v1.RevisionNotice{Revision: 1}, "maps/1/index:forged")
 	if !fault.Is(err, fault.Denied) {

@@ -3,6 +3,7 @@ package archive
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"fmt"
@@ -84,6 +85,41 @@ func TestCheck(t *testing.T) {
 			} else if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("%+v, local %v: %v; want %s", c.l, local, err, want)
 			}
+		}
+	}
+}
+
+// TestPlaces: a URL that no connection can be made to is refused.
+func TestPlaces(t *testing.T) {
+	for url, want := range map[string]string{
+		"https://example.org:99999/maps":   "url: found the port 99999; expected 1 to 65535",
+		"https://example.org:0/maps":       "url: found the port 0; expected 1 to 65535",
+		"https://example.org/a%0Ab":        "url: its path has a control character",
+		"https://[2001:db8::1]:8443/maps/": "",
+	} {
+		err := Location{Kind: Subversion, URL: url}.Check(false)
+		if fmt.Sprint(err) != cmp.Or(want, "<nil>") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
+// TestTransactions: what cannot be said of any revision is refused.
+func TestTransactions(t *testing.T) {
+	hash := strings.Repeat("0123456789", 4)
+	for _, c := range []struct {
+		kind, text string
+		ok         bool
+	}{
+		{Git, "", true}, {Git, hash, true}, {Git, hash[:7], false}, {Git, strings.Repeat("A", 40), false},
+		{Git, hash + "0", false}, {Git, "t1", false},
+		{Subversion, "0d4f-1@2026-11-23T10:00:00.000000Z", true}, {Subversion, "0d4f-1@", true},
+		{Subversion, "@", false},
+		{Subversion, "0d4f-1", false}, {Subversion, "12", false}, {Object, "x", true},
+	} {
+		err := Location{Kind: c.kind}.CheckTransaction(c.text)
+		if (err == nil) != c.ok || err != nil && !strings.HasPrefix(err.Error(), "transaction: found ") {
+			t.Errorf("%s %q: %v", c.kind, c.text, err)
 		}
 	}
 }

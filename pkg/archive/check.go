@@ -1,9 +1,11 @@
 package archive
 
 import (
+	"cmp"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -125,8 +127,33 @@ func checkPlace(u *url.URL) error {
 		return invalid("url", "found the bucket %q; expected s3://bucket/prefix", u.Host)
 	case u.Scheme != "file" && u.Hostname() == "":
 		return invalid("url", "it has no host")
+	case strings.ContainsFunc(u.Path, unicode.IsControl):
+		return invalid("url", "its path has a control character")
+	}
+	port, err := strconv.Atoi(cmp.Or(u.Port(), "80"))
+	if err != nil || port < 1 || port > 65535 {
+		return invalid("url", "found the port %s; expected 1 to 65535", u.Port())
 	}
 	return nil
+}
+
+// transactions are the forms of what says which revision it is, by the kind of archive.
+var transactions = map[string]struct {
+	form     *regexp.Regexp
+	expected string
+}{
+	Git:        {regexp.MustCompile(`^[0-9a-f]{40}$`), "the whole hash of the commit, in lower case"},
+	Subversion: {regexp.MustCompile(`^[^@]+@[^@]*$`), "the UUID of the repository, @ and the property svn:date"},
+}
+
+// CheckTransaction refuses what says which revision it is, but can be said of no revision of the archive: the archive
+// would be stopped because of it. "" is not known.
+func (l Location) CheckTransaction(text string) error {
+	t, has := transactions[l.Kind]
+	if text == "" || !has || t.form.MatchString(text) {
+		return nil
+	}
+	return invalid("transaction", "found %q; expected %s", definition.Clip(text, 60), t.expected)
 }
 
 func (l Location) checkSecret(u *url.URL, local bool) error {

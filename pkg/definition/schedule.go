@@ -23,6 +23,9 @@ type Schedule struct {
 
 var rates = regexp.MustCompile(`^rate\((\d{1,4}) (minute|hour|day)s?\)$`)
 
+// noWeek matches the days of weeks that no month has, e.g. 1#6. To find that out takes long.
+var noWeek = regexp.MustCompile(`#([^1-5]|[1-5][^,]|$)`)
+
 var units = map[string]time.Duration{"minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour}
 
 // ParseSchedule reads "rate(1 hour)", or a cron expression of five fields: minute, hour, day
@@ -41,7 +44,7 @@ func ParseSchedule(text, zone string) (Schedule, error) {
 			Clip(zone, 60))
 	}
 	s := Schedule{cron: strings.TrimSuffix(strings.TrimPrefix(text, "cron("), ")"), zone: loc}
-	if len(strings.Fields(s.cron)) != 5 || !gronx.IsValid(s.cron) {
+	if len(strings.Fields(s.cron)) != 5 || !gronx.IsValid(s.cron) || noWeek.MatchString(s.cron) {
 		return Schedule{}, fault.New(fault.Invalid, `schedule: %q: expected e.g. "rate(1 hour)", or five fields such as `+
 			`"30 2 * * *" (minute, hour, day of the month, month, day of the week)`, Clip(text, 60))
 	}
@@ -72,6 +75,9 @@ func (s Schedule) Next(after time.Time) (time.Time, error) {
 	for range cronTries {
 		wall := onWall(at)
 		from, to := at.ZoneBounds()
+		if !to.IsZero() && !to.After(at) {
+			to = at.AddDate(0, 0, 1) // of leap years from 2040 on, the library leaves out the last day
+		}
 		if shown := s.shownBefore(from); shown.After(wall) {
 			wall, inclusive = shown, true // the clock has shown these times already
 		}

@@ -204,6 +204,9 @@ func (s *Store) putRun(ctx context.Context, tx *table.Tx, a *archiveRow, q reque
 	if err != nil {
 		return Instance{}, err
 	}
+	if a.Watermark < max(a.First, 1) {
+		return Instance{}, fault.New(fault.Conflict, "no revision of the archive %s is planned yet", a.Name)
+	}
 	if r.State != Committed {
 		return Instance{}, fault.New(fault.Conflict, "revision %d of %s has no tasks: it is %s", q.Revision, a.Name,
 			cmp.Or(r.State, "not known"))

@@ -306,6 +306,7 @@ var refused = []struct{ file, want string }{
 	{"- name: a\n  triggers: {schedule: {zone: UTC}}", "2:25: schedule: cron is missing"},
 	{"- name: a\n  triggers: {schedule: {cron: '0 25 * * *'}}", `2:31: cron: "0 25 * * *": expected five fields`},
 	{"- name: a\n  triggers: {schedule: {cron: '0 0 31 2 *'}}", `2:31: cron: "0 0 31 2 *": expected five fields`},
+	{"- name: a\n  triggers: {schedule: {cron: '0 2 * * 1#6'}}", `2:31: cron: "0 2 * * 1#6": expected five fields`},
 	{"- name: a\n  triggers: {schedule: {cron: 'rate(1 hour)'}}", `2:31: cron: "rate(1 hour)": expected five fields`},
 	{"- name: a\n  triggers: {schedule: {cron: 'cron(0 0 * * *)'}}", `2:31: cron: "cron(0 0 * * *)": expected five`},
 	{"- name: a\n  triggers: {schedule: {cron: '0 0 * * *', zone: Mars/Base}}", `2:50: zone: "Mars/Base": expected`},

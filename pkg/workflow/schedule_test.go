@@ -123,3 +123,23 @@ func slow(loc *time.Location, every bool, due func(time.Time) bool) []time.Time 
 	}
 	return slices.Clip(out)
 }
+
+// TestLeapYears: the last day of a leap year is one like any other, also beyond the times that zones list.
+func TestLeapYears(t *testing.T) {
+	for _, c := range []struct{ cron, zone, after, want string }{
+		{"0 2 8 * *", "Europe/Berlin", "2040-12-10T03:00:00Z", "2041-01-08T01:00:00Z"},
+		{"30 2 * * *", "Europe/Berlin", "2040-12-30T22:00:00Z", "2040-12-31T01:30:00Z"},
+		{"30 2 * * *", "Europe/Berlin", "2040-12-31T03:00:00Z", "2041-01-01T01:30:00Z"},
+		{"0 12 * * *", "Australia/Lord_Howe", "2044-12-31T02:00:00Z", "2045-01-01T01:00:00Z"},
+		{"0 0 1 1 *", "America/St_Johns", "2048-01-03T03:00:00Z", "2049-01-01T03:30:00Z"},
+	} {
+		after, err := time.Parse(time.RFC3339, c.after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, err := workflow.Schedule{Cron: c.cron, Zone: c.zone}.Next(after)
+		if got := next.UTC().Format(time.RFC3339); err != nil || got != c.want {
+			t.Errorf("%s %s after %s: %s, %v; want %s", c.cron, c.zone, c.after, got, err, c.want)
+		}
+	}
+}
