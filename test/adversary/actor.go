@@ -53,6 +53,14 @@ func (a *Actor) Dead() bool { return a.dead.Load() }
 // awake is the call of an actor that a timer has woken.
 const awake = "awake"
 
+// Acting is the simulation's own actor whose call runs now, nil if the call is late.
+func Acting[A any](w *World) *A {
+	if w.Acting == nil {
+		return nil
+	}
+	return w.Acting.Owner.(*A)
+}
+
 // Do makes a call: every call of an actor goes through it. It waits for its turn, and gets
 // the fault that the seed has for it.
 func (a *Actor) Do(op string, call func() error) error {

@@ -30,6 +30,21 @@ func (t Fault) String() string {
 		"THROTTLED", "CONFLICT", "MIXED REASONS"}[t]
 }
 
+// Throttling is a while in which requests to some partitions are throttled.
+type Throttling struct {
+	Of        string // how the names of the partitions begin; "": of none
+	From, For int    // calls of the world: after how many it begins, and how many it lasts
+}
+
+// Throttled is the error of a request to a partition, nil if that is not throttled now.
+func (w *World) Throttled(t Throttling, partition string) error {
+	now := t.Of != "" && !w.Calm && t.From <= w.Calls && w.Calls < t.From+t.For
+	if now && strings.HasPrefix(partition, t.Of) {
+		return tabletest.Throttled()
+	}
+	return nil
+}
+
 // Errors of calls with faults.
 var (
 	ErrDead = errors.New("sim: this worker is dead")

@@ -1,12 +1,14 @@
 package adversary
 
 import (
+	"context"
 	"flag"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -23,6 +25,17 @@ type Suite struct {
 func SeedFlags(many int) (seeds *int, first *uint64) {
 	return flag.Int("seeds", many, "how many seeds to run"),
 		flag.Uint64("seed", 1, "the first seed; with -seeds=1 it replays one and prints its history")
+}
+
+// Simulate runs one seed in a bubble: it makes a world, and lets it go through its phases.
+func Simulate[W any](t *testing.T, start func() W, phases ...func(w W, ctx context.Context)) (w W) {
+	synctest.Test(t, func(*testing.T) {
+		w = start()
+		for _, phase := range phases {
+			phase(w, context.Background())
+		}
+	})
+	return w
 }
 
 // ran is the run of one seed.

@@ -12,6 +12,7 @@ import (
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
 	"archivist/pkg/table"
+	"archivist/test/adversary"
 )
 
 // scenario is what happens in the run of a seed. It is drawn once, from the seed alone.
@@ -31,8 +32,7 @@ type scenario struct {
 	lag     bool          // the list of items is behind
 	deaf    bool          // once the faults have stopped, only ticks start components
 
-	throttled string // a prefix of partitions that are throttled for a while
-	from, to  int    // calls between which they are
+	throttling adversary.Throttling
 }
 
 // partitions can be throttled.
@@ -61,9 +61,8 @@ func draw(rng *rand.Rand) scenario {
 	s.lag = one(2)
 	s.fails = []int{0, 20, 50}[rng.IntN(3)]
 	if one(10) {
-		s.throttled = partitions[rng.IntN(len(partitions))]
-		s.from = 60 + rng.IntN(300)
-		s.to = s.from + 80
+		s.throttling = adversary.Throttling{Of: partitions[rng.IntN(len(partitions))], From: 60 + rng.IntN(300),
+			For: 80}
 	}
 	return s
 }

@@ -15,7 +15,6 @@ package componentsim
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,6 +64,7 @@ type wakeUp struct{ consumer, partition string }
 func newWorld(seed uint64, m mutant) *world {
 	w := &world{World: adversary.New(seed, 4), fake: tabletest.New(), mutant: m, metrics: map[string]float64{}}
 	w.s = draw(w.Rng)
+	w.Log("%+v", w.s)
 	w.check = newChecker(w)
 	w.Latency = w.s.latency
 	w.Delays = [3]time.Duration{3 * time.Second, relayTime + 10*time.Second, 3 * time.Minute}
@@ -136,20 +136,11 @@ func (w *world) count(name string, n float64) {
 }
 
 // acting is the actor whose call runs now, nil if the call is late.
-func (w *world) acting() *actor {
-	if w.Acting == nil {
-		return nil
-	}
-	return w.Acting.Owner.(*actor)
-}
+func (w *world) acting() *actor { return adversary.Acting[actor](w.World) }
 
 // throttles refuses calls to the partitions that are throttled now.
 func (w *world) throttles(partition string) error {
-	throttled := w.s.throttled != "" && !w.Calm && w.s.from <= w.Calls && w.Calls < w.s.to
-	if throttled && strings.HasPrefix(partition, w.s.throttled) {
-		return tabletest.Throttled()
-	}
-	return nil
+	return w.Throttled(w.s.throttling, partition)
 }
 
 // begin starts a function that may run so long.

@@ -11,6 +11,7 @@ import (
 	"archivist/pkg/event"
 	"archivist/pkg/fault"
 	"archivist/pkg/table"
+	"archivist/test/adversary"
 )
 
 // scenario is what happens in the run of a seed. It is drawn once, from the seed alone.
@@ -32,8 +33,7 @@ type scenario struct {
 	resets  bool          // the admin moves cursors
 	deaf    bool          // once the faults have stopped, only ticks wake consumers
 
-	throttled string // a prefix of partitions that are throttled for a while
-	from, to  int    // calls between which they are
+	throttling adversary.Throttling
 }
 
 // partitions can be throttled.
@@ -69,9 +69,8 @@ func draw(rng *rand.Rand) scenario {
 	s.refuses = []int{0, 20, 50}[rng.IntN(3)]
 	s.resets, s.deaf = one(4), one(2)
 	if one(10) {
-		s.throttled = partitions[rng.IntN(len(partitions))]
-		s.from = 30 + rng.IntN(150)
-		s.to = s.from + 60
+		s.throttling = adversary.Throttling{Of: partitions[rng.IntN(len(partitions))], From: 30 + rng.IntN(150),
+			For: 60}
 	}
 	return s
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"archivist/test/adversary"
@@ -22,17 +21,9 @@ const (
 )
 
 // simulate runs one seed and returns its world, with the first violation.
-func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
-	synctest.Test(t, func(t *testing.T) {
-		w = newWorld(seed, m)
-		w.Log("%+v", w.s)
-		ctx := context.Background()
-		w.found(ctx)
-		w.storm(ctx)
-		w.settle(ctx)
-		w.examine(ctx)
-	})
-	return w
+func simulate(t *testing.T, seed uint64, m mutant) *world {
+	return adversary.Simulate(t, func() *world { return newWorld(seed, m) }, (*world).found, (*world).storm,
+		(*world).settle, (*world).examine)
 }
 
 // crowd returns an empty crowd.

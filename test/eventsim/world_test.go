@@ -17,7 +17,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -67,6 +66,7 @@ type record struct {
 func newWorld(seed uint64, m mutant) *world {
 	w := &world{World: adversary.New(seed, 3), fake: tabletest.New(), mutant: m, metrics: map[string]float64{}}
 	w.s = draw(w.Rng)
+	w.Log("%+v", w.s)
 	w.began = time.Now()
 	w.target = newTarget(w)
 	w.check = newChecker(w)
@@ -115,20 +115,11 @@ func (w *world) newID() string { // like ULIDs: unique and rising
 }
 
 // acting is the actor whose call runs now, nil if the call is late.
-func (w *world) acting() *actor {
-	if w.Acting == nil {
-		return nil
-	}
-	return w.Acting.Owner.(*actor)
-}
+func (w *world) acting() *actor { return adversary.Acting[actor](w.World) }
 
 // throttles refuses calls to the partitions that are throttled now.
 func (w *world) throttles(partition string) error {
-	throttled := w.s.throttled != "" && !w.Calm && w.s.from <= w.Calls && w.Calls < w.s.to
-	if throttled && strings.HasPrefix(partition, w.s.throttled) {
-		return tabletest.Throttled()
-	}
-	return nil
+	return w.Throttled(w.s.throttling, partition)
 }
 
 // begin starts a function that may run so long.

@@ -19,7 +19,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"time"
 
@@ -45,8 +44,7 @@ type scenario struct {
 	maxWork int           // clips of a work item
 	slow    bool          // transactions often take minutes
 
-	throttled string // a prefix of partitions that are throttled for a while
-	from, to  int    // calls between which they are
+	throttling adversary.Throttling
 }
 
 // partitions can be throttled.
@@ -69,9 +67,8 @@ func draw(rng *rand.Rand) scenario {
 	}
 	s.slow = one(3)
 	if one(10) {
-		s.throttled = partitions[rng.IntN(len(partitions))]
-		s.from = 60 + rng.IntN(300)
-		s.to = s.from + 80
+		s.throttling = adversary.Throttling{Of: partitions[rng.IntN(len(partitions))], From: 60 + rng.IntN(300),
+			For: 80}
 	}
 	return s
 }
@@ -114,6 +111,7 @@ func (q *inbox[R]) arrive(rng *rand.Rand) (R, bool) {
 func newWorld(seed uint64, m mutant) *world {
 	w := &world{World: adversary.New(seed, 14), fake: tabletest.New(), mutant: m, said: map[string][]research.Curated{}}
 	w.s = draw(w.Rng)
+	w.Log("%+v", w.s)
 	w.check = newChecker(time.Now)
 	w.check.revisions = m.revisions
 	w.Latency = w.s.latency
@@ -179,11 +177,7 @@ func (a *actor) newID() string {
 
 // throttles refuses calls to the partitions that are throttled now.
 func (w *world) throttles(partition string) error {
-	throttled := w.s.throttled != "" && !w.Calm && w.s.from <= w.Calls && w.Calls < w.s.to
-	if throttled && strings.HasPrefix(partition, w.s.throttled) {
-		return tabletest.Throttled()
-	}
-	return nil
+	return w.Throttled(w.s.throttling, partition)
 }
 
 // begin starts a function, and returns until when it starts something.

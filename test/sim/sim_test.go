@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"archivist/pkg/ingest"
@@ -22,16 +21,9 @@ var seeds, first = adversary.SeedFlags(300)
 const quiet = 8 * time.Hour
 
 // simulate runs one seed and returns its world, with the first violation.
-func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
-	synctest.Test(t, func(t *testing.T) {
-		w = newWorld(seed, m)
-		ctx := context.Background()
-		w.storm(ctx)
-		w.settle(ctx)
-		w.deliverMails(ctx)
-		w.retire(ctx)
-	})
-	return w
+func simulate(t *testing.T, seed uint64, m mutant) *world {
+	return adversary.Simulate(t, func() *world { return newWorld(seed, m) }, (*world).storm, (*world).settle,
+		(*world).deliverMails, (*world).retire)
 }
 
 // crowd returns an empty crowd.
@@ -269,37 +261,20 @@ func TestSimulation(t *testing.T) {
 		calls/int64(*seeds), completed.Load(), repairs, retired.Load(), time.Since(started).Round(time.Second))
 }
 
-// TestReplay: a seed gives the same history each time.
-func TestReplay(t *testing.T) {
-	for seed := uint64(1); seed <= 100; seed++ {
-		a, b := simulate(t, seed, mutant{}), simulate(t, seed, mutant{})
-		if differ := adversary.Differ(a.History, b.History); differ != "" {
-			t.Fatalf("seed %d: %s", seed, differ)
-		}
-	}
+// suite is the tests with one mutant, or without.
+func suite(t *testing.T, m mutant) adversary.Suite {
+	return adversary.Suite{Simulate: func(seed uint64) (*adversary.World, error) {
+		w := simulate(t, seed, m)
+		return w.World, w.check.err
+	}}
 }
+
+// TestReplay: a seed gives the same history each time.
+func TestReplay(t *testing.T) { suite(t, mutant{}).Replays(t, 100) }
 
 // TestMutants: each way to break a rule is caught within 1,000 seeds.
 func TestMutants(t *testing.T) {
 	for _, m := range mutants {
-		var caught atomic.Uint64
-		var why string
-		var mu sync.Mutex
-		run := func(seed uint64) *world { return simulate(t, seed, m) }
-		adversary.Seeds(1, 1000, run, func(seed uint64, w *world) bool {
-			if w.check.err == nil {
-				return false
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			caught.Store(seed)
-			why = w.check.err.Error()
-			return true
-		})
-		if caught.Load() == 0 {
-			t.Errorf("mutant %q was not caught", m.name)
-			continue
-		}
-		t.Logf("mutant %q: seed %d: %s", m.name, caught.Load(), why)
+		suite(t, m).Catches(t, m.name, 1000)
 	}
 }

@@ -87,12 +87,7 @@ type actor struct {
 }
 
 // acting is the actor whose call runs now, nil if the call is late.
-func (w *world) acting() *actor {
-	if w.Acting == nil {
-		return nil
-	}
-	return w.Acting.Owner.(*actor)
-}
+func (w *world) acting() *actor { return adversary.Acting[actor](w.World) }
 
 // acted is when the action began of which a call is running: changes of rows. 0: it is not
 // known, because the call is late.
