@@ -52,7 +52,7 @@ func (d *day) step(format string, args ...any) {
 
 // The rows of the large batch that need somebody.
 const (
-	largeRows  = 200
+	largeRows  = 100
 	stuckRow   = 3 // its source never ends
 	missingRow = 5 // its file comes later
 	unwanted   = 7 // its file never comes
@@ -101,7 +101,7 @@ func (d *day) holdInTheMiddle(large, stuck string) (more string) {
 		return c.Processing == 1 && jobOf(d.T, stuck).State == "Downloading"
 	})
 	c := batchOf(d.T, large).Counts
-	if c.Held < 50 || c.Held+c.Completed+c.Failed != largeRows-1 {
+	if c.Held < 20 || c.Held+c.Completed+c.Failed != largeRows-1 {
 		d.Errorf("on hold the counts are %+v", c)
 	}
 	d.step("the collection is on hold: %+v", c)
