@@ -71,7 +71,7 @@ test: ## everything that CI runs (about 45 minutes)
 
 e2e: ## the end-to-end tests on MiniStack, with policies; then the commands of the documents
 	$(GO) test -count=1 -v -shuffle on -timeout 45m ./test/e2e -on ministack
-	$(GO) test -count=1 -v -timeout 10m ./test/docs -on ministack
+	$(GO) test -count=1 -v -timeout 20m ./test/docs -on ministack
 
 e2e-localstack: ## the end-to-end tests on LocalStack's open core (Python 3.13, Java, Maven; skipped without)
 	$(GO) test -count=1 -v -shuffle on -timeout 30m ./test/e2e -on localstack

@@ -20,7 +20,7 @@ const (
 	usualPort, usualSources = "4566", "4580"
 	usualHome               = "/home/you/archivist"
 	more                    = "…" // stands for lines of output that are not shown
-	limit                   = 8 * time.Minute
+	limit                   = 18 * time.Minute
 	startStack, endStack    = "make run", "make stop"
 )
 
