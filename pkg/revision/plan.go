@@ -199,13 +199,21 @@ func (p *pass) keepDefinition(ctx context.Context, archive string, d *workflow.D
 	return hash, tx.Commit(ctx)
 }
 
-// latest is the nearest earlier revision that has planned a task.
+// latest is the nearest earlier revision that has planned a task. A fault.Stale means that a pass has planned this
+// revision and later ones meanwhile, which has the lease now.
 func (w *planner) latest(ctx context.Context, task string) (int64, error) {
 	r, err := w.nameRow(ctx, w.row.Archive, task)
-	if r.Latest >= w.row.Revision.Number {
-		return r.Before, err
+	if err != nil {
+		return 0, err
 	}
-	return r.Latest, err
+	n := w.row.Revision.Number
+	switch {
+	case r.Latest < n:
+		return r.Latest, nil
+	case r.Before < n:
+		return r.Before, nil
+	}
+	return 0, fault.New(fault.Stale, "%s is planned in revision %d already, behind %d", task, r.Before, n)
 }
 
 // plantAll writes the instances of the tasks, in order, as many at once as a transaction takes. They are not seen
